@@ -1,35 +1,68 @@
-//! Takes many keys or hashes, cuts them into chunks, and passes on bitmaps of answers. The filters,
-//! their engines and `bulk.rs` call it. It knows no filter.
+//! Takes many keys or hashes and yields them in chunks, as hashes, each with space for its answers.
+//! The filters, their engines and `bulk.rs` call it. It knows no filter.
 
 use crate::funnel::Funnel;
 use crate::hash::{KeyHasher, one_by_one};
-use crate::kernel::hash::GROUP;
-use crate::kernel::{self, Isa};
+use crate::kernel::{self, Isa, Length};
+use crate::words::scratch::Scratch;
 use core::ops::Range;
+use core::slice;
 
 /// Keys that are hashed at a time: 8 KiB of hashes on the stack.
 pub(crate) const HASHED: usize = 1024;
 
-/// Hashes whose answers are collected in a bitmap of 512 bytes on the stack. A chunk prefetches no
-/// lines of the next one, so chunks should be long.
+/// The most hashes of a chunk: their answers are a bitmap of 512 bytes on the stack. A chunk
+/// prefetches no lines of the next one, so chunks should be long.
 pub(crate) const CHUNK: usize = 4096;
+
+/// Space for the hashes of a few keys.
+pub(crate) type Few = Scratch<{ Length::Many.least() }>;
 
 /// Hashes in order: a slice of them, or keys to be hashed.
 pub trait Source {
     fn len(&self) -> usize;
 
-    /// Calls `each` with the hashes of `range`, in order, some at a time.
-    fn each(&self, range: Range<usize>, each: impl FnMut(&[u64]));
+    /// The hashes of `range`, in order, at most `most` at a time.
+    fn chunks_of(&self, range: Range<usize>, most: usize) -> impl Chunks;
+
+    /// All hashes, if they are fewer than [`Length::Many`]. Keys are hashed into `space`.
+    fn few<'a>(&'a self, space: &'a mut Few) -> &'a [u64];
+}
+
+/// An iterator that lends: a chunk lives until the next one is taken.
+pub trait Chunks {
+    /// The next hashes.
+    fn next(&mut self) -> Option<&[u64]>;
 }
 
 impl Source for &[u64] {
+    #[inline(always)]
     fn len(&self) -> usize {
         <[u64]>::len(self)
     }
 
-    fn each(&self, range: Range<usize>, mut each: impl FnMut(&[u64])) {
-        each(&self[range]);
+    #[inline(always)]
+    fn chunks_of(&self, range: Range<usize>, most: usize) -> impl Chunks {
+        self[range].chunks(most)
     }
+
+    #[inline(always)]
+    fn few<'a>(&'a self, _: &'a mut Few) -> &'a [u64] {
+        self
+    }
+}
+
+impl Chunks for slice::Chunks<'_, u64> {
+    #[inline(always)]
+    fn next(&mut self) -> Option<&[u64]> {
+        Iterator::next(self)
+    }
+}
+
+/// All hashes of the source, at most [`CHUNK`] at a time.
+#[inline(always)]
+pub(crate) fn all(source: &impl Source) -> impl Chunks {
+    source.chunks_of(0..source.len(), CHUNK)
 }
 
 /// A part of another source.
@@ -42,12 +75,23 @@ impl<T: Source> Source for Part<'_, T> {
         self.1.len()
     }
 
-    fn each(&self, range: Range<usize>, each: impl FnMut(&[u64])) {
-        self.0.each(self.1.start + range.start..self.1.start + range.end, each);
+    fn chunks_of(&self, range: Range<usize>, most: usize) -> impl Chunks {
+        self.0
+            .chunks_of(self.1.start + range.start..self.1.start + range.end, most)
+    }
+
+    fn few<'a>(&'a self, space: &'a mut Few) -> &'a [u64] {
+        let mut len = 0;
+        let mut chunks = self.chunks_of(0..self.len(), CHUNK);
+        while let Some(hashes) = chunks.next() {
+            space.first(self.len())[len..][..hashes.len()].copy_from_slice(hashes);
+            len += hashes.len();
+        }
+        space.first(len)
     }
 }
 
-/// Keys, which [`Source::each`] hashes.
+/// Keys, hashed as they are taken.
 pub(crate) struct Keys<'a, K, S> {
     pub(crate) hasher: &'a S,
     pub(crate) isa: Isa,
@@ -55,91 +99,89 @@ pub(crate) struct Keys<'a, K, S> {
 }
 
 impl<K: Funnel, S: KeyHasher> Source for Keys<'_, K, S> {
+    #[inline(always)]
     fn len(&self) -> usize {
         self.keys.len()
     }
 
+    #[inline(always)]
+    fn chunks_of(&self, range: Range<usize>, most: usize) -> impl Chunks {
+        Hashed {
+            hasher: self.hasher,
+            isa: self.isa,
+            left: self.keys[range].chunks(HASHED.min(most)),
+            hashes: Scratch::new(),
+        }
+    }
+
+    #[inline(always)]
+    fn few<'a>(&'a self, space: &'a mut Few) -> &'a [u64] {
+        let hashes = space.first(self.keys.len());
+        if hashes.len() < Length::Groups.least() {
+            one_by_one(self.hasher, self.keys, hashes);
+        } else {
+            self.hasher.hash_batch_by(self.isa, self.keys, hashes);
+        }
+        hashes
+    }
+}
+
+/// [`Keys::chunks_of`].
+struct Hashed<'a, K, S> {
+    hasher: &'a S,
+    isa: Isa,
+    left: slice::Chunks<'a, K>,
+    hashes: Scratch<HASHED>,
+}
+
+impl<K: Funnel, S: KeyHasher> Chunks for Hashed<'_, K, S> {
     #[inline]
-    fn each(&self, range: Range<usize>, mut each: impl FnMut(&[u64])) {
-        // To clear the space for a whole chunk takes longer than to work on a few keys.
-        match range.len() {
-            0 => {}
-            1 => each(&[self.hasher.hash_key(&self.keys[range.start])]),
-            // Too few for the vector kernels: without calls.
-            len @ 2..GROUP => {
-                let mut hashes = [0; GROUP];
-                one_by_one(self.hasher, &self.keys[range], &mut hashes);
-                each(&hashes[..len]);
-            }
-            len @ GROUP..=16 => {
-                let mut hashes = [0; 16];
-                let hashes = &mut hashes[..len];
-                self.hasher.hash_batch_by(self.isa, &self.keys[range], hashes);
-                each(hashes);
-            }
-            17..=64 => self.each_chunk::<64>(range, each),
-            _ => self.each_chunk::<HASHED>(range, each),
-        }
+    fn next(&mut self) -> Option<&[u64]> {
+        let keys = self.left.next()?;
+        let hashes = self.hashes.first(keys.len());
+        self.hasher.hash_batch_by(self.isa, keys, hashes);
+        Some(hashes)
     }
 }
 
-impl<K: Funnel, S: KeyHasher> Keys<'_, K, S> {
-    // A call, so that only large batches have a large stack frame.
-    #[inline(never)]
-    fn each_chunk<const N: usize>(&self, range: Range<usize>, mut each: impl FnMut(&[u64])) {
-        let mut hashes = Aligned([0; N]);
-        for keys in self.keys[range].chunks(N) {
-            let hashes = &mut hashes.0[..keys.len()];
-            self.hasher.hash_batch_by(self.isa, keys, hashes);
-            each(hashes);
-        }
+/// Chunks, none above [`CHUNK`], each with space for its answers.
+pub(crate) struct Answered<C> {
+    chunks: C,
+    start: usize,
+    bitmap: Scratch<{ CHUNK / 64 }>,
+}
+
+#[inline(always)]
+pub(crate) fn answered<C: Chunks>(chunks: C) -> Answered<C> {
+    Answered {
+        chunks,
+        start: 0,
+        bitmap: Scratch::new(),
     }
 }
 
-/// At a line of the cache: vectors that lie across two take longer.
-#[repr(align(64))]
-struct Aligned<T>(T);
+impl<C: Chunks> Answered<C> {
+    /// The number of a chunk's first hash, the hashes, and a bitmap of any content for their
+    /// answers.
+    #[inline(always)]
+    pub(crate) fn next(&mut self) -> Option<(usize, &[u64], &mut [u64])> {
+        let hashes = self.chunks.next()?;
+        let start = self.start;
+        self.start += hashes.len();
+        Some((start, hashes, self.bitmap.first(hashes.len().div_ceil(64))))
+    }
+}
 
 /// Called with the start of a chunk of hashes and the bitmap of its answers. A later call for the
 /// same hashes replaces the answers.
 pub(crate) type Answer<'a> = Option<&'a mut dyn FnMut(usize, &[u64])>;
 
-/// Calls `work(hashes, bitmap)` for every chunk, then `each(start, bitmap)`. Returns the number of
-/// bits set.
-pub(crate) fn answers(
-    source: &impl Source,
-    mut work: impl FnMut(&[u64], &mut [u64]),
-    mut each: impl FnMut(usize, &[u64]),
-) -> usize {
-    let (mut at, mut set) = (0, 0);
-    source.each(0..source.len(), |hashes| {
-        set += answers_from(at, hashes, &mut work, &mut each);
-        at += hashes.len();
-    });
-    set
-}
-
-/// [`answers`] for a slice whose first hash is number `start`.
-pub(crate) fn answers_from(
-    start: usize,
-    hashes: &[u64],
-    mut work: impl FnMut(&[u64], &mut [u64]),
-    mut each: impl FnMut(usize, &[u64]),
-) -> usize {
-    let mut chunk = |at, hashes: &[u64], bitmap: &mut [u64]| {
-        work(hashes, bitmap);
-        each(at, bitmap);
-        ones(bitmap)
-    };
-    // To clear the space for a whole chunk takes longer than to work on a few keys.
-    if hashes.len() <= 64 {
-        return chunk(start, hashes, &mut [0][..hashes.len().min(1)]);
+/// Passes the bitmap of the hashes from number `start` on to `answer`, if there is one.
+#[inline(always)]
+pub(crate) fn tell(answer: &mut Answer<'_>, start: usize, bitmap: &[u64]) {
+    if let Some(answer) = answer {
+        answer(start, bitmap);
     }
-    let mut bitmap = [0; CHUNK / 64];
-    let chunks = (start..).step_by(CHUNK).zip(hashes.chunks(CHUNK));
-    chunks
-        .map(|(at, hashes)| chunk(at, hashes, &mut bitmap[..hashes.len().div_ceil(64)]))
-        .sum()
 }
 
 /// The number of bits set.
@@ -159,28 +201,12 @@ pub(crate) fn for_each_absent(found: &[u64], len: usize, mut each: impl FnMut(us
     }
 }
 
-/// `answer` as a function, which does nothing for `None`.
-pub(crate) fn teller<'a>(answer: &'a mut Answer<'_>) -> impl FnMut(usize, &[u64]) + 'a {
-    move |at, bitmap| {
-        if let Some(answer) = answer {
-            answer(at, bitmap);
-        }
-    }
-}
-
 /// Writes the bits of bitmaps to their places of `out`.
 pub(crate) fn unpack_into(isa: Isa, out: &mut [bool]) -> impl FnMut(usize, &[u64]) {
     let unpack = kernel::unpack(isa);
     move |at, bitmap| {
         let end = out.len().min(at + 64 * bitmap.len());
         unpack(bitmap, &mut out[at..end]);
-    }
-}
-
-/// Calls `each` with the position of every 0 in bitmaps, among `len` answers.
-pub(crate) fn absent(len: usize, mut each: impl FnMut(usize)) -> impl FnMut(usize, &[u64]) {
-    move |at, bitmap| {
-        for_each_absent(bitmap, (64 * bitmap.len()).min(len - at), |i| each(at + i));
     }
 }
 

@@ -22,10 +22,8 @@
 //! first memory comes slowly from the hypervisor.
 
 #[cfg(feature = "rayon")]
-use crate::batch::CHUNK;
-#[cfg(feature = "rayon")]
 use crate::batch::Part;
-use crate::batch::{Answer, Source, answers, answers_from, teller};
+use crate::batch::{Answer, CHUNK, Chunks, Source, all, answered, ones, tell};
 use crate::geometry::layout::{LINE_BYTES, LINE_WORDS};
 use crate::geometry::pattern::{block, second};
 use crate::kernel::Kernels;
@@ -34,6 +32,8 @@ use crate::words::memory::Words;
 use crate::words::sync::AtomicU64;
 use alloc::vec::Vec;
 use core::ops::Range;
+#[cfg(feature = "rayon")]
+use core::slice;
 
 /// The fewest hashes that are inserted in bulk.
 const LEAST: usize = if cfg!(lanebloom_loom) { 2 } else { 1024 };
@@ -74,12 +74,17 @@ const MOST_PER_LINE_MUT: usize = 8;
 #[inline(never)]
 pub(crate) fn insert(bits: &Bits, kernels: &Kernels, source: &impl Source, mut answer: Answer<'_>) -> usize {
     let answer = &mut answer;
-    in_bulk(bits, kernels, source, answer).unwrap_or_else(|| one_by_one(bits, kernels, source, answer))
+    in_bulk(bits, kernels, source, answer).unwrap_or_else(|| one_by_one(bits, kernels, all(source), answer))
 }
 
-fn one_by_one(bits: &Bits, kernels: &Kernels, source: &impl Source, answer: &mut Answer<'_>) -> usize {
-    let insert = |hashes: &[u64], bitmap: &mut [u64]| kernels.insert_hashes(bits, hashes, bitmap);
-    answers(source, insert, teller(answer))
+fn one_by_one(bits: &Bits, kernels: &Kernels, chunks: impl Chunks, answer: &mut Answer<'_>) -> usize {
+    let (mut chunks, mut changed) = (answered(chunks), 0);
+    while let Some((start, hashes, bitmap)) = chunks.next() {
+        kernels.insert_hashes(bits, hashes, bitmap);
+        tell(answer, start, bitmap);
+        changed += ones(bitmap);
+    }
+    changed
 }
 
 /// The way that is fastest for this number of hashes.
@@ -109,8 +114,7 @@ fn in_bulk(bits: &Bits, kernels: &Kernels, source: &impl Source, answer: &mut An
         Plan::OneByOne => None,
         Plan::Whole => {
             let mut image = Words::new(bits.blocks() * LINE_WORDS)?;
-            let all = |each: &mut dyn FnMut(&[u64])| source.each(0..source.len(), each);
-            Some(combine(bits.shared(), kernels, 0, &mut image, all, answer))
+            Some(combine(bits.shared(), kernels, 0, &mut image, || all(source), answer))
         }
         // Sorted hashes have lost their places.
         Plan::Sorted(_) if answer.is_some() => None,
@@ -118,8 +122,14 @@ fn in_bulk(bits: &Bits, kernels: &Kernels, source: &impl Source, answer: &mut An
         Plan::Sorted(regions) => {
             let mut image = Words::new(regions.words())?;
             sorted(regions, source, regions.at_once(source.len()), |region, hashes| {
-                let each_of = |each: &mut dyn FnMut(&[u64])| each(hashes);
-                regions.insert(region, bits.shared(), kernels, &mut image, each_of, &mut None)
+                regions.insert(
+                    region,
+                    bits.shared(),
+                    kernels,
+                    &mut image,
+                    || hashes.chunks(CHUNK),
+                    &mut None,
+                )
             })
         }
     }
@@ -144,41 +154,56 @@ fn sorted_halves(regions: Regions, bits: &Bits, kernels: &Kernels, source: &impl
     for start in (0..source.len()).step_by(at_once) {
         let mut take = |region, hashes: &[u64]| {
             let mut keep = |at: usize, bitmap: &[u64]| answers[at / 64..][..bitmap.len()].copy_from_slice(bitmap);
-            let each_of = |each: &mut dyn FnMut(&[u64])| each(hashes);
-            changed += regions.insert(region, first, &line, &mut image, each_of, &mut Some(&mut keep));
+            changed += regions.insert(
+                region,
+                first,
+                &line,
+                &mut image,
+                || hashes.chunks(CHUNK),
+                &mut Some(&mut keep),
+            );
             for (i, &hash) in hashes.iter().enumerate() {
                 if answers[i / 64] >> (i % 64) & 1 == 0 {
                     known.push(second(hash));
                 } else {
                     seconds.sort(&[second(hash)], |region, hashes| {
-                        let each_of = |each: &mut dyn FnMut(&[u64])| each(hashes);
-                        regions.insert(region, other, &line, &mut image, each_of, &mut None);
+                        regions.insert(region, other, &line, &mut image, || hashes.chunks(CHUNK), &mut None);
                     });
                 }
             }
         };
-        source.each(start..source.len().min(start + at_once), |hashes| {
-            buckets.sort(hashes, &mut take)
-        });
+        let mut chunks = source.chunks_of(start..source.len().min(start + at_once), CHUNK);
+        while let Some(hashes) = chunks.next() {
+            buckets.sort(hashes, &mut take);
+        }
         for region in 0..regions.count {
             take(region, buckets.of(region));
         }
         for region in 0..regions.count {
-            let each_of = |each: &mut dyn FnMut(&[u64])| each(seconds.of(region));
-            regions.insert(region, other, &line, &mut image, each_of, &mut None);
+            regions.insert(
+                region,
+                other,
+                &line,
+                &mut image,
+                || seconds.of(region).chunks(CHUNK),
+                &mut None,
+            );
         }
         buckets.clear();
         seconds.clear();
         let source = &known[..];
         let in_regions = (source.len() / other.blocks() >= DENSE).then(|| {
             sorted(regions, &source, source.len(), |region, hashes| {
-                let each_of = |each: &mut dyn FnMut(&[u64])| each(hashes);
-                regions.insert(region, other, &line, &mut image, each_of, &mut None)
+                regions.insert(region, other, &line, &mut image, || hashes.chunks(CHUNK), &mut None)
             })
         });
         changed += in_regions.flatten().unwrap_or_else(|| {
-            let insert = |hashes: &[u64], bitmap: &mut [u64]| kernels.line_insert_hashes(other, hashes, bitmap);
-            answers_from(0, source, insert, |_, _| {})
+            let (mut chunks, mut changed) = (answered(source.chunks(CHUNK)), 0);
+            while let Some((_, hashes, bitmap)) = chunks.next() {
+                kernels.line_insert_hashes(other, hashes, bitmap);
+                changed += ones(bitmap);
+            }
+            changed
         });
         known.clear();
     }
@@ -198,50 +223,48 @@ pub(crate) fn insert_mut(words: &mut [u64], kernels: &Kernels, source: &impl Sou
             let Range { start, end } = regions.blocks(region);
             let words = &mut words[start * LINE_WORDS..end * LINE_WORDS];
             let first = start;
-            fill(kernels, &mut Region { words, first, blocks }, hashes, 0, &mut None)
+            fill(
+                kernels,
+                &mut Region { words, first, blocks },
+                hashes.chunks(CHUNK),
+                &mut None,
+            )
         });
         if let Some(changed) = sorted {
             return changed;
         }
     }
     let first = 0;
-    let mut region = Region { words, first, blocks };
-    let insert = |hashes: &[u64], changed: &mut [u64]| kernels.fill(&mut region, hashes, changed);
-    answers(source, insert, teller(&mut answer))
+    fill(kernels, &mut Region { words, first, blocks }, all(source), &mut answer)
 }
 
-/// Inserts the hashes that `all` gives into the blocks from `first` on. `all` must give the same
-/// hashes on every call. `image` has a word for each word of the blocks. Returns how many changed
-/// the filter.
-fn combine(
+/// Inserts the hashes of `chunks` into the blocks from `first` on; it must give the same ones on
+/// every call. `image` has a word for each word of the blocks. Returns how many changed the filter.
+fn combine<C: Chunks>(
     lines: Lines<'_, AtomicU64>,
     kernels: &Kernels,
     first: usize,
     image: &mut [u64],
-    all: impl Fn(&mut dyn FnMut(&[u64])),
+    chunks: impl Fn() -> C,
     answer: &mut Answer<'_>,
 ) -> usize {
     let blocks = lines.blocks();
-    let mut insert = |words: &mut [u64]| {
-        let mut region = Region { words, first, blocks };
-        let (mut start, mut changed) = (0, 0);
-        all(&mut |hashes| {
-            changed += fill(kernels, &mut region, hashes, start, answer);
-            start += hashes.len();
-        });
-        changed
-    };
+    let mut insert = |words: &mut [u64]| fill(kernels, &mut Region { words, first, blocks }, chunks(), answer);
     let before = lines.copy(first, image);
     let changed = insert(image);
     let (after, set) = lines.merge(first, image);
     if set == after - before { changed } else { insert(image) }
 }
 
-/// Inserts hashes into words that this thread owns. The first hash is number `start`. Returns how
-/// many changed the words.
-fn fill(kernels: &Kernels, region: &mut Region<'_>, hashes: &[u64], start: usize, answer: &mut Answer<'_>) -> usize {
-    let insert = |hashes: &[u64], bitmap: &mut [u64]| kernels.fill(region, hashes, bitmap);
-    answers_from(start, hashes, insert, teller(answer))
+/// Inserts hashes into words that this thread owns. Returns how many changed the words.
+fn fill(kernels: &Kernels, region: &mut Region<'_>, chunks: impl Chunks, answer: &mut Answer<'_>) -> usize {
+    let (mut chunks, mut changed) = (answered(chunks), 0);
+    while let Some((start, hashes, bitmap)) = chunks.next() {
+        kernels.fill(region, hashes, bitmap);
+        tell(answer, start, bitmap);
+        changed += ones(bitmap);
+    }
+    changed
 }
 
 /// Sorts the hashes by region and calls `insert` with a region and its hashes. Returns how many
@@ -255,9 +278,10 @@ fn sorted(
     let mut buckets = Buckets::new(regions, at_once)?;
     let mut changed = 0;
     for start in (0..source.len()).step_by(at_once) {
-        source.each(start..source.len().min(start + at_once), |hashes| {
+        let mut chunks = source.chunks_of(start..source.len().min(start + at_once), CHUNK);
+        while let Some(hashes) = chunks.next() {
             buckets.sort(hashes, |region, hashes| changed += insert(region, hashes));
-        });
+        }
         for region in 0..regions.count {
             changed += insert(region, buckets.of(region));
         }
@@ -308,16 +332,20 @@ fn par_in_bulk(bits: &Bits, kernels: &Kernels, source: &(impl Source + Sync)) ->
         let end = source.len().min(start + at_once);
         let sort = |image: &mut _, (i, (buckets, changed)): (usize, &mut (Buckets, usize))| {
             let range = end.min(start + i * part)..end.min(start + (i + 1) * part);
-            source.each(range, |hashes| {
+            let mut chunks = source.chunks_of(range, CHUNK);
+            while let Some(hashes) = chunks.next() {
                 buckets.sort(hashes, |region, hashes| {
-                    *changed += regions.insert_if(region, bits, kernels, image, |each| each(hashes));
+                    *changed += regions.insert_if(region, bits, kernels, image, || hashes.chunks(CHUNK));
                 });
-            });
+            }
         };
         parts.par_iter_mut().enumerate().for_each_init(image, sort);
         let take = |image: &mut _, region| {
-            let all = |each: &mut dyn FnMut(&[u64])| parts.iter().for_each(|(buckets, _)| each(buckets.of(region)));
-            regions.insert_if(region, bits, kernels, image, all)
+            regions.insert_if(region, bits, kernels, image, || OfRegion {
+                region,
+                present: [].chunks(CHUNK),
+                others: parts.iter(),
+            })
         };
         changed += (0..regions.count).into_par_iter().map_init(image, take).sum::<usize>();
         for (buckets, early) in &mut parts {
@@ -326,6 +354,26 @@ fn par_in_bulk(bits: &Bits, kernels: &Kernels, source: &(impl Source + Sync)) ->
         }
     }
     Some(changed)
+}
+
+/// The hashes of one region, which several threads have sorted.
+#[cfg(feature = "rayon")]
+struct OfRegion<'a> {
+    region: usize,
+    present: slice::Chunks<'a, u64>,
+    others: slice::Iter<'a, (Buckets, usize)>,
+}
+
+#[cfg(feature = "rayon")]
+impl Chunks for OfRegion<'_> {
+    fn next(&mut self) -> Option<&[u64]> {
+        loop {
+            if let Some(hashes) = Iterator::next(&mut self.present) {
+                return Some(hashes);
+            }
+            self.present = self.others.next()?.0.of(self.region).chunks(CHUNK);
+        }
+    }
 }
 
 /// A filter's blocks, cut into regions.
@@ -367,37 +415,35 @@ impl Regions {
         LINE_WORDS << self.size
     }
 
-    /// Inserts the hashes that `all` gives, which belong to `region`, by way of `image`.
-    fn insert(
+    /// Inserts the hashes of `chunks`, which belong to `region`, by way of `image`.
+    fn insert<C: Chunks>(
         self,
         region: usize,
         lines: Lines<'_, AtomicU64>,
         kernels: &Kernels,
         image: &mut [u64],
-        all: impl Fn(&mut dyn FnMut(&[u64])),
+        chunks: impl Fn() -> C,
         answer: &mut Answer<'_>,
     ) -> usize {
         let Range { start, end } = self.blocks(region);
         let image = &mut image[..(end - start) * LINE_WORDS];
-        combine(lines, kernels, start, image, all, answer)
+        combine(lines, kernels, start, image, chunks, answer)
     }
 
     /// [`insert`](Self::insert) if there is an image.
     #[cfg(feature = "rayon")]
-    fn insert_if(
+    fn insert_if<C: Chunks>(
         self,
         region: usize,
         bits: &Bits,
         kernels: &Kernels,
         image: &mut Option<Words<u64>>,
-        all: impl Fn(&mut dyn FnMut(&[u64])),
+        chunks: impl Fn() -> C,
     ) -> usize {
-        if let Some(image) = image {
-            return self.insert(region, bits.shared(), kernels, image, all, &mut None);
+        match image {
+            Some(image) => self.insert(region, bits.shared(), kernels, image, chunks, &mut None),
+            None => one_by_one(bits, kernels, chunks(), &mut None),
         }
-        let mut changed = 0;
-        all(&mut |hashes| changed += one_by_one(bits, kernels, &hashes, &mut None));
-        changed
     }
 
     /// How many of `hashes` are sorted at once.

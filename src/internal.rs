@@ -10,6 +10,12 @@ pub use crate::codec::serde::{deserialize, sealed::Decode, serialize};
 pub use crate::hash::bytes::load_below_8;
 /// For the tests and benches of this crate: the instruction sets of this machine.
 pub use crate::kernel::{Isa, instruction_sets};
+/// For `lanebloom-formats` and `lanebloom-redis`: the loop of a batch.
+pub use crate::kernel::{
+    Length,
+    tiles::{answers, tiles},
+    tuning::{Access, LINES, TILE},
+};
 /// For `lanebloom-formats`: the memory of its filters, and the hints and fences beside it. (For
 /// `lanebloom-redis`, after [`is_present`]: `acquire_if`.)
 pub use crate::words::bits::{Bits, Hint, acquire, acquire_if, is_cached, prefetch};
@@ -100,11 +106,10 @@ pub fn is_present(set: &ConcurrentBitmap, position: u64) -> bool {
     set.is_present(position)
 }
 
-/// For `lanebloom-redis`, before [`is_present`]: fetches the lines of the positions ahead if the
-/// set is larger than the caches.
+/// For `lanebloom-redis`, before [`is_present`]: asks for the line of a position.
 #[inline(always)]
-pub fn prefetch_positions(set: &ConcurrentBitmap, positions: impl Iterator<Item = u64>) {
-    set.prefetch(positions);
+pub fn prefetch_position(set: &ConcurrentBitmap, position: u64, hint: Hint) {
+    set.prefetch(position, hint);
 }
 
 /// For `lanebloom-redis`, which keeps the generations of a window equal on many machines.

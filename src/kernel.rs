@@ -34,11 +34,13 @@ mod aarch64;
 mod dispatch;
 pub(crate) mod hash;
 mod isa;
+mod length;
 #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(lanebloom_loom)))]
 mod pipeline;
 mod portable;
 pub(crate) mod scalar;
-mod tuning;
+pub(crate) mod tiles;
+pub(crate) mod tuning;
 mod two_lines;
 #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
 mod x86_64;
@@ -50,13 +52,13 @@ use self::portable as arch;
 #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
 use self::x86_64 as arch;
 
-pub(crate) use self::dispatch::FEW;
 pub use self::isa::{Isa, instruction_set, instruction_sets};
+pub use self::length::Length;
 
 use self::arch::Inlined;
 use self::dispatch::{Contains, LineInserts, LineLookups, Probe, TwoLookups};
 use self::scalar::{few, few_bitmap, one_by_one};
-use self::tuning::{Access, Tuning};
+use self::tuning::{Access, TILE, Tuning};
 use crate::geometry::layout::{Layout, Shape};
 use crate::geometry::pattern::Cuts;
 use crate::words::bits::{Bits, Hint, Lines, Load, Probed, Region, is_cached};
@@ -81,9 +83,6 @@ macro_rules! of_layout {
         }
     }};
 }
-
-/// So many hashes are single calls: a function for a few is called by a pointer.
-const SINGLES: usize = 3;
 
 /// The operations on hashes that only read, for one shape, one instruction set and one kind of
 /// words: `AtomicU64` of a filter, its counters, or the bytes of a snapshot.
@@ -169,15 +168,17 @@ impl<T: Load> Lookups<T> {
         }
     }
 
-    /// Whether each of fewer than [`FEW`] hashes is found.
+    /// Whether each of fewer than [`Length::Many`] hashes is found.
     #[inline]
     pub(crate) fn contains_few(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [bool]) {
-        if matches!(self.key_lines, KeyLines::Two(_)) || hashes.len() >= self.line.least() {
+        if matches!(self.key_lines, KeyLines::Two(_)) || self.line.is_long(hashes.len()) {
             return scalar::unpack_few(self.contains_few_bitmap(lines, hashes), found);
         }
         match self.line.few {
             // SAFETY: as in `contains`.
-            Some(few) if hashes.len() > SINGLES => unsafe { (few.flags)(lines, hashes, &self.probe.cuts, found) },
+            Some(few) if hashes.len() >= Length::Few.least() => unsafe {
+                (few.flags)(lines, hashes, &self.probe.cuts, found)
+            },
             _ => few(hashes, &lines, Hint::L1, found, |hash| self.contains(lines, hash)),
         }
     }
@@ -185,7 +186,7 @@ impl<T: Load> Lookups<T> {
     /// [`contains_few`](Self::contains_few) as a bitmap.
     #[inline]
     pub(crate) fn contains_few_bitmap(&self, lines: Lines<'_, T>, hashes: &[u64]) -> u64 {
-        if matches!(self.key_lines, KeyLines::One) && hashes.len() < self.line.least() {
+        if matches!(self.key_lines, KeyLines::One) && !self.line.is_long(hashes.len()) {
             return self.line_contains_few(lines, hashes);
         }
         let mut found = [0];
@@ -196,7 +197,7 @@ impl<T: Load> Lookups<T> {
     /// Whether each hash is found, as a bitmap.
     #[inline]
     pub(crate) fn contains_hashes(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
-        if hashes.len() < FEW {
+        if hashes.len() < Length::Many.least() {
             return found.fill(self.contains_few_bitmap(lines, hashes));
         }
         self.contains_many(lines, hashes, found);
@@ -232,13 +233,12 @@ impl<T: Load> Lookups<T> {
 
     #[inline(never)]
     fn line_contains_hashes(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
-        if hashes.len() < self.line.least() {
+        if !self.line.is_long(hashes.len()) {
             return found.fill(self.line_contains_few(lines, hashes));
         }
         self.line_contains_many(lines, hashes, found);
     }
 
-    /// For fewer than [`FEW`] hashes.
     #[inline]
     fn line_contains_few(&self, lines: Lines<'_, T>, hashes: &[u64]) -> u64 {
         match self.line.few {
@@ -250,13 +250,11 @@ impl<T: Load> Lookups<T> {
 
     #[inline]
     fn line_contains_many(&self, mut lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
+        let access = self.access(&lines, self.tuning.lookups);
         match self.line.batch {
-            Some(contains) => {
-                let access = self.access(&lines, self.tuning.lookups);
-                // SAFETY: as in `line_contains`.
-                unsafe { contains(lines, &self.probe.cuts, access, hashes, found) }
-            }
-            None => one_by_one(&mut lines, hashes, found, Hint::L1, |lines, hash| {
+            // SAFETY: as in `line_contains`.
+            Some(contains) => unsafe { contains(lines, &self.probe.cuts, access, hashes, found) },
+            None => one_by_one(&mut lines, access, hashes, found, |lines, hash| {
                 self.line_contains(*lines, hash)
             }),
         }
@@ -267,6 +265,7 @@ impl<T: Load> Lookups<T> {
         Access {
             hint: (!is_cached(target.bytes())).then_some(hint),
             ahead: self.tuning.ahead,
+            tile: TILE,
             gather: self.tuning.gather,
         }
     }
@@ -345,10 +344,10 @@ impl Kernels {
         two_lines::insert(lines, hash, |line, hash| self.line_insert(line, hash))
     }
 
-    /// Whether each hash's insert changed the filter, for fewer than [`FEW`].
+    /// Whether each hash's insert changed the filter, for fewer than [`Length::Many`].
     #[inline]
     pub(crate) fn insert_few(&self, bits: &Bits, hashes: &[u64]) -> u64 {
-        if self.has_two_lines() || hashes.len() >= self.lookups.line.least() {
+        if self.has_two_lines() || self.lookups.line.is_long(hashes.len()) {
             let mut changed = [0];
             self.insert_many(bits, hashes, &mut changed);
             return changed[0];
@@ -372,7 +371,7 @@ impl Kernels {
     /// Whether each hash's insert changed the filter, as a bitmap.
     #[inline]
     pub(crate) fn insert_hashes(&self, bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
-        if hashes.len() < FEW {
+        if hashes.len() < Length::Many.least() {
             return changed.fill(self.insert_few(bits, hashes));
         }
         self.insert_many(bits, hashes, changed);
@@ -412,7 +411,7 @@ impl Kernels {
     /// [`insert_hashes`](Self::insert_hashes) into these lines.
     pub(crate) fn line_insert_hashes(&self, lines: Lines<'_, AtomicU64>, hashes: &[u64], changed: &mut [u64]) {
         let insert = |hash| self.line_insert(lines, hash);
-        if hashes.len() < self.lookups.line.least() {
+        if !self.lookups.line.is_long(hashes.len()) {
             return changed.fill(few_bitmap(hashes, &lines, Hint::L1Write, insert));
         }
         self.line_insert_many(lines, hashes, changed, insert);
@@ -427,13 +426,11 @@ impl Kernels {
         changed: &mut [u64],
         insert: impl Fn(u64) -> bool,
     ) {
+        let access = self.lookups.access(&lines, Hint::L1Write);
         match self.line.batch {
-            Some(insert) => {
-                let access = self.lookups.access(&lines, Hint::L1Write);
-                // SAFETY: as in `line_insert`.
-                unsafe { insert(lines, &self.lookups.probe.cuts, access, hashes, changed) }
-            }
-            None => one_by_one(&mut lines, hashes, changed, Hint::L1Write, |_, hash| insert(hash)),
+            // SAFETY: as in `line_insert`.
+            Some(insert) => unsafe { insert(lines, &self.lookups.probe.cuts, access, hashes, changed) },
+            None => one_by_one(&mut lines, access, hashes, changed, |_, hash| insert(hash)),
         }
     }
 
@@ -491,14 +488,16 @@ impl CounterKernels {
 
     /// Whether each hash's insert found a counter at 0, as a bitmap.
     pub(crate) fn insert_hashes(&self, mut lines: Lines<'_, Counters>, hashes: &[u64], new: &mut [u64]) {
-        one_by_one(&mut lines, hashes, new, Hint::L1Write, |lines, hash| {
+        let access = self.lookups.access(&lines, Hint::L1Write);
+        one_by_one(&mut lines, access, hashes, new, |lines, hash| {
             (self.insert)(*lines, hash)
         });
     }
 
     /// Whether each hash was removed, as a bitmap.
     pub(crate) fn remove_hashes(&self, mut lines: Lines<'_, Counters>, hashes: &[u64], removed: &mut [u64]) {
-        one_by_one(&mut lines, hashes, removed, Hint::L1Write, |lines, hash| {
+        let access = self.lookups.access(&lines, Hint::L1Write);
+        one_by_one(&mut lines, access, hashes, removed, |lines, hash| {
             (self.remove)(*lines, hash)
         });
     }

@@ -6,4 +6,5 @@ pub(crate) mod bits;
 pub(crate) mod counters;
 pub(crate) mod memory;
 pub(crate) mod once;
+pub(crate) mod scratch;
 pub(crate) mod sync;

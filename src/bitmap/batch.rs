@@ -1,14 +1,12 @@
-//! Many positions in one call. Where the bitmap is larger than the caches, the line of a position
-//! is asked for some positions ahead.
+//! Many positions in one call, by the loop of `kernel/tiles.rs`.
 
 use super::{Bitmap, ConcurrentBitmap, OutOfBoundsError, Store};
 use crate::batch::{assert_bitmap_length, unpack_into};
 use crate::hash::assert_same_length;
 use crate::kernel::Isa;
-use crate::words::bits::{Hint, Load, acquire, is_cached, prefetch};
-
-/// How many positions ahead a line is asked for.
-const AHEAD: usize = 32;
+use crate::kernel::tiles::{self, tiles};
+use crate::kernel::tuning::Access;
+use crate::words::bits::{self, Hint, Load, acquire, is_cached};
 
 impl<B: Store> Bitmap<B> {
     /// Writes whether each position is present to the same place of `out`.
@@ -72,11 +70,37 @@ impl<B: Store> Bitmap<B> {
                 .get((at / 64) as usize)
                 .map_or(0, |word| word.load() >> (at % 64) & mask)
         };
-        let ahead = self.prefetched(Hint::L1);
-        each_window(positions, ahead, test, |at, found| {
+        self.each_tile(Access::lookups, positions, test, |at, found| {
             acquire();
             each(at, found);
         });
+    }
+
+    /// Calls `work` with every position, and `each` with the number of a tile and the bitmap of its
+    /// answers, which are 0 or 1. Returns the number of 1s.
+    #[inline(always)]
+    fn each_tile(
+        &self,
+        access: impl Fn(bool, usize) -> Access,
+        positions: &[u64],
+        work: impl Fn(u64) -> u64,
+        mut each: impl FnMut(usize, u64),
+    ) -> usize {
+        // A position is its own place.
+        let prefetch = |_: &mut usize, i: usize, hint| {
+            if let Some(hint) = hint {
+                self.prefetch(positions[i], hint);
+            }
+        };
+        let (mut ones, access) = (0, access(is_cached(size_of_val(self.bits.words())), 1));
+        tiles(&mut ones, access, positions.len(), prefetch, |ones, start, tile| {
+            let positions = &positions[start..][..tile.len()];
+            let answers = tiles::answers(positions.len(), |i| work(positions[i]) == 1);
+            *ones += answers.count_ones() as usize;
+            each(start / 64, answers);
+            true
+        });
+        ones
     }
 
     /// [`contains`](Self::contains) of a position below the bound, without its `Acquire`.
@@ -85,22 +109,11 @@ impl<B: Store> Bitmap<B> {
         self.bits.words()[(position / 64) as usize].load() >> (position % 64) & 1 == 1
     }
 
-    /// Asks for the lines of positions that are looked up much later, if that is worthwhile.
+    /// Asks for the line of a position.
     #[inline(always)]
-    pub(crate) fn prefetch(&self, positions: impl Iterator<Item = u64>) {
-        if let Some(ask) = self.prefetched(Hint::L2) {
-            positions.for_each(ask);
-        }
-    }
-
-    /// Asks for the line of a position, if that is worthwhile.
-    #[inline(always)]
-    fn prefetched(&self, hint: Hint) -> Option<impl Fn(u64)> {
-        let words = self.bits.words();
-        let first = words.as_ptr();
+    pub(crate) fn prefetch(&self, position: u64, hint: Hint) {
         // No harm if there is no such line.
-        let ask = move |position: u64| prefetch(first.wrapping_add((position / 64) as usize), hint);
-        (!is_cached(size_of_val(words))).then_some(ask)
+        bits::prefetch(self.bits.words().as_ptr().wrapping_add((position / 64) as usize), hint);
     }
 }
 
@@ -159,7 +172,7 @@ impl ConcurrentBitmap {
     fn insert_each(&self, positions: &[u64], each: impl FnMut(usize, u64)) -> Result<usize, OutOfBoundsError> {
         positions.iter().try_for_each(|&position| self.check(position))?;
         let set = |position| u64::from(self.bits.set(position));
-        Ok(each_window(positions, self.prefetched(Hint::L1Write), set, each))
+        Ok(self.each_tile(Access::changes, positions, set, each))
     }
 
     /// Inserts whole words, as another program keeps them, the first at word `first`; returns how
@@ -203,34 +216,6 @@ impl ConcurrentBitmap {
     /// ```
     pub fn remove_batch(&self, positions: &[u64]) -> usize {
         let unset = |position| u64::from(self.remove(position));
-        each_window(positions, self.prefetched(Hint::L1Write), unset, |_, _| ())
+        self.each_tile(Access::changes, positions, unset, |_, _| ())
     }
-}
-
-/// Calls `work` with every position, and `each` with the number of a window of 64 and the bitmap of
-/// its answers, which are 0 or 1. Returns the number of 1s.
-#[inline(always)]
-fn each_window(
-    positions: &[u64],
-    ahead: Option<impl Fn(u64)>,
-    work: impl Fn(u64) -> u64,
-    mut each: impl FnMut(usize, u64),
-) -> usize {
-    if let Some(ask) = &ahead {
-        positions.iter().take(AHEAD).for_each(|&position| ask(position));
-    }
-    let mut ones = 0;
-    for (at, window) in positions.chunks(64).enumerate() {
-        let mut answers = 0;
-        if let Some(ask) = &ahead {
-            let next = positions[64 * at..].get(AHEAD..).unwrap_or_default();
-            next.iter().take(64).for_each(|&position| ask(position));
-        }
-        for (i, &position) in window.iter().enumerate() {
-            answers |= work(position) << i;
-        }
-        ones += answers.count_ones() as usize;
-        each(at, answers);
-    }
-    ones
 }

@@ -6,9 +6,8 @@ mod delta;
 use super::Filter;
 use super::builder::{Budgeted, Planned, TwoLined, Worded};
 use super::engine::{Engine, Insert, InsertFlagged, Stored, sealed};
-use super::filter::SEVERAL;
 use super::lines::{Lined, OwnLines};
-use crate::batch::{Answer, Keys, Source, unpack_into};
+use crate::batch::{Answer, Few, Keys, Source, tell, unpack_into};
 use crate::bulk;
 use crate::codec::{Input, Kind, OwnHeader};
 use crate::error::{BuildError, SnapshotErrorKind};
@@ -16,7 +15,7 @@ use crate::funnel::Funnel;
 use crate::geometry::layout::Layout;
 use crate::geometry::sizing::{Cell, Request};
 use crate::hash::{KeyHasher, Murmur3, assert_same_length};
-use crate::kernel::{FEW, Isa, Kernels, Lookups};
+use crate::kernel::{Isa, Kernels, Length, Lookups};
 use crate::words::bits::{self, Bits, Lines};
 use crate::words::sync::AtomicU64;
 use alloc::vec::Vec;
@@ -215,40 +214,30 @@ impl Insert for Bloom {
 
 impl InsertFlagged for Bloom {
     #[inline]
-    fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> usize {
-        let whole = 0..source.len();
-        let changed = match source.len() {
-            1 => {
-                let mut changed = false;
-                source.each(whole, |hashes| changed = self.kernels.insert(&self.bits, hashes[0]));
-                if let Some(answer) = answer {
-                    answer(0, &[u64::from(changed)]);
-                }
-                usize::from(changed)
-            }
-            ..SEVERAL => {
-                let (mut changed, mut count) = (0, 0);
-                source.each(whole, |hashes| {
+    fn insert_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> usize {
+        let changed = if source.len() < Length::Many.least() {
+            let mut space = Few::new();
+            let hashes = source.few(&mut space);
+            let (changed, count) = match hashes {
+                [] => return 0,
+                _ if hashes.len() < Length::Few.least() => {
+                    let (mut changed, mut count) = (0, 0);
                     for (i, &hash) in hashes.iter().enumerate() {
                         let new = self.kernels.insert(&self.bits, hash);
                         changed |= u64::from(new) << i;
                         count += usize::from(new);
                     }
-                });
-                if let (Some(answer), 1..) = (answer, source.len()) {
-                    answer(0, &[changed]);
+                    (changed, count)
                 }
-                count
-            }
-            SEVERAL..FEW => {
-                let mut changed = 0;
-                source.each(whole, |hashes| changed = self.kernels.insert_few(&self.bits, hashes));
-                if let Some(answer) = answer {
-                    answer(0, &[changed]);
+                _ => {
+                    let changed = self.kernels.insert_few(&self.bits, hashes);
+                    (changed, changed.count_ones() as usize)
                 }
-                changed.count_ones() as usize
-            }
-            _ => bulk::insert(&self.bits, &self.kernels, source, answer),
+            };
+            tell(&mut answer, 0, &[changed]);
+            count
+        } else {
+            bulk::insert(&self.bits, &self.kernels, source, answer)
         };
         bits::acquire();
         changed

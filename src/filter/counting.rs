@@ -92,7 +92,7 @@ use super::Filter;
 use super::builder::{Budgeted, Planned, Worded};
 use super::engine::{Insert, InsertFlagged, Remove, sealed};
 use super::lines::{Lined, OwnLines};
-use crate::batch::{Answer, Source, answers, teller};
+use crate::batch::{Answer, Source, all, answered, ones, tell};
 use crate::codec::Kind;
 use crate::error::BuildError;
 use crate::geometry::layout::{LINE_WORDS, Layout};
@@ -177,10 +177,13 @@ impl Worded for Counting {}
 impl Counting {
     /// Inserts or removes hashes; returns how many operations answered yes.
     fn change(&self, kernel: CounterBatch, source: &impl Source, mut answer: Answer<'_>) -> usize {
-        let change = |hashes: &[u64], bitmap: &mut [u64]| {
+        let (mut chunks, mut count) = (answered(all(source)), 0);
+        while let Some((start, hashes, bitmap)) = chunks.next() {
             kernel(&self.kernels, self.counters.shared(), hashes, bitmap);
-        };
-        answers(source, change, teller(&mut answer))
+            tell(&mut answer, start, bitmap);
+            count += ones(bitmap);
+        }
+        count
     }
 
     fn stuck(&self) -> usize {

@@ -2,11 +2,13 @@
 //! the hashes to its engine. Everything that all filters share is written and documented here.
 
 use super::engine::{Count, Engine, Insert, InsertFlagged, Outcome, Remove, Total, Union};
-use crate::batch::{self, HASHED, Keys, Source, assert_bitmap_length, try_gathered};
+use crate::batch::{
+    self, Chunks, Few, HASHED, Keys, Source, all, answered, assert_bitmap_length, for_each_absent, try_gathered,
+};
 use crate::error::{BuildError, IncompatibleError};
 use crate::funnel::Funnel;
 use crate::hash::{self, KeyHasher, Murmur3, assert_same_length};
-use crate::kernel::{FEW, Isa};
+use crate::kernel::{Isa, Length, unpack};
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -70,9 +72,6 @@ impl<E: Engine, S> Filter<E, S> {
         self
     }
 }
-
-/// Fewer keys than this cost what single calls do. The processor overlaps them by itself.
-pub(super) const SEVERAL: usize = 4;
 
 /// Single operations.
 impl<E: Engine, S: KeyHasher> Filter<E, S> {
@@ -148,7 +147,7 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
     #[inline]
     pub fn contains_batch<K: Funnel>(&self, keys: &[K], out: &mut [bool]) {
         assert_same_length(keys.len(), out.len());
-        if keys.len() < SEVERAL {
+        if keys.len() < Length::Few.least() {
             for (key, found) in keys.iter().zip(out) {
                 *found = self.contains(key);
             }
@@ -161,10 +160,10 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
     #[inline(never)]
     fn contains_several<K: Funnel>(&self, keys: &[K], out: &mut [bool]) {
         let source = self.keys(keys);
-        if keys.len() < FEW {
-            return source.each(0..keys.len(), |hashes| self.engine.contains_few(hashes, out));
+        if keys.len() < Length::Many.least() {
+            return self.engine.contains_few(source.few(&mut Few::new()), out);
         }
-        self.look_up(&source, batch::unpack_into(self.isa, out));
+        self.contains_many(&source, out);
     }
 
     /// [`contains_batch`](Self::contains_batch) into a new vector.
@@ -205,10 +204,10 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
             *found = self.engine.contains(*hash);
             return;
         }
-        if hashes.len() < FEW {
+        if hashes.len() < Length::Many.least() {
             return self.engine.contains_few(hashes, out);
         }
-        self.contains_many(hashes, out);
+        self.contains_many(&hashes, out);
     }
 
     /// [`contains_batch`](Self::contains_batch) into a bitmap. Bits after the last key become 0.
@@ -229,12 +228,21 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
     /// ```
     pub fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
         assert_bitmap_length(keys.len(), out.len());
-        let mut at = 0;
-        self.keys(keys).each(0..keys.len(), |hashes| {
-            let found = &mut out[at / 64..][..hashes.len().div_ceil(64)];
+        let source = self.keys(keys);
+        if keys.len() < Length::Few.least() {
+            let found = |found, (i, key)| found | u64::from(self.contains(key)) << i;
+            return out.fill(keys.iter().enumerate().fold(0, found));
+        }
+        if keys.len() < Length::Many.least() {
+            return out.fill(self.engine.contains_few_bitmap(source.few(&mut Few::new())));
+        }
+        let (mut chunks, mut left) = (all(&source), out);
+        while let Some(hashes) = chunks.next() {
+            let found = left
+                .split_off_mut(..hashes.len().div_ceil(64))
+                .expect("a word for every 64");
             self.engine.contains_bitmap(hashes, found);
-            at += hashes.len();
-        });
+        }
     }
 
     /// [`contains_batch_bitmap`](Self::contains_batch_bitmap) by hash.
@@ -263,7 +271,7 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
             ([a, b], [found]) => {
                 *found = u64::from(self.engine.contains(*a)) | u64::from(self.engine.contains(*b)) << 1;
             }
-            (_, [found]) if hashes.len() < FEW => *found = self.engine.contains_few_bitmap(hashes),
+            (_, [found]) if hashes.len() < Length::Many.least() => *found = self.engine.contains_few_bitmap(hashes),
             _ => self.engine.contains_bitmap(hashes, out),
         }
     }
@@ -279,7 +287,7 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn for_each_absent<K: Funnel>(&self, keys: &[K], each: impl FnMut(usize)) {
-        self.look_up(&self.keys(keys), batch::absent(keys.len(), each));
+        self.each_absent(&self.keys(keys), each);
     }
 
     /// [`for_each_absent`](Self::for_each_absent) by hash.
@@ -294,7 +302,7 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn for_each_absent_hash(&self, hashes: &[u64], each: impl FnMut(usize)) {
-        self.look_up(&hashes, batch::absent(hashes.len(), each));
+        self.each_absent(&hashes, each);
     }
 
     /// Writes the hash by which this filter knows each key to the same place of `out`.
@@ -316,16 +324,23 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
         self.hasher.hash_batch_by(self.isa, keys, out);
     }
 
-    /// [`contains_hashes`](Self::contains_hashes) for many hashes. A call, so that a few stay in
-    /// registers.
+    /// A call, so that a few hashes stay in registers, and only large batches have a large stack
+    /// frame.
     #[inline(never)]
-    fn contains_many(&self, hashes: &[u64], out: &mut [bool]) {
-        self.look_up(&hashes, batch::unpack_into(self.isa, out));
+    fn contains_many(&self, source: &impl Source, out: &mut [bool]) {
+        let (mut chunks, unpack) = (answered(all(source)), unpack(self.isa));
+        while let Some((start, hashes, found)) = chunks.next() {
+            self.engine.contains_bitmap(hashes, found);
+            unpack(found, &mut out[start..][..hashes.len()]);
+        }
     }
 
-    /// Looks up the hashes; calls `each(start, bitmap)` for every chunk.
-    fn look_up(&self, source: &impl Source, each: impl FnMut(usize, &[u64])) {
-        batch::answers(source, |hashes, found| self.engine.contains_bitmap(hashes, found), each);
+    fn each_absent(&self, source: &impl Source, mut each: impl FnMut(usize)) {
+        let mut chunks = answered(all(source));
+        while let Some((start, hashes, found)) = chunks.next() {
+            self.engine.contains_bitmap(hashes, found);
+            for_each_absent(found, hashes.len(), |i| each(start + i));
+        }
     }
 
     pub(crate) fn keys<'a, K: Funnel>(&'a self, keys: &'a [K]) -> Keys<'a, K, S> {

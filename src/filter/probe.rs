@@ -1,19 +1,22 @@
-//! Batches for filters with a few places for each key. It turns a window of hashes into places,
-//! prefetches their lines, and meanwhile works on the window before. Takes hashes, and gives
-//! windows of places or answers. `slots.rs` calls it.
+//! Batches for filters with a few places for each key, by the loop of `kernel/tiles.rs`. Takes
+//! hashes, and gives answers. `slots.rs` calls it.
 //!
 //! It is scalar: a bucket is a word, and one operation compares all of its slots. Compiled for
 //! AVX-512, where the compiler makes vectors of the places, it took as long (4.8 and 13 ns for a
 //! lookup in L2, Emerald Rapids). Outside the caches the lines take the time.
 
-use crate::batch::{self, Answer, Source};
+use crate::batch::{Answer, Chunks, Source, all, answered, ones, tell};
 use crate::error::{InsertError, InsertErrorKind};
-use crate::words::bits::Hint;
-use crate::words::bits::is_cached;
+use crate::kernel::tiles::{self, tiles};
+use crate::kernel::tuning::Access;
+use crate::words::bits::{Hint, is_cached};
 
 /// A key's places in a filter.
 pub trait Probe {
-    type Place: Copy + Default;
+    type Place: Copy;
+
+    /// Lines that a key touches.
+    const LINES: usize;
 
     fn place(&self, hash: u64) -> Self::Place;
 
@@ -27,53 +30,26 @@ pub trait Probe {
     fn bytes(&self) -> usize;
 }
 
-/// Keys of a window: as many as a word of a bitmap has bits.
-pub(super) const WINDOW: usize = 64;
-
-/// Calls `each(start, places)` for every window of hashes, until it returns false.
+/// Calls `work(start, places)` for every tile of hashes, until it returns false.
 #[inline(always)]
-pub(super) fn windows<P: Probe>(
-    probe: &P,
-    hashes: &[u64],
-    hint: Hint,
-    mut each: impl FnMut(usize, &[P::Place]) -> bool,
-) {
-    let mut rings = [[P::Place::default(); WINDOW]; 2];
-    // One loop for the places and one for the work, so that a mispredicted branch in the second
-    // throws no place away. This holds for a filter in the caches too.
-    let ask = !is_cached(probe.bytes());
-    let fill = |ring: &mut [P::Place; WINDOW], hashes: &[u64]| {
-        for (place, hash) in ring.iter_mut().zip(hashes) {
-            *place = probe.place(*hash);
-            if ask {
-                probe.prefetch(place, hint);
-            }
+fn tiles_of<P: Probe>(probe: &P, access: Access, hashes: &[u64], work: impl FnMut(usize, &[P::Place]) -> bool) {
+    let place = |_: &mut _, i: usize, hint| {
+        let place = probe.place(hashes[i]);
+        if let Some(hint) = hint {
+            probe.prefetch(&place, hint);
         }
+        place
     };
-    let mut coming = hashes.chunks(WINDOW);
-    if let Some(first) = coming.next() {
-        fill(&mut rings[0], first);
-    }
-    for (turn, present) in hashes.chunks(WINDOW).enumerate() {
-        let [even, odd] = &mut rings;
-        let (now, next) = if turn % 2 == 0 { (even, odd) } else { (odd, even) };
-        if let Some(hashes) = coming.next() {
-            fill(next, hashes);
-        }
-        if !each(turn * WINDOW, &now[..present.len()]) {
-            return;
-        }
-    }
+    tiles(&mut { work }, access, hashes.len(), place, |work, start, places| {
+        work(start, places)
+    });
 }
 
 /// Whether each hash may be there, as a bitmap.
 pub(super) fn contains_bitmap<P: Probe>(probe: &P, hashes: &[u64], found: &mut [u64]) {
-    windows(probe, hashes, Hint::L2, |at, places| {
-        let mut answers = 0;
-        for place in places {
-            answers = answers >> 1 | u64::from(probe.holds(place)) << 63;
-        }
-        found[at / 64] = answers >> (WINDOW - places.len());
+    let access = Access::lookups(is_cached(probe.bytes()), P::LINES);
+    tiles_of(probe, access, hashes, |start, places| {
+        found[start / 64] = tiles::answers(places.len(), |i| probe.holds(&places[i]));
         true
     });
 }
@@ -84,23 +60,21 @@ pub(super) fn insert_all<P: Probe>(
     source: &impl Source,
     mut insert: impl FnMut(&P::Place) -> Result<(), InsertErrorKind>,
 ) -> Result<(), InsertError> {
-    let (mut inserted, mut result) = (0, Ok(()));
-    source.each(0..source.len(), |hashes| {
-        if result.is_err() {
-            return;
-        }
-        windows(probe, hashes, Hint::L1Write, |_, places| {
+    let access = Access::changes(is_cached(probe.bytes()), P::LINES);
+    let (mut chunks, mut inserted, mut refused) = (all(source), 0, None);
+    while let (None, Some(hashes)) = (&refused, chunks.next()) {
+        tiles_of(probe, access, hashes, |_, places| {
             for place in places {
                 if let Err(kind) = insert(place) {
-                    result = Err(InsertError { kind, inserted });
+                    refused = Some(kind);
                     return false;
                 }
                 inserted += 1;
             }
             true
         });
-    });
-    result
+    }
+    refused.map_or(Ok(()), |kind| Err(InsertError { kind, inserted }))
 }
 
 /// Removes in order; returns how many were there.
@@ -110,15 +84,15 @@ pub(super) fn remove_all<P: Probe>(
     mut answer: Answer<'_>,
     mut remove: impl FnMut(&P::Place) -> bool,
 ) -> usize {
-    let work = |hashes: &[u64], removed: &mut [u64]| {
-        windows(probe, hashes, Hint::L1Write, |at, places| {
-            let mut answers = 0;
-            for place in places {
-                answers = answers >> 1 | u64::from(remove(place)) << 63;
-            }
-            removed[at / 64] = answers >> (WINDOW - places.len());
+    let access = Access::changes(is_cached(probe.bytes()), P::LINES);
+    let (mut chunks, mut count) = (answered(all(source)), 0);
+    while let Some((start, hashes, removed)) = chunks.next() {
+        tiles_of(probe, access, hashes, |start, places| {
+            removed[start / 64] = tiles::answers(places.len(), |i| remove(&places[i]));
             true
         });
-    };
-    batch::answers(source, work, batch::teller(&mut answer))
+        tell(&mut answer, start, removed);
+        count += ones(removed);
+    }
+    count
 }

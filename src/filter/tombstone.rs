@@ -71,7 +71,7 @@ use super::bloom::Bloom;
 use super::builder::{Planned, TwoLined, Worded};
 use super::engine::{Engine, Estimate, FixedSize, Insert, InsertFlagged, Remove, Stored, Union, sealed};
 use super::{Figures, Filter};
-use crate::batch::{Answer, HASHED, Source, answers, teller};
+use crate::batch::{Answer, HASHED, Source, all, answered, ones, tell};
 use crate::codec::{FIELDS, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, given};
 use crate::error::{BuildError, BuildErrorKind, IncompatibleError, SnapshotErrorKind};
 use crate::geometry::sizing::Request;
@@ -365,8 +365,13 @@ impl Remove for Tombstone {
             kernels.insert_hashes(bits, tombstones, answers);
             bits::acquire();
         };
-        let work = |hashes: &[u64], removed: &mut [u64]| self.look_up(hashes, removed, bury);
-        answers(source, work, teller(&mut answer))
+        let (mut chunks, mut count) = (answered(all(source)), 0);
+        while let Some((start, hashes, removed)) = chunks.next() {
+            self.look_up(hashes, removed, bury);
+            tell(&mut answer, start, removed);
+            count += ones(removed);
+        }
+        count
     }
 }
 

@@ -2,15 +2,11 @@
 //! `portable.rs` fill in, and `kernel.rs` calls. A function in a table may be called if the CPU has
 //! the instruction set that it is compiled for.
 
+use super::length::Length;
 use super::tuning::Access;
 use crate::geometry::pattern::Cuts;
 use crate::words::bits::{Lines, Region};
 use crate::words::sync::AtomicU64;
-
-/// Fewer hashes than this are few, and have functions of their own: a pipeline takes longer to
-/// begin. (Zen 5, 1%, 512 KiB, bitmaps of 8 and 16 hashes: 1.9 and 1.6 ns per hash one by one, 3.4
-/// and 1.9 by a pipeline.)
-pub(crate) const FEW: usize = 32;
 
 // (The order of the arguments brings the hash into the register that the multiplication needs.)
 pub(super) type Contains<T> = unsafe fn(Lines<'_, T>, u64, &Probe<T>) -> bool;
@@ -46,7 +42,7 @@ impl<T> Copy for Probe<T> {}
 #[derive(Debug)]
 pub(super) struct LineLookups<T> {
     pub(super) contains: Contains<T>,
-    /// For fewer than [`FEW`] hashes. If there are none, they go one by one.
+    /// For a few hashes. If there are none, they go one by one.
     pub(super) few: Option<FewLookups<T>>,
     /// If there is none, hashes go one by one.
     pub(super) batch: Option<ContainsBatch<T>>,
@@ -75,10 +71,15 @@ impl<T> Clone for FewLookups<T> {
 impl<T> Copy for FewLookups<T> {}
 
 impl<T> LineLookups<T> {
-    /// The fewest hashes that are worth a pipeline.
+    /// Whether so many hashes are worth a pipeline.
     #[inline(always)]
-    pub(super) fn least(&self) -> usize {
-        if self.few.is_some() { FEW } else { FEW / 2 }
+    pub(super) fn is_long(&self, hashes: usize) -> bool {
+        let least = if self.few.is_some() {
+            Length::Many
+        } else {
+            Length::Several
+        };
+        hashes >= least.least()
     }
 }
 

@@ -7,17 +7,11 @@
 //! No pipeline orders memory beyond the `Release` of the bits it sets. The caller calls
 //! [`acquire`](crate::words::bits::acquire) if an answer rests on bits seen.
 
+use super::tiles::{self, tiles};
+use super::tuning::Access;
 use crate::geometry::pattern::{Cuts, block, pattern};
-use crate::kernel::tuning::Access;
 use crate::words::bits::{Hint, Lines, Load, Probed, Region, Target, is_cached};
 use crate::words::counters::{self, Counters};
-
-/// How many keys ahead lines are prefetched from memory, into L2: touching random lines of 64 MiB
-/// takes 8.7 ns each with hints for L1, whatever the distance, and 4.2 with hints for L2 (Zen 4,
-/// pages of 4 KiB).
-const AHEAD: usize = 64;
-/// How many keys ahead lines are prefetched from L2 into L1.
-const NEAR: usize = 16;
 
 #[inline(always)]
 pub(crate) fn contains<const W: usize, const VECTOR: bool, T: Load>(
@@ -37,11 +31,11 @@ pub(crate) fn insert<const W: usize>(target: &mut impl Target, cuts: &Cuts, hash
 pub(super) fn fill<const W: usize>(
     region: &mut Region<'_>,
     cuts: &Cuts,
-    _: Access,
+    access: Access,
     hashes: &[u64],
     changed: &mut [u64],
 ) {
-    one_by_one(region, hashes, changed, Hint::L1Write, |region, hash| {
+    one_by_one(region, access, hashes, changed, |region, hash| {
         insert::<W>(region, cuts, hash)
     });
 }
@@ -90,37 +84,23 @@ pub(super) fn few_bitmap(hashes: &[u64], target: &impl Probed, hint: Hint, each:
 #[inline(always)]
 pub(crate) fn one_by_one<T: Probed>(
     target: &mut T,
+    access: Access,
     hashes: &[u64],
     answers: &mut [u64],
-    near: Hint,
     mut each: impl FnMut(&mut T, u64) -> bool,
 ) {
     debug_assert_eq!(hashes.len().div_ceil(64), answers.len());
-    let prefetches = !is_cached(target.bytes());
-    let prefetch = |target: &T, hash: Option<&u64>, hint| {
-        if let Some(&hash) = hash {
-            target.prefetch(block(hash, target.blocks()), hint);
+    // A hash is its own place.
+    let prefetch = |target: &mut T, i: usize, hint| {
+        if let Some(hint) = hint {
+            target.prefetch(block(hashes[i], target.blocks()), hint);
         }
     };
-    if prefetches {
-        for hash in hashes.iter().take(AHEAD) {
-            prefetch(target, Some(hash), Hint::L2);
-        }
-        for hash in hashes.iter().take(NEAR) {
-            prefetch(target, Some(hash), near);
-        }
-    }
-    // One loop for both cases: the compiler inlines `each` only if it has one caller.
-    for (word, (part, answers)) in hashes.chunks(64).zip(answers).enumerate() {
-        *answers = 0;
-        for (i, hash) in part.iter().enumerate() {
-            if prefetches {
-                prefetch(target, hashes.get(64 * word + i + AHEAD), Hint::L2);
-                prefetch(target, hashes.get(64 * word + i + NEAR), near);
-            }
-            *answers |= u64::from(each(target, *hash)) << i;
-        }
-    }
+    tiles(target, access, hashes.len(), prefetch, |target, start, tile| {
+        let hashes = &hashes[start..][..tile.len()];
+        answers[start / 64] = tiles::answers(hashes.len(), |i| each(target, hashes[i]));
+        true
+    });
 }
 
 /// Writes a bit of the bitmap to each place of `out`.

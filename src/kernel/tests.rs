@@ -17,8 +17,8 @@ fn hashes(from: u64, len: usize) -> Vec<u64> {
     extremes.into_iter().chain(mixed).take(len).collect()
 }
 
-/// Around [`SINGLES`], half of [`FEW`] and [`FEW`], around the words of a bitmap, and every
-/// number of hashes in the last group.
+/// Around the rungs of [`Length`], around the words of a bitmap, and every number of hashes in the
+/// last group.
 const LENGTHS: [usize; 27] = [
     0, 1, 2, 3, 4, 7, 8, 15, 16, 17, 31, 32, 33, 34, 37, 38, 39, 40, 41, 57, 63, 64, 65, 72, 100, 127, 300,
 ];
@@ -115,7 +115,7 @@ fn agree(shape: Shape, isa: Isa, blocks: usize, plain: &Kernels, kernels: &Kerne
         kernels.lookups().contains_hashes(batch.shared(), &asked, &mut found);
         let flags: Vec<bool> = (0..len).map(|i| found[i / 64] >> (i % 64) & 1 == 1).collect();
         assert_eq!(flags, expected, "{shape:?}, {isa:?}, {blocks} blocks, {len} hashes");
-        if len < FEW {
+        if len < Length::Many.least() {
             let mut few = vec![false; len];
             kernels.lookups().contains_few(batch.shared(), &asked, &mut few);
             assert_eq!(few, expected, "{shape:?}, {isa:?}, {blocks} blocks, {len} hashes");

@@ -6,7 +6,7 @@
 //! | Intel with AVX512-FP16 (Sapphire Rapids and later) | L1 | 64 | yes |
 //! | others | L2 | 192 | no |
 //!
-//! The distance counts to the next 64 keys. Inserts ask for lines into L1, to write them. A gather
+//! The distance counts to the next tile (64 keys). Inserts ask for lines into L1, to write them. A gather
 //! is slow on AMD's processors, and on Intel's before Sapphire Rapids (microcode against Downfall).
 //!
 //! Measured, ns per lookup, 1%, batches of 1024:
@@ -20,12 +20,8 @@
 
 use crate::words::bits::Hint;
 
-/// The most turns of 64 keys by which lines are asked for ahead: `pipeline.rs` keeps the places of
-/// so many.
-#[cfg_attr(
-    any(lanebloom_loom, not(any(target_arch = "x86_64", target_arch = "aarch64"))),
-    allow(dead_code, reason = "for vectors")
-)]
+/// The most tiles by which lines are asked for ahead: `pipeline.rs` and `tiles.rs` keep the places
+/// of so many.
 pub(super) const MOST_AHEAD: usize = 4;
 
 /// How batches are read on a CPU.
@@ -33,11 +29,20 @@ pub(super) const MOST_AHEAD: usize = 4;
 pub(crate) struct Tuning {
     /// The hint for lines that a lookup will read.
     pub(super) lookups: Hint,
-    /// How many turns of 64 keys ahead lines are asked for, at most [`MOST_AHEAD`].
+    /// How many tiles ahead lines are asked for, if a key has one: at most [`MOST_AHEAD`].
     pub(super) ahead: usize,
     /// Whether the processor's gather is faster than eight loads.
     pub(super) gather: bool,
 }
+
+/// The most keys of a tile: as many as a word of a bitmap has bits.
+pub const TILE: usize = 64;
+
+/// The most lines that a tile asks for: 32 KiB, a part of L2.
+pub const LINES: usize = 512;
+
+/// The most lines of a key for which those of a tile are asked for into L1: 16 KiB, a third of it.
+const MOST_IN_L1: usize = 4;
 
 /// How a batch comes to its words.
 #[derive(Clone, Copy, Debug)]
@@ -45,13 +50,83 @@ pub(crate) struct Tuning {
     any(lanebloom_loom, not(target_arch = "x86_64")),
     allow(dead_code, reason = "a part is for vectors")
 )]
-pub(crate) struct Access {
+pub struct Access {
     /// The hint by which lines are asked for, if at all.
     pub(super) hint: Option<Hint>,
-    /// How many turns of 64 keys ahead.
+    /// How many tiles ahead.
     pub(super) ahead: usize,
+    /// Keys of a tile: a power of two, so that a tile never straddles two words of a bitmap.
+    pub(super) tile: usize,
     /// Whether vectors of words are loaded by the processor's gather.
     pub(super) gather: bool,
+}
+
+/// For `tiles.rs`.
+impl Access {
+    /// For batches of lookups in a filter of which a key touches so many `lines`.
+    #[inline(always)]
+    #[must_use]
+    pub fn lookups(is_cached: bool, lines: usize) -> Self {
+        Self::of(
+            is_cached,
+            lines,
+            |tuning| if lines == 1 { tuning.lookups } else { Hint::L2 },
+        )
+    }
+
+    /// For batches of inserts or removes.
+    #[inline(always)]
+    #[must_use]
+    pub fn changes(is_cached: bool, lines: usize) -> Self {
+        Self::of(is_cached, lines, |_| {
+            if lines <= MOST_IN_L1 { Hint::L1Write } else { Hint::L2 }
+        })
+    }
+
+    #[inline(always)]
+    fn of(is_cached: bool, lines: usize, hint: impl Fn(Tuning) -> Hint) -> Self {
+        if is_cached {
+            return Self {
+                hint: None,
+                ahead: 0,
+                tile: TILE,
+                gather: false,
+            };
+        }
+        let tuning = tuning();
+        let access = Self {
+            hint: Some(hint(tuning)),
+            // The distance is one of lines.
+            ahead: (tuning.ahead / lines).max(1),
+            tile: TILE,
+            gather: tuning.gather,
+        };
+        access.of_lines(lines)
+    }
+
+    /// The same for a filter that keeps the places itself, of one tile and of the next one.
+    #[must_use]
+    pub fn next_tile(self, lines: usize) -> Self {
+        Self { ahead: 1, ..self }.of_lines(lines)
+    }
+
+    #[inline(always)]
+    fn of_lines(self, lines: usize) -> Self {
+        let tile = 1 << (LINES / lines).clamp(1, TILE).ilog2();
+        Self { tile, ..self }
+    }
+
+    /// Keys of a tile: a power of two.
+    #[must_use]
+    pub fn tile(self) -> usize {
+        self.tile
+    }
+
+    /// The hint for lines that are asked for beside those of the loop, if it is worthwhile.
+    #[must_use]
+    pub fn hint(self) -> Option<Hint> {
+        self.hint
+    }
 }
 
 /// The rows of the table.
@@ -81,6 +156,7 @@ pub(super) fn tuning() -> Tuning {
 
 /// The tuning for this CPU. It asks the CPU once: on a virtual machine that takes microseconds.
 #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+#[inline]
 pub(super) fn tuning() -> Tuning {
     use core::sync::atomic::{AtomicU8, Ordering};
     /// The number of the row, counted from 1; 0 before it is known.

@@ -6,9 +6,11 @@
 //! the others together. Inserts change both halves. The halves share no word, so the order of the
 //! two passes changes no bit and no answer.
 
-use super::dispatch::{FEW, Gather, Probe};
+use super::dispatch::{Gather, Probe};
+use super::length::Length;
 use crate::geometry::pattern::{block, second};
 use crate::words::bits::{Hint, Lines, Load, Probed, Region, is_cached};
+use crate::words::scratch::Scratch;
 use crate::words::sync::AtomicU64;
 
 /// Hashes of a pass: a multiple of 64, and few enough to lie on the stack. A pass asks for no lines
@@ -52,50 +54,28 @@ pub(super) unsafe fn contains_hashes<T: Load>(
     line: impl Fn(Lines<'_, T>, &[u64], &mut [u64]),
 ) {
     let cached = is_cached(lines.bytes());
-    if hashes.len() < FEW && !cached {
+    if hashes.len() < Length::Many.least() && !cached {
         // All lines at once: a few keys take as long as they wait, twice if one line after another.
         let [_, other] = lines.halves();
         for hash in hashes {
             other.prefetch(block(second(*hash), other.blocks()), Hint::L1);
         }
     }
-    // To clear the space for a whole pass takes longer than to work on a few keys.
-    if hashes.len() <= 64 {
-        let found = &mut found[..hashes.len().div_ceil(64)];
-        // SAFETY: as promised.
-        return unsafe { pass(lines, hashes, found, &mut [0; 64 + ROOM], &mut [0], gather, &line) };
-    }
     // In the caches nothing is asked for ahead, and less space stays in the first of them.
     let most = if cached { PASS / 4 } else { PASS };
-    let (mut seconds, mut held) = ([0; PASS + ROOM], [0; PASS / 64]);
-    for (hashes, found) in hashes.chunks(most).zip(found.chunks_mut(most / 64)) {
-        // SAFETY: as promised.
-        unsafe { pass(lines, hashes, found, &mut seconds, &mut held, gather, &line) };
-    }
-}
-
-/// # Safety
-///
-/// The CPU has what `gather` needs.
-#[inline(always)]
-unsafe fn pass<T: Load>(
-    lines: Lines<'_, T>,
-    hashes: &[u64],
-    found: &mut [u64],
-    seconds: &mut [u64],
-    held: &mut [u64],
-    gather: Gather,
-    line: &impl Fn(Lines<'_, T>, &[u64], &mut [u64]),
-) {
     let [first, other] = lines.halves();
-    line(first, hashes, found);
-    // SAFETY: as promised.
-    let len = unsafe { gather(hashes, found, seconds) };
-    let held = &mut held[..len.div_ceil(64)];
-    line(other, &seconds[..len], held);
-    let mut held = Answers::of(held);
-    for found in found {
-        *found = held.keep(*found);
+    let (mut seconds, mut held) = (Scratch::<{ PASS + ROOM }>::new(), [0; PASS / 64]);
+    for (hashes, found) in hashes.chunks(most).zip(found.chunks_mut(most / 64)) {
+        line(first, hashes, found);
+        let seconds = seconds.first(hashes.len() + ROOM);
+        // SAFETY: as promised.
+        let len = unsafe { gather(hashes, found, seconds) };
+        let held = &mut held[..len.div_ceil(64)];
+        line(other, &seconds[..len], held);
+        let mut held = Answers::of(held);
+        for found in found {
+            *found = held.keep(*found);
+        }
     }
 }
 
@@ -182,7 +162,7 @@ pub(super) fn insert_hashes(
     line: impl Fn(Lines<'_, AtomicU64>, &[u64], &mut [u64]),
 ) {
     let [first, other] = lines.halves();
-    if hashes.len() < FEW && !is_cached(lines.bytes()) {
+    if hashes.len() < Length::Many.least() && !is_cached(lines.bytes()) {
         for hash in hashes {
             other.prefetch(block(second(*hash), other.blocks()), Hint::L1Write);
         }
@@ -219,8 +199,9 @@ pub(super) fn fill(
 /// bitmaps become one.
 #[inline(always)]
 fn each_pass(hashes: &[u64], changed: &mut [u64], mut work: impl FnMut(&[u64], &[u64], &mut [u64], &mut [u64])) {
-    let mut pass = |hashes: &[u64], changed: &mut [u64], seconds: &mut [u64], more: &mut [u64]| {
-        let (seconds, more) = (&mut seconds[..hashes.len()], &mut more[..changed.len()]);
+    let (mut seconds, mut more) = (Scratch::<PASS>::new(), [0; PASS / 64]);
+    for (hashes, changed) in hashes.chunks(PASS).zip(changed.chunks_mut(PASS / 64)) {
+        let (seconds, more) = (seconds.first(hashes.len()), &mut more[..changed.len()]);
         for (to, hash) in seconds.iter_mut().zip(hashes) {
             *to = second(*hash);
         }
@@ -228,12 +209,5 @@ fn each_pass(hashes: &[u64], changed: &mut [u64], mut work: impl FnMut(&[u64], &
         for (changed, more) in changed.iter_mut().zip(more) {
             *changed |= *more;
         }
-    };
-    if hashes.len() <= 64 {
-        return pass(hashes, changed, &mut [0; 64], &mut [0]);
-    }
-    let (mut seconds, mut more) = ([0; PASS], [0; PASS / 64]);
-    for (hashes, changed) in hashes.chunks(PASS).zip(changed.chunks_mut(PASS / 64)) {
-        pass(hashes, changed, &mut seconds, &mut more);
     }
 }

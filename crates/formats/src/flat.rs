@@ -3,12 +3,12 @@
 //! another, from a [`NextPlace`], and knows no hashes. `guava.rs` and `redisbloom.rs` call it.
 //!
 //! The bits that are set here are a `Release`. If an answer rests on bits seen, the caller calls
-//! [`acquire`]. Batches call it here, once per window. (lanebloom's `bits.rs` gives the reasons for
+//! [`acquire`]. Batches call it here, once per tile. (lanebloom's `bits.rs` gives the reasons for
 //! the orderings.)
 
 use crate::batch::each_one;
 use lanebloom::BuildError;
-use lanebloom::internal::{Bits, Hint, acquire, is_cached};
+use lanebloom::internal::{Access, Bits, Hint, LINES, Length, acquire, answers, is_cached, tiles};
 
 /// Bytes of a cache line.
 pub(crate) const LINE_BYTES: usize = 64;
@@ -29,32 +29,8 @@ pub(crate) struct Flat {
     functions: u32,
 }
 
-/// Fewer keys than this cost what single calls do: the processor overlaps them by itself. (The
-/// model checker has batches of one key, and is to see their loops.)
-pub(crate) const SEVERAL: usize = if cfg!(lanebloom_loom) { 1 } else { 4 };
-/// The most keys of a window: as many as a word of a bitmap has bits.
-pub(crate) const WINDOW: usize = 64;
-/// The most lines that a window prefetches. A key with more bits is not prefetched.
-const LINES: usize = 512;
 /// The bits of a key that a lookup tests before it prefetches the lines of the others.
 const FIRST: usize = 2;
-
-/// Some keys of a batch, under way.
-struct Window {
-    /// The places of all bits of each key.
-    places: [u64; LINES],
-    /// The keys whose first bits are set.
-    candidates: u64,
-}
-
-impl Window {
-    const fn new() -> Self {
-        Self {
-            places: [0; LINES],
-            candidates: 0,
-        }
-    }
-}
 
 /// Places that are tested without a branch between them, which would be mispredicted as often as
 /// the answer varies. (A rate of 1e-5 has 16.)
@@ -138,29 +114,32 @@ impl Flat {
         }
     }
 
-    /// Prefetches all lines of a key before its insert, if that is worthwhile.
+    /// Prefetches all lines of a key.
     #[inline(always)]
-    pub(crate) fn prefetch(&self, mut places: impl NextPlace) {
-        if !self.is_cached() {
-            for _ in 0..self.functions {
-                self.bits.prefetch_bit(places.next_place(&self.modulo), Hint::L2);
-            }
+    pub(crate) fn prefetch(&self, mut places: impl NextPlace, hint: Hint) {
+        for _ in 0..self.functions {
+            self.bits.prefetch_bit(places.next_place(&self.modulo), hint);
         }
     }
 
+    /// The bits of a key.
+    pub(crate) fn functions(&self) -> usize {
+        self.functions as usize
+    }
+
     /// Whether a prefetch is not worthwhile.
-    fn is_cached(&self) -> bool {
+    pub(crate) fn is_cached(&self) -> bool {
         // The model checker's filters are too small to take the other way.
         let small = if cfg!(lanebloom_loom) {
             self.modulo.bits == 64
         } else {
             is_cached(self.bits.bytes())
         };
-        small || self.functions as usize > LINES
+        small || self.functions() > LINES
     }
 
     /// Looks `len` keys up. `key` gives the places of each key. Calls `each(start, len, bitmap)`
-    /// for every window.
+    /// for every tile.
     #[inline(always)]
     pub(crate) fn contains_each<P: NextPlace>(
         &self,
@@ -168,7 +147,7 @@ impl Flat {
         mut key: impl FnMut(usize) -> P,
         each: impl FnMut(usize, usize, u64),
     ) {
-        if len < SEVERAL {
+        if len < Length::Few.least() {
             one_by_one(len, |i| self.holds(key(i)), each);
         } else if self.is_cached() {
             self.contains_cached(len, key, each);
@@ -185,27 +164,25 @@ impl Flat {
         mut key: impl FnMut(usize) -> P,
         mut each: impl FnMut(usize, usize, u64),
     ) {
-        let mut followers = [P::default(); WINDOW];
-        for at in (0..len).step_by(WINDOW) {
-            let followers = &mut followers[..WINDOW.min(len - at)];
-            // One loop for the hashes and one for the bits, so that a mispredicted branch in the
-            // second throws no hash away.
-            for (follower, i) in followers.iter_mut().zip(at..) {
-                *follower = key(i);
-            }
-            let mut found = 0;
-            for follower in &*followers {
-                found = found >> 1 | u64::from(self.holds(*follower)) << 63;
-            }
-            acquire();
-            each(at, followers.len(), found >> (WINDOW - followers.len()));
-        }
+        let access = Access::lookups(true, self.functions());
+        tiles(
+            &mut { each },
+            access,
+            len,
+            |_, i, _| key(i),
+            |each, start, tile| {
+                let found = answers(tile.len(), |i| self.holds(tile[i]));
+                acquire();
+                each(start, tile.len(), found);
+                true
+            },
+        );
     }
 
-    /// Three windows are under way at once. The last one hashes its keys and prefetches the lines
-    /// of their [`FIRST`] bits. The one before it tests these bits, and prefetches the other lines
-    /// of the keys that have them. The one before that tests the other bits. Half of the bits are
-    /// set, so an absent key needs only a quarter of its lines.
+    /// Three tiles are under way at once. The last one hashes its keys and prefetches the lines of
+    /// their [`FIRST`] bits. The one before it tests these bits, and prefetches the other lines of
+    /// the keys that have them. The one before that tests the other bits. Half of the bits are set,
+    /// so an absent key needs only a quarter of its lines.
     #[inline(never)]
     fn contains_ahead<P: NextPlace>(
         &self,
@@ -213,101 +190,75 @@ impl Flat {
         mut key: impl FnMut(usize) -> P,
         mut each: impl FnMut(usize, usize, u64),
     ) {
-        let (window, functions) = (self.window(), self.functions as usize);
+        let functions = self.functions();
         let first = FIRST.min(functions);
-        let windows = len.div_ceil(window);
-        let mut rings = [const { Window::new() }; 3];
-        let mut followers = [[P::default(); WINDOW]; 2];
-        for turn in 0..windows + 2 {
-            if turn < windows {
-                let at = window * turn;
-                let Window { places, .. } = &mut rings[turn % 3];
-                let places = places.chunks_exact_mut(functions);
-                // One loop for the keys and one for their lines, so that keys outside the caches do
-                // not wait behind lines.
-                let followers = &mut followers[turn % 2][..window.min(len - at)];
-                for (follower, i) in followers.iter_mut().zip(at..) {
-                    *follower = key(i);
-                }
-                for (follower, places) in followers.iter_mut().zip(places) {
-                    self.place(follower, &mut places[..first], Some(Hint::L2));
-                }
+        let access = Access::lookups(false, functions);
+        let (hint, size) = (access.hint(), access.tile());
+        let place = |_: &mut _, i, hint| {
+            let (mut next, mut places) = (key(i), [0; FIRST]);
+            self.place(&mut next, &mut places[..first], hint);
+            (next, places)
+        };
+        let mut rings = [const {
+            Tile {
+                places: [0; LINES],
+                candidates: 0,
             }
-            if (1..=windows).contains(&turn) {
-                let len = window.min(len - window * (turn - 1));
-                let Window { places, candidates } = &mut rings[(turn - 1) % 3];
-                *candidates = 0;
-                for (i, places) in places.chunks_exact(functions).enumerate().take(len) {
-                    *candidates |= u64::from(self.all_set(&places[..first])) << i;
-                }
-                let followers = &mut followers[(turn - 1) % 2];
-                each_one(*candidates, |i| {
-                    let places = &mut places[functions * i + first..functions * (i + 1)];
-                    self.place(&mut followers[i], places, Some(Hint::L2));
-                });
+        }; 2];
+        tiles(&mut rings, access, len, place, |rings, start, tile| {
+            let number = start / size;
+            let Tile { places, candidates } = &mut rings[number % 2];
+            *candidates = answers(tile.len(), |i| self.all_set(&tile[i].1[..first]));
+            each_one(*candidates, |i| {
+                let others = &mut places[functions * i + first..functions * (i + 1)];
+                self.place(&mut tile[i].0, others, hint);
+            });
+            if number > 0 {
+                self.finish(&rings[(number - 1) % 2], start - size, size, first, &mut each);
             }
-            if turn >= 2 {
-                let at = window * (turn - 2);
-                let Window { places, candidates } = &rings[(turn - 2) % 3];
-                let mut found = *candidates;
-                each_one(*candidates, |i| {
-                    let set = self.all_set(&places[functions * i + first..functions * (i + 1)]);
-                    found ^= u64::from(!set) << i;
-                });
-                acquire();
-                each(at, window.min(len - at), found);
-            }
-        }
+            true
+        });
+        let last = (len - 1) / size;
+        self.finish(&rings[last % 2], size * last, len - size * last, first, &mut each);
     }
 
-    /// Inserts `len` keys. Calls `each(start, len, bitmap)` for every window, with the bitmap of
-    /// the keys that changed the filter.
-    ///
-    /// Two windows are under way at once. For the last one, the keys are hashed and all their lines
-    /// prefetched. The one before it is inserted.
+    /// Tests the bits but the `first` ones, of the keys that have these. There are `len` keys.
+    #[inline(always)]
+    fn finish(&self, tile: &Tile, start: usize, len: usize, first: usize, each: &mut impl FnMut(usize, usize, u64)) {
+        let (functions, mut found) = (self.functions(), tile.candidates);
+        each_one(tile.candidates, |i| {
+            let set = self.all_set(&tile.places[functions * i + first..functions * (i + 1)]);
+            found ^= u64::from(!set) << i;
+        });
+        acquire();
+        each(start, len, found);
+    }
+
+    /// Inserts `len` keys. Calls `each(start, len, bitmap)` for every tile, with the bitmap of the
+    /// keys that changed the filter.
     pub(crate) fn insert_each<P: NextPlace>(
         &self,
         len: usize,
         mut key: impl FnMut(usize) -> P,
         mut each: impl FnMut(usize, usize, u64),
     ) {
-        if len < SEVERAL {
+        if len < Length::Few.least() {
             return one_by_one(len, |i| self.set(key(i)), each);
         }
-        let (window, functions) = (self.window(), self.functions as usize);
-        let windows = len.div_ceil(window);
-        let hint = (!is_cached(self.bits.bytes())).then_some(Hint::L2);
-        let mut rings = [const { Window::new() }; 2];
-        let mut followers = [P::default(); WINDOW];
-        for turn in 0..windows + 1 {
-            let at = window * turn;
-            // Two loops, as in `contains_ahead`.
-            let followers = &mut followers[..window.min(len.saturating_sub(at))];
-            for (follower, i) in followers.iter_mut().zip(at..) {
-                *follower = key(i);
-            }
-            let places = rings[turn % 2].places.chunks_exact_mut(functions);
-            for (follower, places) in followers.iter_mut().zip(places) {
-                self.place(follower, places, hint);
-            }
-            if turn >= 1 {
-                let at = at - window;
-                let len = window.min(len - at);
-                let mut changed = 0;
-                let places = rings[(turn - 1) % 2].places.chunks_exact(functions);
-                for (i, places) in places.enumerate().take(len) {
-                    changed |= u64::from(self.set_all(places)) << i;
-                }
-                acquire();
-                each(at, len, changed);
-            }
-        }
-    }
-
-    /// Keys of a window: a power of two, so that it never straddles two words of a bitmap.
-    fn window(&self) -> usize {
-        let most = (LINES / self.functions as usize).min(WINDOW);
-        1 << most.ilog2()
+        let functions = self.functions();
+        let access = Access::changes(self.is_cached(), functions).next_tile(functions);
+        let size = access.tile();
+        let range = |i: usize| i % size * functions..(i % size + 1) * functions;
+        let place = |rings: &mut [[u64; LINES]; 2], i: usize, hint| {
+            self.place(&mut key(i), &mut rings[i / size % 2][range(i)], hint);
+        };
+        tiles(&mut [[0; LINES]; 2], access, len, place, |rings, start, tile| {
+            let places = &rings[start / size % 2];
+            let changed = answers(tile.len(), |i| self.set_all(&places[range(i)]));
+            acquire();
+            each(start, tile.len(), changed);
+            true
+        });
     }
 
     /// Takes the next places of a key, and prefetches their lines.
@@ -350,7 +301,15 @@ impl Flat {
     }
 }
 
-/// A window of fewer keys than [`SEVERAL`], if there are any.
+/// A tile of which the first bits of each key were tested.
+struct Tile {
+    /// The places of all bits of each key; of the candidates those after the first.
+    places: [u64; LINES],
+    /// The keys whose first bits are set.
+    candidates: u64,
+}
+
+/// A tile of so few keys that single calls do, if there are any.
 #[inline(always)]
 fn one_by_one(len: usize, mut work: impl FnMut(usize) -> bool, mut each: impl FnMut(usize, usize, u64)) {
     if len > 0 {

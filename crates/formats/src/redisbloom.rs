@@ -71,13 +71,13 @@ mod figures;
 pub(crate) mod layout;
 
 use crate::batch::{CHUNK, assert_bitmap_length, assert_same_length, each_one, for_each_absent, gathered};
-use crate::flat::{Flat, WINDOW};
+use crate::flat::Flat;
 pub use crate::scandump::{Dumped, LoadChunks, Loader};
 use alloc::vec::Vec;
 use error::{RedisBloomInsertError, RedisBloomInsertErrorKind};
 pub use figures::{Info, LinkInfo};
 use lanebloom::BuildError;
-use lanebloom::internal::{build_error, out_of_memory, unpack, wrong_rate};
+use lanebloom::internal::{Access, build_error, out_of_memory, tiles, unpack, wrong_rate};
 use layout::{Hash, Layout, Places, TIGHTENING, hash, options};
 
 /// RedisBloom's `BF` filter, bit for bit: a chain of filters that grows as keys are inserted.
@@ -510,8 +510,8 @@ impl RedisBloom {
     ) -> Result<usize, RedisBloomInsertError> {
         let (mut new, mut inserted, options) = (0, 0, self.options);
         let hashes = keys.into_iter().map(|key| hash(key.as_ref(), options));
-        gathered::<WINDOW, _, _>(hashes, |hashes| {
-            new += self.insert_window(hashes, inserted, |_, _| ())?;
+        gathered::<CHUNK, _, _>(hashes, |hashes| {
+            new += self.insert_chunk(hashes, inserted, &mut |_, _| ())?;
             inserted += hashes.len();
             Ok(())
         })?;
@@ -524,30 +524,52 @@ impl RedisBloom {
         keys: &[K],
         mut each: impl FnMut(usize, bool),
     ) -> Result<usize, RedisBloomInsertError> {
-        let (mut new, mut hashes) = (0, [(0, 0); WINDOW]);
-        for (window, keys) in keys.chunks(WINDOW).enumerate() {
+        let (mut new, mut hashes) = (0, [(0, 0); CHUNK]);
+        for (at, keys) in (0..).step_by(CHUNK).zip(keys.chunks(CHUNK)) {
             let hashes = hash_all(keys, self.options, &mut hashes);
-            new += self.insert_window(hashes, WINDOW * window, &mut each)?;
+            new += self.insert_chunk(hashes, at, &mut each)?;
         }
         Ok(new)
     }
 
-    /// Inserts at most [`WINDOW`] hashes, the first of which has the position `start`.
-    ///
-    /// Looks up all of them first: later inserts cannot make a found hash absent. For the others,
-    /// it prefetches the lines of the newest filter, and then inserts them one after another.
-    fn insert_window(
+    /// Inserts hashes, the first of which has the position `start`. Prefetches their lines in the
+    /// filter that is the newest before.
+    fn insert_chunk(
         &mut self,
         hashes: &[Hash],
         start: usize,
-        mut each: impl FnMut(usize, bool),
+        each: &mut impl FnMut(usize, bool),
+    ) -> Result<usize, RedisBloomInsertError> {
+        let flat = &self.newest().flat;
+        let access = Access::changes(flat.is_cached(), flat.functions());
+        let place = |filter: &mut Self, i: usize, hint| {
+            let newest = filter.newest();
+            if let Some(hint) = hint {
+                newest.flat.prefetch(newest.places(hashes[i]), hint);
+            }
+            hashes[i]
+        };
+        let (mut new, mut refused) = (0, None);
+        tiles(self, access, hashes.len(), place, |filter, at, hashes| {
+            match filter.insert_tile(hashes, start + at, each) {
+                Ok(inserted) => new += inserted,
+                Err(error) => refused = Some(error),
+            }
+            refused.is_none()
+        });
+        refused.map_or(Ok(new), Err)
+    }
+
+    /// Inserts the hashes of a tile. Looks up all of them first: later inserts cannot make a found
+    /// hash absent.
+    fn insert_tile(
+        &mut self,
+        hashes: &[Hash],
+        start: usize,
+        each: &mut impl FnMut(usize, bool),
     ) -> Result<usize, RedisBloomInsertError> {
         let mut found = [0];
         self.contains_bitmap(hashes, &mut found[..hashes.len().min(1)]);
-        for_each_absent(&found, hashes.len(), |i| {
-            let newest = self.newest();
-            newest.flat.prefetch(newest.places(hashes[i]));
-        });
         let mut new = 0;
         for (i, hash) in hashes.iter().enumerate() {
             let inserted = found[0] >> i & 1 == 0

@@ -52,13 +52,13 @@
 mod dump;
 mod table;
 
-use crate::batch::{assert_same_length, unpack_into};
+use crate::batch::{assert_same_length, each_one, unpack_into};
 use crate::murmur2::murmur64a;
 use crate::redisbloom::error::{RedisBloomInsertError, RedisBloomInsertErrorKind};
 use alloc::format;
 use alloc::vec::Vec;
 use lanebloom::BuildError;
-use lanebloom::internal::{Hint, build_error, is_cached, out_of_memory};
+use lanebloom::internal::{Access, TILE, answers, build_error, is_cached, out_of_memory, tiles};
 use table::{Fingerprint, Table};
 
 /// Redis' `CF` filter, bit for bit: a chain of cuckoo filters that grows when one is full.
@@ -573,30 +573,37 @@ impl RedisCuckoo {
     /// ```
     #[doc(alias = "CF.MEXISTS")]
     pub fn contains_batch<K: AsRef<[u8]>>(&self, keys: &[K], out: &mut [bool]) {
-        const WINDOW: usize = 64;
         assert_same_length(keys.len(), out.len());
-        let mut unpack = unpack_into(out);
-        let mut hashes = [Fingerprint::default(); WINDOW];
-        for (at, keys) in (0..).step_by(WINDOW).zip(keys.chunks(WINDOW)) {
-            let hashes = &mut hashes[..keys.len()];
-            for (kept, key) in hashes.iter_mut().zip(keys) {
-                *kept = hash(key.as_ref());
+        let Some((first, others)) = self.tables.split_first() else {
+            return out.fill(false);
+        };
+        let access = |table: &Table| Access::lookups(is_cached(table.bytes().len()), 2);
+        let place = |_: &mut _, i: usize, hint| {
+            let hash = hash(keys[i].as_ref());
+            if let Some(hint) = hint {
+                first.prefetch(hash, hint);
             }
-            let mut found = 0u64;
-            for table in &self.tables {
-                let open = |i: &usize| found >> i & 1 == 0;
-                if !is_cached(table.bytes().len()) {
-                    (0..hashes.len())
-                        .filter(open)
-                        .for_each(|i| table.prefetch(hashes[i], Hint::L2));
+            hash
+        };
+        let unpack = &mut unpack_into(out);
+        tiles(
+            unpack,
+            access(first),
+            keys.len(),
+            place,
+            |unpack, start, hashes: &mut [Fingerprint]| {
+                let mut found = answers(hashes.len(), |i| first.holds(hashes[i]));
+                for table in others {
+                    let open = !found & u64::MAX >> (TILE - hashes.len());
+                    if let Some(hint) = access(table).hint() {
+                        each_one(open, |i| table.prefetch(hashes[i], hint));
+                    }
+                    each_one(open, |i| found |= u64::from(table.holds(hashes[i])) << i);
                 }
-                found |= (0..hashes.len())
-                    .filter(open)
-                    .map(|i| u64::from(table.holds(hashes[i])) << i)
-                    .sum::<u64>();
-            }
-            unpack(at, keys.len(), found);
-        }
+                unpack(start, hashes.len(), found);
+                true
+            },
+        );
     }
 
     /// How often `key` may be in the filter: `CF.COUNT`. Never less than it was inserted and not

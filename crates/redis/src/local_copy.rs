@@ -8,7 +8,7 @@ use crate::connection::Async;
 use crate::connection::{self, Blocking, Connection, Talk, lossy, now};
 use crate::error::{BitmapError, BitmapErrorKind};
 use crate::layout::{MAX_BITS, assert_same_length};
-use lanebloom::internal::{acquire_if, is_present, prefetch_positions};
+use lanebloom::internal::{Access, LINES, acquire_if, is_cached, is_present, prefetch_position, tiles};
 use lanebloom::{ConcurrentBitmap, Funnel};
 use redis::{ConnectionLike, Value};
 use std::sync::OnceLock;
@@ -155,43 +155,58 @@ impl LocalBitmap {
     /// ```
     pub fn contains_batch<K: Funnel>(&self, keys: &[K], out: &mut [bool]) {
         assert_same_length(keys.len(), out.len());
+        let Some(first) = self.all_bits().next() else {
+            return out.fill(false);
+        };
         let functions = usize::from(self.source.layout.functions);
-        let window = PLACES / functions;
-        let mut places = [0; PLACES];
-        for (keys, out) in keys.chunks(window).zip(out.chunks_mut(window)) {
-            let mut placed = [false; PLACES];
-            for ((key, places), placed) in keys.iter().zip(places.chunks_exact_mut(functions)).zip(&mut placed) {
-                let mut places = places.iter_mut();
-                *placed = self.source.layout.all(key, |offset| {
-                    if let Some(place) = places.next() {
-                        *place = offset;
+        let access = Access::lookups(is_cached(first.memory_bytes()), functions).next_tile(functions);
+        let tile = access.tile();
+        let range = |i: usize| i % tile * functions..(i % tile + 1) * functions;
+        // Whether the layout has places for the key.
+        let place = |rings: &mut [[u64; LINES]; 2], i: usize, hint| {
+            let mut places = rings[i / tile % 2][range(i)].iter_mut();
+            self.source.layout.all(&keys[i], |offset| {
+                if let Some(hint) = hint {
+                    prefetch_position(first, offset, hint);
+                }
+                if let Some(place) = places.next() {
+                    *place = offset;
+                }
+                true
+            })
+        };
+        tiles(
+            &mut [[0; LINES]; 2],
+            access,
+            keys.len(),
+            place,
+            |rings, start, placed| {
+                let of_key = |i: usize| &rings[start / tile % 2][range(i)];
+                let out = &mut out[start..][..placed.len()];
+                out.fill(false);
+                for (number, bits) in self.all_bits().enumerate() {
+                    let is_open = |i: usize, found: bool| placed[i] && !found;
+                    if let (1.., Some(hint)) = (number, access.hint()) {
+                        let open = (0..).zip(&*out).filter(|&(i, &found)| is_open(i, found));
+                        open.flat_map(|(i, _)| of_key(i))
+                            .for_each(|&place| prefetch_position(bits, place, hint));
                     }
-                    true
-                });
-            }
-            out.fill(false);
-            for bits in self.all_bits() {
-                let of_key = |i: usize| &places[functions * i..functions * (i + 1)];
-                let is_open = |i: usize, found: bool| placed[i] && !found;
-                let open = (0..).zip(&*out).filter(|&(i, &found)| is_open(i, found));
-                prefetch_positions(bits, open.flat_map(|(i, _)| of_key(i)).copied());
-                for (i, found) in out.iter_mut().enumerate() {
-                    if is_open(i, *found) {
-                        *found = of_key(i).iter().all(|&place| is_present(bits, place));
+                    for (i, found) in out.iter_mut().enumerate() {
+                        if is_open(i, *found) {
+                            *found = of_key(i).iter().all(|&place| is_present(bits, place));
+                        }
                     }
                 }
-            }
-            acquire_if(true);
-        }
+                acquire_if(true);
+                true
+            },
+        );
     }
 
     fn all_bits(&self) -> impl Iterator<Item = &ConcurrentBitmap> {
         self.bitmaps.iter().map_while(OnceLock::get)
     }
 }
-
-/// Places of a window's keys; not below 255, so that a key has room.
-const PLACES: usize = 512;
 
 /// Keeping the copy up to date.
 impl LocalBitmap {

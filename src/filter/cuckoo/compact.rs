@@ -264,6 +264,7 @@ impl Packed {
 
 impl Probe for Packed {
     type Place = Place;
+    const LINES: usize = 2;
 
     #[inline(always)]
     fn place(&self, hash: u64) -> Place {

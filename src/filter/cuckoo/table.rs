@@ -275,6 +275,7 @@ impl Table {
 
 impl Probe for Table {
     type Place = Place;
+    const LINES: usize = 2;
 
     #[inline(always)]
     fn place(&self, hash: u64) -> Place {

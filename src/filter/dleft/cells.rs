@@ -44,12 +44,13 @@
 
 use crate::codec::{Kind, in_range};
 use crate::error::{BuildError, BuildErrorKind, InsertErrorKind, SnapshotErrorKind};
-use crate::filter::probe::{Probe, WINDOW};
+use crate::filter::probe::Probe;
 use crate::filter::slots::{Refused, Slots, SlotsMut};
 use crate::filter::stripes::Stripes;
 use crate::geometry::layout::LINE_BYTES;
 use crate::geometry::pattern::block;
 use crate::geometry::sizing::{MAX_BITS_PER_KEY, Request, ceil};
+use crate::kernel::tuning::TILE;
 use crate::words::bits::{Hint, prefetch};
 use crate::words::memory::Words;
 use crate::words::sync::{AtomicU64, Ordering};
@@ -261,6 +262,7 @@ impl Cells {
 
 impl Probe for Cells {
     type Place = Place;
+    const LINES: usize = SUBTABLES;
 
     #[inline(always)]
     fn place(&self, hash: u64) -> Place {
@@ -345,7 +347,7 @@ impl Slots for Cells {
             }
         }
         // Looks up every key, many at a time. This takes the most time of reading a filter.
-        let mut window = [Place::default(); WINDOW];
+        let mut tile = [Place::default(); TILE];
         let mut len = 0;
         let places = (0..SUBTABLES).flat_map(|subtable| (0..self.buckets).map(move |bucket| (subtable, bucket)));
         let words = places.flat_map(|place| [place; WORDS]).zip(self.words());
@@ -354,16 +356,16 @@ impl Slots for Cells {
             while flags != 0 {
                 let remainder = word >> shift(flags) & ((1 << REMAINDER) - 1);
                 flags &= flags - 1;
-                window[len] = self.place_at(self.first_bucket(subtable, bucket, remainder), remainder);
-                self.prefetch(&window[len], Hint::L2);
+                tile[len] = self.place_at(self.first_bucket(subtable, bucket, remainder), remainder);
+                self.prefetch(&tile[len], Hint::L2);
                 len += 1;
-                if len == WINDOW {
-                    self.check_single(&window)?;
+                if len == TILE {
+                    self.check_single(&tile)?;
                     len = 0;
                 }
             }
         }
-        self.check_single(&window[..len])
+        self.check_single(&tile[..len])
     }
 
     fn words(&self) -> impl Iterator<Item = u64> {

@@ -2,8 +2,7 @@
 //! are searched for in all. Growth is lock-free, argued at [`State`].
 
 use super::steps::{Growth, Steps};
-use crate::batch::{Answer, HASHED, Source, unpack_into};
-use crate::batch::{CHUNK, for_each_absent};
+use crate::batch::{Answer, CHUNK, Chunks, HASHED, Source, for_each_absent, tell, unpack_into};
 use crate::error::{BuildError, BuildErrorKind, FullError, FullErrorKind, IncompatibleError};
 use crate::filter::bloom::Bloom;
 use crate::filter::engine::{Engine, Estimate, Insert, InsertFlagged, Union, sealed};
@@ -503,27 +502,25 @@ impl Insert for Chain {
 
 impl InsertFlagged for Chain {
     fn insert_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> Result<usize, FullError> {
-        let len = source.len();
-        let (mut at, mut new, mut result) = (0, 0, Ok(()));
-        while at < len && result.is_ok() {
-            // In chunks of its own, since a source cannot stop.
-            source.each(at..len.min(at + HASHED), |hashes| {
-                if result.is_ok() {
-                    // Clearing the space for a whole chunk takes longer than the work on few keys.
-                    let inserted = if hashes.len() <= 64 {
-                        self.insert_chunk::<64>(at, hashes, &mut answer)
-                    } else {
-                        self.insert_chunk::<HASHED>(at, hashes, &mut answer)
-                    };
-                    result = inserted.map(|inserted| new += inserted);
-                    at += hashes.len();
+        let (mut chunks, mut at, mut new) = (source.chunks_of(0..source.len(), HASHED), 0, 0);
+        while let Some(hashes) = chunks.next() {
+            // Clearing the space for a whole chunk takes longer than the work on few keys.
+            let inserted = if hashes.len() <= 64 {
+                self.insert_chunk::<64>(at, hashes, &mut answer)
+            } else {
+                self.insert_chunk::<HASHED>(at, hashes, &mut answer)
+            };
+            match inserted {
+                Ok(inserted) => new += inserted,
+                Err(full) => {
+                    let left = (full.inserted..source.len()).step_by(64);
+                    left.for_each(|at| tell(&mut answer, at, &[0]));
+                    return Err(full);
                 }
-            });
+            }
+            at += hashes.len();
         }
-        if let (Err(full), Some(answer)) = (&result, &mut answer) {
-            (full.inserted..len).step_by(64).for_each(|at| answer(at, &[0]));
-        }
-        result.map(|()| new)
+        Ok(new)
     }
 }
 

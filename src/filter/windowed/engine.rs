@@ -4,8 +4,7 @@
 use super::generations::Generations;
 use super::list::{Generation, List};
 use super::plan::{NEVER, Plan, When};
-use crate::batch::{Answer, HASHED, Source, teller};
-use crate::batch::{CHUNK, for_each_absent, ones};
+use crate::batch::{Answer, CHUNK, Chunks, HASHED, Source, for_each_absent, ones, tell};
 use crate::error::{BuildError, IncompatibleError};
 use crate::filter::Figures;
 use crate::filter::bloom::ConcurrentBloom;
@@ -162,19 +161,16 @@ impl Insert for Generations {
 
 impl InsertFlagged for Generations {
     fn insert_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> usize {
-        let mut tell = teller(&mut answer);
         let most = match &self.plan.when {
             When::Full(gauge) => gauge.interval(),
             _ => usize::MAX,
         };
         let most = if self.plan.renew { most } else { most.min(HASHED) };
-        let (mut start, mut new) = (0, 0);
-        source.each(0..source.len(), |hashes| {
-            for hashes in hashes.chunks(most) {
-                new += self.insert_chunk(hashes, &mut |at, bitmap| tell(start + at, bitmap));
-                start += hashes.len();
-            }
-        });
+        let (mut chunks, mut start, mut new) = (source.chunks_of(0..source.len(), most), 0, 0);
+        while let Some(hashes) = chunks.next() {
+            new += self.insert_chunk(hashes, &mut |at, bitmap| tell(&mut answer, start + at, bitmap));
+            start += hashes.len();
+        }
         new
     }
 }

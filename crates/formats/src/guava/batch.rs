@@ -4,10 +4,10 @@
 use super::layout::Places;
 use super::{GuavaBloom, Hash, Strategy};
 use crate::batch::{CHUNK, assert_bitmap_length, assert_same_length, for_each_absent, gathered, unpack_into};
-use crate::flat::SEVERAL;
 use alloc::vec::Vec;
 use core::convert::Infallible;
 use lanebloom::Funnel;
+use lanebloom::internal::Length;
 
 /// Keys that are hashed at a time: 8 KiB of hashes on the stack. (With strings, windows of 64 keys
 /// that are hashed and looked up in turn take 1 ns a key longer.)
@@ -34,7 +34,7 @@ impl GuavaBloom {
     #[inline]
     pub fn contains_batch<K: Funnel>(&self, keys: &[K], out: &mut [bool]) {
         assert_same_length(keys.len(), out.len());
-        if keys.len() < SEVERAL {
+        if keys.len() < Length::Few.least() {
             for (key, found) in keys.iter().zip(out) {
                 *found = self.contains(key);
             }
@@ -83,7 +83,7 @@ impl GuavaBloom {
     /// ```
     pub fn contains_hashes(&self, hashes: &[Hash], out: &mut [bool]) {
         assert_same_length(hashes.len(), out.len());
-        if hashes.len() < SEVERAL {
+        if hashes.len() < Length::Few.least() {
             for (hash, found) in hashes.iter().zip(out) {
                 *found = self.contains_hash(*hash);
             }

@@ -1,0 +1,75 @@
+//! Space on the stack for the hashes or the answers of a chunk. Sources and filters take it. It
+//! knows nothing of them.
+
+use core::mem::MaybeUninit;
+use core::ptr;
+
+/// Space for `N` words, cleared only as far as it is used: to clear the space for a whole chunk
+/// takes longer than to work on a few keys.
+///
+/// It begins a line of the cache: vectors that lie across two lines take longer.
+#[repr(align(64))]
+pub struct Scratch<const N: usize> {
+    words: [MaybeUninit<u64>; N],
+    /// The first words, so many, have a value.
+    written: usize,
+}
+
+/// The first words are cleared in steps of these lengths, without a call.
+const STEPS: [usize; 4] = [0, 8, 16, 32];
+
+impl<const N: usize> Scratch<N> {
+    #[inline(always)]
+    pub(crate) fn new() -> Self {
+        Self {
+            words: [const { MaybeUninit::uninit() }; N],
+            written: 0,
+        }
+    }
+
+    /// The first `len` words. They have any values.
+    ///
+    /// # Panics
+    ///
+    /// If there are fewer.
+    #[inline(always)]
+    pub(crate) fn first(&mut self, len: usize) -> &mut [u64] {
+        for step in STEPS.windows(2) {
+            if self.written == step[0] && len > step[0] {
+                self.clear(N.min(step[1]));
+            }
+        }
+        if self.written < len {
+            self.clear(len);
+        }
+        let words = &mut self.words[..len];
+        // SAFETY: at least `len` words were written, and `MaybeUninit` has the layout of what is in
+        // it.
+        unsafe { &mut *(ptr::from_mut(words) as *mut [u64]) }
+    }
+
+    #[inline(always)]
+    fn clear(&mut self, end: usize) {
+        self.words[self.written..end].fill(MaybeUninit::new(0));
+        self.written = end;
+    }
+}
+
+#[cfg(all(test, not(lanebloom_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_cleared_once() {
+        let mut space = Scratch::<70>::new();
+        for len in [0, 1, 8, 9, 16, 17, 32, 33, 70] {
+            let words = space.first(len);
+            assert_eq!(words.len(), len);
+            // Of what is new, all is 0; the rest is kept.
+            assert!(words.iter().all(|word| [0, 7].contains(word)));
+            words.fill(7);
+            assert!(space.first(len).iter().all(|word| *word == 7));
+        }
+        assert_eq!(Scratch::<5>::new().first(5), [0; 5]);
+    }
+}
