@@ -59,10 +59,10 @@ pub(crate) struct Dedup {
     pub(crate) files: Vec<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) size: Size,
+    pub(crate) size: SizeArgs,
 
     #[command(flatten)]
-    pub(crate) keys: Keys,
+    pub(crate) keys: KeyArgs,
 
     /// Print only the number of lines that would pass
     #[arg(long, short)]
@@ -126,10 +126,10 @@ pub(crate) struct Build {
     pub(crate) funnel: Option<Funnel>,
 
     #[command(flatten)]
-    pub(crate) size: Size,
+    pub(crate) size: SizeArgs,
 
     #[command(flatten)]
-    pub(crate) keys: Keys,
+    pub(crate) keys: KeyArgs,
 }
 
 /// Ask a filter file which keys it has
@@ -170,7 +170,7 @@ pub(crate) struct Query {
     pub(crate) funnel: Option<Funnel>,
 
     #[command(flatten)]
-    pub(crate) keys: Keys,
+    pub(crate) keys: KeyArgs,
 }
 
 /// Merge filter files
@@ -286,11 +286,11 @@ Examples:
   lanebloom plot speed bench.csv -o speed.png")]
 pub(crate) struct Plot {
     #[command(subcommand)]
-    pub(crate) chart: Chart,
+    pub(crate) chart: ChartKind,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Chart {
+pub(crate) enum ChartKind {
     /// The false-positive rate against the number of keys, planned and measured, and the fill of
     /// the lines
     Rate {
@@ -350,7 +350,7 @@ pub(crate) enum Shell {
 
 /// How large a filter is.
 #[derive(Args, Debug)]
-pub(crate) struct Size {
+pub(crate) struct SizeArgs {
     /// The expected number of different keys, such as 5000, 10M or 1e9. More keys are no error: the
     /// filter grows. Without it, the filter grows from small
     #[arg(long, value_name = "N", value_parser = number)]
@@ -364,7 +364,7 @@ pub(crate) struct Size {
 
 /// What the key of a line is: the whole line by default.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Keys {
+pub(crate) struct KeyArgs {
     /// The key is field K of each line, from 1
     #[arg(long, value_name = "K", value_parser = field, group = "columns", conflicts_with_all = ["csv", "json"])]
     pub(crate) field: Option<usize>,

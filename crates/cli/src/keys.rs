@@ -101,7 +101,7 @@ impl Keyed {
 }
 
 impl KeySpec {
-    pub(crate) fn new(args: &args::Keys) -> Self {
+    pub(crate) fn new(args: &args::KeyArgs) -> Self {
         let delimiter = |default| args.delimiter.unwrap_or(default);
         let kind = match (args.field, &args.csv, &args.json) {
             (Some(field), ..) => Kind::Field {

@@ -1,6 +1,6 @@
 //! What `bench` measured: the table that it writes as CSV, and that `plot speed` reads.
 
-use crate::machine::Machine;
+use crate::cpu_info::CpuInfo;
 use anyhow::{Context, Result, bail};
 use csv::{ReaderBuilder, StringRecord, Writer};
 use std::fmt::Display;
@@ -26,7 +26,7 @@ const COLUMNS: [&str; 9] = [
 const OPERATIONS: usize = 12;
 
 pub(crate) struct Speeds {
-    pub(crate) machine: Machine,
+    pub(crate) machine: CpuInfo,
     pub(crate) speeds: Vec<Speed>,
 }
 
@@ -124,12 +124,12 @@ struct Fields<'a> {
 }
 
 impl Fields<'_> {
-    fn parse(&self) -> Result<(Machine, Speed)> {
+    fn parse(&self) -> Result<(CpuInfo, Speed)> {
         let cache = |column| match self.field(column) {
             "" => Ok(None),
             _ => self.number(column, 1, 1 << 50).map(Some),
         };
-        let machine = Machine {
+        let machine = CpuInfo {
             cpu: self.text("cpu")?,
             instruction_set: self.text("instruction_set")?,
             threads: self.number("threads", 1, 1 << 20)?,

@@ -4,7 +4,7 @@ use crate::args::Query;
 use crate::filter_file::{Content, FilterFile};
 use crate::input::{Chunk, Input, Reader, is_stdin};
 use crate::keys::KeySpec;
-use crate::ordered::{self, Stage};
+use crate::pipeline::{self, Stage};
 use crate::progress::Progress;
 use crate::stdout;
 use anyhow::{Context, Result, bail};
@@ -30,8 +30,8 @@ pub(crate) fn run(args: &Query, quiet: bool) -> Result<ExitCode> {
     };
     let inputs = Input::all(&args.files);
     let progress = Arc::new(Progress::new(Input::total(&inputs), !quiet));
-    let mut reader = Reader::new(inputs, keys.clone(), Arc::clone(&progress));
-    let mut stage = Answers {
+    let reader = Reader::new(inputs, keys.clone(), progress);
+    let stage = Answers {
         file,
         keys: keys.clone(),
         print: match (args.present, args.absent) {
@@ -45,8 +45,7 @@ pub(crate) fn run(args: &Query, quiet: bool) -> Result<ExitCode> {
         is_all: true,
         missing: 0,
     };
-    ordered::run(&mut reader, &keys, &hasher, ordered::threads(), &mut stage)?;
-    progress.finish();
+    let stage = pipeline::run(reader, keys, hasher, pipeline::threads(), stage)?;
     if !quiet && stage.missing > 0 {
         crate::note(&format!(
             "lanebloom: {} lines have no key, and count as absent",

@@ -1,9 +1,10 @@
 //! The chart of the false-positive rate against the number of keys, planned and measured, and of
 //! how full the lines are.
 
-use crate::machine;
-use crate::numbers::{absent, insert_range, numbers};
-use crate::picture::{COLORS, Canvas, Chart, Drawn, GRAY, Line, Look, Mark};
+use crate::chart::{COLORS, Canvas, Chart, Drawn, GRAY, Line, Look, Mark};
+use crate::cpu_info;
+use crate::table;
+use crate::test_keys::{absent, hashes_at, insert_range};
 use anyhow::{Context, Result, bail};
 use indicatif::HumanCount;
 use lanebloom::ConcurrentBloom;
@@ -22,9 +23,6 @@ const LEAST: u64 = 10;
 
 /// Bits of a line.
 const BITS: usize = 512;
-
-/// Bytes of a snapshot before its lines, and after them (docs/FORMAT.md).
-const AROUND: (usize, usize) = (128, 64);
 
 /// Bars in the chart of the lines, at most.
 const BARS: usize = 64;
@@ -49,11 +47,11 @@ impl Rates {
         let mut filter = ConcurrentBloom::with_capacity(keys, rate)
             .with_context(|| format!("a filter for {keys} keys at a rate of {rate}"))?;
         let memory = filter.memory_bytes() as u64;
-        if let Some(free) = machine::free_memory()
-            && free / 2 < memory
+        if let Some(free) = cpu_info::free_memory()
+            && free < memory
         {
-            let (memory, free) = (machine::bytes(memory), machine::bytes(free));
-            bail!("a filter for {keys} keys takes {memory}, and a copy as much; only {free} of memory are free");
+            let (memory, free) = (table::bytes(memory), table::bytes(free));
+            bail!("a filter for {keys} keys takes {memory}, and only {free} of memory are free");
         }
         let keys = keys as u64;
         // Some 2000 false positives at the expected number of keys, but a few seconds at most.
@@ -110,7 +108,7 @@ fn false_positives(filter: &ConcurrentBloom, lookups: u64) -> u64 {
     let mut found = [0; BATCH / 64];
     let mut positives = 0;
     for start in (0..lookups).step_by(BATCH) {
-        let hashes = numbers::<BATCH>(|i| absent(start + i));
+        let hashes = hashes_at::<BATCH>(|i| absent(start + i));
         let len = (lookups - start).min(BATCH as u64) as usize;
         let found = &mut found[..len.div_ceil(64)];
         filter.contains_hashes_bitmap(&hashes[..len], found);
@@ -121,12 +119,9 @@ fn false_positives(filter: &ConcurrentBloom, lookups: u64) -> u64 {
 
 /// The share of lines that have 0, 1, ... bits set.
 fn measured_fill(filter: &ConcurrentBloom) -> Vec<f64> {
-    let snapshot = filter.to_bytes();
-    let lines = &snapshot[AROUND.0..snapshot.len() - AROUND.1];
     let mut shares = vec![0.0; BITS + 1];
-    for line in lines.chunks_exact(BITS / 8) {
-        let set: u32 = line.iter().map(|byte| byte.count_ones()).sum();
-        shares[set as usize] += 1.0 / filter.blocks() as f64;
+    for ones in filter.block_ones() {
+        shares[ones as usize] += 1.0 / filter.blocks() as f64;
     }
     shares
 }
@@ -287,7 +282,7 @@ impl Rates {
         canvas.legend(at, [(look, "expected")])?;
         let sample = [(px(at.0), px(at.1 + 18)), (px(at.0 + 34), px(at.1 + 34))];
         canvas.area.draw(&Rectangle::new(sample, color.filled()))?;
-        canvas.text((at.0 + 44, at.1 + 26), HPos::Left, 15, crate::picture::TEXT, "measured")
+        canvas.text((at.0 + 44, at.1 + 26), HPos::Left, 15, crate::chart::TEXT, "measured")
     }
 }
 

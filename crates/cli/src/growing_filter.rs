@@ -30,7 +30,7 @@ const EXCESS: usize = 256;
 /// How often the rate of the newest filter is computed anew while it fills.
 const STEPS: usize = 64;
 
-pub(crate) struct Layers {
+pub(crate) struct GrowingFilter {
     /// At least one.
     layers: Vec<Layer>,
     /// The promised rate of all layers together.
@@ -101,7 +101,7 @@ impl Layer {
     }
 }
 
-impl Layers {
+impl GrowingFilter {
     /// An empty set for `expected` hashes, or for any number.
     pub(crate) fn new(expected: Option<usize>, rate: f64) -> Result<Self> {
         // More keys than expected shall not break the promise, so some of the rate is left.

@@ -43,24 +43,24 @@ pub(crate) trait Chart {
 }
 
 /// A file for a chart.
-pub(crate) struct Picture {
+pub(crate) struct ChartFile {
     output: Output,
-    format: Format,
+    format: ImageFormat,
 }
 
-enum Format {
+enum ImageFormat {
     Svg,
     Png,
 }
 
-impl Picture {
+impl ChartFile {
     /// Fails if the ending of the name is no format for pictures, or if the file could not be
     /// written in the end.
     pub(crate) fn new(path: &Path) -> Result<Self> {
         let ending = path.extension().unwrap_or_default().to_ascii_lowercase();
         let format = match ending.to_str() {
-            Some("svg") => Format::Svg,
-            Some("png") => Format::Png,
+            Some("svg") => ImageFormat::Svg,
+            Some("png") => ImageFormat::Png,
             Some("") => bail!("{}: a name without an ending; it must be .svg or .png", path.display()),
             _ => bail!(
                 "{}: the ending .{} is no format for charts; it must be .svg or .png",
@@ -75,8 +75,8 @@ impl Picture {
     /// Draws a chart and replaces the file.
     pub(crate) fn draw<C: Chart>(&self, chart: &C) -> Result<()> {
         let bytes = match self.format {
-            Format::Svg => svg(chart)?,
-            Format::Png => png(chart)?,
+            ImageFormat::Svg => svg(chart)?,
+            ImageFormat::Png => png(chart)?,
         };
         self.output.write(|writer| writer.write_all(&bytes))
     }
