@@ -10,7 +10,7 @@ use plotters::style::FontStyle;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use std::path::Path;
 
-/// A picture has as many times the pixels of an SVG, so its letters are sharp on any display.
+/// A PNG has as many times the pixels of an SVG, so its letters are sharp on any display.
 const PNG_SCALE: u32 = 2;
 
 /// In SVG, the reader's own font without serifs.
@@ -54,19 +54,14 @@ enum ImageFormat {
 }
 
 impl ChartFile {
-    /// Fails if the ending of the name is no format for pictures, or if the file could not be
+    /// Fails if the ending of the name is no format for charts, or if the file could not be
     /// written in the end.
     pub(crate) fn new(path: &Path) -> Result<Self> {
         let ending = path.extension().unwrap_or_default().to_ascii_lowercase();
         let format = match ending.to_str() {
             Some("svg") => ImageFormat::Svg,
             Some("png") => ImageFormat::Png,
-            Some("") => bail!("{}: a name without an ending; it must be .svg or .png", path.display()),
-            _ => bail!(
-                "{}: the ending .{} is no format for charts; it must be .svg or .png",
-                path.display(),
-                ending.display()
-            ),
+            _ => bail!("{}: the name must end in .svg or .png", path.display()),
         };
         let output = Output::new(path)?;
         Ok(Self { output, format })
@@ -125,7 +120,7 @@ fn draw_on<DB: DrawingBackend, C: Chart>(backend: DB, scale: u32, sinks: f64, ch
     draw().map_err(|error| anyhow!("cannot draw the chart: {error}"))
 }
 
-/// A part of a picture.
+/// A part of a chart.
 pub(crate) struct Canvas<DB: DrawingBackend> {
     pub(crate) area: Area<DB>,
     /// Pixels of the file for each pixel of the SVG.

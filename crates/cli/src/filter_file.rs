@@ -69,7 +69,7 @@ impl FilterFile {
             Content::DLeft(filter) => *filter.hasher(),
             // They take the keys' bytes.
             Content::Guava(_) | Content::Redis(_) => Murmur3::default(),
-            Content::Bitmap(_) => bail!("{}: it holds numbers, not keys", self.name),
+            Content::Bitmap(_) => bail!("{}: a ConcurrentBitmap holds numbers, not keys", self.name),
             Content::Unreadable(other) => bail!("{}: {}", self.name, other.reason),
         })
     }
@@ -190,7 +190,7 @@ fn recognize(reader: &mut impl Read, bytes: u64) -> Result<Content> {
         GuavaBloom::from_bytes(&head).context("not a filter file")?;
     }
     bail!(
-        "not a filter file: it begins with \"{}\", as no snapshot of lanebloom, Guava stream or RedisBloom dump does",
+        "not a filter file: it begins with \"{}\", which no snapshot of lanebloom, no Guava stream and no RedisBloom dump does",
         head[..head.len().min(8)].escape_ascii()
     )
 }
@@ -215,7 +215,7 @@ fn snapshots(head: Vec<u8>, reader: &mut impl Read, bytes: u64) -> Result<Conten
         _ => return row(head, reader, bytes),
     };
     if !self::head(reader)?.is_empty() {
-        bail!("bytes follow the snapshot of a {}", content.kind());
+        bail!("more bytes follow the snapshot of a {}", content.kind());
     }
     Ok(content)
 }
@@ -268,10 +268,11 @@ fn row(mut head: Vec<u8>, reader: &mut impl Read, bytes: u64) -> Result<Content>
             one(&head, reader)
         };
         let layer: ConcurrentBloom = next().with_context(|| format!("snapshot {} of the file", layers.len() + 1))?;
-        if let Some(first) = layers.first()
-            && first.hasher() != layer.hasher()
+        let theirs = layer.hasher().seed();
+        if let Some(ours) = layers.first().map(|first| first.hasher().seed())
+            && ours != theirs
         {
-            bail!("its snapshots have hashers of different seeds");
+            bail!("its snapshots differ in the seed of Murmur3: {ours} and {theirs}");
         }
         left -= layer.snapshot_bytes() as u64;
         layers.push(layer);

@@ -191,3 +191,71 @@ impl<H, S> Drop for Worker<'_, H, S> {
         self.0.changed.notify_all();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{Cli, Command};
+    use crate::input::Input;
+    use crate::progress::Progress;
+    use clap::Parser;
+    use lanebloom::hash::Murmur3;
+    use std::io::{self, PipeWriter, Write};
+    use std::os::fd::AsRawFd;
+    use std::path::PathBuf;
+    use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+    use std::time::Duration;
+
+    /// Does something with the first chunk, and tells when it is dropped.
+    struct First(fn() -> Result<()>, Option<Sender<()>>);
+
+    impl Stage for First {
+        fn take(&mut self, _: &mut Chunk) -> Result<()> {
+            self.0()
+        }
+    }
+
+    impl Drop for First {
+        fn drop(&mut self) {
+            if let Some(dropped) = self.1.take() {
+                dropped.send(()).unwrap();
+            }
+        }
+    }
+
+    /// Runs on two threads with an input of one line whose end never comes.
+    fn run_endless(stage: First) -> Result<First> {
+        let (end, mut writer): (_, PipeWriter) = io::pipe().unwrap();
+        writer.write_all(b"a\n").unwrap();
+        let path = PathBuf::from(format!("/dev/fd/{}", end.as_raw_fd()));
+        let Command::Dedup(args) = Cli::parse_from(["lanebloom", "dedup"]).command else {
+            unreachable!("it is dedup");
+        };
+        let keys = KeySpec::new(&args.keys);
+        let inputs = [Input::Path(path)].into_iter().collect();
+        let reader = Reader::new(inputs, keys.clone(), Arc::new(Progress::new(None, false)));
+        let (done, result) = mpsc::channel();
+        thread::spawn(move || done.send(run(reader, keys, Murmur3::default(), 2, stage)));
+        let result = result.recv_timeout(Duration::from_secs(60));
+        drop(writer);
+        assert!(
+            !matches!(result, Err(RecvTimeoutError::Timeout)),
+            "it waits for the input"
+        );
+        result.expect("it has panicked")
+    }
+
+    #[test]
+    fn an_error_returns_while_another_thread_reads() {
+        let (sender, dropped) = mpsc::channel();
+        let stage = First(|| Err(anyhow::anyhow!("full")), Some(sender));
+        assert_eq!(run_endless(stage).map(drop).unwrap_err().to_string(), "full");
+        dropped.try_recv().expect("the stage is dropped before the return");
+    }
+
+    #[test]
+    #[should_panic(expected = "it has panicked")]
+    fn a_panic_returns_while_another_thread_reads() {
+        let _ = run_endless(First(|| panic!("of the stage"), None));
+    }
+}

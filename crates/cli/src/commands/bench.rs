@@ -82,7 +82,7 @@ pub(crate) fn run(args: &Bench, quiet: bool) -> Result<()> {
             break;
         }
         if !is_first && start.elapsed() + fill + time_of_size > time {
-            left_out = Some((bytes, format!("there is no time left of {} s", args.seconds)));
+            left_out = Some((bytes, format!("the {} s of --seconds do not suffice", args.seconds)));
             break;
         }
         let builder = ConcurrentBloom::builder().memory_budget(bytes);

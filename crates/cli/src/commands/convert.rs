@@ -33,7 +33,7 @@ fn convert(args: &Convert, content: Content) -> Result<Content> {
         (Target::Redisbloom, Content::Redis(Dump { filter, key })) => {
             let key = args.redis_key.clone().map(String::into_bytes).or(key);
             if key.is_none() {
-                bail!("replies of BF.SCANDUMP name no key, so --redis-key is needed");
+                bail!("replies of BF.SCANDUMP name no key: give --redis-key");
             }
             Content::Redis(Dump { filter, key })
         }
@@ -45,8 +45,8 @@ fn convert(args: &Convert, content: Content) -> Result<Content> {
                 Target::Redisbloom => "a RedisBloom",
             };
             bail!(
-                "the hashes or the layout of a {} are not those of {wanted}, and it does not hold its keys: \
-                 build the file anew from the keys",
+                "a {} has other hashes or another layout than {wanted}, and it does not hold its keys: \
+                 run `build` on the keys",
                 content.kind()
             )
         }

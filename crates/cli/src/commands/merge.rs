@@ -1,4 +1,4 @@
-//! `lanebloom merge`: one filter file of several.
+//! `lanebloom merge`: makes one filter file of several.
 
 use super::info::any;
 use crate::args::Merge;
@@ -48,9 +48,11 @@ fn unite(into: &mut Content, from: Content) -> Result<()> {
         (into, from) if into.kind() != from.kind() => {
             bail!("the kind differs: a {} there, a {} here", from.kind(), into.kind());
         }
-        (Content::Redis(_), _) => bail!("a RedisBloom counts its keys, and a union cannot: build it from all keys"),
+        (Content::Redis(_), _) => {
+            bail!("a RedisBloom counts its keys, which a union cannot do: run `build` on all keys")
+        }
         (into, _) => bail!(
-            "a {} has no union, since the keys of two may not fit into one: build it from all keys",
+            "a {} has no union, since the keys of two may not fit into one: run `build` on all keys",
             into.kind()
         ),
     }
