@@ -143,7 +143,7 @@ fn foreign_formats_are_bit_for_bit() {
     assert!(
         shell
             .error("convert replies -o copy --to redisbloom")
-            .contains("--redis-key is needed")
+            .contains("give --redis-key")
     );
     shell.ok("convert replies -o copy --to redisbloom --redis-key a:1");
     assert_eq!(shell.read("copy"), dump);
