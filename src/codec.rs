@@ -7,6 +7,7 @@
 //! | [`replace_file`], [`remove_file`] | the file holds the old bytes or the new ones, never half, whenever the program dies; once removed, it stays away |
 //! | [`BloomView`](crate::BloomView) | lookups in the bytes as they lie, borrowed or mapped (feature `mmap`): nothing is copied |
 //! | [`delta_since`](crate::ConcurrentBloom::delta_since), [`apply_deltas`](crate::ConcurrentBloom::apply_deltas) | the bits that another filter lacks, for replicas |
+//! | [`SnapshotHeader::peek`], [`verify`] | what some bytes are, and whether they are whole, without their hasher |
 //! | feature `serde` | `Serialize` and `Deserialize`: the same bytes, in Base64 where the format is text; `Limited` for other hashers and limits |
 //!
 //! [`ScalableBloom`](crate::ScalableBloom), [`WindowedBloom`](crate::WindowedBloom) and the filters
@@ -71,6 +72,7 @@ mod header;
 mod held;
 #[cfg(feature = "std")]
 mod io;
+mod peek;
 mod pieces;
 #[cfg(feature = "std")]
 mod replace;
@@ -83,21 +85,24 @@ pub use self::serde::{Limited, Snapshot};
 pub(crate) use self::serde::{deserialize, sealed::Decode, serialize};
 pub(crate) use body::{admit, assert_snapshot_length, read_words, write_words};
 pub(crate) use delta::{Changes, put_line};
+pub use header::Kind;
 pub(crate) use header::{
-    DELTA_HEADER, DeltaHeader, FIELDS, Hashing, Header, Kind, MOST_WORDS, OwnHeader, SNAPSHOT_HEADER, TRAILER,
-    in_range, snapshot_bytes,
+    DELTA_HEADER, DeltaHeader, FIELDS, Hashing, Header, MOST_WORDS, OwnHeader, SNAPSHOT_HEADER, TRAILER, in_range,
+    snapshot_bytes,
 };
 pub(crate) use held::Held;
 #[cfg(feature = "std")]
 pub(crate) use io::{Writer, from_reader};
+pub use peek::{Content, SnapshotHeader, verify};
 #[cfg(feature = "std")]
 pub(crate) use pieces::Progress;
 pub(crate) use pieces::{Input, Out, from_slice};
 #[cfg(feature = "std")]
 pub use replace::{remove_file, replace_file};
 
+pub use crate::hash::sealed::Identity;
+
 use crate::error::SnapshotErrorKind;
-use crate::hash::sealed::Identity;
 use crate::hash::{KeyHasher, Murmur3};
 use core::hash::Hasher;
 use header::check_zeros;

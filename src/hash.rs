@@ -252,18 +252,29 @@ pub(crate) mod sealed {
         }
     }
 
-    /// A hash function, as a snapshot names it. The hash of a fixed key shows which secret key it
-    /// has.
+    /// The hasher that a snapshot names. The name holds no secret key.
+    ///
+    /// ```
+    /// use lanebloom::codec::{Identity, SnapshotHeader};
+    /// use lanebloom::{ConcurrentBloom, SipHash13};
+    ///
+    /// let builder = ConcurrentBloom::builder().hasher(SipHash13::random());
+    /// let bytes = builder.expected_keys(1000).build()?.to_bytes();
+    /// assert_eq!(SnapshotHeader::peek(&bytes)?.hasher, Some(Identity::SipHash13));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[non_exhaustive]
     pub enum Identity {
-        /// Some `BuildHasher`.
+        /// A `BuildHasher` of the program that wrote the snapshot.
         Other,
-        /// [`Murmur3`](super::Murmur3) with this seed.
+        /// [`Murmur3`](crate::Murmur3) with this seed.
+        #[non_exhaustive]
         Murmur3 {
             /// The seed.
             seed: u32,
         },
-        /// [`SipHash13`](super::SipHash13) under some key.
+        /// [`SipHash13`](crate::SipHash13) with a secret key.
         SipHash13,
     }
 

@@ -7,7 +7,7 @@ use crate::geometry::layout::{LINE_BYTES, LINE_WORDS, Layout, Shape};
 use crate::hash::sealed::Identity;
 use crate::hash::{self, KeyHasher, Murmur3};
 use alloc::format;
-use core::fmt::Display;
+use core::fmt::{self, Display};
 use core::hash::Hasher;
 use twox_hash::XxHash3_64;
 
@@ -32,20 +32,71 @@ const MOST_LINES: u64 = (isize::MAX as u64 - (SNAPSHOT_HEADER + TRAILER) as u64)
 /// Words that a snapshot can have.
 pub(crate) const MOST_WORDS: u64 = MOST_LINES * LINE_WORDS as u64;
 
-/// The kind of a record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Which type's snapshot some bytes are. Its text is the name of the type.
+///
+/// ```
+/// assert_eq!(lanebloom::codec::Kind::Cuckoo.to_string(), "CuckooFilter");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+#[repr(u8)]
 pub enum Kind {
+    /// A [`ConcurrentBloom`](crate::ConcurrentBloom).
     Bloom = 1,
+    /// A [`ScalableBloom`](crate::ScalableBloom).
     Scalable = 2,
-    #[cfg(feature = "window")]
+    /// A `WindowedBloom`.
     Windowed = 3,
+    /// A [`CountingBloom`](crate::CountingBloom).
     Counting = 4,
+    /// A [`TombstoneBloom`](crate::TombstoneBloom).
     Tombstone = 5,
+    /// A [`CuckooFilter`](crate::CuckooFilter).
     Cuckoo = 6,
+    /// A [`CompactCuckoo`](crate::CompactCuckoo).
     CompactCuckoo = 7,
+    /// A [`DLeftFilter`](crate::DLeftFilter).
     DLeft = 8,
+    /// A [`ConcurrentBitmap`](crate::ConcurrentBitmap).
     Bitmap = 16,
+    /// A delta, which [`apply_deltas`](crate::ConcurrentBloom::apply_deltas) reads.
     Delta = 129,
+}
+
+impl Kind {
+    /// The kind that a header's byte stands for.
+    pub(super) fn of(byte: u8) -> Option<Self> {
+        Some(match byte {
+            1 => Self::Bloom,
+            2 => Self::Scalable,
+            3 => Self::Windowed,
+            4 => Self::Counting,
+            5 => Self::Tombstone,
+            6 => Self::Cuckoo,
+            7 => Self::CompactCuckoo,
+            8 => Self::DLeft,
+            16 => Self::Bitmap,
+            129 => Self::Delta,
+            _ => return None,
+        })
+    }
+}
+
+impl Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Bloom => "ConcurrentBloom",
+            Self::Scalable => "ScalableBloom",
+            Self::Windowed => "WindowedBloom",
+            Self::Counting => "CountingBloom",
+            Self::Tombstone => "TombstoneBloom",
+            Self::Cuckoo => "CuckooFilter",
+            Self::CompactCuckoo => "CompactCuckoo",
+            Self::DLeft => "DLeftFilter",
+            Self::Bitmap => "ConcurrentBitmap",
+            Self::Delta => "delta of a ConcurrentBloom",
+        })
+    }
 }
 
 /// The identity of a record's hasher: its name and seed, and the hash of a fixed key.
@@ -350,13 +401,7 @@ impl DeltaHeader {
     pub(crate) fn parse(bytes: &[u8]) -> Result<(Self, &[u8], &[u8]), SnapshotErrorKind> {
         let header: &[u8; DELTA_HEADER] = first(bytes)?;
         check_kind(header, Kind::Delta)?;
-        let len = get(header, 24);
-        if len < DELTA_HEADER as u64 {
-            return Err(SnapshotErrorKind::Length {
-                declared: len,
-                needed: DELTA_HEADER as u64,
-            });
-        }
+        let len = delta_len(header)?;
         let Some((delta, rest)) = usize::try_from(len).ok().and_then(|len| bytes.split_at_checked(len)) else {
             return Err(SnapshotErrorKind::Truncated {
                 bytes: bytes.len() as u64,
@@ -368,14 +413,27 @@ impl DeltaHeader {
         if stored != computed {
             return Err(SnapshotErrorKind::Checksum { stored, computed });
         }
-        let parsed = Self {
+        Ok((Self::peek(header)?, body, rest))
+    }
+
+    /// The header alone, of a delta. Its checksum, which is also the body's, is unchecked.
+    pub(super) fn peek(header: &[u8; DELTA_HEADER]) -> Result<Self, SnapshotErrorKind> {
+        Ok(Self {
             hashing: parse_hashing(header)?,
             layout: parse_layout(header)?,
             lines: get(header, 48),
-            len,
-        };
-        Ok((parsed, body, rest))
+            len: delta_len(header)?,
+        })
     }
+}
+
+/// The length that a delta declares.
+fn delta_len(header: &[u8; DELTA_HEADER]) -> Result<u64, SnapshotErrorKind> {
+    let (declared, needed) = (get(header, 24), DELTA_HEADER as u64);
+    if declared < needed {
+        return Err(SnapshotErrorKind::Length { declared, needed });
+    }
+    Ok(declared)
 }
 
 fn delta_checksum(header: &[u8; DELTA_HEADER], body: &[u8]) -> u64 {
@@ -445,32 +503,15 @@ pub(super) fn first<const N: usize>(bytes: &[u8]) -> Result<&[u8; N], SnapshotEr
 }
 
 fn check_kind(bytes: &[u8], wanted: Kind) -> Result<(), SnapshotErrorKind> {
-    if bytes[10] == wanted as u8 {
-        Ok(())
-    } else {
-        let (found, wanted) = (bytes[10], wanted as u8);
-        Err(SnapshotErrorKind::Invalid(format!(
-            "the bytes are of kind {found}{}, not {wanted}{}",
-            kind_name(found),
-            kind_name(wanted)
-        )))
+    let found = bytes[10];
+    if found == wanted as u8 {
+        return Ok(());
     }
-}
-
-fn kind_name(kind: u8) -> &'static str {
-    match kind {
-        1 => " (a ConcurrentBloom)",
-        2 => " (a ScalableBloom)",
-        3 => " (a WindowedBloom)",
-        4 => " (a CountingBloom)",
-        5 => " (a TombstoneBloom)",
-        6 => " (a CuckooFilter)",
-        7 => " (a CompactCuckoo)",
-        8 => " (a DLeftFilter)",
-        16 => " (a ConcurrentBitmap)",
-        129 => " (a delta)",
-        _ => "",
-    }
+    let name = Kind::of(found).map(|kind| format!(" (a {kind})")).unwrap_or_default();
+    Err(SnapshotErrorKind::Invalid(format!(
+        "the bytes are of kind {found}{name}, not {} (a {wanted})",
+        wanted as u8
+    )))
 }
 
 fn parse_hashing(bytes: &[u8]) -> Result<Hashing, SnapshotErrorKind> {

@@ -244,6 +244,33 @@ impl InsertFlagged for Bloom {
     }
 }
 
+/// The fill of each block.
+impl<S> ConcurrentBloom<S> {
+    /// The number of set bits of each block, 0 to 512, from the first block to the last. It shows
+    /// how evenly the keys spread; [`fill_ratio`](Self::fill_ratio) is their mean.
+    ///
+    /// Beside inserts, each word is some value that it had meanwhile.
+    ///
+    /// ```
+    /// let filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
+    /// assert!(filter.block_ones().all(|ones| ones == 0));
+    /// filter.insert("a");
+    /// let ones: Vec<u32> = filter.block_ones().collect();
+    /// assert_eq!(ones.len(), filter.blocks());
+    /// assert_eq!(ones.iter().filter(|&&ones| ones > 0).count(), 1);
+    /// let bits = (512 * filter.blocks()) as f64;
+    /// assert_eq!(f64::from(ones.iter().sum::<u32>()) / bits, filter.fill_ratio());
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn block_ones(&self) -> impl Iterator<Item = u32> {
+        self.engine.bits.words().map(|line| {
+            let ones = bits::ones_of(&line) as u32;
+            bits::acquire();
+            ones
+        })
+    }
+}
+
 /// Operations without atomics, for exclusive access.
 impl<S: KeyHasher> ConcurrentBloom<S> {
     /// [`insert_hashes`](Self::insert_hashes) without atomics, for exclusive access. A key takes

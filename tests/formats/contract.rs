@@ -359,7 +359,7 @@ fn no_damage_is_read<E: Stored>(name: &str, of: impl Fn(usize, &[u64]) -> Filter
         "DLeftFilter",
     ];
     let kind = |kind: u8| match (kind, names.get(usize::from(kind))) {
-        (129, _) => "129 (a delta)".into(),
+        (129, _) => "129 (a delta of a ConcurrentBloom)".into(),
         (1.., Some(name)) => format!("{kind} (a {name})"),
         _ => kind.to_string(),
     };

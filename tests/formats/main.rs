@@ -9,6 +9,7 @@ mod contract;
 mod filter;
 mod hash;
 mod hash_batch;
+mod peek;
 mod replace;
 mod snapshot;
 mod snapshot_deletable;

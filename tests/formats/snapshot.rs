@@ -630,7 +630,7 @@ mod deltas {
         let snapshot = filter.to_bytes();
         assert_eq!(
             filter.apply_deltas(&snapshot).unwrap_err().to_string(),
-            "the bytes are of kind 1 (a ConcurrentBloom), not 129 (a delta)"
+            "the bytes are of kind 1 (a ConcurrentBloom), not 129 (a delta of a ConcurrentBloom)"
         );
         assert!(ConcurrentBloom::from_bytes(&[&delta[..], &[0; 64]].concat()).is_err());
     }

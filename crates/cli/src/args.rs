@@ -4,11 +4,11 @@
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use std::path::PathBuf;
 
-/// Membership filters for the shell: deduplicates lines; builds, queries and plots Bloom filters
+/// Remove duplicate lines in little memory; build, query and plot membership filters
 #[derive(Debug, Parser)]
 #[command(name = "lanebloom", version, max_term_width = 100, after_help = EXIT_STATUS)]
 pub(crate) struct Cli {
-    /// No progress bar and no summary; errors only
+    /// Print errors only: no progress bar, no summary
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
 
@@ -18,9 +18,9 @@ pub(crate) struct Cli {
 
 const EXIT_STATUS: &str = "\
 Exit status:
-  0    success; for query: every key is present
-  1    query: a key is absent
-  2    an error, with a message on stderr; state files and outputs are as before
+  0    success; `query` found every key
+  1    `query` missed a key
+  2    an error, with a message on stderr; state files and output files are as before
   141  the reader of the output closed it (as after SIGPIPE)";
 
 #[derive(Debug, Subcommand)]
@@ -40,10 +40,10 @@ pub(crate) enum Command {
 
 /// Print the first occurrence of each line, in order
 ///
-/// A Bloom filter remembers the lines, so memory stays small. At the default rate, each different
-/// line takes about 4 bytes with --expected, 4 to 8 in most files, and 5 to 10 in a pipe, whose
-/// size is not known. A new line is wrongly dropped with a probability of at most --rate. With
-/// --exact no line is wrongly dropped.
+/// A Bloom filter remembers the lines, so memory stays small. At the default rate, a different line
+/// takes about 4 bytes with --expected, 4 to 8 bytes in most files, and 5 to 10 bytes in a pipe,
+/// because the size of a pipe is unknown. The filter drops a new line by mistake with a probability
+/// of at most --rate. With --exact it drops none by mistake.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -53,50 +53,52 @@ Examples:
   crawl | lanebloom dedup --json /url --state seen.lbf    # remembers across runs
   lanebloom dedup --exact huge.txt                        # two passes, exact")]
 pub(crate) struct Dedup {
-    /// Files to read, one after another; gzip and zstd are recognized by content, and xz, bzip2 and
-    /// lz4 are refused. `-` or none: stdin
+    /// Files to read, one after another; `-` or none: stdin. gzip and zstd are recognized by their
+    /// content and unpacked. xz, bzip2 and lz4 are refused
     #[arg(default_value = "-", hide_default_value = true, value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
 
     #[command(flatten)]
-    pub(crate) size: Size,
+    pub(crate) size: SizeArgs,
 
     #[command(flatten)]
-    pub(crate) keys: Keys,
+    pub(crate) keys: KeyArgs,
 
-    /// Print only the number of lines that would pass
+    /// Print the number of lines instead of the lines
     #[arg(long, short)]
     pub(crate) count: bool,
 
-    /// Pass on the lines that are otherwise dropped: every occurrence but the first
+    /// Print the other lines instead: every occurrence but the first
     #[arg(long, short = 'd')]
     pub(crate) only_duplicates: bool,
 
-    /// Remember the lines in FILE across runs. It is created if missing, and replaced as a whole
-    /// after all output was written. One run at a time can use it: a second one fails at once.
-    /// Without --rate, later runs keep the file's rate, rounded up to a power of ten
+    /// Remember the lines in FILE across runs. The run creates FILE if it is missing, and replaces
+    /// it as a whole after all output is written. One run at a time can use it: a second one fails
+    /// at once. Without --rate, later runs keep the rate of FILE, rounded up to a power of ten
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "exact")]
     pub(crate) state: Option<PathBuf>,
 
-    /// Drop exactly the duplicates: the first pass marks candidates by a filter, the second
-    /// compares them. A pipe or a compressed file is spilled to a temporary file. Files must not
-    /// change meanwhile, but they may grow: what comes later is not read
+    /// Drop no line by mistake, in two passes: the first marks candidates in a filter, the second
+    /// compares them. A pipe or a compressed file is copied to a temporary file first. Files must
+    /// not change during the run, but they may grow: the new lines are not read
     #[arg(long)]
     pub(crate) exact: bool,
 
-    /// Threads that read and hash; the order of the output stays
-    /// [default: the machine's, at most 4]
+    /// Read and hash with N threads; the order of the output stays the same [default: the number of
+    /// CPUs, at most 4]
     #[arg(long, value_name = "N", value_parser = threads)]
     pub(crate) threads: Option<usize>,
 }
 
 /// Build a filter file from keys, one per line
 ///
-/// A line without a key is left out. A file of the format lanebloom is also a state of `dedup
-/// --state`. A Guava filter cannot grow, and one of RedisBloom is larger when it has grown. So for
-/// these, without --expected, the input is read twice, the first time to count the different keys.
-/// A pipe or a compressed file is spilled to a temporary file then. A string of --json is a key of
-/// these by its text, without quotes.
+/// Lines without a key are left out. A file in the format lanebloom also serves as a state of
+/// `dedup --state`.
+///
+/// A Guava filter cannot grow, and a RedisBloom filter takes more memory after it has grown. So
+/// without --expected, the formats guava and redisbloom read the input twice, to count the
+/// different keys first. A pipe or a compressed file is copied to a temporary file for that. In
+/// these formats, the key of a JSON string is its text without the quotes.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -104,43 +106,43 @@ Examples:
   cut -f1 users.tsv | lanebloom build -o users.guava --format guava --funnel long --expected 1M
   lanebloom build ids.txt -o - --format redisbloom --redis-key ids | redis-cli --pipe")]
 pub(crate) struct Build {
-    /// Files of keys; `-` or none: stdin
+    /// Files of keys, one per line; `-` or none: stdin
     #[arg(default_value = "-", hide_default_value = true, value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
 
-    /// The file to write, replaced as a whole once it is complete; `-`: stdout
+    /// Write to FILE, which is replaced as a whole once the bytes are complete; `-`: stdout
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,
 
-    /// The format of the filter file
+    /// Write this format
     #[arg(long, value_enum, default_value_t = Format::Lanebloom)]
     pub(crate) format: Format,
 
-    /// The key in Redis that a file of the format redisbloom loads
+    /// Load the filter into this key of Redis, for --format redisbloom
     #[arg(long, value_name = "NAME", required_if_eq("format", "redisbloom"))]
     pub(crate) redis_key: Option<String>,
 
-    /// The funnel of a file of the format guava. A line that the funnel does not take has no key
-    /// [default: the bytes as they are, for utf8 and bytes]
+    /// Make bytes of a key by this funnel of Guava, for --format guava. A line that is no value of
+    /// the funnel has no key [default: the bytes of the line, which suits utf8 and bytes]
     #[arg(long, value_enum)]
     pub(crate) funnel: Option<Funnel>,
 
     #[command(flatten)]
-    pub(crate) size: Size,
+    pub(crate) size: SizeArgs,
 
     #[command(flatten)]
-    pub(crate) keys: Keys,
+    pub(crate) keys: KeyArgs,
 }
 
-/// Ask a filter file which keys it has
+/// Say which keys a filter file holds
 ///
-/// Prints for each line `present` or `absent`, a tab, and the line as it is. The exit status is 0
-/// if every key is present, and 1 otherwise. A key that was never inserted can be present by
-/// mistake, at the filter's rate. A line without a key is absent. With --quiet only the exit status
-/// answers, as soon as it is certain.
+/// Prints `present` or `absent`, a tab, and the line unchanged. Exits with 0 if every key is
+/// present, and with 1 otherwise. A key that was never inserted is present by mistake at the
+/// filter's rate. A line without a key is absent. With --quiet it prints nothing and exits at the
+/// first absent key.
 ///
-/// Reads every file that `info` recognizes, if its keys' hash needs no secret. Give --ignore-case
-/// to `build` and `query`, or to none of them.
+/// Reads every file that `info` recognizes, unless its hash needs a secret key. If you gave
+/// --ignore-case to `build`, give it to `query` too.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -152,50 +154,51 @@ pub(crate) struct Query {
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) filter: PathBuf,
 
-    /// Files of keys; `-` or none: stdin
+    /// Files of keys, one per line; `-` or none: stdin
     #[arg(default_value = "-", hide_default_value = true, value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
 
-    /// Print only the lines whose keys are present, as they are
+    /// Print only the lines whose keys are present, unchanged
     #[arg(long, short)]
     pub(crate) present: bool,
 
-    /// Print only the lines whose keys are absent, as they are
+    /// Print only the lines whose keys are absent, unchanged
     #[arg(long, short, conflicts_with = "present")]
     pub(crate) absent: bool,
 
-    /// The funnel that a Guava filter was made with, which its file does not say. A line that the
-    /// funnel does not take has no key [default: the bytes as they are, for utf8 and bytes]
+    /// Make bytes of a key by this funnel of Guava: the one that filled the filter, which the file
+    /// does not name. A line that is no value of the funnel has no key [default: the bytes of the
+    /// line, which suits utf8 and bytes]
     #[arg(long, value_enum)]
     pub(crate) funnel: Option<Funnel>,
 
     #[command(flatten)]
-    pub(crate) keys: Keys,
+    pub(crate) keys: KeyArgs,
 }
 
 /// Merge filter files
 ///
-/// Snapshots with the same layout become one by union, if that keeps their rate: as long as all
-/// keys fit into the number that they are for. Others follow one another in the file, and their
-/// rates add up. So give --expected for all keys to each `build` whose files are merged later.
+/// Two filters with the same layout become one if all keys together fit the number of keys that it
+/// was built for. The rate then stays as promised. Other filters follow one another in the output,
+/// and their rates add up. To get one filter, give `build` the --expected number of all keys.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
   lanebloom merge monday.lbf tuesday.lbf -o week.lbf")]
 pub(crate) struct Merge {
-    /// Filter files of the same kind
+    /// Two or more filter files of the same kind
     #[arg(required = true, num_args = 2.., value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
 
-    /// The file to write, replaced as a whole once it is complete; `-`: stdout
+    /// Write to FILE, which is replaced as a whole once the bytes are complete; `-`: stdout
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,
 }
 
 /// Describe filter files: kind, size, number of keys, false-positive rate
 ///
-/// Recognizes snapshots of every filter of lanebloom, Guava's streams and dumps of RedisBloom by
-/// their content.
+/// Recognizes files by their content: snapshots of every filter of lanebloom, streams of Guava, and
+/// dumps of RedisBloom. Checks the checksums of those that have them.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
@@ -206,10 +209,10 @@ pub(crate) struct Info {
     pub(crate) files: Vec<PathBuf>,
 }
 
-/// Convert a filter file to another format, if that needs no keys
+/// Convert a filter file to another format, without its keys
 ///
-/// A filter holds bits that follow from hashes of its keys. So a format with another hash or
-/// another layout cannot be made from it: run `build` on the keys instead.
+/// A filter holds bits that follow from hashes of its keys. A format with another hash or another
+/// layout needs the keys: run `build` on them instead.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -221,51 +224,52 @@ pub(crate) struct Convert {
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) input: PathBuf,
 
-    /// The file to write, replaced as a whole once it is complete; `-`: stdout
+    /// Write to FILE, which is replaced as a whole once the bytes are complete; `-`: stdout
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,
 
-    /// The format to write
+    /// Write this format
     #[arg(long, value_enum)]
     pub(crate) to: Target,
 
-    /// The key in Redis that a file of the format redisbloom loads [default: as in the input]
+    /// Load the filter into this key of Redis, for --to redisbloom [default: as in the input]
     #[arg(long, value_name = "NAME")]
     pub(crate) redis_key: Option<String>,
 }
 
-/// Compare filter types for a number of keys and a rate: memory, bits per key, lines touched
+/// Compare filter types for a number of keys: memory, bits per key, cache lines per lookup
 ///
-/// The lines are those of the cache, of 64 bytes, that a lookup of a present or an absent key
-/// reads. The rate is the filter's own at that number of keys; some can have only certain ones. Two
-/// types have no rate to choose, and are left out: ConcurrentBitmap takes a bit for each possible
-/// number, and RedisCuckoo has one byte a key and more than 1.5%.
+/// A cache line has 64 bytes. The columns of lines say how many of them a lookup reads, for a
+/// present key and for an absent one. The rate is the filter's own at that number of keys, at most
+/// the wanted one. Two types are left out because their rate cannot be chosen: ConcurrentBitmap
+/// takes one bit for each possible number, and RedisCuckoo takes one byte a key at a rate above
+/// 1.5%.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   lanebloom plan --keys 10M --rate 0.001
   lanebloom plan --keys 10M                # for many rates")]
 pub(crate) struct Plan {
-    /// The number of keys, such as 5000, 10M or 1e9
+    /// Plan for N keys, such as 5000, 10M or 1e9
     #[arg(long, value_name = "N", value_parser = number)]
     pub(crate) keys: usize,
 
-    /// The false-positive rate, such as 0.01, 1% or 1e-6. Without it: a table over rates
+    /// Plan for this false-positive rate, such as 0.01, 1% or 1e-6 [default: a table of many rates]
     #[arg(long, value_name = "P", value_parser = rate)]
     pub(crate) rate: Option<f64>,
 }
 
-/// Measure this machine for ten seconds: ns per key by filter size, as a table
+/// Measure this machine: ns per key by filter size, as a table
 ///
-/// The filters are for a rate of 1%, and of 32 KiB to 512 MiB. A filter for which there is no time
-/// left, or that would take more than a quarter of the free memory, is left out.
+/// The filters are for a rate of 1% and have 32 KiB to 512 MiB. A filter is left out if it would
+/// take more than a quarter of the free memory, or if there is no time left for it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   lanebloom bench
   lanebloom bench --output bench.csv && lanebloom plot speed bench.csv -o bench.svg")]
 pub(crate) struct Bench {
-    /// About how long it takes, in seconds
+    /// Measure for about S seconds
     #[arg(long, value_name = "S", default_value_t = 10.0, value_parser = seconds)]
     pub(crate) seconds: f64,
 
@@ -273,12 +277,12 @@ pub(crate) struct Bench {
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
 
-    /// Also draw a chart: SVG or PNG, by the name's ending
+    /// Also draw a chart to FILE: SVG or PNG, by the ending of the name
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) chart: Option<PathBuf>,
 }
 
-/// Draw a chart: SVG or PNG, by the ending of the output's name
+/// Draw a chart as SVG or PNG, by the ending of the output's name
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -286,33 +290,33 @@ Examples:
   lanebloom plot speed bench.csv -o speed.png")]
 pub(crate) struct Plot {
     #[command(subcommand)]
-    pub(crate) chart: Chart,
+    pub(crate) chart: ChartKind,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Chart {
-    /// The false-positive rate against the number of keys, planned and measured, and the fill of
-    /// the lines
+pub(crate) enum ChartKind {
+    /// Draw the false-positive rate against the number of keys, planned and measured, and the fill
+    /// of the blocks
     Rate {
-        /// The number of keys that the filter is for
+        /// Build the filter for N keys
         #[arg(long, value_name = "N", value_parser = number)]
         keys: usize,
 
-        /// The false-positive rate at that number
+        /// Build the filter for this false-positive rate
         #[arg(long, value_name = "P", value_parser = rate)]
         rate: f64,
 
-        /// The file to write
+        /// Write the chart to FILE
         #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
         output: PathBuf,
     },
-    /// ns per key against filter size, from the table of `lanebloom bench --output`
+    /// Draw ns per key against filter size, from the table of `lanebloom bench --output`
     Speed {
-        /// The table
+        /// The table, as CSV
         #[arg(value_hint = ValueHint::FilePath)]
         table: PathBuf,
 
-        /// The file to write
+        /// Write the chart to FILE
         #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
         output: PathBuf,
     },
@@ -336,7 +340,7 @@ pub(crate) struct Completions {
 Example:
   lanebloom man ~/.local/share/man/man1 && man lanebloom-dedup")]
 pub(crate) struct Man {
-    /// The folder to write to; created if missing
+    /// Write to this folder, which is created if it is missing
     #[arg(value_hint = ValueHint::DirPath)]
     pub(crate) folder: PathBuf,
 }
@@ -350,13 +354,13 @@ pub(crate) enum Shell {
 
 /// How large a filter is.
 #[derive(Args, Debug)]
-pub(crate) struct Size {
-    /// The expected number of different keys, such as 5000, 10M or 1e9. More keys are no error: the
-    /// filter grows. Without it, the filter grows from small
+pub(crate) struct SizeArgs {
+    /// Size the filter for N different keys, such as 5000, 10M or 1e9. More keys are no error: the
+    /// filter grows [default: start small and grow]
     #[arg(long, value_name = "N", value_parser = number)]
     pub(crate) expected: Option<usize>,
 
-    /// The chance that a new key is taken for one seen before, such as 0.01, 1% or 1e-6
+    /// Take a new key for an old one with at most this probability, such as 0.01, 1% or 1e-6
     /// [default: 1e-6 for dedup, 1% for build]
     #[arg(long, value_name = "P", value_parser = rate)]
     pub(crate) rate: Option<f64>,
@@ -364,35 +368,34 @@ pub(crate) struct Size {
 
 /// What the key of a line is: the whole line by default.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Keys {
-    /// The key is field K of each line, from 1
+pub(crate) struct KeyArgs {
+    /// Use field K of each line as the key, counted from 1
     #[arg(long, value_name = "K", value_parser = field, group = "columns", conflicts_with_all = ["csv", "json"])]
     pub(crate) field: Option<usize>,
 
-    /// The character between the fields of --field and --csv, or `\t`
-    /// [default: tab for --field, comma for --csv]
+    /// Split fields at D, one byte or `\t` [default: tab for --field, comma for --csv]
     #[arg(long, value_name = "D", value_parser = delimiter, requires = "columns")]
     pub(crate) delimiter: Option<u8>,
 
-    /// The key is a column of CSV (RFC 4180): a name of the header line, or a number from 1. The
-    /// header line passes on; those of later files are dropped
+    /// Use a column of CSV (RFC 4180) as the key: a name of the header line, or a number from 1.
+    /// The header line is printed; the header lines of later files are dropped
     #[arg(long, value_name = "COLUMN", group = "columns", conflicts_with_all = ["json", "null"])]
     pub(crate) csv: Option<String>,
 
-    /// The key is a value of each line's JSON, by its JSON pointer (RFC 6901), such as /user/id
+    /// Use a value of each line's JSON as the key, by its JSON pointer (RFC 6901), such as /user/id
     #[arg(long, value_name = "POINTER", value_parser = pointer)]
     pub(crate) json: Option<String>,
 
-    /// Lines end with a zero byte instead of a newline
+    /// Read and write lines that end with a zero byte instead of a newline
     #[arg(long, short = '0')]
     pub(crate) null: bool,
 
-    /// The most bytes of a line or a record of CSV, its end included. A longer one is an error,
-    /// since each thread holds one in memory
+    /// Refuse a line or a record of CSV with more than N bytes, its end included. Each thread holds
+    /// one in memory
     #[arg(long, value_name = "N", value_parser = number, default_value = "64M")]
     pub(crate) max_record: usize,
 
-    /// ASCII letters count as equal in upper and lower case
+    /// Ignore the case of ASCII letters in keys
     #[arg(long, short)]
     pub(crate) ignore_case: bool,
 }
@@ -402,9 +405,9 @@ pub(crate) struct Keys {
 pub(crate) enum Format {
     /// Snapshots of ConcurrentBloom, one after another
     Lanebloom,
-    /// The stream of Guava's BloomFilter.writeTo (of the strategy MURMUR128_MITZ_64)
+    /// The stream of Guava's BloomFilter.writeTo (strategy MURMUR128_MITZ_64)
     Guava,
-    /// Commands BF.LOADCHUNK of RedisBloom, for `redis-cli --pipe`
+    /// Commands BF.LOADCHUNK for RedisBloom, to be piped into `redis-cli --pipe`
     Redisbloom,
 }
 
@@ -417,7 +420,7 @@ pub(crate) enum Funnel {
     Int,
     /// stringFunnel(UTF_8)
     Utf8,
-    /// unencodedCharsFunnel(), stringFunnel(UTF_16LE); not UTF_16
+    /// unencodedCharsFunnel() and stringFunnel(UTF_16LE), but not UTF_16
     Utf16,
     /// byteArrayFunnel()
     Bytes,
@@ -426,13 +429,13 @@ pub(crate) enum Funnel {
 /// What `convert` makes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum Target {
-    /// Snapshots of ConcurrentBloom: of a ScalableBloom, or alike ones made one
+    /// Snapshots of ConcurrentBloom, from a ScalableBloom or from snapshots that can become one
     Lanebloom,
-    /// A CuckooFilter, of a CompactCuckoo
+    /// A CuckooFilter, from a CompactCuckoo
     Cuckoo,
-    /// A CompactCuckoo, which takes no inserts, of a CuckooFilter
+    /// A CompactCuckoo, which takes no inserts, from a CuckooFilter
     CompactCuckoo,
-    /// Commands BF.LOADCHUNK of RedisBloom, of a dump of it
+    /// Commands BF.LOADCHUNK for RedisBloom, from a dump of RedisBloom
     Redisbloom,
 }
 
@@ -443,44 +446,46 @@ fn number(text: &str) -> Result<usize, String> {
         Some(b'G') => (&text[..text.len() - 1], 1e9),
         _ => (text, 1.0),
     };
-    let number: f64 = digits.parse().map_err(|_| "not a number such as 5000, 10M or 1e9")?;
+    let number: f64 = digits
+        .parse()
+        .map_err(|_| "must be a number such as 5000, 10M or 1e9")?;
     let number = number * unit;
     if number.fract() != 0.0 || !(1.0..=1e15).contains(&number) {
-        return Err("not a whole number from 1 to 1e15".into());
+        return Err("must be a whole number from 1 to 1e15".into());
     }
     Ok(number as usize)
 }
 
 fn rate(text: &str) -> Result<f64, String> {
     let (digits, unit) = text.strip_suffix('%').map_or((text, 1.0), |digits| (digits, 100.0));
-    let rate: f64 = digits.parse().map_err(|_| "not a rate such as 0.01, 1% or 1e-6")?;
+    let rate: f64 = digits.parse().map_err(|_| "must be a rate such as 0.01, 1% or 1e-6")?;
     let rate = rate / unit;
     if (1e-12..=0.5).contains(&rate) {
         Ok(rate)
     } else {
-        Err("not from 1e-12 to 0.5".into())
+        Err("must be from 1e-12 to 0.5".into())
     }
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
-    let seconds: f64 = text.parse().map_err(|_| "not a number of seconds")?;
+    let seconds: f64 = text.parse().map_err(|_| "must be a number of seconds")?;
     if (0.1..=3600.0).contains(&seconds) {
         Ok(seconds)
     } else {
-        Err("not from 0.1 to 3600".into())
+        Err("must be from 0.1 to 3600".into())
     }
 }
 
 fn threads(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(threads @ 1..=256) => Ok(threads),
-        _ => Err("not a number from 1 to 256".into()),
+        _ => Err("must be a whole number from 1 to 256".into()),
     }
 }
 
 fn field(text: &str) -> Result<usize, String> {
     match text.parse() {
-        Ok(0) | Err(_) => Err("fields are numbered from 1".into()),
+        Ok(0) | Err(_) => Err("must be a whole number from 1 on".into()),
         Ok(field) => Ok(field),
     }
 }
@@ -489,7 +494,7 @@ fn delimiter(text: &str) -> Result<u8, String> {
     match text.as_bytes() {
         b"\\t" => Ok(b'\t'),
         &[byte] if byte != b'\n' => Ok(byte),
-        _ => Err("not a single byte".into()),
+        _ => Err("must be a single byte other than a newline".into()),
     }
 }
 
@@ -497,6 +502,6 @@ fn pointer(text: &str) -> Result<String, String> {
     if text.is_empty() || text.starts_with('/') {
         Ok(text.into())
     } else {
-        Err("a JSON pointer begins with a slash, such as /user/id".into())
+        Err("must begin with a slash, such as /user/id".into())
     }
 }

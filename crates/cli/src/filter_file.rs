@@ -2,9 +2,9 @@
 //! of RedisBloom. `query`, `merge`, `info` and `convert` read them here.
 
 use crate::input::{self, Input, is_stdin};
-use crate::record::Record;
 use crate::resp::{self, Dump};
 use anyhow::{Context, Result, bail};
+use lanebloom::codec::{self, Identity, Kind, SnapshotHeader};
 use lanebloom::hash::Murmur3;
 use lanebloom::{
     CompactCuckoo, ConcurrentBitmap, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Filter, ScalableBloom,
@@ -34,10 +34,18 @@ pub(crate) enum Content {
     Compact(CompactCuckoo),
     DLeft(DLeftFilter),
     Bitmap(ConcurrentBitmap),
-    /// Whole, but of no use without something that is not in the file, such as a secret key.
-    Closed(Record),
+    Unreadable(Unreadable),
     Guava(GuavaBloom),
     Redis(Dump),
+}
+
+/// A snapshot or delta of no use without something that is not in the file, such as a secret key.
+/// Its checksums are right.
+pub(crate) struct Unreadable {
+    pub(crate) header: SnapshotHeader,
+    /// What is missing.
+    pub(crate) reason: &'static str,
+    bytes: Vec<u8>,
 }
 
 impl FilterFile {
@@ -61,8 +69,8 @@ impl FilterFile {
             Content::DLeft(filter) => *filter.hasher(),
             // They take the keys' bytes.
             Content::Guava(_) | Content::Redis(_) => Murmur3::default(),
-            Content::Bitmap(_) => bail!("{}: it holds numbers, not keys", self.name),
-            Content::Closed(record) => bail!("{}: {}", self.name, record.why_closed()),
+            Content::Bitmap(_) => bail!("{}: a ConcurrentBitmap holds numbers, not keys", self.name),
+            Content::Unreadable(other) => bail!("{}: {}", self.name, other.reason),
         })
     }
 
@@ -88,28 +96,29 @@ impl FilterFile {
             Content::DLeft(filter) => filter.contains_hashes(hashes, found),
             Content::Guava(filter) => filter.contains_batch(&keys(), found),
             Content::Redis(dump) => dump.filter.contains_batch(&keys(), found),
-            Content::Bitmap(_) | Content::Closed(_) => unreachable!("they have no hasher"),
+            Content::Bitmap(_) | Content::Unreadable(_) => unreachable!("they have no hasher"),
         }
     }
 }
 
 impl Content {
     /// What it is, in a few words.
-    pub(crate) fn kind(&self) -> &'static str {
-        match self {
-            Self::Bloom(_) => "ConcurrentBloom",
-            Self::Scalable(_) => "ScalableBloom",
-            Self::Windowed(_) => "WindowedBloom",
-            Self::Counting(_) => "CountingBloom",
-            Self::Tombstone(_) => "TombstoneBloom",
-            Self::Cuckoo(_) => "CuckooFilter",
-            Self::Compact(_) => "CompactCuckoo",
-            Self::DLeft(_) => "DLeftFilter",
-            Self::Bitmap(_) => "ConcurrentBitmap",
-            Self::Closed(record) => record.kind(),
-            Self::Guava(_) => "GuavaBloom",
-            Self::Redis(_) => "RedisBloom",
-        }
+    pub(crate) fn kind(&self) -> String {
+        let kind = match self {
+            Self::Bloom(_) => Kind::Bloom,
+            Self::Scalable(_) => Kind::Scalable,
+            Self::Windowed(_) => Kind::Windowed,
+            Self::Counting(_) => Kind::Counting,
+            Self::Tombstone(_) => Kind::Tombstone,
+            Self::Cuckoo(_) => Kind::Cuckoo,
+            Self::Compact(_) => Kind::CompactCuckoo,
+            Self::DLeft(_) => Kind::DLeft,
+            Self::Bitmap(_) => Kind::Bitmap,
+            Self::Unreadable(other) => other.header.kind,
+            Self::Guava(_) => return "GuavaBloom".into(),
+            Self::Redis(_) => return "RedisBloom".into(),
+        };
+        kind.to_string()
     }
 
     pub(crate) fn write_to(&self, mut writer: impl Write) -> io::Result<()> {
@@ -123,7 +132,7 @@ impl Content {
             Self::Compact(filter) => filter.write_to(writer),
             Self::DLeft(filter) => filter.write_to(writer),
             Self::Bitmap(bitmap) => bitmap.write_to(writer),
-            Self::Closed(record) => writer.write_all(record.bytes()),
+            Self::Unreadable(other) => writer.write_all(&other.bytes),
             Self::Guava(filter) => filter.write_to(writer),
             Self::Redis(dump) => resp::write(&dump.filter, dump.key.as_deref().unwrap_or(b""), &mut writer),
         }
@@ -148,7 +157,7 @@ fn read(path: &Path) -> Result<(u64, Content)> {
 fn head(reader: &mut impl Read) -> Result<Vec<u8>> {
     let mut head = Vec::new();
     reader
-        .take(Record::HEADER)
+        .take(SnapshotHeader::LEN as u64)
         .read_to_end(&mut head)
         .context("cannot read it")?;
     Ok(head)
@@ -159,7 +168,8 @@ fn recognize(reader: &mut impl Read, bytes: u64) -> Result<Content> {
     if head.is_empty() {
         bail!("not a filter file: it is empty");
     }
-    if Record::begins(&head) {
+    let magic = SnapshotHeader::MAGIC;
+    if magic.starts_with(&head[..head.len().min(magic.len())]) {
         return snapshots(head, reader, bytes);
     }
     let memory = usize::try_from(bytes).unwrap_or(usize::MAX);
@@ -168,52 +178,84 @@ fn recognize(reader: &mut impl Read, bytes: u64) -> Result<Content> {
         let mut reader = BufReader::new(head.chain(reader));
         return Ok(Content::Redis(resp::read(&mut reader, memory.saturating_mul(8))?));
     }
-    // Guava's stream has no magic: a strategy of 0 or 1, a number of hash functions, and a length,
-    // which has to be the file's.
-    if let &[strategy @ 0..=1, 1..=255, a @ 0..=127, b, c, d, ..] = &head[..] {
-        let longs = u64::from(u32::from_be_bytes([a, b, c, d]));
-        if longs > 0 {
-            let needed = 6 + 8 * longs;
-            if needed == bytes {
-                return Ok(Content::Guava(GuavaBloom::read_from(head.chain(reader), memory)?));
-            }
-            bail!(
-                "not a filter file; if it is a Guava stream, of strategy {strategy}, it has {bytes} bytes of {needed}"
-            );
+    // Guava's stream has no magic number, so its length must be the file's.
+    if let Ok(needed) = GuavaBloom::stream_len(&head) {
+        if needed == bytes {
+            return Ok(Content::Guava(GuavaBloom::read_from(head.chain(reader), memory)?));
         }
+        bail!("not a filter file; if it is a Guava stream, it has {bytes} bytes of {needed}");
     }
     // A serialized Java object, perhaps of Guava: the reader says what to do instead.
     if head.starts_with(&[0xac, 0xed]) {
         GuavaBloom::from_bytes(&head).context("not a filter file")?;
     }
     bail!(
-        "not a filter file: it begins with \"{}\", as no snapshot of lanebloom, Guava stream or RedisBloom dump does",
+        "not a filter file: it begins with \"{}\", which no snapshot of lanebloom, no Guava stream and no RedisBloom dump does",
         head[..head.len().min(8)].escape_ascii()
     )
 }
 
 /// Reads snapshots, the first of which begins with `head`.
 fn snapshots(head: Vec<u8>, reader: &mut impl Read, bytes: u64) -> Result<Content> {
-    if Record::is_closed(&head) {
-        return Ok(Content::Closed(Record::read(head, reader)?));
+    let header = SnapshotHeader::peek(&head)?;
+    if let Some(reason) = unreadable(&header) {
+        let bytes = verified(head, reader)?;
+        return Ok(Content::Unreadable(Unreadable { header, reason, bytes }));
     }
-    Record::check_length(&head, bytes)?;
-    let content = match head.get(Record::KIND) {
-        Some(2) => Content::Scalable(one(&head, reader)?),
-        Some(3) => Content::Windowed(one(&head, reader)?),
-        Some(4) => Content::Counting(one(&head, reader)?),
-        Some(5) => Content::Tombstone(one(&head, reader)?),
-        Some(6) => Content::Cuckoo(one(&head, reader)?),
-        Some(7) => Content::Compact(one(&head, reader)?),
-        Some(8) => Content::DLeft(one(&head, reader)?),
-        Some(16) => Content::Bitmap(ConcurrentBitmap::read_from(head.chain(&mut *reader), usize::MAX)?),
-        // An unknown kind is an error there.
+    check_length(&head, bytes)?;
+    let content = match header.kind {
+        Kind::Scalable => Content::Scalable(one(&head, reader)?),
+        Kind::Windowed => Content::Windowed(one(&head, reader)?),
+        Kind::Counting => Content::Counting(one(&head, reader)?),
+        Kind::Tombstone => Content::Tombstone(one(&head, reader)?),
+        Kind::Cuckoo => Content::Cuckoo(one(&head, reader)?),
+        Kind::CompactCuckoo => Content::Compact(one(&head, reader)?),
+        Kind::DLeft => Content::DLeft(one(&head, reader)?),
+        Kind::Bitmap => Content::Bitmap(ConcurrentBitmap::read_from(head.chain(&mut *reader), usize::MAX)?),
         _ => return row(head, reader, bytes),
     };
     if !self::head(reader)?.is_empty() {
-        bail!("bytes follow the snapshot of a {}", content.kind());
+        bail!("more bytes follow the snapshot of a {}", content.kind());
     }
     Ok(content)
+}
+
+/// Why the library cannot read a snapshot or delta with this header, if it cannot.
+fn unreadable(header: &SnapshotHeader) -> Option<&'static str> {
+    match (header.kind, header.hasher, header.content) {
+        (Kind::Delta, ..) => Some("it is a delta, which only changes another filter"),
+        (_, Some(Identity::Other), _) => {
+            Some("its keys are hashed by a BuildHasher, which only the program that made it has")
+        }
+        (_, Some(Identity::SipHash13), _) => {
+            Some("its keys are hashed by SipHash-1-3 with a secret key, which is not in the file")
+        }
+        (.., codec::Content::Generations { needs_clock: true, .. }) => {
+            Some("its keys age by a clock, which only the program that made it has")
+        }
+        _ => None,
+    }
+}
+
+/// Reads snapshots and deltas to the end, and checks all their checksums.
+fn verified(head: Vec<u8>, reader: &mut impl Read) -> Result<Vec<u8>> {
+    let mut bytes = head;
+    reader.read_to_end(&mut bytes).context("cannot read it")?;
+    let mut rest = &bytes[..];
+    while !rest.is_empty() {
+        let start = bytes.len() - rest.len();
+        (_, rest) = codec::verify(rest).with_context(|| format!("the record at byte {start}"))?;
+    }
+    Ok(bytes)
+}
+
+/// Fails if the snapshot that begins with `head` is longer than `bytes`.
+fn check_length(head: &[u8], bytes: u64) -> Result<()> {
+    let header = SnapshotHeader::peek(head)?;
+    if header.bytes > bytes {
+        bail!("the bytes end after {bytes} of {}", header.bytes);
+    }
+    Ok(())
 }
 
 /// Reads the snapshots of `ConcurrentBloom`s, which have so many bytes.
@@ -222,14 +264,15 @@ fn row(mut head: Vec<u8>, reader: &mut impl Read, bytes: u64) -> Result<Content>
     let mut left = bytes;
     while !head.is_empty() {
         let mut next = || {
-            Record::check_length(&head, left)?;
+            check_length(&head, left)?;
             one(&head, reader)
         };
         let layer: ConcurrentBloom = next().with_context(|| format!("snapshot {} of the file", layers.len() + 1))?;
-        if let Some(first) = layers.first()
-            && first.hasher() != layer.hasher()
+        let theirs = layer.hasher().seed();
+        if let Some(ours) = layers.first().map(|first| first.hasher().seed())
+            && ours != theirs
         {
-            bail!("its snapshots have hashers of different seeds");
+            bail!("its snapshots differ in the seed of Murmur3: {ours} and {theirs}");
         }
         left -= layer.snapshot_bytes() as u64;
         layers.push(layer);

@@ -9,8 +9,8 @@ use lanebloom::hash::KeyHasher;
 use lanebloom::{Funnel as _, UnencodedChars};
 use std::ops::Range;
 
-/// Keys that are hashed at a time.
-const GROUP: usize = 256;
+/// Keys of a batch, which are hashed in one call.
+const BATCH: usize = 256;
 
 /// The byte-order mark of UTF-8.
 const BOM: &[u8] = "\u{feff}".as_bytes();
@@ -18,7 +18,7 @@ const BOM: &[u8] = "\u{feff}".as_bytes();
 /// What the key of a record is.
 #[derive(Clone)]
 pub(crate) struct KeySpec {
-    kind: Kind,
+    source: KeySource,
     terminator: u8,
     max_record: usize,
     ignore_case: bool,
@@ -27,7 +27,7 @@ pub(crate) struct KeySpec {
 }
 
 #[derive(Clone)]
-enum Kind {
+enum KeySource {
     Line,
     Field { index: usize, delimiter: u8 },
     Csv { column: String, delimiter: u8 },
@@ -101,23 +101,23 @@ impl Keyed {
 }
 
 impl KeySpec {
-    pub(crate) fn new(args: &args::Keys) -> Self {
+    pub(crate) fn new(args: &args::KeyArgs) -> Self {
         let delimiter = |default| args.delimiter.unwrap_or(default);
-        let kind = match (args.field, &args.csv, &args.json) {
-            (Some(field), ..) => Kind::Field {
+        let source = match (args.field, &args.csv, &args.json) {
+            (Some(field), ..) => KeySource::Field {
                 index: field - 1,
                 delimiter: delimiter(b'\t'),
             },
-            (_, Some(column), _) => Kind::Csv {
+            (_, Some(column), _) => KeySource::Csv {
                 column: column.clone(),
                 delimiter: delimiter(b','),
             },
-            (.., Some(pointer)) => Kind::Json(Pointer::new(pointer)),
-            _ => Kind::Line,
+            (.., Some(pointer)) => KeySource::Json(Pointer::new(pointer)),
+            _ => KeySource::Line,
         };
         let terminator = if args.null { 0 } else { b'\n' };
         Self {
-            kind,
+            source,
             terminator,
             max_record: args.max_record,
             ignore_case: args.ignore_case,
@@ -129,8 +129,8 @@ impl KeySpec {
     pub(crate) fn of_guava(self, funnel: Option<Funnel>, quiet: bool) -> Self {
         if funnel.is_none() && !quiet {
             crate::note(
-                "lanebloom: a Guava file does not say its funnel; the keys are taken for strings in UTF-8 or arrays \
-                 of bytes, unless --funnel says otherwise",
+                "lanebloom: a Guava file does not name its funnel; without --funnel, the keys are strings in UTF-8 or \
+                 arrays of bytes",
             );
         }
         Self {
@@ -153,7 +153,7 @@ impl KeySpec {
 
     /// Whether the keys are the records' own bytes.
     pub(crate) fn is_line(&self) -> bool {
-        matches!(self.kind, Kind::Line) && !self.ignore_case && matches!(self.funnel, None | Some(Funnel::Bytes))
+        matches!(self.source, KeySource::Line) && !self.ignore_case && matches!(self.funnel, None | Some(Funnel::Bytes))
     }
 
     /// Finds the records in `bytes`, unless the [`Framer`] did, and hashes their keys.
@@ -173,7 +173,7 @@ impl KeySpec {
             });
             return hash_all(keys, hasher, hashes);
         }
-        if !matches!(self.kind, Kind::Csv { .. }) {
+        if !matches!(self.source, KeySource::Csv { .. }) {
             let mut start = 0;
             while start < bytes.len() {
                 let end = memchr::memchr(self.terminator, &bytes[start..]).map_or(bytes.len(), |at| start + at + 1);
@@ -202,13 +202,13 @@ impl KeySpec {
 
     /// Appends the text of a record's key to `keys`; returns false if it has none.
     fn derive(&self, record: &[u8], keys: &mut Vec<u8>) -> bool {
-        match &self.kind {
-            Kind::Line | Kind::Csv { .. } => keys.extend_from_slice(record),
-            Kind::Field { index, delimiter } => match record.split(|byte| byte == delimiter).nth(*index) {
+        match &self.source {
+            KeySource::Line | KeySource::Csv { .. } => keys.extend_from_slice(record),
+            KeySource::Field { index, delimiter } => match record.split(|byte| byte == delimiter).nth(*index) {
                 Some(field) => keys.extend_from_slice(field),
                 None => return false,
             },
-            Kind::Json(pointer) => {
+            KeySource::Json(pointer) => {
                 // Other programs know no JSON: a string is its text for them.
                 let write = if self.funnel.is_some() {
                     json::write_text
@@ -276,22 +276,22 @@ fn bytes(text: &str, funnel: Funnel) -> Option<Vec<u8>> {
 }
 
 fn hash_all<'a>(keys: impl Iterator<Item = &'a [u8]>, hasher: &impl KeyHasher, hashes: &mut Vec<u64>) {
-    let mut group: [&[u8]; GROUP] = [&[]; GROUP];
+    let mut batch: [&[u8]; BATCH] = [&[]; BATCH];
     let mut len = 0;
-    let mut flush = |group: &[&[u8]]| {
+    let mut flush = |batch: &[&[u8]]| {
         let start = hashes.len();
-        hashes.resize(start + group.len(), 0);
-        hasher.hash_batch(group, &mut hashes[start..]);
+        hashes.resize(start + batch.len(), 0);
+        hasher.hash_batch(batch, &mut hashes[start..]);
     };
     for key in keys {
-        group[len] = key;
+        batch[len] = key;
         len += 1;
-        if len == GROUP {
-            flush(&group);
+        if len == BATCH {
+            flush(&batch);
             len = 0;
         }
     }
-    flush(&group[..len]);
+    flush(&batch[..len]);
 }
 
 /// Cuts the bytes of inputs into records.
@@ -320,7 +320,7 @@ pub(crate) struct Framer {
 impl Framer {
     pub(crate) fn new(spec: KeySpec) -> Self {
         let mut csv = csv_core::ReaderBuilder::new();
-        if let Kind::Csv { delimiter, .. } = spec.kind {
+        if let KeySource::Csv { delimiter, .. } = spec.source {
             csv.delimiter(delimiter);
         }
         Self {
@@ -358,7 +358,7 @@ impl Framer {
     /// beginning of the next call's bytes. In CSV it also finds the keys, and leaves the header out
     /// before the records unless it is the first one. Fails if a record is longer than it may be.
     pub(crate) fn cut(&mut self, bytes: &[u8], is_end: bool, keyed: &mut Keyed) -> Result<Range<usize>> {
-        if let Kind::Csv { column, .. } = &self.spec.kind {
+        if let KeySource::Csv { column, .. } = &self.spec.source {
             let column = column.clone();
             return self.cut_csv(bytes, is_end, &column, keyed);
         }
@@ -505,7 +505,7 @@ impl Framer {
         let most = self.spec.max_record;
         if len > most {
             bail!(
-                "the record that begins in line {} is longer than {most} bytes, the limit of --max-record; maybe a \
+                "the record that begins in line {} is longer than {most} bytes, the limit of --max-record; perhaps a \
                  quote in it is never closed",
                 self.lines + 1
             );

@@ -2,25 +2,24 @@
 //! module of [`commands`] runs each command.
 
 mod args;
+mod chart;
 mod commands;
+mod cpu_info;
 mod filter_file;
+mod growing_filter;
 mod identity;
 mod input;
 mod json;
 mod keys;
-mod layers;
-mod machine;
-mod numbers;
-mod ordered;
 mod output;
-mod picture;
+mod pipeline;
 mod progress;
-mod record;
 mod resp;
 mod speeds;
-mod state;
+mod state_file;
 mod stdout;
-mod text;
+mod table;
+mod test_keys;
 
 use args::{Cli, Command};
 use clap::Parser;

@@ -1,4 +1,4 @@
-//! Files that are written as a whole or not at all: filter files, states, tables, pictures.
+//! Files that are written as a whole or not at all: filter files, states, tables, charts.
 
 use crate::identity::FileId;
 use crate::input::{self, is_stdin};
@@ -68,12 +68,12 @@ pub(crate) fn target(path: &Path) -> Result<PathBuf> {
                 bail!("it is a directory");
             }
             if !metadata.is_file() {
-                bail!("it is no regular file");
+                bail!("it is not a regular file");
             }
         }
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    tempfile::tempfile_in(folder.unwrap_or(Path::new("."))).context("its folder takes no file")?;
+    tempfile::tempfile_in(folder.unwrap_or(Path::new("."))).context("no file can be created in its folder")?;
     Ok(path)
 }
 

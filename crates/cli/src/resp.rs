@@ -1,8 +1,12 @@
-//! The file of a RedisBloom filter: its chunks in RESP, the protocol of Redis.
+//! A RedisBloom filter as a file for `redis-cli`: its chunks in RESP, the protocol of Redis.
 //!
-//! It is written as the commands `BF.LOADCHUNK KEY CURSOR CHUNK`, one after another, so `redis-cli
-//! --pipe < FILE` loads it into a server. The replies of `BF.SCANDUMP` in a row, as they come from
-//! a server, are read as well: arrays of a cursor and a chunk.
+//! The command writes `BF.LOADCHUNK KEY CURSOR CHUNK` for each chunk, so `redis-cli --pipe < FILE`
+//! loads the filter into a server. It also reads the replies of `BF.SCANDUMP` in a row, as a server
+//! sends them: arrays of a cursor and a chunk.
+//!
+//! `lanebloom-formats` knows the chunks, which are the format of the filter. RESP, around them, is a
+//! protocol: that crate speaks none and needs no `std::io`, and `lanebloom-redis` leaves it to the
+//! crate `redis`, which would bring a client for servers along. So these lines stay here.
 
 use anyhow::{Context, Result, bail};
 use lanebloom_formats::RedisBloom;
@@ -33,7 +37,7 @@ pub(crate) fn read(reader: &mut impl BufRead, max_bytes: usize) -> Result<Dump> 
         let mut load = || {
             let chunk = read_chunk(reader, max_bytes)?;
             if number > 1 && chunk.key != key {
-                bail!("it belongs to another filter than the chunks before it");
+                bail!("it is for another key than the chunks before it");
             }
             key = chunk.key;
             Ok(loader.load(chunk.cursor, &chunk.bytes)?)
@@ -87,9 +91,13 @@ fn read_number(reader: &mut impl BufRead, kind: u8) -> Result<i64> {
         .and_then(|number| number.parse().ok())
         .with_context(|| match line.last() {
             Some(b'\n') | None if !line.is_empty() => {
-                format!("\"{}\" is not the RESP that is expected there", line.escape_ascii())
+                format!(
+                    "\"{}\" is not a number of RESP after '{}'",
+                    line.escape_ascii(),
+                    char::from(kind)
+                )
             }
-            _ if line.len() as u64 == LINE => "a line is too long for RESP".into(),
+            _ if line.len() as u64 == LINE => "a line of RESP has more than 32 bytes".into(),
             _ => "the file ends within it".into(),
         })
 }

@@ -1,6 +1,6 @@
 //! What `bench` measured: the table that it writes as CSV, and that `plot speed` reads.
 
-use crate::machine::Machine;
+use crate::cpu_info::CpuInfo;
 use anyhow::{Context, Result, bail};
 use csv::{ReaderBuilder, StringRecord, Writer};
 use std::fmt::Display;
@@ -26,7 +26,7 @@ const COLUMNS: [&str; 9] = [
 const OPERATIONS: usize = 12;
 
 pub(crate) struct Speeds {
-    pub(crate) machine: Machine,
+    pub(crate) machine: CpuInfo,
     pub(crate) speeds: Vec<Speed>,
 }
 
@@ -83,7 +83,8 @@ impl Speeds {
         let mut places = [0; COLUMNS.len()];
         for (place, column) in places.iter_mut().zip(COLUMNS) {
             let found = header.iter().position(|name| name == column);
-            *place = found.with_context(|| format!("line 1: no column {column}; not a table of lanebloom bench"))?;
+            *place =
+                found.with_context(|| format!("line 1 has no column {column}: not a table of `lanebloom bench`"))?;
         }
         let mut read: Option<Self> = None;
         for record in table.records() {
@@ -101,19 +102,19 @@ impl Speeds {
                 continue;
             };
             if speeds.machine != machine {
-                bail!("line {line}: another machine than in the lines before");
+                bail!("line {line} is of another machine than the lines before");
             }
             let is_same =
                 |other: &Speed| other.filter_bytes == speed.filter_bytes && other.operation == speed.operation;
             if speeds.speeds.iter().any(is_same) {
-                bail!("line {line}: the same filter_bytes and operation as a line before");
+                bail!("line {line} has the filter_bytes and the operation of an earlier line");
             }
             speeds.speeds.push(speed);
             if speeds.operations().len() > OPERATIONS {
-                bail!("line {line}: more than {OPERATIONS} operations");
+                bail!("line {line} brings more than {OPERATIONS} operations, the limit of a chart");
             }
         }
-        read.context("a table without a line")
+        read.context("the table has no lines")
     }
 }
 
@@ -124,12 +125,12 @@ struct Fields<'a> {
 }
 
 impl Fields<'_> {
-    fn parse(&self) -> Result<(Machine, Speed)> {
+    fn parse(&self) -> Result<(CpuInfo, Speed)> {
         let cache = |column| match self.field(column) {
             "" => Ok(None),
             _ => self.number(column, 1, 1 << 50).map(Some),
         };
-        let machine = Machine {
+        let machine = CpuInfo {
             cpu: self.text("cpu")?,
             instruction_set: self.text("instruction_set")?,
             threads: self.number("threads", 1, 1 << 20)?,
@@ -152,7 +153,7 @@ impl Fields<'_> {
     fn text(&self, column: &str) -> Result<String> {
         let text = self.field(column);
         if text.is_empty() || text.chars().count() > 80 || text.chars().any(char::is_control) {
-            bail!("{column} is {text:?}, not a name of 1 to 80 characters");
+            bail!("{column} is {text:?}, and must be a name of 1 to 80 characters");
         }
         Ok(text.into())
     }
@@ -162,7 +163,7 @@ impl Fields<'_> {
         match text.parse::<T>() {
             // False for NaN, too.
             Ok(number) if least <= number && number <= most => Ok(number),
-            _ => bail!("{column} is {text:?}, not a number from {least} to {most}"),
+            _ => bail!("{column} is {text:?}, and must be a number from {least} to {most}"),
         }
     }
 }

@@ -5,12 +5,13 @@
 //! operation's passes counts. What a pass computed is checked.
 
 use crate::args::Bench;
-use crate::machine::{self, Machine};
-use crate::numbers::{absent, insert_range, number, numbers};
+use crate::chart::ChartFile;
+use crate::cpu_info::{self, CpuInfo};
 use crate::output::Output;
-use crate::picture::Picture;
 use crate::speeds::{Speed, Speeds};
 use crate::stdout;
+use crate::table;
+use crate::test_keys::{absent, hash_at, hashes_at, insert_range};
 use anyhow::{Context, Result, ensure};
 use indicatif::HumanCount;
 use lanebloom::ConcurrentBloom;
@@ -58,9 +59,9 @@ pub(crate) fn run(args: &Bench, quiet: bool) -> Result<()> {
     let start = Instant::now();
     // Before the work, so that none is lost.
     let table = args.output.as_deref().map(Output::new).transpose()?;
-    let picture = args.chart.as_deref().map(Picture::new).transpose()?;
+    let chart = args.chart.as_deref().map(ChartFile::new).transpose()?;
     let mut speeds = Speeds {
-        machine: Machine::this(),
+        machine: CpuInfo::this(),
         speeds: Vec::new(),
     };
     let mut out = LineWriter::new(stdout::open()?);
@@ -69,7 +70,7 @@ pub(crate) fn run(args: &Bench, quiet: bool) -> Result<()> {
     let time = Duration::from_secs_f64(args.seconds);
     // The rest is for filling the filters.
     let time_of_size = time / (3 * SIZES.len() as u32);
-    let free = machine::free_memory();
+    let free = cpu_info::free_memory();
     let mut left_out = None;
     let mut fill_per_byte = 0.0;
     for bytes in SIZES {
@@ -81,7 +82,7 @@ pub(crate) fn run(args: &Bench, quiet: bool) -> Result<()> {
             break;
         }
         if !is_first && start.elapsed() + fill + time_of_size > time {
-            left_out = Some((bytes, format!("there is no time left of {} s", args.seconds)));
+            left_out = Some((bytes, format!("the {} s of --seconds do not suffice", args.seconds)));
             break;
         }
         let builder = ConcurrentBloom::builder().memory_budget(bytes);
@@ -93,7 +94,7 @@ pub(crate) fn run(args: &Bench, quiet: bool) -> Result<()> {
             filter => filter?,
         };
         let measured = measure(filter, time_of_size)
-            .with_context(|| format!("measuring a filter of {}", machine::bytes(bytes as u64)))?;
+            .with_context(|| format!("measuring a filter of {}", table::bytes(bytes as u64)))?;
         fill_per_byte = measured.fill.as_secs_f64() / bytes as f64;
         print_row(&mut out, bytes, &measured)?;
         for (operation, ns_per_key) in OPERATIONS.into_iter().zip(measured.ns_per_key) {
@@ -107,23 +108,23 @@ pub(crate) fn run(args: &Bench, quiet: bool) -> Result<()> {
     if let Some((bytes, reason)) = left_out
         && !quiet
     {
-        let bytes = machine::bytes(bytes as u64);
+        let bytes = table::bytes(bytes as u64);
         crate::note(&format!("Filters of {bytes} and more were left out: {reason}"));
     }
     if let Some(table) = table {
         table.write(|writer| speeds.write_to(writer))?;
     }
-    if let Some(picture) = picture {
-        picture.draw(&speeds)?;
+    if let Some(chart) = chart {
+        chart.draw(&speeds)?;
     }
     Ok(())
 }
 
-fn print_header(out: &mut impl Write, machine: &Machine) -> io::Result<()> {
+fn print_header(out: &mut impl Write, machine: &CpuInfo) -> io::Result<()> {
     write!(out, "CPU              {}, {} threads", machine.cpu, machine.threads)?;
-    for (name, size) in Machine::CACHES.into_iter().zip(machine.caches) {
+    for (name, size) in CpuInfo::CACHES.into_iter().zip(machine.caches) {
         if let Some(size) = size {
-            write!(out, ", {name} {}", machine::bytes(size))?;
+            write!(out, ", {name} {}", table::bytes(size))?;
         }
     }
     writeln!(out, "\nInstruction set  {}", machine.instruction_set)?;
@@ -150,7 +151,7 @@ fn print_row(out: &mut impl Write, bytes: usize, measured: &Measured) -> io::Res
         out,
         "{:>8}  {:>11}  {absent:>7.2} {present:>7.2}  {insert:>7.2}  {batch_absent:>7.2} {batch_present:>7.2}  \
          {batch_insert:>7.2}  {:>8.2}%",
-        machine::bytes(bytes as u64),
+        table::bytes(bytes as u64),
         HumanCount(measured.keys).to_string(),
         100.0 * measured.false_positives,
     )?;
@@ -189,7 +190,7 @@ fn measure(mut filter: ConcurrentBloom, time: Duration) -> Result<Measured> {
                 insert_range(&mut filter, 0..keys / 2);
                 next = keys / 2;
             }
-            let hashes = numbers::<PASS>(|i| next + i);
+            let hashes = hashes_at::<PASS>(|i| next + i);
             next += PASS as u64;
             passes.time(|| match batch {
                 0 => hashes.iter().filter(|&&hash| filter.insert_hash(hash)).count(),
@@ -205,10 +206,10 @@ fn measure(mut filter: ConcurrentBloom, time: Duration) -> Result<Measured> {
     let start = Instant::now();
     while start.elapsed() < time / 2 || lookups[3].times.len() < LEAST {
         for (operation, passes) in lookups.iter_mut().enumerate() {
-            let present = |i| ((u128::from(number(random + i)) * u128::from(keys)) >> 64) as u64;
+            let present = |i| ((u128::from(hash_at(random + i)) * u128::from(keys)) >> 64) as u64;
             let hashes = match operation % 2 {
-                0 => numbers::<PASS>(|i| absent(random + i)),
-                _ => numbers(present),
+                0 => hashes_at::<PASS>(|i| absent(random + i)),
+                _ => hashes_at(present),
             };
             random += PASS as u64;
             passes.time(|| match operation {

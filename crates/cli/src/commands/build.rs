@@ -1,13 +1,13 @@
 //! `lanebloom build`: makes a filter file of keys.
 
 use crate::args::{Build, Format};
+use crate::growing_filter::GrowingFilter;
 use crate::input::{Chunk, Input, Part, Reader};
 use crate::keys::KeySpec;
-use crate::layers::Layers;
-use crate::ordered::{self, Stage};
 use crate::output::Output;
+use crate::pipeline::{self, Stage};
 use crate::progress::Progress;
-use crate::{resp, text};
+use crate::{resp, table};
 use anyhow::{Context, Result, bail};
 use indicatif::HumanBytes;
 use lanebloom::hash::Murmur3;
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &Build, quiet: bool) -> Result<()> {
     let output = Output::new(&args.output)?;
     output.refuse_inputs(&args.files)?;
     let keys = KeySpec::new(&args.keys);
-    let mut job = Job {
+    let mut job = BuildJob {
         args,
         keys: match args.format {
             Format::Lanebloom => keys,
@@ -46,29 +46,29 @@ pub(crate) fn run(args: &Build, quiet: bool) -> Result<()> {
         quiet,
     };
     let rate = args.size.rate.unwrap_or(RATE);
-    let target = match args.format {
-        Format::Lanebloom => Target::Layers(Layers::new(args.size.expected, rate)?),
+    let filter = match args.format {
+        Format::Lanebloom => Filter::Growing(GrowingFilter::new(args.size.expected, rate)?),
         Format::Guava => {
             let keys = job.count()?;
             let filter = GuavaBloom::with_capacity(keys, rate);
-            Target::Guava(filter.with_context(|| format!("a Guava filter for {keys} keys"))?)
+            Filter::Guava(filter.with_context(|| format!("a Guava filter for {keys} keys"))?)
         }
         Format::Redisbloom => {
             let keys = job.count()?;
             let filter = RedisBloom::with_capacity(keys, rate);
-            Target::Redis(filter.with_context(|| format!("a RedisBloom filter for {keys} keys"))?)
+            Filter::Redis(filter.with_context(|| format!("a RedisBloom filter for {keys} keys"))?)
         }
     };
-    let filled = job.fill(target)?;
+    let filled = job.fill(filter)?;
     let key = args.redis_key.as_deref().unwrap_or("");
-    output.write(|writer| filled.target.write_to(key.as_bytes(), writer))?;
+    output.write(|writer| filled.filter.write_to(key.as_bytes(), writer))?;
     if !quiet {
         crate::note(&format!("{}, {:.2} s", filled.summary(), start.elapsed().as_secs_f64()));
     }
     Ok(())
 }
 
-struct Job<'a> {
+struct BuildJob<'a> {
     args: &'a Build,
     keys: KeySpec,
     /// The inputs, if they are read twice.
@@ -76,7 +76,7 @@ struct Job<'a> {
     quiet: bool,
 }
 
-impl Job<'_> {
+impl BuildJob<'_> {
     /// The number of different keys: the expected one, or as counted in a pass before.
     fn count(&mut self) -> Result<usize> {
         let Build { files, size, .. } = self.args;
@@ -86,7 +86,7 @@ impl Job<'_> {
         let progress = self.progress(&Input::all(files));
         self.parts = Some(Part::all(files, &progress)?);
         drop(progress);
-        let counted = self.fill(Target::Layers(Layers::new(None, RATE_OF_COUNT)?))?;
+        let counted = self.fill(Filter::Growing(GrowingFilter::new(None, RATE_OF_COUNT)?))?;
         Ok(counted.unique().max(1))
     }
 
@@ -94,52 +94,46 @@ impl Job<'_> {
         Arc::new(Progress::new(Input::total(inputs), !self.quiet))
     }
 
-    fn fill(&self, target: Target) -> Result<Filling<'_>> {
+    fn fill(&self, filter: Filter) -> Result<Filling> {
         let inputs = match &self.parts {
             Some(parts) => parts.iter().cloned().map(Input::Part).collect(),
             None => Input::all(&self.args.files),
         };
         let progress = self.progress(&inputs);
-        let mut reader = Reader::new(inputs, self.keys.clone(), progress);
-        let mut filling = Filling {
-            keys: &self.keys,
-            target,
+        let reader = Reader::new(inputs, self.keys.clone(), progress);
+        let filling = Filling {
+            keys: self.keys.clone(),
+            filter,
             new: Vec::new(),
             records: 0,
             changed: 0,
             missing: 0,
         };
-        ordered::run(
-            &mut reader,
-            &self.keys,
-            &Murmur3::default(),
-            ordered::threads(),
-            &mut filling,
-        )?;
-        Ok(filling)
+        let (keys, hasher) = (self.keys.clone(), Murmur3::default());
+        pipeline::run(reader, keys, hasher, pipeline::threads(), filling)
     }
 }
 
 /// The filter that is filled.
-enum Target {
-    Layers(Layers),
+enum Filter {
+    Growing(GrowingFilter),
     Guava(GuavaBloom),
     Redis(RedisBloom),
 }
 
-impl Target {
+impl Filter {
     fn write_to(&self, key: &[u8], mut writer: &mut dyn Write) -> io::Result<()> {
         match self {
-            Self::Layers(layers) => layers.write_to(writer),
+            Self::Growing(growing) => growing.write_to(writer),
             Self::Guava(filter) => filter.write_to(writer),
             Self::Redis(filter) => resp::write(filter, key, &mut writer),
         }
     }
 }
 
-struct Filling<'a> {
-    keys: &'a KeySpec,
-    target: Target,
+struct Filling {
+    keys: KeySpec,
+    filter: Filter,
     new: Vec<bool>,
     records: u64,
     /// The number of keys that changed the filter.
@@ -148,7 +142,7 @@ struct Filling<'a> {
     missing: usize,
 }
 
-impl Stage for Filling<'_> {
+impl Stage for Filling {
     fn take(&mut self, chunk: &mut Chunk) -> Result<()> {
         let keyed = &chunk.keyed;
         let count = keyed.hashes.len();
@@ -159,38 +153,42 @@ impl Stage for Filling<'_> {
         };
         self.records += (count + keyed.missing) as u64;
         self.missing += keyed.missing;
-        self.changed += match &mut self.target {
-            Target::Layers(layers) => {
+        self.changed += match &mut self.filter {
+            Filter::Growing(growing) => {
                 self.new.resize(count, false);
-                layers.insert(&keyed.hashes, &mut self.new, chunk.share)?;
+                growing.insert(&keyed.hashes, &mut self.new, chunk.share)?;
                 self.new.iter().filter(|&&new| new).count()
             }
-            Target::Guava(filter) => filter.insert_batch(&keys()),
-            Target::Redis(filter) => filter.insert_batch(&keys())?,
+            Filter::Guava(filter) => filter.insert_batch(&keys()),
+            Filter::Redis(filter) => filter.insert_batch(&keys())?,
         };
         Ok(())
     }
 }
 
-impl Filling<'_> {
+impl Filling {
     /// The number of different keys, with those that were taken for present by mistake.
     fn unique(&self) -> usize {
-        match &self.target {
-            Target::Layers(layers) => self.changed + layers.mistaken.round() as usize,
-            Target::Guava(filter) => filter.estimated_len().min(self.records as usize),
+        match &self.filter {
+            Filter::Growing(growing) => self.changed + growing.mistaken.round() as usize,
+            Filter::Guava(filter) => filter.estimated_len().min(self.records as usize),
             // As BF.CARD and BF.INFO count.
-            Target::Redis(_) => self.changed,
+            Filter::Redis(_) => self.changed,
         }
     }
 
     fn summary(&self) -> String {
-        let (filters, memory, rate) = match &self.target {
-            Target::Layers(layers) => {
-                let rates = layers.layers().map(|layer| layer.current_false_positive_rate());
-                (layers.layers().count(), layers.memory_bytes(), super::info::any(rates))
+        let (filters, memory, rate) = match &self.filter {
+            Filter::Growing(growing) => {
+                let rates = growing.layers().map(|layer| layer.current_false_positive_rate());
+                (
+                    growing.layers().count(),
+                    growing.memory_bytes(),
+                    super::info::any(rates),
+                )
             }
-            Target::Guava(filter) => (1, filter.memory_bytes(), filter.current_false_positive_rate()),
-            Target::Redis(filter) => {
+            Filter::Guava(filter) => (1, filter.memory_bytes(), filter.current_false_positive_rate()),
+            Filter::Redis(filter) => {
                 let memory = filter.memory_bytes();
                 (filter.info().filters, memory, filter.current_false_positive_rate())
             }
@@ -203,9 +201,9 @@ impl Filling<'_> {
         format!(
             "{} lines, about {unique} unique{missing}, {} of {}, rate {}",
             self.records,
-            text::count(filters, "filter"),
+            table::count(filters, "filter"),
             HumanBytes(memory as u64),
-            text::rate(rate),
+            table::rate(rate),
         )
     }
 }

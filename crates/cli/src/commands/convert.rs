@@ -4,10 +4,9 @@ use super::merge::{add_layer, summary};
 use crate::args::{Convert, Target};
 use crate::filter_file::{Content, FilterFile};
 use crate::output::Output;
-use crate::record::Record;
 use crate::resp::Dump;
 use anyhow::{Context, Result, bail};
-use lanebloom::{ConcurrentBloom, ScalableBloom};
+use lanebloom::{ConcurrentBloom, ScalableBloom, codec};
 
 pub(crate) fn run(args: &Convert, quiet: bool) -> Result<()> {
     if args.redis_key.is_some() && args.to != Target::Redisbloom {
@@ -34,11 +33,11 @@ fn convert(args: &Convert, content: Content) -> Result<Content> {
         (Target::Redisbloom, Content::Redis(Dump { filter, key })) => {
             let key = args.redis_key.clone().map(String::into_bytes).or(key);
             if key.is_none() {
-                bail!("replies of BF.SCANDUMP name no key, so --redis-key is needed");
+                bail!("replies of BF.SCANDUMP name no key: give --redis-key");
             }
             Content::Redis(Dump { filter, key })
         }
-        (_, Content::Closed(record)) => bail!("{}", record.why_closed()),
+        (_, Content::Unreadable(other)) => bail!("{}", other.reason),
         (target, content) => {
             let wanted = match target {
                 Target::Lanebloom => "a ConcurrentBloom",
@@ -46,8 +45,8 @@ fn convert(args: &Convert, content: Content) -> Result<Content> {
                 Target::Redisbloom => "a RedisBloom",
             };
             bail!(
-                "the hashes or the layout of a {} are not those of {wanted}, and it does not hold its keys: \
-                 build the file anew from the keys",
+                "a {} has other hashes or another layout than {wanted}, and it does not hold its keys: \
+                 run `build` on the keys",
                 content.kind()
             )
         }
@@ -60,15 +59,10 @@ fn united(layers: Vec<ConcurrentBloom>) -> Result<Vec<ConcurrentBloom>> {
     Ok(all)
 }
 
-/// The layers with the filter's hasher: its snapshot is a header, and their snapshots.
+/// The layers with the filter's hasher, which only their snapshots have.
 fn layers(filter: &ScalableBloom) -> Result<Vec<ConcurrentBloom>> {
     let bytes = filter.to_bytes();
-    let mut rest = &bytes[Record::HEADER as usize..];
-    let mut layers = Vec::new();
-    while !rest.is_empty() {
-        let (layer, more) = ConcurrentBloom::from_bytes(rest)?;
-        layers.push(layer);
-        rest = more;
-    }
-    Ok(layers)
+    let (layers, _) = codec::verify(&bytes)?;
+    let read = |bytes| Ok(ConcurrentBloom::from_bytes(bytes)?.0);
+    layers.into_iter().map(read).collect()
 }

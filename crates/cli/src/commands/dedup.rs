@@ -4,13 +4,13 @@ mod exact;
 mod job;
 
 use crate::args::Dedup;
+use crate::growing_filter::{GrowingFilter, RATE};
 use crate::input::{Chunk, Input};
-use crate::layers::{Layers, RATE};
-use crate::ordered::Stage;
-use crate::state::State;
+use crate::pipeline::Stage;
+use crate::state_file::StateFile;
 use anyhow::Result;
 use indicatif::HumanBytes;
-use job::{Job, Output};
+use job::{Job, RecordWriter};
 use lanebloom::hash::SipHash13;
 use std::time::Instant;
 
@@ -34,62 +34,57 @@ pub(crate) fn run(args: &Dedup, quiet: bool) -> Result<()> {
 }
 
 /// One pass. Returns its output, and the end of the summary.
-fn by_filter(job: &Job<'_>) -> Result<(Output, String)> {
+fn by_filter(job: &Job<'_>) -> Result<(RecordWriter, String)> {
     let Dedup { size, state, .. } = job.args;
-    let state = state.as_deref().map(State::open).transpose()?;
+    let state = state.as_deref().map(StateFile::open).transpose()?;
     let expected = size.expected.map(|keys| keys.max(SMALLEST));
-    let layers = match &state {
+    let filter = match &state {
         Some(state) => state.load(expected, size.rate)?,
-        None => Layers::new(expected, size.rate.unwrap_or(RATE))?,
+        None => GrowingFilter::new(expected, size.rate.unwrap_or(RATE))?,
     };
-    let hasher = layers.hasher();
-    let mut stage = ByFilter {
-        layers,
+    let hasher = filter.hasher();
+    let stage = ByFilter {
+        filter,
         new: Vec::new(),
-        output: Output::new(job.args)?,
+        output: RecordWriter::new(job.args)?,
         state,
     };
     let inputs = Input::all(&job.args.files);
     // Strangers choose the lines, so the hash has a secret key, unless a later run needs it again.
-    if stage.state.is_some() {
-        job.pass(inputs, &hasher, &mut stage)?;
+    let stage = if stage.state.is_some() {
+        job.pass(inputs, hasher, stage)?
     } else {
-        job.pass(inputs, &SipHash13::random(), &mut stage)?;
-    }
+        job.pass(inputs, SipHash13::random(), stage)?
+    };
     let ByFilter {
-        layers,
+        filter,
         mut output,
         state,
         ..
     } = stage;
     output.end()?;
     if let Some(state) = state {
-        state.save(&layers)?;
+        state.save(&filter)?;
     }
     let extra = format!(
         ", {:.2} of them expected to be wrongly dropped, a filter of {}",
-        layers.mistaken,
-        HumanBytes(layers.memory_bytes() as u64)
+        filter.mistaken,
+        HumanBytes(filter.memory_bytes() as u64)
     );
     Ok((output, extra))
 }
 
 struct ByFilter {
-    layers: Layers,
+    filter: GrowingFilter,
     new: Vec<bool>,
-    output: Output,
-    state: Option<State>,
+    output: RecordWriter,
+    state: Option<StateFile>,
 }
 
 impl Stage for ByFilter {
     fn take(&mut self, chunk: &mut Chunk) -> Result<()> {
         self.new.resize(chunk.keyed.hashes.len(), false);
-        let inserted = self.layers.insert(&chunk.keyed.hashes, &mut self.new, chunk.share);
-        let taken = inserted.and_then(|()| self.output.put(chunk, &mut self.new));
-        if taken.is_err() {
-            // The error ends the process, which drops nothing.
-            self.state = None;
-        }
-        taken
+        self.filter.insert(&chunk.keyed.hashes, &mut self.new, chunk.share)?;
+        self.output.put(chunk, &mut self.new)
     }
 }

@@ -2,10 +2,11 @@
 
 use crate::args::Info;
 use crate::filter_file::{Content, FilterFile};
-use crate::{stdout, text};
+use crate::{stdout, table};
 use anyhow::Result;
 use indicatif::HumanBytes;
 use lanebloom::bloom::Bloom;
+use lanebloom::codec::{self, Identity, Kind, SnapshotHeader};
 use lanebloom::hash::Murmur3;
 use lanebloom::{Engine, Estimate, Figures, Filter};
 use std::fmt::Write as _;
@@ -44,7 +45,7 @@ impl Facts {
             Content::Scalable(filter) => {
                 facts.murmur3(filter);
                 facts.add("most layers", filter.max_layers());
-                facts.add("rate promised", text::rate(filter.max_false_positive_rate()));
+                facts.add("rate promised", table::rate(filter.max_false_positive_rate()));
                 facts.add("layers", filter.layers().len());
                 facts.estimated(filter);
                 facts.layers("layer", filter.layers());
@@ -71,7 +72,7 @@ impl Facts {
                 facts.murmur3(filter);
                 facts.add("removals expected", filter.expected_removals());
                 facts.add("removals estimated", filter.estimated_removals());
-                facts.add("missed now", text::rate(filter.current_false_negative_rate()));
+                facts.add("missed now", table::rate(filter.current_false_negative_rate()));
                 facts.estimated(filter);
             }
             Content::Cuckoo(filter) => {
@@ -95,12 +96,9 @@ impl Facts {
                 facts.add("numbers", bitmap.len());
                 facts.add("memory", HumanBytes(bitmap.memory_bytes() as u64));
             }
-            Content::Closed(record) => {
-                facts.add("hasher", record.hasher());
-                for (name, value) in record.facts() {
-                    facts.add(name, value);
-                }
-                facts.add("not readable", record.why_closed());
+            Content::Unreadable(other) => {
+                facts.header(&other.header);
+                facts.add("not readable", other.reason);
             }
             Content::Guava(filter) => {
                 facts.add("hasher", "Murmur3 x64_128, seed 0");
@@ -131,7 +129,7 @@ impl Facts {
                     facts.add("hash functions", link.hash_functions);
                     facts.add("keys expected", link.capacity);
                     facts.add("items counted", link.items);
-                    facts.add("rate planned", text::rate(link.false_positive_rate));
+                    facts.add("rate planned", table::rate(link.false_positive_rate));
                 }
                 facts.about.clear();
             }
@@ -157,6 +155,58 @@ impl Facts {
         self.hasher(*filter.hasher());
     }
 
+    /// All that is known of a filter that cannot be read.
+    fn header(&mut self, header: &SnapshotHeader) {
+        match header.hasher {
+            Some(Identity::Murmur3 { seed, .. }) => self.hasher(Murmur3::with_seed(seed)),
+            Some(hasher) => self.add(
+                "hasher",
+                format_args!("{hasher}, fingerprint {:016x}", header.fingerprint),
+            ),
+            None => {}
+        }
+        let mut keys = "keys expected";
+        match header.content {
+            codec::Content::Blocks {
+                words_per_key,
+                bits_per_word,
+                lines_per_key,
+                blocks,
+                changed,
+                ..
+            } => {
+                self.add("words per key", words_per_key);
+                self.add("bits per word", bits_per_word);
+                self.add("lines per key", lines_per_key);
+                self.add("blocks", blocks);
+                match changed {
+                    Some(changed) => self.add("blocks with bits to add", changed),
+                    None => self.add("memory", HumanBytes(blocks.saturating_mul(64))),
+                }
+            }
+            codec::Content::Layers { layers, .. } => {
+                self.add("layers", layers);
+                keys = "keys of first layer";
+            }
+            codec::Content::Generations { generations, .. } => self.add("generations", generations),
+            codec::Content::Buckets {
+                fingerprint_bits,
+                buckets,
+                ..
+            } => {
+                self.add("bits per fingerprint", fingerprint_bits);
+                self.add("buckets", buckets);
+            }
+            _ => {}
+        }
+        if let Some(expected) = header.expected_keys {
+            self.add(keys, expected);
+        }
+        if let Some(rate) = header.false_positive_rate {
+            self.add("rate planned", table::rate(rate));
+        }
+    }
+
     /// `ConcurrentBloom`s in a row, which are searched as one filter.
     fn row(&mut self, layers: &[Filter<Bloom>]) {
         if let [layer] = layers {
@@ -177,11 +227,11 @@ impl Facts {
         self.add("fill", fill_text(fill / memory as f64));
         self.add(
             "rate planned",
-            text::rate(any(layers.iter().map(Filter::false_positive_rate))),
+            table::rate(any(layers.iter().map(Filter::false_positive_rate))),
         );
         self.add(
             "rate now",
-            text::rate(any(figures.iter().map(|now| now.false_positive_rate))),
+            table::rate(any(figures.iter().map(|now| now.false_positive_rate))),
         );
         self.layers("layer", layers.iter());
     }
@@ -214,14 +264,14 @@ impl Facts {
     fn sized<E: Engine, S>(&mut self, filter: &Filter<E, S>, keys: &str) {
         self.add("keys expected", filter.expected_keys());
         self.add("memory", HumanBytes(filter.memory_bytes() as u64));
-        self.add("rate planned", text::rate(filter.false_positive_rate()));
+        self.add("rate planned", table::rate(filter.false_positive_rate()));
         self.now(filter.figures(), keys);
     }
 
     fn now(&mut self, now: Figures, keys: &str) {
         self.add(keys, now.len);
         self.add("fill", fill_text(now.fill_ratio));
-        self.add("rate now", text::rate(now.false_positive_rate));
+        self.add("rate now", table::rate(now.false_positive_rate));
     }
 
     /// The names, and the values in one column.
@@ -239,7 +289,7 @@ fn format(content: &Content) -> &'static str {
     match content {
         Content::Guava(_) => "stream of Guava's BloomFilter.writeTo",
         Content::Redis(_) => "chunks of RedisBloom in RESP",
-        Content::Closed(record) if record.is_delta() => "delta of lanebloom, version 1",
+        Content::Unreadable(other) if other.header.kind == Kind::Delta => "delta of lanebloom, version 1",
         _ => "snapshot of lanebloom, version 1",
     }
 }

@@ -1,10 +1,10 @@
-//! `lanebloom merge`: one filter file of several.
+//! `lanebloom merge`: makes one filter file of several.
 
 use super::info::any;
 use crate::args::Merge;
 use crate::filter_file::{Content, FilterFile};
 use crate::output::Output;
-use crate::text;
+use crate::table;
 use anyhow::{Context, Result, bail};
 use indicatif::HumanBytes;
 use lanebloom::ConcurrentBloom;
@@ -13,8 +13,8 @@ pub(crate) fn run(args: &Merge, quiet: bool) -> Result<()> {
     let output = Output::new(&args.output)?;
     let mut files = args.files.iter();
     let mut merged = FilterFile::open(files.next().context("there is no file")?)?;
-    if let Content::Closed(record) = &merged.content {
-        bail!("{}: {}", merged.name, record.why_closed());
+    if let Content::Unreadable(other) = &merged.content {
+        bail!("{}: {}", merged.name, other.reason);
     }
     for path in files {
         let file = FilterFile::open(path)?;
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &Merge, quiet: bool) -> Result<()> {
 /// Adds the keys of `from`.
 fn unite(into: &mut Content, from: Content) -> Result<()> {
     match (into, from) {
-        (_, Content::Closed(record)) => bail!("{}", record.why_closed()),
+        (_, Content::Unreadable(other)) => bail!("{}", other.reason),
         (Content::Bloom(layers), Content::Bloom(more)) => {
             let (ours, theirs) = (layers[0].hasher().seed(), more[0].hasher().seed());
             if ours != theirs {
@@ -48,9 +48,11 @@ fn unite(into: &mut Content, from: Content) -> Result<()> {
         (into, from) if into.kind() != from.kind() => {
             bail!("the kind differs: a {} there, a {} here", from.kind(), into.kind());
         }
-        (Content::Redis(_), _) => bail!("a RedisBloom counts its keys, and a union cannot: build it from all keys"),
+        (Content::Redis(_), _) => {
+            bail!("a RedisBloom counts its keys, which a union cannot do: run `build` on all keys")
+        }
         (into, _) => bail!(
-            "a {} has no union, since the keys of two may not fit into one: build it from all keys",
+            "a {} has no union, since the keys of two may not fit into one: run `build` on all keys",
             into.kind()
         ),
     }
@@ -100,6 +102,9 @@ pub(crate) fn summary(content: &Content) -> String {
     };
     // Several filters may have the same key.
     let about = if filters == 1 { "about" } else { "at most about" };
-    let (filters, memory) = (text::count(filters, "filter"), HumanBytes(memory as u64));
-    format!(", {filters} of {memory}, {about} {len} keys, rate {}", text::rate(rate))
+    let (filters, memory) = (table::count(filters, "filter"), HumanBytes(memory as u64));
+    format!(
+        ", {filters} of {memory}, {about} {len} keys, rate {}",
+        table::rate(rate)
+    )
 }

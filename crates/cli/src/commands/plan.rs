@@ -9,7 +9,7 @@
 
 use crate::args::Plan;
 use crate::stdout;
-use crate::text::{rate as rate_text, table};
+use crate::table::{rate as rate_text, table};
 use anyhow::Result;
 use indicatif::HumanBytes;
 use lanebloom::{

@@ -3,18 +3,18 @@
 mod rate;
 mod speed;
 
-use crate::args::{Chart, Plot};
-use crate::picture::Picture;
+use crate::args::{ChartKind, Plot};
+use crate::chart::ChartFile;
 use crate::speeds::Speeds;
 use anyhow::Result;
 
 pub(crate) fn run(args: &Plot) -> Result<()> {
     match &args.chart {
-        Chart::Rate { keys, rate, output } => {
+        ChartKind::Rate { keys, rate, output } => {
             // Before the work, which may take long.
-            let picture = Picture::new(output)?;
-            picture.draw(&rate::Rates::measure(*keys, *rate)?)
+            let file = ChartFile::new(output)?;
+            file.draw(&rate::Rates::measure(*keys, *rate)?)
         }
-        Chart::Speed { table, output } => Picture::new(output)?.draw(&Speeds::read(table)?),
+        ChartKind::Speed { table, output } => ChartFile::new(output)?.draw(&Speeds::read(table)?),
     }
 }

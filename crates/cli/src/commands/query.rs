@@ -4,9 +4,9 @@ use crate::args::Query;
 use crate::filter_file::{Content, FilterFile};
 use crate::input::{Chunk, Input, Reader, is_stdin};
 use crate::keys::KeySpec;
-use crate::ordered::{self, Stage};
+use crate::pipeline::{self, Stage};
 use crate::progress::Progress;
-use crate::stdout;
+use crate::{stdout, table};
 use anyhow::{Context, Result, bail};
 use std::fmt;
 use std::fs::File;
@@ -24,14 +24,18 @@ pub(crate) fn run(args: &Query, quiet: bool) -> Result<ExitCode> {
     let keys = KeySpec::new(&args.keys);
     let keys = match &file.content {
         Content::Guava(_) => keys.of_guava(args.funnel, quiet),
-        other if args.funnel.is_some() => bail!("{}: --funnel is for Guava, and this is a {}", file.name, other.kind()),
+        other if args.funnel.is_some() => bail!(
+            "{}: --funnel is for a Guava filter, and this is a {}",
+            file.name,
+            other.kind()
+        ),
         Content::Redis(_) => keys.of_redis(),
         _ => keys,
     };
     let inputs = Input::all(&args.files);
     let progress = Arc::new(Progress::new(Input::total(&inputs), !quiet));
-    let mut reader = Reader::new(inputs, keys.clone(), Arc::clone(&progress));
-    let mut stage = Answers {
+    let reader = Reader::new(inputs, keys.clone(), progress);
+    let stage = Answers {
         file,
         keys: keys.clone(),
         print: match (args.present, args.absent) {
@@ -45,13 +49,10 @@ pub(crate) fn run(args: &Query, quiet: bool) -> Result<ExitCode> {
         is_all: true,
         missing: 0,
     };
-    ordered::run(&mut reader, &keys, &hasher, ordered::threads(), &mut stage)?;
-    progress.finish();
+    let stage = pipeline::run(reader, keys, hasher, pipeline::threads(), stage)?;
     if !quiet && stage.missing > 0 {
-        crate::note(&format!(
-            "lanebloom: {} lines have no key, and count as absent",
-            stage.missing
-        ));
+        let lines = table::count(stage.missing, "line");
+        crate::note(&format!("lanebloom: {lines} without a key, taken for absent"));
     }
     Ok(ExitCode::from(if stage.is_all { 0 } else { 1 }))
 }

@@ -177,7 +177,7 @@ fn foreign_and_damaged_files_are_named_and_kept() {
     if has("mkfifo") {
         let fifo = folder.path("fifo");
         assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
-        assert_eq!(error(&fifo, "no regular file"), b"");
+        assert_eq!(error(&fifo, "not a regular file"), b"");
     }
 }
 

@@ -143,7 +143,7 @@ fn foreign_formats_are_bit_for_bit() {
     assert!(
         shell
             .error("convert replies -o copy --to redisbloom")
-            .contains("--redis-key is needed")
+            .contains("give --redis-key")
     );
     shell.ok("convert replies -o copy --to redisbloom --redis-key a:1");
     assert_eq!(shell.read("copy"), dump);
@@ -220,7 +220,7 @@ fn outputs_are_replaced_as_a_whole() {
     assert!(
         shell
             .error("build no/keys -o no/filter")
-            .contains("cannot write no/filter: its folder takes no file")
+            .contains("cannot write no/filter: no file can be created in its folder")
     );
     assert!(
         shell
@@ -230,7 +230,7 @@ fn outputs_are_replaced_as_a_whole() {
     assert!(
         shell
             .error("merge no/a no/b -o /dev/null")
-            .contains("cannot write /dev/null: it is no regular file")
+            .contains("cannot write /dev/null: it is not a regular file")
     );
     assert_eq!(shell.names(), names);
     // A link stays.

@@ -161,7 +161,7 @@ fn conversions() {
             "{error}"
         );
         assert!(
-            error.ends_with("it does not hold its keys: build the file anew from the keys\n"),
+            error.ends_with("it does not hold its keys: run `build` on the keys\n"),
             "{error}"
         );
         assert!(!shell.path("out").exists());

@@ -69,7 +69,7 @@ fn lines_without_a_key() {
         (0, answers + "\n\n", plain())
     );
     assert_eq!(query("--csv name --present", csv), (0, csv.into(), plain()));
-    let told = "lanebloom: 1 lines have no key, and count as absent\n".to_owned();
+    let told = "lanebloom: 1 line without a key, taken for absent\n".to_owned();
     assert_eq!(
         query("--csv name --absent", &format!("{csv}3\n4,q\n")),
         (1, "id,name\r\n3\n4,q\n".into(), told.clone())
@@ -147,11 +147,11 @@ fn a_closed_output() {
     }
 }
 
-/// A Guava file does not say its funnel.
+/// A Guava file does not name its funnel.
 #[test]
 fn funnels_of_guava() {
     let shell = Shell::new();
-    let told = "a Guava file does not say its funnel";
+    let told = "a Guava file does not name its funnel";
     let funneled = |funnel: &str, build: &str, keys: &[u8]| {
         let line = format!("build -o guava --format guava --expected 100 --rate 1e-6 {build} --funnel {funnel}");
         let output = shell.run_with(&line, keys);
@@ -164,7 +164,7 @@ fn funnels_of_guava() {
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         (output.status.code().unwrap(), text, stderr(&output))
     };
-    let missing = |number: usize| format!("lanebloom: {number} lines have no key, and count as absent\n");
+    let missing = |lines: &str| format!("lanebloom: {lines} without a key, taken for absent\n");
 
     // What the funnel does not take is no key: no number, one that is too large, no UTF-8.
     let numbers = b"1\n-2\n9223372036854775808\n+03\n4.0\n 5\n\n9223372036854775807\n";
@@ -172,19 +172,26 @@ fn funnels_of_guava() {
     assert!(summary.contains(", 4 of them without a key, "), "{summary}");
     let answers = "present\t1\npresent\t-2\nabsent\t9223372036854775808\npresent\t+03\n\
                    absent\t4.0\nabsent\t 5\nabsent\t\npresent\t9223372036854775807\n";
-    assert_eq!(query("--funnel long", numbers), (1, answers.into(), missing(4)));
+    assert_eq!(query("--funnel long", numbers), (1, answers.into(), missing("4 lines")));
     assert_eq!(query("--funnel long -q", b"3\n-2\n"), (0, String::new(), String::new()));
     funneled("int", "", b"-2147483648\n2147483648\n");
     assert_eq!(
         query("--funnel int", b"-2147483648\n2147483648\n"),
-        (1, "present\t-2147483648\nabsent\t2147483648\n".into(), missing(1))
+        (
+            1,
+            "present\t-2147483648\nabsent\t2147483648\n".into(),
+            missing("1 line")
+        )
     );
     for funnel in ["utf8", "utf16"] {
         let keys = "e\u{301}\n\u{20ac}\n\u{1f600}\n\n".as_bytes();
         let summary = funneled(funnel, "", &[keys, b"\xff\n"].concat());
         assert!(summary.contains(", 1 of them without a key, "), "{summary}");
         let answer = query(&format!("--funnel {funnel} --present"), &[keys, b"\xff\n"].concat());
-        assert_eq!(answer, (1, String::from_utf8(keys.to_vec()).unwrap(), missing(1)));
+        assert_eq!(
+            answer,
+            (1, String::from_utf8(keys.to_vec()).unwrap(), missing("1 line"))
+        );
     }
 
     // Fields, columns, and values of JSON, of which a string is its text.

@@ -99,6 +99,37 @@ impl GuavaBloom {
         bytes
     }
 
+    /// The length in bytes of the stream that begins with `head`, whose first 6 bytes say it.
+    ///
+    /// Guava's stream has no magic number. To recognize one among files of other formats, compare
+    /// this length with that of the file.
+    ///
+    /// # Errors
+    ///
+    /// Fails if `head` has fewer than 6 bytes, or if no stream begins with it: its strategy is
+    /// unknown, or it has no hash functions or no longs.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_formats::GuavaBloom;
+    ///
+    /// let stream = GuavaBloom::with_capacity(100, 0.03)?.to_bytes();
+    /// assert_eq!(GuavaBloom::stream_len(&stream[..6])?, stream.len() as u64);
+    /// assert!(GuavaBloom::stream_len(b"a line of text").is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn stream_len(head: &[u8]) -> Result<u64, GuavaReadError> {
+        let Some((header, _)) = head.split_first_chunk() else {
+            return Err(GuavaReadError(GuavaReadErrorKind::Truncated {
+                bytes: head.len() as u64,
+                needed: HEADER as u64,
+            }));
+        };
+        let layout = Layout::from_header(*header).map_err(GuavaReadError)?;
+        Ok(layout.stream_bytes())
+    }
+
     /// The filter with which `bytes` begin, and the bytes after it.
     ///
     /// # Errors

@@ -2,11 +2,11 @@
 //! already into a second one. A key that is not in the second filter is in no other line. So the
 //! second pass keeps only the keys that are, and keeps of each only where it can be read again.
 
-use super::job::{Job, Output};
+use super::job::{Job, RecordWriter};
+use crate::growing_filter::GrowingFilter;
 use crate::input::{Chunk, Input, Part};
 use crate::keys::KeySpec;
-use crate::layers::Layers;
-use crate::ordered::Stage;
+use crate::pipeline::Stage;
 use anyhow::{Context, Result, bail};
 use lanebloom::hash::SipHash13;
 use std::env;
@@ -18,35 +18,34 @@ use std::os::unix::fs::FileExt;
 /// The rate of both filters unless one is given: a mistake costs only the memory for a candidate.
 const RATE: f64 = 0.01;
 
-pub(super) fn run(job: &Job<'_>) -> Result<(Output, String)> {
-    let output = Output::new(job.args)?;
+pub(super) fn run(job: &Job<'_>) -> Result<(RecordWriter, String)> {
+    let output = RecordWriter::new(job.args)?;
     let parts = Part::all(&job.args.files, &job.progress)?;
     let inputs = || parts.iter().cloned().map(Input::Part).collect();
     let total = parts.iter().map(|part| part.len).sum();
     let hasher = SipHash13::random();
 
     let rate = job.args.size.rate.unwrap_or(RATE);
-    let mut mark = Mark {
-        seen: Layers::new(job.args.size.expected, rate)?,
-        repeated: Layers::new(None, rate)?,
+    let mark = Mark {
+        seen: GrowingFilter::new(job.args.size.expected, rate)?,
+        repeated: GrowingFilter::new(None, rate)?,
         digest: Digest::default(),
         new: Vec::new(),
         again: Vec::new(),
     };
     job.progress.restart(total);
-    job.pass(inputs(), &hasher, &mut mark)?;
     let Mark {
         seen, repeated, digest, ..
-    } = mark;
+    } = job.pass(inputs(), hasher, mark)?;
 
     // Those that are in the second filter by mistake come on top.
     let candidates = repeated.new + (seen.new as f64 * rate * 1.1) as usize;
     drop(seen);
-    let mut verify = Verify {
-        spec: &job.keys,
+    let verify = Verify {
+        spec: job.keys.clone(),
         repeated,
         places: Places::new(candidates),
-        keys: Keys::new(job, &parts, candidates)?,
+        keys: KeyStore::new(job, &parts, candidates)?,
         digest: Digest::default(),
         found: Vec::new(),
         candidates: Vec::new(),
@@ -54,13 +53,12 @@ pub(super) fn run(job: &Job<'_>) -> Result<(Output, String)> {
         output,
     };
     job.progress.restart(total);
-    job.pass(inputs(), &hasher, &mut verify)?;
+    let mut verify = job.pass(inputs(), hasher, verify)?;
     let mut last = verify.digest;
     if last == digest && verify.keys.reads_input && parts.iter().any(Part::is_suspect) {
         // A line that changed was not found again. A log that grew has no such line, for example.
         job.progress.restart(total);
-        last = Digest::default();
-        job.pass(inputs(), &hasher, &mut last)?;
+        last = job.pass(inputs(), hasher, Digest::default())?;
     }
     if last != digest {
         let suspect = parts.iter().find(|part| part.is_suspect());
@@ -98,9 +96,9 @@ impl Stage for Digest {
 
 /// The first pass.
 struct Mark {
-    seen: Layers,
+    seen: GrowingFilter,
     /// The keys that `seen` held, or seemed to hold, when they came.
-    repeated: Layers,
+    repeated: GrowingFilter,
     digest: Digest,
     new: Vec<bool>,
     again: Vec<u64>,
@@ -121,19 +119,19 @@ impl Stage for Mark {
 }
 
 /// The second pass.
-struct Verify<'a> {
-    spec: &'a KeySpec,
-    repeated: Layers,
+struct Verify {
+    spec: KeySpec,
+    repeated: GrowingFilter,
     places: Places,
-    keys: Keys,
+    keys: KeyStore,
     digest: Digest,
     found: Vec<u64>,
     candidates: Vec<usize>,
     new: Vec<bool>,
-    output: Output,
+    output: RecordWriter,
 }
 
-impl Verify<'_> {
+impl Verify {
     /// Whether the key with this number in the chunk, a candidate, comes for the first time.
     fn is_first(&mut self, chunk: &Chunk, number: usize) -> Result<bool> {
         let hash = chunk.keyed.hashes[number];
@@ -153,7 +151,7 @@ impl Verify<'_> {
     }
 }
 
-impl Stage for Verify<'_> {
+impl Stage for Verify {
     fn take(&mut self, chunk: &mut Chunk) -> Result<()> {
         let hashes = &chunk.keyed.hashes;
         self.digest.add(hashes);
@@ -271,7 +269,7 @@ impl Places {
 
 /// The first occurrences of keys, to be compared with later ones. The first keys, which a stream
 /// repeats most, are in memory: to read one again takes as long as all else.
-struct Keys {
+struct KeyStore {
     /// Each key after its length. A place below `most` is an offset.
     memory: Vec<u8>,
     most: usize,
@@ -283,12 +281,12 @@ struct Keys {
     buffer: Vec<u8>,
 }
 
-/// Keys that can be read again.
+/// KeyStore that can be read again.
 enum Rest {
     /// The lines of the inputs, each with the number of bytes in those before. A place is a line's
     /// offset among the bytes of all inputs.
     Lines { inputs: Vec<(u64, Part)>, terminator: u8 },
-    /// Keys that are not as they are in the input, in a temporary file. A place is an offset in it,
+    /// KeyStore that are not as they are in the input, in a temporary file. A place is an offset in it,
     /// at which the key's length stands and then the key.
     Derived {
         file: File,
@@ -305,7 +303,7 @@ const MEMORY: usize = 24 << 20;
 /// Bytes that are written to the temporary file at a time.
 const WRITE: usize = 64 << 10;
 
-impl Keys {
+impl KeyStore {
     fn new(job: &Job<'_>, parts: &[Part], candidates: usize) -> Result<Self> {
         let rest = if job.keys.is_line() {
             let mut before = 0;

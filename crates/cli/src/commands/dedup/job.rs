@@ -3,7 +3,7 @@
 use crate::args::Dedup;
 use crate::input::{Chunk, Input, Reader};
 use crate::keys::KeySpec;
-use crate::ordered::{self, Stage};
+use crate::pipeline::{self, Stage};
 use crate::progress::Progress;
 use crate::stdout;
 use anyhow::{Context, Result};
@@ -26,27 +26,27 @@ impl<'a> Job<'a> {
         Self {
             args,
             keys: KeySpec::new(&args.keys),
-            threads: args.threads.unwrap_or_else(ordered::threads),
+            threads: args.threads.unwrap_or_else(pipeline::threads),
             progress: Arc::new(Progress::new(Input::total(&Input::all(&args.files)), !quiet)),
         }
     }
 
-    /// Gives the chunks of the inputs to a stage.
-    pub(super) fn pass(
+    /// Gives the chunks of the inputs to a stage, and returns the stage.
+    pub(super) fn pass<S: Stage>(
         &self,
         inputs: VecDeque<Input>,
-        hasher: &(impl KeyHasher + Sync),
-        stage: &mut impl Stage,
-    ) -> Result<()> {
-        let mut reader = Reader::new(inputs, self.keys.clone(), Arc::clone(&self.progress));
-        ordered::run(&mut reader, &self.keys, hasher, self.threads, stage)
+        hasher: impl KeyHasher + Send + Sync + 'static,
+        stage: S,
+    ) -> Result<S> {
+        let reader = Reader::new(inputs, self.keys.clone(), Arc::clone(&self.progress));
+        pipeline::run(reader, self.keys.clone(), hasher, self.threads, stage)
     }
 }
 
 const OUTPUT: &str = "cannot write the output";
 
 /// Writes the records that pass, and counts.
-pub(super) struct Output {
+pub(super) struct RecordWriter {
     /// Without a buffer: a chunk is one write.
     stdout: File,
     /// Whether only the number of records that pass is printed.
@@ -61,7 +61,7 @@ pub(super) struct Output {
     missing: u64,
 }
 
-impl Output {
+impl RecordWriter {
     pub(super) fn new(args: &Dedup) -> Result<Self> {
         Ok(Self {
             stdout: stdout::open().context(OUTPUT)?,

@@ -1,9 +1,10 @@
 //! The chart of the false-positive rate against the number of keys, planned and measured, and of
-//! how full the lines are.
+//! how full the blocks are.
 
-use crate::machine;
-use crate::numbers::{absent, insert_range, numbers};
-use crate::picture::{COLORS, Canvas, Chart, Drawn, GRAY, Line, Look, Mark};
+use crate::chart::{COLORS, Canvas, Chart, Drawn, GRAY, Line, Look, Mark};
+use crate::cpu_info;
+use crate::table;
+use crate::test_keys::{absent, hashes_at, insert_range};
 use anyhow::{Context, Result, bail};
 use indicatif::HumanCount;
 use lanebloom::ConcurrentBloom;
@@ -20,13 +21,10 @@ const PLANNED: u64 = 100;
 /// Fewer false positives than this say little about a rate.
 const LEAST: u64 = 10;
 
-/// Bits of a line.
+/// Bits of a block.
 const BITS: usize = 512;
 
-/// Bytes of a snapshot before its lines, and after them (docs/FORMAT.md).
-const AROUND: (usize, usize) = (128, 64);
-
-/// Bars in the chart of the lines, at most.
+/// Bars in the chart of the blocks, at most.
 const BARS: usize = 64;
 
 pub(crate) struct Rates {
@@ -38,7 +36,7 @@ pub(crate) struct Rates {
     lookups: u64,
     planned: Vec<(f64, f64)>,
     measured: Vec<(f64, f64)>,
-    /// The share of lines that have 0, 1, ... bits set at the expected number of keys.
+    /// The share of blocks that have 0, 1, ... bits set at the expected number of keys.
     fill: Vec<f64>,
     expected_fill: Vec<f64>,
 }
@@ -49,11 +47,11 @@ impl Rates {
         let mut filter = ConcurrentBloom::with_capacity(keys, rate)
             .with_context(|| format!("a filter for {keys} keys at a rate of {rate}"))?;
         let memory = filter.memory_bytes() as u64;
-        if let Some(free) = machine::free_memory()
-            && free / 2 < memory
+        if let Some(free) = cpu_info::free_memory()
+            && free < memory
         {
-            let (memory, free) = (machine::bytes(memory), machine::bytes(free));
-            bail!("a filter for {keys} keys takes {memory}, and a copy as much; only {free} of memory are free");
+            let (memory, free) = (table::bytes(memory), table::bytes(free));
+            bail!("a filter for {keys} keys takes {memory}, and {free} of memory are free");
         }
         let keys = keys as u64;
         // Some 2000 false positives at the expected number of keys, but a few seconds at most.
@@ -110,7 +108,7 @@ fn false_positives(filter: &ConcurrentBloom, lookups: u64) -> u64 {
     let mut found = [0; BATCH / 64];
     let mut positives = 0;
     for start in (0..lookups).step_by(BATCH) {
-        let hashes = numbers::<BATCH>(|i| absent(start + i));
+        let hashes = hashes_at::<BATCH>(|i| absent(start + i));
         let len = (lookups - start).min(BATCH as u64) as usize;
         let found = &mut found[..len.div_ceil(64)];
         filter.contains_hashes_bitmap(&hashes[..len], found);
@@ -119,25 +117,22 @@ fn false_positives(filter: &ConcurrentBloom, lookups: u64) -> u64 {
     positives
 }
 
-/// The share of lines that have 0, 1, ... bits set.
+/// The share of blocks that have 0, 1, ... bits set.
 fn measured_fill(filter: &ConcurrentBloom) -> Vec<f64> {
-    let snapshot = filter.to_bytes();
-    let lines = &snapshot[AROUND.0..snapshot.len() - AROUND.1];
     let mut shares = vec![0.0; BITS + 1];
-    for line in lines.chunks_exact(BITS / 8) {
-        let set: u32 = line.iter().map(|byte| byte.count_ones()).sum();
-        shares[set as usize] += 1.0 / filter.blocks() as f64;
+    for ones in filter.block_ones() {
+        shares[ones as usize] += 1.0 / filter.blocks() as f64;
     }
     shares
 }
 
-/// The expected share of lines that have 0, 1, ... bits set by so many keys.
+/// The expected share of blocks that have 0, 1, ... bits set by so many keys.
 ///
-/// The keys of a line have a binomial distribution. For each number of them, the bits have a known
+/// The keys of a block have a binomial distribution. For each number of them, the bits have a known
 /// mean and variance, and nearly the normal distribution.
 fn expected_fill(filter: &ConcurrentBloom, keys: u64) -> Vec<f64> {
     let lines = filter.lines_per_key() as f64;
-    // The probability that a key is in a given line, and a line's number of keys.
+    // The probability that a key is in a given block, and a block's number of keys.
     let here = lines / filter.blocks() as f64;
     let load = keys as f64 * here;
     // A key sets bits in one word of each group of words.
@@ -199,7 +194,7 @@ impl Rates {
         let px = |pixels| canvas.px(pixels);
         let keys = self.keys as f64;
         let last = self.planned[self.planned.len() - 1].1;
-        // A filter of few keys has a better rate than it was made for, since it has whole lines.
+        // A filter of few keys has a better rate than it was made for, since it has whole blocks.
         let low = 10_f64.powf((self.rate.min(last) / 100.0).log10().floor());
         let high = 10_f64.powf(last.log10().ceil());
         let mut chart = ChartBuilder::on(&canvas.area)
@@ -267,11 +262,11 @@ impl Rates {
             .x_label_area_size(px(55))
             .y_label_area_size(px(LEFT - 10))
             .build_cartesian_2d(start(0)..start(fill.len()), 0.0..high)?;
-        let x_title = format!("bits set of the {BITS} of a line, at {} keys", HumanCount(self.keys));
+        let x_title = format!("bits set of the {BITS} of a block, at {} keys", HumanCount(self.keys));
         canvas.mesh(
             &mut chart,
             (&x_title, &|bits| count(*bits)),
-            ("share of lines", &|share| percent(*share)),
+            ("share of blocks", &|share| percent(*share)),
         )?;
         let color = COLORS[1].mix(0.5);
         chart.draw_series(
@@ -287,7 +282,7 @@ impl Rates {
         canvas.legend(at, [(look, "expected")])?;
         let sample = [(px(at.0), px(at.1 + 18)), (px(at.0 + 34), px(at.1 + 34))];
         canvas.area.draw(&Rectangle::new(sample, color.filled()))?;
-        canvas.text((at.0 + 44, at.1 + 26), HPos::Left, 15, crate::picture::TEXT, "measured")
+        canvas.text((at.0 + 44, at.1 + 26), HPos::Left, 15, crate::chart::TEXT, "measured")
     }
 }
 
@@ -323,9 +318,9 @@ fn percent(rate: f64) -> String {
 mod tests {
     use super::*;
 
-    /// Fails unless so many lines can be a sample of what is expected.
+    /// Fails unless so many blocks can be a sample of what is expected.
     #[track_caller]
-    fn agree(measured: &[f64], expected: &[f64], lines: usize, shape: &str) {
+    fn agree(measured: &[f64], expected: &[f64], blocks: usize, shape: &str) {
         let (mut sums, mut distance) = ((0.0, 0.0), 0.0_f64);
         for (measured, expected) in measured.iter().zip(expected) {
             sums = (sums.0 + measured, sums.1 + expected);
@@ -334,12 +329,12 @@ mod tests {
         let is_whole = |sum: f64| (sum - 1.0).abs() < 1e-6;
         assert!(is_whole(sums.0) && is_whole(sums.1), "{shape}: {sums:?}");
         // Kolmogorov and Smirnov: a sample in a thousand is farther away.
-        let limit = 1.95 / (lines as f64).sqrt();
+        let limit = 1.95 / (blocks as f64).sqrt();
         assert!(distance < limit, "{shape}: {distance} is more than {limit}");
     }
 
     #[test]
-    fn lines_are_as_full_as_expected() {
+    fn blocks_are_as_full_as_expected() {
         for (lines, words, rate) in [
             (1, 1, 0.05),
             (1, 2, 0.01),
@@ -358,9 +353,9 @@ mod tests {
         }
     }
 
-    /// The bits of a line that has so many keys, without the chance of how many it has.
+    /// The bits of a block that has so many keys, without the chance of how many it has.
     #[test]
-    fn a_line_of_so_many_keys_is_as_full_as_expected() {
+    fn a_block_of_so_many_keys_is_as_full_as_expected() {
         const ROUNDS: u64 = 2000;
         for (words, keys) in [(1, 20), (2, 30), (4, 20), (8, 20)] {
             let builder = ConcurrentBloom::builder().memory_budget(64).words_per_key(words);

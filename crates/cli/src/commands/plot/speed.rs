@@ -1,8 +1,9 @@
 //! The chart of what `bench` measured: ns per key against filter size.
 
-use crate::machine::{self, Machine};
-use crate::picture::{COLORS, Canvas, Chart, Drawn, GRAY, Line, Look, Mark};
+use crate::chart::{COLORS, Canvas, Chart, Drawn, GRAY, Line, Look, Mark};
+use crate::cpu_info::CpuInfo;
 use crate::speeds::{Speed, Speeds};
+use crate::table;
 use plotters::coord::combinators::{BindKeyPoints, IntoLogRange};
 use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
@@ -41,16 +42,16 @@ impl Chart for Speeds {
                 x.log_scale().with_key_points(labels),
                 y.log_scale().with_key_points(ticks),
             )?;
-        let size = |bytes: &f64| machine::bytes(*bytes as u64);
+        let size = |bytes: &f64| table::bytes(*bytes as u64);
         canvas.mesh(&mut chart, ("filter size", &size), ("ns per key", &|ns| ns.to_string()))?;
 
-        let caches = Machine::CACHES.into_iter().zip(machine.caches);
+        let caches = CpuInfo::CACHES.into_iter().zip(machine.caches);
         for (name, bytes) in caches.filter_map(|(name, bytes)| Some((name, bytes?))) {
             if (start..end).contains(&(bytes as f64)) {
                 canvas.rule(&mut chart, bytes as f64, (low, high))?;
                 let share = (bytes as f64 / start).ln() / (end / start).ln();
                 let at = f64::from(left) + share * f64::from(width - left - right);
-                let text = format!("{name} {}", machine::bytes(bytes));
+                let text = format!("{name} {}", table::bytes(bytes));
                 canvas.text((at as i32, top as i32 - 24), HPos::Center, 15, GRAY, &text)?;
             }
         }

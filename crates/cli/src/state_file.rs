@@ -1,7 +1,7 @@
-//! A file of [`Layers`] that is kept from one run to the next.
+//! A file of [`GrowingFilter`] that is kept from one run to the next.
 
+use crate::growing_filter::GrowingFilter;
 use crate::identity::FileId;
-use crate::layers::Layers;
 use crate::{output, stdout};
 use anyhow::{Context, Result, bail};
 use std::ffi::OsStr;
@@ -11,14 +11,14 @@ use std::path::{Path, PathBuf};
 use twox_hash::XxHash3_64;
 
 /// The file, which other runs cannot use meanwhile.
-pub(crate) struct State {
+pub(crate) struct StateFile {
     path: PathBuf,
     /// `None` if there is no such file yet.
     file: Option<File>,
     _lock: Lock,
 }
 
-impl State {
+impl StateFile {
     /// Locks and opens the file. Fails early if it could not be replaced in the end.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let at = || format!("the state {}", path.display());
@@ -46,15 +46,17 @@ impl State {
     }
 
     /// The layers in the file, or new ones.
-    pub(crate) fn load(&self, expected: Option<usize>, rate: Option<f64>) -> Result<Layers> {
+    pub(crate) fn load(&self, expected: Option<usize>, rate: Option<f64>) -> Result<GrowingFilter> {
         match &self.file {
-            Some(file) => Layers::read_from(file, rate).with_context(|| format!("the state {}", self.path.display())),
-            None => Layers::new(expected, rate.unwrap_or(crate::layers::RATE)),
+            Some(file) => {
+                GrowingFilter::read_from(file, rate).with_context(|| format!("the state {}", self.path.display()))
+            }
+            None => GrowingFilter::new(expected, rate.unwrap_or(crate::growing_filter::RATE)),
         }
     }
 
     /// Replaces the file. If this fails, the old one is still there.
-    pub(crate) fn save(&self, layers: &Layers) -> Result<()> {
+    pub(crate) fn save(&self, layers: &GrowingFilter) -> Result<()> {
         let opened = self.file.as_ref().map(FileId::of_file).transpose()?;
         // By a program that does not know the lock.
         if FileId::at(&self.path)? != opened {

@@ -1,9 +1,21 @@
-//! A set of hashes that grows: Bloom filters one after another, of which the last one takes new
-//! hashes. Files hold them as snapshots in a row, so a set of one filter is an ordinary snapshot.
+//! A set of hashes that grows: Bloom filters in a row, the layers, of which the last one takes new
+//! hashes. A file holds their snapshots in a row, so a set of one layer is an ordinary snapshot.
 //!
-//! [`lanebloom::ScalableBloom`] grows by a fixed factor, since it knows nothing of its keys. Here
-//! the size of the input is often known, and how much of it was read: the next filter is made for
-//! what the rest will bring, so there are two or three, and little memory is left empty.
+//! [`lanebloom::ScalableBloom`] cannot replace it: its sizes follow from its builder alone, and
+//! readers refuse any others. Here the size of the input is often known, and the share of it that
+//! was read, so the next layer is made for what the rest will bring. There are two or three layers,
+//! and little memory stays empty. The layers are also exclusive, so an insert needs no atomics. 20
+//! million lines, each key twice in a row, at a rate of 1e-6 (Zen 5, one thread of a busy machine,
+//! so trust the ratios):
+//!
+//! | filter | bytes per key | ns per line |
+//! |---|--:|--:|
+//! | this one, for the expected keys | 4.0 | 68 to 85 |
+//! | this one, if the size of the input is known | 4.3 | 90 to 119 |
+//! | this one, in a pipe | 8.5 | 146 to 205 |
+//! | `ScalableBloom` for the expected keys | 24.8 | 201 to 267 |
+//! | `ScalableBloom` for 65,536 keys, each layer twice as large | 11.9 | 285 to 337 |
+//! | the same, each layer four times as large | 14.9 | 252 to 268 |
 
 use anyhow::{Context, Result, bail};
 use lanebloom::hash::Murmur3;
@@ -20,26 +32,26 @@ const FIRST: usize = 1 << 16;
 /// Hashes that are looked up at a time.
 const BATCH: usize = 4096;
 
-/// The least number of hashes that are inserted at a time, unless that is more than one in
-/// [`EXCESS`] of the filter's keys. A filter may take so many more keys than it is for.
+/// The least number of hashes that are inserted at a time, unless it exceeds one in [`EXCESS`] of
+/// the filter's keys. A filter may take so many keys more than it is for.
 const LEAST: usize = 64;
 
-/// A filter takes at most one in so many keys too much.
+/// A filter takes at most one in so many keys more than it is for.
 const EXCESS: usize = 256;
 
 /// How often the rate of the newest filter is computed anew while it fills.
 const STEPS: usize = 64;
 
-pub(crate) struct Layers {
+pub(crate) struct GrowingFilter {
     /// At least one.
     layers: Vec<Layer>,
     /// The promised rate of all layers together.
     rate: f64,
-    /// The expected number of hashes that were taken for present by mistake.
+    /// The expected number of new hashes that the filter took for present.
     pub(crate) mistaken: f64,
     /// The number of hashes that were new.
     pub(crate) new: usize,
-    /// The keys that were there at first.
+    /// The number of keys that were read from a file.
     loaded: usize,
     /// The share of the input that has been read, after the last insert.
     share: f64,
@@ -101,7 +113,7 @@ impl Layer {
     }
 }
 
-impl Layers {
+impl GrowingFilter {
     /// An empty set for `expected` hashes, or for any number.
     pub(crate) fn new(expected: Option<usize>, rate: f64) -> Result<Self> {
         // More keys than expected shall not break the promise, so some of the rate is left.
@@ -118,7 +130,7 @@ impl Layers {
         })
     }
 
-    /// Inserts hashes, and writes to `new` which were not there before, in order. `share` is the
+    /// Inserts hashes in order, and writes to `new` which of them were new. `share` is the
     /// share of the input that has been read when all of them are inserted.
     pub(crate) fn insert(&mut self, hashes: &[u64], new: &mut [bool], share: Option<f64>) -> Result<()> {
         let mut at = 0;
@@ -166,7 +178,7 @@ impl Layers {
         self.new += inserted;
     }
 
-    /// Writes which of the hashes are there to a bitmap.
+    /// Writes to a bitmap which of the hashes are present.
     pub(crate) fn find(&self, hashes: &[u64], found: &mut [u64]) {
         let (newest, older) = self.layers.split_last().expect("there is a layer");
         newest.filter.contains_hashes_bitmap(hashes, found);
@@ -226,17 +238,18 @@ impl Layers {
         let mut layers: Vec<Layer> = Vec::new();
         while layers.is_empty() || !is_at_end(&mut reader)? {
             let filter = ConcurrentBloom::read_from(&mut reader, limit).map_err(foreign)?;
-            if let Some(first) = layers.first()
-                && first.filter.hasher() != filter.hasher()
+            let theirs = filter.hasher().seed();
+            if let Some(ours) = layers.first().map(|first| first.filter.hasher().seed())
+                && ours != theirs
             {
-                bail!("its snapshots have hashers of different seeds");
+                bail!("its snapshots differ in the seed of Murmur3: {ours} and {theirs}");
             }
             layers.push(Layer::new(filter));
         }
         let planned: f64 = layers.iter().map(|layer| layer.filter.false_positive_rate()).sum();
         let least = planned * 1.001;
         if let Some(rate) = rate.filter(|&rate| rate < least) {
-            bail!("its filters have a rate of {planned:.2e}, more than the rate {rate:.2e} of --rate");
+            bail!("its filters have a rate of {planned:.2e}, above the {rate:.2e} of --rate");
         }
         let rate = rate.unwrap_or_else(|| {
             let mut rate = RATE;

@@ -1,11 +1,10 @@
 //! What this machine is, as far as Linux tells; elsewhere the architecture and the instruction set.
 
-use indicatif::HumanBytes;
 use std::{env, fs, thread};
 
 /// A machine whose speed was measured.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Machine {
+pub(crate) struct CpuInfo {
     pub(crate) cpu: String,
     /// The kernels that lanebloom chose.
     pub(crate) instruction_set: String,
@@ -14,7 +13,7 @@ pub(crate) struct Machine {
     pub(crate) caches: [Option<u64>; 3],
 }
 
-impl Machine {
+impl CpuInfo {
     /// The names of the caches.
     pub(crate) const CACHES: [&str; 3] = ["L1d", "L2", "L3"];
 
@@ -77,9 +76,4 @@ pub(crate) fn free_memory() -> Option<u64> {
     let limit = fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
     let limit = limit.and_then(|text| text.trim().parse().ok());
     Some((kib << 10).min(limit.unwrap_or(u64::MAX)))
-}
-
-/// Bytes as KiB, MiB or GiB: `48 KiB`, `1.50 MiB`.
-pub(crate) fn bytes(bytes: u64) -> String {
-    HumanBytes(bytes).to_string().replace(".00 ", " ")
 }

@@ -1,5 +1,6 @@
 //! How numbers and tables are printed.
 
+use indicatif::HumanBytes;
 use std::fmt::Write;
 
 /// A rate: percents down to 0.1%, then powers of ten.
@@ -11,6 +12,11 @@ pub(crate) fn rate(rate: f64) -> String {
     } else {
         format!("{rate:.2e}")
     }
+}
+
+/// Bytes as KiB, MiB or GiB: `48 KiB`, `1.50 MiB`.
+pub(crate) fn bytes(bytes: u64) -> String {
+    HumanBytes(bytes).to_string().replace(".00 ", " ")
 }
 
 /// Rows of cells in columns of equal width, two spaces apart. The first column is aligned left, and

@@ -10,7 +10,7 @@ use plotters::style::FontStyle;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use std::path::Path;
 
-/// A picture has as many times the pixels of an SVG, so its letters are sharp on any display.
+/// A PNG has as many times the pixels of an SVG, so its letters are sharp on any display.
 const PNG_SCALE: u32 = 2;
 
 /// In SVG, the reader's own font without serifs.
@@ -43,30 +43,25 @@ pub(crate) trait Chart {
 }
 
 /// A file for a chart.
-pub(crate) struct Picture {
+pub(crate) struct ChartFile {
     output: Output,
-    format: Format,
+    format: ImageFormat,
 }
 
-enum Format {
+enum ImageFormat {
     Svg,
     Png,
 }
 
-impl Picture {
-    /// Fails if the ending of the name is no format for pictures, or if the file could not be
+impl ChartFile {
+    /// Fails if the ending of the name is no format for charts, or if the file could not be
     /// written in the end.
     pub(crate) fn new(path: &Path) -> Result<Self> {
         let ending = path.extension().unwrap_or_default().to_ascii_lowercase();
         let format = match ending.to_str() {
-            Some("svg") => Format::Svg,
-            Some("png") => Format::Png,
-            Some("") => bail!("{}: a name without an ending; it must be .svg or .png", path.display()),
-            _ => bail!(
-                "{}: the ending .{} is no format for charts; it must be .svg or .png",
-                path.display(),
-                ending.display()
-            ),
+            Some("svg") => ImageFormat::Svg,
+            Some("png") => ImageFormat::Png,
+            _ => bail!("{}: the name must end in .svg or .png", path.display()),
         };
         let output = Output::new(path)?;
         Ok(Self { output, format })
@@ -75,8 +70,8 @@ impl Picture {
     /// Draws a chart and replaces the file.
     pub(crate) fn draw<C: Chart>(&self, chart: &C) -> Result<()> {
         let bytes = match self.format {
-            Format::Svg => svg(chart)?,
-            Format::Png => png(chart)?,
+            ImageFormat::Svg => svg(chart)?,
+            ImageFormat::Png => png(chart)?,
         };
         self.output.write(|writer| writer.write_all(&bytes))
     }
@@ -125,7 +120,7 @@ fn draw_on<DB: DrawingBackend, C: Chart>(backend: DB, scale: u32, sinks: f64, ch
     draw().map_err(|error| anyhow!("cannot draw the chart: {error}"))
 }
 
-/// A part of a picture.
+/// A part of a chart.
 pub(crate) struct Canvas<DB: DrawingBackend> {
     pub(crate) area: Area<DB>,
     /// Pixels of the file for each pixel of the SVG.

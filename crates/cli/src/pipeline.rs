@@ -1,0 +1,261 @@
+//! Threads that read, cut and hash chunks side by side, and a stage that takes the chunks in the
+//! order of the input. `dedup`, `build` and `query` run on it.
+//!
+//! A thread takes a chunk from the reader, and with it a number. It cuts and hashes the chunk, and
+//! waits until the stage has taken all chunks before. So each chunk stays in one thread's cache.
+
+use crate::input::{Chunk, Reader};
+use crate::keys::KeySpec;
+use anyhow::Result;
+use lanebloom::hash::KeyHasher;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+/// More threads would wait for the stage.
+const MOST_THREADS: usize = 4;
+
+/// The number of threads to [`run`] if none was asked for.
+pub(crate) fn threads() -> usize {
+    thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS)
+}
+
+/// What depends on the order of the input.
+pub(crate) trait Stage: Send + 'static {
+    /// Takes the next chunk.
+    fn take(&mut self, chunk: &mut Chunk) -> Result<()>;
+}
+
+/// Gives all chunks of the reader to `stage`, whose records and hashes `threads` threads find, and
+/// returns the stage.
+///
+/// # Errors
+///
+/// Returns the first error of the reader or of the stage. The stage has taken all chunks before it,
+/// and is dropped. It returns at once: another thread may still wait for input that comes late or
+/// never, so the threads own all that they use, and end with the process.
+pub(crate) fn run<H, S>(reader: Reader, keys: KeySpec, hasher: H, threads: usize, stage: S) -> Result<S>
+where
+    H: KeyHasher + Send + Sync + 'static,
+    S: Stage,
+{
+    let progress = reader.progress();
+    let shared = Arc::new(Shared {
+        keys,
+        hasher,
+        source: Mutex::new(Source {
+            reader,
+            next: 0,
+            is_over: false,
+        }),
+        turn: Mutex::new(Turn {
+            next: 0,
+            workers: threads,
+            outcome: Outcome::Running(stage),
+        }),
+        changed: Condvar::new(),
+    });
+    let workers = Vec::from_iter((0..threads).map(|_| {
+        let shared = Arc::clone(&shared);
+        thread::spawn(move || Worker(&shared).run())
+    }));
+    let is_running = |turn: &mut Turn<S>| turn.workers > 0 && matches!(turn.outcome, Outcome::Running(_));
+    let turn = shared.changed.wait_while(lock(&shared.turn), is_running);
+    let outcome = turn.unwrap_or_else(PoisonError::into_inner).outcome.take();
+    match outcome {
+        Outcome::Running(stage) => {
+            // They are past their last chunk.
+            for worker in workers {
+                worker.join().expect("a panic is an outcome of its own");
+            }
+            Ok(stage)
+        }
+        Outcome::Failed(error) => {
+            // An error message shall not stand beside the bar.
+            progress.finish();
+            Err(error)
+        }
+        // The thread has reported it.
+        Outcome::Panicked => panic!("a thread of the pipeline panicked"),
+    }
+}
+
+/// A thread that panics while it has the lock reports that itself.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+struct Shared<H, S> {
+    keys: KeySpec,
+    hasher: H,
+    source: Mutex<Source>,
+    turn: Mutex<Turn<S>>,
+    /// A chunk was taken, the outcome changed, or a worker ended.
+    changed: Condvar,
+}
+
+struct Source {
+    reader: Reader,
+    /// The number of the next chunk.
+    next: u64,
+    is_over: bool,
+}
+
+impl Source {
+    /// Fills the chunk, and returns its number; `None` at the end. An error has a number too.
+    fn next(&mut self, chunk: &mut Chunk) -> Option<(u64, Result<()>)> {
+        if self.is_over {
+            return None;
+        }
+        let filled = match self.reader.fill(chunk) {
+            Ok(true) => Ok(()),
+            Ok(false) => {
+                self.is_over = true;
+                return None;
+            }
+            Err(error) => {
+                self.is_over = true;
+                Err(error)
+            }
+        };
+        self.next += 1;
+        Some((self.next - 1, filled))
+    }
+}
+
+struct Turn<S> {
+    /// The number of the chunk that the stage takes next.
+    next: u64,
+    /// The number of threads that have not ended.
+    workers: usize,
+    outcome: Outcome<S>,
+}
+
+enum Outcome<S> {
+    /// No failure so far.
+    Running(S),
+    Failed(anyhow::Error),
+    Panicked,
+}
+
+impl<S> Outcome<S> {
+    fn take(&mut self) -> Self {
+        std::mem::replace(self, Self::Panicked)
+    }
+}
+
+/// A thread's part in the work. Its end is counted, also by a panic.
+struct Worker<'a, H, S>(&'a Shared<H, S>);
+
+impl<H: KeyHasher, S: Stage> Worker<'_, H, S> {
+    fn run(self) {
+        let shared = self.0;
+        let mut chunk = Chunk::default();
+        // (A lock in the condition of a `while let` would be held during its body.)
+        let next = |chunk: &mut Chunk| lock(&shared.source).next(chunk);
+        while let Some((number, filled)) = next(&mut chunk) {
+            if filled.is_ok() {
+                let (bytes, keyed) = chunk.parts();
+                shared.keys.hash(bytes, keyed, &shared.hasher);
+            }
+            if !self.take(number, filled, &mut chunk) {
+                break;
+            }
+        }
+    }
+
+    /// Waits for the turn, and gives the chunk to the stage. Returns whether more may come.
+    fn take(&self, number: u64, filled: Result<()>, chunk: &mut Chunk) -> bool {
+        let is_before = |turn: &mut Turn<S>| turn.next < number && matches!(turn.outcome, Outcome::Running(_));
+        let turn = self.0.changed.wait_while(lock(&self.0.turn), is_before);
+        let mut turn = turn.unwrap_or_else(PoisonError::into_inner);
+        let Outcome::Running(stage) = &mut turn.outcome else {
+            return false;
+        };
+        let taken = filled.and_then(|()| stage.take(chunk));
+        match taken {
+            Ok(()) => turn.next += 1,
+            Err(error) => turn.outcome = Outcome::Failed(error),
+        }
+        self.0.changed.notify_all();
+        matches!(turn.outcome, Outcome::Running(_))
+    }
+}
+
+impl<H, S> Drop for Worker<'_, H, S> {
+    fn drop(&mut self) {
+        let mut turn = lock(&self.0.turn);
+        turn.workers -= 1;
+        if thread::panicking() {
+            turn.outcome = Outcome::Panicked;
+        }
+        self.0.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::{Cli, Command};
+    use crate::input::Input;
+    use crate::progress::Progress;
+    use clap::Parser;
+    use lanebloom::hash::Murmur3;
+    use std::io::{self, PipeWriter, Write};
+    use std::os::fd::AsRawFd;
+    use std::path::PathBuf;
+    use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+    use std::time::Duration;
+
+    /// Does something with the first chunk, and tells when it is dropped.
+    struct First(fn() -> Result<()>, Option<Sender<()>>);
+
+    impl Stage for First {
+        fn take(&mut self, _: &mut Chunk) -> Result<()> {
+            self.0()
+        }
+    }
+
+    impl Drop for First {
+        fn drop(&mut self) {
+            if let Some(dropped) = self.1.take() {
+                dropped.send(()).unwrap();
+            }
+        }
+    }
+
+    /// Runs on two threads with an input of one line whose end never comes.
+    fn run_endless(stage: First) -> Result<First> {
+        let (end, mut writer): (_, PipeWriter) = io::pipe().unwrap();
+        writer.write_all(b"a\n").unwrap();
+        let path = PathBuf::from(format!("/dev/fd/{}", end.as_raw_fd()));
+        let Command::Dedup(args) = Cli::parse_from(["lanebloom", "dedup"]).command else {
+            unreachable!("it is dedup");
+        };
+        let keys = KeySpec::new(&args.keys);
+        let inputs = [Input::Path(path)].into_iter().collect();
+        let reader = Reader::new(inputs, keys.clone(), Arc::new(Progress::new(None, false)));
+        let (done, result) = mpsc::channel();
+        thread::spawn(move || done.send(run(reader, keys, Murmur3::default(), 2, stage)));
+        let result = result.recv_timeout(Duration::from_secs(60));
+        drop(writer);
+        assert!(
+            !matches!(result, Err(RecvTimeoutError::Timeout)),
+            "it waits for the input"
+        );
+        result.expect("it has panicked")
+    }
+
+    #[test]
+    fn an_error_returns_while_another_thread_reads() {
+        let (sender, dropped) = mpsc::channel();
+        let stage = First(|| Err(anyhow::anyhow!("full")), Some(sender));
+        assert_eq!(run_endless(stage).map(drop).unwrap_err().to_string(), "full");
+        dropped.try_recv().expect("the stage is dropped before the return");
+    }
+
+    #[test]
+    #[should_panic(expected = "it has panicked")]
+    fn a_panic_returns_while_another_thread_reads() {
+        let _ = run_endless(First(|| panic!("of the stage"), None));
+    }
+}

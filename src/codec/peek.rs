@@ -1,0 +1,396 @@
+//! What the first bytes of a snapshot or delta say, for programs that do not know which filter the
+//! bytes hold, or cannot read it. Bytes flow in, a [`SnapshotHeader`] flows out. [`verify`] takes
+//! whole records, and splits a filter of several filters into their snapshots. The decoders of the
+//! filters do not come here; `tests/formats/peek.rs` compares both.
+
+use super::header::{
+    DELTA_HEADER, DeltaHeader, Hashing, Header, Kind, MAGIC, OwnHeader, SNAPSHOT_HEADER, TRAILER, first, snapshot_bytes,
+};
+use super::{Held, split};
+use crate::error::{SnapshotError, SnapshotErrorKind};
+use crate::geometry::layout::Layout;
+use crate::hash::sealed::Identity;
+use alloc::format;
+use alloc::vec::Vec;
+
+/// What the first bytes of a snapshot or delta say: the kind of the filter, its hasher, its size.
+///
+/// It tells which type reads the bytes, and how many bytes the type will ask for. It needs no
+/// hasher and no clock, so it describes snapshots that this program cannot read.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::codec::{Content, Kind, SnapshotHeader};
+/// use lanebloom::{ConcurrentBloom, CuckooFilter};
+///
+/// /// Whether the file holds a key, whatever filter it has.
+/// fn contains(file: &[u8], key: &str) -> Result<bool, Box<dyn std::error::Error>> {
+///     let header = SnapshotHeader::peek(file)?;
+///     if header.bytes > 1 << 30 {
+///         return Err("more than 1 GiB".into());
+///     }
+///     Ok(match header.kind {
+///         Kind::Bloom => ConcurrentBloom::from_bytes(file)?.0.contains(key),
+///         Kind::Cuckoo => CuckooFilter::from_bytes(file)?.0.contains(key),
+///         other => return Err(format!("a {other} is not expected here").into()),
+///     })
+/// }
+///
+/// let filter = ConcurrentBloom::builder().expected_keys(1000).seed(7).build()?;
+/// filter.insert("a");
+/// let file = filter.to_bytes();
+/// assert!(contains(&file, "a")? && !contains(&file, "b")?);
+///
+/// let header = SnapshotHeader::peek(&file)?;
+/// assert_eq!(header.kind.to_string(), "ConcurrentBloom");
+/// assert_eq!(header.hasher.unwrap().to_string(), "Murmur3 with seed 7");
+/// assert_eq!(header.bytes, file.len() as u64);
+/// assert_eq!(header.expected_keys, Some(1000));
+/// assert_eq!(header.false_positive_rate, Some(filter.false_positive_rate()));
+/// let Content::Blocks { blocks, .. } = header.content else {
+///     unreachable!("a ConcurrentBloom consists of blocks");
+/// };
+/// assert_eq!(blocks, filter.blocks() as u64);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct SnapshotHeader {
+    /// The type whose `from_bytes` reads the snapshot.
+    pub kind: Kind,
+    /// The hasher of the keys. `None` for a [`ConcurrentBitmap`](crate::ConcurrentBitmap), which
+    /// hashes nothing.
+    pub hasher: Option<Identity>,
+    /// The hash of a fixed key, by which reading recognizes the hasher. 0 without a hasher.
+    pub fingerprint: u64,
+    /// The length of the whole snapshot or delta. Only the header says so: compare it with the
+    /// length of the file before you allocate.
+    pub bytes: u64,
+    /// The number of keys that the filter was sized for. For a
+    /// [`ScalableBloom`](crate::ScalableBloom), that of its first layer.
+    pub expected_keys: Option<u64>,
+    /// The false-positive rate at the expected keys. For a [`ScalableBloom`](crate::ScalableBloom),
+    /// the rate that it never exceeds.
+    pub false_positive_rate: Option<f64>,
+    /// The size of what follows the header.
+    pub content: Content,
+}
+
+/// What a snapshot or delta consists of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Content {
+    /// The blocks of a [`ConcurrentBloom`](crate::ConcurrentBloom) or of a
+    /// [`CountingBloom`](crate::CountingBloom), or changes of them.
+    #[non_exhaustive]
+    Blocks {
+        /// The words that a key touches, in all of its lines.
+        words_per_key: usize,
+        /// The bits or counters that a key throws in each of its words.
+        bits_per_word: usize,
+        /// The lines that a key touches.
+        lines_per_key: usize,
+        /// The number of blocks.
+        blocks: u64,
+        /// The number of blocks that a delta changes. `None` for a snapshot.
+        changed: Option<u64>,
+    },
+    /// The buckets of a filter that stores fingerprints.
+    #[non_exhaustive]
+    Buckets {
+        /// The bits of a fingerprint.
+        fingerprint_bits: u8,
+        /// The number of buckets. For a [`DLeftFilter`](crate::DLeftFilter), in each of its four
+        /// tables.
+        buckets: u64,
+    },
+    /// The snapshots of the layers of a [`ScalableBloom`](crate::ScalableBloom).
+    #[non_exhaustive]
+    Layers {
+        /// Their number.
+        layers: usize,
+    },
+    /// The snapshots of the generations of a `WindowedBloom`.
+    #[non_exhaustive]
+    Generations {
+        /// The number of generations that the window has.
+        generations: usize,
+        /// The number of generations in the snapshot.
+        stored: usize,
+        /// Whether the keys age by a clock that the program supplied. Then reading needs that
+        /// clock.
+        needs_clock: bool,
+    },
+    /// The snapshots of both filters of a [`TombstoneBloom`](crate::TombstoneBloom).
+    Pair,
+    /// The bits of a [`ConcurrentBitmap`](crate::ConcurrentBitmap).
+    #[non_exhaustive]
+    Bits {
+        /// All positions are below it.
+        bound: u64,
+    },
+}
+
+impl SnapshotHeader {
+    /// The first bytes of every snapshot and delta, to tell them from other formats.
+    ///
+    /// ```
+    /// use lanebloom::codec::SnapshotHeader;
+    ///
+    /// let bytes = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?.to_bytes();
+    /// assert!(bytes.starts_with(&SnapshotHeader::MAGIC));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub const MAGIC: [u8; 8] = MAGIC;
+
+    /// The number of bytes that [`peek`](Self::peek) reads at most.
+    ///
+    /// ```
+    /// use lanebloom::codec::SnapshotHeader;
+    /// use std::io::Read;
+    ///
+    /// let stream = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?.to_bytes();
+    /// let mut head = Vec::new();
+    /// stream.take(SnapshotHeader::LEN as u64).read_to_end(&mut head)?;
+    /// assert_eq!(SnapshotHeader::peek(&head)?.bytes, stream.len() as u64);
+    /// assert!(SnapshotHeader::peek(&head[1..]).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub const LEN: usize = SNAPSHOT_HEADER;
+
+    /// The header with which `bytes` begin. Bytes after the header may be missing.
+    ///
+    /// It checks the header's own checksum, but not the content's: [`verify`] does. A delta has one
+    /// checksum for both, so its header is unchecked.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the bytes end within the header, or if version 1 of the format has no such header.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::codec::SnapshotHeader;
+    ///
+    /// let mut bytes = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?.to_bytes();
+    /// assert!(SnapshotHeader::peek(&bytes[..127]).unwrap_err().is_truncated());
+    /// bytes[24] ^= 1; // the length
+    /// let error = SnapshotHeader::peek(&bytes).unwrap_err();
+    /// let text = "the header is corrupt: its checksum is ";
+    /// assert!(error.to_string().starts_with(text));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn peek(bytes: &[u8]) -> Result<Self, SnapshotError> {
+        Self::parse(bytes).map_err(SnapshotError)
+    }
+
+    fn parse(bytes: &[u8]) -> Result<Self, SnapshotErrorKind> {
+        let kind = match bytes.get(10) {
+            // A delta has a shorter header.
+            Some(&kind) if kind == Kind::Delta as u8 => {
+                return DeltaHeader::peek(first::<DELTA_HEADER>(bytes)?).map(Self::of_delta);
+            }
+            Some(&kind) => kind,
+            None => 0,
+        };
+        let bytes = first::<SNAPSHOT_HEADER>(bytes)?;
+        let Some(kind) = Kind::of(kind) else {
+            return Err(SnapshotErrorKind::Invalid(format!(
+                "kind {kind} is unknown: this release reads kinds 1 to 8, 16 and 129"
+            )));
+        };
+        if let Kind::Bloom | Kind::Counting = kind {
+            return Header::parse(bytes, kind).map(Self::of_blocks);
+        }
+        let own = OwnHeader::parse(bytes, kind)?;
+        let header = Self::of_own(&own)?;
+        let least = match header.content {
+            Content::Layers { .. } | Content::Pair => SNAPSHOT_HEADER,
+            Content::Generations { .. } => header.before_parts(&own),
+            _ => SNAPSHOT_HEADER + TRAILER,
+        };
+        if header.bytes < least as u64 {
+            return Err(SnapshotErrorKind::Length {
+                declared: header.bytes,
+                needed: least as u64,
+            });
+        }
+        Ok(header)
+    }
+
+    fn of(kind: Kind, hashing: Hashing, bytes: u64, content: Content) -> Self {
+        Self {
+            kind,
+            hasher: (kind != Kind::Bitmap).then_some(hashing.identity),
+            fingerprint: hashing.fingerprint,
+            bytes,
+            expected_keys: None,
+            false_positive_rate: None,
+            content,
+        }
+    }
+
+    fn of_blocks(header: Header) -> Self {
+        let content = blocks(header.layout, None);
+        Self {
+            expected_keys: Some(header.expected_keys as u64),
+            false_positive_rate: Some(header.rate),
+            ..Self::of(header.kind, header.hashing, header.len() as u64, content)
+        }
+    }
+
+    fn of_delta(header: DeltaHeader) -> Self {
+        let content = blocks(header.layout, Some(header.lines));
+        Self::of(Kind::Delta, header.hashing, header.len, content)
+    }
+
+    /// The header of any other kind. `docs/FORMAT.md` has the offsets.
+    fn of_own(own: &OwnHeader) -> Result<Self, SnapshotErrorKind> {
+        let header = |content| Self::of(own.kind, own.hashing, own.len, content);
+        let expected_keys = |at| own.value("the number of expected keys", at, 1..=u64::MAX).map(Some);
+        Ok(match own.kind {
+            Kind::Scalable => {
+                let rate = f64::from_bits(own.get(56));
+                if !(0.0..=1.0).contains(&rate) {
+                    return Err(SnapshotErrorKind::Invalid(format!("a rate of {rate} is not in 0 to 1")));
+                }
+                let layers = own.value("the number of layers", 80, 1..=64)? as usize;
+                Self {
+                    expected_keys: expected_keys(40)?,
+                    false_positive_rate: Some(rate),
+                    ..header(Content::Layers { layers })
+                }
+            }
+            Kind::Windowed => {
+                let [_, _, generations, clock, ..] = own.get(32).to_le_bytes();
+                let content = Content::Generations {
+                    generations: own.byte("the number of generations", generations, 2..=64)?.into(),
+                    stored: own.value("the number of generations there are", 48, 1..=65)? as usize,
+                    needs_clock: own.byte("the kind of the clock", clock, 0..=3)? == 3,
+                };
+                Self {
+                    expected_keys: expected_keys(40)?,
+                    ..header(content)
+                }
+            }
+            Kind::Tombstone => header(Content::Pair),
+            Kind::Cuckoo | Kind::CompactCuckoo | Kind::DLeft => {
+                let buckets = |bits, buckets| Ok(((bits, buckets), usize::MAX));
+                let ((fingerprint_bits, buckets), keys) = own.buckets(u64::MAX, buckets)?;
+                let content = Content::Buckets {
+                    fingerprint_bits,
+                    buckets: buckets as u64,
+                };
+                Self {
+                    expected_keys: Some(keys as u64),
+                    ..header(content)
+                }
+            }
+            Kind::Bitmap => header(Content::Bits { bound: own.get(32) }),
+            Kind::Bloom | Kind::Counting | Kind::Delta => unreachable!("they have headers of their own"),
+        })
+    }
+
+    /// Bytes before the first inner snapshot of a filter of several filters.
+    fn before_parts(&self, own: &OwnHeader) -> usize {
+        match self.content {
+            Content::Generations { stored, .. } => {
+                let is_aged = own.get(32) as u8 == 1;
+                // Each generation but the newest has a time.
+                snapshot_bytes(if is_aged { stored - 1 } else { 0 })
+            }
+            _ => SNAPSHOT_HEADER,
+        }
+    }
+}
+
+fn blocks(layout: Layout, changed: Option<u64>) -> Content {
+    Content::Blocks {
+        words_per_key: layout.shape.words_per_key(),
+        bits_per_word: layout.shape.bits,
+        lines_per_key: layout.shape.lines,
+        blocks: layout.blocks as u64,
+        changed,
+    }
+}
+
+/// Checks all checksums of the snapshot or delta with which `bytes` begin. It reads no filter, so
+/// it needs no hasher and no clock. Returns the snapshots that hold the content, and the bytes
+/// after the last one.
+///
+/// The content of most kinds is one snapshot, the given one. That of a filter of several filters is
+/// the snapshots of its layers, generations or pair: each is the snapshot of a
+/// [`ConcurrentBloom`](crate::ConcurrentBloom).
+///
+/// # Errors
+///
+/// Fails if [`SnapshotHeader::peek`] does, if bytes are missing, if a checksum differs, or if the
+/// inner snapshots are not as many as the header says. Reading the filter checks more: whether
+/// several filters have one plan, and whether the content of counters and slots is possible.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::{ConcurrentBloom, ScalableBloom, SipHash13, codec};
+///
+/// // A backup job does not know the key of the hasher.
+/// let builder = ScalableBloom::builder().expected_keys(1000);
+/// let filter = builder.hasher(SipHash13::random()).build()?;
+/// filter.insert_all(0..5000u32)?;
+/// let mut backup = filter.to_bytes();
+/// let (layers, rest) = codec::verify(&backup)?;
+/// assert_eq!(layers.len(), filter.layers().len());
+/// assert!(rest.is_empty());
+///
+/// backup[400] ^= 1;
+/// let error = codec::verify(&backup).unwrap_err();
+/// let text = "the bytes are corrupt: their checksum is ";
+/// assert!(error.to_string().starts_with(text));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn verify(bytes: &[u8]) -> Result<(Vec<&[u8]>, &[u8]), SnapshotError> {
+    verify_parts(bytes).map_err(SnapshotError)
+}
+
+fn verify_parts(bytes: &[u8]) -> Result<(Vec<&[u8]>, &[u8]), SnapshotErrorKind> {
+    let header = SnapshotHeader::parse(bytes)?;
+    if header.kind == Kind::Delta {
+        let (_, _, rest) = DeltaHeader::parse(bytes)?;
+        return Ok((alloc::vec![&bytes[..bytes.len() - rest.len()]], rest));
+    }
+    let (record, rest) = split_declared(bytes, header.bytes)?;
+    let parts = match header.content {
+        Content::Layers { layers } => layers,
+        Content::Generations { stored, .. } => stored,
+        Content::Pair => 2,
+        _ => {
+            Held::Borrowed(record).verify()?;
+            return Ok((alloc::vec![record], rest));
+        }
+    };
+    let (own, mut inner) = split(record, header.before_parts(&OwnHeader::parse(bytes, header.kind)?))?;
+    if header.kind == Kind::Windowed {
+        Held::Borrowed(own).verify()?;
+    }
+    let mut found = Vec::new();
+    while !inner.is_empty() {
+        let part = Header::parse(inner, Kind::Bloom)?;
+        let (part, more) = split_declared(inner, part.len() as u64)?;
+        Held::Borrowed(part).verify()?;
+        found.push(part);
+        inner = more;
+    }
+    if found.len() != parts {
+        return Err(SnapshotErrorKind::Invalid(format!(
+            "the header says that {parts} filters follow, and {} do",
+            found.len()
+        )));
+    }
+    Ok((found, rest))
+}
+
+/// [`split`] at a length that a header declares.
+fn split_declared(bytes: &[u8], len: u64) -> Result<(&[u8], &[u8]), SnapshotErrorKind> {
+    split(bytes, usize::try_from(len).unwrap_or(usize::MAX))
+}
