@@ -1,7 +1,7 @@
 //! `RedisBloom` beside the real module in a real server: the same answers, the same growth, the
 //! same dumps, both ways.
 //!
-//! Needs `redis-server`, and the module, which `ci/redis_module.sh` fetches.
+//! Needs `redis-server`, and the module, which `ci/fetch/redis_module.sh` fetches.
 
 use crate::common::{STRESS_KEYS, number};
 use crate::mock::{Mock, Request, meanwhile};
