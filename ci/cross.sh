@@ -2,7 +2,7 @@
 # The tests on other processors: an x86-64 without AVX2, 64-bit Arm (NEON) and the big-endian s390x.
 # qemu emulates them, which says nothing about speed, nor about weak memory ordering (that is
 # ci/loom.sh's part), and takes some ten times as long as the processor itself would. Needs what
-# ci/install.sh and ci/cross_compiler.sh fetch.
+# ci/install.sh and ci/fetch/cross_compiler.sh fetch.
 #
 #   ci/cross.sh                        all three, one after another
 #   ci/cross.sh aarch64                some of nehalem, aarch64, s390x
@@ -13,13 +13,13 @@ toolchain=${LANEBLOOM_TOOLCHAIN:-${XDG_CACHE_HOME:-$HOME/.cache}/lanebloom}/rust
 
 # Without the tests that need a server or a JVM, which say nothing about a processor.
 export LANEBLOOM_GUAVA=none
-package=(-p lanebloom -p lanebloom-formats --profile checked)
+package=(-p lanebloom -p lanebloom-formats)
 programs=(--lib --test={alloc,api,edges,formats,stress})
 
 # The programs of ci/test.sh.
 nehalem() {
     CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="qemu-x86_64-static -cpu Nehalem" \
-        cargo test --no-fail-fast "${package[@]}" --all-features "${programs[@]}"
+        cargo test --no-fail-fast --workspace --all-features "${programs[@]}"
 }
 
 aarch64() (
@@ -27,7 +27,7 @@ aarch64() (
     export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
     export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64-static -L /usr/aarch64-linux-gnu"
     package+=(--target aarch64-unknown-linux-gnu --target-dir "$target/aarch64" --features rayon,mmap,serde)
-    "$toolchain/usr/bin/cargo-clippy" clippy "${package[@]}" -- -D warnings
+    "$toolchain/usr/bin/cargo-clippy" clippy --profile test "${package[@]}" -- -D warnings
     cargo test --no-fail-fast "${package[@]}" "${programs[@]}"
 )
 
@@ -45,7 +45,7 @@ s390x() (
 )
 
 use_toolchain() {
-    [[ -e $toolchain/complete ]] || ci/cross_compiler.sh
+    [[ -e $toolchain/complete ]] || ci/fetch/cross_compiler.sh
     export LD_LIBRARY_PATH=$toolchain/usr/lib/x86_64-linux-gnu
     export RUSTC=$toolchain/usr/bin/rustc RUSTDOC=$toolchain/usr/bin/rustdoc
     "$RUSTC" --version
