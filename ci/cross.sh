@@ -14,7 +14,7 @@ toolchain=${LANEBLOOM_TOOLCHAIN:-${XDG_CACHE_HOME:-$HOME/.cache}/lanebloom}/rust
 # Without the tests that need a server or a JVM, which say nothing about a processor.
 export LANEBLOOM_GUAVA=none
 package=(-p lanebloom -p lanebloom-formats)
-programs=(--lib --test={alloc,api,edges,formats,stress})
+programs=(--lib --test={alloc,api,contract,edges,formats,stress})
 
 # The programs of ci/test.sh.
 nehalem() {

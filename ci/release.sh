@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # The release build: the tests that are slow otherwise (false-positive rates at full size, millions
-# of keys beside Guava, killed writers, ...), and one quick pass through the benches and the
-# examples, so that they do not rot. Needs what ci/install.sh installs. Most of the time goes to the
-# optimizer; the rates at full size take a minute.
+# of keys), and one quick pass through the benches and the examples, so that they do not rot. Needs
+# what ci/install.sh installs. Most of the time goes to the optimizer; the rates at full size take a
+# minute.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export LANEBLOOM_REQUIRE_JVM=1
@@ -10,7 +10,7 @@ export LANEBLOOM_REQUIRE_JVM=1
 # One build for all, of the features of all members. (Of one member alone, or of a test alone, the
 # dependencies have other features, and all is compiled again.)
 optimized=(--workspace --all-features --profile ci)
-tests=(--test={api,formats,stress})
+tests=(--test={api,stress})
 benches=(--bench={bitmap,filter,hashes,peers,deletable,bulk,guava,snapshot,windowed,redis_bitmaps,redis})
 
 echo "== building"
@@ -18,7 +18,7 @@ cargo build "${optimized[@]}" --bins "${benches[@]}" --bench=gets "${tests[@]}" 
 
 echo "== tests of what has a size; ci/test.sh has run the others, and these at a small one"
 cargo test "${optimized[@]}" --no-fail-fast "${tests[@]}" -- --include-ignored \
-    {bulk,parallel,scalable,cuckoo,dleft,rates,threads,replace,snapshot,snapshot_deletable,guava_jvm}:: \
+    {bulk,parallel,scalable,cuckoo,dleft,rates,threads}:: \
     counting::the_rate tombstone::both_rates no_answer_of_ten_million
 
 echo "== ten million lines through the command"

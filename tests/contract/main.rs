@@ -1,5 +1,11 @@
 //! What every filter promises, stated once over the traits of the engines, for each type of the
 //! list in `common/filters.rs`.
+//!
+//! A program of its own, because it takes the compiler as long as all of `api`. ci/release.sh runs
+//! what has a size, and does without it.
+
+#[path = "../common/mod.rs"]
+mod common;
 
 use crate::common::filters::*;
 use crate::common::{STRESS_KEYS, hit_rate, lookups_agree, number, plain, together, within};
