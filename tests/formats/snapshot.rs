@@ -10,7 +10,6 @@ use std::error::Error;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 use twox_hash::XxHash3_64;
 
 const HEADER: usize = 128;
@@ -1655,7 +1654,7 @@ mod mapped {
             assert!(view.to_filter().unwrap() == filter);
             fs::remove_file(&path).unwrap();
             let copy = view.clone();
-            let elsewhere = thread::spawn(move || view.to_filter().unwrap());
+            let elsewhere = std::thread::spawn(move || view.to_filter().unwrap());
             assert!(elsewhere.join().unwrap() == filter);
             assert!(copy.to_filter().unwrap() == filter);
         }
