@@ -4,7 +4,7 @@
 //!
 //! The environment variable `BOOST_ROOT` names the folder with the headers: `boost/version.hpp` is
 //! in it (a release of Boost, unpacked) or in its subfolder `include` (a prefix of an installation,
-//! such as /usr/local). If it is not set, they are looked for in /usr/include. `ci/boost.sh`
+//! such as /usr/local). If it is not set, they are looked for in /usr/include. `ci/fetch/boost.sh`
 //! fetches the headers.
 
 use std::env;

@@ -21,12 +21,10 @@ ci/imports.py
 echo "== lints"
 # Everything, as `cargo test` and `cargo bench` build it, and with every feature; then each feature
 # alone.
-cargo clippy --all-targets -- -D warnings
-cargo clippy --all-targets --all-features -- -D warnings
+cargo clippy --workspace --all-targets -- -D warnings
+cargo clippy --workspace --all-targets --all-features -- -D warnings
 cargo clippy -p lanebloom-formats --lib --no-default-features -- -D warnings
-cargo clippy -p lanebloom-guard --all-targets --no-default-features -- -D warnings
-cargo clippy -p lanebloom-guard --all-targets --all-features -- -D warnings
-cargo clippy -p lanebloom-cli --all-targets -- -D warnings
+cargo clippy -p lanebloom-guard --lib --no-default-features -- -D warnings
 for features in "" std serde mmap window; do
     cargo clippy -p lanebloom --lib --no-default-features --features "$features" -- -D warnings
 done

@@ -11,15 +11,15 @@ if ! unshare -T --fork true 2>/dev/null; then
     exit
 fi
 
-# The program of a target of these arguments of cargo.
-built() {
-    cargo test --no-run --all-features --message-format=json-render-diagnostics "${@:2}" |
-        sed -n "s/.*\"name\":\"$1\".*\"executable\":\"\([^\"]*\)\".*/\1/p"
+# The programs of these targets, by the source files of the targets.
+programs=$(cargo test --workspace --all-features --no-run --lib --test={api,formats,servers} --message-format=json-render-diagnostics)
+program_of() {
+    sed -n "s|.*\"src_path\":\"$PWD/$1\".*\"executable\":\"\([^\"]*\)\".*|\1|p" <<<"$programs"
 }
-units=$(built lanebloom -p lanebloom --profile checked --lib)
-api=$(built api -p lanebloom --profile checked --test api)
-formats=$(built formats -p lanebloom --profile checked --test formats)
-servers=$(built servers --profile ci --test servers)
+units=$(program_of src/lib.rs)
+api=$(program_of tests/api/main.rs)
+formats=$(program_of tests/formats/main.rs)
+servers=$(program_of crates/redis/tests/servers/main.rs)
 
 # Runs the tests this many seconds after the boot.
 tests_at() {

@@ -58,7 +58,7 @@ kernels='
 programs=("$@")
 if ((!$#)); then
     # The build of ci/release.sh: as released, as far as this crate goes.
-    built=$(cargo bench --profile ci --all-features --bench peers --bench deletable --bench filter --bench guava --no-run \
+    built=$(cargo bench --workspace --all-features --profile ci --bench peers --bench deletable --bench filter --bench guava --no-run \
         --message-format=json-render-diagnostics | sed -n 's/.*"executable":"\([^"]*\)".*/\1/p')
     mapfile -t programs <<<"$built"
 fi

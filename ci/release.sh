@@ -1,42 +1,32 @@
 #!/usr/bin/env bash
 # The release build: the tests that are slow otherwise (false-positive rates at full size, millions
-# of keys beside Guava, killed writers, ...), and one quick pass through the benches and the
-# examples, so that they do not rot. Needs what ci/install.sh installs. Most of the time goes to the
-# optimizer; the rates at full size take a minute.
+# of keys), and one quick pass through the benches and the examples, so that they do not rot. Needs
+# what ci/install.sh installs. Most of the time goes to the optimizer; the rates at full size take a
+# minute.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-export LANEBLOOM_REQUIRE_JVM=1 LANEBLOOM_REQUIRE_REDIS=1 LANEBLOOM_REQUIRE_SCRAPY=1
+export LANEBLOOM_REQUIRE_JVM=1
 
-# One build for all. (Of other packages, or of programs alone, the dependencies have other features,
-# and all is compiled again.)
-optimized=(--profile ci --all-features)
-tests=(--test={api,formats,stress,servers})
+# One build for all, of the features of all members. (Of one member alone, or of a test alone, the
+# dependencies have other features, and all is compiled again.)
+optimized=(--workspace --all-features --profile ci)
+tests=(--test={api,stress,threads})
 benches=(--bench={bitmap,filter,hashes,peers,deletable,bulk,guava,snapshot,windowed,redis_bitmaps,redis})
 
 echo "== building"
-cargo build "${optimized[@]}" --bins "${benches[@]}" "${tests[@]}"
+cargo build "${optimized[@]}" --bins "${benches[@]}" --bench=gets "${tests[@]}" --test=dedup
 
 echo "== tests of what has a size; ci/test.sh has run the others, and these at a small one"
 cargo test "${optimized[@]}" --no-fail-fast "${tests[@]}" -- --include-ignored \
-    {bulk,parallel,scalable,cuckoo,dleft,rates,threads,replace,snapshot,snapshot_deletable,guava_jvm}:: \
-    counting::the_rate tombstone::both_rates redis_ redisbloom_module rediscuckoo_module redisson::
-
-valkey=${LANEBLOOM_VALKEY_SERVER:-${XDG_CACHE_HOME:-$HOME/.cache}/lanebloom/valkey-server}
-if [[ -e $valkey ]]; then
-    echo "== the tests of Redis, on Valkey"
-    LANEBLOOM_REDIS_SERVER=$valkey cargo test "${optimized[@]}" --no-fail-fast --test=servers -- \
-        redis_{bitmaps,cluster,pairs,shared}:: redisson::
-fi
-
-echo "== the guard at full size, ten million gets of its cache, and its bench without measuring"
-cargo test -p lanebloom-guard --profile ci --test=threads
-cargo test -p lanebloom-guard --profile ci --test=stress --bench=gets -- --ignored
+    {bulk,parallel,scalable,cuckoo,dleft,rates,threads}:: \
+    counting::the_rate tombstone::both_rates no_answer_of_ten_million a_guard_
 
 echo "== ten million lines through the command"
-cargo test -p lanebloom-cli --profile ci --test=dedup --no-fail-fast
+cargo test "${optimized[@]}" --no-fail-fast --test=dedup
 
 echo "== benches, without measuring"
 cargo bench "${optimized[@]}" "${benches[@]}" -- --test
+cargo test "${optimized[@]}" --bench=gets
 
 echo "== examples"
 run() { "${CARGO_TARGET_DIR:-target}/ci/$1" "${@:2}"; }

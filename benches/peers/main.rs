@@ -6,7 +6,7 @@
 //!     cargo bench --bench peers -- --tables singles   # only this table; --help has the list
 //!     cargo bench --bench peers -- --record FILE      # the tables into benches/FILE too
 //!     cargo bench --bench peers -- --test             # a tiny size, to see that it runs
-//!     BOOST_ROOT=$(ci/boost.sh) cargo bench --bench peers    # with Boost.Bloom (see build.rs)
+//!     BOOST_ROOT=$(ci/fetch/boost.sh) cargo bench --bench peers    # with Boost.Bloom (see build.rs)
 //!
 //! How it measures: all contestants of a group hold the same keys. A round lets each of them do the
 //! same work once, in turn; the table shows the median of the rounds in ns per key, and the median

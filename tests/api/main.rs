@@ -6,7 +6,6 @@ mod common;
 mod batch;
 mod bitmap;
 mod bulk;
-mod contract;
 mod counting;
 mod cuckoo;
 mod dleft;

@@ -6,7 +6,7 @@ pub(crate) use lanebloom::WindowedBloom;
 pub(crate) use lanebloom::{
     BloomView, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, ScalableBloom, SipHash13, TombstoneBloom,
 };
-use lanebloom::{FullError, InsertError, KeyHasher, SnapshotError};
+use lanebloom::{Filter, FullError, InsertError, KeyHasher, Murmur3, SnapshotError};
 use std::fmt::Debug;
 pub(crate) use std::time::Duration;
 
@@ -114,6 +114,10 @@ macro_rules! filled {
     };
 }
 pub(crate) use filled;
+
+/// A function that `filled` makes. A pointer, so that a promise is compiled once for each type, and
+/// not again for each line of the list.
+pub(crate) type Of<E, S = Murmur3> = fn(usize, &[u64]) -> Filter<E, S>;
 
 /// What an insert or many inserts answer, of any type.
 pub(crate) trait Told: Debug + PartialEq {

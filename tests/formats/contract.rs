@@ -193,9 +193,7 @@ pub(crate) fn round_trip<E: Stored, S: KeyHasher + Clone + Debug>(filter: &Filte
     same
 }
 
-fn every_form_reads_what_every_form_wrote<E: Stored, S: KeyHasher + Clone + Debug>(
-    of: impl Fn(usize, &[u64]) -> Filter<E, S>,
-) {
+fn every_form_reads_what_every_form_wrote<E: Stored, S: KeyHasher + Clone + Debug>(of: Of<E, S>) {
     // From one line to some beyond what is copied at once, 64 KiB, and about that.
     let about = 8 * (64 << 10) / of(50_000, &[]).bits_per_key() as usize;
     for (planned, keys) in [
@@ -218,14 +216,14 @@ fn every_form_reads_what_every_form_wrote<E: Stored, S: KeyHasher + Clone + Debu
     // Through a file.
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("filter");
-    let filter = small(&of);
+    let filter = small(of);
     replace_file(&path, |file| filter.write_to(file)).unwrap();
     let file = std::fs::File::open(&path).unwrap();
     let same = Filter::<E, S>::read_from_with(file, filter.memory_bytes(), filter.hasher().clone()).unwrap();
     assert!(same.to_bytes() == filter.to_bytes());
 }
 
-fn fixed<E: FixedSize, S: KeyHasher>(of: impl Fn(usize, &[u64]) -> Filter<E, S>) {
+fn fixed<E: FixedSize, S: KeyHasher>(of: Of<E, S>) {
     for planned in [1, 1000] {
         let filter = of(planned, &[1]);
         let bytes = filter.to_bytes();
@@ -246,7 +244,7 @@ fn fixed<E: FixedSize, S: KeyHasher>(of: impl Fn(usize, &[u64]) -> Filter<E, S>)
     }
 }
 
-fn no_damage_is_read<E: Stored>(name: &str, of: impl Fn(usize, &[u64]) -> Filter<E>) {
+fn no_damage_is_read<E: Stored>(name: &str, of: Of<E>) {
     let filter = small(of);
     let (bytes, hasher) = (filter.to_bytes(), *filter.hasher());
     for end in 0..bytes.len() {
@@ -377,10 +375,10 @@ fn no_damage_is_read<E: Stored>(name: &str, of: impl Fn(usize, &[u64]) -> Filter
 /// A filter is read by the hasher that filled it and by no other; and by none that is given, if it
 /// is [`Murmur3`].
 fn hashers_are_told_apart<E: Stored, B: KeyHasher + Clone + Debug>(
-    plain: impl Fn(usize, &[u64]) -> Filter<E>,
-    seeded: impl Fn(usize, &[u64]) -> Filter<E>,
-    keyed: impl Fn(usize, &[u64]) -> Filter<E, SipHash13>,
-    other: impl Fn(usize, &[u64]) -> Filter<E, B>,
+    plain: Of<E>,
+    seeded: Of<E>,
+    keyed: Of<E, SipHash13>,
+    other: Of<E, B>,
 ) {
     fn refused<E: Stored, S: KeyHasher + Clone>(bytes: &[u8], hasher: &S, expected: &str) {
         for error in [
@@ -449,7 +447,7 @@ fn hashers_are_told_apart<E: Stored, B: KeyHasher + Clone + Debug>(
 }
 
 /// Whatever is done next, with the copy it is the same: answers, and where everything lies.
-fn goes_on<E: Remove<Answer: Told> + Stored>(of: impl Fn(usize, &[u64]) -> Filter<E>) {
+fn goes_on<E: Remove<Answer: Told> + Stored>(of: Of<E>) {
     let turns = if cfg!(debug_assertions) { 3000 } else { 30_000 };
     // Nearly full, so that what is in it is moved.
     let content = content(570);
@@ -479,7 +477,7 @@ fn goes_on<E: Remove<Answer: Told> + Stored>(of: impl Fn(usize, &[u64]) -> Filte
 
 /// Fields of up to eight bytes under checksums that are right, and bytes that end early: an error,
 /// or a filter that works.
-fn any_bytes_are_read_or_refused<E: Stored>(of: impl Fn(usize, &[u64]) -> Filter<E>) {
+fn any_bytes_are_read_or_refused<E: Stored>(of: Of<E>) {
     let filter = small(of);
     let (bytes, hasher) = (filter.to_bytes(), *filter.hasher());
     let mut read_ones = 0;
@@ -505,7 +503,7 @@ fn any_bytes_are_read_or_refused<E: Stored>(of: impl Fn(usize, &[u64]) -> Filter
 }
 
 /// Keys that were inserted before are in the bytes, whatever is inserted meanwhile.
-fn live<E: Insert<Answer: Told> + Stored>(of: impl Fn(usize, &[u64]) -> Filter<E>)
+fn live<E: Insert<Answer: Told> + Stored>(of: Of<E>)
 where
     Filter<E>: Sync,
 {
@@ -513,7 +511,7 @@ where
 }
 
 /// Others' keys come and go, so that the filter is full now and then, and what is in it moves.
-fn live_among_guests<E: Remove<Answer: Told, Total: Told> + Stored>(of: impl Fn(usize, &[u64]) -> Filter<E>)
+fn live_among_guests<E: Remove<Answer: Told, Total: Told> + Stored>(of: Of<E>)
 where
     Filter<E>: Sync,
 {
@@ -560,7 +558,7 @@ where
 }
 
 /// A writer that uses the filter itself would wait for ever for what is held by whoever writes.
-fn nothing_is_held<E: Insert<Answer: Told> + Stored>(of: impl Fn(usize, &[u64]) -> Filter<E>) {
+fn nothing_is_held<E: Insert<Answer: Told> + Stored>(of: Of<E>) {
     struct User<F: FnMut()>(F);
     impl<F: FnMut()> Write for User<F> {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -599,7 +597,7 @@ mod through_serde {
         }
     }
 
-    pub(super) fn round_trip<E: Proportional>(of: impl Fn(usize, &[u64]) -> Filter<E>)
+    pub(super) fn round_trip<E: Proportional>(of: Of<E>)
     where
         Filter<E>: Serialize + DeserializeOwned,
     {
@@ -638,10 +636,8 @@ mod through_serde {
     }
 
     /// The same bytes by the hasher that is given, within the limit and not below it.
-    pub(super) fn limited<E: Stored, S: KeyHasher + Clone>(
-        of: impl Fn(usize, &[u64]) -> Filter<E, S>,
-        stranger: impl Fn(usize, &[u64]) -> Filter<E, S>,
-    ) where
+    pub(super) fn limited<E: Stored, S: KeyHasher + Clone>(of: Of<E, S>, stranger: Of<E, S>)
+    where
         Filter<E, S>: Snapshot<Hasher = S> + Serialize,
     {
         let (filter, stranger) = (small(of), small(stranger));

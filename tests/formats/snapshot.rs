@@ -2,7 +2,7 @@
 //! every absurd field.
 #![cfg(feature = "std")]
 
-use crate::common::{STRESS_KEYS, number, with_field};
+use crate::common::{number, with_field};
 use lanebloom::internal::instruction_sets;
 use lanebloom::{BloomView, ConcurrentBloom, KeyHasher, Murmur3, SipHash13, SnapshotError};
 use proptest::prelude::*;
@@ -10,7 +10,6 @@ use std::error::Error;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 use twox_hash::XxHash3_64;
 
 const HEADER: usize = 128;
@@ -431,8 +430,7 @@ fn a_view_answers_as_the_filter() {
     for (words, blocks) in [(1, 1), (2, 50), (4, 999), (8, 30), (2, 40_000)] {
         let filter = filled(words, blocks);
         let bytes = filter.to_bytes();
-        let hashes: Vec<u64> = (0..2500).chain(1 << 40..(1 << 40) + 2500).map(number).collect();
-        let hashes = &hashes[..if cfg!(debug_assertions) { 700 } else { 5000 }];
+        let hashes: Vec<u64> = (0..1000).chain(1 << 40..(1 << 40) + 1000).map(number).collect();
         for isa in instruction_sets() {
             let mut offsets = vec![0, 1, 8];
             offsets.truncate(if blocks > 1000 { 2 } else { 3 });
@@ -467,31 +465,6 @@ fn a_view_answers_as_the_filter() {
         assert_eq!(view.bits_per_word(), filter.bits_per_word());
         assert_eq!(view.expected_keys(), filter.expected_keys());
     }
-}
-
-/// Keys that were inserted before are in the delta, whatever is inserted meanwhile.
-#[test]
-fn a_delta_of_a_live_filter_has_all_keys_of_before() {
-    let keys = STRESS_KEYS as u64;
-    let filter = ConcurrentBloom::builder().expected_keys(STRESS_KEYS).build().unwrap();
-    let inserted = AtomicU64::new(0);
-    thread::scope(|scope| {
-        let (filter, inserted) = (&filter, &inserted);
-        scope.spawn(move || {
-            for key in 0..keys {
-                filter.insert(&key);
-                // Pairs with the load below: these inserts happened before a read of the number.
-                inserted.store(key + 1, Ordering::Release);
-            }
-        });
-        let mut before = 0;
-        while before < keys {
-            before = inserted.load(Ordering::Acquire);
-            let replica = empty_like(filter);
-            replica.apply_deltas(&filter.delta_since(&replica).unwrap()).unwrap();
-            assert!((0..before).all(|key| replica.contains(&key)));
-        }
-    });
 }
 
 fn empty_like(filter: &ConcurrentBloom) -> ConcurrentBloom {
@@ -1681,7 +1654,7 @@ mod mapped {
             assert!(view.to_filter().unwrap() == filter);
             fs::remove_file(&path).unwrap();
             let copy = view.clone();
-            let elsewhere = thread::spawn(move || view.to_filter().unwrap());
+            let elsewhere = std::thread::spawn(move || view.to_filter().unwrap());
             assert!(elsewhere.join().unwrap() == filter);
             assert!(copy.to_filter().unwrap() == filter);
         }

@@ -131,3 +131,29 @@ fn unions_and_snapshots_beside_inserts_hold_what_came_before() {
     all.union_from(&part).unwrap();
     assert!((0..STRESS_KEYS).all(|key| all.contains_hash(number(key as u64))));
 }
+
+/// Keys that were inserted before are in the delta, whatever is inserted meanwhile.
+#[test]
+fn a_delta_of_a_live_filter_has_all_keys_of_before() {
+    let keys = STRESS_KEYS as u64;
+    let filter = ConcurrentBloom::builder().expected_keys(STRESS_KEYS).build().unwrap();
+    let inserted = AtomicU64::new(0);
+    thread::scope(|scope| {
+        let (filter, inserted) = (&filter, &inserted);
+        scope.spawn(move || {
+            for key in 0..keys {
+                filter.insert(&key);
+                // Pairs with the load below: these inserts happened before a read of the number.
+                inserted.store(key + 1, Ordering::Release);
+            }
+        });
+        let mut before = 0;
+        while before < keys {
+            before = inserted.load(Ordering::Acquire);
+            let mut replica = filter.clone();
+            replica.clear();
+            replica.apply_deltas(&filter.delta_since(&replica).unwrap()).unwrap();
+            assert!((0..before).all(|key| replica.contains(&key)));
+        }
+    });
+}

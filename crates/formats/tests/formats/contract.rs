@@ -1,4 +1,4 @@
-//! What a `GuavaBloom` promises as every filter of lanebloom does (`tests/api/contract.rs` there),
+//! What a `GuavaBloom` promises as every filter of lanebloom does (`tests/contract/main.rs` there),
 //! for both strategies; and what all builders do alike.
 
 use crate::common::{STRESS_KEYS, number, together, within};

@@ -1,4 +1,4 @@
-//! Numbers without a pattern, sizes, and flags that threads watch.
+//! Numbers without a pattern, and flags that threads watch.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,9 +9,6 @@ pub(crate) fn number(i: u64) -> u64 {
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
 }
-
-/// Keys that a stress test takes: few where everything is slow, with debug assertions.
-pub(crate) const STRESS_KEYS: usize = if cfg!(debug_assertions) { 20_000 } else { 1_000_000 };
 
 /// The words per key that a filter can have.
 pub(crate) const WORDS: [usize; 4] = [1, 2, 4, 8];

@@ -2,9 +2,9 @@
 //! own hashing, and the Python package scrapy-redis-bloomfilter. Each reads the bits that the other
 //! wrote. Bits and answers are the same.
 //!
-//! Needs a server (`redis_server`), and `java` with Guava as the core's
-//! `tests/formats/guava_jvm.rs` does, or `python3` with the packages that `ci/python_peers.sh`
-//! fetches. If they are missing the tests say so and pass, unless `LANEBLOOM_REQUIRE_JVM` or
+//! Needs a server (`redis_server`). Also needs `java` with Guava, as `guava_jvm.rs` in
+//! crates/formats does, or `python3` with the packages that `ci/fetch/python_peers.sh` fetches. If
+//! they are missing the tests say so and pass, unless `LANEBLOOM_REQUIRE_JVM` or
 //! `LANEBLOOM_REQUIRE_SCRAPY` is set, as in CI.
 
 use crate::common::number;

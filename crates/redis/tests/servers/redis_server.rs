@@ -215,15 +215,15 @@ pub(crate) fn bloom_server(test: &str) -> Option<Redis> {
     server_with_bloom(test)?.start()
 }
 
-/// A server that will load RedisBloom, which `ci/redis_module.sh` fetches; `LANEBLOOM_REDIS_BLOOM`
-/// is its path elsewhere. Nothing where there is none, which is said, and is a failure where
-/// `LANEBLOOM_REQUIRE_REDIS` is set.
+/// A server that will load RedisBloom, which `ci/fetch/redis_module.sh` fetches;
+/// `LANEBLOOM_REDIS_BLOOM` is its path elsewhere. Without the module this says so and returns
+/// nothing, or fails if `LANEBLOOM_REQUIRE_REDIS` is set.
 pub(crate) fn server_with_bloom(test: &str) -> Option<Server> {
     let Some(module) = bloom_module() else {
         skip(
             test,
             "LANEBLOOM_REQUIRE_REDIS",
-            "there is no RedisBloom: run ci/redis_module.sh",
+            "there is no RedisBloom: run ci/fetch/redis_module.sh",
         );
         return None;
     };

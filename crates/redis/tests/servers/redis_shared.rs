@@ -485,7 +485,6 @@ fn who_was_away_for_long_fetches_what_changed() {
 
 /// A bit in each of many chunks: no push has more of them than a script can take.
 #[test]
-#[cfg_attr(debug_assertions, ignore = "a filter of 40 MiB: slow without optimization")]
 fn many_chunks_are_pushed() {
     let Some(redis) = Server::of("many_chunks_are_pushed").start() else {
         return;

@@ -1,9 +1,9 @@
 //! `RedisBloom` beside the real module in a real server: the same answers, the same growth, the
 //! same dumps, both ways.
 //!
-//! Needs `redis-server`, and the module, which `ci/redis_module.sh` fetches.
+//! Needs `redis-server`, and the module, which `ci/fetch/redis_module.sh` fetches.
 
-use crate::common::{STRESS_KEYS, number};
+use crate::common::number;
 use crate::mock::{Mock, Request, meanwhile};
 use crate::redis_server::{Server, bloom_server, server_with_bloom};
 use lanebloom_formats::RedisBloom;
@@ -14,7 +14,7 @@ use std::error::Error;
 
 /// Keys that are inserted into a filter, and as many others that are asked for. In most of the
 /// filters they are several growth steps.
-const KEYS: u64 = STRESS_KEYS as u64 / 8;
+const KEYS: u64 = 125_000;
 
 /// Distinct but for some duplicates, of 0 to 40 bytes of any value.
 fn key(i: u64) -> Vec<u8> {

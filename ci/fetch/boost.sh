@@ -3,8 +3,8 @@
 # release. Downloads a package and unpacks it; installs nothing. Prints the folder for BOOST_ROOT.
 # 10 seconds the first time, nothing afterwards. Needs apt and a mirror of Debian in its sources.
 #
-#   BOOST_ROOT=$(ci/boost.sh) cargo bench --bench peers      keeps it in ~/.cache/lanebloom/boost
-#   BOOST_ROOT=$(ci/boost.sh FOLDER) cargo bench --bench peers    keeps it there
+#   BOOST_ROOT=$(ci/fetch/boost.sh) cargo bench --bench peers      keeps it in ~/.cache/lanebloom/boost
+#   BOOST_ROOT=$(ci/fetch/boost.sh FOLDER) cargo bench --bench peers    keeps it there
 set -euo pipefail
 
 folder=${1:-${XDG_CACHE_HOME:-$HOME/.cache}/lanebloom/boost}

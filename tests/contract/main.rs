@@ -1,5 +1,11 @@
 //! What every filter promises, stated once over the traits of the engines, for each type of the
 //! list in `common/filters.rs`.
+//!
+//! A program of its own, because it takes the compiler as long as all of `api`. ci/release.sh runs
+//! what has a size, and does without it.
+
+#[path = "../common/mod.rs"]
+mod common;
 
 use crate::common::filters::*;
 use crate::common::{STRESS_KEYS, hit_rate, lookups_agree, number, plain, together, within};
@@ -151,10 +157,7 @@ const PLANNED: usize = 60_000;
 /// Runs `work` with an instruction set, keys to plan for and lengths to try: under every
 /// instruction set, and by the best in a filter of more than 4 MiB, for which every type asks for
 /// memory ahead of its use.
-fn for_each_size<E: Engine, S>(
-    of: &impl Fn(usize, &[u64]) -> Filter<E, S>,
-    mut work: impl FnMut(Isa, usize, &[usize]),
-) {
+fn for_each_size<E: Engine, S>(of: Of<E, S>, mut work: impl FnMut(Isa, usize, &[usize])) {
     instruction_sets().for_each(|isa| work(isa, PLANNED, &SHORT));
     let best = instruction_sets().last().expect("the plain one is there");
     work(best, PLANNED, &LONG);
@@ -173,7 +176,7 @@ fn hashes<E: Engine, S: KeyHasher>(filter: &Filter<E, S>, keys: &[u64]) -> Vec<u
 
 // ---- Lookups ----
 
-fn is_what_it_says<E: Engine, S: KeyHasher + Clone + Debug>(name: &str, of: impl Fn(usize, &[u64]) -> Filter<E, S>)
+fn is_what_it_says<E: Engine, S: KeyHasher + Clone + Debug>(name: &str, of: Of<E, S>)
 where
     Filter<E, S>: Send + Sync + 'static,
 {
@@ -216,8 +219,8 @@ where
     }
 }
 
-fn lookups<E: Engine, S: KeyHasher + Clone>(of: impl Fn(usize, &[u64]) -> Filter<E, S>) {
-    for_each_size(&of, |isa, planned, lengths| {
+fn lookups<E: Engine, S: KeyHasher + Clone>(of: Of<E, S>) {
+    for_each_size(of, |isa, planned, lengths| {
         let content = distinct(1, 2000);
         let filter = of(planned, &content).with_isa(isa);
         let plain = plain(filter.clone());
@@ -283,7 +286,7 @@ fn panic_message(panics: impl FnOnce()) -> String {
 
 /// With the planned keys in it: the measured rate is the one that the filter computes of itself,
 /// and at most the planned one, within 4 standard deviations.
-fn rates<E: Engine, S: KeyHasher>(of: impl Fn(usize, &[u64]) -> Filter<E, S>) {
+fn rates<E: Engine, S: KeyHasher>(of: Of<E, S>) {
     let keys = STRESS_KEYS / 2;
     let filter = of(keys, &distinct(4, keys));
     let queries = 2 * STRESS_KEYS;
@@ -299,8 +302,8 @@ fn rates<E: Engine, S: KeyHasher>(of: impl Fn(usize, &[u64]) -> Filter<E, S>) {
 
 // ---- Inserts ----
 
-fn inserts<E: Insert<Answer: Told, Total: Told>, S: KeyHasher + Clone>(of: impl Fn(usize, &[u64]) -> Filter<E, S>) {
-    for_each_size(&of, |isa, planned, lengths| {
+fn inserts<E: Insert<Answer: Told, Total: Told>, S: KeyHasher + Clone>(of: Of<E, S>) {
+    for_each_size(of, |isa, planned, lengths| {
         let single = plain(of(planned, &[]));
         let [by_hash, by_keys, by_hashes, all] = copies(of(planned, &[]).with_isa(isa));
         let mut probes = Vec::new();
@@ -347,7 +350,7 @@ fn inserts<E: Insert<Answer: Told, Total: Told>, S: KeyHasher + Clone>(of: impl 
     }
 }
 
-fn clear<E: Insert<Answer: Told, Total: Told>, S: KeyHasher>(of: impl Fn(usize, &[u64]) -> Filter<E, S>) {
+fn clear<E: Insert<Answer: Told, Total: Told>, S: KeyHasher>(of: Of<E, S>) {
     let new = of(2000, &[]);
     let mut filter = of(2000, &distinct(6, 1000));
     let content = distinct(7, 1500);
@@ -368,10 +371,8 @@ fn clear<E: Insert<Answer: Told, Total: Told>, S: KeyHasher>(of: impl Fn(usize, 
     }
 }
 
-fn flags<E: InsertFlagged<Answer: Told, Total: Told>, S: KeyHasher + Clone>(
-    of: impl Fn(usize, &[u64]) -> Filter<E, S>,
-) {
-    for_each_size(&of, |isa, planned, lengths| {
+fn flags<E: InsertFlagged<Answer: Told, Total: Told>, S: KeyHasher + Clone>(of: Of<E, S>) {
+    for_each_size(of, |isa, planned, lengths| {
         let single = plain(of(planned, &[]));
         let [by_keys, by_hashes] = copies(of(planned, &[]).with_isa(isa));
         for (offset, &len) in lengths.iter().enumerate() {
@@ -432,7 +433,7 @@ fn flags<E: InsertFlagged<Answer: Told, Total: Told>, S: KeyHasher + Clone>(
     assert!(empty.is_empty());
 }
 
-fn extends<E: InsertFlagged<Answer: Told, Total = usize>, S: KeyHasher>(of: impl Fn(usize, &[u64]) -> Filter<E, S>)
+fn extends<E: InsertFlagged<Answer: Told, Total = usize>, S: KeyHasher>(of: Of<E, S>)
 where
     Filter<E, S>: Sync,
 {
@@ -466,9 +467,8 @@ where
 
 /// Four threads insert, by single calls and by batches, and ask for what others inserted, also in
 /// copies of the filter.
-fn inserts_beside_lookups<E: Insert<Answer: Told, Total: Told>, S: KeyHasher + Clone>(
-    of: impl Fn(usize, &[u64]) -> Filter<E, S>,
-) where
+fn inserts_beside_lookups<E: Insert<Answer: Told, Total: Told>, S: KeyHasher + Clone>(of: Of<E, S>)
+where
     Filter<E, S>: Sync,
 {
     const THREADS: usize = 4;
@@ -508,8 +508,8 @@ fn inserts_beside_lookups<E: Insert<Answer: Told, Total: Told>, S: KeyHasher + C
 
 // ---- Removals and counts ----
 
-fn removes<E: Remove<Answer: Told, Total: Told>, S: KeyHasher + Clone>(of: impl Fn(usize, &[u64]) -> Filter<E, S>) {
-    for_each_size(&of, |isa, planned, lengths| {
+fn removes<E: Remove<Answer: Told, Total: Told>, S: KeyHasher + Clone>(of: Of<E, S>) {
+    for_each_size(of, |isa, planned, lengths| {
         let single = plain(of(planned, &[]));
         let [by_hash, by_keys, by_hashes, flagged, flagged_hashes] = copies(of(planned, &[]).with_isa(isa));
         let all = [&single, &by_hash, &by_keys, &by_hashes, &flagged, &flagged_hashes];
@@ -576,7 +576,7 @@ fn removes<E: Remove<Answer: Told, Total: Told>, S: KeyHasher + Clone>(of: impl 
     assert!(filter.contains(&7u64));
 }
 
-fn counts<E: Count, S: KeyHasher>(of: impl Fn(usize, &[u64]) -> Filter<E, S>) {
+fn counts<E: Count, S: KeyHasher>(of: Of<E, S>) {
     let content = distinct(11, 1000);
     let filter = of(2000, &[&content[..], &content[..100]].concat());
     assert_eq!((filter.len(), filter.figures().len), (1100, 1100));
@@ -597,9 +597,7 @@ fn counts<E: Count, S: KeyHasher>(of: impl Fn(usize, &[u64]) -> Filter<E, S>) {
 }
 
 /// One key as often as it can be, beside others that may have to make room for it.
-fn multiples<E: Count + Remove<Answer = Result<(), InsertError>>, S: KeyHasher>(
-    of: impl Fn(usize, &[u64]) -> Filter<E, S>,
-) {
+fn multiples<E: Count + Remove<Answer = Result<(), InsertError>>, S: KeyHasher>(of: Of<E, S>) {
     let content = distinct(13, 15_000);
     let filter = of(20_000, &content);
     let key = (1 << 40..).map(number).find(|key| !filter.contains(key)).unwrap();
@@ -617,7 +615,7 @@ fn multiples<E: Count + Remove<Answer = Result<(), InsertError>>, S: KeyHasher>(
     assert!(filter.is_empty() && filter.fill_ratio() == 0.0);
 }
 
-fn fills<E, S: KeyHasher>(of: impl Fn(usize, &[u64]) -> Filter<E, S>)
+fn fills<E, S: KeyHasher>(of: Of<E, S>)
 where
     E: Count + Remove<Answer = Result<(), InsertError>, Total = Result<(), InsertError>>,
 {
@@ -647,9 +645,8 @@ where
 
 /// Each thread has keys of its own, in a filter so full that inserts move what others inserted.
 /// None is ever missing, and in the end there is nothing left of any.
-fn come_and_go<E: Count + Remove<Answer = Result<(), InsertError>>, S: KeyHasher>(
-    of: impl Fn(usize, &[u64]) -> Filter<E, S>,
-) where
+fn come_and_go<E: Count + Remove<Answer = Result<(), InsertError>>, S: KeyHasher>(of: Of<E, S>)
+where
     Filter<E, S>: Sync,
 {
     const THREADS: usize = 4;
@@ -691,7 +688,7 @@ fn come_and_go<E: Count + Remove<Answer = Result<(), InsertError>>, S: KeyHasher
 
 // ---- Whole filters ----
 
-fn estimates<E: Estimate, S: KeyHasher>(of: impl Fn(usize, &[u64]) -> Filter<E, S>) {
+fn estimates<E: Estimate, S: KeyHasher>(of: Of<E, S>) {
     for keys in [0, 1, 100, 2000, 5000] {
         let filter = of(5000, &distinct(15, keys));
         let len = filter.estimated_len();
@@ -704,7 +701,7 @@ fn estimates<E: Estimate, S: KeyHasher>(of: impl Fn(usize, &[u64]) -> Filter<E, 
     }
 }
 
-fn unites<E: Union<Total: Told>, S: KeyHasher + Clone>(of: impl Fn(usize, &[u64]) -> Filter<E, S>) {
+fn unites<E: Union<Total: Told>, S: KeyHasher + Clone>(of: Of<E, S>) {
     let (one, other) = (distinct(16, 1000), distinct(17, 1000));
     let (one, other) = (&one[..], [&one[500..], &other[..]].concat());
     let (empty, a) = (of(5000, &[]), of(5000, one));

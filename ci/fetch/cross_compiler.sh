@@ -4,8 +4,8 @@
 # them; all must be of one version, so they are looked up in package lists fetched for this. A
 # minute the first time, nothing afterwards; 1 GB.
 #
-#   ci/cross_compiler.sh                                  puts it where ci/cross.sh looks for it, ~/.cache/lanebloom/rust-web
-#   LANEBLOOM_TOOLCHAIN=FOLDER ci/cross_compiler.sh       puts it elsewhere; ci/cross.sh looks there by the same variable
+#   ci/fetch/cross_compiler.sh                                  puts it where ci/cross.sh looks for it, ~/.cache/lanebloom/rust-web
+#   LANEBLOOM_TOOLCHAIN=FOLDER ci/fetch/cross_compiler.sh       puts it elsewhere; ci/cross.sh looks there by the same variable
 set -euo pipefail
 
 toolchain=${LANEBLOOM_TOOLCHAIN:-${XDG_CACHE_HOME:-$HOME/.cache}/lanebloom}/rust-web
