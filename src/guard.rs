@@ -56,6 +56,7 @@
 //! without bound, and memory may be what is missing. Turning the refused key away, since its caller
 //! got the error, leaves every caller with a row to repair, and [`InsertOnDrop`] has no caller.
 
+pub(crate) mod answers;
 pub(crate) mod error;
 pub(crate) mod filter;
 mod rebuild;
@@ -67,11 +68,11 @@ pub use stats::{Admission, GuardStats};
 
 use crate::error::BuildError;
 use crate::filter::bloom::ConcurrentBloom;
-use crate::filter::engine::{Outcome, Total};
 use crate::funnel::Funnel;
 use crate::hash::{Murmur3, SipHash13};
 use crate::words::sync::{AtomicBool, AtomicU64, Ordering, Swap};
 use alloc::sync::Arc;
+use answers::{Outcome, Total};
 use core::borrow::Borrow;
 use core::fmt;
 use core::marker::PhantomData;

@@ -8,7 +8,10 @@
 pub use crate::codec::serde::{deserialize, sealed::Decode, serialize};
 /// For `lanebloom-formats`: what makes a type a `GuardFilter`.
 #[cfg(feature = "guard")]
-pub use crate::guard::filter::sealed::Calls;
+pub use crate::guard::{
+    answers::{Outcome, Total},
+    filter::sealed::Calls,
+};
 /// For `lanebloom-formats`: the end of a key under MurmurHash64A.
 pub use crate::hash::bytes::load_below_8;
 /// For the tests and benches of this crate: the instruction sets of this machine.
@@ -24,10 +27,26 @@ pub use window::{Numbered, clear_dropped, common_time, numbered_generations};
 
 use crate::error::{BuildErrorKind, IncompatibleError};
 use crate::filter::Figures;
+use crate::filter::traits::Engine;
 use crate::kernel;
 use crate::words::bits;
-use crate::{BuildError, ConcurrentBitmap, ConcurrentBloom};
+use crate::{BuildError, ConcurrentBitmap, ConcurrentBloom, Filter};
 use alloc::string::String;
+
+/// For benches and tests of this crate: a filter by other kernels.
+pub trait WithIsa {
+    /// The same filter by the kernels of `isa`, one of [`instruction_sets`].
+    #[must_use]
+    fn with_isa(self, isa: Isa) -> Self;
+}
+
+impl<E: Engine, S> WithIsa for Filter<E, S> {
+    fn with_isa(mut self, isa: Isa) -> Self {
+        self.engine.set_isa(isa);
+        self.isa = isa;
+        self
+    }
+}
 
 /// For `lanebloom-formats`: bits to bools, by this machine's vectors.
 #[inline]

@@ -4,10 +4,9 @@
 mod delta;
 
 use super::Filter;
-use super::builder::{Budgeted, Planned, TwoLined, Worded};
-use super::engine::{Engine, Insert, InsertFlagged, Stored, sealed};
+use super::engine::{EngineImpl, PlannedImpl, StoredImpl};
 use super::filter::SEVERAL;
-use super::lines::{Lined, OwnLines};
+use super::lines::{LineWords, Lined, OwnWords};
 use crate::batch::{Answer, Keys, Source, unpack_into};
 use crate::bulk;
 use crate::codec::{Input, Kind, OwnHeader};
@@ -49,11 +48,12 @@ use alloc::vec::Vec;
 pub type ConcurrentBloom<S = Murmur3> = Filter<Bloom, S>;
 
 /// The engine of [`ConcurrentBloom`]: bits in lines of 64 bytes.
-pub struct Bloom {
+pub type Bloom = Lined<BloomWords>;
+
+/// Bits, and the kernels that set them and look them up.
+pub struct BloomWords {
     pub(crate) bits: Bits,
     pub(crate) kernels: Kernels,
-    pub(crate) layout: Layout,
-    pub(crate) expected_keys: usize,
 }
 
 /// Sizes a [`ConcurrentBloom`]; made by [`ConcurrentBloom::builder`](Filter::builder).
@@ -62,9 +62,8 @@ pub struct Bloom {
 /// down its words lie in [two lines](Self::lines_per_key); at 1e-6 they are 8.
 pub type Builder<S = Murmur3> = super::Builder<Bloom, S>;
 
-impl Planned for Bloom {
+impl PlannedImpl for Bloom {
     type Options = ();
-    type Hasher = Murmur3;
 
     fn build(request: Request, (): ()) -> Result<Self, BuildError> {
         let two_lines = true;
@@ -73,19 +72,13 @@ impl Planned for Bloom {
     }
 }
 
-impl Budgeted for Bloom {}
-
-impl Worded for Bloom {}
-
-impl TwoLined for Bloom {}
-
 impl Bloom {
     /// An engine with `layout` and these `bits`; the bits must have the layout's blocks.
     pub(crate) fn with_bits(layout: Layout, bits: Bits, expected_keys: usize) -> Self {
         debug_assert_eq!(bits.blocks(), layout.blocks);
+        let kernels = Kernels::of(layout, Isa::best());
         Self {
-            bits,
-            kernels: Kernels::of(layout, Isa::best()),
+            words: BloomWords { bits, kernels },
             layout,
             expected_keys,
         }
@@ -114,39 +107,89 @@ impl Bloom {
         }
     }
 
-    /// [`insert_flagged`](InsertFlagged::insert_flagged) without atomics.
+    #[inline]
+    pub(crate) fn insert(&self, hash: u64) -> bool {
+        let changed = self.words.kernels.insert(&self.words.bits, hash);
+        bits::acquire_if(!changed);
+        changed
+    }
+
+    /// Inserts in order; returns how many changed the engine.
+    #[inline]
+    pub(super) fn insert_all(&self, source: &impl Source) -> usize {
+        self.insert_flagged(source, None)
+    }
+
+    /// [`insert_all`](Self::insert_all) that passes each answer on.
+    #[inline]
+    pub(super) fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> usize {
+        let BloomWords { bits, kernels } = &self.words;
+        let whole = 0..source.len();
+        let changed = match source.len() {
+            1 => {
+                let mut changed = false;
+                source.each(whole, |hashes| changed = kernels.insert(bits, hashes[0]));
+                if let Some(answer) = answer {
+                    answer(0, &[u64::from(changed)]);
+                }
+                usize::from(changed)
+            }
+            ..SEVERAL => {
+                let (mut changed, mut count) = (0, 0);
+                source.each(whole, |hashes| {
+                    for (i, &hash) in hashes.iter().enumerate() {
+                        let new = kernels.insert(bits, hash);
+                        changed |= u64::from(new) << i;
+                        count += usize::from(new);
+                    }
+                });
+                if let (Some(answer), 1..) = (answer, source.len()) {
+                    answer(0, &[changed]);
+                }
+                count
+            }
+            SEVERAL..FEW => {
+                let mut changed = 0;
+                source.each(whole, |hashes| changed = kernels.insert_few(bits, hashes));
+                if let Some(answer) = answer {
+                    answer(0, &[changed]);
+                }
+                changed.count_ones() as usize
+            }
+            _ => bulk::insert(bits, kernels, source, answer),
+        };
+        bits::acquire();
+        changed
+    }
+
+    /// [`insert_flagged`](Self::insert_flagged) without atomics.
     #[inline]
     fn insert_mut(&mut self, source: &impl Source, answer: Answer<'_>) -> usize {
-        match self.bits.words_mut() {
-            Some(words) => bulk::insert_mut(words, &self.kernels, source, answer),
+        match self.words.bits.words_mut() {
+            Some(words) => bulk::insert_mut(words, &self.words.kernels, source, answer),
             None => self.insert_flagged(source, answer),
         }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.words.bits.clear();
     }
 
     /// An empty engine that is otherwise the same.
     #[cfg(feature = "window")]
     pub(crate) fn blank(&self) -> Result<Self, BuildError> {
-        Ok(Self {
+        let words = BloomWords {
             bits: Bits::new(self.layout.blocks)?,
-            ..*self
-        })
+            ..self.words
+        };
+        Ok(Self { words, ..*self })
     }
 }
 
-impl sealed::Sealed for Bloom {}
-
-impl Lined for Bloom {
+impl LineWords for BloomWords {
     type Word = AtomicU64;
     const TYPE: &'static str = "ConcurrentBloom";
     const CELL: Cell = Cell::Bit;
-
-    fn layout(&self) -> Layout {
-        self.layout
-    }
-
-    fn planned_keys(&self) -> usize {
-        self.expected_keys
-    }
 
     #[inline(always)]
     fn lookups(&self) -> &Lookups<AtomicU64> {
@@ -165,16 +208,19 @@ impl Lined for Bloom {
         })
     }
 
-    fn set_kernels(&mut self, isa: Isa) {
-        self.kernels = Kernels::of(self.layout, isa);
+    fn set_kernels(&mut self, layout: Layout, isa: Isa) {
+        self.kernels = Kernels::of(layout, isa);
     }
 }
 
-impl OwnLines for Bloom {
+impl OwnWords for BloomWords {
     const KIND: Kind = Kind::Bloom;
 
-    fn empty(layout: Layout, expected_keys: usize) -> Result<Self, BuildError> {
-        Ok(Self::with_bits(layout, Bits::new(layout.blocks)?, expected_keys))
+    fn empty(layout: Layout) -> Result<Self, BuildError> {
+        Ok(Self {
+            bits: Bits::new(layout.blocks)?,
+            kernels: Kernels::of(layout, Isa::best()),
+        })
     }
 
     fn words(&self) -> impl Iterator<Item = u64> {
@@ -186,77 +232,14 @@ impl OwnLines for Bloom {
     }
 
     fn add(&self, other: &Self) -> bool {
-        let changed = self.bits.or_from(&other.bits, 0..self.layout.blocks);
+        let changed = self.bits.or_from(&other.bits, 0..self.bits.blocks());
         bits::acquire_if(!changed);
-        changed
-    }
-}
-
-impl Insert for Bloom {
-    type Answer = bool;
-    type Total = usize;
-
-    #[inline]
-    fn insert(&self, hash: u64) -> bool {
-        let changed = self.kernels.insert(&self.bits, hash);
-        bits::acquire_if(!changed);
-        changed
-    }
-
-    #[inline]
-    fn insert_all(&self, source: &impl Source) -> usize {
-        self.insert_flagged(source, None)
-    }
-
-    fn clear(&mut self) {
-        self.bits.clear();
-    }
-}
-
-impl InsertFlagged for Bloom {
-    #[inline]
-    fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> usize {
-        let whole = 0..source.len();
-        let changed = match source.len() {
-            1 => {
-                let mut changed = false;
-                source.each(whole, |hashes| changed = self.kernels.insert(&self.bits, hashes[0]));
-                if let Some(answer) = answer {
-                    answer(0, &[u64::from(changed)]);
-                }
-                usize::from(changed)
-            }
-            ..SEVERAL => {
-                let (mut changed, mut count) = (0, 0);
-                source.each(whole, |hashes| {
-                    for (i, &hash) in hashes.iter().enumerate() {
-                        let new = self.kernels.insert(&self.bits, hash);
-                        changed |= u64::from(new) << i;
-                        count += usize::from(new);
-                    }
-                });
-                if let (Some(answer), 1..) = (answer, source.len()) {
-                    answer(0, &[changed]);
-                }
-                count
-            }
-            SEVERAL..FEW => {
-                let mut changed = 0;
-                source.each(whole, |hashes| changed = self.kernels.insert_few(&self.bits, hashes));
-                if let Some(answer) = answer {
-                    answer(0, &[changed]);
-                }
-                changed.count_ones() as usize
-            }
-            _ => bulk::insert(&self.bits, &self.kernels, source, answer),
-        };
-        bits::acquire();
         changed
     }
 }
 
 /// Operations without atomics, for exclusive access.
-impl<S: KeyHasher> ConcurrentBloom<S> {
+impl<S: KeyHasher> Filter<Bloom, S> {
     /// [`insert_hashes`](Self::insert_hashes) without atomics, for exclusive access. A key takes
     /// 4.9 ns instead of 20 (512 KiB, Emerald Rapids; a dense batch of `insert_hashes` takes 6.8).
     /// In a filter beyond 1 MiB, a batch of at least 4 hashes per line of the filter is sorted
@@ -340,6 +323,6 @@ impl<S> ConcurrentBloom<S> {
     }
 
     pub(crate) fn bits(&self) -> &Bits {
-        &self.engine.bits
+        &self.engine.words.bits
     }
 }

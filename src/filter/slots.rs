@@ -3,8 +3,7 @@
 //! snapshots are here. A table brings its words, its places, and its argument about races.
 
 use super::Figures;
-use super::builder::{Budgeted, Planned};
-use super::engine::{Count, Engine, FixedSize, Insert, Remove, Stored, sealed};
+use super::engine::{EngineImpl, PlannedImpl, StoredImpl};
 use super::probe::{self, Probe};
 use crate::batch::{Answer, Source};
 use crate::codec::{
@@ -12,7 +11,6 @@ use crate::codec::{
 };
 use crate::error::{BuildError, BuildErrorKind, InsertError, InsertErrorKind, SnapshotErrorKind};
 use crate::geometry::sizing::Request;
-use crate::hash::Murmur3;
 use crate::words::bits::{self, Load};
 use alloc::vec::Vec;
 use core::fmt;
@@ -102,9 +100,7 @@ pub struct Slotted<T> {
     pub(super) expected_keys: usize,
 }
 
-impl<T> sealed::Sealed for Slotted<T> {}
-
-impl<T: Slots> Engine for Slotted<T> {
+impl<T: Slots> EngineImpl for Slotted<T> {
     const NAME: &'static str = T::TYPE;
 
     #[inline]
@@ -177,27 +173,26 @@ impl<T: Slots> Engine for Slotted<T> {
     }
 }
 
-impl<T: Slots> Count for Slotted<T> {
-    fn count(&self, hash: u64) -> usize {
+impl<T: Slots> Slotted<T> {
+    pub(super) fn count(&self, hash: u64) -> usize {
         self.table.copies(&self.table.place(hash))
     }
 
-    fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.table.occupied().1
     }
 
-    fn slots(&self) -> usize {
+    pub(super) fn slots(&self) -> usize {
         self.table.slots()
     }
 
-    fn max_copies(&self) -> usize {
+    pub(super) fn max_copies(&self) -> usize {
         self.table.max_copies()
     }
 }
 
-impl<T: SlotsMut> Planned for Slotted<T> {
+impl<T: SlotsMut> PlannedImpl for Slotted<T> {
     type Options = T::Options;
-    type Hasher = Murmur3;
 
     fn build(request: Request, options: T::Options) -> Result<Self, BuildError> {
         let (plan, expected_keys) = T::solve(request, options).map_err(BuildError)?;
@@ -205,8 +200,6 @@ impl<T: SlotsMut> Planned for Slotted<T> {
         Ok(Self { table, expected_keys })
     }
 }
-
-impl<T: SlotsMut> Budgeted for Slotted<T> {}
 
 impl<T: SlotsMut> Slotted<T> {
     #[inline]
@@ -218,42 +211,34 @@ impl<T: SlotsMut> Slotted<T> {
             },
         })
     }
-}
-
-impl<T: SlotsMut> Insert for Slotted<T> {
-    type Answer = Result<(), InsertError>;
-    type Total = Result<(), InsertError>;
-
     #[inline]
-    fn insert(&self, hash: u64) -> Result<(), InsertError> {
+    pub(super) fn insert(&self, hash: u64) -> Result<(), InsertError> {
         let result = self.insert_place(&self.table.place(hash));
         result.map_err(|kind| InsertError { kind, inserted: 0 })
     }
 
-    fn insert_all(&self, source: &impl Source) -> Result<(), InsertError> {
+    /// Inserts in order, up to the first hash that is refused.
+    pub(super) fn insert_all(&self, source: &impl Source) -> Result<(), InsertError> {
         probe::insert_all(&self.table, source, |place| self.insert_place(place))
     }
 
-    fn clear(&mut self) {
+    #[inline]
+    pub(super) fn remove(&self, hash: u64) -> bool {
+        self.table.remove(&self.table.place(hash))
+    }
+
+    /// Removes in order; returns how many were there.
+    pub(super) fn remove_all(&self, source: &impl Source, answer: Answer<'_>) -> usize {
+        probe::remove_all(&self.table, source, answer, |place| self.table.remove(place))
+    }
+
+    pub(super) fn clear(&mut self) {
         self.table.store(0, repeat(0));
     }
 }
 
-impl<T: SlotsMut> Remove for Slotted<T> {
-    #[inline]
-    fn remove(&self, hash: u64) -> bool {
-        self.table.remove(&self.table.place(hash))
-    }
-
-    fn remove_all(&self, source: &impl Source, answer: Answer<'_>) -> usize {
-        probe::remove_all(&self.table, source, answer, |place| self.table.remove(place))
-    }
-}
-
-impl<T: Slots> FixedSize for Slotted<T> {}
-
 /// The buckets as they are. `docs/FORMAT.md` describes the bytes.
-impl<T: Slots> Stored for Slotted<T> {
+impl<T: Slots> StoredImpl for Slotted<T> {
     const HELD: bool = T::HELD;
 
     fn snapshot_bytes(&self) -> usize {

@@ -67,9 +67,8 @@
 //!    every key that was removed before is absent. Every key that was inserted before and is not
 //!    removed meanwhile is there, but for the rate of false negatives.
 
-use super::bloom::Bloom;
-use super::builder::{Planned, TwoLined, Worded};
-use super::engine::{Engine, Estimate, FixedSize, Insert, InsertFlagged, Remove, Stored, Union, sealed};
+use super::bloom::{Bloom, BloomWords};
+use super::engine::{EngineImpl, PlannedImpl, StoredImpl};
 use super::{Figures, Filter};
 use crate::batch::{Answer, HASHED, Source, answers, teller};
 use crate::codec::{FIELDS, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, given};
@@ -171,14 +170,9 @@ impl<S> Builder<S> {
     }
 }
 
-impl Worded for Tombstone {}
-
-impl TwoLined for Tombstone {}
-
-impl Planned for Tombstone {
+impl PlannedImpl for Tombstone {
     /// The number of removed keys, and the rate of false negatives.
     type Options = (Option<usize>, Option<f64>);
-    type Hasher = Murmur3;
 
     fn build(request: Request, (removals, rate): Self::Options) -> Result<Self, BuildError> {
         let keys = request.keys.or(Some(1));
@@ -251,9 +245,7 @@ impl Tombstone {
     }
 }
 
-impl sealed::Sealed for Tombstone {}
-
-impl Engine for Tombstone {
+impl EngineImpl for Tombstone {
     const NAME: &'static str = "TombstoneBloom";
 
     #[inline]
@@ -328,68 +320,57 @@ impl Engine for Tombstone {
     }
 }
 
-impl Insert for Tombstone {
-    type Answer = bool;
-    type Total = usize;
-
+impl Tombstone {
     #[inline]
-    fn insert(&self, hash: u64) -> bool {
+    pub(super) fn insert(&self, hash: u64) -> bool {
         self.added.insert(hash)
     }
 
-    fn insert_all(&self, source: &impl Source) -> usize {
+    pub(super) fn insert_all(&self, source: &impl Source) -> usize {
         self.added.insert_all(source)
     }
 
-    fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.added.clear();
         self.removed.clear();
     }
-}
 
-impl InsertFlagged for Tombstone {
-    fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> usize {
+    pub(super) fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> usize {
         self.added.insert_flagged(source, answer)
     }
-}
 
-impl Remove for Tombstone {
     #[inline]
-    fn remove(&self, hash: u64) -> bool {
+    pub(super) fn remove(&self, hash: u64) -> bool {
         self.added.contains(hash) && self.removed.insert(tombstone(hash))
     }
 
-    fn remove_all(&self, source: &impl Source, mut answer: Answer<'_>) -> usize {
+    pub(super) fn remove_all(&self, source: &impl Source, mut answer: Answer<'_>) -> usize {
         let bury = |tombstones: &[u64], answers: &mut [u64]| {
-            let Bloom { kernels, bits, .. } = &self.removed;
+            let BloomWords { kernels, bits } = &self.removed.words;
             kernels.insert_hashes(bits, tombstones, answers);
             bits::acquire();
         };
         let work = |hashes: &[u64], removed: &mut [u64]| self.look_up(hashes, removed, bury);
         answers(source, work, teller(&mut answer))
     }
-}
 
-impl Estimate for Tombstone {
-    fn estimated_len(&self) -> usize {
+    pub(super) fn estimated_len(&self) -> usize {
         // Merges the filter of added keys last. Beside removes of keys that were just added, the
         // result then has rather too many keys than too few.
         let removed = self.removed.estimated_len();
         self.added.estimated_len().saturating_sub(removed)
     }
-}
 
-impl Union for Tombstone {
-    fn same(&self, other: &Self) -> bool {
+    pub(super) fn same(&self, other: &Self) -> bool {
         self.added.same(&other.added) && self.removed.same(&other.removed)
     }
 
-    fn check_union(&self, other: &Self) -> Result<(), IncompatibleError> {
+    pub(super) fn check_union(&self, other: &Self) -> Result<(), IncompatibleError> {
         self.added.check_union(&other.added)?;
         self.removed.check_union(&other.removed)
     }
 
-    fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
+    pub(super) fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
         // Merges the filter of removed keys first. Otherwise removed keys that are new here would
         // be found until their tombstones have come.
         let buried = self.removed.union_from(&other.removed)?;
@@ -397,10 +378,8 @@ impl Union for Tombstone {
     }
 }
 
-impl FixedSize for Tombstone {}
-
 /// A header, and the snapshots of both. `docs/FORMAT.md` describes the bytes.
-impl Stored for Tombstone {
+impl StoredImpl for Tombstone {
     const HELD: bool = false;
 
     fn snapshot_bytes(&self) -> usize {
@@ -446,7 +425,7 @@ impl Stored for Tombstone {
 }
 
 /// Removals, and what they cost.
-impl<S> TombstoneBloom<S> {
+impl<S> Filter<Tombstone, S> {
     /// The number of keys ever removed that the filter was sized for.
     ///
     /// ```

@@ -1,9 +1,13 @@
 //! The filters that a guard can serve from.
 
-use crate::filter::engine::{Insert, Outcome, Total};
+use super::answers::{Outcome, Total};
+#[cfg(feature = "window")]
+use crate::WindowedBloom;
 use crate::funnel::Funnel;
 use crate::hash::KeyHasher;
-use crate::{Figures, Filter};
+use crate::{
+    ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Figures, InsertError, ScalableBloom, TombstoneBloom,
+};
 use core::time::Duration;
 use sealed::Calls;
 
@@ -142,31 +146,44 @@ pub(crate) mod sealed {
     }
 }
 
-impl<E: Insert, S: KeyHasher> Calls for Filter<E, S> {
-    type Answer = E::Answer;
-    type Total = E::Total;
+macro_rules! calls {
+    ($filter:ident, $answer:ty, $total:ty) => {
+        impl<S: KeyHasher> Calls for $filter<S> {
+            type Answer = $answer;
+            type Total = $total;
 
-    #[inline]
-    fn insert<K: Funnel + ?Sized>(&self, key: &K) -> E::Answer {
-        self.insert(key)
-    }
-    #[inline]
-    fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-        self.contains(key)
-    }
-    fn insert_batch<K: Funnel>(&self, keys: &[K]) -> E::Total {
-        self.insert_batch(keys)
-    }
-    fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
-        self.contains_batch_bitmap(keys, out);
-    }
-    fn figures(&self) -> Figures {
-        self.figures()
-    }
-    fn false_positive_rate(&self) -> f64 {
-        self.false_positive_rate()
-    }
-    fn memory_bytes(&self) -> usize {
-        self.memory_bytes()
-    }
+            #[inline]
+            fn insert<K: Funnel + ?Sized>(&self, key: &K) -> $answer {
+                self.insert(key)
+            }
+            #[inline]
+            fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+                self.contains(key)
+            }
+            fn insert_batch<K: Funnel>(&self, keys: &[K]) -> $total {
+                self.insert_batch(keys)
+            }
+            fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
+                self.contains_batch_bitmap(keys, out);
+            }
+            fn figures(&self) -> Figures {
+                self.figures()
+            }
+            fn false_positive_rate(&self) -> f64 {
+                self.false_positive_rate()
+            }
+            fn memory_bytes(&self) -> usize {
+                self.memory_bytes()
+            }
+        }
+    };
 }
+
+calls! { ConcurrentBloom, bool, usize }
+calls! { CountingBloom, bool, usize }
+calls! { TombstoneBloom, bool, usize }
+#[cfg(feature = "window")]
+calls! { WindowedBloom, bool, usize }
+calls! { CuckooFilter, Result<(), InsertError>, Result<(), InsertError> }
+calls! { DLeftFilter, Result<(), InsertError>, Result<(), InsertError> }
+calls! { ScalableBloom, Result<bool, InsertError>, Result<usize, InsertError> }

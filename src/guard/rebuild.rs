@@ -1,10 +1,10 @@
 //! A rebuild of a guard: a new filter is filled while the old one serves, and then takes over.
 
+use super::answers::Total;
 use super::error::{RebuildError, RebuildErrorKind};
 use super::{CHUNK, CacheGuard, GuardFilter, Held, State, debug_assert_borrowed_form, keyed_filter};
 use crate::error::BuildError;
 use crate::filter::bloom::ConcurrentBloom;
-use crate::filter::engine::Total;
 use crate::funnel::Funnel;
 use crate::hash::SipHash13;
 use crate::words::sync::{AtomicBool, Ordering, fence};

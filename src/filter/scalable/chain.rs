@@ -4,11 +4,10 @@
 use super::steps::{Growth, Steps};
 use crate::batch::{Answer, HASHED, Source, unpack_into};
 use crate::batch::{CHUNK, for_each_absent};
-use crate::error::{BuildError, BuildErrorKind, FullError, FullErrorKind, IncompatibleError};
+use crate::error::{BuildError, BuildErrorKind, IncompatibleError, InsertError, InsertErrorKind, NoLayer};
 use crate::filter::bloom::Bloom;
-use crate::filter::engine::{Engine, Estimate, Insert, InsertFlagged, Union, sealed};
+use crate::filter::engine::EngineImpl;
 use crate::filter::gauge::Gauge;
-use crate::filter::lines::OwnLines;
 use crate::filter::{Figures, Filter};
 use crate::geometry::layout::{LINE_BYTES, Layout};
 use crate::geometry::sizing::Cell;
@@ -211,8 +210,8 @@ impl Chain {
     }
 
     /// The layout of the layer with this number, or why there cannot be one.
-    pub(super) fn room(&self, number: usize) -> Result<Layout, FullErrorKind> {
-        let layout = self.layout(number).ok_or(FullErrorKind::Layers { limit: number })?;
+    pub(super) fn room(&self, number: usize) -> Result<Layout, NoLayer> {
+        let layout = self.layout(number).ok_or(NoLayer::Layers { limit: number })?;
         if self.max_bytes == usize::MAX {
             return Ok(layout);
         }
@@ -220,7 +219,7 @@ impl Chain {
         let needed = layouts.fold(0usize, |sum, layout| sum.saturating_add(layout.blocks * LINE_BYTES));
         let limit = self.max_bytes;
         if needed > limit {
-            return Err(FullErrorKind::Bytes { needed, limit });
+            return Err(NoLayer::Bytes { needed, limit });
         }
         Ok(layout)
     }
@@ -292,11 +291,11 @@ impl Chain {
 
     /// Goes on to the layer with this number, now that the one before it is full; or takes no more
     /// keys.
-    fn grow(&self, number: usize) -> Result<(), FullErrorKind> {
+    fn grow(&self, number: usize) -> Result<(), NoLayer> {
         let made = self.make(number);
         let new = match &made {
             Ok(()) => State::new(number + 1, OPEN),
-            Err(FullErrorKind::OutOfMemory) => State::new(number, STARVED),
+            Err(NoLayer::OutOfMemory) => State::new(number, STARVED),
             Err(_) => State::new(number, FULL),
         };
         self.change(number, new);
@@ -304,19 +303,19 @@ impl Chain {
     }
 
     /// Makes the layer with this number, unless it is there.
-    fn make(&self, number: usize) -> Result<(), FullErrorKind> {
+    fn make(&self, number: usize) -> Result<(), NoLayer> {
         if self.slots.get(number).is_some_and(|slot| slot.layer.get().is_some()) {
             return Ok(());
         }
         let layout = self.room(number)?;
         let made = self.empty(number, layout).and_then(|bloom| self.put(number, bloom));
-        made.map_err(|_| FullErrorKind::OutOfMemory)
+        made.map_err(|_| NoLayer::OutOfMemory)
     }
 
     /// Goes on to the next layer, if that is possible now.
     #[cold]
     #[inline(never)]
-    fn make_room(&self, layers: &Layers<'_>) -> Result<(), FullErrorKind> {
+    fn make_room(&self, layers: &Layers<'_>) -> Result<(), NoLayer> {
         let next = layers.len();
         if layers.phase == FULL {
             self.room(next)?;
@@ -324,7 +323,7 @@ impl Chain {
         // One thread at a time tries again.
         let missing = self.slots[next].layer.get().is_none();
         if missing && !self.claim(next) {
-            return Err(FullErrorKind::OutOfMemory);
+            return Err(NoLayer::OutOfMemory);
         }
         self.grow(next).inspect_err(|_| self.unclaim())
     }
@@ -354,13 +353,16 @@ fn slots(layouts: &[Layout], len: usize) -> Result<Box<[Slot]>, BuildError> {
     Ok(slots.into_boxed_slice())
 }
 
+fn full(why: NoLayer, inserted: usize) -> InsertError {
+    let kind = InsertErrorKind::NoLayer(why);
+    InsertError { kind, inserted }
+}
+
 fn out_of_memory(bytes: usize) -> BuildError {
     BuildError(BuildErrorKind::OutOfMemory { bytes })
 }
 
-impl sealed::Sealed for Chain {}
-
-impl Engine for Chain {
+impl EngineImpl for Chain {
     const NAME: &'static str = "ScalableBloom";
 
     #[inline]
@@ -463,12 +465,9 @@ impl Engine for Chain {
     }
 }
 
-impl Insert for Chain {
-    type Answer = Result<bool, FullError>;
-    type Total = Result<usize, FullError>;
-
+impl Chain {
     #[inline]
-    fn insert(&self, hash: u64) -> Result<bool, FullError> {
+    pub(in crate::filter) fn insert(&self, hash: u64) -> Result<bool, InsertError> {
         loop {
             let layers = self.layers_now();
             if (layers.len() > 1 || layers.phase != OPEN) && layers.contains(hash) {
@@ -482,16 +481,15 @@ impl Insert for Chain {
                 }
                 return Ok(changed);
             }
-            self.make_room(&layers)
-                .map_err(|kind| FullError { kind, inserted: 0 })?;
+            self.make_room(&layers).map_err(|why| full(why, 0))?;
         }
     }
 
-    fn insert_all(&self, source: &impl Source) -> Result<usize, FullError> {
+    pub(in crate::filter) fn insert_all(&self, source: &impl Source) -> Result<usize, InsertError> {
         self.insert_flagged(source, None)
     }
 
-    fn clear(&mut self) {
+    pub(in crate::filter) fn clear(&mut self) {
         let (first, others) = self.slots.split_first_mut().expect("there is always a layer");
         others.iter_mut().for_each(|slot| slot.layer.take());
         let first = first.layer.get_mut().expect("there is always a layer");
@@ -499,10 +497,12 @@ impl Insert for Chain {
         self.state = AtomicU64::new(State::new(1, OPEN).0);
         self.claimed = AtomicU64::new(0);
     }
-}
 
-impl InsertFlagged for Chain {
-    fn insert_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> Result<usize, FullError> {
+    pub(in crate::filter) fn insert_flagged(
+        &self,
+        source: &impl Source,
+        mut answer: Answer<'_>,
+    ) -> Result<usize, InsertError> {
         let len = source.len();
         let (mut at, mut new, mut result) = (0, 0, Ok(()));
         while at < len && result.is_ok() {
@@ -525,9 +525,7 @@ impl InsertFlagged for Chain {
         }
         result.map(|()| new)
     }
-}
 
-impl Chain {
     /// Inserts hashes, the first of which is number `start`: up to `N` per load of the layers, and
     /// fewer if a layer would get too many before the next check.
     fn insert_chunk<const N: usize>(
@@ -535,7 +533,7 @@ impl Chain {
         start: usize,
         hashes: &[u64],
         answer: &mut Answer<'_>,
-    ) -> Result<usize, FullError> {
+    ) -> Result<usize, InsertError> {
         let (mut at, mut new) = (0, 0);
         // The hashes in no older layer, and whether each changed the newest.
         let (mut absent, mut first_seen) = ([0; N], [false; N]);
@@ -549,7 +547,7 @@ impl Chain {
                 at += known;
                 if at < hashes.len() {
                     let inserted = start + at;
-                    self.make_room(&layers).map_err(|kind| FullError { kind, inserted })?;
+                    self.make_room(&layers).map_err(|why| full(why, inserted))?;
                 }
                 continue;
             }
@@ -587,19 +585,15 @@ impl Chain {
         }
         Ok(new)
     }
-}
 
-impl Estimate for Chain {
-    fn estimated_len(&self) -> usize {
+    pub(in crate::filter) fn estimated_len(&self) -> usize {
         self.layers_now()
             .iter()
             .map(|layer| layer.bloom().estimated_len())
             .sum()
     }
-}
 
-impl Union for Chain {
-    fn same(&self, other: &Self) -> bool {
+    pub(in crate::filter) fn same(&self, other: &Self) -> bool {
         let (ours, theirs) = (self.layers_now(), other.layers_now());
         let mut pairs = ours.iter().zip(theirs.iter());
         self.steps == other.steps
@@ -607,14 +601,14 @@ impl Union for Chain {
             && pairs.all(|(ours, theirs)| ours.bloom().same(theirs.bloom()))
     }
 
-    fn check_union(&self, other: &Self) -> Result<(), IncompatibleError> {
+    pub(in crate::filter) fn check_union(&self, other: &Self) -> Result<(), IncompatibleError> {
         if self.steps != other.steps {
             return Err(IncompatibleError::differs("growth", other.steps, self.steps));
         }
         Ok(())
     }
 
-    fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
+    pub(in crate::filter) fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
         let theirs = other.layers_now();
         let layers = theirs.len();
         for number in self.layers_now().len()..layers {

@@ -9,7 +9,7 @@ use crate::batch::{CHUNK, for_each_absent, ones};
 use crate::error::{BuildError, IncompatibleError};
 use crate::filter::Figures;
 use crate::filter::bloom::ConcurrentBloom;
-use crate::filter::engine::{Engine, Estimate, Insert, InsertFlagged, Union, sealed};
+use crate::filter::engine::EngineImpl;
 use crate::geometry::layout::{LINE_BITS, LINE_WORDS, Layout};
 use crate::kernel::Isa;
 use crate::words::bits;
@@ -17,9 +17,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::{fmt, mem};
 
-impl sealed::Sealed for Generations {}
-
-impl Engine for Generations {
+impl EngineImpl for Generations {
     const NAME: &'static str = "WindowedBloom";
 
     #[inline]
@@ -116,9 +114,13 @@ impl Engine for Generations {
 
     fn set_isa(&mut self, isa: Isa) {
         let list = self.list.load();
-        let change = |one: &Generation| Generation {
-            bloom: Arc::new(ConcurrentBloom::clone(&one.bloom).with_isa(isa)),
-            ..*one
+        let change = |one: &Generation| {
+            let mut bloom = ConcurrentBloom::clone(&one.bloom);
+            bloom.engine.set_isa(isa);
+            Generation {
+                bloom: Arc::new(bloom),
+                ..*one
+            }
         };
         let generations = list.generations.iter().map(change).collect();
         let list = List { generations, ..**list };
@@ -126,12 +128,9 @@ impl Engine for Generations {
     }
 }
 
-impl Insert for Generations {
-    type Answer = bool;
-    type Total = usize;
-
+impl Generations {
     #[inline]
-    fn insert(&self, hash: u64) -> bool {
+    pub(in crate::filter) fn insert(&self, hash: u64) -> bool {
         let (now, list) = self.present();
         let has = |generations: &[Generation]| generations.iter().any(|one| one.has(hash));
         if !self.plan.renew && has(list.live(now)) {
@@ -151,17 +150,15 @@ impl Insert for Generations {
         new
     }
 
-    fn insert_all(&self, source: &impl Source) -> usize {
+    pub(in crate::filter) fn insert_all(&self, source: &impl Source) -> usize {
         self.insert_flagged(source, None)
     }
 
-    fn clear(&mut self) {
+    pub(in crate::filter) fn clear(&mut self) {
         self.forget_all();
     }
-}
 
-impl InsertFlagged for Generations {
-    fn insert_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> usize {
+    pub(in crate::filter) fn insert_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> usize {
         let mut tell = teller(&mut answer);
         let most = match &self.plan.when {
             When::Full(gauge) => gauge.interval(),
@@ -177,19 +174,15 @@ impl InsertFlagged for Generations {
         });
         new
     }
-}
 
-impl Estimate for Generations {
     /// From the bits of all generations together: a key in several of them counts once.
-    fn estimated_len(&self) -> usize {
+    pub(in crate::filter) fn estimated_len(&self) -> usize {
         let mut ones = 0;
         each_line(&self.live(), |line| ones += ones_of_any(line));
         self.layout().keys_for(ones)
     }
-}
 
-impl Union for Generations {
-    fn same(&self, other: &Self) -> bool {
+    pub(in crate::filter) fn same(&self, other: &Self) -> bool {
         let plan = |one: &Self| {
             let Plan {
                 expected_keys, renew, ..
@@ -205,7 +198,7 @@ impl Union for Generations {
                 .all(|(one, other)| one.engine.same(&other.engine))
     }
 
-    fn check_union(&self, other: &Self) -> Result<(), IncompatibleError> {
+    pub(in crate::filter) fn check_union(&self, other: &Self) -> Result<(), IncompatibleError> {
         let (ours, theirs) = (self.plan.shape(), other.plan.shape());
         if ours != theirs {
             return Err(IncompatibleError::differs("window", theirs, ours));
@@ -213,7 +206,7 @@ impl Union for Generations {
         self.list.load().newest().check_union(other.list.load().newest())
     }
 
-    fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
+    pub(in crate::filter) fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
         let theirs = other.list.load();
         let their_now = other.plan.now();
         let live = theirs.live(their_now);
