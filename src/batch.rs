@@ -15,7 +15,7 @@ pub(crate) const HASHED: usize = 1024;
 pub(crate) const CHUNK: usize = 4096;
 
 /// Hashes in order: a slice of them, or keys to be hashed.
-pub trait Source {
+pub(crate) trait Source {
     fn len(&self) -> usize;
 
     /// Calls `each` with the hashes of `range`, in order, some at a time.

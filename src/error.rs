@@ -26,7 +26,7 @@ use core::fmt::{self, Display};
 pub struct BuildError(pub(crate) BuildErrorKind);
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum BuildErrorKind {
+pub(crate) enum BuildErrorKind {
     NothingToSizeFor,
     Rate(f64),
     WordsPerKey(usize),
@@ -371,7 +371,7 @@ impl Error for InsertError {}
 pub struct SnapshotError(pub(crate) SnapshotErrorKind);
 
 #[derive(Debug)]
-pub enum SnapshotErrorKind {
+pub(crate) enum SnapshotErrorKind {
     Truncated {
         bytes: u64,
         needed: u64,

@@ -22,6 +22,22 @@ pub use crate::words::bits::{Bits, Hint, acquire, acquire_if, is_cached, prefetc
 /// For `lanebloom-formats`: the memory of `RedisCuckoo`, which is bytes.
 pub use crate::words::memory::Words;
 
+/// What bounds of public items and aliases mention, so that it has a name. Nobody uses it.
+pub mod bounds {
+    pub use crate::bitmap::words::sealed::Sealed as SealedStore;
+    pub use crate::filter::cuckoo::compact::Packed;
+    pub use crate::filter::cuckoo::table::Table;
+    pub use crate::filter::dleft::cells::Cells;
+    pub use crate::filter::engine::{EngineImpl, PlannedImpl};
+    pub use crate::filter::lines::Lined;
+    pub use crate::filter::slots::Slotted;
+    pub use crate::filter::traits::sealed::Sealed as SealedFilter;
+    pub use crate::geometry::sizing::Request;
+    pub use crate::hash::sealed::{Identity, Sealed as SealedHasher};
+    pub use crate::words::bits::Load;
+    pub use crate::words::memory::Word;
+}
+
 #[cfg(feature = "window")]
 pub use window::{Numbered, clear_dropped, common_time, numbered_generations};
 

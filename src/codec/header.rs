@@ -34,7 +34,7 @@ pub(crate) const MOST_WORDS: u64 = MOST_LINES * LINE_WORDS as u64;
 
 /// The kind of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub(crate) enum Kind {
     Bloom = 1,
     Scalable = 2,
     #[cfg(feature = "window")]
@@ -50,7 +50,7 @@ pub enum Kind {
 
 /// The identity of a record's hasher: its name and seed, and the hash of a fixed key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hashing {
+pub(crate) struct Hashing {
     pub(crate) identity: Identity,
     pub(crate) fingerprint: u64,
 }

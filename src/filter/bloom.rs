@@ -4,9 +4,9 @@
 mod delta;
 
 use super::Filter;
-use super::engine::{EngineImpl, PlannedImpl, StoredImpl};
+use super::engine::{EngineImpl, InsertFlaggedImpl, InsertImpl, PlannedImpl, StoredImpl};
 use super::filter::SEVERAL;
-use super::lines::{LineWords, Lined, OwnWords};
+use super::lines::{LineWords, Lined, OwnWords, empty};
 use crate::batch::{Answer, Keys, Source, unpack_into};
 use crate::bulk;
 use crate::codec::{Input, Kind, OwnHeader};
@@ -51,6 +51,7 @@ pub type ConcurrentBloom<S = Murmur3> = Filter<Bloom, S>;
 pub type Bloom = Lined<BloomWords>;
 
 /// Bits, and the kernels that set them and look them up.
+#[doc(hidden)]
 pub struct BloomWords {
     pub(crate) bits: Bits,
     pub(crate) kernels: Kernels,
@@ -68,22 +69,11 @@ impl PlannedImpl for Bloom {
     fn build(request: Request, (): ()) -> Result<Self, BuildError> {
         let two_lines = true;
         let (layout, expected_keys) = Request { two_lines, ..request }.solve()?;
-        Self::empty(layout, expected_keys)
+        empty(layout, expected_keys)
     }
 }
 
 impl Bloom {
-    /// An engine with `layout` and these `bits`; the bits must have the layout's blocks.
-    pub(crate) fn with_bits(layout: Layout, bits: Bits, expected_keys: usize) -> Self {
-        debug_assert_eq!(bits.blocks(), layout.blocks);
-        let kernels = Kernels::of(layout, Isa::best());
-        Self {
-            words: BloomWords { bits, kernels },
-            layout,
-            expected_keys,
-        }
-    }
-
     /// Reads the `count` parts of a snapshot, whose bits take exactly `bytes` together.
     pub(crate) fn decode_parts<I: Input>(
         input: &mut I,
@@ -107,22 +97,50 @@ impl Bloom {
         }
     }
 
+    /// [`insert_flagged`](Self::insert_flagged) without atomics.
     #[inline]
-    pub(crate) fn insert(&self, hash: u64) -> bool {
+    fn insert_mut(&mut self, source: &impl Source, answer: Answer<'_>) -> usize {
+        match self.words.bits.words_mut() {
+            Some(words) => bulk::insert_mut(words, &self.words.kernels, source, answer),
+            None => self.insert_flagged(source, answer),
+        }
+    }
+
+    /// An empty engine that is otherwise the same.
+    #[cfg(feature = "window")]
+    pub(crate) fn blank(&self) -> Result<Self, BuildError> {
+        let words = BloomWords {
+            bits: Bits::new(self.layout.blocks)?,
+            ..self.words
+        };
+        Ok(Self { words, ..*self })
+    }
+}
+
+impl InsertImpl for Bloom {
+    type Answer = bool;
+    type Total = usize;
+
+    #[inline]
+    fn insert(&self, hash: u64) -> bool {
         let changed = self.words.kernels.insert(&self.words.bits, hash);
         bits::acquire_if(!changed);
         changed
     }
 
-    /// Inserts in order; returns how many changed the engine.
     #[inline]
-    pub(super) fn insert_all(&self, source: &impl Source) -> usize {
+    fn insert_all(&self, source: &impl Source) -> usize {
         self.insert_flagged(source, None)
     }
 
-    /// [`insert_all`](Self::insert_all) that passes each answer on.
+    fn clear(&mut self) {
+        self.words.bits.clear();
+    }
+}
+
+impl InsertFlaggedImpl for Bloom {
     #[inline]
-    pub(super) fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> usize {
+    fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> usize {
         let BloomWords { bits, kernels } = &self.words;
         let whole = 0..source.len();
         let changed = match source.len() {
@@ -160,29 +178,6 @@ impl Bloom {
         };
         bits::acquire();
         changed
-    }
-
-    /// [`insert_flagged`](Self::insert_flagged) without atomics.
-    #[inline]
-    fn insert_mut(&mut self, source: &impl Source, answer: Answer<'_>) -> usize {
-        match self.words.bits.words_mut() {
-            Some(words) => bulk::insert_mut(words, &self.words.kernels, source, answer),
-            None => self.insert_flagged(source, answer),
-        }
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.words.bits.clear();
-    }
-
-    /// An empty engine that is otherwise the same.
-    #[cfg(feature = "window")]
-    pub(crate) fn blank(&self) -> Result<Self, BuildError> {
-        let words = BloomWords {
-            bits: Bits::new(self.layout.blocks)?,
-            ..self.words
-        };
-        Ok(Self { words, ..*self })
     }
 }
 

@@ -89,8 +89,8 @@
 //! and would cost a second cache miss in every operation.)
 
 use super::Filter;
-use super::engine::PlannedImpl;
-use super::lines::{LineWords, Lined, OwnWords};
+use super::engine::{InsertFlaggedImpl, InsertImpl, PlannedImpl, RemoveImpl};
+use super::lines::{LineWords, Lined, OwnWords, empty};
 use crate::batch::{Answer, Source, answers, teller};
 use crate::codec::Kind;
 use crate::error::BuildError;
@@ -136,6 +136,7 @@ pub type CountingBloom<S = Murmur3> = Filter<Counting, S>;
 pub type Counting = Lined<CountingWords>;
 
 /// Counters, and the kernels that change them and look them up.
+#[doc(hidden)]
 pub struct CountingWords {
     counters: CounterLines,
     kernels: CounterKernels,
@@ -165,7 +166,7 @@ impl PlannedImpl for Counting {
     fn build(request: Request, (): ()) -> Result<Self, BuildError> {
         let cell = Cell::Counter;
         let (layout, expected_keys) = Request { cell, ..request }.solve()?;
-        Self::empty(layout, expected_keys)
+        empty(layout, expected_keys)
     }
 }
 
@@ -177,33 +178,40 @@ impl Counting {
         };
         answers(source, change, teller(&mut answer))
     }
+}
+
+impl InsertImpl for Counting {
+    type Answer = bool;
+    type Total = usize;
 
     #[inline]
-    pub(super) fn insert(&self, hash: u64) -> bool {
+    fn insert(&self, hash: u64) -> bool {
         self.words.kernels.insert(self.words.counters.shared(), hash)
     }
 
-    /// Inserts in order; returns how many keys were new.
-    pub(super) fn insert_all(&self, source: &impl Source) -> usize {
+    fn insert_all(&self, source: &impl Source) -> usize {
         self.insert_flagged(source, None)
     }
 
-    pub(super) fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> usize {
+    fn clear(&mut self) {
+        self.words.counters.clear();
+    }
+}
+
+impl InsertFlaggedImpl for Counting {
+    fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> usize {
         self.change(CounterKernels::insert_hashes, source, answer)
     }
+}
 
+impl RemoveImpl for Counting {
     #[inline]
-    pub(super) fn remove(&self, hash: u64) -> bool {
+    fn remove(&self, hash: u64) -> bool {
         self.words.kernels.remove(self.words.counters.shared(), hash)
     }
 
-    /// Removes in order; returns how many were there.
-    pub(super) fn remove_all(&self, source: &impl Source, answer: Answer<'_>) -> usize {
+    fn remove_all(&self, source: &impl Source, answer: Answer<'_>) -> usize {
         self.change(CounterKernels::remove_hashes, source, answer)
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.words.counters.clear();
     }
 }
 

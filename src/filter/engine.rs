@@ -1,6 +1,5 @@
-//! What an engine does: the part of a filter that stores hashes. `filter.rs` has the rest, once for
-//! all engines. `traits.rs` has the traits that a user names: each of them has one of these as its
-//! supertrait, which seals it.
+//! What an engine does: the part of a filter that stores hashes. `filter.rs` and its neighbours
+//! have the rest, once for all engines. `traits.rs` has the traits that a user names.
 //!
 //! An engine is one of
 //!
@@ -8,11 +7,12 @@
 //! - [`Slotted`](super::slots::Slotted): a table of slots,
 //! - several `Lined` engines: layers, generations, a pair.
 //!
-//! What only some engines can do (insert, remove, unite) is no trait, but methods of the engine:
-//! the macros in `inserts.rs` and its neighbours call them for a list of types.
+//! Only `EngineImpl` and `PlannedImpl` are bounds of public items, and so nameable through
+//! `internal`.
 
+use crate::batch::{Answer, Source};
 use crate::codec::{Hashing, Input, Out};
-use crate::error::{BuildError, SnapshotErrorKind};
+use crate::error::{BuildError, IncompatibleError, SnapshotErrorKind};
 use crate::geometry::sizing::Request;
 use crate::kernel::{self, Isa};
 use core::fmt;
@@ -40,7 +40,6 @@ pub struct Figures {
 }
 
 /// Looks hashes up, and says how full the engine is.
-#[expect(missing_docs, reason = "reachable through `internal` alone")]
 pub trait EngineImpl: Sized {
     /// The name of the filter type, for `Debug`.
     const NAME: &'static str;
@@ -66,18 +65,25 @@ pub trait EngineImpl: Sized {
         kernel::scalar::unpack_few(self.contains_few_bitmap(hashes), found);
     }
 
+    /// The keys that it was sized for.
     fn expected_keys(&self) -> usize;
 
+    /// Bytes of its memory.
     fn memory_bytes(&self) -> usize;
 
+    /// Whether it holds nothing.
     fn is_empty(&self) -> bool;
 
+    /// The share of the bits, counters or slots that are taken.
     fn fill_ratio(&self) -> f64;
 
+    /// The rate to expect with so many keys.
     fn false_positive_rate_at(&self, keys: usize) -> f64;
 
+    /// The rate now.
     fn current_false_positive_rate(&self) -> f64;
 
+    /// Fill, number of keys and rate now.
     fn figures(&self) -> Figures;
 
     /// A copy that holds at least every insert that happened before.
@@ -91,11 +97,11 @@ pub trait EngineImpl: Sized {
 }
 
 /// Builds an engine.
-#[expect(missing_docs, reason = "reachable through `internal` alone")]
 pub trait PlannedImpl: EngineImpl {
     /// What a builder collects that only this engine needs.
     type Options: Clone + Default + fmt::Debug;
 
+    /// An empty engine of the size that a builder was asked for.
     fn build(request: Request, options: Self::Options) -> Result<Self, BuildError>;
 
     /// The expected keys of a filter into which `keys` keys come at once.
@@ -104,9 +110,67 @@ pub trait PlannedImpl: EngineImpl {
     }
 }
 
+/// Inserts hashes.
+pub(crate) trait InsertImpl: EngineImpl {
+    /// The answer of one insert.
+    type Answer;
+    /// The answer of many inserts.
+    type Total;
+
+    fn insert(&self, hash: u64) -> Self::Answer;
+
+    /// Inserts in order, up to the first hash that is refused.
+    fn insert_all(&self, source: &impl Source) -> Self::Total;
+
+    /// Unsets everything.
+    fn clear(&mut self);
+}
+
+/// Inserts that report whether the key was new.
+pub(crate) trait InsertFlaggedImpl: InsertImpl {
+    /// [`insert_all`](InsertImpl::insert_all) that passes each answer on.
+    fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> Self::Total;
+}
+
+/// Removes hashes.
+pub(crate) trait RemoveImpl: EngineImpl {
+    fn remove(&self, hash: u64) -> bool;
+
+    /// Removes in order; returns how many were there.
+    fn remove_all(&self, source: &impl Source, answer: Answer<'_>) -> usize;
+}
+
+/// Keeps a slot for each copy of a key.
+pub(crate) trait CountImpl: EngineImpl {
+    fn count(&self, hash: u64) -> usize;
+
+    fn len(&self) -> usize;
+
+    fn slots(&self) -> usize;
+
+    fn max_copies(&self) -> usize;
+}
+
+/// Can only estimate its number of keys.
+pub(crate) trait EstimateImpl: EngineImpl {
+    fn estimated_len(&self) -> usize;
+}
+
+/// Has content that does not depend on the order of the inserts.
+pub(crate) trait UnionImpl: EngineImpl {
+    /// Whether both have the same layout and the same content.
+    fn same(&self, other: &Self) -> bool;
+
+    /// Fails if the layouts differ.
+    fn check_union(&self, other: &Self) -> Result<(), IncompatibleError>;
+
+    /// Adds the content of `other`; returns whether that changed this engine. Fails if there is no
+    /// room.
+    fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError>;
+}
+
 /// Saves and loads an engine.
-#[expect(missing_docs, reason = "reachable through `internal` alone")]
-pub trait StoredImpl: EngineImpl {
+pub(crate) trait StoredImpl: EngineImpl {
     /// Whether encoding blocks changes, so that a slow writer gets a copy.
     const HELD: bool;
 

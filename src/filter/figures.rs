@@ -3,7 +3,7 @@
 use super::Filter;
 use super::bloom::Bloom;
 use super::counting::Counting;
-use super::engine::Figures;
+use super::engine::{EstimateImpl, Figures};
 use super::scalable::Chain;
 use super::tombstone::Tombstone;
 use super::traits::Engine;

@@ -11,6 +11,7 @@ use super::bloom::{Bloom, ConcurrentBloom};
 use super::counting::{Counting, CountingBloom};
 use super::cuckoo::{Cuckoo, CuckooFilter};
 use super::dleft::{DLeft, DLeftFilter};
+use super::engine::{InsertFlaggedImpl, InsertImpl};
 use super::scalable::{Chain, ScalableBloom};
 use super::tombstone::{Tombstone, TombstoneBloom};
 use super::traits::Insert;

@@ -5,7 +5,7 @@
 //! words bring their kernels; inserts stand with the words.
 
 use super::Figures;
-use super::engine::{EngineImpl, StoredImpl};
+use super::engine::{EngineImpl, EstimateImpl, StoredImpl, UnionImpl};
 use crate::codec::{Hashing, Header, Input, Kind, Out, SNAPSHOT_HEADER, admit, read_words, write_words};
 use crate::error::{BuildError, IncompatibleError, SnapshotErrorKind};
 use crate::geometry::layout::{LINE_BITS, LINE_BYTES, LINE_WORDS, Layout};
@@ -25,8 +25,7 @@ pub struct Lined<W> {
 }
 
 /// Words in lines, and the kernels that look them up.
-#[expect(missing_docs, reason = "reachable through `internal` alone")]
-pub trait LineWords: Sized {
+pub(crate) trait LineWords: Sized {
     /// A word of 64 bits, as it lies in memory.
     type Word: Load + 'static;
 
@@ -58,8 +57,7 @@ pub trait LineWords: Sized {
 }
 
 /// Words that the engine owns: it can be compared, united and saved.
-#[expect(missing_docs, reason = "reachable through `internal` alone")]
-pub trait OwnWords: LineWords {
+pub(crate) trait OwnWords: LineWords {
     const KIND: Kind;
 
     /// Words that are all 0.
@@ -178,32 +176,24 @@ impl<W: LineWords> EngineImpl for Lined<W> {
     }
 }
 
-impl<W: LineWords> Lined<W> {
-    pub(super) fn estimated_len(&self) -> usize {
+impl<W: LineWords> EstimateImpl for Lined<W> {
+    fn estimated_len(&self) -> usize {
         let total = self.words.weighed().map(|(_, weight)| weight).sum();
         bits::acquire();
         W::keys_of(self.layout, total)
     }
 }
 
-impl<W: OwnWords> Lined<W> {
-    pub(super) fn empty(layout: Layout, expected_keys: usize) -> Result<Self, BuildError> {
-        Ok(Self {
-            words: W::empty(layout)?,
-            layout,
-            expected_keys,
-        })
-    }
-
+impl<W: OwnWords> UnionImpl for Lined<W> {
     /// Whether both have the same layout and the same content.
-    pub(super) fn same(&self, other: &Self) -> bool {
+    fn same(&self, other: &Self) -> bool {
         let same = self.layout == other.layout && self.words.words().eq(other.words.words());
         bits::acquire();
         same
     }
 
     /// Fails if the layouts differ.
-    pub(super) fn check_union(&self, other: &Self) -> Result<(), IncompatibleError> {
+    fn check_union(&self, other: &Self) -> Result<(), IncompatibleError> {
         let (ours, theirs) = (self.layout, other.layout);
         if ours == theirs {
             return Ok(());
@@ -212,18 +202,26 @@ impl<W: OwnWords> Lined<W> {
     }
 
     /// Adds the content of `other`, of the same layout; returns whether that changed this engine.
-    pub(super) fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
+    fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
         Ok(self.words.add(&other.words))
     }
+}
 
-    fn header(&self, hashing: Hashing) -> Header {
-        Header {
-            kind: W::KIND,
-            hashing,
-            layout: self.layout,
-            expected_keys: self.expected_keys,
-            rate: self.false_positive_rate_at(self.expected_keys),
-        }
+pub(super) fn empty<W: OwnWords>(layout: Layout, expected_keys: usize) -> Result<Lined<W>, BuildError> {
+    Ok(Lined {
+        words: W::empty(layout)?,
+        layout,
+        expected_keys,
+    })
+}
+
+fn header<W: OwnWords>(engine: &Lined<W>, hashing: Hashing) -> Header {
+    Header {
+        kind: W::KIND,
+        hashing,
+        layout: engine.layout,
+        expected_keys: engine.expected_keys,
+        rate: engine.false_positive_rate_at(engine.expected_keys),
     }
 }
 
@@ -232,12 +230,12 @@ impl<W: OwnWords> StoredImpl for Lined<W> {
     const HELD: bool = false;
 
     fn snapshot_bytes(&self) -> usize {
-        self.header(Hashing::of(&Murmur3::default())).len()
+        header(self, Hashing::of(&Murmur3::default())).len()
     }
 
     fn encode<O: Out>(&self, hashing: Hashing, out: &mut O) -> Result<(), O::Error> {
         let words = self.layout.blocks * LINE_WORDS;
-        write_words(out, &self.header(hashing).to_bytes(), words, self.words.words())
+        write_words(out, &header(self, hashing).to_bytes(), words, self.words.words())
     }
 
     fn decode<I: Input, S>(
@@ -249,7 +247,7 @@ impl<W: OwnWords> StoredImpl for Lined<W> {
         let hasher = hasher(header.hashing)?;
         let blocks = header.layout.blocks;
         admit(input, header.len(), (blocks * LINE_BYTES) as u64, limit)?;
-        let engine = Self::empty(header.layout, header.expected_keys);
+        let engine = empty::<W>(header.layout, header.expected_keys);
         let mut engine = engine.map_err(SnapshotErrorKind::OutOfMemory)?;
         read_words(input, &header.to_bytes(), blocks * LINE_WORDS, |first, words| {
             engine.words.store_words(first, words.iter().map(Load::load));

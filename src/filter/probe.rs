@@ -12,7 +12,7 @@ use crate::words::bits::Hint;
 use crate::words::bits::is_cached;
 
 /// A key's places in a filter.
-pub trait Probe {
+pub(crate) trait Probe {
     type Place: Copy + Default;
 
     fn place(&self, hash: u64) -> Self::Place;

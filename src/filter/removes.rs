@@ -8,6 +8,7 @@ use super::Filter;
 use super::counting::{Counting, CountingBloom};
 use super::cuckoo::{Compact, Cuckoo, CuckooFilter};
 use super::dleft::{DLeft, DLeftFilter};
+use super::engine::{CountImpl, RemoveImpl};
 use super::tombstone::{Tombstone, TombstoneBloom};
 use super::traits::Remove;
 use crate::batch;

@@ -8,6 +8,7 @@ use super::cuckoo::{CompactCuckoo, CuckooFilter};
 use super::dleft::DLeftFilter;
 use super::engine::StoredImpl;
 use super::scalable::ScalableBloom;
+use super::snapshot::decode;
 use super::tombstone::TombstoneBloom;
 #[cfg(feature = "window")]
 use super::windowed::WindowedBloom;
@@ -76,6 +77,6 @@ impl<E: StoredImpl, S: KeyHasher> Decode for Filter<E, S> {
     type Error = SnapshotError;
 
     fn decode_within(bytes: &[u8], max_bytes: usize, hasher: S) -> Result<(Self, &[u8]), SnapshotError> {
-        from_slice(bytes, |input| Self::decode(input, max_bytes, given(hasher))).map_err(SnapshotError)
+        from_slice(bytes, |input| decode(input, max_bytes, given(hasher))).map_err(SnapshotError)
     }
 }

@@ -3,7 +3,7 @@
 //! snapshots are here. A table brings its words, its places, and its argument about races.
 
 use super::Figures;
-use super::engine::{EngineImpl, PlannedImpl, StoredImpl};
+use super::engine::{CountImpl, EngineImpl, InsertImpl, RemoveImpl, StoredImpl};
 use super::probe::{self, Probe};
 use crate::batch::{Answer, Source};
 use crate::codec::{
@@ -17,7 +17,7 @@ use core::fmt;
 use core::iter::repeat;
 
 /// A table of buckets with slots.
-pub trait Slots: Probe + Sized {
+pub(crate) trait Slots: Probe + Sized {
     const TYPE: &'static str;
     const KIND: Kind;
     /// Whether [`hold`](Self::hold) makes changes wait.
@@ -71,7 +71,7 @@ pub trait Slots: Probe + Sized {
 }
 
 /// A table that can be changed.
-pub trait SlotsMut: Slots {
+pub(crate) trait SlotsMut: Slots {
     type Options: Clone + Default + fmt::Debug;
 
     /// The plan for what a builder was asked for, and the number of keys that it is for.
@@ -87,7 +87,7 @@ pub trait SlotsMut: Slots {
 
 /// Why a key was not inserted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refused {
+pub(crate) enum Refused {
     /// It is there as often as it can be.
     Copies,
     /// Other keys have all slots that it can reach.
@@ -173,67 +173,70 @@ impl<T: Slots> EngineImpl for Slotted<T> {
     }
 }
 
-impl<T: Slots> Slotted<T> {
-    pub(super) fn count(&self, hash: u64) -> usize {
+impl<T: Slots> CountImpl for Slotted<T> {
+    fn count(&self, hash: u64) -> usize {
         self.table.copies(&self.table.place(hash))
     }
 
-    pub(super) fn len(&self) -> usize {
+    fn len(&self) -> usize {
         self.table.occupied().1
     }
 
-    pub(super) fn slots(&self) -> usize {
+    fn slots(&self) -> usize {
         self.table.slots()
     }
 
-    pub(super) fn max_copies(&self) -> usize {
+    fn max_copies(&self) -> usize {
         self.table.max_copies()
     }
 }
 
-impl<T: SlotsMut> PlannedImpl for Slotted<T> {
-    type Options = T::Options;
-
-    fn build(request: Request, options: T::Options) -> Result<Self, BuildError> {
-        let (plan, expected_keys) = T::solve(request, options).map_err(BuildError)?;
-        let table = T::new(plan)?;
-        Ok(Self { table, expected_keys })
-    }
+/// An empty engine for what a builder was asked for.
+pub(super) fn planned<T: SlotsMut>(request: Request, options: T::Options) -> Result<Slotted<T>, BuildError> {
+    let (plan, expected_keys) = T::solve(request, options).map_err(BuildError)?;
+    let table = T::new(plan)?;
+    Ok(Slotted { table, expected_keys })
 }
 
-impl<T: SlotsMut> Slotted<T> {
+#[inline]
+fn insert_place<T: SlotsMut>(engine: &Slotted<T>, place: &T::Place) -> Result<(), InsertErrorKind> {
+    engine.table.insert(place).map_err(|refused| match refused {
+        Refused::Full => T::full(engine.expected_keys),
+        Refused::Copies => InsertErrorKind::Copies {
+            limit: engine.table.max_copies(),
+        },
+    })
+}
+
+impl<T: SlotsMut> InsertImpl for Slotted<T> {
+    type Answer = Result<(), InsertError>;
+    type Total = Result<(), InsertError>;
+
     #[inline]
-    fn insert_place(&self, place: &T::Place) -> Result<(), InsertErrorKind> {
-        self.table.insert(place).map_err(|refused| match refused {
-            Refused::Full => T::full(self.expected_keys),
-            Refused::Copies => InsertErrorKind::Copies {
-                limit: self.table.max_copies(),
-            },
-        })
-    }
-    #[inline]
-    pub(super) fn insert(&self, hash: u64) -> Result<(), InsertError> {
-        let result = self.insert_place(&self.table.place(hash));
+    fn insert(&self, hash: u64) -> Result<(), InsertError> {
+        let result = insert_place(self, &self.table.place(hash));
         result.map_err(|kind| InsertError { kind, inserted: 0 })
     }
 
     /// Inserts in order, up to the first hash that is refused.
-    pub(super) fn insert_all(&self, source: &impl Source) -> Result<(), InsertError> {
-        probe::insert_all(&self.table, source, |place| self.insert_place(place))
+    fn insert_all(&self, source: &impl Source) -> Result<(), InsertError> {
+        probe::insert_all(&self.table, source, |place| insert_place(self, place))
     }
 
+    fn clear(&mut self) {
+        self.table.store(0, repeat(0));
+    }
+}
+
+impl<T: SlotsMut> RemoveImpl for Slotted<T> {
     #[inline]
-    pub(super) fn remove(&self, hash: u64) -> bool {
+    fn remove(&self, hash: u64) -> bool {
         self.table.remove(&self.table.place(hash))
     }
 
     /// Removes in order; returns how many were there.
-    pub(super) fn remove_all(&self, source: &impl Source, answer: Answer<'_>) -> usize {
+    fn remove_all(&self, source: &impl Source, answer: Answer<'_>) -> usize {
         probe::remove_all(&self.table, source, answer, |place| self.table.remove(place))
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.table.store(0, repeat(0));
     }
 }
 

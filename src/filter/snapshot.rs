@@ -20,20 +20,18 @@ use crate::error::{SnapshotError, SnapshotErrorKind};
 use crate::hash::KeyHasher;
 use alloc::vec::Vec;
 
-impl<E: StoredImpl, S: KeyHasher> Filter<E, S> {
-    pub(crate) fn encode<O: Out>(&self, out: &mut O) -> Result<(), O::Error> {
-        self.engine.encode(Hashing::of(&self.hasher), out)
-    }
+fn encode<E: StoredImpl, S: KeyHasher, O: Out>(filter: &Filter<E, S>, out: &mut O) -> Result<(), O::Error> {
+    filter.engine.encode(Hashing::of(&filter.hasher), out)
+}
 
-    /// Reads a filter of at most `limit` bytes.
-    pub(crate) fn decode<I: Input>(
-        input: &mut I,
-        limit: usize,
-        hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,
-    ) -> Result<Self, SnapshotErrorKind> {
-        let (engine, hasher) = E::decode(input, limit, hasher)?;
-        Ok(Self::of(engine, hasher))
-    }
+/// Reads a filter of at most `limit` bytes.
+pub(super) fn decode<E: StoredImpl, S, I: Input>(
+    input: &mut I,
+    limit: usize,
+    hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,
+) -> Result<Filter<E, S>, SnapshotErrorKind> {
+    let (engine, hasher) = E::decode(input, limit, hasher)?;
+    Ok(Filter::of(engine, hasher))
 }
 
 macro_rules! stored {
@@ -60,7 +58,7 @@ macro_rules! stored {
             #[must_use]
             pub fn to_bytes(&self) -> Vec<u8> {
                 let mut bytes = Vec::with_capacity(self.engine.snapshot_bytes());
-                let Ok(()) = self.encode(&mut bytes);
+                let Ok(()) = encode(self, &mut bytes);
                 bytes
             }
 
@@ -121,7 +119,7 @@ macro_rules! stored {
             /// # Ok::<(), Box<dyn std::error::Error>>(())
             /// ```
             pub fn from_bytes_with(bytes: &[u8], hasher: S) -> Result<(Self, &[u8]), SnapshotError> {
-                from_slice(bytes, |input| Self::decode(input, usize::MAX, given(hasher))).map_err(SnapshotError)
+                from_slice(bytes, |input| decode(input, usize::MAX, given(hasher))).map_err(SnapshotError)
             }
 
             /// [`read_from`](Filter::read_from) for any hasher: `hasher` must be the one that filled the
@@ -148,7 +146,7 @@ macro_rules! stored {
             /// ```
             #[cfg(feature = "std")]
             pub fn read_from_with(reader: impl std::io::Read, max_bytes: usize, hasher: S) -> Result<Self, SnapshotError> {
-                crate::codec::from_reader(reader, |input| Self::decode(input, max_bytes, given(hasher))).map_err(SnapshotError)
+                crate::codec::from_reader(reader, |input| decode(input, max_bytes, given(hasher))).map_err(SnapshotError)
             }
         }
 
@@ -182,7 +180,7 @@ macro_rules! stored {
             /// # Ok::<(), Box<dyn std::error::Error>>(())
             /// ```
             pub fn from_bytes(bytes: &[u8]) -> Result<(Self, &[u8]), SnapshotError> {
-                from_slice(bytes, |input| Self::decode(input, usize::MAX, murmur3)).map_err(SnapshotError)
+                from_slice(bytes, |input| decode(input, usize::MAX, murmur3)).map_err(SnapshotError)
             }
 
             /// Reads a snapshot of a filter that takes at most `max_bytes` of memory. The bytes after it
@@ -211,7 +209,7 @@ macro_rules! stored {
             /// ```
             #[cfg(feature = "std")]
             pub fn read_from(reader: impl std::io::Read, max_bytes: usize) -> Result<Self, SnapshotError> {
-                crate::codec::from_reader(reader, |input| Self::decode(input, max_bytes, murmur3)).map_err(SnapshotError)
+                crate::codec::from_reader(reader, |input| decode(input, max_bytes, murmur3)).map_err(SnapshotError)
             }
         }
 
@@ -284,7 +282,7 @@ macro_rules! fixed_size {
             /// ```
             pub fn write_to_slice(&self, mut out: &mut [u8]) {
                 assert_snapshot_length(out.len(), self.snapshot_bytes());
-                let Ok(()) = self.encode(&mut out);
+                let Ok(()) = encode(self, &mut out);
             }
         }
     )*};

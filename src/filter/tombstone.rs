@@ -68,7 +68,9 @@
 //!    removed meanwhile is there, but for the rate of false negatives.
 
 use super::bloom::{Bloom, BloomWords};
-use super::engine::{EngineImpl, PlannedImpl, StoredImpl};
+use super::engine::{
+    EngineImpl, EstimateImpl, InsertFlaggedImpl, InsertImpl, PlannedImpl, RemoveImpl, StoredImpl, UnionImpl,
+};
 use super::{Figures, Filter};
 use crate::batch::{Answer, HASHED, Source, answers, teller};
 use crate::codec::{FIELDS, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, given};
@@ -320,31 +322,38 @@ impl EngineImpl for Tombstone {
     }
 }
 
-impl Tombstone {
+impl InsertImpl for Tombstone {
+    type Answer = bool;
+    type Total = usize;
+
     #[inline]
-    pub(super) fn insert(&self, hash: u64) -> bool {
+    fn insert(&self, hash: u64) -> bool {
         self.added.insert(hash)
     }
 
-    pub(super) fn insert_all(&self, source: &impl Source) -> usize {
+    fn insert_all(&self, source: &impl Source) -> usize {
         self.added.insert_all(source)
     }
 
-    pub(super) fn clear(&mut self) {
+    fn clear(&mut self) {
         self.added.clear();
         self.removed.clear();
     }
+}
 
-    pub(super) fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> usize {
+impl InsertFlaggedImpl for Tombstone {
+    fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> usize {
         self.added.insert_flagged(source, answer)
     }
+}
 
+impl RemoveImpl for Tombstone {
     #[inline]
-    pub(super) fn remove(&self, hash: u64) -> bool {
+    fn remove(&self, hash: u64) -> bool {
         self.added.contains(hash) && self.removed.insert(tombstone(hash))
     }
 
-    pub(super) fn remove_all(&self, source: &impl Source, mut answer: Answer<'_>) -> usize {
+    fn remove_all(&self, source: &impl Source, mut answer: Answer<'_>) -> usize {
         let bury = |tombstones: &[u64], answers: &mut [u64]| {
             let BloomWords { kernels, bits } = &self.removed.words;
             kernels.insert_hashes(bits, tombstones, answers);
@@ -353,24 +362,28 @@ impl Tombstone {
         let work = |hashes: &[u64], removed: &mut [u64]| self.look_up(hashes, removed, bury);
         answers(source, work, teller(&mut answer))
     }
+}
 
-    pub(super) fn estimated_len(&self) -> usize {
+impl EstimateImpl for Tombstone {
+    fn estimated_len(&self) -> usize {
         // Merges the filter of added keys last. Beside removes of keys that were just added, the
         // result then has rather too many keys than too few.
         let removed = self.removed.estimated_len();
         self.added.estimated_len().saturating_sub(removed)
     }
+}
 
-    pub(super) fn same(&self, other: &Self) -> bool {
+impl UnionImpl for Tombstone {
+    fn same(&self, other: &Self) -> bool {
         self.added.same(&other.added) && self.removed.same(&other.removed)
     }
 
-    pub(super) fn check_union(&self, other: &Self) -> Result<(), IncompatibleError> {
+    fn check_union(&self, other: &Self) -> Result<(), IncompatibleError> {
         self.added.check_union(&other.added)?;
         self.removed.check_union(&other.removed)
     }
 
-    pub(super) fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
+    fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
         // Merges the filter of removed keys first. Otherwise removed keys that are new here would
         // be found until their tombstones have come.
         let buried = self.removed.union_from(&other.removed)?;

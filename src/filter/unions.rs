@@ -7,6 +7,7 @@
 use super::Filter;
 use super::bloom::{Bloom, ConcurrentBloom};
 use super::counting::{Counting, CountingBloom};
+use super::engine::UnionImpl;
 use super::scalable::{Chain, ScalableBloom};
 use super::tombstone::{Tombstone, TombstoneBloom};
 use super::traits::Union;

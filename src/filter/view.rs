@@ -49,6 +49,7 @@ pub type BloomView<'a, S = Murmur3> = Filter<View<'a>, S>;
 pub type View<'a> = Lined<ViewWords<'a>>;
 
 /// The bytes of a snapshot, and the kernels that look them up.
+#[doc(hidden)]
 pub struct ViewWords<'a> {
     snapshot: Held<'a>,
     lookups: Lookups<[u8; 8]>,

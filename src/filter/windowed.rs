@@ -173,6 +173,7 @@ pub use generations::Generations;
 use super::Filter;
 use super::bloom::{Bloom, ConcurrentBloom};
 use super::engine::PlannedImpl;
+use super::lines::empty;
 use crate::error::{BuildError, BuildErrorKind};
 use crate::geometry::sizing::Request;
 use crate::hash::Murmur3;
@@ -467,7 +468,7 @@ impl PlannedImpl for Generations {
             ..asked
         };
         let (layout, keys) = one.solve()?;
-        let bloom = Bloom::empty(layout, keys)?;
+        let bloom: Bloom = empty(layout, keys)?;
         let share_of = |keys| if is_full { plan::share_of(keys) } else { keys };
         let expected_keys = asked
             .keys

@@ -2,9 +2,10 @@
 //! strangers make; code that is cancelled.
 #![cfg(feature = "guard")]
 
+use lanebloom::internal::{Outcome, Total};
 use lanebloom::{
     CacheGuard, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Funnel, GuardFilter, KeyHasher, Murmur3,
-    Outcome, ScalableBloom, Sink, TombstoneBloom, Total,
+    ScalableBloom, Sink, TombstoneBloom,
 };
 use std::borrow::{Borrow, Cow};
 use std::collections::HashSet;

@@ -7,11 +7,11 @@ use crate::resp::{self, Dump};
 use anyhow::{Context, Result, bail};
 use lanebloom::hash::Murmur3;
 use lanebloom::{
-    CompactCuckoo, ConcurrentBitmap, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Filter, ScalableBloom,
-    Stored, TombstoneBloom, WindowedBloom,
+    CompactCuckoo, ConcurrentBitmap, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, ScalableBloom,
+    SnapshotError, TombstoneBloom, WindowedBloom,
 };
 use lanebloom_formats::GuavaBloom;
-use std::io::{self, BufReader, Cursor, Read, Write};
+use std::io::{self, BufReader, Chain, Cursor, Read, Write};
 use std::path::Path;
 
 /// A file, with what is in it.
@@ -199,13 +199,13 @@ fn snapshots(head: Vec<u8>, reader: &mut impl Read, bytes: u64) -> Result<Conten
     }
     Record::check_length(&head, bytes)?;
     let content = match head.get(Record::KIND) {
-        Some(2) => Content::Scalable(one(&head, reader)?),
-        Some(3) => Content::Windowed(one(&head, reader)?),
-        Some(4) => Content::Counting(one(&head, reader)?),
-        Some(5) => Content::Tombstone(one(&head, reader)?),
-        Some(6) => Content::Cuckoo(one(&head, reader)?),
-        Some(7) => Content::Compact(one(&head, reader)?),
-        Some(8) => Content::DLeft(one(&head, reader)?),
+        Some(2) => Content::Scalable(one(&head, reader, ScalableBloom::read_from)?),
+        Some(3) => Content::Windowed(one(&head, reader, WindowedBloom::read_from)?),
+        Some(4) => Content::Counting(one(&head, reader, CountingBloom::read_from)?),
+        Some(5) => Content::Tombstone(one(&head, reader, TombstoneBloom::read_from)?),
+        Some(6) => Content::Cuckoo(one(&head, reader, CuckooFilter::read_from)?),
+        Some(7) => Content::Compact(one(&head, reader, CompactCuckoo::read_from)?),
+        Some(8) => Content::DLeft(one(&head, reader, DLeftFilter::read_from)?),
         Some(16) => Content::Bitmap(ConcurrentBitmap::read_from(head.chain(&mut *reader), usize::MAX)?),
         // An unknown kind is an error there.
         _ => return row(head, reader, bytes),
@@ -223,7 +223,7 @@ fn row(mut head: Vec<u8>, reader: &mut impl Read, bytes: u64) -> Result<Content>
     while !head.is_empty() {
         let mut next = || {
             Record::check_length(&head, left)?;
-            one(&head, reader)
+            one(&head, reader, ConcurrentBloom::read_from)
         };
         let layer: ConcurrentBloom = next().with_context(|| format!("snapshot {} of the file", layers.len() + 1))?;
         if let Some(first) = layers.first()
@@ -240,6 +240,10 @@ fn row(mut head: Vec<u8>, reader: &mut impl Read, bytes: u64) -> Result<Content>
 
 /// Reads a snapshot whose length was checked. So it allocates no more than the file has; a
 /// `WindowedBloom`, all of whose generations are allocated, up to 65 times as much.
-fn one<E: Stored>(head: &[u8], reader: &mut impl Read) -> Result<Filter<E>> {
-    Ok(Filter::<E>::read_from(head.chain(reader), usize::MAX)?)
+fn one<'a, R: Read, F>(
+    head: &'a [u8],
+    reader: &'a mut R,
+    read: impl FnOnce(Chain<&'a [u8], &'a mut R>, usize) -> Result<F, SnapshotError>,
+) -> Result<F> {
+    Ok(read(head.chain(reader), usize::MAX)?)
 }

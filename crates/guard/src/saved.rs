@@ -4,7 +4,8 @@ use crate::Key;
 use crate::cache::GuardedCache;
 use crate::mode::Mode;
 use lanebloom::codec::{remove_file, replace_file};
-use lanebloom::{Filter, GuardFilter, KeyHasher, SipHash13, Stored};
+use lanebloom::traits::Stored;
+use lanebloom::{Filter, GuardFilter, KeyHasher, SipHash13};
 use std::any::type_name;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
@@ -28,8 +29,7 @@ impl<K, V, E, M> GuardedCache<K, V, Filter<E, SipHash13>, M>
 where
     K: Key + ?Sized,
     V: Clone + Send + Sync + 'static,
-    E: Stored,
-    Filter<E, SipHash13>: GuardFilter,
+    Filter<E, SipHash13>: GuardFilter + Stored<Hasher = SipHash13>,
     M: Mode,
 {
     /// Writes the filter to a file, for [`restore`](Self::restore) after a restart. Call it at

@@ -6,8 +6,9 @@ use crate::batch::{Answer, HASHED, Source, unpack_into};
 use crate::batch::{CHUNK, for_each_absent};
 use crate::error::{BuildError, BuildErrorKind, IncompatibleError, InsertError, InsertErrorKind, NoLayer};
 use crate::filter::bloom::Bloom;
-use crate::filter::engine::EngineImpl;
+use crate::filter::engine::{EngineImpl, EstimateImpl, InsertFlaggedImpl, InsertImpl, UnionImpl};
 use crate::filter::gauge::Gauge;
+use crate::filter::lines::empty;
 use crate::filter::{Figures, Filter};
 use crate::geometry::layout::{LINE_BYTES, Layout};
 use crate::geometry::sizing::Cell;
@@ -250,7 +251,7 @@ impl Chain {
     }
 
     fn empty(&self, number: usize, layout: Layout) -> Result<Bloom, BuildError> {
-        let mut bloom = Bloom::empty(layout, self.steps.keys_of(number))?;
+        let mut bloom = empty(layout, self.steps.keys_of(number))?;
         bloom.set_isa(self.isa);
         Ok(bloom)
     }
@@ -466,66 +467,6 @@ impl EngineImpl for Chain {
 }
 
 impl Chain {
-    #[inline]
-    pub(in crate::filter) fn insert(&self, hash: u64) -> Result<bool, InsertError> {
-        loop {
-            let layers = self.layers_now();
-            if (layers.len() > 1 || layers.phase != OPEN) && layers.contains(hash) {
-                return Ok(false);
-            }
-            if layers.phase == OPEN {
-                let newest = layers.newest();
-                let changed = newest.bloom().insert(hash);
-                if changed && newest.gauge.is_due(hash) {
-                    self.look(&layers, hash);
-                }
-                return Ok(changed);
-            }
-            self.make_room(&layers).map_err(|why| full(why, 0))?;
-        }
-    }
-
-    pub(in crate::filter) fn insert_all(&self, source: &impl Source) -> Result<usize, InsertError> {
-        self.insert_flagged(source, None)
-    }
-
-    pub(in crate::filter) fn clear(&mut self) {
-        let (first, others) = self.slots.split_first_mut().expect("there is always a layer");
-        others.iter_mut().for_each(|slot| slot.layer.take());
-        let first = first.layer.get_mut().expect("there is always a layer");
-        first.filter.engine.clear();
-        self.state = AtomicU64::new(State::new(1, OPEN).0);
-        self.claimed = AtomicU64::new(0);
-    }
-
-    pub(in crate::filter) fn insert_flagged(
-        &self,
-        source: &impl Source,
-        mut answer: Answer<'_>,
-    ) -> Result<usize, InsertError> {
-        let len = source.len();
-        let (mut at, mut new, mut result) = (0, 0, Ok(()));
-        while at < len && result.is_ok() {
-            // In chunks of its own, since a source cannot stop.
-            source.each(at..len.min(at + HASHED), |hashes| {
-                if result.is_ok() {
-                    // Clearing the space for a whole chunk takes longer than the work on few keys.
-                    let inserted = if hashes.len() <= 64 {
-                        self.insert_chunk::<64>(at, hashes, &mut answer)
-                    } else {
-                        self.insert_chunk::<HASHED>(at, hashes, &mut answer)
-                    };
-                    result = inserted.map(|inserted| new += inserted);
-                    at += hashes.len();
-                }
-            });
-        }
-        if let (Err(full), Some(answer)) = (&result, &mut answer) {
-            (full.inserted..len).step_by(64).for_each(|at| answer(at, &[0]));
-        }
-        result.map(|()| new)
-    }
-
     /// Inserts hashes, the first of which is number `start`: up to `N` per load of the layers, and
     /// fewer if a layer would get too many before the next check.
     fn insert_chunk<const N: usize>(
@@ -585,15 +526,82 @@ impl Chain {
         }
         Ok(new)
     }
+}
 
-    pub(in crate::filter) fn estimated_len(&self) -> usize {
+impl InsertImpl for Chain {
+    type Answer = Result<bool, InsertError>;
+    type Total = Result<usize, InsertError>;
+
+    #[inline]
+    fn insert(&self, hash: u64) -> Result<bool, InsertError> {
+        loop {
+            let layers = self.layers_now();
+            if (layers.len() > 1 || layers.phase != OPEN) && layers.contains(hash) {
+                return Ok(false);
+            }
+            if layers.phase == OPEN {
+                let newest = layers.newest();
+                let changed = newest.bloom().insert(hash);
+                if changed && newest.gauge.is_due(hash) {
+                    self.look(&layers, hash);
+                }
+                return Ok(changed);
+            }
+            self.make_room(&layers).map_err(|why| full(why, 0))?;
+        }
+    }
+
+    fn insert_all(&self, source: &impl Source) -> Result<usize, InsertError> {
+        self.insert_flagged(source, None)
+    }
+
+    fn clear(&mut self) {
+        let (first, others) = self.slots.split_first_mut().expect("there is always a layer");
+        others.iter_mut().for_each(|slot| slot.layer.take());
+        let first = first.layer.get_mut().expect("there is always a layer");
+        first.filter.engine.clear();
+        self.state = AtomicU64::new(State::new(1, OPEN).0);
+        self.claimed = AtomicU64::new(0);
+    }
+}
+
+impl InsertFlaggedImpl for Chain {
+    fn insert_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> Result<usize, InsertError> {
+        let len = source.len();
+        let (mut at, mut new, mut result) = (0, 0, Ok(()));
+        while at < len && result.is_ok() {
+            // In chunks of its own, since a source cannot stop.
+            source.each(at..len.min(at + HASHED), |hashes| {
+                if result.is_ok() {
+                    // Clearing the space for a whole chunk takes longer than the work on few keys.
+                    let inserted = if hashes.len() <= 64 {
+                        self.insert_chunk::<64>(at, hashes, &mut answer)
+                    } else {
+                        self.insert_chunk::<HASHED>(at, hashes, &mut answer)
+                    };
+                    result = inserted.map(|inserted| new += inserted);
+                    at += hashes.len();
+                }
+            });
+        }
+        if let (Err(full), Some(answer)) = (&result, &mut answer) {
+            (full.inserted..len).step_by(64).for_each(|at| answer(at, &[0]));
+        }
+        result.map(|()| new)
+    }
+}
+
+impl EstimateImpl for Chain {
+    fn estimated_len(&self) -> usize {
         self.layers_now()
             .iter()
             .map(|layer| layer.bloom().estimated_len())
             .sum()
     }
+}
 
-    pub(in crate::filter) fn same(&self, other: &Self) -> bool {
+impl UnionImpl for Chain {
+    fn same(&self, other: &Self) -> bool {
         let (ours, theirs) = (self.layers_now(), other.layers_now());
         let mut pairs = ours.iter().zip(theirs.iter());
         self.steps == other.steps
@@ -601,14 +609,14 @@ impl Chain {
             && pairs.all(|(ours, theirs)| ours.bloom().same(theirs.bloom()))
     }
 
-    pub(in crate::filter) fn check_union(&self, other: &Self) -> Result<(), IncompatibleError> {
+    fn check_union(&self, other: &Self) -> Result<(), IncompatibleError> {
         if self.steps != other.steps {
             return Err(IncompatibleError::differs("growth", other.steps, self.steps));
         }
         Ok(())
     }
 
-    pub(in crate::filter) fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
+    fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
         let theirs = other.layers_now();
         let layers = theirs.len();
         for number in self.layers_now().len()..layers {

@@ -9,7 +9,7 @@ use crate::batch::{CHUNK, for_each_absent, ones};
 use crate::error::{BuildError, IncompatibleError};
 use crate::filter::Figures;
 use crate::filter::bloom::ConcurrentBloom;
-use crate::filter::engine::EngineImpl;
+use crate::filter::engine::{EngineImpl, EstimateImpl, InsertFlaggedImpl, InsertImpl, UnionImpl};
 use crate::geometry::layout::{LINE_BITS, LINE_WORDS, Layout};
 use crate::kernel::Isa;
 use crate::words::bits;
@@ -128,9 +128,12 @@ impl EngineImpl for Generations {
     }
 }
 
-impl Generations {
+impl InsertImpl for Generations {
+    type Answer = bool;
+    type Total = usize;
+
     #[inline]
-    pub(in crate::filter) fn insert(&self, hash: u64) -> bool {
+    fn insert(&self, hash: u64) -> bool {
         let (now, list) = self.present();
         let has = |generations: &[Generation]| generations.iter().any(|one| one.has(hash));
         if !self.plan.renew && has(list.live(now)) {
@@ -150,15 +153,17 @@ impl Generations {
         new
     }
 
-    pub(in crate::filter) fn insert_all(&self, source: &impl Source) -> usize {
+    fn insert_all(&self, source: &impl Source) -> usize {
         self.insert_flagged(source, None)
     }
 
-    pub(in crate::filter) fn clear(&mut self) {
+    fn clear(&mut self) {
         self.forget_all();
     }
+}
 
-    pub(in crate::filter) fn insert_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> usize {
+impl InsertFlaggedImpl for Generations {
+    fn insert_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> usize {
         let mut tell = teller(&mut answer);
         let most = match &self.plan.when {
             When::Full(gauge) => gauge.interval(),
@@ -174,15 +179,19 @@ impl Generations {
         });
         new
     }
+}
 
+impl EstimateImpl for Generations {
     /// From the bits of all generations together: a key in several of them counts once.
-    pub(in crate::filter) fn estimated_len(&self) -> usize {
+    fn estimated_len(&self) -> usize {
         let mut ones = 0;
         each_line(&self.live(), |line| ones += ones_of_any(line));
         self.layout().keys_for(ones)
     }
+}
 
-    pub(in crate::filter) fn same(&self, other: &Self) -> bool {
+impl UnionImpl for Generations {
+    fn same(&self, other: &Self) -> bool {
         let plan = |one: &Self| {
             let Plan {
                 expected_keys, renew, ..
@@ -198,7 +207,7 @@ impl Generations {
                 .all(|(one, other)| one.engine.same(&other.engine))
     }
 
-    pub(in crate::filter) fn check_union(&self, other: &Self) -> Result<(), IncompatibleError> {
+    fn check_union(&self, other: &Self) -> Result<(), IncompatibleError> {
         let (ours, theirs) = (self.plan.shape(), other.plan.shape());
         if ours != theirs {
             return Err(IncompatibleError::differs("window", theirs, ours));
@@ -206,7 +215,7 @@ impl Generations {
         self.list.load().newest().check_union(other.list.load().newest())
     }
 
-    pub(in crate::filter) fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
+    fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
         let theirs = other.list.load();
         let their_now = other.plan.now();
         let live = theirs.live(their_now);

@@ -7,7 +7,8 @@ use anyhow::Result;
 use indicatif::HumanBytes;
 use lanebloom::bloom::Bloom;
 use lanebloom::hash::Murmur3;
-use lanebloom::{Engine, Estimate, Figures, Filter};
+use lanebloom::traits::Engine;
+use lanebloom::{Figures, Filter};
 use std::fmt::Write as _;
 use std::io::Write;
 
@@ -202,7 +203,7 @@ impl Facts {
         self.add("blocks", filter.blocks());
     }
 
-    fn estimated<E: Estimate, S>(&mut self, filter: &Filter<E, S>) {
+    fn estimated<E: Engine, S>(&mut self, filter: &Filter<E, S>) {
         self.sized(filter, "keys estimated");
     }
 
