@@ -69,28 +69,6 @@ macro_rules! inserts {
                 self.engine.insert_all(&self.keys(keys))
             }
 
-            /// [`insert_batch`](Self::insert_batch) that also writes each insert's answer to the
-            /// same place of `new`. The first of several equal keys gets `true`.
-            ///
-            /// # Panics
-            ///
-            /// If the lengths differ.
-            ///
-            /// # Examples
-            ///
-            /// ```
-            #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
-            /// let mut new = [false; 3];
-            /// assert_eq!(filter.insert_batch_flagged(&["a", "a", "b"], &mut new), 2);
-            /// assert_eq!(new, [true, false, true]);
-            /// # Ok::<(), lanebloom::BuildError>(())
-            /// ```
-            pub fn insert_batch_flagged<K: Funnel>(&self, keys: &[K], new: &mut [bool]) -> usize {
-                assert_same_length(keys.len(), new.len());
-                self.engine
-                    .insert_flagged(&self.keys(keys), Some(&mut batch::unpack_into(self.isa, new)))
-            }
-
             /// [`insert_batch`](Self::insert_batch) for the keys of an iterator, some at a time.
             /// [`Extend`] does the same through `&mut`.
             ///
@@ -142,28 +120,6 @@ macro_rules! inserts {
             #[inline]
             pub fn insert_hashes(&self, hashes: &[u64]) -> usize {
                 self.engine.insert_all(&hashes)
-            }
-
-            /// [`insert_batch_flagged`](Filter::insert_batch_flagged) by hash.
-            ///
-            /// # Panics
-            ///
-            /// If the lengths differ.
-            ///
-            /// # Examples
-            ///
-            /// ```
-            #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
-            /// let hashes = ["a", "b", "a"].map(|key| filter.hash(key));
-            /// let mut new = [false; 3];
-            /// assert_eq!(filter.insert_hashes_flagged(&hashes, &mut new), 2);
-            /// assert_eq!(new, [true, true, false]);
-            /// # Ok::<(), lanebloom::BuildError>(())
-            /// ```
-            pub fn insert_hashes_flagged(&self, hashes: &[u64], new: &mut [bool]) -> usize {
-                assert_same_length(hashes.len(), new.len());
-                self.engine
-                    .insert_flagged(&hashes, Some(&mut batch::unpack_into(self.isa, new)))
             }
 
             /// Removes all keys. It takes `&mut self`: beside inserts, some keys would survive in
@@ -396,6 +352,71 @@ macro_rules! refusing_inserts {
 refusing_inserts! { CuckooFilter: Cuckoo, (), () }
 refusing_inserts! { DLeftFilter: DLeft, (), () }
 refusing_inserts! { ScalableBloom: Chain, bool, usize }
+
+/// `$total` is the answer of a batch, and `$two` how a test writes it for two new keys.
+macro_rules! flagged_inserts {
+    ($($filter:ident: $engine:ty, $total:ty, $two:literal;)*) => {$(
+        /// Inserts that answer for each key.
+        impl<S: KeyHasher> $filter<S> {
+            /// [`insert_batch`](Self::insert_batch) that also writes each insert's answer to the
+            /// same place of `new`. The first of several equal keys gets `true`, and a
+            /// key that is refused gets `false`.
+            ///
+            /// # Panics
+            ///
+            /// If the lengths differ.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
+            /// let mut new = [false; 3];
+            #[doc = concat!("assert_eq!(filter.insert_batch_flagged(&[\"a\", \"a\", \"b\"], &mut new), ", $two, ");")]
+            /// assert_eq!(new, [true, false, true]);
+            /// # Ok::<(), lanebloom::BuildError>(())
+            /// ```
+            pub fn insert_batch_flagged<K: Funnel>(&self, keys: &[K], new: &mut [bool]) -> $total {
+                assert_same_length(keys.len(), new.len());
+                self.engine
+                    .insert_flagged(&self.keys(keys), Some(&mut batch::unpack_into(self.isa, new)))
+            }
+        }
+
+        /// Inserts by hash that answer for each.
+        impl<S> Filter<$engine, S> {
+            /// [`insert_batch_flagged`](Filter::insert_batch_flagged) by hash.
+            ///
+            /// # Panics
+            ///
+            /// If the lengths differ.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
+            /// let hashes = ["a", "b", "a"].map(|key| filter.hash(key));
+            /// let mut new = [false; 3];
+            #[doc = concat!("assert_eq!(filter.insert_hashes_flagged(&hashes, &mut new), ", $two, ");")]
+            /// assert_eq!(new, [true, true, false]);
+            /// # Ok::<(), lanebloom::BuildError>(())
+            /// ```
+            pub fn insert_hashes_flagged(&self, hashes: &[u64], new: &mut [bool]) -> $total {
+                assert_same_length(hashes.len(), new.len());
+                self.engine
+                    .insert_flagged(&hashes, Some(&mut batch::unpack_into(self.isa, new)))
+            }
+        }
+    )*};
+}
+
+flagged_inserts! {
+    ConcurrentBloom: Bloom, usize, "2";
+    CountingBloom: Counting, usize, "2";
+    TombstoneBloom: Tombstone, usize, "2";
+    ScalableBloom: Chain, Result<usize, InsertError>, "Ok(2)";
+}
+#[cfg(feature = "window")]
+flagged_inserts! { WindowedBloom: Generations, usize, "2"; }
 
 /// What `Ok` holds after inserts.
 trait Changed {

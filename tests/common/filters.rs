@@ -185,6 +185,19 @@ pub(crate) trait Estimates {
     fn estimated_len(&self) -> usize;
 }
 
+/// Snapshots of filters whose size never changes.
+pub(crate) trait Fixed {
+    fn snapshot_bytes(&self) -> usize;
+    fn write_to_slice(&self, out: &mut [u8]);
+}
+
+/// Snapshots of filters that hash with Murmur3.
+pub(crate) trait OfMurmur3: Sized {
+    fn from_bytes(bytes: &[u8]) -> Result<(Self, &[u8]), SnapshotError>;
+    #[cfg(feature = "std")]
+    fn read_from(reader: impl std::io::Read, max_bytes: usize) -> Result<Self, SnapshotError>;
+}
+
 macro_rules! inserts {
     ($($filter:ident: $answer:ty, $total:ty;)*) => {$(
         impl<S: KeyHasher> Inserts for $filter<S> {
@@ -283,6 +296,33 @@ macro_rules! estimates {
     )*};
 }
 
+macro_rules! fixed {
+    ($($filter:ident),*) => {$(
+        impl<S: KeyHasher> Fixed for $filter<S> {
+            fn snapshot_bytes(&self) -> usize {
+                self.snapshot_bytes()
+            }
+            fn write_to_slice(&self, out: &mut [u8]) {
+                self.write_to_slice(out);
+            }
+        }
+    )*};
+}
+
+macro_rules! of_murmur3 {
+    ($($filter:ident),*) => {$(
+        impl OfMurmur3 for $filter {
+            fn from_bytes(bytes: &[u8]) -> Result<(Self, &[u8]), SnapshotError> {
+                Self::from_bytes(bytes)
+            }
+            #[cfg(feature = "std")]
+            fn read_from(reader: impl std::io::Read, max_bytes: usize) -> Result<Self, SnapshotError> {
+                Self::read_from(reader, max_bytes)
+            }
+        }
+    )*};
+}
+
 inserts! {
     ConcurrentBloom: bool, usize;
     CountingBloom: bool, usize;
@@ -295,6 +335,12 @@ flags! { ConcurrentBloom, CountingBloom, TombstoneBloom, ScalableBloom }
 removes! { CountingBloom, TombstoneBloom, CuckooFilter, DLeftFilter }
 counts! { CuckooFilter, CompactCuckoo, DLeftFilter }
 estimates! { ConcurrentBloom, CountingBloom, TombstoneBloom, ScalableBloom, BloomView<'_> }
+fixed! { ConcurrentBloom, CountingBloom, TombstoneBloom, CuckooFilter, CompactCuckoo, DLeftFilter }
+of_murmur3! {
+    ConcurrentBloom, CountingBloom, TombstoneBloom, CuckooFilter, CompactCuckoo, DLeftFilter, ScalableBloom
+}
+#[cfg(feature = "window")]
+of_murmur3! { WindowedBloom }
 #[cfg(feature = "window")]
 inserts! { WindowedBloom: bool, usize; }
 #[cfg(feature = "window")]
