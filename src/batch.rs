@@ -19,7 +19,7 @@ pub(crate) const CHUNK: usize = 4096;
 pub(crate) type Few = Scratch<{ Length::Many.least() }>;
 
 /// Hashes in order: a slice of them, or keys to be hashed.
-pub trait Source {
+pub(crate) trait Source {
     fn len(&self) -> usize;
 
     /// The hashes of `range`, in order, at most `most` at a time.
@@ -30,7 +30,7 @@ pub trait Source {
 }
 
 /// An iterator that lends: a chunk lives until the next one is taken.
-pub trait Chunks {
+pub(crate) trait Chunks {
     /// The next hashes.
     fn next(&mut self) -> Option<&[u64]>;
 }

@@ -73,7 +73,7 @@ mod read;
 mod sets;
 mod snapshot;
 mod view;
-mod words;
+pub(crate) mod words;
 
 pub use error::OutOfBoundsError;
 pub use read::Positions;

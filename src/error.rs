@@ -25,7 +25,7 @@ use core::fmt::{self, Display};
 pub struct BuildError(pub(crate) BuildErrorKind);
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum BuildErrorKind {
+pub(crate) enum BuildErrorKind {
     NothingToSizeFor,
     Rate(f64),
     WordsPerKey(usize),
@@ -188,42 +188,66 @@ impl Display for IncompatibleError {
 
 impl Error for IncompatibleError {}
 
-/// Why a growing filter did not take a key: it is full, and can have no more layers.
+/// Why a key could not be inserted: the filter is full, or has the key as often as it can. The
+/// filter still holds all its keys.
 ///
-/// Nothing is lost silently. A single insert that fails did not insert its key. A batch that fails
-/// inserted the first [`inserted`](Self::inserted) keys, and none after them. Keys that are in the
-/// filter already are never refused.
+/// A single insert that fails did not insert its key. A batch that fails inserted the first
+/// [`inserted`](Self::inserted) keys, and none after them. A
+/// [`ScalableBloom`](crate::ScalableBloom) never refuses a key that it has.
 ///
 /// # Examples
 ///
 /// ```
-/// use lanebloom::ScalableBloom;
+/// use lanebloom::{CuckooFilter, ScalableBloom};
+///
+/// let filter = CuckooFilter::builder().expected_keys(1).build()?;
+/// let error = filter.insert_all(0..1000u32).unwrap_err();
+/// assert!(error.is_full());
+/// let text = "no room was found in 4096 buckets: the filter, sized for 1 keys, is full";
+/// assert!(error.to_string().starts_with(text));
+/// assert!((0..error.inserted() as u32).all(|key| filter.contains(&key)));
 ///
 /// let filter = ScalableBloom::builder().expected_keys(100).non_scaling().build()?;
-/// let keys: Vec<u32> = (0..200).collect();
-/// let error = filter.insert_batch(&keys).unwrap_err();
-/// let inserted = error.inserted();
-/// assert!((95..=110).contains(&inserted));
+/// let error = filter.insert_all(0..200u32).unwrap_err();
+/// assert!((95..=110).contains(&error.inserted()));
 /// let text = "the filter is full: its limit of layers is 1; the first ";
 /// assert!(error.to_string().starts_with(text));
-/// assert!(keys[..inserted].iter().all(|key| filter.contains(key)));
 /// assert!(filter.insert(&1000u32).is_err() && filter.insert(&1u32) == Ok(false));
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FullError {
-    pub(crate) kind: FullErrorKind,
+pub struct InsertError {
+    pub(crate) kind: InsertErrorKind,
     pub(crate) inserted: usize,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum FullErrorKind {
+pub(crate) enum InsertErrorKind {
+    /// A cuckoo filter's search found no empty slot.
+    CuckooFull { searched: usize, expected_keys: usize },
+    /// All buckets of the key in a d-left filter are full.
+    DLeftFull { expected_keys: usize },
+    /// One key was inserted too often.
+    Copies { limit: usize },
+    /// The newest layer is full, and there can be no next one.
+    NoLayer(NoLayer),
+}
+
+/// Why there can be no next layer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum NoLayer {
     Layers { limit: usize },
     Bytes { needed: usize, limit: usize },
     OutOfMemory,
 }
 
-impl FullError {
+impl InsertError {
+    /// The error of the part of a batch that comes after `before` keys.
+    pub(crate) fn after(self, before: usize) -> Self {
+        let inserted = self.inserted + before;
+        Self { inserted, ..self }
+    }
+
     /// How many keys of the batch are in the filter: those before the first one that failed. 0 for
     /// a single insert.
     ///
@@ -247,8 +271,24 @@ impl FullError {
         self.inserted
     }
 
-    /// Whether the allocator refused the memory of the next layer, so that the same key may be
-    /// taken later: every insert tries again.
+    /// Whether the filter is full; otherwise this one key is in it as often as it can be.
+    ///
+    /// ```
+    /// use lanebloom::CuckooFilter;
+    ///
+    /// let filter = CuckooFilter::builder().expected_keys(100).build()?;
+    /// assert!(!filter.insert_batch(&["a"; 100]).unwrap_err().is_full());
+    /// assert!(filter.insert_all(0..1000u32).unwrap_err().is_full());
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        !matches!(self.kind, InsertErrorKind::Copies { .. })
+    }
+
+    /// Whether the allocator refused the memory of the next layer, so that a
+    /// [`ScalableBloom`](crate::ScalableBloom) may take the same key later: every insert tries
+    /// again.
     ///
     /// ```
     /// use lanebloom::ScalableBloom;
@@ -260,11 +300,11 @@ impl FullError {
     /// ```
     #[must_use]
     pub fn is_out_of_memory(&self) -> bool {
-        self.kind == FullErrorKind::OutOfMemory
+        self.kind == InsertErrorKind::NoLayer(NoLayer::OutOfMemory)
     }
 }
 
-impl Display for FullErrorKind {
+impl Display for NoLayer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Layers { limit } => write!(f, "its limit of layers is {limit}"),
@@ -279,89 +319,9 @@ impl Display for FullErrorKind {
     }
 }
 
-impl Display for FullError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the filter is full: {}", self.kind)?;
-        match self.inserted {
-            0 => Ok(()),
-            1 => f.write_str("; the first key of the batch was inserted"),
-            inserted => write!(f, "; the first {inserted} keys of the batch were inserted"),
-        }
-    }
-}
-
-impl Error for FullError {}
-
-/// Why a key could not be inserted into a filter that can delete. The filter still holds all its
-/// keys.
-///
-/// # Examples
-///
-/// ```
-/// use lanebloom::CuckooFilter;
-///
-/// let filter = CuckooFilter::builder().expected_keys(1).build()?;
-/// let error = filter.insert_all(0..1000u32).unwrap_err();
-/// assert!(error.is_full());
-/// assert_eq!(
-///     error.to_string(),
-///     "no room was found in 4096 buckets: the filter, sized for 1 keys, is full"
-/// );
-/// assert!((0..error.inserted() as u32).all(|key| filter.contains(&key)));
-/// # Ok::<(), lanebloom::BuildError>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InsertError {
-    pub(crate) kind: InsertErrorKind,
-    pub(crate) inserted: usize,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum InsertErrorKind {
-    /// A cuckoo filter's search found no empty slot.
-    CuckooFull { searched: usize, expected_keys: usize },
-    /// All buckets of the key in a d-left filter are full.
-    DLeftFull { expected_keys: usize },
-    /// One key was inserted too often.
-    Copies { limit: usize },
-}
-
-impl InsertError {
-    /// How many keys of the batch are in the filter: those before the first one that failed. 0 for
-    /// a single insert.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let builder = CuckooFilter::builder().expected_keys(100);
-    /// let filter = builder.fingerprint_bits(16).build()?;
-    /// let error = filter.insert_batch(&["a"; 20]).unwrap_err();
-    /// assert_eq!((error.inserted(), filter.count("a")), (8, 8));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn inserted(&self) -> usize {
-        self.inserted
-    }
-
-    /// Whether the filter is full; otherwise this one key is in it as often as it can be.
-    ///
-    /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(100).build()?;
-    /// assert!(filter.insert_all(0..1000u32).unwrap_err().is_full());
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn is_full(&self) -> bool {
-        !matches!(self.kind, InsertErrorKind::Copies { .. })
-    }
-}
-
 impl Display for InsertError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.kind {
+        match &self.kind {
             InsertErrorKind::CuckooFull {
                 searched,
                 expected_keys,
@@ -377,6 +337,12 @@ impl Display for InsertError {
                 f,
                 "the key is in the filter {limit} times, which is as often as it can be"
             ),
+            InsertErrorKind::NoLayer(why) => write!(f, "the filter is full: {why}"),
+        }?;
+        match self.inserted {
+            0 => Ok(()),
+            1 => f.write_str("; the first key of the batch was inserted"),
+            inserted => write!(f, "; the first {inserted} keys of the batch were inserted"),
         }
     }
 }
@@ -404,7 +370,7 @@ impl Error for InsertError {}
 pub struct SnapshotError(pub(crate) SnapshotErrorKind);
 
 #[derive(Debug)]
-pub enum SnapshotErrorKind {
+pub(crate) enum SnapshotErrorKind {
     Truncated {
         bytes: u64,
         needed: u64,

@@ -1,5 +1,6 @@
-//! The filter types. `filter.rs` has what filters share, `engine.rs` what each has to bring; then
-//! one file or folder for each.
+//! The filter types. `filter.rs` has what all filters share, `inserts.rs`, `removes.rs`, `unions.rs`
+//! and `snapshot.rs` what several share, `engine.rs` what each has to bring; then one file or folder
+//! for each.
 
 pub mod bloom;
 mod builder;
@@ -11,21 +12,26 @@ mod figures;
 #[expect(clippy::module_inception, reason = "the one filter type")]
 mod filter;
 mod gauge;
-mod lines;
+mod inserts;
+mod layouts;
+pub(crate) mod lines;
 #[cfg(feature = "rayon")]
 mod parallel;
-mod probe;
+pub(crate) mod probe;
+mod removes;
 pub mod scalable;
 #[cfg(feature = "serde")]
 mod serde;
-mod slots;
+pub(crate) mod slots;
 mod snapshot;
 mod stripes;
 pub mod tombstone;
+pub mod traits;
+mod unions;
 pub mod view;
 #[cfg(feature = "window")]
 pub mod windowed;
 
-pub use builder::{Builder, Planned};
+pub use builder::Builder;
 pub use engine::Figures;
 pub use filter::Filter;

@@ -27,15 +27,47 @@ pub use crate::words::memory::Words;
 #[cfg(feature = "window")]
 pub use crate::words::sync::swap as sync;
 
+/// What bounds of public items and aliases mention, so that it has a name. Nobody uses it.
+pub mod bounds {
+    pub use crate::bitmap::words::sealed::Sealed as SealedStore;
+    pub use crate::filter::cuckoo::compact::Packed;
+    pub use crate::filter::cuckoo::table::Table;
+    pub use crate::filter::dleft::cells::Cells;
+    pub use crate::filter::engine::{EngineImpl, PlannedImpl};
+    pub use crate::filter::lines::Lined;
+    pub use crate::filter::slots::Slotted;
+    pub use crate::filter::traits::sealed::Sealed as SealedFilter;
+    pub use crate::geometry::sizing::Request;
+    pub use crate::hash::sealed::{Identity, Sealed as SealedHasher};
+    pub use crate::words::bits::Load;
+    pub use crate::words::memory::Word;
+}
+
 #[cfg(feature = "window")]
 pub use window::{Numbered, clear_dropped, common_time, numbered_generations};
 
 use crate::error::{BuildErrorKind, IncompatibleError};
 use crate::filter::Figures;
+use crate::filter::traits::Engine;
 use crate::kernel;
 use crate::words::bits;
-use crate::{BuildError, ConcurrentBitmap, ConcurrentBloom};
+use crate::{BuildError, ConcurrentBitmap, ConcurrentBloom, Filter};
 use alloc::string::String;
+
+/// For benches and tests of this crate: a filter by other kernels.
+pub trait WithIsa {
+    /// The same filter by the kernels of `isa`, one of [`instruction_sets`].
+    #[must_use]
+    fn with_isa(self, isa: Isa) -> Self;
+}
+
+impl<E: Engine, S> WithIsa for Filter<E, S> {
+    fn with_isa(mut self, isa: Isa) -> Self {
+        self.engine.set_isa(isa);
+        self.isa = isa;
+        self
+    }
+}
 
 /// For `lanebloom-formats`: bits to bools, by this machine's vectors.
 #[inline]

@@ -87,7 +87,7 @@ macro_rules! of_layout {
 /// The operations on hashes that only read, for one shape, one instruction set and one kind of
 /// words: `AtomicU64` of a filter, its counters, or the bytes of a snapshot.
 #[derive(Debug)]
-pub struct Lookups<T> {
+pub(crate) struct Lookups<T> {
     /// The proof that the CPU has what the functions of the tables need: `new` takes them from its
     /// level.
     isa: Isa,

@@ -79,7 +79,7 @@
 //! | Answer from a saved filter without loading it | [`BloomView`], also on a mapped file (feature `mmap`) |
 //! | Share one set among processes, or use a filter in Redis | the crate `lanebloom-redis` |
 //! | Use filters at a shell | the command `lanebloom`, of the crate `lanebloom-cli` |
-//! | Write code for any of these filters | [`Filter`] with the traits [`Engine`], [`Insert`], [`Remove`], [`Union`] |
+//! | Write code for any of these filters | [`Filter`](Filter#any-filter) with the [`traits`] |
 //!
 //! # Consistency
 //!
@@ -173,20 +173,18 @@ mod kernel;
 mod words;
 
 pub use bitmap::ConcurrentBitmap;
-pub use error::{BuildError, FullError, IncompatibleError, InsertError, SnapshotError};
+pub use error::{BuildError, IncompatibleError, InsertError, SnapshotError};
 pub use filter::bloom::{self, ConcurrentBloom};
 pub use filter::counting::{self, CountingBloom};
 pub use filter::cuckoo::{self, CompactCuckoo, CuckooFilter};
 pub use filter::dleft::{self, DLeftFilter};
-pub use filter::engine::{
-    Count, Engine, Estimate, FixedSize, Insert, InsertFlagged, Outcome, Proportional, Remove, Stored, Total, Union,
-};
 pub use filter::scalable::{self, ScalableBloom};
 pub use filter::tombstone::{self, TombstoneBloom};
+pub use filter::traits;
 pub use filter::view::{self, BloomView};
 #[cfg(feature = "window")]
 pub use filter::windowed::{self, WindowedBloom};
-pub use filter::{Builder, Figures, Filter, Planned};
+pub use filter::{Builder, Figures, Filter};
 pub use funnel::{ByHash, Funnel, Sink, UnencodedChars, Utf16};
 pub use hash::{KeyHasher, Murmur3, Murmur3Sink, SipHash13};
 

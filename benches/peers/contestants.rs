@@ -3,7 +3,7 @@
 
 use fastbloom::AtomicBloomFilter;
 use lanebloom::ConcurrentBloom;
-use lanebloom::internal::Isa;
+use lanebloom::internal::{Isa, WithIsa};
 use lanebloom_benches::best_instruction_set;
 use std::hash::BuildHasher;
 use std::sync::RwLock;

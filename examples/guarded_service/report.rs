@@ -95,10 +95,10 @@ pub fn print(runs: &[Run; 3]) {
             Some(format!("{:.4}", query_rate(&part(run))))
         });
         row("  refused by the filter", &|run| {
-            Some(part(run).stats()?.turned_away.to_string())
+            Some(part(run).stats()?.guard.turned_away.to_string())
         });
         row("  false positives", &|run| {
-            Some(part(run).stats()?.false_positives.to_string())
+            Some(part(run).stats()?.guard.false_positives.to_string())
         });
         row("  loads", &|run| Some(part(run).stats()?.loads.to_string()));
         row("    joined", &|run| Some(part(run).stats()?.joined.to_string()));

@@ -21,7 +21,8 @@ use crate::words::memory::Words;
 use crate::words::sync::{AtomicU64, Ordering};
 use core::ops::Range;
 
-pub(super) mod sealed {
+pub(crate) mod sealed {
+    /// Seals [`Store`](super::Store).
     pub trait Sealed {}
 }
 

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use core::convert::Infallible;
 
 /// The destination of a snapshot's bytes.
-pub trait Out {
+pub(crate) trait Out {
     type Error;
     fn put(&mut self, bytes: &[u8]) -> Result<(), Self::Error>;
 }
@@ -36,7 +36,7 @@ impl Out for &mut [u8] {
 }
 
 /// The source of a snapshot's bytes.
-pub trait Input {
+pub(crate) trait Input {
     /// The next `len` bytes, which may be in `buffer`. Fails if the source has fewer.
     fn take<'a>(&'a mut self, len: usize, buffer: &'a mut Vec<u8>) -> Result<&'a [u8], SnapshotErrorKind>;
 

@@ -4,9 +4,8 @@
 mod delta;
 
 use super::Filter;
-use super::builder::{Budgeted, Planned, TwoLined, Worded};
-use super::engine::{Engine, Insert, InsertFlagged, Stored, sealed};
-use super::lines::{Lined, OwnLines};
+use super::engine::{EngineImpl, InsertFlaggedImpl, InsertImpl, PlannedImpl, StoredImpl};
+use super::lines::{LineWords, Lined, OwnWords, empty};
 use crate::batch::{Answer, Few, Keys, Source, tell, unpack_into};
 use crate::bulk;
 use crate::codec::{Input, Kind, OwnHeader};
@@ -48,11 +47,13 @@ use alloc::vec::Vec;
 pub type ConcurrentBloom<S = Murmur3> = Filter<Bloom, S>;
 
 /// The engine of [`ConcurrentBloom`]: bits in lines of 64 bytes.
-pub struct Bloom {
+pub type Bloom = Lined<BloomWords>;
+
+/// Bits, and the kernels that set them and look them up.
+#[doc(hidden)]
+pub struct BloomWords {
     pub(crate) bits: Bits,
     pub(crate) kernels: Kernels,
-    pub(crate) layout: Layout,
-    pub(crate) expected_keys: usize,
 }
 
 /// Sizes a [`ConcurrentBloom`]; made by [`ConcurrentBloom::builder`](Filter::builder).
@@ -61,35 +62,17 @@ pub struct Bloom {
 /// down its words lie in [two lines](Self::lines_per_key); at 1e-6 they are 8.
 pub type Builder<S = Murmur3> = super::Builder<Bloom, S>;
 
-impl Planned for Bloom {
+impl PlannedImpl for Bloom {
     type Options = ();
-    type Hasher = Murmur3;
 
     fn build(request: Request, (): ()) -> Result<Self, BuildError> {
         let two_lines = true;
         let (layout, expected_keys) = Request { two_lines, ..request }.solve()?;
-        Self::empty(layout, expected_keys)
+        empty(layout, expected_keys)
     }
 }
 
-impl Budgeted for Bloom {}
-
-impl Worded for Bloom {}
-
-impl TwoLined for Bloom {}
-
 impl Bloom {
-    /// An engine with `layout` and these `bits`; the bits must have the layout's blocks.
-    pub(crate) fn with_bits(layout: Layout, bits: Bits, expected_keys: usize) -> Self {
-        debug_assert_eq!(bits.blocks(), layout.blocks);
-        Self {
-            bits,
-            kernels: Kernels::of(layout, Isa::best()),
-            layout,
-            expected_keys,
-        }
-    }
-
     /// Reads the `count` parts of a snapshot, whose bits take exactly `bytes` together.
     pub(crate) fn decode_parts<I: Input>(
         input: &mut I,
@@ -113,11 +96,11 @@ impl Bloom {
         }
     }
 
-    /// [`insert_flagged`](InsertFlagged::insert_flagged) without atomics.
+    /// [`insert_flagged`](Self::insert_flagged) without atomics.
     #[inline]
     fn insert_mut(&mut self, source: &impl Source, answer: Answer<'_>) -> usize {
-        match self.bits.words_mut() {
-            Some(words) => bulk::insert_mut(words, &self.kernels, source, answer),
+        match self.words.bits.words_mut() {
+            Some(words) => bulk::insert_mut(words, &self.words.kernels, source, answer),
             None => self.insert_flagged(source, answer),
         }
     }
@@ -125,27 +108,72 @@ impl Bloom {
     /// An empty engine that is otherwise the same.
     #[cfg(feature = "window")]
     pub(crate) fn blank(&self) -> Result<Self, BuildError> {
-        Ok(Self {
+        let words = BloomWords {
             bits: Bits::new(self.layout.blocks)?,
-            ..*self
-        })
+            ..self.words
+        };
+        Ok(Self { words, ..*self })
     }
 }
 
-impl sealed::Sealed for Bloom {}
+impl InsertImpl for Bloom {
+    type Answer = bool;
+    type Total = usize;
 
-impl Lined for Bloom {
+    #[inline]
+    fn insert(&self, hash: u64) -> bool {
+        let changed = self.words.kernels.insert(&self.words.bits, hash);
+        bits::acquire_if(!changed);
+        changed
+    }
+
+    #[inline]
+    fn insert_all(&self, source: &impl Source) -> usize {
+        self.insert_flagged(source, None)
+    }
+
+    fn clear(&mut self) {
+        self.words.bits.clear();
+    }
+}
+
+impl InsertFlaggedImpl for Bloom {
+    #[inline]
+    fn insert_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> usize {
+        let BloomWords { bits, kernels } = &self.words;
+        let changed = if source.len() < Length::Many.least() {
+            let mut space = Few::new();
+            let hashes = source.few(&mut space);
+            let (changed, count) = match hashes {
+                [] => return 0,
+                _ if hashes.len() < Length::Few.least() => {
+                    let (mut changed, mut count) = (0, 0);
+                    for (i, &hash) in hashes.iter().enumerate() {
+                        let new = kernels.insert(bits, hash);
+                        changed |= u64::from(new) << i;
+                        count += usize::from(new);
+                    }
+                    (changed, count)
+                }
+                _ => {
+                    let changed = kernels.insert_few(bits, hashes);
+                    (changed, changed.count_ones() as usize)
+                }
+            };
+            tell(&mut answer, 0, &[changed]);
+            count
+        } else {
+            bulk::insert(bits, kernels, source, answer)
+        };
+        bits::acquire();
+        changed
+    }
+}
+
+impl LineWords for BloomWords {
     type Word = AtomicU64;
     const TYPE: &'static str = "ConcurrentBloom";
     const CELL: Cell = Cell::Bit;
-
-    fn layout(&self) -> Layout {
-        self.layout
-    }
-
-    fn planned_keys(&self) -> usize {
-        self.expected_keys
-    }
 
     #[inline(always)]
     fn lookups(&self) -> &Lookups<AtomicU64> {
@@ -164,16 +192,19 @@ impl Lined for Bloom {
         })
     }
 
-    fn set_kernels(&mut self, isa: Isa) {
-        self.kernels = Kernels::of(self.layout, isa);
+    fn set_kernels(&mut self, layout: Layout, isa: Isa) {
+        self.kernels = Kernels::of(layout, isa);
     }
 }
 
-impl OwnLines for Bloom {
+impl OwnWords for BloomWords {
     const KIND: Kind = Kind::Bloom;
 
-    fn empty(layout: Layout, expected_keys: usize) -> Result<Self, BuildError> {
-        Ok(Self::with_bits(layout, Bits::new(layout.blocks)?, expected_keys))
+    fn empty(layout: Layout) -> Result<Self, BuildError> {
+        Ok(Self {
+            bits: Bits::new(layout.blocks)?,
+            kernels: Kernels::of(layout, Isa::best()),
+        })
     }
 
     fn words(&self) -> impl Iterator<Item = u64> {
@@ -185,67 +216,14 @@ impl OwnLines for Bloom {
     }
 
     fn add(&self, other: &Self) -> bool {
-        let changed = self.bits.or_from(&other.bits, 0..self.layout.blocks);
+        let changed = self.bits.or_from(&other.bits, 0..self.bits.blocks());
         bits::acquire_if(!changed);
-        changed
-    }
-}
-
-impl Insert for Bloom {
-    type Answer = bool;
-    type Total = usize;
-
-    #[inline]
-    fn insert(&self, hash: u64) -> bool {
-        let changed = self.kernels.insert(&self.bits, hash);
-        bits::acquire_if(!changed);
-        changed
-    }
-
-    #[inline]
-    fn insert_all(&self, source: &impl Source) -> usize {
-        self.insert_flagged(source, None)
-    }
-
-    fn clear(&mut self) {
-        self.bits.clear();
-    }
-}
-
-impl InsertFlagged for Bloom {
-    #[inline]
-    fn insert_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> usize {
-        let changed = if source.len() < Length::Many.least() {
-            let mut space = Few::new();
-            let hashes = source.few(&mut space);
-            let (changed, count) = match hashes {
-                [] => return 0,
-                _ if hashes.len() < Length::Few.least() => {
-                    let (mut changed, mut count) = (0, 0);
-                    for (i, &hash) in hashes.iter().enumerate() {
-                        let new = self.kernels.insert(&self.bits, hash);
-                        changed |= u64::from(new) << i;
-                        count += usize::from(new);
-                    }
-                    (changed, count)
-                }
-                _ => {
-                    let changed = self.kernels.insert_few(&self.bits, hashes);
-                    (changed, changed.count_ones() as usize)
-                }
-            };
-            tell(&mut answer, 0, &[changed]);
-            count
-        } else {
-            bulk::insert(&self.bits, &self.kernels, source, answer)
-        };
-        bits::acquire();
         changed
     }
 }
 
 /// The fill of each block.
-impl<S> ConcurrentBloom<S> {
+impl<S> Filter<Bloom, S> {
     /// The number of set bits of each block, 0 to 512, from the first block to the last. It shows
     /// how evenly the keys spread; [`fill_ratio`](Self::fill_ratio) is their mean.
     ///
@@ -263,7 +241,7 @@ impl<S> ConcurrentBloom<S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn block_ones(&self) -> impl Iterator<Item = u32> {
-        self.engine.bits.words().map(|line| {
+        self.engine.words.bits.words().map(|line| {
             let ones = bits::ones_of(&line) as u32;
             bits::acquire();
             ones
@@ -272,7 +250,7 @@ impl<S> ConcurrentBloom<S> {
 }
 
 /// Operations without atomics, for exclusive access.
-impl<S: KeyHasher> ConcurrentBloom<S> {
+impl<S: KeyHasher> Filter<Bloom, S> {
     /// [`insert_hashes`](Self::insert_hashes) without atomics, for exclusive access. A key takes
     /// 4.9 ns instead of 20 (512 KiB, Emerald Rapids; a dense batch of `insert_hashes` takes 6.8).
     /// In a filter beyond 1 MiB, a batch of at least 4 hashes per line of the filter is sorted
@@ -356,6 +334,6 @@ impl<S> ConcurrentBloom<S> {
     }
 
     pub(crate) fn bits(&self) -> &Bits {
-        &self.engine.bits
+        &self.engine.words.bits
     }
 }

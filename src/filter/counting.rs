@@ -89,9 +89,8 @@
 //! and would cost a second cache miss in every operation.)
 
 use super::Filter;
-use super::builder::{Budgeted, Planned, Worded};
-use super::engine::{Insert, InsertFlagged, Remove, sealed};
-use super::lines::{Lined, OwnLines};
+use super::engine::{InsertFlaggedImpl, InsertImpl, PlannedImpl, RemoveImpl};
+use super::lines::{LineWords, Lined, OwnWords, empty};
 use crate::batch::{Answer, Source, all, answered, ones, tell};
 use crate::codec::Kind;
 use crate::error::BuildError;
@@ -134,11 +133,13 @@ use core::fmt;
 pub type CountingBloom<S = Murmur3> = Filter<Counting, S>;
 
 /// The engine of [`CountingBloom`]: counters of 4 bits in lines of 64 bytes.
-pub struct Counting {
+pub type Counting = Lined<CountingWords>;
+
+/// Counters, and the kernels that change them and look them up.
+#[doc(hidden)]
+pub struct CountingWords {
     counters: CounterLines,
     kernels: CounterKernels,
-    layout: Layout,
-    expected_keys: usize,
 }
 
 /// Sizes a [`CountingBloom`]; made by [`CountingBloom::builder`](Filter::builder).
@@ -159,33 +160,65 @@ pub struct Counting {
 /// ```
 pub type Builder<S = Murmur3> = super::Builder<Counting, S>;
 
-impl Planned for Counting {
+impl PlannedImpl for Counting {
     type Options = ();
-    type Hasher = Murmur3;
 
     fn build(request: Request, (): ()) -> Result<Self, BuildError> {
         let cell = Cell::Counter;
         let (layout, expected_keys) = Request { cell, ..request }.solve()?;
-        Self::empty(layout, expected_keys)
+        empty(layout, expected_keys)
     }
 }
-
-impl Budgeted for Counting {}
-
-impl Worded for Counting {}
 
 impl Counting {
     /// Inserts or removes hashes; returns how many operations answered yes.
     fn change(&self, kernel: CounterBatch, source: &impl Source, mut answer: Answer<'_>) -> usize {
         let (mut chunks, mut count) = (answered(all(source)), 0);
         while let Some((start, hashes, bitmap)) = chunks.next() {
-            kernel(&self.kernels, self.counters.shared(), hashes, bitmap);
+            kernel(&self.words.kernels, self.words.counters.shared(), hashes, bitmap);
             tell(&mut answer, start, bitmap);
             count += ones(bitmap);
         }
         count
     }
+}
 
+impl InsertImpl for Counting {
+    type Answer = bool;
+    type Total = usize;
+
+    #[inline]
+    fn insert(&self, hash: u64) -> bool {
+        self.words.kernels.insert(self.words.counters.shared(), hash)
+    }
+
+    fn insert_all(&self, source: &impl Source) -> usize {
+        self.insert_flagged(source, None)
+    }
+
+    fn clear(&mut self) {
+        self.words.counters.clear();
+    }
+}
+
+impl InsertFlaggedImpl for Counting {
+    fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> usize {
+        self.change(CounterKernels::insert_hashes, source, answer)
+    }
+}
+
+impl RemoveImpl for Counting {
+    #[inline]
+    fn remove(&self, hash: u64) -> bool {
+        self.words.kernels.remove(self.words.counters.shared(), hash)
+    }
+
+    fn remove_all(&self, source: &impl Source, answer: Answer<'_>) -> usize {
+        self.change(CounterKernels::remove_hashes, source, answer)
+    }
+}
+
+impl CountingWords {
     fn stuck(&self) -> usize {
         let stuck: u64 = self.counters.words().map(counters::stuck_in).sum();
         bits::acquire();
@@ -193,20 +226,10 @@ impl Counting {
     }
 }
 
-impl sealed::Sealed for Counting {}
-
-impl Lined for Counting {
+impl LineWords for CountingWords {
     type Word = Counters;
     const TYPE: &'static str = "CountingBloom";
     const CELL: Cell = Cell::Counter;
-
-    fn layout(&self) -> Layout {
-        self.layout
-    }
-
-    fn planned_keys(&self) -> usize {
-        self.expected_keys
-    }
 
     #[inline(always)]
     fn lookups(&self) -> &Lookups<Counters> {
@@ -222,8 +245,8 @@ impl Lined for Counting {
         self.counters.lines()
     }
 
-    fn keys_of(&self, total: u64) -> usize {
-        (total as f64 / self.layout.counters_per_key() + 0.5) as usize
+    fn keys_of(layout: Layout, total: u64) -> usize {
+        (total as f64 / layout.counters_per_key() + 0.5) as usize
     }
 
     fn copy(&self) -> Result<Self, BuildError> {
@@ -233,8 +256,8 @@ impl Lined for Counting {
         })
     }
 
-    fn set_kernels(&mut self, isa: Isa) {
-        self.kernels = CounterKernels::of(self.layout, isa);
+    fn set_kernels(&mut self, layout: Layout, isa: Isa) {
+        self.kernels = CounterKernels::of(layout, isa);
     }
 
     fn debug_more(&self, f: &mut fmt::DebugStruct<'_, '_>) {
@@ -242,15 +265,13 @@ impl Lined for Counting {
     }
 }
 
-impl OwnLines for Counting {
+impl OwnWords for CountingWords {
     const KIND: Kind = Kind::Counting;
 
-    fn empty(layout: Layout, expected_keys: usize) -> Result<Self, BuildError> {
+    fn empty(layout: Layout) -> Result<Self, BuildError> {
         Ok(Self {
             counters: CounterLines::new(layout.blocks)?,
             kernels: CounterKernels::of(layout, Isa::best()),
-            layout,
-            expected_keys,
         })
     }
 
@@ -268,43 +289,8 @@ impl OwnLines for Counting {
     }
 }
 
-impl Insert for Counting {
-    type Answer = bool;
-    type Total = usize;
-
-    #[inline]
-    fn insert(&self, hash: u64) -> bool {
-        self.kernels.insert(self.counters.shared(), hash)
-    }
-
-    fn insert_all(&self, source: &impl Source) -> usize {
-        self.insert_flagged(source, None)
-    }
-
-    fn clear(&mut self) {
-        self.counters.clear();
-    }
-}
-
-impl InsertFlagged for Counting {
-    fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> usize {
-        self.change(CounterKernels::insert_hashes, source, answer)
-    }
-}
-
-impl Remove for Counting {
-    #[inline]
-    fn remove(&self, hash: u64) -> bool {
-        self.kernels.remove(self.counters.shared(), hash)
-    }
-
-    fn remove_all(&self, source: &impl Source, answer: Answer<'_>) -> usize {
-        self.change(CounterKernels::remove_hashes, source, answer)
-    }
-}
-
 /// Stuck counters.
-impl<S> CountingBloom<S> {
+impl<S> Filter<Counting, S> {
     /// The number of counters that are stuck at 15 and never decrease again.
     ///
     /// ```
@@ -317,6 +303,6 @@ impl<S> CountingBloom<S> {
     /// ```
     #[must_use]
     pub fn stuck_counters(&self) -> usize {
-        self.engine.stuck()
+        self.engine.words.stuck()
     }
 }

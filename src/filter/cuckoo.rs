@@ -83,16 +83,18 @@
 //! Source: Fan, Andersen, Kaminsky, Mitzenmacher, "Cuckoo Filter: Practically Better Than Bloom"
 //! (2014).
 
-mod compact;
+pub(crate) mod compact;
 mod shape;
-mod table;
+pub(crate) mod table;
 
+pub(crate) use super::Filter;
+use super::engine::PlannedImpl;
+use super::slots::{Slots, Slotted, planned};
+use crate::error::BuildError;
 pub use crate::error::InsertError;
-pub use compact::{Compact, CompactCuckoo};
-
-use super::Filter;
-use super::slots::{Slots, Slotted};
+use crate::geometry::sizing::Request;
 use crate::hash::Murmur3;
+pub use compact::{Compact, CompactCuckoo};
 use table::Table;
 
 /// A cuckoo filter: keys can be removed again. Many threads can insert, look up and remove at once.
@@ -149,6 +151,15 @@ pub type Cuckoo = Slotted<Table>;
 /// ```
 pub type Builder<S = Murmur3> = super::Builder<Cuckoo, S>;
 
+impl PlannedImpl for Cuckoo {
+    /// The bits of a fingerprint.
+    type Options = Option<usize>;
+
+    fn build(request: Request, fingerprint_bits: Option<usize>) -> Result<Self, BuildError> {
+        planned(request, fingerprint_bits)
+    }
+}
+
 impl<S> Builder<S> {
     /// The length of a fingerprint in bits: 10, 12, 16 or 21. A bucket then holds six, five, four
     /// or three fingerprints.
@@ -173,7 +184,7 @@ impl<S> Builder<S> {
     }
 }
 
-impl<S> CuckooFilter<S> {
+impl<S> Filter<Cuckoo, S> {
     /// The length of a fingerprint in bits: 10, 12, 16 or 21.
     ///
     /// ```

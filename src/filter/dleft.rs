@@ -61,12 +61,15 @@
 //! Source: Bonomi, Mitzenmacher, Panigrahy, Singh, Varghese, "An Improved Construction for Counting
 //! Bloom Filters" (2006).
 
-mod cells;
+pub(crate) mod cells;
 
 pub use crate::error::InsertError;
 
 use super::Filter;
-use super::slots::Slotted;
+use super::engine::PlannedImpl;
+use super::slots::{Slotted, planned};
+use crate::error::BuildError;
+use crate::geometry::sizing::Request;
 use crate::hash::Murmur3;
 use cells::Cells;
 
@@ -115,3 +118,11 @@ pub type DLeft = Slotted<Cells>;
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 pub type Builder<S = Murmur3> = super::Builder<DLeft, S>;
+
+impl PlannedImpl for DLeft {
+    type Options = ();
+
+    fn build(request: Request, (): ()) -> Result<Self, BuildError> {
+        planned(request, ())
+    }
+}

@@ -1,30 +1,15 @@
 //! The figures of a filter: size, fill, number of keys, false-positive rate.
 
 use super::Filter;
-use super::engine::{Engine, Estimate, Figures};
-
-/// Estimates.
-impl<E: Estimate, S> Filter<E, S> {
-    /// An estimate of the number of distinct keys in the filter.
-    ///
-    /// It comes from the share of set bits, or from the sum of the counters. Up to the expected
-    /// keys, the relative standard error for `n` keys is about `0.2 / sqrt(n)`, and below `0.3 /
-    /// sqrt(n)`: 1% at 1000 keys, 0.03% at a million. Far beyond, the error grows. A full filter
-    /// answers the least number that would have filled it.
-    ///
-    /// ```
-    /// let filter = lanebloom::ConcurrentBloom::with_capacity(100_000, 0.01)?;
-    /// assert_eq!(filter.estimated_len(), 0);
-    /// filter.insert_all(0..50_000u32);
-    /// assert!(filter.estimated_len().abs_diff(50_000) < 1000);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[doc(alias("approximate_element_count", "approximateElementCount"))]
-    #[must_use]
-    pub fn estimated_len(&self) -> usize {
-        self.engine.estimated_len()
-    }
-}
+use super::bloom::Bloom;
+use super::counting::Counting;
+use super::engine::{EstimateImpl, Figures};
+use super::scalable::Chain;
+use super::tombstone::Tombstone;
+use super::traits::Engine;
+use super::view::View;
+#[cfg(feature = "window")]
+use super::windowed::Generations;
 
 /// Figures. Figures of the content read the whole filter, each word at some moment.
 impl<E: Engine, S> Filter<E, S> {
@@ -105,8 +90,8 @@ impl<E: Engine, S> Filter<E, S> {
         self.engine.false_positive_rate_at(self.expected_keys())
     }
 
-    /// The false-positive rate to expect once `keys` distinct keys are in. Beyond the
-    /// [slots](Filter::slots), it is the rate of a full filter.
+    /// The false-positive rate to expect once `keys` distinct keys are in. For a filter
+    /// with slots, it is at most the rate of a full filter.
     ///
     /// ```
     /// let filter = lanebloom::CuckooFilter::with_capacity(100_000, 0.01)?;
@@ -158,3 +143,35 @@ impl<E: Engine, S> Filter<E, S> {
         self.engine.figures()
     }
 }
+
+/// For a list of types, since rustdoc would show a generic impl on the pages of all.
+macro_rules! estimates {
+    ($($engine:ty),*) => {$(
+        /// Estimates.
+        impl<S> Filter<$engine, S> {
+            /// An estimate of the number of distinct keys in the filter.
+            ///
+            /// It comes from the share of set bits, or from the sum of the counters. Up to the expected
+            /// keys, the relative standard error for `n` keys is about `0.2 / sqrt(n)`, and below `0.3 /
+            /// sqrt(n)`: 1% at 1000 keys, 0.03% at a million. Far beyond, the error grows. A full filter
+            /// answers the least number that would have filled it.
+            ///
+            /// ```
+            /// let filter = lanebloom::ConcurrentBloom::with_capacity(100_000, 0.01)?;
+            /// assert_eq!(filter.estimated_len(), 0);
+            /// filter.insert_all(0..50_000u32);
+            /// assert!(filter.estimated_len().abs_diff(50_000) < 1000);
+            /// # Ok::<(), lanebloom::BuildError>(())
+            /// ```
+            #[doc(alias("approximate_element_count", "approximateElementCount"))]
+            #[must_use]
+            pub fn estimated_len(&self) -> usize {
+                self.engine.estimated_len()
+            }
+        }
+    )*};
+}
+
+estimates! { Bloom, Counting, View<'_>, Chain, Tombstone }
+#[cfg(feature = "window")]
+estimates! { Generations }

@@ -77,14 +77,14 @@ impl Gauge {
     /// `hash` selects the lines.
     pub(super) fn level(&self, filter: &Bloom, hash: u64) -> f64 {
         let lines = self.sample.blocks;
-        let places = (filter.bits.blocks() - lines + 1) as u128;
+        let places = (filter.words.bits.blocks() - lines + 1) as u128;
         let first = ((u128::from(hash) * places) >> 64) as usize;
         let mut ones = 0;
         // From a copy, whose bits the compiler counts in vectors.
         let mut copy = [0; 16 * LINE_WORDS];
         for from in (0..lines).step_by(copy.len() / LINE_WORDS) {
             let copy = &mut copy[..((lines - from) * LINE_WORDS).min(16 * LINE_WORDS)];
-            filter.bits.copy(first + from, copy);
+            filter.words.bits.copy(first + from, copy);
             ones += copy.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
         }
         self.sample.keys_for(ones) as f64 / self.full

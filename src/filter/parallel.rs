@@ -3,7 +3,8 @@
 use crate::batch::HASHED;
 use crate::bulk;
 use crate::error::{BuildError, IncompatibleError};
-use crate::filter::bloom::{Builder, ConcurrentBloom};
+use crate::filter::Filter;
+use crate::filter::bloom::{Bloom, Builder, ConcurrentBloom};
 use crate::funnel::Funnel;
 use crate::hash::{KeyHasher, assert_same_length};
 use crate::words::bits;
@@ -18,7 +19,7 @@ const UNITED: usize = 1 << 10;
 
 /// Operations in parallel, on the threads of rayon's pool (feature `rayon`). Each answers, fails
 /// and panics as its twin without `par_`. Other threads may use the filter meanwhile.
-impl<S: KeyHasher + Sync> ConcurrentBloom<S> {
+impl<S: KeyHasher + Sync> Filter<Bloom, S> {
     /// [`insert_hashes`](Self::insert_hashes) in parallel.
     ///
     /// If the batch is dense in the filter, each thread sorts a part of it and then inserts the
@@ -34,7 +35,7 @@ impl<S: KeyHasher + Sync> ConcurrentBloom<S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn par_insert_hashes(&self, hashes: &[u64]) -> usize {
-        let changed = bulk::par_insert(&self.engine.bits, &self.engine.kernels, &hashes);
+        let changed = bulk::par_insert(&self.engine.words.bits, &self.engine.words.kernels, &hashes);
         bits::acquire();
         changed
     }
@@ -51,7 +52,7 @@ impl<S: KeyHasher + Sync> ConcurrentBloom<S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn par_insert_batch<K: Funnel + Sync>(&self, keys: &[K]) -> usize {
-        let changed = bulk::par_insert(&self.engine.bits, &self.engine.kernels, &self.keys(keys));
+        let changed = bulk::par_insert(&self.engine.words.bits, &self.engine.words.kernels, &self.keys(keys));
         bits::acquire();
         changed
     }
@@ -111,8 +112,9 @@ impl<S: KeyHasher + Sync> ConcurrentBloom<S> {
         let starts = (0..blocks).into_par_iter().step_by(UNITED);
         let unite = |start: usize| {
             self.engine
+                .words
                 .bits
-                .or_from(&other.engine.bits, start..blocks.min(start + UNITED))
+                .or_from(&other.engine.words.bits, start..blocks.min(start + UNITED))
         };
         // Not `any`, which would stop at the first change.
         let changed = starts.map(unite).reduce(|| false, |a, b| a | b);

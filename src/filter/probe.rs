@@ -12,7 +12,7 @@ use crate::kernel::tuning::Access;
 use crate::words::bits::{Hint, is_cached};
 
 /// A key's places in a filter.
-pub trait Probe {
+pub(crate) trait Probe {
     type Place: Copy;
 
     /// Lines that a key touches.

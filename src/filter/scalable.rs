@@ -84,7 +84,7 @@
 //! Several may, with one word per key too: one thread may still be filling the old layer when
 //! another begins the new one. So an insert is never a claim: [see below](#claims) for an
 //! alternative. (4) Lookups never allocate. Inserts allocate nothing but layers. If an allocation
-//! fails, they go on until the layer is full, and then return [an error](crate::FullError).
+//! fails, they go on until the layer is full, and then return [an error](crate::InsertError).
 //!
 //! # Unions
 //!
@@ -152,7 +152,7 @@ pub use steps::Growth;
 
 use super::Filter;
 use super::bloom::ConcurrentBloom;
-use super::builder::{Planned, Worded};
+use super::engine::PlannedImpl;
 use crate::error::BuildError;
 use crate::geometry::sizing::Request;
 use crate::hash::{KeyHasher, Murmur3};
@@ -165,7 +165,7 @@ use steps::{MAX_LAYERS, Steps};
 /// filter as `Arc<ScalableBloom>`. [The module](self) says how it grows and what threads may rely
 /// on.
 ///
-/// An insert answers whether it changed the filter, or [an error](crate::FullError) if the filter
+/// An insert answers whether it changed the filter, or [an error](crate::InsertError) if the filter
 /// is full and cannot grow: a limit is reached, or memory was refused.
 ///
 /// # Examples
@@ -220,16 +220,14 @@ pub type ScalableBloom<S = Murmur3> = Filter<Chain, S>;
 pub type Builder<S = Murmur3> = super::Builder<Chain, S>;
 
 /// How a chain grows, and up to how many bytes.
-#[doc(hidden)]
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     steps: Steps,
     max_bytes: Option<usize>,
 }
 
-impl Planned for Chain {
+impl PlannedImpl for Chain {
     type Options = Options;
-    type Hasher = Murmur3;
 
     fn build(request: Request, options: Options) -> Result<Self, BuildError> {
         let Options { steps, max_bytes } = options;
@@ -242,8 +240,6 @@ impl Planned for Chain {
         Self::new(steps, max_bytes.unwrap_or(usize::MAX))
     }
 }
-
-impl Worded for Chain {}
 
 /// A filter with the defaults of its builder: 1000 keys in the first layer, a rate of 1%.
 ///
@@ -315,7 +311,7 @@ impl<S> Builder<S> {
     }
 
     /// The most layers, at least 1. Beyond it, inserts say that the filter is
-    /// [full](crate::FullError). By default the only limits are [the rates](self#growth) and 64.
+    /// [full](crate::InsertError). By default the only limits are [the rates](self#growth) and 64.
     ///
     /// ```
     /// use lanebloom::ScalableBloom;
@@ -350,7 +346,7 @@ impl<S> Builder<S> {
 
     /// The most memory that the bits of all layers may take together, in bytes: a limit, where the
     /// `memory_budget` of other filters is a size. The filter does not add a layer that would take
-    /// more; inserts say that the filter is [full](crate::FullError). No limit by default.
+    /// more; inserts say that the filter is [full](crate::InsertError). No limit by default.
     ///
     /// ```
     /// use lanebloom::ScalableBloom;
@@ -387,7 +383,7 @@ impl<S> Builder<S> {
 }
 
 /// Layers and limits.
-impl<S> ScalableBloom<S> {
+impl<S> Filter<Chain, S> {
     /// The layers that are in use, the oldest first, for their figures. They have no hasher: only
     /// the filter inserts into them.
     ///

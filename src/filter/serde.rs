@@ -2,54 +2,81 @@
 //! the same checks.
 
 use super::Filter;
-use super::engine::{Proportional, Stored};
+use super::bloom::ConcurrentBloom;
+use super::counting::CountingBloom;
+use super::cuckoo::{CompactCuckoo, CuckooFilter};
+use super::dleft::DLeftFilter;
+use super::engine::StoredImpl;
+use super::scalable::ScalableBloom;
+use super::snapshot::decode;
+use super::tombstone::TombstoneBloom;
+#[cfg(feature = "window")]
+use super::windowed::WindowedBloom;
 use crate::codec::{Decode, deserialize, from_slice, given, serialize};
 use crate::error::SnapshotError;
 use crate::hash::KeyHasher;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The snapshot's bytes, in Base64 if the format is text. Allocates as much as the filter takes. It
-/// writes no hasher, except for the seed of [`Murmur3`](crate::Murmur3).
-///
-/// ```
-/// use lanebloom::ConcurrentBloom;
-///
-/// let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
-/// filter.insert("a");
-/// let json = serde_json::to_string(&filter)?;
-/// // Base64 of the bytes with which every snapshot begins.
-/// assert!(json.starts_with("\"iUxCRg0KGgoB"));
-/// let same: ConcurrentBloom = serde_json::from_str(&json)?;
-/// assert!(same == filter);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-impl<E: Stored, S: KeyHasher> Serialize for Filter<E, S> {
-    fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
-        serialize(&self.to_bytes(), serializer)
-    }
+macro_rules! serialized {
+    ($($filter:ident),*) => {$(
+        /// The snapshot's bytes, in Base64 if the format is text. Allocates as much as the filter takes. It
+        /// writes no hasher, except for the seed of [`Murmur3`](crate::Murmur3).
+        ///
+        /// ```
+        /// use lanebloom::ConcurrentBloom;
+        ///
+        /// let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
+        /// filter.insert("a");
+        /// let json = serde_json::to_string(&filter)?;
+        /// // Base64 of the bytes with which every snapshot begins.
+        /// assert!(json.starts_with("\"iUxCRg0KGgoB"));
+        /// let same: ConcurrentBloom = serde_json::from_str(&json)?;
+        /// assert!(same == filter);
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        impl<S: KeyHasher> Serialize for $filter<S> {
+            fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
+                serialize(&self.to_bytes(), serializer)
+            }
+        }
+    )*};
 }
 
-/// Reads a filter that hashes with [`Murmur3`](crate::Murmur3). Allocates in proportion to the
-/// input. [`Limited`](crate::codec::Limited) reads filters with other hashers, and within a limit.
-///
-/// Only `Limited` reads a [`WindowedBloom`](crate::WindowedBloom), since that allocates all
-/// generations at once: up to 65 times the snapshot's bytes.
-///
-/// ```compile_fail,E0277
-/// # use lanebloom::WindowedBloom;
-/// let filter: WindowedBloom = serde_json::from_str("\"\"").unwrap();
-/// ```
-impl<'de, E: Proportional> Deserialize<'de> for Filter<E> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserialize(deserializer, usize::MAX, Self::from_bytes)
-    }
+serialized! {
+    ConcurrentBloom, CountingBloom, CuckooFilter, CompactCuckoo, DLeftFilter, ScalableBloom, TombstoneBloom
+}
+#[cfg(feature = "window")]
+serialized! { WindowedBloom }
+
+macro_rules! deserialized {
+    ($($filter:ident),*) => {$(
+        /// Reads a filter that hashes with [`Murmur3`](crate::Murmur3). Allocates in proportion to the
+        /// input. [`Limited`](crate::codec::Limited) reads filters with other hashers, and within a limit.
+        ///
+        /// Only `Limited` reads a [`WindowedBloom`](crate::WindowedBloom), since that allocates all
+        /// generations at once: up to 65 times the snapshot's bytes.
+        ///
+        /// ```compile_fail,E0277
+        /// # use lanebloom::WindowedBloom;
+        /// let filter: WindowedBloom = serde_json::from_str("\"\"").unwrap();
+        /// ```
+        impl<'de> Deserialize<'de> for $filter {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserialize(deserializer, usize::MAX, Self::from_bytes)
+            }
+        }
+    )*};
 }
 
-impl<E: Stored, S: KeyHasher> Decode for Filter<E, S> {
+deserialized! {
+    ConcurrentBloom, CountingBloom, CuckooFilter, CompactCuckoo, DLeftFilter, ScalableBloom, TombstoneBloom
+}
+
+impl<E: StoredImpl, S: KeyHasher> Decode for Filter<E, S> {
     type Hasher = S;
     type Error = SnapshotError;
 
     fn decode_within(bytes: &[u8], max_bytes: usize, hasher: S) -> Result<(Self, &[u8]), SnapshotError> {
-        from_slice(bytes, |input| Self::decode(input, max_bytes, given(hasher))).map_err(SnapshotError)
+        from_slice(bytes, |input| decode(input, max_bytes, given(hasher))).map_err(SnapshotError)
     }
 }

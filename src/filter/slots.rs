@@ -3,8 +3,7 @@
 //! snapshots are here. A table brings its words, its places, and its argument about races.
 
 use super::Figures;
-use super::builder::{Budgeted, Planned};
-use super::engine::{Count, Engine, FixedSize, Insert, Remove, Stored, sealed};
+use super::engine::{CountImpl, EngineImpl, InsertImpl, RemoveImpl, StoredImpl};
 use super::probe::{self, Probe};
 use crate::batch::{Answer, Source};
 use crate::codec::{
@@ -12,14 +11,13 @@ use crate::codec::{
 };
 use crate::error::{BuildError, BuildErrorKind, InsertError, InsertErrorKind, SnapshotErrorKind};
 use crate::geometry::sizing::Request;
-use crate::hash::Murmur3;
 use crate::words::bits::{self, Load};
 use alloc::vec::Vec;
 use core::fmt;
 use core::iter::repeat;
 
 /// A table of buckets with slots.
-pub trait Slots: Probe + Sized {
+pub(crate) trait Slots: Probe + Sized {
     const TYPE: &'static str;
     const KIND: Kind;
     /// Whether [`hold`](Self::hold) makes changes wait.
@@ -73,7 +71,7 @@ pub trait Slots: Probe + Sized {
 }
 
 /// A table that can be changed.
-pub trait SlotsMut: Slots {
+pub(crate) trait SlotsMut: Slots {
     type Options: Clone + Default + fmt::Debug;
 
     /// The plan for what a builder was asked for, and the number of keys that it is for.
@@ -89,7 +87,7 @@ pub trait SlotsMut: Slots {
 
 /// Why a key was not inserted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refused {
+pub(crate) enum Refused {
     /// It is there as often as it can be.
     Copies,
     /// Other keys have all slots that it can reach.
@@ -102,9 +100,7 @@ pub struct Slotted<T> {
     pub(super) expected_keys: usize,
 }
 
-impl<T> sealed::Sealed for Slotted<T> {}
-
-impl<T: Slots> Engine for Slotted<T> {
+impl<T: Slots> EngineImpl for Slotted<T> {
     const NAME: &'static str = T::TYPE;
 
     #[inline]
@@ -177,7 +173,7 @@ impl<T: Slots> Engine for Slotted<T> {
     }
 }
 
-impl<T: Slots> Count for Slotted<T> {
+impl<T: Slots> CountImpl for Slotted<T> {
     fn count(&self, hash: u64) -> usize {
         self.table.copies(&self.table.place(hash))
     }
@@ -195,43 +191,36 @@ impl<T: Slots> Count for Slotted<T> {
     }
 }
 
-impl<T: SlotsMut> Planned for Slotted<T> {
-    type Options = T::Options;
-    type Hasher = Murmur3;
-
-    fn build(request: Request, options: T::Options) -> Result<Self, BuildError> {
-        let (plan, expected_keys) = T::solve(request, options).map_err(BuildError)?;
-        let table = T::new(plan)?;
-        Ok(Self { table, expected_keys })
-    }
+/// An empty engine for what a builder was asked for.
+pub(super) fn planned<T: SlotsMut>(request: Request, options: T::Options) -> Result<Slotted<T>, BuildError> {
+    let (plan, expected_keys) = T::solve(request, options).map_err(BuildError)?;
+    let table = T::new(plan)?;
+    Ok(Slotted { table, expected_keys })
 }
 
-impl<T: SlotsMut> Budgeted for Slotted<T> {}
-
-impl<T: SlotsMut> Slotted<T> {
-    #[inline]
-    fn insert_place(&self, place: &T::Place) -> Result<(), InsertErrorKind> {
-        self.table.insert(place).map_err(|refused| match refused {
-            Refused::Full => T::full(self.expected_keys),
-            Refused::Copies => InsertErrorKind::Copies {
-                limit: self.table.max_copies(),
-            },
-        })
-    }
+#[inline]
+fn insert_place<T: SlotsMut>(engine: &Slotted<T>, place: &T::Place) -> Result<(), InsertErrorKind> {
+    engine.table.insert(place).map_err(|refused| match refused {
+        Refused::Full => T::full(engine.expected_keys),
+        Refused::Copies => InsertErrorKind::Copies {
+            limit: engine.table.max_copies(),
+        },
+    })
 }
 
-impl<T: SlotsMut> Insert for Slotted<T> {
+impl<T: SlotsMut> InsertImpl for Slotted<T> {
     type Answer = Result<(), InsertError>;
     type Total = Result<(), InsertError>;
 
     #[inline]
     fn insert(&self, hash: u64) -> Result<(), InsertError> {
-        let result = self.insert_place(&self.table.place(hash));
+        let result = insert_place(self, &self.table.place(hash));
         result.map_err(|kind| InsertError { kind, inserted: 0 })
     }
 
+    /// Inserts in order, up to the first hash that is refused.
     fn insert_all(&self, source: &impl Source) -> Result<(), InsertError> {
-        probe::insert_all(&self.table, source, |place| self.insert_place(place))
+        probe::insert_all(&self.table, source, |place| insert_place(self, place))
     }
 
     fn clear(&mut self) {
@@ -239,21 +228,20 @@ impl<T: SlotsMut> Insert for Slotted<T> {
     }
 }
 
-impl<T: SlotsMut> Remove for Slotted<T> {
+impl<T: SlotsMut> RemoveImpl for Slotted<T> {
     #[inline]
     fn remove(&self, hash: u64) -> bool {
         self.table.remove(&self.table.place(hash))
     }
 
+    /// Removes in order; returns how many were there.
     fn remove_all(&self, source: &impl Source, answer: Answer<'_>) -> usize {
         probe::remove_all(&self.table, source, answer, |place| self.table.remove(place))
     }
 }
 
-impl<T: Slots> FixedSize for Slotted<T> {}
-
 /// The buckets as they are. `docs/FORMAT.md` describes the bytes.
-impl<T: Slots> Stored for Slotted<T> {
+impl<T: Slots> StoredImpl for Slotted<T> {
     const HELD: bool = T::HELD;
 
     fn snapshot_bytes(&self) -> usize {

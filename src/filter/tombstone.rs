@@ -67,9 +67,10 @@
 //!    every key that was removed before is absent. Every key that was inserted before and is not
 //!    removed meanwhile is there, but for the rate of false negatives.
 
-use super::bloom::Bloom;
-use super::builder::{Planned, TwoLined, Worded};
-use super::engine::{Engine, Estimate, FixedSize, Insert, InsertFlagged, Remove, Stored, Union, sealed};
+use super::bloom::{Bloom, BloomWords};
+use super::engine::{
+    EngineImpl, EstimateImpl, InsertFlaggedImpl, InsertImpl, PlannedImpl, RemoveImpl, StoredImpl, UnionImpl,
+};
 use super::{Figures, Filter};
 use crate::batch::{Answer, HASHED, Source, all, answered, ones, tell};
 use crate::codec::{FIELDS, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, given};
@@ -171,14 +172,9 @@ impl<S> Builder<S> {
     }
 }
 
-impl Worded for Tombstone {}
-
-impl TwoLined for Tombstone {}
-
-impl Planned for Tombstone {
+impl PlannedImpl for Tombstone {
     /// The number of removed keys, and the rate of false negatives.
     type Options = (Option<usize>, Option<f64>);
-    type Hasher = Murmur3;
 
     fn build(request: Request, (removals, rate): Self::Options) -> Result<Self, BuildError> {
         let keys = request.keys.or(Some(1));
@@ -251,9 +247,7 @@ impl Tombstone {
     }
 }
 
-impl sealed::Sealed for Tombstone {}
-
-impl Engine for Tombstone {
+impl EngineImpl for Tombstone {
     const NAME: &'static str = "TombstoneBloom";
 
     #[inline]
@@ -328,7 +322,7 @@ impl Engine for Tombstone {
     }
 }
 
-impl Insert for Tombstone {
+impl InsertImpl for Tombstone {
     type Answer = bool;
     type Total = usize;
 
@@ -347,13 +341,13 @@ impl Insert for Tombstone {
     }
 }
 
-impl InsertFlagged for Tombstone {
+impl InsertFlaggedImpl for Tombstone {
     fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> usize {
         self.added.insert_flagged(source, answer)
     }
 }
 
-impl Remove for Tombstone {
+impl RemoveImpl for Tombstone {
     #[inline]
     fn remove(&self, hash: u64) -> bool {
         self.added.contains(hash) && self.removed.insert(tombstone(hash))
@@ -361,7 +355,7 @@ impl Remove for Tombstone {
 
     fn remove_all(&self, source: &impl Source, mut answer: Answer<'_>) -> usize {
         let bury = |tombstones: &[u64], answers: &mut [u64]| {
-            let Bloom { kernels, bits, .. } = &self.removed;
+            let BloomWords { kernels, bits } = &self.removed.words;
             kernels.insert_hashes(bits, tombstones, answers);
             bits::acquire();
         };
@@ -375,7 +369,7 @@ impl Remove for Tombstone {
     }
 }
 
-impl Estimate for Tombstone {
+impl EstimateImpl for Tombstone {
     fn estimated_len(&self) -> usize {
         // Merges the filter of added keys last. Beside removes of keys that were just added, the
         // result then has rather too many keys than too few.
@@ -384,7 +378,7 @@ impl Estimate for Tombstone {
     }
 }
 
-impl Union for Tombstone {
+impl UnionImpl for Tombstone {
     fn same(&self, other: &Self) -> bool {
         self.added.same(&other.added) && self.removed.same(&other.removed)
     }
@@ -402,10 +396,8 @@ impl Union for Tombstone {
     }
 }
 
-impl FixedSize for Tombstone {}
-
 /// A header, and the snapshots of both. `docs/FORMAT.md` describes the bytes.
-impl Stored for Tombstone {
+impl StoredImpl for Tombstone {
     const HELD: bool = false;
 
     fn snapshot_bytes(&self) -> usize {
@@ -451,7 +443,7 @@ impl Stored for Tombstone {
 }
 
 /// Removals, and what they cost.
-impl<S> TombstoneBloom<S> {
+impl<S> Filter<Tombstone, S> {
     /// The number of keys ever removed that the filter was sized for.
     ///
     /// ```

@@ -3,8 +3,7 @@
 
 use super::Filter;
 use super::bloom::ConcurrentBloom;
-use super::engine::sealed;
-use super::lines::Lined;
+use super::lines::{LineWords, Lined};
 use crate::codec::{Hashing, Header, Held, Kind, SNAPSHOT_HEADER, given, murmur3};
 use crate::error::{BuildError, SnapshotError, SnapshotErrorKind};
 use crate::geometry::layout::{LINE_BYTES, Layout};
@@ -47,10 +46,13 @@ use core::num::NonZeroUsize;
 pub type BloomView<'a, S = Murmur3> = Filter<View<'a>, S>;
 
 /// The engine of [`BloomView`]: the bytes of a snapshot.
-pub struct View<'a> {
+pub type View<'a> = Lined<ViewWords<'a>>;
+
+/// The bytes of a snapshot, and the kernels that look them up.
+#[doc(hidden)]
+pub struct ViewWords<'a> {
     snapshot: Held<'a>,
     lookups: Lookups<[u8; 8]>,
-    header: Header,
     /// The header's number of blocks.
     blocks: NonZeroUsize,
 }
@@ -116,8 +118,7 @@ impl<'a, S: KeyHasher> BloomView<'a, S> {
         hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,
     ) -> Result<(Self, &'a [u8]), SnapshotErrorKind> {
         let (snapshot, (header, hasher), rest) = Held::borrow(bytes, |bytes| parse(bytes, hasher))?;
-        let engine = View::new(snapshot, header);
-        Ok((Filter::of(engine, hasher), rest))
+        Ok((Filter::of(engine(snapshot, header), hasher), rest))
     }
 }
 
@@ -224,8 +225,7 @@ mod map {
         ) -> Result<Self, SnapshotErrorKind> {
             // SAFETY: the caller's promise.
             let (snapshot, (header, hasher)) = unsafe { Held::map(file, |bytes| parse(bytes, hasher)) }?;
-            let engine = View::new(snapshot, header);
-            Ok(Filter::of(engine, hasher))
+            Ok(Filter::of(engine(snapshot, header), hasher))
         }
     }
 }
@@ -275,7 +275,7 @@ impl<S> BloomView<'_, S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn verify(&self) -> Result<(), SnapshotError> {
-        self.engine.snapshot.verify().map_err(SnapshotError)
+        self.engine.words.snapshot.verify().map_err(SnapshotError)
     }
 
     /// Whether the blocks begin with a line of the cache, so that a key touches one line. In a
@@ -296,7 +296,13 @@ impl<S> BloomView<'_, S> {
     /// ```
     #[must_use]
     pub fn is_aligned(&self) -> bool {
-        self.engine.lines().all().as_ptr().addr().is_multiple_of(LINE_BYTES)
+        self.engine
+            .words
+            .lines()
+            .all()
+            .as_ptr()
+            .addr()
+            .is_multiple_of(LINE_BYTES)
     }
 
     /// Bytes of the snapshot.
@@ -310,35 +316,28 @@ impl<S> BloomView<'_, S> {
     /// ```
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
-        self.engine.snapshot.bytes()
+        self.engine.words.snapshot.bytes()
     }
 }
 
-impl<'a> View<'a> {
-    fn new(snapshot: Held<'a>, header: Header) -> Self {
-        Self {
+/// The engine on these bytes.
+fn engine(snapshot: Held<'_>, header: Header) -> View<'_> {
+    let layout = header.layout;
+    Lined {
+        words: ViewWords {
             snapshot,
-            lookups: Lookups::of(header.layout, Isa::best()),
-            blocks: NonZeroUsize::new(header.layout.blocks).expect("a header without blocks is refused"),
-            header,
-        }
+            lookups: Lookups::of(layout, Isa::best()),
+            blocks: NonZeroUsize::new(layout.blocks).expect("a header without blocks is refused"),
+        },
+        layout,
+        expected_keys: header.expected_keys,
     }
 }
 
-impl sealed::Sealed for View<'_> {}
-
-impl Lined for View<'_> {
+impl LineWords for ViewWords<'_> {
     type Word = [u8; 8];
     const TYPE: &'static str = "BloomView";
     const CELL: Cell = Cell::Bit;
-
-    fn layout(&self) -> Layout {
-        self.header.layout
-    }
-
-    fn planned_keys(&self) -> usize {
-        self.header.expected_keys
-    }
 
     #[inline(always)]
     fn lookups(&self) -> &Lookups<[u8; 8]> {
@@ -359,7 +358,7 @@ impl Lined for View<'_> {
         })
     }
 
-    fn set_kernels(&mut self, isa: Isa) {
-        self.lookups = Lookups::of(self.header.layout, isa);
+    fn set_kernels(&mut self, layout: Layout, isa: Isa) {
+        self.lookups = Lookups::of(layout, isa);
     }
 }

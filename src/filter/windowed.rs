@@ -172,8 +172,8 @@ pub use generations::Generations;
 
 use super::Filter;
 use super::bloom::{Bloom, ConcurrentBloom};
-use super::builder::{Budgeted, Planned, TwoLined, Worded};
-use super::lines::OwnLines;
+use super::engine::PlannedImpl;
+use super::lines::empty;
 use crate::error::{BuildError, BuildErrorKind};
 use crate::geometry::sizing::Request;
 use crate::hash::Murmur3;
@@ -244,7 +244,6 @@ pub type WindowedBloom<S = Murmur3> = Filter<Generations, S>;
 pub type Builder<S = Murmur3> = super::Builder<Generations, S>;
 
 /// What a window is, besides its size.
-#[doc(hidden)]
 #[derive(Clone, Debug)]
 pub struct Options {
     generations: usize,
@@ -436,9 +435,8 @@ impl<S> Builder<S> {
     }
 }
 
-impl Planned for Generations {
+impl PlannedImpl for Generations {
     type Options = Options;
-    type Hasher = Murmur3;
 
     fn build(asked: Request, options: Options) -> Result<Self, BuildError> {
         let generations = options.generations;
@@ -470,7 +468,7 @@ impl Planned for Generations {
             ..asked
         };
         let (layout, keys) = one.solve()?;
-        let bloom = Bloom::empty(layout, keys)?;
+        let bloom: Bloom = empty(layout, keys)?;
         let share_of = |keys| if is_full { plan::share_of(keys) } else { keys };
         let expected_keys = asked
             .keys
@@ -511,14 +509,8 @@ impl Planned for Generations {
     }
 }
 
-impl Budgeted for Generations {}
-
-impl Worded for Generations {}
-
-impl TwoLined for Generations {}
-
 /// Rotations.
-impl<S> WindowedBloom<S> {
+impl<S> Filter<Generations, S> {
     /// Rotates: puts an empty generation before the others, and forgets all but the newest `G`. It
     /// does so whatever else makes rotations due.
     ///

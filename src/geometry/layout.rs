@@ -48,7 +48,7 @@ impl Shape {
 
 /// The shape and the number of blocks: they determine a hash's bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Layout {
+pub(crate) struct Layout {
     pub(crate) shape: Shape,
     pub(crate) blocks: usize,
 }

@@ -40,7 +40,7 @@ pub(crate) const MAX_BITS_PER_KEY: usize = 128;
 
 /// The cells of a word, on which a key's throws land.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Cell {
+pub(crate) enum Cell {
     #[default]
     Bit,
     /// 4 bits that count.

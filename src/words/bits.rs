@@ -288,7 +288,7 @@ unsafe impl Load for [u8; 8] {
 
 /// The lines that lookups read: of [`Bits`], which other threads may write meanwhile, or of an
 /// immutable snapshot. There is at least one, so the block of every hash is among them.
-pub struct Lines<'a, T>(&'a [[T; LINE_WORDS]]);
+pub(crate) struct Lines<'a, T>(&'a [[T; LINE_WORDS]]);
 
 impl<T> Clone for Lines<'_, T> {
     #[inline(always)]

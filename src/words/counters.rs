@@ -48,7 +48,7 @@ const EVERY_OTHER: u64 = 0x0f0f_0f0f_0f0f_0f0f;
 /// A word of 16 counters.
 #[derive(Debug, Default)]
 #[repr(transparent)]
-pub struct Counters(AtomicU64);
+pub(crate) struct Counters(AtomicU64);
 
 // SAFETY: `AtomicU64`, which is a word, in a transparent wrapper.
 unsafe impl Word for Counters {}

@@ -4,7 +4,7 @@
 use crate::common::{LAYOUTS, RATES, lookups_agree, number, plain, within};
 use lanebloom::ConcurrentBloom;
 use lanebloom::bloom::Builder;
-use lanebloom::internal::{Isa, instruction_sets};
+use lanebloom::internal::{Isa, WithIsa, instruction_sets};
 use std::hash::{BuildHasher, Hasher};
 
 const EXTREMES: [u64; 8] = [

@@ -3,7 +3,7 @@
 
 use crate::common::{LAYOUTS, number, plain, together};
 use lanebloom::ConcurrentBloom;
-use lanebloom::internal::instruction_sets;
+use lanebloom::internal::{WithIsa, instruction_sets};
 use proptest::prelude::*;
 #[cfg(feature = "rayon")]
 use std::collections::HashSet;

@@ -3,7 +3,7 @@
 
 use crate::common::{STRESS_KEYS, hit_rate, number, together};
 use lanebloom::scalable::{Builder, Growth, ScalableBloom};
-use lanebloom::{FullError, SipHash13};
+use lanebloom::{InsertError, SipHash13};
 use proptest::prelude::*;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -209,7 +209,7 @@ fn half_of_the_bits_is_the_other_policy() {
 
 // ---- Limits ----
 
-fn first_refusal(filter: &ScalableBloom) -> (u64, FullError) {
+fn first_refusal(filter: &ScalableBloom) -> (u64, InsertError) {
     (0..)
         .find_map(|key| filter.insert_hash(number(key)).err().map(|error| (key, error)))
         .unwrap()

@@ -4,7 +4,7 @@
 #![cfg(feature = "window")]
 
 use crate::common::{STRESS_KEYS, SetAtEnd, hit_rate, lookups_agree, number, plain};
-use lanebloom::internal::instruction_sets;
+use lanebloom::internal::{WithIsa, instruction_sets};
 use lanebloom::windowed::Builder;
 use lanebloom::{SipHash13, WindowedBloom};
 use proptest::prelude::*;

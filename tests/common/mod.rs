@@ -5,8 +5,9 @@
 
 pub(crate) mod filters;
 
-use lanebloom::internal::instruction_sets;
-use lanebloom::{Engine, Filter, Funnel, KeyHasher};
+use lanebloom::internal::{WithIsa, instruction_sets};
+use lanebloom::traits::Engine;
+use lanebloom::{Filter, Funnel, KeyHasher};
 use std::io::{self, Read, Write};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! What every filter promises, stated once over the traits of the engines, for each type of the
+//! What every filter promises, stated once over traits, for each type of the
 //! list in `common/filters.rs`.
 //!
 //! A program of its own, because it takes the compiler as long as all of `api`. ci/release.sh runs
@@ -9,8 +9,9 @@ mod common;
 
 use crate::common::filters::*;
 use crate::common::{STRESS_KEYS, hit_rate, lookups_agree, number, plain, together, within};
-use lanebloom::internal::{Isa, instruction_sets};
-use lanebloom::{Count, Engine, Estimate, Filter, Insert, InsertError, InsertFlagged, KeyHasher, Remove, Union};
+use lanebloom::internal::{Isa, WithIsa, instruction_sets};
+use lanebloom::traits::{Engine, Union};
+use lanebloom::{Filter, InsertError, KeyHasher};
 use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -302,7 +303,10 @@ fn rates<E: Engine, S: KeyHasher>(of: Of<E, S>) {
 
 // ---- Inserts ----
 
-fn inserts<E: Insert<Answer: Told, Total: Told>, S: KeyHasher + Clone>(of: Of<E, S>) {
+fn inserts<E: Engine, S: KeyHasher + Clone>(of: Of<E, S>)
+where
+    Filter<E, S>: Inserts,
+{
     for_each_size(of, |isa, planned, lengths| {
         let single = plain(of(planned, &[]));
         let [by_hash, by_keys, by_hashes, all] = copies(of(planned, &[]).with_isa(isa));
@@ -350,7 +354,10 @@ fn inserts<E: Insert<Answer: Told, Total: Told>, S: KeyHasher + Clone>(of: Of<E,
     }
 }
 
-fn clear<E: Insert<Answer: Told, Total: Told>, S: KeyHasher>(of: Of<E, S>) {
+fn clear<E: Engine, S: KeyHasher>(of: Of<E, S>)
+where
+    Filter<E, S>: Inserts,
+{
     let new = of(2000, &[]);
     let mut filter = of(2000, &distinct(6, 1000));
     let content = distinct(7, 1500);
@@ -371,7 +378,10 @@ fn clear<E: Insert<Answer: Told, Total: Told>, S: KeyHasher>(of: Of<E, S>) {
     }
 }
 
-fn flags<E: InsertFlagged<Answer: Told, Total: Told>, S: KeyHasher + Clone>(of: Of<E, S>) {
+fn flags<E: Engine, S: KeyHasher + Clone>(of: Of<E, S>)
+where
+    Filter<E, S>: Flags,
+{
     for_each_size(of, |isa, planned, lengths| {
         let single = plain(of(planned, &[]));
         let [by_keys, by_hashes] = copies(of(planned, &[]).with_isa(isa));
@@ -433,9 +443,10 @@ fn flags<E: InsertFlagged<Answer: Told, Total: Told>, S: KeyHasher + Clone>(of: 
     assert!(empty.is_empty());
 }
 
-fn extends<E: InsertFlagged<Answer: Told, Total = usize>, S: KeyHasher>(of: Of<E, S>)
+fn extends<E: Engine, S: KeyHasher>(of: Of<E, S>)
 where
-    Filter<E, S>: Sync,
+    Filter<E, S>: Flags<Total = usize> + for<'a> Extend<&'a u64> + Sync,
+    for<'a, 'b> &'b Filter<E, S>: Extend<&'a u64>,
 {
     let content = distinct(8, 5000);
     let (expected, shared, mut own) = (of(20_000, &content), of(20_000, &[]), of(20_000, &[]));
@@ -467,9 +478,9 @@ where
 
 /// Four threads insert, by single calls and by batches, and ask for what others inserted, also in
 /// copies of the filter.
-fn inserts_beside_lookups<E: Insert<Answer: Told, Total: Told>, S: KeyHasher + Clone>(of: Of<E, S>)
+fn inserts_beside_lookups<E: Engine, S: KeyHasher + Clone>(of: Of<E, S>)
 where
-    Filter<E, S>: Sync,
+    Filter<E, S>: Inserts + Sync,
 {
     const THREADS: usize = 4;
     const KEYS: usize = STRESS_KEYS / 4;
@@ -508,7 +519,10 @@ where
 
 // ---- Removals and counts ----
 
-fn removes<E: Remove<Answer: Told, Total: Told>, S: KeyHasher + Clone>(of: Of<E, S>) {
+fn removes<E: Engine, S: KeyHasher + Clone>(of: Of<E, S>)
+where
+    Filter<E, S>: Inserts + Removes,
+{
     for_each_size(of, |isa, planned, lengths| {
         let single = plain(of(planned, &[]));
         let [by_hash, by_keys, by_hashes, flagged, flagged_hashes] = copies(of(planned, &[]).with_isa(isa));
@@ -576,7 +590,10 @@ fn removes<E: Remove<Answer: Told, Total: Told>, S: KeyHasher + Clone>(of: Of<E,
     assert!(filter.contains(&7u64));
 }
 
-fn counts<E: Count, S: KeyHasher>(of: Of<E, S>) {
+fn counts<E: Engine, S: KeyHasher>(of: Of<E, S>)
+where
+    Filter<E, S>: Counts,
+{
     let content = distinct(11, 1000);
     let filter = of(2000, &[&content[..], &content[..100]].concat());
     assert_eq!((filter.len(), filter.figures().len), (1100, 1100));
@@ -597,7 +614,10 @@ fn counts<E: Count, S: KeyHasher>(of: Of<E, S>) {
 }
 
 /// One key as often as it can be, beside others that may have to make room for it.
-fn multiples<E: Count + Remove<Answer = Result<(), InsertError>>, S: KeyHasher>(of: Of<E, S>) {
+fn multiples<E: Engine, S: KeyHasher>(of: Of<E, S>)
+where
+    Filter<E, S>: Counts + Removes + Inserts<Answer = Result<(), InsertError>>,
+{
     let content = distinct(13, 15_000);
     let filter = of(20_000, &content);
     let key = (1 << 40..).map(number).find(|key| !filter.contains(key)).unwrap();
@@ -615,9 +635,9 @@ fn multiples<E: Count + Remove<Answer = Result<(), InsertError>>, S: KeyHasher>(
     assert!(filter.is_empty() && filter.fill_ratio() == 0.0);
 }
 
-fn fills<E, S: KeyHasher>(of: Of<E, S>)
+fn fills<E: Engine, S: KeyHasher>(of: Of<E, S>)
 where
-    E: Count + Remove<Answer = Result<(), InsertError>, Total = Result<(), InsertError>>,
+    Filter<E, S>: Counts + Removes + Inserts<Answer = Result<(), InsertError>, Total = Result<(), InsertError>>,
 {
     // A batch ends at the first key that finds no room, and says where that is.
     let content = distinct(14, 10_000);
@@ -645,9 +665,9 @@ where
 
 /// Each thread has keys of its own, in a filter so full that inserts move what others inserted.
 /// None is ever missing, and in the end there is nothing left of any.
-fn come_and_go<E: Count + Remove<Answer = Result<(), InsertError>>, S: KeyHasher>(of: Of<E, S>)
+fn come_and_go<E: Engine, S: KeyHasher>(of: Of<E, S>)
 where
-    Filter<E, S>: Sync,
+    Filter<E, S>: Counts + Removes + Inserts<Answer = Result<(), InsertError>> + Sync,
 {
     const THREADS: usize = 4;
     let filter = of(STRESS_KEYS, &[]);
@@ -688,7 +708,10 @@ where
 
 // ---- Whole filters ----
 
-fn estimates<E: Estimate, S: KeyHasher>(of: Of<E, S>) {
+fn estimates<E: Engine, S: KeyHasher>(of: Of<E, S>)
+where
+    Filter<E, S>: Estimates,
+{
     for keys in [0, 1, 100, 2000, 5000] {
         let filter = of(5000, &distinct(15, keys));
         let len = filter.estimated_len();
@@ -701,7 +724,10 @@ fn estimates<E: Estimate, S: KeyHasher>(of: Of<E, S>) {
     }
 }
 
-fn unites<E: Union<Total: Told>, S: KeyHasher + Clone>(of: Of<E, S>) {
+fn unites<E: Engine, S: KeyHasher + Clone>(of: Of<E, S>)
+where
+    Filter<E, S>: Inserts + Union,
+{
     let (one, other) = (distinct(16, 1000), distinct(17, 1000));
     let (one, other) = (&one[..], [&one[500..], &other[..]].concat());
     let (empty, a) = (of(5000, &[]), of(5000, one));

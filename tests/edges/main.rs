@@ -9,7 +9,7 @@ mod common;
 
 use common::{WORDS, number};
 use lanebloom::bloom::Builder;
-use lanebloom::internal::instruction_sets;
+use lanebloom::internal::{WithIsa, instruction_sets};
 use lanebloom::{ConcurrentBloom, Funnel, KeyHasher, Murmur3, SipHash13};
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 use std::ptr::{copy_nonoverlapping, null_mut};

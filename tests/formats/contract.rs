@@ -6,7 +6,8 @@
 use crate::common::filters::*;
 use crate::common::{Full, Pieces, STRESS_KEYS, SetAtEnd, number, together, with_field};
 use lanebloom::codec::replace_file;
-use lanebloom::{Filter, FixedSize, Insert, KeyHasher, Murmur3, Remove, SnapshotError, Stored};
+use lanebloom::traits::{Engine, Stored};
+use lanebloom::{Filter, KeyHasher, Murmur3, SnapshotError};
 use std::collections::VecDeque;
 use std::fmt::Debug;
 use std::io::{self, Write};
@@ -124,7 +125,10 @@ fn small<F>(of: impl Fn(usize, &[u64]) -> F) -> F {
 
 /// Both ways to read a snapshot by a hasher; they say the same.
 #[track_caller]
-pub(crate) fn read<E: Stored, S: KeyHasher + Clone>(bytes: &[u8], hasher: &S) -> Result<Filter<E, S>, String> {
+pub(crate) fn read<E: Engine, S: KeyHasher + Clone>(bytes: &[u8], hasher: &S) -> Result<Filter<E, S>, String>
+where
+    Filter<E, S>: Stored<Hasher = S>,
+{
     let by_slice = Filter::<E, S>::from_bytes_with(bytes, hasher.clone()).map(|(filter, _)| filter);
     let by_reader = Filter::<E, S>::read_from_with(Pieces::new(bytes, None), usize::MAX, hasher.clone());
     match (by_slice, by_reader) {
@@ -158,7 +162,10 @@ pub(crate) fn text<F>(result: Result<F, SnapshotError>) -> String {
 
 /// By all calls, the same bytes; from all of them, the same filter; and no more of what is there is
 /// taken than is its own.
-pub(crate) fn round_trip<E: Stored, S: KeyHasher + Clone + Debug>(filter: &Filter<E, S>) -> Filter<E, S> {
+pub(crate) fn round_trip<E: Engine, S: KeyHasher + Clone + Debug>(filter: &Filter<E, S>) -> Filter<E, S>
+where
+    Filter<E, S>: Stored<Hasher = S>,
+{
     let (bytes, hasher) = (filter.to_bytes(), filter.hasher());
     assert!(bytes.len().is_multiple_of(64));
     let mut stream = Vec::new();
@@ -193,7 +200,10 @@ pub(crate) fn round_trip<E: Stored, S: KeyHasher + Clone + Debug>(filter: &Filte
     same
 }
 
-fn every_form_reads_what_every_form_wrote<E: Stored, S: KeyHasher + Clone + Debug>(of: Of<E, S>) {
+fn every_form_reads_what_every_form_wrote<E: Engine, S: KeyHasher + Clone + Debug>(of: Of<E, S>)
+where
+    Filter<E, S>: Stored<Hasher = S>,
+{
     // From one line to some beyond what is copied at once, 64 KiB, and about that.
     let about = 8 * (64 << 10) / of(50_000, &[]).bits_per_key() as usize;
     for (planned, keys) in [
@@ -223,7 +233,10 @@ fn every_form_reads_what_every_form_wrote<E: Stored, S: KeyHasher + Clone + Debu
     assert!(same.to_bytes() == filter.to_bytes());
 }
 
-fn fixed<E: FixedSize, S: KeyHasher>(of: Of<E, S>) {
+fn fixed<E: Engine, S: KeyHasher>(of: Of<E, S>)
+where
+    Filter<E, S>: Stored<Hasher = S> + Fixed,
+{
     for planned in [1, 1000] {
         let filter = of(planned, &[1]);
         let bytes = filter.to_bytes();
@@ -244,7 +257,10 @@ fn fixed<E: FixedSize, S: KeyHasher>(of: Of<E, S>) {
     }
 }
 
-fn no_damage_is_read<E: Stored>(name: &str, of: Of<E>) {
+fn no_damage_is_read<E: Engine>(name: &str, of: Of<E>)
+where
+    Filter<E>: Stored<Hasher = Murmur3> + OfMurmur3,
+{
     let filter = small(of);
     let (bytes, hasher) = (filter.to_bytes(), *filter.hasher());
     for end in 0..bytes.len() {
@@ -374,13 +390,21 @@ fn no_damage_is_read<E: Stored>(name: &str, of: Of<E>) {
 
 /// A filter is read by the hasher that filled it and by no other; and by none that is given, if it
 /// is [`Murmur3`].
-fn hashers_are_told_apart<E: Stored, B: KeyHasher + Clone + Debug>(
+fn hashers_are_told_apart<E: Engine, B: KeyHasher + Clone + Debug>(
     plain: Of<E>,
     seeded: Of<E>,
     keyed: Of<E, SipHash13>,
     other: Of<E, B>,
-) {
-    fn refused<E: Stored, S: KeyHasher + Clone>(bytes: &[u8], hasher: &S, expected: &str) {
+) where
+    Filter<E>: Stored<Hasher = Murmur3> + OfMurmur3,
+    Filter<E, SipHash13>: Stored<Hasher = SipHash13>,
+    Filter<E, B>: Stored<Hasher = B>,
+    Filter<E, foldhash::quality::FixedState>: Stored<Hasher = foldhash::quality::FixedState>,
+{
+    fn refused<E: Engine, S: KeyHasher + Clone>(bytes: &[u8], hasher: &S, expected: &str)
+    where
+        Filter<E, S>: Stored<Hasher = S>,
+    {
         for error in [
             Filter::<E, S>::from_bytes_with(bytes, hasher.clone())
                 .map(drop)
@@ -447,7 +471,10 @@ fn hashers_are_told_apart<E: Stored, B: KeyHasher + Clone + Debug>(
 }
 
 /// Whatever is done next, with the copy it is the same: answers, and where everything lies.
-fn goes_on<E: Remove<Answer: Told> + Stored>(of: Of<E>) {
+fn goes_on<E: Engine>(of: Of<E>)
+where
+    Filter<E>: Inserts + Removes + OfMurmur3 + Stored<Hasher = Murmur3>,
+{
     let turns = if cfg!(debug_assertions) { 3000 } else { 30_000 };
     // Nearly full, so that what is in it is moved.
     let content = content(570);
@@ -477,7 +504,10 @@ fn goes_on<E: Remove<Answer: Told> + Stored>(of: Of<E>) {
 
 /// Fields of up to eight bytes under checksums that are right, and bytes that end early: an error,
 /// or a filter that works.
-fn any_bytes_are_read_or_refused<E: Stored>(of: Of<E>) {
+fn any_bytes_are_read_or_refused<E: Engine>(of: Of<E>)
+where
+    Filter<E>: Stored<Hasher = Murmur3> + OfMurmur3,
+{
     let filter = small(of);
     let (bytes, hasher) = (filter.to_bytes(), *filter.hasher());
     let mut read_ones = 0;
@@ -503,16 +533,18 @@ fn any_bytes_are_read_or_refused<E: Stored>(of: Of<E>) {
 }
 
 /// Keys that were inserted before are in the bytes, whatever is inserted meanwhile.
-fn live<E: Insert<Answer: Told> + Stored>(of: Of<E>)
+fn live<E: Engine>(of: Of<E>)
 where
+    Filter<E>: Inserts + OfMurmur3 + Stored<Hasher = Murmur3>,
     Filter<E>: Sync,
 {
     written_while_inserted(&of(STRESS_KEYS / 4, &[]), |_| ());
 }
 
 /// Others' keys come and go, so that the filter is full now and then, and what is in it moves.
-fn live_among_guests<E: Remove<Answer: Told, Total: Told> + Stored>(of: Of<E>)
+fn live_among_guests<E: Engine>(of: Of<E>)
 where
+    Filter<E>: Inserts + Removes + OfMurmur3 + Stored<Hasher = Murmur3>,
     Filter<E>: Sync,
 {
     let filter = of(STRESS_KEYS / 4, &[]);
@@ -525,8 +557,9 @@ where
     });
 }
 
-fn written_while_inserted<E: Insert<Answer: Told> + Stored>(filter: &Filter<E>, meanwhile: impl Fn(&AtomicBool) + Sync)
+fn written_while_inserted<E: Engine>(filter: &Filter<E>, meanwhile: impl Fn(&AtomicBool) + Sync)
 where
+    Filter<E>: Inserts + OfMurmur3 + Stored<Hasher = Murmur3>,
     Filter<E>: Sync,
 {
     const KEYS: usize = STRESS_KEYS / 8;
@@ -558,7 +591,10 @@ where
 }
 
 /// A writer that uses the filter itself would wait for ever for what is held by whoever writes.
-fn nothing_is_held<E: Insert<Answer: Told> + Stored>(of: Of<E>) {
+fn nothing_is_held<E: Engine>(of: Of<E>)
+where
+    Filter<E>: Inserts + OfMurmur3 + Stored<Hasher = Murmur3>,
+{
     struct User<F: FnMut()>(F);
     impl<F: FnMut()> Write for User<F> {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -584,7 +620,6 @@ fn nothing_is_held<E: Insert<Answer: Told> + Stored>(of: Of<E>) {
 #[cfg(feature = "serde")]
 mod through_serde {
     use super::*;
-    use lanebloom::Proportional;
     use lanebloom::codec::{Limited, Snapshot};
     use serde::Serialize;
     use serde::de::{DeserializeOwned, DeserializeSeed};
@@ -597,8 +632,9 @@ mod through_serde {
         }
     }
 
-    pub(super) fn round_trip<E: Proportional>(of: Of<E>)
+    pub(super) fn round_trip<E: Engine>(of: Of<E>)
     where
+        Filter<E>: Stored<Hasher = Murmur3>,
         Filter<E>: Serialize + DeserializeOwned,
     {
         let filter = small(of);
@@ -636,8 +672,9 @@ mod through_serde {
     }
 
     /// The same bytes by the hasher that is given, within the limit and not below it.
-    pub(super) fn limited<E: Stored, S: KeyHasher + Clone>(of: Of<E, S>, stranger: Of<E, S>)
+    pub(super) fn limited<E: Engine, S: KeyHasher + Clone>(of: Of<E, S>, stranger: Of<E, S>)
     where
+        Filter<E, S>: Stored<Hasher = S>,
         Filter<E, S>: Snapshot<Hasher = S> + Serialize,
     {
         let (filter, stranger) = (small(of), small(stranger));

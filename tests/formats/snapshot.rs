@@ -3,7 +3,7 @@
 #![cfg(feature = "std")]
 
 use crate::common::{number, with_field};
-use lanebloom::internal::instruction_sets;
+use lanebloom::internal::{WithIsa, instruction_sets};
 use lanebloom::{BloomView, ConcurrentBloom, KeyHasher, Murmur3, SipHash13, SnapshotError};
 use proptest::prelude::*;
 use std::error::Error;
@@ -910,7 +910,7 @@ mod growing {
             assert_eq!(same.max_false_positive_rate(), filter.max_false_positive_rate());
             // From here on they do the same, errors included.
             for key in keys..2 * keys + 50 {
-                let text = |result: Result<bool, lanebloom::FullError>| result.map_err(|error| error.to_string());
+                let text = |result: Result<bool, lanebloom::InsertError>| result.map_err(|error| error.to_string());
                 assert_eq!(text(same.insert(&key)), text(filter.insert(&key)));
             }
             assert!(same == filter && same.layers().len() == filter.layers().len());

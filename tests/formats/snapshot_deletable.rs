@@ -3,10 +3,10 @@
 #![cfg(feature = "std")]
 
 use super::contract::{self, round_trip};
+use crate::common::filters::OfMurmur3;
 use crate::common::{number, with_field};
-use lanebloom::{
-    CompactCuckoo, CountingBloom, CuckooFilter, DLeftFilter, Filter, Murmur3, SipHash13, Stored, TombstoneBloom,
-};
+use lanebloom::traits::{Engine, Stored};
+use lanebloom::{CompactCuckoo, CountingBloom, CuckooFilter, DLeftFilter, Filter, Murmur3, SipHash13, TombstoneBloom};
 
 const HEADER: usize = 128;
 const TRAILER: usize = 64;
@@ -82,12 +82,18 @@ fn d_left(buckets: usize, keys: u64) -> DLeftFilter {
 }
 
 /// As a filter by Murmur3.
-fn read<E: Stored>(bytes: &[u8]) -> Result<Filter<E>, String> {
+fn read<E: Engine>(bytes: &[u8]) -> Result<Filter<E>, String>
+where
+    Filter<E>: Stored<Hasher = Murmur3> + OfMurmur3,
+{
     contract::read(bytes, &Murmur3::default())
 }
 
 /// What a filter of the same type says of other bytes.
-fn refused<E: Stored>(_: &Filter<E>, bytes: &[u8]) -> String {
+fn refused<E: Engine>(_: &Filter<E>, bytes: &[u8]) -> String
+where
+    Filter<E>: Stored<Hasher = Murmur3> + OfMurmur3,
+{
     read::<E>(bytes).map(drop).unwrap_err()
 }
 
@@ -256,7 +262,10 @@ fn a_compact_filter_that_was_read_leads_back() {
 /// Nothing between the last word and the trailer but zeros, where the last line is not full.
 #[test]
 fn what_is_behind_the_last_word_is_zero() {
-    fn check<E: Stored>(filter: &Filter<E>) {
+    fn check<E: Engine>(filter: &Filter<E>)
+    where
+        Filter<E>: Stored<Hasher = Murmur3> + OfMurmur3,
+    {
         let bytes = filter.to_bytes();
         for at in bytes.len() - TRAILER - 8..bytes.len() - TRAILER {
             assert_eq!(
@@ -270,7 +279,10 @@ fn what_is_behind_the_last_word_is_zero() {
 }
 
 /// Writers of checksums get no further.
-fn assert_absurd<E: Stored>(filter: &Filter<E>, cases: &[(usize, &[u8], &str)]) {
+fn assert_absurd<E: Engine>(filter: &Filter<E>, cases: &[(usize, &[u8], &str)])
+where
+    Filter<E>: Stored<Hasher = Murmur3> + OfMurmur3,
+{
     for (at, field, expected) in cases {
         let text = refused(filter, &with_field(&filter.to_bytes(), *at, field));
         assert!(text.starts_with(expected), "byte {at}: {text}");
@@ -278,7 +290,10 @@ fn assert_absurd<E: Stored>(filter: &Filter<E>, cases: &[(usize, &[u8], &str)]) 
 }
 
 /// Bytes of the header that say nothing in a kind.
-fn assert_zeros<E: Stored>(filter: &Filter<E>, places: impl Iterator<Item = usize>) {
+fn assert_zeros<E: Engine>(filter: &Filter<E>, places: impl Iterator<Item = usize>)
+where
+    Filter<E>: Stored<Hasher = Murmur3> + OfMurmur3,
+{
     for at in places {
         assert_eq!(
             refused(filter, &with_field(&filter.to_bytes(), at, &[5])),
@@ -289,12 +304,14 @@ fn assert_zeros<E: Stored>(filter: &Filter<E>, places: impl Iterator<Item = usiz
 
 /// A length that nobody has is believed only within the limit; and memory for it is not asked for
 /// unless all is there.
-fn assert_lengths_are_not_believed<E: Stored>(
+fn assert_lengths_are_not_believed<E: Engine>(
     filter: &Filter<E>,
     bytes_of_bucket: u64,
     buckets: impl Iterator<Item = u64>,
     most: u64,
-) {
+) where
+    Filter<E>: Stored<Hasher = Murmur3> + OfMurmur3,
+{
     let bytes = filter.to_bytes();
     let huge = |buckets: u64| {
         let body = (u128::from(buckets) * u128::from(bytes_of_bucket)).div_ceil(512) as u64 * 64;
@@ -554,7 +571,10 @@ fn every_absurd_field_of_a_cuckoo_filter_is_an_error() {
 }
 
 /// The most expected keys that are read in the place of the filter's.
-fn planned_keys<E: Stored>(filter: &Filter<E>) -> usize {
+fn planned_keys<E: Engine>(filter: &Filter<E>) -> usize
+where
+    Filter<E>: Stored<Hasher = Murmur3> + OfMurmur3,
+{
     let text = refused(filter, &with_field(&filter.to_bytes(), 48, &[0xff; 8]));
     let (_, most) = text
         .split_once(&format!("the number of expected keys, {}, is not in 1 to ", u64::MAX))
@@ -563,7 +583,10 @@ fn planned_keys<E: Stored>(filter: &Filter<E>) -> usize {
 }
 
 /// A number of keys that no builder takes for so many buckets is refused.
-fn assert_keys_are_planned<E: Stored>(filter: &Filter<E>) {
+fn assert_keys_are_planned<E: Engine>(filter: &Filter<E>)
+where
+    Filter<E>: Stored<Hasher = Murmur3> + OfMurmur3,
+{
     let most = planned_keys(filter);
     let with = |keys: usize| read::<E>(&with_field(&filter.to_bytes(), 48, &(keys as u64).to_le_bytes()));
     for keys in [1, most] {

@@ -7,11 +7,11 @@ use anyhow::{Context, Result, bail};
 use lanebloom::codec::{self, Identity, Kind, SnapshotHeader};
 use lanebloom::hash::Murmur3;
 use lanebloom::{
-    CompactCuckoo, ConcurrentBitmap, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Filter, ScalableBloom,
-    Stored, TombstoneBloom, WindowedBloom,
+    CompactCuckoo, ConcurrentBitmap, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, ScalableBloom,
+    SnapshotError, TombstoneBloom, WindowedBloom,
 };
 use lanebloom_formats::GuavaBloom;
-use std::io::{self, BufReader, Cursor, Read, Write};
+use std::io::{self, BufReader, Chain, Cursor, Read, Write};
 use std::path::Path;
 
 /// A file, with what is in it.
@@ -204,13 +204,13 @@ fn snapshots(head: Vec<u8>, reader: &mut impl Read, bytes: u64) -> Result<Conten
     }
     check_length(&head, bytes)?;
     let content = match header.kind {
-        Kind::Scalable => Content::Scalable(one(&head, reader)?),
-        Kind::Windowed => Content::Windowed(one(&head, reader)?),
-        Kind::Counting => Content::Counting(one(&head, reader)?),
-        Kind::Tombstone => Content::Tombstone(one(&head, reader)?),
-        Kind::Cuckoo => Content::Cuckoo(one(&head, reader)?),
-        Kind::CompactCuckoo => Content::Compact(one(&head, reader)?),
-        Kind::DLeft => Content::DLeft(one(&head, reader)?),
+        Kind::Scalable => Content::Scalable(one(&head, reader, ScalableBloom::read_from)?),
+        Kind::Windowed => Content::Windowed(one(&head, reader, WindowedBloom::read_from)?),
+        Kind::Counting => Content::Counting(one(&head, reader, CountingBloom::read_from)?),
+        Kind::Tombstone => Content::Tombstone(one(&head, reader, TombstoneBloom::read_from)?),
+        Kind::Cuckoo => Content::Cuckoo(one(&head, reader, CuckooFilter::read_from)?),
+        Kind::CompactCuckoo => Content::Compact(one(&head, reader, CompactCuckoo::read_from)?),
+        Kind::DLeft => Content::DLeft(one(&head, reader, DLeftFilter::read_from)?),
         Kind::Bitmap => Content::Bitmap(ConcurrentBitmap::read_from(head.chain(&mut *reader), usize::MAX)?),
         _ => return row(head, reader, bytes),
     };
@@ -265,7 +265,7 @@ fn row(mut head: Vec<u8>, reader: &mut impl Read, bytes: u64) -> Result<Content>
     while !head.is_empty() {
         let mut next = || {
             check_length(&head, left)?;
-            one(&head, reader)
+            one(&head, reader, ConcurrentBloom::read_from)
         };
         let layer: ConcurrentBloom = next().with_context(|| format!("snapshot {} of the file", layers.len() + 1))?;
         let theirs = layer.hasher().seed();
@@ -283,6 +283,10 @@ fn row(mut head: Vec<u8>, reader: &mut impl Read, bytes: u64) -> Result<Content>
 
 /// Reads a snapshot whose length was checked. So it allocates no more than the file has; a
 /// `WindowedBloom`, all of whose generations are allocated, up to 65 times as much.
-fn one<E: Stored>(head: &[u8], reader: &mut impl Read) -> Result<Filter<E>> {
-    Ok(Filter::<E>::read_from(head.chain(reader), usize::MAX)?)
+fn one<'a, R: Read, F>(
+    head: &'a [u8],
+    reader: &'a mut R,
+    read: impl FnOnce(Chain<&'a [u8], &'a mut R>, usize) -> Result<F, SnapshotError>,
+) -> Result<F> {
+    Ok(read(head.chain(reader), usize::MAX)?)
 }

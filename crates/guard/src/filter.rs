@@ -1,6 +1,7 @@
 //! The filters that a guard can serve from.
 
-use lanebloom::{Figures, Filter, Funnel, Insert, KeyHasher, Outcome, Total};
+use lanebloom::traits::{Engine, Insert};
+use lanebloom::{Figures, Filter, Funnel, KeyHasher};
 use std::time::Duration;
 
 /// A filter that a [`CacheGuard`](crate::CacheGuard) can serve from.
@@ -108,8 +109,9 @@ macro_rules! forward {
 
 impl<E, S> GuardFilter for Filter<E, S>
 where
-    E: Insert + Send + Sync + 'static,
+    E: Engine + Send + Sync + 'static,
     S: KeyHasher + Send + Sync + 'static,
+    Self: Insert,
 {
     forward! { Filter<E, S> }
 
@@ -117,14 +119,15 @@ where
     /// less: it may find another key, which is removed one day.)
     #[inline]
     fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-        !<Filter<E, S>>::insert(self, key).is_full()
+        !self.try_insert(key).is_err_and(|refused| refused.is_full())
     }
 
     /// A batch of the filter ends at the first key that is refused. The rest goes one by one.
     fn insert_batch<K: Funnel>(&self, keys: &[K]) -> bool {
-        let refused_at = <Filter<E, S>>::insert_batch(self, keys).refused_at();
-        let rest = refused_at.map_or(&[][..], |at| &keys[at..]);
-        let refused = rest.iter().filter(|key| !GuardFilter::insert(self, *key));
+        let inserted = self
+            .try_insert_batch(keys)
+            .map_or_else(|refused| refused.inserted(), |_| keys.len());
+        let refused = keys[inserted..].iter().filter(|key| !GuardFilter::insert(self, *key));
         refused.count() == 0
     }
 }

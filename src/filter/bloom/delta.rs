@@ -1,9 +1,10 @@
 //! Deltas: the bits that one filter has and another lacks, and adding them to a third. `codec` has
 //! their bytes.
 
-use super::ConcurrentBloom;
+use super::Bloom;
 use crate::codec::{Changes, DELTA_HEADER, DeltaHeader, Hashing, put_line};
 use crate::error::{IncompatibleError, SnapshotError, SnapshotErrorKind};
+use crate::filter::Filter;
 use crate::geometry::layout::LINE_WORDS;
 use crate::hash::KeyHasher;
 use crate::words::bits;
@@ -11,7 +12,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 /// Deltas, by which replicas follow a writer.
-impl<S: KeyHasher> ConcurrentBloom<S> {
+impl<S: KeyHasher> Filter<Bloom, S> {
     /// The bits that this filter has and `baseline` lacks, as bytes for
     /// [`apply_deltas`](Self::apply_deltas): 64 bytes, and 8 to 10 for each fresh key of a filter
     /// for 1%.

@@ -26,7 +26,7 @@ use alloc::string::ToString;
 
 /// The division of a bucket into slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub(crate) struct Shape {
     pub(crate) fingerprint_bits: u32,
     pub(crate) slots: u32,
     /// The lowest bit of every slot.

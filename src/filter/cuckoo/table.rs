@@ -78,6 +78,7 @@ const SEARCHED: usize = if cfg!(lanebloom_loom) { 64 } else { 4096 };
 /// than most searches.
 const SEARCHED_FIRST: usize = if cfg!(lanebloom_loom) { 8 } else { 256 };
 
+/// The buckets of a cuckoo filter.
 pub struct Table {
     words: Words<AtomicU64>,
     stripes: Stripes,
@@ -86,7 +87,7 @@ pub struct Table {
 
 /// The places of a key's fingerprint.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Place {
+pub(crate) struct Place {
     pub(super) fingerprint: u64,
     pub(super) first: usize,
     pub(super) second: usize,

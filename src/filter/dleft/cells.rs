@@ -100,6 +100,7 @@ const fn shift(flags: u64) -> u32 {
     flags.trailing_zeros() - REMAINDER
 }
 
+/// The cells of a d-left filter.
 pub struct Cells {
     words: Words<AtomicU64>,
     stripes: Stripes,
@@ -108,7 +109,7 @@ pub struct Cells {
 
 /// The places of a key's cell.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Place {
+pub(crate) struct Place {
     remainder: u64,
     /// The first word of its bucket in each subtable.
     words: [usize; SUBTABLES],

@@ -3,11 +3,11 @@
 
 use super::steps::{Growth, Steps};
 use crate::batch::{Answer, CHUNK, Chunks, HASHED, Source, for_each_absent, tell, unpack_into};
-use crate::error::{BuildError, BuildErrorKind, FullError, FullErrorKind, IncompatibleError};
+use crate::error::{BuildError, BuildErrorKind, IncompatibleError, InsertError, InsertErrorKind, NoLayer};
 use crate::filter::bloom::Bloom;
-use crate::filter::engine::{Engine, Estimate, Insert, InsertFlagged, Union, sealed};
+use crate::filter::engine::{EngineImpl, EstimateImpl, InsertFlaggedImpl, InsertImpl, UnionImpl};
 use crate::filter::gauge::Gauge;
-use crate::filter::lines::OwnLines;
+use crate::filter::lines::empty;
 use crate::filter::{Figures, Filter};
 use crate::geometry::layout::{LINE_BYTES, Layout};
 use crate::geometry::sizing::Cell;
@@ -210,8 +210,8 @@ impl Chain {
     }
 
     /// The layout of the layer with this number, or why there cannot be one.
-    pub(super) fn room(&self, number: usize) -> Result<Layout, FullErrorKind> {
-        let layout = self.layout(number).ok_or(FullErrorKind::Layers { limit: number })?;
+    pub(super) fn room(&self, number: usize) -> Result<Layout, NoLayer> {
+        let layout = self.layout(number).ok_or(NoLayer::Layers { limit: number })?;
         if self.max_bytes == usize::MAX {
             return Ok(layout);
         }
@@ -219,7 +219,7 @@ impl Chain {
         let needed = layouts.fold(0usize, |sum, layout| sum.saturating_add(layout.blocks * LINE_BYTES));
         let limit = self.max_bytes;
         if needed > limit {
-            return Err(FullErrorKind::Bytes { needed, limit });
+            return Err(NoLayer::Bytes { needed, limit });
         }
         Ok(layout)
     }
@@ -250,7 +250,7 @@ impl Chain {
     }
 
     fn empty(&self, number: usize, layout: Layout) -> Result<Bloom, BuildError> {
-        let mut bloom = Bloom::empty(layout, self.steps.keys_of(number))?;
+        let mut bloom = empty(layout, self.steps.keys_of(number))?;
         bloom.set_isa(self.isa);
         Ok(bloom)
     }
@@ -291,11 +291,11 @@ impl Chain {
 
     /// Goes on to the layer with this number, now that the one before it is full; or takes no more
     /// keys.
-    fn grow(&self, number: usize) -> Result<(), FullErrorKind> {
+    fn grow(&self, number: usize) -> Result<(), NoLayer> {
         let made = self.make(number);
         let new = match &made {
             Ok(()) => State::new(number + 1, OPEN),
-            Err(FullErrorKind::OutOfMemory) => State::new(number, STARVED),
+            Err(NoLayer::OutOfMemory) => State::new(number, STARVED),
             Err(_) => State::new(number, FULL),
         };
         self.change(number, new);
@@ -303,19 +303,19 @@ impl Chain {
     }
 
     /// Makes the layer with this number, unless it is there.
-    fn make(&self, number: usize) -> Result<(), FullErrorKind> {
+    fn make(&self, number: usize) -> Result<(), NoLayer> {
         if self.slots.get(number).is_some_and(|slot| slot.layer.get().is_some()) {
             return Ok(());
         }
         let layout = self.room(number)?;
         let made = self.empty(number, layout).and_then(|bloom| self.put(number, bloom));
-        made.map_err(|_| FullErrorKind::OutOfMemory)
+        made.map_err(|_| NoLayer::OutOfMemory)
     }
 
     /// Goes on to the next layer, if that is possible now.
     #[cold]
     #[inline(never)]
-    fn make_room(&self, layers: &Layers<'_>) -> Result<(), FullErrorKind> {
+    fn make_room(&self, layers: &Layers<'_>) -> Result<(), NoLayer> {
         let next = layers.len();
         if layers.phase == FULL {
             self.room(next)?;
@@ -323,7 +323,7 @@ impl Chain {
         // One thread at a time tries again.
         let missing = self.slots[next].layer.get().is_none();
         if missing && !self.claim(next) {
-            return Err(FullErrorKind::OutOfMemory);
+            return Err(NoLayer::OutOfMemory);
         }
         self.grow(next).inspect_err(|_| self.unclaim())
     }
@@ -353,13 +353,16 @@ fn slots(layouts: &[Layout], len: usize) -> Result<Box<[Slot]>, BuildError> {
     Ok(slots.into_boxed_slice())
 }
 
+fn full(why: NoLayer, inserted: usize) -> InsertError {
+    let kind = InsertErrorKind::NoLayer(why);
+    InsertError { kind, inserted }
+}
+
 fn out_of_memory(bytes: usize) -> BuildError {
     BuildError(BuildErrorKind::OutOfMemory { bytes })
 }
 
-impl sealed::Sealed for Chain {}
-
-impl Engine for Chain {
+impl EngineImpl for Chain {
     const NAME: &'static str = "ScalableBloom";
 
     #[inline]
@@ -462,68 +465,6 @@ impl Engine for Chain {
     }
 }
 
-impl Insert for Chain {
-    type Answer = Result<bool, FullError>;
-    type Total = Result<usize, FullError>;
-
-    #[inline]
-    fn insert(&self, hash: u64) -> Result<bool, FullError> {
-        loop {
-            let layers = self.layers_now();
-            if (layers.len() > 1 || layers.phase != OPEN) && layers.contains(hash) {
-                return Ok(false);
-            }
-            if layers.phase == OPEN {
-                let newest = layers.newest();
-                let changed = newest.bloom().insert(hash);
-                if changed && newest.gauge.is_due(hash) {
-                    self.look(&layers, hash);
-                }
-                return Ok(changed);
-            }
-            self.make_room(&layers)
-                .map_err(|kind| FullError { kind, inserted: 0 })?;
-        }
-    }
-
-    fn insert_all(&self, source: &impl Source) -> Result<usize, FullError> {
-        self.insert_flagged(source, None)
-    }
-
-    fn clear(&mut self) {
-        let (first, others) = self.slots.split_first_mut().expect("there is always a layer");
-        others.iter_mut().for_each(|slot| slot.layer.take());
-        let first = first.layer.get_mut().expect("there is always a layer");
-        first.filter.engine.clear();
-        self.state = AtomicU64::new(State::new(1, OPEN).0);
-        self.claimed = AtomicU64::new(0);
-    }
-}
-
-impl InsertFlagged for Chain {
-    fn insert_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> Result<usize, FullError> {
-        let (mut chunks, mut at, mut new) = (source.chunks_of(0..source.len(), HASHED), 0, 0);
-        while let Some(hashes) = chunks.next() {
-            // Clearing the space for a whole chunk takes longer than the work on few keys.
-            let inserted = if hashes.len() <= 64 {
-                self.insert_chunk::<64>(at, hashes, &mut answer)
-            } else {
-                self.insert_chunk::<HASHED>(at, hashes, &mut answer)
-            };
-            match inserted {
-                Ok(inserted) => new += inserted,
-                Err(full) => {
-                    let left = (full.inserted..source.len()).step_by(64);
-                    left.for_each(|at| tell(&mut answer, at, &[0]));
-                    return Err(full);
-                }
-            }
-            at += hashes.len();
-        }
-        Ok(new)
-    }
-}
-
 impl Chain {
     /// Inserts hashes, the first of which is number `start`: up to `N` per load of the layers, and
     /// fewer if a layer would get too many before the next check.
@@ -532,7 +473,7 @@ impl Chain {
         start: usize,
         hashes: &[u64],
         answer: &mut Answer<'_>,
-    ) -> Result<usize, FullError> {
+    ) -> Result<usize, InsertError> {
         let (mut at, mut new) = (0, 0);
         // The hashes in no older layer, and whether each changed the newest.
         let (mut absent, mut first_seen) = ([0; N], [false; N]);
@@ -546,7 +487,7 @@ impl Chain {
                 at += known;
                 if at < hashes.len() {
                     let inserted = start + at;
-                    self.make_room(&layers).map_err(|kind| FullError { kind, inserted })?;
+                    self.make_room(&layers).map_err(|why| full(why, inserted))?;
                 }
                 continue;
             }
@@ -586,7 +527,68 @@ impl Chain {
     }
 }
 
-impl Estimate for Chain {
+impl InsertImpl for Chain {
+    type Answer = Result<bool, InsertError>;
+    type Total = Result<usize, InsertError>;
+
+    #[inline]
+    fn insert(&self, hash: u64) -> Result<bool, InsertError> {
+        loop {
+            let layers = self.layers_now();
+            if (layers.len() > 1 || layers.phase != OPEN) && layers.contains(hash) {
+                return Ok(false);
+            }
+            if layers.phase == OPEN {
+                let newest = layers.newest();
+                let changed = newest.bloom().insert(hash);
+                if changed && newest.gauge.is_due(hash) {
+                    self.look(&layers, hash);
+                }
+                return Ok(changed);
+            }
+            self.make_room(&layers).map_err(|why| full(why, 0))?;
+        }
+    }
+
+    fn insert_all(&self, source: &impl Source) -> Result<usize, InsertError> {
+        self.insert_flagged(source, None)
+    }
+
+    fn clear(&mut self) {
+        let (first, others) = self.slots.split_first_mut().expect("there is always a layer");
+        others.iter_mut().for_each(|slot| slot.layer.take());
+        let first = first.layer.get_mut().expect("there is always a layer");
+        first.filter.engine.clear();
+        self.state = AtomicU64::new(State::new(1, OPEN).0);
+        self.claimed = AtomicU64::new(0);
+    }
+}
+
+impl InsertFlaggedImpl for Chain {
+    fn insert_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> Result<usize, InsertError> {
+        let (mut chunks, mut at, mut new) = (source.chunks_of(0..source.len(), HASHED), 0, 0);
+        while let Some(hashes) = chunks.next() {
+            // Clearing the space for a whole chunk takes longer than the work on few keys.
+            let inserted = if hashes.len() <= 64 {
+                self.insert_chunk::<64>(at, hashes, &mut answer)
+            } else {
+                self.insert_chunk::<HASHED>(at, hashes, &mut answer)
+            };
+            match inserted {
+                Ok(inserted) => new += inserted,
+                Err(full) => {
+                    let left = (full.inserted..source.len()).step_by(64);
+                    left.for_each(|at| tell(&mut answer, at, &[0]));
+                    return Err(full);
+                }
+            }
+            at += hashes.len();
+        }
+        Ok(new)
+    }
+}
+
+impl EstimateImpl for Chain {
     fn estimated_len(&self) -> usize {
         self.layers_now()
             .iter()
@@ -595,7 +597,7 @@ impl Estimate for Chain {
     }
 }
 
-impl Union for Chain {
+impl UnionImpl for Chain {
     fn same(&self, other: &Self) -> bool {
         let (ours, theirs) = (self.layers_now(), other.layers_now());
         let mut pairs = ours.iter().zip(theirs.iter());

@@ -7,13 +7,11 @@ use super::steps::{Growth, MAX_LAYERS, Steps};
 use crate::codec::{FIELDS, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit};
 use crate::error::SnapshotErrorKind;
 use crate::filter::bloom::Bloom;
-use crate::filter::engine::{Proportional, Stored};
+use crate::filter::engine::StoredImpl;
 use alloc::format;
 use alloc::vec::Vec;
 
-impl Proportional for Chain {}
-
-impl Stored for Chain {
+impl StoredImpl for Chain {
     const HELD: bool = false;
 
     fn snapshot_bytes(&self) -> usize {

@@ -8,7 +8,7 @@ use crate::batch::{Answer, CHUNK, Chunks, HASHED, Source, for_each_absent, ones,
 use crate::error::{BuildError, IncompatibleError};
 use crate::filter::Figures;
 use crate::filter::bloom::ConcurrentBloom;
-use crate::filter::engine::{Engine, Estimate, Insert, InsertFlagged, Union, sealed};
+use crate::filter::engine::{EngineImpl, EstimateImpl, InsertFlaggedImpl, InsertImpl, UnionImpl};
 use crate::geometry::layout::{LINE_BITS, LINE_WORDS, Layout};
 use crate::kernel::Isa;
 use crate::words::bits;
@@ -16,9 +16,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::{fmt, mem};
 
-impl sealed::Sealed for Generations {}
-
-impl Engine for Generations {
+impl EngineImpl for Generations {
     const NAME: &'static str = "WindowedBloom";
 
     #[inline]
@@ -115,9 +113,13 @@ impl Engine for Generations {
 
     fn set_isa(&mut self, isa: Isa) {
         let list = self.list.load();
-        let change = |one: &Generation| Generation {
-            bloom: Arc::new(ConcurrentBloom::clone(&one.bloom).with_isa(isa)),
-            ..*one
+        let change = |one: &Generation| {
+            let mut bloom = ConcurrentBloom::clone(&one.bloom);
+            bloom.engine.set_isa(isa);
+            Generation {
+                bloom: Arc::new(bloom),
+                ..*one
+            }
         };
         let generations = list.generations.iter().map(change).collect();
         let list = List { generations, ..**list };
@@ -125,7 +127,7 @@ impl Engine for Generations {
     }
 }
 
-impl Insert for Generations {
+impl InsertImpl for Generations {
     type Answer = bool;
     type Total = usize;
 
@@ -159,7 +161,7 @@ impl Insert for Generations {
     }
 }
 
-impl InsertFlagged for Generations {
+impl InsertFlaggedImpl for Generations {
     fn insert_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> usize {
         let most = match &self.plan.when {
             When::Full(gauge) => gauge.interval(),
@@ -175,7 +177,7 @@ impl InsertFlagged for Generations {
     }
 }
 
-impl Estimate for Generations {
+impl EstimateImpl for Generations {
     /// From the bits of all generations together: a key in several of them counts once.
     fn estimated_len(&self) -> usize {
         let mut ones = 0;
@@ -184,7 +186,7 @@ impl Estimate for Generations {
     }
 }
 
-impl Union for Generations {
+impl UnionImpl for Generations {
     fn same(&self, other: &Self) -> bool {
         let plan = |one: &Self| {
             let Plan {

@@ -89,7 +89,7 @@ use super::plan::{NEVER, Plan, When};
 use crate::error::{BuildError, BuildErrorKind};
 use crate::filter::Filter;
 use crate::filter::bloom::{Bloom, ConcurrentBloom};
-use crate::filter::engine::{Engine, Insert};
+use crate::filter::engine::{EngineImpl, InsertImpl};
 use crate::filter::gauge::Gauge;
 use crate::words::sync::{Guard, Ordering, Swap, fence};
 use alloc::sync::Arc;

@@ -1,7 +1,7 @@
 //! The list of generations that a reader sees at one moment.
 
 use crate::filter::bloom::{Bloom, ConcurrentBloom};
-use crate::filter::engine::Engine;
+use crate::filter::engine::EngineImpl;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 

@@ -14,7 +14,7 @@ use crate::codec::{
 use crate::error::{SnapshotError, SnapshotErrorKind};
 use crate::filter::Filter;
 use crate::filter::bloom::Bloom;
-use crate::filter::engine::Stored;
+use crate::filter::engine::StoredImpl;
 use crate::hash::KeyHasher;
 use crate::words::sync::Guard;
 use alloc::format;
@@ -139,7 +139,7 @@ impl Kept {
 }
 
 /// A header, the expiry times, and the generations.
-impl Stored for Generations {
+impl StoredImpl for Generations {
     const HELD: bool = false;
 
     fn snapshot_bytes(&self) -> usize {

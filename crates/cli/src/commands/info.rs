@@ -8,7 +8,8 @@ use indicatif::HumanBytes;
 use lanebloom::bloom::Bloom;
 use lanebloom::codec::{self, Identity, Kind, SnapshotHeader};
 use lanebloom::hash::Murmur3;
-use lanebloom::{Engine, Estimate, Figures, Filter};
+use lanebloom::traits::Engine;
+use lanebloom::{Figures, Filter};
 use std::fmt::Write as _;
 use std::io::Write;
 
@@ -252,7 +253,7 @@ impl Facts {
         self.add("blocks", filter.blocks());
     }
 
-    fn estimated<E: Estimate, S>(&mut self, filter: &Filter<E, S>) {
+    fn estimated<E: Engine, S>(&mut self, filter: &Filter<E, S>) {
         self.sized(filter, "keys estimated");
     }
 

@@ -12,9 +12,10 @@ use crate::stdout;
 use crate::table::{rate as rate_text, table};
 use anyhow::Result;
 use indicatif::HumanBytes;
+use lanebloom::traits::Engine;
 use lanebloom::{
-    BuildError, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Engine, Filter, ScalableBloom,
-    TombstoneBloom, WindowedBloom,
+    BuildError, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Filter, ScalableBloom, TombstoneBloom,
+    WindowedBloom,
 };
 use lanebloom_formats::{GuavaBloom, RedisBloom};
 use std::io::Write;

@@ -5,7 +5,8 @@ use crate::cache::store::{Key, Value};
 use crate::error::BoxError;
 use crate::filter::GuardFilter;
 use lanebloom::codec::{remove_file, replace_file};
-use lanebloom::{Filter, KeyHasher, SipHash13, Stored};
+use lanebloom::traits::{Engine, Stored};
+use lanebloom::{Filter, KeyHasher, SipHash13};
 use std::any::type_name;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
@@ -25,9 +26,9 @@ const FIELDS: usize = 48;
 const LONGEST_KEY_TYPE: usize = 1000;
 
 /// Saved filters under SipHash.
-impl<K: Key + ?Sized, V: Value, E: Stored> Cache<K, V, Filter<E, SipHash13>>
+impl<K: Key + ?Sized, V: Value, E: Engine> Cache<K, V, Filter<E, SipHash13>>
 where
-    Filter<E, SipHash13>: GuardFilter,
+    Filter<E, SipHash13>: GuardFilter + Stored<Hasher = SipHash13>,
 {
     /// Writes the filter to a file, for [`restore`](Self::restore) after a restart. Call it at
     /// shutdown, after the last write to the store: the file does not learn of keys that are
@@ -155,7 +156,7 @@ where
         }
         // A damaged length must not allocate more than the file can fill.
         let limit = usize::try_from(length).unwrap_or(usize::MAX).saturating_mul(2);
-        let filter = Filter::read_from_with(file, limit, header.secret).map_err(invalid)?;
+        let filter: Filter<E, SipHash13> = Stored::read_from_with(file, limit, header.secret).map_err(invalid)?;
         let (in_filter, capacity) = (filter.figures().len, filter.expected_keys());
         let rebuild = self.0.guard.rebuild(filter).map_err(io::Error::other)?;
         // Partner: the fences of `CacheGuard::insert` and of the rebuild's beginning. A key that is

@@ -1,0 +1,236 @@
+//! Removes, and the copies of a key, for the types that have them.
+//!
+//! A macro writes them for a list of types. On the page of an alias such as `ConcurrentBloom`,
+//! rustdoc shows every generic impl of [`Filter`], whatever its bounds: methods of a generic impl
+//! would stand on pages where they cannot be called.
+
+use super::Filter;
+use super::counting::{Counting, CountingBloom};
+use super::cuckoo::{Compact, Cuckoo, CuckooFilter};
+use super::dleft::{DLeft, DLeftFilter};
+use super::engine::{CountImpl, RemoveImpl};
+use super::tombstone::{Tombstone, TombstoneBloom};
+use super::traits::Remove;
+use crate::batch;
+use crate::funnel::Funnel;
+use crate::hash::{KeyHasher, assert_same_length};
+
+macro_rules! removes {
+    ($($filter:ident: $engine:ty),*) => {$(
+        /// Removing keys.
+        impl<S: KeyHasher> $filter<S> {
+            /// Removes `key`, or one copy of it if the filter counts copies. Returns whether it was there.
+            ///
+            /// Remove only keys that were inserted: removing a false positive damages another key.
+            ///
+            /// ```
+            /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
+            /// filter.insert("a").unwrap();
+            /// assert!(filter.remove("a"));
+            /// assert!(!filter.contains("a") && !filter.remove("a"));
+            /// # Ok::<(), lanebloom::BuildError>(())
+            /// ```
+            #[inline]
+            pub fn remove<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+                self.engine.remove(self.hash(key))
+            }
+
+            /// Removes every key; returns how many were there.
+            ///
+            /// ```
+            /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
+            /// filter.insert_batch(&["a", "b"]).unwrap();
+            /// assert_eq!(filter.remove_batch(&["a", "c"]), 1);
+            /// assert!(filter.contains("b") && !filter.contains("a"));
+            /// # Ok::<(), lanebloom::BuildError>(())
+            /// ```
+            pub fn remove_batch<K: Funnel>(&self, keys: &[K]) -> usize {
+                self.engine.remove_all(&self.keys(keys), None)
+            }
+
+            /// [`remove_batch`](Self::remove_batch) that also writes whether each key was there to the same
+            /// place of `removed`.
+            ///
+            /// # Panics
+            ///
+            /// If the lengths differ.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
+            /// filter.insert_batch(&["a", "b"]).unwrap();
+            /// let mut removed = [false; 2];
+            /// assert_eq!(filter.remove_batch_flagged(&["c", "a"], &mut removed), 1);
+            /// assert_eq!(removed, [false, true]);
+            /// # Ok::<(), lanebloom::BuildError>(())
+            /// ```
+            pub fn remove_batch_flagged<K: Funnel>(&self, keys: &[K], removed: &mut [bool]) -> usize {
+                assert_same_length(keys.len(), removed.len());
+                self.engine
+                    .remove_all(&self.keys(keys), Some(&mut batch::unpack_into(self.isa, removed)))
+            }
+        }
+
+        /// Removing keys by hash.
+        impl<S> Filter<$engine, S> {
+            /// [`remove`](Self::remove) by hash.
+            ///
+            /// ```
+            /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
+            /// filter.insert_hash(0x9e37_79b9_7f4a_7c15).unwrap();
+            /// assert!(filter.remove_hash(0x9e37_79b9_7f4a_7c15));
+            /// assert!(!filter.remove_hash(0x9e37_79b9_7f4a_7c15));
+            /// # Ok::<(), lanebloom::BuildError>(())
+            /// ```
+            #[inline]
+            pub fn remove_hash(&self, hash: u64) -> bool {
+                self.engine.remove(hash)
+            }
+
+            /// [`remove_batch`](Self::remove_batch) by hash.
+            ///
+            /// ```
+            /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
+            /// filter.insert_batch(&["a", "b"]).unwrap();
+            /// assert_eq!(filter.remove_hashes(&["a", "c"].map(|key| filter.hash(key))), 1);
+            /// assert!(filter.contains("b") && !filter.contains("a"));
+            /// # Ok::<(), lanebloom::BuildError>(())
+            /// ```
+            pub fn remove_hashes(&self, hashes: &[u64]) -> usize {
+                self.engine.remove_all(&hashes, None)
+            }
+
+            /// [`remove_batch_flagged`](Self::remove_batch_flagged) by hash.
+            ///
+            /// # Panics
+            ///
+            /// If the lengths differ.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
+            /// filter.insert_batch(&["a", "b"]).unwrap();
+            /// let mut removed = [false; 2];
+            /// let hashes = ["c", "a"].map(|key| filter.hash(key));
+            /// assert_eq!(filter.remove_hashes_flagged(&hashes, &mut removed), 1);
+            /// assert_eq!(removed, [false, true]);
+            /// # Ok::<(), lanebloom::BuildError>(())
+            /// ```
+            pub fn remove_hashes_flagged(&self, hashes: &[u64], removed: &mut [bool]) -> usize {
+                assert_same_length(hashes.len(), removed.len());
+                self.engine
+                    .remove_all(&hashes, Some(&mut batch::unpack_into(self.isa, removed)))
+            }
+        }
+
+        impl<S: KeyHasher> Remove for $filter<S> {
+            #[inline]
+            fn remove<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+                self.remove(key)
+            }
+
+            #[inline]
+            fn remove_hash(&self, hash: u64) -> bool {
+                self.remove_hash(hash)
+            }
+
+            fn remove_batch<K: Funnel>(&self, keys: &[K]) -> usize {
+                self.remove_batch(keys)
+            }
+
+            fn remove_hashes(&self, hashes: &[u64]) -> usize {
+                self.remove_hashes(hashes)
+            }
+        }
+    )*};
+}
+
+removes! { CountingBloom: Counting, CuckooFilter: Cuckoo, DLeftFilter: DLeft, TombstoneBloom: Tombstone }
+
+macro_rules! counts {
+    ($($engine:ty),*) => {$(
+        /// Copies and slots.
+        impl<S: KeyHasher> Filter<$engine, S> {
+            /// How often `key` is in the filter: as often as it was inserted and not removed, or more at
+            /// the false-positive rate.
+            ///
+            /// ```
+            /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
+            /// filter.insert_batch(&["a", "b", "a"]).unwrap();
+            /// assert_eq!(["a", "b", "c"].map(|key| filter.count(key)), [2, 1, 0]);
+            /// # Ok::<(), lanebloom::BuildError>(())
+            /// ```
+            #[must_use]
+            pub fn count<K: Funnel + ?Sized>(&self, key: &K) -> usize {
+                self.engine.count(self.hash(key))
+            }
+        }
+
+        /// Copies and slots.
+        impl<S> Filter<$engine, S> {
+            /// [`count`](Self::count) by hash.
+            ///
+            /// ```
+            /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
+            /// filter.insert("a").unwrap();
+            /// assert_eq!(filter.count_hash(filter.hash("a")), 1);
+            /// # Ok::<(), lanebloom::BuildError>(())
+            /// ```
+            #[must_use]
+            pub fn count_hash(&self, hash: u64) -> usize {
+                self.engine.count(hash)
+            }
+
+            /// The number of keys in the filter, every copy counted. Reads the whole filter.
+            ///
+            /// ```
+            /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
+            /// filter.insert_all(["a", "b", "a"])?;
+            /// assert_eq!(filter.len(), 3);
+            /// # Ok::<(), Box<dyn std::error::Error>>(())
+            /// ```
+            #[must_use]
+            pub fn len(&self) -> usize {
+                self.engine.len()
+            }
+
+            /// The number of slots: more than [`expected_keys`](Self::expected_keys), and more than can be
+            /// filled.
+            ///
+            /// ```
+            /// let filter = lanebloom::CuckooFilter::with_capacity(100_000, 2e-4)?;
+            /// assert!((0.949..=0.95).contains(&(1e5 / filter.slots() as f64)));
+            /// # Ok::<(), lanebloom::BuildError>(())
+            /// ```
+            #[must_use]
+            pub fn slots(&self) -> usize {
+                self.engine.slots()
+            }
+
+            /// How often one key can be inserted, if no other key takes its slots: 12, 10, 8 or 6 times
+            /// in a cuckoo filter, 3 times in a d-left filter.
+            ///
+            /// ```
+            /// use lanebloom::CuckooFilter;
+            ///
+            /// let builder = CuckooFilter::builder().expected_keys(1000);
+            /// let filter = builder.fingerprint_bits(16).build()?;
+            /// assert_eq!(filter.max_copies(), 8);
+            /// (0..8).try_for_each(|_| filter.insert("a"))?;
+            /// let error = filter.insert("a").unwrap_err();
+            /// let text = "the key is in the filter 8 times, which is as often as it can be";
+            /// assert_eq!(error.to_string(), text);
+            /// assert!(!error.is_full() && filter.count("a") == 8);
+            /// # Ok::<(), Box<dyn std::error::Error>>(())
+            /// ```
+            #[must_use]
+            pub fn max_copies(&self) -> usize {
+                self.engine.max_copies()
+            }
+        }
+    )*};
+}
+
+counts! { Cuckoo, Compact, DLeft }

@@ -1,0 +1,230 @@
+//! Traits for code that works with any filter.
+//!
+//! | a function that | takes |
+//! |---|---|
+//! | looks keys up, or asks how full a filter is | a [`Filter<E, S>`](Filter) with `E: `[`Engine`] |
+//! | builds a filter | [`Planned`] |
+//! | inserts, and sees a refused insert | [`Insert`] |
+//! | removes | [`Remove`] |
+//! | unites and compares | [`Union`] |
+//! | saves and loads | [`Stored`] |
+//!
+//! [`Filter`](Filter#any-filter) has an example. No other crate can implement these traits, so that
+//! methods can be added.
+
+use super::engine::{EngineImpl, PlannedImpl};
+use crate::error::{IncompatibleError, InsertError, SnapshotError};
+use crate::filter::Filter;
+use crate::funnel::Funnel;
+use alloc::vec::Vec;
+
+pub(crate) mod sealed {
+    /// Seals the traits on filters.
+    pub trait Sealed {}
+}
+use sealed::Sealed;
+
+impl<E, S> Sealed for Filter<E, S> {}
+
+/// The engine of any [`Filter`]: a set of hashes that many threads share.
+///
+/// ```
+/// use lanebloom::traits::Engine;
+/// use lanebloom::{ConcurrentBloom, CuckooFilter, Filter};
+///
+/// fn present<E: Engine>(filter: &Filter<E>, names: &[&str]) -> usize {
+///     names.iter().filter(|name| filter.contains(**name)).count()
+/// }
+///
+/// let cuckoo = CuckooFilter::with_capacity(1000, 0.01)?;
+/// cuckoo.insert("a").unwrap();
+/// let bloom = ConcurrentBloom::with_capacity(1000, 0.01)?;
+/// bloom.insert("a");
+/// assert_eq!(present(&cuckoo, &["a", "b"]), 1);
+/// assert_eq!(present(&bloom, &["a", "b"]), 1);
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+pub trait Engine: EngineImpl {}
+
+impl<E: EngineImpl> Engine for E {}
+
+/// The engine of a filter that a [`Builder`](crate::Builder) makes.
+///
+/// ```
+/// use lanebloom::traits::Planned;
+/// use lanebloom::{BuildError, Builder, ConcurrentBloom, CountingBloom, Filter, SipHash13};
+///
+/// /// For keys that strangers choose.
+/// fn keyed<E: Planned>(builder: Builder<E>) -> Result<Filter<E, SipHash13>, BuildError> {
+///     builder.hasher(SipHash13::random()).build()
+/// }
+///
+/// let bloom = keyed(ConcurrentBloom::builder().expected_keys(1000))?;
+/// let counting = keyed(CountingBloom::builder().expected_keys(1000))?;
+/// assert_ne!(bloom.hash("a"), counting.hash("a"));
+/// # Ok::<(), BuildError>(())
+/// ```
+pub trait Planned: Engine + PlannedImpl {}
+
+impl<E: PlannedImpl> Planned for E {}
+
+/// A filter that keys can be inserted into. Its methods answer alike for all types, so that a
+/// function for any filter sees a refused insert.
+///
+/// An answer is `true` if this call changed the filter. Filters that store copies of a key
+/// ([`CuckooFilter`](crate::CuckooFilter), [`DLeftFilter`](crate::DLeftFilter)) always change. The
+/// other answers mean what the type's own `insert` says.
+///
+/// # Errors
+///
+/// An insert fails as [`InsertError`] says; a filter of bits or counters never fails.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::traits::Insert;
+/// use lanebloom::{ConcurrentBloom, CuckooFilter, InsertError};
+///
+/// fn fill(filter: &impl Insert, keys: &[u32]) -> Result<usize, InsertError> {
+///     filter.try_insert_batch(keys)
+/// }
+///
+/// let keys: Vec<u32> = (0..1000).collect();
+/// let bloom = ConcurrentBloom::with_capacity(10, 0.01)?;
+/// assert!(fill(&bloom, &keys).unwrap() > 10);
+/// let cuckoo = CuckooFilter::with_capacity(10, 0.01)?;
+/// let error = fill(&cuckoo, &keys).unwrap_err();
+/// assert!(error.is_full() && error.inserted() == cuckoo.len());
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+pub trait Insert: Sealed {
+    /// Inserts `key`; returns whether that changed the filter.
+    fn try_insert<K: Funnel + ?Sized>(&self, key: &K) -> Result<bool, InsertError>;
+
+    /// [`try_insert`](Self::try_insert) by hash.
+    fn try_insert_hash(&self, hash: u64) -> Result<bool, InsertError>;
+
+    /// Inserts the keys in order, up to the first one that is refused; returns how many of them
+    /// changed the filter.
+    fn try_insert_batch<K: Funnel>(&self, keys: &[K]) -> Result<usize, InsertError>;
+
+    /// [`try_insert_batch`](Self::try_insert_batch) by hash.
+    fn try_insert_hashes(&self, hashes: &[u64]) -> Result<usize, InsertError>;
+
+    /// [`try_insert_batch`](Self::try_insert_batch) for the keys of an iterator, some at a time.
+    fn try_insert_all<K: Funnel>(&self, keys: impl IntoIterator<Item = K>) -> Result<usize, InsertError>;
+}
+
+/// A filter that keys can be removed from.
+///
+/// ```
+/// use lanebloom::traits::{Insert, Remove};
+/// use lanebloom::{CountingBloom, CuckooFilter, InsertError};
+///
+/// fn replace(filter: &(impl Insert + Remove), old: &str, new: &str) -> Result<bool, InsertError> {
+///     filter.try_insert(new)?;
+///     Ok(filter.remove(old))
+/// }
+///
+/// let counting = CountingBloom::with_capacity(1000, 0.01)?;
+/// let cuckoo = CuckooFilter::with_capacity(1000, 0.01)?;
+/// assert_eq!(replace(&counting, "a", "b"), Ok(false));
+/// assert_eq!((replace(&cuckoo, "a", "b"), replace(&cuckoo, "b", "c")), (Ok(false), Ok(true)));
+/// assert!(cuckoo.contains("c") && !cuckoo.contains("b"));
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+pub trait Remove: Sealed {
+    /// Removes `key`, or one copy of it; returns whether it was there. Remove only keys that were
+    /// inserted.
+    fn remove<K: Funnel + ?Sized>(&self, key: &K) -> bool;
+
+    /// [`remove`](Self::remove) by hash.
+    fn remove_hash(&self, hash: u64) -> bool;
+
+    /// Removes every key; returns how many were there.
+    fn remove_batch<K: Funnel>(&self, keys: &[K]) -> usize;
+
+    /// [`remove_batch`](Self::remove_batch) by hash.
+    fn remove_hashes(&self, hashes: &[u64]) -> usize;
+}
+
+/// A filter whose content does not depend on the order of the inserts: it can be compared and
+/// united.
+///
+/// ```
+/// use lanebloom::traits::Union;
+/// use lanebloom::{ConcurrentBloom, IncompatibleError};
+///
+/// fn unite<F: Union>(all: &F, parts: &[F]) -> Result<bool, IncompatibleError> {
+///     parts.iter().try_fold(false, |changed, part| Ok(all.union_from(part)? | changed))
+/// }
+///
+/// let all = ConcurrentBloom::with_capacity(1000, 0.01)?;
+/// let parts = [all.clone(), all.clone()];
+/// parts[1].insert("a");
+/// assert_eq!(unite(&all, &parts), Ok(true));
+/// assert!(all == parts[1] && all.contains("a"));
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+pub trait Union: Sealed + PartialEq {
+    /// Adds every key of `other` to this filter; returns whether that changed it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if layout or hasher differ, or if a filter that grows has no room for the other one's
+    /// keys.
+    fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError>;
+
+    /// Whether layout and hasher equal `other`'s, as [`union_from`](Self::union_from) requires.
+    fn is_compatible(&self, other: &Self) -> bool;
+}
+
+/// A filter that can be saved and loaded, as a [snapshot](crate::codec).
+///
+/// ```
+/// use lanebloom::traits::Stored;
+/// use lanebloom::{CuckooFilter, Murmur3, SnapshotError};
+///
+/// fn reload<F: Stored<Hasher = Murmur3>>(filter: &F) -> Result<F, SnapshotError> {
+///     F::from_bytes_with(&filter.to_bytes(), Murmur3::default()).map(|(filter, _)| filter)
+/// }
+///
+/// let filter = CuckooFilter::with_capacity(1000, 0.01)?;
+/// filter.insert("a")?;
+/// assert!(reload(&filter)?.remove("a"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait Stored: Sealed + Sized {
+    /// The filter's hasher.
+    type Hasher;
+
+    /// The filter as bytes.
+    fn to_bytes(&self) -> Vec<u8>;
+
+    /// [`to_bytes`](Self::to_bytes) to a writer.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the writer fails, or with kind `OutOfMemory` if there is no memory for a copy.
+    #[cfg(feature = "std")]
+    fn write_to(&self, writer: impl std::io::Write) -> std::io::Result<()>;
+
+    /// The filter with which `bytes` begin, and the bytes after it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the bytes are no snapshot of this type of filter, or if the hasher differs.
+    fn from_bytes_with(bytes: &[u8], hasher: Self::Hasher) -> Result<(Self, &[u8]), SnapshotError>;
+
+    /// Reads a snapshot of a filter that takes at most `max_bytes` of memory.
+    ///
+    /// # Errors
+    ///
+    /// As [`from_bytes_with`](Self::from_bytes_with), and if the reader fails.
+    #[cfg(feature = "std")]
+    fn read_from_with(
+        reader: impl std::io::Read,
+        max_bytes: usize,
+        hasher: Self::Hasher,
+    ) -> Result<Self, SnapshotError>;
+}

@@ -1,0 +1,102 @@
+//! Unions and comparison, for the types whose content does not depend on the order of the inserts.
+//!
+//! A macro writes them for a list of types. On the page of an alias such as `ConcurrentBloom`,
+//! rustdoc shows every generic impl of [`Filter`], whatever its bounds: methods of a generic impl
+//! would stand on pages where they cannot be called.
+
+use super::Filter;
+use super::bloom::{Bloom, ConcurrentBloom};
+use super::counting::{Counting, CountingBloom};
+use super::engine::UnionImpl;
+use super::scalable::{Chain, ScalableBloom};
+use super::tombstone::{Tombstone, TombstoneBloom};
+use super::traits::Union;
+#[cfg(feature = "window")]
+use super::windowed::{Generations, WindowedBloom};
+use crate::error::IncompatibleError;
+use crate::hash::{self, KeyHasher};
+
+macro_rules! unions {
+    ($($filter:ident: $engine:ty),*) => {$(
+        /// Unions.
+        impl<S: KeyHasher> Filter<$engine, S> {
+            /// Adds every key of `other` to this filter; returns whether that changed it. Both may be in
+            /// use meanwhile.
+            ///
+            /// Everything that was inserted into `other` before is in this filter afterwards.
+            ///
+            /// # Errors
+            ///
+            /// Fails if layout or hasher (its algorithm, seed or key) differ, or if a filter that grows has
+            /// no room for the other one's keys. Then no key is added.
+            ///
+            /// # Memory ordering
+            ///
+            /// `Acquire` on `other`'s content and `Release` on this one's: a thread that finds a key here
+            /// sees what its inserter there had done before. `false` ends in an `Acquire`.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// let all = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
+            /// let part = all.clone();
+            /// part.insert("a");
+            /// assert_eq!(all.union_from(&part), Ok(true));
+            /// assert_eq!(all.union_from(&part), Ok(false));
+            /// assert!(all.contains("a"));
+            /// # Ok::<(), lanebloom::BuildError>(())
+            /// ```
+            #[doc(alias("merge", "put_all", "putAll"))]
+            pub fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
+                self.check_compatible(other)?;
+                self.engine.union_from(&other.engine)
+            }
+
+            /// Whether layout and hasher equal `other`'s, as [`union_from`](Self::union_from) requires.
+            ///
+            /// ```
+            /// use lanebloom::ConcurrentBloom;
+            ///
+            /// let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
+            /// assert!(filter.is_compatible(&filter.clone()));
+            /// assert!(!filter.is_compatible(&ConcurrentBloom::with_capacity(2000, 0.01)?));
+            /// # Ok::<(), lanebloom::BuildError>(())
+            /// ```
+            #[doc(alias = "isCompatible")]
+            #[must_use]
+            pub fn is_compatible(&self, other: &Self) -> bool {
+                self.check_compatible(other).is_ok()
+            }
+
+            /// Fails unless layout and hasher match.
+            pub(crate) fn check_compatible(&self, other: &Self) -> Result<(), IncompatibleError> {
+                self.engine.check_union(&other.engine)?;
+                if hash::fingerprint(&self.hasher) != hash::fingerprint(&other.hasher) {
+                    return Err(IncompatibleError::hasher());
+                }
+                Ok(())
+            }
+        }
+
+        impl<S: KeyHasher> Union for $filter<S> {
+            fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
+                self.union_from(other)
+            }
+
+            fn is_compatible(&self, other: &Self) -> bool {
+                self.is_compatible(other)
+            }
+        }
+
+        /// Same layout, same hasher and same content. Beside inserts, reads each word at some moment.
+        impl<S: KeyHasher> PartialEq for $filter<S> {
+            fn eq(&self, other: &Self) -> bool {
+                hash::fingerprint(&self.hasher) == hash::fingerprint(&other.hasher) && self.engine.same(&other.engine)
+            }
+        }
+    )*};
+}
+
+unions! { ConcurrentBloom: Bloom, CountingBloom: Counting, ScalableBloom: Chain, TombstoneBloom: Tombstone }
+#[cfg(feature = "window")]
+unions! { WindowedBloom: Generations }
