@@ -257,7 +257,7 @@ fn a_key_that_was_added_is_not_missing_after_beside_a_rebuild() {
                 let mut rebuild = guard.rebuild(filter(1)).unwrap();
                 let row = cache.store.load(Ordering::Relaxed) > 0;
                 rebuild.extend(row.then_some(KEY));
-                rebuild.commit();
+                rebuild.commit().unwrap();
             }
         };
         beside(adder, rebuilder);

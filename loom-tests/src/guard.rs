@@ -2,7 +2,6 @@
 
 use super::*;
 use lanebloom::ScalableBloom;
-use lanebloom_guard::CacheGuard;
 
 type Guard = CacheGuard<str, ConcurrentBloom>;
 

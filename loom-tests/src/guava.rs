@@ -253,7 +253,7 @@ fn an_insert_that_races_with_a_rebuild_of_a_guard_is_not_lost() {
         beside(adder, move || {
             let mut rebuild = rebuilding.rebuild(FILTERS[0]()).unwrap();
             rebuild.extend(store_has_it.is_visible().then_some(A));
-            rebuild.commit();
+            rebuild.commit().unwrap();
         });
         assert!(guard.check(&A).is_some());
     });

@@ -14,6 +14,7 @@
 compile_error!("loom needs debug assertions to see its own errors: run ci/loom.sh");
 
 use lanebloom::{BloomView, ConcurrentBloom};
+use lanebloom_guard::CacheGuard;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
