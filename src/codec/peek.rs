@@ -23,9 +23,10 @@ use alloc::vec::Vec;
 /// ```
 /// use lanebloom::codec::{Content, Kind, SnapshotHeader};
 /// use lanebloom::{ConcurrentBloom, CuckooFilter};
+/// use std::error::Error;
 ///
 /// /// Whether the file holds a key, whatever filter it has.
-/// fn contains(file: &[u8], key: &str) -> Result<bool, Box<dyn std::error::Error>> {
+/// fn contains(file: &[u8], key: &str) -> Result<bool, Box<dyn Error>> {
 ///     let header = SnapshotHeader::peek(file)?;
 ///     if header.bytes > 1 << 30 {
 ///         return Err("more than 1 GiB".into());
@@ -52,7 +53,7 @@ use alloc::vec::Vec;
 ///     unreachable!("a ConcurrentBloom consists of blocks");
 /// };
 /// assert_eq!(blocks, filter.blocks() as u64);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # Ok::<(), Box<dyn Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
@@ -173,7 +174,8 @@ impl SnapshotHeader {
     /// ```
     /// use lanebloom::codec::SnapshotHeader;
     ///
-    /// let mut bytes = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?.to_bytes();
+    /// let filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
+    /// let mut bytes = filter.to_bytes();
     /// assert!(SnapshotHeader::peek(&bytes[..127]).unwrap_err().is_truncated());
     /// bytes[24] ^= 1; // the length
     /// let error = SnapshotHeader::peek(&bytes).unwrap_err();

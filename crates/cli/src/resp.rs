@@ -4,9 +4,9 @@
 //! loads the filter into a server. It also reads the replies of `BF.SCANDUMP` in a row, as a server
 //! sends them: arrays of a cursor and a chunk.
 //!
-//! `lanebloom-formats` knows the chunks, which are the format of the filter. RESP, around them, is a
-//! protocol: that crate speaks none and needs no `std::io`, and `lanebloom-redis` leaves it to the
-//! crate `redis`, which would bring a client for servers along. So these lines stay here.
+//! `lanebloom-formats` knows the chunks, which are the format of the filter. RESP, around them, is
+//! a protocol. That crate speaks none; `lanebloom-redis` leaves it to the crate `redis`, which
+//! would bring a client for servers along. So these lines stay here.
 
 use anyhow::{Context, Result, bail};
 use lanebloom_formats::RedisBloom;

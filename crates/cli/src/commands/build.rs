@@ -47,16 +47,16 @@ pub(crate) fn run(args: &Build, quiet: bool) -> Result<()> {
     };
     let rate = args.size.rate.unwrap_or(RATE);
     let filter = match args.format {
-        Format::Lanebloom => Filter::Growing(GrowingFilter::new(args.size.expected, rate)?),
+        Format::Lanebloom => AnyFilter::Growing(GrowingFilter::new(args.size.expected, rate)?),
         Format::Guava => {
             let keys = job.count()?;
             let filter = GuavaBloom::with_capacity(keys, rate);
-            Filter::Guava(filter.with_context(|| format!("a Guava filter for {keys} keys"))?)
+            AnyFilter::Guava(filter.with_context(|| format!("a Guava filter for {keys} keys"))?)
         }
         Format::Redisbloom => {
             let keys = job.count()?;
             let filter = RedisBloom::with_capacity(keys, rate);
-            Filter::Redis(filter.with_context(|| format!("a RedisBloom filter for {keys} keys"))?)
+            AnyFilter::Redis(filter.with_context(|| format!("a RedisBloom filter for {keys} keys"))?)
         }
     };
     let filled = job.fill(filter)?;
@@ -86,7 +86,7 @@ impl BuildJob<'_> {
         let progress = self.progress(&Input::all(files));
         self.parts = Some(Part::all(files, &progress)?);
         drop(progress);
-        let counted = self.fill(Filter::Growing(GrowingFilter::new(None, RATE_OF_COUNT)?))?;
+        let counted = self.fill(AnyFilter::Growing(GrowingFilter::new(None, RATE_OF_COUNT)?))?;
         Ok(counted.unique().max(1))
     }
 
@@ -94,7 +94,7 @@ impl BuildJob<'_> {
         Arc::new(Progress::new(Input::total(inputs), !self.quiet))
     }
 
-    fn fill(&self, filter: Filter) -> Result<Filling> {
+    fn fill(&self, filter: AnyFilter) -> Result<Filling> {
         let inputs = match &self.parts {
             Some(parts) => parts.iter().cloned().map(Input::Part).collect(),
             None => Input::all(&self.args.files),
@@ -115,13 +115,13 @@ impl BuildJob<'_> {
 }
 
 /// The filter that is filled.
-enum Filter {
+enum AnyFilter {
     Growing(GrowingFilter),
     Guava(GuavaBloom),
     Redis(RedisBloom),
 }
 
-impl Filter {
+impl AnyFilter {
     fn write_to(&self, key: &[u8], mut writer: &mut dyn Write) -> io::Result<()> {
         match self {
             Self::Growing(growing) => growing.write_to(writer),
@@ -133,7 +133,7 @@ impl Filter {
 
 struct Filling {
     keys: KeySpec,
-    filter: Filter,
+    filter: AnyFilter,
     new: Vec<bool>,
     records: u64,
     /// The number of keys that changed the filter.
@@ -154,13 +154,13 @@ impl Stage for Filling {
         self.records += (count + keyed.missing) as u64;
         self.missing += keyed.missing;
         self.changed += match &mut self.filter {
-            Filter::Growing(growing) => {
+            AnyFilter::Growing(growing) => {
                 self.new.resize(count, false);
                 growing.insert(&keyed.hashes, &mut self.new, chunk.share)?;
                 self.new.iter().filter(|&&new| new).count()
             }
-            Filter::Guava(filter) => filter.insert_batch(&keys()),
-            Filter::Redis(filter) => filter.insert_batch(&keys())?,
+            AnyFilter::Guava(filter) => filter.insert_batch(&keys()),
+            AnyFilter::Redis(filter) => filter.insert_batch(&keys())?,
         };
         Ok(())
     }
@@ -170,16 +170,16 @@ impl Filling {
     /// The number of different keys, with those that were taken for present by mistake.
     fn unique(&self) -> usize {
         match &self.filter {
-            Filter::Growing(growing) => self.changed + growing.mistaken.round() as usize,
-            Filter::Guava(filter) => filter.estimated_len().min(self.records as usize),
+            AnyFilter::Growing(growing) => self.changed + growing.mistaken.round() as usize,
+            AnyFilter::Guava(filter) => filter.estimated_len().min(self.records as usize),
             // As BF.CARD and BF.INFO count.
-            Filter::Redis(_) => self.changed,
+            AnyFilter::Redis(_) => self.changed,
         }
     }
 
     fn summary(&self) -> String {
         let (filters, memory, rate) = match &self.filter {
-            Filter::Growing(growing) => {
+            AnyFilter::Growing(growing) => {
                 let rates = growing.layers().map(|layer| layer.current_false_positive_rate());
                 (
                     growing.layers().count(),
@@ -187,8 +187,8 @@ impl Filling {
                     super::info::any(rates),
                 )
             }
-            Filter::Guava(filter) => (1, filter.memory_bytes(), filter.current_false_positive_rate()),
-            Filter::Redis(filter) => {
+            AnyFilter::Guava(filter) => (1, filter.memory_bytes(), filter.current_false_positive_rate()),
+            AnyFilter::Redis(filter) => {
                 let memory = filter.memory_bytes();
                 (filter.info().filters, memory, filter.current_false_positive_rate())
             }

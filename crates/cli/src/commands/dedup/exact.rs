@@ -281,12 +281,12 @@ struct KeyStore {
     buffer: Vec<u8>,
 }
 
-/// KeyStore that can be read again.
+/// Keys that can be read again.
 enum Rest {
     /// The lines of the inputs, each with the number of bytes in those before. A place is a line's
     /// offset among the bytes of all inputs.
     Lines { inputs: Vec<(u64, Part)>, terminator: u8 },
-    /// KeyStore that are not as they are in the input, in a temporary file. A place is an offset in it,
+    /// Keys that are not as they are in the input, in a temporary file. A place is an offset in it,
     /// at which the key's length stands and then the key.
     Derived {
         file: File,
