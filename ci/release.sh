@@ -10,16 +10,14 @@ export LANEBLOOM_REQUIRE_JVM=1
 # One build for all, of the features of all members. (Of one member alone, or of a test alone, the
 # dependencies have other features, and all is compiled again.)
 optimized=(--workspace --all-features --profile ci)
-tests=(--test={api,stress})
+tests=(--test={sizes,stress})
 benches=(--bench={bitmap,filter,hashes,peers,deletable,bulk,guava,snapshot,windowed,redis_bitmaps,redis})
 
 echo "== building"
 cargo build "${optimized[@]}" --bins "${benches[@]}" --bench=gets "${tests[@]}" --test=dedup
 
 echo "== tests of what has a size; ci/test.sh has run the others, and these at a small one"
-cargo test "${optimized[@]}" --no-fail-fast "${tests[@]}" -- --include-ignored \
-    {bulk,parallel,scalable,cuckoo,dleft,rates,threads}:: \
-    counting::the_rate tombstone::both_rates no_answer_of_ten_million
+cargo test "${optimized[@]}" --no-fail-fast "${tests[@]}" -- --include-ignored
 
 echo "== ten million lines through the command"
 cargo test "${optimized[@]}" --no-fail-fast --test=dedup
