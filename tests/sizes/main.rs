@@ -1,5 +1,5 @@
-//! The promises of each type at two sizes: small where everything is slow, with assertions; large in
-//! a release build, where ci/release.sh runs them.
+//! The promises of each type at two sizes: small with assertions, where everything is slow; large
+//! in a release build, where ci/release.sh runs them.
 
 #[path = "../common/mod.rs"]
 mod common;
