@@ -14,7 +14,7 @@ toolchain=${LANEBLOOM_TOOLCHAIN:-${XDG_CACHE_HOME:-$HOME/.cache}/lanebloom}/rust
 # Without the tests that need a server or a JVM, which say nothing about a processor.
 export LANEBLOOM_GUAVA=none
 package=(-p lanebloom -p lanebloom-formats)
-programs=(--lib --test={alloc,api,contract,edges,formats,stress})
+programs=(--lib --test={alloc,api,contract,edges,formats,sizes,stress})
 # Not the tests that find the same on any processor with this byte order: of rates and estimates,
 # which follow from the bits, of growth, of files, and of every truncation of some bytes.
 same=(--skip={gauge,rates::,the_rate,estimated_len,number_of_keys_is_estimated,scalable_grown,replace::,truncation,deltas})

@@ -5,21 +5,22 @@
 # minute.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-export LANEBLOOM_REQUIRE_JVM=1
+export LANEBLOOM_REQUIRE_JVM=1 LANEBLOOM_REQUIRE_REDIS=1
 
 # One build for all, of the features of all members. (Of one member alone, or of a test alone, the
 # dependencies have other features, and all is compiled again.)
 optimized=(--workspace --all-features --profile ci)
-tests=(--test={api,stress,threads})
+tests=(--test={sizes,stress,threads})
 benches=(--bench={bitmap,filter,hashes,peers,deletable,bulk,guava,snapshot,windowed,redis_bitmaps,redis})
 
 echo "== building"
-cargo build "${optimized[@]}" --bins "${benches[@]}" --bench=gets "${tests[@]}" --test=dedup
+cargo build "${optimized[@]}" --bins "${benches[@]}" --bench=gets "${tests[@]}" --test={dedup,servers}
 
 echo "== tests of what has a size; ci/test.sh has run the others, and these at a small one"
-cargo test "${optimized[@]}" --no-fail-fast "${tests[@]}" -- --include-ignored \
-    {bulk,parallel,scalable,cuckoo,dleft,rates,threads}:: \
-    counting::the_rate tombstone::both_rates no_answer_of_ten_million a_guard_
+cargo test "${optimized[@]}" --no-fail-fast "${tests[@]}" -- --include-ignored
+
+echo "== what has a size beside Redis"
+cargo test "${optimized[@]}" --no-fail-fast --test=servers -- redisbloom_module:: scrapys_hash_is_bad
 
 echo "== ten million lines through the command"
 cargo test "${optimized[@]}" --no-fail-fast --test=dedup

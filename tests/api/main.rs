@@ -1,17 +1,10 @@
-//! The promises of each type to its callers, on one thread or a few.
+//! The promises of each type to its callers, on one thread or a few. Those of what has a large size
+//! too are in `sizes`, those that all filters share in `contract`.
 
 #[path = "../common/mod.rs"]
 mod common;
 
 mod batch;
 mod bitmap;
-mod bulk;
-mod counting;
-mod cuckoo;
-mod dleft;
-#[cfg(feature = "rayon")]
-mod parallel;
-mod scalable;
-mod tombstone;
 #[cfg(feature = "window")]
 mod windowed;

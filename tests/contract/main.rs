@@ -1,8 +1,7 @@
 //! What every filter promises, stated once over traits, for each type of the
 //! list in `common/filters.rs`.
 //!
-//! A program of its own, because it takes the compiler as long as all of `api`. ci/release.sh runs
-//! what has a size, and does without it.
+//! A program of its own, so that ci/release.sh need not compile it.
 
 #[path = "../common/mod.rs"]
 mod common;

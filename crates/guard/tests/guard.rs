@@ -1,7 +1,6 @@
 //! The guard: its batch calls are its single calls, many keys at a time; its key type; keys that
 //! strangers make; code that is cancelled.
 
-use lanebloom::internal::{Outcome, Total};
 use lanebloom::{
     ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Funnel, KeyHasher, Murmur3, ScalableBloom, Sink,
     TombstoneBloom, WindowedBloom,

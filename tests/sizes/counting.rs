@@ -546,7 +546,7 @@ fn the_rate_holds_for_some_thousand_keys() {
     }
 }
 
-/// Run it with optimization, it takes a minute: `cargo test --release --test api counting --
+/// Run it with optimization, it takes a minute: `cargo test --release --test sizes counting --
 /// --ignored`.
 #[test]
 #[ignore = "takes a minute; ci/release.sh runs it"]
