@@ -43,8 +43,12 @@ pub fn tiles<T: ?Sized, P: Copy>(
             let end = len.min(placed.0 + tile);
             for (slot, i) in rings[placed.1].iter_mut().zip(placed.0..end) {
                 let place = slot.write(place(target, i));
-                if let Some(hint) = hint {
-                    prefetch(target, i, place, hint);
+                // The hint is a constant of each call, so that no line asks which one it is.
+                match hint {
+                    None => {}
+                    Some(Hint::L2) => prefetch(target, i, place, Hint::L2),
+                    Some(Hint::L1) => prefetch(target, i, place, Hint::L1),
+                    Some(Hint::L1Write) => prefetch(target, i, place, Hint::L1Write),
                 }
             }
             placed = (end, next(placed.1));

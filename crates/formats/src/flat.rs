@@ -195,7 +195,7 @@ impl Flat {
         let functions = self.functions();
         let first = FIRST.min(functions);
         let access = Access::lookups(false, functions);
-        let (hint, size) = (access.hint(), access.tile());
+        let size = access.tile();
         // A key that has only one bit has it twice.
         let place = |_: &mut _, i| {
             let mut next = key(i);
@@ -225,7 +225,8 @@ impl Flat {
             });
             each_one(*candidates, |i| {
                 let others = &mut places[functions * i + first..functions * (i + 1)];
-                self.place(&mut tile[i].0, others, hint);
+                // As `Access::lookups` for several lines.
+                self.place(&mut tile[i].0, others, Some(Hint::L2));
             });
             if number > 0 {
                 self.finish(&rings[(number - 1) % 2], start - size, size, first, &mut each);
