@@ -1,6 +1,7 @@
-//! The scalar loop of a batch: `pipeline.rs` without vectors, for any filter. It finds the places of
-//! a tile of keys, prefetches their lines, and meanwhile works on a tile before. A filter supplies
-//! what a place is. All batches that no vectors work on call it, those of the other crates too.
+//! The scalar loop of a batch: `pipeline.rs` without vectors, for any filter. It finds the places
+//! of a tile of keys, prefetches their lines, and meanwhile works on a tile before. A filter
+//! supplies what a place is. All batches that no vectors work on call it, those of the other crates
+//! too.
 //!
 //! `tuning.rs` says how far ahead the lines are asked for, and into which cache.
 

@@ -6,8 +6,9 @@
 //! | Intel with AVX512-FP16 (Sapphire Rapids and later) | L1 | 64 | yes |
 //! | others | L2 | 192 | no |
 //!
-//! The distance counts to the next tile (64 keys). Inserts ask for lines into L1, to write them. A gather
-//! is slow on AMD's processors, and on Intel's before Sapphire Rapids (microcode against Downfall).
+//! The distance counts to the next tile (64 keys). Inserts ask for lines into L1, to write them. A
+//! gather is slow on AMD's processors, and on Intel's before Sapphire Rapids (microcode against
+//! Downfall).
 //!
 //! Measured, ns per lookup, 1%, batches of 1024:
 //!
