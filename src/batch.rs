@@ -116,6 +116,11 @@ impl<K: Funnel, S: KeyHasher> Source for Keys<'_, K, S> {
 
     #[inline(always)]
     fn few<'a>(&'a self, space: &'a mut Few) -> &'a [u64] {
+        if let [key] = self.keys {
+            let hashes = space.first(1);
+            hashes[0] = self.hasher.hash_key(key);
+            return hashes;
+        }
         let hashes = space.first(self.keys.len());
         if hashes.len() < Length::Groups.least() {
             one_by_one(self.hasher, self.keys, hashes);

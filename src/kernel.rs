@@ -265,7 +265,7 @@ impl<T: Load> Lookups<T> {
         Access {
             hint: (!is_cached(target.bytes())).then_some(hint),
             ahead: self.tuning.ahead,
-            tile: TILE,
+            log_tile: TILE.ilog2(),
             gather: self.tuning.gather,
         }
     }

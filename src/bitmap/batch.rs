@@ -87,19 +87,22 @@ impl<B: Store> Bitmap<B> {
         mut each: impl FnMut(usize, u64),
     ) -> usize {
         // A position is its own place.
-        let prefetch = |_: &mut usize, i: usize, hint| {
-            if let Some(hint) = hint {
-                self.prefetch(positions[i], hint);
-            }
-        };
+        let prefetch = |_: &mut usize, i: usize, (): &(), hint| self.prefetch(positions[i], hint);
         let (mut ones, access) = (0, access(is_cached(size_of_val(self.bits.words())), 1));
-        tiles(&mut ones, access, positions.len(), prefetch, |ones, start, tile| {
-            let positions = &positions[start..][..tile.len()];
-            let answers = tiles::answers(positions.len(), |i| work(positions[i]) == 1);
-            *ones += answers.count_ones() as usize;
-            each(start / 64, answers);
-            true
-        });
+        tiles(
+            &mut ones,
+            access,
+            positions.len(),
+            |_, _| (),
+            prefetch,
+            |ones, start, tile| {
+                let positions = &positions[start..][..tile.len()];
+                let answers = tiles::answers(positions.len(), |i| work(positions[i]));
+                *ones += answers.count_ones() as usize;
+                each(start / 64, answers);
+                true
+            },
+        );
         ones
     }
 

@@ -33,16 +33,16 @@ pub(crate) trait Probe {
 /// Calls `work(start, places)` for every tile of hashes, until it returns false.
 #[inline(always)]
 fn tiles_of<P: Probe>(probe: &P, access: Access, hashes: &[u64], work: impl FnMut(usize, &[P::Place]) -> bool) {
-    let place = |_: &mut _, i: usize, hint| {
-        let place = probe.place(hashes[i]);
-        if let Some(hint) = hint {
-            probe.prefetch(&place, hint);
-        }
-        place
-    };
-    tiles(&mut { work }, access, hashes.len(), place, |work, start, places| {
-        work(start, places)
-    });
+    let place = |_: &mut _, i: usize| probe.place(hashes[i]);
+    let prefetch = |_: &mut _, _, place: &P::Place, hint| probe.prefetch(place, hint);
+    tiles(
+        &mut { work },
+        access,
+        hashes.len(),
+        place,
+        prefetch,
+        |work, start, places| work(start, places),
+    );
 }
 
 /// Whether each hash may be there, as a bitmap.

@@ -91,16 +91,19 @@ pub(crate) fn one_by_one<T: Probed>(
 ) {
     debug_assert_eq!(hashes.len().div_ceil(64), answers.len());
     // A hash is its own place.
-    let prefetch = |target: &mut T, i: usize, hint| {
-        if let Some(hint) = hint {
-            target.prefetch(block(hashes[i], target.blocks()), hint);
-        }
-    };
-    tiles(target, access, hashes.len(), prefetch, |target, start, tile| {
-        let hashes = &hashes[start..][..tile.len()];
-        answers[start / 64] = tiles::answers(hashes.len(), |i| each(target, hashes[i]));
-        true
-    });
+    let prefetch = |target: &mut T, i: usize, (): &(), hint| target.prefetch(block(hashes[i], target.blocks()), hint);
+    tiles(
+        target,
+        access,
+        hashes.len(),
+        |_, _| (),
+        prefetch,
+        |target, start, tile| {
+            let hashes = &hashes[start..][..tile.len()];
+            answers[start / 64] = tiles::answers(hashes.len(), |i| each(target, hashes[i]));
+            true
+        },
+    );
 }
 
 /// Writes a bit of the bitmap to each place of `out`.

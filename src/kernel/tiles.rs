@@ -1,6 +1,7 @@
-//! The scalar loop of a batch: `pipeline.rs` without vectors, for any filter. It finds the places of
-//! a tile of keys, prefetches their lines, and meanwhile works on a tile before. A filter supplies
-//! what a place is. All batches that no vectors work on call it, those of the other crates too.
+//! The scalar loop of a batch: `pipeline.rs` without vectors, for any filter. It finds the places
+//! of a tile of keys, prefetches their lines, and meanwhile works on a tile before. A filter
+//! supplies what a place is. All batches that no vectors work on call it, those of the other crates
+//! too.
 //!
 //! `tuning.rs` says how far ahead the lines are asked for, and into which cache.
 
@@ -12,25 +13,28 @@ use core::ptr;
 /// Places of a tile, written before they are read. (Clearing would take longer than a few lookups.)
 type Ring<P> = [MaybeUninit<P>; TILE];
 
-/// Calls two functions for all of `len` keys, in order:
+/// Calls three functions for all of `len` keys, in order:
 ///
-/// 1. `place(target, i, hint)` answers the place of key `i`, and asks for its lines by the hint, if
-///    that is worthwhile. A place may be `()`, where it is found again for less than it is kept.
-/// 2. `work(target, start, places)` gets the tile that begins with key `start`, some tiles later.
+/// 1. `place(target, i)` answers the place of key `i`. It may be `()`, where a place is found again
+///    for less than it is kept, or kept by the caller.
+/// 2. `prefetch(target, i, place, hint)` asks for its lines, if that is worthwhile.
+/// 3. `work(target, start, places)` gets the tile that begins with key `start`, some tiles later.
 ///    The loop ends when it answers false.
 ///
-/// Each has a loop of its own. So a mispredicted branch in the work throws no place away. (With one
-/// more loop for the lines, lookups take up to 1.3 times as long: while the processor waits for
+/// The work has a loop of its own, so that a mispredicted branch in it throws no place away. (With
+/// one more loop for the lines, lookups take up to 1.3 times as long: while the processor waits for
 /// room for the next hint, it finds the next place.)
 #[inline(always)]
 pub fn tiles<T: ?Sized, P: Copy>(
     target: &mut T,
     access: Access,
     len: usize,
-    mut place: impl FnMut(&mut T, usize, Option<Hint>) -> P,
+    mut place: impl FnMut(&mut T, usize) -> P,
+    mut prefetch: impl FnMut(&mut T, usize, &P, Hint),
     mut work: impl FnMut(&mut T, usize, &mut [P]) -> bool,
 ) {
-    let Access { ahead, tile, hint, .. } = access;
+    let Access { ahead, hint, .. } = access;
+    let tile = access.tile();
     let mut rings: [Ring<P>; MOST_AHEAD + 1] = [const { [const { MaybeUninit::uninit() }; TILE] }; MOST_AHEAD + 1];
     let next = |ring: usize| if ring == ahead { 0 } else { ring + 1 };
     // The keys that have places, and those that the work is done for; each with its ring.
@@ -39,7 +43,14 @@ pub fn tiles<T: ?Sized, P: Copy>(
         while placed.0 < len && placed.0 <= worked.0 + ahead * tile {
             let end = len.min(placed.0 + tile);
             for (slot, i) in rings[placed.1].iter_mut().zip(placed.0..end) {
-                slot.write(place(target, i, hint));
+                let place = slot.write(place(target, i));
+                // The hint is a constant of each call, so that no line asks which one it is.
+                match hint {
+                    None => {}
+                    Some(Hint::L2) => prefetch(target, i, place, Hint::L2),
+                    Some(Hint::L1) => prefetch(target, i, place, Hint::L1),
+                    Some(Hint::L1Write) => prefetch(target, i, place, Hint::L1Write),
+                }
             }
             placed = (end, next(placed.1));
         }
@@ -55,12 +66,12 @@ pub fn tiles<T: ?Sized, P: Copy>(
     }
 }
 
-/// A word of a bitmap: the answers of `each` for a tile of `len` keys.
+/// A word of a bitmap: the answers of `each` for a tile of `len` keys, bools or the bits 0 and 1.
 #[inline(always)]
-pub fn answers(len: usize, mut each: impl FnMut(usize) -> bool) -> u64 {
+pub fn answers<A: Into<u64>>(len: usize, mut each: impl FnMut(usize) -> A) -> u64 {
     let mut answers = 0;
     for i in 0..len {
-        answers = answers >> 1 | u64::from(each(i)) << 63;
+        answers = answers >> 1 | each(i).into() << 63;
     }
     if len == 0 { 0 } else { answers >> (TILE - len) }
 }

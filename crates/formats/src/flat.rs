@@ -165,12 +165,14 @@ impl Flat {
         mut each: impl FnMut(usize, usize, u64),
     ) {
         let access = Access::lookups(true, self.functions());
+        let place = |(): &mut (), i| key(i);
         tiles(
-            &mut { each },
+            &mut (),
             access,
             len,
-            |_, i, _| key(i),
-            |each, start, tile| {
+            place,
+            |_, _, _, _| (),
+            |(), start, tile| {
                 let found = answers(tile.len(), |i| self.holds(tile[i]));
                 acquire();
                 each(start, tile.len(), found);
@@ -193,11 +195,20 @@ impl Flat {
         let functions = self.functions();
         let first = FIRST.min(functions);
         let access = Access::lookups(false, functions);
-        let (hint, size) = (access.hint(), access.tile());
-        let place = |_: &mut _, i, hint| {
-            let (mut next, mut places) = (key(i), [0; FIRST]);
-            self.place(&mut next, &mut places[..first], hint);
-            (next, places)
+        let size = access.tile();
+        // A key that has only one bit has it twice.
+        let place = |_: &mut _, i| {
+            let mut next = key(i);
+            let place = next.next_place(&self.modulo);
+            let second = if first < FIRST {
+                place
+            } else {
+                next.next_place(&self.modulo)
+            };
+            (next, [place, second])
+        };
+        let prefetch = |_: &mut _, _, (_, places): &(P, [u64; FIRST]), hint| {
+            places.iter().for_each(|place| self.bits.prefetch_bit(*place, hint));
         };
         let mut rings = [const {
             Tile {
@@ -205,13 +216,17 @@ impl Flat {
                 candidates: 0,
             }
         }; 2];
-        tiles(&mut rings, access, len, place, |rings, start, tile| {
+        tiles(&mut rings, access, len, place, prefetch, |rings, start, tile| {
             let number = start / size;
             let Tile { places, candidates } = &mut rings[number % 2];
-            *candidates = answers(tile.len(), |i| self.all_set(&tile[i].1[..first]));
+            *candidates = answers(tile.len(), |i| {
+                let [first, second] = tile[i].1;
+                self.bits.bit(first) & self.bits.bit(second) & 1
+            });
             each_one(*candidates, |i| {
                 let others = &mut places[functions * i + first..functions * (i + 1)];
-                self.place(&mut tile[i].0, others, hint);
+                // As `Access::lookups` for several lines.
+                self.place(&mut tile[i].0, others, Some(Hint::L2));
             });
             if number > 0 {
                 self.finish(&rings[(number - 1) % 2], start - size, size, first, &mut each);
@@ -247,18 +262,35 @@ impl Flat {
         }
         let functions = self.functions();
         let access = Access::changes(self.is_cached(), functions).next_tile(functions);
-        let size = access.tile();
-        let range = |i: usize| i % size * functions..(i % size + 1) * functions;
-        let place = |rings: &mut [[u64; LINES]; 2], i: usize, hint| {
-            self.place(&mut key(i), &mut rings[i / size % 2][range(i)], hint);
+        let of_key = |i| {
+            let (ring, i) = access.in_rings(i);
+            (ring, i * functions..(i + 1) * functions)
         };
-        tiles(&mut [[0; LINES]; 2], access, len, place, |rings, start, tile| {
-            let places = &rings[start / size % 2];
-            let changed = answers(tile.len(), |i| self.set_all(&places[range(i)]));
-            acquire();
-            each(start, tile.len(), changed);
-            true
-        });
+        let place = |rings: &mut [[u64; LINES]; 2], i| {
+            let (ring, range) = of_key(i);
+            self.place(&mut key(i), &mut rings[ring][range], None);
+        };
+        let prefetch = |rings: &mut [[u64; LINES]; 2], i, (): &(), hint| {
+            let (ring, range) = of_key(i);
+            rings[ring][range]
+                .iter()
+                .for_each(|place| self.bits.prefetch_bit(*place, hint));
+        };
+        tiles(
+            &mut [[0; LINES]; 2],
+            access,
+            len,
+            place,
+            prefetch,
+            |rings, start, tile| {
+                let (ring, _) = access.in_rings(start);
+                let mut places = rings[ring].chunks_exact(functions);
+                let changed = answers(tile.len(), |_| places.next().is_some_and(|places| self.set_all(places)));
+                acquire();
+                each(start, tile.len(), changed);
+                true
+            },
+        );
     }
 
     /// Takes the next places of a key, and prefetches their lines.

@@ -542,21 +542,25 @@ impl RedisBloom {
     ) -> Result<usize, RedisBloomInsertError> {
         let flat = &self.newest().flat;
         let access = Access::changes(flat.is_cached(), flat.functions());
-        let place = |filter: &mut Self, i: usize, hint| {
+        let prefetch = |filter: &mut Self, _, hash: &Hash, hint| {
             let newest = filter.newest();
-            if let Some(hint) = hint {
-                newest.flat.prefetch(newest.places(hashes[i]), hint);
-            }
-            hashes[i]
+            newest.flat.prefetch(newest.places(*hash), hint);
         };
         let (mut new, mut refused) = (0, None);
-        tiles(self, access, hashes.len(), place, |filter, at, hashes| {
-            match filter.insert_tile(hashes, start + at, each) {
-                Ok(inserted) => new += inserted,
-                Err(error) => refused = Some(error),
-            }
-            refused.is_none()
-        });
+        tiles(
+            self,
+            access,
+            hashes.len(),
+            |_, i| hashes[i],
+            prefetch,
+            |filter, at, hashes| {
+                match filter.insert_tile(hashes, start + at, each) {
+                    Ok(inserted) => new += inserted,
+                    Err(error) => refused = Some(error),
+                }
+                refused.is_none()
+            },
+        );
         refused.map_or(Ok(new), Err)
     }
 

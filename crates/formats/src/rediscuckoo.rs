@@ -578,20 +578,16 @@ impl RedisCuckoo {
             return out.fill(false);
         };
         let access = |table: &Table| Access::lookups(is_cached(table.bytes().len()), 2);
-        let place = |_: &mut _, i: usize, hint| {
-            let hash = hash(keys[i].as_ref());
-            if let Some(hint) = hint {
-                first.prefetch(hash, hint);
-            }
-            hash
-        };
+        let place = |_: &mut _, i: usize| hash(keys[i].as_ref());
+        let prefetch = |_: &mut _, _, hash: &Fingerprint, hint| first.prefetch(*hash, hint);
         let unpack = &mut unpack_into(out);
         tiles(
             unpack,
             access(first),
             keys.len(),
             place,
-            |unpack, start, hashes: &mut [Fingerprint]| {
+            prefetch,
+            |unpack, start, hashes| {
                 let mut found = answers(hashes.len(), |i| first.holds(hashes[i]));
                 for table in others {
                     let open = !found & u64::MAX >> (TILE - hashes.len());

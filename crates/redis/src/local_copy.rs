@@ -160,28 +160,32 @@ impl LocalBitmap {
         };
         let functions = usize::from(self.source.layout.functions);
         let access = Access::lookups(is_cached(first.memory_bytes()), functions).next_tile(functions);
-        let tile = access.tile();
-        let range = |i: usize| i % tile * functions..(i % tile + 1) * functions;
+        let range = |i: usize| i * functions..(i + 1) * functions;
         // Whether the layout has places for the key.
-        let place = |rings: &mut [[u64; LINES]; 2], i: usize, hint| {
-            let mut places = rings[i / tile % 2][range(i)].iter_mut();
+        let place = |rings: &mut [[u64; LINES]; 2], i: usize| {
+            let (ring, in_tile) = access.in_rings(i);
+            let mut places = rings[ring][range(in_tile)].iter_mut();
             self.source.layout.all(&keys[i], |offset| {
-                if let Some(hint) = hint {
-                    prefetch_position(first, offset, hint);
-                }
                 if let Some(place) = places.next() {
                     *place = offset;
                 }
                 true
             })
         };
+        let prefetch = |rings: &mut [[u64; LINES]; 2], i, _: &bool, hint| {
+            let (ring, in_tile) = access.in_rings(i);
+            let places = &rings[ring][range(in_tile)];
+            places.iter().for_each(|&place| prefetch_position(first, place, hint));
+        };
         tiles(
             &mut [[0; LINES]; 2],
             access,
             keys.len(),
             place,
+            prefetch,
             |rings, start, placed| {
-                let of_key = |i: usize| &rings[start / tile % 2][range(i)];
+                let (ring, _) = access.in_rings(start);
+                let of_key = |i: usize| &rings[ring][range(i)];
                 let out = &mut out[start..][..placed.len()];
                 out.fill(false);
                 for (number, bits) in self.all_bits().enumerate() {
