@@ -1,4 +1,4 @@
-//! The lines of atomics: allocated, loaded, OR-ed, prefetched. This file takes places from
+//! The lines of atomics: allocated, loaded, OR-ed, prefetched. This file takes patterns from
 //! `pattern.rs` and knows no hashes. It gives the reasons for every memory ordering of the filter.
 //!
 //! | operation | ordering | partner, and why |
@@ -21,7 +21,7 @@
 
 use crate::error::{BuildError, BuildErrorKind};
 use crate::geometry::layout::{LINE_BYTES, LINE_WORDS};
-use crate::geometry::pattern::Place;
+use crate::geometry::pattern::WordBits;
 use crate::words::memory::{Word, Words};
 use crate::words::sync::{AtomicU64, Ordering, fence};
 use core::num::NonZeroUsize;
@@ -210,33 +210,33 @@ impl Bits {
     }
 }
 
-/// A flat array, for filters that put a key's bits anywhere: a bit's place is its number in the
+/// A flat array, for filters that put a key's bits anywhere: a bit has an index in the
 /// whole array. In the table at the top of this file, `bit` is `load`, and `add_bit` is the second
 /// half of `set`.
 impl Bits {
     /// The bit, as the lowest bit of the result. The higher bits of the result are other bits.
     #[inline(always)]
-    pub fn bit(&self, place: u64) -> u64 {
-        self.words[(place / 64) as usize].load(Ordering::Relaxed) >> (place % 64)
+    pub fn bit(&self, index: u64) -> u64 {
+        self.words[(index / 64) as usize].load(Ordering::Relaxed) >> (index % 64)
     }
 
     /// Sets the bit; answers whether this call did.
     #[inline(always)]
-    pub fn add_bit(&self, place: u64) -> bool {
-        add(&self.words[(place / 64) as usize], 1 << (place % 64))
+    pub fn add_bit(&self, index: u64) -> bool {
+        add(&self.words[(index / 64) as usize], 1 << (index % 64))
     }
 
     /// Sets the bit, while no other thread has the array.
     #[inline(always)]
-    pub fn set_bit(&mut self, place: u64) {
-        let word = &self.words[(place / 64) as usize];
-        word.store(word.load(Ordering::Relaxed) | 1 << (place % 64), Ordering::Relaxed);
+    pub fn set_bit(&mut self, index: u64) {
+        let word = &self.words[(index / 64) as usize];
+        word.store(word.load(Ordering::Relaxed) | 1 << (index % 64), Ordering::Relaxed);
     }
 
     /// Prefetches the bit's line.
     #[inline(always)]
-    pub fn prefetch_bit(&self, place: u64, hint: Hint) {
-        self.prefetch((place / 64) as usize / LINE_WORDS, hint);
+    pub fn prefetch_bit(&self, index: u64, hint: Hint) {
+        self.prefetch((index / 64) as usize / LINE_WORDS, hint);
     }
 
     /// Sets words from `first` on, while no other thread knows of the array.
@@ -348,21 +348,21 @@ impl<'a, T: Load> Lines<'a, T> {
     pub(crate) fn holds<const W: usize, const VECTOR: bool>(
         self,
         block: usize,
-        pattern: [Place; W],
+        pattern: [WordBits; W],
         bits: usize,
     ) -> bool {
         let line = &self.0[block];
         if VECTOR {
             let mut lacks = 0;
-            for place in pattern {
-                lacks |= place.mask(bits) & !line[place.word].load();
+            for part in pattern {
+                lacks |= part.mask(bits) & !line[part.word].load();
             }
             lacks == 0
         } else {
             let mut all = 1;
-            for place in pattern {
-                let word = line[place.word].load();
-                for position in place.positions(bits) {
+            for part in pattern {
+                let word = line[part.word].load();
+                for position in part.positions(bits) {
                     all &= word >> position;
                 }
             }
@@ -484,7 +484,7 @@ impl<T> Probed for Lines<'_, T> {
 pub(crate) trait Target: Probed {
     /// Sets the pattern's bits in the line, `bits` in each word; answers whether this call set any
     /// of them.
-    fn set<const W: usize>(&mut self, block: usize, pattern: [Place; W], bits: usize) -> bool;
+    fn set<const W: usize>(&mut self, block: usize, pattern: [WordBits; W], bits: usize) -> bool;
 
     /// [`set`](Self::set) of one hash of a group: `words` are numbers within these lines, with
     /// their masks.
@@ -499,13 +499,13 @@ pub(crate) trait Target: Probed {
 // (Loops below, since `map` and `from_fn` are not always inlined.)
 impl Target for Lines<'_, AtomicU64> {
     #[inline(always)]
-    fn set<const W: usize>(&mut self, block: usize, pattern: [Place; W], bits: usize) -> bool {
+    fn set<const W: usize>(&mut self, block: usize, pattern: [WordBits; W], bits: usize) -> bool {
         let line = &self.0[block];
-        let mut places = [(&line[0], 0); W];
-        for (to, place) in places.iter_mut().zip(pattern) {
-            *to = (&line[place.word], place.mask(bits));
+        let mut masked_words = [(&line[0], 0); W];
+        for (masked, part) in masked_words.iter_mut().zip(pattern) {
+            *masked = (&line[part.word], part.mask(bits));
         }
-        set(places)
+        set(masked_words)
     }
 
     #[inline(always)]
@@ -516,11 +516,11 @@ impl Target for Lines<'_, AtomicU64> {
         hash: usize,
     ) -> bool {
         let all = self.0.as_flattened();
-        let mut places = [(&all[0], 0); W];
+        let mut masked_words = [(&all[0], 0); W];
         for i in 0..W {
-            places[i] = (&all[words[i][hash] as usize], masks[i][hash]);
+            masked_words[i] = (&all[words[i][hash] as usize], masks[i][hash]);
         }
-        set(places)
+        set(masked_words)
     }
 }
 
@@ -551,11 +551,11 @@ impl Probed for Region<'_> {
 
 impl Target for Region<'_> {
     #[inline(always)]
-    fn set<const W: usize>(&mut self, block: usize, pattern: [Place; W], bits: usize) -> bool {
+    fn set<const W: usize>(&mut self, block: usize, pattern: [WordBits; W], bits: usize) -> bool {
         let line = &mut self.words.as_chunks_mut::<LINE_WORDS>().0[block - self.first];
         let mut lacking = 0;
-        for place in pattern {
-            let (word, mask) = (&mut line[place.word], place.mask(bits));
+        for part in pattern {
+            let (word, mask) = (&mut line[part.word], part.mask(bits));
             lacking |= mask & !*word;
             *word |= mask;
         }
