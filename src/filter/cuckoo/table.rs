@@ -51,7 +51,7 @@
 //! | `words` | load `Relaxed`, then a fence | one barrier for the whole copy |
 //! | `store` | store `Relaxed` | borrowed mutably: no other thread has the table, and what hands it on orders it |
 
-use super::shape::{self, Shape};
+use super::shape::{self, BucketShape};
 use crate::codec::Kind;
 use crate::error::{BuildError, BuildErrorKind, InsertErrorKind, SnapshotErrorKind};
 use crate::filter::probe::Probe;
@@ -81,7 +81,7 @@ const SEARCHED_FIRST: usize = if cfg!(lanebloom_loom) { 8 } else { 256 };
 pub struct Table {
     words: Words<AtomicU64>,
     stripes: Stripes,
-    shape: Shape,
+    shape: BucketShape,
 }
 
 /// The places of a key's fingerprint.
@@ -315,10 +315,10 @@ impl Slots for Table {
     const KIND: Kind = Kind::Cuckoo;
     const HELD: bool = true;
     const WORDS: usize = 1;
-    type Plan = (Shape, usize);
+    type Plan = (BucketShape, usize);
 
     /// The number of buckets is even and not 0.
-    fn new((shape, buckets): (Shape, usize)) -> Result<Self, BuildError> {
+    fn new((shape, buckets): (BucketShape, usize)) -> Result<Self, BuildError> {
         debug_assert!(buckets >= 2 && buckets.is_multiple_of(2));
         let words = Words::new(buckets).ok_or(BuildError(BuildErrorKind::OutOfMemory {
             bytes: buckets.saturating_mul(8),
@@ -327,24 +327,24 @@ impl Slots for Table {
         Ok(Self { words, stripes, shape })
     }
 
-    fn plan(&self) -> (Shape, usize) {
+    fn plan(&self) -> (BucketShape, usize) {
         (self.shape, self.words.len())
     }
 
-    fn words_of((_, buckets): (Shape, usize)) -> usize {
+    fn words_of((_, buckets): (BucketShape, usize)) -> usize {
         buckets
     }
 
-    fn bytes_of((_, buckets): (Shape, usize)) -> usize {
+    fn bytes_of((_, buckets): (BucketShape, usize)) -> usize {
         shape::bytes_of(buckets)
     }
 
-    fn to_header((shape, buckets): (Shape, usize)) -> (u8, usize) {
+    fn to_header((shape, buckets): (BucketShape, usize)) -> (u8, usize) {
         (shape.fingerprint_bits as u8, buckets)
     }
 
-    fn of_header(bits: u8, buckets: usize) -> Result<((Shape, usize), usize), SnapshotErrorKind> {
-        Shape::of_header(bits, buckets)
+    fn of_header(bits: u8, buckets: usize) -> Result<((BucketShape, usize), usize), SnapshotErrorKind> {
+        BucketShape::of_header(bits, buckets)
     }
 
     /// Any fingerprint may be in any bucket. Only bits outside the slots would be misread.
@@ -404,7 +404,10 @@ impl SlotsMut for Table {
     /// The bits of a fingerprint.
     type Options = Option<usize>;
 
-    fn solve(request: Request, fingerprint_bits: Option<usize>) -> Result<((Shape, usize), usize), BuildErrorKind> {
+    fn solve(
+        request: Request,
+        fingerprint_bits: Option<usize>,
+    ) -> Result<((BucketShape, usize), usize), BuildErrorKind> {
         shape::solve(request, fingerprint_bits)
     }
 
@@ -434,7 +437,7 @@ impl SlotsMut for Table {
 }
 
 #[inline(always)]
-pub(super) fn place(shape: Shape, buckets: usize, hash: u64) -> Place {
+pub(super) fn place(shape: BucketShape, buckets: usize, hash: u64) -> Place {
     let (fingerprint, first) = (shape.fingerprint(hash), block(hash, buckets));
     Place {
         fingerprint,
