@@ -93,7 +93,7 @@ pub use compact::{Compact, CompactCuckoo};
 use super::Filter;
 use super::slots::{Slots, Slotted};
 use crate::hash::Murmur3;
-use table::Table;
+use table::CuckooTable;
 
 /// A cuckoo filter: keys can be removed again. Many threads can insert, look up and remove at once.
 ///
@@ -125,7 +125,7 @@ use table::Table;
 pub type CuckooFilter<S = Murmur3> = Filter<Cuckoo, S>;
 
 /// The engine of [`CuckooFilter`]: fingerprints in buckets, a bucket in a word.
-pub type Cuckoo = Slotted<Table>;
+pub type Cuckoo = Slotted<CuckooTable>;
 
 /// Sizes a [`CuckooFilter`]; made by [`CuckooFilter::builder`](Filter::builder).
 ///

@@ -18,7 +18,7 @@
 
 use super::CuckooFilter;
 use super::shape::BucketShape;
-use super::table::{Place, Table, place};
+use super::table::{CuckooTable, Place, place};
 use crate::codec::Kind;
 use crate::error::{BuildError, BuildErrorKind, SnapshotErrorKind};
 use crate::filter::Filter;
@@ -324,7 +324,7 @@ impl Slots for Packed {
     }
 
     fn to_header(plan: (BucketShape, usize)) -> (u8, usize) {
-        Table::to_header(plan)
+        CuckooTable::to_header(plan)
     }
 
     fn of_header(bits: u8, buckets: usize) -> Result<((BucketShape, usize), usize), SnapshotErrorKind> {
@@ -444,7 +444,7 @@ impl<S> CompactCuckoo<S> {
     {
         let Slotted { table, expected_keys } = &self.engine;
         let packed = table;
-        let mut table = Table::new(packed.plan())?;
+        let mut table = CuckooTable::new(packed.plan())?;
         table.store(0, packed.unpacked());
         let engine = Slotted {
             table,

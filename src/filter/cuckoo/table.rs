@@ -78,7 +78,7 @@ const SEARCHED: usize = if cfg!(lanebloom_loom) { 64 } else { 4096 };
 /// than most searches.
 const SEARCHED_FIRST: usize = if cfg!(lanebloom_loom) { 8 } else { 256 };
 
-pub struct Table {
+pub struct CuckooTable {
     words: Words<AtomicU64>,
     stripes: Stripes,
     shape: BucketShape,
@@ -128,7 +128,7 @@ impl Node {
     }
 }
 
-impl Table {
+impl CuckooTable {
     #[inline(always)]
     fn other(&self, bucket: usize, fingerprint: u64) -> usize {
         other(bucket, fingerprint, self.words.len())
@@ -273,7 +273,7 @@ impl Table {
     }
 }
 
-impl Probe for Table {
+impl Probe for CuckooTable {
     type Place = Place;
 
     #[inline(always)]
@@ -310,7 +310,7 @@ impl Probe for Table {
     }
 }
 
-impl Slots for Table {
+impl Slots for CuckooTable {
     const TYPE: &'static str = "CuckooFilter";
     const KIND: Kind = Kind::Cuckoo;
     const HELD: bool = true;
@@ -400,7 +400,7 @@ impl Slots for Table {
     }
 }
 
-impl SlotsMut for Table {
+impl SlotsMut for CuckooTable {
     /// The bits of a fingerprint.
     type Options = Option<usize>;
 
