@@ -18,7 +18,7 @@
 
 use super::CuckooFilter;
 use super::shape::BucketShape;
-use super::table::{CuckooTable, Place, place};
+use super::table::{CuckooAddress, CuckooTable, address_of};
 use crate::codec::Kind;
 use crate::error::{BuildError, BuildErrorKind, SnapshotErrorKind};
 use crate::filter::Filter;
@@ -100,7 +100,7 @@ const CHOICES: [[u32; 22]; 7] = {
 };
 
 /// The number of a sequence, in the combinatorial number system. `highs` never descend, so the sums
-/// of each and its place ascend: a choice of numbers below 15 plus their count.
+/// of each and its position ascend: a choice of numbers below 15 plus their count.
 fn rank(highs: &[u8]) -> u64 {
     let ranks = highs.iter().enumerate();
     u64::from(
@@ -110,7 +110,7 @@ fn rank(highs: &[u8]) -> u64 {
     )
 }
 
-/// All sequences of `SLOTS` in the order of their numbers, each with the bits of place `i` from `4
+/// All sequences of `SLOTS` in the order of their numbers, each with the bits of position `i` from `4
 /// * i` on.
 const fn sequences<const SLOTS: usize, const SEQUENCES: usize>() -> [u32; SEQUENCES] {
     assert!(SEQUENCES as u64 == BucketShape::ALL[6 - SLOTS].sequences());
@@ -118,7 +118,7 @@ const fn sequences<const SLOTS: usize, const SEQUENCES: usize>() -> [u32; SEQUEN
     let mut highs = [0; SLOTS];
     let mut number = 1;
     while number < SEQUENCES {
-        // The first place that can grow without passing the one after it. The places before it
+        // The first number that can grow without passing the one after it. The numbers before it
         // begin anew.
         let mut i = 0;
         while i + 1 < SLOTS && highs[i] == highs[i + 1] {
@@ -248,31 +248,31 @@ impl Packed {
     /// Whether either bucket holds the fingerprint. Callers pass the shape as a constant: a shift
     /// by a constant takes a third of the time of a shift by a variable.
     #[inline(always)]
-    fn holds_in(&self, shape: BucketShape, place: &Place) -> bool {
-        let [first, second] = [self.get(place.first), self.get(place.second)];
+    fn holds_in(&self, shape: BucketShape, address: &CuckooAddress) -> bool {
+        let [first, second] = [self.get(address.first), self.get(address.second)];
         let (in_first, in_second) = (
-            may_hold(shape, first, place.fingerprint),
-            may_hold(shape, second, place.fingerprint),
+            may_hold(shape, first, address.fingerprint),
+            may_hold(shape, second, address.fingerprint),
         );
         // No branch on the bucket: it would be mispredicted every other time.
         let likely = if in_first { first } else { second };
         (in_first | in_second)
-            && (packed_holds(shape, likely, place.fingerprint)
-                || in_first & in_second && packed_holds(shape, second, place.fingerprint))
+            && (packed_holds(shape, likely, address.fingerprint)
+                || in_first & in_second && packed_holds(shape, second, address.fingerprint))
     }
 }
 
 impl Probe for Packed {
-    type Place = Place;
+    type Place = CuckooAddress;
 
     #[inline(always)]
-    fn place(&self, hash: u64) -> Place {
-        place(self.shape, self.buckets, hash)
+    fn place(&self, hash: u64) -> CuckooAddress {
+        address_of(self.shape, self.buckets, hash)
     }
 
     #[inline(always)]
-    fn prefetch(&self, place: &Place, hint: Hint) {
-        for bucket in place.buckets() {
+    fn prefetch(&self, address: &CuckooAddress, hint: Hint) {
+        for bucket in address.buckets() {
             // One bucket in eight lies in two lines.
             let word = self.words.as_ptr().wrapping_add(self.bit(bucket).0);
             prefetch(word, hint);
@@ -281,12 +281,12 @@ impl Probe for Packed {
     }
 
     #[inline(always)]
-    fn holds(&self, place: &Place) -> bool {
+    fn holds(&self, address: &CuckooAddress) -> bool {
         match self.shape.slots {
-            6 => self.holds_in(const { BucketShape::ALL[0] }, place),
-            5 => self.holds_in(const { BucketShape::ALL[1] }, place),
-            4 => self.holds_in(const { BucketShape::ALL[2] }, place),
-            _ => self.holds_in(const { BucketShape::ALL[3] }, place),
+            6 => self.holds_in(const { BucketShape::ALL[0] }, address),
+            5 => self.holds_in(const { BucketShape::ALL[1] }, address),
+            4 => self.holds_in(const { BucketShape::ALL[2] }, address),
+            _ => self.holds_in(const { BucketShape::ALL[3] }, address),
         }
     }
 
@@ -373,10 +373,10 @@ impl Slots for Packed {
         (all, all)
     }
 
-    fn copies(&self, place: &Place) -> usize {
-        let (shape, spread) = (self.shape, self.shape.spread(place.fingerprint));
+    fn copies(&self, address: &CuckooAddress) -> usize {
+        let (shape, spread) = (self.shape, self.shape.spread(address.fingerprint));
         let in_bucket = |bucket| shape.count(unpack_bucket(shape, self.get(bucket)), spread);
-        place.buckets().map(|bucket| in_bucket(bucket) as usize).iter().sum()
+        address.buckets().map(|bucket| in_bucket(bucket) as usize).iter().sum()
     }
 
     fn max_copies(&self) -> usize {
@@ -533,7 +533,7 @@ mod tests {
                             (i, i, expected[0]),
                         ] {
                             assert_eq!(
-                                packed.holds(&Place {
+                                packed.holds(&CuckooAddress {
                                     fingerprint,
                                     first,
                                     second

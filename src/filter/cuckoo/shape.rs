@@ -317,16 +317,16 @@ mod tests {
                     shape.fingerprints() - 1,
                     1 << (shape.fingerprint_bits - 1),
                 ] {
-                    let places: alloc::vec::Vec<u32> = shape
+                    let found: alloc::vec::Vec<u32> = shape
                         .shifts()
                         .filter(|&shift| word >> shift & shape.fingerprints() == fingerprint)
                         .collect();
                     let matches = shape.matches(word, shape.spread(fingerprint));
-                    assert_eq!(matches != 0, !places.is_empty());
-                    if let Some(first) = places.first() {
+                    assert_eq!(matches != 0, !found.is_empty());
+                    if let Some(first) = found.first() {
                         assert_eq!(shape.shift(matches), *first);
                     }
-                    assert_eq!(shape.count(word, shape.spread(fingerprint)) as usize, places.len());
+                    assert_eq!(shape.count(word, shape.spread(fingerprint)) as usize, found.len());
                 }
             }
         }

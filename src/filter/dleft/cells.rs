@@ -2,7 +2,7 @@
 //! make a cell. Also the arithmetic of a word of four cells, and of the number of buckets for a
 //! number of keys. Takes hashes from `slots.rs`. This file argues about races.
 //!
-//! # Places
+//! # Addresses
 //!
 //! The hash is a bucket `q` and a remainder `r` of 14 bits. In subtable `i` the key's bucket is
 //! `(q + step_i(r)) mod buckets`, and its remainder again `r`. Each of the four is a permutation of
@@ -27,7 +27,7 @@
 //!   no thread.
 //! - A thread makes a cell under the [stripe](super::super::stripes) of its remainder, after it has
 //!   looked at all four buckets under it. Otherwise two inserts of one key could make two cells in
-//!   two subtables. If one of them goes while the other comes, a lookup can read both places at the
+//!   two subtables. If one of them goes while the other comes, a lookup can read both buckets at the
 //!   wrong moments.
 //!
 //! | operation | ordering | partner, and why |
@@ -38,7 +38,7 @@
 //! | `words` | load `Relaxed`, then a fence | one barrier for the whole copy |
 //! | `store` | store `Relaxed` | borrowed mutably: no other thread has the cells, and what hands them on orders them |
 //!
-//! A copy is made under all stripes. Otherwise it could have a key in two places, if the key is
+//! A copy is made under all stripes. Otherwise it could have two cells of a key, if the key is
 //! removed and inserted again meanwhile. One of the two cells would stay when the key is removed
 //! from the copy.
 
@@ -105,9 +105,9 @@ pub struct Cells {
     buckets: usize,
 }
 
-/// The places of a key's cell.
+/// A key's remainder, and the buckets that its cell may be in.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Place {
+pub struct DLeftAddress {
     remainder: u64,
     /// The first word of its bucket in each subtable.
     words: [usize; SUBTABLES],
@@ -128,10 +128,10 @@ impl Found {
 }
 
 impl Cells {
-    /// All words of the key's buckets with their places, in order.
+    /// Calls `each(index, word)` for every word of the key's buckets, in order.
     #[inline(always)]
-    fn each_word(&self, place: &Place, mut each: impl FnMut(usize, u64)) {
-        for first in place.words {
+    fn each_word(&self, address: &DLeftAddress, mut each: impl FnMut(usize, u64)) {
+        for first in address.words {
             for at in first..first + WORDS {
                 each(at, self.words[at].load(Ordering::Acquire));
             }
@@ -139,10 +139,10 @@ impl Cells {
     }
 
     #[inline(always)]
-    fn find(&self, place: &Place) -> Option<Found> {
+    fn find(&self, address: &DLeftAddress) -> Option<Found> {
         let mut found = None;
-        self.each_word(place, |at, word| {
-            let flags = matches(word, place.remainder);
+        self.each_word(address, |at, word| {
+            let flags = matches(word, address.remainder);
             if flags != 0 {
                 found = Some(Found {
                     at,
@@ -164,13 +164,13 @@ impl Cells {
 
     /// Makes a cell for the key in the emptiest of its buckets, the first of several. `None` if the
     /// key has a cell.
-    fn make(&self, place: &Place) -> Option<Result<(), Refused>> {
-        let _held = self.stripes.hold(place.remainder);
+    fn make(&self, address: &DLeftAddress) -> Option<Result<(), Refused>> {
+        let _held = self.stripes.hold(address.remainder);
         loop {
             let mut all = [0; WORDS_OF_BUCKETS];
             let (mut len, mut has_one) = (0, false);
-            self.each_word(place, |_, word| {
-                has_one |= matches(word, place.remainder) != 0;
+            self.each_word(address, |_, word| {
+                has_one |= matches(word, address.remainder) != 0;
                 all[len] = word;
                 len += 1;
             });
@@ -196,24 +196,24 @@ impl Cells {
                 .expect("a bucket with a free cell has a word with one");
             let shift = shift(!occupied(words[i]) & FLAGS);
             let found = Found {
-                at: place.words[subtable] + i,
+                at: address.words[subtable] + i,
                 word: words[i],
                 shift,
             };
-            if self.change(found, found.word | (ONE | place.remainder) << shift) {
+            if self.change(found, found.word | (ONE | address.remainder) << shift) {
                 return Some(Ok(()));
             }
         }
     }
 
-    /// Fails unless each key of these places has exactly one cell.
-    fn check_single(&self, places: &[Place]) -> Result<(), SnapshotErrorKind> {
-        for place in places {
-            let remainder = place.remainder;
+    /// Fails unless each key of these addresses has exactly one cell.
+    fn check_single(&self, addresses: &[DLeftAddress]) -> Result<(), SnapshotErrorKind> {
+        for address in addresses {
+            let remainder = address.remainder;
             let mut cells = 0;
-            self.each_word(place, |_, word| cells += matches(word, remainder).count_ones());
+            self.each_word(address, |_, word| cells += matches(word, remainder).count_ones());
             if cells != 1 {
-                let bucket = (place.words[0] / WORDS) as u64;
+                let bucket = (address.words[0] / WORDS) as u64;
                 return Err(SnapshotErrorKind::Invalid(format!(
                     "the key of bucket {bucket} with remainder {remainder:#x} has {cells} cells, more than the limit of 1"
                 )));
@@ -243,7 +243,7 @@ impl Cells {
     }
 
     #[inline(always)]
-    fn place_at(&self, first: usize, remainder: u64) -> Place {
+    fn address_at(&self, first: usize, remainder: u64) -> DLeftAddress {
         let mixed = mix(remainder);
         let mut words = [0; SUBTABLES];
         for (i, word) in words.iter_mut().enumerate() {
@@ -255,21 +255,21 @@ impl Cells {
             };
             *word = WORDS * (i * self.buckets + bucket);
         }
-        Place { remainder, words }
+        DLeftAddress { remainder, words }
     }
 }
 
 impl Probe for Cells {
-    type Place = Place;
+    type Place = DLeftAddress;
 
     #[inline(always)]
-    fn place(&self, hash: u64) -> Place {
-        self.place_at(block(hash, self.buckets), hash & ((1 << REMAINDER) - 1))
+    fn place(&self, hash: u64) -> DLeftAddress {
+        self.address_at(block(hash, self.buckets), hash & ((1 << REMAINDER) - 1))
     }
 
     #[inline(always)]
-    fn prefetch(&self, place: &Place, hint: Hint) {
-        for word in place.words {
+    fn prefetch(&self, address: &DLeftAddress, hint: Hint) {
+        for word in address.words {
             prefetch(self.words.as_ptr().wrapping_add(word), hint);
         }
     }
@@ -277,9 +277,9 @@ impl Probe for Cells {
     /// Reads all buckets, whatever the first ones answer: a branch on them would be mispredicted as
     /// often as the answer varies.
     #[inline(always)]
-    fn holds(&self, place: &Place) -> bool {
+    fn holds(&self, address: &DLeftAddress) -> bool {
         let mut all = 0;
-        self.each_word(place, |_, word| all |= matches(word, place.remainder));
+        self.each_word(address, |_, word| all |= matches(word, address.remainder));
         all != 0
     }
 
@@ -345,16 +345,16 @@ impl Slots for Cells {
             }
         }
         // Looks up every key, many at a time. This takes the most time of reading a filter.
-        let mut window = [Place::default(); WINDOW];
+        let mut window = [DLeftAddress::default(); WINDOW];
         let mut len = 0;
-        let places = (0..SUBTABLES).flat_map(|subtable| (0..self.buckets).map(move |bucket| (subtable, bucket)));
-        let words = places.flat_map(|place| [place; WORDS]).zip(self.words());
+        let buckets = (0..SUBTABLES).flat_map(|subtable| (0..self.buckets).map(move |bucket| (subtable, bucket)));
+        let words = buckets.flat_map(|bucket| [bucket; WORDS]).zip(self.words());
         for ((subtable, bucket), word) in words {
             let mut flags = occupied(word);
             while flags != 0 {
                 let remainder = word >> shift(flags) & ((1 << REMAINDER) - 1);
                 flags &= flags - 1;
-                window[len] = self.place_at(self.first_bucket(subtable, bucket, remainder), remainder);
+                window[len] = self.address_at(self.first_bucket(subtable, bucket, remainder), remainder);
                 self.prefetch(&window[len], Hint::L2);
                 len += 1;
                 if len == WINDOW {
@@ -396,8 +396,8 @@ impl Slots for Cells {
         sums
     }
 
-    fn copies(&self, place: &Place) -> usize {
-        self.find(place).map_or(0, Found::count) as usize
+    fn copies(&self, address: &DLeftAddress) -> usize {
+        self.find(address).map_or(0, Found::count) as usize
     }
 
     fn max_copies(&self) -> usize {
@@ -463,11 +463,11 @@ impl SlotsMut for Cells {
         }
     }
 
-    fn insert(&self, place: &Place) -> Result<(), Refused> {
+    fn insert(&self, address: &DLeftAddress) -> Result<(), Refused> {
         // Each turn after the first another thread has changed one of these words.
         loop {
-            let Some(found) = self.find(place) else {
-                match self.make(place) {
+            let Some(found) = self.find(address) else {
+                match self.make(address) {
                     Some(result) => return result,
                     None => continue,
                 }
@@ -482,9 +482,9 @@ impl SlotsMut for Cells {
     }
 
     /// Decrements the key's cell, and empties it at 0.
-    fn remove(&self, place: &Place) -> bool {
+    fn remove(&self, address: &DLeftAddress) -> bool {
         // Each turn after the first another thread has changed one of these words.
-        while let Some(found) = self.find(place) {
+        while let Some(found) = self.find(address) {
             let to = match found.count() {
                 1 => found.word & !(0xffff << found.shift),
                 _ => found.word - (ONE << found.shift),
@@ -602,10 +602,10 @@ mod tests {
         for q in 0..buckets as u64 {
             for r in 0..1u64 << REMAINDER {
                 let middle = (u128::from(2 * q + 1) << 63) / buckets as u128;
-                let place = cells.place(middle as u64 & !0x3fff | r);
-                assert_eq!(place.remainder, r);
-                assert_eq!(place.words[0], WORDS * q as usize);
-                for word in place.words {
+                let address = cells.place(middle as u64 & !0x3fff | r);
+                assert_eq!(address.remainder, r);
+                assert_eq!(address.words[0], WORDS * q as usize);
+                for word in address.words {
                     let pair = (word / WORDS) << REMAINDER | r as usize;
                     assert!(!core::mem::replace(&mut seen[pair], true));
                 }
