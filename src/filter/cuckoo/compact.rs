@@ -110,8 +110,8 @@ fn rank(highs: &[u8]) -> u64 {
     )
 }
 
-/// All sequences of `SLOTS` in the order of their numbers, each with the bits of position `i` from `4
-/// * i` on.
+/// All sequences of `SLOTS`, in the order of their numbers. Their element `i` has the bits from
+/// `4 * i` on.
 const fn sequences<const SLOTS: usize, const SEQUENCES: usize>() -> [u32; SEQUENCES] {
     assert!(SEQUENCES as u64 == BucketShape::ALL[6 - SLOTS].sequences());
     let mut all = [0; SEQUENCES];

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 const SLACK: u64 = 4;
 
 /// Times are in nanoseconds of the clock. Without a clock they are 0 and
-/// [`NEVER`](super::plan::NEVER).
+/// [`NEVER`](super::settings::NEVER).
 pub(super) struct List {
     /// The newest first; never empty. No generation expires later than a newer one.
     pub(super) generations: Vec<Generation>,
