@@ -58,15 +58,15 @@ use alloc::format;
 /// Subtables: a key has a bucket in each.
 const SUBTABLES: usize = 4;
 /// Words of a bucket, and cells of a word.
-const WORDS: usize = 2;
-const CELLS: u32 = 4;
+const BUCKET_WORDS: usize = 2;
+const WORD_CELLS: u32 = 4;
 /// Bits of a cell, and of its remainder.
-const CELL: u32 = 16;
-const REMAINDER: u32 = 14;
-/// Words of a bucket of each subtable.
-const WORDS_OF_BUCKETS: usize = SUBTABLES * WORDS;
-/// Cells of a bucket of each subtable.
-const CELLS_OF_BUCKETS: usize = WORDS_OF_BUCKETS * CELLS as usize;
+const CELL_BITS: u32 = 16;
+const REMAINDER_BITS: u32 = 14;
+/// Words of a key's buckets: one bucket in each subtable.
+const WORDS_PER_KEY: usize = SUBTABLES * BUCKET_WORDS;
+/// Cells of a key's buckets.
+const CELLS_PER_KEY: usize = WORDS_PER_KEY * WORD_CELLS as usize;
 
 /// The largest count of a cell.
 const MAX_COUNT: u64 = 3;
@@ -75,28 +75,28 @@ const MAX_COUNT: u64 = 3;
 const ONES: u64 = 0x0001_0001_0001_0001;
 const REMAINDERS: u64 = 0x3fff * ONES;
 /// The bit after the remainder.
-const FLAGS: u64 = 0x4000 * ONES;
+const MARKS: u64 = 0x4000 * ONES;
 /// A count of 1.
-const ONE: u64 = 1 << REMAINDER;
+const ONE: u64 = 1 << REMAINDER_BITS;
 
-/// The flag in every occupied cell.
+/// The mark in every occupied cell.
 #[inline(always)]
 const fn occupied(word: u64) -> u64 {
-    (word | word >> 1) & FLAGS
+    (word | word >> 1) & MARKS
 }
 
-/// The flag in every occupied cell with this remainder.
+/// The mark in every occupied cell with this remainder.
 #[inline(always)]
 const fn matches(word: u64, remainder: u64) -> u64 {
     let differences = (word ^ (remainder * ONES)) & REMAINDERS;
-    // The sum has the flag where there is a difference, and never a carry into the next cell.
+    // The sum has the mark where there is a difference, and never a carry into the next cell.
     !(differences + REMAINDERS) & occupied(word)
 }
 
-/// The position of the first cell with a flag: that of its lowest bit.
+/// The position of the first cell with a mark: that of its lowest bit.
 #[inline(always)]
-const fn shift(flags: u64) -> u32 {
-    flags.trailing_zeros() - REMAINDER
+const fn shift(marks: u64) -> u32 {
+    marks.trailing_zeros() - REMAINDER_BITS
 }
 
 pub struct Cells {
@@ -123,7 +123,7 @@ struct Found {
 
 impl Found {
     fn count(self) -> u64 {
-        self.word >> self.shift >> REMAINDER & MAX_COUNT
+        self.word >> self.shift >> REMAINDER_BITS & MAX_COUNT
     }
 }
 
@@ -132,7 +132,7 @@ impl Cells {
     #[inline(always)]
     fn each_word(&self, address: &DLeftAddress, mut each: impl FnMut(usize, u64)) {
         for first in address.words {
-            for at in first..first + WORDS {
+            for at in first..first + BUCKET_WORDS {
                 each(at, self.words[at].load(Ordering::Acquire));
             }
         }
@@ -142,12 +142,12 @@ impl Cells {
     fn find(&self, address: &DLeftAddress) -> Option<Found> {
         let mut found = None;
         self.each_word(address, |at, word| {
-            let flags = matches(word, address.remainder);
-            if flags != 0 {
+            let marks = matches(word, address.remainder);
+            if marks != 0 {
                 found = Some(Found {
                     at,
                     word,
-                    shift: shift(flags),
+                    shift: shift(marks),
                 });
             }
         });
@@ -167,7 +167,7 @@ impl Cells {
     fn make(&self, address: &DLeftAddress) -> Option<Result<(), Refused>> {
         let _held = self.stripes.hold(address.remainder);
         loop {
-            let mut all = [0; WORDS_OF_BUCKETS];
+            let mut all = [0; WORDS_PER_KEY];
             let (mut len, mut has_one) = (0, false);
             self.each_word(address, |_, word| {
                 has_one |= matches(word, address.remainder) != 0;
@@ -177,7 +177,7 @@ impl Cells {
             if has_one {
                 return None;
             }
-            let (buckets, _) = all.as_chunks::<WORDS>();
+            let (buckets, _) = all.as_chunks::<BUCKET_WORDS>();
             let keys = buckets
                 .iter()
                 .map(|words| words.iter().map(|word| occupied(*word).count_ones()).sum::<u32>());
@@ -186,15 +186,15 @@ impl Cells {
                 .enumerate()
                 .min_by_key(|&(_, keys)| keys)
                 .expect("there are subtables");
-            if keys == WORDS as u32 * CELLS {
+            if keys == BUCKET_WORDS as u32 * WORD_CELLS {
                 return Some(Err(Refused::Full));
             }
             let words = buckets[subtable];
             let i = words
                 .iter()
-                .position(|&word| occupied(word) != FLAGS)
+                .position(|&word| occupied(word) != MARKS)
                 .expect("a bucket with a free cell has a word with one");
-            let shift = shift(!occupied(words[i]) & FLAGS);
+            let shift = shift(!occupied(words[i]) & MARKS);
             let found = Found {
                 at: address.words[subtable] + i,
                 word: words[i],
@@ -213,7 +213,7 @@ impl Cells {
             let mut cells = 0;
             self.each_word(address, |_, word| cells += matches(word, remainder).count_ones());
             if cells != 1 {
-                let bucket = (address.words[0] / WORDS) as u64;
+                let bucket = (address.words[0] / BUCKET_WORDS) as u64;
                 return Err(SnapshotErrorKind::Invalid(format!(
                     "the key of bucket {bucket} with remainder {remainder:#x} has {cells} cells, more than the limit of 1"
                 )));
@@ -253,7 +253,7 @@ impl Cells {
             } else {
                 first + step
             };
-            *word = WORDS * (i * self.buckets + bucket);
+            *word = BUCKET_WORDS * (i * self.buckets + bucket);
         }
         DLeftAddress { remainder, words }
     }
@@ -264,7 +264,7 @@ impl Probe for Cells {
 
     #[inline(always)]
     fn place(&self, hash: u64) -> DLeftAddress {
-        self.address_at(block(hash, self.buckets), hash & ((1 << REMAINDER) - 1))
+        self.address_at(block(hash, self.buckets), hash & ((1 << REMAINDER_BITS) - 1))
     }
 
     #[inline(always)]
@@ -292,12 +292,12 @@ impl Slots for Cells {
     const TYPE: &'static str = "DLeftFilter";
     const KIND: Kind = Kind::DLeft;
     const HELD: bool = true;
-    const WORDS: usize = WORDS_OF_BUCKETS;
+    const WORDS: usize = WORDS_PER_KEY;
     /// The number of buckets in each subtable, not 0.
     type Plan = usize;
 
     fn new(buckets: usize) -> Result<Self, BuildError> {
-        let words = buckets.checked_mul(WORDS_OF_BUCKETS);
+        let words = buckets.checked_mul(WORDS_PER_KEY);
         let words = words
             .and_then(Words::new)
             .ok_or(BuildError(BuildErrorKind::OutOfMemory {
@@ -316,7 +316,7 @@ impl Slots for Cells {
     }
 
     fn words_of(buckets: usize) -> usize {
-        WORDS_OF_BUCKETS * buckets
+        WORDS_PER_KEY * buckets
     }
 
     fn bytes_of(buckets: usize) -> usize {
@@ -324,11 +324,15 @@ impl Slots for Cells {
     }
 
     fn to_header(buckets: usize) -> (u8, usize) {
-        (REMAINDER as u8, buckets)
+        (REMAINDER_BITS as u8, buckets)
     }
 
     fn of_header(bits: u8, buckets: usize) -> Result<(usize, usize), SnapshotErrorKind> {
-        in_range("the bits of a remainder", bits, REMAINDER as u8..=REMAINDER as u8)?;
+        in_range(
+            "the bits of a remainder",
+            bits,
+            REMAINDER_BITS as u8..=REMAINDER_BITS as u8,
+        )?;
         Ok((buckets, keys_of(buckets, PLANNED_LOAD)))
     }
 
@@ -337,8 +341,8 @@ impl Slots for Cells {
     fn check(&self) -> Result<(), SnapshotErrorKind> {
         for (at, word) in self.words().enumerate() {
             let occupied = occupied(word);
-            // Below each flag all bits of the remainder.
-            let bits = word & REMAINDERS & !(occupied - (occupied >> REMAINDER));
+            // Below each mark all bits of the remainder.
+            let bits = word & REMAINDERS & !(occupied - (occupied >> REMAINDER_BITS));
             if bits != 0 {
                 let word = at as u64;
                 return Err(SnapshotErrorKind::UnusedBits { word, bits });
@@ -348,12 +352,12 @@ impl Slots for Cells {
         let mut window = [DLeftAddress::default(); WINDOW];
         let mut len = 0;
         let buckets = (0..SUBTABLES).flat_map(|subtable| (0..self.buckets).map(move |bucket| (subtable, bucket)));
-        let words = buckets.flat_map(|bucket| [bucket; WORDS]).zip(self.words());
+        let words = buckets.flat_map(|bucket| [bucket; BUCKET_WORDS]).zip(self.words());
         for ((subtable, bucket), word) in words {
-            let mut flags = occupied(word);
-            while flags != 0 {
-                let remainder = word >> shift(flags) & ((1 << REMAINDER) - 1);
-                flags &= flags - 1;
+            let mut marks = occupied(word);
+            while marks != 0 {
+                let remainder = word >> shift(marks) & ((1 << REMAINDER_BITS) - 1);
+                marks &= marks - 1;
                 window[len] = self.address_at(self.first_bucket(subtable, bucket, remainder), remainder);
                 self.prefetch(&window[len], Hint::L2);
                 len += 1;
@@ -382,14 +386,14 @@ impl Slots for Cells {
     }
 
     fn slots(&self) -> usize {
-        CELLS_OF_BUCKETS * self.buckets
+        CELLS_PER_KEY * self.buckets
     }
 
     fn occupied(&self) -> (usize, usize) {
         let mut sums = (0, 0);
         for word in self.words() {
             sums.0 += occupied(word).count_ones() as usize;
-            let counts = (word >> REMAINDER) & (MAX_COUNT * ONES);
+            let counts = (word >> REMAINDER_BITS) & (MAX_COUNT * ONES);
             sums.1 += (counts & ONES).count_ones() as usize + 2 * (counts & (2 * ONES)).count_ones() as usize;
         }
         crate::words::bits::acquire();
@@ -417,11 +421,11 @@ impl SlotsMut for Cells {
         let load = request
             .rate
             .map_or(PLANNED_LOAD, |rate| f64::min(PLANNED_LOAD, rate / rate_at(1.0)));
-        if f64::from(CELL) > MAX_BITS_PER_KEY as f64 * load {
+        if f64::from(CELL_BITS) > MAX_BITS_PER_KEY as f64 * load {
             return Err(BuildErrorKind::FingerprintsTooShort {
                 rate: request.rate.unwrap_or(0.0),
                 fingerprints: "remainders",
-                bits: REMAINDER,
+                bits: REMAINDER_BITS,
                 limit: MAX_BITS_PER_KEY,
             });
         }
@@ -433,7 +437,7 @@ impl SlotsMut for Cells {
             return Err(over_budget(LEAST_BYTES));
         }
         let buckets_for = |keys: usize| {
-            let buckets = ceil(keys as f64 / (CELLS_OF_BUCKETS as f64 * load));
+            let buckets = ceil(keys as f64 / (CELLS_PER_KEY as f64 * load));
             // One more where rounding left `keys` short.
             let short = buckets < 1e15 && keys_of(buckets as usize, load) < keys;
             if short { buckets + 1.0 } else { buckets }
@@ -450,7 +454,7 @@ impl SlotsMut for Cells {
             }
             (Some(keys), limit) => {
                 let buckets = buckets_for(keys);
-                if buckets >= (isize::MAX as usize / (2 * BYTES)) as f64 {
+                if buckets >= (isize::MAX as usize / (2 * BYTES_PER_KEY)) as f64 {
                     let rate = rate_at(load);
                     return Err(BuildErrorKind::TooLarge { keys, rate });
                 }
@@ -518,30 +522,30 @@ const PLANNED_LOAD: f64 = 0.8;
 /// The false-positive rate with this part of the cells occupied: an absent key's four buckets hold
 /// `32 * load` keys, and each has the same remainder with a chance of `1 / 2^14`.
 fn rate_at(load: f64) -> f64 {
-    CELLS_OF_BUCKETS as f64 * load / (1u64 << REMAINDER) as f64
+    CELLS_PER_KEY as f64 * load / (1u64 << REMAINDER_BITS) as f64
 }
 
-/// Bytes of a bucket in each subtable.
-const BYTES: usize = 8 * WORDS_OF_BUCKETS;
+/// Bytes of a key's buckets.
+const BYTES_PER_KEY: usize = 8 * WORDS_PER_KEY;
 
 /// The number of keys that this many buckets are planned for at this load.
 fn keys_of(buckets: usize, load: f64) -> usize {
-    (buckets as f64 * CELLS_OF_BUCKETS as f64 * load) as usize
+    (buckets as f64 * CELLS_PER_KEY as f64 * load) as usize
 }
 
 /// The bytes of one bucket in each subtable, and of a stripe.
-const LEAST_BYTES: usize = BYTES + 8;
+const LEAST_BYTES: usize = BYTES_PER_KEY + 8;
 
 /// The bytes of this many buckets in each subtable, and of their stripes.
 fn bytes_of(buckets: usize) -> usize {
-    let words = buckets.saturating_mul(WORDS_OF_BUCKETS);
+    let words = buckets.saturating_mul(WORDS_PER_KEY);
     words.saturating_add(Stripes::number(words)).saturating_mul(8)
 }
 
 /// The most buckets that fit into this many bytes with their stripes.
 fn buckets_in(bytes: usize) -> usize {
     // The stripes for this many words are enough for fewer.
-    (bytes - 8 * Stripes::number(bytes / 8)) / BYTES
+    (bytes - 8 * Stripes::number(bytes / 8)) / BYTES_PER_KEY
 }
 
 #[cfg(test)]
@@ -576,15 +580,15 @@ mod tests {
                 assert_eq!(occupied(word) >> (16 * i) & 0xffff != 0, cell.1 > 0);
             }
             for remainder in remainders.into_iter().chain([3, 0x1fff]) {
-                let flags = matches(word, remainder);
+                let marks = matches(word, remainder);
                 for (i, cell) in cells.iter().enumerate() {
-                    assert_eq!(flags >> (16 * i) & 0xffff != 0, cell.0 == remainder && cell.1 > 0);
+                    assert_eq!(marks >> (16 * i) & 0xffff != 0, cell.0 == remainder && cell.1 > 0);
                 }
                 if let Some(first) = cells.iter().position(|cell| cell.0 == remainder && cell.1 > 0) {
                     let found = Found {
                         at: 0,
                         word,
-                        shift: shift(flags),
+                        shift: shift(marks),
                     };
                     assert_eq!((found.shift as usize, found.count()), (16 * first, cells[first].1));
                 }
@@ -598,15 +602,15 @@ mod tests {
     fn each_subtable_is_a_permutation() {
         let buckets = 7;
         let cells = Cells::new(buckets).unwrap();
-        let mut seen = alloc::vec![false; (SUBTABLES * buckets) << REMAINDER];
+        let mut seen = alloc::vec![false; (SUBTABLES * buckets) << REMAINDER_BITS];
         for q in 0..buckets as u64 {
-            for r in 0..1u64 << REMAINDER {
+            for r in 0..1u64 << REMAINDER_BITS {
                 let middle = (u128::from(2 * q + 1) << 63) / buckets as u128;
                 let address = cells.place(middle as u64 & !0x3fff | r);
                 assert_eq!(address.remainder, r);
-                assert_eq!(address.words[0], WORDS * q as usize);
+                assert_eq!(address.words[0], BUCKET_WORDS * q as usize);
                 for word in address.words {
-                    let pair = (word / WORDS) << REMAINDER | r as usize;
+                    let pair = (word / BUCKET_WORDS) << REMAINDER_BITS | r as usize;
                     assert!(!core::mem::replace(&mut seen[pair], true));
                 }
             }
