@@ -70,7 +70,7 @@ impl Steps {
     }
 
     /// The most layers, by the given limit, by the rates in reach, and by the address space: a
-    /// layer for more keys than there are addresses would take a slot in vain.
+    /// layer for more keys than there are addresses would take an entry in vain.
     pub(super) fn layers(&self) -> usize {
         let least_rate = self.request().least_rate();
         let most = self.max_layers.map_or(MAX_LAYERS, usize::from);
