@@ -2,7 +2,7 @@
 //! `docs/FORMAT.md` describes the bytes.
 
 use super::chain::{Chain, ChainState, FULL, OPEN};
-use super::plan::MAX_EXPANSION;
+use super::layouts::MAX_EXPANSION;
 use super::steps::{Growth, MAX_LAYERS, Steps};
 use crate::codec::{FIELDS, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit};
 use crate::error::SnapshotErrorKind;
