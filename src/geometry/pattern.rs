@@ -4,8 +4,8 @@
 //! The bits of the hash are used as follows. The block is the hash scaled to the number of blocks
 //! by a widening multiplication, which takes it from the high bits. The pattern is cut from the
 //! high end of a product of the whole hash. Each word first takes the bits that select the word in
-//! its group, then 6 bits for each of its bits. If the product's 64 bits do not suffice for another
-//! word, the product is multiplied again. (An arithmetic progression inside the line, as in double
+//! its sector, then 6 bits for each of its bits. (A sector is one of `W` equal parts of the block.) If
+//! the product's 64 bits do not suffice for another word, the product is multiplied again. (An arithmetic progression inside the line, as in double
 //! hashing, would put a floor of about 1e-3 under the false-positive rate: two keys of a line would
 //! then share all their bits far too often.)
 //!
@@ -137,7 +137,7 @@ pub(crate) struct WordBits {
 /// for the oldest CPU. A lookup in L1 then took 14 to 33 ns instead of 3.2 to 6 (Emerald Rapids).
 #[inline(always)]
 pub(crate) fn pattern<const W: usize>(hash: u64, cuts: &Cuts) -> [WordBits; W] {
-    let group = LINE_WORDS / W;
+    let sector = LINE_WORDS / W;
     let mut product = hash;
     let mut pattern = [WordBits { word: 0, positions: 0 }; W];
     for (i, part) in pattern.iter_mut().enumerate() {
@@ -145,7 +145,7 @@ pub(crate) fn pattern<const W: usize>(hash: u64, cuts: &Cuts) -> [WordBits; W] {
         if i == 0 || cut.multiply {
             product = product.wrapping_mul(MULTIPLIER);
         }
-        part.word = i * group + (product >> cut.select) as usize % group;
+        part.word = i * sector + (product >> cut.select) as usize % sector;
         part.positions = product >> cut.positions;
     }
     pattern

@@ -108,8 +108,8 @@ impl Layout {
 
     /// The share of the bits that `keys` keys set in the mean.
     pub(crate) fn fill_at(&self, keys: usize) -> f64 {
-        let throws = (keys as u64).saturating_mul(self.hash_functions.into());
-        1.0 - pow(1.0 - 1.0 / (64 * self.words as u64) as f64, throws)
+        let draws = (keys as u64).saturating_mul(self.hash_functions.into());
+        1.0 - pow(1.0 - 1.0 / (64 * self.words as u64) as f64, draws)
     }
 
     /// The number of keys that set half of the bits: the best for this number of hash functions.
