@@ -9,7 +9,7 @@
 //! | [`acquire`] after an answer that rests on bits seen | fence `Acquire` | pairs with the `fetch_or` of every thread whose bits were seen; nothing on x86-64, one barrier on Arm |
 //! | `or_from`: read the other filter's words | load `Acquire` | pairs with its inserters' `fetch_or`, and stands before our own `Release`, so that publication passes through the union |
 //! | `or_from`: add them | `fetch_or` `Release` | as in `set` |
-//! | `copy`, `beyond` | load `Relaxed` | as the look in `set`; a caller that relies on the setters of the copied bits calls [`acquire`] after |
+//! | `copy`, `missing_in` | load `Relaxed` | as the look in `set`; a caller that relies on the setters of the copied bits calls [`acquire`] after |
 //! | `merge` | load `Relaxed`, `fetch_or` `Release` | as in `set`, the bits of many keys at once |
 //! | `store_words`, `set_bit` | load, store `Relaxed` | borrowed mutably: no other thread has the array, and what hands it on orders them |
 //! | `set_word` | load `Relaxed`, `fetch_or` `Release` | as in `set`, of a word that comes from elsewhere |
@@ -164,8 +164,8 @@ impl Bits {
         let (ours, theirs) = (&self.shared().0[range.clone()], &other.shared().0[range]);
         let mut changed = false;
         for (word, from) in ours.as_flattened().iter().zip(theirs.as_flattened()) {
-            let lacking = from.load(Ordering::Acquire) & !word.load(Ordering::Relaxed);
-            changed |= lacking != 0 && add(word, lacking);
+            let missing = from.load(Ordering::Acquire) & !word.load(Ordering::Relaxed);
+            changed |= missing != 0 && add(word, missing);
         }
         changed
     }
@@ -186,14 +186,14 @@ impl Bits {
         Ok(copy)
     }
 
-    /// Writes the bits that `known` lacks, of the blocks from `first` on, to `lacking`; answers
+    /// Writes to `missing` the bits of the blocks from `first` on that `known` has not; answers
     /// whether there are any. Beside inserts each word is some value that it had meanwhile.
-    pub(crate) fn beyond(&self, first: usize, known: &[u64], lacking: &mut [u64]) -> bool {
+    pub(crate) fn missing_in(&self, first: usize, known: &[u64], missing: &mut [u64]) -> bool {
         let mut any = 0;
         let words = &self.words[first * LINE_WORDS..];
-        for ((lacking, known), word) in lacking.iter_mut().zip(known).zip(words) {
-            *lacking = word.load(Ordering::Relaxed) & !known;
-            any |= *lacking;
+        for ((missing, known), word) in missing.iter_mut().zip(known).zip(words) {
+            *missing = word.load(Ordering::Relaxed) & !known;
+            any |= *missing;
         }
         any != 0
     }
@@ -416,10 +416,10 @@ impl Lines<'_, AtomicU64> {
             prefetch((&raw const *line).wrapping_add(4), Hint::L1Write);
             for (copy, word) in copies.iter_mut().zip(line) {
                 sum += u128::from(*copy);
-                let lacking = *copy & !word.load(Ordering::Relaxed);
-                if lacking != 0 {
-                    *copy = word.fetch_or(lacking, Ordering::Release);
-                    set += u128::from(lacking & !*copy);
+                let missing = *copy & !word.load(Ordering::Relaxed);
+                if missing != 0 {
+                    *copy = word.fetch_or(missing, Ordering::Release);
+                    set += u128::from(missing & !*copy);
                 }
             }
         }
@@ -553,13 +553,13 @@ impl Target for Region<'_> {
     #[inline(always)]
     fn set<const W: usize>(&mut self, block: usize, pattern: [WordBits; W], bits: usize) -> bool {
         let line = &mut self.words.as_chunks_mut::<LINE_WORDS>().0[block - self.first];
-        let mut lacking = 0;
+        let mut missing = 0;
         for part in pattern {
             let (word, mask) = (&mut line[part.word], part.mask(bits));
-            lacking |= mask & !*word;
+            missing |= mask & !*word;
             *word |= mask;
         }
-        lacking != 0
+        missing != 0
     }
 
     #[inline(always)]
@@ -569,13 +569,13 @@ impl Target for Region<'_> {
         masks: &[[u64; N]; W],
         hash: usize,
     ) -> bool {
-        let mut lacking = 0;
+        let mut missing = 0;
         for i in 0..W {
             let (word, mask) = (&mut self.words[words[i][hash] as usize], masks[i][hash]);
-            lacking |= mask & !*word;
+            missing |= mask & !*word;
             *word |= mask;
         }
-        lacking != 0
+        missing != 0
     }
 }
 
@@ -588,19 +588,19 @@ pub(crate) fn ones_of(line: &[u64; LINE_WORDS]) -> u64 {
 ///
 /// Looks before it writes: a locked operation costs 2.5 ns (Zen 3) to 5 (Zen 5) even in L1, and a
 /// load next to nothing. A line that is only read stays in the caches of all cores. One branch
-/// decides that nothing is lacking, so a present key costs what a lookup does.
+/// decides that no bit is missing, so a present key costs what a lookup does.
 #[inline(always)]
 fn set<const W: usize>(words: [(&AtomicU64, u64); W]) -> bool {
-    let mut lacking = [0; W];
-    for (lacking, (word, mask)) in lacking.iter_mut().zip(words) {
-        *lacking = mask & !word.load(Ordering::Relaxed);
+    let mut missing = [0; W];
+    for (missing, (word, mask)) in missing.iter_mut().zip(words) {
+        *missing = mask & !word.load(Ordering::Relaxed);
     }
-    if lacking.iter().fold(0, |all, lacking| all | lacking) == 0 {
+    if missing.iter().fold(0, |all, missing| all | missing) == 0 {
         return false;
     }
     let mut changed = false;
-    for ((word, _), lacking) in words.into_iter().zip(lacking) {
-        changed |= lacking != 0 && add(word, lacking);
+    for ((word, _), missing) in words.into_iter().zip(missing) {
+        changed |= missing != 0 && add(word, missing);
     }
     changed
 }

@@ -222,16 +222,16 @@ impl Union for Generations {
         // The expiry time of each here.
         let expires = |one: &Generation| now.saturating_add(one.expires - their_now);
         loop {
-            let lacking = if is_aged {
+            let missing = if is_aged {
                 let WindowSettings {
                     period, generations, ..
                 } = self.settings;
-                list.lacking(live.iter().map(expires), period, generations + 1)
+                list.missing(live.iter().map(expires), period, generations + 1)
             } else {
                 alloc::vec![NEVER; live.len().saturating_sub(list.generations.len())]
             };
             // If the memory is refused, keys are forgotten late.
-            if lacking.is_empty() || self.complete(Arc::clone(&list), &lacking).is_err() {
+            if missing.is_empty() || self.complete(Arc::clone(&list), &missing).is_err() {
                 break;
             }
             list = self.list.load();

@@ -361,20 +361,20 @@ impl Generations {
     /// # Errors
     ///
     /// If the allocation fails.
-    pub(super) fn complete(&self, old: Arc<List>, lacking: &[u64]) -> Result<(), BuildError> {
+    pub(super) fn complete(&self, old: Arc<List>, missing: &[u64]) -> Result<(), BuildError> {
         let mut new = self.spare_list();
         let list = Arc::get_mut(&mut new).expect("nobody else has it yet");
         list.begin = old.begin;
         list.until = old.until;
         list.generations.extend_from_slice(&old.generations);
         let mut added = Vec::new();
-        for &expires in lacking {
+        for &expires in missing {
             let Some(bloom) = self.fresh(old.newest()) else { break };
             added.push(Arc::clone(&bloom));
             let place = list.generations.partition_point(|one| one.expires >= expires);
             list.generations.insert(place, Generation { expires, bloom });
         }
-        let is_complete = added.len() == lacking.len();
+        let is_complete = added.len() == missing.len();
         let done = is_complete && self.list.compare_and_swap(&old, new);
         if let Ok(mut pool) = self.pool.try_lock() {
             if done {
@@ -450,15 +450,15 @@ impl Generations {
                 return Ok(None);
             }
             let newest = until / period - 1;
-            let lacking: Vec<u64> = (newest.saturating_sub(count - 1)..newest)
+            let missing: Vec<u64> = (newest.saturating_sub(count - 1)..newest)
                 .filter(|number| !numbers.contains(number))
                 .map(|number| end_of(number + count - 1))
                 .collect();
-            if lacking.is_empty() {
+            if missing.is_empty() {
                 let blooms = live.iter().map(|one| Arc::clone(&one.bloom));
                 return Ok(Some(numbers.into_iter().zip(blooms).collect()));
             }
-            self.complete(old, &lacking)?;
+            self.complete(old, &missing)?;
         }
     }
 }

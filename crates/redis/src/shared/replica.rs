@@ -245,7 +245,7 @@ impl<S> Replica<S> {
             && let Some(pushed) = pushed.next()
         {
             let added = &mut added[..pushed.len()];
-            if internal::bits_beyond(&self.filter, next * CHUNK_BLOCKS, pushed, added) {
+            if internal::bits_missing_in(&self.filter, next * CHUNK_BLOCKS, pushed, added) {
                 delta.push(next as u32, added);
             }
             next += 1;
