@@ -5,8 +5,8 @@
 //! Use it for filters that are in Redis already. If you own both ends, use a
 //! [`CuckooFilter`](lanebloom::CuckooFilter): its inserts and removes need no exclusive access, and
 //! its false-positive rate is what you ask for. Here a fingerprint has 8 bits, so the rate of one
-//! filter of the chain is `2 * bucket size / 255` when it is full: 1.6% with buckets of 2, 3.1%
-//! with 4. Every further filter of the chain adds as much. By default the chain grows by filters of
+//! layer of the chain is `2 * bucket size / 255` when it is full: 1.6% with buckets of 2, 3.1%
+//! with 4. Every further layer of the chain adds as much. By default the chain grows by filters of
 //! the same size: a chain of 18 had 12% (`CF.RESERVE f 64 BUCKETSIZE 1`, 1000 keys).
 //!
 //! # Example
@@ -50,7 +50,7 @@
 //! Strangers can make keys that collide under MurmurHash64A: [the module `hash`](lanebloom::hash).
 
 mod dump;
-mod table;
+mod layer;
 
 use crate::batch::{assert_same_length, unpack_into};
 use crate::murmur2::murmur64a;
@@ -59,7 +59,7 @@ use alloc::format;
 use alloc::vec::Vec;
 use lanebloom::BuildError;
 use lanebloom::internal::{Hint, build_error, is_cached, out_of_memory};
-use table::{Fingerprint, Table};
+use layer::{CuckooLayer, RedisAddress};
 
 /// Redis' `CF` filter, bit for bit: a chain of cuckoo filters that grows when one is full.
 ///
@@ -81,7 +81,7 @@ use table::{Fingerprint, Table};
 #[doc(alias("CF.RESERVE", "CF"))]
 pub struct RedisCuckoo {
     /// At least one; the newest is the last.
-    tables: Vec<Table>,
+    layers: Vec<CuckooLayer>,
     settings: Settings,
     items: u64,
     /// Removed keys since the chain was last compacted.
@@ -123,9 +123,9 @@ struct Settings {
 pub struct CuckooInfo {
     /// Bytes that the module counts: the slots, and its own structures.
     pub size: u64,
-    /// Buckets of the first filter of the chain.
+    /// Buckets of the first layer of the chain.
     pub buckets: u64,
-    /// Filters of the chain.
+    /// Layers of the chain.
     pub filters: usize,
     /// Keys in the filter, each as often as it was inserted.
     pub items: u64,
@@ -209,7 +209,7 @@ impl Builder {
         self
     }
 
-    /// How many times as many buckets a new filter of the chain has as the one before, rounded up
+    /// How many times as many buckets a new layer of the chain has as the one before, rounded up
     /// to a power of two: `EXPANSION`, 0 to 32768. 1 by default. 0 never grows: inserts into a full
     /// filter are errors.
     ///
@@ -229,7 +229,7 @@ impl Builder {
         self
     }
 
-    /// Allocates the first filter of the chain.
+    /// Allocates the first layer of the chain.
     ///
     /// # Errors
     ///
@@ -279,7 +279,7 @@ impl Builder {
 }
 
 impl Settings {
-    /// The buckets of filter `number` of the chain, if there can be so many.
+    /// The buckets of layer `number` of the chain, if there can be so many.
     fn buckets_of(self, number: usize) -> Option<u64> {
         let growth = u64::from(self.expansion).checked_pow(u32::try_from(number).ok()?)?;
         let buckets = self.buckets.checked_mul(growth)?;
@@ -287,19 +287,19 @@ impl Settings {
         (slots <= u32::MAX.into()).then_some(buckets)
     }
 
-    fn table(self, number: usize) -> Result<Table, BuildError> {
+    fn layer(self, number: usize) -> Result<CuckooLayer, BuildError> {
         let Some(buckets) = self.buckets_of(number) else {
             return Err(build_error(format!(
-                "filter {number} of the chain has more than {} slots, which are numbered in 32 bits",
+                "layer {number} of the chain has more than {} slots, which are numbered in 32 bits",
                 u32::MAX
             )));
         };
-        Table::new(buckets as usize, self.bucket_size.into())
+        CuckooLayer::new(buckets as usize, self.bucket_size.into())
     }
 }
 
-fn hash(key: &[u8]) -> Fingerprint {
-    Fingerprint::of(murmur64a(key, 0))
+fn address(key: &[u8]) -> RedisAddress {
+    RedisAddress::of(murmur64a(key, 0))
 }
 
 impl RedisCuckoo {
@@ -342,12 +342,12 @@ impl RedisCuckoo {
 
     /// A chain of so many empty filters.
     fn empty(settings: Settings, filters: usize, max_bytes: u64) -> Result<Self, BuildError> {
-        let mut tables = Vec::new();
+        let mut layers = Vec::new();
         for number in 0..filters {
-            push(&mut tables, settings.table(number)?)?;
+            push(&mut layers, settings.layer(number)?)?;
         }
         Ok(Self {
-            tables,
+            layers,
             settings,
             items: 0,
             deletes: 0,
@@ -355,9 +355,9 @@ impl RedisCuckoo {
         })
     }
 
-    /// The next filter of the chain.
+    /// The next layer of the chain.
     fn grow(&mut self) -> Result<(), RedisBloomInsertErrorKind> {
-        let number = self.tables.len();
+        let number = self.layers.len();
         if self.settings.expansion == 0 {
             return Err(RedisBloomInsertErrorKind::NoRoom);
         }
@@ -368,9 +368,9 @@ impl RedisCuckoo {
                 return Err(RedisBloomInsertErrorKind::OverLimit { needed, limit });
             }
         }
-        let table = self.settings.table(number);
-        table
-            .and_then(|table| push(&mut self.tables, table))
+        let layer = self.settings.layer(number);
+        layer
+            .and_then(|layer| push(&mut self.layers, layer))
             .map_err(RedisBloomInsertErrorKind::Growth)
     }
 
@@ -393,7 +393,7 @@ impl RedisCuckoo {
     /// ```
     #[doc(alias = "CF.ADD")]
     pub fn insert<K: AsRef<[u8]> + ?Sized>(&mut self, key: &K) -> Result<(), RedisBloomInsertError> {
-        self.add(hash(key.as_ref()))
+        self.add(address(key.as_ref()))
             .map_err(|kind| RedisBloomInsertError { kind, inserted: 0 })
     }
 
@@ -414,17 +414,17 @@ impl RedisCuckoo {
     /// ```
     #[doc(alias("CF.ADDNX", "CF.INSERTNX"))]
     pub fn insert_unique<K: AsRef<[u8]> + ?Sized>(&mut self, key: &K) -> Result<bool, RedisBloomInsertError> {
-        let hash = hash(key.as_ref());
+        let address = address(key.as_ref());
         // The module checks this first.
         let mut insert = || {
             self.check_length()?;
-            Ok(!self.holds(hash) && self.add(hash).map(|()| true)?)
+            Ok(!self.holds(address) && self.add(address).map(|()| true)?)
         };
         insert().map_err(|kind| RedisBloomInsertError { kind, inserted: 0 })
     }
 
     fn check_length(&self) -> Result<(), RedisBloomInsertErrorKind> {
-        if self.tables.len() < MOST_FILTERS {
+        if self.layers.len() < MOST_FILTERS {
             Ok(())
         } else {
             Err(RedisBloomInsertErrorKind::Expansions { limit: MOST_FILTERS })
@@ -450,18 +450,18 @@ impl RedisCuckoo {
     #[doc(alias = "CF.INSERT")]
     pub fn insert_batch<K: AsRef<[u8]>>(&mut self, keys: &[K]) -> Result<(), RedisBloomInsertError> {
         keys.iter().enumerate().try_for_each(|(inserted, key)| {
-            self.add(hash(key.as_ref()))
+            self.add(address(key.as_ref()))
                 .map_err(|kind| RedisBloomInsertError { kind, inserted })
         })
     }
 
     /// The module's `CuckooFilter_InsertFP`.
-    fn add(&mut self, hash: Fingerprint) -> Result<(), RedisBloomInsertErrorKind> {
+    fn add(&mut self, address: RedisAddress) -> Result<(), RedisBloomInsertErrorKind> {
         self.check_length()?;
         loop {
-            let inserted = self.tables.iter_mut().rev().any(|table| table.put(hash)) || {
-                let newest = self.tables.last_mut().expect("a chain has a filter");
-                newest.kick(hash, self.settings.max_iterations)
+            let inserted = self.layers.iter_mut().rev().any(|layer| layer.put(address)) || {
+                let newest = self.layers.last_mut().expect("a chain has a layer");
+                newest.kick(address, self.settings.max_iterations)
             };
             if inserted {
                 self.items = self.items.wrapping_add(1);
@@ -487,19 +487,19 @@ impl RedisCuckoo {
     /// ```
     #[doc(alias = "CF.DEL")]
     pub fn remove<K: AsRef<[u8]> + ?Sized>(&mut self, key: &K) -> bool {
-        let hash = hash(key.as_ref());
-        if !self.tables.iter_mut().rev().any(|table| table.take(hash)) {
+        let address = address(key.as_ref());
+        if !self.layers.iter_mut().rev().any(|layer| layer.take(address)) {
             return false;
         }
         self.items = self.items.wrapping_sub(1);
         self.deletes = self.deletes.wrapping_add(1);
-        if self.tables.len() > 1 && self.deletes as f64 > self.items as f64 * 0.10 {
+        if self.layers.len() > 1 && self.deletes as f64 > self.items as f64 * 0.10 {
             self.move_down(false);
         }
         true
     }
 
-    /// Moves fingerprints of the newer filters of the chain into free slots of the older ones, and
+    /// Moves fingerprints of the newer layers of the chain into free slots of the older ones, and
     /// drops the newest filters if they are empty then: `CF.COMPACT`.
     ///
     /// ```
@@ -520,11 +520,11 @@ impl RedisCuckoo {
 
     /// The module's `CuckooFilter_Compact`. `all` goes on after a filter that cannot be emptied.
     fn move_down(&mut self, all: bool) {
-        for number in (1..self.tables.len()).rev() {
-            let (older, newer) = self.tables.split_at_mut(number);
+        for number in (1..self.layers.len()).rev() {
+            let (older, newer) = self.layers.split_at_mut(number);
             let emptied = newer[0].move_into(older);
             if emptied && newer.len() == 1 {
-                self.tables.pop();
+                self.layers.pop();
             }
             if !emptied && !all {
                 break;
@@ -545,12 +545,12 @@ impl RedisCuckoo {
     #[inline]
     #[must_use]
     pub fn contains<K: AsRef<[u8]> + ?Sized>(&self, key: &K) -> bool {
-        self.holds(hash(key.as_ref()))
+        self.holds(address(key.as_ref()))
     }
 
     #[inline]
-    fn holds(&self, hash: Fingerprint) -> bool {
-        self.tables.iter().any(|table| table.holds(hash))
+    fn holds(&self, address: RedisAddress) -> bool {
+        self.layers.iter().any(|layer| layer.holds(address))
     }
 
     /// Writes whether each key may be in the filter to the same place of `out`: `CF.MEXISTS`. If
@@ -576,23 +576,23 @@ impl RedisCuckoo {
         const WINDOW: usize = 64;
         assert_same_length(keys.len(), out.len());
         let mut unpack = unpack_into(out);
-        let mut hashes = [Fingerprint::default(); WINDOW];
+        let mut hashes = [RedisAddress::default(); WINDOW];
         for (at, keys) in (0..).step_by(WINDOW).zip(keys.chunks(WINDOW)) {
             let hashes = &mut hashes[..keys.len()];
             for (kept, key) in hashes.iter_mut().zip(keys) {
-                *kept = hash(key.as_ref());
+                *kept = address(key.as_ref());
             }
             let mut found = 0u64;
-            for table in &self.tables {
+            for layer in &self.layers {
                 let open = |i: &usize| found >> i & 1 == 0;
-                if !is_cached(table.bytes().len()) {
+                if !is_cached(layer.bytes().len()) {
                     (0..hashes.len())
                         .filter(open)
-                        .for_each(|i| table.prefetch(hashes[i], Hint::L2));
+                        .for_each(|i| layer.prefetch(hashes[i], Hint::L2));
                 }
                 found |= (0..hashes.len())
                     .filter(open)
-                    .map(|i| u64::from(table.holds(hashes[i])) << i)
+                    .map(|i| u64::from(layer.holds(hashes[i])) << i)
                     .sum::<u64>();
             }
             unpack(at, keys.len(), found);
@@ -613,8 +613,8 @@ impl RedisCuckoo {
     #[doc(alias = "CF.COUNT")]
     #[must_use]
     pub fn count<K: AsRef<[u8]> + ?Sized>(&self, key: &K) -> u64 {
-        let hash = hash(key.as_ref());
-        self.tables.iter().map(|table| table.count(hash)).sum()
+        let address = address(key.as_ref());
+        self.layers.iter().map(|layer| layer.count(address)).sum()
     }
 
     /// What `CF.INFO` answers.
@@ -630,9 +630,9 @@ impl RedisCuckoo {
         /// Bytes of the module's `CuckooFilter`, and of its `SubCF`.
         const BESIDE: [u64; 2] = [40, 16];
         CuckooInfo {
-            size: self.memory_bytes() as u64 + BESIDE[0] + BESIDE[1] * self.tables.len() as u64,
+            size: self.memory_bytes() as u64 + BESIDE[0] + BESIDE[1] * self.layers.len() as u64,
             buckets: self.settings.buckets,
-            filters: self.tables.len(),
+            filters: self.layers.len(),
             items: self.items,
             deleted: self.deletes,
             bucket_size: self.settings.bucket_size,
@@ -650,7 +650,7 @@ impl RedisCuckoo {
     /// ```
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        self.tables.iter().map(|table| table.bytes().len()).sum()
+        self.layers.iter().map(|layer| layer.bytes().len()).sum()
     }
 
     /// The most bytes that the filter may grow to: of a filter that was read, what the reader
@@ -688,14 +688,14 @@ impl RedisCuckoo {
     /// ```
     #[must_use]
     pub fn current_false_positive_rate(&self) -> f64 {
-        1.0 - self.tables.iter().map(Table::absent).product::<f64>()
+        1.0 - self.layers.iter().map(CuckooLayer::absent).product::<f64>()
     }
 }
 
-fn push(tables: &mut Vec<Table>, table: Table) -> Result<(), BuildError> {
-    let reserved = tables.try_reserve(1);
-    reserved.map_err(|_| out_of_memory(size_of::<Table>() * (tables.len() + 1)))?;
-    tables.push(table);
+fn push(layers: &mut Vec<CuckooLayer>, layer: CuckooLayer) -> Result<(), BuildError> {
+    let reserved = layers.try_reserve(1);
+    reserved.map_err(|_| out_of_memory(size_of::<CuckooLayer>() * (layers.len() + 1)))?;
+    layers.push(layer);
     Ok(())
 }
 
@@ -703,7 +703,7 @@ fn push(tables: &mut Vec<Table>, table: Table) -> Result<(), BuildError> {
 impl PartialEq for RedisCuckoo {
     fn eq(&self, other: &Self) -> bool {
         let figures = |filter: &Self| (filter.settings, filter.items, filter.deletes);
-        figures(self) == figures(other) && self.tables == other.tables
+        figures(self) == figures(other) && self.layers == other.layers
     }
 }
 

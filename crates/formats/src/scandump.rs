@@ -1,6 +1,6 @@
 //! The dumps of the filters in Redis, both ways: the replies of `BF.SCANDUMP` and `CF.SCANDUMP`,
 //! the arguments of `BF.LOADCHUNK` and `CF.LOADCHUNK`. A header comes first, then the bytes of the
-//! filters of the chain, the oldest first, in chunks of up to 16 MiB. Each chunk has bytes of one
+//! layers of the chain, the oldest first, in chunks of up to 16 MiB. Each chunk has bytes of one
 //! filter. `dump.rs` of each filter knows its header.
 //!
 //! A chunk comes with a cursor: 1 with the header; 1 plus the number of bytes so far with another
@@ -58,13 +58,13 @@ pub(crate) mod sealed {
 
         fn header(&self) -> Vec<u8>;
 
-        /// The number of bytes of a filter of the chain, if the chain has so many filters.
+        /// The number of bytes of a layer of the chain, if the chain has so many filters.
         fn len(&self, filter: usize) -> Option<usize>;
 
-        /// Bytes of a filter of the chain, from `offset` on. `offset` is 0 or a multiple of 16 MiB.
+        /// Bytes of a layer of the chain, from `offset` on. `offset` is 0 or a multiple of 16 MiB.
         fn bytes(&self, filter: usize, offset: usize, len: usize) -> Vec<u8>;
 
-        /// Overwrites bytes of a filter of the chain, from `offset` on; both are of whole units.
+        /// Overwrites bytes of a layer of the chain, from `offset` on; both are of whole units.
         fn store(&mut self, filter: usize, offset: usize, bytes: &[u8]);
 
         /// Whether this filter, as it was loaded, is still whole if Redis dumps it with this header
@@ -249,7 +249,7 @@ impl<F: Dumped> Loader<F> {
         let Place { filter: number, offset } = self.place;
         if len > left {
             let problem =
-                format!("a chunk of {len} bytes is more than the {left} that filter {number} of the chain has left");
+                format!("a chunk of {len} bytes is more than the {left} that layer {number} of the chain has left");
             return Err(invalid(problem));
         }
         filter.store(number, offset, chunk);

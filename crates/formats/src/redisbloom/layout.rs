@@ -1,4 +1,4 @@
-//! RedisBloom's formulas: the layout of a link for a capacity and a rate, and the places of a
+//! RedisBloom's formulas: the layout of a layer for a capacity and a rate, and the places of a
 //! hash's bits. `redisbloom.rs` calls it.
 //!
 //! Source: RedisBloom's documented options and formulas (`deps/bloom/bloom.c`), checked beside the
@@ -30,20 +30,20 @@ pub(super) mod options {
 const LN_2: f64 = 0.693147180559945;
 const LN_2_SQUARED: f64 = 0.480453013918201;
 
-/// The ratio of a link's rate to the rate of the link before, or of the chain.
+/// The ratio of a layer's rate to the rate of the layer before, or of the chain.
 pub(super) const TIGHTENING: f64 = 0.5;
 
-/// Bytes of a link beside its bits: the link itself, in a Vec with up to twice the capacity, and
-/// the allocator's own. (Without them, a chain of links of 8 bytes would take ten times the memory
+/// Bytes of a layer beside its bits: the layer itself, in a Vec with up to twice the capacity, and
+/// the allocator's own. (Without them, a chain of layers of 8 bytes would take ten times the memory
 /// that it counts.)
 pub(super) const BESIDE_BITS: u64 = 256;
 
-/// The parameters of a link: they determine its size and a key's bits.
+/// The parameters of a layer: they determine its size and a key's bits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Layout {
     /// Keys that are counted before the chain grows: RedisBloom's `entries`.
     pub(crate) capacity: u64,
-    /// The rate of the link, between 0 and 1.
+    /// The rate of the layer, between 0 and 1.
     pub(crate) rate: f64,
     /// Bits per key by the formula for the rate, RedisBloom's `bpe`: the size follows from it, and
     /// the bits of a key.
@@ -109,7 +109,7 @@ impl Layout {
         8 * self.words as u64
     }
 
-    /// Bytes of memory that a link takes: its bits in whole lines, and [`BESIDE_BITS`].
+    /// Bytes of memory that a layer takes: its bits in whole lines, and [`BESIDE_BITS`].
     pub(crate) fn memory_bytes(&self) -> u64 {
         (self.bytes().saturating_add(BESIDE_BITS)).next_multiple_of(LINE_BYTES as u64)
     }
@@ -143,7 +143,7 @@ pub(super) fn hash(key: &[u8], options: u32) -> Hash {
     }
 }
 
-/// The places of one key's bits in a link, one after another.
+/// The places of one key's bits in a layer, one after another.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Places {
     next: u64,
