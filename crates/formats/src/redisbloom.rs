@@ -78,7 +78,7 @@ use error::{RedisBloomInsertError, RedisBloomInsertErrorKind};
 pub use figures::{Info, LayerInfo};
 use lanebloom::BuildError;
 use lanebloom::internal::{build_error, out_of_memory, unpack, wrong_rate};
-use layout::{Hash, Layout, Places, TIGHTENING, hash, options};
+use layout::{Hash, LayerIndexes, LayerLayout, TIGHTENING, hash, options};
 
 /// RedisBloom's `BF` filter, bit for bit: a chain of filters that grows as keys are inserted.
 ///
@@ -112,7 +112,7 @@ pub struct RedisBloom {
 /// A layer of the chain.
 struct BloomLayer {
     flat: Flat,
-    layout: Layout,
+    layout: LayerLayout,
     /// Inserts that changed it.
     items: u64,
 }
@@ -247,7 +247,7 @@ impl Builder {
         }
         let scaling = self.options & options::NO_SCALING == 0;
         let rate = if scaling { self.rate * TIGHTENING } else { self.rate };
-        let layout = Layout::solve(self.keys as u64, rate, self.options)?;
+        let layout = LayerLayout::solve(self.keys as u64, rate, self.options)?;
         let mut filter = RedisBloom {
             layers: Vec::new(),
             options: self.options,
@@ -303,7 +303,7 @@ impl RedisBloom {
     }
 
     /// Appends an empty filter to the chain.
-    fn add_layer(&mut self, layout: Layout, items: u64) -> Result<(), BuildError> {
+    fn add_layer(&mut self, layout: LayerLayout, items: u64) -> Result<(), BuildError> {
         let flat = Flat::new(layout.words, layout.hash_functions)?;
         let reserved = self.layers.try_reserve(1);
         reserved.map_err(|_| out_of_memory(size_of::<BloomLayer>() * (self.layers.len() + 1)))?;
@@ -321,8 +321,8 @@ impl RedisBloom {
         }
         // A product that overflows is too large either way.
         let capacity = last.capacity.saturating_mul(self.expansion.into());
-        let layout =
-            Layout::solve(capacity, last.rate * TIGHTENING, self.options).map_err(RedisBloomInsertErrorKind::Growth)?;
+        let layout = LayerLayout::solve(capacity, last.rate * TIGHTENING, self.options)
+            .map_err(RedisBloomInsertErrorKind::Growth)?;
         let needed = (self.memory_bytes() as u64).saturating_add(layout.memory_bytes());
         if needed > self.max_bytes {
             return Err(RedisBloomInsertErrorKind::OverLimit {
@@ -340,13 +340,13 @@ impl RedisBloom {
 
 impl BloomLayer {
     #[inline(always)]
-    fn places(&self, hash: Hash) -> Places {
-        Places::new(hash, &self.layout)
+    fn indexes(&self, hash: Hash) -> LayerIndexes {
+        LayerIndexes::new(hash, &self.layout)
     }
 
     #[inline(always)]
     fn holds(&self, hash: Hash) -> bool {
-        self.flat.holds(self.places(hash))
+        self.flat.holds(self.indexes(hash))
     }
 
     /// The number of set bits among those that keys can have.
@@ -397,8 +397,8 @@ impl RedisBloom {
             self.grow()?;
         }
         let newest = self.layers.last_mut().expect("a chain has a layer");
-        let places = newest.places(hash);
-        newest.flat.set_mut(places);
+        let indexes = newest.indexes(hash);
+        newest.flat.set_mut(indexes);
         newest.items += 1;
         Ok(true)
     }
@@ -546,7 +546,7 @@ impl RedisBloom {
         self.contains_bitmap(hashes, &mut found[..hashes.len().min(1)]);
         for_each_absent(&found, hashes.len(), |i| {
             let newest = self.newest();
-            newest.flat.prefetch(newest.places(hashes[i]));
+            newest.flat.prefetch(newest.indexes(hashes[i]));
         });
         let mut new = 0;
         for (i, hash) in hashes.iter().enumerate() {
@@ -654,7 +654,7 @@ impl RedisBloom {
         let mut len = hashes.len();
         for layer in self.layers.iter().rev() {
             let (searched, mut kept) = (left, 0);
-            let key = |i: usize| layer.places(hashes[usize::from(searched[i])]);
+            let key = |i: usize| layer.indexes(hashes[usize::from(searched[i])]);
             layer.flat.contains_each(len, key, |at, len, answers| {
                 each_one(answers, |i| {
                     let position = usize::from(searched[at + i]);

@@ -14,7 +14,7 @@
 //! The bytes of a filter are its bits, in words that are little-endian.
 
 use super::error::{NO_CAPACITY, NO_EXPANSION, RedisBloomLoadError, RedisBloomLoadErrorKind as Kind};
-use super::layout::{Layout, TIGHTENING, bits_per_key, hash_functions, options};
+use super::layout::{LayerLayout, TIGHTENING, bits_per_key, hash_functions, options};
 use super::{BloomLayer, LoadChunks, Loader, RedisBloom};
 use crate::flat::LINE_BYTES;
 use crate::scandump::sealed::Chain;
@@ -36,7 +36,7 @@ struct Header {
     options: u32,
     expansion: u32,
     /// The layout and the items of each filter.
-    layers: Vec<(Layout, u64)>,
+    layers: Vec<(LayerLayout, u64)>,
 }
 
 /// Takes numbers from the front of bytes that are long enough.
@@ -113,7 +113,7 @@ impl Header {
 }
 
 /// A filter with a rate of at most `most_rate`, or what is wrong.
-fn parse_layer(numbers: &mut Numbers, most_rate: f64) -> Result<(Layout, u64), String> {
+fn parse_layer(numbers: &mut Numbers, most_rate: f64) -> Result<(LayerLayout, u64), String> {
     let (bytes, bits, items) = (numbers.u64(), numbers.u64(), numbers.u64());
     let (rate, per_key) = (numbers.f64(), numbers.f64());
     let (functions, capacity, [log]) = (numbers.u32(), numbers.u64(), numbers.take());
@@ -158,7 +158,7 @@ fn parse_layer(numbers: &mut Numbers, most_rate: f64) -> Result<(Layout, u64), S
         return Err(format!("{items} items are more than its capacity of {capacity}"));
     }
     let words = usize::try_from(bytes / 8).map_err(|_| size())?;
-    let layout = Layout {
+    let layout = LayerLayout {
         capacity,
         rate,
         bits_per_key: per_key,

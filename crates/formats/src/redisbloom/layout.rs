@@ -1,4 +1,4 @@
-//! RedisBloom's formulas: the layout of a layer for a capacity and a rate, and the places of a
+//! RedisBloom's formulas: the layout of a layer for a capacity and a rate, and the indexes of a
 //! hash's bits. `redisbloom.rs` calls it.
 //!
 //! Source: RedisBloom's documented options and formulas (`deps/bloom/bloom.c`), checked beside the
@@ -40,7 +40,7 @@ pub(super) const BESIDE_BITS: u64 = 256;
 
 /// The parameters of a layer: they determine its size and a key's bits.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Layout {
+pub(crate) struct LayerLayout {
     /// Keys that are counted before the chain grows: RedisBloom's `entries`.
     pub(crate) capacity: u64,
     /// The rate of the layer, between 0 and 1.
@@ -57,7 +57,7 @@ pub(crate) struct Layout {
     pub(crate) log: u8,
 }
 
-impl Layout {
+impl LayerLayout {
     /// The layout that RedisBloom's `bloom_init` chooses.
     pub(crate) fn solve(capacity: u64, rate: f64, options: u32) -> Result<Self, BuildError> {
         if capacity == 0 {
@@ -128,7 +128,7 @@ pub(super) fn hash_functions(bits_per_key: f64) -> u64 {
     if number > whole as f64 { whole + 1 } else { whole }
 }
 
-/// A key's two hashes, from which all its places follow.
+/// A key's two hashes, from which all its indexes follow.
 pub(crate) type Hash = (u64, u64);
 
 /// A key's hashes, by the chain's options.
@@ -143,9 +143,9 @@ pub(super) fn hash(key: &[u8], options: u32) -> Hash {
     }
 }
 
-/// The places of one key's bits in a layer, one after another.
+/// The indexes of one key's bits in a layer, one after another.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Places {
+pub(super) struct LayerIndexes {
     next: u64,
     step: u64,
     /// Applied before the modulo: all bits; or for a size that was rounded up, as many as the size
@@ -153,21 +153,21 @@ pub(super) struct Places {
     mask: u64,
 }
 
-impl Places {
+impl LayerIndexes {
     #[inline(always)]
-    pub(super) fn new((next, step): Hash, layout: &Layout) -> Self {
+    pub(super) fn new((next, step): Hash, layout: &LayerLayout) -> Self {
         // 0 means all 64.
         let mask = u64::MAX >> (u32::from(layout.log).wrapping_neg() % 64);
         Self { next, step, mask }
     }
 }
 
-impl NextPlace for Places {
+impl NextPlace for LayerIndexes {
     #[inline(always)]
     fn next_place(&mut self, modulo: &Modulo) -> u64 {
-        let place = modulo.remainder_of_any(self.next & self.mask);
+        let index = modulo.remainder_of_any(self.next & self.mask);
         self.next = self.next.wrapping_add(self.step);
-        place
+        index
     }
 }
 
@@ -176,8 +176,8 @@ mod tests {
     use super::*;
     use alloc::string::ToString;
 
-    fn solve(capacity: u64, rate: f64, options: u32) -> Layout {
-        Layout::solve(capacity, rate, options).unwrap()
+    fn solve(capacity: u64, rate: f64, options: u32) -> LayerLayout {
+        LayerLayout::solve(capacity, rate, options).unwrap()
     }
 
     #[test]
@@ -206,14 +206,14 @@ mod tests {
         assert_eq!((layout.words, layout.log, layout.capacity), (2, 7, 11));
         let layout = solve(1, 0.25, 4);
         assert_eq!((layout.words, layout.log, layout.capacity), (1, 2, 1));
-        let mut places = Places::new((7, 2), &layout);
-        assert_eq!([(); 3].map(|()| places.next_place(&Modulo::new(1))), [3, 1, 3]);
+        let mut indexes = LayerIndexes::new((7, 2), &layout);
+        assert_eq!([(); 3].map(|()| indexes.next_place(&Modulo::new(1))), [3, 1, 3]);
     }
 
     #[test]
     fn what_cannot_be_is_refused() {
         let refused = |capacity, rate, options| {
-            let solved = Layout::solve(capacity, rate, options);
+            let solved = LayerLayout::solve(capacity, rate, options);
             solved.unwrap_err().to_string()
         };
         for rate in [0.0, 1.0, -0.5, f64::NAN, f64::INFINITY] {
@@ -229,7 +229,7 @@ mod tests {
 
     /// RedisBloom's own arithmetic, step by step, beside ours.
     #[test]
-    fn places_are_redisblooms() {
+    fn indexes_are_redisblooms() {
         for i in 0..300u64 {
             let (a, b) = (
                 i.wrapping_mul(0x9e37_79b9_7f4a_7c15),
@@ -238,14 +238,14 @@ mod tests {
             let words = 1 + i as usize * 7 % 50;
             let (log, modulo) = ((i % 12) as u8, Modulo::new(words.max(32)));
             let bits = if log == 0 { 64 * words.max(32) as u64 } else { 1 << log };
-            let layout = Layout {
+            let layout = LayerLayout {
                 log,
                 words,
                 ..solve(1, 0.5, 5)
             };
-            let mut places = Places::new((a, b), &layout);
+            let mut indexes = LayerIndexes::new((a, b), &layout);
             for j in 0..100u64 {
-                assert_eq!(places.next_place(&modulo), a.wrapping_add(j.wrapping_mul(b)) % bits);
+                assert_eq!(indexes.next_place(&modulo), a.wrapping_add(j.wrapping_mul(b)) % bits);
             }
         }
     }
