@@ -1,7 +1,7 @@
 //! The errors between this process and a server. The commands and threads of this crate make them,
 //! and callers read them.
 
-use crate::shared::life::Life;
+use crate::shared::lifetime::Lifetime;
 use lanebloom::BuildError;
 use lanebloom_formats::RedisBloomLoadError;
 use std::error::Error;
@@ -424,10 +424,10 @@ pub(crate) enum SharedErrorKind {
         name: String,
         differs: String,
     },
-    Life {
+    Lifetime {
         name: String,
-        ours: Life,
-        theirs: Life,
+        ours: Lifetime,
+        theirs: Lifetime,
     },
     Expired,
     WindowExpires(u64),
@@ -492,7 +492,7 @@ impl SharedError {
     #[must_use]
     pub fn is_incompatible(&self) -> bool {
         match &*self.0 {
-            SharedErrorKind::Incompatible { .. } | SharedErrorKind::Life { .. } => true,
+            SharedErrorKind::Incompatible { .. } | SharedErrorKind::Lifetime { .. } => true,
             SharedErrorKind::Timeout { last: Some(last), .. } => last.is_incompatible(),
             _ => false,
         }
@@ -578,9 +578,9 @@ impl fmt::Display for SharedError {
             SharedErrorKind::Incompatible { name, differs } => {
                 write!(f, "the set {name:?} on the server is another filter's: {differs}")
             }
-            SharedErrorKind::Life { name, ours, theirs } => {
+            SharedErrorKind::Lifetime { name, ours, theirs } => {
                 write!(f, "the set {name:?} on the server {theirs}, here it {ours}")?;
-                if [ours, theirs].iter().any(|life| matches!(life, Life::Until(_))) {
+                if [ours, theirs].iter().any(|lifetime| matches!(lifetime, Lifetime::Until(_))) {
                     f.write_str(" (since 1970)")?;
                 }
                 Ok(())

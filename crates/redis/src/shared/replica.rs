@@ -26,8 +26,8 @@
 //! it in between. The node then compares the chunks again.
 
 use super::delta::{self, BLOCK_WORDS, CHUNK_BLOCKS, CHUNK_WORDS, Delta};
-use super::description::{Description, Keys};
-use super::life::Life;
+use super::description::{Description, RedisKeys};
+use super::lifetime::Lifetime;
 use super::node::{Counts, Side};
 use crate::error::{SharedError, SharedErrorKind};
 use crate::reply;
@@ -118,7 +118,7 @@ impl Expires {
 
 pub(super) struct Replica<S> {
     filter: Arc<ConcurrentBloom<S>>,
-    keys: Keys,
+    keys: RedisKeys,
     description: Description,
     pub(super) expires: Expires,
     exchange: Script,
@@ -145,7 +145,7 @@ enum Exchanged {
 impl<S> Replica<S> {
     /// `description` must be that of `filter`, or of the filter that hashes its keys.
     pub(super) fn new(
-        keys: Keys,
+        keys: RedisKeys,
         description: Description,
         filter: Arc<ConcurrentBloom<S>>,
     ) -> Result<Self, SharedError> {
@@ -166,8 +166,8 @@ impl<S> Replica<S> {
         Ok(Self {
             keys,
             description,
-            expires: match description.life {
-                Life::Until(time) => Expires::At(time),
+            expires: match description.lifetime {
+                Lifetime::Until(time) => Expires::At(time),
                 _ => Expires::Never,
             },
             exchange: Script::new(include_str!("exchange.lua")),

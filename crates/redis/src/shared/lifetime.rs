@@ -1,11 +1,11 @@
-//! The life of a set, which all of its nodes must agree on.
+//! The lifetime of a set, which all of its nodes must agree on.
 
 use std::fmt;
 use std::time::Duration;
 
 /// For how long a set remembers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Life {
+pub(crate) enum Lifetime {
     Forever,
     /// In ms since 1970.
     Until(u64),
@@ -17,7 +17,7 @@ pub(crate) enum Life {
 }
 
 /// As it goes on after "the set".
-impl fmt::Display for Life {
+impl fmt::Display for Lifetime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Forever => f.write_str("never expires"),
