@@ -31,7 +31,7 @@
 //! them.)
 
 use crate::error::{BuildError, BuildErrorKind};
-use crate::geometry::layout::{LINE_BITS, LINE_BYTES, LINE_WORDS, Layout, MOST_LINES_PER_KEY, Shape, WORDS};
+use crate::geometry::layout::{LINE_BITS, LINE_BYTES, LINE_WORDS, Layout, MOST_LINES_PER_KEY, Shape, WORDS_PER_KEY};
 use alloc::format;
 
 /// If a rate needs more bits of memory per key, it counts as out of reach. At this price a hash set
@@ -215,7 +215,7 @@ impl Request {
             return Err(BuildErrorKind::Rate(rate));
         }
         if let Some(words) = self.words
-            && !WORDS.iter().any(|&(w, _)| w == words)
+            && !WORDS_PER_KEY.iter().any(|&(w, _)| w == words)
         {
             return Err(BuildErrorKind::WordsPerKey(words));
         }
@@ -245,7 +245,7 @@ impl Request {
             Some(wanted) => words * lines == wanted,
             None => words * lines <= LINE_WORDS,
         };
-        WORDS
+        WORDS_PER_KEY
             .into_iter()
             .filter(move |&(words, _)| fits(words))
             .map(move |(words, most)| (1..=most).map(move |bits| RateModel::new(Shape { lines, words, bits }, cell)))
@@ -253,7 +253,7 @@ impl Request {
 
     /// The shape for `rate`, and the most keys per line at which it holds.
     fn best_shape_for(&self, rate: f64) -> Result<(Shape, f64), BuildErrorKind> {
-        let mut found = [None; WORDS.len()];
+        let mut found = [None; WORDS_PER_KEY.len()];
         let mut best_load = 0.0;
         for (slot, mut models) in found.iter_mut().zip(self.candidates()) {
             if self.half_full {
@@ -547,7 +547,7 @@ mod tests {
             (1e-5, [87.0, 38.0, 31.1, 30.0]),
         ];
         for (rate, row) in table {
-            for ((words, _), expected) in WORDS.into_iter().zip(row) {
+            for ((words, _), expected) in WORDS_PER_KEY.into_iter().zip(row) {
                 let (_, bits_per_key) = solve(1, Some(words), rate);
                 let error = bits_per_key / expected - 1.0;
                 assert!(
@@ -642,7 +642,7 @@ mod tests {
     #[test]
     fn load_and_rate_invert_each_other() {
         for lines in [1, 2] {
-            for (words, most) in WORDS {
+            for (words, most) in WORDS_PER_KEY {
                 for bits in 1..=most {
                     let model = RateModel::new(Shape { lines, words, bits }, Cell::Bit);
                     for rate in [0.9, 0.5, 0.1, 1e-3, 1e-6] {
