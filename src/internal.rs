@@ -75,9 +75,9 @@ pub fn figures(fill_ratio: f64, len: usize, false_positive_rate: f64) -> Figures
     }
 }
 
-/// For `lanebloom-redis`, which pushes bits: writes to `missing` the bits of the blocks from `first`
-/// on that `known` has not; returns whether there are any. If so, what the inserters of these bits
-/// did before is visible.
+/// For `lanebloom-redis`, which pushes bits: writes to `missing` the bits of the blocks from
+/// `first` on that `known` has not; returns whether there are any. If so, what the inserters of
+/// these bits did before is visible.
 pub fn bits_missing_in<S>(filter: &ConcurrentBloom<S>, first: usize, known: &[u64], missing: &mut [u64]) -> bool {
     let any = filter.bits().missing_in(first, known, missing);
     bits::acquire_if(any);

@@ -163,7 +163,7 @@ impl<S> Builder<S> {
     ///
     /// let builder = CuckooFilter::builder().expected_keys(1000);
     /// let error = builder.fingerprint_bits(8).build().unwrap_err();
-    /// let text = "fingerprints of 8 bits are not of 10, 12, 16 or 21";
+    /// let text = "fingerprints of 8 bits are not supported: choose 10, 12, 16 or 21";
     /// assert_eq!(error.to_string(), text);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```

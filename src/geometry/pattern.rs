@@ -4,10 +4,11 @@
 //! The bits of the hash are used as follows. The block is the hash scaled to the number of blocks
 //! by a widening multiplication, which takes it from the high bits. The pattern is cut from the
 //! high end of a product of the whole hash. Each word first takes the bits that select the word in
-//! its sector, then 6 bits for each of its bits. (A sector is one of `W` equal parts of the block.) If
-//! the product's 64 bits do not suffice for another word, the product is multiplied again. (An arithmetic progression inside the line, as in double
-//! hashing, would put a floor of about 1e-3 under the false-positive rate: two keys of a line would
-//! then share all their bits far too often.)
+//! its sector, then 6 bits for each of its bits. (A sector is one of `W` equal parts of the block.)
+//! If the product's 64 bits do not suffice for another word, the product is multiplied again. (An
+//! arithmetic progression inside the line, as in double hashing, would put a floor of about 1e-3
+//! under the false-positive rate: two keys of a line would then share all their bits far too
+//! often.)
 //!
 //! A key with a second line has its block and its pattern there from another hash ([`second`]).
 //!
@@ -122,8 +123,8 @@ const fn eight(lowest: u32, from: usize, bits: usize) -> u64 {
 /// 2^64 divided by the golden ratio, made odd: Knuth's multiplier for multiplicative hashing.
 pub(crate) const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A word of a key's block, and the positions of the key's bits in it: 6 bits for each position, the
-/// first one lowest. (Positions may repeat.)
+/// A word of a key's block, and the positions of the key's bits in it: 6 bits for each position,
+/// the first one lowest. (Positions may repeat.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WordBits {
     pub(crate) word: usize,

@@ -1090,7 +1090,7 @@ fn what_cannot_be_built_is_refused_by_name() {
         let full = refused(builder().expected_keys(keys).generations(2).rotate_when_full());
         assert!(full.contains(&format!("{} keys", usize::MAX)), "{full}");
     }
-    assert!(refused(builder().memory_budget(64 * 4)).contains("51 bytes does not hold one line"));
+    assert!(refused(builder().memory_budget(64 * 4)).contains("51 bytes is less than one block"));
     assert!(builder().memory_budget(64 * 5).build().is_ok());
     assert!(
         builder()

@@ -27,8 +27,8 @@
 //!   no thread.
 //! - A thread makes a cell under the [stripe](super::super::stripes) of its remainder, after it has
 //!   looked at all four buckets under it. Otherwise two inserts of one key could make two cells in
-//!   two subtables. If one of them goes while the other comes, a lookup can read both buckets at the
-//!   wrong moments.
+//!   two subtables. If one of them goes while the other comes, a lookup can read both buckets at
+//!   the wrong moments.
 //!
 //! | operation | ordering | partner, and why |
 //! |---|---|---|

@@ -1,5 +1,5 @@
-//! Snapshots of a window: its settings, the clock's time, the generations' expiry times, and their own
-//! snapshots. `docs/FORMAT.md` describes the bytes.
+//! Snapshots of a window: its settings, the clock's time, the generations' expiry times, and their
+//! own snapshots. `docs/FORMAT.md` describes the bytes.
 
 use super::WindowedBloom;
 use super::clock::Clock;

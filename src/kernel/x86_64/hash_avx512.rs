@@ -213,8 +213,8 @@ fn each_slices<const N: usize, const PADDING: usize>(
 }
 
 /// At most `MOST_ALONE` unfinished keys of a group, one of them with `LONG_REST_BYTES` bytes left,
-/// are hashed one by one. 16 bytes of one key take 9 cycles; in a vector they take 20 to 35, for any
-/// number of keys (Zen 4).
+/// are hashed one by one. 16 bytes of one key take 9 cycles; in a vector they take 20 to 35, for
+/// any number of keys (Zen 4).
 const MOST_ALONE: u32 = 3;
 const LONG_REST_BYTES: usize = 256;
 

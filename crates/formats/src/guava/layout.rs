@@ -1,4 +1,4 @@
-//! Guava's formulas: the layout for keys and a rate, the indexes of a hash's bits, and keys and rate
+//! Guava's formulas: the layout for keys and a rate, the indexes of a hash's bits, keys and rate
 //! from a count of bits. `guava.rs` calls it.
 
 use crate::flat::{Modulo, NextPlace};

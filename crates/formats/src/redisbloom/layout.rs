@@ -222,7 +222,7 @@ mod tests {
         assert_eq!(refused(0, 0.01, 5), NO_CAPACITY);
         for options in [4, 5] {
             for capacity in [1 << 60, u64::MAX] {
-                assert!(refused(capacity, 0.01, options).contains("is beyond addressable memory"));
+                assert!(refused(capacity, 0.01, options).contains("needs more than the addressable memory"));
             }
         }
     }

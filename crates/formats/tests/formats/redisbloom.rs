@@ -567,7 +567,7 @@ fn what_cannot_be_built_is_an_error() {
         Some(3)
     );
     let message = error(builder().expected_keys(usize::MAX));
-    assert!(message.contains("is beyond addressable memory"), "{message}");
+    assert!(message.contains("needs more than the addressable memory"), "{message}");
     let message = error(builder().expected_keys(usize::MAX >> 6));
     assert!(message.starts_with("the allocation of "), "{message}");
     // Half of the least rate is none.

@@ -118,7 +118,7 @@ impl SharedBuilder {
     /// let error = connect(builder.clone().build()?).unwrap_err();
     /// assert_eq!(
     ///     error.to_string(),
-    ///     "the window ages by this machine's monotonic clock, which no other has: \
+    ///     "the window ages by this machine's monotonic clock, which other nodes cannot read: \
     ///      build it by `time_of_day`"
     /// );
     ///
