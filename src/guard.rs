@@ -650,7 +650,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
         let combine = |first: R, second: R| if first.is_refused() { second } else { first.and(second) };
         // Partner: the fence in `begin_rebuild`. If that one is first, this thread sees the pair.
         // Otherwise the rebuild reads a store that has the keys.
-        self.state.settle(self.state.load(), insert, combine)
+        self.state.write_to_current(self.state.load(), insert, combine)
     }
 
     /// Inserts `key` when the returned value is dropped. Call it before the store's commit, and

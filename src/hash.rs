@@ -516,7 +516,7 @@ fn hash_many<K: Funnel, const N: usize>(
 ) {
     assert_same_length(keys.len(), out.len());
     let width = K::WIDTH.filter(|&width| width <= 16);
-    // From so many keys on, a vector that is not full takes no longer than one key after another.
+    // From this many keys on, a vector that is not full takes no longer than single keys.
     let worthwhile = if width.is_some() { 6 } else { 4 };
     let rest = keys.len() % GROUP;
     let in_vectors = if rest < worthwhile {

@@ -1,4 +1,4 @@
-//! What the other crates of this workspace need of this one, and a user does not.
+//! Items that the other crates of this workspace need and users do not.
 //!
 //! Outside semver: those crates depend on this exact version. A need that users have too becomes a
 //! public method instead.
@@ -53,7 +53,7 @@ pub fn too_large(keys: usize, rate: f64) -> BuildError {
     BuildError(BuildErrorKind::TooLarge { keys, rate })
 }
 
-/// For `lanebloom-formats`: the allocator refused so many bytes.
+/// For `lanebloom-formats`: the allocation of `bytes` bytes failed.
 #[must_use]
 pub fn out_of_memory(bytes: usize) -> BuildError {
     BuildError(BuildErrorKind::OutOfMemory { bytes })

@@ -73,7 +73,8 @@ impl<const N: usize> HashKernels<N> {
             slices[len].write(&[0]);
             len += 1;
         }
-        // SAFETY: `MaybeUninit` has the layout of what is in it, and so many were written.
+        // SAFETY: `MaybeUninit<T>` has the layout of `T`, and the first `len` elements were
+        // written.
         let keys: &[&[u8]] = unsafe { slice::from_raw_parts(slices.as_ptr().cast(), len) };
         const { assert!(SORTED_FROM_BYTES.is_power_of_two()) };
         if ored < SORTED_FROM_BYTES {

@@ -78,7 +78,7 @@ pub struct Bits {
     words: OwnLines<AtomicU64>,
 }
 
-/// What a prefetch asks for.
+/// The cache that a prefetch brings a line into, and whether to write it there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hint {
     /// The line in L2, for later.
@@ -616,7 +616,7 @@ fn add(word: &AtomicU64, mask: u64) -> bool {
 /// MiB, 1.5 and 1.7 at 2 MiB, 2.0 and 1.8 at 8 MiB.)
 const CACHED_BYTES: usize = 2 << 20;
 
-/// Whether so many bytes of a filter are probed without prefetching.
+/// Whether lookups in a filter of this many bytes do without prefetching.
 #[inline(always)]
 pub fn is_cached(bytes: usize) -> bool {
     bytes <= CACHED_BYTES

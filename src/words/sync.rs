@@ -67,13 +67,13 @@ mod swap {
     impl<T> Swap<T> {
         /// Writes into the value's target so that no replacement is missed. Calls `write` with
         /// `value`, which was loaded before. If another value has taken its place meanwhile, calls
-        /// `write` with that one too, until there is none. Combines the results of the calls.
+        /// `write` with that one too, until none has. Combines the results of the calls.
         ///
         /// Its partner is a thread that replaces the value, calls `fence(SeqCst)` and then reads
         /// what others wrote. One of the two fences comes first: either that thread sees this
         /// call's write, or this call sees the new value and writes there too.
         #[inline]
-        pub(crate) fn settle<R>(
+        pub(crate) fn write_to_current<R>(
             &self,
             mut value: Guard<T>,
             mut write: impl FnMut(&T) -> R,

@@ -532,7 +532,7 @@ impl RedisBloom {
         Ok(new)
     }
 
-    /// Inserts at most [`WINDOW`] hashes, the first of which has the position `start`.
+    /// Inserts at most [`WINDOW`] hashes. The first one has the position `start`.
     ///
     /// Looks up all of them first: later inserts cannot make a found hash absent. For the others,
     /// it prefetches the lines of the newest filter, and then inserts them one after another.

@@ -89,13 +89,13 @@ pub struct RedisCuckoo {
     max_bytes: u64,
 }
 
-/// A chain of so many filters takes no more keys: the module's default of `CF_MAX_EXPANSIONS`.
-const MOST_FILTERS: usize = 32;
+/// The most layers of a chain: the module's default of `CF_MAX_EXPANSIONS`.
+const MOST_LAYERS: usize = 32;
 
 /// What `CF.RESERVE` was given, after its rounding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Settings {
-    /// The first filter has so many: a power of two.
+    /// Buckets of the first layer: a power of two.
     buckets: u64,
     /// Slots of a bucket, at least 1.
     bucket_size: u8,
@@ -279,7 +279,7 @@ impl Builder {
 }
 
 impl Settings {
-    /// The buckets of layer `number` of the chain, if there can be so many.
+    /// The number of buckets of layer `number`; `None` if 32 bits cannot number its slots.
     fn buckets_of(self, number: usize) -> Option<u64> {
         let growth = u64::from(self.expansion).checked_pow(u32::try_from(number).ok()?)?;
         let buckets = self.buckets.checked_mul(growth)?;
@@ -340,10 +340,10 @@ impl RedisCuckoo {
         }
     }
 
-    /// A chain of so many empty filters.
-    fn empty(settings: Settings, filters: usize, max_bytes: u64) -> Result<Self, BuildError> {
+    /// A chain of empty layers.
+    fn empty(settings: Settings, count: usize, max_bytes: u64) -> Result<Self, BuildError> {
         let mut layers = Vec::new();
-        for number in 0..filters {
+        for number in 0..count {
             push(&mut layers, settings.layer(number)?)?;
         }
         Ok(Self {
@@ -424,10 +424,10 @@ impl RedisCuckoo {
     }
 
     fn check_length(&self) -> Result<(), RedisBloomInsertErrorKind> {
-        if self.layers.len() < MOST_FILTERS {
+        if self.layers.len() < MOST_LAYERS {
             Ok(())
         } else {
-            Err(RedisBloomInsertErrorKind::Expansions { limit: MOST_FILTERS })
+            Err(RedisBloomInsertErrorKind::Expansions { limit: MOST_LAYERS })
         }
     }
 

@@ -50,7 +50,7 @@ pub(crate) mod sealed {
 
     /// A chain of filters with bytes.
     pub trait Chain: Sized {
-        /// A chunk has a multiple of so many bytes.
+        /// The length of a chunk is a multiple of this, in bytes.
         const UNIT: usize;
 
         /// A chain whose bytes are 0, by a header that was checked before the bytes were allocated.
@@ -58,7 +58,7 @@ pub(crate) mod sealed {
 
         fn header(&self) -> Vec<u8>;
 
-        /// The number of bytes of a layer of the chain, if the chain has so many filters.
+        /// The number of bytes of a layer of the chain; `None` if there is no such layer.
         fn len(&self, filter: usize) -> Option<usize>;
 
         /// Bytes of a layer of the chain, from `offset` on. `offset` is 0 or a multiple of 16 MiB.

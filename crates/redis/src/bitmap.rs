@@ -645,7 +645,7 @@ impl RedisBitmap {
     }
 
     /// Renames the filter's Redis keys to those of `to`, at one moment; returns whether there were
-    /// any. What was there under the names of `to` is gone.
+    /// any. Replaces the keys that `to` had.
     ///
     /// So a filter is rebuilt while readers go on: fill one under another name, then rename it.
     /// Times to live move with the keys. On Redis Cluster all names need the same hash tag.

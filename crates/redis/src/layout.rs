@@ -172,7 +172,7 @@ impl BitmapLayout {
         }
     }
 
-    /// The number of keys that set so many bits in the mean: Redisson's `count`, in the order of
+    /// The number of keys that set `ones` bits in the mean: Redisson's `count`, in the order of
     /// its operations.
     pub(crate) fn keys_for(&self, ones: u64) -> u64 {
         let bits = self.bits as f64;

@@ -318,7 +318,7 @@ impl Slots for Packed {
         (buckets as u128 * u128::from(shape.packed_bits())).div_ceil(64) as usize
     }
 
-    /// Those of one more word too, so that every word has a successor.
+    /// Includes one more word, so that every word has a successor.
     fn bytes_of(plan: (BucketShape, usize)) -> usize {
         8 * (Self::words_of(plan) + 1)
     }

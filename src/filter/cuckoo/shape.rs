@@ -59,7 +59,7 @@ impl BucketShape {
             .find(|shape| shape.fingerprint_bits as usize == fingerprint_bits)
     }
 
-    /// The largest fingerprint, which is also the number of fingerprints, since 0 is none.
+    /// The largest fingerprint, which is also the number of fingerprints, since 0 is an empty slot.
     #[inline(always)]
     pub(crate) const fn fingerprints(self) -> u64 {
         (1 << self.fingerprint_bits) - 1

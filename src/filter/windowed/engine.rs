@@ -141,7 +141,7 @@ impl Insert for Generations {
             let changed = list.newest().insert(hash);
             (changed, changed && !has(list.older(now)))
         };
-        let (changed, new) = self.list.settle(list, insert, |first, _| first);
+        let (changed, new) = self.list.write_to_current(list, insert, |first, _| first);
         if let When::Full(gauge) = &self.settings.when
             && changed
             && gauge.is_due(hash)
@@ -248,7 +248,9 @@ impl Union for Generations {
             }
             Ok(changed)
         };
-        let changed = self.list.settle(list, add, |first, second| Ok(first? | second?));
+        let changed = self
+            .list
+            .write_to_current(list, add, |first, second| Ok(first? | second?));
         if let When::Full(gauge) = &self.settings.when {
             self.rotate_if_full(gauge, 0);
         }
@@ -306,7 +308,7 @@ impl Generations {
             let changed = list.newest().insert_flagged(&hashes, Some(&mut of_changed));
             (changed, sum)
         };
-        self.list.settle(list, insert, |first, _| first)
+        self.list.write_to_current(list, insert, |first, _| first)
     }
 
     /// Inserts the hashes that no generation has, of at most 1024, into the newest. All of them are
@@ -334,7 +336,7 @@ impl Generations {
             let mut keep = |at: usize, bitmap: &[u64]| changed[at / 64..][..bitmap.len()].copy_from_slice(bitmap);
             list.newest().insert_flagged(&absent, Some(&mut keep))
         };
-        let count = self.list.settle(list, insert, |first, _| first);
+        let count = self.list.write_to_current(list, insert, |first, _| first);
         let (mut new, mut next) = ([0; HASHED / 64], 0);
         for_each_absent(found, hashes.len(), |i| {
             new[i / 64] |= (changed[next / 64] >> (next % 64) & 1) << (i % 64);

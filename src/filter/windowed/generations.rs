@@ -9,8 +9,9 @@
 //! waits for another: every thread that finds a rotation due makes it.
 //!
 //! An insert writes into the newest generation of the list that it sees. Then it checks whether
-//! that list is still current (`Swap::settle`). If not, it writes into the newest generation of the
-//! new list, and so on. Its place in the order of rotations is the last list that it saw:
+//! that list is still current (`Swap::write_to_current`). If not, it writes into the newest
+//! generation of the new list, and so on. Its place in the order of rotations is the last list that
+//! it saw:
 //!
 //! - The insert's first load sees every rotation that happened before it. Lookups and rotations
 //!   that the insert happens before see the last list that it saw or a later one. All lists up to
@@ -108,7 +109,7 @@ pub struct Generations {
 
 /// Memory to be used again.
 struct Pool {
-    /// Empty generations, of which the pool is the only owner.
+    /// Empty generations. The pool is their only owner.
     clean: Vec<Arc<ConcurrentBloom<()>>>,
     /// Dropped generations, which lookups may still use.
     dropped: Vec<Arc<ConcurrentBloom<()>>>,
@@ -276,12 +277,12 @@ impl Generations {
         list.generations.clear();
         let (first, others) = match &fresh {
             Some(fresh) => (fresh, &old.generations[..]),
-            // The allocation failed: the newest goes on.
+            // The allocation failed: the newest generation stays.
             None if most > 1 => (&old.generations[0].bloom, &old.generations[1..]),
             None => out_of_memory(old.newest()),
         };
         let visible = others.iter().take_while(|other| other.expires > then).count();
-        // The newest that goes on takes the place of two.
+        // The newest generation stays, and counts for two.
         let most = most - 1 - usize::from(fresh.is_none());
         let (kept, dropped) = others.split_at(visible.min(most));
         list.begin = now;
@@ -304,7 +305,7 @@ impl Generations {
             }
             return false;
         }
-        // Partner: the fence in `Swap::settle`.
+        // Partner: the fence in `Swap::write_to_current`.
         fence(Ordering::SeqCst);
         if let Ok(mut pool) = self.pool.try_lock() {
             for dropped in dropped {

@@ -271,7 +271,7 @@ fn longer(len: __m512i, at: usize) -> __mmask8 {
     _mm512_cmpgt_epu64_mask(len, _mm512_set1_epi64(at as i64))
 }
 
-/// Hashes keys of which some are empty or longer than a block.
+/// Hashes keys, some of them empty or longer than a block.
 #[cold]
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]

@@ -208,7 +208,7 @@ mod io {
         }
 
         /// Reads a filter that Guava's `writeTo` or [`write_to`](Self::write_to) wrote, whose bits
-        /// take `max_bytes` bytes at most. What comes after it is left unread.
+        /// take `max_bytes` bytes at most. Leaves the bytes after it unread.
         ///
         /// The length that the stream declares is checked before anything is allocated, and memory
         /// grows with the bytes that arrive: at most three times as much as has arrived, or 64 KiB.

@@ -50,7 +50,7 @@ pub struct LayerInfo {
     pub bits: u64,
     /// The bits of a key (two may be the same).
     pub hash_functions: u32,
-    /// When it has counted so many keys, the chain grows.
+    /// The number of counted keys at which the chain grows.
     pub capacity: u64,
     /// The keys that were counted: inserts that changed it.
     pub items: u64,

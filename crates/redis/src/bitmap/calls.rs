@@ -22,7 +22,7 @@ pub(super) const ATTEMPTS: usize = 5;
 /// The fields of a configuration of Redisson's.
 const CONFIGURATION: [&str; 4] = ["size", "hashIterations", "expectedInsertions", "falseProbability"];
 
-/// What is done to keys.
+/// The operation on the bits of keys.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Work {
     Test,
@@ -276,7 +276,7 @@ impl RedisBitmap {
         }
     }
 
-    /// What lets the filter expire after an insert.
+    /// The commands after an insert that set the time to live of the filter's Redis keys.
     fn expire_commands(&self) -> Vec<Cmd> {
         let expire = |after| self.keys().into_iter().map(move |key| expire_command(key, after));
         self.expire.into_iter().flat_map(expire).collect()
@@ -362,7 +362,7 @@ impl RedisBitmap {
         })
     }
 
-    /// The script's answers for so many keys.
+    /// The script's answers, one for each key.
     fn answers(
         &self,
         connection: &mut impl Connection,

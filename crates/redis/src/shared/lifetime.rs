@@ -9,14 +9,14 @@ pub(crate) enum Lifetime {
     Forever,
     /// In ms since 1970.
     Until(u64),
-    /// By generations of so many nanoseconds.
+    /// `period` is the nanoseconds of a generation.
     Window {
         generations: u64,
         period: u64,
     },
 }
 
-/// As it goes on after "the set".
+/// Continues a sentence that begins with "the set".
 impl fmt::Display for Lifetime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

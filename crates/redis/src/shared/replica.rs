@@ -411,7 +411,7 @@ impl<S> Replica<S> {
         answer(call.invoke(server), "read.lua")
     }
 
-    /// The version of a chunk; an empty text is none.
+    /// The version of a chunk; the default for an empty text.
     fn version(&self, text: &[u8]) -> Result<Id, SharedError> {
         if text.is_empty() {
             return Ok(Id::default());

@@ -287,7 +287,7 @@ impl<S: KeyHasher> Generations<S> {
         let generations = window.generations() as u64;
         let age = window.window().ok_or(SharedErrorKind::WindowAgeless)?;
         common_time(&window).ok_or(SharedErrorKind::WindowClock)?;
-        // Of whole nanoseconds, so nothing is rounded.
+        // A period is a whole number of nanoseconds, so nothing is rounded.
         let period = age.as_nanos() as u64 / (generations - 1);
         if period < SHORTEST {
             let (period, least) = (Duration::from_nanos(period), Duration::from_nanos(SHORTEST));
