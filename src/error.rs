@@ -309,7 +309,7 @@ impl Error for FullError {}
 /// assert!(error.is_full());
 /// assert_eq!(
 ///     error.to_string(),
-///     "the filter, sized for 1 keys, is full: no free slot in 4096 searched buckets"
+///     "the filter, sized for 1 keys, is full: no free slot in 4096 buckets"
 /// );
 /// assert!((0..error.inserted() as u32).all(|key| filter.contains(&key)));
 /// # Ok::<(), lanebloom::BuildError>(())
@@ -371,7 +371,7 @@ impl Display for InsertError {
                 expected_keys,
             } => write!(
                 f,
-                "the filter, sized for {expected_keys} keys, is full: no free slot in {searched} searched buckets"
+                "the filter, sized for {expected_keys} keys, is full: no free slot in {searched} buckets"
             ),
             InsertErrorKind::DLeftFull { expected_keys } => write!(
                 f,

@@ -118,8 +118,8 @@ impl SharedBuilder {
     /// let error = connect(builder.clone().build()?).unwrap_err();
     /// assert_eq!(
     ///     error.to_string(),
-    ///     "the window ages by this machine's monotonic clock, which other nodes cannot read: \
-    ///      build it by `time_of_day`"
+    ///     "the window ages by this machine's monotonic clock, which other nodes \
+    ///      cannot read: build it with `time_of_day`"
     /// );
     ///
     /// let logins = connect(builder.clone().time_of_day().build()?)?;
