@@ -666,7 +666,11 @@ mod deltas {
                     8..10 => &["format version "],
                     10 => &["the bytes are of kind "],
                     // Too long, or too short.
-                    24..32 => &["the bytes end after ", "the bytes are corrupt: ", "a length of "],
+                    24..32 => &[
+                        "the bytes end after ",
+                        "the bytes are corrupt: ",
+                        "the header declares a length of ",
+                    ],
                     _ => &["the bytes are corrupt: their checksum is "],
                 };
                 assert!(
@@ -1091,7 +1095,9 @@ mod growing {
             assert!(by_slice.starts_with(&expected), "byte {at}: {by_slice}");
             // Only the slice is known to be too short before its parts are looked at.
             assert!(
-                by_reader == by_slice || by_slice.starts_with("the bytes end") && by_reader.starts_with("a length of "),
+                by_reader == by_slice
+                    || by_slice.starts_with("the bytes end")
+                        && by_reader.starts_with("the header declares a length of "),
                 "byte {at}: {by_reader}"
             );
         }

@@ -542,7 +542,7 @@ fn every_absurd_field_of_a_cuckoo_filter_is_an_error() {
         (40, &(most + 1).to_le_bytes(), &beyond),
         (40, &1u64.to_le_bytes(), "1 buckets is not an even number"),
         (40, &27u64.to_le_bytes(), "27 buckets is not an even number"),
-        (40, &40u64.to_le_bytes(), "a length of "),
+        (40, &40u64.to_le_bytes(), "the header declares a length of "),
     ];
     assert_absurd(&small_cuckoo(), cases);
     assert_absurd(&small_compact(), cases);
