@@ -1,4 +1,4 @@
-//! The numbers that determine a filter's growth. `plan.rs` computes layouts from them, a snapshot
+//! The numbers that determine a filter's growth. `layouts.rs` computes layouts from them, a snapshot
 //! holds them, an error prints them.
 
 use core::fmt;
