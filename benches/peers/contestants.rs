@@ -1,4 +1,4 @@
-//! What every contestant can do, and the contestants of the groups by filter size: ours, other
+//! The operations of every contestant, and the contestants of the groups by filter size: ours, other
 //! crates' filters, and the limit of any filter.
 
 use fastbloom::AtomicBloomFilter;

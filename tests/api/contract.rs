@@ -380,7 +380,7 @@ fn flags<E: InsertFlagged<Answer: Told, Total: Told>, S: KeyHasher + Clone>(
             let expected: Vec<bool> = new
                 .iter()
                 .map(|key| {
-                    // What was not found is new, and only that.
+                    // The keys that were not found are new, and no others.
                     let absent = !single.contains(key);
                     assert_eq!(single.insert(key).told(), usize::from(absent));
                     absent
@@ -733,7 +733,7 @@ fn unites<E: Union<Total: Told>, S: KeyHasher + Clone>(of: impl Fn(usize, &[u64]
     copy.insert_all(distinct(20, 3)).told();
     assert!(copy != b);
 
-    // What is for other keys is refused, and changes nothing.
+    // A union with a filter for more keys is refused, and changes nothing.
     let (larger, before) = (of(20_000, one), b.clone());
     assert!(b != larger);
     let message = b.union_from(&larger).unwrap_err().to_string();

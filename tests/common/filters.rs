@@ -115,7 +115,7 @@ macro_rules! filled {
 }
 pub(crate) use filled;
 
-/// What an insert or many inserts answer, of any type.
+/// The answer of an insert, or of many, of any type.
 pub(crate) trait Told: Debug + PartialEq {
     /// How many keys were new, or 0 where the type does not say. Panics where one was refused.
     fn told(self) -> usize;

@@ -678,7 +678,7 @@ mod through_serde {
         let text = from_json(memory, stranger.hasher(), &json).map(drop).unwrap_err();
         assert!(text.starts_with("the hasher differs: "), "{text}");
         assert!(from_json(memory, hasher, &json[..100]).is_err());
-        // What goes on beyond the limit is not looked at.
+        // The reader does not look beyond the limit.
         let longer = format!(
             "{}{}\"",
             json[..json.len() - 1].trim_end_matches('='),

@@ -192,7 +192,7 @@ fn union_refuses_what_means_something_else() {
         "the other filter's hasher differs: another algorithm, seed or key",
     );
     assert_eq!(filter.fill_ratio(), 0.0);
-    // What is refused is not equal.
+    // Filters that refuse a union are not equal.
     let build = |seed| builder().expected_keys(1000).seed(seed).build().unwrap();
     assert!(filter == build(0) && filter != build(1));
 

@@ -86,7 +86,7 @@ fn read<E: Stored>(bytes: &[u8]) -> Result<Filter<E>, String> {
     contract::read(bytes, &Murmur3::default())
 }
 
-/// What a filter of the same type says of other bytes.
+/// The error of a filter of the same type for other bytes.
 fn refused<E: Stored>(_: &Filter<E>, bytes: &[u8]) -> String {
     read::<E>(bytes).map(drop).unwrap_err()
 }
