@@ -41,7 +41,7 @@ fn build() -> Result<(), &'static str> {
         .flag("-march=native")
         .define("NDEBUG", None)
         .debug(false)
-        // Those of Boost's headers.
+        // The warnings of Boost's headers.
         .warnings(false)
         .include(headers)
         .file("peers/boost.cpp")

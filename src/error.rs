@@ -100,8 +100,8 @@ impl Display for BuildError {
             Kind::WordsPerKey(words) => write!(f, "{words} words per key is not 1, 2, 4 or 8"),
             Kind::Budget { bytes, lines } => write!(
                 f,
-                "a memory budget of {bytes} bytes does not hold {} of {LINE_BYTES} bytes",
-                if *lines == 1 { "one line" } else { "two lines" },
+                "a memory budget of {bytes} bytes is less than {} of {LINE_BYTES} bytes",
+                if *lines == 1 { "one block" } else { "two blocks" },
             ),
             Kind::Unreachable {
                 rate,
@@ -118,22 +118,25 @@ impl Display for BuildError {
                 }
                 write!(f, " takes more than the limit of {limit} bits per key")
             }
-            Kind::NoRoom { inserted, keys } => write!(f, "only {inserted} of {keys} keys have room"),
+            Kind::NoRoom { inserted, keys } => write!(f, "the filter has room for only {inserted} of {keys} keys"),
             Kind::OverBudget { needed, limit } => write!(
                 f,
                 "the expected keys at this rate need {needed} bytes, more than the memory budget of {limit} bytes"
             ),
             Kind::TooLarge { keys, rate } => write!(
                 f,
-                "a filter for {keys} keys at a rate of {rate:e} is beyond addressable memory ({} bytes)",
+                "a filter for {keys} keys at a rate of {rate:e} needs more than the addressable memory ({} bytes)",
                 isize::MAX
             ),
             Kind::OutOfMemory { bytes } => write!(f, "the allocation of {bytes} bytes failed"),
             Kind::TooManyKeys { keys, blocks, limit } => write!(
                 f,
-                "{keys} keys in {blocks} lines of {LINE_BYTES} bytes are more than the limit of {limit} for each"
+                "{keys} keys in {blocks} blocks are more than the limit of {limit} keys per block"
             ),
-            Kind::FingerprintBits(bits) => write!(f, "fingerprints of {bits} bits are not of 10, 12, 16 or 21"),
+            Kind::FingerprintBits(bits) => write!(
+                f,
+                "fingerprints of {bits} bits are not supported: choose 10, 12, 16 or 21"
+            ),
             Kind::FingerprintsTooShort {
                 rate,
                 fingerprints,
@@ -327,16 +330,15 @@ impl Display for InsertError {
                 expected_keys,
             } => write!(
                 f,
-                "no room was found in {searched} buckets: the filter, sized for {expected_keys} keys, is full"
+                "the filter, sized for {expected_keys} keys, is full: no free slot in {searched} buckets"
             ),
             InsertErrorKind::DLeftFull { expected_keys } => write!(
                 f,
-                "the key's 4 buckets are full: the filter, sized for {expected_keys} keys, has no room for it"
+                "the filter, sized for {expected_keys} keys, is full: no free cell in the key's 4 buckets"
             ),
-            InsertErrorKind::Copies { limit } => write!(
-                f,
-                "the key is in the filter {limit} times, which is as often as it can be"
-            ),
+            InsertErrorKind::Copies { limit } => {
+                write!(f, "the key is in the filter {limit} times, the most copies of one key")
+            }
             InsertErrorKind::NoLayer(why) => write!(f, "the filter is full: {why}"),
         }?;
         match self.inserted {
@@ -462,11 +464,11 @@ impl Display for SnapshotError {
             Kind::Truncated { bytes, needed } => write!(f, "the bytes end after {bytes} of {needed}"),
             #[cfg(any(feature = "serde", feature = "mmap"))]
             Kind::TooLong { bytes, needed } => {
-                write!(f, "there are {bytes} bytes, and the filter ends after {needed}")
+                write!(f, "the filter ends after {needed} of {bytes} bytes")
             }
             Kind::Length { declared, needed } => write!(
                 f,
-                "a length of {declared} bytes is declared, where the rest says {needed}"
+                "the header declares a length of {declared} bytes, but its other fields need {needed}"
             ),
             Kind::Checksum { stored, computed } => write!(
                 f,
@@ -475,11 +477,8 @@ impl Display for SnapshotError {
             Kind::NotZero { offset, found } => {
                 write!(f, "byte {offset} is {found}, where version 1 of the format has 0")
             }
-            Kind::UnusedBits { word, bits } => write!(
-                f,
-                "word {word} of the body has bits {bits:#x} that belong to nothing there"
-            ),
-            Kind::Plan(error) => write!(f, "no filter can be built as the header says: {error}"),
+            Kind::UnusedBits { word, bits } => write!(f, "word {word} of the body has the unused bits {bits:#x} set"),
+            Kind::Plan(error) => write!(f, "the header describes a filter that cannot be built: {error}"),
             Kind::Invalid(problem) | Kind::Incompatible(problem) => f.write_str(problem),
             Kind::OverLimit { needed, limit } => write!(
                 f,

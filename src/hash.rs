@@ -124,7 +124,7 @@ use crate::funnel::{Funnel, Sink};
 use crate::hash::bytes::Short;
 use crate::hash::siphash::{SipSink, State};
 use crate::kernel::Isa;
-use crate::kernel::hash::{GROUP, HashKernels, WINDOW};
+use crate::kernel::hash::{GROUP, HashKernels, TILE};
 use core::fmt;
 use core::hash::{BuildHasher, Hasher};
 
@@ -311,7 +311,7 @@ pub(crate) fn fingerprint(hasher: &impl sealed::Sealed) -> u64 {
 ///
 /// The cost of a copy is a load that waits for several small stores. To collect 16 bytes in
 /// registers first took longer.
-const PIECE: usize = 128;
+const WRITE_BYTES: usize = 128;
 
 impl<B: BuildHasher> KeyHasher for B {
     #[inline]
@@ -330,7 +330,7 @@ impl<B: BuildHasher> KeyHasher for B {
             Form::Pieces => {
                 let mut sink = Pieces {
                     hasher,
-                    piece: [0; PIECE],
+                    piece: [0; WRITE_BYTES],
                     filled: 0,
                 };
                 key.funnel(&mut sink);
@@ -370,8 +370,8 @@ impl<'a> Form<'a> {
 /// is.
 #[inline(always)]
 fn write_pieces<'a>(hasher: &mut impl Hasher, mut bytes: &'a [u8]) -> &'a [u8] {
-    while bytes.len() > PIECE {
-        let (piece, rest) = bytes.split_at(PIECE);
+    while bytes.len() > WRITE_BYTES {
+        let (piece, rest) = bytes.split_at(WRITE_BYTES);
         hasher.write(piece);
         bytes = rest;
     }
@@ -381,7 +381,7 @@ fn write_pieces<'a>(hasher: &mut impl Hasher, mut bytes: &'a [u8]) -> &'a [u8] {
 /// Collects what is put and hands it to a `Hasher` piece by piece.
 struct Pieces<H> {
     hasher: H,
-    piece: [u8; PIECE],
+    piece: [u8; WRITE_BYTES],
     /// The number of bytes in `piece`. A full piece is written when the next byte comes.
     filled: usize,
 }
@@ -399,7 +399,7 @@ impl<H: Hasher> Sink for Pieces<H> {
     // `[u64; 4]` takes 19 ns otherwise.
     #[inline(always)]
     fn put(&mut self, mut bytes: &[u8]) {
-        let room = PIECE - self.filled;
+        let room = WRITE_BYTES - self.filled;
         if bytes.len() > room {
             let (head, rest) = bytes.split_at(room);
             self.piece[self.filled..].copy_from_slice(head);
@@ -527,7 +527,7 @@ fn hash_many<K: Funnel, const N: usize>(
 ) {
     assert_same_length(keys.len(), out.len());
     let width = K::WIDTH.filter(|&width| width <= 16);
-    // From so many keys on, a vector that is not full takes no longer than one key after another.
+    // From this many keys on, a vector that is not full takes no longer than single keys.
     let worthwhile = if width.is_some() { 6 } else { 4 };
     let rest = keys.len() % GROUP;
     let in_vectors = if rest < worthwhile {
@@ -537,7 +537,7 @@ fn hash_many<K: Funnel, const N: usize>(
     };
     let (keys, alone) = keys.split_at(in_vectors);
     let (out, alone_out) = out.split_at_mut(in_vectors);
-    for (keys, out) in keys.chunks(WINDOW).zip(out.chunks_mut(WINDOW)) {
+    for (keys, out) in keys.chunks(TILE).zip(out.chunks_mut(TILE)) {
         let done = match (kernels, width) {
             (Some(kernels), Some(width)) => hash_short(kernels, start, keys, width, out),
             (Some(kernels), None) => kernels.slices(start, keys.iter().map(Funnel::bytes), out),
@@ -551,7 +551,7 @@ fn hash_many<K: Funnel, const N: usize>(
     one_by_one(hasher, alone, alone_out);
 }
 
-/// Hashes at most [`WINDOW`] keys of `width` bytes, at most 16; answers whether it could.
+/// Hashes at most [`TILE`] keys of `width` bytes, at most 16; answers whether it could.
 #[inline]
 fn hash_short<K: Funnel, const N: usize>(
     kernels: HashKernels<N>,
@@ -580,7 +580,7 @@ fn hash_short<K: Funnel, const N: usize>(
             few = [0; 16];
             &mut few
         } else {
-            many = [0; WINDOW];
+            many = [0; TILE];
             &mut many
         };
         for ((key, low), high) in keys.iter().zip(&mut *out).zip(&mut *high) {

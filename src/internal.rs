@@ -1,4 +1,4 @@
-//! What the other crates of this workspace need of this one, and a user does not.
+//! Items that the other crates of this workspace need and users do not.
 //!
 //! Outside semver: those crates depend on this exact version. A need that users have too becomes a
 //! public method instead.
@@ -31,7 +31,7 @@ pub use crate::words::sync::swap as sync;
 pub mod bounds {
     pub use crate::bitmap::words::sealed::Sealed as SealedStore;
     pub use crate::filter::cuckoo::compact::Packed;
-    pub use crate::filter::cuckoo::table::Table;
+    pub use crate::filter::cuckoo::table::CuckooTable;
     pub use crate::filter::dleft::cells::Cells;
     pub use crate::filter::engine::{EngineImpl, PlannedImpl};
     pub use crate::filter::lines::Lined;
@@ -93,7 +93,7 @@ pub fn too_large(keys: usize, rate: f64) -> BuildError {
     BuildError(BuildErrorKind::TooLarge { keys, rate })
 }
 
-/// For `lanebloom-formats`: the allocator refused so many bytes.
+/// For `lanebloom-formats`: the allocation of `bytes` bytes failed.
 #[must_use]
 pub fn out_of_memory(bytes: usize) -> BuildError {
     BuildError(BuildErrorKind::OutOfMemory { bytes })
@@ -115,11 +115,11 @@ pub fn figures(fill_ratio: f64, len: usize, false_positive_rate: f64) -> Figures
     }
 }
 
-/// For `lanebloom-redis`, which pushes bits: writes the bits that the filter has and `known` lacks,
-/// of the blocks from `first` on, to `lacking`; returns whether there are any. Then what their
-/// inserters did before is visible.
-pub fn bits_beyond<S>(filter: &ConcurrentBloom<S>, first: usize, known: &[u64], lacking: &mut [u64]) -> bool {
-    let any = filter.bits().beyond(first, known, lacking);
+/// For `lanebloom-redis`, which pushes bits: writes to `missing` the bits of the blocks from
+/// `first` on that `known` has not; returns whether there are any. If so, what the inserters of
+/// these bits did before is visible.
+pub fn bits_missing_in<S>(filter: &ConcurrentBloom<S>, first: usize, known: &[u64], missing: &mut [u64]) -> bool {
+    let any = filter.bits().missing_in(first, known, missing);
     bits::acquire_if(any);
     any
 }

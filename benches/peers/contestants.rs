@@ -1,5 +1,5 @@
-//! What every contestant can do, and the contestants of the groups by filter size: ours, other
-//! crates' filters, and the limit of any filter.
+//! The operations of every contestant, and the contestants of the groups by filter size: ours,
+//! other crates' filters, and the limit of any filter.
 
 use fastbloom::AtomicBloomFilter;
 use lanebloom::ConcurrentBloom;

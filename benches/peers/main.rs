@@ -244,7 +244,7 @@ fn fill(n: usize, mut insert: impl FnMut(&[u64])) {
     }
 }
 
-/// What is looked up in a filter that holds the first numbers.
+/// The keys that are looked up in a filter of the first numbers.
 struct Lookups {
     /// Members from the whole range, each at most once.
     present: Vec<u64>,

@@ -1,4 +1,4 @@
-//! What the runs have shown, as a chart: requests and store queries per second, over time.
+//! The results of the runs, as a chart: requests and store queries per second, over time.
 
 use crate::load::Schedule;
 use crate::{Result, Run, Sample};

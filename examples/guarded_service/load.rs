@@ -63,7 +63,7 @@ impl Schedule {
     }
 }
 
-/// What all clients of a run share.
+/// The state that all clients of a run share.
 pub struct Load {
     pub server: SocketAddr,
     pub schedule: Schedule,

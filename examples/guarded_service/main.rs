@@ -102,7 +102,7 @@ struct Sample {
     at: f64,
     answered: u64,
     queries: Queries,
-    /// Those of the guarded cache.
+    /// The statistics of the guarded cache.
     stats: Option<CacheStats>,
 }
 

@@ -1,4 +1,4 @@
-//! What the runs have shown, as text.
+//! The results of the runs, as text.
 
 use crate::load::{Answers, Schedule};
 use crate::{Run, SAMPLES, Sample};

@@ -43,7 +43,7 @@ pub struct Store {
 #[derive(Clone, Copy, Default)]
 pub struct Queries {
     pub all: u64,
-    /// Those that found no row.
+    /// Queries that found no row.
     pub in_vain: u64,
 }
 

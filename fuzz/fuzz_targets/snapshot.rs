@@ -35,7 +35,7 @@ macro_rules! lookups {
     }};
 }
 
-/// Those that not all filters have.
+/// Operations that not all filters have.
 macro_rules! more_lookups {
     ($filter:expr) => {{
         let filter = $filter;
@@ -495,7 +495,7 @@ fn sum(bytes: &mut [u8]) {
     if bytes.len() < 128 {
         return;
     }
-    // Those of the parts, if there are some.
+    // The checksums of the parts, if there are some.
     if matches!(bytes[10], 2 | 3 | 5) {
         let mut at = 128;
         while let Some(part) = bytes.get(at..).filter(|part| part.len() >= 256) {

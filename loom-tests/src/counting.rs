@@ -38,7 +38,7 @@ const fn key(words_per_key: usize, first: [u64; 4], second: [u64; 3]) -> u64 {
 
 /// Keys for a number of words per key.
 #[derive(Clone, Copy)]
-struct Keys {
+struct CollidingKeys {
     words: usize,
     a: u64,
     /// Shares a counter with `a` in every word.
@@ -49,8 +49,8 @@ struct Keys {
     second_of_a: u64,
 }
 
-const fn keys(words: usize) -> Keys {
-    Keys {
+const fn keys(words: usize) -> CollidingKeys {
+    CollidingKeys {
         words,
         a: key(words, [1, 2, 3, 3], [4, 5, 6]),
         b: key(words, [3, 7, 8, 9], [6, 10, 11]),
@@ -59,7 +59,7 @@ const fn keys(words: usize) -> Keys {
     }
 }
 
-impl Keys {
+impl CollidingKeys {
     fn filter(&self, present: &[u64]) -> CountingBloom {
         let filter = filter(self.words);
         for &key in present {
@@ -70,7 +70,7 @@ impl Keys {
 }
 
 /// Runs `test` in every interleaving, for keys of one word and of two.
-fn for_each_words(test: impl Fn(Keys) + Copy + Send + Sync + 'static) {
+fn for_each_words(test: impl Fn(CollidingKeys) + Copy + Send + Sync + 'static) {
     for words in [1, 2] {
         loom::model(move || test(keys(words)));
     }
@@ -80,7 +80,7 @@ fn for_each_words(test: impl Fn(Keys) + Copy + Send + Sync + 'static) {
 #[test]
 fn the_keys_share_counters() {
     for_each_words(|keys| {
-        let Keys {
+        let CollidingKeys {
             a,
             b,
             first_of_a,
@@ -103,7 +103,7 @@ fn the_keys_share_counters() {
 #[test]
 fn a_key_is_found_whatever_happens_to_those_that_share_its_counters() {
     for_each_words(|keys| {
-        let Keys { a, b, .. } = keys;
+        let CollidingKeys { a, b, .. } = keys;
         let filter = Arc::new(keys.filter(&[b]));
         let changing = Arc::clone(&filter);
         let changer = move || {
@@ -122,7 +122,7 @@ fn a_key_is_found_whatever_happens_to_those_that_share_its_counters() {
 #[test]
 fn a_remove_beside_an_insert_of_another_key_changes_its_own_counters_alone() {
     for_each_words(|keys| {
-        let Keys { a, b, .. } = keys;
+        let CollidingKeys { a, b, .. } = keys;
         let filter = Arc::new(keys.filter(&[a]));
         let (removing, inserting) = (Arc::clone(&filter), Arc::clone(&filter));
         let answers = beside(
@@ -152,7 +152,7 @@ fn of_two_removes_of_a_key_that_is_there_once_exactly_one_succeeds() {
 /// A remove that fails restores the other key's counters.
 #[test]
 fn of_two_removes_of_a_key_that_is_covered_in_one_word_exactly_one_succeeds_and_the_other_changes_nothing() {
-    const KEYS: Keys = keys(2);
+    const KEYS: CollidingKeys = keys(2);
     for other_key in [KEYS.first_of_a, KEYS.second_of_a] {
         loom::model(move || {
             let filter = Arc::new(KEYS.filter(&[KEYS.a, other_key]));
@@ -169,7 +169,7 @@ fn of_two_removes_of_a_key_that_is_covered_in_one_word_exactly_one_succeeds_and_
 /// take two minutes.)
 #[test]
 fn of_three_removes_exactly_one_succeeds() {
-    const KEYS: Keys = keys(2);
+    const KEYS: CollidingKeys = keys(2);
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(2);
     model.check(|| {
@@ -189,7 +189,7 @@ fn of_three_removes_exactly_one_succeeds() {
 /// changes that key.
 #[test]
 fn a_remove_in_vain_hides_no_key() {
-    const KEYS: Keys = keys(2);
+    const KEYS: CollidingKeys = keys(2);
     loom::model(|| {
         let filter = Arc::new(KEYS.filter(&[KEYS.first_of_a]));
         let (removing, asking) = (Arc::clone(&filter), Arc::clone(&filter));
@@ -251,7 +251,7 @@ fn a_key_that_was_inserted_twice_is_found_while_it_is_removed_once() {
 #[test]
 fn racing_inserts_stick_at_15() {
     for_each_words(|keys| {
-        let Keys { a, b, .. } = keys;
+        let CollidingKeys { a, b, .. } = keys;
         let filter = Arc::new(keys.filter(&[a; 14]));
         let (one, other) = (Arc::clone(&filter), Arc::clone(&filter));
         beside(move || one.insert_hash(a), move || other.insert_hash(b));
@@ -373,7 +373,7 @@ fn no_false_negative_after_an_insert_that_happened_before() {
     // With two preemptions; three take a minute.
     let mut model = loom::model::Builder::new();
     model.preemption_bound = Some(2);
-    let test = |keys: Keys| {
+    let test = |keys: CollidingKeys| {
         let (filter, inserted) = (Arc::new(keys.filter(&[keys.a])), Arc::new(AtomicBool::new(false)));
         let remover = Arc::clone(&filter);
         let remover = thread::spawn(move || remover.remove_hash(keys.a));
@@ -399,7 +399,7 @@ fn no_false_negative_after_an_insert_that_happened_before() {
 #[test]
 fn a_union_beside_inserts_and_removes_loses_nothing() {
     for_each_words(|keys| {
-        let Keys { a, b, .. } = keys;
+        let CollidingKeys { a, b, .. } = keys;
         let (all, part) = (Arc::new(keys.filter(&[b])), keys.filter(&[a]));
         let (changing, uniting) = (Arc::clone(&all), Arc::clone(&all));
         let changed = beside(
@@ -457,7 +457,7 @@ fn a_snapshot_holds_what_was_inserted_before_and_publishes_it() {
 #[test]
 fn bytes_hold_what_was_inserted_before() {
     for_each_words(|keys| {
-        let Keys { a, b, .. } = keys;
+        let CollidingKeys { a, b, .. } = keys;
         let filter = Arc::new(keys.filter(&[b]));
         let changer = {
             share!(filter);

@@ -354,7 +354,7 @@ macro_rules! making {
             ///
             /// assert_eq!(CuckooFilter::from_keys(["a", "b"], 0.01)?.len(), 2);
             /// let error = CuckooFilter::from_keys(["a"; 20], 0.01).unwrap_err();
-            /// assert_eq!(error.to_string(), "only 12 of 20 keys have room");
+            /// assert_eq!(error.to_string(), "the filter has room for only 12 of 20 keys");
             /// # Ok::<(), lanebloom::BuildError>(())
             /// ```
             #[doc(alias("collect", "from_iter", "toBloomFilter"))]

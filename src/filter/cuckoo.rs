@@ -95,7 +95,7 @@ pub use crate::error::InsertError;
 use crate::geometry::sizing::Request;
 use crate::hash::Murmur3;
 pub use compact::{Compact, CompactCuckoo};
-use table::Table;
+use table::CuckooTable;
 
 /// A cuckoo filter: keys can be removed again. Many threads can insert, look up and remove at once.
 ///
@@ -127,7 +127,7 @@ use table::Table;
 pub type CuckooFilter<S = Murmur3> = Filter<Cuckoo, S>;
 
 /// The engine of [`CuckooFilter`]: fingerprints in buckets, a bucket in a word.
-pub type Cuckoo = Slotted<Table>;
+pub type Cuckoo = Slotted<CuckooTable>;
 
 /// Sizes a [`CuckooFilter`]; made by [`CuckooFilter::builder`](Filter::builder).
 ///
@@ -174,7 +174,7 @@ impl<S> Builder<S> {
     ///
     /// let builder = CuckooFilter::builder().expected_keys(1000);
     /// let error = builder.fingerprint_bits(8).build().unwrap_err();
-    /// let text = "fingerprints of 8 bits are not of 10, 12, 16 or 21";
+    /// let text = "fingerprints of 8 bits are not supported: choose 10, 12, 16 or 21";
     /// assert_eq!(error.to_string(), text);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```

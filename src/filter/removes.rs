@@ -220,7 +220,7 @@ macro_rules! counts {
             /// assert_eq!(filter.max_copies(), 8);
             /// (0..8).try_for_each(|_| filter.insert("a"))?;
             /// let error = filter.insert("a").unwrap_err();
-            /// let text = "the key is in the filter 8 times, which is as often as it can be";
+            /// let text = "the key is in the filter 8 times, the most copies of one key";
             /// assert_eq!(error.to_string(), text);
             /// assert!(!error.is_full() && filter.count("a") == 8);
             /// # Ok::<(), Box<dyn std::error::Error>>(())

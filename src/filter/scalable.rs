@@ -143,7 +143,7 @@
 //! key](crate::bloom::Builder::words_per_key): there an insert is a claim by itself.
 
 mod chain;
-mod plan;
+mod layouts;
 mod snapshot;
 pub(crate) mod steps;
 

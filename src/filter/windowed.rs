@@ -164,9 +164,9 @@ mod clock;
 mod engine;
 mod generations;
 mod list;
-mod plan;
-pub(crate) mod shape;
+mod settings;
 mod snapshot;
+pub(crate) mod span;
 
 pub use generations::Generations;
 
@@ -183,8 +183,8 @@ use alloc::vec::Vec;
 use clock::Clock;
 use core::time::Duration;
 use list::{Generation, List};
-use plan::{NEVER, Plan, When};
-use shape::{MAX_GENERATIONS, MAX_WINDOW};
+use settings::{NEVER, When, WindowSettings};
+use span::{MAX_GENERATIONS, MAX_WINDOW};
 
 /// A filter that forgets: keys are visible for a window of time, of keys, or of rotations.
 ///
@@ -456,7 +456,7 @@ impl PlannedImpl for Generations {
         asked.check().map_err(BuildError)?;
         let is_full = matches!(options.rotation, Rotation::Full);
         let share = |keys: usize| keys.max(1).div_ceil(generations - 1);
-        let sized_for = |share| if is_full { plan::sized_for(share) } else { share };
+        let sized_for = |share| if is_full { settings::sized_for(share) } else { share };
         let best_that_fits = asked.rate.is_none() && asked.keys.is_some() && asked.budget.is_some();
         let one = Request {
             keys: asked.keys.map(|keys| sized_for(share(keys))),
@@ -469,7 +469,7 @@ impl PlannedImpl for Generations {
         };
         let (layout, keys) = one.solve()?;
         let bloom: Bloom = empty(layout, keys)?;
-        let share_of = |keys| if is_full { plan::share_of(keys) } else { keys };
+        let share_of = |keys| if is_full { settings::share_of(keys) } else { keys };
         let expected_keys = asked
             .keys
             .map_or_else(|| share_of(keys).saturating_mul(generations - 1), |keys| keys.max(1));
@@ -479,9 +479,9 @@ impl PlannedImpl for Generations {
                 let nanos = window.as_nanos() as u64;
                 (When::Aged(options.clock), nanos.div_ceil(generations as u64 - 1))
             }
-            Rotation::Full => (When::Full(plan::gauge(&bloom, share(expected_keys))), NEVER),
+            Rotation::Full => (When::Full(settings::gauge(&bloom, share(expected_keys))), NEVER),
         };
-        let plan = Plan {
+        let settings = WindowSettings {
             when,
             period,
             generations,
@@ -489,10 +489,10 @@ impl PlannedImpl for Generations {
             renew: options.renew,
         };
         // The end of the period, counted from the clock's zero, that it is now.
-        let now = plan.now();
+        let now = settings.now();
         let until = (now / period).saturating_add(1).saturating_mul(period);
         let first = Generation {
-            expires: until.saturating_add(plan.window()),
+            expires: until.saturating_add(settings.window()),
             bloom: Arc::new(Filter::of(bloom, ())),
         };
         let list = List {
@@ -500,7 +500,7 @@ impl PlannedImpl for Generations {
             begin: now,
             until,
         };
-        Self::new(list, plan)
+        Self::new(list, settings)
     }
 
     /// All keys come within one generation.
@@ -577,7 +577,7 @@ impl<S> Filter<Generations, S> {
     /// ```
     #[must_use]
     pub fn generations(&self) -> usize {
-        self.engine.plan.generations
+        self.engine.settings.generations
     }
 
     /// For how long keys are visible at least, if they age: as asked, each generation rounded up to
@@ -595,7 +595,7 @@ impl<S> Filter<Generations, S> {
     /// ```
     #[must_use]
     pub fn window(&self) -> Option<Duration> {
-        self.engine.plan.shape().window
+        self.engine.settings.span().window
     }
 
     /// The generations whose keys are visible, the newest first, for example to ask each how full

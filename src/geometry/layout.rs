@@ -13,7 +13,7 @@ pub(crate) const LINE_WORDS: usize = 8;
 /// The words per key that divide a line, each with the most bits per word that a layout uses. More
 /// bits would take more memory for the same rate, at every rate down to 1e-9 within the limit of
 /// bits per key. (Counters never use more than 9, 5, 3 and 2 bits, down to 1e-6.)
-pub(crate) const WORDS: [(usize, usize); 4] = [(1, 10), (2, 8), (4, 6), (8, 4)];
+pub(crate) const WORDS_PER_KEY: [(usize, usize); 4] = [(1, 10), (2, 8), (4, 6), (8, 4)];
 
 /// The most lines that a key touches.
 pub(crate) const MOST_LINES_PER_KEY: usize = 2;
@@ -42,7 +42,9 @@ impl Shape {
     /// Whether there is a kernel for it.
     pub(crate) fn is_known(self) -> bool {
         let fits = |&(words, most): &(usize, usize)| words == self.words && (1..=most).contains(&self.bits);
-        (1..=MOST_LINES_PER_KEY).contains(&self.lines) && self.words_per_key() <= LINE_WORDS && WORDS.iter().any(fits)
+        (1..=MOST_LINES_PER_KEY).contains(&self.lines)
+            && self.words_per_key() <= LINE_WORDS
+            && WORDS_PER_KEY.iter().any(fits)
     }
 }
 

@@ -1,15 +1,16 @@
-//! Turns a hash into its place: which block, which words of it, which bits of each. It is pure
+//! Turns a hash into a block and a pattern: the words of the block, and the bits of each. Pure
 //! arithmetic on values, the same on every platform. `bits.rs` applies the result to memory.
 //!
 //! The bits of the hash are used as follows. The block is the hash scaled to the number of blocks
 //! by a widening multiplication, which takes it from the high bits. The pattern is cut from the
 //! high end of a product of the whole hash. Each word first takes the bits that select the word in
-//! its group, then 6 bits for each of its bits. If the product's 64 bits do not suffice for another
-//! word, the product is multiplied again. (An arithmetic progression inside the line, as in double
-//! hashing, would put a floor of about 1e-3 under the false-positive rate: two keys of a line would
-//! then share all their bits far too often.)
+//! its sector, then 6 bits for each of its bits. (A sector is one of `W` equal parts of the block.)
+//! If the product's 64 bits do not suffice for another word, the product is multiplied again. (An
+//! arithmetic progression inside the line, as in double hashing, would put a floor of about 1e-3
+//! under the false-positive rate: two keys of a line would then share all their bits far too
+//! often.)
 //!
-//! A key with a second line has its place there by another hash ([`second`]), in the same way.
+//! A key with a second line has its block and its pattern there from another hash ([`second`]).
 //!
 //! Version 1 of the layout: a change to any of this changes the bits of every filter.
 
@@ -122,36 +123,36 @@ const fn eight(lowest: u32, from: usize, bits: usize) -> u64 {
 /// 2^64 divided by the golden ratio, made odd: Knuth's multiplier for multiplicative hashing.
 pub(crate) const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// One word of a key's line, and the positions of the key's bits in it, 6 bits each from the lowest
-/// on. (Some may be the same.)
+/// A word of a key's block, and the positions of the key's bits in it: 6 bits for each position,
+/// the first one lowest. (Positions may repeat.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct WordBits {
     pub(crate) word: usize,
     positions: u64,
 }
 
-/// The places in its line of the `W` words that `hash` touches.
+/// The pattern of `hash`: the `W` words of its block that it touches, with the bits in each.
 ///
 /// This and [`Lines::holds`](crate::words::bits::Lines::holds) use loops. With 4 words or 4 bits
 /// and more, the closures of `from_fn` and `map` become calls, and a called function is compiled
 /// for the oldest CPU. A lookup in L1 then took 14 to 33 ns instead of 3.2 to 6 (Emerald Rapids).
 #[inline(always)]
-pub(crate) fn pattern<const W: usize>(hash: u64, cuts: &Cuts) -> [Place; W] {
-    let group = LINE_WORDS / W;
+pub(crate) fn pattern<const W: usize>(hash: u64, cuts: &Cuts) -> [WordBits; W] {
+    let sector = LINE_WORDS / W;
     let mut product = hash;
-    let mut places = [Place { word: 0, positions: 0 }; W];
-    for (i, place) in places.iter_mut().enumerate() {
+    let mut pattern = [WordBits { word: 0, positions: 0 }; W];
+    for (i, part) in pattern.iter_mut().enumerate() {
         let cut = cuts.words[i];
         if i == 0 || cut.multiply {
             product = product.wrapping_mul(MULTIPLIER);
         }
-        place.word = i * group + (product >> cut.select) as usize % group;
-        place.positions = product >> cut.positions;
+        part.word = i * sector + (product >> cut.select) as usize % sector;
+        part.positions = product >> cut.positions;
     }
-    places
+    pattern
 }
 
-impl Place {
+impl WordBits {
     /// The positions of the first `bits` bits.
     #[inline(always)]
     pub(crate) fn positions(&self, bits: usize) -> impl Iterator<Item = u64> + use<> {

@@ -4,18 +4,18 @@
 //! # The model
 //!
 //! A key picks one line of 512 bits. In the line it picks `w` of the 8 words, one out of each of
-//! `w` groups of `8/w`. In each of those words it picks `s` bits, thrown with replacement. For a
+//! `w` sectors of `8/w` words. In each of those words it draws `s` bits with replacement. For a
 //! key that was never inserted, let `j` be the number of keys in its line. `j` is Poisson with mean
 //! `load`, the keys per line. The words are independent given `j`. So the rate is the mean over `j`
-//! of `g(j)^w`, where `g(j)` is the chance that all `s` throws land on set bits of one word. By
-//! inclusion and exclusion over the distinct bits that the throws ask for,
+//! of `g(j)^w`, where `g(j)` is the chance that all `s` draws land on set bits of one word. By
+//! inclusion and exclusion over the distinct bits among the draws,
 //!
 //! ```text
 //! g(j) = sum over i in 0..=s of a_i * x_i^j,   x_i = 1 - w/8 * (1 - (1 - i/64)^s)
 //! ```
 //!
 //! where `x_i` is the chance that one key of the line leaves `i` given bits of the word alone, and
-//! `a_i` sums `(-1)^i * C(d, i)` over the chances that the throws make `d` distinct bits. Nothing
+//! `a_i` sums `(-1)^i * C(d, i)` over the chances that the draws make `d` distinct bits. Nothing
 //! here is fitted.
 //!
 //! With two lines per key, a key does the same in each half of the lines, independently: the load
@@ -31,14 +31,14 @@
 //! them.)
 
 use crate::error::{BuildError, BuildErrorKind};
-use crate::geometry::layout::{LINE_BITS, LINE_BYTES, LINE_WORDS, Layout, MOST_LINES_PER_KEY, Shape, WORDS};
+use crate::geometry::layout::{LINE_BITS, LINE_BYTES, LINE_WORDS, Layout, MOST_LINES_PER_KEY, Shape, WORDS_PER_KEY};
 use alloc::format;
 
 /// If a rate needs more bits of memory per key, it counts as out of reach. At this price a hash set
 /// of the 64-bit hashes would be wrong less often. (For counters: 128 counters, 512 bits.)
 pub(crate) const MAX_BITS_PER_KEY: usize = 128;
 
-/// The cells of a word, on which a key's throws land.
+/// The cells of a word, on which a key's draws land.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Cell {
     #[default]
@@ -63,10 +63,10 @@ impl Cell {
 /// down.
 const FEWER_WORDS_PRICE: f64 = 1.06;
 
-/// The builder chooses two lines per key if that saves at least one bit in so many. With 8 it does
-/// so from 1e-5 down. (The second line costs little where keys are absent. A present key's lookup
-/// and an insert take up to twice the time. So a few percent are not worth it: 5% at 0.1%, 9% at
-/// 1e-4. At 1e-5 it saves 13%, at 1e-6 23%.)
+/// The builder chooses two lines per key if that saves at least one bit in `SECOND_LINE_SAVES`.
+/// With 8 it does so from 1e-5 down. (The second line costs little where keys are absent. A present
+/// key's lookup and an insert take up to twice the time. So a few percent are not worth it: 5% at
+/// 0.1%, 9% at 1e-4. At 1e-5 it saves 13%, at 1e-6 23%.)
 const SECOND_LINE_SAVES: usize = 8;
 
 /// Above this rate two lines never save so much.
@@ -141,7 +141,7 @@ impl Request {
             return blocks > 0 && less.rate_of(self.cell, keys_of_two) <= one.rate_of(self.cell, keys_of_one);
         }
         // Both by the numbers of keys that a line is for, and by whole lines.
-        let load = |layout: Layout| Model::new(layout.shape, self.cell).max_load(self.rate.unwrap_or(0.01));
+        let load = |layout: Layout| RateModel::new(layout.shape, self.cell).max_load(self.rate.unwrap_or(0.01));
         let memory = |layout: Layout, others_keys: usize| layout.blocks as u128 * others_keys as u128;
         load(one) * OF as f64 <= load(two) * (OF - 1) as f64
             && memory(two, keys_of_one) * OF as u128 <= memory(one, keys_of_two) * (OF - 1) as u128
@@ -199,7 +199,7 @@ impl Request {
     /// The lowest rate in reach: the rate with [`MAX_BITS_PER_KEY`].
     pub(crate) fn least_rate(&self) -> f64 {
         let densest = LINE_BITS as f64 / MAX_BITS_PER_KEY as f64;
-        let rate = |model: Model| match self.half_full {
+        let rate = |model: RateModel| match self.half_full {
             true if model.half_load() < densest => 1.0,
             true => model.rate_at(model.half_load() * Self::BEYOND),
             false => model.rate_at(densest),
@@ -215,7 +215,7 @@ impl Request {
             return Err(BuildErrorKind::Rate(rate));
         }
         if let Some(words) = self.words
-            && !WORDS.iter().any(|&(w, _)| w == words)
+            && !WORDS_PER_KEY.iter().any(|&(w, _)| w == words)
         {
             return Err(BuildErrorKind::WordsPerKey(words));
         }
@@ -239,25 +239,25 @@ impl Request {
     }
 
     /// The words per key to choose from, fewest first, each with its shapes.
-    fn candidates(&self) -> impl Iterator<Item = impl Iterator<Item = Model>> {
+    fn candidates(&self) -> impl Iterator<Item = impl Iterator<Item = RateModel>> {
         let (wanted, cell, lines) = (self.words, self.cell, self.lines.unwrap_or(1));
         let fits = move |words: usize| match wanted {
             Some(wanted) => words * lines == wanted,
             None => words * lines <= LINE_WORDS,
         };
-        WORDS
+        WORDS_PER_KEY
             .into_iter()
             .filter(move |&(words, _)| fits(words))
-            .map(move |(words, most)| (1..=most).map(move |bits| Model::new(Shape { lines, words, bits }, cell)))
+            .map(move |(words, most)| (1..=most).map(move |bits| RateModel::new(Shape { lines, words, bits }, cell)))
     }
 
     /// The shape for `rate`, and the most keys per line at which it holds.
     fn best_shape_for(&self, rate: f64) -> Result<(Shape, f64), BuildErrorKind> {
-        let mut found = [None; WORDS.len()];
+        let mut found = [None; WORDS_PER_KEY.len()];
         let mut best_load = 0.0;
         for (slot, mut models) in found.iter_mut().zip(self.candidates()) {
             if self.half_full {
-                let reaches = |model: Model| {
+                let reaches = |model: RateModel| {
                     let load = model.half_load();
                     (model.rate_at(load * Self::BEYOND) <= rate).then_some((model.shape, load))
                 };
@@ -313,20 +313,20 @@ impl Request {
 
 /// The false-positive rate of one shape as a function of the keys per line; see the top of this
 /// file.
-struct Model {
+struct RateModel {
     shape: Shape,
-    a: [f64; Model::TERMS],
-    x: [f64; Model::TERMS],
+    a: [f64; RateModel::TERMS],
+    x: [f64; RateModel::TERMS],
 }
 
-impl Model {
+impl RateModel {
     /// One more than the most bits per word.
     const TERMS: usize = 11;
 
     fn new(shape: Shape, cell: Cell) -> Self {
         let Shape { words, bits: s, .. } = shape;
         let cells = 64.0 / cell.bits() as f64;
-        // distinct[d]: the chance that s throws into the cells of a word make d distinct ones.
+        // distinct[d]: the chance that s draws into the cells of a word make d distinct ones.
         let mut distinct = [0.0; Self::TERMS];
         distinct[0] = 1.0;
         for _ in 0..s {
@@ -426,13 +426,13 @@ impl Layout {
         self.blocks.saturating_mul(MAX_LOAD as usize)
     }
 
-    /// The false-positive rate once `keys` distinct keys are in, where words are made of such
+    /// The false-positive rate once `keys` distinct keys are in, in words of such
     /// cells.
     pub(crate) fn rate_of(&self, cell: Cell, keys: usize) -> f64 {
-        Model::new(self.shape, cell).rate_at(keys as f64 / self.blocks as f64)
+        RateModel::new(self.shape, cell).rate_at(keys as f64 / self.blocks as f64)
     }
 
-    /// The number of counters that one key raises in the mean: throws that hit the same one count
+    /// The number of counters that one key increments in the mean: two draws of one counter count
     /// once.
     pub(crate) fn counters_per_key(&self) -> f64 {
         let Shape { words, bits, .. } = self.shape;
@@ -451,24 +451,24 @@ impl Layout {
     }
 
     /// The rate of one line whose words have these bits set: the chance that a key that picks this
-    /// line finds all its throws there on set bits.
+    /// line finds all its draws there on set bits.
     pub(crate) fn rate_of_line(&self, words: [u64; LINE_WORDS]) -> f64 {
         let Shape { words: w, bits: s, .. } = self.shape;
-        let group = LINE_WORDS / w;
-        let mean = |group_words: &[u64]| {
+        let sector = LINE_WORDS / w;
+        let mean = |words: &[u64]| {
             let hit = |word: &u64| pow(f64::from(word.count_ones()) / 64.0, s as u64);
-            group_words.iter().map(hit).sum::<f64>() / group as f64
+            words.iter().map(hit).sum::<f64>() / sector as f64
         };
-        words.chunks_exact(group).map(mean).product()
+        words.chunks_exact(sector).map(mean).product()
     }
 
     /// The number of distinct keys that leaves this many bits set in the mean.
     ///
     /// A key leaves a given bit alone with the chance `q = 1 - w/(8 * blocks) * (1 - (63/64)^s)`,
-    /// so `n` is looked for at which `q^n` is the fraction of the bits that are unset.
+    /// so the answer is the `n` for which `q^n` is the fraction of unset bits.
     pub(crate) fn keys_for(&self, ones: u64) -> usize {
         let bits = (self.blocks * LINE_BITS) as f64;
-        // A full filter says only "many": as many as leave half a bit.
+        // A full filter shows only that there are many keys: as many as leave half a bit unset.
         let unset = f64::max(bits - ones as f64, 0.5) / bits;
         let picked = self.shape.words_per_key() as f64 / (LINE_WORDS * self.blocks) as f64;
         let q = 1.0 - picked * (1.0 - pow(63.0 / 64.0, self.shape.bits as u64));
@@ -547,7 +547,7 @@ mod tests {
             (1e-5, [87.0, 38.0, 31.1, 30.0]),
         ];
         for (rate, row) in table {
-            for ((words, _), expected) in WORDS.into_iter().zip(row) {
+            for ((words, _), expected) in WORDS_PER_KEY.into_iter().zip(row) {
                 let (_, bits_per_key) = solve(1, Some(words), rate);
                 let error = bits_per_key / expected - 1.0;
                 assert!(
@@ -642,9 +642,9 @@ mod tests {
     #[test]
     fn load_and_rate_invert_each_other() {
         for lines in [1, 2] {
-            for (words, most) in WORDS {
+            for (words, most) in WORDS_PER_KEY {
                 for bits in 1..=most {
-                    let model = Model::new(Shape { lines, words, bits }, Cell::Bit);
+                    let model = RateModel::new(Shape { lines, words, bits }, Cell::Bit);
                     for rate in [0.9, 0.5, 0.1, 1e-3, 1e-6] {
                         let back = model.rate_at(model.max_load(rate));
                         assert!(

@@ -18,7 +18,7 @@ const TEXT: [u64; 4] = [
     u64::from_be_bytes(*b"tedbytes"),
 ];
 
-/// What the state ends with.
+/// The constant that the last step xors into the state.
 pub(crate) const END: u64 = 0xff;
 
 impl State {

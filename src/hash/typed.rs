@@ -69,7 +69,7 @@ use core::fmt;
 #[derive(Clone)]
 pub struct OneKeyType<S> {
     hasher: S,
-    first: Arc<OnceBox<Shape>>,
+    first: Arc<OnceBox<KeyType>>,
 }
 
 impl<S> OneKeyType<S> {
@@ -98,19 +98,19 @@ impl<S> OneKeyType<S> {
     }
 
     fn check<K: Funnel + ?Sized>(&self, key: &K) {
-        let shape = Shape::of(key);
+        let key_type = KeyType::of(key);
         let first = match self.first.get() {
             Some(first) => first,
             // Another thread's key may become the first meanwhile. (If there is no memory, this key
             // is not checked.)
             None => {
-                let _ = self.first.set(shape);
-                self.first.get().unwrap_or(&shape)
+                let _ = self.first.set(key_type);
+                self.first.get().unwrap_or(&key_type)
             }
         };
         assert!(
-            first.fits(&shape),
-            "a key of type {shape} in a filter whose first key was of type {first}: keys of two types never meet"
+            first.fits(&key_type),
+            "a key of type {key_type} in a filter whose first key was of type {first}: keys of two types never meet"
         );
     }
 }
@@ -158,7 +158,7 @@ impl<S: KeyHasher> KeyHasher for OneKeyType<S> {
 
 /// The traits of a key that reveal its type.
 #[derive(Clone, Copy)]
-struct Shape {
+struct KeyType {
     name: &'static str,
     width: Option<usize>,
     /// Whether its bytes lie in memory.
@@ -167,9 +167,9 @@ struct Shape {
     len: usize,
 }
 
-impl Shape {
+impl KeyType {
     fn of<K: Funnel + ?Sized>(key: &K) -> Self {
-        let mut len = Length(0);
+        let mut len = ByteCount(0);
         key.funnel(&mut len);
         Self {
             name: type_name::<K>(),
@@ -193,7 +193,7 @@ impl Shape {
     }
 }
 
-impl fmt::Display for Shape {
+impl fmt::Display for KeyType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { name, len, .. } = self;
         write!(f, "`{name}` ({len} bytes)")
@@ -201,9 +201,9 @@ impl fmt::Display for Shape {
 }
 
 /// Counts the bytes that are put.
-struct Length(usize);
+struct ByteCount(usize);
 
-impl Sink for Length {
+impl Sink for ByteCount {
     fn put(&mut self, bytes: &[u8]) {
         self.0 = self.0.saturating_add(bytes.len());
     }

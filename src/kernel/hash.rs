@@ -46,7 +46,7 @@ impl<const N: usize> HashKernels<N> {
         unsafe { (self.table.short)(start, width, keys, high) }
     }
 
-    /// Hashes keys of any length, at most [`WINDOW`]. Answers whether it could: there may be no
+    /// Hashes keys of any length, at most [`TILE`]. Answers whether it could: there may be no
     /// kernel, or a key whose bytes do not lie in memory.
     #[inline]
     pub(crate) fn slices<'a>(
@@ -58,25 +58,26 @@ impl<const N: usize> HashKernels<N> {
         let Some(kernel) = self.table.slices else {
             return false;
         };
-        let mut places = [const { MaybeUninit::uninit() }; WINDOW];
+        let mut slices = [const { MaybeUninit::uninit() }; TILE];
         let (mut len, mut ored) = (0, 0);
-        for (place, key) in places.iter_mut().zip(keys) {
+        for (slice, key) in slices.iter_mut().zip(keys) {
             let Some(key) = key else {
                 return false;
             };
-            place.write(key);
+            slice.write(key);
             len += 1;
             ored |= key.len();
         }
         debug_assert_eq!(len, out.len());
         while len % GROUP != 0 {
-            places[len].write(&[0]);
+            slices[len].write(&[0]);
             len += 1;
         }
-        // SAFETY: `MaybeUninit` has the layout of what is in it, and so many were written.
-        let keys: &[&[u8]] = unsafe { slice::from_raw_parts(places.as_ptr().cast(), len) };
-        const { assert!(LONG.is_power_of_two()) };
-        if ored < LONG {
+        // SAFETY: `MaybeUninit<T>` has the layout of `T`, and the first `len` elements were
+        // written.
+        let keys: &[&[u8]] = unsafe { slice::from_raw_parts(slices.as_ptr().cast(), len) };
+        const { assert!(SORTED_FROM_BYTES.is_power_of_two()) };
+        if ored < SORTED_FROM_BYTES {
             // SAFETY: as in `short`.
             unsafe { kernel(start, keys.as_chunks().0, out) };
         } else {
@@ -89,27 +90,27 @@ impl<const N: usize> HashKernels<N> {
     }
 }
 
-/// The most keys that are brought into the kernels' form at once.
-pub(crate) const WINDOW: usize = 64;
+/// The most keys that are brought into the kernels' form at a time.
+pub(crate) const TILE: usize = 64;
 
 /// From this length of a key on, in bytes, keys are sorted by length, so that a group has similar
 /// ones. Sorting costs 15 ns a key.
-const LONG: usize = 512;
+const SORTED_FROM_BYTES: usize = 512;
 
 /// Calls `hash` with the keys in the order of their lengths, and brings their hashes back.
 #[inline(never)]
 fn sorted(keys: &[&[u8]], out: &mut [u64], hash: impl FnOnce(&[&[u8]], &mut [u64])) {
-    let mut order: [u8; WINDOW] = core::array::from_fn(|i| i as u8);
+    let mut order: [u8; TILE] = core::array::from_fn(|i| i as u8);
     let order = &mut order[..keys.len()];
     order.sort_unstable_by_key(|&i| keys[usize::from(i)].len());
-    let (mut ordered, mut hashes) = ([&[][..]; WINDOW], [0; WINDOW]);
+    let (mut ordered, mut hashes) = ([&[][..]; TILE], [0; TILE]);
     for (key, &i) in ordered.iter_mut().zip(&*order) {
         *key = keys[usize::from(i)];
     }
     hash(&ordered[..keys.len()], &mut hashes[..keys.len()]);
     for (hash, &i) in hashes.iter().zip(&*order) {
-        if let Some(place) = out.get_mut(usize::from(i)) {
-            *place = *hash;
+        if let Some(out) = out.get_mut(usize::from(i)) {
+            *out = *hash;
         }
     }
 }

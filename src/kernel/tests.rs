@@ -33,7 +33,7 @@ fn blocks_beyond_32_bits_are_left_to_the_plain_code() {
 
 /// Every shape of one line and of two.
 fn shapes() -> impl Iterator<Item = Shape> {
-    let all = crate::geometry::layout::WORDS
+    let all = crate::geometry::layout::WORDS_PER_KEY
         .into_iter()
         .flat_map(|(words, most)| (1..=most).flat_map(move |bits| [1, 2].map(|lines| Shape { lines, words, bits })));
     all.filter(|shape| shape.is_known())

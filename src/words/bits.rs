@@ -1,4 +1,4 @@
-//! The lines of atomics: allocated, loaded, OR-ed, prefetched. This file takes places from
+//! The lines of atomics: allocated, loaded, OR-ed, prefetched. This file takes patterns from
 //! `pattern.rs` and knows no hashes. It gives the reasons for every memory ordering of the filter.
 //!
 //! | operation | ordering | partner, and why |
@@ -9,7 +9,7 @@
 //! | [`acquire`] after an answer that rests on bits seen | fence `Acquire` | pairs with the `fetch_or` of every thread whose bits were seen; nothing on x86-64, one barrier on Arm |
 //! | `or_from`: read the other filter's words | load `Acquire` | pairs with its inserters' `fetch_or`, and stands before our own `Release`, so that publication passes through the union |
 //! | `or_from`: add them | `fetch_or` `Release` | as in `set` |
-//! | `copy`, `beyond` | load `Relaxed` | as the look in `set`; a caller that relies on the setters of the copied bits calls [`acquire`] after |
+//! | `copy`, `missing_in` | load `Relaxed` | as the look in `set`; a caller that relies on the setters of the copied bits calls [`acquire`] after |
 //! | `merge` | load `Relaxed`, `fetch_or` `Release` | as in `set`, the bits of many keys at once |
 //! | `store_words`, `set_bit` | load, store `Relaxed` | borrowed mutably: no other thread has the array, and what hands it on orders them |
 //! | `set_word` | load `Relaxed`, `fetch_or` `Release` | as in `set`, of a word that comes from elsewhere |
@@ -21,7 +21,7 @@
 
 use crate::error::{BuildError, BuildErrorKind};
 use crate::geometry::layout::{LINE_BYTES, LINE_WORDS};
-use crate::geometry::pattern::Place;
+use crate::geometry::pattern::WordBits;
 use crate::words::memory::{Word, Words};
 use crate::words::sync::{AtomicU64, Ordering, fence};
 use core::num::NonZeroUsize;
@@ -78,7 +78,7 @@ pub struct Bits {
     words: OwnLines<AtomicU64>,
 }
 
-/// What a prefetch asks for.
+/// The cache that a prefetch brings a line into, and whether to write it there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hint {
     /// The line in L2, for later.
@@ -164,8 +164,8 @@ impl Bits {
         let (ours, theirs) = (&self.shared().0[range.clone()], &other.shared().0[range]);
         let mut changed = false;
         for (word, from) in ours.as_flattened().iter().zip(theirs.as_flattened()) {
-            let lacking = from.load(Ordering::Acquire) & !word.load(Ordering::Relaxed);
-            changed |= lacking != 0 && add(word, lacking);
+            let missing = from.load(Ordering::Acquire) & !word.load(Ordering::Relaxed);
+            changed |= missing != 0 && add(word, missing);
         }
         changed
     }
@@ -186,14 +186,14 @@ impl Bits {
         Ok(copy)
     }
 
-    /// Writes the bits that `known` lacks, of the blocks from `first` on, to `lacking`; answers
+    /// Writes to `missing` the bits of the blocks from `first` on that `known` has not; answers
     /// whether there are any. Beside inserts each word is some value that it had meanwhile.
-    pub(crate) fn beyond(&self, first: usize, known: &[u64], lacking: &mut [u64]) -> bool {
+    pub(crate) fn missing_in(&self, first: usize, known: &[u64], missing: &mut [u64]) -> bool {
         let mut any = 0;
         let words = &self.words[first * LINE_WORDS..];
-        for ((lacking, known), word) in lacking.iter_mut().zip(known).zip(words) {
-            *lacking = word.load(Ordering::Relaxed) & !known;
-            any |= *lacking;
+        for ((missing, known), word) in missing.iter_mut().zip(known).zip(words) {
+            *missing = word.load(Ordering::Relaxed) & !known;
+            any |= *missing;
         }
         any != 0
     }
@@ -210,33 +210,33 @@ impl Bits {
     }
 }
 
-/// A flat array, for filters that put a key's bits anywhere: a bit's place is its number in the
+/// A flat array, for filters that put a key's bits anywhere: a bit has an index in the
 /// whole array. In the table at the top of this file, `bit` is `load`, and `add_bit` is the second
 /// half of `set`.
 impl Bits {
     /// The bit, as the lowest bit of the result. The higher bits of the result are other bits.
     #[inline(always)]
-    pub fn bit(&self, place: u64) -> u64 {
-        self.words[(place / 64) as usize].load(Ordering::Relaxed) >> (place % 64)
+    pub fn bit(&self, index: u64) -> u64 {
+        self.words[(index / 64) as usize].load(Ordering::Relaxed) >> (index % 64)
     }
 
     /// Sets the bit; answers whether this call did.
     #[inline(always)]
-    pub fn add_bit(&self, place: u64) -> bool {
-        add(&self.words[(place / 64) as usize], 1 << (place % 64))
+    pub fn add_bit(&self, index: u64) -> bool {
+        add(&self.words[(index / 64) as usize], 1 << (index % 64))
     }
 
     /// Sets the bit, while no other thread has the array.
     #[inline(always)]
-    pub fn set_bit(&mut self, place: u64) {
-        let word = &self.words[(place / 64) as usize];
-        word.store(word.load(Ordering::Relaxed) | 1 << (place % 64), Ordering::Relaxed);
+    pub fn set_bit(&mut self, index: u64) {
+        let word = &self.words[(index / 64) as usize];
+        word.store(word.load(Ordering::Relaxed) | 1 << (index % 64), Ordering::Relaxed);
     }
 
     /// Prefetches the bit's line.
     #[inline(always)]
-    pub fn prefetch_bit(&self, place: u64, hint: Hint) {
-        self.prefetch((place / 64) as usize / LINE_WORDS, hint);
+    pub fn prefetch_bit(&self, index: u64, hint: Hint) {
+        self.prefetch((index / 64) as usize / LINE_WORDS, hint);
     }
 
     /// Sets words from `first` on, while no other thread knows of the array.
@@ -348,21 +348,21 @@ impl<'a, T: Load> Lines<'a, T> {
     pub(crate) fn holds<const W: usize, const VECTOR: bool>(
         self,
         block: usize,
-        pattern: [Place; W],
+        pattern: [WordBits; W],
         bits: usize,
     ) -> bool {
         let line = &self.0[block];
         if VECTOR {
             let mut lacks = 0;
-            for place in pattern {
-                lacks |= place.mask(bits) & !line[place.word].load();
+            for part in pattern {
+                lacks |= part.mask(bits) & !line[part.word].load();
             }
             lacks == 0
         } else {
             let mut all = 1;
-            for place in pattern {
-                let word = line[place.word].load();
-                for position in place.positions(bits) {
+            for part in pattern {
+                let word = line[part.word].load();
+                for position in part.positions(bits) {
                     all &= word >> position;
                 }
             }
@@ -416,10 +416,10 @@ impl Lines<'_, AtomicU64> {
             prefetch((&raw const *line).wrapping_add(4), Hint::L1Write);
             for (copy, word) in copies.iter_mut().zip(line) {
                 sum += u128::from(*copy);
-                let lacking = *copy & !word.load(Ordering::Relaxed);
-                if lacking != 0 {
-                    *copy = word.fetch_or(lacking, Ordering::Release);
-                    set += u128::from(lacking & !*copy);
+                let missing = *copy & !word.load(Ordering::Relaxed);
+                if missing != 0 {
+                    *copy = word.fetch_or(missing, Ordering::Release);
+                    set += u128::from(missing & !*copy);
                 }
             }
         }
@@ -484,7 +484,7 @@ impl<T> Probed for Lines<'_, T> {
 pub(crate) trait Target: Probed {
     /// Sets the pattern's bits in the line, `bits` in each word; answers whether this call set any
     /// of them.
-    fn set<const W: usize>(&mut self, block: usize, pattern: [Place; W], bits: usize) -> bool;
+    fn set<const W: usize>(&mut self, block: usize, pattern: [WordBits; W], bits: usize) -> bool;
 
     /// [`set`](Self::set) of one hash of a group: `words` are numbers within these lines, with
     /// their masks.
@@ -499,13 +499,13 @@ pub(crate) trait Target: Probed {
 // (Loops below, since `map` and `from_fn` are not always inlined.)
 impl Target for Lines<'_, AtomicU64> {
     #[inline(always)]
-    fn set<const W: usize>(&mut self, block: usize, pattern: [Place; W], bits: usize) -> bool {
+    fn set<const W: usize>(&mut self, block: usize, pattern: [WordBits; W], bits: usize) -> bool {
         let line = &self.0[block];
-        let mut places = [(&line[0], 0); W];
-        for (to, place) in places.iter_mut().zip(pattern) {
-            *to = (&line[place.word], place.mask(bits));
+        let mut masked_words = [(&line[0], 0); W];
+        for (masked, part) in masked_words.iter_mut().zip(pattern) {
+            *masked = (&line[part.word], part.mask(bits));
         }
-        set(places)
+        set(masked_words)
     }
 
     #[inline(always)]
@@ -516,11 +516,11 @@ impl Target for Lines<'_, AtomicU64> {
         hash: usize,
     ) -> bool {
         let all = self.0.as_flattened();
-        let mut places = [(&all[0], 0); W];
+        let mut masked_words = [(&all[0], 0); W];
         for i in 0..W {
-            places[i] = (&all[words[i][hash] as usize], masks[i][hash]);
+            masked_words[i] = (&all[words[i][hash] as usize], masks[i][hash]);
         }
-        set(places)
+        set(masked_words)
     }
 }
 
@@ -551,15 +551,15 @@ impl Probed for Region<'_> {
 
 impl Target for Region<'_> {
     #[inline(always)]
-    fn set<const W: usize>(&mut self, block: usize, pattern: [Place; W], bits: usize) -> bool {
+    fn set<const W: usize>(&mut self, block: usize, pattern: [WordBits; W], bits: usize) -> bool {
         let line = &mut self.words.as_chunks_mut::<LINE_WORDS>().0[block - self.first];
-        let mut lacking = 0;
-        for place in pattern {
-            let (word, mask) = (&mut line[place.word], place.mask(bits));
-            lacking |= mask & !*word;
+        let mut missing = 0;
+        for part in pattern {
+            let (word, mask) = (&mut line[part.word], part.mask(bits));
+            missing |= mask & !*word;
             *word |= mask;
         }
-        lacking != 0
+        missing != 0
     }
 
     #[inline(always)]
@@ -569,13 +569,13 @@ impl Target for Region<'_> {
         masks: &[[u64; N]; W],
         hash: usize,
     ) -> bool {
-        let mut lacking = 0;
+        let mut missing = 0;
         for i in 0..W {
             let (word, mask) = (&mut self.words[words[i][hash] as usize], masks[i][hash]);
-            lacking |= mask & !*word;
+            missing |= mask & !*word;
             *word |= mask;
         }
-        lacking != 0
+        missing != 0
     }
 }
 
@@ -588,19 +588,19 @@ pub(crate) fn ones_of(line: &[u64; LINE_WORDS]) -> u64 {
 ///
 /// Looks before it writes: a locked operation costs 2.5 ns (Zen 3) to 5 (Zen 5) even in L1, and a
 /// load next to nothing. A line that is only read stays in the caches of all cores. One branch
-/// decides that nothing is lacking, so a present key costs what a lookup does.
+/// decides that no bit is missing, so a present key costs what a lookup does.
 #[inline(always)]
 fn set<const W: usize>(words: [(&AtomicU64, u64); W]) -> bool {
-    let mut lacking = [0; W];
-    for (lacking, (word, mask)) in lacking.iter_mut().zip(words) {
-        *lacking = mask & !word.load(Ordering::Relaxed);
+    let mut missing = [0; W];
+    for (missing, (word, mask)) in missing.iter_mut().zip(words) {
+        *missing = mask & !word.load(Ordering::Relaxed);
     }
-    if lacking.iter().fold(0, |all, lacking| all | lacking) == 0 {
+    if missing.iter().fold(0, |all, missing| all | missing) == 0 {
         return false;
     }
     let mut changed = false;
-    for ((word, _), lacking) in words.into_iter().zip(lacking) {
-        changed |= lacking != 0 && add(word, lacking);
+    for ((word, _), missing) in words.into_iter().zip(missing) {
+        changed |= missing != 0 && add(word, missing);
     }
     changed
 }
@@ -616,7 +616,7 @@ fn add(word: &AtomicU64, mask: u64) -> bool {
 /// MiB, 1.5 and 1.7 at 2 MiB, 2.0 and 1.8 at 8 MiB.)
 const CACHED_BYTES: usize = 2 << 20;
 
-/// Whether so many bytes of a filter are probed without prefetching.
+/// Whether lookups in a filter of this many bytes do without prefetching.
 #[inline(always)]
 pub fn is_cached(bytes: usize) -> bool {
     bytes <= CACHED_BYTES

@@ -1,5 +1,5 @@
 //! The lines of counters, 16 of 4 bits in a word: allocated, read, incremented, decremented. This
-//! file takes places from `pattern.rs` and knows no hashes. `scalar.rs` and `filter/counting.rs`
+//! file takes patterns from `pattern.rs` and knows no hashes. `scalar.rs` and `filter/counting.rs`
 //! call it. It gives the reasons for all memory orderings of `filter/counting.rs`.
 //!
 //! A key's pattern is the same as in the filters of bits. Bit `p` of a word lies in counter `p /
@@ -32,7 +32,7 @@
 
 use crate::error::BuildError;
 use crate::geometry::layout::LINE_WORDS;
-use crate::geometry::pattern::Place;
+use crate::geometry::pattern::WordBits;
 use crate::words::bits::{self, Lines, Load, OwnLines};
 use crate::words::memory::Word;
 use crate::words::sync::{AtomicU64, Ordering};
@@ -145,14 +145,14 @@ pub(crate) fn stuck_in(word: u64) -> u64 {
 pub(crate) fn increment<const W: usize>(
     lines: Lines<'_, Counters>,
     block: usize,
-    pattern: [Place; W],
+    pattern: [WordBits; W],
     bits: usize,
 ) -> bool {
     let line = lines.line(block);
     let mut new = 0;
-    for place in pattern {
-        let counters = above_zero(place.mask(bits));
-        new |= counters & !above_zero(line[place.word].increment(counters));
+    for part in pattern {
+        let counters = above_zero(part.mask(bits));
+        new |= counters & !above_zero(line[part.word].increment(counters));
     }
     new != 0
 }
@@ -170,13 +170,13 @@ pub(crate) fn increment<const W: usize>(
 pub(crate) fn decrement<const W: usize>(
     lines: Lines<'_, Counters>,
     block: usize,
-    pattern: [Place; W],
+    pattern: [WordBits; W],
     bits: usize,
 ) -> bool {
     let line = lines.line(block);
     let mut chosen = [(&line[0], 0); W];
-    for (chosen, place) in chosen.iter_mut().zip(pattern) {
-        *chosen = (&line[place.word], above_zero(place.mask(bits)));
+    for (chosen, part) in chosen.iter_mut().zip(pattern) {
+        *chosen = (&line[part.word], above_zero(part.mask(bits)));
     }
     let looks_held = || {
         chosen

@@ -32,12 +32,12 @@ mod zeroed {
     use core::marker::PhantomData;
     use core::ptr::NonNull;
 
-    /// A boxed slice of words, the first of which begins a cache line.
+    /// A boxed slice of words. The first word begins a cache line.
     #[derive(Debug)]
     pub struct Words<T> {
         pub(super) words: NonNull<T>,
         pub(super) len: usize,
-        /// The allocation, of which the words are a part.
+        /// The allocation. The words are a part of it.
         given: NonNull<u8>,
         layout: Layout,
         owned: PhantomData<T>,

@@ -63,13 +63,18 @@ pub mod swap {
     impl<T> Swap<T> {
         /// Writes into the value's target so that no replacement is missed. Calls `write` with
         /// `value`, which was loaded before. If another value has taken its place meanwhile, calls
-        /// `write` with that one too, until there is none. Combines the results of the calls.
+        /// `write` with that one too, until none has. Combines the results of the calls.
         ///
         /// Its partner is a thread that replaces the value, calls `fence(SeqCst)` and then reads
         /// what others wrote. One of the two fences comes first: either that thread sees this
         /// call's write, or this call sees the new value and writes there too.
         #[inline]
-        pub fn settle<R>(&self, mut value: Guard<T>, mut write: impl FnMut(&T) -> R, combine: impl Fn(R, R) -> R) -> R {
+        pub fn write_to_current<R>(
+            &self,
+            mut value: Guard<T>,
+            mut write: impl FnMut(&T) -> R,
+            combine: impl Fn(R, R) -> R,
+        ) -> R {
             let mut result = write(&value);
             loop {
                 fence(Ordering::SeqCst);

@@ -270,7 +270,7 @@ fn a_filter_from_keys_has_them_and_the_rate() {
         ConcurrentBloom CountingBloom TombstoneBloom CuckooFilter DLeftFilter ScalableBloom WindowedBloom
     }
     let error = DLeftFilter::from_keys(["a"; 9], 0.01).unwrap_err();
-    assert_eq!(error.to_string(), "only 3 of 9 keys have room");
+    assert_eq!(error.to_string(), "the filter has room for only 3 of 9 keys");
 
     let scalable = ScalableBloom::<lanebloom::Murmur3>::default();
     assert!(scalable == ScalableBloom::builder().build().unwrap());

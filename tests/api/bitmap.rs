@@ -343,7 +343,7 @@ fn a_position_is_claimed_once() {
         }
         won
     });
-    // What no thread had as its own chunk is still free.
+    // The positions outside all threads' chunks are still free.
     let mut all: Vec<u64> = won.into_iter().flatten().collect();
     all.extend(std::iter::from_fn(|| set.claim_free(..)));
     all.sort_unstable();

@@ -102,7 +102,7 @@ fn by_age_generations_are_at_most_as_many_as_asked_for_and_expired_ones_are_not_
         time.set(now);
         filter.insert(&now);
         assert_eq!(filter.live_generations().len() as u64, (now / 100 + 1).min(4));
-        // What a period's keys came to.
+        // The newest generation has the keys of this period so far.
         let len = now % 100 + 1;
         assert!(filter.live_generations()[0].estimated_len().abs_diff(len as usize) as u64 <= 1 + len / 20);
     }
@@ -1090,7 +1090,7 @@ fn what_cannot_be_built_is_refused_by_name() {
         let full = refused(builder().expected_keys(keys).generations(2).rotate_when_full());
         assert!(full.contains(&format!("{} keys", usize::MAX)), "{full}");
     }
-    assert!(refused(builder().memory_budget(64 * 4)).contains("51 bytes does not hold one line"));
+    assert!(refused(builder().memory_budget(64 * 4)).contains("51 bytes is less than one block"));
     assert!(builder().memory_budget(64 * 5).build().is_ok());
     assert!(
         builder()

@@ -119,7 +119,7 @@ pub(crate) use filled;
 /// not again for each line of the list.
 pub(crate) type Of<E, S = Murmur3> = fn(usize, &[u64]) -> Filter<E, S>;
 
-/// What an insert or many inserts answer, of any type.
+/// The answer of an insert, or of many, of any type.
 pub(crate) trait Told: Debug + PartialEq {
     /// How many keys were new, or 0 where the type does not say. Panics where one was refused.
     fn told(self) -> usize;

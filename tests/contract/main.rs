@@ -390,7 +390,7 @@ where
             let expected: Vec<bool> = new
                 .iter()
                 .map(|key| {
-                    // What was not found is new, and only that.
+                    // The keys that were not found are new, and no others.
                     let absent = !single.contains(key);
                     assert_eq!(single.insert(key).told(), usize::from(absent));
                     absent
@@ -755,7 +755,7 @@ where
     copy.insert_all(distinct(20, 3)).told();
     assert!(copy != b);
 
-    // What is for other keys is refused, and changes nothing.
+    // A union with a filter for more keys is refused, and changes nothing.
     let (larger, before) = (of(20_000, one), b.clone());
     assert!(b != larger);
     let message = b.union_from(&larger).unwrap_err().to_string();

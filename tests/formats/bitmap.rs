@@ -92,10 +92,13 @@ fn what_no_bitmap_writes_is_refused_with_the_reason() {
     );
     assert_eq!(
         read(&with_field(GOLDEN, 32, &1025u64.to_le_bytes())),
-        "a length of 320 bytes is declared, where the rest says 384"
+        "the header declares a length of 320 bytes, but its other fields need 384"
     );
     let error = read(&with_field(GOLDEN, 32, &u64::MAX.to_le_bytes()));
-    assert!(error.starts_with("a length of 320 bytes is declared"), "{error}");
+    assert!(
+        error.starts_with("the header declares a length of 320 bytes"),
+        "{error}"
+    );
     assert_eq!(
         read(&with_field(GOLDEN, 40, &[3])),
         "byte 40 is 3, where version 1 of the format has 0"
@@ -107,7 +110,7 @@ fn what_no_bitmap_writes_is_refused_with_the_reason() {
     // Position 1000 is bit 40 of word 15.
     assert_eq!(
         read(&with_field(GOLDEN, 128 + 125, &[1])),
-        "word 15 of the body has bits 0x10000000000 that belong to nothing there"
+        "word 15 of the body has the unused bits 0x10000000000 set"
     );
     // Beyond the last word the line is filled with zeros.
     let short = ConcurrentBitmap::new(64).unwrap().to_bytes();

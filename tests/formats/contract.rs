@@ -351,13 +351,17 @@ where
             &[0; 8],
             "the hasher's fingerprint is that of another one: Murmur3 with seed 0 has ",
         ),
-        (24, &[0; 8], "a length of 0 bytes is declared, where the rest says "),
+        (
+            24,
+            &[0; 8],
+            "the header declares a length of 0 bytes, but its other fields need ",
+        ),
     ] {
         let text = refused(at, field);
         assert!(text.starts_with(expected), "byte {at}: {text}");
     }
     let text = refused(24, &[0xff; 8]);
-    let expected = format!("a length of {} bytes is declared", u64::MAX);
+    let expected = format!("the header declares a length of {} bytes", u64::MAX);
     assert!(text.starts_with(&expected), "{text}");
     assert_eq!(refused(119, &[5]), "byte 119 is 5, where version 1 of the format has 0");
     // No other filter is taken for this one.
@@ -707,7 +711,7 @@ mod through_serde {
         let text = from_json(memory, stranger.hasher(), &json).map(drop).unwrap_err();
         assert!(text.starts_with("the hasher differs: "), "{text}");
         assert!(from_json(memory, hasher, &json[..100]).is_err());
-        // What goes on beyond the limit is not looked at.
+        // The reader does not look beyond the limit.
         let longer = format!(
             "{}{}\"",
             json[..json.len() - 1].trim_end_matches('='),

@@ -47,14 +47,14 @@ fn wrong_requests_are_errors_that_name_value_and_limit() {
     );
     expect(
         keys().lines_per_key(2).memory_budget(127),
-        "a memory budget of 127 bytes does not hold two lines of 64 bytes",
+        "a memory budget of 127 bytes is less than two blocks of 64 bytes",
     );
     expect(
         keys().lines_per_key(2).false_positive_rate(1e-300),
         "a false-positive rate of 1e-300 with 2 lines per key takes more than the limit of 128 bits per key",
     );
     for bytes in [0, 1, 63] {
-        let message = format!("a memory budget of {bytes} bytes does not hold one line of 64 bytes");
+        let message = format!("a memory budget of {bytes} bytes is less than one block of 64 bytes");
         expect(builder().memory_budget(bytes), &message);
         expect(keys().memory_budget(bytes), &message);
     }
@@ -73,7 +73,7 @@ fn wrong_requests_are_errors_that_name_value_and_limit() {
     expect(
         builder().expected_keys(usize::MAX),
         &format!(
-            "a filter for {} keys at a rate of 1e-2 is beyond addressable memory ({} bytes)",
+            "a filter for {} keys at a rate of 1e-2 needs more than the addressable memory ({} bytes)",
             usize::MAX,
             isize::MAX
         ),
@@ -192,7 +192,7 @@ fn union_refuses_what_means_something_else() {
         "the other filter's hasher differs: another algorithm, seed or key",
     );
     assert_eq!(filter.fill_ratio(), 0.0);
-    // What is refused is not equal.
+    // Filters that refuse a union are not equal.
     let build = |seed| builder().expected_keys(1000).seed(seed).build().unwrap();
     assert!(filter == build(0) && filter != build(1));
 

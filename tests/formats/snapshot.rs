@@ -256,17 +256,20 @@ fn every_absurd_field_is_an_error() {
         (
             40,
             number(4),
-            "a length of 384 bytes is declared, where the rest says 448".into(),
+            "the header declares a length of 384 bytes, but its other fields need 448".into(),
         ),
         (
             24,
             number(0),
-            "a length of 0 bytes is declared, where the rest says 384".into(),
+            "the header declares a length of 0 bytes, but its other fields need 384".into(),
         ),
         (
             24,
             number(u64::MAX),
-            format!("a length of {} bytes is declared, where the rest says 384", u64::MAX),
+            format!(
+                "the header declares a length of {} bytes, but its other fields need 384",
+                u64::MAX
+            ),
         ),
         (56, number(f64::NAN.to_bits()), "a rate of NaN is not in 0 to 1".into()),
         (
@@ -369,7 +372,7 @@ fn every_absurd_field_is_an_error() {
     }
     for keys in [most as usize + 1, usize::MAX] {
         let builder = ConcurrentBloom::builder().memory_budget(200).expected_keys(keys);
-        let expected = format!("{keys} keys in 3 lines of 64 bytes are more than the limit of 32768 for each");
+        let expected = format!("{keys} keys in 3 blocks are more than the limit of 32768 keys per block");
         assert_eq!(builder.build().unwrap_err().to_string(), expected);
     }
     assert_eq!(
@@ -636,7 +639,11 @@ mod deltas {
                     8..10 => &["format version "],
                     10 => &["the bytes are of kind "],
                     // Too long, or too short.
-                    24..32 => &["the bytes end after ", "the bytes are corrupt: ", "a length of "],
+                    24..32 => &[
+                        "the bytes end after ",
+                        "the bytes are corrupt: ",
+                        "the header declares a length of ",
+                    ],
                     _ => &["the bytes are corrupt: their checksum is "],
                 };
                 assert!(
@@ -734,7 +741,7 @@ mod deltas {
         short[24..32].copy_from_slice(&63u64.to_le_bytes());
         assert_eq!(
             filter.apply_deltas(&short).unwrap_err().to_string(),
-            "a length of 63 bytes is declared, where the rest says 64"
+            "the header declares a length of 63 bytes, but its other fields need 64"
         );
         for (at, byte) in [(11, 7), (32, 2), (33, 3), (36, 1), (47, 0xff)] {
             let mut delta = delta_of(&filter, 0, &[]);
@@ -935,7 +942,7 @@ mod growing {
         let number = |n: u64| n.to_le_bytes().to_vec();
         let double = |x: f64| number(x.to_bits());
         let (most, there_can_be) = (usize::MAX, filter.max_layers());
-        let planned = |error: &str| format!("no filter can be built as the header says: {error}");
+        let planned = |error: &str| format!("the header describes a filter that cannot be built: {error}");
         let layer = |number: u32, keys: usize, planned_keys: usize| {
             let layout = |keys: usize| {
                 let rate = 0.025 / f64::from(1 << number);
@@ -1011,7 +1018,7 @@ mod growing {
                 80,
                 number(layers - 1),
                 format!(
-                    "a length of {} bytes is declared, where the rest says {}",
+                    "the header declares a length of {} bytes, but its other fields need {}",
                     bytes.len(),
                     {
                         let parts = filter.layers().take(layers as usize - 1);
@@ -1022,17 +1029,17 @@ mod growing {
             (
                 24,
                 number(0),
-                "a length of 0 bytes is declared, where the rest says ".into(),
+                "the header declares a length of 0 bytes, but its other fields need ".into(),
             ),
             (
                 24,
                 number(129),
-                "a length of 129 bytes is declared, where the rest says ".into(),
+                "the header declares a length of 129 bytes, but its other fields need ".into(),
             ),
             (
                 24,
                 number(u64::MAX),
-                format!("a length of {} bytes is declared", u64::MAX),
+                format!("the header declares a length of {} bytes", u64::MAX),
             ),
             (
                 24,
@@ -1061,7 +1068,9 @@ mod growing {
             assert!(by_slice.starts_with(&expected), "byte {at}: {by_slice}");
             // Only the slice is known to be too short before its parts are looked at.
             assert!(
-                by_reader == by_slice || by_slice.starts_with("the bytes end") && by_reader.starts_with("a length of "),
+                by_reader == by_slice
+                    || by_slice.starts_with("the bytes end")
+                        && by_reader.starts_with("the header declares a length of "),
                 "byte {at}: {by_reader}"
             );
         }
@@ -1471,7 +1480,7 @@ mod forgetting {
                 48,
                 number(2),
                 format!(
-                    "a length of {} bytes is declared, where the rest says {}",
+                    "the header declares a length of {} bytes, but its other fields need {}",
                     bytes.len(),
                     bytes.len() - part
                 ),
@@ -1479,9 +1488,13 @@ mod forgetting {
             (
                 24,
                 number(0),
-                "a length of 0 bytes is declared, where the rest says ".into(),
+                "the header declares a length of 0 bytes, but its other fields need ".into(),
             ),
-            (24, number(most), format!("a length of {most} bytes is declared")),
+            (
+                24,
+                number(most),
+                format!("the header declares a length of {most} bytes"),
+            ),
         ];
         for at in (36..40).chain(56..120) {
             cases.push((
@@ -1681,11 +1694,7 @@ mod mapped {
         let long = [&bytes[..], &[0]].concat();
         assert_eq!(
             map(&long).unwrap_err().to_string(),
-            format!(
-                "there are {} bytes, and the filter ends after {}",
-                long.len(),
-                bytes.len()
-            )
+            format!("the filter ends after {} of {} bytes", bytes.len(), long.len())
         );
         for at in [0, 9, 50, 127] {
             let mut corrupt = bytes.clone();
@@ -1757,7 +1766,7 @@ mod through_serde {
         for (more, looked_at) in [(9, 9), (1 << 20, 128 + 64 * 192 + 64 - 191)] {
             let longer = [&bytes[..], &vec![0; more]].concat();
             let (there, ends) = (bytes.len() + looked_at, bytes.len());
-            let expected = format!("there are {there} bytes, and the filter ends after {ends}");
+            let expected = format!("the filter ends after {ends} of {there} bytes");
             assert_eq!(read(&longer).unwrap_err().to_string(), expected);
         }
         assert!(read(&bytes[..bytes.len() - 1]).is_err());

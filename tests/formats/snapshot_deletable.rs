@@ -89,7 +89,7 @@ where
     contract::read(bytes, &Murmur3::default())
 }
 
-/// What a filter of the same type says of other bytes.
+/// The error of a filter of the same type for other bytes.
 fn refused<E: Engine>(_: &Filter<E>, bytes: &[u8]) -> String
 where
     Filter<E>: Stored<Hasher = Murmur3> + OfMurmur3,
@@ -379,7 +379,7 @@ fn every_absurd_field_of_a_counting_filter_is_an_error() {
             (
                 40,
                 &[4, 0, 0, 0, 0, 0, 0, 0],
-                "a length of 384 bytes is declared, where the rest says 448",
+                "the header declares a length of 384 bytes, but its other fields need 448",
             ),
             (56, &f64::NAN.to_le_bytes(), "a rate of NaN is not in 0 to 1"),
             (56, &1.5f64.to_le_bytes(), "a rate of 1.5 is not in 0 to 1"),
@@ -389,7 +389,7 @@ fn every_absurd_field_of_a_counting_filter_is_an_error() {
     assert_lengths_are_not_believed(&small_counting(), 512, [4, 1 << 20, 1 << 40].into_iter(), MOST_LINES);
     assert_keys_are_planned(&small_counting());
     let beyond = CountingBloom::builder().memory_budget(64).expected_keys(40_000).build();
-    let expected = "40000 keys in 1 lines of 64 bytes are more than the limit of 32768 for each";
+    let expected = "40000 keys in 1 blocks are more than the limit of 32768 keys per block";
     assert_eq!(beyond.unwrap_err().to_string(), expected);
 
     // Every shape of bits is one of counters, and every word is of counters: all of them at 15 too.
@@ -432,12 +432,12 @@ fn every_absurd_field_of_a_pair_is_an_error() {
             (
                 24,
                 &129u64.to_le_bytes(),
-                &format!("a length of 129 bytes is declared, where the rest says {least}"),
+                &format!("the header declares a length of 129 bytes, but its other fields need {least}"),
             ),
             (
                 24,
                 &639u64.to_le_bytes(),
-                &format!("a length of 639 bytes is declared, where the rest says {least}"),
+                &format!("the header declares a length of 639 bytes, but its other fields need {least}"),
             ),
             (
                 24,
@@ -458,7 +458,7 @@ fn every_absurd_field_of_a_pair_is_an_error() {
     assert_eq!(
         refused(&small_pair(), &header),
         format!(
-            "a length of {} bytes is declared, where the rest says {}",
+            "the header declares a length of {} bytes, but its other fields need {}",
             longer.len(),
             bytes.len()
         )
@@ -540,14 +540,26 @@ fn every_absurd_field_of_a_cuckoo_filter_is_an_error() {
             &[2],
             "layout version 2 sets other bits than version 1, which this version knows",
         ),
-        (33, &[0], "fingerprints of 0 bits are not of 10, 12, 16 or 21"),
-        (33, &[8], "fingerprints of 8 bits are not of 10, 12, 16 or 21"),
-        (33, &[255], "fingerprints of 255 bits are not of 10, 12, 16 or 21"),
+        (
+            33,
+            &[0],
+            "fingerprints of 0 bits are not supported: choose 10, 12, 16 or 21",
+        ),
+        (
+            33,
+            &[8],
+            "fingerprints of 8 bits are not supported: choose 10, 12, 16 or 21",
+        ),
+        (
+            33,
+            &[255],
+            "fingerprints of 255 bits are not supported: choose 10, 12, 16 or 21",
+        ),
         (40, &[0; 8], &none),
         (40, &(most + 1).to_le_bytes(), &beyond),
         (40, &1u64.to_le_bytes(), "1 buckets is not an even number"),
         (40, &27u64.to_le_bytes(), "27 buckets is not an even number"),
-        (40, &40u64.to_le_bytes(), "a length of "),
+        (40, &40u64.to_le_bytes(), "the header declares a length of "),
     ];
     assert_absurd(&small_cuckoo(), cases);
     assert_absurd(&small_compact(), cases);
@@ -610,10 +622,7 @@ fn every_bit_of_no_slot_is_an_error() {
                 let word = u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) | 1 << bit;
                 assert_eq!(
                     refused(&small_cuckoo(), &with_field(&bytes, at, &word.to_le_bytes())),
-                    format!(
-                        "word {bucket} of the body has bits {:#x} that belong to nothing there",
-                        1u64 << bit
-                    )
+                    format!("word {bucket} of the body has the unused bits {:#x} set", 1u64 << bit)
                 );
             }
         }
@@ -669,7 +678,7 @@ fn every_number_of_no_sequence_is_an_error() {
             let at = HEADER + bit / 8;
             let text = refused(&small_compact(), &with_field(&bytes, at, &[bytes[at] | 1 << (bit % 8)]));
             let expected = format!(
-                "word {} of the body has bits {:#x} that belong to nothing there",
+                "word {} of the body has the unused bits {:#x} set",
                 words - 1,
                 1u64 << (bit % 64)
             );
@@ -697,7 +706,7 @@ fn every_absurd_field_of_a_d_left_filter_is_an_error() {
             (
                 40,
                 &6u64.to_le_bytes(),
-                "a length of 512 bytes is declared, where the rest says 576",
+                "the header declares a length of 512 bytes, but its other fields need 576",
             ),
         ],
     );
@@ -726,10 +735,7 @@ fn an_empty_cell_with_a_remainder_is_an_error() {
             Ok(filter) => panic!("{filter:?}"),
         };
         let bits = 1u64 << (16 * (cell % 4) + bit);
-        let expected = format!(
-            "word {} of the body has bits {bits:#x} that belong to nothing there",
-            cell / 4
-        );
+        let expected = format!("word {} of the body has the unused bits {bits:#x} set", cell / 4);
         assert_eq!(text, expected);
     }
 }

@@ -227,7 +227,7 @@ fn what_does_not_fit_is_an_error() {
                 .words_per_key(1)
                 .memory_budget(8)
         ),
-        "a memory budget of 8 bytes does not hold one line of 64 bytes"
+        "a memory budget of 8 bytes is less than one block of 64 bytes"
     );
     assert_eq!(
         message(builder().expected_keys(10).false_positive_rate(1e-4).words_per_key(1)),
@@ -242,7 +242,7 @@ fn what_does_not_fit_is_an_error() {
         )
         .contains("need 5760 bytes")
     );
-    assert!(message(builder().expected_keys(usize::MAX)).contains("is beyond addressable memory"));
+    assert!(message(builder().expected_keys(usize::MAX)).contains("needs more than the addressable memory"));
     assert!(builder().memory_budget(1 << 58).build().unwrap_err().is_out_of_memory());
 
     let filter = builder().expected_keys(1000).build().unwrap();

@@ -363,7 +363,7 @@ fn bad_parameters_are_named() {
     );
     assert!(refused(unlimited(10, 1e-30)).starts_with("a false-positive rate of 5e-31 takes more than"));
     assert!(refused(builder(1000, 0.01).max_bytes(64)).ends_with("more than the memory budget of 64 bytes"));
-    assert!(refused(builder(usize::MAX, 0.01)).contains("beyond addressable memory"));
+    assert!(refused(builder(usize::MAX, 0.01)).contains("more than the addressable memory"));
     assert!(builder(1 << 58, 0.01).build().unwrap_err().is_out_of_memory());
 }
 

@@ -121,7 +121,10 @@ fn what_does_not_fit_is_an_error() {
         message(builder().false_negative_rate(1e-300)),
         "a false-negative rate of 1e-300 takes more than the limit of 128 bits per removed key"
     );
-    assert!(message(builder().expected_keys(usize::MAX).expected_removals(1)).contains("is beyond addressable memory"));
+    assert!(
+        message(builder().expected_keys(usize::MAX).expected_removals(1))
+            .contains("needs more than the addressable memory")
+    );
 
     // Whichever filter of the two differs, nothing is changed.
     let filter = builder().expected_keys(1000).build().unwrap();

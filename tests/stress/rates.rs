@@ -15,23 +15,23 @@ use lanebloom::bloom::Builder;
 use lanebloom::{ConcurrentBloom, Funnel};
 
 #[derive(Clone, Copy, Debug)]
-enum Keys {
+enum KeyKind {
     Sequential,
     Random,
     Strings,
 }
 
-const ALL_KEYS: [Keys; 3] = [Keys::Sequential, Keys::Random, Keys::Strings];
+const KEY_KINDS: [KeyKind; 3] = [KeyKind::Sequential, KeyKind::Random, KeyKind::Strings];
 
 /// The i-th key's hash as the filter computes it; keys from `STRANGERS` on are never inserted.
-fn hash(filter: &ConcurrentBloom, keys: Keys, i: u64) -> u64 {
+fn hash(filter: &ConcurrentBloom, keys: KeyKind, i: u64) -> u64 {
     fn of(filter: &ConcurrentBloom, key: &impl Funnel) -> u64 {
         filter.hash(key)
     }
     match keys {
-        Keys::Sequential => of(filter, &i),
-        Keys::Random => of(filter, &number(i)),
-        Keys::Strings => of(filter, &format!("user:{i}")),
+        KeyKind::Sequential => of(filter, &i),
+        KeyKind::Random => of(filter, &number(i)),
+        KeyKind::Strings => of(filter, &format!("user:{i}")),
     }
 }
 
@@ -54,7 +54,7 @@ fn spread(lines_per_key: usize, rate: f64) -> f64 {
 
 /// Fills filters of `n` keys, as many as make `least_lines` lines, and asks each for absent keys,
 /// at least `least_queries` in all.
-fn measure(builder: &Builder, rate: f64, n: usize, keys: Keys, least_lines: usize, least_queries: usize) {
+fn measure(builder: &Builder, rate: f64, n: usize, keys: KeyKind, least_lines: usize, least_queries: usize) {
     let probe = builder.clone().build().unwrap();
     let filters = least_lines.div_ceil(probe.blocks());
     let queries = least_queries.div_ceil(filters);
@@ -139,7 +139,7 @@ fn builder(n: usize, rate: f64, (lines, words): (usize, usize)) -> Option<Builde
     }
 }
 
-fn sweep(sizes: &[usize], kinds: &[Keys], least_lines: usize, least_queries: usize) {
+fn sweep(sizes: &[usize], kinds: &[KeyKind], least_lines: usize, least_queries: usize) {
     for &n in sizes {
         for rate in RATES {
             for layout in LAYOUTS {
@@ -160,12 +160,12 @@ const SMALL: usize = if cfg!(debug_assertions) { 1 } else { 20 };
 
 #[test]
 fn the_rate_holds_for_a_handful_of_keys() {
-    sweep(&[1, 2, 10, 100], &[Keys::Sequential], 100 * SMALL, 1000 * SMALL);
+    sweep(&[1, 2, 10, 100], &[KeyKind::Sequential], 100 * SMALL, 1000 * SMALL);
 }
 
 #[test]
 fn the_rate_holds_for_a_thousand_keys() {
-    sweep(&[1000], &[Keys::Random, Keys::Strings], 300 * SMALL, 3000 * SMALL);
+    sweep(&[1000], &[KeyKind::Random, KeyKind::Strings], 300 * SMALL, 3000 * SMALL);
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn the_rate_holds_for_the_default_words() {
     for rate in RATES {
         let n = 10_000 * SMALL;
         let builder = ConcurrentBloom::builder().expected_keys(n).false_positive_rate(rate);
-        measure(&builder, rate, n, Keys::Sequential, 1, 20_000 * SMALL);
+        measure(&builder, rate, n, KeyKind::Sequential, 1, 20_000 * SMALL);
     }
 }
 
@@ -182,15 +182,15 @@ fn the_rate_holds_for_the_default_words() {
 #[test]
 #[ignore = "takes minutes; ci/release.sh runs it"]
 fn the_rate_holds_for_up_to_a_million_keys_of_any_kind() {
-    sweep(&[1, 7, 100, 1000, 10_000], &ALL_KEYS, 20_000, 1_000_000);
-    sweep(&[100_000, 1_000_000], &ALL_KEYS, 1, 2_000_000);
+    sweep(&[1, 7, 100, 1000, 10_000], &KEY_KINDS, 20_000, 1_000_000);
+    sweep(&[100_000, 1_000_000], &KEY_KINDS, 1, 2_000_000);
 }
 
 #[test]
 #[ignore = "takes minutes; ci/release.sh runs it"]
 fn the_rate_holds_for_ten_million_keys_down_to_one_in_a_million() {
     // At 1e-6 the 20 million queries hit 20 times.
-    sweep(&[10_000_000], &[Keys::Random], 1, 20_000_000);
+    sweep(&[10_000_000], &[KeyKind::Random], 1, 20_000_000);
 }
 
 #[test]
@@ -199,6 +199,6 @@ fn the_rate_of_two_lines_holds_down_to_one_in_ten_million() {
     // 40 hits.
     for words in [2, 4, 8] {
         let builder = builder(1_000_000, 1e-7, (2, words)).unwrap();
-        measure(&builder, 1e-7, 1_000_000, Keys::Random, 1, 400_000_000);
+        measure(&builder, 1e-7, 1_000_000, KeyKind::Random, 1, 400_000_000);
     }
 }

@@ -1,4 +1,5 @@
-//! What the batches of all filters share: lengths, bitmaps of answers, the keys of an iterator.
+//! The parts that batches of all filters share: lengths, bitmaps of answers, the keys of an
+//! iterator.
 
 use lanebloom::internal::unpack;
 

@@ -110,8 +110,8 @@ use alloc::format;
 use core::fmt;
 use lanebloom::internal::{acquire, acquire_if, incompatible};
 use lanebloom::{BuildError, Funnel, IncompatibleError, Murmur3};
+use layout::{GuavaIndexes, GuavaLayout};
 pub use layout::{Hash, HashFunctions, Strategy};
-use layout::{Layout, Places};
 
 /// Guava's `BloomFilter`, bit for bit. Many threads can insert and look up at once.
 ///
@@ -160,7 +160,7 @@ use layout::{Layout, Places};
 #[doc(alias = "BloomFilter")]
 pub struct GuavaBloom {
     flat: Flat,
-    layout: Layout,
+    layout: GuavaLayout,
     expected_keys: usize,
 }
 
@@ -222,7 +222,7 @@ impl Builder {
         self
     }
 
-    /// How a hash becomes the places of bits. [`Strategy::Mitz64`] by default, as Guava's.
+    /// How a hash becomes the indexes of bits. [`Strategy::Mitz64`] by default, as Guava's.
     ///
     /// ```
     /// use lanebloom_formats::guava::{GuavaBloom, Strategy};
@@ -275,7 +275,7 @@ impl Builder {
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     pub fn build(self) -> Result<GuavaBloom, BuildError> {
-        let layout = Layout::solve(self.keys as u64, self.rate, self.strategy, self.hash_functions)?;
+        let layout = GuavaLayout::solve(self.keys as u64, self.rate, self.strategy, self.hash_functions)?;
         GuavaBloom::with_layout(layout, self.keys.max(1))
     }
 }
@@ -351,7 +351,7 @@ impl GuavaBloom {
         Ok(filter)
     }
 
-    fn with_layout(layout: Layout, expected_keys: usize) -> Result<Self, BuildError> {
+    fn with_layout(layout: GuavaLayout, expected_keys: usize) -> Result<Self, BuildError> {
         Ok(Self {
             flat: Flat::new(layout.words, layout.hash_functions.into())?,
             layout,
@@ -433,8 +433,8 @@ impl GuavaBloom {
     #[inline]
     pub fn insert_hash(&self, hash: Hash) -> bool {
         let changed = match self.layout.strategy {
-            Strategy::Mitz64 => self.flat.set(Places::<true>::new(hash)),
-            Strategy::Mitz32 => self.flat.set(Places::<false>::new(hash)),
+            Strategy::Mitz64 => self.flat.set(GuavaIndexes::<true>::new(hash)),
+            Strategy::Mitz32 => self.flat.set(GuavaIndexes::<false>::new(hash)),
         };
         acquire_if(!changed);
         changed
@@ -453,8 +453,8 @@ impl GuavaBloom {
     #[must_use]
     pub fn contains_hash(&self, hash: Hash) -> bool {
         let found = match self.layout.strategy {
-            Strategy::Mitz64 => self.flat.holds(Places::<true>::new(hash)),
-            Strategy::Mitz32 => self.flat.holds(Places::<false>::new(hash)),
+            Strategy::Mitz64 => self.flat.holds(GuavaIndexes::<true>::new(hash)),
+            Strategy::Mitz32 => self.flat.holds(GuavaIndexes::<false>::new(hash)),
         };
         acquire_if(found);
         found

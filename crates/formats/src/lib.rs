@@ -37,8 +37,8 @@
 //! | filter | of | bytes | threads | a lookup reads | bits per key at 1% |
 //! |---|---|---|---|---|---|
 //! | [`GuavaBloom`] | Guava, the Java library | [`read_from`](GuavaBloom::read_from), [`write_to`](GuavaBloom::write_to): Guava's streams | insert and look up at once, lock-free | 7 lines for a present key, 2 to 3 for an absent one | 9.6 |
-//! | [`RedisBloom`] | Redis, `BF` commands | [`from_scandump`](RedisBloom::from_scandump), [`to_loadchunks`](RedisBloom::to_loadchunks): the dumps of `BF.SCANDUMP` | look up at once | about 8 lines of each filter in the chain | 11, and 23 in a chain of seven |
-//! | [`RedisCuckoo`] | Redis, `CF` commands | [`from_scandump`](RedisCuckoo::from_scandump), [`to_loadchunks`](RedisCuckoo::to_loadchunks): the dumps of `CF.SCANDUMP` | look up at once | two buckets of each filter in the chain | 8 to 12, at 1.6% or more |
+//! | [`RedisBloom`] | Redis, `BF` commands | [`from_scandump`](RedisBloom::from_scandump), [`to_loadchunks`](RedisBloom::to_loadchunks): the dumps of `BF.SCANDUMP` | look up at once | about 8 lines of each layer | 11, and 23 in a chain of seven |
+//! | [`RedisCuckoo`] | Redis, `CF` commands | [`from_scandump`](RedisCuckoo::from_scandump), [`to_loadchunks`](RedisCuckoo::to_loadchunks): the dumps of `CF.SCANDUMP` | look up at once | two buckets of each layer | 8 to 12, at 1.6% or more |
 //!
 //! The module of each filter says which types of keys are which of its system's, and how a service
 //! moves over: [`guava`], [`redisbloom`], [`rediscuckoo`].

@@ -6,7 +6,7 @@
 //! [`ConcurrentBloom`](lanebloom::ConcurrentBloom): there a key's bits lie in one cache line. Here
 //! they lie anywhere in each filter of a chain. The lookup of an absent key searches all `n`
 //! filters, which touches about `2 * n` lines; a key in the oldest filter touches `2 * n + k`, if a
-//! key has `k` bits. Growth costs memory too, since every further filter has half the rate of the
+//! key has `k` bits. Growth costs memory too, since every further layer has half the rate of the
 //! one before: a chain of eight takes about twice the memory of one filter for as many keys. (The
 //! rate practically holds: 20,000 keys in a chain for 100 at 1% gave 0.9% with decimal keys and
 //! 1.0% with random ones, in the module too.)
@@ -75,10 +75,10 @@ use crate::flat::Flat;
 pub use crate::scandump::{Dumped, LoadChunks, Loader};
 use alloc::vec::Vec;
 use error::{RedisBloomInsertError, RedisBloomInsertErrorKind};
-pub use figures::{Info, LinkInfo};
+pub use figures::{Info, LayerInfo};
 use lanebloom::BuildError;
 use lanebloom::internal::{Access, build_error, out_of_memory, tiles, unpack, wrong_rate};
-use layout::{Hash, Layout, Places, TIGHTENING, hash, options};
+use layout::{Hash, LayerIndexes, LayerLayout, TIGHTENING, hash, options};
 
 /// RedisBloom's `BF` filter, bit for bit: a chain of filters that grows as keys are inserted.
 ///
@@ -101,7 +101,7 @@ use layout::{Hash, Layout, Places, TIGHTENING, hash, options};
 #[doc(alias = "BF.RESERVE")]
 pub struct RedisBloom {
     /// At least one; the newest is the last.
-    links: Vec<Link>,
+    layers: Vec<BloomLayer>,
     options: u32,
     /// At least 1, unless the chain never grows.
     expansion: u32,
@@ -109,16 +109,16 @@ pub struct RedisBloom {
     max_bytes: u64,
 }
 
-/// A filter of the chain.
-struct Link {
+/// A layer of the chain.
+struct BloomLayer {
     flat: Flat,
-    layout: Layout,
+    layout: LayerLayout,
     /// Inserts that changed it.
     items: u64,
 }
 
 // A Vec may have twice the capacity that it needs.
-const _: () = assert!(2 * size_of::<Link>() as u64 <= layout::BESIDE_BITS);
+const _: () = assert!(2 * size_of::<BloomLayer>() as u64 <= layout::BESIDE_BITS);
 
 /// Sizes a [`RedisBloom`]; made by [`RedisBloom::builder`].
 ///
@@ -144,7 +144,7 @@ impl Builder {
     /// RedisBloom's default expansion.
     const EXPANSION: u32 = 2;
 
-    /// The number of distinct keys that the first filter of the chain is for: RedisBloom's
+    /// The number of distinct keys that the first layer of the chain is for: RedisBloom's
     /// capacity. 100 by default, as RedisBloom's.
     ///
     /// ```
@@ -163,7 +163,7 @@ impl Builder {
     /// The false-positive rate, between 0 and 1, both excluded: RedisBloom's error rate. 0.01 by
     /// default, as RedisBloom's.
     ///
-    /// The first filter of a chain gets half of this rate. Every further filter gets half the rate
+    /// The first filter of a chain gets half of this rate. Every further layer gets half the rate
     /// of the one before, so that all together stay below it. A chain that [does not
     /// grow](Self::non_scaling) gets all of it.
     ///
@@ -171,7 +171,7 @@ impl Builder {
     /// use lanebloom_formats::RedisBloom;
     ///
     /// let filter = RedisBloom::builder().false_positive_rate(1e-4).build()?;
-    /// assert_eq!(filter.links().next().unwrap().false_positive_rate, 5e-5);
+    /// assert_eq!(filter.layers().next().unwrap().false_positive_rate, 5e-5);
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     #[doc(alias = "error_rate")]
@@ -180,7 +180,7 @@ impl Builder {
         self
     }
 
-    /// How many times as many keys a new filter of the chain is for as the one before: `EXPANSION`,
+    /// How many times as many keys a new layer of the chain is for as the one before: `EXPANSION`,
     /// at least 1. 2 by default.
     ///
     /// ```
@@ -232,7 +232,7 @@ impl Builder {
     /// use lanebloom_formats::RedisBloom;
     ///
     /// let filter = RedisBloom::builder().expected_keys(10).build()?;
-    /// assert_eq!(filter.links().next().unwrap().bits, 128);
+    /// assert_eq!(filter.layers().next().unwrap().bits, 128);
     ///
     /// let error = RedisBloom::builder().expansion(0).build().unwrap_err();
     /// assert_eq!(error.to_string(), "an expansion of 0 is not at least 1");
@@ -247,14 +247,14 @@ impl Builder {
         }
         let scaling = self.options & options::NO_SCALING == 0;
         let rate = if scaling { self.rate * TIGHTENING } else { self.rate };
-        let layout = Layout::solve(self.keys as u64, rate, self.options)?;
+        let layout = LayerLayout::solve(self.keys as u64, rate, self.options)?;
         let mut filter = RedisBloom {
-            links: Vec::new(),
+            layers: Vec::new(),
             options: self.options,
             expansion: self.expansion,
             max_bytes: u64::MAX,
         };
-        filter.add_link(layout, 0)?;
+        filter.add_layer(layout, 0)?;
         Ok(filter)
     }
 }
@@ -303,15 +303,15 @@ impl RedisBloom {
     }
 
     /// Appends an empty filter to the chain.
-    fn add_link(&mut self, layout: Layout, items: u64) -> Result<(), BuildError> {
+    fn add_layer(&mut self, layout: LayerLayout, items: u64) -> Result<(), BuildError> {
         let flat = Flat::new(layout.words, layout.hash_functions)?;
-        let reserved = self.links.try_reserve(1);
-        reserved.map_err(|_| out_of_memory(size_of::<Link>() * (self.links.len() + 1)))?;
-        self.links.push(Link { flat, layout, items });
+        let reserved = self.layers.try_reserve(1);
+        reserved.map_err(|_| out_of_memory(size_of::<BloomLayer>() * (self.layers.len() + 1)))?;
+        self.layers.push(BloomLayer { flat, layout, items });
         Ok(())
     }
 
-    /// The next filter of the chain, as RedisBloom's `SBChain_Add` adds it.
+    /// The next layer of the chain, as RedisBloom's `SBChain_Add` adds it.
     fn grow(&mut self) -> Result<(), RedisBloomInsertErrorKind> {
         let last = self.newest().layout;
         if self.options & options::NO_SCALING != 0 {
@@ -321,8 +321,8 @@ impl RedisBloom {
         }
         // A product that overflows is too large either way.
         let capacity = last.capacity.saturating_mul(self.expansion.into());
-        let layout =
-            Layout::solve(capacity, last.rate * TIGHTENING, self.options).map_err(RedisBloomInsertErrorKind::Growth)?;
+        let layout = LayerLayout::solve(capacity, last.rate * TIGHTENING, self.options)
+            .map_err(RedisBloomInsertErrorKind::Growth)?;
         let needed = (self.memory_bytes() as u64).saturating_add(layout.memory_bytes());
         if needed > self.max_bytes {
             return Err(RedisBloomInsertErrorKind::OverLimit {
@@ -330,23 +330,23 @@ impl RedisBloom {
                 limit: self.max_bytes,
             });
         }
-        self.add_link(layout, 0).map_err(RedisBloomInsertErrorKind::Growth)
+        self.add_layer(layout, 0).map_err(RedisBloomInsertErrorKind::Growth)
     }
 
-    fn newest(&self) -> &Link {
-        self.links.last().expect("a chain has a link")
+    fn newest(&self) -> &BloomLayer {
+        self.layers.last().expect("a chain has a layer")
     }
 }
 
-impl Link {
+impl BloomLayer {
     #[inline(always)]
-    fn places(&self, hash: Hash) -> Places {
-        Places::new(hash, &self.layout)
+    fn indexes(&self, hash: Hash) -> LayerIndexes {
+        LayerIndexes::new(hash, &self.layout)
     }
 
     #[inline(always)]
     fn holds(&self, hash: Hash) -> bool {
-        self.flat.holds(self.places(hash))
+        self.flat.holds(self.indexes(hash))
     }
 
     /// The number of set bits among those that keys can have.
@@ -396,9 +396,9 @@ impl RedisBloom {
         if newest.items >= newest.layout.capacity {
             self.grow()?;
         }
-        let newest = self.links.last_mut().expect("a chain has a link");
-        let places = newest.places(hash);
-        newest.flat.set_mut(places);
+        let newest = self.layers.last_mut().expect("a chain has a layer");
+        let indexes = newest.indexes(hash);
+        newest.flat.set_mut(indexes);
         newest.items += 1;
         Ok(true)
     }
@@ -424,7 +424,7 @@ impl RedisBloom {
 
     #[inline(always)]
     fn holds(&self, hash: Hash) -> bool {
-        self.links.iter().rev().any(|link| link.holds(hash))
+        self.layers.iter().rev().any(|layer| layer.holds(hash))
     }
 }
 
@@ -672,16 +672,16 @@ impl RedisBloom {
         }
     }
 
-    /// The answers for at most [`CHUNK`] keys. Searches each filter of the chain for the keys that
+    /// The answers for at most [`CHUNK`] keys. Searches each layer of the chain for the keys that
     /// no newer one has. Prefetching begins anew in each filter, so there should be many keys.
     fn contains_bitmap(&self, hashes: &[Hash], found: &mut [u64]) {
         found.fill(0);
         let mut left: [u16; CHUNK] = core::array::from_fn(|i| i as u16);
         let mut len = hashes.len();
-        for link in self.links.iter().rev() {
+        for layer in self.layers.iter().rev() {
             let (searched, mut kept) = (left, 0);
-            let key = |i: usize| link.places(hashes[usize::from(searched[i])]);
-            link.flat.contains_each(len, key, |at, len, answers| {
+            let key = |i: usize| layer.indexes(hashes[usize::from(searched[i])]);
+            layer.flat.contains_each(len, key, |at, len, answers| {
                 each_one(answers, |i| {
                     let position = usize::from(searched[at + i]);
                     found[position / 64] |= 1 << (position % 64);
@@ -714,16 +714,16 @@ impl RedisBloom {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn try_clone(&self) -> Result<Self, BuildError> {
-        let mut links = Vec::new();
-        let reserved = links.try_reserve(self.links.len());
-        reserved.map_err(|_| out_of_memory(size_of::<Link>() * self.links.len()))?;
-        for link in &self.links {
-            links.push(Link {
-                flat: link.flat.try_clone()?,
-                ..*link
+        let mut layers = Vec::new();
+        let reserved = layers.try_reserve(self.layers.len());
+        reserved.map_err(|_| out_of_memory(size_of::<BloomLayer>() * self.layers.len()))?;
+        for layer in &self.layers {
+            layers.push(BloomLayer {
+                flat: layer.flat.try_clone()?,
+                ..*layer
             });
         }
-        Ok(Self { links, ..*self })
+        Ok(Self { layers, ..*self })
     }
 }
 
@@ -740,11 +740,11 @@ impl Clone for RedisBloom {
 /// Same layout, counts and bits: the same dump.
 impl PartialEq for RedisBloom {
     fn eq(&self, other: &Self) -> bool {
-        (self.options, self.expansion) == (other.options, other.expansion) && self.links == other.links
+        (self.options, self.expansion) == (other.options, other.expansion) && self.layers == other.layers
     }
 }
 
-impl PartialEq for Link {
+impl PartialEq for BloomLayer {
     fn eq(&self, other: &Self) -> bool {
         (self.layout, self.items) == (other.layout, other.items) && self.flat.words().eq(other.flat.words())
     }

@@ -5,8 +5,8 @@
 //! Use it for filters that are in Redis already. If you own both ends, use a
 //! [`CuckooFilter`](lanebloom::CuckooFilter): its inserts and removes need no exclusive access, and
 //! its false-positive rate is what you ask for. Here a fingerprint has 8 bits, so the rate of one
-//! filter of the chain is `2 * bucket size / 255` when it is full: 1.6% with buckets of 2, 3.1%
-//! with 4. Every further filter of the chain adds as much. By default the chain grows by filters of
+//! layer of the chain is `2 * bucket size / 255` when it is full: 1.6% with buckets of 2, 3.1%
+//! with 4. Every further layer of the chain adds as much. By default the chain grows by filters of
 //! the same size: a chain of 18 had 12% (`CF.RESERVE f 64 BUCKETSIZE 1`, 1000 keys).
 //!
 //! # Example
@@ -50,7 +50,7 @@
 //! Strangers can make keys that collide under MurmurHash64A: [the module `hash`](lanebloom::hash).
 
 mod dump;
-mod table;
+mod layer;
 
 use crate::batch::{assert_same_length, each_one, unpack_into};
 use crate::murmur2::murmur64a;
@@ -59,7 +59,7 @@ use alloc::format;
 use alloc::vec::Vec;
 use lanebloom::BuildError;
 use lanebloom::internal::{Access, TILE, answers, build_error, is_cached, out_of_memory, tiles};
-use table::{Fingerprint, Table};
+use layer::{CuckooLayer, RedisAddress};
 
 /// Redis' `CF` filter, bit for bit: a chain of cuckoo filters that grows when one is full.
 ///
@@ -81,7 +81,7 @@ use table::{Fingerprint, Table};
 #[doc(alias("CF.RESERVE", "CF"))]
 pub struct RedisCuckoo {
     /// At least one; the newest is the last.
-    tables: Vec<Table>,
+    layers: Vec<CuckooLayer>,
     settings: Settings,
     items: u64,
     /// Removed keys since the chain was last compacted.
@@ -89,13 +89,13 @@ pub struct RedisCuckoo {
     max_bytes: u64,
 }
 
-/// A chain of so many filters takes no more keys: the module's default of `CF_MAX_EXPANSIONS`.
-const MOST_FILTERS: usize = 32;
+/// The most layers of a chain: the module's default of `CF_MAX_EXPANSIONS`.
+const MOST_LAYERS: usize = 32;
 
 /// What `CF.RESERVE` was given, after its rounding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Settings {
-    /// The first filter has so many: a power of two.
+    /// Buckets of the first layer: a power of two.
     buckets: u64,
     /// Slots of a bucket, at least 1.
     bucket_size: u8,
@@ -123,9 +123,9 @@ struct Settings {
 pub struct CuckooInfo {
     /// Bytes that the module counts: the slots, and its own structures.
     pub size: u64,
-    /// Buckets of the first filter of the chain.
+    /// Buckets of the first layer of the chain.
     pub buckets: u64,
-    /// Filters of the chain.
+    /// Layers of the chain.
     pub filters: usize,
     /// Keys in the filter, each as often as it was inserted.
     pub items: u64,
@@ -209,7 +209,7 @@ impl Builder {
         self
     }
 
-    /// How many times as many buckets a new filter of the chain has as the one before, rounded up
+    /// How many times as many buckets a new layer of the chain has as the one before, rounded up
     /// to a power of two: `EXPANSION`, 0 to 32768. 1 by default. 0 never grows: inserts into a full
     /// filter are errors.
     ///
@@ -229,7 +229,7 @@ impl Builder {
         self
     }
 
-    /// Allocates the first filter of the chain.
+    /// Allocates the first layer of the chain.
     ///
     /// # Errors
     ///
@@ -279,7 +279,7 @@ impl Builder {
 }
 
 impl Settings {
-    /// The buckets of filter `number` of the chain, if there can be so many.
+    /// The number of buckets of layer `number`; `None` if 32 bits cannot number its slots.
     fn buckets_of(self, number: usize) -> Option<u64> {
         let growth = u64::from(self.expansion).checked_pow(u32::try_from(number).ok()?)?;
         let buckets = self.buckets.checked_mul(growth)?;
@@ -287,19 +287,19 @@ impl Settings {
         (slots <= u32::MAX.into()).then_some(buckets)
     }
 
-    fn table(self, number: usize) -> Result<Table, BuildError> {
+    fn layer(self, number: usize) -> Result<CuckooLayer, BuildError> {
         let Some(buckets) = self.buckets_of(number) else {
             return Err(build_error(format!(
-                "filter {number} of the chain has more than {} slots, which are numbered in 32 bits",
+                "layer {number} of the chain has more than {} slots, which are numbered in 32 bits",
                 u32::MAX
             )));
         };
-        Table::new(buckets as usize, self.bucket_size.into())
+        CuckooLayer::new(buckets as usize, self.bucket_size.into())
     }
 }
 
-fn hash(key: &[u8]) -> Fingerprint {
-    Fingerprint::of(murmur64a(key, 0))
+fn address(key: &[u8]) -> RedisAddress {
+    RedisAddress::of(murmur64a(key, 0))
 }
 
 impl RedisCuckoo {
@@ -340,14 +340,14 @@ impl RedisCuckoo {
         }
     }
 
-    /// A chain of so many empty filters.
-    fn empty(settings: Settings, filters: usize, max_bytes: u64) -> Result<Self, BuildError> {
-        let mut tables = Vec::new();
-        for number in 0..filters {
-            push(&mut tables, settings.table(number)?)?;
+    /// A chain of empty layers.
+    fn empty(settings: Settings, count: usize, max_bytes: u64) -> Result<Self, BuildError> {
+        let mut layers = Vec::new();
+        for number in 0..count {
+            push(&mut layers, settings.layer(number)?)?;
         }
         Ok(Self {
-            tables,
+            layers,
             settings,
             items: 0,
             deletes: 0,
@@ -355,9 +355,9 @@ impl RedisCuckoo {
         })
     }
 
-    /// The next filter of the chain.
+    /// The next layer of the chain.
     fn grow(&mut self) -> Result<(), RedisBloomInsertErrorKind> {
-        let number = self.tables.len();
+        let number = self.layers.len();
         if self.settings.expansion == 0 {
             return Err(RedisBloomInsertErrorKind::NoRoom);
         }
@@ -368,9 +368,9 @@ impl RedisCuckoo {
                 return Err(RedisBloomInsertErrorKind::OverLimit { needed, limit });
             }
         }
-        let table = self.settings.table(number);
-        table
-            .and_then(|table| push(&mut self.tables, table))
+        let layer = self.settings.layer(number);
+        layer
+            .and_then(|layer| push(&mut self.layers, layer))
             .map_err(RedisBloomInsertErrorKind::Growth)
     }
 
@@ -393,7 +393,7 @@ impl RedisCuckoo {
     /// ```
     #[doc(alias = "CF.ADD")]
     pub fn insert<K: AsRef<[u8]> + ?Sized>(&mut self, key: &K) -> Result<(), RedisBloomInsertError> {
-        self.add(hash(key.as_ref()))
+        self.add(address(key.as_ref()))
             .map_err(|kind| RedisBloomInsertError { kind, inserted: 0 })
     }
 
@@ -414,20 +414,20 @@ impl RedisCuckoo {
     /// ```
     #[doc(alias("CF.ADDNX", "CF.INSERTNX"))]
     pub fn insert_unique<K: AsRef<[u8]> + ?Sized>(&mut self, key: &K) -> Result<bool, RedisBloomInsertError> {
-        let hash = hash(key.as_ref());
+        let address = address(key.as_ref());
         // The module checks this first.
         let mut insert = || {
             self.check_length()?;
-            Ok(!self.holds(hash) && self.add(hash).map(|()| true)?)
+            Ok(!self.holds(address) && self.add(address).map(|()| true)?)
         };
         insert().map_err(|kind| RedisBloomInsertError { kind, inserted: 0 })
     }
 
     fn check_length(&self) -> Result<(), RedisBloomInsertErrorKind> {
-        if self.tables.len() < MOST_FILTERS {
+        if self.layers.len() < MOST_LAYERS {
             Ok(())
         } else {
-            Err(RedisBloomInsertErrorKind::Expansions { limit: MOST_FILTERS })
+            Err(RedisBloomInsertErrorKind::Expansions { limit: MOST_LAYERS })
         }
     }
 
@@ -450,18 +450,18 @@ impl RedisCuckoo {
     #[doc(alias = "CF.INSERT")]
     pub fn insert_batch<K: AsRef<[u8]>>(&mut self, keys: &[K]) -> Result<(), RedisBloomInsertError> {
         keys.iter().enumerate().try_for_each(|(inserted, key)| {
-            self.add(hash(key.as_ref()))
+            self.add(address(key.as_ref()))
                 .map_err(|kind| RedisBloomInsertError { kind, inserted })
         })
     }
 
     /// The module's `CuckooFilter_InsertFP`.
-    fn add(&mut self, hash: Fingerprint) -> Result<(), RedisBloomInsertErrorKind> {
+    fn add(&mut self, address: RedisAddress) -> Result<(), RedisBloomInsertErrorKind> {
         self.check_length()?;
         loop {
-            let inserted = self.tables.iter_mut().rev().any(|table| table.put(hash)) || {
-                let newest = self.tables.last_mut().expect("a chain has a filter");
-                newest.kick(hash, self.settings.max_iterations)
+            let inserted = self.layers.iter_mut().rev().any(|layer| layer.put(address)) || {
+                let newest = self.layers.last_mut().expect("a chain has a layer");
+                newest.kick(address, self.settings.max_iterations)
             };
             if inserted {
                 self.items = self.items.wrapping_add(1);
@@ -487,19 +487,19 @@ impl RedisCuckoo {
     /// ```
     #[doc(alias = "CF.DEL")]
     pub fn remove<K: AsRef<[u8]> + ?Sized>(&mut self, key: &K) -> bool {
-        let hash = hash(key.as_ref());
-        if !self.tables.iter_mut().rev().any(|table| table.take(hash)) {
+        let address = address(key.as_ref());
+        if !self.layers.iter_mut().rev().any(|layer| layer.take(address)) {
             return false;
         }
         self.items = self.items.wrapping_sub(1);
         self.deletes = self.deletes.wrapping_add(1);
-        if self.tables.len() > 1 && self.deletes as f64 > self.items as f64 * 0.10 {
+        if self.layers.len() > 1 && self.deletes as f64 > self.items as f64 * 0.10 {
             self.move_down(false);
         }
         true
     }
 
-    /// Moves fingerprints of the newer filters of the chain into free slots of the older ones, and
+    /// Moves fingerprints of the newer layers of the chain into free slots of the older ones, and
     /// drops the newest filters if they are empty then: `CF.COMPACT`.
     ///
     /// ```
@@ -520,11 +520,11 @@ impl RedisCuckoo {
 
     /// The module's `CuckooFilter_Compact`. `all` goes on after a filter that cannot be emptied.
     fn move_down(&mut self, all: bool) {
-        for number in (1..self.tables.len()).rev() {
-            let (older, newer) = self.tables.split_at_mut(number);
+        for number in (1..self.layers.len()).rev() {
+            let (older, newer) = self.layers.split_at_mut(number);
             let emptied = newer[0].move_into(older);
             if emptied && newer.len() == 1 {
-                self.tables.pop();
+                self.layers.pop();
             }
             if !emptied && !all {
                 break;
@@ -545,12 +545,12 @@ impl RedisCuckoo {
     #[inline]
     #[must_use]
     pub fn contains<K: AsRef<[u8]> + ?Sized>(&self, key: &K) -> bool {
-        self.holds(hash(key.as_ref()))
+        self.holds(address(key.as_ref()))
     }
 
     #[inline]
-    fn holds(&self, hash: Fingerprint) -> bool {
-        self.tables.iter().any(|table| table.holds(hash))
+    fn holds(&self, address: RedisAddress) -> bool {
+        self.layers.iter().any(|layer| layer.holds(address))
     }
 
     /// Writes whether each key may be in the filter to the same place of `out`: `CF.MEXISTS`. If
@@ -574,12 +574,12 @@ impl RedisCuckoo {
     #[doc(alias = "CF.MEXISTS")]
     pub fn contains_batch<K: AsRef<[u8]>>(&self, keys: &[K], out: &mut [bool]) {
         assert_same_length(keys.len(), out.len());
-        let Some((first, others)) = self.tables.split_first() else {
+        let Some((first, others)) = self.layers.split_first() else {
             return out.fill(false);
         };
-        let access = |table: &Table| Access::lookups(is_cached(table.bytes().len()), 2);
-        let place = |_: &mut _, i: usize| hash(keys[i].as_ref());
-        let prefetch = |_: &mut _, _, hash: &Fingerprint, hint| first.prefetch(*hash, hint);
+        let access = |layer: &CuckooLayer| Access::lookups(is_cached(layer.bytes().len()), 2);
+        let place = |_: &mut _, i: usize| address(keys[i].as_ref());
+        let prefetch = |_: &mut _, _, hash: &RedisAddress, hint| first.prefetch(*hash, hint);
         let unpack = &mut unpack_into(out);
         tiles(
             unpack,
@@ -589,12 +589,12 @@ impl RedisCuckoo {
             prefetch,
             |unpack, start, hashes| {
                 let mut found = answers(hashes.len(), |i| first.holds(hashes[i]));
-                for table in others {
+                for layer in others {
                     let open = !found & u64::MAX >> (TILE - hashes.len());
-                    if let Some(hint) = access(table).hint() {
-                        each_one(open, |i| table.prefetch(hashes[i], hint));
+                    if let Some(hint) = access(layer).hint() {
+                        each_one(open, |i| layer.prefetch(hashes[i], hint));
                     }
-                    each_one(open, |i| found |= u64::from(table.holds(hashes[i])) << i);
+                    each_one(open, |i| found |= u64::from(layer.holds(hashes[i])) << i);
                 }
                 unpack(start, hashes.len(), found);
                 true
@@ -616,8 +616,8 @@ impl RedisCuckoo {
     #[doc(alias = "CF.COUNT")]
     #[must_use]
     pub fn count<K: AsRef<[u8]> + ?Sized>(&self, key: &K) -> u64 {
-        let hash = hash(key.as_ref());
-        self.tables.iter().map(|table| table.count(hash)).sum()
+        let address = address(key.as_ref());
+        self.layers.iter().map(|layer| layer.count(address)).sum()
     }
 
     /// What `CF.INFO` answers.
@@ -633,9 +633,9 @@ impl RedisCuckoo {
         /// Bytes of the module's `CuckooFilter`, and of its `SubCF`.
         const BESIDE: [u64; 2] = [40, 16];
         CuckooInfo {
-            size: self.memory_bytes() as u64 + BESIDE[0] + BESIDE[1] * self.tables.len() as u64,
+            size: self.memory_bytes() as u64 + BESIDE[0] + BESIDE[1] * self.layers.len() as u64,
             buckets: self.settings.buckets,
-            filters: self.tables.len(),
+            filters: self.layers.len(),
             items: self.items,
             deleted: self.deletes,
             bucket_size: self.settings.bucket_size,
@@ -653,7 +653,7 @@ impl RedisCuckoo {
     /// ```
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        self.tables.iter().map(|table| table.bytes().len()).sum()
+        self.layers.iter().map(|layer| layer.bytes().len()).sum()
     }
 
     /// The most bytes that the filter may grow to: of a filter that was read, what the reader
@@ -691,14 +691,14 @@ impl RedisCuckoo {
     /// ```
     #[must_use]
     pub fn current_false_positive_rate(&self) -> f64 {
-        1.0 - self.tables.iter().map(Table::absent).product::<f64>()
+        1.0 - self.layers.iter().map(CuckooLayer::absent).product::<f64>()
     }
 }
 
-fn push(tables: &mut Vec<Table>, table: Table) -> Result<(), BuildError> {
-    let reserved = tables.try_reserve(1);
-    reserved.map_err(|_| out_of_memory(size_of::<Table>() * (tables.len() + 1)))?;
-    tables.push(table);
+fn push(layers: &mut Vec<CuckooLayer>, layer: CuckooLayer) -> Result<(), BuildError> {
+    let reserved = layers.try_reserve(1);
+    reserved.map_err(|_| out_of_memory(size_of::<CuckooLayer>() * (layers.len() + 1)))?;
+    layers.push(layer);
     Ok(())
 }
 
@@ -706,7 +706,7 @@ fn push(tables: &mut Vec<Table>, table: Table) -> Result<(), BuildError> {
 impl PartialEq for RedisCuckoo {
     fn eq(&self, other: &Self) -> bool {
         let figures = |filter: &Self| (filter.settings, filter.items, filter.deletes);
-        figures(self) == figures(other) && self.tables == other.tables
+        figures(self) == figures(other) && self.layers == other.layers
     }
 }
 

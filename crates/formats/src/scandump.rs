@@ -1,6 +1,6 @@
 //! The dumps of the filters in Redis, both ways: the replies of `BF.SCANDUMP` and `CF.SCANDUMP`,
 //! the arguments of `BF.LOADCHUNK` and `CF.LOADCHUNK`. A header comes first, then the bytes of the
-//! filters of the chain, the oldest first, in chunks of up to 16 MiB. Each chunk has bytes of one
+//! layers of the chain, the oldest first, in chunks of up to 16 MiB. Each chunk has bytes of one
 //! filter. `dump.rs` of each filter knows its header.
 //!
 //! A chunk comes with a cursor: 1 with the header; 1 plus the number of bytes so far with another
@@ -15,7 +15,7 @@ use sealed::Chain;
 /// The header's cursor.
 const FIRST: i64 = 1;
 /// The most bytes in a chunk of the module.
-const CHUNK: usize = 16 << 20;
+const CHUNK_BYTES: usize = 16 << 20;
 
 /// A filter that Redis dumps in chunks: [`RedisBloom`](crate::RedisBloom),
 /// [`RedisCuckoo`](crate::RedisCuckoo). Sealed.
@@ -50,7 +50,7 @@ pub(crate) mod sealed {
 
     /// A chain of filters with bytes.
     pub trait Chain: Sized {
-        /// A chunk has a multiple of so many bytes.
+        /// The length of a chunk is a multiple of this, in bytes.
         const UNIT: usize;
 
         /// A chain whose bytes are 0, by a header that was checked before the bytes were allocated.
@@ -58,13 +58,13 @@ pub(crate) mod sealed {
 
         fn header(&self) -> Vec<u8>;
 
-        /// The number of bytes of a filter of the chain, if the chain has so many filters.
+        /// The number of bytes of a layer of the chain; `None` if there is no such layer.
         fn len(&self, filter: usize) -> Option<usize>;
 
-        /// Bytes of a filter of the chain, from `offset` on. `offset` is 0 or a multiple of 16 MiB.
+        /// Bytes of a layer of the chain, from `offset` on. `offset` is 0 or a multiple of 16 MiB.
         fn bytes(&self, filter: usize, offset: usize, len: usize) -> Vec<u8>;
 
-        /// Overwrites bytes of a filter of the chain, from `offset` on; both are of whole units.
+        /// Overwrites bytes of a layer of the chain, from `offset` on; both are of whole units.
         fn store(&mut self, filter: usize, offset: usize, bytes: &[u8]);
 
         /// Whether this filter, as it was loaded, is still whole if Redis dumps it with this header
@@ -75,12 +75,12 @@ pub(crate) mod sealed {
 
 /// The filter of a chain that the next chunk belongs to, and the byte where the chunk begins there.
 #[derive(Clone, Copy, Debug, Default)]
-struct Place {
+struct ChunkStart {
     filter: usize,
     offset: usize,
 }
 
-impl Place {
+impl ChunkStart {
     /// The bytes that the filter has from here on; `None` at the end of the chain.
     fn left(self, chain: &impl Chain) -> Option<usize> {
         chain.len(self.filter).map(|len| len - self.offset)
@@ -131,7 +131,7 @@ pub struct Loader<F> {
     filter: Option<F>,
     /// The cursor that came with the last chunk, 0 before the first.
     cursor: i64,
-    place: Place,
+    start: ChunkStart,
     /// Whether the last reply came: cursor 0.
     ended: bool,
 }
@@ -151,7 +151,7 @@ impl<F: Dumped> Loader<F> {
             limit: max_bytes as u64,
             filter: None,
             cursor: 0,
-            place: Place::default(),
+            start: ChunkStart::default(),
             ended: false,
         }
     }
@@ -192,7 +192,7 @@ impl<F: Dumped> Loader<F> {
     pub fn is_complete(&self) -> bool {
         self.filter
             .as_ref()
-            .is_some_and(|filter| self.place.left(filter).is_none())
+            .is_some_and(|filter| self.start.left(filter).is_none())
     }
 
     /// Takes a reply of `SCANDUMP`: a cursor and a chunk.
@@ -234,7 +234,7 @@ impl<F: Dumped> Loader<F> {
             return Ok(());
         };
         let len = chunk.len();
-        let Some(left) = self.place.left(filter) else {
+        let Some(left) = self.start.left(filter) else {
             return Err(invalid(format!("cursor {cursor} with {len} bytes came after the end")));
         };
         // The limit is on the sum of all that came before, so that nothing overflows.
@@ -246,15 +246,15 @@ impl<F: Dumped> Loader<F> {
             let problem = format!("a chunk of {len} bytes is not of a positive multiple of {}", F::UNIT);
             return Err(invalid(problem));
         }
-        let Place { filter: number, offset } = self.place;
+        let ChunkStart { filter: number, offset } = self.start;
         if len > left {
             let problem =
-                format!("a chunk of {len} bytes is more than the {left} that filter {number} of the chain has left");
+                format!("a chunk of {len} bytes is more than the {left} that layer {number} of the chain has left");
             return Err(invalid(problem));
         }
         filter.store(number, offset, chunk);
         self.cursor = cursor;
-        self.place.advance(len, left);
+        self.start.advance(len, left);
         Ok(())
     }
 
@@ -337,7 +337,7 @@ pub struct LoadChunks<'a, F> {
     filter: &'a F,
     /// The last chunk's cursor, 0 before the first.
     cursor: i64,
-    place: Place,
+    start: ChunkStart,
 }
 
 impl<'a, F> LoadChunks<'a, F> {
@@ -345,7 +345,7 @@ impl<'a, F> LoadChunks<'a, F> {
         Self {
             filter,
             cursor: 0,
-            place: Place::default(),
+            start: ChunkStart::default(),
         }
     }
 }
@@ -364,11 +364,11 @@ impl<F: Dumped> Iterator for LoadChunks<'_, F> {
             self.cursor = FIRST;
             return Some((FIRST, self.filter.header()));
         }
-        let left = self.place.left(self.filter)?;
-        let Place { filter, offset } = self.place;
-        let chunk = self.filter.bytes(filter, offset, left.min(CHUNK));
+        let left = self.start.left(self.filter)?;
+        let ChunkStart { filter, offset } = self.start;
+        let chunk = self.filter.bytes(filter, offset, left.min(CHUNK_BYTES));
         self.cursor += chunk.len() as i64;
-        self.place.advance(chunk.len(), left);
+        self.start.advance(chunk.len(), left);
         Some((self.cursor, chunk))
     }
 }

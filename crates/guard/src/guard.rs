@@ -632,7 +632,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
         };
         // Partner: the fence in `begin_rebuild`. If that one is first, this thread sees the pair.
         // Otherwise the rebuild reads a store that has the keys.
-        self.state.settle(self.state.load(), insert, |(), ()| ());
+        self.state.write_to_current(self.state.load(), insert, |(), ()| ());
     }
 
     /// Inserts `key` when the returned value is dropped. Call it before the store's commit, and

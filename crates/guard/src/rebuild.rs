@@ -128,7 +128,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
             serving: serving.clone(),
             next: Some(next.clone()),
         });
-        // Partner: the fence of `insert_by`, in `Swap::settle`.
+        // Partner: the fence of `insert_by`, in `Swap::write_to_current`.
         fence(Ordering::SeqCst);
         Ok(Rebuild {
             guard: self,

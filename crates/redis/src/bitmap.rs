@@ -8,7 +8,7 @@ mod pairs;
 
 use crate::connection::{Blocking, now};
 use crate::error::BitmapError;
-use crate::layout::{Layout, config_of};
+use crate::layout::{BitmapLayout, config_of};
 use lanebloom::{BuildError, Funnel};
 use redis::ConnectionLike;
 use std::time::Duration;
@@ -59,7 +59,7 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct RedisBitmap {
-    pub(super) layout: Layout,
+    pub(super) layout: BitmapLayout,
     kept: Kept,
     /// In milliseconds. Each insert sets it anew.
     expire: Option<u64>,
@@ -141,7 +141,7 @@ impl RedisBitmap {
     ) -> Result<Self, BuildError> {
         let (base, cursor) = (base.into(), cursor.into());
         Self::new(
-            Layout::guava(expected_keys as u64, rate)?,
+            BitmapLayout::guava(expected_keys as u64, rate)?,
             Kept::Growing { base, cursor },
         )
     }
@@ -183,7 +183,7 @@ impl RedisBitmap {
     /// ```
     pub fn jedis(key: impl AsRef<[u8]>, expected_keys: usize, rate: f64) -> Result<Self, BuildError> {
         let key = [b"bf:", key.as_ref()].concat();
-        Self::new(Layout::jedis(expected_keys as u64, rate)?, Kept::Piped { key })
+        Self::new(BitmapLayout::jedis(expected_keys as u64, rate)?, Kept::Piped { key })
     }
 
     /// go-zero's `bloom.Filter`: a bitmap of `bits` bits. A key sets 14 of them, by a script.
@@ -214,7 +214,7 @@ impl RedisBitmap {
     /// ```
     pub fn go_zero(key: impl Into<Vec<u8>>, bits: u64) -> Result<Self, BuildError> {
         let key = key.into();
-        Self::new(Layout::go_zero(bits)?, Kept::Scripted { key })
+        Self::new(BitmapLayout::go_zero(bits)?, Kept::Scripted { key })
     }
 
     /// The filter of the Python package `scrapy-redis-bloomfilter`: a bitmap of `2^bit` bits
@@ -267,7 +267,7 @@ impl RedisBitmap {
     /// ```
     pub fn scrapy(key: impl Into<Vec<u8>>, bit: u32, hash_number: u8) -> Result<Self, BuildError> {
         let key = key.into();
-        Self::new(Layout::scrapy(bit, hash_number)?, Kept::Piped { key })
+        Self::new(BitmapLayout::scrapy(bit, hash_number)?, Kept::Piped { key })
     }
 
     /// [`go_zero`](Self::go_zero) with the bits for `expected_keys` at this rate: 14 × keys / −ln(1
@@ -288,7 +288,7 @@ impl RedisBitmap {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn go_zero_sized(key: impl Into<Vec<u8>>, expected_keys: usize, rate: f64) -> Result<Self, BuildError> {
-        let (key, layout) = (key.into(), Layout::go_zero_sized(expected_keys as u64, rate));
+        let (key, layout) = (key.into(), BitmapLayout::go_zero_sized(expected_keys as u64, rate));
         Self::new(layout?, Kept::Scripted { key })
     }
 
@@ -342,7 +342,7 @@ impl RedisBitmap {
     pub fn redisson(name: impl Into<Vec<u8>>, expected_keys: usize, rate: f64) -> Result<Self, BuildError> {
         let key = name.into();
         Self::new(
-            Layout::redisson(expected_keys as u64, rate)?,
+            BitmapLayout::redisson(expected_keys as u64, rate)?,
             Kept::Configured {
                 config: config_of(&key),
                 key,
@@ -352,7 +352,7 @@ impl RedisBitmap {
         )
     }
 
-    fn new(layout: Layout, kept: Kept) -> Result<Self, BuildError> {
+    fn new(layout: BitmapLayout, kept: Kept) -> Result<Self, BuildError> {
         Ok(Self {
             layout,
             kept,
@@ -645,7 +645,7 @@ impl RedisBitmap {
     }
 
     /// Renames the filter's Redis keys to those of `to`, at one moment; returns whether there were
-    /// any. What was there under the names of `to` is gone.
+    /// any. Replaces the keys that `to` had.
     ///
     /// So a filter is rebuilt while readers go on: fill one under another name, then rename it.
     /// Times to live move with the keys. On Redis Cluster all names need the same hash tag.

@@ -1,7 +1,7 @@
 //! The errors between this process and a server. The commands and threads of this crate make them,
 //! and callers read them.
 
-use crate::shared::life::Life;
+use crate::shared::lifetime::Lifetime;
 use lanebloom::BuildError;
 use lanebloom_formats::RedisBloomLoadError;
 use std::error::Error;
@@ -146,16 +146,16 @@ impl fmt::Display for TransferError {
             Kind::Unreachable(error) => write!(f, "the server was not reached: {error}"),
             Kind::NoModule(error) => write!(f, "the server has not loaded RedisBloom: {error}"),
             Kind::Missing => f.write_str("there is nothing at this key"),
-            Kind::WrongType(error) => write!(f, "what is at this key is no RedisBloom filter: {error}"),
+            Kind::WrongType(error) => write!(f, "the key holds no RedisBloom filter: {error}"),
             Kind::ReadOnly(error) => write!(f, "the server is a replica that takes no writes: {error}"),
             Kind::Elsewhere(error) | Kind::Refused(error) => write!(f, "the server refused: {error}"),
             Kind::Reply { command, reply } => {
-                write!(f, "the reply to {command} is none of that command: {reply}")
+                write!(f, "unexpected reply to {command}: {reply}")
             }
             Kind::Taken => f.write_str("there is something at this key already"),
-            Kind::Empty => f.write_str("the filter has no keys, and Redis does not dump such a cuckoo filter"),
+            Kind::Empty => f.write_str("the cuckoo filter has no keys, and Redis does not dump an empty one"),
             Kind::Changed => f.write_str("the filter was replaced or changed while it was read: fetch it again"),
-            Kind::Load(error) => write!(f, "what the server sent is not loaded: {error}"),
+            Kind::Load(error) => write!(f, "the server's dump cannot be loaded: {error}"),
         }
     }
 }
@@ -181,7 +181,7 @@ fn write_elsewhere(f: &mut fmt::Formatter<'_>, key: &str, error: &redis::RedisEr
     let (node, slot) = error.redirect_node().unwrap_or_default();
     write!(
         f,
-        "{key:?} is in slot {slot} of Redis Cluster, at the node {node:?}, and the connection is to another node only: {error}"
+        "{key:?} is in slot {slot} of Redis Cluster, at the node {node:?}, and the connection reaches only another node: {error}"
     )
 }
 
@@ -332,27 +332,24 @@ impl fmt::Display for BitmapError {
             ),
             BitmapErrorKind::Server { key, error } => write!(f, "the server refused an operation on {key:?}: {error}"),
             BitmapErrorKind::Reply { command, key, reply } => {
-                write!(f, "the reply to {command} on {key:?} is none of that command: {reply}")
+                write!(f, "unexpected reply to {command} on {key:?}: {reply}")
             }
             BitmapErrorKind::Cursor { key, cursor, greatest } => {
                 write!(
                     f,
-                    "the cursor {key:?} is {cursor:?}, which is no number in 0 to {greatest}"
+                    "the cursor {key:?} is {cursor:?}, which is not a number in 0 to {greatest}"
                 )
             }
             BitmapErrorKind::Configuration { key, found, wanted } => {
                 write!(f, "the configuration {key:?} says {found}, and the caller {wanted}")
             }
             BitmapErrorKind::Layouts { key } => {
-                write!(
-                    f,
-                    "{key:?} has another layout than the filter that is to take its place"
-                )
+                write!(f, "{key:?} has a layout that differs from that of the new filter")
             }
             BitmapErrorKind::Longer { key, bytes, layout } => {
                 write!(
                     f,
-                    "the bitmap {key:?} has {bytes} bytes, more than the {layout} of this layout: it is another's"
+                    "the bitmap {key:?} has {bytes} bytes, more than the {layout} bytes of its layout: another layout wrote it"
                 )
             }
             BitmapErrorKind::OverLimit { key, needed, limit } => {
@@ -362,7 +359,7 @@ impl fmt::Display for BitmapError {
                 )
             }
             BitmapErrorKind::NoText { key } => {
-                write!(f, "a key for {key:?} is no UTF-8, and its layout is of characters")
+                write!(f, "a key for {key:?} is not UTF-8, but its layout hashes characters")
             }
             BitmapErrorKind::OutOfMemory(error) => write!(f, "the bitmap was not copied: {error}"),
         }
@@ -424,10 +421,10 @@ pub(crate) enum SharedErrorKind {
         name: String,
         differs: String,
     },
-    Life {
+    Lifetime {
         name: String,
-        ours: Life,
-        theirs: Life,
+        ours: Lifetime,
+        theirs: Lifetime,
     },
     Expired,
     WindowExpires(u64),
@@ -492,7 +489,7 @@ impl SharedError {
     #[must_use]
     pub fn is_incompatible(&self) -> bool {
         match &*self.0 {
-            SharedErrorKind::Incompatible { .. } | SharedErrorKind::Life { .. } => true,
+            SharedErrorKind::Incompatible { .. } | SharedErrorKind::Lifetime { .. } => true,
             SharedErrorKind::Timeout { last: Some(last), .. } => last.is_incompatible(),
             _ => false,
         }
@@ -556,15 +553,15 @@ impl fmt::Display for SharedError {
             SharedErrorKind::Name(name) => {
                 write!(
                     f,
-                    "the name {name:?} is empty or has a brace, which keys of Redis Cluster are divided by"
+                    "the name {name:?} is empty or has a brace, which marks a hash tag in Redis Cluster"
                 )
             }
             SharedErrorKind::TooLarge { needed, limit } => {
-                write!(f, "a filter of {needed} bytes is beyond the limit of {limit} bytes")
+                write!(f, "a filter of {needed} bytes exceeds the limit of {limit} bytes")
             }
             SharedErrorKind::OutOfMemory { bytes } => write!(
                 f,
-                "there is no memory to keep what was pushed: the allocation of {bytes} bytes failed"
+                "there is no memory for the record of pushed bits: the allocation of {bytes} bytes failed"
             ),
             SharedErrorKind::Build(error) => write!(f, "there is no memory for a generation: {error}"),
             SharedErrorKind::Thread(error) => write!(f, "no thread could be started: {error}"),
@@ -578,9 +575,9 @@ impl fmt::Display for SharedError {
             SharedErrorKind::Incompatible { name, differs } => {
                 write!(f, "the set {name:?} on the server is another filter's: {differs}")
             }
-            SharedErrorKind::Life { name, ours, theirs } => {
+            SharedErrorKind::Lifetime { name, ours, theirs } => {
                 write!(f, "the set {name:?} on the server {theirs}, here it {ours}")?;
-                if [ours, theirs].iter().any(|life| matches!(life, Life::Until(_))) {
+                if [ours, theirs].iter().any(|lifetime| matches!(lifetime, Lifetime::Until(_))) {
                     f.write_str(" (since 1970)")?;
                 }
                 Ok(())
@@ -589,34 +586,34 @@ impl fmt::Display for SharedError {
             SharedErrorKind::WindowExpires(time) => {
                 write!(
                     f,
-                    "a window expires by its generations, and cannot be told to at {time} ms since 1970"
+                    "a window expires by its generations: it takes no expiry time, here {time} ms since 1970"
                 )
             }
             SharedErrorKind::WindowAgeless => f.write_str(
-                "the window rotates when it is told to or full, which other nodes do not know of: build it by `window`",
+                "the window rotates on a call or when it is full, which other nodes do not notice: build it with `window`",
             ),
             SharedErrorKind::WindowClock => f.write_str(
-                "the window ages by this machine's monotonic clock, which no other has: build it by `time_of_day`",
+                "the window ages by this machine's monotonic clock, which other nodes cannot read: build it with `time_of_day`",
             ),
             SharedErrorKind::WindowPeriod { period, least } => {
                 write!(
                     f,
-                    "generations of {period:?} are shorter than {least:?}, the least that the server counts"
+                    "generations of {period:?} are shorter than {least:?}, the shortest that the server supports"
                 )
             }
             SharedErrorKind::WindowAstray => f.write_str(
-                "the window's generations are not those of other nodes until they have expired: its clock was set back, or `rotate` was called",
+                "the window's generations differ from those of other nodes until they expire: its clock was set back, or `rotate` was called",
             ),
             SharedErrorKind::Foreign { key, what } => write!(f, "{key} was not written by a shared filter: {what}"),
-            SharedErrorKind::Reply { to, reply } => write!(f, "the reply to {to} is none of that: {reply}"),
-            SharedErrorKind::Behind => f.write_str("the server's log was cut off faster than it could be followed"),
+            SharedErrorKind::Reply { to, reply } => write!(f, "unexpected reply to {to}: {reply}"),
+            SharedErrorKind::Behind => f.write_str("the server trimmed its log faster than this node could read it"),
             SharedErrorKind::Timeout { after, last: None } => write!(f, "not done within {after:?}"),
             SharedErrorKind::Timeout {
                 after,
                 last: Some(last),
             } => write!(f, "not done within {after:?}; the last attempt: {last}"),
-            SharedErrorKind::Panicked(says) => write!(f, "the exchange panicked, and goes on: {says}"),
-            SharedErrorKind::Ended => f.write_str("it was ended meanwhile"),
+            SharedErrorKind::Panicked(says) => write!(f, "the exchange panicked and started again: {says}"),
+            SharedErrorKind::Ended => f.write_str("the shared filter was dropped meanwhile"),
         }
     }
 }

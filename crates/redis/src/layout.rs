@@ -24,7 +24,7 @@ const REDISSON_MAX_BITS: u64 = i32::MAX as u64 * 2;
 
 /// The parameters that determine a key's bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Layout {
+pub(crate) struct BitmapLayout {
     scheme: Scheme,
     /// In 1..=[`MAX_BITS`].
     pub(crate) bits: u64,
@@ -44,7 +44,7 @@ enum Scheme {
     Redisson,
 }
 
-impl Layout {
+impl BitmapLayout {
     /// Guava's bits, rounded up to whole longs as in its own filter. The number of hash functions
     /// comes from Guava's formula up to 2024, which the copies of the class have.
     pub(crate) fn guava(keys: u64, rate: f64) -> Result<Self, BuildError> {
@@ -172,7 +172,7 @@ impl Layout {
         }
     }
 
-    /// The number of keys that set so many bits in the mean: Redisson's `count`, in the order of
+    /// The number of keys that set `ones` bits in the mean: Redisson's `count`, in the order of
     /// its operations.
     pub(crate) fn keys_for(&self, ones: u64) -> u64 {
         let bits = self.bits as f64;

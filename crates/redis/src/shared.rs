@@ -197,15 +197,15 @@
 mod deadline_socket;
 mod delta;
 mod description;
-pub(super) mod life;
+pub(super) mod lifetime;
 mod node;
 mod replica;
 mod window;
 
 use crate::error::SharedError;
-use description::{Description, Keys};
+use description::{Description, RedisKeys};
 use lanebloom::{ConcurrentBloom, KeyHasher, Murmur3};
-use life::Life;
+use lifetime::Lifetime;
 use node::Node;
 use redis::Client;
 use replica::{Replica, since_1970};
@@ -423,12 +423,12 @@ impl SharedBuilder {
         filter: impl Into<Arc<ConcurrentBloom<S>>>,
     ) -> Result<SharedBloom<S>, SharedError> {
         let filter = filter.into();
-        let life = match self.expires {
-            0 => Life::Forever,
-            time => Life::Until(time),
+        let lifetime = match self.expires {
+            0 => Lifetime::Forever,
+            time => Lifetime::Until(time),
         };
-        let description = Description::of(&filter, filter.hasher(), life);
-        let replica = Replica::new(Keys::of(&self.name)?, description, Arc::clone(&filter))?;
+        let description = Description::of(&filter, filter.hasher(), lifetime);
+        let replica = Replica::new(RedisKeys::of(&self.name)?, description, Arc::clone(&filter))?;
         let node = Node::start(server, Box::new(replica), self.interval, self.timeout)?;
         Ok(SharedBloom { filter, node })
     }
@@ -563,6 +563,10 @@ pub fn exchange_over<S: KeyHasher + Send + Sync>(
     filter: Arc<ConcurrentBloom<S>>,
     passes: usize,
 ) -> Result<(), SharedError> {
-    let description = Description::of(&filter, filter.hasher(), Life::Forever);
-    node::passes(Replica::new(Keys::of("fuzz")?, description, filter)?, server, passes)
+    let description = Description::of(&filter, filter.hasher(), Lifetime::Forever);
+    node::passes(
+        Replica::new(RedisKeys::of("fuzz")?, description, filter)?,
+        server,
+        passes,
+    )
 }

@@ -16,8 +16,8 @@
 //! A lookup compares the lower bits in both buckets first. Only if they agree does it unpack a
 //! bucket, with a table of the sequences.
 
-use super::shape::Shape;
-use super::table::{Place, Table, place};
+use super::shape::BucketShape;
+use super::table::{CuckooAddress, CuckooTable, address_of};
 use super::{Cuckoo, CuckooFilter};
 use crate::codec::Kind;
 use crate::error::{BuildError, BuildErrorKind, SnapshotErrorKind};
@@ -58,13 +58,13 @@ pub type Compact = Slotted<Packed>;
 pub struct Packed {
     words: Words<u64>,
     buckets: usize,
-    shape: Shape,
+    shape: BucketShape,
 }
 
 /// Bits of a fingerprint that are sorted.
 const SORTED: u32 = 4;
 
-impl Shape {
+impl BucketShape {
     /// The bits of a fingerprint that stay as they are.
     const fn low_bits(self) -> u32 {
         self.fingerprint_bits - SORTED
@@ -100,7 +100,7 @@ const CHOICES: [[u32; 22]; 7] = {
 };
 
 /// The number of a sequence, in the combinatorial number system. `highs` never descend, so the sums
-/// of each and its place ascend: a choice of numbers below 15 plus their count.
+/// of each and its position ascend: a choice of numbers below 15 plus their count.
 fn rank(highs: &[u8]) -> u64 {
     let ranks = highs.iter().enumerate();
     u64::from(
@@ -110,15 +110,15 @@ fn rank(highs: &[u8]) -> u64 {
     )
 }
 
-/// All sequences of `SLOTS` in the order of their numbers, each with the bits of place `i` from `4
-/// * i` on.
+/// All sequences of `SLOTS`, in the order of their numbers. Their element `i` has the bits from
+/// `4 * i` on.
 const fn sequences<const SLOTS: usize, const SEQUENCES: usize>() -> [u32; SEQUENCES] {
-    assert!(SEQUENCES as u64 == Shape::ALL[6 - SLOTS].sequences());
+    assert!(SEQUENCES as u64 == BucketShape::ALL[6 - SLOTS].sequences());
     let mut all = [0; SEQUENCES];
     let mut highs = [0; SLOTS];
     let mut number = 1;
     while number < SEQUENCES {
-        // The first place that can grow without passing the one after it. The places before it
+        // The first number that can grow without passing the one after it. The numbers before it
         // begin anew.
         let mut i = 0;
         while i + 1 < SLOTS && highs[i] == highs[i + 1] {
@@ -145,7 +145,7 @@ static OF_SIX: [u32; 54_264] = sequences::<6, 54_264>();
 
 /// The sequence with this number.
 #[inline(always)]
-fn unrank(shape: Shape, rank: u64) -> u32 {
+fn unrank(shape: BucketShape, rank: u64) -> u32 {
     let all: &[u32] = match shape.slots {
         3 => &OF_THREE,
         4 => &OF_FOUR,
@@ -156,7 +156,7 @@ fn unrank(shape: Shape, rank: u64) -> u32 {
 }
 
 /// Packs a bucket.
-fn pack(shape: Shape, bucket: u64) -> u64 {
+fn pack(shape: BucketShape, bucket: u64) -> u64 {
     let mut fingerprints = [0; 6];
     let fingerprints = &mut fingerprints[..shape.slots as usize];
     for (fingerprint, shift) in fingerprints.iter_mut().zip(shape.shifts()) {
@@ -175,7 +175,7 @@ fn pack(shape: Shape, bucket: u64) -> u64 {
 
 /// Unpacks a bucket; the fingerprints are in order.
 #[inline(always)]
-fn unpack_bucket(shape: Shape, packed: u64) -> u64 {
+fn unpack_bucket(shape: BucketShape, packed: u64) -> u64 {
     let low = shape.low_bits();
     let highs = u64::from(unrank(shape, packed >> (shape.slots * low)));
     let mut bucket = 0;
@@ -190,7 +190,7 @@ fn unpack_bucket(shape: Shape, packed: u64) -> u64 {
 /// Whether a fingerprint of the bucket has the lower bits of this one. Among the buckets without
 /// the fingerprint, one in 44,000, 1000, 50 or 11 passes.
 #[inline(always)]
-fn may_hold(shape: Shape, packed: u64, fingerprint: u64) -> bool {
+fn may_hold(shape: BucketShape, packed: u64, fingerprint: u64) -> bool {
     let low = shape.low_bits();
     let mut ones = 0;
     for slot in 0..shape.slots {
@@ -203,12 +203,12 @@ fn may_hold(shape: Shape, packed: u64, fingerprint: u64) -> bool {
 
 /// Whether a fingerprint is in the bucket.
 #[inline(always)]
-fn packed_holds(shape: Shape, packed: u64, fingerprint: u64) -> bool {
+fn packed_holds(shape: BucketShape, packed: u64, fingerprint: u64) -> bool {
     shape.matches(unpack_bucket(shape, packed), shape.spread(fingerprint)) != 0
 }
 
 impl Packed {
-    fn pack((shape, number): (Shape, usize), buckets: impl Iterator<Item = u64>) -> Result<Self, BuildError> {
+    fn pack((shape, number): (BucketShape, usize), buckets: impl Iterator<Item = u64>) -> Result<Self, BuildError> {
         let mut all = Self::new((shape, number))?;
         let words = &mut all.words;
         let (mut at, mut filled) = (0, 0);
@@ -248,32 +248,32 @@ impl Packed {
     /// Whether either bucket holds the fingerprint. Callers pass the shape as a constant: a shift
     /// by a constant takes a third of the time of a shift by a variable.
     #[inline(always)]
-    fn holds_in(&self, shape: Shape, place: &Place) -> bool {
-        let [first, second] = [self.get(place.first), self.get(place.second)];
+    fn holds_in(&self, shape: BucketShape, address: &CuckooAddress) -> bool {
+        let [first, second] = [self.get(address.first), self.get(address.second)];
         let (in_first, in_second) = (
-            may_hold(shape, first, place.fingerprint),
-            may_hold(shape, second, place.fingerprint),
+            may_hold(shape, first, address.fingerprint),
+            may_hold(shape, second, address.fingerprint),
         );
         // No branch on the bucket: it would be mispredicted every other time.
         let likely = if in_first { first } else { second };
         (in_first | in_second)
-            && (packed_holds(shape, likely, place.fingerprint)
-                || in_first & in_second && packed_holds(shape, second, place.fingerprint))
+            && (packed_holds(shape, likely, address.fingerprint)
+                || in_first & in_second && packed_holds(shape, second, address.fingerprint))
     }
 }
 
 impl Probe for Packed {
-    type Place = Place;
+    type Place = CuckooAddress;
     const LINES: usize = 2;
 
     #[inline(always)]
-    fn place(&self, hash: u64) -> Place {
-        place(self.shape, self.buckets, hash)
+    fn place(&self, hash: u64) -> CuckooAddress {
+        address_of(self.shape, self.buckets, hash)
     }
 
     #[inline(always)]
-    fn prefetch(&self, place: &Place, hint: Hint) {
-        for bucket in place.buckets() {
+    fn prefetch(&self, address: &CuckooAddress, hint: Hint) {
+        for bucket in address.buckets() {
             // One bucket in eight lies in two lines.
             let word = self.words.as_ptr().wrapping_add(self.bit(bucket).0);
             prefetch(word, hint);
@@ -282,12 +282,12 @@ impl Probe for Packed {
     }
 
     #[inline(always)]
-    fn holds(&self, place: &Place) -> bool {
+    fn holds(&self, address: &CuckooAddress) -> bool {
         match self.shape.slots {
-            6 => self.holds_in(const { Shape::ALL[0] }, place),
-            5 => self.holds_in(const { Shape::ALL[1] }, place),
-            4 => self.holds_in(const { Shape::ALL[2] }, place),
-            _ => self.holds_in(const { Shape::ALL[3] }, place),
+            6 => self.holds_in(const { BucketShape::ALL[0] }, address),
+            5 => self.holds_in(const { BucketShape::ALL[1] }, address),
+            4 => self.holds_in(const { BucketShape::ALL[2] }, address),
+            _ => self.holds_in(const { BucketShape::ALL[3] }, address),
         }
     }
 
@@ -301,35 +301,35 @@ impl Slots for Packed {
     const KIND: Kind = Kind::CompactCuckoo;
     const HELD: bool = false;
     const WORDS: usize = 1;
-    type Plan = (Shape, usize);
+    type Plan = (BucketShape, usize);
 
-    fn new((shape, buckets): (Shape, usize)) -> Result<Self, BuildError> {
+    fn new((shape, buckets): (BucketShape, usize)) -> Result<Self, BuildError> {
         let bytes = Self::bytes_of((shape, buckets));
         let words = Words::new(bytes / 8).ok_or(BuildError(BuildErrorKind::OutOfMemory { bytes }))?;
         Ok(Self { words, buckets, shape })
     }
 
-    fn plan(&self) -> (Shape, usize) {
+    fn plan(&self) -> (BucketShape, usize) {
         (self.shape, self.buckets)
     }
 
     /// The last one is perhaps not full.
-    fn words_of((shape, buckets): (Shape, usize)) -> usize {
+    fn words_of((shape, buckets): (BucketShape, usize)) -> usize {
         // In 128 bits, since the product may exceed `usize`. The quotient is at most `buckets`.
         (buckets as u128 * u128::from(shape.packed_bits())).div_ceil(64) as usize
     }
 
-    /// Those of one more word too, so that every word has a successor.
-    fn bytes_of(plan: (Shape, usize)) -> usize {
+    /// Includes one more word, so that every word has a successor.
+    fn bytes_of(plan: (BucketShape, usize)) -> usize {
         8 * (Self::words_of(plan) + 1)
     }
 
-    fn to_header(plan: (Shape, usize)) -> (u8, usize) {
-        Table::to_header(plan)
+    fn to_header(plan: (BucketShape, usize)) -> (u8, usize) {
+        CuckooTable::to_header(plan)
     }
 
-    fn of_header(bits: u8, buckets: usize) -> Result<((Shape, usize), usize), SnapshotErrorKind> {
-        Shape::of_header(bits, buckets)
+    fn of_header(bits: u8, buckets: usize) -> Result<((BucketShape, usize), usize), SnapshotErrorKind> {
+        BucketShape::of_header(bits, buckets)
     }
 
     /// Fails if a bucket has a number that no sequence has, or there is a bit after the last
@@ -374,10 +374,10 @@ impl Slots for Packed {
         (all, all)
     }
 
-    fn copies(&self, place: &Place) -> usize {
-        let (shape, spread) = (self.shape, self.shape.spread(place.fingerprint));
+    fn copies(&self, address: &CuckooAddress) -> usize {
+        let (shape, spread) = (self.shape, self.shape.spread(address.fingerprint));
         let in_bucket = |bucket| shape.count(unpack_bucket(shape, self.get(bucket)), spread);
-        place.buckets().map(|bucket| in_bucket(bucket) as usize).iter().sum()
+        address.buckets().map(|bucket| in_bucket(bucket) as usize).iter().sum()
     }
 
     fn max_copies(&self) -> usize {
@@ -445,7 +445,7 @@ impl<S> Filter<Compact, S> {
     {
         let Slotted { table, expected_keys } = &self.engine;
         let packed = table;
-        let mut table = Table::new(packed.plan())?;
+        let mut table = CuckooTable::new(packed.plan())?;
         table.store(0, packed.unpacked());
         let engine = Slotted {
             table,
@@ -462,7 +462,7 @@ mod tests {
     /// Every sequence has a number of its own, without gaps, and comes back from it.
     #[test]
     fn sequences_are_numbered() {
-        fn each(shape: Shape, highs: &mut [u8], from: usize, least: u8, seen: &mut [bool]) {
+        fn each(shape: BucketShape, highs: &mut [u8], from: usize, least: u8, seen: &mut [bool]) {
             if from == highs.len() {
                 let number = rank(highs);
                 assert!(!core::mem::replace(&mut seen[number as usize], true), "{highs:?}");
@@ -479,7 +479,7 @@ mod tests {
                 each(shape, highs, from + 1, high, seen);
             }
         }
-        for (shape, sequences) in Shape::ALL.into_iter().rev().zip([816, 3876, 15_504, 54_264]) {
+        for (shape, sequences) in BucketShape::ALL.into_iter().rev().zip([816, 3876, 15_504, 54_264]) {
             let slots = shape.slots as usize;
             let mut seen = alloc::vec![false; sequences];
             each(shape, &mut [0; 6][..slots], 0, 0, &mut seen);
@@ -491,7 +491,7 @@ mod tests {
     /// The same fingerprints come back, for buckets of every fill.
     #[test]
     fn buckets_are_packed_and_unpacked() {
-        for shape in Shape::ALL {
+        for shape in BucketShape::ALL {
             let mut state = 7u64;
             let buckets: alloc::vec::Vec<u64> = (0..2000)
                 .map(|i| {
@@ -534,7 +534,7 @@ mod tests {
                             (i, i, expected[0]),
                         ] {
                             assert_eq!(
-                                packed.holds(&Place {
+                                packed.holds(&CuckooAddress {
                                     fingerprint,
                                     first,
                                     second

@@ -26,7 +26,7 @@ use alloc::string::ToString;
 
 /// The division of a bucket into slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Shape {
+pub(crate) struct BucketShape {
     pub(crate) fingerprint_bits: u32,
     pub(crate) slots: u32,
     /// The lowest bit of every slot.
@@ -35,7 +35,7 @@ pub(crate) struct Shape {
     tops: u64,
 }
 
-impl Shape {
+impl BucketShape {
     pub(crate) const ALL: [Self; 4] = [Self::new(10), Self::new(12), Self::new(16), Self::new(21)];
 
     const fn new(fingerprint_bits: u32) -> Self {
@@ -59,7 +59,7 @@ impl Shape {
             .find(|shape| shape.fingerprint_bits as usize == fingerprint_bits)
     }
 
-    /// The largest fingerprint, which is also the number of fingerprints, since 0 is none.
+    /// The largest fingerprint, which is also the number of fingerprints, since 0 is an empty slot.
     #[inline(always)]
     pub(crate) const fn fingerprints(self) -> u64 {
         (1 << self.fingerprint_bits) - 1
@@ -209,10 +209,10 @@ impl Shape {
 pub(crate) fn solve(
     request: Request,
     fingerprint_bits: Option<usize>,
-) -> Result<((Shape, usize), usize), BuildErrorKind> {
+) -> Result<((BucketShape, usize), usize), BuildErrorKind> {
     request.check()?;
     let shape = match fingerprint_bits {
-        Some(bits) => Some(Shape::of(bits).ok_or(BuildErrorKind::FingerprintBits(bits))?),
+        Some(bits) => Some(BucketShape::of(bits).ok_or(BuildErrorKind::FingerprintBits(bits))?),
         None => None,
     };
     let keys = request.keys.map(|keys| keys.max(1));
@@ -222,12 +222,12 @@ pub(crate) fn solve(
         (None, false) => Some(0.01),
         (rate, _) => rate,
     };
-    let candidates = Shape::ALL
+    let candidates = BucketShape::ALL
         .into_iter()
         .filter(|one| shape.is_none_or(|shape| shape == *one));
     let loads = candidates.map(|shape| (shape, rate.map_or(shape.planned_load(), |rate| shape.load_for(rate))));
     // By slots that are filled per bucket, the most last.
-    let per_bucket = |&(shape, load): &(Shape, f64)| f64::from(shape.slots) * load;
+    let per_bucket = |&(shape, load): &(BucketShape, f64)| f64::from(shape.slots) * load;
     let best = loads.clone().max_by(|a, b| per_bucket(a).total_cmp(&per_bucket(b)));
     let best = best.expect("there are shapes");
     if 64.0 > MAX_BITS_PER_KEY as f64 * per_bucket(&best) {
@@ -289,7 +289,7 @@ mod tests {
     /// Compared with one slot after another, for words of every kind.
     #[test]
     fn slots_are_found_and_counted() {
-        for shape in Shape::ALL {
+        for shape in BucketShape::ALL {
             let mut state = 1u64;
             for _ in 0..20_000 {
                 let mut word = 0;
@@ -317,16 +317,16 @@ mod tests {
                     shape.fingerprints() - 1,
                     1 << (shape.fingerprint_bits - 1),
                 ] {
-                    let places: alloc::vec::Vec<u32> = shape
+                    let found: alloc::vec::Vec<u32> = shape
                         .shifts()
                         .filter(|&shift| word >> shift & shape.fingerprints() == fingerprint)
                         .collect();
                     let matches = shape.matches(word, shape.spread(fingerprint));
-                    assert_eq!(matches != 0, !places.is_empty());
-                    if let Some(first) = places.first() {
+                    assert_eq!(matches != 0, !found.is_empty());
+                    if let Some(first) = found.first() {
                         assert_eq!(shape.shift(matches), *first);
                     }
-                    assert_eq!(shape.count(word, shape.spread(fingerprint)) as usize, places.len());
+                    assert_eq!(shape.count(word, shape.spread(fingerprint)) as usize, found.len());
                 }
             }
         }
@@ -334,7 +334,7 @@ mod tests {
 
     #[test]
     fn fingerprints_are_never_zero_and_use_their_range() {
-        for shape in Shape::ALL {
+        for shape in BucketShape::ALL {
             assert_eq!(shape.fingerprint(0), 1);
             assert_eq!(shape.fingerprint(u64::MAX), shape.fingerprints());
             assert_eq!(shape.fingerprint(0xffff_ffff_0000_0000), 1);
@@ -375,7 +375,7 @@ mod tests {
 
     #[test]
     fn the_load_for_a_rate_has_it() {
-        for shape in Shape::ALL {
+        for shape in BucketShape::ALL {
             for part in [0.9, 0.5, 0.1, 0.01] {
                 let rate = shape.rate_at(part * shape.planned_load());
                 assert!((shape.load_for(rate) / (part * shape.planned_load()) - 1.0).abs() < 1e-12);

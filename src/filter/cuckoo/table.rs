@@ -1,7 +1,7 @@
 //! The shared buckets: put a fingerprint in, find it, move it, take it out. Takes hashes from
 //! `slots.rs`. This file argues about races.
 //!
-//! # Places
+//! # Addresses
 //!
 //! A hash has a fingerprint and a bucket. The fingerprint and a bucket determine the other bucket:
 //! `second = (step(fingerprint) - first) mod buckets`, and the same formula leads from `second`
@@ -51,7 +51,7 @@
 //! | `words` | load `Relaxed`, then a fence | one barrier for the whole copy |
 //! | `store` | store `Relaxed` | borrowed mutably: no other thread has the table, and what hands it on orders it |
 
-use super::shape::{self, Shape};
+use super::shape::{self, BucketShape};
 use crate::codec::Kind;
 use crate::error::{BuildError, BuildErrorKind, InsertErrorKind, SnapshotErrorKind};
 use crate::filter::probe::Probe;
@@ -79,15 +79,15 @@ const SEARCHED: usize = if cfg!(lanebloom_loom) { 64 } else { 4096 };
 const SEARCHED_FIRST: usize = if cfg!(lanebloom_loom) { 8 } else { 256 };
 
 /// The buckets of a cuckoo filter.
-pub struct Table {
+pub struct CuckooTable {
     words: Words<AtomicU64>,
     stripes: Stripes,
-    shape: Shape,
+    shape: BucketShape,
 }
 
-/// The places of a key's fingerprint.
+/// A key's fingerprint and its two buckets.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Place {
+pub(crate) struct CuckooAddress {
     pub(super) fingerprint: u64,
     pub(super) first: usize,
     pub(super) second: usize,
@@ -129,7 +129,7 @@ impl Node {
     }
 }
 
-impl Table {
+impl CuckooTable {
     #[inline(always)]
     fn other(&self, bucket: usize, fingerprint: u64) -> usize {
         other(bucket, fingerprint, self.words.len())
@@ -138,35 +138,35 @@ impl Table {
     /// Puts the fingerprint into one of its buckets, and moves other fingerprints if it must;
     /// answers whether there was room.
     #[inline]
-    fn insert_fingerprint(&self, place: Place) -> bool {
-        self.put(place.first, place.fingerprint)
-            || self.put(place.second, place.fingerprint)
-            || self.insert_moving(place)
+    fn insert_fingerprint(&self, address: CuckooAddress) -> bool {
+        self.put(address.first, address.fingerprint)
+            || self.put(address.second, address.fingerprint)
+            || self.insert_moving(address)
     }
 
     #[cold]
-    fn insert_moving(&self, place: Place) -> bool {
+    fn insert_moving(&self, address: CuckooAddress) -> bool {
         loop {
-            let mut room = self.make_room::<SEARCHED_FIRST>(place);
+            let mut room = self.make_room::<SEARCHED_FIRST>(address);
             if room == Room::None {
-                room = self.make_room::<SEARCHED>(place);
+                room = self.make_room::<SEARCHED>(address);
             }
             // Another thread may have taken the new room. Each turn means that some insert
             // succeeded.
             if room == Room::None {
                 return false;
             }
-            if self.put(place.first, place.fingerprint) || self.put(place.second, place.fingerprint) {
+            if self.put(address.first, address.fingerprint) || self.put(address.second, address.fingerprint) {
                 return true;
             }
         }
     }
 
     /// Takes the fingerprint out of one of its buckets; answers whether it was there.
-    fn take(&self, place: &Place) -> bool {
-        let spread = self.shape.spread(place.fingerprint);
-        let _held = self.stripes.hold(place.fingerprint);
-        for bucket in [place.first, place.second] {
+    fn take(&self, address: &CuckooAddress) -> bool {
+        let spread = self.shape.spread(address.fingerprint);
+        let _held = self.stripes.hold(address.fingerprint);
+        for bucket in [address.first, address.second] {
             let matches = self.shape.matches(self.words[bucket].load(Ordering::Relaxed), spread);
             if matches != 0 {
                 // Still there: a thread that takes a fingerprint away holds its stripe.
@@ -229,10 +229,10 @@ impl Table {
     ///
     /// No path leads through a bucket twice, since a shorter one would exist. (Other threads'
     /// changes can make it seem so; then a move does not happen.)
-    fn make_room<const N: usize>(&self, place: Place) -> Room {
+    fn make_room<const N: usize>(&self, address: CuckooAddress) -> Room {
         let mut nodes = [Node::default(); N];
-        nodes[0] = Node::new(place.first, 0, 0);
-        nodes[1] = Node::new(place.second, 0, 0);
+        nodes[0] = Node::new(address.first, 0, 0);
+        nodes[1] = Node::new(address.second, 0, 0);
         let (mut next, mut len) = (0, 2);
         while next < len {
             let bucket = nodes[next].bucket();
@@ -274,33 +274,33 @@ impl Table {
     }
 }
 
-impl Probe for Table {
-    type Place = Place;
+impl Probe for CuckooTable {
+    type Place = CuckooAddress;
     const LINES: usize = 2;
 
     #[inline(always)]
-    fn place(&self, hash: u64) -> Place {
-        place(self.shape, self.words.len(), hash)
+    fn place(&self, hash: u64) -> CuckooAddress {
+        address_of(self.shape, self.words.len(), hash)
     }
 
     #[inline(always)]
-    fn prefetch(&self, place: &Place, hint: Hint) {
-        self.prefetch_bucket(place.first, hint);
-        self.prefetch_bucket(place.second, hint);
+    fn prefetch(&self, address: &CuckooAddress, hint: Hint) {
+        self.prefetch_bucket(address.first, hint);
+        self.prefetch_bucket(address.second, hint);
     }
 
     #[inline(always)]
-    fn holds(&self, place: &Place) -> bool {
+    fn holds(&self, address: &CuckooAddress) -> bool {
         loop {
-            let moves = self.stripes.moves(place.fingerprint);
-            let spread = self.shape.spread(place.fingerprint);
+            let moves = self.stripes.moves(address.fingerprint);
+            let spread = self.shape.spread(address.fingerprint);
             // Reads both, whatever the first answers: a branch on it would be mispredicted as often
             // as the answer varies.
-            let first = self.words[place.first].load(Ordering::Acquire);
-            let second = self.words[place.second].load(Ordering::Acquire);
+            let first = self.words[address.first].load(Ordering::Acquire);
+            let second = self.words[address.second].load(Ordering::Acquire);
             let found = self.shape.matches(first, spread) | self.shape.matches(second, spread) != 0;
             // For the same reason it always checks for a move.
-            let moved = self.stripes.moved_since(place.fingerprint, moves);
+            let moved = self.stripes.moved_since(address.fingerprint, moves);
             if found | !moved {
                 return found;
             }
@@ -312,15 +312,15 @@ impl Probe for Table {
     }
 }
 
-impl Slots for Table {
+impl Slots for CuckooTable {
     const TYPE: &'static str = "CuckooFilter";
     const KIND: Kind = Kind::Cuckoo;
     const HELD: bool = true;
     const WORDS: usize = 1;
-    type Plan = (Shape, usize);
+    type Plan = (BucketShape, usize);
 
     /// The number of buckets is even and not 0.
-    fn new((shape, buckets): (Shape, usize)) -> Result<Self, BuildError> {
+    fn new((shape, buckets): (BucketShape, usize)) -> Result<Self, BuildError> {
         debug_assert!(buckets >= 2 && buckets.is_multiple_of(2));
         let words = Words::new(buckets).ok_or(BuildError(BuildErrorKind::OutOfMemory {
             bytes: buckets.saturating_mul(8),
@@ -329,24 +329,24 @@ impl Slots for Table {
         Ok(Self { words, stripes, shape })
     }
 
-    fn plan(&self) -> (Shape, usize) {
+    fn plan(&self) -> (BucketShape, usize) {
         (self.shape, self.words.len())
     }
 
-    fn words_of((_, buckets): (Shape, usize)) -> usize {
+    fn words_of((_, buckets): (BucketShape, usize)) -> usize {
         buckets
     }
 
-    fn bytes_of((_, buckets): (Shape, usize)) -> usize {
+    fn bytes_of((_, buckets): (BucketShape, usize)) -> usize {
         shape::bytes_of(buckets)
     }
 
-    fn to_header((shape, buckets): (Shape, usize)) -> (u8, usize) {
+    fn to_header((shape, buckets): (BucketShape, usize)) -> (u8, usize) {
         (shape.fingerprint_bits as u8, buckets)
     }
 
-    fn of_header(bits: u8, buckets: usize) -> Result<((Shape, usize), usize), SnapshotErrorKind> {
-        Shape::of_header(bits, buckets)
+    fn of_header(bits: u8, buckets: usize) -> Result<((BucketShape, usize), usize), SnapshotErrorKind> {
+        BucketShape::of_header(bits, buckets)
     }
 
     /// Any fingerprint may be in any bucket. Only bits outside the slots would be misread.
@@ -379,14 +379,14 @@ impl Slots for Table {
         (occupied, occupied)
     }
 
-    fn copies(&self, place: &Place) -> usize {
+    fn copies(&self, address: &CuckooAddress) -> usize {
         loop {
-            let moves = self.stripes.moves(place.fingerprint);
-            let spread = self.shape.spread(place.fingerprint);
-            let copies = place
+            let moves = self.stripes.moves(address.fingerprint);
+            let spread = self.shape.spread(address.fingerprint);
+            let copies = address
                 .buckets()
                 .map(|bucket| self.shape.count(self.words[bucket].load(Ordering::Acquire), spread));
-            if !self.stripes.moved_since(place.fingerprint, moves) {
+            if !self.stripes.moved_since(address.fingerprint, moves) {
                 return copies.iter().sum::<u32>() as usize;
             }
         }
@@ -402,19 +402,22 @@ impl Slots for Table {
     }
 }
 
-impl SlotsMut for Table {
+impl SlotsMut for CuckooTable {
     /// The bits of a fingerprint.
     type Options = Option<usize>;
 
-    fn solve(request: Request, fingerprint_bits: Option<usize>) -> Result<((Shape, usize), usize), BuildErrorKind> {
+    fn solve(
+        request: Request,
+        fingerprint_bits: Option<usize>,
+    ) -> Result<((BucketShape, usize), usize), BuildErrorKind> {
         shape::solve(request, fingerprint_bits)
     }
 
     #[inline]
-    fn insert(&self, place: &Place) -> Result<(), Refused> {
-        if self.insert_fingerprint(*place) {
+    fn insert(&self, address: &CuckooAddress) -> Result<(), Refused> {
+        if self.insert_fingerprint(*address) {
             Ok(())
-        } else if self.copies(place) >= self.max_copies() {
+        } else if self.copies(address) >= self.max_copies() {
             Err(Refused::Copies)
         } else {
             Err(Refused::Full)
@@ -422,9 +425,9 @@ impl SlotsMut for Table {
     }
 
     #[inline]
-    fn remove(&self, place: &Place) -> bool {
+    fn remove(&self, address: &CuckooAddress) -> bool {
         // An absent fingerprint needs no stripe.
-        self.holds(place) && self.take(place)
+        self.holds(address) && self.take(address)
     }
 
     fn full(expected_keys: usize) -> InsertErrorKind {
@@ -436,16 +439,16 @@ impl SlotsMut for Table {
 }
 
 #[inline(always)]
-pub(super) fn place(shape: Shape, buckets: usize, hash: u64) -> Place {
+pub(super) fn address_of(shape: BucketShape, buckets: usize, hash: u64) -> CuckooAddress {
     let (fingerprint, first) = (shape.fingerprint(hash), block(hash, buckets));
-    Place {
+    CuckooAddress {
         fingerprint,
         first,
         second: other(first, fingerprint, buckets),
     }
 }
 
-impl Place {
+impl CuckooAddress {
     pub(super) fn buckets(self) -> [usize; 2] {
         [self.first, self.second]
     }

@@ -2,7 +2,7 @@
 //! make a cell. Also the arithmetic of a word of four cells, and of the number of buckets for a
 //! number of keys. Takes hashes from `slots.rs`. This file argues about races.
 //!
-//! # Places
+//! # Addresses
 //!
 //! The hash is a bucket `q` and a remainder `r` of 14 bits. In subtable `i` the key's bucket is
 //! `(q + step_i(r)) mod buckets`, and its remainder again `r`. Each of the four is a permutation of
@@ -27,8 +27,8 @@
 //!   no thread.
 //! - A thread makes a cell under the [stripe](super::super::stripes) of its remainder, after it has
 //!   looked at all four buckets under it. Otherwise two inserts of one key could make two cells in
-//!   two subtables. If one of them goes while the other comes, a lookup can read both places at the
-//!   wrong moments.
+//!   two subtables. If one of them goes while the other comes, a lookup can read both buckets at
+//!   the wrong moments.
 //!
 //! | operation | ordering | partner, and why |
 //! |---|---|---|
@@ -38,7 +38,7 @@
 //! | `words` | load `Relaxed`, then a fence | one barrier for the whole copy |
 //! | `store` | store `Relaxed` | borrowed mutably: no other thread has the cells, and what hands them on orders them |
 //!
-//! A copy is made under all stripes. Otherwise it could have a key in two places, if the key is
+//! A copy is made under all stripes. Otherwise it could have two cells of a key, if the key is
 //! removed and inserted again meanwhile. One of the two cells would stay when the key is removed
 //! from the copy.
 
@@ -59,15 +59,15 @@ use alloc::format;
 /// Subtables: a key has a bucket in each.
 const SUBTABLES: usize = 4;
 /// Words of a bucket, and cells of a word.
-const WORDS: usize = 2;
-const CELLS: u32 = 4;
+const BUCKET_WORDS: usize = 2;
+const WORD_CELLS: u32 = 4;
 /// Bits of a cell, and of its remainder.
-const CELL: u32 = 16;
-const REMAINDER: u32 = 14;
-/// Words of a bucket of each subtable.
-const WORDS_OF_BUCKETS: usize = SUBTABLES * WORDS;
-/// Cells of a bucket of each subtable.
-const CELLS_OF_BUCKETS: usize = WORDS_OF_BUCKETS * CELLS as usize;
+const CELL_BITS: u32 = 16;
+const REMAINDER_BITS: u32 = 14;
+/// Words of a key's buckets: one bucket in each subtable.
+const WORDS_PER_KEY: usize = SUBTABLES * BUCKET_WORDS;
+/// Cells of a key's buckets.
+const CELLS_PER_KEY: usize = WORDS_PER_KEY * WORD_CELLS as usize;
 
 /// The largest count of a cell.
 const MAX_COUNT: u64 = 3;
@@ -76,28 +76,28 @@ const MAX_COUNT: u64 = 3;
 const ONES: u64 = 0x0001_0001_0001_0001;
 const REMAINDERS: u64 = 0x3fff * ONES;
 /// The bit after the remainder.
-const FLAGS: u64 = 0x4000 * ONES;
+const MARKS: u64 = 0x4000 * ONES;
 /// A count of 1.
-const ONE: u64 = 1 << REMAINDER;
+const ONE: u64 = 1 << REMAINDER_BITS;
 
-/// The flag in every occupied cell.
+/// The mark in every occupied cell.
 #[inline(always)]
 const fn occupied(word: u64) -> u64 {
-    (word | word >> 1) & FLAGS
+    (word | word >> 1) & MARKS
 }
 
-/// The flag in every occupied cell with this remainder.
+/// The mark in every occupied cell with this remainder.
 #[inline(always)]
 const fn matches(word: u64, remainder: u64) -> u64 {
     let differences = (word ^ (remainder * ONES)) & REMAINDERS;
-    // The sum has the flag where there is a difference, and never a carry into the next cell.
+    // The sum has the mark where there is a difference, and never a carry into the next cell.
     !(differences + REMAINDERS) & occupied(word)
 }
 
-/// The position of the first cell with a flag: that of its lowest bit.
+/// The position of the first cell with a mark: that of its lowest bit.
 #[inline(always)]
-const fn shift(flags: u64) -> u32 {
-    flags.trailing_zeros() - REMAINDER
+const fn shift(marks: u64) -> u32 {
+    marks.trailing_zeros() - REMAINDER_BITS
 }
 
 /// The cells of a d-left filter.
@@ -107,9 +107,9 @@ pub struct Cells {
     buckets: usize,
 }
 
-/// The places of a key's cell.
+/// A key's remainder, and the buckets that its cell may be in.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Place {
+pub(crate) struct DLeftAddress {
     remainder: u64,
     /// The first word of its bucket in each subtable.
     words: [usize; SUBTABLES],
@@ -125,31 +125,31 @@ struct Found {
 
 impl Found {
     fn count(self) -> u64 {
-        self.word >> self.shift >> REMAINDER & MAX_COUNT
+        self.word >> self.shift >> REMAINDER_BITS & MAX_COUNT
     }
 }
 
 impl Cells {
-    /// All words of the key's buckets with their places, in order.
+    /// Calls `each(index, word)` for every word of the key's buckets, in order.
     #[inline(always)]
-    fn each_word(&self, place: &Place, mut each: impl FnMut(usize, u64)) {
-        for first in place.words {
-            for at in first..first + WORDS {
+    fn each_word(&self, address: &DLeftAddress, mut each: impl FnMut(usize, u64)) {
+        for first in address.words {
+            for at in first..first + BUCKET_WORDS {
                 each(at, self.words[at].load(Ordering::Acquire));
             }
         }
     }
 
     #[inline(always)]
-    fn find(&self, place: &Place) -> Option<Found> {
+    fn find(&self, address: &DLeftAddress) -> Option<Found> {
         let mut found = None;
-        self.each_word(place, |at, word| {
-            let flags = matches(word, place.remainder);
-            if flags != 0 {
+        self.each_word(address, |at, word| {
+            let marks = matches(word, address.remainder);
+            if marks != 0 {
                 found = Some(Found {
                     at,
                     word,
-                    shift: shift(flags),
+                    shift: shift(marks),
                 });
             }
         });
@@ -166,20 +166,20 @@ impl Cells {
 
     /// Makes a cell for the key in the emptiest of its buckets, the first of several. `None` if the
     /// key has a cell.
-    fn make(&self, place: &Place) -> Option<Result<(), Refused>> {
-        let _held = self.stripes.hold(place.remainder);
+    fn make(&self, address: &DLeftAddress) -> Option<Result<(), Refused>> {
+        let _held = self.stripes.hold(address.remainder);
         loop {
-            let mut all = [0; WORDS_OF_BUCKETS];
+            let mut all = [0; WORDS_PER_KEY];
             let (mut len, mut has_one) = (0, false);
-            self.each_word(place, |_, word| {
-                has_one |= matches(word, place.remainder) != 0;
+            self.each_word(address, |_, word| {
+                has_one |= matches(word, address.remainder) != 0;
                 all[len] = word;
                 len += 1;
             });
             if has_one {
                 return None;
             }
-            let (buckets, _) = all.as_chunks::<WORDS>();
+            let (buckets, _) = all.as_chunks::<BUCKET_WORDS>();
             let keys = buckets
                 .iter()
                 .map(|words| words.iter().map(|word| occupied(*word).count_ones()).sum::<u32>());
@@ -188,34 +188,34 @@ impl Cells {
                 .enumerate()
                 .min_by_key(|&(_, keys)| keys)
                 .expect("there are subtables");
-            if keys == WORDS as u32 * CELLS {
+            if keys == BUCKET_WORDS as u32 * WORD_CELLS {
                 return Some(Err(Refused::Full));
             }
             let words = buckets[subtable];
             let i = words
                 .iter()
-                .position(|&word| occupied(word) != FLAGS)
+                .position(|&word| occupied(word) != MARKS)
                 .expect("a bucket with a free cell has a word with one");
-            let shift = shift(!occupied(words[i]) & FLAGS);
+            let shift = shift(!occupied(words[i]) & MARKS);
             let found = Found {
-                at: place.words[subtable] + i,
+                at: address.words[subtable] + i,
                 word: words[i],
                 shift,
             };
-            if self.change(found, found.word | (ONE | place.remainder) << shift) {
+            if self.change(found, found.word | (ONE | address.remainder) << shift) {
                 return Some(Ok(()));
             }
         }
     }
 
-    /// Fails unless each key of these places has exactly one cell.
-    fn check_single(&self, places: &[Place]) -> Result<(), SnapshotErrorKind> {
-        for place in places {
-            let remainder = place.remainder;
+    /// Fails unless each key of these addresses has exactly one cell.
+    fn check_single(&self, addresses: &[DLeftAddress]) -> Result<(), SnapshotErrorKind> {
+        for address in addresses {
+            let remainder = address.remainder;
             let mut cells = 0;
-            self.each_word(place, |_, word| cells += matches(word, remainder).count_ones());
+            self.each_word(address, |_, word| cells += matches(word, remainder).count_ones());
             if cells != 1 {
-                let bucket = (place.words[0] / WORDS) as u64;
+                let bucket = (address.words[0] / BUCKET_WORDS) as u64;
                 return Err(SnapshotErrorKind::Invalid(format!(
                     "the key of bucket {bucket} with remainder {remainder:#x} has {cells} cells, more than the limit of 1"
                 )));
@@ -245,7 +245,7 @@ impl Cells {
     }
 
     #[inline(always)]
-    fn place_at(&self, first: usize, remainder: u64) -> Place {
+    fn address_at(&self, first: usize, remainder: u64) -> DLeftAddress {
         let mixed = mix(remainder);
         let mut words = [0; SUBTABLES];
         for (i, word) in words.iter_mut().enumerate() {
@@ -255,24 +255,24 @@ impl Cells {
             } else {
                 first + step
             };
-            *word = WORDS * (i * self.buckets + bucket);
+            *word = BUCKET_WORDS * (i * self.buckets + bucket);
         }
-        Place { remainder, words }
+        DLeftAddress { remainder, words }
     }
 }
 
 impl Probe for Cells {
-    type Place = Place;
+    type Place = DLeftAddress;
     const LINES: usize = SUBTABLES;
 
     #[inline(always)]
-    fn place(&self, hash: u64) -> Place {
-        self.place_at(block(hash, self.buckets), hash & ((1 << REMAINDER) - 1))
+    fn place(&self, hash: u64) -> DLeftAddress {
+        self.address_at(block(hash, self.buckets), hash & ((1 << REMAINDER_BITS) - 1))
     }
 
     #[inline(always)]
-    fn prefetch(&self, place: &Place, hint: Hint) {
-        for word in place.words {
+    fn prefetch(&self, address: &DLeftAddress, hint: Hint) {
+        for word in address.words {
             prefetch(self.words.as_ptr().wrapping_add(word), hint);
         }
     }
@@ -280,9 +280,9 @@ impl Probe for Cells {
     /// Reads all buckets, whatever the first ones answer: a branch on them would be mispredicted as
     /// often as the answer varies.
     #[inline(always)]
-    fn holds(&self, place: &Place) -> bool {
+    fn holds(&self, address: &DLeftAddress) -> bool {
         let mut all = 0;
-        self.each_word(place, |_, word| all |= matches(word, place.remainder));
+        self.each_word(address, |_, word| all |= matches(word, address.remainder));
         all != 0
     }
 
@@ -295,12 +295,12 @@ impl Slots for Cells {
     const TYPE: &'static str = "DLeftFilter";
     const KIND: Kind = Kind::DLeft;
     const HELD: bool = true;
-    const WORDS: usize = WORDS_OF_BUCKETS;
+    const WORDS: usize = WORDS_PER_KEY;
     /// The number of buckets in each subtable, not 0.
     type Plan = usize;
 
     fn new(buckets: usize) -> Result<Self, BuildError> {
-        let words = buckets.checked_mul(WORDS_OF_BUCKETS);
+        let words = buckets.checked_mul(WORDS_PER_KEY);
         let words = words
             .and_then(Words::new)
             .ok_or(BuildError(BuildErrorKind::OutOfMemory {
@@ -319,7 +319,7 @@ impl Slots for Cells {
     }
 
     fn words_of(buckets: usize) -> usize {
-        WORDS_OF_BUCKETS * buckets
+        WORDS_PER_KEY * buckets
     }
 
     fn bytes_of(buckets: usize) -> usize {
@@ -327,11 +327,15 @@ impl Slots for Cells {
     }
 
     fn to_header(buckets: usize) -> (u8, usize) {
-        (REMAINDER as u8, buckets)
+        (REMAINDER_BITS as u8, buckets)
     }
 
     fn of_header(bits: u8, buckets: usize) -> Result<(usize, usize), SnapshotErrorKind> {
-        in_range("the bits of a remainder", bits, REMAINDER as u8..=REMAINDER as u8)?;
+        in_range(
+            "the bits of a remainder",
+            bits,
+            REMAINDER_BITS as u8..=REMAINDER_BITS as u8,
+        )?;
         Ok((buckets, keys_of(buckets, PLANNED_LOAD)))
     }
 
@@ -340,24 +344,24 @@ impl Slots for Cells {
     fn check(&self) -> Result<(), SnapshotErrorKind> {
         for (at, word) in self.words().enumerate() {
             let occupied = occupied(word);
-            // Below each flag all bits of the remainder.
-            let bits = word & REMAINDERS & !(occupied - (occupied >> REMAINDER));
+            // Below each mark all bits of the remainder.
+            let bits = word & REMAINDERS & !(occupied - (occupied >> REMAINDER_BITS));
             if bits != 0 {
                 let word = at as u64;
                 return Err(SnapshotErrorKind::UnusedBits { word, bits });
             }
         }
         // Looks up every key, many at a time. This takes the most time of reading a filter.
-        let mut tile = [Place::default(); TILE];
+        let mut tile = [DLeftAddress::default(); TILE];
         let mut len = 0;
-        let places = (0..SUBTABLES).flat_map(|subtable| (0..self.buckets).map(move |bucket| (subtable, bucket)));
-        let words = places.flat_map(|place| [place; WORDS]).zip(self.words());
+        let buckets = (0..SUBTABLES).flat_map(|subtable| (0..self.buckets).map(move |bucket| (subtable, bucket)));
+        let words = buckets.flat_map(|bucket| [bucket; BUCKET_WORDS]).zip(self.words());
         for ((subtable, bucket), word) in words {
-            let mut flags = occupied(word);
-            while flags != 0 {
-                let remainder = word >> shift(flags) & ((1 << REMAINDER) - 1);
-                flags &= flags - 1;
-                tile[len] = self.place_at(self.first_bucket(subtable, bucket, remainder), remainder);
+            let mut marks = occupied(word);
+            while marks != 0 {
+                let remainder = word >> shift(marks) & ((1 << REMAINDER_BITS) - 1);
+                marks &= marks - 1;
+                tile[len] = self.address_at(self.first_bucket(subtable, bucket, remainder), remainder);
                 self.prefetch(&tile[len], Hint::L2);
                 len += 1;
                 if len == TILE {
@@ -385,22 +389,22 @@ impl Slots for Cells {
     }
 
     fn slots(&self) -> usize {
-        CELLS_OF_BUCKETS * self.buckets
+        CELLS_PER_KEY * self.buckets
     }
 
     fn occupied(&self) -> (usize, usize) {
         let mut sums = (0, 0);
         for word in self.words() {
             sums.0 += occupied(word).count_ones() as usize;
-            let counts = (word >> REMAINDER) & (MAX_COUNT * ONES);
+            let counts = (word >> REMAINDER_BITS) & (MAX_COUNT * ONES);
             sums.1 += (counts & ONES).count_ones() as usize + 2 * (counts & (2 * ONES)).count_ones() as usize;
         }
         crate::words::bits::acquire();
         sums
     }
 
-    fn copies(&self, place: &Place) -> usize {
-        self.find(place).map_or(0, Found::count) as usize
+    fn copies(&self, address: &DLeftAddress) -> usize {
+        self.find(address).map_or(0, Found::count) as usize
     }
 
     fn max_copies(&self) -> usize {
@@ -420,11 +424,11 @@ impl SlotsMut for Cells {
         let load = request
             .rate
             .map_or(PLANNED_LOAD, |rate| f64::min(PLANNED_LOAD, rate / rate_at(1.0)));
-        if f64::from(CELL) > MAX_BITS_PER_KEY as f64 * load {
+        if f64::from(CELL_BITS) > MAX_BITS_PER_KEY as f64 * load {
             return Err(BuildErrorKind::FingerprintsTooShort {
                 rate: request.rate.unwrap_or(0.0),
                 fingerprints: "remainders",
-                bits: REMAINDER,
+                bits: REMAINDER_BITS,
                 limit: MAX_BITS_PER_KEY,
             });
         }
@@ -436,7 +440,7 @@ impl SlotsMut for Cells {
             return Err(over_budget(LEAST_BYTES));
         }
         let buckets_for = |keys: usize| {
-            let buckets = ceil(keys as f64 / (CELLS_OF_BUCKETS as f64 * load));
+            let buckets = ceil(keys as f64 / (CELLS_PER_KEY as f64 * load));
             // One more where rounding left `keys` short.
             let short = buckets < 1e15 && keys_of(buckets as usize, load) < keys;
             if short { buckets + 1.0 } else { buckets }
@@ -453,7 +457,7 @@ impl SlotsMut for Cells {
             }
             (Some(keys), limit) => {
                 let buckets = buckets_for(keys);
-                if buckets >= (isize::MAX as usize / (2 * BYTES)) as f64 {
+                if buckets >= (isize::MAX as usize / (2 * BYTES_PER_KEY)) as f64 {
                     let rate = rate_at(load);
                     return Err(BuildErrorKind::TooLarge { keys, rate });
                 }
@@ -466,11 +470,11 @@ impl SlotsMut for Cells {
         }
     }
 
-    fn insert(&self, place: &Place) -> Result<(), Refused> {
+    fn insert(&self, address: &DLeftAddress) -> Result<(), Refused> {
         // Each turn after the first another thread has changed one of these words.
         loop {
-            let Some(found) = self.find(place) else {
-                match self.make(place) {
+            let Some(found) = self.find(address) else {
+                match self.make(address) {
                     Some(result) => return result,
                     None => continue,
                 }
@@ -485,9 +489,9 @@ impl SlotsMut for Cells {
     }
 
     /// Decrements the key's cell, and empties it at 0.
-    fn remove(&self, place: &Place) -> bool {
+    fn remove(&self, address: &DLeftAddress) -> bool {
         // Each turn after the first another thread has changed one of these words.
-        while let Some(found) = self.find(place) {
+        while let Some(found) = self.find(address) {
             let to = match found.count() {
                 1 => found.word & !(0xffff << found.shift),
                 _ => found.word - (ONE << found.shift),
@@ -521,30 +525,30 @@ const PLANNED_LOAD: f64 = 0.8;
 /// The false-positive rate with this part of the cells occupied: an absent key's four buckets hold
 /// `32 * load` keys, and each has the same remainder with a chance of `1 / 2^14`.
 fn rate_at(load: f64) -> f64 {
-    CELLS_OF_BUCKETS as f64 * load / (1u64 << REMAINDER) as f64
+    CELLS_PER_KEY as f64 * load / (1u64 << REMAINDER_BITS) as f64
 }
 
-/// Bytes of a bucket in each subtable.
-const BYTES: usize = 8 * WORDS_OF_BUCKETS;
+/// Bytes of a key's buckets.
+const BYTES_PER_KEY: usize = 8 * WORDS_PER_KEY;
 
 /// The number of keys that this many buckets are planned for at this load.
 fn keys_of(buckets: usize, load: f64) -> usize {
-    (buckets as f64 * CELLS_OF_BUCKETS as f64 * load) as usize
+    (buckets as f64 * CELLS_PER_KEY as f64 * load) as usize
 }
 
 /// The bytes of one bucket in each subtable, and of a stripe.
-const LEAST_BYTES: usize = BYTES + 8;
+const LEAST_BYTES: usize = BYTES_PER_KEY + 8;
 
 /// The bytes of this many buckets in each subtable, and of their stripes.
 fn bytes_of(buckets: usize) -> usize {
-    let words = buckets.saturating_mul(WORDS_OF_BUCKETS);
+    let words = buckets.saturating_mul(WORDS_PER_KEY);
     words.saturating_add(Stripes::number(words)).saturating_mul(8)
 }
 
 /// The most buckets that fit into this many bytes with their stripes.
 fn buckets_in(bytes: usize) -> usize {
     // The stripes for this many words are enough for fewer.
-    (bytes - 8 * Stripes::number(bytes / 8)) / BYTES
+    (bytes - 8 * Stripes::number(bytes / 8)) / BYTES_PER_KEY
 }
 
 #[cfg(test)]
@@ -579,15 +583,15 @@ mod tests {
                 assert_eq!(occupied(word) >> (16 * i) & 0xffff != 0, cell.1 > 0);
             }
             for remainder in remainders.into_iter().chain([3, 0x1fff]) {
-                let flags = matches(word, remainder);
+                let marks = matches(word, remainder);
                 for (i, cell) in cells.iter().enumerate() {
-                    assert_eq!(flags >> (16 * i) & 0xffff != 0, cell.0 == remainder && cell.1 > 0);
+                    assert_eq!(marks >> (16 * i) & 0xffff != 0, cell.0 == remainder && cell.1 > 0);
                 }
                 if let Some(first) = cells.iter().position(|cell| cell.0 == remainder && cell.1 > 0) {
                     let found = Found {
                         at: 0,
                         word,
-                        shift: shift(flags),
+                        shift: shift(marks),
                     };
                     assert_eq!((found.shift as usize, found.count()), (16 * first, cells[first].1));
                 }
@@ -601,15 +605,15 @@ mod tests {
     fn each_subtable_is_a_permutation() {
         let buckets = 7;
         let cells = Cells::new(buckets).unwrap();
-        let mut seen = alloc::vec![false; (SUBTABLES * buckets) << REMAINDER];
+        let mut seen = alloc::vec![false; (SUBTABLES * buckets) << REMAINDER_BITS];
         for q in 0..buckets as u64 {
-            for r in 0..1u64 << REMAINDER {
+            for r in 0..1u64 << REMAINDER_BITS {
                 let middle = (u128::from(2 * q + 1) << 63) / buckets as u128;
-                let place = cells.place(middle as u64 & !0x3fff | r);
-                assert_eq!(place.remainder, r);
-                assert_eq!(place.words[0], WORDS * q as usize);
-                for word in place.words {
-                    let pair = (word / WORDS) << REMAINDER | r as usize;
+                let address = cells.place(middle as u64 & !0x3fff | r);
+                assert_eq!(address.remainder, r);
+                assert_eq!(address.words[0], BUCKET_WORDS * q as usize);
+                for word in address.words {
+                    let pair = (word / BUCKET_WORDS) << REMAINDER_BITS | r as usize;
                     assert!(!core::mem::replace(&mut seen[pair], true));
                 }
             }

@@ -1,5 +1,5 @@
 //! The engine of a filter that grows: a chain of Bloom engines. Hashes go into the newest layer and
-//! are searched for in all. Growth is lock-free, argued at [`State`].
+//! are searched for in all. Growth is lock-free, argued at [`ChainState`].
 
 use super::steps::{Growth, Steps};
 use crate::batch::{Answer, CHUNK, Chunks, HASHED, Source, for_each_absent, tell, unpack_into};
@@ -23,8 +23,8 @@ use core::fmt;
 /// lower rate than the one before.
 pub struct Chain {
     /// For all layers that there can be.
-    slots: Box<[Slot]>,
-    /// See [`State`].
+    entries: Box<[LayerEntry]>,
+    /// See [`ChainState`].
     state: AtomicU64,
     /// The number of the layer that a thread makes ahead of need, or has made; 0 if no thread does.
     /// It only saves work in other threads.
@@ -38,7 +38,7 @@ pub struct Chain {
     pub(super) max_bytes: usize,
 }
 
-struct Slot {
+struct LayerEntry {
     layer: OnceBox<Layer>,
     /// The layer's layout, if it was computed when the filter was built.
     layout: Option<Layout>,
@@ -76,13 +76,13 @@ impl Layer {
 /// Lookups miss nothing, and that needs no ordering: the number only grows. If an insert happened
 /// before a lookup, the lookup reads at least the insert's number, by coherence.
 #[derive(Clone, Copy)]
-pub(super) struct State(u64);
+pub(super) struct ChainState(u64);
 
 pub(super) const OPEN: u64 = 0;
 pub(super) const FULL: u64 = 1;
 const STARVED: u64 = 2;
 
-impl State {
+impl ChainState {
     pub(super) fn new(layers: usize, phase: u64) -> Self {
         Self((layers as u64) << 2 | phase)
     }
@@ -101,16 +101,16 @@ const AHEAD: f64 = 0.875;
 
 /// The layers that are in use at a moment. There is at least one.
 pub(super) struct Layers<'a> {
-    slots: &'a [Slot],
+    entries: &'a [LayerEntry],
     pub(super) phase: u64,
 }
 
 impl<'a> Layers<'a> {
     #[inline(always)]
     pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &'a Layer> + ExactSizeIterator + use<'a> {
-        self.slots
+        self.entries
             .iter()
-            .map(|slot| slot.layer.get().expect("a layer that is counted is there"))
+            .map(|entry| entry.layer.get().expect("a layer that is counted is there"))
     }
 
     #[inline(always)]
@@ -120,7 +120,7 @@ impl<'a> Layers<'a> {
 
     #[inline(always)]
     pub(super) fn len(&self) -> usize {
-        self.slots.len()
+        self.entries.len()
     }
 
     #[inline(always)]
@@ -149,16 +149,16 @@ fn found_in<'a>(layers: impl DoubleEndedIterator<Item = &'a Layer>, hashes: &[u6
 }
 
 impl Chain {
-    /// A chain without layers, whose state says which there are to be; the first ones with these
-    /// layouts.
+    /// A chain without layers. `state` says how many layers the caller adds; the first ones have
+    /// these layouts.
     pub(super) fn planned(
         steps: Steps,
         max_bytes: usize,
         layouts: &[Layout],
-        state: State,
+        state: ChainState,
     ) -> Result<Self, BuildError> {
         Ok(Self {
-            slots: slots(layouts, steps.layers())?,
+            entries: entries(layouts, steps.layers())?,
             state: AtomicU64::new(state.0),
             claimed: AtomicU64::new(0),
             steps,
@@ -172,23 +172,23 @@ impl Chain {
     pub(super) fn new(steps: Steps, max_bytes: usize) -> Result<Self, BuildError> {
         steps.check()?;
         let layouts = steps.layouts(max_bytes)?;
-        let chain = Self::planned(steps, max_bytes, &layouts, State::new(1, OPEN))?;
+        let chain = Self::planned(steps, max_bytes, &layouts, ChainState::new(1, OPEN))?;
         chain.put(0, chain.empty(0, layouts[0])?)?;
         Ok(chain)
     }
 
     #[inline(always)]
     pub(super) fn layers_now(&self) -> Layers<'_> {
-        let state = State(self.state.load(Ordering::Acquire));
+        let state = ChainState(self.state.load(Ordering::Acquire));
         Layers {
-            slots: &self.slots[..state.layers()],
+            entries: &self.entries[..state.layers()],
             phase: state.phase(),
         }
     }
 
     pub(super) fn max_layers(&self) -> usize {
         if self.max_bytes == usize::MAX {
-            return self.slots.len();
+            return self.entries.len();
         }
         (0..).take_while(|&layer| self.room(layer).is_ok()).count()
     }
@@ -196,14 +196,14 @@ impl Chain {
     /// The layout of the layer with this number, computed once. `None` if it is beyond addressable
     /// memory, or out of reach by a rounding.
     fn layout(&self, number: usize) -> Option<Layout> {
-        let slot = self.slots.get(number)?;
-        match (slot.layout, slot.late.get()) {
+        let entry = self.entries.get(number)?;
+        match (entry.layout, entry.late.get()) {
             (Some(layout), _) => Some(layout),
             (None, Some(&solved)) => solved,
             (None, None) => {
                 let solved = self.steps.layout(number).ok();
                 // Without memory to keep it, it is computed again.
-                let _ = slot.late.set(solved);
+                let _ = entry.late.set(solved);
                 solved
             }
         }
@@ -225,15 +225,15 @@ impl Chain {
     }
 
     /// Sets the state, unless the chain has more than `layers` layers by now.
-    fn change(&self, layers: usize, new: State) {
-        let mut state = State::new(layers, OPEN);
+    fn change(&self, layers: usize, new: ChainState) {
+        let mut state = ChainState::new(layers, OPEN);
         while state.layers() == layers {
             match self
                 .state
                 .compare_exchange(state.0, new.0, Ordering::Release, Ordering::Relaxed)
             {
                 Ok(_) => return,
-                Err(other) => state = State(other),
+                Err(other) => state = ChainState(other),
             }
         }
     }
@@ -245,7 +245,7 @@ impl Chain {
             Growth::AtHalfFull => Gauge::at_half(&bloom),
         };
         let filter = Filter::of(bloom, ());
-        let put = self.slots[number].layer.set(Layer { filter, gauge });
+        let put = self.entries[number].layer.set(Layer { filter, gauge });
         put.ok_or(out_of_memory(size_of::<Layer>()))
     }
 
@@ -258,8 +258,8 @@ impl Chain {
 
 /// Growth.
 impl Chain {
-    /// Checks how full the newest of `layers` is, and grows the chain if necessary. Call it for one
-    /// insert in so many, with its hash.
+    /// Checks how full the newest of `layers` is, and grows the chain if necessary. Inserts call it
+    /// for the hashes that are due by the gauge.
     #[cold]
     #[inline(never)]
     fn look(&self, layers: &Layers<'_>, hash: u64) {
@@ -278,9 +278,9 @@ impl Chain {
     /// Whether this thread should make the layer with this number ahead of need: it is not there,
     /// and no other thread makes it.
     fn claim(&self, number: usize) -> bool {
-        let missing = |slot: &Slot| slot.layer.get().is_none();
+        let missing = |entry: &LayerEntry| entry.layer.get().is_none();
         // Relaxed: it only saves work.
-        self.slots.get(number).is_some_and(missing)
+        self.entries.get(number).is_some_and(missing)
             && self.claimed.swap(number as u64, Ordering::Relaxed) != number as u64
     }
 
@@ -289,14 +289,14 @@ impl Chain {
         self.claimed.store(0, Ordering::Relaxed);
     }
 
-    /// Goes on to the layer with this number, now that the one before it is full; or takes no more
-    /// keys.
+    /// Goes on to the layer with this number, since the one before it is full. If there can be no
+    /// such layer, the chain takes no more keys.
     fn grow(&self, number: usize) -> Result<(), NoLayer> {
         let made = self.make(number);
         let new = match &made {
-            Ok(()) => State::new(number + 1, OPEN),
-            Err(NoLayer::OutOfMemory) => State::new(number, STARVED),
-            Err(_) => State::new(number, FULL),
+            Ok(()) => ChainState::new(number + 1, OPEN),
+            Err(NoLayer::OutOfMemory) => ChainState::new(number, STARVED),
+            Err(_) => ChainState::new(number, FULL),
         };
         self.change(number, new);
         made
@@ -304,7 +304,11 @@ impl Chain {
 
     /// Makes the layer with this number, unless it is there.
     fn make(&self, number: usize) -> Result<(), NoLayer> {
-        if self.slots.get(number).is_some_and(|slot| slot.layer.get().is_some()) {
+        if self
+            .entries
+            .get(number)
+            .is_some_and(|entry| entry.layer.get().is_some())
+        {
             return Ok(());
         }
         let layout = self.room(number)?;
@@ -321,7 +325,7 @@ impl Chain {
             self.room(next)?;
         }
         // One thread at a time tries again.
-        let missing = self.slots[next].layer.get().is_none();
+        let missing = self.entries[next].layer.get().is_none();
         if missing && !self.claim(next) {
             return Err(NoLayer::OutOfMemory);
         }
@@ -334,23 +338,23 @@ impl Chain {
         let layers = self.layers_now();
         let (newest, count) = (layers.newest(), layers.len());
         if newest.gauge.level(newest.bloom(), 0) >= 1.0 && self.room(count).is_err() {
-            self.state = AtomicU64::new(State::new(count, FULL).0);
+            self.state = AtomicU64::new(ChainState::new(count, FULL).0);
         }
     }
 }
 
-/// Empty slots, the first ones with these layouts.
-fn slots(layouts: &[Layout], len: usize) -> Result<Box<[Slot]>, BuildError> {
-    let mut slots = Vec::new();
-    slots
+/// Empty entries, the first ones with these layouts.
+fn entries(layouts: &[Layout], len: usize) -> Result<Box<[LayerEntry]>, BuildError> {
+    let mut entries = Vec::new();
+    entries
         .try_reserve_exact(len)
-        .map_err(|_| out_of_memory(len * size_of::<Slot>()))?;
-    slots.extend((0..len).map(|layer| Slot {
+        .map_err(|_| out_of_memory(len * size_of::<LayerEntry>()))?;
+    entries.extend((0..len).map(|layer| LayerEntry {
         layer: OnceBox::new(),
         layout: layouts.get(layer).copied(),
         late: OnceBox::new(),
     }));
-    Ok(slots.into_boxed_slice())
+    Ok(entries.into_boxed_slice())
 }
 
 fn full(why: NoLayer, inserted: usize) -> InsertError {
@@ -400,7 +404,7 @@ impl EngineImpl for Chain {
     /// The keys fill one layer after another, also layers that are not there yet.
     fn false_positive_rate_at(&self, keys: usize) -> f64 {
         let (mut left, mut missed) = (keys, 1.0);
-        for number in 0..self.slots.len() {
+        for number in 0..self.entries.len() {
             let Some(layout) = self.room(number).ok().filter(|_| left > 0) else {
                 break;
             };
@@ -435,10 +439,10 @@ impl EngineImpl for Chain {
 
     fn try_clone(&self) -> Result<Self, BuildError> {
         let layers = self.layers_now();
-        let layouts: Vec<Layout> = self.slots.iter().map_while(|slot| slot.layout).collect();
+        let layouts: Vec<Layout> = self.entries.iter().map_while(|entry| entry.layout).collect();
         let copy = Self {
-            slots: slots(&layouts, self.slots.len())?,
-            state: AtomicU64::new(State::new(layers.len(), layers.phase).0),
+            entries: entries(&layouts, self.entries.len())?,
+            state: AtomicU64::new(ChainState::new(layers.len(), layers.phase).0),
             claimed: AtomicU64::new(0),
             ..*self
         };
@@ -457,8 +461,8 @@ impl EngineImpl for Chain {
 
     fn set_isa(&mut self, isa: Isa) {
         self.isa = isa;
-        for slot in &mut self.slots {
-            if let Some(layer) = slot.layer.get_mut() {
+        for entry in &mut self.entries {
+            if let Some(layer) = entry.layer.get_mut() {
                 layer.filter.engine.set_isa(isa);
             }
         }
@@ -555,11 +559,11 @@ impl InsertImpl for Chain {
     }
 
     fn clear(&mut self) {
-        let (first, others) = self.slots.split_first_mut().expect("there is always a layer");
-        others.iter_mut().for_each(|slot| slot.layer.take());
+        let (first, others) = self.entries.split_first_mut().expect("there is always a layer");
+        others.iter_mut().for_each(|entry| entry.layer.take());
         let first = first.layer.get_mut().expect("there is always a layer");
         first.filter.engine.clear();
-        self.state = AtomicU64::new(State::new(1, OPEN).0);
+        self.state = AtomicU64::new(ChainState::new(1, OPEN).0);
         self.claimed = AtomicU64::new(0);
     }
 }
@@ -622,7 +626,7 @@ impl UnionImpl for Chain {
                     "there is no room for the other filter's {layers} layers here: {kind}"
                 ))
             })?;
-            self.change(number, State::new(number + 1, OPEN));
+            self.change(number, ChainState::new(number + 1, OPEN));
         }
         let mut changed = false;
         for (ours, theirs) in self.layers_now().iter().zip(theirs.iter()) {
@@ -645,8 +649,8 @@ mod tests {
         let chain = &filter.engine;
         (1..3).try_for_each(|layer| chain.grow(layer)).unwrap();
         assert_eq!(filter.layers().len(), 3);
-        chain.change(1, State::new(2, OPEN));
-        chain.change(2, State::new(2, FULL));
+        chain.change(1, ChainState::new(2, OPEN));
+        chain.change(2, ChainState::new(2, FULL));
         assert_eq!(chain.grow(1), Ok(()));
         assert!(filter.layers().len() == 3 && !filter.is_full());
     }
@@ -656,7 +660,7 @@ mod tests {
     #[test]
     fn memory_that_is_refused_is_asked_for_again() {
         let mut filter = ScalableBloom::builder().expected_keys(1).build().unwrap();
-        filter.engine.slots[1].layout.as_mut().unwrap().blocks = 1 << 50;
+        filter.engine.entries[1].layout.as_mut().unwrap().blocks = 1 << 50;
         assert_eq!(filter.insert("a"), Ok(true));
         for _ in 0..2 {
             let error = filter.insert("b").unwrap_err();
@@ -667,7 +671,7 @@ mod tests {
             );
         }
         assert_eq!(filter.insert("a"), Ok(false));
-        filter.engine.slots[1].layout.as_mut().unwrap().blocks = 1;
+        filter.engine.entries[1].layout.as_mut().unwrap().blocks = 1;
         assert_eq!(filter.insert("b"), Ok(true));
         assert!(!filter.is_full() && filter.layers().len() == 2);
     }

@@ -1,8 +1,8 @@
 //! Snapshots of a filter that grows: the builder's options, and the snapshots of its layers.
 //! `docs/FORMAT.md` describes the bytes.
 
-use super::chain::{Chain, FULL, OPEN, State};
-use super::plan::MAX_EXPANSION;
+use super::chain::{Chain, ChainState, FULL, OPEN};
+use super::layouts::MAX_EXPANSION;
 use super::steps::{Growth, MAX_LAYERS, Steps};
 use crate::codec::{FIELDS, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit};
 use crate::error::SnapshotErrorKind;
@@ -118,7 +118,7 @@ impl StoredImpl for Chain {
             let (needed, limit) = (bytes, asked_bytes as u64);
             return Err(SnapshotErrorKind::OverLimit { needed, limit });
         }
-        let state = State::new(count, if full { FULL } else { OPEN });
+        let state = ChainState::new(count, if full { FULL } else { OPEN });
         let mut chain = Self::planned(steps, asked_bytes, &layouts, state).map_err(SnapshotErrorKind::OutOfMemory)?;
         for (number, layer) in layers.into_iter().enumerate() {
             chain.put(number, layer).map_err(SnapshotErrorKind::OutOfMemory)?;

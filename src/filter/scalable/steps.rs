@@ -1,5 +1,5 @@
-//! The numbers that determine a filter's growth. `plan.rs` computes layouts from them, a snapshot
-//! holds them, an error prints them.
+//! The numbers that determine a filter's growth. `layouts.rs` computes layouts from them, a
+//! snapshot holds them, an error prints them.
 
 use core::fmt;
 

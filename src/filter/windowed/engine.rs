@@ -3,7 +3,7 @@
 
 use super::generations::Generations;
 use super::list::{Generation, List};
-use super::plan::{NEVER, Plan, When};
+use super::settings::{NEVER, When, WindowSettings};
 use crate::batch::{Answer, CHUNK, Chunks, HASHED, Source, for_each_absent, ones, tell};
 use crate::error::{BuildError, IncompatibleError};
 use crate::filter::Figures;
@@ -24,21 +24,21 @@ impl EngineImpl for Generations {
         let list = self.list.load();
         let found = list.generations.iter().find(|one| one.has(hash));
         // If the newest generation with the key has expired, so have the others.
-        found.is_some_and(|newest| self.plan.now() < newest.expires)
+        found.is_some_and(|newest| self.settings.now() < newest.expires)
     }
 
     fn contains_bitmap(&self, hashes: &[u64], found: &mut [u64]) {
         let list = self.list.load();
-        look_up(list.live(self.plan.now()), hashes, found);
+        look_up(list.live(self.settings.now()), hashes, found);
     }
 
     fn expected_keys(&self) -> usize {
-        self.plan.expected_keys
+        self.settings.expected_keys
     }
 
     fn memory_bytes(&self) -> usize {
         // With the spare one.
-        (self.plan.generations + 1) * self.list.load().newest().memory_bytes()
+        (self.settings.generations + 1) * self.list.load().newest().memory_bytes()
     }
 
     fn is_empty(&self) -> bool {
@@ -54,8 +54,8 @@ impl EngineImpl for Generations {
     fn false_positive_rate_at(&self, keys: usize) -> f64 {
         let list = self.list.load();
         let one = list.newest();
-        let rate = one.false_positive_rate_at(self.plan.keys_of_each(keys, one));
-        any((0..self.plan.generations).map(|_| rate))
+        let rate = one.false_positive_rate_at(self.settings.keys_of_each(keys, one));
+        any((0..self.settings.generations).map(|_| rate))
     }
 
     /// Takes the generations' chances in a line as independent; with two lines per key, those in
@@ -100,14 +100,14 @@ impl EngineImpl for Generations {
         };
         let generations = list.generations.iter().map(clone).collect::<Result<_, _>>()?;
         let list = List { generations, ..**list };
-        Self::new(list, self.plan.clone())
+        Self::new(list, self.settings.clone())
     }
 
     fn debug(&self, f: &mut fmt::DebugStruct<'_, '_>) {
-        let shape = self.plan.shape();
-        f.field("generations", &shape.generations)
-            .field("window", &shape.window)
-            .field("renew", &self.plan.renew)
+        let span = self.settings.span();
+        f.field("generations", &span.generations)
+            .field("window", &span.window)
+            .field("renew", &self.settings.renew)
             .field("estimated_len", &self.estimated_len());
     }
 
@@ -123,7 +123,7 @@ impl EngineImpl for Generations {
         };
         let generations = list.generations.iter().map(change).collect();
         let list = List { generations, ..**list };
-        *self = Self::new(list, self.plan.clone()).expect("memory for a copy");
+        *self = Self::new(list, self.settings.clone()).expect("memory for a copy");
     }
 }
 
@@ -135,15 +135,15 @@ impl InsertImpl for Generations {
     fn insert(&self, hash: u64) -> bool {
         let (now, list) = self.present();
         let has = |generations: &[Generation]| generations.iter().any(|one| one.has(hash));
-        if !self.plan.renew && has(list.live(now)) {
+        if !self.settings.renew && has(list.live(now)) {
             return false;
         }
         let insert = |list: &List| {
             let changed = list.newest().insert(hash);
             (changed, changed && !has(list.older(now)))
         };
-        let (changed, new) = self.list.settle(list, insert, |first, _| first);
-        if let When::Full(gauge) = &self.plan.when
+        let (changed, new) = self.list.write_to_current(list, insert, |first, _| first);
+        if let When::Full(gauge) = &self.settings.when
             && changed
             && gauge.is_due(hash)
         {
@@ -163,11 +163,11 @@ impl InsertImpl for Generations {
 
 impl InsertFlaggedImpl for Generations {
     fn insert_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> usize {
-        let most = match &self.plan.when {
+        let most = match &self.settings.when {
             When::Full(gauge) => gauge.interval(),
             _ => usize::MAX,
         };
-        let most = if self.plan.renew { most } else { most.min(HASHED) };
+        let most = if self.settings.renew { most } else { most.min(HASHED) };
         let (mut chunks, mut start, mut new) = (source.chunks_of(0..source.len(), most), 0, 0);
         while let Some(hashes) = chunks.next() {
             new += self.insert_chunk(hashes, &mut |at, bitmap| tell(&mut answer, start + at, bitmap));
@@ -188,14 +188,14 @@ impl EstimateImpl for Generations {
 
 impl UnionImpl for Generations {
     fn same(&self, other: &Self) -> bool {
-        let plan = |one: &Self| {
-            let Plan {
+        let settings = |one: &Self| {
+            let WindowSettings {
                 expected_keys, renew, ..
-            } = one.plan;
-            (one.plan.shape(), expected_keys, renew)
+            } = one.settings;
+            (one.settings.span(), expected_keys, renew)
         };
         let (ours, theirs) = (self.live(), other.live());
-        plan(self) == plan(other)
+        settings(self) == settings(other)
             && ours.len() == theirs.len()
             && ours
                 .iter()
@@ -204,7 +204,7 @@ impl UnionImpl for Generations {
     }
 
     fn check_union(&self, other: &Self) -> Result<(), IncompatibleError> {
-        let (ours, theirs) = (self.plan.shape(), other.plan.shape());
+        let (ours, theirs) = (self.settings.span(), other.settings.span());
         if ours != theirs {
             return Err(IncompatibleError::differs("window", theirs, ours));
         }
@@ -213,23 +213,23 @@ impl UnionImpl for Generations {
 
     fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
         let theirs = other.list.load();
-        let their_now = other.plan.now();
+        let their_now = other.settings.now();
         let live = theirs.live(their_now);
         let (now, mut list) = self.present();
-        let is_aged = matches!(self.plan.when, When::Aged(_));
+        let is_aged = matches!(self.settings.when, When::Aged(_));
         // The expiry time of each here.
         let expires = |one: &Generation| now.saturating_add(one.expires - their_now);
         loop {
-            let lacking = if is_aged {
-                let Plan {
+            let missing = if is_aged {
+                let WindowSettings {
                     period, generations, ..
-                } = self.plan;
-                list.lacking(live.iter().map(expires), period, generations + 1)
+                } = self.settings;
+                list.missing(live.iter().map(expires), period, generations + 1)
             } else {
                 alloc::vec![NEVER; live.len().saturating_sub(list.generations.len())]
             };
             // If the memory is refused, keys are forgotten late.
-            if lacking.is_empty() || self.complete(Arc::clone(&list), &lacking).is_err() {
+            if missing.is_empty() || self.complete(Arc::clone(&list), &missing).is_err() {
                 break;
             }
             list = self.list.load();
@@ -246,8 +246,10 @@ impl UnionImpl for Generations {
             }
             Ok(changed)
         };
-        let changed = self.list.settle(list, add, |first, second| Ok(first? | second?));
-        if let When::Full(gauge) = &self.plan.when {
+        let changed = self
+            .list
+            .write_to_current(list, add, |first, second| Ok(first? | second?));
+        if let When::Full(gauge) = &self.settings.when {
             self.rotate_if_full(gauge, 0);
         }
         changed
@@ -260,12 +262,12 @@ impl Generations {
     /// `tell` with the start of a part and the bitmap of the new ones. A later call for a part
     /// replaces the earlier one.
     fn insert_chunk(&self, hashes: &[u64], tell: &mut dyn FnMut(usize, &[u64])) -> usize {
-        let (changed, new) = if self.plan.renew {
+        let (changed, new) = if self.settings.renew {
             self.insert_renewing(hashes, tell)
         } else {
             self.insert_absent(hashes, tell)
         };
-        if let When::Full(gauge) = &self.plan.when
+        if let When::Full(gauge) = &self.settings.when
             && changed > 0
             && let Some(&hash) = hashes.iter().find(|hash| gauge.is_due(**hash))
         {
@@ -304,7 +306,7 @@ impl Generations {
             let changed = list.newest().insert_flagged(&hashes, Some(&mut of_changed));
             (changed, sum)
         };
-        self.list.settle(list, insert, |first, _| first)
+        self.list.write_to_current(list, insert, |first, _| first)
     }
 
     /// Inserts the hashes that no generation has, of at most 1024, into the newest. All of them are
@@ -332,7 +334,7 @@ impl Generations {
             let mut keep = |at: usize, bitmap: &[u64]| changed[at / 64..][..bitmap.len()].copy_from_slice(bitmap);
             list.newest().insert_flagged(&absent, Some(&mut keep))
         };
-        let count = self.list.settle(list, insert, |first, _| first);
+        let count = self.list.write_to_current(list, insert, |first, _| first);
         let (mut new, mut next) = ([0; HASHED / 64], 0);
         for_each_absent(found, hashes.len(), |i| {
             new[i / 64] |= (changed[next / 64] >> (next % 64) & 1) << (i % 64);

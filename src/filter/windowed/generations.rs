@@ -9,8 +9,9 @@
 //! waits for another: every thread that finds a rotation due makes it.
 //!
 //! An insert writes into the newest generation of the list that it sees. Then it checks whether
-//! that list is still current (`Swap::settle`). If not, it writes into the newest generation of the
-//! new list, and so on. Its place in the order of rotations is the last list that it saw:
+//! that list is still current (`Swap::write_to_current`). If not, it writes into the newest
+//! generation of the new list, and so on. Its place in the order of rotations is the last list that
+//! it saw:
 //!
 //! - The insert's first load sees every rotation that happened before it. Lookups and rotations
 //!   that the insert happens before see the last list that it saw or a later one. All lists up to
@@ -85,7 +86,7 @@
 //! waits for that either.
 
 use super::list::{Generation, List};
-use super::plan::{NEVER, Plan, When};
+use super::settings::{NEVER, When, WindowSettings};
 use crate::error::{BuildError, BuildErrorKind};
 use crate::filter::Filter;
 use crate::filter::bloom::{Bloom, ConcurrentBloom};
@@ -103,12 +104,12 @@ const SPARE_LISTS: usize = 4;
 pub struct Generations {
     pub(super) list: Swap<List>,
     pool: Mutex<Pool>,
-    pub(super) plan: Plan,
+    pub(super) settings: WindowSettings,
 }
 
 /// Memory to be used again.
 struct Pool {
-    /// Empty generations, of which the pool is the only owner.
+    /// Empty generations. The pool is their only owner.
     clean: Vec<Arc<ConcurrentBloom<()>>>,
     /// Dropped generations, which lookups may still use.
     dropped: Vec<Arc<ConcurrentBloom<()>>>,
@@ -152,8 +153,8 @@ fn out_of_memory(one: &Bloom) -> ! {
 impl Generations {
     /// Allocates all the memory that rotations need unless lookups hold on to some: the generations
     /// that `list` lacks, a spare one, and two lists.
-    pub(super) fn new(mut list: List, plan: Plan) -> Result<Self, BuildError> {
-        let count = plan.generations;
+    pub(super) fn new(mut list: List, settings: WindowSettings) -> Result<Self, BuildError> {
+        let count = settings.generations;
         let mut pool = Pool {
             clean: Vec::with_capacity(count + 1),
             dropped: Vec::with_capacity(count + 1),
@@ -170,38 +171,38 @@ impl Generations {
         Ok(Self {
             list: Swap::new(list),
             pool: Mutex::new(pool),
-            plan,
+            settings,
         })
     }
 
     /// The visible generations, the newest first.
     pub(super) fn live(&self) -> Vec<Arc<ConcurrentBloom<()>>> {
         let list = self.list.load();
-        let live = list.live(self.plan.now());
+        let live = list.live(self.settings.now());
         live.iter().map(|one| Arc::clone(&one.bloom)).collect()
     }
 
     /// The time, and the list for what is inserted now.
     #[inline]
     pub(super) fn present(&self) -> (u64, Guard<List>) {
-        let now = self.plan.now();
+        let now = self.settings.now();
         let list = self.list.load();
-        if list.takes(now, self.plan.period) {
+        if list.takes(now, self.settings.period) {
             return (now, list);
         }
         drop(list);
         self.rotate_if_old();
         let list = self.list.load();
-        (self.plan.now(), list)
+        (self.settings.now(), list)
     }
 
     pub(super) fn rotate(&self) {
-        let Plan {
+        let WindowSettings {
             period, generations, ..
-        } = self.plan;
+        } = self.settings;
         loop {
             let old = Arc::clone(&self.list.load());
-            let now = self.plan.now();
+            let now = self.settings.now();
             if self.replace(old, now, now.saturating_add(period), generations) {
                 return;
             }
@@ -209,7 +210,7 @@ impl Generations {
     }
 
     pub(super) fn rotate_if_due(&self) -> bool {
-        match &self.plan.when {
+        match &self.settings.when {
             When::Called => false,
             When::Aged(_) => self.rotate_if_old(),
             When::Full(gauge) => self.rotate_if_full(gauge, 0),
@@ -219,13 +220,13 @@ impl Generations {
     /// Makes the newest generation the one for keys inserted now; returns whether this call did.
     #[cold]
     fn rotate_if_old(&self) -> bool {
-        let Plan {
+        let WindowSettings {
             period, generations, ..
-        } = self.plan;
+        } = self.settings;
         loop {
             let old = Arc::clone(&self.list.load());
             // After the list: its times come from another thread's reading of the clock.
-            let now = self.plan.now();
+            let now = self.settings.now();
             if old.takes(now, period) {
                 return false;
             }
@@ -247,7 +248,7 @@ impl Generations {
     pub(super) fn rotate_if_full(&self, gauge: &Gauge, hash: u64) -> bool {
         let old = Arc::clone(&self.list.load());
         // If another thread was faster, the full generation is no longer the newest.
-        gauge.level(old.newest(), hash) >= 1.0 && self.replace(old, 0, NEVER, self.plan.generations)
+        gauge.level(old.newest(), hash) >= 1.0 && self.replace(old, 0, NEVER, self.settings.generations)
     }
 
     /// Drops all keys.
@@ -255,7 +256,7 @@ impl Generations {
         loop {
             let old = Arc::clone(&self.list.load());
             let until = old.until;
-            if self.replace(old, self.plan.now(), until, 1) {
+            if self.replace(old, self.settings.now(), until, 1) {
                 return;
             }
         }
@@ -276,19 +277,19 @@ impl Generations {
         list.generations.clear();
         let (first, others) = match &fresh {
             Some(fresh) => (fresh, &old.generations[..]),
-            // The allocation failed: the newest goes on.
+            // The allocation failed: the newest generation stays.
             None if most > 1 => (&old.generations[0].bloom, &old.generations[1..]),
             None => out_of_memory(old.newest()),
         };
         let visible = others.iter().take_while(|other| other.expires > then).count();
-        // The newest that goes on takes the place of two.
+        // The newest generation stays, and counts for two.
         let most = most - 1 - usize::from(fresh.is_none());
         let (kept, dropped) = others.split_at(visible.min(most));
         list.begin = now;
         list.until = until;
         // Later than any older one expires, except those that began early because another node's
         // clock is ahead.
-        let latest = until.saturating_add(self.plan.window());
+        let latest = until.saturating_add(self.settings.window());
         list.generations.push(Generation {
             expires: latest,
             bloom: Arc::clone(first),
@@ -304,7 +305,7 @@ impl Generations {
             }
             return false;
         }
-        // Partner: the fence in `Swap::settle`.
+        // Partner: the fence in `Swap::write_to_current`.
         fence(Ordering::SeqCst);
         if let Ok(mut pool) = self.pool.try_lock() {
             for dropped in dropped {
@@ -350,7 +351,7 @@ impl Generations {
             pool.tidy();
             Pool::take(&mut pool.lists)
         });
-        spare.unwrap_or_else(|| Arc::new(List::empty(self.plan.generations)))
+        spare.unwrap_or_else(|| Arc::new(List::empty(self.settings.generations)))
     }
 
     /// Adds empty generations that expire at these times, if `old` is still the list.
@@ -361,20 +362,20 @@ impl Generations {
     /// # Errors
     ///
     /// If the allocation fails.
-    pub(super) fn complete(&self, old: Arc<List>, lacking: &[u64]) -> Result<(), BuildError> {
+    pub(super) fn complete(&self, old: Arc<List>, missing: &[u64]) -> Result<(), BuildError> {
         let mut new = self.spare_list();
         let list = Arc::get_mut(&mut new).expect("nobody else has it yet");
         list.begin = old.begin;
         list.until = old.until;
         list.generations.extend_from_slice(&old.generations);
         let mut added = Vec::new();
-        for &expires in lacking {
+        for &expires in missing {
             let Some(bloom) = self.fresh(old.newest()) else { break };
             added.push(Arc::clone(&bloom));
             let place = list.generations.partition_point(|one| one.expires >= expires);
             list.generations.insert(place, Generation { expires, bloom });
         }
-        let is_complete = added.len() == lacking.len();
+        let is_complete = added.len() == missing.len();
         let done = is_complete && self.list.compare_and_swap(&old, new);
         if let Ok(mut pool) = self.pool.try_lock() {
             if done {
@@ -398,9 +399,9 @@ type Numbered = (u64, Arc<ConcurrentBloom<()>>);
 
 /// For copies of the window on other machines.
 impl Generations {
-    /// [`Plan::common_time`].
+    /// [`WindowSettings::common_time`].
     pub(crate) fn common_time(&self) -> Option<u64> {
-        self.plan.common_time()
+        self.settings.common_time()
     }
 
     /// The generations and their numbers, the newest first: the current one, or `least` if that is
@@ -416,14 +417,14 @@ impl Generations {
     ///
     /// If a generation that the list lacks cannot be allocated.
     pub(crate) fn numbered(&self, least: u64) -> Result<Option<Vec<Numbered>>, BuildError> {
-        let Plan {
+        let WindowSettings {
             period, generations, ..
-        } = self.plan;
+        } = self.settings;
         let count = generations as u64;
         let end_of = |number: u64| number.saturating_add(1).saturating_mul(period);
         loop {
             let old = Arc::clone(&self.list.load());
-            let now = self.plan.now();
+            let now = self.settings.now();
             let until = if now >= old.until || !old.until.is_multiple_of(period) {
                 end_of(now / period)
             } else {
@@ -450,15 +451,15 @@ impl Generations {
                 return Ok(None);
             }
             let newest = until / period - 1;
-            let lacking: Vec<u64> = (newest.saturating_sub(count - 1)..newest)
+            let missing: Vec<u64> = (newest.saturating_sub(count - 1)..newest)
                 .filter(|number| !numbers.contains(number))
                 .map(|number| end_of(number + count - 1))
                 .collect();
-            if lacking.is_empty() {
+            if missing.is_empty() {
                 let blooms = live.iter().map(|one| Arc::clone(&one.bloom));
                 return Ok(Some(numbers.into_iter().zip(blooms).collect()));
             }
-            self.complete(old, &lacking)?;
+            self.complete(old, &missing)?;
         }
     }
 }

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 const SLACK: u64 = 4;
 
 /// Times are in nanoseconds of the clock. Without a clock they are 0 and
-/// [`NEVER`](super::plan::NEVER).
+/// [`NEVER`](super::settings::NEVER).
 pub(super) struct List {
     /// The newest first; never empty. No generation expires later than a newer one.
     pub(super) generations: Vec<Generation>,
@@ -85,18 +85,18 @@ impl List {
     /// The expiry times of generations that this list lacks. With them, for each wanted time, the
     /// latest first, some generation expires then or less than a period later. The list gets no
     /// more than `most` generations.
-    pub(super) fn lacking(&self, wanted: impl Iterator<Item = u64>, period: u64, most: usize) -> Vec<u64> {
+    pub(super) fn missing(&self, wanted: impl Iterator<Item = u64>, period: u64, most: usize) -> Vec<u64> {
         let newest = self.generations[0].expires;
-        let mut lacking = Vec::new();
+        let mut missing = Vec::new();
         for time in wanted.filter(|time| *time < newest) {
             let serves = |expires: u64| expires >= time && expires - time < period;
             let is_there = self.generations.iter().any(|one| serves(one.expires));
-            let has_room = self.generations.len() + lacking.len() < most;
-            if !is_there && !lacking.last().is_some_and(|last| serves(*last)) && has_room {
+            let has_room = self.generations.len() + missing.len() < most;
+            if !is_there && !missing.last().is_some_and(|last| serves(*last)) && has_room {
                 // In the rhythm of the list.
-                lacking.push(time + (newest - time) % period);
+                missing.push(time + (newest - time) % period);
             }
         }
-        lacking
+        missing
     }
 }

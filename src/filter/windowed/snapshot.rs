@@ -1,12 +1,12 @@
-//! Snapshots of a window: its plan, the clock's time, the generations' expiry times, and their own
-//! snapshots. `docs/FORMAT.md` describes the bytes.
+//! Snapshots of a window: its settings, the clock's time, the generations' expiry times, and their
+//! own snapshots. `docs/FORMAT.md` describes the bytes.
 
 use super::WindowedBloom;
 use super::clock::Clock;
 use super::generations::Generations;
 use super::list::{Generation, List};
-use super::plan::{self, NEVER, Plan, When};
-use super::shape::{MAX_GENERATIONS, MAX_WINDOW};
+use super::settings::{self, NEVER, When, WindowSettings};
+use super::span::{MAX_GENERATIONS, MAX_WINDOW};
 use crate::codec::{
     self, FIELDS, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, from_slice, given, read_words,
     snapshot_bytes, write_words,
@@ -125,16 +125,16 @@ impl Kept {
     }
 
     /// The generations whose expiry times are in the snapshot.
-    fn timed(&self, plan: &Plan) -> &[Generation] {
-        match plan.when {
+    fn timed(&self, settings: &WindowSettings) -> &[Generation] {
+        match settings.when {
             When::Aged(_) => &self.generations()[1..],
             _ => &[],
         }
     }
 
-    fn snapshot_bytes(&self, plan: &Plan) -> usize {
+    fn snapshot_bytes(&self, settings: &WindowSettings) -> usize {
         let parts = self.generations().iter().map(|one| one.bloom.engine.snapshot_bytes());
-        snapshot_bytes(self.timed(plan).len()) + parts.sum::<usize>()
+        snapshot_bytes(self.timed(settings).len()) + parts.sum::<usize>()
     }
 }
 
@@ -143,12 +143,12 @@ impl StoredImpl for Generations {
     const HELD: bool = false;
 
     fn snapshot_bytes(&self) -> usize {
-        self.kept().snapshot_bytes(&self.plan)
+        self.kept().snapshot_bytes(&self.settings)
     }
 
     fn encode<O: Out>(&self, hashing: Hashing, out: &mut O) -> Result<(), O::Error> {
         let kept = self.kept();
-        let (rotation, clock) = match &self.plan.when {
+        let (rotation, clock) = match &self.settings.when {
             When::Called => (CALLED, 0),
             When::Aged(Clock::Monotonic) => (AGED, MONOTONIC),
             When::Aged(Clock::TimeOfDay) => (AGED, TIME_OF_DAY),
@@ -158,24 +158,24 @@ impl StoredImpl for Generations {
         let mut header = OwnHeader {
             kind: Kind::Windowed,
             hashing,
-            len: kept.snapshot_bytes(&self.plan) as u64,
+            len: kept.snapshot_bytes(&self.settings) as u64,
             fields: [0; FIELDS],
         };
-        let renew = u8::from(self.plan.renew);
-        let generations = self.plan.generations as u8;
+        let renew = u8::from(self.settings.renew);
+        let generations = self.settings.generations as u8;
         header.put(
             32,
             u64::from_le_bytes([rotation, renew, generations, clock, 0, 0, 0, 0]),
         );
-        header.put(40, self.plan.expected_keys as u64);
+        header.put(40, self.settings.expected_keys as u64);
         header.put(48, kept.len as u64);
         if rotation == AGED {
-            header.put(56, self.plan.period);
+            header.put(56, self.settings.period);
             header.put(64, kept.now);
             header.put(72, kept.list.begin);
             header.put(80, kept.list.until);
         }
-        let timed = kept.timed(&self.plan);
+        let timed = kept.timed(&self.settings);
         let expires = timed.iter().map(|one| one.expires);
         write_words(out, &header.to_bytes(), timed.len(), expires)?;
         let mut blooms = kept.generations().iter().map(|one| &one.bloom.engine);
@@ -194,7 +194,7 @@ impl StoredImpl for Generations {
 impl Generations {
     fn kept(&self) -> Kept {
         // Before the list: no generation is newer than this time.
-        let now = self.plan.now();
+        let now = self.settings.now();
         let list = self.list.load();
         let len = list.live(now).len().max(1);
         Kept { now, list, len }
@@ -275,9 +275,9 @@ impl Generations {
         let when = match rotation {
             CALLED => When::Called,
             AGED => When::Aged(clock),
-            _ => When::Full(plan::gauge(first, share)),
+            _ => When::Full(settings::gauge(first, share)),
         };
-        let plan = Plan {
+        let settings = WindowSettings {
             when,
             period,
             generations,
@@ -286,7 +286,7 @@ impl Generations {
         };
         let [then, begin, until] = [64, 72, 80].map(|at| header.get(at));
         // No monotonic clock knows how long ago that was.
-        let now = if kind == MONOTONIC { plan.now() } else { then };
+        let now = if kind == MONOTONIC { settings.now() } else { then };
         let moved = |time: u64| {
             if time < then {
                 now.saturating_sub(then - time)
@@ -298,7 +298,7 @@ impl Generations {
             // The newest is for a period at most, or for two if it began early because another
             // node's clock is ahead; and the older ones have ended by then.
             let until = until.min(begin.saturating_add(period).saturating_add(period));
-            let newest = until.saturating_add(plan.window());
+            let newest = until.saturating_add(settings.window());
             expires.insert(0, newest);
             let mut latest = newest;
             for (i, time) in expires.iter_mut().enumerate() {
@@ -323,7 +323,7 @@ impl Generations {
             begin,
             until,
         };
-        let engine = Self::new(list, plan).map_err(SnapshotErrorKind::OutOfMemory)?;
+        let engine = Self::new(list, settings).map_err(SnapshotErrorKind::OutOfMemory)?;
         Ok((engine, hasher))
     }
 }

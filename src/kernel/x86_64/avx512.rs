@@ -250,8 +250,8 @@ fn vector_masks<const W: usize>(hashes: __m512i, cuts: &Cuts) -> [__m512i; W] {
     masks
 }
 
-/// What word `i` of the patterns is cut from, the highest bits first. (To multiply again takes no
-/// longer than to keep what `places` has multiplied.)
+/// The product that word `i` of the patterns is cut from, the highest bits first. (To multiply
+/// again takes no longer than to keep what `places` has multiplied.)
 #[target_feature(enable = "avx512f,avx512dq")]
 #[inline]
 pub(super) fn product(hashes: __m512i, cuts: &Cuts, i: usize) -> __m512i {

@@ -212,11 +212,11 @@ fn each_slices<const N: usize, const PADDING: usize>(
     }
 }
 
-/// At most `FEW` unfinished keys of a group, one of them with `MANY` bytes left, are hashed one by
-/// one. 16 bytes of one key take 9 cycles; in a vector they take 20 to 35, for any number of keys
-/// (Zen 4).
-const FEW: u32 = 3;
-const MANY: usize = 256;
+/// At most `MOST_ALONE` unfinished keys of a group, one of them with `LONG_REST_BYTES` bytes left,
+/// are hashed one by one. 16 bytes of one key take 9 cycles; in a vector they take 20 to 35, for
+/// any number of keys (Zen 4).
+const MOST_ALONE: u32 = 3;
+const LONG_REST_BYTES: usize = 256;
 
 /// The bytes of a key that a vector holds.
 const BLOCK: usize = 64;
@@ -236,14 +236,14 @@ unsafe fn hash_block<const N: usize, const PADDING: usize>(
     len: __m512i,
     last: impl Fn(&mut State<N>, __m512i, __m512i, usize, __m512i),
 ) {
-    let beyond = |at: usize| beyond(len, at - PADDING);
-    let words = if beyond(at + 32) != 0 {
+    let longer = |at: usize| longer(len, at - PADDING);
+    let words = if longer(at + 32) != 0 {
         transpose_8(|i| {
             let (place, there) = place(i);
             // SAFETY: by the caller's promise.
             unsafe { _mm512_maskz_loadu_epi8(there, place.cast()) }
         })
-    } else if beyond(at + 16) != 0 {
+    } else if longer(at + 16) != 0 {
         transpose_4(|i| {
             let (place, there) = place(i);
             // SAFETY: as above.
@@ -257,7 +257,7 @@ unsafe fn hash_block<const N: usize, const PADDING: usize>(
         })
     };
     for i in 0..BLOCK / 16 {
-        if i > 0 && beyond(at + 16 * i) == 0 {
+        if i > 0 && longer(at + 16 * i) == 0 {
             break;
         }
         last(state, words[2 * i], words[2 * i + 1], at + 16 * i, len);
@@ -267,11 +267,11 @@ unsafe fn hash_block<const N: usize, const PADDING: usize>(
 /// The keys that have more than `at` bytes.
 #[target_feature(enable = "avx512f")]
 #[inline]
-fn beyond(len: __m512i, at: usize) -> __mmask8 {
+fn longer(len: __m512i, at: usize) -> __mmask8 {
     _mm512_cmpgt_epu64_mask(len, _mm512_set1_epi64(at as i64))
 }
 
-/// Hashes keys of which some are empty or longer than a block.
+/// Hashes keys, some of them empty or longer than a block.
 #[cold]
 #[inline(never)]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
@@ -313,11 +313,11 @@ fn hash_blocks<const N: usize, const PADDING: usize>(
         // of 1 by 64 or more gives 0, so that less one there are 64.
         unsafe { hash_block::<N, PADDING>(&mut state, place, at, len, &last) };
         at += BLOCK;
-        let on = beyond(len, at - PADDING);
+        let on = longer(len, at - PADDING);
         if on == 0 {
             return finish(state, len);
         }
-        if on.count_ones() <= FEW && beyond(len, at + MANY) != 0 {
+        if on.count_ones() <= MOST_ALONE && longer(len, at + LONG_REST_BYTES) != 0 {
             break on;
         }
     };

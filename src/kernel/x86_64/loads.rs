@@ -5,7 +5,7 @@
 //!
 //! Other threads may write the words meanwhile. In Rust's memory model a vector load or the gather
 //! intrinsic would be a data race with them. An `asm!` block may do what a function in another
-//! language may do. These blocks do what so many relaxed atomic loads do:
+//! language may do. Each block does what the same number of relaxed atomic loads do:
 //!
 //! - Each reads words of 8 bytes, at the given addresses and nowhere else, and writes no memory.
 //!   The callers promise that the words are there.

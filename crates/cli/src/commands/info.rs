@@ -124,13 +124,13 @@ impl Facts {
                 facts.add("keys expected", info.capacity);
                 facts.add("memory", HumanBytes(filter.memory_bytes() as u64));
                 facts.now(filter.figures(), "keys estimated");
-                for (number, link) in filter.links().enumerate() {
+                for (number, layer) in filter.layers().enumerate() {
                     facts.about = format!("layer {}: ", number + 1);
-                    facts.add("bits", link.bits);
-                    facts.add("hash functions", link.hash_functions);
-                    facts.add("keys expected", link.capacity);
-                    facts.add("items counted", link.items);
-                    facts.add("rate planned", table::rate(link.false_positive_rate));
+                    facts.add("bits", layer.bits);
+                    facts.add("hash functions", layer.hash_functions);
+                    facts.add("keys expected", layer.capacity);
+                    facts.add("items counted", layer.items);
+                    facts.add("rate planned", table::rate(layer.false_positive_rate));
                 }
                 facts.about.clear();
             }

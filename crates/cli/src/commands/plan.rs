@@ -143,14 +143,14 @@ fn guava(keys: usize, rate: f64) -> Result<Size, BuildError> {
 /// With one filter in the chain.
 fn redisbloom(keys: usize, rate: f64) -> Result<Size, BuildError> {
     let filter = RedisBloom::with_capacity(keys, rate)?;
-    let link = filter
-        .links()
+    let layer = filter
+        .layers()
         .next()
-        .map_or((0, rate), |link| (link.hash_functions, link.false_positive_rate));
-    let bits = f64::from(link.0);
+        .map_or((0, rate), |layer| (layer.hash_functions, layer.false_positive_rate));
+    let bits = f64::from(layer.0);
     Ok(Size {
         bits_per_key: filter.bits_per_key(),
-        rate: link.1,
+        rate: layer.1,
         present: bits,
         absent: scattered(bits),
     })

@@ -1,7 +1,7 @@
-//! Batches of a [`GuavaBloom`]: `flat.rs` takes the places of many keys' bits, and answers in
+//! Batches of a [`GuavaBloom`]: `flat.rs` takes the indexes of many keys' bits, and answers in
 //! bitmaps.
 
-use super::layout::Places;
+use super::layout::GuavaIndexes;
 use super::{GuavaBloom, Hash, Strategy};
 use crate::batch::{CHUNK, assert_bitmap_length, assert_same_length, for_each_absent, gathered, unpack_into};
 use alloc::vec::Vec;
@@ -11,7 +11,7 @@ use lanebloom::internal::Length;
 
 /// Keys that are hashed at a time: 8 KiB of hashes on the stack. (With strings, windows of 64 keys
 /// that are hashed and looked up in turn take 1 ns a key longer.)
-const HASHED: usize = 512;
+const CHUNK_KEYS: usize = 512;
 
 /// Lookups of many keys.
 impl GuavaBloom {
@@ -199,8 +199,12 @@ impl GuavaBloom {
     fn look_up(&self, start: usize, hashes: &[Hash], each: &mut dyn FnMut(usize, usize, u64)) {
         let (len, each) = (hashes.len(), |at, len, found| each(start + at, len, found));
         match self.layout.strategy {
-            Strategy::Mitz64 => self.flat.contains_each(len, |i| Places::<true>::new(hashes[i]), each),
-            Strategy::Mitz32 => self.flat.contains_each(len, |i| Places::<false>::new(hashes[i]), each),
+            Strategy::Mitz64 => self
+                .flat
+                .contains_each(len, |i| GuavaIndexes::<true>::new(hashes[i]), each),
+            Strategy::Mitz32 => self
+                .flat
+                .contains_each(len, |i| GuavaIndexes::<false>::new(hashes[i]), each),
         }
     }
 
@@ -212,7 +216,7 @@ impl GuavaBloom {
             0..=4 => self.hashed_by::<4, _>(keys, each),
             5..=16 => self.hashed_by::<16, _>(keys, each),
             17..=64 => self.hashed_by::<64, _>(keys, each),
-            _ => self.hashed_by::<HASHED, _>(keys, each),
+            _ => self.hashed_by::<CHUNK_KEYS, _>(keys, each),
         }
     }
 
@@ -338,8 +342,12 @@ impl GuavaBloom {
             each(start + at, len, changed);
         };
         match self.layout.strategy {
-            Strategy::Mitz64 => self.flat.insert_each(len, |i| Places::<true>::new(hashes[i]), each),
-            Strategy::Mitz32 => self.flat.insert_each(len, |i| Places::<false>::new(hashes[i]), each),
+            Strategy::Mitz64 => self
+                .flat
+                .insert_each(len, |i| GuavaIndexes::<true>::new(hashes[i]), each),
+            Strategy::Mitz32 => self
+                .flat
+                .insert_each(len, |i| GuavaIndexes::<false>::new(hashes[i]), each),
         }
         new
     }

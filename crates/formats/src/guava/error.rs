@@ -1,4 +1,4 @@
-//! What reading Guava's stream can find.
+//! The errors of reading a stream of Guava's.
 
 use alloc::string::String;
 use core::error::Error;

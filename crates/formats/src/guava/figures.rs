@@ -6,7 +6,7 @@ use lanebloom::internal::{acquire, figures};
 
 /// Figures. Figures of the content read the whole filter, each word at some moment.
 impl GuavaBloom {
-    /// How a hash becomes the places of bits.
+    /// How a hash becomes the indexes of bits.
     ///
     /// ```
     /// use lanebloom_formats::guava::{GuavaBloom, Strategy};

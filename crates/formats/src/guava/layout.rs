@@ -1,4 +1,4 @@
-//! Guava's formulas: the layout for keys and a rate, the places of a hash's bits, and keys and rate
+//! Guava's formulas: the layout for keys and a rate, the indexes of a hash's bits, keys and rate
 //! from a count of bits. `guava.rs` calls it.
 
 use crate::flat::{Modulo, NextPlace};
@@ -15,7 +15,7 @@ pub(crate) const MAX_WORDS: u64 = i32::MAX as u64;
 /// The most bits of a key: Guava's stream has one byte for their number.
 const MAX_HASH_FUNCTIONS: u32 = 255;
 
-/// How a hash becomes the places of bits: the constants of Guava's `BloomFilterStrategies`, which
+/// How a hash becomes the indexes of bits: the constants of Guava's `BloomFilterStrategies`, which
 /// its streams name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Strategy {
@@ -65,7 +65,7 @@ pub enum HashFunctions {
 
 /// The parameters that determine a key's bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Layout {
+pub(crate) struct GuavaLayout {
     pub(crate) strategy: Strategy,
     /// At least 1.
     pub(crate) hash_functions: u8,
@@ -73,7 +73,7 @@ pub(crate) struct Layout {
     pub(crate) words: usize,
 }
 
-impl fmt::Display for Layout {
+impl fmt::Display for GuavaLayout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bits = 64 * self.words as u64;
         write!(
@@ -84,7 +84,7 @@ impl fmt::Display for Layout {
     }
 }
 
-impl Layout {
+impl GuavaLayout {
     /// The layout that Guava's `create` chooses.
     pub(crate) fn solve(
         keys: u64,
@@ -108,8 +108,8 @@ impl Layout {
 
     /// The share of the bits that `keys` keys set in the mean.
     pub(crate) fn fill_at(&self, keys: usize) -> f64 {
-        let throws = (keys as u64).saturating_mul(self.hash_functions.into());
-        1.0 - pow(1.0 - 1.0 / (64 * self.words as u64) as f64, throws)
+        let draws = (keys as u64).saturating_mul(self.hash_functions.into());
+        1.0 - pow(1.0 - 1.0 / (64 * self.words as u64) as f64, draws)
     }
 
     /// The number of keys that set half of the bits: the best for this number of hash functions.
@@ -183,7 +183,7 @@ fn round(x: f64) -> u64 {
     if x - whole as f64 >= 0.5 { whole + 1 } else { whole }
 }
 
-/// Guava's hash of a key: both halves of Murmur3 x64_128 with seed 0. All places of the key's bits
+/// Guava's hash of a key: both halves of Murmur3 x64_128 with seed 0. All indexes of the key's bits
 /// follow from it.
 ///
 /// ```
@@ -196,16 +196,16 @@ fn round(x: f64) -> u64 {
 /// ```
 pub type Hash = (u64, u64);
 
-/// The places of one key's bits, one after another. `WIDE` says which strategy:
+/// The indexes of one key's bits, one after another. `WIDE` says which strategy:
 /// `MURMUR128_MITZ_64`, or `MURMUR128_MITZ_32`.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Places<const WIDE: bool> {
+pub(crate) struct GuavaIndexes<const WIDE: bool> {
     next: u64,
     step: u64,
 }
 
-impl<const WIDE: bool> Places<WIDE> {
-    /// The places for a hash.
+impl<const WIDE: bool> GuavaIndexes<WIDE> {
+    /// The indexes for a hash.
     #[inline(always)]
     pub(crate) fn new((h1, h2): Hash) -> Self {
         if WIDE {
@@ -235,7 +235,7 @@ impl<const WIDE: bool> Places<WIDE> {
     }
 }
 
-impl<const WIDE: bool> NextPlace for Places<WIDE> {
+impl<const WIDE: bool> NextPlace for GuavaIndexes<WIDE> {
     #[inline(always)]
     fn next_place(&mut self, modulo: &Modulo) -> u64 {
         modulo.remainder(self.next_number())
@@ -257,12 +257,15 @@ mod tests {
 
     /// Guava's own arithmetic, step by step, beside ours.
     #[test]
-    fn places_are_those_of_guavas_strategies() {
+    fn indexes_are_those_of_guavas_strategies() {
         for i in 0..300 {
             let (h1, h2) = (number(2 * i), number(2 * i + 1));
             let words = (number(i) >> 40) as usize + 1;
             let (modulo, bits) = (Modulo::new(words), 64 * words as u64);
-            let (mut wide, mut narrow) = (Places::<true>::new((h1, h2)), Places::<false>::new((h1, h2)));
+            let (mut wide, mut narrow) = (
+                GuavaIndexes::<true>::new((h1, h2)),
+                GuavaIndexes::<false>::new((h1, h2)),
+            );
             let mut combined = h1;
             for j in 0..255u64 {
                 let expected = (combined & 0x7fff_ffff_ffff_ffff) % bits;
@@ -278,7 +281,7 @@ mod tests {
     }
 
     fn solve(keys: u64, rate: f64, hash_functions: HashFunctions) -> Result<(u8, usize), BuildError> {
-        let layout = Layout::solve(keys, rate, Strategy::Mitz64, hash_functions)?;
+        let layout = GuavaLayout::solve(keys, rate, Strategy::Mitz64, hash_functions)?;
         Ok((layout.hash_functions, layout.words))
     }
 

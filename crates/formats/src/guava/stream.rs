@@ -4,7 +4,7 @@
 
 use super::GuavaBloom;
 use super::error::{GuavaReadError, GuavaReadErrorKind};
-use super::layout::{Layout, MAX_WORDS, Strategy};
+use super::layout::{GuavaLayout, MAX_WORDS, Strategy};
 use alloc::format;
 use alloc::vec::Vec;
 use lanebloom::internal::acquire;
@@ -26,7 +26,7 @@ impl Strategy {
     }
 }
 
-impl Layout {
+impl GuavaLayout {
     fn header(&self) -> [u8; HEADER] {
         let [a, b, c, d] = (self.words as u32).to_be_bytes();
         [self.strategy.ordinal(), self.hash_functions, a, b, c, d]
@@ -169,7 +169,7 @@ impl GuavaBloom {
         let Some((header, rest)) = bytes.split_first_chunk() else {
             return Err(truncated(HEADER as u64));
         };
-        let layout = Layout::from_header(*header)?;
+        let layout = GuavaLayout::from_header(*header)?;
         let needed = 8 * layout.words as u64;
         if needed > limit {
             return Err(GuavaReadErrorKind::OverLimit { needed, limit });
@@ -188,7 +188,7 @@ impl GuavaBloom {
 
 #[cfg(feature = "std")]
 mod io {
-    use super::{GuavaBloom, GuavaReadError, GuavaReadErrorKind, HEADER, Layout};
+    use super::{GuavaBloom, GuavaLayout, GuavaReadError, GuavaReadErrorKind, HEADER};
     use crate::flat::{Flat, LINE_WORDS};
     use lanebloom::internal::{Bits, acquire};
     use std::io::{self, ErrorKind, Read, Write};
@@ -239,7 +239,7 @@ mod io {
         }
 
         /// Reads a filter that Guava's `writeTo` or [`write_to`](Self::write_to) wrote, whose bits
-        /// take `max_bytes` bytes at most. What comes after it is left unread.
+        /// take `max_bytes` bytes at most. Leaves the bytes after it unread.
         ///
         /// The length that the stream declares is checked before anything is allocated, and memory
         /// grows with the bytes that arrive: at most three times as much as has arrived, or 64 KiB.
@@ -279,7 +279,7 @@ mod io {
         fn read(mut reader: impl Read, limit: u64) -> Result<Self, GuavaReadErrorKind> {
             let mut header = [0; HEADER];
             fill(&mut reader, &mut header, 0, HEADER as u64)?;
-            let layout = Layout::from_header(header)?;
+            let layout = GuavaLayout::from_header(header)?;
             let needed = 8 * layout.words as u64;
             if needed > limit {
                 return Err(GuavaReadErrorKind::OverLimit { needed, limit });

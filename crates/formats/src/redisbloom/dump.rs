@@ -14,8 +14,8 @@
 //! The bytes of a filter are its bits, in words that are little-endian.
 
 use super::error::{NO_CAPACITY, NO_EXPANSION, RedisBloomLoadError, RedisBloomLoadErrorKind as Kind};
-use super::layout::{Layout, TIGHTENING, bits_per_key, hash_functions, options};
-use super::{Link, LoadChunks, Loader, RedisBloom};
+use super::layout::{LayerLayout, TIGHTENING, bits_per_key, hash_functions, options};
+use super::{BloomLayer, LoadChunks, Loader, RedisBloom};
 use crate::flat::LINE_BYTES;
 use crate::scandump::sealed::Chain;
 use alloc::format;
@@ -25,7 +25,7 @@ use lanebloom::internal::wrong_rate;
 
 /// Bytes of the header before the filters, and for each of them.
 const HEADER: usize = 20;
-const LINK: usize = 53;
+const LAYER: usize = 53;
 
 /// The most filters of a chain. Each has at most half the rate of the one before. The first rate is
 /// below 1, so the 1075th is at most 2^-1074, the least `f64` above 0.
@@ -36,7 +36,7 @@ struct Header {
     options: u32,
     expansion: u32,
     /// The layout and the items of each filter.
-    links: Vec<(Layout, u64)>,
+    layers: Vec<(LayerLayout, u64)>,
 }
 
 /// Takes numbers from the front of bytes that are long enough.
@@ -76,7 +76,7 @@ impl Header {
             let problem = format!("{count} filters in the chain are not in 1 to {MOST_LINKS}");
             return Err(Kind::Invalid(problem));
         }
-        let needed = HEADER as u64 + LINK as u64 * u64::from(count);
+        let needed = HEADER as u64 + LAYER as u64 * u64::from(count);
         if bytes.len() as u64 != needed {
             return Err(other_length(needed));
         }
@@ -90,16 +90,16 @@ impl Header {
         let mut header = Self {
             options,
             expansion,
-            links: Vec::with_capacity(count as usize), // as many as have come
+            layers: Vec::with_capacity(count as usize), // as many as have come
         };
         let (mut counted, mut memory, mut most_rate) = (0u64, 0u64, 1.0);
-        for link in 0..count {
-            let (layout, items) = parse_link(&mut numbers, most_rate)
-                .map_err(|problem| Kind::Invalid(format!("filter {link} of the chain: {problem}")))?;
+        for layer in 0..count {
+            let (layout, items) = parse_layer(&mut numbers, most_rate)
+                .map_err(|problem| Kind::Invalid(format!("layer {layer} of the chain: {problem}")))?;
             most_rate = layout.rate * TIGHTENING;
             memory = memory.saturating_add(layout.memory_bytes());
             counted = counted.saturating_add(items);
-            header.links.push((layout, items));
+            header.layers.push((layout, items));
         }
         if counted != items {
             let problem = format!("{items} items are not the {counted} that the filters have together");
@@ -113,7 +113,7 @@ impl Header {
 }
 
 /// A filter with a rate of at most `most_rate`, or what is wrong.
-fn parse_link(numbers: &mut Numbers, most_rate: f64) -> Result<(Layout, u64), String> {
+fn parse_layer(numbers: &mut Numbers, most_rate: f64) -> Result<(LayerLayout, u64), String> {
     let (bytes, bits, items) = (numbers.u64(), numbers.u64(), numbers.u64());
     let (rate, per_key) = (numbers.f64(), numbers.f64());
     let (functions, capacity, [log]) = (numbers.u32(), numbers.u64(), numbers.take());
@@ -158,7 +158,7 @@ fn parse_link(numbers: &mut Numbers, most_rate: f64) -> Result<(Layout, u64), St
         return Err(format!("{items} items are more than its capacity of {capacity}"));
     }
     let words = usize::try_from(bytes / 8).map_err(|_| size())?;
-    let layout = Layout {
+    let layout = LayerLayout {
         capacity,
         rate,
         bits_per_key: per_key,
@@ -233,26 +233,26 @@ impl Chain for RedisBloom {
     fn from_header(header: &[u8], max_bytes: u64) -> Result<Self, RedisBloomLoadError> {
         let header = Header::parse(header, max_bytes).map_err(RedisBloomLoadError)?;
         let mut filter = Self {
-            links: Vec::new(),
+            layers: Vec::new(),
             options: header.options,
             expansion: header.expansion,
             max_bytes,
         };
-        for (layout, items) in header.links {
-            let added = filter.add_link(layout, items);
+        for (layout, items) in header.layers {
+            let added = filter.add_layer(layout, items);
             added.map_err(|error| RedisBloomLoadError(Kind::OutOfMemory(error)))?;
         }
         Ok(filter)
     }
 
     fn header(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(HEADER + LINK * self.links.len());
+        let mut bytes = Vec::with_capacity(HEADER + LAYER * self.layers.len());
         bytes.extend(self.info().items.to_le_bytes());
         // At most MOST_LINKS.
-        for number in [self.links.len() as u32, self.options, self.expansion] {
+        for number in [self.layers.len() as u32, self.options, self.expansion] {
             bytes.extend(number.to_le_bytes());
         }
-        for Link { layout, items, .. } in &self.links {
+        for BloomLayer { layout, items, .. } in &self.layers {
             let rates = [layout.rate, layout.bits_per_key].map(f64::to_bits);
             for number in [layout.bytes(), layout.bits(), *items].into_iter().chain(rates) {
                 bytes.extend(number.to_le_bytes());
@@ -265,7 +265,7 @@ impl Chain for RedisBloom {
     }
 
     fn len(&self, filter: usize) -> Option<usize> {
-        self.links.get(filter).map(|link| 8 * link.layout.words)
+        self.layers.get(filter).map(|layer| 8 * layer.layout.words)
     }
 
     fn bytes(&self, filter: usize, offset: usize, len: usize) -> Vec<u8> {
@@ -274,7 +274,7 @@ impl Chain for RedisBloom {
         let mut line = offset / LINE_BYTES;
         for bytes in bytes.chunks_mut(size_of_val(&words)) {
             let words = &mut words[..bytes.len() / 8];
-            self.links[filter].flat.bits.copy(line, words);
+            self.layers[filter].flat.bits.copy(line, words);
             for (bytes, word) in bytes.as_chunks_mut().0.iter_mut().zip(words) {
                 *bytes = word.to_le_bytes();
             }
@@ -285,15 +285,15 @@ impl Chain for RedisBloom {
 
     fn store(&mut self, filter: usize, offset: usize, bytes: &[u8]) {
         let values = bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
-        self.links[filter].flat.bits.store_words(offset / 8, values);
+        self.layers[filter].flat.bits.store_words(offset / 8, values);
     }
 
     /// Inserts may have come: the same chain, perhaps longer, with no fewer keys.
     fn is_whole(&self, header: &[u8]) -> Result<bool, RedisBloomLoadError> {
         let header = Header::parse(header, u64::MAX).map_err(RedisBloomLoadError)?;
-        let mut links = self.links.iter().zip(&header.links);
-        let grown = links.all(|(link, (layout, items))| link.layout == *layout && link.items <= *items);
+        let mut layers = self.layers.iter().zip(&header.layers);
+        let grown = layers.all(|(layer, (layout, items))| layer.layout == *layout && layer.items <= *items);
         let chain = (self.options, self.expansion) == (header.options, header.expansion);
-        Ok(grown && chain && self.links.len() <= header.links.len())
+        Ok(grown && chain && self.layers.len() <= header.layers.len())
     }
 }

@@ -36,7 +36,7 @@ pub(crate) enum RedisBloomInsertErrorKind {
     },
     /// A chain of cuckoo filters that does not grow.
     NoRoom,
-    /// A chain of so many cuckoo filters takes no more keys.
+    /// The chain of a cuckoo filter has the most layers.
     Expansions {
         limit: usize,
     },

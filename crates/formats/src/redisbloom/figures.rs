@@ -1,6 +1,6 @@
 //! The figures of a chain: `BF.INFO`, `BF.DEBUG`, and those of every filter.
 
-use super::{Link, RedisBloom, options};
+use super::{BloomLayer, RedisBloom, options};
 use crate::logarithm::pow;
 use core::fmt;
 use lanebloom::{Figures, internal};
@@ -18,7 +18,7 @@ use lanebloom::{Figures, internal};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Info {
-    /// `Capacity`: the keys that all filters of the chain together are for.
+    /// `Capacity`: the keys that all layers of the chain together are for.
     pub capacity: u64,
     /// `Size`: the bytes of the filter in Redis. ([`memory_bytes`](RedisBloom::memory_bytes) are
     /// the bytes here.)
@@ -31,26 +31,26 @@ pub struct Info {
     pub expansion: Option<u32>,
 }
 
-/// A filter of the chain, as `BF.DEBUG` describes it; one of [`RedisBloom::links`].
+/// A layer of the chain, as `BF.DEBUG` describes it; one of [`RedisBloom::layers`].
 ///
 /// # Examples
 ///
 /// ```
 /// let filter = lanebloom_formats::RedisBloom::with_capacity(10, 0.01)?;
-/// let link = filter.links().next().unwrap();
-/// assert_eq!((link.bits, link.hash_functions), (128, 8));
-/// assert_eq!((link.capacity, link.items), (10, 0));
-/// assert_eq!(link.false_positive_rate, 0.005);
+/// let layer = filter.layers().next().unwrap();
+/// assert_eq!((layer.bits, layer.hash_functions), (128, 8));
+/// assert_eq!((layer.capacity, layer.items), (10, 0));
+/// assert_eq!(layer.false_positive_rate, 0.005);
 /// # Ok::<(), lanebloom_formats::BuildError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct LinkInfo {
+pub struct LayerInfo {
     /// The number of bits, a multiple of 64.
     pub bits: u64,
     /// The bits of a key (two may be the same).
     pub hash_functions: u32,
-    /// When it has counted so many keys, the chain grows.
+    /// The number of counted keys at which the chain grows.
     pub capacity: u64,
     /// The keys that were counted: inserts that changed it.
     pub items: u64,
@@ -76,35 +76,35 @@ impl RedisBloom {
     pub fn info(&self) -> Info {
         /// The module's own structures: of the chain, and of each filter.
         const CHAIN: u64 = 32;
-        const LINK: u64 = 64;
-        let sum = |of: fn(&Link) -> u64| self.links.iter().map(of).fold(0, u64::saturating_add);
+        const LAYER: u64 = 64;
+        let sum = |of: fn(&BloomLayer) -> u64| self.layers.iter().map(of).fold(0, u64::saturating_add);
         Info {
-            capacity: sum(|link| link.layout.capacity),
-            size: CHAIN + sum(|link| LINK + link.layout.bytes()),
-            filters: self.links.len(),
-            items: sum(|link| link.items),
+            capacity: sum(|layer| layer.layout.capacity),
+            size: CHAIN + sum(|layer| LAYER + layer.layout.bytes()),
+            filters: self.layers.len(),
+            items: sum(|layer| layer.items),
             expansion: (self.options & options::NO_SCALING == 0).then_some(self.expansion),
         }
     }
 
-    /// The filters of the chain, from the oldest to the newest, as `BF.DEBUG` says.
+    /// The layers of the chain, from the oldest to the newest, as `BF.DEBUG` says.
     ///
     /// ```
     /// let mut filter = lanebloom_formats::RedisBloom::with_capacity(10, 0.01)?;
     /// for key in 0..100 {
     ///     filter.insert(&key.to_string())?;
     /// }
-    /// assert!(filter.links().map(|link| link.bits).eq([128, 256, 576, 1280]));
+    /// assert!(filter.layers().map(|layer| layer.bits).eq([128, 256, 576, 1280]));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "BF.DEBUG")]
-    pub fn links(&self) -> impl Iterator<Item = LinkInfo> + '_ {
-        self.links.iter().map(|link| LinkInfo {
-            bits: link.layout.bits(),
-            hash_functions: link.layout.hash_functions,
-            capacity: link.layout.capacity,
-            items: link.items,
-            false_positive_rate: link.layout.rate,
+    pub fn layers(&self) -> impl Iterator<Item = LayerInfo> + '_ {
+        self.layers.iter().map(|layer| LayerInfo {
+            bits: layer.layout.bits(),
+            hash_functions: layer.layout.hash_functions,
+            capacity: layer.layout.capacity,
+            items: layer.items,
+            false_positive_rate: layer.layout.rate,
         })
     }
 
@@ -120,7 +120,10 @@ impl RedisBloom {
     /// ```
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
-        self.links.iter().map(|link| link.layout.memory_bytes() as usize).sum()
+        self.layers
+            .iter()
+            .map(|layer| layer.layout.memory_bytes() as usize)
+            .sum()
     }
 
     /// The most bytes of [memory](Self::memory_bytes) that the chain may take: the limit of
@@ -182,7 +185,7 @@ impl RedisBloom {
     /// ```
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.links.iter().all(|link| link.items == 0)
+        self.layers.iter().all(|layer| layer.items == 0)
     }
 
     /// The share of set bits. It is near one half if the newest filter is full, and less if it is
@@ -214,7 +217,7 @@ impl RedisBloom {
     }
 
     /// The false-positive rate to expect once the [expected keys](Self::expected_keys) are in: the
-    /// rates of all filters of the chain together.
+    /// rates of all layers of the chain together.
     ///
     /// ```
     /// let filter = lanebloom_formats::RedisBloom::with_capacity(1000, 0.01)?;
@@ -224,10 +227,10 @@ impl RedisBloom {
     /// ```
     #[must_use]
     pub fn false_positive_rate(&self) -> f64 {
-        compound(self.links.iter().map(|link| link.layout.rate))
+        compound(self.layers.iter().map(|layer| layer.layout.rate))
     }
 
-    /// The false-positive rate now: the chance that any filter of the chain has all the bits of an
+    /// The false-positive rate now: the chance that any layer of the chain has all the bits of an
     /// absent key, computed from the share of set bits in each.
     ///
     /// ```
@@ -256,11 +259,11 @@ impl RedisBloom {
     #[must_use]
     pub fn figures(&self) -> Figures {
         let (mut ones, mut bits) = (0, 0);
-        let rates = self.links.iter().map(|link| {
-            let (set, used) = (link.ones(), link.layout.used_bits());
+        let rates = self.layers.iter().map(|layer| {
+            let (set, used) = (layer.ones(), layer.layout.used_bits());
             ones += set;
             bits += used;
-            pow(set as f64 / used as f64, link.layout.hash_functions.into())
+            pow(set as f64 / used as f64, layer.layout.hash_functions.into())
         });
         let false_positive_rate = compound(rates);
         internal::figures(ones as f64 / bits as f64, self.estimated_len(), false_positive_rate)

@@ -1,4 +1,4 @@
-//! RedisBloom's formulas: the layout of a link for a capacity and a rate, and the places of a
+//! RedisBloom's formulas: the layout of a layer for a capacity and a rate, and the indexes of a
 //! hash's bits. `redisbloom.rs` calls it.
 //!
 //! Source: RedisBloom's documented options and formulas (`deps/bloom/bloom.c`), checked beside the
@@ -30,20 +30,20 @@ pub(super) mod options {
 const LN_2: f64 = 0.693147180559945;
 const LN_2_SQUARED: f64 = 0.480453013918201;
 
-/// The ratio of a link's rate to the rate of the link before, or of the chain.
+/// The ratio of a layer's rate to the rate of the layer before, or of the chain.
 pub(super) const TIGHTENING: f64 = 0.5;
 
-/// Bytes of a link beside its bits: the link itself, in a Vec with up to twice the capacity, and
-/// the allocator's own. (Without them, a chain of links of 8 bytes would take ten times the memory
+/// Bytes of a layer beside its bits: the layer itself, in a Vec with up to twice the capacity, and
+/// the allocator's own. (Without them, a chain of layers of 8 bytes would take ten times the memory
 /// that it counts.)
 pub(super) const BESIDE_BITS: u64 = 256;
 
-/// The parameters of a link: they determine its size and a key's bits.
+/// The parameters of a layer: they determine its size and a key's bits.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Layout {
+pub(crate) struct LayerLayout {
     /// Keys that are counted before the chain grows: RedisBloom's `entries`.
     pub(crate) capacity: u64,
-    /// The rate of the link, between 0 and 1.
+    /// The rate of the layer, between 0 and 1.
     pub(crate) rate: f64,
     /// Bits per key by the formula for the rate, RedisBloom's `bpe`: the size follows from it, and
     /// the bits of a key.
@@ -57,7 +57,7 @@ pub(crate) struct Layout {
     pub(crate) log: u8,
 }
 
-impl Layout {
+impl LayerLayout {
     /// The layout that RedisBloom's `bloom_init` chooses.
     pub(crate) fn solve(capacity: u64, rate: f64, options: u32) -> Result<Self, BuildError> {
         if capacity == 0 {
@@ -109,7 +109,7 @@ impl Layout {
         8 * self.words as u64
     }
 
-    /// Bytes of memory that a link takes: its bits in whole lines, and [`BESIDE_BITS`].
+    /// Bytes of memory that a layer takes: its bits in whole lines, and [`BESIDE_BITS`].
     pub(crate) fn memory_bytes(&self) -> u64 {
         (self.bytes().saturating_add(BESIDE_BITS)).next_multiple_of(LINE_BYTES as u64)
     }
@@ -128,7 +128,7 @@ pub(super) fn hash_functions(bits_per_key: f64) -> u64 {
     if number > whole as f64 { whole + 1 } else { whole }
 }
 
-/// A key's two hashes, from which all its places follow.
+/// A key's two hashes, from which all its indexes follow.
 pub(crate) type Hash = (u64, u64);
 
 /// A key's hashes, by the chain's options.
@@ -143,9 +143,9 @@ pub(super) fn hash(key: &[u8], options: u32) -> Hash {
     }
 }
 
-/// The places of one key's bits in a link, one after another.
+/// The indexes of one key's bits in a layer, one after another.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Places {
+pub(super) struct LayerIndexes {
     next: u64,
     step: u64,
     /// Applied before the modulo: all bits; or for a size that was rounded up, as many as the size
@@ -153,21 +153,21 @@ pub(super) struct Places {
     mask: u64,
 }
 
-impl Places {
+impl LayerIndexes {
     #[inline(always)]
-    pub(super) fn new((next, step): Hash, layout: &Layout) -> Self {
+    pub(super) fn new((next, step): Hash, layout: &LayerLayout) -> Self {
         // 0 means all 64.
         let mask = u64::MAX >> (u32::from(layout.log).wrapping_neg() % 64);
         Self { next, step, mask }
     }
 }
 
-impl NextPlace for Places {
+impl NextPlace for LayerIndexes {
     #[inline(always)]
     fn next_place(&mut self, modulo: &Modulo) -> u64 {
-        let place = modulo.remainder_of_any(self.next & self.mask);
+        let index = modulo.remainder_of_any(self.next & self.mask);
         self.next = self.next.wrapping_add(self.step);
-        place
+        index
     }
 }
 
@@ -176,8 +176,8 @@ mod tests {
     use super::*;
     use alloc::string::ToString;
 
-    fn solve(capacity: u64, rate: f64, options: u32) -> Layout {
-        Layout::solve(capacity, rate, options).unwrap()
+    fn solve(capacity: u64, rate: f64, options: u32) -> LayerLayout {
+        LayerLayout::solve(capacity, rate, options).unwrap()
     }
 
     #[test]
@@ -206,14 +206,14 @@ mod tests {
         assert_eq!((layout.words, layout.log, layout.capacity), (2, 7, 11));
         let layout = solve(1, 0.25, 4);
         assert_eq!((layout.words, layout.log, layout.capacity), (1, 2, 1));
-        let mut places = Places::new((7, 2), &layout);
-        assert_eq!([(); 3].map(|()| places.next_place(&Modulo::new(1))), [3, 1, 3]);
+        let mut indexes = LayerIndexes::new((7, 2), &layout);
+        assert_eq!([(); 3].map(|()| indexes.next_place(&Modulo::new(1))), [3, 1, 3]);
     }
 
     #[test]
     fn what_cannot_be_is_refused() {
         let refused = |capacity, rate, options| {
-            let solved = Layout::solve(capacity, rate, options);
+            let solved = LayerLayout::solve(capacity, rate, options);
             solved.unwrap_err().to_string()
         };
         for rate in [0.0, 1.0, -0.5, f64::NAN, f64::INFINITY] {
@@ -222,14 +222,14 @@ mod tests {
         assert_eq!(refused(0, 0.01, 5), NO_CAPACITY);
         for options in [4, 5] {
             for capacity in [1 << 60, u64::MAX] {
-                assert!(refused(capacity, 0.01, options).contains("is beyond addressable memory"));
+                assert!(refused(capacity, 0.01, options).contains("needs more than the addressable memory"));
             }
         }
     }
 
     /// RedisBloom's own arithmetic, step by step, beside ours.
     #[test]
-    fn places_are_redisblooms() {
+    fn indexes_are_redisblooms() {
         for i in 0..300u64 {
             let (a, b) = (
                 i.wrapping_mul(0x9e37_79b9_7f4a_7c15),
@@ -238,14 +238,14 @@ mod tests {
             let words = 1 + i as usize * 7 % 50;
             let (log, modulo) = ((i % 12) as u8, Modulo::new(words.max(32)));
             let bits = if log == 0 { 64 * words.max(32) as u64 } else { 1 << log };
-            let layout = Layout {
+            let layout = LayerLayout {
                 log,
                 words,
                 ..solve(1, 0.5, 5)
             };
-            let mut places = Places::new((a, b), &layout);
+            let mut indexes = LayerIndexes::new((a, b), &layout);
             for j in 0..100u64 {
-                assert_eq!(places.next_place(&modulo), a.wrapping_add(j.wrapping_mul(b)) % bits);
+                assert_eq!(indexes.next_place(&modulo), a.wrapping_add(j.wrapping_mul(b)) % bits);
             }
         }
     }

@@ -73,7 +73,7 @@ impl Header {
         let mut needed = 0;
         for number in 0..filters {
             let Some(buckets) = settings.buckets_of(number) else {
-                let problem = format!("filter {number} of the chain has more than {} slots", u32::MAX);
+                let problem = format!("layer {number} of the chain has more than {} slots", u32::MAX);
                 return Err(Kind::Invalid(problem));
             };
             // At most 2^16 times 2^32.
@@ -158,7 +158,7 @@ impl Chain for RedisCuckoo {
             max_iterations,
             expansion,
         } = self.settings;
-        let longs = [self.items, buckets, self.deletes, self.tables.len() as u64];
+        let longs = [self.items, buckets, self.deletes, self.layers.len() as u64];
         let shorts = [bucket_size.into(), max_iterations, expansion];
         let mut bytes = Vec::with_capacity(HEADER);
         bytes.extend(longs.into_iter().flat_map(u64::to_le_bytes));
@@ -167,15 +167,15 @@ impl Chain for RedisCuckoo {
     }
 
     fn len(&self, filter: usize) -> Option<usize> {
-        self.tables.get(filter).map(|table| table.bytes().len())
+        self.layers.get(filter).map(|layer| layer.bytes().len())
     }
 
     fn bytes(&self, filter: usize, offset: usize, len: usize) -> Vec<u8> {
-        self.tables[filter].bytes()[offset..][..len].into()
+        self.layers[filter].bytes()[offset..][..len].into()
     }
 
     fn store(&mut self, filter: usize, offset: usize, bytes: &[u8]) {
-        self.tables[filter].bytes_mut()[offset..][..bytes.len()].copy_from_slice(bytes);
+        self.layers[filter].bytes_mut()[offset..][..bytes.len()].copy_from_slice(bytes);
     }
 
     /// Any change may have moved fingerprints.

@@ -23,7 +23,7 @@ fn keys(range: std::ops::Range<u64>) -> Vec<String> {
     range.map(|i| i.to_string()).collect()
 }
 
-/// The header, and the bits of all filters of the chain.
+/// The header, and the bits of all layers of the chain.
 fn dump(filter: &RedisBloom) -> (Vec<u8>, Vec<u8>) {
     let mut chunks = filter.to_loadchunks().map(|(_, chunk)| chunk);
     let header = chunks.next().unwrap();
@@ -51,29 +51,29 @@ fn chains_are_the_modules_to_the_byte() {
         if let Some(expected) = case["header_hex"].as_str() {
             assert_eq!(hex(&header), expected);
             assert_eq!(hex(&bits[..16]), case["link0_hex"].as_str().unwrap());
-            let links: Vec<_> = filter
-                .links()
-                .map(|link| {
+            let layers: Vec<_> = filter
+                .layers()
+                .map(|layer| {
                     [
-                        link.bits / 8,
-                        link.bits,
-                        link.hash_functions.into(),
-                        link.capacity,
-                        link.items,
+                        layer.bits / 8,
+                        layer.bits,
+                        layer.hash_functions.into(),
+                        layer.capacity,
+                        layer.items,
                     ]
                 })
                 .collect();
             assert_eq!(
-                serde_json::to_value(links).unwrap(),
+                serde_json::to_value(layers).unwrap(),
                 case["links_bytes_bits_k_cap_size"]
             );
         } else {
-            let bytes: Vec<_> = filter.links().map(|link| link.bits / 8).collect();
+            let bytes: Vec<_> = filter.layers().map(|layer| layer.bits / 8).collect();
             assert_eq!(serde_json::to_value(bytes).unwrap(), case["bytes"]);
-            let functions: Vec<_> = filter.links().map(|link| link.hash_functions).collect();
+            let functions: Vec<_> = filter.layers().map(|layer| layer.hash_functions).collect();
             assert_eq!(serde_json::to_value(functions).unwrap(), case["k"]);
             assert_eq!(
-                filter.links().last().unwrap().items,
+                filter.layers().last().unwrap().items,
                 case["last_size"].as_u64().unwrap()
             );
         }
@@ -87,11 +87,11 @@ fn chains_are_the_modules_to_the_byte() {
 struct Model {
     options: u32,
     expansion: u32,
-    links: Vec<ModelLink>,
+    layers: Vec<ModelLayer>,
 }
 
 #[derive(Clone)]
-struct ModelLink {
+struct ModelLayer {
     bits: Vec<u8>,
     n2: u8,
     functions: u64,
@@ -105,7 +105,7 @@ struct ModelLink {
 const LN_2: f64 = 0.693147180559945;
 const LN_2_SQUARED: f64 = 0.480453013918201;
 
-impl ModelLink {
+impl ModelLayer {
     fn new(entries: u64, rate: f64, options: u32) -> Self {
         let bpe = -(rate.ln() / LN_2_SQUARED);
         let (mut n2, mut room) = (0, entries);
@@ -147,11 +147,11 @@ impl ModelLink {
 impl Model {
     fn new(rate: f64, capacity: u64, options: u32, expansion: u32) -> Self {
         let rate = if options & 8 != 0 { rate } else { rate / 2.0 };
-        let links = vec![ModelLink::new(capacity, rate, options)];
+        let layers = vec![ModelLayer::new(capacity, rate, options)];
         Self {
             options,
             expansion,
-            links,
+            layers,
         }
     }
 
@@ -166,7 +166,7 @@ impl Model {
     }
 
     fn contains(&self, key: &[u8]) -> bool {
-        self.links.iter().any(|link| link.holds(self.hash(key)))
+        self.layers.iter().any(|layer| layer.holds(self.hash(key)))
     }
 
     /// 1, 0, or -2 where the filter is full.
@@ -175,15 +175,15 @@ impl Model {
         if self.contains(key) {
             return 0;
         }
-        let last = self.links.last().unwrap();
+        let last = self.layers.last().unwrap();
         if last.size >= last.entries {
             if self.options & 8 != 0 {
                 return -2;
             }
-            let next = ModelLink::new(last.entries * u64::from(self.expansion), last.rate * 0.5, self.options);
-            self.links.push(next);
+            let next = ModelLayer::new(last.entries * u64::from(self.expansion), last.rate * 0.5, self.options);
+            self.layers.push(next);
         }
-        let last = self.links.last_mut().unwrap();
+        let last = self.layers.last_mut().unwrap();
         for place in last.places(hash) {
             last.bits[(place >> 3) as usize] |= 1 << (place % 8);
         }
@@ -192,20 +192,20 @@ impl Model {
     }
 
     fn header(&self) -> Vec<u8> {
-        let items: u64 = self.links.iter().map(|link| link.size).sum();
+        let items: u64 = self.layers.iter().map(|layer| layer.size).sum();
         let mut bytes = items.to_le_bytes().to_vec();
-        for number in [self.links.len() as u32, self.options, self.expansion] {
+        for number in [self.layers.len() as u32, self.options, self.expansion] {
             bytes.extend(number.to_le_bytes());
         }
-        for link in &self.links {
-            bytes.extend((link.bits.len() as u64).to_le_bytes());
-            bytes.extend((8 * link.bits.len() as u64).to_le_bytes());
-            bytes.extend(link.size.to_le_bytes());
-            bytes.extend(link.rate.to_le_bytes());
-            bytes.extend(link.bpe.to_le_bytes());
-            bytes.extend((link.functions as u32).to_le_bytes());
-            bytes.extend(link.entries.to_le_bytes());
-            bytes.push(link.n2);
+        for layer in &self.layers {
+            bytes.extend((layer.bits.len() as u64).to_le_bytes());
+            bytes.extend((8 * layer.bits.len() as u64).to_le_bytes());
+            bytes.extend(layer.size.to_le_bytes());
+            bytes.extend(layer.rate.to_le_bytes());
+            bytes.extend(layer.bpe.to_le_bytes());
+            bytes.extend((layer.functions as u32).to_le_bytes());
+            bytes.extend(layer.entries.to_le_bytes());
+            bytes.push(layer.n2);
         }
         bytes
     }
@@ -215,7 +215,7 @@ impl Model {
     fn scandump(&self, most: usize) -> Vec<(i64, Vec<u8>)> {
         let mut replies = vec![(1, self.header())];
         let mut cursor = 1;
-        for chunk in self.links.iter().flat_map(|link| link.bits.chunks(most)) {
+        for chunk in self.layers.iter().flat_map(|layer| layer.bits.chunks(most)) {
             cursor += chunk.len() as i64;
             replies.push((cursor, chunk.to_vec()));
         }
@@ -333,35 +333,41 @@ fn beside_the_model(filter: &mut RedisBloom, model: &mut Model) {
     assert_eq!(hex(&header), hex(&model.header()));
     assert!(
         bits == model
-            .links
+            .layers
             .iter()
-            .map(|link| &link.bits[..])
+            .map(|layer| &layer.bits[..])
             .collect::<Vec<_>>()
             .concat()
     );
     let info = filter.info();
-    assert_eq!(info.capacity, model.links.iter().map(|link| link.entries).sum::<u64>());
-    assert_eq!(info.items, model.links.iter().map(|link| link.size).sum::<u64>());
+    assert_eq!(
+        info.capacity,
+        model.layers.iter().map(|layer| layer.entries).sum::<u64>()
+    );
+    assert_eq!(info.items, model.layers.iter().map(|layer| layer.size).sum::<u64>());
     assert_eq!(
         (info.filters, info.expansion),
-        (model.links.len(), scaling.then_some(model.expansion))
+        (model.layers.len(), scaling.then_some(model.expansion))
     );
-    assert_eq!(info.size, 32 + 64 * model.links.len() as u64 + bits.len() as u64);
+    assert_eq!(info.size, 32 + 64 * model.layers.len() as u64 + bits.len() as u64);
     assert_eq!(filter.estimated_len() as u64, info.items);
-    let bytes = |link: &ModelLink| memory(link.bits.len() as u64);
-    assert_eq!(filter.memory_bytes() as u64, model.links.iter().map(bytes).sum::<u64>());
+    let bytes = |layer: &ModelLayer| memory(layer.bits.len() as u64);
+    assert_eq!(
+        filter.memory_bytes() as u64,
+        model.layers.iter().map(bytes).sum::<u64>()
+    );
     let ones = |bits: &[u8]| bits.iter().map(|byte| byte.count_ones()).sum::<u32>() as f64;
-    let used = |link: &ModelLink| {
-        if link.n2 > 0 {
-            (1u64 << link.n2) as f64
+    let used = |layer: &ModelLayer| {
+        if layer.n2 > 0 {
+            (1u64 << layer.n2) as f64
         } else {
-            8.0 * link.bits.len() as f64
+            8.0 * layer.bits.len() as f64
         }
     };
-    let all: f64 = model.links.iter().map(used).sum();
+    let all: f64 = model.layers.iter().map(used).sum();
     assert!((filter.fill_ratio() / (ones(&bits) / all) - 1.0).abs() < 1e-12);
-    let miss = |link: &ModelLink| 1.0 - (ones(&link.bits) / used(link)).powi(link.functions as i32);
-    let rate = 1.0 - model.links.iter().map(miss).product::<f64>();
+    let miss = |layer: &ModelLayer| 1.0 - (ones(&layer.bits) / used(layer)).powi(layer.functions as i32);
+    let rate = 1.0 - model.layers.iter().map(miss).product::<f64>();
     assert!((filter.current_false_positive_rate() - rate).abs() < 1e-12);
 }
 
@@ -377,22 +383,22 @@ fn large_chains() -> impl Iterator<Item = RedisBloom> {
         &[(18_000, 1e-200), (100, 1e-300)],
     ];
     chains.into_iter().map(|chain| {
-        let links = chain.iter().map(|(capacity, rate)| {
-            let mut link = ModelLink::new(*capacity, *rate, 5);
+        let layers = chain.iter().map(|(capacity, rate)| {
+            let mut layer = ModelLayer::new(*capacity, *rate, 5);
             // All of them where a key has very many, so that some are found.
-            let all = if link.functions > 100 { u64::MAX } else { 0 };
-            for (i, word) in link.bits.chunks_mut(8).enumerate() {
+            let all = if layer.functions > 100 { u64::MAX } else { 0 };
+            for (i, word) in layer.bits.chunks_mut(8).enumerate() {
                 word.copy_from_slice(&(number(i as u64) | all).to_le_bytes());
             }
-            link
+            layer
         });
         let model = Model {
             options: 5,
             expansion: 2,
-            links: links.collect(),
+            layers: layers.collect(),
         };
         // Beyond the caches is beyond 2 MiB.
-        assert!(chain.len() == 1 && chain[0].0 == 1000 || model.links.iter().any(|link| link.bits.len() > 2 * MIB));
+        assert!(chain.len() == 1 && chain[0].0 == 1000 || model.layers.iter().any(|layer| layer.bits.len() > 2 * MIB));
         model.loaded()
     })
 }
@@ -504,8 +510,8 @@ fn a_full_filter_refuses_new_keys_and_says_which() {
 }
 
 fn growth_error(mut model: Model) -> RedisBloomInsertError {
-    for link in &mut model.links {
-        link.size = link.entries;
+    for layer in &mut model.layers {
+        layer.size = layer.entries;
     }
     let mut filter = model.loaded();
     let error = filter.insert("a").unwrap_err();
@@ -519,20 +525,20 @@ fn growth_error(mut model: Model) -> RedisBloomInsertError {
 fn a_chain_that_cannot_grow_says_why() {
     // Rates halve until there is no lesser one.
     let mut model = Model::new(0.5, 1, 5, 2);
-    model.links = vec![ModelLink::new(1, f64::from_bits(1), 5)];
+    model.layers = vec![ModelLayer::new(1, f64::from_bits(1), 5)];
     assert_eq!(
         growth_error(model).to_string(),
         "key 0 was not inserted: the filter could not grow: false-positive rate 0 is not between 0 and 1, both excluded"
     );
     // 2^20 keys times 2^32, which takes 2^50 bytes.
     let mut model = Model::new(0.1, 1 << 20, 5, u32::MAX);
-    model.links[0] = ModelLink::new(1 << 20, 0.9, 5);
+    model.layers[0] = ModelLayer::new(1 << 20, 0.9, 5);
     let message = growth_error(model).to_string();
     let expected = "key 0 was not inserted: the filter could not grow: the allocation of ";
     assert!(message.starts_with(expected), "{message}");
     // And more than there are addresses.
     let mut model = Model::new(0.1, 1, 5, u32::MAX);
-    model.links[0] = ModelLink::new(1 << 30, 1.0 - 1e-9, 5);
+    model.layers[0] = ModelLayer::new(1 << 30, 1.0 - 1e-9, 5);
     let message = growth_error(model).to_string();
     let expected =
         "key 0 was not inserted: the filter could not grow: a filter for 4611686017353646080 keys at a rate of 4.99";
@@ -561,7 +567,7 @@ fn what_cannot_be_built_is_an_error() {
         Some(3)
     );
     let message = error(builder().expected_keys(usize::MAX));
-    assert!(message.contains("is beyond addressable memory"), "{message}");
+    assert!(message.contains("needs more than the addressable memory"), "{message}");
     let message = error(builder().expected_keys(usize::MAX >> 6));
     assert!(message.starts_with("the allocation of "), "{message}");
     // Half of the least rate is none.
@@ -579,16 +585,16 @@ fn what_cannot_be_built_is_an_error() {
 fn chunks_have_16_mib_at_most_and_bits_of_one_filter() {
     let mut model = Model::new(0.01, 10, 5, 2);
     let mut rate = 0.01;
-    let link = |bytes: usize| {
+    let layer = |bytes: usize| {
         rate *= 0.5;
-        let mut link = ModelLink::new((8 * bytes) as u64 / 16, rate, 5);
-        assert!(link.bits.len() <= bytes);
-        link.bits.resize(bytes, 0);
-        link.bits[0] = 1;
-        link.bits[bytes - 1] = 0x80;
-        link
+        let mut layer = ModelLayer::new((8 * bytes) as u64 / 16, rate, 5);
+        assert!(layer.bits.len() <= bytes);
+        layer.bits.resize(bytes, 0);
+        layer.bits[0] = 1;
+        layer.bits[bytes - 1] = 0x80;
+        layer
     };
-    model.links = [16 * MIB, 8, 16 * MIB + 8, 33 * MIB].map(link).into();
+    model.layers = [16 * MIB, 8, 16 * MIB + 8, 33 * MIB].map(layer).into();
     let filter = model.loaded();
     let chunks: Vec<_> = filter.to_loadchunks().collect();
     let lengths: Vec<_> = chunks.iter().map(|(_, chunk)| chunk.len()).collect();
@@ -610,7 +616,7 @@ fn replies() -> (Model, Vec<(i64, Vec<u8>)>) {
     for key in keys(0..60) {
         model.insert(key.as_bytes());
     }
-    assert_eq!(model.links.len(), 3);
+    assert_eq!(model.layers.len(), 3);
     let replies = model.scandump(64);
     (model, replies)
 }
@@ -666,7 +672,7 @@ fn a_dump_that_ends_early_is_an_error_wherever_it_ends() {
     }
     assert_error(&[], "the dump ends before its header");
     assert_error(&[(0, vec![])], "the dump ends before its header");
-    let total: usize = model.links.iter().map(|link| link.bits.len()).sum();
+    let total: usize = model.layers.iter().map(|layer| layer.bits.len()).sum();
     let mut before = 0;
     for (i, (cursor, chunk)) in replies.iter().enumerate().skip(1).take(replies.len() - 2) {
         let ends = format!("the dump ends after {before} bytes of {total}");
@@ -724,11 +730,11 @@ fn chunks_out_of_order_are_errors() {
     // Chunks of two filters at once, and a chunk with more than there is.
     assert_error(
         &[at(0), (25, vec![0; 24])],
-        "a chunk of 24 bytes is more than the 16 that filter 0 of the chain has left",
+        "a chunk of 24 bytes is more than the 16 that layer 0 of the chain has left",
     );
     assert_error(
         &[at(0), at(1), (57, vec![0; 40])],
-        "a chunk of 40 bytes is more than the 32 that filter 1 of the chain has left",
+        "a chunk of 40 bytes is more than the 32 that layer 1 of the chain has left",
     );
     // An error changes nothing: the right chunk is taken after it.
     let mut loader = Loader::<RedisBloom>::new(MIB);
@@ -755,7 +761,7 @@ fn a_header_that_is_none_is_an_error() {
         replies[0].1[at..at + bytes.len()].copy_from_slice(bytes);
         replies
     };
-    let items = model.links.iter().map(|link| link.size).sum::<u64>();
+    let items = model.layers.iter().map(|layer| layer.size).sum::<u64>();
     for other in [0, items - 1, items + 1, u64::MAX] {
         let message = format!("{other} items are not the {items} that the filters have together");
         assert_error(&with(0, &other.to_le_bytes()), &message);
@@ -778,8 +784,8 @@ fn a_header_that_is_none_is_an_error() {
     no_scaling[0].1[16..20].fill(0);
     assert_eq!(load(&no_scaling, MIB).unwrap().info().expansion, None);
 
-    for (link, begin) in [(0, 20), (1, 73), (2, 126)] {
-        let ModelLink {
+    for (layer, begin) in [(0, 20), (1, 73), (2, 126)] {
+        let ModelLayer {
             bits,
             functions,
             rate,
@@ -787,11 +793,11 @@ fn a_header_that_is_none_is_an_error() {
             entries,
             size,
             ..
-        } = &model.links[link];
+        } = &model.layers[layer];
         let fault = |at: usize, value: &[u8], message: &str| {
             assert_error(
                 &with(begin + at, value),
-                &format!("filter {link} of the chain: {message}"),
+                &format!("layer {layer} of the chain: {message}"),
             );
         };
         let (bytes, bits) = (bits.len() as u64, 8 * bits.len() as u64);
@@ -811,7 +817,7 @@ fn a_header_that_is_none_is_an_error() {
             let message = format!("false-positive rate {other} is not between 0 and 1, both excluded");
             fault(24, &other.to_le_bytes(), &message);
         }
-        if link > 0 {
+        if layer > 0 {
             let other = rate * (1.0 + f64::EPSILON);
             let message = format!("false-positive rate {other:e} is above {rate:e}, half of the one before");
             fault(24, &other.to_le_bytes(), &message);
@@ -852,7 +858,7 @@ fn a_header_that_is_none_is_an_error() {
     }
 }
 
-/// Bytes of memory that a filter of the chain takes whose bits are so many bytes.
+/// Bytes of memory that a layer of the chain takes whose bits are so many bytes.
 fn memory(bytes: u64) -> u64 {
     bytes.next_multiple_of(64) + 256
 }
@@ -862,18 +868,18 @@ fn memory(bytes: u64) -> u64 {
 #[test]
 fn a_chain_has_no_more_filters_than_rates() {
     let mut model = Model::new(0.5, 1, 5, 2);
-    model.links.clear();
+    model.layers.clear();
     let mut rate = 1.0 - f64::EPSILON / 2.0;
     while rate > 0.0 {
-        model.links.push(ModelLink::new(1, rate, 5));
+        model.layers.push(ModelLayer::new(1, rate, 5));
         rate *= 0.5;
     }
-    assert_eq!(model.links.len(), 1075);
+    assert_eq!(model.layers.len(), 1075);
     let replies = model.scandump(64);
     let bytes: usize = model
-        .links
+        .layers
         .iter()
-        .map(|link| memory(link.bits.len() as u64) as usize)
+        .map(|layer| memory(layer.bits.len() as u64) as usize)
         .sum();
     assert!(bytes > 1075 * 256);
     assert!(!load(&replies, bytes).unwrap().contains("a"));
@@ -883,20 +889,20 @@ fn a_chain_has_no_more_filters_than_rates() {
         "{error}"
     );
 
-    let last = model.links.last().unwrap().clone();
-    model.links.push(last.clone());
+    let last = model.layers.last().unwrap().clone();
+    model.layers.push(last.clone());
     assert_error(&model.scandump(64), "1076 filters in the chain are not in 1 to 1075");
     // A million of one rate, 51 MiB of header, which the memory for 64 bits each would be ten times
     // of.
-    model.links = vec![ModelLink::new(1, 0.5, 5); 1_000_000];
+    model.layers = vec![ModelLayer::new(1, 0.5, 5); 1_000_000];
     assert_error(
         &[(1, model.header())],
         "1000000 filters in the chain are not in 1 to 1075",
     );
-    model.links.truncate(2);
+    model.layers.truncate(2);
     assert_error(
         &model.scandump(64),
-        "filter 1 of the chain: false-positive rate 5e-1 is above 2.5e-1, half of the one before",
+        "layer 1 of the chain: false-positive rate 5e-1 is above 2.5e-1, half of the one before",
     );
 }
 
@@ -904,7 +910,7 @@ fn a_chain_has_no_more_filters_than_rates() {
 #[test]
 fn a_chain_grows_within_the_limit_that_it_was_loaded_under() {
     let mut model = Model::new(0.01, 10, 5, u32::MAX);
-    model.links[0].size = 10;
+    model.layers[0].size = 10;
     let mut filter = load(&model.scandump(64), MIB).unwrap();
     assert_eq!(filter.max_bytes(), MIB);
     let error = filter.insert("a").unwrap_err();
@@ -938,9 +944,9 @@ fn a_chain_grows_within_the_limit_that_it_was_loaded_under() {
 fn a_dump_beyond_the_limit_is_an_error() {
     let (model, replies) = replies();
     let bytes: usize = model
-        .links
+        .layers
         .iter()
-        .map(|link| memory(link.bits.len() as u64) as usize)
+        .map(|layer| memory(layer.bits.len() as u64) as usize)
         .sum();
     assert_eq!(load(&replies, bytes).unwrap().memory_bytes(), bytes);
     for limit in [0, 1, bytes - 1] {
@@ -959,13 +965,13 @@ fn a_dump_beyond_the_limit_is_an_error() {
         }
         // Eight times 2^61 are 2^64, which wraps to 0.
         let mut model = model.clone();
-        model.links = (0..9)
-            .map(|link| ModelLink::new(1, 0.005 / f64::from(1 << link), 5))
+        model.layers = (0..9)
+            .map(|layer| ModelLayer::new(1, 0.005 / f64::from(1 << layer), 5))
             .collect();
         let mut header = model.header();
-        for link in 0..8 {
+        for layer in 0..8 {
             let numbers = [(1u64 << 61) - 8, 0u64.wrapping_sub(64)].map(u64::to_le_bytes).concat();
-            header[20 + 53 * link..][..16].copy_from_slice(&numbers);
+            header[20 + 53 * layer..][..16].copy_from_slice(&numbers);
         }
         header[20 + 53 * 8..][..16].copy_from_slice(&[64u64, 512].map(u64::to_le_bytes).concat());
         assert_error(
@@ -1026,7 +1032,7 @@ fn copies_are_equal_and_other_filters() {
     // The same bits, but for another number of keys.
     let mut model = Model::new(0.01, 10, 5, 2);
     let none = model.loaded();
-    model.links[0].size = 1;
+    model.layers[0].size = 1;
     assert!(none != model.loaded());
     assert_eq!(
         format!("{:?}", reserved(0.01, 10)),
@@ -1039,17 +1045,17 @@ fn copies_are_equal_and_other_filters() {
 fn bits_beyond_a_rounded_size_are_not_counted() {
     for (log, used) in [(3, 8), (6, 64), (7, 128)] {
         let mut model = Model::new(0.01, 10, 4, 2);
-        let link = &mut model.links[0];
-        assert_eq!(link.bits.len(), 16);
-        link.n2 = log;
+        let layer = &mut model.layers[0];
+        assert_eq!(layer.bits.len(), 16);
+        layer.n2 = log;
         for (set, fill) in [(0u64, 0.0), (1, 1.0 / used as f64), (255, 8.0 / used as f64)] {
-            link.bits.fill(0xff);
-            link.bits[..used / 8].fill(0);
-            link.bits[0] = set as u8;
+            layer.bits.fill(0xff);
+            layer.bits[..used / 8].fill(0);
+            layer.bits[0] = set as u8;
             let filter = Model {
                 options: 4,
                 expansion: 2,
-                links: vec![link.clone()],
+                layers: vec![layer.clone()],
             }
             .loaded();
             assert_eq!(filter.fill_ratio(), fill);
@@ -1125,14 +1131,17 @@ fn check_replies(replies: &[(i64, Vec<u8>)], limit: usize) {
             .concat()
     );
     assert!(bits.len() <= limit);
-    assert_eq!(filter.links().map(|link| link.bits / 8).sum::<u64>(), bits.len() as u64);
+    assert_eq!(
+        filter.layers().map(|layer| layer.bits / 8).sum::<u64>(),
+        bits.len() as u64
+    );
     let found = filter.contains("a");
     let mut batch = [false];
     filter.contains_batch(&["a"], &mut batch);
     assert_eq!(batch, [found]);
     assert!((0.0..=1.0).contains(&filter.current_false_positive_rate()));
     // Not where it would grow by what a hostile header says.
-    let last = filter.links().last().unwrap();
+    let last = filter.layers().last().unwrap();
     if last.items < last.capacity || filter.info().expansion.is_none_or(|expansion| expansion < 100) {
         match filter.insert("a") {
             Ok(inserted) => assert!(inserted != found && filter.contains("a")),

@@ -325,7 +325,7 @@ fn what_is_no_dump_is_refused_with_the_reason() {
     );
     assert_eq!(
         header(24, &[64]),
-        "filter 26 of the chain has more than 4294967295 slots"
+        "layer 26 of the chain has more than 4294967295 slots"
     );
     assert!(header(24, &[20]).ends_with("more than the limit of 1048576 bytes"));
     assert_eq!(header(24, &[3]), "the dump ends after 192 bytes of 448");

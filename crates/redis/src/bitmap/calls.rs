@@ -5,7 +5,7 @@ use super::{Kept, milliseconds};
 use crate::RedisBitmap;
 use crate::connection::{self, Connection, Script, Talk, lossy};
 use crate::error::{BitmapError, BitmapErrorKind};
-use crate::layout::{Layout, assert_same_length, config_of};
+use crate::layout::{BitmapLayout, assert_same_length, config_of};
 use lanebloom::Funnel;
 use redis::{Cmd, Value};
 use std::slice;
@@ -22,7 +22,7 @@ pub(super) const ATTEMPTS: usize = 5;
 /// The fields of a configuration of Redisson's.
 const CONFIGURATION: [&str; 4] = ["size", "hashIterations", "expectedInsertions", "falseProbability"];
 
-/// What is done to keys.
+/// The operation on the bits of keys.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Work {
     Test,
@@ -276,7 +276,7 @@ impl RedisBitmap {
         }
     }
 
-    /// What lets the filter expire after an insert.
+    /// The commands after an insert that set the time to live of the filter's Redis keys.
     fn expire_commands(&self) -> Vec<Cmd> {
         let expire = |after| self.keys().into_iter().map(move |key| expire_command(key, after));
         self.expire.into_iter().flat_map(expire).collect()
@@ -325,7 +325,7 @@ impl RedisBitmap {
         };
         let bits = text(0)?.parse().map_err(|_| bad(&reply))?;
         let functions = text(1)?.parse().map_err(|_| bad(&reply))?;
-        let layout = Layout::redisson_of(bits, functions).map_err(|_| bad(&reply))?;
+        let layout = BitmapLayout::redisson_of(bits, functions).map_err(|_| bad(&reply))?;
         let (expected, rate) = (text(2)?.into(), text(3)?.into());
         Ok(Some(Self {
             layout,
@@ -341,7 +341,7 @@ impl RedisBitmap {
 
     /// Fails if the filter has a configuration with other numbers.
     async fn check_configuration(&self, connection: &mut impl Connection) -> Result<(), BitmapError> {
-        let Layout { bits, functions, .. } = self.layout;
+        let BitmapLayout { bits, functions, .. } = self.layout;
         let found = Self::open(connection, self.name()).await?;
         match found.map(|found| (found.layout.bits, found.layout.functions)) {
             Some(other) if other != (bits, functions) => Err(self.other_configuration(numbers(other.0, other.1))),
@@ -362,7 +362,7 @@ impl RedisBitmap {
         })
     }
 
-    /// The script's answers for so many keys.
+    /// The script's answers, one for each key.
     fn answers(
         &self,
         connection: &mut impl Connection,

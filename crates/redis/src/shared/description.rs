@@ -1,7 +1,7 @@
 //! The description of a set: its keys in Redis, and the settings that all of its nodes must share.
 //! The server keeps it as text. Every node compares it with its own before it exchanges bits.
 
-use super::life::Life;
+use super::lifetime::Lifetime;
 use crate::error::{SharedError, SharedErrorKind};
 use lanebloom::{ConcurrentBloom, KeyHasher};
 use std::fmt;
@@ -11,12 +11,12 @@ const FORMAT: u32 = 1;
 
 /// The keys of a set, or of a generation of one.
 #[derive(Clone, Debug)]
-pub(super) struct Keys {
+pub(super) struct RedisKeys {
     name: String,
     prefix: String,
 }
 
-impl Keys {
+impl RedisKeys {
     /// The keys of the set of this name. In braces, the name is the hash tag of Redis Cluster, so
     /// all keys of a set are on one server.
     pub(super) fn of(name: &str) -> Result<Self, SharedError> {
@@ -51,7 +51,7 @@ const FINGERPRINTED: &str = "lanebloom hasher print";
 
 /// The layout of a filter, which with its hasher determines a key's bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Layout {
+struct SetLayout {
     blocks: usize,
     /// Per key.
     lines: usize,
@@ -61,7 +61,7 @@ struct Layout {
     bits: usize,
 }
 
-impl fmt::Display for Layout {
+impl fmt::Display for SetLayout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             blocks,
@@ -82,15 +82,15 @@ impl fmt::Display for Layout {
 /// The settings that all nodes of a set share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Description {
-    layout: Layout,
+    layout: SetLayout,
     hasher_fingerprint: u64,
-    pub(super) life: Life,
+    pub(super) lifetime: Lifetime,
 }
 
 /// The text on the server.
 impl fmt::Display for Description {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Layout {
+        let SetLayout {
             blocks,
             lines,
             words,
@@ -101,32 +101,32 @@ impl fmt::Display for Description {
             write!(f, "{lines}x")?;
         }
         write!(f, "{words} {bits} {:016x} ", self.hasher_fingerprint)?;
-        match self.life {
-            Life::Forever => f.write_str("0"),
-            Life::Until(time) => write!(f, "{time}"),
-            Life::Window { generations, period } => write!(f, "{generations}x{period}"),
+        match self.lifetime {
+            Lifetime::Forever => f.write_str("0"),
+            Lifetime::Until(time) => write!(f, "{time}"),
+            Lifetime::Window { generations, period } => write!(f, "{generations}x{period}"),
         }
     }
 }
 
 impl Description {
     /// Describes filters of the layout of this one, whose keys `hasher` hashes.
-    pub(super) fn of<S>(filter: &ConcurrentBloom<S>, hasher: &impl KeyHasher, life: Life) -> Self {
+    pub(super) fn of<S>(filter: &ConcurrentBloom<S>, hasher: &impl KeyHasher, lifetime: Lifetime) -> Self {
         let lines = filter.lines_per_key();
         Self {
-            layout: Layout {
+            layout: SetLayout {
                 blocks: filter.blocks(),
                 lines,
                 words: filter.words_per_key() / lines,
                 bits: filter.bits_per_word(),
             },
             hasher_fingerprint: hasher.hash_key(FINGERPRINTED),
-            life,
+            lifetime,
         }
     }
 
     /// Fails if the set at these keys has another description. The error names the difference.
-    pub(super) fn check(&self, keys: &Keys, theirs: &[u8]) -> Result<(), SharedError> {
+    pub(super) fn check(&self, keys: &RedisKeys, theirs: &[u8]) -> Result<(), SharedError> {
         if theirs == self.to_string().as_bytes() {
             return Ok(());
         }
@@ -137,11 +137,11 @@ impl Description {
             return Err(keys.foreign("meta", "the set is of another version of this format"));
         }
         let name = keys.name.clone();
-        Err(if theirs.life != self.life {
-            SharedErrorKind::Life {
+        Err(if theirs.lifetime != self.lifetime {
+            SharedErrorKind::Lifetime {
                 name,
-                ours: self.life,
-                theirs: theirs.life,
+                ours: self.lifetime,
+                theirs: theirs.lifetime,
             }
         } else if theirs.layout != self.layout {
             let differs = format!("its layout differs: {} there, {} here", theirs.layout, self.layout);
@@ -164,28 +164,28 @@ impl Description {
         // `4`, or `2x4`: two lines per key, with four words in each.
         let words = fields.next()?;
         let (lines, words) = words.split_once('x').unwrap_or(("1", words));
-        let layout = Layout {
+        let layout = SetLayout {
             blocks,
             lines: lines.parse().ok()?,
             words: words.parse().ok()?,
             bits: fields.next()?.parse().ok()?,
         };
         let hasher_fingerprint = u64::from_str_radix(fields.next()?, 16).ok()?;
-        let life = fields.next()?;
-        let life = match life.split_once('x') {
-            Some((generations, period)) => Life::Window {
+        let lifetime = fields.next()?;
+        let lifetime = match lifetime.split_once('x') {
+            Some((generations, period)) => Lifetime::Window {
                 generations: generations.parse().ok()?,
                 period: period.parse().ok()?,
             },
-            None => match life.parse().ok()? {
-                0 => Life::Forever,
-                time => Life::Until(time),
+            None => match lifetime.parse().ok()? {
+                0 => Lifetime::Forever,
+                time => Lifetime::Until(time),
             },
         };
         let description = Self {
             layout,
             hasher_fingerprint,
-            life,
+            lifetime,
         };
         Some((format, description))
     }
@@ -196,8 +196,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn description(life: Life) -> Description {
-        let layout = Layout {
+    fn description(lifetime: Lifetime) -> Description {
+        let layout = SetLayout {
             blocks: 17,
             lines: 1,
             words: 2,
@@ -206,21 +206,21 @@ mod tests {
         Description {
             layout,
             hasher_fingerprint: 0xab,
-            life,
+            lifetime,
         }
     }
 
-    fn lives() -> [Life; 3] {
-        let window = Life::Window {
+    fn lifetimes() -> [Lifetime; 3] {
+        let window = Lifetime::Window {
             generations: 4,
             period: 1_500_000_000,
         };
-        [Life::Forever, Life::Until(1_700_000_000_000), window]
+        [Lifetime::Forever, Lifetime::Until(1_700_000_000_000), window]
     }
 
     #[test]
     fn the_texts_are_these() {
-        let texts = lives().map(|life| description(life).to_string());
+        let texts = lifetimes().map(|lifetime| description(lifetime).to_string());
         let print = "00000000000000ab";
         assert_eq!(
             texts,
@@ -230,10 +230,10 @@ mod tests {
                 format!("1 17 2 3 {print} 4x1500000000"),
             ]
         );
-        for (life, text) in lives().into_iter().zip(texts) {
-            assert_eq!(Description::parse(&text), Some((1, description(life))));
+        for (lifetime, text) in lifetimes().into_iter().zip(texts) {
+            assert_eq!(Description::parse(&text), Some((1, description(lifetime))));
         }
-        let mut two_lines = description(Life::Forever);
+        let mut two_lines = description(Lifetime::Forever);
         (two_lines.layout.lines, two_lines.layout.blocks) = (2, 18);
         let text = format!("1 18 2x2 3 {print} 0");
         assert_eq!(two_lines.to_string(), text);
@@ -242,9 +242,9 @@ mod tests {
 
     #[test]
     fn what_differs_is_said() {
-        let keys = Keys::of("ids").unwrap();
-        for ours in lives() {
-            for theirs in lives() {
+        let keys = RedisKeys::of("ids").unwrap();
+        for ours in lifetimes() {
+            for theirs in lifetimes() {
                 let result = description(ours).check(&keys, description(theirs).to_string().as_bytes());
                 assert_eq!(result.is_ok(), ours == theirs);
                 let Err(error) = result else { continue };
@@ -254,7 +254,7 @@ mod tests {
             }
         }
         let says = |theirs: &str| {
-            description(Life::Forever)
+            description(Lifetime::Forever)
                 .check(&keys, theirs.as_bytes())
                 .unwrap_err()
                 .to_string()
@@ -272,9 +272,9 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_makes_it_panic(bytes: Vec<u8>, text in "[0-9a-f x+]{0,40}") {
-            let keys = Keys::of("ids").unwrap();
+            let keys = RedisKeys::of("ids").unwrap();
             for bytes in [&bytes[..], text.as_bytes()] {
-                prop_assert!(description(Life::Forever).check(&keys, bytes).is_err());
+                prop_assert!(description(Lifetime::Forever).check(&keys, bytes).is_err());
             }
         }
     }

@@ -26,8 +26,8 @@
 //! it in between. The node then compares the chunks again.
 
 use super::delta::{self, BLOCK_WORDS, CHUNK_BLOCKS, CHUNK_WORDS, Delta};
-use super::description::{Description, Keys};
-use super::life::Life;
+use super::description::{Description, RedisKeys};
+use super::lifetime::Lifetime;
 use super::node::{Counts, Side};
 use crate::error::{SharedError, SharedErrorKind};
 use crate::reply;
@@ -118,7 +118,7 @@ impl Expires {
 
 pub(super) struct Replica<S> {
     filter: Arc<ConcurrentBloom<S>>,
-    keys: Keys,
+    keys: RedisKeys,
     description: Description,
     pub(super) expires: Expires,
     exchange: Script,
@@ -145,7 +145,7 @@ enum Exchanged {
 impl<S> Replica<S> {
     /// `description` must be that of `filter`, or of the filter that hashes its keys.
     pub(super) fn new(
-        keys: Keys,
+        keys: RedisKeys,
         description: Description,
         filter: Arc<ConcurrentBloom<S>>,
     ) -> Result<Self, SharedError> {
@@ -166,8 +166,8 @@ impl<S> Replica<S> {
         Ok(Self {
             keys,
             description,
-            expires: match description.life {
-                Life::Until(time) => Expires::At(time),
+            expires: match description.lifetime {
+                Lifetime::Until(time) => Expires::At(time),
                 _ => Expires::Never,
             },
             exchange: Script::new(include_str!("exchange.lua")),
@@ -245,7 +245,7 @@ impl<S> Replica<S> {
             && let Some(pushed) = pushed.next()
         {
             let added = &mut added[..pushed.len()];
-            if internal::bits_beyond(&self.filter, next * CHUNK_BLOCKS, pushed, added) {
+            if internal::bits_missing_in(&self.filter, next * CHUNK_BLOCKS, pushed, added) {
                 delta.push(next as u32, added);
             }
             next += 1;
@@ -411,7 +411,7 @@ impl<S> Replica<S> {
         answer(call.invoke(server), "read.lua")
     }
 
-    /// The version of a chunk; an empty text is none.
+    /// The version of a chunk; the default for an empty text.
     fn version(&self, text: &[u8]) -> Result<Id, SharedError> {
         if text.is_empty() {
             return Ok(Id::default());

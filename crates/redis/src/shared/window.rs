@@ -12,8 +12,8 @@
 //! under a number, this file replaces the replica of that number.
 
 use super::SharedBuilder;
-use super::description::{Description, Keys};
-use super::life::Life;
+use super::description::{Description, RedisKeys};
+use super::lifetime::Lifetime;
 use super::node::{self, Counts, Node, SharedStats, Side};
 use super::replica::{Expires, Replica, answer};
 use crate::error::{SharedError, SharedErrorKind};
@@ -118,8 +118,8 @@ impl SharedBuilder {
     /// let error = connect(builder.clone().build()?).unwrap_err();
     /// assert_eq!(
     ///     error.to_string(),
-    ///     "the window ages by this machine's monotonic clock, which no other has: \
-    ///      build it by `time_of_day`"
+    ///     "the window ages by this machine's monotonic clock, which other nodes \
+    ///      cannot read: build it with `time_of_day`"
     /// );
     ///
     /// let logins = connect(builder.clone().time_of_day().build()?)?;
@@ -143,7 +143,7 @@ impl SharedBuilder {
         if self.expires != 0 {
             return Err(SharedErrorKind::WindowExpires(self.expires).into());
         }
-        let side = Generations::new(Keys::of(&self.name)?, Arc::clone(&filter))?;
+        let side = Generations::new(RedisKeys::of(&self.name)?, Arc::clone(&filter))?;
         let node = Node::start(server, Box::new(side), self.interval, self.timeout)?;
         Ok(SharedWindow { filter, node })
     }
@@ -270,7 +270,7 @@ impl<S: fmt::Debug> fmt::Debug for SharedWindow<S> {
 /// The side of a [`SharedWindow`].
 struct Generations<S> {
     window: Arc<WindowedBloom<S>>,
-    keys: Keys,
+    keys: RedisKeys,
     description: Description,
     generations: u64,
     /// Nanoseconds of a generation.
@@ -283,20 +283,20 @@ struct Generations<S> {
 }
 
 impl<S: KeyHasher> Generations<S> {
-    fn new(keys: Keys, window: Arc<WindowedBloom<S>>) -> Result<Self, SharedError> {
+    fn new(keys: RedisKeys, window: Arc<WindowedBloom<S>>) -> Result<Self, SharedError> {
         let generations = window.generations() as u64;
         let age = window.window().ok_or(SharedErrorKind::WindowAgeless)?;
         common_time(&window).ok_or(SharedErrorKind::WindowClock)?;
-        // Of whole nanoseconds, so nothing is rounded.
+        // A period is a whole number of nanoseconds, so nothing is rounded.
         let period = age.as_nanos() as u64 / (generations - 1);
         if period < SHORTEST {
             let (period, least) = (Duration::from_nanos(period), Duration::from_nanos(SHORTEST));
             return Err(SharedErrorKind::WindowPeriod { period, least }.into());
         }
-        let life = Life::Window { generations, period };
+        let lifetime = Lifetime::Window { generations, period };
         let list = Self::list(&window, 0)?;
         Ok(Self {
-            description: Description::of(&list[0].1, window.hasher(), life),
+            description: Description::of(&list[0].1, window.hasher(), lifetime),
             window,
             keys,
             generations,
@@ -454,7 +454,7 @@ pub fn exchange_window_over<S: KeyHasher + Send + Sync>(
     filter: Arc<WindowedBloom<S>>,
     passes: usize,
 ) -> Result<(), SharedError> {
-    node::passes(Generations::new(Keys::of("fuzz")?, filter)?, server, passes)
+    node::passes(Generations::new(RedisKeys::of("fuzz")?, filter)?, server, passes)
 }
 
 #[cfg(test)]
@@ -469,7 +469,7 @@ mod tests {
             .expected_keys(100)
             .window(Duration::from_secs(60));
         let window = builder.clock(|| Duration::from_secs(1_000_000)).build().unwrap();
-        let mut side = Generations::new(Keys::of("recent").unwrap(), Arc::new(window)).unwrap();
+        let mut side = Generations::new(RedisKeys::of("recent").unwrap(), Arc::new(window)).unwrap();
         let mut numbers = Vec::new();
         for _ in 0..3 {
             side.follow(0).unwrap();

@@ -898,7 +898,7 @@ fn copies_stay_within_their_limit() {
     ] {
         assert_eq!(
             error.to_string(),
-            "the bitmap \"filter\" has 2502 bytes, more than the 2501 of this layout: it is another's"
+            "the bitmap \"filter\" has 2502 bytes, more than the 2501 bytes of its layout: another layout wrote it"
         );
     }
     let filter = RedisBitmap::go_zero("whole bytes", 20_000).unwrap();
@@ -1005,7 +1005,7 @@ fn cursors_that_are_none_are_told() {
         for (name, error) in errors {
             assert_eq!(
                 error.to_string(),
-                format!("the cursor \"cursor\" is {cursor:?}, which is no number in 0 to 1023"),
+                format!("the cursor \"cursor\" is {cursor:?}, which is not a number in 0 to 1023"),
                 "{name}"
             );
         }
@@ -1230,7 +1230,7 @@ fn scrapys_keys_are_texts() {
     let error = filter.insert_batch(&mut connection, &keys).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "a key for \"filter\" is no UTF-8, and its layout is of characters"
+        "a key for \"filter\" is not UTF-8, but its layout hashes characters"
     );
     assert_eq!(get::<u64>(&mut connection, &["DBSIZE"]), 0);
     filter.insert_batch(&mut connection, &["a", "c", ""]).unwrap();
@@ -1378,7 +1378,7 @@ fn replies_of_another_kind_are_told() {
     let error = filters[2].fetch_local(&mut liar, 1 << 20).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the reply to GETRANGE on \"go-zero\" is none of that command: 1048577 bytes, more than the 1048576 asked for"
+        "unexpected reply to GETRANGE on \"go-zero\": 1048577 bytes, more than the 1048576 asked for"
     );
 
     // The server says one byte, and sends bits beyond the layout's.
@@ -1386,7 +1386,7 @@ fn replies_of_another_kind_are_told() {
     let error = filters[2].fetch_local(&mut liar, 1 << 20).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the bitmap \"go-zero\" has 1048576 bytes, more than the 1126 of this layout: it is another's"
+        "the bitmap \"go-zero\" has 1048576 bytes, more than the 1126 bytes of its layout: another layout wrote it"
     );
 
     let server = server!(replies_of_another_kind_are_told);

@@ -1083,7 +1083,7 @@ fn a_server_that_answers_without_sense_is_an_error() {
         error
             .unwrap_err()
             .to_string()
-            .contains("cut off faster than it could be followed")
+            .contains("trimmed its log faster than this node could read it")
     );
     // What is no list of texts is told shortly, of a read and of an exchange; and chunks are as
     // many answers as questions.
@@ -1093,7 +1093,7 @@ fn a_server_that_answers_without_sense_is_an_error() {
     };
     let long = || redis::Value::BulkString(vec![b'x'; 1 << 20]);
     let lost = [list(vec![text(""); 2]), list(vec![text("lost"), text("1-1")])];
-    assert!(answers(vec![lost; 10].concat()).contains("cut off faster than it could be followed"));
+    assert!(answers(vec![lost; 10].concat()).contains("trimmed its log faster than this node could read it"));
     let state = || list(vec![text(""), text("1-1"), text("3"), text("1-1")]);
     for (sound, script) in [
         (vec![], "read.lua"),
@@ -1107,7 +1107,7 @@ fn a_server_that_answers_without_sense_is_an_error() {
             redis::Value::Nil,
         ] {
             let error = answers([&sound[..], &[nonsense]].concat());
-            let says = format!("the reply to {script} is none of that: ");
+            let says = format!("unexpected reply to {script}: ");
             assert!(error.starts_with(&says) && error.len() < 200, "{error}");
         }
     }

@@ -435,7 +435,7 @@ fn errors_of_the_server_say_what_is_wrong() {
     assert!(
         error
             .to_string()
-            .starts_with(r#""text": what is at this key is no RedisBloom filter: "#),
+            .starts_with(r#""text": the key holds no RedisBloom filter: "#),
         "{error}"
     );
     let error = filter.store(connection, "text").unwrap_err();
@@ -698,7 +698,7 @@ fn replies_without_sense_are_errors() {
             .err()
             .unwrap_or_else(|| panic!("{command}: {reply:.80?} is taken"));
         let text = error.to_string();
-        let says = format!("\"seen\": the reply to {command} is none of that command: ");
+        let says = format!("\"seen\": unexpected reply to {command}: ");
         assert!(text.starts_with(&says) && text.len() < 250, "{text:.300}");
         assert!(!error.is_taken() && !error.is_missing() && !error.is_unreachable());
     };
@@ -755,7 +755,7 @@ fn replies_without_sense_are_errors() {
     for (code, says) in [
         ("ERR", "the server refused: "),
         ("READONLY", "the server is a replica that takes no writes: "),
-        ("WRONGTYPE", "what is at this key is no RedisBloom filter: "),
+        ("WRONGTYPE", "the key holds no RedisBloom filter: "),
         ("OOM", "the server refused: "),
     ] {
         let error = redis::parse_redis_value(format!("-{code} {}\r\n", "x".repeat(1 << 20)).as_bytes()).unwrap();

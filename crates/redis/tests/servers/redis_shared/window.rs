@@ -399,7 +399,7 @@ fn a_clock_that_is_set_back_is_an_error_until_its_generations_have_expired() {
     clock.set(START + 4 * PERIOD);
     sync(&one);
     clock.set(START + 4 * PERIOD - 1);
-    let says = "the window's generations are not those of other nodes until they have expired: its clock was set back";
+    let says = "the window's generations differ from those of other nodes until they expire: its clock was set back";
     sync_fails(|patience| one.sync(patience), &[says]);
     clock.set(START + 4 * PERIOD);
     sync(&one);
@@ -514,8 +514,8 @@ fn windows_that_no_other_node_can_have_are_refused() {
     };
     let plain = || WindowedBloom::builder().expected_keys(1000);
     let clock = Clock::at(START);
-    assert!(connect(plain()).starts_with("the window rotates when it is told to or full"));
-    assert!(connect(plain().rotate_when_full()).starts_with("the window rotates when it is told to or full"));
+    assert!(connect(plain()).starts_with("the window rotates on a call or when it is full"));
+    assert!(connect(plain().rotate_when_full()).starts_with("the window rotates on a call or when it is full"));
     assert!(
         connect(plain().window(Duration::from_secs(60)))
             .starts_with("the window ages by this machine's monotonic clock")
@@ -523,7 +523,7 @@ fn windows_that_no_other_node_can_have_are_refused() {
     let short = |micros| connect(builder(&clock).window(Duration::from_micros(micros)));
     assert_eq!(
         short(2997),
-        "generations of 999µs are shorter than 1ms, the least that the server counts"
+        "generations of 999µs are shorter than 1ms, the shortest that the server supports"
     );
     assert!(short(3000).starts_with("Redis: "));
     let client = redis::Client::open("redis://127.0.0.1:1/").unwrap();
@@ -534,7 +534,7 @@ fn windows_that_no_other_node_can_have_are_refused() {
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "a window expires by its generations, and cannot be told to at 17 ms since 1970"
+        "a window expires by its generations: it takes no expiry time, here 17 ms since 1970"
     );
     let shared = SharedWindow::builder("{recent}");
     let error = shared
@@ -679,7 +679,7 @@ fn a_clock_that_panics_is_an_error_and_no_end() {
     sync(&one);
     clock.set(0);
     insert(&one, 100..200);
-    let says = "the exchange panicked, and goes on: the clock fell down";
+    let says = "the exchange panicked and started again: the clock fell down";
     sync_fails(|patience| one.sync(patience), &[says]);
     assert_eq!(one.stats().last_error.unwrap().to_string(), says);
     clock.set(START);

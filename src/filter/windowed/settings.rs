@@ -1,8 +1,8 @@
-//! The constants of a window's life: the number and the duration of its generations, and the reason
-//! for a rotation.
+//! The settings of a window: the number and the duration of its generations, and the reason for a
+//! rotation.
 
 use super::clock::Clock;
-use super::shape::Shape;
+use super::span::WindowSpan;
 use crate::filter::bloom::Bloom;
 use crate::filter::gauge::Gauge;
 use core::time::Duration;
@@ -25,7 +25,7 @@ pub(super) enum When {
 }
 
 #[derive(Clone)]
-pub(super) struct Plan {
+pub(super) struct WindowSettings {
     pub(super) when: When,
     /// Nanoseconds for which a generation takes new keys; [`NEVER`] if keys do not age.
     pub(super) period: u64,
@@ -34,7 +34,7 @@ pub(super) struct Plan {
     pub(super) renew: bool,
 }
 
-impl Plan {
+impl WindowSettings {
     /// In nanoseconds of the clock; 0 without one.
     #[inline]
     pub(super) fn now(&self) -> u64 {
@@ -57,9 +57,9 @@ impl Plan {
         self.period.saturating_mul(self.generations as u64 - 1)
     }
 
-    pub(super) fn shape(&self) -> Shape {
+    pub(super) fn span(&self) -> WindowSpan {
         let window = Duration::from_nanos(self.window());
-        Shape {
+        WindowSpan {
             generations: self.generations,
             window: (self.period != NEVER).then_some(window),
         }

@@ -7,10 +7,11 @@ use crate::geometry::sizing::Request;
 use alloc::format;
 use alloc::vec::Vec;
 
-/// A layer has room for one more key in so many, since inserts notice late that it is full, above
-/// all several threads at once. (Measured in filters that give all of the rate to the layers that
-/// they have, all full: four threads that inserted batches reached 0.82 to 0.89 of the promised
-/// rate. With one in 32, two threads reached 0.88 to 0.99, and once, beside other work, 1.04.)
+/// A layer has room for one more key in `HEADROOM`, since inserts notice late that it is full,
+/// above all those of several threads at once. (Measured in filters that give all of the rate to
+/// the layers that they have, all full: four threads that inserted batches reached 0.82 to 0.89 of
+/// the promised rate. With one in 32, two threads reached 0.88 to 0.99, and once, beside other
+/// work, 1.04.)
 const HEADROOM: usize = 24;
 
 /// The greatest expansion. With it, the third layer is for 17 billion keys if the first is
@@ -70,7 +71,7 @@ impl Steps {
     }
 
     /// The most layers, by the given limit, by the rates in reach, and by the address space: a
-    /// layer for more keys than there are addresses would take a slot in vain.
+    /// layer for more keys than there are addresses would take an entry in vain.
     pub(super) fn layers(&self) -> usize {
         let least_rate = self.request().least_rate();
         let most = self.max_layers.map_or(MAX_LAYERS, usize::from);
