@@ -60,9 +60,11 @@ where
     }));
     let is_running = |turn: &mut Turn<S>| turn.workers > 0 && matches!(turn.outcome, Outcome::Running(_));
     let turn = shared.changed.wait_while(lock(&shared.turn), is_running);
-    let outcome = turn.unwrap_or_else(PoisonError::into_inner).outcome.take();
+    let mut turn = turn.unwrap_or_else(PoisonError::into_inner);
+    let (workers_left, outcome) = (turn.workers, turn.outcome.take());
+    drop(turn);
     match outcome {
-        Outcome::Running(stage) => {
+        Outcome::Running(stage) if workers_left == 0 => {
             // They are past their last chunk.
             for worker in workers {
                 worker.join().expect("a panic is an outcome of its own");
@@ -74,8 +76,8 @@ where
             progress.finish();
             Err(error)
         }
-        // The thread has reported it.
-        Outcome::Panicked => panic!("a thread of the pipeline panicked"),
+        // The thread has reported it. (The wait for the turn ends at once if the stage panicked.)
+        Outcome::Running(_) | Outcome::Panicked => panic!("a thread of the pipeline panicked"),
     }
 }
 
@@ -168,9 +170,14 @@ impl<H: KeyHasher, S: Stage> Worker<'_, H, S> {
         let is_before = |turn: &mut Turn<S>| turn.next < number && matches!(turn.outcome, Outcome::Running(_));
         let turn = self.0.changed.wait_while(lock(&self.0.turn), is_before);
         let mut turn = turn.unwrap_or_else(PoisonError::into_inner);
+        let is_mine = turn.next == number;
         let Outcome::Running(stage) = &mut turn.outcome else {
             return false;
         };
+        if !is_mine {
+            // The stage panicked.
+            return false;
+        }
         let taken = filled.and_then(|()| stage.take(chunk));
         match taken {
             Ok(()) => turn.next += 1,
