@@ -41,7 +41,8 @@ use tracing::{Instrument, debug_span};
 /// `K` is the type of the keys in their borrowed form, as in [`CacheGuard`]: `GuardedCache<str,
 /// User>` takes `&str`, `&String` and more.
 ///
-/// Changes of the store, readiness and figures are calls of [`Cache`], to which this derefs. Its
+/// Changes of the store, readiness, figures and files ([`save`](Cache::save),
+/// [`restore`](Cache::restore)) are calls of [`Cache`], to which this derefs. Its
 /// page has the order of writes.
 ///
 /// # Loads
