@@ -75,3 +75,69 @@ pub fn answers<A: Into<u64>>(len: usize, mut each: impl FnMut(usize) -> A) -> u6
     }
     if len == 0 { 0 } else { answers >> (TILE - len) }
 }
+
+#[cfg(all(test, not(lanebloom_loom)))]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    #[test]
+    fn every_place_is_asked_for_and_worked_on_in_order() {
+        for (ahead, log_tile, len) in (0..=MOST_AHEAD)
+            .flat_map(|ahead| [0, 2, 6].map(|log| [0, 1, 63, 64, 65, 300].map(|len| (ahead, log, len))))
+            .flatten()
+        {
+            let hint = Some(Hint::L1);
+            let access = Access {
+                hint,
+                ahead,
+                log_tile,
+                gather: false,
+            };
+            let (mut asked, mut worked) = (Vec::new(), Vec::new());
+            let prefetch = |asked: &mut Vec<usize>, i, place: &usize, hint| {
+                assert!(matches!(hint, Hint::L1) && *place == 7 * i);
+                asked.push(i);
+            };
+            tiles(
+                &mut asked,
+                access,
+                len,
+                |_, i| 7 * i,
+                prefetch,
+                |asked, start, places| {
+                    assert_eq!(start, worked.len());
+                    worked.extend_from_slice(places);
+                    // The lines of the next tiles are under way, and no more.
+                    assert_eq!(asked.len(), len.min(start + (ahead + 1) * access.tile()));
+                    true
+                },
+            );
+            assert!(asked.into_iter().eq(0..len));
+            assert!(worked.into_iter().eq((0..len).map(|i| 7 * i)));
+        }
+    }
+
+    #[test]
+    fn the_loop_ends_when_the_work_says_so() {
+        let access = Access {
+            hint: None,
+            ahead: 1,
+            log_tile: 6,
+            gather: false,
+        };
+        let mut calls = 0;
+        tiles(
+            &mut calls,
+            access,
+            300,
+            |_, i| i,
+            |_, _, _, _| (),
+            |calls, _, _| {
+                *calls += 1;
+                *calls < 3
+            },
+        );
+        assert_eq!(calls, 3);
+    }
+}
