@@ -544,7 +544,7 @@ impl RedisBloom {
         let access = Access::changes(flat.is_cached(), flat.functions());
         let prefetch = |filter: &mut Self, _, hash: &Hash, hint| {
             let newest = filter.newest();
-            newest.flat.prefetch(newest.places(*hash), hint);
+            newest.flat.prefetch(newest.indexes(*hash), hint);
         };
         let (mut new, mut refused) = (0, None);
         tiles(

@@ -126,7 +126,7 @@ impl GuavaBloom {
                 needed: HEADER as u64,
             }));
         };
-        let layout = Layout::from_header(*header).map_err(GuavaReadError)?;
+        let layout = GuavaLayout::from_header(*header).map_err(GuavaReadError)?;
         Ok(layout.stream_bytes())
     }
 
