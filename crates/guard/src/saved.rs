@@ -4,7 +4,7 @@ use crate::Key;
 use crate::cache::GuardedCache;
 use crate::mode::Mode;
 use lanebloom::codec::{remove_file, replace_file};
-use lanebloom::traits::Stored;
+use lanebloom::traits::{Engine, Stored};
 use lanebloom::{Filter, GuardFilter, KeyHasher, SipHash13};
 use std::any::type_name;
 use std::fs::{self, File};
@@ -29,6 +29,7 @@ impl<K, V, E, M> GuardedCache<K, V, Filter<E, SipHash13>, M>
 where
     K: Key + ?Sized,
     V: Clone + Send + Sync + 'static,
+    E: Engine,
     Filter<E, SipHash13>: GuardFilter + Stored<Hasher = SipHash13>,
     M: Mode,
 {
@@ -158,7 +159,7 @@ where
         }
         // A damaged length must not allocate more than the file can fill.
         let limit = usize::try_from(length).unwrap_or(usize::MAX).saturating_mul(2);
-        let filter = Filter::read_from_with(file, limit, header.secret).map_err(invalid)?;
+        let filter = Filter::<E, SipHash13>::read_from_with(file, limit, header.secret).map_err(invalid)?;
         let (in_filter, capacity) = (filter.figures().len, filter.expected_keys());
         let rebuild = self.0.guard.rebuild(filter).map_err(io::Error::other)?;
         // Partner: the fences of `CacheGuard::insert` and of the rebuild's beginning. A key that is
