@@ -8,7 +8,6 @@ pub mod counting;
 pub mod cuckoo;
 pub mod dleft;
 pub(crate) mod engine;
-mod figures;
 #[expect(clippy::module_inception, reason = "the one filter type")]
 mod filter;
 mod gauge;
@@ -16,6 +15,7 @@ mod inserts;
 mod layouts;
 pub(crate) mod lines;
 mod making;
+mod measures;
 #[cfg(feature = "rayon")]
 mod parallel;
 pub(crate) mod probe;

@@ -11,9 +11,9 @@ use crate::{
 use core::time::Duration;
 use sealed::Calls;
 
-/// A filter that a [`CacheGuard`](super::CacheGuard) can serve from: every [`Filter`] with inserts,
-/// the `GuavaBloom` of the crate `lanebloom-formats` (its feature `guard`), and the `SharedBloom`
-/// and `SharedWindow` of `lanebloom-redis`.
+/// A filter that a [`CacheGuard`](super::CacheGuard) can serve from: every
+/// [`Filter`](crate::Filter) with inserts, the `GuavaBloom` of the crate `lanebloom-formats` (its
+/// feature `guard`), and the `SharedBloom` and `SharedWindow` of `lanebloom-redis`.
 ///
 /// It cannot be implemented further.
 ///
@@ -47,8 +47,8 @@ pub trait GuardFilter {
     #[doc(hidden)]
     fn local(&self) -> &Self::Local;
 
-    /// Fill, number of keys and false-positive rate now, as [`Filter::figures`]: one pass over the
-    /// whole filter.
+    /// Fill, number of keys and false-positive rate now, as
+    /// [`Filter::figures`](crate::Filter::figures): one pass over the whole filter.
     ///
     /// ```
     /// use lanebloom::{CacheGuard, GuardFilter};
@@ -66,7 +66,8 @@ pub trait GuardFilter {
         Calls::figures(self.local())
     }
 
-    /// The false-positive rate that the filter was built for, as [`Filter::false_positive_rate`].
+    /// The false-positive rate that the filter was built for, as
+    /// [`Filter::false_positive_rate`](crate::Filter::false_positive_rate).
     ///
     /// ```
     /// use lanebloom::{CacheGuard, GuardFilter};
@@ -83,7 +84,8 @@ pub trait GuardFilter {
         Calls::false_positive_rate(self.local())
     }
 
-    /// The memory that the filter takes, in bytes, as [`Filter::memory_bytes`].
+    /// The memory that the filter takes, in bytes, as
+    /// [`Filter::memory_bytes`](crate::Filter::memory_bytes).
     ///
     /// ```
     /// use lanebloom::{CacheGuard, GuardFilter};

@@ -1,4 +1,5 @@
-//! The figures of a filter: size, fill, number of keys, false-positive rate.
+//! The figures of a filter: size, fill, number of keys, false-positive rate. (rustdoc sorts generic
+//! impls on an alias' page by file: lookups, in `filter.rs`, come before these.)
 
 use super::Filter;
 use super::bloom::Bloom;
