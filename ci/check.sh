@@ -18,6 +18,9 @@ ci/widths.sh
 echo "== imports without circles"
 ci/imports.py
 
+echo "== pages without methods that their types lack"
+ci/pages.sh
+
 echo "== lints"
 # Everything, as `cargo test` and `cargo bench` build it, and with every feature; then each feature
 # alone.

@@ -1,6 +1,6 @@
-//! The filter types. `filter.rs` has what all filters share, `inserts.rs`, `removes.rs`, `unions.rs`
-//! and `snapshot.rs` what several share, `engine.rs` what each has to bring; then one file or folder
-//! for each.
+//! The filter types. `filter.rs` has what all filters share; `inserts.rs`, `removes.rs`,
+//! `unions.rs` and `snapshot.rs` have what several share; `engine.rs` says what each has to bring.
+//! Then one file or folder for each.
 
 pub mod bloom;
 mod builder;
@@ -8,13 +8,14 @@ pub mod counting;
 pub mod cuckoo;
 pub mod dleft;
 pub(crate) mod engine;
-mod figures;
 #[expect(clippy::module_inception, reason = "the one filter type")]
 mod filter;
 mod gauge;
 mod inserts;
 mod layouts;
 pub(crate) mod lines;
+mod making;
+mod measures;
 #[cfg(feature = "rayon")]
 mod parallel;
 pub(crate) mod probe;

@@ -39,6 +39,51 @@ pub struct Figures {
     pub false_positive_rate: f64,
 }
 
+/// The engine of any [`Filter`](super::Filter): a set of hashes that many threads share.
+///
+/// ```
+/// use lanebloom::traits::Engine;
+/// use lanebloom::{ConcurrentBloom, CuckooFilter, Filter};
+///
+/// fn present<E: Engine>(filter: &Filter<E>, names: &[&str]) -> usize {
+///     names.iter().filter(|name| filter.contains(**name)).count()
+/// }
+///
+/// let cuckoo = CuckooFilter::with_capacity(1000, 0.01)?;
+/// cuckoo.insert("a").unwrap();
+/// let bloom = ConcurrentBloom::with_capacity(1000, 0.01)?;
+/// bloom.insert("a");
+/// assert_eq!(present(&cuckoo, &["a", "b"]), 1);
+/// assert_eq!(present(&bloom, &["a", "b"]), 1);
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+pub trait Engine: EngineImpl {}
+
+impl<E: EngineImpl> Engine for E {}
+
+/// The engine of a filter that a [`Builder`](crate::Builder) makes.
+///
+/// ```
+/// use lanebloom::traits::Planned;
+/// use lanebloom::{BuildError, Builder, ConcurrentBloom, CountingBloom};
+/// use lanebloom::{Filter, SipHash13};
+///
+/// type Keyed<E> = Filter<E, SipHash13>;
+///
+/// /// For keys that strangers choose.
+/// fn keyed<E: Planned>(builder: Builder<E>) -> Result<Keyed<E>, BuildError> {
+///     builder.hasher(SipHash13::random()).build()
+/// }
+///
+/// let bloom = keyed(ConcurrentBloom::builder().expected_keys(1000))?;
+/// let counting = keyed(CountingBloom::builder().expected_keys(1000))?;
+/// assert_ne!(bloom.hash("a"), counting.hash("a"));
+/// # Ok::<(), BuildError>(())
+/// ```
+pub trait Planned: Engine + PlannedImpl {}
+
+impl<E: PlannedImpl> Planned for E {}
+
 /// Looks hashes up, and says how full the engine is.
 pub trait EngineImpl: Sized {
     /// The name of the filter type, for `Debug`.

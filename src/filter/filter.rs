@@ -1,7 +1,7 @@
 //! The one filter type: keys in, answers out. It hashes keys, cuts batches into chunks, and passes
 //! the hashes to its engine. Everything that all filters share is written and documented here.
 
-use super::traits::Engine;
+use super::engine::Engine;
 use crate::batch::{Chunks, Few, Keys, Source, all, answered, assert_bitmap_length, for_each_absent};
 use crate::error::BuildError;
 use crate::funnel::Funnel;
@@ -39,7 +39,7 @@ use core::fmt;
 /// use lanebloom::traits::{Engine, Insert};
 /// use lanebloom::{ConcurrentBloom, CuckooFilter, Filter, InsertError, KeyHasher};
 ///
-/// /// Inserts the words; returns how many of them the filter took for present before.
+/// /// Inserts the words; returns how many of them were there before.
 /// fn seen<E: Engine, S: KeyHasher>(
 ///     filter: &Filter<E, S>,
 ///     words: &[&str],
@@ -56,7 +56,8 @@ use core::fmt;
 /// let cuckoo = CuckooFilter::with_capacity(1000, 0.01)?;
 /// assert_eq!(seen(&bloom, &["a", "b"]), Ok(0));
 /// assert_eq!(seen(&cuckoo, &["a", "b"]), Ok(0));
-/// assert_eq!((seen(&bloom, &["b", "c"]), seen(&cuckoo, &["b", "c"])), (Ok(1), Ok(1)));
+/// assert_eq!(seen(&bloom, &["b", "c"]), Ok(1));
+/// assert_eq!(seen(&cuckoo, &["b", "c"]), Ok(1));
 ///
 /// // It sees a refused insert.
 /// let refused = seen(&cuckoo, &["d"; 20]).unwrap_err();

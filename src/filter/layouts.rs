@@ -39,8 +39,8 @@ macro_rules! layouts {
                 self.engine.layout.shape.lines
             }
 
-            /// The number of bits, or counters, that a key throws in each of its words (two throws may hit
-            /// the same one).
+            /// The number of bits, or counters, that a key throws in each of its words (two throws
+            /// may hit the same one).
             ///
             /// ```
             /// use lanebloom::ConcurrentBloom;

@@ -19,7 +19,8 @@ macro_rules! removes {
     ($($filter:ident: $engine:ty),*) => {$(
         /// Removing keys.
         impl<S: KeyHasher> $filter<S> {
-            /// Removes `key`, or one copy of it if the filter counts copies. Returns whether it was there.
+            /// Removes `key`, or one copy of it if the filter counts copies. Returns whether it was
+            /// there.
             ///
             /// Remove only keys that were inserted: removing a false positive damages another key.
             ///
@@ -48,8 +49,8 @@ macro_rules! removes {
                 self.engine.remove_all(&self.keys(keys), None)
             }
 
-            /// [`remove_batch`](Self::remove_batch) that also writes whether each key was there to the same
-            /// place of `removed`.
+            /// [`remove_batch`](Self::remove_batch) that also writes whether each key was there to
+            /// the same place of `removed`.
             ///
             /// # Panics
             ///
@@ -153,8 +154,8 @@ macro_rules! counts {
     ($($engine:ty),*) => {$(
         /// Copies and slots.
         impl<S: KeyHasher> Filter<$engine, S> {
-            /// How often `key` is in the filter: as often as it was inserted and not removed, or more at
-            /// the false-positive rate.
+            /// How often `key` is in the filter: as often as it was inserted and not removed, or
+            /// more at the false-positive rate.
             ///
             /// ```
             /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
@@ -196,8 +197,8 @@ macro_rules! counts {
                 self.engine.len()
             }
 
-            /// The number of slots: more than [`expected_keys`](Self::expected_keys), and more than can be
-            /// filled.
+            /// The number of slots: more than [`expected_keys`](Self::expected_keys), and more than
+            /// can be filled.
             ///
             /// ```
             /// let filter = lanebloom::CuckooFilter::with_capacity(100_000, 2e-4)?;
@@ -209,8 +210,8 @@ macro_rules! counts {
                 self.engine.slots()
             }
 
-            /// How often one key can be inserted, if no other key takes its slots: 12, 10, 8 or 6 times
-            /// in a cuckoo filter, 3 times in a d-left filter.
+            /// How often one key can be inserted, if no other key takes its slots: 12, 10, 8 or 6
+            /// times in a cuckoo filter, 3 times in a d-left filter.
             ///
             /// ```
             /// use lanebloom::CuckooFilter;

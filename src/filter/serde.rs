@@ -19,8 +19,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 macro_rules! serialized {
     ($($filter:ident),*) => {$(
-        /// The snapshot's bytes, in Base64 if the format is text. Allocates as much as the filter takes. It
-        /// writes no hasher, except for the seed of [`Murmur3`](crate::Murmur3).
+        /// The snapshot's bytes, in Base64 if the format is text. Allocates as much as the filter
+        /// takes. It writes no hasher, except for the seed of [`Murmur3`](crate::Murmur3).
         ///
         /// ```
         /// use lanebloom::ConcurrentBloom;
@@ -50,8 +50,9 @@ serialized! { WindowedBloom }
 
 macro_rules! deserialized {
     ($($filter:ident),*) => {$(
-        /// Reads a filter that hashes with [`Murmur3`](crate::Murmur3). Allocates in proportion to the
-        /// input. [`Limited`](crate::codec::Limited) reads filters with other hashers, and within a limit.
+        /// Reads a filter that hashes with [`Murmur3`](crate::Murmur3). Allocates in proportion to
+        /// the input. [`Limited`](crate::codec::Limited) reads filters with other hashers, and
+        /// within a limit.
         ///
         /// Only `Limited` reads a [`WindowedBloom`](crate::WindowedBloom), since that allocates all
         /// generations at once: up to 65 times the snapshot's bytes.

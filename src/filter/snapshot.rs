@@ -62,15 +62,16 @@ macro_rules! stored {
                 bytes
             }
 
-            /// [`to_bytes`](Self::to_bytes) to a writer, up to 2 MiB at a time, so that the writer need not
-            /// be buffered. It does not flush.
+            /// [`to_bytes`](Self::to_bytes) to a writer, up to 2 MiB at a time, so that the writer
+            /// need not be buffered. It does not flush.
             ///
-            /// If encoding blocks inserts or removes, it writes a copy, so that no thread waits for the
-            /// writer.
+            /// If encoding blocks inserts or removes, it writes a copy, so that no thread waits for
+            /// the writer.
             ///
             /// # Errors
             ///
-            /// Fails if the writer fails, or with kind `OutOfMemory` if there is no memory for the copy.
+            /// Fails if the writer fails, or with kind `OutOfMemory` if there is no memory for the
+            /// copy.
             ///
             /// # Examples
             ///
@@ -96,8 +97,8 @@ macro_rules! stored {
                 out.finish()
             }
 
-            /// [`from_bytes`](Filter::from_bytes) for any hasher: `hasher` must be the one that filled the
-            /// filter.
+            /// [`from_bytes`](Filter::from_bytes) for any hasher: `hasher` must be the one that
+            /// filled the filter.
             ///
             /// # Errors
             ///
@@ -122,8 +123,8 @@ macro_rules! stored {
                 from_slice(bytes, |input| decode(input, usize::MAX, given(hasher))).map_err(SnapshotError)
             }
 
-            /// [`read_from`](Filter::read_from) for any hasher: `hasher` must be the one that filled the
-            /// filter.
+            /// [`read_from`](Filter::read_from) for any hasher: `hasher` must be the one that
+            /// filled the filter.
             ///
             /// # Errors
             ///
@@ -156,11 +157,12 @@ macro_rules! stored {
             ///
             /// # Errors
             ///
-            /// Fails if the bytes end before the filter does, are corrupt, are no snapshot of this type of
-            /// filter or of this version of the format, the hasher is not [`Murmur3`](crate::Murmur3)
-            /// ([`from_bytes_with`](Self::from_bytes_with) reads others), or the allocation fails. Nothing
-            /// is allocated unless all of the filter is there. (A [`WindowedBloom`](crate::WindowedBloom)
-            /// may need [a clock](crate::windowed#snapshots).)
+            /// Fails if the bytes end before the filter does, are corrupt, are no snapshot of this
+            /// type of filter or of this version of the format, the hasher is not
+            /// [`Murmur3`](crate::Murmur3) ([`from_bytes_with`](Self::from_bytes_with) reads
+            /// others), or the allocation fails. Nothing is allocated unless all of the filter is
+            /// there. (A [`WindowedBloom`](crate::WindowedBloom) may need [a
+            /// clock](crate::windowed#snapshots).)
             ///
             /// # Examples
             ///
@@ -183,16 +185,16 @@ macro_rules! stored {
                 from_slice(bytes, |input| decode(input, usize::MAX, murmur3)).map_err(SnapshotError)
             }
 
-            /// Reads a snapshot of a filter that takes at most `max_bytes` of memory. The bytes after it
-            /// stay unread.
+            /// Reads a snapshot of a filter that takes at most `max_bytes` of memory. The bytes
+            /// after it stay unread.
             ///
-            /// Checks the declared length before it allocates. It reads 64 KiB at a time, so the reader
-            /// need not be buffered.
+            /// Checks the declared length before it allocates. It reads 64 KiB at a time, so the
+            /// reader need not be buffered.
             ///
             /// # Errors
             ///
-            /// Fails if the reader fails (its error is the [source](std::error::Error::source)), if the
-            /// filter takes more than `max_bytes`, and as [`from_bytes`](Self::from_bytes).
+            /// Fails if the reader fails (its error is the [source](std::error::Error::source)), if
+            /// the filter takes more than `max_bytes`, and as [`from_bytes`](Self::from_bytes).
             ///
             /// # Examples
             ///

@@ -20,20 +20,20 @@ macro_rules! unions {
     ($($filter:ident: $engine:ty),*) => {$(
         /// Unions.
         impl<S: KeyHasher> Filter<$engine, S> {
-            /// Adds every key of `other` to this filter; returns whether that changed it. Both may be in
-            /// use meanwhile.
+            /// Adds every key of `other` to this filter; returns whether that changed it. Both may
+            /// be in use meanwhile.
             ///
             /// Everything that was inserted into `other` before is in this filter afterwards.
             ///
             /// # Errors
             ///
-            /// Fails if layout or hasher (its algorithm, seed or key) differ, or if a filter that grows has
-            /// no room for the other one's keys. Then no key is added.
+            /// Fails if layout or hasher (its algorithm, seed or key) differ, or if a filter that
+            /// grows has no room for the other one's keys. Then no key is added.
             ///
             /// # Memory ordering
             ///
-            /// `Acquire` on `other`'s content and `Release` on this one's: a thread that finds a key here
-            /// sees what its inserter there had done before. `false` ends in an `Acquire`.
+            /// `Acquire` on `other`'s content and `Release` on this one's: a thread that finds a
+            /// key here sees what its inserter there had done before. `false` ends in an `Acquire`.
             ///
             /// # Examples
             ///
@@ -52,7 +52,8 @@ macro_rules! unions {
                 self.engine.union_from(&other.engine)
             }
 
-            /// Whether layout and hasher equal `other`'s, as [`union_from`](Self::union_from) requires.
+            /// Whether layout and hasher equal `other`'s, as [`union_from`](Self::union_from)
+            /// requires.
             ///
             /// ```
             /// use lanebloom::ConcurrentBloom;
@@ -88,7 +89,8 @@ macro_rules! unions {
             }
         }
 
-        /// Same layout, same hasher and same content. Beside inserts, reads each word at some moment.
+        /// Same layout, same hasher and same content. Beside inserts, reads each word at some
+        /// moment.
         impl<S: KeyHasher> PartialEq for $filter<S> {
             fn eq(&self, other: &Self) -> bool {
                 hash::fingerprint(&self.hasher) == hash::fingerprint(&other.hasher) && self.engine.same(&other.engine)

@@ -1,12 +1,12 @@
-//! The figures of a filter: size, fill, number of keys, false-positive rate.
+//! The figures of a filter: size, fill, number of keys, false-positive rate. (rustdoc sorts generic
+//! impls on an alias' page by file: lookups, in `filter.rs`, come before these.)
 
 use super::Filter;
 use super::bloom::Bloom;
 use super::counting::Counting;
-use super::engine::{EstimateImpl, Figures};
+use super::engine::{Engine, EstimateImpl, Figures};
 use super::scalable::Chain;
 use super::tombstone::Tombstone;
-use super::traits::Engine;
 use super::view::View;
 #[cfg(feature = "window")]
 use super::windowed::Generations;
@@ -151,10 +151,10 @@ macro_rules! estimates {
         impl<S> Filter<$engine, S> {
             /// An estimate of the number of distinct keys in the filter.
             ///
-            /// It comes from the share of set bits, or from the sum of the counters. Up to the expected
-            /// keys, the relative standard error for `n` keys is about `0.2 / sqrt(n)`, and below `0.3 /
-            /// sqrt(n)`: 1% at 1000 keys, 0.03% at a million. Far beyond, the error grows. A full filter
-            /// answers the least number that would have filled it.
+            /// It comes from the share of set bits, or from the sum of the counters. Up to the
+            /// expected keys, the relative standard error for `n` keys is about `0.2 / sqrt(n)`,
+            /// and below `0.3 / sqrt(n)`: 1% at 1000 keys, 0.03% at a million. Far beyond, the
+            /// error grows. A full filter answers the least number that would have filled it.
             ///
             /// ```
             /// let filter = lanebloom::ConcurrentBloom::with_capacity(100_000, 0.01)?;

@@ -1,0 +1,227 @@
+//! What only some builders set, and the short constructors.
+//!
+//! A macro writes them for a list of types. On the page of an alias such as `bloom::Builder`,
+//! rustdoc shows every generic impl of [`Builder`], whatever its bounds: methods of a generic impl
+//! would stand on pages where they cannot be called.
+
+use super::bloom::Bloom;
+use super::counting::Counting;
+use super::cuckoo::Cuckoo;
+use super::dleft::DLeft;
+use super::engine::PlannedImpl;
+use super::scalable::Chain;
+use super::tombstone::Tombstone;
+use super::traits::Insert;
+#[cfg(feature = "window")]
+use super::windowed::Generations;
+use super::{Builder, Filter};
+use crate::error::{BuildError, BuildErrorKind};
+use crate::funnel::Funnel;
+use crate::geometry::sizing::Request;
+use crate::hash::Murmur3;
+
+macro_rules! budgeted {
+    ($($engine:ty),*) => {$(
+        impl<S> Builder<$engine, S> {
+            /// The most memory that the filter may take, in bytes: at least one line of 64, and 72
+            /// in a [`DLeftFilter`](crate::DLeftFilter).
+            ///
+            /// ```
+            /// use lanebloom::ConcurrentBloom;
+            ///
+            /// let builder = ConcurrentBloom::builder().memory_budget(10_000);
+            /// let filter = builder.expected_keys(5000).build()?;
+            /// assert_eq!(filter.memory_bytes(), 9984); // whole lines
+            /// assert!(filter.false_positive_rate_at(5000) < 1e-3);
+            /// # Ok::<(), lanebloom::BuildError>(())
+            /// ```
+            pub fn memory_budget(mut self, bytes: usize) -> Self {
+                self.request.budget = Some(bytes);
+                self
+            }
+        }
+    )*};
+}
+
+budgeted! { Bloom, Counting, Cuckoo, DLeft }
+#[cfg(feature = "window")]
+budgeted! { Generations }
+
+macro_rules! worded {
+    ($($engine:ty),*) => {$(
+        impl<S> Builder<$engine, S> {
+            /// How many 64-bit words a key touches: 1, 2, 4 or 8, all in one line, or half of them
+            /// in each of [two lines](Self::lines_per_key).
+            ///
+            /// An insert of a new key, or a remove, takes one atomic operation for each word. By
+            /// default the builder takes the fewest words whose memory is within 6% of the least.
+            /// With 1, an insert and a remove are claims: if several threads race, exactly one gets
+            /// `true`.
+            ///
+            /// ```
+            /// use lanebloom::ConcurrentBloom;
+            ///
+            /// let builder = ConcurrentBloom::builder().expected_keys(1000);
+            /// let claims = builder.clone().words_per_key(1).build()?;
+            /// assert_eq!(claims.words_per_key(), 1);
+            ///
+            /// let wrong = builder.words_per_key(3).build().unwrap_err();
+            /// assert_eq!(wrong.to_string(), "3 words per key is not 1, 2, 4 or 8");
+            /// # Ok::<(), lanebloom::BuildError>(())
+            /// ```
+            pub fn words_per_key(mut self, words: usize) -> Self {
+                self.request.words = Some(words);
+                self
+            }
+        }
+    )*};
+}
+
+worded! { Bloom, Counting, Chain, Tombstone }
+#[cfg(feature = "window")]
+worded! { Generations }
+
+macro_rules! two_lined {
+    ($($engine:ty),*) => {$(
+        impl<S> Builder<$engine, S> {
+            /// How many lines of 64 bytes a key touches: 1 or 2. With 2, half of its words are in
+            /// each.
+            ///
+            /// Two lines need less memory for the same rate, the more so the lower it is. Bits per
+            /// key:
+            ///
+            /// | rate | 1% | 0.1% | 1e-4 | 1e-5 | 1e-6 |
+            /// |---|--:|--:|--:|--:|--:|
+            /// | one line, 4 words | 10.1 | 15.8 | 22.6 | 31.1 | 41.1 |
+            /// | two lines, 4 words | 9.8 | 15.0 | 20.5 | 26.9 | 34.1 |
+            /// | two lines, 8 words | 9.8 | 14.8 | 20.2 | 25.5 | 31.6 |
+            ///
+            /// A lookup of an absent key asks for the second line in one case of hundreds. The
+            /// lookup of a present key and an insert need both lines, and take up to twice the
+            /// time. An insert's answer is no claim: if several threads race, at least one gets
+            /// `true`.
+            ///
+            /// By default the builder takes two lines if they save at least an eighth of the
+            /// memory: from a rate of about 1e-5 down. If [`words_per_key`](Self::words_per_key) is
+            /// given, it takes one.
+            ///
+            /// ```
+            /// use lanebloom::ConcurrentBloom;
+            ///
+            /// let builder = ConcurrentBloom::builder().expected_keys(100_000);
+            /// let builder = builder.false_positive_rate(1e-4);
+            /// let one = builder.clone().build()?;
+            /// let two = builder.clone().lines_per_key(2).build()?;
+            /// assert_eq!((one.lines_per_key(), two.lines_per_key()), (1, 2));
+            /// assert!(two.memory_bytes() * 10 < one.memory_bytes() * 93 / 10);
+            ///
+            /// let lower = builder.clone().false_positive_rate(1e-6).build()?;
+            /// assert_eq!(lower.lines_per_key(), 2);
+            /// let wrong = builder.lines_per_key(3).build().unwrap_err();
+            /// assert_eq!(wrong.to_string(), "3 lines per key is not 1 or 2");
+            /// # Ok::<(), lanebloom::BuildError>(())
+            /// ```
+            pub fn lines_per_key(mut self, lines: usize) -> Self {
+                self.request.lines = Some(lines);
+                self
+            }
+        }
+    )*};
+}
+
+two_lined! { Bloom, Tombstone }
+#[cfg(feature = "window")]
+two_lined! { Generations }
+
+macro_rules! making {
+    ($($engine:ty),*) => {$(
+        /// Making a filter.
+        impl Filter<$engine> {
+            /// A builder, for all options.
+            ///
+            /// ```
+            /// use lanebloom::ConcurrentBloom;
+            ///
+            /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+            /// assert_eq!(filter.expected_keys(), 1000);
+            /// # Ok::<(), lanebloom::BuildError>(())
+            /// ```
+            pub fn builder() -> Builder<$engine> {
+                Builder {
+                    request: Request::default(),
+                    options: <$engine as PlannedImpl>::Options::default(),
+                    hasher: Murmur3::default(),
+                }
+            }
+
+            /// An empty filter for `keys` keys at this rate, with the builder's defaults.
+            ///
+            /// # Errors
+            ///
+            /// As [`Builder::build`].
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use lanebloom::{ConcurrentBloom, CuckooFilter};
+            ///
+            /// let filter = ConcurrentBloom::with_capacity(1000, 1e-3)?;
+            /// let builder = ConcurrentBloom::builder().expected_keys(1000);
+            /// let same = builder.false_positive_rate(1e-3).build()?;
+            /// assert!(filter == same);
+            /// assert_eq!(CuckooFilter::with_capacity(1000, 1e-3)?.expected_keys(), 1000);
+            /// let error = ConcurrentBloom::with_capacity(1000, 1.0).unwrap_err();
+            /// let text = "false-positive rate 1 is not between 0 and 1, both excluded";
+            /// assert_eq!(error.to_string(), text);
+            /// # Ok::<(), lanebloom::BuildError>(())
+            /// ```
+            #[doc(alias("create", "new", "with_false_pos"))]
+            pub fn with_capacity(keys: usize, false_positive_rate: f64) -> Result<Self, BuildError> {
+                let builder = Self::builder().expected_keys(keys);
+                builder.false_positive_rate(false_positive_rate).build()
+            }
+
+            /// A filter that holds `keys` and is sized for as many, at this false-positive rate. (A
+            /// [`WindowedBloom`](crate::WindowedBloom) has room for as many in each generation.)
+            ///
+            /// # Errors
+            ///
+            /// As [`Builder::build`], and if there is no room for one of the keys.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use lanebloom::{ConcurrentBloom, CuckooFilter};
+            ///
+            /// let filter = ConcurrentBloom::from_keys(["a", "b"], 0.01)?;
+            /// assert!(filter.contains("a") && filter.contains("b") && !filter.contains("c"));
+            /// assert_eq!(filter.expected_keys(), 2);
+            ///
+            /// assert_eq!(CuckooFilter::from_keys(["a", "b"], 0.01)?.len(), 2);
+            /// let error = CuckooFilter::from_keys(["a"; 20], 0.01).unwrap_err();
+            /// assert_eq!(error.to_string(), "the filter has room for only 12 of 20 keys");
+            /// # Ok::<(), lanebloom::BuildError>(())
+            /// ```
+            #[doc(alias("collect", "from_iter", "toBloomFilter"))]
+            pub fn from_keys<K: Funnel>(
+                keys: impl IntoIterator<Item = K, IntoIter: ExactSizeIterator>,
+                false_positive_rate: f64,
+            ) -> Result<Self, BuildError> {
+                let keys = keys.into_iter();
+                let len = keys.len();
+                let filter = Self::with_capacity(<$engine>::at_once(len), false_positive_rate)?;
+                match filter.try_insert_all(keys) {
+                    Ok(_) => Ok(filter),
+                    Err(error) => Err(BuildError(BuildErrorKind::NoRoom {
+                        inserted: error.inserted(),
+                        keys: len,
+                    })),
+                }
+            }
+        }
+    )*};
+}
+
+making! { Bloom, Counting, Cuckoo, DLeft, Chain, Tombstone }
+#[cfg(feature = "window")]
+making! { Generations }
