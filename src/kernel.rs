@@ -5,7 +5,8 @@
 //! call for the most usual shape. (A `match` on all shapes would be a jump table.) Lowest first:
 //!
 //! - `scalar.rs`, `pattern.rs`, `murmur3.rs` and `siphash.rs` are the specification.
-//! - `tuning.rs` says what is fastest on which CPU, `pipeline.rs` has the loop of a batch, and
+//! - `length.rs` says what a batch takes by its length, `tuning.rs` what is fastest on which CPU.
+//!   `pipeline.rs` has the loop of a batch for vectors, `tiles.rs` the one for all else, and
 //!   `two_lines.rs` does everything twice for keys with two lines.
 //! - A file for each instruction set. They are twins: the same names, the same signatures.
 //!   `x86_64/loads.rs` loads the shared words into vectors, and says why that is no data race.
