@@ -92,13 +92,13 @@ impl<T: Source> Source for Part<'_, T> {
 }
 
 /// Keys, hashed as they are taken.
-pub(crate) struct Keys<'a, K, S> {
+pub(crate) struct HashedKeys<'a, K, S> {
     pub(crate) hasher: &'a S,
     pub(crate) isa: Isa,
     pub(crate) keys: &'a [K],
 }
 
-impl<K: Funnel, S: KeyHasher> Source for Keys<'_, K, S> {
+impl<K: Funnel, S: KeyHasher> Source for HashedKeys<'_, K, S> {
     #[inline(always)]
     fn len(&self) -> usize {
         self.keys.len()

@@ -27,7 +27,7 @@ use crate::batch::{Answer, CHUNK, Chunks, Source, all, answered, ones, tell};
 use crate::geometry::layout::{LINE_BYTES, LINE_WORDS};
 use crate::geometry::pattern::{block, second};
 use crate::kernel::Kernels;
-use crate::words::bits::{self, Bits, Hint, Lines, Probed, Region};
+use crate::words::bits::{self, Bits, Hint, Lines, OwnedRange, Prefetchable};
 use crate::words::memory::Words;
 use crate::words::sync::AtomicU64;
 use alloc::vec::Vec;
@@ -88,13 +88,13 @@ fn one_by_one(bits: &Bits, kernels: &Kernels, chunks: impl Chunks, answer: &mut 
 }
 
 /// The way that is fastest for this number of hashes.
-enum Plan {
+enum BulkStrategy {
     OneByOne,
     Whole,
     Sorted(Regions),
 }
 
-impl Plan {
+impl BulkStrategy {
     fn of(blocks: usize, kernels: &Kernels, hashes: usize) -> Self {
         let lines = kernels.lines_per_key();
         if hashes < LEAST || hashes.saturating_mul(lines) / blocks < DENSE {
@@ -110,16 +110,16 @@ impl Plan {
 
 /// Inserts the hashes in bulk, if that pays and there is enough memory for it.
 fn in_bulk(bits: &Bits, kernels: &Kernels, source: &impl Source, answer: &mut Answer<'_>) -> Option<usize> {
-    match Plan::of(bits.blocks(), kernels, source.len()) {
-        Plan::OneByOne => None,
-        Plan::Whole => {
+    match BulkStrategy::of(bits.blocks(), kernels, source.len()) {
+        BulkStrategy::OneByOne => None,
+        BulkStrategy::Whole => {
             let mut image = Words::new(bits.blocks() * LINE_WORDS)?;
             Some(combine(bits.shared(), kernels, 0, &mut image, || all(source), answer))
         }
         // Sorted hashes have lost their places.
-        Plan::Sorted(_) if answer.is_some() => None,
-        Plan::Sorted(regions) if kernels.lines_per_key() > 1 => sorted_halves(regions, bits, kernels, source),
-        Plan::Sorted(regions) => {
+        BulkStrategy::Sorted(_) if answer.is_some() => None,
+        BulkStrategy::Sorted(regions) if kernels.lines_per_key() > 1 => sorted_halves(regions, bits, kernels, source),
+        BulkStrategy::Sorted(regions) => {
             let mut image = Words::new(regions.words())?;
             sorted(regions, source, regions.at_once(source.len()), |region, hashes| {
                 regions.insert(
@@ -225,7 +225,7 @@ pub(crate) fn insert_mut(words: &mut [u64], kernels: &Kernels, source: &impl Sou
             let first = start;
             fill(
                 kernels,
-                &mut Region { words, first, blocks },
+                &mut OwnedRange { words, first, blocks },
                 hashes.chunks(CHUNK),
                 &mut None,
             )
@@ -235,7 +235,12 @@ pub(crate) fn insert_mut(words: &mut [u64], kernels: &Kernels, source: &impl Sou
         }
     }
     let first = 0;
-    fill(kernels, &mut Region { words, first, blocks }, all(source), &mut answer)
+    fill(
+        kernels,
+        &mut OwnedRange { words, first, blocks },
+        all(source),
+        &mut answer,
+    )
 }
 
 /// Inserts the hashes of `chunks` into the blocks from `first` on; it must give the same ones on
@@ -249,7 +254,7 @@ fn combine<C: Chunks>(
     answer: &mut Answer<'_>,
 ) -> usize {
     let blocks = lines.blocks();
-    let mut insert = |words: &mut [u64]| fill(kernels, &mut Region { words, first, blocks }, chunks(), answer);
+    let mut insert = |words: &mut [u64]| fill(kernels, &mut OwnedRange { words, first, blocks }, chunks(), answer);
     let before = lines.copy(first, image);
     let changed = insert(image);
     let (after, set) = lines.merge(first, image);
@@ -257,7 +262,7 @@ fn combine<C: Chunks>(
 }
 
 /// Inserts hashes into words that this thread owns. Returns how many changed the words.
-fn fill(kernels: &Kernels, region: &mut Region<'_>, chunks: impl Chunks, answer: &mut Answer<'_>) -> usize {
+fn fill(kernels: &Kernels, region: &mut OwnedRange<'_>, chunks: impl Chunks, answer: &mut Answer<'_>) -> usize {
     let (mut chunks, mut changed) = (answered(chunks), 0);
     while let Some((start, hashes, bitmap)) = chunks.next() {
         kernels.fill(region, hashes, bitmap);
@@ -315,10 +320,10 @@ fn par_in_bulk(bits: &Bits, kernels: &Kernels, source: &(impl Source + Sync)) ->
     use rayon::prelude::*;
 
     let threads = rayon::current_num_threads();
-    let regions = match Plan::of(bits.blocks(), kernels, source.len()) {
-        Plan::OneByOne => return None,
+    let regions = match BulkStrategy::of(bits.blocks(), kernels, source.len()) {
+        BulkStrategy::OneByOne => return None,
         _ if kernels.lines_per_key() > 1 => return None,
-        Plan::Whole | Plan::Sorted(_) => Regions::of(bits.blocks()).at_least(4 * threads),
+        BulkStrategy::Whole | BulkStrategy::Sorted(_) => Regions::of(bits.blocks()).at_least(4 * threads),
     };
     let at_once = regions.at_once(source.len());
     let part = at_once.div_ceil(threads);

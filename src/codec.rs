@@ -67,9 +67,9 @@
 //! version 1 wrote stays readable.
 
 mod body;
+mod bytes;
 mod delta;
 mod header;
-mod held;
 #[cfg(feature = "std")]
 mod io;
 mod peek;
@@ -84,13 +84,13 @@ pub use self::serde::{Limited, Snapshot};
 #[cfg(feature = "serde")]
 pub(crate) use self::serde::{deserialize, sealed::Decode, serialize};
 pub(crate) use body::{admit, assert_snapshot_length, read_words, write_words};
+pub(crate) use bytes::SnapshotBytes;
 pub(crate) use delta::{Changes, put_line};
 pub use header::Kind;
 pub(crate) use header::{
     DELTA_HEADER, DeltaHeader, FIELDS, Hashing, Header, MOST_WORDS, OwnHeader, SNAPSHOT_HEADER, TRAILER, in_range,
     snapshot_bytes,
 };
-pub(crate) use held::Held;
 #[cfg(feature = "std")]
 pub(crate) use io::{Writer, from_reader};
 pub use peek::{Content, SnapshotHeader, verify};

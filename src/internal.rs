@@ -14,7 +14,7 @@ pub use crate::kernel::{Isa, instruction_sets};
 pub use crate::kernel::{
     Length,
     tiles::{answers, tiles},
-    tuning::{Access, LINES, TILE},
+    tuning::{AccessPlan, LINES, TILE},
 };
 /// For `lanebloom-formats`: the memory of its filters, and the hints and fences beside it. (For
 /// `lanebloom-redis`, after [`is_present`]: `acquire_if`.)

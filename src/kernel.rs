@@ -25,7 +25,7 @@
 //! # Shapes as data
 //!
 //! There are 28 shapes. A batch kernel is compiled for each number of words, and takes the number
-//! of bits as data ([`Cuts`]). With that number in code too, the crate took twice as long to
+//! of bits as data ([`BitFields`]). With that number in code too, the crate took twice as long to
 //! compile, and batches were at most 10% faster (Zen 5). So are the single calls of BITALG. The
 //! others are compiled for each shape: with bits as data they take 1.3 (AVX2) to 1.7 (plain) times
 //! as long.
@@ -59,10 +59,10 @@ pub use self::length::Length;
 use self::arch::Inlined;
 use self::dispatch::{Contains, LineInserts, LineLookups, Probe, TwoLookups};
 use self::scalar::{few, few_bitmap, one_by_one};
-use self::tuning::{Access, TILE, Tuning};
+use self::tuning::{AccessPlan, TILE, TuningRow};
 use crate::geometry::layout::{Layout, Shape};
-use crate::geometry::pattern::Cuts;
-use crate::words::bits::{Bits, Hint, Lines, Load, Probed, Region, is_cached};
+use crate::geometry::pattern::BitFields;
+use crate::words::bits::{Bits, Hint, Lines, Load, OwnedRange, Prefetchable, is_cached};
 use crate::words::counters::Counters;
 use crate::words::sync::AtomicU64;
 
@@ -92,7 +92,7 @@ pub(crate) struct Lookups<T> {
     /// The proof that the CPU has what the functions of the tables need: `new` takes them from its
     /// level.
     isa: Isa,
-    tuning: Tuning,
+    tuning: TuningRow,
     /// For keys with one line.
     inlined: Inlined,
     /// For a key with all its lines.
@@ -143,14 +143,14 @@ impl<T: Load> Lookups<T> {
         };
         Self {
             isa,
-            tuning: Tuning {
+            tuning: TuningRow {
                 gather: level.gathers(),
                 ..tuning::tuning()
             },
             inlined,
             contains,
             probe: Probe {
-                cuts: Cuts::new(W, S),
+                fields: BitFields::new(W, S),
                 line: line.contains,
             },
             line,
@@ -162,7 +162,7 @@ impl<T: Load> Lookups<T> {
     pub(crate) fn contains(&self, lines: Lines<'_, T>, hash: u64) -> bool {
         // SAFETY: `isa` proves that the CPU has what the functions need.
         unsafe {
-            match self.inlined.contains(lines, hash, &self.probe.cuts) {
+            match self.inlined.contains(lines, hash, &self.probe.fields) {
                 Some(found) => found,
                 None => (self.contains)(lines, hash, &self.probe),
             }
@@ -178,7 +178,7 @@ impl<T: Load> Lookups<T> {
         match self.line.few {
             // SAFETY: as in `contains`.
             Some(few) if hashes.len() >= Length::Few.least() => unsafe {
-                (few.flags)(lines, hashes, &self.probe.cuts, found)
+                (few.flags)(lines, hashes, &self.probe.fields, found)
             },
             _ => few(hashes, &lines, Hint::L1, found, |hash| self.contains(lines, hash)),
         }
@@ -244,7 +244,7 @@ impl<T: Load> Lookups<T> {
     fn line_contains_few(&self, lines: Lines<'_, T>, hashes: &[u64]) -> u64 {
         match self.line.few {
             // SAFETY: as in `line_contains`.
-            Some(few) => unsafe { (few.bitmap)(lines, hashes, &self.probe.cuts) },
+            Some(few) => unsafe { (few.bitmap)(lines, hashes, &self.probe.fields) },
             None => few_bitmap(hashes, &lines, Hint::L1, |hash| self.line_contains(lines, hash)),
         }
     }
@@ -254,7 +254,7 @@ impl<T: Load> Lookups<T> {
         let access = self.access(&lines, self.tuning.lookups);
         match self.line.batch {
             // SAFETY: as in `line_contains`.
-            Some(contains) => unsafe { contains(lines, &self.probe.cuts, access, hashes, found) },
+            Some(contains) => unsafe { contains(lines, &self.probe.fields, access, hashes, found) },
             None => one_by_one(&mut lines, access, hashes, found, |lines, hash| {
                 self.line_contains(*lines, hash)
             }),
@@ -262,8 +262,8 @@ impl<T: Load> Lookups<T> {
     }
 
     #[inline(always)]
-    fn access(&self, target: &impl Probed, hint: Hint) -> Access {
-        Access {
+    fn access(&self, target: &impl Prefetchable, hint: Hint) -> AccessPlan {
+        AccessPlan {
             hint: (!is_cached(target.bytes())).then_some(hint),
             ahead: self.tuning.ahead,
             log_tile: TILE.ilog2(),
@@ -323,7 +323,7 @@ impl Kernels {
     pub(crate) fn insert(&self, bits: &Bits, hash: u64) -> bool {
         let lines = bits.shared();
         // SAFETY: as in `Lookups::contains`.
-        match unsafe { self.lookups.inlined.contains(lines, hash, &self.lookups.probe.cuts) } {
+        match unsafe { self.lookups.inlined.contains(lines, hash, &self.lookups.probe.fields) } {
             Some(true) => return false,
             None if self.looks_first() && self.lookups.contains(lines, hash) => return false,
             _ => {}
@@ -358,13 +358,13 @@ impl Kernels {
         }
         // A hash that is found needs no insert. Of equal ones that are not, the first sets the
         // bits.
-        let mut lacking = !self.lookups.contains_few_bitmap(bits.shared(), hashes) & !(u64::MAX << hashes.len());
+        let mut missing = !self.lookups.contains_few_bitmap(bits.shared(), hashes) & !(u64::MAX << hashes.len());
         let mut changed = 0;
-        while lacking != 0 {
-            let i = lacking.trailing_zeros();
+        while missing != 0 {
+            let i = missing.trailing_zeros();
             let new = self.line_insert(bits.shared(), hashes[i as usize]);
             changed |= u64::from(new) << i;
-            lacking &= lacking - 1;
+            missing &= missing - 1;
         }
         changed
     }
@@ -391,7 +391,7 @@ impl Kernels {
     /// [`insert_hashes`](Self::insert_hashes) into words that this thread owns. The region must
     /// have the blocks of all hashes; with two lines per key it must be the whole filter.
     #[inline(always)]
-    pub(crate) fn fill(&self, region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
+    pub(crate) fn fill(&self, region: &mut OwnedRange<'_>, hashes: &[u64], changed: &mut [u64]) {
         if self.has_two_lines() {
             return two_lines::fill(region, hashes, changed, |region, hashes, changed| {
                 self.line_fill(region, hashes, changed);
@@ -406,7 +406,7 @@ impl Kernels {
     #[inline(always)]
     fn line_insert(&self, lines: Lines<'_, AtomicU64>, hash: u64) -> bool {
         // SAFETY: the `Isa` of the lookups proves that the CPU has what the function needs.
-        unsafe { (self.line.insert)(lines, hash, &self.lookups.probe.cuts) }
+        unsafe { (self.line.insert)(lines, hash, &self.lookups.probe.fields) }
     }
 
     /// [`insert_hashes`](Self::insert_hashes) into these lines.
@@ -430,16 +430,16 @@ impl Kernels {
         let access = self.lookups.access(&lines, Hint::L1Write);
         match self.line.batch {
             // SAFETY: as in `line_insert`.
-            Some(insert) => unsafe { insert(lines, &self.lookups.probe.cuts, access, hashes, changed) },
+            Some(insert) => unsafe { insert(lines, &self.lookups.probe.fields, access, hashes, changed) },
             None => one_by_one(&mut lines, access, hashes, changed, |_, hash| insert(hash)),
         }
     }
 
     #[inline(always)]
-    fn line_fill(&self, region: &mut Region<'_>, hashes: &[u64], changed: &mut [u64]) {
+    fn line_fill(&self, region: &mut OwnedRange<'_>, hashes: &[u64], changed: &mut [u64]) {
         let access = self.lookups.access(region, Hint::L1Write);
         // SAFETY: as in `line_insert`.
-        unsafe { (self.line.fill)(region, &self.lookups.probe.cuts, access, hashes, changed) }
+        unsafe { (self.line.fill)(region, &self.lookups.probe.fields, access, hashes, changed) }
     }
 }
 

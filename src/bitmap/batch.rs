@@ -5,7 +5,7 @@ use crate::batch::{assert_bitmap_length, unpack_into};
 use crate::hash::assert_same_length;
 use crate::kernel::Isa;
 use crate::kernel::tiles::{self, tiles};
-use crate::kernel::tuning::Access;
+use crate::kernel::tuning::AccessPlan;
 use crate::words::bits::{self, Hint, Load, acquire, is_cached};
 
 impl<B: Store> Bitmap<B> {
@@ -70,7 +70,7 @@ impl<B: Store> Bitmap<B> {
                 .get((at / 64) as usize)
                 .map_or(0, |word| word.load() >> (at % 64) & mask)
         };
-        self.each_tile(Access::lookups, positions, test, |at, found| {
+        self.each_tile(AccessPlan::lookups, positions, test, |at, found| {
             acquire();
             each(at, found);
         });
@@ -81,7 +81,7 @@ impl<B: Store> Bitmap<B> {
     #[inline(always)]
     fn each_tile(
         &self,
-        access: impl Fn(bool, usize) -> Access,
+        access: impl Fn(bool, usize) -> AccessPlan,
         positions: &[u64],
         work: impl Fn(u64) -> u64,
         mut each: impl FnMut(usize, u64),
@@ -175,7 +175,7 @@ impl ConcurrentBitmap {
     fn insert_each(&self, positions: &[u64], each: impl FnMut(usize, u64)) -> Result<usize, OutOfBoundsError> {
         positions.iter().try_for_each(|&position| self.check(position))?;
         let set = |position| u64::from(self.bits.set(position));
-        Ok(self.each_tile(Access::changes, positions, set, each))
+        Ok(self.each_tile(AccessPlan::changes, positions, set, each))
     }
 
     /// Inserts whole words, as another program keeps them, the first at word `first`; returns how
@@ -219,6 +219,6 @@ impl ConcurrentBitmap {
     /// ```
     pub fn remove_batch(&self, positions: &[u64]) -> usize {
         let unset = |position| u64::from(self.remove(position));
-        self.each_tile(Access::changes, positions, unset, |_, _| ())
+        self.each_tile(AccessPlan::changes, positions, unset, |_, _| ())
     }
 }

@@ -3,7 +3,7 @@
 use super::snapshot::{check_end, parse, used};
 use super::words::{sealed, words_of};
 use super::{Bitmap, ConcurrentBitmap, Store};
-use crate::codec::{Held, SNAPSHOT_HEADER};
+use crate::codec::{SNAPSHOT_HEADER, SnapshotBytes};
 use crate::error::{SnapshotError, SnapshotErrorKind};
 
 /// A [`ConcurrentBitmap`]'s snapshot that answers in place: in borrowed bytes, or in a mapped file
@@ -33,7 +33,7 @@ pub type BitmapView<'a> = Bitmap<View<'a>>;
 
 /// The bits of a [`BitmapView`]: the bytes of a snapshot.
 pub struct View<'a> {
-    snapshot: Held<'a>,
+    snapshot: SnapshotBytes<'a>,
     bound: u64,
 }
 
@@ -79,11 +79,11 @@ impl<'a> BitmapView<'a> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn from_bytes(bytes: &'a [u8]) -> Result<(Self, &'a [u8]), SnapshotError> {
-        let (snapshot, bound, rest) = Held::borrow(bytes, parse).map_err(SnapshotError)?;
+        let (snapshot, bound, rest) = SnapshotBytes::borrow(bytes, parse).map_err(SnapshotError)?;
         Ok((Self::open(snapshot, bound)?, rest))
     }
 
-    fn open(snapshot: Held<'a>, bound: u64) -> Result<Self, SnapshotError> {
+    fn open(snapshot: SnapshotBytes<'a>, bound: u64) -> Result<Self, SnapshotError> {
         let view = View { snapshot, bound };
         // In the last line, what is no position must be 0, as in a filter that is read.
         let end = SNAPSHOT_HEADER + 8 * used(bound);
@@ -193,7 +193,7 @@ impl BitmapView<'static> {
     /// ```
     pub unsafe fn map(file: &std::fs::File) -> Result<Self, SnapshotError> {
         // SAFETY: the caller's promise.
-        let (snapshot, bound) = unsafe { Held::map(file, parse) }.map_err(SnapshotError)?;
+        let (snapshot, bound) = unsafe { SnapshotBytes::map(file, parse) }.map_err(SnapshotError)?;
         Self::open(snapshot, bound)
     }
 }

@@ -6,7 +6,7 @@
 use super::header::{
     DELTA_HEADER, DeltaHeader, Hashing, Header, Kind, MAGIC, OwnHeader, SNAPSHOT_HEADER, TRAILER, first, snapshot_bytes,
 };
-use super::{Held, split};
+use super::{SnapshotBytes, split};
 use crate::error::{SnapshotError, SnapshotErrorKind};
 use crate::geometry::layout::Layout;
 use crate::hash::sealed::Identity;
@@ -367,19 +367,19 @@ fn verify_parts(bytes: &[u8]) -> Result<(Vec<&[u8]>, &[u8]), SnapshotErrorKind> 
         Content::Generations { stored, .. } => stored,
         Content::Pair => 2,
         _ => {
-            Held::Borrowed(record).verify()?;
+            SnapshotBytes::Borrowed(record).verify()?;
             return Ok((alloc::vec![record], rest));
         }
     };
     let (own, mut inner) = split(record, header.before_parts(&OwnHeader::parse(bytes, header.kind)?))?;
     if header.kind == Kind::Windowed {
-        Held::Borrowed(own).verify()?;
+        SnapshotBytes::Borrowed(own).verify()?;
     }
     let mut found = Vec::new();
     while !inner.is_empty() {
         let part = Header::parse(inner, Kind::Bloom)?;
         let (part, more) = split_declared(inner, part.len() as u64)?;
-        Held::Borrowed(part).verify()?;
+        SnapshotBytes::Borrowed(part).verify()?;
         found.push(part);
         inner = more;
     }

@@ -6,7 +6,7 @@ mod delta;
 use super::Filter;
 use super::engine::{EngineImpl, InsertFlaggedImpl, InsertImpl, PlannedImpl, StoredImpl};
 use super::lines::{LineWords, Lined, OwnWords, empty};
-use crate::batch::{Answer, Few, Keys, Source, tell, unpack_into};
+use crate::batch::{Answer, Few, HashedKeys, Source, tell, unpack_into};
 use crate::bulk;
 use crate::codec::{Input, Kind, OwnHeader};
 use crate::error::{BuildError, SnapshotErrorKind};
@@ -279,7 +279,7 @@ impl<S: KeyHasher> Filter<Bloom, S> {
     pub fn insert_batch_mut<K: Funnel>(&mut self, keys: &[K]) -> usize {
         let Self { engine, hasher, isa } = self;
         let (hasher, isa) = (&*hasher, *isa);
-        engine.insert_mut(&Keys { hasher, isa, keys }, None)
+        engine.insert_mut(&HashedKeys { hasher, isa, keys }, None)
     }
 
     /// [`insert_hashes_mut`](Self::insert_hashes_mut) that also writes each insert's answer to the
@@ -324,7 +324,7 @@ impl<S: KeyHasher> Filter<Bloom, S> {
         assert_same_length(keys.len(), new.len());
         let Self { engine, hasher, isa } = self;
         let (hasher, isa) = (&*hasher, *isa);
-        engine.insert_mut(&Keys { hasher, isa, keys }, Some(&mut unpack_into(isa, new)))
+        engine.insert_mut(&HashedKeys { hasher, isa, keys }, Some(&mut unpack_into(isa, new)))
     }
 }
 

@@ -194,6 +194,6 @@ impl<S> Filter<Cuckoo, S> {
     /// ```
     #[must_use]
     pub fn fingerprint_bits(&self) -> usize {
-        self.engine.table.plan().0.fingerprint_bits as usize
+        self.engine.table.bucket_layout().0.fingerprint_bits as usize
     }
 }

@@ -2,7 +2,7 @@
 //! the hashes to its engine. Everything that all filters share is written and documented here.
 
 use super::engine::Engine;
-use crate::batch::{Chunks, Few, Keys, Source, all, answered, assert_bitmap_length, for_each_absent};
+use crate::batch::{Chunks, Few, HashedKeys, Source, all, answered, assert_bitmap_length, for_each_absent};
 use crate::error::BuildError;
 use crate::funnel::Funnel;
 use crate::hash::{KeyHasher, Murmur3, assert_same_length};
@@ -366,8 +366,8 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
         }
     }
 
-    pub(crate) fn keys<'a, K: Funnel>(&'a self, keys: &'a [K]) -> Keys<'a, K, S> {
-        Keys {
+    pub(crate) fn keys<'a, K: Funnel>(&'a self, keys: &'a [K]) -> HashedKeys<'a, K, S> {
+        HashedKeys {
             hasher: &self.hasher,
             isa: self.isa,
             keys,

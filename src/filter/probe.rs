@@ -1,55 +1,55 @@
-//! Batches for filters with a few places for each key, by the loop of `kernel/tiles.rs`. Takes
+//! Batches for filters with a few addresses for each key, by the loop of `kernel/tiles.rs`. Takes
 //! hashes, and gives answers. `slots.rs` calls it.
 //!
 //! It is scalar: a bucket is a word, and one operation compares all of its slots. Compiled for
-//! AVX-512, where the compiler makes vectors of the places, it took as long (4.8 and 13 ns for a
+//! AVX-512, where the compiler makes vectors of the addresses, it took as long (4.8 and 13 ns for a
 //! lookup in L2, Emerald Rapids). Outside the caches the lines take the time.
 
 use crate::batch::{Answer, Chunks, Source, all, answered, ones, tell};
 use crate::error::{InsertError, InsertErrorKind};
 use crate::kernel::tiles::{self, tiles};
-use crate::kernel::tuning::Access;
+use crate::kernel::tuning::AccessPlan;
 use crate::words::bits::{Hint, is_cached};
 
-/// A key's places in a filter.
+/// A key's addresses in a filter.
 pub(crate) trait Probe {
-    type Place: Copy;
+    type Address: Copy;
 
     /// Lines that a key touches.
     const LINES: usize;
 
-    fn place(&self, hash: u64) -> Self::Place;
+    fn address(&self, hash: u64) -> Self::Address;
 
-    /// Prefetches the lines of the places.
-    fn prefetch(&self, place: &Self::Place, hint: Hint);
+    /// Prefetches the lines of the addresses.
+    fn prefetch(&self, address: &Self::Address, hint: Hint);
 
     /// Whether the key may be there. `true` ends in an `Acquire`.
-    fn holds(&self, place: &Self::Place) -> bool;
+    fn holds(&self, address: &Self::Address) -> bool;
 
     /// Bytes of the filter's memory.
     fn bytes(&self) -> usize;
 }
 
-/// Calls `work(start, places)` for every tile of hashes, until it returns false.
+/// Calls `work(start, addresses)` for every tile of hashes, until it returns false.
 #[inline(always)]
-fn tiles_of<P: Probe>(probe: &P, access: Access, hashes: &[u64], work: impl FnMut(usize, &[P::Place]) -> bool) {
-    let place = |_: &mut _, i: usize| probe.place(hashes[i]);
-    let prefetch = |_: &mut _, _, place: &P::Place, hint| probe.prefetch(place, hint);
+fn tiles_of<P: Probe>(probe: &P, access: AccessPlan, hashes: &[u64], work: impl FnMut(usize, &[P::Address]) -> bool) {
+    let address = |_: &mut _, i: usize| probe.address(hashes[i]);
+    let prefetch = |_: &mut _, _, address: &P::Address, hint| probe.prefetch(address, hint);
     tiles(
         &mut { work },
         access,
         hashes.len(),
-        place,
+        address,
         prefetch,
-        |work, start, places| work(start, places),
+        |work, start, addresses| work(start, addresses),
     );
 }
 
 /// Whether each hash may be there, as a bitmap.
 pub(super) fn contains_bitmap<P: Probe>(probe: &P, hashes: &[u64], found: &mut [u64]) {
-    let access = Access::lookups(is_cached(probe.bytes()), P::LINES);
-    tiles_of(probe, access, hashes, |start, places| {
-        found[start / 64] = tiles::answers(places.len(), |i| probe.holds(&places[i]));
+    let access = AccessPlan::lookups(is_cached(probe.bytes()), P::LINES);
+    tiles_of(probe, access, hashes, |start, addresses| {
+        found[start / 64] = tiles::answers(addresses.len(), |i| probe.holds(&addresses[i]));
         true
     });
 }
@@ -58,14 +58,14 @@ pub(super) fn contains_bitmap<P: Probe>(probe: &P, hashes: &[u64], found: &mut [
 pub(super) fn insert_all<P: Probe>(
     probe: &P,
     source: &impl Source,
-    mut insert: impl FnMut(&P::Place) -> Result<(), InsertErrorKind>,
+    mut insert: impl FnMut(&P::Address) -> Result<(), InsertErrorKind>,
 ) -> Result<(), InsertError> {
-    let access = Access::changes(is_cached(probe.bytes()), P::LINES);
+    let access = AccessPlan::changes(is_cached(probe.bytes()), P::LINES);
     let (mut chunks, mut inserted, mut refused) = (all(source), 0, None);
     while let (None, Some(hashes)) = (&refused, chunks.next()) {
-        tiles_of(probe, access, hashes, |_, places| {
-            for place in places {
-                if let Err(kind) = insert(place) {
+        tiles_of(probe, access, hashes, |_, addresses| {
+            for address in addresses {
+                if let Err(kind) = insert(address) {
                     refused = Some(kind);
                     return false;
                 }
@@ -82,13 +82,13 @@ pub(super) fn remove_all<P: Probe>(
     probe: &P,
     source: &impl Source,
     mut answer: Answer<'_>,
-    mut remove: impl FnMut(&P::Place) -> bool,
+    mut remove: impl FnMut(&P::Address) -> bool,
 ) -> usize {
-    let access = Access::changes(is_cached(probe.bytes()), P::LINES);
+    let access = AccessPlan::changes(is_cached(probe.bytes()), P::LINES);
     let (mut chunks, mut count) = (answered(all(source)), 0);
     while let Some((start, hashes, removed)) = chunks.next() {
-        tiles_of(probe, access, hashes, |start, places| {
-            removed[start / 64] = tiles::answers(places.len(), |i| remove(&places[i]));
+        tiles_of(probe, access, hashes, |start, addresses| {
+            removed[start / 64] = tiles::answers(addresses.len(), |i| remove(&addresses[i]));
             true
         });
         tell(&mut answer, start, removed);

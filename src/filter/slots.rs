@@ -1,6 +1,6 @@
 //! What the engines share that keep each key in one slot of a few buckets: the fingerprints of a
 //! cuckoo filter, shared or packed, and the cells of a d-left filter. Lookups, batches, figures and
-//! snapshots are here. A table brings its words, its places, and its argument about races.
+//! snapshots are here. A table brings its words, its addresses, and its argument about races.
 
 use super::Figures;
 use super::engine::{CountImpl, EngineImpl, InsertImpl, RemoveImpl, StoredImpl};
@@ -26,23 +26,23 @@ pub(crate) trait Slots: Probe + Sized {
     const WORDS: usize;
 
     /// The shape of the buckets, and how many there are.
-    type Plan: Copy;
+    type BucketLayout: Copy;
 
     /// An empty table.
-    fn new(plan: Self::Plan) -> Result<Self, BuildError>;
+    fn new(layout: Self::BucketLayout) -> Result<Self, BuildError>;
 
-    fn plan(&self) -> Self::Plan;
+    fn bucket_layout(&self) -> Self::BucketLayout;
 
     /// The words of a snapshot.
-    fn words_of(plan: Self::Plan) -> usize;
+    fn words_of(layout: Self::BucketLayout) -> usize;
 
-    fn bytes_of(plan: Self::Plan) -> usize;
+    fn bytes_of(layout: Self::BucketLayout) -> usize;
 
     /// The bits of a fingerprint, and the number of buckets.
-    fn to_header(plan: Self::Plan) -> (u8, usize);
+    fn to_header(layout: Self::BucketLayout) -> (u8, usize);
 
     /// The plan that a header declares, and the most keys that a builder plans for it.
-    fn of_header(bits: u8, buckets: usize) -> Result<(Self::Plan, usize), SnapshotErrorKind>;
+    fn of_header(bits: u8, buckets: usize) -> Result<(Self::BucketLayout, usize), SnapshotErrorKind>;
 
     /// Fails if the words, read from a snapshot, are not those of a table.
     fn check(&self) -> Result<(), SnapshotErrorKind>;
@@ -62,7 +62,7 @@ pub(crate) trait Slots: Probe + Sized {
     /// The slots that hold a key, and the keys in them. Ends in an `Acquire`.
     fn occupied(&self) -> (usize, usize);
 
-    fn copies(&self, place: &Self::Place) -> usize;
+    fn copies(&self, address: &Self::Address) -> usize;
 
     fn max_copies(&self) -> usize;
 
@@ -75,11 +75,11 @@ pub(crate) trait SlotsMut: Slots {
     type Options: Clone + Default + fmt::Debug;
 
     /// The plan for what a builder was asked for, and the number of keys that it is for.
-    fn solve(request: Request, options: Self::Options) -> Result<(Self::Plan, usize), BuildErrorKind>;
+    fn solve(request: Request, options: Self::Options) -> Result<(Self::BucketLayout, usize), BuildErrorKind>;
 
-    fn insert(&self, place: &Self::Place) -> Result<(), Refused>;
+    fn insert(&self, address: &Self::Address) -> Result<(), Refused>;
 
-    fn remove(&self, place: &Self::Place) -> bool;
+    fn remove(&self, address: &Self::Address) -> bool;
 
     /// The error of a filter that is full.
     fn full(expected_keys: usize) -> InsertErrorKind;
@@ -105,7 +105,7 @@ impl<T: Slots> EngineImpl for Slotted<T> {
 
     #[inline]
     fn contains(&self, hash: u64) -> bool {
-        self.table.holds(&self.table.place(hash))
+        self.table.holds(&self.table.address(hash))
     }
 
     fn contains_bitmap(&self, hashes: &[u64], found: &mut [u64]) {
@@ -125,7 +125,7 @@ impl<T: Slots> EngineImpl for Slotted<T> {
     }
 
     fn memory_bytes(&self) -> usize {
-        T::bytes_of(self.table.plan())
+        T::bytes_of(self.table.bucket_layout())
     }
 
     fn is_empty(&self) -> bool {
@@ -158,7 +158,7 @@ impl<T: Slots> EngineImpl for Slotted<T> {
     }
 
     fn try_clone(&self) -> Result<Self, BuildError> {
-        let mut table = T::new(self.table.plan())?;
+        let mut table = T::new(self.table.bucket_layout())?;
         let held = self.table.hold();
         table.store(0, self.table.words());
         bits::acquire();
@@ -167,7 +167,7 @@ impl<T: Slots> EngineImpl for Slotted<T> {
     }
 
     fn debug(&self, f: &mut fmt::DebugStruct<'_, '_>) {
-        f.field("fingerprint_bits", &T::to_header(self.table.plan()).0)
+        f.field("fingerprint_bits", &T::to_header(self.table.bucket_layout()).0)
             .field("len", &self.len())
             .field("slots", &self.slots());
     }
@@ -175,7 +175,7 @@ impl<T: Slots> EngineImpl for Slotted<T> {
 
 impl<T: Slots> CountImpl for Slotted<T> {
     fn count(&self, hash: u64) -> usize {
-        self.table.copies(&self.table.place(hash))
+        self.table.copies(&self.table.address(hash))
     }
 
     fn len(&self) -> usize {
@@ -193,14 +193,14 @@ impl<T: Slots> CountImpl for Slotted<T> {
 
 /// An empty engine for what a builder was asked for.
 pub(super) fn planned<T: SlotsMut>(request: Request, options: T::Options) -> Result<Slotted<T>, BuildError> {
-    let (plan, expected_keys) = T::solve(request, options).map_err(BuildError)?;
-    let table = T::new(plan)?;
+    let (layout, expected_keys) = T::solve(request, options).map_err(BuildError)?;
+    let table = T::new(layout)?;
     Ok(Slotted { table, expected_keys })
 }
 
 #[inline]
-fn insert_place<T: SlotsMut>(engine: &Slotted<T>, place: &T::Place) -> Result<(), InsertErrorKind> {
-    engine.table.insert(place).map_err(|refused| match refused {
+fn insert_address<T: SlotsMut>(engine: &Slotted<T>, address: &T::Address) -> Result<(), InsertErrorKind> {
+    engine.table.insert(address).map_err(|refused| match refused {
         Refused::Full => T::full(engine.expected_keys),
         Refused::Copies => InsertErrorKind::Copies {
             limit: engine.table.max_copies(),
@@ -214,13 +214,13 @@ impl<T: SlotsMut> InsertImpl for Slotted<T> {
 
     #[inline]
     fn insert(&self, hash: u64) -> Result<(), InsertError> {
-        let result = insert_place(self, &self.table.place(hash));
+        let result = insert_address(self, &self.table.address(hash));
         result.map_err(|kind| InsertError { kind, inserted: 0 })
     }
 
     /// Inserts in order, up to the first hash that is refused.
     fn insert_all(&self, source: &impl Source) -> Result<(), InsertError> {
-        probe::insert_all(&self.table, source, |place| insert_place(self, place))
+        probe::insert_all(&self.table, source, |address| insert_address(self, address))
     }
 
     fn clear(&mut self) {
@@ -231,12 +231,12 @@ impl<T: SlotsMut> InsertImpl for Slotted<T> {
 impl<T: SlotsMut> RemoveImpl for Slotted<T> {
     #[inline]
     fn remove(&self, hash: u64) -> bool {
-        self.table.remove(&self.table.place(hash))
+        self.table.remove(&self.table.address(hash))
     }
 
     /// Removes in order; returns how many were there.
     fn remove_all(&self, source: &impl Source, answer: Answer<'_>) -> usize {
-        probe::remove_all(&self.table, source, answer, |place| self.table.remove(place))
+        probe::remove_all(&self.table, source, answer, |address| self.table.remove(address))
     }
 }
 
@@ -245,14 +245,14 @@ impl<T: Slots> StoredImpl for Slotted<T> {
     const HELD: bool = T::HELD;
 
     fn snapshot_bytes(&self) -> usize {
-        snapshot_bytes(T::words_of(self.table.plan()))
+        snapshot_bytes(T::words_of(self.table.bucket_layout()))
     }
 
     fn encode<O: Out>(&self, hashing: Hashing, out: &mut O) -> Result<(), O::Error> {
         let _held = self.table.hold();
-        let plan = self.table.plan();
-        let words = T::words_of(plan);
-        let header = OwnHeader::of_buckets(T::KIND, hashing, words, T::to_header(plan), self.expected_keys);
+        let layout = self.table.bucket_layout();
+        let words = T::words_of(layout);
+        let header = OwnHeader::of_buckets(T::KIND, hashing, words, T::to_header(layout), self.expected_keys);
         write_words(out, &header.to_bytes(), words, self.table.words())
     }
 
@@ -263,11 +263,11 @@ impl<T: Slots> StoredImpl for Slotted<T> {
     ) -> Result<(Self, S), SnapshotErrorKind> {
         let header = OwnHeader::parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?, T::KIND)?;
         let hasher = hasher(header.hashing)?;
-        let (plan, expected_keys) = header.buckets(MOST_WORDS / T::WORDS as u64, T::of_header)?;
-        let words = T::words_of(plan);
+        let (layout, expected_keys) = header.buckets(MOST_WORDS / T::WORDS as u64, T::of_header)?;
+        let words = T::words_of(layout);
         header.check_words(words)?;
-        admit(input, header.len as usize, T::bytes_of(plan) as u64, limit)?;
-        let mut table = T::new(plan).map_err(SnapshotErrorKind::OutOfMemory)?;
+        admit(input, header.len as usize, T::bytes_of(layout) as u64, limit)?;
+        let mut table = T::new(layout).map_err(SnapshotErrorKind::OutOfMemory)?;
         read_words(input, &header.to_bytes(), words, |first, words| {
             table.store(first, words.iter().map(Load::load));
         })?;

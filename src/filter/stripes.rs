@@ -14,8 +14,8 @@
 //! | operation | ordering | partner, and why |
 //! |---|---|---|
 //! | `hold`: set bit 0 | compare-exchange `Acquire` | the `Release` of the holder before, whose changes to the filter are then visible |
-//! | `Held::count_move` | store `Release` | `moves` of a later lookup, which then sees the copy |
-//! | `Held::drop` | store `Release` | the next `hold` |
+//! | `StripeLock::count_move` | store `Release` | `moves` of a later lookup, which then sees the copy |
+//! | `StripeLock::drop` | store `Release` | the next `hold` |
 //! | `moves` before a lookup | load `Acquire` | `count_move`, as above |
 //! | `moves` after it | load `Relaxed` | the lookup's loads are `Acquire` and pair with the `Release` that cleared the original. The move was counted before that, so this later load sees the count |
 
@@ -28,7 +28,7 @@ const MOST: usize = 256;
 /// A filter has one stripe for this many words, so stripes take at most this part of its memory.
 const WORDS_EACH: usize = 256;
 
-const HELD: u64 = 1;
+const LOCKED: u64 = 1;
 
 #[derive(Debug)]
 pub(crate) struct Stripes {
@@ -36,7 +36,7 @@ pub(crate) struct Stripes {
 }
 
 /// A stripe that this thread holds, until it is dropped.
-pub(super) struct Held<'a> {
+pub(super) struct StripeLock<'a> {
     stripe: &'a AtomicU64,
     /// Its value before the thread held it.
     free: u64,
@@ -83,9 +83,9 @@ impl Stripes {
 
     /// Waits until no other thread holds the fingerprint's stripe, and holds it.
     #[inline]
-    pub(super) fn hold(&self, fingerprint: u64) -> Held<'_> {
+    pub(super) fn hold(&self, fingerprint: u64) -> StripeLock<'_> {
         let stripe = self.of(fingerprint);
-        Held {
+        StripeLock {
             stripe,
             free: acquire(stripe),
         }
@@ -107,10 +107,10 @@ impl Stripes {
 fn acquire(stripe: &AtomicU64) -> u64 {
     let mut turn = 0;
     loop {
-        let free = stripe.load(Ordering::Relaxed) & !HELD;
+        let free = stripe.load(Ordering::Relaxed) & !LOCKED;
         // Changes a free stripe only. A failure is `Relaxed`, since nothing was read.
         if stripe
-            .compare_exchange_weak(free, free | HELD, Ordering::Acquire, Ordering::Relaxed)
+            .compare_exchange_weak(free, free | LOCKED, Ordering::Acquire, Ordering::Relaxed)
             .is_ok()
         {
             return free;
@@ -120,17 +120,17 @@ fn acquire(stripe: &AtomicU64) -> u64 {
     }
 }
 
-impl Held<'_> {
+impl StripeLock<'_> {
     /// Counts a move: after the copy, and before the original is cleared.
     #[inline(always)]
     pub(super) fn count_move(&mut self) {
         // Wraps after 2^63 moves. No lookup lasts that long.
         self.free = self.free.wrapping_add(2);
-        self.stripe.store(self.free | HELD, Ordering::Release);
+        self.stripe.store(self.free | LOCKED, Ordering::Release);
     }
 }
 
-impl Drop for Held<'_> {
+impl Drop for StripeLock<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         self.stripe.store(self.free, Ordering::Release);
@@ -144,7 +144,7 @@ impl Drop for AllHeld<'_> {
     fn drop(&mut self) {
         for stripe in self.0.words.iter() {
             // No other thread changes a held stripe.
-            stripe.store(stripe.load(Ordering::Relaxed) & !HELD, Ordering::Release);
+            stripe.store(stripe.load(Ordering::Relaxed) & !LOCKED, Ordering::Release);
         }
     }
 }
@@ -189,7 +189,7 @@ mod tests {
             stripes
                 .words
                 .iter()
-                .all(|stripe| stripe.load(Ordering::Relaxed) & HELD == 0)
+                .all(|stripe| stripe.load(Ordering::Relaxed) & LOCKED == 0)
         );
     }
 }

@@ -4,7 +4,7 @@
 use super::Filter;
 use super::bloom::ConcurrentBloom;
 use super::lines::{LineWords, Lined};
-use crate::codec::{Hashing, Header, Held, Kind, SNAPSHOT_HEADER, given, murmur3};
+use crate::codec::{Hashing, Header, Kind, SNAPSHOT_HEADER, SnapshotBytes, given, murmur3};
 use crate::error::{BuildError, SnapshotError, SnapshotErrorKind};
 use crate::geometry::layout::{LINE_BYTES, Layout};
 use crate::geometry::sizing::Cell;
@@ -51,7 +51,7 @@ pub type View<'a> = Lined<ViewWords<'a>>;
 /// The bytes of a snapshot, and the kernels that look them up.
 #[doc(hidden)]
 pub struct ViewWords<'a> {
-    snapshot: Held<'a>,
+    snapshot: SnapshotBytes<'a>,
     lookups: Lookups<[u8; 8]>,
     /// The header's number of blocks.
     blocks: NonZeroUsize,
@@ -117,7 +117,7 @@ impl<'a, S: KeyHasher> BloomView<'a, S> {
         bytes: &'a [u8],
         hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,
     ) -> Result<(Self, &'a [u8]), SnapshotErrorKind> {
-        let (snapshot, (header, hasher), rest) = Held::borrow(bytes, |bytes| parse(bytes, hasher))?;
+        let (snapshot, (header, hasher), rest) = SnapshotBytes::borrow(bytes, |bytes| parse(bytes, hasher))?;
         Ok((Filter::of(engine(snapshot, header), hasher), rest))
     }
 }
@@ -224,7 +224,7 @@ mod map {
             hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,
         ) -> Result<Self, SnapshotErrorKind> {
             // SAFETY: the caller's promise.
-            let (snapshot, (header, hasher)) = unsafe { Held::map(file, |bytes| parse(bytes, hasher)) }?;
+            let (snapshot, (header, hasher)) = unsafe { SnapshotBytes::map(file, |bytes| parse(bytes, hasher)) }?;
             Ok(Filter::of(engine(snapshot, header), hasher))
         }
     }
@@ -321,7 +321,7 @@ impl<S> BloomView<'_, S> {
 }
 
 /// The engine on these bytes.
-fn engine(snapshot: Held<'_>, header: Header) -> View<'_> {
+fn engine(snapshot: SnapshotBytes<'_>, header: Header) -> View<'_> {
     let layout = header.layout;
     Lined {
         words: ViewWords {

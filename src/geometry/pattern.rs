@@ -37,7 +37,7 @@ pub(crate) const SECOND: u64 = 0x9fb2_1c65_1e98_df25;
 
 /// The fields of one word of the pattern in the product: the same for all keys of a filter.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Cut {
+pub(crate) struct WordFields {
     /// Whether the product is multiplied (again) before this word is cut from it.
     pub(crate) multiply: bool,
     /// The shift that brings the number of the selected word down.
@@ -54,11 +54,11 @@ pub(crate) struct Cut {
     any(lanebloom_loom, not(target_arch = "x86_64")),
     allow(dead_code, reason = "a part is for AVX-512")
 )]
-pub(crate) struct Cuts {
+pub(crate) struct BitFields {
     /// Bits per word.
     pub(crate) bits: usize,
     /// One for each word that a key touches; the others are unused.
-    pub(crate) words: [Cut; LINE_WORDS],
+    pub(crate) words: [WordFields; LINE_WORDS],
     /// For each word: the hash times this is the product, shifted up so that the word's fields are
     /// the highest.
     pub(crate) multipliers: [u64; LINE_WORDS],
@@ -66,27 +66,27 @@ pub(crate) struct Cuts {
     pub(crate) lowest: u32,
     /// Where positions begin in a product that was shifted up, a byte each: the first eight
     /// positions and the last eight. (A byte that is left repeats a position.)
-    pub(crate) eights: [u64; 2],
+    pub(crate) byte_shifts: [u64; 2],
 }
 
-impl Cuts {
+impl BitFields {
     /// The cuts of a pattern of `words` words with `bits` bits each.
     pub(crate) const fn new(words: usize, bits: usize) -> Self {
         let select_bits = (LINE_WORDS / words).ilog2();
         let word_bits = select_bits + 6 * bits as u32;
         let words_per_product = (64 / word_bits) as usize;
-        let unused = Cut {
+        let unused = WordFields {
             multiply: false,
             select: 0,
             positions: 0,
         };
         let lowest = 64 - word_bits;
-        let mut cuts = Self {
+        let mut fields = Self {
             bits,
             words: [unused; LINE_WORDS],
             multipliers: [0; LINE_WORDS],
             lowest,
-            eights: [eight(lowest, 0, bits), eight(lowest, bits.saturating_sub(8), bits)],
+            byte_shifts: [eight(lowest, 0, bits), eight(lowest, bits.saturating_sub(8), bits)],
         };
         let (mut i, mut power) = (0, 1u64);
         while i < words {
@@ -95,17 +95,17 @@ impl Cuts {
             if before == 0 {
                 power = power.wrapping_mul(MULTIPLIER);
             }
-            cuts.words[i] = Cut {
+            fields.words[i] = WordFields {
                 multiply: i % words_per_product == 0,
                 // With one word to select from, the number is masked away; a shift by 64 would be
                 // an error.
                 select: (end - select_bits) % 64,
                 positions: end - word_bits,
             };
-            cuts.multipliers[i] = power << before;
+            fields.multipliers[i] = power << before;
             i += 1;
         }
-        cuts
+        fields
     }
 }
 
@@ -137,12 +137,12 @@ pub(crate) struct WordBits {
 /// and more, the closures of `from_fn` and `map` become calls, and a called function is compiled
 /// for the oldest CPU. A lookup in L1 then took 14 to 33 ns instead of 3.2 to 6 (Emerald Rapids).
 #[inline(always)]
-pub(crate) fn pattern<const W: usize>(hash: u64, cuts: &Cuts) -> [WordBits; W] {
+pub(crate) fn pattern<const W: usize>(hash: u64, fields: &BitFields) -> [WordBits; W] {
     let sector = LINE_WORDS / W;
     let mut product = hash;
     let mut pattern = [WordBits { word: 0, positions: 0 }; W];
     for (i, part) in pattern.iter_mut().enumerate() {
-        let cut = cuts.words[i];
+        let cut = fields.words[i];
         if i == 0 || cut.multiply {
             product = product.wrapping_mul(MULTIPLIER);
         }

@@ -3,19 +3,19 @@
 //! the instruction set that it is compiled for.
 
 use super::length::Length;
-use super::tuning::Access;
-use crate::geometry::pattern::Cuts;
-use crate::words::bits::{Lines, Region};
+use super::tuning::AccessPlan;
+use crate::geometry::pattern::BitFields;
+use crate::words::bits::{Lines, OwnedRange};
 use crate::words::sync::AtomicU64;
 
 // (The order of the arguments brings the hash into the register that the multiplication needs.)
 pub(super) type Contains<T> = unsafe fn(Lines<'_, T>, u64, &Probe<T>) -> bool;
-pub(super) type ContainsFew<T> = unsafe fn(Lines<'_, T>, &[u64], &Cuts, &mut [bool]);
-pub(super) type ContainsFewBitmap<T> = unsafe fn(Lines<'_, T>, &[u64], &Cuts) -> u64;
-pub(super) type ContainsBatch<T> = unsafe fn(Lines<'_, T>, &Cuts, Access, &[u64], &mut [u64]);
-pub(super) type Insert = unsafe fn(Lines<'_, AtomicU64>, u64, &Cuts) -> bool;
-pub(super) type InsertBatch = unsafe fn(Lines<'_, AtomicU64>, &Cuts, Access, &[u64], &mut [u64]);
-pub(super) type Fill = unsafe fn(&mut Region<'_>, &Cuts, Access, &[u64], &mut [u64]);
+pub(super) type ContainsFew<T> = unsafe fn(Lines<'_, T>, &[u64], &BitFields, &mut [bool]);
+pub(super) type ContainsFewBitmap<T> = unsafe fn(Lines<'_, T>, &[u64], &BitFields) -> u64;
+pub(super) type ContainsBatch<T> = unsafe fn(Lines<'_, T>, &BitFields, AccessPlan, &[u64], &mut [u64]);
+pub(super) type Insert = unsafe fn(Lines<'_, AtomicU64>, u64, &BitFields) -> bool;
+pub(super) type InsertBatch = unsafe fn(Lines<'_, AtomicU64>, &BitFields, AccessPlan, &[u64], &mut [u64]);
+pub(super) type Fill = unsafe fn(&mut OwnedRange<'_>, &BitFields, AccessPlan, &[u64], &mut [u64]);
 /// As `two_lines::gather`.
 pub(super) type Gather = unsafe fn(&[u64], &[u64], &mut [u64]) -> usize;
 /// As `scalar::unpack`.
@@ -24,7 +24,7 @@ pub(super) type Unpack = unsafe fn(&[u64], &mut [bool]);
 /// What the lookup of one hash needs beside the lines.
 #[derive(Debug)]
 pub(super) struct Probe<T> {
-    pub(super) cuts: Cuts,
+    pub(super) fields: BitFields,
     /// The lookup in one line, for `two_lines.rs`.
     pub(super) line: Contains<T>,
 }

@@ -7,8 +7,8 @@
 //! read long after it was stored.
 
 use crate::geometry::layout::LINE_WORDS;
-use crate::kernel::tuning::{Access, MOST_AHEAD};
-use crate::words::bits::{Probed, Target};
+use crate::kernel::tuning::{AccessPlan, MOST_AHEAD};
+use crate::words::bits::{Insertable, Prefetchable};
 use core::mem::MaybeUninit;
 use core::ptr;
 
@@ -17,20 +17,20 @@ pub(super) const GROUP: usize = 8;
 pub(super) type Group = [u64; GROUP];
 
 /// Groups of a turn: those of a word of the bitmap.
-const TURN: usize = 64 / GROUP;
-const RING: usize = MOST_AHEAD + 1;
+const TILE_GROUPS: usize = 64 / GROUP;
+const RING_TILES: usize = MOST_AHEAD + 1;
 
 /// A place for a group, written before it is read. (Clearing would take longer than a few lookups.)
 pub(super) type Slot = MaybeUninit<Group>;
 
 /// The words that the hashes of a group touch, by their numbers in the target's lines, and the
 /// products of the hashes, if the instruction set keeps them.
-pub(super) struct Places<const W: usize> {
+pub(super) struct GroupWords<const W: usize> {
     pub(super) words: [Slot; W],
     pub(super) products: Slot,
 }
 
-impl<const W: usize> Places<W> {
+impl<const W: usize> GroupWords<W> {
     const NONE: Self = Self {
         words: [Slot::uninit(); W],
         products: Slot::uninit(),
@@ -54,12 +54,12 @@ impl<const W: usize> Places<W> {
 /// `places` writes all words, and the products if `hold` reads them.
 #[inline(always)]
 pub(super) unsafe fn contains<const W: usize>(
-    lines: &mut impl Probed,
-    access: Access,
+    lines: &mut impl Prefetchable,
+    access: AccessPlan,
     hashes: &[u64],
     found: &mut [u64],
-    places: impl Fn(&Group, &mut Places<W>),
-    hold: impl Fn(&Group, &Places<W>) -> u8,
+    places: impl Fn(&Group, &mut GroupWords<W>),
+    hold: impl Fn(&Group, &GroupWords<W>) -> u8,
 ) {
     // SAFETY: as promised.
     unsafe {
@@ -78,29 +78,29 @@ pub(super) unsafe fn contains<const W: usize>(
 /// `places` writes all words, and the products if the others read them; `masks` writes all its
 /// slots.
 #[inline(always)]
-pub(super) unsafe fn insert<const W: usize, T: Target>(
+pub(super) unsafe fn insert<const W: usize, T: Insertable>(
     target: &mut T,
-    access: Access,
+    access: AccessPlan,
     hashes: &[u64],
     changed: &mut [u64],
-    places: impl Fn(&Group, &mut Places<W>),
-    hold: impl Fn(&Group, &Places<W>) -> u8,
-    masks: impl Fn(&Group, &Places<W>, &mut [Slot; W]),
+    places: impl Fn(&Group, &mut GroupWords<W>),
+    hold: impl Fn(&Group, &GroupWords<W>) -> u8,
+    masks: impl Fn(&Group, &GroupWords<W>, &mut [Slot; W]),
 ) {
     let mut new = false;
-    let work = |target: &mut T, hashes: &Group, places: &Places<W>| {
+    let work = |target: &mut T, hashes: &Group, places: &GroupWords<W>| {
         // Where keys are new one after another, they are not looked up first.
-        let mut lacking = if new { u8::MAX } else { !hold(hashes, places) };
+        let mut missing = if new { u8::MAX } else { !hold(hashes, places) };
         let mut changes = 0;
-        if lacking != 0 {
+        if missing != 0 {
             let mut slots = [Slot::uninit(); W];
             masks(hashes, places, &mut slots);
             // SAFETY: `masks` has written them, and `places` the words.
             let (words, masks) = unsafe { (places.words(), &*ptr::from_ref(&slots).cast()) };
-            while lacking != 0 {
-                let hash = lacking.trailing_zeros();
+            while missing != 0 {
+                let hash = missing.trailing_zeros();
                 changes |= u8::from(target.set_in_group(words, masks, hash as usize)) << hash;
-                lacking &= lacking - 1;
+                missing &= missing - 1;
             }
         }
         new = changes == u8::MAX;
@@ -122,13 +122,13 @@ pub(super) unsafe fn insert<const W: usize, T: Target>(
 ///
 /// `places` writes all words.
 #[inline(always)]
-unsafe fn pipeline<const W: usize, T: Probed>(
+unsafe fn pipeline<const W: usize, T: Prefetchable>(
     target: &mut T,
-    access: Access,
+    access: AccessPlan,
     hashes: &[u64],
     answers: &mut [u64],
-    places: impl Fn(&Group, &mut Places<W>),
-    mut work: impl FnMut(&mut T, &Group, &Places<W>) -> u8,
+    places: impl Fn(&Group, &mut GroupWords<W>),
+    mut work: impl FnMut(&mut T, &Group, &GroupWords<W>) -> u8,
 ) {
     assert!(hashes.len() >= GROUP);
     debug_assert_eq!(hashes.len().div_ceil(64), answers.len());
@@ -137,12 +137,12 @@ unsafe fn pipeline<const W: usize, T: Probed>(
         // SAFETY: there are `GROUP` hashes from there on.
         unsafe { &*hashes.as_ptr().add(start).cast() }
     };
-    let groups = |turn: usize| (hashes.len() - 64 * turn).div_ceil(GROUP).min(TURN);
-    let mut rings = [const { [const { Places::NONE }; TURN] }; RING];
+    let groups = |turn: usize| (hashes.len() - 64 * turn).div_ceil(GROUP).min(TILE_GROUPS);
+    let mut rings = [const { [const { GroupWords::NONE }; TILE_GROUPS] }; RING_TILES];
     let ahead = answers.len().min(access.ahead);
     for turn in 0..answers.len() + ahead {
         if turn < answers.len() {
-            let ring = &mut rings[turn % RING][..groups(turn)];
+            let ring = &mut rings[turn % RING_TILES][..groups(turn)];
             for (i, slot) in ring.iter_mut().enumerate() {
                 places(group_at(64 * turn + GROUP * i), slot);
             }
@@ -157,7 +157,7 @@ unsafe fn pipeline<const W: usize, T: Probed>(
             }
         }
         if let Some(turn) = turn.checked_sub(ahead) {
-            let ring = &rings[turn % RING][..groups(turn)];
+            let ring = &rings[turn % RING_TILES][..groups(turn)];
             let mut word = 0;
             for (i, places) in ring.iter().enumerate() {
                 let answer = work(target, group_at(64 * turn + GROUP * i), places);

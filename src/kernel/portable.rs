@@ -3,7 +3,7 @@
 
 use super::dispatch::{HashTable, LineInserts, LineLookups, Probe, TwoLookups, Unpack};
 use super::{scalar, two_lines};
-use crate::geometry::pattern::Cuts;
+use crate::geometry::pattern::BitFields;
 use crate::words::bits::{Lines, Load};
 use crate::words::sync::AtomicU64;
 
@@ -42,7 +42,7 @@ impl Level {
 
 pub(super) fn lookups<const W: usize, const S: usize, T: Load>(_: Level) -> LineLookups<T> {
     fn contains<const W: usize, const S: usize, T: Load>(lines: Lines<'_, T>, hash: u64, _: &Probe<T>) -> bool {
-        scalar::contains::<W, false, T>(lines, const { &Cuts::new(W, S) }, hash)
+        scalar::contains::<W, false, T>(lines, const { &BitFields::new(W, S) }, hash)
     }
     LineLookups {
         contains: contains::<W, S, T>,
@@ -59,8 +59,8 @@ pub(super) fn two_lookups<const W: usize, T: Load>(_: Level) -> TwoLookups<T> {
 }
 
 pub(super) fn inserts<const W: usize, const S: usize>(_: Level) -> LineInserts {
-    fn insert<const W: usize, const S: usize>(mut lines: Lines<'_, AtomicU64>, hash: u64, _: &Cuts) -> bool {
-        scalar::insert::<W>(&mut lines, const { &Cuts::new(W, S) }, hash)
+    fn insert<const W: usize, const S: usize>(mut lines: Lines<'_, AtomicU64>, hash: u64, _: &BitFields) -> bool {
+        scalar::insert::<W>(&mut lines, const { &BitFields::new(W, S) }, hash)
     }
     LineInserts {
         insert: insert::<W, S>,
@@ -88,7 +88,7 @@ impl Inlined {
     ///
     /// The CPU has the level that this was made for.
     #[inline(always)]
-    pub(super) unsafe fn contains<T: Load>(self, _: Lines<'_, T>, _: u64, _: &Cuts) -> Option<bool> {
+    pub(super) unsafe fn contains<T: Load>(self, _: Lines<'_, T>, _: u64, _: &BitFields) -> Option<bool> {
         None
     }
 }

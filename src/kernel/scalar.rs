@@ -8,51 +8,51 @@
 //! [`acquire`](crate::words::bits::acquire) if an answer rests on bits seen.
 
 use super::tiles::{self, tiles};
-use super::tuning::Access;
-use crate::geometry::pattern::{Cuts, block, pattern};
-use crate::words::bits::{Hint, Lines, Load, Probed, Region, Target, is_cached};
+use super::tuning::AccessPlan;
+use crate::geometry::pattern::{BitFields, block, pattern};
+use crate::words::bits::{Hint, Insertable, Lines, Load, OwnedRange, Prefetchable, is_cached};
 use crate::words::counters::{self, Counters};
 
 #[inline(always)]
 pub(crate) fn contains<const W: usize, const VECTOR: bool, T: Load>(
     lines: Lines<'_, T>,
-    cuts: &Cuts,
+    fields: &BitFields,
     hash: u64,
 ) -> bool {
-    lines.holds::<W, VECTOR>(block(hash, lines.blocks()), pattern(hash, cuts), cuts.bits)
+    lines.holds::<W, VECTOR>(block(hash, lines.blocks()), pattern(hash, fields), fields.bits)
 }
 
 #[inline(always)]
-pub(crate) fn insert<const W: usize>(target: &mut impl Target, cuts: &Cuts, hash: u64) -> bool {
-    target.set::<W>(block(hash, target.blocks()), pattern(hash, cuts), cuts.bits)
+pub(crate) fn insert<const W: usize>(target: &mut impl Insertable, fields: &BitFields, hash: u64) -> bool {
+    target.set::<W>(block(hash, target.blocks()), pattern(hash, fields), fields.bits)
 }
 
 /// Inserts into words that this thread owns. `changed` is a bitmap: whether each hash changed them.
 pub(super) fn fill<const W: usize>(
-    region: &mut Region<'_>,
-    cuts: &Cuts,
-    access: Access,
+    region: &mut OwnedRange<'_>,
+    fields: &BitFields,
+    access: AccessPlan,
     hashes: &[u64],
     changed: &mut [u64],
 ) {
     one_by_one(region, access, hashes, changed, |region, hash| {
-        insert::<W>(region, cuts, hash)
+        insert::<W>(region, fields, hash)
     });
 }
 
 pub(crate) fn increment<const W: usize, const S: usize>(lines: Lines<'_, Counters>, hash: u64) -> bool {
-    let pattern = pattern(hash, const { &Cuts::new(W, S) });
+    let pattern = pattern(hash, const { &BitFields::new(W, S) });
     counters::increment::<W>(lines, block(hash, lines.blocks()), pattern, S)
 }
 
 pub(crate) fn decrement<const W: usize, const S: usize>(lines: Lines<'_, Counters>, hash: u64) -> bool {
-    let pattern = pattern(hash, const { &Cuts::new(W, S) });
+    let pattern = pattern(hash, const { &BitFields::new(W, S) });
     counters::decrement::<W>(lines, block(hash, lines.blocks()), pattern, S)
 }
 
 /// Prefetches the lines of a few hashes.
 #[inline(always)]
-fn ask(hashes: &[u64], target: &impl Probed, hint: Hint) {
+fn ask(hashes: &[u64], target: &impl Prefetchable, hint: Hint) {
     if !is_cached(target.bytes()) && hashes.len() > 1 {
         for &hash in hashes {
             target.prefetch(block(hash, target.blocks()), hint);
@@ -62,7 +62,13 @@ fn ask(hashes: &[u64], target: &impl Probed, hint: Hint) {
 
 /// The answers of `each` for a few hashes; prefetches their lines first.
 #[inline(always)]
-pub(super) fn few(hashes: &[u64], target: &impl Probed, hint: Hint, answers: &mut [bool], each: impl Fn(u64) -> bool) {
+pub(super) fn few(
+    hashes: &[u64],
+    target: &impl Prefetchable,
+    hint: Hint,
+    answers: &mut [bool],
+    each: impl Fn(u64) -> bool,
+) {
     ask(hashes, target, hint);
     for (&hash, answer) in hashes.iter().zip(answers) {
         *answer = each(hash);
@@ -71,7 +77,7 @@ pub(super) fn few(hashes: &[u64], target: &impl Probed, hint: Hint, answers: &mu
 
 /// The answers of `each` for a few hashes, as a bitmap; prefetches their lines first.
 #[inline(always)]
-pub(super) fn few_bitmap(hashes: &[u64], target: &impl Probed, hint: Hint, each: impl Fn(u64) -> bool) -> u64 {
+pub(super) fn few_bitmap(hashes: &[u64], target: &impl Prefetchable, hint: Hint, each: impl Fn(u64) -> bool) -> u64 {
     ask(hashes, target, hint);
     let mut answers = 0;
     for (i, &hash) in hashes.iter().enumerate() {
@@ -82,9 +88,9 @@ pub(super) fn few_bitmap(hashes: &[u64], target: &impl Probed, hint: Hint, each:
 
 /// Calls `each` for every hash in order; prefetches lines.
 #[inline(always)]
-pub(crate) fn one_by_one<T: Probed>(
+pub(crate) fn one_by_one<T: Prefetchable>(
     target: &mut T,
-    access: Access,
+    access: AccessPlan,
     hashes: &[u64],
     answers: &mut [u64],
     mut each: impl FnMut(&mut T, u64) -> bool,

@@ -91,7 +91,7 @@ fn agree(shape: Shape, isa: Isa, blocks: usize, plain: &Kernels, kernels: &Kerne
         let mut bitmap = vec![u64::MAX; len.div_ceil(64)];
         let words = own.words_mut().unwrap();
         kernels.fill(
-            &mut Region {
+            &mut OwnedRange {
                 words,
                 first: 0,
                 blocks,

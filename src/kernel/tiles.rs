@@ -5,12 +5,13 @@
 //!
 //! `tuning.rs` says how far ahead the lines are asked for, and into which cache.
 
-use super::tuning::{Access, MOST_AHEAD, TILE};
+use super::tuning::{AccessPlan, MOST_AHEAD, TILE};
 use crate::words::bits::Hint;
 use core::mem::MaybeUninit;
 use core::ptr;
 
-/// Places of a tile, written before they are read. (Clearing would take longer than a few lookups.)
+/// The words of a tile, written before they are read. (Clearing would take longer than a few
+/// lookups.)
 type Ring<P> = [MaybeUninit<P>; TILE];
 
 /// Calls three functions for all of `len` keys, in order:
@@ -27,13 +28,13 @@ type Ring<P> = [MaybeUninit<P>; TILE];
 #[inline(always)]
 pub fn tiles<T: ?Sized, P: Copy>(
     target: &mut T,
-    access: Access,
+    access: AccessPlan,
     len: usize,
     mut place: impl FnMut(&mut T, usize) -> P,
     mut prefetch: impl FnMut(&mut T, usize, &P, Hint),
     mut work: impl FnMut(&mut T, usize, &mut [P]) -> bool,
 ) {
-    let Access { ahead, hint, .. } = access;
+    let AccessPlan { ahead, hint, .. } = access;
     let tile = access.tile();
     let mut rings: [Ring<P>; MOST_AHEAD + 1] = [const { [const { MaybeUninit::uninit() }; TILE] }; MOST_AHEAD + 1];
     let next = |ring: usize| if ring == ahead { 0 } else { ring + 1 };
@@ -88,7 +89,7 @@ mod tests {
             .flatten()
         {
             let hint = Some(Hint::L1);
-            let access = Access {
+            let access = AccessPlan {
                 hint,
                 ahead,
                 log_tile,
@@ -120,7 +121,7 @@ mod tests {
 
     #[test]
     fn the_loop_ends_when_the_work_says_so() {
-        let access = Access {
+        let access = AccessPlan {
             hint: None,
             ahead: 1,
             log_tile: 6,

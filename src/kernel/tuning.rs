@@ -27,7 +27,7 @@ pub(super) const MOST_AHEAD: usize = 4;
 
 /// How batches are read on a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Tuning {
+pub(crate) struct TuningRow {
     /// The hint for lines that a lookup will read.
     pub(super) lookups: Hint,
     /// How many tiles ahead lines are asked for, if a key has one: at most [`MOST_AHEAD`].
@@ -51,7 +51,7 @@ const MOST_IN_L1: usize = 4;
     any(lanebloom_loom, not(target_arch = "x86_64")),
     allow(dead_code, reason = "a part is for vectors")
 )]
-pub struct Access {
+pub struct AccessPlan {
     /// The hint by which lines are asked for, if at all.
     pub(super) hint: Option<Hint>,
     /// How many tiles ahead.
@@ -63,7 +63,7 @@ pub struct Access {
 }
 
 /// For `tiles.rs`.
-impl Access {
+impl AccessPlan {
     /// For batches of lookups in a filter of which a key touches so many `lines`.
     #[inline(always)]
     #[must_use]
@@ -85,7 +85,7 @@ impl Access {
     }
 
     #[inline(always)]
-    fn of(is_cached: bool, lines: usize, hint: impl Fn(Tuning) -> Hint) -> Self {
+    fn of(is_cached: bool, lines: usize, hint: impl Fn(TuningRow) -> Hint) -> Self {
         if is_cached {
             return Self {
                 hint: None,
@@ -141,18 +141,18 @@ impl Access {
 }
 
 /// The rows of the table.
-const ROWS: [Tuning; 3] = [
-    Tuning {
+const ROWS: [TuningRow; 3] = [
+    TuningRow {
         lookups: Hint::L2,
         ahead: 3,
         gather: false,
     },
-    Tuning {
+    TuningRow {
         lookups: Hint::L1,
         ahead: 4,
         gather: false,
     },
-    Tuning {
+    TuningRow {
         lookups: Hint::L1,
         ahead: 1,
         gather: true,
@@ -161,14 +161,14 @@ const ROWS: [Tuning; 3] = [
 const OTHERS: usize = 0;
 
 #[cfg(any(lanebloom_loom, not(target_arch = "x86_64")))]
-pub(super) fn tuning() -> Tuning {
+pub(super) fn tuning() -> TuningRow {
     ROWS[OTHERS]
 }
 
 /// The tuning for this CPU. It asks the CPU once: on a virtual machine that takes microseconds.
 #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
 #[inline]
-pub(super) fn tuning() -> Tuning {
+pub(super) fn tuning() -> TuningRow {
     use core::sync::atomic::{AtomicU8, Ordering};
     /// The number of the row, counted from 1; 0 before it is known.
     static ROW: AtomicU8 = AtomicU8::new(0);

@@ -9,7 +9,7 @@
 use super::dispatch::{Gather, Probe};
 use super::length::Length;
 use crate::geometry::pattern::{block, second};
-use crate::words::bits::{Hint, Lines, Load, Probed, Region, is_cached};
+use crate::words::bits::{Hint, Lines, Load, OwnedRange, Prefetchable, is_cached};
 use crate::words::scratch::Scratch;
 use crate::words::sync::AtomicU64;
 
@@ -129,16 +129,16 @@ impl<'a> Answers<'a> {
         }
         self.next += count;
         // Nearly all of those found in the first half are there.
-        let mut lacking = !held & u64::MAX >> (64 - count);
+        let mut missing = !held & u64::MAX >> (64 - count);
         let (mut kept, mut left, mut at) = (found, found, 0);
-        while lacking != 0 {
-            let number = lacking.trailing_zeros();
+        while missing != 0 {
+            let number = missing.trailing_zeros();
             for _ in at..number {
                 left &= left - 1;
             }
             at = number;
             kept &= !(left & left.wrapping_neg());
-            lacking &= lacking - 1;
+            missing &= missing - 1;
         }
         kept
     }
@@ -175,15 +175,15 @@ pub(super) fn insert_hashes(
 
 /// [`insert_hashes`] into words that this thread owns, of the whole filter.
 pub(super) fn fill(
-    region: &mut Region<'_>,
+    region: &mut OwnedRange<'_>,
     hashes: &[u64],
     changed: &mut [u64],
-    line: impl Fn(&mut Region<'_>, &[u64], &mut [u64]),
+    line: impl Fn(&mut OwnedRange<'_>, &[u64], &mut [u64]),
 ) {
     debug_assert_eq!(region.bytes(), region.blocks * crate::geometry::layout::LINE_BYTES);
     let blocks = region.blocks / 2;
     let (first, other) = region.words.split_at_mut(region.words.len() / 2);
-    let half = |words| Region {
+    let half = |words| OwnedRange {
         words,
         first: 0,
         blocks,

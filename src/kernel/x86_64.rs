@@ -10,7 +10,7 @@ mod loads;
 
 use super::dispatch::{FewLookups, HashTable, LineInserts, LineLookups, TwoLookups, Unpack};
 use super::portable;
-use crate::geometry::pattern::Cuts;
+use crate::geometry::pattern::BitFields;
 use crate::words::bits::{Lines, Load};
 
 /// The instruction sets.
@@ -155,14 +155,14 @@ impl Inlined {
     ///
     /// The CPU has the level that this was made for.
     #[inline(always)]
-    pub(super) unsafe fn contains<T: Load>(self, lines: Lines<'_, T>, hash: u64, cuts: &Cuts) -> Option<bool> {
+    pub(super) unsafe fn contains<T: Load>(self, lines: Lines<'_, T>, hash: u64, fields: &BitFields) -> Option<bool> {
         // SAFETY: only the levels of BITALG have any, and the CPU has the level.
         unsafe {
             match self {
-                Self::Words2 => Some(bitalg::contains::<2, T>(lines, hash, cuts)),
-                Self::Words1 if bitalg::COMPILED_IN => Some(bitalg::contains::<1, T>(lines, hash, cuts)),
-                Self::Words4 if bitalg::COMPILED_IN => Some(bitalg::contains::<4, T>(lines, hash, cuts)),
-                Self::Words8 if bitalg::COMPILED_IN => Some(bitalg::contains::<8, T>(lines, hash, cuts)),
+                Self::Words2 => Some(bitalg::contains::<2, T>(lines, hash, fields)),
+                Self::Words1 if bitalg::COMPILED_IN => Some(bitalg::contains::<1, T>(lines, hash, fields)),
+                Self::Words4 if bitalg::COMPILED_IN => Some(bitalg::contains::<4, T>(lines, hash, fields)),
+                Self::Words8 if bitalg::COMPILED_IN => Some(bitalg::contains::<8, T>(lines, hash, fields)),
                 _ => None,
             }
         }

@@ -429,7 +429,7 @@ impl Lines<'_, AtomicU64> {
 
 /// The words of a range of a filter's blocks, which this thread owns: a copy that it will merge
 /// into the filter, or the filter's own words, borrowed mutably.
-pub(crate) struct Region<'a> {
+pub(crate) struct OwnedRange<'a> {
     pub(crate) words: &'a mut [u64],
     /// The first of its blocks.
     pub(crate) first: usize,
@@ -442,7 +442,7 @@ pub(crate) struct Region<'a> {
     any(lanebloom_loom, not(any(target_arch = "x86_64", target_arch = "aarch64"))),
     allow(dead_code, reason = "a part is for vectors")
 )]
-pub(crate) trait Probed {
+pub(crate) trait Prefetchable {
     /// The first block of these lines.
     fn first(&self) -> usize {
         0
@@ -458,7 +458,7 @@ pub(crate) trait Probed {
     fn prefetch(&self, block: usize, hint: Hint);
 }
 
-impl<T> Probed for Lines<'_, T> {
+impl<T> Prefetchable for Lines<'_, T> {
     #[inline(always)]
     fn blocks(&self) -> usize {
         self.0.len()
@@ -475,13 +475,13 @@ impl<T> Probed for Lines<'_, T> {
     }
 }
 
-/// Lines that a batch can insert into: those of the shared [`Bits`], by atomics, or a [`Region`],
-/// by plain stores. Callers insert no hash of a block outside these lines.
+/// Lines that a batch can insert into: those of the shared [`Bits`], by atomics, or a
+/// [`OwnedRange`], by plain stores. Callers insert no hash of a block outside these lines.
 #[cfg_attr(
     any(lanebloom_loom, not(any(target_arch = "x86_64", target_arch = "aarch64"))),
     allow(dead_code, reason = "half of it is for vectors")
 )]
-pub(crate) trait Target: Probed {
+pub(crate) trait Insertable: Prefetchable {
     /// Sets the pattern's bits in the line, `bits` in each word; answers whether this call set any
     /// of them.
     fn set<const W: usize>(&mut self, block: usize, pattern: [WordBits; W], bits: usize) -> bool;
@@ -497,7 +497,7 @@ pub(crate) trait Target: Probed {
 }
 
 // (Loops below, since `map` and `from_fn` are not always inlined.)
-impl Target for Lines<'_, AtomicU64> {
+impl Insertable for Lines<'_, AtomicU64> {
     #[inline(always)]
     fn set<const W: usize>(&mut self, block: usize, pattern: [WordBits; W], bits: usize) -> bool {
         let line = &self.0[block];
@@ -524,7 +524,7 @@ impl Target for Lines<'_, AtomicU64> {
     }
 }
 
-impl Probed for Region<'_> {
+impl Prefetchable for OwnedRange<'_> {
     #[inline(always)]
     fn first(&self) -> usize {
         self.first
@@ -549,7 +549,7 @@ impl Probed for Region<'_> {
     }
 }
 
-impl Target for Region<'_> {
+impl Insertable for OwnedRange<'_> {
     #[inline(always)]
     fn set<const W: usize>(&mut self, block: usize, pattern: [WordBits; W], bits: usize) -> bool {
         let line = &mut self.words.as_chunks_mut::<LINE_WORDS>().0[block - self.first];

@@ -1,6 +1,7 @@
 //! Flat arrays of bits, for filters that put a key's bits anywhere. Looks up and inserts one key at
-//! a time, or many keys whose lines are all prefetched. Takes the places of a key's bits, one after
-//! another, from a [`NextPlace`], and knows no hashes. `guava.rs` and `redisbloom.rs` call it.
+//! a time, or many keys whose lines are all prefetched. Takes the indexes of a key's bits, one
+//! after another, from a [`NextIndex`], and knows no hashes. `guava.rs` and `redisbloom.rs` call
+//! it.
 //!
 //! The bits that are set here are a `Release`. If an answer rests on bits seen, the caller calls
 //! [`acquire`]. Batches call it here, once per tile. (lanebloom's `bits.rs` gives the reasons for
@@ -8,17 +9,17 @@
 
 use crate::batch::each_one;
 use lanebloom::BuildError;
-use lanebloom::internal::{Access, Bits, Hint, LINES, Length, acquire, answers, is_cached, tiles};
+use lanebloom::internal::{AccessPlan, Bits, Hint, LINES, Length, acquire, answers, is_cached, tiles};
 
 /// Bytes of a cache line.
 pub(crate) const LINE_BYTES: usize = 64;
 /// Words of a cache line.
 pub(crate) const LINE_WORDS: usize = LINE_BYTES / 8;
 
-/// The places of one key's bits, one after another.
-pub(crate) trait NextPlace: Copy + Default {
-    /// The next bit's place in the whole array; `modulo` has the array's size.
-    fn next_place(&mut self, modulo: &Modulo) -> u64;
+/// The indexes of one key's bits, one after another.
+pub(crate) trait NextIndex: Copy + Default {
+    /// The next bit's index in the whole array; `modulo` has the array's size.
+    fn next_index(&mut self, modulo: &Modulo) -> u64;
 }
 
 /// A flat array of bits, in whole lines. Every key has the same number of bits.
@@ -32,8 +33,8 @@ pub(crate) struct Flat {
 /// The bits of a key that a lookup tests before it prefetches the lines of the others.
 const FIRST: usize = 2;
 
-/// Places that are tested without a branch between them, which would be mispredicted as often as
-/// the answer varies. (A rate of 1e-5 has 16.)
+/// Indexes that are tested without a branch between them, which would be mispredicted as often
+/// as the answer varies. (A rate of 1e-5 has 16.)
 const GROUP: usize = 16;
 
 impl Flat {
@@ -73,13 +74,13 @@ impl Flat {
 
     /// Whether all bits of a key are set.
     #[inline(always)]
-    pub(crate) fn holds(&self, mut places: impl NextPlace) -> bool {
+    pub(crate) fn holds(&self, mut indexes: impl NextIndex) -> bool {
         let mut left = self.functions;
         loop {
             let group = left.min(GROUP as u32);
             let mut all = 1;
             for _ in 0..group {
-                all &= self.bits.bit(places.next_place(&self.modulo));
+                all &= self.bits.bit(indexes.next_index(&self.modulo));
             }
             left -= group;
             // In this order, so that there is no branch on the answer where there is one group.
@@ -94,31 +95,31 @@ impl Flat {
 
     /// Sets the bits of a key; answers whether this call set any of them.
     #[inline(always)]
-    pub(crate) fn set(&self, mut next: impl NextPlace) -> bool {
-        let mut places = [0; GROUP];
+    pub(crate) fn set(&self, mut next: impl NextIndex) -> bool {
+        let mut indexes = [0; GROUP];
         let mut left = self.functions as usize;
         let mut changed = false;
         while left > 0 {
             let group = left.min(GROUP);
-            self.place(&mut next, &mut places[..group], None);
-            changed |= self.set_all(&places[..group]);
+            self.index(&mut next, &mut indexes[..group], None);
+            changed |= self.set_all(&indexes[..group]);
             left -= group;
         }
         changed
     }
 
     /// [`set`](Self::set) by plain stores, while no other thread has the filter.
-    pub(crate) fn set_mut(&mut self, mut places: impl NextPlace) {
+    pub(crate) fn set_mut(&mut self, mut indexes: impl NextIndex) {
         for _ in 0..self.functions {
-            self.bits.set_bit(places.next_place(&self.modulo));
+            self.bits.set_bit(indexes.next_index(&self.modulo));
         }
     }
 
     /// Prefetches all lines of a key.
     #[inline(always)]
-    pub(crate) fn prefetch(&self, mut places: impl NextPlace, hint: Hint) {
+    pub(crate) fn prefetch(&self, mut indexes: impl NextIndex, hint: Hint) {
         for _ in 0..self.functions {
-            self.bits.prefetch_bit(places.next_place(&self.modulo), hint);
+            self.bits.prefetch_bit(indexes.next_index(&self.modulo), hint);
         }
     }
 
@@ -138,10 +139,10 @@ impl Flat {
         small || self.functions() > LINES
     }
 
-    /// Looks `len` keys up. `key` gives the places of each key. Calls `each(start, len, bitmap)`
+    /// Looks `len` keys up. `key` gives the indexes of each key. Calls `each(start, len, bitmap)`
     /// for every tile.
     #[inline(always)]
-    pub(crate) fn contains_each<P: NextPlace>(
+    pub(crate) fn contains_each<P: NextIndex>(
         &self,
         len: usize,
         mut key: impl FnMut(usize) -> P,
@@ -158,19 +159,19 @@ impl Flat {
 
     // A call, as `contains_ahead`, whose stack frame is large.
     #[inline(never)]
-    fn contains_cached<P: NextPlace>(
+    fn contains_cached<P: NextIndex>(
         &self,
         len: usize,
         mut key: impl FnMut(usize) -> P,
         mut each: impl FnMut(usize, usize, u64),
     ) {
-        let access = Access::lookups(true, self.functions());
-        let place = |(): &mut (), i| key(i);
+        let access = AccessPlan::lookups(true, self.functions());
+        let index = |(): &mut (), i| key(i);
         tiles(
             &mut (),
             access,
             len,
-            place,
+            index,
             |_, _, _, _| (),
             |(), start, tile| {
                 let found = answers(tile.len(), |i| self.holds(tile[i]));
@@ -186,7 +187,7 @@ impl Flat {
     /// the keys that have them. The one before that tests the other bits. Half of the bits are set,
     /// so an absent key needs only a quarter of its lines.
     #[inline(never)]
-    fn contains_ahead<P: NextPlace>(
+    fn contains_ahead<P: NextIndex>(
         &self,
         len: usize,
         mut key: impl FnMut(usize) -> P,
@@ -194,39 +195,39 @@ impl Flat {
     ) {
         let functions = self.functions();
         let first = FIRST.min(functions);
-        let access = Access::lookups(false, functions);
+        let access = AccessPlan::lookups(false, functions);
         let size = access.tile();
         // A key that has only one bit has it twice.
-        let place = |_: &mut _, i| {
+        let index = |_: &mut _, i| {
             let mut next = key(i);
-            let place = next.next_place(&self.modulo);
+            let index = next.next_index(&self.modulo);
             let second = if first < FIRST {
-                place
+                index
             } else {
-                next.next_place(&self.modulo)
+                next.next_index(&self.modulo)
             };
-            (next, [place, second])
+            (next, [index, second])
         };
-        let prefetch = |_: &mut _, _, (_, places): &(P, [u64; FIRST]), hint| {
-            places.iter().for_each(|place| self.bits.prefetch_bit(*place, hint));
+        let prefetch = |_: &mut _, _, (_, indexes): &(P, [u64; FIRST]), hint| {
+            indexes.iter().for_each(|index| self.bits.prefetch_bit(*index, hint));
         };
         let mut rings = [const {
             Tile {
-                places: [0; LINES],
+                indexes: [0; LINES],
                 candidates: 0,
             }
         }; 2];
-        tiles(&mut rings, access, len, place, prefetch, |rings, start, tile| {
+        tiles(&mut rings, access, len, index, prefetch, |rings, start, tile| {
             let number = start / size;
-            let Tile { places, candidates } = &mut rings[number % 2];
+            let Tile { indexes, candidates } = &mut rings[number % 2];
             *candidates = answers(tile.len(), |i| {
                 let [first, second] = tile[i].1;
                 self.bits.bit(first) & self.bits.bit(second) & 1
             });
             each_one(*candidates, |i| {
-                let others = &mut places[functions * i + first..functions * (i + 1)];
-                // As `Access::lookups` for several lines.
-                self.place(&mut tile[i].0, others, Some(Hint::L2));
+                let others = &mut indexes[functions * i + first..functions * (i + 1)];
+                // As `AccessPlan::lookups` for several lines.
+                self.index(&mut tile[i].0, others, Some(Hint::L2));
             });
             if number > 0 {
                 self.finish(&rings[(number - 1) % 2], start - size, size, first, &mut each);
@@ -242,7 +243,7 @@ impl Flat {
     fn finish(&self, tile: &Tile, start: usize, len: usize, first: usize, each: &mut impl FnMut(usize, usize, u64)) {
         let (functions, mut found) = (self.functions(), tile.candidates);
         each_one(tile.candidates, |i| {
-            let set = self.all_set(&tile.places[functions * i + first..functions * (i + 1)]);
+            let set = self.all_set(&tile.indexes[functions * i + first..functions * (i + 1)]);
             found ^= u64::from(!set) << i;
         });
         acquire();
@@ -251,7 +252,7 @@ impl Flat {
 
     /// Inserts `len` keys. Calls `each(start, len, bitmap)` for every tile, with the bitmap of the
     /// keys that changed the filter.
-    pub(crate) fn insert_each<P: NextPlace>(
+    pub(crate) fn insert_each<P: NextIndex>(
         &self,
         len: usize,
         mut key: impl FnMut(usize) -> P,
@@ -261,31 +262,33 @@ impl Flat {
             return one_by_one(len, |i| self.set(key(i)), each);
         }
         let functions = self.functions();
-        let access = Access::changes(self.is_cached(), functions).next_tile(functions);
+        let access = AccessPlan::changes(self.is_cached(), functions).next_tile(functions);
         let of_key = |i| {
             let (ring, i) = access.in_rings(i);
             (ring, i * functions..(i + 1) * functions)
         };
-        let place = |rings: &mut [[u64; LINES]; 2], i| {
+        let index = |rings: &mut [[u64; LINES]; 2], i| {
             let (ring, range) = of_key(i);
-            self.place(&mut key(i), &mut rings[ring][range], None);
+            self.index(&mut key(i), &mut rings[ring][range], None);
         };
         let prefetch = |rings: &mut [[u64; LINES]; 2], i, (): &(), hint| {
             let (ring, range) = of_key(i);
             rings[ring][range]
                 .iter()
-                .for_each(|place| self.bits.prefetch_bit(*place, hint));
+                .for_each(|index| self.bits.prefetch_bit(*index, hint));
         };
         tiles(
             &mut [[0; LINES]; 2],
             access,
             len,
-            place,
+            index,
             prefetch,
             |rings, start, tile| {
                 let (ring, _) = access.in_rings(start);
-                let mut places = rings[ring].chunks_exact(functions);
-                let changed = answers(tile.len(), |_| places.next().is_some_and(|places| self.set_all(places)));
+                let mut indexes = rings[ring].chunks_exact(functions);
+                let changed = answers(tile.len(), |_| {
+                    indexes.next().is_some_and(|indexes| self.set_all(indexes))
+                });
                 acquire();
                 each(start, tile.len(), changed);
                 true
@@ -293,40 +296,40 @@ impl Flat {
         );
     }
 
-    /// Takes the next places of a key, and prefetches their lines.
+    /// Takes the next indexes of a key, and prefetches their lines.
     #[inline(always)]
-    fn place(&self, next: &mut impl NextPlace, places: &mut [u64], hint: Option<Hint>) {
-        for place in places {
-            *place = next.next_place(&self.modulo);
+    fn index(&self, next: &mut impl NextIndex, indexes: &mut [u64], hint: Option<Hint>) {
+        for index in indexes {
+            *index = next.next_index(&self.modulo);
             if let Some(hint) = hint {
-                self.bits.prefetch_bit(*place, hint);
+                self.bits.prefetch_bit(*index, hint);
             }
         }
     }
 
-    /// Whether the bits at these places are set.
+    /// Whether the bits at these indexes are set.
     #[inline(always)]
-    fn all_set(&self, places: &[u64]) -> bool {
-        let all = |places: &[u64]| places.iter().fold(1, |all, place| all & self.bits.bit(*place)) & 1 == 1;
+    fn all_set(&self, indexes: &[u64]) -> bool {
+        let all = |indexes: &[u64]| indexes.iter().fold(1, |all, index| all & self.bits.bit(*index)) & 1 == 1;
         // As in `holds`: no branch on the answer of the last group.
-        let (groups, last) = places.split_at(places.len().saturating_sub(1) / GROUP * GROUP);
+        let (groups, last) = indexes.split_at(indexes.len().saturating_sub(1) / GROUP * GROUP);
         groups.chunks(GROUP).all(all) && all(last)
     }
 
-    /// Sets the bits at these places; answers whether this call set any of them.
+    /// Sets the bits at these indexes; answers whether this call set any of them.
     ///
     /// Looks first and writes only the bits that lack: a load costs next to nothing, a locked
     /// operation some nanoseconds.
     #[inline(always)]
-    fn set_all(&self, places: &[u64]) -> bool {
+    fn set_all(&self, indexes: &[u64]) -> bool {
         let mut changed = false;
-        for places in places.chunks(GROUP) {
-            let mut lacking = 0;
-            for place in places {
-                lacking = lacking >> 1 | !self.bits.bit(*place) << 63;
+        for indexes in indexes.chunks(GROUP) {
+            let mut missing = 0;
+            for index in indexes {
+                missing = missing >> 1 | !self.bits.bit(*index) << 63;
             }
-            each_one(lacking >> (64 - places.len()), |i| {
-                changed |= self.bits.add_bit(places[i])
+            each_one(missing >> (64 - indexes.len()), |i| {
+                changed |= self.bits.add_bit(indexes[i])
             });
         }
         changed
@@ -335,8 +338,8 @@ impl Flat {
 
 /// A tile of which the first bits of each key were tested.
 struct Tile {
-    /// The places of all bits of each key; of the candidates those after the first.
-    places: [u64; LINES],
+    /// The indexes of all bits of each key; of the candidates those after the first.
+    indexes: [u64; LINES],
     /// The keys whose first bits are set.
     candidates: u64,
 }

@@ -77,7 +77,7 @@ use alloc::vec::Vec;
 use error::{RedisBloomInsertError, RedisBloomInsertErrorKind};
 pub use figures::{Info, LayerInfo};
 use lanebloom::BuildError;
-use lanebloom::internal::{Access, build_error, out_of_memory, tiles, unpack, wrong_rate};
+use lanebloom::internal::{AccessPlan, build_error, out_of_memory, tiles, unpack, wrong_rate};
 use layout::{Hash, LayerIndexes, LayerLayout, TIGHTENING, hash, options};
 
 /// RedisBloom's `BF` filter, bit for bit: a chain of filters that grows as keys are inserted.
@@ -541,7 +541,7 @@ impl RedisBloom {
         each: &mut impl FnMut(usize, bool),
     ) -> Result<usize, RedisBloomInsertError> {
         let flat = &self.newest().flat;
-        let access = Access::changes(flat.is_cached(), flat.functions());
+        let access = AccessPlan::changes(flat.is_cached(), flat.functions());
         let prefetch = |filter: &mut Self, _, hash: &Hash, hint| {
             let newest = filter.newest();
             newest.flat.prefetch(newest.indexes(*hash), hint);

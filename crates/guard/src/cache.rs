@@ -5,12 +5,12 @@ mod builder;
 mod counts;
 mod error;
 mod figures;
+mod fill_once;
 mod flights;
 pub mod future;
 mod history;
 mod landing;
 mod loads;
-mod place;
 mod saved;
 mod schedule;
 mod store;
@@ -28,10 +28,10 @@ use crate::guard::CacheGuard;
 use crate::on_drop::{InsertOnDrop, Target};
 use crate::stats::Admission;
 use counts::Counts;
+use fill_once::FillOnce;
 use flights::Flights;
-use history::{History, Plan};
+use history::{FilterFactory, History};
 use lanebloom::{ConcurrentBloom, Funnel, SipHash13};
-use place::Place;
 use std::borrow::Borrow;
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -84,9 +84,9 @@ pub struct Cache<K: Key + ?Sized, V: Value, F = ConcurrentBloom<SipHash13>>(Arc<
 struct Inner<K: Key + ?Sized, V: Value, F> {
     name: String,
     guard: CacheGuard<K, F>,
-    flights: Flights<K, Moka<K, V>, Place<V>>,
+    flights: Flights<K, Moka<K, V>, FillOnce<V>>,
     counts: Counts,
-    plan: Plan<F>,
+    plan: FilterFactory<F>,
     history: Mutex<History>,
 }
 

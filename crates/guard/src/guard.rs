@@ -40,12 +40,12 @@
 //! # A filter that lacks valid keys
 //!
 //! Some filters can be full. A guard that turned away a key because its filter had no room for it
-//! would be wrong for good: the store has the row. So [`Held`] notes that its filter refused a key,
-//! and from then on admits every key. The note belongs to the filter, not to the guard: the next
-//! filter that takes over has none, and has the refused keys by the argument above (they were in
-//! the store before they were refused). A refusal by the next filter fails
-//! `Rebuild::commit`; one that comes after its check is noted all the same, and the guard is
-//! open after the commit. In no order is a key turned away.
+//! would be wrong for good: the store has the row. So [`ServedFilter`] notes that its filter
+//! refused a key, and from then on admits every key. The note belongs to the filter, not to the
+//! guard: the next filter that takes over has none, and has the refused keys by the argument above
+//! (they were in the store before they were refused). A refusal by the next filter fails
+//! `Rebuild::commit`; one that comes after its check is noted all the same, and the guard is open
+//! after the commit. In no order is a key turned away.
 //!
 //! [`CacheGuard::new_open`] makes the second note, for a filter that is not filled yet. This note
 //! can be taken back ([`CacheGuard::mark_ready`]), so a check must read it *before* the filter. In
@@ -190,12 +190,12 @@ pub(crate) const CHUNK: usize = 1024;
 
 /// The state that a reader loads.
 pub(crate) struct State<F> {
-    pub(crate) serving: Held<F>,
-    pub(crate) next: Option<Held<F>>,
+    pub(crate) serving: ServedFilter<F>,
+    pub(crate) next: Option<ServedFilter<F>>,
 }
 
 /// A filter, and whether it may lack valid keys: then all keys are admitted.
-pub(crate) struct Held<F> {
+pub(crate) struct ServedFilter<F> {
     pub(crate) filter: Arc<F>,
     /// The causes, or 0: bits of [`UNFILLED`] and [`REFUSED`].
     ///
@@ -214,7 +214,7 @@ const UNFILLED: u64 = 1;
 /// The filter had no room for a key.
 const REFUSED: u64 = 2;
 
-impl<F> Clone for Held<F> {
+impl<F> Clone for ServedFilter<F> {
     fn clone(&self) -> Self {
         Self {
             filter: Arc::clone(&self.filter),
@@ -223,7 +223,7 @@ impl<F> Clone for Held<F> {
     }
 }
 
-impl<F: GuardFilter> Held<F> {
+impl<F: GuardFilter> ServedFilter<F> {
     pub(crate) fn new(filter: F, gaps: u64) -> Self {
         Self {
             filter: Arc::new(filter),
@@ -359,7 +359,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     fn with_gaps(filter: F, gaps: u64) -> Self {
         Self {
             state: Swap::new(State {
-                serving: Held::new(filter, gaps),
+                serving: ServedFilter::new(filter, gaps),
                 next: None,
             }),
             rebuilding: AtomicBool::new(false),
@@ -625,7 +625,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     }
 
     /// Calls `insert` with every filter that needs the keys.
-    fn insert_by(&self, insert: impl Fn(&Held<F>)) {
+    fn insert_by(&self, insert: impl Fn(&ServedFilter<F>)) {
         let insert = |state: &State<F>| {
             insert(&state.serving);
             state.next.iter().for_each(&insert);

@@ -2,7 +2,7 @@
 
 use crate::error::{RebuildError, RebuildErrorKind};
 use crate::filter::GuardFilter;
-use crate::guard::{CHUNK, CacheGuard, Held, State, debug_assert_borrowed_form, keyed_filter};
+use crate::guard::{CHUNK, CacheGuard, ServedFilter, State, debug_assert_borrowed_form, keyed_filter};
 use lanebloom::internal::sync::{AtomicBool, Ordering, fence};
 use lanebloom::{BuildError, ConcurrentBloom, Funnel, SipHash13};
 use std::borrow::Borrow;
@@ -27,8 +27,8 @@ use std::fmt;
 pub struct Rebuild<'a, K: Funnel + ?Sized, F: GuardFilter = ConcurrentBloom<SipHash13>> {
     guard: &'a CacheGuard<K, F>,
     /// The filter that stays: the old one, or after `commit` the new one.
-    serving: Held<F>,
-    next: Held<F>,
+    serving: ServedFilter<F>,
+    next: ServedFilter<F>,
     /// Dropped last, after the filters.
     _claim: Claim<'a>,
 }
@@ -122,7 +122,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
             return Err(RebuildError(RebuildErrorKind::InProgress));
         }
         let claim = Claim(&self.rebuilding);
-        let next = Held::new(filter().map_err(RebuildError::build)?, 0);
+        let next = ServedFilter::new(filter().map_err(RebuildError::build)?, 0);
         let serving = self.state.load().serving.clone();
         self.state.replace(State {
             serving: serving.clone(),

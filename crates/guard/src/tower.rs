@@ -104,12 +104,12 @@ use tower_service::Service;
 pub struct GuardLayer<C> {
     check: Arc<C>,
     methods: Arc<[Method]>,
-    keys: Arc<Keys>,
+    keys: Arc<KeyCounts>,
 }
 
 /// The keys that a layer finds in requests.
 #[derive(Default)]
-struct Keys {
+struct KeyCounts {
     /// Whether a request had a key.
     found: AtomicBool,
     /// Requests without a key.
@@ -119,7 +119,7 @@ struct Keys {
 /// Requests without a key, and none with one before, that say that something is wrong.
 const SUSPICIOUS: u64 = 100;
 
-impl Keys {
+impl KeyCounts {
     /// `Relaxed`: neither orders anything.
     fn note<B>(&self, request: &Request<B>, is_there: bool) {
         if is_there {
@@ -202,7 +202,7 @@ impl GuardLayer<()> {
         K: Funnel + ToOwned + ?Sized,
         F: GuardFilter,
     {
-        let keys = Arc::<Keys>::default();
+        let keys = Arc::<KeyCounts>::default();
         let of_check = Arc::clone(&keys);
         let check = move |request: &Request<B>| {
             let key = key(request);

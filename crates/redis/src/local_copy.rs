@@ -8,24 +8,24 @@ use crate::connection::Async;
 use crate::connection::{self, Blocking, Connection, Talk, lossy, now};
 use crate::error::{BitmapError, BitmapErrorKind};
 use crate::layout::{MAX_BITS, assert_same_length};
-use lanebloom::internal::{Access, LINES, acquire_if, is_cached, is_present, prefetch_position, tiles};
+use lanebloom::internal::{AccessPlan, LINES, acquire_if, is_cached, is_present, prefetch_position, tiles};
 use lanebloom::{ConcurrentBitmap, Funnel};
 use redis::{ConnectionLike, Value};
 use std::sync::OnceLock;
 use std::{fmt, iter};
 
 /// Bytes of a piece, when the whole bitmap is fetched.
-const PIECE: u64 = 1 << 20;
+const READ_BYTES: u64 = 1 << 20;
 /// Bytes of a chunk, which has one digest. A new key changes at most as many chunks as it has bits;
 /// 4 KiB is near the best size for some thousand new bits in 16 MiB.
-const CHUNK: u64 = 4 << 10;
+const CHUNK_BYTES: u64 = 4 << 10;
 /// Chunks that one script compares: 256 KiB, for which the server takes a millisecond (SHA-1 in
 /// Redis 7.0: 200 MiB/s).
 const COMPARED: u64 = 64;
 /// Bytes of a line of memory, of which a copy takes whole ones.
 const LINE_BYTES: u64 = 64;
 /// Words of a chunk.
-const CHUNK_WORDS: usize = CHUNK as usize / 8;
+const CHUNK_WORDS: usize = CHUNK_BYTES as usize / 8;
 
 /// A copy of a [`RedisBitmap`] in this process, which many threads may ask at once. Made by
 /// [`fetch_local`](RedisBitmap::fetch_local).
@@ -159,7 +159,7 @@ impl LocalBitmap {
             return out.fill(false);
         };
         let functions = usize::from(self.source.layout.functions);
-        let access = Access::lookups(is_cached(first.memory_bytes()), functions).next_tile(functions);
+        let access = AccessPlan::lookups(is_cached(first.memory_bytes()), functions).next_tile(functions);
         let range = |i: usize| i * functions..(i + 1) * functions;
         // Whether the layout has places for the key.
         let place = |rings: &mut [[u64; LINES]; 2], i: usize| {
@@ -420,12 +420,18 @@ impl<C: Connection> Bitmap<'_, C> {
         loop {
             let mut pipeline = redis::pipe();
             pipeline.cmd("STRLEN").arg(self.talk.key);
-            pipeline.cmd("GETRANGE").arg(self.talk.key).arg(at).arg(at + PIECE - 1);
+            pipeline
+                .cmd("GETRANGE")
+                .arg(self.talk.key)
+                .arg(at)
+                .arg(at + READ_BYTES - 1);
             let mut replies = self.talk.send(pipeline).await?.into_iter();
             let length = self.length(&replies.next().unwrap_or_default())?;
-            let piece = self.talk.bytes("GETRANGE", replies.next().unwrap_or_default(), PIECE)?;
+            let piece = self
+                .talk
+                .bytes("GETRANGE", replies.next().unwrap_or_default(), READ_BYTES)?;
             self.add(bits, at, &piece)?;
-            at += PIECE;
+            at += READ_BYTES;
             if at >= length {
                 return Ok(());
             }
@@ -438,12 +444,12 @@ impl<C: Connection> Bitmap<'_, C> {
         let end = end_of(bits);
         let mut at = 0;
         loop {
-            let chunks = (self.bytes - at).div_ceil(CHUNK).min(COMPARED);
+            let chunks = (self.bytes - at).div_ceil(CHUNK_BYTES).min(COMPARED);
             // Likewise: another refresh may add bits that the server did not have yet when it
             // answered this one.
             let mut image = vec![0; chunks as usize * CHUNK_WORDS];
             bits.read_words(at as usize / 8, &mut image);
-            let mut arguments = Vec::from([at, CHUNK]);
+            let mut arguments = Vec::from([at, CHUNK_BYTES]);
             arguments.extend(image.chunks_exact(CHUNK_WORDS).map(digest));
             let reply = self
                 .talk
@@ -460,13 +466,13 @@ impl<C: Connection> Bitmap<'_, C> {
                     other => return Err(self.unexpected(&other)),
                 };
                 let chunk = reply.next().unwrap_or_default();
-                let chunk = self.talk.bytes(connection::CHANGED.name, chunk, CHUNK)?;
+                let chunk = self.talk.bytes(connection::CHANGED.name, chunk, CHUNK_BYTES)?;
                 let before = &image[number as usize * CHUNK_WORDS..][..CHUNK_WORDS];
                 let there = words(&chunk).chain(iter::repeat(0));
                 self.refreshed.vanished |= before.iter().zip(there).any(|(before, there)| before & !there != 0);
-                self.add(bits, at + number * CHUNK, &chunk)?;
+                self.add(bits, at + number * CHUNK_BYTES, &chunk)?;
             }
-            at += chunks * CHUNK;
+            at += chunks * CHUNK_BYTES;
             if at >= length || at >= self.bytes {
                 // The server's bitmap ends here, so all bits of the copy beyond it have vanished.
                 self.refreshed.vanished |= end > at;
@@ -535,11 +541,11 @@ fn digest(chunk: &[u64]) -> u64 {
 /// The end of the last word that has a bit set, in bytes.
 fn end_of(bits: &ConcurrentBitmap) -> u64 {
     let mut words = [0; CHUNK_WORDS];
-    let chunks = 0..(bits.memory_bytes() as u64).div_ceil(CHUNK);
+    let chunks = 0..(bits.memory_bytes() as u64).div_ceil(CHUNK_BYTES);
     let end = chunks.rev().find_map(|chunk| {
         bits.read_words(chunk as usize * CHUNK_WORDS, &mut words);
         let last = words.iter().rposition(|&word| word != 0)?;
-        Some(chunk * CHUNK + 8 * (last as u64 + 1))
+        Some(chunk * CHUNK_BYTES + 8 * (last as u64 + 1))
     });
     end.unwrap_or(0)
 }

@@ -263,11 +263,11 @@ impl Packed {
 }
 
 impl Probe for Packed {
-    type Place = CuckooAddress;
+    type Address = CuckooAddress;
     const LINES: usize = 2;
 
     #[inline(always)]
-    fn place(&self, hash: u64) -> CuckooAddress {
+    fn address(&self, hash: u64) -> CuckooAddress {
         address_of(self.shape, self.buckets, hash)
     }
 
@@ -301,7 +301,7 @@ impl Slots for Packed {
     const KIND: Kind = Kind::CompactCuckoo;
     const HELD: bool = false;
     const WORDS: usize = 1;
-    type Plan = (BucketShape, usize);
+    type BucketLayout = (BucketShape, usize);
 
     fn new((shape, buckets): (BucketShape, usize)) -> Result<Self, BuildError> {
         let bytes = Self::bytes_of((shape, buckets));
@@ -309,7 +309,7 @@ impl Slots for Packed {
         Ok(Self { words, buckets, shape })
     }
 
-    fn plan(&self) -> (BucketShape, usize) {
+    fn bucket_layout(&self) -> (BucketShape, usize) {
         (self.shape, self.buckets)
     }
 
@@ -320,12 +320,12 @@ impl Slots for Packed {
     }
 
     /// Includes one more word, so that every word has a successor.
-    fn bytes_of(plan: (BucketShape, usize)) -> usize {
-        8 * (Self::words_of(plan) + 1)
+    fn bytes_of(layout: (BucketShape, usize)) -> usize {
+        8 * (Self::words_of(layout) + 1)
     }
 
-    fn to_header(plan: (BucketShape, usize)) -> (u8, usize) {
-        CuckooTable::to_header(plan)
+    fn to_header(layout: (BucketShape, usize)) -> (u8, usize) {
+        CuckooTable::to_header(layout)
     }
 
     fn of_header(bits: u8, buckets: usize) -> Result<((BucketShape, usize), usize), SnapshotErrorKind> {
@@ -352,7 +352,7 @@ impl Slots for Packed {
     }
 
     fn words(&self) -> impl Iterator<Item = u64> {
-        self.words[..Self::words_of(self.plan())].iter().copied()
+        self.words[..Self::words_of(self.bucket_layout())].iter().copied()
     }
 
     fn store(&mut self, first: usize, words: impl Iterator<Item = u64>) {
@@ -416,7 +416,7 @@ impl<S> Filter<Cuckoo, S> {
         let Slotted { table, expected_keys } = &self.engine;
         let _held = table.hold();
         let engine = Slotted {
-            table: Packed::pack(table.plan(), table.words())?,
+            table: Packed::pack(table.bucket_layout(), table.words())?,
             expected_keys: *expected_keys,
         };
         Ok(Filter::of(engine, self.hasher.clone()))
@@ -445,7 +445,7 @@ impl<S> Filter<Compact, S> {
     {
         let Slotted { table, expected_keys } = &self.engine;
         let packed = table;
-        let mut table = CuckooTable::new(packed.plan())?;
+        let mut table = CuckooTable::new(packed.bucket_layout())?;
         table.store(0, packed.unpacked());
         let engine = Slotted {
             table,

@@ -275,11 +275,11 @@ impl CuckooTable {
 }
 
 impl Probe for CuckooTable {
-    type Place = CuckooAddress;
+    type Address = CuckooAddress;
     const LINES: usize = 2;
 
     #[inline(always)]
-    fn place(&self, hash: u64) -> CuckooAddress {
+    fn address(&self, hash: u64) -> CuckooAddress {
         address_of(self.shape, self.words.len(), hash)
     }
 
@@ -317,7 +317,7 @@ impl Slots for CuckooTable {
     const KIND: Kind = Kind::Cuckoo;
     const HELD: bool = true;
     const WORDS: usize = 1;
-    type Plan = (BucketShape, usize);
+    type BucketLayout = (BucketShape, usize);
 
     /// The number of buckets is even and not 0.
     fn new((shape, buckets): (BucketShape, usize)) -> Result<Self, BuildError> {
@@ -329,7 +329,7 @@ impl Slots for CuckooTable {
         Ok(Self { words, stripes, shape })
     }
 
-    fn plan(&self) -> (BucketShape, usize) {
+    fn bucket_layout(&self) -> (BucketShape, usize) {
         (self.shape, self.words.len())
     }
 

@@ -262,11 +262,11 @@ impl Cells {
 }
 
 impl Probe for Cells {
-    type Place = DLeftAddress;
+    type Address = DLeftAddress;
     const LINES: usize = SUBTABLES;
 
     #[inline(always)]
-    fn place(&self, hash: u64) -> DLeftAddress {
+    fn address(&self, hash: u64) -> DLeftAddress {
         self.address_at(block(hash, self.buckets), hash & ((1 << REMAINDER_BITS) - 1))
     }
 
@@ -297,7 +297,7 @@ impl Slots for Cells {
     const HELD: bool = true;
     const WORDS: usize = WORDS_PER_KEY;
     /// The number of buckets in each subtable, not 0.
-    type Plan = usize;
+    type BucketLayout = usize;
 
     fn new(buckets: usize) -> Result<Self, BuildError> {
         let words = buckets.checked_mul(WORDS_PER_KEY);
@@ -314,7 +314,7 @@ impl Slots for Cells {
         })
     }
 
-    fn plan(&self) -> usize {
+    fn bucket_layout(&self) -> usize {
         self.buckets
     }
 
@@ -609,7 +609,7 @@ mod tests {
         for q in 0..buckets as u64 {
             for r in 0..1u64 << REMAINDER_BITS {
                 let middle = (u128::from(2 * q + 1) << 63) / buckets as u128;
-                let address = cells.place(middle as u64 & !0x3fff | r);
+                let address = cells.address(middle as u64 & !0x3fff | r);
                 assert_eq!(address.remainder, r);
                 assert_eq!(address.words[0], BUCKET_WORDS * q as usize);
                 for word in address.words {

@@ -12,19 +12,19 @@
 )]
 
 use crate::geometry::layout::LINE_WORDS;
-use crate::geometry::pattern::{self, Cuts, MULTIPLIER};
-use crate::kernel::pipeline::{self, GROUP, Group, Places, Slot};
+use crate::geometry::pattern::{self, BitFields, MULTIPLIER};
+use crate::kernel::pipeline::{self, GROUP, Group, GroupWords, Slot};
 use crate::kernel::scalar;
-use crate::kernel::tuning::Access;
-use crate::words::bits::{Lines, Load, Probed, Region, Target};
+use crate::kernel::tuning::AccessPlan;
+use crate::words::bits::{Insertable, Lines, Load, OwnedRange, Prefetchable};
 use crate::words::sync::AtomicU64;
 use core::arch::aarch64::*;
 
 #[target_feature(enable = "neon")]
 pub(super) fn contains_hashes<const W: usize, T: Load>(
     lines: Lines<'_, T>,
-    cuts: &Cuts,
-    access: Access,
+    fields: &BitFields,
+    access: AccessPlan,
     hashes: &[u64],
     found: &mut [u64],
 ) {
@@ -36,8 +36,8 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
             access,
             hashes,
             found,
-            |group, at| places::<W>(group, cuts, 0, count, at),
-            |_, at| hold::<W, true, T>(cuts, lines, at),
+            |group, at| places::<W>(group, fields, 0, count, at),
+            |_, at| hold::<W, true, T>(fields, lines, at),
         );
     }
 }
@@ -45,41 +45,41 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
 #[target_feature(enable = "neon")]
 pub(super) fn insert_hashes<const W: usize>(
     mut lines: Lines<'_, AtomicU64>,
-    cuts: &Cuts,
-    access: Access,
+    fields: &BitFields,
+    access: AccessPlan,
     hashes: &[u64],
     changed: &mut [u64],
 ) {
     let all = lines;
     // SAFETY: `places` wrote the products, and words of the filter.
-    insert_into::<W, _>(&mut lines, cuts, access, hashes, changed, |at| unsafe {
-        hold::<W, false, _>(cuts, all, at)
+    insert_into::<W, _>(&mut lines, fields, access, hashes, changed, |at| unsafe {
+        hold::<W, false, _>(fields, all, at)
     });
 }
 
 #[target_feature(enable = "neon")]
 pub(super) fn fill<const W: usize>(
-    region: &mut Region<'_>,
-    cuts: &Cuts,
-    access: Access,
+    region: &mut OwnedRange<'_>,
+    fields: &BitFields,
+    access: AccessPlan,
     hashes: &[u64],
     changed: &mut [u64],
 ) {
     if hashes.len() < GROUP {
-        return scalar::fill::<W>(region, cuts, access, hashes, changed);
+        return scalar::fill::<W>(region, fields, access, hashes, changed);
     }
-    insert_into::<W, _>(region, cuts, access, hashes, changed, |_| 0);
+    insert_into::<W, _>(region, fields, access, hashes, changed, |_| 0);
 }
 
 #[target_feature(enable = "neon")]
 #[inline]
-fn insert_into<const W: usize, T: Target>(
+fn insert_into<const W: usize, T: Insertable>(
     target: &mut T,
-    cuts: &Cuts,
-    access: Access,
+    fields: &BitFields,
+    access: AccessPlan,
     hashes: &[u64],
     changed: &mut [u64],
-    hold: impl Fn(&Places<W>) -> u8,
+    hold: impl Fn(&GroupWords<W>) -> u8,
 ) {
     let (first, count) = (target.first(), target.blocks());
     // SAFETY: `places` writes all words, and the products; `masks` writes all masks.
@@ -89,9 +89,9 @@ fn insert_into<const W: usize, T: Target>(
             access,
             hashes,
             changed,
-            |group, at| places::<W>(group, cuts, first, count, at),
+            |group, at| places::<W>(group, fields, first, count, at),
             |_, at| hold(at),
-            |_, at, into| masks::<W, T>(at.products.assume_init_ref(), cuts, into),
+            |_, at, into| masks::<W, T>(at.products.assume_init_ref(), fields, into),
         );
     }
 }
@@ -100,12 +100,12 @@ fn insert_into<const W: usize, T: Target>(
 /// 0 below 8 times `count`, the filter's blocks.
 #[target_feature(enable = "neon")]
 #[inline]
-fn places<const W: usize>(hashes: &Group, cuts: &Cuts, first: usize, count: usize, places: &mut Places<W>) {
+fn places<const W: usize>(hashes: &Group, fields: &BitFields, first: usize, count: usize, places: &mut GroupWords<W>) {
     places.products.write(hashes.map(|hash| hash.wrapping_mul(MULTIPLIER)));
     let mut numbers = [[0; GROUP]; W];
     for i in 0..GROUP {
         let block = pattern::block(hashes[i], count);
-        let pattern = pattern::pattern::<W>(hashes[i], cuts);
+        let pattern = pattern::pattern::<W>(hashes[i], fields);
         for word in 0..W {
             numbers[word][i] = (LINE_WORDS * (block - first) + pattern[word].word) as u64;
         }
@@ -119,10 +119,10 @@ fn places<const W: usize>(hashes: &Group, cuts: &Cuts, first: usize, count: usiz
 /// is inlined.
 #[target_feature(enable = "neon")]
 #[inline]
-fn masks<const W: usize, T>(products: &Group, cuts: &Cuts, into: &mut [Slot; W]) {
+fn masks<const W: usize, T>(products: &Group, fields: &BitFields, into: &mut [Slot; W]) {
     let mut masks = [[0; GROUP]; W];
     for pair in (0..GROUP).step_by(2) {
-        let vectors = vector_masks::<W>([products[pair], products[pair + 1]], cuts);
+        let vectors = vector_masks::<W>([products[pair], products[pair + 1]], fields);
         for word in 0..W {
             masks[word][pair] = vgetq_lane_u64::<0>(vectors[word]);
             masks[word][pair + 1] = vgetq_lane_u64::<1>(vectors[word]);
@@ -142,9 +142,9 @@ fn masks<const W: usize, T>(products: &Group, cuts: &Cuts, into: &mut [Slot; W])
 #[target_feature(enable = "neon")]
 #[inline]
 unsafe fn hold<const W: usize, const LOOKUP: bool, T: Load>(
-    cuts: &Cuts,
+    fields: &BitFields,
     lines: Lines<'_, T>,
-    places: &Places<W>,
+    places: &GroupWords<W>,
 ) -> u8 {
     // SAFETY: as promised.
     let (numbers, products) = unsafe { (places.words(), places.products.assume_init_ref()) };
@@ -153,31 +153,31 @@ unsafe fn hold<const W: usize, const LOOKUP: bool, T: Load>(
     let load = |number: u64| unsafe { all.get_unchecked(number as usize) }.load();
     let mut answers = 0;
     for pair in (0..GROUP).step_by(2) {
-        let masks = vector_masks::<W>([products[pair], products[pair + 1]], cuts);
-        let mut lacking = vdupq_n_u64(0);
+        let masks = vector_masks::<W>([products[pair], products[pair + 1]], fields);
+        let mut missing = vdupq_n_u64(0);
         for word in 0..W {
             let words = both(load(numbers[word][pair]), load(numbers[word][pair + 1]));
-            lacking = vorrq_u64(lacking, vbicq_u64(masks[word], words));
+            missing = vorrq_u64(missing, vbicq_u64(masks[word], words));
         }
-        answers |= u8::from(vgetq_lane_u64::<0>(lacking) == 0) << pair;
-        answers |= u8::from(vgetq_lane_u64::<1>(lacking) == 0) << (pair + 1);
+        answers |= u8::from(vgetq_lane_u64::<0>(missing) == 0) << pair;
+        answers |= u8::from(vgetq_lane_u64::<1>(missing) == 0) << (pair + 1);
     }
     answers
 }
 
 #[target_feature(enable = "neon")]
 #[inline]
-fn vector_masks<const W: usize>(mut products: [u64; 2], cuts: &Cuts) -> [uint64x2_t; W] {
+fn vector_masks<const W: usize>(mut products: [u64; 2], fields: &BitFields) -> [uint64x2_t; W] {
     let mut positions = [vdupq_n_u64(0); W];
     for i in 0..W {
-        let cut = cuts.words[i];
+        let cut = fields.words[i];
         if i > 0 && cut.multiply {
             products = products.map(|product| product.wrapping_mul(MULTIPLIER));
         }
         positions[i] = both(products[0] >> cut.positions, products[1] >> cut.positions);
     }
     let mut masks = [vdupq_n_u64(0); W];
-    for _ in 0..cuts.bits {
+    for _ in 0..fields.bits {
         for i in 0..W {
             let position = vreinterpretq_s64_u64(vandq_u64(positions[i], vdupq_n_u64(63)));
             masks[i] = vorrq_u64(masks[i], vshlq_u64(vdupq_n_u64(1), position));

@@ -13,12 +13,12 @@
 
 use super::loads;
 use crate::geometry::layout::LINE_WORDS;
-use crate::geometry::pattern::{self, Cuts, MULTIPLIER};
+use crate::geometry::pattern::{self, BitFields, MULTIPLIER};
 use crate::kernel::dispatch::Probe;
-use crate::kernel::pipeline::{self, GROUP, Group, Places, Slot};
+use crate::kernel::pipeline::{self, GROUP, Group, GroupWords, Slot};
 use crate::kernel::scalar;
-use crate::kernel::tuning::Access;
-use crate::words::bits::{Lines, Load, Probed, Region, Target};
+use crate::kernel::tuning::AccessPlan;
+use crate::words::bits::{Insertable, Lines, Load, OwnedRange, Prefetchable};
 use crate::words::sync::AtomicU64;
 use core::arch::x86_64::*;
 
@@ -38,9 +38,9 @@ pub(super) fn detect() -> bool {
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(super) fn contains<const W: usize, const S: usize, T: Load>(lines: Lines<'_, T>, hash: u64, _: &Probe<T>) -> bool {
-    let cuts = const { &Cuts::new(W, S) };
+    let fields = const { &BitFields::new(W, S) };
     if W > 2 {
-        return scalar::contains::<W, true, T>(lines, cuts, hash);
+        return scalar::contains::<W, true, T>(lines, fields, hash);
     }
     // Four copies of a word, each shifted down by a position. More words would need more vectors of
     // shifts than the loads of many lookups leave room for.
@@ -53,7 +53,7 @@ pub(super) fn contains<const W: usize, const S: usize, T: Load>(lines: Lines<'_,
     let (mut product, mut products) = (hash, _mm256_setzero_si256());
     let mut all = _mm256_set1_epi64x(1);
     for i in 0..W {
-        let cut = cuts.words[i];
+        let cut = fields.words[i];
         if cut.multiply {
             product = product.wrapping_mul(MULTIPLIER);
             products = _mm256_set1_epi64x(product as i64);
@@ -73,15 +73,19 @@ pub(super) fn contains<const W: usize, const S: usize, T: Load>(lines: Lines<'_,
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(super) fn insert<const W: usize, const S: usize>(mut lines: Lines<'_, AtomicU64>, hash: u64, _: &Cuts) -> bool {
-    scalar::insert::<W>(&mut lines, const { &Cuts::new(W, S) }, hash)
+pub(super) fn insert<const W: usize, const S: usize>(
+    mut lines: Lines<'_, AtomicU64>,
+    hash: u64,
+    _: &BitFields,
+) -> bool {
+    scalar::insert::<W>(&mut lines, const { &BitFields::new(W, S) }, hash)
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(super) fn contains_hashes<const W: usize, T: Load>(
     lines: Lines<'_, T>,
-    cuts: &Cuts,
-    access: Access,
+    fields: &BitFields,
+    access: AccessPlan,
     hashes: &[u64],
     found: &mut [u64],
 ) {
@@ -94,8 +98,8 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
             access,
             hashes,
             found,
-            |group, at| places::<W>(group, cuts, 0, count, at),
-            |_, at| hold::<W, true, T>(cuts, all, at),
+            |group, at| places::<W>(group, fields, 0, count, at),
+            |_, at| hold::<W, true, T>(fields, all, at),
         );
     }
 }
@@ -103,41 +107,41 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(super) fn insert_hashes<const W: usize>(
     mut lines: Lines<'_, AtomicU64>,
-    cuts: &Cuts,
-    access: Access,
+    fields: &BitFields,
+    access: AccessPlan,
     hashes: &[u64],
     changed: &mut [u64],
 ) {
     let all = lines.all().as_ptr().cast::<AtomicU64>();
     // SAFETY: `places` wrote the products, and words of the filter.
-    insert_into::<W, _>(&mut lines, cuts, access, hashes, changed, |at| unsafe {
-        hold::<W, false, _>(cuts, all, at)
+    insert_into::<W, _>(&mut lines, fields, access, hashes, changed, |at| unsafe {
+        hold::<W, false, _>(fields, all, at)
     });
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(super) fn fill<const W: usize>(
-    region: &mut Region<'_>,
-    cuts: &Cuts,
-    access: Access,
+    region: &mut OwnedRange<'_>,
+    fields: &BitFields,
+    access: AccessPlan,
     hashes: &[u64],
     changed: &mut [u64],
 ) {
     if hashes.len() < GROUP {
-        return scalar::fill::<W>(region, cuts, access, hashes, changed);
+        return scalar::fill::<W>(region, fields, access, hashes, changed);
     }
-    insert_into::<W, _>(region, cuts, access, hashes, changed, |_| 0);
+    insert_into::<W, _>(region, fields, access, hashes, changed, |_| 0);
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 #[inline]
-fn insert_into<const W: usize, T: Target>(
+fn insert_into<const W: usize, T: Insertable>(
     target: &mut T,
-    cuts: &Cuts,
-    access: Access,
+    fields: &BitFields,
+    access: AccessPlan,
     hashes: &[u64],
     changed: &mut [u64],
-    hold: impl Fn(&Places<W>) -> u8,
+    hold: impl Fn(&GroupWords<W>) -> u8,
 ) {
     let (first, count) = (target.first(), target.blocks());
     // SAFETY: `places` writes all words, and the products; `masks` writes all masks.
@@ -147,9 +151,9 @@ fn insert_into<const W: usize, T: Target>(
             access,
             hashes,
             changed,
-            |group, at| places::<W>(group, cuts, first, count, at),
+            |group, at| places::<W>(group, fields, first, count, at),
             |_, at| hold(at),
-            |_, at, into| masks::<W, T>(at.products.assume_init_ref(), cuts, into),
+            |_, at, into| masks::<W, T>(at.products.assume_init_ref(), fields, into),
         );
     }
 }
@@ -195,7 +199,7 @@ fn block(hashes: __m256i, count: usize) -> __m256i {
 /// the filter's blocks.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn places<const W: usize>(hashes: &Group, cuts: &Cuts, first: usize, count: usize, places: &mut Places<W>) {
+fn places<const W: usize>(hashes: &Group, fields: &BitFields, first: usize, count: usize, places: &mut GroupWords<W>) {
     let mut product = load(hashes);
     let first = _mm256_set1_epi64x(first as i64);
     let line = [
@@ -207,7 +211,7 @@ fn places<const W: usize>(hashes: &Group, cuts: &Cuts, first: usize, count: usiz
     }
     places.products.write(store(product));
     for i in 0..W {
-        let cut = &cuts.words[i];
+        let cut = &fields.words[i];
         let mut word = [_mm256_setzero_si256(); 2];
         for half in 0..2 {
             if i > 0 && cut.multiply {
@@ -226,10 +230,10 @@ fn places<const W: usize>(hashes: &Group, cuts: &Cuts, first: usize, count: usiz
 /// is inlined.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn masks<const W: usize, T>(products: &Group, cuts: &Cuts, into: &mut [Slot; W]) {
+fn masks<const W: usize, T>(products: &Group, fields: &BitFields, into: &mut [Slot; W]) {
     let mut product = load(products);
     for pair in (0..W).step_by(2) {
-        let masks = vector_masks::<W>(&mut product, cuts, pair);
+        let masks = vector_masks::<W>(&mut product, fields, pair);
         for i in pair..W.min(pair + 2) {
             into[i].write(store(masks[i - pair]));
         }
@@ -244,26 +248,30 @@ fn masks<const W: usize, T>(products: &Group, cuts: &Cuts, into: &mut [Slot; W])
 /// The words and the products were written. The words are there, counted from `all` on.
 #[target_feature(enable = "avx2")]
 #[inline]
-unsafe fn hold<const W: usize, const LOOKUP: bool, T: Load>(cuts: &Cuts, all: *const T, places: &Places<W>) -> u8 {
+unsafe fn hold<const W: usize, const LOOKUP: bool, T: Load>(
+    fields: &BitFields,
+    all: *const T,
+    places: &GroupWords<W>,
+) -> u8 {
     // SAFETY: as promised.
     let (numbers, products) = unsafe { (places.words(), places.products.assume_init_ref()) };
     let mut product = load(products);
-    let mut lacking = [_mm256_setzero_si256(); 2];
+    let mut missing = [_mm256_setzero_si256(); 2];
     for pair in (0..W).step_by(2) {
-        let masks = vector_masks::<W>(&mut product, cuts, pair);
+        let masks = vector_masks::<W>(&mut product, fields, pair);
         for i in pair..W.min(pair + 2) {
             let halves = numbers[i].as_chunks::<4>().0;
             for half in 0..2 {
                 // SAFETY: as promised.
                 let words = unsafe { loads::four(all, &halves[half]) };
                 let lacks = _mm256_andnot_si256(words, masks[i - pair][half]);
-                lacking[half] = _mm256_or_si256(lacking[half], lacks);
+                missing[half] = _mm256_or_si256(missing[half], lacks);
             }
         }
     }
     let mut answers = 0;
     for half in 0..2 {
-        let hold = _mm256_cmpeq_epi64(lacking[half], _mm256_setzero_si256());
+        let hold = _mm256_cmpeq_epi64(missing[half], _mm256_setzero_si256());
         answers |= _mm256_movemask_pd(_mm256_castsi256_pd(hold)) << (4 * half);
     }
     answers as u8
@@ -272,11 +280,11 @@ unsafe fn hold<const W: usize, const LOOKUP: bool, T: Load>(cuts: &Cuts, all: *c
 /// The masks of two words (more do not fit the registers), or of one if there is no other.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn vector_masks<const W: usize>(product: &mut Vectors, cuts: &Cuts, first: usize) -> [Vectors; 2] {
+fn vector_masks<const W: usize>(product: &mut Vectors, fields: &BitFields, first: usize) -> [Vectors; 2] {
     let mut positions = [[_mm256_setzero_si256(); 2]; 2];
     let mut masks = [[_mm256_setzero_si256(); 2]; 2];
     for i in 0..W.min(2) {
-        let cut = &cuts.words[first + i];
+        let cut = &fields.words[first + i];
         for half in 0..2 {
             if first + i > 0 && cut.multiply {
                 product[half] = multiply(product[half], MULTIPLIER);
@@ -285,7 +293,7 @@ fn vector_masks<const W: usize>(product: &mut Vectors, cuts: &Cuts, first: usize
             masks[i][half] = bit(positions[i][half]);
         }
     }
-    for _ in 1..cuts.bits {
+    for _ in 1..fields.bits {
         for i in 0..W.min(2) {
             for half in 0..2 {
                 positions[i][half] = _mm256_srli_epi64::<6>(positions[i][half]);

@@ -8,11 +8,11 @@
 
 use super::loads;
 use crate::geometry::layout::LINE_WORDS;
-use crate::geometry::pattern::{self, Cuts};
-use crate::kernel::pipeline::{self, GROUP, Group, Places, Slot};
-use crate::kernel::tuning::Access;
+use crate::geometry::pattern::{self, BitFields};
+use crate::kernel::pipeline::{self, GROUP, Group, GroupWords, Slot};
+use crate::kernel::tuning::AccessPlan;
 use crate::kernel::{scalar, two_lines};
-use crate::words::bits::{Lines, Load, Probed, Region, Target};
+use crate::words::bits::{Insertable, Lines, Load, OwnedRange, Prefetchable};
 use crate::words::sync::AtomicU64;
 use core::arch::x86_64::*;
 
@@ -36,8 +36,8 @@ pub(super) fn detect() -> bool {
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 pub(super) fn contains_hashes<const W: usize, T: Load>(
     lines: Lines<'_, T>,
-    cuts: &Cuts,
-    access: Access,
+    fields: &BitFields,
+    access: AccessPlan,
     hashes: &[u64],
     found: &mut [u64],
 ) {
@@ -50,8 +50,8 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
             access,
             hashes,
             found,
-            |group, at| places::<W>(group, cuts, 0, count, at),
-            |group, at| hold::<W, true, T>(group, cuts, all, at.words(), access.gather),
+            |group, at| places::<W>(group, fields, 0, count, at),
+            |group, at| hold::<W, true, T>(group, fields, all, at.words(), access.gather),
         );
     }
 }
@@ -59,41 +59,41 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 pub(super) fn insert_hashes<const W: usize>(
     mut lines: Lines<'_, AtomicU64>,
-    cuts: &Cuts,
-    access: Access,
+    fields: &BitFields,
+    access: AccessPlan,
     hashes: &[u64],
     changed: &mut [u64],
 ) {
     let all = lines.all().as_ptr().cast::<AtomicU64>();
-    insert_into::<W, _>(&mut lines, cuts, access, hashes, changed, |group, at| {
+    insert_into::<W, _>(&mut lines, fields, access, hashes, changed, |group, at| {
         // SAFETY: `places` wrote words of the filter.
-        unsafe { hold::<W, false, _>(group, cuts, all, at.words(), access.gather) }
+        unsafe { hold::<W, false, _>(group, fields, all, at.words(), access.gather) }
     });
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 pub(super) fn fill<const W: usize>(
-    region: &mut Region<'_>,
-    cuts: &Cuts,
-    access: Access,
+    region: &mut OwnedRange<'_>,
+    fields: &BitFields,
+    access: AccessPlan,
     hashes: &[u64],
     changed: &mut [u64],
 ) {
     if hashes.len() < GROUP {
-        return scalar::fill::<W>(region, cuts, access, hashes, changed);
+        return scalar::fill::<W>(region, fields, access, hashes, changed);
     }
-    insert_into::<W, _>(region, cuts, access, hashes, changed, |_, _| 0);
+    insert_into::<W, _>(region, fields, access, hashes, changed, |_, _| 0);
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
-pub(super) fn insert_into<const W: usize, T: Target>(
+pub(super) fn insert_into<const W: usize, T: Insertable>(
     target: &mut T,
-    cuts: &Cuts,
-    access: Access,
+    fields: &BitFields,
+    access: AccessPlan,
     hashes: &[u64],
     changed: &mut [u64],
-    hold: impl Fn(&Group, &Places<W>) -> u8,
+    hold: impl Fn(&Group, &GroupWords<W>) -> u8,
 ) {
     let (first, count) = (target.first(), target.blocks());
     // SAFETY: `places` writes all words; `masks` writes all masks, and reads no products.
@@ -103,9 +103,9 @@ pub(super) fn insert_into<const W: usize, T: Target>(
             access,
             hashes,
             changed,
-            |group, at| places::<W>(group, cuts, first, count, at),
+            |group, at| places::<W>(group, fields, first, count, at),
             hold,
-            |group, _, into| masks::<W, T>(group, cuts, into),
+            |group, _, into| masks::<W, T>(group, fields, into),
         );
     }
 }
@@ -180,14 +180,20 @@ fn block(hashes: __m512i, count: usize) -> __m512i {
 /// the filter's blocks.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
-pub(super) fn places<const W: usize>(hashes: &Group, cuts: &Cuts, first: usize, count: usize, places: &mut Places<W>) {
+pub(super) fn places<const W: usize>(
+    hashes: &Group,
+    fields: &BitFields,
+    first: usize,
+    count: usize,
+    places: &mut GroupWords<W>,
+) {
     let hashes = load(hashes);
     let line = _mm512_slli_epi64::<3>(_mm512_sub_epi64(block(hashes, count), _mm512_set1_epi64(first as i64)));
     for i in 0..W {
         let (group, start) = (LINE_WORDS / W, i * LINE_WORDS / W);
         // A shift by 64, where there is nothing to select from, leaves nothing.
         let select = _mm512_srlv_epi64(
-            product(hashes, cuts, i),
+            product(hashes, fields, i),
             _mm512_set1_epi64(64 - i64::from(group.ilog2())),
         );
         let word = _mm512_add_epi64(select, _mm512_set1_epi64(start as i64));
@@ -199,8 +205,8 @@ pub(super) fn places<const W: usize>(hashes: &Group, cuts: &Cuts, first: usize, 
 /// is inlined.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
-fn masks<const W: usize, T>(hashes: &Group, cuts: &Cuts, into: &mut [Slot; W]) {
-    let masks = vector_masks::<W>(load(hashes), cuts);
+fn masks<const W: usize, T>(hashes: &Group, fields: &BitFields, into: &mut [Slot; W]) {
+    let masks = vector_masks::<W>(load(hashes), fields);
     for i in 0..W {
         into[i].write(store(masks[i]));
     }
@@ -216,30 +222,30 @@ fn masks<const W: usize, T>(hashes: &Group, cuts: &Cuts, into: &mut [Slot; W]) {
 #[inline]
 unsafe fn hold<const W: usize, const LOOKUP: bool, T: Load>(
     hashes: &Group,
-    cuts: &Cuts,
+    fields: &BitFields,
     all: *const T,
     numbers: &[Group; W],
     gather: bool,
 ) -> u8 {
-    let masks = vector_masks::<W>(load(hashes), cuts);
-    let mut lacking = _mm512_setzero_si512();
+    let masks = vector_masks::<W>(load(hashes), fields);
+    let mut missing = _mm512_setzero_si512();
     for i in 0..W {
         // SAFETY: as promised.
         let words = unsafe { loads::eight(all, &numbers[i], gather) };
-        lacking = _mm512_or_si512(lacking, _mm512_andnot_si512(words, masks[i]));
+        missing = _mm512_or_si512(missing, _mm512_andnot_si512(words, masks[i]));
     }
-    _mm512_testn_epi64_mask(lacking, lacking)
+    _mm512_testn_epi64_mask(missing, missing)
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
-fn vector_masks<const W: usize>(hashes: __m512i, cuts: &Cuts) -> [__m512i; W] {
+fn vector_masks<const W: usize>(hashes: __m512i, fields: &BitFields) -> [__m512i; W] {
     let mut positions = [_mm512_setzero_si512(); W];
     for i in 0..W {
-        positions[i] = shift(product(hashes, cuts, i), cuts.lowest);
+        positions[i] = shift(product(hashes, fields, i), fields.lowest);
     }
     let mut masks = [_mm512_setzero_si512(); W];
-    for _ in 0..cuts.bits {
+    for _ in 0..fields.bits {
         for i in 0..W {
             // A rotation ignores all but the lowest 6 bits of its count.
             let bit = _mm512_rolv_epi64(_mm512_set1_epi64(1), positions[i]);
@@ -254,8 +260,8 @@ fn vector_masks<const W: usize>(hashes: __m512i, cuts: &Cuts) -> [__m512i; W] {
 /// again takes no longer than to keep what `places` has multiplied.)
 #[target_feature(enable = "avx512f,avx512dq")]
 #[inline]
-pub(super) fn product(hashes: __m512i, cuts: &Cuts, i: usize) -> __m512i {
-    _mm512_mullo_epi64(hashes, _mm512_set1_epi64(cuts.multipliers[i] as i64))
+pub(super) fn product(hashes: __m512i, fields: &BitFields, i: usize) -> __m512i {
+    _mm512_mullo_epi64(hashes, _mm512_set1_epi64(fields.multipliers[i] as i64))
 }
 
 #[target_feature(enable = "avx512f")]

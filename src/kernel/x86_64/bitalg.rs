@@ -13,13 +13,13 @@
 use super::avx512::{insert_into, load, places, product};
 use super::loads;
 use crate::geometry::layout::LINE_WORDS;
-use crate::geometry::pattern::{Cuts, block};
+use crate::geometry::pattern::{BitFields, block};
 use crate::kernel::dispatch::Probe;
 use crate::kernel::pipeline::{self, Group};
 use crate::kernel::scalar::{few, few_bitmap};
-use crate::kernel::tuning::Access;
+use crate::kernel::tuning::AccessPlan;
 use crate::kernel::two_lines;
-use crate::words::bits::{Hint, Lines, Load, Probed};
+use crate::words::bits::{Hint, Lines, Load, Prefetchable};
 use crate::words::sync::AtomicU64;
 use core::arch::x86_64::*;
 
@@ -47,7 +47,7 @@ pub(super) const COMPILED_IN: bool = cfg!(all(
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
 #[inline]
-pub(super) fn contains<const W: usize, T: Load>(lines: Lines<'_, T>, hash: u64, cuts: &Cuts) -> bool {
+pub(super) fn contains<const W: usize, T: Load>(lines: Lines<'_, T>, hash: u64, fields: &BitFields) -> bool {
     // The multiplication takes the block below the number of lines, of which there is at least one
     // (`Lines`).
     let line = lines
@@ -56,18 +56,18 @@ pub(super) fn contains<const W: usize, T: Load>(lines: Lines<'_, T>, hash: u64, 
         .wrapping_add(block(hash, lines.blocks()))
         .cast::<T>();
     let group = LINE_WORDS / W;
-    let (hashes, eight) = (hash as i64, cuts.eights[0] as i64);
+    let (hashes, eight) = (hash as i64, fields.byte_shifts[0] as i64);
     // SAFETY: there are 8 multipliers. The words are those of a line of the filter: what is shifted
     // down selects one of a group. All loads are of a line or of `cuts`; there are as few as can
     // be, since they, and not the instructions, limit how many lookups wait for memory at a time.
     unsafe {
-        let multipliers = cuts.multipliers.as_ptr();
+        let multipliers = fields.multipliers.as_ptr();
         match W {
             1 => {
-                let product = hash.wrapping_mul(cuts.multipliers[0]);
+                let product = hash.wrapping_mul(fields.multipliers[0]);
                 let word = loads::twice(line, product >> (64 - group.ilog2()));
-                let eights = _mm_loadu_si128(cuts.eights.as_ptr().cast());
-                let positions = _mm_multishift_epi64_epi8(eights, _mm_set1_epi64x(product as i64));
+                let byte_shifts = _mm_loadu_si128(fields.byte_shifts.as_ptr().cast());
+                let positions = _mm_multishift_epi64_epi8(byte_shifts, _mm_set1_epi64x(product as i64));
                 _mm_bitshuffle_epi64_mask(word, positions) == u16::MAX
             }
             2 => {
@@ -85,7 +85,7 @@ pub(super) fn contains<const W: usize, T: Load>(lines: Lines<'_, T>, hash: u64, 
                 _mm256_bitshuffle_epi64_mask(_mm256_set_m128i(high, low), positions) == u32::MAX
             }
             _ => {
-                let products = _mm512_mullo_epi64(_mm512_set1_epi64(hashes), load(&cuts.multipliers));
+                let products = _mm512_mullo_epi64(_mm512_set1_epi64(hashes), load(&fields.multipliers));
                 let two = |i| loads::two::<W, T>(line.add(i), _mm_setzero_si128());
                 let low = _mm256_set_m128i(two(2), two(0));
                 let high = _mm256_set_m128i(two(6), two(4));
@@ -100,37 +100,41 @@ pub(super) fn contains<const W: usize, T: Load>(lines: Lines<'_, T>, hash: u64, 
 /// [`contains`] for a call by a pointer.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
 pub(super) fn contains_one<const W: usize, T: Load>(lines: Lines<'_, T>, hash: u64, probe: &Probe<T>) -> bool {
-    contains::<W, T>(lines, hash, &probe.cuts)
+    contains::<W, T>(lines, hash, &probe.fields)
 }
 
 /// [`two_lines::contains`], with both lookups inlined.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
 pub(super) fn contains_two<const W: usize, T: Load>(lines: Lines<'_, T>, hash: u64, probe: &Probe<T>) -> bool {
-    two_lines::both(lines, hash, |line, hash| contains::<W, T>(line, hash, &probe.cuts))
+    two_lines::both(lines, hash, |line, hash| contains::<W, T>(line, hash, &probe.fields))
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
 pub(super) fn contains_few<const W: usize, T: Load>(
     lines: Lines<'_, T>,
     hashes: &[u64],
-    cuts: &Cuts,
+    fields: &BitFields,
     found: &mut [bool],
 ) {
     few(hashes, &lines, Hint::L1, found, |hash| {
-        contains::<W, T>(lines, hash, cuts)
+        contains::<W, T>(lines, hash, fields)
     });
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
-pub(super) fn contains_few_bitmap<const W: usize, T: Load>(lines: Lines<'_, T>, hashes: &[u64], cuts: &Cuts) -> u64 {
-    few_bitmap(hashes, &lines, Hint::L1, |hash| contains::<W, T>(lines, hash, cuts))
+pub(super) fn contains_few_bitmap<const W: usize, T: Load>(
+    lines: Lines<'_, T>,
+    hashes: &[u64],
+    fields: &BitFields,
+) -> u64 {
+    few_bitmap(hashes, &lines, Hint::L1, |hash| contains::<W, T>(lines, hash, fields))
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
 pub(super) fn contains_hashes<const W: usize, T: Load>(
     lines: Lines<'_, T>,
-    cuts: &Cuts,
-    access: Access,
+    fields: &BitFields,
+    access: AccessPlan,
     hashes: &[u64],
     found: &mut [u64],
 ) {
@@ -143,8 +147,8 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
             access,
             hashes,
             found,
-            |group, at| places::<W>(group, cuts, 0, count, at),
-            |group, at| hold::<W, true, T>(group, cuts, all, at.words(), access.gather),
+            |group, at| places::<W>(group, fields, 0, count, at),
+            |group, at| hold::<W, true, T>(group, fields, all, at.words(), access.gather),
         );
     }
 }
@@ -152,15 +156,15 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
 pub(super) fn insert_hashes<const W: usize>(
     mut lines: Lines<'_, AtomicU64>,
-    cuts: &Cuts,
-    access: Access,
+    fields: &BitFields,
+    access: AccessPlan,
     hashes: &[u64],
     changed: &mut [u64],
 ) {
     let all = lines.all().as_ptr().cast::<AtomicU64>();
-    insert_into::<W, _>(&mut lines, cuts, access, hashes, changed, |group, at| {
+    insert_into::<W, _>(&mut lines, fields, access, hashes, changed, |group, at| {
         // SAFETY: `places` wrote words of the filter.
-        unsafe { hold::<W, false, _>(group, cuts, all, at.words(), access.gather) }
+        unsafe { hold::<W, false, _>(group, fields, all, at.words(), access.gather) }
     });
 }
 
@@ -174,20 +178,20 @@ pub(super) fn insert_hashes<const W: usize>(
 #[inline]
 unsafe fn hold<const W: usize, const LOOKUP: bool, T: Load>(
     hashes: &Group,
-    cuts: &Cuts,
+    fields: &BitFields,
     all: *const T,
     numbers: &[Group; W],
     gather: bool,
 ) -> u8 {
     let hashes = load(hashes);
-    let [eight, others] = cuts.eights.map(|eight| _mm512_set1_epi64(eight as i64));
+    let [eight, others] = fields.byte_shifts.map(|eight| _mm512_set1_epi64(eight as i64));
     let mut held = u64::MAX;
     for i in 0..W {
         // SAFETY: as promised.
         let words = unsafe { loads::eight(all, &numbers[i], gather) };
-        let product = product(hashes, cuts, i);
+        let product = product(hashes, fields, i);
         held &= _mm512_bitshuffle_epi64_mask(words, _mm512_multishift_epi64_epi8(eight, product));
-        if W == 1 && cuts.bits > 8 {
+        if W == 1 && fields.bits > 8 {
             held &= _mm512_bitshuffle_epi64_mask(words, _mm512_multishift_epi64_epi8(others, product));
         }
     }

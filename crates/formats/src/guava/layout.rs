@@ -1,7 +1,7 @@
 //! Guava's formulas: the layout for keys and a rate, the indexes of a hash's bits, keys and rate
 //! from a count of bits. `guava.rs` calls it.
 
-use crate::flat::{Modulo, NextPlace};
+use crate::flat::{Modulo, NextIndex};
 use crate::logarithm::{Twofold, ln, pow};
 use alloc::format;
 use core::f64::consts::LN_2;
@@ -235,9 +235,9 @@ impl<const WIDE: bool> GuavaIndexes<WIDE> {
     }
 }
 
-impl<const WIDE: bool> NextPlace for GuavaIndexes<WIDE> {
+impl<const WIDE: bool> NextIndex for GuavaIndexes<WIDE> {
     #[inline(always)]
-    fn next_place(&mut self, modulo: &Modulo) -> u64 {
+    fn next_index(&mut self, modulo: &Modulo) -> u64 {
         modulo.remainder(self.next_number())
     }
 }
@@ -269,13 +269,13 @@ mod tests {
             let mut combined = h1;
             for j in 0..255u64 {
                 let expected = (combined & 0x7fff_ffff_ffff_ffff) % bits;
-                assert_eq!(wide.next_place(&modulo), expected);
+                assert_eq!(wide.next_index(&modulo), expected);
                 combined = combined.wrapping_add(h2);
 
                 let (hash1, hash2) = (h1 as i32, (h1 >> 32) as i32);
                 let int = hash1.wrapping_add((j as i32 + 1).wrapping_mul(hash2));
                 let expected = (if int < 0 { !int } else { int }) as u64 % bits;
-                assert_eq!(narrow.next_place(&modulo), expected);
+                assert_eq!(narrow.next_index(&modulo), expected);
             }
         }
     }

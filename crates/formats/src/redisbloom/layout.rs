@@ -5,7 +5,7 @@
 //! module by `crates/redis/tests/servers/redisbloom_module.rs`.
 
 use super::error::NO_CAPACITY;
-use crate::flat::{LINE_BYTES, Modulo, NextPlace};
+use crate::flat::{LINE_BYTES, Modulo, NextIndex};
 use crate::logarithm::{Twofold, ln};
 use crate::murmur2::{murmur2, murmur64a};
 use lanebloom::BuildError;
@@ -162,9 +162,9 @@ impl LayerIndexes {
     }
 }
 
-impl NextPlace for LayerIndexes {
+impl NextIndex for LayerIndexes {
     #[inline(always)]
-    fn next_place(&mut self, modulo: &Modulo) -> u64 {
+    fn next_index(&mut self, modulo: &Modulo) -> u64 {
         let index = modulo.remainder_of_any(self.next & self.mask);
         self.next = self.next.wrapping_add(self.step);
         index
@@ -207,7 +207,7 @@ mod tests {
         let layout = solve(1, 0.25, 4);
         assert_eq!((layout.words, layout.log, layout.capacity), (1, 2, 1));
         let mut indexes = LayerIndexes::new((7, 2), &layout);
-        assert_eq!([(); 3].map(|()| indexes.next_place(&Modulo::new(1))), [3, 1, 3]);
+        assert_eq!([(); 3].map(|()| indexes.next_index(&Modulo::new(1))), [3, 1, 3]);
     }
 
     #[test]
@@ -245,7 +245,7 @@ mod tests {
             };
             let mut indexes = LayerIndexes::new((a, b), &layout);
             for j in 0..100u64 {
-                assert_eq!(indexes.next_place(&modulo), a.wrapping_add(j.wrapping_mul(b)) % bits);
+                assert_eq!(indexes.next_index(&modulo), a.wrapping_add(j.wrapping_mul(b)) % bits);
             }
         }
     }

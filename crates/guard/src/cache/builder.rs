@@ -2,7 +2,7 @@
 
 use crate::cache::counts::Counts;
 use crate::cache::flights::Flights;
-use crate::cache::history::{History, MakeFilter, Plan};
+use crate::cache::history::{FilterFactory, History, MakeFilter};
 use crate::cache::store::{Cached, Key, Moka, Value, bytes_of};
 use crate::cache::{Cache, Inner, future, sync};
 use crate::error::BoxError;
@@ -58,7 +58,7 @@ type Weigher<K, V> = Box<dyn Fn(&K, &V) -> u32 + Send + Sync>;
 #[must_use = "a builder does nothing until `build` or `build_blocking`"]
 pub struct Builder<K: Key + ?Sized, V, F = ConcurrentBloom<SipHash13>> {
     name: String,
-    plan: Plan<F>,
+    plan: FilterFactory<F>,
     capacity: u64,
     weigher: Option<Weigher<K::Owned, V>>,
     time_to_live: Option<Duration>,
@@ -70,7 +70,7 @@ pub struct Builder<K: Key + ?Sized, V, F = ConcurrentBloom<SipHash13>> {
 
 impl<K: Key + ?Sized, V: Value> Builder<K, V> {
     fn new() -> Self {
-        let plan = Plan {
+        let plan = FilterFactory {
             expected_keys: 1_000_000,
             make: keyed_filter(0.01),
         };
@@ -146,7 +146,7 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
     ) -> Builder<K, V, G> {
         Builder {
             name: self.name,
-            plan: Plan {
+            plan: FilterFactory {
                 expected_keys: self.plan.expected_keys,
                 make: Box::new(move |keys| make(keys).map_err(Into::into)),
             },

@@ -4,7 +4,7 @@ use crate::error::BoxError;
 use std::time::{Duration, Instant};
 
 /// How filters are made, for the first and for each rebuild.
-pub(super) struct Plan<F> {
+pub(super) struct FilterFactory<F> {
     pub(super) expected_keys: usize,
     pub(super) make: MakeFilter<F>,
 }

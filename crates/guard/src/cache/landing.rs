@@ -1,9 +1,9 @@
 //! The flights of gets: how a get enters one, begins it and ends it.
 
 use crate::cache::error::LoadError;
+use crate::cache::fill_once::{FillOnce, FlightOf, Loaded};
 use crate::cache::flights::Asked;
 use crate::cache::loads::Load;
-use crate::cache::place::{FlightOf, Loaded, Place};
 use crate::cache::store::{Key, Value};
 use crate::cache::{Cache, Known};
 use crate::filter::GuardFilter;
@@ -110,7 +110,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter, Q: Borrow<K>> Drop for Asking<'_
 
 impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     /// Joins the flight of `key`, or enters one. Counts either.
-    pub(super) fn ask(&self, key: &K) -> Asked<V, Place<V>> {
+    pub(super) fn ask(&self, key: &K) -> Asked<V, FillOnce<V>> {
         let asked = self.0.flights.ask(key, None);
         match &asked {
             Asked::Known(_) => {}
@@ -136,7 +136,12 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     /// What to do instead of a wait for a flight that `load` has begun and that waits for this
     /// caller. If `load` loads many keys, the flight's key may do without the others: load it
     /// alone.
-    pub(super) fn ask_again(&self, key: &K, flight: &FlightOf<V>, load: Load) -> Result<Asked<V, Place<V>>, LoadError> {
+    pub(super) fn ask_again(
+        &self,
+        key: &K,
+        flight: &FlightOf<V>,
+        load: Load,
+    ) -> Result<Asked<V, FillOnce<V>>, LoadError> {
         if load.is_of_many() {
             Ok(self.0.flights.ask(key, Some(flight)))
         } else {

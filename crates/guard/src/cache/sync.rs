@@ -3,11 +3,11 @@
 //! [`Builder::build_blocking`](crate::Builder::build_blocking) makes one.
 
 use crate::cache::error::LoadError;
+use crate::cache::fill_once::{FlightOf, Loaded};
 use crate::cache::flights::Asked;
 use crate::cache::history::Rebuilt;
 use crate::cache::landing::{Landing, keys_of, land_all};
 use crate::cache::loads::Load;
-use crate::cache::place::{FlightOf, Loaded};
 use crate::cache::schedule::{failures, pause};
 use crate::cache::store::{Key, Value};
 use crate::cache::{Cache, Known};

@@ -44,7 +44,7 @@ pub(super) fn run(job: &Job<'_>) -> Result<(RecordWriter, String)> {
     let verify = Verify {
         spec: job.keys.clone(),
         repeated,
-        places: Places::new(candidates),
+        places: LineTable::new(candidates),
         keys: KeyStore::new(job, &parts, candidates)?,
         digest: Digest::default(),
         found: Vec::new(),
@@ -122,7 +122,7 @@ impl Stage for Mark {
 struct Verify {
     spec: KeySpec,
     repeated: GrowingFilter,
-    places: Places,
+    places: LineTable,
     keys: KeyStore,
     digest: Digest,
     found: Vec<u64>,
@@ -179,7 +179,7 @@ impl Stage for Verify {
 
 /// The places of keys, by the keys' hashes: open addressing with linear probing, 10 bytes for each
 /// key.
-struct Places {
+struct LineTable {
     /// A table that is full stays, since to make it larger would read all keys again: the last one
     /// takes new places.
     tables: Vec<Table>,
@@ -230,7 +230,7 @@ impl Table {
     }
 }
 
-impl Places {
+impl LineTable {
     fn new(keys: usize) -> Self {
         Self {
             tables: vec![Table::new(keys.max(1 << 10))],

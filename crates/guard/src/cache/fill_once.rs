@@ -7,15 +7,15 @@ use std::sync::{Arc, OnceLock};
 use tokio::sync::Notify;
 
 pub(super) type Loaded<V> = Result<Option<V>, LoadError>;
-pub(super) type FlightOf<V> = Arc<Flight<Place<V>>>;
+pub(super) type FlightOf<V> = Arc<Flight<FillOnce<V>>>;
 
-pub(super) struct Place<V> {
+pub(super) struct FillOnce<V> {
     result: OnceLock<Loaded<V>>,
     /// Wakes the futures. `OnceLock` wakes the threads.
     filled: Notify,
 }
 
-impl<V> Default for Place<V> {
+impl<V> Default for FillOnce<V> {
     fn default() -> Self {
         Self {
             result: OnceLock::new(),
@@ -24,7 +24,7 @@ impl<V> Default for Place<V> {
     }
 }
 
-impl<V: Clone> Place<V> {
+impl<V: Clone> FillOnce<V> {
     /// The first result stays.
     pub(super) fn fill(&self, result: Loaded<V>) {
         let _ = self.result.set(result);

@@ -5,13 +5,13 @@ use crate::error::SnapshotErrorKind;
 
 /// Bytes of a snapshot, and no others.
 #[derive(Clone)]
-pub(crate) enum Held<'a> {
+pub(crate) enum SnapshotBytes<'a> {
     Borrowed(&'a [u8]),
     #[cfg(feature = "mmap")]
     Mapped(alloc::sync::Arc<memmap2::Mmap>),
 }
 
-impl<'a> Held<'a> {
+impl<'a> SnapshotBytes<'a> {
     /// The snapshot with which `bytes` begin, and the bytes after it. `parse` reads the header; it
     /// also returns the length of the snapshot.
     pub(crate) fn borrow<T>(
@@ -42,7 +42,7 @@ impl<'a> Held<'a> {
 }
 
 #[cfg(feature = "mmap")]
-impl Held<'static> {
+impl SnapshotBytes<'static> {
     /// Maps a file that holds a snapshot and nothing else. `parse` is as in
     /// [`borrow`](Self::borrow).
     ///
@@ -58,7 +58,7 @@ impl Held<'static> {
         // A refusal only costs speed.
         #[cfg(target_os = "linux")]
         let _ = map.advise(memmap2::Advice::HugePage);
-        let (_, parsed, rest) = Held::borrow(&map, parse)?;
+        let (_, parsed, rest) = SnapshotBytes::borrow(&map, parse)?;
         if !rest.is_empty() {
             return Err(SnapshotErrorKind::TooLong {
                 bytes: map.len() as u64,
