@@ -21,7 +21,6 @@ pub(crate) trait Slots: Probe + Sized {
     const TYPE: &'static str;
     const KIND: Kind;
     /// Whether [`hold`](Self::hold) makes changes wait.
-    #[cfg_attr(not(feature = "std"), expect(dead_code, reason = "`write_to` asks"))]
     const HELD: bool;
     /// The words of memory for each bucket of the header, at most.
     const WORDS: usize;
