@@ -9,7 +9,9 @@ use super::bloom::{Bloom, ConcurrentBloom};
 use super::counting::{Counting, CountingBloom};
 use super::cuckoo::{Compact, CompactCuckoo, Cuckoo, CuckooFilter};
 use super::dleft::{DLeft, DLeftFilter};
-use super::engine::{EngineImpl, StoredImpl};
+#[cfg(feature = "std")]
+use super::engine::EngineImpl;
+use super::engine::StoredImpl;
 use super::scalable::{Chain, ScalableBloom};
 use super::tombstone::{Tombstone, TombstoneBloom};
 use super::traits::Stored;
