@@ -87,13 +87,13 @@ impl<B: Store> Bitmap<B> {
         mut each: impl FnMut(usize, u64),
     ) -> usize {
         // A position is its own place.
-        let prefetch = |_: &mut usize, i: usize, (): &(), hint| self.prefetch(positions[i], hint);
+        let prefetch = |_: &mut usize, _, position: &u64, (): &(), hint| self.prefetch(*position, hint);
         let (mut ones, access) = (0, access(is_cached(size_of_val(self.bits.words())), 1));
         tiles(
             &mut ones,
             access,
-            positions.len(),
-            |_, _| (),
+            positions,
+            |_, _, _| (),
             prefetch,
             |ones, start, tile| {
                 let positions = &positions[start..][..tile.len()];

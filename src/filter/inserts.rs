@@ -66,6 +66,9 @@ macro_rules! inserts {
             /// # Ok::<(), lanebloom::BuildError>(())
             /// ```
             pub fn insert_batch<K: Funnel>(&self, keys: &[K]) -> usize {
+                if let [key] = keys {
+                    return usize::from(self.insert(key));
+                }
                 self.engine.insert_all(&self.keys(keys))
             }
 
@@ -119,6 +122,9 @@ macro_rules! inserts {
             /// ```
             #[inline]
             pub fn insert_hashes(&self, hashes: &[u64]) -> usize {
+                if let [hash] = hashes {
+                    return usize::from(self.insert_hash(*hash));
+                }
                 self.engine.insert_all(&hashes)
             }
 

@@ -33,12 +33,12 @@ pub(crate) trait Probe {
 /// Calls `work(start, addresses)` for every tile of hashes, until it returns false.
 #[inline(always)]
 fn tiles_of<P: Probe>(probe: &P, access: AccessPlan, hashes: &[u64], work: impl FnMut(usize, &[P::Address]) -> bool) {
-    let address = |_: &mut _, i: usize| probe.address(hashes[i]);
-    let prefetch = |_: &mut _, _, address: &P::Address, hint| probe.prefetch(address, hint);
+    let address = |_: &mut _, _, hash: &u64| probe.address(*hash);
+    let prefetch = |_: &mut _, _, _: &u64, address: &P::Address, hint| probe.prefetch(address, hint);
     tiles(
         &mut { work },
         access,
-        hashes.len(),
+        hashes,
         address,
         prefetch,
         |work, start, addresses| work(start, addresses),

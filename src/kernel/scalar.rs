@@ -97,12 +97,12 @@ pub(crate) fn one_by_one<T: Prefetchable>(
 ) {
     debug_assert_eq!(hashes.len().div_ceil(64), answers.len());
     // A hash is its own place.
-    let prefetch = |target: &mut T, i: usize, (): &(), hint| target.prefetch(block(hashes[i], target.blocks()), hint);
+    let prefetch = |target: &mut T, _, hash: &u64, (): &(), hint| target.prefetch(block(*hash, target.blocks()), hint);
     tiles(
         target,
         access,
-        hashes.len(),
-        |_, _| (),
+        hashes,
+        |_, _, _| (),
         prefetch,
         |target, start, tile| {
             let hashes = &hashes[start..][..tile.len()];

@@ -139,40 +139,40 @@ impl Flat {
         small || self.functions() > LINES
     }
 
-    /// Looks `len` keys up. `key` gives the indexes of each key. Calls `each(start, len, bitmap)`
+    /// Looks keys up. `key` gives the indexes of each key. Calls `each(start, len, bitmap)`
     /// for every tile.
     #[inline(always)]
-    pub(crate) fn contains_each<P: NextIndex>(
+    pub(crate) fn contains_each<K, P: NextIndex>(
         &self,
-        len: usize,
-        mut key: impl FnMut(usize) -> P,
+        keys: &[K],
+        mut key: impl FnMut(&K) -> P,
         each: impl FnMut(usize, usize, u64),
     ) {
-        if len < Length::Few.least() {
-            one_by_one(len, |i| self.holds(key(i)), each);
+        if keys.len() < Length::Few.least() {
+            one_by_one(keys, |from| self.holds(key(from)), each);
         } else if self.is_cached() {
-            self.contains_cached(len, key, each);
+            self.contains_cached(keys, key, each);
         } else {
-            self.contains_ahead(len, key, each);
+            self.contains_ahead(keys, key, each);
         }
     }
 
     // A call, as `contains_ahead`, whose stack frame is large.
     #[inline(never)]
-    fn contains_cached<P: NextIndex>(
+    fn contains_cached<K, P: NextIndex>(
         &self,
-        len: usize,
-        mut key: impl FnMut(usize) -> P,
+        keys: &[K],
+        mut key: impl FnMut(&K) -> P,
         mut each: impl FnMut(usize, usize, u64),
     ) {
         let access = AccessPlan::lookups(true, self.functions());
-        let index = |(): &mut (), i| key(i);
+        let index = |(): &mut (), _, from: &K| key(from);
         tiles(
             &mut (),
             access,
-            len,
+            keys,
             index,
-            |_, _, _, _| (),
+            |_, _, _, _, _| (),
             |(), start, tile| {
                 let found = answers(tile.len(), |i| self.holds(tile[i]));
                 acquire();
@@ -187,10 +187,10 @@ impl Flat {
     /// the keys that have them. The one before that tests the other bits. Half of the bits are set,
     /// so an absent key needs only a quarter of its lines.
     #[inline(never)]
-    fn contains_ahead<P: NextIndex>(
+    fn contains_ahead<K, P: NextIndex>(
         &self,
-        len: usize,
-        mut key: impl FnMut(usize) -> P,
+        keys: &[K],
+        mut key: impl FnMut(&K) -> P,
         mut each: impl FnMut(usize, usize, u64),
     ) {
         let functions = self.functions();
@@ -198,8 +198,8 @@ impl Flat {
         let access = AccessPlan::lookups(false, functions);
         let size = access.tile();
         // A key that has only one bit has it twice.
-        let index = |_: &mut _, i| {
-            let mut next = key(i);
+        let index = |_: &mut _, _, from: &K| {
+            let mut next = key(from);
             let index = next.next_index(&self.modulo);
             let second = if first < FIRST {
                 index
@@ -208,7 +208,7 @@ impl Flat {
             };
             (next, [index, second])
         };
-        let prefetch = |_: &mut _, _, (_, indexes): &(P, [u64; FIRST]), hint| {
+        let prefetch = |_: &mut _, _, _: &K, (_, indexes): &(P, [u64; FIRST]), hint| {
             indexes.iter().for_each(|index| self.bits.prefetch_bit(*index, hint));
         };
         let mut rings = [const {
@@ -217,7 +217,7 @@ impl Flat {
                 candidates: 0,
             }
         }; 2];
-        tiles(&mut rings, access, len, index, prefetch, |rings, start, tile| {
+        tiles(&mut rings, access, keys, index, prefetch, |rings, start, tile| {
             let number = start / size;
             let Tile { indexes, candidates } = &mut rings[number % 2];
             *candidates = answers(tile.len(), |i| {
@@ -234,8 +234,9 @@ impl Flat {
             }
             true
         });
-        let last = (len - 1) / size;
-        self.finish(&rings[last % 2], size * last, len - size * last, first, &mut each);
+        let last = (keys.len() - 1) / size;
+        let left = keys.len() - size * last;
+        self.finish(&rings[last % 2], size * last, left, first, &mut each);
     }
 
     /// Tests the bits but the `first` ones, of the keys that have these. There are `len` keys.
@@ -250,16 +251,16 @@ impl Flat {
         each(start, len, found);
     }
 
-    /// Inserts `len` keys. Calls `each(start, len, bitmap)` for every tile, with the bitmap of the
+    /// Inserts keys. Calls `each(start, len, bitmap)` for every tile, with the bitmap of the
     /// keys that changed the filter.
-    pub(crate) fn insert_each<P: NextIndex>(
+    pub(crate) fn insert_each<K, P: NextIndex>(
         &self,
-        len: usize,
-        mut key: impl FnMut(usize) -> P,
+        keys: &[K],
+        mut key: impl FnMut(&K) -> P,
         mut each: impl FnMut(usize, usize, u64),
     ) {
-        if len < Length::Few.least() {
-            return one_by_one(len, |i| self.set(key(i)), each);
+        if keys.len() < Length::Few.least() {
+            return one_by_one(keys, |from| self.set(key(from)), each);
         }
         let functions = self.functions();
         let access = AccessPlan::changes(self.is_cached(), functions).next_tile(functions);
@@ -267,11 +268,11 @@ impl Flat {
             let (ring, i) = access.in_rings(i);
             (ring, i * functions..(i + 1) * functions)
         };
-        let index = |rings: &mut [[u64; LINES]; 2], i| {
+        let index = |rings: &mut [[u64; LINES]; 2], i, from: &K| {
             let (ring, range) = of_key(i);
-            self.index(&mut key(i), &mut rings[ring][range], None);
+            self.index(&mut key(from), &mut rings[ring][range], None);
         };
-        let prefetch = |rings: &mut [[u64; LINES]; 2], i, (): &(), hint| {
+        let prefetch = |rings: &mut [[u64; LINES]; 2], i, _: &K, (): &(), hint| {
             let (ring, range) = of_key(i);
             rings[ring][range]
                 .iter()
@@ -280,7 +281,7 @@ impl Flat {
         tiles(
             &mut [[0; LINES]; 2],
             access,
-            len,
+            keys,
             index,
             prefetch,
             |rings, start, tile| {
@@ -346,11 +347,12 @@ struct Tile {
 
 /// A tile of so few keys that single calls do, if there are any.
 #[inline(always)]
-fn one_by_one(len: usize, mut work: impl FnMut(usize) -> bool, mut each: impl FnMut(usize, usize, u64)) {
-    if len > 0 {
-        let answers = (0..len).fold(0, |answers, i| answers | u64::from(work(i)) << i);
+fn one_by_one<K>(keys: &[K], mut work: impl FnMut(&K) -> bool, mut each: impl FnMut(usize, usize, u64)) {
+    if !keys.is_empty() {
+        let bits = keys.iter().enumerate().map(|(i, key)| u64::from(work(key)) << i);
+        let answers = bits.fold(0, |answers, bit| answers | bit);
         acquire();
-        each(0, len, answers);
+        each(0, keys.len(), answers);
     }
 }
 

@@ -542,7 +542,7 @@ impl RedisBloom {
     ) -> Result<usize, RedisBloomInsertError> {
         let flat = &self.newest().flat;
         let access = AccessPlan::changes(flat.is_cached(), flat.functions());
-        let prefetch = |filter: &mut Self, _, hash: &Hash, hint| {
+        let prefetch = |filter: &mut Self, _, hash: &Hash, (): &(), hint| {
             let newest = filter.newest();
             newest.flat.prefetch(newest.indexes(*hash), hint);
         };
@@ -550,11 +550,11 @@ impl RedisBloom {
         tiles(
             self,
             access,
-            hashes.len(),
-            |_, i| hashes[i],
+            hashes,
+            |_, _, _| (),
             prefetch,
-            |filter, at, hashes| {
-                match filter.insert_tile(hashes, start + at, each) {
+            |filter, at, tile| {
+                match filter.insert_tile(&hashes[at..][..tile.len()], start + at, each) {
                     Ok(inserted) => new += inserted,
                     Err(error) => refused = Some(error),
                 }
@@ -680,8 +680,8 @@ impl RedisBloom {
         let mut len = hashes.len();
         for layer in self.layers.iter().rev() {
             let (searched, mut kept) = (left, 0);
-            let key = |i: usize| layer.indexes(hashes[usize::from(searched[i])]);
-            layer.flat.contains_each(len, key, |at, len, answers| {
+            let key = |position: &u16| layer.indexes(hashes[usize::from(*position)]);
+            layer.flat.contains_each(&searched[..len], key, |at, len, answers| {
                 each_one(answers, |i| {
                     let position = usize::from(searched[at + i]);
                     found[position / 64] |= 1 << (position % 64);

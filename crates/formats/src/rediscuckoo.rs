@@ -578,28 +578,21 @@ impl RedisCuckoo {
             return out.fill(false);
         };
         let access = |layer: &CuckooLayer| AccessPlan::lookups(is_cached(layer.bytes().len()), 2);
-        let place = |_: &mut _, i: usize| address(keys[i].as_ref());
-        let prefetch = |_: &mut _, _, hash: &RedisAddress, hint| first.prefetch(*hash, hint);
+        let place = |_: &mut _, _, key: &K| address(key.as_ref());
+        let prefetch = |_: &mut _, _, _: &K, hash: &RedisAddress, hint| first.prefetch(*hash, hint);
         let unpack = &mut unpack_into(out);
-        tiles(
-            unpack,
-            access(first),
-            keys.len(),
-            place,
-            prefetch,
-            |unpack, start, hashes| {
-                let mut found = answers(hashes.len(), |i| first.holds(hashes[i]));
-                for layer in others {
-                    let open = !found & u64::MAX >> (TILE - hashes.len());
-                    if let Some(hint) = access(layer).hint() {
-                        each_one(open, |i| layer.prefetch(hashes[i], hint));
-                    }
-                    each_one(open, |i| found |= u64::from(layer.holds(hashes[i])) << i);
+        tiles(unpack, access(first), keys, place, prefetch, |unpack, start, hashes| {
+            let mut found = answers(hashes.len(), |i| first.holds(hashes[i]));
+            for layer in others {
+                let open = !found & u64::MAX >> (TILE - hashes.len());
+                if let Some(hint) = access(layer).hint() {
+                    each_one(open, |i| layer.prefetch(hashes[i], hint));
                 }
-                unpack(start, hashes.len(), found);
-                true
-            },
-        );
+                each_one(open, |i| found |= u64::from(layer.holds(hashes[i])) << i);
+            }
+            unpack(start, hashes.len(), found);
+            true
+        });
     }
 
     /// How often `key` may be in the filter: `CF.COUNT`. Never less than it was inserted and not

@@ -162,17 +162,17 @@ impl LocalBitmap {
         let access = AccessPlan::lookups(is_cached(first.memory_bytes()), functions).next_tile(functions);
         let range = |i: usize| i * functions..(i + 1) * functions;
         // Whether the layout has places for the key.
-        let place = |rings: &mut [[u64; LINES]; 2], i: usize| {
+        let place = |rings: &mut [[u64; LINES]; 2], i: usize, key: &K| {
             let (ring, in_tile) = access.in_rings(i);
             let mut places = rings[ring][range(in_tile)].iter_mut();
-            self.source.layout.all(&keys[i], |offset| {
+            self.source.layout.all(key, |offset| {
                 if let Some(place) = places.next() {
                     *place = offset;
                 }
                 true
             })
         };
-        let prefetch = |rings: &mut [[u64; LINES]; 2], i, _: &bool, hint| {
+        let prefetch = |rings: &mut [[u64; LINES]; 2], i, _: &K, _: &bool, hint| {
             let (ring, in_tile) = access.in_rings(i);
             let places = &rings[ring][range(in_tile)];
             places.iter().for_each(|&place| prefetch_position(first, place, hint));
@@ -180,7 +180,7 @@ impl LocalBitmap {
         tiles(
             &mut [[0; LINES]; 2],
             access,
-            keys.len(),
+            keys,
             place,
             prefetch,
             |rings, start, placed| {

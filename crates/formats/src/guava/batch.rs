@@ -197,14 +197,14 @@ impl GuavaBloom {
     /// bitmap)` for every window of up to 64.
     // Not generic, so that a program has the loops once.
     fn look_up(&self, start: usize, hashes: &[Hash], each: &mut dyn FnMut(usize, usize, u64)) {
-        let (len, each) = (hashes.len(), |at, len, found| each(start + at, len, found));
+        let each = |at, len, found| each(start + at, len, found);
         match self.layout.strategy {
             Strategy::Mitz64 => self
                 .flat
-                .contains_each(len, |i| GuavaIndexes::<true>::new(hashes[i]), each),
+                .contains_each(hashes, |hash| GuavaIndexes::<true>::new(*hash), each),
             Strategy::Mitz32 => self
                 .flat
-                .contains_each(len, |i| GuavaIndexes::<false>::new(hashes[i]), each),
+                .contains_each(hashes, |hash| GuavaIndexes::<false>::new(*hash), each),
         }
     }
 
@@ -336,7 +336,7 @@ impl GuavaBloom {
     /// the filter. Calls `each(start, len, bitmap)` for every window of up to 64, with the bitmap
     /// of those.
     fn insert_chunk(&self, start: usize, hashes: &[Hash], each: &mut dyn FnMut(usize, usize, u64)) -> usize {
-        let (len, mut new) = (hashes.len(), 0);
+        let mut new = 0;
         let each = |at, len, changed: u64| {
             new += changed.count_ones() as usize;
             each(start + at, len, changed);
@@ -344,10 +344,10 @@ impl GuavaBloom {
         match self.layout.strategy {
             Strategy::Mitz64 => self
                 .flat
-                .insert_each(len, |i| GuavaIndexes::<true>::new(hashes[i]), each),
+                .insert_each(hashes, |hash| GuavaIndexes::<true>::new(*hash), each),
             Strategy::Mitz32 => self
                 .flat
-                .insert_each(len, |i| GuavaIndexes::<false>::new(hashes[i]), each),
+                .insert_each(hashes, |hash| GuavaIndexes::<false>::new(*hash), each),
         }
         new
     }
