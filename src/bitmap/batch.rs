@@ -97,7 +97,7 @@ impl<B: Store> Bitmap<B> {
             prefetch,
             |ones, start, tile| {
                 let positions = &positions[start..][..tile.len()];
-                let answers = tiles::answers(positions.len(), |i| work(positions[i]));
+                let answers = tiles::answers(positions.iter().map(|position| work(*position)));
                 *ones += answers.count_ones() as usize;
                 each(start / 64, answers);
                 true

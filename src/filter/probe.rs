@@ -49,7 +49,7 @@ fn tiles_of<P: Probe>(probe: &P, access: AccessPlan, hashes: &[u64], work: impl 
 pub(super) fn contains_bitmap<P: Probe>(probe: &P, hashes: &[u64], found: &mut [u64]) {
     let access = AccessPlan::lookups(is_cached(probe.bytes()), P::LINES);
     tiles_of(probe, access, hashes, |start, addresses| {
-        found[start / 64] = tiles::answers(addresses.len(), |i| probe.holds(&addresses[i]));
+        found[start / 64] = tiles::answers(addresses.iter().map(|address| probe.holds(address)));
         true
     });
 }
@@ -88,7 +88,7 @@ pub(super) fn remove_all<P: Probe>(
     let (mut chunks, mut count) = (answered(all(source)), 0);
     while let Some((start, hashes, removed)) = chunks.next() {
         tiles_of(probe, access, hashes, |start, addresses| {
-            removed[start / 64] = tiles::answers(addresses.len(), |i| remove(&addresses[i]));
+            removed[start / 64] = tiles::answers(addresses.iter().map(&mut remove));
             true
         });
         tell(&mut answer, start, removed);

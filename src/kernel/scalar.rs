@@ -106,7 +106,7 @@ pub(crate) fn one_by_one<T: Prefetchable>(
         prefetch,
         |target, start, tile| {
             let hashes = &hashes[start..][..tile.len()];
-            answers[start / 64] = tiles::answers(hashes.len(), |i| each(target, hashes[i]));
+            answers[start / 64] = tiles::answers(hashes.iter().map(|hash| each(target, *hash)));
             true
         },
     );

@@ -68,13 +68,11 @@ pub fn tiles<T: ?Sized, K, P: Copy>(
     }
 }
 
-/// A word of a bitmap: the answers of `each` for a tile of `len` keys, bools or the bits 0 and 1.
+/// A word of a bitmap: the answers for a tile of keys, bools or the bits 0 and 1.
 #[inline(always)]
-pub fn answers<A: Into<u64>>(len: usize, mut each: impl FnMut(usize) -> A) -> u64 {
-    let mut answers = 0;
-    for i in 0..len {
-        answers = answers >> 1 | each(i).into() << 63;
-    }
+pub fn answers<A: Into<u64>>(each: impl ExactSizeIterator<Item = A>) -> u64 {
+    let len = each.len();
+    let answers = each.fold(0, |answers, answer| answers >> 1 | answer.into() << 63);
     if len == 0 { 0 } else { answers >> (TILE - len) }
 }
 

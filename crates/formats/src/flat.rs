@@ -174,7 +174,7 @@ impl Flat {
             index,
             |_, _, _, _, _| (),
             |(), start, tile| {
-                let found = answers(tile.len(), |i| self.holds(tile[i]));
+                let found = answers(tile.iter().map(|indexes| self.holds(*indexes)));
                 acquire();
                 each(start, tile.len(), found);
                 true
@@ -220,10 +220,8 @@ impl Flat {
         tiles(&mut rings, access, keys, index, prefetch, |rings, start, tile| {
             let number = start / size;
             let Tile { indexes, candidates } = &mut rings[number % 2];
-            *candidates = answers(tile.len(), |i| {
-                let [first, second] = tile[i].1;
-                self.bits.bit(first) & self.bits.bit(second) & 1
-            });
+            let both = |(_, [first, second]): &(P, [u64; FIRST])| self.bits.bit(*first) & self.bits.bit(*second) & 1;
+            *candidates = answers(tile.iter().map(both));
             each_one(*candidates, |i| {
                 let others = &mut indexes[functions * i + first..functions * (i + 1)];
                 // As `AccessPlan::lookups` for several lines.
@@ -286,10 +284,8 @@ impl Flat {
             prefetch,
             |rings, start, tile| {
                 let (ring, _) = access.in_rings(start);
-                let mut indexes = rings[ring].chunks_exact(functions);
-                let changed = answers(tile.len(), |_| {
-                    indexes.next().is_some_and(|indexes| self.set_all(indexes))
-                });
+                let indexes = rings[ring].chunks_exact(functions).take(tile.len());
+                let changed = answers(indexes.map(|indexes| self.set_all(indexes)));
                 acquire();
                 each(start, tile.len(), changed);
                 true

@@ -582,7 +582,7 @@ impl RedisCuckoo {
         let prefetch = |_: &mut _, _, _: &K, hash: &RedisAddress, hint| first.prefetch(*hash, hint);
         let unpack = &mut unpack_into(out);
         tiles(unpack, access(first), keys, place, prefetch, |unpack, start, hashes| {
-            let mut found = answers(hashes.len(), |i| first.holds(hashes[i]));
+            let mut found = answers(hashes.iter().map(|hash| first.holds(*hash)));
             for layer in others {
                 let open = !found & u64::MAX >> (TILE - hashes.len());
                 if let Some(hint) = access(layer).hint() {
