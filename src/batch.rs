@@ -131,7 +131,7 @@ impl<K: Funnel, S: KeyHasher> Source for HashedKeys<'_, K, S> {
     }
 }
 
-/// [`Keys::chunks_of`].
+/// [`HashedKeys::chunks_of`].
 struct Hashed<'a, K, S> {
     hasher: &'a S,
     isa: Isa,
