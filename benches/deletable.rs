@@ -1,11 +1,11 @@
 //! Filters that can delete beside their peers: the same number of keys, the same keys, each through
 //! its fastest public call.
 //!
-//!     cargo bench --bench deletable                          # everything cargo bench --bench
-//!     deletable -- --sizes 512K,8M       # filters of these sizes (of our cuckoo filter) cargo
-//!     bench --bench deletable -- --rates 0.01          # for this rate alone cargo bench --bench
-//!     deletable -- --record FILE         # the tables into benches/FILE too cargo bench --bench
-//!     deletable -- --test                # a tiny size, to see that it runs
+//!     cargo bench --bench deletable                      # everything
+//!     cargo bench --bench deletable -- --sizes 512K,8M   # sizes of our cuckoo filter
+//!     cargo bench --bench deletable -- --rates 0.01      # for this rate alone
+//!     cargo bench --bench deletable -- --record FILE     # the tables into benches/FILE too
+//!     cargo bench --bench deletable -- --test            # a tiny size, to see that it runs
 //!
 //! How it measures: as the bench `peers` does. All contestants hold the same keys, sized for the
 //! same number and rate. They do the same work in turn, once per round. The tables show the median

@@ -1,5 +1,5 @@
 //! The crate's own parts, to see whether a change made one of them faster: `cargo bench --bench
-//! filter`, about 4 minutes; `-- contains` for a part; `-- --test` to see that it runs. `peers.rs`
+//! filter`, about 4 minutes; `-- contains` for a part; `-- --test` to see that it runs. `peers`
 //! compares the crate with others.
 //!
 //! Times are per pass over `KEYS` keys; criterion prints keys per second beside them. Filters are

@@ -1,11 +1,12 @@
 //! Saving, loading and viewing a filter: lanebloom's snapshot beside a plain copy of the same bytes
 //! and fastbloom through serde and bincode (fixed-width integers).
 //!
-//!     cargo bench --bench snapshot --features mmap,serde                      # 512 MiB, about 3
-//!     minutes, 3 GiB of memory, 2 of disk cargo bench --bench snapshot --features mmap,serde --
-//!     --size 64M --directory /somewhere/on/the/disk cargo bench --bench snapshot --features
-//!     mmap,serde -- --record FILE     # the tables into benches/FILE too cargo bench --bench
-//!     snapshot --features mmap,serde -- --test            # a tiny size, to see that it runs
+//! It takes 512 MiB, about 3 minutes, 3 GiB of memory and 2 of disk.
+//!
+//!     cargo bench --bench snapshot --features mmap,serde
+//!     cargo bench --bench snapshot --features mmap,serde -- --size 64M --directory /on/the/disk
+//!     cargo bench --bench snapshot --features mmap,serde -- --record FILE   # also into benches/FILE
+//!     cargo bench --bench snapshot --features mmap,serde -- --test   # a tiny size
 //!
 //! In a round every contestant does the same once, in turn. The tables show medians of the rounds,
 //! and of the ratios to the plain copy of the same round. Files are written anew each time. "To the

@@ -27,7 +27,9 @@ echo "== lints"
 cargo clippy --workspace --all-targets -- -D warnings
 cargo clippy --workspace --all-targets --all-features -- -D warnings
 cargo clippy -p lanebloom-formats --lib --no-default-features -- -D warnings
-cargo clippy -p lanebloom-guard --lib --no-default-features -- -D warnings
+for features in "" tower axum formats redis; do
+    cargo clippy -p lanebloom-guard --lib --no-default-features --features "$features" -- -D warnings
+done
 for features in "" std serde mmap window; do
     cargo clippy -p lanebloom --lib --no-default-features --features "$features" -- -D warnings
 done

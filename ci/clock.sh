@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # All tests that have to do with time, on a machine that seems to have booted 5 seconds ago, and on
 # one that has run for 400 days. Both are namespaces of time, for which Linux wants root; elsewhere
-# this says that it was skipped. It runs the programs of ci/test.sh and ci/release.sh, and builds
-# those that are not there.
+# this says that it was skipped. It runs the programs of ci/test.sh, and builds those that are
+# not there.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

@@ -36,7 +36,7 @@ use core::ops::Range;
 use core::slice;
 
 /// The fewest hashes that are inserted in bulk.
-const LEAST: usize = if cfg!(lanebloom_loom) { 2 } else { 1024 };
+pub(crate) const LEAST: usize = if cfg!(lanebloom_loom) { 2 } else { 1024 };
 
 /// The fewest hashes per line of the filter for which bulk inserts pay. (One after another takes 18
 /// to 28. In bulk with 4, 8 and 50 hashes per line: 21, 14 and 6 at 512 KiB; 29, 22 and 15 at

@@ -111,7 +111,7 @@ fn the_insert_does_move_the_key() {
 }
 
 #[test]
-fn a_moving_tag_is_never_unseen() {
+fn a_moving_fingerprint_is_never_unseen() {
     for key in MOVED {
         loom::model(move || {
             let filter = about_to_move();
@@ -128,7 +128,7 @@ fn a_moving_tag_is_never_unseen() {
 }
 
 #[test]
-fn a_moving_tag_is_counted_and_found_in_a_batch() {
+fn a_moving_fingerprint_is_counted_and_found_in_a_batch() {
     for key in MOVED {
         loom::model(move || {
             let filter = about_to_move();

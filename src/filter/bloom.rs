@@ -138,11 +138,18 @@ impl InsertImpl for Bloom {
     }
 }
 
+/// From so many on, `bulk.rs` decides. (For loom, what it calls a dense batch.)
+const FEWEST_IN_BULK: usize = if cfg!(lanebloom_loom) {
+    bulk::LEAST
+} else {
+    Length::Many.least()
+};
+
 impl InsertFlaggedImpl for Bloom {
     #[inline]
     fn insert_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> usize {
         let BloomWords { bits, kernels } = &self.words;
-        let changed = if source.len() < Length::Many.least() {
+        let changed = if source.len() < FEWEST_IN_BULK {
             let mut space = Few::new();
             let hashes = source.few(&mut space);
             let (changed, count) = match hashes {

@@ -41,7 +41,7 @@
 //! keys on, by single inserts). Each thread that is inserting a batch at that moment may add up to
 //! 1/64 more. Every layer is sized for 1/24 more keys than it is for. If two or four threads insert
 //! a thousand times the planned keys, the rate is 0.61 to 0.69 of the promised rate; in a filter of
-//! a limited number of layers, all full, it is 0.82 to 0.89. `tests/api/scalable.rs` measures it.
+//! a limited number of layers, all full, it is 0.82 to 0.89. `tests/sizes/scalable.rs` measures it.
 //!
 //! [`expected_keys`](Filter::expected_keys) and all other figures are those of the layers in use,
 //! so they grow with the filter. [`false_positive_rate`](Filter::false_positive_rate) is what to

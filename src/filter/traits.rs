@@ -9,7 +9,7 @@
 //! | unites and compares | [`Union`] |
 //! | saves and loads | [`Stored`] |
 //!
-//! [`Filter`](Filter#any-filter) has an example. No other crate can implement these traits, so that
+//! [`Filter`](Filter#any-filter) has an example. Only this crate implements these traits, so that
 //! methods can be added.
 
 use crate::error::{IncompatibleError, InsertError, SnapshotError};

@@ -47,8 +47,8 @@ pub(crate) struct WordFields {
     pub(crate) positions: u32,
 }
 
-/// The cuts of all words of a pattern. They are data, not code: the vector kernels are compiled
-/// once for a number of words, whatever the number of bits in each.
+/// The bit fields of all words of a pattern. They are data, not code: the vector kernels are
+/// compiled once for a number of words, whatever the number of bits in each.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(
     any(lanebloom_loom, not(target_arch = "x86_64")),
@@ -70,7 +70,7 @@ pub(crate) struct BitFields {
 }
 
 impl BitFields {
-    /// The cuts of a pattern of `words` words with `bits` bits each.
+    /// The bit fields of a pattern of `words` words with `bits` bits each.
     pub(crate) const fn new(words: usize, bits: usize) -> Self {
         let select_bits = (LINE_WORDS / words).ilog2();
         let word_bits = select_bits + 6 * bits as u32;

@@ -100,7 +100,7 @@ macro_rules! word {
             through_serde::round_trip(filled!($of));
         }
     };
-    // tests/api has the tests for these words. A word that no arm lists is an error.
+    // tests/contract has the tests for these words. A word that no arm lists is an error.
     (inserts, $type:ident, $of:tt) => {};
     (flags, $type:ident, $of:tt) => {};
     (extends, $type:ident, $of:tt) => {};

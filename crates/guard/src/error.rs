@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::sync::Arc;
 
 /// Any error.
 pub type BoxError = Box<dyn Error + Send + Sync>;
@@ -20,29 +21,29 @@ pub type BoxError = Box<dyn Error + Send + Sync>;
 /// assert!(!error.is_in_progress() && !error.is_refused());
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct RebuildError(pub(crate) RebuildErrorKind);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum RebuildErrorKind {
     InProgress,
     Refused,
-    Build(BoxError),
+    Build(Arc<dyn Error + Send + Sync>),
     /// The source of the keys failed.
     #[cfg(feature = "cache")]
-    Keys(BoxError),
+    Keys(Arc<dyn Error + Send + Sync>),
     #[cfg(feature = "cache")]
     Stopped,
 }
 
 impl RebuildError {
     pub(crate) fn build(error: impl Into<BoxError>) -> Self {
-        Self(RebuildErrorKind::Build(error.into()))
+        Self(RebuildErrorKind::Build(error.into().into()))
     }
 
     #[cfg(feature = "cache")]
     pub(crate) fn unreadable(error: impl Into<BoxError>) -> Self {
-        Self(RebuildErrorKind::Keys(error.into()))
+        Self(RebuildErrorKind::Keys(error.into().into()))
     }
 
     #[cfg(feature = "cache")]

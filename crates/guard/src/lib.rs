@@ -215,7 +215,7 @@
 //!
 //! | feature | |
 //! |---|---|
-//! | `cache` (default) | the caches, on moka and tokio. Without it the crate has [`CacheGuard`] alone, and depends on `lanebloom` and `arc-swap` only |
+//! | `cache` (default) | the caches, on moka and tokio. Without it the crate has [`CacheGuard`] alone, and depends on `lanebloom` only |
 //! | `formats` | a `GuavaBloom` of `lanebloom-formats` as the filter |
 //! | `redis` | a `SharedBloom` or a `SharedWindow` of `lanebloom-redis` as the filter |
 //! | `tower` | the module `tower`: a layer in front of axum's handlers and of any other tower service |

@@ -58,7 +58,7 @@ pub(super) fn contains<const W: usize, T: Load>(lines: Lines<'_, T>, hash: u64, 
     let group = LINE_WORDS / W;
     let (hashes, eight) = (hash as i64, fields.byte_shifts[0] as i64);
     // SAFETY: there are 8 multipliers. The words are those of a line of the filter: what is shifted
-    // down selects one of a group. All loads are of a line or of `cuts`; there are as few as can
+    // down selects one of a group. All loads are of a line or of `fields`; there are as few as can
     // be, since they, and not the instructions, limit how many lookups wait for memory at a time.
     unsafe {
         let multipliers = fields.multipliers.as_ptr();

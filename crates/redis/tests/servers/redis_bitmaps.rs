@@ -1348,7 +1348,7 @@ fn replies_of_another_kind_are_told() {
             for (name, error) in reply(filter, value.clone()) {
                 let message = error.to_string();
                 assert!(
-                    message.starts_with("the reply to ") || message.starts_with("the cursor "),
+                    message.starts_with("unexpected reply to ") || message.starts_with("the cursor "),
                     "{name} {value:?}: {error}"
                 );
                 assert!(error.source().is_none() && message.len() < 250, "{message}");
