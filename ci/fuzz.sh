@@ -43,5 +43,5 @@ for target in "${targets[@]}"; do
     found=$folder/found/$target
     mkdir -p "$found" "fuzz/artifacts/$target"
     "$folder/$host/release/$target" -artifact_prefix="fuzz/artifacts/$target/" "$found" "fuzz/corpus/$target" \
-        -max_total_time="$seconds" -max_len=4096 -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 -print_funcs=0 -verbosity=0
+        -max_total_time="$seconds" -max_len=4096 -timeout=60 -rss_limit_mb=2048 -print_final_stats=1 -print_funcs=0 -verbosity=0
 done
