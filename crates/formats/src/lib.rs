@@ -89,3 +89,8 @@ pub use lanebloom::{BuildError, Figures, Funnel, IncompatibleError};
 pub use redisbloom::RedisBloom;
 pub use redisbloom::error::{RedisBloomInsertError, RedisBloomLoadError};
 pub use rediscuckoo::RedisCuckoo;
+
+/// The code in the README of the package, which runs as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

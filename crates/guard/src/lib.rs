@@ -245,8 +245,3 @@ pub use guard::CacheGuard;
 pub use on_drop::InsertOnDrop;
 pub use rebuild::Rebuild;
 pub use stats::{Admission, GuardStats};
-
-/// The code in the README of the repository, which runs as a test.
-#[cfg(all(doctest, feature = "cache"))]
-#[doc = include_str!("../../../README.md")]
-struct Readme;
