@@ -58,6 +58,8 @@
 
 #![no_std]
 #![forbid(unsafe_code)]
+// For links from the pages of other crates that are made without these pages.
+#![doc(html_root_url = "https://docs.rs/lanebloom-formats/latest")]
 // On docs.rs every item shows which feature it needs.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 // Here and not in Cargo.toml, since they are not for the tests.

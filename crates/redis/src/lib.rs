@@ -160,6 +160,8 @@
 //! single read. A [`SharedBloom`] has a connection of its own, which [bounds
 //! both](shared#what-it-promises).
 
+// For links from the pages of other crates that are made without these pages.
+#![doc(html_root_url = "https://docs.rs/lanebloom-redis/latest")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod bitmap;
