@@ -21,6 +21,10 @@ ci/imports.py
 echo "== pages without methods that their types lack"
 ci/pages.sh
 
+echo "== packages"
+# Their archives, without building them: ci/publish.sh alone builds them too.
+ci/publish.sh --allow-dirty --no-verify
+
 echo "== lints"
 # Everything, as `cargo test` and `cargo bench` build it, and with every feature; then each feature
 # alone.
