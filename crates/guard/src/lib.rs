@@ -245,3 +245,8 @@ pub use guard::CacheGuard;
 pub use on_drop::InsertOnDrop;
 pub use rebuild::Rebuild;
 pub use stats::{Admission, GuardStats};
+
+/// The code in the README of the package, which runs as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

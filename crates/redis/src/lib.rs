@@ -178,3 +178,8 @@ pub use error::{BitmapError, SharedError, TransferError};
 pub use local_copy::{LocalBitmap, Refreshed};
 pub use shared::{SharedBloom, SharedWindow};
 pub use transfer::Transfer;
+
+/// The code in the README of the package, which runs as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
