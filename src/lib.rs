@@ -146,10 +146,6 @@
 //! [`lanebloom-guard`]: https://docs.rs/lanebloom-guard
 //! [`lanebloom-redis`]: https://docs.rs/lanebloom-redis
 
-#![cfg_attr(
-    not(feature = "window"),
-    doc = "[`WindowedBloom`]: https://docs.rs/lanebloom/latest/lanebloom/windowed/"
-)]
 #![no_std]
 // For links from the pages of other crates that are made without these pages.
 #![doc(html_root_url = "https://docs.rs/lanebloom/latest")]
