@@ -15,11 +15,20 @@ rustfmt --edition 2024 --check ci/no_std.rs
 echo "== comments of at most 100 columns, files of at most 900 lines"
 ci/widths.sh
 
+echo "== a row in docs/UNSAFE.md for each file with unsafe code"
+grep -rlE '^[^/]*\bunsafe (\{|fn|impl|trait)' src crates/*/src | while read -r file; do
+    grep -qF "| \`$file\` |" docs/UNSAFE.md || { echo "$file has none" && exit 1; }
+done
+
 echo "== imports without circles"
 ci/imports.py
 
 echo "== pages without methods that their types lack"
 ci/pages.sh
+
+echo "== packages"
+# Their archives, without building them: ci/publish.sh alone builds them too.
+ci/publish.sh --allow-dirty --no-verify
 
 echo "== lints"
 # Everything, as `cargo test` and `cargo bench` build it, and with every feature; then each feature

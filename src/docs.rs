@@ -8,3 +8,8 @@ pub mod format {}
 
 #[doc = include_str!("../docs/HASHES.md")]
 pub mod hashes {}
+
+/// The code in the README of the package, which runs as a test.
+#[cfg(doctest)]
+#[doc = include_str!("README.md")]
+struct Readme;

@@ -55,7 +55,7 @@
 //! |---|---|---|---|---|---|
 //! | number known in advance | [`ConcurrentBloom`] | [`union_from`](Filter::union_from), [`insert_batch_flagged`](Filter::insert_batch_flagged), [`insert_hashes_mut`](ConcurrentBloom::insert_hashes_mut), [deltas](ConcurrentBloom::delta_since) | one cache line | 10.3 | there may be twice as many: 1% becomes 11% |
 //! | number not known | [`ScalableBloom`] | [`layers`](ScalableBloom::layers); an insert can fail at a limit that you set | a line of each layer: 5 from 10 thousand keys to a million, 7 to ten million | 20; up to 60 after a layer was added | the number is known within a factor of two |
-//! | forgotten after some minutes, or after a million newer ones | `WindowedBloom` (feature `window`) | `rotate` | a line of each generation, 4 by default | 22 | nothing needs to be forgotten |
+//! | forgotten after some minutes, or after a million newer ones | [`WindowedBloom`] (feature `window`) | `rotate` | a line of each generation, 4 by default | 22 | nothing needs to be forgotten |
 //! | added and removed | [`CountingBloom`] | [`remove`](Filter::remove) | one line | 46 | few are ever removed: rebuild then |
 //! | added and removed, in less memory | [`CuckooFilter`], [`DLeftFilter`] | [`remove`](Filter::remove), [`count`](Filter::count), [`to_compact`](CuckooFilter::to_compact) | two words, or four buckets | 12.5; 20 at 0.16% | inserts must never fail: these report an error when they are full |
 //! | removed once and never added again; a few may be missing | [`TombstoneBloom`] | [`remove`](Filter::remove) | a line in each of two filters | 26 | a present key must never be missed |
@@ -65,8 +65,8 @@
 //! 7e-4 down to 2.1e-6 a [`CuckooFilter`] is smaller than a [`ConcurrentBloom`], at 3e-6 by a fifth
 //! ([bits per key by rate](cuckoo#fingerprints)).
 //!
-//! The crate `lanebloom-formats` has the filters of other systems, bit for bit: Guava's
-//! `BloomFilter`, and the `BF` and `CF` filters of Redis. The crate `lanebloom-redis` talks to
+//! The crate [`lanebloom-formats`] has the filters of other systems, bit for bit: Guava's
+//! `BloomFilter`, and the `BF` and `CF` filters of Redis. The crate [`lanebloom-redis`] talks to
 //! Redis: it fetches and stores these filters, reads and writes plain bitmaps that other programs
 //! fill, and shares one set among processes.
 //!
@@ -74,11 +74,11 @@
 //!
 //! | task | item |
 //! |---|---|
-//! | Keep requests for made-up keys away from a store | `CacheGuard` and `GuardedCache`, of the crate `lanebloom-guard` |
+//! | Keep requests for made-up keys away from a store | [`CacheGuard`] and `GuardedCache`, of the crate [`lanebloom-guard`] |
 //! | Save and load a filter | [`to_bytes`](Filter::to_bytes), [`from_bytes`](Filter::from_bytes), `write_to`, `read_from`, [`codec::replace_file`], `serde`: see [`codec`] |
 //! | Answer from a saved filter without loading it | [`BloomView`], also on a mapped file (feature `mmap`) |
-//! | Share one set among processes, or use a filter in Redis | the crate `lanebloom-redis` |
-//! | Use filters at a shell | the command `lanebloom`, of the crate `lanebloom-cli` |
+//! | Share one set among processes, or use a filter in Redis | the crate [`lanebloom-redis`] |
+//! | Use filters at a shell | the command `lanebloom`, of the crate [`lanebloom-cli`] |
 //! | Write code for any of these filters | [`Filter`](Filter#any-filter) with the [`traits`] |
 //!
 //! # Consistency
@@ -139,8 +139,16 @@
 //! To fill a filter, pass many keys to one call. A batch of at least 1024 keys and 6 keys per line
 //! costs less than one atomic operation a key. It needs memory, which is freed at the end of the
 //! call: [more on it](docs::cost#inserting-in-bulk).
+//!
+//! [`CacheGuard`]: https://docs.rs/lanebloom-guard/latest/lanebloom_guard/struct.CacheGuard.html
+//! [`lanebloom-cli`]: https://docs.rs/crate/lanebloom-cli
+//! [`lanebloom-formats`]: https://docs.rs/lanebloom-formats
+//! [`lanebloom-guard`]: https://docs.rs/lanebloom-guard
+//! [`lanebloom-redis`]: https://docs.rs/lanebloom-redis
 
 #![no_std]
+// For links from the pages of other crates that are made without these pages.
+#![doc(html_root_url = "https://docs.rs/lanebloom/latest")]
 // On docs.rs every item shows which feature it needs.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 // Here and not in Cargo.toml, since they are not for the tests.

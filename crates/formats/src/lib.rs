@@ -58,6 +58,8 @@
 
 #![no_std]
 #![forbid(unsafe_code)]
+// For links from the pages of other crates that are made without these pages.
+#![doc(html_root_url = "https://docs.rs/lanebloom-formats/latest")]
 // On docs.rs every item shows which feature it needs.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 // Here and not in Cargo.toml, since they are not for the tests.
@@ -89,3 +91,8 @@ pub use lanebloom::{BuildError, Figures, Funnel, IncompatibleError};
 pub use redisbloom::RedisBloom;
 pub use redisbloom::error::{RedisBloomInsertError, RedisBloomLoadError};
 pub use rediscuckoo::RedisCuckoo;
+
+/// The code in the README of the package, which runs as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

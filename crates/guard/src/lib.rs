@@ -246,7 +246,7 @@ pub use on_drop::InsertOnDrop;
 pub use rebuild::Rebuild;
 pub use stats::{Admission, GuardStats};
 
-/// The code in the README of the repository, which runs as a test.
-#[cfg(all(doctest, feature = "cache"))]
-#[doc = include_str!("../../../README.md")]
+/// The code in the README of the package, which runs as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
 struct Readme;

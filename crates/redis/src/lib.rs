@@ -160,6 +160,8 @@
 //! single read. A [`SharedBloom`] has a connection of its own, which [bounds
 //! both](shared#what-it-promises).
 
+// For links from the pages of other crates that are made without these pages.
+#![doc(html_root_url = "https://docs.rs/lanebloom-redis/latest")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod bitmap;
@@ -176,3 +178,8 @@ pub use error::{BitmapError, SharedError, TransferError};
 pub use local_copy::{LocalBitmap, Refreshed};
 pub use shared::{SharedBloom, SharedWindow};
 pub use transfer::Transfer;
+
+/// The code in the README of the package, which runs as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
