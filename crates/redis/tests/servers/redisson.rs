@@ -369,7 +369,9 @@ fn another_configuration_is_an_error_and_changes_nothing() {
         assert!(made.insert(&mut connection, "a").unwrap_err().is_other_configuration());
         let error = RedisBitmap::open_redisson(&mut connection, "seen").unwrap_err();
         assert!(
-            error.to_string().starts_with("unexpected reply to HMGET on \"{seen}:config\""),
+            error
+                .to_string()
+                .starts_with("unexpected reply to HMGET on \"{seen}:config\""),
             "{error}"
         );
     }
@@ -412,7 +414,12 @@ fn expiry_and_renames_take_the_configuration_along() {
     assert_eq!(get::<i64>(&mut connection, &["TTL", "{seen}:config"]), -1);
     let other = RedisBitmap::redisson("other", 600, 0.01).unwrap();
     let error = other.rename(&mut connection, &made).unwrap_err();
-    assert!(error.to_string().starts_with("\"other\" has a layout that differs from "), "{error}");
+    assert!(
+        error
+            .to_string()
+            .starts_with("\"other\" has a layout that differs from "),
+        "{error}"
+    );
     // A filter that only has its configuration takes the place of one with keys.
     next.try_init(&mut connection).unwrap();
     assert!(next.rename(&mut connection, &made).unwrap());
