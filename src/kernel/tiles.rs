@@ -72,7 +72,11 @@ pub fn tiles<T: ?Sized, K, P: Copy>(
 #[inline(always)]
 pub fn answers<A: Into<u64>>(each: impl ExactSizeIterator<Item = A>) -> u64 {
     let len = each.len();
-    let answers = each.fold(0, |answers, answer| answers >> 1 | answer.into() << 63);
+    let mut answers = 0;
+    // No `fold`, which the compiler may take for a function of its own.
+    for answer in each {
+        answers = answers >> 1 | answer.into() << 63;
+    }
     if len == 0 { 0 } else { answers >> (TILE - len) }
 }
 
