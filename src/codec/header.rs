@@ -32,7 +32,7 @@ const MOST_LINES: u64 = (isize::MAX as u64 - (SNAPSHOT_HEADER + TRAILER) as u64)
 /// Words that a snapshot can have.
 pub(crate) const MOST_WORDS: u64 = MOST_LINES * LINE_WORDS as u64;
 
-/// Which type's snapshot some bytes are. Its text is the name of the type.
+/// The type that a snapshot was taken of. Displays as the type's name.
 ///
 /// ```
 /// assert_eq!(lanebloom::codec::Kind::Cuckoo.to_string(), "CuckooFilter");

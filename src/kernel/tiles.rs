@@ -24,7 +24,7 @@ type Ring<P> = [MaybeUninit<P>; TILE];
 ///    The loop ends when it answers false.
 ///
 /// The work has a loop of its own, so that a mispredicted branch in it throws no place away. (With
-/// one more loop for the lines, lookups take up to 1.3 times as long: while the processor waits for
+/// one more loop for the lines, lookups take longer: while the processor waits for
 /// room for the next hint, it finds the next place.)
 #[inline(always)]
 pub fn tiles<T: ?Sized, K, P: Copy>(

@@ -43,6 +43,7 @@ pub const TILE: usize = 64;
 pub const LINES: usize = 512;
 
 /// The most lines of a key for which those of a tile are asked for into L1: 16 KiB, a third of it.
+/// (Chosen by this size, not measured.)
 const MOST_IN_L1: usize = 4;
 
 /// How a batch comes to its words.
@@ -125,7 +126,7 @@ impl AccessPlan {
         1 << self.log_tile
     }
 
-    /// Of a key, given by its number: in which of two rings of tiles it is, and where in its tile.
+    /// Which of two rings of tiles has the key with this number, and its position in the tile.
     #[inline(always)]
     #[must_use]
     pub fn in_rings(self, key: usize) -> (usize, usize) {

@@ -65,7 +65,7 @@ mod tests {
         for len in [0, 1, 8, 9, 16, 17, 32, 33, 70] {
             let words = space.first(len);
             assert_eq!(words.len(), len);
-            // Of what is new, all is 0; the rest is kept.
+            // The new words are 0; the others keep their values.
             assert!(words.iter().all(|word| [0, 7].contains(word)));
             words.fill(7);
             assert!(space.first(len).iter().all(|word| *word == 7));
