@@ -394,7 +394,8 @@ impl Error for BitmapError {
 /// let error = SharedBloom::builder("{ids}").connect(server, filter).unwrap_err();
 /// assert_eq!(
 ///     error.to_string(),
-///     "the name \"{ids}\" is empty or has a brace, which marks a hash tag in Redis Cluster"
+///     "the name \"{ids}\" is empty or has a brace, which marks a hash tag \
+///      in Redis Cluster"
 /// );
 /// assert!(!error.is_incompatible());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
