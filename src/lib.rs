@@ -193,7 +193,7 @@ pub use filter::view::{self, BloomView};
 #[cfg(feature = "window")]
 pub use filter::windowed::{self, WindowedBloom};
 pub use filter::{Builder, Figures, Filter};
-pub use funnel::{ByHash, Funnel, Sink, UnencodedChars, Utf16};
-pub use hash::{KeyHasher, Murmur3, Murmur3Sink, SipHash13};
+pub use funnel::{ByHash, Funnel, Sink};
+pub use hash::{KeyHasher, Murmur3, SipHash13};
 
 pub use kernel::instruction_set;

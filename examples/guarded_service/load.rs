@@ -8,7 +8,7 @@ use crate::Result;
 use crate::store::{id_of, made_up, row_of};
 use axum::body::Bytes;
 use axum::http::{Method, Request, StatusCode, header::HOST};
-use futures_util::future::{try_join, try_join_all};
+use futures_util::future::{try_join_all, try_join3};
 use hdrhistogram::Histogram;
 use http_body_util::{BodyExt, Empty};
 use hyper::client::conn::http1::{self, SendRequest};
@@ -151,17 +151,33 @@ impl Tally {
     }
 }
 
-/// Runs all clients until the schedule's end. Regular clients and attackers have a thread each, so
+/// How late the thread that runs it is during the attack: each time it should wake up, the
+/// nanoseconds until it does. A measured latency holds as much again: the request is sent late, or
+/// its answer is read late.
+pub async fn lateness(schedule: Schedule) -> Result<Histogram<u64>> {
+    let mut lateness = Histogram::new_with_max(60_000_000_000, 3)?;
+    let [mut due, end] = Schedule::ATTACK.map(|fraction| schedule.at(fraction));
+    while due < end {
+        tokio::time::sleep_until(due.into()).await;
+        lateness.saturating_record(due.elapsed().as_nanos() as u64);
+        due = Instant::now() + Duration::from_millis(5);
+    }
+    Ok(lateness)
+}
+
+/// Runs all clients until the schedule's end. Returns their answers, and how late the regular ones
+/// were themselves. Regular clients and attackers have a thread each, so
 /// that the regular ones wait for the server, and not for the attackers' own work. On Unix the
 /// attackers' thread is a nice one, because real attackers have machines of their own.
-pub fn run(load: &Load) -> Result<Tally> {
+pub fn run(load: &Load) -> Result<(Tally, Histogram<u64>)> {
     thread::scope(|scope| {
         let regular = scope.spawn(|| {
             on_one_thread(async {
                 let clients = Client::connect(load, 1, load.clients).await?;
                 let requests = try_join_all(clients.into_iter().map(Client::ask_regularly));
-                let (tallies, adder) = try_join(requests, add_rows(load)).await?;
-                sum(tallies)?.plus(&adder)
+                let (tallies, adder, lateness) =
+                    try_join3(requests, add_rows(load), lateness(load.schedule)).await?;
+                Ok((sum(tallies)?.plus(&adder)?, lateness))
             })
         });
         let attack = scope.spawn(|| {
@@ -173,7 +189,8 @@ pub fn run(load: &Load) -> Result<Tally> {
                 sum(try_join_all(clients.into_iter().map(Client::attack)).await?)
             })
         });
-        joined(regular)?.plus(&joined(attack)?)
+        let (tally, lateness) = joined(regular)?;
+        Ok((tally.plus(&joined(attack)?)?, lateness))
     })
 }
 

@@ -16,6 +16,7 @@ mod server;
 mod store;
 
 use clap::{Parser, value_parser};
+use hdrhistogram::Histogram;
 use lanebloom_guard::CacheStats;
 use load::{Load, Schedule, Tally};
 use server::{Access, Service, guarded_cache};
@@ -93,6 +94,9 @@ struct Run {
     name: &'static str,
     server: SocketAddr,
     tally: Tally,
+    /// How late the regular clients and the server were themselves during the attack.
+    clients_late: Histogram<u64>,
+    server_late: Histogram<u64>,
     samples: Vec<Sample>,
 }
 
@@ -148,6 +152,7 @@ fn compare(args: &Args) -> Result<bool> {
 
     let runs = [direct, cached, guarded];
     report::print(&runs);
+    report::warn_of_late_clients(&runs);
     let ids: Vec<u64> = (0..published.load(Ordering::Acquire)).map(id_of).collect();
     // `&` and not `&&`, so that all report.
     let is_right = report::all_answers_were_right(&runs)
@@ -203,12 +208,15 @@ fn measure(
     };
     thread::scope(|scope| {
         let sampler = scope.spawn(|| samples(&load, store, &access));
-        let tally = load::run(&load)?;
+        let server_late = runtime.spawn(load::lateness(load.schedule));
+        let (tally, clients_late) = load::run(&load)?;
         let samples = sampler.join().map_err(|_| "the sampler panicked")?;
         Ok(Run {
             name,
             server,
             tally,
+            clients_late,
+            server_late: runtime.block_on(server_late)??,
             samples,
         })
     })

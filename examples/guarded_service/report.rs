@@ -103,6 +103,9 @@ pub fn print(runs: &[Run; 3]) {
         row("  loads", &|run| Some(part(run).stats()?.loads.to_string()));
         row("    joined", &|run| Some(part(run).stats()?.joined.to_string()));
     }
+    println!("µs late during the attack, p50 / p99");
+    row("  clients", &|run| both(&run.clients_late));
+    row("  server", &|run| both(&run.server_late));
     println!("what the attack does");
     row("  p99, during / before", &|run| {
         let p99 = |part: Part<'_>| part.answers.valid.value_at_quantile(0.99) as f64;
@@ -124,6 +127,32 @@ fn query_rate(part: &Part<'_>) -> f64 {
 
 fn micros(latencies: &Histogram<u64>, quantile: f64) -> Option<String> {
     (!latencies.is_empty()).then(|| format!("{:.0}", latencies.value_at_quantile(quantile) as f64 / 1e3))
+}
+
+fn both(lateness: &Histogram<u64>) -> Option<String> {
+    Some(format!("{} / {}", micros(lateness, 0.5)?, micros(lateness, 0.99)?))
+}
+
+/// Says for which servers the latencies during the attack are mostly those of the clients: of their
+/// thread, which waits for a processor.
+pub fn warn_of_late_clients(runs: &[Run; 3]) {
+    for run in runs {
+        let latencies = &run.tally.attack.valid;
+        for (name, quantile) in [("p50", 0.5), ("p99", 0.99)] {
+            let late = run.clients_late.value_at_quantile(quantile);
+            let latency = latencies.value_at_quantile(quantile);
+            // Half of a latency, and more than a timer is late on a machine with nothing to do.
+            if late > latency / 2 && late > 2_000_000 {
+                println!(
+                    "CLIENTS TOO SLOW: {}: at {name} the clients were {} ms late, of a latency of {} ms. \
+                     Their figures say little of the server: use more processors, or a lower --rate and --attack.",
+                    run.name,
+                    late / 1_000_000,
+                    latency / 1_000_000,
+                );
+            }
+        }
+    }
 }
 
 /// Prints and returns whether all answers were right.

@@ -6,7 +6,8 @@ use crate::json::{self, Pointer};
 use anyhow::{Result, bail};
 use csv_core::ReadRecordResult;
 use lanebloom::hash::KeyHasher;
-use lanebloom::{Funnel as _, UnencodedChars};
+use lanebloom::Funnel as _;
+use lanebloom_formats::guava::UnencodedChars;
 use std::ops::Range;
 
 /// Keys of a batch, which are hashed in one call.

@@ -35,8 +35,8 @@
 //! | `longFunnel()` | `i64`, `u64` |
 //! | `byteArrayFunnel()` | `[u8]`, `Vec<u8>`, `[u8; N]` |
 //! | `stringFunnel(UTF_8)` | `str`, `String` |
-//! | `unencodedCharsFunnel()`, `stringFunnel(UTF_16LE)` | [`UnencodedChars`](lanebloom::UnencodedChars) of a string, or `[u16]` |
-//! | `stringFunnel(UTF_16)` | [`Utf16`](lanebloom::Utf16) of a string |
+//! | `unencodedCharsFunnel()`, `stringFunnel(UTF_16LE)` | [`UnencodedChars`] of a string, or `[u16]` |
+//! | `stringFunnel(UTF_16)` | [`Utf16`] of a string |
 //! | `stringFunnel` of any other charset | `[u8]`, the bytes in that charset |
 //! | `sequentialFunnel(f)` | slices, arrays and `Vec`s of what `f` is; a tuple of several of it |
 //! | a funnel of your own | a tuple of its parts, or a [`Funnel`] of your own |
@@ -52,7 +52,7 @@
 //! | `putFloat`, `putDouble` | `f32::to_bits`, `f64::to_bits` |
 //! | `putBoolean` | `bool` |
 //! | `putBytes` | `[u8]` |
-//! | `putString(s, UTF_8)`, `putUnencodedChars` | `str`, [`UnencodedChars`](lanebloom::UnencodedChars) |
+//! | `putString(s, UTF_8)`, `putUnencodedChars` | `str`, [`UnencodedChars`] |
 //!
 //! A Java string can hold half a surrogate pair, which `str` cannot. For `unencodedCharsFunnel()`,
 //! pass the `[u16]` of its units. For `stringFunnel(UTF_8)`, Java writes a `?` in its place, so
@@ -104,6 +104,7 @@ pub(crate) mod layout;
 #[cfg(feature = "serde")]
 mod serde;
 mod stream;
+mod strings;
 
 use crate::flat::Flat;
 use alloc::format;
@@ -112,6 +113,7 @@ use lanebloom::internal::{acquire, acquire_if, incompatible};
 use lanebloom::{BuildError, Funnel, IncompatibleError, Murmur3};
 use layout::{GuavaIndexes, GuavaLayout};
 pub use layout::{Hash, HashFunctions, Strategy};
+pub use strings::{UnencodedChars, Utf16};
 
 /// Guava's `BloomFilter`, bit for bit. Many threads can insert and look up at once.
 ///

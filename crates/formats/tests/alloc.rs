@@ -6,7 +6,7 @@
 mod counting;
 
 use counting::{BYTES, LIMIT, allocations};
-use lanebloom::UnencodedChars;
+use lanebloom_formats::guava::UnencodedChars;
 use lanebloom_formats::{GuavaBloom, RedisBloom};
 
 #[test]

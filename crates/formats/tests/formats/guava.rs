@@ -4,9 +4,9 @@
 
 use crate::common::{Full, Pieces, STRESS_KEYS, number, together};
 use crate::contract::{hit_rate, lookups_agree};
-use lanebloom::{Murmur3, UnencodedChars};
+use lanebloom::{Funnel, Murmur3};
 use lanebloom_formats::GuavaReadError;
-use lanebloom_formats::guava::{Builder, GuavaBloom, HashFunctions, Strategy};
+use lanebloom_formats::guava::{Builder, GuavaBloom, HashFunctions, Strategy, UnencodedChars, Utf16};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::error::Error;
@@ -616,7 +616,6 @@ proptest! {
         if !text.is_empty() {
             big.splice(0..0, [0xfe, 0xff]);
         }
-        use lanebloom::{Funnel, Utf16};
         prop_assert_eq!(&bytes(&|into| UnencodedChars(&text).funnel(into)), &little);
         prop_assert_eq!(&bytes(&|into| units.funnel(into)), &little);
         prop_assert_eq!(&bytes(&|into| Utf16(text.as_str()).funnel(into)), &big);

@@ -8,8 +8,8 @@
 #![cfg(feature = "std")]
 
 use crate::common::number;
-use lanebloom::{Funnel, UnencodedChars, Utf16};
-use lanebloom_formats::guava::{GuavaBloom, HashFunctions, Strategy};
+use lanebloom::Funnel;
+use lanebloom_formats::guava::{GuavaBloom, HashFunctions, Strategy, UnencodedChars, Utf16};
 use std::io::{BufReader, BufWriter, ErrorKind, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};

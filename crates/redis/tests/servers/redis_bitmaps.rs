@@ -6,7 +6,7 @@ use crate::common::number;
 use crate::mock::Mock;
 use crate::redis_server::{Redis, Server};
 use lanebloom::Funnel;
-use lanebloom_formats::GuavaBloom;
+use lanebloom_formats::guava::{GuavaBloom, UnencodedChars};
 use lanebloom_redis::{BitmapError, LocalBitmap, RedisBitmap};
 use redis::{Connection, ConnectionLike, Value};
 use serde_json::Value as Json;
@@ -171,7 +171,7 @@ fn bits_on_redis_are_those_of_guavas_streams() {
             "long 1,2,3" => filter.insert_batch(connection, &[1i64, 2, 3]),
             "utf8 hello,world" => filter.insert_batch(connection, &["hello", "world"]),
             "unencodedChars hello,world" => {
-                filter.insert_batch(connection, &["hello", "world"].map(lanebloom::UnencodedChars))
+                filter.insert_batch(connection, &["hello", "world"].map(UnencodedChars))
             }
             "bytes [] and 00010203" => filter.insert_batch(connection, &[&[][..], &[0u8, 1, 2, 3]]),
             other => panic!("no keys {other}"),
