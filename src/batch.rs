@@ -194,15 +194,20 @@ pub(crate) fn ones(bitmap: &[u64]) -> usize {
     bitmap.iter().map(|word| word.count_ones() as usize).sum()
 }
 
+/// Calls `each` with the number of every bit that is set, in order.
+#[inline(always)]
+pub fn each_one(mut bitmap: u64, mut each: impl FnMut(usize)) {
+    while bitmap != 0 {
+        each(bitmap.trailing_zeros() as usize);
+        bitmap &= bitmap - 1;
+    }
+}
+
 /// Calls `each` with the position of every 0, in order, among the answers for `len` hashes.
 #[inline(always)]
-pub(crate) fn for_each_absent(found: &[u64], len: usize, mut each: impl FnMut(usize)) {
+pub fn for_each_absent(found: &[u64], len: usize, mut each: impl FnMut(usize)) {
     for (at, found) in (0..len).step_by(64).zip(found) {
-        let mut absent = !found & u64::MAX >> (64 - (len - at).min(64));
-        while absent != 0 {
-            each(at + absent.trailing_zeros() as usize);
-            absent &= absent - 1;
-        }
+        each_one(!found & u64::MAX >> (64 - (len - at).min(64)), |i| each(at + i));
     }
 }
 
@@ -216,11 +221,11 @@ pub(crate) fn unpack_into(isa: Isa, out: &mut [bool]) -> impl FnMut(usize, &[u64
 }
 
 /// Calls `each` with every `N` of the hashes, and with the rest, until it fails.
-pub(crate) fn try_gathered<const N: usize, E>(
-    hashes: impl IntoIterator<Item = u64>,
-    mut each: impl FnMut(&[u64]) -> Result<(), E>,
+pub fn try_gathered<const N: usize, H: Copy + Default, E>(
+    hashes: impl IntoIterator<Item = H>,
+    mut each: impl FnMut(&[H]) -> Result<(), E>,
 ) -> Result<(), E> {
-    let mut chunk = [0; N];
+    let mut chunk = [H::default(); N];
     let mut len = 0;
     for hash in hashes {
         chunk[len] = hash;
@@ -235,7 +240,7 @@ pub(crate) fn try_gathered<const N: usize, E>(
 
 #[inline]
 #[track_caller]
-pub(crate) fn assert_bitmap_length(keys: usize, words: usize) {
+pub fn assert_bitmap_length(keys: usize, words: usize) {
     assert!(
         keys.div_ceil(64) == words,
         "{keys} keys and {words} words for a bit each: it must be {} words",

@@ -190,7 +190,7 @@ pub(crate) fn one_by_one<K: Funnel>(hasher: &(impl KeyHasher + ?Sized), keys: &[
 /// Inlined, so that a batch of one key pays for no call.
 #[inline(always)]
 #[track_caller]
-pub(crate) fn assert_same_length(keys: usize, out: usize) {
+pub fn assert_same_length(keys: usize, out: usize) {
     if keys != out {
         lengths_differ(keys, out);
     }

@@ -88,7 +88,7 @@ macro_rules! inserts {
             pub fn insert_all<K: Funnel>(&self, keys: impl IntoIterator<Item = K>) -> usize {
                 let mut new = 0;
                 let hashes = keys.into_iter().map(|key| self.hash(&key));
-                let Ok(()) = try_gathered::<HASHED, Infallible>(hashes, |hashes| {
+                let Ok(()) = try_gathered::<HASHED, _, Infallible>(hashes, |hashes| {
                     new += self.insert_hashes(hashes);
                     Ok(())
                 });
@@ -263,7 +263,7 @@ macro_rules! refusing_inserts {
             pub fn insert_all<K: Funnel>(&self, keys: impl IntoIterator<Item = K>) -> Result<$total, InsertError> {
                 let (mut total, mut before) = (<$total>::default(), 0);
                 let hashes = keys.into_iter().map(|key| self.hash(&key));
-                try_gathered::<HASHED, _>(hashes, |hashes| {
+                try_gathered::<HASHED, _, _>(hashes, |hashes| {
                     let inserted = self.insert_hashes(hashes).map_err(|error| error.after(before))?;
                     Total::add(&mut total, inserted);
                     before += hashes.len();

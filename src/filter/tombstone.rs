@@ -72,7 +72,7 @@ use super::engine::{
     EngineImpl, EstimateImpl, InsertFlaggedImpl, InsertImpl, PlannedImpl, RemoveImpl, StoredImpl, UnionImpl,
 };
 use super::{Figures, Filter};
-use crate::batch::{Answer, HASHED, Source, all, answered, ones, tell};
+use crate::batch::{Answer, HASHED, Source, all, answered, each_one, ones, tell};
 use crate::codec::{FIELDS, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, given};
 use crate::error::{BuildError, BuildErrorKind, IncompatibleError, SnapshotErrorKind};
 use crate::geometry::sizing::Request;
@@ -227,22 +227,22 @@ impl Tombstone {
     ) {
         self.added.contains_bitmap(hashes, found);
         let mut count = 0;
-        for_each_one(found, |i| {
-            tombstones[count] = tombstone(hashes[i]);
-            count += 1;
-        });
+        for (hashes, found) in hashes.chunks(64).zip(&*found) {
+            each_one(*found, |i| {
+                tombstones[count] = tombstone(hashes[i]);
+                count += 1;
+            });
+        }
         let both = &mut both[..count.div_ceil(64)];
         second(&tombstones[..count], both);
         let mut next = 0;
         for found in found {
-            let mut left = *found;
-            while left != 0 {
+            each_one(*found, |i| {
                 if both[next / 64] >> (next % 64) & 1 == 0 {
-                    *found &= !(left & left.wrapping_neg());
+                    *found &= !(1 << i);
                 }
-                left &= left - 1;
                 next += 1;
-            }
+            });
         }
     }
 }
@@ -536,16 +536,5 @@ impl<S> Filter<Tombstone, S> {
     #[must_use]
     pub fn current_false_negative_rate(&self) -> f64 {
         self.engine.removed.current_false_positive_rate()
-    }
-}
-
-/// Calls `each` with the position of every 1.
-fn for_each_one(bitmap: &[u64], mut each: impl FnMut(usize)) {
-    for (at, &word) in (0..).step_by(64).zip(bitmap) {
-        let mut left = word;
-        while left != 0 {
-            each(at + left.trailing_zeros() as usize);
-            left &= left - 1;
-        }
     }
 }

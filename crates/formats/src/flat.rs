@@ -7,9 +7,8 @@
 //! [`acquire`]. Batches call it here, once per tile. (lanebloom's `bits.rs` gives the reasons for
 //! the orderings.)
 
-use crate::batch::each_one;
 use lanebloom::BuildError;
-use lanebloom::internal::{AccessPlan, Bits, Hint, LINES, Length, acquire, answers, is_cached, tiles};
+use lanebloom::internal::{AccessPlan, Bits, Hint, LINES, Length, acquire, answers, each_one, is_cached, tiles};
 
 /// Bytes of a cache line.
 pub(crate) const LINE_BYTES: usize = 64;

@@ -73,7 +73,6 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
-mod batch;
 mod flat;
 pub mod guava;
 #[doc(hidden)]
@@ -91,6 +90,16 @@ pub use lanebloom::{BuildError, Figures, Funnel, IncompatibleError};
 pub use redisbloom::RedisBloom;
 pub use redisbloom::error::{RedisBloomInsertError, RedisBloomLoadError};
 pub use rediscuckoo::RedisCuckoo;
+
+/// Keys that are hashed at a time.
+const CHUNK: usize = 1024;
+
+/// Writes the answers of windows, each with its start, its length and its bitmap, to their places
+/// of `out`.
+fn unpack_into(out: &mut [bool]) -> impl FnMut(usize, usize, u64) {
+    let unpack = lanebloom::internal::unpack();
+    move |at, len, answers| unpack(&[answers], &mut out[at..][..len])
+}
 
 /// The code in the README of the package, which runs as a test.
 #[cfg(doctest)]

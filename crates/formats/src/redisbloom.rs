@@ -70,14 +70,17 @@ pub(crate) mod error;
 mod figures;
 pub(crate) mod layout;
 
-use crate::batch::{CHUNK, assert_bitmap_length, assert_same_length, each_one, for_each_absent, gathered};
+use crate::CHUNK;
 use crate::flat::Flat;
 pub use crate::scandump::{Dumped, LoadChunks, Loader};
 use alloc::vec::Vec;
 use error::{RedisBloomInsertError, RedisBloomInsertErrorKind};
 pub use figures::{Info, LayerInfo};
 use lanebloom::BuildError;
-use lanebloom::internal::{AccessPlan, build_error, out_of_memory, tiles, unpack, wrong_rate};
+use lanebloom::internal::{
+    AccessPlan, assert_bitmap_length, assert_same_length, build_error, each_one, for_each_absent, out_of_memory,
+    tiles, try_gathered, unpack, wrong_rate,
+};
 use layout::{Hash, LayerIndexes, LayerLayout, TIGHTENING, hash, options};
 
 /// RedisBloom's `BF` filter, bit for bit: a chain of filters that grows as keys are inserted.
@@ -510,7 +513,7 @@ impl RedisBloom {
     ) -> Result<usize, RedisBloomInsertError> {
         let (mut new, mut inserted, options) = (0, 0, self.options);
         let hashes = keys.into_iter().map(|key| hash(key.as_ref(), options));
-        gathered::<CHUNK, _, _>(hashes, |hashes| {
+        try_gathered::<CHUNK, _, _>(hashes, |hashes| {
             new += self.insert_chunk(hashes, inserted, &mut |_, _| ())?;
             inserted += hashes.len();
             Ok(())

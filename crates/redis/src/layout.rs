@@ -190,15 +190,6 @@ impl BitmapLayout {
     }
 }
 
-/// Panics unless there is a place for the answer of each key.
-#[track_caller]
-pub(crate) fn assert_same_length(keys: usize, out: usize) {
-    assert!(
-        keys == out,
-        "{keys} keys and {out} places for their answers: the lengths must be the same"
-    );
-}
-
 /// The key of the configuration of a filter of Redisson's: its `suffixName`.
 pub(crate) fn config_of(name: &[u8]) -> Vec<u8> {
     if name.contains(&b'{') {

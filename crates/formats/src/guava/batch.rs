@@ -3,11 +3,11 @@
 
 use super::layout::GuavaIndexes;
 use super::{GuavaBloom, Hash, Strategy};
-use crate::batch::{CHUNK, assert_bitmap_length, assert_same_length, for_each_absent, gathered, unpack_into};
+use crate::{CHUNK, unpack_into};
 use alloc::vec::Vec;
 use core::convert::Infallible;
 use lanebloom::Funnel;
-use lanebloom::internal::Length;
+use lanebloom::internal::{Length, assert_bitmap_length, assert_same_length, for_each_absent, try_gathered};
 
 /// Keys that are hashed at a time: 8 KiB of hashes on the stack. (With strings, windows of 64 keys
 /// that are hashed and looked up in turn take 1 ns a key longer.)
@@ -317,7 +317,7 @@ impl GuavaBloom {
     pub fn insert_all<K: Funnel>(&self, keys: impl IntoIterator<Item = K>) -> usize {
         let mut new = 0;
         let hashes = keys.into_iter().map(|key| self.hash(&key));
-        let Ok(()) = gathered::<CHUNK, _, Infallible>(hashes, |hashes| {
+        let Ok(()) = try_gathered::<CHUNK, _, Infallible>(hashes, |hashes| {
             new += self.insert_hashes(hashes);
             Ok(())
         });

@@ -6,8 +6,8 @@ use crate::RedisBitmap;
 use crate::connection::Async;
 use crate::connection::{Blocking, Connection, Script, Talk, lossy, now};
 use crate::error::{BitmapError, BitmapErrorKind};
-use crate::layout::assert_same_length;
 use lanebloom::Funnel;
+use lanebloom::internal::assert_same_length;
 use redis::{ConnectionLike, Value};
 
 /// Pairs of a filter and a key, as for a filter per user and day.
