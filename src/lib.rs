@@ -51,15 +51,15 @@
 //! All have `with_capacity` or `builder`, `insert` and `contains`, batches (`insert_batch`,
 //! `contains_batch`), and figures such as their fill. [`Filter`] documents what they share.
 //!
-//! | your keys | filter | beyond that | a lookup reads | bits per key at 1% | rather not if |
-//! |---|---|---|---|---|---|
-//! | number known in advance | [`ConcurrentBloom`] | [`union_from`](Filter::union_from), [`insert_batch_flagged`](Filter::insert_batch_flagged), [`insert_hashes_mut`](ConcurrentBloom::insert_hashes_mut), [deltas](ConcurrentBloom::delta_since) | one cache line | 10.3 | there may be twice as many: 1% becomes 11% |
-//! | number not known | [`ScalableBloom`] | [`layers`](ScalableBloom::layers); an insert can fail at a limit that you set | a line of each layer: 5 from 10 thousand keys to a million, 7 to ten million | 20; up to 60 after a layer was added | the number is known within a factor of two |
-//! | forgotten after some minutes, or after a million newer ones | [`WindowedBloom`] (feature `window`) | `rotate` | a line of each generation, 4 by default | 22 | nothing needs to be forgotten |
-//! | added and removed | [`CountingBloom`] | [`remove`](Filter::remove) | one line | 46 | few are ever removed: rebuild then |
-//! | added and removed, in less memory | [`CuckooFilter`], [`DLeftFilter`] | [`remove`](Filter::remove), [`count`](Filter::count), [`to_compact`](CuckooFilter::to_compact) | two words, or four buckets | 12.5; 20 at 0.16% | inserts must never fail: these report an error when they are full |
-//! | removed once and never added again; a few may be missing | [`TombstoneBloom`] | [`remove`](Filter::remove) | a line in each of two filters | 26 | a present key must never be missed |
-//! | integers below a bound, exactly | [`ConcurrentBitmap`] (it hashes nothing) | [`claim_free`](ConcurrentBitmap::claim_free), [ranges](ConcurrentBitmap::insert_range), [`first_free`](bitmap::Bitmap::first_free) | one word | a bit for each integer below the bound; no false positives | the set is sparse: [a roaring bitmap](bitmap#when-not-to-use-it) |
+//! | your keys | filter | a lookup reads | bits per key at 1% | rather not if |
+//! |---|---|---|---|---|
+//! | number known in advance | [`ConcurrentBloom`] | one cache line | 10.3 | there may be twice as many: 1% becomes 11% |
+//! | number not known | [`ScalableBloom`] | a line of each layer: 5 from 10 thousand keys to a million, 7 to ten million | 20; up to 60 after a layer was added | the number is known within a factor of two |
+//! | forgotten after some minutes, or after a million newer ones | [`WindowedBloom`] (feature `window`) | a line of each generation, 4 by default | 22 | nothing needs to be forgotten |
+//! | added and removed | [`CountingBloom`] | one line | 46 | few are ever removed: rebuild then |
+//! | added and removed, in less memory | [`CuckooFilter`] (read-only: [`CompactCuckoo`]), [`DLeftFilter`] | two words, or four buckets | 12.5; 20 at 0.16% | inserts must never fail: these report an error when they are full |
+//! | removed once and never added again; a few may be missing | [`TombstoneBloom`] | a line in each of two filters | 26 | a present key must never be missed |
+//! | integers below a bound, exactly | [`ConcurrentBitmap`] | one word | a bit for each integer below the bound; no false positives | the set is sparse: [a roaring bitmap](bitmap#when-not-to-use-it) |
 //!
 //! At low rates the filters that store fingerprints take less memory than those that set bits: from
 //! 7e-4 down to 2.1e-6 a [`CuckooFilter`] is smaller than a [`ConcurrentBloom`], at 3e-6 by a fifth

@@ -34,11 +34,18 @@
 //!
 //! # The filters
 //!
-//! | filter | of | bytes | threads | a lookup reads | bits per key at 1% |
-//! |---|---|---|---|---|---|
-//! | [`GuavaBloom`] | Guava, the Java library | [`read_from`](GuavaBloom::read_from), [`write_to`](GuavaBloom::write_to): Guava's streams | insert and look up at once, lock-free | 7 lines for a present key, 2 to 3 for an absent one | 9.6 |
-//! | [`RedisBloom`] | Redis, `BF` commands | [`from_scandump`](RedisBloom::from_scandump), [`to_loadchunks`](RedisBloom::to_loadchunks): the dumps of `BF.SCANDUMP` | look up at once | about 8 lines of each layer | 11, and 23 in a chain of seven |
-//! | [`RedisCuckoo`] | Redis, `CF` commands | [`from_scandump`](RedisCuckoo::from_scandump), [`to_loadchunks`](RedisCuckoo::to_loadchunks): the dumps of `CF.SCANDUMP` | look up at once | two buckets of each layer | 8 to 12, at 1.6% or more |
+//! | filter | of | a lookup reads | bits per key at 1% |
+//! |---|---|---|---|
+//! | [`GuavaBloom`] | Guava, the Java library | 7 lines for a present key, 2 to 3 for an absent one | 9.6 |
+//! | [`RedisBloom`] | Redis, `BF` commands | about 8 lines of each layer | 11, and 23 in a chain of seven |
+//! | [`RedisCuckoo`] | Redis, `CF` commands | two buckets of each layer | 8 to 12, at 1.6% or more |
+//!
+//! Many threads can insert into a `GuavaBloom` and look up at once, lock-free. Those of Redis answer
+//! many threads at once, and take `&mut self` to insert.
+//!
+//! [`GuavaBloom::read_from`] and [`write_to`](GuavaBloom::write_to) are Guava's streams.
+//! [`RedisBloom::from_scandump`] and [`RedisCuckoo::from_scandump`] read what `BF.SCANDUMP` and
+//! `CF.SCANDUMP` print; `to_loadchunks` makes what `BF.LOADCHUNK` and `CF.LOADCHUNK` take.
 //!
 //! The module of each filter says which types of keys are which of its system's, and how a service
 //! moves over: [`guava`], [`redisbloom`], [`rediscuckoo`].
