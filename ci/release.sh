@@ -1,11 +1,20 @@
 #!/usr/bin/env bash
-# The release build: the tests that are slow otherwise (false-positive rates at full size, millions
-# of keys), and one quick pass through the benches and the examples, so that they do not rot. Needs
-# what ci/install.sh installs. Most of the time goes to the optimizer; the rates at full size take a
-# minute.
+# The release build: the tests that are slow otherwise (millions of keys), and one quick pass through
+# the benches and the examples, so that they do not rot. Needs what ci/install.sh installs. Most of
+# the time goes to the optimizer.
+#
+#   ci/release.sh          what every change passes
+#   ci/release.sh full     before a release: false-positive rates at full size too, some minutes more
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export LANEBLOOM_REQUIRE_JVM=1 LANEBLOOM_REQUIRE_REDIS=1
+
+size=()
+case ${1-} in
+    '') ;;
+    full) size=(--include-ignored) ;;
+    *) echo "$1 is not full" >&2 && exit 2 ;;
+esac
 
 # One build for all, of the features of all members. (Of one member alone, or of a test alone, the
 # dependencies have other features, and all is compiled again.)
@@ -17,7 +26,7 @@ echo "== building"
 cargo build "${optimized[@]}" --bins "${benches[@]}" --bench=gets "${tests[@]}" --test={dedup,servers}
 
 echo "== tests of what has a size; ci/test.sh has run the others, and these at a small one"
-cargo test "${optimized[@]}" --no-fail-fast "${tests[@]}" -- --include-ignored
+cargo test "${optimized[@]}" --no-fail-fast "${tests[@]}" -- "${size[@]}"
 
 echo "== what has a size beside Redis"
 cargo test "${optimized[@]}" --no-fail-fast --test=servers -- redisbloom_module:: scrapys_hash_is_bad

@@ -238,6 +238,7 @@ pub fn try_gathered<const N: usize, H: Copy + Default, E>(
     each(&chunk[..len])
 }
 
+/// Panics unless there are as many words as bits for the keys.
 #[inline]
 #[track_caller]
 pub fn assert_bitmap_length(keys: usize, words: usize) {

@@ -187,7 +187,8 @@ pub(crate) fn one_by_one<K: Funnel>(hasher: &(impl KeyHasher + ?Sized), keys: &[
     }
 }
 
-/// Inlined, so that a batch of one key pays for no call.
+/// Panics unless there is a place for the answer of each key. (Inlined, so that a batch of one key
+/// pays for no call.)
 #[inline(always)]
 #[track_caller]
 pub fn assert_same_length(keys: usize, out: usize) {

@@ -246,7 +246,7 @@ fn the_rate_is_the_models() {
 
 /// Run it with optimization: `cargo test --release --test sizes cuckoo -- --ignored`.
 #[test]
-#[ignore = "takes a minute; ci/release.sh runs it"]
+#[ignore = "takes a minute; `ci/release.sh full` runs it"]
 fn rates_and_loads_at_full_size() {
     for fingerprint_bits in FINGERPRINT_BITS {
         measure(20_000_000, 50_000_000, None, Some(fingerprint_bits));

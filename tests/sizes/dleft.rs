@@ -176,7 +176,7 @@ fn the_rate_is_the_models() {
 
 /// Run it with optimization: `cargo test --release --test sizes dleft -- --ignored`.
 #[test]
-#[ignore = "takes a minute; ci/release.sh runs it"]
+#[ignore = "takes a minute; `ci/release.sh full` runs it"]
 fn rates_and_loads_at_full_size() {
     measure(20_000_000, 50_000_000, None);
     let filter = filter(20_000_000);

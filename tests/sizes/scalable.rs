@@ -806,7 +806,7 @@ fn the_compound_rate_holds() {
 /// Planned for 10 thousand keys, filled with 10 million by two threads, one of which inserts
 /// batches.
 #[test]
-#[ignore = "takes long without optimization; ci/release.sh runs it"]
+#[ignore = "takes long without optimization; `ci/release.sh full` runs it"]
 fn the_compound_rate_holds_for_a_thousand_times_the_planned_keys() {
     const KEYS: u64 = 10_000_000;
     for rate in [0.01, 1e-4] {

@@ -276,7 +276,7 @@ fn both_rates_hold_for_some_thousand_keys() {
 /// Run it with optimization, it takes some seconds: `cargo test --release --test sizes tombstone --
 /// --ignored`.
 #[test]
-#[ignore = "takes some seconds; ci/release.sh runs it"]
+#[ignore = "takes some seconds; `ci/release.sh full` runs it"]
 fn both_rates_hold_for_two_million_keys() {
     for (false_positives, false_negatives) in [
         (0.1, 0.1),

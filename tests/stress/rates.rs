@@ -180,21 +180,21 @@ fn the_rate_holds_for_the_default_words() {
 /// Run it with optimization, it takes some minutes: `cargo test --release --test stress rates --
 /// --ignored`.
 #[test]
-#[ignore = "takes minutes; ci/release.sh runs it"]
+#[ignore = "takes minutes; `ci/release.sh full` runs it"]
 fn the_rate_holds_for_up_to_a_million_keys_of_any_kind() {
     sweep(&[1, 7, 100, 1000, 10_000], &KEY_KINDS, 20_000, 1_000_000);
     sweep(&[100_000, 1_000_000], &KEY_KINDS, 1, 2_000_000);
 }
 
 #[test]
-#[ignore = "takes minutes; ci/release.sh runs it"]
+#[ignore = "takes minutes; `ci/release.sh full` runs it"]
 fn the_rate_holds_for_ten_million_keys_down_to_one_in_a_million() {
     // At 1e-6 the 20 million queries hit 20 times.
     sweep(&[10_000_000], &[KeyKind::Random], 1, 20_000_000);
 }
 
 #[test]
-#[ignore = "takes a minute; ci/release.sh runs it"]
+#[ignore = "takes a minute; `ci/release.sh full` runs it"]
 fn the_rate_of_two_lines_holds_down_to_one_in_ten_million() {
     // 40 hits.
     for words in [2, 4, 8] {

@@ -253,7 +253,7 @@ async fn no_answer_is_older_than_what_its_asker_knew() {
 
 /// `cargo test --release -p lanebloom-guard --test stress -- --ignored --nocapture`
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-#[ignore = "takes some seconds in a release build, minutes otherwise"]
+#[ignore = "takes a minute in a release build; `ci/release.sh full` runs it"]
 async fn no_answer_of_ten_million_is_older_than_what_its_asker_knew() {
     let _limit = Limit::of(Duration::from_secs(3600));
     stress(10_000_000).await;
