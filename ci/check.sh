@@ -31,9 +31,9 @@ echo "== packages"
 ci/publish.sh --allow-dirty --no-verify
 
 echo "== lints"
-# Everything, as `cargo test` and `cargo bench` build it, and with every feature; then each feature
-# alone.
-cargo clippy --workspace --all-targets -- -D warnings
+# With the features of `cargo test --workspace`, without the peers of the benches; everything with
+# every feature; then each feature alone.
+cargo clippy --workspace --lib --bins --tests -- -D warnings
 cargo clippy --workspace --all-targets --all-features -- -D warnings
 cargo clippy -p lanebloom-formats --lib --no-default-features -- -D warnings
 for features in "" tower axum formats redis; do
