@@ -9,6 +9,7 @@ mod fill_once;
 mod flights;
 pub mod future;
 mod history;
+mod keys;
 mod landing;
 mod loads;
 mod saved;
@@ -18,9 +19,10 @@ pub mod sync;
 
 pub use builder::Builder;
 pub use counts::CacheStats;
-pub use error::LoadError;
+pub use error::{BuilderError, LoadError};
 pub use figures::CacheFigures;
 pub use history::Rebuilt;
+pub use keys::Keys;
 pub use store::{Key, Value};
 
 use crate::filter::GuardFilter;
@@ -28,6 +30,7 @@ use crate::guard::CacheGuard;
 use crate::on_drop::{InsertOnDrop, Target};
 use crate::stats::Admission;
 use counts::Counts;
+use figures::Measurement;
 use fill_once::FillOnce;
 use flights::Flights;
 use history::{FilterFactory, History};
@@ -88,6 +91,7 @@ struct Inner<K: Key + ?Sized, V: Value, F> {
     counts: Counts,
     plan: FilterFactory<F>,
     history: Mutex<History>,
+    measurement: Mutex<Measurement>,
 }
 
 /// What the caches know of an admitted key, or what the key awaits.
@@ -305,7 +309,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     /// assert_eq!((cache.get(&3)?, cache.get(&4)?), (Some(3), None));
     /// assert_eq!(cache.stats().loads, 2);
     ///
-    /// cache.rebuild_now(|| [Ok::<_, &str>(vec![1, 2, 3])])?;
+    /// cache.rebuild_now(|keys| Ok(keys.insert_all([1, 2, 3])?))?;
     /// assert!(cache.is_ready());
     /// assert_eq!((cache.get(&3)?, cache.get(&5)?), (Some(3), None));
     /// assert_eq!((cache.stats().loads, cache.stats().guard.turned_away), (2, 1));

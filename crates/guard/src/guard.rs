@@ -140,8 +140,7 @@ use std::sync::Arc;
 ///   refuse a key. Rebuild into a larger filter.
 ///
 /// ```
-/// use lanebloom::ScalableBloom;
-/// use lanebloom_guard::CacheGuard;
+/// use lanebloom_guard::{CacheGuard, lanebloom::ScalableBloom};
 ///
 /// let builder = ScalableBloom::builder().expected_keys(100);
 /// let guard = CacheGuard::<u64, _>::new(builder.clone().max_layers(1).build()?);
@@ -319,8 +318,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// strangers](Self#keys-from-strangers) says which hasher the filter should have.
     ///
     /// ```
-    /// use lanebloom::{ConcurrentBloom, SipHash13};
-    /// use lanebloom_guard::CacheGuard;
+    /// use lanebloom_guard::{CacheGuard, lanebloom::{ConcurrentBloom, SipHash13}};
     ///
     /// let builder = ConcurrentBloom::builder().memory_budget(1 << 20);
     /// let filter = builder.hasher(SipHash13::random()).build()?;
@@ -337,8 +335,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// until [`mark_ready`](Self::mark_ready) or the commit of a rebuild.
     ///
     /// ```
-    /// use lanebloom::{ConcurrentBloom, SipHash13};
-    /// use lanebloom_guard::CacheGuard;
+    /// use lanebloom_guard::{CacheGuard, lanebloom::{ConcurrentBloom, SipHash13}};
     ///
     /// let builder = ConcurrentBloom::builder().expected_keys(1000);
     /// let filter = || builder.clone().hasher(SipHash13::random()).build();
@@ -697,8 +694,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// does nothing.
     ///
     /// ```
-    /// use lanebloom::ConcurrentBloom;
-    /// use lanebloom_guard::CacheGuard;
+    /// use lanebloom_guard::{CacheGuard, lanebloom::ConcurrentBloom};
     ///
     /// let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
     /// let guard = CacheGuard::<str, _>::new_open(filter);
@@ -718,8 +714,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// refuses a key and the guard [opens](Self#open-guards) again.
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    /// use lanebloom_guard::CacheGuard;
+    /// use lanebloom_guard::{CacheGuard, lanebloom::CuckooFilter};
     ///
     /// let filter = CuckooFilter::with_capacity(10, 0.01)?;
     /// let guard = CacheGuard::<u64, _>::new_open(filter);
@@ -739,8 +734,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// See [Open guards](Self#open-guards).
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    /// use lanebloom_guard::CacheGuard;
+    /// use lanebloom_guard::{CacheGuard, lanebloom::CuckooFilter};
     ///
     /// let filter = CuckooFilter::with_capacity(10, 0.01)?;
     /// let guard = CacheGuard::<u64, _>::new(filter);

@@ -5,9 +5,7 @@
 mod common;
 
 use common::Limit;
-use futures_util::stream;
-use lanebloom_guard::LoadError;
-use lanebloom_guard::future::GuardedCache;
+use lanebloom_guard::{Keys, LoadError, future::GuardedCache};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use std::sync::Arc;
@@ -196,16 +194,30 @@ async fn stress(gets: u64) {
             }
         });
     }
-    let rebuilds = cache.rebuild_every(Duration::from_millis(3), {
+    let source = {
         let store = Arc::clone(&store);
-        move || stream::iter(store.batches())
-    });
+        async move |keys: &mut Keys<'_, u64>| {
+            for batch in store.batches() {
+                keys.insert_all(batch?)?;
+                yield_now().await;
+            }
+            Ok(())
+        }
+    };
+    let rebuilds = tokio::spawn(cache.rebuild_every(Duration::from_millis(3), source));
     let rebuilder = tokio::spawn({
         let (cache, store, done) = (cache.clone(), Arc::clone(&store), Arc::clone(&done));
         async move {
             while !done.load(Ordering::Relaxed) {
                 let fails = rand::rng().random_range(0..4) == 0;
-                let source = || stream::iter(store.batches().chain(fails.then_some(Err("connection lost"))));
+                let store = Arc::clone(&store);
+                let source = async move |keys: &mut Keys<'_, u64>| {
+                    for batch in store.batches().chain(fails.then_some(Err("connection lost"))) {
+                        keys.insert_all(batch?)?;
+                        yield_now().await;
+                    }
+                    Ok(())
+                };
                 let _ = cache.rebuild_now(source).await;
                 yield_now().await;
             }
@@ -220,7 +232,7 @@ async fn stress(gets: u64) {
         result.unwrap();
     }
     rebuilder.await.unwrap();
-    rebuilds.stop().await;
+    rebuilds.abort();
 
     // Loads whose waiters are gone end, too.
     let began = Instant::now();
@@ -280,7 +292,7 @@ fn no_blocking_answer_is_older_than_what_its_asker_knew() {
     let cache = builder!().build_blocking(load).unwrap();
     let rebuilds = cache.rebuild_every(Duration::from_millis(3), {
         let store = Arc::clone(&store);
-        move || store.batches()
+        move |keys| store.batches().try_for_each(|batch| Ok(keys.insert_all(batch?)?))
     });
     let done = AtomicBool::new(false);
     thread::scope(|scope| {

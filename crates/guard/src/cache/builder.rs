@@ -1,6 +1,7 @@
 //! The builder of both kinds of caches.
 
 use crate::cache::counts::Counts;
+use crate::cache::error::BuilderError;
 use crate::cache::flights::Flights;
 use crate::cache::history::{FilterFactory, History, MakeFilter};
 use crate::cache::store::{Cached, Key, Moka, Value, bytes_of};
@@ -123,7 +124,7 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
     /// [`mark_ready`](Cache::mark_ready) says so.
     ///
     /// ```
-    /// use lanebloom::{ScalableBloom, SipHash13};
+    /// use lanebloom_guard::lanebloom::{ScalableBloom, SipHash13};
     /// use lanebloom_guard::sync::GuardedCache;
     ///
     /// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
@@ -236,7 +237,7 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
     /// # Errors
     ///
     /// Fails if the filter cannot be built, or if a time to live is longer than 1000 years.
-    pub fn build(self, loader: impl future::Loader<K, V>) -> Result<future::GuardedCache<K, V, F>, BoxError>
+    pub fn build(self, loader: impl future::Loader<K, V>) -> Result<future::GuardedCache<K, V, F>, BuilderError>
     where
         F: GuardFilter,
     {
@@ -248,24 +249,24 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
     /// # Errors
     ///
     /// As [`build`](Self::build).
-    pub fn build_blocking(self, loader: impl sync::Loader<K, V>) -> Result<sync::GuardedCache<K, V, F>, BoxError>
+    pub fn build_blocking(self, loader: impl sync::Loader<K, V>) -> Result<sync::GuardedCache<K, V, F>, BuilderError>
     where
         F: GuardFilter,
     {
         Ok(sync::GuardedCache::new(self.build_cache()?, loader))
     }
 
-    fn build_cache(self) -> Result<Cache<K, V, F>, BoxError>
+    fn build_cache(self) -> Result<Cache<K, V, F>, BuilderError>
     where
         F: GuardFilter,
     {
         for time in self.time_to_live.into_iter().chain([self.miss_time_to_live]) {
             // Moka would panic.
             if time > LONGEST {
-                return Err(format!("a time to live of {time:?} is longer than 1000 years").into());
+                return Err(BuilderError::too_long(time));
             }
         }
-        let filter = (self.plan.make)(self.plan.expected_keys)?;
+        let filter = (self.plan.make)(self.plan.expected_keys).map_err(BuilderError::filter)?;
         let mut values = moka::sync::Cache::builder().max_capacity(self.capacity);
         if let Some(weigher) = self.weigher {
             values = values.weigher(move |key, cached: &Cached<V>| weigher(key, &cached.value));
@@ -292,6 +293,7 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
             flights: Flights::new(caches, shards),
             counts: Counts::new(),
             history: Mutex::new(History::new(self.plan.expected_keys)),
+            measurement: Mutex::default(),
             plan: self.plan,
         };
         Ok(Cache(Arc::new(inner)))

@@ -1,10 +1,11 @@
-//! The error of a load.
+//! The errors of loads and of builders.
 
 use crate::error::{BoxError, text_of_panic};
 use std::any::Any;
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Why a load brought no answer. Every get that waited for the load has a clone.
 ///
@@ -130,6 +131,57 @@ impl Error for LoadError {
         match &self.0 {
             Kind::Failed(error) => Some(&**error),
             Kind::Panicked(_) | Kind::Abandoned | Kind::Cycle => None,
+        }
+    }
+}
+
+/// Why a [`Builder`](crate::Builder) built no cache.
+///
+/// ```
+/// use lanebloom_guard::{BuilderError, lanebloom::BuildError, sync::GuardedCache};
+/// use std::error::Error;
+///
+/// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
+/// let builder = GuardedCache::<u64, u64>::builder().false_positive_rate(2.0);
+/// let error: BuilderError = builder.build_blocking(read).unwrap_err();
+/// let text = "the filter could not be built: false-positive rate 2 is not ";
+/// assert!(error.to_string().starts_with(text));
+/// assert!(error.source().unwrap().is::<BuildError>());
+/// ```
+#[derive(Clone, Debug)]
+pub struct BuilderError(Unbuilt);
+
+#[derive(Clone, Debug)]
+enum Unbuilt {
+    Filter(Arc<dyn Error + Send + Sync>),
+    TooLong(Duration),
+}
+
+impl BuilderError {
+    pub(super) fn filter(error: BoxError) -> Self {
+        Self(Unbuilt::Filter(error.into()))
+    }
+
+    /// For a time to live that moka does not take.
+    pub(super) fn too_long(time: Duration) -> Self {
+        Self(Unbuilt::TooLong(time))
+    }
+}
+
+impl fmt::Display for BuilderError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Unbuilt::Filter(error) => write!(f, "the filter could not be built: {error}"),
+            Unbuilt::TooLong(time) => write!(f, "a time to live of {time:?} is longer than 1000 years"),
+        }
+    }
+}
+
+impl Error for BuilderError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &self.0 {
+            Unbuilt::Filter(error) => Some(&**error),
+            Unbuilt::TooLong(_) => None,
         }
     }
 }

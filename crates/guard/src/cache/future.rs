@@ -6,6 +6,7 @@ use crate::cache::error::LoadError;
 use crate::cache::fill_once::{FlightOf, Loaded};
 use crate::cache::flights::Asked;
 use crate::cache::history::Rebuilt;
+use crate::cache::keys::Keys;
 use crate::cache::landing::{Landing, keys_of, land_all};
 use crate::cache::loads::Load;
 use crate::cache::schedule::{failures, pause};
@@ -15,9 +16,9 @@ use crate::error::{BoxError, RebuildError};
 use crate::filter::GuardFilter;
 use crate::guard::CacheGuard;
 use crate::stats::Admission;
-use futures_core::Stream;
 use lanebloom::{ConcurrentBloom, Funnel, SipHash13};
 use std::borrow::Borrow;
+use std::convert::Infallible;
 use std::fmt;
 use std::future::poll_fn;
 use std::mem;
@@ -28,7 +29,6 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::thread;
 use std::time::Duration;
-use tokio::task::JoinHandle;
 use tracing::{Instrument, debug_span};
 
 /// A read-through cache over a store, with a filter of all valid keys in front. Its gets are
@@ -257,9 +257,9 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         }
     }
 
-    /// Replaces the filter by one that holds exactly the keys that `source` yields, and those that
-    /// are inserted meanwhile: [a rebuild](crate#rebuilds). If the future is dropped, the old
-    /// filter stays.
+    /// Replaces the filter by one that holds exactly the keys that `source` inserts, and those that
+    /// are inserted into the cache meanwhile: [a rebuild](crate#rebuilds). If the future is
+    /// dropped, the old filter stays.
     ///
     /// # Errors
     ///
@@ -268,7 +268,6 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// # Examples
     ///
     /// ```
-    /// use futures_util::stream;
     /// use lanebloom_guard::{BoxError, future::GuardedCache};
     /// use std::convert::Infallible;
     ///
@@ -276,29 +275,43 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// # async fn main() -> Result<(), BoxError> {
     /// let read = async |id: u64| Ok::<_, Infallible>(Some(id));
     /// let cache = GuardedCache::<u64, u64>::builder().build(read)?;
-    /// // SELECT id FROM rows, say
-    /// let keys = || stream::iter([Ok::<_, BoxError>(vec![1, 2]), Ok(vec![3])]);
-    /// assert_eq!(cache.rebuild_now(keys).await?.keys, 3);
+    /// let rebuilt = cache
+    ///     .rebuild_now(async |keys| {
+    ///         keys.insert(1)?; // SELECT id FROM rows, say
+    ///         keys.insert_all([2, 3])?;
+    ///         Ok(())
+    ///     })
+    ///     .await?;
+    /// assert_eq!(rebuilt.keys, 3);
     /// assert_eq!(cache.get(&3).await?, Some(3));
     /// assert_eq!(cache.get(&4).await?, None);
     /// # Ok(()) }
     /// ```
-    pub async fn rebuild_now<S, E>(&self, source: impl Fn() -> S) -> Result<Rebuilt, RebuildError>
+    pub async fn rebuild_now<S>(&self, mut source: S) -> Result<Rebuilt, RebuildError>
     where
-        S: Stream<Item = Result<Vec<K::Owned>, E>>,
-        E: Into<BoxError>,
+        S: AsyncFnMut(&mut Keys<'_, K::Owned>) -> Result<(), BoxError>,
+    {
+        self.rebuild_by(&mut source).await
+    }
+
+    /// [`rebuild_now`](Self::rebuild_now) by a reference. (One that is a source itself would keep
+    /// `rebuild_every` from being `Send`: the compiler forgets its lifetime.)
+    async fn rebuild_by<S>(&self, source: &mut S) -> Result<Rebuilt, RebuildError>
+    where
+        S: AsyncFnMut(&mut Keys<'_, K::Owned>) -> Result<(), BoxError>,
     {
         let rebuild = async {
             let mut capacity = self.next_capacity();
             loop {
-                let mut attempt = self.begin(capacity)?;
-                let mut batches = pin!(source());
-                while let Some(batch) = poll_fn(|context| batches.as_mut().poll_next(context)).await {
-                    attempt.add(batch)?;
-                    // A source that is always ready must not keep the thread.
-                    tokio::task::yield_now().await;
-                }
-                match self.end(attempt)? {
+                let attempt = self.begin(capacity)?;
+                let mut add = |batch: &[K::Owned]| {
+                    attempt.add(batch);
+                    Ok(())
+                };
+                let mut keys = Keys::new(&mut add);
+                let read = source(&mut keys).await;
+                let keys = keys.finish(read)?;
+                match self.end(attempt, keys)? {
                     Ok(rebuilt) => return Ok(rebuilt),
                     Err(larger) => capacity = larger,
                 }
@@ -313,8 +326,10 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         .await
     }
 
-    /// Calls [`rebuild_now`](Self::rebuild_now) about every `interval`, until the returned value is
-    /// dropped or [stopped](Rebuilds::stop): [a schedule](crate#rebuilds).
+    /// Calls [`rebuild_now`](Self::rebuild_now) about every `interval`, for as long as the future
+    /// runs: [a schedule](crate#rebuilds). Spawn it. It has a clone of the cache, and never ends by
+    /// itself. To end it, abort its task: a rebuild that is under way is given up, and the old
+    /// filter stays.
     ///
     /// # Panics
     ///
@@ -323,7 +338,6 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// # Examples
     ///
     /// ```
-    /// use futures_util::stream;
     /// use lanebloom_guard::{BoxError, future::GuardedCache};
     /// use std::convert::Infallible;
     /// use std::time::Duration;
@@ -332,8 +346,11 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// # async fn main() -> Result<(), BoxError> {
     /// let read = async |id: u64| Ok::<_, Infallible>(Some(id));
     /// let cache = GuardedCache::<u64, u64>::builder().build(read)?;
-    /// let keys = || stream::iter([Ok::<_, BoxError>(vec![1, 2, 3])]);
-    /// let rebuilds = cache.rebuild_every(Duration::from_secs(3600), keys);
+    /// let schedule = cache.rebuild_every(Duration::from_secs(3600), async |keys| {
+    ///     keys.insert_all([1, 2, 3])?;
+    ///     Ok(())
+    /// });
+    /// let rebuilds = tokio::spawn(schedule);
     /// while !cache.is_ready() {
     ///     tokio::task::yield_now().await; // the first rebuild
     /// }
@@ -341,47 +358,28 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// # tokio::time::sleep(Duration::from_secs(3 * 3600)).await;
     /// # assert!((3..=4).contains(&cache.figures().rebuilds));
     /// // at shutdown:
-    /// rebuilds.stop().await;
+    /// rebuilds.abort();
     /// # Ok(()) }
     /// ```
-    pub fn rebuild_every<S, E>(&self, interval: Duration, source: impl Fn() -> S + Send + Sync + 'static) -> Rebuilds
+    pub fn rebuild_every<S>(
+        &self,
+        interval: Duration,
+        mut source: S,
+    ) -> impl Future<Output = Infallible> + use<K, V, F, S>
     where
-        S: Stream<Item = Result<Vec<K::Owned>, E>> + Send,
-        E: Into<BoxError> + Send,
+        S: AsyncFnMut(&mut Keys<'_, K::Owned>) -> Result<(), BoxError>,
     {
         let cache = self.clone();
-        let task = async move {
+        async move {
             let mut failed = 0;
             let mut wait = cache.first_pause(interval);
             loop {
                 tokio::time::sleep(wait).await;
-                let result = catch_panic(cache.rebuild_now(&source)).await;
+                let result = catch_panic(cache.rebuild_by(&mut source)).await;
                 failed = failures(failed, &cache.unless_panicked(result));
                 wait = pause(interval, failed);
             }
-        };
-        Rebuilds(tokio::spawn(task))
-    }
-}
-
-/// Rebuilds on a schedule; made by [`GuardedCache::rebuild_every`]. They end when this is dropped.
-#[must_use = "the rebuilds end when this is dropped"]
-#[derive(Debug)]
-pub struct Rebuilds(JoinHandle<()>);
-
-impl Rebuilds {
-    /// Ends the rebuilds and waits until their task is gone. A rebuild that is under way is given
-    /// up: the old filter stays.
-    pub async fn stop(mut self) {
-        self.0.abort();
-        // Only the cancellation.
-        let _ = (&mut self.0).await;
-    }
-}
-
-impl Drop for Rebuilds {
-    fn drop(&mut self) {
-        self.0.abort();
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use crate::cache::error::LoadError;
 use crate::cache::fill_once::{FlightOf, Loaded};
 use crate::cache::flights::Asked;
 use crate::cache::history::Rebuilt;
+use crate::cache::keys::Keys;
 use crate::cache::landing::{Landing, keys_of, land_all};
 use crate::cache::loads::Load;
 use crate::cache::schedule::{failures, pause};
@@ -227,8 +228,8 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         }
     }
 
-    /// Replaces the filter by one that holds exactly the keys that `source` yields, and those that
-    /// are inserted meanwhile: [a rebuild](crate#rebuilds).
+    /// Replaces the filter by one that holds exactly the keys that `source` inserts, and those that
+    /// are inserted into the cache meanwhile: [a rebuild](crate#rebuilds).
     ///
     /// # Errors
     ///
@@ -242,41 +243,46 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     ///
     /// let read = |id: u64| Ok::<_, Infallible>(Some(id));
     /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
-    /// // SELECT id FROM rows, say
-    /// let keys = || [Ok::<_, Infallible>(vec![1, 2]), Ok(vec![3])];
-    /// assert_eq!(cache.rebuild_now(keys)?.keys, 3);
+    /// let rebuilt = cache.rebuild_now(|keys| {
+    ///     keys.insert(1)?; // SELECT id FROM rows, say
+    ///     keys.insert_all([2, 3])?;
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!(rebuilt.keys, 3);
     /// assert_eq!((cache.get(&3)?, cache.get(&4)?), (Some(3), None));
     /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
-    pub fn rebuild_now<I, E>(&self, source: impl Fn() -> I) -> Result<Rebuilt, RebuildError>
+    pub fn rebuild_now<S>(&self, source: S) -> Result<Rebuilt, RebuildError>
     where
-        I: IntoIterator<Item = Result<Vec<K::Owned>, E>>,
-        E: Into<BoxError>,
+        S: FnMut(&mut Keys<'_, K::Owned>) -> Result<(), BoxError>,
     {
-        self.rebuild_unless(&source, || false)
+        self.rebuild_unless(source, || false)
     }
 
-    fn rebuild_unless<I, E>(
+    fn rebuild_unless<S>(
         &self,
-        source: &impl Fn() -> I,
-        is_stopped: impl Fn() -> bool,
+        mut source: S,
+        mut is_stopped: impl FnMut() -> bool + Send,
     ) -> Result<Rebuilt, RebuildError>
     where
-        I: IntoIterator<Item = Result<Vec<K::Owned>, E>>,
-        E: Into<BoxError>,
+        S: FnMut(&mut Keys<'_, K::Owned>) -> Result<(), BoxError>,
     {
         let _span = self.span().entered();
-        let rebuild = || {
+        let mut rebuild = || {
             let mut capacity = self.next_capacity();
             loop {
-                let mut attempt = self.begin(capacity)?;
-                for batch in source() {
+                let attempt = self.begin(capacity)?;
+                let mut add = |batch: &[K::Owned]| {
                     if is_stopped() {
                         return Err(RebuildError(RebuildErrorKind::Stopped));
                     }
-                    attempt.add(batch)?;
-                }
-                match self.end(attempt)? {
+                    attempt.add(batch);
+                    Ok(())
+                };
+                let mut keys = Keys::new(&mut add);
+                let read = source(&mut keys);
+                let keys = keys.finish(read)?;
+                match self.end(attempt, keys)? {
                     Ok(rebuilt) => return Ok(rebuilt),
                     Err(larger) => capacity = larger,
                 }
@@ -304,8 +310,11 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     ///
     /// let read = |id: u64| Ok::<_, Infallible>(Some(id));
     /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
-    /// let keys = || [Ok::<_, Infallible>(vec![1, 2, 3])];
-    /// let rebuilds = cache.rebuild_every(Duration::from_secs(3600), keys);
+    /// let interval = Duration::from_secs(3600);
+    /// let rebuilds = cache.rebuild_every(interval, |keys| {
+    ///     keys.insert_all([1, 2, 3])?;
+    ///     Ok(())
+    /// });
     /// while !cache.is_ready() {
     ///     std::thread::yield_now(); // the first rebuild
     /// }
@@ -313,19 +322,20 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// rebuilds.stop();
     /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
-    pub fn rebuild_every<I, E>(&self, interval: Duration, source: impl Fn() -> I + Send + 'static) -> Rebuilds
+    pub fn rebuild_every<S>(&self, interval: Duration, mut source: S) -> Rebuilds
     where
-        I: IntoIterator<Item = Result<Vec<K::Owned>, E>>,
-        E: Into<BoxError>,
+        S: FnMut(&mut Keys<'_, K::Owned>) -> Result<(), BoxError> + Send + 'static,
     {
         let cache = self.clone();
-        let (stop, stopped) = mpsc::channel::<()>();
+        let (stop, mut stopped) = mpsc::channel::<()>();
         let thread = thread::spawn(move || {
             let mut failed = 0;
             let mut wait = cache.first_pause(interval);
             while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(wait) {
-                let is_stopped = || stopped.try_recv() == Err(TryRecvError::Disconnected);
-                let rebuild = AssertUnwindSafe(|| cache.rebuild_unless(&source, is_stopped));
+                // Exclusive: a receiver may go to another thread, but not be shared.
+                let stopped = &mut stopped;
+                let is_stopped = move || stopped.try_recv() == Err(TryRecvError::Disconnected);
+                let rebuild = AssertUnwindSafe(|| cache.rebuild_unless(&mut source, is_stopped));
                 failed = failures(failed, &cache.unless_panicked(catch_unwind(rebuild)));
                 wait = pause(interval, failed);
             }
