@@ -238,7 +238,9 @@ mod striped;
 pub mod tower;
 
 #[cfg(feature = "cache")]
-pub use cache::{Builder, Cache, CacheFigures, CacheStats, Key, LoadError, Rebuilt, Value, future, sync};
+pub use cache::{
+    Builder, Cache, CacheFigures, CacheStats, Expiry, Key, LoadError, RemovalCause, Rebuilt, Value, future, sync,
+};
 pub use error::{BoxError, RebuildError};
 pub use filter::GuardFilter;
 pub use guard::CacheGuard;

@@ -3,15 +3,18 @@
 use crate::cache::counts::Counts;
 use crate::cache::flights::Flights;
 use crate::cache::history::{FilterFactory, History, MakeFilter};
-use crate::cache::store::{Cached, Key, Moka, Value, bytes_of};
+use crate::cache::store::{BoxExpiry, Cached, Key, Moka, OfValue, Value, bytes_of};
 use crate::cache::{Cache, Inner, future, sync};
 use crate::error::BoxError;
 use crate::filter::GuardFilter;
 use crate::guard::CacheGuard;
 use foldhash::quality::RandomState;
-use lanebloom::{ConcurrentBloom, SipHash13};
+use lanebloom::{ConcurrentBloom, Funnel, SipHash13};
+use moka::Expiry;
+use moka::notification::RemovalCause;
 use std::fmt;
-use std::marker::PhantomData;
+use std::hash::Hash;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -23,6 +26,21 @@ const LONGEST: Duration = Duration::from_secs(1000 * 365 * 24 * 3600);
 const MISS: usize = 200;
 
 type Weigher<K, V> = Box<dyn Fn(&K, &V) -> u32 + Send + Sync>;
+type Listener<K, V> = Box<dyn Fn(Arc<K>, V, RemovalCause) + Send + Sync>;
+
+/// All options but those of the filter. `K` is the keys' owned form.
+struct Options<K, V> {
+    name: String,
+    capacity: u64,
+    weigher: Option<Weigher<K, V>>,
+    time_to_live: Option<Duration>,
+    time_to_idle: Option<Duration>,
+    expiry: Option<BoxExpiry<K, V>>,
+    listener: Option<Listener<K, V>>,
+    miss_memory: u64,
+    miss_key_limit: usize,
+    miss_time_to_live: Duration,
+}
 
 /// Builds a cache; made by [`future::GuardedCache::builder`] and [`sync::GuardedCache::builder`],
 /// which are the same. [`build`](Self::build) or [`build_blocking`](Self::build_blocking) decides
@@ -35,7 +53,7 @@ type Weigher<K, V> = Box<dyn Fn(&K, &V) -> u32 + Send + Sync>;
 /// | [`capacity`](Self::capacity) | 100,000 values |
 /// | [`miss_memory`](Self::miss_memory) | 32 MiB |
 /// | [`miss_key_limit`](Self::miss_key_limit) | 1 KiB |
-/// | [`time_to_live`](Self::time_to_live) | none |
+/// | [`time_to_live`](Self::time_to_live), [`time_to_idle`](Self::time_to_idle), [`expire_after`](Self::expire_after) | none |
 /// | [`miss_time_to_live`](Self::miss_time_to_live) | one minute |
 ///
 /// ```
@@ -57,15 +75,8 @@ type Weigher<K, V> = Box<dyn Fn(&K, &V) -> u32 + Send + Sync>;
 /// ```
 #[must_use = "a builder does nothing until `build` or `build_blocking`"]
 pub struct Builder<K: Key + ?Sized, V, F = ConcurrentBloom<SipHash13>> {
-    name: String,
     plan: FilterFactory<F>,
-    capacity: u64,
-    weigher: Option<Weigher<K::Owned, V>>,
-    time_to_live: Option<Duration>,
-    miss_memory: u64,
-    miss_key_limit: usize,
-    miss_time_to_live: Duration,
-    key: PhantomData<fn(&K)>,
+    options: Options<K::Owned, V>,
 }
 
 impl<K: Key + ?Sized, V: Value> Builder<K, V> {
@@ -74,17 +85,19 @@ impl<K: Key + ?Sized, V: Value> Builder<K, V> {
             expected_keys: 1_000_000,
             make: keyed_filter(0.01),
         };
-        Self {
+        let options = Options {
             name: String::from("default"),
-            plan,
             capacity: 100_000,
             weigher: None,
             time_to_live: None,
+            time_to_idle: None,
+            expiry: None,
+            listener: None,
             miss_memory: 32 << 20,
             miss_key_limit: 1 << 10,
             miss_time_to_live: Duration::from_secs(60),
-            key: PhantomData,
-        }
+        };
+        Self { plan, options }
     }
 
     /// The fraction of made-up keys that the filter lets through. They cost a load each, once per
@@ -105,7 +118,7 @@ fn keyed_filter(rate: f64) -> MakeFilter<ConcurrentBloom<SipHash13>> {
 impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
     /// The name in figures and traces; "default" otherwise.
     pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.name = name.into();
+        self.options.name = name.into();
         self
     }
 
@@ -144,39 +157,133 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
         self,
         make: impl Fn(usize) -> Result<G, E> + Send + Sync + 'static,
     ) -> Builder<K, V, G> {
-        Builder {
-            name: self.name,
-            plan: FilterFactory {
-                expected_keys: self.plan.expected_keys,
-                make: Box::new(move |keys| make(keys).map_err(Into::into)),
-            },
-            capacity: self.capacity,
-            weigher: self.weigher,
-            time_to_live: self.time_to_live,
-            miss_memory: self.miss_memory,
-            miss_key_limit: self.miss_key_limit,
-            miss_time_to_live: self.miss_time_to_live,
-            key: PhantomData,
-        }
+        let plan = FilterFactory {
+            expected_keys: self.plan.expected_keys,
+            make: Box::new(move |keys| make(keys).map_err(Into::into)),
+        };
+        let options = self.options;
+        Builder { plan, options }
     }
 
     /// The number of values that are cached at most; with a [`weigher`](Self::weigher), their
     /// weight.
     pub fn capacity(mut self, capacity: u64) -> Self {
-        self.capacity = capacity;
+        self.options.capacity = capacity;
         self
     }
 
     /// What a value takes of the [`capacity`](Self::capacity): bytes, say. It must not call the
     /// cache, which would wait for itself.
     pub fn weigher(mut self, weigher: impl Fn(&K::Owned, &V) -> u32 + Send + Sync + 'static) -> Self {
-        self.weigher = Some(Box::new(weigher));
+        self.options.weigher = Some(Box::new(weigher));
         self
     }
 
     /// How long a value is cached. Without it, until it is evicted or invalidated.
     pub fn time_to_live(mut self, time: Duration) -> Self {
-        self.time_to_live = Some(time);
+        self.options.time_to_live = Some(time);
+        self
+    }
+
+    /// How long a value is cached after the last get of it. Expiry only removes values, so it meets
+    /// every change of the store as eviction does: no promise depends on it.
+    ///
+    /// ```
+    /// # use lanebloom_guard::sync::GuardedCache;
+    /// # use std::time::Duration;
+    /// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
+    /// let builder = GuardedCache::<u64, u64>::builder();
+    /// let cache = builder
+    ///     .time_to_idle(Duration::from_millis(1))
+    ///     .build_blocking(read)?;
+    /// cache.insert_value(&17, 1);
+    /// while cache.iter().next().is_some() {
+    ///     std::thread::yield_now(); // a look that is no get
+    /// }
+    /// assert_eq!(cache.get(&17)?, Some(17)); // loaded
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
+    /// ```
+    pub fn time_to_idle(mut self, time: Duration) -> Self {
+        self.options.time_to_idle = Some(time);
+        self
+    }
+
+    /// An expiry for each value, moka's [`Expiry`]: by the value, at its creation, at each get and
+    /// at each update. A value ends at the earliest of this, the
+    /// [`time_to_live`](Self::time_to_live) and the [`time_to_idle`](Self::time_to_idle). Remembered
+    /// misses have their [own](Self::miss_time_to_live).
+    ///
+    /// Moka calls it under locks of the cache: it must not call the cache.
+    ///
+    /// ```
+    /// use lanebloom_guard::{Expiry, sync::GuardedCache};
+    /// use std::time::{Duration, Instant};
+    ///
+    /// /// A session says how long it is valid.
+    /// struct ByItself;
+    ///
+    /// impl Expiry<u64, Duration> for ByItself {
+    ///     fn expire_after_create(
+    ///         &self,
+    ///         _: &u64,
+    ///         validity: &Duration,
+    ///         _: Instant,
+    ///     ) -> Option<Duration> {
+    ///         Some(*validity)
+    ///     }
+    /// }
+    ///
+    /// let read = |_| Ok::<_, std::convert::Infallible>(None);
+    /// let cache = GuardedCache::<u64, Duration>::builder()
+    ///     .expire_after(ByItself)
+    ///     .build_blocking(read)?;
+    /// cache.insert_value(&17, Duration::ZERO);
+    /// cache.insert_value(&18, Duration::from_secs(3600));
+    /// assert_eq!(cache.get(&17)?, None);
+    /// assert!(cache.get(&18)?.is_some());
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
+    /// ```
+    pub fn expire_after(mut self, expiry: impl Expiry<K::Owned, V> + Send + Sync + 'static) -> Self {
+        self.options.expiry = Some(Box::new(expiry));
+        self
+    }
+
+    /// Hears of each value that leaves the cache, with its [`RemovalCause`]: expired, pushed out by
+    /// the [`capacity`](Self::capacity), replaced by another value of the key, or invalidated by a
+    /// call such as [`remove`](Cache::remove) or [`clear`](Cache::clear). Moka frees values late:
+    /// after `clear` or an expiry, the listener hears of a value during some later call, or never
+    /// if the cache is dropped before. [`CacheStats::evictions`](crate::CacheStats::evictions)
+    /// counts without a listener.
+    ///
+    /// Moka calls it under locks of the cache: it **must not call the cache**, but may send a
+    /// message to a task or thread that does. After a panic of the listener, moka does not call it
+    /// again.
+    ///
+    /// ```
+    /// use lanebloom_guard::{RemovalCause, sync::GuardedCache};
+    /// use std::sync::mpsc;
+    ///
+    /// let (gone, heard) = mpsc::channel();
+    /// let listener = move |key, value, cause| {
+    ///     let _ = gone.send((key, value, cause));
+    /// };
+    /// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
+    /// let cache = GuardedCache::<u64, u64>::builder()
+    ///     .eviction_listener(listener)
+    ///     .build_blocking(read)?;
+    /// cache.insert_value(&17, 1);
+    /// cache.insert_value(&17, 2);
+    /// cache.remove(&17);
+    /// let mut causes = heard.try_iter().map(|(_, value, cause)| (value, cause));
+    /// assert_eq!(causes.next(), Some((1, RemovalCause::Replaced)));
+    /// assert_eq!(causes.next(), Some((2, RemovalCause::Explicit)));
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
+    /// ```
+    pub fn eviction_listener(
+        mut self,
+        listener: impl Fn(Arc<K::Owned>, V, RemovalCause) + Send + Sync + 'static,
+    ) -> Self {
+        self.options.listener = Some(Box::new(listener));
         self
     }
 
@@ -196,7 +303,7 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
     /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
     pub fn miss_memory(mut self, bytes: u64) -> Self {
-        self.miss_memory = bytes;
+        self.options.miss_memory = bytes;
         self
     }
 
@@ -217,14 +324,14 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
     /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
     pub fn miss_key_limit(mut self, bytes: usize) -> Self {
-        self.miss_key_limit = bytes;
+        self.options.miss_key_limit = bytes;
         self
     }
 
     /// How long a key is remembered as missing. It matters for rows that other processes add: this
     /// process may report them missing for so long.
     pub fn miss_time_to_live(mut self, time: Duration) -> Self {
-        self.miss_time_to_live = time;
+        self.options.miss_time_to_live = time;
         self
     }
 
@@ -259,42 +366,68 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
     where
         F: GuardFilter,
     {
-        for time in self.time_to_live.into_iter().chain([self.miss_time_to_live]) {
+        let Self { plan, mut options } = self;
+        let filter = (plan.make)(plan.expected_keys)?;
+        let caches = options.build_caches()?;
+        // Some per thread, so that two threads seldom want the same one.
+        let threads = thread::available_parallelism().map_or(1, usize::from);
+        let shards = (16 * threads).next_power_of_two().min(1024);
+        let inner = Inner {
+            name: options.name,
+            guard: CacheGuard::new_open(filter),
+            flights: Flights::new(caches, shards),
+            counts: Counts::new(),
+            history: Mutex::new(History::new(plan.expected_keys)),
+            plan,
+        };
+        Ok(Cache(Arc::new(inner)))
+    }
+}
+
+impl<O: Funnel + Hash + Eq + Send + Sync + 'static, V: Value> Options<O, V> {
+    fn build_caches<K: Key<Owned = O> + ?Sized>(&mut self) -> Result<Moka<K, V>, BoxError> {
+        let times = self.time_to_live.into_iter().chain(self.time_to_idle);
+        for time in times.chain([self.miss_time_to_live]) {
             // Moka would panic.
             if time > LONGEST {
                 return Err(format!("a time to live of {time:?} is longer than 1000 years").into());
             }
         }
-        let filter = (self.plan.make)(self.plan.expected_keys)?;
         let mut values = moka::sync::Cache::builder().max_capacity(self.capacity);
-        if let Some(weigher) = self.weigher {
+        if let Some(weigher) = self.weigher.take() {
             values = values.weigher(move |key, cached: &Cached<V>| weigher(key, &cached.value));
         }
         if let Some(time) = self.time_to_live {
             values = values.time_to_live(time);
         }
+        if let Some(time) = self.time_to_idle {
+            values = values.time_to_idle(time);
+        }
+        if let Some(expiry) = self.expiry.take() {
+            values = values.expire_after(OfValue(expiry));
+        }
+        let evictions = Arc::new(AtomicU64::new(0));
+        let (counted, listener) = (Arc::clone(&evictions), self.listener.take());
+        values = values.eviction_listener(move |key, cached, cause| {
+            if cause.was_evicted() {
+                // `Relaxed`: only a count.
+                counted.fetch_add(1, Ordering::Relaxed);
+            }
+            if let Some(listener) = &listener {
+                listener(key, cached.value, cause);
+            }
+        });
         let misses = moka::sync::Cache::builder()
             .max_capacity(self.miss_memory)
-            .weigher(|key: &K::Owned, _| u32::try_from(MISS + bytes_of(key)).unwrap_or(u32::MAX));
-        let caches = Moka {
+            .weigher(|key: &O, _| u32::try_from(MISS + bytes_of(key)).unwrap_or(u32::MAX));
+        Ok(Moka {
             values: values.build_with_hasher(RandomState::default()),
             misses: misses
                 .time_to_live(self.miss_time_to_live)
                 .build_with_hasher(RandomState::default()),
             longest_miss: self.miss_key_limit,
-        };
-        // Some per thread, so that two threads seldom want the same one.
-        let threads = thread::available_parallelism().map_or(1, usize::from);
-        let shards = (16 * threads).next_power_of_two().min(1024);
-        let inner = Inner {
-            name: self.name,
-            guard: CacheGuard::new_open(filter),
-            flights: Flights::new(caches, shards),
-            counts: Counts::new(),
-            history: Mutex::new(History::new(self.plan.expected_keys)),
-            plan: self.plan,
-        };
-        Ok(Cache(Arc::new(inner)))
+            evictions,
+        })
     }
 }
 
@@ -344,13 +477,14 @@ impl<K: Key + ?Sized, V: Value> sync::GuardedCache<K, V> {
 impl<K: Key + ?Sized, V, F> fmt::Debug for Builder<K, V, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Builder")
-            .field("name", &self.name)
+            .field("name", &self.options.name)
             .field("expected_keys", &self.plan.expected_keys)
-            .field("capacity", &self.capacity)
-            .field("time_to_live", &self.time_to_live)
-            .field("miss_memory", &self.miss_memory)
-            .field("miss_key_limit", &self.miss_key_limit)
-            .field("miss_time_to_live", &self.miss_time_to_live)
+            .field("capacity", &self.options.capacity)
+            .field("time_to_live", &self.options.time_to_live)
+            .field("time_to_idle", &self.options.time_to_idle)
+            .field("miss_memory", &self.options.miss_memory)
+            .field("miss_key_limit", &self.options.miss_key_limit)
+            .field("miss_time_to_live", &self.options.miss_time_to_live)
             .finish_non_exhaustive()
     }
 }

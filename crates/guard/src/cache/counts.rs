@@ -45,6 +45,8 @@ pub struct CacheStats {
     pub inserted: u64,
     /// Keys that were removed.
     pub removed: u64,
+    /// Values that have expired, or that others pushed out. Moka notices it during later calls.
+    pub evictions: u64,
 }
 
 impl CacheStats {
@@ -67,6 +69,7 @@ impl CacheStats {
             failed: difference(|stats| stats.failed),
             inserted: difference(|stats| stats.inserted),
             removed: difference(|stats| stats.removed),
+            evictions: difference(|stats| stats.evictions),
         }
     }
 }
@@ -86,7 +89,7 @@ pub(crate) struct Counters {
 }
 
 impl Counts {
-    pub(super) fn cache_stats(&self, guard: GuardStats) -> CacheStats {
+    pub(super) fn cache_stats(&self, guard: GuardStats, evictions: u64) -> CacheStats {
         CacheStats {
             guard,
             hits: self.sum(|counts| &counts.hits),
@@ -96,6 +99,7 @@ impl Counts {
             failed: self.sum(|counts| &counts.failed),
             inserted: self.sum(|counts| &counts.inserted),
             removed: self.sum(|counts| &counts.removed),
+            evictions,
         }
     }
 }

@@ -24,6 +24,9 @@
 //! - **changed**, after the store has the change: takes the key's flight out of the table, if there
 //!   is one, and the key out of the caches, or puts the new value in, in the present epoch.
 //!
+//! - **abandon_all**, after the store has changes of some keys: empties the tables, one shard after
+//!   another. The caller then removes from the caches what has changed.
+//!
 //! Without a lock:
 //!
 //! - Lookups in the caches.
@@ -49,6 +52,10 @@
 //! that it finds, or the flight that it joins, has the same epoch. So the flight's `ask` read that
 //! epoch too, and its load read the store after the change.
 //!
+//! A lookup that begins after `abandon_all` and the removals have returned: suppose it finds an old
+//! entry. A `finish` put it in after the removal, so its flight was in the table after
+//! `abandon_all` had emptied it: the flight's `ask`, and its load, came after the change.
+//!
 //! The argument needs two things from the caches. A lookup that begins after an entry's removal has
 //! returned does not find that entry. And nothing but a put brings entries in: expiry and eviction
 //! only remove.
@@ -69,6 +76,7 @@ use loom::sync::{
 use std::collections::HashMap;
 use std::collections::hash_map::Entry::{Occupied, Vacant};
 use std::hash::{BuildHasher, Hash, RandomState};
+use std::mem;
 use std::sync::PoisonError;
 #[cfg(not(lanebloom_loom))]
 use std::sync::{
@@ -165,7 +173,13 @@ where
     #[inline]
     pub(crate) fn get(&self, key: &K) -> Option<Option<C::Value>> {
         let entry = self.caches.get(key)?;
-        (entry.epoch == self.epoch()).then_some(entry.value)
+        self.is_present(entry.epoch).then_some(entry.value)
+    }
+
+    /// Whether an entry of this epoch counts.
+    #[inline]
+    pub(crate) fn is_present(&self, epoch: u64) -> bool {
+        epoch == self.epoch()
     }
 
     /// Enters a flight for `key`, unless there is one or the caches have the key by now. So a key
@@ -229,6 +243,15 @@ where
         }
     }
 
+    /// Takes all flights out of the table: no load on its way is cached, or joined by a lookup that
+    /// begins now.
+    pub(crate) fn abandon_all(&self) {
+        for shard in &self.shards {
+            // The flights are dropped after the lock: a value's `Drop` takes as long as it likes.
+            let _flights = mem::take(&mut *lock(shard));
+        }
+    }
+
     /// Any row of the store may have changed.
     pub(crate) fn all_changed(&self) {
         // `Release`: the load of a flight in the new epoch sees the store's changes. Partner: the
@@ -248,11 +271,14 @@ where
     fn lock(&self, key: &K) -> MutexGuard<'_, Table<K, T>> {
         // Equal keys hash alike in both forms, by the contract of `Borrow`.
         let hash = self.hasher.hash_one(key) as usize;
-        let shard = &self.shards[hash & (self.shards.len() - 1)];
-        // A panic under the lock (in a key's `Eq`, a value's `Drop`, a weigher) leaves table and
-        // caches whole: each of their calls stands alone.
-        shard.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.shards[hash & (self.shards.len() - 1)])
     }
+}
+
+/// A panic under the lock (in a key's `Eq`, a value's `Drop`, a weigher) leaves table and caches
+/// whole: each of their calls stands alone.
+fn lock<T>(shard: &Mutex<T>) -> MutexGuard<'_, T> {
+    shard.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Takes `flight` out of the table; answers whether it was there.

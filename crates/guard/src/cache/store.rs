@@ -3,7 +3,11 @@
 use crate::cache::flights::{Caches, Entry};
 use foldhash::quality::RandomState;
 use lanebloom::{Funnel, Sink};
+use moka::Expiry;
 use std::hash::Hash;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::{Duration, Instant};
 
 /// A type of keys, in their borrowed form: `u64`, `str`, `[u8]`, `(u32, u64)`. Implemented for
 /// every type that fits.
@@ -53,13 +57,47 @@ pub(crate) struct Moka<K: ToOwned + ?Sized, V> {
     pub(crate) misses: moka::sync::Cache<K::Owned, u64, RandomState>,
     /// In bytes, of a key that is remembered as missing.
     pub(crate) longest_miss: usize,
+    /// Values that have expired or were pushed out.
+    pub(crate) evictions: Arc<AtomicU64>,
 }
 
 /// A value and its epoch.
 #[derive(Clone)]
 pub(crate) struct Cached<V> {
     pub(crate) value: V,
-    epoch: u64,
+    pub(crate) epoch: u64,
+}
+
+pub(crate) type BoxExpiry<K, V> = Box<dyn Expiry<K, V> + Send + Sync>;
+
+/// An expiry of values as one of what is cached.
+pub(crate) struct OfValue<K, V>(pub(crate) BoxExpiry<K, V>);
+
+impl<K, V> Expiry<K, Cached<V>> for OfValue<K, V> {
+    fn expire_after_create(&self, key: &K, cached: &Cached<V>, at: Instant) -> Option<Duration> {
+        self.0.expire_after_create(key, &cached.value, at)
+    }
+
+    fn expire_after_read(
+        &self,
+        key: &K,
+        cached: &Cached<V>,
+        at: Instant,
+        left: Option<Duration>,
+        modified: Instant,
+    ) -> Option<Duration> {
+        self.0.expire_after_read(key, &cached.value, at, left, modified)
+    }
+
+    fn expire_after_update(
+        &self,
+        key: &K,
+        cached: &Cached<V>,
+        at: Instant,
+        left: Option<Duration>,
+    ) -> Option<Duration> {
+        self.0.expire_after_update(key, &cached.value, at, left)
+    }
 }
 
 impl<K: Key + ?Sized, V: Value> Caches<K> for Moka<K, V> {
