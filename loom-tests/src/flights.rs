@@ -163,6 +163,31 @@ fn no_load_outlives_a_clear_beside_two_loads() {
     });
 }
 
+/// As `invalidate_entries_if` does.
+fn forget_all_rows_but_seven(cache: &Cache) {
+    cache.flights.abandon_all();
+    let entry = cache.flights.caches.get(KEY);
+    if entry.is_some_and(|entry| entry.value != Some(7)) {
+        cache.flights.changed(KEY, None);
+    }
+}
+
+#[test]
+fn no_load_outlives_an_invalidation_by_predicate() {
+    written_beside_gets(5, 1, |cache| {
+        cache.write(7);
+        forget_all_rows_but_seven(cache);
+    });
+}
+
+#[test]
+fn no_load_outlives_an_invalidation_by_predicate_beside_two_loads() {
+    written_beside_gets(5, 2, |cache| {
+        cache.write(7);
+        forget_all_rows_but_seven(cache);
+    });
+}
+
 /// An asker that enters a flight and leaves it: another loads the key, once.
 #[test]
 fn a_flight_that_is_left_is_loaded_by_others() {

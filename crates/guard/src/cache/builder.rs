@@ -386,11 +386,14 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
 
 impl<O: Funnel + Hash + Eq + Send + Sync + 'static, V: Value> Options<O, V> {
     fn build_caches<K: Key<Owned = O> + ?Sized>(&mut self) -> Result<Moka<K, V>, BoxError> {
-        let times = self.time_to_live.into_iter().chain(self.time_to_idle);
-        for time in times.chain([self.miss_time_to_live]) {
+        for (name, time) in [
+            ("time to live", self.time_to_live),
+            ("time to idle", self.time_to_idle),
+            ("time to live", Some(self.miss_time_to_live)),
+        ] {
             // Moka would panic.
-            if time > LONGEST {
-                return Err(format!("a time to live of {time:?} is longer than 1000 years").into());
+            if let Some(time) = time.filter(|time| *time > LONGEST) {
+                return Err(format!("a {name} of {time:?} is longer than 1000 years").into());
             }
         }
         let mut values = moka::sync::Cache::builder().max_capacity(self.capacity);
