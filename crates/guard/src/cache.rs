@@ -10,6 +10,7 @@ mod flights;
 pub mod future;
 mod history;
 mod landing;
+mod limits;
 mod loads;
 mod saved;
 mod schedule;
@@ -33,6 +34,7 @@ use counts::Counts;
 use fill_once::FillOnce;
 use flights::Flights;
 use history::{FilterFactory, History};
+use limits::Limits;
 use lanebloom::{ConcurrentBloom, Funnel, SipHash13};
 use std::borrow::Borrow;
 use std::fmt;
@@ -88,6 +90,7 @@ struct Inner<K: Key + ?Sized, V: Value, F> {
     guard: CacheGuard<K, F>,
     flights: Flights<K, Moka<K, V>, FillOnce<V>>,
     counts: Counts,
+    limits: Limits,
     plan: FilterFactory<F>,
     history: Mutex<History>,
 }

@@ -3,6 +3,7 @@
 use crate::cache::counts::Counts;
 use crate::cache::flights::Flights;
 use crate::cache::history::{FilterFactory, History, MakeFilter};
+use crate::cache::limits::{Limits, Places};
 use crate::cache::store::{BoxExpiry, Cached, Key, Moka, OfValue, Value, bytes_of};
 use crate::cache::{Cache, Inner, future, sync};
 use crate::error::BoxError;
@@ -40,6 +41,9 @@ struct Options<K, V> {
     miss_memory: u64,
     miss_key_limit: usize,
     miss_time_to_live: Duration,
+    /// Loads at a time, and those that wait.
+    load_limit: Option<(usize, usize)>,
+    load_timeout: Option<Duration>,
 }
 
 /// Builds a cache; made by [`future::GuardedCache::builder`] and [`sync::GuardedCache::builder`],
@@ -55,6 +59,7 @@ struct Options<K, V> {
 /// | [`miss_key_limit`](Self::miss_key_limit) | 1 KiB |
 /// | [`time_to_live`](Self::time_to_live), [`time_to_idle`](Self::time_to_idle), [`expire_after`](Self::expire_after) | none |
 /// | [`miss_time_to_live`](Self::miss_time_to_live) | one minute |
+/// | [`load_limit`](Self::load_limit), [`load_timeout`](Self::load_timeout) | none |
 ///
 /// ```
 /// use lanebloom_guard::sync::GuardedCache;
@@ -96,6 +101,8 @@ impl<K: Key + ?Sized, V: Value> Builder<K, V> {
             miss_memory: 32 << 20,
             miss_key_limit: 1 << 10,
             miss_time_to_live: Duration::from_secs(60),
+            load_limit: None,
+            load_timeout: None,
         };
         Self { plan, options }
     }
@@ -335,6 +342,82 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
         self
     }
 
+    /// The number of loads that run at a time, and of those that wait for their turn; further ones
+    /// are [refused](crate::LoadError::is_refused), and the store does not see them. A call of
+    /// `load_many` is one load; rebuilds are none. Without it, as many loads run as keys
+    /// are asked for that the filter lets through: under an attack on an open filter, one per
+    /// request.
+    ///
+    /// Cached values, remembered misses and keys that the filter turns away need no load. Gets that
+    /// join a load on its way add none. A refusal is an error like the loader's: it reaches the
+    /// gets that wait for this load, and is not cached. While a load waits for [other
+    /// keys](crate#loaders-that-get-other-keys), its place is another's.
+    ///
+    /// ```
+    /// use lanebloom_guard::sync::GuardedCache;
+    /// use std::sync::Barrier;
+    /// use std::thread;
+    ///
+    /// static BOTH: Barrier = Barrier::new(2);
+    /// let read = |id: u64| {
+    ///     BOTH.wait(); // the store is slow
+    ///     BOTH.wait();
+    ///     Ok::<_, std::convert::Infallible>(Some(id))
+    /// };
+    /// let cache = GuardedCache::<u64, u64>::builder()
+    ///     .load_limit(1, 0) // 64 and 1000, say
+    ///     .build_blocking(read)?;
+    /// thread::scope(|scope| {
+    ///     let one = scope.spawn(|| cache.get(&1));
+    ///     BOTH.wait();
+    ///     assert!(cache.get(&2).unwrap_err().is_refused());
+    ///     BOTH.wait();
+    ///     assert_eq!(one.join().unwrap().unwrap(), Some(1));
+    /// });
+    /// assert_eq!(cache.stats().refused, 1);
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
+    /// ```
+    pub fn load_limit(mut self, at_once: usize, waiting: usize) -> Self {
+        self.options.load_limit = Some((at_once, waiting));
+        self
+    }
+
+    /// How long a load may take, with its wait for a turn by the [`load_limit`](Self::load_limit).
+    /// Then every get that waits for it ends with an
+    /// [error](crate::LoadError::is_timeout), which is not cached. A call of `load_many` is one
+    /// load.
+    ///
+    /// - If gets are awaited, the loader's future is dropped, and the next get begins a new load.
+    ///   The runtime needs `enable_time`.
+    /// - If gets block, nothing can end the thread that is in the loader. The timeout ends the wait
+    ///   for a turn, and that of the gets that joined the load; the get that runs it returns when
+    ///   the loader does, and its row is cached. Until then further gets join it, and wait for this
+    ///   long. Give the store's client a timeout too.
+    ///
+    /// ```
+    /// use lanebloom_guard::future::GuardedCache;
+    /// use std::time::Duration;
+    /// use tokio::time::sleep;
+    ///
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), lanebloom_guard::BoxError> {
+    /// let read = async |id: u64| {
+    ///     sleep(Duration::from_secs(id)).await;
+    ///     Ok::<_, std::convert::Infallible>(Some(id))
+    /// };
+    /// let cache = GuardedCache::<u64, u64>::builder()
+    ///     .load_timeout(Duration::from_secs(2))
+    ///     .build(read)?;
+    /// assert_eq!(cache.get(&1).await?, Some(1));
+    /// assert!(cache.get(&3).await.unwrap_err().is_timeout());
+    /// assert_eq!(cache.stats().timed_out, 1);
+    /// # Ok(()) }
+    /// ```
+    pub fn load_timeout(mut self, timeout: Duration) -> Self {
+        self.options.load_timeout = Some(timeout);
+        self
+    }
+
     /// A cache whose gets are awaited. Until its filter [is filled](Cache::is_ready), every
     /// key passes to the store. Fill it by [`restore`](Cache::restore) or
     /// [`rebuild_now`](future::GuardedCache::rebuild_now), or say that it has all keys:
@@ -369,6 +452,7 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
         let Self { plan, mut options } = self;
         let filter = (plan.make)(plan.expected_keys)?;
         let caches = options.build_caches()?;
+        let limits = options.limits()?;
         // Some per thread, so that two threads seldom want the same one.
         let threads = thread::available_parallelism().map_or(1, usize::from);
         let shards = (16 * threads).next_power_of_two().min(1024);
@@ -377,6 +461,7 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
             guard: CacheGuard::new_open(filter),
             flights: Flights::new(caches, shards),
             counts: Counts::new(),
+            limits,
             history: Mutex::new(History::new(plan.expected_keys)),
             plan,
         };
@@ -385,6 +470,18 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
 }
 
 impl<O: Funnel + Hash + Eq + Send + Sync + 'static, V: Value> Options<O, V> {
+    fn limits(&self) -> Result<Limits, BoxError> {
+        if let Some((0, waiting)) = self.load_limit {
+            return Err(format!("a load limit of 0 and {waiting}: no load could run; the least is 1").into());
+        }
+        Ok(Limits {
+            timeout: self.load_timeout,
+            places: self
+                .load_limit
+                .map(|(at_once, waiting)| Arc::new(Places::new(at_once, waiting))),
+        })
+    }
+
     fn build_caches<K: Key<Owned = O> + ?Sized>(&mut self) -> Result<Moka<K, V>, BoxError> {
         for (name, time) in [
             ("time to live", self.time_to_live),
@@ -488,6 +585,8 @@ impl<K: Key + ?Sized, V, F> fmt::Debug for Builder<K, V, F> {
             .field("miss_memory", &self.options.miss_memory)
             .field("miss_key_limit", &self.options.miss_key_limit)
             .field("miss_time_to_live", &self.options.miss_time_to_live)
+            .field("load_limit", &self.options.load_limit)
+            .field("load_timeout", &self.options.load_timeout)
             .finish_non_exhaustive()
     }
 }

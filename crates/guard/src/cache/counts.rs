@@ -39,8 +39,12 @@ pub struct CacheStats {
     pub loads: u64,
     /// Keys whose load was on its way already.
     pub joined: u64,
-    /// Loads that failed, or panicked.
+    /// Keys whose load failed: by an error or a panic of the loader, by the timeout, or refused.
     pub failed: u64,
+    /// Those of the failed that were refused, because too many loads ran and waited.
+    pub refused: u64,
+    /// Those of the failed that took too long.
+    pub timed_out: u64,
     /// Keys that were inserted, updates of rows included.
     pub inserted: u64,
     /// Keys that were removed.
@@ -67,6 +71,8 @@ impl CacheStats {
             loads: difference(|stats| stats.loads),
             joined: difference(|stats| stats.joined),
             failed: difference(|stats| stats.failed),
+            refused: difference(|stats| stats.refused),
+            timed_out: difference(|stats| stats.timed_out),
             inserted: difference(|stats| stats.inserted),
             removed: difference(|stats| stats.removed),
             evictions: difference(|stats| stats.evictions),
@@ -84,6 +90,8 @@ pub(crate) struct Counters {
     pub(super) loads: AtomicU64,
     pub(super) joined: AtomicU64,
     pub(super) failed: AtomicU64,
+    pub(super) refused: AtomicU64,
+    pub(super) timed_out: AtomicU64,
     pub(super) inserted: AtomicU64,
     pub(super) removed: AtomicU64,
 }
@@ -97,6 +105,8 @@ impl Counts {
             loads: self.sum(|counts| &counts.loads),
             joined: self.sum(|counts| &counts.joined),
             failed: self.sum(|counts| &counts.failed),
+            refused: self.sum(|counts| &counts.refused),
+            timed_out: self.sum(|counts| &counts.timed_out),
             inserted: self.sum(|counts| &counts.inserted),
             removed: self.sum(|counts| &counts.removed),
             evictions,

@@ -48,8 +48,9 @@ use tracing::{Instrument, debug_span};
 /// # Loads
 ///
 /// A load runs in a task of its own. If a waiter is cancelled, also the one that began it, the load
-/// goes on, for the other waiters and for the cache. A load has no time limit of its own: a loader
-/// that may hang should have one (`tokio::time::timeout`). A loader may [get other
+/// goes on, for the other waiters and for the cache. If the store may hang or be overrun, set a
+/// [`load_timeout`](crate::Builder::load_timeout) and a
+/// [`load_limit`](crate::Builder::load_limit). A loader may [get other
 /// keys](crate#loaders-that-get-other-keys).
 ///
 /// An error reaches every waiter and is not cached; the next get tries again. A panic of the loader
@@ -171,36 +172,168 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
             }
             Asked::Joined(flight) | Asked::New(flight) => flight,
         };
-        let loaded = self.wait(key, flight).await?;
+        let loaded = self
+            .wait(key, flight, |flight| self.begin_alone(key, flight))
+            .await?;
         admission.record(loaded.is_some());
         Ok(loaded)
     }
 
-    /// Waits for a flight, and begins it if nobody has.
-    async fn wait(&self, key: &K, mut flight: FlightOf<V>) -> Loaded<V> {
+    /// [`get`](Self::get), whose load is this one in place of the loader's, if it comes to a load:
+    /// with a connection that the caller has, or what else only this call knows. The filter, the
+    /// cached value and the remembered miss come first, and a load of the key that is on its way is
+    /// joined, whichever began it. Otherwise `load` runs in a task of its own, and its row or miss
+    /// is cached for all.
+    ///
+    /// # Errors
+    ///
+    /// As [`get`](Self::get).
+    ///
+    /// # Panics
+    ///
+    /// As [`get`](Self::get).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_guard::future::GuardedCache;
+    /// use std::convert::Infallible;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), lanebloom_guard::BoxError> {
+    /// let read = async |_| Ok::<_, Infallible>(Some("from the replica"));
+    /// let cache = GuardedCache::<u64, &str>::builder().build(read)?;
+    /// cache.insert(&17);
+    /// cache.mark_ready();
+    /// let primary = || async { Ok::<_, Infallible>(Some("from the primary")) };
+    /// assert_eq!(cache.get_with(&18, primary()).await?, None); // turned away
+    /// let row = cache.get_with(&17, primary()).await?;
+    /// assert_eq!(row, Some("from the primary"));
+    /// assert_eq!(cache.get(&17).await?, row); // cached
+    /// # Ok(()) }
+    /// ```
+    pub async fn get_with<Q: Borrow<K> + ?Sized, E: Into<BoxError>>(
+        &self,
+        key: &Q,
+        load: impl Future<Output = Result<Option<V>, E>> + Send + 'static,
+    ) -> Result<Option<V>, LoadError> {
+        let key = key.borrow();
+        self.get_by(key, |flight| self.begin_alone(key, flight)).await
+    }
+
+    /// [`get`](Self::get), whose load is this one in place of the loader's, if it comes to a load:
+    /// with a connection that the caller has, or what else only this call knows. The filter, the
+    /// cached value and the remembered miss come first, and a load of the key that is on its way is
+    /// joined, whichever began it. Otherwise `load` runs in a task of its own, and its row or miss
+    /// is cached for all.
+    ///
+    /// # Errors
+    ///
+    /// As [`get`](Self::get).
+    ///
+    /// # Panics
+    ///
+    /// As [`get`](Self::get).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_guard::future::GuardedCache;
+    /// use std::convert::Infallible;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), lanebloom_guard::BoxError> {
+    /// let read = async |_| Ok::<_, Infallible>(Some("from the replica"));
+    /// let cache = GuardedCache::<u64, &str>::builder().build(read)?;
+    /// cache.insert(&17);
+    /// cache.mark_ready();
+    /// let primary = || async { Ok::<_, Infallible>(Some("from the primary")) };
+    /// assert_eq!(cache.get_with(&18, primary()).await?, None); // turned away
+    /// let row = cache.get_with(&17, primary()).await?;
+    /// assert_eq!(row, Some("from the primary"));
+    /// assert_eq!(cache.get(&17).await?, row); // cached
+    /// # Ok(()) }
+    /// ```
+    pub async fn get_with<Q: Borrow<K> + ?Sized, E: Into<BoxError>>(
+        &self,
+        key: &Q,
+        load: impl Future<Output = Result<Option<V>, E>> + Send + 'static,
+    ) -> Result<Option<V>, LoadError> {
+        let key = key.borrow();
+        let mut load = Some(load);
+        let begin = |flight: &FlightOf<V>| match self.begin_flight(key, flight, Load::of_one()) {
+            Ok(landing) => match load.take() {
+                Some(load) => self.spawn(landing.load, async move {
+                    let loaded = landing.run(caught(load)).await;
+                    landing.land(loaded);
+                }),
+                None => self.spawn_loader(landing),
+            },
+            Err(load) => load,
+        };
+        self.get_by(key, begin).await
+    }
+
+    /// A get that begins its flight by `begin`, if it comes to that.
+    #[inline]
+    async fn get_by(&self, key: &K, begin: impl FnMut(&FlightOf<V>) -> Load) -> Loaded<V> {
+        let admission = match self.look(key) {
+            Known::Answer(known) => return Ok(known),
+            Known::Unknown(admission) => admission,
+        };
+        let flight = match self.ask(key) {
+            Asked::Known(known) => {
+                self.count_known(&known, admission);
+                return Ok(known);
+            }
+            Asked::Joined(flight) | Asked::New(flight) => flight,
+        };
+        let loaded = self.wait(key, flight, begin).await?;
+        admission.record(loaded.is_some());
+        Ok(loaded)
+    }
+
+    /// Waits for a flight, and begins it if nobody has: `begin` answers by which load it has begun.
+    async fn wait(
+        &self,
+        key: &K,
+        mut flight: FlightOf<V>,
+        mut begin: impl FnMut(&FlightOf<V>) -> Load,
+    ) -> Loaded<V> {
         loop {
-            let load = match self.begin_flight(key, &flight, Load::of_one()) {
-                Ok(landing) => {
-                    let load = landing.load;
-                    let span = debug_span!("load", cache = self.0.name);
-                    let loader = Arc::clone(&self.loader);
-                    let task = load.scope(async move {
-                        let loaded = loader.load(&landing.key).await;
-                        landing.land(loaded);
-                    });
-                    tokio::spawn(task.instrument(span));
-                    load
+            let load = begin(&flight);
+            if let Some(wait) = load.awaited() {
+                let loaded = flight.result.filled().await;
+                if let Some(place) = wait.end() {
+                    place.resume().await;
                 }
-                Err(load) => load,
-            };
-            if let Some(_wait) = load.awaited() {
-                return flight.result.filled().await;
+                return loaded;
             }
             flight = match self.ask_again(key, &flight, load)? {
                 Asked::Known(known) => return Ok(known),
                 Asked::Joined(flight) | Asked::New(flight) => flight,
             };
         }
+    }
+
+    fn begin_alone(&self, key: &K, flight: &FlightOf<V>) -> Load {
+        match self.begin_flight(key, flight, Load::of_one()) {
+            Ok(landing) => self.spawn_loader(landing),
+            Err(load) => load,
+        }
+    }
+
+    fn spawn_loader(&self, landing: Landing<K, V, F>) -> Load {
+        let loader = Arc::clone(&self.loader);
+        self.spawn(landing.load, async move {
+            let loaded = landing.run(loader.load(&landing.key)).await;
+            landing.land(loaded);
+        })
+    }
+
+    fn spawn(&self, load: Load, task: impl Future<Output = ()> + Send + 'static) -> Load {
+        tokio::spawn(task.instrument(debug_span!("load", cache = self.0.name)));
+        load
     }
 
     /// The rows of many keys, in their order: one batch of lookups in the filter, one pass over the
@@ -238,7 +371,10 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
             self.load_many(asking.begin_all());
         }
         for wait in asking.waits.by_ref() {
-            let loaded = self.wait(keys[wait.at].borrow(), wait.flight).await?;
+            let key = keys[wait.at].borrow();
+            let loaded = self
+                .wait(key, wait.flight, |flight| self.begin_alone(key, flight))
+                .await?;
             wait.admission.record(loaded.is_some());
             asking.rows[wait.at] = loaded;
         }
@@ -248,11 +384,11 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     fn load_many(&self, (load, landings): (Load, Vec<Landing<K, V, F>>)) {
         if !landings.is_empty() {
             let span = debug_span!("load_many", cache = self.0.name, keys = landings.len());
-            let loader = Arc::clone(&self.loader);
-            let task = load.scope(async move {
-                let loaded = loader.load_many(keys_of(&landings)).await;
-                land_all(&landings, loaded);
-            });
+            let (cache, loader) = (self.cache.clone(), Arc::clone(&self.loader));
+            let task = async move {
+                let loaded = loader.load_many(keys_of(&landings));
+                land_all(&landings, load.run(&cache.0.limits, loaded).await);
+            };
             tokio::spawn(task.instrument(span));
         }
     }

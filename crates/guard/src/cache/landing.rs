@@ -24,12 +24,31 @@ pub(super) struct Landing<K: Key + ?Sized, V: Value, F: GuardFilter> {
 }
 
 impl<K: Key + ?Sized, V: Value, F: GuardFilter> Landing<K, V, F> {
+    /// Runs the load within the cache's limits.
+    pub(super) async fn run(&self, load: impl Future<Output = Loaded<V>>) -> Loaded<V> {
+        self.load.run(&self.cache.0.limits, load).await
+    }
+
+    /// [`run`](Self::run), in this thread.
+    pub(super) fn run_blocking(&self, load: impl FnOnce() -> Loaded<V>) -> Loaded<V> {
+        self.load.run_blocking(&self.cache.0.limits, load)
+    }
+
     /// The caches first, so that a get after a waiter's answer finds it there.
     pub(super) fn land(&self, loaded: Loaded<V>) {
         let cache = &self.cache.0;
         if let Err(error) = &loaded {
             cache.counts.add(1, |counts| &counts.failed);
-            tracing::warn!(cache = cache.name, %error, "no row");
+            if error.is_refused() {
+                cache.counts.add(1, |counts| &counts.refused);
+                // There may be thousands in a second.
+                tracing::debug!(cache = cache.name, %error, "no row");
+            } else {
+                if error.is_timeout() {
+                    cache.counts.add(1, |counts| &counts.timed_out);
+                }
+                tracing::warn!(cache = cache.name, %error, "no row");
+            }
         }
         let found = loaded.as_ref().ok().cloned();
         cache.flights.finish(self.key.borrow(), &self.flight, found);

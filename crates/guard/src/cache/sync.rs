@@ -7,7 +7,8 @@ use crate::cache::fill_once::{FlightOf, Loaded};
 use crate::cache::flights::Asked;
 use crate::cache::history::Rebuilt;
 use crate::cache::landing::{Landing, keys_of, land_all};
-use crate::cache::loads::Load;
+use crate::cache::limits::block_on;
+use crate::cache::loads::{Load, Wait};
 use crate::cache::schedule::{failures, pause};
 use crate::cache::store::{Key, Value};
 use crate::cache::{Cache, Known};
@@ -42,8 +43,10 @@ use tracing::debug_span;
 ///
 /// # Loads
 ///
-/// A load runs in the thread that asked first. A load has no time limit of its own: a loader that
-/// may hang should have one. A loader may [get other keys](crate#loaders-that-get-other-keys).
+/// A load runs in the thread that asked first. Nothing can end it there: if the store may hang,
+/// give its client a timeout. A [`load_timeout`](crate::Builder::load_timeout) ends the waits of
+/// the threads that joined, and a [`load_limit`](crate::Builder::load_limit) keeps the store from
+/// being overrun. A loader may [get other keys](crate#loaders-that-get-other-keys).
 ///
 /// An error reaches every waiter and is not cached; the next get tries again. A panic of the loader
 /// reaches the waiters as a [`LoadError`].
@@ -138,7 +141,50 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
     pub fn get<Q: Borrow<K> + ?Sized>(&self, key: &Q) -> Result<Option<V>, LoadError> {
-        let key = key.borrow();
+        self.get_by(key.borrow(), |key| self.loader.load(key))
+    }
+
+    /// [`get`](Self::get), whose load is this one in place of the loader's, if it comes to a load:
+    /// with a connection that the caller has, or what else only this call knows. The filter, the
+    /// cached value and the remembered miss come first, and a load of the key that is on its way is
+    /// joined, whichever began it. Otherwise `load` runs in this thread, and its row or miss is
+    /// cached for all.
+    ///
+    /// # Errors
+    ///
+    /// As [`get`](Self::get).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_guard::sync::GuardedCache;
+    /// use std::convert::Infallible;
+    ///
+    /// let read = |_| Ok::<_, Infallible>(Some("from the replica"));
+    /// let cache = GuardedCache::<u64, &str>::builder().build_blocking(read)?;
+    /// cache.insert(&17);
+    /// cache.mark_ready();
+    /// let primary = || Ok::<_, Infallible>(Some("from the primary"));
+    /// assert_eq!(cache.get_with(&18, primary)?, None); // turned away
+    /// assert_eq!(cache.get_with(&17, primary)?, Some("from the primary"));
+    /// assert_eq!(cache.get(&17)?, Some("from the primary")); // cached
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
+    /// ```
+    pub fn get_with<Q: Borrow<K> + ?Sized, E: Into<BoxError>>(
+        &self,
+        key: &Q,
+        load: impl FnOnce() -> Result<Option<V>, E>,
+    ) -> Result<Option<V>, LoadError> {
+        let mut load = Some(load);
+        self.get_by(key.borrow(), |key| match load.take() {
+            Some(load) => caught(load),
+            None => self.loader.load(key),
+        })
+    }
+
+    /// A get whose load is `load`, if it comes to that.
+    #[inline]
+    fn get_by(&self, key: &K, load: impl FnMut(&K::Owned) -> Loaded<V>) -> Loaded<V> {
         let admission = match self.look(key) {
             Known::Answer(known) => return Ok(known),
             Known::Unknown(admission) => admission,
@@ -150,28 +196,31 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
             }
             Asked::Joined(flight) | Asked::New(flight) => flight,
         };
-        let loaded = self.wait(key, flight)?;
+        let loaded = self.wait(key, flight, load)?;
         admission.record(loaded.is_some());
         Ok(loaded)
     }
 
     /// Loads the row of a flight if nobody does, or waits for it.
-    fn wait(&self, key: &K, mut flight: FlightOf<V>) -> Loaded<V> {
+    fn wait(&self, key: &K, mut flight: FlightOf<V>, mut load: impl FnMut(&K::Owned) -> Loaded<V>) -> Loaded<V> {
         loop {
-            let load = match self.begin_flight(key, &flight, Load::of_one()) {
+            let begun_by = match self.begin_flight(key, &flight, Load::of_one()) {
                 Ok(landing) => {
                     let _span = debug_span!("load", cache = self.0.name).entered();
-                    let _wait = landing.load.awaited();
-                    let loaded = landing.load.sync_scope(|| self.loader.load(&landing.key));
+                    let wait = landing.load.awaited();
+                    let loaded = landing.run_blocking(|| load(&landing.key));
                     landing.land(loaded.clone());
+                    wait.into_iter().for_each(Wait::end_blocking);
                     return loaded;
                 }
                 Err(load) => load,
             };
-            if let Some(_wait) = load.awaited() {
-                return flight.result.wait();
+            if let Some(wait) = begun_by.awaited() {
+                let loaded = block_on(flight.result.filled(), self.0.limits.timeout)?;
+                wait.end_blocking();
+                return loaded;
             }
-            flight = match self.ask_again(key, &flight, load)? {
+            flight = match self.ask_again(key, &flight, begun_by)? {
                 Asked::Known(known) => return Ok(known),
                 Asked::Joined(flight) | Asked::New(flight) => flight,
             };
@@ -211,7 +260,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
             self.load_many(asking.begin_all());
         }
         for wait in asking.waits.by_ref() {
-            let loaded = self.wait(keys[wait.at].borrow(), wait.flight)?;
+            let loaded = self.wait(keys[wait.at].borrow(), wait.flight, |key| self.loader.load(key))?;
             wait.admission.record(loaded.is_some());
             asking.rows[wait.at] = loaded;
         }
@@ -221,9 +270,10 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     fn load_many(&self, (load, landings): (Load, Vec<Landing<K, V, F>>)) {
         if !landings.is_empty() {
             let _span = debug_span!("load_many", cache = self.0.name, keys = landings.len()).entered();
-            let _wait = load.awaited();
-            let loaded = load.sync_scope(|| self.loader.load_many(keys_of(&landings)));
+            let wait = load.awaited();
+            let loaded = load.run_blocking(&self.0.limits, || self.loader.load_many(keys_of(&landings)));
             land_all(&landings, loaded);
+            wait.into_iter().for_each(Wait::end_blocking);
         }
     }
 
