@@ -363,7 +363,9 @@ fn a_timeout_ends_the_waits_of_threads_and_not_the_load() {
     let _limit = Limit::new();
     let (go, gone) = mpsc::channel::<()>();
     let gone = Mutex::new(gone);
+    let (begin, begun) = mpsc::channel();
     let read = move |id: u64| {
+        begin.send(()).unwrap();
         gone.lock().unwrap().recv().unwrap();
         Ok::<_, Infallible>(Some(id))
     };
@@ -371,7 +373,7 @@ fn a_timeout_ends_the_waits_of_threads_and_not_the_load() {
     let cache = builder.build_blocking(read).unwrap();
     thread::scope(|scope| {
         let loading = scope.spawn(|| cache.get(&17));
-        until_blocking(|| cache.stats().loads == 1);
+        begun.recv().unwrap();
         // One joins, and one waits for its place.
         for key in [17, 18] {
             let error = cache.get(&key).unwrap_err();
