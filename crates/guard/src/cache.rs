@@ -1,6 +1,7 @@
 //! What a cache does without a wait: it looks into the guard and the caches, and takes changes of
 //! the store. `future.rs` and `sync.rs` put gets on top.
 
+mod ages;
 mod builder;
 mod counts;
 mod error;
@@ -30,16 +31,17 @@ use crate::filter::GuardFilter;
 use crate::guard::CacheGuard;
 use crate::on_drop::{InsertOnDrop, Target};
 use crate::stats::Admission;
+use ages::Age;
 use counts::Counts;
 use fill_once::FillOnce;
-use flights::Flights;
+use flights::{Entry, Flights};
 use history::{FilterFactory, History};
 use limits::Limits;
 use lanebloom::{ConcurrentBloom, Funnel, SipHash13};
 use std::borrow::Borrow;
 use std::fmt;
 use std::sync::{Arc, Mutex};
-use store::Moka;
+use store::{Cached, Moka};
 
 /// The part that the caches of both modules share: changes, readiness, figures. A
 /// [`future::GuardedCache`] and a [`sync::GuardedCache`] deref to it. Clones share one cache.
@@ -98,6 +100,8 @@ struct Inner<K: Key + ?Sized, V: Value, F> {
 /// What the caches know of an admitted key, or what the key awaits.
 enum Known<'a, V> {
     Answer(Option<V>),
+    /// A value that should be refreshed.
+    Due(V),
     Unknown(Admission<'a>),
 }
 
@@ -114,9 +118,12 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     #[inline]
     fn look_in_caches<'a>(&self, key: &K, admission: Admission<'a>) -> Known<'a, V> {
         match self.0.flights.get(key) {
-            Some(known) => {
-                self.count_known(&known, admission);
-                Known::Answer(known)
+            Some(Entry { value, is_due, .. }) => {
+                self.count_known(&value, admission);
+                match value {
+                    Some(value) if is_due => Known::Due(value),
+                    value => Known::Answer(value),
+                }
             }
             None => Known::Unknown(admission),
         }
@@ -324,9 +331,8 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     /// ```
     pub fn peek<Q: Borrow<K> + ?Sized>(&self, key: &Q) -> Option<V> {
         let key = key.borrow();
-        let flights = &self.0.flights;
-        let cached = flights.caches.values.get(key)?;
-        (flights.is_present(cached.epoch) && self.0.guard.admits(key)).then_some(cached.value)
+        let cached = self.0.flights.caches.values.get(key)?;
+        self.is_answer(key, &cached).then_some(cached.value)
     }
 
     /// The cached values that gets would find, with their keys, in any order. It blocks nobody, and
@@ -345,11 +351,14 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
     pub fn iter(&self) -> impl Iterator<Item = (Arc<K::Owned>, V)> + '_ {
+        let values = self.0.flights.caches.values.iter();
+        values.filter_map(|(key, cached)| self.is_answer((*key).borrow(), &cached).then_some((key, cached.value)))
+    }
+
+    /// Whether a get would answer with this value.
+    fn is_answer(&self, key: &K, cached: &Cached<V>) -> bool {
         let flights = &self.0.flights;
-        flights.caches.values.iter().filter_map(|(key, cached)| {
-            let is_known = flights.is_present(cached.epoch) && self.0.guard.admits((*key).borrow());
-            is_known.then_some((key, cached.value))
-        })
+        flights.is_present(cached.epoch) && flights.caches.age(key, cached) != Age::Expired && self.0.guard.admits(key)
     }
 
     /// The filter's guard, for checks before a get: a tower layer, a queue. Keys are added through

@@ -1,5 +1,6 @@
 //! The builder of both kinds of caches.
 
+use crate::cache::ages::{Ages, Times};
 use crate::cache::counts::Counts;
 use crate::cache::flights::Flights;
 use crate::cache::history::{FilterFactory, History, MakeFilter};
@@ -34,7 +35,7 @@ struct Options<K, V> {
     name: String,
     capacity: u64,
     weigher: Option<Weigher<K, V>>,
-    time_to_live: Option<Duration>,
+    times: Times,
     time_to_idle: Option<Duration>,
     expiry: Option<BoxExpiry<K, V>>,
     listener: Option<Listener<K, V>>,
@@ -58,6 +59,7 @@ struct Options<K, V> {
 /// | [`miss_memory`](Self::miss_memory) | 32 MiB |
 /// | [`miss_key_limit`](Self::miss_key_limit) | 1 KiB |
 /// | [`time_to_live`](Self::time_to_live), [`time_to_idle`](Self::time_to_idle), [`expire_after`](Self::expire_after) | none |
+/// | [`refresh_after_write`](Self::refresh_after_write), [`stale_if_error`](Self::stale_if_error) | none |
 /// | [`miss_time_to_live`](Self::miss_time_to_live) | one minute |
 /// | [`load_limit`](Self::load_limit), [`load_timeout`](Self::load_timeout) | none |
 ///
@@ -94,7 +96,7 @@ impl<K: Key + ?Sized, V: Value> Builder<K, V> {
             name: String::from("default"),
             capacity: 100_000,
             weigher: None,
-            time_to_live: None,
+            times: Times::default(),
             time_to_idle: None,
             expiry: None,
             listener: None,
@@ -188,7 +190,7 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
 
     /// How long a value is cached. Without it, until it is evicted or invalidated.
     pub fn time_to_live(mut self, time: Duration) -> Self {
-        self.options.time_to_live = Some(time);
+        self.options.times.time_to_live = Some(time);
         self
     }
 
@@ -252,6 +254,79 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
     /// ```
     pub fn expire_after(mut self, expiry: impl Expiry<K::Owned, V> + Send + Sync + 'static) -> Self {
         self.options.expiry = Some(Box::new(expiry));
+        self
+    }
+
+    /// Loads a value anew behind a get that finds it older than this: the get answers with the value
+    /// at once, and so do further ones until the new row is there. So a key that is asked for often
+    /// has no get that waits. It must be less than the [`time_to_live`](Self::time_to_live), if
+    /// there is one; a value that nobody asks for in between expires.
+    ///
+    /// One refresh of a key runs at a time. It is a load like others: a change of the key meanwhile
+    /// ends its effect, and a row that is gone becomes a remembered miss. After an error, the value
+    /// stays for its time, and a get after one second begins the next refresh. A key that the filter
+    /// turns away is not refreshed. If gets are awaited, each refresh is a task, so such a get needs
+    /// the runtime. If gets block, one thread of the cache refreshes one value after another.
+    ///
+    /// ```
+    /// use lanebloom_guard::future::GuardedCache;
+    /// use std::sync::atomic::{AtomicU64, Ordering};
+    /// use std::time::Duration;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), lanebloom_guard::BoxError> {
+    /// static ROW: AtomicU64 = AtomicU64::new(0);
+    /// let read = async |_| {
+    ///     let row = ROW.fetch_add(1, Ordering::Relaxed);
+    ///     Ok::<_, std::convert::Infallible>(Some(row))
+    /// };
+    /// let cache = GuardedCache::<u64, u64>::builder()
+    ///     .refresh_after_write(Duration::ZERO) // a minute, say
+    ///     .build(read)?;
+    /// assert_eq!(cache.get(&17).await?, Some(0)); // loaded
+    /// assert_eq!(cache.get(&17).await?, Some(0)); // and it begins a refresh
+    /// while cache.peek(&17) == Some(0) {
+    ///     tokio::task::yield_now().await;
+    /// }
+    /// assert_eq!((cache.stats().refreshes, cache.stats().loads), (1, 1));
+    /// # Ok(()) }
+    /// ```
+    pub fn refresh_after_write(mut self, time: Duration) -> Self {
+        self.options.times.refresh_after_write = Some(time);
+        self
+    }
+
+    /// Keeps values to this age, beyond their [`time_to_live`](Self::time_to_live), for when the
+    /// store fails: if the load of a key fails whose value has expired, the gets that wait for it
+    /// answer with that value instead of the error. All failures count: errors and panics of the
+    /// loader, a [timeout](Self::load_timeout), a [refusal](Self::load_limit). For one second after,
+    /// gets of the key have the value at once, and then the next one tries again. The time is that
+    /// of HTTP's `stale-if-error`, with the time to live included.
+    ///
+    /// A value that was changed, removed, invalidated or cleared never comes back. Nor does one
+    /// that a time to idle, an [expiry](Self::expire_after) or the [capacity](Self::capacity)
+    /// removed, and none is answered for a key that the filter turns away. Misses are not kept.
+    /// [`CacheStats::stale`](crate::CacheStats::stale) counts, and each failure is an event of
+    /// [`tracing`].
+    ///
+    /// ```
+    /// use lanebloom_guard::sync::GuardedCache;
+    /// use std::time::Duration;
+    ///
+    /// let read = |_| -> Result<Option<u64>, &str> { Err("the store is down") };
+    /// let cache = GuardedCache::<u64, u64>::builder()
+    ///     .time_to_live(Duration::ZERO) // a minute, say
+    ///     .stale_if_error(Duration::from_secs(3600))
+    ///     .build_blocking(read)?;
+    /// cache.insert_value(&17, 1);
+    /// cache.insert(&18);
+    /// assert_eq!(cache.get(&17)?, Some(1));
+    /// assert!(cache.get(&18).is_err()); // there is no value of it
+    /// assert_eq!((cache.stats().stale, cache.stats().failed), (1, 2));
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
+    /// ```
+    pub fn stale_if_error(mut self, age: Duration) -> Self {
+        self.options.times.stale_if_error = Some(age);
         self
     }
 
@@ -483,9 +558,12 @@ impl<O: Funnel + Hash + Eq + Send + Sync + 'static, V: Value> Options<O, V> {
     }
 
     fn build_caches<K: Key<Owned = O> + ?Sized>(&mut self) -> Result<Moka<K, V>, BoxError> {
+        let times = self.times;
         for (name, time) in [
-            ("time to live", self.time_to_live),
+            ("time to live", times.time_to_live),
             ("time to idle", self.time_to_idle),
+            ("refresh", times.refresh_after_write),
+            ("stale value", times.stale_if_error),
             ("time to live", Some(self.miss_time_to_live)),
         ] {
             // Moka would panic.
@@ -493,11 +571,34 @@ impl<O: Funnel + Hash + Eq + Send + Sync + 'static, V: Value> Options<O, V> {
                 return Err(format!("a {name} of {time:?} is longer than 1000 years").into());
             }
         }
+        let Times {
+            time_to_live,
+            refresh_after_write,
+            stale_if_error,
+        } = times;
+        if let (Some(refresh), Some(live)) = (refresh_after_write, time_to_live) {
+            if refresh >= live {
+                return Err(
+                    format!("a refresh after {refresh:?} does not come before the time to live of {live:?}").into(),
+                );
+            }
+        }
+        match (stale_if_error, time_to_live) {
+            (Some(stale), None) => {
+                let text = format!("a stale value of up to {stale:?} needs a time to live: without it none is stale");
+                return Err(text.into());
+            }
+            (Some(stale), Some(live)) if stale <= live => {
+                let text = format!("a stale value of up to {stale:?} is not older than the time to live of {live:?}");
+                return Err(text.into());
+            }
+            _ => {}
+        }
         let mut values = moka::sync::Cache::builder().max_capacity(self.capacity);
         if let Some(weigher) = self.weigher.take() {
             values = values.weigher(move |key, cached: &Cached<V>| weigher(key, &cached.value));
         }
-        if let Some(time) = self.time_to_live {
+        if let Some(time) = times.longest() {
             values = values.time_to_live(time);
         }
         if let Some(time) = self.time_to_idle {
@@ -527,6 +628,7 @@ impl<O: Funnel + Hash + Eq + Send + Sync + 'static, V: Value> Options<O, V> {
                 .build_with_hasher(RandomState::default()),
             longest_miss: self.miss_key_limit,
             evictions,
+            ages: Ages::new(times),
         })
     }
 }
@@ -580,7 +682,7 @@ impl<K: Key + ?Sized, V, F> fmt::Debug for Builder<K, V, F> {
             .field("name", &self.options.name)
             .field("expected_keys", &self.plan.expected_keys)
             .field("capacity", &self.options.capacity)
-            .field("time_to_live", &self.options.time_to_live)
+            .field("times", &self.options.times)
             .field("time_to_idle", &self.options.time_to_idle)
             .field("miss_memory", &self.options.miss_memory)
             .field("miss_key_limit", &self.options.miss_key_limit)

@@ -45,6 +45,10 @@ pub struct CacheStats {
     pub refused: u64,
     /// Those of the failed that took too long.
     pub timed_out: u64,
+    /// Failed loads that were answered with the value before, past its time to live.
+    pub stale: u64,
+    /// Loads of values that were refreshed ahead. They are not among `loads`.
+    pub refreshes: u64,
     /// Keys that were inserted, updates of rows included.
     pub inserted: u64,
     /// Keys that were removed.
@@ -73,6 +77,8 @@ impl CacheStats {
             failed: difference(|stats| stats.failed),
             refused: difference(|stats| stats.refused),
             timed_out: difference(|stats| stats.timed_out),
+            stale: difference(|stats| stats.stale),
+            refreshes: difference(|stats| stats.refreshes),
             inserted: difference(|stats| stats.inserted),
             removed: difference(|stats| stats.removed),
             evictions: difference(|stats| stats.evictions),
@@ -92,6 +98,8 @@ pub(crate) struct Counters {
     pub(super) failed: AtomicU64,
     pub(super) refused: AtomicU64,
     pub(super) timed_out: AtomicU64,
+    pub(super) stale: AtomicU64,
+    pub(super) refreshes: AtomicU64,
     pub(super) inserted: AtomicU64,
     pub(super) removed: AtomicU64,
 }
@@ -107,6 +115,8 @@ impl Counts {
             failed: self.sum(|counts| &counts.failed),
             refused: self.sum(|counts| &counts.refused),
             timed_out: self.sum(|counts| &counts.timed_out),
+            stale: self.sum(|counts| &counts.stale),
+            refreshes: self.sum(|counts| &counts.refreshes),
             inserted: self.sum(|counts| &counts.inserted),
             removed: self.sum(|counts| &counts.removed),
             evictions,

@@ -265,7 +265,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
             Ok(landing) => match load.take() {
                 Some(load) => self.spawn(landing.load, async move {
                     let loaded = landing.run(caught(load)).await;
-                    landing.land(loaded);
+                    let _ = landing.land(loaded);
                 }),
                 None => self.spawn_loader(landing),
             },
@@ -279,6 +279,12 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     async fn get_by(&self, key: &K, begin: impl FnMut(&FlightOf<V>) -> Load) -> Loaded<V> {
         let admission = match self.look(key) {
             Known::Answer(known) => return Ok(known),
+            Known::Due(value) => {
+                if let Some(flight) = self.enter_refresh(key) {
+                    self.begin_alone(key, &flight);
+                }
+                return Ok(Some(value));
+            }
             Known::Unknown(admission) => admission,
         };
         let flight = match self.ask(key) {
@@ -327,7 +333,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         let loader = Arc::clone(&self.loader);
         self.spawn(landing.load, async move {
             let loaded = landing.run(loader.load(&landing.key)).await;
-            landing.land(loaded);
+            let _ = landing.land(loaded);
         })
     }
 
@@ -367,6 +373,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// ```
     pub async fn get_many<Q: Borrow<K> + Funnel>(&self, keys: &[Q]) -> Result<Vec<Option<V>>, LoadError> {
         let mut asking = self.ask_many(keys);
+        self.refresh_many(asking.refreshes());
         if self.loader.reads_many() {
             self.load_many(asking.begin_all());
         }
@@ -379,6 +386,20 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
             asking.rows[wait.at] = loaded;
         }
         Ok(mem::take(&mut asking.rows))
+    }
+
+    fn refresh_many(&self, flights: Vec<(&K, FlightOf<V>)>) {
+        if self.loader.reads_many() && flights.len() > 1 {
+            let load = Load::of_many();
+            let landings = flights
+                .iter()
+                .filter_map(|(key, flight)| self.begin_flight(key, flight, load).ok());
+            self.load_many((load, landings.collect()));
+        } else {
+            for (key, flight) in &flights {
+                self.begin_alone(key, flight);
+            }
+        }
     }
 
     fn load_many(&self, (load, landings): (Load, Vec<Landing<K, V, F>>)) {

@@ -34,32 +34,30 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Landing<K, V, F> {
         self.load.run_blocking(&self.cache.0.limits, load)
     }
 
-    /// The caches first, so that a get after a waiter's answer finds it there.
-    pub(super) fn land(&self, loaded: Loaded<V>) {
-        let cache = &self.cache.0;
-        if let Err(error) = &loaded {
-            cache.counts.add(1, |counts| &counts.failed);
-            if error.is_refused() {
-                cache.counts.add(1, |counts| &counts.refused);
-                // There may be thousands in a second.
-                tracing::debug!(cache = cache.name, %error, "no row");
-            } else {
-                if error.is_timeout() {
-                    cache.counts.add(1, |counts| &counts.timed_out);
-                }
-                tracing::warn!(cache = cache.name, %error, "no row");
+    /// Ends the flight; answers what its waiters get. The caches first, so that a get after a
+    /// waiter's answer finds it there.
+    pub(super) fn land(&self, loaded: Loaded<V>) -> Loaded<V> {
+        let (cache, key) = (&self.cache.0, self.key.borrow());
+        let loaded = match loaded {
+            Ok(found) => {
+                cache.flights.finish(key, &self.flight, found.clone());
+                Ok(found)
             }
-        }
-        let found = loaded.as_ref().ok().cloned();
-        cache.flights.finish(self.key.borrow(), &self.flight, found);
-        self.flight.result.fill(loaded);
+            Err(error) => {
+                self.cache.note_failed(&error);
+                let stale = cache.flights.fail(key, &self.flight);
+                self.cache.or_stale(stale, error)
+            }
+        };
+        self.flight.result.fill(loaded.clone());
+        loaded
     }
 }
 
 impl<K: Key + ?Sized, V: Value, F: GuardFilter> Drop for Landing<K, V, F> {
     fn drop(&mut self) {
         if !self.flight.result.is_filled() {
-            self.land(Err(LoadError::abandoned()));
+            let _ = self.land(Err(LoadError::abandoned()));
         }
     }
 }
@@ -79,7 +77,7 @@ pub(super) fn land_all<K: Key + ?Sized, V: Value, F: GuardFilter>(
     let rows = loaded.map(HashMap::<_, _>::from_iter);
     for landing in landings {
         let row = |rows: &HashMap<K::Owned, V>| rows.get::<K::Owned>(&landing.key).cloned();
-        landing.land(rows.as_ref().map(row).map_err(LoadError::clone));
+        let _ = landing.land(rows.as_ref().map(row).map_err(LoadError::clone));
     }
 }
 
@@ -99,6 +97,8 @@ pub(super) struct Asking<'a, K: Key + ?Sized, V: Value, F: GuardFilter, Q: Borro
     keys: &'a [Q],
     pub(super) rows: Vec<Option<V>>,
     pub(super) waits: vec::IntoIter<Waiting<'a, V>>,
+    /// The places of rows that should be refreshed.
+    due: Vec<usize>,
 }
 
 impl<K: Key + ?Sized, V: Value, F: GuardFilter, Q: Borrow<K>> Asking<'_, K, V, F, Q> {
@@ -111,6 +111,13 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter, Q: Borrow<K>> Asking<'_, K, V, F
         let begun = self.new_flights();
         let begun = begun.filter_map(|(key, flight)| self.cache.begin_flight(key, flight, load).ok());
         (load, begun.collect())
+    }
+
+    /// Enters flights for the rows that should be refreshed, except for those that others do.
+    pub(super) fn refreshes(&self) -> Vec<(&K, FlightOf<V>)> {
+        let keys = self.due.iter().map(|at| self.keys[*at].borrow());
+        keys.filter_map(|key| Some((key, self.cache.enter_refresh(key)?)))
+            .collect()
     }
 
     fn new_flights(&self) -> impl Iterator<Item = (&K, &FlightOf<V>)> {
@@ -137,6 +144,44 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
             Asked::New(_) => self.0.counts.add(1, |counts| &counts.loads),
         }
         asked
+    }
+
+    fn note_failed(&self, error: &LoadError) {
+        let (counts, cache) = (&self.0.counts, &self.0.name);
+        counts.add(1, |counts| &counts.failed);
+        if error.is_refused() {
+            counts.add(1, |counts| &counts.refused);
+            // There may be thousands in a second.
+            tracing::debug!(cache, %error, "no row");
+        } else {
+            if error.is_timeout() {
+                counts.add(1, |counts| &counts.timed_out);
+            }
+            tracing::warn!(cache, %error, "no row");
+        }
+    }
+
+    /// The old value in place of an error, if there is one.
+    fn or_stale(&self, stale: Option<V>, error: LoadError) -> Loaded<V> {
+        match stale {
+            None => Err(error),
+            stale => {
+                self.0.counts.add(1, |counts| &counts.stale);
+                Ok(stale)
+            }
+        }
+    }
+
+    /// Ends the wait for a flight that goes on: with the old value, if there is one.
+    pub(super) fn give_up(&self, key: &K, flight: &FlightOf<V>, error: LoadError) -> Loaded<V> {
+        self.or_stale(self.0.flights.give_up(key, flight), error)
+    }
+
+    /// A flight for a row that should be refreshed, unless there is one.
+    pub(super) fn enter_refresh(&self, key: &K) -> Option<FlightOf<V>> {
+        let flight = self.0.flights.refresh(key)?;
+        self.0.counts.add(1, |counts| &counts.refreshes);
+        Some(flight)
     }
 
     /// Begins the flight by `load`, or answers which load has begun it.
@@ -171,10 +216,14 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     /// The part of a multi-get before its loads: one batch of the filter, one pass over the caches.
     pub(super) fn ask_many<'a, Q: Borrow<K> + Funnel>(&'a self, keys: &'a [Q]) -> Asking<'a, K, V, F, Q> {
         let mut rows = vec![None; keys.len()];
-        let mut unknown = Vec::new();
+        let (mut unknown, mut due) = (Vec::new(), Vec::new());
         self.0.guard.check_batch(keys, |at, admission| {
             match self.look_in_caches(keys[at].borrow(), admission) {
                 Known::Answer(known) => rows[at] = known,
+                Known::Due(value) => {
+                    rows[at] = Some(value);
+                    due.push(at);
+                }
                 Known::Unknown(admission) => unknown.push((at, admission)),
             }
         });
@@ -201,6 +250,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
             keys,
             rows,
             waits: waits.into_iter(),
+            due,
         }
     }
 }

@@ -21,8 +21,8 @@ use std::fmt;
 use std::mem;
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
-use std::sync::mpsc::{self, RecvTimeoutError, Sender, TryRecvError};
+use std::sync::mpsc::{self, RecvTimeoutError, SendError, Sender, TryRecvError};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 use tracing::debug_span;
@@ -80,12 +80,20 @@ use tracing::debug_span;
 pub struct GuardedCache<K: Key + ?Sized, V: Value, F = ConcurrentBloom<SipHash13>> {
     cache: Cache<K, V, F>,
     loader: Arc<dyn AnyLoader<K, V>>,
+    /// To the thread that refreshes, from the first refresh on.
+    refreshes: Arc<OnceLock<Sender<Refreshes<K, V>>>>,
 }
+
+/// Keys to refresh, and their flights, which anyone may begin meanwhile.
+type Refreshes<K, V> = Vec<(<K as ToOwned>::Owned, FlightOf<V>)>;
 
 impl<K: Key + ?Sized, V: Value, F> GuardedCache<K, V, F> {
     pub(super) fn new(cache: Cache<K, V, F>, loader: impl Loader<K, V>) -> Self {
-        let loader = Arc::new(loader);
-        Self { cache, loader }
+        Self {
+            cache,
+            loader: Arc::new(loader),
+            refreshes: Arc::default(),
+        }
     }
 }
 
@@ -109,6 +117,7 @@ impl<K: Key + ?Sized, V: Value, F> Clone for GuardedCache<K, V, F> {
         Self {
             cache: self.cache.clone(),
             loader: Arc::clone(&self.loader),
+            refreshes: Arc::clone(&self.refreshes),
         }
     }
 }
@@ -187,6 +196,12 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     fn get_by(&self, key: &K, load: impl FnMut(&K::Owned) -> Loaded<V>) -> Loaded<V> {
         let admission = match self.look(key) {
             Known::Answer(known) => return Ok(known),
+            Known::Due(value) => {
+                if let Some(flight) = self.enter_refresh(key) {
+                    self.refresh(vec![(key, flight)]);
+                }
+                return Ok(Some(value));
+            }
             Known::Unknown(admission) => admission,
         };
         let flight = match self.ask(key) {
@@ -205,26 +220,28 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     fn wait(&self, key: &K, mut flight: FlightOf<V>, mut load: impl FnMut(&K::Owned) -> Loaded<V>) -> Loaded<V> {
         loop {
             let begun_by = match self.begin_flight(key, &flight, Load::of_one()) {
-                Ok(landing) => {
-                    let _span = debug_span!("load", cache = self.0.name).entered();
-                    let wait = landing.load.awaited();
-                    let loaded = landing.run_blocking(|| load(&landing.key));
-                    landing.land(loaded.clone());
-                    wait.into_iter().for_each(Wait::end_blocking);
-                    return loaded;
-                }
+                Ok(landing) => return self.load(&landing, &mut load),
                 Err(load) => load,
             };
             if let Some(wait) = begun_by.awaited() {
-                let loaded = block_on(flight.result.filled(), self.0.limits.timeout)?;
+                let loaded = block_on(flight.result.filled(), self.0.limits.timeout);
                 wait.end_blocking();
-                return loaded;
+                return loaded.unwrap_or_else(|timeout| self.give_up(key, &flight, timeout));
             }
             flight = match self.ask_again(key, &flight, begun_by)? {
                 Asked::Known(known) => return Ok(known),
                 Asked::Joined(flight) | Asked::New(flight) => flight,
             };
         }
+    }
+
+    /// Runs the load of a flight.
+    fn load(&self, landing: &Landing<K, V, F>, load: impl FnOnce(&K::Owned) -> Loaded<V>) -> Loaded<V> {
+        let _span = debug_span!("load", cache = self.0.name).entered();
+        let wait = landing.load.awaited();
+        let loaded = landing.land(landing.run_blocking(|| load(&landing.key)));
+        wait.into_iter().for_each(Wait::end_blocking);
+        loaded
     }
 
     /// The rows of many keys, in their order: one batch of lookups in the filter, one pass over the
@@ -256,6 +273,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// ```
     pub fn get_many<Q: Borrow<K> + Funnel>(&self, keys: &[Q]) -> Result<Vec<Option<V>>, LoadError> {
         let mut asking = self.ask_many(keys);
+        self.refresh(asking.refreshes());
         if self.loader.reads_many() {
             self.load_many(asking.begin_all());
         }
@@ -265,6 +283,57 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
             asking.rows[wait.at] = loaded;
         }
         Ok(mem::take(&mut asking.rows))
+    }
+
+    /// Hands keys to the thread that refreshes, and starts it if it is the first time.
+    fn refresh(&self, flights: Vec<(&K, FlightOf<V>)>) {
+        if flights.is_empty() {
+            return;
+        }
+        let refreshes = self.refreshes.get_or_init(|| self.start_refreshing());
+        let owned = |(key, flight): (&K, _)| (key.to_owned(), flight);
+        if let Err(SendError(flights)) = refreshes.send(flights.into_iter().map(owned).collect()) {
+            // There is no thread: gets load the keys once they have expired.
+            for (key, flight) in &flights {
+                self.0.flights.leave(key.borrow(), flight);
+            }
+        }
+    }
+
+    /// The thread ends with the last clone of this cache, which has the other end of the channel.
+    fn start_refreshing(&self) -> Sender<Refreshes<K, V>> {
+        let (sender, receiver) = mpsc::channel::<Refreshes<K, V>>();
+        let cache = Self {
+            refreshes: Arc::default(),
+            ..self.clone()
+        };
+        let refresh = move || {
+            for flights in receiver {
+                // Of a key's `Clone`, say.
+                let _ = catch_unwind(AssertUnwindSafe(|| cache.refresh_here(&flights)));
+            }
+        };
+        let thread = thread::Builder::new().name(String::from("lanebloom-refresh"));
+        if let Err(error) = thread.spawn(refresh) {
+            tracing::warn!(cache = self.0.name, %error, "no thread to refresh values");
+        }
+        sender
+    }
+
+    fn refresh_here(&self, flights: &Refreshes<K, V>) {
+        if self.loader.reads_many() && flights.len() > 1 {
+            let load = Load::of_many();
+            let landings = flights
+                .iter()
+                .filter_map(|(key, flight)| self.begin_flight(key.borrow(), flight, load).ok());
+            self.load_many((load, landings.collect()));
+        } else {
+            for (key, flight) in flights {
+                if let Ok(landing) = self.begin_flight(key.borrow(), flight, Load::of_one()) {
+                    let _ = self.load(&landing, |key| self.loader.load(key));
+                }
+            }
+        }
     }
 
     fn load_many(&self, (load, landings): (Load, Vec<Landing<K, V, F>>)) {
