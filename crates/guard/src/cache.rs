@@ -9,6 +9,7 @@ mod figures;
 mod fill_once;
 mod flights;
 pub mod future;
+mod gathering;
 mod history;
 mod landing;
 mod limits;

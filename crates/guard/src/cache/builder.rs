@@ -45,6 +45,8 @@ struct Options<K, V> {
     /// Loads at a time, and those that wait.
     load_limit: Option<(usize, usize)>,
     load_timeout: Option<Duration>,
+    /// A window, and the most keys in it.
+    gather: Option<(Duration, usize)>,
 }
 
 /// Builds a cache; made by [`future::GuardedCache::builder`] and [`sync::GuardedCache::builder`],
@@ -61,7 +63,7 @@ struct Options<K, V> {
 /// | [`time_to_live`](Self::time_to_live), [`time_to_idle`](Self::time_to_idle), [`expire_after`](Self::expire_after) | none |
 /// | [`refresh_after_write`](Self::refresh_after_write), [`stale_if_error`](Self::stale_if_error) | none |
 /// | [`miss_time_to_live`](Self::miss_time_to_live) | one minute |
-/// | [`load_limit`](Self::load_limit), [`load_timeout`](Self::load_timeout) | none |
+/// | [`load_limit`](Self::load_limit), [`load_timeout`](Self::load_timeout), [`gather_gets`](Self::gather_gets) | none |
 ///
 /// ```
 /// use lanebloom_guard::sync::GuardedCache;
@@ -105,6 +107,7 @@ impl<K: Key + ?Sized, V: Value> Builder<K, V> {
             miss_time_to_live: Duration::from_secs(60),
             load_limit: None,
             load_timeout: None,
+            gather: None,
         };
         Self { plan, options }
     }
@@ -493,6 +496,56 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
         self
     }
 
+    /// Gathers the loads of single gets into calls of [`load_many`](future::Loader::load_many), as
+    /// dataloaders do: the first get that needs a load waits for `window`, and those that come
+    /// meanwhile join its batch. A batch of `max_keys` is loaded at once. A window of zero gathers
+    /// what the tasks ask for that are ready to run. For caches whose gets are awaited, and loaders
+    /// that read many rows at once.
+    ///
+    /// A batch is one load, of the [`load_limit`](Self::load_limit) and for the
+    /// [`load_timeout`](Self::load_timeout), and its error reaches all its gets. A key that changes
+    /// meanwhile is loaded again by the next get, and the batch does not cache it. Refreshes of
+    /// single gets are gathered too. A [`get_with`](future::GuardedCache::get_with) and a multi-get
+    /// load what they need by themselves, at once.
+    ///
+    /// ```
+    /// use lanebloom_guard::future::{GuardedCache, Loader};
+    /// use std::convert::Infallible;
+    /// use std::time::Duration;
+    ///
+    /// struct Table;
+    ///
+    /// impl Loader<u64, u64> for Table {
+    ///     type Error = Infallible;
+    ///
+    ///     async fn load(&self, id: u64) -> Result<Option<u64>, Infallible> {
+    ///         unreachable!("{id} alone")
+    ///     }
+    ///
+    ///     // SELECT id, row FROM rows WHERE id IN (...)
+    ///     async fn load_many(
+    ///         &self,
+    ///         ids: Vec<u64>,
+    ///     ) -> Result<Vec<(u64, u64)>, Infallible> {
+    ///         assert_eq!(ids.len(), 3);
+    ///         Ok(ids.into_iter().map(|id| (id, 10 * id)).collect())
+    ///     }
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), lanebloom_guard::BoxError> {
+    /// let cache = GuardedCache::<u64, u64>::builder()
+    ///     .gather_gets(Duration::from_millis(2), 100)
+    ///     .build(Table)?;
+    /// let rows = tokio::join!(cache.get(&1), cache.get(&2), cache.get(&3));
+    /// assert_eq!((rows.0?, rows.1?, rows.2?), (Some(10), Some(20), Some(30)));
+    /// # Ok(()) }
+    /// ```
+    pub fn gather_gets(mut self, window: Duration, max_keys: usize) -> Self {
+        self.options.gather = Some((window, max_keys));
+        self
+    }
+
     /// A cache whose gets are awaited. Until its filter [is filled](Cache::is_ready), every
     /// key passes to the store. Fill it by [`restore`](Cache::restore) or
     /// [`rebuild_now`](future::GuardedCache::rebuild_now), or say that it has all keys:
@@ -500,12 +553,14 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
     ///
     /// # Errors
     ///
-    /// Fails if the filter cannot be built, or if a time to live is longer than 1000 years.
+    /// Fails if the filter cannot be built, if a time is longer than 1000 years, or if options
+    /// contradict each other; the error says which.
     pub fn build(self, loader: impl future::Loader<K, V>) -> Result<future::GuardedCache<K, V, F>, BoxError>
     where
         F: GuardFilter,
     {
-        Ok(future::GuardedCache::new(self.build_cache()?, loader))
+        let gather = self.options.gather;
+        future::GuardedCache::new(self.build_cache()?, loader, gather)
     }
 
     /// [`build`](Self::build) of a cache whose gets block.
@@ -517,6 +572,9 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
     where
         F: GuardFilter,
     {
+        if self.options.gather.is_some() {
+            return Err("gathered gets have to be awaited: `build` makes such a cache".into());
+        }
         Ok(sync::GuardedCache::new(self.build_cache()?, loader))
     }
 
@@ -689,6 +747,7 @@ impl<K: Key + ?Sized, V, F> fmt::Debug for Builder<K, V, F> {
             .field("miss_time_to_live", &self.options.miss_time_to_live)
             .field("load_limit", &self.options.load_limit)
             .field("load_timeout", &self.options.load_timeout)
+            .field("gather", &self.options.gather)
             .finish_non_exhaustive()
     }
 }

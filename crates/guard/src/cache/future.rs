@@ -5,6 +5,7 @@
 use crate::cache::error::LoadError;
 use crate::cache::fill_once::{FlightOf, Loaded};
 use crate::cache::flights::Asked;
+use crate::cache::gathering::{Added, Gathering};
 use crate::cache::history::Rebuilt;
 use crate::cache::landing::{Landing, keys_of, land_all};
 use crate::cache::loads::Load;
@@ -28,6 +29,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::thread;
 use std::time::Duration;
+use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tracing::{Instrument, debug_span};
 
@@ -87,12 +89,27 @@ use tracing::{Instrument, debug_span};
 pub struct GuardedCache<K: Key + ?Sized, V: Value, F = ConcurrentBloom<SipHash13>> {
     cache: Cache<K, V, F>,
     loader: Arc<dyn AnyLoader<K, V>>,
+    gathering: Option<Arc<Gathering<K, V, F>>>,
 }
 
 impl<K: Key + ?Sized, V: Value, F> GuardedCache<K, V, F> {
-    pub(super) fn new(cache: Cache<K, V, F>, loader: impl Loader<K, V>) -> Self {
-        let loader = Arc::new(loader);
-        Self { cache, loader }
+    /// `gather` is a window and the most keys in it.
+    pub(super) fn new(
+        cache: Cache<K, V, F>,
+        loader: impl Loader<K, V>,
+        gather: Option<(Duration, usize)>,
+    ) -> Result<Self, BoxError> {
+        if gather.is_some() && !loader.reads_many() {
+            return Err("gathered gets need a loader with `load_many`: this one reads one key at a time".into());
+        }
+        Ok(Self {
+            cache,
+            loader: Arc::new(loader),
+            gathering: match gather {
+                Some((window, max_keys)) => Some(Gathering::new(window, max_keys)?),
+                None => None,
+            },
+        })
     }
 }
 
@@ -116,6 +133,7 @@ impl<K: Key + ?Sized, V: Value, F> Clone for GuardedCache<K, V, F> {
         Self {
             cache: self.cache.clone(),
             loader: Arc::clone(&self.loader),
+            gathering: self.gathering.clone(),
         }
     }
 }
@@ -218,7 +236,10 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         load: impl Future<Output = Result<Option<V>, E>> + Send + 'static,
     ) -> Result<Option<V>, LoadError> {
         let key = key.borrow();
-        self.get_by(key, |flight| self.begin_alone(key, flight)).await
+        // Not twice: a `load_many` that gets its own keys would never come to an end.
+        let mut gathering = self.gathering.as_ref();
+        self.get_by(key, |flight| self.begin(key, flight, gathering.take()))
+            .await
     }
 
     /// [`get`](Self::get), whose load is this one in place of the loader's, if it comes to a load:
@@ -281,7 +302,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
             Known::Answer(known) => return Ok(known),
             Known::Due(value) => {
                 if let Some(flight) = self.enter_refresh(key) {
-                    self.begin_alone(key, &flight);
+                    self.begin(key, &flight, self.gathering.as_ref());
                 }
                 return Ok(Some(value));
             }
@@ -320,6 +341,39 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
                 Asked::Joined(flight) | Asked::New(flight) => flight,
             };
         }
+    }
+
+    fn begin(&self, key: &K, flight: &FlightOf<V>, gathering: Option<&Arc<Gathering<K, V, F>>>) -> Load {
+        match gathering {
+            None => self.begin_alone(key, flight),
+            Some(gathering) => self.gather(key, flight, gathering),
+        }
+    }
+
+    fn gather(&self, key: &K, flight: &FlightOf<V>, gathering: &Arc<Gathering<K, V, F>>) -> Load {
+        // It panics outside of a runtime. So it comes first: others can still begin the flight.
+        let runtime = Handle::current();
+        let (load, added) = match gathering.add(|load| self.begin_flight(key, flight, load)) {
+            Ok(added) => added,
+            Err(load) => return load,
+        };
+        match added {
+            Added::Further => {}
+            Added::Full(batch) => self.load_many(batch),
+            Added::First(window) => {
+                let cache = self.clone();
+                runtime.spawn(async move {
+                    match window.gathering.window {
+                        Duration::ZERO => tokio::task::yield_now().await,
+                        time => tokio::time::sleep(time).await,
+                    }
+                    if let Some(batch) = window.close() {
+                        cache.load_many(batch);
+                    }
+                });
+            }
+        }
+        load
     }
 
     fn begin_alone(&self, key: &K, flight: &FlightOf<V>) -> Load {

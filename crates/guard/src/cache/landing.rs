@@ -16,14 +16,14 @@ use std::vec;
 
 /// The duty to end a flight that has begun: it is in the table until then, and others wait for it.
 /// If the value is dropped, because the runtime drops its task, the flight ends with an error.
-pub(super) struct Landing<K: Key + ?Sized, V: Value, F: GuardFilter> {
+pub(super) struct Landing<K: Key + ?Sized, V: Value, F> {
     pub(super) cache: Cache<K, V, F>,
     pub(super) key: K::Owned,
     pub(super) load: Load,
     flight: FlightOf<V>,
 }
 
-impl<K: Key + ?Sized, V: Value, F: GuardFilter> Landing<K, V, F> {
+impl<K: Key + ?Sized, V: Value, F> Landing<K, V, F> {
     /// Runs the load within the cache's limits.
     pub(super) async fn run(&self, load: impl Future<Output = Loaded<V>>) -> Loaded<V> {
         self.load.run(&self.cache.0.limits, load).await
@@ -54,7 +54,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Landing<K, V, F> {
     }
 }
 
-impl<K: Key + ?Sized, V: Value, F: GuardFilter> Drop for Landing<K, V, F> {
+impl<K: Key + ?Sized, V: Value, F> Drop for Landing<K, V, F> {
     fn drop(&mut self) {
         if !self.flight.result.is_filled() {
             let _ = self.land(Err(LoadError::abandoned()));
@@ -64,13 +64,13 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Drop for Landing<K, V, F> {
 
 /// The distinct keys of a batch. A key begins two flights if it is there twice, and changed between
 /// the two asks.
-pub(super) fn keys_of<K: Key + ?Sized, V: Value, F: GuardFilter>(landings: &[Landing<K, V, F>]) -> Vec<K::Owned> {
+pub(super) fn keys_of<K: Key + ?Sized, V: Value, F>(landings: &[Landing<K, V, F>]) -> Vec<K::Owned> {
     let keys: HashSet<_> = landings.iter().map(|landing| &landing.key).collect();
     keys.into_iter().cloned().collect()
 }
 
 /// Ends the flights of a batch.
-pub(super) fn land_all<K: Key + ?Sized, V: Value, F: GuardFilter>(
+pub(super) fn land_all<K: Key + ?Sized, V: Value, F>(
     landings: &[Landing<K, V, F>],
     loaded: Result<Vec<(K::Owned, V)>, LoadError>,
 ) {
@@ -134,18 +134,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter, Q: Borrow<K>> Drop for Asking<'_
     }
 }
 
-impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
-    /// Joins the flight of `key`, or enters one. Counts either.
-    pub(super) fn ask(&self, key: &K) -> Asked<V, FillOnce<V>> {
-        let asked = self.0.flights.ask(key, None);
-        match &asked {
-            Asked::Known(_) => {}
-            Asked::Joined(_) => self.0.counts.add(1, |counts| &counts.joined),
-            Asked::New(_) => self.0.counts.add(1, |counts| &counts.loads),
-        }
-        asked
-    }
-
+impl<K: Key + ?Sized, V: Value, F> Cache<K, V, F> {
     fn note_failed(&self, error: &LoadError) {
         let (counts, cache) = (&self.0.counts, &self.0.name);
         counts.add(1, |counts| &counts.failed);
@@ -170,6 +159,19 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
                 Ok(stale)
             }
         }
+    }
+}
+
+impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
+    /// Joins the flight of `key`, or enters one. Counts either.
+    pub(super) fn ask(&self, key: &K) -> Asked<V, FillOnce<V>> {
+        let asked = self.0.flights.ask(key, None);
+        match &asked {
+            Asked::Known(_) => {}
+            Asked::Joined(_) => self.0.counts.add(1, |counts| &counts.joined),
+            Asked::New(_) => self.0.counts.add(1, |counts| &counts.loads),
+        }
+        asked
     }
 
     /// Ends the wait for a flight that goes on: with the old value, if there is one.
