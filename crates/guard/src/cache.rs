@@ -37,8 +37,8 @@ use counts::Counts;
 use fill_once::FillOnce;
 use flights::{Entry, Flights};
 use history::{FilterFactory, History};
-use limits::Limits;
 use lanebloom::{ConcurrentBloom, Funnel, SipHash13};
+use limits::Limits;
 use std::borrow::Borrow;
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -310,10 +310,14 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     pub fn invalidate_entries_if(&self, mut predicate: impl FnMut(&K, &V) -> bool) -> usize {
         let flights = &self.0.flights;
         flights.abandon_all();
-        let of_predicate = flights.caches.values.iter().filter(|(key, cached)| {
-            flights.is_present(cached.epoch) && predicate((**key).borrow(), &cached.value)
-        });
-        of_predicate.map(|(key, _)| flights.changed((*key).borrow(), None)).count()
+        let of_predicate = flights
+            .caches
+            .values
+            .iter()
+            .filter(|(key, cached)| flights.is_present(cached.epoch) && predicate((**key).borrow(), &cached.value));
+        of_predicate
+            .map(|(key, _)| flights.changed((*key).borrow(), None))
+            .count()
     }
 
     /// The value of `key`, if a get would find it in the cache. It loads nothing, does not look at

@@ -239,7 +239,7 @@ pub mod tower;
 
 #[cfg(feature = "cache")]
 pub use cache::{
-    Builder, Cache, CacheFigures, CacheStats, Expiry, Key, LoadError, RemovalCause, Rebuilt, Value, future, sync,
+    Builder, Cache, CacheFigures, CacheStats, Expiry, Key, LoadError, Rebuilt, RemovalCause, Value, future, sync,
 };
 pub use error::{BoxError, RebuildError};
 pub use filter::GuardFilter;

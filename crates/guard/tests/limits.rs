@@ -89,7 +89,10 @@ async fn a_load_of_one_call_is_shared_with_gets_and_meets_changes() {
     let joined = of_call(Err("nobody asks this one"));
     until(|| cache.stats().joined == 2).await;
     permits.add_permits(1);
-    assert_eq!((get.await.unwrap().unwrap(), joined.await.unwrap().unwrap()), (Some(17), Some(17)));
+    assert_eq!(
+        (get.await.unwrap().unwrap(), joined.await.unwrap().unwrap()),
+        (Some(17), Some(17))
+    );
     // A change in between: it answers its caller, and is not cached.
     for (change, after) in [
         ((|cache: &Cache| cache.invalidate(&17)) as fn(&Cache), Some(17)),
@@ -104,12 +107,19 @@ async fn a_load_of_one_call_is_shared_with_gets_and_meets_changes() {
         permits.add_permits(2);
         assert_eq!(old.await.unwrap().unwrap(), Some(2));
         assert_eq!(cache.get(&17).await.unwrap(), after);
-        permits.acquire_many(permits.available_permits() as u32).await.unwrap().forget();
+        permits
+            .acquire_many(permits.available_permits() as u32)
+            .await
+            .unwrap()
+            .forget();
     }
     // An error and a panic reach the get that joined, and are not cached.
     for (row, text) in [
         (Err("the store is busy"), "the load failed: the store is busy"),
-        (Ok(0), "the loader panicked: assertion `left != right` failed: a bug in the load"),
+        (
+            Ok(0),
+            "the loader panicked: assertion `left != right` failed: a bug in the load",
+        ),
     ] {
         cache.invalidate(&17);
         let (loads, joins) = (cache.stats().loads, cache.stats().joined);
@@ -129,7 +139,9 @@ async fn a_load_of_one_call_is_shared_with_gets_and_meets_changes() {
 #[tokio::test]
 async fn a_load_of_one_call_that_gets_its_own_key_is_a_cycle() {
     let _limit = Limit::new();
-    let cache = Cache::builder().build(async |id| Ok::<_, Infallible>(Some(id))).unwrap();
+    let cache = Cache::builder()
+        .build(async |id| Ok::<_, Infallible>(Some(id)))
+        .unwrap();
     cache.insert(&17);
     let own = {
         let cache = cache.clone();
@@ -138,7 +150,9 @@ async fn a_load_of_one_call_that_gets_its_own_key_is_a_cycle() {
     let error = cache.get_with(&17, own).await.unwrap_err();
     assert!(error.downcast_ref::<LoadError>().unwrap().is_cycle());
 
-    let blocking = Blocking::builder().build_blocking(|id| Ok::<_, Infallible>(Some(id))).unwrap();
+    let blocking = Blocking::builder()
+        .build_blocking(|id| Ok::<_, Infallible>(Some(id)))
+        .unwrap();
     blocking.insert(&17);
     let error = blocking.get_with(&17, || blocking.get(&17)).unwrap_err();
     assert!(error.downcast_ref::<LoadError>().unwrap().is_cycle());
@@ -181,7 +195,10 @@ async fn a_load_beyond_the_limit_is_refused_and_not_remembered() {
     yield_now().await;
     let refused = cache.get(&4).await.unwrap_err();
     assert!(refused.is_refused() && !refused.is_timeout());
-    assert_eq!(refused.to_string(), "the load was refused: 2 loads run and 1 wait, the limit");
+    assert_eq!(
+        refused.to_string(),
+        "the load was refused: 2 loads run and 1 wait, the limit"
+    );
     // What needs no load, or joins one, is not refused.
     cache.insert_value(&5, 50);
     assert_eq!(cache.get(&5).await.unwrap(), Some(50));
@@ -222,7 +239,11 @@ async fn every_end_of_a_load_gives_its_place_back() {
     let builder = Cache::builder().load_limit(1, 0).load_timeout(Duration::from_secs(1));
     let cache = builder.build(Batches(Mutex::new(0))).unwrap();
     for _ in 0..3 {
-        for text in ["the load failed: the s", "the loader panicked: a", "the load took longer than 1s"] {
+        for text in [
+            "the load failed: the s",
+            "the loader panicked: a",
+            "the load took longer than 1s",
+        ] {
             let error = cache.get_many(&[1, 2, 3]).await.unwrap_err();
             assert!(error.to_string().starts_with(text), "{error}");
         }
@@ -271,7 +292,10 @@ async fn loads_that_wait_for_others_lend_their_places() {
     until(|| cache.stats().loads == 7).await;
     yield_now().await;
     go.add_permits(1);
-    assert_eq!((ten.await.unwrap().unwrap(), one.await.unwrap().unwrap()), (Some(25), Some(15)));
+    assert_eq!(
+        (ten.await.unwrap().unwrap(), one.await.unwrap().unwrap()),
+        (Some(25), Some(15))
+    );
     // The place is there again, once.
     cache.clear();
     go.add_permits(1);
@@ -355,7 +379,10 @@ async fn a_timeout_cancels_the_load_for_all_who_wait() {
     assert!(began.elapsed() < Duration::from_secs(6));
     dropped.notified().await;
     assert_eq!((cache.stats().timed_out, cache.stats().failed), (2, 2));
-    assert_eq!((cache.get(&17).await.unwrap(), cache.get(&18).await.unwrap()), (Some(17), Some(18)));
+    assert_eq!(
+        (cache.get(&17).await.unwrap(), cache.get(&18).await.unwrap()),
+        (Some(17), Some(18))
+    );
 }
 
 #[test]
@@ -369,7 +396,9 @@ fn a_timeout_ends_the_waits_of_threads_and_not_the_load() {
         gone.lock().unwrap().recv().unwrap();
         Ok::<_, Infallible>(Some(id))
     };
-    let builder = Blocking::builder().load_timeout(Duration::from_millis(5)).load_limit(1, 10);
+    let builder = Blocking::builder()
+        .load_timeout(Duration::from_millis(5))
+        .load_limit(1, 10);
     let cache = builder.build_blocking(read).unwrap();
     thread::scope(|scope| {
         let loading = scope.spawn(|| cache.get(&17));

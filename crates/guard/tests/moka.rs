@@ -193,7 +193,10 @@ fn what_is_pushed_out_is_counted_and_the_listener_hears_of_it() {
 fn a_panic_of_the_listener_leaves_the_cache_usable() {
     let _limit = Limit::new();
     let listener = |_, _, _| panic!("a bug in the listener");
-    let cache = Cache::builder().eviction_listener(listener).build_blocking(read).unwrap();
+    let cache = Cache::builder()
+        .eviction_listener(listener)
+        .build_blocking(read)
+        .unwrap();
     for value in 0..3 {
         cache.insert_value(&17, value);
         assert_eq!(cache.get(&17).unwrap(), Some(value));
@@ -206,6 +209,9 @@ fn an_idle_time_that_moka_cannot_take_is_an_error() {
     let years = |n: u64| Duration::from_secs(n * 365 * 24 * 3600);
     let builder = || Cache::builder().expected_keys(10);
     let error = builder().time_to_idle(years(1001)).build_blocking(read).unwrap_err();
-    assert_eq!(error.to_string(), "a time to idle of 31567536000s is longer than 1000 years");
+    assert_eq!(
+        error.to_string(),
+        "a time to idle of 31567536000s is longer than 1000 years"
+    );
     assert!(builder().time_to_idle(years(1000)).build_blocking(read).is_ok());
 }

@@ -71,7 +71,10 @@ impl<K: Hash + Eq + Send + Sync + 'static> Ages<K> {
     {
         let age = self.since(at);
         let is_over = |time: Option<Duration>| time.is_some_and(|time| age >= time);
-        let (expired, due) = (is_over(self.times.time_to_live), is_over(self.times.refresh_after_write));
+        let (expired, due) = (
+            is_over(self.times.time_to_live),
+            is_over(self.times.refresh_after_write),
+        );
         if !(expired || due) || self.may_serve(at) && self.failed.contains_key(key) {
             Age::Fresh
         } else if expired {

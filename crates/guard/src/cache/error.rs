@@ -192,7 +192,10 @@ impl fmt::Display for LoadError {
                 write!(f, "the load was refused: 1 load runs and {waiting} wait, the limit")
             }
             Kind::Refused { at_once, waiting } => {
-                write!(f, "the load was refused: {at_once} loads run and {waiting} wait, the limit")
+                write!(
+                    f,
+                    "the load was refused: {at_once} loads run and {waiting} wait, the limit"
+                )
             }
             Kind::Cycle => f.write_str("the load waits for itself: its loader gets a key whose row needs this one"),
         }

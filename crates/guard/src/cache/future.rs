@@ -190,9 +190,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
             }
             Asked::Joined(flight) | Asked::New(flight) => flight,
         };
-        let loaded = self
-            .wait(key, flight, |flight| self.begin_alone(key, flight))
-            .await?;
+        let loaded = self.wait(key, flight, |flight| self.begin_alone(key, flight)).await?;
         admission.record(loaded.is_some());
         Ok(loaded)
     }
@@ -321,12 +319,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     }
 
     /// Waits for a flight, and begins it if nobody has: `begin` answers by which load it has begun.
-    async fn wait(
-        &self,
-        key: &K,
-        mut flight: FlightOf<V>,
-        mut begin: impl FnMut(&FlightOf<V>) -> Load,
-    ) -> Loaded<V> {
+    async fn wait(&self, key: &K, mut flight: FlightOf<V>, mut begin: impl FnMut(&FlightOf<V>) -> Load) -> Loaded<V> {
         loop {
             let load = begin(&flight);
             if let Some(wait) = load.awaited() {
