@@ -253,7 +253,11 @@ fn blocking_gets_do_not_wait_for_refreshes() {
     go.send(300).unwrap();
     until_blocking(|| cache.peek(&17) == Some(317));
     let threads = threads.lock().unwrap();
-    assert!(threads.iter().all(|id| *id == threads[0] && *id != thread::current().id()));
+    assert!(
+        threads
+            .iter()
+            .all(|id| *id == threads[0] && *id != thread::current().id())
+    );
 }
 
 /// The thread that refreshes has the loader, until the last clone of the cache is gone.
@@ -390,7 +394,10 @@ async fn a_value_past_its_longest_age_does_not_serve() {
     cache.insert_value(&17, 1);
     let put = Instant::now();
     until(|| put.elapsed() > Duration::from_millis(1)).await;
-    assert_eq!(cache.get(&17).await.unwrap_err().to_string(), "the load failed: the store is down");
+    assert_eq!(
+        cache.get(&17).await.unwrap_err().to_string(),
+        "the load failed: the store is down"
+    );
     assert_eq!(cache.stats().stale, 0);
 }
 
@@ -460,6 +467,9 @@ fn ages_that_contradict_each_other_are_errors() {
         error(builder().refresh_after_write(years)),
         "a refresh of 31567536000s is longer than 1000 years"
     );
-    let all = builder().refresh_after_write(short).time_to_live(2 * short).stale_if_error(long);
+    let all = builder()
+        .refresh_after_write(short)
+        .time_to_live(2 * short)
+        .stale_if_error(long);
     assert!(all.build_blocking(|id| Ok::<_, Infallible>(Some(id))).is_ok());
 }

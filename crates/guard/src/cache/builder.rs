@@ -222,8 +222,8 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
 
     /// An expiry for each value, moka's [`Expiry`]: by the value, at its creation, at each get and
     /// at each update. A value ends at the earliest of this, the
-    /// [`time_to_live`](Self::time_to_live) and the [`time_to_idle`](Self::time_to_idle). Remembered
-    /// misses have their [own](Self::miss_time_to_live).
+    /// [`time_to_live`](Self::time_to_live) and the [`time_to_idle`](Self::time_to_idle).
+    /// Remembered misses have their [own](Self::miss_time_to_live).
     ///
     /// Moka calls it under locks of the cache: it must not call the cache.
     ///
@@ -260,16 +260,18 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
         self
     }
 
-    /// Loads a value anew behind a get that finds it older than this: the get answers with the value
-    /// at once, and so do further ones until the new row is there. So a key that is asked for often
-    /// has no get that waits. It must be less than the [`time_to_live`](Self::time_to_live), if
-    /// there is one; a value that nobody asks for in between expires.
+    /// Loads a value anew behind a get that finds it older than this. The get answers with the old
+    /// value at once, and so do further gets until the new row is there: no get of a key that is
+    /// asked for often has to wait. The time must be less than the
+    /// [`time_to_live`](Self::time_to_live), if there is one; a value that nobody asks for in
+    /// between expires.
     ///
-    /// One refresh of a key runs at a time. It is a load like others: a change of the key meanwhile
-    /// ends its effect, and a row that is gone becomes a remembered miss. After an error, the value
-    /// stays for its time, and a get after one second begins the next refresh. A key that the filter
-    /// turns away is not refreshed. If gets are awaited, each refresh is a task, so such a get needs
-    /// the runtime. If gets block, one thread of the cache refreshes one value after another.
+    /// One refresh of a key runs at a time, by the loader, as a load like others: if the key changes
+    /// meanwhile, the refresh is not cached, and a row that is gone becomes a remembered miss. After
+    /// an error the value stays for its time, and a get after one second begins the next refresh.
+    /// The filter comes first: a key that it turns away is not refreshed. If gets are awaited, each
+    /// refresh is a task; a get outside of a runtime begins none. If gets block, one thread of the
+    /// cache refreshes one value after another.
     ///
     /// ```
     /// use lanebloom_guard::future::GuardedCache;
@@ -300,15 +302,15 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
     }
 
     /// Keeps values to this age, beyond their [`time_to_live`](Self::time_to_live), for when the
-    /// store fails: if the load of a key fails whose value has expired, the gets that wait for it
+    /// store fails. If a value has expired and its load fails, the gets that wait for the load
     /// answer with that value instead of the error. All failures count: errors and panics of the
-    /// loader, a [timeout](Self::load_timeout), a [refusal](Self::load_limit). For one second after,
-    /// gets of the key have the value at once, and then the next one tries again. The time is that
-    /// of HTTP's `stale-if-error`, with the time to live included.
+    /// loader, a [timeout](Self::load_timeout), a [refusal](Self::load_limit). For the next second,
+    /// gets of the key have the value at once; then one of them tries again. The age is as in
+    /// HTTP's `stale-if-error`, but counts from the load.
     ///
     /// A value that was changed, removed, invalidated or cleared never comes back. Nor does one
-    /// that a time to idle, an [expiry](Self::expire_after) or the [capacity](Self::capacity)
-    /// removed, and none is answered for a key that the filter turns away. Misses are not kept.
+    /// that a time to idle, an [expiry](Self::expire_after) or the [capacity](Self::capacity) has
+    /// removed, and the filter turns keys away as ever. Misses are not kept.
     /// [`CacheStats::stale`](crate::CacheStats::stale) counts, and each failure is an event of
     /// [`tracing`].
     ///

@@ -19,12 +19,12 @@
 //! - **ask** looks into the caches again, then joins the key's flight in the table, or enters a new
 //!   one in the present epoch. It joins no flight of an earlier epoch, but replaces it. The new
 //!   one's load asks the store after that.
-//! - **refresh** enters a flight although the caches have the key, if its entry is old. Lookups go on
-//!   to take that entry.
+//! - **refresh** enters a flight although the caches have the key, if its entry is old. Lookups
+//!   still take that entry.
 //! - **finish**, after the load: if the table still has *this* flight, takes it out and puts the
 //!   result into the caches. Otherwise the result is only for the flight's own waiters.
-//! - **fail**, after a load that failed: takes the flight out of the table likewise, if it is there.
-//!   Then an entry of its epoch that is past its time, and that the caches still keep, may be the
+//! - **fail**, after a load that failed: takes the flight out of the table likewise. If it was
+//!   there, an entry of its epoch that is past its time, and that the caches still keep, may be the
 //!   result for its waiters.
 //! - **changed**, after the store has the change: takes the key's flight out of the table, if there
 //!   is one, and the key out of the caches, or puts the new value in, in the present epoch.

@@ -299,9 +299,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         let admission = match self.look(key) {
             Known::Answer(known) => return Ok(known),
             Known::Due(value) => {
-                if let Some(flight) = self.enter_refresh(key) {
-                    self.begin(key, &flight, self.gathering.as_ref());
-                }
+                self.refresh(key);
                 return Ok(Some(value));
             }
             Known::Unknown(admission) => admission,
@@ -420,7 +418,9 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// ```
     pub async fn get_many<Q: Borrow<K> + Funnel>(&self, keys: &[Q]) -> Result<Vec<Option<V>>, LoadError> {
         let mut asking = self.ask_many(keys);
-        self.refresh_many(asking.refreshes());
+        if Handle::try_current().is_ok() {
+            self.refresh_many(asking.refreshes());
+        }
         if self.loader.reads_many() {
             self.load_many(asking.begin_all());
         }
@@ -435,13 +435,19 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         Ok(mem::take(&mut asking.rows))
     }
 
+    /// Outside of a runtime, a cached value is just answered.
+    fn refresh(&self, key: &K) {
+        if Handle::try_current().is_err() {
+            return;
+        }
+        if let Some(flight) = self.enter_refresh(key) {
+            self.begin(key, &flight, self.gathering.as_ref());
+        }
+    }
+
     fn refresh_many(&self, flights: Vec<(&K, FlightOf<V>)>) {
         if self.loader.reads_many() && flights.len() > 1 {
-            let load = Load::of_many();
-            let landings = flights
-                .iter()
-                .filter_map(|(key, flight)| self.begin_flight(key, flight, load).ok());
-            self.load_many((load, landings.collect()));
+            self.load_many(self.begin_all(&flights));
         } else {
             for (key, flight) in &flights {
                 self.begin_alone(key, flight);

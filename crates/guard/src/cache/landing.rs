@@ -104,13 +104,7 @@ pub(super) struct Asking<'a, K: Key + ?Sized, V: Value, F: GuardFilter, Q: Borro
 impl<K: Key + ?Sized, V: Value, F: GuardFilter, Q: Borrow<K>> Asking<'_, K, V, F, Q> {
     /// Begins all new flights by one load.
     pub(super) fn begin_all(&self) -> (Load, Vec<Landing<K, V, F>>) {
-        let load = match self.new_flights().count() {
-            0 | 1 => Load::of_one(),
-            _ => Load::of_many(),
-        };
-        let begun = self.new_flights();
-        let begun = begun.filter_map(|(key, flight)| self.cache.begin_flight(key, flight, load).ok());
-        (load, begun.collect())
+        self.cache.begin_all(&Vec::from_iter(self.new_flights()))
     }
 
     /// Enters flights for the rows that should be refreshed, except for those that others do.
@@ -120,16 +114,16 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter, Q: Borrow<K>> Asking<'_, K, V, F
             .collect()
     }
 
-    fn new_flights(&self) -> impl Iterator<Item = (&K, &FlightOf<V>)> {
+    fn new_flights(&self) -> impl Iterator<Item = (&K, FlightOf<V>)> {
         let waits = self.waits.as_slice().iter().filter(|wait| wait.is_new);
-        waits.map(|wait| (self.keys[wait.at].borrow(), &wait.flight))
+        waits.map(|wait| (self.keys[wait.at].borrow(), Arc::clone(&wait.flight)))
     }
 }
 
 impl<K: Key + ?Sized, V: Value, F: GuardFilter, Q: Borrow<K>> Drop for Asking<'_, K, V, F, Q> {
     fn drop(&mut self) {
         for (key, flight) in self.new_flights() {
-            self.cache.0.flights.leave(key, flight);
+            self.cache.0.flights.leave(key, &flight);
         }
     }
 }
@@ -197,6 +191,18 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
             load,
             flight: Arc::clone(flight),
         })
+    }
+
+    /// Begins those of the flights that nobody has begun, by one load.
+    pub(super) fn begin_all(&self, flights: &[(&K, FlightOf<V>)]) -> (Load, Vec<Landing<K, V, F>>) {
+        let load = match flights.len() {
+            0 | 1 => Load::of_one(),
+            _ => Load::of_many(),
+        };
+        let begun = flights
+            .iter()
+            .filter_map(|(key, flight)| self.begin_flight(key, flight, load).ok());
+        (load, begun.collect())
     }
 
     /// What to do instead of a wait for a flight that `load` has begun and that waits for this

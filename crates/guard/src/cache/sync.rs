@@ -322,11 +322,8 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
 
     fn refresh_here(&self, flights: &Refreshes<K, V>) {
         if self.loader.reads_many() && flights.len() > 1 {
-            let load = Load::of_many();
-            let landings = flights
-                .iter()
-                .filter_map(|(key, flight)| self.begin_flight(key.borrow(), flight, load).ok());
-            self.load_many((load, landings.collect()));
+            let flights = flights.iter().map(|(key, flight)| (key.borrow(), Arc::clone(flight)));
+            self.load_many(self.begin_all(&Vec::from_iter(flights)));
         } else {
             for (key, flight) in flights {
                 if let Ok(landing) = self.begin_flight(key.borrow(), flight, Load::of_one()) {
