@@ -172,6 +172,20 @@ async fn a_refresh_that_fails_leaves_the_value_and_pauses() {
     assert_eq!((cache.stats().loads, cache.stats().refreshes), (0, 2));
 }
 
+/// A cached value is answered, and nothing else comes of it.
+#[test]
+fn a_get_outside_of_a_runtime_refreshes_nothing() {
+    let _limit = Limit::new();
+    let store = Store::new(2);
+    let cache = store.cache(refreshing());
+    cache.insert_value(&17, 1);
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    let get = std::pin::pin!(cache.get(&17)).poll(&mut context);
+    assert!(matches!(get, std::task::Poll::Ready(Ok(Some(1)))));
+    let get = std::pin::pin!(cache.get_many(&[17])).poll(&mut context);
+    assert!(get.is_ready() && cache.stats().refreshes == 0);
+}
+
 #[tokio::test]
 async fn a_key_that_the_filter_turns_away_is_not_refreshed() {
     let _limit = Limit::new();

@@ -266,9 +266,9 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
     /// [`time_to_live`](Self::time_to_live), if there is one; a value that nobody asks for in
     /// between expires.
     ///
-    /// One refresh of a key runs at a time, by the loader, as a load like others: if the key changes
-    /// meanwhile, the refresh is not cached, and a row that is gone becomes a remembered miss. After
-    /// an error the value stays for its time, and a get after one second begins the next refresh.
+    /// One refresh of a key runs at a time, by the loader, as a load like others: if the key
+    /// changes meanwhile, the refresh is not cached, and a row that is gone becomes a remembered
+    /// miss. After an error the value stays for its time, and a get after one second begins the next refresh.
     /// The filter comes first: a key that it turns away is not refreshed. If gets are awaited, each
     /// refresh is a task; a get outside of a runtime begins none. If gets block, one thread of the
     /// cache refreshes one value after another.

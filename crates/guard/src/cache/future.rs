@@ -177,67 +177,15 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         let key = key.borrow();
         match self.look(key) {
             Known::Answer(known) => Ok(known),
-            // Boxed, because most gets end before, and a large future is slow to move.
-            Known::Unknown(admission) => Box::pin(self.load(key, admission)).await,
-        }
-    }
-
-    async fn load(&self, key: &K, admission: Admission<'_>) -> Loaded<V> {
-        let flight = match self.ask(key) {
-            Asked::Known(known) => {
-                self.count_known(&known, admission);
-                return Ok(known);
+            Known::Due(value) => Ok(Some(self.refreshed(key, value))),
+            Known::Unknown(admission) => {
+                // Not twice: a `load_many` that gets its own keys would never come to an end.
+                let mut gathering = self.gathering.as_ref();
+                let begin = |flight: &FlightOf<V>| self.gather(key, flight, gathering.take());
+                // Boxed, because most gets end before, and a large future is slow to move.
+                Box::pin(self.load(key, admission, begin)).await
             }
-            Asked::Joined(flight) | Asked::New(flight) => flight,
-        };
-        let loaded = self.wait(key, flight, |flight| self.begin_alone(key, flight)).await?;
-        admission.record(loaded.is_some());
-        Ok(loaded)
-    }
-
-    /// [`get`](Self::get), whose load is this one in place of the loader's, if it comes to a load:
-    /// with a connection that the caller has, or what else only this call knows. The filter, the
-    /// cached value and the remembered miss come first, and a load of the key that is on its way is
-    /// joined, whichever began it. Otherwise `load` runs in a task of its own, and its row or miss
-    /// is cached for all.
-    ///
-    /// # Errors
-    ///
-    /// As [`get`](Self::get).
-    ///
-    /// # Panics
-    ///
-    /// As [`get`](Self::get).
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom_guard::future::GuardedCache;
-    /// use std::convert::Infallible;
-    ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), lanebloom_guard::BoxError> {
-    /// let read = async |_| Ok::<_, Infallible>(Some("from the replica"));
-    /// let cache = GuardedCache::<u64, &str>::builder().build(read)?;
-    /// cache.insert(&17);
-    /// cache.mark_ready();
-    /// let primary = || async { Ok::<_, Infallible>(Some("from the primary")) };
-    /// assert_eq!(cache.get_with(&18, primary()).await?, None); // turned away
-    /// let row = cache.get_with(&17, primary()).await?;
-    /// assert_eq!(row, Some("from the primary"));
-    /// assert_eq!(cache.get(&17).await?, row); // cached
-    /// # Ok(()) }
-    /// ```
-    pub async fn get_with<Q: Borrow<K> + ?Sized, E: Into<BoxError>>(
-        &self,
-        key: &Q,
-        load: impl Future<Output = Result<Option<V>, E>> + Send + 'static,
-    ) -> Result<Option<V>, LoadError> {
-        let key = key.borrow();
-        // Not twice: a `load_many` that gets its own keys would never come to an end.
-        let mut gathering = self.gathering.as_ref();
-        self.get_by(key, |flight| self.begin(key, flight, gathering.take()))
-            .await
+        }
     }
 
     /// [`get`](Self::get), whose load is this one in place of the loader's, if it comes to a load:
@@ -290,20 +238,16 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
             },
             Err(load) => load,
         };
-        self.get_by(key, begin).await
+        match self.look(key) {
+            Known::Answer(known) => Ok(known),
+            Known::Due(value) => Ok(Some(self.refreshed(key, value))),
+            Known::Unknown(admission) => Box::pin(self.load(key, admission, begin)).await,
+        }
     }
 
-    /// A get that begins its flight by `begin`, if it comes to that.
-    #[inline]
-    async fn get_by(&self, key: &K, begin: impl FnMut(&FlightOf<V>) -> Load) -> Loaded<V> {
-        let admission = match self.look(key) {
-            Known::Answer(known) => return Ok(known),
-            Known::Due(value) => {
-                self.refresh(key);
-                return Ok(Some(value));
-            }
-            Known::Unknown(admission) => admission,
-        };
+    /// The part of a get after a look that found nothing. `begin` begins its flight, if it comes to
+    /// that, and answers by which load it has begun.
+    async fn load(&self, key: &K, admission: Admission<'_>, begin: impl FnMut(&FlightOf<V>) -> Load) -> Loaded<V> {
         let flight = match self.ask(key) {
             Asked::Known(known) => {
                 self.count_known(&known, admission);
@@ -316,7 +260,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         Ok(loaded)
     }
 
-    /// Waits for a flight, and begins it if nobody has: `begin` answers by which load it has begun.
+    /// Waits for a flight, and begins it if nobody has.
     async fn wait(&self, key: &K, mut flight: FlightOf<V>, mut begin: impl FnMut(&FlightOf<V>) -> Load) -> Loaded<V> {
         loop {
             let load = begin(&flight);
@@ -334,14 +278,21 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         }
     }
 
-    fn begin(&self, key: &K, flight: &FlightOf<V>, gathering: Option<&Arc<Gathering<K, V, F>>>) -> Load {
-        match gathering {
-            None => self.begin_alone(key, flight),
-            Some(gathering) => self.gather(key, flight, gathering),
+    /// Begins a load of a value that is answered meanwhile. Outside of a runtime there is none.
+    fn refreshed(&self, key: &K, value: V) -> V {
+        if Handle::try_current().is_ok() {
+            if let Some(flight) = self.enter_refresh(key) {
+                self.gather(key, &flight, self.gathering.as_ref());
+            }
         }
+        value
     }
 
-    fn gather(&self, key: &K, flight: &FlightOf<V>, gathering: &Arc<Gathering<K, V, F>>) -> Load {
+    /// Adds the flight to the batch that gathers, if there is one. Begins it otherwise.
+    fn gather(&self, key: &K, flight: &FlightOf<V>, gathering: Option<&Arc<Gathering<K, V, F>>>) -> Load {
+        let Some(gathering) = gathering else {
+            return self.begin_alone(key, flight);
+        };
         // It panics outside of a runtime. So it comes first: others can still begin the flight.
         let runtime = Handle::current();
         let (load, added) = match gathering.add(|load| self.begin_flight(key, flight, load)) {
@@ -433,16 +384,6 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
             asking.rows[wait.at] = loaded;
         }
         Ok(mem::take(&mut asking.rows))
-    }
-
-    /// Outside of a runtime, a cached value is just answered.
-    fn refresh(&self, key: &K) {
-        if Handle::try_current().is_err() {
-            return;
-        }
-        if let Some(flight) = self.enter_refresh(key) {
-            self.begin(key, &flight, self.gathering.as_ref());
-        }
     }
 
     fn refresh_many(&self, flights: Vec<(&K, FlightOf<V>)>) {
