@@ -220,7 +220,7 @@ fn gathered_gets_need_what_the_error_says() {
         "gathered gets have to be awaited: `build` makes such a cache"
     );
     assert_eq!(
-        text(builder(9).build(async move |id| read(id)).unwrap_err()),
+        text(builder(9).build(async |id| Ok::<_, Infallible>(Some(id))).unwrap_err()),
         "gathered gets need a loader with `load_many`: this one reads one key at a time"
     );
     assert_eq!(

@@ -7,7 +7,7 @@ use lanebloom_guard::future::{GuardedCache, Loader};
 use lanebloom_guard::{LoadError, sync};
 use std::convert::Infallible;
 use std::future::pending;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -274,7 +274,8 @@ async fn loads_that_wait_for_others_lend_their_places() {
                 };
                 let cache = cell.get().unwrap();
                 // Two at a time: neither resumes the place while the other waits.
-                let (next, other) = tokio::join!(cache.get(&next), cache.get_many(&[5, next]));
+                let both = [5, next];
+                let (next, other) = tokio::join!(cache.get(&next), cache.get_many(&both));
                 assert_eq!(other?[1], next.as_ref().ok().copied().flatten());
                 Ok::<_, LoadError>(next?.map(|row| row + id))
             }
@@ -351,15 +352,15 @@ async fn a_timeout_cancels_the_load_for_all_who_wait() {
             self.0.notify_one();
         }
     }
-    let (dropped, loads) = (Arc::new(Notify::new()), Arc::new(AtomicUsize::new(0)));
+    let (dropped, hangs) = (Arc::new(Notify::new()), Arc::new(AtomicBool::new(true)));
     let read = {
-        let (dropped, loads) = (Arc::clone(&dropped), Arc::clone(&loads));
+        let (dropped, hangs) = (Arc::clone(&dropped), Arc::clone(&hangs));
         move |id: u64| {
             let dropped = Dropped(Arc::clone(&dropped));
-            let load = loads.fetch_add(1, Ordering::Relaxed);
+            let hangs = hangs.load(Ordering::Relaxed);
             async move {
                 let _dropped = dropped;
-                if load == 0 {
+                if hangs {
                     pending::<()>().await;
                 }
                 Ok::<_, Infallible>(Some(id))
@@ -379,6 +380,7 @@ async fn a_timeout_cancels_the_load_for_all_who_wait() {
     assert!(began.elapsed() < Duration::from_secs(6));
     dropped.notified().await;
     assert_eq!((cache.stats().timed_out, cache.stats().failed), (2, 2));
+    hangs.store(false, Ordering::Relaxed);
     assert_eq!(
         (cache.get(&17).await.unwrap(), cache.get(&18).await.unwrap()),
         (Some(17), Some(18))

@@ -235,7 +235,8 @@ fn blocking_gets_do_not_wait_for_refreshes() {
         let threads = Arc::clone(&threads);
         move |id: u64| {
             threads.lock().unwrap().push(thread::current().id());
-            match gone.lock().unwrap().recv() {
+            let row = gone.lock().unwrap().recv();
+            match row {
                 Ok(0) => panic!("a bug in the loader"),
                 row => Ok::<_, Infallible>(row.ok().map(|row| row + id)),
             }
