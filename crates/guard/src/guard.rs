@@ -512,9 +512,15 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// ```
     #[must_use = "a key for which this is None must not reach the store"]
     pub fn check<Q: Borrow<K> + ?Sized>(&self, key: &Q) -> Option<Admission<'_>> {
-        let admitted = self.state.load().serving.admits(key.borrow());
+        let admitted = self.admits(key.borrow());
         self.counts.add_check(admitted);
         admitted.then_some(Admission { counts: &self.counts })
+    }
+
+    /// A check that does not count.
+    #[inline]
+    pub(crate) fn admits(&self, key: &K) -> bool {
+        self.state.load().serving.admits(key)
     }
 
     /// [`check`](Self::check) of many keys, for a multi-get: calls `each` with the position and the

@@ -253,7 +253,8 @@ pub mod tower;
 
 #[cfg(feature = "cache")]
 pub use cache::{
-    Builder, BuilderError, Cache, CacheFigures, CacheStats, Key, Keys, LoadError, Rebuilt, Value, future, sync,
+    Builder, BuilderError, Cache, CacheFigures, CacheStats, Expiry, Key, Keys, LoadError, Rebuilt, RemovalCause, Value,
+    future, sync,
 };
 pub use error::{BoxError, RebuildError};
 pub use filter::GuardFilter;

@@ -198,12 +198,15 @@ async fn a_cancelled_waiter_cancels_no_other_and_not_the_load() {
 async fn a_load_on_its_way_does_not_hide_a_change() {
     let _limit = Limit::new();
     type Change = fn(&Cache, &Store);
-    let changes: [(Option<u64>, Change); 5] = [
+    let changes: [(Option<u64>, Change); 6] = [
         (None, |cache, _| cache.insert(&17)),
         (None, |cache, _| cache.insert_value(&17, 18)),
         (None, |cache, _| cache.insert_batch(&[16, 17])),
         (Some(3), |cache, _| cache.invalidate(&17)),
         (Some(3), |cache, _| cache.clear()),
+        (Some(3), |cache, _| {
+            cache.invalidate_entries_if(|_, row| *row == 3);
+        }),
     ];
     for (before, change) in changes {
         let store = Store::new([]);

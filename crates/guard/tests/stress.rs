@@ -147,6 +147,9 @@ async fn stress(gets: u64) {
                 }
                 store.change(key, |version| match (version % 2, rng.random_range(0..4)) {
                     (0, 0) => cache.clear(),
+                    (0, 1) => {
+                        cache.invalidate_entries_if(|of, _| *of == key);
+                    }
                     (0, _) => cache.remove(&key),
                     (_, 0) => drop(cache.insert_on_drop(key)),
                     (_, 1) => {

@@ -6,6 +6,7 @@ use crate::cache::history::Rebuilt;
 use crate::cache::store::{Key, Value};
 use crate::filter::GuardFilter;
 use metrics::{Unit, counter, describe_counter, describe_gauge, gauge};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -60,7 +61,8 @@ pub struct CacheFigures {
 impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     /// The counts since the cache was made, across rebuilds.
     pub fn stats(&self) -> CacheStats {
-        self.0.counts.cache_stats(self.0.guard.stats())
+        let evictions = self.0.flights.caches.evictions.load(Ordering::Relaxed);
+        self.0.counts.cache_stats(self.0.guard.stats(), evictions)
     }
 
     /// The state now. It reads the whole filter, which takes a second for some GiB.

@@ -8,7 +8,8 @@ use crate::cache::flights::Asked;
 use crate::cache::history::Rebuilt;
 use crate::cache::keys::Keys;
 use crate::cache::landing::{Landing, keys_of, land_all};
-use crate::cache::loads::Load;
+use crate::cache::limits::block_on;
+use crate::cache::loads::{Load, Wait};
 use crate::cache::schedule::{failures, pause};
 use crate::cache::store::{Key, Value};
 use crate::cache::{Cache, Known};
@@ -21,8 +22,8 @@ use std::fmt;
 use std::mem;
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
-use std::sync::mpsc::{self, RecvTimeoutError, Sender, TryRecvError};
+use std::sync::mpsc::{self, RecvTimeoutError, SendError, Sender, TryRecvError};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 use tracing::debug_span;
@@ -43,8 +44,10 @@ use tracing::debug_span;
 ///
 /// # Loads
 ///
-/// A load runs in the thread that asked first. A load has no time limit of its own: a loader that
-/// may hang should have one. A loader may [get other keys](crate#loaders-that-get-other-keys).
+/// A load runs in the thread that asked first. Nothing can end it there: if the store may hang,
+/// give its client a timeout. A [`load_timeout`](crate::Builder::load_timeout) ends the waits of
+/// the threads that joined, and a [`load_limit`](crate::Builder::load_limit) keeps the store from
+/// being overrun. A loader may [get other keys](crate#loaders-that-get-other-keys).
 ///
 /// An error reaches every waiter and is not cached; the next get tries again. A panic of the loader
 /// reaches the waiters as a [`LoadError`].
@@ -78,12 +81,20 @@ use tracing::debug_span;
 pub struct GuardedCache<K: Key + ?Sized, V: Value, F = ConcurrentBloom<SipHash13>> {
     cache: Cache<K, V, F>,
     loader: Arc<dyn AnyLoader<K, V>>,
+    /// To the thread that refreshes, from the first refresh on.
+    refreshes: Arc<OnceLock<Sender<Refreshes<K, V>>>>,
 }
+
+/// Keys to refresh, and their flights, which anyone may begin meanwhile.
+type Refreshes<K, V> = Vec<(<K as ToOwned>::Owned, FlightOf<V>)>;
 
 impl<K: Key + ?Sized, V: Value, F> GuardedCache<K, V, F> {
     pub(super) fn new(cache: Cache<K, V, F>, loader: impl Loader<K, V>) -> Self {
-        let loader = Arc::new(loader);
-        Self { cache, loader }
+        Self {
+            cache,
+            loader: Arc::new(loader),
+            refreshes: Arc::default(),
+        }
     }
 }
 
@@ -107,6 +118,7 @@ impl<K: Key + ?Sized, V: Value, F> Clone for GuardedCache<K, V, F> {
         Self {
             cache: self.cache.clone(),
             loader: Arc::clone(&self.loader),
+            refreshes: Arc::clone(&self.refreshes),
         }
     }
 }
@@ -139,9 +151,58 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
     pub fn get<Q: Borrow<K> + ?Sized>(&self, key: &Q) -> Result<Option<V>, LoadError> {
-        let key = key.borrow();
+        self.get_by(key.borrow(), |key| self.loader.load(key))
+    }
+
+    /// [`get`](Self::get), whose load is this one in place of the loader's, if it comes to a load:
+    /// with a connection that the caller has, or what else only this call knows. The filter, the
+    /// cached value and the remembered miss come first, and a load of the key that is on its way is
+    /// joined, whichever began it. Otherwise `load` runs in this thread, and its row or miss is
+    /// cached for all.
+    ///
+    /// # Errors
+    ///
+    /// As [`get`](Self::get).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_guard::sync::GuardedCache;
+    /// use std::convert::Infallible;
+    ///
+    /// let read = |_| Ok::<_, Infallible>(Some("from the replica"));
+    /// let cache = GuardedCache::<u64, &str>::builder().build_blocking(read)?;
+    /// cache.insert(&17);
+    /// cache.mark_ready();
+    /// let primary = || Ok::<_, Infallible>(Some("from the primary"));
+    /// assert_eq!(cache.get_with(&18, primary)?, None); // turned away
+    /// assert_eq!(cache.get_with(&17, primary)?, Some("from the primary"));
+    /// assert_eq!(cache.get(&17)?, Some("from the primary")); // cached
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
+    /// ```
+    pub fn get_with<Q: Borrow<K> + ?Sized, E: Into<BoxError>>(
+        &self,
+        key: &Q,
+        load: impl FnOnce() -> Result<Option<V>, E>,
+    ) -> Result<Option<V>, LoadError> {
+        let mut load = Some(load);
+        self.get_by(key.borrow(), |key| match load.take() {
+            Some(load) => caught(load),
+            None => self.loader.load(key),
+        })
+    }
+
+    /// A get whose load is `load`, if it comes to that.
+    #[inline]
+    fn get_by(&self, key: &K, load: impl FnMut(&K::Owned) -> Loaded<V>) -> Loaded<V> {
         let admission = match self.look(key) {
             Known::Answer(known) => return Ok(known),
+            Known::Due(value) => {
+                if let Some(flight) = self.enter_refresh(key) {
+                    self.refresh(vec![(key, flight)]);
+                }
+                return Ok(Some(value));
+            }
             Known::Unknown(admission) => admission,
         };
         let flight = match self.ask(key) {
@@ -151,32 +212,37 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
             }
             Asked::Joined(flight) | Asked::New(flight) => flight,
         };
-        let loaded = self.wait(key, flight)?;
+        let loaded = self.wait(key, flight, load)?;
         admission.record(loaded.is_some());
         Ok(loaded)
     }
 
     /// Loads the row of a flight if nobody does, or waits for it.
-    fn wait(&self, key: &K, mut flight: FlightOf<V>) -> Loaded<V> {
+    fn wait(&self, key: &K, mut flight: FlightOf<V>, mut load: impl FnMut(&K::Owned) -> Loaded<V>) -> Loaded<V> {
         loop {
-            let load = match self.begin_flight(key, &flight, Load::of_one()) {
-                Ok(landing) => {
-                    let _span = debug_span!("load", cache = self.0.name).entered();
-                    let _wait = landing.load.awaited();
-                    let loaded = landing.load.sync_scope(|| self.loader.load(&landing.key));
-                    landing.land(loaded.clone());
-                    return loaded;
-                }
+            let begun_by = match self.begin_flight(key, &flight, Load::of_one()) {
+                Ok(landing) => return self.load(&landing, &mut load),
                 Err(load) => load,
             };
-            if let Some(_wait) = load.awaited() {
-                return flight.result.wait();
+            if let Some(wait) = begun_by.awaited() {
+                let loaded = block_on(flight.result.filled(), self.0.limits.timeout);
+                wait.end_blocking();
+                return loaded.unwrap_or_else(|timeout| self.give_up(key, &flight, timeout));
             }
-            flight = match self.ask_again(key, &flight, load)? {
+            flight = match self.ask_again(key, &flight, begun_by)? {
                 Asked::Known(known) => return Ok(known),
                 Asked::Joined(flight) | Asked::New(flight) => flight,
             };
         }
+    }
+
+    /// Runs the load of a flight.
+    fn load(&self, landing: &Landing<K, V, F>, load: impl FnOnce(&K::Owned) -> Loaded<V>) -> Loaded<V> {
+        let _span = debug_span!("load", cache = self.0.name).entered();
+        let wait = landing.load.awaited();
+        let loaded = landing.land(landing.run_blocking(|| load(&landing.key)));
+        wait.into_iter().for_each(Wait::end_blocking);
+        loaded
     }
 
     /// The rows of many keys, in their order: one batch of lookups in the filter, one pass over the
@@ -208,23 +274,73 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// ```
     pub fn get_many<Q: Borrow<K> + Funnel>(&self, keys: &[Q]) -> Result<Vec<Option<V>>, LoadError> {
         let mut asking = self.ask_many(keys);
+        self.refresh(asking.refreshes());
         if self.loader.reads_many() {
             self.load_many(asking.begin_all());
         }
         for wait in asking.waits.by_ref() {
-            let loaded = self.wait(keys[wait.at].borrow(), wait.flight)?;
+            let loaded = self.wait(keys[wait.at].borrow(), wait.flight, |key| self.loader.load(key))?;
             wait.admission.record(loaded.is_some());
             asking.rows[wait.at] = loaded;
         }
         Ok(mem::take(&mut asking.rows))
     }
 
+    /// Hands keys to the thread that refreshes, and starts it if it is the first time.
+    fn refresh(&self, flights: Vec<(&K, FlightOf<V>)>) {
+        if flights.is_empty() {
+            return;
+        }
+        let refreshes = self.refreshes.get_or_init(|| self.start_refreshing());
+        let owned = |(key, flight): (&K, _)| (key.to_owned(), flight);
+        if let Err(SendError(flights)) = refreshes.send(flights.into_iter().map(owned).collect()) {
+            // There is no thread: gets load the keys once they have expired.
+            for (key, flight) in &flights {
+                self.0.flights.leave(key.borrow(), flight);
+            }
+        }
+    }
+
+    /// The thread ends with the last clone of this cache, which has the other end of the channel.
+    fn start_refreshing(&self) -> Sender<Refreshes<K, V>> {
+        let (sender, receiver) = mpsc::channel::<Refreshes<K, V>>();
+        let cache = Self {
+            refreshes: Arc::default(),
+            ..self.clone()
+        };
+        let refresh = move || {
+            for flights in receiver {
+                // Of a key's `Clone`, say.
+                let _ = catch_unwind(AssertUnwindSafe(|| cache.refresh_here(&flights)));
+            }
+        };
+        let thread = thread::Builder::new().name(String::from("lanebloom-refresh"));
+        if let Err(error) = thread.spawn(refresh) {
+            tracing::warn!(cache = self.0.name, %error, "no thread to refresh values");
+        }
+        sender
+    }
+
+    fn refresh_here(&self, flights: &Refreshes<K, V>) {
+        if self.loader.reads_many() && flights.len() > 1 {
+            let flights = flights.iter().map(|(key, flight)| (key.borrow(), Arc::clone(flight)));
+            self.load_many(self.begin_all(&Vec::from_iter(flights)));
+        } else {
+            for (key, flight) in flights {
+                if let Ok(landing) = self.begin_flight(key.borrow(), flight, Load::of_one()) {
+                    let _ = self.load(&landing, |key| self.loader.load(key));
+                }
+            }
+        }
+    }
+
     fn load_many(&self, (load, landings): (Load, Vec<Landing<K, V, F>>)) {
         if !landings.is_empty() {
             let _span = debug_span!("load_many", cache = self.0.name, keys = landings.len()).entered();
-            let _wait = load.awaited();
-            let loaded = load.sync_scope(|| self.loader.load_many(keys_of(&landings)));
+            let wait = load.awaited();
+            let loaded = load.run_blocking(&self.0.limits, || self.loader.load_many(keys_of(&landings)));
             land_all(&landings, loaded);
+            wait.into_iter().for_each(Wait::end_blocking);
         }
     }
 
