@@ -193,6 +193,9 @@
 //! |---|---|
 //! | `lanebloom_guard_gets_total` | gets by `outcome`: `turned_away`, `hit`, `known_miss`, `loaded`, `joined` |
 //! | `lanebloom_guard_failed_loads_total` | keys whose load failed |
+//! | `lanebloom_guard_refused_loads_total`, `_timed_out_loads_total` | those of them that were refused, and that took too long |
+//! | `lanebloom_guard_stale_answers_total` | failed loads that were answered with the value before |
+//! | `lanebloom_guard_refreshes_total` | loads of values that were refreshed ahead |
 //! | `lanebloom_guard_false_positives_total` | gets of absent keys that the filter let through |
 //! | `lanebloom_guard_inserted_total`, `_removed_total` | keys inserted (updates of rows included) and removed |
 //! | `lanebloom_guard_evictions_total` | values that have expired, or that others pushed out |

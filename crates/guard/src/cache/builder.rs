@@ -615,6 +615,7 @@ impl<O: Funnel + Hash + Eq + Send + Sync + 'static, V: Value> Options<O, V> {
             ));
         }
         Ok(Limits {
+            cache: self.name.as_str().into(),
             timeout: self.load_timeout,
             places: self
                 .load_limit

@@ -5,7 +5,7 @@ use crate::cache::counts::CacheStats;
 use crate::cache::history::Rebuilt;
 use crate::cache::store::{Key, Value};
 use crate::filter::GuardFilter;
-use metrics::{Unit, counter, describe_counter, describe_gauge, gauge};
+use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -177,22 +177,29 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         ] {
             counter!(gets, "cache" => cache.clone(), "outcome" => outcome).absolute(value);
         }
-        count(
-            "lanebloom_guard_failed_loads_total",
-            stats.failed,
-            "Keys whose load failed",
-        );
+        let help = "Keys whose load failed";
+        count("lanebloom_guard_failed_loads_total", stats.failed, help);
+        let help = "Keys whose load was refused, because too many loads ran and waited";
+        count("lanebloom_guard_refused_loads_total", stats.refused, help);
+        let help = "Keys whose load took too long";
+        count("lanebloom_guard_timed_out_loads_total", stats.timed_out, help);
+        let help = "Failed loads that were answered with the value before";
+        count("lanebloom_guard_stale_answers_total", stats.stale, help);
+        let help = "Loads of values that were refreshed ahead";
+        count("lanebloom_guard_refreshes_total", stats.refreshes, help);
+        let help = "Time that a load took, a failed one too";
+        describe_histogram!("lanebloom_guard_load_seconds", Unit::Seconds, help);
+        let help = "Gets of absent keys that the filter let through";
         count(
             "lanebloom_guard_false_positives_total",
             stats.guard.false_positives,
-            "Gets of absent keys that the filter let through",
+            help,
         );
-        count(
-            "lanebloom_guard_inserted_total",
-            stats.inserted,
-            "Keys that were inserted, updates of rows included",
-        );
+        let help = "Keys that were inserted, updates of rows included";
+        count("lanebloom_guard_inserted_total", stats.inserted, help);
         count("lanebloom_guard_removed_total", stats.removed, "Keys that were removed");
+        let help = "Values that have expired, or that others pushed out";
+        count("lanebloom_guard_evictions_total", stats.evictions, help);
         if let Some(rate) = stats.guard.false_positive_rate() {
             let help = "Fraction of absent keys that the filter let through, as counted";
             gauge("lanebloom_guard_measured_rate", rate, Unit::Count, help);
@@ -246,11 +253,8 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         // A copy: the recorder is not called under the lock.
         let history = *self.history();
         let (completed, failed) = (history.completed, history.failed);
-        count(
-            "lanebloom_guard_rebuilds_total",
-            completed,
-            "Rebuilds that were committed",
-        );
+        let help = "Rebuilds that were committed";
+        count("lanebloom_guard_rebuilds_total", completed, help);
         count("lanebloom_guard_failed_rebuilds_total", failed, "Rebuilds that failed");
         let help = "Keys that the filter was made for";
         gauge("lanebloom_guard_capacity", history.capacity as f64, Unit::Count, help);

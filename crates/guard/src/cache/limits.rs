@@ -1,6 +1,7 @@
 //! The limits of loads: how many run at a time, how many wait for that, and how long one may take.
 
 use crate::cache::error::LoadError;
+use metrics::histogram;
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,14 +12,23 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::unconstrained;
 
 /// The limits of a cache.
-#[derive(Default)]
 pub(super) struct Limits {
+    /// The name of the cache, for the [`Timer`].
+    pub(super) cache: Arc<str>,
     /// Of a load, with its wait for a place.
     pub(super) timeout: Option<Duration>,
     pub(super) places: Option<Arc<Places>>,
 }
 
 impl Limits {
+    /// For a load that begins now.
+    pub(super) fn timer(&self) -> Timer<'_> {
+        Timer {
+            cache: &self.cache,
+            began: Instant::now(),
+        }
+    }
+
     /// For a new load, which has yet to [take](Place::take) it.
     pub(super) fn place(&self) -> Option<Arc<Place>> {
         let places = self.places.as_ref()?;
@@ -26,6 +36,18 @@ impl Limits {
             places: Arc::clone(places),
             state: Mutex::default(),
         }))
+    }
+}
+
+/// Publishes how long a load took, when it is dropped: however the load ends.
+pub(super) struct Timer<'a> {
+    cache: &'a Arc<str>,
+    began: Instant,
+}
+
+impl Drop for Timer<'_> {
+    fn drop(&mut self) {
+        histogram!("lanebloom_guard_load_seconds", "cache" => Arc::clone(self.cache)).record(self.began.elapsed());
     }
 }
 

@@ -76,6 +76,7 @@ impl Load {
             if let Some(place) = &place {
                 place.take().await?;
             }
+            let _timer = limits.timer();
             load.await
         });
         match limits.timeout {
@@ -96,6 +97,7 @@ impl Load {
         if let Some(place) = &place {
             block_on(place.take(), limits.timeout)??;
         }
+        let _timer = limits.timer();
         PRESENT.sync_scope(Present { load: self, place }, load)
     }
 
