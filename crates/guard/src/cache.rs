@@ -31,19 +31,22 @@ pub use moka::notification::RemovalCause;
 pub use store::{Key, Value};
 
 use crate::filter::GuardFilter;
-use crate::guard::CacheGuard;
+use crate::guard::{CacheGuard, debug_assert_same_bytes};
 use crate::on_drop::{InsertOnDrop, Target};
 use crate::stats::Admission;
 use ages::Age;
 use counts::Counts;
+use equivalent::Equivalent;
 use figures::Measurement;
 use fill_once::FillOnce;
 use flights::{Entry, Flights};
 use history::{FilterFactory, History};
 use lanebloom::{ConcurrentBloom, Funnel, SipHash13};
 use limits::Limits;
+use std::any::type_name;
 use std::borrow::Borrow;
 use std::fmt;
+use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::{Arc, Mutex};
 use store::{Cached, Moka};
 
@@ -111,18 +114,22 @@ enum Known<'a, V> {
 }
 
 impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
-    /// The part of a get before a load. Counts the answer.
+    /// The part of a get before a load, by any form of the key. Counts the answer.
     #[inline]
-    fn look(&self, key: &K) -> Known<'_, V> {
-        match self.0.guard.check(key) {
+    fn look<Q: Funnel + Hash + Equivalent<K::Owned> + ?Sized>(&self, key: &Q) -> Known<'_, V> {
+        match self.0.guard.check_form(key) {
             Some(admission) => self.look_in_caches(key, admission),
             None => Known::Answer(None),
         }
     }
 
     #[inline]
-    fn look_in_caches<'a>(&self, key: &K, admission: Admission<'a>) -> Known<'a, V> {
-        match self.0.flights.get(key) {
+    fn look_in_caches<'a, Q>(&self, key: &Q, admission: Admission<'a>) -> Known<'a, V>
+    where
+        Q: Hash + Equivalent<K::Owned> + ?Sized,
+    {
+        let flights = &self.0.flights;
+        match flights.present(flights.caches.find(key)) {
             Some(Entry { value, is_due, .. }) => {
                 self.count_known(&value, admission);
                 match value {
@@ -431,6 +438,25 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     pub fn mark_ready(&self) {
         self.0.guard.mark_ready();
     }
+}
+
+/// The key that `form` stands for. With debug assertions, the hashes must be alike.
+fn whole<K: Key + ?Sized, Q: Funnel + Hash + ?Sized>(form: &Q) -> K::Owned
+where
+    for<'a> &'a Q: Into<K::Owned>,
+{
+    let key: K::Owned = form.into();
+    debug_assert_same_bytes(form, &key);
+    if cfg!(debug_assertions) {
+        let hasher = RandomState::new();
+        assert!(
+            hasher.hash_one(form) == hasher.hash_one(&key),
+            "a {} hashes unlike the {} that it stands for",
+            type_name::<Q>(),
+            type_name::<K::Owned>(),
+        );
+    }
+    key
 }
 
 impl<K: Key + ?Sized, V: Value, F: GuardFilter> Target<K> for Cache<K, V, F> {

@@ -60,6 +60,7 @@
 use crate::filter::GuardFilter;
 use crate::on_drop::{InsertOnDrop, Target};
 use crate::stats::{Admission, Counts, GuardStats};
+use equivalent::Equivalent;
 use lanebloom::internal::sync::{AtomicBool, AtomicU64, Ordering, Swap};
 use lanebloom::{BuildError, ConcurrentBloom, Funnel, KeyHasher, Murmur3, SipHash13};
 use std::any::type_name;
@@ -512,14 +513,39 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// ```
     #[must_use = "a key for which this is None must not reach the store"]
     pub fn check<Q: Borrow<K> + ?Sized>(&self, key: &Q) -> Option<Admission<'_>> {
-        let admitted = self.admits(key.borrow());
+        self.check_form(key.borrow())
+    }
+
+    /// [`check`](Self::check) by a form of the key that it cannot be borrowed as: the parts of a
+    /// composite key, each borrowed. Nothing is allocated.
+    ///
+    /// The form must write the same bytes as the key.
+    ///
+    /// ```
+    /// use lanebloom_guard::{CacheGuard, Parts};
+    ///
+    /// let guard = CacheGuard::<(u32, String)>::with_capacity(1000, 0.01)?;
+    /// guard.insert(&(7, String::from("ann")));
+    /// assert!(guard.check_equivalent(&Parts((&7, "ann"))).is_some());
+    /// assert!(guard.check_equivalent(&Parts((&8, "ann"))).is_none());
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use = "a key for which this is None must not reach the store"]
+    pub fn check_equivalent<Q: Funnel + Equivalent<K> + ?Sized>(&self, key: &Q) -> Option<Admission<'_>> {
+        self.check_form(key)
+    }
+
+    /// A check by any form of a key.
+    #[inline]
+    pub(crate) fn check_form<Q: Funnel + ?Sized>(&self, key: &Q) -> Option<Admission<'_>> {
+        let admitted = self.admits(key);
         self.counts.add_check(admitted);
         admitted.then_some(Admission { counts: &self.counts })
     }
 
     /// A check that does not count.
     #[inline]
-    pub(crate) fn admits(&self, key: &K) -> bool {
+    pub(crate) fn admits<Q: Funnel + ?Sized>(&self, key: &Q) -> bool {
         self.state.load().serving.admits(key)
     }
 
@@ -789,11 +815,18 @@ impl<K: Funnel + ?Sized, F: GuardFilter> Target<K> for CacheGuard<K, F> {
 /// Batches hash keys as `Q`, and single calls as `K`. [`Funnel`] demands that both be the same;
 /// this tries the first key, by a hash that needs no memory.
 pub(crate) fn debug_assert_borrowed_form<K: Funnel + ?Sized, Q: Borrow<K> + Funnel>(keys: &[Q]) {
-    if let (true, Some(key)) = (cfg!(debug_assertions), keys.first()) {
+    if let Some(key) = keys.first() {
+        debug_assert_same_bytes::<Q, K>(key, key.borrow());
+    }
+}
+
+/// With debug assertions, `form` must write the bytes of `key`.
+pub(crate) fn debug_assert_same_bytes<Q: Funnel + ?Sized, K: Funnel + ?Sized>(form: &Q, key: &K) {
+    if cfg!(debug_assertions) {
         let hasher = Murmur3::default();
         assert!(
-            hasher.hash_key(key) == hasher.hash_key(key.borrow()),
-            "a {} writes other bytes than the {} that it borrows as",
+            hasher.hash_key(form) == hasher.hash_key(key),
+            "a {} writes other bytes than the {} that it stands for",
             type_name::<Q>(),
             type_name::<K>(),
         );

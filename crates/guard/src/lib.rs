@@ -231,7 +231,7 @@
 //!
 //! | feature | |
 //! |---|---|
-//! | `cache` (default) | the caches, on moka and tokio. Without it the crate has [`CacheGuard`] alone, and depends on `lanebloom` only |
+//! | `cache` (default) | the caches, on moka and tokio. Without it the crate has [`CacheGuard`] alone, and depends on `lanebloom` and a trait |
 //! | `bytes`, `uuid` | keys of the types of these crates |
 //! | `formats` | a `GuavaBloom` of `lanebloom-formats` as the filter |
 //! | `redis` | a `SharedBloom` or a `SharedWindow` of `lanebloom-redis` as the filter |
@@ -248,6 +248,7 @@ mod error;
 mod filter;
 mod guard;
 mod on_drop;
+mod parts;
 mod rebuild;
 mod stats;
 mod striped;
@@ -259,10 +260,12 @@ pub use cache::{
     Builder, BuilderError, Cache, CacheFigures, CacheStats, Expiry, Key, Keys, LoadError, Rebuilt, RemovalCause, Value,
     future, sync,
 };
+pub use equivalent::Equivalent;
 pub use error::{BoxError, RebuildError};
 pub use filter::GuardFilter;
 pub use guard::CacheGuard;
 pub use on_drop::InsertOnDrop;
+pub use parts::Parts;
 pub use rebuild::Rebuild;
 pub use stats::{Admission, GuardStats};
 

@@ -1,7 +1,7 @@
 //! How old values are, in caches that refresh them ahead or keep them for when the store fails.
 
+use equivalent::Equivalent;
 use foldhash::quality::RandomState;
-use std::borrow::Borrow;
 use std::hash::Hash;
 use std::time::{Duration, Instant};
 
@@ -65,10 +65,7 @@ impl<K: Hash + Eq + Send + Sync + 'static> Ages<K> {
     }
 
     /// The age of a value that was put in at `at`.
-    pub(super) fn of<Q: Hash + Eq + ?Sized>(&self, key: &Q, at: u64) -> Age
-    where
-        K: Borrow<Q>,
-    {
+    pub(super) fn of<Q: Hash + Equivalent<K> + ?Sized>(&self, key: &Q, at: u64) -> Age {
         let age = self.since(at);
         let is_over = |time: Option<Duration>| time.is_some_and(|time| age >= time);
         let (expired, due) = (

@@ -196,11 +196,10 @@ where
         }
     }
 
-    /// What the caches know of `key`; without a lock.
+    /// What a lookup in the caches, without a lock, has found, if it counts.
     #[inline]
-    pub(crate) fn get(&self, key: &K) -> Option<Entry<C::Value>> {
-        let entry = self.caches.get(key)?;
-        self.is_present(entry.epoch).then_some(entry)
+    pub(crate) fn present(&self, found: Option<Entry<C::Value>>) -> Option<Entry<C::Value>> {
+        found.filter(|entry| self.is_present(entry.epoch))
     }
 
     /// Whether an entry of this epoch counts.

@@ -12,16 +12,18 @@ use crate::cache::landing::{Landing, keys_of, land_all};
 use crate::cache::loads::Load;
 use crate::cache::schedule::{failures, pause};
 use crate::cache::store::{Key, Value};
-use crate::cache::{Cache, Known};
+use crate::cache::{Cache, Known, whole};
 use crate::error::{BoxError, RebuildError};
 use crate::filter::GuardFilter;
 use crate::guard::CacheGuard;
 use crate::stats::Admission;
+use equivalent::Equivalent;
 use lanebloom::{ConcurrentBloom, Funnel, SipHash13};
 use std::borrow::Borrow;
 use std::convert::Infallible;
 use std::fmt;
 use std::future::poll_fn;
+use std::hash::Hash;
 use std::mem;
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -179,12 +181,57 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         match self.look(key) {
             Known::Answer(known) => Ok(known),
             Known::Due(value) => Ok(Some(self.refreshed(key, value))),
+            // Boxed, because most gets end before, and a large future is slow to move.
+            Known::Unknown(admission) => Box::pin(self.load_gathered(key, admission)).await,
+        }
+    }
+
+    /// [`get`](Self::get) by a form of the key that it cannot be borrowed as: the borrowed
+    /// [`Parts`](crate::Parts) of a composite key. Only a load makes the key itself.
+    ///
+    /// The form must hash like the key, and write the same bytes.
+    ///
+    /// # Errors
+    ///
+    /// As [`get`](Self::get).
+    ///
+    /// # Panics
+    ///
+    /// As [`get`](Self::get). With debug assertions, also if it comes to a load and the form hashes
+    /// unlike the key.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_guard::{Parts, future::GuardedCache};
+    /// use std::convert::Infallible;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), lanebloom_guard::BoxError> {
+    /// let read = async |key: (u32, String)| Ok::<_, Infallible>(Some(key.1.len()));
+    /// let cache = GuardedCache::<(u32, String), usize>::builder().build(read)?;
+    /// cache.insert(&(7, "ann".into()));
+    /// cache.mark_ready();
+    /// let get = |tenant: u32| {
+    ///     let cache = &cache;
+    ///     async move { cache.get_equivalent(&Parts((&tenant, "ann"))).await }
+    /// };
+    /// assert_eq!(get(7).await?, Some(3)); // loaded
+    /// assert_eq!(get(7).await?, Some(3)); // cached
+    /// assert_eq!(get(8).await?, None); // turned away
+    /// # Ok(()) }
+    /// ```
+    pub async fn get_equivalent<Q>(&self, key: &Q) -> Result<Option<V>, LoadError>
+    where
+        Q: Funnel + Hash + Equivalent<K::Owned> + ?Sized,
+        for<'a> &'a Q: Into<K::Owned>,
+    {
+        match self.look(key) {
+            Known::Answer(known) => Ok(known),
+            Known::Due(value) => Ok(Some(self.refreshed(whole::<K, Q>(key).borrow(), value))),
             Known::Unknown(admission) => {
-                // Not twice: a `load_many` that gets its own keys would never come to an end.
-                let mut gathering = self.gathering.as_ref();
-                let begin = |flight: &FlightOf<V>| self.gather(key, flight, gathering.take());
-                // Boxed, because most gets end before, and a large future is slow to move.
-                Box::pin(self.load(key, admission, begin)).await
+                let key = whole::<K, Q>(key);
+                Box::pin(async move { self.load_gathered(key.borrow(), admission).await }).await
             }
         }
     }
@@ -244,6 +291,13 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
             Known::Due(value) => Ok(Some(self.refreshed(key, value))),
             Known::Unknown(admission) => Box::pin(self.load(key, admission, begin)).await,
         }
+    }
+
+    async fn load_gathered(&self, key: &K, admission: Admission<'_>) -> Loaded<V> {
+        // Not twice: a `load_many` that gets its own keys would never come to an end.
+        let mut gathering = self.gathering.as_ref();
+        let begin = |flight: &FlightOf<V>| self.gather(key, flight, gathering.take());
+        self.load(key, admission, begin).await
     }
 
     /// The part of a get after a look that found nothing. `begin` begins its flight, if it comes to

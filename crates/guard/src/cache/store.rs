@@ -2,6 +2,7 @@
 
 use crate::cache::ages::{Age, Ages};
 use crate::cache::flights::{Caches, Entry};
+use equivalent::Equivalent;
 use foldhash::quality::RandomState;
 use lanebloom::{Funnel, Sink};
 use moka::Expiry;
@@ -109,21 +110,7 @@ impl<K: Key + ?Sized, V: Value> Caches<K> for Moka<K, V> {
 
     #[inline]
     fn get(&self, key: &K) -> Option<Entry<V>> {
-        match self.values.get(key) {
-            None => self.misses.get(key).map(|epoch| Entry {
-                epoch,
-                value: None,
-                is_due: false,
-            }),
-            Some(cached) => match self.age(key, &cached) {
-                Age::Expired => None,
-                age => Some(Entry {
-                    epoch: cached.epoch,
-                    value: Some(cached.value),
-                    is_due: age == Age::Due,
-                }),
-            },
-        }
+        self.find(key)
     }
 
     fn put(&self, key: &K, epoch: u64, value: Option<V>) {
@@ -169,8 +156,28 @@ impl<K: Key + ?Sized, V: Value> Caches<K> for Moka<K, V> {
 }
 
 impl<K: Key + ?Sized, V: Value> Moka<K, V> {
+    /// [`Caches::get`], by any form of the key.
     #[inline]
-    pub(super) fn age(&self, key: &K, cached: &Cached<V>) -> Age {
+    pub(super) fn find<Q: Hash + Equivalent<K::Owned> + ?Sized>(&self, key: &Q) -> Option<Entry<V>> {
+        match self.values.get(key) {
+            None => self.misses.get(key).map(|epoch| Entry {
+                epoch,
+                value: None,
+                is_due: false,
+            }),
+            Some(cached) => match self.age(key, &cached) {
+                Age::Expired => None,
+                age => Some(Entry {
+                    epoch: cached.epoch,
+                    value: Some(cached.value),
+                    is_due: age == Age::Due,
+                }),
+            },
+        }
+    }
+
+    #[inline]
+    pub(super) fn age<Q: Hash + Equivalent<K::Owned> + ?Sized>(&self, key: &Q, cached: &Cached<V>) -> Age {
         match &self.ages {
             None => Age::Fresh,
             Some(ages) => ages.of(key, cached.at),

@@ -12,13 +12,15 @@ use crate::cache::limits::block_on;
 use crate::cache::loads::{Load, Wait};
 use crate::cache::schedule::{failures, pause};
 use crate::cache::store::{Key, Value};
-use crate::cache::{Cache, Known};
+use crate::cache::{Cache, Known, whole};
 use crate::error::{BoxError, RebuildError, RebuildErrorKind};
 use crate::filter::GuardFilter;
 use crate::guard::CacheGuard;
+use equivalent::Equivalent;
 use lanebloom::{ConcurrentBloom, Funnel, SipHash13};
 use std::borrow::Borrow;
 use std::fmt;
+use std::hash::Hash;
 use std::mem;
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -154,6 +156,45 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         self.get_by(key.borrow(), |key| self.loader.load(key))
     }
 
+    /// [`get`](Self::get) by a form of the key that it cannot be borrowed as: the borrowed
+    /// [`Parts`](crate::Parts) of a composite key. Only a load makes the key itself.
+    ///
+    /// The form must hash like the key, and write the same bytes.
+    ///
+    /// # Errors
+    ///
+    /// As [`get`](Self::get).
+    ///
+    /// # Panics
+    ///
+    /// With debug assertions, if it comes to a load and the form hashes unlike the key.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_guard::{Parts, sync::GuardedCache};
+    /// use std::convert::Infallible;
+    ///
+    /// let read = |key: (u32, String)| Ok::<_, Infallible>(Some(key.1.len()));
+    /// let cache = GuardedCache::<(u32, String), usize>::builder().build_blocking(read)?;
+    /// cache.insert(&(7, "ann".into()));
+    /// cache.mark_ready();
+    /// assert_eq!(cache.get_equivalent(&Parts((&7, "ann")))?, Some(3)); // loaded
+    /// assert_eq!(cache.get_equivalent(&Parts((&7, "ann")))?, Some(3)); // cached
+    /// assert_eq!(cache.get_equivalent(&Parts((&8, "ann")))?, None); // turned away
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
+    /// ```
+    pub fn get_equivalent<Q>(&self, key: &Q) -> Result<Option<V>, LoadError>
+    where
+        Q: Funnel + Hash + Equivalent<K::Owned> + ?Sized,
+        for<'a> &'a Q: Into<K::Owned>,
+    {
+        match self.look(key) {
+            Known::Answer(known) => Ok(known),
+            known => self.answer(known, whole::<K, Q>(key).borrow(), |key| self.loader.load(key)),
+        }
+    }
+
     /// [`get`](Self::get), whose load is this one in place of the loader's, if it comes to a load:
     /// with a connection that the caller has, or what else only this call knows. The filter, the
     /// cached value and the remembered miss come first, and a load of the key that is on its way is
@@ -195,7 +236,13 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// A get whose load is `load`, if it comes to that.
     #[inline]
     fn get_by(&self, key: &K, load: impl FnMut(&K::Owned) -> Loaded<V>) -> Loaded<V> {
-        let admission = match self.look(key) {
+        self.answer(self.look(key), key, load)
+    }
+
+    /// The part of a get after the look.
+    #[inline]
+    fn answer(&self, known: Known<'_, V>, key: &K, load: impl FnMut(&K::Owned) -> Loaded<V>) -> Loaded<V> {
+        let admission = match known {
             Known::Answer(known) => return Ok(known),
             Known::Due(value) => {
                 if let Some(flight) = self.enter_refresh(key) {
