@@ -66,6 +66,8 @@
 //!    remembered, if a rebuild swaps the filter, and if the caches evict.
 //! 2. **No older value.** A get that begins after `insert`, `insert_value`, `remove` or
 //!    `invalidate` never answers with the value before, if one thread at a time writes the key.
+//!    This holds beside [refreshes](Builder::refresh_after_write) too, and for the values that
+//!    serve [while the store fails](Builder::stale_if_error).
 //! 3. **One load per key.** While a load is on its way, every get of the key waits for it, except
 //!    after a change (1., 2.): then the next get begins a new load. The other exception is a
 //!    [`load_many`](future::Loader::load_many) that gets one of its own keys.
@@ -158,6 +160,19 @@
 //! misses have [memory](Builder::miss_memory) of their own, so they push out no value, and a [long
 //! key](Builder::miss_key_limit) is not remembered. Each rebuild draws a new key, under which other
 //! keys pass. With a [`filter`](Builder::filter) of your own, take care that its hasher is keyed.
+//!
+//! # A store under attack
+//!
+//! The filter and the remembered misses keep made-up keys away. These options, all off by default,
+//! are for what is left: a store that is slow, overrun or down.
+//!
+//! | option | what it does |
+//! |---|---|
+//! | [`load_limit`](Builder::load_limit) | so many loads run at a time and so many wait; further ones are refused at once |
+//! | [`load_timeout`](Builder::load_timeout) | no get waits longer for a load |
+//! | [`stale_if_error`](Builder::stale_if_error) | expired values serve while loads fail |
+//! | [`refresh_after_write`](Builder::refresh_after_write) | values are loaded anew before they expire, and no get waits |
+//! | [`gather_gets`](Builder::gather_gets) | single gets are read together |
 //!
 //! # Sizing
 //!

@@ -303,6 +303,38 @@ async fn loads_that_wait_for_others_lend_their_places() {
     assert_eq!(cache.get(&10).await.unwrap(), Some(25));
 }
 
+/// A load that goes on after it has waited for another key has a place again.
+#[tokio::test]
+async fn no_more_loads_run_than_the_limit_says_after_they_have_waited() {
+    let _limit = Limit::new();
+    let cell: Arc<OnceLock<Cache>> = Arc::default();
+    let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let read = {
+        let (cell, running, most) = (Arc::clone(&cell), Arc::clone(&running), Arc::clone(&most));
+        move |id: u64| {
+            let (cell, running, most) = (Arc::clone(&cell), Arc::clone(&running), Arc::clone(&most));
+            async move {
+                if id < 50 {
+                    cell.get().unwrap().get(&(50 + id % 5)).await?;
+                }
+                most.fetch_max(running.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+                for _ in 0..5 {
+                    yield_now().await;
+                }
+                running.fetch_sub(1, Ordering::Relaxed);
+                Ok::<_, LoadError>(Some(id))
+            }
+        }
+    };
+    let cache = Cache::builder().load_limit(3, 100).build(read).unwrap();
+    assert!(cell.set(cache.clone()).is_ok());
+    let gets = Vec::from_iter((0..50).map(|key| spawn(&cache, key)));
+    for (key, get) in gets.into_iter().enumerate() {
+        assert_eq!(get.await.unwrap().unwrap(), Some(key as u64));
+    }
+    assert_eq!(most.load(Ordering::Relaxed), 3);
+}
+
 #[test]
 fn threads_whose_loads_wait_for_others_lend_their_places() {
     let _limit = Limit::new();

@@ -144,7 +144,10 @@ impl LoadError {
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), lanebloom_guard::BoxError> {
-    /// let read = async |id: u64| Ok::<_, Infallible>(Some(id));
+    /// let read = async |id: u64| {
+    ///     tokio::task::yield_now().await; // for the store's answer
+    ///     Ok::<_, Infallible>(Some(id))
+    /// };
     /// let cache = GuardedCache::<u64, u64>::builder()
     ///     .load_limit(1, 0)
     ///     .build(read)?;
