@@ -175,7 +175,7 @@ use std::sync::Arc;
 /// assert_eq!((stats.admitted, stats.found, stats.turned_away), (1, 1, 1));
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
-pub struct CacheGuard<K: ?Sized, F = ConcurrentBloom<SipHash13>> {
+pub struct CacheGuard<K: Funnel + ?Sized, F = ConcurrentBloom<SipHash13>> {
     pub(crate) state: Swap<State<F>>,
     /// Whether a `Rebuild` exists; only its owner replaces the state.
     pub(crate) rebuilding: AtomicBool,

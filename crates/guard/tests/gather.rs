@@ -4,7 +4,7 @@ mod common;
 
 use common::Limit;
 use lanebloom_guard::future::{GuardedCache, Loader};
-use lanebloom_guard::{BoxError, Builder, LoadError};
+use lanebloom_guard::{BoxError, Builder, BuilderError, LoadError};
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
@@ -213,7 +213,7 @@ fn the_end_of_a_runtime_ends_its_batches() {
 fn gathered_gets_need_what_the_error_says() {
     let _limit = Limit::new();
     let builder = |max_keys| Cache::builder().expected_keys(10).gather_gets(WINDOW, max_keys);
-    let text = |error: BoxError| error.to_string();
+    let text = |error: BuilderError| error.to_string();
     let read = |id| Ok::<_, Infallible>(Some(id));
     assert_eq!(
         text(builder(9).build_blocking(read).unwrap_err()),
