@@ -286,6 +286,7 @@ impl Sink for Vec<u8> {
             impl lanebloom::Funnel for {Self} {{\n    \
             fn funnel<S: lanebloom::Sink + ?Sized>(&self, into: &mut S) {{ self.field.funnel(into); }}\n\
             }}",
+    note = "a package that depends on `lanebloom-guard` alone has it by `use lanebloom_guard::lanebloom;`",
     note = "any `T: Hash` is a key in `lanebloom::ByHash(key)`, a slice of them in `ByHash::from_slice(keys)`",
     note = "keys of common types: https://docs.rs/lanebloom/latest/lanebloom/funnel/#recipes"
 )]

@@ -171,7 +171,7 @@ fn compare(args: &Args) -> Result<bool> {
         );
         runtime.block_on(tokio::signal::ctrl_c())?;
     }
-    runtime.block_on(rebuilds.stop());
+    rebuilds.abort();
     Ok(is_right)
 }
 

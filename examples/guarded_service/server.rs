@@ -7,15 +7,16 @@ use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::routing::get;
-use futures_util::stream;
-use lanebloom_guard::future::{GuardedCache, Rebuilds};
 use lanebloom_guard::tower::{GuardLayer, path};
+use lanebloom_guard::{BoxError, Keys, future::GuardedCache};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
+use std::convert::Infallible;
 use std::future::IntoFuture;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
 
 /// The way to the store.
 #[derive(Clone)]
@@ -33,14 +34,14 @@ pub struct Service {
 }
 
 /// A guarded cache of at most `capacity` values, filled with all ids of the store; and the
-/// rebuilds, every `interval`, that go on as long as the value lives.
+/// task that rebuilds it every `interval`.
 pub async fn guarded_cache(
     store: &Arc<Store>,
     capacity: u64,
     keys: usize,
     rate: f64,
     interval: Duration,
-) -> Result<(GuardedCache<u64, Bytes>, Rebuilds)> {
+) -> Result<(GuardedCache<u64, Bytes>, JoinHandle<Infallible>)> {
     let loads = Arc::clone(store);
     let cache = GuardedCache::<u64, Bytes>::builder()
         .name("users")
@@ -50,9 +51,12 @@ pub async fn guarded_cache(
         .build(move |id| Arc::clone(&loads).get(id))?;
     let source = {
         let store = Arc::clone(store);
-        move || {
+        async move |keys: &mut Keys<'_, u64>| -> std::result::Result<(), BoxError> {
             let mut ids = store.ids();
-            stream::poll_fn(move |context| ids.poll_recv(context))
+            while let Some(batch) = ids.recv().await {
+                keys.insert_all(batch?)?;
+            }
+            Ok(())
         }
     };
     let rebuilt = cache.rebuild_now(&source).await?;
@@ -61,7 +65,7 @@ pub async fn guarded_cache(
         rebuilt.keys,
         rebuilt.duration.as_secs_f64()
     );
-    let rebuilds = cache.rebuild_every(interval, source);
+    let rebuilds = tokio::spawn(cache.rebuild_every(interval, source));
     Ok((cache, rebuilds))
 }
 

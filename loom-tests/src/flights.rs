@@ -12,27 +12,42 @@ use protocol::{Asked, Caches, Entry, Flights};
 const KEY: &str = "a";
 
 /// What is known of the key: 0 for nothing; otherwise 100 times the epoch, and 1 if the key is
-/// missing, or its row and 2.
-struct Word(AtomicUsize);
+/// missing, or its row and 2. Then the same of what has expired.
+struct Word(AtomicUsize, AtomicUsize);
+
+impl Word {
+    /// What is there now is only for those whose load fails.
+    fn expire(&self) {
+        self.1.store(self.0.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.0.store(0, Ordering::Relaxed);
+    }
+}
+
+fn entry(known: usize) -> Option<Entry<usize>> {
+    (known > 0).then_some(Entry {
+        epoch: known as u64 / 100,
+        value: (known % 100).checked_sub(2),
+        is_due: true,
+    })
+}
 
 impl Caches<str> for Word {
     type Value = usize;
 
     fn get(&self, _: &str) -> Option<Entry<usize>> {
-        match self.0.load(Ordering::Relaxed) {
-            0 => None,
-            known => Some(Entry {
-                epoch: known as u64 / 100,
-                value: (known % 100).checked_sub(2),
-            }),
-        }
+        entry(self.0.load(Ordering::Relaxed))
     }
-    fn put(&self, _: &str, Entry { epoch, value }: Entry<usize>) {
+    fn put(&self, _: &str, epoch: u64, value: Option<usize>) {
         let known = value.map_or(1, |row| row + 2);
         self.0.store(100 * epoch as usize + known, Ordering::Relaxed);
+        self.1.store(0, Ordering::Relaxed);
+    }
+    fn fall_back(&self, key: &str) -> Option<Entry<usize>> {
+        entry(self.1.load(Ordering::Relaxed)).or_else(|| self.get(key))
     }
     fn forget(&self, _: &str) {
         self.0.store(0, Ordering::Relaxed);
+        self.1.store(0, Ordering::Relaxed);
     }
     /// The weakest that the protocol allows: it frees nothing.
     fn forget_all(&self) {}
@@ -68,15 +83,15 @@ struct Cache {
 impl Cache {
     fn new(row: usize) -> Arc<Self> {
         Arc::new(Self {
-            flights: Flights::new(Word(AtomicUsize::new(0)), 1),
+            flights: Flights::new(Word(AtomicUsize::new(0), AtomicUsize::new(0)), 1),
             store: AtomicUsize::new(row),
             loads: AtomicUsize::new(0),
         })
     }
 
     fn get(&self) -> Option<usize> {
-        if let Some(known) = self.flights.get(KEY) {
-            return known;
+        if let Some(known) = self.flights.present(self.flights.caches.get(KEY)) {
+            return known.value;
         }
         let flight = match self.flights.ask(KEY, None) {
             Asked::Known(known) => return known,
@@ -85,7 +100,7 @@ impl Cache {
         if flight.begin(1).is_ok() {
             self.loads.fetch_add(1, Ordering::Relaxed);
             let row = Some(self.store.load(Ordering::Relaxed)).filter(|row| *row > 0);
-            self.flights.finish(KEY, &flight, Some(row));
+            self.flights.finish(KEY, &flight, row);
             flight.result.fill(row);
         }
         flight.result.wait()
@@ -163,6 +178,33 @@ fn no_load_outlives_a_clear_beside_two_loads() {
     });
 }
 
+/// As `invalidate_entries_if` does.
+fn forget_all_rows_but_seven(cache: &Cache) {
+    cache.flights.abandon_all();
+    let known = cache.flights.caches.get(KEY);
+    let expired = entry(cache.flights.caches.1.load(Ordering::Relaxed));
+    let is_old = |entry: Entry<usize>| entry.value != Some(7);
+    if known.is_some_and(is_old) || expired.is_some_and(is_old) {
+        cache.flights.changed(KEY, None);
+    }
+}
+
+#[test]
+fn no_load_outlives_an_invalidation_by_predicate() {
+    written_beside_gets(5, 1, |cache| {
+        cache.write(7);
+        forget_all_rows_but_seven(cache);
+    });
+}
+
+#[test]
+fn no_load_outlives_an_invalidation_by_predicate_beside_two_loads() {
+    written_beside_gets(5, 2, |cache| {
+        cache.write(7);
+        forget_all_rows_but_seven(cache);
+    });
+}
+
 /// An asker that enters a flight and leaves it: another loads the key, once.
 #[test]
 fn a_flight_that_is_left_is_loaded_by_others() {
@@ -226,7 +268,8 @@ fn a_failed_load_is_not_cached_and_the_next_get_loads() {
             if let Asked::New(flight) = failing.flights.ask(KEY, None)
                 && flight.begin(1).is_ok()
             {
-                failing.flights.finish(KEY, &flight, None);
+                let row = failing.flights.fail(KEY, &flight);
+                assert_eq!(row, None, "nothing was there before");
                 flight.result.fill(None); // the error
             }
         };
@@ -234,6 +277,97 @@ fn a_failed_load_is_not_cached_and_the_next_get_loads() {
         assert!(row.is_none_or(|row| row == 7));
         assert_eq!(cache.get(), Some(7));
     });
+}
+
+impl Cache {
+    /// A get of a row that is due: it answers with it, and begins a load.
+    fn refresh(&self) -> Option<usize> {
+        let known = self.flights.present(self.flights.caches.get(KEY));
+        if let Some(flight) = self.flights.refresh(KEY) {
+            assert!(flight.begin(1).is_ok());
+            let row = Some(self.store.load(Ordering::Relaxed)).filter(|row| *row > 0);
+            self.flights.finish(KEY, &flight, row);
+            flight.result.fill(row);
+        }
+        known.map_or(Some(0), |entry| entry.value)
+    }
+
+    /// A get of a row that is past its time, while the store fails. 0 for the error.
+    fn get_stale(&self) -> Option<usize> {
+        match self.flights.ask(KEY, None) {
+            Asked::Known(known) => known,
+            Asked::Joined(flight) | Asked::New(flight) => {
+                if flight.begin(1).is_ok() {
+                    let row = self.flights.fail(KEY, &flight);
+                    flight.result.fill(row.or(Some(0)));
+                }
+                flight.result.wait()
+            }
+        }
+    }
+}
+
+#[test]
+fn no_refresh_outlives_a_change() {
+    for change in [
+        (|cache| cache.flights.changed(KEY, None)) as fn(&Cache),
+        |cache| cache.flights.changed(KEY, Some(7)),
+        |cache| cache.flights.all_changed(),
+        forget_all_rows_but_seven,
+    ] {
+        loom::model(move || {
+            let cache = Cache::new(5);
+            assert_eq!(cache.get(), Some(5));
+            let (refreshing, writing) = (Arc::clone(&cache), Arc::clone(&cache));
+            let write = move || {
+                writing.write(7);
+                change(&writing);
+                assert_eq!(writing.get(), Some(7), "an old answer");
+            };
+            let (row, ()) = beside(move || refreshing.refresh(), write);
+            assert!([Some(0), Some(5), Some(7)].contains(&row));
+            assert_eq!(cache.get(), Some(7), "an old answer");
+        });
+    }
+}
+
+/// One of two that see a row that is due loads it.
+#[test]
+fn a_row_that_is_due_is_refreshed_once_at_a_time() {
+    loom::model(|| {
+        let cache = Cache::new(5);
+        assert_eq!(cache.get(), Some(5));
+        let (one, other) = (Arc::clone(&cache), Arc::clone(&cache));
+        let enter = |cache: Arc<Cache>| move || cache.flights.refresh(KEY).is_some();
+        let entered = beside(enter(one), enter(other));
+        assert!(entered.0 != entered.1);
+    });
+}
+
+/// While the store fails, the old row serves, but not after a change.
+#[test]
+fn no_old_row_serves_after_a_change() {
+    for change in [
+        (|cache| cache.flights.changed(KEY, None)) as fn(&Cache),
+        |cache| cache.flights.changed(KEY, Some(7)),
+        |cache| cache.flights.all_changed(),
+        forget_all_rows_but_seven,
+    ] {
+        loom::model(move || {
+            let cache = Cache::new(5);
+            assert_eq!(cache.get(), Some(5));
+            cache.flights.caches.expire();
+            let (reading, writing) = (Arc::clone(&cache), Arc::clone(&cache));
+            let write = move || {
+                writing.write(7);
+                change(&writing);
+                assert_ne!(writing.get_stale(), Some(5), "an old answer");
+            };
+            let (row, ()) = beside(move || reading.get_stale(), write);
+            assert!([Some(0), Some(5), Some(7)].contains(&row));
+            assert_ne!(cache.get_stale(), Some(5), "an old answer");
+        });
+    }
 }
 
 /// With the filter in front, and a rebuild beside it: from no part comes a "missing".

@@ -71,8 +71,7 @@ impl RebuildError {
     /// Whether the new filter had no room for a key, so that it was not committed.
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    /// use lanebloom_guard::CacheGuard;
+    /// use lanebloom_guard::{CacheGuard, lanebloom::CuckooFilter};
     ///
     /// let filter = CuckooFilter::with_capacity(1000, 0.01)?;
     /// let guard = CacheGuard::<u64, _>::new(filter);

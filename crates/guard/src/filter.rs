@@ -17,8 +17,7 @@ use std::time::Duration;
 /// # Examples
 ///
 /// ```
-/// use lanebloom::ConcurrentBloom;
-/// use lanebloom_guard::{CacheGuard, GuardFilter};
+/// use lanebloom_guard::{CacheGuard, GuardFilter, lanebloom::ConcurrentBloom};
 ///
 /// fn keys<F: GuardFilter>(guard: &CacheGuard<str, F>) -> usize {
 ///     guard.filter().figures().len

@@ -60,6 +60,7 @@
 use crate::filter::GuardFilter;
 use crate::on_drop::{InsertOnDrop, Target};
 use crate::stats::{Admission, Counts, GuardStats};
+use equivalent::Equivalent;
 use lanebloom::internal::sync::{AtomicBool, AtomicU64, Ordering, Swap};
 use lanebloom::{BuildError, ConcurrentBloom, Funnel, KeyHasher, Murmur3, SipHash13};
 use std::any::type_name;
@@ -140,8 +141,7 @@ use std::sync::Arc;
 ///   refuse a key. Rebuild into a larger filter.
 ///
 /// ```
-/// use lanebloom::ScalableBloom;
-/// use lanebloom_guard::CacheGuard;
+/// use lanebloom_guard::{CacheGuard, lanebloom::ScalableBloom};
 ///
 /// let builder = ScalableBloom::builder().expected_keys(100);
 /// let guard = CacheGuard::<u64, _>::new(builder.clone().max_layers(1).build()?);
@@ -175,7 +175,7 @@ use std::sync::Arc;
 /// assert_eq!((stats.admitted, stats.found, stats.turned_away), (1, 1, 1));
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
-pub struct CacheGuard<K: ?Sized, F = ConcurrentBloom<SipHash13>> {
+pub struct CacheGuard<K: Funnel + ?Sized, F = ConcurrentBloom<SipHash13>> {
     pub(crate) state: Swap<State<F>>,
     /// Whether a `Rebuild` exists; only its owner replaces the state.
     pub(crate) rebuilding: AtomicBool,
@@ -319,8 +319,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// strangers](Self#keys-from-strangers) says which hasher the filter should have.
     ///
     /// ```
-    /// use lanebloom::{ConcurrentBloom, SipHash13};
-    /// use lanebloom_guard::CacheGuard;
+    /// use lanebloom_guard::{CacheGuard, lanebloom::{ConcurrentBloom, SipHash13}};
     ///
     /// let builder = ConcurrentBloom::builder().memory_budget(1 << 20);
     /// let filter = builder.hasher(SipHash13::random()).build()?;
@@ -337,8 +336,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// until [`mark_ready`](Self::mark_ready) or the commit of a rebuild.
     ///
     /// ```
-    /// use lanebloom::{ConcurrentBloom, SipHash13};
-    /// use lanebloom_guard::CacheGuard;
+    /// use lanebloom_guard::{CacheGuard, lanebloom::{ConcurrentBloom, SipHash13}};
     ///
     /// let builder = ConcurrentBloom::builder().expected_keys(1000);
     /// let filter = || builder.clone().hasher(SipHash13::random()).build();
@@ -515,9 +513,40 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// ```
     #[must_use = "a key for which this is None must not reach the store"]
     pub fn check<Q: Borrow<K> + ?Sized>(&self, key: &Q) -> Option<Admission<'_>> {
-        let admitted = self.state.load().serving.admits(key.borrow());
+        self.check_form(key.borrow())
+    }
+
+    /// [`check`](Self::check) by a form of the key that it cannot be borrowed as: the parts of a
+    /// composite key, each borrowed. Nothing is allocated.
+    ///
+    /// The form must write the same bytes as the key.
+    ///
+    /// ```
+    /// use lanebloom_guard::{CacheGuard, Parts};
+    ///
+    /// let guard = CacheGuard::<(u32, String)>::with_capacity(1000, 0.01)?;
+    /// guard.insert(&(7, String::from("ann")));
+    /// assert!(guard.check_equivalent(&Parts((&7, "ann"))).is_some());
+    /// assert!(guard.check_equivalent(&Parts((&8, "ann"))).is_none());
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use = "a key for which this is None must not reach the store"]
+    pub fn check_equivalent<Q: Funnel + Equivalent<K> + ?Sized>(&self, key: &Q) -> Option<Admission<'_>> {
+        self.check_form(key)
+    }
+
+    /// A check by any form of a key.
+    #[inline]
+    pub(crate) fn check_form<Q: Funnel + ?Sized>(&self, key: &Q) -> Option<Admission<'_>> {
+        let admitted = self.admits(key);
         self.counts.add_check(admitted);
         admitted.then_some(Admission { counts: &self.counts })
+    }
+
+    /// A check that does not count.
+    #[inline]
+    pub(crate) fn admits<Q: Funnel + ?Sized>(&self, key: &Q) -> bool {
+        self.state.load().serving.admits(key)
     }
 
     /// [`check`](Self::check) of many keys, for a multi-get: calls `each` with the position and the
@@ -697,8 +726,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// does nothing.
     ///
     /// ```
-    /// use lanebloom::ConcurrentBloom;
-    /// use lanebloom_guard::CacheGuard;
+    /// use lanebloom_guard::{CacheGuard, lanebloom::ConcurrentBloom};
     ///
     /// let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
     /// let guard = CacheGuard::<str, _>::new_open(filter);
@@ -718,8 +746,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// refuses a key and the guard [opens](Self#open-guards) again.
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    /// use lanebloom_guard::CacheGuard;
+    /// use lanebloom_guard::{CacheGuard, lanebloom::CuckooFilter};
     ///
     /// let filter = CuckooFilter::with_capacity(10, 0.01)?;
     /// let guard = CacheGuard::<u64, _>::new_open(filter);
@@ -739,8 +766,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// See [Open guards](Self#open-guards).
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    /// use lanebloom_guard::CacheGuard;
+    /// use lanebloom_guard::{CacheGuard, lanebloom::CuckooFilter};
     ///
     /// let filter = CuckooFilter::with_capacity(10, 0.01)?;
     /// let guard = CacheGuard::<u64, _>::new(filter);
@@ -789,11 +815,18 @@ impl<K: Funnel + ?Sized, F: GuardFilter> Target<K> for CacheGuard<K, F> {
 /// Batches hash keys as `Q`, and single calls as `K`. [`Funnel`] demands that both be the same;
 /// this tries the first key, by a hash that needs no memory.
 pub(crate) fn debug_assert_borrowed_form<K: Funnel + ?Sized, Q: Borrow<K> + Funnel>(keys: &[Q]) {
-    if let (true, Some(key)) = (cfg!(debug_assertions), keys.first()) {
+    if let Some(key) = keys.first() {
+        debug_assert_same_bytes::<Q, K>(key, key.borrow());
+    }
+}
+
+/// With debug assertions, `form` must write the bytes of `key`.
+pub(crate) fn debug_assert_same_bytes<Q: Funnel + ?Sized, K: Funnel + ?Sized>(form: &Q, key: &K) {
+    if cfg!(debug_assertions) {
         let hasher = Murmur3::default();
         assert!(
-            hasher.hash_key(key) == hasher.hash_key(key.borrow()),
-            "a {} writes other bytes than the {} that it borrows as",
+            hasher.hash_key(form) == hasher.hash_key(key),
+            "a {} writes other bytes than the {} that it stands for",
             type_name::<Q>(),
             type_name::<K>(),
         );

@@ -25,11 +25,9 @@
 //! # Example
 //!
 //! ```
-//! use futures_util::stream;
-//! use lanebloom_guard::future::GuardedCache;
+//! use lanebloom_guard::{BoxError, Keys, future::GuardedCache};
 //! use std::time::Duration;
 //!
-//! # use lanebloom_guard::BoxError;
 //! # #[derive(Clone)] struct User;
 //! # async fn read_user(id: u64) -> Result<Option<User>, BoxError> { Ok((id == 17).then_some(User)) }
 //! # async fn write_user(id: u64) -> Result<(), BoxError> { Ok(()) }
@@ -41,17 +39,20 @@
 //!     .time_to_live(Duration::from_secs(600))
 //!     .build(read_user)?; // async fn(u64) -> Result<Option<User>, _>
 //!
-//! // All keys of the store, in batches: before it serves, and then every day.
-//! let keys = || stream::iter([Ok::<_, BoxError>(vec![1, 2, 17])]);
-//! cache.rebuild_now(keys).await?;
-//! let rebuilds = cache.rebuild_every(Duration::from_secs(24 * 3600), keys);
+//! // All keys of the store: before it serves, and then every day.
+//! async fn all_ids(keys: &mut Keys<'_, u64>) -> Result<(), BoxError> {
+//!     Ok(keys.insert_all([1, 2, 17])?) // SELECT id FROM users
+//! }
+//! cache.rebuild_now(all_ids).await?;
+//! let day = Duration::from_secs(24 * 3600);
+//! let rebuilds = tokio::spawn(cache.rebuild_every(day, all_ids));
 //!
 //! assert!(cache.get(&17).await?.is_some()); // loaded; cached from now on
 //! assert!(cache.get(&1_000_017).await?.is_none()); // turned away
 //!
 //! write_user(1_000_017).await?; // the store first,
 //! cache.insert(&1_000_017); // then the cache
-//! # rebuilds.stop().await;
+//! # rebuilds.abort();
 //! # Ok(()) }
 //! ```
 //!
@@ -65,6 +66,8 @@
 //!    remembered, if a rebuild swaps the filter, and if the caches evict.
 //! 2. **No older value.** A get that begins after `insert`, `insert_value`, `remove` or
 //!    `invalidate` never answers with the value before, if one thread at a time writes the key.
+//!    This holds beside [refreshes](Builder::refresh_after_write) too, and for the values that
+//!    serve [while the store fails](Builder::stale_if_error).
 //! 3. **One load per key.** While a load is on its way, every get of the key waits for it, except
 //!    after a change (1., 2.): then the next get begins a new load. The other exception is a
 //!    [`load_many`](future::Loader::load_many) that gets one of its own keys.
@@ -110,14 +113,16 @@
 //! if the source of the keys fails, if the new filter cannot be built or has no room, or if another
 //! rebuild is under way.
 //!
-//! The source yields the keys in batches of some thousands, say. It is called after the rebuild has
-//! begun, and a second time if there are more keys than the new filter was made for. Then the
-//! filter gets room for a quarter more.
+//! The source is a closure that inserts all keys of the store into the [`Keys`] that it gets. It is
+//! called after the rebuild has begun, and a second time if there are more keys than the new filter
+//! was made for. Then the filter gets room for a quarter more.
 //!
 //! On a schedule, the first rebuild comes at once, or after one interval if the cache [is
 //! ready](Cache::is_ready). The intervals vary by a tenth, so that processes that were started
 //! together do not read the store together. After an error or a panic of the source, the next
 //! attempt comes within a second. Then the pauses double, up to the interval.
+//!
+#![cfg_attr(not(doctest), doc = include_str!("sources.md"))]
 //!
 //! # Loaders that get other keys
 //!
@@ -156,6 +161,19 @@
 //! key](Builder::miss_key_limit) is not remembered. Each rebuild draws a new key, under which other
 //! keys pass. With a [`filter`](Builder::filter) of your own, take care that its hasher is keyed.
 //!
+//! # A store under attack
+//!
+//! The filter and the remembered misses keep made-up keys away. These options, all off by default,
+//! are for what is left: a store that is slow, overrun or down.
+//!
+//! | option | what it does |
+//! |---|---|
+//! | [`load_limit`](Builder::load_limit) | so many loads run at a time and so many wait; further ones are refused at once |
+//! | [`load_timeout`](Builder::load_timeout) | no get waits longer for a load |
+//! | [`stale_if_error`](Builder::stale_if_error) | expired values serve while loads fail |
+//! | [`refresh_after_write`](Builder::refresh_after_write) | values are loaded anew before they expire, and no get waits |
+//! | [`gather_gets`](Builder::gather_gets) | single gets are read together |
+//!
 //! # Sizing
 //!
 //! | what | memory |
@@ -182,16 +200,20 @@
 //!
 //! # Figures
 //!
-//! [`publish`](Cache::publish) hands them to the [`metrics`] facade, each with a label
-//! `cache`, the [name](Builder::name). Requests write no shared memory for them: each thread counts
-//! for itself.
+//! [`publish`](Cache::publish) hands them to the [`metrics`] facade, each with a help text and a
+//! label `cache`, the [name](Builder::name). Requests write no shared memory for them: each thread
+//! counts for itself. Loads alone are recorded as they end.
 //!
 //! | counter | |
 //! |---|---|
 //! | `lanebloom_guard_gets_total` | gets by `outcome`: `turned_away`, `hit`, `known_miss`, `loaded`, `joined` |
-//! | `lanebloom_guard_failed_loads_total` | loads that failed or panicked |
+//! | `lanebloom_guard_failed_loads_total` | keys whose load failed |
+//! | `lanebloom_guard_refused_loads_total`, `_timed_out_loads_total` | those of them that were refused, and that took too long |
+//! | `lanebloom_guard_stale_answers_total` | failed loads that were answered with the value before |
+//! | `lanebloom_guard_refreshes_total` | loads of values that were refreshed ahead |
 //! | `lanebloom_guard_false_positives_total` | gets of absent keys that the filter let through |
 //! | `lanebloom_guard_inserted_total`, `_removed_total` | keys inserted (updates of rows included) and removed |
+//! | `lanebloom_guard_evictions_total` | values that have expired, or that others pushed out |
 //! | `lanebloom_guard_rebuilds_total`, `_failed_rebuilds_total` | rebuilds |
 //! | `lanebloom_guard_requests_without_key_total` | requests in which a `GuardLayer` found no key; without a label, and not by `publish` |
 //!
@@ -204,7 +226,16 @@
 //! | `lanebloom_guard_ready` | 1 from when the filter was filled |
 //! | `lanebloom_guard_open` | 1 while every key passes: the filter is not filled, or it refused a key |
 //! | `lanebloom_guard_lag_seconds` | the time since a shared filter's last exchange with its server |
-//! | `lanebloom_guard_rebuild_seconds`, `_rebuild_age_seconds` | the last rebuild: duration, and time since |
+//! | `lanebloom_guard_rebuild_seconds` | the duration of the last rebuild |
+//! | `lanebloom_guard_keys_age_seconds` | the time since the [keys were read](CacheFigures::keys_age): alert on it, since it grows if rebuilds fail or hang |
+//!
+//! | histogram | |
+//! |---|---|
+//! | `lanebloom_guard_load_seconds` | how long loads took, failed ones too; a call of `load_many` is one |
+//!
+//! The package has a dashboard for Grafana, `grafana.json`, which shows all of them. Its quantiles
+//! of load times need buckets. With `metrics-exporter-prometheus`:
+//! `PrometheusBuilder::new().set_buckets(&[0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0])`.
 //!
 //! Spans of [`tracing`]: `load` and `load_many` (debug), `rebuild` (info). Events: a failed load
 //! and a failed rebuild (warn), a rebuild (info).
@@ -215,7 +246,8 @@
 //!
 //! | feature | |
 //! |---|---|
-//! | `cache` (default) | the caches, on moka and tokio. Without it the crate has [`CacheGuard`] alone, and depends on `lanebloom` only |
+//! | `cache` (default) | the caches, on moka and tokio. Without it the crate has [`CacheGuard`] alone, and depends on `lanebloom` and a trait |
+//! | `bytes`, `uuid` | keys of the types of these crates |
 //! | `formats` | a `GuavaBloom` of `lanebloom-formats` as the filter |
 //! | `redis` | a `SharedBloom` or a `SharedWindow` of `lanebloom-redis` as the filter |
 //! | `tower` | the module `tower`: a layer in front of axum's handlers and of any other tower service |
@@ -231,6 +263,7 @@ mod error;
 mod filter;
 mod guard;
 mod on_drop;
+mod parts;
 mod rebuild;
 mod stats;
 mod striped;
@@ -238,13 +271,53 @@ mod striped;
 pub mod tower;
 
 #[cfg(feature = "cache")]
-pub use cache::{Builder, Cache, CacheFigures, CacheStats, Key, LoadError, Rebuilt, Value, future, sync};
+pub use cache::{
+    Builder, BuilderError, Cache, CacheFigures, CacheStats, Expiry, Key, Keys, LoadError, Rebuilt, RemovalCause, Value,
+    future, sync,
+};
+pub use equivalent::Equivalent;
 pub use error::{BoxError, RebuildError};
 pub use filter::GuardFilter;
 pub use guard::CacheGuard;
 pub use on_drop::InsertOnDrop;
+pub use parts::Parts;
 pub use rebuild::Rebuild;
 pub use stats::{Admission, GuardStats};
+
+/// The filters, hashers, [`Funnel`](lanebloom::Funnel) and [`Sink`](lanebloom::Sink): the crate
+/// that this one builds on. With `use lanebloom_guard::lanebloom;`, code and the compiler's hints
+/// name it as if it were a dependency.
+///
+/// ```
+/// use lanebloom_guard::{CacheGuard, lanebloom};
+///
+/// struct Session {
+///     tenant: u32,
+///     user: String,
+/// }
+///
+/// impl lanebloom::Funnel for Session {
+///     fn funnel<S: lanebloom::Sink + ?Sized>(&self, into: &mut S) {
+///         self.tenant.funnel(into);
+///         self.user.funnel(into);
+///     }
+/// }
+///
+/// let session = |tenant| Session { tenant, user: "ann".into() };
+/// let guard = CacheGuard::<Session>::with_capacity(1000, 0.01)?;
+/// guard.insert(&session(7));
+/// assert!(guard.check(&session(7)).is_some());
+/// assert!(guard.check(&session(8)).is_none());
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+#[doc(no_inline)]
+pub use lanebloom;
+#[cfg(feature = "formats")]
+#[doc(no_inline)]
+pub use lanebloom_formats;
+#[cfg(feature = "redis")]
+#[doc(no_inline)]
+pub use lanebloom_redis;
 
 /// The code in the README of the package, which runs as a test.
 #[cfg(doctest)]

@@ -94,8 +94,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::{ConcurrentBloom, SipHash13};
-    /// use lanebloom_guard::CacheGuard;
+    /// use lanebloom_guard::{CacheGuard, lanebloom::{ConcurrentBloom, SipHash13}};
     ///
     /// let builder = ConcurrentBloom::builder().memory_budget(1 << 20);
     /// let filter = || builder.clone().hasher(SipHash13::random()).build();
@@ -186,8 +185,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> Rebuild<'_, K, F> {
     /// one.
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    /// use lanebloom_guard::CacheGuard;
+    /// use lanebloom_guard::{CacheGuard, lanebloom::CuckooFilter};
     ///
     /// let filter = || CuckooFilter::builder().expected_keys(1000).build();
     /// let guard = CacheGuard::<u64, _>::new(filter()?);
@@ -240,8 +238,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> Rebuild<'_, K, F> {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    /// use lanebloom_guard::CacheGuard;
+    /// use lanebloom_guard::{CacheGuard, lanebloom::CuckooFilter};
     ///
     /// let filter = |keys| CuckooFilter::builder().expected_keys(keys).build();
     /// let guard = CacheGuard::<u64, _>::new(filter(1000)?);

@@ -130,7 +130,11 @@ impl KeyCounts {
             return;
         }
         let missing = self.missing.fetch_add(1, Ordering::Relaxed) + 1;
-        metrics::counter!("lanebloom_guard_requests_without_key_total").increment(1);
+        let name = "lanebloom_guard_requests_without_key_total";
+        if missing == 1 {
+            metrics::describe_counter!(name, metrics::Unit::Count, "Requests in which a layer found no key");
+        }
+        metrics::counter!(name).increment(1);
         let (method, path) = (request.method(), request.uri().path());
         tracing::debug!(%method, path, "a request without a key");
         if missing == SUSPICIOUS && !self.found.load(Ordering::Relaxed) {

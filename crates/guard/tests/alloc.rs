@@ -6,7 +6,7 @@
 mod counting;
 
 use counting::allocations;
-use lanebloom_guard::CacheGuard;
+use lanebloom_guard::{CacheGuard, Parts};
 
 #[test]
 fn a_guard_never_allocates_for_a_request() {
@@ -26,4 +26,28 @@ fn a_guard_never_allocates_for_a_request() {
     });
     assert_eq!(count, 0);
     assert!((2000..2100).contains(&admitted));
+}
+
+/// A get by the borrowed parts of a key makes no key, if it needs no load.
+#[cfg(feature = "cache")]
+#[test]
+fn a_get_by_parts_never_allocates_what_is_known() {
+    use lanebloom_guard::sync::GuardedCache;
+    let read = |key: (u32, String)| Ok::<_, std::convert::Infallible>((key.0 == 7).then_some(key.0));
+    let cache = GuardedCache::<(u32, String), u32>::builder()
+        .build_blocking(read)
+        .unwrap();
+    cache.insert_batch(&[(7, "ann".into()), (9, "removed".into())]);
+    cache.mark_ready();
+    let get = |tenant| cache.get_equivalent(&Parts((&tenant, if tenant == 7 { "ann" } else { "removed" })));
+    let get_all = || [7, 9, 8].map(|tenant| get(tenant).unwrap());
+    assert_eq!(get_all(), [Some(7), None, None]);
+    let mut rows = [None; 3];
+    let count = allocations(|| rows = get_all());
+    assert_eq!((rows, count), ([Some(7), None, None], 0));
+    let stats = cache.stats();
+    assert_eq!(
+        (stats.loads, stats.hits, stats.known_misses, stats.guard.turned_away),
+        (2, 1, 1, 2)
+    );
 }

@@ -3,10 +3,9 @@
 mod common;
 
 use common::Limit;
-use futures_util::stream;
 use lanebloom::{CuckooFilter, Funnel, ScalableBloom, Sink};
 use lanebloom_guard::future::{GuardedCache, Loader};
-use lanebloom_guard::{BoxError, LoadError, sync};
+use lanebloom_guard::{Keys, LoadError, sync};
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -199,12 +198,15 @@ async fn a_cancelled_waiter_cancels_no_other_and_not_the_load() {
 async fn a_load_on_its_way_does_not_hide_a_change() {
     let _limit = Limit::new();
     type Change = fn(&Cache, &Store);
-    let changes: [(Option<u64>, Change); 5] = [
+    let changes: [(Option<u64>, Change); 6] = [
         (None, |cache, _| cache.insert(&17)),
         (None, |cache, _| cache.insert_value(&17, 18)),
         (None, |cache, _| cache.insert_batch(&[16, 17])),
         (Some(3), |cache, _| cache.invalidate(&17)),
         (Some(3), |cache, _| cache.clear()),
+        (Some(3), |cache, _| {
+            cache.invalidate_entries_if(|_, row| *row == 3);
+        }),
     ];
     for (before, change) in changes {
         let store = Store::new([]);
@@ -374,7 +376,7 @@ async fn any_filter_of_the_guard_serves() {
         cache.mark_ready();
         assert_eq!(cache.get(&17).await.unwrap(), None);
         cache
-            .rebuild_now(|| stream::iter([Ok::<_, Infallible>(Vec::from_iter(0..500))]))
+            .rebuild_now(async |keys| Ok(keys.insert_all(0..500)?))
             .await
             .unwrap();
         for key in 0..500 {
@@ -405,8 +407,8 @@ async fn a_full_filter_loses_no_key() {
         assert_eq!(cache.get(&key).await.unwrap(), Some(key));
     }
     assert!(cache.figures().is_open);
-    let keys = || stream::iter([Ok::<_, Infallible>(Vec::from_iter(0..100))]);
-    assert_eq!(cache.rebuild_now(keys).await.unwrap().capacity, 125);
+    let source = async |keys: &mut Keys<'_, u64>| Ok(keys.insert_all(0..100)?);
+    assert_eq!(cache.rebuild_now(source).await.unwrap().capacity, 125);
     assert!(!cache.figures().is_open);
 }
 
@@ -415,16 +417,15 @@ async fn a_failed_rebuild_keeps_the_old_filter_and_a_dropped_one_too() {
     let _limit = Limit::new();
     let store = Store::new(0..10);
     let cache = cache(&store, &[1, 2]);
-    let failing = || stream::iter([Ok(vec![3]), Err("connection lost")]);
+    let failing = async |keys: &mut Keys<'_, u64>| {
+        keys.insert(3)?;
+        Err("connection lost".into())
+    };
     let error = cache.rebuild_now(failing).await.unwrap_err();
     assert_eq!(error.to_string(), "reading the keys failed: connection lost");
     let rebuild = tokio::spawn({
         let cache = cache.clone();
-        async move {
-            cache
-                .rebuild_now(|| stream::once(pending::<Result<_, BoxError>>()))
-                .await
-        }
+        async move { cache.rebuild_now(async |_| pending().await).await }
     });
     until(|| cache.guard().rebuild_with_capacity(10, 0.01).is_err()).await;
     let other = cache.rebuild_now(failing).await.unwrap_err();
@@ -434,31 +435,29 @@ async fn a_failed_rebuild_keeps_the_old_filter_and_a_dropped_one_too() {
     let admitted = |key| cache.guard().check(&key).is_some();
     assert!(admitted(1) && admitted(2) && !admitted(3));
     assert_eq!((cache.figures().rebuilds, cache.figures().failed_rebuilds), (0, 2));
-    let removed = || stream::iter([Ok::<_, BoxError>(vec![2])]);
+    let removed = async |keys: &mut Keys<'_, u64>| Ok(keys.insert(2)?);
     assert_eq!(cache.rebuild_now(removed).await.unwrap().keys, 1);
     assert!(!admitted(1) && admitted(2));
 }
 
 #[tokio::test(start_paused = true)]
-async fn scheduled_rebuilds_go_on_after_errors_and_end_with_their_handle() {
+async fn scheduled_rebuilds_go_on_after_errors_and_end_with_their_task() {
     let _limit = Limit::new();
     let store = Store::new(0..10);
     let cache = cache(&store, &[1, 2]);
     let attempts = Arc::new(AtomicUsize::new(0));
     let source = {
         let attempts = Arc::clone(&attempts);
-        move || {
+        async move |keys: &mut Keys<'_, u64>| {
             let attempt = attempts.fetch_add(1, Ordering::Relaxed);
             assert_ne!(attempt, 1, "a bug in the source");
-            let result = if attempt < 3 {
-                Err("no")
-            } else {
-                Ok(vec![attempt as u64])
-            };
-            stream::iter([result])
+            if attempt < 3 {
+                return Err("no".into());
+            }
+            Ok(keys.insert(attempt as u64)?)
         }
     };
-    let rebuilds = cache.rebuild_every(Duration::from_secs(3600), source);
+    let rebuilds = tokio::spawn(cache.rebuild_every(Duration::from_secs(3600), source));
     tokio::time::sleep(Duration::from_secs(3200)).await;
     assert_eq!(attempts.load(Ordering::Relaxed), 0);
     // The first after 3240 to 3960 s, three more within 1 + 2 + 4 s.
@@ -466,7 +465,8 @@ async fn scheduled_rebuilds_go_on_after_errors_and_end_with_their_handle() {
     assert_eq!(attempts.load(Ordering::Relaxed), 4);
     assert!(cache.guard().check(&3).is_some() && cache.guard().check(&1).is_none());
     assert_eq!((cache.figures().rebuilds, cache.figures().failed_rebuilds), (1, 3));
-    rebuilds.stop().await;
+    rebuilds.abort();
+    assert!(rebuilds.await.unwrap_err().is_cancelled());
     assert_eq!(tokio::runtime::Handle::current().metrics().num_alive_tasks(), 0);
 }
 
@@ -563,7 +563,9 @@ fn caches_and_their_futures_are_send() {
     is_send(&cache);
     is_send_future(cache.get(&1));
     is_send_future(cache.get_many(&[1]));
-    is_send_future(cache.rebuild_now(|| stream::iter([Ok::<_, BoxError>(vec![1])])));
+    let source = async |keys: &mut Keys<'_, u64>| Ok(keys.insert(1)?);
+    is_send_future(cache.rebuild_now(source));
+    is_send_future(cache.rebuild_every(Duration::from_secs(1), source));
 }
 
 /// As a filter of the cache, too.

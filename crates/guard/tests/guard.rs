@@ -344,7 +344,7 @@ fn a_borrowed_form_with_other_bytes_is_noticed() {
         let panic = std::panic::catch_unwind(|| guard.insert_batch(&[Shouted("ann")])).unwrap_err();
         let message = panic.downcast_ref::<String>().unwrap();
         assert!(
-            message.ends_with("Shouted writes other bytes than the str that it borrows as"),
+            message.ends_with("Shouted writes other bytes than the str that it stands for"),
             "{message}"
         );
     }

@@ -4,9 +4,8 @@
 mod common;
 
 use common::Limit;
-use futures_util::stream;
 use lanebloom::{Funnel, Sink};
-use lanebloom_guard::{LoadError, future::GuardedCache, sync};
+use lanebloom_guard::{Keys, LoadError, future::GuardedCache, sync};
 use std::convert::Infallible;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -178,13 +177,14 @@ async fn an_interval_may_be_without_end() {
     let _limit = Limit::new();
     let cache = GuardedCache::<u64, u64>::builder().build(async |id| Ok::<_, Infallible>(Some(id)));
     let cache = cache.unwrap();
-    let source = || stream::iter([Ok::<_, Infallible>(vec![1])]);
-    let rebuilds = [(); SCHEDULES].map(|()| cache.rebuild_every(Duration::MAX, source));
+    let source = async |keys: &mut Keys<'_, u64>| Ok(keys.insert(1)?);
+    let rebuilds = [(); SCHEDULES].map(|()| tokio::spawn(cache.rebuild_every(Duration::MAX, source)));
     tokio::time::sleep(Duration::from_secs(24 * 3600)).await;
     let alive = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
     assert_eq!(alive(), SCHEDULES);
     for rebuilds in rebuilds {
-        rebuilds.stop().await;
+        rebuilds.abort();
+        assert!(rebuilds.await.unwrap_err().is_cancelled());
     }
     assert_eq!(alive(), 0);
 }
@@ -197,7 +197,7 @@ fn an_interval_of_a_thread_may_be_without_end() {
     let keys = Arc::new(vec![1]);
     let rebuilds = [(); SCHEDULES].map(|()| {
         let keys = Arc::clone(&keys);
-        cache.rebuild_every(Duration::MAX, move || [Ok::<_, Infallible>(keys.to_vec())])
+        cache.rebuild_every(Duration::MAX, move |taker| Ok(taker.insert_all(keys.iter().copied())?))
     });
     // A thread drops the source when it ends.
     thread::sleep(Duration::from_millis(100));

@@ -4,15 +4,14 @@
 mod common;
 
 use common::Limit;
-use futures_util::stream;
 use lanebloom::{ConcurrentBloom, CuckooFilter, KeyHasher, ScalableBloom, SipHash13};
-use lanebloom_guard::{BoxError, Builder, Key, future::GuardedCache, sync};
+use lanebloom_guard::{BoxError, Builder, Key, Keys, future::GuardedCache, sync};
 use std::convert::Infallible;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -33,9 +32,9 @@ fn of<F: lanebloom_guard::GuardFilter>(builder: Builder<u64, u64, F>) -> Cache<F
 }
 
 /// A source of keys.
-fn keys(keys: impl IntoIterator<Item = u64>) -> impl Fn() -> [Result<Vec<u64>, Infallible>; 1] {
-    let keys = Vec::from_iter(keys);
-    move || [Ok(keys.clone())]
+fn keys(all: impl IntoIterator<Item = u64>) -> impl Fn(&mut Keys<'_, u64>) -> Result<(), BoxError> {
+    let all = Vec::from_iter(all);
+    move |keys| Ok(keys.insert_all(all.iter().copied())?)
 }
 
 fn admits<F: lanebloom_guard::GuardFilter>(cache: &Cache<F>, key: u64) -> bool {
@@ -58,7 +57,10 @@ fn before_it_is_filled_a_cache_turns_no_key_away() {
     assert_eq!(cache.stats().guard.turned_away, 0);
 
     // Neither is a rebuild that fails.
-    let failing = || [Ok(vec![1]), Err("connection lost")];
+    let failing = |keys: &mut Keys<'_, u64>| {
+        keys.insert(1)?;
+        Err("connection lost".into())
+    };
     cache.rebuild_now(failing).unwrap_err();
     assert!(!cache.is_ready() && admits(&cache, 4));
 
@@ -130,21 +132,20 @@ async fn the_first_scheduled_rebuild_fills_the_cache_at_once() {
     let _limit = Limit::new();
     let read = async |id: u64| Ok::<_, Infallible>(Some(id));
     let cache = GuardedCache::<u64, u64>::builder().build(read).unwrap();
-    let source = || stream::iter([Ok::<_, BoxError>(vec![1, 2])]);
-    let rebuilds = cache.rebuild_every(HOUR, source);
+    let source = async |keys: &mut Keys<'_, u64>| Ok(keys.insert_all([1, 2])?);
+    let rebuilds = tokio::spawn(cache.rebuild_every(HOUR, source));
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert!(cache.is_ready() && cache.guard().check(&3).is_none());
     tokio::time::sleep(HOUR / 2).await;
     assert_eq!(cache.figures().rebuilds, 1);
     tokio::time::sleep(HOUR).await;
     assert_eq!(cache.figures().rebuilds, 2);
-    rebuilds.stop().await;
+    rebuilds.abort();
 
     // A cache that is filled waits.
-    let rebuilds = cache.rebuild_every(HOUR, source);
+    let _rebuilds = tokio::spawn(cache.rebuild_every(HOUR, source));
     tokio::time::sleep(HOUR / 2).await;
     assert_eq!(cache.figures().rebuilds, 2);
-    rebuilds.stop().await;
 }
 
 #[test]
@@ -159,6 +160,32 @@ fn the_first_scheduled_rebuild_of_a_blocking_cache_fills_it_at_once() {
     }
     rebuilds.stop();
     assert!(admits(&cache, 2) && !admits(&cache, 3));
+}
+
+/// Also if the source takes no notice.
+#[test]
+fn a_rebuild_that_is_stopped_keeps_the_old_filter() {
+    let _limit = Limit::new();
+    for returns_error in [true, false] {
+        let cache = new(1000);
+        cache.rebuild_now(keys([1])).unwrap();
+        let (begin, begun) = mpsc::channel();
+        let endless = move |keys: &mut Keys<'_, u64>| {
+            begin.send(()).unwrap();
+            loop {
+                match keys.insert(2) {
+                    Ok(()) => {}
+                    Err(error) if returns_error => return Err(error.into()),
+                    Err(_) => return Ok(()),
+                }
+            }
+        };
+        let rebuilds = cache.rebuild_every(Duration::from_millis(1), endless);
+        begun.recv().unwrap();
+        rebuilds.stop();
+        assert!(admits(&cache, 1) && !admits(&cache, 2));
+        assert_eq!((cache.figures().rebuilds, cache.figures().failed_rebuilds), (1, 1));
+    }
 }
 
 // ---- The number of keys ----
@@ -202,10 +229,10 @@ fn updates_of_rows_are_no_new_keys() {
 fn keys_that_are_added_during_a_rebuild_count_after_it() {
     let _limit = Limit::new();
     let cache = new(1000);
-    let source = || {
+    let source = |rows: &mut Keys<'_, u64>| {
         cache.insert_batch(&Vec::from_iter(500..800));
         cache.remove(&1);
-        keys(0..500)()
+        keys(0..500)(rows)
     };
     assert_eq!(cache.rebuild_now(source).unwrap().keys, 500);
     assert_about(cache.figures().keys as usize, 800);
@@ -218,9 +245,9 @@ fn keys_that_are_added_during_a_rebuild_count_after_it() {
 /// How often a rebuild reads a source of the keys 0 to `n`, and its capacity.
 fn rebuild(cache: &Cache, n: u64) -> (usize, usize) {
     let reads = AtomicUsize::new(0);
-    let source = || {
+    let source = |rows: &mut Keys<'_, u64>| {
         reads.fetch_add(1, Ordering::Relaxed);
-        keys(0..n)()
+        keys(0..n)(rows)
     };
     let rebuilt = cache.rebuild_now(source).unwrap();
     assert_eq!(rebuilt.keys as u64, n);
@@ -360,7 +387,11 @@ fn a_restore_loses_no_key_that_the_cache_has() {
     // A rebuild that failed has put nothing in.
     save(&path);
     let cache = new(1000);
-    cache.rebuild_now(|| [Ok(vec![1000]), Err("no")]).unwrap_err();
+    let failing = |keys: &mut Keys<'_, u64>| {
+        keys.insert(1000)?;
+        Err("no".into())
+    };
+    cache.rebuild_now(failing).unwrap_err();
     assert!(cache.restore(&path, HOUR).unwrap());
 }
 

@@ -5,9 +5,8 @@
 mod common;
 
 use common::Limit;
-use futures_util::stream;
-use lanebloom_guard::LoadError;
 use lanebloom_guard::future::GuardedCache;
+use lanebloom_guard::{Builder, CacheStats, Keys, LoadError};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use std::sync::Arc;
@@ -102,18 +101,26 @@ fn silence_loaders() {
     }));
 }
 
-macro_rules! builder {
-    () => {
-        GuardedCache::<u64, u64>::builder()
-            .expected_keys(100) // outgrown
-            .capacity(300)
-            .time_to_live(Duration::from_millis(50))
-            .miss_memory(20_000)
-            .miss_time_to_live(Duration::from_millis(20))
-    };
+fn plain() -> Builder<u64, u64> {
+    GuardedCache::<u64, u64>::builder()
+        .expected_keys(100) // outgrown
+        .capacity(300)
+        .time_to_live(Duration::from_millis(50))
+        .miss_memory(20_000)
+        .miss_time_to_live(Duration::from_millis(20))
 }
 
-async fn stress(gets: u64) {
+/// With all that brings values in, or keeps them, in other ways.
+fn refreshing() -> Builder<u64, u64> {
+    plain()
+        .refresh_after_write(Duration::from_millis(2))
+        .time_to_live(Duration::from_millis(5))
+        .stale_if_error(Duration::from_millis(100))
+        .load_limit(8, 20)
+        .load_timeout(Duration::from_millis(20))
+}
+
+async fn stress(gets: u64, builder: Builder<u64, u64>) -> CacheStats {
     silence_loaders();
     let store = Store::new();
     let load = {
@@ -134,7 +141,7 @@ async fn stress(gets: u64) {
             }
         }
     };
-    let cache = builder!().build(load).unwrap();
+    let cache = builder.build(load).unwrap();
     let done = Arc::new(AtomicBool::new(false));
     let mut tasks = JoinSet::new();
     for writer in 0..WRITERS {
@@ -149,6 +156,9 @@ async fn stress(gets: u64) {
                 }
                 store.change(key, |version| match (version % 2, rng.random_range(0..4)) {
                     (0, 0) => cache.clear(),
+                    (0, 1) => {
+                        cache.invalidate_entries_if(|of, _| *of == key);
+                    }
                     (0, _) => cache.remove(&key),
                     (_, 0) => drop(cache.insert_on_drop(key)),
                     (_, 1) => {
@@ -196,16 +206,30 @@ async fn stress(gets: u64) {
             }
         });
     }
-    let rebuilds = cache.rebuild_every(Duration::from_millis(3), {
+    let source = {
         let store = Arc::clone(&store);
-        move || stream::iter(store.batches())
-    });
+        async move |keys: &mut Keys<'_, u64>| {
+            for batch in store.batches() {
+                keys.insert_all(batch?)?;
+                yield_now().await;
+            }
+            Ok(())
+        }
+    };
+    let rebuilds = tokio::spawn(cache.rebuild_every(Duration::from_millis(3), source));
     let rebuilder = tokio::spawn({
         let (cache, store, done) = (cache.clone(), Arc::clone(&store), Arc::clone(&done));
         async move {
             while !done.load(Ordering::Relaxed) {
                 let fails = rand::rng().random_range(0..4) == 0;
-                let source = || stream::iter(store.batches().chain(fails.then_some(Err("connection lost"))));
+                let store = Arc::clone(&store);
+                let source = async move |keys: &mut Keys<'_, u64>| {
+                    for batch in store.batches().chain(fails.then_some(Err("connection lost"))) {
+                        keys.insert_all(batch?)?;
+                        yield_now().await;
+                    }
+                    Ok(())
+                };
                 let _ = cache.rebuild_now(source).await;
                 yield_now().await;
             }
@@ -220,7 +244,7 @@ async fn stress(gets: u64) {
         result.unwrap();
     }
     rebuilder.await.unwrap();
-    rebuilds.stop().await;
+    rebuilds.abort();
 
     // Loads whose waiters are gone end, too.
     let began = Instant::now();
@@ -243,12 +267,23 @@ async fn stress(gets: u64) {
     );
     assert!(figures.rebuilds > 0 && figures.failed_rebuilds > 0, "{figures:?}");
     println!("{stats:?}\n{figures:?}");
+    stats
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn no_answer_is_older_than_what_its_asker_knew() {
     let _limit = Limit::new();
-    stress(100_000).await;
+    stress(100_000, plain()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn no_answer_is_older_beside_refreshes_and_stale_values() {
+    let _limit = Limit::new();
+    let stats = stress(50_000, refreshing()).await;
+    assert!(
+        stats.refreshes > 0 && stats.stale > 0 && stats.evictions > 0,
+        "{stats:?}"
+    );
 }
 
 /// `cargo test --release -p lanebloom-guard --test stress -- --ignored --nocapture`
@@ -256,12 +291,24 @@ async fn no_answer_is_older_than_what_its_asker_knew() {
 #[ignore = "takes a minute in a release build; `ci/release.sh full` runs it"]
 async fn no_answer_of_ten_million_is_older_than_what_its_asker_knew() {
     let _limit = Limit::of(Duration::from_secs(3600));
-    stress(10_000_000).await;
+    stress(10_000_000, plain()).await;
+    stress(10_000_000, refreshing()).await;
 }
 
 #[test]
 fn no_blocking_answer_is_older_than_what_its_asker_knew() {
     let _limit = Limit::new();
+    stress_blocking(plain());
+}
+
+#[test]
+fn no_blocking_answer_is_older_beside_refreshes_and_stale_values() {
+    let _limit = Limit::new();
+    let stats = stress_blocking(refreshing().load_limit(2, 1));
+    assert!(stats.refreshes > 0 && stats.stale > 0, "{stats:?}");
+}
+
+fn stress_blocking(builder: Builder<u64, u64>) -> CacheStats {
     silence_loaders();
     let store = Store::new();
     let load = {
@@ -277,10 +324,10 @@ fn no_blocking_answer_is_older_than_what_its_asker_knew() {
             Ok(row)
         }
     };
-    let cache = builder!().build_blocking(load).unwrap();
+    let cache = builder.build_blocking(load).unwrap();
     let rebuilds = cache.rebuild_every(Duration::from_millis(3), {
         let store = Arc::clone(&store);
-        move || store.batches()
+        move |keys| store.batches().try_for_each(|batch| Ok(keys.insert_all(batch?)?))
     });
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -327,4 +374,5 @@ fn no_blocking_answer_is_older_than_what_its_asker_knew() {
     });
     rebuilds.stop();
     assert!(cache.figures().rebuilds > 0 && cache.stats().hits > 0);
+    cache.stats()
 }

@@ -56,7 +56,8 @@
 //!
 //! # Features
 //!
-//! The calls take blocking connections of the crate `redis`, version 1. Features only add.
+//! The calls take blocking connections of the crate [`redis`], version 1.8 or a later 1.x. It is
+//! re-exported: `use lanebloom_redis::redis;`. Features only add.
 //!
 //! | feature | |
 //! |---|---|
@@ -178,6 +179,16 @@ pub use error::{BitmapError, SharedError, TransferError};
 pub use local_copy::{LocalBitmap, Refreshed};
 pub use shared::{SharedBloom, SharedWindow};
 pub use transfer::Transfer;
+
+/// The crate of the connections, version 1.8 or a later 1.x.
+///
+/// ```
+/// let client = lanebloom_redis::redis::Client::open("redis://127.0.0.1/")?;
+/// assert_eq!(client.get_connection_info().addr().to_string(), "127.0.0.1:6379");
+/// # Ok::<(), lanebloom_redis::redis::RedisError>(())
+/// ```
+#[doc(no_inline)]
+pub use redis;
 
 /// The code in the README of the package, which runs as a test.
 #[cfg(doctest)]

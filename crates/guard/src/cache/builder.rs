@@ -1,17 +1,23 @@
 //! The builder of both kinds of caches.
 
+use crate::cache::ages::{Ages, Times};
 use crate::cache::counts::Counts;
+use crate::cache::error::BuilderError;
 use crate::cache::flights::Flights;
 use crate::cache::history::{FilterFactory, History, MakeFilter};
-use crate::cache::store::{Cached, Key, Moka, Value, bytes_of};
+use crate::cache::limits::{Limits, Places};
+use crate::cache::store::{BoxExpiry, Cached, Key, Moka, OfValue, Value, bytes_of};
 use crate::cache::{Cache, Inner, future, sync};
 use crate::error::BoxError;
 use crate::filter::GuardFilter;
 use crate::guard::CacheGuard;
 use foldhash::quality::RandomState;
-use lanebloom::{ConcurrentBloom, SipHash13};
+use lanebloom::{ConcurrentBloom, Funnel, SipHash13};
+use moka::Expiry;
+use moka::notification::RemovalCause;
 use std::fmt;
-use std::marker::PhantomData;
+use std::hash::Hash;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -23,6 +29,26 @@ const LONGEST: Duration = Duration::from_secs(1000 * 365 * 24 * 3600);
 const MISS: usize = 200;
 
 type Weigher<K, V> = Box<dyn Fn(&K, &V) -> u32 + Send + Sync>;
+type Listener<K, V> = Box<dyn Fn(Arc<K>, V, RemovalCause) + Send + Sync>;
+
+/// All options but those of the filter. `K` is the keys' owned form.
+struct Options<K, V> {
+    name: String,
+    capacity: u64,
+    weigher: Option<Weigher<K, V>>,
+    times: Times,
+    time_to_idle: Option<Duration>,
+    expiry: Option<BoxExpiry<K, V>>,
+    listener: Option<Listener<K, V>>,
+    miss_memory: u64,
+    miss_key_limit: usize,
+    miss_time_to_live: Duration,
+    /// Loads at a time, and those that wait.
+    load_limit: Option<(usize, usize)>,
+    load_timeout: Option<Duration>,
+    /// A window, and the most keys in it.
+    gather: Option<(Duration, usize)>,
+}
 
 /// Builds a cache; made by [`future::GuardedCache::builder`] and [`sync::GuardedCache::builder`],
 /// which are the same. [`build`](Self::build) or [`build_blocking`](Self::build_blocking) decides
@@ -35,8 +61,10 @@ type Weigher<K, V> = Box<dyn Fn(&K, &V) -> u32 + Send + Sync>;
 /// | [`capacity`](Self::capacity) | 100,000 values |
 /// | [`miss_memory`](Self::miss_memory) | 32 MiB |
 /// | [`miss_key_limit`](Self::miss_key_limit) | 1 KiB |
-/// | [`time_to_live`](Self::time_to_live) | none |
+/// | [`time_to_live`](Self::time_to_live), [`time_to_idle`](Self::time_to_idle), [`expire_after`](Self::expire_after) | none |
+/// | [`refresh_after_write`](Self::refresh_after_write), [`stale_if_error`](Self::stale_if_error) | none |
 /// | [`miss_time_to_live`](Self::miss_time_to_live) | one minute |
+/// | [`load_limit`](Self::load_limit), [`load_timeout`](Self::load_timeout), [`gather_gets`](Self::gather_gets) | none |
 ///
 /// ```
 /// use lanebloom_guard::sync::GuardedCache;
@@ -57,15 +85,8 @@ type Weigher<K, V> = Box<dyn Fn(&K, &V) -> u32 + Send + Sync>;
 /// ```
 #[must_use = "a builder does nothing until `build` or `build_blocking`"]
 pub struct Builder<K: Key + ?Sized, V, F = ConcurrentBloom<SipHash13>> {
-    name: String,
     plan: FilterFactory<F>,
-    capacity: u64,
-    weigher: Option<Weigher<K::Owned, V>>,
-    time_to_live: Option<Duration>,
-    miss_memory: u64,
-    miss_key_limit: usize,
-    miss_time_to_live: Duration,
-    key: PhantomData<fn(&K)>,
+    options: Options<K::Owned, V>,
 }
 
 impl<K: Key + ?Sized, V: Value> Builder<K, V> {
@@ -74,17 +95,22 @@ impl<K: Key + ?Sized, V: Value> Builder<K, V> {
             expected_keys: 1_000_000,
             make: keyed_filter(0.01),
         };
-        Self {
+        let options = Options {
             name: String::from("default"),
-            plan,
             capacity: 100_000,
             weigher: None,
-            time_to_live: None,
+            times: Times::default(),
+            time_to_idle: None,
+            expiry: None,
+            listener: None,
             miss_memory: 32 << 20,
             miss_key_limit: 1 << 10,
             miss_time_to_live: Duration::from_secs(60),
-            key: PhantomData,
-        }
+            load_limit: None,
+            load_timeout: None,
+            gather: None,
+        };
+        Self { plan, options }
     }
 
     /// The fraction of made-up keys that the filter lets through. They cost a load each, once per
@@ -105,7 +131,7 @@ fn keyed_filter(rate: f64) -> MakeFilter<ConcurrentBloom<SipHash13>> {
 impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
     /// The name in figures and traces; "default" otherwise.
     pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.name = name.into();
+        self.options.name = name.into();
         self
     }
 
@@ -123,7 +149,7 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
     /// [`mark_ready`](Cache::mark_ready) says so.
     ///
     /// ```
-    /// use lanebloom::{ScalableBloom, SipHash13};
+    /// use lanebloom_guard::lanebloom::{ScalableBloom, SipHash13};
     /// use lanebloom_guard::sync::GuardedCache;
     ///
     /// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
@@ -144,39 +170,208 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
         self,
         make: impl Fn(usize) -> Result<G, E> + Send + Sync + 'static,
     ) -> Builder<K, V, G> {
-        Builder {
-            name: self.name,
-            plan: FilterFactory {
-                expected_keys: self.plan.expected_keys,
-                make: Box::new(move |keys| make(keys).map_err(Into::into)),
-            },
-            capacity: self.capacity,
-            weigher: self.weigher,
-            time_to_live: self.time_to_live,
-            miss_memory: self.miss_memory,
-            miss_key_limit: self.miss_key_limit,
-            miss_time_to_live: self.miss_time_to_live,
-            key: PhantomData,
-        }
+        let plan = FilterFactory {
+            expected_keys: self.plan.expected_keys,
+            make: Box::new(move |keys| make(keys).map_err(Into::into)),
+        };
+        let options = self.options;
+        Builder { plan, options }
     }
 
     /// The number of values that are cached at most; with a [`weigher`](Self::weigher), their
     /// weight.
     pub fn capacity(mut self, capacity: u64) -> Self {
-        self.capacity = capacity;
+        self.options.capacity = capacity;
         self
     }
 
     /// What a value takes of the [`capacity`](Self::capacity): bytes, say. It must not call the
     /// cache, which would wait for itself.
     pub fn weigher(mut self, weigher: impl Fn(&K::Owned, &V) -> u32 + Send + Sync + 'static) -> Self {
-        self.weigher = Some(Box::new(weigher));
+        self.options.weigher = Some(Box::new(weigher));
         self
     }
 
     /// How long a value is cached. Without it, until it is evicted or invalidated.
     pub fn time_to_live(mut self, time: Duration) -> Self {
-        self.time_to_live = Some(time);
+        self.options.times.time_to_live = Some(time);
+        self
+    }
+
+    /// How long a value is cached after the last get of it. Expiry only removes values, so it meets
+    /// every change of the store as eviction does: no promise depends on it.
+    ///
+    /// ```
+    /// # use lanebloom_guard::sync::GuardedCache;
+    /// # use std::time::Duration;
+    /// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
+    /// let builder = GuardedCache::<u64, u64>::builder();
+    /// let cache = builder
+    ///     .time_to_idle(Duration::from_millis(1))
+    ///     .build_blocking(read)?;
+    /// cache.insert_value(&17, 1);
+    /// while cache.iter().next().is_some() {
+    ///     std::thread::yield_now(); // a look that is no get
+    /// }
+    /// assert_eq!(cache.get(&17)?, Some(17)); // loaded
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
+    /// ```
+    pub fn time_to_idle(mut self, time: Duration) -> Self {
+        self.options.time_to_idle = Some(time);
+        self
+    }
+
+    /// An expiry for each value, moka's [`Expiry`]: by the value, at its creation, at each get and
+    /// at each update. A value ends at the earliest of this, the
+    /// [`time_to_live`](Self::time_to_live) and the [`time_to_idle`](Self::time_to_idle).
+    /// Remembered misses have their [own](Self::miss_time_to_live).
+    ///
+    /// Moka calls it under locks of the cache: it must not call the cache.
+    ///
+    /// ```
+    /// use lanebloom_guard::{Expiry, sync::GuardedCache};
+    /// use std::time::{Duration, Instant};
+    ///
+    /// /// A session says how long it is valid.
+    /// struct ByItself;
+    ///
+    /// impl Expiry<u64, Duration> for ByItself {
+    ///     fn expire_after_create(
+    ///         &self,
+    ///         _: &u64,
+    ///         validity: &Duration,
+    ///         _: Instant,
+    ///     ) -> Option<Duration> {
+    ///         Some(*validity)
+    ///     }
+    /// }
+    ///
+    /// let read = |_| Ok::<_, std::convert::Infallible>(None);
+    /// let cache = GuardedCache::<u64, Duration>::builder()
+    ///     .expire_after(ByItself)
+    ///     .build_blocking(read)?;
+    /// cache.insert_value(&17, Duration::ZERO);
+    /// cache.insert_value(&18, Duration::from_secs(3600));
+    /// assert_eq!(cache.get(&17)?, None);
+    /// assert!(cache.get(&18)?.is_some());
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
+    /// ```
+    pub fn expire_after(mut self, expiry: impl Expiry<K::Owned, V> + Send + Sync + 'static) -> Self {
+        self.options.expiry = Some(Box::new(expiry));
+        self
+    }
+
+    /// Loads a value anew behind a get that finds it older than this. The get answers with the old
+    /// value at once, and so do further gets until the new row is there: no get of a key that is
+    /// asked for often has to wait. The time must be less than the
+    /// [`time_to_live`](Self::time_to_live), if there is one; a value that nobody asks for in
+    /// between expires.
+    ///
+    /// One refresh of a key runs at a time, by the loader, as a load like others: if the key
+    /// changes meanwhile, the refresh is not cached, and a row that is gone becomes a remembered
+    /// miss. After an error the value stays for its time, and a get after one second begins the next refresh.
+    /// The filter comes first: a key that it turns away is not refreshed. If gets are awaited, each
+    /// refresh is a task; a get outside of a runtime begins none. If gets block, one thread of the
+    /// cache refreshes one value after another.
+    ///
+    /// ```
+    /// use lanebloom_guard::future::GuardedCache;
+    /// use std::sync::atomic::{AtomicU64, Ordering};
+    /// use std::time::Duration;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), lanebloom_guard::BoxError> {
+    /// static ROW: AtomicU64 = AtomicU64::new(0);
+    /// let read = async |_| {
+    ///     let row = ROW.fetch_add(1, Ordering::Relaxed);
+    ///     Ok::<_, std::convert::Infallible>(Some(row))
+    /// };
+    /// let cache = GuardedCache::<u64, u64>::builder()
+    ///     .refresh_after_write(Duration::ZERO) // a minute, say
+    ///     .build(read)?;
+    /// assert_eq!(cache.get(&17).await?, Some(0)); // loaded
+    /// assert_eq!(cache.get(&17).await?, Some(0)); // and it begins a refresh
+    /// while cache.peek(&17) == Some(0) {
+    ///     tokio::task::yield_now().await;
+    /// }
+    /// assert_eq!((cache.stats().refreshes, cache.stats().loads), (1, 1));
+    /// # Ok(()) }
+    /// ```
+    pub fn refresh_after_write(mut self, time: Duration) -> Self {
+        self.options.times.refresh_after_write = Some(time);
+        self
+    }
+
+    /// Keeps values to this age, beyond their [`time_to_live`](Self::time_to_live), for when the
+    /// store fails. If a value has expired and its load fails, the gets that wait for the load
+    /// answer with that value instead of the error. All failures count: errors and panics of the
+    /// loader, a [timeout](Self::load_timeout), a [refusal](Self::load_limit). For the next second,
+    /// gets of the key have the value at once; then one of them tries again. The age is as in
+    /// HTTP's `stale-if-error`, but counts from the load.
+    ///
+    /// A value that was changed, removed, invalidated or cleared never comes back. Nor does one
+    /// that a time to idle, an [expiry](Self::expire_after) or the [capacity](Self::capacity) has
+    /// removed, and the filter turns keys away as ever. Misses are not kept.
+    /// [`CacheStats::stale`](crate::CacheStats::stale) counts, and each failure is an event of
+    /// [`tracing`].
+    ///
+    /// ```
+    /// use lanebloom_guard::sync::GuardedCache;
+    /// use std::time::Duration;
+    ///
+    /// let read = |_| -> Result<Option<u64>, &str> { Err("the store is down") };
+    /// let cache = GuardedCache::<u64, u64>::builder()
+    ///     .time_to_live(Duration::ZERO) // a minute, say
+    ///     .stale_if_error(Duration::from_secs(3600))
+    ///     .build_blocking(read)?;
+    /// cache.insert_value(&17, 1);
+    /// cache.insert(&18);
+    /// assert_eq!(cache.get(&17)?, Some(1));
+    /// assert!(cache.get(&18).is_err()); // there is no value of it
+    /// assert_eq!((cache.stats().stale, cache.stats().failed), (1, 2));
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
+    /// ```
+    pub fn stale_if_error(mut self, age: Duration) -> Self {
+        self.options.times.stale_if_error = Some(age);
+        self
+    }
+
+    /// Hears of each value that leaves the cache, with its [`RemovalCause`]: expired, pushed out by
+    /// the [`capacity`](Self::capacity), replaced by another value of the key, or invalidated by a
+    /// call such as [`remove`](Cache::remove) or [`clear`](Cache::clear). Moka frees values late:
+    /// after `clear` or an expiry, the listener hears of a value during some later call, or never
+    /// if the cache is dropped before. [`CacheStats::evictions`](crate::CacheStats::evictions)
+    /// counts without a listener.
+    ///
+    /// Moka calls it under locks of the cache: it **must not call the cache**, but may send a
+    /// message to a task or thread that does. After a panic of the listener, moka does not call it
+    /// again.
+    ///
+    /// ```
+    /// use lanebloom_guard::{RemovalCause, sync::GuardedCache};
+    /// use std::sync::mpsc;
+    ///
+    /// let (gone, heard) = mpsc::channel();
+    /// let listener = move |key, value, cause| {
+    ///     let _ = gone.send((key, value, cause));
+    /// };
+    /// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
+    /// let cache = GuardedCache::<u64, u64>::builder()
+    ///     .eviction_listener(listener)
+    ///     .build_blocking(read)?;
+    /// cache.insert_value(&17, 1);
+    /// cache.insert_value(&17, 2);
+    /// cache.remove(&17);
+    /// let mut causes = heard.try_iter().map(|(_, value, cause)| (value, cause));
+    /// assert_eq!(causes.next(), Some((1, RemovalCause::Replaced)));
+    /// assert_eq!(causes.next(), Some((2, RemovalCause::Explicit)));
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
+    /// ```
+    pub fn eviction_listener(
+        mut self,
+        listener: impl Fn(Arc<K::Owned>, V, RemovalCause) + Send + Sync + 'static,
+    ) -> Self {
+        self.options.listener = Some(Box::new(listener));
         self
     }
 
@@ -196,7 +391,7 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
     /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
     pub fn miss_memory(mut self, bytes: u64) -> Self {
-        self.miss_memory = bytes;
+        self.options.miss_memory = bytes;
         self
     }
 
@@ -217,14 +412,140 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
     /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
     pub fn miss_key_limit(mut self, bytes: usize) -> Self {
-        self.miss_key_limit = bytes;
+        self.options.miss_key_limit = bytes;
         self
     }
 
     /// How long a key is remembered as missing. It matters for rows that other processes add: this
     /// process may report them missing for so long.
     pub fn miss_time_to_live(mut self, time: Duration) -> Self {
-        self.miss_time_to_live = time;
+        self.options.miss_time_to_live = time;
+        self
+    }
+
+    /// The number of loads that run at a time, and of those that wait for their turn; further ones
+    /// are [refused](crate::LoadError::is_refused), and the store does not see them. A call of
+    /// `load_many` is one load; rebuilds are none. Without it, as many loads run as keys
+    /// are asked for that the filter lets through: under an attack on an open filter, one per
+    /// request.
+    ///
+    /// Cached values, remembered misses and keys that the filter turns away need no load. Gets that
+    /// join a load on its way add none. A refusal is an error like the loader's: it reaches the
+    /// gets that wait for this load, and is not cached. While a load waits for [other
+    /// keys](crate#loaders-that-get-other-keys), its place is another's.
+    ///
+    /// ```
+    /// use lanebloom_guard::sync::GuardedCache;
+    /// use std::sync::Barrier;
+    /// use std::thread;
+    ///
+    /// static BOTH: Barrier = Barrier::new(2);
+    /// let read = |id: u64| {
+    ///     BOTH.wait(); // the store is slow
+    ///     BOTH.wait();
+    ///     Ok::<_, std::convert::Infallible>(Some(id))
+    /// };
+    /// let cache = GuardedCache::<u64, u64>::builder()
+    ///     .load_limit(1, 0) // 64 and 1000, say
+    ///     .build_blocking(read)?;
+    /// thread::scope(|scope| {
+    ///     let one = scope.spawn(|| cache.get(&1));
+    ///     BOTH.wait();
+    ///     assert!(cache.get(&2).unwrap_err().is_refused());
+    ///     BOTH.wait();
+    ///     assert_eq!(one.join().unwrap().unwrap(), Some(1));
+    /// });
+    /// assert_eq!(cache.stats().refused, 1);
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
+    /// ```
+    pub fn load_limit(mut self, at_once: usize, waiting: usize) -> Self {
+        self.options.load_limit = Some((at_once, waiting));
+        self
+    }
+
+    /// How long a load may take, with its wait for a turn by the [`load_limit`](Self::load_limit).
+    /// Then every get that waits for it ends with an
+    /// [error](crate::LoadError::is_timeout), which is not cached. A call of `load_many` is one
+    /// load.
+    ///
+    /// - If gets are awaited, the loader's future is dropped, and the next get begins a new load.
+    ///   The runtime needs `enable_time`.
+    /// - If gets block, nothing can end the thread that is in the loader. The timeout ends the wait
+    ///   for a turn, and that of the gets that joined the load; the get that runs it returns when
+    ///   the loader does, and its row is cached. Until then further gets join it, and wait for this
+    ///   long. Give the store's client a timeout too.
+    ///
+    /// ```
+    /// use lanebloom_guard::future::GuardedCache;
+    /// use std::time::Duration;
+    /// use tokio::time::sleep;
+    ///
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), lanebloom_guard::BoxError> {
+    /// let read = async |id: u64| {
+    ///     sleep(Duration::from_secs(id)).await;
+    ///     Ok::<_, std::convert::Infallible>(Some(id))
+    /// };
+    /// let cache = GuardedCache::<u64, u64>::builder()
+    ///     .load_timeout(Duration::from_secs(2))
+    ///     .build(read)?;
+    /// assert_eq!(cache.get(&1).await?, Some(1));
+    /// assert!(cache.get(&3).await.unwrap_err().is_timeout());
+    /// assert_eq!(cache.stats().timed_out, 1);
+    /// # Ok(()) }
+    /// ```
+    pub fn load_timeout(mut self, timeout: Duration) -> Self {
+        self.options.load_timeout = Some(timeout);
+        self
+    }
+
+    /// Gathers the loads of single gets into calls of [`load_many`](future::Loader::load_many), as
+    /// dataloaders do: the first get that needs a load waits for `window`, and those that come
+    /// meanwhile join its batch. A batch of `max_keys` is loaded at once. A window of zero gathers
+    /// what the tasks ask for that are ready to run. For caches whose gets are awaited, and loaders
+    /// that read many rows at once.
+    ///
+    /// A batch is one load, of the [`load_limit`](Self::load_limit) and for the
+    /// [`load_timeout`](Self::load_timeout), and its error reaches all its gets. A key that changes
+    /// meanwhile is loaded again by the next get, and the batch does not cache it. Refreshes of
+    /// single gets are gathered too. A [`get_with`](future::GuardedCache::get_with) and a multi-get
+    /// load what they need by themselves, at once.
+    ///
+    /// ```
+    /// use lanebloom_guard::future::{GuardedCache, Loader};
+    /// use std::convert::Infallible;
+    /// use std::time::Duration;
+    ///
+    /// struct Table;
+    ///
+    /// impl Loader<u64, u64> for Table {
+    ///     type Error = Infallible;
+    ///
+    ///     async fn load(&self, id: u64) -> Result<Option<u64>, Infallible> {
+    ///         unreachable!("{id} alone")
+    ///     }
+    ///
+    ///     // SELECT id, row FROM rows WHERE id IN (...)
+    ///     async fn load_many(
+    ///         &self,
+    ///         ids: Vec<u64>,
+    ///     ) -> Result<Vec<(u64, u64)>, Infallible> {
+    ///         assert_eq!(ids.len(), 3);
+    ///         Ok(ids.into_iter().map(|id| (id, 10 * id)).collect())
+    ///     }
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), lanebloom_guard::BoxError> {
+    /// let cache = GuardedCache::<u64, u64>::builder()
+    ///     .gather_gets(Duration::from_millis(2), 100)
+    ///     .build(Table)?;
+    /// let rows = tokio::join!(cache.get(&1), cache.get(&2), cache.get(&3));
+    /// assert_eq!((rows.0?, rows.1?, rows.2?), (Some(10), Some(20), Some(30)));
+    /// # Ok(()) }
+    /// ```
+    pub fn gather_gets(mut self, window: Duration, max_keys: usize) -> Self {
+        self.options.gather = Some((window, max_keys));
         self
     }
 
@@ -235,12 +556,14 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
     ///
     /// # Errors
     ///
-    /// Fails if the filter cannot be built, or if a time to live is longer than 1000 years.
-    pub fn build(self, loader: impl future::Loader<K, V>) -> Result<future::GuardedCache<K, V, F>, BoxError>
+    /// Fails if the filter cannot be built, if a time is longer than 1000 years, or if options
+    /// contradict each other; the error says which.
+    pub fn build(self, loader: impl future::Loader<K, V>) -> Result<future::GuardedCache<K, V, F>, BuilderError>
     where
         F: GuardFilter,
     {
-        Ok(future::GuardedCache::new(self.build_cache()?, loader))
+        let gather = self.options.gather;
+        future::GuardedCache::new(self.build_cache()?, loader, gather)
     }
 
     /// [`build`](Self::build) of a cache whose gets block.
@@ -248,53 +571,131 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
     /// # Errors
     ///
     /// As [`build`](Self::build).
-    pub fn build_blocking(self, loader: impl sync::Loader<K, V>) -> Result<sync::GuardedCache<K, V, F>, BoxError>
+    pub fn build_blocking(self, loader: impl sync::Loader<K, V>) -> Result<sync::GuardedCache<K, V, F>, BuilderError>
     where
         F: GuardFilter,
     {
+        if self.options.gather.is_some() {
+            let text = "gathered gets have to be awaited: `build` makes such a cache";
+            return Err(BuilderError::options(text));
+        }
         Ok(sync::GuardedCache::new(self.build_cache()?, loader))
     }
 
-    fn build_cache(self) -> Result<Cache<K, V, F>, BoxError>
+    fn build_cache(self) -> Result<Cache<K, V, F>, BuilderError>
     where
         F: GuardFilter,
     {
-        for time in self.time_to_live.into_iter().chain([self.miss_time_to_live]) {
+        let Self { plan, mut options } = self;
+        let filter = (plan.make)(plan.expected_keys).map_err(BuilderError::filter)?;
+        let caches = options.build_caches().map_err(BuilderError::options)?;
+        let limits = options.limits().map_err(BuilderError::options)?;
+        // Some per thread, so that two threads seldom want the same one.
+        let threads = thread::available_parallelism().map_or(1, usize::from);
+        let shards = (16 * threads).next_power_of_two().min(1024);
+        let inner = Inner {
+            name: options.name,
+            guard: CacheGuard::new_open(filter),
+            flights: Flights::new(caches, shards),
+            counts: Counts::new(),
+            limits,
+            history: Mutex::new(History::new(plan.expected_keys)),
+            measurement: Mutex::default(),
+            plan,
+        };
+        Ok(Cache(Arc::new(inner)))
+    }
+}
+
+impl<O: Funnel + Hash + Eq + Send + Sync + 'static, V: Value> Options<O, V> {
+    fn limits(&self) -> Result<Limits, String> {
+        if let Some((0, waiting)) = self.load_limit {
+            return Err(format!(
+                "a load limit of 0 and {waiting}: no load could run; the least is 1"
+            ));
+        }
+        Ok(Limits {
+            cache: self.name.as_str().into(),
+            timeout: self.load_timeout,
+            places: self
+                .load_limit
+                .map(|(at_once, waiting)| Arc::new(Places::new(at_once, waiting))),
+        })
+    }
+
+    fn build_caches<K: Key<Owned = O> + ?Sized>(&mut self) -> Result<Moka<K, V>, String> {
+        let times = self.times;
+        for (name, time) in [
+            ("time to live", times.time_to_live),
+            ("time to idle", self.time_to_idle),
+            ("refresh", times.refresh_after_write),
+            ("stale value", times.stale_if_error),
+            ("time to live", Some(self.miss_time_to_live)),
+        ] {
             // Moka would panic.
-            if time > LONGEST {
-                return Err(format!("a time to live of {time:?} is longer than 1000 years").into());
+            if let Some(time) = time.filter(|time| *time > LONGEST) {
+                return Err(format!("a {name} of {time:?} is longer than 1000 years"));
             }
         }
-        let filter = (self.plan.make)(self.plan.expected_keys)?;
+        let Times {
+            time_to_live,
+            refresh_after_write,
+            stale_if_error,
+        } = times;
+        if let (Some(refresh), Some(live)) = (refresh_after_write, time_to_live) {
+            if refresh >= live {
+                return Err(format!(
+                    "a refresh after {refresh:?} does not come before the time to live of {live:?}"
+                ));
+            }
+        }
+        match (stale_if_error, time_to_live) {
+            (Some(stale), None) => {
+                let text = format!("a stale value of up to {stale:?} needs a time to live: without it none is stale");
+                return Err(text);
+            }
+            (Some(stale), Some(live)) if stale <= live => {
+                let text = format!("a stale value of up to {stale:?} is not older than the time to live of {live:?}");
+                return Err(text);
+            }
+            _ => {}
+        }
         let mut values = moka::sync::Cache::builder().max_capacity(self.capacity);
-        if let Some(weigher) = self.weigher {
+        if let Some(weigher) = self.weigher.take() {
             values = values.weigher(move |key, cached: &Cached<V>| weigher(key, &cached.value));
         }
-        if let Some(time) = self.time_to_live {
+        if let Some(time) = times.longest() {
             values = values.time_to_live(time);
         }
+        if let Some(time) = self.time_to_idle {
+            values = values.time_to_idle(time);
+        }
+        if let Some(expiry) = self.expiry.take() {
+            values = values.expire_after(OfValue(expiry));
+        }
+        let evictions = Arc::new(AtomicU64::new(0));
+        let (counted, listener) = (Arc::clone(&evictions), self.listener.take());
+        values = values.eviction_listener(move |key, cached, cause| {
+            if cause.was_evicted() {
+                // `Relaxed`: only a count.
+                counted.fetch_add(1, Ordering::Relaxed);
+            }
+            if let Some(listener) = &listener {
+                listener(key, cached.value, cause);
+            }
+        });
         let misses = moka::sync::Cache::builder()
             .max_capacity(self.miss_memory)
-            .weigher(|key: &K::Owned, _| u32::try_from(MISS + bytes_of(key)).unwrap_or(u32::MAX));
-        let caches = Moka {
+            .weigher(|key: &O, _| u32::try_from(MISS + bytes_of(key)).unwrap_or(u32::MAX));
+        Ok(Moka {
             values: values.build_with_hasher(RandomState::default()),
             misses: misses
                 .time_to_live(self.miss_time_to_live)
                 .build_with_hasher(RandomState::default()),
             longest_miss: self.miss_key_limit,
-        };
-        // Some per thread, so that two threads seldom want the same one.
-        let threads = thread::available_parallelism().map_or(1, usize::from);
-        let shards = (16 * threads).next_power_of_two().min(1024);
-        let inner = Inner {
-            name: self.name,
-            guard: CacheGuard::new_open(filter),
-            flights: Flights::new(caches, shards),
-            counts: Counts::new(),
-            history: Mutex::new(History::new(self.plan.expected_keys)),
-            plan: self.plan,
-        };
-        Ok(Cache(Arc::new(inner)))
+            evictions,
+            ages: Ages::new(times),
+        })
     }
 }
 
@@ -344,13 +745,17 @@ impl<K: Key + ?Sized, V: Value> sync::GuardedCache<K, V> {
 impl<K: Key + ?Sized, V, F> fmt::Debug for Builder<K, V, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Builder")
-            .field("name", &self.name)
+            .field("name", &self.options.name)
             .field("expected_keys", &self.plan.expected_keys)
-            .field("capacity", &self.capacity)
-            .field("time_to_live", &self.time_to_live)
-            .field("miss_memory", &self.miss_memory)
-            .field("miss_key_limit", &self.miss_key_limit)
-            .field("miss_time_to_live", &self.miss_time_to_live)
+            .field("capacity", &self.options.capacity)
+            .field("times", &self.options.times)
+            .field("time_to_idle", &self.options.time_to_idle)
+            .field("miss_memory", &self.options.miss_memory)
+            .field("miss_key_limit", &self.options.miss_key_limit)
+            .field("miss_time_to_live", &self.options.miss_time_to_live)
+            .field("load_limit", &self.options.load_limit)
+            .field("load_timeout", &self.options.load_timeout)
+            .field("gather", &self.options.gather)
             .finish_non_exhaustive()
     }
 }

@@ -39,12 +39,22 @@ pub struct CacheStats {
     pub loads: u64,
     /// Keys whose load was on its way already.
     pub joined: u64,
-    /// Loads that failed, or panicked.
+    /// Keys whose load failed: by an error or a panic of the loader, by the timeout, or refused.
     pub failed: u64,
+    /// Those of the failed that were refused, because too many loads ran and waited.
+    pub refused: u64,
+    /// Those of the failed that took too long.
+    pub timed_out: u64,
+    /// Failed loads that were answered with the value before, past its time to live.
+    pub stale: u64,
+    /// Loads of values that were refreshed ahead. They are not among `loads`.
+    pub refreshes: u64,
     /// Keys that were inserted, updates of rows included.
     pub inserted: u64,
     /// Keys that were removed.
     pub removed: u64,
+    /// Values that have expired, or that others pushed out. Moka notices it during later calls.
+    pub evictions: u64,
 }
 
 impl CacheStats {
@@ -65,8 +75,13 @@ impl CacheStats {
             loads: difference(|stats| stats.loads),
             joined: difference(|stats| stats.joined),
             failed: difference(|stats| stats.failed),
+            refused: difference(|stats| stats.refused),
+            timed_out: difference(|stats| stats.timed_out),
+            stale: difference(|stats| stats.stale),
+            refreshes: difference(|stats| stats.refreshes),
             inserted: difference(|stats| stats.inserted),
             removed: difference(|stats| stats.removed),
+            evictions: difference(|stats| stats.evictions),
         }
     }
 }
@@ -81,12 +96,16 @@ pub(crate) struct Counters {
     pub(super) loads: AtomicU64,
     pub(super) joined: AtomicU64,
     pub(super) failed: AtomicU64,
+    pub(super) refused: AtomicU64,
+    pub(super) timed_out: AtomicU64,
+    pub(super) stale: AtomicU64,
+    pub(super) refreshes: AtomicU64,
     pub(super) inserted: AtomicU64,
     pub(super) removed: AtomicU64,
 }
 
 impl Counts {
-    pub(super) fn cache_stats(&self, guard: GuardStats) -> CacheStats {
+    pub(super) fn cache_stats(&self, guard: GuardStats, evictions: u64) -> CacheStats {
         CacheStats {
             guard,
             hits: self.sum(|counts| &counts.hits),
@@ -94,8 +113,13 @@ impl Counts {
             loads: self.sum(|counts| &counts.loads),
             joined: self.sum(|counts| &counts.joined),
             failed: self.sum(|counts| &counts.failed),
+            refused: self.sum(|counts| &counts.refused),
+            timed_out: self.sum(|counts| &counts.timed_out),
+            stale: self.sum(|counts| &counts.stale),
+            refreshes: self.sum(|counts| &counts.refreshes),
             inserted: self.sum(|counts| &counts.inserted),
             removed: self.sum(|counts| &counts.removed),
+            evictions,
         }
     }
 }

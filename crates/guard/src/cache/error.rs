@@ -1,10 +1,11 @@
-//! The error of a load.
+//! The errors of loads and of builders.
 
 use crate::error::{BoxError, text_of_panic};
 use std::any::Any;
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Why a load brought no answer. Every get that waited for the load has a clone.
 ///
@@ -30,6 +31,12 @@ enum Kind {
     Panicked(Arc<str>),
     Abandoned,
     Cycle,
+    TimedOut(Duration),
+    /// With the limits.
+    Refused {
+        at_once: usize,
+        waiting: usize,
+    },
 }
 
 impl LoadError {
@@ -49,6 +56,14 @@ impl LoadError {
         Self(Kind::Cycle)
     }
 
+    pub(crate) fn timed_out(timeout: Duration) -> Self {
+        Self(Kind::TimedOut(timeout))
+    }
+
+    pub(crate) fn refused(at_once: usize, waiting: usize) -> Self {
+        Self(Kind::Refused { at_once, waiting })
+    }
+
     /// The loader's error, if it has this type.
     ///
     /// ```
@@ -64,7 +79,7 @@ impl LoadError {
     pub fn downcast_ref<E: Error + 'static>(&self) -> Option<&E> {
         match &self.0 {
             Kind::Failed(error) => error.downcast_ref(),
-            Kind::Panicked(_) | Kind::Abandoned | Kind::Cycle => None,
+            _ => None,
         }
     }
 
@@ -94,6 +109,61 @@ impl LoadError {
         matches!(self.0, Kind::Cycle)
     }
 
+    /// Whether the load took longer than the [`load_timeout`](crate::Builder::load_timeout). (A
+    /// timeout of the loader's own is the loader's error.)
+    ///
+    /// ```
+    /// use lanebloom_guard::future::GuardedCache;
+    /// use std::convert::Infallible;
+    /// use std::future::pending;
+    /// use std::time::Duration;
+    ///
+    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
+    /// # async fn main() -> Result<(), lanebloom_guard::BoxError> {
+    /// let read = async |_| pending::<Result<Option<u64>, Infallible>>().await;
+    /// let cache = GuardedCache::<u64, u64>::builder()
+    ///     .load_timeout(Duration::from_secs(2))
+    ///     .build(read)?;
+    /// cache.insert(&17);
+    /// let error = cache.get(&17).await.unwrap_err();
+    /// assert!(error.is_timeout());
+    /// assert_eq!(error.to_string(), "the load took longer than 2s");
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn is_timeout(&self) -> bool {
+        matches!(self.0, Kind::TimedOut(_))
+    }
+
+    /// Whether the load was refused, because [too many](crate::Builder::load_limit) ran and waited.
+    /// The store was not asked. A service answers 503 to it.
+    ///
+    /// ```
+    /// use lanebloom_guard::future::GuardedCache;
+    /// use std::convert::Infallible;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), lanebloom_guard::BoxError> {
+    /// let read = async |id: u64| {
+    ///     tokio::task::yield_now().await; // for the store's answer
+    ///     Ok::<_, Infallible>(Some(id))
+    /// };
+    /// let cache = GuardedCache::<u64, u64>::builder()
+    ///     .load_limit(1, 0)
+    ///     .build(read)?;
+    /// let (one, other) = tokio::join!(cache.get(&1), cache.get(&2));
+    /// assert_eq!(one?, Some(1));
+    /// let error = other.unwrap_err();
+    /// assert!(error.is_refused());
+    /// let text = "the load was refused: 1 load runs and 0 wait, the limit";
+    /// assert_eq!(error.to_string(), text);
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        matches!(self.0, Kind::Refused { .. })
+    }
+
     /// Whether the loader panicked.
     ///
     /// ```
@@ -120,6 +190,16 @@ impl fmt::Display for LoadError {
             Kind::Failed(error) => write!(f, "the load failed: {error}"),
             Kind::Panicked(text) => write!(f, "the loader panicked: {text}"),
             Kind::Abandoned => f.write_str("the runtime shut down before the load ended"),
+            Kind::TimedOut(timeout) => write!(f, "the load took longer than {timeout:?}"),
+            Kind::Refused { at_once: 1, waiting } => {
+                write!(f, "the load was refused: 1 load runs and {waiting} wait, the limit")
+            }
+            Kind::Refused { at_once, waiting } => {
+                write!(
+                    f,
+                    "the load was refused: {at_once} loads run and {waiting} wait, the limit"
+                )
+            }
             Kind::Cycle => f.write_str("the load waits for itself: its loader gets a key whose row needs this one"),
         }
     }
@@ -129,7 +209,58 @@ impl Error for LoadError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match &self.0 {
             Kind::Failed(error) => Some(&**error),
-            Kind::Panicked(_) | Kind::Abandoned | Kind::Cycle => None,
+            _ => None,
+        }
+    }
+}
+
+/// Why a [`Builder`](crate::Builder) built no cache.
+///
+/// ```
+/// use lanebloom_guard::{BuilderError, lanebloom::BuildError, sync::GuardedCache};
+/// use std::error::Error;
+///
+/// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
+/// let builder = GuardedCache::<u64, u64>::builder().false_positive_rate(2.0);
+/// let error: BuilderError = builder.build_blocking(read).unwrap_err();
+/// let text = "the filter could not be built: false-positive rate 2 is not ";
+/// assert!(error.to_string().starts_with(text));
+/// assert!(error.source().unwrap().is::<BuildError>());
+/// ```
+#[derive(Clone, Debug)]
+pub struct BuilderError(Unbuilt);
+
+#[derive(Clone, Debug)]
+enum Unbuilt {
+    Filter(Arc<dyn Error + Send + Sync>),
+    Options(Arc<str>),
+}
+
+impl BuilderError {
+    pub(super) fn filter(error: BoxError) -> Self {
+        Self(Unbuilt::Filter(error.into()))
+    }
+
+    /// For options that are too large, or contradict each other.
+    pub(super) fn options(text: impl Into<Arc<str>>) -> Self {
+        Self(Unbuilt::Options(text.into()))
+    }
+}
+
+impl fmt::Display for BuilderError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Unbuilt::Filter(error) => write!(f, "the filter could not be built: {error}"),
+            Unbuilt::Options(text) => f.write_str(text),
+        }
+    }
+}
+
+impl Error for BuilderError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &self.0 {
+            Unbuilt::Filter(error) => Some(&**error),
+            Unbuilt::Options(_) => None,
         }
     }
 }

@@ -5,7 +5,21 @@ use crate::cache::counts::CacheStats;
 use crate::cache::history::Rebuilt;
 use crate::cache::store::{Key, Value};
 use crate::filter::GuardFilter;
+use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
+
+/// The memory of a filter that [`Cache::publish`] reads itself, in bytes. It takes a millisecond.
+const READ_AT_ONCE: usize = 8 << 20;
+
+/// How full a large filter is, found out by a thread.
+#[derive(Default)]
+pub(super) struct Measurement {
+    thread: Option<JoinHandle<lanebloom::Figures>>,
+    last: Option<lanebloom::Figures>,
+}
 
 /// The state of a cache, from [`Cache::figures`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,6 +32,10 @@ pub struct CacheFigures {
     /// Keys in the store, about: those of the last rebuild, with the changes since, and at most the
     /// number that the filter has.
     pub keys: u64,
+    /// The time since the keys were read from the store: since the last rebuild began, or since the
+    /// file was saved that the cache has restored. Without either, since the cache was made. It
+    /// grows while rebuilds fail.
+    pub keys_age: Duration,
     /// Keys that the filter was made for.
     pub capacity: usize,
     /// Fill, estimated keys and false-positive rate of the filter now.
@@ -43,7 +61,8 @@ pub struct CacheFigures {
 impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     /// The counts since the cache was made, across rebuilds.
     pub fn stats(&self) -> CacheStats {
-        self.0.counts.cache_stats(self.0.guard.stats())
+        let evictions = self.0.flights.caches.evictions.load(Ordering::Relaxed);
+        self.0.counts.cache_stats(self.0.guard.stats(), evictions)
     }
 
     /// The state now. It reads the whole filter, which takes a second for some GiB.
@@ -72,6 +91,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
             values: caches.values.entry_count(),
             misses: caches.misses.entry_count(),
             keys,
+            keys_age: history.read_at.elapsed(),
             capacity: history.capacity,
             filter: now,
             promised_rate: filter.false_positive_rate(),
@@ -85,9 +105,33 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         }
     }
 
+    /// The filter's figures for [`publish`](Self::publish). For a large one they are those that a
+    /// thread has read since an earlier call, if it has ended.
+    fn measured(&self, filter: &Arc<F>) -> Option<lanebloom::Figures> {
+        if filter.memory_bytes() <= READ_AT_ONCE {
+            return Some(filter.figures());
+        }
+        let mut measurement = self.0.measurement.lock().unwrap_or_else(PoisonError::into_inner);
+        if measurement.thread.as_ref().is_none_or(JoinHandle::is_finished) {
+            // A panic of the filter's is no figure.
+            if let Some(Ok(figures)) = measurement.thread.take().map(JoinHandle::join) {
+                measurement.last = Some(figures);
+            }
+            let filter = Arc::clone(filter);
+            let thread = thread::Builder::new().spawn(move || filter.figures());
+            // Without a thread, the next call tries again.
+            measurement.thread = thread.ok();
+        }
+        measurement.last
+    }
+
     /// Hands [`stats`](Self::stats) and [`figures`](Self::figures) to the recorder of the
-    /// [`metrics`] facade. Call it before each scrape, or every few seconds; requests themselves
-    /// write no metric. [The crate's page](crate#figures) lists the names.
+    /// [`metrics`] facade, with help texts. Call it before each scrape, or every few seconds.
+    /// [The crate's page](crate#figures) lists the names.
+    ///
+    /// It is quick, and fit for async code. It reads filters of up to 8 MiB, which takes a
+    /// millisecond. A larger one is read by a thread meanwhile, and the next call publishes what
+    /// the thread has found: the estimates of the filter's keys and rate come one call late.
     ///
     /// ```
     /// use metrics_util::debugging::{DebugValue, DebuggingRecorder};
@@ -110,14 +154,20 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
     pub fn publish(&self) {
-        let (stats, figures) = (self.stats(), self.figures());
         let cache = &self.0.name;
-        let count = |name: &'static str, value: u64| {
-            metrics::counter!(name, "cache" => cache.clone()).absolute(value);
+        let count = |name: &'static str, value: u64, help: &'static str| {
+            describe_counter!(name, Unit::Count, help);
+            counter!(name, "cache" => cache.clone()).absolute(value);
         };
-        let gauge = |name: &'static str, value: f64| {
-            metrics::gauge!(name, "cache" => cache.clone()).set(value);
+        let gauge = |name: &'static str, value: f64, unit: Unit, help: &'static str| {
+            describe_gauge!(name, unit, help);
+            gauge!(name, "cache" => cache.clone()).set(value);
         };
+        let flag = |name, value: bool, help| gauge(name, if value { 1.0 } else { 0.0 }, Unit::Count, help);
+
+        let stats = self.stats();
+        let gets = "lanebloom_guard_gets_total";
+        describe_counter!(gets, Unit::Count, "Keys that were asked for, by the outcome");
         for (outcome, value) in [
             ("turned_away", stats.guard.turned_away),
             ("hit", stats.hits),
@@ -125,35 +175,96 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
             ("loaded", stats.loads),
             ("joined", stats.joined),
         ] {
-            let labels = [("cache", cache.clone()), ("outcome", outcome.to_owned())];
-            metrics::counter!("lanebloom_guard_gets_total", &labels).absolute(value);
+            counter!(gets, "cache" => cache.clone(), "outcome" => outcome).absolute(value);
         }
-        count("lanebloom_guard_failed_loads_total", stats.failed);
-        count("lanebloom_guard_false_positives_total", stats.guard.false_positives);
-        count("lanebloom_guard_inserted_total", stats.inserted);
-        count("lanebloom_guard_removed_total", stats.removed);
-        count("lanebloom_guard_rebuilds_total", figures.rebuilds);
-        count("lanebloom_guard_failed_rebuilds_total", figures.failed_rebuilds);
-        gauge("lanebloom_guard_values", figures.values as f64);
-        gauge("lanebloom_guard_misses", figures.misses as f64);
-        gauge("lanebloom_guard_keys", figures.keys as f64);
-        gauge("lanebloom_guard_capacity", figures.capacity as f64);
-        gauge("lanebloom_guard_filter_keys", figures.filter.len as f64);
-        gauge("lanebloom_guard_filter_bytes", figures.filter_bytes as f64);
-        gauge("lanebloom_guard_fill_ratio", figures.filter.fill_ratio);
-        gauge("lanebloom_guard_promised_rate", figures.promised_rate);
-        gauge("lanebloom_guard_current_rate", figures.filter.false_positive_rate);
-        gauge("lanebloom_guard_ready", if figures.is_ready { 1.0 } else { 0.0 });
-        gauge("lanebloom_guard_open", if figures.is_open { 1.0 } else { 0.0 });
+        let help = "Keys whose load failed";
+        count("lanebloom_guard_failed_loads_total", stats.failed, help);
+        let help = "Keys whose load was refused, because too many loads ran and waited";
+        count("lanebloom_guard_refused_loads_total", stats.refused, help);
+        let help = "Keys whose load took too long";
+        count("lanebloom_guard_timed_out_loads_total", stats.timed_out, help);
+        let help = "Failed loads that were answered with the value before";
+        count("lanebloom_guard_stale_answers_total", stats.stale, help);
+        let help = "Loads of values that were refreshed ahead";
+        count("lanebloom_guard_refreshes_total", stats.refreshes, help);
+        let help = "Time that a load took, a failed one too";
+        describe_histogram!("lanebloom_guard_load_seconds", Unit::Seconds, help);
+        let help = "Gets of absent keys that the filter let through";
+        count(
+            "lanebloom_guard_false_positives_total",
+            stats.guard.false_positives,
+            help,
+        );
+        let help = "Keys that were inserted, updates of rows included";
+        count("lanebloom_guard_inserted_total", stats.inserted, help);
+        count("lanebloom_guard_removed_total", stats.removed, "Keys that were removed");
+        let help = "Values that have expired, or that others pushed out";
+        count("lanebloom_guard_evictions_total", stats.evictions, help);
         if let Some(rate) = stats.guard.false_positive_rate() {
-            gauge("lanebloom_guard_measured_rate", rate);
+            let help = "Fraction of absent keys that the filter let through, as counted";
+            gauge("lanebloom_guard_measured_rate", rate, Unit::Count, help);
         }
-        if let Some(lag) = figures.lag {
-            gauge("lanebloom_guard_lag_seconds", lag.as_secs_f64());
+
+        let caches = &self.0.flights.caches;
+        let (values, misses) = (caches.values.entry_count(), caches.misses.entry_count());
+        gauge("lanebloom_guard_values", values as f64, Unit::Count, "Cached values");
+        let help = "Keys that are remembered as missing";
+        gauge("lanebloom_guard_misses", misses as f64, Unit::Count, help);
+
+        let filter = self.0.guard.filter();
+        if let Some(filter) = self.measured(&filter) {
+            let keys = self.known_keys(filter.len);
+            let help = "Keys in the store, as far as known";
+            gauge("lanebloom_guard_keys", keys as f64, Unit::Count, help);
+            let help = "Keys in the filter, estimated";
+            gauge("lanebloom_guard_filter_keys", filter.len as f64, Unit::Count, help);
+            let help = "Part of the filter's bits that are set";
+            gauge("lanebloom_guard_fill_ratio", filter.fill_ratio, Unit::Count, help);
+            let help = "False-positive rate by the filter's fill";
+            gauge(
+                "lanebloom_guard_current_rate",
+                filter.false_positive_rate,
+                Unit::Count,
+                help,
+            );
         }
-        if let Some((rebuilt, age)) = figures.last_rebuild {
-            gauge("lanebloom_guard_rebuild_seconds", rebuilt.duration.as_secs_f64());
-            gauge("lanebloom_guard_rebuild_age_seconds", age.as_secs_f64());
+        let rate = filter.false_positive_rate();
+        let help = "False-positive rate that the filter was built for";
+        gauge("lanebloom_guard_promised_rate", rate, Unit::Count, help);
+        let bytes = filter.memory_bytes() as f64;
+        gauge(
+            "lanebloom_guard_filter_bytes",
+            bytes,
+            Unit::Bytes,
+            "Memory of the filter",
+        );
+        if let Some(lag) = filter.lag() {
+            let help = "Time since a shared filter's last exchange with its server";
+            gauge("lanebloom_guard_lag_seconds", lag.as_secs_f64(), Unit::Seconds, help);
+        }
+        flag(
+            "lanebloom_guard_ready",
+            self.is_ready(),
+            "1 from when the filter was filled",
+        );
+        let help = "1 while every key passes the filter: it is not filled, or it refused a key";
+        flag("lanebloom_guard_open", self.0.guard.is_open(), help);
+
+        // A copy: the recorder is not called under the lock.
+        let history = *self.history();
+        let (completed, failed) = (history.completed, history.failed);
+        let help = "Rebuilds that were committed";
+        count("lanebloom_guard_rebuilds_total", completed, help);
+        count("lanebloom_guard_failed_rebuilds_total", failed, "Rebuilds that failed");
+        let help = "Keys that the filter was made for";
+        gauge("lanebloom_guard_capacity", history.capacity as f64, Unit::Count, help);
+        let help = "Time since all keys were read from the store, or since the cache was made";
+        let age = history.read_at.elapsed().as_secs_f64();
+        gauge("lanebloom_guard_keys_age_seconds", age, Unit::Seconds, help);
+        if let Some((_, rebuilt)) = history.last {
+            let help = "Duration of the last rebuild";
+            let duration = rebuilt.duration.as_secs_f64();
+            gauge("lanebloom_guard_rebuild_seconds", duration, Unit::Seconds, help);
         }
     }
 }

@@ -1,5 +1,5 @@
 //! Where the result of a load is put, and any number of gets wait for it: as futures, or by
-//! blocking their threads.
+//! blocking their threads on such a future.
 
 use crate::cache::error::LoadError;
 use crate::cache::flights::Flight;
@@ -11,7 +11,6 @@ pub(super) type FlightOf<V> = Arc<Flight<FillOnce<V>>>;
 
 pub(super) struct FillOnce<V> {
     result: OnceLock<Loaded<V>>,
-    /// Wakes the futures. `OnceLock` wakes the threads.
     filled: Notify,
 }
 
@@ -35,17 +34,14 @@ impl<V: Clone> FillOnce<V> {
         self.result.get().is_some()
     }
 
-    /// Blocks the thread.
-    pub(super) fn wait(&self) -> Loaded<V> {
-        self.result.wait().clone()
-    }
-
     pub(super) async fn filled(&self) -> Loaded<V> {
-        // Made before the look: it hears of every `fill` from here on.
-        let filled = self.filled.notified();
-        if !self.is_filled() {
+        loop {
+            // Made before the look: it hears of every `fill` from here on.
+            let filled = self.filled.notified();
+            if let Some(result) = self.result.get() {
+                return result.clone();
+            }
             filled.await;
         }
-        self.wait()
     }
 }

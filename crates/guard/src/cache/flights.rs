@@ -19,10 +19,18 @@
 //! - **ask** looks into the caches again, then joins the key's flight in the table, or enters a new
 //!   one in the present epoch. It joins no flight of an earlier epoch, but replaces it. The new
 //!   one's load asks the store after that.
+//! - **refresh** enters a flight although the caches have the key, if its entry is old. Lookups
+//!   still take that entry.
 //! - **finish**, after the load: if the table still has *this* flight, takes it out and puts the
 //!   result into the caches. Otherwise the result is only for the flight's own waiters.
+//! - **fail**, after a load that failed: takes the flight out of the table likewise. If it was
+//!   there, an entry of its epoch that is past its time, and that the caches still keep, may be the
+//!   result for its waiters.
 //! - **changed**, after the store has the change: takes the key's flight out of the table, if there
 //!   is one, and the key out of the caches, or puts the new value in, in the present epoch.
+//!
+//! - **abandon_all**, after the store has changes of some keys: empties the tables, one shard after
+//!   another. The caller then removes from the caches what has changed.
 //!
 //! Without a lock:
 //!
@@ -45,9 +53,18 @@
 //! `changed` returned may have joined an earlier flight, and may answer "missing". Both calls ran
 //! at the same time, so either order is right.
 //!
+//! The third way is an entry past its time that `fail` found. The flight was in the table then, so
+//! no `changed` came between its `ask` and `fail`. The lookup joined it after `changed`, so the
+//! entry was put in after `changed` too, or `changed` would have removed it: by a load that began
+//! after the change.
+//!
 //! A lookup that begins after `all_changed` has returned reads its epoch or a later one. The entry
 //! that it finds, or the flight that it joins, has the same epoch. So the flight's `ask` read that
-//! epoch too, and its load read the store after the change.
+//! epoch too, and its load read the store after the change. `fail` takes no entry of another epoch.
+//!
+//! A lookup that begins after `abandon_all` and the removals have returned: suppose it finds an old
+//! entry. A `finish` put it in after the removal, so its flight was in the table after
+//! `abandon_all` had emptied it: the flight's `ask`, and its load, came after the change.
 //!
 //! The argument needs two things from the caches. A lookup that begins after an entry's removal has
 //! returned does not find that entry. And nothing but a put brings entries in: expiry and eviction
@@ -69,6 +86,7 @@ use loom::sync::{
 use std::collections::HashMap;
 use std::collections::hash_map::Entry::{Occupied, Vacant};
 use std::hash::{BuildHasher, Hash, RandomState};
+use std::mem;
 use std::sync::PoisonError;
 #[cfg(not(lanebloom_loom))]
 use std::sync::{
@@ -82,8 +100,12 @@ pub(crate) trait Caches<K: ToOwned + ?Sized> {
 
     fn get(&self, key: &K) -> Option<Entry<Self::Value>>;
 
-    /// Remembers `entry` in place of what was known.
-    fn put(&self, key: &K, entry: Entry<Self::Value>);
+    /// Remembers `value` in place of what was known; `None` if the key is missing.
+    fn put(&self, key: &K, epoch: u64, value: Option<Self::Value>);
+
+    /// The load of `key` has failed. A value that [`get`](Self::get) no longer finds, if it may
+    /// serve instead.
+    fn fall_back(&self, key: &K) -> Option<Entry<Self::Value>>;
 
     /// Removes whatever is known of `key`.
     fn forget(&self, key: &K);
@@ -98,6 +120,8 @@ pub(crate) trait Caches<K: ToOwned + ?Sized> {
 pub(crate) struct Entry<V> {
     pub(crate) epoch: u64,
     pub(crate) value: Option<V>,
+    /// Whether it should be loaded anew, although it is known.
+    pub(crate) is_due: bool,
 }
 
 /// What a lookup is to do.
@@ -119,6 +143,17 @@ pub(crate) struct Flight<T> {
 }
 
 impl<T> Flight<T> {
+    fn new(epoch: u64) -> Self
+    where
+        T: Default,
+    {
+        Self {
+            result: T::default(),
+            epoch,
+            load: AtomicU64::new(0),
+        }
+    }
+
     /// Whether `load` is the one that begins this flight. Then load its key, and call
     /// [`Flights::finish`] in any case. Otherwise the error is the load that has begun it.
     pub(crate) fn begin(&self, load: u64) -> Result<(), u64> {
@@ -161,11 +196,16 @@ where
         }
     }
 
-    /// What the caches know of `key`; without a lock.
+    /// What a lookup in the caches, without a lock, has found, if it counts.
     #[inline]
-    pub(crate) fn get(&self, key: &K) -> Option<Option<C::Value>> {
-        let entry = self.caches.get(key)?;
-        (entry.epoch == self.epoch()).then_some(entry.value)
+    pub(crate) fn present(&self, found: Option<Entry<C::Value>>) -> Option<Entry<C::Value>> {
+        found.filter(|entry| self.is_present(entry.epoch))
+    }
+
+    /// Whether an entry of this epoch counts.
+    #[inline]
+    pub(crate) fn is_present(&self, epoch: u64) -> bool {
+        epoch == self.epoch()
     }
 
     /// Enters a flight for `key`, unless there is one or the caches have the key by now. So a key
@@ -178,13 +218,7 @@ where
         if let Some(entry) = self.caches.get(key).filter(|entry| entry.epoch == epoch) {
             return Asked::Known(entry.value);
         }
-        let new = || {
-            Arc::new(Flight {
-                result: T::default(),
-                epoch,
-                load: AtomicU64::new(0),
-            })
-        };
+        let new = || Arc::new(Flight::new(epoch));
         let joins =
             |flight: &Arc<Flight<T>>| flight.epoch == epoch && unlike.is_none_or(|unlike| !Arc::ptr_eq(unlike, flight));
         Asked::New(match flights.entry(key.to_owned()) {
@@ -197,15 +231,54 @@ where
         })
     }
 
-    /// Ends a flight whose load returned `found`, or failed: `None`.
-    pub(crate) fn finish(&self, key: &K, flight: &Arc<Flight<T>>, found: Option<Option<C::Value>>) {
-        let mut flights = self.lock(key);
-        if take(&mut flights, key, flight)
-            && let Some(value) = found
-        {
-            let epoch = flight.epoch;
-            self.caches.put(key, Entry { epoch, value });
+    /// Enters a flight for a key whose entry is due, unless there is one. It waits for nobody: if
+    /// the lock is taken, a later lookup will do it.
+    pub(crate) fn refresh(&self, key: &K) -> Option<Arc<Flight<T>>> {
+        let mut flights = self.shard(key).try_lock().ok()?;
+        let epoch = self.epoch();
+        let is_due = |entry: Entry<_>| entry.is_due && entry.epoch == epoch;
+        let is_on_its_way = |flight: &Arc<Flight<T>>| flight.epoch == epoch;
+        if flights.get(key).is_some_and(is_on_its_way) || !self.caches.get(key).is_some_and(is_due) {
+            return None;
         }
+        let flight = Arc::new(Flight::new(epoch));
+        flights.insert(key.to_owned(), Arc::clone(&flight));
+        Some(flight)
+    }
+
+    /// Ends a flight whose load returned `found`.
+    pub(crate) fn finish(&self, key: &K, flight: &Arc<Flight<T>>, found: Option<C::Value>) {
+        let mut flights = self.lock(key);
+        if take(&mut flights, key, flight) {
+            self.caches.put(key, flight.epoch, found);
+        }
+    }
+
+    /// Ends a flight whose load failed. Answers with the value that serves instead, if there is
+    /// one.
+    pub(crate) fn fail(&self, key: &K, flight: &Arc<Flight<T>>) -> Option<C::Value> {
+        let mut flights = self.lock(key);
+        if take(&mut flights, key, flight) {
+            self.fall_back(key, flight)
+        } else {
+            None
+        }
+    }
+
+    /// [`fail`](Self::fail) for one that no longer waits for a flight, which goes on.
+    pub(crate) fn give_up(&self, key: &K, flight: &Arc<Flight<T>>) -> Option<C::Value> {
+        let flights = self.lock(key);
+        if is_there(&flights, key, flight) {
+            self.fall_back(key, flight)
+        } else {
+            None
+        }
+    }
+
+    /// Under the lock, and the flight is in the table.
+    fn fall_back(&self, key: &K, flight: &Flight<T>) -> Option<C::Value> {
+        let entry = self.caches.fall_back(key)?;
+        if entry.epoch == flight.epoch { entry.value } else { None }
     }
 
     /// Leaves a flight that its asker entered to others. If none of them has begun it, they enter a
@@ -221,11 +294,17 @@ where
         let mut flights = self.lock(key);
         flights.remove(key);
         match value {
-            Some(_) => {
-                let epoch = self.epoch();
-                self.caches.put(key, Entry { epoch, value });
-            }
+            Some(_) => self.caches.put(key, self.epoch(), value),
             None => self.caches.forget(key),
+        }
+    }
+
+    /// Takes all flights out of the table: no load on its way is cached, or joined by a lookup that
+    /// begins now.
+    pub(crate) fn abandon_all(&self) {
+        for shard in &self.shards {
+            // The flights are dropped after the lock: a value's `Drop` takes as long as it likes.
+            let _flights = mem::take(&mut *lock(shard));
         }
     }
 
@@ -246,13 +325,20 @@ where
     }
 
     fn lock(&self, key: &K) -> MutexGuard<'_, Table<K, T>> {
+        lock(self.shard(key))
+    }
+
+    fn shard(&self, key: &K) -> &Shard<K, T> {
         // Equal keys hash alike in both forms, by the contract of `Borrow`.
         let hash = self.hasher.hash_one(key) as usize;
-        let shard = &self.shards[hash & (self.shards.len() - 1)];
-        // A panic under the lock (in a key's `Eq`, a value's `Drop`, a weigher) leaves table and
-        // caches whole: each of their calls stands alone.
-        shard.lock().unwrap_or_else(PoisonError::into_inner)
+        &self.shards[hash & (self.shards.len() - 1)]
     }
+}
+
+/// A panic under the lock (in a key's `Eq`, a value's `Drop`, a weigher) leaves table and caches
+/// whole: each of their calls stands alone.
+fn lock<T>(shard: &Mutex<T>) -> MutexGuard<'_, T> {
+    shard.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Takes `flight` out of the table; answers whether it was there.
@@ -260,9 +346,16 @@ fn take<K, T>(flights: &mut Table<K, T>, key: &K, flight: &Arc<Flight<T>>) -> bo
 where
     K: Hash + Eq + ToOwned<Owned: Hash + Eq> + ?Sized,
 {
-    let is_there = flights.get(key).is_some_and(|present| Arc::ptr_eq(present, flight));
+    let is_there = is_there(flights, key, flight);
     if is_there {
         flights.remove(key);
     }
     is_there
+}
+
+fn is_there<K, T>(flights: &Table<K, T>, key: &K, flight: &Arc<Flight<T>>) -> bool
+where
+    K: Hash + Eq + ToOwned<Owned: Hash + Eq> + ?Sized,
+{
+    flights.get(key).is_some_and(|present| Arc::ptr_eq(present, flight))
 }

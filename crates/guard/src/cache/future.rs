@@ -2,24 +2,28 @@
 //!
 //! [`Builder::build`](crate::Builder::build) makes one.
 
-use crate::cache::error::LoadError;
+use crate::cache::error::{BuilderError, LoadError};
 use crate::cache::fill_once::{FlightOf, Loaded};
 use crate::cache::flights::Asked;
+use crate::cache::gathering::{Added, Gathering};
 use crate::cache::history::Rebuilt;
+use crate::cache::keys::Keys;
 use crate::cache::landing::{Landing, keys_of, land_all};
 use crate::cache::loads::Load;
 use crate::cache::schedule::{failures, pause};
 use crate::cache::store::{Key, Value};
-use crate::cache::{Cache, Known};
+use crate::cache::{Cache, Known, whole};
 use crate::error::{BoxError, RebuildError};
 use crate::filter::GuardFilter;
 use crate::guard::CacheGuard;
 use crate::stats::Admission;
-use futures_core::Stream;
+use equivalent::Equivalent;
 use lanebloom::{ConcurrentBloom, Funnel, SipHash13};
 use std::borrow::Borrow;
+use std::convert::Infallible;
 use std::fmt;
 use std::future::poll_fn;
+use std::hash::Hash;
 use std::mem;
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -28,7 +32,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::thread;
 use std::time::Duration;
-use tokio::task::JoinHandle;
+use tokio::runtime::Handle;
 use tracing::{Instrument, debug_span};
 
 /// A read-through cache over a store, with a filter of all valid keys in front. Its gets are
@@ -48,8 +52,9 @@ use tracing::{Instrument, debug_span};
 /// # Loads
 ///
 /// A load runs in a task of its own. If a waiter is cancelled, also the one that began it, the load
-/// goes on, for the other waiters and for the cache. A load has no time limit of its own: a loader
-/// that may hang should have one (`tokio::time::timeout`). A loader may [get other
+/// goes on, for the other waiters and for the cache. If the store may hang or be overrun, set a
+/// [`load_timeout`](crate::Builder::load_timeout) and a
+/// [`load_limit`](crate::Builder::load_limit). A loader may [get other
 /// keys](crate#loaders-that-get-other-keys).
 ///
 /// An error reaches every waiter and is not cached; the next get tries again. A panic of the loader
@@ -86,12 +91,28 @@ use tracing::{Instrument, debug_span};
 pub struct GuardedCache<K: Key + ?Sized, V: Value, F = ConcurrentBloom<SipHash13>> {
     cache: Cache<K, V, F>,
     loader: Arc<dyn AnyLoader<K, V>>,
+    gathering: Option<Arc<Gathering<K, V, F>>>,
 }
 
 impl<K: Key + ?Sized, V: Value, F> GuardedCache<K, V, F> {
-    pub(super) fn new(cache: Cache<K, V, F>, loader: impl Loader<K, V>) -> Self {
-        let loader = Arc::new(loader);
-        Self { cache, loader }
+    /// `gather` is a window and the most keys in it.
+    pub(super) fn new(
+        cache: Cache<K, V, F>,
+        loader: impl Loader<K, V>,
+        gather: Option<(Duration, usize)>,
+    ) -> Result<Self, BuilderError> {
+        if gather.is_some() && !loader.reads_many() {
+            let text = "gathered gets need a loader with `load_many`: this one reads one key at a time";
+            return Err(BuilderError::options(text));
+        }
+        Ok(Self {
+            cache,
+            loader: Arc::new(loader),
+            gathering: match gather {
+                Some((window, max_keys)) => Some(Gathering::new(window, max_keys)?),
+                None => None,
+            },
+        })
     }
 }
 
@@ -115,6 +136,7 @@ impl<K: Key + ?Sized, V: Value, F> Clone for GuardedCache<K, V, F> {
         Self {
             cache: self.cache.clone(),
             loader: Arc::clone(&self.loader),
+            gathering: self.gathering.clone(),
         }
     }
 }
@@ -158,12 +180,129 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         let key = key.borrow();
         match self.look(key) {
             Known::Answer(known) => Ok(known),
+            Known::Due(value) => Ok(Some(self.refreshed(key, value))),
             // Boxed, because most gets end before, and a large future is slow to move.
-            Known::Unknown(admission) => Box::pin(self.load(key, admission)).await,
+            Known::Unknown(admission) => Box::pin(self.load_gathered(key, admission)).await,
         }
     }
 
-    async fn load(&self, key: &K, admission: Admission<'_>) -> Loaded<V> {
+    /// [`get`](Self::get) by a form of the key that it cannot be borrowed as: the borrowed
+    /// [`Parts`](crate::Parts) of a composite key. Only a load makes the key itself.
+    ///
+    /// The form must hash like the key, and write the same bytes.
+    ///
+    /// # Errors
+    ///
+    /// As [`get`](Self::get).
+    ///
+    /// # Panics
+    ///
+    /// As [`get`](Self::get). With debug assertions, also if it comes to a load and the form hashes
+    /// unlike the key.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_guard::{Parts, future::GuardedCache};
+    /// use std::convert::Infallible;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), lanebloom_guard::BoxError> {
+    /// let read = async |key: (u32, String)| Ok::<_, Infallible>(Some(key.1.len()));
+    /// let cache = GuardedCache::<(u32, String), usize>::builder().build(read)?;
+    /// cache.insert(&(7, "ann".into()));
+    /// cache.mark_ready();
+    /// let get = |tenant: u32| {
+    ///     let cache = &cache;
+    ///     async move { cache.get_equivalent(&Parts((&tenant, "ann"))).await }
+    /// };
+    /// assert_eq!(get(7).await?, Some(3)); // loaded
+    /// assert_eq!(get(7).await?, Some(3)); // cached
+    /// assert_eq!(get(8).await?, None); // turned away
+    /// # Ok(()) }
+    /// ```
+    pub async fn get_equivalent<Q>(&self, key: &Q) -> Result<Option<V>, LoadError>
+    where
+        Q: Funnel + Hash + Equivalent<K::Owned> + ?Sized,
+        for<'a> &'a Q: Into<K::Owned>,
+    {
+        match self.look(key) {
+            Known::Answer(known) => Ok(known),
+            Known::Due(value) => Ok(Some(self.refreshed(whole::<K, Q>(key).borrow(), value))),
+            Known::Unknown(admission) => {
+                let key = whole::<K, Q>(key);
+                Box::pin(async move { self.load_gathered(key.borrow(), admission).await }).await
+            }
+        }
+    }
+
+    /// [`get`](Self::get), whose load is this one in place of the loader's, if it comes to a load:
+    /// with a connection that the caller has, or what else only this call knows. The filter, the
+    /// cached value and the remembered miss come first, and a load of the key that is on its way is
+    /// joined, whichever began it. Otherwise `load` runs in a task of its own, and its row or miss
+    /// is cached for all.
+    ///
+    /// # Errors
+    ///
+    /// As [`get`](Self::get).
+    ///
+    /// # Panics
+    ///
+    /// As [`get`](Self::get).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_guard::future::GuardedCache;
+    /// use std::convert::Infallible;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), lanebloom_guard::BoxError> {
+    /// let read = async |_| Ok::<_, Infallible>(Some("from the replica"));
+    /// let cache = GuardedCache::<u64, &str>::builder().build(read)?;
+    /// cache.insert(&17);
+    /// cache.mark_ready();
+    /// let primary = || async { Ok::<_, Infallible>(Some("from the primary")) };
+    /// assert_eq!(cache.get_with(&18, primary()).await?, None); // turned away
+    /// let row = cache.get_with(&17, primary()).await?;
+    /// assert_eq!(row, Some("from the primary"));
+    /// assert_eq!(cache.get(&17).await?, row); // cached
+    /// # Ok(()) }
+    /// ```
+    pub async fn get_with<Q: Borrow<K> + ?Sized, E: Into<BoxError>>(
+        &self,
+        key: &Q,
+        load: impl Future<Output = Result<Option<V>, E>> + Send + 'static,
+    ) -> Result<Option<V>, LoadError> {
+        let key = key.borrow();
+        let mut load = Some(load);
+        let begin = |flight: &FlightOf<V>| match self.begin_flight(key, flight, Load::of_one()) {
+            Ok(landing) => match load.take() {
+                Some(load) => self.spawn(landing.load, async move {
+                    let loaded = landing.run(caught(load)).await;
+                    let _ = landing.land(loaded);
+                }),
+                None => self.spawn_loader(landing),
+            },
+            Err(load) => load,
+        };
+        match self.look(key) {
+            Known::Answer(known) => Ok(known),
+            Known::Due(value) => Ok(Some(self.refreshed(key, value))),
+            Known::Unknown(admission) => Box::pin(self.load(key, admission, begin)).await,
+        }
+    }
+
+    async fn load_gathered(&self, key: &K, admission: Admission<'_>) -> Loaded<V> {
+        // Not twice: a `load_many` that gets its own keys would never come to an end.
+        let mut gathering = self.gathering.as_ref();
+        let begin = |flight: &FlightOf<V>| self.gather(key, flight, gathering.take());
+        self.load(key, admission, begin).await
+    }
+
+    /// The part of a get after a look that found nothing. `begin` begins its flight, if it comes to
+    /// that, and answers by which load it has begun.
+    async fn load(&self, key: &K, admission: Admission<'_>, begin: impl FnMut(&FlightOf<V>) -> Load) -> Loaded<V> {
         let flight = match self.ask(key) {
             Asked::Known(known) => {
                 self.count_known(&known, admission);
@@ -171,36 +310,87 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
             }
             Asked::Joined(flight) | Asked::New(flight) => flight,
         };
-        let loaded = self.wait(key, flight).await?;
+        let loaded = self.wait(key, flight, begin).await?;
         admission.record(loaded.is_some());
         Ok(loaded)
     }
 
     /// Waits for a flight, and begins it if nobody has.
-    async fn wait(&self, key: &K, mut flight: FlightOf<V>) -> Loaded<V> {
+    async fn wait(&self, key: &K, mut flight: FlightOf<V>, mut begin: impl FnMut(&FlightOf<V>) -> Load) -> Loaded<V> {
         loop {
-            let load = match self.begin_flight(key, &flight, Load::of_one()) {
-                Ok(landing) => {
-                    let load = landing.load;
-                    let span = debug_span!("load", cache = self.0.name);
-                    let loader = Arc::clone(&self.loader);
-                    let task = load.scope(async move {
-                        let loaded = loader.load(&landing.key).await;
-                        landing.land(loaded);
-                    });
-                    tokio::spawn(task.instrument(span));
-                    load
+            let load = begin(&flight);
+            if let Some(wait) = load.awaited() {
+                let loaded = flight.result.filled().await;
+                if let Some(place) = wait.end() {
+                    place.resume().await;
                 }
-                Err(load) => load,
-            };
-            if let Some(_wait) = load.awaited() {
-                return flight.result.filled().await;
+                return loaded;
             }
             flight = match self.ask_again(key, &flight, load)? {
                 Asked::Known(known) => return Ok(known),
                 Asked::Joined(flight) | Asked::New(flight) => flight,
             };
         }
+    }
+
+    /// Begins a load of a value that is answered meanwhile. Outside of a runtime there is none.
+    fn refreshed(&self, key: &K, value: V) -> V {
+        if Handle::try_current().is_ok() {
+            if let Some(flight) = self.enter_refresh(key) {
+                self.gather(key, &flight, self.gathering.as_ref());
+            }
+        }
+        value
+    }
+
+    /// Adds the flight to the batch that gathers, if there is one. Begins it otherwise.
+    fn gather(&self, key: &K, flight: &FlightOf<V>, gathering: Option<&Arc<Gathering<K, V, F>>>) -> Load {
+        let Some(gathering) = gathering else {
+            return self.begin_alone(key, flight);
+        };
+        // It panics outside of a runtime. So it comes first: others can still begin the flight.
+        let runtime = Handle::current();
+        let (load, added) = match gathering.add(|load| self.begin_flight(key, flight, load)) {
+            Ok(added) => added,
+            Err(load) => return load,
+        };
+        match added {
+            Added::Further => {}
+            Added::Full(batch) => self.load_many(batch),
+            Added::First(window) => {
+                let cache = self.clone();
+                runtime.spawn(async move {
+                    match window.gathering.window {
+                        Duration::ZERO => tokio::task::yield_now().await,
+                        time => tokio::time::sleep(time).await,
+                    }
+                    if let Some(batch) = window.close() {
+                        cache.load_many(batch);
+                    }
+                });
+            }
+        }
+        load
+    }
+
+    fn begin_alone(&self, key: &K, flight: &FlightOf<V>) -> Load {
+        match self.begin_flight(key, flight, Load::of_one()) {
+            Ok(landing) => self.spawn_loader(landing),
+            Err(load) => load,
+        }
+    }
+
+    fn spawn_loader(&self, landing: Landing<K, V, F>) -> Load {
+        let loader = Arc::clone(&self.loader);
+        self.spawn(landing.load, async move {
+            let loaded = landing.run(loader.load(&landing.key)).await;
+            let _ = landing.land(loaded);
+        })
+    }
+
+    fn spawn(&self, load: Load, task: impl Future<Output = ()> + Send + 'static) -> Load {
+        tokio::spawn(task.instrument(debug_span!("load", cache = self.0.name)));
+        load
     }
 
     /// The rows of many keys, in their order: one batch of lookups in the filter, one pass over the
@@ -234,32 +424,48 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// ```
     pub async fn get_many<Q: Borrow<K> + Funnel>(&self, keys: &[Q]) -> Result<Vec<Option<V>>, LoadError> {
         let mut asking = self.ask_many(keys);
+        if Handle::try_current().is_ok() {
+            self.refresh_many(asking.refreshes());
+        }
         if self.loader.reads_many() {
             self.load_many(asking.begin_all());
         }
         for wait in asking.waits.by_ref() {
-            let loaded = self.wait(keys[wait.at].borrow(), wait.flight).await?;
+            let key = keys[wait.at].borrow();
+            let loaded = self
+                .wait(key, wait.flight, |flight| self.begin_alone(key, flight))
+                .await?;
             wait.admission.record(loaded.is_some());
             asking.rows[wait.at] = loaded;
         }
         Ok(mem::take(&mut asking.rows))
     }
 
+    fn refresh_many(&self, flights: Vec<(&K, FlightOf<V>)>) {
+        if self.loader.reads_many() && flights.len() > 1 {
+            self.load_many(self.begin_all(&flights));
+        } else {
+            for (key, flight) in &flights {
+                self.begin_alone(key, flight);
+            }
+        }
+    }
+
     fn load_many(&self, (load, landings): (Load, Vec<Landing<K, V, F>>)) {
         if !landings.is_empty() {
             let span = debug_span!("load_many", cache = self.0.name, keys = landings.len());
-            let loader = Arc::clone(&self.loader);
-            let task = load.scope(async move {
-                let loaded = loader.load_many(keys_of(&landings)).await;
-                land_all(&landings, loaded);
-            });
+            let (cache, loader) = (self.cache.clone(), Arc::clone(&self.loader));
+            let task = async move {
+                let loaded = loader.load_many(keys_of(&landings));
+                land_all(&landings, load.run(&cache.0.limits, loaded).await);
+            };
             tokio::spawn(task.instrument(span));
         }
     }
 
-    /// Replaces the filter by one that holds exactly the keys that `source` yields, and those that
-    /// are inserted meanwhile: [a rebuild](crate#rebuilds). If the future is dropped, the old
-    /// filter stays.
+    /// Replaces the filter by one that holds exactly the keys that `source` inserts, and those that
+    /// are inserted into the cache meanwhile: [a rebuild](crate#rebuilds). If the future is
+    /// dropped, the old filter stays.
     ///
     /// # Errors
     ///
@@ -268,7 +474,6 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// # Examples
     ///
     /// ```
-    /// use futures_util::stream;
     /// use lanebloom_guard::{BoxError, future::GuardedCache};
     /// use std::convert::Infallible;
     ///
@@ -276,29 +481,43 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// # async fn main() -> Result<(), BoxError> {
     /// let read = async |id: u64| Ok::<_, Infallible>(Some(id));
     /// let cache = GuardedCache::<u64, u64>::builder().build(read)?;
-    /// // SELECT id FROM rows, say
-    /// let keys = || stream::iter([Ok::<_, BoxError>(vec![1, 2]), Ok(vec![3])]);
-    /// assert_eq!(cache.rebuild_now(keys).await?.keys, 3);
+    /// let rebuilt = cache
+    ///     .rebuild_now(async |keys| {
+    ///         keys.insert(1)?; // SELECT id FROM rows, say
+    ///         keys.insert_all([2, 3])?;
+    ///         Ok(())
+    ///     })
+    ///     .await?;
+    /// assert_eq!(rebuilt.keys, 3);
     /// assert_eq!(cache.get(&3).await?, Some(3));
     /// assert_eq!(cache.get(&4).await?, None);
     /// # Ok(()) }
     /// ```
-    pub async fn rebuild_now<S, E>(&self, source: impl Fn() -> S) -> Result<Rebuilt, RebuildError>
+    pub async fn rebuild_now<S>(&self, mut source: S) -> Result<Rebuilt, RebuildError>
     where
-        S: Stream<Item = Result<Vec<K::Owned>, E>>,
-        E: Into<BoxError>,
+        S: AsyncFnMut(&mut Keys<'_, K::Owned>) -> Result<(), BoxError>,
+    {
+        self.rebuild_by(&mut source).await
+    }
+
+    /// [`rebuild_now`](Self::rebuild_now) by a reference. (One that is a source itself would keep
+    /// `rebuild_every` from being `Send`: the compiler forgets its lifetime.)
+    async fn rebuild_by<S>(&self, source: &mut S) -> Result<Rebuilt, RebuildError>
+    where
+        S: AsyncFnMut(&mut Keys<'_, K::Owned>) -> Result<(), BoxError>,
     {
         let rebuild = async {
             let mut capacity = self.next_capacity();
             loop {
-                let mut attempt = self.begin(capacity)?;
-                let mut batches = pin!(source());
-                while let Some(batch) = poll_fn(|context| batches.as_mut().poll_next(context)).await {
-                    attempt.add(batch)?;
-                    // A source that is always ready must not keep the thread.
-                    tokio::task::yield_now().await;
-                }
-                match self.end(attempt)? {
+                let attempt = self.begin(capacity)?;
+                let mut add = |batch: &[K::Owned]| {
+                    attempt.add(batch);
+                    Ok(())
+                };
+                let mut keys = Keys::new(&mut add);
+                let read = source(&mut keys).await;
+                let keys = keys.finish(read)?;
+                match self.end(attempt, keys)? {
                     Ok(rebuilt) => return Ok(rebuilt),
                     Err(larger) => capacity = larger,
                 }
@@ -313,8 +532,10 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         .await
     }
 
-    /// Calls [`rebuild_now`](Self::rebuild_now) about every `interval`, until the returned value is
-    /// dropped or [stopped](Rebuilds::stop): [a schedule](crate#rebuilds).
+    /// Calls [`rebuild_now`](Self::rebuild_now) about every `interval`, for as long as the future
+    /// runs: [a schedule](crate#rebuilds). Spawn it. It has a clone of the cache, and never ends by
+    /// itself. To end it, abort its task: a rebuild that is under way is given up, and the old
+    /// filter stays.
     ///
     /// # Panics
     ///
@@ -323,7 +544,6 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// # Examples
     ///
     /// ```
-    /// use futures_util::stream;
     /// use lanebloom_guard::{BoxError, future::GuardedCache};
     /// use std::convert::Infallible;
     /// use std::time::Duration;
@@ -332,8 +552,11 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// # async fn main() -> Result<(), BoxError> {
     /// let read = async |id: u64| Ok::<_, Infallible>(Some(id));
     /// let cache = GuardedCache::<u64, u64>::builder().build(read)?;
-    /// let keys = || stream::iter([Ok::<_, BoxError>(vec![1, 2, 3])]);
-    /// let rebuilds = cache.rebuild_every(Duration::from_secs(3600), keys);
+    /// let schedule = cache.rebuild_every(Duration::from_secs(3600), async |keys| {
+    ///     keys.insert_all([1, 2, 3])?;
+    ///     Ok(())
+    /// });
+    /// let rebuilds = tokio::spawn(schedule);
     /// while !cache.is_ready() {
     ///     tokio::task::yield_now().await; // the first rebuild
     /// }
@@ -341,47 +564,28 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// # tokio::time::sleep(Duration::from_secs(3 * 3600)).await;
     /// # assert!((3..=4).contains(&cache.figures().rebuilds));
     /// // at shutdown:
-    /// rebuilds.stop().await;
+    /// rebuilds.abort();
     /// # Ok(()) }
     /// ```
-    pub fn rebuild_every<S, E>(&self, interval: Duration, source: impl Fn() -> S + Send + Sync + 'static) -> Rebuilds
+    pub fn rebuild_every<S>(
+        &self,
+        interval: Duration,
+        mut source: S,
+    ) -> impl Future<Output = Infallible> + use<K, V, F, S>
     where
-        S: Stream<Item = Result<Vec<K::Owned>, E>> + Send,
-        E: Into<BoxError> + Send,
+        S: AsyncFnMut(&mut Keys<'_, K::Owned>) -> Result<(), BoxError>,
     {
         let cache = self.clone();
-        let task = async move {
+        async move {
             let mut failed = 0;
             let mut wait = cache.first_pause(interval);
             loop {
                 tokio::time::sleep(wait).await;
-                let result = catch_panic(cache.rebuild_now(&source)).await;
+                let result = catch_panic(cache.rebuild_by(&mut source)).await;
                 failed = failures(failed, &cache.unless_panicked(result));
                 wait = pause(interval, failed);
             }
-        };
-        Rebuilds(tokio::spawn(task))
-    }
-}
-
-/// Rebuilds on a schedule; made by [`GuardedCache::rebuild_every`]. They end when this is dropped.
-#[must_use = "the rebuilds end when this is dropped"]
-#[derive(Debug)]
-pub struct Rebuilds(JoinHandle<()>);
-
-impl Rebuilds {
-    /// Ends the rebuilds and waits until their task is gone. A rebuild that is under way is given
-    /// up: the old filter stays.
-    pub async fn stop(mut self) {
-        self.0.abort();
-        // Only the cancellation.
-        let _ = (&mut self.0).await;
-    }
-}
-
-impl Drop for Rebuilds {
-    fn drop(&mut self) {
-        self.0.abort();
+        }
     }
 }
 

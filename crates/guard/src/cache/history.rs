@@ -18,7 +18,7 @@ pub(super) type MakeFilter<F> = Box<dyn Fn(usize) -> Result<F, BoxError> + Send 
 /// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
 /// let builder = GuardedCache::<u64, u64>::builder().expected_keys(100);
 /// let cache = builder.build_blocking(read)?;
-/// let rebuilt = cache.rebuild_now(|| [Ok::<_, &str>(Vec::from_iter(0..1000))])?;
+/// let rebuilt = cache.rebuild_now(|keys| Ok(keys.insert_all(0..1000)?))?;
 /// // Too many: so it read them again, into a filter with room for a quarter more.
 /// assert_eq!((rebuilt.keys, rebuilt.capacity), (1000, 1250));
 /// # Ok::<(), lanebloom_guard::BoxError>(())
@@ -35,10 +35,13 @@ pub struct Rebuilt {
 }
 
 /// The rebuilds so far, and what the next one needs.
+#[derive(Clone, Copy)]
 pub(super) struct History {
     pub(super) completed: u64,
     pub(super) failed: u64,
     pub(super) last: Option<(Instant, Rebuilt)>,
+    /// When the keys of the filter were read from the store; before that, when the cache was made.
+    pub(super) read_at: Instant,
     /// Keys that the filter was made for.
     pub(super) capacity: usize,
     /// Keys in the store at the last rebuild, and the number of changes before it.
@@ -53,6 +56,7 @@ impl History {
             completed: 0,
             failed: 0,
             last: None,
+            read_at: Instant::now(),
             capacity,
             keys: 0,
             inserted: 0,

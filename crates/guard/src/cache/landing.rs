@@ -16,51 +16,68 @@ use std::vec;
 
 /// The duty to end a flight that has begun: it is in the table until then, and others wait for it.
 /// If the value is dropped, because the runtime drops its task, the flight ends with an error.
-pub(super) struct Landing<K: Key + ?Sized, V: Value, F: GuardFilter> {
+pub(super) struct Landing<K: Key + ?Sized, V: Value, F> {
     pub(super) cache: Cache<K, V, F>,
     pub(super) key: K::Owned,
     pub(super) load: Load,
     flight: FlightOf<V>,
 }
 
-impl<K: Key + ?Sized, V: Value, F: GuardFilter> Landing<K, V, F> {
-    /// The caches first, so that a get after a waiter's answer finds it there.
-    pub(super) fn land(&self, loaded: Loaded<V>) {
-        let cache = &self.cache.0;
-        if let Err(error) = &loaded {
-            cache.counts.add(1, |counts| &counts.failed);
-            tracing::warn!(cache = cache.name, %error, "no row");
-        }
-        let found = loaded.as_ref().ok().cloned();
-        cache.flights.finish(self.key.borrow(), &self.flight, found);
-        self.flight.result.fill(loaded);
+impl<K: Key + ?Sized, V: Value, F> Landing<K, V, F> {
+    /// Runs the load within the cache's limits.
+    pub(super) async fn run(&self, load: impl Future<Output = Loaded<V>>) -> Loaded<V> {
+        self.load.run(&self.cache.0.limits, load).await
+    }
+
+    /// [`run`](Self::run), in this thread.
+    pub(super) fn run_blocking(&self, load: impl FnOnce() -> Loaded<V>) -> Loaded<V> {
+        self.load.run_blocking(&self.cache.0.limits, load)
+    }
+
+    /// Ends the flight; answers what its waiters get. The caches first, so that a get after a
+    /// waiter's answer finds it there.
+    pub(super) fn land(&self, loaded: Loaded<V>) -> Loaded<V> {
+        let (cache, key) = (&self.cache.0, self.key.borrow());
+        let loaded = match loaded {
+            Ok(found) => {
+                cache.flights.finish(key, &self.flight, found.clone());
+                Ok(found)
+            }
+            Err(error) => {
+                self.cache.note_failed(&error);
+                let stale = cache.flights.fail(key, &self.flight);
+                self.cache.or_stale(stale, error)
+            }
+        };
+        self.flight.result.fill(loaded.clone());
+        loaded
     }
 }
 
-impl<K: Key + ?Sized, V: Value, F: GuardFilter> Drop for Landing<K, V, F> {
+impl<K: Key + ?Sized, V: Value, F> Drop for Landing<K, V, F> {
     fn drop(&mut self) {
         if !self.flight.result.is_filled() {
-            self.land(Err(LoadError::abandoned()));
+            let _ = self.land(Err(LoadError::abandoned()));
         }
     }
 }
 
 /// The distinct keys of a batch. A key begins two flights if it is there twice, and changed between
 /// the two asks.
-pub(super) fn keys_of<K: Key + ?Sized, V: Value, F: GuardFilter>(landings: &[Landing<K, V, F>]) -> Vec<K::Owned> {
+pub(super) fn keys_of<K: Key + ?Sized, V: Value, F>(landings: &[Landing<K, V, F>]) -> Vec<K::Owned> {
     let keys: HashSet<_> = landings.iter().map(|landing| &landing.key).collect();
     keys.into_iter().cloned().collect()
 }
 
 /// Ends the flights of a batch.
-pub(super) fn land_all<K: Key + ?Sized, V: Value, F: GuardFilter>(
+pub(super) fn land_all<K: Key + ?Sized, V: Value, F>(
     landings: &[Landing<K, V, F>],
     loaded: Result<Vec<(K::Owned, V)>, LoadError>,
 ) {
     let rows = loaded.map(HashMap::<_, _>::from_iter);
     for landing in landings {
         let row = |rows: &HashMap<K::Owned, V>| rows.get::<K::Owned>(&landing.key).cloned();
-        landing.land(rows.as_ref().map(row).map_err(LoadError::clone));
+        let _ = landing.land(rows.as_ref().map(row).map_err(LoadError::clone));
     }
 }
 
@@ -80,30 +97,61 @@ pub(super) struct Asking<'a, K: Key + ?Sized, V: Value, F: GuardFilter, Q: Borro
     keys: &'a [Q],
     pub(super) rows: Vec<Option<V>>,
     pub(super) waits: vec::IntoIter<Waiting<'a, V>>,
+    /// The places of rows that should be refreshed.
+    due: Vec<usize>,
 }
 
 impl<K: Key + ?Sized, V: Value, F: GuardFilter, Q: Borrow<K>> Asking<'_, K, V, F, Q> {
     /// Begins all new flights by one load.
     pub(super) fn begin_all(&self) -> (Load, Vec<Landing<K, V, F>>) {
-        let load = match self.new_flights().count() {
-            0 | 1 => Load::of_one(),
-            _ => Load::of_many(),
-        };
-        let begun = self.new_flights();
-        let begun = begun.filter_map(|(key, flight)| self.cache.begin_flight(key, flight, load).ok());
-        (load, begun.collect())
+        self.cache.begin_all(&Vec::from_iter(self.new_flights()))
     }
 
-    fn new_flights(&self) -> impl Iterator<Item = (&K, &FlightOf<V>)> {
+    /// Enters flights for the rows that should be refreshed, except for those that others do.
+    pub(super) fn refreshes(&self) -> Vec<(&K, FlightOf<V>)> {
+        let keys = self.due.iter().map(|at| self.keys[*at].borrow());
+        keys.filter_map(|key| Some((key, self.cache.enter_refresh(key)?)))
+            .collect()
+    }
+
+    fn new_flights(&self) -> impl Iterator<Item = (&K, FlightOf<V>)> {
         let waits = self.waits.as_slice().iter().filter(|wait| wait.is_new);
-        waits.map(|wait| (self.keys[wait.at].borrow(), &wait.flight))
+        waits.map(|wait| (self.keys[wait.at].borrow(), Arc::clone(&wait.flight)))
     }
 }
 
 impl<K: Key + ?Sized, V: Value, F: GuardFilter, Q: Borrow<K>> Drop for Asking<'_, K, V, F, Q> {
     fn drop(&mut self) {
         for (key, flight) in self.new_flights() {
-            self.cache.0.flights.leave(key, flight);
+            self.cache.0.flights.leave(key, &flight);
+        }
+    }
+}
+
+impl<K: Key + ?Sized, V: Value, F> Cache<K, V, F> {
+    fn note_failed(&self, error: &LoadError) {
+        let (counts, cache) = (&self.0.counts, &self.0.name);
+        counts.add(1, |counts| &counts.failed);
+        if error.is_refused() {
+            counts.add(1, |counts| &counts.refused);
+            // There may be thousands in a second.
+            tracing::debug!(cache, %error, "no row");
+        } else {
+            if error.is_timeout() {
+                counts.add(1, |counts| &counts.timed_out);
+            }
+            tracing::warn!(cache, %error, "no row");
+        }
+    }
+
+    /// The old value in place of an error, if there is one.
+    fn or_stale(&self, stale: Option<V>, error: LoadError) -> Loaded<V> {
+        match stale {
+            None => Err(error),
+            stale => {
+                self.0.counts.add(1, |counts| &counts.stale);
+                Ok(stale)
+            }
         }
     }
 }
@@ -120,6 +168,18 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         asked
     }
 
+    /// Ends the wait for a flight that goes on: with the old value, if there is one.
+    pub(super) fn give_up(&self, key: &K, flight: &FlightOf<V>, error: LoadError) -> Loaded<V> {
+        self.or_stale(self.0.flights.give_up(key, flight), error)
+    }
+
+    /// A flight for a row that should be refreshed, unless there is one.
+    pub(super) fn enter_refresh(&self, key: &K) -> Option<FlightOf<V>> {
+        let flight = self.0.flights.refresh(key)?;
+        self.0.counts.add(1, |counts| &counts.refreshes);
+        Some(flight)
+    }
+
     /// Begins the flight by `load`, or answers which load has begun it.
     pub(super) fn begin_flight(&self, key: &K, flight: &FlightOf<V>, load: Load) -> Result<Landing<K, V, F>, Load> {
         // The clone may panic, so it comes first: others can still begin the flight then.
@@ -131,6 +191,18 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
             load,
             flight: Arc::clone(flight),
         })
+    }
+
+    /// Begins those of the flights that nobody has begun, by one load.
+    pub(super) fn begin_all(&self, flights: &[(&K, FlightOf<V>)]) -> (Load, Vec<Landing<K, V, F>>) {
+        let load = match flights.len() {
+            0 | 1 => Load::of_one(),
+            _ => Load::of_many(),
+        };
+        let begun = flights
+            .iter()
+            .filter_map(|(key, flight)| self.begin_flight(key, flight, load).ok());
+        (load, begun.collect())
     }
 
     /// What to do instead of a wait for a flight that `load` has begun and that waits for this
@@ -152,10 +224,14 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     /// The part of a multi-get before its loads: one batch of the filter, one pass over the caches.
     pub(super) fn ask_many<'a, Q: Borrow<K> + Funnel>(&'a self, keys: &'a [Q]) -> Asking<'a, K, V, F, Q> {
         let mut rows = vec![None; keys.len()];
-        let mut unknown = Vec::new();
+        let (mut unknown, mut due) = (Vec::new(), Vec::new());
         self.0.guard.check_batch(keys, |at, admission| {
             match self.look_in_caches(keys[at].borrow(), admission) {
                 Known::Answer(known) => rows[at] = known,
+                Known::Due(value) => {
+                    rows[at] = Some(value);
+                    due.push(at);
+                }
                 Known::Unknown(admission) => unknown.push((at, admission)),
             }
         });
@@ -182,6 +258,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
             keys,
             rows,
             waits: waits.into_iter(),
+            due,
         }
     }
 }

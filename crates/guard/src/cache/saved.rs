@@ -55,16 +55,17 @@ where
     /// # let path = directory.path().join("users.guard");
     /// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
     /// # let builder = GuardedCache::<u64, u64>::builder;
-    /// # let keys = || [Ok::<_, &str>(vec![1, 2, 3])];
+    /// # use lanebloom_guard::Keys;
+    /// # let source = |keys: &mut Keys<'_, u64>| Ok(keys.insert_all([1, 2, 3])?);
     /// let cache = builder().build_blocking(read)?;
-    /// cache.rebuild_now(keys)?;
+    /// cache.rebuild_now(source)?;
     /// cache.insert(&17);
     /// assert!(cache.save(&path)?);
     ///
     /// // The next process:
     /// let cache = builder().build_blocking(read)?;
     /// if !cache.restore(&path, Duration::from_secs(300))? {
-    ///     cache.rebuild_now(keys)?;
+    ///     cache.rebuild_now(source)?;
     /// }
     /// assert_eq!((cache.get(&17)?, cache.get(&18)?), (Some(17), None));
     ///
@@ -151,9 +152,9 @@ where
         let age = SystemTime::UNIX_EPOCH.elapsed().map_err(io::Error::other)?;
         // Saved in the future: the clock was wrong then or is now, so the age is unknown.
         let age = age.as_secs().checked_sub(header.saved_at);
-        if age.is_none_or(|age| age > max_age.as_secs()) {
+        let Some(age) = age.map(Duration::from_secs).filter(|age| *age <= max_age) else {
             return Ok(false);
-        }
+        };
         // A damaged length must not allocate more than the file can fill.
         let limit = usize::try_from(length).unwrap_or(usize::MAX).saturating_mul(2);
         let filter: Filter<E, SipHash13> = Stored::read_from_with(file, limit, header.secret).map_err(invalid)?;
@@ -167,7 +168,7 @@ where
             return Err(io::Error::new(ErrorKind::InvalidInput, text));
         }
         rebuild.commit().map_err(io::Error::other)?;
-        self.note_restored(header.keys, in_filter, capacity);
+        self.note_restored(header.keys, in_filter, capacity, age);
         Ok(true)
     }
 }

@@ -4,7 +4,7 @@
 use crate::cache::Cache;
 use crate::cache::history::{History, Rebuilt};
 use crate::cache::store::{Key, Value};
-use crate::error::{BoxError, RebuildError};
+use crate::error::RebuildError;
 use crate::filter::GuardFilter;
 use crate::rebuild::Rebuild;
 use std::hash::{BuildHasher, RandomState};
@@ -16,7 +16,6 @@ use tracing::{Span, info, info_span, warn};
 /// A rebuild that reads keys.
 pub(super) struct Attempt<'a, K: Key + ?Sized, F: GuardFilter> {
     rebuild: Rebuild<'a, K, F>,
-    keys: usize,
     capacity: usize,
     began: Instant,
     /// Before the keys were read: inserted and removed keys count again for the next rebuild,
@@ -26,11 +25,9 @@ pub(super) struct Attempt<'a, K: Key + ?Sized, F: GuardFilter> {
 }
 
 impl<K: Key + ?Sized, F: GuardFilter> Attempt<'_, K, F> {
-    pub(super) fn add<E: Into<BoxError>>(&mut self, batch: Result<Vec<K::Owned>, E>) -> Result<(), RebuildError> {
-        let batch = batch.map_err(RebuildError::unreadable)?;
-        self.keys += batch.len();
-        self.rebuild.insert_batch(&batch);
-        Ok(())
+    /// Takes a batch of the source's keys.
+    pub(super) fn add(&self, batch: &[K::Owned]) {
+        self.rebuild.insert_batch(batch);
     }
 }
 
@@ -63,9 +60,13 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         keys.min(history.keys.max(in_filter as u64))
     }
 
-    /// For a filter that another process filled, and that has so many keys by its own estimate.
-    pub(super) fn note_restored(&self, keys: u64, in_filter: usize, capacity: usize) {
+    /// For a filter that another process filled and saved `age` ago, and that has so many keys by
+    /// its own estimate.
+    pub(super) fn note_restored(&self, keys: u64, in_filter: usize, capacity: usize, age: Duration) {
         let mut history = self.history();
+        if let Some(at) = Instant::now().checked_sub(age) {
+            history.read_at = at;
+        }
         (history.keys, history.capacity) = (keys.min(in_filter as u64), capacity);
     }
 
@@ -82,7 +83,6 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         let (inserted, removed) = self.changes();
         Ok(Attempt {
             rebuild,
-            keys: 0,
             capacity,
             began,
             inserted,
@@ -90,26 +90,24 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         })
     }
 
-    /// `Err` with the capacity that the next attempt needs.
-    pub(super) fn end(&self, attempt: Attempt<'_, K, F>) -> Result<Result<Rebuilt, usize>, RebuildError> {
-        if attempt.keys > attempt.capacity {
-            info!(
-                keys = attempt.keys,
-                capacity = attempt.capacity,
-                "the store has outgrown the filter"
-            );
-            return Ok(Err(with_room(attempt.keys)));
+    /// Ends an attempt that was given so many keys. `Err` with the capacity that the next attempt
+    /// needs.
+    pub(super) fn end(&self, attempt: Attempt<'_, K, F>, keys: usize) -> Result<Result<Rebuilt, usize>, RebuildError> {
+        if keys > attempt.capacity {
+            info!(keys, attempt.capacity, "the store has outgrown the filter");
+            return Ok(Err(with_room(keys)));
         }
         attempt.rebuild.commit()?;
         let rebuilt = Rebuilt {
-            keys: attempt.keys,
+            keys,
             capacity: attempt.capacity,
             duration: attempt.began.elapsed(),
         };
         let mut history = self.history();
         history.last = Some((Instant::now(), rebuilt));
+        history.read_at = attempt.began;
         history.capacity = attempt.capacity;
-        history.keys = attempt.keys as u64;
+        history.keys = keys as u64;
         (history.inserted, history.removed) = (attempt.inserted, attempt.removed);
         Ok(Ok(rebuilt))
     }

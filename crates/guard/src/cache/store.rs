@@ -1,9 +1,15 @@
 //! The caches of moka behind a guard, and the types that fit them.
 
+use crate::cache::ages::{Age, Ages};
 use crate::cache::flights::{Caches, Entry};
+use equivalent::Equivalent;
 use foldhash::quality::RandomState;
 use lanebloom::{Funnel, Sink};
+use moka::Expiry;
 use std::hash::Hash;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::{Duration, Instant};
 
 /// A type of keys, in their borrowed form: `u64`, `str`, `[u8]`, `(u32, u64)`. Implemented for
 /// every type that fits.
@@ -53,13 +59,50 @@ pub(crate) struct Moka<K: ToOwned + ?Sized, V> {
     pub(crate) misses: moka::sync::Cache<K::Owned, u64, RandomState>,
     /// In bytes, of a key that is remembered as missing.
     pub(crate) longest_miss: usize,
+    /// Values that have expired or were pushed out.
+    pub(crate) evictions: Arc<AtomicU64>,
+    /// `None` if only moka looks at the time.
+    pub(super) ages: Option<Ages<K::Owned>>,
 }
 
-/// A value and its epoch.
+/// A value, its epoch, and when it was put in.
 #[derive(Clone)]
 pub(crate) struct Cached<V> {
     pub(crate) value: V,
-    epoch: u64,
+    pub(crate) epoch: u64,
+    at: u64,
+}
+
+pub(crate) type BoxExpiry<K, V> = Box<dyn Expiry<K, V> + Send + Sync>;
+
+/// An expiry of values as one of what is cached.
+pub(crate) struct OfValue<K, V>(pub(crate) BoxExpiry<K, V>);
+
+impl<K, V> Expiry<K, Cached<V>> for OfValue<K, V> {
+    fn expire_after_create(&self, key: &K, cached: &Cached<V>, at: Instant) -> Option<Duration> {
+        self.0.expire_after_create(key, &cached.value, at)
+    }
+
+    fn expire_after_read(
+        &self,
+        key: &K,
+        cached: &Cached<V>,
+        at: Instant,
+        left: Option<Duration>,
+        modified: Instant,
+    ) -> Option<Duration> {
+        self.0.expire_after_read(key, &cached.value, at, left, modified)
+    }
+
+    fn expire_after_update(
+        &self,
+        key: &K,
+        cached: &Cached<V>,
+        at: Instant,
+        left: Option<Duration>,
+    ) -> Option<Duration> {
+        self.0.expire_after_update(key, &cached.value, at, left)
+    }
 }
 
 impl<K: Key + ?Sized, V: Value> Caches<K> for Moka<K, V> {
@@ -67,20 +110,15 @@ impl<K: Key + ?Sized, V: Value> Caches<K> for Moka<K, V> {
 
     #[inline]
     fn get(&self, key: &K) -> Option<Entry<V>> {
-        match self.values.get(key) {
-            None => self.misses.get(key).map(|epoch| Entry { epoch, value: None }),
-            Some(Cached { value, epoch }) => Some(Entry {
-                epoch,
-                value: Some(value),
-            }),
-        }
+        self.find(key)
     }
 
-    fn put(&self, key: &K, Entry { epoch, value }: Entry<V>) {
+    fn put(&self, key: &K, epoch: u64, value: Option<V>) {
         match value {
             Some(value) => {
                 self.misses.invalidate(key);
-                self.values.insert(key.to_owned(), Cached { value, epoch });
+                let at = self.ages.as_ref().map_or(0, Ages::now);
+                self.values.insert(key.to_owned(), Cached { value, epoch, at });
             }
             None => {
                 self.values.invalidate(key);
@@ -89,6 +127,20 @@ impl<K: Key + ?Sized, V: Value> Caches<K> for Moka<K, V> {
                 }
             }
         }
+    }
+
+    fn fall_back(&self, key: &K) -> Option<Entry<V>> {
+        let ages = self.ages.as_ref()?;
+        let Cached { value, epoch, at } = self.values.get(key)?;
+        if !ages.may_serve(at) {
+            return None;
+        }
+        ages.note_failed(key.to_owned());
+        Some(Entry {
+            epoch,
+            value: Some(value),
+            is_due: false,
+        })
     }
 
     fn forget(&self, key: &K) {
@@ -100,6 +152,36 @@ impl<K: Key + ?Sized, V: Value> Caches<K> for Moka<K, V> {
     fn forget_all(&self) {
         self.values.invalidate_all();
         self.misses.invalidate_all();
+    }
+}
+
+impl<K: Key + ?Sized, V: Value> Moka<K, V> {
+    /// [`Caches::get`], by any form of the key.
+    #[inline]
+    pub(super) fn find<Q: Hash + Equivalent<K::Owned> + ?Sized>(&self, key: &Q) -> Option<Entry<V>> {
+        match self.values.get(key) {
+            None => self.misses.get(key).map(|epoch| Entry {
+                epoch,
+                value: None,
+                is_due: false,
+            }),
+            Some(cached) => match self.age(key, &cached) {
+                Age::Expired => None,
+                age => Some(Entry {
+                    epoch: cached.epoch,
+                    value: Some(cached.value),
+                    is_due: age == Age::Due,
+                }),
+            },
+        }
+    }
+
+    #[inline]
+    pub(super) fn age<Q: Hash + Equivalent<K::Owned> + ?Sized>(&self, key: &Q, cached: &Cached<V>) -> Age {
+        match &self.ages {
+            None => Age::Fresh,
+            Some(ages) => ages.of(key, cached.at),
+        }
     }
 }
 

@@ -6,22 +6,26 @@ use crate::cache::error::LoadError;
 use crate::cache::fill_once::{FlightOf, Loaded};
 use crate::cache::flights::Asked;
 use crate::cache::history::Rebuilt;
+use crate::cache::keys::Keys;
 use crate::cache::landing::{Landing, keys_of, land_all};
-use crate::cache::loads::Load;
+use crate::cache::limits::block_on;
+use crate::cache::loads::{Load, Wait};
 use crate::cache::schedule::{failures, pause};
 use crate::cache::store::{Key, Value};
-use crate::cache::{Cache, Known};
+use crate::cache::{Cache, Known, whole};
 use crate::error::{BoxError, RebuildError, RebuildErrorKind};
 use crate::filter::GuardFilter;
 use crate::guard::CacheGuard;
+use equivalent::Equivalent;
 use lanebloom::{ConcurrentBloom, Funnel, SipHash13};
 use std::borrow::Borrow;
 use std::fmt;
+use std::hash::Hash;
 use std::mem;
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
-use std::sync::mpsc::{self, RecvTimeoutError, Sender, TryRecvError};
+use std::sync::mpsc::{self, RecvTimeoutError, SendError, Sender, TryRecvError};
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 use tracing::debug_span;
@@ -42,8 +46,10 @@ use tracing::debug_span;
 ///
 /// # Loads
 ///
-/// A load runs in the thread that asked first. A load has no time limit of its own: a loader that
-/// may hang should have one. A loader may [get other keys](crate#loaders-that-get-other-keys).
+/// A load runs in the thread that asked first. Nothing can end it there: if the store may hang,
+/// give its client a timeout. A [`load_timeout`](crate::Builder::load_timeout) ends the waits of
+/// the threads that joined, and a [`load_limit`](crate::Builder::load_limit) keeps the store from
+/// being overrun. A loader may [get other keys](crate#loaders-that-get-other-keys).
 ///
 /// An error reaches every waiter and is not cached; the next get tries again. A panic of the loader
 /// reaches the waiters as a [`LoadError`].
@@ -77,12 +83,20 @@ use tracing::debug_span;
 pub struct GuardedCache<K: Key + ?Sized, V: Value, F = ConcurrentBloom<SipHash13>> {
     cache: Cache<K, V, F>,
     loader: Arc<dyn AnyLoader<K, V>>,
+    /// To the thread that refreshes, from the first refresh on.
+    refreshes: Arc<OnceLock<Sender<Refreshes<K, V>>>>,
 }
+
+/// Keys to refresh, and their flights, which anyone may begin meanwhile.
+type Refreshes<K, V> = Vec<(<K as ToOwned>::Owned, FlightOf<V>)>;
 
 impl<K: Key + ?Sized, V: Value, F> GuardedCache<K, V, F> {
     pub(super) fn new(cache: Cache<K, V, F>, loader: impl Loader<K, V>) -> Self {
-        let loader = Arc::new(loader);
-        Self { cache, loader }
+        Self {
+            cache,
+            loader: Arc::new(loader),
+            refreshes: Arc::default(),
+        }
     }
 }
 
@@ -106,6 +120,7 @@ impl<K: Key + ?Sized, V: Value, F> Clone for GuardedCache<K, V, F> {
         Self {
             cache: self.cache.clone(),
             loader: Arc::clone(&self.loader),
+            refreshes: Arc::clone(&self.refreshes),
         }
     }
 }
@@ -138,9 +153,103 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
     pub fn get<Q: Borrow<K> + ?Sized>(&self, key: &Q) -> Result<Option<V>, LoadError> {
-        let key = key.borrow();
-        let admission = match self.look(key) {
+        self.get_by(key.borrow(), |key| self.loader.load(key))
+    }
+
+    /// [`get`](Self::get) by a form of the key that it cannot be borrowed as: the borrowed
+    /// [`Parts`](crate::Parts) of a composite key. Only a load makes the key itself.
+    ///
+    /// The form must hash like the key, and write the same bytes.
+    ///
+    /// # Errors
+    ///
+    /// As [`get`](Self::get).
+    ///
+    /// # Panics
+    ///
+    /// With debug assertions, if it comes to a load and the form hashes unlike the key.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_guard::{Parts, sync::GuardedCache};
+    /// use std::convert::Infallible;
+    ///
+    /// let read = |key: (u32, String)| Ok::<_, Infallible>(Some(key.1.len()));
+    /// let cache = GuardedCache::<(u32, String), usize>::builder().build_blocking(read)?;
+    /// cache.insert(&(7, "ann".into()));
+    /// cache.mark_ready();
+    /// assert_eq!(cache.get_equivalent(&Parts((&7, "ann")))?, Some(3)); // loaded
+    /// assert_eq!(cache.get_equivalent(&Parts((&7, "ann")))?, Some(3)); // cached
+    /// assert_eq!(cache.get_equivalent(&Parts((&8, "ann")))?, None); // turned away
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
+    /// ```
+    pub fn get_equivalent<Q>(&self, key: &Q) -> Result<Option<V>, LoadError>
+    where
+        Q: Funnel + Hash + Equivalent<K::Owned> + ?Sized,
+        for<'a> &'a Q: Into<K::Owned>,
+    {
+        match self.look(key) {
+            Known::Answer(known) => Ok(known),
+            known => self.answer(known, whole::<K, Q>(key).borrow(), |key| self.loader.load(key)),
+        }
+    }
+
+    /// [`get`](Self::get), whose load is this one in place of the loader's, if it comes to a load:
+    /// with a connection that the caller has, or what else only this call knows. The filter, the
+    /// cached value and the remembered miss come first, and a load of the key that is on its way is
+    /// joined, whichever began it. Otherwise `load` runs in this thread, and its row or miss is
+    /// cached for all.
+    ///
+    /// # Errors
+    ///
+    /// As [`get`](Self::get).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_guard::sync::GuardedCache;
+    /// use std::convert::Infallible;
+    ///
+    /// let read = |_| Ok::<_, Infallible>(Some("from the replica"));
+    /// let cache = GuardedCache::<u64, &str>::builder().build_blocking(read)?;
+    /// cache.insert(&17);
+    /// cache.mark_ready();
+    /// let primary = || Ok::<_, Infallible>(Some("from the primary"));
+    /// assert_eq!(cache.get_with(&18, primary)?, None); // turned away
+    /// assert_eq!(cache.get_with(&17, primary)?, Some("from the primary"));
+    /// assert_eq!(cache.get(&17)?, Some("from the primary")); // cached
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
+    /// ```
+    pub fn get_with<Q: Borrow<K> + ?Sized, E: Into<BoxError>>(
+        &self,
+        key: &Q,
+        load: impl FnOnce() -> Result<Option<V>, E>,
+    ) -> Result<Option<V>, LoadError> {
+        let mut load = Some(load);
+        self.get_by(key.borrow(), |key| match load.take() {
+            Some(load) => caught(load),
+            None => self.loader.load(key),
+        })
+    }
+
+    /// A get whose load is `load`, if it comes to that.
+    #[inline]
+    fn get_by(&self, key: &K, load: impl FnMut(&K::Owned) -> Loaded<V>) -> Loaded<V> {
+        self.answer(self.look(key), key, load)
+    }
+
+    /// The part of a get after the look.
+    #[inline]
+    fn answer(&self, known: Known<'_, V>, key: &K, load: impl FnMut(&K::Owned) -> Loaded<V>) -> Loaded<V> {
+        let admission = match known {
             Known::Answer(known) => return Ok(known),
+            Known::Due(value) => {
+                if let Some(flight) = self.enter_refresh(key) {
+                    self.refresh(vec![(key, flight)]);
+                }
+                return Ok(Some(value));
+            }
             Known::Unknown(admission) => admission,
         };
         let flight = match self.ask(key) {
@@ -150,32 +259,37 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
             }
             Asked::Joined(flight) | Asked::New(flight) => flight,
         };
-        let loaded = self.wait(key, flight)?;
+        let loaded = self.wait(key, flight, load)?;
         admission.record(loaded.is_some());
         Ok(loaded)
     }
 
     /// Loads the row of a flight if nobody does, or waits for it.
-    fn wait(&self, key: &K, mut flight: FlightOf<V>) -> Loaded<V> {
+    fn wait(&self, key: &K, mut flight: FlightOf<V>, mut load: impl FnMut(&K::Owned) -> Loaded<V>) -> Loaded<V> {
         loop {
-            let load = match self.begin_flight(key, &flight, Load::of_one()) {
-                Ok(landing) => {
-                    let _span = debug_span!("load", cache = self.0.name).entered();
-                    let _wait = landing.load.awaited();
-                    let loaded = landing.load.sync_scope(|| self.loader.load(&landing.key));
-                    landing.land(loaded.clone());
-                    return loaded;
-                }
+            let begun_by = match self.begin_flight(key, &flight, Load::of_one()) {
+                Ok(landing) => return self.load(&landing, &mut load),
                 Err(load) => load,
             };
-            if let Some(_wait) = load.awaited() {
-                return flight.result.wait();
+            if let Some(wait) = begun_by.awaited() {
+                let loaded = block_on(flight.result.filled(), self.0.limits.timeout);
+                wait.end_blocking();
+                return loaded.unwrap_or_else(|timeout| self.give_up(key, &flight, timeout));
             }
-            flight = match self.ask_again(key, &flight, load)? {
+            flight = match self.ask_again(key, &flight, begun_by)? {
                 Asked::Known(known) => return Ok(known),
                 Asked::Joined(flight) | Asked::New(flight) => flight,
             };
         }
+    }
+
+    /// Runs the load of a flight.
+    fn load(&self, landing: &Landing<K, V, F>, load: impl FnOnce(&K::Owned) -> Loaded<V>) -> Loaded<V> {
+        let _span = debug_span!("load", cache = self.0.name).entered();
+        let wait = landing.load.awaited();
+        let loaded = landing.land(landing.run_blocking(|| load(&landing.key)));
+        wait.into_iter().for_each(Wait::end_blocking);
+        loaded
     }
 
     /// The rows of many keys, in their order: one batch of lookups in the filter, one pass over the
@@ -207,28 +321,78 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// ```
     pub fn get_many<Q: Borrow<K> + Funnel>(&self, keys: &[Q]) -> Result<Vec<Option<V>>, LoadError> {
         let mut asking = self.ask_many(keys);
+        self.refresh(asking.refreshes());
         if self.loader.reads_many() {
             self.load_many(asking.begin_all());
         }
         for wait in asking.waits.by_ref() {
-            let loaded = self.wait(keys[wait.at].borrow(), wait.flight)?;
+            let loaded = self.wait(keys[wait.at].borrow(), wait.flight, |key| self.loader.load(key))?;
             wait.admission.record(loaded.is_some());
             asking.rows[wait.at] = loaded;
         }
         Ok(mem::take(&mut asking.rows))
     }
 
-    fn load_many(&self, (load, landings): (Load, Vec<Landing<K, V, F>>)) {
-        if !landings.is_empty() {
-            let _span = debug_span!("load_many", cache = self.0.name, keys = landings.len()).entered();
-            let _wait = load.awaited();
-            let loaded = load.sync_scope(|| self.loader.load_many(keys_of(&landings)));
-            land_all(&landings, loaded);
+    /// Hands keys to the thread that refreshes, and starts it if it is the first time.
+    fn refresh(&self, flights: Vec<(&K, FlightOf<V>)>) {
+        if flights.is_empty() {
+            return;
+        }
+        let refreshes = self.refreshes.get_or_init(|| self.start_refreshing());
+        let owned = |(key, flight): (&K, _)| (key.to_owned(), flight);
+        if let Err(SendError(flights)) = refreshes.send(flights.into_iter().map(owned).collect()) {
+            // There is no thread: gets load the keys once they have expired.
+            for (key, flight) in &flights {
+                self.0.flights.leave(key.borrow(), flight);
+            }
         }
     }
 
-    /// Replaces the filter by one that holds exactly the keys that `source` yields, and those that
-    /// are inserted meanwhile: [a rebuild](crate#rebuilds).
+    /// The thread ends with the last clone of this cache, which has the other end of the channel.
+    fn start_refreshing(&self) -> Sender<Refreshes<K, V>> {
+        let (sender, receiver) = mpsc::channel::<Refreshes<K, V>>();
+        let cache = Self {
+            refreshes: Arc::default(),
+            ..self.clone()
+        };
+        let refresh = move || {
+            for flights in receiver {
+                // Of a key's `Clone`, say.
+                let _ = catch_unwind(AssertUnwindSafe(|| cache.refresh_here(&flights)));
+            }
+        };
+        let thread = thread::Builder::new().name(String::from("lanebloom-refresh"));
+        if let Err(error) = thread.spawn(refresh) {
+            tracing::warn!(cache = self.0.name, %error, "no thread to refresh values");
+        }
+        sender
+    }
+
+    fn refresh_here(&self, flights: &Refreshes<K, V>) {
+        if self.loader.reads_many() && flights.len() > 1 {
+            let flights = flights.iter().map(|(key, flight)| (key.borrow(), Arc::clone(flight)));
+            self.load_many(self.begin_all(&Vec::from_iter(flights)));
+        } else {
+            for (key, flight) in flights {
+                if let Ok(landing) = self.begin_flight(key.borrow(), flight, Load::of_one()) {
+                    let _ = self.load(&landing, |key| self.loader.load(key));
+                }
+            }
+        }
+    }
+
+    fn load_many(&self, (load, landings): (Load, Vec<Landing<K, V, F>>)) {
+        if !landings.is_empty() {
+            let _span = debug_span!("load_many", cache = self.0.name, keys = landings.len()).entered();
+            let wait = load.awaited();
+            let loaded = load.run_blocking(&self.0.limits, || self.loader.load_many(keys_of(&landings)));
+            land_all(&landings, loaded);
+            wait.into_iter().for_each(Wait::end_blocking);
+        }
+    }
+
+    /// Replaces the filter by one that holds exactly the keys that `source` inserts, and those that
+    /// are inserted into the cache meanwhile: [a rebuild](crate#rebuilds).
     ///
     /// # Errors
     ///
@@ -242,41 +406,46 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     ///
     /// let read = |id: u64| Ok::<_, Infallible>(Some(id));
     /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
-    /// // SELECT id FROM rows, say
-    /// let keys = || [Ok::<_, Infallible>(vec![1, 2]), Ok(vec![3])];
-    /// assert_eq!(cache.rebuild_now(keys)?.keys, 3);
+    /// let rebuilt = cache.rebuild_now(|keys| {
+    ///     keys.insert(1)?; // SELECT id FROM rows, say
+    ///     keys.insert_all([2, 3])?;
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!(rebuilt.keys, 3);
     /// assert_eq!((cache.get(&3)?, cache.get(&4)?), (Some(3), None));
     /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
-    pub fn rebuild_now<I, E>(&self, source: impl Fn() -> I) -> Result<Rebuilt, RebuildError>
+    pub fn rebuild_now<S>(&self, source: S) -> Result<Rebuilt, RebuildError>
     where
-        I: IntoIterator<Item = Result<Vec<K::Owned>, E>>,
-        E: Into<BoxError>,
+        S: FnMut(&mut Keys<'_, K::Owned>) -> Result<(), BoxError>,
     {
-        self.rebuild_unless(&source, || false)
+        self.rebuild_unless(source, || false)
     }
 
-    fn rebuild_unless<I, E>(
+    fn rebuild_unless<S>(
         &self,
-        source: &impl Fn() -> I,
-        is_stopped: impl Fn() -> bool,
+        mut source: S,
+        mut is_stopped: impl FnMut() -> bool + Send,
     ) -> Result<Rebuilt, RebuildError>
     where
-        I: IntoIterator<Item = Result<Vec<K::Owned>, E>>,
-        E: Into<BoxError>,
+        S: FnMut(&mut Keys<'_, K::Owned>) -> Result<(), BoxError>,
     {
         let _span = self.span().entered();
-        let rebuild = || {
+        let mut rebuild = || {
             let mut capacity = self.next_capacity();
             loop {
-                let mut attempt = self.begin(capacity)?;
-                for batch in source() {
+                let attempt = self.begin(capacity)?;
+                let mut add = |batch: &[K::Owned]| {
                     if is_stopped() {
                         return Err(RebuildError(RebuildErrorKind::Stopped));
                     }
-                    attempt.add(batch)?;
-                }
-                match self.end(attempt)? {
+                    attempt.add(batch);
+                    Ok(())
+                };
+                let mut keys = Keys::new(&mut add);
+                let read = source(&mut keys);
+                let keys = keys.finish(read)?;
+                match self.end(attempt, keys)? {
                     Ok(rebuilt) => return Ok(rebuilt),
                     Err(larger) => capacity = larger,
                 }
@@ -304,8 +473,11 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     ///
     /// let read = |id: u64| Ok::<_, Infallible>(Some(id));
     /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
-    /// let keys = || [Ok::<_, Infallible>(vec![1, 2, 3])];
-    /// let rebuilds = cache.rebuild_every(Duration::from_secs(3600), keys);
+    /// let interval = Duration::from_secs(3600);
+    /// let rebuilds = cache.rebuild_every(interval, |keys| {
+    ///     keys.insert_all([1, 2, 3])?;
+    ///     Ok(())
+    /// });
     /// while !cache.is_ready() {
     ///     std::thread::yield_now(); // the first rebuild
     /// }
@@ -313,19 +485,20 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// rebuilds.stop();
     /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
-    pub fn rebuild_every<I, E>(&self, interval: Duration, source: impl Fn() -> I + Send + 'static) -> Rebuilds
+    pub fn rebuild_every<S>(&self, interval: Duration, mut source: S) -> Rebuilds
     where
-        I: IntoIterator<Item = Result<Vec<K::Owned>, E>>,
-        E: Into<BoxError>,
+        S: FnMut(&mut Keys<'_, K::Owned>) -> Result<(), BoxError> + Send + 'static,
     {
         let cache = self.clone();
-        let (stop, stopped) = mpsc::channel::<()>();
+        let (stop, mut stopped) = mpsc::channel::<()>();
         let thread = thread::spawn(move || {
             let mut failed = 0;
             let mut wait = cache.first_pause(interval);
             while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(wait) {
-                let is_stopped = || stopped.try_recv() == Err(TryRecvError::Disconnected);
-                let rebuild = AssertUnwindSafe(|| cache.rebuild_unless(&source, is_stopped));
+                // Exclusive: a receiver may go to another thread, but not be shared.
+                let stopped = &mut stopped;
+                let is_stopped = move || stopped.try_recv() == Err(TryRecvError::Disconnected);
+                let rebuild = AssertUnwindSafe(|| cache.rebuild_unless(&mut source, is_stopped));
                 failed = failures(failed, &cache.unless_panicked(catch_unwind(rebuild)));
                 wait = pause(interval, failed);
             }

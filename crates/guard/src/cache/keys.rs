@@ -1,0 +1,109 @@
+//! The way of keys from a source into a new filter: one by one in, in batches out.
+
+use crate::error::{BoxError, RebuildError};
+use crate::guard::CHUNK;
+use std::fmt;
+
+/// Takes all keys of the store during a [rebuild](crate#rebuilds). A source gets it and inserts the
+/// keys as it reads them.
+///
+/// ```
+/// use lanebloom_guard::{BoxError, Keys, sync::GuardedCache};
+///
+/// /// The ids of a file, one a line.
+/// fn read_ids(text: &str, keys: &mut Keys<'_, u64>) -> Result<(), BoxError> {
+///     for line in text.lines() {
+///         keys.insert(line.parse()?)?;
+///     }
+///     Ok(())
+/// }
+///
+/// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
+/// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
+/// let rebuilt = cache.rebuild_now(|keys| read_ids("1\n2\n17\n", keys))?;
+/// assert_eq!(rebuilt.keys, 3);
+/// assert_eq!((cache.get(&17)?, cache.get(&18)?), (Some(17), None));
+///
+/// let error = cache.rebuild_now(|keys| read_ids("1\nann\n", keys)).unwrap_err();
+/// let text = "reading the keys failed: invalid digit found in string";
+/// assert_eq!(error.to_string(), text);
+/// # Ok::<(), lanebloom_guard::BoxError>(())
+/// ```
+pub struct Keys<'a, T> {
+    batch: Vec<T>,
+    count: usize,
+    add: &'a mut (dyn FnMut(&[T]) -> Result<(), RebuildError> + Send),
+    /// Why `add` failed: the rebuild ends with it, whatever the source makes of it.
+    failed: Option<RebuildError>,
+}
+
+impl<'a, T> Keys<'a, T> {
+    /// Calls `add` for each batch.
+    pub(super) fn new(add: &'a mut (dyn FnMut(&[T]) -> Result<(), RebuildError> + Send)) -> Self {
+        Self {
+            batch: Vec::with_capacity(CHUNK),
+            count: 0,
+            add,
+            failed: None,
+        }
+    }
+
+    /// Inserts a key that the store has.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the rebuild was stopped, by [`sync::Rebuilds::stop`](crate::sync::Rebuilds::stop).
+    /// Return then: no key is taken any more.
+    pub fn insert(&mut self, key: T) -> Result<(), RebuildError> {
+        self.batch.push(key);
+        if self.batch.len() < CHUNK {
+            return Ok(());
+        }
+        self.flush()
+    }
+
+    /// [`insert`](Self::insert) of many keys: a page of a table, say.
+    ///
+    /// ```
+    /// # use lanebloom_guard::sync::GuardedCache;
+    /// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
+    /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
+    /// let rebuilt = cache.rebuild_now(|keys| Ok(keys.insert_all([1, 2, 17])?))?;
+    /// assert_eq!(rebuilt.keys, 3);
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`insert`](Self::insert).
+    pub fn insert_all(&mut self, keys: impl IntoIterator<Item = T>) -> Result<(), RebuildError> {
+        keys.into_iter().try_for_each(|key| self.insert(key))
+    }
+
+    fn flush(&mut self) -> Result<(), RebuildError> {
+        if let Some(error) = &self.failed {
+            self.batch.clear();
+            return Err(error.clone());
+        }
+        let added = (self.add)(&self.batch);
+        self.count += self.batch.len();
+        self.batch.clear();
+        added.inspect_err(|error| self.failed = Some(error.clone()))
+    }
+
+    /// Takes the last batch. Answers the number of keys, unless the source failed, by its result.
+    pub(super) fn finish(mut self, read: Result<(), BoxError>) -> Result<usize, RebuildError> {
+        if let (None, Err(error)) = (&self.failed, read) {
+            return Err(RebuildError::unreadable(error));
+        }
+        self.flush()?;
+        Ok(self.count)
+    }
+}
+
+impl<T> fmt::Debug for Keys<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = self.count + self.batch.len();
+        f.debug_struct("Keys").field("count", &count).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,480 @@
+//! Loads of one call, and the limits of loads: at a time, waiting, in time.
+
+mod common;
+
+use common::Limit;
+use lanebloom_guard::future::{GuardedCache, Loader};
+use lanebloom_guard::{LoadError, sync};
+use std::convert::Infallible;
+use std::future::pending;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+use tokio::sync::{Notify, Semaphore};
+use tokio::task::yield_now;
+
+type Cache = GuardedCache<u64, u64>;
+type Blocking = sync::GuardedCache<u64, u64>;
+
+/// After so long, nothing will happen any more.
+const LONG: Duration = Duration::from_secs(60);
+
+/// Lets the other tasks run until `holds`. The runtimes of these tests have one thread.
+async fn until(holds: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !holds() {
+        assert!(began.elapsed() < LONG, "it does not happen");
+        yield_now().await;
+    }
+}
+
+fn until_blocking(holds: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !holds() {
+        assert!(began.elapsed() < LONG, "it does not happen");
+        thread::yield_now();
+    }
+}
+
+/// A loader whose loads wait for a permit each.
+fn slow(permits: &Arc<Semaphore>) -> impl Loader<u64, u64> {
+    let permits = Arc::clone(permits);
+    move |id| {
+        let permits = Arc::clone(&permits);
+        async move {
+            permits.acquire().await.unwrap().forget();
+            Ok::<_, Infallible>(Some(id))
+        }
+    }
+}
+
+fn spawn(cache: &Cache, key: u64) -> tokio::task::JoinHandle<Result<Option<u64>, LoadError>> {
+    let cache = cache.clone();
+    tokio::spawn(async move { cache.get(&key).await })
+}
+
+#[tokio::test]
+async fn a_load_of_one_call_is_shared_with_gets_and_meets_changes() {
+    let _limit = Limit::new();
+    let permits = Arc::new(Semaphore::new(0));
+    let cache = Cache::builder().build(slow(&permits)).unwrap();
+    cache.insert(&17);
+    cache.mark_ready();
+    let of_call = |row: Result<u64, &'static str>| {
+        let (cache, permits) = (cache.clone(), Arc::clone(&permits));
+        tokio::spawn(async move {
+            let load = async move {
+                permits.acquire().await.unwrap().forget();
+                assert_ne!(row, Ok(0), "a bug in the load");
+                row.map(Some)
+            };
+            cache.get_with(&17, load).await
+        })
+    };
+    // A get joins it, and then it is cached for gets.
+    let one = of_call(Ok(1));
+    until(|| cache.stats().loads == 1).await;
+    let joined = spawn(&cache, 17);
+    until(|| cache.stats().joined == 1).await;
+    // The caller goes, the load stays.
+    one.abort();
+    permits.add_permits(1);
+    assert_eq!(joined.await.unwrap().unwrap(), Some(1));
+    assert_eq!(cache.get(&17).await.unwrap(), Some(1));
+    // It joins a get's load.
+    cache.invalidate(&17);
+    let get = spawn(&cache, 17);
+    until(|| cache.stats().loads == 2).await;
+    let joined = of_call(Err("nobody asks this one"));
+    until(|| cache.stats().joined == 2).await;
+    permits.add_permits(1);
+    assert_eq!(
+        (get.await.unwrap().unwrap(), joined.await.unwrap().unwrap()),
+        (Some(17), Some(17))
+    );
+    // A change in between: it answers its caller, and is not cached.
+    for (change, after) in [
+        ((|cache: &Cache| cache.invalidate(&17)) as fn(&Cache), Some(17)),
+        (|cache| cache.clear(), Some(17)),
+        (|cache| cache.insert_value(&17, 5), Some(5)),
+    ] {
+        cache.invalidate(&17);
+        let loads = cache.stats().loads;
+        let old = of_call(Ok(2));
+        until(|| cache.stats().loads > loads).await;
+        change(&cache);
+        permits.add_permits(2);
+        assert_eq!(old.await.unwrap().unwrap(), Some(2));
+        assert_eq!(cache.get(&17).await.unwrap(), after);
+        permits
+            .acquire_many(permits.available_permits() as u32)
+            .await
+            .unwrap()
+            .forget();
+    }
+    // An error and a panic reach the get that joined, and are not cached.
+    for (row, text) in [
+        (Err("the store is busy"), "the load failed: the store is busy"),
+        (
+            Ok(0),
+            "the loader panicked: assertion `left != right` failed: a bug in the load",
+        ),
+    ] {
+        cache.invalidate(&17);
+        let (loads, joins) = (cache.stats().loads, cache.stats().joined);
+        let failing = of_call(row);
+        until(|| cache.stats().loads > loads).await;
+        let joined = spawn(&cache, 17);
+        until(|| cache.stats().joined > joins).await;
+        permits.add_permits(1);
+        for get in [failing, joined] {
+            assert!(get.await.unwrap().unwrap_err().to_string().starts_with(text));
+        }
+    }
+    permits.add_permits(1);
+    assert_eq!(cache.get(&17).await.unwrap(), Some(17));
+}
+
+#[tokio::test]
+async fn a_load_of_one_call_that_gets_its_own_key_is_a_cycle() {
+    let _limit = Limit::new();
+    let cache = Cache::builder()
+        .build(async |id| Ok::<_, Infallible>(Some(id)))
+        .unwrap();
+    cache.insert(&17);
+    let own = {
+        let cache = cache.clone();
+        async move { cache.get(&17).await }
+    };
+    let error = cache.get_with(&17, own).await.unwrap_err();
+    assert!(error.downcast_ref::<LoadError>().unwrap().is_cycle());
+
+    let blocking = Blocking::builder()
+        .build_blocking(|id| Ok::<_, Infallible>(Some(id)))
+        .unwrap();
+    blocking.insert(&17);
+    let error = blocking.get_with(&17, || blocking.get(&17)).unwrap_err();
+    assert!(error.downcast_ref::<LoadError>().unwrap().is_cycle());
+    assert_eq!(blocking.get(&17).unwrap(), Some(17));
+}
+
+#[tokio::test]
+async fn no_more_loads_run_than_the_limit_says() {
+    let _limit = Limit::new();
+    let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let read = {
+        let (running, most) = (Arc::clone(&running), Arc::clone(&most));
+        move |id: u64| {
+            let (running, most) = (Arc::clone(&running), Arc::clone(&most));
+            async move {
+                most.fetch_max(running.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+                for _ in 0..id % 7 {
+                    yield_now().await;
+                }
+                running.fetch_sub(1, Ordering::Relaxed);
+                Ok::<_, Infallible>(Some(id))
+            }
+        }
+    };
+    let cache = Cache::builder().load_limit(3, 97).build(read).unwrap();
+    let gets = Vec::from_iter((0..100).map(|key| spawn(&cache, key)));
+    for (key, get) in gets.into_iter().enumerate() {
+        assert_eq!(get.await.unwrap().unwrap(), Some(key as u64));
+    }
+    assert_eq!((most.load(Ordering::Relaxed), cache.stats().refused), (3, 0));
+}
+
+#[tokio::test]
+async fn a_load_beyond_the_limit_is_refused_and_not_remembered() {
+    let _limit = Limit::new();
+    let permits = Arc::new(Semaphore::new(0));
+    let cache = Cache::builder().load_limit(2, 1).build(slow(&permits)).unwrap();
+    let first = [1, 2, 3].map(|key| spawn(&cache, key));
+    until(|| cache.stats().loads == 3).await;
+    yield_now().await;
+    let refused = cache.get(&4).await.unwrap_err();
+    assert!(refused.is_refused() && !refused.is_timeout());
+    assert_eq!(
+        refused.to_string(),
+        "the load was refused: 2 loads run and 1 wait, the limit"
+    );
+    // What needs no load, or joins one, is not refused.
+    cache.insert_value(&5, 50);
+    assert_eq!(cache.get(&5).await.unwrap(), Some(50));
+    let joined = spawn(&cache, 3);
+    until(|| cache.stats().joined == 1).await;
+    assert_eq!((cache.stats().refused, cache.stats().failed), (1, 1));
+    permits.add_permits(4);
+    for get in first.into_iter().chain([joined]) {
+        assert!(get.await.unwrap().is_ok());
+    }
+    assert_eq!(cache.get(&4).await.unwrap(), Some(4));
+}
+
+/// `load_many` takes one place, and errors, panics and timeouts give it back.
+#[tokio::test(start_paused = true)]
+async fn every_end_of_a_load_gives_its_place_back() {
+    struct Batches(Mutex<usize>);
+    impl Loader<u64, u64> for Batches {
+        type Error = &'static str;
+        async fn load(&self, id: u64) -> Result<Option<u64>, &'static str> {
+            Ok(self.load_many(vec![id]).await?.pop().map(|(_, row)| row))
+        }
+        async fn load_many(&self, ids: Vec<u64>) -> Result<Vec<(u64, u64)>, &'static str> {
+            let calls = {
+                let mut calls = self.0.lock().unwrap();
+                *calls += 1;
+                *calls
+            };
+            match calls % 4 {
+                1 => Err("the store is busy"),
+                2 => panic!("a bug in the loader"),
+                3 => pending().await,
+                _ => Ok(ids.into_iter().map(|id| (id, id)).collect()),
+            }
+        }
+    }
+    let _limit = Limit::new();
+    let builder = Cache::builder().load_limit(1, 0).load_timeout(Duration::from_secs(1));
+    let cache = builder.build(Batches(Mutex::new(0))).unwrap();
+    for _ in 0..3 {
+        for text in [
+            "the load failed: the s",
+            "the loader panicked: a",
+            "the load took longer than 1s",
+        ] {
+            let error = cache.get_many(&[1, 2, 3]).await.unwrap_err();
+            assert!(error.to_string().starts_with(text), "{error}");
+        }
+        assert_eq!(cache.get_many(&[1, 2, 3]).await.unwrap(), [Some(1), Some(2), Some(3)]);
+        cache.clear();
+    }
+    assert_eq!((cache.stats().timed_out, cache.stats().failed), (9, 27));
+}
+
+/// The rows 1 to 5 need the next one each. More loads than places wait for each other.
+#[tokio::test]
+async fn loads_that_wait_for_others_lend_their_places() {
+    let _limit = Limit::new();
+    let cell: Arc<OnceLock<Cache>> = Arc::default();
+    let go = Arc::new(Semaphore::new(0));
+    let read = {
+        let (cell, go) = (Arc::clone(&cell), Arc::clone(&go));
+        move |id: u64| {
+            let (cell, go) = (Arc::clone(&cell), Arc::clone(&go));
+            async move {
+                if id == 10 {
+                    go.acquire().await.unwrap().forget();
+                }
+                let next = match id {
+                    5 => return Ok(Some(5)),
+                    10 => 1,
+                    id => id + 1,
+                };
+                let cache = cell.get().unwrap();
+                // Two at a time: neither resumes the place while the other waits.
+                let both = [5, next];
+                let (next, other) = tokio::join!(cache.get(&next), cache.get_many(&both));
+                assert_eq!(other?[1], next.as_ref().ok().copied().flatten());
+                Ok::<_, LoadError>(next?.map(|row| row + id))
+            }
+        }
+    };
+    let cache = Cache::builder().load_limit(1, 100).build(read).unwrap();
+    assert!(cell.set(cache.clone()).is_ok());
+    assert_eq!(cache.get(&1).await.unwrap(), Some(15));
+    // Here 10 has the only place, and joins a load that waits for it.
+    cache.clear();
+    let ten = spawn(&cache, 10);
+    until(|| cache.stats().loads == 6).await;
+    yield_now().await;
+    let one = spawn(&cache, 1);
+    until(|| cache.stats().loads == 7).await;
+    yield_now().await;
+    go.add_permits(1);
+    assert_eq!(
+        (ten.await.unwrap().unwrap(), one.await.unwrap().unwrap()),
+        (Some(25), Some(15))
+    );
+    // The place is there again, once.
+    cache.clear();
+    go.add_permits(1);
+    assert_eq!(cache.get(&10).await.unwrap(), Some(25));
+}
+
+/// A load that goes on after it has waited for another key has a place again.
+#[tokio::test]
+async fn no_more_loads_run_than_the_limit_says_after_they_have_waited() {
+    let _limit = Limit::new();
+    let cell: Arc<OnceLock<Cache>> = Arc::default();
+    let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let read = {
+        let (cell, running, most) = (Arc::clone(&cell), Arc::clone(&running), Arc::clone(&most));
+        move |id: u64| {
+            let (cell, running, most) = (Arc::clone(&cell), Arc::clone(&running), Arc::clone(&most));
+            async move {
+                if id < 50 {
+                    cell.get().unwrap().get(&(50 + id % 5)).await?;
+                }
+                most.fetch_max(running.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+                for _ in 0..5 {
+                    yield_now().await;
+                }
+                running.fetch_sub(1, Ordering::Relaxed);
+                Ok::<_, LoadError>(Some(id))
+            }
+        }
+    };
+    let cache = Cache::builder().load_limit(3, 100).build(read).unwrap();
+    assert!(cell.set(cache.clone()).is_ok());
+    let gets = Vec::from_iter((0..50).map(|key| spawn(&cache, key)));
+    for (key, get) in gets.into_iter().enumerate() {
+        assert_eq!(get.await.unwrap().unwrap(), Some(key as u64));
+    }
+    assert_eq!(most.load(Ordering::Relaxed), 3);
+}
+
+#[test]
+fn threads_whose_loads_wait_for_others_lend_their_places() {
+    let _limit = Limit::new();
+    let cell: Arc<OnceLock<Blocking>> = Arc::default();
+    let (go, gone) = mpsc::channel::<()>();
+    let gone = Mutex::new(gone);
+    let read = {
+        let cell = Arc::clone(&cell);
+        move |id: u64| {
+            if id == 10 {
+                gone.lock().unwrap().recv().unwrap();
+            }
+            let next = match id {
+                5 => return Ok(Some(5)),
+                10 => 1,
+                id => id + 1,
+            };
+            let row = cell.get().unwrap().get(&next)?;
+            Ok::<_, LoadError>(row.map(|row| row + id))
+        }
+    };
+    let cache = Blocking::builder().load_limit(1, 100).build_blocking(read).unwrap();
+    assert!(cell.set(cache.clone()).is_ok());
+    assert_eq!(cache.get(&1).unwrap(), Some(15));
+    cache.clear();
+    thread::scope(|scope| {
+        let ten = scope.spawn(|| cache.get(&10));
+        until_blocking(|| cache.stats().loads == 6);
+        let one = scope.spawn(|| cache.get(&1));
+        until_blocking(|| cache.stats().loads == 7);
+        go.send(()).unwrap();
+        assert_eq!(ten.join().unwrap().unwrap(), Some(25));
+        assert_eq!(one.join().unwrap().unwrap(), Some(15));
+    });
+    cache.clear();
+    go.send(()).unwrap();
+    assert_eq!(cache.get(&10).unwrap(), Some(25));
+}
+
+/// The loader's future is dropped, every waiter hears of it, and the next get loads.
+#[tokio::test(start_paused = true)]
+async fn a_timeout_cancels_the_load_for_all_who_wait() {
+    let _limit = Limit::new();
+    struct Dropped(Arc<Notify>);
+    impl Drop for Dropped {
+        fn drop(&mut self) {
+            self.0.notify_one();
+        }
+    }
+    let (dropped, hangs) = (Arc::new(Notify::new()), Arc::new(AtomicBool::new(true)));
+    let read = {
+        let (dropped, hangs) = (Arc::clone(&dropped), Arc::clone(&hangs));
+        move |id: u64| {
+            let dropped = Dropped(Arc::clone(&dropped));
+            let hangs = hangs.load(Ordering::Relaxed);
+            async move {
+                let _dropped = dropped;
+                if hangs {
+                    pending::<()>().await;
+                }
+                Ok::<_, Infallible>(Some(id))
+            }
+        }
+    };
+    // One place: the second key's load waits for it, and its time is over too.
+    let builder = Cache::builder().load_timeout(Duration::from_secs(5)).load_limit(1, 10);
+    let cache = builder.build(read).unwrap();
+    let began = tokio::time::Instant::now();
+    let gets = [17, 17, 17, 18].map(|key| spawn(&cache, key));
+    for get in gets {
+        let error = get.await.unwrap().unwrap_err();
+        assert!(error.is_timeout() && !error.is_refused(), "{error}");
+        assert_eq!(error.to_string(), "the load took longer than 5s");
+    }
+    assert!(began.elapsed() < Duration::from_secs(6));
+    dropped.notified().await;
+    assert_eq!((cache.stats().timed_out, cache.stats().failed), (2, 2));
+    hangs.store(false, Ordering::Relaxed);
+    assert_eq!(
+        (cache.get(&17).await.unwrap(), cache.get(&18).await.unwrap()),
+        (Some(17), Some(18))
+    );
+}
+
+#[test]
+fn a_timeout_ends_the_waits_of_threads_and_not_the_load() {
+    let _limit = Limit::new();
+    let (go, gone) = mpsc::channel::<()>();
+    let gone = Mutex::new(gone);
+    let (begin, begun) = mpsc::channel();
+    let read = move |id: u64| {
+        begin.send(()).unwrap();
+        gone.lock().unwrap().recv().unwrap();
+        Ok::<_, Infallible>(Some(id))
+    };
+    let builder = Blocking::builder()
+        .load_timeout(Duration::from_millis(5))
+        .load_limit(1, 10);
+    let cache = builder.build_blocking(read).unwrap();
+    thread::scope(|scope| {
+        let loading = scope.spawn(|| cache.get(&17));
+        begun.recv().unwrap();
+        // One joins, and one waits for its place.
+        for key in [17, 18] {
+            let error = cache.get(&key).unwrap_err();
+            assert!(error.is_timeout(), "{error}");
+        }
+        // The second is a load that failed; the first has yet to end.
+        assert_eq!((cache.stats().joined, cache.stats().timed_out), (1, 1));
+        go.send(()).unwrap();
+        assert_eq!(loading.join().unwrap().unwrap(), Some(17));
+    });
+    assert_eq!((cache.get(&17).unwrap(), cache.stats().hits), (Some(17), 1));
+}
+
+/// Also if the blocking get is within a task that has used up its budget.
+#[tokio::test]
+async fn a_blocking_get_within_a_task_ends() {
+    let _limit = Limit::new();
+    let cache = Blocking::builder()
+        .load_limit(1, 1)
+        .build_blocking(|id| Ok::<_, Infallible>(Some(id)))
+        .unwrap();
+    let budget = Semaphore::new(1000);
+    for key in 0..500 {
+        drop(budget.acquire().await.unwrap());
+        assert_eq!(cache.get(&key).unwrap(), Some(key));
+    }
+}
+
+#[test]
+fn a_limit_that_lets_no_load_run_is_an_error() {
+    let _limit = Limit::new();
+    let builder = Blocking::builder().expected_keys(10).load_limit(0, 5);
+    let error = builder.build_blocking(|id| Ok::<_, Infallible>(Some(id))).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "a load limit of 0 and 5: no load could run; the least is 1"
+    );
+    let builder = Blocking::builder().expected_keys(10).load_limit(usize::MAX, usize::MAX);
+    let cache = builder.build_blocking(|id| Ok::<_, Infallible>(Some(id))).unwrap();
+    assert_eq!(cache.get(&17).unwrap(), Some(17));
+}
