@@ -1,10 +1,12 @@
 //! Opens files and stdin, decompresses them, and cuts their bytes into chunks of whole records.
 
+mod files;
 mod part;
 mod source;
 
-pub(crate) use part::Part;
-pub(crate) use source::{is_stdin, metadata, open};
+pub(crate) use files::Files;
+pub(crate) use part::{Part, Stamp};
+pub(crate) use source::{is_compressed, is_stdin, metadata, open};
 
 use crate::keys::{Framer, KeySpec, Keyed};
 use crate::progress::Progress;
@@ -77,6 +79,8 @@ pub(crate) struct Reader {
     /// Where `carry` begins in the input.
     offset: u64,
     framer: Framer,
+    /// Whether each input has an output of its own, so that none continues the one before.
+    is_apart: bool,
     progress: Arc<Progress>,
 }
 
@@ -135,8 +139,15 @@ impl Reader {
             carry: Vec::new(),
             offset: 0,
             framer: Framer::new(keys),
+            is_apart: false,
             progress,
         }
+    }
+
+    /// Reads each input as if it were the only one: nothing is added at its end, and its header
+    /// passes.
+    pub(crate) fn apart(self, is_apart: bool) -> Self {
+        Self { is_apart, ..self }
     }
 
     pub(crate) fn progress(&self) -> Arc<Progress> {
@@ -172,7 +183,7 @@ impl Reader {
         self.current = Some(reader.with_context(|| format!("cannot read {name}"))?);
         self.offset = 0;
         self.names.push(name);
-        self.framer.next_input();
+        self.framer.next_input(self.is_apart);
         Ok(true)
     }
 
@@ -201,7 +212,7 @@ impl Reader {
             if is_end {
                 self.current = None;
                 let terminator = self.framer.terminator();
-                if len > 0 && !self.inputs.is_empty() && buffer[len - 1] != terminator {
+                if len > 0 && !self.is_apart && !self.inputs.is_empty() && buffer[len - 1] != terminator {
                     // Otherwise the next input would continue the last line. There is room: see
                     // above.
                     buffer[len] = terminator;
