@@ -55,8 +55,8 @@ Examples:
   zcat *.gz | lanebloom dedup --field 2 --delimiter '\\t'
   lanebloom dedup --csv email customers.csv.zst
   find . -name '*.log' -print0 | lanebloom dedup --files0-from -
-  crawl | lanebloom dedup --json /url --state seen.lbf    # remembers across runs
-  lanebloom dedup --exact huge.txt                        # two passes, exact")]
+  crawl | lanebloom dedup --json /url --state seen.lbf   # remembers them
+  lanebloom dedup --exact huge.txt                       # two passes")]
 pub(crate) struct Dedup {
     /// Write to FILE instead of stdout. FILE is replaced as a whole once all lines are in it, so an
     /// error leaves it as it was. It cannot be an input

@@ -61,6 +61,8 @@ pub(crate) struct Keyed {
     pub(crate) hashes: Vec<u64>,
     /// Which keys a filter has, if the work asks one.
     pub(crate) found: Vec<bool>,
+    /// How many keys were new in a filter, if the work inserts them.
+    pub(crate) inserted: Option<usize>,
 }
 
 impl Keyed {
@@ -73,6 +75,7 @@ impl Keyed {
             key_ends,
             hashes,
             found,
+            inserted,
         } = self;
         ends.clear();
         keyless.clear();
@@ -81,6 +84,7 @@ impl Keyed {
         key_ends.clear();
         hashes.clear();
         found.clear();
+        *inserted = None;
     }
 
     /// The last record has no key, but should.

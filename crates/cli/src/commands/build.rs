@@ -1,7 +1,7 @@
 //! `lanebloom build`: makes a filter file of keys.
 
 use crate::args::{Build, Format};
-use crate::growing_filter::GrowingFilter;
+use crate::growing_filter::{GrowingFilter, SharedFilter};
 use crate::input::{Chunk, Files, Input, Part, Reader};
 use crate::keys::KeySpec;
 use crate::output::Output;
@@ -15,6 +15,7 @@ use lanebloom::hash::Murmur3;
 use lanebloom_formats::{GuavaBloom, RedisBloom};
 use std::collections::VecDeque;
 use std::io::{self, Write};
+use std::mem;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -50,7 +51,7 @@ pub(crate) fn run(args: &Build, quiet: bool) -> Result<()> {
     };
     let rate = args.size.rate.unwrap_or(RATE);
     let filter = match args.format {
-        Format::Lanebloom => AnyFilter::Growing(GrowingFilter::new(args.size.expected, rate)?),
+        Format::Lanebloom => AnyFilter::growing(args.size.expected, rate)?,
         Format::Guava => {
             let keys = job.count()?;
             let filter = GuavaBloom::with_capacity(keys, rate);
@@ -91,7 +92,7 @@ impl BuildJob<'_> {
         let progress = self.progress(&Input::all(&self.files));
         self.parts = Some(Part::all(&self.files, &progress)?);
         drop(progress);
-        let counted = self.fill(AnyFilter::Growing(GrowingFilter::new(None, RATE_OF_COUNT)?))?;
+        let counted = self.fill(AnyFilter::growing(None, RATE_OF_COUNT)?)?;
         Ok(counted.unique().max(1))
     }
 
@@ -111,34 +112,53 @@ impl BuildJob<'_> {
             filter,
             new: Vec::new(),
             records: 0,
+            counted: 0,
             changed: 0,
             missing: 0,
         };
         let (keys, hasher) = (self.keys.clone(), Murmur3::default());
         let hash = Hash { keys, hasher };
-        if let AnyFilter::Guava(filter) = &filling.filter {
-            let filter = Arc::clone(filter);
-            return pipeline::run(reader, Insert { hash, filter }, pipeline::all_threads(), filling);
+        let mut filled = match &filling.filter {
+            AnyFilter::Guava(filter) => {
+                let filter = Arc::clone(filter);
+                pipeline::run(reader, Insert { hash, filter }, pipeline::all_threads(), filling)
+            }
+            AnyFilter::Growing(filter) if self.args.size.expected.is_some() => {
+                let filter = Arc::clone(filter);
+                pipeline::run(reader, Insert { hash, filter }, pipeline::all_threads(), filling)
+            }
+            _ => pipeline::run(reader, hash, pipeline::threads(), filling),
+        }?;
+        if let AnyFilter::Growing(filter) = &filled.filter {
+            filter.count(mem::take(&mut filled.counted));
         }
-        pipeline::run(reader, hash, pipeline::threads(), filling)
+        Ok(filled)
     }
 }
 
 /// The filter that is filled.
 enum AnyFilter {
-    Growing(GrowingFilter),
+    /// Filled by the threads side by side, if the number of keys is expected.
+    Growing(Arc<SharedFilter>),
     /// Filled by the threads side by side.
     Guava(Arc<GuavaBloom>),
     Redis(RedisBloom),
 }
 
 /// Inserts keys into a filter that many threads may fill.
-struct Insert {
+struct Insert<F> {
     hash: Hash<Murmur3>,
-    filter: Arc<GuavaBloom>,
+    filter: Arc<F>,
 }
 
-impl Work for Insert {
+impl Work for Insert<SharedFilter> {
+    fn work(&self, chunk: &mut Chunk) {
+        self.hash.work(chunk);
+        chunk.keyed.inserted = self.filter.try_insert(&chunk.keyed.hashes);
+    }
+}
+
+impl Work for Insert<GuavaBloom> {
     fn work(&self, chunk: &mut Chunk) {
         self.hash.work(chunk);
         let key = |number| self.hash.keys.key(chunk.bytes(), &chunk.keyed, number).0;
@@ -148,9 +168,14 @@ impl Work for Insert {
 }
 
 impl AnyFilter {
+    fn growing(expected: Option<usize>, rate: f64) -> Result<Self> {
+        let filter = GrowingFilter::new(expected, rate)?;
+        Ok(Self::Growing(SharedFilter::new(filter, expected.is_some()).into()))
+    }
+
     fn write_to(&self, key: &[u8], mut writer: &mut dyn Write) -> io::Result<()> {
         match self {
-            Self::Growing(growing) => growing.write_to(writer),
+            Self::Growing(growing) => growing.read().write_to(writer),
             Self::Guava(filter) => filter.write_to(writer),
             Self::Redis(filter) => resp::write(filter, key, &mut writer),
         }
@@ -162,6 +187,8 @@ struct Filling {
     filter: AnyFilter,
     new: Vec<bool>,
     records: u64,
+    /// The number of new keys that the threads inserted and that the filter does not count yet.
+    counted: usize,
     /// The number of keys that changed the filter, if the stage inserts them.
     changed: usize,
     /// The number of records without a key.
@@ -180,11 +207,18 @@ impl Stage for Filling {
         self.records += (count + keyed.missing) as u64;
         self.missing += keyed.missing;
         self.changed += match &mut self.filter {
-            AnyFilter::Growing(growing) => {
-                self.new.resize(count, false);
-                growing.insert(&keyed.hashes, &mut self.new, chunk.share)?;
-                self.new.iter().filter(|&&new| new).count()
-            }
+            AnyFilter::Growing(growing) => match keyed.inserted {
+                Some(new) => {
+                    self.counted += new;
+                    new
+                }
+                None => {
+                    growing.count(mem::take(&mut self.counted));
+                    self.new.resize(count, false);
+                    growing.insert(&keyed.hashes, &mut self.new, chunk.share)?;
+                    self.new.iter().filter(|&&new| new).count()
+                }
+            },
             AnyFilter::Guava(_) => 0,
             AnyFilter::Redis(filter) => filter.insert_batch(&keys())?,
         };
@@ -196,7 +230,7 @@ impl Filling {
     /// The number of different keys, with those that were taken for present by mistake.
     fn unique(&self) -> usize {
         match &self.filter {
-            AnyFilter::Growing(growing) => self.changed + growing.mistaken.round() as usize,
+            AnyFilter::Growing(growing) => self.changed + growing.read().mistaken.round() as usize,
             AnyFilter::Guava(filter) => filter.estimated_len().min(self.records as usize),
             // As BF.CARD and BF.INFO count.
             AnyFilter::Redis(_) => self.changed,
@@ -206,6 +240,7 @@ impl Filling {
     fn summary(&self, start: Instant) -> Summary {
         let (filters, memory, rate) = match &self.filter {
             AnyFilter::Growing(growing) => {
+                let growing = growing.read();
                 let rates = growing.layers().map(|layer| layer.current_false_positive_rate());
                 (
                     growing.layers().count(),
