@@ -9,7 +9,7 @@ use std::path::PathBuf;
 #[command(name = "lanebloom", version, max_term_width = 100, after_help = EXIT_STATUS)]
 pub(crate) struct Cli {
     /// Print errors only: no progress bar, no summary
-    #[arg(long, short, global = true)]
+    #[arg(long, short, global = true, display_order = 998)]
     pub(crate) quiet: bool,
 
     #[command(subcommand)]
@@ -20,7 +20,7 @@ const EXIT_STATUS: &str = "\
 Exit status:
   0    success; `query` found every key
   1    `query` missed a key
-  2    an error, with a message on stderr; state files and output files are as before
+  2    an error, with a message on stderr; states and outputs are as before
   141  the reader of the output closed it (as after SIGPIPE)";
 
 #[derive(Debug, Subcommand)]
@@ -44,29 +44,58 @@ pub(crate) enum Command {
 /// takes about 4 bytes with --expected, 4 to 8 bytes in most files, and 5 to 10 bytes in a pipe,
 /// because the size of a pipe is unknown. The filter drops a new line by mistake with a probability
 /// of at most --rate. With --exact it drops none by mistake.
+///
+/// Some letters differ from those of uniq and sort: --count-each is `uniq -c`, -d prints all
+/// occurrences but the first, `sort -u` is `dedup` without an option, and -z is the same.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  lanebloom dedup access.log > unique.log
+  lanebloom dedup access.log -o unique.log
+  lanebloom dedup --in-place words.txt
   zcat *.gz | lanebloom dedup --field 2 --delimiter '\\t'
   lanebloom dedup --csv email customers.csv.zst
-  crawl | lanebloom dedup --json /url --state seen.lbf    # remembers across runs
-  lanebloom dedup --exact huge.txt                        # two passes, exact")]
+  find . -name '*.log' -print0 | lanebloom dedup --files0-from -
+  crawl | lanebloom dedup --json /url --state seen.lbf   # remembers them
+  lanebloom dedup --exact huge.txt                       # two passes")]
 pub(crate) struct Dedup {
-    /// Files to read, one after another; `-` or none: stdin. gzip and zstd are recognized by their
-    /// content and unpacked. xz, bzip2 and lz4 are refused
-    #[arg(default_value = "-", hide_default_value = true, value_hint = ValueHint::FilePath)]
-    pub(crate) files: Vec<PathBuf>,
+    /// Write to FILE instead of stdout. FILE is replaced as a whole once all lines are in it, so an
+    /// error leaves it as it was. It cannot be an input
+    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Replace each input file by those of its lines that pass; one that would stay the same is not
+    /// touched. All inputs together have one first occurrence of each line. An error before the end
+    /// leaves all files as they were. A compressed file is refused
+    #[arg(long, conflicts_with_all = ["output", "output_dir", "count", "only_duplicates"])]
+    pub(crate) in_place: bool,
+
+    /// Write those lines of each input file that pass to a file in DIR with the same name, and
+    /// those of a folder to a folder. DIR is created if it is missing. The ending .gz or .zst of a
+    /// compressed file is left out. All inputs together have one first occurrence of each line
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = ["output", "count"])]
+    pub(crate) output_dir: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) size: SizeArgs,
 
     #[command(flatten)]
+    pub(crate) input: InputArgs,
+
+    #[command(flatten)]
     pub(crate) keys: KeyArgs,
+
+    /// Print every line whose key is blank: empty, or of spaces and tabs only
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) keep_blank: bool,
 
     /// Print the number of lines instead of the lines
     #[arg(long, short)]
     pub(crate) count: bool,
+
+    /// Print before each line how often it occurs, as `uniq -c` does. Reads the input three times,
+    /// as --exact reads it twice
+    #[arg(long, conflicts_with_all = ["count", "csv", "in_place", "only_duplicates", "state"])]
+    pub(crate) count_each: bool,
 
     /// Print the other lines instead: every occurrence but the first
     #[arg(long, short = 'd')]
@@ -88,6 +117,9 @@ pub(crate) struct Dedup {
     /// CPUs, at most 4]
     #[arg(long, value_name = "N", value_parser = threads)]
     pub(crate) threads: Option<usize>,
+
+    #[command(flatten)]
+    pub(crate) summary: SummaryArgs,
 }
 
 /// Build a filter file from keys, one per line
@@ -103,13 +135,10 @@ pub(crate) struct Dedup {
 #[command(after_help = "\
 Examples:
   lanebloom build ids.txt -o ids.lbf --rate 0.001
-  cut -f1 users.tsv | lanebloom build -o users.guava --format guava --funnel long --expected 1M
-  lanebloom build ids.txt -o - --format redisbloom --redis-key ids | redis-cli --pipe")]
+  lanebloom build ids.txt -o ids.guava --format guava --funnel long
+  lanebloom build a.txt -o - --format redisbloom --redis-key a > dump.resp
+  redis-cli --pipe < dump.resp")]
 pub(crate) struct Build {
-    /// Files of keys, one per line; `-` or none: stdin
-    #[arg(default_value = "-", hide_default_value = true, value_hint = ValueHint::FilePath)]
-    pub(crate) files: Vec<PathBuf>,
-
     /// Write to FILE, which is replaced as a whole once the bytes are complete; `-`: stdout
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,
@@ -131,7 +160,13 @@ pub(crate) struct Build {
     pub(crate) size: SizeArgs,
 
     #[command(flatten)]
+    pub(crate) input: InputArgs,
+
+    #[command(flatten)]
     pub(crate) keys: KeyArgs,
+
+    #[command(flatten)]
+    pub(crate) summary: SummaryArgs,
 }
 
 /// Say which keys a filter file holds
@@ -154,10 +189,6 @@ pub(crate) struct Query {
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) filter: PathBuf,
 
-    /// Files of keys, one per line; `-` or none: stdin
-    #[arg(default_value = "-", hide_default_value = true, value_hint = ValueHint::FilePath)]
-    pub(crate) files: Vec<PathBuf>,
-
     /// Print only the lines whose keys are present, unchanged
     #[arg(long, short)]
     pub(crate) present: bool,
@@ -173,7 +204,18 @@ pub(crate) struct Query {
     pub(crate) funnel: Option<Funnel>,
 
     #[command(flatten)]
+    pub(crate) input: InputArgs,
+
+    #[command(flatten)]
     pub(crate) keys: KeyArgs,
+
+    /// Write to FILE instead of stdout. FILE is replaced as a whole once all lines are in it. It
+    /// cannot be an input
+    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) summary: SummaryArgs,
 }
 
 /// Merge filter files
@@ -193,6 +235,9 @@ pub(crate) struct Merge {
     /// Write to FILE, which is replaced as a whole once the bytes are complete; `-`: stdout
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) summary: SummaryArgs,
 }
 
 /// Describe filter files: kind, size, number of keys, false-positive rate
@@ -207,6 +252,11 @@ pub(crate) struct Info {
     /// Filter files; `-`: stdin
     #[arg(required = true, value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
+
+    /// Print one line of JSON for each file. Rates and fills are fractions, and the layers or
+    /// generations are in an array
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Convert a filter file to another format, without its keys
@@ -216,9 +266,9 @@ pub(crate) struct Info {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  lanebloom convert scalable.lbf -o seen.lbf --to lanebloom      # for dedup --state
+  lanebloom convert scalable.lbf -o seen.lbf --to lanebloom   # for --state
   lanebloom convert sessions.lbf -o small.lbf --to compact-cuckoo
-  lanebloom convert dump.resp -o copy.resp --to redisbloom --redis-key copy")]
+  lanebloom convert dump.resp -o copy.resp --to redisbloom --redis-key b")]
 pub(crate) struct Convert {
     /// The filter file to read; `-`: stdin
     #[arg(value_hint = ValueHint::FilePath)]
@@ -235,6 +285,9 @@ pub(crate) struct Convert {
     /// Load the filter into this key of Redis, for --to redisbloom [default: as in the input]
     #[arg(long, value_name = "NAME")]
     pub(crate) redis_key: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) summary: SummaryArgs,
 }
 
 /// Compare filter types for a number of keys: memory, bits per key, cache lines per lookup
@@ -257,6 +310,10 @@ pub(crate) struct Plan {
     /// Plan for this false-positive rate, such as 0.01, 1% or 1e-6 [default: a table of many rates]
     #[arg(long, value_name = "P", value_parser = rate)]
     pub(crate) rate: Option<f64>,
+
+    /// Print one line of JSON for each filter type and rate
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Measure this machine: ns per key by filter size, as a table
@@ -267,7 +324,7 @@ pub(crate) struct Plan {
 #[command(after_help = "\
 Examples:
   lanebloom bench
-  lanebloom bench --output bench.csv && lanebloom plot speed bench.csv -o bench.svg")]
+  lanebloom bench --output bench.csv --chart bench.svg")]
 pub(crate) struct Bench {
     /// Measure for about S seconds
     #[arg(long, value_name = "S", default_value_t = 10.0, value_parser = seconds)]
@@ -326,7 +383,7 @@ pub(crate) enum ChartKind {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  lanebloom completions bash > ~/.local/share/bash-completion/completions/lanebloom
+  lanebloom completions bash > lanebloom.bash && . ./lanebloom.bash
   lanebloom completions zsh > ~/.zfunc/_lanebloom
   lanebloom completions fish > ~/.config/fish/completions/lanebloom.fish")]
 pub(crate) struct Completions {
@@ -352,6 +409,34 @@ pub(crate) enum Shell {
     Fish,
 }
 
+/// What is read.
+#[derive(Args, Debug)]
+pub(crate) struct InputArgs {
+    /// Files and folders to read, one after another; `-`: stdin, which is read if nothing is named.
+    /// A folder stands for all files in it and below, hidden ones too, by their names in order;
+    /// links in it are not followed. gzip and zstd are recognized by their content and unpacked.
+    /// xz, bzip2 and lz4 are refused
+    #[arg(value_hint = ValueHint::AnyPath)]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Read also the files and folders that LIST names, one per line; `-`: stdin
+    #[arg(long, value_name = "LIST", value_hint = ValueHint::FilePath)]
+    pub(crate) files_from: Option<PathBuf>,
+
+    /// Read also the files and folders that LIST names, each with a zero byte after it, as
+    /// `find -print0` writes them; `-`: stdin
+    #[arg(long, value_name = "LIST", value_hint = ValueHint::FilePath, conflicts_with = "files_from")]
+    pub(crate) files0_from: Option<PathBuf>,
+}
+
+/// How the figures of a run are printed.
+#[derive(Args, Debug)]
+pub(crate) struct SummaryArgs {
+    /// Print the summary on stderr as one line of JSON, unless --quiet is given
+    #[arg(long)]
+    pub(crate) json_summary: bool,
+}
+
 /// How large a filter is.
 #[derive(Args, Debug)]
 pub(crate) struct SizeArgs {
@@ -369,25 +454,38 @@ pub(crate) struct SizeArgs {
 /// What the key of a line is: the whole line by default.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct KeyArgs {
-    /// Use field K of each line as the key, counted from 1
-    #[arg(long, value_name = "K", value_parser = field, group = "columns", conflicts_with_all = ["csv", "json"])]
-    pub(crate) field: Option<usize>,
+    /// Use field K of each line as the key, counted from 1; several, such as 1,3, for a key of
+    /// several fields
+    #[arg(long, value_name = "K", value_parser = field, value_delimiter = ',', group = "columns", conflicts_with_all = ["csv", "json"])]
+    pub(crate) field: Vec<usize>,
 
     /// Split fields at D, one byte or `\t` [default: tab for --field, comma for --csv]
     #[arg(long, value_name = "D", value_parser = delimiter, requires = "columns")]
     pub(crate) delimiter: Option<u8>,
 
+    /// Split fields at runs of spaces and tabs, as awk does; those at the ends of a line count for
+    /// nothing
+    #[arg(long, requires = "field", conflicts_with = "delimiter")]
+    pub(crate) blanks: bool,
+
     /// Use a column of CSV (RFC 4180) as the key: a name of the header line, or a number from 1.
-    /// The header line is printed; the header lines of later files are dropped
+    /// Give it several times for a key of several columns. The header line is printed; the header
+    /// lines of later files are dropped if the output is one file
     #[arg(long, value_name = "COLUMN", group = "columns", conflicts_with_all = ["json", "null"])]
-    pub(crate) csv: Option<String>,
+    pub(crate) csv: Vec<String>,
 
-    /// Use a value of each line's JSON as the key, by its JSON pointer (RFC 6901), such as /user/id
+    /// Use a value of each line's JSON as the key, by its JSON pointer (RFC 6901), such as
+    /// /user/id. Give it several times for a key of several values
     #[arg(long, value_name = "POINTER", value_parser = pointer)]
-    pub(crate) json: Option<String>,
+    pub(crate) json: Vec<String>,
 
-    /// Read and write lines that end with a zero byte instead of a newline
-    #[arg(long, short = '0')]
+    /// Ignore white space at both ends of a key, or of each of its fields
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) trim: bool,
+
+    /// Read and write lines that end with a zero byte instead of a newline. (Otherwise a carriage
+    /// return before the newline is no part of the key)
+    #[arg(long, short = '0', visible_short_alias = 'z')]
     pub(crate) null: bool,
 
     /// Refuse a line or a record of CSV with more than N bytes, its end included. Each thread holds

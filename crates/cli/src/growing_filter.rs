@@ -22,6 +22,8 @@ use lanebloom::hash::Murmur3;
 use lanebloom::{ConcurrentBloom, SnapshotError};
 use std::fs::File;
 use std::io::{self, BufReader, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// The rate of `dedup` if none is given.
 pub(crate) const RATE: f64 = 1e-6;
@@ -147,6 +149,12 @@ impl GrowingFilter {
         Ok(())
     }
 
+    /// Counts new hashes that are in the only layer already.
+    fn count(&mut self, new: usize) {
+        self.mistaken += self.newest().add(new);
+        self.new += new;
+    }
+
     fn newest(&mut self) -> &mut Layer {
         self.layers.last_mut().expect("there is a layer")
     }
@@ -267,6 +275,62 @@ impl GrowingFilter {
             loaded,
             share: 0.0,
         })
+    }
+}
+
+/// A filter that many threads fill, as long as it need not grow.
+pub(crate) struct SharedFilter {
+    filter: RwLock<GrowingFilter>,
+    /// The number of hashes for which there is room, without those that threads insert now; 0 if
+    /// only one thread at a time may insert.
+    room: AtomicUsize,
+}
+
+impl SharedFilter {
+    /// With `is_shared`, threads insert side by side. The bits do not depend on their order, unless
+    /// there are more hashes than the filter was made for.
+    pub(crate) fn new(mut filter: GrowingFilter, is_shared: bool) -> Self {
+        let room = if is_shared { filter.newest().room() } else { 0 };
+        Self {
+            filter: RwLock::new(filter),
+            room: room.into(),
+        }
+    }
+
+    /// Inserts hashes while other threads may do so too. Returns how many were new, or `None` if
+    /// there may be no room for them.
+    pub(crate) fn try_insert(&self, hashes: &[u64]) -> Option<usize> {
+        let filter = self.read();
+        // Relaxed, here and below: a number that orders nothing. The lock keeps it and the filter
+        // together.
+        let reserve = |room: usize| room.checked_sub(hashes.len());
+        self.room
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, reserve)
+            .ok()?;
+        let new = filter.layers[0].filter.insert_hashes(hashes);
+        self.room.fetch_add(hashes.len() - new, Ordering::Relaxed);
+        Some(new)
+    }
+
+    /// Inserts hashes as [`GrowingFilter::insert`]. The filter may grow, so from now on
+    /// [`try_insert`](Self::try_insert) returns `None`.
+    pub(crate) fn insert(&self, hashes: &[u64], new: &mut [bool], share: Option<f64>) -> Result<()> {
+        self.write().insert(hashes, new, share)
+    }
+
+    /// Counts the new hashes of all calls of [`try_insert`](Self::try_insert), which ends those.
+    pub(crate) fn count(&self, new: usize) {
+        self.write().count(new);
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, GrowingFilter> {
+        let filter = self.filter.write().unwrap_or_else(PoisonError::into_inner);
+        self.room.store(0, Ordering::Relaxed);
+        filter
+    }
+
+    pub(crate) fn read(&self) -> RwLockReadGuard<'_, GrowingFilter> {
+        self.filter.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

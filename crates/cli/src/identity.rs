@@ -7,7 +7,7 @@ use std::path::Path;
 
 /// The device and the number of a file. Another file may get the same ones once this one is removed
 /// and no handle of it is open.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, Eq, Hash, PartialEq)]
 pub(crate) struct FileId(u64, u64);
 
 impl FileId {

@@ -1,23 +1,31 @@
 //! Opens files and stdin, decompresses them, and cuts their bytes into chunks of whole records.
 
+mod ahead;
+mod files;
 mod part;
 mod source;
 
-pub(crate) use part::Part;
-pub(crate) use source::{is_stdin, metadata, open};
+pub(crate) use files::Files;
+pub(crate) use part::{Part, Stamp};
+pub(crate) use source::{is_compressed, is_stdin, metadata, open};
 
 use crate::keys::{Framer, KeySpec, Keyed};
 use crate::progress::Progress;
+use ahead::Ahead;
 use anyhow::{Context, Result};
 use source::{Counted, decoded, name};
 use std::collections::VecDeque;
 use std::fs::Metadata;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
 
 /// Bytes of a chunk: it stays in the L2 cache while a thread works on it.
 const CHUNK: usize = 256 << 10;
+
+/// The most compressed files that are unpacked at a time: each takes 16 MiB.
+const MOST_AHEAD: usize = 8;
 
 /// Records in a row, as they are in the input, with their terminators.
 #[derive(Default)]
@@ -69,6 +77,9 @@ impl Chunk {
 /// Reads the inputs one after another.
 pub(crate) struct Reader {
     inputs: VecDeque<Input>,
+    /// How many inputs are unpacked at a time, if they are compressed; how many were looked at.
+    ahead: usize,
+    looked_at: usize,
     current: Option<Box<dyn Read + Send>>,
     /// The names of the inputs opened so far.
     pub(crate) names: Vec<String>,
@@ -77,6 +88,8 @@ pub(crate) struct Reader {
     /// Where `carry` begins in the input.
     offset: u64,
     framer: Framer,
+    /// Whether each input has an output of its own, so that none continues the one before.
+    is_apart: bool,
     progress: Arc<Progress>,
 }
 
@@ -86,6 +99,8 @@ pub(crate) enum Input {
     Path(PathBuf),
     /// Bytes that were read before, as they are.
     Part(Part),
+    /// A file that is unpacked already, with its name.
+    Ahead(String, Ahead),
 }
 
 impl Input {
@@ -102,6 +117,7 @@ impl Input {
         match self {
             Self::Path(path) => Some(metadata(path).ok().filter(Metadata::is_file)?.len()),
             Self::Part(part) => Some(part.len),
+            Self::Ahead(..) => None,
         }
     }
 
@@ -109,12 +125,14 @@ impl Input {
         match self {
             Self::Path(path) => name(path),
             Self::Part(part) => part.name.clone(),
+            Self::Ahead(name, _) => name.clone(),
         }
     }
 
     fn reader(self, progress: &Arc<Progress>) -> io::Result<Box<dyn Read + Send>> {
         match self {
             Self::Path(path) => decoded(open(&path)?, progress),
+            Self::Ahead(_, ahead) => Ok(Box::new(ahead.opened()?)),
             Self::Part(part) => {
                 let (file, start) = part.open()?;
                 let mut file = file.try_clone()?;
@@ -130,13 +148,22 @@ impl Reader {
     pub(crate) fn new(inputs: VecDeque<Input>, keys: KeySpec, progress: Arc<Progress>) -> Self {
         Self {
             inputs,
+            ahead: thread::available_parallelism().map_or(1, usize::from).min(MOST_AHEAD),
+            looked_at: 0,
             current: None,
             names: Vec::new(),
             carry: Vec::new(),
             offset: 0,
             framer: Framer::new(keys),
+            is_apart: false,
             progress,
         }
+    }
+
+    /// Reads each input as if it were the only one: nothing is added at its end, and its header
+    /// passes.
+    pub(crate) fn apart(self, is_apart: bool) -> Self {
+        Self { is_apart, ..self }
     }
 
     pub(crate) fn progress(&self) -> Arc<Progress> {
@@ -163,16 +190,39 @@ impl Reader {
         }
     }
 
+    /// Lets threads unpack the next inputs, if these are compressed files. One alone is unpacked
+    /// while others of its lines are worked on.
+    fn read_ahead(&mut self) {
+        if self.inputs.len() + self.names.len() == 1 {
+            return;
+        }
+        for input in self.inputs.iter_mut().take(self.ahead).skip(self.looked_at) {
+            let is_packed = |path: &Path| {
+                let is_file = metadata(path).is_ok_and(|metadata| metadata.is_file());
+                is_file && !is_stdin(path) && is_compressed(path).unwrap_or(false)
+            };
+            if let Input::Path(path) = input
+                && is_packed(path)
+            {
+                let ahead = Ahead::start(path.clone(), Arc::clone(&self.progress));
+                *input = Input::Ahead(name(path), ahead);
+            }
+        }
+        self.looked_at = self.ahead.min(self.inputs.len());
+    }
+
     fn open_next(&mut self) -> Result<bool> {
+        self.read_ahead();
         let Some(input) = self.inputs.pop_front() else {
             return Ok(false);
         };
+        self.looked_at = self.looked_at.saturating_sub(1);
         let name = input.name();
         let reader = input.reader(&self.progress);
         self.current = Some(reader.with_context(|| format!("cannot read {name}"))?);
         self.offset = 0;
         self.names.push(name);
-        self.framer.next_input();
+        self.framer.next_input(self.is_apart);
         Ok(true)
     }
 
@@ -201,7 +251,7 @@ impl Reader {
             if is_end {
                 self.current = None;
                 let terminator = self.framer.terminator();
-                if len > 0 && !self.inputs.is_empty() && buffer[len - 1] != terminator {
+                if len > 0 && !self.is_apart && !self.inputs.is_empty() && buffer[len - 1] != terminator {
                     // Otherwise the next input would continue the last line. There is room: see
                     // above.
                     buffer[len] = terminator;

@@ -1,4 +1,4 @@
-//! What the key of a record is: the line, a field, a column of CSV, or a value of JSON. Cuts bytes
+//! What the key of a record is: the line, fields, columns of CSV, or values of JSON. Cuts bytes
 //! into records, and hashes their keys.
 
 use crate::args::{self, Funnel};
@@ -23,6 +23,10 @@ pub(crate) struct KeySpec {
     terminator: u8,
     max_record: usize,
     ignore_case: bool,
+    /// Whether white space at the ends of a key, or of each of its parts, is no part of it.
+    trim: bool,
+    /// Whether a record with a blank key passes as if it had none.
+    keeps_blank: bool,
     /// How the filter of another program makes bytes of a key.
     funnel: Option<Funnel>,
 }
@@ -30,9 +34,16 @@ pub(crate) struct KeySpec {
 #[derive(Clone)]
 enum KeySource {
     Line,
-    Field { index: usize, delimiter: u8 },
-    Csv { column: String, delimiter: u8 },
-    Json(Pointer),
+    /// Without a delimiter, runs of spaces and tabs are between the fields.
+    Fields {
+        indexes: Vec<usize>,
+        delimiter: Option<u8>,
+    },
+    Csv {
+        columns: Vec<String>,
+        delimiter: u8,
+    },
+    Json(Vec<Pointer>),
 }
 
 /// What follows from the bytes of a chunk.
@@ -49,6 +60,10 @@ pub(crate) struct Keyed {
     key_ends: Vec<usize>,
     /// The hashes of the keys.
     pub(crate) hashes: Vec<u64>,
+    /// Which keys a filter has, if the work asks one.
+    pub(crate) found: Vec<bool>,
+    /// How many keys were new in a filter, if the work inserts them.
+    pub(crate) inserted: Option<usize>,
 }
 
 impl Keyed {
@@ -60,6 +75,8 @@ impl Keyed {
             keys,
             key_ends,
             hashes,
+            found,
+            inserted,
         } = self;
         ends.clear();
         keyless.clear();
@@ -67,6 +84,8 @@ impl Keyed {
         keys.clear();
         key_ends.clear();
         hashes.clear();
+        found.clear();
+        *inserted = None;
     }
 
     /// The last record has no key, but should.
@@ -104,17 +123,20 @@ impl Keyed {
 impl KeySpec {
     pub(crate) fn new(args: &args::KeyArgs) -> Self {
         let delimiter = |default| args.delimiter.unwrap_or(default);
-        let source = match (args.field, &args.csv, &args.json) {
-            (Some(field), ..) => KeySource::Field {
-                index: field - 1,
-                delimiter: delimiter(b'\t'),
-            },
-            (_, Some(column), _) => KeySource::Csv {
-                column: column.clone(),
+        let source = if !args.field.is_empty() {
+            KeySource::Fields {
+                indexes: args.field.iter().map(|field| field - 1).collect(),
+                delimiter: (!args.blanks).then_some(delimiter(b'\t')),
+            }
+        } else if !args.csv.is_empty() {
+            KeySource::Csv {
+                columns: args.csv.clone(),
                 delimiter: delimiter(b','),
-            },
-            (.., Some(pointer)) => KeySource::Json(Pointer::new(pointer)),
-            _ => KeySource::Line,
+            }
+        } else if !args.json.is_empty() {
+            KeySource::Json(args.json.iter().map(|pointer| Pointer::new(pointer)).collect())
+        } else {
+            KeySource::Line
         };
         let terminator = if args.null { 0 } else { b'\n' };
         Self {
@@ -122,8 +144,15 @@ impl KeySpec {
             terminator,
             max_record: args.max_record,
             ignore_case: args.ignore_case,
+            trim: args.trim,
+            keeps_blank: false,
             funnel: None,
         }
+    }
+
+    /// Whether records with blank keys pass as if they had none.
+    pub(crate) fn keep_blank(self, keeps_blank: bool) -> Self {
+        Self { keeps_blank, ..self }
     }
 
     /// The keys of a Guava filter. Says what is assumed of its funnel, unless it is `quiet`.
@@ -154,7 +183,18 @@ impl KeySpec {
 
     /// Whether the keys are the records' own bytes.
     pub(crate) fn is_line(&self) -> bool {
-        matches!(self.source, KeySource::Line) && !self.ignore_case && matches!(self.funnel, None | Some(Funnel::Bytes))
+        let is_changed = self.ignore_case || self.trim || self.keeps_blank;
+        matches!(self.source, KeySource::Line) && !is_changed && matches!(self.funnel, None | Some(Funnel::Bytes))
+    }
+
+    /// A line without its end: the terminator, and a carriage return before a newline. Either may
+    /// be missing in the last line of an input.
+    pub(crate) fn text<'a>(&self, line: &'a [u8]) -> &'a [u8] {
+        let text = line.strip_suffix(&[self.terminator]).unwrap_or(line);
+        match text {
+            [text @ .., b'\r'] if self.terminator == b'\n' => text,
+            text => text,
+        }
     }
 
     /// Finds the records in `bytes`, unless the [`Framer`] did, and hashes their keys.
@@ -170,7 +210,7 @@ impl KeySpec {
             let keys = ends.iter().map(|&end| {
                 let record = &bytes[start..end];
                 start = end;
-                record.strip_suffix(&[terminator]).unwrap_or(record)
+                self.text(record)
             });
             return hash_all(keys, hasher, hashes);
         }
@@ -180,8 +220,7 @@ impl KeySpec {
                 let end = memchr::memchr(self.terminator, &bytes[start..]).map_or(bytes.len(), |at| start + at + 1);
                 let record = &bytes[start..end];
                 keyed.ends.push(end);
-                let text = record.strip_suffix(&[self.terminator]).unwrap_or(record);
-                if self.derive(text, &mut keyed.keys) {
+                if self.derive(self.text(record), &mut keyed.keys) {
                     self.end_key(keyed);
                 } else {
                     keyed.no_key();
@@ -204,28 +243,83 @@ impl KeySpec {
     /// Appends the text of a record's key to `keys`; returns false if it has none.
     fn derive(&self, record: &[u8], keys: &mut Vec<u8>) -> bool {
         match &self.source {
-            KeySource::Line | KeySource::Csv { .. } => keys.extend_from_slice(record),
-            KeySource::Field { index, delimiter } => match record.split(|byte| byte == delimiter).nth(*index) {
-                Some(field) => keys.extend_from_slice(field),
-                None => return false,
-            },
-            KeySource::Json(pointer) => {
+            KeySource::Line | KeySource::Csv { .. } => self.push(0, record, keys),
+            KeySource::Fields { indexes, delimiter } => {
+                for (number, &index) in indexes.iter().enumerate() {
+                    let field = match delimiter {
+                        Some(delimiter) => record.split(|byte| byte == delimiter).nth(index),
+                        None => {
+                            let runs = record.split(|byte| matches!(byte, b' ' | b'\t'));
+                            runs.filter(|run| !run.is_empty()).nth(index)
+                        }
+                    };
+                    let Some(field) = field else { return false };
+                    self.push(number, field, keys);
+                }
+            }
+            KeySource::Json(pointers) => {
+                let is_array = pointers.len() > 1;
                 // Other programs know no JSON: a string is its text for them.
-                let write = if self.funnel.is_some() {
+                let write = if self.funnel.is_some() && !is_array {
                     json::write_text
                 } else {
                     json::write
                 };
-                let found = pointer.find(record);
-                return found.and_then(|value| write(value, keys)).is_some();
+                keys.extend(is_array.then_some(b'['));
+                for (number, pointer) in pointers.iter().enumerate() {
+                    keys.extend((number > 0).then_some(b','));
+                    if pointer.find(record).and_then(|value| write(value, keys)).is_none() {
+                        return false;
+                    }
+                }
+                keys.extend(is_array.then_some(b']'));
             }
         }
         true
     }
 
+    /// The byte between the parts of a key, if it can have several.
+    fn joiner(&self) -> Option<u8> {
+        match &self.source {
+            KeySource::Fields { indexes, delimiter } if indexes.len() > 1 => Some(delimiter.unwrap_or(b' ')),
+            KeySource::Csv { columns, delimiter } if columns.len() > 1 => Some(*delimiter),
+            _ => None,
+        }
+    }
+
+    /// Appends part `number` of a key. Keys with different parts stay different: a field has no
+    /// delimiter in it, and a column of CSV with one is in quotes, as in a file.
+    fn push(&self, number: usize, part: &[u8], keys: &mut Vec<u8>) {
+        let part = if self.trim { part.trim_ascii() } else { part };
+        let Some(joiner) = self.joiner() else {
+            return keys.extend_from_slice(part);
+        };
+        keys.extend((number > 0).then_some(joiner));
+        let is_special = |byte: &u8| *byte == joiner || matches!(byte, b'"' | b'\n' | b'\r');
+        if !matches!(self.source, KeySource::Csv { .. }) || !part.iter().any(is_special) {
+            return keys.extend_from_slice(part);
+        }
+        keys.push(b'"');
+        for &byte in part {
+            keys.extend((byte == b'"').then_some(b'"'));
+            keys.push(byte);
+        }
+        keys.push(b'"');
+    }
+
+    /// Whether a key has nothing but spaces and tabs in its parts.
+    fn is_blank(&self, key: &[u8]) -> bool {
+        let joiner = self.joiner();
+        key.iter()
+            .all(|&byte| byte.is_ascii_whitespace() || Some(byte) == joiner)
+    }
+
     /// Ends the key of the last record, whose text is at the end of the keys.
     fn end_key(&self, keyed: &mut Keyed) {
         let start = keyed.key_ends.last().copied().unwrap_or(0);
+        if self.keeps_blank && self.is_blank(&keyed.keys[start..]) {
+            return keyed.needs_no_key();
+        }
         if self.ignore_case {
             keyed.keys[start..].make_ascii_lowercase();
         }
@@ -255,11 +349,7 @@ impl KeySpec {
         };
         let start = if key == 0 { 0 } else { ends[key - 1] };
         let record = &bytes[start..ends[key]];
-        let text = if self.is_line() {
-            record.strip_suffix(&[self.terminator]).unwrap_or(record)
-        } else {
-            record
-        };
+        let text = if self.is_line() { self.text(record) } else { record };
         (text, start)
     }
 }
@@ -304,8 +394,8 @@ pub(crate) struct Framer {
     /// The number of lines of the input that were cut off.
     lines: usize,
     csv: csv_core::Reader,
-    /// The number of the key's column; known once the header was read.
-    column: Option<usize>,
+    /// The numbers of the key's columns; known once the header was read.
+    columns: Option<Vec<usize>>,
     /// Whether a header has passed on.
     has_header: bool,
     /// The fields of a record, and where each ends.
@@ -329,7 +419,7 @@ impl Framer {
             searched: 0,
             lines: 0,
             csv: csv.build(),
-            column: None,
+            columns: None,
             has_header: false,
             fields: vec![0; 1 << 10],
             ends: vec![0; 64],
@@ -343,9 +433,10 @@ impl Framer {
         self.spec.terminator
     }
 
-    /// Begins the next input.
-    pub(crate) fn next_input(&mut self) {
-        self.column = None;
+    /// Begins the next input. With `is_apart` its header passes too.
+    pub(crate) fn next_input(&mut self, is_apart: bool) {
+        self.columns = None;
+        self.has_header &= !is_apart;
         self.lines = 0;
         self.csv.reset();
         self.next_record();
@@ -359,9 +450,8 @@ impl Framer {
     /// beginning of the next call's bytes. In CSV it also finds the keys, and leaves the header out
     /// before the records unless it is the first one. Fails if a record is longer than it may be.
     pub(crate) fn cut(&mut self, bytes: &[u8], is_end: bool, keyed: &mut Keyed) -> Result<Range<usize>> {
-        if let KeySource::Csv { column, .. } = &self.spec.source {
-            let column = column.clone();
-            return self.cut_csv(bytes, is_end, &column, keyed);
+        if matches!(self.spec.source, KeySource::Csv { .. }) {
+            return self.cut_csv(bytes, is_end, keyed);
         }
         self.check_lines(bytes)?;
         let found = memchr::memrchr(self.spec.terminator, &bytes[self.searched..]);
@@ -397,10 +487,10 @@ impl Framer {
         Ok(())
     }
 
-    fn cut_csv(&mut self, bytes: &[u8], is_end: bool, column: &str, keyed: &mut Keyed) -> Result<Range<usize>> {
+    fn cut_csv(&mut self, bytes: &[u8], is_end: bool, keyed: &mut Keyed) -> Result<Range<usize>> {
         keyed.clear();
         // csv-core skips a byte-order mark only if the first bytes that it gets have all of it.
-        let is_begun = self.column.is_some() || self.searched > 0;
+        let is_begun = self.columns.is_some() || self.searched > 0;
         if !is_begun && !is_end && bytes.len() < BOM.len() && BOM.starts_with(bytes) {
             return Ok(0..0);
         }
@@ -411,18 +501,21 @@ impl Framer {
             }
             self.lines += self.count_lines(&bytes[end..end + len]);
             end += len;
-            if let Some(column) = self.column {
+            if let Some(columns) = &self.columns {
                 keyed.ends.push(end - start);
-                if column < fields {
-                    let from = if column == 0 { 0 } else { self.ends[column - 1] };
-                    keyed.keys.extend_from_slice(&self.fields[from..self.ends[column]]);
-                    self.spec.end_key(keyed);
-                } else {
+                if columns.iter().any(|&column| column >= fields) {
                     keyed.no_key();
+                    continue;
                 }
+                for (number, &column) in columns.iter().enumerate() {
+                    let from = if column == 0 { 0 } else { self.ends[column - 1] };
+                    let field = &self.fields[from..self.ends[column]];
+                    self.spec.push(number, field, &mut keyed.keys);
+                }
+                self.spec.end_key(keyed);
                 continue;
             }
-            self.column = Some(self.find(column, fields)?);
+            self.columns = Some(self.find_columns(fields)?);
             if self.has_header {
                 start = end;
             } else {
@@ -438,6 +531,14 @@ impl Framer {
             keyed.needs_no_key();
         }
         Ok(start..end)
+    }
+
+    /// The numbers of the key's columns.
+    fn find_columns(&self, fields: usize) -> Result<Vec<usize>> {
+        let KeySource::Csv { columns, .. } = &self.spec.source else {
+            unreachable!("only CSV has columns");
+        };
+        columns.iter().map(|column| self.find(column, fields)).collect()
     }
 
     /// The number of a column, by its name in the header or its position.

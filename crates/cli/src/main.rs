@@ -18,6 +18,7 @@ mod resp;
 mod speeds;
 mod state_file;
 mod stdout;
+mod summary;
 mod table;
 mod test_keys;
 

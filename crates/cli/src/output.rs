@@ -1,19 +1,25 @@
-//! Files that are written as a whole or not at all: filter files, states, tables, charts.
+//! Files that are written as a whole or not at all: filter files, states, tables, charts, lines.
 
+use crate::args::Dedup;
 use crate::identity::FileId;
-use crate::input::{self, is_stdin};
+use crate::input::{self, Files, Stamp, is_compressed, is_stdin};
 use crate::stdout;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Error, Result, anyhow, bail};
 use lanebloom::codec::replace_file;
+use std::collections::{HashMap, HashSet};
+use std::env;
 use std::fs::{self, File};
-use std::io::{self, BufWriter, ErrorKind, Write};
+use std::io::{self, BufWriter, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::slice;
 
 /// The file that a command writes. It is replaced as a whole; `-` is stdout.
 pub(crate) struct Output {
     path: PathBuf,
     /// The path as it was given.
     name: String,
+    /// As the file was before, if it is also the input.
+    stamp: Option<Stamp>,
 }
 
 impl Output {
@@ -25,21 +31,77 @@ impl Output {
         } else {
             target(path).with_context(|| format!("cannot write {name}"))?
         };
-        Ok(Self { path, name })
+        Ok(Self {
+            path,
+            name,
+            stamp: None,
+        })
     }
 
     /// Fails if the file is one of the inputs, whose bytes would be lost.
-    pub(crate) fn refuse_inputs(&self, inputs: &[PathBuf]) -> Result<()> {
+    pub(crate) fn apart_from(self, inputs: &[PathBuf]) -> Result<Self> {
+        refuse_inputs(slice::from_ref(&self), inputs)?;
+        Ok(self)
+    }
+
+    /// The file of the path, if there is one.
+    fn id(&self) -> Result<Option<FileId>> {
+        Ok(if is_stdin(&self.path) {
+            None
+        } else {
+            FileId::at(&self.path)?
+        })
+    }
+
+    /// The output that takes the place of an input file.
+    fn in_place(path: &Path) -> Result<Self> {
+        if is_stdin(path) {
+            bail!("--in-place needs files: stdin cannot be replaced");
+        }
+        let failed = || format!("cannot read {}", path.display());
+        let metadata = fs::metadata(path).with_context(failed)?;
+        let output = Self::new(path)?;
+        if metadata.permissions().readonly() {
+            bail!("cannot write {}: it is read-only", output.name);
+        }
+        if is_compressed(path).with_context(failed)? {
+            bail!("cannot write {}: it is compressed, and the output is not", output.name);
+        }
+        Ok(Self {
+            stamp: Some(Stamp::of(&metadata)),
+            ..output
+        })
+    }
+
+    /// Gives the new file, or stdout, to `write`. The old one stays if this fails, and if it would
+    /// be replaced by the same lines.
+    pub(crate) fn fill<T>(&self, write: impl FnOnce(&mut File) -> Result<T>) -> Result<T> {
         if is_stdin(&self.path) {
-            return Ok(());
+            return write(&mut stdout::open().context("cannot write the output")?);
         }
-        let output = FileId::at(&self.path)?;
-        let is_output =
-            |input: &PathBuf| output.is_some() && input::metadata(input).ok().as_ref().map(FileId::of) == output;
-        if inputs.iter().any(is_output) {
-            bail!("cannot write {}: it is also an input", self.name);
+        // What `write` returned, if the new file is not to stay.
+        let mut dropped = None;
+        let replaced = replace_file(&self.path, |file| {
+            let done = write(file).and_then(|done| Ok((self.is_to_replace(file)?, done)));
+            match done {
+                Ok((true, done)) => return Ok(done),
+                Ok((false, done)) => dropped = Some(Ok(done)),
+                Err(error) => dropped = Some(Err(error)),
+            }
+            Err(io::Error::other("the new file is not to stay"))
+        });
+        dropped.unwrap_or_else(|| replaced.with_context(|| format!("cannot write {}", self.name)))
+    }
+
+    /// Whether the new file has other lines than the old one, which it takes from the old one.
+    fn is_to_replace(&self, new: &File) -> Result<bool> {
+        let Some(stamp) = &self.stamp else {
+            return Ok(true);
+        };
+        if Stamp::of(&fs::metadata(&self.path)?) != *stamp {
+            bail!("{} changed during the run, and is left as it is", self.name);
         }
-        Ok(())
+        Ok(new.metadata()?.len() != stamp.len)
     }
 
     pub(crate) fn write(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
@@ -49,6 +111,24 @@ impl Output {
         }
         replace(&self.path, write).with_context(|| format!("cannot write {}", self.name))
     }
+}
+
+/// Fails if an output is one of the inputs, whose bytes would be lost.
+fn refuse_inputs(outputs: &[Output], inputs: &[PathBuf]) -> Result<()> {
+    let mut ids = HashMap::new();
+    for output in outputs {
+        ids.extend(output.id()?.map(|id| (id, output)));
+    }
+    // Of stdin too, which may be a file.
+    let output = |input: &PathBuf| ids.get(&FileId::of(&input::metadata(input).ok()?));
+    if let Some(output) = inputs.iter().filter(|_| !ids.is_empty()).find_map(output) {
+        bail!("cannot write {}: it is also an input", output.name);
+    }
+    Ok(())
+}
+
+fn or_in_place(error: Error) -> Error {
+    anyhow!("{error:#}; --in-place replaces inputs")
 }
 
 /// The file that a path names. A link stays, and its target is replaced. Fails if that could not
@@ -86,4 +166,127 @@ fn buffered(file: &File, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -
     let mut writer = BufWriter::with_capacity(1 << 20, file);
     write(&mut writer)?;
     writer.flush()
+}
+
+/// Where the lines of the inputs go.
+pub(crate) enum Outputs {
+    One(Output),
+    /// An output for each input.
+    Each(Vec<Output>),
+}
+
+impl Outputs {
+    /// Fails early if an output could not be written in the end.
+    pub(crate) fn new(args: &Dedup, files: &Files) -> Result<Self> {
+        if let Some(folder) = &args.output_dir {
+            return Self::in_folder(folder, files);
+        }
+        if !args.in_place {
+            let path = args.output.as_deref().unwrap_or(Path::new("-"));
+            let output = Output::new(path)?.apart_from(&files.paths);
+            return output.map(Self::One).map_err(or_in_place);
+        }
+        let outputs = files.paths.iter().map(|path| Output::in_place(path));
+        Self::different(outputs.collect::<Result<_>>()?)
+    }
+
+    fn in_folder(folder: &Path, files: &Files) -> Result<Self> {
+        let mut outputs = Vec::new();
+        for (path, name) in files.paths.iter().zip(&files.names) {
+            let failed = || format!("cannot read {}", path.display());
+            if is_stdin(path) {
+                bail!("--output-dir needs files: stdin has no name");
+            }
+            if !fs::metadata(path).with_context(failed)?.is_file() {
+                bail!("--output-dir needs files: {} is not a regular file", path.display());
+            }
+            let mut to = folder.join(name);
+            if is_compressed(path).with_context(failed)?
+                && to.extension().is_some_and(|end| end == "gz" || end == "zst")
+            {
+                to.set_extension("");
+            }
+            let parent = to.parent().unwrap_or(folder);
+            fs::create_dir_all(parent).with_context(|| format!("cannot make the folder {}", parent.display()))?;
+            outputs.push(Output::new(&to)?);
+        }
+        refuse_inputs(&outputs, &files.paths).map_err(or_in_place)?;
+        Self::different(outputs)
+    }
+
+    /// Fails if two inputs have the same output.
+    fn different(outputs: Vec<Output>) -> Result<Self> {
+        let mut paths = HashSet::new();
+        if let Some(output) = outputs.iter().find(|output| !paths.insert(&output.path)) {
+            bail!("cannot write {}: two inputs have this output", output.name);
+        }
+        Ok(Self::Each(outputs))
+    }
+
+    /// Whether a file is one of the outputs. Its path is that of [`target`].
+    pub(crate) fn has(&self, path: &Path) -> bool {
+        match self {
+            Self::One(output) => output.path == path,
+            Self::Each(outputs) => outputs.iter().any(|output| output.path == path),
+        }
+    }
+
+    /// Whether each input has an output of its own.
+    pub(crate) fn is_apart(&self) -> bool {
+        matches!(self, Self::Each(_))
+    }
+
+    /// Gives the file to write to `write`, which returns also where the bytes of each input end in
+    /// it. If this fails, all files are as before, unless the failure is that of a file which is
+    /// replaced: then those before it are new.
+    pub(crate) fn fill<T>(&self, write: impl FnOnce(&File) -> Result<(T, Vec<u64>)>) -> Result<T> {
+        let outputs = match self {
+            Self::One(output) => return output.fill(|file| Ok(write(file)?.0)),
+            Self::Each(outputs) => outputs,
+        };
+        if let [output] = &outputs[..] {
+            return output.fill(|file| Ok(write(file)?.0));
+        }
+        // One file for all outputs: a process may have few files open.
+        let mut all = tempfile::tempfile()
+            .with_context(|| format!("cannot make a temporary file in {}", env::temp_dir().display()))?;
+        let (done, ends) = write(&all)?;
+        let mut start = 0;
+        for (output, end) in outputs.iter().zip(ends) {
+            output.fill(|file| {
+                all.seek(SeekFrom::Start(start))?;
+                let copied = io::copy(&mut (&all).take(end - start), file);
+                copied.with_context(|| format!("cannot write {}", output.name))
+            })?;
+            start = end;
+        }
+        Ok(done)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What another program appends meanwhile would be lost.
+    #[test]
+    fn a_file_that_changes_is_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let paths = ["a", "b"].map(|name| folder.path().join(name));
+        for len in 1..=2 {
+            paths.iter().for_each(|path| fs::write(path, "1\n1\n").unwrap());
+            let outputs = paths[..len].iter().map(|path| Output::in_place(path).unwrap());
+            let outputs = Outputs::different(outputs.collect()).unwrap();
+            let filled = outputs.fill(|mut file| {
+                file.write_all(b"1\n1\n1\n")?;
+                fs::write(&paths[0], "1\n1\n2\n").unwrap();
+                Ok(((), vec![2, 6]))
+            });
+            let error = filled.unwrap_err().to_string();
+            assert!(error.contains("changed during the run"), "{error}");
+            assert_eq!(fs::read(&paths[0]).unwrap(), b"1\n1\n2\n");
+            assert_eq!(fs::read(&paths[1]).unwrap(), b"1\n1\n");
+            assert_eq!(fs::read_dir(&folder).unwrap().count(), 2, "nothing is left beside them");
+        }
+    }
 }

@@ -1,8 +1,9 @@
-//! Threads that read, cut and hash chunks side by side, and a stage that takes the chunks in the
+//! Threads that read and work on chunks side by side, and a stage that takes the chunks in the
 //! order of the input. `dedup`, `build` and `query` run on it.
 //!
-//! A thread takes a chunk from the reader, and with it a number. It cuts and hashes the chunk, and
-//! waits until the stage has taken all chunks before. So each chunk stays in one thread's cache.
+//! A thread takes a chunk from the reader, and with it a number. It does the [`Work`] on the chunk,
+//! and waits until the stage has taken all chunks before. So each chunk stays in one thread's
+//! cache.
 
 use crate::input::{Chunk, Reader};
 use crate::keys::KeySpec;
@@ -11,12 +12,35 @@ use lanebloom::hash::KeyHasher;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// More threads would wait for the stage.
+/// More threads would wait for a stage that inserts.
 const MOST_THREADS: usize = 4;
 
-/// The number of threads to [`run`] if none was asked for.
+/// The number of threads to [`run`] with a stage that inserts, if none was asked for.
 pub(crate) fn threads() -> usize {
-    thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS)
+    all_threads().min(MOST_THREADS)
+}
+
+/// The number of threads to [`run`] if the stage has little to do.
+pub(crate) fn all_threads() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// What threads do with chunks side by side.
+pub(crate) trait Work: Send + Sync + 'static {
+    fn work(&self, chunk: &mut Chunk);
+}
+
+/// Finds the records of chunks, and hashes their keys.
+pub(crate) struct Hash<H> {
+    pub(crate) keys: KeySpec,
+    pub(crate) hasher: H,
+}
+
+impl<H: KeyHasher + Send + Sync + 'static> Work for Hash<H> {
+    fn work(&self, chunk: &mut Chunk) {
+        let (bytes, keyed) = chunk.parts();
+        self.keys.hash(bytes, keyed, &self.hasher);
+    }
 }
 
 /// What depends on the order of the input.
@@ -25,23 +49,18 @@ pub(crate) trait Stage: Send + 'static {
     fn take(&mut self, chunk: &mut Chunk) -> Result<()>;
 }
 
-/// Gives all chunks of the reader to `stage`, whose records and hashes `threads` threads find, and
-/// returns the stage.
+/// Gives all chunks of the reader to `stage` after the work of `threads` threads, and returns the
+/// stage.
 ///
 /// # Errors
 ///
 /// Returns the first error of the reader or of the stage. The stage has taken all chunks before it,
 /// and is dropped. It returns at once: another thread may still wait for input that comes late or
 /// never, so the threads own all that they use, and end with the process.
-pub(crate) fn run<H, S>(reader: Reader, keys: KeySpec, hasher: H, threads: usize, stage: S) -> Result<S>
-where
-    H: KeyHasher + Send + Sync + 'static,
-    S: Stage,
-{
+pub(crate) fn run<W: Work, S: Stage>(reader: Reader, work: W, threads: usize, stage: S) -> Result<S> {
     let progress = reader.progress();
     let shared = Arc::new(Shared {
-        keys,
-        hasher,
+        work,
         source: Mutex::new(Source {
             reader,
             next: 0,
@@ -86,9 +105,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-struct Shared<H, S> {
-    keys: KeySpec,
-    hasher: H,
+struct Shared<W, S> {
+    work: W,
     source: Mutex<Source>,
     turn: Mutex<Turn<S>>,
     /// A chunk was taken, the outcome changed, or a worker ended.
@@ -146,9 +164,9 @@ impl<S> Outcome<S> {
 }
 
 /// A thread's part in the work. Its end is counted, also by a panic.
-struct Worker<'a, H, S>(&'a Shared<H, S>);
+struct Worker<'a, W, S>(&'a Shared<W, S>);
 
-impl<H: KeyHasher, S: Stage> Worker<'_, H, S> {
+impl<W: Work, S: Stage> Worker<'_, W, S> {
     fn run(self) {
         let shared = self.0;
         let mut chunk = Chunk::default();
@@ -156,8 +174,7 @@ impl<H: KeyHasher, S: Stage> Worker<'_, H, S> {
         let next = |chunk: &mut Chunk| lock(&shared.source).next(chunk);
         while let Some((number, filled)) = next(&mut chunk) {
             if filled.is_ok() {
-                let (bytes, keyed) = chunk.parts();
-                shared.keys.hash(bytes, keyed, &shared.hasher);
+                shared.work.work(&mut chunk);
             }
             if !self.take(number, filled, &mut chunk) {
                 break;
@@ -188,7 +205,7 @@ impl<H: KeyHasher, S: Stage> Worker<'_, H, S> {
     }
 }
 
-impl<H, S> Drop for Worker<'_, H, S> {
+impl<W, S> Drop for Worker<'_, W, S> {
     fn drop(&mut self) {
         let mut turn = lock(&self.0.turn);
         turn.workers -= 1;
@@ -206,7 +223,6 @@ mod tests {
     use crate::input::Input;
     use crate::progress::Progress;
     use clap::Parser;
-    use lanebloom::hash::Murmur3;
     use std::io::{self, PipeWriter, Write};
     use std::os::fd::AsRawFd;
     use std::path::PathBuf;
@@ -231,7 +247,7 @@ mod tests {
     }
 
     /// Runs on two threads with an input of one line whose end never comes.
-    fn run_endless(stage: First) -> Result<First> {
+    fn run_endless(work: impl Work, stage: First) -> Result<First> {
         let (end, mut writer): (_, PipeWriter) = io::pipe().unwrap();
         writer.write_all(b"a\n").unwrap();
         let path = PathBuf::from(format!("/dev/fd/{}", end.as_raw_fd()));
@@ -240,9 +256,9 @@ mod tests {
         };
         let keys = KeySpec::new(&args.keys);
         let inputs = [Input::Path(path)].into_iter().collect();
-        let reader = Reader::new(inputs, keys.clone(), Arc::new(Progress::new(None, false)));
+        let reader = Reader::new(inputs, keys, Arc::new(Progress::new(None, false)));
         let (done, result) = mpsc::channel();
-        thread::spawn(move || done.send(run(reader, keys, Murmur3::default(), 2, stage)));
+        thread::spawn(move || done.send(run(reader, work, 2, stage)));
         let result = result.recv_timeout(Duration::from_secs(60));
         drop(writer);
         assert!(
@@ -252,17 +268,39 @@ mod tests {
         result.expect("it has panicked")
     }
 
+    struct Nothing;
+
+    impl Work for Nothing {
+        fn work(&self, _: &mut Chunk) {}
+    }
+
     #[test]
     fn an_error_returns_while_another_thread_reads() {
         let (sender, dropped) = mpsc::channel();
         let stage = First(|| Err(anyhow::anyhow!("full")), Some(sender));
-        assert_eq!(run_endless(stage).map(drop).unwrap_err().to_string(), "full");
+        assert_eq!(run_endless(Nothing, stage).map(drop).unwrap_err().to_string(), "full");
         dropped.try_recv().expect("the stage is dropped before the return");
     }
 
     #[test]
     #[should_panic(expected = "it has panicked")]
     fn a_panic_returns_while_another_thread_reads() {
-        let _ = run_endless(First(|| panic!("of the stage"), None));
+        let _ = run_endless(Nothing, First(|| panic!("of the stage"), None));
+    }
+
+    struct Panics;
+
+    impl Work for Panics {
+        fn work(&self, _: &mut Chunk) {
+            panic!("of the work");
+        }
+    }
+
+    /// The thread holds no lock then, so only `Outcome::Panicked` tells the others. They would wait
+    /// for its chunk.
+    #[test]
+    #[should_panic(expected = "it has panicked")]
+    fn a_panic_of_the_work_returns_while_another_thread_reads() {
+        let _ = run_endless(Panics, First(|| Ok(()), None));
     }
 }

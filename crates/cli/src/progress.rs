@@ -36,6 +36,12 @@ impl Progress {
         self.bar.set_position(read);
     }
 
+    /// How much was read since the last call.
+    pub(crate) fn take(&self) -> usize {
+        // Relaxed: as in `add`.
+        self.read.swap(0, Ordering::Relaxed) as usize
+    }
+
     /// The share of the input that was read, if its size is known.
     pub(crate) fn share(&self) -> Option<f64> {
         // Relaxed: as in `add`.

@@ -1,12 +1,13 @@
 //! `lanebloom build`: makes a filter file of keys.
 
 use crate::args::{Build, Format};
-use crate::growing_filter::GrowingFilter;
-use crate::input::{Chunk, Input, Part, Reader};
+use crate::growing_filter::{GrowingFilter, SharedFilter};
+use crate::input::{Chunk, Files, Input, Part, Reader};
 use crate::keys::KeySpec;
 use crate::output::Output;
-use crate::pipeline::{self, Stage};
+use crate::pipeline::{self, Hash, Stage, Work};
 use crate::progress::Progress;
+use crate::summary::Summary;
 use crate::{resp, table};
 use anyhow::{Context, Result, bail};
 use indicatif::HumanBytes;
@@ -14,6 +15,8 @@ use lanebloom::hash::Murmur3;
 use lanebloom_formats::{GuavaBloom, RedisBloom};
 use std::collections::VecDeque;
 use std::io::{self, Write};
+use std::mem;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -32,11 +35,12 @@ pub(crate) fn run(args: &Build, quiet: bool) -> Result<()> {
     if args.funnel.is_some() && args.format != Format::Guava {
         bail!("--funnel is for --format guava");
     }
-    let output = Output::new(&args.output)?;
-    output.refuse_inputs(&args.files)?;
+    let files = Files::new(&args.input)?.paths;
+    let output = Output::new(&args.output)?.apart_from(&files)?;
     let keys = KeySpec::new(&args.keys);
     let mut job = BuildJob {
         args,
+        files,
         keys: match args.format {
             Format::Lanebloom => keys,
             Format::Guava => keys.of_guava(args.funnel, quiet),
@@ -47,11 +51,15 @@ pub(crate) fn run(args: &Build, quiet: bool) -> Result<()> {
     };
     let rate = args.size.rate.unwrap_or(RATE);
     let filter = match args.format {
-        Format::Lanebloom => AnyFilter::Growing(GrowingFilter::new(args.size.expected, rate)?),
+        Format::Lanebloom => AnyFilter::growing(args.size.expected, rate)?,
         Format::Guava => {
             let keys = job.count()?;
             let filter = GuavaBloom::with_capacity(keys, rate);
-            AnyFilter::Guava(filter.with_context(|| format!("a Guava filter for {keys} keys"))?)
+            AnyFilter::Guava(
+                filter
+                    .with_context(|| format!("a Guava filter for {keys} keys"))?
+                    .into(),
+            )
         }
         Format::Redisbloom => {
             let keys = job.count()?;
@@ -62,14 +70,13 @@ pub(crate) fn run(args: &Build, quiet: bool) -> Result<()> {
     let filled = job.fill(filter)?;
     let key = args.redis_key.as_deref().unwrap_or("");
     output.write(|writer| filled.filter.write_to(key.as_bytes(), writer))?;
-    if !quiet {
-        crate::note(&format!("{}, {:.2} s", filled.summary(), start.elapsed().as_secs_f64()));
-    }
+    filled.summary(start).print(&args.summary, quiet);
     Ok(())
 }
 
 struct BuildJob<'a> {
     args: &'a Build,
+    files: Vec<PathBuf>,
     keys: KeySpec,
     /// The inputs, if they are read twice.
     parts: Option<Vec<Part>>,
@@ -79,14 +86,13 @@ struct BuildJob<'a> {
 impl BuildJob<'_> {
     /// The number of different keys: the expected one, or as counted in a pass before.
     fn count(&mut self) -> Result<usize> {
-        let Build { files, size, .. } = self.args;
-        if let Some(expected) = size.expected {
+        if let Some(expected) = self.args.size.expected {
             return Ok(expected);
         }
-        let progress = self.progress(&Input::all(files));
-        self.parts = Some(Part::all(files, &progress)?);
+        let progress = self.progress(&Input::all(&self.files));
+        self.parts = Some(Part::all(&self.files, &progress)?);
         drop(progress);
-        let counted = self.fill(AnyFilter::Growing(GrowingFilter::new(None, RATE_OF_COUNT)?))?;
+        let counted = self.fill(AnyFilter::growing(None, RATE_OF_COUNT)?)?;
         Ok(counted.unique().max(1))
     }
 
@@ -97,7 +103,7 @@ impl BuildJob<'_> {
     fn fill(&self, filter: AnyFilter) -> Result<Filling> {
         let inputs = match &self.parts {
             Some(parts) => parts.iter().cloned().map(Input::Part).collect(),
-            None => Input::all(&self.args.files),
+            None => Input::all(&self.files),
         };
         let progress = self.progress(&inputs);
         let reader = Reader::new(inputs, self.keys.clone(), progress);
@@ -106,25 +112,70 @@ impl BuildJob<'_> {
             filter,
             new: Vec::new(),
             records: 0,
+            counted: 0,
             changed: 0,
             missing: 0,
         };
         let (keys, hasher) = (self.keys.clone(), Murmur3::default());
-        pipeline::run(reader, keys, hasher, pipeline::threads(), filling)
+        let hash = Hash { keys, hasher };
+        let mut filled = match &filling.filter {
+            AnyFilter::Guava(filter) => {
+                let filter = Arc::clone(filter);
+                pipeline::run(reader, Insert { hash, filter }, pipeline::all_threads(), filling)
+            }
+            AnyFilter::Growing(filter) if self.args.size.expected.is_some() => {
+                let filter = Arc::clone(filter);
+                pipeline::run(reader, Insert { hash, filter }, pipeline::all_threads(), filling)
+            }
+            _ => pipeline::run(reader, hash, pipeline::threads(), filling),
+        }?;
+        if let AnyFilter::Growing(filter) = &filled.filter {
+            filter.count(mem::take(&mut filled.counted));
+        }
+        Ok(filled)
     }
 }
 
 /// The filter that is filled.
 enum AnyFilter {
-    Growing(GrowingFilter),
-    Guava(GuavaBloom),
+    /// Filled by the threads side by side, if the number of keys is expected.
+    Growing(Arc<SharedFilter>),
+    /// Filled by the threads side by side.
+    Guava(Arc<GuavaBloom>),
     Redis(RedisBloom),
 }
 
+/// Inserts keys into a filter that many threads may fill.
+struct Insert<F> {
+    hash: Hash<Murmur3>,
+    filter: Arc<F>,
+}
+
+impl Work for Insert<SharedFilter> {
+    fn work(&self, chunk: &mut Chunk) {
+        self.hash.work(chunk);
+        chunk.keyed.inserted = self.filter.try_insert(&chunk.keyed.hashes);
+    }
+}
+
+impl Work for Insert<GuavaBloom> {
+    fn work(&self, chunk: &mut Chunk) {
+        self.hash.work(chunk);
+        let key = |number| self.hash.keys.key(chunk.bytes(), &chunk.keyed, number).0;
+        self.filter
+            .insert_batch(&Vec::from_iter((0..chunk.keyed.hashes.len()).map(key)));
+    }
+}
+
 impl AnyFilter {
+    fn growing(expected: Option<usize>, rate: f64) -> Result<Self> {
+        let filter = GrowingFilter::new(expected, rate)?;
+        Ok(Self::Growing(SharedFilter::new(filter, expected.is_some()).into()))
+    }
+
     fn write_to(&self, key: &[u8], mut writer: &mut dyn Write) -> io::Result<()> {
         match self {
-            Self::Growing(growing) => growing.write_to(writer),
+            Self::Growing(growing) => growing.read().write_to(writer),
             Self::Guava(filter) => filter.write_to(writer),
             Self::Redis(filter) => resp::write(filter, key, &mut writer),
         }
@@ -136,7 +187,9 @@ struct Filling {
     filter: AnyFilter,
     new: Vec<bool>,
     records: u64,
-    /// The number of keys that changed the filter.
+    /// The number of new keys that the threads inserted and that the filter does not count yet.
+    counted: usize,
+    /// The number of keys that changed the filter, if the stage inserts them.
     changed: usize,
     /// The number of records without a key.
     missing: usize,
@@ -154,12 +207,19 @@ impl Stage for Filling {
         self.records += (count + keyed.missing) as u64;
         self.missing += keyed.missing;
         self.changed += match &mut self.filter {
-            AnyFilter::Growing(growing) => {
-                self.new.resize(count, false);
-                growing.insert(&keyed.hashes, &mut self.new, chunk.share)?;
-                self.new.iter().filter(|&&new| new).count()
-            }
-            AnyFilter::Guava(filter) => filter.insert_batch(&keys()),
+            AnyFilter::Growing(growing) => match keyed.inserted {
+                Some(new) => {
+                    self.counted += new;
+                    new
+                }
+                None => {
+                    growing.count(mem::take(&mut self.counted));
+                    self.new.resize(count, false);
+                    growing.insert(&keyed.hashes, &mut self.new, chunk.share)?;
+                    self.new.iter().filter(|&&new| new).count()
+                }
+            },
+            AnyFilter::Guava(_) => 0,
             AnyFilter::Redis(filter) => filter.insert_batch(&keys())?,
         };
         Ok(())
@@ -170,16 +230,17 @@ impl Filling {
     /// The number of different keys, with those that were taken for present by mistake.
     fn unique(&self) -> usize {
         match &self.filter {
-            AnyFilter::Growing(growing) => self.changed + growing.mistaken.round() as usize,
+            AnyFilter::Growing(growing) => self.changed + growing.read().mistaken.round() as usize,
             AnyFilter::Guava(filter) => filter.estimated_len().min(self.records as usize),
             // As BF.CARD and BF.INFO count.
             AnyFilter::Redis(_) => self.changed,
         }
     }
 
-    fn summary(&self) -> String {
+    fn summary(&self, start: Instant) -> Summary {
         let (filters, memory, rate) = match &self.filter {
             AnyFilter::Growing(growing) => {
+                let growing = growing.read();
                 let rates = growing.layers().map(|layer| layer.current_false_positive_rate());
                 (
                     growing.layers().count(),
@@ -198,12 +259,25 @@ impl Filling {
             0 => String::new(),
             missing => format!(", {missing} of them without a key"),
         };
-        format!(
-            "{} lines, about {unique} unique{missing}, {} of {}, rate {}",
+        let seconds = start.elapsed().as_secs_f64();
+        let text = format!(
+            "{} lines, about {unique} unique{missing}, {} of {}, rate {}, {seconds:.2} s",
             self.records,
             table::count(filters, "filter"),
             HumanBytes(memory as u64),
             table::rate(rate),
-        )
+        );
+        Summary {
+            text,
+            figures: vec![
+                ("lines", self.records.into()),
+                ("unique_estimated", unique.into()),
+                ("without_key", self.missing.into()),
+                ("filters", filters.into()),
+                ("memory_bytes", memory.into()),
+                ("rate", rate.into()),
+                ("seconds", seconds.into()),
+            ],
+        }
     }
 }

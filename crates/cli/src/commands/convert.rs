@@ -16,9 +16,9 @@ pub(crate) fn run(args: &Convert, quiet: bool) -> Result<()> {
     let FilterFile { name, content, .. } = FilterFile::open(&args.input)?;
     let converted = convert(args, content).with_context(|| format!("cannot convert {name}"))?;
     output.write(|writer| converted.write_to(writer))?;
-    if !quiet {
-        crate::note(&format!("{}{}", args.output.display(), summary(&converted)));
-    }
+    let mut summary = summary(&converted);
+    summary.text.insert_str(0, &args.output.display().to_string());
+    summary.print(&args.summary, quiet);
     Ok(())
 }
 

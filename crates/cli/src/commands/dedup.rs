@@ -5,13 +5,16 @@ mod job;
 
 use crate::args::Dedup;
 use crate::growing_filter::{GrowingFilter, RATE};
-use crate::input::{Chunk, Input};
+use crate::input::{Chunk, Files, Input};
+use crate::output::Outputs;
 use crate::pipeline::Stage;
 use crate::state_file::StateFile;
+use crate::summary::Summary;
 use anyhow::Result;
 use indicatif::HumanBytes;
-use job::{Job, RecordWriter};
+use job::{Done, Job, RecordWriter};
 use lanebloom::hash::SipHash13;
+use std::fs::File;
 use std::time::Instant;
 
 /// Keys of the smallest filter, however few are expected. The rate of a filter of few lines is far
@@ -20,23 +23,34 @@ const SMALLEST: usize = 1 << 14;
 
 pub(crate) fn run(args: &Dedup, quiet: bool) -> Result<()> {
     let start = Instant::now();
-    let job = Job::new(args, quiet);
-    let (output, extra) = if args.exact {
-        exact::run(&job)?
-    } else {
-        by_filter(&job)?
-    };
-    job.progress.finish();
-    if !quiet {
-        crate::note(&output.summary(&extra, start.elapsed().as_secs_f64()));
+    let files = Files::new(&args.input)?;
+    let outputs = Outputs::new(args, &files)?;
+    let job = Job::new(args, files.paths, outputs.is_apart(), quiet);
+    let done = outputs.fill(|file| {
+        let mut done = if args.exact || args.count_each {
+            exact::run(&job, file)?
+        } else {
+            by_filter(&job, &outputs, file)?
+        };
+        let ends = done.output.end(job.files.len())?;
+        Ok((done, ends))
+    })?;
+    // Lines that went nowhere shall not be remembered.
+    if let Some((state, filter)) = &done.state {
+        state.save(filter)?;
     }
+    job.progress.finish();
+    done.output.summary(done.extra, start).print(&args.summary, quiet);
     Ok(())
 }
 
-/// One pass. Returns its output, and the end of the summary.
-fn by_filter(job: &Job<'_>) -> Result<(RecordWriter, String)> {
+/// One pass.
+fn by_filter(job: &Job<'_>, outputs: &Outputs, output: &File) -> Result<Done> {
     let Dedup { size, state, .. } = job.args;
-    let state = state.as_deref().map(StateFile::open).transpose()?;
+    let state = state
+        .as_deref()
+        .map(|path| StateFile::open(path, outputs))
+        .transpose()?;
     let expected = size.expected.map(|keys| keys.max(SMALLEST));
     let filter = match &state {
         Some(state) => state.load(expected, size.rate)?,
@@ -46,39 +60,38 @@ fn by_filter(job: &Job<'_>) -> Result<(RecordWriter, String)> {
     let stage = ByFilter {
         filter,
         new: Vec::new(),
-        output: RecordWriter::new(job.args)?,
-        state,
+        output: RecordWriter::new(job.args, output)?,
     };
-    let inputs = Input::all(&job.args.files);
+    let inputs = Input::all(&job.files);
     // Strangers choose the lines, so the hash has a secret key, unless a later run needs it again.
-    let stage = if stage.state.is_some() {
+    let stage = if state.is_some() {
         job.pass(inputs, hasher, stage)?
     } else {
         job.pass(inputs, SipHash13::random(), stage)?
     };
-    let ByFilter {
-        filter,
-        mut output,
-        state,
-        ..
-    } = stage;
-    output.end()?;
-    if let Some(state) = state {
-        state.save(&filter)?;
-    }
-    let extra = format!(
-        ", {:.2} of them expected to be wrongly dropped, a filter of {}",
-        filter.mistaken,
-        HumanBytes(filter.memory_bytes() as u64)
-    );
-    Ok((output, extra))
+    let ByFilter { filter, output, .. } = stage;
+    let extra = Summary {
+        text: format!(
+            ", {:.2} of them expected to be wrongly dropped, a filter of {}",
+            filter.mistaken,
+            HumanBytes(filter.memory_bytes() as u64)
+        ),
+        figures: vec![
+            ("wrongly_dropped_expected", filter.mistaken.into()),
+            ("memory_bytes", filter.memory_bytes().into()),
+        ],
+    };
+    Ok(Done {
+        output,
+        extra,
+        state: state.map(|state| (state, filter)),
+    })
 }
 
 struct ByFilter {
     filter: GrowingFilter,
     new: Vec<bool>,
     output: RecordWriter,
-    state: Option<StateFile>,
 }
 
 impl Stage for ByFilter {

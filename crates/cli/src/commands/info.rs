@@ -1,8 +1,8 @@
-//! `lanebloom info`: rows of a fact and its value.
+//! `lanebloom info`: rows of a fact and its value, or an object of JSON for each file.
 
 use crate::args::Info;
 use crate::filter_file::{Content, FilterFile};
-use crate::{stdout, table};
+use crate::{json, stdout, table};
 use anyhow::Result;
 use indicatif::HumanBytes;
 use lanebloom::bloom::Bloom;
@@ -10,14 +10,16 @@ use lanebloom::codec::{self, Identity, Kind, SnapshotHeader};
 use lanebloom::hash::Murmur3;
 use lanebloom::traits::Engine;
 use lanebloom::{Figures, Filter};
+use serde_json::Value;
 use std::fmt::Write as _;
 use std::io::Write;
 
 pub(crate) fn run(args: &Info) -> Result<()> {
     for (number, path) in args.files.iter().enumerate() {
         let facts = Facts::of(&FilterFile::open(path)?);
-        let gap = if number == 0 { "" } else { "\n" };
-        stdout::open()?.write_all(format!("{gap}{}", facts.text()).as_bytes())?;
+        let gap = if number == 0 || args.json { "" } else { "\n" };
+        let text = if args.json { facts.json() } else { facts.text() };
+        stdout::open()?.write_all(format!("{gap}{text}").as_bytes())?;
     }
     Ok(())
 }
@@ -25,15 +27,25 @@ pub(crate) fn run(args: &Info) -> Result<()> {
 /// The rows of a file.
 #[derive(Default)]
 struct Facts {
-    rows: Vec<(String, String)>,
-    /// What the rows are about, if not all of the file.
-    about: String,
+    rows: Vec<Row>,
+    /// What parts the file has, such as layers.
+    part_name: &'static str,
+    /// The part that the next rows are about, counted from 1; 0 for the file.
+    part: usize,
+}
+
+struct Row {
+    part: usize,
+    name: &'static str,
+    /// The value for people and for programs.
+    text: String,
+    value: Value,
 }
 
 impl Facts {
     fn of(file: &FilterFile) -> Self {
         let mut facts = Self::default();
-        facts.add("file", &file.name);
+        facts.add("file", file.name.as_str());
         facts.add("kind", file.content.kind());
         facts.add("format", format(&file.content));
         facts.add("bytes", file.bytes);
@@ -46,7 +58,7 @@ impl Facts {
             Content::Scalable(filter) => {
                 facts.murmur3(filter);
                 facts.add("most layers", filter.max_layers());
-                facts.add("rate promised", table::rate(filter.max_false_positive_rate()));
+                facts.rate("rate promised", filter.max_false_positive_rate());
                 facts.add("layers", filter.layers().len());
                 facts.estimated(filter);
                 facts.layers("layer", filter.layers());
@@ -55,7 +67,8 @@ impl Facts {
                 facts.murmur3(filter);
                 facts.add("generations", filter.generations());
                 if let Some(window) = filter.window() {
-                    facts.add("window", format_args!("{} s", window.as_secs_f64()));
+                    let seconds = window.as_secs_f64();
+                    facts.show("window", format!("{seconds} s"), seconds);
                 }
                 facts.estimated(filter);
                 let live = filter.live_generations();
@@ -73,7 +86,7 @@ impl Facts {
                 facts.murmur3(filter);
                 facts.add("removals expected", filter.expected_removals());
                 facts.add("removals estimated", filter.estimated_removals());
-                facts.add("missed now", table::rate(filter.current_false_negative_rate()));
+                facts.rate("missed now", filter.current_false_negative_rate());
                 facts.estimated(filter);
             }
             Content::Cuckoo(filter) => {
@@ -95,7 +108,7 @@ impl Facts {
             Content::Bitmap(bitmap) => {
                 facts.add("bound", bitmap.bound());
                 facts.add("numbers", bitmap.len());
-                facts.add("memory", HumanBytes(bitmap.memory_bytes() as u64));
+                facts.memory(bitmap.memory_bytes() as u64);
             }
             Content::Unreadable(other) => {
                 facts.header(&other.header);
@@ -103,36 +116,34 @@ impl Facts {
             }
             Content::Guava(filter) => {
                 facts.add("hasher", "Murmur3 x64_128, seed 0");
-                facts.add("strategy", format_args!("{:?}", filter.strategy()));
+                facts.add("strategy", format!("{:?}", filter.strategy()));
                 facts.add("hash functions", filter.hash_functions());
                 facts.add("bits", filter.bit_size());
                 // The stream does not say for how many keys it is.
-                facts.add("memory", HumanBytes(filter.memory_bytes() as u64));
+                facts.memory(filter.memory_bytes() as u64);
                 facts.now(filter.figures(), "keys estimated");
             }
             Content::Redis(dump) => {
                 let (filter, info) = (&dump.filter, dump.filter.info());
                 if let Some(key) = &dump.key {
-                    facts.add("key in Redis", key.escape_ascii());
+                    facts.add("key in Redis", key.escape_ascii().to_string());
                 }
-                facts.add(
-                    "expansion",
-                    info.expansion.map_or("none".into(), |factor| factor.to_string()),
-                );
+                let expansion = info.expansion.map_or("none".into(), |factor| factor.to_string());
+                facts.show("expansion", expansion, info.expansion);
                 facts.add("items counted", info.items);
                 facts.add("layers", info.filters);
                 facts.add("keys expected", info.capacity);
-                facts.add("memory", HumanBytes(filter.memory_bytes() as u64));
+                facts.memory(filter.memory_bytes() as u64);
                 facts.now(filter.figures(), "keys estimated");
                 for (number, layer) in filter.layers().enumerate() {
-                    facts.about = format!("layer {}: ", number + 1);
+                    (facts.part_name, facts.part) = ("layer", number + 1);
                     facts.add("bits", layer.bits);
                     facts.add("hash functions", layer.hash_functions);
                     facts.add("keys expected", layer.capacity);
                     facts.add("items counted", layer.items);
-                    facts.add("rate planned", table::rate(layer.false_positive_rate));
+                    facts.rate("rate planned", layer.false_positive_rate);
                 }
-                facts.about.clear();
+                facts.part = 0;
             }
         }
         // A wrong one is an error before this.
@@ -144,12 +155,37 @@ impl Facts {
         facts
     }
 
-    fn add(&mut self, name: &str, value: impl ToString) {
-        self.rows.push((format!("{}{name}", self.about), value.to_string()));
+    /// Adds a text or a number.
+    fn add(&mut self, name: &'static str, value: impl Into<Value>) {
+        let value = value.into();
+        let text = value.as_str().map_or_else(|| value.to_string(), String::from);
+        self.show(name, text, value);
+    }
+
+    /// Adds a value that has a text of its own for people.
+    fn show(&mut self, name: &'static str, text: String, value: impl Into<Value>) {
+        self.rows.push(Row {
+            part: self.part,
+            name,
+            text,
+            value: value.into(),
+        });
+    }
+
+    fn rate(&mut self, name: &'static str, rate: f64) {
+        self.show(name, table::rate(rate), rate);
+    }
+
+    fn memory(&mut self, bytes: u64) {
+        self.show("memory", HumanBytes(bytes).to_string(), bytes);
+    }
+
+    fn fill(&mut self, ratio: f64) {
+        self.show("fill", format!("{:.2}%", 100.0 * ratio), ratio);
     }
 
     fn hasher(&mut self, hasher: Murmur3) {
-        self.add("hasher", format_args!("Murmur3, seed {}", hasher.seed()));
+        self.add("hasher", format!("Murmur3, seed {}", hasher.seed()));
     }
 
     fn murmur3<E: Engine>(&mut self, filter: &Filter<E>) {
@@ -160,10 +196,7 @@ impl Facts {
     fn header(&mut self, header: &SnapshotHeader) {
         match header.hasher {
             Some(Identity::Murmur3 { seed, .. }) => self.hasher(Murmur3::with_seed(seed)),
-            Some(hasher) => self.add(
-                "hasher",
-                format_args!("{hasher}, fingerprint {:016x}", header.fingerprint),
-            ),
+            Some(hasher) => self.add("hasher", format!("{hasher}, fingerprint {:016x}", header.fingerprint)),
             None => {}
         }
         let mut keys = "keys expected";
@@ -182,7 +215,7 @@ impl Facts {
                 self.add("blocks", blocks);
                 match changed {
                     Some(changed) => self.add("blocks with bits to add", changed),
-                    None => self.add("memory", HumanBytes(blocks.saturating_mul(64))),
+                    None => self.memory(blocks.saturating_mul(64)),
                 }
             }
             codec::Content::Layers { layers, .. } => {
@@ -204,7 +237,7 @@ impl Facts {
             self.add(keys, expected);
         }
         if let Some(rate) = header.false_positive_rate {
-            self.add("rate planned", table::rate(rate));
+            self.rate("rate planned", rate);
         }
     }
 
@@ -224,26 +257,22 @@ impl Facts {
             .sum();
         self.add("keys expected", expected);
         self.add("keys estimated", figures.iter().map(|now| now.len).sum::<usize>());
-        self.add("memory", HumanBytes(memory as u64));
-        self.add("fill", fill_text(fill / memory as f64));
-        self.add(
-            "rate planned",
-            table::rate(any(layers.iter().map(Filter::false_positive_rate))),
-        );
-        self.add(
-            "rate now",
-            table::rate(any(figures.iter().map(|now| now.false_positive_rate))),
-        );
+        self.memory(memory as u64);
+        self.fill(fill / memory as f64);
+        let planned = any(layers.iter().map(Filter::false_positive_rate));
+        self.rate("rate planned", planned);
+        let now = any(figures.iter().map(|now| now.false_positive_rate));
+        self.rate("rate now", now);
         self.layers("layer", layers.iter());
     }
 
-    fn layers<'a, S: 'a>(&mut self, name: &str, layers: impl Iterator<Item = &'a Filter<Bloom, S>>) {
+    fn layers<'a, S: 'a>(&mut self, name: &'static str, layers: impl Iterator<Item = &'a Filter<Bloom, S>>) {
         for (number, layer) in layers.enumerate() {
-            self.about = format!("{name} {}: ", number + 1);
+            (self.part_name, self.part) = (name, number + 1);
             self.shape(layer);
             self.estimated(layer);
         }
-        self.about.clear();
+        self.part = 0;
     }
 
     fn shape<S>(&mut self, filter: &Filter<Bloom, S>) {
@@ -262,27 +291,46 @@ impl Facts {
         self.sized(filter, "keys");
     }
 
-    fn sized<E: Engine, S>(&mut self, filter: &Filter<E, S>, keys: &str) {
+    fn sized<E: Engine, S>(&mut self, filter: &Filter<E, S>, keys: &'static str) {
         self.add("keys expected", filter.expected_keys());
-        self.add("memory", HumanBytes(filter.memory_bytes() as u64));
-        self.add("rate planned", table::rate(filter.false_positive_rate()));
+        self.memory(filter.memory_bytes() as u64);
+        self.rate("rate planned", filter.false_positive_rate());
         self.now(filter.figures(), keys);
     }
 
-    fn now(&mut self, now: Figures, keys: &str) {
+    fn now(&mut self, now: Figures, keys: &'static str) {
         self.add(keys, now.len);
-        self.add("fill", fill_text(now.fill_ratio));
-        self.add("rate now", table::rate(now.false_positive_rate));
+        self.fill(now.fill_ratio);
+        self.rate("rate now", now.false_positive_rate);
     }
 
     /// The names, and the values in one column.
     fn text(&self) -> String {
-        let width = self.rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+        let name = |row: &Row| match row.part {
+            0 => row.name.to_owned(),
+            part => format!("{} {part}: {}", self.part_name, row.name),
+        };
+        let width = self.rows.iter().map(|row| name(row).len()).max().unwrap_or(0);
         let mut text = String::new();
-        for (name, value) in &self.rows {
-            writeln!(text, "{name:width$}  {value}").expect("a string takes everything");
+        for row in &self.rows {
+            writeln!(text, "{:width$}  {}", name(row), row.text).expect("a string takes everything");
         }
         text
+    }
+
+    /// One object in a line. The parts are objects in an array.
+    fn json(&self) -> String {
+        let members = |part: usize| {
+            let rows = self.rows.iter().filter(move |row| row.part == part);
+            rows.map(|row| match row.name {
+                "memory" => ("memory_bytes".to_owned(), row.value.to_string()),
+                name => (name.replace(' ', "_"), row.value.to_string()),
+            })
+        };
+        let parts = self.rows.iter().map(|row| row.part).max().unwrap_or(0);
+        let each: Vec<String> = (1..=parts).map(|part| json::object(members(part))).collect();
+        let each = (parts > 0).then(|| (format!("each_{}", self.part_name), format!("[{}]", each.join(","))));
+        json::object(members(0).chain(each)) + "\n"
     }
 }
 
@@ -293,10 +341,6 @@ fn format(content: &Content) -> &'static str {
         Content::Unreadable(other) if other.header.kind == Kind::Delta => "delta of lanebloom, version 1",
         _ => "snapshot of lanebloom, version 1",
     }
-}
-
-fn fill_text(ratio: f64) -> String {
-    format!("{:.2}%", 100.0 * ratio)
 }
 
 /// The rate at which any of several filters is wrong.

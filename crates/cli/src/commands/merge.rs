@@ -4,6 +4,7 @@ use super::info::any;
 use crate::args::Merge;
 use crate::filter_file::{Content, FilterFile};
 use crate::output::Output;
+use crate::summary::Summary;
 use crate::table;
 use anyhow::{Context, Result, bail};
 use indicatif::HumanBytes;
@@ -22,9 +23,10 @@ pub(crate) fn run(args: &Merge, quiet: bool) -> Result<()> {
         unite(&mut merged.content, file.content).with_context(|| format!("cannot merge {from} with {into}"))?;
     }
     output.write(|writer| merged.content.write_to(writer))?;
-    if !quiet {
-        crate::note(&format!("{} files{}", args.files.len(), summary(&merged.content)));
-    }
+    let mut summary = summary(&merged.content);
+    summary.text.insert_str(0, &format!("{} files", args.files.len()));
+    summary.figures.insert(0, ("files", args.files.len().into()));
+    summary.print(&args.summary, quiet);
     Ok(())
 }
 
@@ -83,7 +85,7 @@ pub(crate) fn add_layer(layers: &mut Vec<ConcurrentBloom>, new: ConcurrentBloom)
 }
 
 /// What a written file has.
-pub(crate) fn summary(content: &Content) -> String {
+pub(crate) fn summary(content: &Content) -> Summary {
     let (filters, memory, len, rate) = match content {
         Content::Bloom(layers) => {
             let figures: Vec<_> = layers.iter().map(|layer| layer.figures()).collect();
@@ -98,13 +100,29 @@ pub(crate) fn summary(content: &Content) -> String {
             let now = filter.figures();
             (1, filter.memory_bytes(), now.len, now.false_positive_rate)
         }
-        _ => return format!(", one {}", content.kind()),
+        _ => {
+            return Summary {
+                text: format!(", one {}", content.kind()),
+                figures: vec![("kind", content.kind().into())],
+            };
+        }
     };
     // Several filters may have the same key.
     let about = if filters == 1 { "about" } else { "at most about" };
-    let (filters, memory) = (table::count(filters, "filter"), HumanBytes(memory as u64));
-    format!(
-        ", {filters} of {memory}, {about} {len} keys, rate {}",
+    let text = format!(
+        ", {} of {}, {about} {len} keys, rate {}",
+        table::count(filters, "filter"),
+        HumanBytes(memory as u64),
         table::rate(rate)
-    )
+    );
+    Summary {
+        text,
+        figures: vec![
+            ("kind", content.kind().into()),
+            ("filters", filters.into()),
+            ("memory_bytes", memory.into()),
+            ("keys_estimated", len.into()),
+            ("rate", rate.into()),
+        ],
+    }
 }

@@ -8,8 +8,8 @@
 //! bits per key are at most 0.1% too many.
 
 use crate::args::Plan;
-use crate::stdout;
 use crate::table::{rate as rate_text, table};
+use crate::{json, stdout};
 use anyhow::Result;
 use indicatif::HumanBytes;
 use lanebloom::traits::Engine;
@@ -18,6 +18,7 @@ use lanebloom::{
     WindowedBloom,
 };
 use lanebloom_formats::{GuavaBloom, RedisBloom};
+use serde_json::Value;
 use std::io::Write;
 
 /// The most keys that a filter is built for.
@@ -27,11 +28,38 @@ const MOST_BUILT: usize = 1 << 18;
 const RATES: [f64; 8] = [0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7];
 
 pub(crate) fn run(args: &Plan) -> Result<()> {
-    let rows = match args.rate {
-        Some(rate) => by_type(args.keys, rate),
-        None => by_rate(args.keys),
+    let text = match (args.rate, args.json) {
+        (_, true) => objects(args),
+        (Some(rate), false) => table(&by_type(args.keys, rate)),
+        (None, false) => table(&by_rate(args.keys)),
     };
-    Ok(stdout::open()?.write_all(table(&rows).as_bytes())?)
+    Ok(stdout::open()?.write_all(text.as_bytes())?)
+}
+
+/// A line with an object for each type of filter and each rate.
+fn objects(args: &Plan) -> String {
+    let rates = args.rate.map_or(RATES.to_vec(), |rate| vec![rate]);
+    let mut text = String::new();
+    for rate in rates {
+        let book: Sizing = |_, rate| Ok(textbook(rate));
+        for (name, sizing) in [(TEXTBOOK, book)].into_iter().chain(TYPES) {
+            let size = sizing(args.keys.min(MOST_BUILT), rate).ok();
+            let figure = |figure: fn(&Size) -> f64| Value::from(size.as_ref().map(figure)).to_string();
+            let memory = size.as_ref().map(|size| bytes(args.keys, size.bits_per_key));
+            text += &json::object([
+                ("filter", Value::from(name).to_string()),
+                ("keys", args.keys.to_string()),
+                ("rate_wanted", Value::from(rate).to_string()),
+                ("rate", figure(|size| size.rate)),
+                ("memory_bytes", Value::from(memory).to_string()),
+                ("bits_per_key", figure(|size| size.bits_per_key)),
+                ("lines_present", figure(|size| size.present)),
+                ("lines_absent", figure(|size| size.absent)),
+            ]);
+            text.push('\n');
+        }
+    }
+    text
 }
 
 /// What a filter takes.
@@ -156,6 +184,8 @@ fn redisbloom(keys: usize, rate: f64) -> Result<Size, BuildError> {
     })
 }
 
+const TEXTBOOK: &str = "textbook Bloom filter";
+
 const TYPES: [(&str, Sizing); 10] = [
     ("ConcurrentBloom", bloom),
     ("ScalableBloom", scalable),
@@ -194,7 +224,7 @@ fn by_type(keys: usize, rate: f64) -> Vec<Vec<String>> {
             Err(_) => row([name, "-", "-", "-", "not in reach", "-", "-"]),
         });
     };
-    add("textbook Bloom filter", Ok(textbook(rate)));
+    add(TEXTBOOK, Ok(textbook(rate)));
     for (name, size) in TYPES {
         add(name, size(keys.min(MOST_BUILT), rate));
     }
@@ -231,7 +261,11 @@ fn by_rate(keys: usize) -> Vec<Vec<String>> {
 }
 
 fn memory(keys: usize, bits_per_key: f64) -> String {
-    HumanBytes((keys as f64 * bits_per_key / 8.0).round() as u64).to_string()
+    HumanBytes(bytes(keys, bits_per_key)).to_string()
+}
+
+fn bytes(keys: usize, bits_per_key: f64) -> u64 {
+    (keys as f64 * bits_per_key / 8.0).round() as u64
 }
 
 /// A number of lines: whole ones without a point.

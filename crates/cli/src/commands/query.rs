@@ -2,21 +2,34 @@
 
 use crate::args::Query;
 use crate::filter_file::{Content, FilterFile};
-use crate::input::{Chunk, Input, Reader, is_stdin};
+use crate::input::{Chunk, Files, Input, Reader, is_stdin};
 use crate::keys::KeySpec;
-use crate::pipeline::{self, Stage};
+use crate::output::Output;
+use crate::pipeline::{self, Hash, Stage, Work};
 use crate::progress::Progress;
-use crate::{stdout, table};
+use crate::summary::Summary;
+use crate::table;
 use anyhow::{Context, Result, bail};
+use lanebloom::hash::Murmur3;
 use std::fmt;
 use std::fs::File;
 use std::io::Write;
+use std::mem;
+use std::path::Path;
 use std::process::ExitCode;
+use std::slice;
 use std::sync::Arc;
+use std::time::Instant;
 
 pub(crate) fn run(args: &Query, quiet: bool) -> Result<ExitCode> {
-    let reads_stdin = args.files.iter().any(|file| is_stdin(file));
-    if is_stdin(&args.filter) && reads_stdin {
+    let start = Instant::now();
+    if quiet && args.output.is_some() {
+        bail!("--quiet prints nothing, so --output would get nothing");
+    }
+    let lists = [&args.input.files_from, &args.input.files0_from];
+    let files = Files::new(&args.input)?.paths;
+    let mut sources = lists.into_iter().flatten().chain(&files);
+    if is_stdin(&args.filter) && sources.any(|file| is_stdin(file)) {
         bail!("the filter and the keys cannot both come from stdin");
     }
     let file = FilterFile::open(&args.filter)?;
@@ -32,27 +45,36 @@ pub(crate) fn run(args: &Query, quiet: bool) -> Result<ExitCode> {
         Content::Redis(_) => keys.of_redis(),
         _ => keys,
     };
-    let inputs = Input::all(&args.files);
+    let output = Output::new(args.output.as_deref().unwrap_or(Path::new("-")))?;
+    let output = output.apart_from(&[&files[..], slice::from_ref(&args.filter)].concat())?;
+    let inputs = Input::all(&files);
     let progress = Arc::new(Progress::new(Input::total(&inputs), !quiet));
     let reader = Reader::new(inputs, keys.clone(), progress);
     let stage = Answers {
-        file,
-        keys: keys.clone(),
         print: match (args.present, args.absent) {
             (true, _) => Print::Present,
             (_, true) => Print::Absent,
             _ => Print::Answers,
         },
-        stdout: (!quiet).then(stdout::open).transpose().context(OUTPUT)?,
-        found: Vec::new(),
+        output: None,
         text: Vec::new(),
         is_all: true,
+        present: 0,
+        absent: 0,
         missing: 0,
     };
-    let stage = pipeline::run(reader, keys, hasher, pipeline::threads(), stage)?;
-    if !quiet && stage.missing > 0 {
-        let lines = table::count(stage.missing, "line");
-        crate::note(&format!("lanebloom: {lines} without a key, taken for absent"));
+    let ask = |output: Option<File>| {
+        let stage = Answers { output, ..stage };
+        let hash = Hash { keys, hasher };
+        pipeline::run(reader, Find { hash, file }, pipeline::all_threads(), stage)
+    };
+    let stage = if quiet {
+        ask(None)?
+    } else {
+        output.fill(|file| ask(Some(file.try_clone().context(OUTPUT)?)))?
+    };
+    if args.summary.json_summary || stage.missing > 0 {
+        stage.summary(start).print(&args.summary, quiet);
     }
     Ok(ExitCode::from(if stage.is_all { 0 } else { 1 }))
 }
@@ -69,43 +91,85 @@ enum Print {
 
 const OUTPUT: &str = "cannot write the output";
 
-struct Answers {
+/// Looks up the keys of chunks.
+struct Find {
+    hash: Hash<Murmur3>,
     file: FilterFile,
-    keys: KeySpec,
+}
+
+impl Work for Find {
+    fn work(&self, chunk: &mut Chunk) {
+        self.hash.work(chunk);
+        let mut found = mem::take(&mut chunk.keyed.found);
+        found.resize(chunk.keyed.hashes.len(), false);
+        let key = |number| self.hash.keys.key(chunk.bytes(), &chunk.keyed, number).0;
+        self.file.find(&chunk.keyed.hashes, key, &mut found);
+        chunk.keyed.found = found;
+    }
+}
+
+struct Answers {
     print: Print,
     /// `None` if nothing is printed.
-    stdout: Option<File>,
-    found: Vec<bool>,
+    output: Option<File>,
     text: Vec<u8>,
     is_all: bool,
+    /// The number of keys that are in the filter, and of the others.
+    present: usize,
+    absent: usize,
     /// The number of records without a key.
     missing: usize,
 }
 
+impl Answers {
+    fn summary(&self, start: Instant) -> Summary {
+        let Self {
+            present,
+            absent,
+            missing,
+            ..
+        } = *self;
+        Summary {
+            text: format!(
+                "lanebloom: {} without a key, taken for absent",
+                table::count(missing, "line")
+            ),
+            figures: vec![
+                ("lines", (present + absent + missing).into()),
+                ("present", present.into()),
+                ("absent", absent.into()),
+                ("without_key", missing.into()),
+                ("seconds", start.elapsed().as_secs_f64().into()),
+            ],
+        }
+    }
+}
+
 impl Stage for Answers {
     fn take(&mut self, chunk: &mut Chunk) -> Result<()> {
-        let keyed = &chunk.keyed;
-        self.found.resize(keyed.hashes.len(), false);
-        let key = |number| self.keys.key(chunk.bytes(), keyed, number).0;
-        self.file.find(&keyed.hashes, key, &mut self.found);
+        let keyed = &mut chunk.keyed;
+        let mut found = mem::take(&mut keyed.found);
         // What has no key is not in the filter.
-        self.is_all &= keyed.missing == 0 && self.found.iter().all(|&found| found);
+        let present = found.iter().filter(|&&found| found).count();
+        self.present += present;
+        self.absent += keyed.hashes.len() - present;
         self.missing += keyed.missing;
-        keyed.spread(&mut self.found, false);
-        let Some(stdout) = &mut self.stdout else {
+        self.is_all &= self.absent + self.missing == 0;
+        keyed.spread(&mut found, false);
+        let Some(output) = &mut self.output else {
             return if self.is_all { Ok(()) } else { Err(Absent.into()) };
         };
         let (header, blank) = passing(chunk);
         let passes = |record| Some(record) == header || Some(record) == blank;
         let text = match self.print {
             Print::Answers => {
-                answer(chunk, &self.found, passes, &mut self.text);
+                answer(chunk, &found, passes, &mut self.text);
                 &self.text
             }
-            Print::Present => chunk.retain(|record| self.found[record] || passes(record)),
-            Print::Absent => chunk.retain(|record| !self.found[record] || passes(record)),
+            Print::Present => chunk.retain(|record| found[record] || passes(record)),
+            Print::Absent => chunk.retain(|record| !found[record] || passes(record)),
         };
-        stdout.write_all(text).context(OUTPUT)
+        output.write_all(text).context(OUTPUT)
     }
 }
 

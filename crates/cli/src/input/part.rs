@@ -39,14 +39,14 @@ enum Source {
 
 /// Changes with the bytes of a file, or already when they are written as they were.
 #[derive(Clone, PartialEq)]
-struct Stamp {
+pub(crate) struct Stamp {
     id: FileId,
-    len: u64,
+    pub(crate) len: u64,
     modified: Option<SystemTime>,
 }
 
 impl Stamp {
-    fn of(metadata: &Metadata) -> Self {
+    pub(crate) fn of(metadata: &Metadata) -> Self {
         Self {
             id: FileId::of(metadata),
             len: metadata.len(),

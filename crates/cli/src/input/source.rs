@@ -62,6 +62,12 @@ pub(super) fn decoded(mut file: File, progress: &Arc<Progress>) -> io::Result<Bo
     })
 }
 
+/// Whether a file is compressed. Fails if its format is not read.
+pub(crate) fn is_compressed(path: &Path) -> io::Result<bool> {
+    let (_, magic) = Head::read(&mut File::open(path)?)?;
+    Ok(magic != Magic::None)
+}
+
 /// The first bytes of a file.
 pub(super) struct Head {
     bytes: [u8; LONGEST],

@@ -53,6 +53,57 @@ fn gzip_and_zstd() {
     }
 }
 
+/// They are unpacked side by side, but pass in order.
+#[test]
+fn many_compressed_files() {
+    let folder = Folder::new();
+    let mut random = Random(800);
+    let (mut all, mut files) = (Vec::new(), Vec::new());
+    for number in 0..20 {
+        // One has more bytes than are unpacked before its turn.
+        let mut lines = numbers(random.below(1000) as u64, 1 + random.below(2000) as u64);
+        if number == 12 {
+            lines.extend(b"a line that is there often\n".repeat(1 << 20));
+        }
+        let bytes = match random.below(3) {
+            0 => lines.clone(),
+            1 => gzip(&lines),
+            _ => zstd(&lines),
+        };
+        all.extend_from_slice(&lines);
+        files.push(folder.file(&format!("{number:02}"), bytes));
+    }
+    let expected = unique(&all);
+    for flags in [&["--threads=1"][..], &["--threads=3"], &["--exact"]] {
+        let run = Run::new(dedup(SURE).args(flags).args(&files), "");
+        assert_eq!(summary(&run.errors)[0], split(&all, b'\n').count() as u64);
+        assert_bytes(&run.output(), &expected, flags);
+    }
+    let to = folder.path("to");
+    Run::new(dedup(SURE).args(&files).arg("--output-dir").arg(&to), "").output();
+    let parts = (0..20).map(|number| fs::read(to.join(format!("{number:02}"))).unwrap());
+    assert_bytes(&parts.collect::<Vec<_>>().concat(), &expected, "");
+
+    // What comes before an error is whole.
+    let (first, last) = (folder.file("first", gzip(b"a\n")), folder.file("last", zstd(b"b\n")));
+    let whole = gzip(&numbers(0, 1000));
+    let damaged = folder.file("damaged", &whole[..whole.len() - 10]);
+    let foreign = folder.file("foreign", b"\xfd7zXZ\0");
+    for (wrong, part) in [
+        (damaged, "damaged: "),
+        (foreign, "xz"),
+        (folder.path("missing"), "cannot read "),
+    ] {
+        let run = Run::new(dedup(SURE).args([&first, &wrong, &last]), "");
+        let output = run.error(&[utf8(&wrong), part]);
+        assert!(
+            output.starts_with(b"a\n") && !output.contains(&b'b'),
+            "{}",
+            output.escape_ascii()
+        );
+    }
+}
+
 /// A byte-order mark before the header of CSV, of which each read gets one byte: the reader of gzip
 /// and zstd gives what a member or a frame has.
 #[test]

@@ -71,8 +71,6 @@ fn unreadable_input() {
         };
         error(&missing, "No such file");
         error(&good.join("x"), "Not a directory");
-        error(&folder.path, "directory");
-
         let secret = folder.file("secret", "a\n");
         use std::os::unix::fs::PermissionsExt;
         fs::set_permissions(&secret, fs::Permissions::from_mode(0o000)).unwrap();
@@ -143,6 +141,59 @@ fn a_summary_and_nothing_else() {
     }
     // Errors come with --quiet too.
     Run::new(&mut dedup(["-q", "missing/file"]), "").error(&["missing/file"]);
+}
+
+#[test]
+fn a_summary_for_programs() {
+    let folder = Folder::new();
+    let (file, filter) = (folder.file("file", "a\tx\nb\ta\nb\n"), folder.path("filter"));
+    let json = |args: &[&str]| -> serde_json::Value {
+        let run = Run::new(lanebloom().args(args).arg("--json-summary"), "");
+        let line = run.errors.strip_suffix('\n').unwrap();
+        assert!(!line.contains('\n'), "{line}");
+        serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))
+    };
+    let (file, filter) = (utf8(&file), utf8(&filter));
+    let value = json(&["dedup", "--field=2", file]);
+    for (name, number) in [("lines", 3), ("unique", 3), ("without_key", 1), ("dropped", 0)] {
+        assert_eq!(value[name], number, "{value}");
+    }
+    assert!(value["wrongly_dropped_expected"].as_f64().unwrap() < 1e-6, "{value}");
+    assert!(
+        value["memory_bytes"].as_u64().unwrap() > 100_000 && value["seconds"].is_f64(),
+        "{value}"
+    );
+    let value = json(&["dedup", "--exact", "--field=1", file]);
+    assert_eq!(
+        (&value["dropped"], &value["wrongly_dropped_expected"]),
+        (&1.into(), &0.into()),
+        "{value}"
+    );
+    assert!(value["candidates"].as_u64().unwrap() >= 1, "{value}");
+    let value = json(&["build", "--field=1", file, "-o", filter]);
+    assert_eq!(
+        (&value["lines"], &value["unique_estimated"], &value["filters"]),
+        (&3.into(), &2.into(), &1.into())
+    );
+    assert!(
+        value["rate"].as_f64().unwrap() < 1e-6 && value["memory_bytes"].is_u64(),
+        "{value}"
+    );
+    let value = json(&["query", "--field=2", filter, file]);
+    let figures = ["lines", "present", "absent", "without_key"].map(|name| value[name].as_u64().unwrap());
+    assert_eq!(figures, [3, 1, 1, 1], "{value}");
+    let copy = utf8(&folder.path).to_owned() + "/copy";
+    let value = json(&["merge", filter, filter, "-o", &copy]);
+    assert_eq!(
+        (&value["files"], &value["kind"]),
+        (&2.into(), &"ConcurrentBloom".into()),
+        "{value}"
+    );
+    assert_eq!(value["keys_estimated"], 2, "{value}");
+    let value = json(&["convert", filter, "-o", &copy, "--to=lanebloom"]);
+    assert_eq!(value["keys_estimated"], 2, "{value}");
+    let quiet = Run::new(&mut dedup(["--json-summary", "-q", file]), "");
+    assert_eq!(quiet.errors, "");
 }
 
 /// A closed or full stderr changes no result.

@@ -23,22 +23,82 @@ fn man_pages() {
     Run::new(lanebloom().arg("man").arg(&man), "").output();
     let commands = [
         "",
-        "-dedup",
-        "-build",
-        "-query",
-        "-merge",
-        "-info",
-        "-convert",
-        "-plan",
-        "-bench",
-        "-plot",
-        "-completions",
-        "-man",
+        "bench",
+        "build",
+        "completions",
+        "convert",
+        "dedup",
+        "info",
+        "man",
+        "merge",
+        "plan",
+        "plot",
+        "plot rate",
+        "plot speed",
+        "query",
     ];
-    for command in commands {
-        let page = fs::read_to_string(man.join(format!("lanebloom{command}.1"))).unwrap();
-        assert!(page.contains(".TH") && page.contains(".SH SYNOPSIS"), "{command}");
+    let mut names: Vec<_> = commands
+        .map(|command| format!("{}.1", format!("lanebloom {command}").trim().replace(' ', "-")))
+        .into();
+    for (command, name) in commands.iter().zip(&names) {
+        let page = fs::read_to_string(man.join(name)).unwrap();
+        let section = |title: &str| {
+            let (_, rest) = page.split_once(&format!("\n.SH {title}\n")).unwrap();
+            rest.split_once("\n.SH ").map_or(rest, |(section, _)| section)
+        };
+        // As `man` shows it.
+        let synopsis = ["\\fB", "\\fI", "\\fR", "\\"]
+            .iter()
+            .fold(section("SYNOPSIS").to_owned(), |text, mark| text.replace(mark, ""));
+        let help = Run::new(lanebloom().args(command.split_whitespace()).arg("--help"), "").output();
+        let help = String::from_utf8(help).unwrap();
+        let mut options = 0;
+        let (_, listed) = help.split_once("\nOptions:\n").unwrap();
+        // Their texts are further to the right.
+        let names = listed
+            .lines()
+            .filter(|line| line.starts_with("  -") || line.starts_with("      -"));
+        for line in names.map(str::trim_start) {
+            // "-o, --output <FILE>", and perhaps its text.
+            let option = line.split("  ").next().unwrap();
+            let form = option.replace(", ", "|").replace(['<', '>'], "");
+            let form = form.strip_suffix("...").unwrap_or(&form);
+            let is_there = |line: &str| line == form || line == format!("[{form}]");
+            assert!(synopsis.lines().any(is_there), "{name}: {form:?} is not in {synopsis}");
+            options += 1;
+        }
+        let is_option = |line: &&str| line.starts_with(['-', '[']) && line.contains('-');
+        assert_eq!(
+            synopsis.lines().filter(is_option).count(),
+            options,
+            "{name}: {synopsis}"
+        );
+        // Each example is a line of its own.
+        if let Some((_, examples)) = help.split_once("\nExample").filter(|_| !command.is_empty()) {
+            let title = if examples.starts_with("s:") {
+                "\"EXAMPLES\""
+            } else {
+                "\"EXAMPLE\""
+            };
+            let examples: Vec<_> = examples.lines().skip(1).map(str::trim).collect();
+            let shown = section(title)
+                .replace("\\-", "-")
+                .replace("\\(aq", "'")
+                .replace("\\e", "\\");
+            let shown: Vec<_> = shown.lines().filter_map(|line| line.strip_prefix("\\&")).collect();
+            assert!(!shown.is_empty() && shown == examples, "{name}: {shown:?}");
+            // The terminal has 80 columns, of which 7 are the margin.
+            assert!(shown.iter().all(|line| line.len() <= 73), "{name}: {shown:?}");
+        }
     }
+    let pages = fs::read_dir(&man).unwrap();
+    let mut found: Vec<_> = pages
+        .map(|page| page.unwrap().file_name().into_string().unwrap())
+        .collect();
+    found.sort();
+    names.sort();
+    assert_eq!(found, names, "14 pages, none of a subcommand help");
+
     let file = folder.file("file", "");
     Run::new(lanebloom().arg("man").arg(&file), "").error(&[utf8(&file)]);
 }

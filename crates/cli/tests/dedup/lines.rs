@@ -1,6 +1,7 @@
 //! Lines of all kinds, from files and stdin, on several threads.
 
 use super::*;
+use std::collections::HashMap;
 use std::fs::File;
 
 #[test]
@@ -79,7 +80,10 @@ fn small_inputs() {
         ("a", "a"),
         ("a\na", "a\n"),
         ("a\n\na\n\nb", "a\n\nb"),
-        ("a\r\na\na\r\n", "a\r\na\n"),
+        ("a\r\na\na\r\n", "a\r\n"),
+        // One carriage return ends a line, at the end of the input too.
+        ("a\na\r\r\na\r\nb\nb\r", "a\na\r\r\nb\n"),
+        ("\r\n\n\r", "\r\n"),
         ("a\0b\na\0b\na\0c\n", "a\0b\na\0c\n"),
         ("\u{feff}a\na\n", "\u{feff}a\na\n"),
         // The first bytes of gzip and zstd, no more.
@@ -194,6 +198,59 @@ fn counts() {
         assert_eq!(counted(&["-d"]), "a\na\n");
         let run = Run::new(dedup(flags).arg(&file).args(["--count", "--quiet"]), "");
         assert_eq!((run.errors.as_str(), &run.output[..]), ("", &b"3\n"[..]));
+    }
+}
+
+/// As `uniq -c` counts sorted lines, but in the order of their first occurrences.
+#[test]
+fn counts_of_each_line() {
+    let folder = Folder::new();
+    for seed in 0..4 * SEEDS {
+        let mut random = Random(700 + seed);
+        let count = *random.pick(&[0, 1, 300, 3000]);
+        let mut input = random.lines(count, b'\n');
+        // Their keys are not in memory.
+        let long = vec![b'l'; 70_000];
+        for _ in 0..random.below(3) {
+            input.splice(0..0, [&long[..], b"\n"].concat());
+        }
+        let mut counts = HashMap::new();
+        for line in split(&input, b'\n') {
+            *counts.entry(text(line, b'\n')).or_insert(0) += 1;
+        }
+        let unique = unique(&input);
+        let counted = split(&unique, b'\n').map(|line| {
+            let count = counts[text(line, b'\n')];
+            [format!("{count:7} ").as_bytes(), line].concat()
+        });
+        let expected = counted.collect::<Vec<_>>().concat();
+        let file = folder.file("input", &input);
+        for threads in ["--threads=1", "--threads=3"] {
+            let run = Run::new(dedup(["--count-each", threads]).arg(&file), "");
+            assert_bytes(&run.output(), &expected, (seed, threads));
+            let run = Run::new(&mut dedup(["--count-each", "--exact", threads]), &input);
+            assert_bytes(&run.output(), &expected, (seed, threads));
+        }
+    }
+    // Lines without a key count as one each; the lines of several inputs together.
+    let (a, b) = (folder.file("a", "1\tx\n2\n3\tx\n2\n"), folder.file("b", "4\tx\n5\ty"));
+    let run = Run::new(dedup(["--count-each", "--field=2"]).args([&a, &b]), "");
+    assert_eq!(summary(&run.errors), [6, 4, 2]);
+    let expected = "      3 1\tx\n      1 2\n      1 2\n      1 5\ty";
+    assert_bytes(&run.output(), expected.as_bytes(), "");
+    let to = folder.path("to");
+    Run::new(
+        dedup(["--count-each", "--field=2", "--output-dir"]).args([&to, &a, &b]),
+        "",
+    )
+    .output();
+    assert_eq!(
+        fs::read_to_string(to.join("a")).unwrap(),
+        "      3 1\tx\n      1 2\n      1 2\n"
+    );
+    assert_eq!(fs::read_to_string(to.join("b")).unwrap(), "      1 5\ty");
+    for flag in ["--count", "--csv=a", "--in-place", "-d", "--state=s"] {
+        Run::new(&mut dedup(["--count-each", flag]), "").error(&["--count-each", "cannot be used with"]);
     }
 }
 

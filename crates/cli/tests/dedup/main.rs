@@ -8,8 +8,10 @@ mod compressed;
 mod errors;
 mod exact;
 mod generated;
+mod inputs;
 mod killed;
 mod lines;
+mod outputs;
 mod pipes;
 mod rates;
 mod records;
@@ -210,10 +212,17 @@ fn split(bytes: &[u8], terminator: u8) -> impl Iterator<Item = &[u8]> {
     bytes.split_inclusive(move |&byte| byte == terminator)
 }
 
+/// A line without its end.
+fn text(line: &[u8], terminator: u8) -> &[u8] {
+    let text = line.strip_suffix(&[terminator]).unwrap_or(line);
+    let without = text.strip_suffix(b"\r").filter(|_| terminator == b'\n');
+    without.unwrap_or(text)
+}
+
 /// The specification: the first occurrences of lines, and the others.
 fn reference(bytes: &[u8], terminator: u8, key: impl Fn(&[u8]) -> Vec<u8>) -> (Vec<u8>, Vec<u8>) {
     let mut seen = HashSet::new();
-    let is_new = |line: &&[u8]| seen.insert(key(line.strip_suffix(&[terminator]).unwrap_or(line)));
+    let is_new = |line: &&[u8]| seen.insert(key(text(line, terminator)));
     let (new, old): (Vec<&[u8]>, Vec<&[u8]>) = split(bytes, terminator).partition(is_new);
     (new.concat(), old.concat())
 }

@@ -33,8 +33,8 @@ fn fields() {
         "1 a\n\x003 a\0",
         0,
     );
-    // Two delimiters in a row have an empty field between them; the carriage return is in the last.
-    passes(&["--field=2", "--delimiter=;"], ";;\n1;;2\n;\r\n;", ";;\n;\r\n", 0);
+    // Two delimiters in a row have an empty field between them; the carriage return is in none.
+    passes(&["--field=2", "--delimiter=;"], ";;\n1;;2\n;\r\n;", ";;\n", 0);
     passes(&["--field=9", "-d"], "a\nb\na\n", "a\nb\na\n", 3);
 
     for seed in 0..8 {
@@ -45,6 +45,81 @@ fn fields() {
         });
         passes(&["--field=1", "--delimiter=a"], &input, new, 0);
     }
+}
+
+/// Parts that differ make different keys, though all their bytes in a row are equal.
+#[test]
+fn keys_of_several_parts() {
+    let input = "a\tbc\t1\nab\tc\t1\na\tbc\t2\na\n";
+    passes(&["--field=1,2"], input, "a\tbc\t1\nab\tc\t1\na\n", 1);
+    passes(&["--field", "1", "--field", "2"], input, "a\tbc\t1\nab\tc\t1\na\n", 1);
+    passes(&["--field=3,1"], input, input, 1);
+    passes(&["--field=3"], input, "a\tbc\t1\na\tbc\t2\na\n", 1);
+    let input = "a,b,v\n\"x,y\",z,1\nx,\"y,z\",2\n\"x,y\",z,3\n\"x\"\"\",\"\n\",4\nx,\"\"\",\n\",5\nx,\"y,z\",6\n7\n";
+    let expected = "a,b,v\n\"x,y\",z,1\nx,\"y,z\",2\n\"x\"\"\",\"\n\",4\nx,\"\"\",\n\",5\n7\n";
+    passes(&["--csv=a", "--csv=b"], input, expected, 1);
+    passes(&["--csv=2", "--csv=1"], input, expected, 1);
+    let input = "{\"a\":1,\"b\":[2]}\n{\"a\":[1,2],\"b\":3}\n{\"b\":[ 2],\"a\":1}\n{\"a\":1}\n";
+    passes(
+        &["--json=/a", "--json=/b"],
+        input,
+        "{\"a\":1,\"b\":[2]}\n{\"a\":[1,2],\"b\":3}\n{\"a\":1}\n",
+        1,
+    );
+    Run::new(&mut dedup(["--csv=a", "--csv=c"]), "a,b\n").error(&["no column \"c\""]);
+    Run::new(&mut dedup(["--field=1,0"]), "").error(&["'0'", "from 1"]);
+}
+
+/// As awk splits a line.
+#[test]
+fn fields_between_blanks() {
+    let input = "a b\n  a\t \tb  \na  b c\r\na c\n\n \n";
+    passes(&["--field=2", "--blanks"], input, "a b\na c\n\n \n", 2);
+    passes(&["--field=1,2", "--blanks"], "a b\nab  \na\tb\n", "a b\nab  \n", 1);
+    passes(
+        &["--field=3", "--blanks"],
+        input,
+        "a b\n  a\t \tb  \na  b c\r\na c\n\n \n",
+        5,
+    );
+    Run::new(&mut dedup(["--blanks"]), "").error(&["--field"]);
+    Run::new(&mut dedup(["--blanks", "--field=1", "--delimiter=,"]), "").error(&["--blanks", "--delimiter"]);
+}
+
+#[test]
+fn white_space_at_the_ends_can_be_ignored() {
+    passes(&["--trim"], " a\na\n\ta \r\na b\n  \n\n", " a\na b\n  \n", 0);
+    passes(&["--trim", "-0"], " a\n\0a\0b", " a\n\0b", 0);
+    passes(&["--trim", "-i"], "A \na\n", "A \n", 0);
+    passes(&["--trim", "--field=1,2"], "a\tb\n a \tb \nab\t\n", "a\tb\nab\t\n", 0);
+    passes(&["--trim", "--csv=k"], "k\n\" a\"\na\n", "k\n\" a\"\n", 0);
+    Run::new(&mut dedup(["--trim", "--json=/a"]), "").error(&["--trim", "--json"]);
+}
+
+#[test]
+fn blank_keys_can_pass() {
+    let input = "a\n\n \t\n\na\n \r\n\r\nb\n\n";
+    passes(&["--keep-blank"], input, "a\n\n \t\n\n \r\n\r\nb\n\n", 0);
+    passes(&["--keep-blank", "-i", "-0"], "a\0A\0\0\0", "a\0\0\0", 0);
+    passes(&["--keep-blank", "--trim"], " \n\n a\na\n", " \n\n a\n", 0);
+    passes(
+        &["--keep-blank", "--field=2"],
+        "1\t\n2\t\n3\n4\tx\n5\tx\n",
+        "1\t\n2\t\n3\n4\tx\n",
+        1,
+    );
+    let input = "a,b\n,\n,\nx,\nx,\n \" \",\n";
+    passes(
+        &["--keep-blank", "--csv=a", "--csv=b"],
+        "a,b\n,\n,\nx,\nx,\n\" \",\n",
+        "a,b\n,\n,\nx,\n\" \",\n",
+        0,
+    );
+    passes(&["--csv=a", "--csv=b"], input, "a,b\n,\nx,\n \" \",\n", 0);
+    // They are no duplicates.
+    let run = Run::new(&mut dedup(["--keep-blank"]), "\n\na\n");
+    assert_eq!(summary(&run.errors), [3, 3, 0]);
+    Run::new(&mut dedup(["--keep-blank", "--json=/a"]), "").error(&["--keep-blank", "--json"]);
 }
 
 #[test]

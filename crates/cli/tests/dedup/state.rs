@@ -33,7 +33,7 @@ fn runs_continue_each_other() {
             input.push(b'\n');
             let lines = split(&input, b'\n');
             let expected: Vec<u8> = lines
-                .filter(|&line| seen.insert(line.to_vec()))
+                .filter(|&line| seen.insert(text(line, b'\n').to_vec()))
                 .flatten()
                 .copied()
                 .collect();

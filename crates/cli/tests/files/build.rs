@@ -46,6 +46,40 @@ fn what_was_built_answers_at_its_rate() {
     }
 }
 
+/// All threads insert at once, and the bits are the same in any order. With too many keys for that
+/// the filter grows, and still has them all.
+#[test]
+fn threads_build_the_same_filter() {
+    let shell = Shell::new();
+    let keys = lines(0..200_000);
+    let reversed: Vec<&str> = keys.lines().rev().collect();
+    shell.write("keys", &keys);
+    shell.write("reversed", reversed.join("\n"));
+    for format in ["lanebloom", "guava"] {
+        let build = |keys: &str| {
+            shell.ok(&format!(
+                "build {keys} {keys} -o filter --format {format} --expected 200000"
+            ));
+            shell.read("filter")
+        };
+        let bytes = build("keys");
+        assert!(bytes == build("reversed") && bytes == build("keys"), "{format}");
+        assert_eq!(shell.ok("query filter keys --present"), keys);
+    }
+    let output = shell.run("build keys reversed keys -o filter --expected 100000 --rate 1e-6");
+    let summary = stderr(&output);
+    let unique = summary
+        .split_once(", about ")
+        .unwrap()
+        .1
+        .split_once(" unique")
+        .unwrap()
+        .0;
+    assert!(unique.parse::<u32>().unwrap().abs_diff(200_000) < 20, "{summary}");
+    assert_eq!(shell.ok("query filter keys --present"), keys);
+    assert!(shell.fact("filter", "layers").parse::<u32>().unwrap() > 1);
+}
+
 #[test]
 fn the_rate_is_the_one_asked_for() {
     let shell = Shell::new();

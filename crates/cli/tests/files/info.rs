@@ -1,10 +1,64 @@
 //! `info`: every kind of file, and every way in which one can be wrong.
 
-use super::{Shell, data, lines, stderr};
+use super::{Shell, Value, data, lines, stderr};
 use lanebloom::hash::{KeyHasher, Murmur3, SipHash13};
 use lanebloom::{ConcurrentBloom, ScalableBloom};
 use std::fs;
 use twox_hash::XxHash3_64;
+
+/// The same facts as the rows, with numbers as numbers.
+#[test]
+fn info_as_json() {
+    let shell = Shell::new();
+    shell.write("two", fs::read(data("snapshot_v1_two.bin")).unwrap());
+    let text = shell.ok("info --json two two");
+    let (first, second) = text.split_once('\n').unwrap();
+    assert_eq!(second.strip_suffix('\n'), Some(first));
+    // In the order of the rows.
+    assert!(
+        first.starts_with(r#"{"file":"two","kind":"ConcurrentBloom","format":"#),
+        "{first}"
+    );
+    let value: Value = serde_json::from_str(first).unwrap();
+    let bloom = ConcurrentBloom::from_bytes(&shell.read("two")).unwrap().0;
+    let now = bloom.figures();
+    for (name, expected) in [
+        ("bytes", Value::from(1536)),
+        ("hasher", "Murmur3, seed 7".into()),
+        ("layers", 1.into()),
+        ("memory_bytes", bloom.memory_bytes().into()),
+        ("keys_estimated", now.len.into()),
+        ("checksum", "correct".into()),
+    ] {
+        assert_eq!(value[name], expected, "{name}");
+    }
+    for (name, expected) in [
+        ("rate_planned", bloom.false_positive_rate()),
+        ("fill", now.fill_ratio),
+        ("rate_now", now.false_positive_rate),
+    ] {
+        let found = value[name].as_f64().unwrap();
+        assert!((found / expected - 1.0).abs() < 1e-12, "{name}: {found} and {expected}");
+    }
+    assert_eq!(value.as_object().unwrap().len(), shell.ok("info two").lines().count());
+
+    // Layers are an array.
+    let scalable = ScalableBloom::with_capacity(100, 0.01).unwrap();
+    scalable.insert_all((0..1000).map(|key: u32| key.to_string())).unwrap();
+    shell.write("scalable", scalable.to_bytes());
+    let value: Value = serde_json::from_str(&shell.ok("info --json scalable")).unwrap();
+    let layers = value["each_layer"].as_array().unwrap();
+    assert!(layers.len() > 1 && value["layers"] == layers.len(), "{value}");
+    let keys: u64 = layers
+        .iter()
+        .map(|layer| layer["keys_estimated"].as_u64().unwrap())
+        .sum();
+    assert!((900..1100).contains(&keys), "{value}");
+    assert_eq!(
+        layers[1]["blocks"],
+        shell.fact("scalable", "layer 2: blocks").parse::<u64>().unwrap()
+    );
+}
 
 /// One row for each fact, always in the same words.
 #[test]

@@ -1,6 +1,6 @@
 //! `plan`.
 
-use super::{Shell, stderr};
+use super::{Shell, Value, stderr};
 use assert_cmd::Command;
 use lanebloom::{ConcurrentBloom, CuckooFilter, ScalableBloom};
 use lanebloom_formats::{GuavaBloom, RedisBloom};
@@ -11,6 +11,38 @@ fn cells(line: &str) -> Vec<&str> {
         .map(str::trim)
         .filter(|cell| !cell.is_empty())
         .collect()
+}
+
+/// The same figures as the table's, for programs.
+#[test]
+fn plans_as_json() {
+    let shell = Shell::new();
+    let objects = |line: &str| -> Vec<Value> {
+        let text = shell.ok(line);
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let of_rate = objects("plan --keys 1000 --rate 0.01 --json");
+    assert_eq!(of_rate.len(), 11);
+    let bloom = ConcurrentBloom::with_capacity(1000, 0.01).unwrap();
+    let is_about = |value: &Value, expected: f64| assert!((value.as_f64().unwrap() / expected - 1.0).abs() < 1e-12);
+    let found = of_rate
+        .iter()
+        .find(|object| object["filter"] == "ConcurrentBloom")
+        .unwrap();
+    is_about(&found["bits_per_key"], bloom.bits_per_key());
+    assert_eq!(found["memory_bytes"], bloom.memory_bytes());
+    assert_eq!((&found["keys"], &found["rate_wanted"]), (&1000.into(), &0.01.into()));
+    is_about(&found["rate"], bloom.false_positive_rate());
+    assert_eq!(
+        (&found["lines_present"], &found["lines_absent"]),
+        (&1.0.into(), &1.0.into())
+    );
+    let all = objects("plan --keys 1000 --json");
+    assert_eq!(all.len(), 8 * 11);
+    assert!(of_rate.iter().all(|object| all.contains(object)));
+    // Out of reach for fingerprints of 21 bits.
+    let last = all.iter().rfind(|object| object["filter"] == "CuckooFilter").unwrap();
+    assert!(last["rate"].is_null() && last["memory_bytes"].is_null(), "{last}");
 }
 
 /// The figures are those of the library's filters, without their memory.

@@ -18,7 +18,7 @@ fn answers() {
         query("", b"a\nx\nb\r\nb\n\n\xff\xfe\nlast"),
         (
             1,
-            b"present\ta\nabsent\tx\npresent\tb\r\nabsent\tb\npresent\t\npresent\t\xff\xfe\npresent\tlast".to_vec()
+            b"present\ta\nabsent\tx\npresent\tb\r\npresent\tb\npresent\t\npresent\t\xff\xfe\npresent\tlast".to_vec()
         )
     );
     assert_eq!(query("--present", b"a\nx\nlast"), (1, b"a\nlast".to_vec()));

@@ -1,26 +1,30 @@
 //! `--exact`: two passes. The first puts all keys into a filter, and those that it may have held
 //! already into a second one. A key that is not in the second filter is in no other line. So the
 //! second pass keeps only the keys that are, and keeps of each only where it can be read again.
+//! `--count-each` counts them in the second pass, and prints in a third one.
 
-use super::job::{Job, RecordWriter};
+use super::job::{Done, Job, RecordWriter};
 use crate::growing_filter::GrowingFilter;
 use crate::input::{Chunk, Input, Part};
 use crate::keys::KeySpec;
 use crate::pipeline::Stage;
-use anyhow::{Context, Result, bail};
+use crate::summary::Summary;
+use anyhow::{Context, Error, Result, anyhow, bail};
 use lanebloom::hash::SipHash13;
+use std::collections::HashMap;
 use std::env;
 use std::fs::File;
 use std::hint::black_box;
 use std::io::{self, Write};
+use std::mem;
 use std::os::unix::fs::FileExt;
 
 /// The rate of both filters unless one is given: a mistake costs only the memory for a candidate.
 const RATE: f64 = 0.01;
 
-pub(super) fn run(job: &Job<'_>) -> Result<(RecordWriter, String)> {
-    let output = RecordWriter::new(job.args)?;
-    let parts = Part::all(&job.args.files, &job.progress)?;
+pub(super) fn run(job: &Job<'_>, output: &File) -> Result<Done> {
+    let output = RecordWriter::new(job.args, output)?;
+    let parts = Part::all(&job.files, &job.progress)?;
     let inputs = || parts.iter().cloned().map(Input::Part).collect();
     let total = parts.iter().map(|part| part.len).sum();
     let hasher = SipHash13::random();
@@ -39,37 +43,68 @@ pub(super) fn run(job: &Job<'_>) -> Result<(RecordWriter, String)> {
     } = job.pass(inputs(), hasher, mark)?;
 
     // Those that are in the second filter by mistake come on top.
-    let candidates = repeated.new + (seen.new as f64 * rate * 1.1) as usize;
+    let most = repeated.new + (seen.new as f64 * rate * 1.1) as usize;
     drop(seen);
-    let verify = Verify {
+    let candidates = Candidates {
         spec: job.keys.clone(),
         repeated,
-        places: LineTable::new(candidates),
-        keys: KeyStore::new(job, &parts, candidates)?,
-        digest: Digest::default(),
+        places: LineTable::new(most),
+        keys: KeyStore::new(job, &parts, most)?,
         found: Vec::new(),
-        candidates: Vec::new(),
-        new: Vec::new(),
-        output,
+        numbers: Vec::new(),
+        digest: Digest::default(),
     };
     job.progress.restart(total);
-    let mut verify = job.pass(inputs(), hasher, verify)?;
-    let mut last = verify.digest;
-    if last == digest && verify.keys.reads_input && parts.iter().any(Part::is_suspect) {
+    let (candidates, output) = if job.args.count_each {
+        let tally = Tally {
+            candidates,
+            counts: HashMap::new(),
+            output,
+            of_keys: Vec::new(),
+            is_counted: false,
+        };
+        let mut tally = job.pass(inputs(), hasher, tally)?;
+        if tally.candidates.digest != digest {
+            return Err(changed(&parts));
+        }
+        tally.is_counted = true;
+        tally.candidates.digest = Digest::default();
+        job.progress.restart(total);
+        let tally = job.pass(inputs(), hasher, tally)?;
+        (tally.candidates, tally.output)
+    } else {
+        let verify = Verify {
+            candidates,
+            new: Vec::new(),
+            output,
+        };
+        let verify = job.pass(inputs(), hasher, verify)?;
+        (verify.candidates, verify.output)
+    };
+    let mut last = candidates.digest;
+    if last == digest && candidates.keys.reads_input && parts.iter().any(Part::is_suspect) {
         // A line that changed was not found again. A log that grew has no such line, for example.
         job.progress.restart(total);
         last = job.pass(inputs(), hasher, Digest::default())?;
     }
     if last != digest {
-        let suspect = parts.iter().find(|part| part.is_suspect());
-        bail!(
-            "{} changed during the run, so duplicates may have passed",
-            suspect.map_or("the input", |part| &part.name)
-        );
+        return Err(changed(&parts));
     }
-    verify.output.end()?;
-    let extra = format!(", none wrongly, {} candidates", verify.places.len);
-    Ok((verify.output, extra))
+    let number = candidates.places.len;
+    Ok(Done {
+        output,
+        extra: Summary {
+            text: format!(", none wrongly, {number} candidates"),
+            figures: vec![("wrongly_dropped_expected", 0.into()), ("candidates", number.into())],
+        },
+        state: None,
+    })
+}
+
+fn changed(parts: &[Part]) -> Error {
+    let suspect = parts.iter().find(|part| part.is_suspect());
+    let name = suspect.map_or("the input", |part| &part.name);
+    anyhow!("{name} changed during the run, so duplicates may have passed")
 }
 
 /// The number of all hashes, and a polynomial of them: their order counts.
@@ -118,27 +153,51 @@ impl Stage for Mark {
     }
 }
 
-/// The second pass.
-struct Verify {
+/// The keys that may occur more than once, with their first occurrences.
+struct Candidates {
     spec: KeySpec,
     repeated: GrowingFilter,
     places: LineTable,
     keys: KeyStore,
-    digest: Digest,
     found: Vec<u64>,
-    candidates: Vec<usize>,
-    new: Vec<bool>,
-    output: RecordWriter,
+    /// The numbers of the candidates among the keys of a chunk.
+    numbers: Vec<usize>,
+    digest: Digest,
 }
 
-impl Verify {
-    /// Whether the key with this number in the chunk, a candidate, comes for the first time.
-    fn is_first(&mut self, chunk: &Chunk, number: usize) -> Result<bool> {
+impl Candidates {
+    /// Calls `each` with the number of each candidate of the chunk, with the place of its key, and
+    /// whether the key comes for the first time.
+    fn find(&mut self, chunk: &Chunk, mut each: impl FnMut(usize, u64, bool)) -> Result<()> {
+        let hashes = &chunk.keyed.hashes;
+        self.digest.add(hashes);
+        self.found.resize(hashes.len().div_ceil(64), 0);
+        self.repeated.find(hashes, &mut self.found);
+        let is_candidate = |number: usize| self.found[number / 64] >> (number % 64) & 1 == 1;
+        self.numbers.clear();
+        self.numbers
+            .extend((0..hashes.len()).filter(|&number| is_candidate(number)));
+        self.places.touch(self.numbers.iter().map(|&number| hashes[number]));
+        self.keys.touch(
+            self.numbers
+                .iter()
+                .filter_map(|&number| self.places.of(hashes[number]).next()),
+        );
+        for at in 0..self.numbers.len() {
+            let number = self.numbers[at];
+            let (place, is_first) = self.place(chunk, number)?;
+            each(number, place, is_first);
+        }
+        Ok(())
+    }
+
+    /// The place of the key with this number in the chunk, and whether it comes for the first time.
+    fn place(&mut self, chunk: &Chunk, number: usize) -> Result<(u64, bool)> {
         let hash = chunk.keyed.hashes[number];
         let (key, start) = self.spec.key(chunk.bytes(), &chunk.keyed, number);
         for place in self.places.of(hash) {
             if self.keys.holds(place, key)? {
-                return Ok(false);
+                return Ok((place, false));
             }
         }
         let offset = chunk.offset + start as u64;
@@ -147,33 +206,50 @@ impl Verify {
             .keep(key, chunk.input, offset)
             .context("cannot write a key to a temporary file")?;
         self.places.insert(hash, place)?;
-        Ok(true)
+        Ok((place, true))
     }
+}
+
+/// The second pass.
+struct Verify {
+    candidates: Candidates,
+    new: Vec<bool>,
+    output: RecordWriter,
 }
 
 impl Stage for Verify {
     fn take(&mut self, chunk: &mut Chunk) -> Result<()> {
-        let hashes = &chunk.keyed.hashes;
-        self.digest.add(hashes);
-        self.found.resize(hashes.len().div_ceil(64), 0);
-        self.repeated.find(hashes, &mut self.found);
-        let is_candidate = |number: usize| self.found[number / 64] >> (number % 64) & 1 == 1;
-        self.candidates.clear();
-        self.candidates
-            .extend((0..hashes.len()).filter(|&number| is_candidate(number)));
-        self.places.touch(self.candidates.iter().map(|&number| hashes[number]));
-        self.keys.touch(
-            self.candidates
-                .iter()
-                .filter_map(|&number| self.places.of(hashes[number]).next()),
-        );
-        self.new.clear();
-        self.new.resize(hashes.len(), true);
-        for at in 0..self.candidates.len() {
-            let number = self.candidates[at];
-            self.new[number] = self.is_first(chunk, number)?;
+        let Self { new, candidates, .. } = self;
+        new.clear();
+        new.resize(chunk.keyed.hashes.len(), true);
+        candidates.find(chunk, |number, _, is_first| new[number] = is_first)?;
+        self.output.put(chunk, new)
+    }
+}
+
+/// The second pass, which counts the occurrences of each key, and the third, which prints them.
+struct Tally {
+    candidates: Candidates,
+    /// The number of occurrences of the key at each place; 0 once it is printed.
+    counts: HashMap<u64, u64>,
+    output: RecordWriter,
+    /// What is printed before the lines with the keys of a chunk; 0 if they are not printed.
+    of_keys: Vec<u64>,
+    is_counted: bool,
+}
+
+impl Stage for Tally {
+    fn take(&mut self, chunk: &mut Chunk) -> Result<()> {
+        let Self { of_keys, counts, .. } = self;
+        if !self.is_counted {
+            let add = |_, place, _| *counts.entry(place).or_default() += 1;
+            return self.candidates.find(chunk, add);
         }
-        self.output.put(chunk, &mut self.new)
+        of_keys.clear();
+        of_keys.resize(chunk.keyed.hashes.len(), 1);
+        let take = |number: usize, place, _| of_keys[number] = counts.get_mut(&place).map_or(1, mem::take);
+        self.candidates.find(chunk, take)?;
+        self.output.put_counts(chunk, of_keys)
     }
 }
 
@@ -285,7 +361,7 @@ struct KeyStore {
 enum Rest {
     /// The lines of the inputs, each with the number of bytes in those before. A place is a line's
     /// offset among the bytes of all inputs.
-    Lines { inputs: Vec<(u64, Part)>, terminator: u8 },
+    Lines { inputs: Vec<(u64, Part)>, spec: KeySpec },
     /// Keys that are not as they are in the input, in a temporary file. A place is an offset in it,
     /// at which the key's length stands and then the key.
     Derived {
@@ -313,7 +389,7 @@ impl KeyStore {
             });
             Rest::Lines {
                 inputs: inputs.collect(),
-                terminator: job.keys.terminator(),
+                spec: job.keys.clone(),
             }
         } else {
             let file =
@@ -391,23 +467,21 @@ impl Rest {
     fn holds(&self, place: u64, key: &[u8], buffer: &mut Vec<u8>) -> Result<bool> {
         let again = |name: &str| format!("cannot read {name} again");
         match self {
-            Self::Lines { inputs, terminator } => {
+            Self::Lines { inputs, spec } => {
                 let (before, part) = &inputs[inputs.partition_point(|(before, _)| *before <= place) - 1];
                 let at = place - before;
-                // The terminator may be missing at the end.
-                let len = (part.len - at).min(key.len() as u64 + 1) as usize;
+                // A carriage return and the terminator follow, or one of them, or the end.
+                let len = (part.len - at).min(key.len() as u64 + 2) as usize;
                 buffer.resize(buffer.len().max(len), 0);
                 let bytes = &mut buffer[..len];
                 let read = part
                     .open()
                     .and_then(|(file, start)| file.read_exact_at(bytes, start + at));
                 read.with_context(|| again(&part.name))?;
-                let line = if bytes.len() > key.len() {
-                    bytes.strip_suffix(&[*terminator])
-                } else {
-                    Some(&*bytes)
-                };
-                Ok(line == Some(key))
+                let is_at_end = at + len as u64 == part.len;
+                let end = memchr::memchr(spec.terminator(), bytes).map(|end| end + 1);
+                let line = end.or(is_at_end.then_some(len)).map(|end| &bytes[..end]);
+                Ok(line.is_some_and(|line| spec.text(line) == key))
             }
             Self::Derived { written, unwritten, .. } if place >= *written => {
                 let bytes = &unwritten[(place - written) as usize..];

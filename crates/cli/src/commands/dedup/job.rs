@@ -1,33 +1,44 @@
 //! What every way to deduplicate has: a job, which gives the inputs to a stage, and its output.
 
 use crate::args::Dedup;
+use crate::growing_filter::GrowingFilter;
 use crate::input::{Chunk, Input, Reader};
 use crate::keys::KeySpec;
-use crate::pipeline::{self, Stage};
+use crate::pipeline::{self, Hash, Stage};
 use crate::progress::Progress;
-use crate::stdout;
+use crate::state_file::StateFile;
+use crate::summary::Summary;
 use anyhow::{Context, Result};
 use lanebloom::hash::KeyHasher;
+use serde_json::Value;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::Write;
+use std::mem;
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// What all passes need.
 pub(super) struct Job<'a> {
     pub(super) args: &'a Dedup,
+    pub(super) files: Vec<PathBuf>,
+    /// Whether each input has an output of its own.
+    is_apart: bool,
     pub(super) keys: KeySpec,
     pub(super) threads: usize,
     pub(super) progress: Arc<Progress>,
 }
 
 impl<'a> Job<'a> {
-    pub(super) fn new(args: &'a Dedup, quiet: bool) -> Self {
+    pub(super) fn new(args: &'a Dedup, files: Vec<PathBuf>, is_apart: bool, quiet: bool) -> Self {
         Self {
             args,
-            keys: KeySpec::new(&args.keys),
+            is_apart,
+            keys: KeySpec::new(&args.keys).keep_blank(args.keep_blank),
             threads: args.threads.unwrap_or_else(pipeline::threads),
-            progress: Arc::new(Progress::new(Input::total(&Input::all(&args.files)), !quiet)),
+            progress: Arc::new(Progress::new(Input::total(&Input::all(&files)), !quiet)),
+            files,
         }
     }
 
@@ -38,9 +49,19 @@ impl<'a> Job<'a> {
         hasher: impl KeyHasher + Send + Sync + 'static,
         stage: S,
     ) -> Result<S> {
-        let reader = Reader::new(inputs, self.keys.clone(), Arc::clone(&self.progress));
-        pipeline::run(reader, self.keys.clone(), hasher, self.threads, stage)
+        let reader = Reader::new(inputs, self.keys.clone(), Arc::clone(&self.progress)).apart(self.is_apart);
+        let keys = self.keys.clone();
+        pipeline::run(reader, Hash { keys, hasher }, self.threads, stage)
     }
+}
+
+/// What a run leaves.
+pub(super) struct Done {
+    pub(super) output: RecordWriter,
+    /// The end of the summary.
+    pub(super) extra: Summary,
+    /// The state, and what it is to hold.
+    pub(super) state: Option<(StateFile, GrowingFilter)>,
 }
 
 const OUTPUT: &str = "cannot write the output";
@@ -48,7 +69,10 @@ const OUTPUT: &str = "cannot write the output";
 /// Writes the records that pass, and counts.
 pub(super) struct RecordWriter {
     /// Without a buffer: a chunk is one write.
-    stdout: File,
+    output: File,
+    written: u64,
+    /// Where the bytes of each input end, but for the last one that had any.
+    ends: Vec<u64>,
     /// Whether only the number of records that pass is printed.
     only_counts: bool,
     /// Whether the other records pass: those that are not new.
@@ -62,9 +86,11 @@ pub(super) struct RecordWriter {
 }
 
 impl RecordWriter {
-    pub(super) fn new(args: &Dedup) -> Result<Self> {
+    pub(super) fn new(args: &Dedup, output: &File) -> Result<Self> {
         Ok(Self {
-            stdout: stdout::open().context(OUTPUT)?,
+            output: output.try_clone().context(OUTPUT)?,
+            written: 0,
+            ends: Vec::new(),
             only_counts: args.count,
             inverted: args.only_duplicates,
             lines: 0,
@@ -74,35 +100,67 @@ impl RecordWriter {
         })
     }
 
-    /// Prints the number of records that pass, if that is the output.
-    pub(super) fn end(&mut self) -> Result<()> {
+    /// Prints the number of records that pass, if that is the output. Returns where the bytes of
+    /// each of `inputs` inputs end.
+    pub(super) fn end(&mut self, inputs: usize) -> Result<Vec<u64>> {
         if self.only_counts {
             let line = format!("{}\n", self.passed);
-            self.stdout.write_all(line.as_bytes()).context(OUTPUT)?;
+            self.output.write_all(line.as_bytes()).context(OUTPUT)?;
         }
-        Ok(())
+        self.ends.resize(inputs, self.written);
+        Ok(mem::take(&mut self.ends))
     }
 
     /// Takes the answers for the keys of the chunk.
     pub(super) fn put(&mut self, chunk: &mut Chunk, new: &mut Vec<bool>) -> Result<()> {
+        self.add(chunk, new.iter().filter(|&&new| new).count());
+        chunk.keyed.spread(new, !self.inverted);
+        if self.only_counts {
+            return Ok(());
+        }
+        self.ends.resize(chunk.input, self.written);
+        let bytes = chunk.retain(|record| new[record] != self.inverted);
+        self.written += bytes.len() as u64;
+        self.output.write_all(bytes).context(OUTPUT)
+    }
+
+    /// Writes each record after the count of its key, unless this is 0. A record without a key
+    /// counts as one.
+    pub(super) fn put_counts(&mut self, chunk: &Chunk, counts: &[u64]) -> Result<()> {
+        self.add(chunk, counts.iter().filter(|&&count| count > 0).count());
+        self.ends.resize(chunk.input, self.written);
+        let (mut text, mut start) = (Vec::new(), 0);
+        let mut keyless = chunk.keyed.keyless.iter().peekable();
+        let mut counts = counts.iter();
+        for (record, &end) in chunk.keyed.ends.iter().enumerate() {
+            let count = match keyless.next_if_eq(&&record) {
+                Some(_) => 1,
+                None => *counts.next().expect("the other records have keys"),
+            };
+            if count > 0 {
+                // As wide as uniq prints it.
+                write!(text, "{count:7} ").expect("a vector takes everything");
+                text.extend_from_slice(&chunk.bytes()[start..end]);
+            }
+            start = end;
+        }
+        self.written += text.len() as u64;
+        self.output.write_all(&text).context(OUTPUT)
+    }
+
+    /// Counts the records of a chunk, so many of whose keys are new.
+    fn add(&mut self, chunk: &Chunk, new: usize) {
         let keyless = chunk.keyed.keyless.len();
-        let unique = keyless + new.iter().filter(|&&new| new).count();
-        let duplicates = new.len() + keyless - unique;
+        let (unique, duplicates) = (keyless + new, chunk.keyed.hashes.len() - new);
         // A record without a key passes in any case.
         let passed = if self.inverted { duplicates + keyless } else { unique };
         self.lines += (unique + duplicates) as u64;
         self.unique += unique as u64;
         self.passed += passed as u64;
         self.missing += chunk.keyed.missing as u64;
-        chunk.keyed.spread(new, !self.inverted);
-        if !self.only_counts {
-            let bytes = chunk.retain(|record| new[record] != self.inverted);
-            self.stdout.write_all(bytes).context(OUTPUT)?;
-        }
-        Ok(())
     }
 
-    pub(super) fn summary(&self, extra: &str, seconds: f64) -> String {
+    pub(super) fn summary(&self, extra: Summary, start: Instant) -> Summary {
         let Self {
             lines,
             unique,
@@ -111,10 +169,23 @@ impl RecordWriter {
             ..
         } = self;
         let dropped = lines - passed;
+        let seconds = start.elapsed().as_secs_f64();
+        let mut figures: Vec<(_, Value)> = vec![
+            ("lines", (*lines).into()),
+            ("unique", (*unique).into()),
+            ("without_key", (*missing).into()),
+            ("dropped", dropped.into()),
+        ];
+        figures.extend(extra.figures);
+        figures.push(("seconds", seconds.into()));
         let missing = match missing {
             0 => String::new(),
             missing => format!(", {missing} of them without a key"),
         };
-        format!("{lines} lines, {unique} unique{missing}, {dropped} dropped{extra}, {seconds:.2} s")
+        let text = format!(
+            "{lines} lines, {unique} unique{missing}, {dropped} dropped{}, {seconds:.2} s",
+            extra.text
+        );
+        Summary { text, figures }
     }
 }
