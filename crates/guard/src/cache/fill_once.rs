@@ -3,7 +3,7 @@
 
 use crate::cache::error::LoadError;
 use crate::cache::flights::Flight;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use tokio::sync::Notify;
 
 pub(super) type Loaded<V> = Result<Option<V>, LoadError>;
@@ -11,8 +11,12 @@ pub(super) type FlightOf<V> = Arc<Flight<FillOnce<V>>>;
 
 pub(super) struct FillOnce<V> {
     result: OnceLock<Loaded<V>>,
-    /// Wakes the futures. `OnceLock` wakes the threads.
+    /// Wakes the futures.
     filled: Notify,
+    /// Wakes the threads. (`OnceLock::wait` needs Rust 1.86.)
+    woken: Condvar,
+    /// Guards no data. A thread holds it from its look at the result until it sleeps.
+    sleep: Mutex<()>,
 }
 
 impl<V> Default for FillOnce<V> {
@@ -20,6 +24,8 @@ impl<V> Default for FillOnce<V> {
         Self {
             result: OnceLock::new(),
             filled: Notify::new(),
+            woken: Condvar::new(),
+            sleep: Mutex::new(()),
         }
     }
 }
@@ -28,6 +34,9 @@ impl<V: Clone> FillOnce<V> {
     /// The first result stays.
     pub(super) fn fill(&self, result: Loaded<V>) {
         let _ = self.result.set(result);
+        // A thread that saw no result is asleep once this has the lock.
+        drop(self.sleep.lock());
+        self.woken.notify_all();
         self.filled.notify_waiters();
     }
 
@@ -37,7 +46,13 @@ impl<V: Clone> FillOnce<V> {
 
     /// Blocks the thread.
     pub(super) fn wait(&self) -> Loaded<V> {
-        self.result.wait().clone()
+        loop {
+            if let Some(result) = self.result.get() {
+                return result.clone();
+            }
+            let sleep = self.sleep.lock().unwrap_or_else(PoisonError::into_inner);
+            drop(self.woken.wait_while(sleep, |()| !self.is_filled()));
+        }
     }
 
     pub(super) async fn filled(&self) -> Loaded<V> {

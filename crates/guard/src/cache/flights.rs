@@ -200,9 +200,8 @@ where
     /// Ends a flight whose load returned `found`, or failed: `None`.
     pub(crate) fn finish(&self, key: &K, flight: &Arc<Flight<T>>, found: Option<Option<C::Value>>) {
         let mut flights = self.lock(key);
-        if take(&mut flights, key, flight)
-            && let Some(value) = found
-        {
+        let was_there = take(&mut flights, key, flight);
+        if let Some(value) = found.filter(|_| was_there) {
             let epoch = flight.epoch;
             self.caches.put(key, Entry { epoch, value });
         }
