@@ -336,9 +336,8 @@ impl KeyStore {
     /// Keeps a key, which may be the line at `offset` of an input. Returns its place.
     fn keep(&mut self, key: &[u8], input: usize, offset: u64) -> io::Result<u64> {
         let (len, place) = (key.len(), self.memory.len());
-        if let Ok(short) = u16::try_from(len)
-            && place + 2 + len <= self.most
-        {
+        let short = u16::try_from(len).ok();
+        if let Some(short) = short.filter(|_| place + 2 + len <= self.most) {
             self.memory.extend_from_slice(&short.to_le_bytes());
             self.memory.extend_from_slice(key);
             return Ok(place as u64);
