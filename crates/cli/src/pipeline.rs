@@ -199,7 +199,8 @@ impl<H, S> Drop for Worker<'_, H, S> {
     }
 }
 
-#[cfg(test)]
+// (With a file that never ends, by the name that Unix gives to a pipe.)
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
     use crate::args::{Cli, Command};
