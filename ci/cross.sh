@@ -2,14 +2,14 @@
 # The tests on other processors: an x86-64 without AVX2, 64-bit Arm (NEON) and the big-endian s390x.
 # qemu emulates them, which says nothing about speed, nor about weak memory ordering (that is
 # ci/loom.sh's part), and takes some ten times as long as the processor itself would. Needs what
-# ci/install.sh and ci/fetch/cross_compiler.sh fetch.
+# ci/install.sh installs; fetches the compiler.
 #
 #   ci/cross.sh                        all three, one after another
 #   ci/cross.sh aarch64                some of nehalem, aarch64, s390x
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 target=${CARGO_TARGET_DIR:-target}
-toolchain=${LANEBLOOM_TOOLCHAIN:-${XDG_CACHE_HOME:-$HOME/.cache}/lanebloom}/rust-web
+source ci/fetch/use_compiler.sh
 
 # Without the tests that need a server or a JVM, which say nothing about a processor.
 export LANEBLOOM_GUAVA=none
@@ -27,7 +27,7 @@ nehalem() {
 }
 
 aarch64() (
-    use_toolchain
+    use_compiler
     export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc
     export CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64-static -L /usr/aarch64-linux-gnu"
     package+=(--target aarch64-unknown-linux-gnu --target-dir "$target/aarch64" --features rayon,mmap,serde)
@@ -40,7 +40,7 @@ aarch64() (
 # these take most of the time under emulation. Debian has no standard library of this version for
 # s390x, so cargo builds it.
 s390x() (
-    use_toolchain
+    use_compiler
     export CARGO_TARGET_S390X_UNKNOWN_LINUX_GNU_LINKER=s390x-linux-gnu-gcc
     export CARGO_TARGET_S390X_UNKNOWN_LINUX_GNU_RUNNER="qemu-s390x-static -L /usr/s390x-linux-gnu"
     package+=(-Zbuild-std --target s390x-unknown-linux-gnu --target-dir "$target/s390x" --features mmap,serde)
@@ -48,13 +48,6 @@ s390x() (
         --skip={batches,truncation,ends_early,big_filters,every_bit_of_a_key,older_chains,16_mib,mitz} \
         --skip={contract::scalable::,estimated_len,killed_writer,live_filter,nothing_is_held,gauge,instruction_sets}
 )
-
-use_toolchain() {
-    [[ -e $toolchain/complete ]] || ci/fetch/cross_compiler.sh
-    export LD_LIBRARY_PATH=$toolchain/usr/lib/x86_64-linux-gnu
-    export RUSTC=$toolchain/usr/bin/rustc RUSTDOC=$toolchain/usr/bin/rustdoc
-    "$RUSTC" --version
-}
 
 (($#)) || set -- nehalem aarch64 s390x
 for processor; do

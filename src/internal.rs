@@ -23,6 +23,8 @@ pub use crate::kernel::{
 /// For `lanebloom-formats`: the memory of its filters, and the hints and fences beside it. (For
 /// `lanebloom-redis`, after [`is_present`]: `acquire_if`.)
 pub use crate::words::bits::{Bits, Hint, acquire, acquire_if, is_cached, prefetch};
+/// For `lanebloom-formats`: a newer function of the standard library.
+pub use crate::words::chunks::{as_chunks, as_chunks_mut};
 /// For `lanebloom-formats`: the memory of `RedisCuckoo`, which is bytes.
 pub use crate::words::memory::Words;
 

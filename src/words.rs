@@ -3,6 +3,7 @@
 //! filters.
 
 pub(crate) mod bits;
+pub(crate) mod chunks;
 pub(crate) mod counters;
 pub(crate) mod memory;
 pub(crate) mod once;

@@ -57,7 +57,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<(u64, usize), SnapshotErrorKind> {
 
 /// Fails if the last word has bits beyond the bound.
 pub(super) fn check_end<W: Load>(words: &[W], bound: u64) -> Result<(), SnapshotErrorKind> {
-    if bound.is_multiple_of(64) {
+    if bound % 64 == 0 {
         return Ok(());
     }
     let word = bound / 64;

@@ -5,6 +5,7 @@ use super::words::{sealed, words_of};
 use super::{Bitmap, ConcurrentBitmap, Store};
 use crate::codec::{SNAPSHOT_HEADER, SnapshotBytes};
 use crate::error::{SnapshotError, SnapshotErrorKind};
+use crate::words::chunks::as_chunks;
 
 /// A [`ConcurrentBitmap`]'s snapshot that answers in place: in borrowed bytes, or in a mapped file
 /// (feature `mmap`). [`Bitmap`] has its methods.
@@ -51,7 +52,7 @@ impl Store for View<'_> {
     #[inline(always)]
     fn words(&self) -> &[[u8; 8]] {
         let words = words_of(self.bound).expect("checked when the view was opened");
-        &self.snapshot.bytes()[SNAPSHOT_HEADER..].as_chunks().0[..words]
+        &as_chunks(&self.snapshot.bytes()[SNAPSHOT_HEADER..]).0[..words]
     }
 }
 

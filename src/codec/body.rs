@@ -6,6 +6,7 @@ use super::{Checksum, Input, Out, SNAPSHOT_HEADER, TRAILER};
 use crate::error::SnapshotErrorKind;
 use crate::geometry::layout::LINE_BYTES;
 use crate::words::bits;
+use crate::words::chunks::{as_chunks, as_chunks_mut};
 use alloc::vec::Vec;
 
 /// Bytes that are copied, summed and passed on at once: they fit L2, and system calls are few.
@@ -32,7 +33,7 @@ pub(crate) fn write_words<O: Out>(
         let filled = CHUNK.min(bytes - start);
         let chunk = &mut buffer[..filled.next_multiple_of(LINE_BYTES)];
         let (front, rest) = chunk.split_at_mut(filled);
-        for (bytes, word) in front.as_chunks_mut().0.iter_mut().zip(&mut words) {
+        for (bytes, word) in as_chunks_mut(front).0.iter_mut().zip(&mut words) {
             *bytes = word.to_le_bytes();
         }
         rest.fill(0);
@@ -63,7 +64,7 @@ pub(crate) fn read_words<I: Input>(
         let chunk = input.take(filled.next_multiple_of(LINE_BYTES), &mut buffer)?;
         sum.add(chunk);
         let (front, rest) = chunk.split_at(filled);
-        store(start / WORD, front.as_chunks().0);
+        store(start / WORD, as_chunks(front).0);
         not_zero = rest
             .iter()
             .position(|byte| *byte != 0)

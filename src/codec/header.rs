@@ -314,7 +314,7 @@ impl OwnHeader {
     pub(crate) fn body_bytes(&self, parts: usize) -> Result<u64, SnapshotErrorKind> {
         let overhead = (SNAPSHOT_HEADER + parts * (SNAPSHOT_HEADER + TRAILER)) as u64;
         let least = overhead + (parts * LINE_BYTES) as u64;
-        if self.len >= least && self.len.is_multiple_of(LINE_BYTES as u64) && self.len <= isize::MAX as u64 {
+        if self.len >= least && self.len % LINE_BYTES as u64 == 0 && self.len <= isize::MAX as u64 {
             Ok(self.len - overhead)
         } else {
             Err(SnapshotErrorKind::Length {
@@ -561,7 +561,7 @@ fn parse_layout(bytes: &[u8]) -> Result<Layout, SnapshotErrorKind> {
     }
     check_zeros(bytes, 36..40)?;
     match get(bytes, 40) {
-        blocks if !blocks.is_multiple_of(lines as u64) => Err(SnapshotErrorKind::Invalid(format!(
+        blocks if blocks % lines as u64 != 0 => Err(SnapshotErrorKind::Invalid(format!(
             "{blocks} blocks are not divided by {lines} lines per key"
         ))),
         blocks @ 1..=MOST_LINES => Ok(Layout {

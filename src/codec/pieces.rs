@@ -60,10 +60,10 @@ impl Progress {
     /// The error for a source that ends with these bytes.
     pub(crate) fn truncated(&self, rest: &[u8]) -> SnapshotErrorKind {
         // The header is incomplete: the bytes may not even begin one.
-        if self.taken == 0
-            && let Err(error) = first::<SNAPSHOT_HEADER>(rest)
-        {
-            return error;
+        if self.taken == 0 {
+            if let Err(error) = first::<SNAPSHOT_HEADER>(rest) {
+                return error;
+            }
         }
         SnapshotErrorKind::Truncated {
             bytes: self.taken + rest.len() as u64,

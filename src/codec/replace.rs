@@ -23,7 +23,8 @@ use twox_hash::XxHash3_64;
 ///
 /// A killed program leaves its new file there. The next call for the same `path` removes it, if it
 /// is a regular file with such a name and is not locked. A writer at work holds a lock on its file.
-/// If the file system has no locks, leftovers stay.
+/// Leftovers stay where there are no locks: on some file systems, and outside Unix in a program
+/// that was compiled by Rust 1.88 or older.
 ///
 /// # Permissions and owner
 ///
@@ -217,11 +218,13 @@ impl NewFile {
                 path,
                 is_there: true,
             };
-            match new.file.lock() {
+            match try_lock(&new.file) {
                 // Another call may have removed it as a leftover before it was locked. From now on
                 // no call does.
                 Ok(()) if !new.path.exists() => {}
                 Ok(()) => return Ok(new),
+                // Another call is removing it.
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                 // Without locks no call removes anything.
                 Err(error) if error.kind() == ErrorKind::Unsupported => return Ok(new),
                 Err(error) => return Err(error),
@@ -261,13 +264,34 @@ fn remove_leftovers(directory: &Path, prefix: &str) {
         return;
     };
     for entry in entries.flatten() {
-        if entry.file_name().to_str().is_some_and(is_ours)
-            && let Ok(file) = open_file(&entry.path())
-            && file.try_lock().is_ok()
-        {
+        if !entry.file_name().to_str().is_some_and(is_ours) {
+            continue;
+        }
+        let Ok(file) = open_file(&entry.path()) else {
+            continue;
+        };
+        if try_lock(&file).is_ok() {
             let _ = fs::remove_file(entry.path());
         }
     }
+}
+
+/// Locks a file until it is closed. Fails with kind `WouldBlock` if it is locked already.
+#[cfg(unix)]
+fn try_lock(file: &File) -> io::Result<()> {
+    use rustix::fs::{FlockOperation, flock};
+    Ok(flock(file, FlockOperation::NonBlockingLockExclusive)?)
+}
+
+#[cfg(all(not(unix), lanebloom_rust_1_89))]
+#[clippy::msrv = "1.89"]
+fn try_lock(file: &File) -> io::Result<()> {
+    Ok(file.try_lock()?)
+}
+
+#[cfg(not(any(unix, lanebloom_rust_1_89)))]
+fn try_lock(_: &File) -> io::Result<()> {
+    Err(ErrorKind::Unsupported.into())
 }
 
 /// Opens a regular file: follows no link, and waits for no other end of a pipe.

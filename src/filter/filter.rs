@@ -259,12 +259,11 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
         if keys.len() < Length::Many.least() {
             return out.fill(self.engine.contains_few_bitmap(source.few(&mut Few::new())));
         }
-        let (mut chunks, mut left) = (all(&source), out);
+        let (mut chunks, mut answered) = (all(&source), 0);
         while let Some(hashes) = chunks.next() {
-            let found = left
-                .split_off_mut(..hashes.len().div_ceil(64))
-                .expect("a word for every 64");
+            let found = &mut out[answered..][..hashes.len().div_ceil(64)];
             self.engine.contains_bitmap(hashes, found);
+            answered += found.len();
         }
     }
 

@@ -66,10 +66,10 @@ macro_rules! inserts {
             /// # Ok::<(), lanebloom::BuildError>(())
             /// ```
             pub fn insert_batch<K: Funnel>(&self, keys: &[K]) -> usize {
-                if !cfg!(lanebloom_loom) && let [key] = keys {
-                    return usize::from(self.insert(key));
+                match keys {
+                    [key] if !cfg!(lanebloom_loom) => usize::from(self.insert(key)),
+                    _ => self.engine.insert_all(&self.keys(keys)),
                 }
-                self.engine.insert_all(&self.keys(keys))
             }
 
             /// [`insert_batch`](Self::insert_batch) for the keys of an iterator, some at a time.
@@ -122,11 +122,11 @@ macro_rules! inserts {
             /// ```
             #[inline]
             pub fn insert_hashes(&self, hashes: &[u64]) -> usize {
-                // loom is to see the way of a batch in one key too.
-                if !cfg!(lanebloom_loom) && let [hash] = hashes {
-                    return usize::from(self.insert_hash(*hash));
+                match hashes {
+                    // loom is to see the way of a batch in one key too.
+                    [hash] if !cfg!(lanebloom_loom) => usize::from(self.insert_hash(*hash)),
+                    _ => self.engine.insert_all(&hashes),
                 }
-                self.engine.insert_all(&hashes)
             }
 
             /// Removes all keys. It takes `&mut self`: beside inserts, some keys would survive in

@@ -11,6 +11,7 @@ use crate::geometry::sizing::Cell;
 use crate::hash::{KeyHasher, Murmur3};
 use crate::kernel::{Isa, Lookups};
 use crate::words::bits::Lines;
+use crate::words::chunks::as_chunks;
 use core::num::NonZeroUsize;
 
 /// A [`ConcurrentBloom`]'s snapshot that answers lookups in place: in borrowed bytes, or in a
@@ -296,13 +297,7 @@ impl<S> BloomView<'_, S> {
     /// ```
     #[must_use]
     pub fn is_aligned(&self) -> bool {
-        self.engine
-            .words
-            .lines()
-            .all()
-            .as_ptr()
-            .addr()
-            .is_multiple_of(LINE_BYTES)
+        self.engine.words.lines().all().as_ptr().addr() % LINE_BYTES == 0
     }
 
     /// Bytes of the snapshot.
@@ -347,7 +342,7 @@ impl LineWords for ViewWords<'_> {
     #[inline(always)]
     fn lines(&self) -> Lines<'_, [u8; 8]> {
         let body = &self.snapshot.bytes()[SNAPSHOT_HEADER..];
-        Lines::new(body.as_chunks().0.as_chunks().0, self.blocks)
+        Lines::new(as_chunks(as_chunks(body).0).0, self.blocks)
     }
 
     /// Another view of the same bytes.

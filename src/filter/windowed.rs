@@ -445,12 +445,13 @@ impl PlannedImpl for Generations {
                 "{generations} generations is not in 2 to {MAX_GENERATIONS}"
             ))));
         }
-        if let Rotation::Aged(window) = options.rotation
-            && !(Duration::from_nanos(1)..=MAX_WINDOW).contains(&window)
-        {
-            return Err(BuildError(BuildErrorKind::Setting(format!(
-                "a window of {window:?} is not in 1ns to {MAX_WINDOW:?}"
-            ))));
+        match options.rotation {
+            Rotation::Aged(window) if !(Duration::from_nanos(1)..=MAX_WINDOW).contains(&window) => {
+                return Err(BuildError(BuildErrorKind::Setting(format!(
+                    "a window of {window:?} is not in 1ns to {MAX_WINDOW:?}"
+                ))));
+            }
+            _ => {}
         }
         // The whole, before it is divided.
         asked.check().map_err(BuildError)?;

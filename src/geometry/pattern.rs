@@ -51,7 +51,7 @@ pub(crate) struct WordFields {
 /// compiled once for a number of words, whatever the number of bits in each.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(
-    any(lanebloom_loom, not(target_arch = "x86_64")),
+    not(all(target_arch = "x86_64", lanebloom_rust_1_89, not(lanebloom_loom))),
     allow(dead_code, reason = "a part is for AVX-512")
 )]
 pub(crate) struct BitFields {

@@ -209,27 +209,22 @@ impl Request {
 
     /// An error if a setting has a value that no filter can have.
     pub(crate) fn check(&self) -> Result<(), BuildErrorKind> {
-        if let Some(rate) = self.rate
-            && !(rate > 0.0 && rate < 1.0)
-        {
+        if let Some(rate) = self.rate.filter(|&rate| !(rate > 0.0 && rate < 1.0)) {
             return Err(BuildErrorKind::Rate(rate));
         }
-        if let Some(words) = self.words
-            && !WORDS_PER_KEY.iter().any(|&(w, _)| w == words)
-        {
-            return Err(BuildErrorKind::WordsPerKey(words));
-        }
-        if let Some(lines) = self.lines
-            && !(1..=MOST_LINES_PER_KEY).contains(&lines)
-        {
-            return Err(BuildErrorKind::Setting(format!("{lines} lines per key is not 1 or 2")));
-        }
-        if let (Some(words), Some(lines)) = (self.words, self.lines)
-            && words < lines
-        {
-            return Err(BuildErrorKind::Setting(format!(
-                "{words} word per key does not reach into {lines} lines"
-            )));
+        match (self.words, self.lines) {
+            (Some(words), _) if !WORDS_PER_KEY.iter().any(|&(w, _)| w == words) => {
+                return Err(BuildErrorKind::WordsPerKey(words));
+            }
+            (_, Some(lines)) if !(1..=MOST_LINES_PER_KEY).contains(&lines) => {
+                return Err(BuildErrorKind::Setting(format!("{lines} lines per key is not 1 or 2")));
+            }
+            (Some(words), Some(lines)) if words < lines => {
+                return Err(BuildErrorKind::Setting(format!(
+                    "{words} word per key does not reach into {lines} lines"
+                )));
+            }
+            _ => {}
         }
         match self.budget {
             Some(bytes) if bytes < LINE_BYTES => Err(BuildErrorKind::Budget { bytes, lines: 1 }),

@@ -3,6 +3,7 @@
 
 use crate::funnel::Sink;
 use crate::hash::bytes::{Short, below_16, load_le};
+use crate::words::chunks::as_chunks;
 
 /// Murmur3 x64_128 in progress. It allocates nothing. Made by
 /// [`Murmur3::sink`](crate::Murmur3::sink).
@@ -62,7 +63,7 @@ impl Murmur3Sink {
     }
 
     /// Continues after a kernel has hashed `len` bytes, a multiple of 16, to this state.
-    #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+    #[cfg(all(target_arch = "x86_64", lanebloom_rust_1_89, not(lanebloom_loom)))]
     pub(crate) fn resume(h1: u64, h2: u64, len: u64) -> Self {
         debug_assert_eq!(len % 16, 0);
         Self { h1, h2, tail: 0, len }
@@ -86,7 +87,7 @@ impl Murmur3Sink {
     pub(crate) fn slice(seed: u32, bytes: &[u8]) -> (u64, u64) {
         let mut sink = Self::new(seed);
         sink.len = bytes.len() as u64;
-        let (chunks, rest) = bytes.as_chunks();
+        let (chunks, rest) = as_chunks(bytes);
         for chunk in chunks {
             sink.mix(u128::from_le_bytes(*chunk));
         }
@@ -142,7 +143,7 @@ impl Sink for Murmur3Sink {
             self.mix(self.tail);
             bytes = rest;
         }
-        let (chunks, rest) = bytes.as_chunks::<16>();
+        let (chunks, rest) = as_chunks::<16, _>(bytes);
         for chunk in chunks {
             self.mix(u128::from_le_bytes(*chunk));
         }

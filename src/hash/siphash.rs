@@ -5,6 +5,7 @@
 
 use crate::funnel::Sink;
 use crate::hash::bytes::{Short, below, load_below_8};
+use crate::words::chunks::as_chunks;
 
 /// The four words of a hash in progress.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -88,7 +89,7 @@ impl State {
     /// The hash of these bytes after `before` others, a multiple of 8.
     #[inline(always)]
     pub(crate) fn slice(mut self, before: usize, bytes: &[u8]) -> u64 {
-        let (words, rest) = bytes.as_chunks();
+        let (words, rest) = as_chunks(bytes);
         for word in words {
             self.mix(u64::from_le_bytes(*word));
         }
@@ -134,7 +135,7 @@ impl Sink for SipSink {
             self.state.mix(self.rest);
             bytes = rest;
         }
-        let (words, rest) = bytes.as_chunks();
+        let (words, rest) = as_chunks(bytes);
         for word in words {
             self.state.mix(u64::from_le_bytes(*word));
         }

@@ -8,6 +8,7 @@ use super::arch;
 pub(crate) use super::dispatch::HASH_GROUP as GROUP;
 use super::dispatch::HashTable;
 use super::isa::Isa;
+use crate::words::chunks::as_chunks;
 use core::mem::MaybeUninit;
 use core::slice;
 
@@ -79,11 +80,11 @@ impl<const N: usize> HashKernels<N> {
         const { assert!(SORTED_FROM_BYTES.is_power_of_two()) };
         if ored < SORTED_FROM_BYTES {
             // SAFETY: as in `short`.
-            unsafe { kernel(start, keys.as_chunks().0, out) };
+            unsafe { kernel(start, as_chunks(keys).0, out) };
         } else {
             sorted(keys, out, |keys, out| {
                 // SAFETY: as in `short`.
-                unsafe { kernel(start, keys.as_chunks().0, out) }
+                unsafe { kernel(start, as_chunks(keys).0, out) }
             });
         }
         true

@@ -76,7 +76,7 @@ pub(super) enum Inlined {
 }
 
 #[cfg_attr(
-    all(target_arch = "x86_64", not(lanebloom_loom)),
+    all(target_arch = "x86_64", lanebloom_rust_1_89, not(lanebloom_loom)),
     expect(dead_code, reason = "x86-64 has some")
 )]
 impl Inlined {

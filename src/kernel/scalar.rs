@@ -11,6 +11,7 @@ use super::tiles::{self, tiles};
 use super::tuning::AccessPlan;
 use crate::geometry::pattern::{BitFields, block, pattern};
 use crate::words::bits::{Hint, Insertable, Lines, Load, OwnedRange, Prefetchable, is_cached};
+use crate::words::chunks::as_chunks_mut;
 use crate::words::counters::{self, Counters};
 
 #[inline(always)]
@@ -123,7 +124,7 @@ pub(crate) fn unpack(bitmap: &[u64], out: &mut [bool]) {
 /// Writes the lowest bits to the places of `out`, at most 64.
 #[inline]
 pub(crate) fn unpack_few(mut bits: u64, out: &mut [bool]) {
-    let (eights, rest) = out.as_chunks_mut::<8>();
+    let (eights, rest) = as_chunks_mut::<8, _>(out);
     for eight in eights {
         // The product repeats the byte; the mask leaves another bit of each copy.
         let spread = (u64::from(bits as u8) * 0x0101_0101_0101_0101) & 0x8040_2010_0804_0201;

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::geometry::pattern::second;
+use crate::words::chunks::as_chunks;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::num::NonZeroUsize;
@@ -133,7 +134,7 @@ fn agree(shape: Shape, isa: Isa, blocks: usize, plain: &Kernels, kernels: &Kerne
         bytes.extend_from_slice(&word.to_le_bytes());
     }
     let count = NonZeroUsize::new(blocks).unwrap();
-    let lines = Lines::new(bytes[blocks % 3..].as_chunks().0.as_chunks().0, count);
+    let lines = Lines::new(as_chunks(as_chunks(&bytes[blocks % 3..]).0).0, count);
     let lookups = Lookups::<[u8; 8]>::of(Layout { shape, blocks }, isa);
     for len in LENGTHS {
         let asked = hashes(1000 * len as u64 + len as u64 / 2, len);
@@ -201,6 +202,35 @@ fn all_instruction_sets_see_counters_above_zero() {
             }
         }
     }
+}
+
+/// A level exists if the compiler has its intrinsics, and is offered if the CPU has it too.
+#[cfg(all(target_arch = "x86_64", feature = "std"))]
+#[test]
+fn instruction_sets_are_those_of_the_compiler_and_the_cpu() {
+    use super::arch::Level;
+    use std::arch::is_x86_feature_detected as has;
+
+    let has_intrinsics = rustversion::cfg!(since(1.89));
+    let known: Vec<&str> = Level::ALL.iter().map(|level| level.name()).collect();
+    let wide = ["AVX-512", "AVX-512 BITALG, gather", "AVX-512 BITALG"];
+    assert_eq!(known[..2], ["plain", "AVX2"]);
+    assert_eq!(known[2..], wide[..if has_intrinsics { 3 } else { 0 }]);
+
+    let avx2 = has!("avx2") && has!("bmi1") && has!("bmi2");
+    let avx512 = has!("avx512f") && has!("avx512bw") && has!("avx512dq") && has!("avx512vl");
+    let bitalg = has!("avx512vbmi") && has!("avx512bitalg");
+    let levels = match (avx2, avx2 && avx512 && has_intrinsics, bitalg) {
+        (false, ..) => 1,
+        (true, false, _) => 2,
+        (true, true, false) => 3,
+        (true, true, true) => 5,
+    };
+    let mut offered: Vec<&str> = Isa::all().map(|isa| isa.level().name()).collect();
+    let mut expected = known[..levels].to_vec();
+    offered.sort();
+    expected.sort();
+    assert_eq!(offered, expected);
 }
 
 /// Lookups touch no byte beside the lines, which begin or end where memory does.

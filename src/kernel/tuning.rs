@@ -49,7 +49,7 @@ const MOST_IN_L1: usize = 4;
 /// How a batch comes to its words.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(
-    any(lanebloom_loom, not(target_arch = "x86_64")),
+    not(all(target_arch = "x86_64", lanebloom_rust_1_89, not(lanebloom_loom))),
     allow(dead_code, reason = "a part is for vectors")
 )]
 pub struct AccessPlan {

@@ -22,6 +22,7 @@
 use crate::error::{BuildError, BuildErrorKind};
 use crate::geometry::layout::{LINE_BYTES, LINE_WORDS};
 use crate::geometry::pattern::WordBits;
+use crate::words::chunks::{as_chunks, as_chunks_mut};
 use crate::words::memory::{Word, Words};
 use crate::words::sync::{AtomicU64, Ordering, fence};
 use core::num::NonZeroUsize;
@@ -52,7 +53,7 @@ impl<T: Word> OwnLines<T> {
 impl<T> OwnLines<T> {
     #[inline(always)]
     pub(crate) fn shared(&self) -> Lines<'_, T> {
-        Lines(self.0.as_chunks().0)
+        Lines(as_chunks(&self.0).0)
     }
 }
 
@@ -411,7 +412,7 @@ impl Lines<'_, AtomicU64> {
     pub(crate) fn merge(self, first: usize, image: &mut [u64]) -> (u128, u128) {
         let (mut sum, mut set) = (0, 0);
         let lines = &self.0[first..];
-        for (copies, line) in image.as_chunks_mut::<LINE_WORDS>().0.iter_mut().zip(lines) {
+        for (copies, line) in as_chunks_mut::<LINE_WORDS, _>(image).0.iter_mut().zip(lines) {
             // No later load begins during a locked operation, but a hint does.
             prefetch((&raw const *line).wrapping_add(4), Hint::L1Write);
             for (copy, word) in copies.iter_mut().zip(line) {
@@ -552,7 +553,7 @@ impl Prefetchable for OwnedRange<'_> {
 impl Insertable for OwnedRange<'_> {
     #[inline(always)]
     fn set<const W: usize>(&mut self, block: usize, pattern: [WordBits; W], bits: usize) -> bool {
-        let line = &mut self.words.as_chunks_mut::<LINE_WORDS>().0[block - self.first];
+        let line = &mut as_chunks_mut::<LINE_WORDS, _>(self.words).0[block - self.first];
         let mut missing = 0;
         for part in pattern {
             let (word, mask) = (&mut line[part.word], part.mask(bits));

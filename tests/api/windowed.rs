@@ -46,7 +46,7 @@ fn aged(generations: usize, window: u64, time: &Time) -> WindowedBloom {
 
 /// The answers of a lookup, of a batch, and of a batch of one key, which must be the same.
 fn finds(filter: &WindowedBloom, key: u64) -> bool {
-    let (mut found, mut bitmap, mut absent) = ([key.is_multiple_of(2)], [u64::MAX], true);
+    let (mut found, mut bitmap, mut absent) = ([key % 2 == 0], [u64::MAX], true);
     filter.contains_batch(&[key], &mut found);
     filter.contains_batch_bitmap(&[key], &mut bitmap);
     filter.for_each_absent(&[key], |_| absent = false);
@@ -755,9 +755,7 @@ impl Watched {
         self.filter.union_from(&other.filter).unwrap();
         self.find_step();
         for key in 0..KEYS {
-            if let Some(seen) = other.seen[key]
-                && other.must_be_visible(key)
-            {
+            if let Some(seen) = other.seen[key].filter(|_| other.must_be_visible(key)) {
                 let on = self.now.on - (other.now.on - seen.on);
                 // It may go into a generation that is older than it is, if they are uneven.
                 let uneven = self.now.on - GENERATION * self.generations();
@@ -773,9 +771,7 @@ impl Watched {
                     self.seen[key] = Some(moved);
                 }
             }
-            if let Some(limit) = other.limits[key]
-                && !other.must_be_gone(key)
-            {
+            if let Some(limit) = other.limits[key].filter(|_| !other.must_be_gone(key)) {
                 let longest = GENERATION * self.generations();
                 let uneven = [&self.calls, &self.steps]
                     .into_iter()
@@ -1491,11 +1487,7 @@ fn racing_rotations_by_age_keep_the_window() {
         let mut last = vec![];
         for i in 0..(STRESS_KEYS / 10) as u64 {
             let key = (thread << 40) + i;
-            let jump = if number(key).is_multiple_of(1000) {
-                5 * period
-            } else {
-                0
-            };
+            let jump = if number(key) % 1000 == 0 { 5 * period } else { 0 };
             time.0.fetch_add(number(key) % 30 + jump, Ordering::SeqCst);
             let before = time.now();
             filter.insert(&key);

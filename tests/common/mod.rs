@@ -151,14 +151,14 @@ impl<'a> Pieces<'a> {
 impl Read for Pieces<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         self.turn += 1;
-        if self.turn.is_multiple_of(3) {
+        if self.turn % 3 == 0 {
             return Err(io::ErrorKind::Interrupted.into());
         }
         let most = into.len().min(self.bytes.len()).min(self.turn * 37 % 1000 + 1);
-        if most == 0
-            && let Some(error) = self.end.take()
-        {
-            return Err(error);
+        if most == 0 {
+            if let Some(error) = self.end.take() {
+                return Err(error);
+            }
         }
         into[..most].copy_from_slice(&self.bytes[..most]);
         self.bytes = &self.bytes[most..];

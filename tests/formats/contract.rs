@@ -167,7 +167,7 @@ where
     Filter<E, S>: Stored<Hasher = S>,
 {
     let (bytes, hasher) = (filter.to_bytes(), filter.hasher());
-    assert!(bytes.len().is_multiple_of(64));
+    assert!(bytes.len() % 64 == 0);
     let mut stream = Vec::new();
     filter.write_to(&mut stream).unwrap();
     assert!(stream == bytes);
@@ -492,10 +492,10 @@ where
                 assert_eq!(one.insert(&key).told(), other.insert(&key).told());
                 there.push_back(key);
             }
-            if (turn % 3 != 1 || there.len() == 600)
-                && let Some(old) = there.pop_front()
-            {
-                assert_eq!(one.remove(&old), other.remove(&old));
+            if turn % 3 != 1 || there.len() == 600 {
+                if let Some(old) = there.pop_front() {
+                    assert_eq!(one.remove(&old), other.remove(&old));
+                }
             }
             let asked = number(turn);
             assert_eq!(one.contains(&asked), other.contains(&asked));

@@ -119,7 +119,7 @@ fn a_filter_says_what_it_is() {
                 continue;
             };
             assert_eq!((filter.lines_per_key(), filter.words_per_key()), (lines, words));
-            assert!(filter.blocks().is_multiple_of(lines));
+            assert!(filter.blocks() % lines == 0);
             assert_eq!(filter.memory_bytes(), filter.blocks() * 64);
             assert_eq!(filter.bits_per_key(), filter.memory_bytes() as f64 * 8.0 / 100_000.0);
             assert!(filter.false_positive_rate_at(100_000) <= rate);

@@ -616,8 +616,9 @@ impl<const WIDTH: usize> Funnel for Cut<'_, WIDTH> {
     fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
         let mut rest = self.0;
         for len in self.1 {
-            let piece = rest.split_off(..*len.min(&rest.len())).unwrap();
+            let (piece, after) = rest.split_at(*len.min(&rest.len()));
             into.put(piece);
+            rest = after;
         }
         into.put(rest);
     }

@@ -269,9 +269,8 @@ fn row(mut head: Vec<u8>, reader: &mut impl Read, bytes: u64) -> Result<Content>
         };
         let layer: ConcurrentBloom = next().with_context(|| format!("snapshot {} of the file", layers.len() + 1))?;
         let theirs = layer.hasher().seed();
-        if let Some(ours) = layers.first().map(|first| first.hasher().seed())
-            && ours != theirs
-        {
+        let first = layers.first().map(|first| first.hasher().seed());
+        if let Some(ours) = first.filter(|ours| *ours != theirs) {
             bail!("its snapshots differ in the seed of Murmur3: {ours} and {theirs}");
         }
         left -= layer.snapshot_bytes() as u64;

@@ -247,9 +247,8 @@ impl GrowingFilter {
         while layers.is_empty() || !is_at_end(&mut reader)? {
             let filter = ConcurrentBloom::read_from(&mut reader, limit).map_err(foreign)?;
             let theirs = filter.hasher().seed();
-            if let Some(ours) = layers.first().map(|first| first.filter.hasher().seed())
-                && ours != theirs
-            {
+            let first = layers.first().map(|first| first.filter.hasher().seed());
+            if let Some(ours) = first.filter(|ours| *ours != theirs) {
                 bail!("its snapshots differ in the seed of Murmur3: {ours} and {theirs}");
             }
             layers.push(Layer::new(filter));

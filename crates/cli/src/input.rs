@@ -7,16 +7,16 @@ mod source;
 
 pub(crate) use files::Files;
 pub(crate) use part::{Part, Stamp};
-pub(crate) use source::{is_compressed, is_stdin, metadata, open};
+pub(crate) use source::{identity, is_compressed, is_stdin, open};
 
 use crate::keys::{Framer, KeySpec, Keyed};
 use crate::progress::Progress;
 use ahead::Ahead;
 use anyhow::{Context, Result};
-use source::{Counted, decoded, name};
+use source::{At, Counted, decoded, metadata, name};
 use std::collections::VecDeque;
 use std::fs::Metadata;
-use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
@@ -135,9 +135,8 @@ impl Input {
             Self::Ahead(_, ahead) => Ok(Box::new(ahead.opened()?)),
             Self::Part(part) => {
                 let (file, start) = part.open()?;
-                let mut file = file.try_clone()?;
-                file.seek(SeekFrom::Start(start))?;
                 let progress = Arc::clone(progress);
+                let file = At { file, at: start };
                 Ok(Box::new(Counted { file, progress }.take(part.len)))
             }
         }

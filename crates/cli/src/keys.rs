@@ -325,7 +325,7 @@ impl KeySpec {
         }
         let bytes = match self.funnel {
             None | Some(Funnel::Bytes) => return keyed.key_ends.push(keyed.keys.len()),
-            Some(funnel) => str::from_utf8(&keyed.keys[start..])
+            Some(funnel) => std::str::from_utf8(&keyed.keys[start..])
                 .ok()
                 .and_then(|text| bytes(text, funnel)),
         };

@@ -68,7 +68,7 @@ impl Output {
             bail!("cannot write {}: it is compressed, and the output is not", output.name);
         }
         Ok(Self {
-            stamp: Some(Stamp::of(&metadata)),
+            stamp: Stamp::now(path, None).with_context(failed)?,
             ..output
         })
     }
@@ -98,7 +98,7 @@ impl Output {
         let Some(stamp) = &self.stamp else {
             return Ok(true);
         };
-        if Stamp::of(&fs::metadata(&self.path)?) != *stamp {
+        if Stamp::now(&self.path, None)?.as_ref() != Some(stamp) {
             bail!("{} changed during the run, and is left as it is", self.name);
         }
         Ok(new.metadata()?.len() != stamp.len)
@@ -120,7 +120,7 @@ fn refuse_inputs(outputs: &[Output], inputs: &[PathBuf]) -> Result<()> {
         ids.extend(output.id()?.map(|id| (id, output)));
     }
     // Of stdin too, which may be a file.
-    let output = |input: &PathBuf| ids.get(&FileId::of(&input::metadata(input).ok()?));
+    let output = |input: &PathBuf| ids.get(&input::identity(input).ok()??);
     if let Some(output) = inputs.iter().filter(|_| !ids.is_empty()).find_map(output) {
         bail!("cannot write {}: it is also an input", output.name);
     }

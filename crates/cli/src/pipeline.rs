@@ -216,14 +216,16 @@ impl<W, S> Drop for Worker<'_, W, S> {
     }
 }
 
-#[cfg(test)]
+// (With a file that never ends, by the name that Unix gives to a pipe.)
+#[cfg(all(test, unix))]
 mod tests {
     use super::*;
     use crate::args::{Cli, Command};
     use crate::input::Input;
     use crate::progress::Progress;
     use clap::Parser;
-    use std::io::{self, PipeWriter, Write};
+    use std::fs::File;
+    use std::io::Write;
     use std::os::fd::AsRawFd;
     use std::path::PathBuf;
     use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -248,7 +250,8 @@ mod tests {
 
     /// Runs on two threads with an input of one line whose end never comes.
     fn run_endless(work: impl Work, stage: First) -> Result<First> {
-        let (end, mut writer): (_, PipeWriter) = io::pipe().unwrap();
+        let (end, writer) = rustix::pipe::pipe().unwrap();
+        let mut writer = File::from(writer);
         writer.write_all(b"a\n").unwrap();
         let path = PathBuf::from(format!("/dev/fd/{}", end.as_raw_fd()));
         let Command::Dedup(args) = Cli::parse_from(["lanebloom", "dedup"]).command else {

@@ -68,7 +68,7 @@ fn read_chunk(reader: &mut impl BufRead, limit: usize) -> Result<Chunk> {
             }
             let key = Some(read_string(reader, limit)?);
             let cursor = read_string(reader, limit)?;
-            let cursor = str::from_utf8(&cursor).ok().and_then(|text| text.parse().ok());
+            let cursor = std::str::from_utf8(&cursor).ok().and_then(|text| text.parse().ok());
             Ok(Chunk {
                 key,
                 cursor: cursor.context("the cursor is not a number")?,
@@ -84,7 +84,7 @@ fn read_number(reader: &mut impl BufRead, kind: u8) -> Result<i64> {
     let mut line = Vec::new();
     reader.take(LINE).read_until(b'\n', &mut line)?;
     let number = match &line[..] {
-        [found, digits @ .., b'\r', b'\n'] if *found == kind => str::from_utf8(digits).ok(),
+        [found, digits @ .., b'\r', b'\n'] if *found == kind => std::str::from_utf8(digits).ok(),
         _ => None,
     };
     number

@@ -6,8 +6,8 @@ use crate::output::{self, Outputs};
 use crate::stdout;
 use anyhow::{Context, Result, bail};
 use std::ffi::OsStr;
-use std::fs::{self, File, TryLockError};
-use std::io::ErrorKind;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use twox_hash::XxHash3_64;
 
@@ -38,7 +38,7 @@ impl StateFile {
         };
         if let Some(file) = &file {
             let metadata = file.metadata().with_context(at)?;
-            stdout::refuse(&metadata).with_context(at)?;
+            stdout::refuse(file).with_context(at)?;
             if metadata.permissions().readonly() {
                 bail!("{} is read-only", at());
             }
@@ -96,10 +96,10 @@ impl Lock {
             let mut options = File::options();
             let file = options.read(true).write(true).create(true).truncate(false).open(&path);
             let file = file.with_context(failed)?;
-            match file.try_lock() {
-                Err(TryLockError::WouldBlock) => return Ok(None),
+            match try_lock(&file) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
                 // A file system without locks.
-                Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => {}
+                Err(error) if error.kind() == ErrorKind::Unsupported => {}
                 other => other.with_context(failed)?,
             }
             // Otherwise another run ended between the two, and removed the file.
@@ -108,6 +108,20 @@ impl Lock {
             }
         }
     }
+}
+
+/// Locks a file until it is closed. Fails with kind `WouldBlock` if it is locked already.
+#[cfg(unix)]
+fn try_lock(file: &File) -> io::Result<()> {
+    use rustix::fs::{FlockOperation, flock};
+    Ok(flock(file, FlockOperation::NonBlockingLockExclusive)?)
+}
+
+/// Elsewhere the command needs Rust 1.89.
+#[cfg(not(unix))]
+#[clippy::msrv = "1.89"]
+fn try_lock(file: &File) -> io::Result<()> {
+    Ok(file.try_lock()?)
 }
 
 impl Drop for Lock {

@@ -7,7 +7,7 @@
 //! Source: Austin Appleby's `MurmurHash64A` and `MurmurHash2`, SMHasher, public domain. Results on
 //! every machine are those of a little-endian one.
 
-use lanebloom::internal::load_below_8;
+use lanebloom::internal::{as_chunks, load_below_8};
 
 /// The multiplier and the shift of MurmurHash64A.
 const M: u64 = 0xc6a4_a793_5bd1_e995;
@@ -17,7 +17,7 @@ const R: u32 = 47;
 #[inline]
 pub(crate) fn murmur64a(bytes: &[u8], seed: u64) -> u64 {
     let mut hash = seed ^ (bytes.len() as u64).wrapping_mul(M);
-    let (chunks, rest) = bytes.as_chunks();
+    let (chunks, rest) = as_chunks(bytes);
     for chunk in chunks {
         let mut k = u64::from_le_bytes(*chunk).wrapping_mul(M);
         k ^= k >> R;
@@ -35,7 +35,7 @@ pub(crate) fn murmur64a(bytes: &[u8], seed: u64) -> u64 {
 pub(crate) fn murmur2(bytes: &[u8], seed: u32) -> u32 {
     const M: u32 = 0x5bd1_e995;
     let mut hash = seed ^ bytes.len() as u32;
-    let (chunks, rest) = bytes.as_chunks();
+    let (chunks, rest) = as_chunks(bytes);
     for chunk in chunks {
         let mut k = u32::from_le_bytes(*chunk).wrapping_mul(M);
         k ^= k >> 24;

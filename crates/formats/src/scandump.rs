@@ -242,7 +242,7 @@ impl<F: Dumped> Loader<F> {
         if cursor != expected {
             return Err(other_cursor(cursor, expected));
         }
-        if len == 0 || !len.is_multiple_of(F::UNIT) {
+        if len == 0 || len % F::UNIT != 0 {
             let problem = format!("a chunk of {len} bytes is not of a positive multiple of {}", F::UNIT);
             return Err(invalid(problem));
         }

@@ -116,7 +116,7 @@ impl BucketShape {
         let wrong = || SnapshotErrorKind::Invalid(BuildError(BuildErrorKind::FingerprintBits(bits)).to_string());
         let shape = Self::of(bits).ok_or_else(wrong)?;
         // Two at least, then, and a key's two are never one.
-        if !buckets.is_multiple_of(2) {
+        if buckets % 2 != 0 {
             let problem = format!("{buckets} buckets is not an even number");
             return Err(SnapshotErrorKind::Invalid(problem));
         }

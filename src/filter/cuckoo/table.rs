@@ -321,7 +321,7 @@ impl Slots for CuckooTable {
 
     /// The number of buckets is even and not 0.
     fn new((shape, buckets): (BucketShape, usize)) -> Result<Self, BuildError> {
-        debug_assert!(buckets >= 2 && buckets.is_multiple_of(2));
+        debug_assert!(buckets >= 2 && buckets % 2 == 0);
         let words = Words::new(buckets).ok_or(BuildError(BuildErrorKind::OutOfMemory {
             bytes: buckets.saturating_mul(8),
         }))?;

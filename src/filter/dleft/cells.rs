@@ -52,6 +52,7 @@ use crate::geometry::pattern::block;
 use crate::geometry::sizing::{MAX_BITS_PER_KEY, Request, ceil};
 use crate::kernel::tuning::TILE;
 use crate::words::bits::{Hint, prefetch};
+use crate::words::chunks::as_chunks;
 use crate::words::memory::Words;
 use crate::words::sync::{AtomicU64, Ordering};
 use alloc::format;
@@ -179,7 +180,7 @@ impl Cells {
             if has_one {
                 return None;
             }
-            let (buckets, _) = all.as_chunks::<BUCKET_WORDS>();
+            let (buckets, _) = as_chunks::<BUCKET_WORDS, _>(&all);
             let keys = buckets
                 .iter()
                 .map(|words| words.iter().map(|word| occupied(*word).count_ones()).sum::<u32>());

@@ -143,11 +143,11 @@ impl InsertImpl for Generations {
             (changed, changed && !has(list.older(now)))
         };
         let (changed, new) = self.list.write_to_current(list, insert, |first, _| first);
-        if let When::Full(gauge) = &self.settings.when
-            && changed
-            && gauge.is_due(hash)
-        {
-            self.rotate_if_full(gauge, hash);
+        match &self.settings.when {
+            When::Full(gauge) if changed && gauge.is_due(hash) => {
+                self.rotate_if_full(gauge, hash);
+            }
+            _ => {}
         }
         new
     }
@@ -267,11 +267,13 @@ impl Generations {
         } else {
             self.insert_absent(hashes, tell)
         };
-        if let When::Full(gauge) = &self.settings.when
-            && changed > 0
-            && let Some(&hash) = hashes.iter().find(|hash| gauge.is_due(**hash))
-        {
-            self.rotate_if_full(gauge, hash);
+        match &self.settings.when {
+            When::Full(gauge) if changed > 0 => {
+                if let Some(&hash) = hashes.iter().find(|hash| gauge.is_due(**hash)) {
+                    self.rotate_if_full(gauge, hash);
+                }
+            }
+            _ => {}
         }
         new
     }

@@ -337,10 +337,13 @@ impl Generations {
 
     /// Clears a dropped generation for the next rotation, which then takes about a microsecond.
     pub(crate) fn clean_ahead(&self) {
-        if self.pool.try_lock().is_ok_and(|pool| pool.clean.is_empty())
-            && let Some(clean) = self.cleaned()
-            && let Ok(mut pool) = self.pool.try_lock()
-        {
+        if !self.pool.try_lock().is_ok_and(|pool| pool.clean.is_empty()) {
+            return;
+        }
+        let Some(clean) = self.cleaned() else {
+            return;
+        };
+        if let Ok(mut pool) = self.pool.try_lock() {
             Pool::keep(&mut pool.clean, clean);
         }
     }
@@ -425,7 +428,7 @@ impl Generations {
         loop {
             let old = Arc::clone(&self.list.load());
             let now = self.settings.now();
-            let until = if now >= old.until || !old.until.is_multiple_of(period) {
+            let until = if now >= old.until || old.until % period != 0 {
                 end_of(now / period)
             } else {
                 old.until
@@ -440,7 +443,7 @@ impl Generations {
                 continue;
             }
             let number = |one: &Generation| {
-                let periods = one.expires.is_multiple_of(period).then_some(one.expires / period);
+                let periods = (one.expires % period == 0).then_some(one.expires / period);
                 periods?.checked_sub(count)
             };
             let live = old.live(now);

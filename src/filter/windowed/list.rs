@@ -68,12 +68,12 @@ impl List {
     pub(super) fn live(&self, now: u64) -> &[Generation] {
         // Nearly always all are visible, so the search begins with the oldest.
         let mut live = &self.generations[..];
-        while let [newer @ .., oldest] = live
-            && now >= oldest.expires
-        {
-            live = newer;
+        loop {
+            match live {
+                [newer @ .., oldest] if now >= oldest.expires => live = newer,
+                _ => return live,
+            }
         }
-        live
     }
 
     /// The visible generations but the newest.

@@ -7,6 +7,10 @@
 //! they are tested, which the models do not see.
 
 #![expect(
+    unsafe_op_in_unsafe_fn,
+    reason = "before Rust 1.86 a function with a target feature is unsafe, before 1.87 every intrinsic"
+)]
+#![expect(
     clippy::needless_range_loop,
     reason = "loops over W and S unroll, which those over iterators do not always"
 )]
@@ -21,7 +25,7 @@ use crate::words::sync::AtomicU64;
 use core::arch::aarch64::*;
 
 #[target_feature(enable = "neon")]
-pub(super) fn contains_hashes<const W: usize, T: Load>(
+pub(super) unsafe fn contains_hashes<const W: usize, T: Load>(
     lines: Lines<'_, T>,
     fields: &BitFields,
     access: AccessPlan,
@@ -43,7 +47,7 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
 }
 
 #[target_feature(enable = "neon")]
-pub(super) fn insert_hashes<const W: usize>(
+pub(super) unsafe fn insert_hashes<const W: usize>(
     mut lines: Lines<'_, AtomicU64>,
     fields: &BitFields,
     access: AccessPlan,
@@ -58,7 +62,7 @@ pub(super) fn insert_hashes<const W: usize>(
 }
 
 #[target_feature(enable = "neon")]
-pub(super) fn fill<const W: usize>(
+pub(super) unsafe fn fill<const W: usize>(
     region: &mut OwnedRange<'_>,
     fields: &BitFields,
     access: AccessPlan,
@@ -73,7 +77,7 @@ pub(super) fn fill<const W: usize>(
 
 #[target_feature(enable = "neon")]
 #[inline]
-fn insert_into<const W: usize, T: Insertable>(
+unsafe fn insert_into<const W: usize, T: Insertable>(
     target: &mut T,
     fields: &BitFields,
     access: AccessPlan,
@@ -100,7 +104,13 @@ fn insert_into<const W: usize, T: Insertable>(
 /// 0 below 8 times `count`, the filter's blocks.
 #[target_feature(enable = "neon")]
 #[inline]
-fn places<const W: usize>(hashes: &Group, fields: &BitFields, first: usize, count: usize, places: &mut GroupWords<W>) {
+unsafe fn places<const W: usize>(
+    hashes: &Group,
+    fields: &BitFields,
+    first: usize,
+    count: usize,
+    places: &mut GroupWords<W>,
+) {
     places.products.write(hashes.map(|hash| hash.wrapping_mul(MULTIPLIER)));
     let mut numbers = [[0; GROUP]; W];
     for i in 0..GROUP {
@@ -117,9 +127,10 @@ fn places<const W: usize>(hashes: &Group, fields: &BitFields, first: usize, coun
 
 /// The mask of each hash in each of its words. `T` is the target: each copy has one caller, and so
 /// is inlined.
+#[expect(clippy::extra_unused_type_parameters, reason = "one copy for each target")]
 #[target_feature(enable = "neon")]
 #[inline]
-fn masks<const W: usize, T>(products: &Group, fields: &BitFields, into: &mut [Slot; W]) {
+unsafe fn masks<const W: usize, T>(products: &Group, fields: &BitFields, into: &mut [Slot; W]) {
     let mut masks = [[0; GROUP]; W];
     for pair in (0..GROUP).step_by(2) {
         let vectors = vector_masks::<W>([products[pair], products[pair + 1]], fields);
@@ -167,7 +178,7 @@ unsafe fn hold<const W: usize, const LOOKUP: bool, T: Load>(
 
 #[target_feature(enable = "neon")]
 #[inline]
-fn vector_masks<const W: usize>(mut products: [u64; 2], fields: &BitFields) -> [uint64x2_t; W] {
+unsafe fn vector_masks<const W: usize>(mut products: [u64; 2], fields: &BitFields) -> [uint64x2_t; W] {
     let mut positions = [vdupq_n_u64(0); W];
     for i in 0..W {
         let cut = fields.words[i];
@@ -189,6 +200,6 @@ fn vector_masks<const W: usize>(mut products: [u64; 2], fields: &BitFields) -> [
 
 #[target_feature(enable = "neon")]
 #[inline]
-fn both(low: u64, high: u64) -> uint64x2_t {
+unsafe fn both(low: u64, high: u64) -> uint64x2_t {
     vcombine_u64(vcreate_u64(low), vcreate_u64(high))
 }

@@ -7,6 +7,10 @@
 //! times as fast in memory (Zen 5).
 
 #![expect(
+    unsafe_op_in_unsafe_fn,
+    reason = "before Rust 1.86 a function with a target feature is unsafe, before 1.87 every intrinsic"
+)]
+#![expect(
     clippy::needless_range_loop,
     reason = "loops over W and S unroll, which those over iterators do not always"
 )]
@@ -19,6 +23,7 @@ use crate::kernel::pipeline::{self, GROUP, Group, GroupWords, Slot};
 use crate::kernel::scalar;
 use crate::kernel::tuning::AccessPlan;
 use crate::words::bits::{Insertable, Lines, Load, OwnedRange, Prefetchable};
+use crate::words::chunks::{as_chunks, as_chunks_mut};
 use crate::words::sync::AtomicU64;
 use core::arch::x86_64::*;
 
@@ -37,7 +42,11 @@ pub(super) fn detect() -> bool {
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(super) fn contains<const W: usize, const S: usize, T: Load>(lines: Lines<'_, T>, hash: u64, _: &Probe<T>) -> bool {
+pub(super) unsafe fn contains<const W: usize, const S: usize, T: Load>(
+    lines: Lines<'_, T>,
+    hash: u64,
+    _: &Probe<T>,
+) -> bool {
     let fields = const { &BitFields::new(W, S) };
     if W > 2 {
         return scalar::contains::<W, true, T>(lines, fields, hash);
@@ -73,7 +82,7 @@ pub(super) fn contains<const W: usize, const S: usize, T: Load>(lines: Lines<'_,
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(super) fn insert<const W: usize, const S: usize>(
+pub(super) unsafe fn insert<const W: usize, const S: usize>(
     mut lines: Lines<'_, AtomicU64>,
     hash: u64,
     _: &BitFields,
@@ -82,7 +91,7 @@ pub(super) fn insert<const W: usize, const S: usize>(
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(super) fn contains_hashes<const W: usize, T: Load>(
+pub(super) unsafe fn contains_hashes<const W: usize, T: Load>(
     lines: Lines<'_, T>,
     fields: &BitFields,
     access: AccessPlan,
@@ -105,7 +114,7 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(super) fn insert_hashes<const W: usize>(
+pub(super) unsafe fn insert_hashes<const W: usize>(
     mut lines: Lines<'_, AtomicU64>,
     fields: &BitFields,
     access: AccessPlan,
@@ -120,7 +129,7 @@ pub(super) fn insert_hashes<const W: usize>(
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(super) fn fill<const W: usize>(
+pub(super) unsafe fn fill<const W: usize>(
     region: &mut OwnedRange<'_>,
     fields: &BitFields,
     access: AccessPlan,
@@ -135,7 +144,7 @@ pub(super) fn fill<const W: usize>(
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 #[inline]
-fn insert_into<const W: usize, T: Insertable>(
+unsafe fn insert_into<const W: usize, T: Insertable>(
     target: &mut T,
     fields: &BitFields,
     access: AccessPlan,
@@ -160,18 +169,14 @@ fn insert_into<const W: usize, T: Insertable>(
 
 /// Writes a bit of the bitmap to each place of `out`.
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(super) fn unpack(bitmap: &[u64], out: &mut [bool]) {
+pub(super) unsafe fn unpack(bitmap: &[u64], out: &mut [bool]) {
     // Gives each byte its bit of the four bytes in every lane of 128 bits.
     let byte = _mm256_set_epi64x(0x0303_0303_0303_0303, 0x0202_0202_0202_0202, 0x0101_0101_0101_0101, 0);
     let bit = _mm256_set1_epi64x(0x8040_2010_0804_0201_u64 as i64);
-    let (whole, rest) = out.as_chunks_mut::<64>();
+    let (whole, rest) = as_chunks_mut::<64, _>(out);
     for (out, &word) in whole.iter_mut().zip(bitmap) {
-        for (out, word) in out
-            .as_chunks_mut::<32>()
-            .0
-            .iter_mut()
-            .zip([word as i32, (word >> 32) as i32])
-        {
+        let halves = as_chunks_mut::<32, _>(out).0;
+        for (out, word) in halves.iter_mut().zip([word as i32, (word >> 32) as i32]) {
             let bits = _mm256_and_si256(_mm256_shuffle_epi8(_mm256_set1_epi32(word), byte), bit);
             let bools = _mm256_and_si256(_mm256_cmpeq_epi8(bits, bit), _mm256_set1_epi8(1));
             // SAFETY: writes the 32 bytes of `out`, each 0 or 1, which are the values of `bool`.
@@ -187,7 +192,7 @@ type Vectors = [__m256i; 2];
 /// The blocks of the hashes: below `count`, which must be below 2^32.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn block(hashes: __m256i, count: usize) -> __m256i {
+unsafe fn block(hashes: __m256i, count: usize) -> __m256i {
     // (high * 2^32 + low) * count / 2^64, by two products of 32 bits.
     let count = _mm256_set1_epi64x(count as i64);
     let high = _mm256_mul_epu32(_mm256_srli_epi64::<32>(hashes), count);
@@ -199,7 +204,13 @@ fn block(hashes: __m256i, count: usize) -> __m256i {
 /// the filter's blocks.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn places<const W: usize>(hashes: &Group, fields: &BitFields, first: usize, count: usize, places: &mut GroupWords<W>) {
+unsafe fn places<const W: usize>(
+    hashes: &Group,
+    fields: &BitFields,
+    first: usize,
+    count: usize,
+    places: &mut GroupWords<W>,
+) {
     let mut product = load(hashes);
     let first = _mm256_set1_epi64x(first as i64);
     let line = [
@@ -228,9 +239,10 @@ fn places<const W: usize>(hashes: &Group, fields: &BitFields, first: usize, coun
 
 /// The mask of each hash in each of its words. `T` is the target: each copy has one caller, and so
 /// is inlined.
+#[expect(clippy::extra_unused_type_parameters, reason = "one copy for each target")]
 #[target_feature(enable = "avx2")]
 #[inline]
-fn masks<const W: usize, T>(products: &Group, fields: &BitFields, into: &mut [Slot; W]) {
+unsafe fn masks<const W: usize, T>(products: &Group, fields: &BitFields, into: &mut [Slot; W]) {
     let mut product = load(products);
     for pair in (0..W).step_by(2) {
         let masks = vector_masks::<W>(&mut product, fields, pair);
@@ -260,7 +272,7 @@ unsafe fn hold<const W: usize, const LOOKUP: bool, T: Load>(
     for pair in (0..W).step_by(2) {
         let masks = vector_masks::<W>(&mut product, fields, pair);
         for i in pair..W.min(pair + 2) {
-            let halves = numbers[i].as_chunks::<4>().0;
+            let halves = as_chunks::<4, _>(&numbers[i]).0;
             for half in 0..2 {
                 // SAFETY: as promised.
                 let words = unsafe { loads::four(all, &halves[half]) };
@@ -280,7 +292,7 @@ unsafe fn hold<const W: usize, const LOOKUP: bool, T: Load>(
 /// The masks of two words (more do not fit the registers), or of one if there is no other.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn vector_masks<const W: usize>(product: &mut Vectors, fields: &BitFields, first: usize) -> [Vectors; 2] {
+unsafe fn vector_masks<const W: usize>(product: &mut Vectors, fields: &BitFields, first: usize) -> [Vectors; 2] {
     let mut positions = [[_mm256_setzero_si256(); 2]; 2];
     let mut masks = [[_mm256_setzero_si256(); 2]; 2];
     for i in 0..W.min(2) {
@@ -307,7 +319,7 @@ fn vector_masks<const W: usize>(product: &mut Vectors, fields: &BitFields, first
 /// The bit at the position in the lowest 6 bits.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn bit(position: __m256i) -> __m256i {
+unsafe fn bit(position: __m256i) -> __m256i {
     let position = _mm256_and_si256(position, _mm256_set1_epi64x(63));
     _mm256_sllv_epi64(_mm256_set1_epi64x(1), position)
 }
@@ -315,7 +327,7 @@ fn bit(position: __m256i) -> __m256i {
 /// Multiplies by `by`, in three products of 32 bits: AVX2 has no others.
 #[target_feature(enable = "avx2")]
 #[inline]
-pub(super) fn multiply(vector: __m256i, by: u64) -> __m256i {
+pub(super) unsafe fn multiply(vector: __m256i, by: u64) -> __m256i {
     let low = _mm256_set1_epi64x(by as i64);
     let high = _mm256_set1_epi64x((by >> 32) as i64);
     let crossed = _mm256_add_epi64(
@@ -327,14 +339,14 @@ pub(super) fn multiply(vector: __m256i, by: u64) -> __m256i {
 
 #[target_feature(enable = "avx2")]
 #[inline]
-fn shift(vector: __m256i, by: u32) -> __m256i {
+unsafe fn shift(vector: __m256i, by: u32) -> __m256i {
     _mm256_srlv_epi64(vector, _mm256_set1_epi64x(i64::from(by)))
 }
 
 #[target_feature(enable = "avx2")]
 #[inline]
-fn load(group: &Group) -> Vectors {
-    let halves = group.as_chunks::<4>().0;
+unsafe fn load(group: &Group) -> Vectors {
+    let halves = as_chunks::<4, _>(group).0;
     // SAFETY: reads the 32 bytes of each half, at any alignment.
     unsafe {
         [
@@ -346,9 +358,9 @@ fn load(group: &Group) -> Vectors {
 
 #[target_feature(enable = "avx2")]
 #[inline]
-fn store(vectors: Vectors) -> Group {
+unsafe fn store(vectors: Vectors) -> Group {
     let mut group = [0; GROUP];
-    for (half, vector) in group.as_chunks_mut::<4>().0.iter_mut().zip(vectors) {
+    for (half, vector) in as_chunks_mut::<4, _>(&mut group).0.iter_mut().zip(vectors) {
         // SAFETY: writes the 32 bytes of this half, at any alignment.
         unsafe { _mm256_storeu_si256(half.as_mut_ptr().cast(), vector) };
     }

@@ -13,6 +13,7 @@ use crate::kernel::pipeline::{self, GROUP, Group, GroupWords, Slot};
 use crate::kernel::tuning::AccessPlan;
 use crate::kernel::{scalar, two_lines};
 use crate::words::bits::{Insertable, Lines, Load, OwnedRange, Prefetchable};
+use crate::words::chunks::as_chunks;
 use crate::words::sync::AtomicU64;
 use core::arch::x86_64::*;
 
@@ -136,7 +137,7 @@ pub(super) fn unpack(bitmap: &[u64], out: &mut [bool]) {
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 pub(super) fn gather(hashes: &[u64], found: &[u64], into: &mut [u64]) -> usize {
     assert!(hashes.len().div_ceil(64) == found.len() && into.len() >= hashes.len() + two_lines::ROOM);
-    let (groups, rest) = hashes.as_chunks::<GROUP>();
+    let (groups, rest) = as_chunks::<GROUP, _>(hashes);
     let mut len = 0;
     let mut add = |hashes: __m512i, mask: u8| {
         let mixed = _mm512_xor_si512(hashes, _mm512_srli_epi64::<32>(hashes));

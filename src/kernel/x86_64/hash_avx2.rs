@@ -5,9 +5,15 @@
 //! they have no multiplication of 64 bits, and by SipHash they gained 12%: most of the time goes
 //! into bringing words of keys of several lengths together.
 
+#![expect(
+    unsafe_op_in_unsafe_fn,
+    reason = "before Rust 1.86 a function with a target feature is unsafe, before 1.87 every intrinsic"
+)]
+
 use super::avx2::multiply;
 use crate::hash::murmur3::{C1, C2};
 use crate::hash::siphash;
+use crate::words::chunks::as_chunks_mut;
 use core::arch::x86_64::*;
 
 /// The states of four hashes, word by word.
@@ -15,7 +21,7 @@ type State<const N: usize> = [__m256i; N];
 
 #[target_feature(enable = "avx2")]
 #[inline]
-fn begin<const N: usize>(start: &[u64; N]) -> State<N> {
+unsafe fn begin<const N: usize>(start: &[u64; N]) -> State<N> {
     let mut state = [_mm256_setzero_si256(); N];
     for i in 0..N {
         state[i] = _mm256_set1_epi64x(start[i] as i64);
@@ -24,7 +30,7 @@ fn begin<const N: usize>(start: &[u64; N]) -> State<N> {
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(super) fn murmur3_short(start: &[u64; 2], width: usize, keys: &mut [u64], high: &[u64]) {
+pub(super) unsafe fn murmur3_short(start: &[u64; 2], width: usize, keys: &mut [u64], high: &[u64]) {
     let state = begin(start);
     let len = _mm256_set1_epi64x(width as i64);
     if width <= 8 {
@@ -44,7 +50,7 @@ pub(super) fn murmur3_short(start: &[u64; 2], width: usize, keys: &mut [u64], hi
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(super) fn siphash13_short(start: &[u64; 4], width: usize, keys: &mut [u64], high: &[u64]) {
+pub(super) unsafe fn siphash13_short(start: &[u64; 4], width: usize, keys: &mut [u64], high: &[u64]) {
     let state = begin(start);
     let end = _mm256_set1_epi64x((width as i64) << 56);
     if width < 8 {
@@ -71,9 +77,9 @@ pub(super) fn siphash13_short(start: &[u64; 4], width: usize, keys: &mut [u64], 
 /// Replaces the keys, four at a time, by what `hash` makes of them and of where they begin.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn each_group(keys: &mut [u64], hash: impl Fn(usize, __m256i) -> __m256i) {
+unsafe fn each_group(keys: &mut [u64], hash: impl Fn(usize, __m256i) -> __m256i) {
     let whole = keys.len() / 4 * 4;
-    let (groups, rest) = keys.as_chunks_mut::<4>();
+    let (groups, rest) = as_chunks_mut::<4, _>(keys);
     for (i, group) in groups.iter_mut().enumerate() {
         *group = store(hash(4 * i, load_some(group)));
     }
@@ -86,7 +92,7 @@ fn each_group(keys: &mut [u64], hash: impl Fn(usize, __m256i) -> __m256i) {
 /// The first four numbers; 0 for missing ones.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn load_some(numbers: &[u64]) -> __m256i {
+unsafe fn load_some(numbers: &[u64]) -> __m256i {
     let some = match numbers.first_chunk::<4>() {
         Some(four) => *four,
         None => core::array::from_fn(|i| numbers.get(i).copied().unwrap_or(0)),
@@ -97,7 +103,7 @@ fn load_some(numbers: &[u64]) -> __m256i {
 
 #[target_feature(enable = "avx2")]
 #[inline]
-fn store(vector: __m256i) -> [u64; 4] {
+unsafe fn store(vector: __m256i) -> [u64; 4] {
     let mut numbers = [0; 4];
     // SAFETY: writes the 32 bytes of the array, at any alignment.
     unsafe { _mm256_storeu_si256(numbers.as_mut_ptr().cast(), vector) };
@@ -110,14 +116,14 @@ fn store(vector: __m256i) -> [u64; 4] {
 /// nothing.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn murmur3_mix([h1, h2]: State<2>, k1: __m256i, k2: __m256i) -> State<2> {
+unsafe fn murmur3_mix([h1, h2]: State<2>, k1: __m256i, k2: __m256i) -> State<2> {
     [_mm256_xor_si256(h1, mix_k1(k1)), _mm256_xor_si256(h2, mix_k2(k2))]
 }
 
 /// The second step for 16 bytes, from the state before and after the first.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn murmur3_go_on([_, before]: State<2>, [h1, h2]: State<2>) -> State<2> {
+unsafe fn murmur3_go_on([_, before]: State<2>, [h1, h2]: State<2>) -> State<2> {
     let h1 = _mm256_add_epi64(rotate::<27, 37>(h1), before);
     let h1 = _mm256_add_epi64(times_5(h1), _mm256_set1_epi64x(0x52dc_e729));
     let h2 = _mm256_add_epi64(rotate::<31, 33>(h2), h1);
@@ -127,7 +133,7 @@ fn murmur3_go_on([_, before]: State<2>, [h1, h2]: State<2>) -> State<2> {
 
 #[target_feature(enable = "avx2")]
 #[inline]
-fn murmur3_finish([h1, h2]: State<2>, len: __m256i) -> __m256i {
+unsafe fn murmur3_finish([h1, h2]: State<2>, len: __m256i) -> __m256i {
     let h2 = _mm256_xor_si256(h2, len);
     let h1 = _mm256_add_epi64(_mm256_xor_si256(h1, len), h2);
     let h2 = _mm256_add_epi64(h2, h1);
@@ -136,19 +142,19 @@ fn murmur3_finish([h1, h2]: State<2>, len: __m256i) -> __m256i {
 
 #[target_feature(enable = "avx2")]
 #[inline]
-fn mix_k1(k1: __m256i) -> __m256i {
+unsafe fn mix_k1(k1: __m256i) -> __m256i {
     multiply(rotate::<31, 33>(multiply(k1, C1)), C2)
 }
 
 #[target_feature(enable = "avx2")]
 #[inline]
-fn mix_k2(k2: __m256i) -> __m256i {
+unsafe fn mix_k2(k2: __m256i) -> __m256i {
     multiply(rotate::<33, 31>(multiply(k2, C2)), C1)
 }
 
 #[target_feature(enable = "avx2")]
 #[inline]
-fn fmix(k: __m256i) -> __m256i {
+unsafe fn fmix(k: __m256i) -> __m256i {
     let k = multiply(_mm256_xor_si256(k, _mm256_srli_epi64::<33>(k)), 0xff51_afd7_ed55_8ccd);
     let k = multiply(_mm256_xor_si256(k, _mm256_srli_epi64::<33>(k)), 0xc4ce_b9fe_1a85_ec53);
     _mm256_xor_si256(k, _mm256_srli_epi64::<33>(k))
@@ -156,7 +162,7 @@ fn fmix(k: __m256i) -> __m256i {
 
 #[target_feature(enable = "avx2")]
 #[inline]
-fn times_5(vector: __m256i) -> __m256i {
+unsafe fn times_5(vector: __m256i) -> __m256i {
     _mm256_add_epi64(vector, _mm256_slli_epi64::<2>(vector))
 }
 
@@ -164,7 +170,7 @@ fn times_5(vector: __m256i) -> __m256i {
 
 #[target_feature(enable = "avx2")]
 #[inline]
-fn siphash13_round([v0, v1, v2, v3]: State<4>) -> State<4> {
+unsafe fn siphash13_round([v0, v1, v2, v3]: State<4>) -> State<4> {
     let (v0, v2) = (_mm256_add_epi64(v0, v1), _mm256_add_epi64(v2, v3));
     let v1 = _mm256_xor_si256(rotate::<13, 51>(v1), v0);
     let v3 = _mm256_xor_si256(rotate_16(v3), v2);
@@ -178,7 +184,7 @@ fn siphash13_round([v0, v1, v2, v3]: State<4>) -> State<4> {
 /// Takes eight bytes of each key.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn siphash13_mix([v0, v1, v2, v3]: State<4>, word: __m256i) -> State<4> {
+unsafe fn siphash13_mix([v0, v1, v2, v3]: State<4>, word: __m256i) -> State<4> {
     let [v0, v1, v2, v3] = siphash13_round([v0, v1, v2, _mm256_xor_si256(v3, word)]);
     [_mm256_xor_si256(v0, word), v1, v2, v3]
 }
@@ -186,7 +192,7 @@ fn siphash13_mix([v0, v1, v2, v3]: State<4>, word: __m256i) -> State<4> {
 /// The hash, after the word with the length.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn siphash13_finish([v0, v1, v2, v3]: State<4>) -> __m256i {
+unsafe fn siphash13_finish([v0, v1, v2, v3]: State<4>) -> __m256i {
     let mut state = [
         v0,
         v1,
@@ -203,14 +209,14 @@ fn siphash13_finish([v0, v1, v2, v3]: State<4>) -> __m256i {
 /// Rotates up by `LEFT`; `RIGHT` is 64 less that.
 #[target_feature(enable = "avx2")]
 #[inline]
-fn rotate<const LEFT: i32, const RIGHT: i32>(vector: __m256i) -> __m256i {
+unsafe fn rotate<const LEFT: i32, const RIGHT: i32>(vector: __m256i) -> __m256i {
     const { assert!(LEFT + RIGHT == 64) };
     _mm256_or_si256(_mm256_slli_epi64::<LEFT>(vector), _mm256_srli_epi64::<RIGHT>(vector))
 }
 
 #[target_feature(enable = "avx2")]
 #[inline]
-fn rotate_16(vector: __m256i) -> __m256i {
+unsafe fn rotate_16(vector: __m256i) -> __m256i {
     let up_by_two = _mm256_set_epi64x(
         0x0d0c_0b0a_0908_0f0e,
         0x0504_0302_0100_0706,
@@ -222,6 +228,6 @@ fn rotate_16(vector: __m256i) -> __m256i {
 
 #[target_feature(enable = "avx2")]
 #[inline]
-fn rotate_32(vector: __m256i) -> __m256i {
+unsafe fn rotate_32(vector: __m256i) -> __m256i {
     _mm256_shuffle_epi32::<0b10_11_00_01>(vector)
 }

@@ -29,7 +29,14 @@
 //! A plain load would go to a general register first. To bring it into a vector from there takes
 //! two more instructions for each word.
 
+#![expect(
+    unsafe_op_in_unsafe_fn,
+    reason = "before Rust 1.86 a function with a target feature is unsafe, before 1.87 every intrinsic"
+)]
+
+#[cfg(lanebloom_rust_1_89)]
 use crate::geometry::layout::LINE_BYTES;
+#[cfg(lanebloom_rust_1_89)]
 use crate::kernel::pipeline::Group;
 use crate::words::bits::Load;
 use core::arch::asm;
@@ -40,6 +47,7 @@ use core::arch::x86_64::*;
 /// # Safety
 ///
 /// The word is there.
+#[cfg(lanebloom_rust_1_89)]
 #[target_feature(enable = "avx2")]
 #[inline]
 pub(super) unsafe fn twice<T: Load>(line: *const T, number: u64) -> __m128i {
@@ -84,6 +92,7 @@ pub(super) unsafe fn four_times<T: Load>(line: *const T, number: u64) -> __m256i
 /// # Safety
 ///
 /// The words are there.
+#[cfg(lanebloom_rust_1_89)]
 #[target_feature(enable = "avx2")]
 #[inline]
 pub(super) unsafe fn two<const W: usize, T: Load>(group: *const T, selects: __m128i) -> __m128i {
@@ -149,7 +158,7 @@ pub(super) unsafe fn four<T: Load>(all: *const T, numbers: &[u64; 4]) -> __m256i
 
 #[target_feature(enable = "avx2")]
 #[inline]
-fn fill_256(words: __m256i) -> __m256i {
+unsafe fn fill_256(words: __m256i) -> __m256i {
     let words = _mm256_or_si256(words, _mm256_srli_epi64::<1>(words));
     let words = _mm256_or_si256(words, _mm256_srli_epi64::<2>(words));
     let lowest = _mm256_and_si256(words, _mm256_set1_epi8(0x11));
@@ -161,6 +170,8 @@ fn fill_256(words: __m256i) -> __m256i {
 /// # Safety
 ///
 /// They are there, counted from `all` on.
+#[cfg(lanebloom_rust_1_89)]
+#[clippy::msrv = "1.89"]
 #[target_feature(enable = "avx512f,avx512dq")]
 #[inline]
 pub(super) unsafe fn eight<T: Load>(all: *const T, numbers: &Group, gather: bool) -> __m512i {
@@ -189,6 +200,8 @@ pub(super) unsafe fn eight<T: Load>(all: *const T, numbers: &Group, gather: bool
 /// # Safety
 ///
 /// They are there, counted from `all` on.
+#[cfg(lanebloom_rust_1_89)]
+#[clippy::msrv = "1.89"]
 #[target_feature(enable = "avx512f")]
 #[inline]
 unsafe fn gathered<T>(all: *const T, numbers: &Group) -> __m512i {
@@ -211,9 +224,10 @@ unsafe fn gathered<T>(all: *const T, numbers: &Group) -> __m512i {
 }
 
 /// All bits of every counter of 4 bits that is above 0, as in [`Load::load`].
+#[cfg(lanebloom_rust_1_89)]
 #[target_feature(enable = "avx2")]
 #[inline]
-fn fill_128(words: __m128i) -> __m128i {
+unsafe fn fill_128(words: __m128i) -> __m128i {
     let words = _mm_or_si128(words, _mm_srli_epi64::<1>(words));
     let words = _mm_or_si128(words, _mm_srli_epi64::<2>(words));
     let lowest = _mm_and_si128(words, _mm_set1_epi8(0x11));

@@ -105,9 +105,7 @@ pub(crate) fn run(args: &Bench, quiet: bool) -> Result<()> {
             });
         }
     }
-    if let Some((bytes, reason)) = left_out
-        && !quiet
-    {
+    if let Some((bytes, reason)) = left_out.filter(|_| !quiet) {
         let bytes = table::bytes(bytes as u64);
         crate::note(&format!("Filters of {bytes} and more were left out: {reason}"));
     }

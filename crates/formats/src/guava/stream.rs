@@ -7,7 +7,7 @@ use super::error::{GuavaReadError, GuavaReadErrorKind};
 use super::layout::{GuavaLayout, MAX_WORDS, Strategy};
 use alloc::format;
 use alloc::vec::Vec;
-use lanebloom::internal::acquire;
+use lanebloom::internal::{acquire, as_chunks};
 
 /// Bytes before the longs.
 const HEADER: usize = 6;
@@ -174,7 +174,7 @@ impl GuavaBloom {
         if needed > limit {
             return Err(GuavaReadErrorKind::OverLimit { needed, limit });
         }
-        let (longs, _) = rest.as_chunks();
+        let (longs, _) = as_chunks(rest);
         let Some(longs) = longs.get(..layout.words) else {
             return Err(truncated(layout.stream_bytes()));
         };
@@ -190,7 +190,7 @@ impl GuavaBloom {
 mod io {
     use super::{GuavaBloom, GuavaLayout, GuavaReadError, GuavaReadErrorKind, HEADER};
     use crate::flat::{Flat, LINE_WORDS};
-    use lanebloom::internal::{Bits, acquire};
+    use lanebloom::internal::{Bits, acquire, as_chunks, as_chunks_mut};
     use std::io::{self, ErrorKind, Read, Write};
 
     /// Bytes read or written at once, on the stack.
@@ -226,7 +226,7 @@ mod io {
             let mut longs = self.flat.words();
             loop {
                 let mut len = 0;
-                for (place, long) in buffer.as_chunks_mut().0.iter_mut().zip(&mut longs) {
+                for (place, long) in as_chunks_mut(&mut buffer).0.iter_mut().zip(&mut longs) {
                     *place = long.to_be_bytes();
                     len += place.len();
                 }
@@ -301,7 +301,7 @@ mod io {
                 let bytes = &mut buffer[..BUFFER.min(8 * free)];
                 let before = HEADER as u64 + 8 * words as u64;
                 fill(&mut reader, bytes, before, layout.stream_bytes())?;
-                let (longs, _) = bytes.as_chunks();
+                let (longs, _) = as_chunks(bytes);
                 bits.store_words(words, longs.iter().map(|long| u64::from_be_bytes(*long)));
                 words += longs.len();
             }

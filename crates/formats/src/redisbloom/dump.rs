@@ -21,7 +21,7 @@ use crate::scandump::sealed::Chain;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use lanebloom::internal::wrong_rate;
+use lanebloom::internal::{as_chunks, as_chunks_mut, wrong_rate};
 
 /// Bytes of the header before the filters, and for each of them.
 const HEADER: usize = 20;
@@ -275,7 +275,7 @@ impl Chain for RedisBloom {
         for bytes in bytes.chunks_mut(size_of_val(&words)) {
             let words = &mut words[..bytes.len() / 8];
             self.layers[filter].flat.bits.copy(line, words);
-            for (bytes, word) in bytes.as_chunks_mut().0.iter_mut().zip(words) {
+            for (bytes, word) in as_chunks_mut(bytes).0.iter_mut().zip(words) {
                 *bytes = word.to_le_bytes();
             }
             line += bytes.len() / LINE_BYTES;
@@ -284,7 +284,7 @@ impl Chain for RedisBloom {
     }
 
     fn store(&mut self, filter: usize, offset: usize, bytes: &[u8]) {
-        let values = bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
+        let values = as_chunks(bytes).0.iter().map(|word| u64::from_le_bytes(*word));
         self.layers[filter].flat.bits.store_words(offset / 8, values);
     }
 

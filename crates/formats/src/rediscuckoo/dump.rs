@@ -18,6 +18,7 @@ use crate::scandump::sealed::Chain;
 use crate::scandump::{LoadChunks, Loader};
 use alloc::format;
 use alloc::vec::Vec;
+use lanebloom::internal::as_chunks;
 
 /// Bytes of the header.
 const HEADER: usize = 38;
@@ -39,8 +40,8 @@ impl Header {
             )));
         };
         let (longs, shorts) = bytes.split_at(32);
-        let long = |i: usize| u64::from_le_bytes(longs.as_chunks().0[i]);
-        let short = |i: usize| u16::from_le_bytes(shorts.as_chunks().0[i]);
+        let long = |i: usize| u64::from_le_bytes(as_chunks(longs).0[i]);
+        let short = |i: usize| u16::from_le_bytes(as_chunks(shorts).0[i]);
         let (items, buckets, deletes, filters) = (long(0), long(1), long(2), long(3));
         let (bucket_size, max_iterations, expansion) = (short(0), short(1), short(2));
         let problem = if !buckets.is_power_of_two() {

@@ -433,11 +433,7 @@ fn unions_agree_with_guava() {
     let mut united = 0;
     for i in 0..60 {
         let make = |i: u64, keys: u64| {
-            let strategy = if i.is_multiple_of(3) {
-                Strategy::Mitz32
-            } else {
-                Strategy::Mitz64
-            };
+            let strategy = if i % 3 == 0 { Strategy::Mitz32 } else { Strategy::Mitz64 };
             let filter = GuavaBloom::builder()
                 .expected_keys(100 * (i as usize / 4 % 2 + 1))
                 .false_positive_rate([0.03, 0.02][(i / 8 % 2) as usize])

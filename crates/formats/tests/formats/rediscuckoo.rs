@@ -180,10 +180,8 @@ mod sha256 {
         padded.extend((8 * bytes.len() as u64).to_be_bytes());
         for block in padded.chunks(64) {
             let mut w: Vec<u32> = block
-                .as_chunks()
-                .0
-                .iter()
-                .map(|word| u32::from_be_bytes(*word))
+                .chunks_exact(4)
+                .map(|word| u32::from_be_bytes(word.try_into().unwrap()))
                 .collect();
             for i in 16..64 {
                 let (a, b) = (w[i - 15], w[i - 2]);

@@ -8,6 +8,7 @@ use crate::growing_filter::GrowingFilter;
 use crate::input::{Chunk, Input, Part};
 use crate::keys::KeySpec;
 use crate::pipeline::Stage;
+use crate::positioned::FileExt;
 use crate::summary::Summary;
 use anyhow::{Context, Error, Result, anyhow, bail};
 use lanebloom::hash::SipHash13;
@@ -15,9 +16,8 @@ use std::collections::HashMap;
 use std::env;
 use std::fs::File;
 use std::hint::black_box;
-use std::io::{self, Write};
+use std::io;
 use std::mem;
-use std::os::unix::fs::FileExt;
 
 /// The rate of both filters unless one is given: a mistake costs only the memory for a candidate.
 const RATE: f64 = 0.01;
@@ -412,9 +412,8 @@ impl KeyStore {
     /// Keeps a key, which may be the line at `offset` of an input. Returns its place.
     fn keep(&mut self, key: &[u8], input: usize, offset: u64) -> io::Result<u64> {
         let (len, place) = (key.len(), self.memory.len());
-        if let Ok(short) = u16::try_from(len)
-            && place + 2 + len <= self.most
-        {
+        let short = u16::try_from(len).ok();
+        if let Some(short) = short.filter(|_| place + 2 + len <= self.most) {
             self.memory.extend_from_slice(&short.to_le_bytes());
             self.memory.extend_from_slice(key);
             return Ok(place as u64);
@@ -454,7 +453,7 @@ impl Rest {
                 unwritten.extend_from_slice(&(key.len() as u64).to_le_bytes());
                 unwritten.extend_from_slice(key);
                 if unwritten.len() >= WRITE {
-                    file.write_all(unwritten)?;
+                    file.write_all_at(unwritten, *written)?;
                     *written += unwritten.len() as u64;
                     unwritten.clear();
                 }

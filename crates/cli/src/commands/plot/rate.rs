@@ -47,9 +47,7 @@ impl Rates {
         let mut filter = ConcurrentBloom::with_capacity(keys, rate)
             .with_context(|| format!("a filter for {keys} keys at a rate of {rate}"))?;
         let memory = filter.memory_bytes() as u64;
-        if let Some(free) = cpu_info::free_memory()
-            && free < memory
-        {
+        if let Some(free) = cpu_info::free_memory().filter(|free| *free < memory) {
             let (memory, free) = (table::bytes(memory), table::bytes(free));
             bail!("a filter for {keys} keys takes {memory}, and {free} of memory are free");
         }

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# The tests of threads under ThreadSanitizer, which finds data races, and the tests of the crates'
+# memory under AddressSanitizer. Needs what ci/install.sh installs; fetches the compiler and the
+# runtimes.
+#
+# ThreadSanitizer sees no assembly, so the lookups in vectors (src/kernel/x86_64/loads.rs) are
+# outside its view; it does not understand fences, so a report on code that relies on one may be
+# wrong. (loom, ci/loom.sh, understands them.)
+#
+#   ci/sanitizers.sh               both
+#   ci/sanitizers.sh thread        one of thread, address
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+target=${CARGO_TARGET_DIR:-target}
+source ci/fetch/use_compiler.sh
+use_compiler
+ci/fetch/sanitizers.sh
+export RUSTC_BOOTSTRAP=1 LANEBLOOM_GUAVA=none
+host=x86_64-unknown-linux-gnu
+
+# With the standard library, which hands data from thread to thread too.
+thread() {
+    RUSTFLAGS=-Zsanitizer=thread TSAN_OPTIONS=halt_on_error=1 \
+        cargo test -Zbuild-std --target $host --target-dir "$target/tsan" --no-fail-fast "$@" \
+        -p lanebloom -p lanebloom-guard --features rayon --lib --test={api,stress,threads} -- --skip={rates::,gauge}
+}
+
+# Without the tests that read every truncation of some bytes, or that count allocations.
+address() {
+    RUSTFLAGS=-Zsanitizer=address \
+        cargo test --target $host --target-dir "$target/asan" --no-fail-fast "$@" \
+        -p lanebloom -p lanebloom-formats --features rayon,mmap,serde --lib --test={api,formats,stress} -- --skip={rates::,gauge,truncation}
+}
+
+(($#)) || set -- thread address
+for sanitizer; do
+    case $sanitizer in
+        thread | address) ;;
+        *) echo "$sanitizer is none of thread, address" >&2 && exit 2 ;;
+    esac
+    echo "== $sanitizer"
+    $sanitizer
+done
