@@ -636,12 +636,12 @@ impl<O: Funnel + Hash + Eq + Send + Sync + 'static, V: Value> Options<O, V> {
             refresh_after_write,
             stale_if_error,
         } = times;
-        if let (Some(refresh), Some(live)) = (refresh_after_write, time_to_live) {
-            if refresh >= live {
-                return Err(
-                    format!("a refresh after {refresh:?} does not come before the time to live of {live:?}").into(),
-                );
+        match (refresh_after_write, time_to_live) {
+            (Some(refresh), Some(live)) if refresh >= live => {
+                let text = format!("a refresh after {refresh:?} does not come before the time to live of {live:?}");
+                return Err(text.into());
             }
+            _ => {}
         }
         match (stale_if_error, time_to_live) {
             (Some(stale), None) => {
