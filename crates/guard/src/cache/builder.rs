@@ -269,10 +269,10 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
     ///
     /// One refresh of a key runs at a time, by the loader, as a load like others: if the key
     /// changes meanwhile, the refresh is not cached, and a row that is gone becomes a remembered
-    /// miss. After an error the value stays for its time, and a get after one second begins the next refresh.
-    /// The filter comes first: a key that it turns away is not refreshed. If gets are awaited, each
-    /// refresh is a task; a get outside of a runtime begins none. If gets block, one thread of the
-    /// cache refreshes one value after another.
+    /// miss. After an error the value stays for its time, and a get after one second begins the
+    /// next refresh. The filter comes first: a key that it turns away is not refreshed. If gets are
+    /// awaited, each refresh is a task; a get outside of a runtime begins none. If gets block, one
+    /// thread of the cache refreshes one value after another.
     ///
     /// ```
     /// use lanebloom_guard::future::GuardedCache;
@@ -642,12 +642,12 @@ impl<O: Funnel + Hash + Eq + Send + Sync + 'static, V: Value> Options<O, V> {
             refresh_after_write,
             stale_if_error,
         } = times;
-        if let (Some(refresh), Some(live)) = (refresh_after_write, time_to_live) {
-            if refresh >= live {
-                return Err(format!(
-                    "a refresh after {refresh:?} does not come before the time to live of {live:?}"
-                ));
+        match (refresh_after_write, time_to_live) {
+            (Some(refresh), Some(live)) if refresh >= live => {
+                let text = format!("a refresh after {refresh:?} does not come before the time to live of {live:?}");
+                return Err(text);
             }
+            _ => {}
         }
         match (stale_if_error, time_to_live) {
             (Some(stale), None) => {

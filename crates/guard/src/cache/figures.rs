@@ -6,20 +6,9 @@ use crate::cache::history::Rebuilt;
 use crate::cache::store::{Key, Value};
 use crate::filter::GuardFilter;
 use metrics::{Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge};
+use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
-
-/// The memory of a filter that [`Cache::publish`] reads itself, in bytes. It takes a millisecond.
-const READ_AT_ONCE: usize = 8 << 20;
-
-/// How full a large filter is, found out by a thread.
-#[derive(Default)]
-pub(super) struct Measurement {
-    thread: Option<JoinHandle<lanebloom::Figures>>,
-    last: Option<lanebloom::Figures>,
-}
 
 /// The state of a cache, from [`Cache::figures`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -103,26 +92,6 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
             failed_rebuilds: history.failed,
             last_rebuild: history.last.map(|(at, rebuilt)| (rebuilt, at.elapsed())),
         }
-    }
-
-    /// The filter's figures for [`publish`](Self::publish). For a large one they are those that a
-    /// thread has read since an earlier call, if it has ended.
-    fn measured(&self, filter: &Arc<F>) -> Option<lanebloom::Figures> {
-        if filter.memory_bytes() <= READ_AT_ONCE {
-            return Some(filter.figures());
-        }
-        let mut measurement = self.0.measurement.lock().unwrap_or_else(PoisonError::into_inner);
-        if measurement.thread.as_ref().is_none_or(JoinHandle::is_finished) {
-            // A panic of the filter's is no figure.
-            if let Some(Ok(figures)) = measurement.thread.take().map(JoinHandle::join) {
-                measurement.last = Some(figures);
-            }
-            let filter = Arc::clone(filter);
-            let thread = thread::Builder::new().spawn(move || filter.figures());
-            // Without a thread, the next call tries again.
-            measurement.thread = thread.ok();
-        }
-        measurement.last
     }
 
     /// Hands [`stats`](Self::stats) and [`figures`](Self::figures) to the recorder of the
@@ -212,7 +181,10 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         gauge("lanebloom_guard_misses", misses as f64, Unit::Count, help);
 
         let filter = self.0.guard.filter();
-        if let Some(filter) = self.measured(&filter) {
+        let mut measurement = self.0.measurement.lock().unwrap_or_else(PoisonError::into_inner);
+        let measured = measurement.of(&filter);
+        drop(measurement);
+        if let Some(filter) = measured {
             let keys = self.known_keys(filter.len);
             let help = "Keys in the store, as far as known";
             gauge("lanebloom_guard_keys", keys as f64, Unit::Count, help);

@@ -335,10 +335,9 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
 
     /// Begins a load of a value that is answered meanwhile. Outside of a runtime there is none.
     fn refreshed(&self, key: &K, value: V) -> V {
-        if Handle::try_current().is_ok() {
-            if let Some(flight) = self.enter_refresh(key) {
-                self.gather(key, &flight, self.gathering.as_ref());
-            }
+        let flight = Handle::try_current().ok().and_then(|_| self.enter_refresh(key));
+        if let Some(flight) = flight {
+            self.gather(key, &flight, self.gathering.as_ref());
         }
         value
     }

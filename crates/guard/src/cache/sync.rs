@@ -176,7 +176,8 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// use std::convert::Infallible;
     ///
     /// let read = |key: (u32, String)| Ok::<_, Infallible>(Some(key.1.len()));
-    /// let cache = GuardedCache::<(u32, String), usize>::builder().build_blocking(read)?;
+    /// let builder = GuardedCache::<(u32, String), usize>::builder();
+    /// let cache = builder.build_blocking(read)?;
     /// cache.insert(&(7, "ann".into()));
     /// cache.mark_ready();
     /// assert_eq!(cache.get_equivalent(&Parts((&7, "ann")))?, Some(3)); // loaded
