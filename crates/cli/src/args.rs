@@ -113,10 +113,8 @@ pub(crate) struct Dedup {
     #[arg(long)]
     pub(crate) exact: bool,
 
-    /// Read and hash with N threads; the order of the output stays the same [default: the number of
-    /// CPUs, at most 4]
-    #[arg(long, value_name = "N", value_parser = threads)]
-    pub(crate) threads: Option<usize>,
+    #[command(flatten)]
+    pub(crate) threads: ThreadArgs,
 
     #[command(flatten)]
     pub(crate) summary: SummaryArgs,
@@ -166,6 +164,9 @@ pub(crate) struct Build {
     pub(crate) keys: KeyArgs,
 
     #[command(flatten)]
+    pub(crate) threads: ThreadArgs,
+
+    #[command(flatten)]
     pub(crate) summary: SummaryArgs,
 }
 
@@ -213,6 +214,9 @@ pub(crate) struct Query {
     /// cannot be an input
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) threads: ThreadArgs,
 
     #[command(flatten)]
     pub(crate) summary: SummaryArgs,
@@ -427,6 +431,15 @@ pub(crate) struct InputArgs {
     /// `find -print0` writes them; `-`: stdin
     #[arg(long, value_name = "LIST", value_hint = ValueHint::FilePath, conflicts_with = "files_from")]
     pub(crate) files0_from: Option<PathBuf>,
+}
+
+/// How many threads work.
+#[derive(Args, Debug)]
+pub(crate) struct ThreadArgs {
+    /// Work with N threads; the order of the output stays the same [default: the number of CPUs, at
+    /// most 4 for dedup and for build without --expected]
+    #[arg(long, value_name = "N", value_parser = threads)]
+    pub(crate) threads: Option<usize>,
 }
 
 /// How the figures of a run are printed.

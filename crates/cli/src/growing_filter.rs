@@ -296,6 +296,10 @@ impl SharedFilter {
         }
     }
 
+    pub(crate) fn is_shared(&self) -> bool {
+        self.room.load(Ordering::Relaxed) > 0
+    }
+
     /// Inserts hashes while other threads may do so too. Returns how many were new, or `None` if
     /// there may be no room for them.
     pub(crate) fn try_insert(&self, hashes: &[u64]) -> Option<usize> {

@@ -13,7 +13,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 /// More threads would wait for a stage that inserts.
-const MOST_THREADS: usize = 4;
+pub(crate) const MOST_THREADS: usize = 4;
 
 /// The number of threads to [`run`] with a stage that inserts, if none was asked for.
 pub(crate) fn threads() -> usize {

@@ -5,7 +5,7 @@ use crate::growing_filter::{GrowingFilter, SharedFilter};
 use crate::input::{Chunk, Files, Input, Part, Reader};
 use crate::keys::KeySpec;
 use crate::output::Output;
-use crate::pipeline::{self, Hash, Stage, Work};
+use crate::pipeline::{self, Hash, MOST_THREADS, Stage, Work};
 use crate::progress::Progress;
 use crate::summary::Summary;
 use crate::{resp, table};
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Build, quiet: bool) -> Result<()> {
     };
     let rate = args.size.rate.unwrap_or(RATE);
     let filter = match args.format {
-        Format::Lanebloom => AnyFilter::growing(args.size.expected, rate)?,
+        Format::Lanebloom => AnyFilter::growing(args.size.expected, rate, job.all_threads() > MOST_THREADS)?,
         Format::Guava => {
             let keys = job.count()?;
             let filter = GuavaBloom::with_capacity(keys, rate);
@@ -92,12 +92,16 @@ impl BuildJob<'_> {
         let progress = self.progress(&Input::all(&self.files));
         self.parts = Some(Part::all(&self.files, &progress)?);
         drop(progress);
-        let counted = self.fill(AnyFilter::growing(None, RATE_OF_COUNT)?)?;
+        let counted = self.fill(AnyFilter::growing(None, RATE_OF_COUNT, false)?)?;
         Ok(counted.unique().max(1))
     }
 
     fn progress(&self, inputs: &VecDeque<Input>) -> Arc<Progress> {
         Arc::new(Progress::new(Input::total(inputs), !self.quiet))
+    }
+
+    fn all_threads(&self) -> usize {
+        self.args.threads.threads.unwrap_or_else(pipeline::all_threads)
     }
 
     fn fill(&self, filter: AnyFilter) -> Result<Filling> {
@@ -121,13 +125,16 @@ impl BuildJob<'_> {
         let mut filled = match &filling.filter {
             AnyFilter::Guava(filter) => {
                 let filter = Arc::clone(filter);
-                pipeline::run(reader, Insert { hash, filter }, pipeline::all_threads(), filling)
+                pipeline::run(reader, Insert { hash, filter }, self.all_threads(), filling)
             }
-            AnyFilter::Growing(filter) if self.args.size.expected.is_some() => {
+            AnyFilter::Growing(filter) if filter.is_shared() => {
                 let filter = Arc::clone(filter);
-                pipeline::run(reader, Insert { hash, filter }, pipeline::all_threads(), filling)
+                pipeline::run(reader, Insert { hash, filter }, self.all_threads(), filling)
             }
-            _ => pipeline::run(reader, hash, pipeline::threads(), filling),
+            _ => {
+                let threads = self.args.threads.threads.unwrap_or_else(pipeline::threads);
+                pipeline::run(reader, hash, threads, filling)
+            }
         }?;
         if let AnyFilter::Growing(filter) = &filled.filter {
             filter.count(mem::take(&mut filled.counted));
@@ -138,7 +145,7 @@ impl BuildJob<'_> {
 
 /// The filter that is filled.
 enum AnyFilter {
-    /// Filled by the threads side by side, if the number of keys is expected.
+    /// Filled by the threads side by side, if these are many and the number of keys is expected.
     Growing(Arc<SharedFilter>),
     /// Filled by the threads side by side.
     Guava(Arc<GuavaBloom>),
@@ -168,9 +175,12 @@ impl Work for Insert<GuavaBloom> {
 }
 
 impl AnyFilter {
-    fn growing(expected: Option<usize>, rate: f64) -> Result<Self> {
+    fn growing(expected: Option<usize>, rate: f64, has_threads: bool) -> Result<Self> {
         let filter = GrowingFilter::new(expected, rate)?;
-        Ok(Self::Growing(SharedFilter::new(filter, expected.is_some()).into()))
+        // Few threads are faster with a stage that inserts, since it needs no atomics: 4 million
+        // keys take 0.29 s of CPU time, instead of 0.38.
+        let is_shared = expected.is_some() && has_threads;
+        Ok(Self::Growing(SharedFilter::new(filter, is_shared).into()))
     }
 
     fn write_to(&self, key: &[u8], mut writer: &mut dyn Write) -> io::Result<()> {

@@ -66,7 +66,8 @@ pub(crate) fn run(args: &Query, quiet: bool) -> Result<ExitCode> {
     let ask = |output: Option<File>| {
         let stage = Answers { output, ..stage };
         let hash = Hash { keys, hasher };
-        pipeline::run(reader, Find { hash, file }, pipeline::all_threads(), stage)
+        let threads = args.threads.threads.unwrap_or_else(pipeline::all_threads);
+        pipeline::run(reader, Find { hash, file }, threads, stage)
     };
     let stage = if quiet {
         ask(None)?

@@ -56,17 +56,16 @@ fn threads_build_the_same_filter() {
     shell.write("keys", &keys);
     shell.write("reversed", reversed.join("\n"));
     for format in ["lanebloom", "guava"] {
-        let build = |keys: &str| {
-            shell.ok(&format!(
-                "build {keys} {keys} -o filter --format {format} --expected 200000"
-            ));
+        let build = |keys: &str, threads: u32| {
+            let options = format!("--format {format} --expected 200000 --threads {threads}");
+            shell.ok(&format!("build {keys} {keys} -o filter {options}"));
             shell.read("filter")
         };
-        let bytes = build("keys");
-        assert!(bytes == build("reversed") && bytes == build("keys"), "{format}");
+        let bytes = build("keys", 1);
+        assert!(bytes == build("reversed", 8) && bytes == build("keys", 8), "{format}");
         assert_eq!(shell.ok("query filter keys --present"), keys);
     }
-    let output = shell.run("build keys reversed keys -o filter --expected 100000 --rate 1e-6");
+    let output = shell.run("build keys reversed keys -o filter --expected 100000 --rate 1e-6 --threads 8");
     let summary = stderr(&output);
     let unique = summary
         .split_once(", about ")
@@ -76,7 +75,7 @@ fn threads_build_the_same_filter() {
         .unwrap()
         .0;
     assert!(unique.parse::<u32>().unwrap().abs_diff(200_000) < 20, "{summary}");
-    assert_eq!(shell.ok("query filter keys --present"), keys);
+    assert_eq!(shell.ok("query filter keys --present --threads 8"), keys);
     assert!(shell.fact("filter", "layers").parse::<u32>().unwrap() > 1);
 }
 

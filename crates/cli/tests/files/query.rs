@@ -36,6 +36,30 @@ fn answers() {
     assert_eq!(shell.fact("filter", "keys estimated"), "0");
 }
 
+/// The file is replaced as a whole, also if a key is absent.
+#[test]
+fn answers_in_a_file() {
+    let shell = Shell::new();
+    shell.write("keys", "a\nb\n");
+    shell.write("others", "a\nc\n");
+    shell.ok("build keys -o filter --rate 1e-6");
+    let output = shell.run("query filter others -o answers");
+    assert_eq!((output.status.code(), &output.stdout[..]), (Some(1), &b""[..]));
+    assert_eq!(shell.read("answers"), b"present\ta\nabsent\tc\n");
+    shell.ok("query filter keys --present -o answers");
+    assert_eq!(shell.read("answers"), b"a\nb\n");
+    for (line, part) in [
+        ("query filter keys -o filter", "filter: it is also an input"),
+        ("query filter keys -o keys", "keys: it is also an input"),
+        ("query filter missing -o answers", "missing"),
+        ("query filter keys -q -o answers", "--quiet prints nothing"),
+    ] {
+        assert!(shell.error(line).contains(part), "{line}");
+    }
+    assert_eq!(shell.read("answers"), b"a\nb\n");
+    assert_eq!(shell.names(), ["answers", "filter", "keys", "others"]);
+}
+
 #[test]
 fn quiet_ends_at_the_first_absent_key() {
     let shell = Shell::new();

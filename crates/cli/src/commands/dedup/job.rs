@@ -36,7 +36,7 @@ impl<'a> Job<'a> {
             args,
             is_apart,
             keys: KeySpec::new(&args.keys).keep_blank(args.keep_blank),
-            threads: args.threads.unwrap_or_else(pipeline::threads),
+            threads: args.threads.threads.unwrap_or_else(pipeline::threads),
             progress: Arc::new(Progress::new(Input::total(&Input::all(&files)), !quiet)),
             files,
         }
