@@ -268,10 +268,10 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
     ///
     /// One refresh of a key runs at a time, by the loader, as a load like others: if the key
     /// changes meanwhile, the refresh is not cached, and a row that is gone becomes a remembered
-    /// miss. After an error the value stays for its time, and a get after one second begins the next refresh.
-    /// The filter comes first: a key that it turns away is not refreshed. If gets are awaited, each
-    /// refresh is a task; a get outside of a runtime begins none. If gets block, one thread of the
-    /// cache refreshes one value after another.
+    /// miss. After an error the value stays for its time, and a get after one second begins the
+    /// next refresh. The filter comes first: a key that it turns away is not refreshed. If gets are
+    /// awaited, each refresh is a task; a get outside of a runtime begins none. If gets block, one
+    /// thread of the cache refreshes one value after another.
     ///
     /// ```
     /// use lanebloom_guard::future::GuardedCache;
