@@ -6,9 +6,11 @@ use common::Limit;
 use lanebloom_guard::future::{GuardedCache, Loader};
 use lanebloom_guard::{LoadError, sync};
 use std::convert::Infallible;
-use std::future::pending;
+use std::future::{pending, poll_fn};
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
+use std::task::Poll;
 use std::thread;
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, Semaphore};
@@ -450,19 +452,37 @@ fn a_timeout_ends_the_waits_of_threads_and_not_the_load() {
     assert_eq!((cache.get(&17).unwrap(), cache.stats().hits), (Some(17), 1));
 }
 
-/// Also if the blocking get is within a task that has used up its budget.
+/// Also within a task that has used up its budget: tokio's futures are pending there until it
+/// returns.
 #[tokio::test]
 async fn a_blocking_get_within_a_task_ends() {
     let _limit = Limit::new();
-    let cache = Blocking::builder()
-        .load_limit(1, 1)
-        .build_blocking(|id| Ok::<_, Infallible>(Some(id)))
-        .unwrap();
-    let budget = Semaphore::new(1000);
-    for key in 0..500 {
-        drop(budget.acquire().await.unwrap());
-        assert_eq!(cache.get(&key).unwrap(), Some(key));
-    }
+    let cell: Arc<OnceLock<Blocking>> = Arc::default();
+    let (begin, begun) = mpsc::channel();
+    let read = {
+        let cell = Arc::clone(&cell);
+        move |id: u64| {
+            if id == 1 {
+                begin.send(()).unwrap();
+                until_blocking(|| cell.get().unwrap().stats().loads == 2);
+            }
+            Ok::<_, Infallible>(Some(id))
+        }
+    };
+    let cache = Blocking::builder().load_limit(1, 1).build_blocking(read).unwrap();
+    assert!(cell.set(cache.clone()).is_ok());
+    let one = thread::spawn({
+        let cache = cache.clone();
+        move || cache.get(&1)
+    });
+    begun.recv().unwrap();
+    let budget = Semaphore::new(1);
+    let get = poll_fn(|context| {
+        while pin!(budget.acquire()).poll(context).is_ready() {}
+        Poll::Ready(cache.get(&2))
+    });
+    assert_eq!(get.await.unwrap(), Some(2));
+    assert_eq!(one.join().unwrap().unwrap(), Some(1));
 }
 
 #[test]

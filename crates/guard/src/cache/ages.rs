@@ -24,7 +24,7 @@ pub(super) struct Times {
 }
 
 impl Times {
-    /// How long moka has to keep a value.
+    /// How long moka keeps a value. What moka still has may serve if its load fails.
     pub(super) fn longest(&self) -> Option<Duration> {
         self.stale_if_error.or(self.time_to_live)
     }
@@ -72,18 +72,13 @@ impl<K: Hash + Eq + Send + Sync + 'static> Ages<K> {
             is_over(self.times.time_to_live),
             is_over(self.times.refresh_after_write),
         );
-        if !(expired || due) || self.may_serve(at) && self.failed.contains_key(key) {
+        if !(expired || due) || self.failed.contains_key(key) {
             Age::Fresh
         } else if expired {
             Age::Expired
         } else {
             Age::Due
         }
-    }
-
-    /// Whether a value may serve if its load fails.
-    pub(super) fn may_serve(&self, at: u64) -> bool {
-        self.times.longest().is_none_or(|longest| self.since(at) < longest)
     }
 
     pub(super) fn note_failed(&self, key: K) {

@@ -131,10 +131,7 @@ impl<K: Key + ?Sized, V: Value> Caches<K> for Moka<K, V> {
 
     fn fall_back(&self, key: &K) -> Option<Entry<V>> {
         let ages = self.ages.as_ref()?;
-        let Cached { value, epoch, at } = self.values.get(key)?;
-        if !ages.may_serve(at) {
-            return None;
-        }
+        let Cached { value, epoch, .. } = self.values.get(key)?;
         ages.note_failed(key.to_owned());
         Some(Entry {
             epoch,
