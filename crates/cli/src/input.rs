@@ -201,11 +201,12 @@ impl Reader {
                 let is_file = metadata(path).is_ok_and(|metadata| metadata.is_file());
                 is_file && !is_stdin(path) && is_compressed(path).unwrap_or(false)
             };
-            if let Input::Path(path) = input
-                && is_packed(path)
-            {
-                let ahead = Ahead::start(path.clone(), Arc::clone(&self.progress));
-                *input = Input::Ahead(name(path), ahead);
+            match input {
+                Input::Path(path) if is_packed(path) => {
+                    let ahead = Ahead::start(path.clone(), Arc::clone(&self.progress));
+                    *input = Input::Ahead(name(path), ahead);
+                }
+                _ => {}
             }
         }
         self.looked_at = self.ahead.min(self.inputs.len());
