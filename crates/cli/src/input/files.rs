@@ -88,7 +88,7 @@ fn path(bytes: &[u8]) -> Result<PathBuf> {
 
 #[cfg(not(unix))]
 fn path(bytes: &[u8]) -> Result<PathBuf> {
-    let text = str::from_utf8(bytes);
+    let text = std::str::from_utf8(bytes);
     Ok(text
         .with_context(|| format!("the name \"{}\"", bytes.escape_ascii()))?
         .into())
