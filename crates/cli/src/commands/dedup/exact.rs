@@ -13,7 +13,7 @@ use lanebloom::hash::SipHash13;
 use std::env;
 use std::fs::File;
 use std::hint::black_box;
-use std::io::{self, Write};
+use std::io;
 
 /// The rate of both filters unless one is given: a mistake costs only the memory for a candidate.
 const RATE: f64 = 0.01;
