@@ -217,7 +217,8 @@ impl<W, S> Drop for Worker<'_, W, S> {
 }
 
 // (With a file that never ends, by the name that Unix gives to a pipe.)
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::args::{Cli, Command};
