@@ -58,6 +58,7 @@ pub(crate) trait Stage: Send + 'static {
 /// and is dropped. It returns at once: another thread may still wait for input that comes late or
 /// never, so the threads own all that they use, and end with the process.
 pub(crate) fn run<W: Work, S: Stage>(reader: Reader, work: W, threads: usize, stage: S) -> Result<S> {
+    let reader = reader.ahead(threads);
     let progress = reader.progress();
     let shared = Arc::new(Shared {
         work,
