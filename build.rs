@@ -1,5 +1,7 @@
 //! Sets `lanebloom_rust_1_89` for a compiler of Rust 1.89 or newer: the first with the intrinsics
-//! of AVX-512 (src/kernel/x86_64.rs), and with locks of files (src/codec/replace.rs).
+//! of AVX-512 (src/kernel/x86_64.rs), and with locks of files (src/codec/replace.rs). Refuses a
+//! target without 64-bit atomics, in one sentence. (After a `compile_error!`, the compiler would
+//! add an error for each use of them.)
 
 use std::env;
 use std::process::Command;
@@ -7,6 +9,13 @@ use std::process::Command;
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rustc-check-cfg=cfg(lanebloom_rust_1_89)");
+    if env::var("CARGO_CFG_TARGET_HAS_ATOMIC").is_ok_and(|sizes| !sizes.split(',').any(|bits| bits == "64")) {
+        let target = env::var("TARGET").unwrap_or_default();
+        println!(
+            "cargo::error=lanebloom needs 64-bit atomics, which {target} lacks: its threads share words of 64 bits \
+             without locks. With one thread, a Bloom filter without atomics does, like fastbloom::BloomFilter."
+        );
+    }
     if minor_version().is_some_and(|minor| minor >= 89) {
         println!("cargo::rustc-cfg=lanebloom_rust_1_89");
     }

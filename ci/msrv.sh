@@ -18,8 +18,8 @@ for manifest in Cargo.toml crates/*/Cargo.toml; do
 done
 
 echo "== ${crates[*]}"
-RUSTFLAGS="-D warnings" cargo check "${crates[@]}" --features lanebloom/{rayon,mmap,serde,uuid,bytes} \
-    --features lanebloom-formats/serde,lanebloom-guard/{formats,axum}
+features=(--features={lanebloom/{rayon,mmap,serde,uuid,bytes},lanebloom-formats/serde,lanebloom-guard/{formats,axum}})
+RUSTFLAGS="-D warnings" cargo check "${crates[@]}" "${features[@]}"
 echo "== without std"
 RUSTFLAGS="-D warnings" cargo check -p lanebloom -p lanebloom-formats --lib --no-default-features
 

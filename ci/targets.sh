@@ -13,7 +13,7 @@ check() {
     cargo check -Zbuild-std="$2" --target "$1" --target-dir "$target/targets" "${@:3}"
 }
 
-check aarch64-apple-darwin std -p lanebloom -p lanebloom-formats -p lanebloom-guard -p lanebloom-cli --features lanebloom/{rayon,mmap,serde}
+check aarch64-apple-darwin std -p lanebloom -p lanebloom-formats -p lanebloom-guard -p lanebloom-cli --features lanebloom/rayon,lanebloom/mmap,lanebloom/serde
 check wasm32-unknown-unknown std -p lanebloom -p lanebloom-formats
 check i686-unknown-linux-gnu std -p lanebloom -p lanebloom-formats
 check armv7a-none-eabi core,alloc -p lanebloom -p lanebloom-formats --lib --no-default-features

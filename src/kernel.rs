@@ -135,7 +135,7 @@ impl<T: Load> Lookups<T> {
         let level = isa.level();
         let line = arch::lookups::<W, S, T>(level);
         let (inlined, contains, key_lines) = match lines {
-            1 => (Inlined::of::<W>(level), line.contains, KeyLines::One),
+            1 => (Inlined::of::<W>(level.looks_first()), line.contains, KeyLines::One),
             _ => {
                 let two = arch::two_lookups::<W, T>(level);
                 (Inlined::None, two.contains, KeyLines::Two(two))

@@ -127,10 +127,22 @@
 //! | `serde` | `Serialize` and `Deserialize` of the filters, as [snapshots](codec) |
 //! | `uuid`, `bytes` | keys of the types `uuid::Uuid`; `bytes::Bytes`, `bytes::BytesMut` |
 //!
+//! # Platforms
+//!
 //! The minimum Rust version is 1.85. A compiler before 1.89 lacks the intrinsics of AVX-512, so the
 //! best instruction set of the program is then AVX2 ([`instruction_set`] names it). On a CPU with
-//! AVX-512, batches of lookups take 1.0 (at 64 MiB) to 1.5 times (at 32 KiB) as long by AVX2 ([Zen
-//! 4](docs::cost)).
+//! AVX-512, batches of lookups take 1.0 (at 64 MiB) to 1.5 times (at 32 KiB) as long by AVX2
+//! ([Zen 4](docs::cost)).
+//!
+//! The target must have 64-bit atomics, else the build ends with a sentence that says so. All
+//! 64-bit processors have them. So do 32-bit x86, WebAssembly, and Arm from version 7 on, but no
+//! Cortex-M. (The crate `portable-atomic` would replace them by a lock, or by interrupts switched
+//! off. That is not lock-free, and such processors have one core: a filter without atomics is
+//! smaller there.)
+//!
+//! On `wasm32-unknown-unknown` the standard library has neither time nor randomness. There,
+//! forgetting by age needs a clock of the program's, and the key of `SipHash13::random` can be
+//! guessed.
 //!
 //! # Cost
 //!
@@ -166,9 +178,6 @@
 extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
-
-#[cfg(not(target_has_atomic = "64"))]
-compile_error!("lanebloom needs 64-bit atomics");
 
 mod batch;
 pub mod bitmap;

@@ -80,7 +80,7 @@ pub(super) enum Inlined {
     expect(dead_code, reason = "x86-64 has some")
 )]
 impl Inlined {
-    pub(super) fn of<const W: usize>(_: impl Copy) -> Self {
+    pub(super) fn of<const W: usize>(_: bool) -> Self {
         Self::None
     }
 

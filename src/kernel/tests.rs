@@ -6,7 +6,6 @@ use crate::words::chunks::as_chunks;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::num::NonZeroUsize;
-use core::sync::atomic::Ordering;
 
 /// Distinct hashes without a pattern, and the extreme ones.
 fn hashes(from: u64, len: usize) -> Vec<u64> {
@@ -237,6 +236,7 @@ fn instruction_sets_are_those_of_the_compiler_and_the_cpu() {
 #[cfg(target_os = "linux")]
 #[test]
 fn lines_at_the_edges_of_memory() {
+    use core::sync::atomic::Ordering;
     use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 
     const PAGES: usize = 64 << 10;

@@ -168,6 +168,8 @@ fn only_leftovers_are_removed() {
         "filter.1-2.new",
         &name(&of_another),
         &cut,
+        // (On Windows that is the name of the leftover.)
+        #[cfg(not(windows))]
         &name(&leftover).to_uppercase().replace(".NEW", ".new"),
         &format!("x{}", name(&leftover)),
     ];

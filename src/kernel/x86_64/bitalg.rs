@@ -10,7 +10,6 @@
     reason = "loops over W unroll, which those over iterators do not always"
 )]
 
-use super::Level;
 use super::avx512::{insert_into, load, places, product};
 use super::loads;
 use crate::geometry::layout::LINE_WORDS;
@@ -59,11 +58,9 @@ pub(in crate::kernel) enum Inlined {
 }
 
 impl Inlined {
-    pub(in crate::kernel) fn of<const W: usize>(level: Level) -> Self {
-        if !level.looks_first() {
-            return Self::None;
-        }
+    pub(in crate::kernel) fn of<const W: usize>(looks_first: bool) -> Self {
         match W {
+            _ if !looks_first => Self::None,
             2 => Self::Words2,
             1 if COMPILED_IN => Self::Words1,
             4 if COMPILED_IN => Self::Words4,
