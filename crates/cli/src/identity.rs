@@ -1,8 +1,7 @@
 //! Identifies the file of a path or a handle, whatever its name.
 
-use std::fs::{self, File, Metadata};
+use std::fs::File;
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// The device and the number of a file. Another file may get the same ones once this one is removed
@@ -11,19 +10,43 @@ use std::path::Path;
 pub(crate) struct FileId(u64, u64);
 
 impl FileId {
-    pub(crate) fn of(metadata: &Metadata) -> Self {
-        Self(metadata.dev(), metadata.ino())
-    }
-
+    #[cfg(unix)]
     pub(crate) fn of_file(file: &File) -> io::Result<Self> {
         Ok(Self::of(&file.metadata()?))
     }
 
     /// That of the file that a path names, which is not opened; `None` if there is none.
     pub(crate) fn at(path: &Path) -> io::Result<Option<Self>> {
-        match fs::metadata(path) {
+        match Self::of_path(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            other => Ok(Some(Self::of(&other?))),
+            other => other.map(Some),
         }
+    }
+
+    #[cfg(unix)]
+    fn of_path(path: &Path) -> io::Result<Self> {
+        Ok(Self::of(&path.metadata()?))
+    }
+
+    #[cfg(unix)]
+    fn of(metadata: &std::fs::Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt;
+        Self(metadata.dev(), metadata.ino())
+    }
+
+    #[cfg(windows)]
+    pub(crate) fn of_file(file: &File) -> io::Result<Self> {
+        Self::of(file)
+    }
+
+    #[cfg(windows)]
+    fn of_path(path: &Path) -> io::Result<Self> {
+        Self::of(&winapi_util::Handle::from_path_any(path)?)
+    }
+
+    #[cfg(windows)]
+    fn of(handle: impl winapi_util::AsHandleRef) -> io::Result<Self> {
+        let information = winapi_util::file::information(handle)?;
+        Ok(Self(information.volume_serial_number(), information.file_index()))
     }
 }

@@ -4,15 +4,15 @@ mod part;
 mod source;
 
 pub(crate) use part::Part;
-pub(crate) use source::{is_stdin, metadata, open};
+pub(crate) use source::{identity, is_stdin, open};
 
 use crate::keys::{Framer, KeySpec, Keyed};
 use crate::progress::Progress;
 use anyhow::{Context, Result};
-use source::{Counted, decoded, name};
+use source::{At, Counted, decoded, metadata, name};
 use std::collections::VecDeque;
 use std::fs::Metadata;
-use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
+use std::io::{self, ErrorKind, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -117,9 +117,8 @@ impl Input {
             Self::Path(path) => decoded(open(&path)?, progress),
             Self::Part(part) => {
                 let (file, start) = part.open()?;
-                let mut file = file.try_clone()?;
-                file.seek(SeekFrom::Start(start))?;
                 let progress = Arc::clone(progress);
+                let file = At { file, at: start };
                 Ok(Box::new(Counted { file, progress }.take(part.len)))
             }
         }

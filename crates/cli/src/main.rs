@@ -13,6 +13,7 @@ mod json;
 mod keys;
 mod output;
 mod pipeline;
+mod positioned;
 mod progress;
 mod resp;
 mod speeds;

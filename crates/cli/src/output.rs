@@ -34,8 +34,7 @@ impl Output {
             return Ok(());
         }
         let output = FileId::at(&self.path)?;
-        let is_output =
-            |input: &PathBuf| output.is_some() && input::metadata(input).ok().as_ref().map(FileId::of) == output;
+        let is_output = |input: &PathBuf| output.is_some() && input::identity(input).ok().flatten() == output;
         if inputs.iter().any(is_output) {
             bail!("cannot write {}: it is also an input", self.name);
         }

@@ -199,6 +199,8 @@ impl<H, S> Drop for Worker<'_, H, S> {
     }
 }
 
+// (With a file that never ends, by the name that Unix gives to a pipe.)
+#[cfg(unix)]
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -33,7 +33,7 @@ impl StateFile {
         };
         if let Some(file) = &file {
             let metadata = file.metadata().with_context(at)?;
-            stdout::refuse(&metadata).with_context(at)?;
+            stdout::refuse(file).with_context(at)?;
             if metadata.permissions().readonly() {
                 bail!("{} is read-only", at());
             }

@@ -1,9 +1,8 @@
 //! The stdout that the program was started with.
 
 use crate::identity::FileId;
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io;
-use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static WAS_CLOSED: AtomicBool = AtomicBool::new(false);
@@ -31,13 +30,26 @@ pub(crate) fn open() -> io::Result<File> {
     duplicate()
 }
 
+#[cfg(unix)]
 fn duplicate() -> io::Result<File> {
-    Ok(io::stdout().as_fd().try_clone_to_owned()?.into())
+    Ok(std::os::fd::AsFd::as_fd(&io::stdout()).try_clone_to_owned()?.into())
+}
+
+#[cfg(windows)]
+fn duplicate() -> io::Result<File> {
+    Ok(std::os::windows::io::AsHandle::as_handle(&io::stdout())
+        .try_clone_to_owned()?
+        .into())
 }
 
 /// Fails if stdout goes to this regular file.
-pub(crate) fn refuse(file: &Metadata) -> io::Result<()> {
-    if file.is_file() && FileId::of(file) == FileId::of_file(&duplicate()?)? {
+pub(crate) fn refuse(file: &File) -> io::Result<()> {
+    if !file.metadata()?.is_file() {
+        return Ok(());
+    }
+    let stdout = duplicate()?;
+    // (Windows has no numbers for consoles and pipes.)
+    if stdout.metadata().is_ok_and(|stdout| stdout.is_file()) && FileId::of_file(file)? == FileId::of_file(&stdout)? {
         return Err(io::Error::other("this file is also the output"));
     }
     Ok(())

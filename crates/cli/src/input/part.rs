@@ -46,12 +46,21 @@ struct Stamp {
 }
 
 impl Stamp {
-    fn of(metadata: &Metadata) -> Self {
+    fn new(id: FileId, metadata: &Metadata) -> Self {
         Self {
-            id: FileId::of(metadata),
+            id,
             len: metadata.len(),
             modified: metadata.modified().ok(),
         }
+    }
+
+    /// `None` if the file is gone.
+    fn now(path: &Path, file: Option<&File>) -> io::Result<Option<Self>> {
+        let (id, metadata) = match file {
+            Some(file) => (Some(FileId::of_file(file)?), file.metadata()?),
+            None => (FileId::at(path)?, path.metadata()?),
+        };
+        Ok(id.map(|id| Self::new(id, &metadata)))
     }
 }
 
@@ -120,7 +129,7 @@ impl Part {
                 } else {
                     None
                 },
-                stamp: Stamp::of(&metadata),
+                stamp: Stamp::new(FileId::of_file(file)?, &metadata),
             },
             start,
             len: end.saturating_sub(start),
@@ -147,8 +156,8 @@ impl Part {
         match &self.source {
             Source::Temporary(_) => false,
             Source::Plain { path, file, stamp } => {
-                let metadata = file.as_ref().map_or_else(|| path.metadata(), |file| file.metadata());
-                metadata.map_or(true, |metadata| Stamp::of(&metadata) != *stamp)
+                let now = Stamp::now(path, file.as_deref());
+                now.map_or(true, |now| now.as_ref() != Some(stamp))
             }
         }
     }

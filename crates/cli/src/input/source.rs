@@ -1,11 +1,12 @@
 //! The bytes of a file or of stdin, decompressed if they are compressed. `input.rs` and `part.rs`
 //! call it.
 
+use crate::identity::FileId;
+use crate::positioned::FileExt;
 use crate::progress::Progress;
 use crate::stdout;
 use std::fs::{File, Metadata};
 use std::io::{self, Cursor, ErrorKind, Read};
-use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,16 +14,33 @@ pub(crate) fn is_stdin(path: &Path) -> bool {
     path == Path::new("-")
 }
 
+#[cfg(unix)]
 fn stdin() -> io::Result<File> {
-    Ok(io::stdin().as_fd().try_clone_to_owned()?.into())
+    Ok(std::os::fd::AsFd::as_fd(&io::stdin()).try_clone_to_owned()?.into())
+}
+
+#[cfg(windows)]
+fn stdin() -> io::Result<File> {
+    Ok(std::os::windows::io::AsHandle::as_handle(&io::stdin())
+        .try_clone_to_owned()?
+        .into())
 }
 
 /// Those of a file that is not opened: the writer of a named pipe would take that for its reader.
-pub(crate) fn metadata(path: &Path) -> io::Result<Metadata> {
+pub(super) fn metadata(path: &Path) -> io::Result<Metadata> {
     if is_stdin(path) {
         stdin()?.metadata()
     } else {
         path.metadata()
+    }
+}
+
+/// The identity of a file that is not opened; `None` if there is none.
+pub(crate) fn identity(path: &Path) -> io::Result<Option<FileId>> {
+    if is_stdin(path) {
+        FileId::of_file(&stdin()?).map(Some)
+    } else {
+        FileId::at(path)
     }
 }
 
@@ -35,7 +53,7 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
         return Err(ErrorKind::IsADirectory.into());
     }
     // It would grow as long as it is read.
-    stdout::refuse(&metadata)?;
+    stdout::refuse(&file)?;
     Ok(file)
 }
 
@@ -129,12 +147,26 @@ impl Head {
     }
 }
 
-pub(super) struct Counted {
-    pub(super) file: File,
+/// A file from a place on, with a cursor of its own.
+pub(super) struct At {
+    pub(super) file: Arc<File>,
+    pub(super) at: u64,
+}
+
+impl Read for At {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read_at(buffer, self.at)?;
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
+pub(super) struct Counted<R> {
+    pub(super) file: R,
     pub(super) progress: Arc<Progress>,
 }
 
-impl Read for Counted {
+impl<R: Read> Read for Counted<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.file.read(buffer)?;
         self.progress.add(read);

@@ -7,13 +7,13 @@ use crate::growing_filter::GrowingFilter;
 use crate::input::{Chunk, Input, Part};
 use crate::keys::KeySpec;
 use crate::pipeline::Stage;
+use crate::positioned::FileExt;
 use anyhow::{Context, Result, bail};
 use lanebloom::hash::SipHash13;
 use std::env;
 use std::fs::File;
 use std::hint::black_box;
-use std::io::{self, Write};
-use std::os::unix::fs::FileExt;
+use std::io;
 
 /// The rate of both filters unless one is given: a mistake costs only the memory for a candidate.
 const RATE: f64 = 0.01;
@@ -377,7 +377,7 @@ impl Rest {
                 unwritten.extend_from_slice(&(key.len() as u64).to_le_bytes());
                 unwritten.extend_from_slice(key);
                 if unwritten.len() >= WRITE {
-                    file.write_all(unwritten)?;
+                    file.write_all_at(unwritten, *written)?;
                     *written += unwritten.len() as u64;
                     unwritten.clear();
                 }
