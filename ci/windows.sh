@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Windows: the crates and the command are built for x86_64-pc-windows-gnu, and their tests run under
-# wine. Without lanebloom-redis, whose tests start servers. Needs what `ci/install.sh windows`
+# Windows: lanebloom and lanebloom-formats are built for x86_64-pc-windows-gnu, and their tests run
+# under wine. (The guard and the command are not among them yet.) Needs what `ci/install.sh windows`
 # installs; fetches the compiler, and builds the standard library.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -175,8 +175,7 @@ pub fn run(load: &Load) -> Result<(Tally, Histogram<u64>)> {
             on_one_thread(async {
                 let clients = Client::connect(load, 1, load.clients).await?;
                 let requests = try_join_all(clients.into_iter().map(Client::ask_regularly));
-                let (tallies, adder, lateness) =
-                    try_join3(requests, add_rows(load), lateness(load.schedule)).await?;
+                let (tallies, adder, lateness) = try_join3(requests, add_rows(load), lateness(load.schedule)).await?;
                 Ok((sum(tallies)?.plus(&adder)?, lateness))
             })
         });

@@ -5,8 +5,8 @@ use crate::args::{self, Funnel};
 use crate::json::{self, Pointer};
 use anyhow::{Result, bail};
 use csv_core::ReadRecordResult;
-use lanebloom::hash::KeyHasher;
 use lanebloom::Funnel as _;
+use lanebloom::hash::KeyHasher;
 use lanebloom_formats::guava::UnencodedChars;
 use std::ops::Range;
 

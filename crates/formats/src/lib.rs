@@ -40,8 +40,8 @@
 //! | [`RedisBloom`] | Redis, `BF` commands | about 8 lines of each layer | 11, and 23 in a chain of seven |
 //! | [`RedisCuckoo`] | Redis, `CF` commands | two buckets of each layer | 8 to 12, at 1.6% or more |
 //!
-//! Many threads can insert into a `GuavaBloom` and look up at once, lock-free. Those of Redis answer
-//! many threads at once, and take `&mut self` to insert.
+//! Many threads can insert into a `GuavaBloom` and look up at once, lock-free. Those of Redis
+//! answer many threads at once, and take `&mut self` to insert.
 //!
 //! [`GuavaBloom::read_from`] and [`write_to`](GuavaBloom::write_to) are Guava's streams.
 //! [`RedisBloom::from_scandump`] and [`RedisCuckoo::from_scandump`] read what `BF.SCANDUMP` and

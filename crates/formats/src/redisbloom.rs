@@ -78,8 +78,8 @@ use error::{RedisBloomInsertError, RedisBloomInsertErrorKind};
 pub use figures::{Info, LayerInfo};
 use lanebloom::BuildError;
 use lanebloom::internal::{
-    AccessPlan, assert_bitmap_length, assert_same_length, build_error, each_one, for_each_absent, out_of_memory,
-    tiles, try_gathered, unpack, wrong_rate,
+    AccessPlan, assert_bitmap_length, assert_same_length, build_error, each_one, for_each_absent, out_of_memory, tiles,
+    try_gathered, unpack, wrong_rate,
 };
 use layout::{Hash, LayerIndexes, LayerLayout, TIGHTENING, hash, options};
 

@@ -52,13 +52,15 @@
 mod dump;
 mod layer;
 
-use crate::unpack_into;
 use crate::murmur2::murmur64a;
 use crate::redisbloom::error::{RedisBloomInsertError, RedisBloomInsertErrorKind};
+use crate::unpack_into;
 use alloc::format;
 use alloc::vec::Vec;
 use lanebloom::BuildError;
-use lanebloom::internal::{AccessPlan, TILE, answers, assert_same_length, build_error, each_one, is_cached, out_of_memory, tiles};
+use lanebloom::internal::{
+    AccessPlan, TILE, answers, assert_same_length, build_error, each_one, is_cached, out_of_memory, tiles,
+};
 use layer::{CuckooLayer, RedisAddress};
 
 /// Redis' `CF` filter, bit for bit: a chain of cuckoo filters that grows when one is full.

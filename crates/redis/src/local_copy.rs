@@ -8,7 +8,9 @@ use crate::connection::Async;
 use crate::connection::{self, Blocking, Connection, Talk, lossy, now};
 use crate::error::{BitmapError, BitmapErrorKind};
 use crate::layout::MAX_BITS;
-use lanebloom::internal::{AccessPlan, LINES, acquire_if, assert_same_length, is_cached, is_present, prefetch_position, tiles};
+use lanebloom::internal::{
+    AccessPlan, LINES, acquire_if, assert_same_length, is_cached, is_present, prefetch_position, tiles,
+};
 use lanebloom::{ConcurrentBitmap, Funnel};
 use redis::{ConnectionLike, Value};
 use std::sync::OnceLock;

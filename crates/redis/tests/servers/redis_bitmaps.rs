@@ -170,9 +170,7 @@ fn bits_on_redis_are_those_of_guavas_streams() {
             "int -1" => filter.insert_batch(connection, &[-1i32]),
             "long 1,2,3" => filter.insert_batch(connection, &[1i64, 2, 3]),
             "utf8 hello,world" => filter.insert_batch(connection, &["hello", "world"]),
-            "unencodedChars hello,world" => {
-                filter.insert_batch(connection, &["hello", "world"].map(UnencodedChars))
-            }
+            "unencodedChars hello,world" => filter.insert_batch(connection, &["hello", "world"].map(UnencodedChars)),
             "bytes [] and 00010203" => filter.insert_batch(connection, &[&[][..], &[0u8, 1, 2, 3]]),
             other => panic!("no keys {other}"),
         }
