@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The release build: the tests that are slow otherwise (millions of keys), and one quick pass through
-# the benches and the examples, so that they do not rot. Needs what ci/install.sh installs. Most of
-# the time goes to the optimizer.
+# The release build: the tests that are slow otherwise (millions of keys), and one quick pass
+# through the benches and the examples, so that they do not rot. Needs what ci/install.sh installs.
+# Most of the time goes to the optimizer.
 #
 #   ci/release.sh          what every change passes
 #   ci/release.sh full     before a release: false-positive rates at full size too, some minutes more
