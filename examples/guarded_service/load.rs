@@ -151,9 +151,8 @@ impl Tally {
     }
 }
 
-/// How late the thread that runs it is during the attack: each time it should wake up, the
-/// nanoseconds until it does. A measured latency holds as much again: the request is sent late, or
-/// its answer is read late.
+/// How late the threads that run it are during the attack: each time it should wake up, the
+/// nanoseconds until it does. A latency holds the same, once for each thread that a request passes.
 pub async fn lateness(schedule: Schedule) -> Result<Histogram<u64>> {
     let mut lateness = Histogram::new_with_max(60_000_000_000, 3)?;
     let [mut due, end] = Schedule::ATTACK.map(|fraction| schedule.at(fraction));

@@ -2,7 +2,8 @@
 //! ask it through HTTP, half of the times for ids that do not exist. Then attackers join and ask
 //! for made-up ids only. Meanwhile rows are added. The program measures three servers: without a
 //! cache, with moka's cache, and with a `GuardedCache` and its `GuardLayer`. At the end it checks
-//! the promise: no valid id was refused. If one was, the exit code says so.
+//! the promise: no valid id was refused. If one was, the exit code says so. It also says so where
+//! its clients or the server had too few processors.
 //!
 //! ```sh
 //! cargo run --release --bin guarded_service --features service
@@ -152,7 +153,7 @@ fn compare(args: &Args) -> Result<bool> {
 
     let runs = [direct, cached, guarded];
     report::print(&runs);
-    report::warn_of_late_clients(&runs);
+    report::warn_of_late_threads(&runs);
     let ids: Vec<u64> = (0..published.load(Ordering::Acquire)).map(id_of).collect();
     // `&` and not `&&`, so that all report.
     let is_right = report::all_answers_were_right(&runs)
