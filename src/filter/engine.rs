@@ -217,7 +217,7 @@ pub(crate) trait UnionImpl: EngineImpl {
 /// Saves and loads an engine.
 pub(crate) trait StoredImpl: EngineImpl {
     /// Whether encoding blocks changes, so that a slow writer gets a copy.
-    #[cfg_attr(not(feature = "std"), expect(dead_code, reason = "`write_to` asks"))]
+    #[cfg_attr(not(feature = "std"), allow(dead_code, reason = "`write_to` asks"))]
     const HELD: bool;
 
     fn snapshot_bytes(&self) -> usize;
