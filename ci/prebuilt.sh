@@ -2,7 +2,7 @@
 # Makes the prebuilt command in FOLDER (target/prebuilt): lanebloom-VERSION-x86_64-linux.tar.gz and
 # a .deb, each with the completions, the man pages and the licenses. The program is linked
 # statically, so it runs on any Linux with that processor. It is tried in a folder that has nothing
-# else. The same commit gives the same bytes.
+# else. Times, owners and paths are fixed, so that a commit should give the same bytes.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 folder=${1:-target/prebuilt}

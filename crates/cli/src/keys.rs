@@ -60,7 +60,7 @@ pub(crate) struct Keyed {
     key_ends: Vec<usize>,
     /// The hashes of the keys.
     pub(crate) hashes: Vec<u64>,
-    /// Which keys a filter has, if the work asks one.
+    /// Whether a filter has each key, if the work asks one.
     pub(crate) found: Vec<bool>,
     /// How many keys were new in a filter, if the work inserts them.
     pub(crate) inserted: Option<usize>,

@@ -1,4 +1,4 @@
-//! Which files are read: folders, and lists of files.
+//! Folders, and lists of files, as inputs.
 
 use super::*;
 

@@ -15,7 +15,7 @@ use tokio::task::unconstrained;
 pub(super) struct Limits {
     /// The name of the cache, for the [`Timer`].
     pub(super) cache: Arc<str>,
-    /// Of a load, with its wait for a place.
+    /// The time that a load may take, with its wait for a place.
     pub(super) timeout: Option<Duration>,
     pub(super) places: Option<Arc<Places>>,
 }

@@ -358,7 +358,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         };
         let refresh = move || {
             for flights in receiver {
-                // Of a key's `Clone`, say.
+                // A key's `Clone` may panic.
                 let _ = catch_unwind(AssertUnwindSafe(|| cache.refresh_here(&flights)));
             }
         };
