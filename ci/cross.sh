@@ -13,7 +13,7 @@ source ci/fetch/use_compiler.sh
 
 # Without the tests that need a server or a JVM, which say nothing about a processor.
 export LANEBLOOM_GUAVA=none
-package=(-p lanebloom -p lanebloom-formats)
+package=(-p lanebloom -p lanebloom-tests -p lanebloom-formats)
 # Not `alloc`, `sizes` and `stress`, which are about memory, numbers of keys and threads.
 programs=(--lib --test={api,contract,edges,formats})
 # Not the tests that find the same on any processor with this byte order: of rates and estimates,

@@ -21,7 +21,7 @@ host=x86_64-unknown-linux-gnu
 # With the standard library, which hands data from thread to thread too. The unit tests, and the
 # tests that have threads.
 thread() {
-    local run=(cargo test -Zbuild-std --target $host --target-dir "$target/tsan" --no-fail-fast -p lanebloom --features rayon)
+    local run=(cargo test -Zbuild-std --target $host --target-dir "$target/tsan" --no-fail-fast -p lanebloom -p lanebloom-tests --features rayon)
     export RUSTFLAGS=-Zsanitizer=thread TSAN_OPTIONS=halt_on_error=1
     "${run[@]}" --lib
     "${run[@]}" --test={api,stress} -- threads:: beside racing lookups_hold_on lists_are_used_again
@@ -31,7 +31,7 @@ thread() {
 address() {
     RUSTFLAGS=-Zsanitizer=address \
         cargo test --target $host --target-dir "$target/asan" --no-fail-fast \
-        -p lanebloom -p lanebloom-formats --features rayon,mmap,serde --lib --test={api,formats,stress} -- --skip={rates::,gauge,truncation}
+        -p lanebloom -p lanebloom-tests -p lanebloom-formats --features rayon,mmap,serde --lib --test={api,formats,stress} -- --skip={rates::,gauge,truncation}
 }
 
 (($#)) || set -- thread address

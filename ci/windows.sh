@@ -23,4 +23,4 @@ __declspec(dllexport) BOOL WINAPI ProcessPrng(PBYTE bytes, SIZE_T len) { return 
 END
 
 cargo test -Zbuild-std --target x86_64-pc-windows-gnu --target-dir "$target/windows" --no-fail-fast \
-    -p lanebloom -p lanebloom-formats --features rayon,mmap,serde --lib --test={api,formats,alloc} "$@"
+    -p lanebloom -p lanebloom-tests -p lanebloom-formats --features rayon,mmap,serde --lib --test={api,formats,alloc} "$@"

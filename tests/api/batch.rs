@@ -1,10 +1,10 @@
 //! Batches against single calls: a batch gives the same answers and sets the same bits as the plain
 //! code's single calls in order, under every instruction set.
 
-use crate::common::{LAYOUTS, RATES, lookups_agree, number, plain, within};
 use lanebloom::ConcurrentBloom;
 use lanebloom::bloom::Builder;
 use lanebloom::internal::{Isa, WithIsa, instruction_sets};
+use lanebloom_tests::{LAYOUTS, RATES, lookups_agree, number, plain, within};
 use std::hash::{BuildHasher, Hasher};
 
 const EXTREMES: [u64; 8] = [

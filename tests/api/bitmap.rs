@@ -1,7 +1,7 @@
 //! `ConcurrentBitmap` beside a `BTreeSet`, and with real threads.
 
-use crate::common::{STRESS_KEYS, number, together};
 use lanebloom::ConcurrentBitmap;
+use lanebloom_tests::{STRESS_KEYS, number, together};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::ops::Bound;

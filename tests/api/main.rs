@@ -1,9 +1,6 @@
 //! The promises of each type to its callers, on one thread or a few. Those of what has a large size
 //! too are in `sizes`, those that all filters share in `contract`.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod batch;
 mod bitmap;
 #[cfg(feature = "window")]

@@ -3,10 +3,10 @@
 //! beside threads that rotate.
 #![cfg(feature = "window")]
 
-use crate::common::{STRESS_KEYS, SetAtEnd, hit_rate, lookups_agree, number, plain};
 use lanebloom::internal::{WithIsa, instruction_sets};
 use lanebloom::windowed::Builder;
 use lanebloom::{SipHash13, WindowedBloom};
+use lanebloom_tests::{STRESS_KEYS, SetAtEnd, hit_rate, lookups_agree, number, plain};
 use proptest::prelude::*;
 use std::collections::{HashMap, HashSet};
 use std::mem;

@@ -2,13 +2,13 @@
 //! takes one line.
 
 #[cfg(feature = "window")]
-pub(crate) use lanebloom::WindowedBloom;
-pub(crate) use lanebloom::{
+pub use lanebloom::WindowedBloom;
+pub use lanebloom::{
     BloomView, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, ScalableBloom, SipHash13, TombstoneBloom,
 };
 use lanebloom::{CompactCuckoo, Filter, Funnel, InsertError, KeyHasher, Murmur3, SnapshotError};
 use std::fmt::Debug;
-pub(crate) use std::time::Duration;
+pub use std::time::Duration;
 
 /// Calls the macro `$tests` with each type: the name of its tests, the type's own name, a builder
 /// for so many keys, how its filters become the type's where they are built as another one, and
@@ -22,6 +22,7 @@ pub(crate) use std::time::Duration;
 /// | `rates` | that its planned keys can come in any way |
 /// | `stored`, `fixed`, `proportional` | `Stored`, snapshots of one length, `Deserialize` |
 /// | `live`, `guests` | `Stored` with `Inserts`, with `Removes` that leaves nothing behind |
+#[macro_export]
 macro_rules! for_each_filter {
     ($tests:ident) => {
         $tests! { concurrent_1: ConcurrentBloom = { ConcurrentBloom::builder().words_per_key(1) }
@@ -90,10 +91,10 @@ macro_rules! for_each_filter {
         [inserts flags extends estimates unites] }
     };
 }
-pub(crate) use for_each_filter;
 
 /// A function that makes a filter of a line of the list, with its own hasher or another one, for so
 /// many keys and with these in it.
+#[macro_export]
 macro_rules! filled {
     ({ $builder:expr $(=> $finish:ident)? $(; for 1 of $part:literal keys)? } $(by $hasher:expr)?) => {
         |keys: usize, content: &[u64]| {
@@ -104,23 +105,22 @@ macro_rules! filled {
                 // One by one, so that a window rotates in between.
                 content
                     .iter()
-                    .for_each(|key| _ = crate::common::filters::Told::told(filter.insert(key)));
+                    .for_each(|key| _ = $crate::filters::Told::told(filter.insert(key)));
             } else {
-                crate::common::filters::Told::told(filter.insert_all(content));
+                $crate::filters::Told::told(filter.insert_all(content));
             }
             $(let filter = filter.$finish().unwrap();)?
             filter
         }
     };
 }
-pub(crate) use filled;
 
 /// A function that `filled` makes. A pointer, so that a promise is compiled once for each type, and
 /// not again for each line of the list.
-pub(crate) type Of<E, S = Murmur3> = fn(usize, &[u64]) -> Filter<E, S>;
+pub type Of<E, S = Murmur3> = fn(usize, &[u64]) -> Filter<E, S>;
 
 /// The answer of an insert, or of many, of any type.
-pub(crate) trait Told: Debug + PartialEq {
+pub trait Told: Debug + PartialEq {
     /// How many keys were new, or 0 where the type does not say. Panics where one was refused.
     fn told(self) -> usize;
 }
@@ -151,7 +151,7 @@ impl<T: Told> Told for Result<T, InsertError> {
 
 // The methods that several types have, as traits: a test takes any of these types by them.
 
-pub(crate) trait Inserts {
+pub trait Inserts {
     type Answer: Told;
     type Total: Told;
 
@@ -163,12 +163,12 @@ pub(crate) trait Inserts {
     fn clear(&mut self);
 }
 
-pub(crate) trait Flags: Inserts {
+pub trait Flags: Inserts {
     fn insert_batch_flagged<K: Funnel>(&self, keys: &[K], new: &mut [bool]) -> Self::Total;
     fn insert_hashes_flagged(&self, hashes: &[u64], new: &mut [bool]) -> Self::Total;
 }
 
-pub(crate) trait Removes {
+pub trait Removes {
     fn remove<K: Funnel + ?Sized>(&self, key: &K) -> bool;
     fn remove_hash(&self, hash: u64) -> bool;
     fn remove_batch<K: Funnel>(&self, keys: &[K]) -> usize;
@@ -177,7 +177,8 @@ pub(crate) trait Removes {
     fn remove_hashes_flagged(&self, hashes: &[u64], removed: &mut [bool]) -> usize;
 }
 
-pub(crate) trait Counts {
+#[expect(clippy::len_without_is_empty, reason = "the tests ask for numbers only")]
+pub trait Counts {
     fn count<K: Funnel + ?Sized>(&self, key: &K) -> usize;
     fn count_hash(&self, hash: u64) -> usize;
     fn len(&self) -> usize;
@@ -185,18 +186,18 @@ pub(crate) trait Counts {
     fn max_copies(&self) -> usize;
 }
 
-pub(crate) trait Estimates {
+pub trait Estimates {
     fn estimated_len(&self) -> usize;
 }
 
 /// Snapshots of filters whose size never changes.
-pub(crate) trait Fixed {
+pub trait Fixed {
     fn snapshot_bytes(&self) -> usize;
     fn write_to_slice(&self, out: &mut [u8]);
 }
 
 /// Snapshots of filters that hash with Murmur3.
-pub(crate) trait OfMurmur3: Sized {
+pub trait OfMurmur3: Sized {
     fn from_bytes(bytes: &[u8]) -> Result<(Self, &[u8]), SnapshotError>;
     #[cfg(feature = "std")]
     fn read_from(reader: impl std::io::Read, max_bytes: usize) -> Result<Self, SnapshotError>;
@@ -353,7 +354,7 @@ flags! { WindowedBloom }
 estimates! { WindowedBloom }
 
 /// A view of bytes that stay for ever.
-pub(crate) trait Leaked<S> {
+pub trait Leaked<S> {
     fn leaked(&self) -> Result<BloomView<'static, S>, SnapshotError>;
 }
 

@@ -3,14 +3,11 @@
 //!
 //! A program of its own, so that ci/release.sh need not compile it.
 
-#[path = "../common/mod.rs"]
-mod common;
-
-use crate::common::filters::*;
-use crate::common::{STRESS_KEYS, hit_rate, lookups_agree, number, plain, together, within};
 use lanebloom::internal::{Isa, WithIsa, instruction_sets};
 use lanebloom::traits::{Engine, Union};
 use lanebloom::{Filter, InsertError, KeyHasher};
+use lanebloom_tests::filters::*;
+use lanebloom_tests::{STRESS_KEYS, filled, for_each_filter, hit_rate, lookups_agree, number, plain, together, within};
 use std::fmt::Debug;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};

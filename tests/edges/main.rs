@@ -4,13 +4,10 @@
 
 #![cfg(target_os = "linux")]
 
-#[path = "../common/mod.rs"]
-mod common;
-
-use common::{WORDS, number};
 use lanebloom::bloom::Builder;
 use lanebloom::internal::{WithIsa, instruction_sets};
 use lanebloom::{ConcurrentBloom, Funnel, KeyHasher, Murmur3, SipHash13};
+use lanebloom_tests::{WORDS, number};
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
 use std::ptr::{copy_nonoverlapping, null_mut};
 use std::slice;

@@ -2,9 +2,9 @@
 //! is refused.
 #![cfg(feature = "std")]
 
-use crate::common::{Full, Pieces, with_field};
 use lanebloom::bitmap::BitmapView;
 use lanebloom::{ConcurrentBitmap, ConcurrentBloom};
+use lanebloom_tests::{Full, Pieces, with_field};
 use proptest::prelude::*;
 
 const GOLDEN: &[u8] = include_bytes!("../data/snapshot_v1_bitmap.bin");

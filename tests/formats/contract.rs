@@ -3,11 +3,11 @@
 //! memory is taken than allowed.
 #![cfg(feature = "std")]
 
-use crate::common::filters::*;
-use crate::common::{Full, Pieces, STRESS_KEYS, SetAtEnd, number, together, with_field};
 use lanebloom::codec::replace_file;
 use lanebloom::traits::{Engine, Stored};
 use lanebloom::{Filter, KeyHasher, Murmur3, SnapshotError};
+use lanebloom_tests::filters::*;
+use lanebloom_tests::{Full, Pieces, STRESS_KEYS, SetAtEnd, filled, for_each_filter, number, together, with_field};
 use std::collections::VecDeque;
 use std::fmt::Debug;
 use std::io::{self, Write};

@@ -1,8 +1,8 @@
 //! The filter's bits, its builder's errors, and its figures.
 
-use crate::common::{LAYOUTS, RATES, WORDS, number};
 use lanebloom::bloom::Builder;
 use lanebloom::{BuildError, ConcurrentBloom, SipHash13};
+use lanebloom_tests::{LAYOUTS, RATES, WORDS, number};
 
 fn builder() -> Builder {
     ConcurrentBloom::builder()

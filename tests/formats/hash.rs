@@ -1,10 +1,10 @@
 //! Keys to hashes: known answers, other crates as a second opinion, and which keys are the
 //! same key.
 
-use crate::common::number;
 use lanebloom::hash::OneKeyType;
 use lanebloom::internal::instruction_sets;
 use lanebloom::{ByHash, ConcurrentBloom, Funnel, KeyHasher, Murmur3, Sink, SipHash13};
+use lanebloom_tests::number;
 use proptest::prelude::*;
 use serde_json::Value;
 use std::borrow::{Borrow, Cow};

@@ -2,9 +2,9 @@
 //! the keys, their lengths and their order, under every instruction set. (`hash.rs` says what those
 //! hashes must be.)
 
-use crate::common::{number, within};
 use lanebloom::internal::{Isa, instruction_sets};
 use lanebloom::{Funnel, KeyHasher, Murmur3, Sink, SipHash13};
+use lanebloom_tests::{number, within};
 use proptest::prelude::*;
 use std::borrow::Cow;
 use std::ffi::OsString;

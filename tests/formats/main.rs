@@ -1,9 +1,6 @@
 //! Data that is the same on every machine: hashes, the bits of filters, and bytes that are written,
 //! read, sent, refused and kept in files. The bytes are the crate's own.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod bitmap;
 mod contract;
 mod filter;

@@ -2,12 +2,12 @@
 //! and an error for bytes that end early, were corrupted, or were made to do harm.
 #![cfg(all(feature = "std", feature = "window"))]
 
-use crate::common::with_field;
 use lanebloom::codec::{Content, Identity, Kind, SnapshotHeader, verify};
 use lanebloom::{
     CompactCuckoo, ConcurrentBitmap, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, ScalableBloom,
     SipHash13, TombstoneBloom, WindowedBloom,
 };
+use lanebloom_tests::with_field;
 use std::time::Duration;
 
 fn peek(bytes: &[u8]) -> SnapshotHeader {

@@ -2,9 +2,9 @@
 //! the writer was killed.
 #![cfg(feature = "std")]
 
-use crate::common::number;
 use lanebloom::ConcurrentBloom;
 use lanebloom::codec::replace_file;
+use lanebloom_tests::number;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -2,9 +2,9 @@
 //! every absurd field.
 #![cfg(feature = "std")]
 
-use crate::common::{number, with_field};
 use lanebloom::internal::{WithIsa, instruction_sets};
 use lanebloom::{BloomView, ConcurrentBloom, KeyHasher, Murmur3, SipHash13, SnapshotError};
+use lanebloom_tests::{number, with_field};
 use proptest::prelude::*;
 use std::error::Error;
 use std::hash::{BuildHasher, Hasher, RandomState};

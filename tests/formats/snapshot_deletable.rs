@@ -3,10 +3,10 @@
 #![cfg(feature = "std")]
 
 use super::contract::{self, round_trip};
-use crate::common::filters::OfMurmur3;
-use crate::common::{number, with_field};
 use lanebloom::traits::{Engine, Stored};
 use lanebloom::{CompactCuckoo, CountingBloom, CuckooFilter, DLeftFilter, Filter, Murmur3, SipHash13, TombstoneBloom};
+use lanebloom_tests::filters::OfMurmur3;
+use lanebloom_tests::{number, with_field};
 
 const HEADER: usize = 128;
 const TRAILER: usize = 64;

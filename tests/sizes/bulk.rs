@@ -1,9 +1,9 @@
 //! Batches that are dense in the filter are inserted in bulk. Every way of insertion gives the same
 //! bits and the same answers.
 
-use crate::common::{LAYOUTS, number, plain, together};
 use lanebloom::ConcurrentBloom;
 use lanebloom::internal::{WithIsa, instruction_sets};
+use lanebloom_tests::{LAYOUTS, number, plain, together};
 use proptest::prelude::*;
 #[cfg(feature = "rayon")]
 use std::collections::HashSet;

@@ -1,9 +1,9 @@
 //! The counting filter against a multiset, its rates against the model, and its contract with real
 //! threads.
 
-use crate::common::{RATES, STRESS_KEYS, WORDS, hit_rate, number, together};
 use lanebloom::SipHash13;
 use lanebloom::counting::{Builder, CountingBloom};
+use lanebloom_tests::{RATES, STRESS_KEYS, WORDS, hit_rate, number, together};
 use proptest::prelude::*;
 use std::collections::HashMap;
 use std::ops::Range;

@@ -1,8 +1,8 @@
 //! The cuckoo filter beside a multiset, full and beyond, its rates beside its model, and with real
 //! threads near its highest load.
 
-use crate::common::{STRESS_KEYS, SetAtEnd, hit_rate, number, together};
 use lanebloom::CuckooFilter;
+use lanebloom_tests::{STRESS_KEYS, SetAtEnd, hit_rate, number, together};
 use proptest::prelude::*;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

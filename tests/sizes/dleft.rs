@@ -1,8 +1,8 @@
 //! The d-left filter beside a multiset, full and saturated, its rates beside its model, and with
 //! real threads that share its cells.
 
-use crate::common::{STRESS_KEYS, hit_rate, number, together};
 use lanebloom::DLeftFilter;
+use lanebloom_tests::{STRESS_KEYS, hit_rate, number, together};
 use proptest::prelude::*;
 use std::collections::HashMap;
 

@@ -1,9 +1,6 @@
 //! The promises of each type at two sizes: small with assertions, where everything is slow; large
 //! in a release build, where ci/release.sh runs them.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod bulk;
 mod counting;
 mod cuckoo;

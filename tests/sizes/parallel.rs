@@ -1,7 +1,7 @@
 //! The threads of a pool together give the same result as one thread.
 
-use crate::common::number;
 use lanebloom::ConcurrentBloom;
+use lanebloom_tests::number;
 use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
 

@@ -1,9 +1,9 @@
 //! `ScalableBloom`: its answers against an exact set, its growth step by step, its limits, its
 //! compound rate, and threads.
 
-use crate::common::{STRESS_KEYS, hit_rate, number, together};
 use lanebloom::scalable::{Builder, Growth, ScalableBloom};
 use lanebloom::{InsertError, SipHash13};
+use lanebloom_tests::{STRESS_KEYS, hit_rate, number, together};
 use proptest::prelude::*;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,8 +1,8 @@
 //! The pair of filters against two sets, its two rates against the model, and claims by real
 //! threads.
 
-use crate::common::{RATES, STRESS_KEYS, WORDS, number, together};
 use lanebloom::tombstone::{Builder, TombstoneBloom};
+use lanebloom_tests::{RATES, STRESS_KEYS, WORDS, number, together};
 use proptest::prelude::*;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};

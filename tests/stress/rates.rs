@@ -10,9 +10,9 @@
 //! deviations above the requested rate. If a filter has many lines, the measurement must also be
 //! within 4 of the model's rate: not above, and not below either, for then memory was wasted.
 
-use crate::common::{LAYOUTS, RATES, number};
 use lanebloom::bloom::Builder;
 use lanebloom::{ConcurrentBloom, Funnel};
+use lanebloom_tests::{LAYOUTS, RATES, number};
 
 #[derive(Clone, Copy, Debug)]
 enum KeyKind {

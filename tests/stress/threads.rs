@@ -1,8 +1,8 @@
 //! The contract with real threads. Loom proves it on one line; these tests run at the size of a
 //! filter and the speed of the machine.
 
-use crate::common::{STRESS_KEYS, WORDS, number, together};
 use lanebloom::ConcurrentBloom;
+use lanebloom_tests::{STRESS_KEYS, WORDS, number, together};
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;

@@ -1,10 +1,10 @@
 //! What a `GuavaBloom` promises as every filter of lanebloom does (`tests/contract/main.rs` there),
 //! for both strategies; and what all builders do alike.
 
-use crate::common::{STRESS_KEYS, number, together, within};
 use lanebloom::Funnel;
 use lanebloom_formats::guava::{GuavaBloom, Hash, Strategy};
 use lanebloom_formats::{BuildError, RedisBloom, RedisCuckoo};
+use lanebloom_tests::{STRESS_KEYS, number, together, within};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 

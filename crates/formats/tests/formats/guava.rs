@@ -2,11 +2,11 @@
 //! streams.
 #![cfg(feature = "std")]
 
-use crate::common::{Full, Pieces, STRESS_KEYS, number, together};
 use crate::contract::{hit_rate, lookups_agree};
 use lanebloom::{Funnel, Murmur3};
 use lanebloom_formats::GuavaReadError;
 use lanebloom_formats::guava::{Builder, GuavaBloom, HashFunctions, Strategy, UnencodedChars, Utf16};
+use lanebloom_tests::{Full, Pieces, STRESS_KEYS, number, together};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::error::Error;

@@ -7,9 +7,9 @@
 //! nothing.)
 #![cfg(feature = "std")]
 
-use crate::common::number;
 use lanebloom::Funnel;
 use lanebloom_formats::guava::{GuavaBloom, HashFunctions, Strategy, UnencodedChars, Utf16};
+use lanebloom_tests::number;
 use std::io::{BufReader, BufWriter, ErrorKind, Read, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};

@@ -1,9 +1,6 @@
 //! The filters of other systems: their promises, their systems' own results, and bytes that are
 //! read, written and refused.
 
-#[path = "../../../../tests/common/mod.rs"]
-mod common;
-
 mod contract;
 mod guava;
 mod guava_jvm;

@@ -1,9 +1,9 @@
 //! `RedisBloom` without a server: values that the real module made, a plain model of the module,
 //! and invalid dumps. `redisbloom_module.rs` asks the module itself.
 
-use crate::common::{STRESS_KEYS, number};
 use lanebloom_formats::redisbloom::{Loader, RedisBloom};
 use lanebloom_formats::{RedisBloomInsertError, RedisBloomLoadError};
+use lanebloom_tests::{STRESS_KEYS, number};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::error::Error;

@@ -1,9 +1,7 @@
 //! Code that the tests share: numbers without a pattern, the amount of work of a test, readers and
 //! writers that fail, forged snapshots.
 
-#![allow(dead_code, unused_imports, unused_macros, reason = "each test binary uses its part")]
-
-pub(crate) mod filters;
+pub mod filters;
 
 use lanebloom::internal::{WithIsa, instruction_sets};
 use lanebloom::traits::Engine;
@@ -15,7 +13,7 @@ use std::thread;
 use twox_hash::XxHash3_64;
 
 /// The i-th of a sequence of distinct, random-looking numbers (SplitMix64's output function).
-pub(crate) fn number(i: u64) -> u64 {
+pub fn number(i: u64) -> u64 {
     let mut z = i.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -24,21 +22,21 @@ pub(crate) fn number(i: u64) -> u64 {
 
 /// Keys that a stress test takes: small where everything is slow, with debug assertions or under
 /// emulation.
-pub(crate) const STRESS_KEYS: usize = if cfg!(debug_assertions) { 20_000 } else { 1_000_000 };
+pub const STRESS_KEYS: usize = if cfg!(debug_assertions) { 20_000 } else { 1_000_000 };
 
-pub(crate) const RATES: [f64; 7] = [0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5, 1e-6];
-pub(crate) const WORDS: [usize; 4] = [1, 2, 4, 8];
+pub const RATES: [f64; 7] = [0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5, 1e-6];
+pub const WORDS: [usize; 4] = [1, 2, 4, 8];
 /// Lines and words per key.
-pub(crate) const LAYOUTS: [(usize, usize); 7] = [(1, 1), (1, 2), (1, 4), (1, 8), (2, 2), (2, 4), (2, 8)];
+pub const LAYOUTS: [(usize, usize); 7] = [(1, 1), (1, 2), (1, 4), (1, 8), (2, 2), (2, 4), (2, 8)];
 
 /// The same filter in plain code.
-pub(crate) fn plain<E: Engine, S>(filter: Filter<E, S>) -> Filter<E, S> {
+pub fn plain<E: Engine, S>(filter: Filter<E, S>) -> Filter<E, S> {
     filter.with_isa(instruction_sets().next().expect("the plain one is there"))
 }
 
 /// Calls `write` on `len` places at `offset` of a larger buffer of `garbage`; returns the places
 /// and the result. The bytes around them must not change.
-pub(crate) fn within<T: Copy + PartialEq, R>(
+pub fn within<T: Copy + PartialEq, R>(
     offset: usize,
     len: usize,
     garbage: T,
@@ -56,7 +54,7 @@ pub(crate) fn within<T: Copy + PartialEq, R>(
 }
 
 /// Every form of lookup gives the answers of single calls, written `offset` into larger buffers.
-pub(crate) fn lookups_agree<E: Engine, S: KeyHasher, K: Funnel>(filter: &Filter<E, S>, keys: &[K], offset: usize) {
+pub fn lookups_agree<E: Engine, S: KeyHasher, K: Funnel>(filter: &Filter<E, S>, keys: &[K], offset: usize) {
     const GARBAGE: u64 = 0xa5a5_5a5a_a5a5_5a5a;
     let len = keys.len();
     let expected: Vec<bool> = keys.iter().map(|key| filter.contains(key)).collect();
@@ -98,7 +96,7 @@ pub(crate) fn lookups_agree<E: Engine, S: KeyHasher, K: Funnel>(filter: &Filter<
 }
 
 /// The share of so many keys that were not inserted which the filter finds.
-pub(crate) fn hit_rate<E: Engine, S: KeyHasher>(filter: &Filter<E, S>, queries: usize) -> f64 {
+pub fn hit_rate<E: Engine, S: KeyHasher>(filter: &Filter<E, S>, queries: usize) -> f64 {
     let slices = (0..queries as u64)
         .step_by(1 << 12)
         .map(|at| at..(queries as u64).min(at + (1 << 12)));
@@ -111,7 +109,7 @@ pub(crate) fn hit_rate<E: Engine, S: KeyHasher>(filter: &Filter<E, S>, queries: 
 
 /// Sets the flag when it goes, also by a panic: threads that go on until then end, and a test that
 /// fails does not hang.
-pub(crate) struct SetAtEnd<'a>(pub(crate) &'a AtomicBool);
+pub struct SetAtEnd<'a>(pub &'a AtomicBool);
 
 impl Drop for SetAtEnd<'_> {
     fn drop(&mut self) {
@@ -120,7 +118,7 @@ impl Drop for SetAtEnd<'_> {
 }
 
 /// Runs `work` in so many threads that start together; what they returned.
-pub(crate) fn together<T: Send>(threads: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+pub fn together<T: Send>(threads: usize, work: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let barrier = Barrier::new(threads);
     thread::scope(|scope| {
         let run = |i| {
@@ -136,14 +134,14 @@ pub(crate) fn together<T: Send>(threads: usize, work: impl Fn(usize) -> T + Sync
 }
 
 /// Gives what it has in pieces of any size, with interruptions, and fails at the end.
-pub(crate) struct Pieces<'a> {
+pub struct Pieces<'a> {
     bytes: &'a [u8],
     turn: usize,
     end: Option<io::Error>,
 }
 
 impl<'a> Pieces<'a> {
-    pub(crate) fn new(bytes: &'a [u8], end: Option<io::Error>) -> Self {
+    pub fn new(bytes: &'a [u8], end: Option<io::Error>) -> Self {
         Self { bytes, turn: 0, end }
     }
 }
@@ -167,7 +165,7 @@ impl Read for Pieces<'_> {
 }
 
 /// Takes some bytes and no more.
-pub(crate) struct Full(pub(crate) usize);
+pub struct Full(pub usize);
 
 impl Write for Full {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -185,7 +183,7 @@ impl Write for Full {
 }
 
 /// The snapshot with other bytes from `at` on, and checksums that are right.
-pub(crate) fn with_field(bytes: &[u8], at: usize, field: &[u8]) -> Vec<u8> {
+pub fn with_field(bytes: &[u8], at: usize, field: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     bytes[at..at + field.len()].copy_from_slice(field);
     let sum = XxHash3_64::oneshot(&bytes[..120]);
