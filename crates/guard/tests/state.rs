@@ -259,16 +259,16 @@ fn rebuild(cache: &Cache, n: u64) -> (usize, usize) {
 #[test]
 fn a_rebuild_makes_room_for_the_keys_that_are_known() {
     let _limit = Limit::new();
-    let cache = new(100);
-    cache.insert_batch(&Vec::from_iter(0..1000));
-    let (reads, capacity) = rebuild(&cache, 1000);
+    let cache = new(1000);
+    cache.insert_batch(&Vec::from_iter(0..3000));
+    let (reads, capacity) = rebuild(&cache, 3000);
     assert_eq!(reads, 1, "the first filter was too small");
-    assert_about(capacity, 1250);
+    assert_about(capacity, 3750);
     // The next one, from the count of the one before.
-    assert_eq!(rebuild(&cache, 1000), (1, 1250));
+    assert_eq!(rebuild(&cache, 3000), (1, 3750));
     // And never for fewer than the builder was told.
-    assert_eq!(rebuild(&cache, 10), (1, 1250));
-    assert_eq!(rebuild(&cache, 10), (1, 100));
+    assert_eq!(rebuild(&cache, 10), (1, 3750));
+    assert_eq!(rebuild(&cache, 10), (1, 1000));
 }
 
 #[test]
