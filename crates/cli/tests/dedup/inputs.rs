@@ -106,9 +106,8 @@ fn lists_of_files() {
     assert_eq!(run.output().iter().filter(|&&byte| byte == b'\n').count(), 6);
 
     let missing = folder.path("missing");
-    Run::new(dedup(["--files-from"]).arg(&missing), "").error(&["the list of files", utf8(&missing), "No such file"]);
-    Run::new(&mut dedup(["--files-from", "-"]), format!("{}\n", utf8(&missing)))
-        .error(&[utf8(&missing), "No such file"]);
+    Run::new(dedup(["--files-from"]).arg(&missing), "").error(&["the list of files", utf8(&missing), NO_FILE]);
+    Run::new(&mut dedup(["--files-from", "-"]), format!("{}\n", utf8(&missing))).error(&[utf8(&missing), NO_FILE]);
     Run::new(&mut dedup(["--files-from", "-"]), "-\n").error(&["stdin", "list"]);
     Run::new(&mut dedup(["--files-from", "-", "-"]), "").error(&["stdin", "list"]);
     Run::new(&mut dedup(["--files-from", "a", "--files0-from", "b"]), "").error(&["--files-from", "--files0-from"]);

@@ -90,6 +90,7 @@ fn plans() {
     );
 
     // Terabytes are planned in a quarter of a gigabyte of address space.
+    #[cfg(unix)]
     for line in ["plan --keys 1e12 --rate 1e-6", "plan --keys 1e12"] {
         let script = format!("ulimit -v 262144; exec \"$0\" {line}");
         let mut command = Command::new("bash");
