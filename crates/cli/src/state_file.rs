@@ -61,17 +61,20 @@ impl StateFile {
     }
 
     /// Replaces the file. If this fails, the old one is still there.
-    pub(crate) fn save(&self, layers: &GrowingFilter) -> Result<()> {
-        let opened = self.file.as_ref().map(FileId::of_file).transpose()?;
+    pub(crate) fn save(self, layers: &GrowingFilter) -> Result<()> {
+        let Self { path, file, _lock } = self;
+        let opened = file.as_ref().map(FileId::of_file).transpose()?;
         // By a program that does not know the lock.
-        if FileId::at(&self.path)? != opened {
+        if FileId::at(&path)? != opened {
             bail!(
                 "the state {} was replaced during the run, and is left as it is",
-                self.path.display()
+                path.display()
             );
         }
-        output::replace(&self.path, |writer| layers.write_to(writer))
-            .with_context(|| format!("cannot replace the state {}", self.path.display()))
+        // Before Windows 10, no open file is replaced.
+        drop(file);
+        output::replace(&path, |writer| layers.write_to(writer))
+            .with_context(|| format!("cannot replace the state {}", path.display()))
     }
 }
 

@@ -88,10 +88,13 @@ fn lists_of_files() {
             b"5\n"
         );
     }
-    // A newline is part of a name there.
-    let odd = folder.file("odd\nname\r", "6\n");
-    let run = Run::new(&mut dedup(["--files0-from", "-"]), format!("{}\0", utf8(&odd)));
-    assert_eq!(run.output(), b"6\n");
+    // A newline is part of a name there. (Windows has no such names.)
+    #[cfg(unix)]
+    {
+        let odd = folder.file("odd\nname\r", "6\n");
+        let run = Run::new(&mut dedup(["--files0-from", "-"]), format!("{}\0", utf8(&odd)));
+        assert_eq!(run.output(), b"6\n");
+    }
 
     let filter = folder.path("filter");
     let run = Run::new(

@@ -3,7 +3,7 @@
 use super::*;
 use lanebloom::ConcurrentBloom;
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::Read;
 #[cfg(unix)]
 use std::os::unix::{
     fs::{PermissionsExt, symlink},
@@ -425,7 +425,7 @@ fn no_room_for_the_new_state() {
     Run::new(&mut limited(&with_state(&first), 50, true), "new\n").error(&[utf8(&first)]);
     assert!(!first.exists());
 
-    let mut bytes = BufReader::new(File::open(&state).unwrap());
+    let mut bytes = std::io::BufReader::new(File::open(&state).unwrap());
     let filter = ConcurrentBloom::<lanebloom::hash::Murmur3>::read_from(&mut bytes, 1 << 30).unwrap();
     assert!(filter.contains("new") && filter.contains("000000042"));
 }

@@ -1,7 +1,6 @@
 //! `build`: what it makes answers at its rate, and is bit for bit what other systems make.
 
 use super::{Shell, golden, hex, lines, stderr};
-use assert_cmd::Command;
 use lanebloom::hash::Murmur3;
 use lanebloom_formats::RedisBloom;
 use std::fmt::Write;
@@ -237,7 +236,7 @@ fn outputs_are_replaced_as_a_whole() {
     ] {
         let script = format!("trap '' XFSZ; ulimit -f 1; exec \"$0\" {line}");
         let binary = assert_cmd::cargo::cargo_bin!("lanebloom");
-        let mut command = Command::new("bash");
+        let mut command = assert_cmd::Command::new("bash");
         command.current_dir(&shell.0).args(["-c", &script]).arg(binary);
         let output = command.output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{line}");
