@@ -1,26 +1,26 @@
 #!/usr/bin/env bash
-# Windows: lanebloom and lanebloom-formats are built for x86_64-pc-windows-gnu, and their tests run
-# under wine. (The guard and the command are not among them yet.) Needs what `ci/install.sh windows`
-# installs; fetches the compiler, and builds the standard library.
+# Windows: lanebloom, lanebloom-formats, the guard and the command are built for
+# x86_64-pc-windows-gnu, and their tests run under wine. Needs what `ci/install.sh windows` installs;
+# fetches the compiler, and builds the standard library.
+#
+#   ci/windows.sh              all
+#   ci/windows.sh PART...      of filters, guard, command
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-target=${CARGO_TARGET_DIR:-target}
-source ci/fetch/use_compiler.sh
-use_compiler
-export RUSTC_BOOTSTRAP=1 LANEBLOOM_GUAVA=none
-export CARGO_TARGET_X86_64_PC_WINDOWS_GNU_LINKER=x86_64-w64-mingw32-gcc
-export CARGO_TARGET_X86_64_PC_WINDOWS_GNU_RUNNER=/usr/lib/wine/wine64
-mkdir -p "$target"/wine/{system,libraries}
-libraries=$(realpath "$target/wine/libraries")
-WINEPREFIX=$(realpath "$target/wine/system")
-export WINEPREFIX WINEPATH=$libraries WINEDEBUG=-all
+source ci/fetch/use_windows.sh
+use_windows
+export LANEBLOOM_GUAVA=none
+run() {
+    cargo test -Zbuild-std --target x86_64-pc-windows-gnu --target-dir "${CARGO_TARGET_DIR:-target}/windows" --no-fail-fast "$@"
+}
 
-# Debian's wine 8 lacks this library, whose one function gives random bytes.
-x86_64-w64-mingw32-gcc -shared -x c - -o "$libraries/bcryptprimitives.dll" -ladvapi32 <<'END'
-#include <windows.h>
-BOOLEAN WINAPI SystemFunction036(PVOID bytes, ULONG len);
-__declspec(dllexport) BOOL WINAPI ProcessPrng(PBYTE bytes, SIZE_T len) { return SystemFunction036(bytes, len); }
-END
-
-cargo test -Zbuild-std --target x86_64-pc-windows-gnu --target-dir "$target/windows" --no-fail-fast \
-    -p lanebloom -p lanebloom-tests -p lanebloom-formats --features rayon,mmap,serde --lib --test={api,formats,alloc} "$@"
+(($#)) || set -- filters guard command
+for part; do
+    echo "== $part"
+    case $part in
+        filters) run -p lanebloom{,-tests,-formats} --features rayon,mmap,serde --lib --test={api,formats,alloc} ;;
+        guard) run -p lanebloom-guard --features axum --lib --tests ;;
+        command) run -p lanebloom-cli ;;
+        *) echo "$part is none of filters, guard, command" >&2 && exit 2 ;;
+    esac
+done

@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed=src/args.rs");
     let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("no OUT_DIR")?);
     let mut command = args::Cli::command();
-    for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
+    for shell in [Shell::Bash, Shell::Zsh, Shell::Fish, Shell::PowerShell] {
         generate_to(shell, &mut command, "lanebloom", &out)?;
     }
     let man = out.join("man");

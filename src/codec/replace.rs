@@ -43,6 +43,9 @@ use twox_hash::XxHash3_64;
 /// new one is removed. On Unix the directory must be readable, since the sync needs it open;
 /// otherwise nothing is written.
 ///
+/// On Windows the rename may fail with kind `PermissionDenied` while a program has the old file
+/// mapped, and before Windows 10 also while a program has it open.
+///
 /// One error comes later: if the sync of the directory fails (on a broken disk, say), the new file
 /// is in place, but a crash of the machine may bring the old one back. A file system that cannot
 /// sync a directory at all is no error.

@@ -240,9 +240,10 @@ fn times_are_seconds_and_nanoseconds() {
     assert_eq!(bytes(&Duration::MAX), bytes(&(u64::MAX, 999_999_999u32)));
 
     assert_eq!(bytes_of_width(SystemTime::UNIX_EPOCH, Some(12)), [0; 12]);
+    // (Windows has times until the year 30828, in steps of 100 ns.)
+    let duration = Duration::new(0x0102_0304, 0x0a0b_0c0d / 100 * 100);
     assert_eq!(bytes(&(SystemTime::UNIX_EPOCH + duration)), bytes(&duration));
-    // Before 1970: the second that has begun, so that the nanoseconds count upwards there too. (100
-    // ns is what Windows has.)
+    // Before 1970: the second that has begun, so that the nanoseconds count upwards there too.
     let before = |secs, nanos| bytes(&(SystemTime::UNIX_EPOCH - Duration::new(secs, nanos)));
     assert_eq!(before(1, 0), bytes(&(-1i64, 0u32)));
     assert_eq!(before(0, 100), bytes(&(-1i64, 999_999_900u32)));

@@ -389,7 +389,8 @@ pub(crate) enum ChartKind {
 Examples:
   lanebloom completions bash > lanebloom.bash && . ./lanebloom.bash
   lanebloom completions zsh > ~/.zfunc/_lanebloom
-  lanebloom completions fish > ~/.config/fish/completions/lanebloom.fish")]
+  lanebloom completions fish > ~/.config/fish/completions/lanebloom.fish
+  lanebloom completions powershell >> $PROFILE")]
 pub(crate) struct Completions {
     #[arg(value_enum)]
     pub(crate) shell: Shell,
@@ -411,6 +412,8 @@ pub(crate) enum Shell {
     Bash,
     Zsh,
     Fish,
+    #[value(name = "powershell")]
+    PowerShell,
 }
 
 /// What is read.

@@ -1,6 +1,7 @@
 //! Filter files, recognized by their content: snapshots of lanebloom, Guava's streams, and chunks
 //! of RedisBloom. `query`, `merge`, `info` and `convert` read them here.
 
+use crate::identity::regular;
 use crate::input::{self, Input, is_stdin};
 use crate::resp::{self, Dump};
 use anyhow::{Context, Result, bail};
@@ -142,9 +143,9 @@ impl Content {
 /// The number of bytes, and what they are.
 fn read(path: &Path) -> Result<(u64, Content)> {
     let mut file = input::open(path).context("cannot open it")?;
-    let metadata = file.metadata().context("cannot read its size")?;
+    let metadata = regular(&file).context("cannot read its size")?;
     // Stdin may have been read in part.
-    if metadata.is_file() && !is_stdin(path) {
+    if let Some(metadata) = metadata.filter(|_| !is_stdin(path)) {
         let bytes = metadata.len();
         return Ok((bytes, recognize(&mut BufReader::with_capacity(1 << 20, file), bytes)?));
     }

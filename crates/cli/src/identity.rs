@@ -1,6 +1,6 @@
 //! Identifies the file of a path or a handle, whatever its name.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
@@ -29,7 +29,7 @@ impl FileId {
     }
 
     #[cfg(unix)]
-    fn of(metadata: &std::fs::Metadata) -> Self {
+    fn of(metadata: &Metadata) -> Self {
         use std::os::unix::fs::MetadataExt;
         Self(metadata.dev(), metadata.ino())
     }
@@ -48,5 +48,14 @@ impl FileId {
     fn of(handle: impl winapi_util::AsHandleRef) -> io::Result<Self> {
         let information = winapi_util::file::information(handle)?;
         Ok(Self(information.volume_serial_number(), information.file_index()))
+    }
+}
+
+/// The metadata of a regular file; `None` for a directory, a pipe or a terminal. (Windows has no
+/// metadata of the last two.)
+pub(crate) fn regular(file: &File) -> io::Result<Option<Metadata>> {
+    match file.metadata() {
+        Err(_) if cfg!(windows) => Ok(None),
+        other => Ok(Some(other?).filter(Metadata::is_file)),
     }
 }

@@ -6,7 +6,7 @@ use crate::output::{self, Outputs};
 use crate::stdout;
 use anyhow::{Context, Result, bail};
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use twox_hash::XxHash3_64;
@@ -61,24 +61,28 @@ impl StateFile {
     }
 
     /// Replaces the file. If this fails, the old one is still there.
-    pub(crate) fn save(&self, layers: &GrowingFilter) -> Result<()> {
-        let opened = self.file.as_ref().map(FileId::of_file).transpose()?;
+    pub(crate) fn save(self, layers: &GrowingFilter) -> Result<()> {
+        let Self { path, file, _lock } = self;
+        let opened = file.as_ref().map(FileId::of_file).transpose()?;
         // By a program that does not know the lock.
-        if FileId::at(&self.path)? != opened {
+        if FileId::at(&path)? != opened {
             bail!(
                 "the state {} was replaced during the run, and is left as it is",
-                self.path.display()
+                path.display()
             );
         }
-        output::replace(&self.path, |writer| layers.write_to(writer))
-            .with_context(|| format!("cannot replace the state {}", self.path.display()))
+        // Before Windows 10, no open file is replaced.
+        drop(file);
+        output::replace(&path, |writer| layers.write_to(writer))
+            .with_context(|| format!("cannot replace the state {}", path.display()))
     }
 }
 
 /// A locked file beside the state. The state itself cannot be the lock: before the first run it is
-/// not there, and each run replaces it. A killed run leaves the file, unlocked, and the next run
-/// removes it.
+/// not there, and each run replaces it. On Unix, a killed run leaves the file, unlocked, and the
+/// next run removes it.
 struct Lock {
+    #[cfg(unix)]
     path: PathBuf,
     _file: File,
 }
@@ -90,50 +94,65 @@ impl Lock {
         // length.
         let name = state.file_name().unwrap_or(OsStr::new("")).as_encoded_bytes();
         let path = state.with_file_name(format!(".lanebloom-{:016x}.lock", XxHash3_64::oneshot(name)));
-        let failed = || format!("cannot lock {}", path.display());
+        Self::open(&path).with_context(|| format!("cannot lock {}", path.display()))
+    }
+
+    #[cfg(unix)]
+    fn open(path: &Path) -> io::Result<Option<Self>> {
+        use rustix::fs::{FlockOperation, flock};
         loop {
             // With `read`, since a named pipe that is opened for both waits for no other end.
             let mut options = File::options();
-            let file = options.read(true).write(true).create(true).truncate(false).open(&path);
-            let file = file.with_context(failed)?;
-            match try_lock(&file) {
+            let file = options.read(true).write(true).create(true).truncate(false).open(path)?;
+            match flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(io::Error::from) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
                 // A file system without locks.
                 Err(error) if error.kind() == ErrorKind::Unsupported => {}
-                other => other.with_context(failed)?,
+                other => other?,
             }
             // Otherwise another run ended between the two, and removed the file.
-            if FileId::at(&path)? == Some(FileId::of_file(&file)?) {
-                return Ok(Some(Self { path, _file: file }));
+            if FileId::at(path)? == Some(FileId::of_file(&file)?) {
+                return Ok(Some(Self {
+                    path: path.to_owned(),
+                    _file: file,
+                }));
             }
+        }
+    }
+
+    /// Windows removes the file when it is closed, also for a killed run. So it is there only while
+    /// a run holds it.
+    #[cfg(windows)]
+    fn open(path: &Path) -> io::Result<Option<Self>> {
+        use std::os::windows::fs::OpenOptionsExt;
+        const FILE_FLAG_DELETE_ON_CLOSE: u32 = 0x0400_0000;
+        // Another run has it, or is closing it.
+        const ERROR_SHARING_VIOLATION: i32 = 32;
+        const ERROR_ACCESS_DENIED: i32 = 5;
+        let mut options = File::options();
+        options.write(true).create(true).truncate(false);
+        match options.share_mode(0).custom_flags(FILE_FLAG_DELETE_ON_CLOSE).open(path) {
+            Ok(_file) => Ok(Some(Self { _file })),
+            Err(error) => match error.raw_os_error() {
+                Some(ERROR_SHARING_VIOLATION | ERROR_ACCESS_DENIED) => Ok(None),
+                _ => Err(error),
+            },
         }
     }
 }
 
-/// Locks a file until it is closed. Fails with kind `WouldBlock` if it is locked already.
 #[cfg(unix)]
-fn try_lock(file: &File) -> io::Result<()> {
-    use rustix::fs::{FlockOperation, flock};
-    Ok(flock(file, FlockOperation::NonBlockingLockExclusive)?)
-}
-
-/// Elsewhere the command needs Rust 1.89.
-#[cfg(not(unix))]
-#[clippy::msrv = "1.89"]
-fn try_lock(file: &File) -> io::Result<()> {
-    Ok(file.try_lock()?)
-}
-
 impl Drop for Lock {
     fn drop(&mut self) {
         // If this fails, the file does no harm.
-        let _ = fs::remove_file(&self.path);
+        let _ = std::fs::remove_file(&self.path);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::thread;
 

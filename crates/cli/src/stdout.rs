@@ -1,6 +1,6 @@
 //! The stdout that the program was started with.
 
-use crate::identity::FileId;
+use crate::identity::{FileId, regular};
 use std::fs::File;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -44,12 +44,8 @@ fn duplicate() -> io::Result<File> {
 
 /// Fails if stdout goes to this regular file.
 pub(crate) fn refuse(file: &File) -> io::Result<()> {
-    if !file.metadata()?.is_file() {
-        return Ok(());
-    }
     let stdout = duplicate()?;
-    // (Windows has no numbers for consoles and pipes.)
-    if stdout.metadata().is_ok_and(|stdout| stdout.is_file()) && FileId::of_file(file)? == FileId::of_file(&stdout)? {
+    if regular(file)?.is_some() && regular(&stdout)?.is_some() && FileId::of_file(file)? == FileId::of_file(&stdout)? {
         return Err(io::Error::other("this file is also the output"));
     }
     Ok(())

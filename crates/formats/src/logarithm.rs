@@ -177,6 +177,8 @@ mod tests {
 
     #[test]
     fn pow_is_that_of_the_platform() {
+        // (mingw's is off by more: 0.7082039324993691^7 by two units in the last place.)
+        #[cfg(not(all(windows, target_env = "gnu")))]
         for (i, x) in numbers().enumerate() {
             let n = i as u64 % 255 + 1;
             let (ours, theirs) = (pow(x, n), x.powf(n as f64));

@@ -1,7 +1,7 @@
 //! Inputs that are read more than once.
 
 use super::source::{Head, Magic, decoded, is_stdin, name, open};
-use crate::identity::FileId;
+use crate::identity::{FileId, regular};
 use crate::progress::Progress;
 use anyhow::{Context, Result};
 use std::env;
@@ -108,11 +108,10 @@ impl Part {
     /// The rest of a file from its position on, which moves to the end; `None` if the file is to be
     /// copied.
     fn plain(path: &Path, mut file: &File, stays_open: bool) -> io::Result<Option<Self>> {
-        let metadata = file.metadata()?;
         // Files of the kernel have bytes, but no size.
-        if !metadata.is_file() || metadata.len() == 0 {
+        let Some(metadata) = regular(file)?.filter(|metadata| metadata.len() > 0) else {
             return Ok(None);
-        }
+        };
         let start = file.stream_position()?;
         let (_, magic) = Head::read(&mut file)?;
         if magic != Magic::None {

@@ -46,10 +46,12 @@ pub(crate) fn identity(path: &Path) -> io::Result<Option<FileId>> {
 
 /// The file; for `-` stdin, without a buffer.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
+    // Reading would say so too, but only after the other inputs. (Windows opens no folder.)
+    if cfg!(windows) && path.is_dir() {
+        return Err(ErrorKind::IsADirectory.into());
+    }
     let file = if is_stdin(path) { stdin()? } else { File::open(path)? };
-    let metadata = file.metadata()?;
-    // Reading would say so too, but only after the other inputs.
-    if metadata.is_dir() {
+    if cfg!(unix) && file.metadata()?.is_dir() {
         return Err(ErrorKind::IsADirectory.into());
     }
     // It would grow as long as it is read.

@@ -245,6 +245,7 @@ fn changes_after_the_second_pass_read_it() {
 /// As without the flag: more files than the process can have open, plain or compressed. All have
 /// long lines, which are read again.
 #[test]
+#[cfg(unix)] // A limit of the shell.
 fn more_files_than_can_be_open() {
     let folder = Folder::new();
     let long = |n: usize| format!("{}{n}\n", "A".repeat(70_000));
@@ -284,6 +285,9 @@ fn more_files_than_can_be_open() {
     assert!(filter.exists());
 }
 
+/// The variable that names the folder of temporary files.
+const TEMPORARY: &str = if cfg!(windows) { "TMP" } else { "TMPDIR" };
+
 #[test]
 fn temporary_files() {
     let folder = Folder::new();
@@ -292,14 +296,24 @@ fn temporary_files() {
     let file = folder.file("input", &input);
 
     // A file needs none, a pipe does, and so do keys that are not as they are in the input.
-    let output = Run::new(dedup(["--exact"]).arg(&file).env("TMPDIR", &missing), "").output();
+    let output = Run::new(dedup(["--exact"]).arg(&file).env(TEMPORARY, &missing), "").output();
     assert_bytes(&output, &unique(&input), "");
-    let run = Run::new(dedup(["--exact"]).env("TMPDIR", &missing), &input);
+    let run = Run::new(dedup(["--exact"]).env(TEMPORARY, &missing), &input);
     assert_eq!(run.error(&["stdin", "temporary file", utf8(&missing)]), b"");
-    let run = Run::new(dedup(["--exact", "-i"]).arg(&file).env("TMPDIR", &missing), "");
+    let run = Run::new(dedup(["--exact", "-i"]).arg(&file).env(TEMPORARY, &missing), "");
     assert_eq!(run.error(&["temporary file", utf8(&missing)]), b"");
 
-    // No room in it.
+    #[cfg(unix)]
+    no_room_for_temporary_files(&folder);
+
+    // Nothing is left there.
+    fs::create_dir(&missing).unwrap();
+    Run::new(dedup(["--exact", "-i"]).env(TEMPORARY, &missing), &input).output();
+    assert_eq!(fs::read_dir(&missing).unwrap().count(), 0);
+}
+
+#[cfg(unix)]
+fn no_room_for_temporary_files(folder: &Folder) {
     let more = numbers(0, 100_000);
     let run = Run::new(&mut limited(&dedup(["--exact"]), 100, true), &more);
     assert_eq!(run.error(&["stdin", "temporary file", "File too large"]), b"");
@@ -307,9 +321,4 @@ fn temporary_files() {
     let long = folder.file("long", [&long[..], b"\n", &long].concat());
     let run = Run::new(&mut limited(dedup(["--exact", "-i"]).arg(&long), 100, true), "");
     run.error(&["temporary file", "File too large"]);
-
-    // Nothing is left there.
-    fs::create_dir(&missing).unwrap();
-    Run::new(dedup(["--exact", "-i"]).env("TMPDIR", &missing), &input).output();
-    assert_eq!(fs::read_dir(&missing).unwrap().count(), 0);
 }

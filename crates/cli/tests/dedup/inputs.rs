@@ -88,10 +88,13 @@ fn lists_of_files() {
             b"5\n"
         );
     }
-    // A newline is part of a name there.
-    let odd = folder.file("odd\nname\r", "6\n");
-    let run = Run::new(&mut dedup(["--files0-from", "-"]), format!("{}\0", utf8(&odd)));
-    assert_eq!(run.output(), b"6\n");
+    // A newline is part of a name there. (Windows has no such names.)
+    #[cfg(unix)]
+    {
+        let odd = folder.file("odd\nname\r", "6\n");
+        let run = Run::new(&mut dedup(["--files0-from", "-"]), format!("{}\0", utf8(&odd)));
+        assert_eq!(run.output(), b"6\n");
+    }
 
     let filter = folder.path("filter");
     let run = Run::new(
@@ -106,9 +109,8 @@ fn lists_of_files() {
     assert_eq!(run.output().iter().filter(|&&byte| byte == b'\n').count(), 6);
 
     let missing = folder.path("missing");
-    Run::new(dedup(["--files-from"]).arg(&missing), "").error(&["the list of files", utf8(&missing), "No such file"]);
-    Run::new(&mut dedup(["--files-from", "-"]), format!("{}\n", utf8(&missing)))
-        .error(&[utf8(&missing), "No such file"]);
+    Run::new(dedup(["--files-from"]).arg(&missing), "").error(&["the list of files", utf8(&missing), NO_FILE]);
+    Run::new(&mut dedup(["--files-from", "-"]), format!("{}\n", utf8(&missing))).error(&[utf8(&missing), NO_FILE]);
     Run::new(&mut dedup(["--files-from", "-"]), "-\n").error(&["stdin", "list"]);
     Run::new(&mut dedup(["--files-from", "-", "-"]), "").error(&["stdin", "list"]);
     Run::new(&mut dedup(["--files-from", "a", "--files0-from", "b"]), "").error(&["--files-from", "--files0-from"]);

@@ -1,4 +1,4 @@
-//! Runs that a signal ends at any moment: the state is the old one or the new one.
+//! Runs that end at any moment: the state is the old one or the new one.
 
 use super::*;
 use std::time::{Duration, Instant};
@@ -77,6 +77,7 @@ impl Scene {
     }
 }
 
+/// (On Windows by `TerminateProcess`.)
 #[test]
 fn by_sigkill_at_random_moments() {
     let scene = Scene::new();
@@ -90,6 +91,7 @@ fn by_sigkill_at_random_moments() {
 }
 
 #[test]
+#[cfg(unix)] // A signal.
 fn by_sigint() {
     let scene = Scene::new();
     let mut random = Random(800);

@@ -158,14 +158,10 @@ fn stdin() {
         let run = Run::new(dedup(flags).args(["-", "-"]).arg(&first), "x\nx\na\n");
         assert_eq!(run.output(), b"x\na\nb");
 
-        let script = "read -r line; exec \"$0\" \"$@\" <&0";
-        let mut shell = Command::new("sh");
-        let output = shell
-            .args(["-c", script, env!("CARGO_BIN_EXE_lanebloom"), "dedup"])
-            .args(flags)
-            .stdin(File::open(&last).unwrap())
-            .output()
-            .unwrap();
+        // The rest of a file.
+        let mut rest = File::open(&last).unwrap();
+        rest.read_exact(&mut [0; 2]).unwrap();
+        let output = dedup(flags).stdin(rest).output().unwrap();
         assert_eq!(output.stdout, b"d\nb\n", "{flags:?}");
     }
 }

@@ -86,6 +86,7 @@ fn a_closed_output_ends_it_quietly() {
 
 /// An error of the output does not wait for more input either.
 #[test]
+#[cfg(unix)] // A device.
 fn a_full_output_ends_it() {
     let Ok(full) = fs::File::options().write(true).open("/dev/full") else {
         return eprintln!("skipped: no /dev/full");
@@ -127,6 +128,7 @@ fn a_full_output_ends_it() {
 /// The runtime opens `/dev/null` in the place of a closed stdout, so no write fails. What the user
 /// sends there on purpose is no error.
 #[test]
+#[cfg(unix)] // A shell.
 fn a_closed_stdout_is_an_error() {
     let folder = Folder::new();
     let (file, state) = (folder.file("input", "a\n"), folder.path("state"));

@@ -2,9 +2,13 @@
 
 use super::*;
 use lanebloom::ConcurrentBloom;
-use std::fs::{File, Permissions};
-use std::io::{BufReader, Read};
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::fs::File;
+use std::io::Read;
+#[cfg(unix)]
+use std::os::unix::{
+    fs::{PermissionsExt, symlink},
+    process::ExitStatusExt,
+};
 
 fn with_state(state: &Path) -> Command {
     let mut command = dedup(["--state"]);
@@ -58,11 +62,12 @@ fn runs_continue_each_other() {
 }
 
 #[test]
+#[cfg(unix)] // Windows has no such permissions.
 fn permissions_stay() {
     let folder = Folder::new();
     let state = folder.path("state");
     Run::new(&mut with_state(&state), "a\n").output();
-    fs::set_permissions(&state, Permissions::from_mode(0o640)).unwrap();
+    fs::set_permissions(&state, fs::Permissions::from_mode(0o640)).unwrap();
     Run::new(&mut with_state(&state), "b\n").output();
     assert_eq!(fs::metadata(&state).unwrap().permissions().mode() & 0o777, 0o640);
 }
@@ -171,9 +176,9 @@ fn foreign_and_damaged_files_are_named_and_kept() {
 
     let error = |path: &Path, part| Run::new(&mut with_state(path), "a\n").error(&[utf8(path), part]);
     assert_eq!(error(&folder.path, "it is a directory"), b"");
-    assert_eq!(error("/dev/null".as_ref(), "/dev/null"), b"");
+    assert_eq!(error(NULL.as_ref(), NULL), b"");
     assert_eq!(error(&folder.path("missing/state"), "folder"), b"");
-    assert_eq!(error(&good.join("state"), "Not a directory"), b"");
+    assert_eq!(error(&good.join("state"), NO_FOLDER), b"");
     if has("mkfifo") {
         let fifo = folder.path("fifo");
         assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
@@ -186,7 +191,10 @@ fn what_cannot_be_replaced_fails_at_the_beginning() {
     let folder = Folder::new();
     let state = folder.path("state");
     Run::new(&mut with_state(&state), "a\n").output();
-    fs::set_permissions(&state, Permissions::from_mode(0o444)).unwrap();
+    let writable = fs::metadata(&state).unwrap().permissions();
+    let mut readonly = writable.clone();
+    readonly.set_readonly(true);
+    fs::set_permissions(&state, readonly).unwrap();
     let before = fs::read(&state).unwrap();
     assert_eq!(
         Run::new(&mut with_state(&state), "b\n").error(&[utf8(&state), "read-only"]),
@@ -194,14 +202,21 @@ fn what_cannot_be_replaced_fails_at_the_beginning() {
     );
     assert!(fs::read(&state).unwrap() == before);
 
-    fs::set_permissions(&state, Permissions::from_mode(0o644)).unwrap();
-    fs::set_permissions(&folder.path, Permissions::from_mode(0o555)).unwrap();
+    fs::set_permissions(&state, writable).unwrap();
+    #[cfg(unix)]
+    in_a_read_only_folder(&folder, &state);
+}
+
+/// Windows makes files in such a folder.
+#[cfg(unix)]
+fn in_a_read_only_folder(folder: &Folder, state: &Path) {
+    fs::set_permissions(&folder.path, fs::Permissions::from_mode(0o555)).unwrap();
     if File::create(folder.path("probe")).is_ok() {
         eprintln!("skipped: this user may write to every folder");
     } else {
-        fails(&state, &mut with_state(&state), b"b\n", &[utf8(&state), "folder"]);
+        fails(state, &mut with_state(state), b"b\n", &[utf8(state), "folder"]);
     }
-    fs::set_permissions(&folder.path, Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(&folder.path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 /// A run that has read a new line of eight bytes and waits for more.
@@ -221,9 +236,8 @@ fn waiting(state: &Path, line: &[u8; 8]) -> (std::process::Child, std::process::
 #[test]
 fn two_runs_at_once() {
     let folder = Folder::new();
-    let (state, link) = (folder.path("state"), folder.path("link"));
+    let (state, link) = state_and_link(&folder);
     Run::new(&mut with_state(&state), "a\n").output();
-    symlink(&state, &link).unwrap();
 
     let (child, to) = waiting(&state, b"waiting\n");
     for path in [&state, &link] {
@@ -258,6 +272,15 @@ fn two_runs_at_once() {
     }
 }
 
+/// The path of a state, and a link to it. (On Windows the path again: few users may make links.)
+fn state_and_link(folder: &Folder) -> (PathBuf, PathBuf) {
+    let state = folder.path("state");
+    #[cfg(unix)]
+    symlink("state", folder.path("link")).unwrap();
+    let link = folder.path(if cfg!(windows) { "state" } else { "link" });
+    (state, link)
+}
+
 /// The names in a folder, in order.
 fn names(folder: &Folder) -> Vec<String> {
     let entries = fs::read_dir(&folder.path).unwrap();
@@ -272,8 +295,7 @@ fn names(folder: &Folder) -> Vec<String> {
 #[test]
 fn two_first_runs_at_once() {
     let folder = Folder::new();
-    let (state, link) = (folder.path("state"), folder.path("link"));
-    symlink("state", &link).unwrap();
+    let (state, link) = state_and_link(&folder);
     let (child, to) = waiting(&state, b"waiting\n");
     for path in [&state, &link] {
         let output = Run::new(&mut with_state(path), "b\n").error(&[utf8(path), "in use by another run"]);
@@ -285,17 +307,20 @@ fn two_first_runs_at_once() {
     drop(to);
     assert!(child.wait_with_output().unwrap().status.success());
     assert_eq!(Run::new(&mut with_state(&link), "waiting\nb\n").output(), b"b\n");
-    assert_eq!(names(&folder), ["link", "other", "state"]);
-    assert!(link.is_symlink());
+    if cfg!(unix) {
+        assert!(link.is_symlink());
+        fs::remove_file(link).unwrap();
+    }
+    assert_eq!(names(&folder), ["other", "state"]);
 
-    // A killed run leaves its lock file, which the next run removes.
+    // A killed run leaves its lock file, which the next run removes. On Windows it leaves none.
     let first = folder.path("first");
     let (mut child, _to) = waiting(&first, b"waiting\n");
     child.kill().unwrap();
     child.wait().unwrap();
-    assert_eq!(names(&folder).len(), 4);
+    assert_eq!(names(&folder).len(), if cfg!(windows) { 2 } else { 3 });
     assert_eq!(Run::new(&mut with_state(&first), "waiting\n").output(), b"waiting\n");
-    assert_eq!(names(&folder), ["first", "link", "other", "state"]);
+    assert_eq!(names(&folder), ["first", "other", "state"]);
 }
 
 /// However they meet, each of them fails or is remembered.
@@ -349,6 +374,7 @@ fn the_output_is_no_state() {
 
 /// The link stays, and the file behind it is replaced.
 #[test]
+#[cfg(unix)] // Few users of Windows may make links.
 fn links() {
     let folder = Folder::new();
     let (state, link) = (folder.path("there/state"), folder.path("link"));
@@ -371,6 +397,7 @@ fn links() {
 
 /// A limit for the size of files stands for a full disk: the write fails, or kills the program.
 #[test]
+#[cfg(unix)] // Windows has no such limit.
 fn no_room_for_the_new_state() {
     let folder = Folder::new();
     let state = folder.path("state");
@@ -398,7 +425,7 @@ fn no_room_for_the_new_state() {
     Run::new(&mut limited(&with_state(&first), 50, true), "new\n").error(&[utf8(&first)]);
     assert!(!first.exists());
 
-    let mut bytes = BufReader::new(File::open(&state).unwrap());
+    let mut bytes = std::io::BufReader::new(File::open(&state).unwrap());
     let filter = ConcurrentBloom::<lanebloom::hash::Murmur3>::read_from(&mut bytes, 1 << 30).unwrap();
     assert!(filter.contains("new") && filter.contains("000000042"));
 }

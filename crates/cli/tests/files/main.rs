@@ -8,6 +8,7 @@ mod plan;
 mod query;
 
 use assert_cmd::Command;
+use assert_cmd::cargo::cargo_bin;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,7 +25,7 @@ impl Shell {
 
     /// Runs a command line without quotes, with this stdin.
     fn run_with(&self, line: &str, stdin: impl Into<Vec<u8>>) -> Output {
-        let mut command = Command::cargo_bin("lanebloom").unwrap();
+        let mut command = Command::new(cargo_bin!("lanebloom"));
         command.current_dir(&self.0).args(line.split_whitespace());
         command.write_stdin(stdin).output().unwrap()
     }
