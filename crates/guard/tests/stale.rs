@@ -2,6 +2,7 @@
 //! store is hidden by either.
 
 mod common;
+mod until;
 
 use common::Limit;
 use lanebloom_guard::future::{GuardedCache, Loader};
@@ -14,30 +15,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use tokio::task::yield_now;
+use until::{LONG, until, until_blocking};
 
 type Cache = GuardedCache<u64, u64>;
 type Blocking = sync::GuardedCache<u64, u64>;
 
-/// After so long, nothing will happen any more.
-const LONG: Duration = Duration::from_secs(60);
-
 const HOUR: Duration = Duration::from_secs(3600);
-
-async fn until(holds: impl Fn() -> bool) {
-    let began = Instant::now();
-    while !holds() {
-        assert!(began.elapsed() < LONG, "it does not happen");
-        yield_now().await;
-    }
-}
-
-fn until_blocking(holds: impl Fn() -> bool) {
-    let began = Instant::now();
-    while !holds() {
-        assert!(began.elapsed() < LONG, "it does not happen");
-        thread::yield_now();
-    }
-}
 
 /// Each load reads the row at its beginning, and waits for a permit. 0 stands for no row,
 /// [`FAILS`] for an error.

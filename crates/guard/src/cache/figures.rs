@@ -54,7 +54,8 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         self.0.counts.cache_stats(self.0.guard.stats(), evictions)
     }
 
-    /// The state now. It reads the whole filter, which takes a second for some GiB.
+    /// The state now. It reads the whole filter, which takes a second for some GiB: in async code,
+    /// call it by tokio's `spawn_blocking`, or call [`publish`](Self::publish), which is quick.
     ///
     /// ```
     /// # use lanebloom_guard::sync::GuardedCache;
