@@ -308,8 +308,8 @@ impl Cache {
     }
 }
 
-/// The store's row 5 becomes 7 beside `read`, and the cache hears of it in each of the ways. The row
-/// has expired before if `has_expired`. `check` must hold after the change.
+/// The store's row 5 becomes 7 beside `read`, and the cache hears of it in each of the ways. The
+/// cached row has expired before if `has_expired`. `check` must hold after the change.
 fn changed_beside(has_expired: bool, read: fn(&Cache) -> Option<usize>, check: fn(&Cache)) {
     let changes: [fn(&Cache); 4] = [
         |cache| cache.flights.changed(KEY, None),
