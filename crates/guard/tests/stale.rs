@@ -380,6 +380,25 @@ async fn no_old_value_serves_after_a_change() {
     }
 }
 
+/// Its row comes to moka after `clear`, in the epoch before.
+#[tokio::test]
+async fn the_row_of_a_load_from_before_a_clear_does_not_serve() {
+    let _limit = Limit::new();
+    let store = Store::new(1);
+    let cache = store.cache(failing());
+    let early = tokio::spawn({
+        let cache = cache.clone();
+        async move { cache.get(&17).await }
+    });
+    until(|| store.loads() == 1).await;
+    cache.clear();
+    store.set(FAILS);
+    store.release(2);
+    assert_eq!(early.await.unwrap().unwrap(), Some(1));
+    assert!(cache.get(&17).await.is_err());
+    assert_eq!(cache.stats().stale, 0);
+}
+
 #[tokio::test]
 async fn a_value_past_its_longest_age_does_not_serve() {
     let _limit = Limit::new();
