@@ -191,7 +191,7 @@ pub(crate) fn one_by_one<K: Funnel>(hasher: &(impl KeyHasher + ?Sized), keys: &[
 /// pays for no call.)
 #[inline(always)]
 #[track_caller]
-pub fn assert_same_length(keys: usize, out: usize) {
+pub(crate) fn assert_same_length(keys: usize, out: usize) {
     if keys != out {
         lengths_differ(keys, out);
     }

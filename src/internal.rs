@@ -3,13 +3,11 @@
 //! Outside semver: those crates depend on this exact version. A need that users have too becomes a
 //! public method instead.
 
-/// For `lanebloom-formats`: what batches of all filters share. (For `lanebloom-redis`:
-/// `assert_same_length`.)
+/// For `lanebloom-formats`: what batches of all filters share.
 pub use crate::batch::{assert_bitmap_length, each_one, for_each_absent, try_gathered};
 /// For `lanebloom-formats`: `Serialize` and `Deserialize`, also by `codec::Limited`.
 #[cfg(feature = "serde")]
 pub use crate::codec::serde::{deserialize, sealed::Decode, serialize};
-pub use crate::hash::assert_same_length;
 /// For `lanebloom-formats`: the end of a key under MurmurHash64A.
 pub use crate::hash::bytes::load_below_8;
 /// For the tests and benches of this crate: the instruction sets of this machine.
@@ -103,6 +101,14 @@ pub fn too_large(keys: usize, rate: f64) -> BuildError {
 #[must_use]
 pub fn out_of_memory(bytes: usize) -> BuildError {
     BuildError(BuildErrorKind::OutOfMemory { bytes })
+}
+
+/// For `lanebloom-formats` and `lanebloom-redis`: panics unless there is a place for the answer of
+/// each key.
+#[inline(always)]
+#[track_caller]
+pub fn assert_same_length(keys: usize, out: usize) {
+    crate::hash::assert_same_length(keys, out);
 }
 
 /// For `lanebloom-formats`: two filters that cannot be united. The error says `problem`.

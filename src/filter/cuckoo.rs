@@ -1,6 +1,6 @@
-//! A cuckoo filter: keys can be removed again. [`CuckooFilter`] stores a short fingerprint (a
-//! fingerprint) of every key. Each key chooses two buckets, and its fingerprint lies in one of
-//! them. Each bucket is one atomic word.
+//! A cuckoo filter: keys can be removed again. [`CuckooFilter`] stores a short hash of every key,
+//! its fingerprint. Each key chooses two buckets, and its fingerprint lies in one of them. Each
+//! bucket is one atomic word.
 //!
 //! This filter takes the least memory of the filters that can delete, and a lookup reads two words.
 //! A key may be inserted several times; it must then be removed as many times. **Remove only what

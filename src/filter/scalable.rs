@@ -220,6 +220,7 @@ pub type ScalableBloom<S = Murmur3> = Filter<Chain, S>;
 pub type Builder<S = Murmur3> = super::Builder<Chain, S>;
 
 /// How a chain grows, and up to how many bytes.
+#[doc(hidden)]
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     steps: Steps,

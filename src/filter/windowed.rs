@@ -244,6 +244,7 @@ pub type WindowedBloom<S = Murmur3> = Filter<Generations, S>;
 pub type Builder<S = Murmur3> = super::Builder<Generations, S>;
 
 /// What a window is, besides its size.
+#[doc(hidden)]
 #[derive(Clone, Debug)]
 pub struct Options {
     generations: usize,

@@ -93,8 +93,8 @@ pub(crate) struct Dedup {
     pub(crate) count: bool,
 
     /// Print before each line how often it occurs, as `uniq -c` does. Reads the input three times,
-    /// as --exact reads it twice
-    #[arg(long, conflicts_with_all = ["count", "csv", "in_place", "only_duplicates", "state"])]
+    /// as --exact reads it twice. Not with --csv: the number would become part of the first column
+    #[arg(long, conflicts_with_all = ["count", "in_place", "only_duplicates", "state"])]
     pub(crate) count_each: bool,
 
     /// Print the other lines instead: every occurrence but the first

@@ -252,6 +252,9 @@
 //! | `redis` | a `SharedBloom` or a `SharedWindow` of `lanebloom-redis` as the filter |
 //! | `tower` | the module `tower`: a layer in front of axum's handlers and of any other tower service |
 //! | `axum` | `tower`, and keys by the route that axum has matched |
+//!
+//! [`metrics`]: https://docs.rs/metrics
+//! [`tracing`]: https://docs.rs/tracing
 
 #![forbid(unsafe_code)]
 // On docs.rs every item shows which feature it needs.

@@ -37,8 +37,9 @@ use tower_service::Service;
 ///
 /// A layer whose route is mistyped finds no key in any request, and keeps none away.
 /// [`without_key`](Self::without_key) counts the requests without a key, and so does the metric
-/// `lanebloom_guard_requests_without_key_total`. Each is an event of [`tracing`] (debug), and so is
-/// the 100th, if none of them had a key (warn).
+/// `lanebloom_guard_requests_without_key_total`. Each is an event of
+/// [`tracing`](https://docs.rs/tracing) (debug), and so is the 100th, if none of them had a key
+/// (warn).
 ///
 /// A refused request counts as [`turned_away`](crate::GuardStats::turned_away). One that
 /// passes does not count: the handler's get does. (The counts of a bare [`CacheGuard`] have it

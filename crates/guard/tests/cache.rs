@@ -1,6 +1,7 @@
 //! What a cache promises, beside what the examples of the documentation show.
 
 mod common;
+mod until;
 
 use common::Limit;
 use lanebloom::{CuckooFilter, Funnel, ScalableBloom, Sink};
@@ -13,8 +14,9 @@ use std::future::pending;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::Semaphore;
+use until::{LONG, until, until_blocking};
 
 /// A store whose loads wait for a permit each, and may fail.
 struct Store {
@@ -90,18 +92,6 @@ fn cache(store: &Arc<Store>, keys: &[u64]) -> Cache {
     cache.insert_batch(keys);
     cache.mark_ready();
     cache
-}
-
-/// After so long, nothing will happen any more.
-const LONG: Duration = Duration::from_secs(60);
-
-/// Lets the other tasks run until `holds`. The runtimes of these tests have one thread.
-async fn until(holds: impl Fn() -> bool) {
-    let began = Instant::now();
-    while !holds() {
-        assert!(began.elapsed() < LONG, "it does not happen");
-        tokio::task::yield_now().await;
-    }
 }
 
 type Got = tokio::task::JoinHandle<Result<Option<u64>, LoadError>>;
@@ -496,9 +486,7 @@ fn threads_share_one_load_and_its_error() {
         let joined = cache.stats().joined;
         std::thread::scope(|scope| {
             let gets: Vec<_> = (0..THREADS).map(|_| scope.spawn(|| cache.get(&17))).collect();
-            while cache.stats().joined - joined < THREADS as u64 - 1 {
-                std::thread::yield_now();
-            }
+            until_blocking(|| cache.stats().joined - joined == THREADS as u64 - 1);
             release.wait();
             for get in gets {
                 let row = get.join().unwrap();

@@ -1,6 +1,7 @@
 //! Loads of one call, and the limits of loads: at a time, waiting, in time.
 
 mod common;
+mod until;
 
 use common::Limit;
 use lanebloom_guard::future::{GuardedCache, Loader};
@@ -12,32 +13,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::task::Poll;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::yield_now;
+use until::{until, until_blocking};
 
 type Cache = GuardedCache<u64, u64>;
 type Blocking = sync::GuardedCache<u64, u64>;
-
-/// After so long, nothing will happen any more.
-const LONG: Duration = Duration::from_secs(60);
-
-/// Lets the other tasks run until `holds`. The runtimes of these tests have one thread.
-async fn until(holds: impl Fn() -> bool) {
-    let began = Instant::now();
-    while !holds() {
-        assert!(began.elapsed() < LONG, "it does not happen");
-        yield_now().await;
-    }
-}
-
-fn until_blocking(holds: impl Fn() -> bool) {
-    let began = Instant::now();
-    while !holds() {
-        assert!(began.elapsed() < LONG, "it does not happen");
-        thread::yield_now();
-    }
-}
 
 /// A loader whose loads wait for a permit each.
 fn slow(permits: &Arc<Semaphore>) -> impl Loader<u64, u64> {

@@ -4,6 +4,7 @@ mod common;
 
 use common::Limit;
 use lanebloom_guard::GuardFilter;
+use lanebloom_guard::future;
 use lanebloom_guard::lanebloom::{ConcurrentBloom, Figures, Funnel, SipHash13};
 use lanebloom_guard::sync::GuardedCache;
 use metrics_util::MetricKind;
@@ -11,8 +12,11 @@ use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
+
+/// After so long, nothing will happen any more.
+const LONG: Duration = Duration::from_secs(60);
 
 /// A filter of a size that it claims. It has a lag, and its figures can be made to take long.
 struct Filter {
@@ -229,7 +233,7 @@ fn the_age_of_the_keys_is_that_of_the_last_rebuild_that_succeeded() {
 fn publish_does_not_wait_for_a_large_filter() {
     let _limit = Limit::new();
     let (go, wait) = mpsc::channel();
-    let wait = std::sync::Mutex::new(wait);
+    let wait = Mutex::new(wait);
     let reads = Arc::new(AtomicUsize::new(0));
     let of_filter = Arc::clone(&reads);
     let is_slow = Arc::new(AtomicBool::new(true));
@@ -274,6 +278,27 @@ fn publish_does_not_wait_for_a_large_filter() {
     let before = reads.load(Ordering::Relaxed);
     assert!(about_50(cache.figures().filter.len as f64));
     assert!(reads.load(Ordering::Relaxed) > before);
+}
+
+/// A thread reads the old filter for an awaited rebuild: other tasks run meanwhile.
+#[tokio::test]
+async fn a_rebuild_does_not_hold_up_other_tasks() {
+    let _limit = Limit::new();
+    let (go, wait) = mpsc::channel();
+    let wait = Arc::new(Mutex::new(wait));
+    let builder = future::GuardedCache::<u64, u64>::builder().expected_keys(1000);
+    let builder = builder.filter(move |_| {
+        let wait = Arc::clone(&wait);
+        let read = move || wait.lock().unwrap().recv_timeout(LONG).expect("the other task runs");
+        Ok::<_, Infallible>(Filter::new(1 << 30, read))
+    });
+    let cache = builder.build(async |id| Ok::<_, Infallible>(Some(id))).unwrap();
+    cache.insert_batch(&Vec::from_iter(0..2000));
+    let rebuild = cache.rebuild_now(async |keys| Ok(keys.insert(17)?));
+    let (rebuilt, ()) = tokio::join!(rebuild, async { go.send(()).unwrap() });
+    // Made for as many keys as the old filter had.
+    let capacity = rebuilt.unwrap().capacity;
+    assert!((2000..2700).contains(&capacity), "{capacity}");
 }
 
 /// Also before the first `publish`, and for a guard without a cache.

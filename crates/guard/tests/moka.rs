@@ -6,7 +6,7 @@ use common::Limit;
 use lanebloom_guard::sync::GuardedCache;
 use lanebloom_guard::{Expiry, RemovalCause};
 use std::convert::Infallible;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::{Duration, Instant};
 
@@ -65,43 +65,64 @@ fn a_peek_counts_nowhere_and_leaves_the_remembered_misses() {
     let _limit = Limit::new();
     let cache = Cache::builder().build_blocking(|_| Ok::<_, Infallible>(None)).unwrap();
     cache.insert(&17);
+    cache.insert_value(&18, 1);
     assert_eq!(cache.get(&17).unwrap(), None);
     let before = cache.stats();
-    assert_eq!(cache.peek(&17), None);
+    assert_eq!((cache.peek(&17), cache.peek(&18)), (None, Some(1)));
     assert_eq!(cache.stats(), before);
     // The miss is still remembered.
     assert_eq!(cache.get(&17).unwrap(), None);
     assert_eq!(cache.stats().since(&before).known_misses, 1);
 }
 
+/// A cache whose first load reads 1, and waits for the first barrier and then for the second one.
+/// Later loads read 2.
+fn with_held_load() -> (Cache, Arc<[Barrier; 2]>) {
+    let barriers = Arc::new([Barrier::new(2), Barrier::new(2)]);
+    let (held, is_first) = (Arc::clone(&barriers), AtomicBool::new(true));
+    let read = move |_| {
+        if !is_first.swap(false, Ordering::Relaxed) {
+            return Ok(Some(2));
+        }
+        for barrier in &*held {
+            barrier.wait();
+        }
+        Ok::<_, Infallible>(Some(1))
+    };
+    (Cache::builder().build_blocking(read).unwrap(), barriers)
+}
+
 /// Other keys' loads are not cached either, and waiters get what they read.
 #[test]
 fn a_load_beside_an_invalidation_by_predicate_is_not_cached() {
     let _limit = Limit::new();
-    let (loading, release) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
-    let row = Arc::new(AtomicU64::new(1));
-    let read = {
-        let (loading, release, row) = (Arc::clone(&loading), Arc::clone(&release), Arc::clone(&row));
-        move |_| {
-            let row = row.load(Ordering::Relaxed);
-            if row == 1 {
-                loading.wait();
-                release.wait();
-            }
-            Ok::<_, Infallible>(Some(row))
-        }
-    };
-    let cache = Cache::builder().build_blocking(read).unwrap();
+    let (cache, barriers) = with_held_load();
     std::thread::scope(|scope| {
         let early = scope.spawn(|| cache.get(&17));
-        loading.wait();
-        row.store(2, Ordering::Relaxed);
+        barriers[0].wait();
         assert_eq!(cache.invalidate_entries_if(|_, row| *row == 1), 0);
         assert_eq!(cache.get(&17).unwrap(), Some(2));
-        release.wait();
+        barriers[1].wait();
         assert_eq!(early.join().unwrap().unwrap(), Some(1));
     });
     assert_eq!(cache.peek(&17), Some(2));
+}
+
+/// Its row comes to moka after `clear`, in the epoch before.
+#[test]
+fn no_look_finds_the_row_of_a_load_from_before_a_clear() {
+    let _limit = Limit::new();
+    let (cache, barriers) = with_held_load();
+    std::thread::scope(|scope| {
+        let early = scope.spawn(|| cache.get(&17));
+        barriers[0].wait();
+        cache.clear();
+        barriers[1].wait();
+        assert_eq!(early.join().unwrap().unwrap(), Some(1));
+    });
+    assert_eq!((cache.peek(&17), values(&cache)), (None, vec![]));
+    assert_eq!(cache.invalidate_entries_if(|_, _| true), 0);
+    assert_eq!(cache.get(&17).unwrap(), Some(2));
 }
 
 /// The rows are durations: of the first get, of the second, after a change.
@@ -188,19 +209,26 @@ fn what_is_pushed_out_is_counted_and_the_listener_hears_of_it() {
     }
 }
 
-/// Moka leaves it alone then.
 #[test]
-fn a_panic_of_the_listener_leaves_the_cache_usable() {
+fn a_panic_of_the_listener_ends_with_its_call() {
     let _limit = Limit::new();
-    let listener = |_, _, _| panic!("a bug in the listener");
-    let cache = Cache::builder()
-        .eviction_listener(listener)
-        .build_blocking(read)
-        .unwrap();
-    for value in 0..3 {
-        cache.insert_value(&17, value);
-        assert_eq!(cache.get(&17).unwrap(), Some(value));
+    let calls = Arc::new(AtomicU64::new(0));
+    let of_listener = Arc::clone(&calls);
+    let listener = move |_, _, _| {
+        of_listener.fetch_add(1, Ordering::Relaxed);
+        panic!("a bug in the listener")
+    };
+    let builder = Cache::builder().capacity(10).eviction_listener(listener);
+    let cache = builder.build_blocking(read).unwrap();
+    for key in 0..2000 {
+        cache.insert_value(&key, key + 1);
+        assert!([key, key + 1].contains(&cache.get(&key).unwrap().unwrap()));
     }
+    let evictions = cache.stats().evictions;
+    assert!(
+        evictions > 100 && calls.load(Ordering::Relaxed) >= evictions,
+        "{evictions}"
+    );
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! store is hidden by either.
 
 mod common;
+mod until;
 
 use common::Limit;
 use lanebloom_guard::future::{GuardedCache, Loader};
@@ -14,30 +15,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use tokio::task::yield_now;
+use until::{LONG, until, until_blocking};
 
 type Cache = GuardedCache<u64, u64>;
 type Blocking = sync::GuardedCache<u64, u64>;
 
-/// After so long, nothing will happen any more.
-const LONG: Duration = Duration::from_secs(60);
-
 const HOUR: Duration = Duration::from_secs(3600);
-
-async fn until(holds: impl Fn() -> bool) {
-    let began = Instant::now();
-    while !holds() {
-        assert!(began.elapsed() < LONG, "it does not happen");
-        yield_now().await;
-    }
-}
-
-fn until_blocking(holds: impl Fn() -> bool) {
-    let began = Instant::now();
-    while !holds() {
-        assert!(began.elapsed() < LONG, "it does not happen");
-        thread::yield_now();
-    }
-}
 
 /// Each load reads the row at its beginning, and waits for a permit. 0 stands for no row,
 /// [`FAILS`] for an error.
@@ -395,6 +378,25 @@ async fn no_old_value_serves_after_a_change() {
         store.release(1);
         assert!(cache.get(&17).await.is_err());
     }
+}
+
+/// Its row comes to moka after `clear`, in the epoch before.
+#[tokio::test]
+async fn the_row_of_a_load_from_before_a_clear_does_not_serve() {
+    let _limit = Limit::new();
+    let store = Store::new(1);
+    let cache = store.cache(failing());
+    let early = tokio::spawn({
+        let cache = cache.clone();
+        async move { cache.get(&17).await }
+    });
+    until(|| store.loads() == 1).await;
+    cache.clear();
+    store.set(FAILS);
+    store.release(2);
+    assert_eq!(early.await.unwrap().unwrap(), Some(1));
+    assert!(cache.get(&17).await.is_err());
+    assert_eq!(cache.stats().stale, 0);
 }
 
 #[tokio::test]

@@ -56,8 +56,8 @@
 //!
 //! # Features
 //!
-//! The calls take blocking connections of the crate [`redis`], version 1.8 or a later 1.x. It is
-//! re-exported: `use lanebloom_redis::redis;`. Features only add.
+//! The calls take blocking connections of the crate [`redis`](https://docs.rs/redis), version 1.8
+//! or a later 1.x. It is re-exported: `use lanebloom_redis::redis;`. Features only add.
 //!
 //! | feature | |
 //! |---|---|
@@ -70,19 +70,33 @@
 //! its single bits. [`RedisBitmap`] is one type for all their layouts, and the constructor chooses
 //! the layout.
 //!
-//! | | [`guava`](RedisBitmap::guava) | [`jedis`](RedisBitmap::jedis) | [`go_zero`](RedisBitmap::go_zero) | [`scrapy`](RedisBitmap::scrapy) | [`redisson`](RedisBitmap::redisson) |
-//! |---|---|---|---|---|---|
-//! | program | the Java class `RedisBitmaps`, with growth | the Java class `RedisBloomFilter`, for Jedis and Codis | go-zero's `core/bloom` | `scrapy-redis-bloomfilter`, Python | Redisson's `RBloomFilter`, Java |
-//! | keys in Redis | `<base>-0`, `<base>-1`, ... and a cursor | `bf:<key>` | `<key>` | `<key>`, as `<spider>:bloomfilter` | `<name>`, and a hash `{<name>}:config` |
-//! | bits | by Guava's formula, rounded up to 64 | by Guava's formula, as an `int` | a parameter | `2^bit` | by Guava's formula, not rounded |
-//! | bits of a key | by Guava's formula | by Guava's formula | 14 | a parameter | by Guava's formula |
-//! | their offsets | Guava's `MURMUR128_MITZ_64` | the same | Murmur3 of the key and one more byte | weighed sums of the characters | sums of the halves of HighwayHash-128 |
-//! | keys of this crate | any [`Funnel`](lanebloom::Funnel); Java's strings are `str` | the same | any, of its bytes; Go's strings are `str` | texts | [as the codec has them](RedisBitmap::redisson): `str`, decimal texts, `[u8]` |
-//! | lookup | one script | `GETBIT` in a pipeline | one script | `GETBIT` in a pipeline | one script |
-//! | insert | one script | `SETBIT` in a pipeline, and `PEXPIRE` | one script | `SETBIT` in a pipeline | one script |
-//! | round trips | 1 for each 1024 bits | the same | the same | the same (theirs: 1 for each bit) | the same |
-//! | two clients insert a key at once | one gets `true` | at least one | one gets `true` | at least one | one gets `true` |
-//! | not for | old clients beside ours that grow: they may skip a number | more than 2^31 bits | | short keys, new filters: [its hash is bad](RedisBitmap::scrapy) | more than 2^32 − 2 bits |
+//! | layout | program | keys in Redis | bits |
+//! |---|---|---|---|
+//! | [`guava`](RedisBitmap::guava) | the Java class `RedisBitmaps`, with growth | `<base>-0`, `<base>-1`, ... and a cursor | by Guava's formula, rounded up to 64 |
+//! | [`jedis`](RedisBitmap::jedis) | the Java class `RedisBloomFilter`, for Jedis and Codis | `bf:<key>` | by Guava's formula, as an `int` |
+//! | [`go_zero`](RedisBitmap::go_zero) | go-zero's `core/bloom` | `<key>` | a parameter |
+//! | [`scrapy`](RedisBitmap::scrapy) | `scrapy-redis-bloomfilter`, Python | `<key>`, as `<spider>:bloomfilter` | `2^bit` |
+//! | [`redisson`](RedisBitmap::redisson) | Redisson's `RBloomFilter`, Java | `<name>`, and a hash `{<name>}:config` | by Guava's formula, not rounded |
+//!
+//! Keys, and the bits that they set:
+//!
+//! | layout | keys of this crate | bits of a key | their offsets |
+//! |---|---|---|---|
+//! | `guava` | any [`Funnel`](lanebloom::Funnel); Java's strings are `str` | by Guava's formula | Guava's `MURMUR128_MITZ_64` |
+//! | `jedis` | as `guava` | by Guava's formula | as `guava` |
+//! | `go_zero` | any, by its bytes; Go's strings are `str` | 14 | Murmur3 of the key and one more byte |
+//! | `scrapy` | texts | a parameter | weighed sums of the characters |
+//! | `redisson` | [as the codec has them](RedisBitmap::redisson): `str`, decimal texts, `[u8]` | by Guava's formula | sums of the halves of HighwayHash-128 |
+//!
+//! Calls. Each takes one round trip for every 1024 bits:
+//!
+//! | layout | lookup | insert | two clients insert a key at once | not for |
+//! |---|---|---|---|---|
+//! | `guava` | one script | one script | one gets `true` | old clients beside ours that grow: they may skip a number |
+//! | `jedis` | `GETBIT` in a pipeline | `SETBIT` in a pipeline, and `PEXPIRE` | at least one gets `true` | more than 2^31 bits |
+//! | `go_zero` | one script | one script | one gets `true` | |
+//! | `scrapy` | `GETBIT` in a pipeline (theirs: a round trip for each bit) | `SETBIT` in a pipeline | at least one gets `true` | short keys, new filters: [its hash is bad](RedisBitmap::scrapy) |
+//! | `redisson` | one script | one script | one gets `true` | more than 2^32 − 2 bits |
 //!
 //! Scripts are sent by their digest, and whole if the server does not know them yet.
 //!

@@ -10,7 +10,7 @@ use crate::output::Outputs;
 use crate::pipeline::Stage;
 use crate::state_file::StateFile;
 use crate::summary::Summary;
-use anyhow::Result;
+use anyhow::{Result, bail};
 use indicatif::HumanBytes;
 use job::{Done, Job, RecordWriter};
 use lanebloom::hash::SipHash13;
@@ -23,6 +23,12 @@ const SMALLEST: usize = 1 << 14;
 
 pub(crate) fn run(args: &Dedup, quiet: bool) -> Result<()> {
     let start = Instant::now();
+    if args.count_each && !args.keys.csv.is_empty() {
+        bail!(
+            "--count-each cannot be used with --csv: the number would become part of the first column. If no field is \
+             quoted, use --field=K --delimiter=, instead"
+        );
+    }
     let files = Files::new(&args.input)?;
     let outputs = Outputs::new(args, &files)?;
     let job = Job::new(args, files.paths, outputs.is_apart(), quiet);

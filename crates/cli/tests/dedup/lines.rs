@@ -245,9 +245,11 @@ fn counts_of_each_line() {
         "      3 1\tx\n      1 2\n      1 2\n"
     );
     assert_eq!(fs::read_to_string(to.join("b")).unwrap(), "      1 5\ty");
-    for flag in ["--count", "--csv=a", "--in-place", "-d", "--state=s"] {
+    for flag in ["--count", "--in-place", "-d", "--state=s"] {
         Run::new(&mut dedup(["--count-each", flag]), "").error(&["--count-each", "cannot be used with"]);
     }
+    let text = ["--count-each cannot be used with --csv", "part of the first column"];
+    Run::new(&mut dedup(["--count-each", "--csv=a"]), "a\n1\n").error(&text);
 }
 
 /// The filter grows by what it reads, so none of these shapes may exhaust its rate: new lines only

@@ -17,6 +17,7 @@ use moka::Expiry;
 use moka::notification::RemovalCause;
 use std::fmt;
 use std::hash::Hash;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -313,7 +314,7 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
     /// that a time to idle, an [expiry](Self::expire_after) or the [capacity](Self::capacity) has
     /// removed, and the filter turns keys away as ever. Misses are not kept.
     /// [`CacheStats::stale`](crate::CacheStats::stale) counts, and each failure is an event of
-    /// [`tracing`].
+    /// [`tracing`](https://docs.rs/tracing).
     ///
     /// ```
     /// use lanebloom_guard::sync::GuardedCache;
@@ -344,8 +345,7 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
     /// counts without a listener.
     ///
     /// Moka calls it under locks of the cache: it **must not call the cache**, but may send a
-    /// message to a task or thread that does. After a panic of the listener, moka does not call it
-    /// again.
+    /// message to a task or thread that does. A panic of the listener ends with that call.
     ///
     /// ```
     /// use lanebloom_guard::{RemovalCause, sync::GuardedCache};
@@ -681,7 +681,8 @@ impl<O: Funnel + Hash + Eq + Send + Sync + 'static, V: Value> Options<O, V> {
                 counted.fetch_add(1, Ordering::Relaxed);
             }
             if let Some(listener) = &listener {
-                listener(key, cached.value, cause);
+                // After a panic, moka would call this closure no more, and nothing would be counted.
+                let _ = catch_unwind(AssertUnwindSafe(|| listener(key, cached.value, cause)));
             }
         });
         let misses = moka::sync::Cache::builder()

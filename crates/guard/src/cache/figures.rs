@@ -54,7 +54,8 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         self.0.counts.cache_stats(self.0.guard.stats(), evictions)
     }
 
-    /// The state now. It reads the whole filter, which takes a second for some GiB.
+    /// The state now. It reads the whole filter, which takes a second for some GiB: in async code,
+    /// call it by tokio's `spawn_blocking`, or call [`publish`](Self::publish), which is quick.
     ///
     /// ```
     /// # use lanebloom_guard::sync::GuardedCache;
@@ -95,8 +96,8 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     }
 
     /// Hands [`stats`](Self::stats) and [`figures`](Self::figures) to the recorder of the
-    /// [`metrics`] facade, with help texts. Call it before each scrape, or every few seconds.
-    /// [The crate's page](crate#figures) lists the names.
+    /// [`metrics`](https://docs.rs/metrics) facade, with help texts. Call it before each scrape, or
+    /// every few seconds. [The crate's page](crate#figures) lists the names.
     ///
     /// It is quick, and fit for async code. It reads filters of up to 8 MiB, which takes a
     /// millisecond. A larger one is read by a thread meanwhile, and the next call publishes what

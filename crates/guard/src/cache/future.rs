@@ -10,6 +10,7 @@ use crate::cache::history::Rebuilt;
 use crate::cache::keys::Keys;
 use crate::cache::landing::{Landing, keys_of, land_all};
 use crate::cache::loads::Load;
+use crate::cache::measurement::len_of;
 use crate::cache::schedule::{failures, pause};
 use crate::cache::store::{Key, Value};
 use crate::cache::{Cache, Known, whole};
@@ -506,7 +507,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         S: AsyncFnMut(&mut Keys<'_, K::Owned>) -> Result<(), BoxError>,
     {
         let rebuild = async {
-            let mut capacity = self.next_capacity();
+            let mut capacity = self.next_capacity(len_of(self.guard().filter()).await);
             loop {
                 let attempt = self.begin(capacity)?;
                 let mut add = |batch: &[K::Owned]| {

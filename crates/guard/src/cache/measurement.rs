@@ -4,6 +4,7 @@ use crate::filter::GuardFilter;
 use lanebloom::Figures;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
+use tokio::sync::oneshot;
 
 /// The memory of a filter that is read at once, in bytes. It takes a millisecond.
 const READ_AT_ONCE: usize = 8 << 20;
@@ -32,4 +33,20 @@ impl Measurement {
         }
         self.last
     }
+}
+
+/// The number of keys in `filter`, by its own estimate.
+pub(super) async fn len_of<F: GuardFilter>(filter: Arc<F>) -> usize {
+    if filter.memory_bytes() > READ_AT_ONCE {
+        let (send, receive) = oneshot::channel();
+        let of_thread = Arc::clone(&filter);
+        let read = move || drop(send.send(of_thread.figures().len));
+        // If the thread does not start, or the filter panics in it, this task reads the filter.
+        if thread::Builder::new().spawn(read).is_ok() {
+            if let Ok(len) = receive.await {
+                return len;
+            }
+        }
+    }
+    filter.figures().len
 }

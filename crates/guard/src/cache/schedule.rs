@@ -70,9 +70,10 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         (history.keys, history.capacity) = (keys.min(in_filter as u64), capacity);
     }
 
-    /// With room for a quarter more than there are now.
-    pub(super) fn next_capacity(&self) -> usize {
-        let keys = self.known_keys(self.0.guard.filter().figures().len);
+    /// With room for a quarter more keys than there are now. The filter has `in_filter` keys, by
+    /// its own estimate.
+    pub(super) fn next_capacity(&self, in_filter: usize) -> usize {
+        let keys = self.known_keys(in_filter);
         with_room(keys.try_into().unwrap_or(usize::MAX)).max(self.0.plan.expected_keys)
     }
 

@@ -433,7 +433,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     {
         let _span = self.span().entered();
         let mut rebuild = || {
-            let mut capacity = self.next_capacity();
+            let mut capacity = self.next_capacity(self.guard().filter().figures().len);
             loop {
                 let attempt = self.begin(capacity)?;
                 let mut add = |batch: &[K::Owned]| {
