@@ -57,8 +57,8 @@ kernels='
 
 programs=("$@")
 if ((!$#)); then
-    # The build of ci/release.sh: as released, as far as this crate goes.
-    built=$(cargo bench --workspace --all-features --profile ci --bench peers --bench deletable --bench filter --bench guava --no-run \
+    # The build of ci/release.sh: as released, as far as the core goes.
+    built=$(cargo test -p lanebloom -p lanebloom-tests -p lanebloom-cli --all-features --profile ci --test={sizes,stress,dedup} --no-run \
         --message-format=json-render-diagnostics | sed -n 's/.*"executable":"\([^"]*\)".*/\1/p')
     mapfile -t programs <<<"$built"
 fi

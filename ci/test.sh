@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The tests with assertions and checks of overflow: units, programs, and the examples of the
-# documentation, with every feature. Needs what ci/install.sh installs; without it, run
-# `cargo test --workspace`.
+# documentation, with every feature; then one quick pass through the benches, so that they do not
+# rot. Needs what ci/install.sh installs; without it, run `cargo test --workspace`.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -16,3 +16,8 @@ if [[ -e $valkey ]]; then
     echo "== the tests of Redis, on Valkey"
     LANEBLOOM_REDIS_SERVER=$valkey cargo test "${all[@]}" --test=servers -- redis_{bitmaps,cluster,pairs,shared}:: redisson::
 fi
+
+echo "== benches, without measuring"
+benches=(bitmap filter hashes peers deletable bulk guava snapshot windowed redis_bitmaps redis)
+cargo test "${all[@]}" "${benches[@]/#/--bench=}" -- --test
+cargo test "${all[@]}" --bench=gets

@@ -18,7 +18,7 @@ run() {
 for part; do
     echo "== $part"
     case $part in
-        filters) run -p lanebloom{,-tests,-formats} --features rayon,mmap,serde --lib --test={api,formats,alloc} ;;
+        filters) run --package=lanebloom{,-tests,-formats} --features rayon,mmap,serde --lib --test={api,formats,alloc} ;;
         guard) run -p lanebloom-guard --features axum --lib --tests ;;
         command) run -p lanebloom-cli ;;
         *) echo "$part is none of filters, guard, command" >&2 && exit 2 ;;

@@ -241,7 +241,7 @@ fn texts_and_bytes() {
     }
 }
 
-/// All lengths of fixed-width keys, up to beyond two 16-byte chunks.
+/// Fixed-width keys: every length up to beyond a chunk of 16 bytes, and those around the next.
 #[test]
 fn arrays_of_every_width() {
     macro_rules! widths {
@@ -249,8 +249,7 @@ fn arrays_of_every_width() {
     }
     for isa in instruction_sets() {
         widths! { isa:
-            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40
-            48 64 100
+            0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 23 24 25 31 32 33 40 48 64 100
         }
     }
 }

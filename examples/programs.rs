@@ -1,0 +1,62 @@
+//! Each program runs to its end at a small size. They check what they compute.
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a program may run. It takes seconds.
+const LONG: Duration = Duration::from_secs(300);
+
+/// Runs a program, of which `line` holds the arguments.
+fn runs(program: &str, line: &str) {
+    let mut child = Command::new(program)
+        .args(line.split(' '))
+        .stdout(Stdio::null())
+        .spawn()
+        .unwrap();
+    let began = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        if began.elapsed() > LONG {
+            child.kill().unwrap();
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    assert!(status.success(), "{program} {line}: {status}");
+}
+
+macro_rules! programs {
+    ($($test:ident: $name:literal $line:literal;)*) => {
+        $(
+            #[test]
+            fn $test() {
+                runs(env!(concat!("CARGO_BIN_EXE_", $name)), $line);
+            }
+        )*
+    };
+}
+
+programs! {
+    cache_guard: "cache_guard" "--rows 20000 --seconds 1";
+    scoped_threads: "scoped_threads" "--keys 1000000";
+    crawler_dedup: "crawler_dedup" "--pages 100000";
+    rate_window: "rate_window" "--requests 400000 --users 20000";
+    rate_window_by_time: "rate_window" "--seconds 1 --window 0.2 --users 20000";
+    coupons: "coupons" "--coupons 100000";
+    guarded_service: "guarded_service" "--test";
+}
+
+#[test]
+fn shared_guard() {
+    // The program starts a server of its own.
+    let has_server = Command::new("redis-server").arg("--version").output().is_ok();
+    if !has_server && std::env::var_os("LANEBLOOM_REQUIRE_REDIS").is_none() {
+        eprintln!("skipped: there is no redis-server");
+        return;
+    }
+    runs(
+        env!("CARGO_BIN_EXE_shared_guard"),
+        "--rate 500 --seconds 1 --interval 20",
+    );
+}
