@@ -40,8 +40,8 @@ aarch64() {
 }
 
 # The tests of bytes: only these depend on the byte order. Not the tests of batches against single
-# calls, of threads, rates and sizes, nor those that read every truncation of their bytes or fill big
-# filters: these take most of the time under emulation. Debian has no standard library of this
+# calls, of threads, rates and sizes, nor those that read every truncation of their bytes or fill
+# big filters: these take most of the time under emulation. Debian has no standard library of this
 # version for s390x, so cargo builds it.
 s390x() {
     use_compiler
