@@ -137,17 +137,21 @@ fn both(lateness: &Histogram<u64>) -> Option<String> {
 /// one, the latencies are those of the machine. (With nothing to do, a timer is late by one or two
 /// milliseconds.)
 pub fn warn_of_late_threads(runs: &[Run; 3]) {
+    let mut any = false;
     for run in runs {
         for (who, lateness) in [("clients", &run.clients_late), ("server", &run.server_late)] {
             let [p50, p99] = [0.5, 0.99].map(|quantile| lateness.value_at_quantile(quantile) / 1_000_000);
             if p50 > 2 || p99 > 10 {
                 println!(
-                    "TOO FEW PROCESSORS: {}: the {who} waited for one {p50} ms at p50 and {p99} ms at p99 of the attack. \
-                     So the latencies say little of the cache: use an idle machine, or a lower --rate and --attack.",
+                    "TOO FEW PROCESSORS: {}: the {who} waited for one {p50} ms at p50 and {p99} ms at p99 of the attack.",
                     run.name
                 );
+                any = true;
             }
         }
+    }
+    if any {
+        println!("So the latencies say little of the cache: use an idle machine, or a lower --rate and --attack.\n");
     }
 }
 
