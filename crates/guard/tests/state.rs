@@ -11,7 +11,7 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -502,10 +502,11 @@ fn an_absurd_number_of_keys_harms_nothing() {
 #[cfg(unix)]
 #[test]
 fn only_a_regular_file_is_restored() {
+    use std::sync::Arc;
     let _limit = Limit::new();
     let (directory, path) = file();
     let restore = |path: &Path, text: &str| {
-        let (send, receive) = std::sync::mpsc::channel();
+        let (send, receive) = mpsc::channel();
         let cache = Arc::new(new(1000));
         let job = {
             let (cache, path) = (Arc::clone(&cache), path.to_owned());

@@ -40,7 +40,7 @@ pub(super) async fn len_of<F: GuardFilter>(filter: Arc<F>) -> usize {
     if filter.memory_bytes() > READ_AT_ONCE {
         let (send, receive) = oneshot::channel();
         let of_thread = Arc::clone(&filter);
-        let read = move || drop(send.send(of_thread.figures().len));
+        let read = move || send.send(of_thread.figures().len);
         // If the thread does not start, or the filter panics in it, this task reads the filter.
         if thread::Builder::new().spawn(read).is_ok() {
             if let Ok(len) = receive.await {
