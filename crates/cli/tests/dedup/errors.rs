@@ -64,7 +64,7 @@ fn unreadable_input() {
     let good = folder.file("good", "a\nb\n");
     let missing = folder.path("missing");
     for flags in [&[][..], &["--exact"]] {
-        let error = |file: &Path, part| {
+        let error = |file: &Path, part: &str| {
             let output = Run::new(dedup(flags).arg(&good).arg(file), "").error(&[utf8(file), part]);
             // What came before the error is whole.
             assert!([&b"a\nb\n"[..], b""].contains(&&output[..]));

@@ -681,7 +681,7 @@ impl<O: Funnel + Hash + Eq + Send + Sync + 'static, V: Value> Options<O, V> {
                 counted.fetch_add(1, Ordering::Relaxed);
             }
             if let Some(listener) = &listener {
-                // After a panic, moka would call this closure no more, and nothing would be counted.
+                // After a panic, moka would not call this closure again, and count nothing.
                 let _ = catch_unwind(AssertUnwindSafe(|| listener(key, cached.value, cause)));
             }
         });
