@@ -13,7 +13,8 @@ check() {
     cargo check -Zbuild-std="$2" --target "$1" --target-dir "$target/targets" "${@:3}"
 }
 
-# (The command compiles zstd's C. No C compiler for macOS is here, and a check reads no object file.)
+# (The command compiles zstd's C. No C compiler for macOS is here, and a check reads no object
+# file.)
 CC_aarch64_apple_darwin=true AR_aarch64_apple_darwin=true \
     check aarch64-apple-darwin std --package=lanebloom{,-formats,-guard,-cli} --features=lanebloom{/{rayon,mmap,serde},-guard/{formats,axum}}
 check wasm32-unknown-unknown std -p lanebloom -p lanebloom-formats
