@@ -17,12 +17,14 @@ use_compiler
 ci/fetch/sanitizers.sh
 export RUSTC_BOOTSTRAP=1 LANEBLOOM_GUAVA=none
 host=x86_64-unknown-linux-gnu
+# For the tests that ask for more memory than there is.
+export TSAN_OPTIONS=halt_on_error=1:allocator_may_return_null=1 ASAN_OPTIONS=allocator_may_return_null=1
 
 # With the standard library, which hands data from thread to thread too. The unit tests, and the
 # tests that have threads.
 thread() {
     local run=(cargo test -Zbuild-std --target $host --target-dir "$target/tsan" --no-fail-fast -p lanebloom -p lanebloom-tests --features rayon)
-    export RUSTFLAGS=-Zsanitizer=thread TSAN_OPTIONS=halt_on_error=1
+    export RUSTFLAGS=-Zsanitizer=thread
     "${run[@]}" --lib
     "${run[@]}" --test={api,stress} -- threads:: beside racing lookups_hold_on lists_are_used_again
 }

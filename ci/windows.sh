@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Windows: lanebloom, lanebloom-formats, the guard and the command are built for
-# x86_64-pc-windows-gnu, and their tests run under wine. Needs what `ci/install.sh windows` installs;
-# fetches the compiler, and builds the standard library.
+# x86_64-pc-windows-gnu, and their tests run under wine. Needs what `ci/install.sh windows`
+# installs; fetches the compiler, and builds the standard library.
 #
 #   ci/windows.sh              all
 #   ci/windows.sh PART...      of filters, guard, command
@@ -14,13 +14,25 @@ run() {
     cargo test -Zbuild-std --target x86_64-pc-windows-gnu --target-dir "${CARGO_TARGET_DIR:-target}/windows" --no-fail-fast "$@"
 }
 
+# Tests that replace a file which is open. Windows 10 allows it (FileRenameInfoEx, which the
+# standard library uses after MoveFileEx was refused); wine 8 does not know the call.
+skipped=(--skip={a_killed_writer_leaves,writers_of_one_file,changes_after_the_second_pass,two_runs_at_once})
+# Tests that read every truncation of some bytes find the same on any system.
+skipped+=(--skip={truncation,ends_early})
+
 (($#)) || set -- filters guard command
 for part; do
     echo "== $part"
     case $part in
+<<<<<<< HEAD
         filters) run --package=lanebloom{,-tests,-formats} --features rayon,mmap,serde --lib --test={api,formats,alloc} ;;
+=======
+        filters)
+            run --package=lanebloom{,-tests,-formats} --features rayon,mmap,serde --lib --test={api,formats,alloc} -- "${skipped[@]}"
+            ;;
+>>>>>>> platforms
         guard) run -p lanebloom-guard --features axum --lib --tests ;;
-        command) run -p lanebloom-cli ;;
+        command) run -p lanebloom-cli -- "${skipped[@]}" ;;
         *) echo "$part is none of filters, guard, command" >&2 && exit 2 ;;
     esac
 done

@@ -1,5 +1,5 @@
-# Sourced by the scripts that build for Windows. `use_windows` sets up Debian's compiler, and mingw's
-# linker and wine, which `ci/install.sh windows` installs. Sets `wine`, the program. To cargo, give
+# Sourced by the scripts that build for Windows. `use_windows` sets up Debian's compiler, and the
+# linker and wine that `ci/install.sh windows` installs. Sets `wine`, the program. To cargo, give
 # `-Zbuild-std --target x86_64-pc-windows-gnu`.
 source ci/fetch/use_compiler.sh
 use_windows() {

@@ -412,8 +412,7 @@ pub(crate) enum Shell {
     Bash,
     Zsh,
     Fish,
-    #[value(name = "powershell")]
-    PowerShell,
+    Powershell,
 }
 
 /// What is read.

@@ -12,7 +12,7 @@ pub(crate) fn completions(shell: Shell) -> Result<()> {
         Shell::Bash => include_bytes!(concat!(env!("OUT_DIR"), "/lanebloom.bash")),
         Shell::Zsh => include_bytes!(concat!(env!("OUT_DIR"), "/_lanebloom")),
         Shell::Fish => include_bytes!(concat!(env!("OUT_DIR"), "/lanebloom.fish")),
-        Shell::PowerShell => include_bytes!(concat!(env!("OUT_DIR"), "/_lanebloom.ps1")),
+        Shell::Powershell => include_bytes!(concat!(env!("OUT_DIR"), "/_lanebloom.ps1")),
     };
     Ok(stdout::open()?.write_all(text)?)
 }
