@@ -24,13 +24,9 @@ skipped+=(--skip={truncation,ends_early})
 for part; do
     echo "== $part"
     case $part in
-<<<<<<< HEAD
-        filters) run --package=lanebloom{,-tests,-formats} --features rayon,mmap,serde --lib --test={api,formats,alloc} ;;
-=======
         filters)
             run --package=lanebloom{,-tests,-formats} --features rayon,mmap,serde --lib --test={api,formats,alloc} -- "${skipped[@]}"
             ;;
->>>>>>> platforms
         guard) run -p lanebloom-guard --features axum --lib --tests ;;
         command) run -p lanebloom-cli -- "${skipped[@]}" ;;
         *) echo "$part is none of filters, guard, command" >&2 && exit 2 ;;
