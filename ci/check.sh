@@ -42,14 +42,10 @@ done
 for features in "" std serde mmap window; do
     cargo clippy -p lanebloom --lib --no-default-features --features "$features" -- -D warnings
 done
-# The loom tests, and the side of src/words/sync.rs that only they see.
-RUSTFLAGS="--cfg lanebloom_loom" cargo clippy -p lanebloom-loom-tests --all-targets --target-dir "$target/loom" -- -D warnings
 
 echo "== documentation"
-# As published, where a link to a private item is an error; then with the private items.
-all=(-p lanebloom -p lanebloom-formats -p lanebloom-redis)
-RUSTDOCFLAGS="-D warnings" cargo doc "${all[@]}" -p lanebloom-guard --no-deps --all-features
-RUSTDOCFLAGS="-D warnings" cargo doc "${all[@]}" --no-deps --all-features --document-private-items
+# As published, where a link to a private item is an error.
+RUSTDOCFLAGS="-D warnings" cargo doc -p lanebloom -p lanebloom-formats -p lanebloom-redis -p lanebloom-guard --no-deps --all-features
 
 echo "== without std"
 # Types only, no code: this finds every use of std.

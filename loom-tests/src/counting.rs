@@ -170,9 +170,7 @@ fn of_two_removes_of_a_key_that_is_covered_in_one_word_exactly_one_succeeds_and_
 #[test]
 fn of_three_removes_exactly_one_succeeds() {
     const KEYS: CollidingKeys = keys(2);
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(2);
-    model.check(|| {
+    model_with_two_preemptions(|| {
         let filter = Arc::new(KEYS.filter(&[KEYS.a, KEYS.first_of_a]));
         let remove = |filter: &Arc<CountingBloom>| {
             share!(filter);
@@ -370,9 +368,6 @@ fn who_inserts_a_removed_key_sees_what_its_remover_did_before() {
 
 #[test]
 fn no_false_negative_after_an_insert_that_happened_before() {
-    // With two preemptions; three take a minute.
-    let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(2);
     let test = |keys: CollidingKeys| {
         let (filter, inserted) = (Arc::new(keys.filter(&[keys.a])), Arc::new(AtomicBool::new(false)));
         let remover = Arc::clone(&filter);
@@ -392,7 +387,7 @@ fn no_false_negative_after_an_insert_that_happened_before() {
         assert!(remover.join().unwrap());
     };
     for words in [1, 2] {
-        model.check(move || test(keys(words)));
+        model_with_two_preemptions(move || test(keys(words)));
     }
 }
 

@@ -92,6 +92,13 @@ const fn hash_of_product(product: u64) -> u64 {
 const A: u64 = hash_of_product(0x0123_4501_2345_0000);
 const B: u64 = hash_of_product(0x0dcb_a90d_cba9_0000);
 
+/// `loom::model` with at most two preemptions, for those that take a minute with three.
+fn model_with_two_preemptions(check: impl Fn() + Send + Sync + 'static) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(check);
+}
+
 /// The work of an inserter before its insert. A thread that finds the key must see it.
 struct Work(AtomicBool);
 
