@@ -4,7 +4,7 @@
 # nothing, 10 seconds after ci/release.sh, which builds the same. Needs objdump, which comes with
 # the linker.
 #
-#   ci/codegen.sh               looks at the benches `peers`, `deletable`, `filter` and `guava`
+#   ci/codegen.sh               looks at the programs of tests/{sizes,stress,edges}
 #   ci/codegen.sh PROGRAM...    looks at these
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -57,9 +57,9 @@ kernels='
 
 programs=("$@")
 if ((!$#)); then
-    # The build of ci/release.sh: as released, as far as the core goes.
-    built=$(cargo test -p lanebloom -p lanebloom-tests -p lanebloom-cli --all-features --profile ci --test={sizes,stress,dedup} --no-run \
-        --message-format=json-render-diagnostics | sed -n 's/.*"executable":"\([^"]*\)".*/\1/p')
+    # The build of ci/release.sh. The tests of the core are optimized like a user's program.
+    built=$(cargo test -p lanebloom -p lanebloom-tests -p lanebloom-cli --all-features --profile ci --test={sizes,stress,edges,dedup} --no-run \
+        --message-format=json-render-diagnostics | sed -n 's/.*"executable":"\([^"]*\/\(sizes\|stress\|edges\)-[^"]*\)".*/\1/p')
     mapfile -t programs <<<"$built"
 fi
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The tests that are slow without the optimizer, of the core and of the command: millions of keys,
-# many threads, ten million lines. (ci/test.sh runs them at a small size.)
+# many threads, ten million lines; and the optimized kernels at the edges of memory. (ci/test.sh
+# runs them at a small size.)
 #
 #   ci/release.sh          what every change passes
 #   ci/release.sh full     before a release: false-positive rates at full size, and what has a size
@@ -9,7 +10,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 optimized=(--no-fail-fast --all-features --profile ci)
-core=(-p lanebloom -p lanebloom-tests -p lanebloom-cli --test={sizes,stress,dedup})
+core=(-p lanebloom -p lanebloom-tests -p lanebloom-cli --test={sizes,stress,edges,dedup})
 case ${1-} in
     '') cargo test "${optimized[@]}" "${core[@]}" ;;
     full)
