@@ -114,7 +114,7 @@ impl Cache {
 
 /// Runs `write` beside `readers` gets of the key, and after each the gets that must see its row.
 fn written_beside_gets(before: usize, readers: usize, write: fn(&Cache)) {
-    let check = move || {
+    loom::model(move || {
         let cache = Cache::new(before);
         let readers: Vec<_> = (0..readers)
             .map(|_| {
@@ -136,12 +136,7 @@ fn written_beside_gets(before: usize, readers: usize, write: fn(&Cache)) {
             assert!(found == before || found == 7);
         }
         assert_eq!(cache.get(), Some(7), "an old answer");
-    };
-    if readers > 1 {
-        model_with_two_preemptions(check)
-    } else {
-        loom::model(check)
-    }
+    });
 }
 
 #[test]
@@ -229,7 +224,7 @@ fn a_flight_that_is_left_is_loaded_by_others() {
 /// The caches may forget at any time, here between any two steps of the others.
 #[test]
 fn an_eviction_brings_no_old_answer_back() {
-    model_with_two_preemptions(|| {
+    loom::model(|| {
         let cache = Cache::new(0);
         let evicting = {
             share!(cache);
