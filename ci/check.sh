@@ -32,20 +32,21 @@ ci/publish.sh --allow-dirty --no-verify
 
 echo "== lints"
 # With the features of `cargo test --workspace`, without the peers of the benches; everything with
-# every feature; then each feature alone.
-cargo clippy --workspace --lib --bins --tests -- -D warnings
-cargo clippy --workspace --all-targets --all-features -- -D warnings
-cargo clippy -p lanebloom-formats --lib --no-default-features -- -D warnings
+# every feature; then each feature alone. In the profile of the tests: what build scripts make is
+# there after ci/test.sh.
+cargo clippy --profile test --workspace --lib --bins --tests -- -D warnings
+cargo clippy --profile test --workspace --all-targets --all-features -- -D warnings
+cargo clippy --profile test -p lanebloom-formats --lib --no-default-features -- -D warnings
 for features in "" tower axum formats redis; do
-    cargo clippy -p lanebloom-guard --lib --no-default-features --features "$features" -- -D warnings
+    cargo clippy --profile test -p lanebloom-guard --lib --no-default-features --features "$features" -- -D warnings
 done
 for features in "" std serde mmap window; do
-    cargo clippy -p lanebloom --lib --no-default-features --features "$features" -- -D warnings
+    cargo clippy --profile test -p lanebloom --lib --no-default-features --features "$features" -- -D warnings
 done
 
 echo "== documentation"
 # As published, where a link to a private item is an error.
-RUSTDOCFLAGS="-D warnings" cargo doc -p lanebloom -p lanebloom-formats -p lanebloom-redis -p lanebloom-guard --no-deps --all-features
+RUSTDOCFLAGS="-D warnings" cargo doc --profile test -p lanebloom -p lanebloom-formats -p lanebloom-redis -p lanebloom-guard --no-deps --all-features
 
 echo "== without std"
 # Types only, no code: this finds every use of std.

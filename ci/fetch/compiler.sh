@@ -5,7 +5,8 @@
 #
 #   ci/fetch/compiler.sh          the newest, with standard libraries and sources for other systems,
 #                                 into ~/.cache/lanebloom/rust-web; 1 GB
-#   ci/fetch/compiler.sh 1.85     this version, with its cargo, into rust-web-1.85 there; 400 MB
+#   ci/fetch/compiler.sh 1.85     this version, with its cargo and with a standard library for s390x
+#                                 (which the newest lacks), into rust-web-1.85 there; 500 MB
 #
 # LANEBLOOM_TOOLCHAIN names a folder in place of ~/.cache/lanebloom, also for the scripts that use
 # the compiler (ci/fetch/use_compiler.sh).
@@ -13,7 +14,9 @@ set -euo pipefail
 
 wanted=${1:-}
 toolchain=${LANEBLOOM_TOOLCHAIN:-${XDG_CACHE_HOME:-$HOME/.cache}/lanebloom}/rust-web${wanted:+-$wanted}
-if [[ -e $toolchain/complete ]]; then
+# What this version of the script unpacked.
+script=$(sha256sum <"$0")
+if [[ $script == "$(cat "$toolchain/complete" 2>/dev/null)" ]]; then
     echo "the compiler is there"
     exit
 fi
@@ -28,7 +31,7 @@ Dir::State "$work/apt/state";
 Dir::Cache "$work/apt/cache";
 Dir::State::status "/var/lib/dpkg/status";
 APT::Architecture "amd64";
-APT::Architectures { "amd64"; "arm64"; };
+APT::Architectures { "amd64"; "arm64"; "s390x"; };
 APT::Sandbox::User "root";
 Acquire::IndexTargets::deb::DEP-11::DefaultEnabled "false";
 Acquire::Languages "none";
@@ -43,7 +46,7 @@ llvm=$(depends "$std" 'libllvm[0-9]*')
 cd "$work/debs"
 if [[ -n $wanted ]]; then
     # (cargo's own libraries.)
-    apt-get -qq download "$llvm" libhttp-parser2.9 libpcre3 {"$std",libstd-rust-web-dev,rustc-web,cargo-web}="$version"
+    apt-get -qq download "$llvm" libhttp-parser2.9 libpcre3 {"$std",libstd-rust-web-dev{,:s390x},rustc-web,cargo-web}="$version"
 else
     apt-get -qq download "$llvm" {"$std",libstd-rust-web-dev{,:arm64},rustc-web,rust-web-{clippy,src}}="$version"
 fi
@@ -52,6 +55,6 @@ for package in *.deb; do
 done
 # Beside the compiler's own, where LD_LIBRARY_PATH has them.
 [[ ! -d $work/root/lib ]] || cp -a "$work"/root/lib/. "$work/root/usr/lib"
-touch "$work/root/complete"
+echo "$script" >"$work/root/complete"
 rm -rf "$toolchain"
 mv "$work/root" "$toolchain"

@@ -3,7 +3,7 @@
 # cargo remains the machine's own.
 use_compiler() {
     toolchain=${LANEBLOOM_TOOLCHAIN:-${XDG_CACHE_HOME:-$HOME/.cache}/lanebloom}/rust-web${1:+-$1}
-    [[ -e $toolchain/complete ]] || ci/fetch/compiler.sh "$@"
+    ci/fetch/compiler.sh "$@"
     export LD_LIBRARY_PATH=$toolchain/usr/lib/x86_64-linux-gnu
     export RUSTC=$toolchain/usr/bin/rustc RUSTDOC=$toolchain/usr/bin/rustdoc
     "$RUSTC" --version
