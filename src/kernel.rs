@@ -58,9 +58,9 @@ pub use self::length::Length;
 
 use self::arch::Inlined;
 use self::dispatch::{Contains, LineInserts, LineLookups, Probe, TwoLookups};
-use self::scalar::{few, few_bitmap, one_by_one};
+use self::scalar::{few_bitmap, one_by_one};
 use self::tuning::{AccessPlan, TILE, TuningRow};
-use crate::geometry::layout::{Layout, Shape};
+use crate::geometry::layout::{LINE_BYTES, Layout, Shape};
 use crate::geometry::pattern::BitFields;
 use crate::words::bits::{Bits, Hint, Lines, Load, OwnedRange, Prefetchable, is_cached};
 use crate::words::counters::Counters;
@@ -77,9 +77,10 @@ macro_rules! of_layout {
         }
     };
     ($table:ty, $layout:expr, $isa:expr; $($w:literal: $($s:literal)*;)*) => {{
-        let Layout { shape: Shape { lines, words, bits }, blocks } = $layout;
+        let layout: Layout = $layout;
+        let Shape { words, bits, .. } = layout.shape;
         match (words, bits) {
-            $($( ($w, $s) => <$table>::new::<$w, $s>($isa.for_blocks(blocks), lines), )*)*
+            $($( ($w, $s) => <$table>::new::<$w, $s>($isa.for_blocks(layout.blocks), layout), )*)*
             _ => unreachable!("{words} words with {bits} bits is not a shape of sizing.rs"),
         }
     }};
@@ -95,6 +96,8 @@ pub(crate) struct Lookups<T> {
     tuning: TuningRow,
     /// For keys with one line.
     inlined: Inlined,
+    /// Fewer hashes than so many take single calls.
+    singles: usize,
     /// For a key with all its lines.
     contains: Contains<T>,
     probe: Probe<T>,
@@ -131,22 +134,20 @@ impl<T: Load> Lookups<T> {
         of_layout!(Self, layout, isa)
     }
 
-    fn new<const W: usize, const S: usize>(isa: Isa, lines: usize) -> Self {
+    fn new<const W: usize, const S: usize>(isa: Isa, layout: Layout) -> Self {
         let level = isa.level();
         let line = arch::lookups::<W, S, T>(level);
-        let (inlined, contains, key_lines) = match lines {
-            1 => (Inlined::of::<W>(level.looks_first()), line.contains, KeyLines::One),
+        let (inlined, contains, key_lines) = match layout.shape.lines {
+            1 => (Inlined::of::<W, S>(level.looks_first()), line.contains, KeyLines::One),
             _ => {
                 let two = arch::two_lookups::<W, T>(level);
-                (Inlined::None, two.contains, KeyLines::Two(two))
+                (Inlined::NONE, two.contains, KeyLines::Two(two))
             }
         };
         Self {
             isa,
-            tuning: TuningRow {
-                gather: level.gathers(),
-                ..tuning::tuning()
-            },
+            tuning: tuning::tuning(),
+            singles: Length::fewest_not_single(inlined.is_some(), is_cached(layout.blocks * LINE_BYTES)).least(),
             inlined,
             contains,
             probe: Probe {
@@ -162,7 +163,7 @@ impl<T: Load> Lookups<T> {
     pub(crate) fn contains(&self, lines: Lines<'_, T>, hash: u64) -> bool {
         // SAFETY: `isa` proves that the CPU has what the functions need.
         unsafe {
-            match self.inlined.contains(lines, hash, &self.probe.fields) {
+            match self.inlined.contains(lines, hash) {
                 Some(found) => found,
                 None => (self.contains)(lines, hash, &self.probe),
             }
@@ -170,23 +171,32 @@ impl<T: Load> Lookups<T> {
     }
 
     /// Whether each of fewer than [`Length::Many`] hashes is found.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn contains_few(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [bool]) {
-        if matches!(self.key_lines, KeyLines::Two(_)) || self.line.is_long(hashes.len()) {
-            return scalar::unpack_few(self.contains_few_bitmap(lines, hashes), found);
+        if hashes.len() < self.singles {
+            for (&hash, found) in hashes.iter().zip(found) {
+                *found = self.contains(lines, hash);
+            }
+            return;
         }
-        match self.line.few {
+        match (&self.key_lines, self.line.few) {
             // SAFETY: as in `contains`.
-            Some(few) if hashes.len() >= Length::Few.least() => unsafe {
-                (few.flags)(lines, hashes, &self.probe.fields, found)
-            },
-            _ => few(hashes, &lines, Hint::L1, found, |hash| self.contains(lines, hash)),
+            (KeyLines::One, Some(few)) => unsafe { (few.flags)(lines, hashes, &self.probe.fields, found) },
+            _ => scalar::unpack_few(self.few_bitmap(lines, hashes), found),
         }
     }
 
     /// [`contains_few`](Self::contains_few) as a bitmap.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn contains_few_bitmap(&self, lines: Lines<'_, T>, hashes: &[u64]) -> u64 {
+        if hashes.len() < self.singles {
+            return scalar::bitmap_of(hashes, |hash| self.contains(lines, *hash));
+        }
+        self.few_bitmap(lines, hashes)
+    }
+
+    #[inline]
+    fn few_bitmap(&self, lines: Lines<'_, T>, hashes: &[u64]) -> u64 {
         if matches!(self.key_lines, KeyLines::One) && !self.line.is_long(hashes.len()) {
             return self.line_contains_few(lines, hashes);
         }
@@ -267,7 +277,6 @@ impl<T: Load> Lookups<T> {
             hint: (!is_cached(target.bytes())).then_some(hint),
             ahead: self.tuning.ahead,
             log_tile: TILE.ilog2(),
-            gather: self.tuning.gather,
         }
     }
 }
@@ -286,9 +295,9 @@ impl Kernels {
         of_layout!(Self, layout, isa)
     }
 
-    fn new<const W: usize, const S: usize>(isa: Isa, lines: usize) -> Self {
+    fn new<const W: usize, const S: usize>(isa: Isa, layout: Layout) -> Self {
         Self {
-            lookups: Lookups::new::<W, S>(isa, lines),
+            lookups: Lookups::new::<W, S>(isa, layout),
             line: arch::inserts::<W, S>(isa.level()),
         }
     }
@@ -323,7 +332,7 @@ impl Kernels {
     pub(crate) fn insert(&self, bits: &Bits, hash: u64) -> bool {
         let lines = bits.shared();
         // SAFETY: as in `Lookups::contains`.
-        match unsafe { self.lookups.inlined.contains(lines, hash, &self.lookups.probe.fields) } {
+        match unsafe { self.lookups.inlined.contains(lines, hash) } {
             Some(true) => return false,
             None if self.looks_first() && self.lookups.contains(lines, hash) => return false,
             _ => {}
@@ -463,9 +472,9 @@ impl CounterKernels {
         of_layout!(Self, layout, isa)
     }
 
-    fn new<const W: usize, const S: usize>(isa: Isa, lines: usize) -> Self {
+    fn new<const W: usize, const S: usize>(isa: Isa, layout: Layout) -> Self {
         Self {
-            lookups: Lookups::new::<W, S>(isa, lines),
+            lookups: Lookups::new::<W, S>(isa, layout),
             insert: scalar::increment::<W, S>,
             remove: scalar::decrement::<W, S>,
         }

@@ -6,6 +6,7 @@ use crate::batch::{Chunks, Few, HashedKeys, Source, all, answered, assert_bitmap
 use crate::error::BuildError;
 use crate::funnel::Funnel;
 use crate::hash::{KeyHasher, Murmur3, assert_same_length};
+use crate::kernel::scalar::bitmap_of;
 use crate::kernel::{Isa, Length, unpack};
 use alloc::vec::Vec;
 use core::fmt;
@@ -189,6 +190,17 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
         self.contains_many(&source, out);
     }
 
+    // A call, so that a few hashes stay in registers, and only large batches have a large stack
+    // frame.
+    #[inline(never)]
+    fn contains_many(&self, source: &impl Source, out: &mut [bool]) {
+        let (mut chunks, unpack) = (answered(all(source)), unpack(self.isa));
+        while let Some((start, hashes, found)) = chunks.next() {
+            self.engine.contains_bitmap(hashes, found);
+            unpack(found, &mut out[start..][..hashes.len()]);
+        }
+    }
+
     /// [`contains_batch`](Self::contains_batch) into a new vector.
     ///
     /// ```
@@ -223,6 +235,7 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
     #[inline]
     pub fn contains_hashes(&self, hashes: &[u64], out: &mut [bool]) {
         assert_same_length(hashes.len(), out.len());
+        // No loop for one.
         if let ([hash], [found]) = (hashes, &mut *out) {
             *found = self.engine.contains(*hash);
             return;
@@ -251,11 +264,10 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
     /// ```
     pub fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
         assert_bitmap_length(keys.len(), out.len());
-        let source = self.keys(keys);
         if keys.len() < Length::Few.least() {
-            let found = |found, (i, key)| found | u64::from(self.contains(key)) << i;
-            return out.fill(keys.iter().enumerate().fold(0, found));
+            return out.fill(bitmap_of(keys, |key| self.contains(key)));
         }
+        let source = self.keys(keys);
         if keys.len() < Length::Many.least() {
             return out.fill(self.engine.contains_few_bitmap(source.few(&mut Few::new())));
         }
@@ -288,7 +300,7 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
     pub fn contains_hashes_bitmap(&self, hashes: &[u64], out: &mut [u64]) {
         assert_bitmap_length(hashes.len(), out.len());
         match (hashes, &mut *out) {
-            // No loop, of which the compiler may make one with a branch for every answer.
+            // No loop for one or two.
             ([a], [found]) => *found = u64::from(self.engine.contains(*a)),
             ([a, b], [found]) => {
                 *found = u64::from(self.engine.contains(*a)) | u64::from(self.engine.contains(*b)) << 1;
@@ -344,17 +356,6 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
     /// ```
     pub fn hash_batch<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
         self.hasher.hash_batch_by(self.isa, keys, out);
-    }
-
-    /// A call, so that a few hashes stay in registers, and only large batches have a large stack
-    /// frame.
-    #[inline(never)]
-    fn contains_many(&self, source: &impl Source, out: &mut [bool]) {
-        let (mut chunks, unpack) = (answered(all(source)), unpack(self.isa));
-        while let Some((start, hashes, found)) = chunks.next() {
-            self.engine.contains_bitmap(hashes, found);
-            unpack(found, &mut out[start..][..hashes.len()]);
-        }
     }
 
     fn each_absent(&self, source: &impl Source, mut each: impl FnMut(usize)) {

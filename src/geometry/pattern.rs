@@ -54,19 +54,21 @@ pub(crate) struct WordFields {
     not(all(target_arch = "x86_64", lanebloom_rust_1_89, not(lanebloom_loom))),
     allow(dead_code, reason = "a part is for AVX-512")
 )]
+#[repr(C, align(64))]
 pub(crate) struct BitFields {
-    /// Bits per word.
-    pub(crate) bits: usize,
-    /// One for each word that a key touches; the others are unused.
-    pub(crate) words: [WordFields; LINE_WORDS],
-    /// For each word: the hash times this is the product, shifted up so that the word's fields are
+    /// For each word: the hash times this is its product, shifted up so that the word's fields are
     /// the highest.
     pub(crate) multipliers: [u64; LINE_WORDS],
-    /// Where the lowest position begins in a product that was shifted up.
-    pub(crate) lowest: u32,
-    /// Where positions begin in a product that was shifted up, a byte each: the first eight
-    /// positions and the last eight. (A byte that is left repeats a position.)
-    pub(crate) byte_shifts: [u64; 2],
+    /// Where the first eight positions of each word begin in its product, a byte each. (A byte that
+    /// is left repeats a position.) The only word of a pattern may have more: the last eight are in
+    /// place of the second word's.
+    pub(crate) byte_shifts: [u64; LINE_WORDS],
+    /// For each word: the bits of its product that select it.
+    pub(crate) selects: [u64; LINE_WORDS],
+    /// One for each word that a key touches; the others are unused.
+    pub(crate) words: [WordFields; LINE_WORDS],
+    /// Bits per word.
+    pub(crate) bits: usize,
 }
 
 impl BitFields {
@@ -74,19 +76,18 @@ impl BitFields {
     pub(crate) const fn new(words: usize, bits: usize) -> Self {
         let select_bits = (LINE_WORDS / words).ilog2();
         let word_bits = select_bits + 6 * bits as u32;
-        let words_per_product = (64 / word_bits) as usize;
+        let words_per_product = words_per_product(words, bits);
         let unused = WordFields {
             multiply: false,
             select: 0,
             positions: 0,
         };
-        let lowest = 64 - word_bits;
         let mut fields = Self {
             bits,
             words: [unused; LINE_WORDS],
+            byte_shifts: [0; LINE_WORDS],
+            selects: [0; LINE_WORDS],
             multipliers: [0; LINE_WORDS],
-            lowest,
-            byte_shifts: [eight(lowest, 0, bits), eight(lowest, bits.saturating_sub(8), bits)],
         };
         let (mut i, mut power) = (0, 1u64);
         while i < words {
@@ -102,11 +103,21 @@ impl BitFields {
                 select: (end - select_bits) % 64,
                 positions: end - word_bits,
             };
+            fields.byte_shifts[i] = eight(end - word_bits, 0, bits);
+            fields.selects[i] = ((1 << select_bits) - 1) << fields.words[i].select;
             fields.multipliers[i] = power << before;
             i += 1;
         }
+        if words == 1 {
+            fields.byte_shifts[1] = eight(64 - word_bits, bits.saturating_sub(8), bits);
+        }
         fields
     }
+}
+
+/// How many words are cut from one product.
+pub(crate) const fn words_per_product(words: usize, bits: usize) -> usize {
+    64 / ((LINE_WORDS / words).ilog2() as usize + 6 * bits)
 }
 
 /// Where eight positions begin, a byte each, from number `from` on. The last one is repeated.

@@ -7,8 +7,9 @@
 //! read long after it was stored.
 
 use crate::geometry::layout::LINE_WORDS;
+use crate::kernel::length::Length;
 use crate::kernel::tuning::{AccessPlan, MOST_AHEAD};
-use crate::words::bits::{Insertable, Prefetchable};
+use crate::words::bits::{Hint, Insertable, Prefetchable, is_cached};
 use core::mem::MaybeUninit;
 use core::ptr;
 
@@ -25,6 +26,7 @@ pub(super) type Slot = MaybeUninit<Group>;
 
 /// The words that the hashes of a group touch, by their numbers in the target's lines, and the
 /// products of the hashes, if the instruction set keeps them.
+#[repr(align(64))]
 pub(super) struct GroupWords<const W: usize> {
     pub(super) words: [Slot; W],
     pub(super) products: Slot,
@@ -67,6 +69,65 @@ pub(super) unsafe fn contains<const W: usize>(
             hold(hashes, places)
         })
     };
+}
+
+/// [`contains`] for a few hashes, at least a group and fewer than [`Length::Many`]: all places,
+/// then all answers. Calls `answer` with the number of a group's first hash, and a bit for each.
+/// (The last group is whole too, and answers some hashes again.)
+///
+/// # Panics
+///
+/// If there are fewer hashes, or more.
+///
+/// # Safety
+///
+/// As for [`contains`].
+#[inline(always)]
+pub(super) unsafe fn contains_few<const W: usize>(
+    lines: &impl Prefetchable,
+    hashes: &[u64],
+    places: impl Fn(&Group, &mut GroupWords<W>),
+    hold: impl Fn(&Group, &GroupWords<W>) -> u8,
+    mut answer: impl FnMut(usize, u8),
+) {
+    let mut slots = [const { GroupWords::NONE }; Length::Many.least() / GROUP];
+    let slots = &mut slots[..hashes.len().div_ceil(GROUP)];
+    let asks = !is_cached(lines.bytes());
+    let start_of = |i: usize| (GROUP * i).min(hashes.len() - GROUP);
+    for (i, slot) in slots.iter_mut().enumerate() {
+        places(group_at(hashes, start_of(i)), slot);
+        if asks {
+            // SAFETY: as promised.
+            unsafe { prefetch(lines, slot, Hint::L1) };
+        }
+    }
+    for (i, slot) in slots.iter().enumerate() {
+        let start = start_of(i);
+        answer(start, hold(group_at(hashes, start), slot));
+    }
+}
+
+/// The group that begins with hash `start`.
+///
+/// # Panics
+///
+/// If it is not whole.
+#[inline(always)]
+fn group_at(hashes: &[u64], start: usize) -> &Group {
+    hashes[start..][..GROUP].try_into().expect("its length is that of a group")
+}
+
+/// Prefetches the lines of a group.
+///
+/// # Safety
+///
+/// The words were written.
+#[inline(always)]
+unsafe fn prefetch<const W: usize>(target: &impl Prefetchable, places: &GroupWords<W>, hint: Hint) {
+    // SAFETY: as promised.
+    for &word in unsafe { &places.words()[0] } {
+        target.prefetch(target.first() + word as usize / LINE_WORDS, hint);
+    }
 }
 
 /// Inserts by groups, in order. An instruction set supplies three functions for a group: the
@@ -150,9 +211,7 @@ unsafe fn pipeline<const W: usize, T: Prefetchable>(
                 // A loop of its own: the numbers come from memory, where they were stored.
                 for places in ring {
                     // SAFETY: as promised.
-                    for &word in unsafe { &places.words()[0] } {
-                        target.prefetch(target.first() + word as usize / LINE_WORDS, hint);
-                    }
+                    unsafe { prefetch(target, places, hint) };
                 }
             }
         }

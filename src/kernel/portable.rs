@@ -69,26 +69,31 @@ pub(super) fn inserts<const W: usize, const S: usize>(_: Level) -> LineInserts {
     }
 }
 
-/// The pattern whose single lookups are inlined in place of a call by a pointer: none.
+/// The lookup that is inlined in place of a call by a pointer: none.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Inlined {
-    None,
-}
+pub(super) struct Inlined;
 
 #[cfg_attr(
     all(target_arch = "x86_64", lanebloom_rust_1_89, not(lanebloom_loom)),
-    expect(dead_code, reason = "x86-64 has some")
+    expect(dead_code, reason = "x86-64 has one")
 )]
 impl Inlined {
-    pub(super) fn of<const W: usize>(_: bool) -> Self {
-        Self::None
+    pub(super) const NONE: Self = Self;
+
+    pub(super) fn of<const W: usize, const S: usize>(_: bool) -> Self {
+        Self
+    }
+
+    #[inline(always)]
+    pub(super) fn is_some(&self) -> bool {
+        false
     }
 
     /// # Safety
     ///
     /// The CPU has the level that this was made for.
     #[inline(always)]
-    pub(super) unsafe fn contains<T: Load>(self, _: Lines<'_, T>, _: u64, _: &BitFields) -> Option<bool> {
+    pub(super) unsafe fn contains<T: Load>(&self, _: Lines<'_, T>, _: u64) -> Option<bool> {
         None
     }
 }

@@ -76,6 +76,15 @@ pub(super) fn few(
     }
 }
 
+/// The answers of `each` as the bits of a word, the first one lowest. Calls it for the last one
+/// first: to shift by a number that varies takes longer.
+#[inline(always)]
+pub(crate) fn bitmap_of<T>(all: &[T], each: impl Fn(&T) -> bool) -> u64 {
+    all.iter()
+        .rev()
+        .fold(0, |bitmap, one| bitmap << 1 | u64::from(each(one)))
+}
+
 /// The answers of `each` for a few hashes, as a bitmap; prefetches their lines first.
 #[inline(always)]
 pub(super) fn few_bitmap(hashes: &[u64], target: &impl Prefetchable, hint: Hint, each: impl Fn(u64) -> bool) -> u64 {

@@ -96,7 +96,6 @@ mod tests {
                 hint,
                 ahead,
                 log_tile,
-                gather: false,
             };
             let (mut asked, mut worked) = (Vec::new(), Vec::new());
             let keys: Vec<usize> = (1..=len).collect();
@@ -129,7 +128,6 @@ mod tests {
             hint: None,
             ahead: 1,
             log_tile: 6,
-            gather: false,
         };
         let mut calls = 0;
         tiles(

@@ -59,8 +59,6 @@ pub struct AccessPlan {
     pub(super) ahead: usize,
     /// Keys of a tile, as a power of two: no tile straddles two words of a bitmap.
     pub(super) log_tile: u32,
-    /// Whether vectors of words are loaded by the processor's gather.
-    pub(super) gather: bool,
 }
 
 /// For `tiles.rs`.
@@ -92,7 +90,6 @@ impl AccessPlan {
                 hint: None,
                 ahead: 0,
                 log_tile: TILE.ilog2(),
-                gather: false,
             };
         }
         let tuning = tuning();
@@ -101,7 +98,6 @@ impl AccessPlan {
             // The distance is one of lines.
             ahead: (tuning.ahead / lines).max(1),
             log_tile: TILE.ilog2(),
-            gather: tuning.gather,
         };
         access.of_lines(lines)
     }

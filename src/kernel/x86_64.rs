@@ -114,14 +114,21 @@ pub(super) fn lookups<const W: usize, const S: usize, T: Load>(level: Level) -> 
             batch: Some(avx512::contains_hashes::<W, T>),
         },
         #[cfg(lanebloom_rust_1_89)]
-        Level::Gather | Level::Bitalg => LineLookups {
-            contains: bitalg::contains_one::<W, T>,
-            few: Some(FewLookups {
-                flags: bitalg::contains_few::<W, T>,
-                bitmap: bitalg::contains_few_bitmap::<W, T>,
-            }),
-            batch: Some(bitalg::contains_hashes::<W, T>),
-        },
+        Level::Gather => bitalg_lookups::<W, true, T>(),
+        #[cfg(lanebloom_rust_1_89)]
+        Level::Bitalg => bitalg_lookups::<W, false, T>(),
+    }
+}
+
+#[cfg(lanebloom_rust_1_89)]
+fn bitalg_lookups<const W: usize, const INTEL: bool, T: Load>() -> LineLookups<T> {
+    LineLookups {
+        contains: bitalg::contains_one::<W, INTEL, T>,
+        few: Some(FewLookups {
+            flags: bitalg::contains_few::<W, INTEL, T>,
+            bitmap: bitalg::contains_few_bitmap::<W, INTEL, T>,
+        }),
+        batch: Some(bitalg::contains_hashes::<W, INTEL, T>),
     }
 }
 
@@ -135,8 +142,13 @@ pub(super) fn two_lookups<const W: usize, T: Load>(level: Level) -> TwoLookups<T
             ..plain
         },
         #[cfg(lanebloom_rust_1_89)]
-        Level::Gather | Level::Bitalg => TwoLookups {
-            contains: bitalg::contains_two::<W, T>,
+        Level::Gather => TwoLookups {
+            contains: bitalg::contains_two::<W, true, T>,
+            gather: avx512::gather,
+        },
+        #[cfg(lanebloom_rust_1_89)]
+        Level::Bitalg => TwoLookups {
+            contains: bitalg::contains_two::<W, false, T>,
             gather: avx512::gather,
         },
     }
@@ -155,13 +167,19 @@ pub(super) fn inserts<const W: usize, const S: usize>(level: Level) -> LineInser
         Level::Avx512 => LineInserts {
             insert,
             batch: Some(avx512::insert_hashes::<W>),
-            fill: avx512::fill::<W>,
+            fill: avx512::fill::<W, true>,
         },
         #[cfg(lanebloom_rust_1_89)]
-        Level::Gather | Level::Bitalg => LineInserts {
+        Level::Gather => LineInserts {
             insert,
-            batch: Some(bitalg::insert_hashes::<W>),
-            fill: avx512::fill::<W>,
+            batch: Some(bitalg::insert_hashes::<W, true>),
+            fill: avx512::fill::<W, true>,
+        },
+        #[cfg(lanebloom_rust_1_89)]
+        Level::Bitalg => LineInserts {
+            insert,
+            batch: Some(bitalg::insert_hashes::<W, false>),
+            fill: avx512::fill::<W, false>,
         },
     }
 }

@@ -8,7 +8,7 @@
 
 use super::loads;
 use crate::geometry::layout::LINE_WORDS;
-use crate::geometry::pattern::{self, BitFields};
+use crate::geometry::pattern::{self, BitFields, MULTIPLIER};
 use crate::kernel::pipeline::{self, GROUP, Group, GroupWords, Slot};
 use crate::kernel::tuning::AccessPlan;
 use crate::kernel::{scalar, two_lines};
@@ -43,16 +43,16 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
     found: &mut [u64],
 ) {
     let (count, all) = (lines.blocks(), lines.all().as_ptr().cast::<T>());
-    // SAFETY: `places` writes all words, of blocks below `count`, which is below 2^32
-    // (`Isa::for_blocks`); a block has 8. So they are words of `all`.
+    // SAFETY: `places` writes the product and all words, of blocks below `count`, which is below
+    // 2^32 (`Isa::for_blocks`); a block has 8. So they are words of `all`.
     unsafe {
         pipeline::contains(
             &mut { lines },
             access,
             hashes,
             found,
-            |group, at| places::<W>(group, fields, 0, count, at),
-            |group, at| hold::<W, true, T>(group, fields, all, at.words(), access.gather),
+            |group, at| places::<W, true>(group, fields, 0, count, at),
+            |_, at| hold::<W, true, T>(fields, all, at),
         );
     }
 }
@@ -66,14 +66,14 @@ pub(super) fn insert_hashes<const W: usize>(
     changed: &mut [u64],
 ) {
     let all = lines.all().as_ptr().cast::<AtomicU64>();
-    insert_into::<W, _>(&mut lines, fields, access, hashes, changed, |group, at| {
-        // SAFETY: `places` wrote words of the filter.
-        unsafe { hold::<W, false, _>(group, fields, all, at.words(), access.gather) }
+    insert_into::<W, true, _>(&mut lines, fields, access, hashes, changed, |_, at| {
+        // SAFETY: `places` wrote the product, and words of the filter.
+        unsafe { hold::<W, false, _>(fields, all, at) }
     });
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
-pub(super) fn fill<const W: usize>(
+pub(super) fn fill<const W: usize, const KEPT: bool>(
     region: &mut OwnedRange<'_>,
     fields: &BitFields,
     access: AccessPlan,
@@ -83,12 +83,12 @@ pub(super) fn fill<const W: usize>(
     if hashes.len() < GROUP {
         return scalar::fill::<W>(region, fields, access, hashes, changed);
     }
-    insert_into::<W, _>(region, fields, access, hashes, changed, |_, _| 0);
+    insert_into::<W, KEPT, _>(region, fields, access, hashes, changed, |_, _| 0);
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
-pub(super) fn insert_into<const W: usize, T: Insertable>(
+pub(super) fn insert_into<const W: usize, const KEPT: bool, T: Insertable>(
     target: &mut T,
     fields: &BitFields,
     access: AccessPlan,
@@ -97,16 +97,16 @@ pub(super) fn insert_into<const W: usize, T: Insertable>(
     hold: impl Fn(&Group, &GroupWords<W>) -> u8,
 ) {
     let (first, count) = (target.first(), target.blocks());
-    // SAFETY: `places` writes all words; `masks` writes all masks, and reads no products.
+    // SAFETY: `places` writes all words, and the product if it is kept; `masks` writes all masks.
     unsafe {
         pipeline::insert::<W, _>(
             target,
             access,
             hashes,
             changed,
-            |group, at| places::<W>(group, fields, first, count, at),
+            |group, at| places::<W, KEPT>(group, fields, first, count, at),
             hold,
-            |group, _, into| masks::<W, T>(group, fields, into),
+            |group, at, into| masks::<W, KEPT, T>(group, at, fields, into),
         );
     }
 }
@@ -178,61 +178,121 @@ fn block(hashes: __m512i, count: usize) -> __m512i {
 }
 
 /// The words that each hash touches, counted from block `first` on: for 0 below 8 times `count`,
-/// the filter's blocks.
+/// the filter's blocks. Writes the hashes' first product too, if it is `KEPT` for later.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
-pub(super) fn places<const W: usize>(
+pub(super) fn places<const W: usize, const KEPT: bool>(
     hashes: &Group,
     fields: &BitFields,
     first: usize,
     count: usize,
     places: &mut GroupWords<W>,
 ) {
-    let hashes = load(hashes);
-    let line = _mm512_slli_epi64::<3>(_mm512_sub_epi64(block(hashes, count), _mm512_set1_epi64(first as i64)));
+    let mut from = load(hashes);
+    let line = _mm512_slli_epi64::<3>(_mm512_sub_epi64(block(from, count), _mm512_set1_epi64(first as i64)));
+    if KEPT {
+        from = multiply(from, MULTIPLIER);
+        places.products.write(store(from));
+    }
+    let products = products::<W, KEPT>(from, fields);
+    let group = LINE_WORDS / W;
     for i in 0..W {
-        let (group, start) = (LINE_WORDS / W, i * LINE_WORDS / W);
-        // A shift by 64, where there is nothing to select from, leaves nothing.
-        let select = _mm512_srlv_epi64(
-            product(hashes, fields, i),
-            _mm512_set1_epi64(64 - i64::from(group.ilog2())),
-        );
-        let word = _mm512_add_epi64(select, _mm512_set1_epi64(start as i64));
+        let select = if KEPT {
+            let above = shift(products[i], fields.words[i].select);
+            _mm512_and_si512(above, _mm512_set1_epi64(group as i64 - 1))
+        } else {
+            // A shift by 64, where there is nothing to select from, leaves nothing.
+            shift(products[i], 64 - group.ilog2())
+        };
+        let word = _mm512_add_epi64(select, _mm512_set1_epi64((i * group) as i64));
         places.words[i].write(store(_mm512_add_epi64(line, word)));
     }
 }
 
+/// What [`products`] begin with.
+///
+/// # Safety
+///
+/// `places` wrote the product, if it is kept.
+#[target_feature(enable = "avx512f")]
+#[inline]
+pub(super) unsafe fn kept_or_hashes<const W: usize, const KEPT: bool>(
+    hashes: &Group,
+    places: &GroupWords<W>,
+) -> __m512i {
+    if KEPT {
+        // SAFETY: as promised.
+        load(unsafe { places.products.assume_init_ref() })
+    } else {
+        load(hashes)
+    }
+}
+
+/// The products that the words of the patterns are cut from.
+///
+/// `KEPT`, they begin with the first product, and words that are cut from one product share it.
+/// Else they begin with the hashes, and each word has a product of its own, whose highest bits are
+/// the word's fields. A product is one operation on AMD's processors, and three on Intel's: see
+/// `tuning.rs`.
+#[target_feature(enable = "avx512f,avx512dq")]
+#[inline]
+pub(super) fn products<const W: usize, const KEPT: bool>(from: __m512i, fields: &BitFields) -> [__m512i; W] {
+    let (mut products, mut product) = ([from; W], from);
+    for i in 0..W {
+        if !KEPT {
+            products[i] = multiply(from, fields.multipliers[i]);
+            continue;
+        }
+        if i > 0 && fields.words[i].multiply {
+            product = multiply(product, MULTIPLIER);
+        }
+        products[i] = product;
+    }
+    products
+}
+
 /// The mask of each hash in each of its words. `T` is the target: each copy has one caller, and so
 /// is inlined.
+///
+/// # Safety
+///
+/// `places` wrote the product, if it is kept.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
-fn masks<const W: usize, T>(hashes: &Group, fields: &BitFields, into: &mut [Slot; W]) {
-    let masks = vector_masks::<W>(load(hashes), fields);
+unsafe fn masks<const W: usize, const KEPT: bool, T>(
+    hashes: &Group,
+    places: &GroupWords<W>,
+    fields: &BitFields,
+    into: &mut [Slot; W],
+) {
+    // SAFETY: as promised.
+    let from = unsafe { kept_or_hashes::<W, KEPT>(hashes, places) };
+    let masks = vector_masks::<W, KEPT>(from, fields);
     for i in 0..W {
         into[i].write(store(masks[i]));
     }
 }
 
-/// Whether the words with these numbers hold all bits of their hash's pattern. Lookups and inserts
-/// have copies of their own: each has one caller, and so is inlined.
+/// Whether the words of the places hold all bits of their hash's pattern. Lookups and inserts have
+/// copies of their own: each has one caller, and so is inlined.
 ///
 /// # Safety
 ///
-/// The words are there, counted from `all` on.
+/// The words and the product were written. The words are there, counted from `all` on.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
 unsafe fn hold<const W: usize, const LOOKUP: bool, T: Load>(
-    hashes: &Group,
     fields: &BitFields,
     all: *const T,
-    numbers: &[Group; W],
-    gather: bool,
+    places: &GroupWords<W>,
 ) -> u8 {
-    let masks = vector_masks::<W>(load(hashes), fields);
+    // SAFETY: as promised.
+    let (numbers, product) = unsafe { (places.words(), places.products.assume_init_ref()) };
+    let masks = vector_masks::<W, true>(load(product), fields);
     let mut missing = _mm512_setzero_si512();
     for i in 0..W {
         // SAFETY: as promised.
-        let words = unsafe { loads::eight(all, &numbers[i], gather) };
+        let words = unsafe { loads::eight::<false, T>(all, &numbers[i]) };
         missing = _mm512_or_si512(missing, _mm512_andnot_si512(words, masks[i]));
     }
     _mm512_testn_epi64_mask(missing, missing)
@@ -240,10 +300,10 @@ unsafe fn hold<const W: usize, const LOOKUP: bool, T: Load>(
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
-fn vector_masks<const W: usize>(hashes: __m512i, fields: &BitFields) -> [__m512i; W] {
-    let mut positions = [_mm512_setzero_si512(); W];
+fn vector_masks<const W: usize, const KEPT: bool>(from: __m512i, fields: &BitFields) -> [__m512i; W] {
+    let mut positions = products::<W, KEPT>(from, fields);
     for i in 0..W {
-        positions[i] = shift(product(hashes, fields, i), fields.lowest);
+        positions[i] = shift(positions[i], fields.words[if KEPT { i } else { 0 }].positions);
     }
     let mut masks = [_mm512_setzero_si512(); W];
     for _ in 0..fields.bits {
@@ -257,12 +317,10 @@ fn vector_masks<const W: usize>(hashes: __m512i, fields: &BitFields) -> [__m512i
     masks
 }
 
-/// The product that word `i` of the patterns is cut from, the highest bits first. (To multiply
-/// again takes no longer than to keep what `places` has multiplied.)
 #[target_feature(enable = "avx512f,avx512dq")]
 #[inline]
-pub(super) fn product(hashes: __m512i, fields: &BitFields, i: usize) -> __m512i {
-    _mm512_mullo_epi64(hashes, _mm512_set1_epi64(fields.multipliers[i] as i64))
+fn multiply(vector: __m512i, by: u64) -> __m512i {
+    _mm512_mullo_epi64(vector, _mm512_set1_epi64(by as i64))
 }
 
 #[target_feature(enable = "avx512f")]

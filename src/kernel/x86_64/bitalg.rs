@@ -10,18 +10,19 @@
     reason = "loops over W unroll, which those over iterators do not always"
 )]
 
-use super::avx512::{insert_into, load, places, product};
+use super::avx512::{insert_into, kept_or_hashes, load, places, products};
 use super::loads;
 use crate::geometry::layout::LINE_WORDS;
-use crate::geometry::pattern::{BitFields, block};
+use crate::geometry::pattern::{BitFields, MULTIPLIER, block, words_per_product};
 use crate::kernel::dispatch::Probe;
-use crate::kernel::pipeline::{self, Group};
-use crate::kernel::scalar::{few, few_bitmap};
+use crate::kernel::pipeline::{self, GROUP, Group, GroupWords};
+use crate::kernel::scalar;
 use crate::kernel::tuning::AccessPlan;
 use crate::kernel::two_lines;
 use crate::words::bits::{Hint, Lines, Load, Prefetchable};
 use crate::words::sync::AtomicU64;
 use core::arch::x86_64::*;
+use core::num::NonZeroU64;
 
 /// Whether this CPU, or without `std` this target, has what the functions below need.
 pub(super) fn detect() -> bool {
@@ -30,110 +31,129 @@ pub(super) fn detect() -> bool {
         && std::arch::is_x86_feature_detected!("avx512bitalg")
         && super::avx512::detect();
     #[cfg(not(feature = "std"))]
-    return COMPILED_IN;
+    return cfg!(all(
+        target_feature = "avx512vbmi",
+        target_feature = "avx512bitalg",
+    )) && super::avx512::detect();
 }
 
-/// Whether every machine that this is compiled for has it: then single calls are inlined.
-pub(super) const COMPILED_IN: bool = cfg!(all(
-    target_feature = "avx512f",
-    target_feature = "avx512bw",
-    target_feature = "avx512dq",
-    target_feature = "avx512vl",
-    target_feature = "avx512vbmi",
-    target_feature = "avx512bitalg",
-    target_feature = "bmi1",
-    target_feature = "bmi2",
-));
-
-/// The pattern whose single lookups are inlined in place of a call by a pointer: 1.3 ns for the
-/// most usual one, of two words. A call by a pointer takes 1.6, whatever the function does (Zen 5).
-/// With the features compiled in, all patterns are inlined.
+/// The lookup of the most usual pattern, two words cut from one product, inlined in place of a call
+/// by a pointer.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::kernel) enum Inlined {
-    None,
-    Words1,
-    Words2,
-    Words4,
-    Words8,
+pub(in crate::kernel) struct Inlined(Option<Pair>);
+
+#[derive(Clone, Copy, Debug)]
+struct Pair {
+    /// The bits of the product that select the second word. The highest two select the first.
+    second: NonZeroU64,
+    byte_shifts: [u64; 2],
 }
 
 impl Inlined {
-    pub(in crate::kernel) fn of<const W: usize>(looks_first: bool) -> Self {
-        match W {
-            _ if !looks_first => Self::None,
-            2 => Self::Words2,
-            1 if COMPILED_IN => Self::Words1,
-            4 if COMPILED_IN => Self::Words4,
-            8 if COMPILED_IN => Self::Words8,
-            _ => Self::None,
+    pub(in crate::kernel) const NONE: Self = Self(None);
+
+    pub(in crate::kernel) fn of<const W: usize, const S: usize>(looks_first: bool) -> Self {
+        if !looks_first || W != 2 || words_per_product(W, S) < W {
+            return Self::NONE;
         }
+        let fields = BitFields::new(W, S);
+        Self(NonZeroU64::new(fields.selects[1]).map(|second| Pair {
+            second,
+            byte_shifts: [fields.byte_shifts[0], fields.byte_shifts[1]],
+        }))
+    }
+
+    pub(in crate::kernel) fn is_some(&self) -> bool {
+        self.0.is_some()
     }
 
     /// # Safety
     ///
     /// The CPU has the level that this was made for.
     #[inline(always)]
-    pub(in crate::kernel) unsafe fn contains<T: Load>(
-        self,
-        lines: Lines<'_, T>,
-        hash: u64,
-        fields: &BitFields,
-    ) -> Option<bool> {
-        // SAFETY: only the levels of BITALG have any, and the CPU has the level.
-        unsafe {
-            match self {
-                Self::Words2 => Some(contains::<2, T>(lines, hash, fields)),
-                Self::Words1 if COMPILED_IN => Some(contains::<1, T>(lines, hash, fields)),
-                Self::Words4 if COMPILED_IN => Some(contains::<4, T>(lines, hash, fields)),
-                Self::Words8 if COMPILED_IN => Some(contains::<8, T>(lines, hash, fields)),
-                _ => None,
-            }
-        }
+    pub(in crate::kernel) unsafe fn contains<T: Load>(&self, lines: Lines<'_, T>, hash: u64) -> Option<bool> {
+        let pair = self.0.as_ref()?;
+        // SAFETY: only the levels of BITALG have any, and the CPU has the level. 
+        unsafe { Some(contains_pair(lines, hash, pair.second.get(), &pair.byte_shifts)) }
     }
+}
+
+#[inline(always)]
+unsafe fn contains_pair<T: Load>(lines: Lines<'_, T>, hash: u64, second: u64, byte_shifts: &[u64; 2]) -> bool {
+    let line = line_of(lines, hash);
+    let product = hash.wrapping_mul(MULTIPLIER);
+    // SAFETY: the words are those of a line of the filter: two bits select one of a half. There are
+    // as few loads as can be, since they, and not the instructions, limit how many lookups wait for
+    // memory at a time.
+    unsafe {
+        let words = loads::two::<2, T>(line, product >> 62, loads::extract_bits(product, second));
+        loads::two_hold(words, product, byte_shifts)
+    }
+}
+
+/// The line of the hash.
+#[inline(always)]
+fn line_of<T>(lines: Lines<'_, T>, hash: u64) -> *const T {
+    // The multiplication takes the block below the number of lines, of which there is at least one
+    // (`Lines`).
+    let lines_at = lines.all().as_ptr();
+    lines_at.wrapping_add(block(hash, lines.blocks())).cast()
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
 #[inline]
-fn contains<const W: usize, T: Load>(lines: Lines<'_, T>, hash: u64, fields: &BitFields) -> bool {
-    // The multiplication takes the block below the number of lines, of which there is at least one
-    // (`Lines`).
-    let line = lines
-        .all()
-        .as_ptr()
-        .wrapping_add(block(hash, lines.blocks()))
-        .cast::<T>();
+fn contains<const W: usize, const INTEL: bool, T: Load>(lines: Lines<'_, T>, hash: u64, fields: &BitFields) -> bool {
+    let line = line_of(lines, hash);
     let group = LINE_WORDS / W;
     let (hashes, eight) = (hash as i64, fields.byte_shifts[0] as i64);
-    // SAFETY: there are 8 multipliers. The words are those of a line of the filter: what is shifted
-    // down selects one of a group. All loads are of a line or of `fields`; there are as few as can
-    // be, since they, and not the instructions, limit how many lookups wait for memory at a time.
+    let shifts = fields.byte_shifts.as_ptr();
+    // SAFETY: there are 8 multipliers and shifts. The words are those of a line of the filter: what
+    // is shifted down or extracted selects one of a group. All loads are of a line or of `fields`.
     unsafe {
-        let multipliers = fields.multipliers.as_ptr();
         match W {
             1 => {
-                let product = hash.wrapping_mul(fields.multipliers[0]);
+                let product = hash.wrapping_mul(MULTIPLIER);
                 let word = loads::twice(line, product >> (64 - group.ilog2()));
-                let byte_shifts = _mm_loadu_si128(fields.byte_shifts.as_ptr().cast());
-                let positions = _mm_multishift_epi64_epi8(byte_shifts, _mm_set1_epi64x(product as i64));
+                let positions =
+                    _mm_multishift_epi64_epi8(_mm_loadu_si128(shifts.cast()), _mm_set1_epi64x(product as i64));
                 _mm_bitshuffle_epi64_mask(word, positions) == u16::MAX
             }
+            2 if INTEL && !fields.words[1].multiply => {
+                contains_pair(lines, hash, fields.selects[1], &[fields.byte_shifts[0], fields.byte_shifts[1]])
+            }
             2 => {
-                let products = _mm_mullo_epi64(_mm_set1_epi64x(hashes), _mm_loadu_si128(multipliers.cast()));
-                let words = loads::two::<W, T>(line, _mm_srli_epi64::<62>(products));
+                let multipliers = _mm_loadu_si128(fields.multipliers.as_ptr().cast());
+                let products = _mm_mullo_epi64(_mm_set1_epi64x(hashes), multipliers);
+                let words = two_selected::<W, T>(line, _mm_srli_epi64::<62>(products));
                 let positions = _mm_multishift_epi64_epi8(_mm_set1_epi64x(eight), products);
                 _mm_bitshuffle_epi64_mask(words, positions) == u16::MAX
             }
+            4 if INTEL => {
+                let mut products = [hash.wrapping_mul(MULTIPLIER); W];
+                for i in 1..W {
+                    let again = if fields.words[i].multiply { MULTIPLIER } else { 1 };
+                    products[i] = products[i - 1].wrapping_mul(again);
+                }
+                let select = |i: usize| loads::extract_bits(products[i], fields.selects[i]);
+                let low = loads::two::<W, T>(line, select(0), select(1));
+                let high = loads::two::<W, T>(line.add(2 * group), select(2), select(3));
+                let products = products.map(|product| product as i64);
+                let products = _mm256_set_epi64x(products[3], products[2], products[1], products[0]);
+                let positions = _mm256_multishift_epi64_epi8(_mm256_loadu_si256(shifts.cast()), products);
+                _mm256_bitshuffle_epi64_mask(_mm256_set_m128i(high, low), positions) == u32::MAX
+            }
             4 => {
-                let products = _mm256_mullo_epi64(_mm256_set1_epi64x(hashes), _mm256_loadu_si256(multipliers.cast()));
+                let multipliers = _mm256_loadu_si256(fields.multipliers.as_ptr().cast());
+                let products = _mm256_mullo_epi64(_mm256_set1_epi64x(hashes), multipliers);
                 let selects = _mm256_srli_epi64::<63>(products);
-                let low = loads::two::<W, T>(line, _mm256_castsi256_si128(selects));
-                let high = loads::two::<W, T>(line.add(2 * group), _mm256_extracti128_si256::<1>(selects));
+                let low = two_selected::<W, T>(line, _mm256_castsi256_si128(selects));
+                let high = two_selected::<W, T>(line.add(2 * group), _mm256_extracti128_si256::<1>(selects));
                 let positions = _mm256_multishift_epi64_epi8(_mm256_set1_epi64x(eight), products);
                 _mm256_bitshuffle_epi64_mask(_mm256_set_m128i(high, low), positions) == u32::MAX
             }
             _ => {
                 let products = _mm512_mullo_epi64(_mm512_set1_epi64(hashes), load(&fields.multipliers));
-                let two = |i| loads::two::<W, T>(line.add(i), _mm_setzero_si128());
+                let two = |i| loads::two::<W, T>(line.add(i), 0, 0);
                 let low = _mm256_set_m128i(two(2), two(0));
                 let high = _mm256_set_m128i(two(6), two(4));
                 let words = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(low), high);
@@ -144,41 +164,101 @@ fn contains<const W: usize, T: Load>(lines: Lines<'_, T>, hash: u64, fields: &Bi
     }
 }
 
+/// [`loads::two`] by a vector of numbers.
+///
+/// # Safety
+///
+/// The words are there.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
+#[inline]
+unsafe fn two_selected<const W: usize, T: Load>(group: *const T, selects: __m128i) -> __m128i {
+    let [low, high] = [_mm_cvtsi128_si64(selects), _mm_extract_epi64::<1>(selects)];
+    // SAFETY: as promised.
+    unsafe { loads::two::<W, T>(group, low as u64, high as u64) }
+}
+
 /// [`contains`] for a call by a pointer.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
-pub(super) fn contains_one<const W: usize, T: Load>(lines: Lines<'_, T>, hash: u64, probe: &Probe<T>) -> bool {
-    contains::<W, T>(lines, hash, &probe.fields)
+pub(super) fn contains_one<const W: usize, const INTEL: bool, T: Load>(
+    lines: Lines<'_, T>,
+    hash: u64,
+    probe: &Probe<T>,
+) -> bool {
+    contains::<W, INTEL, T>(lines, hash, &probe.fields)
 }
 
 /// [`two_lines::contains`], with both lookups inlined.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
-pub(super) fn contains_two<const W: usize, T: Load>(lines: Lines<'_, T>, hash: u64, probe: &Probe<T>) -> bool {
-    two_lines::both(lines, hash, |line, hash| contains::<W, T>(line, hash, &probe.fields))
+pub(super) fn contains_two<const W: usize, const INTEL: bool, T: Load>(
+    lines: Lines<'_, T>,
+    hash: u64,
+    probe: &Probe<T>,
+) -> bool {
+    two_lines::both(lines, hash, |line, hash| contains::<W, INTEL, T>(line, hash, &probe.fields))
 }
 
+/// The fewest hashes that are looked up in groups, if they are few. One group takes longer than
+/// single lookups: the numbers of its words go through memory.
+const fn fewest_in_groups(words: usize) -> usize {
+    if words <= 2 { 2 * GROUP } else { 3 * GROUP }
+}
+
+/// Whether each of a few hashes is found, as the bits of a word.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
-pub(super) fn contains_few<const W: usize, T: Load>(
+pub(super) fn contains_few_bitmap<const W: usize, const INTEL: bool, T: Load>(
+    lines: Lines<'_, T>,
+    hashes: &[u64],
+    fields: &BitFields,
+) -> u64 {
+    if hashes.len() < fewest_in_groups(W) {
+        return scalar::few_bitmap(hashes, &lines, Hint::L1, |hash| contains::<W, INTEL, T>(lines, hash, fields));
+    }
+    let mut found = 0;
+    in_groups::<W, INTEL, T>(lines, hashes, fields, |start, group| found |= u64::from(group) << start);
+    found
+}
+
+/// Whether each of a few hashes is found.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
+pub(super) fn contains_few<const W: usize, const INTEL: bool, T: Load>(
     lines: Lines<'_, T>,
     hashes: &[u64],
     fields: &BitFields,
     found: &mut [bool],
 ) {
-    few(hashes, &lines, Hint::L1, found, |hash| {
-        contains::<W, T>(lines, hash, fields)
+    if hashes.len() < fewest_in_groups(W) {
+        return scalar::few(hashes, &lines, Hint::L1, found, |hash| contains::<W, INTEL, T>(lines, hash, fields));
+    }
+    in_groups::<W, INTEL, T>(lines, hashes, fields, |start, group| {
+        let found = &mut found[start..][..GROUP];
+        // SAFETY: writes these 8 bytes, each 0 or 1, which are the values of `bool`.
+        unsafe { _mm_storel_epi64(found.as_mut_ptr().cast(), _mm_maskz_set1_epi8(u16::from(group), 1)) };
     });
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
-pub(super) fn contains_few_bitmap<const W: usize, T: Load>(
+#[inline]
+fn in_groups<const W: usize, const INTEL: bool, T: Load>(
     lines: Lines<'_, T>,
     hashes: &[u64],
     fields: &BitFields,
-) -> u64 {
-    few_bitmap(hashes, &lines, Hint::L1, |hash| contains::<W, T>(lines, hash, fields))
+    answer: impl FnMut(usize, u8),
+) {
+    let (count, all) = (lines.blocks(), lines.all().as_ptr().cast::<T>());
+    // SAFETY: as in `contains_hashes`.
+    unsafe {
+        pipeline::contains_few(
+            &lines,
+            hashes,
+            |group, at| places::<W, INTEL>(group, fields, 0, count, at),
+            |group, at| hold::<W, INTEL, true, T>(group, fields, all, at),
+            answer,
+        );
+    }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
-pub(super) fn contains_hashes<const W: usize, T: Load>(
+pub(super) fn contains_hashes<const W: usize, const INTEL: bool, T: Load>(
     lines: Lines<'_, T>,
     fields: &BitFields,
     access: AccessPlan,
@@ -186,22 +266,22 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
     found: &mut [u64],
 ) {
     let (count, all) = (lines.blocks(), lines.all().as_ptr().cast::<T>());
-    // SAFETY: `places` writes all words, of blocks below `count`, which is below 2^32
-    // (`Isa::for_blocks`); a block has 8. So they are words of `all`.
+    // SAFETY: `places` writes the product and all words, of blocks below `count`, which is below
+    // 2^32 (`Isa::for_blocks`); a block has 8. So they are words of `all`.
     unsafe {
         pipeline::contains(
             &mut { lines },
             access,
             hashes,
             found,
-            |group, at| places::<W>(group, fields, 0, count, at),
-            |group, at| hold::<W, true, T>(group, fields, all, at.words(), access.gather),
+            |group, at| places::<W, INTEL>(group, fields, 0, count, at),
+            |group, at| hold::<W, INTEL, true, T>(group, fields, all, at),
         );
     }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
-pub(super) fn insert_hashes<const W: usize>(
+pub(super) fn insert_hashes<const W: usize, const INTEL: bool>(
     mut lines: Lines<'_, AtomicU64>,
     fields: &BitFields,
     access: AccessPlan,
@@ -209,37 +289,41 @@ pub(super) fn insert_hashes<const W: usize>(
     changed: &mut [u64],
 ) {
     let all = lines.all().as_ptr().cast::<AtomicU64>();
-    insert_into::<W, _>(&mut lines, fields, access, hashes, changed, |group, at| {
-        // SAFETY: `places` wrote words of the filter.
-        unsafe { hold::<W, false, _>(group, fields, all, at.words(), access.gather) }
+    insert_into::<W, INTEL, _>(&mut lines, fields, access, hashes, changed, |group, at| {
+        // SAFETY: `places` wrote the product, and words of the filter.
+        unsafe { hold::<W, INTEL, false, _>(group, fields, all, at) }
     });
 }
 
-/// Whether the words with these numbers hold all bits of their hash's pattern. Lookups and inserts
-/// have copies of their own: each has one caller, and so is inlined.
+/// Whether the words of the places hold all bits of their hash's pattern. Lookups and inserts have
+/// copies of their own: each has one caller, and so is inlined.
 ///
 /// # Safety
 ///
-/// The words are there, counted from `all` on.
+/// The words were written, and the product if it is kept. The words are there, counted from `all`
+/// on.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
 #[inline]
-unsafe fn hold<const W: usize, const LOOKUP: bool, T: Load>(
+unsafe fn hold<const W: usize, const INTEL: bool, const LOOKUP: bool, T: Load>(
     hashes: &Group,
     fields: &BitFields,
     all: *const T,
-    numbers: &[Group; W],
-    gather: bool,
+    places: &GroupWords<W>,
 ) -> u8 {
-    let hashes = load(hashes);
-    let [eight, others] = fields.byte_shifts.map(|eight| _mm512_set1_epi64(eight as i64));
+    // SAFETY: as promised.
+    let (numbers, from) = unsafe { (places.words(), kept_or_hashes::<W, INTEL>(hashes, places)) };
+    let products = products::<W, INTEL>(from, fields);
+    let test = |words, product, shifts: u64| {
+        let positions = _mm512_multishift_epi64_epi8(_mm512_set1_epi64(shifts as i64), product);
+        _mm512_bitshuffle_epi64_mask(words, positions)
+    };
     let mut held = u64::MAX;
     for i in 0..W {
         // SAFETY: as promised.
-        let words = unsafe { loads::eight(all, &numbers[i], gather) };
-        let product = product(hashes, fields, i);
-        held &= _mm512_bitshuffle_epi64_mask(words, _mm512_multishift_epi64_epi8(eight, product));
+        let words = unsafe { loads::eight::<INTEL, T>(all, &numbers[i]) };
+        held &= test(words, products[i], fields.byte_shifts[if INTEL { i } else { 0 }]);
         if W == 1 && fields.bits > 8 {
-            held &= _mm512_bitshuffle_epi64_mask(words, _mm512_multishift_epi64_epi8(others, product));
+            held &= test(words, products[i], fields.byte_shifts[1]);
         }
     }
     _mm512_cmpeq_epi64_mask(_mm512_movm_epi8(held), _mm512_set1_epi64(-1))

@@ -93,24 +93,69 @@ pub(super) unsafe fn four_times<T: Load>(line: *const T, number: u64) -> __m256i
 ///
 /// The words are there.
 #[cfg(lanebloom_rust_1_89)]
-#[target_feature(enable = "avx2")]
-#[inline]
-pub(super) unsafe fn two<const W: usize, T: Load>(group: *const T, selects: __m128i) -> __m128i {
+#[inline(always)]
+pub(super) unsafe fn two<const W: usize, T: Load>(group: *const T, first: u64, second: u64) -> __m128i {
     let words;
     // SAFETY: see the top of this file.
     unsafe {
         asm!(
-            "vmovq {words}, [{group} + 8*{low}]",
-            "vmovhps {words}, {words}, [{group} + 8*{high} + {next}]",
+            "vmovq {words}, [{group} + 8*{first}]",
+            "vmovhps {words}, {words}, [{group} + 8*{second} + {next}]",
             words = out(xmm_reg) words,
             group = in(reg) group,
-            low = in(reg) _mm_cvtsi128_si64(selects),
-            high = in(reg) _mm_extract_epi64::<1>(selects),
+            first = in(reg) first,
+            second = in(reg) second,
             next = const LINE_BYTES / W,
             options(readonly, nostack, preserves_flags),
         );
     }
     if T::COUNTERS { fill_128(words) } else { words }
+}
+
+/// The bits of `value` that `mask` has, together at the low end.
+///
+/// # Safety
+///
+/// The CPU has BMI2.
+#[cfg(lanebloom_rust_1_89)]
+#[inline(always)]
+pub(super) unsafe fn extract_bits(value: u64, mask: u64) -> u64 {
+    let bits;
+    // SAFETY: reads and writes registers.
+    unsafe {
+        asm!(
+            "pext {bits}, {value}, {mask}",
+            bits = lateout(reg) bits,
+            value = in(reg) value,
+            mask = in(reg) mask,
+            options(pure, nomem, nostack, preserves_flags),
+        );
+    }
+    bits
+}
+
+/// Whether words have bits
+#[cfg(lanebloom_rust_1_89)]
+#[inline(always)]
+pub(super) unsafe fn two_hold(words: __m128i, product: u64, byte_shifts: &[u64; 2]) -> bool {
+    let held: u32;
+    // SAFETY: reads and writes registers.
+    unsafe {
+        asm!(
+            "vpbroadcastq {positions}, {product}",
+            "vpmultishiftqb {positions}, {shifts}, {positions}",
+            "vpshufbitqmb k1, {words}, {positions}",
+            "kmovw {held:e}, k1",
+            positions = out(xmm_reg) _,
+            product = in(reg) product,
+            shifts = in(xmm_reg) _mm_loadu_si128(byte_shifts.as_ptr().cast()),
+            words = in(xmm_reg) words,
+            held = lateout(reg) held,
+            out("k1") _,
+            options(pure, nomem, nostack, preserves_flags),
+        );
+    }
+    held == u32::from(u16::MAX)
 }
 
 /// Two words by their numbers, as they are in memory.
@@ -174,8 +219,8 @@ unsafe fn fill_256(words: __m256i) -> __m256i {
 #[clippy::msrv = "1.89"]
 #[target_feature(enable = "avx512f,avx512dq")]
 #[inline]
-pub(super) unsafe fn eight<T: Load>(all: *const T, numbers: &Group, gather: bool) -> __m512i {
-    let words = if gather {
+pub(super) unsafe fn eight<const GATHER: bool, T: Load>(all: *const T, numbers: &Group) -> __m512i {
+    let words = if GATHER {
         // SAFETY: as promised.
         unsafe { gathered(all, numbers) }
     } else {
@@ -225,8 +270,7 @@ unsafe fn gathered<T>(all: *const T, numbers: &Group) -> __m512i {
 
 /// All bits of every counter of 4 bits that is above 0, as in [`Load::load`].
 #[cfg(lanebloom_rust_1_89)]
-#[target_feature(enable = "avx2")]
-#[inline]
+#[inline(always)]
 unsafe fn fill_128(words: __m128i) -> __m128i {
     let words = _mm_or_si128(words, _mm_srli_epi64::<1>(words));
     let words = _mm_or_si128(words, _mm_srli_epi64::<2>(words));
