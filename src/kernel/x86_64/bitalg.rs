@@ -237,7 +237,8 @@ pub(super) fn contains_few<const W: usize, const INTEL: bool, T: Load>(
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
-#[inline]
+// A call, since it has a large stack frame.
+#[inline(never)]
 fn in_groups<const W: usize, const INTEL: bool, T: Load>(
     lines: Lines<'_, T>,
     hashes: &[u64],
