@@ -3,7 +3,6 @@
 //! If only one file finds an error, it writes the sentence, and the kind holds it. A kind has
 //! fields if several files find it, if a method reads it, or if it must not allocate.
 
-use crate::geometry::layout::LINE_BYTES;
 use alloc::format;
 use alloc::string::String;
 use core::error::Error;
@@ -26,35 +25,24 @@ pub struct BuildError(pub(crate) BuildErrorKind);
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum BuildErrorKind {
+    /// Neither keys nor a budget were given.
     NothingToSizeFor,
+    /// A false-positive rate that is not between 0 and 1.
     Rate(f64),
-    WordsPerKey(usize),
-    Budget {
-        bytes: usize,
-        lines: usize,
-    },
+    /// The rate takes more than `limit` bits per key; `words` and `lines` are there if given.
     Unreachable {
         rate: f64,
         words: Option<usize>,
         lines: Option<usize>,
         limit: usize,
     },
-    OverBudget {
-        needed: usize,
-        limit: usize,
-    },
-    TooLarge {
-        keys: usize,
-        rate: f64,
-    },
-    OutOfMemory {
-        bytes: usize,
-    },
-    TooManyKeys {
-        keys: usize,
-        blocks: usize,
-        limit: usize,
-    },
+    /// The expected keys do not fit the memory budget.
+    OverBudget { needed: usize, limit: usize },
+    /// More than the address space.
+    TooLarge { keys: usize, rate: f64 },
+    /// The allocator refused.
+    OutOfMemory { bytes: usize },
+    /// No filter has fingerprints of so many bits.
     FingerprintBits(usize),
     /// `fingerprints` is their name.
     FingerprintsTooShort {
@@ -64,11 +52,8 @@ pub(crate) enum BuildErrorKind {
         limit: usize,
     },
     /// `from_keys` found no room for one of the keys.
-    NoRoom {
-        inserted: usize,
-        keys: usize,
-    },
-    /// A setting that only one type of filter has.
+    NoRoom { inserted: usize, keys: usize },
+    /// Anything else about the settings.
     Setting(String),
 }
 
@@ -97,12 +82,6 @@ impl Display for BuildError {
                 "neither expected keys nor a memory budget was given; the filter's size follows from one of them",
             ),
             Kind::Rate(rate) => write!(f, "false-positive rate {rate} is not between 0 and 1, both excluded"),
-            Kind::WordsPerKey(words) => write!(f, "{words} words per key is not 1, 2, 4 or 8"),
-            Kind::Budget { bytes, lines } => write!(
-                f,
-                "a memory budget of {bytes} bytes is less than {} of {LINE_BYTES} bytes",
-                if *lines == 1 { "one block" } else { "two blocks" },
-            ),
             Kind::Unreachable {
                 rate,
                 words,
@@ -129,10 +108,6 @@ impl Display for BuildError {
                 isize::MAX
             ),
             Kind::OutOfMemory { bytes } => write!(f, "the allocation of {bytes} bytes failed"),
-            Kind::TooManyKeys { keys, blocks, limit } => write!(
-                f,
-                "{keys} keys in {blocks} blocks are more than the limit of {limit} keys per block"
-            ),
             Kind::FingerprintBits(bits) => write!(
                 f,
                 "fingerprints of {bits} bits are not supported: choose 10, 12, 16 or 21"
@@ -311,12 +286,10 @@ impl Display for NoLayer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Layers { limit } => write!(f, "its limit of layers is {limit}"),
-            Self::Bytes { needed, limit } => {
-                write!(
-                    f,
-                    "with the next layer it would take {needed} bytes, more than its limit of {limit} bytes"
-                )
-            }
+            Self::Bytes { needed, limit } => write!(
+                f,
+                "with the next layer it would take {needed} bytes, more than its limit of {limit} bytes"
+            ),
             Self::OutOfMemory => f.write_str("the allocation of the next layer failed"),
         }
     }
@@ -373,43 +346,30 @@ pub struct SnapshotError(pub(crate) SnapshotErrorKind);
 
 #[derive(Debug)]
 pub(crate) enum SnapshotErrorKind {
-    Truncated {
-        bytes: u64,
-        needed: u64,
-    },
+    /// The bytes end too early.
+    Truncated { bytes: u64, needed: u64 },
+    /// Bytes follow where none may.
     #[cfg(any(feature = "serde", feature = "mmap"))]
-    TooLong {
-        bytes: u64,
-        needed: u64,
-    },
-    Length {
-        declared: u64,
-        needed: u64,
-    },
-    Checksum {
-        stored: u64,
-        computed: u64,
-    },
-    NotZero {
-        offset: u64,
-        found: u8,
-    },
+    TooLong { bytes: u64, needed: u64 },
+    /// The header's fields contradict its length.
+    Length { declared: u64, needed: u64 },
+    /// Not the checksum of the whole.
+    Checksum { stored: u64, computed: u64 },
+    /// A byte without a meaning is not 0.
+    NotZero { offset: u64, found: u8 },
     /// An unused bit of the body is set.
-    UnusedBits {
-        word: u64,
-        bits: u64,
-    },
+    UnusedBits { word: u64, bits: u64 },
     /// The header gives growth settings that no builder accepts.
     Plan(BuildError),
     /// Anything else that no filter of this version writes.
     Invalid(String),
     /// Whole, but not for this filter, hasher or clock.
     Incompatible(String),
-    OverLimit {
-        needed: u64,
-        limit: u64,
-    },
+    /// More memory than the caller allows.
+    OverLimit { needed: u64, limit: u64 },
+    /// The allocator refused.
     OutOfMemory(BuildError),
+    /// The reader failed.
     #[cfg(feature = "std")]
     Io(std::io::Error),
 }

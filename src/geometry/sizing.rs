@@ -153,8 +153,7 @@ impl Request {
         let rate = self.rate.unwrap_or(0.01);
         let whole_budget = self.budget.map(|bytes| bytes / LINE_BYTES / lines * lines);
         if whole_budget == Some(0) {
-            let bytes = self.budget.unwrap_or(0);
-            return Err(BuildError(BuildErrorKind::Budget { bytes, lines }));
+            return Err(BuildError(small_budget(self.budget.unwrap_or(0), lines)));
         }
         match (self.keys, whole_budget) {
             (None, None) => Err(BuildError(BuildErrorKind::NothingToSizeFor)),
@@ -162,14 +161,12 @@ impl Request {
                 let keys = keys.max(1);
                 let shape = self.best_shape_at(keys as f64 / blocks as f64);
                 let layout = Layout { shape, blocks };
-                match keys > layout.most_keys() {
-                    true => Err(BuildError(BuildErrorKind::TooManyKeys {
-                        keys,
-                        blocks,
-                        limit: MAX_LOAD as usize,
-                    })),
-                    false => Ok((layout, keys)),
+                if keys > layout.most_keys() {
+                    return Err(BuildError(BuildErrorKind::Setting(format!(
+                        "{keys} keys in {blocks} blocks are more than the limit of {MAX_LOAD} keys per block"
+                    ))));
                 }
+                Ok((layout, keys))
             }
             (None, Some(blocks)) => {
                 let (shape, load) = self.best_shape_for(rate).map_err(BuildError)?;
@@ -212,22 +209,23 @@ impl Request {
         if let Some(rate) = self.rate.filter(|&rate| !(rate > 0.0 && rate < 1.0)) {
             return Err(BuildErrorKind::Rate(rate));
         }
-        match (self.words, self.lines) {
+        let problem = match (self.words, self.lines) {
             (Some(words), _) if !WORDS_PER_KEY.iter().any(|&(w, _)| w == words) => {
-                return Err(BuildErrorKind::WordsPerKey(words));
+                Some(format!("{words} words per key is not 1, 2, 4 or 8"))
             }
             (_, Some(lines)) if !(1..=MOST_LINES_PER_KEY).contains(&lines) => {
-                return Err(BuildErrorKind::Setting(format!("{lines} lines per key is not 1 or 2")));
+                Some(format!("{lines} lines per key is not 1 or 2"))
             }
             (Some(words), Some(lines)) if words < lines => {
-                return Err(BuildErrorKind::Setting(format!(
-                    "{words} word per key does not reach into {lines} lines"
-                )));
+                Some(format!("{words} word per key does not reach into {lines} lines"))
             }
-            _ => {}
+            _ => None,
+        };
+        if let Some(problem) = problem {
+            return Err(BuildErrorKind::Setting(problem));
         }
         match self.budget {
-            Some(bytes) if bytes < LINE_BYTES => Err(BuildErrorKind::Budget { bytes, lines: 1 }),
+            Some(bytes) if bytes < LINE_BYTES => Err(small_budget(bytes, 1)),
             Some(bytes) if bytes > isize::MAX as usize => Err(BuildErrorKind::OutOfMemory { bytes }),
             _ => Ok(()),
         }
@@ -304,6 +302,14 @@ impl Request {
         let fewer = best_at(load / FEWER_WORDS_PRICE).zip(best_at(load)).find(good_enough);
         fewer.expect("the best is good enough").1.1
     }
+}
+
+/// The error for a budget of fewer blocks than a key has lines.
+fn small_budget(bytes: usize, lines: usize) -> BuildErrorKind {
+    let least = if lines == 1 { "one block" } else { "two blocks" };
+    BuildErrorKind::Setting(format!(
+        "a memory budget of {bytes} bytes is less than {least} of {LINE_BYTES} bytes"
+    ))
 }
 
 /// The false-positive rate of one shape as a function of the keys per line; see the top of this
