@@ -104,8 +104,11 @@ pub use crate::hash::sealed::Identity;
 
 use crate::error::SnapshotErrorKind;
 use crate::hash::{KeyHasher, Murmur3};
+use alloc::string::String;
 use core::hash::Hasher;
-use header::check_zeros;
+
+/// What was decoded, or why nothing was.
+pub(crate) type Decoded<T> = Result<T, SnapshotErrorKind>;
 
 /// XXH3-64, seed 0, over bytes that come in pieces.
 ///
@@ -133,42 +136,55 @@ impl Checksum {
 
     /// Fails unless `trailer` is the one after the added bytes. It begins `before` bytes into the
     /// record.
-    pub(crate) fn check(&self, trailer: &[u8], before: u64) -> Result<(), SnapshotErrorKind> {
-        let (stored, _) = trailer.split_first_chunk().expect("it is longer");
-        let (stored, computed) = (u64::from_le_bytes(*stored), self.get());
-        if stored != computed {
-            return Err(SnapshotErrorKind::Checksum { stored, computed });
-        }
-        check_zeros(trailer, 8..TRAILER).map_err(|error| match error {
-            SnapshotErrorKind::NotZero { offset, found } => SnapshotErrorKind::NotZero {
-                offset: before + offset,
-                found,
-            },
-            other => other,
-        })
+    pub(crate) fn check(&self, trailer: &[u8], before: usize) -> Decoded<()> {
+        let (stored, rest) = trailer.split_first_chunk().expect("it is longer");
+        check_sum(u64::from_le_bytes(*stored), self.get())?;
+        check_zeros(rest, before + 8)
     }
 }
 
+fn check_sum(stored: u64, computed: u64) -> Decoded<()> {
+    if stored == computed {
+        return Ok(());
+    }
+    Err(SnapshotErrorKind::Checksum { stored, computed })
+}
+
+/// Fails if a byte is not 0 although version 1 gives it no meaning. The bytes begin at `offset` of
+/// the record.
+pub(crate) fn check_zeros(bytes: &[u8], offset: usize) -> Decoded<()> {
+    match bytes.iter().position(|byte| *byte != 0) {
+        None => Ok(()),
+        Some(at) => Err(SnapshotErrorKind::NotZero {
+            offset: (offset + at) as u64,
+            found: bytes[at],
+        }),
+    }
+}
+
+/// The error for bytes that no filter of this version writes.
+pub(crate) fn invalid<T>(problem: String) -> Decoded<T> {
+    Err(SnapshotErrorKind::Invalid(problem))
+}
+
 /// `hasher`, or an error if the record has another hasher.
-pub(crate) fn given<S: KeyHasher>(hasher: S) -> impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind> {
+pub(crate) fn given<S: KeyHasher>(hasher: S) -> impl FnOnce(Hashing) -> Decoded<S> {
     move |hashing| hashing.check(Hashing::of(&hasher)).map(|()| hasher)
 }
 
 /// The hasher of a record whose hasher is [`Murmur3`].
-pub(crate) fn murmur3(hashing: Hashing) -> Result<Murmur3, SnapshotErrorKind> {
-    let seed = match hashing.identity {
-        Identity::Murmur3 { seed } => seed,
-        // The default seed.
-        _ => 0,
-    };
-    let hasher = Murmur3::with_seed(seed);
-    hashing.check(Hashing::of(&hasher)).map(|()| hasher)
+pub(crate) fn murmur3(hashing: Hashing) -> Decoded<Murmur3> {
+    given(match hashing.identity {
+        Identity::Murmur3 { seed } => Murmur3::with_seed(seed),
+        _ => Murmur3::default(),
+    })(hashing)
 }
 
 /// The first `len` of the bytes, and the rest.
-pub(crate) fn split(bytes: &[u8], len: usize) -> Result<(&[u8], &[u8]), SnapshotErrorKind> {
-    bytes.split_at_checked(len).ok_or(SnapshotErrorKind::Truncated {
+fn split(bytes: &[u8], len: u64) -> Decoded<(&[u8], &[u8])> {
+    let split = usize::try_from(len).ok().and_then(|len| bytes.split_at_checked(len));
+    split.ok_or(SnapshotErrorKind::Truncated {
         bytes: bytes.len() as u64,
-        needed: len as u64,
+        needed: len,
     })
 }

@@ -122,10 +122,8 @@ impl<B: Store> Bitmap<B> {
 
 /// Many positions.
 impl ConcurrentBitmap {
-    /// Inserts every position; returns how many were absent.
-    ///
-    /// Each is inserted as by [`insert`](Self::insert). If a position comes twice, the first
-    /// one counts.
+    /// [`insert`](Self::insert) of every position; returns how many were absent. If a position
+    /// comes twice, the first one counts.
     ///
     /// # Errors
     ///
@@ -206,9 +204,7 @@ impl ConcurrentBitmap {
         Ok(words[..=last].iter().enumerate().map(add).sum())
     }
 
-    /// Removes every position; returns how many were present.
-    ///
-    /// Each is removed as by [`remove`](Self::remove).
+    /// [`remove`](Self::remove) of every position; returns how many were present.
     ///
     /// ```
     /// let set = lanebloom::ConcurrentBitmap::new(1000)?;

@@ -1,6 +1,6 @@
 //! What only reads a bitmap: counts, searches, iterations.
 
-use super::words::{masks, words_of};
+use super::words::masks;
 use super::{Bitmap, Store};
 use crate::words::bits::{Load, acquire, acquire_if};
 use core::fmt;
@@ -76,8 +76,7 @@ impl<B: Store> Bitmap<B> {
     #[inline]
     #[must_use]
     pub fn contains(&self, position: u64) -> bool {
-        let found =
-            position < self.bound() && self.bits.words()[(position / 64) as usize].load() >> (position % 64) & 1 == 1;
+        let found = position < self.bound() && self.is_present(position);
         acquire_if(found);
         found
     }
@@ -356,9 +355,4 @@ impl<'a, B: Store> IntoIterator for &'a Bitmap<B> {
     fn into_iter(self) -> Positions<'a, B> {
         self.iter()
     }
-}
-
-/// The most positions that a snapshot on this machine can have room for.
-pub(super) fn fits(bound: u64) -> bool {
-    words_of(bound).is_some_and(|words| words as u64 <= crate::codec::MOST_WORDS)
 }

@@ -1,11 +1,10 @@
 //! Snapshots of a bitmap, in the format of the filters' snapshots: `docs/FORMAT.md`.
 
-use super::read::fits;
 use super::words::words_of;
 use super::{Bitmap, ConcurrentBitmap, Shared, Store};
 use crate::codec::{
-    FIELDS, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, assert_snapshot_length, from_slice,
-    read_words, snapshot_bytes, write_words,
+    Decoded, Hashing, Input, Kind, MOST_WORDS, Out, OwnHeader, SNAPSHOT_HEADER, admit, assert_snapshot_length,
+    from_slice, invalid, read_words, snapshot_bytes, write_words,
 };
 use crate::error::{SnapshotError, SnapshotErrorKind};
 use crate::hash::sealed::Identity;
@@ -15,6 +14,11 @@ use alloc::vec::Vec;
 
 /// Where the header has the bound.
 const BOUND: usize = 32;
+/// A bitmap hashes nothing.
+const NONE: Hashing = Hashing {
+    identity: Identity::Other,
+    fingerprint: 0,
+};
 
 /// The words that positions lie in, without those that only fill the last line.
 pub(super) fn used(bound: u64) -> usize {
@@ -22,41 +26,31 @@ pub(super) fn used(bound: u64) -> usize {
 }
 
 pub(super) fn header(bound: u64) -> OwnHeader {
-    let mut header = OwnHeader {
-        kind: Kind::Bitmap,
-        hashing: Hashing {
-            identity: Identity::Other,
-            fingerprint: 0,
-        },
-        len: snapshot_bytes(used(bound)) as u64,
-        fields: [0; FIELDS],
-    };
+    let mut header = OwnHeader::of_words(Kind::Bitmap, NONE, used(bound));
     header.put(BOUND, bound);
     header
 }
 
 /// The bound that a snapshot's header declares, and the length of the snapshot.
-pub(super) fn parse(bytes: &[u8]) -> Result<(u64, usize), SnapshotErrorKind> {
+pub(super) fn parse(bytes: &[u8]) -> Decoded<(u64, usize)> {
     let found = OwnHeader::parse(bytes, Kind::Bitmap)?;
-    let Hashing { identity, fingerprint } = found.hashing;
-    if identity != Identity::Other || fingerprint != 0 {
-        return Err(SnapshotErrorKind::Invalid(format!(
+    if found.hashing != NONE {
+        let Hashing { identity, fingerprint } = found.hashing;
+        return invalid(format!(
             "a bitmap hashes nothing, and {identity} with fingerprint {fingerprint:016x} is declared"
-        )));
+        ));
     }
     found.zeros(BOUND + 8..120)?;
     let bound = found.get(BOUND);
-    if !fits(bound) {
-        return Err(SnapshotErrorKind::Invalid(format!(
-            "{bound} positions are beyond addressable memory"
-        )));
+    if words_of(bound).is_none_or(|words| words as u64 > MOST_WORDS) {
+        return invalid(format!("{bound} positions are beyond addressable memory"));
     }
     found.check_words(used(bound))?;
     Ok((bound, header(bound).len as usize))
 }
 
 /// Fails if the last word has bits beyond the bound.
-pub(super) fn check_end<W: Load>(words: &[W], bound: u64) -> Result<(), SnapshotErrorKind> {
+pub(super) fn check_end<W: Load>(words: &[W], bound: u64) -> Decoded<()> {
     if bound % 64 == 0 {
         return Ok(());
     }
@@ -186,8 +180,7 @@ impl ConcurrentBitmap {
     /// Reads a snapshot of a set that takes at most `max_bytes` of memory. The bytes after it stay
     /// unread.
     ///
-    /// Checks the declared length before it allocates. It reads 64 KiB at a time, so the reader
-    /// need not be buffered.
+    /// Checks the declared length before it allocates. The reader need not be buffered.
     ///
     /// # Errors
     ///
@@ -212,7 +205,7 @@ impl ConcurrentBitmap {
     }
 
     /// Reads a set of at most `limit` bytes.
-    fn decode<I: Input>(input: &mut I, limit: usize) -> Result<Self, SnapshotErrorKind> {
+    fn decode<I: Input>(input: &mut I, limit: usize) -> Decoded<Self> {
         let (bound, len) = parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?)?;
         let bytes = words_of(bound).expect("checked by parse") as u64 * 8;
         admit(input, len, bytes, limit)?;

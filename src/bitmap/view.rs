@@ -3,8 +3,8 @@
 use super::snapshot::{check_end, parse, used};
 use super::words::{sealed, words_of};
 use super::{Bitmap, ConcurrentBitmap, Store};
-use crate::codec::{SNAPSHOT_HEADER, SnapshotBytes};
-use crate::error::{SnapshotError, SnapshotErrorKind};
+use crate::codec::{SNAPSHOT_HEADER, SnapshotBytes, check_zeros};
+use crate::error::SnapshotError;
 use crate::words::chunks::as_chunks;
 
 /// A [`ConcurrentBitmap`]'s snapshot that answers in place: in borrowed bytes, or in a mapped file
@@ -89,14 +89,8 @@ impl<'a> BitmapView<'a> {
         // In the last line, what is no position must be 0, as in a filter that is read.
         let end = SNAPSHOT_HEADER + 8 * used(bound);
         let rest = &view.snapshot.bytes()[end..SNAPSHOT_HEADER + size_of_val(view.words())];
-        if let Some(at) = rest.iter().position(|byte| *byte != 0) {
-            return Err(SnapshotError(SnapshotErrorKind::NotZero {
-                offset: (end + at) as u64,
-                found: rest[at],
-            }));
-        }
-        check_end(view.words(), bound).map_err(SnapshotError)?;
-        Ok(Self { bits: view })
+        let unused = check_zeros(rest, end).and_then(|()| check_end(view.words(), bound));
+        unused.map(|()| Self { bits: view }).map_err(SnapshotError)
     }
 
     /// A set with the same positions that accepts changes.

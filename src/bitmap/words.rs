@@ -157,14 +157,11 @@ mod tests {
     fn masks_cover_a_range_and_nothing_else() {
         for start in 0..140 {
             for end in start..200 {
-                let positions: alloc::vec::Vec<u64> = masks(start..end)
-                    .flat_map(|(word, mask)| {
-                        (0..64)
-                            .filter(move |i| mask >> i & 1 == 1)
-                            .map(move |i| 64 * word as u64 + i)
-                    })
-                    .collect();
-                assert!(positions.into_iter().eq(start..end), "{start}..{end}");
+                let positions = masks(start..end).flat_map(|(word, mask)| {
+                    let bits = (0..64).filter(move |i| mask >> i & 1 == 1);
+                    bits.map(move |i| 64 * word as u64 + i)
+                });
+                assert!(positions.eq(start..end), "{start}..{end}");
             }
         }
     }

@@ -2,7 +2,7 @@
 //! 64-bit words that fills whole lines, whether it has bits, counters, fingerprints or cells. Words
 //! become bytes, and back. The filters' own decoders give the words a meaning.
 
-use super::{Checksum, Input, Out, SNAPSHOT_HEADER, TRAILER};
+use super::{Checksum, Decoded, Input, Out, SNAPSHOT_HEADER, TRAILER, check_zeros};
 use crate::error::SnapshotErrorKind;
 use crate::geometry::layout::LINE_BYTES;
 use crate::words::bits;
@@ -53,36 +53,30 @@ pub(crate) fn read_words<I: Input>(
     header: &[u8; SNAPSHOT_HEADER],
     len: usize,
     mut store: impl FnMut(usize, &[[u8; WORD]]),
-) -> Result<(), SnapshotErrorKind> {
+) -> Decoded<()> {
     let mut sum = Checksum::default();
     sum.add(header);
     let mut buffer = Vec::new();
     let bytes = WORD * len;
-    let mut not_zero = None;
+    let mut zeros = Ok(());
     for start in (0..bytes).step_by(CHUNK) {
         let filled = CHUNK.min(bytes - start);
         let chunk = input.take(filled.next_multiple_of(LINE_BYTES), &mut buffer)?;
         sum.add(chunk);
         let (front, rest) = chunk.split_at(filled);
         store(start / WORD, as_chunks(front).0);
-        not_zero = rest
-            .iter()
-            .position(|byte| *byte != 0)
-            .map(|at| SnapshotErrorKind::NotZero {
-                offset: (SNAPSHOT_HEADER + start + filled + at) as u64,
-                found: rest[at],
-            });
+        zeros = check_zeros(rest, SNAPSHOT_HEADER + start + filled);
     }
     let trailer = input.take(TRAILER, &mut buffer)?;
-    sum.check(trailer, (SNAPSHOT_HEADER + bytes.next_multiple_of(LINE_BYTES)) as u64)?;
-    not_zero.map_or(Ok(()), Err)
+    sum.check(trailer, SNAPSHOT_HEADER + bytes.next_multiple_of(LINE_BYTES))?;
+    zeros
 }
 
 /// Fails if a filter needs more than `limit` bytes of memory, or if the input is known to end
 /// before the snapshot does (the snapshot has `len` bytes, and its header was read). Call it before
 /// allocating. The caller then allocates all of the memory at once. The system provides a page when
 /// it is first written to.
-pub(crate) fn admit<I: Input>(input: &mut I, len: usize, needed: u64, limit: usize) -> Result<(), SnapshotErrorKind> {
+pub(crate) fn admit<I: Input>(input: &mut I, len: usize, needed: u64, limit: usize) -> Decoded<()> {
     if needed > limit as u64 {
         return Err(SnapshotErrorKind::OverLimit {
             needed,

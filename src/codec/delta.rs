@@ -1,6 +1,6 @@
 //! The body of a delta: lines of bits in, bytes out, and back. `filter/bloom/delta.rs` calls it.
 
-use super::DELTA_HEADER;
+use super::{DELTA_HEADER, Decoded};
 use crate::error::SnapshotErrorKind;
 use crate::geometry::layout::LINE_WORDS;
 use alloc::format;
@@ -65,7 +65,7 @@ impl<'a> Changes<'a> {
         SnapshotErrorKind::Invalid(format!("the delta is none at byte {offset}: {problem}"))
     }
 
-    fn byte(&mut self) -> Result<u8, SnapshotErrorKind> {
+    fn byte(&mut self) -> Decoded<u8> {
         match self.body.get(self.at) {
             Some(&byte) => {
                 self.at += 1;
@@ -76,7 +76,7 @@ impl<'a> Changes<'a> {
     }
 
     /// The next word that has bits, by its number in the whole filter, of `blocks` blocks.
-    pub(crate) fn step(&mut self, blocks: u64) -> Result<Option<(usize, u64)>, SnapshotErrorKind> {
+    pub(crate) fn step(&mut self, blocks: u64) -> Decoded<Option<(usize, u64)>> {
         if self.words == 0 {
             if self.at == self.body.len() {
                 return Ok(None);
@@ -97,7 +97,7 @@ impl<'a> Changes<'a> {
         Ok(Some((word, self.bits()?)))
     }
 
-    fn skipped(&mut self) -> Result<u64, SnapshotErrorKind> {
+    fn skipped(&mut self) -> Decoded<u64> {
         let mut skipped = 0;
         for shift in (0..63).step_by(7) {
             let byte = self.byte()?;
@@ -113,7 +113,7 @@ impl<'a> Changes<'a> {
         Err(self.problem("a number beyond 2^63"))
     }
 
-    fn bits(&mut self) -> Result<u64, SnapshotErrorKind> {
+    fn bits(&mut self) -> Decoded<u64> {
         let mut byte = self.byte()?;
         if byte == WHOLE {
             let Some(word) = self.body[self.at..].first_chunk() else {

@@ -4,9 +4,9 @@
 //! filters do not come here; `tests/formats/peek.rs` compares both.
 
 use super::header::{
-    DELTA_HEADER, DeltaHeader, Hashing, Header, Kind, MAGIC, OwnHeader, SNAPSHOT_HEADER, TRAILER, first, snapshot_bytes,
+    DELTA_HEADER, DeltaHeader, Hashing, Header, Kind, MAGIC, OwnHeader, SNAPSHOT_HEADER, first, snapshot_bytes,
 };
-use super::{SnapshotBytes, split};
+use super::{Decoded, SnapshotBytes, invalid, split};
 use crate::error::{SnapshotError, SnapshotErrorKind};
 use crate::geometry::layout::Layout;
 use crate::hash::sealed::Identity;
@@ -187,36 +187,26 @@ impl SnapshotHeader {
         Self::parse(bytes).map_err(SnapshotError)
     }
 
-    fn parse(bytes: &[u8]) -> Result<Self, SnapshotErrorKind> {
-        let kind = match bytes.get(10) {
-            // A delta has a shorter header.
-            Some(&kind) if kind == Kind::Delta as u8 => {
-                return DeltaHeader::peek(first::<DELTA_HEADER>(bytes)?).map(Self::of_delta);
-            }
-            Some(&kind) => kind,
-            None => 0,
-        };
+    fn parse(bytes: &[u8]) -> Decoded<Self> {
+        // A delta has a shorter header.
+        if bytes.get(10) == Some(&(Kind::Delta as u8)) {
+            return DeltaHeader::peek(first::<DELTA_HEADER>(bytes)?).map(Self::of_delta);
+        }
         let bytes = first::<SNAPSHOT_HEADER>(bytes)?;
-        let Some(kind) = Kind::of(kind) else {
-            return Err(SnapshotErrorKind::Invalid(format!(
+        let Some(kind) = Kind::of(bytes[10]) else {
+            let kind = bytes[10];
+            return invalid(format!(
                 "kind {kind} is unknown: this release reads kinds 1 to 8, 16 and 129"
-            )));
+            ));
         };
         if let Kind::Bloom | Kind::Counting = kind {
             return Header::parse(bytes, kind).map(Self::of_blocks);
         }
         let own = OwnHeader::parse(bytes, kind)?;
         let header = Self::of_own(&own)?;
-        let least = match header.content {
-            Content::Layers { .. } | Content::Pair => SNAPSHOT_HEADER,
-            Content::Generations { .. } => header.before_parts(&own),
-            _ => SNAPSHOT_HEADER + TRAILER,
-        };
-        if header.bytes < least as u64 {
-            return Err(SnapshotErrorKind::Length {
-                declared: header.bytes,
-                needed: least as u64,
-            });
+        let (declared, needed) = (header.bytes, header.own_bytes(&own));
+        if declared < needed {
+            return Err(SnapshotErrorKind::Length { declared, needed });
         }
         Ok(header)
     }
@@ -248,19 +238,16 @@ impl SnapshotHeader {
     }
 
     /// The header of any other kind. `docs/FORMAT.md` has the offsets.
-    fn of_own(own: &OwnHeader) -> Result<Self, SnapshotErrorKind> {
+    fn of_own(own: &OwnHeader) -> Decoded<Self> {
         let header = |content| Self::of(own.kind, own.hashing, own.len, content);
-        let expected_keys = |at| own.value("the number of expected keys", at, 1..=u64::MAX).map(Some);
+        let expected_keys = || own.value("the number of expected keys", 40, 1..=u64::MAX).map(Some);
         Ok(match own.kind {
             Kind::Scalable => {
-                let rate = f64::from_bits(own.get(56));
-                if !(0.0..=1.0).contains(&rate) {
-                    return Err(SnapshotErrorKind::Invalid(format!("a rate of {rate} is not in 0 to 1")));
-                }
+                let false_positive_rate = Some(own.rate()?);
                 let layers = own.value("the number of layers", 80, 1..=64)? as usize;
                 Self {
-                    expected_keys: expected_keys(40)?,
-                    false_positive_rate: Some(rate),
+                    expected_keys: expected_keys()?,
+                    false_positive_rate,
                     ..header(Content::Layers { layers })
                 }
             }
@@ -272,7 +259,7 @@ impl SnapshotHeader {
                     needs_clock: own.byte("the kind of the clock", clock, 0..=3)? == 3,
                 };
                 Self {
-                    expected_keys: expected_keys(40)?,
+                    expected_keys: expected_keys()?,
                     ..header(content)
                 }
             }
@@ -294,16 +281,16 @@ impl SnapshotHeader {
         })
     }
 
-    /// Bytes before the first inner snapshot of a filter of several filters.
-    fn before_parts(&self, own: &OwnHeader) -> usize {
-        match self.content {
-            Content::Generations { stored, .. } => {
-                let is_aged = own.get(32) as u8 == 1;
-                // Each generation but the newest has a time.
-                snapshot_bytes(if is_aged { stored - 1 } else { 0 })
-            }
-            _ => SNAPSHOT_HEADER,
-        }
+    /// Bytes that the snapshot has at least: in a filter of several filters, those before the first
+    /// inner snapshot.
+    fn own_bytes(&self, own: &OwnHeader) -> u64 {
+        let bytes = match self.content {
+            Content::Layers { .. } | Content::Pair => SNAPSHOT_HEADER,
+            // If generations age, each but the newest has a time.
+            Content::Generations { stored, .. } if own.get(32) as u8 == 1 => snapshot_bytes(stored - 1),
+            _ => snapshot_bytes(0),
+        };
+        bytes as u64
     }
 }
 
@@ -355,13 +342,13 @@ pub fn verify(bytes: &[u8]) -> Result<(Vec<&[u8]>, &[u8]), SnapshotError> {
     verify_parts(bytes).map_err(SnapshotError)
 }
 
-fn verify_parts(bytes: &[u8]) -> Result<(Vec<&[u8]>, &[u8]), SnapshotErrorKind> {
+fn verify_parts(bytes: &[u8]) -> Decoded<(Vec<&[u8]>, &[u8])> {
     let header = SnapshotHeader::parse(bytes)?;
     if header.kind == Kind::Delta {
         let (_, _, rest) = DeltaHeader::parse(bytes)?;
         return Ok((alloc::vec![&bytes[..bytes.len() - rest.len()]], rest));
     }
-    let (record, rest) = split_declared(bytes, header.bytes)?;
+    let (record, rest) = split(bytes, header.bytes)?;
     let parts = match header.content {
         Content::Layers { layers } => layers,
         Content::Generations { stored, .. } => stored,
@@ -371,28 +358,21 @@ fn verify_parts(bytes: &[u8]) -> Result<(Vec<&[u8]>, &[u8]), SnapshotErrorKind> 
             return Ok((alloc::vec![record], rest));
         }
     };
-    let (own, mut inner) = split(record, header.before_parts(&OwnHeader::parse(bytes, header.kind)?))?;
+    let (own, mut inner) = split(record, header.own_bytes(&OwnHeader::parse(bytes, header.kind)?))?;
     if header.kind == Kind::Windowed {
         SnapshotBytes::Borrowed(own).verify()?;
     }
     let mut found = Vec::new();
     while !inner.is_empty() {
         let part = Header::parse(inner, Kind::Bloom)?;
-        let (part, more) = split_declared(inner, part.len() as u64)?;
+        let (part, more) = split(inner, part.len() as u64)?;
         SnapshotBytes::Borrowed(part).verify()?;
         found.push(part);
         inner = more;
     }
     if found.len() != parts {
-        return Err(SnapshotErrorKind::Invalid(format!(
-            "the header says that {parts} filters follow, and {} do",
-            found.len()
-        )));
+        let found = found.len();
+        return invalid(format!("the header says that {parts} filters follow, and {found} do"));
     }
     Ok((found, rest))
-}
-
-/// [`split`] at a length that a header declares.
-fn split_declared(bytes: &[u8], len: u64) -> Result<(&[u8], &[u8]), SnapshotErrorKind> {
-    split(bytes, usize::try_from(len).unwrap_or(usize::MAX))
 }
