@@ -37,6 +37,7 @@ pub(crate) fn put_line(delta: &mut Vec<u8>, mut skipped: u64, words: [u64; LINE_
 }
 
 /// The bits of a delta's body, word for word. The iterator requires a checked body.
+#[derive(Default)]
 pub(crate) struct Changes<'a> {
     body: &'a [u8],
     at: usize,
@@ -52,11 +53,7 @@ impl<'a> Changes<'a> {
     pub(crate) fn new(body: &'a [u8]) -> Self {
         Self {
             body,
-            at: 0,
-            lines: 0,
-            next: 0,
-            block: 0,
-            words: 0,
+            ..Self::default()
         }
     }
 
@@ -66,13 +63,11 @@ impl<'a> Changes<'a> {
     }
 
     fn byte(&mut self) -> Decoded<u8> {
-        match self.body.get(self.at) {
-            Some(&byte) => {
-                self.at += 1;
-                Ok(byte)
-            }
-            None => Err(self.problem("it ends within a line")),
-        }
+        let Some(&byte) = self.body.get(self.at) else {
+            return Err(self.problem("it ends within a line"));
+        };
+        self.at += 1;
+        Ok(byte)
     }
 
     /// The next word that has bits, by its number in the whole filter, of `blocks` blocks.
@@ -102,12 +97,10 @@ impl<'a> Changes<'a> {
         for shift in (0..63).step_by(7) {
             let byte = self.byte()?;
             skipped |= u64::from(byte & 127) << shift;
-            if byte < 128 {
-                return if byte == 0 && shift > 0 {
-                    Err(self.problem("a number with more bytes than it takes"))
-                } else {
-                    Ok(skipped)
-                };
+            match byte {
+                0 if shift > 0 => return Err(self.problem("a number with more bytes than it takes")),
+                0..128 => return Ok(skipped),
+                _ => {}
             }
         }
         Err(self.problem("a number beyond 2^63"))
@@ -121,11 +114,10 @@ impl<'a> Changes<'a> {
             };
             self.at += word.len();
             let bits = u64::from_le_bytes(*word);
-            return if bits.count_ones() > SINGLY {
-                Ok(bits)
-            } else {
-                Err(self.problem("a word of so few bits that they are written one by one"))
-            };
+            if bits.count_ones() <= SINGLY {
+                return Err(self.problem("a word of so few bits that they are written one by one"));
+            }
+            return Ok(bits);
         }
         let mut bits = 0u64;
         loop {

@@ -1,6 +1,5 @@
-//! What the first bytes of a snapshot or delta say, for programs that do not know which filter the
-//! bytes hold, or cannot read it. Bytes flow in, a [`SnapshotHeader`] flows out. [`verify`] takes
-//! whole records, and splits a filter of several filters into their snapshots. The decoders of the
+//! Headers, for programs that do not know which filter the bytes hold, or cannot read it. Bytes
+//! flow in, a [`SnapshotHeader`] flows out. [`verify`] takes whole records. The decoders of the
 //! filters do not come here; `tests/formats/peek.rs` compares both.
 
 use super::header::{
@@ -190,7 +189,9 @@ impl SnapshotHeader {
     fn parse(bytes: &[u8]) -> Decoded<Self> {
         // A delta has a shorter header.
         if bytes.get(10) == Some(&(Kind::Delta as u8)) {
-            return DeltaHeader::peek(first::<DELTA_HEADER>(bytes)?).map(Self::of_delta);
+            let header = DeltaHeader::peek(first::<DELTA_HEADER>(bytes)?)?;
+            let content = blocks(header.layout, Some(header.lines));
+            return Ok(Self::of(Kind::Delta, header.hashing, header.len, content));
         }
         let bytes = first::<SNAPSHOT_HEADER>(bytes)?;
         let Some(kind) = Kind::of(bytes[10]) else {
@@ -200,10 +201,21 @@ impl SnapshotHeader {
             ));
         };
         if let Kind::Bloom | Kind::Counting = kind {
-            return Header::parse(bytes, kind).map(Self::of_blocks);
+            let header = Header::parse(bytes, kind)?;
+            let content = blocks(header.layout, None);
+            return Ok(Self {
+                expected_keys: Some(header.expected_keys as u64),
+                false_positive_rate: Some(header.rate),
+                ..Self::of(kind, header.hashing, header.len() as u64, content)
+            });
         }
         let own = OwnHeader::parse(bytes, kind)?;
-        let header = Self::of_own(&own)?;
+        let (content, expected_keys, false_positive_rate) = content(&own)?;
+        let header = Self {
+            expected_keys,
+            false_positive_rate,
+            ..Self::of(kind, own.hashing, own.len, content)
+        };
         let (declared, needed) = (header.bytes, header.own_bytes(&own));
         if declared < needed {
             return Err(SnapshotErrorKind::Length { declared, needed });
@@ -223,64 +235,6 @@ impl SnapshotHeader {
         }
     }
 
-    fn of_blocks(header: Header) -> Self {
-        let content = blocks(header.layout, None);
-        Self {
-            expected_keys: Some(header.expected_keys as u64),
-            false_positive_rate: Some(header.rate),
-            ..Self::of(header.kind, header.hashing, header.len() as u64, content)
-        }
-    }
-
-    fn of_delta(header: DeltaHeader) -> Self {
-        let content = blocks(header.layout, Some(header.lines));
-        Self::of(Kind::Delta, header.hashing, header.len, content)
-    }
-
-    /// The header of any other kind. `docs/FORMAT.md` has the offsets.
-    fn of_own(own: &OwnHeader) -> Decoded<Self> {
-        let header = |content| Self::of(own.kind, own.hashing, own.len, content);
-        let expected_keys = || own.value("the number of expected keys", 40, 1..=u64::MAX).map(Some);
-        Ok(match own.kind {
-            Kind::Scalable => {
-                let false_positive_rate = Some(own.rate()?);
-                let layers = own.value("the number of layers", 80, 1..=64)? as usize;
-                Self {
-                    expected_keys: expected_keys()?,
-                    false_positive_rate,
-                    ..header(Content::Layers { layers })
-                }
-            }
-            Kind::Windowed => {
-                let [_, _, generations, clock, ..] = own.get(32).to_le_bytes();
-                let content = Content::Generations {
-                    generations: own.byte("the number of generations", generations, 2..=64)?.into(),
-                    stored: own.value("the number of generations there are", 48, 1..=65)? as usize,
-                    needs_clock: own.byte("the kind of the clock", clock, 0..=3)? == 3,
-                };
-                Self {
-                    expected_keys: expected_keys()?,
-                    ..header(content)
-                }
-            }
-            Kind::Tombstone => header(Content::Pair),
-            Kind::Cuckoo | Kind::CompactCuckoo | Kind::DLeft => {
-                let buckets = |bits, buckets| Ok(((bits, buckets), usize::MAX));
-                let ((fingerprint_bits, buckets), keys) = own.buckets(u64::MAX, buckets)?;
-                let content = Content::Buckets {
-                    fingerprint_bits,
-                    buckets: buckets as u64,
-                };
-                Self {
-                    expected_keys: Some(keys as u64),
-                    ..header(content)
-                }
-            }
-            Kind::Bitmap => header(Content::Bits { bound: own.get(32) }),
-            Kind::Bloom | Kind::Counting | Kind::Delta => unreachable!("they have headers of their own"),
-        })
-    }
-
     /// Bytes that the snapshot has at least: in a filter of several filters, those before the first
     /// inner snapshot.
     fn own_bytes(&self, own: &OwnHeader) -> u64 {
@@ -292,6 +246,43 @@ impl SnapshotHeader {
         };
         bytes as u64
     }
+}
+
+/// The content, the expected keys and the rate that the header of any other kind gives.
+/// `docs/FORMAT.md` has the offsets.
+fn content(own: &OwnHeader) -> Decoded<(Content, Option<u64>, Option<f64>)> {
+    let expected_keys = || own.value("the number of expected keys", 40, 1..=u64::MAX).map(Some);
+    Ok(match own.kind {
+        Kind::Scalable => {
+            let rate = own.rate()?;
+            let layers = own.value("the number of layers", 80, 1..=64)? as usize;
+            (Content::Layers { layers }, expected_keys()?, Some(rate))
+        }
+        Kind::Windowed => {
+            let [_, _, generations, clock, ..] = own.get(32).to_le_bytes();
+            let content = Content::Generations {
+                generations: own.byte("the number of generations", generations, 2..=64)?.into(),
+                stored: own.value("the number of generations there are", 48, 1..=65)? as usize,
+                needs_clock: own.byte("the kind of the clock", clock, 0..=3)? == 3,
+            };
+            (content, expected_keys()?, None)
+        }
+        Kind::Tombstone => (Content::Pair, None, None),
+        Kind::Cuckoo | Kind::CompactCuckoo | Kind::DLeft => {
+            let plan = |fingerprint_bits, buckets| {
+                let buckets = buckets as u64;
+                let content = Content::Buckets {
+                    fingerprint_bits,
+                    buckets,
+                };
+                Ok((content, usize::MAX))
+            };
+            let (content, keys) = own.buckets(u64::MAX, plan)?;
+            (content, Some(keys as u64), None)
+        }
+        Kind::Bitmap => (Content::Bits { bound: own.get(32) }, None, None),
+        Kind::Bloom | Kind::Counting | Kind::Delta => unreachable!("they have headers of their own"),
+    })
 }
 
 fn blocks(layout: Layout, changed: Option<u64>) -> Content {

@@ -1,6 +1,4 @@
-//! Replaces a file so that a program that opens it at any time finds the old bytes or the new ones.
-//! Takes a path and a closure that writes, for snapshots and Guava's streams. Removes a file so
-//! that a crash does not bring it back.
+//! Replaces a file as a whole, and removes one for good: for snapshots and Guava's streams.
 
 use alloc::format;
 use core::hash::BuildHasher;
@@ -46,9 +44,9 @@ use twox_hash::XxHash3_64;
 /// On Windows the rename may fail with kind `PermissionDenied` while a program has the old file
 /// mapped, and before Windows 10 also while a program has it open.
 ///
-/// One error comes later: if the sync of the directory fails (on a broken disk, say), the new file
-/// is in place, but a crash of the machine may bring the old one back. A file system that cannot
-/// sync a directory at all is no error.
+/// If the sync of the directory fails (on a broken disk, say), the new file is in place, but a crash
+/// of the machine may bring the old one back. A file system that cannot sync a directory at all is
+/// no error.
 ///
 /// # Examples
 ///
@@ -138,12 +136,9 @@ impl Directory {
     /// Without it, the disk may still have the old names after a crash.
     fn sync(&self) -> io::Result<()> {
         #[cfg(unix)]
-        match self.0.sync_all() {
-            // The file system cannot do it.
-            Err(error) if !matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => {
-                return Err(error);
-            }
-            _ => {}
+        if let Err(error) = self.0.sync_all() {
+            let cannot = matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported);
+            return if cannot { Ok(()) } else { Err(error) };
         }
         Ok(())
     }
@@ -253,15 +248,14 @@ const SUFFIX: &str = ".new";
 /// Removes the new files whose names begin with `prefix` and that no program writes any more.
 /// Ignores its own errors.
 ///
-/// No other file has such a name by chance, since it contains a 64-bit hash of the replaced file's
-/// name. (The crates tempfile and atomic-write-file keep the leftovers of a killed program, or need
-/// a file system with nameless files. A service that is killed at every write of a filter of some
-/// GiB would fill its disk.)
+/// No other file has such a name by chance: it contains a 64-bit hash of the replaced file's name.
+/// (The crates tempfile and atomic-write-file keep the leftovers of a killed program, or need a file
+/// system with nameless files. A service that is killed at every write would fill its disk.)
 fn remove_leftovers(directory: &Path, prefix: &str) {
     let is_ours = |name: &str| {
-        let middle = name.strip_prefix(prefix).and_then(|rest| rest.strip_suffix(SUFFIX));
-        middle
-            .is_some_and(|random| random.len() == 16 && random.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')))
+        let random = name.strip_prefix(prefix).and_then(|rest| rest.strip_suffix(SUFFIX));
+        let is_digit = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        random.is_some_and(|random| random.len() == 16 && random.bytes().all(is_digit))
     };
     let Ok(entries) = fs::read_dir(directory) else {
         return;
@@ -308,9 +302,8 @@ fn open_file(path: &Path) -> io::Result<File> {
         std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, flags.bits() as i32);
     }
     let file = options.open(path)?;
-    if file.metadata()?.is_file() {
-        Ok(file)
-    } else {
-        Err(ErrorKind::InvalidInput.into())
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(ErrorKind::InvalidInput.into()),
     }
 }
