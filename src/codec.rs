@@ -4,38 +4,18 @@
 //! |---|---|
 //! | [`to_bytes`](crate::ConcurrentBloom::to_bytes), [`from_bytes`](crate::ConcurrentBloom::from_bytes) | by slices, without `std` |
 //! | [`write_to`](crate::ConcurrentBloom::write_to), [`read_from`](crate::ConcurrentBloom::read_from) | by `std::io`, in pieces of 2 MiB and of 64 KiB |
-//! | [`replace_file`], [`remove_file`] | the file holds the old bytes or the new ones, never half, whenever the program dies; once removed, it stays away |
+//! | [`replace_file`], [`remove_file`] | the file holds the old bytes or the new ones, never half, whenever the program dies; once removed, it stays away ([example](replace_file#examples)) |
 //! | [`BloomView`](crate::BloomView) | lookups in the bytes as they lie, borrowed or mapped (feature `mmap`): nothing is copied |
 //! | [`delta_since`](crate::ConcurrentBloom::delta_since), [`apply_deltas`](crate::ConcurrentBloom::apply_deltas) | the bits that another filter lacks, for replicas |
 //! | [`SnapshotHeader::peek`], [`verify`] | what some bytes are, and whether they are whole, without their hasher |
 //! | feature `serde` | `Serialize` and `Deserialize`: the same bytes, in Base64 where the format is text; `Limited` for other hashers and limits |
 //!
 //! [`ScalableBloom`](crate::ScalableBloom), [`WindowedBloom`](crate::WindowedBloom) and the filters
-//! that can delete have the first three rows and the last, in the same format.
+//! that can delete have the first three rows and the last. So has
+//! [`ConcurrentBitmap`](crate::ConcurrentBitmap), and a [view](crate::bitmap::BitmapView) too.
 //!
 //! The filter may be in use meanwhile: a snapshot holds at least every key whose insertion happened
-//! before and that is not removed meanwhile. [`ConcurrentBitmap`](crate::ConcurrentBitmap), which
-//! is no filter, has them too, and [`BitmapView`](crate::bitmap::BitmapView).
-//! The filters of the crate `lanebloom-formats` have the formats of their own systems.
-//!
-//! # Example
-//!
-//! ```
-//! use lanebloom::ConcurrentBloom;
-//! use lanebloom::codec::replace_file;
-//! use std::fs::File;
-//!
-//! # let directory = tempfile::tempdir()?;
-//! # let path = directory.path().join("seen.bloom");
-//! let seen = ConcurrentBloom::with_capacity(100_000, 0.01)?;
-//! seen.insert("a");
-//! replace_file(&path, |file| seen.write_to(file))?;
-//!
-//! // of 64 MiB at most
-//! let seen = ConcurrentBloom::read_from(File::open(&path)?, 64 << 20)?;
-//! assert!(seen.contains("a") && !seen.contains("b"));
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+//! before and that is not removed meanwhile.
 //!
 //! # The hasher
 //!
@@ -45,8 +25,8 @@
 //! ([`from_bytes_with`](crate::ConcurrentBloom::from_bytes_with),
 //! [`read_from_with`](crate::ConcurrentBloom::read_from_with)). A snapshot holds a fingerprint of
 //! its hasher, the hash of a fixed key; reading refuses a hasher with another one. Keep
-//! [`SipHash13::key`](crate::SipHash13::key) where you keep secrets. If the key of a hasher cannot
-//! be obtained again, as with std's `RandomState`, only this process can read the snapshot.
+//! [`SipHash13::key`](crate::SipHash13::key) where you keep secrets. A hasher whose key cannot be
+//! obtained again, as std's `RandomState`, lets only this process read the snapshot.
 //!
 //! # Hostile bytes
 //!
@@ -62,9 +42,8 @@
 //!
 //! # The format
 //!
-//! The page [`docs::format`](crate::docs::format) describes the bytes: all numbers are
-//! little-endian, and every snapshot consists of lines of 64 bytes (header, body, trailer). What
-//! version 1 wrote stays readable.
+//! The page [`docs::format`](crate::docs::format) describes the bytes. What version 1 wrote stays
+//! readable.
 
 mod body;
 mod bytes;

@@ -65,11 +65,6 @@
 //! 7e-4 down to 2.1e-6 a [`CuckooFilter`] is smaller than a [`ConcurrentBloom`], at 3e-6 by a fifth
 //! ([bits per key by rate](cuckoo#fingerprints)).
 //!
-//! The crate [`lanebloom-formats`] has the filters of other systems, bit for bit: Guava's
-//! `BloomFilter`, and the `BF` and `CF` filters of Redis. The crate [`lanebloom-redis`] talks to
-//! Redis: it fetches and stores these filters, reads and writes plain bitmaps that other programs
-//! fill, and shares one set among processes.
-//!
 //! And around them:
 //!
 //! | task | item |
@@ -77,7 +72,8 @@
 //! | Keep requests for made-up keys away from a store | [`CacheGuard`] and `GuardedCache`, of the crate [`lanebloom-guard`] |
 //! | Save and load a filter | [`to_bytes`](Filter::to_bytes), [`from_bytes`](Filter::from_bytes), `write_to`, `read_from`, [`codec::replace_file`], `serde`: see [`codec`] |
 //! | Answer from a saved filter without loading it | [`BloomView`], also on a mapped file (feature `mmap`) |
-//! | Share one set among processes, or use a filter in Redis | the crate [`lanebloom-redis`] |
+//! | Read and write the filters of other systems, bit for bit: Guava's `BloomFilter`, the `BF` and `CF` filters of Redis | the crate [`lanebloom-formats`] |
+//! | Share one set among processes; use filters and plain bitmaps in Redis | the crate [`lanebloom-redis`] |
 //! | Use filters at a shell | the command `lanebloom`, of the crate [`lanebloom-cli`] |
 //! | Write code for any of these filters | [`Filter`](Filter#any-filter) with the [`traits`] |
 //!
@@ -129,16 +125,14 @@
 //!
 //! # Platforms
 //!
-//! The minimum Rust version is 1.85. A compiler before 1.89 lacks the intrinsics of AVX-512, so the
-//! best instruction set of the program is then AVX2 ([`instruction_set`] names it). On a CPU with
-//! AVX-512, batches of lookups take 1.0 (at 64 MiB) to 1.5 times (at 32 KiB) as long by AVX2
-//! ([Zen 4](docs::cost)).
+//! The minimum Rust version is 1.85. Before 1.89 a compiler lacks the intrinsics of AVX-512, so the
+//! best instruction set is AVX2 ([`instruction_set`] names it): on a CPU with AVX-512, batches of
+//! lookups take 1.0 (at 64 MiB) to 1.5 times (at 32 KiB) as long ([Zen 4](docs::cost)).
 //!
 //! The target must have 64-bit atomics, else the build ends with a sentence that says so. All
 //! 64-bit processors have them. So do 32-bit x86, WebAssembly, and Arm from version 7 on, but no
 //! Cortex-M. (The crate `portable-atomic` would replace them by a lock, or by interrupts switched
-//! off. That is not lock-free, and such processors have one core: a filter without atomics is
-//! smaller there.)
+//! off. Such processors have one core: a filter without atomics is smaller there.)
 //!
 //! On `wasm32-unknown-unknown` the standard library has neither time nor randomness. There,
 //! forgetting by age needs a clock of the program's, and the key of `SipHash13::random` can be

@@ -123,8 +123,7 @@ impl<B: Store> Bitmap<B> {
     /// ```
     /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
     /// set.insert_batch(&[1, 64, 999])?;
-    /// assert_eq!((set.len_of(2..999), set.len_of(64..)), (1, 2));
-    /// assert_eq!(set.len_of(..2000), 3);
+    /// assert_eq!([set.len_of(2..999), set.len_of(64..2000)], [1, 2]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
@@ -176,12 +175,8 @@ impl<B: Store> Bitmap<B> {
     /// ```
     /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
     /// set.insert_batch(&[17, 600])?;
-    /// assert_eq!([0, 17, 18, 601].map(|from| set.first_present(from)), [
-    ///     Some(17),
-    ///     Some(17),
-    ///     Some(600),
-    ///     None
-    /// ]);
+    /// let present = [0, 17, 18, 601].map(|from| set.first_present(from));
+    /// assert_eq!(present, [Some(17), Some(17), Some(600), None]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
@@ -213,9 +208,7 @@ impl<B: Store> Bitmap<B> {
         found
     }
 
-    /// The positions, ascending.
-    ///
-    /// The iterator reads 64 positions at a time, when it reaches them.
+    /// The positions, ascending. The iterator reads 64 at a time, when it reaches them.
     ///
     /// ```
     /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
@@ -257,8 +250,7 @@ impl<B: Store> Bitmap<B> {
     }
 }
 
-/// The positions of a [`Bitmap`], ascending. Made by [`iter`](Bitmap::iter) and
-/// [`range`](Bitmap::range).
+/// The positions of a [`Bitmap`], ascending, by [`iter`](Bitmap::iter) or [`range`](Bitmap::range).
 ///
 /// # Examples
 ///

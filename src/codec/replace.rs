@@ -62,6 +62,7 @@ use twox_hash::XxHash3_64;
 /// replace_file(&path, |file| filter.write_to(file))?;
 /// filter.insert("a");
 /// replace_file(&path, |file| filter.write_to(file))?;
+/// // The filter takes 1 MiB at most.
 /// assert!(ConcurrentBloom::read_from(File::open(&path)?, 1 << 20)?.contains("a"));
 ///
 /// // After a failure the file is as before.
@@ -70,7 +71,26 @@ use twox_hash::XxHash3_64;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn replace_file<T>(path: impl AsRef<Path>, write: impl FnOnce(&mut File) -> io::Result<T>) -> io::Result<T> {
-    replace(path.as_ref(), write)
+    let path = path.as_ref();
+    let (name, directory) = split(path)?;
+    let opened = Directory::open(directory)?;
+    let old = match fs::symlink_metadata(path) {
+        Ok(metadata) => Some(metadata).filter(Metadata::is_file),
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    let prefix = format!("{PREFIX}{:016x}-", XxHash3_64::oneshot(name.as_encoded_bytes()));
+    remove_leftovers(directory, &prefix);
+    let mut new = NewFile::create(directory, &prefix, old.is_some())?;
+    let result = write(&mut new.file)?;
+    if let Some(old) = old {
+        succeed(&new.file, &old)?;
+    }
+    new.file.sync_all()?;
+    fs::rename(&new.path, path)?;
+    new.is_there = false;
+    opened.sync()?;
+    Ok(result)
 }
 
 /// Removes a file. A crash of the machine later does not bring it back: on Unix this function syncs
@@ -142,28 +162,6 @@ impl Directory {
         }
         Ok(())
     }
-}
-
-fn replace<T>(path: &Path, write: impl FnOnce(&mut File) -> io::Result<T>) -> io::Result<T> {
-    let (name, directory) = split(path)?;
-    let opened = Directory::open(directory)?;
-    let old = match fs::symlink_metadata(path) {
-        Ok(metadata) => Some(metadata).filter(Metadata::is_file),
-        Err(error) if error.kind() == ErrorKind::NotFound => None,
-        Err(error) => return Err(error),
-    };
-    let prefix = format!("{PREFIX}{:016x}-", XxHash3_64::oneshot(name.as_encoded_bytes()));
-    remove_leftovers(directory, &prefix);
-    let mut new = NewFile::create(directory, &prefix, old.is_some())?;
-    let result = write(&mut new.file)?;
-    if let Some(old) = old {
-        succeed(&new.file, &old)?;
-    }
-    new.file.sync_all()?;
-    fs::rename(&new.path, path)?;
-    new.is_there = false;
-    opened.sync()?;
-    Ok(result)
 }
 
 /// Gives `new` the owner, the group and the permissions of `old`, as far as the system allows it.
