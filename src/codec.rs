@@ -67,9 +67,10 @@ pub(crate) use bytes::SnapshotBytes;
 pub(crate) use delta::{Changes, put_line};
 pub use header::Kind;
 pub(crate) use header::{
-    DELTA_HEADER, DeltaHeader, FIELDS, Hashing, Header, MOST_WORDS, OwnHeader, SNAPSHOT_HEADER, TRAILER, in_range,
-    snapshot_bytes,
+    DELTA_HEADER, Decoded, DeltaHeader, FIELDS, Hashing, Header, MOST_WORDS, OwnHeader, SNAPSHOT_HEADER, TRAILER,
+    check_zeros, in_range, invalid, snapshot_bytes,
 };
+use header::{check_sum, split};
 #[cfg(feature = "std")]
 pub(crate) use io::{Writer, from_reader};
 pub use peek::{Content, SnapshotHeader, verify};
@@ -81,13 +82,8 @@ pub use replace::{remove_file, replace_file};
 
 pub use crate::hash::sealed::Identity;
 
-use crate::error::SnapshotErrorKind;
 use crate::hash::{KeyHasher, Murmur3};
-use alloc::string::String;
 use core::hash::Hasher;
-
-/// What was decoded, or why nothing was.
-pub(crate) type Decoded<T> = Result<T, SnapshotErrorKind>;
 
 /// XXH3-64, seed 0, over bytes that come in pieces.
 ///
@@ -102,14 +98,10 @@ impl Checksum {
         self.0.write(bytes);
     }
 
-    pub(crate) fn get(&self) -> u64 {
-        self.0.finish()
-    }
-
     /// The trailer after the added bytes.
     fn trailer(&self) -> [u8; TRAILER] {
         let mut trailer = [0; TRAILER];
-        trailer[..8].copy_from_slice(&self.get().to_le_bytes());
+        trailer[..8].copy_from_slice(&self.0.finish().to_le_bytes());
         trailer
     }
 
@@ -117,33 +109,9 @@ impl Checksum {
     /// record.
     pub(crate) fn check(&self, trailer: &[u8], before: usize) -> Decoded<()> {
         let (stored, rest) = trailer.split_first_chunk().expect("it is longer");
-        check_sum(u64::from_le_bytes(*stored), self.get())?;
+        check_sum(u64::from_le_bytes(*stored), self.0.finish())?;
         check_zeros(rest, before + 8)
     }
-}
-
-fn check_sum(stored: u64, computed: u64) -> Decoded<()> {
-    if stored == computed {
-        return Ok(());
-    }
-    Err(SnapshotErrorKind::Checksum { stored, computed })
-}
-
-/// Fails if a byte is not 0 although version 1 gives it no meaning. The bytes begin at `offset` of
-/// the record.
-pub(crate) fn check_zeros(bytes: &[u8], offset: usize) -> Decoded<()> {
-    match bytes.iter().position(|byte| *byte != 0) {
-        None => Ok(()),
-        Some(at) => Err(SnapshotErrorKind::NotZero {
-            offset: (offset + at) as u64,
-            found: bytes[at],
-        }),
-    }
-}
-
-/// The error for bytes that no filter of this version writes.
-pub(crate) fn invalid<T>(problem: String) -> Decoded<T> {
-    Err(SnapshotErrorKind::Invalid(problem))
 }
 
 /// `hasher`, or an error if the record has another hasher.
@@ -157,13 +125,4 @@ pub(crate) fn murmur3(hashing: Hashing) -> Decoded<Murmur3> {
         Identity::Murmur3 { seed } => Murmur3::with_seed(seed),
         _ => Murmur3::default(),
     })(hashing)
-}
-
-/// The first `len` of the bytes, and the rest.
-fn split(bytes: &[u8], len: u64) -> Decoded<(&[u8], &[u8])> {
-    let split = usize::try_from(len).ok().and_then(|len| bytes.split_at_checked(len));
-    split.ok_or(SnapshotErrorKind::Truncated {
-        bytes: bytes.len() as u64,
-        needed: len,
-    })
 }

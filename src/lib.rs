@@ -61,9 +61,8 @@
 //! | removed once and never added again; a few may be missing | [`TombstoneBloom`] | a line in each of two filters | 26 | a present key must never be missed |
 //! | integers below a bound, exactly | [`ConcurrentBitmap`] | one word | a bit for each integer below the bound; no false positives | the set is sparse: [a roaring bitmap](bitmap#when-not-to-use-it) |
 //!
-//! At low rates the filters that store fingerprints take less memory than those that set bits: from
-//! 7e-4 down to 2.1e-6 a [`CuckooFilter`] is smaller than a [`ConcurrentBloom`], at 3e-6 by a fifth
-//! ([bits per key by rate](cuckoo#fingerprints)).
+//! From a rate of 7e-4 down to 2.1e-6 a [`CuckooFilter`] is smaller than a [`ConcurrentBloom`], at
+//! 3e-6 by a fifth ([bits per key by rate](cuckoo#fingerprints)).
 //!
 //! And around them:
 //!

@@ -117,10 +117,7 @@ impl ConcurrentBitmap {
     /// b.insert_range(5..15)?;
     /// assert_eq!((a.union_from(&b), a.union_from(&b)), (Ok(true), Ok(false)));
     /// assert!(a.iter().eq(0..15));
-    ///
-    /// let error = a.union_from(&ConcurrentBitmap::new(999)?).unwrap_err();
-    /// let text = "the other set's bound differs: 999 there, 1000 here";
-    /// assert_eq!(error.to_string(), text);
+    /// assert!(a.union_from(&ConcurrentBitmap::new(999)?).is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "or")]

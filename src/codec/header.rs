@@ -2,16 +2,19 @@
 //! checks them here before it trusts anything that they declare. `docs/FORMAT.md` describes them
 //! byte by byte.
 
-use super::{Decoded, check_sum, check_zeros, invalid, split};
 use crate::error::SnapshotErrorKind;
 use crate::geometry::layout::{LINE_BYTES, LINE_WORDS, Layout, Shape};
 use crate::hash::sealed::Identity;
 use crate::hash::{self, KeyHasher, Murmur3};
 use alloc::format;
+use alloc::string::String;
 use core::fmt::{self, Display};
 use core::hash::Hasher;
 use core::ops::{Range, RangeInclusive};
 use twox_hash::XxHash3_64;
+
+/// What was decoded, or why nothing was.
+pub(crate) type Decoded<T> = Result<T, SnapshotErrorKind>;
 
 /// The beginning of every record. The first byte is no text. A transfer that takes the rest for
 /// text breaks the line ends and the end of file of DOS (as in PNG).
@@ -534,4 +537,37 @@ fn check_layout_version(version: u8) -> Decoded<()> {
     invalid(format!(
         "layout version {version} sets other bits than version 1, which this version knows"
     ))
+}
+
+pub(super) fn check_sum(stored: u64, computed: u64) -> Decoded<()> {
+    if stored == computed {
+        return Ok(());
+    }
+    Err(SnapshotErrorKind::Checksum { stored, computed })
+}
+
+/// Fails if a byte is not 0 although version 1 gives it no meaning. The bytes begin at `offset` of
+/// the record.
+pub(crate) fn check_zeros(bytes: &[u8], offset: usize) -> Decoded<()> {
+    match bytes.iter().position(|byte| *byte != 0) {
+        None => Ok(()),
+        Some(at) => Err(SnapshotErrorKind::NotZero {
+            offset: (offset + at) as u64,
+            found: bytes[at],
+        }),
+    }
+}
+
+/// The error for bytes that no filter of this version writes.
+pub(crate) fn invalid<T>(problem: String) -> Decoded<T> {
+    Err(SnapshotErrorKind::Invalid(problem))
+}
+
+/// The first `len` of the bytes, and the rest.
+pub(super) fn split(bytes: &[u8], len: u64) -> Decoded<(&[u8], &[u8])> {
+    let split = usize::try_from(len).ok().and_then(|len| bytes.split_at_checked(len));
+    split.ok_or(SnapshotErrorKind::Truncated {
+        bytes: bytes.len() as u64,
+        needed: len,
+    })
 }

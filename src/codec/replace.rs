@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 use twox_hash::XxHash3_64;
 
 /// Writes a file by `write` and gives it the name `path`, in place of the file that may have it. A
-/// program that opens `path` at any time gets all of the old file or all of the new one. The same
-/// holds after a crash of the program or of the machine.
+/// program that opens `path` at any time gets all of the old file or all of the new one, even after
+/// a crash of the program or of the machine.
 ///
-/// The bytes go into a new file in the same directory, `.lanebloom-HASH-RANDOM.new`. This function
-/// syncs the file, renames it, and then syncs the directory (on Unix only). `HASH` is the hash of
-/// the name in `path`, so names of any length work.
+/// The bytes go into a new file in the same directory, `.lanebloom-HASH-RANDOM.new`, where `HASH`
+/// is the hash of the name. This function syncs the file, renames it, and then syncs the directory
+/// (on Unix only).
 ///
 /// # Leftovers
 ///
@@ -44,9 +44,9 @@ use twox_hash::XxHash3_64;
 /// On Windows the rename may fail with kind `PermissionDenied` while a program has the old file
 /// mapped, and before Windows 10 also while a program has it open.
 ///
-/// If the sync of the directory fails (on a broken disk, say), the new file is in place, but a crash
-/// of the machine may bring the old one back. A file system that cannot sync a directory at all is
-/// no error.
+/// If the sync of the directory fails (on a broken disk, say), the new file is in place, but a
+/// crash of the machine may bring the old one back. A file system that cannot sync a directory at
+/// all is no error.
 ///
 /// # Examples
 ///
@@ -73,7 +73,7 @@ use twox_hash::XxHash3_64;
 pub fn replace_file<T>(path: impl AsRef<Path>, write: impl FnOnce(&mut File) -> io::Result<T>) -> io::Result<T> {
     let path = path.as_ref();
     let (name, directory) = split(path)?;
-    let opened = Directory::open(directory)?;
+    let opened = open_directory(directory)?;
     let old = match fs::symlink_metadata(path) {
         Ok(metadata) => Some(metadata).filter(Metadata::is_file),
         Err(error) if error.kind() == ErrorKind::NotFound => None,
@@ -89,7 +89,7 @@ pub fn replace_file<T>(path: impl AsRef<Path>, write: impl FnOnce(&mut File) -> 
     new.file.sync_all()?;
     fs::rename(&new.path, path)?;
     new.is_there = false;
-    opened.sync()?;
+    sync_directory(opened)?;
     Ok(result)
 }
 
@@ -101,8 +101,8 @@ pub fn replace_file<T>(path: impl AsRef<Path>, write: impl FnOnce(&mut File) -> 
 /// Fails with the error of the file system, with kind `NotFound` if there is no such file. On Unix
 /// the directory must be readable, since the sync needs it open; otherwise the file stays.
 ///
-/// If the sync fails (on a broken disk, say), the file is gone, but a crash may bring it back. A
-/// file system that cannot sync a directory at all is no error.
+/// If the sync fails, the file is gone, but a crash may bring it back. A file system that cannot
+/// sync a directory at all is no error.
 ///
 /// # Examples
 ///
@@ -122,9 +122,9 @@ pub fn replace_file<T>(path: impl AsRef<Path>, write: impl FnOnce(&mut File) -> 
 pub fn remove_file(path: impl AsRef<Path>) -> io::Result<()> {
     let path = path.as_ref();
     let (_, directory) = split(path)?;
-    let directory = Directory::open(directory)?;
+    let opened = open_directory(directory)?;
     fs::remove_file(path)?;
-    directory.sync()
+    sync_directory(opened)
 }
 
 /// The name of a file, and its directory.
@@ -140,27 +140,18 @@ fn split(path: &Path) -> io::Result<(&OsStr, &Path)> {
 }
 
 /// A directory whose names are to change: opened before, so that an error comes before the change.
-struct Directory(#[cfg(unix)] File);
+/// Only Unix can open and sync one.
+fn open_directory(path: &Path) -> io::Result<Option<File>> {
+    cfg!(unix).then(|| File::open(path)).transpose()
+}
 
-impl Directory {
-    #[cfg(unix)]
-    fn open(path: &Path) -> io::Result<Self> {
-        File::open(path).map(Self)
-    }
-
-    #[cfg(not(unix))]
-    fn open(_: &Path) -> io::Result<Self> {
-        Ok(Self())
-    }
-
-    /// Without it, the disk may still have the old names after a crash.
-    fn sync(&self) -> io::Result<()> {
-        #[cfg(unix)]
-        if let Err(error) = self.0.sync_all() {
-            let cannot = matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported);
-            return if cannot { Ok(()) } else { Err(error) };
-        }
-        Ok(())
+/// Without it, the disk may still have the old names after a crash.
+fn sync_directory(directory: Option<File>) -> io::Result<()> {
+    let cannot = |error: &io::Error| matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported);
+    match directory.map(|opened| opened.sync_all()) {
+        // The file system can sync directories, and failed.
+        Some(Err(error)) if !cannot(&error) => Err(error),
+        _ => Ok(()),
     }
 }
 
@@ -247,8 +238,8 @@ const SUFFIX: &str = ".new";
 /// Ignores its own errors.
 ///
 /// No other file has such a name by chance: it contains a 64-bit hash of the replaced file's name.
-/// (The crates tempfile and atomic-write-file keep the leftovers of a killed program, or need a file
-/// system with nameless files. A service that is killed at every write would fill its disk.)
+/// (The crates tempfile and atomic-write-file keep the leftovers of a killed program, or need a
+/// file system with nameless files. A service that is killed at every write would fill its disk.)
 fn remove_leftovers(directory: &Path, prefix: &str) {
     let is_ours = |name: &str| {
         let random = name.strip_prefix(prefix).and_then(|rest| rest.strip_suffix(SUFFIX));

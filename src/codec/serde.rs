@@ -84,24 +84,21 @@ pub(crate) mod sealed {
 ///
 /// ```
 /// use lanebloom::codec::Limited;
-/// use lanebloom::{Murmur3, WindowedBloom};
+/// use lanebloom::{ConcurrentBloom as Bloom, Murmur3};
 /// use serde::de::DeserializeSeed;
 /// use serde::{Deserialize, Deserializer, Serialize};
 ///
 /// #[derive(Serialize, Deserialize)]
 /// struct State {
 ///     #[serde(deserialize_with = "within_1_mib")]
-///     recent: WindowedBloom,
+///     recent: Bloom,
 /// }
 ///
-/// fn within_1_mib<'de, D: Deserializer<'de>>(
-///     deserializer: D,
-/// ) -> Result<WindowedBloom, D::Error> {
-///     Limited::new(1 << 20, Murmur3::default()).deserialize(deserializer)
+/// fn within_1_mib<'de, D: Deserializer<'de>>(from: D) -> Result<Bloom, D::Error> {
+///     Limited::new(1 << 20, Murmur3::default()).deserialize(from)
 /// }
 ///
-/// let recent = WindowedBloom::builder().expected_keys(1000).build()?;
-/// recent.insert("a");
+/// let recent = Bloom::from_keys(["a"], 0.01)?;
 /// let json = serde_json::to_string(&State { recent })?;
 /// let state: State = serde_json::from_str(&json)?;
 /// assert!(state.recent.contains("a"));

@@ -15,7 +15,6 @@ use core::fmt;
 /// Keys are [untyped](crate::funnel#keys-are-untyped): `insert(&17)` inserts an `i32`, and
 /// `contains(&17u64)` compiles but does not find it. Under `OneKeyType<S>` the second call panics
 /// and names both types. Otherwise it hashes as `S` does, and snapshots and unions treat it as `S`.
-/// Every filter with a hasher type can have it.
 ///
 /// The first key decides the type, for the hasher and all its clones. Types that can write the same
 /// bytes are one type: `&str` and `String`, `i64` and `u64`, `[u16; 4]` and `Vec<u16>`. Two types
@@ -28,9 +27,7 @@ use core::fmt;
 ///
 /// So byte literals of two lengths, `b"a"` and `b"bc"`, have two types, as in Rust; `&b"a"[..]` is
 /// a slice. A type of your own that forwards `funnel` should forward `WIDTH` and `bytes` too.
-/// Methods that take hashes check nothing.
-///
-/// A check walks through the key once more and costs some nanoseconds.
+/// Methods that take hashes check nothing. A check costs some nanoseconds.
 ///
 /// # Panics
 ///
