@@ -70,7 +70,7 @@ pub(crate) use header::{
     DELTA_HEADER, Decoded, DeltaHeader, FIELDS, Hashing, Header, MOST_WORDS, OwnHeader, SNAPSHOT_HEADER, TRAILER,
     check_zeros, in_range, invalid, snapshot_bytes,
 };
-use header::{check_sum, split};
+use header::{check_trailer, split};
 #[cfg(feature = "std")]
 pub(crate) use io::{Writer, from_reader};
 pub use peek::{Content, SnapshotHeader, verify};
@@ -81,38 +81,7 @@ pub(crate) use pieces::{Input, Out, from_slice};
 pub use replace::{remove_file, replace_file};
 
 pub use crate::hash::sealed::Identity;
-
 use crate::hash::{KeyHasher, Murmur3};
-use core::hash::Hasher;
-
-/// XXH3-64, seed 0, over bytes that come in pieces.
-///
-/// Three checksums were tried (64 MiB, 64 KiB at a time, Emerald Rapids). twox-hash's took 6.6
-/// GB/s. xxhash-rust's, which chooses its vectors at compile time, took 5.6. crc32c, of half the
-/// width, took 8.5.
-#[derive(Default)]
-pub(crate) struct Checksum(twox_hash::XxHash3_64);
-
-impl Checksum {
-    pub(crate) fn add(&mut self, bytes: &[u8]) {
-        self.0.write(bytes);
-    }
-
-    /// The trailer after the added bytes.
-    fn trailer(&self) -> [u8; TRAILER] {
-        let mut trailer = [0; TRAILER];
-        trailer[..8].copy_from_slice(&self.0.finish().to_le_bytes());
-        trailer
-    }
-
-    /// Fails unless `trailer` is the one after the added bytes. It begins `before` bytes into the
-    /// record.
-    pub(crate) fn check(&self, trailer: &[u8], before: usize) -> Decoded<()> {
-        let (stored, rest) = trailer.split_first_chunk().expect("it is longer");
-        check_sum(u64::from_le_bytes(*stored), self.0.finish())?;
-        check_zeros(rest, before + 8)
-    }
-}
 
 /// `hasher`, or an error if the record has another hasher.
 pub(crate) fn given<S: KeyHasher>(hasher: S) -> impl FnOnce(Hashing) -> Decoded<S> {

@@ -251,9 +251,8 @@ impl InsertError {
     /// again.
     ///
     /// ```
-    /// use lanebloom::ScalableBloom;
-    ///
-    /// let filter = ScalableBloom::builder().expected_keys(1).non_scaling().build()?;
+    /// let builder = lanebloom::ScalableBloom::builder().expected_keys(1);
+    /// let filter = builder.non_scaling().build()?;
     /// let error = (0..10u32).find_map(|key| filter.insert(&key).err()).unwrap();
     /// assert!(!error.is_out_of_memory());
     /// # Ok::<(), lanebloom::BuildError>(())
@@ -444,15 +443,10 @@ impl Error for SnapshotError {
 /// [`InvalidData`](std::io::ErrorKind::InvalidData). The stream's own error is returned as it was.
 ///
 /// ```
-/// use lanebloom::ConcurrentBloom;
-/// use std::io::{self, ErrorKind};
+/// use std::io::{Error, ErrorKind};
 ///
-/// fn load(path: &str) -> io::Result<ConcurrentBloom> {
-///     let file = std::fs::File::open(path)?;
-///     Ok(ConcurrentBloom::read_from(file, 64 << 20)?)
-/// }
-///
-/// assert_eq!(load("Cargo.toml").unwrap_err().kind(), ErrorKind::InvalidData);
+/// let error = lanebloom::ConcurrentBloom::from_bytes(b"[package]").unwrap_err();
+/// assert_eq!(Error::from(error).kind(), ErrorKind::InvalidData);
 /// ```
 #[cfg(feature = "std")]
 impl From<SnapshotError> for std::io::Error {

@@ -342,14 +342,11 @@ nonzero!(i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize);
 fn since_1970(time: SystemTime) -> (u64, u32) {
     match time.duration_since(SystemTime::UNIX_EPOCH) {
         Ok(since) => (since.as_secs(), since.subsec_nanos()),
-        Err(before) => {
-            let before = before.duration();
-            let (secs, nanos) = match before.subsec_nanos() {
-                0 => (before.as_secs(), 0),
-                nanos => (before.as_secs().wrapping_add(1), 1_000_000_000 - nanos),
-            };
-            (secs.wrapping_neg(), nanos)
-        }
+        Err(before) => match (before.duration().as_secs(), before.duration().subsec_nanos()) {
+            (secs, 0) => (secs.wrapping_neg(), 0),
+            // !secs is -secs - 1.
+            (secs, nanos) => (!secs, 1_000_000_000 - nanos),
+        },
     }
 }
 

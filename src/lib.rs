@@ -43,8 +43,7 @@
 //!
 //! **A filter sees the bytes of a key, never its type**: `17` (an `i32`) and `17u64` are two keys.
 //! Name the type of a filter's keys in one place. In tests, [`OneKeyType`](hash::OneKeyType) panics
-//! when a key has another type; a `CacheGuard` of `lanebloom-guard` has a key type, which the
-//! compiler checks. The module [`funnel`] lists the bytes of every type.
+//! when a key has another type. The module [`funnel`] lists the bytes of every type.
 //!
 //! # The filters
 //!
@@ -202,5 +201,4 @@ pub use filter::windowed::{self, WindowedBloom};
 pub use filter::{Builder, Figures, Filter};
 pub use funnel::{ByHash, Funnel, Sink};
 pub use hash::{KeyHasher, Murmur3, SipHash13};
-
 pub use kernel::instruction_set;

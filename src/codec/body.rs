@@ -2,12 +2,14 @@
 //! 64-bit words that fills whole lines, whether it has bits, counters, fingerprints or cells. Words
 //! become bytes, and back. The filters' own decoders give the words a meaning.
 
-use super::{Checksum, Decoded, Input, Out, SNAPSHOT_HEADER, TRAILER, check_zeros};
+use super::header::Checksum;
+use super::{Decoded, Input, Out, SNAPSHOT_HEADER, TRAILER, check_trailer, check_zeros};
 use crate::error::SnapshotErrorKind;
 use crate::geometry::layout::LINE_BYTES;
 use crate::words::bits;
 use crate::words::chunks::{as_chunks, as_chunks_mut};
 use alloc::vec::Vec;
+use core::hash::Hasher;
 
 /// Bytes that are copied, summed and passed on at once: they fit L2, and system calls are few.
 const CHUNK: usize = 64 << 10;
@@ -22,11 +24,8 @@ pub(crate) fn write_words<O: Out>(
     mut words: impl Iterator<Item = u64>,
 ) -> Result<(), O::Error> {
     let mut sum = Checksum::default();
-    let mut put = |bytes: &[u8], sum: &mut Checksum| {
-        sum.add(bytes);
-        out.put(bytes)
-    };
-    put(header, &mut sum)?;
+    sum.write(header);
+    out.put(header)?;
     let bytes = WORD * len;
     let mut buffer = alloc::vec![0; CHUNK.min(bytes.next_multiple_of(LINE_BYTES))];
     for start in (0..bytes).step_by(CHUNK) {
@@ -39,9 +38,12 @@ pub(crate) fn write_words<O: Out>(
         rest.fill(0);
         // A reader of these bytes may rely on what the inserters had done.
         bits::acquire();
-        put(chunk, &mut sum)?;
+        sum.write(chunk);
+        out.put(chunk)?;
     }
-    out.put(&sum.trailer())
+    let mut trailer = [0; TRAILER];
+    trailer[..WORD].copy_from_slice(&sum.finish().to_le_bytes());
+    out.put(&trailer)
 }
 
 /// Reads what [`write_words`] has written after the header. Passes on the words chunk by chunk,
@@ -55,20 +57,21 @@ pub(crate) fn read_words<I: Input>(
     mut store: impl FnMut(usize, &[[u8; WORD]]),
 ) -> Decoded<()> {
     let mut sum = Checksum::default();
-    sum.add(header);
+    sum.write(header);
     let mut buffer = Vec::new();
     let bytes = WORD * len;
     let mut zeros = Ok(());
     for start in (0..bytes).step_by(CHUNK) {
         let filled = CHUNK.min(bytes - start);
         let chunk = input.take(filled.next_multiple_of(LINE_BYTES), &mut buffer)?;
-        sum.add(chunk);
+        sum.write(chunk);
         let (front, rest) = chunk.split_at(filled);
         store(start / WORD, as_chunks(front).0);
         zeros = check_zeros(rest, SNAPSHOT_HEADER + start + filled);
     }
     let trailer = input.take(TRAILER, &mut buffer)?;
-    sum.check(trailer, SNAPSHOT_HEADER + bytes.next_multiple_of(LINE_BYTES))?;
+    let before = SNAPSHOT_HEADER + bytes.next_multiple_of(LINE_BYTES);
+    check_trailer(trailer, sum.finish(), before)?;
     zeros
 }
 

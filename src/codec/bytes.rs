@@ -1,6 +1,7 @@
 //! The bytes of a whole snapshot, borrowed or mapped from a file, for views that answer in place.
 
-use super::{Checksum, Decoded, TRAILER, split};
+use super::header::Checksum;
+use super::{Decoded, TRAILER, check_trailer, split};
 use crate::error::SnapshotErrorKind;
 
 /// Bytes of a snapshot, and no others.
@@ -35,9 +36,7 @@ impl<'a> SnapshotBytes<'a> {
     /// Fails if the checksum of all the bytes is not the one in the trailer.
     pub(crate) fn verify(&self) -> Decoded<()> {
         let (summed, trailer) = self.bytes().split_last_chunk::<TRAILER>().expect("it is longer");
-        let mut sum = Checksum::default();
-        sum.add(summed);
-        sum.check(trailer, summed.len())
+        check_trailer(trailer, Checksum::oneshot(summed), summed.len())
     }
 }
 

@@ -90,10 +90,9 @@ impl Input for Slice<'_> {
     fn announce(&mut self, len: u64) -> Decoded<()> {
         self.progress.announce(len);
         if (self.rest.len() as u64) < len {
-            Err(self.progress.truncated(self.rest))
-        } else {
-            Ok(())
+            return Err(self.progress.truncated(self.rest));
         }
+        Ok(())
     }
 }
 

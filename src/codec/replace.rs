@@ -246,17 +246,10 @@ fn remove_leftovers(directory: &Path, prefix: &str) {
         let is_digit = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
         random.is_some_and(|random| random.len() == 16 && random.bytes().all(is_digit))
     };
-    let Ok(entries) = fs::read_dir(directory) else {
-        return;
-    };
-    for entry in entries.flatten() {
-        if !entry.file_name().to_str().is_some_and(is_ours) {
-            continue;
-        }
-        let Ok(file) = open_file(&entry.path()) else {
-            continue;
-        };
-        if try_lock(&file).is_ok() {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    for entry in entries.filter(|entry| entry.file_name().to_str().is_some_and(is_ours)) {
+        // The file stays open, and so locked, until it is removed.
+        if let Ok(_locked) = open_file(&entry.path()).and_then(|file| try_lock(&file).map(|()| file)) {
             let _ = fs::remove_file(entry.path());
         }
     }

@@ -24,18 +24,19 @@ const BELIEVED: usize = 64 << 10;
 ///
 /// ```
 /// use lanebloom::codec::{Limited, Snapshot};
-/// use lanebloom::{CuckooFilter, Murmur3, ScalableBloom};
+/// use lanebloom::{CuckooFilter, ScalableBloom, SipHash13};
 /// use serde::de::DeserializeSeed;
 ///
-/// fn read<F: Snapshot<Hasher = Murmur3>>(json: &str) -> serde_json::Result<F> {
+/// fn read<F: Snapshot>(json: &str, hasher: F::Hasher) -> serde_json::Result<F> {
 ///     let mut json = serde_json::Deserializer::from_str(json);
-///     Limited::new(1 << 20, Murmur3::default()).deserialize(&mut json)
+///     Limited::new(1 << 20, hasher).deserialize(&mut json)
 /// }
-/// let filter = ScalableBloom::builder().build()?;
+/// let hasher = SipHash13::random();
+/// let filter = ScalableBloom::builder().hasher(hasher).build()?;
 /// filter.insert("a")?;
 /// let json = serde_json::to_string(&filter)?;
-/// assert!(read::<ScalableBloom>(&json)?.contains("a"));
-/// assert!(read::<CuckooFilter>(&json).is_err());
+/// assert!(read::<ScalableBloom<SipHash13>>(&json, hasher)?.contains("a"));
+/// assert!(read::<CuckooFilter<SipHash13>>(&json, hasher).is_err());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Snapshot: sealed::Decode {}
@@ -59,26 +60,10 @@ pub(crate) mod sealed {
 }
 
 /// Deserializes a filter with any hasher within a limit of bytes, as `read_from_with` does: a
-/// [`DeserializeSeed`]. Its parameter is the filter's type.
+/// [`DeserializeSeed`]. Its parameter is the filter's type. [`Snapshot`] has an example with a
+/// secret key.
 ///
 /// # Examples
-///
-/// ```
-/// use lanebloom::codec::Limited;
-/// use lanebloom::{ConcurrentBloom, SipHash13};
-/// use serde::de::DeserializeSeed;
-///
-/// let hasher = SipHash13::random();
-/// let builder = ConcurrentBloom::builder().expected_keys(1000);
-/// let filter = builder.hasher(hasher).build()?;
-/// filter.insert("a");
-/// let json = serde_json::to_string(&filter)?;
-///
-/// let limited = Limited::<ConcurrentBloom<SipHash13>>::new(1 << 20, hasher);
-/// let mut json = serde_json::Deserializer::from_str(&json);
-/// assert!(limited.deserialize(&mut json)?.contains("a"));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 ///
 /// A field of a struct:
 ///
@@ -126,8 +111,7 @@ impl<F: Snapshot> Limited<F> {
     ///     limited.deserialize(&mut serde_json::Deserializer::from_str(&json))
     /// };
     /// assert!(read(1280).is_ok());
-    /// let text = "the filter takes 1280 bytes, more than the limit of 1279 bytes";
-    /// assert!(read(1279).unwrap_err().to_string().starts_with(text));
+    /// assert!(read(1279).is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn new(max_bytes: usize, hasher: F::Hasher) -> Self {

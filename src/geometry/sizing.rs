@@ -38,22 +38,18 @@ use alloc::format;
 /// of the 64-bit hashes would be wrong less often. (For counters: 128 counters, 512 bits.)
 pub(crate) const MAX_BITS_PER_KEY: usize = 128;
 
-/// The cells of a word, on which a key's draws land.
+/// The cells of a word, on which a key's draws land, by their bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Cell {
     #[default]
-    Bit,
+    Bit = 1,
     /// 4 bits that count.
-    Counter,
+    Counter = 4,
 }
 
 impl Cell {
-    /// Bits of a cell.
     pub(crate) const fn bits(self) -> usize {
-        match self {
-            Self::Bit => 1,
-            Self::Counter => 4,
-        }
+        self as usize
     }
 }
 
@@ -231,10 +227,7 @@ impl Request {
     /// The words per key to choose from, fewest first, each with its shapes.
     fn candidates(&self) -> impl Iterator<Item = impl Iterator<Item = RateModel>> {
         let (wanted, cell, lines) = (self.words, self.cell, self.lines.unwrap_or(1));
-        let fits = move |words: usize| match wanted {
-            Some(wanted) => words * lines == wanted,
-            None => words * lines <= LINE_WORDS,
-        };
+        let fits = move |words| wanted.map_or(words * lines <= LINE_WORDS, |wanted| words * lines == wanted);
         WORDS_PER_KEY
             .into_iter()
             .filter(move |&(words, _)| fits(words))

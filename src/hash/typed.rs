@@ -51,15 +51,13 @@ use core::fmt;
 /// In debug builds only:
 ///
 /// ```
-/// use lanebloom::{ConcurrentBloom, Murmur3};
-///
 /// #[cfg(debug_assertions)]
-/// type Hasher = lanebloom::hash::OneKeyType<Murmur3>;
+/// type Hasher = lanebloom::hash::OneKeyType<lanebloom::Murmur3>;
 /// #[cfg(not(debug_assertions))]
-/// type Hasher = Murmur3;
+/// type Hasher = lanebloom::Murmur3;
 ///
-/// let builder = ConcurrentBloom::builder().expected_keys(1000);
-/// let seen: ConcurrentBloom<Hasher> = builder.hasher(Hasher::default()).build()?;
+/// let builder = lanebloom::ConcurrentBloom::builder().expected_keys(1000);
+/// let seen = builder.hasher(Hasher::default()).build()?;
 /// assert!(seen.insert("/a") && seen.contains(&String::from("/a")));
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
@@ -75,11 +73,10 @@ impl<S> OneKeyType<S> {
     /// ```
     /// use lanebloom::hash::OneKeyType;
     /// use lanebloom::{KeyHasher, Murmur3};
-    /// use std::panic::catch_unwind;
     ///
     /// let hasher = OneKeyType::new(Murmur3::with_seed(1));
     /// assert_eq!(hasher.hash_key("hello"), Murmur3::with_seed(1).hash_key("hello"));
-    /// assert!(catch_unwind(move || hasher.hash_key(&17)).is_err());
+    /// assert!(std::panic::catch_unwind(move || hasher.hash_key(&17)).is_err());
     /// ```
     #[must_use]
     pub fn new(hasher: S) -> Self {
@@ -91,15 +88,12 @@ impl<S> OneKeyType<S> {
 
     fn check<K: Funnel + ?Sized>(&self, key: &K) {
         let key_type = KeyType::of(key);
-        let first = match self.first.get() {
-            Some(first) => first,
-            // Another thread's key may become the first meanwhile. (If there is no memory, this key
-            // is not checked.)
-            None => {
-                let _ = self.first.set(key_type);
-                self.first.get().unwrap_or(&key_type)
-            }
-        };
+        if self.first.get().is_none() {
+            // Another thread's key may become the first meanwhile.
+            let _ = self.first.set(key_type);
+        }
+        // If there is no memory, this key is not checked.
+        let first = self.first.get().unwrap_or(&key_type);
         assert!(
             first.fits(&key_type),
             "a key of type {key_type} in a filter whose first key was of type {first}: keys of two types never meet"
