@@ -239,7 +239,7 @@ pub trait Funnel {
 
     /// The bytes that [`funnel`](Self::funnel) writes, if they lie in memory as they are.
     ///
-    /// With it, vector kernels hash batches of keys of any length.
+    /// With it, vector kernels hash batches of keys of any length. They must be the same bytes.
     ///
     /// ```
     /// use lanebloom::Funnel;

@@ -2,6 +2,7 @@
 
 use super::header::Checksum;
 use super::{Decoded, TRAILER, check_trailer, split};
+#[cfg(feature = "mmap")]
 use crate::error::SnapshotErrorKind;
 
 /// Bytes of a snapshot, and no others.

@@ -431,12 +431,9 @@ fn put_common(bytes: &mut [u8], kind: Kind, hashing: Hashing, len: u64) {
 fn layout_fields(layout: Layout) -> [u8; 16] {
     let Shape { lines, bits, .. } = layout.shape;
     let words = layout.shape.words_per_key();
+    let shape = [LAYOUT_VERSION, words as u8, bits as u8, lines as u8 - 1];
     let mut fields = [0; 16];
-    put(
-        &mut fields,
-        0,
-        [LAYOUT_VERSION, words as u8, bits as u8, lines as u8 - 1],
-    );
+    put(&mut fields, 0, shape);
     put(&mut fields, 8, (layout.blocks as u64).to_le_bytes());
     fields
 }

@@ -182,10 +182,10 @@ impl SnapshotHeader {
             return Ok(Self::of(Kind::Delta, header.hashing, header.len, content));
         }
         let bytes = first::<SNAPSHOT_HEADER>(bytes)?;
-        let Some(kind) = Kind::of(bytes[10]) else {
-            let kind = bytes[10];
+        let number = bytes[10];
+        let Some(kind) = Kind::of(number) else {
             return invalid(format!(
-                "kind {kind} is unknown: this release reads kinds 1 to 8, 16 and 129"
+                "kind {number} is unknown: this release reads kinds 1 to 8, 16 and 129"
             ));
         };
         if let Kind::Bloom | Kind::Counting = kind {
