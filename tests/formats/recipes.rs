@@ -79,5 +79,5 @@ fn a_recipe_s_key_has_the_bytes_that_the_page_says() {
 
     // Any other `T: Hash`.
     let values = [std::cmp::Ordering::Less];
-    assert_eq!(bytes(ByHash(values[0])), bytes(&ByHash::from_slice(&values)[0]));
+    assert_eq!(bytes(ByHash(values[0])), bytes(ByHash::from_slice(&values)[0]));
 }
