@@ -4,38 +4,18 @@
 //! |---|---|
 //! | [`to_bytes`](crate::ConcurrentBloom::to_bytes), [`from_bytes`](crate::ConcurrentBloom::from_bytes) | by slices, without `std` |
 //! | [`write_to`](crate::ConcurrentBloom::write_to), [`read_from`](crate::ConcurrentBloom::read_from) | by `std::io`, in pieces of 2 MiB and of 64 KiB |
-//! | [`replace_file`], [`remove_file`] | the file holds the old bytes or the new ones, never half, whenever the program dies; once removed, it stays away |
+//! | [`replace_file`], [`remove_file`] | the file holds the old bytes or the new ones, never half, whenever the program dies; once removed, it stays away ([example](replace_file#examples)) |
 //! | [`BloomView`](crate::BloomView) | lookups in the bytes as they lie, borrowed or mapped (feature `mmap`): nothing is copied |
 //! | [`delta_since`](crate::ConcurrentBloom::delta_since), [`apply_deltas`](crate::ConcurrentBloom::apply_deltas) | the bits that another filter lacks, for replicas |
 //! | [`SnapshotHeader::peek`], [`verify`] | what some bytes are, and whether they are whole, without their hasher |
 //! | feature `serde` | `Serialize` and `Deserialize`: the same bytes, in Base64 where the format is text; `Limited` for other hashers and limits |
 //!
 //! [`ScalableBloom`](crate::ScalableBloom), [`WindowedBloom`](crate::WindowedBloom) and the filters
-//! that can delete have the first three rows and the last, in the same format.
+//! that can delete have the first three rows and the last. So has
+//! [`ConcurrentBitmap`](crate::ConcurrentBitmap), and a [view](crate::bitmap::BitmapView) too.
 //!
 //! The filter may be in use meanwhile: a snapshot holds at least every key whose insertion happened
-//! before and that is not removed meanwhile. [`ConcurrentBitmap`](crate::ConcurrentBitmap), which
-//! is no filter, has them too, and [`BitmapView`](crate::bitmap::BitmapView).
-//! The filters of the crate `lanebloom-formats` have the formats of their own systems.
-//!
-//! # Example
-//!
-//! ```
-//! use lanebloom::ConcurrentBloom;
-//! use lanebloom::codec::replace_file;
-//! use std::fs::File;
-//!
-//! # let directory = tempfile::tempdir()?;
-//! # let path = directory.path().join("seen.bloom");
-//! let seen = ConcurrentBloom::with_capacity(100_000, 0.01)?;
-//! seen.insert("a");
-//! replace_file(&path, |file| seen.write_to(file))?;
-//!
-//! // of 64 MiB at most
-//! let seen = ConcurrentBloom::read_from(File::open(&path)?, 64 << 20)?;
-//! assert!(seen.contains("a") && !seen.contains("b"));
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
+//! before and that is not removed meanwhile.
 //!
 //! # The hasher
 //!
@@ -45,8 +25,8 @@
 //! ([`from_bytes_with`](crate::ConcurrentBloom::from_bytes_with),
 //! [`read_from_with`](crate::ConcurrentBloom::read_from_with)). A snapshot holds a fingerprint of
 //! its hasher, the hash of a fixed key; reading refuses a hasher with another one. Keep
-//! [`SipHash13::key`](crate::SipHash13::key) where you keep secrets. If the key of a hasher cannot
-//! be obtained again, as with std's `RandomState`, only this process can read the snapshot.
+//! [`SipHash13::key`](crate::SipHash13::key) where you keep secrets. A hasher whose key cannot be
+//! obtained again, as std's `RandomState`, lets only this process read the snapshot.
 //!
 //! # Hostile bytes
 //!
@@ -62,9 +42,8 @@
 //!
 //! # The format
 //!
-//! The page [`docs::format`](crate::docs::format) describes the bytes: all numbers are
-//! little-endian, and every snapshot consists of lines of 64 bytes (header, body, trailer). What
-//! version 1 wrote stays readable.
+//! The page [`docs::format`](crate::docs::format) describes the bytes. What version 1 wrote stays
+//! readable.
 
 mod body;
 mod bytes;
@@ -88,9 +67,10 @@ pub(crate) use bytes::SnapshotBytes;
 pub(crate) use delta::{Changes, put_line};
 pub use header::Kind;
 pub(crate) use header::{
-    DELTA_HEADER, DeltaHeader, FIELDS, Hashing, Header, MOST_WORDS, OwnHeader, SNAPSHOT_HEADER, TRAILER, in_range,
-    snapshot_bytes,
+    DELTA_HEADER, Decoded, DeltaHeader, FIELDS, Hashing, Header, MOST_WORDS, OwnHeader, SNAPSHOT_HEADER, TRAILER,
+    check_zeros, in_range, invalid, snapshot_bytes,
 };
+use header::{check_trailer, split};
 #[cfg(feature = "std")]
 pub(crate) use io::{Writer, from_reader};
 pub use peek::{Content, SnapshotHeader, verify};
@@ -101,74 +81,17 @@ pub(crate) use pieces::{Input, Out, from_slice};
 pub use replace::{remove_file, replace_file};
 
 pub use crate::hash::sealed::Identity;
-
-use crate::error::SnapshotErrorKind;
 use crate::hash::{KeyHasher, Murmur3};
-use core::hash::Hasher;
-use header::check_zeros;
-
-/// XXH3-64, seed 0, over bytes that come in pieces.
-///
-/// Three checksums were tried (64 MiB, 64 KiB at a time, Emerald Rapids). twox-hash's took 6.6
-/// GB/s. xxhash-rust's, which chooses its vectors at compile time, took 5.6. crc32c, of half the
-/// width, took 8.5.
-#[derive(Default)]
-pub(crate) struct Checksum(twox_hash::XxHash3_64);
-
-impl Checksum {
-    pub(crate) fn add(&mut self, bytes: &[u8]) {
-        self.0.write(bytes);
-    }
-
-    pub(crate) fn get(&self) -> u64 {
-        self.0.finish()
-    }
-
-    /// The trailer after the added bytes.
-    fn trailer(&self) -> [u8; TRAILER] {
-        let mut trailer = [0; TRAILER];
-        trailer[..8].copy_from_slice(&self.get().to_le_bytes());
-        trailer
-    }
-
-    /// Fails unless `trailer` is the one after the added bytes. It begins `before` bytes into the
-    /// record.
-    pub(crate) fn check(&self, trailer: &[u8], before: u64) -> Result<(), SnapshotErrorKind> {
-        let (stored, _) = trailer.split_first_chunk().expect("it is longer");
-        let (stored, computed) = (u64::from_le_bytes(*stored), self.get());
-        if stored != computed {
-            return Err(SnapshotErrorKind::Checksum { stored, computed });
-        }
-        check_zeros(trailer, 8..TRAILER).map_err(|error| match error {
-            SnapshotErrorKind::NotZero { offset, found } => SnapshotErrorKind::NotZero {
-                offset: before + offset,
-                found,
-            },
-            other => other,
-        })
-    }
-}
 
 /// `hasher`, or an error if the record has another hasher.
-pub(crate) fn given<S: KeyHasher>(hasher: S) -> impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind> {
+pub(crate) fn given<S: KeyHasher>(hasher: S) -> impl FnOnce(Hashing) -> Decoded<S> {
     move |hashing| hashing.check(Hashing::of(&hasher)).map(|()| hasher)
 }
 
 /// The hasher of a record whose hasher is [`Murmur3`].
-pub(crate) fn murmur3(hashing: Hashing) -> Result<Murmur3, SnapshotErrorKind> {
-    let seed = match hashing.identity {
-        Identity::Murmur3 { seed } => seed,
-        // The default seed.
-        _ => 0,
-    };
-    let hasher = Murmur3::with_seed(seed);
-    hashing.check(Hashing::of(&hasher)).map(|()| hasher)
-}
-
-/// The first `len` of the bytes, and the rest.
-pub(crate) fn split(bytes: &[u8], len: usize) -> Result<(&[u8], &[u8]), SnapshotErrorKind> {
-    bytes.split_at_checked(len).ok_or(SnapshotErrorKind::Truncated {
-        bytes: bytes.len() as u64,
-        needed: len as u64,
-    })
+pub(crate) fn murmur3(hashing: Hashing) -> Decoded<Murmur3> {
+    given(match hashing.identity {
+        Identity::Murmur3 { seed } => Murmur3::with_seed(seed),
+        _ => Murmur3::default(),
+    })(hashing)
 }

@@ -3,7 +3,6 @@
 //! If only one file finds an error, it writes the sentence, and the kind holds it. A kind has
 //! fields if several files find it, if a method reads it, or if it must not allocate.
 
-use crate::geometry::layout::LINE_BYTES;
 use alloc::format;
 use alloc::string::String;
 use core::error::Error;
@@ -14,9 +13,7 @@ use core::fmt::{self, Display};
 /// # Examples
 ///
 /// ```
-/// use lanebloom::ConcurrentBloom;
-///
-/// let error = ConcurrentBloom::with_capacity(10, 1.5).unwrap_err();
+/// let error = lanebloom::ConcurrentBloom::with_capacity(10, 1.5).unwrap_err();
 /// let text = "false-positive rate 1.5 is not between 0 and 1, both excluded";
 /// assert_eq!(error.to_string(), text);
 /// assert!(!error.is_out_of_memory());
@@ -26,35 +23,24 @@ pub struct BuildError(pub(crate) BuildErrorKind);
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum BuildErrorKind {
+    /// Neither keys nor a budget were given.
     NothingToSizeFor,
+    /// A false-positive rate that is not between 0 and 1.
     Rate(f64),
-    WordsPerKey(usize),
-    Budget {
-        bytes: usize,
-        lines: usize,
-    },
+    /// The rate takes more than `limit` bits per key; `words` and `lines` are there if given.
     Unreachable {
         rate: f64,
         words: Option<usize>,
         lines: Option<usize>,
         limit: usize,
     },
-    OverBudget {
-        needed: usize,
-        limit: usize,
-    },
-    TooLarge {
-        keys: usize,
-        rate: f64,
-    },
-    OutOfMemory {
-        bytes: usize,
-    },
-    TooManyKeys {
-        keys: usize,
-        blocks: usize,
-        limit: usize,
-    },
+    /// The expected keys do not fit the memory budget.
+    OverBudget { needed: usize, limit: usize },
+    /// More than the address space.
+    TooLarge { keys: usize, rate: f64 },
+    /// The allocator refused.
+    OutOfMemory { bytes: usize },
+    /// No filter has fingerprints of so many bits.
     FingerprintBits(usize),
     /// `fingerprints` is their name.
     FingerprintsTooShort {
@@ -64,11 +50,8 @@ pub(crate) enum BuildErrorKind {
         limit: usize,
     },
     /// `from_keys` found no room for one of the keys.
-    NoRoom {
-        inserted: usize,
-        keys: usize,
-    },
-    /// A setting that only one type of filter has.
+    NoRoom { inserted: usize, keys: usize },
+    /// Anything else about the settings.
     Setting(String),
 }
 
@@ -76,10 +59,8 @@ impl BuildError {
     /// Whether the allocator refused the memory, so that a smaller filter may succeed.
     ///
     /// ```
-    /// use lanebloom::ConcurrentBloom;
-    ///
     /// // More than any address space of today holds.
-    /// let builder = ConcurrentBloom::builder().memory_budget(1 << 58);
+    /// let builder = lanebloom::ConcurrentBloom::builder().memory_budget(1 << 58);
     /// let error = builder.build().unwrap_err();
     /// assert!(error.is_out_of_memory());
     /// ```
@@ -97,12 +78,6 @@ impl Display for BuildError {
                 "neither expected keys nor a memory budget was given; the filter's size follows from one of them",
             ),
             Kind::Rate(rate) => write!(f, "false-positive rate {rate} is not between 0 and 1, both excluded"),
-            Kind::WordsPerKey(words) => write!(f, "{words} words per key is not 1, 2, 4 or 8"),
-            Kind::Budget { bytes, lines } => write!(
-                f,
-                "a memory budget of {bytes} bytes is less than {} of {LINE_BYTES} bytes",
-                if *lines == 1 { "one block" } else { "two blocks" },
-            ),
             Kind::Unreachable {
                 rate,
                 words,
@@ -110,11 +85,10 @@ impl Display for BuildError {
                 limit,
             } => {
                 write!(f, "a false-positive rate of {rate:e}")?;
-                if let Some(words) = words {
-                    write!(f, " with {words} words per key")?;
-                }
-                if let Some(lines) = lines {
-                    write!(f, " with {lines} lines per key")?;
+                for (given, name) in [(words, "words"), (lines, "lines")] {
+                    if let Some(number) = given {
+                        write!(f, " with {number} {name} per key")?;
+                    }
                 }
                 write!(f, " takes more than the limit of {limit} bits per key")
             }
@@ -129,10 +103,6 @@ impl Display for BuildError {
                 isize::MAX
             ),
             Kind::OutOfMemory { bytes } => write!(f, "the allocation of {bytes} bytes failed"),
-            Kind::TooManyKeys { keys, blocks, limit } => write!(
-                f,
-                "{keys} keys in {blocks} blocks are more than the limit of {limit} keys per block"
-            ),
             Kind::FingerprintBits(bits) => write!(
                 f,
                 "fingerprints of {bits} bits are not supported: choose 10, 12, 16 or 21"
@@ -201,21 +171,12 @@ impl Error for IncompatibleError {}
 /// # Examples
 ///
 /// ```
-/// use lanebloom::{CuckooFilter, ScalableBloom};
-///
-/// let filter = CuckooFilter::builder().expected_keys(1).build()?;
+/// let filter = lanebloom::CuckooFilter::builder().expected_keys(1).build()?;
 /// let error = filter.insert_all(0..1000u32).unwrap_err();
 /// assert!(error.is_full());
 /// let text = "the filter, sized for 1 keys, is full: no free slot in ";
 /// assert!(error.to_string().starts_with(text));
 /// assert!((0..error.inserted() as u32).all(|key| filter.contains(&key)));
-///
-/// let filter = ScalableBloom::builder().expected_keys(100).non_scaling().build()?;
-/// let error = filter.insert_all(0..200u32).unwrap_err();
-/// assert!((95..=110).contains(&error.inserted()));
-/// let text = "the filter is full: its limit of layers is 1; the first ";
-/// assert!(error.to_string().starts_with(text));
-/// assert!(filter.insert(&1000u32).is_err() && filter.insert(&1u32) == Ok(false));
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -255,9 +216,7 @@ impl InsertError {
     /// a single insert.
     ///
     /// ```
-    /// use lanebloom::ScalableBloom;
-    ///
-    /// let builder = ScalableBloom::builder().expected_keys(1000);
+    /// let builder = lanebloom::ScalableBloom::builder().expected_keys(1000);
     /// let filter = builder.clone().non_scaling().build()?;
     /// let mut keys: Vec<u32> = (0..3000).collect();
     /// // Goes on with the others, in another filter.
@@ -277,9 +236,7 @@ impl InsertError {
     /// Whether the filter is full; otherwise this one key is in it as often as it can be.
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let filter = CuckooFilter::builder().expected_keys(100).build()?;
+    /// let filter = lanebloom::CuckooFilter::builder().expected_keys(100).build()?;
     /// assert!(!filter.insert_batch(&["a"; 100]).unwrap_err().is_full());
     /// assert!(filter.insert_all(0..1000u32).unwrap_err().is_full());
     /// # Ok::<(), lanebloom::BuildError>(())
@@ -294,9 +251,8 @@ impl InsertError {
     /// again.
     ///
     /// ```
-    /// use lanebloom::ScalableBloom;
-    ///
-    /// let filter = ScalableBloom::builder().expected_keys(1).non_scaling().build()?;
+    /// let builder = lanebloom::ScalableBloom::builder().expected_keys(1);
+    /// let filter = builder.non_scaling().build()?;
     /// let error = (0..10u32).find_map(|key| filter.insert(&key).err()).unwrap();
     /// assert!(!error.is_out_of_memory());
     /// # Ok::<(), lanebloom::BuildError>(())
@@ -311,12 +267,10 @@ impl Display for NoLayer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Layers { limit } => write!(f, "its limit of layers is {limit}"),
-            Self::Bytes { needed, limit } => {
-                write!(
-                    f,
-                    "with the next layer it would take {needed} bytes, more than its limit of {limit} bytes"
-                )
-            }
+            Self::Bytes { needed, limit } => write!(
+                f,
+                "with the next layer it would take {needed} bytes, more than its limit of {limit} bytes"
+            ),
             Self::OutOfMemory => f.write_str("the allocation of the next layer failed"),
         }
     }
@@ -363,8 +317,7 @@ impl Error for InsertError {}
 /// let mut bytes = filter.to_bytes();
 /// bytes[200] ^= 1;
 /// let error = ConcurrentBloom::from_bytes(&bytes).unwrap_err();
-/// let text = "the bytes are corrupt: their checksum is ";
-/// assert!(error.to_string().starts_with(text));
+/// assert!(error.to_string().starts_with("the bytes are corrupt:"));
 /// assert!(!error.is_truncated() && !error.is_incompatible());
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
@@ -373,43 +326,30 @@ pub struct SnapshotError(pub(crate) SnapshotErrorKind);
 
 #[derive(Debug)]
 pub(crate) enum SnapshotErrorKind {
-    Truncated {
-        bytes: u64,
-        needed: u64,
-    },
+    /// The bytes end too early.
+    Truncated { bytes: u64, needed: u64 },
+    /// Bytes follow where none may.
     #[cfg(any(feature = "serde", feature = "mmap"))]
-    TooLong {
-        bytes: u64,
-        needed: u64,
-    },
-    Length {
-        declared: u64,
-        needed: u64,
-    },
-    Checksum {
-        stored: u64,
-        computed: u64,
-    },
-    NotZero {
-        offset: u64,
-        found: u8,
-    },
+    TooLong { bytes: u64, needed: u64 },
+    /// The header's fields contradict its length.
+    Length { declared: u64, needed: u64 },
+    /// Not the checksum of the whole.
+    Checksum { stored: u64, computed: u64 },
+    /// A byte without a meaning is not 0.
+    NotZero { offset: u64, found: u8 },
     /// An unused bit of the body is set.
-    UnusedBits {
-        word: u64,
-        bits: u64,
-    },
+    UnusedBits { word: u64, bits: u64 },
     /// The header gives growth settings that no builder accepts.
     Plan(BuildError),
     /// Anything else that no filter of this version writes.
     Invalid(String),
     /// Whole, but not for this filter, hasher or clock.
     Incompatible(String),
-    OverLimit {
-        needed: u64,
-        limit: u64,
-    },
+    /// More memory than the caller allows.
+    OverLimit { needed: u64, limit: u64 },
+    /// The allocator refused.
     OutOfMemory(BuildError),
+    /// The reader failed.
     #[cfg(feature = "std")]
     Io(std::io::Error),
 }
@@ -429,7 +369,6 @@ impl SnapshotError {
     ///
     /// let bytes = ConcurrentBloom::builder().expected_keys(1000).build()?.to_bytes();
     /// let error = ConcurrentBloom::from_bytes(&bytes[..1000]).unwrap_err();
-    /// assert_eq!(error.to_string(), "the bytes end after 1000 of 1536");
     /// assert!(error.is_truncated());
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
@@ -445,10 +384,7 @@ impl SnapshotError {
     ///
     /// let bytes = ConcurrentBloom::with_capacity(1000, 0.01)?.to_bytes();
     /// let read = ConcurrentBloom::from_bytes_with(&bytes, SipHash13::random());
-    /// let error = read.unwrap_err();
-    /// let text = "the hasher differs: Murmur3 with seed 0 there, SipHash-1-3 here";
-    /// assert_eq!(error.to_string(), text);
-    /// assert!(error.is_incompatible());
+    /// assert!(read.unwrap_err().is_incompatible());
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]
@@ -507,15 +443,10 @@ impl Error for SnapshotError {
 /// [`InvalidData`](std::io::ErrorKind::InvalidData). The stream's own error is returned as it was.
 ///
 /// ```
-/// use lanebloom::ConcurrentBloom;
-/// use std::io::{self, ErrorKind};
+/// use std::io::{Error, ErrorKind};
 ///
-/// fn load(path: &str) -> io::Result<ConcurrentBloom> {
-///     let file = std::fs::File::open(path)?;
-///     Ok(ConcurrentBloom::read_from(file, 64 << 20)?)
-/// }
-///
-/// assert_eq!(load("Cargo.toml").unwrap_err().kind(), ErrorKind::InvalidData);
+/// let error = lanebloom::ConcurrentBloom::from_bytes(b"[package]").unwrap_err();
+/// assert_eq!(Error::from(error).kind(), ErrorKind::InvalidData);
 /// ```
 #[cfg(feature = "std")]
 impl From<SnapshotError> for std::io::Error {

@@ -34,7 +34,7 @@
 //! A filter sees bytes, never types. `insert(&17)` inserts an `i32`, 4 bytes. `contains(&17u64)`
 //! asks for 8 bytes and misses it. Both compile. Use one type for the keys of a filter, and name it
 //! in one place. In tests, wrap the filter's hasher in [`OneKeyType`](crate::hash::OneKeyType),
-//! which panics when a key has another type.
+//! which panics when a key has another type. (A `CacheGuard` takes one type only.)
 //!
 //! # Recipes
 //!
@@ -59,82 +59,16 @@
 //! (`Path` itself is no key. Equal keys must have equal bytes. Two equal paths may be written
 //! differently, and the rules for this differ between systems.)
 //!
+//! An enum, as an example:
+//!
 //! ```
-//! use lanebloom::{ByHash, Funnel, Sink};
-//! use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-//! use std::path::Path;
-//! use std::time::{Duration, UNIX_EPOCH};
+//! use lanebloom::{Funnel, Sink};
 //!
-//! fn bytes(key: impl Funnel) -> Vec<u8> {
-//!     let mut bytes = Vec::new();
-//!     key.funnel(&mut bytes);
-//!     bytes
-//! }
-//!
-//! // A row's id.
-//! assert_eq!(bytes(17u64), [17, 0, 0, 0, 0, 0, 0, 0]);
-//! assert_eq!(bytes(17u32), [17, 0, 0, 0]);
-//! assert_eq!(bytes("17"), b"17");
-//!
-//! // A UUID.
-//! # #[cfg(feature = "uuid")] {
-//! let uuid = uuid::uuid!("67e55044-10b1-426f-9247-bb680e5fe0c8");
-//! assert_eq!(bytes(uuid)[..4], [0x67, 0xe5, 0x50, 0x44]);
-//! assert_eq!(bytes(uuid), bytes(uuid.into_bytes()));
-//! assert_eq!(bytes(uuid.as_u128())[..4], [0xc8, 0xe0, 0x5f, 0x0e]);
-//! assert_eq!(bytes(uuid.to_string()), b"67e55044-10b1-426f-9247-bb680e5fe0c8");
-//! # }
-//!
-//! // A digest.
-//! let digest = [0xabu8; 32];
-//! assert_eq!(bytes(digest), digest);
-//! assert_eq!(bytes(&digest[..]), digest);
-//! assert_ne!(bytes("ab".repeat(32)), digest);
-//!
-//! // An address.
-//! let (v4, mapped) = (Ipv4Addr::new(192, 0, 2, 1), "::ffff:192.0.2.1");
-//! let ip: IpAddr = mapped.parse()?;
-//! assert_eq!(bytes(ip.to_canonical()), [192, 0, 2, 1]);
-//! assert_eq!(bytes(ip).len(), 16);
-//! assert_eq!(bytes(u32::from(v4)), [1, 2, 0, 192]);
-//!
-//! // A peer.
-//! let peer: SocketAddr = "[fe80::1%3]:8080".parse()?;
-//! assert_eq!(bytes((peer.ip(), peer.port())).len(), 18);
-//! assert_eq!(bytes(peer).len(), 26);
-//!
-//! // A domain name.
-//! let name = "EXAMPLE.org.";
-//! assert_eq!(
-//!     bytes(name.trim_end_matches('.').to_ascii_lowercase()),
-//!     b"example.org"
-//! );
-//!
-//! // A tenant's row.
-//! assert_eq!(bytes((7u32, 17u64)), [7, 0, 0, 0, 17, 0, 0, 0, 0, 0, 0, 0]);
-//!
-//! // Two texts.
-//! let two = |a: &str, b: &str| bytes((a.len(), a, b));
-//! assert_ne!(two("ab", "c"), two("a", "bc"));
-//!
-//! // A struct.
-//! struct Session {
-//!     tenant: u32,
-//!     user: u64,
-//! }
-//! impl Funnel for Session {
-//!     const WIDTH: Option<usize> = <(u32, u64)>::WIDTH; // optional; see there
-//!     fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
-//!         (self.tenant, self.user).funnel(into);
-//!     }
-//! }
-//! assert_eq!(bytes(Session { tenant: 7, user: 17 }), bytes((7u32, 17u64)));
-//!
-//! // An enum.
 //! enum Login {
 //!     Mail(String),
 //!     Phone(u64),
 //! }
+//!
 //! impl Funnel for Login {
 //!     fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
 //!         match self {
@@ -143,50 +77,18 @@
 //!         }
 //!     }
 //! }
-//! assert_eq!(bytes(Login::Mail("a@b".into())), b"\0a@b");
-//! assert_eq!(bytes(Login::Phone(2)), [1, 2, 0, 0, 0, 0, 0, 0, 0]);
 //!
-//! // A set of ids.
-//! let mut ids = [3u16, 1, 2];
-//! ids.sort_unstable();
-//! assert_eq!(bytes(&ids[..]), [1, 0, 2, 0, 3, 0]);
-//!
-//! // A floating-point number.
-//! assert_eq!(bytes(1.0f64.to_bits()), [0, 0, 0, 0, 0, 0, 0xf0, 0x3f]);
-//! assert_ne!(bytes(0.0f64.to_bits()), bytes((-0.0f64).to_bits()));
-//!
-//! // A time.
-//! let time = UNIX_EPOCH + Duration::from_millis(2500);
-//! assert_eq!(bytes(time.duration_since(UNIX_EPOCH)?.as_secs()), bytes(2u64));
-//! assert_eq!(bytes(time), bytes((2i64, 500_000_000u32)));
-//!
-//! // A path.
-//! assert_eq!(bytes(Path::new("a//b").as_os_str()), b"a//b");
-//!
-//! // Any other `T: Hash`.
-//! let values = [std::cmp::Ordering::Less];
-//! assert_eq!(bytes(ByHash(values[0])), bytes(&ByHash::from_slice(&values)[0]));
-//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! let mut bytes = Vec::new();
+//! Login::Mail("a@b".into()).funnel(&mut bytes);
+//! Login::Phone(2).funnel(&mut bytes);
+//! assert_eq!(bytes, b"\0a@b\x01\x02\0\0\0\0\0\0\0");
 //! ```
 //!
 //! # Concatenation has no separators
 //!
 //! A compound key writes its parts one after another, so `("ab", "c")` and `("a", "bc")` are the
 //! same key, and so are `["ab"]` and `["a", "b"]`. If a key has two parts of varying length, write
-//! a length (or a byte that cannot occur) between them, in a type of your own or in the tuple:
-//!
-//! ```
-//! use lanebloom::Murmur3;
-//!
-//! let hash =
-//!     |tenant: &str, name: &str| Murmur3::default().hash128(&(tenant, name));
-//! assert_eq!(hash("ab", "c"), hash("a", "bc"));
-//!
-//! let hash = |tenant: &str, name: &str| {
-//!     Murmur3::default().hash128(&(tenant.len(), tenant, name))
-//! };
-//! assert_ne!(hash("ab", "c"), hash("a", "bc"));
-//! ```
+//! a length before the first (`(a.len(), a, b)`), or between them a byte that cannot occur.
 
 use alloc::borrow::{Cow, ToOwned};
 use alloc::boxed::Box;
@@ -232,10 +134,8 @@ impl Sink for Vec<u8> {
 
 /// A type that can be a key: it knows its canonical bytes.
 ///
-/// Equal keys must write equal bytes. Integers of different widths do not: `1u32` and `1u64` are
-/// two keys, and so are `1` (an `i32`) and `1u64`. A filter takes keys of any type, so it cannot
-/// notice the difference; a `CacheGuard` takes one type only. The [module](crate::funnel) has a
-/// table of all provided types.
+/// Equal keys must write equal bytes; their types [do not count](crate::funnel#keys-are-untyped).
+/// The [module](crate::funnel) has a table of all provided types.
 ///
 /// # Borrowed forms
 ///
@@ -321,7 +221,7 @@ pub trait Funnel {
     /// writes another number of bytes still gets the right hash, more slowly.
     ///
     /// ```
-    /// use lanebloom::{Funnel, KeyHasher, Murmur3, Sink};
+    /// use lanebloom::{Funnel, Sink};
     ///
     /// struct UserId(u64);
     ///
@@ -333,10 +233,7 @@ pub trait Funnel {
     ///     }
     /// }
     ///
-    /// assert_eq!(UserId::WIDTH, Some(8));
-    /// let mut hashes = [0; 2];
-    /// Murmur3::default().hash_batch(&[UserId(1), UserId(2)], &mut hashes);
-    /// assert_eq!(hashes, [1u64, 2].map(|id| Murmur3::default().hash_key(&id)));
+    /// assert_eq!(<(UserId, u8)>::WIDTH, Some(9));
     /// ```
     const WIDTH: Option<usize> = None;
 
@@ -386,33 +283,72 @@ const fn both(a: Option<usize>, b: Option<usize>) -> Option<usize> {
 // makes the sink, so that the sink's `put` knows the bytes before. Otherwise the compiler calls
 // them, and a u64's hash takes 80 instructions instead of 30.
 macro_rules! integers {
-    ($($t:ty as $wide:ty),*) => {$(
+    ($($t:ty),*) => {$(
         impl Funnel for $t {
-            const WIDTH: Option<usize> = Some(size_of::<$wide>());
+            const WIDTH: Option<usize> = Some(size_of::<$t>());
 
             #[inline(always)]
             fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
-                into.put(&(*self as $wide).to_le_bytes());
+                into.put(&self.to_le_bytes());
             }
         }
     )*};
 }
-integers!(i8 as i8, i16 as i16, i32 as i32, i64 as i64, i128 as i128, isize as i64);
-integers!(u16 as u16, u32 as u32, u64 as u64, u128 as u128, usize as u64);
+integers!(i8, i16, i32, i64, i128, u16, u32, u64, u128);
+
+/// Keys that write the bytes of another value.
+macro_rules! by_value {
+    ($($(#[$meta:meta])* $t:ty as $value:ty, |$key:ident| $make:expr;)*) => {$(
+        $(#[$meta])*
+        impl Funnel for $t {
+            const WIDTH: Option<usize> = <$value>::WIDTH;
+
+            #[inline(always)]
+            fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
+                let $key = self;
+                let value: $value = $make;
+                value.funnel(into);
+            }
+        }
+    )*};
+}
+by_value! {
+    isize as i64, |key| *key as i64;
+    usize as u64, |key| *key as u64;
+    bool as u8, |key| u8::from(*key);
+    char as u32, |key| u32::from(*key);
+    () as [u8; 0], |_key| [];
+    Ipv4Addr as [u8; 4], |key| key.octets();
+    Ipv6Addr as [u8; 16], |key| key.octets();
+    SocketAddrV4 as (Ipv4Addr, u16), |key| (*key.ip(), key.port());
+    /// Writes all that `==` compares.
+    SocketAddrV6 as (Ipv6Addr, u16, u32, u32), |key| (*key.ip(), key.port(), key.flowinfo(), key.scope_id());
+    Duration as (u64, u32), |key| (key.as_secs(), key.subsec_nanos());
+    /// From 1970 on these are the bytes of the `Duration` since then. Before 1970 the seconds are
+    /// rounded down.
+    #[cfg(feature = "std")]
+    SystemTime as (u64, u32), |key| since_1970(*key);
+}
 
 macro_rules! nonzero {
-    ($($t:ty),*) => {$(
-        impl Funnel for NonZero<$t> {
-            const WIDTH: Option<usize> = <$t>::WIDTH;
-
-            #[inline(always)]
-            fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
-                self.get().funnel(into);
-            }
-        }
-    )*};
+    ($($t:ty),*) => {
+        by_value! { $(NonZero<$t> as $t, |key| key.get();)* }
+    };
 }
 nonzero!(i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize);
+
+/// Seconds, of which those before 1970 are negative, and nanoseconds.
+#[cfg(feature = "std")]
+fn since_1970(time: SystemTime) -> (u64, u32) {
+    match time.duration_since(SystemTime::UNIX_EPOCH) {
+        Ok(since) => (since.as_secs(), since.subsec_nanos()),
+        Err(before) => match (before.duration().as_secs(), before.duration().subsec_nanos()) {
+            (secs, 0) => (secs.wrapping_neg(), 0),
+            // !secs is -secs - 1.
+            (secs, nanos) => (!secs, 1_000_000_000 - nanos),
+        },
+    }
+}
 
 impl Funnel for u8 {
     const WIDTH: Option<usize> = Some(1);
@@ -433,45 +369,6 @@ impl Funnel for u8 {
     }
 }
 
-impl Funnel for bool {
-    const WIDTH: Option<usize> = Some(1);
-
-    #[inline(always)]
-    fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
-        into.put(&[u8::from(*self)]);
-    }
-}
-
-impl Funnel for char {
-    const WIDTH: Option<usize> = Some(4);
-
-    #[inline(always)]
-    fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
-        u32::from(*self).funnel(into);
-    }
-}
-
-impl Funnel for () {
-    const WIDTH: Option<usize> = Some(0);
-
-    #[inline(always)]
-    fn funnel<S: Sink + ?Sized>(&self, _: &mut S) {}
-}
-
-macro_rules! addresses {
-    ($($t:ty),*) => {$(
-        impl Funnel for $t {
-            const WIDTH: Option<usize> = <[u8; <$t>::BITS as usize / 8]>::WIDTH;
-
-            #[inline(always)]
-            fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
-                into.put(&self.octets());
-            }
-        }
-    )*};
-}
-addresses!(Ipv4Addr, Ipv6Addr);
-
 /// Writes no mark of the version: the length shows it, and an `IpAddr` is the same key as the
 /// address in it.
 impl Funnel for IpAddr {
@@ -481,25 +378,6 @@ impl Funnel for IpAddr {
             Self::V4(ip) => ip.funnel(into),
             Self::V6(ip) => ip.funnel(into),
         }
-    }
-}
-
-impl Funnel for SocketAddrV4 {
-    const WIDTH: Option<usize> = <(Ipv4Addr, u16)>::WIDTH;
-
-    #[inline(always)]
-    fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
-        (*self.ip(), self.port()).funnel(into);
-    }
-}
-
-/// Writes all that `==` compares.
-impl Funnel for SocketAddrV6 {
-    const WIDTH: Option<usize> = <(Ipv6Addr, u16, u32, u32)>::WIDTH;
-
-    #[inline(always)]
-    fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
-        (*self.ip(), self.port(), self.flowinfo(), self.scope_id()).funnel(into);
     }
 }
 
@@ -513,70 +391,14 @@ impl Funnel for SocketAddr {
     }
 }
 
-impl Funnel for Duration {
-    const WIDTH: Option<usize> = <(u64, u32)>::WIDTH;
-
-    #[inline(always)]
-    fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
-        (self.as_secs(), self.subsec_nanos()).funnel(into);
-    }
-}
-
-/// From 1970 on these are the bytes of the `Duration` since then. Before 1970 the seconds are
-/// rounded down.
-#[cfg(feature = "std")]
-impl Funnel for SystemTime {
-    const WIDTH: Option<usize> = Duration::WIDTH;
-
+impl<T: Funnel> Funnel for Option<T> {
     #[inline]
     fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
-        match self.duration_since(Self::UNIX_EPOCH) {
-            Ok(since) => since.funnel(into),
-            Err(before) => {
-                let before = before.duration();
-                let (secs, nanos) = match before.subsec_nanos() {
-                    0 => (before.as_secs(), 0),
-                    nanos => (before.as_secs().wrapping_add(1), 1_000_000_000 - nanos),
-                };
-                (secs.wrapping_neg(), nanos).funnel(into);
-            }
+        self.is_some().funnel(into);
+        if let Some(value) = self {
+            value.funnel(into);
         }
     }
-}
-
-macro_rules! in_memory {
-    ($($(#[$cfg:meta])* $t:ty: $bytes:ident $width:expr;)*) => {$(
-        $(#[$cfg])*
-        impl Funnel for $t {
-            const WIDTH: Option<usize> = $width;
-
-            #[inline(always)]
-            fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
-                into.put(self.$bytes());
-            }
-
-            #[inline]
-            fn bytes(&self) -> Option<&[u8]> {
-                Some(self.$bytes())
-            }
-        }
-    )*};
-}
-in_memory! {
-    str: as_bytes None;
-    String: as_bytes None;
-    // Text has its UTF-8 on every system. A name that is no text has its bytes on Unix, and
-    // elsewhere Rust's own encoding, which may change with the version of Rust.
-    #[cfg(feature = "std")]
-    OsStr: as_encoded_bytes None;
-    #[cfg(feature = "std")]
-    OsString: as_encoded_bytes None;
-    #[cfg(feature = "uuid")]
-    uuid::Uuid: as_bytes <[u8; 16]>::WIDTH;
-    #[cfg(feature = "bytes")]
-    bytes::Bytes: as_ref None;
-    #[cfg(feature = "bytes")]
-    bytes::BytesMut: as_ref None;
 }
 
 impl<T: Funnel> Funnel for [T] {
@@ -608,60 +430,52 @@ impl<T: Funnel, const N: usize> Funnel for [T; N] {
     }
 }
 
-impl<T: Funnel> Funnel for Vec<T> {
-    #[inline(always)]
-    fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
-        T::funnel_slice(self, into);
-    }
-
-    #[inline]
-    fn bytes(&self) -> Option<&[u8]> {
-        T::slice_bytes(self)
-    }
-}
-
-impl<T: Funnel> Funnel for Option<T> {
-    #[inline]
-    fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
-        self.is_some().funnel(into);
-        if let Some(value) = self {
-            value.funnel(into);
-        }
-    }
-}
-
-impl<T: Funnel + ToOwned + ?Sized> Funnel for Cow<'_, T> {
-    const WIDTH: Option<usize> = T::WIDTH;
-
-    #[inline(always)]
-    fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
-        (**self).funnel(into);
-    }
-
-    #[inline]
-    fn bytes(&self) -> Option<&[u8]> {
-        (**self).bytes()
-    }
-}
-
-macro_rules! pointers {
-    ($($t:ty),*) => {$(
-        impl<T: Funnel + ?Sized> Funnel for $t {
-            const WIDTH: Option<usize> = T::WIDTH;
+/// Keys that write the bytes of a value in them or behind them.
+macro_rules! by_reference {
+    ($($(#[$meta:meta])* [$($generics:tt)*] $t:ty as $value:ty, |$key:ident| $borrow:expr;)*) => {$(
+        $(#[$meta])*
+        impl<$($generics)*> Funnel for $t {
+            const WIDTH: Option<usize> = <$value>::WIDTH;
 
             #[inline(always)]
             fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
-                (**self).funnel(into);
+                let $key = self;
+                let value: &$value = $borrow;
+                value.funnel(into);
             }
 
             #[inline]
             fn bytes(&self) -> Option<&[u8]> {
-                (**self).bytes()
+                let $key = self;
+                let value: &$value = $borrow;
+                value.bytes()
             }
         }
     )*};
 }
-pointers!(&T, &mut T, Box<T>, Rc<T>, Arc<T>);
+by_reference! {
+    [] str as [u8], |key| key.as_bytes();
+    [] String as [u8], |key| key.as_bytes();
+    // Text has its UTF-8 on every system. A name that is no text has its bytes on Unix, and
+    // elsewhere Rust's own encoding, which may change with the version of Rust.
+    #[cfg(feature = "std")]
+    [] OsStr as [u8], |key| key.as_encoded_bytes();
+    #[cfg(feature = "std")]
+    [] OsString as [u8], |key| key.as_encoded_bytes();
+    #[cfg(feature = "uuid")]
+    [] uuid::Uuid as [u8; 16], |key| key.as_bytes();
+    #[cfg(feature = "bytes")]
+    [] bytes::Bytes as [u8], |key| key;
+    #[cfg(feature = "bytes")]
+    [] bytes::BytesMut as [u8], |key| key;
+    [T: Funnel] Vec<T> as [T], |key| key;
+    [T: Funnel + ?Sized] &T as T, |key| key;
+    [T: Funnel + ?Sized] &mut T as T, |key| key;
+    [T: Funnel + ?Sized] Box<T> as T, |key| key;
+    [T: Funnel + ?Sized] Rc<T> as T, |key| key;
+    [T: Funnel + ?Sized] Arc<T> as T, |key| key;
+    [T: Funnel + ToOwned + ?Sized] Cow<'_, T> as T, |key| key;
+}
 
 macro_rules! tuples {
     ($(($($name:ident)+))*) => {$(
@@ -685,9 +499,9 @@ tuples!((A)(A B)(A B C)(A B C D)(A B C D E)(A B C D E F));
 
 /// Makes a key of any `T: Hash`, by the bytes that its `Hash` implementation feeds to a hasher.
 ///
-/// For types of other crates. The type decides the bytes: they may differ between versions of its
-/// crate, and slices of integers feed them in the machine's byte order. If a filter outlives the
-/// process or leaves the machine, write a [`Funnel`] of your own.
+/// For types of other crates. Their bytes may differ between versions of the crate, and slices of
+/// integers feed them in the machine's byte order. If a filter outlives the process or leaves the
+/// machine, write a [`Funnel`] of your own.
 ///
 /// # Examples
 ///
@@ -741,7 +555,7 @@ impl<T: Hash + ?Sized> Funnel for ByHash<T> {
 struct SinkHasher<'a, S: ?Sized>(&'a mut S);
 
 macro_rules! write_integers {
-    ($($write:ident($t:ty)),*) => {$(
+    ($($write:ident($t:ty))*) => {$(
         #[inline]
         fn $write(&mut self, i: $t) {
             i.funnel(self.0);
@@ -755,22 +569,10 @@ impl<S: Sink + ?Sized> Hasher for SinkHasher<'_, S> {
         self.0.put(bytes);
     }
 
-    write_integers!(
-        write_u8(u8),
-        write_u16(u16),
-        write_u32(u32),
-        write_u64(u64),
-        write_u128(u128),
-        write_usize(usize)
-    );
-    write_integers!(
-        write_i8(i8),
-        write_i16(i16),
-        write_i32(i32),
-        write_i64(i64),
-        write_i128(i128),
-        write_isize(isize)
-    );
+    write_integers! {
+        write_u8(u8) write_u16(u16) write_u32(u32) write_u64(u64) write_u128(u128) write_usize(usize)
+        write_i8(i8) write_i16(i16) write_i32(i32) write_i64(i64) write_i128(i128) write_isize(isize)
+    }
 
     /// 0, since the sink has the bytes and nothing was computed here.
     fn finish(&self) -> u64 {

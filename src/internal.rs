@@ -61,7 +61,6 @@ use alloc::string::String;
 /// For benches and tests of this crate: a filter by other kernels.
 pub trait WithIsa {
     /// The same filter by the kernels of `isa`, one of [`instruction_sets`].
-    #[must_use]
     fn with_isa(self, isa: Isa) -> Self;
 }
 
@@ -80,25 +79,21 @@ pub fn unpack() -> impl Fn(&[u64], &mut [bool]) {
 }
 
 /// For filters with settings or limits of their own: an error that says `problem`.
-#[must_use]
 pub fn build_error(problem: String) -> BuildError {
     BuildError(BuildErrorKind::Setting(problem))
 }
 
 /// For `lanebloom-formats`: a rate that is not between 0 and 1.
-#[must_use]
 pub fn wrong_rate(rate: f64) -> BuildError {
     BuildError(BuildErrorKind::Rate(rate))
 }
 
 /// For `lanebloom-formats`: more bytes than addresses.
-#[must_use]
 pub fn too_large(keys: usize, rate: f64) -> BuildError {
     BuildError(BuildErrorKind::TooLarge { keys, rate })
 }
 
 /// For `lanebloom-formats`: the allocation of `bytes` bytes failed.
-#[must_use]
 pub fn out_of_memory(bytes: usize) -> BuildError {
     BuildError(BuildErrorKind::OutOfMemory { bytes })
 }
@@ -112,13 +107,11 @@ pub fn assert_same_length(keys: usize, out: usize) {
 }
 
 /// For `lanebloom-formats`: two filters that cannot be united. The error says `problem`.
-#[must_use]
 pub fn incompatible(problem: String) -> IncompatibleError {
     IncompatibleError(problem)
 }
 
 /// For `lanebloom-formats`: [`Figures`], which other crates cannot make.
-#[must_use]
 pub fn figures(fill_ratio: f64, len: usize, false_positive_rate: f64) -> Figures {
     Figures {
         fill_ratio,
@@ -145,7 +138,6 @@ pub fn add_bits<S>(filter: &ConcurrentBloom<S>, word: usize, bits: u64) {
 /// For `lanebloom-redis`, whose keys have several positions each: whether one is present. It must
 /// be below the bound. Call [`acquire_if`] once after the last one.
 #[inline(always)]
-#[must_use]
 pub fn is_present(set: &ConcurrentBitmap, position: u64) -> bool {
     set.is_present(position)
 }
@@ -183,7 +175,6 @@ mod window {
 
     /// The time in nanoseconds by the filter's clock. `None` if keys do not age, or if the clock is
     /// this machine's monotonic one, which no other machine has.
-    #[must_use]
     pub fn common_time<S>(filter: &WindowedBloom<S>) -> Option<u64> {
         filter.engine.common_time()
     }

@@ -43,8 +43,7 @@
 //!
 //! **A filter sees the bytes of a key, never its type**: `17` (an `i32`) and `17u64` are two keys.
 //! Name the type of a filter's keys in one place. In tests, [`OneKeyType`](hash::OneKeyType) panics
-//! when a key has another type; a `CacheGuard` of `lanebloom-guard` has a key type, which the
-//! compiler checks. The module [`funnel`] lists the bytes of every type.
+//! when a key has another type. The module [`funnel`] lists the bytes of every type.
 //!
 //! # The filters
 //!
@@ -61,14 +60,8 @@
 //! | removed once and never added again; a few may be missing | [`TombstoneBloom`] | a line in each of two filters | 26 | a present key must never be missed |
 //! | integers below a bound, exactly | [`ConcurrentBitmap`] | one word | a bit for each integer below the bound; no false positives | the set is sparse: [a roaring bitmap](bitmap#when-not-to-use-it) |
 //!
-//! At low rates the filters that store fingerprints take less memory than those that set bits: from
-//! 7e-4 down to 2.1e-6 a [`CuckooFilter`] is smaller than a [`ConcurrentBloom`], at 3e-6 by a fifth
-//! ([bits per key by rate](cuckoo#fingerprints)).
-//!
-//! The crate [`lanebloom-formats`] has the filters of other systems, bit for bit: Guava's
-//! `BloomFilter`, and the `BF` and `CF` filters of Redis. The crate [`lanebloom-redis`] talks to
-//! Redis: it fetches and stores these filters, reads and writes plain bitmaps that other programs
-//! fill, and shares one set among processes.
+//! From a rate of 7e-4 down to 2.1e-6 a [`CuckooFilter`] is smaller than a [`ConcurrentBloom`], at
+//! 3e-6 by a fifth ([bits per key by rate](cuckoo#fingerprints)).
 //!
 //! And around them:
 //!
@@ -77,7 +70,8 @@
 //! | Keep requests for made-up keys away from a store | [`CacheGuard`] and `GuardedCache`, of the crate [`lanebloom-guard`] |
 //! | Save and load a filter | [`to_bytes`](Filter::to_bytes), [`from_bytes`](Filter::from_bytes), `write_to`, `read_from`, [`codec::replace_file`], `serde`: see [`codec`] |
 //! | Answer from a saved filter without loading it | [`BloomView`], also on a mapped file (feature `mmap`) |
-//! | Share one set among processes, or use a filter in Redis | the crate [`lanebloom-redis`] |
+//! | Read and write the filters of other systems, bit for bit: Guava's `BloomFilter`, the `BF` and `CF` filters of Redis | the crate [`lanebloom-formats`] |
+//! | Share one set among processes; use filters and plain bitmaps in Redis | the crate [`lanebloom-redis`] |
 //! | Use filters at a shell | the command `lanebloom`, of the crate [`lanebloom-cli`] |
 //! | Write code for any of these filters | [`Filter`](Filter#any-filter) with the [`traits`] |
 //!
@@ -129,16 +123,14 @@
 //!
 //! # Platforms
 //!
-//! The minimum Rust version is 1.85. A compiler before 1.89 lacks the intrinsics of AVX-512, so the
-//! best instruction set of the program is then AVX2 ([`instruction_set`] names it). On a CPU with
-//! AVX-512, batches of lookups take 1.0 (at 64 MiB) to 1.5 times (at 32 KiB) as long by AVX2
-//! ([Zen 4](docs::cost)).
+//! The minimum Rust version is 1.85. Before 1.89 a compiler lacks the intrinsics of AVX-512, so the
+//! best instruction set is AVX2 ([`instruction_set`] names it): on a CPU with AVX-512, batches of
+//! lookups take 1.0 (at 64 MiB) to 1.5 times (at 32 KiB) as long ([Zen 4](docs::cost)).
 //!
 //! The target must have 64-bit atomics, else the build ends with a sentence that says so. All
 //! 64-bit processors have them. So do 32-bit x86, WebAssembly, and Arm from version 7 on, but no
 //! Cortex-M. (The crate `portable-atomic` would replace them by a lock, or by interrupts switched
-//! off. That is not lock-free, and such processors have one core: a filter without atomics is
-//! smaller there.)
+//! off. Such processors have one core: a filter without atomics is smaller there.)
 //!
 //! On `wasm32-unknown-unknown` the standard library has neither time nor randomness. There,
 //! forgetting by age needs a clock of the program's, and the key of `SipHash13::random` can be
@@ -209,5 +201,4 @@ pub use filter::windowed::{self, WindowedBloom};
 pub use filter::{Builder, Figures, Filter};
 pub use funnel::{ByHash, Funnel, Sink};
 pub use hash::{KeyHasher, Murmur3, SipHash13};
-
 pub use kernel::instruction_set;

@@ -66,9 +66,8 @@ impl<B: Store> Bitmap<B> {
         // A position beyond the bound reads the first word, so that no branch depends on it.
         let test = |position: u64| {
             let (at, mask) = if position < bound { (position, 1) } else { (0, 0) };
-            words
-                .get((at / 64) as usize)
-                .map_or(0, |word| word.load() >> (at % 64) & mask)
+            let word = words.get((at / 64) as usize);
+            word.map_or(0, |word| word.load() >> (at % 64) & mask)
         };
         self.each_tile(AccessPlan::lookups, positions, test, |at, found| {
             acquire();
@@ -88,21 +87,15 @@ impl<B: Store> Bitmap<B> {
     ) -> usize {
         // A position is its own place.
         let prefetch = |_: &mut usize, _, position: &u64, (): &(), hint| self.prefetch(*position, hint);
+        let work = |ones: &mut usize, start: usize, tile: &mut [()]| {
+            let positions = &positions[start..][..tile.len()];
+            let answers = tiles::answers(positions.iter().map(|position| work(*position)));
+            *ones += answers.count_ones() as usize;
+            each(start / 64, answers);
+            true
+        };
         let (mut ones, access) = (0, access(is_cached(size_of_val(self.bits.words())), 1));
-        tiles(
-            &mut ones,
-            access,
-            positions,
-            |_, _, _| (),
-            prefetch,
-            |ones, start, tile| {
-                let positions = &positions[start..][..tile.len()];
-                let answers = tiles::answers(positions.iter().map(|position| work(*position)));
-                *ones += answers.count_ones() as usize;
-                each(start / 64, answers);
-                true
-            },
-        );
+        tiles(&mut ones, access, positions, |_, _, _| (), prefetch, work);
         ones
     }
 
@@ -122,10 +115,8 @@ impl<B: Store> Bitmap<B> {
 
 /// Many positions.
 impl ConcurrentBitmap {
-    /// Inserts every position; returns how many were absent.
-    ///
-    /// Each is inserted as by [`insert`](Self::insert). If a position comes twice, the first
-    /// one counts.
+    /// [`insert`](Self::insert) of every position; returns how many were absent. If a position
+    /// comes twice, the first one counts.
     ///
     /// # Errors
     ///
@@ -206,9 +197,7 @@ impl ConcurrentBitmap {
         Ok(words[..=last].iter().enumerate().map(add).sum())
     }
 
-    /// Removes every position; returns how many were present.
-    ///
-    /// Each is removed as by [`remove`](Self::remove).
+    /// [`remove`](Self::remove) of every position; returns how many were present.
     ///
     /// ```
     /// let set = lanebloom::ConcurrentBitmap::new(1000)?;

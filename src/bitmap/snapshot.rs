@@ -1,62 +1,58 @@
-//! Snapshots of a bitmap, in the format of the filters' snapshots: `docs/FORMAT.md`.
+//! Snapshots of a bitmap, in the format of the filters' snapshots (`docs/FORMAT.md`), and
+//! [`BitmapView`], which answers from their bytes in place.
 
-use super::read::fits;
-use super::words::words_of;
+use super::words::{sealed, words_of};
 use super::{Bitmap, ConcurrentBitmap, Shared, Store};
 use crate::codec::{
-    FIELDS, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, assert_snapshot_length, from_slice,
-    read_words, snapshot_bytes, write_words,
+    Decoded, Hashing, Input, Kind, MOST_WORDS, Out, OwnHeader, SNAPSHOT_HEADER, SnapshotBytes, admit,
+    assert_snapshot_length, check_zeros, from_slice, invalid, read_words, snapshot_bytes, write_words,
 };
 use crate::error::{SnapshotError, SnapshotErrorKind};
 use crate::hash::sealed::Identity;
 use crate::words::bits::Load;
+use crate::words::chunks::as_chunks;
 use alloc::format;
 use alloc::vec::Vec;
 
 /// Where the header has the bound.
 const BOUND: usize = 32;
+/// A bitmap hashes nothing.
+const NONE: Hashing = Hashing {
+    identity: Identity::Other,
+    fingerprint: 0,
+};
 
 /// The words that positions lie in, without those that only fill the last line.
-pub(super) fn used(bound: u64) -> usize {
+fn used(bound: u64) -> usize {
     bound.div_ceil(64) as usize
 }
 
-pub(super) fn header(bound: u64) -> OwnHeader {
-    let mut header = OwnHeader {
-        kind: Kind::Bitmap,
-        hashing: Hashing {
-            identity: Identity::Other,
-            fingerprint: 0,
-        },
-        len: snapshot_bytes(used(bound)) as u64,
-        fields: [0; FIELDS],
-    };
+fn header(bound: u64) -> OwnHeader {
+    let mut header = OwnHeader::of_words(Kind::Bitmap, NONE, used(bound));
     header.put(BOUND, bound);
     header
 }
 
 /// The bound that a snapshot's header declares, and the length of the snapshot.
-pub(super) fn parse(bytes: &[u8]) -> Result<(u64, usize), SnapshotErrorKind> {
+fn parse(bytes: &[u8]) -> Decoded<(u64, usize)> {
     let found = OwnHeader::parse(bytes, Kind::Bitmap)?;
-    let Hashing { identity, fingerprint } = found.hashing;
-    if identity != Identity::Other || fingerprint != 0 {
-        return Err(SnapshotErrorKind::Invalid(format!(
+    if found.hashing != NONE {
+        let Hashing { identity, fingerprint } = found.hashing;
+        return invalid(format!(
             "a bitmap hashes nothing, and {identity} with fingerprint {fingerprint:016x} is declared"
-        )));
+        ));
     }
     found.zeros(BOUND + 8..120)?;
     let bound = found.get(BOUND);
-    if !fits(bound) {
-        return Err(SnapshotErrorKind::Invalid(format!(
-            "{bound} positions are beyond addressable memory"
-        )));
+    if words_of(bound).is_none_or(|words| words as u64 > MOST_WORDS) {
+        return invalid(format!("{bound} positions are beyond addressable memory"));
     }
     found.check_words(used(bound))?;
-    Ok((bound, header(bound).len as usize))
+    Ok((bound, found.len as usize))
 }
 
 /// Fails if the last word has bits beyond the bound.
-pub(super) fn check_end<W: Load>(words: &[W], bound: u64) -> Result<(), SnapshotErrorKind> {
+fn check_end<W: Load>(words: &[W], bound: u64) -> Decoded<()> {
     if bound % 64 == 0 {
         return Ok(());
     }
@@ -159,8 +155,8 @@ impl ConcurrentBitmap {
     /// # Errors
     ///
     /// Fails if the bytes end before the set does, are corrupt, are no snapshot of a
-    /// `ConcurrentBitmap` in this version of the format, or the allocation fails. Nothing is
-    /// allocated unless all of the set is there.
+    /// `ConcurrentBitmap` in this version of the format, or the allocation fails. Allocates only if
+    /// all of the set is there.
     ///
     /// # Examples
     ///
@@ -174,9 +170,7 @@ impl ConcurrentBitmap {
     /// let (same, rest) = ConcurrentBitmap::from_bytes(&bytes)?;
     /// assert!(same.iter().eq([17]) && same.insert(18)?);
     /// assert_eq!(rest, b"more");
-    ///
-    /// let error = ConcurrentBitmap::from_bytes(&bytes[..300]).unwrap_err();
-    /// assert_eq!(error.to_string(), "the bytes end after 300 of 320");
+    /// assert!(ConcurrentBitmap::from_bytes(&bytes[..300]).is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn from_bytes(bytes: &[u8]) -> Result<(Self, &[u8]), SnapshotError> {
@@ -186,8 +180,7 @@ impl ConcurrentBitmap {
     /// Reads a snapshot of a set that takes at most `max_bytes` of memory. The bytes after it stay
     /// unread.
     ///
-    /// Checks the declared length before it allocates. It reads 64 KiB at a time, so the reader
-    /// need not be buffered.
+    /// Checks the declared length before it allocates. The reader need not be buffered.
     ///
     /// # Errors
     ///
@@ -212,7 +205,7 @@ impl ConcurrentBitmap {
     }
 
     /// Reads a set of at most `limit` bytes.
-    fn decode<I: Input>(input: &mut I, limit: usize) -> Result<Self, SnapshotErrorKind> {
+    fn decode<I: Input>(input: &mut I, limit: usize) -> Decoded<Self> {
         let (bound, len) = parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?)?;
         let bytes = words_of(bound).expect("checked by parse") as u64 * 8;
         admit(input, len, bytes, limit)?;
@@ -222,6 +215,184 @@ impl ConcurrentBitmap {
         })?;
         check_end(bits.words(), bound)?;
         Ok(Self { bits })
+    }
+}
+
+/// A [`ConcurrentBitmap`]'s snapshot that answers in place: in borrowed bytes, or in a mapped file
+/// (feature `mmap`). [`Bitmap`] has its methods.
+///
+/// Opening takes microseconds, whatever the size. It checks the header, with its checksum, and that
+/// all bytes are there. Only [`verify`](Self::verify) reads all bytes: until then a view of corrupt
+/// bytes gives wrong answers, but safely. The bytes may begin anywhere.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom::bitmap::BitmapView;
+///
+/// let set = lanebloom::ConcurrentBitmap::new(1000)?;
+/// set.insert_batch(&[17, 600])?;
+/// let bytes = set.to_bytes();
+///
+/// let (view, rest) = BitmapView::from_bytes(&bytes)?;
+/// assert!(view.contains(17) && !view.contains(18) && view.iter().eq([17, 600]));
+/// assert!(rest.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub type BitmapView<'a> = Bitmap<View<'a>>;
+
+/// The bits of a [`BitmapView`]: the bytes of a snapshot.
+pub struct View<'a> {
+    snapshot: SnapshotBytes<'a>,
+    bound: u64,
+}
+
+impl sealed::Sealed for View<'_> {}
+
+impl Store for View<'_> {
+    type Word = [u8; 8];
+    const NAME: &'static str = "BitmapView";
+
+    #[inline(always)]
+    fn bound(&self) -> u64 {
+        self.bound
+    }
+
+    #[inline(always)]
+    fn words(&self) -> &[[u8; 8]] {
+        let words = words_of(self.bound).expect("checked when the view was opened");
+        &as_chunks(&self.snapshot.bytes()[SNAPSHOT_HEADER..]).0[..words]
+    }
+}
+
+impl<'a> BitmapView<'a> {
+    /// A view of the snapshot with which `bytes` begin, and the bytes after it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the bytes end before the snapshot does, the header is corrupt, or they are no
+    /// snapshot of a [`ConcurrentBitmap`] in this version of the format.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::bitmap::BitmapView;
+    ///
+    /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
+    /// set.insert(17)?;
+    /// let bytes = [set.to_bytes(), b"more".to_vec()].concat();
+    /// let (view, rest) = BitmapView::from_bytes(&bytes)?;
+    /// assert!(view == set && rest == b"more");
+    /// assert!(BitmapView::from_bytes(&bytes[..300]).unwrap_err().is_truncated());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn from_bytes(bytes: &'a [u8]) -> Result<(Self, &'a [u8]), SnapshotError> {
+        let (snapshot, bound, rest) = SnapshotBytes::borrow(bytes, parse).map_err(SnapshotError)?;
+        Ok((Self::open(snapshot, bound)?, rest))
+    }
+
+    fn open(snapshot: SnapshotBytes<'a>, bound: u64) -> Result<Self, SnapshotError> {
+        let view = View { snapshot, bound };
+        // In the last line, what is no position must be 0, as in a filter that is read.
+        let end = SNAPSHOT_HEADER + 8 * used(bound);
+        let rest = &view.snapshot.bytes()[end..SNAPSHOT_HEADER + size_of_val(view.words())];
+        let unused = check_zeros(rest, end).and_then(|()| check_end(view.words(), bound));
+        unused.map(|()| Self { bits: view }).map_err(SnapshotError)
+    }
+
+    /// A set with the same positions that accepts changes.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the bytes are corrupt, or the allocation fails.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::bitmap::BitmapView;
+    ///
+    /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
+    /// set.insert(17)?;
+    /// let bytes = set.to_bytes();
+    /// let same = BitmapView::from_bytes(&bytes)?.0.to_bitmap()?;
+    /// assert!(same == set && same.insert(18)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn to_bitmap(&self) -> Result<ConcurrentBitmap, SnapshotError> {
+        ConcurrentBitmap::from_bytes(self.bytes()).map(|(set, _)| set)
+    }
+
+    /// Computes the checksum of all the bytes.
+    ///
+    /// # Errors
+    ///
+    /// If the checksum differs from the one in the snapshot.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::bitmap::BitmapView;
+    ///
+    /// let mut bytes = lanebloom::ConcurrentBitmap::new(1000)?.to_bytes();
+    /// assert!(BitmapView::from_bytes(&bytes)?.0.verify().is_ok());
+    /// bytes[130] ^= 1;
+    /// assert!(BitmapView::from_bytes(&bytes)?.0.verify().is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn verify(&self) -> Result<(), SnapshotError> {
+        self.bits.snapshot.verify().map_err(SnapshotError)
+    }
+
+    /// Bytes of the snapshot.
+    ///
+    /// ```
+    /// use lanebloom::bitmap::BitmapView;
+    ///
+    /// let bytes = lanebloom::ConcurrentBitmap::new(1000)?.to_bytes();
+    /// assert_eq!(BitmapView::from_bytes(&bytes)?.0.bytes(), bytes);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        self.bits.snapshot.bytes()
+    }
+}
+
+#[cfg(feature = "mmap")]
+impl BitmapView<'static> {
+    /// A view of a file that holds a snapshot and nothing else, mapped into memory (feature
+    /// `mmap`), as [`BloomView::map`](crate::BloomView::map) describes. `file` may be closed then.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file cannot be mapped (the system's error is the
+    /// [source](core::error::Error::source)), if it has bytes after the snapshot, and as
+    /// [`from_bytes`](BitmapView::from_bytes).
+    ///
+    /// # Safety
+    ///
+    /// As long as the view lives, no process may write to the file or make it shorter.
+    /// [`replace_file`](crate::codec::replace_file) does not change the file: the view keeps the
+    /// old one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::bitmap::BitmapView;
+    ///
+    /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
+    /// set.insert(17)?;
+    /// let file = tempfile::tempfile()?;
+    /// set.write_to(&file)?;
+    /// // SAFETY: nobody else knows of the file.
+    /// let view = unsafe { BitmapView::map(&file)? };
+    /// assert!(view == set && view.verify().is_ok());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub unsafe fn map(file: &std::fs::File) -> Result<Self, SnapshotError> {
+        // SAFETY: the caller's promise.
+        let (snapshot, bound) = unsafe { SnapshotBytes::map(file, parse) }.map_err(SnapshotError)?;
+        Self::open(snapshot, bound)
     }
 }
 

@@ -75,15 +75,11 @@ pub(super) fn words_of(bound: u64) -> Option<usize> {
     lines.checked_mul(LINE_WORDS)
 }
 
-/// The words that a range touches, each with the mask of its bits in the range.
+/// The words that a range touches, each with the mask of its bits in the range. (An empty range may
+/// touch one, with no bit.)
 pub(super) fn masks(range: Range<u64>) -> impl Iterator<Item = (usize, u64)> {
     let Range { start, end } = range;
-    let words = if start < end {
-        start / 64..end.div_ceil(64)
-    } else {
-        0..0
-    };
-    words.map(move |word| {
+    (start / 64..end.div_ceil(64)).map(move |word| {
         let first = 64 * word;
         let (low, high) = (start.saturating_sub(first), (end - first).min(64));
         (word as usize, u64::MAX << low & u64::MAX >> (64 - high))
@@ -157,14 +153,11 @@ mod tests {
     fn masks_cover_a_range_and_nothing_else() {
         for start in 0..140 {
             for end in start..200 {
-                let positions: alloc::vec::Vec<u64> = masks(start..end)
-                    .flat_map(|(word, mask)| {
-                        (0..64)
-                            .filter(move |i| mask >> i & 1 == 1)
-                            .map(move |i| 64 * word as u64 + i)
-                    })
-                    .collect();
-                assert!(positions.into_iter().eq(start..end), "{start}..{end}");
+                let positions = masks(start..end).flat_map(|(word, mask)| {
+                    let bits = (0..64).filter(move |i| mask >> i & 1 == 1);
+                    bits.map(move |i| 64 * word as u64 + i)
+                });
+                assert!(positions.eq(start..end), "{start}..{end}");
             }
         }
     }

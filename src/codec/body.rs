@@ -2,12 +2,14 @@
 //! 64-bit words that fills whole lines, whether it has bits, counters, fingerprints or cells. Words
 //! become bytes, and back. The filters' own decoders give the words a meaning.
 
-use super::{Checksum, Input, Out, SNAPSHOT_HEADER, TRAILER};
+use super::header::Checksum;
+use super::{Decoded, Input, Out, SNAPSHOT_HEADER, TRAILER, check_trailer, check_zeros};
 use crate::error::SnapshotErrorKind;
 use crate::geometry::layout::LINE_BYTES;
 use crate::words::bits;
 use crate::words::chunks::{as_chunks, as_chunks_mut};
 use alloc::vec::Vec;
+use core::hash::Hasher;
 
 /// Bytes that are copied, summed and passed on at once: they fit L2, and system calls are few.
 const CHUNK: usize = 64 << 10;
@@ -22,11 +24,8 @@ pub(crate) fn write_words<O: Out>(
     mut words: impl Iterator<Item = u64>,
 ) -> Result<(), O::Error> {
     let mut sum = Checksum::default();
-    let mut put = |bytes: &[u8], sum: &mut Checksum| {
-        sum.add(bytes);
-        out.put(bytes)
-    };
-    put(header, &mut sum)?;
+    sum.write(header);
+    out.put(header)?;
     let bytes = WORD * len;
     let mut buffer = alloc::vec![0; CHUNK.min(bytes.next_multiple_of(LINE_BYTES))];
     for start in (0..bytes).step_by(CHUNK) {
@@ -39,9 +38,12 @@ pub(crate) fn write_words<O: Out>(
         rest.fill(0);
         // A reader of these bytes may rely on what the inserters had done.
         bits::acquire();
-        put(chunk, &mut sum)?;
+        sum.write(chunk);
+        out.put(chunk)?;
     }
-    out.put(&sum.trailer())
+    let mut trailer = [0; TRAILER];
+    trailer[..WORD].copy_from_slice(&sum.finish().to_le_bytes());
+    out.put(&trailer)
 }
 
 /// Reads what [`write_words`] has written after the header. Passes on the words chunk by chunk,
@@ -53,36 +55,31 @@ pub(crate) fn read_words<I: Input>(
     header: &[u8; SNAPSHOT_HEADER],
     len: usize,
     mut store: impl FnMut(usize, &[[u8; WORD]]),
-) -> Result<(), SnapshotErrorKind> {
+) -> Decoded<()> {
     let mut sum = Checksum::default();
-    sum.add(header);
+    sum.write(header);
     let mut buffer = Vec::new();
     let bytes = WORD * len;
-    let mut not_zero = None;
+    let mut zeros = Ok(());
     for start in (0..bytes).step_by(CHUNK) {
         let filled = CHUNK.min(bytes - start);
         let chunk = input.take(filled.next_multiple_of(LINE_BYTES), &mut buffer)?;
-        sum.add(chunk);
+        sum.write(chunk);
         let (front, rest) = chunk.split_at(filled);
         store(start / WORD, as_chunks(front).0);
-        not_zero = rest
-            .iter()
-            .position(|byte| *byte != 0)
-            .map(|at| SnapshotErrorKind::NotZero {
-                offset: (SNAPSHOT_HEADER + start + filled + at) as u64,
-                found: rest[at],
-            });
+        zeros = check_zeros(rest, SNAPSHOT_HEADER + start + filled);
     }
     let trailer = input.take(TRAILER, &mut buffer)?;
-    sum.check(trailer, (SNAPSHOT_HEADER + bytes.next_multiple_of(LINE_BYTES)) as u64)?;
-    not_zero.map_or(Ok(()), Err)
+    let before = SNAPSHOT_HEADER + bytes.next_multiple_of(LINE_BYTES);
+    check_trailer(trailer, sum.finish(), before)?;
+    zeros
 }
 
 /// Fails if a filter needs more than `limit` bytes of memory, or if the input is known to end
 /// before the snapshot does (the snapshot has `len` bytes, and its header was read). Call it before
 /// allocating. The caller then allocates all of the memory at once. The system provides a page when
 /// it is first written to.
-pub(crate) fn admit<I: Input>(input: &mut I, len: usize, needed: u64, limit: usize) -> Result<(), SnapshotErrorKind> {
+pub(crate) fn admit<I: Input>(input: &mut I, len: usize, needed: u64, limit: usize) -> Decoded<()> {
     if needed > limit as u64 {
         return Err(SnapshotErrorKind::OverLimit {
             needed,

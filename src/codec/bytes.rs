@@ -1,6 +1,8 @@
 //! The bytes of a whole snapshot, borrowed or mapped from a file, for views that answer in place.
 
-use super::{Checksum, TRAILER, split};
+use super::header::Checksum;
+use super::{Decoded, TRAILER, check_trailer, split};
+#[cfg(feature = "mmap")]
 use crate::error::SnapshotErrorKind;
 
 /// Bytes of a snapshot, and no others.
@@ -16,10 +18,10 @@ impl<'a> SnapshotBytes<'a> {
     /// also returns the length of the snapshot.
     pub(crate) fn borrow<T>(
         bytes: &'a [u8],
-        parse: impl FnOnce(&[u8]) -> Result<(T, usize), SnapshotErrorKind>,
-    ) -> Result<(Self, T, &'a [u8]), SnapshotErrorKind> {
+        parse: impl FnOnce(&[u8]) -> Decoded<(T, usize)>,
+    ) -> Decoded<(Self, T, &'a [u8])> {
         let (parsed, len) = parse(bytes)?;
-        let (snapshot, rest) = split(bytes, len)?;
+        let (snapshot, rest) = split(bytes, len as u64)?;
         Ok((Self::Borrowed(snapshot), parsed, rest))
     }
 
@@ -33,11 +35,9 @@ impl<'a> SnapshotBytes<'a> {
     }
 
     /// Fails if the checksum of all the bytes is not the one in the trailer.
-    pub(crate) fn verify(&self) -> Result<(), SnapshotErrorKind> {
+    pub(crate) fn verify(&self) -> Decoded<()> {
         let (summed, trailer) = self.bytes().split_last_chunk::<TRAILER>().expect("it is longer");
-        let mut sum = Checksum::default();
-        sum.add(summed);
-        sum.check(trailer, summed.len() as u64)
+        check_trailer(trailer, Checksum::oneshot(summed), summed.len())
     }
 }
 
@@ -51,8 +51,8 @@ impl SnapshotBytes<'static> {
     /// As long as the value lives, no process may write to the file or make it shorter.
     pub(crate) unsafe fn map<T>(
         file: &std::fs::File,
-        parse: impl FnOnce(&[u8]) -> Result<(T, usize), SnapshotErrorKind>,
-    ) -> Result<(Self, T), SnapshotErrorKind> {
+        parse: impl FnOnce(&[u8]) -> Decoded<(T, usize)>,
+    ) -> Decoded<(Self, T)> {
         // SAFETY: the caller's promise.
         let map = unsafe { memmap2::Mmap::map(file) }.map_err(SnapshotErrorKind::Io)?;
         // A refusal only costs speed.

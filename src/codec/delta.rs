@@ -1,6 +1,6 @@
 //! The body of a delta: lines of bits in, bytes out, and back. `filter/bloom/delta.rs` calls it.
 
-use super::DELTA_HEADER;
+use super::{DELTA_HEADER, Decoded};
 use crate::error::SnapshotErrorKind;
 use crate::geometry::layout::LINE_WORDS;
 use alloc::format;
@@ -37,6 +37,7 @@ pub(crate) fn put_line(delta: &mut Vec<u8>, mut skipped: u64, words: [u64; LINE_
 }
 
 /// The bits of a delta's body, word for word. The iterator requires a checked body.
+#[derive(Default)]
 pub(crate) struct Changes<'a> {
     body: &'a [u8],
     at: usize,
@@ -52,11 +53,7 @@ impl<'a> Changes<'a> {
     pub(crate) fn new(body: &'a [u8]) -> Self {
         Self {
             body,
-            at: 0,
-            lines: 0,
-            next: 0,
-            block: 0,
-            words: 0,
+            ..Self::default()
         }
     }
 
@@ -65,18 +62,16 @@ impl<'a> Changes<'a> {
         SnapshotErrorKind::Invalid(format!("the delta is none at byte {offset}: {problem}"))
     }
 
-    fn byte(&mut self) -> Result<u8, SnapshotErrorKind> {
-        match self.body.get(self.at) {
-            Some(&byte) => {
-                self.at += 1;
-                Ok(byte)
-            }
-            None => Err(self.problem("it ends within a line")),
-        }
+    fn byte(&mut self) -> Decoded<u8> {
+        let Some(&byte) = self.body.get(self.at) else {
+            return Err(self.problem("it ends within a line"));
+        };
+        self.at += 1;
+        Ok(byte)
     }
 
     /// The next word that has bits, by its number in the whole filter, of `blocks` blocks.
-    pub(crate) fn step(&mut self, blocks: u64) -> Result<Option<(usize, u64)>, SnapshotErrorKind> {
+    pub(crate) fn step(&mut self, blocks: u64) -> Decoded<Option<(usize, u64)>> {
         if self.words == 0 {
             if self.at == self.body.len() {
                 return Ok(None);
@@ -97,23 +92,21 @@ impl<'a> Changes<'a> {
         Ok(Some((word, self.bits()?)))
     }
 
-    fn skipped(&mut self) -> Result<u64, SnapshotErrorKind> {
+    fn skipped(&mut self) -> Decoded<u64> {
         let mut skipped = 0;
         for shift in (0..63).step_by(7) {
             let byte = self.byte()?;
             skipped |= u64::from(byte & 127) << shift;
-            if byte < 128 {
-                return if byte == 0 && shift > 0 {
-                    Err(self.problem("a number with more bytes than it takes"))
-                } else {
-                    Ok(skipped)
-                };
+            match byte {
+                0 if shift > 0 => return Err(self.problem("a number with more bytes than it takes")),
+                0..128 => return Ok(skipped),
+                _ => {}
             }
         }
         Err(self.problem("a number beyond 2^63"))
     }
 
-    fn bits(&mut self) -> Result<u64, SnapshotErrorKind> {
+    fn bits(&mut self) -> Decoded<u64> {
         let mut byte = self.byte()?;
         if byte == WHOLE {
             let Some(word) = self.body[self.at..].first_chunk() else {
@@ -121,11 +114,10 @@ impl<'a> Changes<'a> {
             };
             self.at += word.len();
             let bits = u64::from_le_bytes(*word);
-            return if bits.count_ones() > SINGLY {
-                Ok(bits)
-            } else {
-                Err(self.problem("a word of so few bits that they are written one by one"))
-            };
+            if bits.count_ones() <= SINGLY {
+                return Err(self.problem("a word of so few bits that they are written one by one"));
+            }
+            return Ok(bits);
         }
         let mut bits = 0u64;
         loop {

@@ -7,9 +7,20 @@ use crate::geometry::layout::{LINE_BYTES, LINE_WORDS, Layout, Shape};
 use crate::hash::sealed::Identity;
 use crate::hash::{self, KeyHasher, Murmur3};
 use alloc::format;
+use alloc::string::String;
 use core::fmt::{self, Display};
 use core::hash::Hasher;
-use twox_hash::XxHash3_64;
+use core::ops::{Range, RangeInclusive};
+
+/// XXH3-64, seed 0.
+///
+/// Three checksums were tried (64 MiB, 64 KiB at a time, Emerald Rapids). twox-hash's took 6.6
+/// GB/s. xxhash-rust's, which chooses its vectors at compile time, took 5.6. crc32c, of half the
+/// width, took 8.5.
+pub(super) type Checksum = twox_hash::XxHash3_64;
+
+/// What was decoded, or why nothing was.
+pub(crate) type Decoded<T> = Result<T, SnapshotErrorKind>;
 
 /// The beginning of every record. The first byte is no text. A transfer that takes the rest for
 /// text breaks the line ends and the end of file of DOS (as in PNG).
@@ -64,38 +75,31 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Every kind by its name.
+    const NAMES: [(Self, &str); 10] = [
+        (Self::Bloom, "ConcurrentBloom"),
+        (Self::Scalable, "ScalableBloom"),
+        (Self::Windowed, "WindowedBloom"),
+        (Self::Counting, "CountingBloom"),
+        (Self::Tombstone, "TombstoneBloom"),
+        (Self::Cuckoo, "CuckooFilter"),
+        (Self::CompactCuckoo, "CompactCuckoo"),
+        (Self::DLeft, "DLeftFilter"),
+        (Self::Bitmap, "ConcurrentBitmap"),
+        (Self::Delta, "delta of a ConcurrentBloom"),
+    ];
+
     /// The kind that a header's byte stands for.
     pub(super) fn of(byte: u8) -> Option<Self> {
-        Some(match byte {
-            1 => Self::Bloom,
-            2 => Self::Scalable,
-            3 => Self::Windowed,
-            4 => Self::Counting,
-            5 => Self::Tombstone,
-            6 => Self::Cuckoo,
-            7 => Self::CompactCuckoo,
-            8 => Self::DLeft,
-            16 => Self::Bitmap,
-            129 => Self::Delta,
-            _ => return None,
-        })
+        let mut kinds = Self::NAMES.into_iter().map(|(kind, _)| kind);
+        kinds.find(|kind| *kind as u8 == byte)
     }
 }
 
 impl Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Bloom => "ConcurrentBloom",
-            Self::Scalable => "ScalableBloom",
-            Self::Windowed => "WindowedBloom",
-            Self::Counting => "CountingBloom",
-            Self::Tombstone => "TombstoneBloom",
-            Self::Cuckoo => "CuckooFilter",
-            Self::CompactCuckoo => "CompactCuckoo",
-            Self::DLeft => "DLeftFilter",
-            Self::Bitmap => "ConcurrentBitmap",
-            Self::Delta => "delta of a ConcurrentBloom",
-        })
+        let named = Self::NAMES.into_iter().find(|(kind, _)| kind == self);
+        f.pad(named.expect("every kind has a name").1)
     }
 }
 
@@ -115,15 +119,13 @@ impl Hashing {
     }
 
     /// Fails if the record's hasher, `self`, is not `given`.
-    pub(crate) fn check(self, given: Self) -> Result<(), SnapshotErrorKind> {
+    pub(crate) fn check(self, given: Self) -> Decoded<()> {
         if self.identity != given.identity {
             return Err(SnapshotErrorKind::differs("hasher", self.identity, given.identity));
         }
         if self.fingerprint != given.fingerprint {
-            return Err(SnapshotErrorKind::Incompatible(format!(
-                "the hasher differs: {} in both, with different keys",
-                given.identity
-            )));
+            let text = format!("the hasher differs: {} in both, with different keys", given.identity);
+            return Err(SnapshotErrorKind::Incompatible(text));
         }
         Ok(())
     }
@@ -148,40 +150,30 @@ impl Header {
     }
 
     pub(crate) fn to_bytes(self) -> [u8; SNAPSHOT_HEADER] {
-        let mut bytes = [0; SNAPSHOT_HEADER];
-        put_common(&mut bytes, self.kind, self.hashing, self.len() as u64);
-        put_layout(&mut bytes, self.layout);
-        put(&mut bytes, 48, (self.expected_keys as u64).to_le_bytes());
-        put(&mut bytes, 56, self.rate.to_bits().to_le_bytes());
-        put_sum(&mut bytes);
-        bytes
+        let mut own = OwnHeader::of_words(self.kind, self.hashing, self.layout.blocks * LINE_WORDS);
+        put(&mut own.fields, 0, layout_fields(self.layout));
+        own.put(48, self.expected_keys as u64);
+        own.put(56, self.rate.to_bits());
+        own.to_bytes()
     }
 
     /// The header with which `bytes` begin, if it is of this kind.
-    pub(crate) fn parse(bytes: &[u8], kind: Kind) -> Result<Self, SnapshotErrorKind> {
-        let bytes: &[u8; SNAPSHOT_HEADER] = first(bytes)?;
-        check_sum(bytes)?;
-        check_kind(bytes, kind)?;
-        let hashing = parse_hashing(bytes)?;
+    pub(crate) fn parse(bytes: &[u8], kind: Kind) -> Decoded<Self> {
+        let own = OwnHeader::parse(bytes, kind)?;
         let layout = parse_layout(bytes)?;
         if kind == Kind::Counting && layout.shape.lines > 1 {
-            let problem = format!("{} lines per key: a CountingBloom has one", layout.shape.lines);
-            return Err(SnapshotErrorKind::Invalid(problem));
+            let lines = layout.shape.lines;
+            return invalid(format!("{lines} lines per key: a CountingBloom has one"));
         }
-        let expected_keys = parse_expected_keys(get(bytes, 48), layout.most_keys())?;
-        let rate = f64::from_bits(get(bytes, 56));
-        if !(0.0..=1.0).contains(&rate) {
-            return Err(SnapshotErrorKind::Invalid(format!("a rate of {rate} is not in 0 to 1")));
-        }
-        check_zeros(bytes, 64..120)?;
         let header = Self {
             kind,
-            hashing,
+            hashing: own.hashing,
             layout,
-            expected_keys,
-            rate,
+            expected_keys: own.expected_keys(layout.most_keys())?,
+            rate: own.rate()?,
         };
-        check_len(get(bytes, 24), header.len())?;
+        own.zeros(64..120)?;
+        own.check_words(layout.blocks * LINE_WORDS)?;
         Ok(header)
     }
 }
@@ -205,14 +197,20 @@ impl OwnHeader {
         let mut bytes = [0; SNAPSHOT_HEADER];
         put_common(&mut bytes, self.kind, self.hashing, self.len);
         put(&mut bytes, 32, self.fields);
-        put_sum(&mut bytes);
+        let sum = Checksum::oneshot(&bytes[..120]);
+        put(&mut bytes, 120, sum.to_le_bytes());
         bytes
     }
 
     /// The header with which `bytes` begin, if it is of this kind.
-    pub(crate) fn parse(bytes: &[u8], kind: Kind) -> Result<Self, SnapshotErrorKind> {
+    pub(crate) fn parse(bytes: &[u8], kind: Kind) -> Decoded<Self> {
         let bytes: &[u8; SNAPSHOT_HEADER] = first(bytes)?;
-        check_sum(bytes)?;
+        let (stored, computed) = (get(bytes, 120), Checksum::oneshot(&bytes[..120]));
+        if stored != computed {
+            return invalid(format!(
+                "the header is corrupt: its checksum is {computed:016x}, and {stored:016x} is stored"
+            ));
+        }
         check_kind(bytes, kind)?;
         Ok(Self {
             kind,
@@ -233,39 +231,48 @@ impl OwnHeader {
     }
 
     /// [`get`](Self::get) of a value that must be in this range.
-    pub(crate) fn value(
-        &self,
-        name: &'static str,
-        at: usize,
-        range: core::ops::RangeInclusive<u64>,
-    ) -> Result<u64, SnapshotErrorKind> {
+    pub(crate) fn value(&self, name: &str, at: usize, range: RangeInclusive<u64>) -> Decoded<u64> {
         in_range(name, self.get(at), range)
     }
 
     /// [`value`](Self::value) of a number that must fit this machine's `usize`.
-    pub(crate) fn number(
-        &self,
-        name: &'static str,
-        at: usize,
-        range: core::ops::RangeInclusive<u64>,
-    ) -> Result<usize, SnapshotErrorKind> {
+    pub(crate) fn number(&self, name: &str, at: usize, range: RangeInclusive<u64>) -> Decoded<usize> {
         let most = (*range.end()).min(usize::MAX as u64);
         Ok(self.value(name, at, *range.start()..=most)? as usize)
     }
 
     /// A byte of a field, which must be in this range.
-    pub(crate) fn byte(
-        &self,
-        name: &'static str,
-        value: u8,
-        range: core::ops::RangeInclusive<u8>,
-    ) -> Result<u8, SnapshotErrorKind> {
+    pub(crate) fn byte(&self, name: &str, value: u8, range: RangeInclusive<u8>) -> Decoded<u8> {
         in_range(name, value, range)
     }
 
+    /// The expected keys of a filter with a layout, at most `most`.
+    fn expected_keys(&self, most: usize) -> Decoded<usize> {
+        self.number("the number of expected keys", 48, 1..=most as u64)
+    }
+
+    /// The false-positive rate at the expected keys.
+    pub(super) fn rate(&self) -> Decoded<f64> {
+        let rate = f64::from_bits(self.get(56));
+        if (0.0..=1.0).contains(&rate) {
+            return Ok(rate);
+        }
+        invalid(format!("a rate of {rate} is not in 0 to 1"))
+    }
+
     /// Fails if a byte of the header in `range` is not 0.
-    pub(crate) fn zeros(&self, range: core::ops::Range<usize>) -> Result<(), SnapshotErrorKind> {
-        check_zeros(&self.to_bytes(), range)
+    pub(crate) fn zeros(&self, range: Range<usize>) -> Decoded<()> {
+        check_zeros(&self.fields[range.start - 32..range.end - 32], range.start)
+    }
+
+    /// The header of a snapshot of so many words, without fields.
+    pub(crate) fn of_words(kind: Kind, hashing: Hashing, words: usize) -> Self {
+        Self {
+            kind,
+            hashing,
+            len: snapshot_bytes(words) as u64,
+            fields: [0; FIELDS],
+        }
     }
 
     /// The header of a snapshot of so many buckets with fingerprints of so many bits, in `words`
@@ -277,12 +284,7 @@ impl OwnHeader {
         (bits, number): (u8, usize),
         expected_keys: usize,
     ) -> Self {
-        let mut header = Self {
-            kind,
-            hashing,
-            len: snapshot_bytes(words) as u64,
-            fields: [0; FIELDS],
-        };
+        let mut header = Self::of_words(kind, hashing, words);
         header.put(32, u64::from_le_bytes([LAYOUT_VERSION, bits, 0, 0, 0, 0, 0, 0]));
         header.put(40, number as u64);
         header.put(48, expected_keys as u64);
@@ -295,33 +297,36 @@ impl OwnHeader {
     pub(crate) fn buckets<P>(
         &self,
         limit: u64,
-        plan: impl FnOnce(u8, usize) -> Result<(P, usize), SnapshotErrorKind>,
-    ) -> Result<(P, usize), SnapshotErrorKind> {
+        plan: impl FnOnce(u8, usize) -> Decoded<(P, usize)>,
+    ) -> Decoded<(P, usize)> {
         check_layout_version(self.fields[0])?;
         self.zeros(34..40)?;
         self.zeros(56..120)?;
         let number = self.number("the number of buckets", 40, 1..=limit)?;
         let (plan, most_keys) = plan(self.fields[1], number)?;
-        Ok((plan, parse_expected_keys(self.get(48), most_keys)?))
+        Ok((plan, self.expected_keys(most_keys)?))
     }
 
     /// Fails unless the header declares the length of a snapshot of this many words.
-    pub(crate) fn check_words(&self, words: usize) -> Result<(), SnapshotErrorKind> {
-        check_len(self.len, snapshot_bytes(words))
+    pub(crate) fn check_words(&self, words: usize) -> Decoded<()> {
+        let (declared, needed) = (self.len, snapshot_bytes(words) as u64);
+        if declared == needed {
+            return Ok(());
+        }
+        Err(SnapshotErrorKind::Length { declared, needed })
     }
 
     /// The bytes of the bits in the `parts` inner snapshots. Each part has at least one block.
-    pub(crate) fn body_bytes(&self, parts: usize) -> Result<u64, SnapshotErrorKind> {
+    pub(crate) fn body_bytes(&self, parts: usize) -> Decoded<u64> {
         let overhead = (SNAPSHOT_HEADER + parts * (SNAPSHOT_HEADER + TRAILER)) as u64;
         let least = overhead + (parts * LINE_BYTES) as u64;
         if self.len >= least && self.len % LINE_BYTES as u64 == 0 && self.len <= isize::MAX as u64 {
-            Ok(self.len - overhead)
-        } else {
-            Err(SnapshotErrorKind::Length {
-                declared: self.len,
-                needed: least,
-            })
+            return Ok(self.len - overhead);
         }
+        Err(SnapshotErrorKind::Length {
+            declared: self.len,
+            needed: least,
+        })
     }
 }
 
@@ -330,48 +335,12 @@ pub(crate) const fn snapshot_bytes(words: usize) -> usize {
     SNAPSHOT_HEADER + words.div_ceil(LINE_WORDS) * LINE_BYTES + TRAILER
 }
 
-fn check_len(declared: u64, needed: usize) -> Result<(), SnapshotErrorKind> {
-    let needed = needed as u64;
-    if declared == needed {
-        Ok(())
-    } else {
-        Err(SnapshotErrorKind::Length { declared, needed })
-    }
-}
-
-/// The expected keys of a filter, at most `most`.
-fn parse_expected_keys(keys: u64, most: usize) -> Result<usize, SnapshotErrorKind> {
-    Ok(in_range("the number of expected keys", keys, 1..=most as u64)? as usize)
-}
-
-pub(crate) fn in_range<T: PartialOrd + Display>(
-    name: &str,
-    value: T,
-    range: core::ops::RangeInclusive<T>,
-) -> Result<T, SnapshotErrorKind> {
+pub(crate) fn in_range<T: PartialOrd + Display>(name: &str, value: T, range: RangeInclusive<T>) -> Decoded<T> {
     if range.contains(&value) {
         return Ok(value);
     }
     let (least, most) = range.into_inner();
-    Err(SnapshotErrorKind::Invalid(format!(
-        "{name}, {value}, is not in {least} to {most}"
-    )))
-}
-
-fn put_sum(bytes: &mut [u8; SNAPSHOT_HEADER]) {
-    let sum = XxHash3_64::oneshot(&bytes[..120]);
-    put(bytes, 120, sum.to_le_bytes());
-}
-
-fn check_sum(bytes: &[u8; SNAPSHOT_HEADER]) -> Result<(), SnapshotErrorKind> {
-    let (stored, computed) = (get(bytes, 120), XxHash3_64::oneshot(&bytes[..120]));
-    if stored == computed {
-        Ok(())
-    } else {
-        Err(SnapshotErrorKind::Invalid(format!(
-            "the header is corrupt: its checksum is {computed:016x}, and {stored:016x} is stored"
-        )))
-    }
+    invalid(format!("{name}, {value}, is not in {least} to {most}"))
 }
 
 /// The header of a delta.
@@ -389,7 +358,7 @@ impl DeltaHeader {
     pub(crate) fn to_bytes(self, body: &[u8]) -> [u8; DELTA_HEADER] {
         let mut bytes = [0; DELTA_HEADER];
         put_common(&mut bytes, Kind::Delta, self.hashing, self.len);
-        put_layout(&mut bytes, self.layout);
+        put(&mut bytes, 32, layout_fields(self.layout));
         put(&mut bytes, 48, self.lines.to_le_bytes());
         let sum = delta_checksum(&bytes, body);
         put(&mut bytes, 56, sum.to_le_bytes());
@@ -398,26 +367,17 @@ impl DeltaHeader {
 
     /// The header with which `bytes` begin, the delta's body, and the bytes after it. Checks the
     /// checksum of header and body.
-    pub(crate) fn parse(bytes: &[u8]) -> Result<(Self, &[u8], &[u8]), SnapshotErrorKind> {
+    pub(crate) fn parse(bytes: &[u8]) -> Decoded<(Self, &[u8], &[u8])> {
         let header: &[u8; DELTA_HEADER] = first(bytes)?;
         check_kind(header, Kind::Delta)?;
-        let len = delta_len(header)?;
-        let Some((delta, rest)) = usize::try_from(len).ok().and_then(|len| bytes.split_at_checked(len)) else {
-            return Err(SnapshotErrorKind::Truncated {
-                bytes: bytes.len() as u64,
-                needed: len,
-            });
-        };
+        let (delta, rest) = split(bytes, delta_len(header)?)?;
         let body = &delta[DELTA_HEADER..];
-        let (stored, computed) = (get(header, 56), delta_checksum(header, body));
-        if stored != computed {
-            return Err(SnapshotErrorKind::Checksum { stored, computed });
-        }
+        check_sum(get(header, 56), delta_checksum(header, body))?;
         Ok((Self::peek(header)?, body, rest))
     }
 
     /// The header alone, of a delta. Its checksum, which is also the body's, is unchecked.
-    pub(super) fn peek(header: &[u8; DELTA_HEADER]) -> Result<Self, SnapshotErrorKind> {
+    pub(super) fn peek(header: &[u8; DELTA_HEADER]) -> Decoded<Self> {
         Ok(Self {
             hashing: parse_hashing(header)?,
             layout: parse_layout(header)?,
@@ -428,7 +388,7 @@ impl DeltaHeader {
 }
 
 /// The length that a delta declares.
-fn delta_len(header: &[u8; DELTA_HEADER]) -> Result<u64, SnapshotErrorKind> {
+fn delta_len(header: &[u8; DELTA_HEADER]) -> Decoded<u64> {
     let (declared, needed) = (get(header, 24), DELTA_HEADER as u64);
     if declared < needed {
         return Err(SnapshotErrorKind::Length { declared, needed });
@@ -437,7 +397,7 @@ fn delta_len(header: &[u8; DELTA_HEADER]) -> Result<u64, SnapshotErrorKind> {
 }
 
 fn delta_checksum(header: &[u8; DELTA_HEADER], body: &[u8]) -> u64 {
-    let mut sum = XxHash3_64::default();
+    let mut sum = Checksum::default();
     sum.write(&header[..56]);
     sum.write(body);
     sum.finish()
@@ -467,33 +427,36 @@ fn put_common(bytes: &mut [u8], kind: Kind, hashing: Hashing, len: u64) {
     put(bytes, 24, len.to_le_bytes());
 }
 
-fn put_layout(bytes: &mut [u8], layout: Layout) {
+/// The 16 bytes from byte 32 on.
+fn layout_fields(layout: Layout) -> [u8; 16] {
     let Shape { lines, bits, .. } = layout.shape;
     let words = layout.shape.words_per_key();
-    put(bytes, 32, [LAYOUT_VERSION, words as u8, bits as u8, lines as u8 - 1]);
-    put(bytes, 40, (layout.blocks as u64).to_le_bytes());
+    let shape = [LAYOUT_VERSION, words as u8, bits as u8, lines as u8 - 1];
+    let mut fields = [0; 16];
+    put(&mut fields, 0, shape);
+    put(&mut fields, 8, (layout.blocks as u64).to_le_bytes());
+    fields
 }
 
 /// The first `N` bytes of a record of this version. If fewer bytes could be the beginning of one,
 /// the error says that they are truncated.
-pub(super) fn first<const N: usize>(bytes: &[u8]) -> Result<&[u8; N], SnapshotErrorKind> {
+pub(super) fn first<const N: usize>(bytes: &[u8]) -> Decoded<&[u8; N]> {
     let magic = &bytes[..bytes.len().min(MAGIC.len())];
     if !MAGIC.starts_with(magic) {
         let mut found = [0; 8];
         found[..magic.len()].copy_from_slice(magic);
-        return Err(SnapshotErrorKind::Invalid(format!(
-            "the bytes begin with \"{}\": no snapshot or delta of a filter does",
-            found.escape_ascii()
-        )));
+        let found = found.escape_ascii();
+        return invalid(format!(
+            "the bytes begin with \"{found}\": no snapshot or delta of a filter does"
+        ));
     }
     // Checked before the length, since another version may have another length.
     if let Some(&[low, high]) = bytes.get(8..10).and_then(|version| version.first_chunk()) {
-        match u16::from_le_bytes([low, high]) {
-            VERSION => {}
-            other => {
-                let problem = format!("format version {other} is unknown: this release reads version 1");
-                return Err(SnapshotErrorKind::Invalid(problem));
-            }
+        let version = u16::from_le_bytes([low, high]);
+        if version != VERSION {
+            return invalid(format!(
+                "format version {version} is unknown: this release reads version 1"
+            ));
         }
     }
     bytes.first_chunk().ok_or(SnapshotErrorKind::Truncated {
@@ -502,49 +465,46 @@ pub(super) fn first<const N: usize>(bytes: &[u8]) -> Result<&[u8; N], SnapshotEr
     })
 }
 
-fn check_kind(bytes: &[u8], wanted: Kind) -> Result<(), SnapshotErrorKind> {
+fn check_kind(bytes: &[u8], wanted: Kind) -> Decoded<()> {
     let found = bytes[10];
     if found == wanted as u8 {
         return Ok(());
     }
     let name = Kind::of(found).map(|kind| format!(" (a {kind})")).unwrap_or_default();
-    Err(SnapshotErrorKind::Invalid(format!(
-        "the bytes are of kind {found}{name}, not {} (a {wanted})",
-        wanted as u8
-    )))
+    let number = wanted as u8;
+    invalid(format!(
+        "the bytes are of kind {found}{name}, not {number} (a {wanted})"
+    ))
 }
 
-fn parse_hashing(bytes: &[u8]) -> Result<Hashing, SnapshotErrorKind> {
+fn parse_hashing(bytes: &[u8]) -> Decoded<Hashing> {
     let seed = u32::from_le_bytes(*bytes[12..].first_chunk().expect("a field lies within its header"));
     let identity = match bytes[11] {
         0 => Identity::Other,
         1 => Identity::Murmur3 { seed },
         2 => Identity::SipHash13,
         other => {
-            return Err(SnapshotErrorKind::Invalid(format!(
+            return invalid(format!(
                 "hasher {other} is none of 0 (a BuildHasher), 1 (Murmur3), 2 (SipHash-1-3)"
-            )));
+            ));
         }
     };
-    if !matches!(identity, Identity::Murmur3 { .. }) {
-        check_zeros(bytes, 12..16)?;
-    }
-    let stored = get(bytes, 16);
-    if matches!(identity, Identity::Murmur3 { .. }) {
+    let fingerprint = get(bytes, 16);
+    if let Identity::Murmur3 { seed } = identity {
         let computed = hash::fingerprint(&Murmur3::with_seed(seed));
-        if stored != computed {
-            return Err(SnapshotErrorKind::Invalid(format!(
-                "the hasher's fingerprint is that of another one: {identity} has {computed:016x}, and {stored:016x} is stored"
-            )));
+        if fingerprint != computed {
+            return invalid(format!(
+                "the hasher's fingerprint is that of another one: {identity} has {computed:016x}, and \
+                 {fingerprint:016x} is stored"
+            ));
         }
+    } else {
+        check_zeros(&bytes[12..16], 12)?;
     }
-    Ok(Hashing {
-        identity,
-        fingerprint: stored,
-    })
+    Ok(Hashing { identity, fingerprint })
 }
 
-fn parse_layout(bytes: &[u8]) -> Result<Layout, SnapshotErrorKind> {
+fn parse_layout(bytes: &[u8]) -> Decoded<Layout> {
     check_layout_version(bytes[32])?;
     let (words, bits, lines) = (usize::from(bytes[33]), bytes[34].into(), 1 + usize::from(bytes[35]));
     let shape = Shape {
@@ -553,43 +513,68 @@ fn parse_layout(bytes: &[u8]) -> Result<Layout, SnapshotErrorKind> {
         bits,
     };
     if !shape.is_known() || shape.words_per_key() != words {
-        let mut problem = format!("{words} words per key with {bits} bits each is no layout");
-        if lines > 1 {
-            problem = format!("{words} words per key in {lines} lines, with {bits} bits each, is no layout");
-        }
-        return Err(SnapshotErrorKind::Invalid(problem));
+        return invalid(match lines {
+            1 => format!("{words} words per key with {bits} bits each is no layout"),
+            _ => format!("{words} words per key in {lines} lines, with {bits} bits each, is no layout"),
+        });
     }
-    check_zeros(bytes, 36..40)?;
+    check_zeros(&bytes[36..40], 36)?;
     match get(bytes, 40) {
-        blocks if blocks % lines as u64 != 0 => Err(SnapshotErrorKind::Invalid(format!(
-            "{blocks} blocks are not divided by {lines} lines per key"
-        ))),
+        blocks if blocks % lines as u64 != 0 => {
+            invalid(format!("{blocks} blocks are not divided by {lines} lines per key"))
+        }
         blocks @ 1..=MOST_LINES => Ok(Layout {
             shape,
             blocks: blocks as usize,
         }),
-        blocks => Err(SnapshotErrorKind::Invalid(format!(
-            "{blocks} blocks is not in 1 to {MOST_LINES}"
-        ))),
+        blocks => invalid(format!("{blocks} blocks is not in 1 to {MOST_LINES}")),
     }
 }
 
-fn check_layout_version(version: u8) -> Result<(), SnapshotErrorKind> {
-    match version {
-        LAYOUT_VERSION => Ok(()),
-        other => Err(SnapshotErrorKind::Invalid(format!(
-            "layout version {other} sets other bits than version 1, which this version knows"
-        ))),
+fn check_layout_version(version: u8) -> Decoded<()> {
+    if version == LAYOUT_VERSION {
+        return Ok(());
     }
+    invalid(format!(
+        "layout version {version} sets other bits than version 1, which this version knows"
+    ))
 }
 
-/// Fails if a byte is not 0 although version 1 gives it no meaning.
-pub(super) fn check_zeros(bytes: &[u8], range: core::ops::Range<usize>) -> Result<(), SnapshotErrorKind> {
-    match range.clone().find(|&at| bytes[at] != 0) {
+/// Fails unless a trailer that begins `before` bytes into the record has this checksum.
+pub(super) fn check_trailer(trailer: &[u8], computed: u64, before: usize) -> Decoded<()> {
+    check_sum(get(trailer, 0), computed)?;
+    check_zeros(&trailer[8..], before + 8)
+}
+
+fn check_sum(stored: u64, computed: u64) -> Decoded<()> {
+    if stored == computed {
+        return Ok(());
+    }
+    Err(SnapshotErrorKind::Checksum { stored, computed })
+}
+
+/// Fails if a byte is not 0 although version 1 gives it no meaning. The bytes begin at `offset` of
+/// the record.
+pub(crate) fn check_zeros(bytes: &[u8], offset: usize) -> Decoded<()> {
+    match bytes.iter().position(|byte| *byte != 0) {
         None => Ok(()),
-        Some(offset) => Err(SnapshotErrorKind::NotZero {
-            offset: offset as u64,
-            found: bytes[offset],
+        Some(at) => Err(SnapshotErrorKind::NotZero {
+            offset: (offset + at) as u64,
+            found: bytes[at],
         }),
     }
+}
+
+/// The error for bytes that no filter of this version writes.
+pub(crate) fn invalid<T>(problem: String) -> Decoded<T> {
+    Err(SnapshotErrorKind::Invalid(problem))
+}
+
+/// The first `len` of the bytes, and the rest.
+pub(super) fn split(bytes: &[u8], len: u64) -> Decoded<(&[u8], &[u8])> {
+    let split = usize::try_from(len).ok().and_then(|len| bytes.split_at_checked(len));
+    split.ok_or(SnapshotErrorKind::Truncated {
+        bytes: bytes.len() as u64,
+        needed: len,
+    })
 }

@@ -1,6 +1,6 @@
 //! Snapshots by `std::io`, in bounded pieces.
 
-use super::{Input, Out, Progress};
+use super::{Decoded, Input, Out, Progress};
 use crate::error::SnapshotErrorKind;
 use alloc::vec::Vec;
 use std::io::{self, ErrorKind, Read, Write};
@@ -54,56 +54,44 @@ pub(crate) struct Reader<R> {
 }
 
 impl<R: Read> Input for Reader<R> {
-    fn take<'a>(&'a mut self, len: usize, buffer: &'a mut Vec<u8>) -> Result<&'a [u8], SnapshotErrorKind> {
+    fn take<'a>(&'a mut self, len: usize, buffer: &'a mut Vec<u8>) -> Decoded<&'a [u8]> {
         self.progress.announce(len as u64);
         if buffer.len() < len {
             buffer.resize(len, 0);
         }
         let bytes = &mut buffer[..len];
-        match fill(&mut self.reader, bytes) {
-            Ok(()) => {
-                self.progress.taken += len as u64;
-                Ok(bytes)
-            }
-            Err(Short::Ended(len)) => Err(self.progress.truncated(&bytes[..len])),
-            Err(Short::Io(error)) => Err(SnapshotErrorKind::Io(error)),
+        let filled = fill(&mut self.reader, bytes).map_err(SnapshotErrorKind::Io)?;
+        if filled < len {
+            return Err(self.progress.truncated(&bytes[..filled]));
         }
+        self.progress.taken += len as u64;
+        Ok(bytes)
     }
 
-    fn announce(&mut self, len: u64) -> Result<(), SnapshotErrorKind> {
+    fn announce(&mut self, len: u64) -> Decoded<()> {
         self.progress.announce(len);
         Ok(())
     }
 }
 
 /// Decodes the bytes of a reader.
-pub(crate) fn from_reader<T, R: Read>(
-    reader: R,
-    decode: impl FnOnce(&mut Reader<R>) -> Result<T, SnapshotErrorKind>,
-) -> Result<T, SnapshotErrorKind> {
+pub(crate) fn from_reader<T, R: Read>(reader: R, decode: impl FnOnce(&mut Reader<R>) -> Decoded<T>) -> Decoded<T> {
     decode(&mut Reader {
         reader,
         progress: Progress::default(),
     })
 }
 
-/// Why a buffer was not filled.
-enum Short {
-    /// The reader ended after this many bytes.
-    Ended(usize),
-    Io(io::Error),
-}
-
-/// `Read::read_exact` that reports how many bytes there were.
-fn fill(reader: &mut impl Read, bytes: &mut [u8]) -> Result<(), Short> {
+/// `Read::read_exact` that returns how many bytes there were: fewer if the reader ends before.
+fn fill(reader: &mut impl Read, bytes: &mut [u8]) -> io::Result<usize> {
     let mut len = 0;
     while len < bytes.len() {
         match reader.read(&mut bytes[len..]) {
-            Ok(0) => return Err(Short::Ended(len)),
+            Ok(0) => break,
             Ok(more) => len += more,
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(Short::Io(error)),
+            Err(error) => return Err(error),
         }
     }
-    Ok(())
+    Ok(len)
 }

@@ -1,8 +1,8 @@
 //! The destination and the source of a snapshot's bytes, in pieces: slices here, streams in
 //! `io.rs`.
 
-use super::SNAPSHOT_HEADER;
 use super::header::first;
+use super::{Decoded, SNAPSHOT_HEADER};
 use crate::error::SnapshotErrorKind;
 use alloc::vec::Vec;
 use core::convert::Infallible;
@@ -38,10 +38,10 @@ impl Out for &mut [u8] {
 /// The source of a snapshot's bytes.
 pub(crate) trait Input {
     /// The next `len` bytes, which may be in `buffer`. Fails if the source has fewer.
-    fn take<'a>(&'a mut self, len: usize, buffer: &'a mut Vec<u8>) -> Result<&'a [u8], SnapshotErrorKind>;
+    fn take<'a>(&'a mut self, len: usize, buffer: &'a mut Vec<u8>) -> Decoded<&'a [u8]>;
 
     /// Announces that `len` bytes more follow. Fails if the source is known to have fewer.
-    fn announce(&mut self, len: u64) -> Result<(), SnapshotErrorKind>;
+    fn announce(&mut self, len: u64) -> Decoded<()>;
 }
 
 /// The bytes read from a source so far, and the bytes that it should have.
@@ -79,7 +79,7 @@ pub(crate) struct Slice<'a> {
 }
 
 impl Input for Slice<'_> {
-    fn take<'a>(&'a mut self, len: usize, _: &'a mut Vec<u8>) -> Result<&'a [u8], SnapshotErrorKind> {
+    fn take<'a>(&'a mut self, len: usize, _: &'a mut Vec<u8>) -> Decoded<&'a [u8]> {
         self.announce(len as u64)?;
         let (taken, rest) = self.rest.split_at(len);
         self.rest = rest;
@@ -87,21 +87,17 @@ impl Input for Slice<'_> {
         Ok(taken)
     }
 
-    fn announce(&mut self, len: u64) -> Result<(), SnapshotErrorKind> {
+    fn announce(&mut self, len: u64) -> Decoded<()> {
         self.progress.announce(len);
         if (self.rest.len() as u64) < len {
-            Err(self.progress.truncated(self.rest))
-        } else {
-            Ok(())
+            return Err(self.progress.truncated(self.rest));
         }
+        Ok(())
     }
 }
 
 /// Decodes bytes; returns the result and the rest of the bytes.
-pub(crate) fn from_slice<T>(
-    bytes: &[u8],
-    decode: impl FnOnce(&mut Slice<'_>) -> Result<T, SnapshotErrorKind>,
-) -> Result<(T, &[u8]), SnapshotErrorKind> {
+pub(crate) fn from_slice<T>(bytes: &[u8], decode: impl FnOnce(&mut Slice<'_>) -> Decoded<T>) -> Decoded<(T, &[u8])> {
     let mut input = Slice {
         rest: bytes,
         progress: Progress::default(),

@@ -1,6 +1,4 @@
-//! Replaces a file so that a program that opens it at any time finds the old bytes or the new ones.
-//! Takes a path and a closure that writes, for snapshots and Guava's streams. Removes a file so
-//! that a crash does not bring it back.
+//! Replaces a file as a whole, and removes one for good: for snapshots and Guava's streams.
 
 use alloc::format;
 use core::hash::BuildHasher;
@@ -12,12 +10,12 @@ use std::path::{Path, PathBuf};
 use twox_hash::XxHash3_64;
 
 /// Writes a file by `write` and gives it the name `path`, in place of the file that may have it. A
-/// program that opens `path` at any time gets all of the old file or all of the new one. The same
-/// holds after a crash of the program or of the machine.
+/// program that opens `path` at any time gets all of the old file or all of the new one, even after
+/// a crash of the program or of the machine.
 ///
-/// The bytes go into a new file in the same directory, `.lanebloom-HASH-RANDOM.new`. This function
-/// syncs the file, renames it, and then syncs the directory (on Unix only). `HASH` is the hash of
-/// the name in `path`, so names of any length work.
+/// The bytes go into a new file in the same directory, `.lanebloom-HASH-RANDOM.new`, where `HASH`
+/// is the hash of the name. This function syncs the file, renames it, and then syncs the directory
+/// (on Unix only).
 ///
 /// # Leftovers
 ///
@@ -46,9 +44,9 @@ use twox_hash::XxHash3_64;
 /// On Windows the rename may fail with kind `PermissionDenied` while a program has the old file
 /// mapped, and before Windows 10 also while a program has it open.
 ///
-/// One error comes later: if the sync of the directory fails (on a broken disk, say), the new file
-/// is in place, but a crash of the machine may bring the old one back. A file system that cannot
-/// sync a directory at all is no error.
+/// If the sync of the directory fails (on a broken disk, say), the new file is in place, but a
+/// crash of the machine may bring the old one back. A file system that cannot sync a directory at
+/// all is no error.
 ///
 /// # Examples
 ///
@@ -64,6 +62,7 @@ use twox_hash::XxHash3_64;
 /// replace_file(&path, |file| filter.write_to(file))?;
 /// filter.insert("a");
 /// replace_file(&path, |file| filter.write_to(file))?;
+/// // The filter takes 1 MiB at most.
 /// assert!(ConcurrentBloom::read_from(File::open(&path)?, 1 << 20)?.contains("a"));
 ///
 /// // After a failure the file is as before.
@@ -72,7 +71,26 @@ use twox_hash::XxHash3_64;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn replace_file<T>(path: impl AsRef<Path>, write: impl FnOnce(&mut File) -> io::Result<T>) -> io::Result<T> {
-    replace(path.as_ref(), write)
+    let path = path.as_ref();
+    let (name, directory) = split(path)?;
+    let opened = open_directory(directory)?;
+    let old = match fs::symlink_metadata(path) {
+        Ok(metadata) => Some(metadata).filter(Metadata::is_file),
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    let prefix = format!("{PREFIX}{:016x}-", XxHash3_64::oneshot(name.as_encoded_bytes()));
+    remove_leftovers(directory, &prefix);
+    let mut new = NewFile::create(directory, &prefix, old.is_some())?;
+    let result = write(&mut new.file)?;
+    if let Some(old) = old {
+        succeed(&new.file, &old)?;
+    }
+    new.file.sync_all()?;
+    fs::rename(&new.path, path)?;
+    new.is_there = false;
+    sync_directory(opened)?;
+    Ok(result)
 }
 
 /// Removes a file. A crash of the machine later does not bring it back: on Unix this function syncs
@@ -83,8 +101,8 @@ pub fn replace_file<T>(path: impl AsRef<Path>, write: impl FnOnce(&mut File) -> 
 /// Fails with the error of the file system, with kind `NotFound` if there is no such file. On Unix
 /// the directory must be readable, since the sync needs it open; otherwise the file stays.
 ///
-/// If the sync fails (on a broken disk, say), the file is gone, but a crash may bring it back. A
-/// file system that cannot sync a directory at all is no error.
+/// If the sync fails, the file is gone, but a crash may bring it back. A file system that cannot
+/// sync a directory at all is no error.
 ///
 /// # Examples
 ///
@@ -104,9 +122,9 @@ pub fn replace_file<T>(path: impl AsRef<Path>, write: impl FnOnce(&mut File) -> 
 pub fn remove_file(path: impl AsRef<Path>) -> io::Result<()> {
     let path = path.as_ref();
     let (_, directory) = split(path)?;
-    let directory = Directory::open(directory)?;
+    let opened = open_directory(directory)?;
     fs::remove_file(path)?;
-    directory.sync()
+    sync_directory(opened)
 }
 
 /// The name of a file, and its directory.
@@ -122,53 +140,19 @@ fn split(path: &Path) -> io::Result<(&OsStr, &Path)> {
 }
 
 /// A directory whose names are to change: opened before, so that an error comes before the change.
-struct Directory(#[cfg(unix)] File);
-
-impl Directory {
-    #[cfg(unix)]
-    fn open(path: &Path) -> io::Result<Self> {
-        File::open(path).map(Self)
-    }
-
-    #[cfg(not(unix))]
-    fn open(_: &Path) -> io::Result<Self> {
-        Ok(Self())
-    }
-
-    /// Without it, the disk may still have the old names after a crash.
-    fn sync(&self) -> io::Result<()> {
-        #[cfg(unix)]
-        match self.0.sync_all() {
-            // The file system cannot do it.
-            Err(error) if !matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported) => {
-                return Err(error);
-            }
-            _ => {}
-        }
-        Ok(())
-    }
+/// Only Unix can open and sync one.
+fn open_directory(path: &Path) -> io::Result<Option<File>> {
+    cfg!(unix).then(|| File::open(path)).transpose()
 }
 
-fn replace<T>(path: &Path, write: impl FnOnce(&mut File) -> io::Result<T>) -> io::Result<T> {
-    let (name, directory) = split(path)?;
-    let opened = Directory::open(directory)?;
-    let old = match fs::symlink_metadata(path) {
-        Ok(metadata) => Some(metadata).filter(Metadata::is_file),
-        Err(error) if error.kind() == ErrorKind::NotFound => None,
-        Err(error) => return Err(error),
-    };
-    let prefix = format!("{PREFIX}{:016x}-", XxHash3_64::oneshot(name.as_encoded_bytes()));
-    remove_leftovers(directory, &prefix);
-    let mut new = NewFile::create(directory, &prefix, old.is_some())?;
-    let result = write(&mut new.file)?;
-    if let Some(old) = old {
-        succeed(&new.file, &old)?;
+/// Without it, the disk may still have the old names after a crash.
+fn sync_directory(directory: Option<File>) -> io::Result<()> {
+    let cannot = |error: &io::Error| matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported);
+    match directory.map(|opened| opened.sync_all()) {
+        // The file system can sync directories, and failed.
+        Some(Err(error)) if !cannot(&error) => Err(error),
+        _ => Ok(()),
     }
-    new.file.sync_all()?;
-    fs::rename(&new.path, path)?;
-    new.is_there = false;
-    opened.sync()?;
-    Ok(result)
 }
 
 /// Gives `new` the owner, the group and the permissions of `old`, as far as the system allows it.
@@ -253,27 +237,19 @@ const SUFFIX: &str = ".new";
 /// Removes the new files whose names begin with `prefix` and that no program writes any more.
 /// Ignores its own errors.
 ///
-/// No other file has such a name by chance, since it contains a 64-bit hash of the replaced file's
-/// name. (The crates tempfile and atomic-write-file keep the leftovers of a killed program, or need
-/// a file system with nameless files. A service that is killed at every write of a filter of some
-/// GiB would fill its disk.)
+/// No other file has such a name by chance: it contains a 64-bit hash of the replaced file's name.
+/// (The crates tempfile and atomic-write-file keep the leftovers of a killed program, or need a
+/// file system with nameless files. A service that is killed at every write would fill its disk.)
 fn remove_leftovers(directory: &Path, prefix: &str) {
     let is_ours = |name: &str| {
-        let middle = name.strip_prefix(prefix).and_then(|rest| rest.strip_suffix(SUFFIX));
-        middle
-            .is_some_and(|random| random.len() == 16 && random.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')))
+        let random = name.strip_prefix(prefix).and_then(|rest| rest.strip_suffix(SUFFIX));
+        let is_digit = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        random.is_some_and(|random| random.len() == 16 && random.bytes().all(is_digit))
     };
-    let Ok(entries) = fs::read_dir(directory) else {
-        return;
-    };
-    for entry in entries.flatten() {
-        if !entry.file_name().to_str().is_some_and(is_ours) {
-            continue;
-        }
-        let Ok(file) = open_file(&entry.path()) else {
-            continue;
-        };
-        if try_lock(&file).is_ok() {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    for entry in entries.filter(|entry| entry.file_name().to_str().is_some_and(is_ours)) {
+        // The file stays open, and so locked, until it is removed.
+        if let Ok(_locked) = open_file(&entry.path()).and_then(|file| try_lock(&file).map(|()| file)) {
             let _ = fs::remove_file(entry.path());
         }
     }
@@ -308,9 +284,8 @@ fn open_file(path: &Path) -> io::Result<File> {
         std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, flags.bits() as i32);
     }
     let file = options.open(path)?;
-    if file.metadata()?.is_file() {
-        Ok(file)
-    } else {
-        Err(ErrorKind::InvalidInput.into())
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(ErrorKind::InvalidInput.into()),
     }
 }

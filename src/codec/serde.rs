@@ -1,5 +1,5 @@
-//! A filter's bytes as one value of `serde` (feature `serde`); in formats for people as a string in
-//! Base64. `filter/serde.rs` calls it.
+//! A filter's bytes as one value of `serde`; in formats for people as a string in Base64.
+//! `filter/serde.rs` calls it.
 
 use crate::codec::{SNAPSHOT_HEADER, TRAILER};
 use crate::error::{SnapshotError, SnapshotErrorKind};
@@ -24,18 +24,19 @@ const BELIEVED: usize = 64 << 10;
 ///
 /// ```
 /// use lanebloom::codec::{Limited, Snapshot};
-/// use lanebloom::{CuckooFilter, Murmur3, ScalableBloom};
+/// use lanebloom::{CuckooFilter, ScalableBloom, SipHash13};
 /// use serde::de::DeserializeSeed;
 ///
-/// fn read<F: Snapshot<Hasher = Murmur3>>(json: &str) -> serde_json::Result<F> {
+/// fn read<F: Snapshot>(json: &str, hasher: F::Hasher) -> serde_json::Result<F> {
 ///     let mut json = serde_json::Deserializer::from_str(json);
-///     Limited::new(1 << 20, Murmur3::default()).deserialize(&mut json)
+///     Limited::new(1 << 20, hasher).deserialize(&mut json)
 /// }
-/// let filter = ScalableBloom::builder().build()?;
+/// let hasher = SipHash13::random();
+/// let filter = ScalableBloom::builder().hasher(hasher).build()?;
 /// filter.insert("a")?;
 /// let json = serde_json::to_string(&filter)?;
-/// assert!(read::<ScalableBloom>(&json)?.contains("a"));
-/// assert!(read::<CuckooFilter>(&json).is_err());
+/// assert!(read::<ScalableBloom<SipHash13>>(&json, hasher)?.contains("a"));
+/// assert!(read::<CuckooFilter<SipHash13>>(&json, hasher).is_err());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Snapshot: sealed::Decode {}
@@ -59,54 +60,30 @@ pub(crate) mod sealed {
 }
 
 /// Deserializes a filter with any hasher within a limit of bytes, as `read_from_with` does: a
-/// [`DeserializeSeed`]. Its parameter is the filter's type.
+/// [`DeserializeSeed`]. Its parameter is the filter's type. [`Snapshot`] has an example with a
+/// secret key.
 ///
 /// # Examples
 ///
-/// ```
-/// use lanebloom::codec::Limited;
-/// use lanebloom::{ConcurrentBloom, SipHash13};
-/// use serde::de::DeserializeSeed;
-///
-/// let hasher = SipHash13::random();
-/// let builder = ConcurrentBloom::builder().expected_keys(1000);
-/// let filter = builder.hasher(hasher).build()?;
-/// filter.insert("a");
-/// let json = serde_json::to_string(&filter)?;
-///
-/// let read = |max_bytes| -> serde_json::Result<ConcurrentBloom<SipHash13>> {
-///     let mut json = serde_json::Deserializer::from_str(&json);
-///     Limited::new(max_bytes, hasher).deserialize(&mut json)
-/// };
-/// assert!(read(1 << 20)?.contains("a"));
-/// let error = read(1000).unwrap_err();
-/// let text = "the filter takes 1344 bytes, more than the limit of 1000 bytes";
-/// assert!(error.to_string().starts_with(text));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-///
-/// A field of a struct, by a function of three lines:
+/// A field of a struct:
 ///
 /// ```
 /// use lanebloom::codec::Limited;
-/// use lanebloom::{Murmur3, WindowedBloom};
+/// use lanebloom::{ConcurrentBloom as Bloom, Murmur3};
 /// use serde::de::DeserializeSeed;
 /// use serde::{Deserialize, Deserializer, Serialize};
 ///
 /// #[derive(Serialize, Deserialize)]
 /// struct State {
 ///     #[serde(deserialize_with = "within_1_mib")]
-///     recent: WindowedBloom,
+///     recent: Bloom,
 /// }
 ///
-/// fn within_1_mib<'de, D: Deserializer<'de>>(
-///     deserializer: D,
-/// ) -> Result<WindowedBloom, D::Error> {
-///     Limited::new(1 << 20, Murmur3::default()).deserialize(deserializer)
+/// fn within_1_mib<'de, D: Deserializer<'de>>(from: D) -> Result<Bloom, D::Error> {
+///     Limited::new(1 << 20, Murmur3::default()).deserialize(from)
 /// }
 ///
-/// let recent = WindowedBloom::builder().expected_keys(1000).build()?;
-/// recent.insert("a");
+/// let recent = Bloom::from_keys(["a"], 0.01)?;
 /// let json = serde_json::to_string(&State { recent })?;
 /// let state: State = serde_json::from_str(&json)?;
 /// assert!(state.recent.contains("a"));
@@ -134,8 +111,7 @@ impl<F: Snapshot> Limited<F> {
     ///     limited.deserialize(&mut serde_json::Deserializer::from_str(&json))
     /// };
     /// assert!(read(1280).is_ok());
-    /// let text = "the filter takes 1280 bytes, more than the limit of 1279 bytes";
-    /// assert!(read(1279).unwrap_err().to_string().starts_with(text));
+    /// assert!(read(1279).is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn new(max_bytes: usize, hasher: F::Hasher) -> Self {
@@ -199,10 +175,9 @@ impl<'de, T, E: fmt::Display, F: FnOnce(&[u8]) -> Result<(T, &[u8]), E>> Visitor
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.is_text {
-            "a filter in Base64"
-        } else {
-            "the bytes of a filter"
+        f.write_str(match self.is_text {
+            true => "a filter in Base64",
+            false => "the bytes of a filter",
         })
     }
 

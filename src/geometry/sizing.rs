@@ -38,22 +38,18 @@ use alloc::format;
 /// of the 64-bit hashes would be wrong less often. (For counters: 128 counters, 512 bits.)
 pub(crate) const MAX_BITS_PER_KEY: usize = 128;
 
-/// The cells of a word, on which a key's draws land.
+/// The cells of a word, on which a key's draws land, by their bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Cell {
     #[default]
-    Bit,
+    Bit = 1,
     /// 4 bits that count.
-    Counter,
+    Counter = 4,
 }
 
 impl Cell {
-    /// Bits of a cell.
     pub(crate) const fn bits(self) -> usize {
-        match self {
-            Self::Bit => 1,
-            Self::Counter => 4,
-        }
+        self as usize
     }
 }
 
@@ -105,7 +101,7 @@ impl Request {
         self.check().map_err(BuildError)?;
         let with = |lines| {
             let lines = Some(lines);
-            Self { lines, ..self }.solve_for_lines()
+            Self { lines, ..self }.solve_for_lines().map_err(BuildError)
         };
         if !self.two_lines || self.lines.is_some() || self.words.is_some() {
             return with(self.lines.unwrap_or(1));
@@ -148,48 +144,42 @@ impl Request {
     }
 
     /// With the lines per key that are given.
-    fn solve_for_lines(self) -> Result<(Layout, usize), BuildError> {
+    fn solve_for_lines(self) -> Result<(Layout, usize), BuildErrorKind> {
         let lines = self.lines.unwrap_or(1);
         let rate = self.rate.unwrap_or(0.01);
+        let bytes = self.budget.unwrap_or(0);
         let whole_budget = self.budget.map(|bytes| bytes / LINE_BYTES / lines * lines);
         if whole_budget == Some(0) {
-            let bytes = self.budget.unwrap_or(0);
-            return Err(BuildError(BuildErrorKind::Budget { bytes, lines }));
+            return Err(small_budget(bytes, lines));
         }
-        match (self.keys, whole_budget) {
-            (None, None) => Err(BuildError(BuildErrorKind::NothingToSizeFor)),
+        match (self.keys.map(|keys| keys.max(1)), whole_budget) {
+            (None, None) => Err(BuildErrorKind::NothingToSizeFor),
             (Some(keys), Some(blocks)) if self.rate.is_none() => {
-                let keys = keys.max(1);
                 let shape = self.best_shape_at(keys as f64 / blocks as f64);
                 let layout = Layout { shape, blocks };
-                match keys > layout.most_keys() {
-                    true => Err(BuildError(BuildErrorKind::TooManyKeys {
-                        keys,
-                        blocks,
-                        limit: MAX_LOAD as usize,
-                    })),
-                    false => Ok((layout, keys)),
+                if keys > layout.most_keys() {
+                    return Err(BuildErrorKind::Setting(format!(
+                        "{keys} keys in {blocks} blocks are more than the limit of {MAX_LOAD} keys per block"
+                    )));
                 }
+                Ok((layout, keys))
             }
             (None, Some(blocks)) => {
-                let (shape, load) = self.best_shape_for(rate).map_err(BuildError)?;
+                let (shape, load) = self.best_shape_for(rate)?;
                 Ok((Layout { shape, blocks }, (load * blocks as f64) as usize))
             }
             (Some(keys), budget) => {
-                let keys = keys.max(1);
-                let (shape, load) = self.best_shape_for(rate).map_err(BuildError)?;
+                let (shape, load) = self.best_shape_for(rate)?;
                 let blocks = ceil(keys as f64 / load / lines as f64) * lines as f64;
                 if blocks >= (isize::MAX as usize / LINE_BYTES) as f64 {
-                    return Err(BuildError(BuildErrorKind::TooLarge { keys, rate }));
+                    return Err(BuildErrorKind::TooLarge { keys, rate });
                 }
                 let blocks = blocks as usize;
-                match budget {
-                    Some(limit) if blocks > limit => Err(BuildError(BuildErrorKind::OverBudget {
-                        needed: blocks * LINE_BYTES,
-                        limit: self.budget.unwrap_or(0),
-                    })),
-                    _ => Ok((Layout { shape, blocks }, keys)),
+                if budget.is_some_and(|most| blocks > most) {
+                    let (needed, limit) = (blocks * LINE_BYTES, bytes);
+                    return Err(BuildErrorKind::OverBudget { needed, limit });
                 }
+                Ok((Layout { shape, blocks }, keys))
             }
         }
     }
@@ -212,22 +202,23 @@ impl Request {
         if let Some(rate) = self.rate.filter(|&rate| !(rate > 0.0 && rate < 1.0)) {
             return Err(BuildErrorKind::Rate(rate));
         }
-        match (self.words, self.lines) {
+        let problem = match (self.words, self.lines) {
             (Some(words), _) if !WORDS_PER_KEY.iter().any(|&(w, _)| w == words) => {
-                return Err(BuildErrorKind::WordsPerKey(words));
+                Some(format!("{words} words per key is not 1, 2, 4 or 8"))
             }
             (_, Some(lines)) if !(1..=MOST_LINES_PER_KEY).contains(&lines) => {
-                return Err(BuildErrorKind::Setting(format!("{lines} lines per key is not 1 or 2")));
+                Some(format!("{lines} lines per key is not 1 or 2"))
             }
             (Some(words), Some(lines)) if words < lines => {
-                return Err(BuildErrorKind::Setting(format!(
-                    "{words} word per key does not reach into {lines} lines"
-                )));
+                Some(format!("{words} word per key does not reach into {lines} lines"))
             }
-            _ => {}
+            _ => None,
+        };
+        if let Some(problem) = problem {
+            return Err(BuildErrorKind::Setting(problem));
         }
         match self.budget {
-            Some(bytes) if bytes < LINE_BYTES => Err(BuildErrorKind::Budget { bytes, lines: 1 }),
+            Some(bytes) if bytes < LINE_BYTES => Err(small_budget(bytes, 1)),
             Some(bytes) if bytes > isize::MAX as usize => Err(BuildErrorKind::OutOfMemory { bytes }),
             _ => Ok(()),
         }
@@ -236,10 +227,7 @@ impl Request {
     /// The words per key to choose from, fewest first, each with its shapes.
     fn candidates(&self) -> impl Iterator<Item = impl Iterator<Item = RateModel>> {
         let (wanted, cell, lines) = (self.words, self.cell, self.lines.unwrap_or(1));
-        let fits = move |words: usize| match wanted {
-            Some(wanted) => words * lines == wanted,
-            None => words * lines <= LINE_WORDS,
-        };
+        let fits = move |words| wanted.map_or(words * lines <= LINE_WORDS, |wanted| words * lines == wanted);
         WORDS_PER_KEY
             .into_iter()
             .filter(move |&(words, _)| fits(words))
@@ -281,11 +269,8 @@ impl Request {
             });
         }
         let good_enough = |&(_, load): &(Shape, f64)| load * FEWER_WORDS_PRICE >= best_load;
-        Ok(found
-            .into_iter()
-            .flatten()
-            .find(good_enough)
-            .expect("the best is good enough"))
+        let fewest = found.into_iter().flatten().find(good_enough);
+        Ok(fewest.expect("the best is good enough"))
     }
 
     /// The shape for a given number of keys per line.
@@ -304,6 +289,14 @@ impl Request {
         let fewer = best_at(load / FEWER_WORDS_PRICE).zip(best_at(load)).find(good_enough);
         fewer.expect("the best is good enough").1.1
     }
+}
+
+/// The error for a budget of fewer blocks than a key has lines.
+fn small_budget(bytes: usize, lines: usize) -> BuildErrorKind {
+    let least = if lines == 1 { "one block" } else { "two blocks" };
+    BuildErrorKind::Setting(format!(
+        "a memory budget of {bytes} bytes is less than {least} of {LINE_BYTES} bytes"
+    ))
 }
 
 /// The false-positive rate of one shape as a function of the keys per line; see the top of this
@@ -326,10 +319,9 @@ impl RateModel {
         distinct[0] = 1.0;
         for _ in 0..s {
             for d in (0..Self::TERMS).rev() {
-                let missed = if d == 0 {
-                    0.0
-                } else {
-                    distinct[d - 1] * (cells - (d - 1) as f64) / cells
+                let missed = match d {
+                    0 => 0.0,
+                    _ => distinct[d - 1] * (cells - (d - 1) as f64) / cells,
                 };
                 distinct[d] = distinct[d] * d as f64 / cells + missed;
             }
@@ -421,8 +413,7 @@ impl Layout {
         self.blocks.saturating_mul(MAX_LOAD as usize)
     }
 
-    /// The false-positive rate once `keys` distinct keys are in, in words of such
-    /// cells.
+    /// The false-positive rate once `keys` distinct keys are in, in words of such cells.
     pub(crate) fn rate_of(&self, cell: Cell, keys: usize) -> f64 {
         RateModel::new(self.shape, cell).rate_at(keys as f64 / self.blocks as f64)
     }
@@ -482,12 +473,8 @@ impl Layout {
                 high = middle
             }
         }
-        let nearer = if pow(q, low) - unset < unset - pow(q, high) {
-            low
-        } else {
-            high
-        };
-        usize::try_from(nearer).unwrap_or(usize::MAX)
+        let is_lower_nearer = pow(q, low) - unset < unset - pow(q, high);
+        usize::try_from(if is_lower_nearer { low } else { high }).unwrap_or(usize::MAX)
     }
 }
 
@@ -519,21 +506,35 @@ mod tests {
     use super::*;
 
     fn solve(lines: usize, words: Option<usize>, rate: f64) -> (Shape, f64) {
-        let (shape, load) = Request {
+        let request = Request {
             lines: Some(lines),
             words,
             ..Request::default()
-        }
-        .best_shape_for(rate)
-        .unwrap();
+        };
+        let (shape, load) = request.best_shape_for(rate).unwrap();
         (shape, LINE_BITS as f64 / load)
+    }
+
+    /// Compares the bits per key of each rate, in so many words per key, with the table's.
+    fn compare<const N: usize>(lines: usize, words: [usize; N], most_error: f64, table: &[(f64, [f64; N])]) {
+        for &(rate, row) in table {
+            for (words, expected) in words.into_iter().zip(row) {
+                let (shape, bits_per_key) = solve(lines, Some(words), rate);
+                assert_eq!((shape.lines, shape.words), (lines, words / lines));
+                let error = bits_per_key / expected - 1.0;
+                assert!(
+                    error.abs() < most_error,
+                    "{rate} with {words} words: {bits_per_key}, not {expected}"
+                );
+            }
+        }
     }
 
     /// Bits per key from an independent implementation of the same model, by the distribution of
     /// occupied bits instead of inclusion and exclusion (rounded to 0.1 or 3 digits).
     #[test]
     fn bits_per_key_match_the_occupancy_sums() {
-        let table = [
+        let one_line = [
             (0.1, [5.05, 4.9, 4.9, 5.9]),
             (0.03, [8.4, 7.65, 7.6, 8.0]),
             (0.01, [12.2, 10.3, 10.1, 10.1]),
@@ -541,16 +542,14 @@ mod tests {
             (1e-4, [46.0, 26.0, 22.6, 22.9]),
             (1e-5, [87.0, 38.0, 31.1, 30.0]),
         ];
-        for (rate, row) in table {
-            for ((words, _), expected) in WORDS_PER_KEY.into_iter().zip(row) {
-                let (_, bits_per_key) = solve(1, Some(words), rate);
-                let error = bits_per_key / expected - 1.0;
-                assert!(
-                    error.abs() < 0.012,
-                    "{rate} with {words} words: {bits_per_key}, not {expected}"
-                );
-            }
-        }
+        compare(1, WORDS_PER_KEY.map(|(words, _)| words), 0.012, &one_line);
+        let two_lines = [
+            (1e-3, [15.0, 14.8]),
+            (1e-4, [20.5, 20.2]),
+            (1e-5, [26.9, 25.5]),
+            (1e-6, [34.1, 31.6]),
+        ];
+        compare(2, [4, 8], 0.004, &two_lines);
     }
 
     #[test]
@@ -560,29 +559,6 @@ mod tests {
             (words, bits)
         });
         assert_eq!(chosen, [(1, 3), (2, 2), (2, 3), (4, 2), (4, 3), (4, 3), (4, 4)]);
-    }
-
-    /// Bits per key with 4 and with 8 words in two lines, from an independent implementation, as
-    /// above.
-    #[test]
-    fn bits_per_key_of_two_lines_match_the_occupancy_sums() {
-        let table = [
-            (1e-3, [15.0, 14.8]),
-            (1e-4, [20.5, 20.2]),
-            (1e-5, [26.9, 25.5]),
-            (1e-6, [34.1, 31.6]),
-        ];
-        for (rate, row) in table {
-            for (words, expected) in [4, 8].into_iter().zip(row) {
-                let (shape, bits_per_key) = solve(2, Some(words), rate);
-                assert_eq!((shape.lines, shape.words), (2, words / 2));
-                let error = bits_per_key / expected - 1.0;
-                assert!(
-                    error.abs() < 0.004,
-                    "{rate} with {words} words: {bits_per_key}, not {expected}"
-                );
-            }
-        }
     }
 
     /// Two lines where they save an eighth, unless lines or words are given, or a filter cannot
@@ -605,25 +581,17 @@ mod tests {
             [(1, 1), (1, 2), (1, 4), (1, 4), (2, 2), (2, 4), (2, 4), (2, 4), (2, 4)]
         );
         let low = request(1e-6);
+        let (words, lines, two_lines, keys) = (Some(4), Some(1), false, Some(1));
         for (one, why) in [
-            (Request { words: Some(4), ..low }, "words are given"),
-            (Request { lines: Some(1), ..low }, "one line is given"),
-            (
-                Request {
-                    two_lines: false,
-                    ..low
-                },
-                "the filter has one line",
-            ),
-            (Request { keys: Some(1), ..low }, "one block is enough"),
+            (Request { words, ..low }, "words are given"),
+            (Request { lines, ..low }, "one line is given"),
+            (Request { two_lines, ..low }, "the filter has one line"),
+            (Request { keys, ..low }, "one block is enough"),
         ] {
             assert_eq!(solve(one).lines, 1, "{why}");
         }
-        let two = Request {
-            lines: Some(2),
-            ..request(0.1)
-        };
-        assert_eq!(solve(two).lines, 2);
+        let lines = Some(2);
+        assert_eq!(solve(Request { lines, ..request(0.1) }).lines, 2);
         // An odd number of lines is one too many.
         let budget = Request {
             keys: None,
@@ -657,27 +625,20 @@ mod tests {
         let one_line = [0.1, 0.01, 1e-3, 1e-4, 1e-5, 1e-6].map(|rate| (rate, false));
         let any = [0.1, 0.01, 1e-3, 1e-4, 1e-6, 1e-7].map(|rate| (rate, true));
         for (rate, two_lines) in one_line.into_iter().chain(any) {
-            let by_rate = Request {
-                keys: Some(1_000_000),
-                rate: Some(rate),
-                two_lines,
-                ..Request::default()
+            let solve = |keys, rate, budget| {
+                let request = Request {
+                    keys,
+                    rate,
+                    budget,
+                    two_lines,
+                    ..Request::default()
+                };
+                request.solve().unwrap()
             };
-            let (layout, keys) = by_rate.solve().unwrap();
-            let by_budget = Request {
-                keys: Some(keys),
-                budget: Some(layout.blocks * 64 + 63),
-                two_lines,
-                ..Request::default()
-            };
-            assert_eq!(by_budget.solve().unwrap(), (layout, keys));
-            let by_both = Request {
-                rate: Some(rate),
-                budget: Some(layout.blocks * 64),
-                two_lines,
-                ..Request::default()
-            };
-            let (same, fitting) = by_both.solve().unwrap();
+            let (layout, keys) = solve(Some(1_000_000), Some(rate), None);
+            let by_budget = solve(Some(keys), None, Some(layout.blocks * 64 + 63));
+            assert_eq!(by_budget, (layout, keys));
+            let (same, fitting) = solve(None, Some(rate), Some(layout.blocks * 64));
             assert_eq!(same, layout);
             assert!(fitting >= keys && fitting < keys + keys / 1000);
         }

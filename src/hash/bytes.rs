@@ -26,7 +26,7 @@ impl Short {
     /// The first and the second eight bytes.
     #[inline(always)]
     pub(crate) fn halves(self) -> (u64, u64) {
-        halves(self.bytes)
+        (self.bytes as u64, (self.bytes >> 64) as u64)
     }
 }
 
@@ -40,11 +40,6 @@ impl Sink for Short {
         }
         self.len += bytes.len();
     }
-}
-
-#[inline(always)]
-fn halves(bytes: u128) -> (u64, u64) {
-    (bytes as u64, (bytes >> 64) as u64)
 }
 
 /// Up to 15 bytes, by two loads. The loads agree where they overlap, so the result is their OR.

@@ -1,6 +1,6 @@
-//! The lines of counters, 16 of 4 bits in a word: allocated, read, incremented, decremented. This
-//! file takes patterns from `pattern.rs` and knows no hashes. `scalar.rs` and `filter/counting.rs`
-//! call it. It gives the reasons for all memory orderings of `filter/counting.rs`.
+//! The lines of counters, 16 of 4 bits in a word. This file takes patterns from `pattern.rs` and
+//! knows no hashes. `scalar.rs` and `filter/counting.rs` call it. It gives the reasons for all
+//! memory orderings of `filter/counting.rs`.
 //!
 //! A key's pattern is the same as in the filters of bits. Bit `p` of a word lies in counter `p /
 //! 4`, so each bit of the pattern selects a counter. (Two bits of a key in one counter count once.)
@@ -9,7 +9,7 @@
 //!
 //! | operation | ordering | partner, and why |
 //! |---|---|---|
-//! | `Load`, `looks_held` | load `Relaxed` | nothing rests on it but the answer; a caller that relies on what the inserters did before calls [`acquire`](bits::acquire) after |
+//! | `Load`, the first look of `decrement` | load `Relaxed` | nothing rests on it but the answer; a caller that relies on what the inserters did before calls [`acquire`](bits::acquire) after |
 //! | `increment`, `decrement`, `restore` | compare-exchange `AcqRel`; its look `Relaxed`, as the exchange checks the value | `Release` makes what the caller did before visible to a thread that sees the counters and calls [`acquire`](bits::acquire), or changes them itself. Nothing else changes words, so every change continues the release sequences of the changes before it. `Acquire` pairs with them: an insert or remove sees what the threads did before whose changes it found |
 //! | `add_from`: read the other filter's words | load `Acquire` | pairs with the `Release` of its changes, and stands before our own, so that publication passes through the union |
 //! | `add_from`: add them | compare-exchange `AcqRel` | as in `increment` |
@@ -178,12 +178,10 @@ pub(crate) fn decrement<const W: usize>(
     for (chosen, part) in chosen.iter_mut().zip(pattern) {
         *chosen = (&line[part.word], above_zero(part.mask(bits)));
     }
-    let looks_held = || {
-        chosen
-            .iter()
-            .all(|(word, counters)| lacks_none(word.value(), *counters))
-    };
-    if W > 1 && !looks_held() {
+    let mut looks = chosen
+        .iter()
+        .map(|(word, counters)| lacks_none(word.value(), *counters));
+    if W > 1 && !looks.all(|held| held) {
         return false;
     }
     for (i, (word, counters)) in chosen.into_iter().enumerate() {
@@ -204,28 +202,13 @@ fn restore(words: &[(&Counters, u64)]) {
 }
 
 /// The counters of a filter, in blocks of a cache line.
-#[derive(Debug)]
-pub(crate) struct CounterLines {
-    words: OwnLines<Counters>,
-}
+pub(crate) type CounterLines = OwnLines<Counters>;
 
 impl CounterLines {
-    /// [`OwnLines::new`].
-    pub(crate) fn new(blocks: usize) -> Result<Self, BuildError> {
-        let words = OwnLines::new(blocks)?;
-        Ok(Self { words })
-    }
-
-    /// The lines, for lookups, inserts and removes.
-    #[inline(always)]
-    pub(crate) fn shared(&self) -> Lines<'_, Counters> {
-        self.words.shared()
-    }
-
     /// The words, 16 counters in each. Beside changes each word is some value that it had
     /// meanwhile; call [`acquire`](bits::acquire) after the last.
     pub(crate) fn words(&self) -> impl Iterator<Item = u64> {
-        self.words.iter().map(Counters::value)
+        self.iter().map(Counters::value)
     }
 
     /// Every line as lookups see it, and the sum of its counters, from [`words`](Self::words).
@@ -242,9 +225,9 @@ impl CounterLines {
     ///
     /// The two must have the same number of lines.
     pub(crate) fn add_from(&self, other: &Self) -> bool {
-        debug_assert_eq!(self.words.len(), other.words.len());
+        debug_assert_eq!(self.len(), other.len());
         let mut changed = false;
-        for (word, from) in self.words.iter().zip(other.words.iter()) {
+        for (word, from) in self.iter().zip(other.iter()) {
             let from = from.0.load(Ordering::Acquire);
             changed |= from != 0 && word.add(from);
         }
@@ -253,25 +236,22 @@ impl CounterLines {
 
     /// A copy of the words, as [`words`](Self::words) has them.
     pub(crate) fn try_clone(&self) -> Result<Self, BuildError> {
-        let copy = Self::new(self.words.len() / LINE_WORDS)?;
-        for (copy, word) in copy.words.iter().zip(self.words()) {
-            // No other thread knows the copy yet.
-            copy.0.store(word, Ordering::Relaxed);
-        }
+        let mut copy = Self::new(self.len() / LINE_WORDS)?;
+        copy.store_words(0, self.words());
         bits::acquire();
         Ok(copy)
     }
 
     /// Sets words from `first` on, while no other thread knows of the lines.
     pub(crate) fn store_words(&mut self, first: usize, values: impl IntoIterator<Item = u64>) {
-        for (word, value) in self.words[first..].iter().zip(values) {
+        for (word, value) in self[first..].iter().zip(values) {
             word.0.store(value, Ordering::Relaxed);
         }
     }
 
     /// Sets all counters to 0.
     pub(crate) fn clear(&mut self) {
-        self.words.fill_with(Counters::default);
+        self.fill_with(Counters::default);
     }
 }
 
@@ -311,10 +291,8 @@ mod tests {
                 assert_eq!(stuck(word) >> (4 * i) & 15, u64::from(counter == 15));
             }
             assert_eq!(total(word), each(word).iter().sum::<u64>());
-            assert_eq!(
-                stuck_in(word) as usize,
-                each(word).iter().filter(|&&counter| counter == 15).count()
-            );
+            let stuck = each(word).iter().filter(|&&counter| counter == 15).count();
+            assert_eq!(stuck_in(word) as usize, stuck);
             let seen = each(Counters(AtomicU64::new(word)).load());
             assert_eq!(seen, each(word).map(|counter| if counter > 0 { 15 } else { 0 }));
         }

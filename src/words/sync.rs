@@ -14,14 +14,13 @@ pub(crate) use loom::sync::atomic::{AtomicPtr, AtomicU64, Ordering, fence};
 #[inline]
 pub(crate) fn wait(turn: u32) {
     /// After this many turns the other thread is probably not running.
-    #[cfg(all(feature = "std", not(lanebloom_loom)))]
     const SHORT: u32 = 64;
 
     #[cfg(all(feature = "std", not(lanebloom_loom)))]
     if turn > SHORT {
         return std::thread::yield_now();
     }
-    let _ = turn;
+    let _ = (turn, SHORT);
     #[cfg(not(lanebloom_loom))]
     core::hint::spin_loop();
     // The model checker runs another thread then.

@@ -397,3 +397,14 @@ fn whole_sets_beside_inserts() {
     assert_eq!(set.difference_from(&odd), Ok(true));
     assert!(set.iter().all(|at| at % 4 == 0));
 }
+
+#[test]
+fn errors_name_the_bounds_or_the_lack_of_memory() {
+    let set = ConcurrentBitmap::new(100).unwrap();
+    let error = set.insert(100).unwrap_err();
+    assert_eq!(error.to_string(), "position 100 is not below the bound of 100");
+    let error = set.union_from(&ConcurrentBitmap::new(99).unwrap()).unwrap_err();
+    let text = "the other set's bound differs: 99 there, 100 here";
+    assert_eq!(error.to_string(), text);
+    assert!(ConcurrentBitmap::new(1 << 63).unwrap_err().is_out_of_memory());
+}

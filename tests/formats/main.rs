@@ -7,6 +7,7 @@ mod filter;
 mod hash;
 mod hash_batch;
 mod peek;
+mod recipes;
 mod replace;
 mod snapshot;
 mod snapshot_deletable;

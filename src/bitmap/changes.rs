@@ -1,0 +1,184 @@
+//! Changes of many positions by whole words, beside other threads: ranges, the search for a free
+//! position that claims it, and union, intersection and difference with another bitmap.
+
+use super::read::{clamped, ends};
+use super::words::masks;
+use super::{Bitmap, ConcurrentBitmap, OutOfBoundsError, Store};
+use crate::error::IncompatibleError;
+use crate::words::bits::{Load, acquire};
+use alloc::format;
+use core::ops::RangeBounds;
+
+/// Ranges, [64 positions at a time](crate::bitmap#consistency). A range that ends before it begins
+/// is empty.
+impl ConcurrentBitmap {
+    /// Inserts every position of a range; returns how many were absent.
+    ///
+    /// Each position that it counts is a claim of this call, as with [`insert`](Self::insert).
+    ///
+    /// # Errors
+    ///
+    /// If the range exceeds the bound. Then nothing is inserted. (A range without an end, as `7..`,
+    /// goes to the bound.)
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
+    /// set.insert(150)?;
+    /// assert_eq!(set.insert_range(100..200), Ok(99));
+    /// assert_eq!(set.insert_range(990..), Ok(10));
+    /// assert!(set.insert_range(0..1001).is_err() && set.len() == 110);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn insert_range(&self, range: impl RangeBounds<u64>) -> Result<u64, OutOfBoundsError> {
+        let Some((first, last)) = ends(range, self.bound()) else {
+            return Ok(0);
+        };
+        self.check(last)?;
+        let set = masks(first..last + 1).map(|(word, mask)| u64::from(self.bits.add(word, mask).count_ones()));
+        Ok(set.sum())
+    }
+
+    /// Removes every position of a range; returns how many were present. `remove_range(..)` empties
+    /// the set beside other threads.
+    ///
+    /// ```
+    /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
+    /// set.insert_range(100..200)?;
+    /// assert_eq!(set.remove_range(150..2000), 50);
+    /// assert_eq!((set.len(), set.remove_range(..), set.len()), (50, 50, 0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "clear")]
+    pub fn remove_range(&self, range: impl RangeBounds<u64>) -> u64 {
+        let unset = masks(clamped(range, self.bound()));
+        let unset = unset.map(|(word, mask)| u64::from(self.bits.take(word, mask).count_ones()));
+        unset.sum()
+    }
+
+    /// Inserts the first free position of a range and returns it, or `None` if all are present: an
+    /// allocator of numbers. No two threads get the same position before it is removed.
+    ///
+    /// It searches from the start of the range, 64 positions at a time. If much is taken there,
+    /// begin behind the last answer, and at 0 again if there is none.
+    ///
+    /// # Memory ordering
+    ///
+    /// As an [`insert`](Self::insert) that answers `true`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let ids = lanebloom::ConcurrentBitmap::new(1000)?;
+    /// assert_eq!((ids.claim_free(..), ids.claim_free(..)), (Some(0), Some(1)));
+    /// ids.remove(0);
+    /// assert_eq!((ids.claim_free(1..), ids.claim_free(1..)), (Some(2), Some(3)));
+    /// assert_eq!((ids.claim_free(0..4), ids.claim_free(0..4)), (Some(0), None));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[doc(alias("allocate", "first_free"))]
+    pub fn claim_free(&self, range: impl RangeBounds<u64>) -> Option<u64> {
+        for (word, mask) in masks(clamped(range, self.bound())) {
+            loop {
+                let free = !Load::load(&self.bits.words()[word]) & mask;
+                if free == 0 {
+                    break;
+                }
+                let lowest = free & free.wrapping_neg();
+                // Otherwise another thread has claimed it meanwhile.
+                if self.bits.add(word, lowest) != 0 {
+                    return Some(64 * word as u64 + u64::from(lowest.trailing_zeros()));
+                }
+            }
+        }
+        acquire();
+        None
+    }
+}
+
+/// Operations with another set of the same bound, which may be a [`BitmapView`](super::BitmapView)
+/// and in use meanwhile. Each returns whether this call changed the set.
+///
+/// They go [word by word](crate::bitmap#consistency). Publication passes through: a thread that
+/// sees a position here sees what the thread did that inserted it there.
+///
+/// # Errors
+///
+/// Each fails if the bounds differ.
+impl ConcurrentBitmap {
+    /// Inserts the other set's positions.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBitmap;
+    ///
+    /// let (a, b) = (ConcurrentBitmap::new(1000)?, ConcurrentBitmap::new(1000)?);
+    /// a.insert_range(0..10)?;
+    /// b.insert_range(5..15)?;
+    /// assert_eq!((a.union_from(&b), a.union_from(&b)), (Ok(true), Ok(false)));
+    /// assert!(a.iter().eq(0..15));
+    /// assert!(a.union_from(&ConcurrentBitmap::new(999)?).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "or")]
+    pub fn union_from<B: Store>(&self, other: &Bitmap<B>) -> Result<bool, IncompatibleError> {
+        self.merge(other, |word, theirs| self.bits.add(word, theirs))
+    }
+
+    /// Removes the positions that the other set lacks.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBitmap;
+    ///
+    /// let (a, b) = (ConcurrentBitmap::new(1000)?, ConcurrentBitmap::new(1000)?);
+    /// a.insert_range(0..10)?;
+    /// b.insert_range(5..15)?;
+    /// assert_eq!(a.intersection_from(&b), Ok(true));
+    /// assert_eq!(a.intersection_from(&b), Ok(false));
+    /// assert!(a.iter().eq(5..10));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias("and", "retain"))]
+    pub fn intersection_from<B: Store>(&self, other: &Bitmap<B>) -> Result<bool, IncompatibleError> {
+        self.merge(other, |word, theirs| self.bits.take(word, !theirs))
+    }
+
+    /// Removes the other set's positions.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBitmap;
+    ///
+    /// let (a, b) = (ConcurrentBitmap::new(1000)?, ConcurrentBitmap::new(1000)?);
+    /// a.insert_range(0..10)?;
+    /// b.insert_range(5..15)?;
+    /// assert_eq!(a.difference_from(&b), Ok(true));
+    /// assert_eq!(a.difference_from(&b), Ok(false));
+    /// assert!(a.iter().eq(0..5));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias("and_not", "subtract"))]
+    pub fn difference_from<B: Store>(&self, other: &Bitmap<B>) -> Result<bool, IncompatibleError> {
+        self.merge(other, |word, theirs| self.bits.take(word, theirs))
+    }
+
+    /// Calls `change` with the number of every word and the other set's value; it returns the bits
+    /// that it changed.
+    fn merge<B: Store>(
+        &self,
+        other: &Bitmap<B>,
+        change: impl Fn(usize, u64) -> u64,
+    ) -> Result<bool, IncompatibleError> {
+        if self.bound() != other.bound() {
+            let (theirs, ours) = (other.bound(), self.bound());
+            let text = format!("the other set's bound differs: {theirs} there, {ours} here");
+            return Err(IncompatibleError(text));
+        }
+        let mut changed = 0;
+        for (word, theirs) in other.all_values().enumerate() {
+            // Before our own `Release`, so that publication passes through.
+            acquire();
+            changed |= change(word, theirs);
+        }
+        Ok(changed != 0)
+    }
+}
