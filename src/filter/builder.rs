@@ -106,9 +106,7 @@ impl<E: Planned, S> Builder<E, S> {
     /// If keys can be removed, it is also the chance that removing an absent key does harm.
     ///
     /// ```
-    /// use lanebloom::ConcurrentBloom;
-    ///
-    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
+    /// let builder = lanebloom::ConcurrentBloom::builder().expected_keys(1000);
     /// let filter = builder.false_positive_rate(1e-6).build()?;
     /// assert!(filter.false_positive_rate_at(1000) <= 1e-6);
     /// # Ok::<(), lanebloom::BuildError>(())

@@ -9,9 +9,7 @@
 //! # Example
 //!
 //! ```
-//! use lanebloom::CountingBloom;
-//!
-//! let sessions = CountingBloom::with_capacity(100_000, 0.01)?;
+//! let sessions = lanebloom::CountingBloom::with_capacity(100_000, 0.01)?;
 //! assert!(sessions.insert("ann"));
 //! assert!(sessions.insert("bob"));
 //! assert!(sessions.remove("ann"));

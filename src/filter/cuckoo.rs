@@ -10,9 +10,7 @@
 //! # Example
 //!
 //! ```
-//! use lanebloom::CuckooFilter;
-//!
-//! let sessions = CuckooFilter::with_capacity(1_000_000, 0.01)?;
+//! let sessions = lanebloom::CuckooFilter::with_capacity(1_000_000, 0.01)?;
 //! sessions.insert("session:17")?;
 //! assert!(sessions.contains("session:17"));
 //! assert!(sessions.remove("session:17"));

@@ -15,9 +15,7 @@
 //! # Example
 //!
 //! ```
-//! use lanebloom::DLeftFilter;
-//!
-//! let sessions = DLeftFilter::with_capacity(1_000_000, 0.01)?;
+//! let sessions = lanebloom::DLeftFilter::with_capacity(1_000_000, 0.01)?;
 //! sessions.insert("session:17")?;
 //! assert!(sessions.contains("session:17"));
 //! assert!(sessions.remove("session:17"));

@@ -27,9 +27,7 @@ macro_rules! budgeted {
             /// in a [`DLeftFilter`](crate::DLeftFilter).
             ///
             /// ```
-            /// use lanebloom::ConcurrentBloom;
-            ///
-            /// let builder = ConcurrentBloom::builder().memory_budget(10_000);
+            /// let builder = lanebloom::ConcurrentBloom::builder().memory_budget(10_000);
             /// let filter = builder.expected_keys(5000).build()?;
             /// assert_eq!(filter.memory_bytes(), 9984); // whole lines
             /// assert!(filter.false_positive_rate_at(5000) < 1e-3);
@@ -59,9 +57,7 @@ macro_rules! worded {
             /// `true`.
             ///
             /// ```
-            /// use lanebloom::ConcurrentBloom;
-            ///
-            /// let builder = ConcurrentBloom::builder().expected_keys(1000);
+            /// let builder = lanebloom::ConcurrentBloom::builder().expected_keys(1000);
             /// let claims = builder.clone().words_per_key(1).build()?;
             /// assert_eq!(claims.words_per_key(), 1);
             ///
@@ -106,9 +102,7 @@ macro_rules! two_lined {
             /// given, it takes one.
             ///
             /// ```
-            /// use lanebloom::ConcurrentBloom;
-            ///
-            /// let builder = ConcurrentBloom::builder().expected_keys(100_000);
+            /// let builder = lanebloom::ConcurrentBloom::builder().expected_keys(100_000);
             /// let builder = builder.false_positive_rate(1e-4);
             /// let one = builder.clone().build()?;
             /// let two = builder.clone().lines_per_key(2).build()?;
@@ -140,9 +134,7 @@ macro_rules! making {
             /// A builder, for all options.
             ///
             /// ```
-            /// use lanebloom::ConcurrentBloom;
-            ///
-            /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+            /// let filter = lanebloom::ConcurrentBloom::builder().expected_keys(1000).build()?;
             /// assert_eq!(filter.expected_keys(), 1000);
             /// # Ok::<(), lanebloom::BuildError>(())
             /// ```

@@ -214,9 +214,7 @@ macro_rules! counts {
             /// times in a cuckoo filter, 3 times in a d-left filter.
             ///
             /// ```
-            /// use lanebloom::CuckooFilter;
-            ///
-            /// let builder = CuckooFilter::builder().expected_keys(1000);
+            /// let builder = lanebloom::CuckooFilter::builder().expected_keys(1000);
             /// let filter = builder.fingerprint_bits(16).build()?;
             /// assert_eq!(filter.max_copies(), 8);
             /// (0..8).try_for_each(|_| filter.insert("a"))?;

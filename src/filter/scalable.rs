@@ -9,9 +9,7 @@
 //! # Example
 //!
 //! ```
-//! use lanebloom::ScalableBloom;
-//!
-//! let seen = ScalableBloom::with_capacity(1000, 0.01)?;
+//! let seen = lanebloom::ScalableBloom::with_capacity(1000, 0.01)?;
 //! for url in 0..50_000u32 {
 //!     seen.insert(&url)?;
 //! }
@@ -205,9 +203,7 @@ pub type ScalableBloom<S = Murmur3> = Filter<Chain, S>;
 /// about half a millisecond for each.
 ///
 /// ```
-/// use lanebloom::ScalableBloom;
-///
-/// let builder = ScalableBloom::builder().expected_keys(10_000);
+/// let builder = lanebloom::ScalableBloom::builder().expected_keys(10_000);
 /// let builder = builder.false_positive_rate(1e-3).words_per_key(4);
 /// let filter = builder.expansion(4).max_bytes(1 << 20).build()?;
 /// filter.insert_all(0..20_000u32)?;
@@ -245,11 +241,9 @@ impl PlannedImpl for Chain {
 /// A filter with the defaults of its builder: 1000 keys in the first layer, a rate of 1%.
 ///
 /// ```
-/// use lanebloom::ScalableBloom;
-///
 /// #[derive(Default)]
 /// struct Crawler {
-///     seen: ScalableBloom,
+///     seen: lanebloom::ScalableBloom,
 /// }
 /// let Crawler { seen } = Crawler::default();
 /// assert_eq!(seen.insert("a"), Ok(true));
@@ -272,9 +266,7 @@ impl<S> Builder<S> {
     /// do. Values from 0.5 to 0.9 work well.
     ///
     /// ```
-    /// use lanebloom::ScalableBloom;
-    ///
-    /// let builder = ScalableBloom::builder();
+    /// let builder = lanebloom::ScalableBloom::builder();
     /// let build = |ratio| builder.clone().tightening_ratio(ratio).build();
     /// assert!(build(0.9)?.memory_bytes() > build(0.5)?.memory_bytes());
     /// let error = build(1.0).unwrap_err();
@@ -294,10 +286,8 @@ impl<S> Builder<S> {
     /// yet: [figures](self#what-it-costs).
     ///
     /// ```
-    /// use lanebloom::ScalableBloom;
-    ///
     /// let layers = |expansion| -> Result<usize, Box<dyn std::error::Error>> {
-    ///     let builder = ScalableBloom::builder().expected_keys(100);
+    ///     let builder = lanebloom::ScalableBloom::builder().expected_keys(100);
     ///     let filter = builder.expansion(expansion).build()?;
     ///     filter.insert_all(0..1000u32)?;
     ///     Ok(filter.layers().len())
@@ -331,9 +321,7 @@ impl<S> Builder<S> {
     /// [`max_layers(1)`](Self::max_layers), RedisBloom's `NONSCALING`.
     ///
     /// ```
-    /// use lanebloom::ScalableBloom;
-    ///
-    /// let builder = ScalableBloom::builder().expected_keys(1000);
+    /// let builder = lanebloom::ScalableBloom::builder().expected_keys(1000);
     /// let filter = builder.non_scaling().build()?;
     /// let is_inserted = |key: &u32| filter.insert(key).is_ok();
     /// let inserted = (0..2000u32).take_while(is_inserted).count();
@@ -350,9 +338,7 @@ impl<S> Builder<S> {
     /// more; inserts say that the filter is [full](crate::InsertError). No limit by default.
     ///
     /// ```
-    /// use lanebloom::ScalableBloom;
-    ///
-    /// let builder = ScalableBloom::builder().expected_keys(100);
+    /// let builder = lanebloom::ScalableBloom::builder().expected_keys(100);
     /// let filter = builder.max_bytes(10_000).build()?;
     /// let error = filter.insert_all(0..100_000u32).unwrap_err();
     /// let text = "more than its limit of 10000 bytes";

@@ -10,9 +10,7 @@
 //! # Example
 //!
 //! ```
-//! use lanebloom::TombstoneBloom;
-//!
-//! let coupons = TombstoneBloom::with_capacity(10_000, 0.01)?;
+//! let coupons = lanebloom::TombstoneBloom::with_capacity(10_000, 0.01)?;
 //! coupons.insert("SPRING-1");
 //! coupons.insert("SPRING-2");
 //! assert!(coupons.remove("SPRING-1"));

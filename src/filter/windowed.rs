@@ -196,10 +196,8 @@ use span::{MAX_GENERATIONS, MAX_WINDOW};
 /// # Examples
 ///
 /// ```
-/// use lanebloom::WindowedBloom;
-///
 /// // The last million keys, in generations of a fourth part of them.
-/// let builder = WindowedBloom::builder().expected_keys(1_000_000);
+/// let builder = lanebloom::WindowedBloom::builder().expected_keys(1_000_000);
 /// let recent = builder.generations(5).rotate_when_full().build()?;
 /// let keys: Vec<u64> = (0..1_600_000).collect();
 /// recent.insert_batch(&keys);
@@ -227,9 +225,7 @@ pub type WindowedBloom<S = Murmur3> = Filter<Generations, S>;
 ///   it, at least one line of 64 bytes; errors name that part.
 ///
 /// ```
-/// use lanebloom::WindowedBloom;
-///
-/// let builder = WindowedBloom::builder().expected_keys(30_000);
+/// let builder = lanebloom::WindowedBloom::builder().expected_keys(30_000);
 /// let filter = builder.clone().build()?;
 /// for generation in 0..4u32 {
 ///     filter.rotate();
@@ -276,9 +272,7 @@ impl<S> Builder<S> {
     /// in `generations - 1` longer than the window. A lookup of an absent key searches all of them.
     ///
     /// ```
-    /// use lanebloom::WindowedBloom;
-    ///
-    /// let builder = WindowedBloom::builder().expected_keys(1000);
+    /// let builder = lanebloom::WindowedBloom::builder().expected_keys(1000);
     /// let filter = builder.clone().generations(2).build()?;
     /// filter.insert("a");
     /// filter.rotate();
@@ -396,9 +390,7 @@ impl<S> Builder<S> {
     /// ask for so many more.
     ///
     /// ```
-    /// use lanebloom::WindowedBloom;
-    ///
-    /// let builder = WindowedBloom::builder().expected_keys(3000);
+    /// let builder = lanebloom::WindowedBloom::builder().expected_keys(3000);
     /// let filter = builder.rotate_when_full().build()?;
     /// filter.insert_all(0..20_000u32);
     /// assert!((17_000..20_000u32).all(|key| filter.contains(&key)));
@@ -528,9 +520,7 @@ impl<S> Filter<Generations, S> {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::WindowedBloom;
-    ///
-    /// let builder = WindowedBloom::builder().expected_keys(1000);
+    /// let builder = lanebloom::WindowedBloom::builder().expected_keys(1000);
     /// let filter = builder.generations(3).build()?;
     /// filter.insert("a");
     /// filter.rotate();
@@ -571,9 +561,7 @@ impl<S> Filter<Generations, S> {
     /// The number of generations, once all are in use.
     ///
     /// ```
-    /// use lanebloom::WindowedBloom;
-    ///
-    /// let builder = WindowedBloom::builder().expected_keys(1000);
+    /// let builder = lanebloom::WindowedBloom::builder().expected_keys(1000);
     /// assert_eq!(builder.generations(9).build()?.generations(), 9);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
@@ -605,9 +593,7 @@ impl<S> Filter<Generations, S> {
     /// generation's memory while you hold it.
     ///
     /// ```
-    /// use lanebloom::WindowedBloom;
-    ///
-    /// let filter = WindowedBloom::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::WindowedBloom::builder().expected_keys(1000).build()?;
     /// filter.insert_batch(&["a", "b"]);
     /// filter.rotate();
     /// filter.insert("c");

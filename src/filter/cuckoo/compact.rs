@@ -39,9 +39,7 @@ use alloc::format;
 /// # Examples
 ///
 /// ```
-/// use lanebloom::CuckooFilter;
-///
-/// let builder = CuckooFilter::builder().expected_keys(1_000_000);
+/// let builder = lanebloom::CuckooFilter::builder().expected_keys(1_000_000);
 /// let filter = builder.fingerprint_bits(10).build()?;
 /// filter.insert("a")?;
 /// let compact = filter.to_compact()?;
@@ -399,9 +397,7 @@ impl<S> Filter<Cuckoo, S> {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let builder = CuckooFilter::builder().expected_keys(100_000);
+    /// let builder = lanebloom::CuckooFilter::builder().expected_keys(100_000);
     /// let filter = builder.fingerprint_bits(16).build()?;
     /// filter.insert_all(0..100_000u32)?;
     /// let compact = filter.to_compact()?;
