@@ -63,7 +63,7 @@
 //!
 //! At low rates the filters that store fingerprints take less memory than those that set bits: from
 //! 7e-4 down to 2.1e-6 a [`CuckooFilter`] is smaller than a [`ConcurrentBloom`], at 3e-6 by a fifth
-//! ([bits per key by rate](cuckoo#fingerprints)).
+//! ([bits per key by rate](crate::docs::cost#memory)).
 //!
 //! The crate [`lanebloom-formats`] has the filters of other systems, bit for bit: Guava's
 //! `BloomFilter`, and the `BF` and `CF` filters of Redis. The crate [`lanebloom-redis`] talks to

@@ -126,7 +126,9 @@ pub trait EngineImpl: Sized {
     fn false_positive_rate_at(&self, keys: usize) -> f64;
 
     /// The rate now.
-    fn current_false_positive_rate(&self) -> f64;
+    fn current_false_positive_rate(&self) -> f64 {
+        self.figures().false_positive_rate
+    }
 
     /// Fill, number of keys and rate now.
     fn figures(&self) -> Figures;
@@ -183,17 +185,6 @@ pub(crate) trait RemoveImpl: EngineImpl {
 
     /// Removes in order; returns how many were there.
     fn remove_all(&self, source: &impl Source, answer: Answer<'_>) -> usize;
-}
-
-/// Keeps a slot for each copy of a key.
-pub(crate) trait CountImpl: EngineImpl {
-    fn count(&self, hash: u64) -> usize;
-
-    fn len(&self) -> usize;
-
-    fn slots(&self) -> usize;
-
-    fn max_copies(&self) -> usize;
 }
 
 /// Can only estimate its number of keys.

@@ -1,10 +1,8 @@
 //! Inserts, for the types that have them: one macro for filters that take every key, and one for
 //! filters that can refuse a key.
 //!
-//! A macro writes them for a list of types. On the page of an alias such as `ConcurrentBloom`,
-//! rustdoc shows every generic impl of [`Filter`], whatever its bounds: methods of a generic impl
-//! would stand on pages where they cannot be called, and their answer would be an associated type.
-//! An impl that names the alias comes first on its page.
+//! In a generic impl their answer would be an associated type. An impl that names the alias comes
+//! first on its page.
 
 use super::Filter;
 use super::bloom::{Bloom, ConcurrentBloom};

@@ -28,11 +28,10 @@
 //! returns the number of layers until then. With the defaults, 1000 keys at 1%, that is far beyond
 //! any memory.
 //!
-//! No insert counts keys. One in 64 to 128 of the inserts that fill a layer checks how many bits
-//! are set in up to 256 of its lines. From seven eighths on, the thread that checks makes the next
-//! layer, while the others go on filling this one. When the layer is full, one store makes the next
-//! layer the newest. If the next layer is not made yet, every thread that sees the full layer makes
-//! one too, so that growth waits for no thread.
+//! No insert counts keys: one in 64 to 128 of them estimates how full the layer is. From seven
+//! eighths on, the thread that does so makes the next layer, while the others go on filling this
+//! one. If it is not made when the layer is full, every thread that sees the full layer makes one
+//! too, so that growth waits for no thread.
 //!
 //! So a layer ends up with a little more or less than its expected keys: 1% more in the mean, with
 //! a standard deviation of 1.4% and 8% more at most (of 200 filters of 5 layers from 10 thousand
@@ -51,29 +50,12 @@
 //!
 //! A lookup of a key that is in no layer searches all of them, a line in each. The old layers are
 //! small and near. Batches hash a key once and search every layer by the vector kernels. Each layer
-//! that is added takes its memory at once, before it has a key.
-//!
-//! [`expansion`](Builder::expansion) chooses between few layers and little memory. From 10 thousand
-//! planned keys to 10 million at 1%; the last two columns are the memory divided by that of a
-//! [`ConcurrentBloom`] for the keys that are there at that moment:
-//!
-//! | expansion, tightening ratio | layers at the end | mean on the way | bits per key at the end | memory, mean on the way | most, after a layer was added |
-//! |---|--:|--:|--:|--:|--:|
-//! | 2, 0.5 (RedisBloom's) | 10 | 5.6 | 30.4 | 2.9 | 5.7 |
-//! | 2, 0.8 | 10 | 5.6 | 20.2 | 2.5 | 4.3 |
-//! | **3, 0.8** | 7 | 4.3 | 19.9 | 3.0 | 5.8 |
-//! | 4, 0.8 | 6 | 3.8 | 24.0 | 3.6 | 7.3 |
-//! | 6, 0.8 | 5 | 3.4 | 26.4 | 4.6 | 10.2 |
-//!
-//! (Record: `benches/record/growth-zen5.md`. The means are over all sizes, each tenfold alike. The
-//! bits per key at the end depend on how full the last layer is: 73% with an expansion of 4.)
-//! Few layers and little memory exclude each other. A filter that never takes more than three times
-//! the memory of a fixed filter can at most triple its keys with each layer.
+//! that is added takes its memory at once, before it has a key. [`expansion`](Builder::expansion)
+//! chooses between few layers and little memory, with these [figures](crate::docs::cost#growth).
 //!
 //! If you know the number of keys within a factor of two, a [`ConcurrentBloom`] is smaller and
 //! faster. If you can read the keys again, replace a filter that has grown by one of the right
-//! size, and its layers are one again: a `CacheGuard` of the crate
-//! `lanebloom-guard` does so while it serves.
+//! size: a `CacheGuard` of the crate `lanebloom-guard` does so while it serves.
 //!
 //! # Consistency
 //!
@@ -141,9 +123,8 @@
 //! key](crate::bloom::Builder::words_per_key): there an insert is a claim by itself.
 
 mod chain;
-mod layouts;
 mod snapshot;
-pub(crate) mod steps;
+mod steps;
 
 pub use chain::Chain;
 pub use steps::Growth;
@@ -283,7 +264,7 @@ impl<S> Builder<S> {
     /// default, RedisBloom's is 2; with 1 all layers are for the same number.
     ///
     /// A greater number means fewer layers, so faster lookups, and more memory that is not needed
-    /// yet: [figures](self#what-it-costs).
+    /// yet: [figures](crate::docs::cost#growth).
     ///
     /// ```
     /// let layers = |expansion| -> Result<usize, Box<dyn std::error::Error>> {

@@ -3,7 +3,7 @@
 //! snapshots are here. A table brings its words, its addresses, and its argument about races.
 
 use super::Figures;
-use super::engine::{CountImpl, EngineImpl, InsertImpl, RemoveImpl, StoredImpl};
+use super::engine::{EngineImpl, InsertImpl, RemoveImpl, StoredImpl};
 use super::probe::{self, Probe};
 use crate::batch::{Answer, Source};
 use crate::codec::{
@@ -135,21 +135,17 @@ impl<T: Slots> EngineImpl for Slotted<T> {
     }
 
     fn fill_ratio(&self) -> f64 {
-        self.table.occupied().0 as f64 / self.slots() as f64
+        self.figures().fill_ratio
     }
 
     fn false_positive_rate_at(&self, keys: usize) -> f64 {
-        let load = keys as f64 / self.slots() as f64;
+        let load = keys as f64 / self.table.slots() as f64;
         self.table.rate_at(f64::min(load, 1.0))
-    }
-
-    fn current_false_positive_rate(&self) -> f64 {
-        self.table.rate_at(self.fill_ratio())
     }
 
     fn figures(&self) -> Figures {
         let (slots, len) = self.table.occupied();
-        let fill_ratio = slots as f64 / self.slots() as f64;
+        let fill_ratio = slots as f64 / self.table.slots() as f64;
         Figures {
             fill_ratio,
             len,
@@ -168,26 +164,8 @@ impl<T: Slots> EngineImpl for Slotted<T> {
 
     fn debug(&self, f: &mut fmt::DebugStruct<'_, '_>) {
         f.field("fingerprint_bits", &T::to_header(self.table.bucket_layout()).0)
-            .field("len", &self.len())
-            .field("slots", &self.slots());
-    }
-}
-
-impl<T: Slots> CountImpl for Slotted<T> {
-    fn count(&self, hash: u64) -> usize {
-        self.table.copies(&self.table.address(hash))
-    }
-
-    fn len(&self) -> usize {
-        self.table.occupied().1
-    }
-
-    fn slots(&self) -> usize {
-        self.table.slots()
-    }
-
-    fn max_copies(&self) -> usize {
-        self.table.max_copies()
+            .field("len", &self.table.occupied().1)
+            .field("slots", &self.table.slots());
     }
 }
 

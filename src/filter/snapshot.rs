@@ -1,8 +1,5 @@
 //! Snapshots of every filter that can be saved: as bytes, into the caller's memory, by streams.
 //! `docs/FORMAT.md` describes the bytes.
-//!
-//! A macro writes the methods for a list of types, since rustdoc would show a generic impl on the
-//! page of `BloomView` too, which has none of them.
 
 use super::Filter;
 use super::bloom::{Bloom, ConcurrentBloom};

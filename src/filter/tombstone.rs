@@ -285,10 +285,6 @@ impl EngineImpl for Tombstone {
         self.added.false_positive_rate_at(keys)
     }
 
-    fn current_false_positive_rate(&self) -> f64 {
-        self.added.current_false_positive_rate() * (1.0 - self.removed.current_false_positive_rate())
-    }
-
     fn figures(&self) -> Figures {
         // Reads the added ones last, as `estimated_len` does.
         let removed = self.removed.figures();

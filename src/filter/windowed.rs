@@ -166,7 +166,6 @@ mod generations;
 mod list;
 mod settings;
 mod snapshot;
-pub(crate) mod span;
 
 pub use generations::Generations;
 
@@ -183,8 +182,7 @@ use alloc::vec::Vec;
 use clock::Clock;
 use core::time::Duration;
 use list::{Generation, List};
-use settings::{NEVER, When, WindowSettings};
-use span::{MAX_GENERATIONS, MAX_WINDOW};
+use settings::{MAX_GENERATIONS, MAX_WINDOW, NEVER, When, WindowSettings};
 
 /// A filter that forgets: keys are visible for a window of time, of keys, or of rotations.
 ///

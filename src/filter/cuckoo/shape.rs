@@ -1,13 +1,6 @@
 //! The arithmetic of one bucket, a `u64` of several fingerprints: find a fingerprint, find room,
 //! count. Also the number of buckets for keys and a rate. Pure values; `table.rs` applies them to
-//! memory.
-//!
-//! | fingerprint bits | slots | rate when full | load planned | bits per key at it |
-//! |---|---|---|---|---|
-//! | 10 | 6 | 1.17% | 98.8% | 10.8 |
-//! | 12 | 5 | 0.244% | 97% | 13.2 |
-//! | 16 | 4 | 0.0122% | 95% | 16.8 |
-//! | 21 | 3 | 0.000286% | 93% | 22.9 |
+//! memory. [The filter's page](super#fingerprints) has the table of shapes.
 //!
 //! Slot `i` is the bits from `i * fingerprint_bits` on; 0 is an empty one. The bits above the slots
 //! are 0: the 4 highest of a word of 5 or 6 slots, the highest of a word of 3.

@@ -415,11 +415,6 @@ impl EngineImpl for Chain {
         1.0 - missed
     }
 
-    fn current_false_positive_rate(&self) -> f64 {
-        let missed = |layer: &Layer| 1.0 - layer.bloom().current_false_positive_rate();
-        1.0 - self.layers_now().iter().map(missed).product::<f64>()
-    }
-
     fn figures(&self) -> Figures {
         let (mut ones, mut bytes, mut len, mut missed) = (0.0, 0.0, 0, 1.0);
         for layer in self.layers_now().iter() {

@@ -2,8 +2,7 @@
 //! `docs/FORMAT.md` describes the bytes.
 
 use super::chain::{Chain, ChainState, FULL, OPEN};
-use super::layouts::MAX_EXPANSION;
-use super::steps::{Growth, MAX_LAYERS, Steps};
+use super::steps::{Growth, MAX_EXPANSION, MAX_LAYERS, Steps};
 use crate::codec::{FIELDS, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit};
 use crate::error::SnapshotErrorKind;
 use crate::filter::bloom::Bloom;

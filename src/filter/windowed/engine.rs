@@ -58,18 +58,8 @@ impl EngineImpl for Generations {
         any((0..self.settings.generations).map(|_| rate))
     }
 
-    /// Takes the generations' chances in a line as independent; with two lines per key, those in
-    /// all lines.
-    fn current_false_positive_rate(&self) -> f64 {
-        let live = self.live();
-        let (layout, mut sum) = (self.layout(), 0.0);
-        if layout.shape.lines > 1 {
-            return any(live.iter().map(|one| one.current_false_positive_rate()));
-        }
-        each_line(&live, |line| sum += rate_of_any(layout, line));
-        sum / layout.blocks as f64
-    }
-
+    /// For the rate, takes the generations' chances in a line as independent; with two lines per
+    /// key, those in all lines.
     fn figures(&self) -> Figures {
         let live = self.live();
         let layout = self.layout();
@@ -91,16 +81,7 @@ impl EngineImpl for Generations {
     }
 
     fn try_clone(&self) -> Result<Self, BuildError> {
-        let list = self.list.load();
-        let clone = |one: &Generation| {
-            Ok(Generation {
-                bloom: Arc::new(one.bloom.try_clone()?),
-                ..*one
-            })
-        };
-        let generations = list.generations.iter().map(clone).collect::<Result<_, _>>()?;
-        let list = List { generations, ..**list };
-        Self::new(list, self.settings.clone())
+        self.try_map(|bloom| bloom.try_clone())
     }
 
     fn debug(&self, f: &mut fmt::DebugStruct<'_, '_>) {
@@ -112,18 +93,12 @@ impl EngineImpl for Generations {
     }
 
     fn set_isa(&mut self, isa: Isa) {
-        let list = self.list.load();
-        let change = |one: &Generation| {
-            let mut bloom = ConcurrentBloom::clone(&one.bloom);
-            bloom.engine.set_isa(isa);
-            Generation {
-                bloom: Arc::new(bloom),
-                ..*one
-            }
-        };
-        let generations = list.generations.iter().map(change).collect();
-        let list = List { generations, ..**list };
-        *self = Self::new(list, self.settings.clone()).expect("memory for a copy");
+        let copy = self.try_map(|bloom| {
+            let mut copy = bloom.try_clone()?;
+            copy.engine.set_isa(isa);
+            Ok(copy)
+        });
+        *self = copy.expect("memory for a copy");
     }
 }
 
@@ -256,6 +231,27 @@ impl UnionImpl for Generations {
     }
 }
 
+impl Generations {
+    /// A copy with `copy` of each generation.
+    fn try_map(
+        &self,
+        copy: impl Fn(&ConcurrentBloom<()>) -> Result<ConcurrentBloom<()>, BuildError>,
+    ) -> Result<Self, BuildError> {
+        let list = self.list.load();
+        let copy = |one: &Generation| {
+            let bloom = Arc::new(copy(&one.bloom)?);
+            Ok(Generation { bloom, ..*one })
+        };
+        let generations = list.generations.iter().map(copy).collect::<Result<_, _>>()?;
+        Self::new(List { generations, ..**list }, self.settings.clone())
+    }
+
+    /// The same in all generations.
+    fn layout(&self) -> Layout {
+        self.list.load().newest().layout
+    }
+}
+
 /// Batches.
 impl Generations {
     /// Inserts hashes in one place of the order of rotations; returns how many were new. Calls
@@ -344,11 +340,6 @@ impl Generations {
         });
         tell(0, &new[..words]);
         (count, count)
-    }
-
-    /// The same in all generations.
-    fn layout(&self) -> Layout {
-        self.list.load().newest().layout
     }
 }
 
