@@ -6,7 +6,7 @@ use super::cuckoo::{Compact, Cuckoo, CuckooFilter};
 use super::dleft::{DLeft, DLeftFilter};
 use super::engine::RemoveImpl;
 use super::probe::Probe;
-use super::slots::Slots;
+use super::slots::{BucketLayout, Slots};
 use super::tombstone::{Tombstone, TombstoneBloom};
 use super::traits::Remove;
 use crate::batch;
@@ -206,7 +206,7 @@ macro_rules! counts {
             /// ```
             #[must_use]
             pub fn slots(&self) -> usize {
-                self.engine.table.slots()
+                self.engine.table.bucket_layout().slots()
             }
 
             /// How often one key can be inserted, if no other key takes its slots: 12, 10, 8 or 6
@@ -225,7 +225,7 @@ macro_rules! counts {
             /// ```
             #[must_use]
             pub fn max_copies(&self) -> usize {
-                self.engine.table.max_copies()
+                self.engine.table.bucket_layout().max_copies()
             }
         }
     )*};

@@ -3,8 +3,8 @@
 //!
 //! Inserts go into the newest layer. When it is full, the filter adds a layer, by default for three
 //! times as many keys. A lookup searches all layers, the newest first. Each layer has a lower
-//! false-positive rate than the one before it. So the rates of all layers, however many there will
-//! be, add up to the requested rate.
+//! false-positive rate than the one before it, so that the rates of all layers, however many, add
+//! up to the requested rate.
 //!
 //! # Example
 //!
@@ -41,10 +41,8 @@
 //! a limited number of layers, all full, it is 0.82 to 0.89. `tests/sizes/scalable.rs` measures it.
 //!
 //! [`expected_keys`](Filter::expected_keys) and all other figures are those of the layers in use,
-//! so they grow with the filter. [`false_positive_rate`](Filter::false_positive_rate) is what to
-//! expect once these layers are full;
-//! [`max_false_positive_rate`](ScalableBloom::max_false_positive_rate) is the rate that all layers
-//! together stay below, however many there will be.
+//! so they grow with the filter. All layers together stay below
+//! [`max_false_positive_rate`](ScalableBloom::max_false_positive_rate).
 //!
 //! # What it costs
 //!
@@ -59,8 +57,8 @@
 //!
 //! # Consistency
 //!
-//! The promises are those of the [crate](crate#consistency), also while a layer is added, with
-//! these differences. (2) If several threads race to insert a key, at least one gets `true`.
+//! The promises of the [crate](crate#consistency) hold, also while a layer is added, with these
+//! differences. (2) If several threads race to insert a key, at least one gets `true`.
 //! Several may, with one word per key too: one thread may still be filling the old layer when
 //! another begins the new one. So an insert is never a claim: [see below](#claims) for an
 //! alternative. (4) Lookups never allocate. Inserts allocate nothing but layers. If an allocation
@@ -139,10 +137,9 @@ use steps::{MAX_LAYERS, Steps};
 
 /// A lock-free Bloom filter that grows. Many threads can insert and look up at once.
 ///
-/// Keys are any [`Funnel`](crate::Funnel) type. `S` hashes them; it is [`Murmur3`] by default. All
-/// operations but [`clear`](Filter::clear), which leaves one empty layer, take `&self`: share the
-/// filter as `Arc<ScalableBloom>`. [The module](self) says how it grows and what threads may rely
-/// on.
+/// `S` hashes the keys; it is [`Murmur3`] by default. [`Filter`] has the methods;
+/// [`clear`](Filter::clear) leaves one empty layer. [The module](self) says how the filter grows
+/// and what threads may rely on.
 ///
 /// An insert answers whether it changed the filter, or [an error](crate::InsertError) if the filter
 /// is full and cannot grow: a limit is reached, or memory was refused.

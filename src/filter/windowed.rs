@@ -1,10 +1,10 @@
 //! Forgetting: [`WindowedBloom`] answers "seen in the last minutes?", or "among the last million
 //! keys?".
 //!
-//! The filter is a list of *generations*, each a Bloom filter of the same layout. Inserts write
-//! into the newest generation; lookups search all of them. A *rotation* puts an empty generation
-//! before the others and drops the oldest. With `G` generations, a key is visible for at least `G -
-//! 1` rotations, and is gone after `G` of them.
+//! The filter is a list of *generations*, Bloom filters of one layout. Inserts write into the
+//! newest generation; lookups search all of them. A *rotation* puts an empty generation before the
+//! others and drops the oldest. With `G` generations, a key is visible for at least `G - 1`
+//! rotations, and is gone after `G` of them.
 //!
 //! # The window
 //!
@@ -16,9 +16,8 @@
 //! | by the number of keys | [`Builder::rotate_when_full`] | the next expected number of inserted keys, within a few per cent | `G / (G - 1)` of that number |
 //!
 //! With the default of 4 generations a key is visible for at most a third more than the window.
-//! More generations reduce this excess, but make lookups slower, since a lookup searches each
-//! generation. There is one generation more than the window needs, and a spare one: the two take
-//! `2 / (G - 1)` more memory.
+//! More generations reduce this excess, but make lookups slower. There is one generation more than
+//! the window needs, and a spare one: the two take `2 / (G - 1)` more memory.
 //!
 //! # Example
 //!
@@ -53,10 +52,9 @@
 //! # Seen again
 //!
 //! An insert answers true if no generation had the key: it was not seen within the window. A key
-//! that is inserted again begins its window anew, even if `insert` answers false: "did X in the
-//! last minute". So a filter never forgets a key that keeps coming. Some uses let a key through
-//! once per window, as in "notify once in ten minutes". For those the window must not begin anew:
-//! see [`Builder::renew`].
+//! that is inserted again begins its window anew, so a filter never forgets a key that keeps
+//! coming. To let a key through once per window ("notify once in ten minutes"), see
+//! [`Builder::renew`].
 //!
 //! If the newest generation has the key, an insert costs loads only. Otherwise it writes the key
 //! there, and then searches the older generations. A dense batch of hashes is inserted [in
@@ -96,8 +94,8 @@
 //! which may take 65 times as much as the snapshot: give [`read_from`](Filter::read_from) a limit.
 //! For the same reason `serde` reads a window through `Limited` only.
 //!
-//! A restart: what was seen by the process before counts, and so does the time that it was down.
-//! The filter that was just built says how much memory the file may ask for.
+//! A process goes on after a restart. The time that it was down counts. The filter that was just
+//! built says how much memory the file may ask for.
 //!
 //! ```
 //! use lanebloom::WindowedBloom;
@@ -125,11 +123,6 @@
 //! # assert_eq!(seen, [true, false]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-//!
-//! # Replacing the contents
-//!
-//! `CacheGuard::rebuild`, of the crate `lanebloom-guard`, fills a new filter from a source of truth
-//! while the old one serves. It takes this filter as it takes any other.
 //!
 //! # Consistency
 //!
@@ -312,8 +305,8 @@ impl<S> Builder<S> {
     /// The clock by which keys age: the time since some moment, the same for all calls.
     ///
     /// Several threads may call it at once. [The module](self#the-clock) says how often, and what
-    /// happens if it steps back. The default is the system's monotonic clock. On Linux it is the
-    /// one that is exact to a tick (1 to 10 ms), since it takes 5 ns to read.
+    /// happens if it steps back. The default is the system's monotonic clock, on Linux exact to a
+    /// tick (1 to 10 ms), since that takes 5 ns to read.
     ///
     /// ```
     /// use lanebloom::WindowedBloom;
@@ -338,12 +331,10 @@ impl<S> Builder<S> {
         self
     }
 
-    /// The time of day as the [clock](Self::clock): the time since 1970, on Linux exact to a tick
-    /// (1 to 10 ms), since that takes 5 ns to read.
+    /// The time since 1970 as the [clock](Self::clock), as exact as the default one.
     ///
     /// All machines whose clocks are right then have the same generations: a `SharedWindow` of the
-    /// crate `lanebloom-redis` needs that. A snapshot that is read later knows how much later. [The
-    /// module](self#the-clock) says what happens if the time of day is set.
+    /// crate `lanebloom-redis` needs that. A snapshot that is read later knows how much later.
     ///
     /// ```
     /// use lanebloom::WindowedBloom;
@@ -370,12 +361,11 @@ impl<S> Builder<S> {
     /// Rotates when the newest generation has its share of the expected keys: a key is visible
     /// until that many were inserted after it.
     ///
-    /// The filter counts the distinct keys of a generation: a key that is inserted again counts
-    /// once more in each generation. It does not count keys one by one. It estimates them from how
-    /// full the generation is, at one insert in about `keys / 64`. A generation is sized for 6%
-    /// more than its share, and takes as much more memory. The table says how many times its share
-    /// a generation gets, measured at 1000 to 3000 generations of each size and at rates of 10%, 1%
-    /// and 0.01% (one test repeats it):
+    /// A key that is inserted again counts once more in each generation. The filter estimates the
+    /// distinct keys of a generation from how full it is, at one insert in about `keys / 64`. A
+    /// generation is sized for 6% more than its share. The table says how many times its share it
+    /// gets, measured at 1000 to 3000 generations of each size and at rates of 10%, 1% and 0.01%
+    /// (one test repeats it):
     ///
     /// | keys of a share | least | mean | most |
     /// |---|---|---|---|
