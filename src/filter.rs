@@ -27,6 +27,7 @@ mod removes;
 pub mod scalable;
 #[cfg(feature = "serde")]
 mod serde;
+mod several;
 pub(crate) mod slots;
 mod snapshot;
 mod stripes;

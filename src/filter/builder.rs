@@ -22,8 +22,6 @@ use core::fmt;
 /// | keys and budget | the budget | the best that fits: [`false_positive_rate`](Filter::false_positive_rate) |
 /// | keys, rate and budget | as needed; an error if that exceeds the budget | the given one |
 ///
-/// # Examples
-///
 /// ```
 /// use lanebloom::ConcurrentBloom;
 ///

@@ -120,7 +120,9 @@ pub trait EngineImpl: Sized {
     fn is_empty(&self) -> bool;
 
     /// The share of the bits, counters or slots that are taken.
-    fn fill_ratio(&self) -> f64;
+    fn fill_ratio(&self) -> f64 {
+        self.figures().fill_ratio
+    }
 
     /// The rate to expect with so many keys.
     fn false_positive_rate_at(&self, keys: usize) -> f64;
@@ -189,7 +191,9 @@ pub(crate) trait RemoveImpl: EngineImpl {
 
 /// Can only estimate its number of keys.
 pub(crate) trait EstimateImpl: EngineImpl {
-    fn estimated_len(&self) -> usize;
+    fn estimated_len(&self) -> usize {
+        self.figures().len
+    }
 }
 
 /// Has content that does not depend on the order of the inserts.

@@ -36,9 +36,7 @@
 //! So a layer ends up with a little more or less than its expected keys: 1% more in the mean, with
 //! a standard deviation of 1.4% and 8% more at most (of 200 filters of 5 layers from 10 thousand
 //! keys on, by single inserts). Each thread that is inserting a batch at that moment may add up to
-//! 1/64 more. Every layer is sized for 1/24 more keys than it is for. If two or four threads insert
-//! a thousand times the planned keys, the rate is 0.61 to 0.69 of the promised rate; in a filter of
-//! a limited number of layers, all full, it is 0.82 to 0.89. `tests/sizes/scalable.rs` measures it.
+//! 1/64 more. Every layer is sized for 1/24 more keys than it is for.
 //!
 //! [`expected_keys`](Filter::expected_keys) and all other figures are those of the layers in use,
 //! so they grow with the filter. All layers together stay below
@@ -78,38 +76,23 @@
 //!
 //! Sometimes only one thread may act on a key ("I am the one to fetch this URL"). Then choose the
 //! thread by the key's hash. All inserts of a key come from one thread, one after another, and at
-//! most one of them answers `Ok(true)`. The threads share the filter and never wait for each other:
+//! most one of them answers `Ok(true)`. The threads never wait for each other:
 //!
 //! ```
 //! use lanebloom::ScalableBloom;
-//! use std::sync::mpsc::channel;
 //! use std::thread;
 //!
 //! let seen = &ScalableBloom::builder().expected_keys(1000).build()?;
+//! // Three crawlers have found the same URLs.
+//! let urls = (0..3).flat_map(|_| 0..5000u32);
+//! let hashes: &Vec<u64> = &urls.map(|url| seen.hash(&url)).collect();
 //! let fetched: usize = thread::scope(|scope| {
-//!     let mut inboxes = Vec::new();
-//!     let mut workers = Vec::new();
-//!     for _ in 0..4 {
-//!         let (sender, inbox) = channel();
-//!         inboxes.push(sender);
-//!         // The worker fetches the URLs that are left.
-//!         workers.push(scope.spawn(move || {
-//!             let is_new =
-//!                 |(hash, _url): &(u64, u32)| seen.insert_hash(*hash) == Ok(true);
-//!             inbox.into_iter().filter(is_new).count()
-//!         }));
-//!     }
-//!     // Three threads find the same URLs.
-//!     for _ in 0..3 {
-//!         let inboxes = inboxes.clone();
-//!         scope.spawn(move || {
-//!             for url in 0..5000 {
-//!                 let hash = seen.hash(&url);
-//!                 inboxes[(hash % 4) as usize].send((hash, url)).unwrap();
-//!             }
-//!         });
-//!     }
-//!     drop(inboxes);
+//!     // Each worker fetches the URLs of its own hashes that are new.
+//!     let work = |worker| move || {
+//!         let own = hashes.iter().filter(|hash| *hash % 4 == worker);
+//!         own.filter(|hash| seen.insert_hash(**hash) == Ok(true)).count()
+//!     };
+//!     let workers = [0, 1, 2, 3].map(|worker| scope.spawn(work(worker)));
 //!     workers.into_iter().map(|worker| worker.join().unwrap()).sum()
 //! });
 //! // Each was fetched once, but for the false positives.
@@ -143,8 +126,6 @@ use steps::{MAX_LAYERS, Steps};
 ///
 /// An insert answers whether it changed the filter, or [an error](crate::InsertError) if the filter
 /// is full and cannot grow: a limit is reached, or memory was refused.
-///
-/// # Examples
 ///
 /// ```
 /// use lanebloom::ScalableBloom;

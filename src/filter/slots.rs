@@ -145,10 +145,6 @@ impl<T: Slots> EngineImpl for Slotted<T> {
         empty
     }
 
-    fn fill_ratio(&self) -> f64 {
-        self.figures().fill_ratio
-    }
-
     fn false_positive_rate_at(&self, keys: usize) -> f64 {
         let layout = self.table.bucket_layout();
         let load = keys as f64 / layout.slots() as f64;

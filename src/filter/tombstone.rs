@@ -274,19 +274,14 @@ impl EngineImpl for Tombstone {
         self.added.is_empty()
     }
 
-    fn fill_ratio(&self) -> f64 {
-        let added = self.added.fill_ratio() * self.added.memory_bytes() as f64;
-        let removed = self.removed.fill_ratio() * self.removed.memory_bytes() as f64;
-        (added + removed) / self.memory_bytes() as f64
-    }
-
     /// Without removals.
     fn false_positive_rate_at(&self, keys: usize) -> f64 {
         self.added.false_positive_rate_at(keys)
     }
 
     fn figures(&self) -> Figures {
-        // Reads the added ones last, as `estimated_len` does.
+        // Reads the filter of added keys last. Beside removes of keys that were just added, the
+        // length is then rather too large than too small.
         let removed = self.removed.figures();
         let added = self.added.figures();
         let [of_added, of_removed] = [&self.added, &self.removed].map(|part| part.memory_bytes() as f64);
@@ -363,14 +358,7 @@ impl RemoveImpl for Tombstone {
     }
 }
 
-impl EstimateImpl for Tombstone {
-    fn estimated_len(&self) -> usize {
-        // Merges the filter of added keys last. Beside removes of keys that were just added, the
-        // result then has rather too many keys than too few.
-        let removed = self.removed.estimated_len();
-        self.added.estimated_len().saturating_sub(removed)
-    }
-}
+impl EstimateImpl for Tombstone {}
 
 impl UnionImpl for Tombstone {
     fn same(&self, other: &Self) -> bool {

@@ -184,8 +184,6 @@ use settings::{MAX_GENERATIONS, MAX_WINDOW, NEVER, When, WindowSettings};
 /// [`estimated_len`](Filter::estimated_len) a key that several generations have counts once; the
 /// error of this estimate is a few times greater the more generations there are.
 ///
-/// # Examples
-///
 /// ```
 /// // The last million keys, in generations of a fourth part of them.
 /// let builder = lanebloom::WindowedBloom::builder().expected_keys(1_000_000);
@@ -421,16 +419,13 @@ impl PlannedImpl for Generations {
 
     fn build(asked: Request, options: Options) -> Result<Self, BuildError> {
         let generations = options.generations;
+        let wrong = |text| Err(BuildError(BuildErrorKind::Setting(text)));
         if !(2..=MAX_GENERATIONS).contains(&generations) {
-            return Err(BuildError(BuildErrorKind::Setting(format!(
-                "{generations} generations is not in 2 to {MAX_GENERATIONS}"
-            ))));
+            return wrong(format!("{generations} generations is not in 2 to {MAX_GENERATIONS}"));
         }
         match options.rotation {
             Rotation::Aged(window) if !(Duration::from_nanos(1)..=MAX_WINDOW).contains(&window) => {
-                return Err(BuildError(BuildErrorKind::Setting(format!(
-                    "a window of {window:?} is not in 1ns to {MAX_WINDOW:?}"
-                ))));
+                return wrong(format!("a window of {window:?} is not in 1ns to {MAX_WINDOW:?}"));
             }
             _ => {}
         }

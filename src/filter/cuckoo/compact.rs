@@ -36,8 +36,6 @@ use alloc::format;
 /// converts it back. Lookups in batches take one to three times as long as the original's
 /// (`benches/record`), and need a table of 3, 15, 61 or 212 KiB, which all filters share.
 ///
-/// # Examples
-///
 /// ```
 /// let builder = lanebloom::CuckooFilter::builder().expected_keys(1_000_000);
 /// let filter = builder.fingerprint_bits(10).build()?;
