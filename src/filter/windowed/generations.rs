@@ -8,6 +8,7 @@
 //! `SeqCst` fence between their write and their next read. `docs/WINDOW.md` argues why no key is
 //! missed, also in batches and if the clock steps back.
 
+use super::clock::Clock;
 use super::list::{Generation, List};
 use super::settings::{NEVER, When, WindowSettings};
 use crate::error::{BuildError, BuildErrorKind};
@@ -325,9 +326,12 @@ type Numbered = (u64, Arc<ConcurrentBloom<()>>);
 
 /// For copies of the window on other machines.
 impl Generations {
-    /// [`WindowSettings::common_time`].
+    /// The time in nanoseconds, by a clock that other machines have too.
     pub(crate) fn common_time(&self) -> Option<u64> {
-        self.settings.common_time()
+        match &self.settings.when {
+            When::Called | When::Full(_) | When::Aged(Clock::Monotonic) => None,
+            When::Aged(_) => Some(self.settings.now()),
+        }
     }
 
     /// The generations and their numbers, the newest first: the current one, or `least` if that is

@@ -49,14 +49,6 @@ impl WindowSettings {
         }
     }
 
-    /// [`now`](Self::now) by a clock that other machines have too.
-    pub(super) fn common_time(&self) -> Option<u64> {
-        match &self.when {
-            When::Called | When::Full(_) | When::Aged(Clock::Monotonic) => None,
-            When::Aged(_) => Some(self.now()),
-        }
-    }
-
     /// The nanoseconds for which a key is visible at least; [`NEVER`] if keys do not age.
     pub(super) fn window(&self) -> u64 {
         self.period.saturating_mul(self.generations as u64 - 1)
