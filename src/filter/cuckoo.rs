@@ -60,8 +60,7 @@
 //! 4. **Progress.** Lookups are lock-free: they never wait, and they look again only if another
 //!    thread moved a fingerprint meanwhile. An insert that finds an empty slot in one of its two
 //!    buckets is lock-free too. *Moves and removals are not*: those in the same stripe of
-//!    fingerprints (one of up to 256) exclude each other for a few atomic operations. The reason is
-//!    that a moving fingerprint is in two places, and a bucket has no free bit to mark it.
+//!    fingerprints (one of up to 256) exclude each other for a few atomic operations.
 //! 5. **The whole filter.** [`clone`](Clone::clone), [`to_compact`](CuckooFilter::to_compact) and
 //!    [snapshots](crate::codec) of a live filter hold every key whose insertion happened before.
 //!    Moves and removals wait meanwhile. [`clear`](Filter::clear) takes `&mut self`.

@@ -42,9 +42,8 @@
 //! | was added | `1 - fn`; it is missing at the rate `fn` |
 //! | was added and removed | never, from then on |
 //!
-//! The second filter uses other bits of a key's hash than the first, so the errors of the two are
-//! independent. The remove of a key that was never added does harm only at the rate `fp`: then it
-//! takes a place in the second filter.
+//! The errors of the two are independent. The remove of a key that was never added does harm only
+//! at the rate `fp`: then it takes a place in the second filter.
 //!
 //! # Consistency
 //!
