@@ -1,6 +1,10 @@
 //! The filter types. `filter.rs` has what all filters share; `inserts.rs`, `removes.rs`,
 //! `unions.rs` and `snapshot.rs` have what several share; `engine.rs` says what each has to bring.
 //! Then one file or folder for each.
+//!
+//! Macros write what several filters share, for a list of types. On the page of an alias such as
+//! `ConcurrentBloom`, rustdoc shows every generic impl of [`Filter`], whatever its bounds: methods
+//! of a generic impl would stand on pages where they cannot be called.
 
 pub mod bloom;
 mod builder;
@@ -23,6 +27,7 @@ mod removes;
 pub mod scalable;
 #[cfg(feature = "serde")]
 mod serde;
+mod several;
 pub(crate) mod slots;
 mod snapshot;
 mod stripes;

@@ -61,7 +61,7 @@
 //! | integers below a bound, exactly | [`ConcurrentBitmap`] | one word | a bit for each integer below the bound; no false positives | the set is sparse: [a roaring bitmap](bitmap#when-not-to-use-it) |
 //!
 //! From a rate of 7e-4 down to 2.1e-6 a [`CuckooFilter`] is smaller than a [`ConcurrentBloom`], at
-//! 3e-6 by a fifth ([bits per key by rate](cuckoo#fingerprints)).
+//! 3e-6 by a fifth ([bits per key by rate](crate::docs::cost#memory)).
 //!
 //! And around them:
 //!

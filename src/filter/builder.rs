@@ -22,8 +22,6 @@ use core::fmt;
 /// | keys and budget | the budget | the best that fits: [`false_positive_rate`](Filter::false_positive_rate) |
 /// | keys, rate and budget | as needed; an error if that exceeds the budget | the given one |
 ///
-/// # Examples
-///
 /// ```
 /// use lanebloom::ConcurrentBloom;
 ///
@@ -106,9 +104,7 @@ impl<E: Planned, S> Builder<E, S> {
     /// If keys can be removed, it is also the chance that removing an absent key does harm.
     ///
     /// ```
-    /// use lanebloom::ConcurrentBloom;
-    ///
-    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
+    /// let builder = lanebloom::ConcurrentBloom::builder().expected_keys(1000);
     /// let filter = builder.false_positive_rate(1e-6).build()?;
     /// assert!(filter.false_positive_rate_at(1000) <= 1e-6);
     /// # Ok::<(), lanebloom::BuildError>(())

@@ -9,9 +9,7 @@
 //! # Example
 //!
 //! ```
-//! use lanebloom::CountingBloom;
-//!
-//! let sessions = CountingBloom::with_capacity(100_000, 0.01)?;
+//! let sessions = lanebloom::CountingBloom::with_capacity(100_000, 0.01)?;
 //! assert!(sessions.insert("ann"));
 //! assert!(sessions.insert("bob"));
 //! assert!(sessions.remove("ann"));
@@ -73,20 +71,8 @@
 //!
 //! # Cost
 //!
-//! Bits of memory per key, 4 for each counter, with the words per key that the builder chooses, and
-//! with one word per key:
-//!
-//! | rate | 10% | 3% | 1% | 0.1% | 1e-4 | 1e-5 |
-//! |---|---|---|---|---|---|---|
-//! | textbook counting filter | 19.2 | 29.2 | 38.3 | 57.5 | 76.7 | 95.9 |
-//! | `CountingBloom` | 20.5 | 33.4 | 45.9 | 79.3 | 136 | 227 |
-//! | words per key | 2 | 2 | 4 | 4 | 4 | 4 |
-//! | with one word per key | 23.1 | 46.3 | 83.5 | 302 | | |
-//!
-//! All counters of a key lie in one cache line, so the filter takes more memory than the
-//! textbook's: a line of 128 counters holds 11 keys at 1%, and this number varies from line to
-//! line. (Half of the counters in each of two lines would take 40.2 bits at 1% and 62.3 at 0.1%,
-//! and would cost a second cache miss in every operation.)
+//! 45.9 bits of memory per key at 1%, and 83.5 with one word per key:
+//! [the table](crate::docs::cost#memory) has other rates.
 
 use super::Filter;
 use super::engine::{InsertFlaggedImpl, InsertImpl, PlannedImpl, RemoveImpl};
@@ -145,8 +131,8 @@ pub struct CountingWords {
 /// Sizes a [`CountingBloom`]; made by [`CountingBloom::builder`](Filter::builder).
 ///
 /// By default a key has counters in 2 words at rates of 10% and 3%, and in 4 from 1% to 1e-5. With
-/// 1, every insert and remove is one atomic step; [the module](self#cost) says what that costs in
-/// memory. With 2, a filter for 1% takes 49.8 bits per key instead of 45.9.
+/// 1, every insert and remove is one atomic step, for [more memory](crate::docs::cost#memory). With
+/// 2, a filter for 1% takes 49.8 bits per key instead of 45.9.
 ///
 /// ```
 /// use lanebloom::CountingBloom;

@@ -10,9 +10,7 @@
 //! # Example
 //!
 //! ```
-//! use lanebloom::CuckooFilter;
-//!
-//! let sessions = CuckooFilter::with_capacity(1_000_000, 0.01)?;
+//! let sessions = lanebloom::CuckooFilter::with_capacity(1_000_000, 0.01)?;
 //! sessions.insert("session:17")?;
 //! assert!(sessions.contains("session:17"));
 //! assert!(sessions.remove("session:17"));
@@ -24,25 +22,18 @@
 //!
 //! | bits of a fingerprint | fingerprints per bucket | false-positive rate when full | planned load | bits per key then |
 //! |---|---|---|---|---|
-//! | 10 | 6 | 1.2% | 98.8% | 10.8 |
-//! | 12 | 5 | 0.24% | 97% | 13.2 |
-//! | 16 | 4 | 0.012% | 95% | 16.8 |
-//! | 21 | 3 | 0.00029% | 93% | 22.9 |
+//! | 10 | 6 | 1.17% | 98.8% | 10.8 |
+//! | 12 | 5 | 0.244% | 97% | 13.2 |
+//! | 16 | 4 | 0.0122% | 95% | 16.8 |
+//! | 21 | 3 | 0.000286% | 93% | 22.9 |
 //!
 //! The rate is proportional to the filter's load. For a given rate, the builder takes the
 //! fingerprints that need the least memory. If the rate of a full filter is too high, the builder
 //! plans a lower load: 12.5 bits at 1%.
 //!
-//! A Bloom filter takes less memory at high rates, a cuckoo filter from 7e-4 down to 2.1e-6. Bits
-//! per key by rate:
-//!
-//! | rate | 1% | 0.3% | 0.1% | 2e-4 | 1e-4 | 1e-5 | 3e-6 | 1e-6 |
-//! |---|--:|--:|--:|--:|--:|--:|--:|--:|
-//! | [`ConcurrentBloom`](crate::ConcurrentBloom) | 10.3 | 12.9 | 15.8 | 20.4 | 22.6 | 26.9 | 28.6 | 31.6 |
-//! | `CuckooFilter` | 12.5 | 13.2 | 16.8 | 16.8 | 19.5 | 22.9 | 22.9 | 61.0 |
-//!
-//! Below the rate of the longest fingerprints, 2.7e-6, only a lower load helps. 5e-7 is out of
-//! reach.
+//! A Bloom filter takes less memory at high rates, a cuckoo filter from 7e-4 down to 2.1e-6 ([bits
+//! per key by rate](crate::docs::cost#memory)). Below the rate of the longest fingerprints, 2.7e-6,
+//! only a lower load helps. 5e-7 is out of reach.
 //!
 //! # When it is full
 //!
@@ -69,8 +60,7 @@
 //! 4. **Progress.** Lookups are lock-free: they never wait, and they look again only if another
 //!    thread moved a fingerprint meanwhile. An insert that finds an empty slot in one of its two
 //!    buckets is lock-free too. *Moves and removals are not*: those in the same stripe of
-//!    fingerprints (one of up to 256) exclude each other for a few atomic operations. The reason is
-//!    that a moving fingerprint is in two places, and a bucket has no free bit to mark it.
+//!    fingerprints (one of up to 256) exclude each other for a few atomic operations.
 //! 5. **The whole filter.** [`clone`](Clone::clone), [`to_compact`](CuckooFilter::to_compact) and
 //!    [snapshots](crate::codec) of a live filter hold every key whose insertion happened before.
 //!    Moves and removals wait meanwhile. [`clear`](Filter::clear) takes `&mut self`.

@@ -3,21 +3,16 @@
 //! eight cells: the emptiest one when the key came.
 //!
 //! It takes half the memory of a counting Bloom filter, and more than a
-//! [`CuckooFilter`](crate::CuckooFilter). In contrast to the cuckoo filter, a key never moves once
-//! it is in: an insert costs the same however full the filter is. A key that is inserted twice
-//! takes one cell. **Remove only what was inserted.** The removal of any other key decrements
-//! another key's count, at the false-positive rate.
-//!
-//! | bits of a cell | false-positive rate at the planned load | planned load | bits per key then |
-//! |---|---|---|---|
-//! | 14 of the remainder, 2 of the count | 0.16% | 80% | 20 |
+//! [`CuckooFilter`](crate::CuckooFilter): cells of 16 bits, 14 of them for the remainder. At the
+//! planned load of 80% that is 20 bits per key, for a rate of 0.16%. In contrast to the cuckoo
+//! filter, a key never moves once it is in: an insert costs the same however full the filter is. A
+//! key that is inserted twice takes one cell. **Remove only what was inserted.** The removal of any
+//! other key decrements another key's count, at the false-positive rate.
 //!
 //! # Example
 //!
 //! ```
-//! use lanebloom::DLeftFilter;
-//!
-//! let sessions = DLeftFilter::with_capacity(1_000_000, 0.01)?;
+//! let sessions = lanebloom::DLeftFilter::with_capacity(1_000_000, 0.01)?;
 //! sessions.insert("session:17")?;
 //! assert!(sessions.contains("session:17"));
 //! assert!(sessions.remove("session:17"));

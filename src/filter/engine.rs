@@ -120,13 +120,17 @@ pub trait EngineImpl: Sized {
     fn is_empty(&self) -> bool;
 
     /// The share of the bits, counters or slots that are taken.
-    fn fill_ratio(&self) -> f64;
+    fn fill_ratio(&self) -> f64 {
+        self.figures().fill_ratio
+    }
 
     /// The rate to expect with so many keys.
     fn false_positive_rate_at(&self, keys: usize) -> f64;
 
     /// The rate now.
-    fn current_false_positive_rate(&self) -> f64;
+    fn current_false_positive_rate(&self) -> f64 {
+        self.figures().false_positive_rate
+    }
 
     /// Fill, number of keys and rate now.
     fn figures(&self) -> Figures;
@@ -185,20 +189,11 @@ pub(crate) trait RemoveImpl: EngineImpl {
     fn remove_all(&self, source: &impl Source, answer: Answer<'_>) -> usize;
 }
 
-/// Keeps a slot for each copy of a key.
-pub(crate) trait CountImpl: EngineImpl {
-    fn count(&self, hash: u64) -> usize;
-
-    fn len(&self) -> usize;
-
-    fn slots(&self) -> usize;
-
-    fn max_copies(&self) -> usize;
-}
-
 /// Can only estimate its number of keys.
 pub(crate) trait EstimateImpl: EngineImpl {
-    fn estimated_len(&self) -> usize;
+    fn estimated_len(&self) -> usize {
+        self.figures().len
+    }
 }
 
 /// Has content that does not depend on the order of the inserts.

@@ -5,13 +5,10 @@
 //! one in `keys / 128` to `keys / 64` is *due*, by the highest bits of a product. At a due hash,
 //! the gauge counts the bits that are set in up to [`LINES`] lines.
 //!
-//! # How exact it is
-//!
-//! - The estimate varies with the number of keys in the sampled lines, by `1 / sqrt(keys)`: at a
-//!   rate of 1% (50 keys to a line) 0.9% for 256 lines. A filter of fewer lines is read whole: 0.3%
-//!   at 10 thousand keys.
-//! - Between two looks the filter grows by 1/128 to 1/64 in the mean. In one case of 150 it grows
-//!   by more than 5 times that.
+//! The estimate varies with the number of keys in the sampled lines, by `1 / sqrt(keys)`: at a rate
+//! of 1% (50 keys to a line) 0.9% for 256 lines, and 0.3% if a filter of 10 thousand keys is read
+//! whole. Between two looks the filter grows by 1/128 to 1/64 in the mean, and in one case of 150
+//! by more than 5 times that.
 //!
 //! The alternative, a counter that one key in `2^j` increments, would need `j = 4` at 10 thousand
 //! keys to slow inserts as little, and would be 4% off.

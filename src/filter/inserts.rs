@@ -1,10 +1,8 @@
 //! Inserts, for the types that have them: one macro for filters that take every key, and one for
 //! filters that can refuse a key.
 //!
-//! A macro writes them for a list of types. On the page of an alias such as `ConcurrentBloom`,
-//! rustdoc shows every generic impl of [`Filter`], whatever its bounds: methods of a generic impl
-//! would stand on pages where they cannot be called, and their answer would be an associated type.
-//! An impl that names the alias comes first on its page.
+//! In a generic impl their answer would be an associated type. An impl that names the alias comes
+//! first on its page.
 
 use super::Filter;
 use super::bloom::{Bloom, ConcurrentBloom};
@@ -21,7 +19,7 @@ use crate::batch::{self, HASHED, try_gathered};
 use crate::error::InsertError;
 use crate::funnel::Funnel;
 use crate::hash::{KeyHasher, assert_same_length};
-use core::convert::Infallible;
+use core::convert::{Infallible, identity};
 
 macro_rules! inserts {
     ($($filter:ident: $engine:ty),*) => {$(
@@ -93,78 +91,6 @@ macro_rules! inserts {
                     Ok(())
                 });
                 new
-            }
-        }
-
-        /// Inserts by hash.
-        impl<S> Filter<$engine, S> {
-            /// [`insert`](Filter::insert) by hash.
-            ///
-            /// ```
-            #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
-            /// assert!(filter.insert_hash(0x9e37_79b9_7f4a_7c15));
-            /// assert!(filter.contains_hash(0x9e37_79b9_7f4a_7c15));
-            /// # Ok::<(), lanebloom::BuildError>(())
-            /// ```
-            #[inline]
-            pub fn insert_hash(&self, hash: u64) -> bool {
-                self.engine.insert(hash)
-            }
-
-            /// [`insert_batch`](Filter::insert_batch) by hash.
-            ///
-            /// ```
-            #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
-            /// let hashes = ["a", "b", "a"].map(|key| filter.hash(key));
-            /// assert_eq!(filter.insert_hashes(&hashes), 2);
-            /// assert!(filter.contains("a") && filter.contains("b"));
-            /// # Ok::<(), lanebloom::BuildError>(())
-            /// ```
-            #[inline]
-            pub fn insert_hashes(&self, hashes: &[u64]) -> usize {
-                match hashes {
-                    // loom is to see the way of a batch in one key too.
-                    [hash] if !cfg!(lanebloom_loom) => usize::from(self.insert_hash(*hash)),
-                    _ => self.engine.insert_all(&hashes),
-                }
-            }
-
-            /// Removes all keys. It takes `&mut self`: beside inserts, some keys would survive in
-            /// part.
-            ///
-            /// ```
-            #[doc = concat!("let mut filter = lanebloom::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
-            /// filter.insert("a");
-            /// filter.clear();
-            /// assert!(!filter.contains("a") && filter.is_empty());
-            /// # Ok::<(), lanebloom::BuildError>(())
-            /// ```
-            pub fn clear(&mut self) {
-                self.engine.clear();
-            }
-        }
-
-        impl<S: KeyHasher> Insert for $filter<S> {
-            #[inline]
-            fn try_insert<K: Funnel + ?Sized>(&self, key: &K) -> Result<bool, InsertError> {
-                Ok(self.insert(key))
-            }
-
-            #[inline]
-            fn try_insert_hash(&self, hash: u64) -> Result<bool, InsertError> {
-                Ok(self.insert_hash(hash))
-            }
-
-            fn try_insert_batch<K: Funnel>(&self, keys: &[K]) -> Result<usize, InsertError> {
-                Ok(self.insert_batch(keys))
-            }
-
-            fn try_insert_hashes(&self, hashes: &[u64]) -> Result<usize, InsertError> {
-                Ok(self.insert_hashes(hashes))
-            }
-
-            fn try_insert_all<K: Funnel>(&self, keys: impl IntoIterator<Item = K>) -> Result<usize, InsertError> {
-                Ok(self.insert_all(keys))
             }
         }
 
@@ -272,45 +198,47 @@ macro_rules! refusing_inserts {
                 Ok(total)
             }
         }
+    };
+}
 
+refusing_inserts! { CuckooFilter: Cuckoo, (), () }
+refusing_inserts! { DLeftFilter: DLeft, (), () }
+refusing_inserts! { ScalableBloom: Chain, bool, usize }
+
+/// Methods that are alike, but for their answers. `$one` makes the answer of one insert that of a
+/// batch, `$asks` is `?` in an example if an insert can fail, and `$errors` says then how.
+macro_rules! alike {
+    ($asks:literal, $errors:literal; $($filter:ident: $engine:ty => $answer:ty, $total:ty, $one:expr;)*) => {$(
         /// Inserts by hash.
         impl<S> Filter<$engine, S> {
             /// [`insert`](Filter::insert) by hash.
-            ///
-            /// # Errors
-            ///
-            /// As [`insert`](Filter::insert).
-            ///
-            /// # Examples
-            ///
+            #[doc = $errors]
             /// ```
             #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
-            /// filter.insert_hash(0x9e37_79b9_7f4a_7c15)?;
+            #[doc = concat!("filter.insert_hash(0x9e37_79b9_7f4a_7c15)", $asks, ";")]
             /// assert!(filter.contains_hash(0x9e37_79b9_7f4a_7c15));
             /// # Ok::<(), Box<dyn std::error::Error>>(())
             /// ```
             #[inline]
-            pub fn insert_hash(&self, hash: u64) -> Result<$answer, InsertError> {
+            pub fn insert_hash(&self, hash: u64) -> $answer {
                 self.engine.insert(hash)
             }
 
             /// [`insert_batch`](Filter::insert_batch) by hash.
-            ///
-            /// # Errors
-            ///
-            /// As [`insert_batch`](Filter::insert_batch).
-            ///
-            /// # Examples
-            ///
+            #[doc = $errors]
             /// ```
             #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
-            /// filter.insert_hashes(&["a", "b"].map(|key| filter.hash(key)))?;
+            #[doc = concat!("filter.insert_hashes(&[\"a\", \"b\"].map(|key| filter.hash(key)))", $asks, ";")]
             /// assert!(filter.contains("a") && filter.contains("b") && !filter.contains("c"));
             /// # Ok::<(), Box<dyn std::error::Error>>(())
             /// ```
             #[inline]
-            pub fn insert_hashes(&self, hashes: &[u64]) -> Result<$total, InsertError> {
-                self.engine.insert_all(&hashes)
+            pub fn insert_hashes(&self, hashes: &[u64]) -> $total {
+                match hashes {
+                    // loom is to see the way of a batch in one key too.
+                    [hash] if !cfg!(lanebloom_loom) => $one(self.insert_hash(*hash)),
+                    _ => self.engine.insert_all(&hashes),
+                }
             }
 
             /// Removes all keys. It takes `&mut self`: beside inserts, some keys would survive in
@@ -318,7 +246,7 @@ macro_rules! refusing_inserts {
             ///
             /// ```
             #[doc = concat!("let mut filter = lanebloom::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
-            /// filter.insert("a")?;
+            #[doc = concat!("filter.insert(\"a\")", $asks, ";")]
             /// filter.clear();
             /// assert!(!filter.contains("a") && filter.is_empty());
             /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -331,34 +259,45 @@ macro_rules! refusing_inserts {
         impl<S: KeyHasher> Insert for $filter<S> {
             #[inline]
             fn try_insert<K: Funnel + ?Sized>(&self, key: &K) -> Result<bool, InsertError> {
-                Ok(self.insert(key)?.of(1) == 1)
+                Ok(self.insert(key).changed(1)? == 1)
             }
 
             #[inline]
             fn try_insert_hash(&self, hash: u64) -> Result<bool, InsertError> {
-                Ok(self.insert_hash(hash)?.of(1) == 1)
+                Ok(self.insert_hash(hash).changed(1)? == 1)
             }
 
             fn try_insert_batch<K: Funnel>(&self, keys: &[K]) -> Result<usize, InsertError> {
-                Ok(self.insert_batch(keys)?.of(keys.len()))
+                self.insert_batch(keys).changed(keys.len())
             }
 
             fn try_insert_hashes(&self, hashes: &[u64]) -> Result<usize, InsertError> {
-                Ok(self.insert_hashes(hashes)?.of(hashes.len()))
+                self.insert_hashes(hashes).changed(hashes.len())
             }
 
             fn try_insert_all<K: Funnel>(&self, keys: impl IntoIterator<Item = K>) -> Result<usize, InsertError> {
                 let mut len = 0;
-                let changed = self.insert_all(keys.into_iter().inspect(|_| len += 1))?;
-                Ok(changed.of(len))
+                let answer = self.insert_all(keys.into_iter().inspect(|_| len += 1));
+                answer.changed(len)
             }
         }
-    };
+    )*};
 }
 
-refusing_inserts! { CuckooFilter: Cuckoo, (), () }
-refusing_inserts! { DLeftFilter: DLeft, (), () }
-refusing_inserts! { ScalableBloom: Chain, bool, usize }
+alike! {
+    "", "";
+    ConcurrentBloom: Bloom => bool, usize, usize::from;
+    CountingBloom: Counting => bool, usize, usize::from;
+    TombstoneBloom: Tombstone => bool, usize, usize::from;
+}
+#[cfg(feature = "window")]
+alike! { "", ""; WindowedBloom: Generations => bool, usize, usize::from; }
+alike! {
+    "?", "\n# Errors\n\nAs the method for keys.\n\n# Examples\n";
+    CuckooFilter: Cuckoo => Result<(), InsertError>, Result<(), InsertError>, identity;
+    DLeftFilter: DLeft => Result<(), InsertError>, Result<(), InsertError>, identity;
+    ScalableBloom: Chain => Result<bool, InsertError>, Result<usize, InsertError>, |one: Result<bool, _>| one.map(usize::from);
+}
 
 /// `$total` is the answer of a batch, and `$two` how a test writes it for two new keys.
 macro_rules! flagged_inserts {
@@ -425,28 +364,34 @@ flagged_inserts! {
 #[cfg(feature = "window")]
 flagged_inserts! { WindowedBloom: Generations, usize, "2"; }
 
-/// What `Ok` holds after inserts.
+/// The answer of inserts.
 trait Changed {
     /// How many of `keys` inserts changed the filter.
-    fn of(self, keys: usize) -> usize;
+    fn changed(self, keys: usize) -> Result<usize, InsertError>;
 }
 
 /// Every insert changes the filter.
 impl Changed for () {
-    fn of(self, keys: usize) -> usize {
-        keys
+    fn changed(self, keys: usize) -> Result<usize, InsertError> {
+        Ok(keys)
     }
 }
 
 impl Changed for bool {
-    fn of(self, _: usize) -> usize {
-        self.into()
+    fn changed(self, _: usize) -> Result<usize, InsertError> {
+        Ok(self.into())
     }
 }
 
 impl Changed for usize {
-    fn of(self, _: usize) -> usize {
-        self
+    fn changed(self, _: usize) -> Result<usize, InsertError> {
+        Ok(self)
+    }
+}
+
+impl<T: Changed> Changed for Result<T, InsertError> {
+    fn changed(self, keys: usize) -> Result<usize, InsertError> {
+        self?.changed(keys)
     }
 }
 

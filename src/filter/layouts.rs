@@ -1,7 +1,4 @@
 //! The layout of the filters in lines, as their users see it.
-//!
-//! A macro writes the methods for each type, since a generic impl would show the trait of the words
-//! on their pages.
 
 use super::Filter;
 use super::bloom::Bloom;

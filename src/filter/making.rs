@@ -1,8 +1,4 @@
 //! What only some builders set, and the short constructors.
-//!
-//! A macro writes them for a list of types. On the page of an alias such as `bloom::Builder`,
-//! rustdoc shows every generic impl of [`Builder`], whatever its bounds: methods of a generic impl
-//! would stand on pages where they cannot be called.
 
 use super::bloom::Bloom;
 use super::counting::Counting;
@@ -27,9 +23,7 @@ macro_rules! budgeted {
             /// in a [`DLeftFilter`](crate::DLeftFilter).
             ///
             /// ```
-            /// use lanebloom::ConcurrentBloom;
-            ///
-            /// let builder = ConcurrentBloom::builder().memory_budget(10_000);
+            /// let builder = lanebloom::ConcurrentBloom::builder().memory_budget(10_000);
             /// let filter = builder.expected_keys(5000).build()?;
             /// assert_eq!(filter.memory_bytes(), 9984); // whole lines
             /// assert!(filter.false_positive_rate_at(5000) < 1e-3);
@@ -59,9 +53,7 @@ macro_rules! worded {
             /// `true`.
             ///
             /// ```
-            /// use lanebloom::ConcurrentBloom;
-            ///
-            /// let builder = ConcurrentBloom::builder().expected_keys(1000);
+            /// let builder = lanebloom::ConcurrentBloom::builder().expected_keys(1000);
             /// let claims = builder.clone().words_per_key(1).build()?;
             /// assert_eq!(claims.words_per_key(), 1);
             ///
@@ -87,28 +79,18 @@ macro_rules! two_lined {
             /// How many lines of 64 bytes a key touches: 1 or 2. With 2, half of its words are in
             /// each.
             ///
-            /// Two lines need less memory for the same rate, the more so the lower it is. Bits per
-            /// key:
-            ///
-            /// | rate | 1% | 0.1% | 1e-4 | 1e-5 | 1e-6 |
-            /// |---|--:|--:|--:|--:|--:|
-            /// | one line, 4 words | 10.1 | 15.8 | 22.6 | 31.1 | 41.1 |
-            /// | two lines, 4 words | 9.8 | 15.0 | 20.5 | 26.9 | 34.1 |
-            /// | two lines, 8 words | 9.8 | 14.8 | 20.2 | 25.5 | 31.6 |
-            ///
-            /// A lookup of an absent key asks for the second line in one case of hundreds. The
-            /// lookup of a present key and an insert need both lines, and take up to twice the
-            /// time. An insert's answer is no claim: if several threads race, at least one gets
-            /// `true`.
+            /// Two lines need [less memory](crate::docs::cost#memory) for the same rate, the more
+            /// so the lower it is. A lookup of an absent key asks for the second line in one case
+            /// of hundreds. The lookup of a present key and an insert need both lines, and take
+            /// up to [twice the time](crate::docs::cost#two-lines-per-key). An insert's answer is
+            /// no claim: if several threads race, at least one gets `true`.
             ///
             /// By default the builder takes two lines if they save at least an eighth of the
             /// memory: from a rate of about 1e-5 down. If [`words_per_key`](Self::words_per_key) is
             /// given, it takes one.
             ///
             /// ```
-            /// use lanebloom::ConcurrentBloom;
-            ///
-            /// let builder = ConcurrentBloom::builder().expected_keys(100_000);
+            /// let builder = lanebloom::ConcurrentBloom::builder().expected_keys(100_000);
             /// let builder = builder.false_positive_rate(1e-4);
             /// let one = builder.clone().build()?;
             /// let two = builder.clone().lines_per_key(2).build()?;
@@ -140,9 +122,7 @@ macro_rules! making {
             /// A builder, for all options.
             ///
             /// ```
-            /// use lanebloom::ConcurrentBloom;
-            ///
-            /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+            /// let filter = lanebloom::ConcurrentBloom::builder().expected_keys(1000).build()?;
             /// assert_eq!(filter.expected_keys(), 1000);
             /// # Ok::<(), lanebloom::BuildError>(())
             /// ```

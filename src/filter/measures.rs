@@ -144,7 +144,6 @@ impl<E: Engine, S> Filter<E, S> {
     }
 }
 
-/// For a list of types, since rustdoc would show a generic impl on the pages of all.
 macro_rules! estimates {
     ($($engine:ty),*) => {$(
         /// Estimates.

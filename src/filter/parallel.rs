@@ -44,9 +44,7 @@ impl<S: KeyHasher + Sync> Filter<Bloom, S> {
     /// [`par_insert_hashes`](Self::par_insert_hashes).
     ///
     /// ```
-    /// use lanebloom::ConcurrentBloom;
-    ///
-    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::ConcurrentBloom::builder().expected_keys(1000).build()?;
     /// assert_eq!(filter.par_insert_batch(&["a", "b"]), 2);
     /// assert!(filter.contains("a") && filter.contains("b") && !filter.contains("c"));
     /// # Ok::<(), lanebloom::BuildError>(())
@@ -60,9 +58,7 @@ impl<S: KeyHasher + Sync> Filter<Bloom, S> {
     /// [`contains_hashes`](Self::contains_hashes) in parallel.
     ///
     /// ```
-    /// use lanebloom::ConcurrentBloom;
-    ///
-    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::ConcurrentBloom::builder().expected_keys(1000).build()?;
     /// filter.insert("a");
     /// let mut found = [false; 2];
     /// filter.par_contains_hashes(&["a", "b"].map(|key| filter.hash(key)), &mut found);
@@ -78,9 +74,7 @@ impl<S: KeyHasher + Sync> Filter<Bloom, S> {
     /// [`contains_batch`](Self::contains_batch) in parallel.
     ///
     /// ```
-    /// use lanebloom::ConcurrentBloom;
-    ///
-    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::ConcurrentBloom::builder().expected_keys(1000).build()?;
     /// filter.insert("a");
     /// let mut found = [false; 2];
     /// filter.par_contains_batch(&["a", "b"], &mut found);
@@ -96,9 +90,7 @@ impl<S: KeyHasher + Sync> Filter<Bloom, S> {
     /// [`union_from`](Self::union_from) in parallel.
     ///
     /// ```
-    /// use lanebloom::ConcurrentBloom;
-    ///
-    /// let all = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let all = lanebloom::ConcurrentBloom::builder().expected_keys(1000).build()?;
     /// let part = all.clone();
     /// part.insert("a");
     /// assert_eq!(all.par_union_from(&part), Ok(true));

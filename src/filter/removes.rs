@@ -1,14 +1,12 @@
 //! Removes, and the copies of a key, for the types that have them.
-//!
-//! A macro writes them for a list of types. On the page of an alias such as `ConcurrentBloom`,
-//! rustdoc shows every generic impl of [`Filter`], whatever its bounds: methods of a generic impl
-//! would stand on pages where they cannot be called.
 
 use super::Filter;
 use super::counting::{Counting, CountingBloom};
 use super::cuckoo::{Compact, Cuckoo, CuckooFilter};
 use super::dleft::{DLeft, DLeftFilter};
-use super::engine::{CountImpl, RemoveImpl};
+use super::engine::RemoveImpl;
+use super::probe::Probe;
+use super::slots::{BucketLayout, Slots};
 use super::tombstone::{Tombstone, TombstoneBloom};
 use super::traits::Remove;
 use crate::batch;
@@ -165,7 +163,7 @@ macro_rules! counts {
             /// ```
             #[must_use]
             pub fn count<K: Funnel + ?Sized>(&self, key: &K) -> usize {
-                self.engine.count(self.hash(key))
+                self.count_hash(self.hash(key))
             }
         }
 
@@ -181,7 +179,8 @@ macro_rules! counts {
             /// ```
             #[must_use]
             pub fn count_hash(&self, hash: u64) -> usize {
-                self.engine.count(hash)
+                let table = &self.engine.table;
+                table.copies(&table.address(hash))
             }
 
             /// The number of keys in the filter, every copy counted. Reads the whole filter.
@@ -194,7 +193,7 @@ macro_rules! counts {
             /// ```
             #[must_use]
             pub fn len(&self) -> usize {
-                self.engine.len()
+                self.engine.table.occupied().1
             }
 
             /// The number of slots: more than [`expected_keys`](Self::expected_keys), and more than
@@ -207,16 +206,14 @@ macro_rules! counts {
             /// ```
             #[must_use]
             pub fn slots(&self) -> usize {
-                self.engine.slots()
+                self.engine.table.bucket_layout().slots()
             }
 
             /// How often one key can be inserted, if no other key takes its slots: 12, 10, 8 or 6
             /// times in a cuckoo filter, 3 times in a d-left filter.
             ///
             /// ```
-            /// use lanebloom::CuckooFilter;
-            ///
-            /// let builder = CuckooFilter::builder().expected_keys(1000);
+            /// let builder = lanebloom::CuckooFilter::builder().expected_keys(1000);
             /// let filter = builder.fingerprint_bits(16).build()?;
             /// assert_eq!(filter.max_copies(), 8);
             /// (0..8).try_for_each(|_| filter.insert("a"))?;
@@ -228,7 +225,7 @@ macro_rules! counts {
             /// ```
             #[must_use]
             pub fn max_copies(&self) -> usize {
-                self.engine.max_copies()
+                self.engine.table.bucket_layout().max_copies()
             }
         }
     )*};

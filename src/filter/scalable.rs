@@ -3,15 +3,13 @@
 //!
 //! Inserts go into the newest layer. When it is full, the filter adds a layer, by default for three
 //! times as many keys. A lookup searches all layers, the newest first. Each layer has a lower
-//! false-positive rate than the one before it. So the rates of all layers, however many there will
-//! be, add up to the requested rate.
+//! false-positive rate than the one before it, so that the rates of all layers, however many, add
+//! up to the requested rate.
 //!
 //! # Example
 //!
 //! ```
-//! use lanebloom::ScalableBloom;
-//!
-//! let seen = ScalableBloom::with_capacity(1000, 0.01)?;
+//! let seen = lanebloom::ScalableBloom::with_capacity(1000, 0.01)?;
 //! for url in 0..50_000u32 {
 //!     seen.insert(&url)?;
 //! }
@@ -30,57 +28,35 @@
 //! returns the number of layers until then. With the defaults, 1000 keys at 1%, that is far beyond
 //! any memory.
 //!
-//! No insert counts keys. One in 64 to 128 of the inserts that fill a layer checks how many bits
-//! are set in up to 256 of its lines. From seven eighths on, the thread that checks makes the next
-//! layer, while the others go on filling this one. When the layer is full, one store makes the next
-//! layer the newest. If the next layer is not made yet, every thread that sees the full layer makes
-//! one too, so that growth waits for no thread.
+//! No insert counts keys: one in 64 to 128 of them estimates how full the layer is. From seven
+//! eighths on, the thread that does so makes the next layer, while the others go on filling this
+//! one. If it is not made when the layer is full, every thread that sees the full layer makes one
+//! too, so that growth waits for no thread.
 //!
 //! So a layer ends up with a little more or less than its expected keys: 1% more in the mean, with
 //! a standard deviation of 1.4% and 8% more at most (of 200 filters of 5 layers from 10 thousand
 //! keys on, by single inserts). Each thread that is inserting a batch at that moment may add up to
-//! 1/64 more. Every layer is sized for 1/24 more keys than it is for. If two or four threads insert
-//! a thousand times the planned keys, the rate is 0.61 to 0.69 of the promised rate; in a filter of
-//! a limited number of layers, all full, it is 0.82 to 0.89. `tests/sizes/scalable.rs` measures it.
+//! 1/64 more. Every layer is sized for 1/24 more keys than it is for.
 //!
 //! [`expected_keys`](Filter::expected_keys) and all other figures are those of the layers in use,
-//! so they grow with the filter. [`false_positive_rate`](Filter::false_positive_rate) is what to
-//! expect once these layers are full;
-//! [`max_false_positive_rate`](ScalableBloom::max_false_positive_rate) is the rate that all layers
-//! together stay below, however many there will be.
+//! so they grow with the filter. All layers together stay below
+//! [`max_false_positive_rate`](ScalableBloom::max_false_positive_rate).
 //!
 //! # What it costs
 //!
 //! A lookup of a key that is in no layer searches all of them, a line in each. The old layers are
 //! small and near. Batches hash a key once and search every layer by the vector kernels. Each layer
-//! that is added takes its memory at once, before it has a key.
-//!
-//! [`expansion`](Builder::expansion) chooses between few layers and little memory. From 10 thousand
-//! planned keys to 10 million at 1%; the last two columns are the memory divided by that of a
-//! [`ConcurrentBloom`] for the keys that are there at that moment:
-//!
-//! | expansion, tightening ratio | layers at the end | mean on the way | bits per key at the end | memory, mean on the way | most, after a layer was added |
-//! |---|--:|--:|--:|--:|--:|
-//! | 2, 0.5 (RedisBloom's) | 10 | 5.6 | 30.4 | 2.9 | 5.7 |
-//! | 2, 0.8 | 10 | 5.6 | 20.2 | 2.5 | 4.3 |
-//! | **3, 0.8** | 7 | 4.3 | 19.9 | 3.0 | 5.8 |
-//! | 4, 0.8 | 6 | 3.8 | 24.0 | 3.6 | 7.3 |
-//! | 6, 0.8 | 5 | 3.4 | 26.4 | 4.6 | 10.2 |
-//!
-//! (Record: `benches/record/growth-zen5.md`. The means are over all sizes, each tenfold alike. The
-//! bits per key at the end depend on how full the last layer is: 73% with an expansion of 4.)
-//! Few layers and little memory exclude each other. A filter that never takes more than three times
-//! the memory of a fixed filter can at most triple its keys with each layer.
+//! that is added takes its memory at once, before it has a key. [`expansion`](Builder::expansion)
+//! chooses between few layers and little memory, with these [figures](crate::docs::cost#growth).
 //!
 //! If you know the number of keys within a factor of two, a [`ConcurrentBloom`] is smaller and
 //! faster. If you can read the keys again, replace a filter that has grown by one of the right
-//! size, and its layers are one again: a `CacheGuard` of the crate
-//! `lanebloom-guard` does so while it serves.
+//! size: a `CacheGuard` of the crate `lanebloom-guard` does so while it serves.
 //!
 //! # Consistency
 //!
-//! The promises are those of the [crate](crate#consistency), also while a layer is added, with
-//! these differences. (2) If several threads race to insert a key, at least one gets `true`.
+//! The promises of the [crate](crate#consistency) hold, also while a layer is added, with these
+//! differences. (2) If several threads race to insert a key, at least one gets `true`.
 //! Several may, with one word per key too: one thread may still be filling the old layer when
 //! another begins the new one. So an insert is never a claim: [see below](#claims) for an
 //! alternative. (4) Lookups never allocate. Inserts allocate nothing but layers. If an allocation
@@ -100,38 +76,23 @@
 //!
 //! Sometimes only one thread may act on a key ("I am the one to fetch this URL"). Then choose the
 //! thread by the key's hash. All inserts of a key come from one thread, one after another, and at
-//! most one of them answers `Ok(true)`. The threads share the filter and never wait for each other:
+//! most one of them answers `Ok(true)`. The threads never wait for each other:
 //!
 //! ```
 //! use lanebloom::ScalableBloom;
-//! use std::sync::mpsc::channel;
 //! use std::thread;
 //!
 //! let seen = &ScalableBloom::builder().expected_keys(1000).build()?;
+//! // Three crawlers have found the same URLs.
+//! let urls = (0..3).flat_map(|_| 0..5000u32);
+//! let hashes: &Vec<u64> = &urls.map(|url| seen.hash(&url)).collect();
 //! let fetched: usize = thread::scope(|scope| {
-//!     let mut inboxes = Vec::new();
-//!     let mut workers = Vec::new();
-//!     for _ in 0..4 {
-//!         let (sender, inbox) = channel();
-//!         inboxes.push(sender);
-//!         // The worker fetches the URLs that are left.
-//!         workers.push(scope.spawn(move || {
-//!             let is_new =
-//!                 |(hash, _url): &(u64, u32)| seen.insert_hash(*hash) == Ok(true);
-//!             inbox.into_iter().filter(is_new).count()
-//!         }));
-//!     }
-//!     // Three threads find the same URLs.
-//!     for _ in 0..3 {
-//!         let inboxes = inboxes.clone();
-//!         scope.spawn(move || {
-//!             for url in 0..5000 {
-//!                 let hash = seen.hash(&url);
-//!                 inboxes[(hash % 4) as usize].send((hash, url)).unwrap();
-//!             }
-//!         });
-//!     }
-//!     drop(inboxes);
+//!     // Each worker fetches the URLs of its own hashes that are new.
+//!     let work = |worker| move || {
+//!         let own = hashes.iter().filter(|hash| *hash % 4 == worker);
+//!         own.filter(|hash| seen.insert_hash(**hash) == Ok(true)).count()
+//!     };
+//!     let workers = [0, 1, 2, 3].map(|worker| scope.spawn(work(worker)));
 //!     workers.into_iter().map(|worker| worker.join().unwrap()).sum()
 //! });
 //! // Each was fetched once, but for the false positives.
@@ -143,9 +104,8 @@
 //! key](crate::bloom::Builder::words_per_key): there an insert is a claim by itself.
 
 mod chain;
-mod layouts;
 mod snapshot;
-pub(crate) mod steps;
+mod steps;
 
 pub use chain::Chain;
 pub use steps::Growth;
@@ -160,15 +120,12 @@ use steps::{MAX_LAYERS, Steps};
 
 /// A lock-free Bloom filter that grows. Many threads can insert and look up at once.
 ///
-/// Keys are any [`Funnel`](crate::Funnel) type. `S` hashes them; it is [`Murmur3`] by default. All
-/// operations but [`clear`](Filter::clear), which leaves one empty layer, take `&self`: share the
-/// filter as `Arc<ScalableBloom>`. [The module](self) says how it grows and what threads may rely
-/// on.
+/// `S` hashes the keys; it is [`Murmur3`] by default. [`Filter`] has the methods;
+/// [`clear`](Filter::clear) leaves one empty layer. [The module](self) says how the filter grows
+/// and what threads may rely on.
 ///
 /// An insert answers whether it changed the filter, or [an error](crate::InsertError) if the filter
 /// is full and cannot grow: a limit is reached, or memory was refused.
-///
-/// # Examples
 ///
 /// ```
 /// use lanebloom::ScalableBloom;
@@ -205,9 +162,7 @@ pub type ScalableBloom<S = Murmur3> = Filter<Chain, S>;
 /// about half a millisecond for each.
 ///
 /// ```
-/// use lanebloom::ScalableBloom;
-///
-/// let builder = ScalableBloom::builder().expected_keys(10_000);
+/// let builder = lanebloom::ScalableBloom::builder().expected_keys(10_000);
 /// let builder = builder.false_positive_rate(1e-3).words_per_key(4);
 /// let filter = builder.expansion(4).max_bytes(1 << 20).build()?;
 /// filter.insert_all(0..20_000u32)?;
@@ -245,11 +200,9 @@ impl PlannedImpl for Chain {
 /// A filter with the defaults of its builder: 1000 keys in the first layer, a rate of 1%.
 ///
 /// ```
-/// use lanebloom::ScalableBloom;
-///
 /// #[derive(Default)]
 /// struct Crawler {
-///     seen: ScalableBloom,
+///     seen: lanebloom::ScalableBloom,
 /// }
 /// let Crawler { seen } = Crawler::default();
 /// assert_eq!(seen.insert("a"), Ok(true));
@@ -272,9 +225,7 @@ impl<S> Builder<S> {
     /// do. Values from 0.5 to 0.9 work well.
     ///
     /// ```
-    /// use lanebloom::ScalableBloom;
-    ///
-    /// let builder = ScalableBloom::builder();
+    /// let builder = lanebloom::ScalableBloom::builder();
     /// let build = |ratio| builder.clone().tightening_ratio(ratio).build();
     /// assert!(build(0.9)?.memory_bytes() > build(0.5)?.memory_bytes());
     /// let error = build(1.0).unwrap_err();
@@ -291,13 +242,11 @@ impl<S> Builder<S> {
     /// default, RedisBloom's is 2; with 1 all layers are for the same number.
     ///
     /// A greater number means fewer layers, so faster lookups, and more memory that is not needed
-    /// yet: [figures](self#what-it-costs).
+    /// yet: [figures](crate::docs::cost#growth).
     ///
     /// ```
-    /// use lanebloom::ScalableBloom;
-    ///
     /// let layers = |expansion| -> Result<usize, Box<dyn std::error::Error>> {
-    ///     let builder = ScalableBloom::builder().expected_keys(100);
+    ///     let builder = lanebloom::ScalableBloom::builder().expected_keys(100);
     ///     let filter = builder.expansion(expansion).build()?;
     ///     filter.insert_all(0..1000u32)?;
     ///     Ok(filter.layers().len())
@@ -331,9 +280,7 @@ impl<S> Builder<S> {
     /// [`max_layers(1)`](Self::max_layers), RedisBloom's `NONSCALING`.
     ///
     /// ```
-    /// use lanebloom::ScalableBloom;
-    ///
-    /// let builder = ScalableBloom::builder().expected_keys(1000);
+    /// let builder = lanebloom::ScalableBloom::builder().expected_keys(1000);
     /// let filter = builder.non_scaling().build()?;
     /// let is_inserted = |key: &u32| filter.insert(key).is_ok();
     /// let inserted = (0..2000u32).take_while(is_inserted).count();
@@ -350,9 +297,7 @@ impl<S> Builder<S> {
     /// more; inserts say that the filter is [full](crate::InsertError). No limit by default.
     ///
     /// ```
-    /// use lanebloom::ScalableBloom;
-    ///
-    /// let builder = ScalableBloom::builder().expected_keys(100);
+    /// let builder = lanebloom::ScalableBloom::builder().expected_keys(100);
     /// let filter = builder.max_bytes(10_000).build()?;
     /// let error = filter.insert_all(0..100_000u32).unwrap_err();
     /// let text = "more than its limit of 10000 bytes";

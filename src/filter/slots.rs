@@ -3,7 +3,7 @@
 //! snapshots are here. A table brings its words, its addresses, and its argument about races.
 
 use super::Figures;
-use super::engine::{CountImpl, EngineImpl, InsertImpl, RemoveImpl, StoredImpl};
+use super::engine::{EngineImpl, InsertImpl, RemoveImpl, StoredImpl};
 use super::probe::{self, Probe};
 use crate::batch::{Answer, Source};
 use crate::codec::{
@@ -25,8 +25,7 @@ pub(crate) trait Slots: Probe + Sized {
     /// The words of memory for each bucket of the header, at most.
     const WORDS: usize;
 
-    /// The shape of the buckets, and how many there are.
-    type BucketLayout: Copy;
+    type BucketLayout: BucketLayout;
 
     /// An empty table.
     fn new(layout: Self::BucketLayout) -> Result<Self, BuildError>;
@@ -37,12 +36,6 @@ pub(crate) trait Slots: Probe + Sized {
     fn words_of(layout: Self::BucketLayout) -> usize;
 
     fn bytes_of(layout: Self::BucketLayout) -> usize;
-
-    /// The bits of a fingerprint, and the number of buckets.
-    fn to_header(layout: Self::BucketLayout) -> (u8, usize);
-
-    /// The plan that a header declares, and the most keys that a builder plans for it.
-    fn of_header(bits: u8, buckets: usize) -> Result<(Self::BucketLayout, usize), SnapshotErrorKind>;
 
     /// Fails if the words, read from a snapshot, are not those of a table.
     fn check(&self) -> Result<(), SnapshotErrorKind>;
@@ -57,17 +50,35 @@ pub(crate) trait Slots: Probe + Sized {
     /// dropped.
     fn hold(&self) -> impl Sized;
 
-    fn slots(&self) -> usize;
-
     /// The slots that hold a key, and the keys in them. Ends in an `Acquire`.
     fn occupied(&self) -> (usize, usize);
 
     fn copies(&self, address: &Self::Address) -> usize;
+}
 
-    fn max_copies(&self) -> usize;
+/// The shape of a table's buckets, and how many there are.
+pub(crate) trait BucketLayout: Copy {
+    fn slots(self) -> usize;
+
+    fn max_copies(self) -> usize;
 
     /// The false-positive rate when this part of the slots is occupied.
-    fn rate_at(&self, load: f64) -> f64;
+    fn rate_at(self, load: f64) -> f64;
+
+    /// The bits of a fingerprint, and the number of buckets.
+    fn to_header(self) -> (u8, usize);
+
+    /// The layout that a header declares, and the most keys that a builder plans for it.
+    fn of_header(bits: u8, buckets: usize) -> Result<(Self, usize), SnapshotErrorKind>;
+}
+
+/// Numbers for tests, by a linear congruence: their highest bits are random.
+#[cfg(test)]
+pub(super) fn random(state: &mut u64) -> u64 {
+    *state = state
+        .wrapping_mul(6_364_136_223_846_793_005)
+        .wrapping_add(1_442_695_040_888_963_407);
+    *state
 }
 
 /// A table that can be changed.
@@ -134,26 +145,19 @@ impl<T: Slots> EngineImpl for Slotted<T> {
         empty
     }
 
-    fn fill_ratio(&self) -> f64 {
-        self.table.occupied().0 as f64 / self.slots() as f64
-    }
-
     fn false_positive_rate_at(&self, keys: usize) -> f64 {
-        let load = keys as f64 / self.slots() as f64;
-        self.table.rate_at(f64::min(load, 1.0))
-    }
-
-    fn current_false_positive_rate(&self) -> f64 {
-        self.table.rate_at(self.fill_ratio())
+        let layout = self.table.bucket_layout();
+        let load = keys as f64 / layout.slots() as f64;
+        layout.rate_at(f64::min(load, 1.0))
     }
 
     fn figures(&self) -> Figures {
-        let (slots, len) = self.table.occupied();
-        let fill_ratio = slots as f64 / self.slots() as f64;
+        let (layout, (slots, len)) = (self.table.bucket_layout(), self.table.occupied());
+        let fill_ratio = slots as f64 / layout.slots() as f64;
         Figures {
             fill_ratio,
             len,
-            false_positive_rate: self.table.rate_at(fill_ratio),
+            false_positive_rate: layout.rate_at(fill_ratio),
         }
     }
 
@@ -167,27 +171,10 @@ impl<T: Slots> EngineImpl for Slotted<T> {
     }
 
     fn debug(&self, f: &mut fmt::DebugStruct<'_, '_>) {
-        f.field("fingerprint_bits", &T::to_header(self.table.bucket_layout()).0)
-            .field("len", &self.len())
-            .field("slots", &self.slots());
-    }
-}
-
-impl<T: Slots> CountImpl for Slotted<T> {
-    fn count(&self, hash: u64) -> usize {
-        self.table.copies(&self.table.address(hash))
-    }
-
-    fn len(&self) -> usize {
-        self.table.occupied().1
-    }
-
-    fn slots(&self) -> usize {
-        self.table.slots()
-    }
-
-    fn max_copies(&self) -> usize {
-        self.table.max_copies()
+        let layout = self.table.bucket_layout();
+        f.field("fingerprint_bits", &layout.to_header().0)
+            .field("len", &self.table.occupied().1)
+            .field("slots", &layout.slots());
     }
 }
 
@@ -203,7 +190,7 @@ fn insert_address<T: SlotsMut>(engine: &Slotted<T>, address: &T::Address) -> Res
     engine.table.insert(address).map_err(|refused| match refused {
         Refused::Full => T::full(engine.expected_keys),
         Refused::Copies => InsertErrorKind::Copies {
-            limit: engine.table.max_copies(),
+            limit: engine.table.bucket_layout().max_copies(),
         },
     })
 }
@@ -252,7 +239,7 @@ impl<T: Slots> StoredImpl for Slotted<T> {
         let _held = self.table.hold();
         let layout = self.table.bucket_layout();
         let words = T::words_of(layout);
-        let header = OwnHeader::of_buckets(T::KIND, hashing, words, T::to_header(layout), self.expected_keys);
+        let header = OwnHeader::of_buckets(T::KIND, hashing, words, layout.to_header(), self.expected_keys);
         write_words(out, &header.to_bytes(), words, self.table.words())
     }
 
@@ -263,7 +250,7 @@ impl<T: Slots> StoredImpl for Slotted<T> {
     ) -> Result<(Self, S), SnapshotErrorKind> {
         let header = OwnHeader::parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?, T::KIND)?;
         let hasher = hasher(header.hashing)?;
-        let (layout, expected_keys) = header.buckets(MOST_WORDS / T::WORDS as u64, T::of_header)?;
+        let (layout, expected_keys) = header.buckets(MOST_WORDS / T::WORDS as u64, T::BucketLayout::of_header)?;
         let words = T::words_of(layout);
         header.check_words(words)?;
         admit(input, header.len as usize, T::bytes_of(layout) as u64, limit)?;

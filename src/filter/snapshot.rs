@@ -1,8 +1,5 @@
 //! Snapshots of every filter that can be saved: as bytes, into the caller's memory, by streams.
 //! `docs/FORMAT.md` describes the bytes.
-//!
-//! A macro writes the methods for a list of types, since rustdoc would show a generic impl on the
-//! page of `BloomView` too, which has none of them.
 
 use super::Filter;
 use super::bloom::{Bloom, ConcurrentBloom};
@@ -255,9 +252,7 @@ macro_rules! fixed_size {
             /// The length of a snapshot in bytes: 192, and the content, rounded up to 64.
             ///
             /// ```
-            /// use lanebloom::CuckooFilter;
-            ///
-            /// let builder = CuckooFilter::builder().expected_keys(1000);
+            /// let builder = lanebloom::CuckooFilter::builder().expected_keys(1000);
             /// let filter = builder.fingerprint_bits(16).build()?;
             /// let buckets = filter.slots() / 4;
             /// assert_eq!(filter.snapshot_bytes(), 192 + buckets.div_ceil(8) * 64);

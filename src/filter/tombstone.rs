@@ -10,9 +10,7 @@
 //! # Example
 //!
 //! ```
-//! use lanebloom::TombstoneBloom;
-//!
-//! let coupons = TombstoneBloom::with_capacity(10_000, 0.01)?;
+//! let coupons = lanebloom::TombstoneBloom::with_capacity(10_000, 0.01)?;
 //! coupons.insert("SPRING-1");
 //! coupons.insert("SPRING-2");
 //! assert!(coupons.remove("SPRING-1"));
@@ -44,9 +42,8 @@
 //! | was added | `1 - fn`; it is missing at the rate `fn` |
 //! | was added and removed | never, from then on |
 //!
-//! The second filter uses other bits of a key's hash than the first, so the errors of the two are
-//! independent. The remove of a key that was never added does harm only at the rate `fp`: then it
-//! takes a place in the second filter.
+//! The errors of the two are independent. The remove of a key that was never added does harm only
+//! at the rate `fp`: then it takes a place in the second filter.
 //!
 //! # Consistency
 //!
@@ -276,23 +273,14 @@ impl EngineImpl for Tombstone {
         self.added.is_empty()
     }
 
-    fn fill_ratio(&self) -> f64 {
-        let added = self.added.fill_ratio() * self.added.memory_bytes() as f64;
-        let removed = self.removed.fill_ratio() * self.removed.memory_bytes() as f64;
-        (added + removed) / self.memory_bytes() as f64
-    }
-
     /// Without removals.
     fn false_positive_rate_at(&self, keys: usize) -> f64 {
         self.added.false_positive_rate_at(keys)
     }
 
-    fn current_false_positive_rate(&self) -> f64 {
-        self.added.current_false_positive_rate() * (1.0 - self.removed.current_false_positive_rate())
-    }
-
     fn figures(&self) -> Figures {
-        // Reads the added ones last, as `estimated_len` does.
+        // Reads the filter of added keys last. Beside removes of keys that were just added, the
+        // length is then rather too large than too small.
         let removed = self.removed.figures();
         let added = self.added.figures();
         let [of_added, of_removed] = [&self.added, &self.removed].map(|part| part.memory_bytes() as f64);
@@ -369,14 +357,7 @@ impl RemoveImpl for Tombstone {
     }
 }
 
-impl EstimateImpl for Tombstone {
-    fn estimated_len(&self) -> usize {
-        // Merges the filter of added keys last. Beside removes of keys that were just added, the
-        // result then has rather too many keys than too few.
-        let removed = self.removed.estimated_len();
-        self.added.estimated_len().saturating_sub(removed)
-    }
-}
+impl EstimateImpl for Tombstone {}
 
 impl UnionImpl for Tombstone {
     fn same(&self, other: &Self) -> bool {

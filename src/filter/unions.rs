@@ -1,8 +1,4 @@
 //! Unions and comparison, for the types whose content does not depend on the order of the inserts.
-//!
-//! A macro writes them for a list of types. On the page of an alias such as `ConcurrentBloom`,
-//! rustdoc shows every generic impl of [`Filter`], whatever its bounds: methods of a generic impl
-//! would stand on pages where they cannot be called.
 
 use super::Filter;
 use super::bloom::{Bloom, ConcurrentBloom};

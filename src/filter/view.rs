@@ -30,8 +30,6 @@ use core::num::NonZeroUsize;
 /// cache](Self::is_aligned), as in a mapped file, and the machine is little-endian. Elsewhere a key
 /// may touch two lines, or its words take an instruction more.
 ///
-/// # Examples
-///
 /// ```
 /// use lanebloom::{BloomView, ConcurrentBloom};
 ///

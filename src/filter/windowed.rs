@@ -1,10 +1,10 @@
 //! Forgetting: [`WindowedBloom`] answers "seen in the last minutes?", or "among the last million
 //! keys?".
 //!
-//! The filter is a list of *generations*, each a Bloom filter of the same layout. Inserts write
-//! into the newest generation; lookups search all of them. A *rotation* puts an empty generation
-//! before the others and drops the oldest. With `G` generations, a key is visible for at least `G -
-//! 1` rotations, and is gone after `G` of them.
+//! The filter is a list of *generations*, Bloom filters of one layout. Inserts write into the
+//! newest generation; lookups search all of them. A *rotation* puts an empty generation before the
+//! others and drops the oldest. With `G` generations, a key is visible for at least `G - 1`
+//! rotations, and is gone after `G` of them.
 //!
 //! # The window
 //!
@@ -16,9 +16,8 @@
 //! | by the number of keys | [`Builder::rotate_when_full`] | the next expected number of inserted keys, within a few per cent | `G / (G - 1)` of that number |
 //!
 //! With the default of 4 generations a key is visible for at most a third more than the window.
-//! More generations reduce this excess, but make lookups slower, since a lookup searches each
-//! generation. There is one generation more than the window needs, and a spare one: the two take
-//! `2 / (G - 1)` more memory.
+//! More generations reduce this excess, but make lookups slower. There is one generation more than
+//! the window needs, and a spare one: the two take `2 / (G - 1)` more memory.
 //!
 //! # Example
 //!
@@ -53,10 +52,9 @@
 //! # Seen again
 //!
 //! An insert answers true if no generation had the key: it was not seen within the window. A key
-//! that is inserted again begins its window anew, even if `insert` answers false: "did X in the
-//! last minute". So a filter never forgets a key that keeps coming. Some uses let a key through
-//! once per window, as in "notify once in ten minutes". For those the window must not begin anew:
-//! see [`Builder::renew`].
+//! that is inserted again begins its window anew, so a filter never forgets a key that keeps
+//! coming. To let a key through once per window ("notify once in ten minutes"), see
+//! [`Builder::renew`].
 //!
 //! If the newest generation has the key, an insert costs loads only. Otherwise it writes the key
 //! there, and then searches the older generations. A dense batch of hashes is inserted [in
@@ -96,8 +94,8 @@
 //! which may take 65 times as much as the snapshot: give [`read_from`](Filter::read_from) a limit.
 //! For the same reason `serde` reads a window through `Limited` only.
 //!
-//! A restart: what was seen by the process before counts, and so does the time that it was down.
-//! The filter that was just built says how much memory the file may ask for.
+//! A process goes on after a restart. The time that it was down counts. The filter that was just
+//! built says how much memory the file may ask for.
 //!
 //! ```
 //! use lanebloom::WindowedBloom;
@@ -125,11 +123,6 @@
 //! # assert_eq!(seen, [true, false]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-//!
-//! # Replacing the contents
-//!
-//! `CacheGuard::rebuild`, of the crate `lanebloom-guard`, fills a new filter from a source of truth
-//! while the old one serves. It takes this filter as it takes any other.
 //!
 //! # Consistency
 //!
@@ -166,7 +159,6 @@ mod generations;
 mod list;
 mod settings;
 mod snapshot;
-pub(crate) mod span;
 
 pub use generations::Generations;
 
@@ -183,8 +175,7 @@ use alloc::vec::Vec;
 use clock::Clock;
 use core::time::Duration;
 use list::{Generation, List};
-use settings::{NEVER, When, WindowSettings};
-use span::{MAX_GENERATIONS, MAX_WINDOW};
+use settings::{MAX_GENERATIONS, MAX_WINDOW, NEVER, When, WindowSettings};
 
 /// A filter that forgets: keys are visible for a window of time, of keys, or of rotations.
 ///
@@ -193,13 +184,9 @@ use span::{MAX_GENERATIONS, MAX_WINDOW};
 /// [`estimated_len`](Filter::estimated_len) a key that several generations have counts once; the
 /// error of this estimate is a few times greater the more generations there are.
 ///
-/// # Examples
-///
 /// ```
-/// use lanebloom::WindowedBloom;
-///
 /// // The last million keys, in generations of a fourth part of them.
-/// let builder = WindowedBloom::builder().expected_keys(1_000_000);
+/// let builder = lanebloom::WindowedBloom::builder().expected_keys(1_000_000);
 /// let recent = builder.generations(5).rotate_when_full().build()?;
 /// let keys: Vec<u64> = (0..1_600_000).collect();
 /// recent.insert_batch(&keys);
@@ -227,9 +214,7 @@ pub type WindowedBloom<S = Murmur3> = Filter<Generations, S>;
 ///   it, at least one line of 64 bytes; errors name that part.
 ///
 /// ```
-/// use lanebloom::WindowedBloom;
-///
-/// let builder = WindowedBloom::builder().expected_keys(30_000);
+/// let builder = lanebloom::WindowedBloom::builder().expected_keys(30_000);
 /// let filter = builder.clone().build()?;
 /// for generation in 0..4u32 {
 ///     filter.rotate();
@@ -276,9 +261,7 @@ impl<S> Builder<S> {
     /// in `generations - 1` longer than the window. A lookup of an absent key searches all of them.
     ///
     /// ```
-    /// use lanebloom::WindowedBloom;
-    ///
-    /// let builder = WindowedBloom::builder().expected_keys(1000);
+    /// let builder = lanebloom::WindowedBloom::builder().expected_keys(1000);
     /// let filter = builder.clone().generations(2).build()?;
     /// filter.insert("a");
     /// filter.rotate();
@@ -320,8 +303,8 @@ impl<S> Builder<S> {
     /// The clock by which keys age: the time since some moment, the same for all calls.
     ///
     /// Several threads may call it at once. [The module](self#the-clock) says how often, and what
-    /// happens if it steps back. The default is the system's monotonic clock. On Linux it is the
-    /// one that is exact to a tick (1 to 10 ms), since it takes 5 ns to read.
+    /// happens if it steps back. The default is the system's monotonic clock, on Linux exact to a
+    /// tick (1 to 10 ms), since that takes 5 ns to read.
     ///
     /// ```
     /// use lanebloom::WindowedBloom;
@@ -346,12 +329,10 @@ impl<S> Builder<S> {
         self
     }
 
-    /// The time of day as the [clock](Self::clock): the time since 1970, on Linux exact to a tick
-    /// (1 to 10 ms), since that takes 5 ns to read.
+    /// The time since 1970 as the [clock](Self::clock), as exact as the default one.
     ///
     /// All machines whose clocks are right then have the same generations: a `SharedWindow` of the
-    /// crate `lanebloom-redis` needs that. A snapshot that is read later knows how much later. [The
-    /// module](self#the-clock) says what happens if the time of day is set.
+    /// crate `lanebloom-redis` needs that. A snapshot that is read later knows how much later.
     ///
     /// ```
     /// use lanebloom::WindowedBloom;
@@ -378,12 +359,11 @@ impl<S> Builder<S> {
     /// Rotates when the newest generation has its share of the expected keys: a key is visible
     /// until that many were inserted after it.
     ///
-    /// The filter counts the distinct keys of a generation: a key that is inserted again counts
-    /// once more in each generation. It does not count keys one by one. It estimates them from how
-    /// full the generation is, at one insert in about `keys / 64`. A generation is sized for 6%
-    /// more than its share, and takes as much more memory. The table says how many times its share
-    /// a generation gets, measured at 1000 to 3000 generations of each size and at rates of 10%, 1%
-    /// and 0.01% (one test repeats it):
+    /// A key that is inserted again counts once more in each generation. The filter estimates the
+    /// distinct keys of a generation from how full it is, at one insert in about `keys / 64`. A
+    /// generation is sized for 6% more than its share. The table says how many times its share it
+    /// gets, measured at 1000 to 3000 generations of each size and at rates of 10%, 1% and 0.01%
+    /// (one test repeats it):
     ///
     /// | keys of a share | least | mean | most |
     /// |---|---|---|---|
@@ -396,9 +376,7 @@ impl<S> Builder<S> {
     /// ask for so many more.
     ///
     /// ```
-    /// use lanebloom::WindowedBloom;
-    ///
-    /// let builder = WindowedBloom::builder().expected_keys(3000);
+    /// let builder = lanebloom::WindowedBloom::builder().expected_keys(3000);
     /// let filter = builder.rotate_when_full().build()?;
     /// filter.insert_all(0..20_000u32);
     /// assert!((17_000..20_000u32).all(|key| filter.contains(&key)));
@@ -441,16 +419,13 @@ impl PlannedImpl for Generations {
 
     fn build(asked: Request, options: Options) -> Result<Self, BuildError> {
         let generations = options.generations;
+        let wrong = |text| Err(BuildError(BuildErrorKind::Setting(text)));
         if !(2..=MAX_GENERATIONS).contains(&generations) {
-            return Err(BuildError(BuildErrorKind::Setting(format!(
-                "{generations} generations is not in 2 to {MAX_GENERATIONS}"
-            ))));
+            return wrong(format!("{generations} generations is not in 2 to {MAX_GENERATIONS}"));
         }
         match options.rotation {
             Rotation::Aged(window) if !(Duration::from_nanos(1)..=MAX_WINDOW).contains(&window) => {
-                return Err(BuildError(BuildErrorKind::Setting(format!(
-                    "a window of {window:?} is not in 1ns to {MAX_WINDOW:?}"
-                ))));
+                return wrong(format!("a window of {window:?} is not in 1ns to {MAX_WINDOW:?}"));
             }
             _ => {}
         }
@@ -528,9 +503,7 @@ impl<S> Filter<Generations, S> {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::WindowedBloom;
-    ///
-    /// let builder = WindowedBloom::builder().expected_keys(1000);
+    /// let builder = lanebloom::WindowedBloom::builder().expected_keys(1000);
     /// let filter = builder.generations(3).build()?;
     /// filter.insert("a");
     /// filter.rotate();
@@ -571,9 +544,7 @@ impl<S> Filter<Generations, S> {
     /// The number of generations, once all are in use.
     ///
     /// ```
-    /// use lanebloom::WindowedBloom;
-    ///
-    /// let builder = WindowedBloom::builder().expected_keys(1000);
+    /// let builder = lanebloom::WindowedBloom::builder().expected_keys(1000);
     /// assert_eq!(builder.generations(9).build()?.generations(), 9);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
@@ -605,9 +576,7 @@ impl<S> Filter<Generations, S> {
     /// generation's memory while you hold it.
     ///
     /// ```
-    /// use lanebloom::WindowedBloom;
-    ///
-    /// let filter = WindowedBloom::builder().expected_keys(1000).build()?;
+    /// let filter = lanebloom::WindowedBloom::builder().expected_keys(1000).build()?;
     /// filter.insert_batch(&["a", "b"]);
     /// filter.rotate();
     /// filter.insert("c");

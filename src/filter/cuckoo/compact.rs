@@ -36,12 +36,8 @@ use alloc::format;
 /// converts it back. Lookups in batches take one to three times as long as the original's
 /// (`benches/record`), and need a table of 3, 15, 61 or 212 KiB, which all filters share.
 ///
-/// # Examples
-///
 /// ```
-/// use lanebloom::CuckooFilter;
-///
-/// let builder = CuckooFilter::builder().expected_keys(1_000_000);
+/// let builder = lanebloom::CuckooFilter::builder().expected_keys(1_000_000);
 /// let filter = builder.fingerprint_bits(10).build()?;
 /// filter.insert("a")?;
 /// let compact = filter.to_compact()?;
@@ -324,14 +320,6 @@ impl Slots for Packed {
         8 * (Self::words_of(layout) + 1)
     }
 
-    fn to_header(layout: (BucketShape, usize)) -> (u8, usize) {
-        CuckooTable::to_header(layout)
-    }
-
-    fn of_header(bits: u8, buckets: usize) -> Result<((BucketShape, usize), usize), SnapshotErrorKind> {
-        BucketShape::of_header(bits, buckets)
-    }
-
     /// Fails if a bucket has a number that no sequence has, or there is a bit after the last
     /// bucket. (Fingerprints of a bucket with the same sorted bits may be in any order.)
     fn check(&self) -> Result<(), SnapshotErrorKind> {
@@ -364,10 +352,6 @@ impl Slots for Packed {
     /// Nothing changes.
     fn hold(&self) -> impl Sized {}
 
-    fn slots(&self) -> usize {
-        self.buckets * self.shape.slots as usize
-    }
-
     fn occupied(&self) -> (usize, usize) {
         let occupied = |bucket| self.shape.occupied(bucket) as usize;
         let all = self.unpacked().map(occupied).sum();
@@ -378,14 +362,6 @@ impl Slots for Packed {
         let (shape, spread) = (self.shape, self.shape.spread(address.fingerprint));
         let in_bucket = |bucket| shape.count(unpack_bucket(shape, self.get(bucket)), spread);
         address.buckets().map(|bucket| in_bucket(bucket) as usize).iter().sum()
-    }
-
-    fn max_copies(&self) -> usize {
-        2 * self.shape.slots as usize
-    }
-
-    fn rate_at(&self, load: f64) -> f64 {
-        self.shape.rate_at(load)
     }
 }
 
@@ -399,9 +375,7 @@ impl<S> Filter<Cuckoo, S> {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let builder = CuckooFilter::builder().expected_keys(100_000);
+    /// let builder = lanebloom::CuckooFilter::builder().expected_keys(100_000);
     /// let filter = builder.fingerprint_bits(16).build()?;
     /// filter.insert_all(0..100_000u32)?;
     /// let compact = filter.to_compact()?;
@@ -458,6 +432,8 @@ impl<S> Filter<Compact, S> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::filter::slots::random;
+    use alloc::vec::Vec;
 
     /// Every sequence has a number of its own, without gaps, and comes back from it.
     #[test]
@@ -493,54 +469,36 @@ mod tests {
     fn buckets_are_packed_and_unpacked() {
         for shape in BucketShape::ALL {
             let mut state = 7u64;
-            let buckets: alloc::vec::Vec<u64> = (0..2000)
-                .map(|i| {
-                    shape.shifts().zip(0..).fold(0, |bucket, (shift, slot)| {
-                        state = state
-                            .wrapping_mul(6_364_136_223_846_793_005)
-                            .wrapping_add(1_442_695_040_888_963_407);
-                        let fingerprint = if i % 7 <= slot {
-                            0
-                        } else {
-                            shape.fingerprint(state >> 32)
-                        };
-                        bucket | fingerprint << shift
-                    })
-                })
-                .chain([0, shape.spread(shape.fingerprints()), shape.spread(1)])
-                .collect();
+            let of_fill = |fill: usize| {
+                let add = |bucket, shift| bucket | shape.fingerprint(random(&mut state) >> 32) << shift;
+                shape.shifts().take(fill).fold(0, add)
+            };
+            let mut buckets: Vec<u64> = (0..2000).map(|i| i % 7).map(of_fill).collect();
+            buckets.extend([0, shape.spread(shape.fingerprints()), shape.spread(1)]);
             let packed = Packed::pack((shape, buckets.len()), buckets.iter().copied()).unwrap();
             for (i, bucket) in buckets.iter().enumerate() {
                 let sorted = |bucket| {
-                    let mut fingerprints: alloc::vec::Vec<u64> = shape
-                        .shifts()
-                        .map(|shift| shape.fingerprint_at(bucket, shift))
-                        .collect();
+                    let fingerprint = |shift| shape.fingerprint_at(bucket, shift);
+                    let mut fingerprints: Vec<u64> = shape.shifts().map(fingerprint).collect();
                     fingerprints.sort_unstable();
                     fingerprints
                 };
                 let back = unpack_bucket(shape, packed.get(i));
                 assert_eq!(sorted(back), sorted(*bucket), "bucket {i}");
                 let other = (i * 7) % buckets.len();
-                for fingerprint in sorted(*bucket).into_iter().filter(|&fingerprint| fingerprint != 0) {
-                    for fingerprint in [
-                        fingerprint,
-                        fingerprint ^ 1 << (fingerprint % u64::from(shape.fingerprint_bits)),
-                    ] {
-                        let expected = [i, other].map(|i| sorted(buckets[i]).contains(&fingerprint));
-                        for (first, second, expected) in [
-                            (i, other, expected[0] || expected[1]),
-                            (other, i, expected[0] || expected[1]),
-                            (i, i, expected[0]),
-                        ] {
-                            assert_eq!(
-                                packed.holds(&CuckooAddress {
-                                    fingerprint,
-                                    first,
-                                    second
-                                }),
-                                expected
-                            );
+                for own in sorted(*bucket).into_iter().filter(|&own| own != 0) {
+                    let near = own ^ 1 << (own % u64::from(shape.fingerprint_bits));
+                    for fingerprint in [own, near] {
+                        for (first, second) in [(i, other), (other, i), (i, i)] {
+                            let expected = [first, second]
+                                .iter()
+                                .any(|i| sorted(buckets[*i]).contains(&fingerprint));
+                            let address = CuckooAddress {
+                                fingerprint,
+                                first,
+                                second,
+                            };
+                            assert_eq!(packed.holds(&address), expected);
                         }
                     }
                 }

@@ -1,13 +1,6 @@
 //! The arithmetic of one bucket, a `u64` of several fingerprints: find a fingerprint, find room,
 //! count. Also the number of buckets for keys and a rate. Pure values; `table.rs` applies them to
-//! memory.
-//!
-//! | fingerprint bits | slots | rate when full | load planned | bits per key at it |
-//! |---|---|---|---|---|
-//! | 10 | 6 | 1.17% | 98.8% | 10.8 |
-//! | 12 | 5 | 0.244% | 97% | 13.2 |
-//! | 16 | 4 | 0.0122% | 95% | 16.8 |
-//! | 21 | 3 | 0.000286% | 93% | 22.9 |
+//! memory. [The filter's page](super#fingerprints) has the table of shapes.
 //!
 //! Slot `i` is the bits from `i * fingerprint_bits` on; 0 is an empty one. The bits above the slots
 //! are 0: the 4 highest of a word of 5 or 6 slots, the highest of a word of 3.
@@ -19,6 +12,7 @@
 //! them differ with the chance `exp(-2 * slots * load / (2^fingerprint_bits - 1))`.
 
 use crate::error::{BuildError, BuildErrorKind, SnapshotErrorKind};
+use crate::filter::slots::BucketLayout;
 use crate::filter::stripes::Stripes;
 use crate::geometry::sizing::{MAX_BITS_PER_KEY, Request, ceil};
 use alloc::format;
@@ -110,19 +104,6 @@ impl BucketShape {
         word >> shift & self.fingerprints()
     }
 
-    /// The shape and the number of buckets that a snapshot declares, and the most keys for them.
-    pub(crate) fn of_header(bits: u8, buckets: usize) -> Result<((Self, usize), usize), SnapshotErrorKind> {
-        let bits = usize::from(bits);
-        let wrong = || SnapshotErrorKind::Invalid(BuildError(BuildErrorKind::FingerprintBits(bits)).to_string());
-        let shape = Self::of(bits).ok_or_else(wrong)?;
-        // Two at least, then, and a key's two are never one.
-        if buckets % 2 != 0 {
-            let problem = format!("{buckets} buckets is not an even number");
-            return Err(SnapshotErrorKind::Invalid(problem));
-        }
-        Ok(((shape, buckets), shape.most_keys(buckets)))
-    }
-
     /// Fails if any of these buckets has a bit outside its slots.
     pub(crate) fn check(self, buckets: impl Iterator<Item = u64>) -> Result<(), SnapshotErrorKind> {
         let slots = self.spread(self.fingerprints());
@@ -201,6 +182,37 @@ impl BucketShape {
         } else {
             2.0 * pairs
         }
+    }
+}
+
+impl BucketLayout for (BucketShape, usize) {
+    fn slots(self) -> usize {
+        self.1 * self.0.slots as usize
+    }
+
+    /// The number of slots in two buckets.
+    fn max_copies(self) -> usize {
+        2 * self.0.slots as usize
+    }
+
+    fn rate_at(self, load: f64) -> f64 {
+        self.0.rate_at(load)
+    }
+
+    fn to_header(self) -> (u8, usize) {
+        (self.0.fingerprint_bits as u8, self.1)
+    }
+
+    fn of_header(bits: u8, buckets: usize) -> Result<(Self, usize), SnapshotErrorKind> {
+        let bits = usize::from(bits);
+        let wrong = || SnapshotErrorKind::Invalid(BuildError(BuildErrorKind::FingerprintBits(bits)).to_string());
+        let shape = BucketShape::of(bits).ok_or_else(wrong)?;
+        // Two at least, then, and a key's two are never one.
+        if buckets % 2 != 0 {
+            let problem = format!("{buckets} buckets is not an even number");
+            return Err(SnapshotErrorKind::Invalid(problem));
+        }
+        Ok(((shape, buckets), shape.most_keys(buckets)))
     }
 }
 
@@ -285,42 +297,25 @@ fn buckets_in(bytes: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::filter::slots::random;
+    use alloc::vec::Vec;
 
     /// Compared with one slot after another, for words of every kind.
     #[test]
     fn slots_are_found_and_counted() {
         for shape in BucketShape::ALL {
             let mut state = 1u64;
+            let (last, top) = (shape.fingerprints(), 1 << (shape.fingerprint_bits - 1));
+            // Few fingerprints, and the ends of their range, so that neighbours borrow.
+            let fingerprints = [0, 1, 2, last, last - 1, top];
             for _ in 0..20_000 {
                 let mut word = 0;
                 for shift in shape.shifts() {
-                    state = state
-                        .wrapping_mul(6_364_136_223_846_793_005)
-                        .wrapping_add(1_442_695_040_888_963_407);
-                    // Few fingerprints, and the ends of their range, so that neighbours borrow.
-                    let fingerprint = [
-                        0,
-                        1,
-                        2,
-                        shape.fingerprints(),
-                        shape.fingerprints() - 1,
-                        1 << (shape.fingerprint_bits - 1),
-                    ][(state >> 33) as usize % 6];
-                    word |= fingerprint << shift;
+                    word |= fingerprints[(random(&mut state) >> 33) as usize % 6] << shift;
                 }
-                for fingerprint in [
-                    0,
-                    1,
-                    2,
-                    3,
-                    shape.fingerprints(),
-                    shape.fingerprints() - 1,
-                    1 << (shape.fingerprint_bits - 1),
-                ] {
-                    let found: alloc::vec::Vec<u32> = shape
-                        .shifts()
-                        .filter(|&shift| word >> shift & shape.fingerprints() == fingerprint)
-                        .collect();
+                for fingerprint in fingerprints.into_iter().chain([3]) {
+                    let is_it = |shift: &u32| word >> shift & last == fingerprint;
+                    let found: Vec<u32> = shape.shifts().filter(is_it).collect();
                     let matches = shape.matches(word, shape.spread(fingerprint));
                     assert_eq!(matches != 0, !found.is_empty());
                     if let Some(first) = found.first() {

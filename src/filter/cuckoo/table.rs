@@ -8,36 +8,13 @@
 //! back. (Other filters use an exclusive or, which needs a power of two of buckets: up to twice the
 //! memory.) The number of buckets is even and every step is odd, so a key's two buckets differ.
 //!
-//! # What a lookup sees while a fingerprint moves
+//! # Moves
 //!
 //! A move copies the fingerprint to its other bucket, counts the move in the fingerprint's
-//! [stripe](super::super::stripes), and only then clears the original. So at every moment the
-//! fingerprint is in at least one bucket. Still, a lookup could read bucket `D` before the copy and
-//! bucket `S` after the clearing. Therefore it reads the count, `first`, `second`, and after a miss
-//! the count again:
-//!
-//! - The lookup saw `S` cleared by an `Acquire` load, which pairs with the clearing's `Release`.
-//!   The count went up before that, so the second reading sees it.
-//! - The lookup saw `D` without the copy. If the first reading of the count (`Acquire`) had seen
-//!   this move counted (`Release`), `D` would have had the copy, which is earlier. So it did not.
-//!
-//! The two readings differ, and the lookup looks again. It never waits: each repetition means that
-//! another thread's insert has made progress. Several copies of one fingerprint in the two buckets
-//! change nothing, since at most one of them moves at a time.
-//!
-//! # What writers do beside each other
-//!
-//! - An insert puts a fingerprint into an empty slot by compare-exchange of the bucket. It waits
-//!   for no thread.
-//! - A thread that moves a fingerprint or takes one out holds the fingerprint's stripe. The reason:
-//!   a fingerprint that moves is there twice. A remover must not take the copy that is about to be
-//!   the only one, and two removers must not take both copies. A bucket of four fingerprints of 16
-//!   bits has no bit left to mark the move. Under the stripe neither can happen, and a single
-//!   atomic AND empties the slot.
-//! - An insert searches the path to an empty slot before it moves anything. It makes the moves from
-//!   the end of the path: each goes into an empty slot. If another thread has changed something
-//!   meanwhile, the move does not happen, and the search begins anew. So nothing is ever out of the
-//!   filter.
+//! [stripe](super::super::stripes), and only then clears the original. A lookup that misses looks
+//! again if the count has changed. A thread that moves a fingerprint or takes one out holds its
+//! stripe; an insert into an empty slot waits for no thread. `docs/SLOTS.md` argues why no lookup
+//! misses a key.
 //!
 //! | operation | ordering | partner, and why |
 //! |---|---|---|
@@ -55,7 +32,7 @@ use super::shape::{self, BucketShape};
 use crate::codec::Kind;
 use crate::error::{BuildError, BuildErrorKind, InsertErrorKind, SnapshotErrorKind};
 use crate::filter::probe::Probe;
-use crate::filter::slots::{Refused, Slots, SlotsMut};
+use crate::filter::slots::{BucketLayout, Refused, Slots, SlotsMut};
 use crate::filter::stripes::Stripes;
 use crate::geometry::pattern::block;
 use crate::geometry::sizing::Request;
@@ -341,14 +318,6 @@ impl Slots for CuckooTable {
         shape::bytes_of(buckets)
     }
 
-    fn to_header((shape, buckets): (BucketShape, usize)) -> (u8, usize) {
-        (shape.fingerprint_bits as u8, buckets)
-    }
-
-    fn of_header(bits: u8, buckets: usize) -> Result<((BucketShape, usize), usize), SnapshotErrorKind> {
-        BucketShape::of_header(bits, buckets)
-    }
-
     /// Any fingerprint may be in any bucket. Only bits outside the slots would be misread.
     fn check(&self) -> Result<(), SnapshotErrorKind> {
         self.shape.check(self.words())
@@ -369,10 +338,6 @@ impl Slots for CuckooTable {
         self.stripes.hold_all()
     }
 
-    fn slots(&self) -> usize {
-        self.words.len() * self.shape.slots as usize
-    }
-
     fn occupied(&self) -> (usize, usize) {
         let occupied = self.words().map(|word| self.shape.occupied(word) as usize).sum();
         crate::words::bits::acquire();
@@ -391,15 +356,6 @@ impl Slots for CuckooTable {
             }
         }
     }
-
-    /// The number of slots in two buckets.
-    fn max_copies(&self) -> usize {
-        2 * self.shape.slots as usize
-    }
-
-    fn rate_at(&self, load: f64) -> f64 {
-        self.shape.rate_at(load)
-    }
 }
 
 impl SlotsMut for CuckooTable {
@@ -417,7 +373,7 @@ impl SlotsMut for CuckooTable {
     fn insert(&self, address: &CuckooAddress) -> Result<(), Refused> {
         if self.insert_fingerprint(*address) {
             Ok(())
-        } else if self.copies(address) >= self.max_copies() {
+        } else if self.copies(address) >= self.bucket_layout().max_copies() {
             Err(Refused::Copies)
         } else {
             Err(Refused::Full)

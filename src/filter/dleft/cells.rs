@@ -18,17 +18,8 @@
 //! | 0 to 13 | the remainder |
 //! | 14 and 15 | the count of the key, 1 to 3; 0 is an empty cell, whose remainder is 0 too |
 //!
-//! # What happens beside each other
-//!
-//! A key has at most one cell, and the cell does not move while the key is there. So a lookup that
-//! reads the four buckets sees it, and needs no second look.
-//!
-//! - An increment or a decrement, perhaps to 0, is one compare-exchange of the word. It waits for
-//!   no thread.
-//! - A thread makes a cell under the [stripe](super::super::stripes) of its remainder, after it has
-//!   looked at all four buckets under it. Otherwise two inserts of one key could make two cells in
-//!   two subtables. If one of them goes while the other comes, a lookup can read both buckets at
-//!   the wrong moments.
+//! A key has at most one cell, which does not move while the key is there: a thread makes a cell
+//! under the [stripe](super::super::stripes) of its remainder. `docs/SLOTS.md` has the argument.
 //!
 //! | operation | ordering | partner, and why |
 //! |---|---|---|
@@ -37,15 +28,11 @@
 //! | `count_down` | compare-exchange `Release` | no thread relies on seeing a removal; an operation on the same word keeps earlier ones published |
 //! | `words` | load `Relaxed`, then a fence | one barrier for the whole copy |
 //! | `store` | store `Relaxed` | borrowed mutably: no other thread has the cells, and what hands them on orders them |
-//!
-//! A copy is made under all stripes. Otherwise it could have two cells of a key, if the key is
-//! removed and inserted again meanwhile. One of the two cells would stay when the key is removed
-//! from the copy.
 
 use crate::codec::{Kind, in_range};
 use crate::error::{BuildError, BuildErrorKind, InsertErrorKind, SnapshotErrorKind};
 use crate::filter::probe::Probe;
-use crate::filter::slots::{Refused, Slots, SlotsMut};
+use crate::filter::slots::{BucketLayout, Refused, Slots, SlotsMut};
 use crate::filter::stripes::Stripes;
 use crate::geometry::layout::LINE_BYTES;
 use crate::geometry::pattern::block;
@@ -297,7 +284,6 @@ impl Slots for Cells {
     const KIND: Kind = Kind::DLeft;
     const HELD: bool = true;
     const WORDS: usize = WORDS_PER_KEY;
-    /// The number of buckets in each subtable, not 0.
     type BucketLayout = usize;
 
     fn new(buckets: usize) -> Result<Self, BuildError> {
@@ -325,19 +311,6 @@ impl Slots for Cells {
 
     fn bytes_of(buckets: usize) -> usize {
         bytes_of(buckets)
-    }
-
-    fn to_header(buckets: usize) -> (u8, usize) {
-        (REMAINDER_BITS as u8, buckets)
-    }
-
-    fn of_header(bits: u8, buckets: usize) -> Result<(usize, usize), SnapshotErrorKind> {
-        in_range(
-            "the bits of a remainder",
-            bits,
-            REMAINDER_BITS as u8..=REMAINDER_BITS as u8,
-        )?;
-        Ok((buckets, keys_of(buckets, PLANNED_LOAD)))
     }
 
     /// Fails if an empty cell has a remainder, which would mix with a key's. Fails if a key has
@@ -389,10 +362,6 @@ impl Slots for Cells {
         self.stripes.hold_all()
     }
 
-    fn slots(&self) -> usize {
-        CELLS_PER_KEY * self.buckets
-    }
-
     fn occupied(&self) -> (usize, usize) {
         let mut sums = (0, 0);
         for word in self.words() {
@@ -407,13 +376,30 @@ impl Slots for Cells {
     fn copies(&self, address: &DLeftAddress) -> usize {
         self.find(address).map_or(0, Found::count) as usize
     }
+}
 
-    fn max_copies(&self) -> usize {
+/// The number of buckets in each subtable, not 0.
+impl BucketLayout for usize {
+    fn slots(self) -> usize {
+        CELLS_PER_KEY * self
+    }
+
+    fn max_copies(self) -> usize {
         MAX_COUNT as usize
     }
 
-    fn rate_at(&self, load: f64) -> f64 {
+    fn rate_at(self, load: f64) -> f64 {
         rate_at(load)
+    }
+
+    fn to_header(self) -> (u8, usize) {
+        (REMAINDER_BITS as u8, self)
+    }
+
+    fn of_header(bits: u8, buckets: usize) -> Result<(usize, usize), SnapshotErrorKind> {
+        let remainder = REMAINDER_BITS as u8;
+        in_range("the bits of a remainder", bits, remainder..=remainder)?;
+        Ok((buckets, keys_of(buckets, PLANNED_LOAD)))
     }
 }
 
@@ -555,6 +541,7 @@ fn buckets_in(bytes: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::filter::slots::random;
 
     /// Compared with one cell after another, for words of every kind.
     #[test]
@@ -563,18 +550,11 @@ mod tests {
         let mut state = 1u64;
         for _ in 0..50_000 {
             let cells: [(u64, u64); 4] = core::array::from_fn(|_| {
-                state = state
-                    .wrapping_mul(6_364_136_223_846_793_005)
-                    .wrapping_add(1_442_695_040_888_963_407);
-                let count = state >> 40 & 3;
-                (
-                    if count == 0 {
-                        0
-                    } else {
-                        remainders[(state >> 33) as usize % 6]
-                    },
-                    count,
-                )
+                let number = random(&mut state);
+                match number >> 40 & 3 {
+                    0 => (0, 0),
+                    count => (remainders[(number >> 33) as usize % 6], count),
+                }
             });
             let word = cells
                 .iter()

@@ -8,6 +8,7 @@ use crate::filter::bloom::Bloom;
 use crate::filter::engine::{EngineImpl, EstimateImpl, InsertFlaggedImpl, InsertImpl, UnionImpl};
 use crate::filter::gauge::Gauge;
 use crate::filter::lines::empty;
+use crate::filter::several::contains_any;
 use crate::filter::{Figures, Filter};
 use crate::geometry::layout::{LINE_BYTES, Layout};
 use crate::geometry::sizing::Cell;
@@ -126,25 +127,6 @@ impl<'a> Layers<'a> {
     #[inline(always)]
     fn contains(&self, hash: u64) -> bool {
         self.iter().rev().any(|layer| layer.bloom().contains(hash))
-    }
-}
-
-/// Writes the bitmap of the hashes in any of these layers. Takes up to `CHUNK` hashes.
-fn found_in<'a>(layers: impl DoubleEndedIterator<Item = &'a Layer>, hashes: &[u64], found: &mut [u64]) {
-    let all = |found: &[u64]| found.iter().all(|&word| word == u64::MAX);
-    let mut layers = layers.rev();
-    match layers.next() {
-        Some(newest) => newest.bloom().contains_bitmap(hashes, found),
-        None => return found.fill(0),
-    }
-    let mut more = [0; CHUNK / 64];
-    let more = &mut more[..found.len()];
-    for layer in layers {
-        if all(found) {
-            return;
-        }
-        layer.bloom().contains_bitmap(hashes, more);
-        found.iter_mut().zip(&*more).for_each(|(found, more)| *found |= more);
     }
 }
 
@@ -377,7 +359,7 @@ impl EngineImpl for Chain {
     fn contains_bitmap(&self, hashes: &[u64], found: &mut [u64]) {
         let layers = self.layers_now();
         for (hashes, found) in hashes.chunks(CHUNK).zip(found.chunks_mut(CHUNK / 64)) {
-            found_in(layers.iter(), hashes, found);
+            contains_any(layers.iter().rev().map(Layer::bloom), hashes, found);
         }
     }
 
@@ -394,13 +376,6 @@ impl EngineImpl for Chain {
         self.layers_now().iter().all(|layer| layer.bloom().is_empty())
     }
 
-    fn fill_ratio(&self) -> f64 {
-        let layers = self.layers_now();
-        let share = |layer: &Layer| layer.bloom().fill_ratio() * layer.bloom().memory_bytes() as f64;
-        let bytes = |layer: &Layer| layer.bloom().memory_bytes();
-        layers.iter().map(share).sum::<f64>() / layers.iter().map(bytes).sum::<usize>() as f64
-    }
-
     /// The keys fill one layer after another, also layers that are not there yet.
     fn false_positive_rate_at(&self, keys: usize) -> f64 {
         let (mut left, mut missed) = (keys, 1.0);
@@ -413,11 +388,6 @@ impl EngineImpl for Chain {
             left -= taken;
         }
         1.0 - missed
-    }
-
-    fn current_false_positive_rate(&self) -> f64 {
-        let missed = |layer: &Layer| 1.0 - layer.bloom().current_false_positive_rate();
-        1.0 - self.layers_now().iter().map(missed).product::<f64>()
     }
 
     fn figures(&self) -> Figures {
@@ -502,7 +472,7 @@ impl Chain {
             let mut found = [0; HASHED / 64];
             let found = &mut found[..part.len().div_ceil(64)];
             let mut len = 0;
-            found_in(layers.iter().rev().skip(1).rev(), part, found);
+            contains_any(layers.iter().rev().skip(1).map(Layer::bloom), part, found);
             for_each_absent(found, part.len(), |i| {
                 absent[len] = part[i];
                 len += 1;
@@ -592,14 +562,7 @@ impl InsertFlaggedImpl for Chain {
     }
 }
 
-impl EstimateImpl for Chain {
-    fn estimated_len(&self) -> usize {
-        self.layers_now()
-            .iter()
-            .map(|layer| layer.bloom().estimated_len())
-            .sum()
-    }
-}
+impl EstimateImpl for Chain {}
 
 impl UnionImpl for Chain {
     fn same(&self, other: &Self) -> bool {

@@ -1,9 +1,8 @@
 //! Snapshots of a filter that grows: the builder's options, and the snapshots of its layers.
 //! `docs/FORMAT.md` describes the bytes.
 
-use super::chain::{Chain, ChainState, FULL, OPEN};
-use super::layouts::MAX_EXPANSION;
-use super::steps::{Growth, MAX_LAYERS, Steps};
+use super::chain::{Chain, ChainState, FULL, Layers, OPEN};
+use super::steps::{Growth, MAX_EXPANSION, MAX_LAYERS, Steps};
 use crate::codec::{FIELDS, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit};
 use crate::error::SnapshotErrorKind;
 use crate::filter::bloom::Bloom;
@@ -11,22 +10,24 @@ use crate::filter::engine::StoredImpl;
 use alloc::format;
 use alloc::vec::Vec;
 
+fn snapshot_bytes(layers: &Layers<'_>) -> usize {
+    let parts = layers.iter().map(|layer| layer.filter.engine.snapshot_bytes());
+    SNAPSHOT_HEADER + parts.sum::<usize>()
+}
+
 impl StoredImpl for Chain {
     const HELD: bool = false;
 
     fn snapshot_bytes(&self) -> usize {
-        let layers = self.layers_now();
-        let parts = layers.iter().map(|layer| layer.filter.engine.snapshot_bytes());
-        SNAPSHOT_HEADER + parts.sum::<usize>()
+        snapshot_bytes(&self.layers_now())
     }
 
     fn encode<O: Out>(&self, hashing: Hashing, out: &mut O) -> Result<(), O::Error> {
         let layers = self.layers_now();
-        let parts = layers.iter().map(|layer| layer.filter.engine.snapshot_bytes());
         let mut header = OwnHeader {
             kind: Kind::Scalable,
             hashing,
-            len: (SNAPSHOT_HEADER + parts.sum::<usize>()) as u64,
+            len: snapshot_bytes(&layers) as u64,
             fields: [0; FIELDS],
         };
         let steps = &self.steps;

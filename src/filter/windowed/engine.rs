@@ -4,11 +4,12 @@
 use super::generations::Generations;
 use super::list::{Generation, List};
 use super::settings::{NEVER, When, WindowSettings};
-use crate::batch::{Answer, CHUNK, Chunks, HASHED, Source, for_each_absent, ones, tell};
+use crate::batch::{Answer, Chunks, HASHED, Source, for_each_absent, ones, tell};
 use crate::error::{BuildError, IncompatibleError};
 use crate::filter::Figures;
-use crate::filter::bloom::ConcurrentBloom;
+use crate::filter::bloom::{Bloom, ConcurrentBloom};
 use crate::filter::engine::{EngineImpl, EstimateImpl, InsertFlaggedImpl, InsertImpl, UnionImpl};
+use crate::filter::several::{contains_any, each_found, with_bitmap};
 use crate::geometry::layout::{LINE_BITS, LINE_WORDS, Layout};
 use crate::kernel::Isa;
 use crate::words::bits;
@@ -29,7 +30,7 @@ impl EngineImpl for Generations {
 
     fn contains_bitmap(&self, hashes: &[u64], found: &mut [u64]) {
         let list = self.list.load();
-        look_up(list.live(self.settings.now()), hashes, found);
+        contains_any(blooms(list.live(self.settings.now())), hashes, found);
     }
 
     fn expected_keys(&self) -> usize {
@@ -45,12 +46,6 @@ impl EngineImpl for Generations {
         self.live().iter().all(|one| one.is_empty())
     }
 
-    fn fill_ratio(&self) -> f64 {
-        let live = self.live();
-        let sum: f64 = live.iter().map(|one| one.fill_ratio()).sum();
-        sum / live.len().max(1) as f64
-    }
-
     fn false_positive_rate_at(&self, keys: usize) -> f64 {
         let list = self.list.load();
         let one = list.newest();
@@ -58,18 +53,9 @@ impl EngineImpl for Generations {
         any((0..self.settings.generations).map(|_| rate))
     }
 
-    /// Takes the generations' chances in a line as independent; with two lines per key, those in
-    /// all lines.
-    fn current_false_positive_rate(&self) -> f64 {
-        let live = self.live();
-        let (layout, mut sum) = (self.layout(), 0.0);
-        if layout.shape.lines > 1 {
-            return any(live.iter().map(|one| one.current_false_positive_rate()));
-        }
-        each_line(&live, |line| sum += rate_of_any(layout, line));
-        sum / layout.blocks as f64
-    }
-
+    /// The length comes from the bits of all generations together: a key in several of them counts
+    /// once. For the rate, the generations' chances in a line are taken as independent; with two
+    /// lines per key, those in all lines.
     fn figures(&self) -> Figures {
         let live = self.live();
         let layout = self.layout();
@@ -91,16 +77,7 @@ impl EngineImpl for Generations {
     }
 
     fn try_clone(&self) -> Result<Self, BuildError> {
-        let list = self.list.load();
-        let clone = |one: &Generation| {
-            Ok(Generation {
-                bloom: Arc::new(one.bloom.try_clone()?),
-                ..*one
-            })
-        };
-        let generations = list.generations.iter().map(clone).collect::<Result<_, _>>()?;
-        let list = List { generations, ..**list };
-        Self::new(list, self.settings.clone())
+        self.try_map(|bloom| bloom.try_clone())
     }
 
     fn debug(&self, f: &mut fmt::DebugStruct<'_, '_>) {
@@ -112,18 +89,12 @@ impl EngineImpl for Generations {
     }
 
     fn set_isa(&mut self, isa: Isa) {
-        let list = self.list.load();
-        let change = |one: &Generation| {
-            let mut bloom = ConcurrentBloom::clone(&one.bloom);
-            bloom.engine.set_isa(isa);
-            Generation {
-                bloom: Arc::new(bloom),
-                ..*one
-            }
-        };
-        let generations = list.generations.iter().map(change).collect();
-        let list = List { generations, ..**list };
-        *self = Self::new(list, self.settings.clone()).expect("memory for a copy");
+        let copy = self.try_map(|bloom| {
+            let mut copy = bloom.try_clone()?;
+            copy.engine.set_isa(isa);
+            Ok(copy)
+        });
+        *self = copy.expect("memory for a copy");
     }
 }
 
@@ -177,14 +148,7 @@ impl InsertFlaggedImpl for Generations {
     }
 }
 
-impl EstimateImpl for Generations {
-    /// From the bits of all generations together: a key in several of them counts once.
-    fn estimated_len(&self) -> usize {
-        let mut ones = 0;
-        each_line(&self.live(), |line| ones += ones_of_any(line));
-        self.layout().keys_for(ones)
-    }
-}
+impl EstimateImpl for Generations {}
 
 impl UnionImpl for Generations {
     fn same(&self, other: &Self) -> bool {
@@ -256,6 +220,27 @@ impl UnionImpl for Generations {
     }
 }
 
+impl Generations {
+    /// A copy with `copy` of each generation.
+    fn try_map(
+        &self,
+        copy: impl Fn(&ConcurrentBloom<()>) -> Result<ConcurrentBloom<()>, BuildError>,
+    ) -> Result<Self, BuildError> {
+        let list = self.list.load();
+        let copy = |one: &Generation| {
+            let bloom = Arc::new(copy(&one.bloom)?);
+            Ok(Generation { bloom, ..*one })
+        };
+        let generations = list.generations.iter().map(copy).collect::<Result<_, _>>()?;
+        Self::new(List { generations, ..**list }, self.settings.clone())
+    }
+
+    /// The same in all generations.
+    fn layout(&self) -> Layout {
+        self.list.load().newest().layout
+    }
+}
+
 /// Batches.
 impl Generations {
     /// Inserts hashes in one place of the order of rotations; returns how many were new. Calls
@@ -297,7 +282,7 @@ impl Generations {
                     if changed.iter().any(|word| *word != 0) {
                         new.copy_from_slice(changed);
                         let hashes = &hashes[at..hashes.len().min(at + 64 * changed.len())];
-                        for one in older {
+                        for one in blooms(older) {
                             each_found(one, hashes, new, |new, found| *new &= !found);
                         }
                         sum += ones(new);
@@ -318,7 +303,7 @@ impl Generations {
         let words = hashes.len().div_ceil(64);
         let mut found = [0; HASHED / 64];
         let found = &mut found[..words];
-        look_up(list.live(now), hashes, found);
+        contains_any(blooms(list.live(now)), hashes, found);
 
         let (mut absent, mut len) = ([0; HASHED], 0);
         for (i, hash) in hashes.iter().enumerate() {
@@ -345,47 +330,10 @@ impl Generations {
         tell(0, &new[..words]);
         (count, count)
     }
-
-    /// The same in all generations.
-    fn layout(&self) -> Layout {
-        self.list.load().newest().layout
-    }
 }
 
-/// Writes for every hash whether any of the generations has it.
-fn look_up(generations: &[Generation], hashes: &[u64], found: &mut [u64]) {
-    let Some((newest, older)) = generations.split_first() else {
-        found.fill(0);
-        return;
-    };
-    newest.bloom.engine.contains_bitmap(hashes, found);
-    for one in older {
-        each_found(one, hashes, found, |all, found| *all |= found);
-    }
-}
-
-/// Looks hashes up in one generation; combines the words of its answers with those of `answers`.
-fn each_found(one: &Generation, hashes: &[u64], answers: &mut [u64], combine: impl Fn(&mut u64, &u64)) {
-    for (hashes, answers) in hashes.chunks(CHUNK).zip(answers.chunks_mut(CHUNK / 64)) {
-        with_bitmap(answers.len(), |found| {
-            one.bloom.engine.contains_bitmap(hashes, found);
-            answers
-                .iter_mut()
-                .zip(found)
-                .for_each(|(answer, found)| combine(answer, found));
-        });
-    }
-}
-
-/// Space for the answers for at most [`CHUNK`] hashes. (Clearing it for all of them takes longer
-/// than the work on a few keys.)
-#[inline]
-fn with_bitmap<R>(words: usize, work: impl FnOnce(&mut [u64]) -> R) -> R {
-    if words <= 1 {
-        work(&mut [0][..words])
-    } else {
-        work(&mut [0; CHUNK / 64][..words])
-    }
+fn blooms(generations: &[Generation]) -> impl Iterator<Item = &Bloom> {
+    generations.iter().map(|one| &one.bloom.engine)
 }
 
 /// Calls `each` with one line after another, as each of the generations has it.

@@ -1,90 +1,14 @@
 //! [`Generations`], the engine of a window, and its rotations. Inserts, lookups and unions are in
 //! `engine.rs`; they work on the list that this file replaces.
 //!
-//! # The protocol
-//!
-//! The state is one pointer to a list of generations. Only a rotation replaces it, by a
-//! compare-and-swap from the list that the rotation has looked at. So rotations have one order, and
-//! two threads that find the same rotation due make it once. (The loser looks again.) No thread
-//! waits for another: every thread that finds a rotation due makes it.
-//!
-//! An insert writes into the newest generation of the list that it sees. Then it checks whether
-//! that list is still current (`Swap::write_to_current`). If not, it writes into the newest
-//! generation of the new list, and so on. Its place in the order of rotations is the last list that
-//! it saw:
-//!
-//! - The insert's first load sees every rotation that happened before it. Lookups and rotations
-//!   that the insert happens before see the last list that it saw or a later one. All lists up to
-//!   `G - 1` rotations later have the generation.
-//! - Without the second look, a delayed insert would write into a generation that is the oldest by
-//!   then, or that no list has.
-//! - If a rotation runs at the same time, coherence alone would let the second look miss it. Both
-//!   threads have a `SeqCst` fence between their write and their next read: the insert writes its
-//!   bits and reads the list; the rotating thread writes its list and then looks up keys. So if
-//!   that thread misses the key, its fence came first, and the insert sees its list, and writes
-//!   there.
-//!
-//! At least one of racing inserters of a new key answers true. Answers come from the first list
-//! that each inserter saw. Consider the inserters that saw the oldest such list. Its older
-//! generations lack the key, since all inserters write into newer ones. So among those that write
-//! into its newest generation, the one that changed it answers true. [`Bloom`]'s own promise says
-//! that there is one.
-//!
-//! # Batches
-//!
-//! A batch is cut into chunks, and each chunk loads the list and reads the clock once. A chunk has
-//! up to 1024 keys. A slice of hashes is one chunk, except in three cases: the answers of a lookup
-//! are collected on the stack (4096 hashes), the filter does not renew keys (1024), or the gauge
-//! looks between ([`Gauge::interval`]).
-//!
-//! - The hashes of an inserted chunk share one place in the order of rotations: the last list that
-//!   the chunk saw. The argument above holds for each of them, since all their bits are written
-//!   before the fence of the chunk's second look.
-//! - The hashes of a chunk that is looked up share one list and one time.
-//! - A rotation may come between two chunks. Then a later key of the batch has a later place than
-//!   an earlier one, as if single calls had been made in order. No place is before the call: every
-//!   chunk sees the rotations that happened before the batch.
-//!
-//! # By age
-//!
-//! A list records three times: when its newest generation began; `until` when that generation takes
-//! new keys, at most a period `T` later; and when the keys of each generation expire, which is a
-//! window `W`, or `(G - 1) * T`, after that. So a key is visible for `W`, and gone after `W + T`.
-//! Lookups compare the clock with these times, so they need not rotate. No generation expires later
-//! than a newer one. So the newest one that has a key decides, and a lookup reads the clock only if
-//! it found the key. Nothing is numbered, and nothing is counted from the clock's zero, which may
-//! have been a second ago.
-//!
-//! | a rotation is due | the new generation lasts | older ones expire | the list keeps |
-//! |---|---|---|---|
-//! | at `until` | until the first `until + i * T` after now | as before | `G + 1` generations |
-//! | by call | `T` from now | as before | `G` |
-//! | because the clock stepped back | `T` from now | as long after now as they would have after the newest began | `G + 1` |
-//!
-//! The ends of periods keep their rhythm because all processes of a `SharedWindow` must have the
-//! same ones: multiples of `T`.
-//!
-//! The clock stepped back if it is before the beginning of the newest generation by more than a
-//! part of `T` (`SLACK`, for clocks that threads see a little differently). Before the thread
-//! concludes that, it reads the clock again, after the list: the thread may have been delayed after
-//! its first reading, and the list may be younger. Inserts record no time, so no thread can tell
-//! how much of its period the newest generation had lasted. So this generation ends there, since it
-//! must not get the keys of a second period. Older generations stay as long as if it had just
-//! begun. The consequences of a step of `s`:
-//!
-//! - A key is visible for up to `s` longer.
-//! - Up to one more generation is visible, for a window at most. That is why lists have room for
-//!   one more.
-//! - A step to a time within the newest generation goes unnoticed. That generation gets the keys of
-//!   its period and of `s`.
-//! - One step back within a window breaks no promise. A window has up to `G - 1` rotations by age,
-//!   and the step adds one. A list has a generation for each of these `G` rotations. Each further
-//!   step may make the filter forget keys one generation early. (Longer lists would prevent that,
-//!   but lookups would be slower, and false positives more frequent.)
-//!
-//! A generation's memory is used again once the pool is the only owner of its `Arc`. No thread
-//! waits for that either.
+//! The state is one pointer to a list of generations. A rotation replaces it by a compare-and-swap
+//! from the list that it has looked at, so rotations have one order. An insert writes into the
+//! newest generation of the list that it sees, and then checks whether that list is still current
+//! (`Swap::write_to_current`). If not, it writes again, into the new list. Both threads have a
+//! `SeqCst` fence between their write and their next read. `docs/WINDOW.md` argues why no key is
+//! missed, also in batches and if the clock steps back.
 
+use super::clock::Clock;
 use super::list::{Generation, List};
 use super::settings::{NEVER, When, WindowSettings};
 use crate::error::{BuildError, BuildErrorKind};
@@ -402,9 +326,12 @@ type Numbered = (u64, Arc<ConcurrentBloom<()>>);
 
 /// For copies of the window on other machines.
 impl Generations {
-    /// [`WindowSettings::common_time`].
+    /// The time in nanoseconds, by a clock that other machines have too.
     pub(crate) fn common_time(&self) -> Option<u64> {
-        self.settings.common_time()
+        match &self.settings.when {
+            When::Called | When::Full(_) | When::Aged(Clock::Monotonic) => None,
+            When::Aged(_) => Some(self.settings.now()),
+        }
     }
 
     /// The generations and their numbers, the newest first: the current one, or `least` if that is

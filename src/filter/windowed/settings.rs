@@ -2,13 +2,18 @@
 //! rotation.
 
 use super::clock::Clock;
-use super::span::WindowSpan;
 use crate::filter::bloom::Bloom;
 use crate::filter::gauge::Gauge;
+use core::fmt;
 use core::time::Duration;
 
 /// A time that never comes.
 pub(super) const NEVER: u64 = u64::MAX;
+
+/// The most generations: a lookup of an absent key searches each.
+pub(super) const MAX_GENERATIONS: usize = 64;
+/// 146 years, so that nanoseconds do not overflow.
+pub(super) const MAX_WINDOW: Duration = Duration::from_nanos(1 << 62);
 
 /// If the filter rotates by the number of keys, a generation ends at this multiple of its share of
 /// them. The gauge is off by 1% to 2%, and the window must not be shorter for it. The generation is
@@ -41,14 +46,6 @@ impl WindowSettings {
         match &self.when {
             When::Aged(clock) => clock.nanos(),
             _ => 0,
-        }
-    }
-
-    /// [`now`](Self::now) by a clock that other machines have too.
-    pub(super) fn common_time(&self) -> Option<u64> {
-        match &self.when {
-            When::Called | When::Full(_) | When::Aged(Clock::Monotonic) => None,
-            When::Aged(_) => Some(self.now()),
         }
     }
 
@@ -93,4 +90,22 @@ pub(super) fn gauge(bloom: &Bloom, share: usize) -> Gauge {
 
 fn times(keys: usize, factor: f64) -> usize {
     ((keys as f64 * factor) as usize).saturating_add(1)
+}
+
+/// The number of generations and the window's duration. Two windows with the same span, layout and
+/// hasher have a union.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct WindowSpan {
+    pub(super) generations: usize,
+    pub(super) window: Option<Duration>,
+}
+
+impl fmt::Display for WindowSpan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} generations", self.generations)?;
+        match self.window {
+            Some(window) => write!(f, " for {window:?}"),
+            None => f.write_str(" of any age"),
+        }
+    }
 }

@@ -5,8 +5,7 @@ use super::WindowedBloom;
 use super::clock::Clock;
 use super::generations::Generations;
 use super::list::{Generation, List};
-use super::settings::{self, NEVER, When, WindowSettings};
-use super::span::{MAX_GENERATIONS, MAX_WINDOW};
+use super::settings::{self, MAX_GENERATIONS, MAX_WINDOW, NEVER, When, WindowSettings};
 use crate::codec::{
     self, FIELDS, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, from_slice, given, read_words,
     snapshot_bytes, write_words,
