@@ -114,7 +114,9 @@ pub(super) unsafe fn contains_few<const W: usize>(
 /// If it is not whole.
 #[inline(always)]
 fn group_at(hashes: &[u64], start: usize) -> &Group {
-    hashes[start..][..GROUP].try_into().expect("its length is that of a group")
+    hashes[start..][..GROUP]
+        .try_into()
+        .expect("its length is that of a group")
 }
 
 /// Prefetches the lines of a group.

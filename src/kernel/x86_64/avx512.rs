@@ -257,6 +257,7 @@ pub(super) fn products<const W: usize, const KEPT: bool>(from: __m512i, fields: 
 /// # Safety
 ///
 /// `places` wrote the product, if it is kept.
+#[expect(clippy::extra_unused_type_parameters, reason = "one copy for each target")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
 unsafe fn masks<const W: usize, const KEPT: bool, T>(

@@ -5,11 +5,6 @@
 //! So a lookup takes two instructions for each word, whatever the number of bits, and that number
 //! is data.
 
-#![expect(
-    clippy::needless_range_loop,
-    reason = "loops over W unroll, which those over iterators do not always"
-)]
-
 use super::avx512::{insert_into, kept_or_hashes, load, places, products};
 use super::loads;
 use crate::geometry::layout::LINE_WORDS;
@@ -31,10 +26,7 @@ pub(super) fn detect() -> bool {
         && std::arch::is_x86_feature_detected!("avx512bitalg")
         && super::avx512::detect();
     #[cfg(not(feature = "std"))]
-    return cfg!(all(
-        target_feature = "avx512vbmi",
-        target_feature = "avx512bitalg",
-    )) && super::avx512::detect();
+    return cfg!(all(target_feature = "avx512vbmi", target_feature = "avx512bitalg",)) && super::avx512::detect();
 }
 
 /// The lookup of the most usual pattern, two words cut from one product, inlined in place of a call
@@ -73,7 +65,7 @@ impl Inlined {
     #[inline(always)]
     pub(in crate::kernel) unsafe fn contains<T: Load>(&self, lines: Lines<'_, T>, hash: u64) -> Option<bool> {
         let pair = self.0.as_ref()?;
-        // SAFETY: only the levels of BITALG have any, and the CPU has the level. 
+        // SAFETY: only the levels of BITALG have any, and the CPU has the level.
         unsafe { Some(contains_pair(lines, hash, pair.second.get(), &pair.byte_shifts)) }
     }
 }
@@ -118,9 +110,12 @@ fn contains<const W: usize, const INTEL: bool, T: Load>(lines: Lines<'_, T>, has
                     _mm_multishift_epi64_epi8(_mm_loadu_si128(shifts.cast()), _mm_set1_epi64x(product as i64));
                 _mm_bitshuffle_epi64_mask(word, positions) == u16::MAX
             }
-            2 if INTEL && !fields.words[1].multiply => {
-                contains_pair(lines, hash, fields.selects[1], &[fields.byte_shifts[0], fields.byte_shifts[1]])
-            }
+            2 if INTEL && !fields.words[1].multiply => contains_pair(
+                lines,
+                hash,
+                fields.selects[1],
+                &[fields.byte_shifts[0], fields.byte_shifts[1]],
+            ),
             2 => {
                 let multipliers = _mm_loadu_si128(fields.multipliers.as_ptr().cast());
                 let products = _mm_mullo_epi64(_mm_set1_epi64x(hashes), multipliers);
@@ -194,7 +189,9 @@ pub(super) fn contains_two<const W: usize, const INTEL: bool, T: Load>(
     hash: u64,
     probe: &Probe<T>,
 ) -> bool {
-    two_lines::both(lines, hash, |line, hash| contains::<W, INTEL, T>(line, hash, &probe.fields))
+    two_lines::both(lines, hash, |line, hash| {
+        contains::<W, INTEL, T>(line, hash, &probe.fields)
+    })
 }
 
 /// The fewest hashes that are looked up in groups, if they are few. One group takes longer than
@@ -211,7 +208,9 @@ pub(super) fn contains_few_bitmap<const W: usize, const INTEL: bool, T: Load>(
     fields: &BitFields,
 ) -> u64 {
     if hashes.len() < fewest_in_groups(W) {
-        return scalar::few_bitmap(hashes, &lines, Hint::L1, |hash| contains::<W, INTEL, T>(lines, hash, fields));
+        return scalar::few_bitmap(hashes, &lines, Hint::L1, |hash| {
+            contains::<W, INTEL, T>(lines, hash, fields)
+        });
     }
     let mut found = 0;
     in_groups::<W, INTEL, T>(lines, hashes, fields, |start, group| found |= u64::from(group) << start);
@@ -227,7 +226,9 @@ pub(super) fn contains_few<const W: usize, const INTEL: bool, T: Load>(
     found: &mut [bool],
 ) {
     if hashes.len() < fewest_in_groups(W) {
-        return scalar::few(hashes, &lines, Hint::L1, found, |hash| contains::<W, INTEL, T>(lines, hash, fields));
+        return scalar::few(hashes, &lines, Hint::L1, found, |hash| {
+            contains::<W, INTEL, T>(lines, hash, fields)
+        });
     }
     in_groups::<W, INTEL, T>(lines, hashes, fields, |start, group| {
         let found = &mut found[start..][..GROUP];
