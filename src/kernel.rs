@@ -277,6 +277,7 @@ impl<T: Load> Lookups<T> {
             hint: (!is_cached(target.bytes())).then_some(hint),
             ahead: self.tuning.ahead,
             log_tile: TILE.ilog2(),
+            by_groups: target.bytes() >= self.tuning.groups_from,
         }
     }
 }
@@ -436,7 +437,7 @@ impl Kernels {
         changed: &mut [u64],
         insert: impl Fn(u64) -> bool,
     ) {
-        let access = self.lookups.access(&lines, Hint::L1Write);
+        let access = self.lookups.access(&lines, self.lookups.tuning.changes);
         match self.line.batch {
             // SAFETY: as in `line_insert`.
             Some(insert) => unsafe { insert(lines, &self.lookups.probe.fields, access, hashes, changed) },
@@ -446,7 +447,7 @@ impl Kernels {
 
     #[inline(always)]
     fn line_fill(&self, region: &mut OwnedRange<'_>, hashes: &[u64], changed: &mut [u64]) {
-        let access = self.lookups.access(region, Hint::L1Write);
+        let access = self.lookups.access(region, self.lookups.tuning.changes);
         // SAFETY: as in `line_insert`.
         unsafe { (self.line.fill)(region, &self.lookups.probe.fields, access, hashes, changed) }
     }
@@ -498,7 +499,7 @@ impl CounterKernels {
 
     /// Whether each hash's insert found a counter at 0, as a bitmap.
     pub(crate) fn insert_hashes(&self, mut lines: Lines<'_, Counters>, hashes: &[u64], new: &mut [u64]) {
-        let access = self.lookups.access(&lines, Hint::L1Write);
+        let access = self.lookups.access(&lines, self.lookups.tuning.changes);
         one_by_one(&mut lines, access, hashes, new, |lines, hash| {
             (self.insert)(*lines, hash)
         });
@@ -506,7 +507,7 @@ impl CounterKernels {
 
     /// Whether each hash was removed, as a bitmap.
     pub(crate) fn remove_hashes(&self, mut lines: Lines<'_, Counters>, hashes: &[u64], removed: &mut [u64]) {
-        let access = self.lookups.access(&lines, Hint::L1Write);
+        let access = self.lookups.access(&lines, self.lookups.tuning.changes);
         one_by_one(&mut lines, access, hashes, removed, |lines, hash| {
             (self.remove)(*lines, hash)
         });

@@ -1,10 +1,14 @@
 //! The pipelines of `scalar.rs` by groups of keys, for instruction sets with vectors. An
 //! instruction set's file calls them, and supplies the operations on a group.
 //!
-//! A pipeline takes turns of 64 keys, with two loops in each: one finds the places of all keys and
-//! prefetches their lines, one works on the places of an earlier turn. `tuning.rs` says how many
-//! turns the first loop is ahead. So the lines of many keys are under way together, and a place is
-//! read long after it was stored.
+//! A pipeline finds the places of keys and prefetches their lines; later it works on these places.
+//! So the lines of many keys are under way together, and a place is read long after it was stored.
+//! `tuning.rs` says how many keys the first part is ahead, and which of two forms it has:
+//!
+//! - By tiles: three loops over 64 keys. In the caches nothing waits, and long loops of one kind are
+//!   faster.
+//! - By groups, beyond the caches: the lines of a group are asked for between the work on two
+//!   earlier ones. Those of a tile at once would wait for room for so many misses.
 
 use crate::geometry::layout::LINE_WORDS;
 use crate::kernel::length::Length;
@@ -20,6 +24,7 @@ pub(super) type Group = [u64; GROUP];
 /// Groups of a turn: those of a word of the bitmap.
 const TILE_GROUPS: usize = 64 / GROUP;
 const RING_TILES: usize = MOST_AHEAD + 1;
+const RING: usize = RING_TILES * TILE_GROUPS;
 
 /// A place for a group, written before it is read. (Clearing would take longer than a few lookups.)
 pub(super) type Slot = MaybeUninit<Group>;
@@ -200,12 +205,37 @@ unsafe fn pipeline<const W: usize, T: Prefetchable>(
         // SAFETY: there are `GROUP` hashes from there on.
         unsafe { &*hashes.as_ptr().add(start).cast() }
     };
-    let groups = |turn: usize| (hashes.len() - 64 * turn).div_ceil(GROUP).min(TILE_GROUPS);
-    let mut rings = [const { [const { GroupWords::NONE }; TILE_GROUPS] }; RING_TILES];
+    let groups = hashes.len().div_ceil(GROUP);
+    let mut ring = [const { GroupWords::NONE }; RING];
+    if let (Some(hint), true) = (access.hint, access.by_groups) {
+        let ahead = groups.min(access.ahead * TILE_GROUPS);
+        let next = |slot| if slot + 1 == RING { 0 } else { slot + 1 };
+        let (mut placed_in, mut worked_in, mut word) = (0, 0, 0);
+        for turn in 0..groups + ahead {
+            if turn < groups {
+                places(group_at(GROUP * turn), &mut ring[placed_in]);
+                // SAFETY: as promised.
+                unsafe { prefetch(target, &ring[placed_in], hint) };
+                placed_in = next(placed_in);
+            }
+            if let Some(group) = turn.checked_sub(ahead) {
+                let answer = work(target, group_at(GROUP * group), &ring[worked_in]);
+                word = word >> GROUP | u64::from(answer) << (64 - GROUP);
+                worked_in = next(worked_in);
+                if (group + 1) % TILE_GROUPS == 0 || group + 1 == groups {
+                    let tile = group / TILE_GROUPS;
+                    answers[tile] = placed(word, hashes.len() - 64 * tile);
+                }
+            }
+        }
+        return;
+    }
+    let groups_of = |tile: usize| (groups - TILE_GROUPS * tile).min(TILE_GROUPS);
+    let tile_at = |tile: usize| tile % RING_TILES * TILE_GROUPS;
     let ahead = answers.len().min(access.ahead);
     for turn in 0..answers.len() + ahead {
         if turn < answers.len() {
-            let ring = &mut rings[turn % RING_TILES][..groups(turn)];
+            let ring = &mut ring[tile_at(turn)..][..groups_of(turn)];
             for (i, slot) in ring.iter_mut().enumerate() {
                 places(group_at(64 * turn + GROUP * i), slot);
             }
@@ -217,14 +247,14 @@ unsafe fn pipeline<const W: usize, T: Prefetchable>(
                 }
             }
         }
-        if let Some(turn) = turn.checked_sub(ahead) {
-            let ring = &rings[turn % RING_TILES][..groups(turn)];
+        if let Some(tile) = turn.checked_sub(ahead) {
+            let ring = &ring[tile_at(tile)..][..groups_of(tile)];
             let mut word = 0;
             for (i, places) in ring.iter().enumerate() {
-                let answer = work(target, group_at(64 * turn + GROUP * i), places);
+                let answer = work(target, group_at(64 * tile + GROUP * i), places);
                 word = word >> GROUP | u64::from(answer) << (64 - GROUP);
             }
-            answers[turn] = placed(word, hashes.len() - 64 * turn);
+            answers[tile] = placed(word, hashes.len() - 64 * tile);
         }
     }
 }

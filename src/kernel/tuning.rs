@@ -1,22 +1,30 @@
 //! What was measured to be fastest on which CPU, for batches of lookups and inserts.
 //!
-//! | CPU | lines into | keys ahead | words by gather |
-//! |---|---|--:|---|
-//! | Zen 5 and later | L1 | 256 | no |
-//! | Intel with AVX512-FP16 (Sapphire Rapids and later) | L1 | 64 | yes |
-//! | others | L2 | 192 | no |
+//! | CPU | lines of lookups into | of inserts | keys ahead | lines asked for by groups | words by gather |
+//! |---|---|---|--:|---|---|
+//! | Zen 5 and later | L1 | L1, to write | 256 | from 16 MiB | no |
+//! | Intel with AVX512-FP16 (Sapphire Rapids and later) | L1 | L1, to write | 64 | from 16 MiB | yes |
+//! | others | L2 | L2 | 192 | beyond the caches | no |
 //!
-//! The distance counts to the next tile (64 keys). Inserts ask for lines into L1, to write them. A
-//! gather is slow on AMD's processors, and on Intel's before Sapphire Rapids (microcode against
-//! Downfall).
+//! The distance counts to the next tile (64 keys). A gather is slow on AMD's processors, and on
+//! Intel's before Sapphire Rapids (microcode against Downfall).
+//!
+//! The two with and without gather differ in a second way (`x86_64/avx512.rs`): a product in vectors
+//! takes three operations on Intel, so with gather the words of a pattern share products; without,
+//! each word has one of its own. (Zen 4, lookups with shared products: 2 words 0.97 to 1.05 times as
+//! fast, 4 words 0.88, 8 words 0.7.)
 //!
 //! Measured, ns per lookup, 1%, batches of 1024:
 //!
 //! - Zen 5 (`benches/record/peers-zen5.md`): 8 MiB, 64 keys ahead 2.4, 128 1.9, 192 1.6, 256 1.5.
-//!   64 MiB: 3.1 into L1, 3.3 into L2. 32 KiB: 0.8, by gather 1.3.
+//!   64 MiB: 3.1 into L1, 3.3 into L2. 32 KiB: 0.8, by gather 1.3. Inserts were not measured with
+//!   other hints, nor lines asked for by groups.
 //! - Sapphire Rapids, by prototypes: 8 MiB 3.6, and 1.5 times as long 192 ahead into L2. 512 KiB:
-//!   1.2, by loads 2.0.
-//! - Zen 4: touching 64 MiB takes 8.7 into L1, at any distance, and 4.2 into L2.
+//!   1.2, by loads 2.0. 64 MiB: 5.3 by tiles, 4.5 by groups; in the caches, and inserts at 8 MiB,
+//!   take 1.05 to 1.2 times as long by groups.
+//! - Zen 4: 64 MiB, lookups 5.0 by tiles, 4.2 by groups. Fresh inserts 22 by tiles into L1 to write;
+//!   by groups 14.1 so, and 9.7 into L2; present keys 10, 9.4 and 4.4. (A hint to write marks the
+//!   line as changed, and it is written back.) 8 MiB: as fast either way, fresh inserts 9.2 and 8.1.
 //! - Other CPUs were not measured.
 
 use crate::words::bits::Hint;
@@ -30,8 +38,13 @@ pub(super) const MOST_AHEAD: usize = 4;
 pub(crate) struct TuningRow {
     /// The hint for lines that a lookup will read.
     pub(super) lookups: Hint,
+    /// The hint for lines that an insert or a remove will change.
+    pub(super) changes: Hint,
     /// How many tiles ahead lines are asked for, if a key has one: at most [`MOST_AHEAD`].
     pub(super) ahead: usize,
+    /// From so many bytes of a filter on, vectors ask for the lines of a group between the work on
+    /// two earlier ones; below, for those of a tile at once.
+    pub(super) groups_from: usize,
     /// Whether the processor's gather is faster than eight loads.
     pub(super) gather: bool,
 }
@@ -57,6 +70,8 @@ pub struct AccessPlan {
     pub(super) hint: Option<Hint>,
     /// How many tiles ahead.
     pub(super) ahead: usize,
+    /// Whether vectors ask for lines by groups, not by tiles.
+    pub(super) by_groups: bool,
     /// Keys of a tile, as a power of two: no tile straddles two words of a bitmap.
     pub(super) log_tile: u32,
 }
@@ -78,8 +93,8 @@ impl AccessPlan {
     #[inline(always)]
     #[must_use]
     pub fn changes(is_cached: bool, lines: usize) -> Self {
-        Self::of(is_cached, lines, |_| {
-            if lines <= MOST_IN_L1 { Hint::L1Write } else { Hint::L2 }
+        Self::of(is_cached, lines, |tuning| {
+            if lines <= MOST_IN_L1 { tuning.changes } else { Hint::L2 }
         })
     }
 
@@ -90,6 +105,7 @@ impl AccessPlan {
                 hint: None,
                 ahead: 0,
                 log_tile: TILE.ilog2(),
+                by_groups: false,
             };
         }
         let tuning = tuning();
@@ -98,6 +114,7 @@ impl AccessPlan {
             // The distance is one of lines.
             ahead: (tuning.ahead / lines).max(1),
             log_tile: TILE.ilog2(),
+            by_groups: false,
         };
         access.of_lines(lines)
     }
@@ -141,17 +158,23 @@ impl AccessPlan {
 const ROWS: [TuningRow; 3] = [
     TuningRow {
         lookups: Hint::L2,
+        changes: Hint::L2,
         ahead: 3,
+        groups_from: 0,
         gather: false,
     },
     TuningRow {
         lookups: Hint::L1,
+        changes: Hint::L1Write,
         ahead: 4,
+        groups_from: 16 << 20,
         gather: false,
     },
     TuningRow {
         lookups: Hint::L1,
+        changes: Hint::L1Write,
         ahead: 1,
+        groups_from: 16 << 20,
         gather: true,
     },
 ];
