@@ -57,7 +57,7 @@ pub use self::isa::{Isa, instruction_set, instruction_sets};
 pub use self::length::Length;
 
 use self::arch::Inlined;
-use self::dispatch::{Contains, LineInserts, LineLookups, Probe, TwoLookups};
+use self::dispatch::{Contains, Forms, LineInserts, LineLookups, Probe, TwoLookups};
 use self::scalar::{few_bitmap, one_by_one};
 use self::tuning::{AccessPlan, TILE, TuningRow};
 use crate::geometry::layout::{LINE_BYTES, Layout, Shape};
@@ -264,10 +264,24 @@ impl<T: Load> Lookups<T> {
         let access = self.access(&lines, self.tuning.lookups);
         match self.line.batch {
             // SAFETY: as in `line_contains`.
-            Some(contains) => unsafe { contains(lines, &self.probe.fields, access, hashes, found) },
+            Some(forms) => unsafe {
+                let contains = self.form(&lines, forms);
+                contains(lines, &self.probe.fields, access, hashes, found);
+            },
             None => one_by_one(&mut lines, access, hashes, found, |lines, hash| {
                 self.line_contains(*lines, hash)
             }),
+        }
+    }
+
+    /// The form that is faster for these lines.
+    #[inline(always)]
+    fn form<F>(&self, target: &impl Prefetchable, forms: Forms<F>) -> F {
+        let bytes = target.bytes();
+        if !is_cached(bytes) && bytes >= self.tuning.groups_from {
+            forms.groups
+        } else {
+            forms.tiles
         }
     }
 
@@ -277,7 +291,6 @@ impl<T: Load> Lookups<T> {
             hint: (!is_cached(target.bytes())).then_some(hint),
             ahead: self.tuning.ahead,
             log_tile: TILE.ilog2(),
-            by_groups: target.bytes() >= self.tuning.groups_from,
         }
     }
 }
@@ -440,7 +453,10 @@ impl Kernels {
         let access = self.lookups.access(&lines, self.lookups.tuning.changes);
         match self.line.batch {
             // SAFETY: as in `line_insert`.
-            Some(insert) => unsafe { insert(lines, &self.lookups.probe.fields, access, hashes, changed) },
+            Some(forms) => unsafe {
+                let insert = self.lookups.form(&lines, forms);
+                insert(lines, &self.lookups.probe.fields, access, hashes, changed);
+            },
             None => one_by_one(&mut lines, access, hashes, changed, |_, hash| insert(hash)),
         }
     }
@@ -449,7 +465,10 @@ impl Kernels {
     fn line_fill(&self, region: &mut OwnedRange<'_>, hashes: &[u64], changed: &mut [u64]) {
         let access = self.lookups.access(region, self.lookups.tuning.changes);
         // SAFETY: as in `line_insert`.
-        unsafe { (self.line.fill)(region, &self.lookups.probe.fields, access, hashes, changed) }
+        unsafe {
+            let fill = self.lookups.form(region, self.line.fill);
+            fill(region, &self.lookups.probe.fields, access, hashes, changed);
+        }
     }
 }
 

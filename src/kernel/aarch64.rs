@@ -2,7 +2,7 @@
 
 mod neon;
 
-use super::dispatch::{HashTable, LineInserts, LineLookups, TwoLookups, Unpack};
+use super::dispatch::{Forms, HashTable, LineInserts, LineLookups, TwoLookups, Unpack};
 use super::portable;
 pub(super) use super::portable::Inlined;
 use crate::words::bits::Load;
@@ -52,7 +52,10 @@ pub(super) fn lookups<const W: usize, const S: usize, T: Load>(level: Level) -> 
     match level {
         Level::Plain => plain,
         Level::Neon => LineLookups {
-            batch: Some(neon::contains_hashes::<W, T>),
+            batch: Some(Forms {
+                tiles: neon::contains_hashes::<W, false, T>,
+                groups: neon::contains_hashes::<W, true, T>,
+            }),
             ..plain
         },
     }
@@ -67,8 +70,14 @@ pub(super) fn inserts<const W: usize, const S: usize>(level: Level) -> LineInser
     match level {
         Level::Plain => plain,
         Level::Neon => LineInserts {
-            batch: Some(neon::insert_hashes::<W>),
-            fill: neon::fill::<W>,
+            batch: Some(Forms {
+                tiles: neon::insert_hashes::<W, false>,
+                groups: neon::insert_hashes::<W, true>,
+            }),
+            fill: Forms {
+                tiles: neon::fill::<W, false>,
+                groups: neon::fill::<W, true>,
+            },
             ..plain
         },
     }

@@ -60,7 +60,7 @@ impl<const W: usize> GroupWords<W> {
 ///
 /// `places` writes all words, and the products if `hold` reads them.
 #[inline(always)]
-pub(super) unsafe fn contains<const W: usize>(
+pub(super) unsafe fn contains<const W: usize, const GROUPS: bool>(
     lines: &mut impl Prefetchable,
     access: AccessPlan,
     hashes: &[u64],
@@ -70,7 +70,7 @@ pub(super) unsafe fn contains<const W: usize>(
 ) {
     // SAFETY: as promised.
     unsafe {
-        pipeline(lines, access, hashes, found, places, |_, hashes, places| {
+        pipeline::<W, GROUPS, _>(lines, access, hashes, found, places, |_, hashes, places| {
             hold(hashes, places)
         })
     };
@@ -97,14 +97,12 @@ pub(super) unsafe fn contains_few<const W: usize>(
 ) {
     let mut slots = [const { GroupWords::NONE }; Length::Many.least() / GROUP];
     let slots = &mut slots[..hashes.len().div_ceil(GROUP)];
-    let asks = !is_cached(lines.bytes());
+    let hint = (!is_cached(lines.bytes())).then_some(Hint::L1);
     let start_of = |i: usize| (GROUP * i).min(hashes.len() - GROUP);
     for (i, slot) in slots.iter_mut().enumerate() {
         places(group_at(hashes, start_of(i)), slot);
-        if asks {
-            // SAFETY: as promised.
-            unsafe { prefetch(lines, slot, Hint::L1) };
-        }
+        // SAFETY: as promised.
+        unsafe { prefetch(lines, slot, hint) };
     }
     for (i, slot) in slots.iter().enumerate() {
         let start = start_of(i);
@@ -130,7 +128,8 @@ fn group_at(hashes: &[u64], start: usize) -> &Group {
 ///
 /// The words were written.
 #[inline(always)]
-unsafe fn prefetch<const W: usize>(target: &impl Prefetchable, places: &GroupWords<W>, hint: Hint) {
+unsafe fn prefetch<const W: usize>(target: &impl Prefetchable, places: &GroupWords<W>, hint: Option<Hint>) {
+    let Some(hint) = hint else { return };
     // SAFETY: as promised.
     for &word in unsafe { &places.words()[0] } {
         target.prefetch(target.first() + word as usize / LINE_WORDS, hint);
@@ -146,7 +145,7 @@ unsafe fn prefetch<const W: usize>(target: &impl Prefetchable, places: &GroupWor
 /// `places` writes all words, and the products if the others read them; `masks` writes all its
 /// slots.
 #[inline(always)]
-pub(super) unsafe fn insert<const W: usize, T: Insertable>(
+pub(super) unsafe fn insert<const W: usize, const GROUPS: bool, T: Insertable>(
     target: &mut T,
     access: AccessPlan,
     hashes: &[u64],
@@ -175,7 +174,7 @@ pub(super) unsafe fn insert<const W: usize, T: Insertable>(
         changes
     };
     // SAFETY: as promised.
-    unsafe { pipeline(target, access, hashes, changed, places, work) };
+    unsafe { pipeline::<W, GROUPS, _>(target, access, hashes, changed, places, work) };
 }
 
 /// Calls `places` for every group, and later `work`, which answers one bit a hash.
@@ -190,7 +189,7 @@ pub(super) unsafe fn insert<const W: usize, T: Insertable>(
 ///
 /// `places` writes all words.
 #[inline(always)]
-unsafe fn pipeline<const W: usize, T: Prefetchable>(
+unsafe fn pipeline<const W: usize, const GROUPS: bool, T: Prefetchable>(
     target: &mut T,
     access: AccessPlan,
     hashes: &[u64],
@@ -207,7 +206,7 @@ unsafe fn pipeline<const W: usize, T: Prefetchable>(
     };
     let groups = hashes.len().div_ceil(GROUP);
     let mut ring = [const { GroupWords::NONE }; RING];
-    if let (Some(hint), true) = (access.hint, access.by_groups) {
+    if GROUPS {
         let ahead = groups.min(access.ahead * TILE_GROUPS);
         let next = |slot| if slot + 1 == RING { 0 } else { slot + 1 };
         let (mut placed_in, mut worked_in, mut word) = (0, 0, 0);
@@ -215,7 +214,7 @@ unsafe fn pipeline<const W: usize, T: Prefetchable>(
             if turn < groups {
                 places(group_at(GROUP * turn), &mut ring[placed_in]);
                 // SAFETY: as promised.
-                unsafe { prefetch(target, &ring[placed_in], hint) };
+                unsafe { prefetch(target, &ring[placed_in], access.hint) };
                 placed_in = next(placed_in);
             }
             if let Some(group) = turn.checked_sub(ahead) {
@@ -239,11 +238,11 @@ unsafe fn pipeline<const W: usize, T: Prefetchable>(
             for (i, slot) in ring.iter_mut().enumerate() {
                 places(group_at(64 * turn + GROUP * i), slot);
             }
-            if let Some(hint) = access.hint {
-                // A loop of its own: the numbers come from memory, where they were stored.
+            // A loop of its own: the numbers come from memory, where they were stored.
+            if access.hint.is_some() {
                 for places in ring {
                     // SAFETY: as promised.
-                    unsafe { prefetch(target, places, hint) };
+                    unsafe { prefetch(target, places, access.hint) };
                 }
             }
         }

@@ -92,12 +92,7 @@ mod tests {
             .flatten()
         {
             let hint = Some(Hint::L1);
-            let access = AccessPlan {
-                hint,
-                ahead,
-                by_groups: false,
-                log_tile,
-            };
+            let access = AccessPlan { hint, ahead, log_tile };
             let (mut asked, mut worked) = (Vec::new(), Vec::new());
             let keys: Vec<usize> = (1..=len).collect();
             let prefetch = |asked: &mut Vec<usize>, i, key: &usize, place: &usize, hint| {
@@ -128,7 +123,6 @@ mod tests {
         let access = AccessPlan {
             hint: None,
             ahead: 1,
-            by_groups: false,
             log_tile: 6,
         };
         let mut calls = 0;

@@ -70,8 +70,6 @@ pub struct AccessPlan {
     pub(super) hint: Option<Hint>,
     /// How many tiles ahead.
     pub(super) ahead: usize,
-    /// Whether vectors ask for lines by groups, not by tiles.
-    pub(super) by_groups: bool,
     /// Keys of a tile, as a power of two: no tile straddles two words of a bitmap.
     pub(super) log_tile: u32,
 }
@@ -105,7 +103,6 @@ impl AccessPlan {
                 hint: None,
                 ahead: 0,
                 log_tile: TILE.ilog2(),
-                by_groups: false,
             };
         }
         let tuning = tuning();
@@ -114,7 +111,6 @@ impl AccessPlan {
             // The distance is one of lines.
             ahead: (tuning.ahead / lines).max(1),
             log_tile: TILE.ilog2(),
-            by_groups: false,
         };
         access.of_lines(lines)
     }

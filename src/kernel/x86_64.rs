@@ -19,7 +19,7 @@ mod loads;
 pub(super) use self::bitalg::Inlined;
 #[cfg(lanebloom_rust_1_89)]
 use super::dispatch::FewLookups;
-use super::dispatch::{HashTable, LineInserts, LineLookups, TwoLookups, Unpack};
+use super::dispatch::{Forms, HashTable, LineInserts, LineLookups, TwoLookups, Unpack};
 use super::portable;
 #[cfg(not(lanebloom_rust_1_89))]
 pub(super) use super::portable::Inlined;
@@ -104,14 +104,20 @@ pub(super) fn lookups<const W: usize, const S: usize, T: Load>(level: Level) -> 
         Level::Avx2 => LineLookups {
             contains: avx2::contains::<W, S, T>,
             few: None,
-            batch: Some(avx2::contains_hashes::<W, T>),
+            batch: Some(Forms {
+                tiles: avx2::contains_hashes::<W, false, T>,
+                groups: avx2::contains_hashes::<W, true, T>,
+            }),
         },
         #[cfg(lanebloom_rust_1_89)]
         Level::Avx512 => LineLookups {
             // One key at a time has no use for wider vectors.
             contains: avx2::contains::<W, S, T>,
             few: None,
-            batch: Some(avx512::contains_hashes::<W, T>),
+            batch: Some(Forms {
+                tiles: avx512::contains_hashes::<W, false, T>,
+                groups: avx512::contains_hashes::<W, true, T>,
+            }),
         },
         #[cfg(lanebloom_rust_1_89)]
         Level::Gather => bitalg_lookups::<W, true, T>(),
@@ -128,7 +134,10 @@ fn bitalg_lookups<const W: usize, const INTEL: bool, T: Load>() -> LineLookups<T
             flags: bitalg::contains_few::<W, INTEL, T>,
             bitmap: bitalg::contains_few_bitmap::<W, INTEL, T>,
         }),
-        batch: Some(bitalg::contains_hashes::<W, INTEL, T>),
+        batch: Some(Forms {
+            tiles: bitalg::contains_hashes::<W, false, INTEL, T>,
+            groups: bitalg::contains_hashes::<W, true, INTEL, T>,
+        }),
     }
 }
 
@@ -160,26 +169,50 @@ pub(super) fn inserts<const W: usize, const S: usize>(level: Level) -> LineInser
         Level::Plain => portable::inserts::<W, S>(PLAIN),
         Level::Avx2 => LineInserts {
             insert,
-            batch: Some(avx2::insert_hashes::<W>),
-            fill: avx2::fill::<W>,
+            batch: Some(Forms {
+                tiles: avx2::insert_hashes::<W, false>,
+                groups: avx2::insert_hashes::<W, true>,
+            }),
+            fill: Forms {
+                tiles: avx2::fill::<W, false>,
+                groups: avx2::fill::<W, true>,
+            },
         },
         #[cfg(lanebloom_rust_1_89)]
         Level::Avx512 => LineInserts {
             insert,
-            batch: Some(avx512::insert_hashes::<W>),
-            fill: avx512::fill::<W, true>,
+            batch: Some(Forms {
+                tiles: avx512::insert_hashes::<W, false>,
+                groups: avx512::insert_hashes::<W, true>,
+            }),
+            fill: Forms {
+                tiles: avx512::fill::<W, false, true>,
+                groups: avx512::fill::<W, true, true>,
+            },
         },
         #[cfg(lanebloom_rust_1_89)]
         Level::Gather => LineInserts {
             insert,
-            batch: Some(bitalg::insert_hashes::<W, true>),
-            fill: avx512::fill::<W, true>,
+            batch: Some(Forms {
+                tiles: bitalg::insert_hashes::<W, false, true>,
+                groups: bitalg::insert_hashes::<W, true, true>,
+            }),
+            fill: Forms {
+                tiles: avx512::fill::<W, false, true>,
+                groups: avx512::fill::<W, true, true>,
+            },
         },
         #[cfg(lanebloom_rust_1_89)]
         Level::Bitalg => LineInserts {
             insert,
-            batch: Some(bitalg::insert_hashes::<W, false>),
-            fill: avx512::fill::<W, false>,
+            batch: Some(Forms {
+                tiles: bitalg::insert_hashes::<W, false, false>,
+                groups: bitalg::insert_hashes::<W, true, false>,
+            }),
+            fill: Forms {
+                tiles: avx512::fill::<W, false, false>,
+                groups: avx512::fill::<W, true, false>,
+            },
         },
     }
 }

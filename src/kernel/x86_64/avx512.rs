@@ -35,7 +35,7 @@ pub(super) fn detect() -> bool {
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
-pub(super) fn contains_hashes<const W: usize, T: Load>(
+pub(super) fn contains_hashes<const W: usize, const GROUPS: bool, T: Load>(
     lines: Lines<'_, T>,
     fields: &BitFields,
     access: AccessPlan,
@@ -46,19 +46,19 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
     // SAFETY: `places` writes the product and all words, of blocks below `count`, which is below
     // 2^32 (`Isa::for_blocks`); a block has 8. So they are words of `all`.
     unsafe {
-        pipeline::contains(
+        pipeline::contains::<W, GROUPS>(
             &mut { lines },
             access,
             hashes,
             found,
             |group, at| places::<W, true>(group, fields, 0, count, at),
-            |_, at| hold::<W, true, T>(fields, all, at),
+            |_, at| hold::<W, GROUPS, true, T>(fields, all, at),
         );
     }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
-pub(super) fn insert_hashes<const W: usize>(
+pub(super) fn insert_hashes<const W: usize, const GROUPS: bool>(
     mut lines: Lines<'_, AtomicU64>,
     fields: &BitFields,
     access: AccessPlan,
@@ -66,14 +66,14 @@ pub(super) fn insert_hashes<const W: usize>(
     changed: &mut [u64],
 ) {
     let all = lines.all().as_ptr().cast::<AtomicU64>();
-    insert_into::<W, true, _>(&mut lines, fields, access, hashes, changed, |_, at| {
+    insert_into::<W, GROUPS, true, _>(&mut lines, fields, access, hashes, changed, |_, at| {
         // SAFETY: `places` wrote the product, and words of the filter.
-        unsafe { hold::<W, false, _>(fields, all, at) }
+        unsafe { hold::<W, GROUPS, false, _>(fields, all, at) }
     });
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
-pub(super) fn fill<const W: usize, const KEPT: bool>(
+pub(super) fn fill<const W: usize, const GROUPS: bool, const KEPT: bool>(
     region: &mut OwnedRange<'_>,
     fields: &BitFields,
     access: AccessPlan,
@@ -83,12 +83,12 @@ pub(super) fn fill<const W: usize, const KEPT: bool>(
     if hashes.len() < GROUP {
         return scalar::fill::<W>(region, fields, access, hashes, changed);
     }
-    insert_into::<W, KEPT, _>(region, fields, access, hashes, changed, |_, _| 0);
+    insert_into::<W, GROUPS, KEPT, _>(region, fields, access, hashes, changed, |_, _| 0);
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
-pub(super) fn insert_into<const W: usize, const KEPT: bool, T: Insertable>(
+pub(super) fn insert_into<const W: usize, const GROUPS: bool, const KEPT: bool, T: Insertable>(
     target: &mut T,
     fields: &BitFields,
     access: AccessPlan,
@@ -99,14 +99,14 @@ pub(super) fn insert_into<const W: usize, const KEPT: bool, T: Insertable>(
     let (first, count) = (target.first(), target.blocks());
     // SAFETY: `places` writes all words, and the product if it is kept; `masks` writes all masks.
     unsafe {
-        pipeline::insert::<W, _>(
+        pipeline::insert::<W, GROUPS, _>(
             target,
             access,
             hashes,
             changed,
             |group, at| places::<W, KEPT>(group, fields, first, count, at),
             hold,
-            |group, at, into| masks::<W, KEPT, T>(group, at, fields, into),
+            |group, at, into| masks::<W, GROUPS, KEPT, T>(group, at, fields, into),
         );
     }
 }
@@ -260,7 +260,7 @@ pub(super) fn products<const W: usize, const KEPT: bool>(from: __m512i, fields: 
 #[expect(clippy::extra_unused_type_parameters, reason = "one copy for each target")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
-unsafe fn masks<const W: usize, const KEPT: bool, T>(
+unsafe fn masks<const W: usize, const GROUPS: bool, const KEPT: bool, T>(
     hashes: &Group,
     places: &GroupWords<W>,
     fields: &BitFields,
@@ -282,7 +282,7 @@ unsafe fn masks<const W: usize, const KEPT: bool, T>(
 /// The words and the product were written. The words are there, counted from `all` on.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
-unsafe fn hold<const W: usize, const LOOKUP: bool, T: Load>(
+unsafe fn hold<const W: usize, const GROUPS: bool, const LOOKUP: bool, T: Load>(
     fields: &BitFields,
     all: *const T,
     places: &GroupWords<W>,

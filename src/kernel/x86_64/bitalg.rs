@@ -253,14 +253,14 @@ fn in_groups<const W: usize, const INTEL: bool, T: Load>(
             &lines,
             hashes,
             |group, at| places::<W, INTEL>(group, fields, 0, count, at),
-            |group, at| hold::<W, INTEL, true, T>(group, fields, all, at),
+            |group, at| hold::<W, false, INTEL, 2, T>(group, fields, all, at),
             answer,
         );
     }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
-pub(super) fn contains_hashes<const W: usize, const INTEL: bool, T: Load>(
+pub(super) fn contains_hashes<const W: usize, const GROUPS: bool, const INTEL: bool, T: Load>(
     lines: Lines<'_, T>,
     fields: &BitFields,
     access: AccessPlan,
@@ -271,19 +271,19 @@ pub(super) fn contains_hashes<const W: usize, const INTEL: bool, T: Load>(
     // SAFETY: `places` writes the product and all words, of blocks below `count`, which is below
     // 2^32 (`Isa::for_blocks`); a block has 8. So they are words of `all`.
     unsafe {
-        pipeline::contains(
+        pipeline::contains::<W, GROUPS>(
             &mut { lines },
             access,
             hashes,
             found,
             |group, at| places::<W, INTEL>(group, fields, 0, count, at),
-            |group, at| hold::<W, INTEL, true, T>(group, fields, all, at),
+            |group, at| hold::<W, GROUPS, INTEL, 0, T>(group, fields, all, at),
         );
     }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
-pub(super) fn insert_hashes<const W: usize, const INTEL: bool>(
+pub(super) fn insert_hashes<const W: usize, const GROUPS: bool, const INTEL: bool>(
     mut lines: Lines<'_, AtomicU64>,
     fields: &BitFields,
     access: AccessPlan,
@@ -291,14 +291,14 @@ pub(super) fn insert_hashes<const W: usize, const INTEL: bool>(
     changed: &mut [u64],
 ) {
     let all = lines.all().as_ptr().cast::<AtomicU64>();
-    insert_into::<W, INTEL, _>(&mut lines, fields, access, hashes, changed, |group, at| {
+    insert_into::<W, GROUPS, INTEL, _>(&mut lines, fields, access, hashes, changed, |group, at| {
         // SAFETY: `places` wrote the product, and words of the filter.
-        unsafe { hold::<W, INTEL, false, _>(group, fields, all, at) }
+        unsafe { hold::<W, GROUPS, INTEL, 1, _>(group, fields, all, at) }
     });
 }
 
-/// Whether the words of the places hold all bits of their hash's pattern. Lookups and inserts have
-/// copies of their own: each has one caller, and so is inlined.
+/// Whether the words of the places hold all bits of their hash's pattern. Each `CALLER` has a copy
+/// of its own, which is inlined.
 ///
 /// # Safety
 ///
@@ -306,7 +306,7 @@ pub(super) fn insert_hashes<const W: usize, const INTEL: bool>(
 /// on.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
 #[inline]
-unsafe fn hold<const W: usize, const INTEL: bool, const LOOKUP: bool, T: Load>(
+unsafe fn hold<const W: usize, const GROUPS: bool, const INTEL: bool, const CALLER: u8, T: Load>(
     hashes: &Group,
     fields: &BitFields,
     all: *const T,
