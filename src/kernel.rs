@@ -140,7 +140,7 @@ impl<T: Load> Lookups<T> {
         let (inlined, contains, key_lines) = match layout.shape.lines {
             1 => (Inlined::of::<W, S>(level.looks_first()), line.contains, KeyLines::One),
             _ => {
-                let two = arch::two_lookups::<W, T>(level);
+                let two = arch::two_lookups::<W, S, T>(level);
                 (Inlined::NONE, two.contains, KeyLines::Two(two))
             }
         };

@@ -61,8 +61,8 @@ pub(super) fn lookups<const W: usize, const S: usize, T: Load>(level: Level) -> 
     }
 }
 
-pub(super) fn two_lookups<const W: usize, T: Load>(_: Level) -> TwoLookups<T> {
-    portable::two_lookups::<W, T>(PLAIN)
+pub(super) fn two_lookups<const W: usize, const S: usize, T: Load>(_: Level) -> TwoLookups<T> {
+    portable::two_lookups::<W, S, T>(PLAIN)
 }
 
 pub(super) fn inserts<const W: usize, const S: usize>(level: Level) -> LineInserts {

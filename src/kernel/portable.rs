@@ -51,7 +51,7 @@ pub(super) fn lookups<const W: usize, const S: usize, T: Load>(_: Level) -> Line
     }
 }
 
-pub(super) fn two_lookups<const W: usize, T: Load>(_: Level) -> TwoLookups<T> {
+pub(super) fn two_lookups<const W: usize, const S: usize, T: Load>(_: Level) -> TwoLookups<T> {
     TwoLookups {
         contains: two_lines::contains,
         gather: two_lines::gather,

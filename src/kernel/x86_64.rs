@@ -120,29 +120,54 @@ pub(super) fn lookups<const W: usize, const S: usize, T: Load>(level: Level) -> 
             }),
         },
         #[cfg(lanebloom_rust_1_89)]
-        Level::Gather => bitalg_lookups::<W, true, T>(),
+        Level::Gather => bitalg_lookups::<W, S, true, T>(),
         #[cfg(lanebloom_rust_1_89)]
-        Level::Bitalg => bitalg_lookups::<W, false, T>(),
+        Level::Bitalg => bitalg_lookups::<W, S, false, T>(),
+    }
+}
+
+/// The lookups of BITALG with the fastest single ones for the shape.
+#[cfg(lanebloom_rust_1_89)]
+fn bitalg_lookups<const W: usize, const S: usize, const INTEL: bool, T: Load>() -> LineLookups<T> {
+    fn of<const W: usize, const INTEL: bool, const SCALAR: usize, T: Load>() -> LineLookups<T> {
+        LineLookups {
+            contains: bitalg::contains_one::<W, SCALAR, T>,
+            few: Some(FewLookups {
+                flags: bitalg::contains_few::<W, INTEL, SCALAR, T>,
+                bitmap: bitalg::contains_few_bitmap::<W, INTEL, SCALAR, T>,
+            }),
+            batch: Some(Forms {
+                tiles: bitalg::contains_hashes::<W, false, INTEL, T>,
+                groups: bitalg::contains_hashes::<W, true, INTEL, T>,
+            }),
+        }
+    }
+    // (A constant, so that the other arms are not compiled.)
+    match const { bitalg::scalar_words(W, S, INTEL) } {
+        0 => of::<W, INTEL, 0, T>(),
+        1 => of::<W, INTEL, 1, T>(),
+        2 => of::<W, INTEL, 2, T>(),
+        3 => of::<W, INTEL, 3, T>(),
+        _ => of::<W, INTEL, 4, T>(),
     }
 }
 
 #[cfg(lanebloom_rust_1_89)]
-fn bitalg_lookups<const W: usize, const INTEL: bool, T: Load>() -> LineLookups<T> {
-    LineLookups {
-        contains: bitalg::contains_one::<W, INTEL, T>,
-        few: Some(FewLookups {
-            flags: bitalg::contains_few::<W, INTEL, T>,
-            bitmap: bitalg::contains_few_bitmap::<W, INTEL, T>,
-        }),
-        batch: Some(Forms {
-            tiles: bitalg::contains_hashes::<W, false, INTEL, T>,
-            groups: bitalg::contains_hashes::<W, true, INTEL, T>,
-        }),
+fn bitalg_two_lookups<const W: usize, const S: usize, const INTEL: bool, T: Load>() -> TwoLookups<T> {
+    TwoLookups {
+        contains: match const { bitalg::scalar_words(W, S, INTEL) } {
+            0 => bitalg::contains_two::<W, 0, T>,
+            1 => bitalg::contains_two::<W, 1, T>,
+            2 => bitalg::contains_two::<W, 2, T>,
+            3 => bitalg::contains_two::<W, 3, T>,
+            _ => bitalg::contains_two::<W, 4, T>,
+        },
+        gather: avx512::gather,
     }
 }
 
-pub(super) fn two_lookups<const W: usize, T: Load>(level: Level) -> TwoLookups<T> {
-    let plain = portable::two_lookups::<W, T>(PLAIN);
+pub(super) fn two_lookups<const W: usize, const S: usize, T: Load>(level: Level) -> TwoLookups<T> {
+    let plain = portable::two_lookups::<W, S, T>(PLAIN);
     match level {
         Level::Plain | Level::Avx2 => plain,
         #[cfg(lanebloom_rust_1_89)]
@@ -151,15 +176,9 @@ pub(super) fn two_lookups<const W: usize, T: Load>(level: Level) -> TwoLookups<T
             ..plain
         },
         #[cfg(lanebloom_rust_1_89)]
-        Level::Gather => TwoLookups {
-            contains: bitalg::contains_two::<W, true, T>,
-            gather: avx512::gather,
-        },
+        Level::Gather => bitalg_two_lookups::<W, S, true, T>(),
         #[cfg(lanebloom_rust_1_89)]
-        Level::Bitalg => TwoLookups {
-            contains: bitalg::contains_two::<W, false, T>,
-            gather: avx512::gather,
-        },
+        Level::Bitalg => bitalg_two_lookups::<W, S, false, T>(),
     }
 }
 

@@ -92,50 +92,48 @@ fn line_of<T>(lines: Lines<'_, T>, hash: u64) -> *const T {
     lines_at.wrapping_add(block(hash, lines.blocks())).cast()
 }
 
+/// How many words the single lookups cut from one scalar product, at most four; 0 if the products of
+/// all words are a vector's.
+///
+/// On Intel a product in a vector takes three operations, and words from it go to the general
+/// registers before they are addresses. (Zen 4: four words take 1.06 to 1.3 times as long by scalar
+/// products. Eight need four products and no addresses.)
+pub(super) const fn scalar_words(words: usize, bits: usize, intel: bool) -> usize {
+    let per_product = words_per_product(words, bits);
+    match words {
+        2 | 4 if !intel => 0,
+        2 | 4 if per_product > words => words,
+        2 | 4 => per_product,
+        _ => 0,
+    }
+}
+
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
 #[inline]
-fn contains<const W: usize, const INTEL: bool, T: Load>(lines: Lines<'_, T>, hash: u64, fields: &BitFields) -> bool {
+fn contains<const W: usize, const SCALAR: usize, T: Load>(lines: Lines<'_, T>, hash: u64, fields: &BitFields) -> bool {
+    if SCALAR > 0 {
+        return contains_scalar::<W, SCALAR, T>(lines, hash, fields);
+    }
     let line = line_of(lines, hash);
     let group = LINE_WORDS / W;
     let (hashes, eight) = (hash as i64, fields.byte_shifts[0] as i64);
-    let shifts = fields.byte_shifts.as_ptr();
     // SAFETY: there are 8 multipliers and shifts. The words are those of a line of the filter: what
-    // is shifted down or extracted selects one of a group. All loads are of a line or of `fields`.
+    // is shifted down selects one of a group. All loads are of a line or of `fields`.
     unsafe {
         match W {
             1 => {
                 let product = hash.wrapping_mul(MULTIPLIER);
                 let word = loads::twice(line, product >> (64 - group.ilog2()));
-                let positions =
-                    _mm_multishift_epi64_epi8(_mm_loadu_si128(shifts.cast()), _mm_set1_epi64x(product as i64));
+                let shifts = _mm_loadu_si128(fields.byte_shifts.as_ptr().cast());
+                let positions = _mm_multishift_epi64_epi8(shifts, _mm_set1_epi64x(product as i64));
                 _mm_bitshuffle_epi64_mask(word, positions) == u16::MAX
             }
-            2 if INTEL && !fields.words[1].multiply => contains_pair(
-                lines,
-                hash,
-                fields.selects[1],
-                &[fields.byte_shifts[0], fields.byte_shifts[1]],
-            ),
             2 => {
                 let multipliers = _mm_loadu_si128(fields.multipliers.as_ptr().cast());
                 let products = _mm_mullo_epi64(_mm_set1_epi64x(hashes), multipliers);
                 let words = two_selected::<W, T>(line, _mm_srli_epi64::<62>(products));
                 let positions = _mm_multishift_epi64_epi8(_mm_set1_epi64x(eight), products);
                 _mm_bitshuffle_epi64_mask(words, positions) == u16::MAX
-            }
-            4 if INTEL => {
-                let mut products = [hash.wrapping_mul(MULTIPLIER); W];
-                for i in 1..W {
-                    let again = if fields.words[i].multiply { MULTIPLIER } else { 1 };
-                    products[i] = products[i - 1].wrapping_mul(again);
-                }
-                let select = |i: usize| loads::extract_bits(products[i], fields.selects[i]);
-                let low = loads::two::<W, T>(line, select(0), select(1));
-                let high = loads::two::<W, T>(line.add(2 * group), select(2), select(3));
-                let products = products.map(|product| product as i64);
-                let products = _mm256_set_epi64x(products[3], products[2], products[1], products[0]);
-                let positions = _mm256_multishift_epi64_epi8(_mm256_loadu_si256(shifts.cast()), products);
-                _mm256_bitshuffle_epi64_mask(_mm256_set_m128i(high, low), positions) == u32::MAX
             }
             4 => {
                 let multipliers = _mm256_loadu_si256(fields.multipliers.as_ptr().cast());
@@ -159,6 +157,45 @@ fn contains<const W: usize, const INTEL: bool, T: Load>(lines: Lines<'_, T>, has
     }
 }
 
+/// [`contains`] by scalar products, `SCALAR` words from each.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
+#[inline]
+fn contains_scalar<const W: usize, const SCALAR: usize, T: Load>(
+    lines: Lines<'_, T>,
+    hash: u64,
+    fields: &BitFields,
+) -> bool {
+    let line = line_of(lines, hash);
+    let group = LINE_WORDS / W;
+    let mut products = [hash.wrapping_mul(MULTIPLIER); W];
+    for i in 1..W {
+        products[i] = products[i - 1];
+        if i % SCALAR == 0 {
+            products[i] = products[i].wrapping_mul(MULTIPLIER);
+        }
+    }
+    // SAFETY: there are 8 shifts. The words are those of a line of the filter: what is shifted down
+    // or extracted selects one of a group. All loads are of a line or of `fields`.
+    unsafe {
+        let select = |i: usize| match i % SCALAR {
+            0 => products[i] >> (64 - group.ilog2()),
+            _ => loads::extract_bits(products[i], fields.selects[i]),
+        };
+        let low = loads::two::<W, T>(line, select(0), select(1));
+        let [first, second] = [products[0] as i64, products[1] as i64];
+        if W == 2 {
+            let shifts = _mm_loadu_si128(fields.byte_shifts.as_ptr().cast());
+            let positions = _mm_multishift_epi64_epi8(shifts, _mm_set_epi64x(second, first));
+            return _mm_bitshuffle_epi64_mask(low, positions) == u16::MAX;
+        }
+        let high = loads::two::<W, T>(line.add(2 * group), select(2), select(3));
+        let products = _mm256_set_epi64x(products[3] as i64, products[2] as i64, second, first);
+        let shifts = _mm256_loadu_si256(fields.byte_shifts.as_ptr().cast());
+        let positions = _mm256_multishift_epi64_epi8(shifts, products);
+        _mm256_bitshuffle_epi64_mask(_mm256_set_m128i(high, low), positions) == u32::MAX
+    }
+}
+
 /// [`loads::two`] by a vector of numbers.
 ///
 /// # Safety
@@ -174,23 +211,23 @@ unsafe fn two_selected<const W: usize, T: Load>(group: *const T, selects: __m128
 
 /// [`contains`] for a call by a pointer.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
-pub(super) fn contains_one<const W: usize, const INTEL: bool, T: Load>(
+pub(super) fn contains_one<const W: usize, const SCALAR: usize, T: Load>(
     lines: Lines<'_, T>,
     hash: u64,
     probe: &Probe<T>,
 ) -> bool {
-    contains::<W, INTEL, T>(lines, hash, &probe.fields)
+    contains::<W, SCALAR, T>(lines, hash, &probe.fields)
 }
 
 /// [`two_lines::contains`], with both lookups inlined.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
-pub(super) fn contains_two<const W: usize, const INTEL: bool, T: Load>(
+pub(super) fn contains_two<const W: usize, const SCALAR: usize, T: Load>(
     lines: Lines<'_, T>,
     hash: u64,
     probe: &Probe<T>,
 ) -> bool {
     two_lines::both(lines, hash, |line, hash| {
-        contains::<W, INTEL, T>(line, hash, &probe.fields)
+        contains::<W, SCALAR, T>(line, hash, &probe.fields)
     })
 }
 
@@ -202,14 +239,14 @@ const fn fewest_in_groups(words: usize) -> usize {
 
 /// Whether each of a few hashes is found, as the bits of a word.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
-pub(super) fn contains_few_bitmap<const W: usize, const INTEL: bool, T: Load>(
+pub(super) fn contains_few_bitmap<const W: usize, const INTEL: bool, const SCALAR: usize, T: Load>(
     lines: Lines<'_, T>,
     hashes: &[u64],
     fields: &BitFields,
 ) -> u64 {
     if hashes.len() < fewest_in_groups(W) {
         return scalar::few_bitmap(hashes, &lines, Hint::L1, |hash| {
-            contains::<W, INTEL, T>(lines, hash, fields)
+            contains::<W, SCALAR, T>(lines, hash, fields)
         });
     }
     let mut found = 0;
@@ -219,7 +256,7 @@ pub(super) fn contains_few_bitmap<const W: usize, const INTEL: bool, T: Load>(
 
 /// Whether each of a few hashes is found.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
-pub(super) fn contains_few<const W: usize, const INTEL: bool, T: Load>(
+pub(super) fn contains_few<const W: usize, const INTEL: bool, const SCALAR: usize, T: Load>(
     lines: Lines<'_, T>,
     hashes: &[u64],
     fields: &BitFields,
@@ -227,7 +264,7 @@ pub(super) fn contains_few<const W: usize, const INTEL: bool, T: Load>(
 ) {
     if hashes.len() < fewest_in_groups(W) {
         return scalar::few(hashes, &lines, Hint::L1, found, |hash| {
-            contains::<W, INTEL, T>(lines, hash, fields)
+            contains::<W, SCALAR, T>(lines, hash, fields)
         });
     }
     in_groups::<W, INTEL, T>(lines, hashes, fields, |start, group| {
