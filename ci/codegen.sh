@@ -20,27 +20,30 @@ fi
 # instructions are not in the kernel. A count of 0 means that the function must be inlined
 # everywhere.
 #
-# Single calls are there for each of 28 shapes, batches for each of 4 numbers of words.
+# Single calls are there for each of 28 shapes, batches for each of 4 numbers of words in two forms,
+# some also for Intel and for others.
 kernels='
-    kernel::x86_64::avx512::contains_hashes | 4 | zmm vpmullq vprolvq     | vptestn?mq
-    kernel::x86_64::avx512::insert_hashes   | 4 | zmm vprolvq lock        | vpmullq
-    kernel::x86_64::avx512::fill            | 4 | zmm vprolvq             | vpmullq
+    kernel::x86_64::avx512::contains_hashes | 8 | zmm vpmullq vprolvq     | vptestn?mq
+    kernel::x86_64::avx512::insert_hashes   | 8 | zmm vprolvq lock        | vpmullq
+    kernel::x86_64::avx512::fill            | 16 | zmm vprolvq            | vpmullq
     kernel::x86_64::hash_avx512::murmur3_short    | 1 | zmm vpmullq vprolq | vpmullq
     kernel::x86_64::hash_avx512::murmur3_slices   | 1 | zmm vpmullq vprolq vmovdqu8 | vpmullq
     kernel::x86_64::hash_avx512::siphash13_short  | 1 | zmm vprolq         | vprolq
     kernel::x86_64::hash_avx512::siphash13_slices | 1 | zmm vprolq vmovdqu8 | vprolq
     kernel::x86_64::hash_avx512::hash_blocks      | 2 | zmm vprolq vmovdqu8 | vprolq
-    kernel::x86_64::bitalg::contains            | 1 | vpmultishiftqb vpshufbitqmb |
-    kernel::x86_64::bitalg::contains_one        | 4 | vpmultishiftqb vpshufbitqmb |
-    kernel::x86_64::bitalg::contains_two        | 3 | vpmultishiftqb vpshufbitqmb |
+    kernel::x86_64::bitalg::contains            | 0 |                     |
+    kernel::x86_64::bitalg::contains_scalar     | 0 |                     |
+    kernel::x86_64::bitalg::contains_one        | 10 | vpmultishiftqb vpshufbitqmb |
+    kernel::x86_64::bitalg::contains_two        | 6 | vpmultishiftqb vpshufbitqmb |
     kernel::x86_64::avx512::gather              | 1 | zmm vpmullq vpcompressq | vpcompressq
-    kernel::x86_64::bitalg::contains_few        | 4 | vpmultishiftqb      | vpshufbitqmb
-    kernel::x86_64::bitalg::contains_few_bitmap | 4 | vpmultishiftqb      | vpshufbitqmb
-    kernel::x86_64::bitalg::contains_hashes     | 4 | zmm vpmullq vpmultishiftqb vpgatherqq | vpshufbitqmb
-    kernel::x86_64::bitalg::insert_hashes       | 4 | zmm vpmultishiftqb lock | vpshufbitqmb
-    kernel::x86_64::avx2::contains_hashes   | 4 | ymm vpmuludq vps[lr]lvq | vmovmskp|prefetch
-    kernel::x86_64::avx2::insert_hashes     | 4 | ymm vpmuludq lock       | vpmuludq
-    kernel::x86_64::avx2::fill              | 4 | ymm vpmuludq            | vpmuludq
+    kernel::x86_64::bitalg::contains_few        | 8 | vpmultishiftqb      | vpshufbitqmb
+    kernel::x86_64::bitalg::contains_few_bitmap | 8 | vpmultishiftqb      | vpshufbitqmb
+    kernel::x86_64::bitalg::in_groups           | 8 | zmm vpmullq vpmultishiftqb | vpshufbitqmb
+    kernel::x86_64::bitalg::contains_hashes     | 16 | zmm vpmullq vpmultishiftqb | vpshufbitqmb
+    kernel::x86_64::bitalg::insert_hashes       | 16 | zmm vpmultishiftqb lock | vpshufbitqmb
+    kernel::x86_64::avx2::contains_hashes   | 8 | ymm vpmuludq vps[lr]lvq | vmovmskp|prefetch
+    kernel::x86_64::avx2::insert_hashes     | 8 | ymm vpmuludq lock       | vpmuludq
+    kernel::x86_64::avx2::fill              | 8 | ymm vpmuludq            | vpmuludq
     kernel::x86_64::hash_avx2::murmur3_short   | 1 | ymm vpmuludq          | vpmuludq
     kernel::x86_64::hash_avx2::siphash13_short | 1 | ymm vpshufd           | vpshufd
     kernel::x86_64::avx2::contains          | 28 |                        |
