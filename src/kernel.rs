@@ -66,7 +66,7 @@ pub use self::length::Length;
 
 use self::arch::Inlined;
 use self::dispatch::{Contains, Forms, LineInserts, LineLookups, Probe, TwoLookups};
-use self::scalar::{few_bitmap, one_by_one};
+use self::scalar::{few, few_bitmap, one_by_one};
 use self::tuning::{AccessPlan, TILE, TuningRow};
 use crate::geometry::layout::{LINE_BYTES, Layout, Shape};
 use crate::geometry::pattern::BitFields;
@@ -190,6 +190,9 @@ impl<T: Load> Lookups<T> {
         match (&self.key_lines, self.line.few) {
             // SAFETY: as in `contains`.
             (KeyLines::One, Some(few)) => unsafe { (few.flags)(lines, hashes, &self.probe.fields, found) },
+            (KeyLines::One, None) if !self.line.is_long(hashes.len()) => {
+                few(hashes, &lines, Hint::L1, found, |hash| self.line_contains(lines, hash));
+            }
             _ => scalar::unpack_few(self.few_bitmap(lines, hashes), found),
         }
     }
