@@ -6,8 +6,8 @@
 //! their bits in the image by plain stores. Then one `fetch_or` adds the missing bits to each word
 //! of the filter that lacks some ([`combine`]). A filter that fits the cache is one region. For a
 //! larger filter, the hashes are first sorted into buckets, one for each region ([`Buckets`]), so
-//! that one region at a time is in the cache. For a filter that is borrowed mutably, the region's
-//! own memory is the image.
+//! that one region at a time is in the cache. A full bucket is inserted and used again. For a
+//! filter that is borrowed mutably, the region's own memory is the image.
 //!
 //! The answers are those of inserts in order, as if all hashes of a region were inserted at the
 //! moment of the merge. The image tells which hashes changed the filter. This is wrong only if
@@ -17,9 +17,10 @@
 //! key, with one word per key, exactly one is told that it did. Single inserts give the same
 //! guarantee.
 //!
-//! The constants decide which way is taken. They were measured on an Emerald Rapids Xeon (AVX-512,
-//! 2 MiB L2) with fresh keys at 1%, in ns per key. A locked operation takes 8 there, and a filter's
-//! first memory comes slowly from the hypervisor.
+//! The constants decide which way is taken. They were measured with fresh keys at 1%, in ns per
+//! key, on an Emerald Rapids Xeon (AVX-512, 2 MiB L2), where a locked operation takes 8, or on
+//! Zen 4 where a comment says so. A process pays for the buckets' memory once: a virtual machine
+//! takes 2 to 4 ns a byte for memory that was not in use before. So the buckets are small.
 
 #[cfg(feature = "rayon")]
 use crate::batch::Part;
@@ -58,13 +59,19 @@ const REGION: u32 = 12;
 /// The most regions that hashes are sorted into at once.
 const MOST_REGIONS: usize = 4096;
 
-/// The most hashes per line of the filter that are sorted at once: they take twice the memory of
-/// the filter. More would save more atomic operations, but fresh memory costs time too.
-const MOST_PER_LINE: usize = 16;
+/// The most hashes per line of the filter that the buckets hold: they take 1.5 times the memory of
+/// the filter. More hashes save atomic operations and cost memory. (Zen 4, with 8, 12, 16 and 24
+/// per line: 7.4, 6.7, 6.6 and 5.9 at 8 MiB. Memory at 2.1 ns a byte adds 2.7, 4.1, 5.4 and 8.1 to
+/// a process's first call.)
+const MOST_PER_LINE: usize = 12;
 
-/// Up to so many hashes are sorted at once, however small the filter is: they take 64 MiB. (8 MiB
-/// with 16 per line 12, with all 9.)
-const LEAST_AT_ONCE: usize = 8 << 20;
+/// As [`MOST_PER_LINE`], where nothing is inserted before a round of hashes is sorted: with two
+/// lines per key, and by several threads together.
+const MOST_PER_LINE_IN_ROUNDS: usize = 16;
+
+/// Up to so many hashes are a round, however small the filter is: they take 64 MiB. (Zen 4, two
+/// threads, 8 MiB: 16 per line 3.5, all 2.9.)
+const LEAST_IN_A_ROUND: usize = 8 << 20;
 
 /// As [`MOST_PER_LINE`], for a filter that is borrowed mutably, which needs no atomic operations.
 /// (8 MiB with 8 per line 6.7, with 64 7.8.)
@@ -121,7 +128,7 @@ fn in_bulk(bits: &Bits, kernels: &Kernels, source: &impl Source, answer: &mut An
         BulkStrategy::Sorted(regions) if kernels.lines_per_key() > 1 => sorted_halves(regions, bits, kernels, source),
         BulkStrategy::Sorted(regions) => {
             let mut image = Words::new(regions.words())?;
-            sorted(regions, source, regions.at_once(source.len()), |region, hashes| {
+            sorted(regions, source, MOST_PER_LINE, |region, hashes| {
                 regions.insert(
                     region,
                     bits.shared(),
@@ -144,7 +151,7 @@ fn in_bulk(bits: &Bits, kernels: &Kernels, source: &impl Source, answer: &mut An
 fn sorted_halves(regions: Regions, bits: &Bits, kernels: &Kernels, source: &impl Source) -> Option<usize> {
     let ([first, other], line) = (bits.shared().halves(), kernels.one_line());
     // There are three copies of the hashes.
-    let at_once = regions.at_once(source.len()).div_ceil(2);
+    let at_once = regions.round(source.len()).div_ceil(2);
     let (mut buckets, mut seconds) = (Buckets::new(regions, at_once)?, Buckets::new(regions, at_once)?);
     let mut image = Words::new(regions.words())?;
     let mut answers = Words::new(buckets.capacity.div_ceil(64))?;
@@ -165,10 +172,9 @@ fn sorted_halves(regions: Regions, bits: &Bits, kernels: &Kernels, source: &impl
             for (i, &hash) in hashes.iter().enumerate() {
                 if answers[i / 64] >> (i % 64) & 1 == 0 {
                     known.push(second(hash));
-                } else {
-                    seconds.sort(&[second(hash)], |region, hashes| {
-                        regions.insert(region, other, &line, &mut image, || hashes.chunks(CHUNK), &mut None);
-                    });
+                } else if let Some(region) = seconds.add(second(hash)) {
+                    let hashes = seconds.take(region);
+                    regions.insert(region, other, &line, &mut image, || hashes.chunks(CHUNK), &mut None);
                 }
             }
         };
@@ -177,23 +183,15 @@ fn sorted_halves(regions: Regions, bits: &Bits, kernels: &Kernels, source: &impl
             buckets.sort(hashes, &mut take);
         }
         for region in 0..regions.count {
-            take(region, buckets.of(region));
+            take(region, buckets.take(region));
         }
         for region in 0..regions.count {
-            regions.insert(
-                region,
-                other,
-                &line,
-                &mut image,
-                || seconds.of(region).chunks(CHUNK),
-                &mut None,
-            );
+            let hashes = seconds.take(region);
+            regions.insert(region, other, &line, &mut image, || hashes.chunks(CHUNK), &mut None);
         }
-        buckets.clear();
-        seconds.clear();
         let source = &known[..];
         let in_regions = (source.len() / other.blocks() >= DENSE).then(|| {
-            sorted(regions, &source, source.len(), |region, hashes| {
+            sorted(regions, &source, MOST_PER_LINE, |region, hashes| {
                 regions.insert(region, other, &line, &mut image, || hashes.chunks(CHUNK), &mut None)
             })
         });
@@ -218,17 +216,17 @@ pub(crate) fn insert_mut(words: &mut [u64], kernels: &Kernels, source: &impl Sou
     // Sorted hashes have lost their places.
     if dense && kernels.lines_per_key() == 1 && answer.is_none() {
         let regions = Regions::of(blocks);
-        let at_once = source.len().min(MOST_PER_LINE_MUT * blocks);
-        let sorted = sorted(regions, source, at_once, |region, hashes| {
+        let sorted = sorted(regions, source, MOST_PER_LINE_MUT, |region, hashes| {
             let Range { start, end } = regions.blocks(region);
             let words = &mut words[start * LINE_WORDS..end * LINE_WORDS];
             let first = start;
-            fill(
-                kernels,
-                &mut OwnedRange { words, first, blocks },
-                hashes.chunks(CHUNK),
-                &mut None,
-            )
+            let mut region = OwnedRange { words, first, blocks };
+            // All lines in order, before the hashes need them in no order. (Zen 4, without and
+            // with: 6.3 and 5.5 at 8 MiB, 7.9 and 6.9 at 64 MiB. A copied region is in the cache.)
+            for block in start..end {
+                region.prefetch(block, Hint::L1Write);
+            }
+            fill(kernels, &mut region, hashes.chunks(CHUNK), &mut None)
         });
         if let Some(changed) = sorted {
             return changed;
@@ -272,25 +270,22 @@ fn fill(kernels: &Kernels, region: &mut OwnedRange<'_>, chunks: impl Chunks, ans
     changed
 }
 
-/// Sorts the hashes by region and calls `insert` with a region and its hashes. Returns how many
-/// changed the filter.
+/// Sorts the hashes by region, in buckets for at most `per_line` hashes per line. Calls `insert`
+/// with a region and its hashes when its bucket is full, and at the end. Returns how many changed
+/// the filter.
 fn sorted(
     regions: Regions,
     source: &impl Source,
-    at_once: usize,
+    per_line: usize,
     mut insert: impl FnMut(usize, &[u64]) -> usize,
 ) -> Option<usize> {
-    let mut buckets = Buckets::new(regions, at_once)?;
-    let mut changed = 0;
-    for start in (0..source.len()).step_by(at_once) {
-        let mut chunks = source.chunks_of(start..source.len().min(start + at_once), CHUNK);
-        while let Some(hashes) = chunks.next() {
-            buckets.sort(hashes, |region, hashes| changed += insert(region, hashes));
-        }
-        for region in 0..regions.count {
-            changed += insert(region, buckets.of(region));
-        }
-        buckets.clear();
+    let mut buckets = Buckets::new(regions, source.len().min(per_line * regions.blocks))?;
+    let (mut chunks, mut changed) = (all(source), 0);
+    while let Some(hashes) = chunks.next() {
+        buckets.sort(hashes, |region, hashes| changed += insert(region, hashes));
+    }
+    for region in 0..regions.count {
+        changed += insert(region, buckets.take(region));
     }
     Some(changed)
 }
@@ -325,7 +320,7 @@ fn par_in_bulk(bits: &Bits, kernels: &Kernels, source: &(impl Source + Sync)) ->
         _ if kernels.lines_per_key() > 1 => return None,
         BulkStrategy::Whole | BulkStrategy::Sorted(_) => Regions::of(bits.blocks()).at_least(4 * threads),
     };
-    let at_once = regions.at_once(source.len());
+    let at_once = regions.round(source.len());
     let part = at_once.div_ceil(threads);
     let mut parts = Vec::new();
     for _ in 0..threads {
@@ -451,9 +446,9 @@ impl Regions {
         }
     }
 
-    /// How many of `hashes` are sorted at once.
-    fn at_once(self, hashes: usize) -> usize {
-        hashes.min((MOST_PER_LINE * self.blocks).max(LEAST_AT_ONCE))
+    /// How many of `hashes` are a round.
+    fn round(self, hashes: usize) -> usize {
+        hashes.min((MOST_PER_LINE_IN_ROUNDS * self.blocks).max(LEAST_IN_A_ROUND))
     }
 }
 
@@ -487,29 +482,57 @@ impl Buckets {
     }
 
     /// Adds hashes. When a bucket is full, `full` gets its hashes and it is empty again.
-    fn sort(&mut self, hashes: &[u64], mut full: impl FnMut(usize, &[u64])) {
-        for &hash in hashes {
-            let region = block(hash, self.regions.blocks) >> self.regions.size;
-            let start = region * self.capacity;
-            let len = &mut self.lens[region];
-            let place = &mut self.hashes[start + *len as usize];
-            *place = hash;
-            // The bucket's next line: the processor cannot predict it among so many buckets.
-            // (Without and with: 64 regions 5.7 and 3.0; 2048 8.2 and 4.2. Lines collected apart
-            // and written past the cache: 3.8 and 4.2.)
-            bits::prefetch((&raw const *place).wrapping_add(LINE_WORDS), Hint::L1Write);
-            *len += 1;
-            if *len as usize == self.capacity {
-                *len = 0;
-                full(region, &self.hashes[start..][..self.capacity]);
-            }
+    #[inline(always)]
+    fn sort(&mut self, mut hashes: &[u64], mut full: impl FnMut(usize, &[u64])) {
+        while let (added, Some(region)) = self.sort_until_full(hashes) {
+            hashes = &hashes[added..];
+            full(region, self.take(region));
         }
     }
 
+    /// Adds hashes until a bucket is full. Returns how many were added, and the full bucket's
+    /// region.
+    ///
+    /// A function of its own, so that the loop has the registers for itself. (Zen 4, with what
+    /// `full` calls inlined into the loop and without: 7.8 and 6.9 at 16 MiB, 7.7 and 7.1 at
+    /// 64 MiB.)
+    #[inline(never)]
+    fn sort_until_full(&mut self, hashes: &[u64]) -> (usize, Option<usize>) {
+        for (i, &hash) in hashes.iter().enumerate() {
+            if let Some(region) = self.add(hash) {
+                return (i + 1, Some(region));
+            }
+        }
+        (hashes.len(), None)
+    }
+
+    /// Adds a hash. Returns its region if the bucket is full now: the caller empties it.
+    #[inline(always)]
+    fn add(&mut self, hash: u64) -> Option<usize> {
+        let region = block(hash, self.regions.blocks) >> self.regions.size;
+        let len = &mut self.lens[region];
+        let place = &mut self.hashes[region * self.capacity + *len as usize];
+        *place = hash;
+        // The bucket's next line: the processor cannot predict it among so many buckets. (Without
+        // and with: 64 regions 5.7 and 3.0; 2048 8.2 and 4.2. Lines collected apart and written
+        // past the cache: 3.8 and 4.2.)
+        bits::prefetch((&raw const *place).wrapping_add(LINE_WORDS), Hint::L1Write);
+        *len += 1;
+        (*len as usize == self.capacity).then_some(region)
+    }
+
+    /// Empties a bucket and returns its hashes.
+    fn take(&mut self, region: usize) -> &[u64] {
+        let len = core::mem::take(&mut self.lens[region]);
+        &self.hashes[region * self.capacity..][..len as usize]
+    }
+
+    #[cfg(feature = "rayon")]
     fn of(&self, region: usize) -> &[u64] {
         &self.hashes[region * self.capacity..][..self.lens[region] as usize]
     }
 
+    #[cfg(feature = "rayon")]
     fn clear(&mut self) {
         self.lens.fill(0);
     }

@@ -124,7 +124,14 @@ fn many_regions() {
     }
 }
 
-/// Many times the keys that it is for, so that the sort takes them in several turns.
+/// More hashes than the buckets hold: full ones are inserted and used again.
+#[test]
+fn buckets_are_used_again() {
+    let lines = 4 * 4096 + 77;
+    agree(&filter(lines, 2, 0.01), &hashes(0, 30 * lines), usize::MAX);
+}
+
+/// Many times the keys that it is for, so that several threads take them in several turns.
 #[test]
 #[cfg_attr(debug_assertions, ignore = "slow without optimization")]
 fn many_regions_in_several_turns() {
