@@ -87,6 +87,10 @@ pub(super) unsafe fn contains<const W: usize, const GROUPS: bool>(
 /// # Safety
 ///
 /// As for [`contains`].
+#[cfg_attr(
+    not(all(target_arch = "x86_64", lanebloom_rust_1_89)),
+    allow(dead_code, reason = "for AVX-512")
+)]
 #[inline(always)]
 pub(super) unsafe fn contains_few<const W: usize>(
     lines: &impl Prefetchable,
@@ -115,6 +119,10 @@ pub(super) unsafe fn contains_few<const W: usize>(
 /// # Panics
 ///
 /// If it is not whole.
+#[cfg_attr(
+    not(all(target_arch = "x86_64", lanebloom_rust_1_89)),
+    allow(dead_code, reason = "for AVX-512")
+)]
 #[inline(always)]
 fn group_at(hashes: &[u64], start: usize) -> &Group {
     hashes[start..][..GROUP]
