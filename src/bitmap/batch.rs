@@ -136,17 +136,8 @@ impl ConcurrentBitmap {
     }
 
     /// [`insert_batch`](Self::insert_batch) that also writes whether each position was absent to
-    /// the same place of `inserted`: each `true` is a claim.
-    ///
-    /// # Errors
-    ///
-    /// As [`insert_batch`](Self::insert_batch).
-    ///
-    /// # Panics
-    ///
-    /// If the lengths differ.
-    ///
-    /// # Examples
+    /// the same place of `inserted`: each `true` is a claim. Fails as
+    /// [`insert_batch`](Self::insert_batch). Panics if the lengths differ.
     ///
     /// ```
     /// let set = lanebloom::ConcurrentBitmap::new(1000)?;

@@ -97,13 +97,8 @@ impl<B: Store> Bitmap<B> {
         bytes
     }
 
-    /// [`to_bytes`](Self::to_bytes) into the caller's memory.
-    ///
-    /// # Panics
-    ///
-    /// If `out` does not have [`snapshot_bytes`](Self::snapshot_bytes) bytes.
-    ///
-    /// # Examples
+    /// [`to_bytes`](Self::to_bytes) into the caller's memory. Panics if `out` does not have
+    /// [`snapshot_bytes`](Self::snapshot_bytes) bytes.
     ///
     /// ```
     /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
@@ -119,13 +114,7 @@ impl<B: Store> Bitmap<B> {
     }
 
     /// [`to_bytes`](Self::to_bytes) to a writer, up to 2 MiB at a time, so that the writer need not
-    /// be buffered. It does not flush.
-    ///
-    /// # Errors
-    ///
-    /// If the writer fails.
-    ///
-    /// # Examples
+    /// be buffered. It does not flush. Fails if the writer fails.
     ///
     /// ```
     /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
@@ -225,8 +214,6 @@ impl ConcurrentBitmap {
 /// all bytes are there. Only [`verify`](Self::verify) reads all bytes: until then a view of corrupt
 /// bytes gives wrong answers, but safely. The bytes may begin anywhere.
 ///
-/// # Examples
-///
 /// ```
 /// use lanebloom::bitmap::BitmapView;
 ///
@@ -300,13 +287,8 @@ impl<'a> BitmapView<'a> {
         unused.map(|()| Self { bits: view }).map_err(SnapshotError)
     }
 
-    /// A set with the same positions that accepts changes.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the bytes are corrupt, or the allocation fails.
-    ///
-    /// # Examples
+    /// A set with the same positions that accepts changes. Fails if the bytes are corrupt, or the
+    /// allocation fails.
     ///
     /// ```
     /// use lanebloom::bitmap::BitmapView;
@@ -322,13 +304,8 @@ impl<'a> BitmapView<'a> {
         ConcurrentBitmap::from_bytes(self.bytes()).map(|(set, _)| set)
     }
 
-    /// Computes the checksum of all the bytes.
-    ///
-    /// # Errors
-    ///
-    /// If the checksum differs from the one in the snapshot.
-    ///
-    /// # Examples
+    /// Computes the checksum of all the bytes. Fails if the checksum differs from the one in the
+    /// snapshot.
     ///
     /// ```
     /// use lanebloom::bitmap::BitmapView;

@@ -16,8 +16,6 @@ use alloc::vec::Vec;
 ///
 /// It needs no hasher and no clock, so it describes snapshots that this program cannot read.
 ///
-/// # Examples
-///
 /// ```
 /// use lanebloom::codec::{Content, Kind, SnapshotHeader};
 /// use lanebloom::{ConcurrentBloom, CuckooFilter};

@@ -151,14 +151,9 @@ macro_rules! refusing_inserts {
                 self.engine.insert(self.hash(key))
             }
 
-            /// Inserts every key in order, up to the first one that is refused.
-            ///
-            /// # Errors
-            ///
-            /// As [`insert`](Self::insert). The error says how many keys were
+            /// Inserts every key in order, up to the first one that is refused. Fails as
+            /// [`insert`](Self::insert). The error says how many keys were
             /// [inserted](InsertError::inserted) before.
-            ///
-            /// # Examples
             ///
             /// ```
             #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
@@ -171,13 +166,8 @@ macro_rules! refusing_inserts {
             }
 
             /// [`insert_batch`](Self::insert_batch) for the keys of an iterator, some at a time. A
-            /// filter that is full takes no more keys from the iterator.
-            ///
-            /// # Errors
-            ///
-            /// As [`insert_batch`](Self::insert_batch).
-            ///
-            /// # Examples
+            /// filter that is full takes no more keys from the iterator. Fails as
+            /// [`insert_batch`](Self::insert_batch).
             ///
             /// ```
             #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
@@ -305,14 +295,8 @@ macro_rules! flagged_inserts {
         /// Inserts that answer for each key.
         impl<S: KeyHasher> $filter<S> {
             /// [`insert_batch`](Self::insert_batch) that also writes each insert's answer to the
-            /// same place of `new`. The first of several equal keys gets `true`, and a
-            /// key that is refused gets `false`.
-            ///
-            /// # Panics
-            ///
-            /// If the lengths differ.
-            ///
-            /// # Examples
+            /// same place of `new`. The first of several equal keys gets `true`, and a key that is
+            /// refused gets `false`. Panics if the lengths differ.
             ///
             /// ```
             #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
@@ -330,13 +314,8 @@ macro_rules! flagged_inserts {
 
         /// Inserts by hash that answer for each.
         impl<S> Filter<$engine, S> {
-            /// [`insert_batch_flagged`](Filter::insert_batch_flagged) by hash.
-            ///
-            /// # Panics
-            ///
-            /// If the lengths differ.
-            ///
-            /// # Examples
+            /// [`insert_batch_flagged`](Filter::insert_batch_flagged) by hash. Panics if the
+            /// lengths differ.
             ///
             /// ```
             #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]

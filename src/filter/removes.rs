@@ -48,13 +48,7 @@ macro_rules! removes {
             }
 
             /// [`remove_batch`](Self::remove_batch) that also writes whether each key was there to
-            /// the same place of `removed`.
-            ///
-            /// # Panics
-            ///
-            /// If the lengths differ.
-            ///
-            /// # Examples
+            /// the same place of `removed`. Panics if the lengths differ.
             ///
             /// ```
             /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
@@ -100,13 +94,8 @@ macro_rules! removes {
                 self.engine.remove_all(&hashes, None)
             }
 
-            /// [`remove_batch_flagged`](Self::remove_batch_flagged) by hash.
-            ///
-            /// # Panics
-            ///
-            /// If the lengths differ.
-            ///
-            /// # Examples
+            /// [`remove_batch_flagged`](Self::remove_batch_flagged) by hash. Panics if the lengths
+            /// differ.
             ///
             /// ```
             /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;

@@ -97,13 +97,8 @@ macro_rules! stored {
             }
 
             /// [`from_bytes`](Filter::from_bytes) for any hasher: `hasher` must be the one that
-            /// filled the filter.
-            ///
-            /// # Errors
-            ///
-            /// As [`from_bytes`](Filter::from_bytes), and if the hasher differs.
-            ///
-            /// # Examples
+            /// filled the filter. Fails as [`from_bytes`](Filter::from_bytes), and if the hasher
+            /// differs.
             ///
             /// ```
             /// use lanebloom::{CuckooFilter, SipHash13};
@@ -123,13 +118,8 @@ macro_rules! stored {
             }
 
             /// [`read_from`](Filter::read_from) for any hasher: `hasher` must be the one that
-            /// filled the filter.
-            ///
-            /// # Errors
-            ///
-            /// As [`read_from`](Filter::read_from), and if the hasher differs.
-            ///
-            /// # Examples
+            /// filled the filter. Fails as [`read_from`](Filter::read_from), and if the hasher
+            /// differs.
             ///
             /// ```
             /// use lanebloom::{CuckooFilter, SipHash13};

@@ -184,11 +184,8 @@ pub trait Stored: Sealed + Sized {
     /// Fails if the bytes are no snapshot of this type of filter, or if the hasher differs.
     fn from_bytes_with(bytes: &[u8], hasher: Self::Hasher) -> Result<(Self, &[u8]), SnapshotError>;
 
-    /// Reads a snapshot of a filter that takes at most `max_bytes` of memory.
-    ///
-    /// # Errors
-    ///
-    /// As [`from_bytes_with`](Self::from_bytes_with), and if the reader fails.
+    /// Reads a snapshot of a filter that takes at most `max_bytes` of memory. Fails as
+    /// [`from_bytes_with`](Self::from_bytes_with), and if the reader fails.
     #[cfg(feature = "std")]
     fn read_from_with(
         reader: impl std::io::Read,

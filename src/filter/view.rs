@@ -88,13 +88,8 @@ impl<'a> BloomView<'a> {
 
 impl<'a, S: KeyHasher> BloomView<'a, S> {
     /// [`from_bytes`](BloomView::from_bytes) for a filter with any hasher: `hasher` must be the one
-    /// that filled the filter.
-    ///
-    /// # Errors
-    ///
-    /// As [`from_bytes`](BloomView::from_bytes), and if the hasher differs.
-    ///
-    /// # Examples
+    /// that filled the filter. Fails as [`from_bytes`](BloomView::from_bytes), and if the hasher
+    /// differs.
     ///
     /// ```
     /// use lanebloom::{BloomView, ConcurrentBloom, SipHash13};
@@ -185,11 +180,7 @@ mod map {
 
     impl<S: KeyHasher> BloomView<'static, S> {
         /// [`map`](BloomView::map) for a filter with any hasher: `hasher` must be the one that
-        /// filled the filter.
-        ///
-        /// # Errors
-        ///
-        /// As [`map`](BloomView::map), and if the hasher differs.
+        /// filled the filter. Fails as [`map`](BloomView::map), and if the hasher differs.
         ///
         /// # Safety
         ///

@@ -51,16 +51,7 @@ impl<S: KeyHasher> Filter<Bloom, S> {
     }
 
     /// [`delta_since`](Self::delta_since) for a range of blocks, to send a large filter in parts.
-    ///
-    /// # Errors
-    ///
-    /// As [`delta_since`](Self::delta_since).
-    ///
-    /// # Panics
-    ///
-    /// If the range is not among the blocks.
-    ///
-    /// # Examples
+    /// Fails as [`delta_since`](Self::delta_since). Panics if the range is not among the blocks.
     ///
     /// ```
     /// let filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;

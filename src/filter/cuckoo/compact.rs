@@ -398,13 +398,7 @@ impl<S> Filter<Cuckoo, S> {
 }
 
 impl<S> Filter<Compact, S> {
-    /// A mutable filter with the same keys.
-    ///
-    /// # Errors
-    ///
-    /// If the allocation fails.
-    ///
-    /// # Examples
+    /// A mutable filter with the same keys. Fails if the allocation fails.
     ///
     /// ```
     /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;

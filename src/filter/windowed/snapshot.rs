@@ -36,13 +36,8 @@ const SUPPLIED: u8 = 3;
 impl<S: KeyHasher> WindowedBloom<S> {
     /// [`from_bytes_with`](Filter::from_bytes_with) and a clock: `now` must go on from where the
     /// filter's clock was. If that was the monotonic clock, `now` may begin at any time. If the
-    /// filter does not rotate by age, `now` is not called.
-    ///
-    /// # Errors
-    ///
-    /// As [`from_bytes_with`](Filter::from_bytes_with).
-    ///
-    /// # Examples
+    /// filter does not rotate by age, `now` is not called. Fails as
+    /// [`from_bytes_with`](Filter::from_bytes_with).
     ///
     /// ```
     /// use lanebloom::{Murmur3, WindowedBloom};
@@ -72,13 +67,8 @@ impl<S: KeyHasher> WindowedBloom<S> {
     }
 
     /// [`read_from_with`](Filter::read_from_with) and a clock, as
-    /// [`from_bytes_with_clock`](Self::from_bytes_with_clock).
-    ///
-    /// # Errors
-    ///
-    /// As [`read_from_with`](Filter::read_from_with).
-    ///
-    /// # Examples
+    /// [`from_bytes_with_clock`](Self::from_bytes_with_clock). Fails as
+    /// [`read_from_with`](Filter::read_from_with).
     ///
     /// ```
     /// use lanebloom::{Murmur3, WindowedBloom};
