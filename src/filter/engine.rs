@@ -191,9 +191,7 @@ pub(crate) trait RemoveImpl: EngineImpl {
 
 /// Can only estimate its number of keys.
 pub(crate) trait EstimateImpl: EngineImpl {
-    fn estimated_len(&self) -> usize {
-        self.figures().len
-    }
+    fn estimated_len(&self) -> usize;
 }
 
 /// Has content that does not depend on the order of the inserts.

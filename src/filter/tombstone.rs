@@ -68,6 +68,7 @@ use super::bloom::{Bloom, BloomWords};
 use super::engine::{
     EngineImpl, EstimateImpl, InsertFlaggedImpl, InsertImpl, PlannedImpl, RemoveImpl, StoredImpl, UnionImpl,
 };
+use super::several::fill_of_all;
 use super::{Figures, Filter};
 use crate::batch::{Answer, HASHED, Source, all, answered, each_one, ones, tell};
 use crate::codec::{FIELDS, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, given};
@@ -278,14 +279,19 @@ impl EngineImpl for Tombstone {
         self.added.false_positive_rate_at(keys)
     }
 
+    fn fill_ratio(&self) -> f64 {
+        let parts = [&self.removed, &self.added];
+        fill_of_all(parts.into_iter().map(|part| (part.fill_ratio(), part)))
+    }
+
     fn figures(&self) -> Figures {
         // Reads the filter of added keys last. Beside removes of keys that were just added, the
         // length is then rather too large than too small.
         let removed = self.removed.figures();
         let added = self.added.figures();
-        let [of_added, of_removed] = [&self.added, &self.removed].map(|part| part.memory_bytes() as f64);
+        let fills = [(removed.fill_ratio, &self.removed), (added.fill_ratio, &self.added)];
         Figures {
-            fill_ratio: (added.fill_ratio * of_added + removed.fill_ratio * of_removed) / (of_added + of_removed),
+            fill_ratio: fill_of_all(fills.into_iter()),
             len: added.len.saturating_sub(removed.len),
             false_positive_rate: added.false_positive_rate * (1.0 - removed.false_positive_rate),
         }
@@ -357,7 +363,13 @@ impl RemoveImpl for Tombstone {
     }
 }
 
-impl EstimateImpl for Tombstone {}
+impl EstimateImpl for Tombstone {
+    fn estimated_len(&self) -> usize {
+        // In this order, as in `figures`.
+        let removed = self.removed.estimated_len();
+        self.added.estimated_len().saturating_sub(removed)
+    }
+}
 
 impl UnionImpl for Tombstone {
     fn same(&self, other: &Self) -> bool {

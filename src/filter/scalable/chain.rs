@@ -8,7 +8,7 @@ use crate::filter::bloom::Bloom;
 use crate::filter::engine::{EngineImpl, EstimateImpl, InsertFlaggedImpl, InsertImpl, UnionImpl};
 use crate::filter::gauge::Gauge;
 use crate::filter::lines::empty;
-use crate::filter::several::contains_any;
+use crate::filter::several::{contains_any, fill_of_all};
 use crate::filter::{Figures, Filter};
 use crate::geometry::layout::{LINE_BYTES, Layout};
 use crate::geometry::sizing::Cell;
@@ -390,18 +390,22 @@ impl EngineImpl for Chain {
         1.0 - missed
     }
 
+    fn fill_ratio(&self) -> f64 {
+        let blooms = self.layers_now().iter().map(Layer::bloom);
+        fill_of_all(blooms.map(|one| (one.fill_ratio(), one)))
+    }
+
     fn figures(&self) -> Figures {
-        let (mut ones, mut bytes, mut len, mut missed) = (0.0, 0.0, 0, 1.0);
-        for layer in self.layers_now().iter() {
-            let figures = layer.filter.figures();
-            let size = layer.bloom().memory_bytes() as f64;
-            ones += figures.fill_ratio * size;
-            bytes += size;
+        let (mut len, mut missed) = (0, 1.0);
+        let blooms = self.layers_now().iter().map(Layer::bloom);
+        let fill_ratio = fill_of_all(blooms.map(|one| {
+            let figures = one.figures();
             len += figures.len;
             missed *= 1.0 - figures.false_positive_rate;
-        }
+            (figures.fill_ratio, one)
+        }));
         Figures {
-            fill_ratio: ones / bytes,
+            fill_ratio,
             len,
             false_positive_rate: 1.0 - missed,
         }
@@ -562,7 +566,14 @@ impl InsertFlaggedImpl for Chain {
     }
 }
 
-impl EstimateImpl for Chain {}
+impl EstimateImpl for Chain {
+    fn estimated_len(&self) -> usize {
+        self.layers_now()
+            .iter()
+            .map(|layer| layer.bloom().estimated_len())
+            .sum()
+    }
+}
 
 impl UnionImpl for Chain {
     fn same(&self, other: &Self) -> bool {
