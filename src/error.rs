@@ -10,8 +10,6 @@ use core::fmt::{self, Display};
 
 /// Why a filter could not be built.
 ///
-/// # Examples
-///
 /// ```
 /// let error = lanebloom::ConcurrentBloom::with_capacity(10, 1.5).unwrap_err();
 /// let text = "false-positive rate 1.5 is not between 0 and 1, both excluded";
@@ -40,15 +38,6 @@ pub(crate) enum BuildErrorKind {
     TooLarge { keys: usize, rate: f64 },
     /// The allocator refused.
     OutOfMemory { bytes: usize },
-    /// No filter has fingerprints of so many bits.
-    FingerprintBits(usize),
-    /// `fingerprints` is their name.
-    FingerprintsTooShort {
-        rate: f64,
-        fingerprints: &'static str,
-        bits: u32,
-        limit: usize,
-    },
     /// `from_keys` found no room for one of the keys.
     NoRoom { inserted: usize, keys: usize },
     /// Anything else about the settings.
@@ -103,20 +92,6 @@ impl Display for BuildError {
                 isize::MAX
             ),
             Kind::OutOfMemory { bytes } => write!(f, "the allocation of {bytes} bytes failed"),
-            Kind::FingerprintBits(bits) => write!(
-                f,
-                "fingerprints of {bits} bits are not supported: choose 10, 12, 16 or 21"
-            ),
-            Kind::FingerprintsTooShort {
-                rate,
-                fingerprints,
-                bits,
-                limit,
-            } => write!(
-                f,
-                "a false-positive rate of {rate:e} with {fingerprints} of {bits} bits takes more than the limit of \
-                 {limit} bits per key"
-            ),
             Kind::Setting(problem) => f.write_str(problem),
         }
     }
@@ -125,8 +100,6 @@ impl Display for BuildError {
 impl Error for BuildError {}
 
 /// Why two filters cannot be united: their bits have different meanings.
-///
-/// # Examples
 ///
 /// ```
 /// use lanebloom::ConcurrentBloom;
@@ -167,8 +140,6 @@ impl Error for IncompatibleError {}
 /// A single insert that fails did not insert its key. A batch that fails inserted the first
 /// [`inserted`](Self::inserted) keys, and none after them. A
 /// [`ScalableBloom`](crate::ScalableBloom) never refuses a key that it has.
-///
-/// # Examples
 ///
 /// ```
 /// let filter = lanebloom::CuckooFilter::builder().expected_keys(1).build()?;
@@ -307,8 +278,6 @@ impl Error for InsertError {}
 
 /// Why bytes are not a snapshot or a delta of a filter, could not be read, or do not belong to this
 /// filter.
-///
-/// # Examples
 ///
 /// ```
 /// use lanebloom::ConcurrentBloom;

@@ -141,20 +141,6 @@ mod tests {
     }
 
     #[test]
-    fn half_of_the_bits_is_full() {
-        for rate in [0.1, 0.01, 1e-4] {
-            let filter = filter(50_000, rate);
-            let gauge = Gauge::at_half(&filter.engine);
-            let full = (0..).take_while(|&i| {
-                filter.insert_hash(number(i));
-                !gauge.is_due(number(i)) || gauge.level(&filter.engine, number(i)) < 1.0
-            });
-            assert!(full.count() > 40_000);
-            assert!((0.48..0.54).contains(&filter.fill_ratio()), "{}", filter.fill_ratio());
-        }
-    }
-
-    #[test]
     fn one_hash_in_so_many_is_due() {
         for (keys, one_in) in [(1, 1), (64, 1), (127, 1), (128, 2), (10_000, 128), (1 << 20, 1 << 14)] {
             let gauge = Gauge::new(&filter(keys, 0.01).engine, keys);
