@@ -121,9 +121,7 @@ impl Generations {
     }
 
     pub(super) fn rotate(&self) {
-        let WindowSettings {
-            period, generations, ..
-        } = self.settings;
+        let (period, generations) = (self.settings.period, self.settings.generations);
         loop {
             let old = Arc::clone(&self.list.load());
             let now = self.settings.now();
@@ -144,9 +142,7 @@ impl Generations {
     /// Makes the newest generation the one for keys inserted now; returns whether this call did.
     #[cold]
     fn rotate_if_old(&self) -> bool {
-        let WindowSettings {
-            period, generations, ..
-        } = self.settings;
+        let (period, generations) = (self.settings.period, self.settings.generations);
         loop {
             let old = Arc::clone(&self.list.load());
             // After the list: its times come from another thread's reading of the clock.
@@ -347,9 +343,7 @@ impl Generations {
     ///
     /// If a generation that the list lacks cannot be allocated.
     pub(crate) fn numbered(&self, least: u64) -> Result<Option<Vec<Numbered>>, BuildError> {
-        let WindowSettings {
-            period, generations, ..
-        } = self.settings;
+        let (period, generations) = (self.settings.period, self.settings.generations);
         let count = generations as u64;
         let end_of = |number: u64| number.saturating_add(1).saturating_mul(period);
         loop {
