@@ -71,7 +71,7 @@ use super::engine::{
 use super::several::fill_of_all;
 use super::{Figures, Filter};
 use crate::batch::{Answer, HASHED, Source, all, answered, each_one, ones, tell};
-use crate::codec::{FIELDS, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, given};
+use crate::codec::{Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, given};
 use crate::error::{BuildError, BuildErrorKind, IncompatibleError, SnapshotErrorKind};
 use crate::geometry::sizing::Request;
 use crate::hash::Murmur3;
@@ -398,12 +398,7 @@ impl StoredImpl for Tombstone {
     }
 
     fn encode<O: Out>(&self, hashing: Hashing, out: &mut O) -> Result<(), O::Error> {
-        let header = OwnHeader {
-            kind: Kind::Tombstone,
-            hashing,
-            len: self.snapshot_bytes() as u64,
-            fields: [0; FIELDS],
-        };
+        let header = OwnHeader::of_len(Kind::Tombstone, hashing, self.snapshot_bytes());
         out.put(&header.to_bytes())?;
         // Writes the filter of removed keys last, as in a clone.
         self.added.encode(hashing, out)?;
@@ -424,14 +419,8 @@ impl StoredImpl for Tombstone {
         let left = bytes as usize - added.memory_bytes();
         let (removed, _) = Bloom::decode(input, left, given(Murmur3::default()))?;
         let engine = Self { added, removed };
-        if engine.memory_bytes() as u64 == bytes {
-            Ok((engine, hasher))
-        } else {
-            Err(SnapshotErrorKind::Length {
-                declared: header.len,
-                needed: engine.snapshot_bytes() as u64,
-            })
-        }
+        header.check_len(engine.snapshot_bytes())?;
+        Ok((engine, hasher))
     }
 }
 
