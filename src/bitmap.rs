@@ -90,13 +90,10 @@ pub struct Bitmap<B> {
 /// methods that only read.
 ///
 /// ```
-/// use lanebloom::ConcurrentBitmap;
-/// use std::thread;
-///
 /// // Seats 0 to 9999, sold by four threads.
-/// let sold = ConcurrentBitmap::new(10_000)?;
+/// let sold = lanebloom::ConcurrentBitmap::new(10_000)?;
 /// let sell = || (0..10_000).filter(|&seat| sold.insert(seat) == Ok(true)).count();
-/// let sales: usize = thread::scope(|scope| {
+/// let sales: usize = std::thread::scope(|scope| {
 ///     let sellers: Vec<_> = (0..4).map(|_| scope.spawn(sell)).collect();
 ///     sellers.into_iter().map(|seller| seller.join().unwrap()).sum()
 /// });

@@ -139,15 +139,9 @@ impl<B: Store> Bitmap<B> {
 
 /// Reading snapshots.
 impl ConcurrentBitmap {
-    /// The set with which `bytes` begin, and the bytes after it.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the bytes end before the set does, are corrupt, are no snapshot of a
-    /// `ConcurrentBitmap` in this version of the format, or the allocation fails. Allocates only if
-    /// all of the set is there.
-    ///
-    /// # Examples
+    /// The set with which `bytes` begin, and the bytes after it. Fails if the bytes end before the
+    /// set does, are corrupt, are no snapshot of a `ConcurrentBitmap` in this version of the
+    /// format, or the allocation fails. Allocates only if all of the set is there.
     ///
     /// ```
     /// use lanebloom::ConcurrentBitmap;
@@ -169,14 +163,9 @@ impl ConcurrentBitmap {
     /// Reads a snapshot of a set that takes at most `max_bytes` of memory. The bytes after it stay
     /// unread.
     ///
-    /// Checks the declared length before it allocates. The reader need not be buffered.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the reader fails (its error is the [source](core::error::Error::source)), if the
-    /// set takes more than `max_bytes`, and as [`from_bytes`](Self::from_bytes).
-    ///
-    /// # Examples
+    /// Checks the declared length before it allocates. The reader need not be buffered. Fails if
+    /// the reader fails (its error is the [source](core::error::Error::source)), if the set takes
+    /// more than `max_bytes`, and as [`from_bytes`](Self::from_bytes).
     ///
     /// ```
     /// use lanebloom::ConcurrentBitmap;
@@ -215,13 +204,11 @@ impl ConcurrentBitmap {
 /// bytes gives wrong answers, but safely. The bytes may begin anywhere.
 ///
 /// ```
-/// use lanebloom::bitmap::BitmapView;
-///
 /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
 /// set.insert_batch(&[17, 600])?;
 /// let bytes = set.to_bytes();
 ///
-/// let (view, rest) = BitmapView::from_bytes(&bytes)?;
+/// let (view, rest) = lanebloom::bitmap::BitmapView::from_bytes(&bytes)?;
 /// assert!(view.contains(17) && !view.contains(18) && view.iter().eq([17, 600]));
 /// assert!(rest.is_empty());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -253,14 +240,9 @@ impl Store for View<'_> {
 }
 
 impl<'a> BitmapView<'a> {
-    /// A view of the snapshot with which `bytes` begin, and the bytes after it.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the bytes end before the snapshot does, the header is corrupt, or they are no
-    /// snapshot of a [`ConcurrentBitmap`] in this version of the format.
-    ///
-    /// # Examples
+    /// A view of the snapshot with which `bytes` begin, and the bytes after it. Fails if the bytes
+    /// end before the snapshot does, the header is corrupt, or they are no snapshot of a
+    /// [`ConcurrentBitmap`] in this version of the format.
     ///
     /// ```
     /// use lanebloom::bitmap::BitmapView;
@@ -291,12 +273,10 @@ impl<'a> BitmapView<'a> {
     /// allocation fails.
     ///
     /// ```
-    /// use lanebloom::bitmap::BitmapView;
-    ///
     /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
     /// set.insert(17)?;
     /// let bytes = set.to_bytes();
-    /// let same = BitmapView::from_bytes(&bytes)?.0.to_bitmap()?;
+    /// let same = lanebloom::bitmap::BitmapView::from_bytes(&bytes)?.0.to_bitmap()?;
     /// assert!(same == set && same.insert(18)?);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -323,10 +303,8 @@ impl<'a> BitmapView<'a> {
     /// Bytes of the snapshot.
     ///
     /// ```
-    /// use lanebloom::bitmap::BitmapView;
-    ///
     /// let bytes = lanebloom::ConcurrentBitmap::new(1000)?.to_bytes();
-    /// assert_eq!(BitmapView::from_bytes(&bytes)?.0.bytes(), bytes);
+    /// assert_eq!(lanebloom::bitmap::BitmapView::from_bytes(&bytes)?.0.bytes(), bytes);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
@@ -355,14 +333,12 @@ impl BitmapView<'static> {
     /// # Examples
     ///
     /// ```
-    /// use lanebloom::bitmap::BitmapView;
-    ///
     /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
     /// set.insert(17)?;
     /// let file = tempfile::tempfile()?;
     /// set.write_to(&file)?;
     /// // SAFETY: nobody else knows of the file.
-    /// let view = unsafe { BitmapView::map(&file)? };
+    /// let view = unsafe { lanebloom::bitmap::BitmapView::map(&file)? };
     /// assert!(view == set && view.verify().is_ok());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -74,10 +74,8 @@ macro_rules! inserts {
             /// [`Extend`] does the same through `&mut`.
             ///
             /// ```
-            /// use std::sync::Arc;
-            ///
             #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
-            /// let filter = Arc::new(filter);
+            /// let filter = std::sync::Arc::new(filter);
             /// assert_eq!(filter.insert_all(["a", "b", "a"]), 2);
             /// assert!(filter.contains("b"));
             /// # Ok::<(), lanebloom::BuildError>(())

@@ -26,9 +26,7 @@ impl<S: KeyHasher + Sync> Filter<Bloom, S> {
     /// hashes of a region of its own. So threads do not wait for each other's lines.
     ///
     /// ```
-    /// use lanebloom::ConcurrentBloom;
-    ///
-    /// let filter = ConcurrentBloom::builder().expected_keys(100_000).build()?;
+    /// let filter = lanebloom::ConcurrentBloom::builder().expected_keys(100_000).build()?;
     /// let hashes: Vec<u64> = (0..100_000u32).map(|key| filter.hash(&key)).collect();
     /// assert!((99_000..=100_000).contains(&filter.par_insert_hashes(&hashes)));
     /// assert_eq!(filter.par_insert_hashes(&hashes), 0);

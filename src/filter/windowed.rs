@@ -22,12 +22,9 @@
 //! # Example
 //!
 //! ```
-//! use lanebloom::WindowedBloom;
-//! use std::time::Duration;
-//!
 //! // Who logged in during the last ten minutes?
-//! let builder = WindowedBloom::builder().expected_keys(100_000);
-//! let recent = builder.window(Duration::from_secs(600)).build()?;
+//! let builder = lanebloom::WindowedBloom::builder().expected_keys(100_000);
+//! let recent = builder.window(std::time::Duration::from_secs(600)).build()?;
 //! assert!(recent.insert("ann")); // not seen in the window
 //! assert!(!recent.insert("ann")); // seen; its ten minutes begin anew
 //! assert!(recent.contains("ann") && !recent.contains("bob"));
@@ -361,19 +358,9 @@ impl<S> Builder<S> {
     ///
     /// A key that is inserted again counts once more in each generation. The filter estimates the
     /// distinct keys of a generation from how full it is, at one insert in about `keys / 64`. A
-    /// generation is sized for 6% more than its share. The table says how many times its share it
-    /// gets, measured at 1000 to 3000 generations of each size and at rates of 10%, 1% and 0.01%
-    /// (one test repeats it):
-    ///
-    /// | keys of a share | least | mean | most |
-    /// |---|---|---|---|
-    /// | 10 to 30 | 0.96 | 1.07 to 1.11 | 1.3 |
-    /// | 100 to 300 | 0.97 | 1.05 | 1.16 |
-    /// | 1000 | 1.01 | 1.06 | 1.18 |
-    /// | 10,000 (100 generations) | 1.02 | 1.05 | 1.15 |
-    ///
-    /// So if a share is a few hundred keys or less, a key may be forgotten a few per cent early:
-    /// ask for so many more.
+    /// generation is sized for 6% more than its share, and gets [5% to 11%
+    /// more](crate::docs::cost#windows-of-a-number-of-keys) in the mean. If a share is a few
+    /// hundred keys or less, a key may be forgotten a few per cent early: ask for so many more.
     ///
     /// ```
     /// let builder = lanebloom::WindowedBloom::builder().expected_keys(3000);
@@ -395,9 +382,7 @@ impl<S> Builder<S> {
     /// nothing, and **the key may be forgotten right after**.
     ///
     /// ```
-    /// use lanebloom::WindowedBloom;
-    ///
-    /// let builder = WindowedBloom::builder().expected_keys(1000).generations(2);
+    /// let builder = lanebloom::WindowedBloom::builder().expected_keys(1000).generations(2);
     /// for renew in [true, false] {
     ///     let filter = builder.clone().renew(renew).build()?;
     ///     assert!(filter.insert("a"));
@@ -557,12 +542,9 @@ impl<S> Filter<Generations, S> {
     /// whole nanoseconds.
     ///
     /// ```
-    /// use lanebloom::WindowedBloom;
-    /// use std::time::Duration;
-    ///
-    /// let builder = WindowedBloom::builder().expected_keys(1000);
+    /// let builder = lanebloom::WindowedBloom::builder().expected_keys(1000);
     /// assert_eq!(builder.clone().build()?.window(), None);
-    /// let minute = Duration::from_secs(60);
+    /// let minute = std::time::Duration::from_secs(60);
     /// assert_eq!(builder.window(minute).build()?.window(), Some(minute));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
