@@ -119,9 +119,10 @@ inserts! { ConcurrentBloom: Bloom, CountingBloom: Counting, TombstoneBloom: Tomb
 #[cfg(feature = "window")]
 inserts! { WindowedBloom: Generations }
 
-/// `$answer` and `$total` are what `Ok` holds after one insert and after many.
+/// `$answer` and `$total` are what `Ok` holds after one insert and after many; `$add` sums the
+/// latter.
 macro_rules! refusing_inserts {
-    ($filter:ident: $engine:ty, $answer:ty, $total:ty) => {
+    ($filter:ident: $engine:ty, $answer:ty, $total:ty, $add:expr) => {
         /// Inserts.
         impl<S: KeyHasher> $filter<S> {
             /// Inserts `key`. [The type](Self) says what `Ok` holds.
@@ -179,7 +180,7 @@ macro_rules! refusing_inserts {
                 let hashes = keys.into_iter().map(|key| self.hash(&key));
                 try_gathered::<HASHED, _, _>(hashes, |hashes| {
                     let inserted = self.insert_hashes(hashes).map_err(|error| error.after(before))?;
-                    Total::add(&mut total, inserted);
+                    $add(&mut total, inserted);
                     before += hashes.len();
                     Ok(())
                 })?;
@@ -189,9 +190,9 @@ macro_rules! refusing_inserts {
     };
 }
 
-refusing_inserts! { CuckooFilter: Cuckoo, (), () }
-refusing_inserts! { DLeftFilter: DLeft, (), () }
-refusing_inserts! { ScalableBloom: Chain, bool, usize }
+refusing_inserts! { CuckooFilter: Cuckoo, (), (), |(): &mut (), ()| () }
+refusing_inserts! { DLeftFilter: DLeft, (), (), |(): &mut (), ()| () }
+refusing_inserts! { ScalableBloom: Chain, bool, usize, |total: &mut usize, new| *total += new }
 
 /// Methods that are alike, but for their answers. `$one` makes the answer of one insert that of a
 /// batch, `$asks` is `?` in an example if an insert can fail, and `$errors` says then how.
@@ -369,20 +370,5 @@ impl Changed for usize {
 impl<T: Changed> Changed for Result<T, InsertError> {
     fn changed(self, keys: usize) -> Result<usize, InsertError> {
         self?.changed(keys)
-    }
-}
-
-/// What `Ok` holds after many inserts.
-trait Total: Default {
-    fn add(&mut self, next: Self);
-}
-
-impl Total for () {
-    fn add(&mut self, (): ()) {}
-}
-
-impl Total for usize {
-    fn add(&mut self, next: Self) {
-        *self += next;
     }
 }

@@ -209,12 +209,8 @@ impl<S> Builder<S> {
     /// do. Values from 0.5 to 0.9 work well.
     ///
     /// ```
-    /// let builder = lanebloom::ScalableBloom::builder();
-    /// let build = |ratio| builder.clone().tightening_ratio(ratio).build();
-    /// assert!(build(0.9)?.memory_bytes() > build(0.5)?.memory_bytes());
-    /// let error = build(1.0).unwrap_err();
-    /// let text = "tightening ratio 1 is not between 0 and 1, both excluded";
-    /// assert_eq!(error.to_string(), text);
+    /// let build = |ratio| lanebloom::ScalableBloom::builder().tightening_ratio(ratio).build();
+    /// assert!(build(0.9)?.memory_bytes() > build(0.5)?.memory_bytes() && build(1.0).is_err());
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn tightening_ratio(mut self, ratio: f64) -> Self {

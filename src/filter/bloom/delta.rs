@@ -32,18 +32,13 @@ impl<S: KeyHasher> Filter<Bloom, S> {
     /// let filter = lanebloom::ConcurrentBloom::with_capacity(100_000, 0.01)?;
     /// let (sent, replica) = (filter.clone(), filter.clone());
     ///
-    /// filter.insert("a");
-    /// let delta = filter.delta_since(&sent)?;
-    /// assert!(delta.len() <= 64 + 10);
-    /// assert!(replica.apply_deltas(&delta)?);
-    /// sent.apply_deltas(&delta)?;
-    /// assert!(replica.contains("a"));
-    ///
-    /// // Only what came since.
-    /// filter.insert("b");
-    /// let next = filter.delta_since(&sent)?;
-    /// assert!(replica.apply_deltas(&next)? && replica == filter);
-    /// assert!(!replica.apply_deltas(&delta)?); // it has been there
+    /// for key in ["a", "b"] {
+    ///     filter.insert(key);
+    ///     let delta = filter.delta_since(&sent)?;
+    ///     assert!(delta.len() <= 64 + 10); // only what came since
+    ///     assert!(replica.apply_deltas(&delta)? && replica == filter);
+    ///     sent.apply_deltas(&delta)?;
+    /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn delta_since(&self, baseline: &Self) -> Result<Vec<u8>, IncompatibleError> {
@@ -123,13 +118,10 @@ impl<S: KeyHasher> Filter<Bloom, S> {
     /// };
     /// let replica = empty.clone();
     /// assert!(replica.apply_deltas(&[delta("a")?, delta("b")?].concat())?);
-    /// assert!(replica.contains("a") && replica.contains("b"));
-    /// assert!(!replica.contains("c"));
-    ///
+    /// assert!(replica.contains("a") && replica.contains("b") && !replica.contains("c"));
+    /// assert!(!replica.apply_deltas(&delta("a")?)?); // it has been there
     /// let other = ConcurrentBloom::builder().expected_keys(1000).seed(1).build()?;
-    /// let error = other.apply_deltas(&delta("a")?).unwrap_err();
-    /// let text = "the hasher differs: Murmur3 with seed 0 there";
-    /// assert!(error.to_string().starts_with(text));
+    /// assert!(other.apply_deltas(&delta("a")?).unwrap_err().is_incompatible());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn apply_deltas(&self, mut deltas: &[u8]) -> Result<bool, SnapshotError> {
