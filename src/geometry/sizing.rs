@@ -1,30 +1,8 @@
 //! Turns keys and a false-positive rate into a layout, and back. All false-positive arithmetic is
 //! here. Builders call it, and so do the methods that report a filter's figures.
 //!
-//! # The model
-//!
-//! A key picks one line of 512 bits. In the line it picks `w` of the 8 words, one out of each of
-//! `w` sectors of `8/w` words. In each of those words it draws `s` bits with replacement. For a
-//! key that was never inserted, let `j` be the number of keys in its line. `j` is Poisson with mean
-//! `load`, the keys per line. The words are independent given `j`. So the rate is the mean over `j`
-//! of `g(j)^w`, where `g(j)` is the chance that all `s` draws land on set bits of one word. By
-//! inclusion and exclusion over the distinct bits among the draws,
-//!
-//! ```text
-//! g(j) = sum over i in 0..=s of a_i * x_i^j,   x_i = 1 - w/8 * (1 - (1 - i/64)^s)
-//! ```
-//!
-//! where `x_i` is the chance that one key of the line leaves `i` given bits of the word alone, and
-//! `a_i` sums `(-1)^i * C(d, i)` over the chances that the draws make `d` distinct bits. Nothing
-//! here is fitted.
-//!
-//! With two lines per key, a key does the same in each half of the lines, independently: the load
-//! of a half is twice the filter's, and the rate is the product of two. A key then needs half of
-//! the bits in each line, and the numbers of keys of two lines vary less, together, than that of
-//! one. So the same rate takes less memory, the more so the lower it is.
-//!
-//! A word of [counters](Cell::Counter) is the same with 16 in the place of 64: a key finds its
-//! counters above 0 when it would find bits set.
+//! `docs/COST.md` has the model: the sum `g(j)` of `RateModel`, and why two lines need less memory.
+//! Nothing in it is fitted.
 //!
 //! Only `+ - * /` on `f64` are used, in one order, so that every platform finds the same layout.
 //! (`exp`, `ln` and `powi` may differ in the last bit between platforms, and `core` has none of
@@ -299,8 +277,7 @@ fn small_budget(bytes: usize, lines: usize) -> BuildErrorKind {
     ))
 }
 
-/// The false-positive rate of one shape as a function of the keys per line; see the top of this
-/// file.
+/// The false-positive rate of one shape as a function of the keys per line, by the model.
 struct RateModel {
     shape: Shape,
     a: [f64; RateModel::TERMS],
