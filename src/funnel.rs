@@ -193,22 +193,13 @@ pub trait Funnel {
     /// The number of bytes that each key of this type writes, if it is the same for all.
     ///
     /// With it, vector kernels hash batches of keys of up to 16 bytes. It is a hint: a key that
-    /// writes another number of bytes still gets the right hash, more slowly.
+    /// writes another number of bytes still gets the right hash, more slowly. A type that wraps a
+    /// `u64` has `u64::WIDTH`.
     ///
     /// ```
-    /// use lanebloom::{Funnel, Sink};
+    /// use lanebloom::Funnel;
     ///
-    /// struct UserId(u64);
-    ///
-    /// impl Funnel for UserId {
-    ///     const WIDTH: Option<usize> = u64::WIDTH;
-    ///
-    ///     fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
-    ///         self.0.funnel(into);
-    ///     }
-    /// }
-    ///
-    /// assert_eq!(<(UserId, u8)>::WIDTH, Some(9));
+    /// assert_eq!((<(u64, u8)>::WIDTH, String::WIDTH), (Some(9), None));
     /// ```
     const WIDTH: Option<usize> = None;
 

@@ -348,10 +348,8 @@ impl Murmur3 {
     /// Both 64-bit halves, `(h1, h2)`, of a key's hash.
     ///
     /// ```
-    /// assert_eq!(
-    ///     lanebloom::Murmur3::default().hash128("hello"),
-    ///     (0xcbd8_a7b3_41bd_9b02, 0x5b1e_906a_48ae_1d19)
-    /// );
+    /// let halves = lanebloom::Murmur3::default().hash128("hello");
+    /// assert_eq!(halves, (0xcbd8_a7b3_41bd_9b02, 0x5b1e_906a_48ae_1d19));
     /// ```
     // Always inlined, as `hash_key`: a call costs as much as half of a short key's hash.
     #[inline(always)]

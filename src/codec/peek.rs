@@ -123,13 +123,10 @@ impl SnapshotHeader {
     ///
     /// ```
     /// use lanebloom::codec::SnapshotHeader;
-    /// use std::io::Read;
     ///
-    /// let stream = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?.to_bytes();
-    /// let mut head = Vec::new();
-    /// stream.take(SnapshotHeader::LEN as u64).read_to_end(&mut head)?;
-    /// assert_eq!(SnapshotHeader::peek(&head)?.bytes, stream.len() as u64);
-    /// assert!(SnapshotHeader::peek(&head[1..]).is_err());
+    /// let bytes = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?.to_bytes();
+    /// let header = SnapshotHeader::peek(&bytes[..SnapshotHeader::LEN])?;
+    /// assert_eq!(header.bytes, bytes.len() as u64);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub const LEN: usize = SNAPSHOT_HEADER;

@@ -114,7 +114,8 @@ pub fn replace_file<T>(path: impl AsRef<Path>, write: impl FnOnce(&mut File) -> 
 /// std::fs::write(&path, "used once")?;
 /// remove_file(&path)?;
 /// assert!(!path.exists());
-/// assert_eq!(remove_file(&path).unwrap_err().kind(), std::io::ErrorKind::NotFound);
+/// let error = remove_file(&path).unwrap_err();
+/// assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn remove_file(path: impl AsRef<Path>) -> io::Result<()> {

@@ -78,7 +78,7 @@ use cells::Cells;
 /// let open = &lanebloom::DLeftFilter::with_capacity(10_000, 0.01)?;
 /// std::thread::scope(|scope| {
 ///     for worker in 0..4u32 {
-///         scope.spawn(move || (0..1000u32).try_for_each(|i| open.insert(&(worker, i))));
+///         scope.spawn(move || open.insert_all((0..1000u32).map(|i| (worker, i))));
 ///     }
 /// });
 /// assert_eq!(open.len(), 4000);

@@ -75,7 +75,6 @@ macro_rules! inserts {
             ///
             /// ```
             #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
-            /// let filter = std::sync::Arc::new(filter);
             /// assert_eq!(filter.insert_all(["a", "b", "a"]), 2);
             /// assert!(filter.contains("b"));
             /// # Ok::<(), lanebloom::BuildError>(())

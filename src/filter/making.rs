@@ -15,6 +15,7 @@ use crate::error::{BuildError, BuildErrorKind};
 use crate::funnel::Funnel;
 use crate::geometry::sizing::Request;
 use crate::hash::Murmur3;
+use alloc::format;
 
 macro_rules! budgeted {
     ($($engine:ty),*) => {$(
@@ -171,10 +172,10 @@ macro_rules! making {
                 let filter = Self::with_capacity(<$engine>::at_once(len), false_positive_rate)?;
                 match filter.try_insert_all(keys) {
                     Ok(_) => Ok(filter),
-                    Err(error) => Err(BuildError(BuildErrorKind::NoRoom {
-                        inserted: error.inserted(),
-                        keys: len,
-                    })),
+                    Err(error) => {
+                        let text = format!("the filter has room for only {} of {len} keys", error.inserted());
+                        Err(BuildError(BuildErrorKind::Setting(text)))
+                    }
                 }
             }
         }

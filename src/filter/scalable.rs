@@ -209,8 +209,10 @@ impl<S> Builder<S> {
     /// do. Values from 0.5 to 0.9 work well.
     ///
     /// ```
-    /// let build = |ratio| lanebloom::ScalableBloom::builder().tightening_ratio(ratio).build();
-    /// assert!(build(0.9)?.memory_bytes() > build(0.5)?.memory_bytes() && build(1.0).is_err());
+    /// let builder = lanebloom::ScalableBloom::builder();
+    /// let build = |ratio| builder.clone().tightening_ratio(ratio).build();
+    /// assert!(build(0.9)?.memory_bytes() > build(0.5)?.memory_bytes());
+    /// assert!(build(1.0).is_err());
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn tightening_ratio(mut self, ratio: f64) -> Self {
@@ -244,7 +246,8 @@ impl<S> Builder<S> {
     /// [full](crate::InsertError). By default the only limits are [the rates](self#growth) and 64.
     ///
     /// ```
-    /// let filter = lanebloom::ScalableBloom::builder().expected_keys(100).max_layers(3).build()?;
+    /// let builder = lanebloom::ScalableBloom::builder().expected_keys(100);
+    /// let filter = builder.max_layers(3).build()?;
     /// let refused = (0..2000u32).filter(|key| filter.insert(key).is_err()).count();
     /// assert!((600..=760).contains(&refused)); // 1300 have room
     /// # Ok::<(), lanebloom::BuildError>(())
@@ -312,7 +315,7 @@ impl<S> Filter<Chain, S> {
     /// the filter inserts into them.
     ///
     /// ```
-    /// let filter = lanebloom::ScalableBloom::builder().expected_keys(100).expansion(3).build()?;
+    /// let filter = lanebloom::ScalableBloom::with_capacity(100, 0.01)?;
     /// filter.insert_all(0..500u32)?;
     /// let keys: Vec<_> = filter.layers().map(|one| one.expected_keys()).collect();
     /// assert_eq!(keys, [100, 300, 900]);
@@ -330,8 +333,6 @@ impl<S> Filter<Chain, S> {
     ///
     /// assert!((20..=40).contains(&ScalableBloom::builder().build()?.max_layers()));
     /// assert_eq!(ScalableBloom::builder().max_layers(3).build()?.max_layers(), 3);
-    /// // With one word per key low rates are out of reach.
-    /// assert!(ScalableBloom::builder().words_per_key(1).build()?.max_layers() < 40);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]
@@ -363,7 +364,7 @@ impl<S> Filter<Chain, S> {
     /// The false-positive rate that was asked for: all layers together stay below it, however many.
     ///
     /// ```
-    /// let filter = lanebloom::ScalableBloom::builder().false_positive_rate(1e-4).build()?;
+    /// let filter = lanebloom::ScalableBloom::with_capacity(1000, 1e-4)?;
     /// assert_eq!(filter.max_false_positive_rate(), 1e-4);
     /// // That of the first layer.
     /// assert!((1e-5..2e-5).contains(&filter.false_positive_rate()));
@@ -378,7 +379,8 @@ impl<S> Filter<Chain, S> {
     /// or its memory was refused.
     ///
     /// ```
-    /// let filter = lanebloom::ScalableBloom::builder().expected_keys(100).non_scaling().build()?;
+    /// let builder = lanebloom::ScalableBloom::builder().expected_keys(100);
+    /// let filter = builder.non_scaling().build()?;
     /// assert!(!filter.is_full());
     /// assert!(filter.insert_all(0..200u32).is_err());
     /// assert!(filter.is_full());

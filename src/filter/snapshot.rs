@@ -165,9 +165,7 @@ macro_rules! stored {
             /// let (same, rest) = CuckooFilter::from_bytes(&bytes)?;
             /// assert!(same.remove("a") && !same.contains("a") && same.hasher().seed() == 7);
             /// assert_eq!(rest, b"more");
-            ///
-            /// let error = CuckooFilter::from_bytes(&bytes[..500]).unwrap_err();
-            /// assert_eq!(error.to_string(), "the bytes end after 500 of 1792");
+            /// assert!(CuckooFilter::from_bytes(&bytes[..500]).unwrap_err().is_truncated());
             /// # Ok::<(), Box<dyn std::error::Error>>(())
             /// ```
             pub fn from_bytes(bytes: &[u8]) -> Result<(Self, &[u8]), SnapshotError> {

@@ -175,11 +175,7 @@ mod tests {
         drop(stripes.hold_all());
         assert!(!stripes.moved_since(4, before));
         // And all are free again.
-        assert!(
-            stripes
-                .words
-                .iter()
-                .all(|stripe| stripe.load(Ordering::Relaxed) & LOCKED == 0)
-        );
+        let is_free = |stripe: &AtomicU64| stripe.load(Ordering::Relaxed) & LOCKED == 0;
+        assert!(stripes.words.iter().all(is_free));
     }
 }

@@ -115,7 +115,7 @@ pub struct Tombstone {
 ///
 /// (Two rounds of xor-shift and multiplication, with the constants of SplitMix64.)
 #[inline(always)]
-fn tombstone(hash: u64) -> u64 {
+pub(super) fn tombstone(hash: u64) -> u64 {
     let mixed = (hash ^ hash >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     mixed ^ mixed >> 31
@@ -443,11 +443,7 @@ impl<S> Filter<Tombstone, S> {
     /// a remove is a claim.
     ///
     /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let filter = TombstoneBloom::with_capacity(1000, 0.01)?;
-    /// assert_eq!(filter.words_per_key(), 4);
-    /// let filter = TombstoneBloom::builder().words_per_key(1).build()?;
+    /// let filter = lanebloom::TombstoneBloom::builder().words_per_key(1).build()?;
     /// assert_eq!(filter.words_per_key(), 1);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```

@@ -48,12 +48,11 @@ impl<E, S> Sealed for Filter<E, S> {}
 ///     filter.try_insert_batch(keys)
 /// }
 ///
-/// let keys: Vec<u32> = (0..1000).collect();
-/// let bloom = ConcurrentBloom::with_capacity(10, 0.01)?;
-/// assert!(fill(&bloom, &keys).unwrap() > 10);
+/// let keys = [7; 100];
+/// assert_eq!(fill(&ConcurrentBloom::with_capacity(10, 0.01)?, &keys), Ok(1));
 /// let cuckoo = CuckooFilter::with_capacity(10, 0.01)?;
 /// let error = fill(&cuckoo, &keys).unwrap_err();
-/// assert!(error.is_full() && error.inserted() == cuckoo.len());
+/// assert_eq!(error.inserted(), cuckoo.len());
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 pub trait Insert: Sealed {

@@ -260,9 +260,9 @@ impl Chain {
     /// Whether this thread should make the layer with this number ahead of need: it is not there,
     /// and no other thread makes it.
     fn claim(&self, number: usize) -> bool {
-        let missing = |entry: &LayerEntry| entry.layer.get().is_none();
         // Relaxed: it only saves work.
-        self.entries.get(number).is_some_and(missing)
+        number < self.entries.len()
+            && !self.has_layer(number)
             && self.claimed.swap(number as u64, Ordering::Relaxed) != number as u64
     }
 
@@ -284,13 +284,14 @@ impl Chain {
         made
     }
 
+    fn has_layer(&self, number: usize) -> bool {
+        let entry = self.entries.get(number);
+        entry.is_some_and(|entry| entry.layer.get().is_some())
+    }
+
     /// Makes the layer with this number, unless it is there.
     fn make(&self, number: usize) -> Result<(), NoLayer> {
-        if self
-            .entries
-            .get(number)
-            .is_some_and(|entry| entry.layer.get().is_some())
-        {
+        if self.has_layer(number) {
             return Ok(());
         }
         let layout = self.room(number)?;
@@ -307,8 +308,7 @@ impl Chain {
             self.room(next)?;
         }
         // One thread at a time tries again.
-        let missing = self.entries[next].layer.get().is_none();
-        if missing && !self.claim(next) {
+        if !self.has_layer(next) && !self.claim(next) {
             return Err(NoLayer::OutOfMemory);
         }
         self.grow(next).inspect_err(|_| self.unclaim())
@@ -639,10 +639,8 @@ mod tests {
         for _ in 0..2 {
             let error = filter.insert("b").unwrap_err();
             assert!(error.is_out_of_memory() && filter.is_full());
-            assert_eq!(
-                error.to_string(),
-                "the filter is full: the allocation of the next layer failed"
-            );
+            let text = "the filter is full: the allocation of the next layer failed";
+            assert_eq!(error.to_string(), text);
         }
         assert_eq!(filter.insert("a"), Ok(false));
         filter.engine.entries[1].layout.as_mut().unwrap().blocks = 1;
