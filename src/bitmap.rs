@@ -66,8 +66,6 @@ use core::fmt;
 /// `B` is where the bits are: [`Shared`] memory in a [`ConcurrentBitmap`], the bytes of a snapshot
 /// in a [`BitmapView`]. An integer in the range `0..bound` is called a position.
 ///
-/// # Examples
-///
 /// ```
 /// use lanebloom::bitmap::{Bitmap, BitmapView, Store};
 ///
@@ -91,16 +89,11 @@ pub struct Bitmap<B> {
 /// [The module's page](self) says when to use it, and what threads may rely on. [`Bitmap`] has the
 /// methods that only read.
 ///
-/// # Examples
-///
 /// ```
-/// use lanebloom::ConcurrentBitmap;
-/// use std::thread;
-///
 /// // Seats 0 to 9999, sold by four threads.
-/// let sold = ConcurrentBitmap::new(10_000)?;
+/// let sold = lanebloom::ConcurrentBitmap::new(10_000)?;
 /// let sell = || (0..10_000).filter(|&seat| sold.insert(seat) == Ok(true)).count();
-/// let sales: usize = thread::scope(|scope| {
+/// let sales: usize = std::thread::scope(|scope| {
 ///     let sellers: Vec<_> = (0..4).map(|_| scope.spawn(sell)).collect();
 ///     sellers.into_iter().map(|seller| seller.join().unwrap()).sum()
 /// });
@@ -166,12 +159,7 @@ impl ConcurrentBitmap {
     }
 
     /// Removes `position`; returns whether it was present. A position beyond the bound is absent.
-    ///
-    /// # Memory ordering
-    ///
-    /// As [`insert`](Self::insert).
-    ///
-    /// # Examples
+    /// Orders memory as [`insert`](Self::insert).
     ///
     /// ```
     /// let set = lanebloom::ConcurrentBitmap::new(100)?;
@@ -187,13 +175,7 @@ impl ConcurrentBitmap {
     }
 
     /// A copy, which holds every position whose insertion happened before and that is not removed
-    /// meanwhile.
-    ///
-    /// # Errors
-    ///
-    /// If the allocation fails.
-    ///
-    /// # Examples
+    /// meanwhile. Fails if the allocation fails.
     ///
     /// ```
     /// let set = lanebloom::ConcurrentBitmap::new(100)?;
@@ -249,8 +231,6 @@ impl<B: Store> fmt::Debug for Bitmap<B> {
 
 /// Why nothing was inserted into a [`ConcurrentBitmap`]: a position is not
 /// below its bound.
-///
-/// # Examples
 ///
 /// ```
 /// let set = lanebloom::ConcurrentBitmap::new(100)?;

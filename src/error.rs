@@ -10,8 +10,6 @@ use core::fmt::{self, Display};
 
 /// Why a filter could not be built.
 ///
-/// # Examples
-///
 /// ```
 /// let error = lanebloom::ConcurrentBloom::with_capacity(10, 1.5).unwrap_err();
 /// let text = "false-positive rate 1.5 is not between 0 and 1, both excluded";
@@ -40,17 +38,6 @@ pub(crate) enum BuildErrorKind {
     TooLarge { keys: usize, rate: f64 },
     /// The allocator refused.
     OutOfMemory { bytes: usize },
-    /// No filter has fingerprints of so many bits.
-    FingerprintBits(usize),
-    /// `fingerprints` is their name.
-    FingerprintsTooShort {
-        rate: f64,
-        fingerprints: &'static str,
-        bits: u32,
-        limit: usize,
-    },
-    /// `from_keys` found no room for one of the keys.
-    NoRoom { inserted: usize, keys: usize },
     /// Anything else about the settings.
     Setting(String),
 }
@@ -92,7 +79,6 @@ impl Display for BuildError {
                 }
                 write!(f, " takes more than the limit of {limit} bits per key")
             }
-            Kind::NoRoom { inserted, keys } => write!(f, "the filter has room for only {inserted} of {keys} keys"),
             Kind::OverBudget { needed, limit } => write!(
                 f,
                 "the expected keys at this rate need {needed} bytes, more than the memory budget of {limit} bytes"
@@ -103,20 +89,6 @@ impl Display for BuildError {
                 isize::MAX
             ),
             Kind::OutOfMemory { bytes } => write!(f, "the allocation of {bytes} bytes failed"),
-            Kind::FingerprintBits(bits) => write!(
-                f,
-                "fingerprints of {bits} bits are not supported: choose 10, 12, 16 or 21"
-            ),
-            Kind::FingerprintsTooShort {
-                rate,
-                fingerprints,
-                bits,
-                limit,
-            } => write!(
-                f,
-                "a false-positive rate of {rate:e} with {fingerprints} of {bits} bits takes more than the limit of \
-                 {limit} bits per key"
-            ),
             Kind::Setting(problem) => f.write_str(problem),
         }
     }
@@ -125,8 +97,6 @@ impl Display for BuildError {
 impl Error for BuildError {}
 
 /// Why two filters cannot be united: their bits have different meanings.
-///
-/// # Examples
 ///
 /// ```
 /// use lanebloom::ConcurrentBloom;
@@ -168,14 +138,10 @@ impl Error for IncompatibleError {}
 /// [`inserted`](Self::inserted) keys, and none after them. A
 /// [`ScalableBloom`](crate::ScalableBloom) never refuses a key that it has.
 ///
-/// # Examples
-///
 /// ```
 /// let filter = lanebloom::CuckooFilter::builder().expected_keys(1).build()?;
 /// let error = filter.insert_all(0..1000u32).unwrap_err();
-/// assert!(error.is_full());
-/// let text = "the filter, sized for 1 keys, is full: no free slot in ";
-/// assert!(error.to_string().starts_with(text));
+/// assert!(error.to_string().starts_with("the filter, sized for 1 keys, is full"));
 /// assert!((0..error.inserted() as u32).all(|key| filter.contains(&key)));
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
@@ -218,13 +184,12 @@ impl InsertError {
     /// ```
     /// let builder = lanebloom::ScalableBloom::builder().expected_keys(1000);
     /// let filter = builder.clone().non_scaling().build()?;
-    /// let mut keys: Vec<u32> = (0..3000).collect();
+    /// let keys: Vec<u32> = (0..2000).collect();
+    /// let error = filter.insert_batch(&keys).unwrap_err();
+    /// let (there, rest) = keys.split_at(error.inserted());
+    /// assert!(there.iter().all(|key| filter.contains(key)));
     /// // Goes on with the others, in another filter.
-    /// let rest = keys.split_off(filter.insert_batch(&keys).unwrap_err().inserted());
-    /// let next = builder.build()?;
-    /// assert!(next.insert_batch(&rest).is_ok());
-    /// assert!(keys.iter().all(|key| filter.contains(key)));
-    /// assert!(rest.iter().all(|key| next.contains(key)));
+    /// assert!(builder.build()?.insert_batch(rest).is_ok());
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]
@@ -307,8 +272,6 @@ impl Error for InsertError {}
 
 /// Why bytes are not a snapshot or a delta of a filter, could not be read, or do not belong to this
 /// filter.
-///
-/// # Examples
 ///
 /// ```
 /// use lanebloom::ConcurrentBloom;

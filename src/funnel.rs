@@ -59,31 +59,6 @@
 //! (`Path` itself is no key. Equal keys must have equal bytes. Two equal paths may be written
 //! differently, and the rules for this differ between systems.)
 //!
-//! An enum, as an example:
-//!
-//! ```
-//! use lanebloom::{Funnel, Sink};
-//!
-//! enum Login {
-//!     Mail(String),
-//!     Phone(u64),
-//! }
-//!
-//! impl Funnel for Login {
-//!     fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
-//!         match self {
-//!             Self::Mail(mail) => (0u8, mail).funnel(into),
-//!             Self::Phone(phone) => (1u8, phone).funnel(into),
-//!         }
-//!     }
-//! }
-//!
-//! let mut bytes = Vec::new();
-//! Login::Mail("a@b".into()).funnel(&mut bytes);
-//! Login::Phone(2).funnel(&mut bytes);
-//! assert_eq!(bytes, b"\0a@b\x01\x02\0\0\0\0\0\0\0");
-//! ```
-//!
 //! # Concatenation has no separators
 //!
 //! A compound key writes its parts one after another, so `("ab", "c")` and `("a", "bc")` are the
@@ -110,8 +85,6 @@ use std::{
 ///
 /// Only the concatenation of the bytes counts, however they are divided among the calls. `Vec<u8>`
 /// is a sink that shows a key's bytes.
-///
-/// # Examples
 ///
 /// ```
 /// use lanebloom::{Funnel, Sink};
@@ -149,23 +122,25 @@ impl Sink for Vec<u8> {
 /// ```
 /// use lanebloom::{ConcurrentBloom, Funnel, Sink};
 ///
-/// struct Session {
-///     tenant: u32,
-///     name: String,
+/// enum Login {
+///     Session { tenant: u32, name: String },
+///     Phone(u64),
 /// }
 ///
-/// impl Funnel for Session {
+/// impl Funnel for Login {
 ///     fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
-///         self.tenant.funnel(into);
-///         self.name.funnel(into);
+///         match self {
+///             Self::Session { tenant, name } => (0u8, tenant, name).funnel(into),
+///             Self::Phone(phone) => (1u8, phone).funnel(into),
+///         }
 ///     }
 /// }
 ///
 /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
-/// filter.insert(&Session { tenant: 7, name: "ann".into() });
-/// assert!(filter.contains(&Session { tenant: 7, name: "ann".into() }));
-/// assert!(filter.contains(&(7u32, "ann")));
-/// assert!(!filter.contains(&Session { tenant: 8, name: "ann".into() }));
+/// filter.insert(&Login::Session { tenant: 7, name: "ann".into() });
+/// assert!(filter.contains(&Login::Session { tenant: 7, name: "ann".into() }));
+/// assert!(filter.contains(&(0u8, 7u32, "ann")));
+/// assert!(!filter.contains(&Login::Phone(7)));
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 ///
@@ -218,22 +193,13 @@ pub trait Funnel {
     /// The number of bytes that each key of this type writes, if it is the same for all.
     ///
     /// With it, vector kernels hash batches of keys of up to 16 bytes. It is a hint: a key that
-    /// writes another number of bytes still gets the right hash, more slowly.
+    /// writes another number of bytes still gets the right hash, more slowly. A type that wraps a
+    /// `u64` has `u64::WIDTH`.
     ///
     /// ```
-    /// use lanebloom::{Funnel, Sink};
+    /// use lanebloom::Funnel;
     ///
-    /// struct UserId(u64);
-    ///
-    /// impl Funnel for UserId {
-    ///     const WIDTH: Option<usize> = u64::WIDTH;
-    ///
-    ///     fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
-    ///         self.0.funnel(into);
-    ///     }
-    /// }
-    ///
-    /// assert_eq!(<(UserId, u8)>::WIDTH, Some(9));
+    /// assert_eq!((<(u64, u8)>::WIDTH, String::WIDTH), (Some(9), None));
     /// ```
     const WIDTH: Option<usize> = None;
 
@@ -502,8 +468,6 @@ tuples!((A)(A B)(A B C)(A B C D)(A B C D E)(A B C D E F));
 /// For types of other crates. Their bytes may differ between versions of the crate, and slices of
 /// integers feed them in the machine's byte order. If a filter outlives the process or leaves the
 /// machine, write a [`Funnel`] of your own.
-///
-/// # Examples
 ///
 /// ```
 /// use lanebloom::{ByHash, ConcurrentBloom};

@@ -18,97 +18,13 @@
 //! Any other `BuildHasher` works if its hashes fill 64 bits evenly, as those of `foldhash` and
 //! `ahash` do. [`docs::hashes`](crate::docs::hashes) compares them.
 //!
-//! # A weak hash function
+//! **FNV-1a, hashes of 32 bits, and hashers that return integers unchanged are not good enough.**
+//! No type tells them apart, so a filter takes them as they are. [Finish such a hash with a
+//! mixer](crate::docs::hashes#a-weak-hash-function).
 //!
-//! **FNV-1a, hashes of 32 bits, and hashers that return integers unchanged are not good enough.** A
-//! filter takes a key's block from the highest bits, which they leave alike. FNV-1a on texts gives
-//! 4 times the rate asked for at 1%, and 75 times at 1e-4; the other two send all keys to one line.
-//! No type tells them apart, so a filter takes them as they are. Finish such a hash with a mixer:
-//!
-//! ```
-//! use lanebloom::ConcurrentBloom;
-//! use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
-//!
-//! /// Another hasher's hash, finished as Murmur3 finishes its own.
-//! struct Mixed<S>(S);
-//! struct Mixing<H>(H);
-//!
-//! impl<S: BuildHasher> BuildHasher for Mixed<S> {
-//!     type Hasher = Mixing<S::Hasher>;
-//!     fn build_hasher(&self) -> Self::Hasher {
-//!         Mixing(self.0.build_hasher())
-//!     }
-//! }
-//! impl<H: Hasher> Hasher for Mixing<H> {
-//!     fn write(&mut self, bytes: &[u8]) {
-//!         self.0.write(bytes);
-//!     }
-//!     fn finish(&self) -> u64 {
-//!         let mut hash = self.0.finish();
-//!         hash = (hash ^ hash >> 33).wrapping_mul(0xff51_afd7_ed55_8ccd);
-//!         hash = (hash ^ hash >> 33).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
-//!         hash ^ hash >> 33
-//!     }
-//! }
-//!
-//! /// FNV-1a.
-//! struct Fnv(u64);
-//! impl Default for Fnv {
-//!     fn default() -> Self {
-//!         Self(0xcbf2_9ce4_8422_2325)
-//!     }
-//! }
-//! impl Hasher for Fnv {
-//!     fn write(&mut self, bytes: &[u8]) {
-//!         for byte in bytes {
-//!             self.0 ^= u64::from(*byte);
-//!             self.0 = self.0.wrapping_mul(0x100_0000_01b3);
-//!         }
-//!     }
-//!     fn finish(&self) -> u64 {
-//!         self.0
-//!     }
-//! }
-//!
-//! fn rate<S: BuildHasher>(hasher: S) -> f64 {
-//!     let builder = ConcurrentBloom::builder().expected_keys(20_000);
-//!     let builder = builder.false_positive_rate(1e-3).hasher(hasher);
-//!     let filter = builder.build().unwrap();
-//!     let key = |i: u32| format!("user:{i:07}");
-//!     (0..20_000).for_each(|i| assert!(filter.insert(&key(i)) || i > 0));
-//!     let found = (20_000..60_000).filter(|&i| filter.contains(&key(i))).count();
-//!     found as f64 / 40_000.0
-//! }
-//! let fnv = BuildHasherDefault::<Fnv>::default;
-//! assert!(rate(fnv()) > 5e-3);
-//! assert!(rate(Mixed(fnv())) < 2e-3);
-//! ```
-//!
-//! # What a `BuildHasher` is fed
-//!
-//! Keys of equal bytes have equal hashes, whatever their types and however they put the bytes. But
-//! a `Hasher` may answer differently if the same bytes come in other writes. Therefore this module
-//! passes a key's [`Funnel`] bytes to `Hasher::write` in pieces of 128. The last piece is shorter,
-//! and an empty key is one empty write. It writes nothing else: no length, no integer.
-//!
-//! - A hasher that takes its writes as one stream, as SipHash, XXH3 and FNV do, computes the hash
-//!   of the key's bytes. A program in another language can compute the same hash.
-//! - The bytes and the pieces are the same on every platform; the hasher decides whether the hash
-//!   is. The hashes of `foldhash` and `ahash` differ with the byte order, and may differ with their
-//!   version. A filter that is kept or sent needs a hasher that promises more: [`Murmur3`], or
-//!   [`SipHash13`] with its key.
-//! - A hasher that ignores the length of a write (old versions of `rustc-hash` fill up with zeros)
-//!   makes `"a"` and `"a\0"` one key.
-//!
-//! ```
-//! use lanebloom::KeyHasher;
-//! use std::hash::RandomState;
-//!
-//! let hasher = RandomState::new();
-//! assert_eq!(hasher.hash_key(&("ab", "c")), hasher.hash_key("abc"));
-//! assert_eq!(hasher.hash_key(&[1u8, 2, 3]), hasher.hash_key(&(1u8, 2u8, 3u8)));
-//! assert_eq!(hasher.hash_key(&[0x0201u16]), hasher.hash_key(&[1u8, 2]));
-//! ```
+//! A `Hasher` gets a key's [`Funnel`] bytes [in pieces of one
+//! length](crate::docs::hashes#what-a-buildhasher-is-fed), so that keys of equal bytes have equal
+//! hashes.
 
 pub(crate) mod bytes;
 pub(crate) mod murmur3;
@@ -129,9 +45,7 @@ use core::hash::{BuildHasher, Hasher};
 ///
 /// This trait is sealed. Pass a hash function of your own as a `BuildHasher`: it gets a key's
 /// [`Funnel`] bytes through `Hasher::write`, in [pieces of one
-/// length](crate::hash#what-a-buildhasher-is-fed).
-///
-/// # Examples
+/// length](crate::docs::hashes#what-a-buildhasher-is-fed).
 ///
 /// ```
 /// use lanebloom::{KeyHasher, Murmur3};
@@ -158,11 +72,9 @@ pub trait KeyHasher: sealed::Sealed {
     /// use lanebloom::{KeyHasher, Murmur3};
     ///
     /// let mut hashes = [0; 2];
-    /// Murmur3::default().hash_batch(&["hello", "world"], &mut hashes);
-    /// assert_eq!(
-    ///     hashes,
-    ///     ["hello", "world"].map(|key| Murmur3::default().hash_key(key))
-    /// );
+    /// let keys = ["hello", "world"];
+    /// Murmur3::default().hash_batch(&keys, &mut hashes);
+    /// assert_eq!(hashes, keys.map(|key| Murmur3::default().hash_key(key)));
     /// ```
     fn hash_batch<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
         self.hash_batch_by(Isa::best(), keys, out);
@@ -214,19 +126,17 @@ pub(crate) mod sealed {
 
         /// The hash of one fixed key. It tells hashers of any type apart, up to a chance of 2^-64,
         /// and reveals no more about a secret key than any other hash does.
-        fn fingerprint(&self) -> u64;
+        fn fingerprint(&self) -> u64
+        where
+            Self: KeyHasher,
+        {
+            self.hash_key("lanebloom hasher print")
+        }
     }
-
-    /// The fixed key.
-    const FINGERPRINTED: &str = "lanebloom hasher print";
 
     impl Sealed for super::Murmur3 {
         fn identity(&self) -> Identity {
             Identity::Murmur3 { seed: self.seed }
-        }
-
-        fn fingerprint(&self) -> u64 {
-            self.hash_key(FINGERPRINTED)
         }
     }
 
@@ -234,19 +144,11 @@ pub(crate) mod sealed {
         fn identity(&self) -> Identity {
             Identity::SipHash13
         }
-
-        fn fingerprint(&self) -> u64 {
-            self.hash_key(FINGERPRINTED)
-        }
     }
 
     impl<B: super::BuildHasher> Sealed for B {
         fn identity(&self) -> Identity {
             Identity::Other
-        }
-
-        fn fingerprint(&self) -> u64 {
-            self.hash_key(FINGERPRINTED)
         }
     }
 
@@ -287,28 +189,17 @@ pub(crate) mod sealed {
     }
 }
 
-/// [`Sealed::fingerprint`](sealed::Sealed::fingerprint).
-pub(crate) fn fingerprint(hasher: &impl sealed::Sealed) -> u64 {
+/// The hash of one fixed key: [`Sealed::fingerprint`](sealed::Sealed::fingerprint).
+pub(crate) fn fingerprint(hasher: &impl KeyHasher) -> u64 {
     hasher.fingerprint()
 }
 
 /// The bytes of a key that a `Hasher` gets in one write.
 ///
 /// Longer pieces make long strings faster, and keys whose bytes are copied slower, since the copy's
-/// memory is cleared first. foldhash, ns per key, Zen 5; the first column is one write per `put`,
-/// as it was when equal keys had different hashes:
-///
-/// | key | `put` by `put` | 64 | 128 | 256 |
-/// |---|--:|--:|--:|--:|
-/// | `u64`, `(u64, u32)`, `[u8; 16]` | 0.7 to 1.1 | same | same | same |
-/// | `String` of 8 to 40 bytes | 2.8 | 2.8 | 2.8 | 2.8 |
-/// | `String` of 200 bytes | 7.1 | 12 | 8.2 | 6.9 |
-/// | `String` of 1000 bytes | 28 | 81 | 60 | 39 |
-/// | `(u32, String)` | 3 | 15 | 18 | 22 |
-/// | `[u64; 4]` | 2.0 | 3.0 | 3.3 | 9.8 |
-///
-/// The cost of a copy is a load that waits for several small stores. To collect 16 bytes in
-/// registers first took longer.
+/// memory is cleared first: `docs/HASHES.md` has the times of 64, 128 and 256. The cost of a copy
+/// is a load that waits for several small stores. To collect 16 bytes in registers first took
+/// longer.
 const WRITE_BYTES: usize = 128;
 
 impl<B: BuildHasher> KeyHasher for B {
@@ -419,17 +310,11 @@ impl<H: Hasher> Sink for Pieces<H> {
 ///
 /// Source: Austin Appleby's `MurmurHash3_x64_128`, SMHasher, public domain.
 ///
-/// # Examples
-///
 /// ```
 /// use lanebloom::{KeyHasher, Murmur3};
 ///
 /// let hasher = Murmur3::with_seed(1);
 /// assert_eq!(hasher.hash_key("hello"), 0xa78d_dff5_adae_8d10);
-/// assert_eq!(
-///     hasher.hash128("hello"),
-///     (0xa78d_dff5_adae_8d10, 0x1289_00ef_2090_0135)
-/// );
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Murmur3 {
@@ -442,10 +327,8 @@ impl Murmur3 {
     /// ```
     /// use lanebloom::{KeyHasher, Murmur3};
     ///
-    /// assert_ne!(
-    ///     Murmur3::with_seed(1).hash_key("a"),
-    ///     Murmur3::with_seed(2).hash_key("a")
-    /// );
+    /// let [one, two] = [1, 2].map(|seed| Murmur3::with_seed(seed).hash_key("a"));
+    /// assert_ne!(one, two);
     /// ```
     #[must_use]
     pub const fn with_seed(seed: u32) -> Self {
@@ -465,12 +348,8 @@ impl Murmur3 {
     /// Both 64-bit halves, `(h1, h2)`, of a key's hash.
     ///
     /// ```
-    /// use lanebloom::Murmur3;
-    ///
-    /// assert_eq!(
-    ///     Murmur3::default().hash128("hello"),
-    ///     (0xcbd8_a7b3_41bd_9b02, 0x5b1e_906a_48ae_1d19)
-    /// );
+    /// let halves = lanebloom::Murmur3::default().hash128("hello");
+    /// assert_eq!(halves, (0xcbd8_a7b3_41bd_9b02, 0x5b1e_906a_48ae_1d19));
     /// ```
     // Always inlined, as `hash_key`: a call costs as much as half of a short key's hash.
     #[inline(always)]
@@ -597,8 +476,6 @@ fn hash_short<K: Funnel, const N: usize>(
 /// filters can be united only under the same key, which a clone has.
 ///
 /// Source: Aumasson and Bernstein, "SipHash: a fast short-input PRF" (2012).
-///
-/// # Examples
 ///
 /// ```
 /// use lanebloom::{ConcurrentBloom, SipHash13};

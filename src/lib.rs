@@ -106,7 +106,7 @@
 //!    filter; `tests/stress/rates.rs` measures it.
 //! 7. **Same bits everywhere.** The same keys, hasher, seed and layout set the same bits on every
 //!    platform, byte order and instruction set. (With a `BuildHasher` of another crate this holds
-//!    [as far as its hashes](hash#what-a-buildhasher-is-fed) are the same.)
+//!    [as far as its hashes](docs::hashes#what-a-buildhasher-is-fed) are the same.)
 //!
 //! # Features
 //!

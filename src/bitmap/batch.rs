@@ -15,15 +15,7 @@ impl<B: Store> Bitmap<B> {
     /// with a bound of 10^9, a lookup takes 5.7 ns instead of 8.0, and an
     /// [insert](ConcurrentBitmap::insert_batch) 8.2 instead of 22 (Zen 5).
     ///
-    /// # Panics
-    ///
-    /// If the lengths differ.
-    ///
-    /// # Memory ordering
-    ///
-    /// As [`contains`](Self::contains) of each.
-    ///
-    /// # Examples
+    /// Orders memory as [`contains`](Self::contains) of each. Panics if the lengths differ.
     ///
     /// ```
     /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
@@ -40,13 +32,8 @@ impl<B: Store> Bitmap<B> {
     }
 
     /// [`contains_batch`](Self::contains_batch) as a bitmap: bit `i % 64` of `out[i / 64]` is for
-    /// position `i`. The bits after the last position become 0.
-    ///
-    /// # Panics
-    ///
-    /// If `out` does not have a word for every 64 positions.
-    ///
-    /// # Examples
+    /// position `i`. The bits after the last position become 0. Panics if `out` does not have a
+    /// word for every 64 positions.
     ///
     /// ```
     /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
@@ -116,13 +103,8 @@ impl<B: Store> Bitmap<B> {
 /// Many positions.
 impl ConcurrentBitmap {
     /// [`insert`](Self::insert) of every position; returns how many were absent. If a position
-    /// comes twice, the first one counts.
-    ///
-    /// # Errors
-    ///
-    /// If a position is not below the bound. Then none is inserted.
-    ///
-    /// # Examples
+    /// comes twice, the first one counts. Fails if a position is not below the bound. Then none is
+    /// inserted.
     ///
     /// ```
     /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
@@ -136,17 +118,8 @@ impl ConcurrentBitmap {
     }
 
     /// [`insert_batch`](Self::insert_batch) that also writes whether each position was absent to
-    /// the same place of `inserted`: each `true` is a claim.
-    ///
-    /// # Errors
-    ///
-    /// As [`insert_batch`](Self::insert_batch).
-    ///
-    /// # Panics
-    ///
-    /// If the lengths differ.
-    ///
-    /// # Examples
+    /// the same place of `inserted`: each `true` is a claim. Fails as
+    /// [`insert_batch`](Self::insert_batch). Panics if the lengths differ.
     ///
     /// ```
     /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
@@ -171,13 +144,8 @@ impl ConcurrentBitmap {
 
     /// Inserts whole words, as another program keeps them, the first at word `first`; returns how
     /// many positions were absent. Bit `i` of word `w` is position `64 * w + i`, as in Java's
-    /// `BitSet.toLongArray`. [`read_words`](Self::read_words) is the other direction.
-    ///
-    /// # Errors
-    ///
-    /// If a bit is set for a position that is not below the bound. Then none is inserted.
-    ///
-    /// # Examples
+    /// `BitSet.toLongArray`. [`read_words`](Self::read_words) is the other direction. Fails if a
+    /// bit is set for a position that is not below the bound. Then none is inserted.
     ///
     /// ```
     /// let set = lanebloom::ConcurrentBitmap::new(200)?;

@@ -15,13 +15,8 @@ impl ConcurrentBitmap {
     /// Inserts every position of a range; returns how many were absent.
     ///
     /// Each position that it counts is a claim of this call, as with [`insert`](Self::insert).
-    ///
-    /// # Errors
-    ///
-    /// If the range exceeds the bound. Then nothing is inserted. (A range without an end, as `7..`,
-    /// goes to the bound.)
-    ///
-    /// # Examples
+    /// Fails if the range exceeds the bound. Then nothing is inserted. (A range without an end, as
+    /// `7..`, goes to the bound.)
     ///
     /// ```
     /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
@@ -61,13 +56,8 @@ impl ConcurrentBitmap {
     /// allocator of numbers. No two threads get the same position before it is removed.
     ///
     /// It searches from the start of the range, 64 positions at a time. If much is taken there,
-    /// begin behind the last answer, and at 0 again if there is none.
-    ///
-    /// # Memory ordering
-    ///
-    /// As an [`insert`](Self::insert) that answers `true`.
-    ///
-    /// # Examples
+    /// begin behind the last answer, and at 0 again if there is none. A claim orders memory as an
+    /// [`insert`](Self::insert) that answers `true`.
     ///
     /// ```
     /// let ids = lanebloom::ConcurrentBitmap::new(1000)?;

@@ -252,8 +252,6 @@ impl<B: Store> Bitmap<B> {
 
 /// The positions of a [`Bitmap`], ascending, by [`iter`](Bitmap::iter) or [`range`](Bitmap::range).
 ///
-/// # Examples
-///
 /// ```
 /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
 /// set.insert_range(100..200)?;

@@ -190,7 +190,7 @@ pub(crate) struct OwnHeader {
 }
 
 /// Bytes of a header that belong to its kind.
-pub(crate) const FIELDS: usize = 88;
+const FIELDS: usize = 88;
 
 impl OwnHeader {
     pub(crate) fn to_bytes(self) -> [u8; SNAPSHOT_HEADER] {
@@ -265,14 +265,19 @@ impl OwnHeader {
         check_zeros(&self.fields[range.start - 32..range.end - 32], range.start)
     }
 
-    /// The header of a snapshot of so many words, without fields.
-    pub(crate) fn of_words(kind: Kind, hashing: Hashing, words: usize) -> Self {
+    /// The header of a snapshot of so many bytes, without fields.
+    pub(crate) fn of_len(kind: Kind, hashing: Hashing, len: usize) -> Self {
         Self {
             kind,
             hashing,
-            len: snapshot_bytes(words) as u64,
+            len: len as u64,
             fields: [0; FIELDS],
         }
+    }
+
+    /// The header of a snapshot of so many words, without fields.
+    pub(crate) fn of_words(kind: Kind, hashing: Hashing, words: usize) -> Self {
+        Self::of_len(kind, hashing, snapshot_bytes(words))
     }
 
     /// The header of a snapshot of so many buckets with fingerprints of so many bits, in `words`
@@ -309,7 +314,12 @@ impl OwnHeader {
 
     /// Fails unless the header declares the length of a snapshot of this many words.
     pub(crate) fn check_words(&self, words: usize) -> Decoded<()> {
-        let (declared, needed) = (self.len, snapshot_bytes(words) as u64);
+        self.check_len(snapshot_bytes(words))
+    }
+
+    /// Fails unless the header declares this length.
+    pub(crate) fn check_len(&self, needed: usize) -> Decoded<()> {
+        let (declared, needed) = (self.len, needed as u64);
         if declared == needed {
             return Ok(());
         }

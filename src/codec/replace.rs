@@ -108,15 +108,14 @@ pub fn replace_file<T>(path: impl AsRef<Path>, write: impl FnOnce(&mut File) -> 
 ///
 /// ```
 /// use lanebloom::codec::remove_file;
-/// use std::fs;
-/// use std::io::ErrorKind;
 ///
 /// # let directory = tempfile::tempdir()?;
 /// # let path = directory.path().join("seen");
-/// fs::write(&path, "used once")?;
+/// std::fs::write(&path, "used once")?;
 /// remove_file(&path)?;
 /// assert!(!path.exists());
-/// assert_eq!(remove_file(&path).unwrap_err().kind(), ErrorKind::NotFound);
+/// let error = remove_file(&path).unwrap_err();
+/// assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
 /// # Ok::<(), std::io::Error>(())
 /// ```
 pub fn remove_file(path: impl AsRef<Path>) -> io::Result<()> {

@@ -20,8 +20,6 @@ const BELIEVED: usize = 64 << 10;
 /// [`ConcurrentBitmap`](crate::ConcurrentBitmap), and the `GuavaBloom` of `lanebloom-formats`.
 /// Other types cannot implement it.
 ///
-/// # Examples
-///
 /// ```
 /// use lanebloom::codec::{Limited, Snapshot};
 /// use lanebloom::{CuckooFilter, ScalableBloom, SipHash13};
@@ -62,8 +60,6 @@ pub(crate) mod sealed {
 /// Deserializes a filter with any hasher within a limit of bytes, as `read_from_with` does: a
 /// [`DeserializeSeed`]. Its parameter is the filter's type. [`Snapshot`] has an example with a
 /// secret key.
-///
-/// # Examples
 ///
 /// A field of a struct:
 ///

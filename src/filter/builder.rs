@@ -28,7 +28,6 @@ use core::fmt;
 /// let builder = ConcurrentBloom::builder().expected_keys(1_000_000);
 /// let filter = builder.false_positive_rate(1e-3).build()?;
 /// assert!((15.8..15.9).contains(&filter.bits_per_key()));
-///
 /// let filter = ConcurrentBloom::builder().memory_budget(1 << 20).build()?;
 /// assert_eq!(filter.memory_bytes(), 1 << 20);
 /// assert!((800_000..820_000).contains(&filter.expected_keys()));
@@ -66,9 +65,8 @@ impl<E: Planned> Builder<E> {
     /// [`crate::hash`].
     ///
     /// ```
-    /// use lanebloom::ConcurrentBloom;
-    ///
-    /// let filter = ConcurrentBloom::builder().expected_keys(1000).seed(1).build()?;
+    /// let builder = lanebloom::ConcurrentBloom::builder().expected_keys(1000);
+    /// let filter = builder.seed(1).build()?;
     /// assert_eq!(filter.hash("hello"), 0xa78d_dff5_adae_8d10);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
@@ -85,9 +83,8 @@ impl<E: Planned, S> Builder<E, S> {
     /// each copy of a key.
     ///
     /// ```
-    /// use lanebloom::ConcurrentBloom;
-    ///
-    /// let filter = ConcurrentBloom::builder().expected_keys(50_000).build()?;
+    /// let builder = lanebloom::ConcurrentBloom::builder();
+    /// let filter = builder.expected_keys(50_000).build()?;
     /// assert!((0..50_000u32).filter(|key| filter.insert(key)).count() > 49_500);
     /// assert!(filter.current_false_positive_rate() < 0.011);
     /// # Ok::<(), lanebloom::BuildError>(())
@@ -119,11 +116,8 @@ impl<E: Planned, S> Builder<E, S> {
     /// compares them.
     ///
     /// ```
-    /// use lanebloom::ConcurrentBloom;
-    /// use std::hash::RandomState;
-    ///
-    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
-    /// let filter = builder.hasher(RandomState::new()).build()?;
+    /// let builder = lanebloom::ConcurrentBloom::builder().expected_keys(1000);
+    /// let filter = builder.hasher(std::hash::RandomState::new()).build()?;
     /// filter.insert("a");
     /// assert!(filter.contains("a") && !filter.contains("b"));
     /// # Ok::<(), lanebloom::BuildError>(())

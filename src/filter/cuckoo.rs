@@ -93,25 +93,14 @@ use table::CuckooTable;
 /// module](self) has the promises to threads, and what the filter requires of its users.
 ///
 /// ```
-/// use lanebloom::CuckooFilter;
-/// use std::thread;
-///
-/// let open = CuckooFilter::with_capacity(10_000, 0.01)?;
-/// thread::scope(|scope| {
+/// let open = &lanebloom::CuckooFilter::with_capacity(10_000, 0.01)?;
+/// std::thread::scope(|scope| {
 ///     for worker in 0..4u32 {
-///         let open = &open;
-///         scope.spawn(move || {
-///             for i in 0..1000u32 {
-///                 open.insert(&(worker, i)).unwrap();
-///                 if i % 2 == 0 {
-///                     assert!(open.remove(&(worker, i)));
-///                 }
-///             }
-///         });
+///         scope.spawn(move || open.insert_all((0..1000u32).map(|i| (worker, i))));
 ///     }
 /// });
-/// assert_eq!(open.len(), 2000);
-/// assert!(open.contains(&(3u32, 999u32)));
+/// assert_eq!(open.len(), 4000);
+/// assert!(open.remove(&(3u32, 999u32)) && !open.contains(&(3u32, 999u32)));
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 pub type CuckooFilter<S = Murmur3> = Filter<Cuckoo, S>;
@@ -127,13 +116,7 @@ pub type Cuckoo = Slotted<CuckooTable>;
 /// rate, the filter then has the rate of these fingerprints.
 ///
 /// ```
-/// use lanebloom::CuckooFilter;
-///
-/// let filter = CuckooFilter::with_capacity(1_000_000, 1e-3)?;
-/// assert_eq!(filter.fingerprint_bits(), 16);
-/// assert!((16.8..17.0).contains(&filter.bits_per_key()));
-///
-/// let builder = CuckooFilter::builder().memory_budget(1 << 20);
+/// let builder = lanebloom::CuckooFilter::builder().memory_budget(1 << 20);
 /// let filter = builder.fingerprint_bits(12).build()?;
 /// assert!(filter.memory_bytes() <= 1 << 20);
 /// assert!((630_000..635_000).contains(&filter.expected_keys()));
@@ -155,17 +138,10 @@ impl<S> Builder<S> {
     /// or three fingerprints.
     ///
     /// ```
-    /// use lanebloom::CuckooFilter;
-    ///
-    /// let builder = CuckooFilter::builder().expected_keys(1_000_000);
+    /// let builder = lanebloom::CuckooFilter::builder().expected_keys(1_000_000);
     /// let filter = builder.fingerprint_bits(10).build()?;
     /// assert!(filter.bits_per_key() < 10.83);
     /// assert!((0.0115..0.012).contains(&filter.false_positive_rate_at(1_000_000)));
-    ///
-    /// let builder = CuckooFilter::builder().expected_keys(1000);
-    /// let error = builder.fingerprint_bits(8).build().unwrap_err();
-    /// let text = "fingerprints of 8 bits are not supported: choose 10, 12, 16 or 21";
-    /// assert_eq!(error.to_string(), text);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn fingerprint_bits(mut self, bits: usize) -> Self {

@@ -75,25 +75,14 @@ use cells::Cells;
 /// module](self) has the promises to threads, and what the filter requires of its users.
 ///
 /// ```
-/// use lanebloom::DLeftFilter;
-/// use std::thread;
-///
-/// let open = DLeftFilter::with_capacity(10_000, 0.01)?;
-/// thread::scope(|scope| {
+/// let open = &lanebloom::DLeftFilter::with_capacity(10_000, 0.01)?;
+/// std::thread::scope(|scope| {
 ///     for worker in 0..4u32 {
-///         let open = &open;
-///         scope.spawn(move || {
-///             for i in 0..1000u32 {
-///                 open.insert(&(worker, i)).unwrap();
-///                 if i % 2 == 0 {
-///                     assert!(open.remove(&(worker, i)));
-///                 }
-///             }
-///         });
+///         scope.spawn(move || open.insert_all((0..1000u32).map(|i| (worker, i))));
 ///     }
 /// });
-/// assert_eq!(open.len(), 2000);
-/// assert!(open.contains(&(3u32, 999u32)));
+/// assert_eq!(open.len(), 4000);
+/// assert!(open.remove(&(3u32, 999u32)) && !open.contains(&(3u32, 999u32)));
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 pub type DLeftFilter<S = Murmur3> = Filter<DLeft, S>;

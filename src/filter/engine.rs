@@ -65,19 +65,15 @@ impl<E: EngineImpl> Engine for E {}
 ///
 /// ```
 /// use lanebloom::traits::Planned;
-/// use lanebloom::{BuildError, Builder, ConcurrentBloom, CountingBloom};
-/// use lanebloom::{Filter, SipHash13};
+/// use lanebloom::{BuildError, Builder, ConcurrentBloom, CountingBloom, Filter};
 ///
-/// type Keyed<E> = Filter<E, SipHash13>;
-///
-/// /// For keys that strangers choose.
-/// fn keyed<E: Planned>(builder: Builder<E>) -> Result<Keyed<E>, BuildError> {
-///     builder.hasher(SipHash13::random()).build()
+/// fn sized<E: Planned>(builder: Builder<E>) -> Result<Filter<E>, BuildError> {
+///     builder.expected_keys(1000).false_positive_rate(1e-3).build()
 /// }
 ///
-/// let bloom = keyed(ConcurrentBloom::builder().expected_keys(1000))?;
-/// let counting = keyed(CountingBloom::builder().expected_keys(1000))?;
-/// assert_ne!(bloom.hash("a"), counting.hash("a"));
+/// let bloom = sized(ConcurrentBloom::builder())?;
+/// let counting = sized(CountingBloom::builder())?;
+/// assert_eq!(bloom.expected_keys(), counting.expected_keys());
 /// # Ok::<(), BuildError>(())
 /// ```
 pub trait Planned: Engine + PlannedImpl {}
@@ -191,9 +187,7 @@ pub(crate) trait RemoveImpl: EngineImpl {
 
 /// Can only estimate its number of keys.
 pub(crate) trait EstimateImpl: EngineImpl {
-    fn estimated_len(&self) -> usize {
-        self.figures().len
-    }
+    fn estimated_len(&self) -> usize;
 }
 
 /// Has content that does not depend on the order of the inserts.

@@ -74,10 +74,7 @@ macro_rules! inserts {
             /// [`Extend`] does the same through `&mut`.
             ///
             /// ```
-            /// use std::sync::Arc;
-            ///
             #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
-            /// let filter = Arc::new(filter);
             /// assert_eq!(filter.insert_all(["a", "b", "a"]), 2);
             /// assert!(filter.contains("b"));
             /// # Ok::<(), lanebloom::BuildError>(())
@@ -121,9 +118,10 @@ inserts! { ConcurrentBloom: Bloom, CountingBloom: Counting, TombstoneBloom: Tomb
 #[cfg(feature = "window")]
 inserts! { WindowedBloom: Generations }
 
-/// `$answer` and `$total` are what `Ok` holds after one insert and after many.
+/// `$answer` and `$total` are what `Ok` holds after one insert and after many; `$add` sums the
+/// latter.
 macro_rules! refusing_inserts {
-    ($filter:ident: $engine:ty, $answer:ty, $total:ty) => {
+    ($filter:ident: $engine:ty, $answer:ty, $total:ty, $add:expr) => {
         /// Inserts.
         impl<S: KeyHasher> $filter<S> {
             /// Inserts `key`. [The type](Self) says what `Ok` holds.
@@ -151,14 +149,9 @@ macro_rules! refusing_inserts {
                 self.engine.insert(self.hash(key))
             }
 
-            /// Inserts every key in order, up to the first one that is refused.
-            ///
-            /// # Errors
-            ///
-            /// As [`insert`](Self::insert). The error says how many keys were
+            /// Inserts every key in order, up to the first one that is refused. Fails as
+            /// [`insert`](Self::insert). The error says how many keys were
             /// [inserted](InsertError::inserted) before.
-            ///
-            /// # Examples
             ///
             /// ```
             #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
@@ -171,13 +164,8 @@ macro_rules! refusing_inserts {
             }
 
             /// [`insert_batch`](Self::insert_batch) for the keys of an iterator, some at a time. A
-            /// filter that is full takes no more keys from the iterator.
-            ///
-            /// # Errors
-            ///
-            /// As [`insert_batch`](Self::insert_batch).
-            ///
-            /// # Examples
+            /// filter that is full takes no more keys from the iterator. Fails as
+            /// [`insert_batch`](Self::insert_batch).
             ///
             /// ```
             #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
@@ -191,7 +179,7 @@ macro_rules! refusing_inserts {
                 let hashes = keys.into_iter().map(|key| self.hash(&key));
                 try_gathered::<HASHED, _, _>(hashes, |hashes| {
                     let inserted = self.insert_hashes(hashes).map_err(|error| error.after(before))?;
-                    Total::add(&mut total, inserted);
+                    $add(&mut total, inserted);
                     before += hashes.len();
                     Ok(())
                 })?;
@@ -201,9 +189,9 @@ macro_rules! refusing_inserts {
     };
 }
 
-refusing_inserts! { CuckooFilter: Cuckoo, (), () }
-refusing_inserts! { DLeftFilter: DLeft, (), () }
-refusing_inserts! { ScalableBloom: Chain, bool, usize }
+refusing_inserts! { CuckooFilter: Cuckoo, (), (), |(): &mut (), ()| () }
+refusing_inserts! { DLeftFilter: DLeft, (), (), |(): &mut (), ()| () }
+refusing_inserts! { ScalableBloom: Chain, bool, usize, |total: &mut usize, new| *total += new }
 
 /// Methods that are alike, but for their answers. `$one` makes the answer of one insert that of a
 /// batch, `$asks` is `?` in an example if an insert can fail, and `$errors` says then how.
@@ -305,14 +293,8 @@ macro_rules! flagged_inserts {
         /// Inserts that answer for each key.
         impl<S: KeyHasher> $filter<S> {
             /// [`insert_batch`](Self::insert_batch) that also writes each insert's answer to the
-            /// same place of `new`. The first of several equal keys gets `true`, and a
-            /// key that is refused gets `false`.
-            ///
-            /// # Panics
-            ///
-            /// If the lengths differ.
-            ///
-            /// # Examples
+            /// same place of `new`. The first of several equal keys gets `true`, and a key that is
+            /// refused gets `false`. Panics if the lengths differ.
             ///
             /// ```
             #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
@@ -330,13 +312,8 @@ macro_rules! flagged_inserts {
 
         /// Inserts by hash that answer for each.
         impl<S> Filter<$engine, S> {
-            /// [`insert_batch_flagged`](Filter::insert_batch_flagged) by hash.
-            ///
-            /// # Panics
-            ///
-            /// If the lengths differ.
-            ///
-            /// # Examples
+            /// [`insert_batch_flagged`](Filter::insert_batch_flagged) by hash. Panics if the
+            /// lengths differ.
             ///
             /// ```
             #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
@@ -392,20 +369,5 @@ impl Changed for usize {
 impl<T: Changed> Changed for Result<T, InsertError> {
     fn changed(self, keys: usize) -> Result<usize, InsertError> {
         self?.changed(keys)
-    }
-}
-
-/// What `Ok` holds after many inserts.
-trait Total: Default {
-    fn add(&mut self, next: Self);
-}
-
-impl Total for () {
-    fn add(&mut self, (): ()) {}
-}
-
-impl Total for usize {
-    fn add(&mut self, next: Self) {
-        *self += next;
     }
 }

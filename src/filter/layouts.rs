@@ -53,9 +53,8 @@ macro_rules! layouts {
             /// The number of blocks, each a line of 64 bytes.
             ///
             /// ```
-            /// use lanebloom::ConcurrentBloom;
-            ///
-            /// let filter = ConcurrentBloom::builder().memory_budget(1 << 20).build()?;
+            /// let builder = lanebloom::ConcurrentBloom::builder();
+            /// let filter = builder.memory_budget(1 << 20).build()?;
             /// assert_eq!(filter.blocks(), 1 << 14);
             /// # Ok::<(), lanebloom::BuildError>(())
             /// ```

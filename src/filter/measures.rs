@@ -131,10 +131,7 @@ impl<E: Engine, S> Filter<E, S> {
     /// assert_eq!(now.len, filter.estimated_len());
     /// assert_eq!(now.false_positive_rate, filter.current_false_positive_rate());
     ///
-    /// let text = format!(
-    ///     "bloom_keys {}\nbloom_fill_ratio {}\nbloom_false_positive_rate {}\n",
-    ///     now.len, now.fill_ratio, now.false_positive_rate,
-    /// );
+    /// let text = format!("bloom_keys {}\nbloom_fill {}\n", now.len, now.fill_ratio);
     /// assert!(text.starts_with("bloom_keys 1") || text.starts_with("bloom_keys 9"));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```

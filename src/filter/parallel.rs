@@ -1,6 +1,6 @@
 //! `ConcurrentBloom` by all threads of rayon's pool (feature `rayon`).
 
-use crate::batch::HASHED;
+use crate::batch::{HASHED, Source};
 use crate::bulk;
 use crate::error::{BuildError, IncompatibleError};
 use crate::filter::Filter;
@@ -26,16 +26,18 @@ impl<S: KeyHasher + Sync> Filter<Bloom, S> {
     /// hashes of a region of its own. So threads do not wait for each other's lines.
     ///
     /// ```
-    /// use lanebloom::ConcurrentBloom;
-    ///
-    /// let filter = ConcurrentBloom::builder().expected_keys(100_000).build()?;
+    /// let filter = lanebloom::ConcurrentBloom::with_capacity(100_000, 0.01)?;
     /// let hashes: Vec<u64> = (0..100_000u32).map(|key| filter.hash(&key)).collect();
     /// assert!((99_000..=100_000).contains(&filter.par_insert_hashes(&hashes)));
     /// assert_eq!(filter.par_insert_hashes(&hashes), 0);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn par_insert_hashes(&self, hashes: &[u64]) -> usize {
-        let changed = bulk::par_insert(&self.engine.words.bits, &self.engine.words.kernels, &hashes);
+        self.par_insert(&hashes)
+    }
+
+    fn par_insert(&self, source: &(impl Source + Sync)) -> usize {
+        let changed = bulk::par_insert(&self.engine.words.bits, &self.engine.words.kernels, source);
         bits::acquire();
         changed
     }
@@ -50,9 +52,7 @@ impl<S: KeyHasher + Sync> Filter<Bloom, S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn par_insert_batch<K: Funnel + Sync>(&self, keys: &[K]) -> usize {
-        let changed = bulk::par_insert(&self.engine.words.bits, &self.engine.words.kernels, &self.keys(keys));
-        bits::acquire();
-        changed
+        self.par_insert(&self.keys(keys))
     }
 
     /// [`contains_hashes`](Self::contains_hashes) in parallel.

@@ -5,6 +5,16 @@ use super::bloom::Bloom;
 use super::engine::EngineImpl;
 use crate::batch::CHUNK;
 
+/// The fill of several engines together, from the fill of each.
+pub(super) fn fill_of_all<'a>(fills: impl Iterator<Item = (f64, &'a Bloom)>) -> f64 {
+    let add = |(ones, bytes), (fill, one): (f64, &Bloom)| {
+        let size = one.memory_bytes() as f64;
+        (ones + fill * size, bytes + size)
+    };
+    let (ones, bytes) = fills.fold((0.0, 0.0), add);
+    ones / bytes
+}
+
 /// Writes for every hash whether any of the engines has it. The first engine should have most.
 pub(super) fn contains_any<'a>(mut engines: impl Iterator<Item = &'a Bloom>, hashes: &[u64], found: &mut [u64]) {
     match engines.next() {

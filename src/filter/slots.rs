@@ -10,8 +10,9 @@ use crate::codec::{
     Hashing, Input, Kind, MOST_WORDS, Out, OwnHeader, SNAPSHOT_HEADER, admit, read_words, snapshot_bytes, write_words,
 };
 use crate::error::{BuildError, BuildErrorKind, InsertError, InsertErrorKind, SnapshotErrorKind};
-use crate::geometry::sizing::Request;
+use crate::geometry::sizing::{MAX_BITS_PER_KEY, Request};
 use crate::words::bits::{self, Load};
+use alloc::format;
 use alloc::vec::Vec;
 use core::fmt;
 use core::iter::repeat;
@@ -70,6 +71,14 @@ pub(crate) trait BucketLayout: Copy {
 
     /// The layout that a header declares, and the most keys that a builder plans for it.
     fn of_header(bits: u8, buckets: usize) -> Result<(Self, usize), SnapshotErrorKind>;
+}
+
+/// The error for a rate that `fingerprints` of so many bits do not reach.
+pub(super) fn too_short(rate: f64, fingerprints: &str, bits: u32) -> BuildErrorKind {
+    BuildErrorKind::Setting(format!(
+        "a false-positive rate of {rate:e} with {fingerprints} of {bits} bits takes more than the limit of \
+         {MAX_BITS_PER_KEY} bits per key"
+    ))
 }
 
 /// Numbers for tests, by a linear congruence: their highest bits are random.

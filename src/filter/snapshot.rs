@@ -97,13 +97,8 @@ macro_rules! stored {
             }
 
             /// [`from_bytes`](Filter::from_bytes) for any hasher: `hasher` must be the one that
-            /// filled the filter.
-            ///
-            /// # Errors
-            ///
-            /// As [`from_bytes`](Filter::from_bytes), and if the hasher differs.
-            ///
-            /// # Examples
+            /// filled the filter. Fails as [`from_bytes`](Filter::from_bytes), and if the hasher
+            /// differs.
             ///
             /// ```
             /// use lanebloom::{CuckooFilter, SipHash13};
@@ -123,13 +118,8 @@ macro_rules! stored {
             }
 
             /// [`read_from`](Filter::read_from) for any hasher: `hasher` must be the one that
-            /// filled the filter.
-            ///
-            /// # Errors
-            ///
-            /// As [`read_from`](Filter::read_from), and if the hasher differs.
-            ///
-            /// # Examples
+            /// filled the filter. Fails as [`read_from`](Filter::read_from), and if the hasher
+            /// differs.
             ///
             /// ```
             /// use lanebloom::{CuckooFilter, SipHash13};
@@ -175,9 +165,7 @@ macro_rules! stored {
             /// let (same, rest) = CuckooFilter::from_bytes(&bytes)?;
             /// assert!(same.remove("a") && !same.contains("a") && same.hasher().seed() == 7);
             /// assert_eq!(rest, b"more");
-            ///
-            /// let error = CuckooFilter::from_bytes(&bytes[..500]).unwrap_err();
-            /// assert_eq!(error.to_string(), "the bytes end after 500 of 1792");
+            /// assert!(CuckooFilter::from_bytes(&bytes[..500]).unwrap_err().is_truncated());
             /// # Ok::<(), Box<dyn std::error::Error>>(())
             /// ```
             pub fn from_bytes(bytes: &[u8]) -> Result<(Self, &[u8]), SnapshotError> {

@@ -68,9 +68,10 @@ use super::bloom::{Bloom, BloomWords};
 use super::engine::{
     EngineImpl, EstimateImpl, InsertFlaggedImpl, InsertImpl, PlannedImpl, RemoveImpl, StoredImpl, UnionImpl,
 };
+use super::several::fill_of_all;
 use super::{Figures, Filter};
 use crate::batch::{Answer, HASHED, Source, all, answered, each_one, ones, tell};
-use crate::codec::{FIELDS, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, given};
+use crate::codec::{Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, given};
 use crate::error::{BuildError, BuildErrorKind, IncompatibleError, SnapshotErrorKind};
 use crate::geometry::sizing::Request;
 use crate::hash::Murmur3;
@@ -114,7 +115,7 @@ pub struct Tombstone {
 ///
 /// (Two rounds of xor-shift and multiplication, with the constants of SplitMix64.)
 #[inline(always)]
-fn tombstone(hash: u64) -> u64 {
+pub(super) fn tombstone(hash: u64) -> u64 {
     let mixed = (hash ^ hash >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
     mixed ^ mixed >> 31
@@ -278,14 +279,19 @@ impl EngineImpl for Tombstone {
         self.added.false_positive_rate_at(keys)
     }
 
+    fn fill_ratio(&self) -> f64 {
+        let parts = [&self.removed, &self.added];
+        fill_of_all(parts.into_iter().map(|part| (part.fill_ratio(), part)))
+    }
+
     fn figures(&self) -> Figures {
         // Reads the filter of added keys last. Beside removes of keys that were just added, the
         // length is then rather too large than too small.
         let removed = self.removed.figures();
         let added = self.added.figures();
-        let [of_added, of_removed] = [&self.added, &self.removed].map(|part| part.memory_bytes() as f64);
+        let fills = [(removed.fill_ratio, &self.removed), (added.fill_ratio, &self.added)];
         Figures {
-            fill_ratio: (added.fill_ratio * of_added + removed.fill_ratio * of_removed) / (of_added + of_removed),
+            fill_ratio: fill_of_all(fills.into_iter()),
             len: added.len.saturating_sub(removed.len),
             false_positive_rate: added.false_positive_rate * (1.0 - removed.false_positive_rate),
         }
@@ -357,7 +363,13 @@ impl RemoveImpl for Tombstone {
     }
 }
 
-impl EstimateImpl for Tombstone {}
+impl EstimateImpl for Tombstone {
+    fn estimated_len(&self) -> usize {
+        // In this order, as in `figures`.
+        let removed = self.removed.estimated_len();
+        self.added.estimated_len().saturating_sub(removed)
+    }
+}
 
 impl UnionImpl for Tombstone {
     fn same(&self, other: &Self) -> bool {
@@ -386,12 +398,7 @@ impl StoredImpl for Tombstone {
     }
 
     fn encode<O: Out>(&self, hashing: Hashing, out: &mut O) -> Result<(), O::Error> {
-        let header = OwnHeader {
-            kind: Kind::Tombstone,
-            hashing,
-            len: self.snapshot_bytes() as u64,
-            fields: [0; FIELDS],
-        };
+        let header = OwnHeader::of_len(Kind::Tombstone, hashing, self.snapshot_bytes());
         out.put(&header.to_bytes())?;
         // Writes the filter of removed keys last, as in a clone.
         self.added.encode(hashing, out)?;
@@ -412,14 +419,8 @@ impl StoredImpl for Tombstone {
         let left = bytes as usize - added.memory_bytes();
         let (removed, _) = Bloom::decode(input, left, given(Murmur3::default()))?;
         let engine = Self { added, removed };
-        if engine.memory_bytes() as u64 == bytes {
-            Ok((engine, hasher))
-        } else {
-            Err(SnapshotErrorKind::Length {
-                declared: header.len,
-                needed: engine.snapshot_bytes() as u64,
-            })
-        }
+        header.check_len(engine.snapshot_bytes())?;
+        Ok((engine, hasher))
     }
 }
 
@@ -442,11 +443,7 @@ impl<S> Filter<Tombstone, S> {
     /// a remove is a claim.
     ///
     /// ```
-    /// use lanebloom::TombstoneBloom;
-    ///
-    /// let filter = TombstoneBloom::with_capacity(1000, 0.01)?;
-    /// assert_eq!(filter.words_per_key(), 4);
-    /// let filter = TombstoneBloom::builder().words_per_key(1).build()?;
+    /// let filter = lanebloom::TombstoneBloom::builder().words_per_key(1).build()?;
     /// assert_eq!(filter.words_per_key(), 1);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```

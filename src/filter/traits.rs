@@ -48,12 +48,11 @@ impl<E, S> Sealed for Filter<E, S> {}
 ///     filter.try_insert_batch(keys)
 /// }
 ///
-/// let keys: Vec<u32> = (0..1000).collect();
-/// let bloom = ConcurrentBloom::with_capacity(10, 0.01)?;
-/// assert!(fill(&bloom, &keys).unwrap() > 10);
+/// let keys = [7; 100];
+/// assert_eq!(fill(&ConcurrentBloom::with_capacity(10, 0.01)?, &keys), Ok(1));
 /// let cuckoo = CuckooFilter::with_capacity(10, 0.01)?;
 /// let error = fill(&cuckoo, &keys).unwrap_err();
-/// assert!(error.is_full() && error.inserted() == cuckoo.len());
+/// assert_eq!(error.inserted(), cuckoo.len());
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 pub trait Insert: Sealed {
@@ -184,11 +183,8 @@ pub trait Stored: Sealed + Sized {
     /// Fails if the bytes are no snapshot of this type of filter, or if the hasher differs.
     fn from_bytes_with(bytes: &[u8], hasher: Self::Hasher) -> Result<(Self, &[u8]), SnapshotError>;
 
-    /// Reads a snapshot of a filter that takes at most `max_bytes` of memory.
-    ///
-    /// # Errors
-    ///
-    /// As [`from_bytes_with`](Self::from_bytes_with), and if the reader fails.
+    /// Reads a snapshot of a filter that takes at most `max_bytes` of memory. Fails as
+    /// [`from_bytes_with`](Self::from_bytes_with), and if the reader fails.
     #[cfg(feature = "std")]
     fn read_from_with(
         reader: impl std::io::Read,

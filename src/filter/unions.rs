@@ -52,11 +52,10 @@ macro_rules! unions {
             /// requires.
             ///
             /// ```
-            /// use lanebloom::ConcurrentBloom;
-            ///
-            /// let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
+            /// let filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
             /// assert!(filter.is_compatible(&filter.clone()));
-            /// assert!(!filter.is_compatible(&ConcurrentBloom::with_capacity(2000, 0.01)?));
+            /// let other = lanebloom::ConcurrentBloom::with_capacity(2000, 0.01)?;
+            /// assert!(!filter.is_compatible(&other));
             /// # Ok::<(), lanebloom::BuildError>(())
             /// ```
             #[doc(alias = "isCompatible")]

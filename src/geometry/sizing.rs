@@ -1,30 +1,8 @@
 //! Turns keys and a false-positive rate into a layout, and back. All false-positive arithmetic is
 //! here. Builders call it, and so do the methods that report a filter's figures.
 //!
-//! # The model
-//!
-//! A key picks one line of 512 bits. In the line it picks `w` of the 8 words, one out of each of
-//! `w` sectors of `8/w` words. In each of those words it draws `s` bits with replacement. For a
-//! key that was never inserted, let `j` be the number of keys in its line. `j` is Poisson with mean
-//! `load`, the keys per line. The words are independent given `j`. So the rate is the mean over `j`
-//! of `g(j)^w`, where `g(j)` is the chance that all `s` draws land on set bits of one word. By
-//! inclusion and exclusion over the distinct bits among the draws,
-//!
-//! ```text
-//! g(j) = sum over i in 0..=s of a_i * x_i^j,   x_i = 1 - w/8 * (1 - (1 - i/64)^s)
-//! ```
-//!
-//! where `x_i` is the chance that one key of the line leaves `i` given bits of the word alone, and
-//! `a_i` sums `(-1)^i * C(d, i)` over the chances that the draws make `d` distinct bits. Nothing
-//! here is fitted.
-//!
-//! With two lines per key, a key does the same in each half of the lines, independently: the load
-//! of a half is twice the filter's, and the rate is the product of two. A key then needs half of
-//! the bits in each line, and the numbers of keys of two lines vary less, together, than that of
-//! one. So the same rate takes less memory, the more so the lower it is.
-//!
-//! A word of [counters](Cell::Counter) is the same with 16 in the place of 64: a key finds its
-//! counters above 0 when it would find bits set.
+//! `docs/COST.md` has the model: the sum `g(j)` of `RateModel`, and why two lines need less memory.
+//! Nothing in it is fitted.
 //!
 //! Only `+ - * /` on `f64` are used, in one order, so that every platform finds the same layout.
 //! (`exp`, `ln` and `powi` may differ in the last bit between platforms, and `core` has none of
@@ -299,8 +277,7 @@ fn small_budget(bytes: usize, lines: usize) -> BuildErrorKind {
     ))
 }
 
-/// The false-positive rate of one shape as a function of the keys per line; see the top of this
-/// file.
+/// The false-positive rate of one shape as a function of the keys per line, by the model.
 struct RateModel {
     shape: Shape,
     a: [f64; RateModel::TERMS],
@@ -505,102 +482,6 @@ pub(crate) fn ceil(x: f64) -> f64 {
 mod tests {
     use super::*;
 
-    fn solve(lines: usize, words: Option<usize>, rate: f64) -> (Shape, f64) {
-        let request = Request {
-            lines: Some(lines),
-            words,
-            ..Request::default()
-        };
-        let (shape, load) = request.best_shape_for(rate).unwrap();
-        (shape, LINE_BITS as f64 / load)
-    }
-
-    /// Compares the bits per key of each rate, in so many words per key, with the table's.
-    fn compare<const N: usize>(lines: usize, words: [usize; N], most_error: f64, table: &[(f64, [f64; N])]) {
-        for &(rate, row) in table {
-            for (words, expected) in words.into_iter().zip(row) {
-                let (shape, bits_per_key) = solve(lines, Some(words), rate);
-                assert_eq!((shape.lines, shape.words), (lines, words / lines));
-                let error = bits_per_key / expected - 1.0;
-                assert!(
-                    error.abs() < most_error,
-                    "{rate} with {words} words: {bits_per_key}, not {expected}"
-                );
-            }
-        }
-    }
-
-    /// Bits per key from an independent implementation of the same model, by the distribution of
-    /// occupied bits instead of inclusion and exclusion (rounded to 0.1 or 3 digits).
-    #[test]
-    fn bits_per_key_match_the_occupancy_sums() {
-        let one_line = [
-            (0.1, [5.05, 4.9, 4.9, 5.9]),
-            (0.03, [8.4, 7.65, 7.6, 8.0]),
-            (0.01, [12.2, 10.3, 10.1, 10.1]),
-            (1e-3, [24.0, 17.1, 15.8, 15.7]),
-            (1e-4, [46.0, 26.0, 22.6, 22.9]),
-            (1e-5, [87.0, 38.0, 31.1, 30.0]),
-        ];
-        compare(1, WORDS_PER_KEY.map(|(words, _)| words), 0.012, &one_line);
-        let two_lines = [
-            (1e-3, [15.0, 14.8]),
-            (1e-4, [20.5, 20.2]),
-            (1e-5, [26.9, 25.5]),
-            (1e-6, [34.1, 31.6]),
-        ];
-        compare(2, [4, 8], 0.004, &two_lines);
-    }
-
-    #[test]
-    fn fewest_words_within_the_price_are_chosen() {
-        let chosen = [0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5, 1e-6].map(|rate| {
-            let Shape { words, bits, .. } = solve(1, None, rate).0;
-            (words, bits)
-        });
-        assert_eq!(chosen, [(1, 3), (2, 2), (2, 3), (4, 2), (4, 3), (4, 3), (4, 4)]);
-    }
-
-    /// Two lines where they save an eighth, unless lines or words are given, or a filter cannot
-    /// have them.
-    #[test]
-    fn two_lines_are_chosen_where_they_are_worth_it() {
-        let solve = |request: Request| request.solve().unwrap().0.shape;
-        let request = |rate| Request {
-            keys: Some(1_000_000),
-            rate: Some(rate),
-            two_lines: true,
-            ..Request::default()
-        };
-        let chosen = [0.1, 0.01, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9].map(|rate| {
-            let Shape { lines, words, .. } = solve(request(rate));
-            (lines, words)
-        });
-        assert_eq!(
-            chosen,
-            [(1, 1), (1, 2), (1, 4), (1, 4), (2, 2), (2, 4), (2, 4), (2, 4), (2, 4)]
-        );
-        let low = request(1e-6);
-        let (words, lines, two_lines, keys) = (Some(4), Some(1), false, Some(1));
-        for (one, why) in [
-            (Request { words, ..low }, "words are given"),
-            (Request { lines, ..low }, "one line is given"),
-            (Request { two_lines, ..low }, "the filter has one line"),
-            (Request { keys, ..low }, "one block is enough"),
-        ] {
-            assert_eq!(solve(one).lines, 1, "{why}");
-        }
-        let lines = Some(2);
-        assert_eq!(solve(Request { lines, ..request(0.1) }).lines, 2);
-        // An odd number of lines is one too many.
-        let budget = Request {
-            keys: None,
-            budget: Some(64 * 1001),
-            ..low
-        };
-        assert_eq!(budget.solve().unwrap().0.blocks, 1000);
-    }
-
     /// Both ways: what fits a rate has that rate, and hardly less.
     #[test]
     fn load_and_rate_invert_each_other() {
@@ -617,30 +498,6 @@ mod tests {
                     }
                 }
             }
-        }
-    }
-
-    #[test]
-    fn a_budget_for_keys_takes_the_shape_of_the_rate_it_reaches() {
-        let one_line = [0.1, 0.01, 1e-3, 1e-4, 1e-5, 1e-6].map(|rate| (rate, false));
-        let any = [0.1, 0.01, 1e-3, 1e-4, 1e-6, 1e-7].map(|rate| (rate, true));
-        for (rate, two_lines) in one_line.into_iter().chain(any) {
-            let solve = |keys, rate, budget| {
-                let request = Request {
-                    keys,
-                    rate,
-                    budget,
-                    two_lines,
-                    ..Request::default()
-                };
-                request.solve().unwrap()
-            };
-            let (layout, keys) = solve(Some(1_000_000), Some(rate), None);
-            let by_budget = solve(Some(keys), None, Some(layout.blocks * 64 + 63));
-            assert_eq!(by_budget, (layout, keys));
-            let (same, fitting) = solve(None, Some(rate), Some(layout.blocks * 64));
-            assert_eq!(same, layout);
-            assert!(fitting >= keys && fitting < keys + keys / 1000);
         }
     }
 

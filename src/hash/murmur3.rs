@@ -8,8 +8,6 @@ use crate::words::chunks::as_chunks;
 /// Murmur3 x64_128 in progress. It allocates nothing. Made by
 /// [`Murmur3::sink`](crate::Murmur3::sink).
 ///
-/// # Examples
-///
 /// ```
 /// use lanebloom::{Murmur3, Sink};
 ///

@@ -48,19 +48,8 @@ use core::fmt;
 /// filter.contains(&17u64); // panics: `u64` (8 bytes) after `i32` (4 bytes)
 /// ```
 ///
-/// In debug builds only:
-///
-/// ```
-/// #[cfg(debug_assertions)]
-/// type Hasher = lanebloom::hash::OneKeyType<lanebloom::Murmur3>;
-/// #[cfg(not(debug_assertions))]
-/// type Hasher = lanebloom::Murmur3;
-///
-/// let builder = lanebloom::ConcurrentBloom::builder().expected_keys(1000);
-/// let seen = builder.hasher(Hasher::default()).build()?;
-/// assert!(seen.insert("/a") && seen.contains(&String::from("/a")));
-/// # Ok::<(), lanebloom::BuildError>(())
-/// ```
+/// To check in debug builds only, let a type alias name it under `cfg(debug_assertions)`, and the
+/// hasher alone otherwise.
 #[derive(Clone)]
 pub struct OneKeyType<S> {
     hasher: S,

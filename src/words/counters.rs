@@ -16,19 +16,8 @@
 //! | `words`, `try_clone` | load `Relaxed`, then [`acquire`](bits::acquire) | one barrier for the whole copy |
 //! | `store_words` | store `Relaxed` | borrowed mutably: no other thread has the lines, and what hands them on orders them |
 //!
-//! # Why no key is ever missing
-//!
-//! Assume that every remove has its own insert of the same key, and that the insert happened before
-//! the remove. The changes of one word have one order. In this order, by coherence, every remove
-//! comes after its insert. So a counter that never reached 15 is at every moment the number of
-//! inserts that have incremented it and whose removes have not yet decremented it. A counter that
-//! reached 15 stays 15. Neither goes below 0. After a key's insert is done and before its remove
-//! begins, each of its counters is at least 1, in every word, whatever other threads do. If the
-//! insert happened before a lookup, the lookup reads each word at or after the insert's change. It
-//! finds all of them.
-//!
-//! Hence such a remove never lacks a counter, and need not be one atomic step: it may take word
-//! after word. Only the remove of a key that is not there finds that a word lacks a counter.
+//! `docs/SLOTS.md` argues why no key is ever missing if every remove has its own insert before it.
+//! Such a remove need not be one atomic step.
 
 use crate::error::BuildError;
 use crate::geometry::layout::LINE_WORDS;

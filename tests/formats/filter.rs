@@ -1,7 +1,7 @@
 //! The filter's bits, its builder's errors, and its figures.
 
 use lanebloom::bloom::Builder;
-use lanebloom::{BuildError, ConcurrentBloom, SipHash13};
+use lanebloom::{BuildError, ConcurrentBloom, CountingBloom, SipHash13};
 use lanebloom_tests::{LAYOUTS, RATES, WORDS, number};
 
 fn builder() -> Builder {
@@ -102,6 +102,142 @@ fn no_keys_means_one() {
     assert_eq!((filter.expected_keys(), filter.blocks()), (1, 1));
     filter.insert("only");
     assert!(filter.contains("only"));
+}
+
+/// Compares the bits per key of each rate, in so many words per key, with the table's.
+fn compare<const N: usize>(lines: usize, words: [usize; N], most_error: f64, table: &[(f64, [f64; N])]) {
+    for &(rate, row) in table {
+        for (words, expected) in words.into_iter().zip(row) {
+            let builder = builder().expected_keys(1_000_000).false_positive_rate(rate);
+            let filter = builder.lines_per_key(lines).words_per_key(words).build().unwrap();
+            let bits_per_key = filter.bits_per_key();
+            let error = bits_per_key / expected - 1.0;
+            assert!(
+                error.abs() < most_error,
+                "{rate} with {words} words: {bits_per_key}, not {expected}"
+            );
+        }
+    }
+}
+
+/// Bits per key from an independent implementation of the model in `sizing.rs`, by the distribution
+/// of occupied bits instead of inclusion and exclusion (rounded to 0.1 or 3 digits).
+#[test]
+fn bits_per_key_match_the_occupancy_sums() {
+    let one_line = [
+        (0.1, [5.05, 4.9, 4.9, 5.9]),
+        (0.03, [8.4, 7.65, 7.6, 8.0]),
+        (0.01, [12.2, 10.3, 10.1, 10.1]),
+        (1e-3, [24.0, 17.1, 15.8, 15.7]),
+        (1e-4, [46.0, 26.0, 22.6, 22.9]),
+        (1e-5, [87.0, 38.0, 31.1, 30.0]),
+    ];
+    compare(1, [1, 2, 4, 8], 0.012, &one_line);
+    let two_lines = [
+        (1e-3, [15.0, 14.8]),
+        (1e-4, [20.5, 20.2]),
+        (1e-5, [26.9, 25.5]),
+        (1e-6, [34.1, 31.6]),
+    ];
+    compare(2, [4, 8], 0.004, &two_lines);
+}
+
+#[test]
+fn fewest_words_within_the_price_are_chosen() {
+    let chosen = [0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5, 1e-6].map(|rate| {
+        let builder = builder().expected_keys(1000).false_positive_rate(rate);
+        let filter = builder.lines_per_key(1).build().unwrap();
+        (filter.words_per_key(), filter.bits_per_word())
+    });
+    assert_eq!(chosen, [(1, 3), (2, 2), (2, 3), (4, 2), (4, 3), (4, 3), (4, 4)]);
+}
+
+/// Two lines where they save an eighth, unless lines or words are given, or a filter cannot have
+/// them.
+#[test]
+fn two_lines_are_chosen_where_they_are_worth_it() {
+    let at = |rate| builder().expected_keys(1_000_000).false_positive_rate(rate);
+    let lines = |builder: Builder| builder.build().unwrap().lines_per_key();
+    let chosen = [0.1, 0.01, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9].map(|rate| {
+        let filter = at(rate).build().unwrap();
+        (filter.lines_per_key(), filter.words_per_key() / filter.lines_per_key())
+    });
+    assert_eq!(
+        chosen,
+        [(1, 1), (1, 2), (1, 4), (1, 4), (2, 2), (2, 4), (2, 4), (2, 4), (2, 4)]
+    );
+    let low = || at(1e-6);
+    assert_eq!(lines(low().words_per_key(4)), 1, "words are given");
+    assert_eq!(lines(low().lines_per_key(1)), 1, "one line is given");
+    assert_eq!(lines(low().expected_keys(1)), 1, "one block is enough");
+    let counting = CountingBloom::builder().expected_keys(1000).false_positive_rate(1e-6);
+    let lines_of_counters = counting.build().unwrap().lines_per_key();
+    assert_eq!(lines_of_counters, 1, "the filter has one line");
+    assert_eq!(lines(at(0.1).lines_per_key(2)), 2);
+    // An odd number of lines is one too many.
+    let odd = builder().memory_budget(64 * 1001).false_positive_rate(1e-6);
+    assert_eq!(odd.build().unwrap().blocks(), 1000);
+}
+
+#[test]
+fn a_budget_for_keys_takes_the_shape_of_the_rate_it_reaches() {
+    let one_line = [0.1, 0.01, 1e-3, 1e-4, 1e-5, 1e-6].map(|rate| (rate, Some(1)));
+    let any = [0.1, 0.01, 1e-3, 1e-4, 1e-6, 1e-7].map(|rate| (rate, None));
+    for (rate, lines) in one_line.into_iter().chain(any) {
+        let start = || match lines {
+            Some(lines) => builder().lines_per_key(lines),
+            None => builder(),
+        };
+        let planned = |builder: Builder| {
+            let filter = builder.build().unwrap();
+            let shape = (filter.lines_per_key(), filter.words_per_key(), filter.bits_per_word());
+            ((shape, filter.blocks()), filter.expected_keys())
+        };
+        let keys = 1_000_000;
+        let (layout, _) = planned(start().expected_keys(keys).false_positive_rate(rate));
+        let by_budget = planned(start().expected_keys(keys).memory_budget(layout.1 * 64 + 63));
+        assert_eq!(by_budget, (layout, keys));
+        let (same, fitting) = planned(start().false_positive_rate(rate).memory_budget(layout.1 * 64));
+        assert_eq!(same, layout);
+        assert!(fitting >= keys && fitting < keys + keys / 1000);
+    }
+}
+
+/// Builders of filters with slots take the least memory for the keys: a budget of it is enough, and
+/// one of less is not.
+#[test]
+fn slots_for_keys_are_the_least_that_hold_them() {
+    macro_rules! check {
+        ($builder:expr, $keys:expr, $most_apart:expr) => {
+            let (builder, keys) = ($builder, $keys);
+            let planned = |builder: &lanebloom::Builder<_>| builder.clone().build().unwrap();
+            let alone = planned(&builder.clone().expected_keys(keys));
+            let needed = alone.memory_bytes();
+            let both = builder.clone().expected_keys(keys).memory_budget(needed.max(72));
+            assert!(
+                planned(&both).slots().abs_diff(alone.slots()) <= $most_apart,
+                "{keys}"
+            );
+            let rated = both.false_positive_rate(0.5);
+            assert_eq!(planned(&rated).slots(), alone.slots(), "{keys}");
+            let of = |bytes| planned(&builder.clone().memory_budget(bytes).false_positive_rate(0.5)).expected_keys();
+            assert!(of(needed.max(72) + 16) >= keys, "{keys}");
+            if needed > 96 {
+                let limit = needed - 16;
+                assert!(of(limit) < keys, "{keys}: one bucket less holds them too");
+                let error = rated.memory_budget(limit).build().unwrap_err().to_string();
+                let text = format!("need {needed} bytes, more than the memory budget of {limit} bytes");
+                assert!(error.ends_with(&text), "{keys}: {error}");
+            }
+        };
+    }
+    for keys in [1, 2, 10, 25, 26, 100, 999, 1_000_000] {
+        for (bits, per_bucket) in [(10, 6), (12, 5), (16, 4), (21, 3)] {
+            let builder = lanebloom::CuckooFilter::builder().fingerprint_bits(bits);
+            check!(builder, keys, 2 * per_bucket);
+        }
+        check!(lanebloom::DLeftFilter::builder(), keys, 0);
+    }
 }
 
 #[test]

@@ -32,18 +32,13 @@ impl<S: KeyHasher> Filter<Bloom, S> {
     /// let filter = lanebloom::ConcurrentBloom::with_capacity(100_000, 0.01)?;
     /// let (sent, replica) = (filter.clone(), filter.clone());
     ///
-    /// filter.insert("a");
-    /// let delta = filter.delta_since(&sent)?;
-    /// assert!(delta.len() <= 64 + 10);
-    /// assert!(replica.apply_deltas(&delta)?);
-    /// sent.apply_deltas(&delta)?;
-    /// assert!(replica.contains("a"));
-    ///
-    /// // Only what came since.
-    /// filter.insert("b");
-    /// let next = filter.delta_since(&sent)?;
-    /// assert!(replica.apply_deltas(&next)? && replica == filter);
-    /// assert!(!replica.apply_deltas(&delta)?); // it has been there
+    /// for key in ["a", "b"] {
+    ///     filter.insert(key);
+    ///     let delta = filter.delta_since(&sent)?;
+    ///     assert!(delta.len() <= 64 + 10); // only what came since
+    ///     assert!(replica.apply_deltas(&delta)? && replica == filter);
+    ///     sent.apply_deltas(&delta)?;
+    /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn delta_since(&self, baseline: &Self) -> Result<Vec<u8>, IncompatibleError> {
@@ -51,16 +46,7 @@ impl<S: KeyHasher> Filter<Bloom, S> {
     }
 
     /// [`delta_since`](Self::delta_since) for a range of blocks, to send a large filter in parts.
-    ///
-    /// # Errors
-    ///
-    /// As [`delta_since`](Self::delta_since).
-    ///
-    /// # Panics
-    ///
-    /// If the range is not among the blocks.
-    ///
-    /// # Examples
+    /// Fails as [`delta_since`](Self::delta_since). Panics if the range is not among the blocks.
     ///
     /// ```
     /// let filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
@@ -132,13 +118,10 @@ impl<S: KeyHasher> Filter<Bloom, S> {
     /// };
     /// let replica = empty.clone();
     /// assert!(replica.apply_deltas(&[delta("a")?, delta("b")?].concat())?);
-    /// assert!(replica.contains("a") && replica.contains("b"));
-    /// assert!(!replica.contains("c"));
-    ///
+    /// assert!(["a", "b"].iter().all(|key| replica.contains(*key)));
+    /// assert!(!replica.apply_deltas(&delta("a")?)?); // it has been there
     /// let other = ConcurrentBloom::builder().expected_keys(1000).seed(1).build()?;
-    /// let error = other.apply_deltas(&delta("a")?).unwrap_err();
-    /// let text = "the hasher differs: Murmur3 with seed 0 there";
-    /// assert!(error.to_string().starts_with(text));
+    /// assert!(other.apply_deltas(&delta("a")?).unwrap_err().is_incompatible());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn apply_deltas(&self, mut deltas: &[u8]) -> Result<bool, SnapshotError> {

@@ -366,13 +366,7 @@ impl Slots for Packed {
 }
 
 impl<S> Filter<Cuckoo, S> {
-    /// A read-only copy that takes 5% to 19% less memory.
-    ///
-    /// # Errors
-    ///
-    /// If the allocation fails.
-    ///
-    /// # Examples
+    /// A read-only copy that takes 5% to 19% less memory. Fails if the allocation fails.
     ///
     /// ```
     /// let builder = lanebloom::CuckooFilter::builder().expected_keys(100_000);
@@ -398,13 +392,7 @@ impl<S> Filter<Cuckoo, S> {
 }
 
 impl<S> Filter<Compact, S> {
-    /// A mutable filter with the same keys.
-    ///
-    /// # Errors
-    ///
-    /// If the allocation fails.
-    ///
-    /// # Examples
+    /// A mutable filter with the same keys. Fails if the allocation fails.
     ///
     /// ```
     /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
@@ -490,15 +478,13 @@ mod tests {
                     let near = own ^ 1 << (own % u64::from(shape.fingerprint_bits));
                     for fingerprint in [own, near] {
                         for (first, second) in [(i, other), (other, i), (i, i)] {
-                            let expected = [first, second]
-                                .iter()
-                                .any(|i| sorted(buckets[*i]).contains(&fingerprint));
+                            let has = |i: usize| sorted(buckets[i]).contains(&fingerprint);
                             let address = CuckooAddress {
                                 fingerprint,
                                 first,
                                 second,
                             };
-                            assert_eq!(packed.holds(&address), expected);
+                            assert_eq!(packed.holds(&address), has(first) || has(second));
                         }
                     }
                 }

@@ -11,12 +11,12 @@
 //! two buckets. Each of them is the same with a chance of `1 / (2^fingerprint_bits - 1)`. So all of
 //! them differ with the chance `exp(-2 * slots * load / (2^fingerprint_bits - 1))`.
 
-use crate::error::{BuildError, BuildErrorKind, SnapshotErrorKind};
-use crate::filter::slots::BucketLayout;
+use crate::error::{BuildErrorKind, SnapshotErrorKind};
+use crate::filter::slots::{BucketLayout, too_short};
 use crate::filter::stripes::Stripes;
 use crate::geometry::sizing::{MAX_BITS_PER_KEY, Request, ceil};
 use alloc::format;
-use alloc::string::ToString;
+use alloc::string::String;
 
 /// The division of a bucket into slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,10 +47,12 @@ impl BucketShape {
         }
     }
 
-    pub(crate) fn of(fingerprint_bits: usize) -> Option<Self> {
-        Self::ALL
+    /// The shape with fingerprints of so many bits, or the problem that there is none.
+    fn of(bits: usize) -> Result<Self, String> {
+        let shape = Self::ALL
             .into_iter()
-            .find(|shape| shape.fingerprint_bits as usize == fingerprint_bits)
+            .find(|shape| shape.fingerprint_bits as usize == bits);
+        shape.ok_or_else(|| format!("fingerprints of {bits} bits are not supported: choose 10, 12, 16 or 21"))
     }
 
     /// The largest fingerprint, which is also the number of fingerprints, since 0 is an empty slot.
@@ -204,9 +206,7 @@ impl BucketLayout for (BucketShape, usize) {
     }
 
     fn of_header(bits: u8, buckets: usize) -> Result<(Self, usize), SnapshotErrorKind> {
-        let bits = usize::from(bits);
-        let wrong = || SnapshotErrorKind::Invalid(BuildError(BuildErrorKind::FingerprintBits(bits)).to_string());
-        let shape = BucketShape::of(bits).ok_or_else(wrong)?;
+        let shape = BucketShape::of(bits.into()).map_err(SnapshotErrorKind::Invalid)?;
         // Two at least, then, and a key's two are never one.
         if buckets % 2 != 0 {
             let problem = format!("{buckets} buckets is not an even number");
@@ -223,10 +223,8 @@ pub(crate) fn solve(
     fingerprint_bits: Option<usize>,
 ) -> Result<((BucketShape, usize), usize), BuildErrorKind> {
     request.check()?;
-    let shape = match fingerprint_bits {
-        Some(bits) => Some(BucketShape::of(bits).ok_or(BuildErrorKind::FingerprintBits(bits))?),
-        None => None,
-    };
+    let shape = fingerprint_bits.map(BucketShape::of).transpose();
+    let shape = shape.map_err(BuildErrorKind::Setting)?;
     let keys = request.keys.map(|keys| keys.max(1));
     let budget = request.budget.map(buckets_in);
     // Without a rate, the rate of the given fingerprints. If no fingerprints are given either, 1%.
@@ -243,12 +241,8 @@ pub(crate) fn solve(
     let best = loads.clone().max_by(|a, b| per_bucket(a).total_cmp(&per_bucket(b)));
     let best = best.expect("there are shapes");
     if 64.0 > MAX_BITS_PER_KEY as f64 * per_bucket(&best) {
-        return Err(BuildErrorKind::FingerprintsTooShort {
-            rate: rate.expect("without one the load is the planned one"),
-            fingerprints: "fingerprints",
-            bits: best.0.fingerprint_bits,
-            limit: MAX_BITS_PER_KEY,
-        });
+        let rate = rate.expect("without one the load is the planned one");
+        return Err(too_short(rate, "fingerprints", best.0.fingerprint_bits));
     }
     let (shape, load) = best;
     let over_budget = |keys| BuildErrorKind::OverBudget {
@@ -333,38 +327,6 @@ mod tests {
             assert_eq!(shape.fingerprint(0), 1);
             assert_eq!(shape.fingerprint(u64::MAX), shape.fingerprints());
             assert_eq!(shape.fingerprint(0xffff_ffff_0000_0000), 1);
-        }
-    }
-
-    #[test]
-    fn a_plan_for_keys_is_the_least_that_holds_them() {
-        for fingerprint_bits in [10, 12, 16, 21] {
-            for keys in [1, 2, 10, 100, 999, 1_000_000, 123_456_789] {
-                let solve = |rate, budget| {
-                    let request = Request {
-                        keys: Some(keys),
-                        rate,
-                        budget,
-                        ..Request::default()
-                    };
-                    solve(request, Some(fingerprint_bits))
-                };
-                let ((shape, buckets), _) = solve(None, None).unwrap();
-                assert!(shape.keys(buckets, shape.planned_load()) >= keys);
-                assert!(
-                    shape.keys(buckets - 2, shape.planned_load()) < keys,
-                    "{keys}: {buckets}"
-                );
-                let needed = 8 * (buckets + Stripes::number(buckets));
-                let budget = Some(needed.max(64));
-                assert!(solve(None, budget).unwrap().0.1.abs_diff(buckets) <= 2);
-                assert_eq!(solve(Some(0.5), budget).unwrap().0.1, buckets);
-                if needed > 80 {
-                    let limit = needed - 16;
-                    let error = BuildErrorKind::OverBudget { needed, limit };
-                    assert_eq!(solve(Some(0.5), Some(limit)), Err(error));
-                }
-            }
         }
     }
 

@@ -32,7 +32,7 @@
 use crate::codec::{Kind, in_range};
 use crate::error::{BuildError, BuildErrorKind, InsertErrorKind, SnapshotErrorKind};
 use crate::filter::probe::Probe;
-use crate::filter::slots::{BucketLayout, Refused, Slots, SlotsMut};
+use crate::filter::slots::{BucketLayout, Refused, Slots, SlotsMut, too_short};
 use crate::filter::stripes::Stripes;
 use crate::geometry::layout::LINE_BYTES;
 use crate::geometry::pattern::block;
@@ -412,12 +412,7 @@ impl SlotsMut for Cells {
             .rate
             .map_or(PLANNED_LOAD, |rate| f64::min(PLANNED_LOAD, rate / rate_at(1.0)));
         if f64::from(CELL_BITS) > MAX_BITS_PER_KEY as f64 * load {
-            return Err(BuildErrorKind::FingerprintsTooShort {
-                rate: request.rate.unwrap_or(0.0),
-                fingerprints: "remainders",
-                bits: REMAINDER_BITS,
-                limit: MAX_BITS_PER_KEY,
-            });
+            return Err(too_short(request.rate.unwrap_or(0.0), "remainders", REMAINDER_BITS));
         }
         let over_budget = |needed| BuildErrorKind::OverBudget {
             needed,
@@ -600,32 +595,5 @@ mod tests {
             }
         }
         assert!(seen.iter().all(|&seen| seen));
-    }
-
-    #[test]
-    fn a_plan_for_keys_is_the_least_that_holds_them() {
-        for keys in [1, 25, 26, 100, 999, 1_000_000, 123_456_789] {
-            let solve = |rate, budget| {
-                let request = Request {
-                    keys: Some(keys),
-                    rate,
-                    budget,
-                    ..Request::default()
-                };
-                Cells::solve(request, ())
-            };
-            let (buckets, _) = solve(None, None).unwrap();
-            let fits = |buckets: usize| (buckets as f64 * 25.6) as usize >= keys;
-            assert!(
-                fits(buckets) && (buckets == 1 || !fits(buckets - 1)),
-                "{keys}: {buckets}"
-            );
-            let needed = bytes_of(buckets);
-            assert_eq!(solve(Some(0.5), Some(needed)), Ok((buckets, keys)));
-            assert_eq!(solve(None, Some(needed)).unwrap().0, buckets);
-            let limit = needed - 1;
-            let error = BuildErrorKind::OverBudget { needed, limit };
-            assert_eq!(solve(Some(0.5), Some(limit)), Err(error));
-        }
     }
 }

@@ -8,7 +8,7 @@ use crate::filter::bloom::Bloom;
 use crate::filter::engine::{EngineImpl, EstimateImpl, InsertFlaggedImpl, InsertImpl, UnionImpl};
 use crate::filter::gauge::Gauge;
 use crate::filter::lines::empty;
-use crate::filter::several::contains_any;
+use crate::filter::several::{contains_any, fill_of_all};
 use crate::filter::{Figures, Filter};
 use crate::geometry::layout::{LINE_BYTES, Layout};
 use crate::geometry::sizing::Cell;
@@ -260,9 +260,9 @@ impl Chain {
     /// Whether this thread should make the layer with this number ahead of need: it is not there,
     /// and no other thread makes it.
     fn claim(&self, number: usize) -> bool {
-        let missing = |entry: &LayerEntry| entry.layer.get().is_none();
         // Relaxed: it only saves work.
-        self.entries.get(number).is_some_and(missing)
+        number < self.entries.len()
+            && !self.has_layer(number)
             && self.claimed.swap(number as u64, Ordering::Relaxed) != number as u64
     }
 
@@ -284,13 +284,14 @@ impl Chain {
         made
     }
 
+    fn has_layer(&self, number: usize) -> bool {
+        let entry = self.entries.get(number);
+        entry.is_some_and(|entry| entry.layer.get().is_some())
+    }
+
     /// Makes the layer with this number, unless it is there.
     fn make(&self, number: usize) -> Result<(), NoLayer> {
-        if self
-            .entries
-            .get(number)
-            .is_some_and(|entry| entry.layer.get().is_some())
-        {
+        if self.has_layer(number) {
             return Ok(());
         }
         let layout = self.room(number)?;
@@ -307,8 +308,7 @@ impl Chain {
             self.room(next)?;
         }
         // One thread at a time tries again.
-        let missing = self.entries[next].layer.get().is_none();
-        if missing && !self.claim(next) {
+        if !self.has_layer(next) && !self.claim(next) {
             return Err(NoLayer::OutOfMemory);
         }
         self.grow(next).inspect_err(|_| self.unclaim())
@@ -390,18 +390,22 @@ impl EngineImpl for Chain {
         1.0 - missed
     }
 
+    fn fill_ratio(&self) -> f64 {
+        let blooms = self.layers_now().iter().map(Layer::bloom);
+        fill_of_all(blooms.map(|one| (one.fill_ratio(), one)))
+    }
+
     fn figures(&self) -> Figures {
-        let (mut ones, mut bytes, mut len, mut missed) = (0.0, 0.0, 0, 1.0);
-        for layer in self.layers_now().iter() {
-            let figures = layer.filter.figures();
-            let size = layer.bloom().memory_bytes() as f64;
-            ones += figures.fill_ratio * size;
-            bytes += size;
+        let (mut len, mut missed) = (0, 1.0);
+        let blooms = self.layers_now().iter().map(Layer::bloom);
+        let fill_ratio = fill_of_all(blooms.map(|one| {
+            let figures = one.figures();
             len += figures.len;
             missed *= 1.0 - figures.false_positive_rate;
-        }
+            (figures.fill_ratio, one)
+        }));
         Figures {
-            fill_ratio: ones / bytes,
+            fill_ratio,
             len,
             false_positive_rate: 1.0 - missed,
         }
@@ -562,7 +566,14 @@ impl InsertFlaggedImpl for Chain {
     }
 }
 
-impl EstimateImpl for Chain {}
+impl EstimateImpl for Chain {
+    fn estimated_len(&self) -> usize {
+        self.layers_now()
+            .iter()
+            .map(|layer| layer.bloom().estimated_len())
+            .sum()
+    }
+}
 
 impl UnionImpl for Chain {
     fn same(&self, other: &Self) -> bool {
@@ -628,10 +639,8 @@ mod tests {
         for _ in 0..2 {
             let error = filter.insert("b").unwrap_err();
             assert!(error.is_out_of_memory() && filter.is_full());
-            assert_eq!(
-                error.to_string(),
-                "the filter is full: the allocation of the next layer failed"
-            );
+            let text = "the filter is full: the allocation of the next layer failed";
+            assert_eq!(error.to_string(), text);
         }
         assert_eq!(filter.insert("a"), Ok(false));
         filter.engine.entries[1].layout.as_mut().unwrap().blocks = 1;

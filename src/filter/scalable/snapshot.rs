@@ -3,7 +3,7 @@
 
 use super::chain::{Chain, ChainState, FULL, Layers, OPEN};
 use super::steps::{Growth, MAX_EXPANSION, MAX_LAYERS, Steps};
-use crate::codec::{FIELDS, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit};
+use crate::codec::{Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit};
 use crate::error::SnapshotErrorKind;
 use crate::filter::bloom::Bloom;
 use crate::filter::engine::StoredImpl;
@@ -24,12 +24,7 @@ impl StoredImpl for Chain {
 
     fn encode<O: Out>(&self, hashing: Hashing, out: &mut O) -> Result<(), O::Error> {
         let layers = self.layers_now();
-        let mut header = OwnHeader {
-            kind: Kind::Scalable,
-            hashing,
-            len: snapshot_bytes(&layers) as u64,
-            fields: [0; FIELDS],
-        };
+        let mut header = OwnHeader::of_len(Kind::Scalable, hashing, snapshot_bytes(&layers));
         let steps = &self.steps;
         let growth = match steps.growth {
             Growth::ByKeys => 0,

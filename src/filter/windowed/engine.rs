@@ -3,7 +3,7 @@
 
 use super::generations::Generations;
 use super::list::{Generation, List};
-use super::settings::{NEVER, When, WindowSettings};
+use super::settings::{NEVER, When};
 use crate::batch::{Answer, Chunks, HASHED, Source, for_each_absent, ones, tell};
 use crate::error::{BuildError, IncompatibleError};
 use crate::filter::Figures;
@@ -53,6 +53,12 @@ impl EngineImpl for Generations {
         any((0..self.settings.generations).map(|_| rate))
     }
 
+    fn fill_ratio(&self) -> f64 {
+        let (live, mut ones) = (self.live(), 0);
+        each_line(&live, |line| ones += ones_of(line));
+        self.fill(live.len(), ones)
+    }
+
     /// The length comes from the bits of all generations together: a key in several of them counts
     /// once. For the rate, the generations' chances in a line are taken as independent; with two
     /// lines per key, those in all lines.
@@ -61,13 +67,12 @@ impl EngineImpl for Generations {
         let layout = self.layout();
         let (mut ones, mut distinct, mut rate) = (0, 0, 0.0);
         each_line(&live, |line| {
-            ones += line.iter().map(bits::ones_of).sum::<u64>();
+            ones += ones_of(line);
             distinct += ones_of_any(line);
             rate += rate_of_any(layout, line);
         });
-        let bits = live.len().max(1) * layout.blocks * LINE_BITS;
         Figures {
-            fill_ratio: ones as f64 / bits as f64,
+            fill_ratio: self.fill(live.len(), ones),
             len: layout.keys_for(distinct),
             false_positive_rate: match layout.shape.lines {
                 1 => rate / layout.blocks as f64,
@@ -148,15 +153,19 @@ impl InsertFlaggedImpl for Generations {
     }
 }
 
-impl EstimateImpl for Generations {}
+impl EstimateImpl for Generations {
+    fn estimated_len(&self) -> usize {
+        let mut distinct = 0;
+        each_line(&self.live(), |line| distinct += ones_of_any(line));
+        self.layout().keys_for(distinct)
+    }
+}
 
 impl UnionImpl for Generations {
     fn same(&self, other: &Self) -> bool {
         let settings = |one: &Self| {
-            let WindowSettings {
-                expected_keys, renew, ..
-            } = one.settings;
-            (one.settings.span(), expected_keys, renew)
+            let settings = &one.settings;
+            (settings.span(), settings.expected_keys, settings.renew)
         };
         let (ours, theirs) = (self.live(), other.live());
         settings(self) == settings(other)
@@ -185,10 +194,8 @@ impl UnionImpl for Generations {
         let expires = |one: &Generation| now.saturating_add(one.expires - their_now);
         loop {
             let missing = if is_aged {
-                let WindowSettings {
-                    period, generations, ..
-                } = self.settings;
-                list.missing(live.iter().map(expires), period, generations + 1)
+                let most = self.settings.generations + 1;
+                list.missing(live.iter().map(expires), self.settings.period, most)
             } else {
                 alloc::vec![NEVER; live.len().saturating_sub(list.generations.len())]
             };
@@ -233,6 +240,11 @@ impl Generations {
         };
         let generations = list.generations.iter().map(copy).collect::<Result<_, _>>()?;
         Self::new(List { generations, ..**list }, self.settings.clone())
+    }
+
+    /// The fill of so many generations in which `ones` bits are set.
+    fn fill(&self, generations: usize, ones: u64) -> f64 {
+        ones as f64 / (generations.max(1) * self.layout().blocks * LINE_BITS) as f64
     }
 
     /// The same in all generations.
@@ -348,6 +360,11 @@ fn each_line(generations: &[Arc<ConcurrentBloom<()>>], mut each: impl FnMut(&[[u
         }
         each(&line);
     }
+}
+
+/// The bits that are set in a line of each generation.
+fn ones_of(line: &[[u64; LINE_WORDS]]) -> u64 {
+    line.iter().map(bits::ones_of).sum()
 }
 
 /// The bits of a line that are set in any generation.

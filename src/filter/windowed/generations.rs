@@ -121,9 +121,7 @@ impl Generations {
     }
 
     pub(super) fn rotate(&self) {
-        let WindowSettings {
-            period, generations, ..
-        } = self.settings;
+        let (period, generations) = (self.settings.period, self.settings.generations);
         loop {
             let old = Arc::clone(&self.list.load());
             let now = self.settings.now();
@@ -144,9 +142,7 @@ impl Generations {
     /// Makes the newest generation the one for keys inserted now; returns whether this call did.
     #[cold]
     fn rotate_if_old(&self) -> bool {
-        let WindowSettings {
-            period, generations, ..
-        } = self.settings;
+        let (period, generations) = (self.settings.period, self.settings.generations);
         loop {
             let old = Arc::clone(&self.list.load());
             // After the list: its times come from another thread's reading of the clock.
@@ -284,11 +280,7 @@ impl Generations {
     /// Adds empty generations that expire at these times, if `old` is still the list.
     ///
     /// This is no rotation, since the newest generation stays. An insert that sees the list
-    /// replaced writes the same bits again.
-    ///
-    /// # Errors
-    ///
-    /// If the allocation fails.
+    /// replaced writes the same bits again. Fails if the allocation fails.
     pub(super) fn complete(&self, old: Arc<List>, missing: &[u64]) -> Result<(), BuildError> {
         let mut new = self.spare_list();
         let list = Arc::get_mut(&mut new).expect("nobody else has it yet");
@@ -341,15 +333,10 @@ impl Generations {
     ///
     /// Number `n` is for keys inserted while the clock is in `n * T .. (n + 1) * T`, and expires at
     /// `(n + G) * T`. Returns `None` if there are visible generations of other times, because the
-    /// clock was set back or `rotate` was called.
-    ///
-    /// # Errors
-    ///
-    /// If a generation that the list lacks cannot be allocated.
+    /// clock was set back or `rotate` was called. Fails if a generation that the list lacks cannot
+    /// be allocated.
     pub(crate) fn numbered(&self, least: u64) -> Result<Option<Vec<Numbered>>, BuildError> {
-        let WindowSettings {
-            period, generations, ..
-        } = self.settings;
+        let (period, generations) = (self.settings.period, self.settings.generations);
         let count = generations as u64;
         let end_of = |number: u64| number.saturating_add(1).saturating_mul(period);
         loop {

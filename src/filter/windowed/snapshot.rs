@@ -7,8 +7,8 @@ use super::generations::Generations;
 use super::list::{Generation, List};
 use super::settings::{self, MAX_GENERATIONS, MAX_WINDOW, NEVER, When, WindowSettings};
 use crate::codec::{
-    self, FIELDS, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, from_slice, given, read_words,
-    snapshot_bytes, write_words,
+    self, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, from_slice, given, read_words, snapshot_bytes,
+    write_words,
 };
 use crate::error::{SnapshotError, SnapshotErrorKind};
 use crate::filter::Filter;
@@ -36,30 +36,20 @@ const SUPPLIED: u8 = 3;
 impl<S: KeyHasher> WindowedBloom<S> {
     /// [`from_bytes_with`](Filter::from_bytes_with) and a clock: `now` must go on from where the
     /// filter's clock was. If that was the monotonic clock, `now` may begin at any time. If the
-    /// filter does not rotate by age, `now` is not called.
-    ///
-    /// # Errors
-    ///
-    /// As [`from_bytes_with`](Filter::from_bytes_with).
-    ///
-    /// # Examples
+    /// filter does not rotate by age, `now` is not called. Fails as
+    /// [`from_bytes_with`](Filter::from_bytes_with).
     ///
     /// ```
-    /// use lanebloom::{Murmur3, WindowedBloom};
-    /// use std::time::{Duration, SystemTime};
+    /// use lanebloom::WindowedBloom;
+    /// use std::time::Duration;
     ///
-    /// let clock = || SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
-    /// let hour = Duration::from_secs(3600);
+    /// let at = |seconds| move || Duration::from_secs(seconds);
     /// let builder = WindowedBloom::builder().expected_keys(1000);
-    /// let recent = builder.window(hour).clock(clock).build()?;
+    /// let recent = builder.window(Duration::from_secs(60)).clock(at(100)).build()?;
     /// recent.insert("a");
-    ///
-    /// let (bytes, hasher) = (recent.to_bytes(), Murmur3::default());
-    /// let (same, _) = WindowedBloom::from_bytes_with_clock(&bytes, hasher, clock)?;
-    /// assert!(same.contains("a"));
-    /// let later = move || clock() + 2 * hour;
-    /// let (late, _) = WindowedBloom::from_bytes_with_clock(&bytes, hasher, later)?;
-    /// assert!(!late.contains("a"));
+    /// let (bytes, hasher) = (recent.to_bytes(), *recent.hasher());
+    /// let read = |now| WindowedBloom::from_bytes_with_clock(&bytes, hasher, at(now));
+    /// assert!(read(110)?.0.contains("a") && !read(200)?.0.contains("a"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn from_bytes_with_clock(
@@ -72,27 +62,20 @@ impl<S: KeyHasher> WindowedBloom<S> {
     }
 
     /// [`read_from_with`](Filter::read_from_with) and a clock, as
-    /// [`from_bytes_with_clock`](Self::from_bytes_with_clock).
-    ///
-    /// # Errors
-    ///
-    /// As [`read_from_with`](Filter::read_from_with).
-    ///
-    /// # Examples
+    /// [`from_bytes_with_clock`](Self::from_bytes_with_clock). Fails as
+    /// [`read_from_with`](Filter::read_from_with).
     ///
     /// ```
-    /// use lanebloom::{Murmur3, WindowedBloom};
-    /// use std::time::{Duration, SystemTime};
+    /// use lanebloom::WindowedBloom;
+    /// use std::time::Duration;
     ///
-    /// let clock = || SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+    /// let clock = || Duration::from_secs(100);
     /// let builder = WindowedBloom::builder().expected_keys(1000);
     /// let recent = builder.window(Duration::from_secs(9)).clock(clock).build()?;
     /// recent.insert("a");
-    ///
-    /// let (bytes, hasher) = (recent.to_bytes(), Murmur3::default());
+    /// let (bytes, hasher) = (recent.to_bytes(), *recent.hasher());
     /// let read = WindowedBloom::read_from_with_clock;
-    /// let same = read(&bytes[..], 1 << 20, hasher, clock)?;
-    /// assert!(same.contains("a"));
+    /// assert!(read(&bytes[..], 1 << 20, hasher, clock)?.contains("a"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn read_from_with_clock(
@@ -154,12 +137,7 @@ impl StoredImpl for Generations {
             When::Aged(Clock::Supplied(_)) => (AGED, SUPPLIED),
             When::Full(_) => (FULL, 0),
         };
-        let mut header = OwnHeader {
-            kind: Kind::Windowed,
-            hashing,
-            len: kept.snapshot_bytes(&self.settings) as u64,
-            fields: [0; FIELDS],
-        };
+        let mut header = OwnHeader::of_len(Kind::Windowed, hashing, kept.snapshot_bytes(&self.settings));
         let renew = u8::from(self.settings.renew);
         let generations = self.settings.generations as u8;
         header.put(
