@@ -190,11 +190,17 @@ impl<T: Load> Lookups<T> {
         match (&self.key_lines, self.line.few) {
             // SAFETY: as in `contains`.
             (KeyLines::One, Some(few)) => unsafe { (few.flags)(lines, hashes, &self.probe.fields, found) },
-            (KeyLines::One, None) if !self.line.is_long(hashes.len()) => {
-                few(hashes, &lines, Hint::L1, found, |hash| self.line_contains(lines, hash));
-            }
-            _ => scalar::unpack_few(self.few_bitmap(lines, hashes), found),
+            _ => self.few_flags(lines, hashes, found),
         }
+    }
+
+    // A call, so that the others are small enough to be inlined well.
+    #[inline(never)]
+    fn few_flags(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [bool]) {
+        if matches!(self.key_lines, KeyLines::Two(_)) || self.line.is_long(hashes.len()) {
+            return scalar::unpack_few(self.few_bitmap(lines, hashes), found);
+        }
+        few(hashes, &lines, Hint::L1, found, |hash| self.line_contains(lines, hash));
     }
 
     /// [`contains_few`](Self::contains_few) as a bitmap.
