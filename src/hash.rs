@@ -60,13 +60,7 @@ pub trait KeyHasher: sealed::Sealed {
     /// Hashes `key` to evenly distributed bits.
     fn hash_key<K: Funnel + ?Sized>(&self, key: &K) -> u64;
 
-    /// Writes the hash of each key to the same place of `out`.
-    ///
-    /// # Panics
-    ///
-    /// If the lengths differ.
-    ///
-    /// # Examples
+    /// Writes the hash of each key to the same place of `out`. Panics if the lengths differ.
     ///
     /// ```
     /// use lanebloom::{KeyHasher, Murmur3};

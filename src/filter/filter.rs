@@ -216,13 +216,7 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
         found
     }
 
-    /// [`contains_batch`](Self::contains_batch) by hash.
-    ///
-    /// # Panics
-    ///
-    /// If the lengths differ.
-    ///
-    /// # Examples
+    /// [`contains_batch`](Self::contains_batch) by hash. Panics if the lengths differ.
     ///
     /// ```
     /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
@@ -247,12 +241,7 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
     }
 
     /// [`contains_batch`](Self::contains_batch) into a bitmap. Bits after the last key become 0.
-    ///
-    /// # Panics
-    ///
-    /// If `out` has not `keys.len().div_ceil(64)` words.
-    ///
-    /// # Examples
+    /// Panics if `out` has not `keys.len().div_ceil(64)` words.
     ///
     /// ```
     /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
@@ -279,13 +268,8 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
         }
     }
 
-    /// [`contains_batch_bitmap`](Self::contains_batch_bitmap) by hash.
-    ///
-    /// # Panics
-    ///
-    /// If `out` has not `hashes.len().div_ceil(64)` words.
-    ///
-    /// # Examples
+    /// [`contains_batch_bitmap`](Self::contains_batch_bitmap) by hash. Panics if `out` has not
+    /// `hashes.len().div_ceil(64)` words.
     ///
     /// ```
     /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
@@ -339,13 +323,8 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
         self.each_absent(&hashes, each);
     }
 
-    /// Writes the hash by which this filter knows each key to the same place of `out`.
-    ///
-    /// # Panics
-    ///
-    /// If the lengths differ.
-    ///
-    /// # Examples
+    /// Writes the hash by which this filter knows each key to the same place of `out`. Panics if
+    /// the lengths differ.
     ///
     /// ```
     /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
@@ -391,12 +370,6 @@ impl<E: Engine, S> Filter<E, S> {
     }
 
     /// [`clone`](Clone::clone) that returns an error, instead of aborting, if the allocation fails.
-    ///
-    /// # Errors
-    ///
-    /// If the allocation fails.
-    ///
-    /// # Examples
     ///
     /// ```
     /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;

@@ -95,7 +95,6 @@ impl<E: Engine, S> Filter<E, S> {
     ///
     /// ```
     /// let filter = lanebloom::CuckooFilter::with_capacity(100_000, 0.01)?;
-    /// assert!((0.0099..=0.01).contains(&filter.false_positive_rate_at(100_000)));
     /// assert!((0.0049..0.0051).contains(&filter.false_positive_rate_at(50_000)));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
@@ -121,8 +120,6 @@ impl<E: Engine, S> Filter<E, S> {
 
     /// Fill, number of keys and false-positive rate now, from one pass over the content.
     ///
-    /// For a dashboard, in Prometheus' text format:
-    ///
     /// ```
     /// let filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
     /// filter.insert_all(0..1000u32);
@@ -130,9 +127,6 @@ impl<E: Engine, S> Filter<E, S> {
     /// assert_eq!(now.fill_ratio, filter.fill_ratio());
     /// assert_eq!(now.len, filter.estimated_len());
     /// assert_eq!(now.false_positive_rate, filter.current_false_positive_rate());
-    ///
-    /// let text = format!("bloom_keys {}\nbloom_fill {}\n", now.len, now.fill_ratio);
-    /// assert!(text.starts_with("bloom_keys 1") || text.starts_with("bloom_keys 9"));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]

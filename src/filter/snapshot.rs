@@ -251,13 +251,8 @@ macro_rules! fixed_size {
                 self.engine.snapshot_bytes()
             }
 
-            /// [`to_bytes`](Self::to_bytes) into the caller's memory.
-            ///
-            /// # Panics
-            ///
-            /// If `out` does not have [`snapshot_bytes`](Self::snapshot_bytes) bytes.
-            ///
-            /// # Examples
+            /// [`to_bytes`](Self::to_bytes) into the caller's memory. Panics if `out` does not have
+            /// [`snapshot_bytes`](Self::snapshot_bytes) bytes.
             ///
             /// ```
             /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;

@@ -229,13 +229,8 @@ impl<S> BloomView<'_, S> {
         ConcurrentBloom::from_bytes_with(self.bytes(), self.hasher.clone()).map(|(filter, _)| filter)
     }
 
-    /// Computes the checksum of all the bytes.
-    ///
-    /// # Errors
-    ///
-    /// If the checksum differs from the one in the snapshot.
-    ///
-    /// # Examples
+    /// Computes the checksum of all the bytes. Fails if the checksum differs from the one in the
+    /// snapshot.
     ///
     /// ```
     /// # use lanebloom::{BloomView, ConcurrentBloom};
