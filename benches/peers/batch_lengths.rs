@@ -3,7 +3,7 @@
 use crate::contestants::{BATCH, Ours, count};
 use crate::{Args, Lookups, fill, no_boost, timed};
 use lanebloom::ConcurrentBloom;
-use lanebloom_benches::median;
+use lanebloom_benches::{best_instruction_set, median};
 
 /// Divide `BATCH`.
 const LENGTHS: [usize; 9] = [1, 2, 4, 8, 16, 32, 64, 256, 1024];
@@ -26,7 +26,7 @@ type Batches<'a> = dyn Fn(&[u64], usize) -> usize + Sync + 'a;
 type Times = (f64, [(f64, f64); LENGTHS.len()]);
 
 pub(crate) fn batch_lengths(args: &Args, bytes: usize) -> String {
-    let ours = |hashed| Ours::new(bytes, args.rate, hashed, None).filter;
+    let ours = |hashed| Ours::new(bytes, args.rate, hashed, best_instruction_set(), false).filter;
     let (hashes, keys) = (ours(true), ours(false));
     let n = hashes.expected_keys();
     fill(n, |all| _ = hashes.insert_hashes(all));

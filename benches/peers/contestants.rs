@@ -4,7 +4,6 @@
 use fastbloom::AtomicBloomFilter;
 use lanebloom::ConcurrentBloom;
 use lanebloom::internal::{Isa, WithIsa};
-use lanebloom_benches::best_instruction_set;
 use std::hash::BuildHasher;
 use std::sync::RwLock;
 
@@ -34,31 +33,35 @@ pub(crate) fn count(keys: &[u64], test: impl Fn(u64) -> bool) -> usize {
 pub(crate) struct Ours {
     pub(crate) filter: ConcurrentBloom,
     pub(crate) hashed: bool,
-    /// In batches, by this instruction set; otherwise by single calls, by the best.
-    pub(crate) batch: Option<Isa>,
+    pub(crate) isa: Isa,
+    /// In batches; otherwise by single calls.
+    pub(crate) batch: bool,
 }
 
 impl Ours {
-    pub(crate) fn new(bytes: usize, rate: f64, hashed: bool, batch: Option<Isa>) -> Self {
+    pub(crate) fn new(bytes: usize, rate: f64, hashed: bool, isa: Isa, batch: bool) -> Self {
         let filter = ConcurrentBloom::builder()
             .memory_budget(bytes)
             .false_positive_rate(rate)
             .build()
             .unwrap()
-            .with_isa(batch.unwrap_or(best_instruction_set()));
-        Self { filter, hashed, batch }
+            .with_isa(isa);
+        Self {
+            filter,
+            hashed,
+            isa,
+            batch,
+        }
     }
 }
 
 impl Peer for Ours {
     fn name(&self) -> String {
-        match self.batch {
-            None => "lanebloom, single calls".into(),
-            Some(isa) => format!("lanebloom, batch, {isa}"),
-        }
+        let calls = if self.batch { "batch" } else { "single calls" };
+        format!("lanebloom, {calls}, {}", self.isa)
     }
     fn insert(&self, keys: &[u64]) -> Option<usize> {
-        Some(match (self.hashed, self.batch.is_some()) {
+        Some(match (self.hashed, self.batch) {
             (true, false) => count(keys, |hash| self.filter.insert_hash(hash)),
             (false, false) => count(keys, |key| self.filter.insert(&key)),
             (true, true) => keys.chunks(BATCH).map(|hashes| self.filter.insert_hashes(hashes)).sum(),
@@ -66,7 +69,7 @@ impl Peer for Ours {
         })
     }
     fn contains(&self, keys: &[u64]) -> usize {
-        match (self.hashed, self.batch.is_some()) {
+        match (self.hashed, self.batch) {
             (true, false) => count(keys, |hash| self.filter.contains_hash(hash)),
             (false, false) => count(keys, |key| self.filter.contains(&key)),
             (hashed, true) => {

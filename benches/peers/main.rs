@@ -4,6 +4,7 @@
 //!     cargo bench --bench peers                       # everything, about 20 minutes
 //!     cargo bench --bench peers -- --sizes 512K,8M    # filters of these sizes (of ours, at 1%)
 //!     cargo bench --bench peers -- --tables singles   # only this table; --help has the list
+//!     cargo bench --bench peers -- --cpu              # only the CPU, which heads every report
 //!     cargo bench --bench peers -- --record FILE      # the tables into benches/FILE too
 //!     cargo bench --bench peers -- --test             # a tiny size, to see that it runs
 //!     BOOST_ROOT=$(ci/fetch/boost.sh) cargo bench --bench peers    # with Boost.Bloom (see build.rs)
@@ -27,7 +28,7 @@ use clap::{Parser, ValueEnum};
 use contestants::{Fast, Locked, Ours, Peer, Sbbf, Touch};
 use fastbloom::AtomicBloomFilter;
 use lanebloom::internal::instruction_sets;
-use lanebloom_benches::{machine, median, number, parse_size};
+use lanebloom_benches::{best_instruction_set, machine, median, number, parse_size};
 use std::fmt::Write as _;
 use std::iter::Sum;
 use std::path::PathBuf;
@@ -58,6 +59,9 @@ struct Args {
     /// Run once with tiny sizes, to see that everything works.
     #[arg(long)]
     test: bool,
+    /// Print the CPU and what the crate makes of it, and stop.
+    #[arg(long)]
+    cpu: bool,
     /// Passed by cargo.
     #[arg(long, hide = true)]
     bench: bool,
@@ -65,7 +69,7 @@ struct Args {
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 enum Table {
-    /// Single calls on pre-hashed keys, one thread, for each size.
+    /// Single calls on pre-hashed keys by every instruction set, one thread, for each size.
     Singles,
     /// Single calls and batches of pre-hashed keys, for each size.
     Hashes,
@@ -154,22 +158,21 @@ impl Group {
     /// of keys that they are for.
     fn new(table: Table, bytes: usize, rate: f64) -> (Self, usize) {
         let hashed = table != Table::Keys;
-        let single = Ours::new(bytes, rate, hashed, None);
+        let single = Ours::new(bytes, rate, hashed, best_instruction_set(), false);
         let n = single.filter.expected_keys();
         let fast = AtomicBloomFilter::with_false_pos(rate).seed(&1).expected_items(n);
         let name = if hashed { "fastbloom" } else { "fastbloom (SipHash)" };
-        let mut peers: Vec<Box<dyn Peer>> = vec![
-            Box::new(Fast {
-                filter: fast,
-                hashed,
-                name,
-            }),
-            Box::new(single),
-        ];
-        if table != Table::Singles {
-            for isa in instruction_sets() {
-                peers.push(Box::new(Ours::new(bytes, rate, hashed, Some(isa))));
-            }
+        let mut peers: Vec<Box<dyn Peer>> = vec![Box::new(Fast {
+            filter: fast,
+            hashed,
+            name,
+        })];
+        let batch = table != Table::Singles;
+        if batch {
+            peers.push(Box::new(single));
+        }
+        for isa in instruction_sets() {
+            peers.push(Box::new(Ours::new(bytes, rate, hashed, isa, batch)));
         }
         if hashed {
             if table != Table::Singles {
@@ -275,6 +278,10 @@ impl Lookups {
 
 fn main() {
     let mut args = Args::parse();
+    if args.cpu {
+        println!("{}", machine());
+        return;
+    }
     if args.test {
         (args.sizes, args.rounds, args.keys) = (vec![16 << 10], 1, 4096);
     }
