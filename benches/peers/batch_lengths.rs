@@ -30,11 +30,11 @@ pub(crate) fn batch_lengths(args: &Args, bytes: usize) -> String {
     let (hashes, keys) = (ours(true), ours(false));
     let n = hashes.expected_keys();
     fill(n, |all| _ = hashes.insert_hashes(all));
-    fill(n, |all| _ = keys.insert_batch(all));
+    fill(n, |all: &[u64]| _ = keys.insert_batch(all));
     let lookups = Lookups::new(bytes, n, args.keys);
     #[cfg(has_boost)]
     let boost = {
-        let mut boost = crate::boost::Boost::new(n, args.rate);
+        let mut boost = crate::boost::Boost::hashes(n, args.rate);
         fill(n, |all| boost.insert_bulk(all));
         boost
     };
@@ -56,7 +56,7 @@ pub(crate) fn batch_lengths(args: &Args, bytes: usize) -> String {
         bytes >> 10,
         args.rate
     );
-    let line = |first: &str, cells: Vec<String>| format!("| {first:44} | {} |\n", cells.join(" | "));
+    let line = |first: &str, cells: Vec<String>| format!("| {first:47} | {} |\n", cells.join(" | "));
     let mut titles = vec!["single calls".to_owned()];
     titles.extend(LENGTHS.map(|length| format!("{length:>13}")));
     table += &line("", titles);

@@ -7,13 +7,13 @@ use lanebloom::internal::{Isa, WithIsa};
 use std::hash::BuildHasher;
 use std::sync::RwLock;
 
-/// A contestant: filters that take slices of `u64`, either hashes or keys.
-pub(crate) trait Peer: Send + Sync {
+/// A contestant: filters that take slices of keys. `u64` are either hashes or keys.
+pub(crate) trait Peer<K = u64>: Send + Sync {
     fn name(&self) -> String;
     /// Inserts all; returns how many were new, if its inserts tell.
-    fn insert(&self, keys: &[u64]) -> Option<usize>;
+    fn insert(&self, keys: &[K]) -> Option<usize>;
     /// Looks all up; returns how many are found.
-    fn contains(&self, keys: &[u64]) -> usize;
+    fn contains(&self, keys: &[K]) -> usize;
     fn clear(&mut self);
     fn bytes(&self) -> usize;
     /// The number of threads that can fill it.
@@ -26,7 +26,7 @@ pub(crate) trait Peer: Send + Sync {
     }
 }
 
-pub(crate) fn count(keys: &[u64], test: impl Fn(u64) -> bool) -> usize {
+pub(crate) fn count<K: Copy>(keys: &[K], test: impl Fn(K) -> bool) -> usize {
     keys.iter().filter(|&&key| test(key)).count()
 }
 
