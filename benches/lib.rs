@@ -1,7 +1,7 @@
 //! Code that the benches share: numbers without a pattern, the machine's name, sizes on the command
 //! line, the median.
 
-use lanebloom::internal::{Isa, instruction_sets};
+use lanebloom::internal::{Isa, instruction_sets, tuning_name};
 use std::thread;
 
 /// The i-th of a sequence of distinct, random-looking numbers (SplitMix64's output function).
@@ -34,7 +34,21 @@ pub fn best_instruction_set() -> Isa {
     instruction_sets().last().expect("there is always one")
 }
 
-/// The machine, for the record.
+/// The features of x86-64 on which the speed depends, as Linux names them.
+const FEATURES: [&str; 9] = [
+    "avx2",
+    "bmi2",
+    "avx512f",
+    "avx512bw",
+    "avx512dq",
+    "avx512vl",
+    "avx512vbmi",
+    "avx512_bitalg",
+    "avx512_fp16",
+];
+
+/// The machine, for the record: the CPU and those of its features that matter, the caches, and what
+/// the crate makes of them.
 pub fn machine() -> String {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     let cpuinfo = read("/proc/cpuinfo");
@@ -49,16 +63,21 @@ pub fn machine() -> String {
             .trim()
             .to_owned()
     };
+    let flags: Vec<&str> = field("flags").split(' ').collect();
+    let features: Vec<&str> = FEATURES.into_iter().filter(|feature| flags.contains(feature)).collect();
     format!(
-        "CPU: {} (family {}, model {}), {} threads, L1d {}, L2 {}, L3 {}; instruction set: {}",
+        "CPU: {} ({}, family {}, model {}), {} threads, L1d {}, L2 {}, L3 {}; features: {}; instruction set: {}; tuning: {}",
         field("model name"),
+        field("vendor_id"),
         field("cpu family"),
         field("model"),
         thread::available_parallelism().map_or(0, usize::from),
         cache(0),
         cache(2),
         cache(3),
+        features.join(" "),
         best_instruction_set(),
+        tuning_name(),
     )
 }
 

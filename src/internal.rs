@@ -10,8 +10,9 @@ pub use crate::batch::{assert_bitmap_length, each_one, for_each_absent, try_gath
 pub use crate::codec::serde::{deserialize, sealed::Decode, serialize};
 /// For `lanebloom-formats`: the end of a key under MurmurHash64A.
 pub use crate::hash::bytes::load_below_8;
-/// For the tests and benches of this crate: the instruction sets of this machine.
-pub use crate::kernel::{Isa, instruction_sets};
+/// For the tests and benches of this crate: the instruction sets of this machine, and its row in
+/// the table of tunings.
+pub use crate::kernel::{Isa, instruction_sets, tuning::tuning_name};
 /// For `lanebloom-formats` and `lanebloom-redis`: the loop of a batch.
 pub use crate::kernel::{
     Length,

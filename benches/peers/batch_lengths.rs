@@ -3,7 +3,7 @@
 use crate::contestants::{BATCH, Ours, count};
 use crate::{Args, Lookups, fill, no_boost, timed};
 use lanebloom::ConcurrentBloom;
-use lanebloom_benches::median;
+use lanebloom_benches::{best_instruction_set, median};
 
 /// Divide `BATCH`.
 const LENGTHS: [usize; 9] = [1, 2, 4, 8, 16, 32, 64, 256, 1024];
@@ -26,15 +26,15 @@ type Batches<'a> = dyn Fn(&[u64], usize) -> usize + Sync + 'a;
 type Times = (f64, [(f64, f64); LENGTHS.len()]);
 
 pub(crate) fn batch_lengths(args: &Args, bytes: usize) -> String {
-    let ours = |hashed| Ours::new(bytes, args.rate, hashed, None).filter;
+    let ours = |hashed| Ours::new(bytes, args.rate, hashed, best_instruction_set(), false).filter;
     let (hashes, keys) = (ours(true), ours(false));
     let n = hashes.expected_keys();
     fill(n, |all| _ = hashes.insert_hashes(all));
-    fill(n, |all| _ = keys.insert_batch(all));
+    fill(n, |all: &[u64]| _ = keys.insert_batch(all));
     let lookups = Lookups::new(bytes, n, args.keys);
     #[cfg(has_boost)]
     let boost = {
-        let mut boost = crate::boost::Boost::new(n, args.rate);
+        let mut boost = crate::boost::Boost::hashes(n, args.rate);
         fill(n, |all| boost.insert_bulk(all));
         boost
     };
@@ -56,7 +56,7 @@ pub(crate) fn batch_lengths(args: &Args, bytes: usize) -> String {
         bytes >> 10,
         args.rate
     );
-    let line = |first: &str, cells: Vec<String>| format!("| {first:44} | {} |\n", cells.join(" | "));
+    let line = |first: &str, cells: Vec<String>| format!("| {first:47} | {} |\n", cells.join(" | "));
     let mut titles = vec!["single calls".to_owned()];
     titles.extend(LENGTHS.map(|length| format!("{length:>13}")));
     table += &line("", titles);

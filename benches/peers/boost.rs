@@ -3,6 +3,9 @@
 //! filters, unless the system gives huge pages to all.
 
 use crate::contestants::Peer;
+use crate::key_calls::Key;
+use std::ffi::c_void;
+use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::RwLock;
 
@@ -12,14 +15,14 @@ struct Raw([u8; 0]);
 
 unsafe extern "C" {
     safe fn peers_boost_version() -> u32;
-    safe fn peers_boost_new(keys: usize, rate: f64) -> NonNull<Raw>;
+    safe fn peers_boost_new(kind: Kind, keys: usize, rate: f64) -> NonNull<Raw>;
     fn peers_boost_drop(filter: NonNull<Raw>);
     fn peers_boost_clear(filter: NonNull<Raw>);
     fn peers_boost_bytes(filter: NonNull<Raw>) -> usize;
-    fn peers_boost_insert(filter: NonNull<Raw>, hashes: *const u64, count: usize);
-    fn peers_boost_insert_bulk(filter: NonNull<Raw>, hashes: *const u64, count: usize);
-    fn peers_boost_contains(filter: NonNull<Raw>, hashes: *const u64, count: usize) -> usize;
-    fn peers_boost_contains_bulk(filter: NonNull<Raw>, hashes: *const u64, count: usize, batch: usize) -> usize;
+    fn peers_boost_insert(filter: NonNull<Raw>, keys: *const c_void, count: usize);
+    fn peers_boost_insert_bulk(filter: NonNull<Raw>, keys: *const c_void, count: usize);
+    fn peers_boost_contains(filter: NonNull<Raw>, keys: *const c_void, count: usize) -> usize;
+    fn peers_boost_contains_bulk(filter: NonNull<Raw>, keys: *const c_void, count: usize, batch: usize) -> usize;
 }
 
 /// Whether it has lookups in bulk.
@@ -27,18 +30,37 @@ pub(crate) fn has_bulk() -> bool {
     peers_boost_version() >= 109_000
 }
 
-/// A filter for pre-hashed keys.
-pub(crate) struct Boost(NonNull<Raw>);
+/// What a filter takes, as in `boost.cpp`.
+#[repr(C)]
+pub(crate) enum Kind {
+    /// Hashes of keys.
+    Hash,
+    /// `u64`, which Boost hashes, like the others.
+    Number,
+    /// `[u8; 16]`.
+    Bytes,
+    /// `Text`.
+    Text,
+}
+
+/// A filter of one kind, whose keys are `K`.
+pub(crate) struct Boost<K = u64>(NonNull<Raw>, PhantomData<fn(K)>);
 
 // SAFETY: the filter has no state of a thread, and its `const` methods, as all in the standard
 // library, can run side by side; the others take `&mut self` here.
-unsafe impl Send for Boost {}
+unsafe impl<K> Send for Boost<K> {}
 // SAFETY: as above.
-unsafe impl Sync for Boost {}
+unsafe impl<K> Sync for Boost<K> {}
 
 impl Boost {
-    pub(crate) fn new(keys: usize, rate: f64) -> Self {
-        Self(peers_boost_new(keys, rate))
+    pub(crate) fn hashes(keys: usize, rate: f64) -> Self {
+        Self(peers_boost_new(Kind::Hash, keys, rate), PhantomData)
+    }
+}
+
+impl<K: Key> Boost<K> {
+    pub(crate) fn keys(keys: usize, rate: f64) -> Self {
+        Self(peers_boost_new(K::KIND, keys, rate), PhantomData)
     }
 
     fn clear(&mut self) {
@@ -51,30 +73,30 @@ impl Boost {
         unsafe { peers_boost_bytes(self.0) }
     }
 
-    fn insert(&mut self, hashes: &[u64]) {
-        // SAFETY: as in `clear`; the pointer is to as many hashes.
-        unsafe { peers_boost_insert(self.0, hashes.as_ptr(), hashes.len()) }
+    fn insert(&mut self, keys: &[K]) {
+        // SAFETY: as in `clear`; the pointer is to as many keys, of the filter's kind.
+        unsafe { peers_boost_insert(self.0, keys.as_ptr().cast(), keys.len()) }
     }
 
-    pub(crate) fn insert_bulk(&mut self, hashes: &[u64]) {
+    pub(crate) fn insert_bulk(&mut self, keys: &[K]) {
         // SAFETY: as in `insert`.
-        unsafe { peers_boost_insert_bulk(self.0, hashes.as_ptr(), hashes.len()) }
+        unsafe { peers_boost_insert_bulk(self.0, keys.as_ptr().cast(), keys.len()) }
     }
 
     /// How many are found, call by call.
-    pub(crate) fn contains(&self, hashes: &[u64]) -> usize {
-        // SAFETY: as in `bytes`; the pointer is to as many hashes.
-        unsafe { peers_boost_contains(self.0, hashes.as_ptr(), hashes.len()) }
+    pub(crate) fn contains(&self, keys: &[K]) -> usize {
+        // SAFETY: as in `bytes`; the pointer is to as many keys, of the filter's kind.
+        unsafe { peers_boost_contains(self.0, keys.as_ptr().cast(), keys.len()) }
     }
 
-    /// How many are found, by bulk calls of `batch` hashes.
-    pub(crate) fn contains_bulk(&self, hashes: &[u64], batch: usize) -> usize {
+    /// How many are found, by bulk calls of `batch` keys.
+    pub(crate) fn contains_bulk(&self, keys: &[K], batch: usize) -> usize {
         // SAFETY: as in `contains`.
-        unsafe { peers_boost_contains_bulk(self.0, hashes.as_ptr(), hashes.len(), batch) }
+        unsafe { peers_boost_contains_bulk(self.0, keys.as_ptr().cast(), keys.len(), batch) }
     }
 }
 
-impl Drop for Boost {
+impl<K> Drop for Boost<K> {
     fn drop(&mut self) {
         // SAFETY: the filter is from `new`, and is not used after this.
         unsafe { peers_boost_drop(self.0) }
@@ -88,24 +110,24 @@ pub(crate) fn name(calls: &str) -> String {
 }
 
 /// Not atomic: one thread inserts, any number look up afterwards.
-pub(crate) struct BoostPeer {
-    filter: RwLock<Boost>,
+pub(crate) struct BoostPeer<K = u64> {
+    filter: RwLock<Boost<K>>,
     bulk: bool,
 }
 
-impl BoostPeer {
-    pub(crate) fn new(keys: usize, rate: f64, bulk: bool) -> Self {
-        let filter = RwLock::new(Boost::new(keys, rate));
+impl<K> BoostPeer<K> {
+    pub(crate) fn new(filter: Boost<K>, bulk: bool) -> Self {
+        let filter = RwLock::new(filter);
         Self { filter, bulk }
     }
 }
 
-impl Peer for BoostPeer {
+impl<K: Key> Peer<K> for BoostPeer<K> {
     fn name(&self) -> String {
         name(if self.bulk { "in bulk" } else { "single calls" }) + " (one writer)"
     }
     /// Its inserts answer nothing.
-    fn insert(&self, keys: &[u64]) -> Option<usize> {
+    fn insert(&self, keys: &[K]) -> Option<usize> {
         let mut filter = self.filter.write().unwrap();
         if self.bulk {
             filter.insert_bulk(keys);
@@ -114,7 +136,7 @@ impl Peer for BoostPeer {
         }
         None
     }
-    fn contains(&self, keys: &[u64]) -> usize {
+    fn contains(&self, keys: &[K]) -> usize {
         let filter = self.filter.read().unwrap();
         if self.bulk {
             filter.contains_bulk(keys, keys.len())

@@ -4,17 +4,16 @@
 use fastbloom::AtomicBloomFilter;
 use lanebloom::ConcurrentBloom;
 use lanebloom::internal::{Isa, WithIsa};
-use lanebloom_benches::best_instruction_set;
 use std::hash::BuildHasher;
 use std::sync::RwLock;
 
-/// A contestant: filters that take slices of `u64`, either hashes or keys.
-pub(crate) trait Peer: Send + Sync {
+/// A contestant: filters that take slices of keys. `u64` are either hashes or keys.
+pub(crate) trait Peer<K = u64>: Send + Sync {
     fn name(&self) -> String;
     /// Inserts all; returns how many were new, if its inserts tell.
-    fn insert(&self, keys: &[u64]) -> Option<usize>;
+    fn insert(&self, keys: &[K]) -> Option<usize>;
     /// Looks all up; returns how many are found.
-    fn contains(&self, keys: &[u64]) -> usize;
+    fn contains(&self, keys: &[K]) -> usize;
     fn clear(&mut self);
     fn bytes(&self) -> usize;
     /// The number of threads that can fill it.
@@ -27,38 +26,42 @@ pub(crate) trait Peer: Send + Sync {
     }
 }
 
-pub(crate) fn count(keys: &[u64], test: impl Fn(u64) -> bool) -> usize {
+pub(crate) fn count<K: Copy>(keys: &[K], test: impl Fn(K) -> bool) -> usize {
     keys.iter().filter(|&&key| test(key)).count()
 }
 
 pub(crate) struct Ours {
     pub(crate) filter: ConcurrentBloom,
     pub(crate) hashed: bool,
-    /// In batches, by this instruction set; otherwise by single calls, by the best.
-    pub(crate) batch: Option<Isa>,
+    pub(crate) isa: Isa,
+    /// In batches; otherwise by single calls.
+    pub(crate) batch: bool,
 }
 
 impl Ours {
-    pub(crate) fn new(bytes: usize, rate: f64, hashed: bool, batch: Option<Isa>) -> Self {
+    pub(crate) fn new(bytes: usize, rate: f64, hashed: bool, isa: Isa, batch: bool) -> Self {
         let filter = ConcurrentBloom::builder()
             .memory_budget(bytes)
             .false_positive_rate(rate)
             .build()
             .unwrap()
-            .with_isa(batch.unwrap_or(best_instruction_set()));
-        Self { filter, hashed, batch }
+            .with_isa(isa);
+        Self {
+            filter,
+            hashed,
+            isa,
+            batch,
+        }
     }
 }
 
 impl Peer for Ours {
     fn name(&self) -> String {
-        match self.batch {
-            None => "lanebloom, single calls".into(),
-            Some(isa) => format!("lanebloom, batch, {isa}"),
-        }
+        let calls = if self.batch { "batch" } else { "single calls" };
+        format!("lanebloom, {calls}, {}", self.isa)
     }
     fn insert(&self, keys: &[u64]) -> Option<usize> {
-        Some(match (self.hashed, self.batch.is_some()) {
+        Some(match (self.hashed, self.batch) {
             (true, false) => count(keys, |hash| self.filter.insert_hash(hash)),
             (false, false) => count(keys, |key| self.filter.insert(&key)),
             (true, true) => keys.chunks(BATCH).map(|hashes| self.filter.insert_hashes(hashes)).sum(),
@@ -66,7 +69,7 @@ impl Peer for Ours {
         })
     }
     fn contains(&self, keys: &[u64]) -> usize {
-        match (self.hashed, self.batch.is_some()) {
+        match (self.hashed, self.batch) {
             (true, false) => count(keys, |hash| self.filter.contains_hash(hash)),
             (false, false) => count(keys, |key| self.filter.contains(&key)),
             (hashed, true) => {

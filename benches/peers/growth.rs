@@ -149,6 +149,7 @@ fn grown(args: &Args, planned: usize, n: usize) -> String {
         let filter = scalable(planned, args.rate, setting);
         Box::new(Growing { filter, setting, batch })
     };
+    let isa = best_instruction_set();
     let fixed = |batch| {
         let builder = ConcurrentBloom::builder()
             .expected_keys(n)
@@ -157,19 +158,19 @@ fn grown(args: &Args, planned: usize, n: usize) -> String {
         Box::new(Ours {
             filter,
             hashed: false,
+            isa,
             batch,
         })
     };
     let peer = GrowableBloomBuilder::new()
         .estimated_insertions(planned)
         .desired_error_ratio(args.rate);
-    let isa = best_instruction_set();
     let mut group = Group {
         peers: vec![
-            fixed(None),
+            fixed(false),
             scalable(SETTINGS[0], false),
             scalable(DEFAULT, false),
-            fixed(Some(isa)),
+            fixed(true),
             scalable(SETTINGS[0], true),
             scalable(DEFAULT, true),
             Box::new(LockedGrowing(RwLock::new(peer.build()))),

@@ -4,6 +4,7 @@
 //!     cargo bench --bench peers                       # everything, about 20 minutes
 //!     cargo bench --bench peers -- --sizes 512K,8M    # filters of these sizes (of ours, at 1%)
 //!     cargo bench --bench peers -- --tables singles   # only this table; --help has the list
+//!     cargo bench --bench peers -- --cpu              # only the CPU, which heads every report
 //!     cargo bench --bench peers -- --record FILE      # the tables into benches/FILE too
 //!     cargo bench --bench peers -- --test             # a tiny size, to see that it runs
 //!     BOOST_ROOT=$(ci/fetch/boost.sh) cargo bench --bench peers    # with Boost.Bloom (see build.rs)
@@ -21,13 +22,15 @@ mod batch_lengths;
 mod boost;
 mod contestants;
 mod growth;
+mod key_calls;
 mod murmur3;
 
 use clap::{Parser, ValueEnum};
 use contestants::{Fast, Locked, Ours, Peer, Sbbf, Touch};
 use fastbloom::AtomicBloomFilter;
+use key_calls::{Key, Text};
 use lanebloom::internal::instruction_sets;
-use lanebloom_benches::{machine, median, number, parse_size};
+use lanebloom_benches::{best_instruction_set, machine, median, number, parse_size};
 use std::fmt::Write as _;
 use std::iter::Sum;
 use std::path::PathBuf;
@@ -58,6 +61,9 @@ struct Args {
     /// Run once with tiny sizes, to see that everything works.
     #[arg(long)]
     test: bool,
+    /// Print the CPU and what the crate makes of it, and stop.
+    #[arg(long)]
+    cpu: bool,
     /// Passed by cargo.
     #[arg(long, hide = true)]
     bench: bool,
@@ -65,12 +71,14 @@ struct Args {
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 enum Table {
-    /// Single calls on pre-hashed keys, one thread, for each size.
+    /// Single calls on pre-hashed keys by every instruction set, one thread, for each size.
     Singles,
     /// Single calls and batches of pre-hashed keys, for each size.
     Hashes,
     /// The same with keys that the filters hash, for each size.
     Keys,
+    /// Single calls on keys of several types, by two hashers, one thread, for each size.
+    KeyCalls,
     /// Batches of several lengths beside single calls, for each size.
     Lengths,
     /// Filters that grow.
@@ -96,7 +104,7 @@ const STRANGERS: u64 = 1 << 48;
 
 /// Runs `work` on equal parts of `keys` in `threads` threads; ns per key from the first start to
 /// the last end, and the sum of the results.
-fn timed<T>(threads: usize, keys: &[u64], work: impl Fn(&[u64]) -> T + Sync) -> (f64, T)
+fn timed<K: Sync, T>(threads: usize, keys: &[K], work: impl Fn(&[K]) -> T + Sync) -> (f64, T)
 where
     T: Sum + Copy + Send,
 {
@@ -128,7 +136,7 @@ where
 }
 
 /// Brings the filter back into the caches, from which the other contestants have driven it.
-fn warm(peer: &dyn Peer, keys: &[u64]) {
+fn warm<K>(peer: &dyn Peer<K>, keys: &[K]) {
     if (128 << 10..16 << 20).contains(&peer.bytes()) {
         // The third level keeps lines only after some passes: after one, lookups in 8 MiB took four
         // times as long as after six (Zen 5).
@@ -143,8 +151,8 @@ fn warm(peer: &dyn Peer, keys: &[u64]) {
 type Column = Vec<Option<(f64, f64)>>;
 
 /// One group: contestants that take the same kind of input.
-struct Group {
-    peers: Vec<Box<dyn Peer>>,
+struct Group<K = u64> {
+    peers: Vec<Box<dyn Peer<K>>>,
     /// The position of fastbloom, the basis of the ratios.
     reference: usize,
 }
@@ -154,22 +162,21 @@ impl Group {
     /// of keys that they are for.
     fn new(table: Table, bytes: usize, rate: f64) -> (Self, usize) {
         let hashed = table != Table::Keys;
-        let single = Ours::new(bytes, rate, hashed, None);
+        let single = Ours::new(bytes, rate, hashed, best_instruction_set(), false);
         let n = single.filter.expected_keys();
         let fast = AtomicBloomFilter::with_false_pos(rate).seed(&1).expected_items(n);
         let name = if hashed { "fastbloom" } else { "fastbloom (SipHash)" };
-        let mut peers: Vec<Box<dyn Peer>> = vec![
-            Box::new(Fast {
-                filter: fast,
-                hashed,
-                name,
-            }),
-            Box::new(single),
-        ];
-        if table != Table::Singles {
-            for isa in instruction_sets() {
-                peers.push(Box::new(Ours::new(bytes, rate, hashed, Some(isa))));
-            }
+        let mut peers: Vec<Box<dyn Peer>> = vec![Box::new(Fast {
+            filter: fast,
+            hashed,
+            name,
+        })];
+        let batch = table != Table::Singles;
+        if batch {
+            peers.push(Box::new(single));
+        }
+        for isa in instruction_sets() {
+            peers.push(Box::new(Ours::new(bytes, rate, hashed, isa, batch)));
         }
         if hashed {
             if table != Table::Singles {
@@ -180,9 +187,9 @@ impl Group {
             peers.push(Box::new(Sbbf(RwLock::new(sbbf_rs_safe::Filter::new(bits_per_key, n)))));
             #[cfg(has_boost)]
             {
-                peers.push(Box::new(boost::BoostPeer::new(n, rate, false)));
+                peers.push(Box::new(boost::BoostPeer::new(boost::Boost::hashes(n, rate), false)));
                 if table != Table::Singles && boost::has_bulk() {
-                    peers.push(Box::new(boost::BoostPeer::new(n, rate, true)));
+                    peers.push(Box::new(boost::BoostPeer::new(boost::Boost::hashes(n, rate), true)));
                 }
             }
         } else {
@@ -200,9 +207,11 @@ impl Group {
         }
         (Self { peers, reference: 0 }, n)
     }
+}
 
+impl<K: Key> Group<K> {
     /// Interleaved rounds of one operation.
-    fn rounds(&mut self, rounds: usize, mut work: impl FnMut(&mut dyn Peer) -> Option<f64>) -> Column {
+    fn rounds(&mut self, rounds: usize, mut work: impl FnMut(&mut dyn Peer<K>) -> Option<f64>) -> Column {
         let mut times = vec![Vec::new(); self.peers.len()];
         for _ in 0..rounds {
             for (peer, times) in self.peers.iter_mut().zip(&mut times) {
@@ -234,33 +243,33 @@ impl Group {
     }
 }
 
-/// Inserts the first `n` numbers.
-fn fill(n: usize, mut insert: impl FnMut(&[u64])) {
+/// Inserts the keys of the first `n` numbers.
+fn fill<K: Key>(n: usize, mut insert: impl FnMut(&[K])) {
     let mut keys = Vec::with_capacity(1 << 16);
     for start in (0..n as u64).step_by(1 << 16) {
         keys.clear();
-        keys.extend((start..(n as u64).min(start + (1 << 16))).map(number));
+        keys.extend((start..(n as u64).min(start + (1 << 16))).map(|i| K::of(number(i))));
         insert(&keys);
     }
 }
 
 /// The keys that are looked up in a filter of the first numbers.
-struct Lookups {
+struct Lookups<K = u64> {
     /// Members from the whole range, each at most once.
-    present: Vec<u64>,
+    present: Vec<K>,
     /// As many numbers that were never inserted.
-    strangers: Vec<u64>,
+    strangers: Vec<K>,
     /// Both, in an order without pattern.
-    mixed: Vec<u64>,
+    mixed: Vec<K>,
 }
 
-impl Lookups {
+impl<K: Key> Lookups<K> {
     /// At most `most` in a filter of `bytes` with `n` numbers: few, since they share the caches
     /// with the filter, but so many that they touch most of its lines.
     fn new(bytes: usize, n: usize, most: usize) -> Self {
         let half = n.min(most.min((bytes / 64).max(1 << 18)) / 2);
-        let present: Vec<u64> = (0..half).map(|i| number((i * (n / half)) as u64)).collect();
-        let strangers: Vec<u64> = (0..half as u64).map(|i| number(STRANGERS + i)).collect();
+        let present: Vec<K> = (0..half).map(|i| K::of(number((i * (n / half)) as u64))).collect();
+        let strangers: Vec<K> = (0..half as u64).map(|i| K::of(number(STRANGERS + i))).collect();
         let mut mixed = [&*present, &strangers].concat();
         for i in (1..mixed.len()).rev() {
             mixed.swap(i, (number(i as u64 + (1 << 60)) % (i as u64 + 1)) as usize);
@@ -275,6 +284,10 @@ impl Lookups {
 
 fn main() {
     let mut args = Args::parse();
+    if args.cpu {
+        println!("{}", machine());
+        return;
+    }
     if args.test {
         (args.sizes, args.rounds, args.keys) = (vec![16 << 10], 1, 4096);
     }
@@ -292,8 +305,14 @@ fn main() {
     for &bytes in &args.sizes {
         for table in [Table::Singles, Table::Hashes, Table::Keys] {
             if wanted(table) {
-                publish(one_group(&args, bytes, table));
+                let (group, n) = Group::new(table, bytes, args.rate);
+                publish(one_group(&args, bytes, table, group, n));
             }
+        }
+        if wanted(Table::KeyCalls) {
+            publish(key_calls::key_calls::<u64>(&args, bytes));
+            publish(key_calls::key_calls::<[u8; 16]>(&args, bytes));
+            publish(key_calls::key_calls::<Text>(&args, bytes));
         }
         if wanted(Table::Lengths) {
             publish(batch_lengths::batch_lengths(&args, bytes));
@@ -310,16 +329,19 @@ fn main() {
     }
 }
 
-fn one_group(args: &Args, bytes: usize, table: Table) -> String {
-    let (mut group, n) = Group::new(table, bytes, args.rate);
-    let fresh: Vec<u64> = (0..n.min(args.keys) as u64).map(number).collect();
+fn one_group<K: Key>(args: &Args, bytes: usize, table: Table, mut group: Group<K>, n: usize) -> String {
+    let fresh: Vec<K> = (0..n.min(args.keys) as u64).map(|i| K::of(number(i))).collect();
     let Lookups {
         present,
         strangers,
         mixed,
     } = Lookups::new(bytes, n, args.keys);
     let half = present.len();
-    let threads = if table == Table::Singles { 1..=1 } else { 1..=2 };
+    let threads = if matches!(table, Table::Singles | Table::KeyCalls) {
+        1..=1
+    } else {
+        1..=2
+    };
 
     let mut columns = Vec::new();
     for threads in threads.clone() {
@@ -356,7 +378,7 @@ fn one_group(args: &Args, bytes: usize, table: Table) -> String {
             }),
         ));
     }
-    let measure = |peer: &dyn Peer| {
+    let measure = |peer: &dyn Peer<K>| {
         let rate = peer.contains(&strangers) as f64 / half as f64;
         // A quarter more or less, and what chance adds.
         let allowed = args.rate / 4.0 + 5.0 * (args.rate / half as f64).sqrt();
@@ -378,15 +400,22 @@ fn one_group(args: &Args, bytes: usize, table: Table) -> String {
         ));
     }
 
-    let (what, missing) = match table {
-        Table::Singles => ("pre-hashed u64, single calls", no_boost()),
-        Table::Keys => ("u64 keys, each with the hasher named or its default", String::new()),
-        _ => ("pre-hashed u64", no_boost()),
+    let (what, missing): (String, _) = match table {
+        Table::Singles => ("pre-hashed u64, single calls".into(), no_boost()),
+        Table::Keys => (
+            "u64 keys, each with the hasher named or its default".into(),
+            String::new(),
+        ),
+        Table::KeyCalls => (
+            format!("{}, single calls (ratios: to fastbloom with foldhash)", K::NAME),
+            no_boost(),
+        ),
+        _ => ("pre-hashed u64".into(), no_boost()),
     };
     let mut table = String::new();
     writeln!(table, "\n## {} KiB, {n} keys at {}, {what}\n", bytes >> 10, args.rate).unwrap();
     writeln!(table, "ns per key (times faster than fastbloom in the same rounds)\n").unwrap();
-    write!(table, "| {:44} | {:>7} | {:>8}", "", "rate", "bits/key").unwrap();
+    write!(table, "| {:47} | {:>7} | {:>8}", "", "rate", "bits/key").unwrap();
     columns
         .iter()
         .for_each(|(name, _)| write!(table, " | {name:>18}").unwrap());
@@ -395,7 +424,7 @@ fn one_group(args: &Args, bytes: usize, table: Table) -> String {
         let bits_per_key = peer.bytes() as f64 * 8.0 / n as f64;
         write!(
             table,
-            "| {:44} | {:>6.3}% | {bits_per_key:>8.2}",
+            "| {:47} | {:>6.3}% | {bits_per_key:>8.2}",
             peer.name(),
             rates[i] * 100.0
         )
@@ -425,7 +454,7 @@ fn hot_keys(args: &Args) -> String {
     table += "| contains | ns per key (times faster than fastbloom in the same rounds) |\n|---|--:|\n";
     for (peer, cell) in group.peers.iter().zip(column) {
         let (time, ratio) = cell.expect("all can be asked");
-        writeln!(table, "| {:44} | {time:.2} ({ratio:.2}x) |", peer.name()).unwrap();
+        writeln!(table, "| {:47} | {time:.2} ({ratio:.2}x) |", peer.name()).unwrap();
     }
     table + &no_boost()
 }

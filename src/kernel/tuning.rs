@@ -176,6 +176,16 @@ const ROWS: [TuningRow; 3] = [
 ];
 const OTHERS: usize = 0;
 
+/// The CPUs of the rows.
+const NAMES: [&str; ROWS.len()] = ["others", "Zen 5 and later", "Intel with AVX512-FP16"];
+
+/// The CPUs for which the tuning in use was measured, for records.
+#[must_use]
+pub fn tuning_name() -> &'static str {
+    let row = ROWS.iter().position(|&row| row == tuning());
+    NAMES[row.expect("it is one of the rows")]
+}
+
 #[cfg(any(lanebloom_loom, not(target_arch = "x86_64")))]
 pub(super) fn tuning() -> TuningRow {
     ROWS[OTHERS]
@@ -249,5 +259,6 @@ mod tests {
         assert!(ROWS[2].gather && !ROWS[1].gather && ROWS[1].lookups == Hint::L1);
         assert!(ROWS.iter().all(|row| row.ahead <= MOST_AHEAD));
         assert_eq!((tuning(), tuning()), (ROWS[row()], ROWS[row()]));
+        assert_eq!(tuning_name(), NAMES[row()]);
     }
 }
