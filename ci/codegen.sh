@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # Proof that the kernels are what they are written to be: in the machine code of a release build,
-# every kernel has the instructions that it is for, and its loop calls nothing. Some minutes from
-# nothing, 10 seconds after ci/release.sh, which builds the same. Needs objdump, which comes with
-# the linker.
+# every kernel has the instructions that it is for, and its loop calls nothing. Looks at the programs
+# of ci/release.sh. Needs objdump, which comes with the linker.
 #
 #   ci/codegen.sh               looks at the programs of tests/{sizes,stress,edges}
 #   ci/codegen.sh PROGRAM...    looks at these
@@ -60,9 +59,7 @@ kernels='
 
 programs=("$@")
 if ((!$#)); then
-    # The build of ci/release.sh. The tests of the core are optimized like a user's program.
-    built=$(cargo test -p lanebloom -p lanebloom-tests -p lanebloom-cli --all-features --profile ci --test={sizes,stress,edges,dedup} --no-run \
-        --message-format=json-render-diagnostics | sed -n 's/.*"executable":"\([^"]*\/\(sizes\|stress\|edges\)-[^"]*\)".*/\1/p')
+    built=$(ci/release.sh build)
     mapfile -t programs <<<"$built"
 fi
 

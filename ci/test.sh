@@ -8,6 +8,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # CI has Guava, Redis and the Python packages, so their absence is a failure.
 export LANEBLOOM_REQUIRE_JVM=1 LANEBLOOM_REQUIRE_REDIS=1 LANEBLOOM_REQUIRE_SCRAPY=1
 
+# More than the million that some tests announce. (ci/release.sh full: ten million.)
+export LANEBLOOM_DEDUP_LINES=3000000
+
 all=(--workspace --all-features --no-fail-fast)
 cargo test "${all[@]}"
 

@@ -25,7 +25,7 @@ for part; do
     echo "== $part"
     case $part in
         filters)
-            run --package=lanebloom{,-tests,-formats} --features rayon,mmap,serde --lib --test={api,formats,alloc} -- "${skipped[@]}"
+            run --package=lanebloom{,-tests,-formats} --features rayon,mmap,serde --lib --test={api,formats,hash_batch,alloc} -- "${skipped[@]}"
             ;;
         guard) run -p lanebloom-guard --features axum --lib --tests ;;
         command) run -p lanebloom-cli -- "${skipped[@]}" ;;

@@ -1,7 +1,7 @@
 //! The kernels: functions for every shape of the pattern and every instruction set. A filter
 //! chooses its kernels when it is built, and a batch of keys when it is hashed.
 //!
-//! A filter keeps its [`Kernels`]. A call of them is one well-predicted indirect call; the lookup of
+//! A filter keeps its [`Kernels`]. A call of them is one well-predicted indirect call; a lookup of
 //! the most usual shape is inlined (`Inlined`). (A `match` on all shapes would be a jump table.)
 //! Lowest first:
 //!
@@ -33,9 +33,9 @@
 //!
 //! # What was tried and did not help
 //!
-//! An insert looks first, which costs a new key 0.8 to 1.1 ns of 7 to 8 and saves a present key half
-//! of its time (Zen 4, two words, in the caches). To look at one bit of the first word instead and
-//! skip the rest if it is 0: present keys take 1.2 times as long, and while a filter fills, the
+//! An insert looks first. That costs a new key 0.8 to 1.1 ns of 7 to 8, and a present key half of
+//! its time is saved (Zen 4, two words, in the caches). To look at one bit of the first word, and at
+//! the rest only if it is 1: present keys take 1.2 times as long, and while a filter fills, the
 //! branch is mispredicted half of the time (new keys 11.4 ns).
 
 #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]

@@ -5,8 +5,8 @@
 //! So the lines of many keys are under way together, and a place is read long after it was stored.
 //! `tuning.rs` says how many keys the first part is ahead, and which of two forms it has:
 //!
-//! - By tiles: three loops over 64 keys. In the caches nothing waits, and long loops of one kind are
-//!   faster.
+//! - By tiles: three loops over 64 keys. In the caches nothing waits, and long loops of one kind
+//!   are faster.
 //! - By groups, beyond the caches: the lines of a group are asked for between the work on two
 //!   earlier ones. Those of a tile at once would wait for room for so many misses.
 

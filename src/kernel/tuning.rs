@@ -9,10 +9,10 @@
 //! The distance counts to the next tile (64 keys). A gather is slow on AMD's processors, and on
 //! Intel's before Sapphire Rapids (microcode against Downfall).
 //!
-//! The two with and without gather differ in a second way (`x86_64/avx512.rs`): a product in vectors
-//! takes three operations on Intel, so with gather the words of a pattern share products; without,
-//! each word has one of its own. (Zen 4, lookups with shared products: 2 words 0.97 to 1.05 times as
-//! fast, 4 words 0.88, 8 words 0.7.)
+//! The two with and without gather differ in a second way (`x86_64/avx512.rs`): a product in a
+//! vector takes three operations on Intel. So with gather the words of a pattern share products;
+//! without, each word has one of its own. (Zen 4, lookups with shared products: 2 words 0.97 to 1.05
+//! times as fast, 4 words 0.88, 8 words 0.7.)
 //!
 //! Measured, ns per lookup, 1%, batches of 1024:
 //!
@@ -22,9 +22,10 @@
 //! - Sapphire Rapids, by prototypes: 8 MiB 3.6, and 1.5 times as long 192 ahead into L2. 512 KiB:
 //!   1.2, by loads 2.0. 64 MiB: 5.3 by tiles, 4.5 by groups; in the caches, and inserts at 8 MiB,
 //!   take 1.05 to 1.2 times as long by groups.
-//! - Zen 4: 64 MiB, lookups 5.0 by tiles, 4.2 by groups. Fresh inserts 22 by tiles into L1 to write;
-//!   by groups 14.1 so, and 9.7 into L2; present keys 10, 9.4 and 4.4. (A hint to write marks the
-//!   line as changed, and it is written back.) 8 MiB: as fast either way, fresh inserts 9.2 and 8.1.
+//! - Zen 4: 64 MiB, lookups 5.0 by tiles, 4.2 by groups. Fresh inserts 22 by tiles into L1 to
+//!   write, by groups 14.1; by groups into L2 9.7. Present keys 10, 9.4 and 4.4. (A hint to write
+//!   seems to mark the line as changed, so that it is written back.) 8 MiB: lookups are as fast
+//!   either way; fresh inserts 9.2 and 8.1.
 //! - Other CPUs were not measured.
 
 use crate::words::bits::Hint;

@@ -5,7 +5,6 @@ mod bitmap;
 mod contract;
 mod filter;
 mod hash;
-mod hash_batch;
 mod peek;
 mod recipes;
 mod replace;

@@ -21,6 +21,7 @@ pub type BoxError = Box<dyn Error + Send + Sync>;
 /// assert!(!error.is_in_progress() && !error.is_refused());
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
+// Not `PartialEq`: it may hold any error, and most of those have no equality.
 #[derive(Clone, Debug)]
 pub struct RebuildError(pub(crate) RebuildErrorKind);
 

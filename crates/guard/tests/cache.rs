@@ -1,9 +1,11 @@
 //! What a cache promises, beside what the examples of the documentation show.
 
 mod common;
+mod gets;
 mod until;
 
 use common::Limit;
+use gets::{Cache, Got, spawn};
 use lanebloom::{CuckooFilter, Funnel, ScalableBloom, Sink};
 use lanebloom_guard::future::{GuardedCache, Loader};
 use lanebloom_guard::{Keys, LoadError, sync};
@@ -82,8 +84,6 @@ impl Loader<u64, u64> for ById {
     }
 }
 
-type Cache = GuardedCache<u64, u64>;
-
 fn cache(store: &Arc<Store>, keys: &[u64]) -> Cache {
     let cache = Cache::builder()
         .expected_keys(1000)
@@ -94,16 +94,10 @@ fn cache(store: &Arc<Store>, keys: &[u64]) -> Cache {
     cache
 }
 
-type Got = tokio::task::JoinHandle<Result<Option<u64>, LoadError>>;
-
 /// Gets in tasks of their own that all wait for one load.
 async fn gets(cache: &Cache, store: &Store, key: u64, count: usize) -> Vec<Got> {
     let before = (cache.stats().joined, store.loads().len());
-    let get = || {
-        let cache = cache.clone();
-        tokio::spawn(async move { cache.get(&key).await })
-    };
-    let gets = (0..count).map(|_| get()).collect();
+    let gets = (0..count).map(|_| spawn(cache, key)).collect();
     until(|| cache.stats().joined - before.0 == count as u64 - 1 && store.loads().len() > before.1).await;
     gets
 }

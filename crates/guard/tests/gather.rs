@@ -1,16 +1,16 @@
 //! Single gets that are gathered into calls of `load_many`.
 
 mod common;
+mod gets;
 
 use common::Limit;
-use lanebloom_guard::future::{GuardedCache, Loader};
-use lanebloom_guard::{BoxError, Builder, BuilderError, LoadError};
+use gets::{Cache, spawn};
+use lanebloom_guard::future::Loader;
+use lanebloom_guard::{BoxError, Builder, BuilderError};
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 use tokio::task::yield_now;
-
-type Cache = GuardedCache<u64, u64>;
 
 /// Rows are ten times their keys; 0 fails, and 1000 has no row. 500 and more need the row of their
 /// key less one, which they get while they load; 600 needs itself.
@@ -64,11 +64,6 @@ impl Loader<u64, u64> for Table {
 }
 
 const WINDOW: Duration = Duration::from_millis(5);
-
-fn spawn(cache: &Cache, key: u64) -> tokio::task::JoinHandle<Result<Option<u64>, LoadError>> {
-    let cache = cache.clone();
-    tokio::spawn(async move { cache.get(&key).await })
-}
 
 #[tokio::test(start_paused = true)]
 async fn the_gets_of_a_window_are_one_load() {

@@ -1,13 +1,16 @@
 //! Loads of one call, and the limits of loads: at a time, waiting, in time.
 
 mod common;
+mod gets;
 mod until;
 
 use common::Limit;
-use lanebloom_guard::future::{GuardedCache, Loader};
+use gets::{Cache, spawn};
+use lanebloom_guard::future::Loader;
 use lanebloom_guard::{LoadError, sync};
 use std::convert::Infallible;
 use std::future::{pending, poll_fn};
+use std::ops::Range;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, mpsc};
@@ -18,7 +21,6 @@ use tokio::sync::{Notify, Semaphore};
 use tokio::task::yield_now;
 use until::{until, until_blocking};
 
-type Cache = GuardedCache<u64, u64>;
 type Blocking = sync::GuardedCache<u64, u64>;
 
 /// A loader whose loads wait for a permit each.
@@ -33,9 +35,41 @@ fn slow(permits: &Arc<Semaphore>) -> impl Loader<u64, u64> {
     }
 }
 
-fn spawn(cache: &Cache, key: u64) -> tokio::task::JoinHandle<Result<Option<u64>, LoadError>> {
-    let cache = cache.clone();
-    tokio::spawn(async move { cache.get(&key).await })
+/// Counts the loads that run at the same time.
+#[derive(Clone, Default)]
+struct Running(Arc<(AtomicUsize, AtomicUsize)>);
+
+impl Running {
+    /// A load during which others run as often as `turns` says.
+    async fn load(&self, turns: u64) {
+        let (now, most) = &*self.0;
+        most.fetch_max(now.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
+        for _ in 0..turns {
+            yield_now().await;
+        }
+        now.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    fn most(&self) -> usize {
+        self.0.1.load(Ordering::Relaxed)
+    }
+}
+
+/// Gets each key in a task of its own, and expects it as its own row.
+async fn get_all(cache: &Cache, keys: Range<u64>) {
+    let gets = Vec::from_iter(keys.clone().map(|key| spawn(cache, key)));
+    for (key, get) in keys.zip(gets) {
+        assert_eq!(get.await.unwrap().unwrap(), Some(key));
+    }
+}
+
+/// The row that a load of row `id` gets first: of 1 to 4 the next one, of 10 row 1.
+fn needed(id: u64) -> Option<u64> {
+    match id {
+        5 => None,
+        10 => Some(1),
+        id => Some(id + 1),
+    }
 }
 
 #[tokio::test]
@@ -146,27 +180,20 @@ async fn a_load_of_one_call_that_gets_its_own_key_is_a_cycle() {
 #[tokio::test]
 async fn no_more_loads_run_than_the_limit_says() {
     let _limit = Limit::new();
-    let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let running = Running::default();
     let read = {
-        let (running, most) = (Arc::clone(&running), Arc::clone(&most));
+        let running = running.clone();
         move |id: u64| {
-            let (running, most) = (Arc::clone(&running), Arc::clone(&most));
+            let running = running.clone();
             async move {
-                most.fetch_max(running.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
-                for _ in 0..id % 7 {
-                    yield_now().await;
-                }
-                running.fetch_sub(1, Ordering::Relaxed);
+                running.load(id % 7).await;
                 Ok::<_, Infallible>(Some(id))
             }
         }
     };
     let cache = Cache::builder().load_limit(3, 97).build(read).unwrap();
-    let gets = Vec::from_iter((0..100).map(|key| spawn(&cache, key)));
-    for (key, get) in gets.into_iter().enumerate() {
-        assert_eq!(get.await.unwrap().unwrap(), Some(key as u64));
-    }
-    assert_eq!((most.load(Ordering::Relaxed), cache.stats().refused), (3, 0));
+    get_all(&cache, 0..100).await;
+    assert_eq!((running.most(), cache.stats().refused), (3, 0));
 }
 
 #[tokio::test]
@@ -237,7 +264,7 @@ async fn every_end_of_a_load_gives_its_place_back() {
     assert_eq!((cache.stats().timed_out, cache.stats().failed), (9, 27));
 }
 
-/// The rows 1 to 5 need the next one each. More loads than places wait for each other.
+/// More loads than places wait for each other.
 #[tokio::test]
 async fn loads_that_wait_for_others_lend_their_places() {
     let _limit = Limit::new();
@@ -251,10 +278,8 @@ async fn loads_that_wait_for_others_lend_their_places() {
                 if id == 10 {
                     go.acquire().await.unwrap().forget();
                 }
-                let next = match id {
-                    5 => return Ok(Some(5)),
-                    10 => 1,
-                    id => id + 1,
+                let Some(next) = needed(id) else {
+                    return Ok(Some(id));
                 };
                 let cache = cell.get().unwrap();
                 // Two at a time: neither resumes the place while the other waits.
@@ -292,31 +317,24 @@ async fn loads_that_wait_for_others_lend_their_places() {
 async fn no_more_loads_run_than_the_limit_says_after_they_have_waited() {
     let _limit = Limit::new();
     let cell: Arc<OnceLock<Cache>> = Arc::default();
-    let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let running = Running::default();
     let read = {
-        let (cell, running, most) = (Arc::clone(&cell), Arc::clone(&running), Arc::clone(&most));
+        let (cell, running) = (Arc::clone(&cell), running.clone());
         move |id: u64| {
-            let (cell, running, most) = (Arc::clone(&cell), Arc::clone(&running), Arc::clone(&most));
+            let (cell, running) = (Arc::clone(&cell), running.clone());
             async move {
                 if id < 50 {
                     cell.get().unwrap().get(&(50 + id % 5)).await?;
                 }
-                most.fetch_max(running.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
-                for _ in 0..5 {
-                    yield_now().await;
-                }
-                running.fetch_sub(1, Ordering::Relaxed);
+                running.load(5).await;
                 Ok::<_, LoadError>(Some(id))
             }
         }
     };
     let cache = Cache::builder().load_limit(3, 100).build(read).unwrap();
     assert!(cell.set(cache.clone()).is_ok());
-    let gets = Vec::from_iter((0..50).map(|key| spawn(&cache, key)));
-    for (key, get) in gets.into_iter().enumerate() {
-        assert_eq!(get.await.unwrap().unwrap(), Some(key as u64));
-    }
-    assert_eq!(most.load(Ordering::Relaxed), 3);
+    get_all(&cache, 0..50).await;
+    assert_eq!(running.most(), 3);
 }
 
 #[test]
@@ -331,10 +349,8 @@ fn threads_whose_loads_wait_for_others_lend_their_places() {
             if id == 10 {
                 gone.lock().unwrap().recv().unwrap();
             }
-            let next = match id {
-                5 => return Ok(Some(5)),
-                10 => 1,
-                id => id + 1,
+            let Some(next) = needed(id) else {
+                return Ok(Some(id));
             };
             let row = cell.get().unwrap().get(&next)?;
             Ok::<_, LoadError>(row.map(|row| row + id))

@@ -2,10 +2,12 @@
 //! store is hidden by either.
 
 mod common;
+mod gets;
 mod until;
 
 use common::Limit;
-use lanebloom_guard::future::{GuardedCache, Loader};
+use gets::{Cache, spawn};
+use lanebloom_guard::future::Loader;
 use lanebloom_guard::{Builder, sync};
 use std::convert::Infallible;
 use std::future::pending;
@@ -17,7 +19,6 @@ use tokio::sync::Semaphore;
 use tokio::task::yield_now;
 use until::{LONG, until, until_blocking};
 
-type Cache = GuardedCache<u64, u64>;
 type Blocking = sync::GuardedCache<u64, u64>;
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -63,6 +64,15 @@ impl Store {
     }
 }
 
+/// How a cache hears that row 17, which it has as 1, has changed.
+type Change = fn(&Cache);
+const CHANGES: [Change; 4] = [
+    |cache| cache.insert(&17),
+    |cache| cache.invalidate(&17),
+    |cache| cache.clear(),
+    |cache| assert_eq!(cache.invalidate_entries_if(|_, row| *row == 1), 1),
+];
+
 fn refreshing() -> Builder<u64, u64> {
     Cache::builder().refresh_after_write(Duration::ZERO)
 }
@@ -99,33 +109,21 @@ async fn one_refresh_runs_at_a_time_and_nobody_waits_for_it() {
 #[tokio::test]
 async fn a_refresh_does_not_hide_a_change() {
     let _limit = Limit::new();
-    type Change = fn(&Cache);
-    let changes: [(Change, u64); 5] = [
-        (|cache| cache.insert(&17), 3),
-        (|cache| cache.insert_value(&17, 3), 3),
-        (|cache| cache.invalidate(&17), 3),
-        (|cache| cache.clear(), 3),
-        (
-            |cache| {
-                cache.invalidate_entries_if(|_, _| true);
-            },
-            3,
-        ),
-    ];
-    for (change, row) in changes {
+    let by_value: Change = |cache| cache.insert_value(&17, 3);
+    for change in CHANGES.into_iter().chain([by_value]) {
         let store = Store::new(2);
         let cache = store.cache(refreshing());
         cache.insert_value(&17, 1);
         assert_eq!(cache.get(&17).await.unwrap(), Some(1));
         until(|| store.loads() == 1).await;
-        store.set(row);
+        store.set(3);
         change(&cache);
         store.release(1);
         // The refresh ends, and brings no old row back.
         until(|| tokio::runtime::Handle::current().metrics().num_alive_tasks() == 0).await;
         assert_ne!(cache.peek(&17), Some(2));
         store.release(100);
-        assert_eq!(cache.get(&17).await.unwrap(), Some(row));
+        assert_eq!(cache.get(&17).await.unwrap(), Some(3));
     }
 }
 
@@ -286,10 +284,7 @@ async fn an_old_value_serves_all_who_wait_while_the_store_fails() {
     let store = Store::new(FAILS);
     let cache = store.cache(failing());
     cache.insert_value(&17, 1);
-    let gets: [_; 10] = std::array::from_fn(|_| {
-        let cache = cache.clone();
-        tokio::spawn(async move { cache.get(&17).await })
-    });
+    let gets = [17; 10].map(|key| spawn(&cache, key));
     until(|| cache.stats().joined == 9 && store.loads() == 1).await;
     store.release(1);
     for get in gets {
@@ -347,22 +342,11 @@ async fn an_old_value_serves_after_every_kind_of_failure() {
 #[tokio::test]
 async fn no_old_value_serves_after_a_change() {
     let _limit = Limit::new();
-    type Change = fn(&Cache);
-    let changes: [Change; 5] = [
-        |cache| cache.insert(&17),
-        |cache| cache.remove(&17),
-        |cache| cache.invalidate(&17),
-        |cache| cache.clear(),
-        |cache| assert_eq!(cache.invalidate_entries_if(|_, row| *row == 1), 1),
-    ];
-    for change in changes {
+    for change in CHANGES.into_iter().chain([(|cache| cache.remove(&17)) as Change]) {
         let store = Store::new(FAILS);
         let cache = store.cache(failing());
         cache.insert_value(&17, 1);
-        let early = tokio::spawn({
-            let cache = cache.clone();
-            async move { cache.get(&17).await }
-        });
+        let early = spawn(&cache, 17);
         until(|| store.loads() == 1).await;
         change(&cache);
         store.release(2);
@@ -386,10 +370,7 @@ async fn the_row_of_a_load_from_before_a_clear_does_not_serve() {
     let _limit = Limit::new();
     let store = Store::new(1);
     let cache = store.cache(failing());
-    let early = tokio::spawn({
-        let cache = cache.clone();
-        async move { cache.get(&17).await }
-    });
+    let early = spawn(&cache, 17);
     until(|| store.loads() == 1).await;
     cache.clear();
     store.set(FAILS);

@@ -92,8 +92,8 @@ fn line_of<T>(lines: Lines<'_, T>, hash: u64) -> *const T {
     lines_at.wrapping_add(block(hash, lines.blocks())).cast()
 }
 
-/// How many words the single lookups cut from one scalar product, at most four; 0 if the products of
-/// all words are a vector's.
+/// How many words the single lookups cut from one scalar product, at most four; 0 if the products
+/// of all words are a vector's.
 ///
 /// On Intel a product in a vector takes three operations, and words from it go to the general
 /// registers before they are addresses. (Zen 4: four words take 1.06 to 1.3 times as long by scalar

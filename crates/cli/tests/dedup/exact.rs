@@ -25,9 +25,9 @@ fn no_new_line_is_dropped_however_weak_the_filter() {
         assert_bytes(&Run::new(dedup(WEAK).arg("-i").arg(&file), "").output(), &new, seed);
         assert_bytes(&Run::new(dedup(WEAK).arg("-di"), &input).output(), &old, seed);
     }
-    let input = numbers(0, MANY);
+    let input = numbers(0, many());
     let run = Run::new(&mut dedup(WEAK), &input);
-    assert_eq!(summary(&run.errors), [MANY, MANY, 0]);
+    assert_eq!(summary(&run.errors), [many(), many(), 0]);
     assert_bytes(&run.output(), &input, "");
 }
 

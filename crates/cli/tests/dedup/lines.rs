@@ -258,9 +258,9 @@ fn counts_of_each_line() {
 fn growth_follows_the_input() {
     let folder = Folder::new();
     let mut skewed = b"the same line again and again, so that there is nothing to grow for\n".repeat(30_000);
-    skewed.extend_from_slice(&numbers(0, 2 * MANY.min(1_000_000)));
+    skewed.extend_from_slice(&numbers(0, 2 * many().min(1_000_000)));
     let file = folder.file("skewed", &skewed);
-    let count = 2 * MANY.min(1_000_000) + 1;
+    let count = 2 * many().min(1_000_000) + 1;
     for flags in [&["--threads", "1"][..], &["--exact"], &["--rate", "1e-9"]] {
         let run = Run::new(dedup(flags).arg("--count").arg(&file), "");
         let unique = summary(&run.errors)[1];
