@@ -34,8 +34,8 @@
 //! # What was tried and did not help
 //!
 //! An insert looks first. That costs a new key 0.8 to 1.1 ns of 7 to 8, and a present key half of
-//! its time is saved (Zen 4, two words, in the caches). To look at one bit of the first word, and at
-//! the rest only if it is 1: present keys take 1.2 times as long, and while a filter fills, the
+//! its time is saved (Zen 4, two words, in the caches). To look at one bit of the first word, and
+//! at the rest only if it is 1: present keys take 1.2 times as long, and while a filter fills, the
 //! branch is mispredicted half of the time (new keys 11.4 ns).
 
 #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]

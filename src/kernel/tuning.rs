@@ -11,8 +11,8 @@
 //!
 //! The two with and without gather differ in a second way (`x86_64/avx512.rs`): a product in a
 //! vector takes three operations on Intel. So with gather the words of a pattern share products;
-//! without, each word has one of its own. (Zen 4, lookups with shared products: 2 words 0.97 to 1.05
-//! times as fast, 4 words 0.88, 8 words 0.7.)
+//! without, each word has one of its own. (Zen 4, lookups with shared products: 2 words 0.97 to
+//! 1.05 times as fast, 4 words 0.88, 8 words 0.7.)
 //!
 //! Measured, ns per lookup, 1%, batches of 1024:
 //!

@@ -250,7 +250,7 @@ pub(super) fn contains_few_bitmap<const W: usize, const INTEL: bool, const SCALA
         });
     }
     let mut found = 0;
-    in_groups::<W, INTEL, T>(lines, hashes, fields, |start, group| found |= u64::from(group) << start);
+    in_groups::<W, INTEL, 2, T>(lines, hashes, fields, |start, group| found |= u64::from(group) << start);
     found
 }
 
@@ -267,7 +267,7 @@ pub(super) fn contains_few<const W: usize, const INTEL: bool, const SCALAR: usiz
             contains::<W, SCALAR, T>(lines, hash, fields)
         });
     }
-    in_groups::<W, INTEL, T>(lines, hashes, fields, |start, group| {
+    in_groups::<W, INTEL, 3, T>(lines, hashes, fields, |start, group| {
         let found = &mut found[start..][..GROUP];
         // SAFETY: writes these 8 bytes, each 0 or 1, which are the values of `bool`.
         unsafe { _mm_storel_epi64(found.as_mut_ptr().cast(), _mm_maskz_set1_epi8(u16::from(group), 1)) };
@@ -277,7 +277,7 @@ pub(super) fn contains_few<const W: usize, const INTEL: bool, const SCALAR: usiz
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
 // A call, since it has a large stack frame.
 #[inline(never)]
-fn in_groups<const W: usize, const INTEL: bool, T: Load>(
+fn in_groups<const W: usize, const INTEL: bool, const CALLER: u8, T: Load>(
     lines: Lines<'_, T>,
     hashes: &[u64],
     fields: &BitFields,
@@ -290,7 +290,7 @@ fn in_groups<const W: usize, const INTEL: bool, T: Load>(
             &lines,
             hashes,
             |group, at| places::<W, INTEL>(group, fields, 0, count, at),
-            |group, at| hold::<W, false, INTEL, 2, T>(group, fields, all, at),
+            |group, at| hold::<W, false, INTEL, CALLER, T>(group, fields, all, at),
             answer,
         );
     }
