@@ -10,8 +10,9 @@ root=$PWD
 # CI's machines are slow and shared. It catches a doubling, not a tenth more.
 release_seconds=37
 debug_seconds=15
-# Text and data: 1.2 times the 200 KiB that were measured last (x86-64). The target is 250 KiB.
-program_kib=240
+# Text and data: 1.1 times the 343 KiB that were measured last (x86-64). It was 207 before kernels
+# had a form by groups, and one for Intel. The target is 250 KiB.
+program_kib=380
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

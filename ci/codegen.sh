@@ -22,9 +22,9 @@ fi
 # Single calls are there for each of 28 shapes, batches for each of 4 numbers of words in two forms,
 # some also for Intel and for others.
 kernels='
-    kernel::x86_64::avx512::contains_hashes | 8 | zmm vpmullq vprolvq     | vptestn?mq
-    kernel::x86_64::avx512::insert_hashes   | 8 | zmm vprolvq lock        | vpmullq
-    kernel::x86_64::avx512::fill            | 16 | zmm vprolvq            | vpmullq
+    kernel::x86_64::avx512::contains_hashes | 4 | zmm vpmullq vprolvq     | vptestn?mq
+    kernel::x86_64::avx512::insert_hashes   | 4 | zmm vprolvq lock        | vpmullq
+    kernel::x86_64::avx512::fill            | 4 | zmm vprolvq             | vpmullq
     kernel::x86_64::hash_avx512::murmur3_short    | 1 | zmm vpmullq vprolq | vpmullq
     kernel::x86_64::hash_avx512::murmur3_slices   | 1 | zmm vpmullq vprolq vmovdqu8 | vpmullq
     kernel::x86_64::hash_avx512::siphash13_short  | 1 | zmm vprolq         | vprolq
@@ -42,7 +42,7 @@ kernels='
     kernel::x86_64::bitalg::insert_hashes       | 16 | zmm vpmultishiftqb lock | vpshufbitqmb
     kernel::x86_64::avx2::contains_hashes   | 8 | ymm vpmuludq vps[lr]lvq | vmovmskp|prefetch
     kernel::x86_64::avx2::insert_hashes     | 8 | ymm vpmuludq lock       | vpmuludq
-    kernel::x86_64::avx2::fill              | 8 | ymm vpmuludq            | vpmuludq
+    kernel::x86_64::avx2::fill              | 4 | ymm vpmuludq            | vpmuludq
     kernel::x86_64::hash_avx2::murmur3_short   | 1 | ymm vpmuludq          | vpmuludq
     kernel::x86_64::hash_avx2::siphash13_short | 1 | ymm vpshufd           | vpshufd
     kernel::x86_64::avx2::contains          | 28 |                        |

@@ -482,10 +482,7 @@ impl Kernels {
     fn line_fill(&self, region: &mut OwnedRange<'_>, hashes: &[u64], changed: &mut [u64]) {
         let access = self.lookups.access(region, self.lookups.tuning.changes);
         // SAFETY: as in `line_insert`.
-        unsafe {
-            let fill = self.lookups.form(region, self.line.fill);
-            fill(region, &self.lookups.probe.fields, access, hashes, changed);
-        }
+        unsafe { (self.line.fill)(region, &self.lookups.probe.fields, access, hashes, changed) }
     }
 }
 

@@ -74,10 +74,7 @@ pub(super) fn inserts<const W: usize, const S: usize>(level: Level) -> LineInser
                 tiles: neon::insert_hashes::<W, false>,
                 groups: neon::insert_hashes::<W, true>,
             }),
-            fill: Forms {
-                tiles: neon::fill::<W, false>,
-                groups: neon::fill::<W, true>,
-            },
+            fill: neon::fill::<W>,
             ..plain
         },
     }

@@ -22,7 +22,8 @@ pub(super) type Gather = unsafe fn(&[u64], &[u64], &mut [u64]) -> usize;
 pub(super) type Unpack = unsafe fn(&[u64], &mut [bool]);
 
 /// The two forms of a pipeline (`pipeline.rs`): lines are asked for by tiles, or by groups. (In one
-/// function, with a branch, inserts in the caches took 1.05 to 1.1 times as long.)
+/// function, with a branch, inserts in the caches took 1.05 to 1.1 times as long.) AVX-512 without
+/// BITALG has the first alone, to save code: it was not measured on a processor of its own.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Forms<F> {
     pub(super) tiles: F,
@@ -112,7 +113,7 @@ pub(super) struct LineInserts {
     pub(super) insert: Insert,
     /// If there is none, hashes go one by one.
     pub(super) batch: Option<Forms<InsertBatch>>,
-    pub(super) fill: Forms<Fill>,
+    pub(super) fill: Fill,
 }
 
 /// Keys of a group, which the kernels hash side by side.

@@ -1,7 +1,7 @@
 //! The tables of machines without vectors that this crate knows, filled from `scalar.rs`: the twin
 //! of `x86_64.rs` and `aarch64.rs`, and their lowest level.
 
-use super::dispatch::{Forms, HashTable, LineInserts, LineLookups, Probe, TwoLookups, Unpack};
+use super::dispatch::{HashTable, LineInserts, LineLookups, Probe, TwoLookups, Unpack};
 use super::{scalar, two_lines};
 use crate::geometry::pattern::BitFields;
 use crate::words::bits::{Lines, Load};
@@ -65,10 +65,7 @@ pub(super) fn inserts<const W: usize, const S: usize>(_: Level) -> LineInserts {
     LineInserts {
         insert: insert::<W, S>,
         batch: None,
-        fill: Forms {
-            tiles: scalar::fill::<W>,
-            groups: scalar::fill::<W>,
-        },
+        fill: scalar::fill::<W>,
     }
 }
 

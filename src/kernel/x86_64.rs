@@ -115,8 +115,8 @@ pub(super) fn lookups<const W: usize, const S: usize, T: Load>(level: Level) -> 
             contains: avx2::contains::<W, S, T>,
             few: None,
             batch: Some(Forms {
-                tiles: avx512::contains_hashes::<W, false, T>,
-                groups: avx512::contains_hashes::<W, true, T>,
+                tiles: avx512::contains_hashes::<W, T>,
+                groups: avx512::contains_hashes::<W, T>,
             }),
         },
         #[cfg(lanebloom_rust_1_89)]
@@ -192,22 +192,16 @@ pub(super) fn inserts<const W: usize, const S: usize>(level: Level) -> LineInser
                 tiles: avx2::insert_hashes::<W, false>,
                 groups: avx2::insert_hashes::<W, true>,
             }),
-            fill: Forms {
-                tiles: avx2::fill::<W, false>,
-                groups: avx2::fill::<W, true>,
-            },
+            fill: avx2::fill::<W>,
         },
         #[cfg(lanebloom_rust_1_89)]
         Level::Avx512 => LineInserts {
             insert,
             batch: Some(Forms {
-                tiles: avx512::insert_hashes::<W, false>,
-                groups: avx512::insert_hashes::<W, true>,
+                tiles: avx512::insert_hashes::<W>,
+                groups: avx512::insert_hashes::<W>,
             }),
-            fill: Forms {
-                tiles: avx512::fill::<W, false, true>,
-                groups: avx512::fill::<W, true, true>,
-            },
+            fill: avx512::fill::<W>,
         },
         #[cfg(lanebloom_rust_1_89)]
         Level::Gather => LineInserts {
@@ -216,10 +210,7 @@ pub(super) fn inserts<const W: usize, const S: usize>(level: Level) -> LineInser
                 tiles: bitalg::insert_hashes::<W, false, true>,
                 groups: bitalg::insert_hashes::<W, true, true>,
             }),
-            fill: Forms {
-                tiles: avx512::fill::<W, false, true>,
-                groups: avx512::fill::<W, true, true>,
-            },
+            fill: avx512::fill::<W>,
         },
         #[cfg(lanebloom_rust_1_89)]
         Level::Bitalg => LineInserts {
@@ -228,10 +219,7 @@ pub(super) fn inserts<const W: usize, const S: usize>(level: Level) -> LineInser
                 tiles: bitalg::insert_hashes::<W, false, false>,
                 groups: bitalg::insert_hashes::<W, true, false>,
             }),
-            fill: Forms {
-                tiles: avx512::fill::<W, false, false>,
-                groups: avx512::fill::<W, true, false>,
-            },
+            fill: avx512::fill::<W>,
         },
     }
 }

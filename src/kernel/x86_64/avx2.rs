@@ -129,7 +129,7 @@ pub(super) unsafe fn insert_hashes<const W: usize, const GROUPS: bool>(
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(super) unsafe fn fill<const W: usize, const GROUPS: bool>(
+pub(super) unsafe fn fill<const W: usize>(
     region: &mut OwnedRange<'_>,
     fields: &BitFields,
     access: AccessPlan,
@@ -139,7 +139,7 @@ pub(super) unsafe fn fill<const W: usize, const GROUPS: bool>(
     if hashes.len() < GROUP {
         return scalar::fill::<W>(region, fields, access, hashes, changed);
     }
-    insert_into::<W, GROUPS, _>(region, fields, access, hashes, changed, |_| 0);
+    insert_into::<W, false, _>(region, fields, access, hashes, changed, |_| 0);
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]

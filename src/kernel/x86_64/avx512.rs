@@ -35,7 +35,7 @@ pub(super) fn detect() -> bool {
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
-pub(super) fn contains_hashes<const W: usize, const GROUPS: bool, T: Load>(
+pub(super) fn contains_hashes<const W: usize, T: Load>(
     lines: Lines<'_, T>,
     fields: &BitFields,
     access: AccessPlan,
@@ -46,19 +46,19 @@ pub(super) fn contains_hashes<const W: usize, const GROUPS: bool, T: Load>(
     // SAFETY: `places` writes the product and all words, of blocks below `count`, which is below
     // 2^32 (`Isa::for_blocks`); a block has 8. So they are words of `all`.
     unsafe {
-        pipeline::contains::<W, GROUPS>(
+        pipeline::contains::<W, false>(
             &mut { lines },
             access,
             hashes,
             found,
             |group, at| places::<W, true>(group, fields, 0, count, at),
-            |_, at| hold::<W, GROUPS, true, T>(fields, all, at),
+            |_, at| hold::<W, true, T>(fields, all, at),
         );
     }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
-pub(super) fn insert_hashes<const W: usize, const GROUPS: bool>(
+pub(super) fn insert_hashes<const W: usize>(
     mut lines: Lines<'_, AtomicU64>,
     fields: &BitFields,
     access: AccessPlan,
@@ -66,14 +66,14 @@ pub(super) fn insert_hashes<const W: usize, const GROUPS: bool>(
     changed: &mut [u64],
 ) {
     let all = lines.all().as_ptr().cast::<AtomicU64>();
-    insert_into::<W, GROUPS, true, _>(&mut lines, fields, access, hashes, changed, |_, at| {
+    insert_into::<W, false, true, _>(&mut lines, fields, access, hashes, changed, |_, at| {
         // SAFETY: `places` wrote the product, and words of the filter.
-        unsafe { hold::<W, GROUPS, false, _>(fields, all, at) }
+        unsafe { hold::<W, false, _>(fields, all, at) }
     });
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
-pub(super) fn fill<const W: usize, const GROUPS: bool, const KEPT: bool>(
+pub(super) fn fill<const W: usize>(
     region: &mut OwnedRange<'_>,
     fields: &BitFields,
     access: AccessPlan,
@@ -83,7 +83,7 @@ pub(super) fn fill<const W: usize, const GROUPS: bool, const KEPT: bool>(
     if hashes.len() < GROUP {
         return scalar::fill::<W>(region, fields, access, hashes, changed);
     }
-    insert_into::<W, GROUPS, KEPT, _>(region, fields, access, hashes, changed, |_, _| 0);
+    insert_into::<W, false, false, _>(region, fields, access, hashes, changed, |_, _| 0);
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
@@ -282,7 +282,7 @@ unsafe fn masks<const W: usize, const GROUPS: bool, const KEPT: bool, T>(
 /// The words and the product were written. The words are there, counted from `all` on.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
-unsafe fn hold<const W: usize, const GROUPS: bool, const LOOKUP: bool, T: Load>(
+unsafe fn hold<const W: usize, const LOOKUP: bool, T: Load>(
     fields: &BitFields,
     all: *const T,
     places: &GroupWords<W>,

@@ -249,9 +249,7 @@ pub(super) fn contains_few_bitmap<const W: usize, const INTEL: bool, const SCALA
             contains::<W, SCALAR, T>(lines, hash, fields)
         });
     }
-    let mut found = 0;
-    in_groups::<W, INTEL, 2, T>(lines, hashes, fields, |start, group| found |= u64::from(group) << start);
-    found
+    in_groups::<W, INTEL, T>(lines, hashes, fields)
 }
 
 /// Whether each of a few hashes is found.
@@ -267,22 +265,24 @@ pub(super) fn contains_few<const W: usize, const INTEL: bool, const SCALAR: usiz
             contains::<W, SCALAR, T>(lines, hash, fields)
         });
     }
-    in_groups::<W, INTEL, 3, T>(lines, hashes, fields, |start, group| {
-        let found = &mut found[start..][..GROUP];
+    let bitmap = in_groups::<W, INTEL, T>(lines, hashes, fields);
+    for start in (0..hashes.len()).step_by(GROUP) {
+        let start = start.min(hashes.len() - GROUP);
+        let (group, found) = ((bitmap >> start) as u8, &mut found[start..][..GROUP]);
         // SAFETY: writes these 8 bytes, each 0 or 1, which are the values of `bool`.
         unsafe { _mm_storel_epi64(found.as_mut_ptr().cast(), _mm_maskz_set1_epi8(u16::from(group), 1)) };
-    });
+    }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
 // A call, since it has a large stack frame.
 #[inline(never)]
-fn in_groups<const W: usize, const INTEL: bool, const CALLER: u8, T: Load>(
+fn in_groups<const W: usize, const INTEL: bool, T: Load>(
     lines: Lines<'_, T>,
     hashes: &[u64],
     fields: &BitFields,
-    answer: impl FnMut(usize, u8),
-) {
+) -> u64 {
+    let mut found = 0;
     let (count, all) = (lines.blocks(), lines.all().as_ptr().cast::<T>());
     // SAFETY: as in `contains_hashes`.
     unsafe {
@@ -290,10 +290,11 @@ fn in_groups<const W: usize, const INTEL: bool, const CALLER: u8, T: Load>(
             &lines,
             hashes,
             |group, at| places::<W, INTEL>(group, fields, 0, count, at),
-            |group, at| hold::<W, false, INTEL, CALLER, T>(group, fields, all, at),
-            answer,
+            |group, at| hold::<W, false, INTEL, 2, T>(group, fields, all, at),
+            |start, group| found |= u64::from(group) << start,
         );
     }
+    found
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
