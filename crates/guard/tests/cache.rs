@@ -8,7 +8,7 @@ use common::Limit;
 use gets::{Cache, Got, spawn};
 use lanebloom::{CuckooFilter, Funnel, ScalableBloom, Sink};
 use lanebloom_guard::future::{GuardedCache, Loader};
-use lanebloom_guard::{Keys, LoadError, sync};
+use lanebloom_guard::{Keys, sync};
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
