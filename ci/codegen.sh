@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Proof that the kernels are what they are written to be: in the machine code of a release build,
-# every kernel has the instructions that it is for, and its loop calls nothing. Looks at the programs
-# of ci/release.sh. Needs objdump, which comes with the linker.
+# every kernel has the instructions that it is for, and its loop calls nothing. Looks at the
+# programs of ci/release.sh. Needs objdump, which comes with the linker.
 #
 #   ci/codegen.sh               looks at the programs of tests/{sizes,stress,edges}
 #   ci/codegen.sh PROGRAM...    looks at these
