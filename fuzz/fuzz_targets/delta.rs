@@ -6,6 +6,7 @@
 #![no_main]
 
 use lanebloom::ConcurrentBloom;
+use lanebloom::codec::{self, Kind, SnapshotHeader};
 use libfuzzer_sys::fuzz_target;
 use twox_hash::XxHash3_64;
 
@@ -40,6 +41,9 @@ fuzz_target!(|input: &[u8]| {
     match filter.apply_deltas(&delta) {
         Ok(changed) => {
             assert_eq!(changed, lines > 0);
+            assert_eq!(SnapshotHeader::peek(&delta).unwrap().kind, Kind::Delta);
+            let (records, rest) = codec::verify(&delta).unwrap();
+            assert!(records == [&delta[..]] && rest.is_empty());
             assert!(filter.delta_since(&empty).unwrap() == delta);
             assert!(!filter.apply_deltas(&delta).unwrap());
         }

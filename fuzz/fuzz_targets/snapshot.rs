@@ -6,6 +6,7 @@
 
 #![no_main]
 
+use lanebloom::codec::{self, SnapshotHeader};
 use lanebloom::{
     BloomView, CompactCuckoo, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Murmur3, ScalableBloom,
     SipHash13, SnapshotError, TombstoneBloom, WindowedBloom,
@@ -79,6 +80,7 @@ fuzz_target!(|input: &[u8]| {
         return;
     }
 
+    described(&bytes);
     growing(&bytes);
     forgetting(&bytes);
     counting(&bytes);
@@ -93,6 +95,7 @@ fuzz_target!(|input: &[u8]| {
     match (by_slice, by_reader) {
         (Ok((filter, rest)), Ok(same)) => {
             assert!(filter == same);
+            verified(&bytes, rest);
             let view = by_view.unwrap();
             view.verify().unwrap();
             assert!(view.to_filter().unwrap() == filter);
@@ -136,6 +139,28 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
+/// What bytes say of themselves, without a filter: whole, by their first bytes, and part by part.
+fn described(bytes: &[u8]) {
+    let header = SnapshotHeader::peek(bytes);
+    let first = SnapshotHeader::peek(&bytes[..bytes.len().min(SnapshotHeader::LEN)]);
+    assert_eq!(format!("{header:?}"), format!("{first:?}"));
+    let Ok((parts, rest)) = codec::verify(bytes) else {
+        return;
+    };
+    let record = &bytes[..bytes.len() - rest.len()];
+    assert_eq!(header.unwrap().bytes, record.len() as u64);
+    assert!(parts.concat().len() <= record.len());
+    for part in parts {
+        let (same, rest) = codec::verify(part).unwrap();
+        assert!(same == [part] && rest.is_empty());
+    }
+}
+
+/// What a filter was read from passes `verify`, and ends at the same place.
+fn verified(bytes: &[u8], rest: &[u8]) {
+    assert_eq!(codec::verify(bytes).unwrap().1.len(), rest.len());
+}
+
 /// Every method of a filter.
 fn bloom(mut filter: ConcurrentBloom) {
     more_lookups!(&filter);
@@ -177,6 +202,7 @@ fn growing(bytes: &[u8]) {
     let Ok((filter, rest)) = ScalableBloom::from_bytes(bytes) else {
         return;
     };
+    verified(bytes, rest);
     let read = &bytes[..bytes.len() - rest.len()];
     let written = filter.to_bytes();
     assert_eq!(written.len(), read.len());
@@ -227,6 +253,7 @@ fn forgetting(bytes: &[u8]) {
     let Ok((filter, rest)) = read() else {
         return;
     };
+    verified(bytes, rest);
     assert!(filter.to_bytes().len() <= bytes.len() - rest.len());
     // By the clock that it names, if that can be had.
     let other = WindowedBloom::from_bytes(bytes);
@@ -294,6 +321,7 @@ fn read<'a, T>(
                 Ok(same) => assert!(to_bytes(&same) == to_bytes(&filter)),
                 Err(error) => assert!(error.to_string().contains("more than the limit of"), "{error}"),
             }
+            verified(bytes, rest);
             Some((filter, &bytes[..bytes.len() - rest.len()]))
         }
         (Err(one), Err(other)) => {

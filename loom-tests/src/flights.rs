@@ -8,7 +8,7 @@ mod protocol;
 use super::*;
 use loom::sync::atomic::AtomicUsize;
 use loom::sync::{Condvar, Mutex};
-use protocol::{Asked, Caches, Entry, Flights};
+use protocol::{Asked, Caches, Entry, Flight, Flights};
 
 const KEY: &str = "a";
 
@@ -100,15 +100,38 @@ impl Cache {
         };
         if flight.begin(1).is_ok() {
             self.loads.fetch_add(1, Ordering::Relaxed);
-            let row = Some(self.store.load(Ordering::Relaxed)).filter(|row| *row > 0);
-            self.flights.finish(KEY, &flight, row);
-            flight.result.fill(row);
+            self.load(&flight);
         }
         flight.result.wait()
     }
 
+    /// The load of a flight that has begun.
+    fn load(&self, flight: &Arc<Flight<Found>>) {
+        let row = Some(self.store.load(Ordering::Relaxed)).filter(|row| *row > 0);
+        self.flights.finish(KEY, flight, row);
+        flight.result.fill(row);
+    }
+
     fn write(&self, row: usize) {
         self.store.store(row, Ordering::Relaxed);
+    }
+
+    /// Row 7 comes into the store, and the cache hears of a change.
+    fn write_and_tell(&self) {
+        self.write(7);
+        self.flights.changed(KEY, None);
+    }
+
+    /// As `clear` after the store has changed.
+    fn write_and_clear(&self) {
+        self.write(7);
+        self.flights.all_changed();
+    }
+
+    /// As `invalidate_entries_if` after the store has changed, for all rows but 7.
+    fn write_and_forget_others(&self) {
+        self.write(7);
+        forget_all_rows_but_seven(self);
     }
 }
 
@@ -141,18 +164,12 @@ fn written_beside_gets(before: usize, readers: usize, write: fn(&Cache)) {
 
 #[test]
 fn a_key_that_was_added_is_not_missing_after() {
-    written_beside_gets(0, 1, |cache| {
-        cache.write(7);
-        cache.flights.changed(KEY, None);
-    });
+    written_beside_gets(0, 1, Cache::write_and_tell);
 }
 
 #[test]
 fn a_key_that_was_added_is_not_missing_after_beside_two_loads() {
-    written_beside_gets(0, 2, |cache| {
-        cache.write(7);
-        cache.flights.changed(KEY, None);
-    });
+    written_beside_gets(0, 2, Cache::write_and_tell);
 }
 
 #[test]
@@ -165,18 +182,12 @@ fn a_row_that_was_inserted_stays_beside_a_load_of_the_old_one() {
 
 #[test]
 fn no_load_outlives_a_clear() {
-    written_beside_gets(5, 1, |cache| {
-        cache.write(7);
-        cache.flights.all_changed();
-    });
+    written_beside_gets(5, 1, Cache::write_and_clear);
 }
 
 #[test]
 fn no_load_outlives_a_clear_beside_two_loads() {
-    written_beside_gets(5, 2, |cache| {
-        cache.write(7);
-        cache.flights.all_changed();
-    });
+    written_beside_gets(5, 2, Cache::write_and_clear);
 }
 
 /// As `invalidate_entries_if` does.
@@ -192,18 +203,12 @@ fn forget_all_rows_but_seven(cache: &Cache) {
 
 #[test]
 fn no_load_outlives_an_invalidation_by_predicate() {
-    written_beside_gets(5, 1, |cache| {
-        cache.write(7);
-        forget_all_rows_but_seven(cache);
-    });
+    written_beside_gets(5, 1, Cache::write_and_forget_others);
 }
 
 #[test]
 fn no_load_outlives_an_invalidation_by_predicate_beside_two_loads() {
-    written_beside_gets(5, 2, |cache| {
-        cache.write(7);
-        forget_all_rows_but_seven(cache);
-    });
+    written_beside_gets(5, 2, Cache::write_and_forget_others);
 }
 
 /// An asker that enters a flight and leaves it: another loads the key, once.
@@ -237,8 +242,7 @@ fn an_eviction_brings_no_old_answer_back() {
         let writing = {
             share!(cache);
             thread::spawn(move || {
-                cache.write(7);
-                cache.flights.changed(KEY, None);
+                cache.write_and_tell();
                 assert_eq!(cache.get(), Some(7), "an old answer");
             })
         };
@@ -286,9 +290,7 @@ impl Cache {
         let known = self.flights.present(self.flights.caches.get(KEY));
         if let Some(flight) = self.flights.refresh(KEY) {
             assert!(flight.begin(1).is_ok());
-            let row = Some(self.store.load(Ordering::Relaxed)).filter(|row| *row > 0);
-            self.flights.finish(KEY, &flight, row);
-            flight.result.fill(row);
+            self.load(&flight);
         }
         known.map_or(Some(0), |entry| entry.value)
     }
