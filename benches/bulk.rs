@@ -4,7 +4,7 @@
 //!     cargo bench --bench bulk --features rayon                     # all sizes, about 10 minutes and 7 GiB of memory
 //!     cargo bench --bench bulk --features rayon -- --sizes 512K,8M --threads 1,2,4
 //!     cargo bench --bench bulk --features rayon -- --record FILE    # the tables into benches/FILE too
-//!     cargo bench --bench bulk --features rayon -- --first --sizes 8M   # the first call of a process
+//!     cargo bench --bench bulk --features rayon -- --first --sizes 8M   # a process's first call
 //!     cargo bench --bench bulk --features rayon -- --test           # a tiny size, to see that it runs
 //!
 //! In a round every contestant in turn inserts the same hashes once into its cleared filter. The

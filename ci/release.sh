@@ -3,9 +3,9 @@
 # optimized kernels at the edges of memory. (ci/test.sh runs them at a small size.)
 #
 #   ci/release.sh          what every change passes
-#   ci/release.sh full     before a release: false-positive rates at full size, the command, and what
-#                          has a size beside Redis, some minutes more. Needs what ci/install.sh
-#                          installs.
+#   ci/release.sh full     before a release: false-positive rates at full size, the command, and
+#                          what has a size beside Redis, some minutes more. Needs what
+#                          ci/install.sh installs.
 #   ci/release.sh build    only compiles what every change passes, and prints the programs' names
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -54,6 +54,8 @@ pub(crate) struct WordFields {
     not(all(target_arch = "x86_64", lanebloom_rust_1_89, not(lanebloom_loom))),
     allow(dead_code, reason = "a part is for AVX-512")
 )]
+// Each array of 64 bytes is a line of the cache: a lookup of four words took 0.25 ns longer where
+// its multipliers lay across two (Zen 4).
 #[repr(C, align(64))]
 pub(crate) struct BitFields {
     /// For each word: the hash times this is its product, shifted up so that the word's fields are

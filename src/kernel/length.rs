@@ -37,10 +37,11 @@ impl Length {
         }
     }
 
-    /// From which length on hashes are not looked up by single calls. Inlined ones wait for
-    /// nothing: in the caches they take as long as eight in vectors, beyond them as four that are
-    /// asked for ahead. (Zen 4, 1%, bitmaps of 8: 1.5 ns one by one, 2.0 in vectors; of 16 1.4 in
-    /// vectors. At 64 MiB, 15 flags: 14.7 one by one, 13.0 asked for ahead.)
+    /// The length from which on hashes are no longer looked up by single calls. Where these are
+    /// inlined, they are the fastest for up to 15 hashes in the caches, and up to 7 beyond them,
+    /// where the functions for a few prefetch lines. (Zen 4, 1%, bitmaps of 8: 1.5 ns one by one,
+    /// 2.0 in vectors; of 16 1.4 in vectors. At 64 MiB, 15 flags: 14.7 one by one, 13.0 with
+    /// prefetches.)
     #[must_use]
     pub(crate) const fn fewest_not_single(is_inlined: bool, is_cached: bool) -> Self {
         match (is_inlined, is_cached) {

@@ -30,7 +30,8 @@ const RING: usize = RING_TILES * TILE_GROUPS;
 pub(super) type Slot = MaybeUninit<Group>;
 
 /// The words that the hashes of a group touch, by their numbers in the target's lines, and the
-/// products of the hashes, if the instruction set keeps them.
+/// products of the hashes, if the instruction set keeps them. It begins a line of the cache, as
+/// `Scratch`: vectors that lie across two lines take longer.
 #[repr(align(64))]
 pub(super) struct GroupWords<const W: usize> {
     pub(super) words: [Slot; W],
@@ -76,13 +77,11 @@ pub(super) unsafe fn contains<const W: usize, const GROUPS: bool>(
     };
 }
 
-/// [`contains`] for a few hashes, at least a group and fewer than [`Length::Many`]: all places,
-/// then all answers. Calls `answer` with the number of a group's first hash, and a bit for each.
-/// (The last group is whole too, and answers some hashes again.)
+/// [`contains`] for a few hashes: all places, then all answers, as the bits of a word.
 ///
 /// # Panics
 ///
-/// If there are fewer hashes, or more.
+/// If there are fewer hashes than a group has, or [`Length::Many`].
 ///
 /// # Safety
 ///
@@ -97,37 +96,31 @@ pub(super) unsafe fn contains_few<const W: usize>(
     hashes: &[u64],
     places: impl Fn(&Group, &mut GroupWords<W>),
     hold: impl Fn(&Group, &GroupWords<W>) -> u8,
-    mut answer: impl FnMut(usize, u8),
-) {
+) -> u64 {
     let mut slots = [const { GroupWords::NONE }; Length::Many.least() / GROUP];
     let slots = &mut slots[..hashes.len().div_ceil(GROUP)];
     let hint = (!is_cached(lines.bytes())).then_some(Hint::L1);
-    let start_of = |i: usize| (GROUP * i).min(hashes.len() - GROUP);
     for (i, slot) in slots.iter_mut().enumerate() {
-        places(group_at(hashes, start_of(i)), slot);
+        places(group_at(hashes, GROUP * i), slot);
         // SAFETY: as promised.
         unsafe { prefetch(lines, slot, hint) };
     }
+    let mut word = 0;
     for (i, slot) in slots.iter().enumerate() {
-        let start = start_of(i);
-        answer(start, hold(group_at(hashes, start), slot));
+        word = word >> GROUP | u64::from(hold(group_at(hashes, GROUP * i), slot)) << (64 - GROUP);
     }
+    placed(word, hashes.len())
 }
 
-/// The group that begins with hash `start`.
+/// The group that begins with hash `start`, or the last whole one.
 ///
 /// # Panics
 ///
-/// If it is not whole.
-#[cfg_attr(
-    not(all(target_arch = "x86_64", lanebloom_rust_1_89)),
-    allow(dead_code, reason = "for AVX-512")
-)]
+/// If there are fewer hashes than a group has.
 #[inline(always)]
 fn group_at(hashes: &[u64], start: usize) -> &Group {
-    hashes[start..][..GROUP]
-        .try_into()
-        .expect("its length is that of a group")
+    let start = start.min(hashes.len() - GROUP);
+    hashes[start..][..GROUP].try_into().expect("it is a group's length")
 }
 
 /// Prefetches the lines of a group.
@@ -207,11 +200,6 @@ unsafe fn pipeline<const W: usize, const GROUPS: bool, T: Prefetchable>(
 ) {
     assert!(hashes.len() >= GROUP);
     debug_assert_eq!(hashes.len().div_ceil(64), answers.len());
-    let group_at = |start: usize| {
-        let start = start.min(hashes.len() - GROUP);
-        // SAFETY: there are `GROUP` hashes from there on.
-        unsafe { &*hashes.as_ptr().add(start).cast() }
-    };
     let groups = hashes.len().div_ceil(GROUP);
     let mut ring = [const { GroupWords::NONE }; RING];
     if GROUPS {
@@ -220,13 +208,13 @@ unsafe fn pipeline<const W: usize, const GROUPS: bool, T: Prefetchable>(
         let (mut placed_in, mut worked_in, mut word) = (0, 0, 0);
         for turn in 0..groups + ahead {
             if turn < groups {
-                places(group_at(GROUP * turn), &mut ring[placed_in]);
+                places(group_at(hashes, GROUP * turn), &mut ring[placed_in]);
                 // SAFETY: as promised.
                 unsafe { prefetch(target, &ring[placed_in], access.hint) };
                 placed_in = next(placed_in);
             }
             if let Some(group) = turn.checked_sub(ahead) {
-                let answer = work(target, group_at(GROUP * group), &ring[worked_in]);
+                let answer = work(target, group_at(hashes, GROUP * group), &ring[worked_in]);
                 word = word >> GROUP | u64::from(answer) << (64 - GROUP);
                 worked_in = next(worked_in);
                 if (group + 1) % TILE_GROUPS == 0 || group + 1 == groups {
@@ -244,7 +232,7 @@ unsafe fn pipeline<const W: usize, const GROUPS: bool, T: Prefetchable>(
         if turn < answers.len() {
             let ring = &mut ring[tile_at(turn)..][..groups_of(turn)];
             for (i, slot) in ring.iter_mut().enumerate() {
-                places(group_at(64 * turn + GROUP * i), slot);
+                places(group_at(hashes, 64 * turn + GROUP * i), slot);
             }
             // A loop of its own: the numbers come from memory, where they were stored.
             if access.hint.is_some() {
@@ -258,7 +246,7 @@ unsafe fn pipeline<const W: usize, const GROUPS: bool, T: Prefetchable>(
             let ring = &ring[tile_at(tile)..][..groups_of(tile)];
             let mut word = 0;
             for (i, places) in ring.iter().enumerate() {
-                let answer = work(target, group_at(64 * tile + GROUP * i), places);
+                let answer = work(target, group_at(hashes, 64 * tile + GROUP * i), places);
                 word = word >> GROUP | u64::from(answer) << (64 - GROUP);
             }
             answers[tile] = placed(word, hashes.len() - 64 * tile);
