@@ -23,9 +23,9 @@
 //!   1.2, by loads 2.0. 64 MiB: 5.3 by tiles, 4.5 by groups; in the caches, and inserts at 8 MiB,
 //!   take 1.05 to 1.2 times as long by groups.
 //! - Zen 4 (`benches/record/kernels-zen4.md`): 64 MiB, lookups 5.0 by tiles, 4.2 by groups. Fresh
-//!   inserts 22 by tiles into L1 to write, by groups 14.1; by groups into L2 9.7. Present keys 10, 9.4 and 4.4. (A hint to write
-//!   seems to mark the line as changed, so that it is written back.) 8 MiB: lookups are as fast
-//!   either way; fresh inserts 9.2 and 8.1.
+//!   inserts 22 by tiles into L1 to write, by groups 14.1; by groups into L2 9.7. Present keys 10,
+//!   9.4 and 4.4. (A hint to write seems to mark the line as changed, so that it is written back.)
+//!   8 MiB: lookups are as fast either way; fresh inserts 9.2 and 8.1.
 //! - Other CPUs were not measured.
 
 use crate::words::bits::Hint;
