@@ -16,7 +16,7 @@ run() {
 
 # Tests that replace a file which is open. Windows 10 allows it (FileRenameInfoEx, which the
 # standard library uses after MoveFileEx was refused); wine 8 does not know the call.
-skipped=(--skip={a_killed_writer_leaves,writers_of_one_file,changes_after_the_second_pass,two_runs_at_once})
+skipped=(--skip={a_killed_writer_leaves,writers_of_one_file,changes_after_the_second_pass,runs_at_once})
 # Tests that read every truncation of some bytes find the same on any system.
 skipped+=(--skip={truncation,ends_early})
 
