@@ -8,8 +8,8 @@ pub use crate::batch::{assert_bitmap_length, each_one, for_each_absent, try_gath
 /// For `lanebloom-formats`: `Serialize` and `Deserialize`, also by `codec::Limited`.
 #[cfg(feature = "serde")]
 pub use crate::codec::serde::{deserialize, sealed::Decode, serialize};
-/// For `lanebloom-formats`: the end of a key under MurmurHash64A.
-pub use crate::hash::bytes::load_below_8;
+/// For `lanebloom-formats`: the end of a key under MurmurHash64A, and a key of few bytes.
+pub use crate::hash::bytes::{Short, load_below_8};
 /// For the tests and benches of this crate: the instruction sets of this machine, and its row in
 /// the table of tunings.
 pub use crate::kernel::{Isa, instruction_sets, tuning::tuning_name};
@@ -21,11 +21,13 @@ pub use crate::kernel::{
 };
 /// For `lanebloom-formats`: the memory of its filters, and the hints and fences beside it. (For
 /// `lanebloom-redis`, after [`is_present`]: `acquire_if`.)
-pub use crate::words::bits::{Bits, Hint, acquire, acquire_if, is_cached, prefetch};
+pub use crate::words::bits::{Bits, Hint, acquire, acquire_if, is_cached, prefetch, set_four};
 /// For `lanebloom-formats`: a newer function of the standard library.
 pub use crate::words::chunks::{as_chunks, as_chunks_mut};
 /// For `lanebloom-formats`: the memory of `RedisCuckoo`, which is bytes.
 pub use crate::words::memory::Words;
+/// For `lanebloom-formats`: the words of [`Bits`].
+pub use crate::words::sync::AtomicU64;
 
 /// For `lanebloom-guard`: a pointer that is swapped while others read through it, and what the
 /// protocol around it needs. Under `--cfg lanebloom_loom` they are the model checker's.

@@ -6,18 +6,18 @@ use crate::funnel::{Funnel, Sink};
 
 /// A key of up to 16 bytes.
 #[derive(Clone, Copy)]
-pub(crate) struct Short {
+pub struct Short {
     /// Little-endian, zero above.
-    pub(crate) bytes: u128,
+    pub bytes: u128,
     /// For more than 16 bytes only the length is right.
-    pub(crate) len: usize,
+    pub len: usize,
 }
 
 impl Short {
     /// Takes the bytes that `key` funnels. If their number is known at compile time, they come in
     /// registers.
     #[inline(always)]
-    pub(crate) fn of<K: Funnel + ?Sized>(key: &K) -> Self {
+    pub fn of<K: Funnel + ?Sized>(key: &K) -> Self {
         let mut short = Self { bytes: 0, len: 0 };
         key.funnel(&mut short);
         short

@@ -12,7 +12,7 @@
 //! | `copy`, `missing_in` | load `Relaxed` | as the look in `set`; a caller that relies on the setters of the copied bits calls [`acquire`] after |
 //! | `merge` | load `Relaxed`, `fetch_or` `Release` | as in `set`, the bits of many keys at once |
 //! | `store_words`, `set_bit` | load, store `Relaxed` | borrowed mutably: no other thread has the array, and what hands it on orders them |
-//! | `set_word` | load `Relaxed`, `fetch_or` `Release` | as in `set`, of a word that comes from elsewhere |
+//! | `set_word`, `set_four` | load `Relaxed`, `fetch_or` `Release` | as in `set`, of words that come from elsewhere |
 //! | `words`, `try_clone` | load `Relaxed`, then [`acquire`] | one barrier for the whole copy |
 //!
 //! The promise "no false negative" needs only this: while a word is shared, threads only add bits
@@ -232,6 +232,12 @@ impl Bits {
     pub fn set_bit(&mut self, index: u64) {
         let word = &self.words[(index / 64) as usize];
         word.store(word.load(Ordering::Relaxed) | 1 << (index % 64), Ordering::Relaxed);
+    }
+
+    /// The words by fours: two blocks of Parquet's filter in each line.
+    #[inline(always)]
+    pub fn fours(&self) -> &[[AtomicU64; 4]] {
+        as_chunks(&self.words).0
     }
 
     /// Prefetches the bit's line.
@@ -604,6 +610,13 @@ fn set<const W: usize>(words: [(&AtomicU64, u64); W]) -> bool {
         changed |= missing != 0 && add(word, missing);
     }
     changed
+}
+
+/// `set` of the words of a block, from [`Bits::fours`].
+#[inline(always)]
+pub fn set_four(words: &[AtomicU64; 4], masks: [u64; 4]) -> bool {
+    let [a, b, c, d] = words;
+    set([(a, masks[0]), (b, masks[1]), (c, masks[2]), (d, masks[3])])
 }
 
 /// Adds the bits of `mask` to `word`; answers whether this call added any.

@@ -6,9 +6,13 @@
 //! every dependency.
 
 #[cfg(not(lanebloom_loom))]
-pub(crate) use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering, fence};
+pub use core::sync::atomic::AtomicU64;
+#[cfg(not(lanebloom_loom))]
+pub(crate) use core::sync::atomic::{AtomicPtr, Ordering, fence};
 #[cfg(lanebloom_loom)]
-pub(crate) use loom::sync::atomic::{AtomicPtr, AtomicU64, Ordering, fence};
+pub use loom::sync::atomic::AtomicU64;
+#[cfg(lanebloom_loom)]
+pub(crate) use loom::sync::atomic::{AtomicPtr, Ordering, fence};
 
 /// Lets time pass while this thread waits for another; `turn` counts the calls.
 #[inline]

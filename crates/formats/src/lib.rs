@@ -64,7 +64,6 @@
 //! | `serde` | `Serialize` and `Deserialize` of [`GuavaBloom`], as Guava's stream |
 
 #![no_std]
-#![forbid(unsafe_code)]
 // For links from the pages of other crates that are made without these pages.
 #![doc(html_root_url = "https://docs.rs/lanebloom-formats/latest")]
 // On docs.rs every item shows which feature it needs.
@@ -89,6 +88,7 @@ mod murmur2;
 pub mod redisbloom;
 pub mod rediscuckoo;
 mod scandump;
+pub mod splitblock;
 
 pub use guava::GuavaBloom;
 pub use guava::error::GuavaReadError;
@@ -97,6 +97,7 @@ pub use lanebloom::{BuildError, Figures, Funnel, IncompatibleError};
 pub use redisbloom::RedisBloom;
 pub use redisbloom::error::{RedisBloomInsertError, RedisBloomLoadError};
 pub use rediscuckoo::RedisCuckoo;
+pub use splitblock::{SplitBlockBloom, SplitBlockReadError, SplitBlockView};
 
 /// Keys that are hashed at a time.
 const CHUNK: usize = 1024;

@@ -1,0 +1,532 @@
+//! Parquet's Bloom filter, bit for bit, for many threads: [`SplitBlockBloom`].
+//!
+//! A block has 256 bits, eight words of 32. A key sets one bit in each word of one block, chosen by
+//! XXH64 with seed 0 of the key's bytes. Parquet's `BloomFilter.md` specifies it; parquet-rs,
+//! parquet-java, Arrow C++ and DuckDB write these filters into files, and Milvus takes them in an
+//! envelope of its own.
+//!
+//! # Keys
+//!
+//! Parquet hashes the plain encoding of a value: its bytes, little-endian, without a length. What
+//! these types [`Funnel`] is that encoding:
+//!
+//! | Parquet | key |
+//! |---|---|
+//! | `INT32` (also of 8 and 16 bits: Parquet stores them as `INT32`), `DATE`, `TIME` in ms | `i32`, `u32` |
+//! | `INT64`, `TIMESTAMP`, `TIME` in µs or ns | `i64`, `u64` |
+//! | `INT96` | `[u8; 12]`, or `(u64, u32)`: nanoseconds of the day, Julian day |
+//! | `FLOAT`, `DOUBLE` | `x.to_bits()`. Parquet distinguishes 0.0 from -0.0, and each NaN |
+//! | `BYTE_ARRAY`, strings, decimals in bytes | `[u8]`, `str` |
+//! | `FIXED_LEN_BYTE_ARRAY`, UUID, `FLOAT16` | `[u8; N]`, `[u8]` |
+//! | `BOOLEAN` | has no filter in Parquet |
+//!
+//! A key of a wider or narrower type has other bytes: widen an `i16` to `i32` first.
+//!
+//! # From a file
+//!
+//! A column chunk's metadata has `bloom_filter_offset`, and often `bloom_filter_length`. There lies
+//! the header, then the bitset: [`SplitBlockBloom::from_parquet`] reads both. An engine that looks
+//! up a few keys in a file far away reads only the [`Header`], and for each key its 32 bytes at
+//! `block_index(hash, header.blocks())`, which [`check_block`] tests.
+//!
+//! ```
+//! use lanebloom_formats::SplitBlockBloom;
+//! use lanebloom_formats::splitblock::{Header, block_index, check_block, hash};
+//!
+//! let filter = SplitBlockBloom::with_capacity(1000, 0.01)?;
+//! filter.insert("ann");
+//! let file = filter.to_parquet()?;
+//!
+//! let header = Header::parse(&file)?;
+//! let key = hash("ann");
+//! let at = header.header_bytes() + 32 * block_index(key, header.blocks());
+//! assert!(check_block(file[at..][..32].try_into()?, key));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod batch;
+mod bytes;
+pub(crate) mod error;
+#[expect(unsafe_code, reason = "instruction sets that not every CPU has, and their loads")]
+mod kernel;
+mod sizing;
+mod view;
+mod xxh64;
+
+pub use self::bytes::{Header, Milvus};
+pub use self::error::SplitBlockReadError;
+pub use self::view::SplitBlockView;
+
+use self::kernel::{BLOCK_BYTES, Block, Level};
+use alloc::format;
+use core::fmt;
+use core::num::NonZeroUsize;
+use lanebloom::internal::{AtomicU64, Bits, acquire, acquire_if, build_error, incompatible};
+use lanebloom::{BuildError, Figures, Funnel, IncompatibleError};
+
+/// The smallest bitset of the format, in bytes: one block.
+pub const MIN_FORMAT_BYTES: usize = 32;
+
+/// The largest bitset that Parquet's libraries write or read, in bytes: 128 MiB. A
+/// [`SplitBlockBloom`] in memory may be larger.
+pub const MAX_FORMAT_BYTES: usize = 128 << 20;
+
+/// XXH64 with seed 0 of a key's bytes: the hash that all of these filters use.
+///
+/// ```
+/// use lanebloom_formats::splitblock::hash;
+///
+/// assert_eq!(hash(""), 0xef46_db37_51d8_e999);
+/// assert_eq!(hash(&7_i64), hash(&[7, 0, 0, 0, 0, 0, 0, 0]));
+/// ```
+#[inline]
+pub fn hash<K: Funnel + ?Sized>(key: &K) -> u64 {
+    xxh64::of_key(key)
+}
+
+/// The number of the block that has the bits of a hash, in a filter of so many blocks. Block `i`
+/// begins at byte `32 * i` of the bitset.
+///
+/// ```
+/// use lanebloom_formats::splitblock::block_index;
+///
+/// assert_eq!(block_index(0, 10), 0);
+/// assert_eq!(block_index(u64::MAX, 10), 9);
+/// ```
+#[inline]
+#[must_use]
+pub fn block_index(hash: u64, blocks: usize) -> usize {
+    kernel::block_index(hash, blocks)
+}
+
+/// Whether a block has all bits of a hash. The block is 32 bytes of a bitset, those of
+/// [`block_index`].
+///
+/// ```
+/// use lanebloom_formats::SplitBlockBloom;
+/// use lanebloom_formats::splitblock::{check_block, hash};
+///
+/// let filter = SplitBlockBloom::with_bytes(32)?;
+/// filter.insert("ann");
+/// let block = filter.to_bitset().try_into().unwrap();
+/// assert!(check_block(&block, hash("ann")));
+/// assert!(!check_block(&block, hash("eve")));
+/// # Ok::<(), lanebloom_formats::BuildError>(())
+/// ```
+#[inline]
+#[must_use]
+pub fn check_block(block: &[u8; BLOCK_BYTES], hash: u64) -> bool {
+    let (words, _) = lanebloom::internal::as_chunks::<8, _>(block);
+    kernel::holds(&[words[0], words[1], words[2], words[3]], hash)
+}
+
+/// Parquet's split-block Bloom filter, which many threads share.
+///
+/// Inserts and lookups take `&self` and are lock-free. A lookup reads 32 bytes of one cache line.
+/// [The module](self) says which key is which type of Parquet's.
+///
+/// ```
+/// use lanebloom_formats::SplitBlockBloom;
+///
+/// let filter = SplitBlockBloom::with_capacity(1000, 0.01)?;
+/// assert!(filter.insert(&42_i64));
+/// assert!(!filter.insert(&42_i64)); // was there
+/// assert!(filter.contains(&42_i64));
+/// assert!(!filter.contains(&43_i64));
+///
+/// // The bytes that Parquet's readers take.
+/// let bytes = filter.to_parquet()?;
+/// let (copy, rest) = SplitBlockBloom::from_parquet(&bytes)?;
+/// assert!(copy.contains(&42_i64) && rest.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Consistency
+///
+/// As [`ConcurrentBloom`](lanebloom::ConcurrentBloom): a key whose insert happened before a lookup
+/// is found. When a lookup answers true, what the inserters of these bits did before is visible.
+/// Two threads that insert one new key at the same time may both get true.
+pub struct SplitBlockBloom {
+    bits: Bits,
+    /// Half a line each; the last line may have one.
+    blocks: NonZeroUsize,
+    expected_keys: usize,
+    level: Level,
+}
+
+/// Making one.
+impl SplitBlockBloom {
+    /// A filter of the fewest blocks with which `keys` keys keep the false-positive rate.
+    ///
+    /// The rate is that of split blocks, whose keys are not spread evenly. So the filter is larger
+    /// than by the formula of Parquet's libraries, by 9% at 1%: see
+    /// [`with_parquet_size`](Self::with_parquet_size).
+    ///
+    /// # Errors
+    ///
+    /// If the rate is not between 0 and 1, the filter has more than 2^32 blocks, or there is not
+    /// enough memory.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(1_000_000, 0.01)?;
+    /// assert_eq!(filter.memory_bytes(), 1_316_160);
+    /// assert!(filter.false_positive_rate_at(1_000_000) <= 0.01);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    pub fn with_capacity(keys: usize, false_positive_rate: f64) -> Result<Self, BuildError> {
+        Self::new(sizing::blocks(keys, false_positive_rate)?, keys)
+    }
+
+    /// A filter of the size that Parquet's libraries choose for so many distinct values: by
+    /// `-8 keys / ln(1 - rate^(1/8))` bits, raised to a power of two, from 32 bytes to 128 MiB.
+    ///
+    /// The formula leaves out that keys are not spread evenly, and the limit takes no notice of the
+    /// rate. So ask [`false_positive_rate_at`](Self::false_positive_rate_at).
+    ///
+    /// # Errors
+    ///
+    /// If the rate is not between 0 and 1, or there is not enough memory.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SplitBlockBloom::with_parquet_size(1_000_000, 0.01)?;
+    /// assert_eq!(filter.memory_bytes(), 2 << 20);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    pub fn with_parquet_size(keys: usize, false_positive_rate: f64) -> Result<Self, BuildError> {
+        Self::new(sizing::parquet_bytes(keys, false_positive_rate)? / BLOCK_BYTES, keys)
+    }
+
+    /// A filter of a number of bytes. Its number of expected keys is the one that keeps 1%.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes are no whole number of blocks of 32 bytes, none, or more than 2^32 blocks, or
+    /// if there is not enough memory.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_formats::SplitBlockBloom;
+    ///
+    /// assert_eq!(SplitBlockBloom::with_bytes(1 << 20)?.blocks(), 32_768);
+    /// let error = SplitBlockBloom::with_bytes(100).unwrap_err();
+    /// assert_eq!(error.to_string(), "100 bytes are not a whole number of blocks of 32 bytes");
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    pub fn with_bytes(bytes: usize) -> Result<Self, BuildError> {
+        if bytes % BLOCK_BYTES != 0 || bytes == 0 {
+            return Err(build_error(format!(
+                "{bytes} bytes are not a whole number of blocks of {BLOCK_BYTES} bytes"
+            )));
+        }
+        let blocks = bytes / BLOCK_BYTES;
+        Self::new(blocks, sizing::keys(blocks, 0.01))
+    }
+
+    fn new(blocks: usize, expected_keys: usize) -> Result<Self, BuildError> {
+        if blocks > sizing::MOST_BLOCKS {
+            return Err(build_error(format!(
+                "{blocks} blocks are more than {}",
+                sizing::MOST_BLOCKS
+            )));
+        }
+        let blocks = NonZeroUsize::new(blocks).unwrap_or(NonZeroUsize::MIN);
+        Ok(Self {
+            bits: Bits::new(blocks.get().div_ceil(2))?,
+            blocks,
+            expected_keys,
+            level: Level::best(),
+        })
+    }
+
+    /// [`clone`](Clone::clone) that returns an error, instead of aborting, if the allocation fails.
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert("a");
+    /// assert!(filter.try_clone()?.contains("a"));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    pub fn try_clone(&self) -> Result<Self, BuildError> {
+        Ok(Self {
+            bits: self.bits.try_clone()?,
+            ..*self
+        })
+    }
+}
+
+/// One key at a time.
+impl SplitBlockBloom {
+    /// Inserts a key; returns whether this changed the filter.
+    ///
+    /// # Memory ordering
+    ///
+    /// What this thread did before is visible to one whose lookup finds the key.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
+    /// assert!(filter.insert("a") && !filter.insert("a"));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[inline]
+    pub fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+        self.insert_hash(hash(key))
+    }
+
+    /// Whether a key may be in the filter. False is certain.
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert("a");
+    /// assert!(filter.contains("a") && !filter.contains("b"));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+        self.contains_hash(hash(key))
+    }
+
+    /// The hash by which the filter knows a key: [`hash`].
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert("a");
+    /// assert!(filter.contains_hash(filter.hash("a")));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[inline]
+    pub fn hash<K: Funnel + ?Sized>(&self, key: &K) -> u64 {
+        hash(key)
+    }
+
+    /// [`insert`](Self::insert) by hash.
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
+    /// assert!(filter.insert_hash(7) && !filter.insert_hash(7));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[inline]
+    pub fn insert_hash(&self, hash: u64) -> bool {
+        let changed = self.level.insert(self.shared(), hash);
+        acquire_if(!changed);
+        changed
+    }
+
+    /// [`contains`](Self::contains) by hash.
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert_hash(7);
+    /// assert!(filter.contains_hash(7) && !filter.contains_hash(8));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn contains_hash(&self, hash: u64) -> bool {
+        let found = self.level.contains(self.shared(), hash);
+        acquire_if(found);
+        found
+    }
+
+    /// The blocks.
+    #[inline(always)]
+    fn shared(&self) -> &[Block<AtomicU64>] {
+        &self.bits.fours()[..self.blocks.get()]
+    }
+}
+
+/// The whole filter.
+impl SplitBlockBloom {
+    /// Unsets all bits.
+    ///
+    /// ```
+    /// let mut filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert("a");
+    /// filter.clear();
+    /// assert!(filter.is_empty());
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    pub fn clear(&mut self) {
+        self.bits.clear();
+    }
+
+    /// Adds every key of `other` to this filter; returns whether that changed it. Both may be in
+    /// use meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// If the numbers of blocks differ. Then no key is added.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_formats::SplitBlockBloom;
+    ///
+    /// let (one, other) = (SplitBlockBloom::with_bytes(1024)?, SplitBlockBloom::with_bytes(1024)?);
+    /// other.insert("a");
+    /// assert!(one.union_from(&other)?);
+    /// assert!(one.contains("a"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
+        self.check_same_size(other)?;
+        let changed = self.bits.or_from(&other.bits, 0..self.bits.blocks());
+        acquire_if(!changed);
+        Ok(changed)
+    }
+
+    fn check_same_size(&self, other: &Self) -> Result<(), IncompatibleError> {
+        if self.blocks == other.blocks {
+            return Ok(());
+        }
+        Err(incompatible(format!(
+            "the other filter has {} blocks, this one {}",
+            other.blocks, self.blocks
+        )))
+    }
+
+    /// The number of blocks.
+    ///
+    /// ```
+    /// assert_eq!(lanebloom_formats::SplitBlockBloom::with_bytes(96)?.blocks(), 3);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn blocks(&self) -> usize {
+        self.blocks.get()
+    }
+
+    /// The bytes of the bitset.
+    ///
+    /// ```
+    /// assert_eq!(lanebloom_formats::SplitBlockBloom::with_bytes(96)?.memory_bytes(), 96);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.blocks.get() * BLOCK_BYTES
+    }
+
+    /// The keys that the filter was sized for. A filter that was read has those that keep 1%: the
+    /// bytes do not say.
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
+    /// assert_eq!(filter.expected_keys(), 1000);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn expected_keys(&self) -> usize {
+        self.expected_keys
+    }
+
+    /// Whether no key was inserted.
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
+    /// assert!(filter.is_empty());
+    /// filter.insert("a");
+    /// assert!(!filter.is_empty());
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        let empty = self.bits.words().all(|line| line == [0; 8]);
+        acquire();
+        empty
+    }
+
+    /// The false-positive rate to expect with so many keys.
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
+    /// assert!(filter.false_positive_rate_at(1000) <= 0.01);
+    /// assert!(filter.false_positive_rate_at(2000) > 0.05);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn false_positive_rate_at(&self, keys: usize) -> f64 {
+        sizing::rate(keys as f64 / self.blocks.get() as f64)
+    }
+
+    /// The share of set bits, the number of keys by it, and the chance that a random hash is taken
+    /// for present, computed from every block. Reads the whole filter.
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
+    /// (0..1000).for_each(|i| { filter.insert(&i); });
+    /// let figures = filter.figures();
+    /// assert!((950..1050).contains(&figures.len));
+    /// assert!((0.005..0.015).contains(&figures.false_positive_rate));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn figures(&self) -> Figures {
+        sizing::figures_of(self.bits.words().flatten(), self.blocks.get())
+    }
+
+    /// The number of keys, estimated from the bits. Reads the whole filter.
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert("a");
+    /// assert_eq!(filter.estimated_len(), 1);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn estimated_len(&self) -> usize {
+        self.figures().len
+    }
+
+    /// The chance that a random hash is taken for present now. Reads the whole filter.
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
+    /// assert_eq!(filter.current_false_positive_rate(), 0.0);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn current_false_positive_rate(&self) -> f64 {
+        self.figures().false_positive_rate
+    }
+}
+
+/// A copy that holds at least every key whose insertion happened before. Aborts if the allocation
+/// fails; [`try_clone`](SplitBlockBloom::try_clone) does not.
+impl Clone for SplitBlockBloom {
+    fn clone(&self) -> Self {
+        self.try_clone().unwrap_or_else(|_| {
+            let layout = core::alloc::Layout::array::<u8>(self.memory_bytes());
+            alloc::alloc::handle_alloc_error(layout.expect("a filter of this size exists"))
+        })
+    }
+}
+
+/// Whether both have the same bits. Beside inserts, each word counts as some value that it had
+/// meanwhile.
+impl PartialEq for SplitBlockBloom {
+    fn eq(&self, other: &Self) -> bool {
+        let same = self.blocks == other.blocks && self.bits.words().eq(other.bits.words());
+        acquire();
+        same
+    }
+}
+
+/// A summary; it reads the whole filter.
+impl fmt::Debug for SplitBlockBloom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SplitBlockBloom")
+            .field("expected_keys", &self.expected_keys)
+            .field("memory_bytes", &self.memory_bytes())
+            .field("fill_ratio", &self.figures().fill_ratio)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,330 @@
+//! Batches of a [`SplitBlockBloom`]: keys are hashed by chunks, and `kernel.rs` works on the hashes.
+
+use super::kernel::{BLOCK_BYTES, Block, Level};
+use super::{SplitBlockBloom, xxh64};
+use crate::{CHUNK, unpack_into};
+use alloc::vec::Vec;
+use core::convert::Infallible;
+use lanebloom::Funnel;
+use lanebloom::internal::bounds::Load;
+use lanebloom::internal::{
+    AccessPlan, Length, acquire, assert_bitmap_length, assert_same_length, for_each_absent, is_cached, try_gathered,
+};
+
+/// Lookups of many keys.
+impl SplitBlockBloom {
+    /// Writes whether each key may be in the filter to the same place of `out`.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert(&1_i64);
+    /// let mut found = [false; 2];
+    /// filter.contains_batch(&[1_i64, 2], &mut found);
+    /// assert_eq!(found, [true, false]);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    pub fn contains_batch<K: Funnel>(&self, keys: &[K], out: &mut [bool]) {
+        assert_same_length(keys.len(), out.len());
+        hashed(keys, |start, hashes| {
+            self.contains_hashes(hashes, &mut out[start..][..hashes.len()])
+        });
+    }
+
+    /// [`contains_batch`](Self::contains_batch) into a new vector.
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert("a");
+    /// assert_eq!(filter.contains_each(&["a", "b"]), [true, false]);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn contains_each<K: Funnel>(&self, keys: &[K]) -> Vec<bool> {
+        let mut found = alloc::vec![false; keys.len()];
+        self.contains_batch(keys, &mut found);
+        found
+    }
+
+    /// [`contains_batch`](Self::contains_batch) by hash.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert_hash(7);
+    /// let mut found = [false; 2];
+    /// filter.contains_hashes(&[7, 8], &mut found);
+    /// assert_eq!(found, [true, false]);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    pub fn contains_hashes(&self, hashes: &[u64], out: &mut [bool]) {
+        contains_hashes(self.level, self.shared(), hashes, out);
+        acquire();
+    }
+
+    /// [`contains_batch`](Self::contains_batch) into a bitmap: bit `i % 64` of word `i / 64`. Bits
+    /// after the last key become 0.
+    ///
+    /// # Panics
+    ///
+    /// If `out` has not `keys.len().div_ceil(64)` words.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert(&1_i64);
+    /// let mut found = [0];
+    /// filter.contains_batch_bitmap(&[2_i64, 1], &mut found);
+    /// assert_eq!(found, [0b10]);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    pub fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
+        assert_bitmap_length(keys.len(), out.len());
+        hashed(keys, |start, hashes| {
+            self.contains_hashes_bitmap(hashes, &mut out[start / 64..][..hashes.len().div_ceil(64)]);
+        });
+    }
+
+    /// [`contains_batch_bitmap`](Self::contains_batch_bitmap) by hash.
+    ///
+    /// # Panics
+    ///
+    /// If `out` has not `hashes.len().div_ceil(64)` words.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert_hash(7);
+    /// let mut found = [0];
+    /// filter.contains_hashes_bitmap(&[8, 7], &mut found);
+    /// assert_eq!(found, [0b10]);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    pub fn contains_hashes_bitmap(&self, hashes: &[u64], out: &mut [u64]) {
+        assert_bitmap_length(hashes.len(), out.len());
+        look_up(self.level, self.shared(), hashes, &mut |at, _, found| {
+            out[at / 64] = found
+        });
+        acquire();
+    }
+
+    /// Calls `each` with the position of every key that is certainly not in the filter, in order.
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert("b");
+    /// let mut absent = Vec::new();
+    /// filter.for_each_absent(&["a", "b", "c"], |i| absent.push(i));
+    /// assert_eq!(absent, [0, 2]);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    pub fn for_each_absent<K: Funnel>(&self, keys: &[K], mut each: impl FnMut(usize)) {
+        hashed(keys, |start, hashes| {
+            self.for_each_absent_hash(hashes, |i| each(start + i));
+        });
+    }
+
+    /// [`for_each_absent`](Self::for_each_absent) by hash.
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert_hash(8);
+    /// let mut absent = Vec::new();
+    /// filter.for_each_absent_hash(&[7, 8, 9], |i| absent.push(i));
+    /// assert_eq!(absent, [0, 2]);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    pub fn for_each_absent_hash(&self, hashes: &[u64], mut each: impl FnMut(usize)) {
+        look_up(self.level, self.shared(), hashes, &mut |at, len, found| {
+            acquire();
+            for_each_absent(&[found], len, |i| each(at + i));
+        });
+    }
+
+    /// Writes the [`hash`](Self::hash) of each key to the same place of `out`. Keys of 4 and 8
+    /// bytes are hashed in vectors.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
+    /// let mut hashes = [0; 2];
+    /// filter.hash_batch(&[1_i64, 2], &mut hashes);
+    /// assert_eq!(hashes, [1_i64, 2].map(|key| filter.hash(&key)));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    pub fn hash_batch<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
+        hash_batch(keys, out);
+    }
+}
+
+/// Inserts of many keys.
+impl SplitBlockBloom {
+    /// Inserts keys; returns how many changed the filter.
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
+    /// assert_eq!(filter.insert_batch(&[1_i64, 2, 1]), 2);
+    /// assert!(filter.contains(&2_i64));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    pub fn insert_batch<K: Funnel>(&self, keys: &[K]) -> usize {
+        let mut new = 0;
+        hashed(keys, |_, hashes| new += self.insert_hashes(hashes));
+        new
+    }
+
+    /// [`insert_batch`](Self::insert_batch) by hash.
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
+    /// assert_eq!(filter.insert_hashes(&[7, 8, 7]), 2);
+    /// assert!(filter.contains_hash(8));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    pub fn insert_hashes(&self, hashes: &[u64]) -> usize {
+        self.insert_each(hashes, &mut |_, _, _| ())
+    }
+
+    /// [`insert_batch`](Self::insert_batch) that also writes whether each key changed the filter to
+    /// the same place of `new`.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
+    /// let mut new = [false; 3];
+    /// assert_eq!(filter.insert_batch_flagged(&["a", "b", "a"], &mut new), 2);
+    /// assert_eq!(new, [true, true, false]);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    pub fn insert_batch_flagged<K: Funnel>(&self, keys: &[K], new: &mut [bool]) -> usize {
+        assert_same_length(keys.len(), new.len());
+        let mut count = 0;
+        hashed(keys, |start, hashes| {
+            count += self.insert_hashes_flagged(hashes, &mut new[start..][..hashes.len()]);
+        });
+        count
+    }
+
+    /// [`insert_batch_flagged`](Self::insert_batch_flagged) by hash.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
+    /// let mut new = [false; 2];
+    /// assert_eq!(filter.insert_hashes_flagged(&[7, 7], &mut new), 1);
+    /// assert_eq!(new, [true, false]);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    pub fn insert_hashes_flagged(&self, hashes: &[u64], new: &mut [bool]) -> usize {
+        assert_same_length(hashes.len(), new.len());
+        self.insert_each(hashes, &mut unpack_into(new))
+    }
+
+    /// [`insert_batch`](Self::insert_batch) of what an iterator gives.
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
+    /// assert_eq!(filter.insert_all(["a", "b", "a"]), 2);
+    /// assert!(filter.contains("b"));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    pub fn insert_all<K: Funnel>(&self, keys: impl IntoIterator<Item = K>) -> usize {
+        let mut new = 0;
+        let hashes = keys.into_iter().map(|key| self.hash(&key));
+        let Ok(()) = try_gathered::<CHUNK, _, Infallible>(hashes, |hashes| {
+            new += self.insert_hashes(hashes);
+            Ok(())
+        });
+        new
+    }
+
+    fn insert_each(&self, hashes: &[u64], each: &mut dyn FnMut(usize, usize, u64)) -> usize {
+        let (blocks, mut new) = (self.shared(), 0);
+        let access = AccessPlan::changes(is_cached(blocks.len() * BLOCK_BYTES), 1);
+        self.level.insert_each(blocks, access, hashes, &mut |at, len, changed| {
+            new += changed.count_ones() as usize;
+            each(at, len, changed);
+        });
+        acquire();
+        new
+    }
+}
+
+/// Writes whether each hash may be in the filter.
+pub(super) fn contains_hashes<T: Load>(level: Level, blocks: &[Block<T>], hashes: &[u64], out: &mut [bool]) {
+    assert_same_length(hashes.len(), out.len());
+    if hashes.len() < Length::Few.least() {
+        for (hash, found) in hashes.iter().zip(out) {
+            *found = level.contains(blocks, *hash);
+        }
+        return;
+    }
+    look_up(level, blocks, hashes, &mut unpack_into(out));
+}
+
+/// Calls `each(start, len, bitmap)` for every tile of hashes.
+pub(super) fn look_up<T: Load>(
+    level: Level,
+    blocks: &[Block<T>],
+    hashes: &[u64],
+    each: &mut dyn FnMut(usize, usize, u64),
+) {
+    let access = AccessPlan::lookups(is_cached(blocks.len() * BLOCK_BYTES), 1);
+    level.contains_each(blocks, access, hashes, each);
+}
+
+/// Hashes keys; calls `each(start, hashes)` for every chunk.
+#[inline]
+pub(super) fn hashed<K: Funnel>(keys: &[K], each: impl FnMut(usize, &[u64])) {
+    // To clear the space for a whole chunk takes longer than to work on a few keys.
+    match keys.len() {
+        0..=8 => hashed_by::<8, _>(keys, each),
+        9..=64 => hashed_by::<64, _>(keys, each),
+        _ => hashed_by::<CHUNK, _>(keys, each),
+    }
+}
+
+// A call, so that only large batches have a large stack frame.
+#[inline(never)]
+fn hashed_by<const N: usize, K: Funnel>(keys: &[K], mut each: impl FnMut(usize, &[u64])) {
+    let mut hashes = [0; N];
+    for (start, keys) in (0..).step_by(N).zip(keys.chunks(N)) {
+        let hashes = &mut hashes[..keys.len()];
+        hash_batch(keys, hashes);
+        each(start, hashes);
+    }
+}
+
+fn hash_batch<K: Funnel>(keys: &[K], out: &mut [u64]) {
+    assert_same_length(keys.len(), out.len());
+    for (hash, key) in out.iter_mut().zip(keys) {
+        *hash = xxh64::of_key(key);
+    }
+}

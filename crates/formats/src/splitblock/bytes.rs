@@ -1,0 +1,417 @@
+//! The bytes of a split-block filter: the bitset, the header that Parquet files have before it, and
+//! Milvus' envelope.
+
+use super::error::{SplitBlockReadError, SplitBlockReadErrorKind as Kind};
+use super::kernel::BLOCK_BYTES;
+use super::{MAX_FORMAT_BYTES, SplitBlockBloom, sizing};
+use alloc::format;
+use alloc::vec::Vec;
+use lanebloom::BuildError;
+use lanebloom::internal::{acquire, as_chunks, build_error};
+
+/// The header of a filter in a Parquet file: `BloomFilterHeader` of Parquet's Thrift definition, in
+/// the compact protocol. Reads 13 to 40 bytes.
+///
+/// ```
+/// use lanebloom_formats::SplitBlockBloom;
+/// use lanebloom_formats::splitblock::Header;
+///
+/// let file = SplitBlockBloom::with_bytes(1024)?.to_parquet()?;
+/// let header = Header::parse(&file)?;
+/// assert_eq!((header.blocks(), header.bitset_bytes()), (32, 1024));
+/// assert_eq!(header.header_bytes() + header.bitset_bytes(), file.len());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    header_bytes: usize,
+    bitset_bytes: usize,
+}
+
+impl Header {
+    /// Reads a header at the beginning of some bytes; what follows it may be missing.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes end too early, are no header, or if the filter has another algorithm, hash or
+    /// compression than Parquet defines so far.
+    pub fn parse(bytes: &[u8]) -> Result<Self, SplitBlockReadError> {
+        let mut thrift = Thrift { bytes, at: 0 };
+        let mut size = None;
+        let (mut algorithm, mut hash, mut compression) = (None, None, None);
+        let mut field = 0;
+        while let Some(kind) = thrift.field(&mut field)? {
+            match (field, kind) {
+                (1, 5) => size = Some(thrift.zigzag()?),
+                (2, STRUCT) => algorithm = thrift.member()?,
+                (3, STRUCT) => hash = thrift.member()?,
+                (4, STRUCT) => compression = thrift.member()?,
+                _ => thrift.skip(kind, 0)?,
+            }
+        }
+        for (name, member) in [("algorithm", algorithm), ("hash", hash), ("compression", compression)] {
+            match member {
+                Some(1) => {}
+                Some(other) => return Err(invalid(format!("the filter's {name} is number {other}, not 1"))),
+                None => return Err(invalid(format!("the filter's header has no {name}"))),
+            }
+        }
+        let size = size.ok_or_else(|| invalid("the filter's header has no number of bytes".into()))?;
+        let bytes = usize::try_from(size).ok().filter(|bytes| *bytes <= i32::MAX as usize);
+        let bytes = bytes.ok_or_else(|| invalid(format!("the filter's header says {size} bytes")))?;
+        whole_blocks(bytes)?;
+        Ok(Self {
+            header_bytes: thrift.at,
+            bitset_bytes: bytes,
+        })
+    }
+
+    /// The bytes of the header.
+    #[must_use]
+    pub fn header_bytes(&self) -> usize {
+        self.header_bytes
+    }
+
+    /// The bytes of the bitset, which follows.
+    #[must_use]
+    pub fn bitset_bytes(&self) -> usize {
+        self.bitset_bytes
+    }
+
+    /// The blocks of the bitset.
+    #[must_use]
+    pub fn blocks(&self) -> usize {
+        self.bitset_bytes / BLOCK_BYTES
+    }
+}
+
+/// What a Milvus filter says beside its bits: the envelope "MBF1" of `bloom_match`.
+///
+/// ```
+/// use lanebloom_formats::SplitBlockBloom;
+/// use lanebloom_formats::splitblock::Milvus;
+///
+/// let filter = SplitBlockBloom::with_parquet_size(1000, 0.005)?;
+/// filter.insert_batch(&[1_i64, 2, 3]);
+/// let says = Milvus { keys: 1000, rate: 0.005, int64: true, utf8: false };
+/// let blob = filter.to_mbf1(says)?;
+/// let (copy, read) = SplitBlockBloom::from_mbf1(&blob)?;
+/// assert!(read == says && copy.contains(&2_i64));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Milvus {
+    /// The keys that the filter was sized for.
+    pub keys: u64,
+    /// The false-positive rate that it was sized for. Milvus takes 0.0001 to 0.05.
+    pub rate: f64,
+    /// Whether keys of integer fields are in it, as `i64`.
+    pub int64: bool,
+    /// Whether keys of string fields are in it.
+    pub utf8: bool,
+}
+
+const MILVUS_HEADER: usize = 32;
+
+/// Bytes out.
+impl SplitBlockBloom {
+    /// The bitset: the blocks, each of eight words of 32 bits, little-endian.
+    ///
+    /// Holds at least every key whose insert happened before.
+    ///
+    /// ```
+    /// use lanebloom_formats::SplitBlockBloom;
+    ///
+    /// let filter = SplitBlockBloom::with_bytes(64)?;
+    /// filter.insert("a");
+    /// assert_eq!(SplitBlockBloom::from_bitset(&filter.to_bitset())?, filter);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn to_bitset(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.memory_bytes());
+        self.write_bitset(&mut bytes);
+        bytes
+    }
+
+    /// What a Parquet file has: the header, and the bitset.
+    ///
+    /// # Errors
+    ///
+    /// If the bitset is larger than 128 MiB ([`MAX_FORMAT_BYTES`]), which readers refuse.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SplitBlockBloom::with_bytes(64)?;
+    /// assert_eq!(filter.to_parquet()?.len(), 16 + 64);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    pub fn to_parquet(&self) -> Result<Vec<u8>, BuildError> {
+        self.check_format_size()?;
+        let mut bytes = Vec::with_capacity(24 + self.memory_bytes());
+        // Field 1, a number of 32 bits, zigzag.
+        bytes.push(0x15);
+        let mut size = 2 * self.memory_bytes() as u64;
+        while size >= 0x80 {
+            bytes.push(size as u8 | 0x80);
+            size >>= 7;
+        }
+        bytes.push(size as u8);
+        // Fields 2, 3 and 4: a union whose member 1 is an empty struct.
+        for _ in 0..3 {
+            bytes.extend([0x1c, 0x1c, 0, 0]);
+        }
+        bytes.push(0);
+        self.write_bitset(&mut bytes);
+        Ok(bytes)
+    }
+
+    /// What Milvus takes in `bloom_match`: its envelope, and the bitset.
+    ///
+    /// # Errors
+    ///
+    /// If the number of blocks is no power of two, or the bitset is larger than 128 MiB
+    /// ([`MAX_FORMAT_BYTES`]). [`with_parquet_size`](Self::with_parquet_size) makes one that fits.
+    pub fn to_mbf1(&self, says: Milvus) -> Result<Vec<u8>, BuildError> {
+        self.check_format_size()?;
+        if !self.blocks.is_power_of_two() {
+            return Err(build_error(format!(
+                "{} blocks are not a power of two, which Milvus needs",
+                self.blocks
+            )));
+        }
+        let mut bytes = Vec::with_capacity(MILVUS_HEADER + self.memory_bytes());
+        bytes.extend(b"MBF1\x01\0\x01\0");
+        bytes.extend(says.keys.to_le_bytes());
+        bytes.extend(says.rate.to_le_bytes());
+        bytes.extend((self.blocks.get() as u32).to_le_bytes());
+        bytes.extend([u8::from(says.int64) | u8::from(says.utf8) << 1, 0, 0, 0]);
+        self.write_bitset(&mut bytes);
+        Ok(bytes)
+    }
+
+    fn check_format_size(&self) -> Result<(), BuildError> {
+        let bytes = self.memory_bytes();
+        if bytes <= MAX_FORMAT_BYTES {
+            return Ok(());
+        }
+        Err(build_error(format!(
+            "the filter's {bytes} bytes are more than the format's {MAX_FORMAT_BYTES}"
+        )))
+    }
+
+    fn write_bitset(&self, bytes: &mut Vec<u8>) {
+        let words = self.bits.words().flatten().take(4 * self.blocks.get());
+        words.for_each(|word| bytes.extend(word.to_le_bytes()));
+        acquire();
+    }
+}
+
+/// Bytes in.
+impl SplitBlockBloom {
+    /// Reads a bitset.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes are no whole number of blocks, or none, or if there is not enough memory.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SplitBlockBloom::from_bitset(&[0xff; 64])?;
+    /// assert!(filter.contains("anything"));
+    /// # Ok::<(), lanebloom_formats::SplitBlockReadError>(())
+    /// ```
+    pub fn from_bitset(bitset: &[u8]) -> Result<Self, SplitBlockReadError> {
+        let blocks = whole_blocks(bitset.len())?;
+        let mut filter =
+            Self::new(blocks, sizing::keys(blocks, 0.01)).map_err(|e| SplitBlockReadError(Kind::OutOfMemory(e)))?;
+        let words = as_chunks(bitset).0.iter().map(|word| u64::from_le_bytes(*word));
+        filter.bits.store_words(0, words);
+        Ok(filter)
+    }
+
+    /// Reads what a Parquet file has at a column chunk's `bloom_filter_offset`: the header, and the
+    /// bitset. Returns the bytes after them too.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes end too early or are no filter, or if there is not enough memory.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_formats::SplitBlockBloom;
+    ///
+    /// let filter = SplitBlockBloom::with_bytes(64)?;
+    /// let mut file = filter.to_parquet()?;
+    /// file.extend(b"more");
+    /// assert_eq!(SplitBlockBloom::from_parquet(&file)?, (filter, &b"more"[..]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn from_parquet(bytes: &[u8]) -> Result<(Self, &[u8]), SplitBlockReadError> {
+        let header = Header::parse(bytes)?;
+        let (bitset, rest) = split(bytes, header.header_bytes, header.bitset_bytes)?;
+        Ok((Self::from_bitset(bitset)?, rest))
+    }
+
+    /// Reads a filter of Milvus, with what it says of itself.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes end too early, go on after the filter, or are none of version 1, or if there is
+    /// not enough memory.
+    pub fn from_mbf1(bytes: &[u8]) -> Result<(Self, Milvus), SplitBlockReadError> {
+        let (header, _) = split(bytes, 0, MILVUS_HEADER)?;
+        if header[..8] != *b"MBF1\x01\0\x01\0" {
+            return Err(invalid(format!(
+                "the bytes begin with {:02x?}, not MBF1 version 1",
+                &header[..8]
+            )));
+        }
+        let word = |at: usize| u64::from_le_bytes(as_chunks(&header[at..]).0[0]);
+        let blocks = u32::from_le_bytes(as_chunks(&header[24..]).0[0]) as usize;
+        if !blocks.is_power_of_two() || blocks > MAX_FORMAT_BYTES / BLOCK_BYTES {
+            return Err(invalid(format!(
+                "{blocks} blocks are no power of two up to {}",
+                MAX_FORMAT_BYTES / BLOCK_BYTES
+            )));
+        }
+        let domains = header[28];
+        if domains > 3 || header[29..] != [0; 3] {
+            return Err(invalid(format!("the domains are {:02x?}", &header[28..])));
+        }
+        let (bitset, rest) = split(bytes, MILVUS_HEADER, blocks * BLOCK_BYTES)?;
+        if !rest.is_empty() {
+            return Err(invalid(format!("{} bytes follow the filter", rest.len())));
+        }
+        let says = Milvus {
+            keys: word(8),
+            rate: f64::from_bits(word(16)),
+            int64: domains & 1 != 0,
+            utf8: domains & 2 != 0,
+        };
+        Ok((Self::from_bitset(bitset)?, says))
+    }
+}
+
+fn invalid(problem: alloc::string::String) -> SplitBlockReadError {
+    SplitBlockReadError(Kind::Invalid(problem))
+}
+
+/// The blocks of so many bytes.
+pub(super) fn whole_blocks(bytes: usize) -> Result<usize, SplitBlockReadError> {
+    let blocks = bytes / BLOCK_BYTES;
+    if bytes % BLOCK_BYTES != 0 || blocks == 0 {
+        return Err(invalid(format!(
+            "{bytes} bytes are not a whole number of blocks of {BLOCK_BYTES} bytes"
+        )));
+    }
+    if blocks > sizing::MOST_BLOCKS {
+        return Err(invalid(format!(
+            "{blocks} blocks are more than {}",
+            sizing::MOST_BLOCKS
+        )));
+    }
+    Ok(blocks)
+}
+
+/// `len` bytes from `start` on, and the rest.
+fn split(bytes: &[u8], start: usize, len: usize) -> Result<(&[u8], &[u8]), SplitBlockReadError> {
+    let needed = start.saturating_add(len);
+    if bytes.len() < needed {
+        let bytes = bytes.len();
+        return Err(SplitBlockReadError(Kind::Truncated { bytes, needed }));
+    }
+    Ok(bytes[start..].split_at(len))
+}
+
+/// The type of a struct in Thrift's compact protocol.
+const STRUCT: u8 = 12;
+
+/// The nesting that a header may have. Parquet's has 2.
+const DEPTH: usize = 8;
+
+/// Reads Thrift's compact protocol.
+struct Thrift<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl Thrift<'_> {
+    fn byte(&mut self) -> Result<u8, SplitBlockReadError> {
+        let (byte, _) = split(self.bytes, self.at, 1)?;
+        self.at += 1;
+        Ok(byte[0])
+    }
+
+    fn varint(&mut self) -> Result<u64, SplitBlockReadError> {
+        let mut number = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            number |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Ok(number);
+            }
+        }
+        Err(invalid("the filter's header has a number of more than 64 bits".into()))
+    }
+
+    fn zigzag(&mut self) -> Result<i64, SplitBlockReadError> {
+        let number = self.varint()?;
+        Ok((number >> 1) as i64 ^ -((number & 1) as i64))
+    }
+
+    /// The type of the next field of a struct, whose number becomes `field`; `None` at the end.
+    fn field(&mut self, field: &mut i64) -> Result<Option<u8>, SplitBlockReadError> {
+        let byte = self.byte()?;
+        if byte == 0 {
+            return Ok(None);
+        }
+        *field = match byte >> 4 {
+            0 => self.zigzag()?,
+            step => field.wrapping_add(step.into()),
+        };
+        Ok(Some(byte & 15))
+    }
+
+    /// The number of the member that a union has; its content is skipped.
+    fn member(&mut self) -> Result<Option<i64>, SplitBlockReadError> {
+        let (mut field, mut member) = (0, None);
+        while let Some(kind) = self.field(&mut field)? {
+            member = Some(field);
+            self.skip(kind, 1)?;
+        }
+        Ok(member)
+    }
+
+    fn skip(&mut self, kind: u8, depth: usize) -> Result<(), SplitBlockReadError> {
+        match kind {
+            // Booleans, whose value is the type.
+            1 | 2 => {}
+            3 => drop(self.byte()?),
+            4..=6 => drop(self.varint()?),
+            7 => self.skip_bytes(8)?,
+            8 => {
+                let len = self.varint()?;
+                self.skip_bytes(len)?;
+            }
+            STRUCT if depth < DEPTH => {
+                let mut field = 0;
+                while let Some(kind) = self.field(&mut field)? {
+                    self.skip(kind, depth + 1)?;
+                }
+            }
+            _ => return Err(invalid(format!("the filter's header has a field of type {kind}"))),
+        }
+        Ok(())
+    }
+
+    fn skip_bytes(&mut self, len: u64) -> Result<(), SplitBlockReadError> {
+        let len = usize::try_from(len).unwrap_or(usize::MAX);
+        split(self.bytes, self.at, len)?;
+        self.at += len;
+        Ok(())
+    }
+}

@@ -1,0 +1,166 @@
+//! The size of a split-block filter, from its number of keys and its false-positive rate.
+
+use super::kernel::BLOCK_BYTES;
+use super::{MAX_FORMAT_BYTES, MIN_FORMAT_BYTES};
+use crate::logarithm::{Twofold, ln, pow};
+use lanebloom::internal::{acquire, figures, too_large, wrong_rate};
+use lanebloom::{BuildError, Figures};
+
+/// The most blocks: 32 bits number them.
+pub(super) const MOST_BLOCKS: usize = if usize::BITS == 64 {
+    u32::MAX as usize
+} else {
+    isize::MAX as usize / BLOCK_BYTES
+};
+
+/// The false-positive rate with so many keys in a block on average.
+///
+/// The number of a block's keys has a Poisson distribution. After `j` keys, each of the eight words
+/// has a given bit with the chance `1 - (31/32)^j`.
+pub(super) fn rate(keys_per_block: f64) -> f64 {
+    // Above 256 keys nearly all bits are set. Below, terms more than twelve standard deviations
+    // away do not count.
+    if keys_per_block > 256.0 {
+        return 1.0;
+    }
+    let spread = 12.0 * ((keys_per_block as u64).isqrt() + 1) as f64;
+    let first = (keys_per_block - spread).max(0.0) as u64;
+    let last = (keys_per_block + spread) as u64;
+    // The weights are relative to the first.
+    let (mut weight, mut weights, mut sum) = (1.0, 0.0, 0.0);
+    let mut clear = pow(31.0 / 32.0, first);
+    for keys in first..=last {
+        let set = 1.0 - clear;
+        let four = set * set * set * set;
+        weights += weight;
+        sum += weight * four * four;
+        weight *= keys_per_block / (keys + 1) as f64;
+        clear *= 31.0 / 32.0;
+    }
+    sum / weights
+}
+
+/// The most keys per block, on average, that keep a rate.
+fn keys_per_block(rate_wanted: f64) -> f64 {
+    let (mut enough, mut too_many) = (0.0, 256.0);
+    for _ in 0..64 {
+        let middle = (enough + too_many) / 2.0;
+        if rate(middle) <= rate_wanted {
+            enough = middle;
+        } else {
+            too_many = middle;
+        }
+    }
+    enough
+}
+
+/// The most keys with which so many blocks keep a rate.
+pub(super) fn keys(blocks: usize, rate_wanted: f64) -> usize {
+    (blocks as f64 * keys_per_block(rate_wanted)) as usize
+}
+
+/// The fewest blocks with which so many keys keep a rate.
+pub(super) fn blocks(keys: usize, rate_wanted: f64) -> Result<usize, BuildError> {
+    check(rate_wanted)?;
+    let blocks = keys as f64 / keys_per_block(rate_wanted);
+    if blocks >= MOST_BLOCKS as f64 {
+        return Err(too_large(keys, rate_wanted));
+    }
+    // Rounded up, as `f64::ceil` would.
+    Ok((blocks as usize + usize::from(blocks > (blocks as usize) as f64)).max(1))
+}
+
+/// The bytes by the formula of Parquet's libraries, `-8 keys / ln(1 - rate^(1/8))` bits, raised to
+/// a power of two.
+pub(super) fn parquet_bytes(keys: usize, rate: f64) -> Result<usize, BuildError> {
+    check(rate)?;
+    // The eighth root by Newton's steps from above.
+    let mut root = 1.0;
+    for _ in 0..200 {
+        let seventh = pow(root, 7);
+        root -= (seventh * root - rate) / (8.0 * seventh);
+    }
+    let bits = -8.0 * keys as f64 / ln(Twofold::new(1.0 - root));
+    let bytes = (bits / 8.0).min(MAX_FORMAT_BYTES as f64) as usize;
+    Ok(bytes.clamp(MIN_FORMAT_BYTES, MAX_FORMAT_BYTES).next_power_of_two())
+}
+
+/// The figures of some words, four to a block. A key that comes to a block with `n` set bits of 256
+/// sets `(256 - n) / 32` more of them, so `ln(1 - n / 256) / ln(31 / 32)` keys are in it.
+pub(super) fn figures_of(words: impl Iterator<Item = u64>, blocks: usize) -> Figures {
+    // A full block has at least the keys of one with a single clear bit.
+    let keys_of: [f64; 257] = core::array::from_fn(|ones| {
+        let clear = (256 - ones).max(1) as f64 / 256.0;
+        ln(Twofold::new(clear)) / ln(Twofold::new(31.0 / 32.0))
+    });
+    let (mut ones, mut keys, mut rates) = (0, 0.0, 0.0);
+    let (mut of_block, mut rate) = (0, 1.0);
+    for (i, word) in words.take(4 * blocks).enumerate() {
+        let [low, high] = [word as u32, (word >> 32) as u32].map(u32::count_ones);
+        of_block += (low + high) as usize;
+        rate *= f64::from(low * high) / 1024.0;
+        if i % 4 == 3 {
+            ones += of_block;
+            keys += keys_of[of_block];
+            rates += rate;
+            (of_block, rate) = (0, 1.0);
+        }
+    }
+    acquire();
+    let blocks = blocks as f64;
+    figures(ones as f64 / (256.0 * blocks), (keys + 0.5) as usize, rates / blocks)
+}
+
+fn check(rate: f64) -> Result<(), BuildError> {
+    if rate > 0.0 && rate < 1.0 {
+        return Ok(());
+    }
+    Err(wrong_rate(rate))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Against the same sum in Python, from 0 keys to 2000.
+    #[test]
+    fn rates_of_the_model() {
+        for (keys, expected) in [
+            (1.0, 2.2875771239046164e-9),
+            (10.0, 1.1611118431340292e-4),
+            (25.0, 0.011358711753580174),
+            (60.0, 0.27809604044920766),
+            (200.0, 0.9846825033653578),
+        ] {
+            assert!((rate(keys) / expected - 1.0).abs() < 1e-9, "{keys}: {}", rate(keys));
+        }
+        assert_eq!(rate(0.0), 0.0);
+        assert_eq!(rate(1e9), 1.0);
+        for pair in [0.1, 1.0, 5.0, 20.0, 25.0, 60.0, 100.0, 255.0, 256.0].windows(2) {
+            assert!(rate(pair[0]) < rate(pair[1]), "{pair:?}");
+        }
+    }
+
+    #[test]
+    fn the_fewest_blocks_keep_the_rate() {
+        for (keys, wanted) in [(1, 0.5), (1000, 0.01), (1_000_000, 1e-3), (123_456, 1e-5), (10, 1e-9)] {
+            let blocks = blocks(keys, wanted).unwrap();
+            assert!(rate(keys as f64 / blocks as f64) <= wanted * (1.0 + 1e-9));
+            assert!(blocks == 1 || rate(keys as f64 / (blocks - 1) as f64) > wanted);
+        }
+        assert_eq!(super::blocks(0, 0.01).unwrap(), 1);
+        for rate in [0.0, 1.0, -1.0, f64::NAN] {
+            assert!(super::blocks(1, rate).is_err() && parquet_bytes(1, rate).is_err());
+        }
+        assert!(super::blocks(usize::MAX, 1e-9).is_err());
+    }
+
+    /// 9681.5 and 14607697.5 bits by the formula in Python.
+    #[test]
+    fn the_formula_of_parquets_libraries() {
+        assert_eq!(parquet_bytes(1000, 0.01).unwrap(), 2048);
+        assert_eq!(parquet_bytes(1_000_000, 1e-3).unwrap(), 2 << 20);
+        assert_eq!(parquet_bytes(0, 0.5).unwrap(), 32);
+        assert_eq!(parquet_bytes(usize::MAX, 1e-9).unwrap(), 128 << 20);
+    }
+}
