@@ -144,7 +144,7 @@ impl Bits {
 
     /// The words, for a caller that borrows them mutably. (Not the model checker's, which are no
     /// plain words.)
-    pub(crate) fn words_mut(&mut self) -> Option<&mut [u64]> {
+    pub fn words_mut(&mut self) -> Option<&mut [u64]> {
         #[cfg(not(lanebloom_loom))]
         {
             let words = &mut *self.words;

@@ -1,14 +1,15 @@
 //! Batches of a [`SplitBlockBloom`]: keys are hashed by chunks, and `kernel.rs` works on the hashes.
 
-use super::kernel::{BLOCK_BYTES, Block, Level};
-use super::{SplitBlockBloom, xxh64};
+use super::SplitBlockBloom;
+use super::kernel::{BLOCK_BYTES, Block, Level, block_index};
 use crate::{CHUNK, unpack_into};
 use alloc::vec::Vec;
 use core::convert::Infallible;
 use lanebloom::Funnel;
 use lanebloom::internal::bounds::Load;
 use lanebloom::internal::{
-    AccessPlan, Length, acquire, assert_bitmap_length, assert_same_length, for_each_absent, is_cached, try_gathered,
+    AccessPlan, Hint, Length, acquire, as_chunks_mut, assert_bitmap_length, assert_same_length, for_each_absent,
+    is_cached, prefetch, try_gathered,
 };
 
 /// Lookups of many keys.
@@ -31,7 +32,7 @@ impl SplitBlockBloom {
     /// ```
     pub fn contains_batch<K: Funnel>(&self, keys: &[K], out: &mut [bool]) {
         assert_same_length(keys.len(), out.len());
-        hashed(keys, |start, hashes| {
+        hashed(self.level, keys, |start, hashes| {
             self.contains_hashes(hashes, &mut out[start..][..hashes.len()])
         });
     }
@@ -91,7 +92,7 @@ impl SplitBlockBloom {
     /// ```
     pub fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
         assert_bitmap_length(keys.len(), out.len());
-        hashed(keys, |start, hashes| {
+        hashed(self.level, keys, |start, hashes| {
             self.contains_hashes_bitmap(hashes, &mut out[start / 64..][..hashes.len().div_ceil(64)]);
         });
     }
@@ -131,7 +132,7 @@ impl SplitBlockBloom {
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     pub fn for_each_absent<K: Funnel>(&self, keys: &[K], mut each: impl FnMut(usize)) {
-        hashed(keys, |start, hashes| {
+        hashed(self.level, keys, |start, hashes| {
             self.for_each_absent_hash(hashes, |i| each(start + i));
         });
     }
@@ -170,7 +171,8 @@ impl SplitBlockBloom {
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     pub fn hash_batch<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
-        hash_batch(keys, out);
+        assert_same_length(keys.len(), out.len());
+        self.level.hash_batch(keys, out);
     }
 }
 
@@ -186,7 +188,7 @@ impl SplitBlockBloom {
     /// ```
     pub fn insert_batch<K: Funnel>(&self, keys: &[K]) -> usize {
         let mut new = 0;
-        hashed(keys, |_, hashes| new += self.insert_hashes(hashes));
+        hashed(self.level, keys, |_, hashes| new += self.insert_hashes(hashes));
         new
     }
 
@@ -221,7 +223,7 @@ impl SplitBlockBloom {
     pub fn insert_batch_flagged<K: Funnel>(&self, keys: &[K], new: &mut [bool]) -> usize {
         assert_same_length(keys.len(), new.len());
         let mut count = 0;
-        hashed(keys, |start, hashes| {
+        hashed(self.level, keys, |start, hashes| {
             count += self.insert_hashes_flagged(hashes, &mut new[start..][..hashes.len()]);
         });
         count
@@ -265,6 +267,39 @@ impl SplitBlockBloom {
         new
     }
 
+    /// [`insert_batch`](Self::insert_batch) without atomics, for exclusive access.
+    ///
+    /// ```
+    /// let mut filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
+    /// assert_eq!(filter.insert_batch_mut(&[1_i64, 2, 1]), 2);
+    /// assert!(filter.contains(&2_i64));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    pub fn insert_batch_mut<K: Funnel>(&mut self, keys: &[K]) -> usize {
+        let mut new = 0;
+        hashed(self.level, keys, |_, hashes| new += self.insert_hashes_mut(hashes));
+        new
+    }
+
+    /// [`insert_hashes`](Self::insert_hashes) without atomics, for exclusive access.
+    ///
+    /// ```
+    /// let mut filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
+    /// assert_eq!(filter.insert_hashes_mut(&[7, 8, 7]), 2);
+    /// assert!(filter.contains_hash(8));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    pub fn insert_hashes_mut(&mut self, hashes: &[u64]) -> usize {
+        let access = AccessPlan::changes(is_cached(self.memory_bytes()), 1);
+        match self.bits.words_mut() {
+            Some(words) => {
+                let blocks = &mut as_chunks_mut(words).0[..self.blocks.get()];
+                self.level.insert_all_mut(blocks, access, hashes)
+            }
+            None => self.insert_hashes(hashes),
+        }
+    }
+
     fn insert_each(&self, hashes: &[u64], each: &mut dyn FnMut(usize, usize, u64)) -> usize {
         let (blocks, mut new) = (self.shared(), 0);
         let access = AccessPlan::changes(is_cached(blocks.len() * BLOCK_BYTES), 1);
@@ -280,13 +315,23 @@ impl SplitBlockBloom {
 /// Writes whether each hash may be in the filter.
 pub(super) fn contains_hashes<T: Load>(level: Level, blocks: &[Block<T>], hashes: &[u64], out: &mut [bool]) {
     assert_same_length(hashes.len(), out.len());
-    if hashes.len() < Length::Few.least() {
-        for (hash, found) in hashes.iter().zip(out) {
-            *found = level.contains(blocks, *hash);
-        }
-        return;
+    if hashes.len() >= Length::Many.least() {
+        return look_up(level, blocks, hashes, &mut unpack_into(out));
     }
-    look_up(level, blocks, hashes, &mut unpack_into(out));
+    prefetch_few(blocks, hashes);
+    for (hash, found) in hashes.iter().zip(out) {
+        *found = level.contains(blocks, *hash);
+    }
+}
+
+/// Asks for the blocks of fewer hashes than a pipeline is worth.
+#[inline(always)]
+fn prefetch_few<T: Load>(blocks: &[Block<T>], hashes: &[u64]) {
+    if hashes.len() >= Length::Few.least() && !is_cached(blocks.len() * BLOCK_BYTES) {
+        for hash in hashes {
+            prefetch(&raw const blocks[block_index(*hash, blocks.len())], Hint::L1);
+        }
+    }
 }
 
 /// Calls `each(start, len, bitmap)` for every tile of hashes.
@@ -296,35 +341,34 @@ pub(super) fn look_up<T: Load>(
     hashes: &[u64],
     each: &mut dyn FnMut(usize, usize, u64),
 ) {
+    if hashes.len() < Length::Many.least() {
+        prefetch_few(blocks, hashes);
+        let bit = |(i, hash): (usize, &u64)| u64::from(level.contains(blocks, *hash)) << i;
+        let found = hashes.iter().enumerate().map(bit).fold(0, |found, bit| found | bit);
+        return each(0, hashes.len(), found);
+    }
     let access = AccessPlan::lookups(is_cached(blocks.len() * BLOCK_BYTES), 1);
     level.contains_each(blocks, access, hashes, each);
 }
 
 /// Hashes keys; calls `each(start, hashes)` for every chunk.
 #[inline]
-pub(super) fn hashed<K: Funnel>(keys: &[K], each: impl FnMut(usize, &[u64])) {
+pub(super) fn hashed<K: Funnel>(level: Level, keys: &[K], each: impl FnMut(usize, &[u64])) {
     // To clear the space for a whole chunk takes longer than to work on a few keys.
     match keys.len() {
-        0..=8 => hashed_by::<8, _>(keys, each),
-        9..=64 => hashed_by::<64, _>(keys, each),
-        _ => hashed_by::<CHUNK, _>(keys, each),
+        0..=8 => hashed_by::<8, _>(level, keys, each),
+        9..=64 => hashed_by::<64, _>(level, keys, each),
+        _ => hashed_by::<CHUNK, _>(level, keys, each),
     }
 }
 
 // A call, so that only large batches have a large stack frame.
 #[inline(never)]
-fn hashed_by<const N: usize, K: Funnel>(keys: &[K], mut each: impl FnMut(usize, &[u64])) {
+fn hashed_by<const N: usize, K: Funnel>(level: Level, keys: &[K], mut each: impl FnMut(usize, &[u64])) {
     let mut hashes = [0; N];
     for (start, keys) in (0..).step_by(N).zip(keys.chunks(N)) {
         let hashes = &mut hashes[..keys.len()];
-        hash_batch(keys, hashes);
+        level.hash_batch(keys, hashes);
         each(start, hashes);
-    }
-}
-
-fn hash_batch<K: Funnel>(keys: &[K], out: &mut [u64]) {
-    assert_same_length(keys.len(), out.len());
-    for (hash, key) in out.iter_mut().zip(keys) {
-        *hash = xxh64::of_key(key);
     }
 }

@@ -83,7 +83,7 @@ impl<'a> SplitBlockView<'a> {
     /// ```
     pub fn contains_batch<K: Funnel>(&self, keys: &[K], out: &mut [bool]) {
         assert_same_length(keys.len(), out.len());
-        batch::hashed(keys, |start, hashes| {
+        batch::hashed(self.level, keys, |start, hashes| {
             self.contains_hashes(hashes, &mut out[start..][..hashes.len()])
         });
     }

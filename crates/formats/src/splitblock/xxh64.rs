@@ -22,6 +22,10 @@ pub(super) fn of_key<K: Funnel + ?Sized>(key: &K) -> u64 {
     match K::WIDTH {
         Some(8) => of_eight(Short::of(key).bytes as u64),
         Some(4) => of_four(Short::of(key).bytes as u64),
+        Some(..=16) => {
+            let Short { bytes, len } = Short::of(key);
+            of_bytes(&bytes.to_le_bytes()[..len.min(16)])
+        }
         _ => match key.bytes() {
             Some(bytes) => of_bytes(bytes),
             None => of_pieces(key),
@@ -59,6 +63,18 @@ pub(super) fn of_eight(bytes: u64) -> u64 {
 pub(super) fn of_four(bytes: u64) -> u64 {
     let hash = PRIMES[4].wrapping_add(4) ^ bytes.wrapping_mul(PRIMES[0]);
     finish(hash.rotate_left(23).wrapping_mul(PRIMES[1]).wrapping_add(PRIMES[2]))
+}
+
+/// [`of_eight`] of each, in its place.
+#[inline(always)]
+pub(super) fn of_eights(keys: &mut [u64]) {
+    keys.iter_mut().for_each(|key| *key = of_eight(*key));
+}
+
+/// [`of_four`] of each, in its place.
+#[inline(always)]
+pub(super) fn of_fours(keys: &mut [u64]) {
+    keys.iter_mut().for_each(|key| *key = of_four(*key));
 }
 
 #[inline(always)]
