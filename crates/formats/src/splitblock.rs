@@ -44,6 +44,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod arrow;
 mod batch;
 mod bytes;
 pub(crate) mod error;
@@ -53,6 +54,7 @@ mod sizing;
 mod view;
 mod xxh64;
 
+pub use self::arrow::{Column, ColumnError};
 pub use self::bytes::{Header, Milvus};
 pub use self::error::SplitBlockReadError;
 pub use self::view::SplitBlockView;

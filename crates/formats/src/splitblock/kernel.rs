@@ -77,7 +77,7 @@ impl Level {
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
             (Set::Avx2, x86_64::has_avx2()),
             #[cfg(all(target_arch = "x86_64", lanebloom_rust_1_89, not(lanebloom_loom)))]
-            (Set::Avx512, x86_64::has_avx512()),
+            (Set::Avx512, x86_64::avx512::detect()),
             #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
             (Set::Neon, true),
         ];
@@ -100,7 +100,7 @@ impl Level {
             Set::Avx2 => unsafe { x86_64::holds_avx2(block, hash) },
             #[cfg(all(target_arch = "x86_64", lanebloom_rust_1_89, not(lanebloom_loom)))]
             // SAFETY: likewise with AVX-512.
-            Set::Avx512 => unsafe { x86_64::holds_avx512(block, hash) },
+            Set::Avx512 => unsafe { x86_64::avx512::holds(block, hash) },
             #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
             Set::Neon => aarch64::holds(block, hash),
         }
@@ -121,7 +121,7 @@ impl Level {
             Set::Avx2 => unsafe { x86_64::contains_each_avx2(blocks, access, hashes, each) },
             #[cfg(all(target_arch = "x86_64", lanebloom_rust_1_89, not(lanebloom_loom)))]
             // SAFETY: as in `contains`.
-            Set::Avx512 => unsafe { x86_64::contains_each_avx512(blocks, access, hashes, each) },
+            Set::Avx512 => unsafe { x86_64::avx512::contains_each(blocks, access, hashes, each) },
             #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
             Set::Neon => each_block(blocks, access, hashes, each, aarch64::holds),
         }
@@ -153,7 +153,7 @@ impl Level {
             Set::Avx2 => unsafe { x86_64::insert_all_mut_avx2(blocks, access, hashes) },
             #[cfg(all(target_arch = "x86_64", lanebloom_rust_1_89, not(lanebloom_loom)))]
             // SAFETY: as in `contains`.
-            Set::Avx512 => unsafe { x86_64::insert_all_mut_avx512(blocks, access, hashes) },
+            Set::Avx512 => unsafe { x86_64::avx512::insert_all(blocks, access, hashes) },
             _ => insert_all_mut(blocks, access, hashes, mask),
         }
     }
@@ -171,13 +171,13 @@ impl Level {
             (Some(8), Set::Avx512) => {
                 take(out);
                 // SAFETY: as in `contains`.
-                unsafe { x86_64::hash_eights_avx512(out) }
+                unsafe { x86_64::avx512::hash_eights(out) }
             }
             #[cfg(all(target_arch = "x86_64", lanebloom_rust_1_89, not(lanebloom_loom)))]
             (Some(4), Set::Avx512) => {
                 take(out);
                 // SAFETY: as in `contains`.
-                unsafe { x86_64::hash_fours_avx512(out) }
+                unsafe { x86_64::avx512::hash_fours(out) }
             }
             (Some(8), _) => {
                 take(out);
@@ -211,7 +211,7 @@ impl Level {
             Set::Avx2 => unsafe { x86_64::insert_each_avx2(blocks, access, hashes, each) },
             #[cfg(all(target_arch = "x86_64", lanebloom_rust_1_89, not(lanebloom_loom)))]
             // SAFETY: as in `contains`.
-            Set::Avx512 => unsafe { x86_64::insert_each_avx512(blocks, access, hashes, each) },
+            Set::Avx512 => unsafe { x86_64::avx512::insert_each(blocks, access, hashes, each) },
             #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
             Set::Neon => each_block(blocks, access, hashes, each, aarch64::insert),
         }

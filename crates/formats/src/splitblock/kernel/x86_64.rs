@@ -24,13 +24,16 @@
     reason = "before Rust 1.86 a function with a target feature is unsafe, before 1.87 every intrinsic"
 )]
 
-use super::super::xxh64;
-use super::{Block, SALTS, each_block, each_tile, insert_all_mut};
+#[cfg(lanebloom_rust_1_89)]
+#[expect(clippy::incompatible_msrv, reason = "only for compilers that have the intrinsics")]
+pub(super) mod avx512;
+
+use super::{Block, SALTS, each_block, insert_all_mut};
 use core::arch::asm;
 use core::arch::x86_64::*;
 use core::mem::transmute;
 use lanebloom::internal::bounds::Load;
-use lanebloom::internal::{AccessPlan, AtomicU64, as_chunks};
+use lanebloom::internal::{AccessPlan, AtomicU64};
 
 /// The multipliers, and below them what is shifted to the bit of each word. In one cache line.
 #[repr(align(64))]
@@ -52,25 +55,6 @@ pub(super) fn has_avx2() -> bool {
         target_feature = "bmi1",
         target_feature = "bmi2"
     ));
-}
-
-/// Whether this CPU, or without `std` this target, has AVX-512 (F, BW, DQ, VL) too.
-#[cfg(lanebloom_rust_1_89)]
-pub(super) fn has_avx512() -> bool {
-    #[cfg(feature = "std")]
-    return has_avx2()
-        && std::arch::is_x86_feature_detected!("avx512f")
-        && std::arch::is_x86_feature_detected!("avx512bw")
-        && std::arch::is_x86_feature_detected!("avx512dq")
-        && std::arch::is_x86_feature_detected!("avx512vl");
-    #[cfg(not(feature = "std"))]
-    return has_avx2()
-        && cfg!(all(
-            target_feature = "avx512f",
-            target_feature = "avx512bw",
-            target_feature = "avx512dq",
-            target_feature = "avx512vl"
-        ));
 }
 
 /// By halves of a block: vectors of 32 bytes would leave the upper halves of registers in use,
@@ -114,38 +98,6 @@ pub(super) unsafe fn holds_avx2<T: Load>(block: &Block<T>, hash: u64) -> bool {
     lacks == 0
 }
 
-/// In registers above the first sixteen, which need no `vzeroupper`.
-///
-/// # Safety
-///
-/// The CPU has AVX-512 F and VL.
-#[cfg(lanebloom_rust_1_89)]
-#[inline(always)]
-pub(super) unsafe fn holds_avx512<T: Load>(block: &Block<T>, hash: u64) -> bool {
-    let lacks: u32;
-    // SAFETY: see the top of this file; reads the constants too.
-    unsafe {
-        asm!(
-            "vpbroadcastd ymm16, {hash:e}",
-            "vpmulld ymm16, ymm16, [rip + {constants}]",
-            "vpsrld ymm16, ymm16, 27",
-            "vmovdqa32 ymm17, [rip + {constants} + 32]",
-            "vpsllvd ymm16, ymm17, ymm16",
-            "vptestnmd k1, ymm16, [{block}]",
-            "kmovw {lacks:e}, k1",
-            hash = in(reg) hash,
-            block = in(reg) block,
-            constants = sym CONSTANTS,
-            lacks = lateout(reg) lacks,
-            out("zmm16") _,
-            out("zmm17") _,
-            out("k1") _,
-            options(readonly, nostack, preserves_flags),
-        );
-    }
-    lacks == 0
-}
-
 /// # Safety
 ///
 /// The CPU has AVX2 and BMI.
@@ -168,86 +120,6 @@ pub(super) unsafe fn contains_each_avx2<T: Load>(
 /// The CPU has AVX2 and BMI.
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(super) unsafe fn insert_each_avx2(
-    blocks: &[Block<AtomicU64>],
-    access: AccessPlan,
-    hashes: &[u64],
-    each: &mut dyn FnMut(usize, usize, u64),
-) {
-    let constants = constants();
-    each_block(blocks, access, hashes, each, |block, hash| {
-        // SAFETY: this function's instruction set.
-        unsafe { vector_set(constants, block, hash) }
-    });
-}
-
-/// # Safety
-///
-/// The CPU has AVX-512 (F, BW, DQ, VL) and BMI.
-#[cfg(lanebloom_rust_1_89)]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
-pub(super) unsafe fn contains_each_avx512<T: Load>(
-    blocks: &[Block<T>],
-    access: AccessPlan,
-    hashes: &[u64],
-    each: &mut dyn FnMut(usize, usize, u64),
-) {
-    // SAFETY: reads the 32 bytes of the array.
-    let salts = _mm512_broadcast_i64x4(unsafe { _mm256_loadu_si256(CONSTANTS.0[0].as_ptr().cast()) });
-    each_tile(blocks, access, hashes, each, |places, hashes| {
-        let ((groups, rest), (keys, last)) = (as_chunks::<8, _>(places), as_chunks::<8, _>(hashes));
-        let mut found = 0;
-        for (i, (group, keys)) in groups.iter().zip(keys).enumerate() {
-            found |= u64::from(eight_hold(salts, blocks, group, keys)) << (8 * i);
-        }
-        for (i, (block, hash)) in rest.iter().zip(last).enumerate() {
-            // SAFETY: this function's instruction set.
-            let held = unsafe { holds_avx512(&blocks[*block as usize], *hash) };
-            found |= u64::from(held) << (8 * groups.len() + i);
-        }
-        found
-    });
-}
-
-/// Whether eight blocks have all bits of their hashes. Two blocks fill a vector.
-#[cfg(lanebloom_rust_1_89)]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
-#[inline]
-fn eight_hold<T: Load>(salts: __m512i, blocks: &[Block<T>], places: &[u32; 8], hashes: &[u64; 8]) -> u8 {
-    // SAFETY: reads the 64 bytes of the array.
-    let hashes = unsafe { _mm512_loadu_si512(hashes.as_ptr().cast()) };
-    let one = _mm512_set1_epi32(1);
-    let mut lacks = 0;
-    for pair in 0..4 {
-        // The lower halves of two hashes, eight times each.
-        let first = 4 * pair as i32;
-        let halves = _mm512_inserti64x4::<1>(_mm512_set1_epi32(first), _mm256_set1_epi32(first + 2));
-        let products = _mm512_mullo_epi32(_mm512_permutexvar_epi32(halves, hashes), salts);
-        let masks = _mm512_sllv_epi32(one, _mm512_srli_epi32::<27>(products));
-        let [a, b] = [0, 1].map(|i| &raw const blocks[places[2 * pair + i] as usize]);
-        let words: __m512i;
-        // SAFETY: see the top of this file.
-        unsafe {
-            asm!(
-                "vmovdqu {words:y}, [{a}]",
-                "vinserti64x4 {words}, {words}, [{b}], 1",
-                words = out(zmm_reg) words,
-                a = in(reg) a,
-                b = in(reg) b,
-                options(readonly, nostack, preserves_flags),
-            );
-        }
-        lacks |= u64::from(_mm512_testn_epi32_mask(words, masks)) << (16 * pair);
-    }
-    // A byte for each hash.
-    _mm_cmpeq_epi8_mask(_mm_cvtsi64_si128(lacks as i64), _mm_setzero_si128()) as u8
-}
-
-/// # Safety
-///
-/// The CPU has AVX-512 (F, BW, DQ, VL) and BMI.
-#[cfg(lanebloom_rust_1_89)]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
-pub(super) unsafe fn insert_each_avx512(
     blocks: &[Block<AtomicU64>],
     access: AccessPlan,
     hashes: &[u64],
@@ -395,31 +267,4 @@ pub(super) unsafe fn insert_all_mut_avx2(blocks: &mut [Block<u64>], access: Acce
     insert_all_mut(blocks, access, hashes, |hash| unsafe {
         transmute::<__m256i, Block<u64>>(vector_mask(constants, hash))
     })
-}
-
-/// # Safety
-///
-/// The CPU has AVX-512 (F, BW, DQ, VL) and BMI.
-#[cfg(lanebloom_rust_1_89)]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
-pub(super) unsafe fn insert_all_mut_avx512(blocks: &mut [Block<u64>], access: AccessPlan, hashes: &[u64]) -> usize {
-    let constants = constants();
-    // SAFETY: as above.
-    insert_all_mut(blocks, access, hashes, |hash| unsafe {
-        transmute::<__m256i, Block<u64>>(vector_mask(constants, hash))
-    })
-}
-
-/// XXH64 of keys of eight bytes, in their place.
-#[cfg(lanebloom_rust_1_89)]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
-pub(super) fn hash_eights_avx512(keys: &mut [u64]) {
-    xxh64::of_eights(keys);
-}
-
-/// XXH64 of keys of four bytes, in their place.
-#[cfg(lanebloom_rust_1_89)]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
-pub(super) fn hash_fours_avx512(keys: &mut [u64]) {
-    xxh64::of_fours(keys);
 }

@@ -1,0 +1,498 @@
+//! Columns as Arrow lays them out: [`Column`]. No crate of Arrow's is needed for it; with the
+//! feature `arrow`, its arrays become columns.
+
+use super::kernel::Level;
+use super::{SplitBlockBloom, xxh64};
+use crate::CHUNK;
+use alloc::format;
+use alloc::string::String;
+use core::error::Error;
+use core::fmt;
+use lanebloom::internal::{as_chunks, assert_bitmap_length};
+
+/// A column of keys: one buffer of values, for strings their offsets too, and which of them are not
+/// null. Borrows Arrow's buffers.
+///
+/// ```
+/// use lanebloom_formats::SplitBlockBloom;
+/// use lanebloom_formats::splitblock::Column;
+///
+/// let filter = SplitBlockBloom::with_capacity(1000, 0.01)?;
+/// // "ann", null, "bob"
+/// let names = Column::bytes(&[0, 3, 3, 6], b"annbob")?.with_validity(&[0b101], 0)?;
+/// assert_eq!(filter.insert_column(&names), 2);
+/// let mut found = [0];
+/// filter.contains_column(&names, &mut found);
+/// assert_eq!(found, [0b101]);
+/// assert!(filter.contains("ann") && !filter.contains(""));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Column<'a> {
+    keys: Keys<'a>,
+    len: usize,
+    /// Bits, the lowest of a byte first, and the number of the first key's.
+    validity: Option<(&'a [u8], usize)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Keys<'a> {
+    Narrow(Narrow<'a>),
+    I32(&'a [i32]),
+    I64(&'a [i64]),
+    /// At least one offset; rising, and none beyond the values.
+    Bytes(&'a [i32], &'a [u8]),
+    LargeBytes(&'a [i64], &'a [u8]),
+    /// Values of so many bytes.
+    Fixed(usize, &'a [u8]),
+    #[cfg(feature = "arrow")]
+    Views(&'a arrow_array::BinaryViewArray),
+    #[cfg(feature = "arrow")]
+    StringViews(&'a arrow_array::StringViewArray),
+}
+
+/// Numbers that Parquet stores as `INT32`.
+#[derive(Clone, Copy, Debug)]
+enum Narrow<'a> {
+    I8(&'a [i8]),
+    I16(&'a [i16]),
+    U8(&'a [u8]),
+    U16(&'a [u16]),
+}
+
+/// Why buffers are no column of keys, or an array has no keys of Parquet's.
+///
+/// ```
+/// use lanebloom_formats::splitblock::Column;
+///
+/// let error = Column::bytes(&[0, 9], b"ann").unwrap_err();
+/// assert_eq!(error.to_string(), "value 0 ends at byte 9 of 3");
+/// ```
+#[derive(Debug)]
+pub struct ColumnError(String);
+
+impl fmt::Display for ColumnError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for ColumnError {}
+
+impl<'a> Column<'a> {
+    fn of(keys: Keys<'a>, len: usize) -> Self {
+        Self {
+            keys,
+            len,
+            validity: None,
+        }
+    }
+
+    /// Keys of Parquet's type `INT32`.
+    ///
+    /// ```
+    /// use lanebloom_formats::{SplitBlockBloom, splitblock::Column};
+    ///
+    /// let filter = SplitBlockBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert_column(&Column::i32s(&[1, 2]));
+    /// assert!(filter.contains(&2_i32) && !filter.contains(&3_i32));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn i32s(values: &'a [i32]) -> Self {
+        Self::of(Keys::I32(values), values.len())
+    }
+
+    /// Keys of Parquet's type `INT64`.
+    ///
+    /// ```
+    /// use lanebloom_formats::{SplitBlockBloom, splitblock::Column};
+    ///
+    /// let filter = SplitBlockBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert_column(&Column::i64s(&[1, 2]));
+    /// assert!(filter.contains(&2_i64) && !filter.contains(&3_i64));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn i64s(values: &'a [i64]) -> Self {
+        Self::of(Keys::I64(values), values.len())
+    }
+
+    /// Strings or bytes: key `i` is `values[offsets[i]..offsets[i + 1]]`. The offsets may begin
+    /// above 0.
+    ///
+    /// # Errors
+    ///
+    /// If there is no offset, they fall, or one is negative or beyond the values.
+    pub fn bytes(offsets: &'a [i32], values: &'a [u8]) -> Result<Self, ColumnError> {
+        let len = check_offsets(offsets, values)?;
+        Ok(Self::of(Keys::Bytes(offsets, values), len))
+    }
+
+    /// [`bytes`](Self::bytes) with offsets of 64 bits.
+    ///
+    /// # Errors
+    ///
+    /// As [`bytes`](Self::bytes).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_formats::{SplitBlockBloom, splitblock::Column};
+    ///
+    /// let filter = SplitBlockBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert_column(&Column::large_bytes(&[0, 3, 6], b"annbob")?);
+    /// assert!(filter.contains("bob"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn large_bytes(offsets: &'a [i64], values: &'a [u8]) -> Result<Self, ColumnError> {
+        let len = check_offsets(offsets, values)?;
+        Ok(Self::of(Keys::LargeBytes(offsets, values), len))
+    }
+
+    /// Values of `width` bytes each: Parquet's type `FIXED_LEN_BYTE_ARRAY`, or `INT96` with 12.
+    ///
+    /// # Errors
+    ///
+    /// If the width is 0, or the values are no multiple of it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_formats::{SplitBlockBloom, splitblock::Column};
+    ///
+    /// let filter = SplitBlockBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert_column(&Column::fixed(3, b"annbob")?);
+    /// assert!(filter.contains("bob"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn fixed(width: usize, values: &'a [u8]) -> Result<Self, ColumnError> {
+        if width == 0 || values.len() % width != 0 {
+            return Err(ColumnError(format!(
+                "{} bytes are no values of {width} bytes",
+                values.len()
+            )));
+        }
+        Ok(Self::of(Keys::Fixed(width, values), values.len() / width))
+    }
+
+    /// The column whose key `i` is null if bit `first + i` of `bits` is 0: bit `j % 8` of byte
+    /// `j / 8`, as in Arrow's validity bitmaps.
+    ///
+    /// # Errors
+    ///
+    /// If there are not enough bits.
+    pub fn with_validity(self, bits: &'a [u8], first: usize) -> Result<Self, ColumnError> {
+        let needed = first.saturating_add(self.len);
+        if bits.len() < needed.div_ceil(8) {
+            return Err(ColumnError(format!(
+                "{needed} keys have {} bytes of validity",
+                bits.len()
+            )));
+        }
+        let validity = Some((bits, first));
+        Ok(Self { validity, ..self })
+    }
+
+    /// The number of keys, nulls too.
+    ///
+    /// ```
+    /// assert_eq!(lanebloom_formats::splitblock::Column::i64s(&[1, 2]).len(), 2);
+    /// ```
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is no key.
+    ///
+    /// ```
+    /// assert!(lanebloom_formats::splitblock::Column::i64s(&[]).is_empty());
+    /// ```
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Which of the up to 64 keys from `start` on are not null, as a bitmap.
+    fn valid(&self, start: usize) -> u64 {
+        let Some((bits, first)) = self.validity else {
+            return u64::MAX;
+        };
+        let (byte, shift) = ((first + start) / 8, (first + start) % 8);
+        let mut nine = [0; 9];
+        let there = &bits[byte..bits.len().min(byte + 9)];
+        nine[..there.len()].copy_from_slice(there);
+        let low = u64::from_le_bytes(as_chunks(&nine).0[0]);
+        let high = if shift == 0 {
+            0
+        } else {
+            u64::from(nine[8]) << (64 - shift)
+        };
+        low >> shift | high
+    }
+
+    /// Writes the hashes of the keys from `start` on. Those of nulls have no meaning.
+    fn hash(&self, level: Level, start: usize, out: &mut [u64]) {
+        let end = start + out.len();
+        let slice = |from: usize, to: usize, values: &[u8]| xxh64::of_bytes(&values[from..to]);
+        match self.keys {
+            Keys::I32(values) => level.hash_batch(&values[start..end], out),
+            Keys::I64(values) => level.hash_batch(&values[start..end], out),
+            Keys::Narrow(values) => values.hash(level, start, out),
+            Keys::Bytes(offsets, values) => {
+                for (out, ends) in out.iter_mut().zip(offsets[start..=end].windows(2)) {
+                    *out = slice(ends[0] as usize, ends[1] as usize, values);
+                }
+            }
+            Keys::LargeBytes(offsets, values) => {
+                for (out, ends) in out.iter_mut().zip(offsets[start..=end].windows(2)) {
+                    *out = slice(ends[0] as usize, ends[1] as usize, values);
+                }
+            }
+            Keys::Fixed(width, values) => {
+                for (out, value) in out.iter_mut().zip(values[start * width..].chunks_exact(width)) {
+                    *out = xxh64::of_bytes(value);
+                }
+            }
+            #[cfg(feature = "arrow")]
+            Keys::Views(array) => {
+                for (out, i) in out.iter_mut().zip(start..) {
+                    *out = xxh64::of_bytes(array.value(i));
+                }
+            }
+            #[cfg(feature = "arrow")]
+            Keys::StringViews(array) => {
+                for (out, i) in out.iter_mut().zip(start..) {
+                    *out = xxh64::of_bytes(array.value(i).as_bytes());
+                }
+            }
+        }
+    }
+
+    /// Calls `each(start, hashes)` for every chunk.
+    fn hashed(&self, level: Level, mut each: impl FnMut(usize, &mut [u64])) {
+        let mut hashes = [0; CHUNK];
+        for start in (0..self.len).step_by(CHUNK) {
+            let hashes = &mut hashes[..CHUNK.min(self.len - start)];
+            self.hash(level, start, hashes);
+            each(start, hashes);
+        }
+    }
+}
+
+/// The number of values that the offsets delimit.
+fn check_offsets<O: Copy + TryInto<usize>>(offsets: &[O], values: &[u8]) -> Result<usize, ColumnError> {
+    let Some(len) = offsets.len().checked_sub(1) else {
+        return Err(ColumnError("there is no offset".into()));
+    };
+    let mut start = 0;
+    for (i, offset) in offsets.iter().enumerate() {
+        let position = (*offset).try_into().ok().filter(|position| *position >= start);
+        start = position.ok_or_else(|| ColumnError(format!("offset {i} is below the one before, or negative")))?;
+    }
+    if start > values.len() {
+        return Err(ColumnError(format!(
+            "value {} ends at byte {start} of {}",
+            offsets.len().saturating_sub(2),
+            values.len()
+        )));
+    }
+    Ok(len)
+}
+
+impl Narrow<'_> {
+    fn hash(self, level: Level, start: usize, out: &mut [u64]) {
+        fn widened<T: Copy + Into<i32>>(level: Level, values: &[T], out: &mut [u64]) {
+            let mut wide = [0_i32; CHUNK];
+            let wide = &mut wide[..out.len()];
+            wide.iter_mut()
+                .zip(values)
+                .for_each(|(wide, value)| *wide = (*value).into());
+            level.hash_batch(wide, out);
+        }
+        match self {
+            Self::I8(values) => widened(level, &values[start..], out),
+            Self::I16(values) => widened(level, &values[start..], out),
+            Self::U8(values) => widened(level, &values[start..], out),
+            Self::U16(values) => widened(level, &values[start..], out),
+        }
+    }
+}
+
+/// Columns of Arrow.
+impl SplitBlockBloom {
+    /// Inserts the keys of a column that are not null; returns how many changed the filter.
+    ///
+    /// ```
+    /// use lanebloom_formats::{SplitBlockBloom, splitblock::Column};
+    ///
+    /// let filter = SplitBlockBloom::with_capacity(1000, 0.01)?;
+    /// assert_eq!(filter.insert_column(&Column::i64s(&[1, 2, 1])), 2);
+    /// assert!(filter.contains(&2_i64));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    pub fn insert_column(&self, column: &Column<'_>) -> usize {
+        let mut new = 0;
+        column.hashed(self.level, |start, hashes| {
+            let mut len = hashes.len();
+            if column.validity.is_some() {
+                len = 0;
+                for first in (0..hashes.len()).step_by(64) {
+                    let valid = column.valid(start + first);
+                    for i in first..hashes.len().min(first + 64) {
+                        // Overwrites those of nulls.
+                        hashes[len] = hashes[i];
+                        len += (valid >> (i - first) & 1) as usize;
+                    }
+                }
+            }
+            new += self.insert_hashes(&hashes[..len]);
+        });
+        new
+    }
+
+    /// Writes whether each key of a column may be in the filter to a bitmap: bit `i % 64` of word
+    /// `i / 64`. The bits of nulls, and those after the last key, become 0.
+    ///
+    /// # Panics
+    ///
+    /// If `out` has not `column.len().div_ceil(64)` words.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_formats::{SplitBlockBloom, splitblock::Column};
+    ///
+    /// let filter = SplitBlockBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert(&2_i64);
+    /// let mut found = [0];
+    /// filter.contains_column(&Column::i64s(&[1, 2, 3]), &mut found);
+    /// assert_eq!(found, [0b10]);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    pub fn contains_column(&self, column: &Column<'_>, out: &mut [u64]) {
+        assert_bitmap_length(column.len, out.len());
+        column.hashed(self.level, |start, hashes| {
+            let out = &mut out[start / 64..][..hashes.len().div_ceil(64)];
+            self.contains_hashes_bitmap(hashes, out);
+            for (out, first) in out.iter_mut().zip((start..).step_by(64)) {
+                *out &= column.valid(first);
+            }
+        });
+    }
+}
+
+/// Arrow's arrays.
+#[cfg(feature = "arrow")]
+mod arrays {
+    use super::{Column, ColumnError, Keys, Narrow, SplitBlockBloom};
+    use alloc::format;
+    use alloc::vec;
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::*;
+    use arrow_array::{Array, BooleanArray};
+    use arrow_buffer::{BooleanBuffer, Buffer};
+    use arrow_schema::{DataType, TimeUnit};
+
+    impl<'a> Column<'a> {
+        /// The keys of an array, as Parquet stores them: integers up to 32 bits, `Date32` and
+        /// `Time32` as `INT32`; of 64 bits, `Time64` and `Timestamp` as `INT64`; strings, binary
+        /// and their views; `FixedSizeBinary`.
+        ///
+        /// # Errors
+        ///
+        /// If Parquet stores the array's type otherwise. (Floats are hashed by their bits: give
+        /// [`Column::i64s`] or [`Column::i32s`] these.)
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// use arrow_array::{Array, Int64Array, StringArray};
+        /// use lanebloom_formats::{SplitBlockBloom, splitblock::Column};
+        ///
+        /// let filter = SplitBlockBloom::with_capacity(1000, 0.01)?;
+        /// let ids = Int64Array::from(vec![Some(1), None, Some(3)]);
+        /// assert_eq!(filter.insert_column(&Column::of_array(&ids)?), 2);
+        /// assert_eq!(filter.contains_array(&ids)?, vec![Some(true), None, Some(true)].into());
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        pub fn of_array(array: &'a dyn Array) -> Result<Self, ColumnError> {
+            macro_rules! i32s {
+                ($type:ty) => {
+                    Keys::I32(array.as_primitive::<$type>().values())
+                };
+            }
+            macro_rules! i64s {
+                ($type:ty) => {
+                    Keys::I64(array.as_primitive::<$type>().values())
+                };
+            }
+            let keys = match array.data_type() {
+                DataType::Int8 => Keys::Narrow(Narrow::I8(array.as_primitive::<Int8Type>().values())),
+                DataType::Int16 => Keys::Narrow(Narrow::I16(array.as_primitive::<Int16Type>().values())),
+                DataType::UInt8 => Keys::Narrow(Narrow::U8(array.as_primitive::<UInt8Type>().values())),
+                DataType::UInt16 => Keys::Narrow(Narrow::U16(array.as_primitive::<UInt16Type>().values())),
+                DataType::Int32 => i32s!(Int32Type),
+                DataType::Date32 => i32s!(Date32Type),
+                DataType::Time32(TimeUnit::Second) => i32s!(Time32SecondType),
+                DataType::Time32(_) => i32s!(Time32MillisecondType),
+                DataType::Int64 => i64s!(Int64Type),
+                DataType::Time64(TimeUnit::Microsecond) => i64s!(Time64MicrosecondType),
+                DataType::Time64(_) => i64s!(Time64NanosecondType),
+                DataType::Timestamp(TimeUnit::Millisecond, _) => i64s!(TimestampMillisecondType),
+                DataType::Timestamp(TimeUnit::Microsecond, _) => i64s!(TimestampMicrosecondType),
+                DataType::Timestamp(TimeUnit::Nanosecond, _) => i64s!(TimestampNanosecondType),
+                DataType::Utf8 => {
+                    let array = array.as_string::<i32>();
+                    Keys::Bytes(array.value_offsets(), array.value_data())
+                }
+                DataType::LargeUtf8 => {
+                    let array = array.as_string::<i64>();
+                    Keys::LargeBytes(array.value_offsets(), array.value_data())
+                }
+                DataType::Binary => {
+                    let array = array.as_binary::<i32>();
+                    Keys::Bytes(array.value_offsets(), array.value_data())
+                }
+                DataType::LargeBinary => {
+                    let array = array.as_binary::<i64>();
+                    Keys::LargeBytes(array.value_offsets(), array.value_data())
+                }
+                DataType::BinaryView => Keys::Views(array.as_binary_view()),
+                DataType::Utf8View => Keys::StringViews(array.as_string_view()),
+                DataType::FixedSizeBinary(width) if *width > 0 => {
+                    let width = *width as usize;
+                    Keys::Fixed(width, &array.as_fixed_size_binary().value_data()[..width * array.len()])
+                }
+                other => {
+                    return Err(ColumnError(format!(
+                        "an array of type {other} has no keys of Parquet's"
+                    )));
+                }
+            };
+            let column = Self::of(keys, array.len());
+            match array.nulls() {
+                Some(nulls) => column.with_validity(nulls.validity(), nulls.offset()),
+                None => Ok(column),
+            }
+        }
+    }
+
+    impl SplitBlockBloom {
+        /// [`contains_column`](Self::contains_column) of an array. A null's answer is null.
+        ///
+        /// # Errors
+        ///
+        /// As [`Column::of_array`].
+        pub fn contains_array(&self, array: &dyn Array) -> Result<BooleanArray, ColumnError> {
+            let column = Column::of_array(array)?;
+            let mut found = vec![0_u64; array.len().div_ceil(64)];
+            self.contains_column(&column, &mut found);
+            // Arrow's bitmaps are bytes, the lowest bit first.
+            found.iter_mut().for_each(|word| *word = word.to_le());
+            let found = BooleanBuffer::new(Buffer::from_vec(found), 0, array.len());
+            Ok(BooleanArray::new(found, array.nulls().cloned()))
+        }
+    }
+}
