@@ -16,6 +16,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::serialized_reader::ReadOptionsBuilder;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
+use serde_json::Value;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -359,4 +360,32 @@ fn parquet_rs_skips_row_groups_by_our_filters() {
             .collect()
     };
     assert!(values(&made) == values(&plain));
+}
+
+/// The bytes that `golden.py` had from pyarrow and DuckDB, by parquet-rs.
+#[test]
+fn golden_filters_are_parquet_rs() {
+    let golden: Value = serde_json::from_str(include_str!("../../tests/data/split_block.json")).unwrap();
+    for case in golden["parquet"].as_array().unwrap() {
+        let unhex = |text: &Value| -> Vec<u8> {
+            let pairs = text.as_str().unwrap().as_bytes().chunks(2);
+            pairs
+                .map(|pair| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap())
+                .collect()
+        };
+        let expected = unhex(&case["hex"]);
+        let mut filter = Sbbf::new_with_num_of_bytes(Header::parse(&expected).unwrap().bitset_bytes());
+        for key in case["keys"].as_array().unwrap() {
+            match case["type"].as_str().unwrap() {
+                "i32" => filter.insert(&(key.as_i64().unwrap() as i32)),
+                "i64" => filter.insert(&key.as_i64().unwrap()),
+                "bits of f32" => filter.insert(&f32::from_bits(key.as_u64().unwrap() as u32)),
+                "bits of f64" => filter.insert(&f64::from_bits(key.as_u64().unwrap())),
+                "str" => filter.insert(key.as_str().unwrap()),
+                "[u8; 16] in hex" => filter.insert(&FixedLenByteArray::from(unhex(key))),
+                other => panic!("no type {other}"),
+            }
+        }
+        assert_eq!(bytes_of(&filter), expected, "{case}");
+    }
 }
