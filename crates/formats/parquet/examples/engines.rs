@@ -1,13 +1,13 @@
 //! Makes and checks Parquet files' filters for `engines.py`.
 //!
 //! ```sh
-//! cargo run --example engines -- make IN OUT RATE    # IN with filters by SplitBlockBloom, in OUT
-//! cargo run --example engines -- check FILE...       # FILE's filters beside a full scan of FILE
+//! engines make IN OUT RATE    # writes IN with filters by SplitBlockBloom to OUT
+//! engines check FILE...       # the filters of a file beside a full scan of it
 //! ```
 //!
-//! `check` prints a line for each column: its name, type, chunks, chunks with a filter, the filters'
-//! bytes, and how many hashes of other chunks were looked up and taken for present. It fails if a
-//! filter lacks a value of its chunk, or has any bit that the chunk's values do not set.
+//! `check` prints a line for each column. It looks up the values of all chunks in each chunk's
+//! filter, and says how many absent ones were found. It fails if a filter lacks a value of its
+//! chunk, or has a bit that no value of its chunk sets.
 
 use bytes::Bytes;
 use lanebloom_formats::SplitBlockBloom;
@@ -48,17 +48,17 @@ fn check(path: &str) -> Result<()> {
             .map(|i| Ok(scan(i)?.into_iter().collect()))
             .collect::<Result<_>>()?;
         let (mut filters, mut bytes, mut absent, mut wrong) = (0, 0, 0, 0);
-        for (row_group, keys) in metadata.row_groups().iter().zip(&chunks) {
+        for (i, (row_group, keys)) in metadata.row_groups().iter().zip(&chunks).enumerate() {
             let Some(found) = filter_bytes(&file, row_group.column(column)) else {
                 continue;
             };
-            let name = || format!("{path}, {}, row group {filters}", described.path());
+            let name = || format!("{path}, {}, row group {i}", described.path());
             let (filter, _) = SplitBlockBloom::from_parquet(found)?;
             let header = Header::parse(found)?;
             let bitset = &found[header.header_bytes()..][..header.bitset_bytes()];
             (filters, bytes) = (filters + 1, bytes + header.header_bytes() + header.bitset_bytes());
             let ours = SplitBlockBloom::with_bytes(header.bitset_bytes())?;
-            keys.iter().for_each(|hash| drop(ours.insert_hash(*hash)));
+            ours.insert_hashes(&Vec::from_iter(keys.iter().copied()));
             if let Some(hash) = keys.iter().find(|hash| !filter.contains_hash(**hash)) {
                 return Err(format!("{}: {hash:016x} is there, and the filter lacks it", name()).into());
             }

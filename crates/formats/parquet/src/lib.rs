@@ -46,10 +46,10 @@ pub fn filter_bytes<'a>(file: &'a [u8], chunk: &ColumnChunkMetaData) -> Option<&
     })
 }
 
-/// A copy of a file in which every column chunk, except of booleans, has the filter that `make` returns for its hashes.
-/// What filters the file had are no longer referred to.
+/// A copy of a file in which each column chunk has the filter that `make` returns for its hashes.
+/// Chunks of booleans get none. Filters that the file had are no longer referred to.
 ///
-/// The filters lie between the file's data and its new footer.
+/// The new filters lie between the file's data and its new footer.
 pub fn with_filters(file: &Bytes, mut make: impl FnMut(&[u64]) -> Result<Option<SplitBlockBloom>>) -> Result<Vec<u8>> {
     let reader = SerializedFileReader::new(file.clone())?;
     let footer = file.len() - FOOTER_SIZE;

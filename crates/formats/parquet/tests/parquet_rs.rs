@@ -38,8 +38,8 @@ fn bytes_of(sbbf: &Sbbf) -> Vec<u8> {
     bytes
 }
 
-/// Both filters hold `(theirs, ours)` keys of one type, at some sizes, power of two or not: the same
-/// bytes, the same answers for absent keys, and each reads what the other wrote.
+/// Both filters hold `(theirs, ours)` keys of one type, at sizes that are powers of two and others:
+/// the same bytes, the same answers for absent keys. Each reads what the other wrote.
 fn the_same_filter<T: AsBytes, K: Funnel>(keys: &[(T, K)], absent: &[(T, K)]) {
     for blocks in [1, 2, 3, 7, 64, 100, 1000, 1024] {
         // A Sbbf of its own has a power of two of blocks; one that was read has any number.
