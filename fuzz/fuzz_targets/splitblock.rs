@@ -1,5 +1,5 @@
-//! Split-block filters of any bytes, as a Parquet file has them, as Milvus takes them, and without a
-//! header: an error, or a filter that writes the same bytes again. A filter, a view and single
+//! Split-block filters of any bytes, as a Parquet file has them, as Milvus takes them, and without
+//! a header: an error, or a filter that writes the same bytes again. A filter, a view and single
 //! blocks give the same answers.
 
 #![no_main]

@@ -1,13 +1,13 @@
-//! A folder of Parquet files whose ids lie at random over a wide range, so that the least and the
-//! largest id of a row group rule out nothing. The program looks up ids in all files, most of which
-//! are in none: by each row group's filter, and by reading every row group. It reports the row groups
-//! and bytes that were read, and the time. It checks every answer against a full scan by parquet-rs.
+//! Looks up ids in a folder of Parquet files. The ids lie at random over a wide range, so that the
+//! least and the largest id of a row group rule out nothing. Most ids are in no file. The program
+//! uses each row group's filter, then reads every row group instead. It reports the row groups and
+//! bytes that were read, and the time. It checks every answer against a full scan by parquet-rs.
 //!
 //! A request for a few ids reads 32 bytes of a filter for each. A request for many reads the whole
 //! filter, when that is fewer bytes. The filter's headers are read once, as the files' metadata is.
 //!
 //! ```sh
-//! cargo run --release --example parquet_prune                        # 64 files of 100,000 rows, 10,000 ids
+//! # 64 files of 100,000 rows, and 10,000 ids, unless others are given.
 //! cargo run --release --example parquet_prune -- FILES ROWS IDS
 //! ```
 
@@ -298,8 +298,8 @@ impl Group {
         Ok(32 * hashes.len())
     }
 
-    /// Adds the value of each id, of a sorted list, that is here; returns the bytes that were read. Reads the values
-    /// only if an id is here.
+    /// Adds the value of each id that is here, of a sorted list of ids; returns the bytes that were
+    /// read. Reads the values only if an id is here.
     fn find(&self, file: &File, wanted: &[i64], found: &mut HashMap<i64, i64>) -> Result<usize> {
         let (ids, mut bytes) = self.column(file, &self.id)?;
         let rows: Vec<usize> = match *wanted {
