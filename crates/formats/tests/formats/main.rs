@@ -8,3 +8,4 @@ mod redisbloom;
 mod rediscuckoo;
 #[cfg(feature = "serde")]
 mod serde;
+mod splitblock_golden;

@@ -1,0 +1,76 @@
+//! Split-block filters of any bytes, as a Parquet file has them, as Milvus takes them, and without
+//! a header: an error, or a filter that writes the same bytes again. A filter, a view and single
+//! blocks give the same answers.
+
+#![no_main]
+
+use lanebloom_formats::splitblock::{Header, block_index, check_block, hash};
+use lanebloom_formats::{SplitBlockBloom, SplitBlockView};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    parquet(bytes);
+    if let Ok((filter, says)) = SplitBlockBloom::from_mbf1(bytes) {
+        assert_eq!(filter.to_mbf1(says).unwrap(), bytes);
+        used(filter, &bytes[32..]);
+    }
+    let (filter, view) = (SplitBlockBloom::from_bitset(bytes), SplitBlockView::new(bytes));
+    let whole = !bytes.is_empty() && bytes.len() % 32 == 0;
+    assert!(filter.is_ok() == whole && view.is_ok() == whole);
+    if let Ok(filter) = filter {
+        used(filter, bytes);
+    }
+});
+
+fn parquet(bytes: &[u8]) {
+    let header = match Header::parse(bytes) {
+        Ok(header) => header,
+        Err(error) => {
+            let same = SplitBlockBloom::from_parquet(bytes).unwrap_err();
+            assert_eq!(same.to_string(), error.to_string());
+            return;
+        }
+    };
+    let (start, len) = (header.header_bytes(), header.bitset_bytes());
+    assert_eq!(Header::parse(&bytes[..start]).unwrap(), header);
+    assert!(Header::parse(&bytes[..start - 1]).unwrap_err().is_truncated());
+    match SplitBlockBloom::from_parquet(bytes) {
+        Ok((filter, rest)) => {
+            assert_eq!(rest, &bytes[start + len..]);
+            assert_eq!(filter.blocks(), header.blocks());
+            let written = filter.to_parquet().unwrap();
+            let (same, rest) = SplitBlockBloom::from_parquet(&written).unwrap();
+            assert!(same == filter && rest.is_empty());
+            used(filter, &bytes[start..][..len]);
+        }
+        Err(error) => assert!(error.is_truncated() && bytes.len() < start + len, "{error}"),
+    }
+}
+
+/// Looks up and inserts; the filter was read from the bitset.
+fn used(filter: SplitBlockBloom, bitset: &[u8]) {
+    assert_eq!(filter.to_bitset(), bitset);
+    let view = SplitBlockView::new(bitset).unwrap();
+    let keys = Vec::from_iter(0..70_u64);
+    let hashes: Vec<u64> = keys.iter().map(hash).collect();
+    let (mut flags, mut bitmap) = ([false; 70], [0; 2]);
+    filter.contains_batch(&keys, &mut flags);
+    view.contains_hashes_bitmap(&hashes, &mut bitmap);
+    for (i, hash) in hashes.iter().enumerate() {
+        let block = &bitset[32 * block_index(*hash, view.blocks())..][..32];
+        let found = check_block(block.try_into().unwrap(), *hash);
+        assert!(filter.contains_hash(*hash) == found && view.contains_hash(*hash) == found);
+        assert!(flags[i] == found && (bitmap[i / 64] >> (i % 64) & 1 == 1) == found);
+    }
+    let figures = filter.figures();
+    assert!((0.0..=1.0).contains(&figures.false_positive_rate) && (0.0..=1.0).contains(&figures.fill_ratio));
+    assert_eq!(figures.false_positive_rate, view.figures().false_positive_rate);
+
+    let copy = filter.clone();
+    let new = hashes.iter().filter(|hash| filter.insert_hash(**hash)).count();
+    assert_eq!(copy.insert_batch(&keys), new);
+    assert!(copy == filter && !copy.union_from(&filter).unwrap());
+    filter.contains_hashes(&hashes, &mut flags);
+    assert!(flags == [true; 70]);
+    let _ = (filter.estimated_len(), filter.expected_keys(), format!("{filter:?}"));
+}
