@@ -131,6 +131,17 @@ pub trait EngineImpl: Sized {
     /// Fill, number of keys and rate now.
     fn figures(&self) -> Figures;
 
+    /// Whether the rate now is above the promised one.
+    ///
+    /// The rate now varies with the numbers of keys that fall into the lines. To first order,
+    /// `sqrt(n)` keys more change it by one standard deviation, whatever the layout: the keys of
+    /// `b` lines vary by the square root of their sum.
+    fn is_overfull(&self) -> bool {
+        let keys = self.expected_keys();
+        let noticed = keys.saturating_add(4 * keys.isqrt());
+        self.current_false_positive_rate() > self.false_positive_rate_at(noticed)
+    }
+
     /// A copy that holds at least every insert that happened before.
     fn try_clone(&self) -> Result<Self, BuildError>;
 
