@@ -131,11 +131,11 @@ pub trait EngineImpl: Sized {
     /// Fill, number of keys and rate now.
     fn figures(&self) -> Figures;
 
-    /// Whether the rate now is above the promised one.
+    /// Whether the rate now is above the promised one, beyond what chance explains.
     ///
-    /// The rate now varies with the numbers of keys that fall into the lines. To first order,
-    /// `sqrt(n)` keys more change it by one standard deviation, whatever the layout: the keys of
-    /// `b` lines vary by the square root of their sum.
+    /// Let the rate of a line grow as the power `p` of its keys, `m` in the mean of `b` lines. Keys
+    /// per line vary by `sqrt(m)`, the rates by the share `p / sqrt(m)`, and their mean by `p /
+    /// sqrt(b * m)`. With `n = b * m`, this is what `sqrt(n)` keys more change, whatever the layout.
     fn is_overfull(&self) -> bool {
         let keys = self.expected_keys();
         let noticed = keys.saturating_add(4 * keys.isqrt());

@@ -122,19 +122,19 @@ impl<E: Engine, S> Filter<E, S> {
     /// now](Self::current_false_positive_rate) is above [that for the expected
     /// keys](Self::false_positive_rate). [What to do then](Self#when-a-filter-is-overfull).
     ///
-    /// Ask now and then: a Bloom filter takes keys without end, and one that is full answers `true`
-    /// to everything. It reads the whole filter.
+    /// Ask now and then: a Bloom filter takes keys without end, and a full one answers `true` to
+    /// everything. The call reads the whole filter.
     ///
-    /// The rate of `n` keys varies, as they fall. So the limit is the rate of `n + 4 * sqrt(n)`
-    /// keys: a filter with its expected keys stays below it in 999 cases of 1000, and one with `6 *
-    /// sqrt(n)` keys more, 0.6% of a million, is above it in 95 of 100. (With one [line per
-    /// key](crate::bloom::Builder::lines_per_key) forced where two are the default, rates vary
-    /// more: at 1e-6 one filter in 20 is called overfull, rightly, with its expected keys.)
+    /// The rate varies with the keys. So the limit is the rate of `4 * sqrt(n)` keys more than the
+    /// expected `n`. A filter with `n` keys stays below it in 999 cases of 1000. With `6 * sqrt(n)`
+    /// keys more (0.6% of a million) it is above it in 95 of 100. (The rate varies more if one
+    /// [line per key](crate::bloom::Builder::lines_per_key) is forced where two are the default: at
+    /// 1e-6 up to one filter in 12 really is above the limit at `n` keys.)
     ///
     /// A [`ScalableBloom`](crate::ScalableBloom) is overfull beyond its `max_false_positive_rate`,
-    /// and a [`TombstoneBloom`](crate::TombstoneBloom) if either of its two rates is too high. Of
-    /// the filters with slots, which refuse inserts when they are full, none is ever much worse
-    /// than promised.
+    /// and a [`TombstoneBloom`](crate::TombstoneBloom) if either of its two rates is too high. A
+    /// filter with slots refuses inserts when it is full, so it never gets much worse than
+    /// promised.
     ///
     /// ```
     /// let filter = lanebloom::ConcurrentBloom::with_capacity(10_000, 0.01)?;

@@ -111,10 +111,9 @@ macro_rules! sets {
 
             /// Whether no key is in both filters: `true` is certain, `false` may be by chance.
             ///
-            /// It tells sparse filters apart. Keys whose bits share a word in every part of a block
-            /// suffice for `false`: with 1 key per block in each of two filters it is the more
-            /// frequent answer, and with 4 it is the only one. (A filter for 1% has 50 keys per
-            /// block.) For fuller filters, use
+            /// It tells sparse filters apart: with 4 keys per block in each of the two, the answer
+            /// is already `false` nearly always. (A full filter for 1% has 50 keys per block.) For
+            /// fuller filters, use
             /// [`estimated_intersection_len`](crate::ConcurrentBloom::estimated_intersection_len).
             ///
             /// ```

@@ -281,6 +281,28 @@ fn sets_answer_as_lookups_of_all_keys_would() {
     assert!(seeded(1).estimated_intersection_len(&seeded(2)).is_err());
 }
 
+/// The figures of the documentation: at 1%, and with 4 keys per block.
+#[test]
+fn intersections_of_full_filters_have_the_documented_rates() {
+    let filled = |seed, keys| {
+        let filter = rated(ConcurrentBloom::builder(), 50_000, 0.01);
+        filter.insert_all(numbers(seed, keys));
+        filter
+    };
+    for (common, least, most) in [(0, 0.9e-4, 1.3e-4), (25_000, 1.1e-3, 1.5e-3)] {
+        let (mut a, b) = (filled(1, 50_000 - common), filled(2, 50_000 - common));
+        a.insert_all(numbers(3, common));
+        b.insert_all(numbers(3, common));
+        a.intersection_from(&b).unwrap();
+        let rate = a.current_false_positive_rate();
+        assert!((least..most).contains(&rate), "{common} in common: {rate}");
+    }
+    let rate = filled(1, 0).false_positive_rate_at(25_000);
+    assert!((5.5e-4..5.7e-4).contains(&rate), "{rate}");
+    let sparse = |seed| filled(seed, 4 * filled(1, 0).blocks());
+    assert_eq!(sparse(1).is_disjoint(&sparse(2)), Ok(false));
+}
+
 /// What was inserted into both filters is removed from their intersection as often.
 #[test]
 fn an_intersection_of_counters_has_the_lesser_number_of_copies() {
