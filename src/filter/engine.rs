@@ -135,7 +135,7 @@ pub trait EngineImpl: Sized {
     ///
     /// Let the rate of a line grow as the power `p` of its keys, `m` in the mean of `b` lines. Keys
     /// per line vary by `sqrt(m)`, the rates by the share `p / sqrt(m)`, and their mean by `p /
-    /// sqrt(b * m)`. With `n = b * m`, this is what `sqrt(n)` keys more change, whatever the layout.
+    /// sqrt(b * m)`. With `n = b * m`, this is what `sqrt(n)` keys more change, for any layout.
     fn is_overfull(&self) -> bool {
         let keys = self.expected_keys();
         let noticed = keys.saturating_add(4 * keys.isqrt());

@@ -249,6 +249,16 @@ macro_rules! sets {
             assert_eq!(a.intersection_from(&b), Ok(false));
         }
         assert!(disjoint_seen >= 6, "{disjoint_seen}");
+        // Two keys of a block seldom share a bit in every one of its parts.
+        let alone = |key| {
+            let filter = $sized($lines);
+            filter.insert(&key);
+            filter
+        };
+        let one = alone(0u64);
+        let shared = (1..500u64).filter(|&key| one.is_disjoint(&alone(key)) == Ok(false));
+        let (shared, words) = (shared.count(), one.words_per_key());
+        assert!(shared <= if words == 1 { 80 } else { 5 }, "{shared}, {words} words");
 
         let (mut a, other) = ($sized(2 * $lines), $sized(4 * $lines));
         a.insert("a");
