@@ -14,6 +14,7 @@ pub mod dleft;
 pub(crate) mod engine;
 #[expect(clippy::module_inception, reason = "the one filter type")]
 mod filter;
+mod fold;
 mod gauge;
 mod inserts;
 mod layouts;
@@ -27,6 +28,7 @@ mod removes;
 pub mod scalable;
 #[cfg(feature = "serde")]
 mod serde;
+mod sets;
 mod several;
 pub(crate) mod slots;
 mod snapshot;

@@ -52,7 +52,7 @@
 //!
 //! | your keys | filter | a lookup reads | bits per key at 1% | rather not if |
 //! |---|---|---|---|---|
-//! | number known in advance | [`ConcurrentBloom`] | one cache line | 10.3 | there may be twice as many: 1% becomes 11% |
+//! | number known in advance | [`ConcurrentBloom`] | one cache line | 10.3 | there may be twice as many: 1% becomes 11% ([`is_overfull`](Filter::is_overfull) tells) |
 //! | number not known | [`ScalableBloom`] | a line of each layer: 5 from 10 thousand keys to a million, 7 to ten million | 20; up to 60 after a layer was added | the number is known within a factor of two |
 //! | forgotten after some minutes, or after a million newer ones | [`WindowedBloom`] (feature `window`) | a line of each generation, 4 by default | 22 | nothing needs to be forgotten |
 //! | added and removed | [`CountingBloom`] | one line | 46 | few are ever removed: rebuild then |
@@ -69,6 +69,8 @@
 //! |---|---|
 //! | Keep requests for made-up keys away from a store | [`CacheGuard`] and `GuardedCache`, of the crate [`lanebloom-guard`] |
 //! | Save and load a filter | [`to_bytes`](Filter::to_bytes), [`from_bytes`](Filter::from_bytes), `write_to`, `read_from`, [`codec::replace_file`], `serde`: see [`codec`] |
+//! | Give the free memory of a large filter back, without its keys | [`fold_to_rate`](ConcurrentBloom::fold_to_rate), [`fold`](ConcurrentBloom::fold) |
+//! | Compare or combine two filters | [`union_from`](Filter::union_from), [`intersection_from`](ConcurrentBloom::intersection_from), [`is_subset`](ConcurrentBloom::is_subset), [`is_disjoint`](ConcurrentBloom::is_disjoint), [`estimated_intersection_len`](ConcurrentBloom::estimated_intersection_len) |
 //! | Answer from a saved filter without loading it | [`BloomView`], also on a mapped file (feature `mmap`) |
 //! | Read and write the filters of other systems, bit for bit: Guava's `BloomFilter`, the `BF` and `CF` filters of Redis | the crate [`lanebloom-formats`] |
 //! | Share one set among processes; use filters and plain bitmaps in Redis | the crate [`lanebloom-redis`] |
@@ -100,7 +102,8 @@
 //! 5. **The whole filter beside inserts.** [`union_from`](Filter::union_from), `clone`, comparison,
 //!    [snapshots and deltas](codec) and the figures read or write a live filter safely. Union,
 //!    clone, snapshot and delta hold at least every insert that happened before them, and pass its
-//!    publication on. [`clear`](Filter::clear) cannot be made safe, so it takes `&mut self`.
+//!    publication on. [`clear`](Filter::clear), folds and intersections cannot be made safe, so
+//!    they take `&mut self`.
 //! 6. **The rate.** At the expected number of keys the false-positive rate is at most the chosen
 //!    one, within sampling noise, from 10% down to 1e-7. The builder solves a model of the blocked
 //!    filter; `tests/stress/rates.rs` measures it.

@@ -57,6 +57,52 @@ fn a_union_in_vain_sees_what_the_inserter_did_before() {
     });
 }
 
+/// Each key comes into the other filter first: the smaller set is a subset at every moment.
+#[test]
+fn a_subset_stays_one_beside_inserts_in_this_order() {
+    loom::model(|| {
+        let (all, part) = (Arc::new(filter(1)), Arc::new(filter(1)));
+        let inserter = {
+            share!(all, part);
+            move || {
+                all.insert_hash(A);
+                part.insert_hash(A);
+            }
+        };
+        beside(inserter, move || assert_eq!(part.is_subset(&all), Ok(true)));
+    });
+}
+
+/// Whoever takes a set for a subset sees what the inserters of the larger one did before.
+#[test]
+fn a_subset_sees_what_the_inserter_did_before() {
+    loom::model(|| {
+        let (all, part, work) = (Arc::new(filter(1)), filter(1), Arc::new(Work::new()));
+        part.insert_hash(A);
+        beside(work_and_insert(&all, &work), move || {
+            if part.is_subset(&all) == Ok(true) {
+                assert!(work.is_visible());
+            }
+        });
+    });
+}
+
+#[test]
+fn an_intersection_takes_what_was_inserted_before_and_sees_it() {
+    loom::model(|| {
+        let (all, mut both, work) = (Arc::new(filter(1)), filter(1), Arc::new(Work::new()));
+        both.insert_hash(A);
+        all.insert_hash(B);
+        both.insert_hash(B);
+        beside(work_and_insert(&all, &work), move || {
+            both.intersection_from(&all).unwrap();
+            let visible = work.is_visible();
+            assert!(both.contains_hash(B));
+            assert!(visible || !both.contains_hash(A));
+        });
+    });
+}
+
 #[test]
 fn a_snapshot_holds_what_was_inserted_before_and_publishes_it() {
     loom::model(|| {

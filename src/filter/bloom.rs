@@ -15,7 +15,7 @@ use crate::geometry::layout::Layout;
 use crate::geometry::sizing::{Cell, Request};
 use crate::hash::{KeyHasher, Murmur3, assert_same_length};
 use crate::kernel::{Isa, Kernels, Length, Lookups};
-use crate::words::bits::{self, Bits, Lines};
+use crate::words::bits::{self, Bits, Lines, Load};
 use crate::words::sync::AtomicU64;
 use alloc::vec::Vec;
 
@@ -216,17 +216,29 @@ impl OwnWords for BloomWords {
     }
 
     fn words(&self) -> impl Iterator<Item = u64> {
-        self.bits.words().flatten()
+        self.lines().all().as_flattened().iter().map(Load::load)
     }
 
     fn store_words(&mut self, first: usize, words: impl Iterator<Item = u64>) {
         self.bits.store_words(first, words);
     }
 
+    fn replace(&mut self, others: impl Iterator<Item = u64>, new: impl FnMut(u64, u64) -> u64) {
+        self.bits.replace(others, new);
+    }
+
     fn add(&self, other: &Self) -> bool {
         let changed = self.bits.or_from(&other.bits, 0..self.bits.blocks());
         bits::acquire_if(!changed);
         changed
+    }
+
+    fn united(a: u64, b: u64) -> u64 {
+        a | b
+    }
+
+    fn common(a: u64, b: u64) -> u64 {
+        a & b
     }
 }
 

@@ -261,9 +261,21 @@ impl OwnWords for CountingWords {
         self.counters.store_words(first, words);
     }
 
+    fn replace(&mut self, others: impl Iterator<Item = u64>, new: impl FnMut(u64, u64) -> u64) {
+        self.counters.replace(others, new);
+    }
+
     /// Adds every copy of every key.
     fn add(&self, other: &Self) -> bool {
         self.counters.add_from(&other.counters)
+    }
+
+    fn united(a: u64, b: u64) -> u64 {
+        counters::sum(a, b)
+    }
+
+    fn common(a: u64, b: u64) -> u64 {
+        counters::least(a, b)
     }
 }
 

@@ -131,6 +131,17 @@ pub trait EngineImpl: Sized {
     /// Fill, number of keys and rate now.
     fn figures(&self) -> Figures;
 
+    /// Whether the rate now is above the promised one, beyond what chance explains.
+    ///
+    /// Let the rate of a line grow as the power `p` of its keys, `m` in the mean of `b` lines. Keys
+    /// per line vary by `sqrt(m)`, the rates by the share `p / sqrt(m)`, and their mean by `p /
+    /// sqrt(b * m)`. With `n = b * m`, this is what `sqrt(n)` keys more change, for any layout.
+    fn is_overfull(&self) -> bool {
+        let keys = self.expected_keys();
+        let noticed = keys.saturating_add(4 * keys.isqrt());
+        self.current_false_positive_rate() > self.false_positive_rate_at(noticed)
+    }
+
     /// A copy that holds at least every insert that happened before.
     fn try_clone(&self) -> Result<Self, BuildError>;
 

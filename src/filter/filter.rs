@@ -74,6 +74,22 @@ use core::fmt;
 /// Methods named `_flagged` write the answer for each key to the same place of a slice, methods
 /// named `_bitmap` to a bit: bit `i % 64` of word `i / 64`.
 ///
+/// # When a filter is overfull
+///
+/// Beyond its expected keys, a Bloom filter goes on to take keys, and its rate rises without a
+/// word: planned for 1%, it is 11% at twice the keys and 70% at five times. A program that drops
+/// what the filter takes for known then drops nearly everything. So let it ask
+/// [`is_overfull`](Self::is_overfull) from time to time, and raise an alarm. Then:
+///
+/// - **Rebuild.** If the keys are at hand, insert them into a larger filter and swap the two. (A
+///   `CacheGuard` of the crate `lanebloom-guard` does so while it serves.)
+/// - **Grow.** If the number of keys was a guess, use a [`ScalableBloom`](crate::ScalableBloom),
+///   which keeps its rate for any number. Without the old keys, keep the old filter beside the new
+///   one: a key is known if either has it. The rates add up.
+/// - **Rotate.** If old keys may be forgotten, use a `WindowedBloom` (feature `window`).
+/// - **Remove.** If keys end, use a [`CountingBloom`](crate::CountingBloom) or a
+///   [`CuckooFilter`](crate::CuckooFilter), and remove those that ended.
+///
 /// # Memory ordering
 ///
 /// An insert is a `Release`. A lookup that answers `true` ends in an `Acquire`: everything that the

@@ -69,8 +69,17 @@ pub(crate) trait OwnWords: LineWords {
     /// Sets words from `first` on.
     fn store_words(&mut self, first: usize, words: impl Iterator<Item = u64>);
 
+    /// Replaces each word of a snapshot by what `new` makes of it and of one of `others`.
+    fn replace(&mut self, others: impl Iterator<Item = u64>, new: impl FnMut(u64, u64) -> u64);
+
     /// Adds the content of `other`, of the same layout; returns whether that changed these words.
     fn add(&self, other: &Self) -> bool;
+
+    /// The word that holds the keys of both words.
+    fn united(a: u64, b: u64) -> u64;
+
+    /// The word that holds every key which both words hold, and the least beyond that.
+    fn common(a: u64, b: u64) -> u64;
 }
 
 fn fill_ratio(ones: u64, layout: Layout) -> f64 {

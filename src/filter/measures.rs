@@ -118,6 +118,38 @@ impl<E: Engine, S> Filter<E, S> {
         self.engine.current_false_positive_rate()
     }
 
+    /// Whether the filter is worse than promised: whether its [rate
+    /// now](Self::current_false_positive_rate) is above [that for the expected
+    /// keys](Self::false_positive_rate). [What to do then](Self#when-a-filter-is-overfull).
+    ///
+    /// Ask now and then: a Bloom filter takes keys without end, and a full one answers `true` to
+    /// everything. The call reads the whole filter.
+    ///
+    /// The rate varies with the keys. So the limit is the rate of `4 * sqrt(n)` keys more than the
+    /// expected `n`. A filter with `n` keys stays below it in 999 cases of 1000. With `6 * sqrt(n)`
+    /// keys more (0.6% of a million) it is above it in 95 of 100. (The rate varies more if one
+    /// [line per key](crate::bloom::Builder::lines_per_key) is forced where two are the default: at
+    /// 1e-6 up to one filter in 12 really is above the limit at `n` keys.)
+    ///
+    /// A [`ScalableBloom`](crate::ScalableBloom) is overfull beyond its `max_false_positive_rate`,
+    /// and a [`TombstoneBloom`](crate::TombstoneBloom) if either of its two rates is too high. A
+    /// filter with slots refuses inserts when it is full, so it never gets much worse than
+    /// promised.
+    ///
+    /// ```
+    /// let filter = lanebloom::ConcurrentBloom::with_capacity(10_000, 0.01)?;
+    /// filter.insert_all(0..10_000u32);
+    /// assert!(!filter.is_overfull());
+    /// filter.insert_all(10_000..11_000u32);
+    /// assert!(filter.is_overfull() && filter.current_false_positive_rate() > 0.014);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[doc(alias("saturated", "is_saturated", "is_full"))]
+    #[must_use]
+    pub fn is_overfull(&self) -> bool {
+        self.engine.is_overfull()
+    }
+
     /// Fill, number of keys and false-positive rate now, from one pass over the content.
     ///
     /// ```

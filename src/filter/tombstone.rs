@@ -297,6 +297,10 @@ impl EngineImpl for Tombstone {
         }
     }
 
+    fn is_overfull(&self) -> bool {
+        self.added.is_overfull() || self.removed.is_overfull()
+    }
+
     fn try_clone(&self) -> Result<Self, BuildError> {
         // Copies the filter of removed keys last, so that few keys in the copy are removed already.
         let added = self.added.try_clone()?;

@@ -395,6 +395,14 @@ impl Layout {
         RateModel::new(self.shape, cell).rate_at(keys as f64 / self.blocks as f64)
     }
 
+    /// The most keys, but at least 1, at which the rate of such cells is at most `rate`.
+    pub(crate) fn keys_at(&self, cell: Cell, rate: f64) -> usize {
+        usize::max(
+            (RateModel::new(self.shape, cell).max_load(rate) * self.blocks as f64) as usize,
+            1,
+        )
+    }
+
     /// The number of counters that one key increments in the mean: two draws of one counter count
     /// once.
     pub(crate) fn counters_per_key(&self) -> f64 {

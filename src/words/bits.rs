@@ -11,7 +11,7 @@
 //! | `or_from`: add them | `fetch_or` `Release` | as in `set` |
 //! | `copy`, `missing_in` | load `Relaxed` | as the look in `set`; a caller that relies on the setters of the copied bits calls [`acquire`] after |
 //! | `merge` | load `Relaxed`, `fetch_or` `Release` | as in `set`, the bits of many keys at once |
-//! | `store_words`, `set_bit` | load, store `Relaxed` | borrowed mutably: no other thread has the array, and what hands it on orders them |
+//! | `store_words`, `replace`, `set_bit` | load, store `Relaxed` | borrowed mutably: no other thread has the array, and what hands it on orders them |
 //! | `set_word`, `set_four` | load `Relaxed`, `fetch_or` `Release` | as in `set`, of words that come from elsewhere |
 //! | `words`, `try_clone` | load `Relaxed`, then [`acquire`] | one barrier for the whole copy |
 //!
@@ -203,6 +203,14 @@ impl Bits {
     /// this call set any.
     pub(crate) fn set_word(&self, word: usize, mask: u64) -> bool {
         set([(&self.words[word], mask)])
+    }
+
+    /// Replaces each word by what `new` makes of it and of one of `others`, while no other thread
+    /// has the array.
+    pub(crate) fn replace(&mut self, others: impl Iterator<Item = u64>, mut new: impl FnMut(u64, u64) -> u64) {
+        for (word, other) in self.words.iter().zip(others) {
+            word.store(new(word.load(Ordering::Relaxed), other), Ordering::Relaxed);
+        }
     }
 
     /// Unsets all bits.

@@ -14,7 +14,7 @@
 //! | `add_from`: read the other filter's words | load `Acquire` | pairs with the `Release` of its changes, and stands before our own, so that publication passes through the union |
 //! | `add_from`: add them | compare-exchange `AcqRel` | as in `increment` |
 //! | `words`, `try_clone` | load `Relaxed`, then [`acquire`](bits::acquire) | one barrier for the whole copy |
-//! | `store_words` | store `Relaxed` | borrowed mutably: no other thread has the lines, and what hands them on orders them |
+//! | `store_words`, `replace` | load, store `Relaxed` | borrowed mutably: no other thread has the lines, and what hands them on orders them |
 //!
 //! `docs/SLOTS.md` argues why no key is ever missing if every remove has its own insert before it.
 //! Such a remove need not be one atomic step.
@@ -107,8 +107,20 @@ fn lacks_none(word: u64, counters: u64) -> bool {
     counters & !above_zero(word) == 0
 }
 
+/// The lesser one of each two counters.
+pub(crate) fn least(a: u64, b: u64) -> u64 {
+    let half = |a: u64, b: u64| {
+        let (a, b) = (a & EVERY_OTHER, b & EVERY_OTHER);
+        // `b` borrows the bit above a counter of `a` where it is greater.
+        let above = LOWEST & !EVERY_OTHER;
+        let all_of_b = ((((a | above) - b) & above) >> 4) * STUCK;
+        b & all_of_b | a & !all_of_b
+    };
+    half(a, b) | half(a >> 4, b >> 4) << 4
+}
+
 /// The counters' sums, up to 15 each.
-fn sum(a: u64, b: u64) -> u64 {
+pub(crate) fn sum(a: u64, b: u64) -> u64 {
     let half = |a: u64, b: u64| {
         let sums = (a & EVERY_OTHER) + (b & EVERY_OTHER);
         let beyond = sums >> 4 & (LOWEST & EVERY_OTHER);
@@ -238,6 +250,14 @@ impl CounterLines {
         }
     }
 
+    /// Replaces each word by what `new` makes of it and of one of `others`, while no other thread
+    /// has the lines.
+    pub(crate) fn replace(&mut self, others: impl Iterator<Item = u64>, mut new: impl FnMut(u64, u64) -> u64) {
+        for (word, other) in self.iter().zip(others) {
+            word.0.store(new(word.value(), other), Ordering::Relaxed);
+        }
+    }
+
     /// Sets all counters to 0.
     pub(crate) fn clear(&mut self) {
         self.fill_with(Counters::default);
@@ -295,6 +315,14 @@ mod tests {
             let into = Counters(AtomicU64::new(a));
             assert_eq!(into.add(b), word(expected) != a);
             assert_eq!(each(into.value()), expected);
+        }
+    }
+
+    #[test]
+    fn the_least_is_that_of_each_two_counters() {
+        for (a, b) in words().zip(words().skip(1)).chain(words().zip(words())) {
+            let expected = core::array::from_fn(|i| each(a)[i].min(each(b)[i]));
+            assert_eq!(each(least(a, b)), expected, "{a:x} and {b:x}");
         }
     }
 

@@ -3,5 +3,6 @@
 
 mod batch;
 mod bitmap;
+mod whole;
 #[cfg(feature = "window")]
 mod windowed;

@@ -295,6 +295,7 @@ fn rates<E: Engine, S: KeyHasher>(of: Of<E, S>) {
     // A tenth is the luck of the keys in a small filter.
     assert!(measured <= 1.1 * planned + noise(planned), "{what}");
     assert!(planned <= 0.0501, "{what}");
+    assert!(!filter.is_overfull(), "{what}");
 }
 
 // ---- Inserts ----

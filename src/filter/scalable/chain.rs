@@ -411,6 +411,11 @@ impl EngineImpl for Chain {
         }
     }
 
+    /// The promise is that of all layers together, of those to come too.
+    fn is_overfull(&self) -> bool {
+        self.current_false_positive_rate() > self.steps.rate
+    }
+
     fn try_clone(&self) -> Result<Self, BuildError> {
         let layers = self.layers_now();
         let layouts: Vec<Layout> = self.entries.iter().map_while(|entry| entry.layout).collect();

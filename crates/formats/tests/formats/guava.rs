@@ -130,6 +130,13 @@ fn the_rate_is_the_requested_one() {
                 "{strategy}: {measured}, not {rate}"
             );
             assert!((filter.current_false_positive_rate() / rate - 1.0).abs() < 0.1);
+            // Its reader does not take it for overfull either, until it has half as many more.
+            let (copy, _) = GuavaBloom::from_bytes(&filter.to_bytes()).unwrap();
+            for mut filter in [filter, copy] {
+                assert!(!filter.is_overfull(), "{strategy} {rate}");
+                filter.extend(1 << 40..STRESS_KEYS as u64 / 2 + (1 << 40));
+                assert!(filter.is_overfull(), "{strategy} {rate}");
+            }
         }
     }
 }
