@@ -1,7 +1,7 @@
 //! Flat arrays of bits, for filters that put a key's bits anywhere. Looks up and inserts one key at
 //! a time, or many keys whose lines are all prefetched. Takes the indexes of a key's bits, one
-//! after another, from a [`NextIndex`], and knows no hashes. `guava.rs` and `redisbloom.rs` call
-//! it.
+//! after another, from a [`NextIndex`], and knows no hashes. `guava.rs`, `spark.rs` and
+//! `redisbloom.rs` call it.
 //!
 //! The bits that are set here are a `Release`. If an answer rests on bits seen, the caller calls
 //! [`acquire`]. Batches call it here, once per tile. (lanebloom's `bits.rs` gives the reasons for
@@ -29,6 +29,25 @@ pub(crate) struct Flat {
     functions: u32,
 }
 
+/// Aborts if the allocation fails.
+impl Clone for Flat {
+    fn clone(&self) -> Self {
+        self.try_clone().unwrap_or_else(|_| {
+            let layout = core::alloc::Layout::array::<u8>(self.bits.bytes());
+            alloc::alloc::handle_alloc_error(layout.expect("a filter of this size exists"))
+        })
+    }
+}
+
+/// The same words. Beside inserts, reads each word at some moment.
+impl PartialEq for Flat {
+    fn eq(&self, other: &Self) -> bool {
+        let same = self.words().eq(other.words());
+        acquire();
+        same
+    }
+}
+
 /// The bits of a key that a lookup tests before it prefetches the lines of the others.
 const FIRST: usize = 2;
 
@@ -53,9 +72,14 @@ impl Flat {
         }
     }
 
+    /// The number of [`words`](Self::words).
+    pub(crate) fn word_count(&self) -> usize {
+        (self.modulo.bits / 64) as usize
+    }
+
     /// The words, those that only fill the last line left out. Call [`acquire`] after the last.
     pub(crate) fn words(&self) -> impl Iterator<Item = u64> {
-        self.bits.words().flatten().take((self.modulo.bits / 64) as usize)
+        self.bits.words().flatten().take(self.word_count())
     }
 
     /// The number of bits that are set. Call [`acquire`] after.
@@ -64,11 +88,34 @@ impl Flat {
         self.bits.words().map(ones).sum()
     }
 
+    /// Whether no bit is set.
+    pub(crate) fn is_empty(&self) -> bool {
+        let empty = self.words().all(|word| word == 0);
+        acquire();
+        empty
+    }
+
     pub(crate) fn try_clone(&self) -> Result<Self, BuildError> {
         Ok(Self {
             bits: self.bits.try_clone()?,
             ..*self
         })
+    }
+
+    /// Keeps the bits that `other`, of the same size, has too; answers whether that unset any. Call
+    /// [`acquire`] after.
+    pub(crate) fn and_from(&mut self, other: &Self) -> bool {
+        let mut changed = false;
+        for (first, others) in (0..).step_by(LINE_WORDS).zip(other.bits.words()) {
+            let mut ours = [0; LINE_WORDS];
+            self.bits.copy(first / LINE_WORDS, &mut ours);
+            for (word, other) in ours.iter_mut().zip(others) {
+                changed |= *word & !other != 0;
+                *word &= other;
+            }
+            self.bits.store_words(first, ours);
+        }
+        changed
     }
 
     /// Whether all bits of a key are set.

@@ -84,11 +84,13 @@ mod flat;
 pub mod guava;
 #[doc(hidden)]
 pub mod internal;
+mod java;
 mod logarithm;
 mod murmur2;
 pub mod redisbloom;
 pub mod rediscuckoo;
 mod scandump;
+pub mod spark;
 
 pub use guava::GuavaBloom;
 pub use guava::error::GuavaReadError;
@@ -97,6 +99,8 @@ pub use lanebloom::{BuildError, Figures, Funnel, IncompatibleError};
 pub use redisbloom::RedisBloom;
 pub use redisbloom::error::{RedisBloomInsertError, RedisBloomLoadError};
 pub use rediscuckoo::RedisCuckoo;
+pub use spark::SparkBloom;
+pub use spark::error::SparkReadError;
 
 /// Keys that are hashed at a time.
 const CHUNK: usize = 1024;
