@@ -8,7 +8,7 @@
 //! the orderings.)
 
 use lanebloom::BuildError;
-use lanebloom::internal::{AccessPlan, Bits, Hint, LINES, Length, acquire, answers, each_one, is_cached, tiles};
+use lanebloom::internal::{AccessPlan, Bits, Hint, LINES, Length, TILE, acquire, answers, each_one, is_cached, tiles};
 
 /// Bytes of a cache line.
 pub(crate) const LINE_BYTES: usize = 64;
@@ -307,6 +307,13 @@ impl Flat {
             return one_by_one(keys, |from| self.set(key(from)), each);
         }
         let functions = self.functions();
+        if functions > LINES {
+            for (start, keys) in (0..).step_by(TILE).zip(keys.chunks(TILE)) {
+                let each = |at, len, changed| each(start + at, len, changed);
+                one_by_one(keys, |from| self.set(key(from)), each);
+            }
+            return;
+        }
         let access = AccessPlan::changes(self.is_cached(), functions).next_tile(functions);
         let of_key = |i| {
             let (ring, i) = access.in_rings(i);
@@ -387,7 +394,7 @@ struct Tile {
     candidates: u64,
 }
 
-/// A tile of so few keys that single calls do, if there are any.
+/// A tile of keys by single calls, if there are any.
 #[inline(always)]
 fn one_by_one<K>(keys: &[K], mut work: impl FnMut(&K) -> bool, mut each: impl FnMut(usize, usize, u64)) {
     if !keys.is_empty() {
