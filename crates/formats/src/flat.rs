@@ -8,7 +8,9 @@
 //! the orderings.)
 
 use lanebloom::BuildError;
-use lanebloom::internal::{AccessPlan, Bits, Hint, LINES, Length, TILE, acquire, answers, each_one, is_cached, tiles};
+use lanebloom::internal::{
+    AccessPlan, Bits, Hint, LINES, Length, TILE, Vectorized, acquire, answers, each_one, is_cached, tiles, vectorized,
+};
 
 /// Bytes of a cache line.
 pub(crate) const LINE_BYTES: usize = 64;
@@ -19,6 +21,34 @@ pub(crate) const LINE_WORDS: usize = LINE_BYTES / 8;
 pub(crate) trait NextIndex: Copy + Default {
     /// The next bit's index in the whole array; `modulo` has the array's size.
     fn next_index(&mut self, modulo: &Modulo) -> u64;
+
+    /// Writes the first indexes of all keys of a tile: `columns[j][i]` for bit `j` of key `i`.
+    /// Answers false if it cannot, and then [`next_index`](Self::next_index) does.
+    ///
+    /// There are fewer than 2^31 bits. Made for vectors, so it must be `#[inline(always)]`.
+    #[inline(always)]
+    fn columns(_tile: &[Self; TILE], _modulo: &Modulo, _columns: &mut [Column]) -> bool {
+        false
+    }
+}
+
+/// The indexes of one bit of each key of a tile.
+pub(crate) type Column = [u32; TILE];
+
+/// [`NextIndex::columns`], for vectors.
+struct Columns<'a, P> {
+    tile: &'a [P; TILE],
+    modulo: &'a Modulo,
+    columns: &'a mut [Column],
+}
+
+impl<P: NextIndex> Vectorized for Columns<'_, P> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(self) -> bool {
+        P::columns(self.tile, self.modulo, self.columns)
+    }
 }
 
 /// A flat array of bits, in whole lines. Every key has the same number of bits.
@@ -203,6 +233,16 @@ impl Flat {
         }
     }
 
+    /// The indexes of a whole tile, if its keys have few bits and vectors can find them.
+    #[inline(always)]
+    fn columns<'a, P: NextIndex>(&self, tile: &[P], columns: &'a mut [Column; GROUP]) -> Option<&'a [Column]> {
+        let tile = tile.try_into().ok()?;
+        let columns = columns.get_mut(..self.functions())?;
+        let modulo = &self.modulo;
+        let work = Columns { tile, modulo, columns };
+        (modulo.bits < 1 << 31 && vectorized(work)).then_some(&*columns)
+    }
+
     // A call, as `contains_ahead`, whose stack frame is large.
     #[inline(never)]
     fn contains_cached<K, P: NextIndex>(
@@ -212,15 +252,21 @@ impl Flat {
         mut each: impl FnMut(usize, usize, u64),
     ) {
         let access = AccessPlan::lookups(true, self.functions());
-        let index = |(): &mut (), _, from: &K| key(from);
+        let index = |_: &mut _, _, from: &K| key(from);
         tiles(
-            &mut (),
+            &mut [[0; TILE]; GROUP],
             access,
             keys,
             index,
             |_, _, _, _, _| (),
-            |(), start, tile| {
-                let found = answers(tile.iter().map(|indexes| self.holds(*indexes)));
+            |columns, start, tile| {
+                let found = match self.columns(tile, columns) {
+                    Some(columns) => answers((0..TILE).map(|i| {
+                        let bit = |column: &Column| self.bits.bit(column[i].into());
+                        columns.iter().fold(1, |all, column| all & bit(column)) & 1
+                    })),
+                    None => answers(tile.iter().map(|indexes| self.holds(*indexes))),
+                };
                 acquire();
                 each(start, tile.len(), found);
                 true
@@ -346,6 +392,41 @@ impl Flat {
         );
     }
 
+    /// [`insert_each`](Self::insert_each) by plain stores, while no other thread has the filter.
+    pub(crate) fn insert_each_mut<K, P: NextIndex>(
+        &mut self,
+        keys: &[K],
+        mut key: impl FnMut(&K) -> P,
+        mut each: impl FnMut(usize, usize, u64),
+    ) {
+        let functions = self.functions;
+        let (mut tile, mut columns) = ([P::default(); TILE], [[0; TILE]; GROUP]);
+        for (start, keys) in (0..).step_by(TILE).zip(keys.chunks(TILE)) {
+            let tile = &mut tile[..keys.len()];
+            tile.iter_mut().zip(keys).for_each(|(place, from)| *place = key(from));
+            let changed = match self.columns(tile, &mut columns) {
+                Some(columns) => answers((0..TILE).map(|i| {
+                    let mut all = 1;
+                    for column in columns {
+                        all &= self.bits.bit(column[i].into());
+                        self.bits.set_bit(column[i].into());
+                    }
+                    all & 1 ^ 1
+                })),
+                None => answers(tile.iter().map(|indexes| {
+                    let (mut indexes, mut all) = (*indexes, 1);
+                    for _ in 0..functions {
+                        let index = indexes.next_index(&self.modulo);
+                        all &= self.bits.bit(index);
+                        self.bits.set_bit(index);
+                    }
+                    all & 1 ^ 1
+                })),
+            };
+            each(start, keys.len(), changed);
+        }
+    }
+
     /// Takes the next indexes of a key, and prefetches their lines.
     #[inline(always)]
     fn index(&self, next: &mut impl NextIndex, indexes: &mut [u64], hint: Option<Hint>) {
@@ -429,6 +510,8 @@ fn one_by_one<K>(keys: &[K], mut work: impl FnMut(&K) -> bool, mut each: impl Fn
 pub(crate) struct Modulo {
     bits: u64,
     multiplier: u64,
+    /// As the multiplier, for numbers of 31 bits.
+    int_multiplier: u64,
     shift: u32,
 }
 
@@ -444,8 +527,15 @@ impl Modulo {
         Self {
             bits: 64 * words,
             multiplier: (1u128 << (63 + log)).div_ceil(words.into()) as u64,
+            int_multiplier: (1u128 << (31 + log)).div_ceil(words.into()) as u64,
             shift: 5 + log,
         }
+    }
+
+    /// The divisor.
+    #[inline(always)]
+    pub(crate) fn bits(&self) -> u64 {
+        self.bits
     }
 
     /// `number % bits`, for numbers below 2^63.
@@ -459,6 +549,15 @@ impl Modulo {
     #[inline(always)]
     pub(crate) fn remainder_of_any(&self, number: u64) -> u64 {
         number - (self.high(number >> 1) >> (self.shift - 1)) * self.bits
+    }
+
+    /// `number % bits`, for numbers below 2^31 and fewer bits than that, by a product of 64 bits,
+    /// of which vectors make several at a time. (With 31 for 63 and 37 for 69 in the sums above.)
+    #[inline(always)]
+    pub(crate) fn remainder_of_int(&self, number: u32) -> u32 {
+        debug_assert!(number < 1 << 31 && self.bits < 1 << 31);
+        let quotient = (u64::from(number) * self.int_multiplier) >> (self.shift + 32);
+        number - (quotient * self.bits) as u32
     }
 
     #[inline(always)]
@@ -490,6 +589,14 @@ mod tests {
         let modulo = Modulo::new(words as usize);
         for n in numbers {
             assert_eq!(modulo.remainder_of_any(n), n % (64 * words), "{n} % {}", 64 * words);
+            if n < 1 << 31 && words < 1 << 25 {
+                assert_eq!(
+                    u64::from(modulo.remainder_of_int(n as u32)),
+                    n % (64 * words),
+                    "{n} % {}",
+                    64 * words
+                );
+            }
             if n < 1 << 63 {
                 assert_eq!(modulo.remainder(n), n % (64 * words), "{n} % {}", 64 * words);
             }
@@ -523,7 +630,7 @@ mod tests {
             // Words of all sizes, not only large ones.
             let words = (number(i) >> (7 + number(i) % 57)).clamp(1, MAX_WORDS);
             let multiple = |n: u64| n / (64 * words) * (64 * words);
-            let numbers = (0..100).map(|j| number(1000 * i + j) >> (j % 2));
+            let numbers = (0..100).map(|j| number(1000 * i + j) >> (j % 2 + j / 3 % 2 * 33));
             assert_remainders(
                 words,
                 numbers.flat_map(|n| [n, multiple(n), multiple(n).saturating_sub(1)]),

@@ -1,6 +1,6 @@
-//! The filters of other systems, bit for bit, without a JVM or a server: Guava's `BloomFilter`, and
-//! the `BF` and `CF` filters of Redis. They read what those programs wrote, give the same answers,
-//! and write what those programs read.
+//! The filters of other systems, bit for bit, without a JVM or a server: the `BloomFilter`s of
+//! Guava and of Spark, and the `BF` and `CF` filters of Redis. They read what those programs wrote,
+//! give the same answers, and write what those programs read.
 //!
 //! # When not to use it
 //!
@@ -37,18 +37,20 @@
 //! | filter | of | a lookup reads | bits per key at 1% |
 //! |---|---|---|---|
 //! | [`GuavaBloom`] | Guava, the Java library | 7 lines for a present key, 2 to 3 for an absent one | 9.6 |
+//! | [`SparkBloom`] | Spark, V1 and V2 | as a `GuavaBloom` | 9.6 |
 //! | [`RedisBloom`] | Redis, `BF` commands | about 8 lines of each layer | 11, and 23 in a chain of seven |
 //! | [`RedisCuckoo`] | Redis, `CF` commands | two buckets of each layer | 8 to 12, at 1.6% or more |
 //!
-//! Many threads can insert into a `GuavaBloom` and look up at once, lock-free. Those of Redis
-//! answer many threads at once, and take `&mut self` to insert.
+//! Many threads can insert into a `GuavaBloom` or a `SparkBloom` and look up at once, lock-free.
+//! Those of Redis answer many threads at once, and take `&mut self` to insert.
 //!
-//! [`GuavaBloom::read_from`] and [`write_to`](GuavaBloom::write_to) are Guava's streams.
+//! [`GuavaBloom::read_from`] and [`write_to`](GuavaBloom::write_to) are Guava's streams,
+//! [`SparkBloom::read_from`] and [`write_to`](SparkBloom::write_to) Spark's.
 //! [`RedisBloom::from_scandump`] and [`RedisCuckoo::from_scandump`] read what `BF.SCANDUMP` and
 //! `CF.SCANDUMP` print; `to_loadchunks` makes what `BF.LOADCHUNK` and `CF.LOADCHUNK` take.
 //!
 //! The module of each filter says which types of keys are which of its system's, and how a service
-//! moves over: [`guava`], [`redisbloom`], [`rediscuckoo`].
+//! moves over: [`guava`], [`spark`], [`redisbloom`], [`rediscuckoo`].
 //!
 //! # Hostile bytes
 //!
@@ -60,8 +62,8 @@
 //!
 //! | feature | |
 //! |---|---|
-//! | `std` (default) | Guava's streams by `std::io`. Without it the crate is `no_std` + `alloc` |
-//! | `serde` | `Serialize` and `Deserialize` of [`GuavaBloom`], as Guava's stream |
+//! | `std` (default) | Guava's and Spark's streams by `std::io`. Without it the crate is `no_std` + `alloc` |
+//! | `serde` | `Serialize` and `Deserialize` of [`GuavaBloom`] and [`SparkBloom`], as their streams |
 
 #![no_std]
 #![forbid(unsafe_code)]

@@ -3,8 +3,8 @@
 //! same answers, and is as lock-free as [`ConcurrentBloom`](lanebloom::ConcurrentBloom).
 //!
 //! Use it for filters that Spark jobs make or take: those of `df.stat.bloomFilter`, written by
-//! `writeTo`. If you own both ends, use a `ConcurrentBloom`: it is faster, since a key's bits lie in
-//! one cache line. Here they lie anywhere, and a key of a filter for 1% touches 7 lines.
+//! `writeTo`. If you own both ends, use a `ConcurrentBloom`: it is faster, since a key's bits lie
+//! in one cache line. Here they lie anywhere, and a key of a filter for 1% touches 7 lines.
 //!
 //! # Example
 //!
@@ -29,10 +29,9 @@
 //! [`SparkKey`], whose page has the table: integers, which all become a `long`; strings, as their
 //! UTF-8 bytes; and bytes.
 //!
-//! The column decides, in a filter of `df.stat.bloomFilter`: columns of `tinyint` to `bigint` are
-//! integers, `string` and `binary` are bytes. The filters of Spark SQL's own joins
-//! (`bloom_filter_agg`, `might_contain`) hold the `xxhash64` of each value as a `bigint`: pass that
-//! hash, an `i64`.
+//! In a filter of `df.stat.bloomFilter` the column decides: those of `tinyint` to `bigint` are
+//! integers, and `string` is a string. Filters of Spark SQL's own joins hold the `xxhash64` of each
+//! value as a `bigint`: pass that hash, an `i64`.
 //!
 //! # Versions
 //!
@@ -99,9 +98,9 @@ use layout::{LongIndexes, SparkLayout};
 ///
 /// A batch gives the answers of single calls in order, duplicates within the batch included, many
 /// keys at a time. Methods named `_hashes` take hashes of [`hash`](Self::hash) or
-/// [`hash_batch`](Self::hash_batch), so that a caller can hash once for several filters of one seed.
-/// Methods named `_flagged` write the answer for each key to the same place of a slice, methods
-/// named `_bitmap` to a bit: bit `i % 64` of word `i / 64`.
+/// [`hash_batch`](Self::hash_batch), so that a caller can hash once for several filters of one
+/// seed. Methods named `_flagged` write the answer for each key to the same place of a slice,
+/// methods named `_bitmap` to a bit: bit `i % 64` of word `i / 64`.
 ///
 /// # Memory ordering
 ///
@@ -114,7 +113,8 @@ use layout::{LongIndexes, SparkLayout};
 /// ```
 /// use lanebloom_formats::SparkBloom;
 ///
-/// // From a JVM with Spark 4.3: BloomFilter.create(2, 0.01), putLong(3), putLong(42), writeTo.
+/// // From Spark 4.3: BloomFilter.create(2, 0.01),
+/// // putLong(3), putLong(42), writeTo.
 /// let header = [0, 0, 0, 2, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 1];
 /// let long = [0, 4, 0, 0, 0, 0x96, 0x49, 0x20];
 /// let filter = SparkBloom::with_capacity(2, 0.01)?;
@@ -218,7 +218,8 @@ impl Builder {
     /// ```
     /// use lanebloom_formats::spark::{SparkBloom, Version};
     ///
-    /// let filter = SparkBloom::builder().expected_keys(10).version(Version::V1).build()?;
+    /// let builder = SparkBloom::builder().expected_keys(10);
+    /// let filter = builder.version(Version::V1).build()?;
     /// assert_eq!(filter.to_bytes()[..4], [0, 0, 0, 1]);
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
@@ -246,9 +247,9 @@ impl Builder {
     /// # Errors
     ///
     /// Fails where Spark throws: if there are no expected keys, the rate is not between 0 and 1, or
-    /// there is no bit or more than 137,438,953,408. Also fails if a V1 filter is given a seed, which
-    /// Spark ignores; if the bits per key give more than 65,536 hash functions; or if the allocation
-    /// fails.
+    /// there is no bit or more than 137,438,953,408. Also fails if a V1 filter is given a seed,
+    /// which Spark ignores; if the bits per key give more than 65,536 hash functions; or if the
+    /// allocation fails.
     ///
     /// # Examples
     ///
@@ -416,8 +417,7 @@ impl SparkBloom {
     #[inline]
     #[must_use]
     pub fn hash<K: SparkKey + ?Sized>(&self, key: &K) -> Hash {
-        let first = key.murmur3(self.layout.seed);
-        (first, key.murmur3(first))
+        hash::hash_of(key, self.layout.seed)
     }
 
     /// [`insert`](Self::insert) by hash.

@@ -184,7 +184,10 @@ impl GuavaBloom {
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     pub fn hash_batch<K: Funnel>(&self, keys: &[K], out: &mut [Hash]) {
-        chunks::hash_batch(keys, |key| self.hash(key), out);
+        assert_same_length(keys.len(), out.len());
+        for (hash, key) in out.iter_mut().zip(keys) {
+            *hash = self.hash(key);
+        }
     }
 
     /// Looks hashes up, of which the first is number `start` of the batch. Calls `each(start, len,
@@ -201,7 +204,7 @@ impl GuavaBloom {
     /// Hashes the keys; calls `each(start, hashes)` for every chunk.
     #[inline]
     fn hashed<K: Funnel>(&self, keys: &[K], each: impl FnMut(usize, &[Hash])) {
-        chunks::hashed(keys, |key| self.hash(key), each);
+        chunks::hashed(keys, |keys, out| self.hash_batch(keys, out), each);
     }
 }
 

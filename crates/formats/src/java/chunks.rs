@@ -1,14 +1,12 @@
 //! Batches of keys, hashed a chunk at a time.
 
-use lanebloom::internal::assert_same_length;
-
 /// Keys that are hashed at a time: 8 KiB of hashes of 16 bytes on the stack. (With strings, tiles
 /// of 64 keys that are hashed and looked up in turn take 1 ns a key longer.)
 const CHUNK_KEYS: usize = 512;
 
-/// Hashes the keys by `hash`, and calls `each(start, hashes)` for every chunk.
+/// Hashes chunks of keys by `hash`, and calls `each(start, hashes)` for every chunk.
 #[inline]
-pub(crate) fn hashed<K, H: Copy + Default>(keys: &[K], hash: impl Fn(&K) -> H, each: impl FnMut(usize, &[H])) {
+pub(crate) fn hashed<K, H: Copy + Default>(keys: &[K], hash: impl Fn(&[K], &mut [H]), each: impl FnMut(usize, &[H])) {
     // To clear the space for a whole chunk takes longer than to work on a few keys.
     match keys.len() {
         0..=4 => hashed_by::<4, _, _>(keys, hash, each),
@@ -22,22 +20,13 @@ pub(crate) fn hashed<K, H: Copy + Default>(keys: &[K], hash: impl Fn(&K) -> H, e
 #[inline(never)]
 fn hashed_by<const N: usize, K, H: Copy + Default>(
     keys: &[K],
-    hash: impl Fn(&K) -> H,
+    hash: impl Fn(&[K], &mut [H]),
     mut each: impl FnMut(usize, &[H]),
 ) {
     let mut hashes = [H::default(); N];
     for (start, keys) in (0..).step_by(N).zip(keys.chunks(N)) {
         let hashes = &mut hashes[..keys.len()];
-        hash_batch(keys, &hash, hashes);
+        hash(keys, hashes);
         each(start, hashes);
-    }
-}
-
-/// Writes the hash of each key to the same place of `out`.
-#[inline]
-pub(crate) fn hash_batch<K, H>(keys: &[K], hash: impl Fn(&K) -> H, out: &mut [H]) {
-    assert_same_length(keys.len(), out.len());
-    for (place, key) in out.iter_mut().zip(keys) {
-        *place = hash(key);
     }
 }

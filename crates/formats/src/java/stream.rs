@@ -1,5 +1,5 @@
-//! A header, and then the longs of a filter, big-endian (`java.io.DataOutputStream`), both ways. The
-//! header is the caller's: `guava/stream.rs`, `spark/stream.rs`.
+//! A header, and then the longs of a filter, big-endian (`java.io.DataOutputStream`), both ways.
+//! The header is the caller's: `guava/stream.rs`, `spark/stream.rs`.
 
 use super::error::ReadError;
 use super::formulas::{MAX_WORDS, Shape};

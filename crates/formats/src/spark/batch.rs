@@ -2,14 +2,34 @@
 //! bitmaps.
 
 use super::SparkBloom;
-use super::hash::{Hash, SparkKey};
+use super::hash::{Hash, SparkKey, hash_of};
 use super::layout::{LongIndexes, Version};
 use crate::java::chunks;
 use crate::java::indexes::IntIndexes;
 use crate::{CHUNK, unpack_into};
 use alloc::vec::Vec;
 use core::convert::Infallible;
-use lanebloom::internal::{Length, assert_bitmap_length, assert_same_length, for_each_absent, try_gathered};
+use lanebloom::internal::{
+    Length, Vectorized, assert_bitmap_length, assert_same_length, for_each_absent, try_gathered, vectorized,
+};
+
+/// The hashes of keys, for vectors: those of integers fill them.
+struct Hashes<'a, K> {
+    keys: &'a [K],
+    seed: i32,
+    out: &'a mut [Hash],
+}
+
+impl<K: SparkKey> Vectorized for Hashes<'_, K> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for (place, key) in self.out.iter_mut().zip(self.keys) {
+            *place = hash_of(key, self.seed);
+        }
+    }
+}
 
 /// Lookups of many keys.
 impl SparkBloom {
@@ -185,7 +205,9 @@ impl SparkBloom {
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     pub fn hash_batch<K: SparkKey>(&self, keys: &[K], out: &mut [Hash]) {
-        chunks::hash_batch(keys, |key| self.hash(key), out);
+        let seed = self.layout.seed;
+        assert_same_length(keys.len(), out.len());
+        vectorized(Hashes { keys, seed, out });
     }
 
     /// Looks hashes up, of which the first is number `start` of the batch. Calls `each(start, len,
@@ -202,7 +224,7 @@ impl SparkBloom {
     /// Hashes the keys; calls `each(start, hashes)` for every chunk.
     #[inline]
     fn hashed<K: SparkKey>(&self, keys: &[K], each: impl FnMut(usize, &[Hash])) {
-        chunks::hashed(keys, |key| self.hash(key), each);
+        chunks::hashed(keys, |keys, out| self.hash_batch(keys, out), each);
     }
 }
 
@@ -318,6 +340,44 @@ impl SparkBloom {
         match self.layout.version {
             Version::V2 => self.flat.insert_each(hashes, |hash| LongIndexes::new(*hash), each),
             Version::V1 => self.flat.insert_each(hashes, |hash| IntIndexes::new(*hash), each),
+        }
+        new
+    }
+}
+
+/// Operations without atomics, for exclusive access.
+impl SparkBloom {
+    /// [`insert_batch`](Self::insert_batch) without atomics, for exclusive access.
+    ///
+    /// ```
+    /// let mut filter = lanebloom_formats::SparkBloom::with_capacity(1000, 0.01)?;
+    /// assert_eq!(filter.insert_batch_mut(&["a", "b", "a"]), 2);
+    /// assert!(filter.contains("a") && filter.contains("b") && !filter.contains("c"));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    pub fn insert_batch_mut<K: SparkKey>(&mut self, keys: &[K]) -> usize {
+        let mut new = 0;
+        let seed = self.layout.seed;
+        let hash = |keys: &[K], out: &mut [Hash]| vectorized(Hashes { keys, seed, out });
+        chunks::hashed(keys, hash, |_, hashes| new += self.insert_hashes_mut(hashes));
+        new
+    }
+
+    /// [`insert_batch_mut`](Self::insert_batch_mut) by hash.
+    ///
+    /// ```
+    /// let mut filter = lanebloom_formats::SparkBloom::with_capacity(1000, 0.01)?;
+    /// let hashes = ["a", "b", "a"].map(|key| filter.hash(key));
+    /// assert_eq!(filter.insert_hashes_mut(&hashes), 2);
+    /// assert!(filter.contains("b"));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    pub fn insert_hashes_mut(&mut self, hashes: &[Hash]) -> usize {
+        let mut new = 0;
+        let each = |_, _, changed: u64| new += changed.count_ones() as usize;
+        match self.layout.version {
+            Version::V1 => self.flat.insert_each_mut(hashes, |hash| IntIndexes::new(*hash), each),
+            Version::V2 => self.flat.insert_each_mut(hashes, |hash| LongIndexes::new(*hash), each),
         }
         new
     }

@@ -11,7 +11,8 @@ use core::fmt;
 /// ```
 /// use lanebloom_formats::SparkBloom;
 ///
-/// let error = SparkBloom::from_bytes(&[0, 0, 0, 1, 0, 0, 0, 7, 0, 0, 0, 2, 0]).unwrap_err();
+/// let stream = [0, 0, 0, 1, 0, 0, 0, 7, 0, 0, 0, 2, 0];
+/// let error = SparkBloom::from_bytes(&stream).unwrap_err();
 /// assert_eq!(error.to_string(), "the stream ends after 13 bytes of 28");
 /// assert!(error.is_truncated());
 /// ```

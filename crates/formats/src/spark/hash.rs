@@ -62,7 +62,7 @@ pub trait SparkKey {
 }
 
 impl<K: SparkKey + ?Sized> SparkKey for &K {
-    #[inline]
+    #[inline(always)]
     fn murmur3(&self, seed: i32) -> i32 {
         K::murmur3(self, seed)
     }
@@ -71,7 +71,7 @@ impl<K: SparkKey + ?Sized> SparkKey for &K {
 macro_rules! keys {
     ($($key:ty $(, $n:ident)?: |$this:ident, $seed:ident| $hash:expr;)*) => {$(
         impl$(<const $n: usize>)? SparkKey for $key {
-            #[inline]
+            #[inline(always)]
             fn murmur3(&self, $seed: i32) -> i32 {
                 let $this = self;
                 $hash as i32
@@ -89,6 +89,13 @@ keys! {
     alloc::vec::Vec<u8>: |key, seed| key[..].murmur3(seed);
     str: |key, seed| key.as_bytes().murmur3(seed);
     alloc::string::String: |key, seed| key.as_bytes().murmur3(seed);
+}
+
+/// Both hashes of a key in filters of this seed.
+#[inline(always)]
+pub(crate) fn hash_of<K: SparkKey + ?Sized>(key: &K, seed: i32) -> Hash {
+    let first = key.murmur3(seed);
+    (first, key.murmur3(first))
 }
 
 /// Spark's `hashLong`: the low half first.

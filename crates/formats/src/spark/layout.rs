@@ -2,12 +2,12 @@
 //! bits. `spark.rs` calls it.
 
 use super::hash::Hash;
-use crate::flat::{Modulo, NextIndex};
+use crate::flat::{Column, Modulo, NextIndex};
 use crate::java::formulas::{MAX_WORDS, Shape, functions_by_bits};
 use alloc::format;
 use core::fmt;
 use lanebloom::BuildError;
-use lanebloom::internal::build_error;
+use lanebloom::internal::{TILE, build_error};
 
 /// The most bits of a key. Spark has no limit: it writes an `int`, so a stream could ask for four
 /// seconds of work per key. Rates down to 4.9e-324, the least that Java has, take 1075.
@@ -16,8 +16,8 @@ pub(crate) const MAX_HASH_FUNCTIONS: u32 = 1 << 16;
 /// The version of a filter, which its stream names: how a hash becomes the indexes of bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Version {
-    /// Spark before 4.1. All indexes come from 31 bits, so beyond some hundred million bits the rate
-    /// is higher than the requested one.
+    /// Spark before 4.1. All indexes come from 31 bits, so beyond some hundred million bits the
+    /// rate is higher than the requested one.
     V1,
     /// The default since Spark 4.1, with indexes from 63 bits, and a seed. Older versions of Spark
     /// cannot read it.
@@ -117,5 +117,38 @@ impl NextIndex for LongIndexes {
         let number = (self.next ^ self.next >> 63) as u64;
         self.next = self.next.wrapping_add(self.step);
         modulo.remainder(number)
+    }
+
+    /// As long as the sum keeps its sign, each index is the one before and a step, modulo the
+    /// number of bits. The sum of a key changes its sign only if the first hash is below about the
+    /// number of bits of a key.
+    #[inline(always)]
+    fn columns(tile: &[Self; TILE], modulo: &Modulo, columns: &mut [Column]) -> bool {
+        let steps = columns.len() as i64 - 1;
+        let changes = tile
+            .iter()
+            .fold(0, |changes, key| changes | key.next ^ (key.next + steps * key.step));
+        if changes < 0 {
+            return false;
+        }
+        let bits = modulo.bits() as u32;
+        // A multiple of the bits that no step is below.
+        let above = (1u64 << 31).div_ceil(modulo.bits()) * modulo.bits();
+        let (mut index, mut step) = ([0; TILE], [0; TILE]);
+        for i in 0..TILE {
+            let LongIndexes { next, step: by } = tile[i];
+            let sign = next >> 63;
+            index[i] = modulo.remainder((next ^ sign) as u64) as u32;
+            step[i] = modulo.remainder(above.wrapping_add_signed((by ^ sign) - sign)) as u32;
+        }
+        for column in columns {
+            *column = index;
+            for i in 0..TILE {
+                // Below 2^32; the lesser one is what is left.
+                let next = index[i] + step[i];
+                index[i] = next.min(next.wrapping_sub(bits));
+            }
+        }
+        true
     }
 }

@@ -1,5 +1,5 @@
-//! What a `GuavaBloom` and a `SparkBloom` promise as every filter of lanebloom does, for each version
-//! of their formats (`contract/each.rs`); and what all builders do alike.
+//! What a `GuavaBloom` and a `SparkBloom` promise as every filter of lanebloom does, for each
+//! version of their formats (`contract/each.rs`); and what all builders do alike.
 
 use lanebloom_formats::{BuildError, GuavaBloom, RedisBloom, RedisCuckoo, SparkBloom};
 
@@ -40,6 +40,7 @@ pub(crate) mod spark {
         filter
     }
 
+    #[expect(clippy::duplicate_mod, reason = "the same tests for another type")]
     #[path = "each.rs"]
     pub(crate) mod each;
 }

@@ -111,7 +111,7 @@ fn hashes_are_sparks_at_every_length() {
         assert_eq!((n as i8).murmur3(seed), wide((n as i8).into()));
         let text = format!("{n:x}");
         assert_eq!(text.murmur3(seed), text.as_bytes().murmur3(seed));
-        assert_eq!((&text[..]).murmur3(seed), Vec::from(text.as_bytes()).murmur3(seed));
+        assert_eq!(text[..].murmur3(seed), Vec::from(text.as_bytes()).murmur3(seed));
     }
 }
 
@@ -238,7 +238,7 @@ fn every_bit_of_a_key_counts() {
 fn batches_of_any_length_equal_single_calls() {
     for stream in dense() {
         let single = SparkBloom::from_bytes(&stream).unwrap().0;
-        let (batch, flagged) = (single.clone(), single.clone());
+        let (batch, flagged, mut alone) = (single.clone(), single.clone(), single.clone());
         let lens = [
             0, 1, 2, 3, 4, 7, 8, 9, 31, 33, 63, 64, 65, 127, 129, 192, 193, 511, 513, 700,
         ];
@@ -247,6 +247,8 @@ fn batches_of_any_length_equal_single_calls() {
             let changed: Vec<bool> = keys.iter().map(|key| single.insert(key)).collect();
             let sum = changed.iter().filter(|&&changed| changed).count();
             assert_eq!(batch.insert_batch(&keys), sum);
+            assert_eq!(alone.insert_batch_mut(&keys), sum);
+            assert_eq!(alone.insert_batch_mut(&keys), 0);
             let mut flags = vec![true; keys.len()];
             assert_eq!(flagged.insert_batch_flagged(&keys, &mut flags), sum);
             assert_eq!(flags, changed);
@@ -254,7 +256,7 @@ fn batches_of_any_length_equal_single_calls() {
             assert_eq!(batch.contains_each(&asked), single.contains_each(&asked));
             lookups_agree(&batch, &asked, 1);
         }
-        assert!(batch == single && flagged == single);
+        assert!(batch == single && flagged == single && alone == single);
     }
 }
 
@@ -308,6 +310,25 @@ fn hashes_at_the_ends_of_their_range() {
             }
             empty.insert_hashes(&hashes);
             assert!(empty == all);
+        }
+    }
+}
+
+/// Indexes of 32 bits, which vectors find, are enough below 2^31 bits.
+#[test]
+fn batches_of_large_filters_equal_single_calls() {
+    for bits in [(1 << 31) - 64, 1 << 31] {
+        for builder in &builders()[..2] {
+            let build = || builder.clone().expected_keys(200_000_000).bits(bits).build().unwrap();
+            let (single, mut alone) = (build(), build());
+            let keys: Vec<i64> = (0..128).map(|i| number(i) as i64).collect();
+            assert!(keys.iter().all(|key| single.insert(key)));
+            let hashes: Vec<_> = keys.iter().map(|key| single.hash(key)).collect();
+            assert_eq!(alone.insert_hashes_mut(&hashes), 128);
+            assert_eq!(single.insert_batch(&keys), 0);
+            assert!(keys.iter().all(|key| alone.contains(key)));
+            assert!(alone.contains_each(&keys).iter().all(|&found| found));
+            assert_eq!(alone.insert_batch(&keys), 0);
         }
     }
 }
