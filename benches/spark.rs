@@ -12,9 +12,9 @@
 //! it, and one thread, since Spark's filter has no locks. A filter is for 1%. In a round each side
 //! fills a new filter with its expected keys, and then asks for as many: half hits and half misses,
 //! and then hits alone, in no order. Ours does so by single calls, and in batches of 1024; and puts
-//! once more by `insert_batch_mut`, which like Spark's filter is for one thread. The table shows the
-//! median of the rounds in ns per key, and the median of the per-round ratios. The keys of a round
-//! were never used before. Every answer is counted and compared.
+//! once more by `insert_batch_mut`, which like Spark's filter is for one thread. The table shows
+//! the median of the rounds in ns per key, and the median of the per-round ratios. The keys of a
+//! round were never used before. Every answer is counted and compared.
 
 use clap::Parser;
 use lanebloom_benches::number;
