@@ -12,7 +12,7 @@ target=${CARGO_TARGET_DIR:-target}
 source ci/fetch/use_compiler.sh
 
 # Without the tests that need a server or a JVM, which say nothing about a processor.
-export LANEBLOOM_GUAVA=none
+export LANEBLOOM_GUAVA=none LANEBLOOM_SPARK=none
 package=(-p lanebloom -p lanebloom-tests)
 
 # The tests of instruction sets: the kernels, hashing in batches, lookups before unreadable memory,

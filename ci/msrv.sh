@@ -7,7 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 version=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 source ci/fetch/use_compiler.sh
 use_compiler "$version"
-export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/msrv LANEBLOOM_GUAVA=none
+export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-target}/msrv LANEBLOOM_GUAVA=none LANEBLOOM_SPARK=none
 # The same for all, so that build scripts and macros are compiled once.
 export RUSTFLAGS="-D warnings"
 cargo() { "$toolchain/usr/bin/cargo" "$1" --locked "${@:2}"; }

@@ -15,7 +15,7 @@ target=${CARGO_TARGET_DIR:-target}
 source ci/fetch/use_compiler.sh
 use_compiler
 ci/fetch/sanitizers.sh
-export RUSTC_BOOTSTRAP=1 LANEBLOOM_GUAVA=none
+export RUSTC_BOOTSTRAP=1 LANEBLOOM_GUAVA=none LANEBLOOM_SPARK=none
 host=x86_64-unknown-linux-gnu
 # For the tests that ask for more memory than there is.
 export TSAN_OPTIONS=halt_on_error=1:allocator_may_return_null=1 ASAN_OPTIONS=allocator_may_return_null=1

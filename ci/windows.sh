@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source ci/fetch/use_windows.sh
 use_windows
-export LANEBLOOM_GUAVA=none
+export LANEBLOOM_GUAVA=none LANEBLOOM_SPARK=none
 run() {
     cargo test -Zbuild-std --target x86_64-pc-windows-gnu --target-dir "${CARGO_TARGET_DIR:-target}/windows" --no-fail-fast "$@"
 }

@@ -19,6 +19,8 @@ pub use crate::kernel::{
     tiles::{answers, tiles},
     tuning::{AccessPlan, LINES, TILE},
 };
+/// For `lanebloom-formats`: loops that become vectors.
+pub use crate::kernel::{Vectorized, vectorized};
 /// For `lanebloom-formats`: the memory of its filters, and the hints and fences beside it. (For
 /// `lanebloom-redis`, after [`is_present`]: `acquire_if`.)
 pub use crate::words::bits::{Bits, Hint, acquire, acquire_if, is_cached, prefetch, set_four};

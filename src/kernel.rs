@@ -61,6 +61,7 @@ use self::portable as arch;
 #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
 use self::x86_64 as arch;
 
+pub use self::dispatch::Vectorized;
 pub use self::isa::{Isa, instruction_set, instruction_sets};
 pub use self::length::Length;
 
@@ -553,6 +554,12 @@ pub(crate) fn unpack(isa: Isa) -> impl Fn(&[u64], &mut [bool]) {
     let unpack = arch::unpack(isa.level());
     // SAFETY: the `Isa` proves that the CPU has what the function needs.
     move |bitmap, out| unsafe { unpack(bitmap, out) }
+}
+
+/// Runs `work`, compiled for the best instruction set of this CPU.
+#[inline]
+pub fn vectorized<W: Vectorized>(work: W) -> W::Output {
+    arch::vectorized(Isa::best().level(), work)
 }
 
 #[cfg(all(test, not(lanebloom_loom)))]

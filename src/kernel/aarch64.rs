@@ -2,7 +2,7 @@
 
 mod neon;
 
-use super::dispatch::{Forms, HashTable, LineInserts, LineLookups, TwoLookups, Unpack};
+use super::dispatch::{Forms, HashTable, LineInserts, LineLookups, TwoLookups, Unpack, Vectorized};
 use super::portable;
 pub(super) use super::portable::Inlined;
 use crate::words::bits::Load;
@@ -78,6 +78,11 @@ pub(super) fn inserts<const W: usize, const S: usize>(level: Level) -> LineInser
             ..plain
         },
     }
+}
+
+#[inline(always)]
+pub(super) fn vectorized<W: Vectorized>(_: Level, work: W) -> W::Output {
+    portable::vectorized(PLAIN, work)
 }
 
 pub(super) fn unpack(_: Level) -> Unpack {

@@ -116,6 +116,16 @@ pub(super) struct LineInserts {
     pub(super) fill: Fill,
 }
 
+/// Plain loops over arrays that a compiler can turn into vectors. `vectorized` compiles them once
+/// for each instruction set. (A closure would be a function of its own, without vectors.)
+pub trait Vectorized {
+    /// What the loops answer.
+    type Output;
+
+    /// The loops. The function and what it calls must be `#[inline(always)]`.
+    fn run(self) -> Self::Output;
+}
+
 /// Keys of a group, which the kernels hash side by side.
 pub(crate) const HASH_GROUP: usize = 8;
 

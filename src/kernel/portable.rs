@@ -1,7 +1,7 @@
 //! The tables of machines without vectors that this crate knows, filled from `scalar.rs`: the twin
 //! of `x86_64.rs` and `aarch64.rs`, and their lowest level.
 
-use super::dispatch::{HashTable, LineInserts, LineLookups, Probe, TwoLookups, Unpack};
+use super::dispatch::{HashTable, LineInserts, LineLookups, Probe, TwoLookups, Unpack, Vectorized};
 use super::{scalar, two_lines};
 use crate::geometry::pattern::BitFields;
 use crate::words::bits::{Lines, Load};
@@ -96,6 +96,11 @@ impl Inlined {
     pub(super) unsafe fn contains<T: Load>(&self, _: Lines<'_, T>, _: u64) -> Option<bool> {
         None
     }
+}
+
+#[inline(always)]
+pub(super) fn vectorized<W: Vectorized>(_: Level, work: W) -> W::Output {
+    work.run()
 }
 
 pub(super) fn unpack(_: Level) -> Unpack {

@@ -19,7 +19,7 @@ mod loads;
 pub(super) use self::bitalg::Inlined;
 #[cfg(lanebloom_rust_1_89)]
 use super::dispatch::FewLookups;
-use super::dispatch::{Forms, HashTable, LineInserts, LineLookups, TwoLookups, Unpack};
+use super::dispatch::{Forms, HashTable, LineInserts, LineLookups, TwoLookups, Unpack, Vectorized};
 use super::portable;
 #[cfg(not(lanebloom_rust_1_89))]
 pub(super) use super::portable::Inlined;
@@ -230,6 +230,18 @@ pub(super) fn unpack(level: Level) -> Unpack {
         Level::Avx2 => avx2::unpack,
         #[cfg(lanebloom_rust_1_89)]
         Level::Avx512 | Level::Gather | Level::Bitalg => avx512::unpack,
+    }
+}
+
+#[inline]
+pub(super) fn vectorized<W: Vectorized>(level: Level, work: W) -> W::Output {
+    match level {
+        Level::Plain => portable::vectorized(PLAIN, work),
+        // SAFETY: the level proves that the CPU has what the function is compiled for.
+        Level::Avx2 => unsafe { avx2::vectorized(work) },
+        // SAFETY: as above.
+        #[cfg(lanebloom_rust_1_89)]
+        Level::Avx512 | Level::Gather | Level::Bitalg => unsafe { avx512::vectorized(work) },
     }
 }
 

@@ -1,14 +1,16 @@
 //! Flat arrays of bits, for filters that put a key's bits anywhere. Looks up and inserts one key at
 //! a time, or many keys whose lines are all prefetched. Takes the indexes of a key's bits, one
-//! after another, from a [`NextIndex`], and knows no hashes. `guava.rs` and `redisbloom.rs` call
-//! it.
+//! after another, from a [`NextIndex`], and knows no hashes. `guava.rs`, `spark.rs` and
+//! `redisbloom.rs` call it.
 //!
 //! The bits that are set here are a `Release`. If an answer rests on bits seen, the caller calls
 //! [`acquire`]. Batches call it here, once per tile. (lanebloom's `bits.rs` gives the reasons for
 //! the orderings.)
 
 use lanebloom::BuildError;
-use lanebloom::internal::{AccessPlan, Bits, Hint, LINES, Length, acquire, answers, each_one, is_cached, tiles};
+use lanebloom::internal::{
+    AccessPlan, Bits, Hint, LINES, Length, TILE, Vectorized, acquire, answers, each_one, is_cached, tiles, vectorized,
+};
 
 /// Bytes of a cache line.
 pub(crate) const LINE_BYTES: usize = 64;
@@ -19,6 +21,34 @@ pub(crate) const LINE_WORDS: usize = LINE_BYTES / 8;
 pub(crate) trait NextIndex: Copy + Default {
     /// The next bit's index in the whole array; `modulo` has the array's size.
     fn next_index(&mut self, modulo: &Modulo) -> u64;
+
+    /// Writes the first indexes of all keys of a tile: `columns[j][i]` for bit `j` of key `i`.
+    /// Answers false if it cannot, and then [`next_index`](Self::next_index) does.
+    ///
+    /// There are fewer than 2^31 bits. Made for vectors, so it must be `#[inline(always)]`.
+    #[inline(always)]
+    fn columns(_tile: &[Self; TILE], _modulo: &Modulo, _columns: &mut [Column]) -> bool {
+        false
+    }
+}
+
+/// The indexes of one bit of each key of a tile.
+pub(crate) type Column = [u32; TILE];
+
+/// [`NextIndex::columns`], for vectors.
+struct Columns<'a, P> {
+    tile: &'a [P; TILE],
+    modulo: &'a Modulo,
+    columns: &'a mut [Column],
+}
+
+impl<P: NextIndex> Vectorized for Columns<'_, P> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(self) -> bool {
+        P::columns(self.tile, self.modulo, self.columns)
+    }
 }
 
 /// A flat array of bits, in whole lines. Every key has the same number of bits.
@@ -27,6 +57,25 @@ pub(crate) struct Flat {
     modulo: Modulo,
     /// Bits of a key, at least 1.
     functions: u32,
+}
+
+/// Aborts if the allocation fails.
+impl Clone for Flat {
+    fn clone(&self) -> Self {
+        self.try_clone().unwrap_or_else(|_| {
+            let layout = core::alloc::Layout::array::<u8>(self.bits.bytes());
+            alloc::alloc::handle_alloc_error(layout.expect("a filter of this size exists"))
+        })
+    }
+}
+
+/// The same words. Beside inserts, reads each word at some moment.
+impl PartialEq for Flat {
+    fn eq(&self, other: &Self) -> bool {
+        let same = self.words().eq(other.words());
+        acquire();
+        same
+    }
 }
 
 /// The bits of a key that a lookup tests before it prefetches the lines of the others.
@@ -53,9 +102,14 @@ impl Flat {
         }
     }
 
+    /// The number of [`words`](Self::words).
+    pub(crate) fn word_count(&self) -> usize {
+        (self.modulo.bits / 64) as usize
+    }
+
     /// The words, those that only fill the last line left out. Call [`acquire`] after the last.
     pub(crate) fn words(&self) -> impl Iterator<Item = u64> {
-        self.bits.words().flatten().take((self.modulo.bits / 64) as usize)
+        self.bits.words().flatten().take(self.word_count())
     }
 
     /// The number of bits that are set. Call [`acquire`] after.
@@ -64,11 +118,34 @@ impl Flat {
         self.bits.words().map(ones).sum()
     }
 
+    /// Whether no bit is set.
+    pub(crate) fn is_empty(&self) -> bool {
+        let empty = self.words().all(|word| word == 0);
+        acquire();
+        empty
+    }
+
     pub(crate) fn try_clone(&self) -> Result<Self, BuildError> {
         Ok(Self {
             bits: self.bits.try_clone()?,
             ..*self
         })
+    }
+
+    /// Keeps the bits that `other`, of the same size, has too; answers whether that unset any. Call
+    /// [`acquire`] after.
+    pub(crate) fn and_from(&mut self, other: &Self) -> bool {
+        let mut changed = false;
+        for (first, others) in (0..).step_by(LINE_WORDS).zip(other.bits.words()) {
+            let mut ours = [0; LINE_WORDS];
+            self.bits.copy(first / LINE_WORDS, &mut ours);
+            for (word, other) in ours.iter_mut().zip(others) {
+                changed |= *word & !other != 0;
+                *word &= other;
+            }
+            self.bits.store_words(first, ours);
+        }
+        changed
     }
 
     /// Whether all bits of a key are set.
@@ -156,6 +233,16 @@ impl Flat {
         }
     }
 
+    /// The indexes of a whole tile, if its keys have few bits and vectors can find them.
+    #[inline(always)]
+    fn columns<'a, P: NextIndex>(&self, tile: &[P], columns: &'a mut [Column; GROUP]) -> Option<&'a [Column]> {
+        let tile = tile.try_into().ok()?;
+        let columns = columns.get_mut(..self.functions())?;
+        let modulo = &self.modulo;
+        let work = Columns { tile, modulo, columns };
+        (modulo.bits < 1 << 31 && vectorized(work)).then_some(&*columns)
+    }
+
     // A call, as `contains_ahead`, whose stack frame is large.
     #[inline(never)]
     fn contains_cached<K, P: NextIndex>(
@@ -165,15 +252,21 @@ impl Flat {
         mut each: impl FnMut(usize, usize, u64),
     ) {
         let access = AccessPlan::lookups(true, self.functions());
-        let index = |(): &mut (), _, from: &K| key(from);
+        let index = |_: &mut _, _, from: &K| key(from);
         tiles(
-            &mut (),
+            &mut [[0; TILE]; GROUP],
             access,
             keys,
             index,
             |_, _, _, _, _| (),
-            |(), start, tile| {
-                let found = answers(tile.iter().map(|indexes| self.holds(*indexes)));
+            |columns, start, tile| {
+                let found = match self.columns(tile, columns) {
+                    Some(columns) => answers((0..TILE).map(|i| {
+                        let bit = |column: &Column| self.bits.bit(column[i].into());
+                        columns.iter().fold(1, |all, column| all & bit(column)) & 1
+                    })),
+                    None => answers(tile.iter().map(|indexes| self.holds(*indexes))),
+                };
                 acquire();
                 each(start, tile.len(), found);
                 true
@@ -260,6 +353,13 @@ impl Flat {
             return one_by_one(keys, |from| self.set(key(from)), each);
         }
         let functions = self.functions();
+        if functions > LINES {
+            for (start, keys) in (0..).step_by(TILE).zip(keys.chunks(TILE)) {
+                let each = |at, len, changed| each(start + at, len, changed);
+                one_by_one(keys, |from| self.set(key(from)), each);
+            }
+            return;
+        }
         let access = AccessPlan::changes(self.is_cached(), functions).next_tile(functions);
         let of_key = |i| {
             let (ring, i) = access.in_rings(i);
@@ -290,6 +390,41 @@ impl Flat {
                 true
             },
         );
+    }
+
+    /// [`insert_each`](Self::insert_each) by plain stores, while no other thread has the filter.
+    pub(crate) fn insert_each_mut<K, P: NextIndex>(
+        &mut self,
+        keys: &[K],
+        mut key: impl FnMut(&K) -> P,
+        mut each: impl FnMut(usize, usize, u64),
+    ) {
+        let functions = self.functions;
+        let (mut tile, mut columns) = ([P::default(); TILE], [[0; TILE]; GROUP]);
+        for (start, keys) in (0..).step_by(TILE).zip(keys.chunks(TILE)) {
+            let tile = &mut tile[..keys.len()];
+            tile.iter_mut().zip(keys).for_each(|(place, from)| *place = key(from));
+            let changed = match self.columns(tile, &mut columns) {
+                Some(columns) => answers((0..TILE).map(|i| {
+                    let mut all = 1;
+                    for column in columns {
+                        all &= self.bits.bit(column[i].into());
+                        self.bits.set_bit(column[i].into());
+                    }
+                    all & 1 ^ 1
+                })),
+                None => answers(tile.iter().map(|indexes| {
+                    let (mut indexes, mut all) = (*indexes, 1);
+                    for _ in 0..functions {
+                        let index = indexes.next_index(&self.modulo);
+                        all &= self.bits.bit(index);
+                        self.bits.set_bit(index);
+                    }
+                    all & 1 ^ 1
+                })),
+            };
+            each(start, keys.len(), changed);
+        }
     }
 
     /// Takes the next indexes of a key, and prefetches their lines.
@@ -340,7 +475,7 @@ struct Tile {
     candidates: u64,
 }
 
-/// A tile of so few keys that single calls do, if there are any.
+/// A tile of keys by single calls, if there are any.
 #[inline(always)]
 fn one_by_one<K>(keys: &[K], mut work: impl FnMut(&K) -> bool, mut each: impl FnMut(usize, usize, u64)) {
     if !keys.is_empty() {
@@ -375,6 +510,8 @@ fn one_by_one<K>(keys: &[K], mut work: impl FnMut(&K) -> bool, mut each: impl Fn
 pub(crate) struct Modulo {
     bits: u64,
     multiplier: u64,
+    /// As the multiplier, for numbers of 31 bits.
+    int_multiplier: u64,
     shift: u32,
 }
 
@@ -390,8 +527,15 @@ impl Modulo {
         Self {
             bits: 64 * words,
             multiplier: (1u128 << (63 + log)).div_ceil(words.into()) as u64,
+            int_multiplier: (1u128 << (31 + log)).div_ceil(words.into()) as u64,
             shift: 5 + log,
         }
+    }
+
+    /// The divisor.
+    #[inline(always)]
+    pub(crate) fn bits(&self) -> u64 {
+        self.bits
     }
 
     /// `number % bits`, for numbers below 2^63.
@@ -405,6 +549,15 @@ impl Modulo {
     #[inline(always)]
     pub(crate) fn remainder_of_any(&self, number: u64) -> u64 {
         number - (self.high(number >> 1) >> (self.shift - 1)) * self.bits
+    }
+
+    /// `number % bits`, for numbers below 2^31 and fewer bits than that, by a product of 64 bits,
+    /// of which vectors make several at a time. (With 31 for 63 and 37 for 69 in the sums above.)
+    #[inline(always)]
+    pub(crate) fn remainder_of_int(&self, number: u32) -> u32 {
+        debug_assert!(number < 1 << 31 && self.bits < 1 << 31);
+        let quotient = (u64::from(number) * self.int_multiplier) >> (self.shift + 32);
+        number - (quotient * self.bits) as u32
     }
 
     #[inline(always)]
@@ -436,6 +589,14 @@ mod tests {
         let modulo = Modulo::new(words as usize);
         for n in numbers {
             assert_eq!(modulo.remainder_of_any(n), n % (64 * words), "{n} % {}", 64 * words);
+            if n < 1 << 31 && words < 1 << 25 {
+                assert_eq!(
+                    u64::from(modulo.remainder_of_int(n as u32)),
+                    n % (64 * words),
+                    "{n} % {}",
+                    64 * words
+                );
+            }
             if n < 1 << 63 {
                 assert_eq!(modulo.remainder(n), n % (64 * words), "{n} % {}", 64 * words);
             }
@@ -469,7 +630,7 @@ mod tests {
             // Words of all sizes, not only large ones.
             let words = (number(i) >> (7 + number(i) % 57)).clamp(1, MAX_WORDS);
             let multiple = |n: u64| n / (64 * words) * (64 * words);
-            let numbers = (0..100).map(|j| number(1000 * i + j) >> (j % 2));
+            let numbers = (0..100).map(|j| number(1000 * i + j) >> (j % 2 + j / 3 % 2 * 33));
             assert_remainders(
                 words,
                 numbers.flat_map(|n| [n, multiple(n), multiple(n).saturating_sub(1)]),

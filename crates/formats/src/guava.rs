@@ -109,9 +109,9 @@ mod strings;
 use crate::flat::Flat;
 use alloc::format;
 use core::fmt;
-use lanebloom::internal::{acquire, acquire_if, incompatible};
+use lanebloom::internal::{acquire_if, incompatible};
 use lanebloom::{BuildError, Funnel, IncompatibleError, Murmur3};
-use layout::{GuavaIndexes, GuavaLayout};
+use layout::{GuavaLayout, WideIndexes, narrow_indexes};
 pub use layout::{Hash, HashFunctions, Strategy};
 pub use strings::{UnencodedChars, Utf16};
 
@@ -435,8 +435,8 @@ impl GuavaBloom {
     #[inline]
     pub fn insert_hash(&self, hash: Hash) -> bool {
         let changed = match self.layout.strategy {
-            Strategy::Mitz64 => self.flat.set(GuavaIndexes::<true>::new(hash)),
-            Strategy::Mitz32 => self.flat.set(GuavaIndexes::<false>::new(hash)),
+            Strategy::Mitz64 => self.flat.set(WideIndexes::new(hash)),
+            Strategy::Mitz32 => self.flat.set(narrow_indexes(hash)),
         };
         acquire_if(!changed);
         changed
@@ -455,8 +455,8 @@ impl GuavaBloom {
     #[must_use]
     pub fn contains_hash(&self, hash: Hash) -> bool {
         let found = match self.layout.strategy {
-            Strategy::Mitz64 => self.flat.holds(GuavaIndexes::<true>::new(hash)),
-            Strategy::Mitz32 => self.flat.holds(GuavaIndexes::<false>::new(hash)),
+            Strategy::Mitz64 => self.flat.holds(WideIndexes::new(hash)),
+            Strategy::Mitz32 => self.flat.holds(narrow_indexes(hash)),
         };
         acquire_if(found);
         found
@@ -568,19 +568,17 @@ impl GuavaBloom {
 /// fails; [`try_clone`](GuavaBloom::try_clone) does not.
 impl Clone for GuavaBloom {
     fn clone(&self) -> Self {
-        self.try_clone().unwrap_or_else(|_| {
-            let layout = core::alloc::Layout::array::<u8>(self.memory_bytes());
-            alloc::alloc::handle_alloc_error(layout.expect("a filter of this size exists"))
-        })
+        Self {
+            flat: self.flat.clone(),
+            ..*self
+        }
     }
 }
 
 /// Same layout and same bits. Beside inserts, reads each word at some moment.
 impl PartialEq for GuavaBloom {
     fn eq(&self, other: &Self) -> bool {
-        let same = self.layout == other.layout && self.flat.words().eq(other.flat.words());
-        acquire();
-        same
+        self.layout == other.layout && self.flat == other.flat
     }
 }
 

@@ -2,6 +2,7 @@
 //! version of this crate.
 
 use crate::guava::layout::{self, HashFunctions};
+use crate::java::formulas;
 use lanebloom::BuildError;
 
 /// For bitmaps of Guava's size: the number of bits, and of hash functions by Guava's formula up to
@@ -18,5 +19,5 @@ pub fn guava_size(keys: u64, rate: f64) -> Result<(u64, u8), BuildError> {
 /// formula.
 #[must_use]
 pub fn guava_functions(bits: u64, keys: u64) -> u64 {
-    layout::functions_by_bits(bits, keys)
+    formulas::functions_by_bits(bits, keys)
 }

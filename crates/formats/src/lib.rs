@@ -1,11 +1,11 @@
-//! The filters of other systems, bit for bit, without a JVM or a server: Guava's `BloomFilter`, and
-//! the `BF` and `CF` filters of Redis. They read what those programs wrote, give the same answers,
-//! and write what those programs read.
+//! The filters of other systems, bit for bit, without a JVM or a server: the `BloomFilter`s of
+//! Guava and of Spark, the filters in Parquet files, and the `BF` and `CF` filters of Redis. They
+//! read what those programs wrote, give the same answers, and write what those programs read.
 //!
 //! # When not to use it
 //!
 //! - You own both ends: use a filter of the crate [`lanebloom`]. A `ConcurrentBloom` is faster,
-//!   since a key's bits lie in one cache line; here they lie anywhere.
+//!   since a key's bits lie in one cache line; here they lie anywhere, but for Parquet's.
 //! - The filter stays in Redis, and each lookup asks the server: this crate talks to no server. The
 //!   crate `lanebloom-redis` does, and transfers these filters.
 //! - Strangers choose the keys: these systems hash without a secret, so strangers can make keys
@@ -37,18 +37,24 @@
 //! | filter | of | a lookup reads | bits per key at 1% |
 //! |---|---|---|---|
 //! | [`GuavaBloom`] | Guava, the Java library | 7 lines for a present key, 2 to 3 for an absent one | 9.6 |
+//! | [`SparkBloom`] | Spark, V1 and V2 | as a `GuavaBloom` | 9.6 |
+//! | [`SplitBlockBloom`] | Parquet files; Milvus | half a line | 10.5 |
 //! | [`RedisBloom`] | Redis, `BF` commands | about 8 lines of each layer | 11, and 23 in a chain of seven |
 //! | [`RedisCuckoo`] | Redis, `CF` commands | two buckets of each layer | 8 to 12, at 1.6% or more |
 //!
-//! Many threads can insert into a `GuavaBloom` and look up at once, lock-free. Those of Redis
-//! answer many threads at once, and take `&mut self` to insert.
+//! Many threads can insert into a `GuavaBloom`, a `SparkBloom` or a `SplitBlockBloom` and look up at
+//! once, lock-free. Those of Redis answer many threads at once, and take `&mut self` to insert.
 //!
-//! [`GuavaBloom::read_from`] and [`write_to`](GuavaBloom::write_to) are Guava's streams.
+//! [`GuavaBloom::read_from`] and [`write_to`](GuavaBloom::write_to) are Guava's streams,
+//! [`SparkBloom::read_from`] and [`write_to`](SparkBloom::write_to) Spark's.
 //! [`RedisBloom::from_scandump`] and [`RedisCuckoo::from_scandump`] read what `BF.SCANDUMP` and
 //! `CF.SCANDUMP` print; `to_loadchunks` makes what `BF.LOADCHUNK` and `CF.LOADCHUNK` take.
+//! [`SplitBlockBloom::from_parquet`] and [`to_parquet`](SplitBlockBloom::to_parquet) are what a
+//! Parquet file has.
 //!
 //! The module of each filter says which types of keys are which of its system's, and how a service
-//! moves over: [`guava`], [`redisbloom`], [`rediscuckoo`].
+//! moves over: [`guava`], [`spark`], [`splitblock`], [`redisbloom`],
+//! [`rediscuckoo`].
 //!
 //! # Hostile bytes
 //!
@@ -60,8 +66,9 @@
 //!
 //! | feature | |
 //! |---|---|
-//! | `std` (default) | Guava's streams by `std::io`. Without it the crate is `no_std` + `alloc` |
-//! | `serde` | `Serialize` and `Deserialize` of [`GuavaBloom`], as Guava's stream |
+//! | `std` (default) | Guava's and Spark's streams by `std::io`. Without it the crate is `no_std` + `alloc` |
+//! | `serde` | `Serialize` and `Deserialize` of [`GuavaBloom`] and [`SparkBloom`], as their streams |
+//! | `arrow` | Arrow's arrays as keys of [`SplitBlockBloom`]. Needs Rust 1.88, as Arrow does |
 
 #![no_std]
 // For links from the pages of other crates that are made without these pages.
@@ -83,11 +90,13 @@ mod flat;
 pub mod guava;
 #[doc(hidden)]
 pub mod internal;
+mod java;
 mod logarithm;
 mod murmur2;
 pub mod redisbloom;
 pub mod rediscuckoo;
 mod scandump;
+pub mod spark;
 pub mod splitblock;
 
 pub use guava::GuavaBloom;
@@ -97,6 +106,8 @@ pub use lanebloom::{BuildError, Figures, Funnel, IncompatibleError};
 pub use redisbloom::RedisBloom;
 pub use redisbloom::error::{RedisBloomInsertError, RedisBloomLoadError};
 pub use rediscuckoo::RedisCuckoo;
+pub use spark::SparkBloom;
+pub use spark::error::SparkReadError;
 pub use splitblock::{SplitBlockBloom, SplitBlockReadError, SplitBlockView};
 
 /// Keys that are hashed at a time.

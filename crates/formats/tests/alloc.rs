@@ -7,7 +7,7 @@ mod counting;
 
 use counting::{BYTES, LIMIT, allocations};
 use lanebloom_formats::guava::UnencodedChars;
-use lanebloom_formats::{GuavaBloom, RedisBloom};
+use lanebloom_formats::{GuavaBloom, RedisBloom, SparkBloom};
 
 #[test]
 fn a_guava_filter_never_allocates_for_a_key() {
@@ -25,6 +25,28 @@ fn a_guava_filter_never_allocates_for_a_key() {
             assert_eq!(filter.insert_batch_flagged(&keys, &mut found), 0);
             filter.contains_batch(&keys, &mut found);
             (&filter).extend(&keys);
+            assert!(filter.estimated_len() > 0);
+        });
+        assert_eq!(count, 0);
+        assert!(found.iter().all(|&found| found));
+    }
+}
+
+#[test]
+fn a_spark_filter_never_allocates_for_a_key() {
+    // Within the caches and beyond.
+    for size in [1000, 3_000_000] {
+        let mut filter = SparkBloom::with_capacity(size, 0.01).unwrap();
+        let keys: Vec<String> = (0..1000).map(|i| format!("key {i}")).collect();
+        let mut found = vec![false; keys.len()];
+        let count = allocations(|| {
+            for key in &keys {
+                assert!(filter.insert(key) || filter.contains(key));
+            }
+            assert_eq!(filter.insert_batch(&keys) + filter.insert_batch_mut(&keys), 0);
+            assert_eq!(filter.insert_batch_flagged(&keys, &mut found), 0);
+            filter.contains_batch(&keys, &mut found);
+            (&filter).extend(0..1000i64);
             assert!(filter.estimated_len() > 0);
         });
         assert_eq!(count, 0);
@@ -55,6 +77,17 @@ fn a_stream_takes_memory_as_its_bytes_arrive() {
         let bytes = BYTES.get() - before;
         // All that was allocated, also what was freed meanwhile.
         assert!(bytes <= most, "{bytes} bytes for {arrived}");
+
+        let spark = [&[0, 0, 0, 1, 0, 0, 0, 7][..], &stream[2..]].concat();
+        let before = BYTES.get();
+        assert!(
+            SparkBloom::read_from(&spark[..], usize::MAX)
+                .unwrap_err()
+                .is_truncated()
+        );
+        assert!(SparkBloom::from_bytes(&spark).unwrap_err().is_truncated());
+        let bytes = BYTES.get() - before;
+        assert!(bytes <= most, "{bytes} bytes for {arrived} of Spark");
     }
 }
 

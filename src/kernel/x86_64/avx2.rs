@@ -18,7 +18,7 @@
 use super::loads;
 use crate::geometry::layout::LINE_WORDS;
 use crate::geometry::pattern::{self, BitFields, MULTIPLIER};
-use crate::kernel::dispatch::Probe;
+use crate::kernel::dispatch::{Probe, Vectorized};
 use crate::kernel::pipeline::{self, GROUP, Group, GroupWords, Slot};
 use crate::kernel::scalar;
 use crate::kernel::tuning::AccessPlan;
@@ -165,6 +165,12 @@ unsafe fn insert_into<const W: usize, const GROUPS: bool, T: Insertable>(
             |_, at, into| masks::<W, GROUPS, T>(at.products.assume_init_ref(), fields, into),
         );
     }
+}
+
+/// Calls `work`, compiled for this instruction set.
+#[target_feature(enable = "avx2,bmi1,bmi2")]
+pub(super) unsafe fn vectorized<W: Vectorized>(work: W) -> W::Output {
+    work.run()
 }
 
 /// Writes a bit of the bitmap to each place of `out`.

@@ -9,6 +9,7 @@
 use super::loads;
 use crate::geometry::layout::LINE_WORDS;
 use crate::geometry::pattern::{self, BitFields, MULTIPLIER};
+use crate::kernel::dispatch::Vectorized;
 use crate::kernel::pipeline::{self, GROUP, Group, GroupWords, Slot};
 use crate::kernel::tuning::AccessPlan;
 use crate::kernel::{scalar, two_lines};
@@ -109,6 +110,12 @@ pub(super) fn insert_into<const W: usize, const GROUPS: bool, const KEPT: bool, 
             |group, at, into| masks::<W, GROUPS, KEPT, T>(group, at, fields, into),
         );
     }
+}
+
+/// Calls `work`, compiled for this instruction set.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
+pub(super) unsafe fn vectorized<W: Vectorized>(work: W) -> W::Output {
+    work.run()
 }
 
 /// Writes a bit of the bitmap to each place of `out`.

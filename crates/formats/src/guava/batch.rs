@@ -1,17 +1,14 @@
 //! Batches of a [`GuavaBloom`]: `flat.rs` takes the indexes of many keys' bits, and answers in
 //! bitmaps.
 
-use super::layout::GuavaIndexes;
+use super::layout::{WideIndexes, narrow_indexes};
 use super::{GuavaBloom, Hash, Strategy};
+use crate::java::chunks;
 use crate::{CHUNK, unpack_into};
 use alloc::vec::Vec;
 use core::convert::Infallible;
 use lanebloom::Funnel;
 use lanebloom::internal::{Length, assert_bitmap_length, assert_same_length, for_each_absent, try_gathered};
-
-/// Keys that are hashed at a time: 8 KiB of hashes on the stack. (With strings, windows of 64 keys
-/// that are hashed and looked up in turn take 1 ns a key longer.)
-const CHUNK_KEYS: usize = 512;
 
 /// Lookups of many keys.
 impl GuavaBloom {
@@ -199,36 +196,15 @@ impl GuavaBloom {
     fn look_up(&self, start: usize, hashes: &[Hash], each: &mut dyn FnMut(usize, usize, u64)) {
         let each = |at, len, found| each(start + at, len, found);
         match self.layout.strategy {
-            Strategy::Mitz64 => self
-                .flat
-                .contains_each(hashes, |hash| GuavaIndexes::<true>::new(*hash), each),
-            Strategy::Mitz32 => self
-                .flat
-                .contains_each(hashes, |hash| GuavaIndexes::<false>::new(*hash), each),
+            Strategy::Mitz64 => self.flat.contains_each(hashes, |hash| WideIndexes::new(*hash), each),
+            Strategy::Mitz32 => self.flat.contains_each(hashes, |hash| narrow_indexes(*hash), each),
         }
     }
 
     /// Hashes the keys; calls `each(start, hashes)` for every chunk.
     #[inline]
     fn hashed<K: Funnel>(&self, keys: &[K], each: impl FnMut(usize, &[Hash])) {
-        // To clear the space for a whole chunk takes longer than to work on a few keys.
-        match keys.len() {
-            0..=4 => self.hashed_by::<4, _>(keys, each),
-            5..=16 => self.hashed_by::<16, _>(keys, each),
-            17..=64 => self.hashed_by::<64, _>(keys, each),
-            _ => self.hashed_by::<CHUNK_KEYS, _>(keys, each),
-        }
-    }
-
-    // A call, so that only large batches have a large stack frame.
-    #[inline(never)]
-    fn hashed_by<const N: usize, K: Funnel>(&self, keys: &[K], mut each: impl FnMut(usize, &[Hash])) {
-        let mut hashes = [(0, 0); N];
-        for (start, keys) in (0..).step_by(N).zip(keys.chunks(N)) {
-            let hashes = &mut hashes[..keys.len()];
-            self.hash_batch(keys, hashes);
-            each(start, hashes);
-        }
+        chunks::hashed(keys, |keys, out| self.hash_batch(keys, out), each);
     }
 }
 
@@ -342,12 +318,8 @@ impl GuavaBloom {
             each(start + at, len, changed);
         };
         match self.layout.strategy {
-            Strategy::Mitz64 => self
-                .flat
-                .insert_each(hashes, |hash| GuavaIndexes::<true>::new(*hash), each),
-            Strategy::Mitz32 => self
-                .flat
-                .insert_each(hashes, |hash| GuavaIndexes::<false>::new(*hash), each),
+            Strategy::Mitz64 => self.flat.insert_each(hashes, |hash| WideIndexes::new(*hash), each),
+            Strategy::Mitz32 => self.flat.insert_each(hashes, |hash| narrow_indexes(*hash), each),
         }
         new
     }

@@ -2,7 +2,6 @@
 
 use super::{GuavaBloom, Strategy};
 use lanebloom::Figures;
-use lanebloom::internal::{acquire, figures};
 
 /// Figures. Figures of the content read the whole filter, each word at some moment.
 impl GuavaBloom {
@@ -43,7 +42,7 @@ impl GuavaBloom {
     #[doc(alias = "bitSize")]
     #[must_use]
     pub fn bit_size(&self) -> u64 {
-        64 * self.layout.words as u64
+        self.layout.shape().bits()
     }
 
     /// The number of keys that the filter was sized for.
@@ -100,9 +99,7 @@ impl GuavaBloom {
     /// ```
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        let empty = self.flat.words().all(|word| word == 0);
-        acquire();
-        empty
+        self.flat.is_empty()
     }
 
     /// The share of set bits: about half, if the filter holds its expected keys.
@@ -157,7 +154,7 @@ impl GuavaBloom {
     /// ```
     #[must_use]
     pub fn false_positive_rate_at(&self, keys: usize) -> f64 {
-        self.layout.rate_of(self.layout.fill_at(keys))
+        self.layout.shape().rate_at(keys)
     }
 
     /// The false-positive rate now: Guava's `expectedFpp`.
@@ -212,10 +209,6 @@ impl GuavaBloom {
     /// ```
     #[must_use]
     pub fn figures(&self) -> Figures {
-        let ones = self.flat.ones();
-        acquire();
-        let fill = self.layout.fill(ones);
-        let len = usize::try_from(self.layout.keys_for(ones)).unwrap_or(usize::MAX);
-        figures(fill, len, self.layout.rate_of(fill))
+        self.layout.shape().figures(&self.flat)
     }
 }

@@ -1,17 +1,16 @@
-//! Guava's formulas: the layout for keys and a rate, the indexes of a hash's bits, keys and rate
-//! from a count of bits. `guava.rs` calls it.
+//! Guava's layouts: the one for keys and a rate, and the indexes of a hash's bits. `guava.rs` calls
+//! it.
 
 use crate::flat::{Modulo, NextIndex};
-use crate::logarithm::{Twofold, ln, pow};
+use crate::java::formulas::{MAX_WORDS, Shape, functions_by_bits, optimal_bits, round};
+use crate::java::indexes::IntIndexes;
+use crate::logarithm::{Twofold, ln};
 use alloc::format;
 use core::f64::consts::LN_2;
 use core::fmt;
 use lanebloom::BuildError;
 use lanebloom::internal::{build_error, wrong_rate};
 
-/// The most longs that Guava's array of bits can have: the greatest index of a Java array, plus
-/// one, is an `int`.
-pub(crate) const MAX_WORDS: u64 = i32::MAX as u64;
 /// The most bits of a key: Guava's stream has one byte for their number.
 const MAX_HASH_FUNCTIONS: u32 = 255;
 
@@ -100,38 +99,11 @@ impl GuavaLayout {
         })
     }
 
-    /// Guava's `expectedFpp`: the chance that other keys set all bits of a key, if this share of
-    /// the bits is set.
-    pub(crate) fn rate_of(&self, fill: f64) -> f64 {
-        pow(fill, self.hash_functions.into())
-    }
-
-    /// The share of the bits that `keys` keys set in the mean.
-    pub(crate) fn fill_at(&self, keys: usize) -> f64 {
-        let draws = (keys as u64).saturating_mul(self.hash_functions.into());
-        1.0 - pow(1.0 - 1.0 / (64 * self.words as u64) as f64, draws)
-    }
-
-    /// The number of keys that set half of the bits: the best for this number of hash functions.
-    pub(crate) fn keys_for_half(&self) -> usize {
-        let keys = self.keys_for(32 * self.words as u64);
-        usize::try_from(keys).unwrap_or(usize::MAX).max(1)
-    }
-
-    /// Guava's `approximateElementCount`: the number of keys that leave `ones` bits set in the
-    /// mean.
-    pub(crate) fn keys_for(&self, ones: u64) -> u64 {
-        let bits = 64 * self.words as u64;
-        if ones >= bits {
-            return u64::MAX;
+    pub(crate) fn shape(&self) -> Shape {
+        Shape {
+            words: self.words,
+            hash_functions: self.hash_functions.into(),
         }
-        let unset = ln(Twofold::sum(1.0, -self.fill(ones)));
-        round(-unset * bits as f64 / f64::from(self.hash_functions))
-    }
-
-    /// The share of `ones` of all bits.
-    pub(crate) fn fill(&self, ones: u64) -> f64 {
-        ones as f64 / (64 * self.words as u64) as f64
     }
 }
 
@@ -166,23 +138,6 @@ pub(crate) fn size(keys: u64, rate: f64, hash_functions: HashFunctions) -> Resul
     Ok((bits, hash_functions))
 }
 
-/// Guava's `optimalNumOfHashFunctions` up to 2024.
-pub(crate) fn functions_by_bits(bits: u64, keys: u64) -> u64 {
-    round(bits as f64 / keys as f64 * LN_2).max(1)
-}
-
-/// Guava's `optimalNumOfBits`, in the order of its operations: `(long) (-n * log(p) / (log(2) *
-/// log(2)))`.
-fn optimal_bits(keys: u64, rate: f64) -> u64 {
-    (-(keys as f64) * ln(Twofold::new(rate)) / (LN_2 * LN_2)) as u64
-}
-
-/// Java's `Math.round` of a number that is not negative: to the nearest, halves up.
-fn round(x: f64) -> u64 {
-    let whole = x as u64;
-    if x - whole as f64 >= 0.5 { whole + 1 } else { whole }
-}
-
 /// Guava's hash of a key: both halves of Murmur3 x64_128 with seed 0. All indexes of the key's bits
 /// follow from it.
 ///
@@ -196,50 +151,35 @@ fn round(x: f64) -> u64 {
 /// ```
 pub type Hash = (u64, u64);
 
-/// The indexes of one key's bits, one after another. `WIDE` says which strategy:
-/// `MURMUR128_MITZ_64`, or `MURMUR128_MITZ_32`.
+/// The indexes of one key's bits under `MURMUR128_MITZ_64`, one after another.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct GuavaIndexes<const WIDE: bool> {
+pub(crate) struct WideIndexes {
     next: u64,
     step: u64,
 }
 
-impl<const WIDE: bool> GuavaIndexes<WIDE> {
+impl WideIndexes {
     /// The indexes for a hash.
     #[inline(always)]
-    pub(crate) fn new((h1, h2): Hash) -> Self {
-        if WIDE {
-            Self { next: h1, step: h2 }
-        } else {
-            // Both halves of the first 64 bits; Guava begins to count at 1 here.
-            let step = h1 >> 32;
-            Self {
-                next: h1.wrapping_add(step),
-                step,
-            }
-        }
-    }
-
-    /// The number of the next bit, before it is taken modulo the number of bits: below 2^63.
-    #[inline(always)]
-    fn next_number(&mut self) -> u64 {
-        let number = if WIDE {
-            self.next & u64::MAX >> 1
-        } else {
-            // An int of Java: if it is negative, Guava flips all bits.
-            let number = self.next as i32;
-            u64::from((number ^ number >> 31) as u32)
-        };
-        self.next = self.next.wrapping_add(self.step);
-        number
+    pub(crate) fn new((next, step): Hash) -> Self {
+        Self { next, step }
     }
 }
 
-impl<const WIDE: bool> NextIndex for GuavaIndexes<WIDE> {
+impl NextIndex for WideIndexes {
     #[inline(always)]
     fn next_index(&mut self, modulo: &Modulo) -> u64 {
-        modulo.remainder(self.next_number())
+        let number = self.next & u64::MAX >> 1;
+        self.next = self.next.wrapping_add(self.step);
+        modulo.remainder(number)
     }
+}
+
+/// The indexes of one key's bits under `MURMUR128_MITZ_32`: of both halves of the hash's first 64
+/// bits.
+#[inline(always)]
+pub(crate) fn narrow_indexes((h1, _): Hash) -> IntIndexes {
+    IntIndexes::new((h1 as i32, (h1 >> 32) as i32))
 }
 
 #[cfg(test)]
@@ -262,10 +202,7 @@ mod tests {
             let (h1, h2) = (number(2 * i), number(2 * i + 1));
             let words = (number(i) >> 40) as usize + 1;
             let (modulo, bits) = (Modulo::new(words), 64 * words as u64);
-            let (mut wide, mut narrow) = (
-                GuavaIndexes::<true>::new((h1, h2)),
-                GuavaIndexes::<false>::new((h1, h2)),
-            );
+            let (mut wide, mut narrow) = (WideIndexes::new((h1, h2)), narrow_indexes((h1, h2)));
             let mut combined = h1;
             for j in 0..255u64 {
                 let expected = (combined & 0x7fff_ffff_ffff_ffff) % bits;
@@ -304,22 +241,5 @@ mod tests {
             }
         }
         assert!(solve(u64::MAX, 0.5, HashFunctions::ByRate).is_err());
-    }
-
-    #[test]
-    fn round_is_javas() {
-        let halves = [
-            0.0,
-            0.5,
-            0.499_999_999_999_999_94,
-            1.5,
-            2.5,
-            4_503_599_627_370_497.5,
-            1e19,
-        ];
-        assert_eq!(
-            halves.map(round),
-            [0, 1, 0, 2, 3, 4_503_599_627_370_498, 10_000_000_000_000_000_000]
-        );
     }
 }

@@ -3,11 +3,13 @@
 //! big-endian (`java.io.DataOutputStream`).
 
 use super::GuavaBloom;
-use super::error::{GuavaReadError, GuavaReadErrorKind};
-use super::layout::{GuavaLayout, MAX_WORDS, Strategy};
+use super::error::GuavaReadError;
+use super::layout::{GuavaLayout, Strategy};
+use crate::flat::Flat;
+use crate::java::error::ReadError;
+use crate::java::stream;
 use alloc::format;
 use alloc::vec::Vec;
-use lanebloom::internal::{acquire, as_chunks};
 
 /// Bytes before the longs.
 const HEADER: usize = 6;
@@ -32,45 +34,31 @@ impl GuavaLayout {
         [self.strategy.ordinal(), self.hash_functions, a, b, c, d]
     }
 
-    fn from_header([ordinal, hash_functions, length @ ..]: [u8; HEADER]) -> Result<Self, GuavaReadErrorKind> {
+    fn from_header([ordinal, hash_functions, length @ ..]: [u8; HEADER]) -> Result<Self, ReadError> {
         let strategy = match ordinal {
             0 => Strategy::Mitz32,
             1 => Strategy::Mitz64,
             _ if [ordinal, hash_functions] == JAVA_OBJECT => {
-                return Err(GuavaReadErrorKind::Invalid(
+                return Err(ReadError::Invalid(
                     "a serialized Java object (0xACED): write the filter by BloomFilter.writeTo, not by ObjectOutputStream"
                         .into(),
                 ));
             }
             _ => {
-                return Err(GuavaReadErrorKind::Invalid(format!(
+                return Err(ReadError::Invalid(format!(
                     "strategy {} is neither 0 (MURMUR128_MITZ_32) nor 1 (MURMUR128_MITZ_64)",
                     ordinal as i8
                 )));
             }
         };
         if hash_functions == 0 {
-            return Err(GuavaReadErrorKind::Invalid(
-                "0 hash functions is not in 1 to 255".into(),
-            ));
+            return Err(ReadError::Invalid("0 hash functions is not in 1 to 255".into()));
         }
-        match i32::from_be_bytes(length) {
-            length @ ..=0 => Err(GuavaReadErrorKind::Invalid(format!(
-                "a length of {length} longs is not in 1 to {}",
-                i32::MAX
-            ))),
-            length => Ok(Self {
-                strategy,
-                hash_functions,
-                words: length as usize,
-            }),
-        }
-    }
-
-    /// Bytes of the whole stream.
-    fn stream_bytes(&self) -> u64 {
-        const { assert!(MAX_WORDS < 1 << 32) };
-        HEADER as u64 + 8 * self.words as u64
+        Ok(Self {
+            strategy,
+            hash_functions,
+            words: stream::words(length)?,
+        })
     }
 }
 
@@ -92,11 +80,7 @@ impl GuavaBloom {
     /// ```
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(self.layout.stream_bytes() as usize);
-        bytes.extend_from_slice(&self.layout.header());
-        bytes.extend(self.flat.words().flat_map(u64::to_be_bytes));
-        acquire();
-        bytes
+        stream::to_bytes(&self.layout.header(), &self.flat)
     }
 
     /// The length in bytes of the stream that begins with `head`, whose first 6 bytes say it.
@@ -120,14 +104,8 @@ impl GuavaBloom {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn stream_len(head: &[u8]) -> Result<u64, GuavaReadError> {
-        let Some((header, _)) = head.split_first_chunk() else {
-            return Err(GuavaReadError(GuavaReadErrorKind::Truncated {
-                bytes: head.len() as u64,
-                needed: HEADER as u64,
-            }));
-        };
-        let layout = GuavaLayout::from_header(*header).map_err(GuavaReadError)?;
-        Ok(layout.stream_bytes())
+        let layout = stream::header(head).and_then(GuavaLayout::from_header);
+        Ok(stream::bytes(HEADER, layout.map_err(GuavaReadError)?.words))
     }
 
     /// The filter with which `bytes` begin, and the bytes after it.
@@ -161,42 +139,25 @@ impl GuavaBloom {
     }
 
     /// [`from_bytes`](Self::from_bytes) for a filter of at most `limit` bytes.
-    pub(crate) fn from_bytes_within(bytes: &[u8], limit: u64) -> Result<(Self, &[u8]), GuavaReadErrorKind> {
-        let truncated = |needed| GuavaReadErrorKind::Truncated {
-            bytes: bytes.len() as u64,
-            needed,
-        };
-        let Some((header, rest)) = bytes.split_first_chunk() else {
-            return Err(truncated(HEADER as u64));
-        };
-        let layout = GuavaLayout::from_header(*header)?;
-        let needed = 8 * layout.words as u64;
-        if needed > limit {
-            return Err(GuavaReadErrorKind::OverLimit { needed, limit });
+    pub(crate) fn from_bytes_within(bytes: &[u8], limit: u64) -> Result<(Self, &[u8]), ReadError> {
+        let layout = GuavaLayout::from_header(stream::header(bytes)?)?;
+        let (flat, rest) = stream::from_bytes(bytes, HEADER, layout.shape(), limit)?;
+        Ok((Self::read_with(layout, flat), rest))
+    }
+
+    fn read_with(layout: GuavaLayout, flat: Flat) -> Self {
+        Self {
+            flat,
+            layout,
+            expected_keys: layout.shape().keys_for_half(),
         }
-        let (longs, _) = as_chunks(rest);
-        let Some(longs) = longs.get(..layout.words) else {
-            return Err(truncated(layout.stream_bytes()));
-        };
-        let filter = Self::with_layout(layout, layout.keys_for_half());
-        let mut filter = filter.map_err(GuavaReadErrorKind::OutOfMemory)?;
-        let longs = longs.iter().map(|long| u64::from_be_bytes(*long));
-        filter.flat.bits.store_words(0, longs);
-        Ok((filter, &rest[8 * layout.words..]))
     }
 }
 
 #[cfg(feature = "std")]
 mod io {
-    use super::{GuavaBloom, GuavaLayout, GuavaReadError, GuavaReadErrorKind, HEADER};
-    use crate::flat::{Flat, LINE_WORDS};
-    use lanebloom::internal::{Bits, acquire, as_chunks, as_chunks_mut};
-    use std::io::{self, ErrorKind, Read, Write};
-
-    /// Bytes read or written at once, on the stack.
-    const BUFFER: usize = 8 << 10;
-    /// Lines allocated before their bytes arrive: 64 KiB.
-    const AT_FIRST: usize = 1 << 10;
+    use super::{GuavaBloom, GuavaLayout, GuavaReadError, HEADER, ReadError, stream};
+    use std::io::{self, Read, Write};
 
     /// Guava's stream, by `std::io` (feature `std`).
     impl GuavaBloom {
@@ -220,22 +181,8 @@ mod io {
         /// # Ok::<(), Box<dyn std::error::Error>>(())
         /// ```
         #[doc(alias = "writeTo")]
-        pub fn write_to(&self, mut writer: impl Write) -> io::Result<()> {
-            writer.write_all(&self.layout.header())?;
-            let mut buffer = [0; BUFFER];
-            let mut longs = self.flat.words();
-            loop {
-                let mut len = 0;
-                for (place, long) in as_chunks_mut(&mut buffer).0.iter_mut().zip(&mut longs) {
-                    *place = long.to_be_bytes();
-                    len += place.len();
-                }
-                if len == 0 {
-                    return Ok(());
-                }
-                acquire();
-                writer.write_all(&buffer[..len])?;
-            }
+        pub fn write_to(&self, writer: impl Write) -> io::Result<()> {
+            stream::write(&self.layout.header(), &self.flat, writer)
         }
 
         /// Reads a filter that Guava's `writeTo` or [`write_to`](Self::write_to) wrote, whose bits
@@ -276,57 +223,12 @@ mod io {
             Self::read(reader, max_bytes as u64).map_err(GuavaReadError)
         }
 
-        fn read(mut reader: impl Read, limit: u64) -> Result<Self, GuavaReadErrorKind> {
+        fn read(mut reader: impl Read, limit: u64) -> Result<Self, ReadError> {
             let mut header = [0; HEADER];
-            fill(&mut reader, &mut header, 0, HEADER as u64)?;
+            stream::fill(&mut reader, &mut header, 0, HEADER as u64)?;
             let layout = GuavaLayout::from_header(header)?;
-            let needed = 8 * layout.words as u64;
-            if needed > limit {
-                return Err(GuavaReadErrorKind::OverLimit { needed, limit });
-            }
-
-            let all_lines = layout.words.div_ceil(LINE_WORDS);
-            let allocate = |lines: usize| Bits::new(lines).map_err(GuavaReadErrorKind::OutOfMemory);
-            let mut bits = allocate(all_lines.min(AT_FIRST))?;
-            let mut buffer = [0; BUFFER];
-            let mut words = 0;
-            while words < layout.words {
-                if words == LINE_WORDS * bits.blocks() {
-                    let mut more = allocate(all_lines.min(2 * bits.blocks()))?;
-                    more.store_words(0, bits.words().flatten());
-                    bits = more;
-                }
-                // Up to the end of the allocation: the end of a line, or of the filter.
-                let free = layout.words.min(LINE_WORDS * bits.blocks()) - words;
-                let bytes = &mut buffer[..BUFFER.min(8 * free)];
-                let before = HEADER as u64 + 8 * words as u64;
-                fill(&mut reader, bytes, before, layout.stream_bytes())?;
-                let (longs, _) = as_chunks(bytes);
-                bits.store_words(words, longs.iter().map(|long| u64::from_be_bytes(*long)));
-                words += longs.len();
-            }
-            Ok(Self {
-                flat: Flat::of(bits, layout.words, layout.hash_functions.into()),
-                layout,
-                expected_keys: layout.keys_for_half(),
-            })
+            let flat = stream::read_longs(reader, HEADER, layout.shape(), limit)?;
+            Ok(Self::read_with(layout, flat))
         }
-    }
-
-    /// Fills `bytes`; `before` came before these, of `needed` in all.
-    fn fill(reader: &mut impl Read, bytes: &mut [u8], before: u64, needed: u64) -> Result<(), GuavaReadErrorKind> {
-        let mut len = 0;
-        while len < bytes.len() {
-            match reader.read(&mut bytes[len..]) {
-                Ok(0) => {
-                    let bytes = before + len as u64;
-                    return Err(GuavaReadErrorKind::Truncated { bytes, needed });
-                }
-                Ok(more) => len += more,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(GuavaReadErrorKind::Io(error)),
-            }
-        }
-        Ok(())
     }
 }

@@ -1,376 +1,48 @@
-//! What a `GuavaBloom` promises as every filter of lanebloom does (`tests/contract/main.rs` there),
-//! for both strategies; and what all builders do alike.
+//! What a `GuavaBloom` and a `SparkBloom` promise as every filter of lanebloom does, for each
+//! version of their formats (`contract/each.rs`); and what all builders do alike.
 
-use lanebloom::Funnel;
-use lanebloom_formats::guava::{GuavaBloom, Hash, Strategy};
-use lanebloom_formats::{BuildError, RedisBloom, RedisCuckoo};
-use lanebloom_tests::{STRESS_KEYS, number, together, within};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use lanebloom_formats::{BuildError, GuavaBloom, RedisBloom, RedisCuckoo, SparkBloom};
 
-/// A filter for so many keys with these in it.
-type Of = fn(usize, &[u64]) -> GuavaBloom;
+#[path = "contract"]
+pub(crate) mod guava {
+    use lanebloom::Funnel as Key;
+    use lanebloom_formats::guava::{GuavaBloom as Bloom, Hash, Strategy};
 
-macro_rules! tests {
-    ($($name:ident: $strategy:ident)*) => {$(
-        mod $name {
-            const OF: super::Of = |keys, content| super::of(super::Strategy::$strategy, keys, content);
+    type Int = u64;
+    const NAME: &str = "GuavaBloom";
+    const VERSIONS: [Strategy; 2] = [Strategy::Mitz32, Strategy::Mitz64];
+    const UNITES_WITH_ITSELF: bool = false;
 
-            tests! { OF: is_what_it_says every_form_of_a_lookup_answers_alike
-                every_form_of_an_insert_is_single_calls_in_order flags_are_the_answers_of_single_calls
-                a_cleared_filter_is_a_new_one lookups_and_copies_beside_inserts_lose_nothing
-                a_shared_filter_is_extended the_number_of_keys_is_estimated the_rate_is_what_the_filter_says
-                a_union_holds_the_keys_of_both }
-        }
-    )*};
-    ($of:ident: $($test:ident)*) => {$(
-        #[test]
-        fn $test() {
-            super::$test($of);
-        }
-    )*};
-}
-tests! { mitz_32: Mitz32 mitz_64: Mitz64 }
-
-fn of(strategy: Strategy, keys: usize, content: &[u64]) -> GuavaBloom {
-    let builder = GuavaBloom::builder().expected_keys(keys).strategy(strategy);
-    let filter = builder.false_positive_rate(0.01).build().unwrap();
-    filter.insert_all(content);
-    filter
-}
-
-/// Different keys without a pattern.
-fn distinct(seed: u64, len: usize) -> Vec<u64> {
-    (0..len as u64).map(|i| number(seed << 32 | i)).collect()
-}
-
-/// Such keys, some of which are there twice: once more just behind, eight places on, or far behind.
-fn keys(seed: u64, len: usize) -> Vec<u64> {
-    let mut keys: Vec<u64> = Vec::with_capacity(len);
-    for i in 0..len {
-        keys.push(match i % 16 {
-            5 => keys[i - 1],
-            10 => keys[i - 8],
-            14 => keys[i / 2],
-            _ => number(seed << 32 | i as u64),
-        });
+    fn of(strategy: Strategy, keys: usize, content: &[Int]) -> Bloom {
+        let builder = Bloom::builder().expected_keys(keys).strategy(strategy);
+        let filter = builder.false_positive_rate(0.01).build().unwrap();
+        filter.insert_all(content);
+        filter
     }
-    keys
+
+    #[path = "each.rs"]
+    pub(crate) mod each;
 }
 
-/// About single calls, a window, two and three of them, and the chunks of an iterator.
-const LENGTHS: [usize; 22] = [
-    0, 1, 2, 3, 4, 5, 8, 16, 31, 32, 33, 63, 64, 65, 127, 128, 129, 192, 193, 300, 1025, 2100,
-];
+#[path = "contract"]
+pub(crate) mod spark {
+    use lanebloom_formats::spark::{Hash, SparkBloom as Bloom, SparkKey as Key, Version};
 
-/// Calls `work` with keys to plan for: within the caches, and beyond, where lines are prefetched.
-fn for_each_size(mut work: impl FnMut(usize)) {
-    work(20_000);
-    work(3_000_000);
-}
+    type Int = i64;
+    const NAME: &str = "SparkBloom";
+    const VERSIONS: [Version; 2] = [Version::V1, Version::V2];
+    const UNITES_WITH_ITSELF: bool = true;
 
-fn hashes(filter: &GuavaBloom, keys: &[u64]) -> Vec<Hash> {
-    keys.iter().map(|key| filter.hash(key)).collect()
-}
-
-/// Every form of lookup gives the answers of single calls, written `offset` into larger buffers.
-pub(crate) fn lookups_agree<K: Funnel>(filter: &GuavaBloom, keys: &[K], offset: usize) {
-    const GARBAGE: u64 = 0xa5a5_5a5a_a5a5_5a5a;
-    let len = keys.len();
-    let expected: Vec<bool> = keys.iter().map(|key| filter.contains(key)).collect();
-    let hashes: Vec<Hash> = keys.iter().map(|key| filter.hash(key)).collect();
-    let (hashed, ()) = within(offset, len, (0, 0), |out| filter.hash_batch(keys, out));
-    assert!(hashed == hashes);
-    let by_hash = hashes.iter().map(|&hash| filter.contains_hash(hash));
-    assert!(by_hash.eq(expected.iter().copied()));
-
-    assert!(filter.contains_each(keys) == expected);
-    let before = (offset + len) % 2 == 1;
-    let (found, ()) = within(offset, len, before, |out| filter.contains_batch(keys, out));
-    assert!(found == expected, "{len} keys");
-    let (found, ()) = within(offset, len, before, |out| filter.contains_hashes(&hashes, out));
-    assert!(found == expected, "{len} hashes");
-
-    // All 64 bits of the last word: those of no key are 0.
-    let bit = |i: usize| u64::from(expected.get(i).copied().unwrap_or(false)) << (i % 64);
-    let words = len.div_ceil(64);
-    let bitmap: Vec<u64> = (0..words)
-        .map(|word| (64 * word..64 * word + 64).map(bit).sum())
-        .collect();
-    let (found, ()) = within(offset, words, GARBAGE, |out| filter.contains_batch_bitmap(keys, out));
-    assert!(found == bitmap, "{len} keys");
-    let (found, ()) = within(offset, words, GARBAGE, |out| {
-        filter.contains_hashes_bitmap(&hashes, out)
-    });
-    assert!(found == bitmap, "{len} hashes");
-
-    let absent: Vec<usize> = (0..len).filter(|&i| !expected[i]).collect();
-    let (mut by_key, mut by_hash) = (Vec::new(), Vec::new());
-    filter.for_each_absent(keys, |i| by_key.push(i));
-    filter.for_each_absent_hash(&hashes, |i| by_hash.push(i));
-    assert!(by_key == absent && by_hash == absent, "{len}");
-}
-
-/// The share of so many keys that were not inserted which the filter finds.
-pub(crate) fn hit_rate(filter: &GuavaBloom, queries: usize) -> f64 {
-    let strangers: Vec<u64> = (0..queries as u64).map(|i| number(1 << 50 | i)).collect();
-    let found = filter.contains_each(&strangers);
-    found.iter().filter(|&&found| found).count() as f64 / queries as f64
-}
-
-// ---- Lookups ----
-
-fn is_what_it_says(of: Of) {
-    let (empty, filter) = (of(1000, &[]), of(1000, &distinct(0, 500)));
-    assert!(empty.is_empty() && !filter.is_empty());
-    assert_eq!((empty.fill_ratio(), empty.current_false_positive_rate()), (0.0, 0.0));
-    let (text, memory) = (format!("{filter:?}"), filter.memory_bytes());
-    let begin = format!("GuavaBloom {{ expected_keys: 1000, memory_bytes: {memory}, strategy: ");
-    assert!(text.starts_with(&begin) && text.len() < 400, "{text}");
-    assert_eq!(filter.bits_per_key(), 8.0 * memory as f64 / 1000.0);
-    assert_eq!(filter.false_positive_rate_at(0), 0.0);
-    assert_eq!(filter.false_positive_rate(), filter.false_positive_rate_at(1000));
-    let rates = [0, 100, 500, 900].map(|keys| filter.false_positive_rate_at(keys));
-    assert!(rates.is_sorted_by(|a, b| a < b), "{rates:?}");
-    let now = filter.figures();
-    assert!((450..550).contains(&now.len) && now.len == filter.estimated_len());
-    assert_eq!(now.fill_ratio, filter.fill_ratio());
-    assert_eq!(now.false_positive_rate, filter.current_false_positive_rate());
-
-    // A copy is another filter with the same keys.
-    for copy in [filter.clone(), filter.try_clone().unwrap()] {
-        assert_eq!((format!("{copy:?}"), copy.figures()), (text.clone(), now));
-        let same = |key| copy.contains(&key) == filter.contains(&key);
-        assert!((0..1000).map(number).all(same));
+    fn of(version: Version, keys: usize, content: &[Int]) -> Bloom {
+        let builder = Bloom::builder().expected_keys(keys).version(version);
+        let filter = builder.false_positive_rate(0.01).build().unwrap();
+        filter.insert_all(content);
+        filter
     }
-}
 
-fn every_form_of_a_lookup_answers_alike(of: Of) {
-    for_each_size(|planned| {
-        let content = distinct(1, 2000);
-        let filter = of(planned, &content);
-        assert!(content.iter().all(|key| filter.contains(key)));
-        for (offset, len) in LENGTHS.into_iter().enumerate() {
-            // Every second one is there, and some come twice.
-            let pick = |key: &u64| {
-                if key % 2 == 0 {
-                    content[*key as usize % 2000]
-                } else {
-                    *key
-                }
-            };
-            let asked: Vec<u64> = keys(2, len).iter().map(pick).collect();
-            lookups_agree(&filter, &asked, offset % 8);
-        }
-        let strings: Vec<String> = (0..65).map(|i| "x".repeat(i)).collect();
-        lookups_agree(&filter, &strings, 3);
-    });
-    // Answers are written by vectors.
-    lookups_agree(&of(1000, &distinct(1, 100)), &distinct(1, 300), 1);
-
-    let filter = of(1000, &distinct(0, 10));
-    let (keys, hashes) = ([7; 200], [filter.hash(&7u64); 200]);
-    for (len, places) in LENGTHS_THAT_DIFFER {
-        let (keys, hashes, message) = (&keys[..len], &hashes[..len], places_differ(len, places));
-        let (bools, out) = (&mut [false; 200][..places], &mut [(0, 0); 200][..places]);
-        assert_eq!(panic_message(|| filter.contains_hashes(hashes, bools)), message);
-        assert_eq!(panic_message(|| filter.contains_batch(keys, bools)), message);
-        assert_eq!(panic_message(|| filter.hash_batch(keys, out)), message);
-    }
-    for (len, places, right) in [(0, 1, 0), (1, 0, 1), (1, 2, 1), (64, 2, 1), (65, 1, 2), (129, 2, 3)] {
-        let message = format!("{len} keys and {places} words for a bit each: it must be {right} words");
-        let (keys, hashes, words) = (&keys[..len], &hashes[..len], &mut [0; 3][..places]);
-        assert_eq!(panic_message(|| filter.contains_hashes_bitmap(hashes, words)), message);
-        assert_eq!(panic_message(|| filter.contains_batch_bitmap(keys, words)), message);
-    }
-}
-
-const LENGTHS_THAT_DIFFER: [(usize, usize); 8] =
-    [(0, 1), (1, 0), (1, 2), (8, 7), (9, 16), (64, 63), (65, 66), (130, 192)];
-
-fn places_differ(keys: usize, places: usize) -> String {
-    format!("{keys} keys and {places} places for their answers: the lengths must be the same")
-}
-
-fn panic_message(panics: impl FnOnce()) -> String {
-    let panic = catch_unwind(AssertUnwindSafe(panics)).expect_err("no panic");
-    *panic.downcast::<String>().expect("a panic with values in its message")
-}
-
-/// With the planned keys in it: the measured rate is the one that the filter computes of itself,
-/// and about the planned one.
-fn the_rate_is_what_the_filter_says(of: Of) {
-    let keys = STRESS_KEYS / 2;
-    let filter = of(keys, &distinct(4, keys));
-    let queries = 2 * STRESS_KEYS;
-    let (measured, current) = (hit_rate(&filter, queries), filter.current_false_positive_rate());
-    // Four standard deviations.
-    let noise = 4.0 * (current / queries as f64).sqrt();
-    assert!(
-        (measured - current).abs() <= noise,
-        "measured {measured}, not {current}"
-    );
-    assert!((0.009..0.011).contains(&filter.false_positive_rate()));
-}
-
-// ---- Inserts ----
-
-fn every_form_of_an_insert_is_single_calls_in_order(of: Of) {
-    for_each_size(|planned| {
-        let [single, by_hash, by_keys, by_hashes, all] = [(); 5].map(|()| of(planned, &[]));
-        for len in LENGTHS {
-            let new = keys(len as u64, len);
-            let hashes = hashes(&single, &new);
-            let told: Vec<bool> = new.iter().map(|key| single.insert(key)).collect();
-            let sum = told.iter().filter(|&&new| new).count();
-            let answers = hashes.iter().map(|&hash| by_hash.insert_hash(hash));
-            assert!(answers.eq(told.iter().copied()));
-            assert_eq!(by_keys.insert_batch(&new), sum, "{len}");
-            assert_eq!(by_hashes.insert_hashes(&hashes), sum, "{len}");
-            assert_eq!(all.insert_all(&new), sum, "{len}");
-        }
-        assert!([by_hash, by_keys, by_hashes, all].iter().all(|other| *other == single));
-    });
-}
-
-fn flags_are_the_answers_of_single_calls(of: Of) {
-    for_each_size(|planned| {
-        let [single, by_keys, by_hashes] = [(); 3].map(|()| of(planned, &[]));
-        for (offset, len) in LENGTHS.into_iter().enumerate() {
-            let new = keys(len as u64, len);
-            let hashes = hashes(&single, &new);
-            // What was not found is new, and only that.
-            let insert = |key: &u64| {
-                let absent = !single.contains(key);
-                assert_eq!(single.insert(key), absent);
-                absent
-            };
-            let expected: Vec<bool> = new.iter().map(insert).collect();
-            let sum = expected.iter().filter(|&&new| new).count();
-            let before = (offset + len) % 2 == 1;
-            let flagged = within(offset % 8, len, before, |out| by_keys.insert_batch_flagged(&new, out));
-            assert!(flagged == (expected.clone(), sum), "{len} keys");
-            let flagged = within(offset % 8, len, before, |out| {
-                by_hashes.insert_hashes_flagged(&hashes, out)
-            });
-            assert!(flagged == (expected, sum), "{len} hashes");
-        }
-        assert!(by_keys == single && by_hashes == single);
-    });
-    // Only the first of equal keys is new, and of two that take turns the first of each.
-    let empty = of(1000, &[]);
-    for len in LENGTHS.into_iter().filter(|len| *len > 0) {
-        let (same, turns) = (vec![7; len], Vec::from_iter((0..len as u64).map(|i| i % 2)));
-        for (keys, different) in [(&same, 1), (&turns, len.min(2))] {
-            let mut new = vec![true; len];
-            assert_eq!(empty.clone().insert_batch_flagged(keys, &mut new), different);
-            assert!((0..len).all(|i| new[i] == (i < different)), "{len}");
-        }
-    }
-    for (len, places) in LENGTHS_THAT_DIFFER {
-        let (hashes, bools, message) = (
-            &[(7, 7); 200][..len],
-            &mut [false; 200][..places],
-            places_differ(len, places),
-        );
-        let by_hashes = panic_message(|| _ = empty.insert_hashes_flagged(hashes, bools));
-        let by_keys = panic_message(|| _ = empty.insert_batch_flagged(&[7u64; 200][..len], bools));
-        assert!(by_hashes == message && by_keys == message);
-    }
-    assert!(empty.is_empty());
-}
-
-fn a_cleared_filter_is_a_new_one(of: Of) {
-    let mut filter = of(2000, &distinct(6, 1000));
-    let content = distinct(7, 1500);
-    for _ in 0..2 {
-        filter.clear();
-        assert!(filter.is_empty() && filter == of(2000, &[]));
-        filter.insert_all(&content);
-        assert!(filter == of(2000, &content));
-    }
-}
-
-fn a_shared_filter_is_extended(of: Of) {
-    let content = distinct(8, 5000);
-    let (expected, shared, mut own) = (of(20_000, &content), of(20_000, &[]), of(20_000, &[]));
-    own.extend(&content);
-    let parts: Vec<&[u64]> = content.chunks(content.len().div_ceil(4)).collect();
-    together(4, |thread| (&shared).extend(parts[thread]));
-    assert!(own == expected && shared == expected);
-}
-
-/// Four threads insert, by single calls and by batches, and ask for what others inserted, also in
-/// copies of the filter.
-fn lookups_and_copies_beside_inserts_lose_nothing(of: Of) {
-    const THREADS: usize = 4;
-    const KEYS: usize = STRESS_KEYS / 4;
-    let filter = of(2 * KEYS, &[]);
-    let inserted = [const { AtomicUsize::new(0) }; THREADS];
-    let key = |thread: usize, i: usize| number((thread * STRESS_KEYS + i) as u64);
-    together(THREADS, |thread| {
-        let mut at = 0;
-        for turn in 0.. {
-            let new = (at..KEYS / THREADS).take(1 + turn % 40).map(|i| key(thread, i));
-            match new.collect::<Vec<_>>()[..] {
-                [] => break,
-                [key] => _ = (filter.insert(&key), at += 1),
-                ref keys => _ = (filter.insert_batch(keys), at += keys.len()),
-            }
-            // Pairs with the load below: these inserts happened before a read of the number.
-            inserted[thread].store(at, Ordering::Release);
-            let other = (thread + turn) % THREADS;
-            let newest = inserted[other].load(Ordering::Acquire);
-            let asked: Vec<u64> = (newest.saturating_sub(100)..newest).map(|i| key(other, i)).collect();
-            assert!(asked.iter().rev().take(3).all(|key| filter.contains(key)));
-            assert!(filter.contains_each(&asked).iter().all(|&found| found));
-            if turn % 64 == thread {
-                let copy = filter.clone();
-                assert!((0..newest).all(|i| copy.contains(&key(other, i))));
-            }
-        }
-    });
-    assert!((0..THREADS).all(|thread| (0..KEYS / THREADS).all(|i| filter.contains(&key(thread, i)))));
-}
-
-// ---- Whole filters ----
-
-fn the_number_of_keys_is_estimated(of: Of) {
-    for keys in [0, 1, 100, 2000, 5000] {
-        let len = of(5000, &distinct(15, keys)).estimated_len();
-        // Four standard errors.
-        let most = 0.5 + 4.0 * 0.3 * (keys as f64).sqrt();
-        assert!(len.abs_diff(keys) as f64 <= most, "{len} of {keys}");
-    }
-}
-
-fn a_union_holds_the_keys_of_both(of: Of) {
-    let (one, other) = (distinct(16, 1000), [distinct(16, 500), distinct(17, 1000)].concat());
-    let (empty, a, b) = (of(5000, &[]), of(5000, &one), of(5000, &other));
-    let before = (a.clone(), b.clone());
-    // Equal is what has the same content.
-    assert!(a == before.0 && b == before.1 && a != b && a != empty && empty == empty.clone());
-
-    assert!(a.union_from(&b).unwrap() && b == before.1);
-    assert!(one.iter().chain(&other).all(|key| a.contains(key)));
-    assert!(b.union_from(&before.0).unwrap() && a == b, "the order matters");
-    // An answer says whether there was a change; an empty filter makes none.
-    for add in [&empty, &before.1, &of(5000, &distinct(19, 3))] {
-        let before = a.clone();
-        let changed = a.union_from(add).unwrap();
-        assert_eq!(changed, a != before);
-    }
-    assert!(!a.union_from(&empty).unwrap() && empty.is_empty());
-
-    // What is for other keys is refused, and changes nothing; so is the filter itself.
-    let (larger, before) = (of(20_000, &one), b.clone());
-    assert!(b != larger && !b.is_compatible(&larger) && !b.is_compatible(&b) && b.is_compatible(&a));
-    let message = b.union_from(&larger).unwrap_err().to_string();
-    assert!(message.starts_with("the other filter's layout differs: "), "{message}");
-    let message = b.union_from(&b).unwrap_err().to_string();
-    assert_eq!(message, "a filter cannot be united with itself");
-    let copy = larger.clone();
-    assert!(larger.union_from(&b).is_err() && b == before && larger == copy);
+    #[expect(clippy::duplicate_mod, reason = "the same tests for another type")]
+    #[path = "each.rs"]
+    pub(crate) mod each;
 }
 
 #[test]
@@ -379,6 +51,7 @@ fn they_can_be_shared_and_sent() {
     shared::<GuavaBloom>();
     shared::<RedisBloom>();
     shared::<RedisCuckoo>();
+    shared::<SparkBloom>();
 }
 
 // ---- Builders ----
@@ -398,10 +71,14 @@ fn a_filter_in_one_call_is_the_builders() {
             assert!($filter::with_capacity(1000, 0.0).is_err());
         )*};
     }
-    check! { GuavaBloom RedisBloom }
+    check! { GuavaBloom RedisBloom SparkBloom }
     let filter = GuavaBloom::from_keys(0..10_000u32, 0.01).unwrap();
     assert!((0..10_000u32).all(|key| filter.contains(&key)));
     assert!(filter.current_false_positive_rate() < 0.012);
+    let filter = SparkBloom::from_keys(0..10_000i32, 0.01).unwrap();
+    assert!((0..10_000i64).all(|key| filter.contains(&key)));
+    assert!(filter.current_false_positive_rate() < 0.012);
+    assert!(SparkBloom::from_keys([""; 0], 0.01).unwrap().is_empty());
 }
 
 #[test]
@@ -428,6 +105,7 @@ fn no_builder_overflows() {
         };
         for rate in [0.9, 0.01, 1e-6] {
             too_much(GuavaBloom::with_capacity(keys, rate).map(drop).unwrap_err());
+            too_much(SparkBloom::with_capacity(keys, rate).map(drop).unwrap_err());
             too_much(RedisBloom::with_capacity(keys, rate).map(drop).unwrap_err());
         }
         too_much(RedisCuckoo::with_capacity(keys as u64).map(drop).unwrap_err());

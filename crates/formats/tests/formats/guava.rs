@@ -2,7 +2,7 @@
 //! streams.
 #![cfg(feature = "std")]
 
-use crate::contract::{hit_rate, lookups_agree};
+use crate::contract::guava::each::{hit_rate, lookups_agree};
 use lanebloom::{Funnel, Murmur3};
 use lanebloom_formats::GuavaReadError;
 use lanebloom_formats::guava::{Builder, GuavaBloom, HashFunctions, Strategy, UnencodedChars, Utf16};

@@ -7,18 +7,27 @@
 //! nothing.)
 #![cfg(feature = "std")]
 
+use crate::jvm::{Jvm, Program, bytes, string, write_len, write_string, write_units};
 use lanebloom::Funnel;
 use lanebloom_formats::guava::{GuavaBloom, HashFunctions, Strategy, UnencodedChars, Utf16};
 use lanebloom_tests::number;
-use std::io::{BufReader, BufWriter, ErrorKind, Read, Write};
-use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::ops::{Deref, DerefMut};
 
 /// A JVM that runs `tests/guava/Guava.java`, whose first lines say how it is spoken to.
-struct Guava {
-    jvm: Child,
-    to: BufWriter<ChildStdin>,
-    from: BufReader<ChildStdout>,
+struct Guava(Jvm);
+
+impl Deref for Guava {
+    type Target = Jvm;
+
+    fn deref(&self) -> &Jvm {
+        &self.0
+    }
+}
+
+impl DerefMut for Guava {
+    fn deref_mut(&mut self) -> &mut Jvm {
+        &mut self.0
+    }
 }
 
 /// Guava's figures for a filter.
@@ -30,69 +39,19 @@ struct Made {
 }
 
 impl Guava {
-    /// Compiles and starts it. `test` has a folder of its own.
     fn start(test: &str) -> Option<Self> {
-        match Self::try_start(test) {
-            Ok(guava) => Some(guava),
-            Err(why) => {
-                assert!(
-                    std::env::var_os("LANEBLOOM_REQUIRE_JVM").is_none(),
-                    "LANEBLOOM_REQUIRE_JVM is set, but {why}"
-                );
-                // Past the harness, which keeps what a test that passes prints.
-                let _ = writeln!(std::io::stderr(), "{test} was skipped: {why}");
-                None
-            }
-        }
-    }
-
-    fn try_start(test: &str) -> Result<Self, String> {
-        let guava = std::env::var("LANEBLOOM_GUAVA").unwrap_or_else(|_| "/usr/share/java/guava.jar".into());
-        if !guava.contains(':') && !Path::new(&guava).exists() {
-            return Err(format!("there is no {guava}"));
-        }
-        let classes = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
-        let mut compiler = Command::new("javac");
-        compiler.args(["-nowarn", "-Xlint:none", "-cp", &guava, "-d"]);
-        compiler.args([
-            classes.as_path(),
-            &Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/guava/Guava.java"),
-        ]);
-        let missing = |error: std::io::Error, program| match error.kind() {
-            ErrorKind::NotFound => format!("there is no {program}"),
-            _ => panic!("{program}: {error}"),
+        let program = Program {
+            class: "Guava",
+            source: "guava/Guava.java",
+            variable: "LANEBLOOM_GUAVA",
+            library: "/usr/share/java/guava.jar".into(),
+            require: "LANEBLOOM_REQUIRE_JVM",
         };
-        let output = compiler.output().map_err(|error| missing(error, "javac"))?;
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-
-        let mut jvm = Command::new("java");
-        jvm.arg("-cp")
-            .arg(format!("{guava}:{}", classes.display()))
-            .arg("Guava");
-        let mut jvm = jvm
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(|error| missing(error, "java"))?;
-        Ok(Self {
-            to: BufWriter::new(jvm.stdin.take().unwrap()),
-            from: BufReader::new(jvm.stdout.take().unwrap()),
-            jvm,
-        })
-    }
-
-    fn send(&mut self, bytes: &[u8]) {
-        self.to.write_all(bytes).unwrap();
-    }
-
-    fn send_len(&mut self, len: usize) {
-        self.send(&i32::try_from(len).unwrap().to_be_bytes());
+        Jvm::start(test, &program).map(Self)
     }
 
     fn send_stream(&mut self, filter: &GuavaBloom) {
-        let stream = filter.to_bytes();
-        self.send_len(stream.len());
-        self.send(&stream);
+        self.send_bytes(&filter.to_bytes());
     }
 
     fn send_keys<K: JavaKey>(&mut self, keys: &[K]) {
@@ -101,26 +60,12 @@ impl Guava {
         let mut bytes = Vec::new();
         keys.iter().for_each(|key| key.write(&mut bytes));
         self.send(&bytes);
-        self.to.flush().unwrap();
-    }
-
-    fn receive<const N: usize>(&mut self) -> [u8; N] {
-        let mut bytes = [0; N];
-        self.from.read_exact(&mut bytes).unwrap();
-        bytes
-    }
-
-    fn receive_answers(&mut self, len: usize) -> Vec<bool> {
-        let mut answers = vec![0; len];
-        self.from.read_exact(&mut answers).unwrap();
-        answers.into_iter().map(|answer| answer == 1).collect()
+        self.flush();
     }
 
     fn receive_filter(&mut self) -> Made {
-        let mut stream = vec![0; i32::from_be_bytes(self.receive()) as usize];
-        self.from.read_exact(&mut stream).unwrap();
         Made {
-            stream,
+            stream: self.receive_bytes(),
             expected_fpp: f64::from_be_bytes(self.receive()),
             approximate_element_count: u64::try_from(i64::from_be_bytes(self.receive())).ok(),
         }
@@ -144,32 +89,11 @@ impl Guava {
     }
 }
 
-impl Drop for Guava {
-    fn drop(&mut self) {
-        // Harmless where it has ended.
-        let _ = self.jvm.kill();
-        let _ = self.jvm.wait();
-    }
-}
-
 /// A key that Guava can be told.
 trait JavaKey: Funnel {
     /// The place in `FUNNELS`.
     const FUNNEL: u8;
     fn write(&self, into: &mut Vec<u8>);
-}
-
-fn write_len(len: usize, into: &mut Vec<u8>) {
-    into.extend((len as i32).to_be_bytes());
-}
-
-fn write_units(units: &[u16], into: &mut Vec<u8>) {
-    write_len(units.len(), into);
-    into.extend(units.iter().flat_map(|unit| unit.to_be_bytes()));
-}
-
-fn write_string(text: &str, into: &mut Vec<u8>) {
-    write_units(&text.encode_utf16().collect::<Vec<_>>(), into);
 }
 
 macro_rules! java_keys {
@@ -245,19 +169,6 @@ impl Compound {
     }
 }
 
-/// Texts of up to 40 characters, of one to four bytes in UTF-8. The first one is empty.
-fn string(i: u64) -> String {
-    let len = number(i) % 41 * u64::from(i > 0);
-    (0..len)
-        .map(|j| {
-            let n = number(i << 8 | j);
-            let below = [0x80, 0x800, 0xd800, 0x11_0000 - 0xe000][(n % 4) as usize];
-            let code = (n >> 8) as u32 % below + if n % 4 == 3 { 0xe000 } else { 0 };
-            char::from_u32(code).expect("no surrogate")
-        })
-        .collect()
-}
-
 fn compound(i: u64) -> Compound {
     let n = number(i);
     Compound {
@@ -267,12 +178,6 @@ fn compound(i: u64) -> Compound {
         double: (n >> 11) as f64 * 1e-9,
         rest: (n & 1 == 0, bytes(i), string(i), UnencodedChars(string(i + 1))),
     }
-}
-
-fn bytes(i: u64) -> Vec<u8> {
-    (0..number(i) % 50 * u64::from(i > 0))
-        .map(|j| number(i << 8 | j) as u8)
-        .collect()
 }
 
 /// Both make a filter of the even keys, and all are asked for; then each reads what the other
@@ -409,7 +314,7 @@ fn sizes_agree_with_guava() {
         guava.send(b"f");
         guava.send(&keys.to_be_bytes());
         guava.send(&rate.to_be_bytes());
-        guava.to.flush().unwrap();
+        guava.flush();
         let theirs = (u64::from_be_bytes(guava.receive()), u32::from_be_bytes(guava.receive()));
         let ours = GuavaBloom::builder()
             .expected_keys(keys as usize)
@@ -447,7 +352,7 @@ fn unions_agree_with_guava() {
         guava.send(b"u");
         guava.send_stream(&one);
         guava.send_stream(&other);
-        guava.to.flush().unwrap();
+        guava.flush();
         let compatible = guava.receive() == [1];
         assert_eq!(one.is_compatible(&other), compatible);
         assert_eq!(one.union_from(&other).is_ok(), compatible);

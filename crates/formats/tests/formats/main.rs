@@ -4,8 +4,11 @@
 mod contract;
 mod guava;
 mod guava_jvm;
+mod jvm;
 mod redisbloom;
 mod rediscuckoo;
 #[cfg(feature = "serde")]
 mod serde;
+mod spark;
+mod spark_jvm;
 mod splitblock_golden;

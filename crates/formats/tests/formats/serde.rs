@@ -1,24 +1,30 @@
-//! A `GuavaBloom` as a part of other values.
+//! A `GuavaBloom` and a `SparkBloom` as parts of other values.
 
-use lanebloom_formats::GuavaBloom;
+use lanebloom_formats::{GuavaBloom, SparkBloom};
 use serde::{Deserialize, Serialize, Serializer};
 
 #[derive(Serialize, Deserialize)]
 struct State {
     name: String,
     java: GuavaBloom,
+    spark: SparkBloom,
 }
 
 #[test]
 fn a_filter_is_a_part_of_other_values() {
     let java = GuavaBloom::with_capacity(100, 0.01).unwrap();
     java.insert("a");
-    let state = State { name: "x".into(), java };
-    let assert_same = |same: State| assert!(same.java == state.java && same.name == "x");
+    let spark = SparkBloom::from_keys(["a"], 0.01).unwrap();
+    let state = State {
+        name: "x".into(),
+        java,
+        spark,
+    };
+    let assert_same = |same: State| assert!(same.java == state.java && same.name == "x" && same.spark == state.spark);
     assert_same(serde_json::from_str(&serde_json::to_string_pretty(&state).unwrap()).unwrap());
     assert_same(serde_json::from_value(serde_json::to_value(&state).unwrap()).unwrap());
     let bytes = postcard::to_allocvec(&state).unwrap();
-    assert!(bytes.len() < state.java.to_bytes().len() + 8);
+    assert!(bytes.len() < state.java.to_bytes().len() + state.spark.to_bytes().len() + 8);
     assert_same(postcard::from_bytes(&bytes).unwrap());
 }
 
@@ -35,5 +41,11 @@ fn what_is_no_filter_is_an_error() {
     for (bytes, is_one) in [(&guava[..], true), (&longer, false), (&guava[..20], false)] {
         let binary = postcard::to_allocvec(&Bytes(bytes)).unwrap();
         assert_eq!(postcard::from_bytes::<GuavaBloom>(&binary).is_ok(), is_one);
+    }
+    let spark = SparkBloom::with_capacity(100, 0.01).unwrap().to_bytes();
+    let longer = [&spark[..], b"more"].concat();
+    for (bytes, is_one) in [(&spark[..], true), (&longer, false), (&spark[..20], false)] {
+        let binary = postcard::to_allocvec(&Bytes(bytes)).unwrap();
+        assert_eq!(postcard::from_bytes::<SparkBloom>(&binary).is_ok(), is_one);
     }
 }

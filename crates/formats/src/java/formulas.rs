@@ -1,0 +1,113 @@
+//! The formulas of Guava that Spark took over: the number of bits for keys and a rate, and keys and
+//! rate from a count of bits. `guava/layout.rs` and `spark/layout.rs` call it.
+
+use crate::flat::Flat;
+use crate::logarithm::{Twofold, ln, pow};
+use core::f64::consts::LN_2;
+use lanebloom::Figures;
+use lanebloom::internal::{acquire, figures};
+
+/// The most longs of a filter: the length of a Java array is an `int`.
+pub(crate) const MAX_WORDS: u64 = i32::MAX as u64;
+
+/// What decides how full a filter is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    /// In 1..=[`MAX_WORDS`].
+    pub(crate) words: usize,
+    /// Bits of a key, at least 1.
+    pub(crate) hash_functions: u32,
+}
+
+impl Shape {
+    pub(crate) fn bits(&self) -> u64 {
+        64 * self.words as u64
+    }
+
+    /// `expectedFpp` of both: the chance that other keys set all bits of a key, if this share of
+    /// the bits is set.
+    fn rate_of(&self, fill: f64) -> f64 {
+        pow(fill, self.hash_functions.into())
+    }
+
+    /// [`rate_of`](Self::rate_of) the fill by so many keys.
+    pub(crate) fn rate_at(&self, keys: usize) -> f64 {
+        self.rate_of(self.fill_at(keys))
+    }
+
+    /// Fill, number of keys and rate of a filter of this shape now, from one pass over it.
+    pub(crate) fn figures(&self, flat: &Flat) -> Figures {
+        let ones = flat.ones();
+        acquire();
+        let fill = self.fill(ones);
+        let len = usize::try_from(self.keys_for(ones)).unwrap_or(usize::MAX);
+        figures(fill, len, self.rate_of(fill))
+    }
+
+    /// The share of the bits that `keys` keys set in the mean.
+    fn fill_at(&self, keys: usize) -> f64 {
+        let draws = (keys as u64).saturating_mul(self.hash_functions.into());
+        1.0 - pow(1.0 - 1.0 / self.bits() as f64, draws)
+    }
+
+    /// The number of keys that set half of the bits: the best for this number of hash functions.
+    pub(crate) fn keys_for_half(&self) -> usize {
+        let keys = self.keys_for(self.bits() / 2);
+        usize::try_from(keys).unwrap_or(usize::MAX).max(1)
+    }
+
+    /// Guava's `approximateElementCount`: the number of keys that leave `ones` bits set in the
+    /// mean.
+    fn keys_for(&self, ones: u64) -> u64 {
+        let bits = self.bits();
+        if ones >= bits {
+            return u64::MAX;
+        }
+        let unset = ln(Twofold::sum(1.0, -self.fill(ones)));
+        round(-unset * bits as f64 / f64::from(self.hash_functions))
+    }
+
+    /// The share of `ones` of all bits.
+    fn fill(&self, ones: u64) -> f64 {
+        ones as f64 / self.bits() as f64
+    }
+}
+
+/// Spark's `optimalNumOfHashFunctions`, and Guava's up to 2024.
+pub(crate) fn functions_by_bits(bits: u64, keys: u64) -> u64 {
+    round(bits as f64 / keys as f64 * LN_2).max(1)
+}
+
+/// `optimalNumOfBits` of both, in the order of its operations: `(long) (-n * log(p) / (log(2) *
+/// log(2)))`.
+pub(crate) fn optimal_bits(keys: u64, rate: f64) -> u64 {
+    (-(keys as f64) * ln(Twofold::new(rate)) / (LN_2 * LN_2)) as u64
+}
+
+/// Java's `Math.round` of a number that is not negative: to the nearest, halves up.
+pub(crate) fn round(x: f64) -> u64 {
+    let whole = x as u64;
+    if x - whole as f64 >= 0.5 { whole + 1 } else { whole }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn round_is_javas() {
+        let halves = [
+            0.0,
+            0.5,
+            0.499_999_999_999_999_94,
+            1.5,
+            2.5,
+            4_503_599_627_370_497.5,
+            1e19,
+        ];
+        assert_eq!(
+            halves.map(round),
+            [0, 1, 0, 2, 3, 4_503_599_627_370_498, 10_000_000_000_000_000_000]
+        );
+    }
+}

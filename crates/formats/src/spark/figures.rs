@@ -1,0 +1,204 @@
+//! The figures of a [`SparkBloom`]: its layout, its fill, and what Spark computes from that.
+
+use super::{SparkBloom, Version};
+use lanebloom::Figures;
+
+/// Figures. Figures of the content read the whole filter, each word at some moment.
+impl SparkBloom {
+    /// The version of Spark's format.
+    ///
+    /// ```
+    /// use lanebloom_formats::spark::{SparkBloom, Version};
+    ///
+    /// assert_eq!(SparkBloom::with_capacity(1000, 0.01)?.version(), Version::V2);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn version(&self) -> Version {
+        self.layout.version
+    }
+
+    /// The seed of the hash; 0 for V1, which has none.
+    ///
+    /// ```
+    /// use lanebloom_formats::SparkBloom;
+    ///
+    /// let builder = SparkBloom::builder().expected_keys(1000);
+    /// assert_eq!(builder.clone().build()?.seed(), 0);
+    /// assert_eq!(builder.seed(-7).build()?.seed(), -7);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn seed(&self) -> i32 {
+        self.layout.seed
+    }
+
+    /// The number of hash functions, 1 to 65,536: the bits of a key (two may be the same).
+    ///
+    /// ```
+    /// use lanebloom_formats::SparkBloom;
+    ///
+    /// assert_eq!(SparkBloom::with_capacity(1000, 1e-3)?.hash_functions(), 10);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn hash_functions(&self) -> u32 {
+        self.layout.hash_functions
+    }
+
+    /// The number of bits, a multiple of 64: Spark's `bitSize`.
+    ///
+    /// ```
+    /// use lanebloom_formats::SparkBloom;
+    ///
+    /// assert_eq!(SparkBloom::with_capacity(1_000_000, 0.03)?.bit_size(), 7_298_496);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[doc(alias = "bitSize")]
+    #[must_use]
+    pub fn bit_size(&self) -> u64 {
+        self.layout.shape().bits()
+    }
+
+    /// The number of keys that the filter was sized for.
+    ///
+    /// A stream does not have it: for a filter that was read, it is the number of keys that set
+    /// half of its bits.
+    ///
+    /// ```
+    /// use lanebloom_formats::SparkBloom;
+    ///
+    /// let filter = SparkBloom::with_capacity(1000, 0.01)?;
+    /// assert_eq!(filter.expected_keys(), 1000);
+    /// let (copy, _) = SparkBloom::from_bytes(&filter.to_bytes())?;
+    /// assert!((900..1000).contains(&copy.expected_keys()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn expected_keys(&self) -> usize {
+        self.expected_keys
+    }
+
+    /// The bytes of memory of the content: whole lines of 64.
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SparkBloom::with_capacity(1000, 0.01)?;
+    /// assert_eq!((filter.bit_size() / 8, filter.memory_bytes()), (1200, 1216));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.flat.bits.bytes()
+    }
+
+    /// Bits of memory per expected key.
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SparkBloom::with_capacity(1_000_000, 0.01)?;
+    /// assert!((9.5..9.6).contains(&filter.bits_per_key()));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn bits_per_key(&self) -> f64 {
+        8.0 * self.memory_bytes() as f64 / self.expected_keys as f64
+    }
+
+    /// Whether the filter holds nothing.
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SparkBloom::with_capacity(1000, 0.01)?;
+    /// assert!(filter.is_empty());
+    /// filter.insert("a");
+    /// assert!(!filter.is_empty());
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.flat.is_empty()
+    }
+
+    /// The share of set bits: about half, if the filter holds its expected keys.
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SparkBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert_all(0..1000i32);
+    /// assert!((0.5..0.54).contains(&filter.fill_ratio()));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn fill_ratio(&self) -> f64 {
+        self.figures().fill_ratio
+    }
+
+    /// The estimated number of distinct keys in the filter, from the share of set bits: Guava's
+    /// formula, since Spark has none.
+    ///
+    /// `usize::MAX` for a full filter.
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SparkBloom::with_capacity(100_000, 0.01)?;
+    /// assert_eq!(filter.estimated_len(), 0);
+    /// filter.insert_all(0..50_000i32);
+    /// assert!(filter.estimated_len().abs_diff(50_000) < 1000);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn estimated_len(&self) -> usize {
+        self.figures().len
+    }
+
+    /// The false-positive rate to expect once the [expected keys](Self::expected_keys) are in.
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SparkBloom::with_capacity(100_000, 0.01)?;
+    /// assert!((0.0099..0.0101).contains(&filter.false_positive_rate()));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn false_positive_rate(&self) -> f64 {
+        self.false_positive_rate_at(self.expected_keys)
+    }
+
+    /// The false-positive rate to expect once `keys` distinct keys are in.
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SparkBloom::with_capacity(100_000, 0.01)?;
+    /// assert!((0.15..0.17).contains(&filter.false_positive_rate_at(200_000)));
+    /// assert_eq!(filter.false_positive_rate_at(0), 0.0);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn false_positive_rate_at(&self, keys: usize) -> f64 {
+        self.layout.shape().rate_at(keys)
+    }
+
+    /// The false-positive rate now: Spark's `expectedFpp`.
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SparkBloom::with_capacity(100_000, 0.01)?;
+    /// assert_eq!(filter.current_false_positive_rate(), 0.0);
+    /// filter.insert_all(0..100_000i32);
+    /// assert!((0.0097..0.0103).contains(&filter.current_false_positive_rate()));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[doc(alias("expected_fpp", "expectedFpp"))]
+    #[must_use]
+    pub fn current_false_positive_rate(&self) -> f64 {
+        self.figures().false_positive_rate
+    }
+
+    /// Fill, number of keys and false-positive rate now, from one pass over the content.
+    ///
+    /// ```
+    /// use lanebloom_formats::{Figures, SparkBloom};
+    ///
+    /// let filter = SparkBloom::from_keys(0..1000i32, 0.01)?;
+    /// let Figures { fill_ratio, len, .. } = filter.figures();
+    /// assert_eq!((fill_ratio, len), (filter.fill_ratio(), filter.estimated_len()));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn figures(&self) -> Figures {
+        self.layout.shape().figures(&self.flat)
+    }
+}
