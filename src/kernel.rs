@@ -153,10 +153,11 @@ impl<T: Load> Lookups<T> {
                 (Inlined::NONE, two.contains, KeyLines::Two(two))
             }
         };
+        let takes_few = line.few.is_some() && matches!(key_lines, KeyLines::One) && !inlined.is_some();
         Self {
             isa,
             tuning: tuning::tuning(),
-            singles: Length::fewest_not_single(inlined.is_some(), is_cached(layout.blocks * LINE_BYTES)).least(),
+            singles: length::fewest_not_single(takes_few, is_cached(layout.blocks * LINE_BYTES), line.long()),
             inlined,
             contains,
             probe: Probe {
@@ -177,6 +178,12 @@ impl<T: Load> Lookups<T> {
                 None => (self.contains)(lines, hash, &self.probe),
             }
         }
+    }
+
+    /// Fewer hashes than so many are looked up by single calls.
+    #[inline(always)]
+    pub(crate) fn fewest_not_single(&self) -> usize {
+        self.singles
     }
 
     /// Whether each of fewer than [`Length::Many`] hashes is found.
@@ -319,6 +326,8 @@ pub(crate) struct Kernels {
     /// With the proof that the CPU has what the functions of `line` need.
     lookups: Lookups<AtomicU64>,
     line: LineInserts,
+    /// Fewer hashes than so many are inserted by single calls.
+    singles: usize,
 }
 
 impl Kernels {
@@ -328,10 +337,22 @@ impl Kernels {
     }
 
     fn new<const W: usize, const S: usize>(isa: Isa, layout: Layout) -> Self {
+        let lookups = Lookups::new::<W, S>(isa, layout);
         Self {
-            lookups: Lookups::new::<W, S>(isa, layout),
+            singles: length::fewest_not_single_inserts(
+                lookups.inlined.is_some(),
+                is_cached(layout.blocks * LINE_BYTES),
+                lookups.singles,
+            ),
+            lookups,
             line: arch::inserts::<W, S>(isa.level()),
         }
+    }
+
+    /// Fewer hashes than so many are inserted by single calls.
+    #[inline(always)]
+    pub(crate) fn fewest_not_single(&self) -> usize {
+        self.singles
     }
 
     /// 1 or 2.
@@ -369,6 +390,12 @@ impl Kernels {
             None if self.looks_first() && self.lookups.contains(lines, hash) => return false,
             _ => {}
         }
+        self.insert_missing(lines, hash)
+    }
+
+    /// [`insert`](Self::insert) of a hash that was looked up and not found.
+    #[inline(always)]
+    fn insert_missing(&self, lines: Lines<'_, AtomicU64>, hash: u64) -> bool {
         if self.has_two_lines() {
             return self.insert_two(lines, hash);
         }
@@ -389,21 +416,21 @@ impl Kernels {
     /// Whether each hash's insert changed the filter, for fewer than [`Length::Many`].
     #[inline]
     pub(crate) fn insert_few(&self, bits: &Bits, hashes: &[u64]) -> u64 {
-        if self.has_two_lines() || self.lookups.line.is_long(hashes.len()) {
-            let mut changed = [0];
-            self.insert_many(bits, hashes, &mut changed);
-            return changed[0];
-        }
         if !self.looks_first() {
+            if self.has_two_lines() || self.lookups.line.is_long(hashes.len()) {
+                let mut changed = [0];
+                self.insert_many(bits, hashes, &mut changed);
+                return changed[0];
+            }
             return few_bitmap(hashes, &bits.shared(), Hint::L1Write, |hash| self.insert(bits, hash));
         }
         // A hash that is found needs no insert. Of equal ones that are not, the first sets the
         // bits.
-        let mut missing = !self.lookups.contains_few_bitmap(bits.shared(), hashes) & !(u64::MAX << hashes.len());
+        let mut missing = !self.lookups.few_bitmap(bits.shared(), hashes) & !(u64::MAX << hashes.len());
         let mut changed = 0;
         while missing != 0 {
             let i = missing.trailing_zeros();
-            let new = self.line_insert(bits.shared(), hashes[i as usize]);
+            let new = self.insert_missing(bits.shared(), hashes[i as usize]);
             changed |= u64::from(new) << i;
             missing &= missing - 1;
         }

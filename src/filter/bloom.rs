@@ -133,6 +133,14 @@ impl InsertImpl for Bloom {
         self.insert_flagged(source, None)
     }
 
+    #[inline]
+    fn insert_hashes(&self, hashes: &[u64]) -> usize {
+        if hashes.len() < self.words.kernels.fewest_not_single() {
+            return hashes.iter().map(|&hash| usize::from(self.insert(hash))).sum();
+        }
+        self.insert_all(&hashes)
+    }
+
     fn clear(&mut self) {
         self.words.bits.clear();
     }
@@ -154,7 +162,7 @@ impl InsertFlaggedImpl for Bloom {
             let hashes = source.few(&mut space);
             let (changed, count) = match hashes {
                 [] => return 0,
-                _ if hashes.len() < Length::Few.least() => {
+                _ if hashes.len() < kernels.fewest_not_single() => {
                     let (mut changed, mut count) = (0, 0);
                     for (i, &hash) in hashes.iter().enumerate() {
                         let new = kernels.insert(bits, hash);

@@ -88,6 +88,12 @@ pub trait EngineImpl: Sized {
     /// Whether the hash may be there. `true` ends in an `Acquire`.
     fn contains(&self, hash: u64) -> bool;
 
+    /// Fewer hashes than so many are looked up by [`contains`](Self::contains), one after another.
+    #[inline]
+    fn fewest_not_single(&self) -> usize {
+        2
+    }
+
     /// [`contains`](Self::contains) of every hash, as a bitmap: bit `i % 64` of word `i / 64`. The
     /// bitmap has a word for every 64 hashes; the bits after the last hash become 0.
     fn contains_bitmap(&self, hashes: &[u64], found: &mut [u64]);
@@ -177,6 +183,12 @@ pub(crate) trait InsertImpl: EngineImpl {
 
     /// Inserts in order, up to the first hash that is refused.
     fn insert_all(&self, source: &impl Source) -> Self::Total;
+
+    /// [`insert_all`](Self::insert_all) of hashes: where a few go one by one, inlined.
+    #[inline]
+    fn insert_hashes(&self, hashes: &[u64]) -> Self::Total {
+        self.insert_all(&hashes)
+    }
 
     /// Unsets everything.
     fn clear(&mut self);

@@ -203,14 +203,14 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
         if keys.len() < Length::Many.least() {
             return self.engine.contains_few(source.few(&mut Few::new()), out);
         }
-        self.contains_many(&source, out);
+        self.contains_many(source, out);
     }
 
     // A call, so that a few hashes stay in registers, and only large batches have a large stack
     // frame.
     #[inline(never)]
-    fn contains_many(&self, source: &impl Source, out: &mut [bool]) {
-        let (mut chunks, unpack) = (answered(all(source)), unpack(self.isa));
+    fn contains_many(&self, source: impl Source, out: &mut [bool]) {
+        let (mut chunks, unpack) = (answered(all(&source)), unpack(self.isa));
         while let Some((start, hashes, found)) = chunks.next() {
             self.engine.contains_bitmap(hashes, found);
             unpack(found, &mut out[start..][..hashes.len()]);
@@ -242,18 +242,25 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
     /// assert_eq!(found, [true, false]);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    #[inline]
+    #[inline(always)]
     pub fn contains_hashes(&self, hashes: &[u64], out: &mut [bool]) {
         assert_same_length(hashes.len(), out.len());
-        // No loop for one.
-        if let ([hash], [found]) = (hashes, &mut *out) {
-            *found = self.engine.contains(*hash);
+        if hashes.len() < self.engine.fewest_not_single() {
+            for (&hash, found) in hashes.iter().zip(out) {
+                *found = self.engine.contains(hash);
+            }
             return;
         }
+        self.contains_several_hashes(hashes, out);
+    }
+
+    // A call, so that the loop of a few is small enough to be inlined everywhere.
+    #[inline(never)]
+    fn contains_several_hashes(&self, hashes: &[u64], out: &mut [bool]) {
         if hashes.len() < Length::Many.least() {
             return self.engine.contains_few(hashes, out);
         }
-        self.contains_many(&hashes, out);
+        self.contains_many(hashes, out);
     }
 
     /// [`contains_batch`](Self::contains_batch) into a bitmap. Bits after the last key become 0.
@@ -296,16 +303,23 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
     /// assert_eq!(found, [0b10]);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    #[inline]
+    #[inline(always)]
     pub fn contains_hashes_bitmap(&self, hashes: &[u64], out: &mut [u64]) {
-        assert_bitmap_length(hashes.len(), out.len());
         match (hashes, &mut *out) {
-            // No loop for one or two.
-            ([a], [found]) => *found = u64::from(self.engine.contains(*a)),
-            ([a, b], [found]) => {
-                *found = u64::from(self.engine.contains(*a)) | u64::from(self.engine.contains(*b)) << 1;
+            // One word is the right length for these: from 1 to 64.
+            ([_, ..], [found]) if hashes.len() < self.engine.fewest_not_single() => {
+                *found = bitmap_of(hashes, |&hash| self.engine.contains(hash));
             }
-            (_, [found]) if hashes.len() < Length::Many.least() => *found = self.engine.contains_few_bitmap(hashes),
+            _ => self.contains_several_hashes_bitmap(hashes, out),
+        }
+    }
+
+    // A call, as `contains_several_hashes`.
+    #[inline(never)]
+    fn contains_several_hashes_bitmap(&self, hashes: &[u64], out: &mut [u64]) {
+        assert_bitmap_length(hashes.len(), out.len());
+        match out {
+            [found] if hashes.len() < Length::Many.least() => *found = self.engine.contains_few_bitmap(hashes),
             _ => self.engine.contains_bitmap(hashes, out),
         }
     }

@@ -225,7 +225,7 @@ macro_rules! alike {
                 match hashes {
                     // loom is to see the way of a batch in one key too.
                     [hash] if !cfg!(lanebloom_loom) => $one(self.insert_hash(*hash)),
-                    _ => self.engine.insert_all(&hashes),
+                    _ => self.engine.insert_hashes(hashes),
                 }
             }
 

@@ -98,6 +98,11 @@ impl<W: LineWords> EngineImpl for Lined<W> {
         found
     }
 
+    #[inline]
+    fn fewest_not_single(&self) -> usize {
+        self.words.lookups().fewest_not_single()
+    }
+
     fn contains_bitmap(&self, hashes: &[u64], found: &mut [u64]) {
         self.words.lookups().contains_hashes(self.words.lines(), hashes, found);
         bits::acquire();

@@ -80,15 +80,20 @@ impl<T> Clone for FewLookups<T> {
 impl<T> Copy for FewLookups<T> {}
 
 impl<T> LineLookups<T> {
-    /// Whether so many hashes are worth a pipeline.
+    /// The length that is worth a pipeline.
     #[inline(always)]
-    pub(super) fn is_long(&self, hashes: usize) -> bool {
-        let least = if self.few.is_some() {
+    pub(super) fn long(&self) -> Length {
+        if self.few.is_some() {
             Length::Many
         } else {
             Length::Several
-        };
-        hashes >= least.least()
+        }
+    }
+
+    /// Whether so many hashes are worth a pipeline.
+    #[inline(always)]
+    pub(super) fn is_long(&self, hashes: usize) -> bool {
+        hashes >= self.long().least()
     }
 }
 

@@ -10,6 +10,7 @@ use super::loads;
 use crate::geometry::layout::LINE_WORDS;
 use crate::geometry::pattern::{BitFields, MULTIPLIER, block, words_per_product};
 use crate::kernel::dispatch::Probe;
+use crate::kernel::length::IN_GROUPS;
 use crate::kernel::pipeline::{self, GROUP, Group, GroupWords};
 use crate::kernel::scalar;
 use crate::kernel::tuning::AccessPlan;
@@ -238,7 +239,7 @@ fn fewest_in_groups<T>(words: usize, lines: Lines<'_, T>) -> usize {
     if words <= 2 && !is_cached(lines.bytes()) {
         2 * GROUP
     } else {
-        3 * GROUP
+        IN_GROUPS
     }
 }
 
