@@ -45,8 +45,8 @@ pub(crate) const IN_GROUPS: usize = 24;
 
 /// From so many hashes on, they are no longer looked up one by one. If a function `takes_few`, with
 /// the lookups inlined, or beyond the caches, where the functions for a few prefetch lines, that is
-/// from a group on. Else, from where a batch is faster: `long` ones are a pipeline's. (Zen 4, 1%, at
-/// 64 MiB: 15 flags 14.7 ns one by one, 13.0 with prefetches.)
+/// from a group on. Else, from where a batch is faster: `long` ones are a pipeline's. (Zen 4, 1%,
+/// at 64 MiB: 15 flags 14.7 ns one by one, 13.0 with prefetches.)
 #[must_use]
 pub(crate) const fn fewest_not_single(takes_few: bool, is_cached: bool, long: Length) -> usize {
     let most = if is_cached && !takes_few {

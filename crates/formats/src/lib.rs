@@ -5,7 +5,7 @@
 //! # When not to use it
 //!
 //! - You own both ends: use a filter of the crate [`lanebloom`]. A `ConcurrentBloom` is faster,
-//!   since a key's bits lie in one cache line; here they lie anywhere, but for Parquet's.
+//!   since a key's bits lie in one cache line; here they lie anywhere, except Parquet's.
 //! - The filter stays in Redis, and each lookup asks the server: this crate talks to no server. The
 //!   crate `lanebloom-redis` does, and transfers these filters.
 //! - Strangers choose the keys: these systems hash without a secret, so strangers can make keys
@@ -38,12 +38,12 @@
 //! |---|---|---|---|
 //! | [`GuavaBloom`] | Guava, the Java library | 7 lines for a present key, 2 to 3 for an absent one | 9.6 |
 //! | [`SparkBloom`] | Spark, V1 and V2 | as a `GuavaBloom` | 9.6 |
-//! | [`SplitBlockBloom`] | Parquet files; Milvus | half a line | 10.5 |
+//! | [`SplitBlockBloom`] | Parquet, Milvus | half a line | 10.5 |
 //! | [`RedisBloom`] | Redis, `BF` commands | about 8 lines of each layer | 11, and 23 in a chain of seven |
 //! | [`RedisCuckoo`] | Redis, `CF` commands | two buckets of each layer | 8 to 12, at 1.6% or more |
 //!
-//! Many threads can insert into a `GuavaBloom`, a `SparkBloom` or a `SplitBlockBloom` and look up at
-//! once, lock-free. Those of Redis answer many threads at once, and take `&mut self` to insert.
+//! Many threads can insert into a `GuavaBloom`, a `SparkBloom` or a `SplitBlockBloom`, and look up
+//! at once, lock-free. Those of Redis answer many threads at once, and take `&mut self` to insert.
 //!
 //! [`GuavaBloom::read_from`] and [`write_to`](GuavaBloom::write_to) are Guava's streams,
 //! [`SparkBloom::read_from`] and [`write_to`](SparkBloom::write_to) Spark's.

@@ -19,7 +19,8 @@ use lanebloom::internal::{as_chunks, assert_bitmap_length};
 ///
 /// let filter = SplitBlockBloom::with_capacity(1000, 0.01)?;
 /// // "ann", null, "bob"
-/// let names = Column::bytes(&[0, 3, 3, 6], b"annbob")?.with_validity(&[0b101], 0)?;
+/// let names = Column::bytes(&[0, 3, 3, 6], b"annbob")?;
+/// let names = names.with_validity(&[0b101], 0)?;
 /// assert_eq!(filter.insert_column(&names), 2);
 /// let mut found = [0];
 /// filter.contains_column(&names, &mut found);
@@ -414,7 +415,8 @@ mod arrays {
         /// let filter = SplitBlockBloom::with_capacity(1000, 0.01)?;
         /// let ids = Int64Array::from(vec![Some(1), None, Some(3)]);
         /// assert_eq!(filter.insert_column(&Column::of_array(&ids)?), 2);
-        /// assert_eq!(filter.contains_array(&ids)?, vec![Some(true), None, Some(true)].into());
+        /// let found = filter.contains_array(&ids)?;
+        /// assert_eq!(found, vec![Some(true), None, Some(true)].into());
         /// # Ok::<(), Box<dyn std::error::Error>>(())
         /// ```
         pub fn of_array(array: &'a dyn Array) -> Result<Self, ColumnError> {

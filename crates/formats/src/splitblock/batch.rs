@@ -1,7 +1,9 @@
-//! Batches of a [`SplitBlockBloom`]: keys are hashed by chunks, and `kernel.rs` works on the hashes.
+//! Batches of a [`SplitBlockBloom`]: keys are hashed by chunks, and `kernel.rs` works on the
+//! hashes.
 
 use super::SplitBlockBloom;
-use super::kernel::{BLOCK_BYTES, Block, Level, block_index};
+use super::block::{BLOCK_BYTES, Block, block_index};
+use super::kernel::Level;
 use crate::{CHUNK, unpack_into};
 use alloc::vec::Vec;
 use core::convert::Infallible;

@@ -1,9 +1,10 @@
 //! The bytes of a split-block filter: the bitset, the header that Parquet files have before it, and
 //! Milvus' envelope.
 
+use super::block::BLOCK_BYTES;
 use super::error::{SplitBlockReadError, SplitBlockReadErrorKind as Kind};
-use super::kernel::BLOCK_BYTES;
-use super::{MAX_FORMAT_BYTES, SplitBlockBloom, sizing};
+use super::sizing::MAX_FORMAT_BYTES;
+use super::{SplitBlockBloom, sizing};
 use alloc::format;
 use alloc::vec::Vec;
 use lanebloom::BuildError;

@@ -1,58 +1,19 @@
-//! The work on blocks, for every instruction set: a hash and the blocks in, an answer out. Called by
-//! `splitblock.rs`, `view.rs` and `batch.rs`.
+//! The work on blocks, for every instruction set: a hash and the blocks in, an answer out. Called
+//! by `splitblock.rs`, `view.rs` and `batch.rs`.
 //!
-//! [`mask`] and [`block_index`] are the specification, from Parquet's BloomFilter.md. The vectors of
-//! `x86_64.rs` make a mask by one multiplication for all eight words, and test it against the block
-//! at once. They are twins: the same names, the same signatures.
+//! `block.rs` is the specification. The vectors of `x86_64.rs` make a mask by one multiplication
+//! for all eight words, and test it against the block at once.
 
 #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
 mod aarch64;
 #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
 mod x86_64;
 
+use super::block::{Block, block_index, each_block, holds, insert_all_mut, mask};
 use super::xxh64;
 use lanebloom::Funnel;
 use lanebloom::internal::bounds::Load;
-use lanebloom::internal::{AccessPlan, AtomicU64, Short, answers, prefetch, set_four, tiles};
-
-/// Bytes of a block.
-pub(super) const BLOCK_BYTES: usize = 32;
-
-/// A block: eight words of 32 bits, here two to a word of 64, the first one in the lower half.
-pub(super) type Block<T> = [T; 4];
-
-/// The multipliers that select the bit of each word. Source: Parquet's BloomFilter.md.
-pub(super) const SALTS: [u32; 8] = [
-    0x47b6_137b,
-    0x4497_4d91,
-    0x8824_ad5b,
-    0xa2b7_289d,
-    0x7054_95c7,
-    0x2df1_424b,
-    0x9efc_4947,
-    0x5c6b_fb31,
-];
-
-/// The block of a hash: its upper half, scaled to the number of blocks.
-#[inline(always)]
-pub(super) fn block_index(hash: u64, blocks: usize) -> usize {
-    ((hash >> 32).wrapping_mul(blocks as u64) >> 32) as usize
-}
-
-/// The bits of a hash in its block: one in each word of 32 bits, by the hash's lower half.
-#[inline(always)]
-pub(super) fn mask(hash: u64) -> Block<u64> {
-    let bit = |salt: u32| 1_u64 << ((hash as u32).wrapping_mul(salt) >> 27);
-    core::array::from_fn(|i| bit(SALTS[2 * i]) | bit(SALTS[2 * i + 1]) << 32)
-}
-
-/// Whether a block has all bits of a hash.
-#[inline(always)]
-pub(super) fn holds<T: Load>(block: &Block<T>, hash: u64) -> bool {
-    let mask = mask(hash);
-    let lacks = |i: usize| mask[i] & !block[i].load();
-    lacks(0) | lacks(1) | lacks(2) | lacks(3) == 0
-}
+use lanebloom::internal::{AccessPlan, AtomicU64, Short, set_four};
 
 /// An instruction set that this CPU has: [`Level::all`] alone makes one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -218,81 +179,10 @@ impl Level {
     }
 }
 
-/// The loop of a batch: `work` gives the answers for a tile of blocks, with their hashes.
-#[inline(always)]
-fn each_tile<T: Load>(
-    blocks: &[Block<T>],
-    access: AccessPlan,
-    hashes: &[u64],
-    each: &mut dyn FnMut(usize, usize, u64),
-    work: impl Fn(&[u32], &[u64]) -> u64,
-) {
-    tiles(
-        &mut (),
-        access,
-        hashes,
-        |(), _, hash| block_index(*hash, blocks.len()) as u32,
-        |(), _, _, block, hint| prefetch(blocks.as_ptr().wrapping_add(*block as usize), hint),
-        |(), start, places| {
-            each(start, places.len(), work(places, &hashes[start..][..places.len()]));
-            true
-        },
-    );
-}
-
-/// The loop of a batch of inserts by plain stores.
-#[inline(always)]
-fn insert_all_mut(
-    blocks: &mut [Block<u64>],
-    access: AccessPlan,
-    hashes: &[u64],
-    mask: impl Fn(u64) -> Block<u64>,
-) -> usize {
-    let (count, mut changed) = (blocks.len(), 0);
-    tiles(
-        blocks,
-        access,
-        hashes,
-        |_, _, hash| block_index(*hash, count) as u32,
-        |blocks, _, _, block, hint| prefetch(blocks.as_ptr().wrapping_add(*block as usize), hint),
-        |blocks, start, places| {
-            for (block, hash) in places.iter().zip(&hashes[start..]) {
-                let (block, mask) = (&mut blocks[*block as usize], mask(*hash));
-                let mut missing = 0;
-                for (word, mask) in block.iter_mut().zip(mask) {
-                    missing |= mask & !*word;
-                    *word |= mask;
-                }
-                changed += usize::from(missing != 0);
-            }
-            true
-        },
-    );
-    changed
-}
-
-/// [`each_tile`] that works on one hash after another.
-#[inline(always)]
-fn each_block<T: Load>(
-    blocks: &[Block<T>],
-    access: AccessPlan,
-    hashes: &[u64],
-    each: &mut dyn FnMut(usize, usize, u64),
-    work: impl Fn(&Block<T>, u64) -> bool,
-) {
-    each_tile(blocks, access, hashes, each, |places, hashes| {
-        answers(
-            places
-                .iter()
-                .zip(hashes)
-                .map(|(block, hash)| work(&blocks[*block as usize], *hash)),
-        )
-    });
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::splitblock::block::{BLOCK_BYTES, SALTS};
     use alloc::vec::Vec;
     use lanebloom::internal::{Bits, is_cached};
 

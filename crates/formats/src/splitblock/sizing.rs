@@ -1,10 +1,16 @@
 //! The size of a split-block filter, from its number of keys and its false-positive rate.
 
-use super::kernel::BLOCK_BYTES;
-use super::{MAX_FORMAT_BYTES, MIN_FORMAT_BYTES};
+use super::block::BLOCK_BYTES;
 use crate::logarithm::{Twofold, ln, pow};
 use lanebloom::internal::{acquire, figures, too_large, wrong_rate};
 use lanebloom::{BuildError, Figures};
+
+/// The smallest bitset of the format, in bytes: one block.
+pub const MIN_FORMAT_BYTES: usize = 32;
+
+/// The largest bitset that Parquet's libraries write or read, in bytes: 128 MiB. A
+/// [`SplitBlockBloom`](super::SplitBlockBloom) in memory may be larger.
+pub const MAX_FORMAT_BYTES: usize = 128 << 20;
 
 /// The most blocks: 32 bits number them.
 pub(super) const MOST_BLOCKS: usize = if usize::BITS == 64 {

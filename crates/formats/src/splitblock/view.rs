@@ -1,8 +1,9 @@
 //! A split-block filter in borrowed bytes: [`SplitBlockView`].
 
+use super::block::Block;
 use super::bytes::whole_blocks;
 use super::error::SplitBlockReadError;
-use super::kernel::{Block, Level};
+use super::kernel::Level;
 use super::{batch, hash, sizing};
 use core::fmt;
 use lanebloom::internal::{as_chunks, assert_bitmap_length, assert_same_length};
@@ -20,7 +21,8 @@ use lanebloom::{Figures, Funnel};
 /// let file = filter.to_parquet()?;
 ///
 /// let header = Header::parse(&file)?;
-/// let view = SplitBlockView::new(&file[header.header_bytes()..][..header.bitset_bytes()])?;
+/// let bitset = &file[header.header_bytes()..][..header.bitset_bytes()];
+/// let view = SplitBlockView::new(bitset)?;
 /// assert!(view.contains("ann") && !view.contains("eve"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -1,7 +1,7 @@
 //! The kernels for NEON, which every 64-bit Arm has. Two vectors are a block. The words are loaded
 //! as atomics, and become vectors in registers.
 
-use super::{Block, SALTS, mask};
+use crate::splitblock::block::{Block, SALTS, mask};
 use core::arch::aarch64::*;
 use lanebloom::internal::bounds::Load;
 use lanebloom::internal::{AtomicU64, set_four};

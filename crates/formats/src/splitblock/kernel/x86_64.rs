@@ -10,11 +10,10 @@
 //! values a read gives, it has each bit whose setting happened before. x86-64 performs every load
 //! as an acquire, and the compiler moves no fence across the block.
 //!
-//! [`set_half`] writes two words by one `cmpxchg16b`: 10.9 ns for the four words of a new key, where
-//! four `fetch_or` take 15 (Zen 4, in L1). It does what two `fetch_or` of `AtomicU64` with `Release`
-//! do, one right after the other: a state that threads which use these could see too. If it fails
-//! it does what two relaxed loads do. (Rust's own 16-byte atomics, if there were any, must not be
-//! mixed with those of 8 bytes. What the block does is described in words of 8.)
+//! [`set_half`] writes two words by one `cmpxchg16b`: 9.6 ns for the four words of a new key, where
+//! four `fetch_or` take 15 (Zen 4, in L1). It does what two `fetch_or` of `AtomicU64` with
+//! `Release` do, one right after the other. Threads that use these could see that state too. If it
+//! fails, it does what two relaxed loads do.
 //!
 //! A single lookup is assembly as a whole, so that it is inlined into code for older CPUs too. It
 //! must run only where [`Level::all`](super::Level::all) asked the CPU.
@@ -28,7 +27,7 @@
 #[expect(clippy::incompatible_msrv, reason = "only for compilers that have the intrinsics")]
 pub(super) mod avx512;
 
-use super::{Block, SALTS, each_block, insert_all_mut};
+use crate::splitblock::block::{Block, SALTS, each_block, insert_all_mut};
 use core::arch::asm;
 use core::arch::x86_64::*;
 use core::mem::transmute;

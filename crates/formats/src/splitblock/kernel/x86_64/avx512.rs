@@ -2,7 +2,7 @@
 //! registers; a batch tests two blocks at once. `x86_64.rs` says why the assembly is sound.
 
 use super::{CONSTANTS, constants, vector_mask, vector_set};
-use crate::splitblock::kernel::{Block, each_block, each_tile, insert_all_mut};
+use crate::splitblock::block::{Block, each_block, each_tile, insert_all_mut};
 use crate::splitblock::xxh64;
 use core::arch::asm;
 use core::arch::x86_64::*;
