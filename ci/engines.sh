@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# SplitBlockBloom beside the engines that write and read Parquet's filters: parquet-rs, and from PyPI
+# SplitBlockBloom beside the engines that write and read its filters: parquet-rs, and from PyPI
 # DuckDB, pyarrow and Milvus' Python client. A person runs it, for it downloads 250 MB into
 # target/engines the first time. Needs python3 with pip and venv. A few minutes.
 #
