@@ -37,6 +37,7 @@ aarch64() {
     # The kernels of NEON: no other script compiles them.
     "$toolchain/usr/bin/cargo-clippy" clippy --profile test -p lanebloom "${build[@]}" -- -D warnings
     vectors "${package[@]}" "${build[@]}"
+    cargo test -p lanebloom-formats "${build[@]}" --lib -- splitblock
 }
 
 # The tests of bytes: only these depend on the byte order. Not the tests of batches against single
