@@ -38,6 +38,7 @@ pub struct Column<'a> {
 
 #[derive(Clone, Copy, Debug)]
 enum Keys<'a> {
+    #[cfg(feature = "arrow")]
     Narrow(Narrow<'a>),
     I32(&'a [i32]),
     I64(&'a [i64]),
@@ -53,6 +54,7 @@ enum Keys<'a> {
 }
 
 /// Numbers that Parquet stores as `INT32`.
+#[cfg(feature = "arrow")]
 #[derive(Clone, Copy, Debug)]
 enum Narrow<'a> {
     I8(&'a [i8]),
@@ -240,6 +242,7 @@ impl<'a> Column<'a> {
         match self.keys {
             Keys::I32(values) => level.hash_batch(&values[start..end], out),
             Keys::I64(values) => level.hash_batch(&values[start..end], out),
+            #[cfg(feature = "arrow")]
             Keys::Narrow(values) => values.hash(level, start, out),
             Keys::Bytes(offsets, values) => {
                 for (out, ends) in out.iter_mut().zip(offsets[start..=end].windows(2)) {
@@ -302,6 +305,7 @@ fn check_offsets<O: Copy + TryInto<usize>>(offsets: &[O], values: &[u8]) -> Resu
     Ok(len)
 }
 
+#[cfg(feature = "arrow")]
 impl Narrow<'_> {
     fn hash(self, level: Level, start: usize, out: &mut [u64]) {
         fn widened<T: Copy + Into<i32>>(level: Level, values: &[T], out: &mut [u64]) {
@@ -496,5 +500,82 @@ mod arrays {
             let found = BooleanBuffer::new(Buffer::from_vec(found), 0, array.len());
             Ok(BooleanArray::new(found, array.nulls().cloned()))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+    use alloc::vec::Vec;
+
+    /// Columns of several chunks, whose bitmaps begin at any bit: the keys that are not null are
+    /// inserted and found, and no others.
+    #[test]
+    fn nulls_are_neither_inserted_nor_found() {
+        let values: Vec<i64> = (0..2500).map(|i| i * 0x1234_5678_9abc).collect();
+        for first in [0, 1, 7, 8, 63] {
+            let is_valid = |i: usize| i % 3 != 0 && i % 64 != 5;
+            let mut bits = alloc::vec![0_u8; (first + values.len()).div_ceil(8)];
+            for i in (0..values.len()).filter(|i| is_valid(*i)) {
+                bits[(first + i) / 8] |= 1 << ((first + i) % 8);
+            }
+            let column = Column::i64s(&values).with_validity(&bits, first).unwrap();
+            let filter = SplitBlockBloom::with_capacity(2500, 1e-6).unwrap();
+            let model = SplitBlockBloom::with_capacity(2500, 1e-6).unwrap();
+            let valid = (0..values.len()).filter(|i| is_valid(*i));
+            let new: usize = valid.map(|i| usize::from(model.insert(&values[i]))).sum();
+            assert_eq!(filter.insert_column(&column), new);
+            assert!(filter == model, "{first}");
+
+            let all = SplitBlockBloom::from_bitset(&[0xff; 64]).unwrap();
+            let mut found = alloc::vec![0; values.len().div_ceil(64)];
+            all.contains_column(&column, &mut found);
+            for i in 0..64 * found.len() {
+                let expected = i < values.len() && is_valid(i);
+                assert_eq!(found[i / 64] >> (i % 64) & 1 == 1, expected, "{first} {i}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_layout_has_the_keys_hashes() {
+        let names = ["", "ann", "a name that is longer than one lane of the hash"];
+        let (mut values, mut ends) = (Vec::from(*b"before"), alloc::vec![6_i32]);
+        for name in names {
+            values.extend(name.bytes());
+            ends.push(values.len() as i32);
+        }
+        let large: Vec<i64> = ends.iter().map(|end| i64::from(*end)).collect();
+        let model = SplitBlockBloom::with_capacity(100, 1e-6).unwrap();
+        for name in names {
+            assert!(model.insert(name));
+        }
+        for column in [Column::bytes(&ends, &values), Column::large_bytes(&large, &values)] {
+            let filter = SplitBlockBloom::with_capacity(100, 1e-6).unwrap();
+            assert_eq!(filter.insert_column(&column.unwrap()), names.len());
+            assert!(filter == model);
+        }
+        let filter = SplitBlockBloom::with_capacity(100, 1e-6).unwrap();
+        filter.insert_column(&Column::fixed(12, &[7; 36]).unwrap());
+        assert!(filter.contains(&[7_u8; 12]) && !filter.contains(&[7_u8; 11]));
+        filter.insert_column(&Column::i32s(&[-5]));
+        assert!(filter.contains(&-5_i32) && !filter.contains(&-5_i64));
+    }
+
+    #[test]
+    fn buffers_that_do_not_fit_are_errors() {
+        let error = |column: Result<Column<'_>, ColumnError>| column.unwrap_err().to_string();
+        assert_eq!(error(Column::bytes(&[], b"")), "there is no offset");
+        assert_eq!(error(Column::bytes(&[7], b"ann")), "value 0 ends at byte 7 of 3");
+        for offsets in [[0, 2, 1], [-1, 0, 1]] {
+            assert!(error(Column::bytes(&offsets, b"ann")).ends_with("below the one before, or negative"));
+        }
+        assert!(Column::large_bytes(&[0, i64::MAX], b"ann").is_err());
+        assert!(Column::fixed(0, b"").is_err() && Column::fixed(2, b"ann").is_err());
+        let column = Column::i64s(&[1; 9]);
+        assert_eq!(error(column.with_validity(&[0], 0)), "9 keys have 1 bytes of validity");
+        assert!(column.with_validity(&[0; 2], 7).is_ok() && column.with_validity(&[0; 2], 8).is_err());
+        assert!(column.with_validity(&[0; 2], usize::MAX).is_err());
     }
 }
