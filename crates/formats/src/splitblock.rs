@@ -49,7 +49,7 @@ mod batch;
 mod block;
 mod bytes;
 pub(crate) mod error;
-#[expect(unsafe_code, reason = "instruction sets that not every CPU has, and their loads")]
+#[allow(unsafe_code, reason = "instruction sets that not every CPU has, and their loads")]
 mod kernel;
 mod sizing;
 mod view;
