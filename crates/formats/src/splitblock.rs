@@ -75,7 +75,7 @@ use lanebloom::{BuildError, Figures, Funnel, IncompatibleError};
 /// use lanebloom_formats::splitblock::hash;
 ///
 /// assert_eq!(hash(""), 0xef46_db37_51d8_e999);
-/// assert_eq!(hash(&7_i64), hash(&[7, 0, 0, 0, 0, 0, 0, 0]));
+/// assert_eq!(hash(&7_i64), hash(&[7_u8, 0, 0, 0, 0, 0, 0, 0]));
 /// ```
 #[inline]
 pub fn hash<K: Funnel + ?Sized>(key: &K) -> u64 {
