@@ -1,5 +1,5 @@
-// Spark's BloomFilter under the measurements of benches/spark.rs, which starts this by `java -cp spark-sketch.jar SparkPeer.java
-// KEYS VERSION long|string` and asks, a line at a time:
+// Spark's BloomFilter under the measurements of benches/spark.rs, which starts this by
+// `java -cp spark-sketch.jar SparkPeer.java KEYS VERSION long|string` and asks, a line at a time:
 //
 //   put ROUND        a new filter for the keys at 1%, and all keys of the round in it
 //   contains ROUND   as many keys, half of them in the filter of the round, in no order

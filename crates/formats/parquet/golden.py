@@ -58,8 +58,8 @@ def parquet(folder):
             "(DICTIONARY_SIZE_LIMIT 100000, BLOOM_FILTER_FALSE_POSITIVE_RATIO 0.05)"
         )
         by_duck = filter_of(duck)
-        # The engines choose different sizes. This finds the number of values by which pyarrow comes to
-        # DuckDB's.
+        # The engines choose different sizes. This finds the number of values by which pyarrow
+        # comes to DuckDB's.
         arrow = f"{folder}/arrow.parquet"
         for ndv in (1 << shift for shift in range(16)):
             options = {name: {"ndv": ndv, "fpp": 0.01}}

@@ -217,7 +217,7 @@ impl<'a> Column<'a> {
         self.len == 0
     }
 
-    /// Which of the up to 64 keys from `start` on are not null, as a bitmap.
+    /// The validity of up to 64 keys from `start` on, as a bitmap.
     fn valid(&self, start: usize) -> u64 {
         let Some((bits, first)) = self.validity else {
             return u64::MAX;

@@ -1,5 +1,5 @@
-// Spark's own BloomFilter, for tests/formats/spark_jvm.rs: requests on the standard input, answers on the standard output, both as
-// java.io.DataInput and DataOutput have them. A request is a byte:
+// Spark's own BloomFilter, for tests/formats/spark_jvm.rs: requests on the standard input, answers
+// on the standard output, both as java.io.DataInput and DataOutput have them. A request is a byte:
 //
 //   'm' make a filter: version (byte), seed (int), expected items (long), bits (long), keys
 //       -> for each key what put said (byte), the filter
@@ -11,8 +11,8 @@
 //   'b' formulas: expected items (long), bits (long)
 //       -> the number of longs and of hash functions (int, int), or 0 and 0 where Spark throws
 //
-// Keys are a kind (byte, see KINDS), their number (int), and the keys; a filter is the length of its stream (int), the stream,
-// expectedFpp (double), and cardinality (long).
+// Keys are a kind (byte, see KINDS), their number (int), and the keys; a filter is the length of
+// its stream (int), the stream, expectedFpp (double), and cardinality (long).
 
 import java.io.BufferedInputStream;
 import java.io.BufferedOutputStream;

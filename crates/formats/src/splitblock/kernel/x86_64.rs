@@ -5,15 +5,17 @@
 //! Other threads may write the words of a block meanwhile, and a vector load by an intrinsic would
 //! be a data race with them. An `asm!` block may do what a function in another language may do.
 //! These do what four relaxed loads of `AtomicU64` do: they read the four words of the block and
-//! nothing else, write no memory, and are not `pure`, so that a lookup in a loop reads again. A
-//! processor may read the block in any parts. Bits are only added, so whatever mixture of two
-//! values a read gives, it has each bit whose setting happened before. x86-64 performs every load
-//! as an acquire, and the compiler moves no fence across the block.
+//! nothing else, write no memory, and are not `pure`, so that a lookup in a loop reads again.
+//! Shared words are aligned, and a processor reads 8 aligned bytes at once, whatever the
+//! instruction: `src/kernel/x86_64/loads.rs` of the crate lanebloom cites the manuals. (A view's
+//! words may be unaligned, but no thread writes them.) x86-64 performs every load as an acquire,
+//! and the compiler moves no fence across the block. So an `acquire` after it pairs with the
+//! `Release` of the bits that were seen.
 //!
 //! [`set_half`] writes two words by one `cmpxchg16b`: 9.6 ns for the four words of a new key, where
 //! four `fetch_or` take 15 (Zen 4, in L1). It does what two `fetch_or` of `AtomicU64` with
-//! `Release` do, one right after the other. Threads that use these could see that state too. If it
-//! fails, it does what two relaxed loads do.
+//! `Release` do, one right after the other: a locked operation is a release and an acquire. Threads
+//! that use `fetch_or` could see that state too. If it fails, it does what two relaxed loads do.
 //!
 //! A single lookup is assembly as a whole, so that it is inlined into code for older CPUs too. It
 //! must run only where [`Level::all`](super::Level::all) asked the CPU.
@@ -233,8 +235,9 @@ unsafe fn set_half(words: *mut u64, mut old: [u64; 2], mask: [u64; 2]) -> bool {
             return false;
         }
         let swapped: u8;
-        // SAFETY: see the top of this file. rbx cannot be named as an operand, so it is saved in
-        // another register. All others are named: the compiler might choose rbx.
+        // SAFETY: the words are there, by promise; see the top of this file. rbx cannot be named
+        // as an operand, so it is saved in another register. All others are named: the compiler
+        // might choose rbx.
         unsafe {
             asm!(
                 "xchg rsi, rbx",
