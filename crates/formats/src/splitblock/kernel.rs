@@ -307,4 +307,43 @@ mod tests {
             }
         }
     }
+
+    /// Threads that insert into the same words lose no bit of each other, call by call and in
+    /// batches.
+    #[cfg(all(feature = "std", not(lanebloom_loom)))]
+    #[test]
+    fn racing_inserts_lose_no_bit() {
+        use std::sync::Barrier;
+        use std::thread;
+
+        const THREADS: usize = 4;
+        for level in Level::all() {
+            for round in 0..300 {
+                let bits = Bits::new(1).unwrap();
+                let start = Barrier::new(THREADS);
+                let parts = [0, 1, 2, 3].map(|thread| hashes(1000 * round + thread, 24));
+                thread::scope(|scope| {
+                    for (i, part) in parts.iter().enumerate() {
+                        let (start, blocks) = (&start, &bits.fours()[..2]);
+                        scope.spawn(move || {
+                            start.wait();
+                            if i % 2 == 0 {
+                                part.iter().for_each(|hash| drop(level.insert(blocks, *hash)));
+                            } else {
+                                level.insert_each(blocks, AccessPlan::changes(true, 1), part, &mut |_, _, _| ());
+                            }
+                        });
+                    }
+                });
+                let blocks = &bits.fours()[..2];
+                let mut expected = [[0; 4]; 2];
+                for hash in parts.iter().flatten() {
+                    let block = &mut expected[block_index(*hash, 2)];
+                    block.iter_mut().zip(mask(*hash)).for_each(|(word, mask)| *word |= mask);
+                }
+                let words = blocks.iter().map(|block| [0, 1, 2, 3].map(|i| Load::load(&block[i])));
+                assert!(words.eq(expected), "{level:?}, round {round}");
+            }
+        }
+    }
 }
