@@ -328,7 +328,9 @@ mod tests {
                         scope.spawn(move || {
                             start.wait();
                             if i % 2 == 0 {
-                                part.iter().for_each(|hash| drop(level.insert(blocks, *hash)));
+                                for hash in part {
+                                    level.insert(blocks, *hash);
+                                }
                             } else {
                                 level.insert_each(blocks, AccessPlan::changes(true, 1), part, &mut |_, _, _| ());
                             }
