@@ -33,10 +33,16 @@
 //!
 //! # What was tried and did not help
 //!
-//! An insert looks first. That costs a new key 0.8 to 1.1 ns of 7 to 8, and a present key half of
-//! its time is saved (Zen 4, two words, in the caches). To look at one bit of the first word, and
-//! at the rest only if it is 1: present keys take 1.2 times as long, and while a filter fills, the
-//! branch is mispredicted half of the time (new keys 11.4 ns).
+//! An insert looks first. That costs a new key 1.0 ns of 6.5, and a present key takes 1.4 ns in
+//! place of 3.0 (Zen 4, two words, 32 KiB). Loads wait for the atomic operations of the insert
+//! before, and the next ones for the look. So its time is probably added to theirs, however well
+//! the branch is predicted.
+//!
+//! - To look at one bit of the first word, and at the rest only if it is 1: present keys take 1.2
+//!   times as long, and while a filter fills, the branch is mispredicted half of the time (new keys
+//!   11.4 ns).
+//! - To test the answer by `kortestw` and `setc` in place of `kmovw`: new keys take as long, and
+//!   single lookups 1.1 times as long.
 
 #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
 mod aarch64;
@@ -146,22 +152,29 @@ impl<T: Load> Lookups<T> {
     fn new<const W: usize, const S: usize>(isa: Isa, layout: Layout) -> Self {
         let level = isa.level();
         let line = arch::lookups::<W, S, T>(level);
-        let (inlined, contains, key_lines) = match layout.shape.lines {
-            1 => (Inlined::of::<W, S>(level.looks_first()), line.contains, KeyLines::One),
-            _ => {
-                let two = arch::two_lookups::<W, S, T>(level);
-                (Inlined::NONE, two.contains, KeyLines::Two(two))
+        Self::with(isa, layout, line, arch::two_lookups::<W, S, T>(level))
+    }
+
+    // A call, since it is the same for each shape.
+    #[inline(never)]
+    fn with(isa: Isa, layout: Layout, line: LineLookups<T>, two: TwoLookups<T>) -> Self {
+        let Shape { lines, words, bits } = layout.shape;
+        let (inlined, contains, key_lines) = match lines {
+            1 => {
+                let inlined = Inlined::of(words, bits, isa.level().looks_first());
+                (inlined, line.contains, KeyLines::One)
             }
+            _ => (Inlined::NONE, two.contains, KeyLines::Two(two)),
         };
-        let takes_few = line.few.is_some() && matches!(key_lines, KeyLines::One) && !inlined.is_some();
+        let (takes_few, is_cached) = (line.few.is_some() && lines == 1, is_cached(layout.blocks * LINE_BYTES));
         Self {
             isa,
             tuning: tuning::tuning(),
-            singles: length::fewest_not_single(takes_few, is_cached(layout.blocks * LINE_BYTES), line.long()),
+            singles: length::fewest_not_single(inlined.is_some(), takes_few, is_cached, line.long()),
             inlined,
             contains,
             probe: Probe {
-                fields: BitFields::new(W, S),
+                fields: BitFields::new(words, bits),
                 line: line.contains,
             },
             line,
@@ -337,7 +350,13 @@ impl Kernels {
     }
 
     fn new<const W: usize, const S: usize>(isa: Isa, layout: Layout) -> Self {
-        let lookups = Lookups::new::<W, S>(isa, layout);
+        let line = arch::inserts::<W, S>(isa.level());
+        Self::with(layout, Lookups::new::<W, S>(isa, layout), line)
+    }
+
+    // A call, as `Lookups::with`.
+    #[inline(never)]
+    fn with(layout: Layout, lookups: Lookups<AtomicU64>, line: LineInserts) -> Self {
         Self {
             singles: length::fewest_not_single_inserts(
                 lookups.inlined.is_some(),
@@ -345,7 +364,7 @@ impl Kernels {
                 lookups.singles,
             ),
             lookups,
-            line: arch::inserts::<W, S>(isa.level()),
+            line,
         }
     }
 

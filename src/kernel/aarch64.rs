@@ -3,6 +3,7 @@
 mod neon;
 
 use super::dispatch::{Forms, HashTable, LineInserts, LineLookups, TwoLookups, Unpack, Vectorized};
+use super::pipeline::TILE_GROUPS;
 use super::portable;
 pub(super) use super::portable::Inlined;
 use crate::words::bits::Load;
@@ -53,8 +54,8 @@ pub(super) fn lookups<const W: usize, const S: usize, T: Load>(level: Level) -> 
         Level::Plain => plain,
         Level::Neon => LineLookups {
             batch: Some(Forms {
-                tiles: neon::contains_hashes::<W, false, T>,
-                groups: neon::contains_hashes::<W, true, T>,
+                tiles: neon::contains_hashes::<W, TILE_GROUPS, T>,
+                groups: neon::contains_hashes::<W, 1, T>,
             }),
             ..plain
         },
@@ -71,8 +72,8 @@ pub(super) fn inserts<const W: usize, const S: usize>(level: Level) -> LineInser
         Level::Plain => plain,
         Level::Neon => LineInserts {
             batch: Some(Forms {
-                tiles: neon::insert_hashes::<W, false>,
-                groups: neon::insert_hashes::<W, true>,
+                tiles: neon::insert_hashes::<W, TILE_GROUPS>,
+                groups: neon::insert_hashes::<W, 1>,
             }),
             fill: neon::fill::<W>,
             ..plain

@@ -1,12 +1,13 @@
 //! The ladder of lengths: what a batch of so many keys takes. All other files ask here.
 
-/// What a batch takes, by its number of keys: the fewest first.
+/// What a batch takes, by its number of keys: the fewest first. Hashes that the caller has go one
+/// by one for longer: see `fewest_not_single`.
 #[derive(Clone, Copy, Debug)]
 pub enum Length {
     /// 0 to 3: single calls, one after another. The processor overlaps them by itself.
     Singles,
-    /// 4 to 7: the functions for a few hashes. The keys are hashed one by one: they do not fill a
-    /// vector, and its kernel is a call.
+    /// 4 to 7: a batch. The keys are hashed one by one: they do not fill a vector, and its kernel
+    /// is a call.
     Few,
     /// 8 to 15: the functions for a few hashes. The keys are hashed by vectors.
     Groups,
@@ -43,29 +44,31 @@ impl Length {
 /// bitmaps of 31 1.1 in groups, 1.4 by inlined calls.)
 pub(crate) const IN_GROUPS: usize = 24;
 
-/// From so many hashes on, they are no longer looked up one by one. If a function `takes_few`, with
-/// the lookups inlined, or beyond the caches, where the functions for a few prefetch lines, that is
-/// from a group on. Else, from where a batch is faster: `long` ones are a pipeline's. (Zen 4, 1%,
-/// at 64 MiB: 15 flags 14.7 ns one by one, 13.0 with prefetches.)
+/// From so many hashes on, they are no longer looked up one by one.
+///
+/// In the caches: where a batch is faster, or where a function for a few `takes` them, which has
+/// the lookups inlined. `long` batches are a pipeline's. Beyond the caches: where prefetches are
+/// faster, which takes longer if single lookups are inlined.
 #[must_use]
-pub(crate) const fn fewest_not_single(takes_few: bool, is_cached: bool, long: Length) -> usize {
-    let most = if is_cached && !takes_few {
-        IN_GROUPS
-    } else {
-        Length::Groups.least()
+pub(crate) const fn fewest_not_single(is_inlined: bool, takes: bool, is_cached: bool, long: Length) -> usize {
+    let most = match (is_inlined, is_cached) {
+        (true, true) => IN_GROUPS,
+        (true, false) => Length::Several.least(),
+        (false, true) if !takes => IN_GROUPS,
+        (false, _) => Length::Groups.least(),
     };
     if most < long.least() { most } else { long.least() }
 }
 
 /// From so many hashes on, they are no longer inserted one by one, given that number for lookups.
-/// Beyond the caches a batch of four asks for its lines before the first atomic operation, unless
-/// lookups are inlined. (Zen 4, 64 MiB, four new keys, one by one and as a batch: two words 53 and
-/// 52 ns, four words 89 and 62. Four present ones: 14 and 22, 29 and 27.)
+/// Beyond the caches a batch asks for its lines before the first atomic operation. (Zen 4, 64 MiB,
+/// four new keys, one by one and as a batch: two words 53 and 52 ns, four words 89 and 62. Four
+/// present ones: 14 and 22, 29 and 27. Eight new ones of two words: 50 and 32.)
 #[must_use]
 pub(crate) const fn fewest_not_single_inserts(is_inlined: bool, is_cached: bool, lookups: usize) -> usize {
-    if is_inlined || is_cached {
-        lookups
-    } else {
-        Length::Few.least()
+    match (is_inlined, is_cached) {
+        (_, true) => lookups,
+        (true, false) => Length::Groups.least(),
+        (false, false) => Length::Few.least(),
     }
 }

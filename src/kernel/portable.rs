@@ -80,7 +80,7 @@ pub(super) struct Inlined;
 impl Inlined {
     pub(super) const NONE: Self = Self;
 
-    pub(super) fn of<const W: usize, const S: usize>(_: bool) -> Self {
+    pub(super) fn of(_: usize, _: usize, _: bool) -> Self {
         Self
     }
 

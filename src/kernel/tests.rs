@@ -1,5 +1,6 @@
 //! All instruction sets of this CPU give the answers and the bits of the plain one.
 
+use super::tuning::MOST_AHEAD;
 use super::*;
 use crate::geometry::pattern::second;
 use crate::words::chunks::as_chunks;
@@ -19,8 +20,8 @@ fn hashes(from: u64, len: usize) -> Vec<u64> {
 
 /// Around the rungs of [`Length`], around the words of a bitmap, and every number of hashes in the
 /// last group.
-const LENGTHS: [usize; 27] = [
-    0, 1, 2, 3, 4, 7, 8, 15, 16, 17, 31, 32, 33, 34, 37, 38, 39, 40, 41, 57, 63, 64, 65, 72, 100, 127, 300,
+const LENGTHS: [usize; 28] = [
+    0, 1, 2, 3, 4, 7, 8, 15, 16, 17, 31, 32, 33, 34, 37, 38, 39, 40, 41, 57, 63, 64, 65, 72, 100, 127, 300, 700,
 ];
 
 #[test]
@@ -61,10 +62,12 @@ fn all_instruction_sets_agree() {
                 .take(sizes)
             {
                 let mut kernels = Kernels::of(Layout { shape, blocks }, isa);
-                // With lines asked for by tiles and by groups, as on one CPU or another.
+                // With lines asked for by tiles and by groups, as on one CPU or another, and with
+                // the whole ring of places in use.
                 let forms = if blocks > 30_000 { &[0, usize::MAX][..] } else { &[0] };
                 for &groups_from in forms {
                     kernels.lookups.tuning.groups_from = groups_from;
+                    kernels.lookups.tuning.ahead = MOST_AHEAD;
                     agree(shape, isa, blocks, &plain, &kernels);
                 }
             }

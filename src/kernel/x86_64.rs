@@ -18,8 +18,11 @@ mod loads;
 #[cfg(lanebloom_rust_1_89)]
 pub(super) use self::bitalg::Inlined;
 #[cfg(lanebloom_rust_1_89)]
-use super::dispatch::FewLookups;
-use super::dispatch::{Forms, HashTable, LineInserts, LineLookups, TwoLookups, Unpack, Vectorized};
+use super::dispatch::{Contains, FewLookups};
+use super::dispatch::{
+    ContainsBatch, Forms, HashTable, Insert, LineInserts, LineLookups, TwoLookups, Unpack, Vectorized,
+};
+use super::pipeline::TILE_GROUPS;
 use super::portable;
 #[cfg(not(lanebloom_rust_1_89))]
 pub(super) use super::portable::Inlined;
@@ -104,51 +107,76 @@ pub(super) fn lookups<const W: usize, const S: usize, T: Load>(level: Level) -> 
         Level::Avx2 => LineLookups {
             contains: avx2::contains::<W, S, T>,
             few: None,
-            batch: Some(Forms {
-                tiles: avx2::contains_hashes::<W, false, T>,
-                groups: avx2::contains_hashes::<W, true, T>,
-            }),
+            batch: batch::<W, T>(level),
         },
         #[cfg(lanebloom_rust_1_89)]
         Level::Avx512 => LineLookups {
             // One key at a time has no use for wider vectors.
             contains: avx2::contains::<W, S, T>,
             few: None,
-            batch: Some(Forms {
-                tiles: avx512::contains_hashes::<W, T>,
-                groups: avx512::contains_hashes::<W, T>,
-            }),
+            batch: batch::<W, T>(level),
         },
+        // (A constant, so that the other arms are not compiled.)
         #[cfg(lanebloom_rust_1_89)]
-        Level::Gather => bitalg_lookups::<W, S, true, T>(),
-        #[cfg(lanebloom_rust_1_89)]
-        Level::Bitalg => bitalg_lookups::<W, S, false, T>(),
+        Level::Gather | Level::Bitalg => match const { bitalg::scalar_words(W, S, true) } {
+            0 => bitalg_lookups::<W, 0, T>(level),
+            1 => bitalg_lookups::<W, 1, T>(level),
+            2 => bitalg_lookups::<W, 2, T>(level),
+            3 => bitalg_lookups::<W, 3, T>(level),
+            _ => bitalg_lookups::<W, 4, T>(level),
+        },
     }
 }
 
-/// The lookups of BITALG with the fastest single ones for the shape.
-#[cfg(lanebloom_rust_1_89)]
-fn bitalg_lookups<const W: usize, const S: usize, const INTEL: bool, T: Load>() -> LineLookups<T> {
-    fn of<const W: usize, const INTEL: bool, const SCALAR: usize, T: Load>() -> LineLookups<T> {
-        LineLookups {
-            contains: bitalg::contains_one::<W, SCALAR, T>,
-            few: Some(FewLookups {
-                flags: bitalg::contains_few::<W, INTEL, SCALAR, T>,
-                bitmap: bitalg::contains_few_bitmap::<W, INTEL, SCALAR, T>,
-            }),
-            batch: Some(Forms {
-                tiles: bitalg::contains_hashes::<W, false, INTEL, T>,
-                groups: bitalg::contains_hashes::<W, true, INTEL, T>,
-            }),
-        }
+/// The batches of lookups. A call, since they are the same for each number of bits.
+#[inline(never)]
+fn batch<const W: usize, T: Load>(level: Level) -> Option<Forms<ContainsBatch<T>>> {
+    match level {
+        Level::Plain => None,
+        Level::Avx2 => Some(Forms {
+            tiles: avx2::contains_hashes::<W, TILE_GROUPS, T>,
+            groups: avx2::contains_hashes::<W, 1, T>,
+        }),
+        #[cfg(lanebloom_rust_1_89)]
+        Level::Avx512 => Some(Forms {
+            tiles: avx512::contains_hashes::<W, T>,
+            groups: avx512::contains_hashes::<W, T>,
+        }),
+        #[cfg(lanebloom_rust_1_89)]
+        Level::Gather => Some(Forms {
+            tiles: bitalg::contains_hashes::<W, TILE_GROUPS, true, T>,
+            groups: bitalg::contains_hashes::<W, 1, true, T>,
+        }),
+        #[cfg(lanebloom_rust_1_89)]
+        Level::Bitalg => Some(Forms {
+            tiles: bitalg::contains_hashes::<W, TILE_GROUPS, false, T>,
+            groups: bitalg::contains_hashes::<W, 1, false, T>,
+        }),
     }
-    // (A constant, so that the other arms are not compiled.)
-    match const { bitalg::scalar_words(W, S, INTEL) } {
-        0 => of::<W, INTEL, 0, T>(),
-        1 => of::<W, INTEL, 1, T>(),
-        2 => of::<W, INTEL, 2, T>(),
-        3 => of::<W, INTEL, 3, T>(),
-        _ => of::<W, INTEL, 4, T>(),
+}
+
+/// The lookups of BITALG with the fastest single ones for the shape: `SCALAR` says how many words
+/// a product has, on Intel. A call, as [`batch`].
+#[cfg(lanebloom_rust_1_89)]
+#[inline(never)]
+fn bitalg_lookups<const W: usize, const SCALAR: usize, T: Load>(level: Level) -> LineLookups<T> {
+    let (contains, few): (Contains<T>, _) = if level.gathers() {
+        let few = FewLookups {
+            flags: bitalg::contains_few::<W, true, SCALAR, T>,
+            bitmap: bitalg::contains_few_bitmap::<W, true, SCALAR, T>,
+        };
+        (bitalg::contains_one::<W, SCALAR, T>, few)
+    } else {
+        let few = FewLookups {
+            flags: bitalg::contains_few::<W, false, 0, T>,
+            bitmap: bitalg::contains_few_bitmap::<W, false, 0, T>,
+        };
+        (bitalg::contains_one::<W, 0, T>, few)
+    };
+    LineLookups {
+        contains,
+        few: Some(few),
+        batch: batch::<W, T>(level),
     }
 }
 
@@ -183,14 +211,21 @@ pub(super) fn two_lookups<const W: usize, const S: usize, T: Load>(level: Level)
 }
 
 pub(super) fn inserts<const W: usize, const S: usize>(level: Level) -> LineInserts {
-    let insert = avx2::insert::<W, S>;
     match level {
         Level::Plain => portable::inserts::<W, S>(PLAIN),
-        Level::Avx2 => LineInserts {
+        _ => vector_inserts::<W>(level, avx2::insert::<W, S>),
+    }
+}
+
+/// A call, as [`batch`].
+#[inline(never)]
+fn vector_inserts<const W: usize>(level: Level, insert: Insert) -> LineInserts {
+    match level {
+        Level::Plain | Level::Avx2 => LineInserts {
             insert,
             batch: Some(Forms {
-                tiles: avx2::insert_hashes::<W, false>,
-                groups: avx2::insert_hashes::<W, true>,
+                tiles: avx2::insert_hashes::<W, TILE_GROUPS>,
+                groups: avx2::insert_hashes::<W, 1>,
             }),
             fill: avx2::fill::<W>,
         },
@@ -207,8 +242,8 @@ pub(super) fn inserts<const W: usize, const S: usize>(level: Level) -> LineInser
         Level::Gather => LineInserts {
             insert,
             batch: Some(Forms {
-                tiles: bitalg::insert_hashes::<W, false, true>,
-                groups: bitalg::insert_hashes::<W, true, true>,
+                tiles: bitalg::insert_hashes::<W, TILE_GROUPS, true>,
+                groups: bitalg::insert_hashes::<W, 1, true>,
             }),
             fill: avx512::fill::<W>,
         },
@@ -216,8 +251,8 @@ pub(super) fn inserts<const W: usize, const S: usize>(level: Level) -> LineInser
         Level::Bitalg => LineInserts {
             insert,
             batch: Some(Forms {
-                tiles: bitalg::insert_hashes::<W, false, false>,
-                groups: bitalg::insert_hashes::<W, true, false>,
+                tiles: bitalg::insert_hashes::<W, TILE_GROUPS, false>,
+                groups: bitalg::insert_hashes::<W, 1, false>,
             }),
             fill: avx512::fill::<W>,
         },

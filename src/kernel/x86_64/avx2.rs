@@ -19,7 +19,7 @@ use super::loads;
 use crate::geometry::layout::LINE_WORDS;
 use crate::geometry::pattern::{self, BitFields, MULTIPLIER};
 use crate::kernel::dispatch::{Probe, Vectorized};
-use crate::kernel::pipeline::{self, GROUP, Group, GroupWords, Slot};
+use crate::kernel::pipeline::{self, GROUP, Group, GroupWords, Slot, TILE_GROUPS};
 use crate::kernel::scalar;
 use crate::kernel::tuning::AccessPlan;
 use crate::words::bits::{Insertable, Lines, Load, OwnedRange, Prefetchable};
@@ -91,7 +91,7 @@ pub(super) unsafe fn insert<const W: usize, const S: usize>(
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(super) unsafe fn contains_hashes<const W: usize, const GROUPS: bool, T: Load>(
+pub(super) unsafe fn contains_hashes<const W: usize, const TURN: usize, T: Load>(
     lines: Lines<'_, T>,
     fields: &BitFields,
     access: AccessPlan,
@@ -102,19 +102,19 @@ pub(super) unsafe fn contains_hashes<const W: usize, const GROUPS: bool, T: Load
     // SAFETY: `places` writes the products and all words, of blocks below `count`, which is below
     // 2^32 (`Isa::for_blocks`); a block has 8. So they are words of `all`.
     unsafe {
-        pipeline::contains::<W, GROUPS>(
+        pipeline::contains::<W, TURN>(
             &mut { lines },
             access,
             hashes,
             found,
             |group, at| places::<W>(group, fields, 0, count, at),
-            |_, at| hold::<W, GROUPS, true, T>(fields, all, at),
+            |_, at| hold::<W, TURN, true, T>(fields, all, at),
         );
     }
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(super) unsafe fn insert_hashes<const W: usize, const GROUPS: bool>(
+pub(super) unsafe fn insert_hashes<const W: usize, const TURN: usize>(
     mut lines: Lines<'_, AtomicU64>,
     fields: &BitFields,
     access: AccessPlan,
@@ -123,8 +123,8 @@ pub(super) unsafe fn insert_hashes<const W: usize, const GROUPS: bool>(
 ) {
     let all = lines.all().as_ptr().cast::<AtomicU64>();
     // SAFETY: `places` wrote the products, and words of the filter.
-    insert_into::<W, GROUPS, _>(&mut lines, fields, access, hashes, changed, |at| unsafe {
-        hold::<W, GROUPS, false, _>(fields, all, at)
+    insert_into::<W, TURN, _>(&mut lines, fields, access, hashes, changed, |at| unsafe {
+        hold::<W, TURN, false, _>(fields, all, at)
     });
 }
 
@@ -139,12 +139,12 @@ pub(super) unsafe fn fill<const W: usize>(
     if hashes.len() < GROUP {
         return scalar::fill::<W>(region, fields, access, hashes, changed);
     }
-    insert_into::<W, false, _>(region, fields, access, hashes, changed, |_| 0);
+    insert_into::<W, TILE_GROUPS, _>(region, fields, access, hashes, changed, |_| 0);
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 #[inline]
-unsafe fn insert_into<const W: usize, const GROUPS: bool, T: Insertable>(
+unsafe fn insert_into<const W: usize, const TURN: usize, T: Insertable>(
     target: &mut T,
     fields: &BitFields,
     access: AccessPlan,
@@ -155,14 +155,14 @@ unsafe fn insert_into<const W: usize, const GROUPS: bool, T: Insertable>(
     let (first, count) = (target.first(), target.blocks());
     // SAFETY: `places` writes all words, and the products; `masks` writes all masks.
     unsafe {
-        pipeline::insert::<W, GROUPS, _>(
+        pipeline::insert::<W, TURN, _>(
             target,
             access,
             hashes,
             changed,
             |group, at| places::<W>(group, fields, first, count, at),
             |_, at| hold(at),
-            |_, at, into| masks::<W, GROUPS, T>(at.products.assume_init_ref(), fields, into),
+            |_, at, into| masks::<W, TURN, T>(at.products.assume_init_ref(), fields, into),
         );
     }
 }
@@ -248,7 +248,7 @@ unsafe fn places<const W: usize>(
 #[expect(clippy::extra_unused_type_parameters, reason = "one copy for each target")]
 #[target_feature(enable = "avx2")]
 #[inline]
-unsafe fn masks<const W: usize, const GROUPS: bool, T>(products: &Group, fields: &BitFields, into: &mut [Slot; W]) {
+unsafe fn masks<const W: usize, const TURN: usize, T>(products: &Group, fields: &BitFields, into: &mut [Slot; W]) {
     let mut product = load(products);
     for pair in (0..W).step_by(2) {
         let masks = vector_masks::<W>(&mut product, fields, pair);
@@ -266,7 +266,7 @@ unsafe fn masks<const W: usize, const GROUPS: bool, T>(products: &Group, fields:
 /// The words and the products were written. The words are there, counted from `all` on.
 #[target_feature(enable = "avx2")]
 #[inline]
-unsafe fn hold<const W: usize, const GROUPS: bool, const LOOKUP: bool, T: Load>(
+unsafe fn hold<const W: usize, const TURN: usize, const LOOKUP: bool, T: Load>(
     fields: &BitFields,
     all: *const T,
     places: &GroupWords<W>,

@@ -10,7 +10,7 @@ use super::loads;
 use crate::geometry::layout::LINE_WORDS;
 use crate::geometry::pattern::{self, BitFields, MULTIPLIER};
 use crate::kernel::dispatch::Vectorized;
-use crate::kernel::pipeline::{self, GROUP, Group, GroupWords, Slot};
+use crate::kernel::pipeline::{self, GROUP, Group, GroupWords, Slot, TILE_GROUPS};
 use crate::kernel::tuning::AccessPlan;
 use crate::kernel::{scalar, two_lines};
 use crate::words::bits::{Insertable, Lines, Load, OwnedRange, Prefetchable};
@@ -47,7 +47,7 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
     // SAFETY: `places` writes the product and all words, of blocks below `count`, which is below
     // 2^32 (`Isa::for_blocks`); a block has 8. So they are words of `all`.
     unsafe {
-        pipeline::contains::<W, false>(
+        pipeline::contains::<W, TILE_GROUPS>(
             &mut { lines },
             access,
             hashes,
@@ -67,7 +67,7 @@ pub(super) fn insert_hashes<const W: usize>(
     changed: &mut [u64],
 ) {
     let all = lines.all().as_ptr().cast::<AtomicU64>();
-    insert_into::<W, false, true, _>(&mut lines, fields, access, hashes, changed, |_, at| {
+    insert_into::<W, TILE_GROUPS, true, _>(&mut lines, fields, access, hashes, changed, |_, at| {
         // SAFETY: `places` wrote the product, and words of the filter.
         unsafe { hold::<W, false, _>(fields, all, at) }
     });
@@ -84,12 +84,12 @@ pub(super) fn fill<const W: usize>(
     if hashes.len() < GROUP {
         return scalar::fill::<W>(region, fields, access, hashes, changed);
     }
-    insert_into::<W, false, false, _>(region, fields, access, hashes, changed, |_, _| 0);
+    insert_into::<W, TILE_GROUPS, false, _>(region, fields, access, hashes, changed, |_, _| 0);
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
-pub(super) fn insert_into<const W: usize, const GROUPS: bool, const KEPT: bool, T: Insertable>(
+pub(super) fn insert_into<const W: usize, const TURN: usize, const KEPT: bool, T: Insertable>(
     target: &mut T,
     fields: &BitFields,
     access: AccessPlan,
@@ -100,14 +100,14 @@ pub(super) fn insert_into<const W: usize, const GROUPS: bool, const KEPT: bool, 
     let (first, count) = (target.first(), target.blocks());
     // SAFETY: `places` writes all words, and the product if it is kept; `masks` writes all masks.
     unsafe {
-        pipeline::insert::<W, GROUPS, _>(
+        pipeline::insert::<W, TURN, _>(
             target,
             access,
             hashes,
             changed,
             |group, at| places::<W, KEPT>(group, fields, first, count, at),
             hold,
-            |group, at, into| masks::<W, GROUPS, KEPT, T>(group, at, fields, into),
+            |group, at, into| masks::<W, TURN, KEPT, T>(group, at, fields, into),
         );
     }
 }
@@ -267,7 +267,7 @@ pub(super) fn products<const W: usize, const KEPT: bool>(from: __m512i, fields: 
 #[expect(clippy::extra_unused_type_parameters, reason = "one copy for each target")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 #[inline]
-unsafe fn masks<const W: usize, const GROUPS: bool, const KEPT: bool, T>(
+unsafe fn masks<const W: usize, const TURN: usize, const KEPT: bool, T>(
     hashes: &Group,
     places: &GroupWords<W>,
     fields: &BitFields,

@@ -45,11 +45,11 @@ struct Pair {
 impl Inlined {
     pub(in crate::kernel) const NONE: Self = Self(None);
 
-    pub(in crate::kernel) fn of<const W: usize, const S: usize>(looks_first: bool) -> Self {
-        if !looks_first || W != 2 || words_per_product(W, S) < W {
+    pub(in crate::kernel) fn of(words: usize, bits: usize, looks_first: bool) -> Self {
+        if !looks_first || words != 2 || words_per_product(words, bits) < words {
             return Self::NONE;
         }
-        let fields = BitFields::new(W, S);
+        let fields = BitFields::new(words, bits);
         Self(NonZeroU64::new(fields.selects[1]).map(|second| Pair {
             second,
             byte_shifts: [fields.byte_shifts[0], fields.byte_shifts[1]],
@@ -296,13 +296,13 @@ fn in_groups<const W: usize, const INTEL: bool, T: Load>(
             &lines,
             hashes,
             |group, at| places::<W, INTEL>(group, fields, 0, count, at),
-            |group, at| hold::<W, false, INTEL, 2, T>(group, fields, all, at),
+            |group, at| hold::<W, 0, INTEL, 2, T>(group, fields, all, at),
         )
     }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
-pub(super) fn contains_hashes<const W: usize, const GROUPS: bool, const INTEL: bool, T: Load>(
+pub(super) fn contains_hashes<const W: usize, const TURN: usize, const INTEL: bool, T: Load>(
     lines: Lines<'_, T>,
     fields: &BitFields,
     access: AccessPlan,
@@ -313,19 +313,19 @@ pub(super) fn contains_hashes<const W: usize, const GROUPS: bool, const INTEL: b
     // SAFETY: `places` writes the product and all words, of blocks below `count`, which is below
     // 2^32 (`Isa::for_blocks`); a block has 8. So they are words of `all`.
     unsafe {
-        pipeline::contains::<W, GROUPS>(
+        pipeline::contains::<W, TURN>(
             &mut { lines },
             access,
             hashes,
             found,
             |group, at| places::<W, INTEL>(group, fields, 0, count, at),
-            |group, at| hold::<W, GROUPS, INTEL, 0, T>(group, fields, all, at),
+            |group, at| hold::<W, TURN, INTEL, 0, T>(group, fields, all, at),
         );
     }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
-pub(super) fn insert_hashes<const W: usize, const GROUPS: bool, const INTEL: bool>(
+pub(super) fn insert_hashes<const W: usize, const TURN: usize, const INTEL: bool>(
     mut lines: Lines<'_, AtomicU64>,
     fields: &BitFields,
     access: AccessPlan,
@@ -333,9 +333,9 @@ pub(super) fn insert_hashes<const W: usize, const GROUPS: bool, const INTEL: boo
     changed: &mut [u64],
 ) {
     let all = lines.all().as_ptr().cast::<AtomicU64>();
-    insert_into::<W, GROUPS, INTEL, _>(&mut lines, fields, access, hashes, changed, |group, at| {
+    insert_into::<W, TURN, INTEL, _>(&mut lines, fields, access, hashes, changed, |group, at| {
         // SAFETY: `places` wrote the product, and words of the filter.
-        unsafe { hold::<W, GROUPS, INTEL, 1, _>(group, fields, all, at) }
+        unsafe { hold::<W, TURN, INTEL, 1, _>(group, fields, all, at) }
     });
 }
 
@@ -348,7 +348,7 @@ pub(super) fn insert_hashes<const W: usize, const GROUPS: bool, const INTEL: boo
 /// on.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
 #[inline]
-unsafe fn hold<const W: usize, const GROUPS: bool, const INTEL: bool, const CALLER: u8, T: Load>(
+unsafe fn hold<const W: usize, const TURN: usize, const INTEL: bool, const CALLER: u8, T: Load>(
     hashes: &Group,
     fields: &BitFields,
     all: *const T,
