@@ -14,7 +14,7 @@ pub mod dleft;
 pub(crate) mod engine;
 #[expect(clippy::module_inception, reason = "the one filter type")]
 mod filter;
-mod fold;
+pub(crate) mod fold;
 mod gauge;
 mod inserts;
 mod layouts;

@@ -8,6 +8,11 @@ pub use crate::batch::{assert_bitmap_length, each_one, for_each_absent, try_gath
 /// For `lanebloom-formats`: `Serialize` and `Deserialize`, also by `codec::Limited`.
 #[cfg(feature = "serde")]
 pub use crate::codec::serde::{deserialize, sealed::Decode, serialize};
+/// For `lanebloom-formats`: the keys that make a filter overfull, and the factors of folds.
+pub use crate::filter::{
+    engine::noticed,
+    fold::{check_factor, largest_factor},
+};
 /// For `lanebloom-formats`: the end of a key under MurmurHash64A, and a key of few bytes.
 pub use crate::hash::bytes::{Short, load_below_8};
 /// For the tests and benches of this crate: the instruction sets of this machine, and its row in

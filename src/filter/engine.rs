@@ -138,14 +138,8 @@ pub trait EngineImpl: Sized {
     fn figures(&self) -> Figures;
 
     /// Whether the rate now is above the promised one, beyond what chance explains.
-    ///
-    /// Let the rate of a line grow as the power `p` of its keys, `m` in the mean of `b` lines. Keys
-    /// per line vary by `sqrt(m)`, the rates by the share `p / sqrt(m)`, and their mean by `p /
-    /// sqrt(b * m)`. With `n = b * m`, this is what `sqrt(n)` keys more change, for any layout.
     fn is_overfull(&self) -> bool {
-        let keys = self.expected_keys();
-        let noticed = keys.saturating_add(4 * keys.isqrt());
-        self.current_false_positive_rate() > self.false_positive_rate_at(noticed)
+        self.current_false_positive_rate() > self.false_positive_rate_at(noticed(self.expected_keys()))
     }
 
     /// A copy that holds at least every insert that happened before.
@@ -156,6 +150,15 @@ pub trait EngineImpl: Sized {
 
     /// Works by the kernels of `isa` from now on, if the engine has any.
     fn set_isa(&mut self, _: Isa) {}
+}
+
+/// The number of keys whose rate is above that of the expected `keys` beyond what chance explains.
+///
+/// Let the rate of a block grow as the power `p` of its keys, `m` in the mean of `b` blocks. Keys
+/// per block vary by `sqrt(m)`, the rates by the share `p / sqrt(m)`, and their mean by `p / sqrt(b
+/// * m)`. With `n = b * m`, this is what `sqrt(n)` keys more change, for any layout.
+pub fn noticed(keys: usize) -> usize {
+    keys.saturating_add(4 * keys.isqrt())
 }
 
 /// Builds an engine.

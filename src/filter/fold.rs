@@ -55,30 +55,41 @@ fn fold<W: OwnWords>(engine: &mut Lined<W>, factor: usize, expected_keys: usize)
     Ok(())
 }
 
-fn fold_by<W: OwnWords>(engine: &mut Lined<W>, factor: usize) -> Result<(), BuildError> {
-    let part = part(engine.layout);
-    if factor == 0 || part % factor != 0 {
-        let of = if engine.layout.shape.lines == 1 {
-            ""
-        } else {
-            " of each half"
-        };
-        let problem = format!("the {part} blocks{of} cannot be folded by {factor}, which does not divide them");
-        return Err(BuildError(BuildErrorKind::Setting(problem)));
+/// Fails unless `factor` divides the number of blocks. `of` says what they are a part of, if not the
+/// whole filter.
+pub fn check_factor(blocks: usize, of: &str, factor: usize) -> Result<(), BuildError> {
+    if factor != 0 && blocks % factor == 0 {
+        return Ok(());
     }
-    fold(engine, factor, usize::max(engine.expected_keys / factor, 1))
+    let problem = format!("the {blocks} blocks{of} cannot be folded by {factor}, which does not divide them");
+    Err(BuildError(BuildErrorKind::Setting(problem)))
 }
 
-fn fold_to_rate<W: OwnWords>(engine: &mut Lined<W>, rate: f64) -> Result<usize, BuildError> {
+/// The largest divisor of the number of blocks by which a fold keeps `rate`, or 1. `rate_after` says
+/// which rate a fold leaves.
+pub fn largest_factor(blocks: usize, rate: f64, rate_after: impl Fn(usize) -> f64) -> Result<usize, BuildError> {
     let request = Request {
         rate: Some(rate),
         ..Request::default()
     };
     request.check().map_err(BuildError)?;
-    let part = part(engine.layout);
-    let factors: Vec<usize> = (1..=part).filter(|factor| part % factor == 0).collect();
-    let kept = factors.partition_point(|&factor| folded_rate(engine, factor) <= rate);
-    let factor = factors[kept.saturating_sub(1)];
+    let factors: Vec<usize> = (1..=blocks).filter(|factor| blocks % factor == 0).collect();
+    let kept = factors.partition_point(|&factor| rate_after(factor) <= rate);
+    Ok(factors[kept.saturating_sub(1)])
+}
+
+fn fold_by<W: OwnWords>(engine: &mut Lined<W>, factor: usize) -> Result<(), BuildError> {
+    let of = if engine.layout.shape.lines == 1 {
+        ""
+    } else {
+        " of each half"
+    };
+    check_factor(part(engine.layout), of, factor)?;
+    fold(engine, factor, usize::max(engine.expected_keys / factor, 1))
+}
+
+fn fold_to_rate<W: OwnWords>(engine: &mut Lined<W>, rate: f64) -> Result<usize, BuildError> {
+    let factor = largest_factor(part(engine.layout), rate, |factor| folded_rate(engine, factor))?;
     if factor > 1 {
         fold(engine, factor, folded(engine.layout, factor).keys_at(W::CELL, rate))?;
     }

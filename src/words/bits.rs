@@ -171,6 +171,20 @@ impl Bits {
         changed
     }
 
+    /// Keeps the bits that `other` has too; answers whether that changed this. `other` may be in use
+    /// meanwhile. (The caller calls [`acquire`].)
+    ///
+    /// The two must have the same number of lines.
+    pub fn and_from(&mut self, other: &Self) -> bool {
+        debug_assert_eq!(self.blocks(), other.blocks());
+        let mut lost = 0;
+        self.replace(other.words().flatten(), |ours, theirs| {
+            lost |= ours & !theirs;
+            ours & theirs
+        });
+        lost != 0
+    }
+
     /// As `Lines::words`.
     pub fn words(&self) -> impl Iterator<Item = [u64; LINE_WORDS]> {
         self.shared().words()

@@ -132,22 +132,6 @@ impl Flat {
         })
     }
 
-    /// Keeps the bits that `other`, of the same size, has too; answers whether that unset any. Call
-    /// [`acquire`] after.
-    pub(crate) fn and_from(&mut self, other: &Self) -> bool {
-        let mut changed = false;
-        for (first, others) in (0..).step_by(LINE_WORDS).zip(other.bits.words()) {
-            let mut ours = [0; LINE_WORDS];
-            self.bits.copy(first / LINE_WORDS, &mut ours);
-            for (word, other) in ours.iter_mut().zip(others) {
-                changed |= *word & !other != 0;
-                *word &= other;
-            }
-            self.bits.store_words(first, ours);
-        }
-        changed
-    }
-
     /// Whether all bits of a key are set.
     #[inline(always)]
     pub(crate) fn holds(&self, mut indexes: impl NextIndex) -> bool {

@@ -535,7 +535,7 @@ impl SparkBloom {
     #[doc(alias("intersect", "intersect_in_place", "intersectInPlace"))]
     pub fn intersection_from(&mut self, other: &Self) -> Result<bool, IncompatibleError> {
         self.check_layout(other)?;
-        let changed = self.flat.and_from(&other.flat);
+        let changed = self.flat.bits.and_from(&other.flat.bits);
         acquire();
         Ok(changed)
     }

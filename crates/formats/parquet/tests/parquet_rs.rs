@@ -302,6 +302,32 @@ fn filters_in_files_of_parquet_rs_are_ours() {
     assert_eq!(the_files_filters_are_ours(&file(many)), expected);
 }
 
+/// For many fills and targets, the bytes of a folded filter are parquet-rs'.
+#[test]
+fn folds_are_parquets() {
+    let mut factors = HashSet::new();
+    for blocks in [1, 2, 64, 4096] {
+        for keys in [0, 1, 10, 300, 3000, 40_000] {
+            let keys: Vec<i64> = numbers(keys).map(|i| i as i64).collect();
+            for target in [1e-9, 1e-4, 0.001, 0.01, 0.05, 0.3, 0.99] {
+                let ours = SplitBlockBloom::with_bytes(32 * blocks).unwrap();
+                ours.insert_batch(&keys);
+                let mut theirs = Sbbf::new(&ours.to_bitset());
+                theirs.fold_to_target_fpp(target);
+                let mut as_parquet = ours.clone();
+                let factor = as_parquet.fold_as_parquet(target).unwrap();
+                assert_eq!(as_parquet.to_parquet().unwrap(), bytes_of(&theirs));
+                assert_eq!(factor, blocks / theirs.num_blocks());
+                factors.insert(factor);
+                let mut folded = ours;
+                folded.fold(factor).unwrap();
+                assert!(folded == as_parquet);
+            }
+        }
+    }
+    assert!(factors.len() > 10, "{factors:?}");
+}
+
 /// The row groups that parquet-rs opens when its own check of its own reading of the filters
 /// selects them.
 fn selected<T: AsBytes + 'static>(file: &Bytes, column: usize, value: T) -> usize {

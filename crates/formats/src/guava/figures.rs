@@ -2,6 +2,7 @@
 
 use super::{GuavaBloom, Strategy};
 use lanebloom::Figures;
+use lanebloom::internal::noticed;
 
 /// Figures. Figures of the content read the whole filter, each word at some moment.
 impl GuavaBloom {
@@ -193,8 +194,8 @@ impl GuavaBloom {
     pub fn is_overfull(&self) -> bool {
         let keys = self.expected_keys;
         let rounded = keys / (2 * usize::from(self.hash_functions()) - 1);
-        let noticed = keys.saturating_add(rounded).saturating_add(4 * keys.isqrt());
-        self.current_false_positive_rate() > self.false_positive_rate_at(noticed)
+        let limit = noticed(keys).saturating_add(rounded);
+        self.current_false_positive_rate() > self.false_positive_rate_at(limit)
     }
 
     /// Fill, number of keys and false-positive rate now, from one pass over the content.

@@ -12,3 +12,4 @@ mod serde;
 mod spark;
 mod spark_jvm;
 mod splitblock_golden;
+mod splitblock_whole;

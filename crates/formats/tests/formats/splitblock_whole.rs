@@ -1,0 +1,348 @@
+//! Operations on whole split-block filters: folds, sets of keys, and the verdict about the rate.
+
+use lanebloom_formats::SplitBlockBloom;
+use lanebloom_tests::number;
+use std::collections::HashSet;
+
+const RATES: [f64; 4] = [0.1, 0.01, 1e-3, 1e-6];
+
+fn numbers(seed: u64, keys: usize) -> Vec<u64> {
+    (0..keys as u64).map(|i| number(seed << 32 | i)).collect()
+}
+
+fn of<'a>(blocks: usize, keys: impl IntoIterator<Item = &'a u64>) -> SplitBlockBloom {
+    let filter = SplitBlockBloom::with_bytes(32 * blocks).unwrap();
+    filter.insert_all(keys);
+    filter
+}
+
+fn full(seed: u64, keys: usize, rate: f64) -> SplitBlockBloom {
+    let filter = SplitBlockBloom::with_capacity(keys, rate).unwrap();
+    filter.insert_batch(&numbers(seed, keys));
+    filter
+}
+
+// ---- Folds ----
+
+/// With few keys and with far too many; blocks of an odd number end within a line.
+#[test]
+fn a_folded_filter_is_the_smaller_one_with_the_same_keys() {
+    for factor in [1, 2, 3, 8, 30] {
+        for (small, keys) in [(1, 4), (2, 150), (7, 300)] {
+            let keys = numbers(factor as u64, keys);
+            let (mut folded, built) = (of(small * factor, &keys), of(small, &keys));
+            folded.fold(factor).unwrap();
+            assert!(folded == built, "{factor} to {small}");
+            assert_eq!((folded.blocks(), folded.memory_bytes()), (small, 32 * small));
+            assert_eq!(folded.to_parquet().unwrap(), built.to_parquet().unwrap());
+            assert_eq!(folded.contains_each(&keys), vec![true; keys.len()]);
+            // It takes more keys.
+            folded.insert_all(numbers(98, 100));
+            built.insert_all(numbers(98, 100));
+            assert!(folded == built);
+        }
+    }
+}
+
+/// A filter for any number of keys promises the same rate for a part of them.
+#[test]
+fn a_fold_keeps_the_promised_rate() {
+    for rate in RATES {
+        let mut filter = SplitBlockBloom::with_capacity(40_000, rate).unwrap();
+        let (blocks, keys) = (filter.blocks(), filter.expected_keys());
+        let mut filter_of_two_to_the_n = SplitBlockBloom::with_bytes(32 * blocks.next_power_of_two()).unwrap();
+        let most = filter_of_two_to_the_n.expected_keys();
+        for halved in 1..=3 {
+            filter_of_two_to_the_n.fold(2).unwrap();
+            assert_eq!(filter_of_two_to_the_n.expected_keys(), most >> halved);
+            assert!((0.0097..=0.01).contains(&filter_of_two_to_the_n.false_positive_rate()));
+        }
+        filter.fold(blocks).unwrap();
+        assert_eq!(filter.expected_keys(), keys / blocks);
+        filter.insert_all(numbers(1, keys));
+        assert!(filter.is_overfull());
+    }
+    let mut one = SplitBlockBloom::with_capacity(0, 0.01).unwrap();
+    one.fold(1).unwrap();
+    assert_eq!(one.expected_keys(), 1);
+}
+
+#[test]
+fn a_fold_by_no_divisor_is_refused() {
+    for (blocks, factor) in [(9, 2), (4, 0), (4, 8), (4, usize::MAX)] {
+        let mut filter = of(blocks, &[7]);
+        let before = filter.clone();
+        assert_eq!(
+            filter.fold(factor).unwrap_err().to_string(),
+            format!("the {blocks} blocks cannot be folded by {factor}, which does not divide them")
+        );
+        assert!(filter == before);
+    }
+}
+
+#[test]
+fn a_fold_to_a_rate_goes_as_far_as_the_rate_allows() {
+    // 240 blocks have 20 divisors, 4 * 31 have 6.
+    for (blocks, keys, target) in [(240, 100, 0.01), (240, 400, 0.2), (4 * 31, 200, 0.05)] {
+        let keys = numbers(5, keys);
+        let filter = of(blocks, &keys);
+        let mut folded = filter.clone();
+        let factor = folded.fold_to_rate(target).unwrap();
+        let mut same = filter.clone();
+        same.fold(factor).unwrap();
+        let rate = folded.current_false_positive_rate();
+        assert!(factor > 1 && same == folded && rate <= target, "{factor}: {rate}");
+        assert_eq!(folded.contains_each(&keys), vec![true; keys.len()]);
+        // The promise is the target, up to a key.
+        assert!(folded.false_positive_rate() <= target && !folded.is_overfull());
+        assert!(folded.false_positive_rate_at(folded.expected_keys() + 1) > target);
+        // It was the largest factor.
+        for larger in factor + 1..=blocks {
+            let mut more = filter.clone();
+            if more.fold(larger).is_ok() {
+                assert!(more.current_false_positive_rate() > target, "{larger}, not {factor}");
+            }
+        }
+        assert_eq!(folded.fold_to_rate(target), Ok(1));
+        let mut full = of(blocks, &numbers(6, 60 * blocks));
+        let expected = full.expected_keys();
+        assert_eq!(full.fold_to_rate(0.01), Ok(1));
+        assert_eq!((full.expected_keys(), full.blocks()), (expected, blocks));
+        // An empty filter has every rate.
+        let mut empty = of(blocks, []);
+        assert_eq!(empty.fold_to_rate(1e-9), Ok(blocks));
+        assert!(empty.blocks() == 1 && empty.is_empty() && empty.expected_keys() == 1);
+        for wrong in [0.0, 1.0, -1.0, f64::NAN] {
+            let before = full.clone();
+            for error in [
+                full.fold_to_rate(wrong).unwrap_err(),
+                full.fold_as_parquet(wrong).unwrap_err(),
+            ] {
+                assert!(error.to_string().ends_with("is not between 0 and 1, both excluded"));
+            }
+            assert!(full == before);
+        }
+    }
+}
+
+/// The factors of parquet-rs 60 itself are tested in the package `parquet`.
+#[test]
+fn a_fold_as_parquets_is_by_a_power_of_two_and_by_the_mean_fill() {
+    // The mean share of set bits is 0.0241, 0.323 after a fold by 16, 0.542 after one by 32: to the
+    // power of 8, 1.2e-4 and 0.0075.
+    let filter = of(1024, &numbers(1, 800));
+    for (target, factor) in [(1.1e-4, 8), (1.3e-4, 16), (0.007, 16), (0.008, 32)] {
+        let (mut folded, mut same) = (filter.clone(), filter.clone());
+        assert_eq!(folded.fold_as_parquet(target), Ok(factor), "{target}");
+        same.fold(factor).unwrap();
+        assert!(folded == same);
+        assert!(folded.false_positive_rate() <= target);
+        assert!(folded.false_positive_rate_at(folded.expected_keys() + 1) > target);
+    }
+    // As often as the number of blocks can be halved.
+    assert_eq!(of(12, []).fold_as_parquet(0.01), Ok(4));
+    assert_eq!(of(7, []).fold_as_parquet(0.01), Ok(1));
+    // Blocks that differ: parquet's estimate goes on where the true rate forbids it.
+    let uneven = SplitBlockBloom::from_bitset(&[[0xff; 32], [0; 32]].concat().repeat(2)).unwrap();
+    let (mut as_parquet, mut honest) = (uneven.clone(), uneven);
+    assert_eq!(as_parquet.fold_as_parquet(0.2), Ok(2));
+    assert_eq!(honest.fold_to_rate(0.2), Ok(1));
+}
+
+// ---- Sets ----
+
+/// Random sets in small filters, beside the true sets. Each answer that is certain is right, and
+/// each that may be by chance is the one that lookups of all keys give.
+#[test]
+fn sets_answer_as_lookups_of_all_keys_would() {
+    let mut disjoint_seen = 0;
+    for round in 0..240_u64 {
+        let blocks = [1, 2, 3, 16][round as usize % 4];
+        let of_share = |seed: u64| {
+            let share = 1 + number(round * 7 + seed) % 40;
+            let chosen = |key: &u64| number(key ^ round << 20 ^ seed << 40) % share == 0;
+            HashSet::<u64>::from_iter((0..40).filter(chosen))
+        };
+        let (ours, mut theirs) = (of_share(1), of_share(2));
+        if round % 3 == 0 {
+            theirs.extend(&ours);
+        }
+        let (mut a, b, none) = (of(blocks, &ours), of(blocks, &theirs), of(blocks, []));
+        let before = a.clone();
+
+        let subset = a.is_subset(&b).unwrap();
+        assert_eq!(subset, ours.iter().all(|key| b.contains(key)));
+        assert!(subset || !ours.is_subset(&theirs));
+        assert_eq!(a.is_subset(&a), Ok(true));
+        assert_eq!(none.is_subset(&a), Ok(true));
+        assert_eq!(a.is_subset(&none), Ok(ours.is_empty()));
+
+        let disjoint = a.is_disjoint(&b).unwrap();
+        assert_eq!(b.is_disjoint(&a), Ok(disjoint));
+        assert!(!disjoint || ours.is_disjoint(&theirs));
+        let shared = (0..2000_u64).find(|key| a.contains(key) && b.contains(key));
+        assert!(!disjoint || shared.is_none(), "{shared:?}");
+        assert_eq!(a.is_disjoint(&a), Ok(ours.is_empty()));
+        assert_eq!(a.is_disjoint(&none), Ok(true));
+        disjoint_seen += usize::from(disjoint && !ours.is_empty() && !theirs.is_empty());
+
+        let changed = a.intersection_from(&b).unwrap();
+        assert_eq!(changed, a != before);
+        assert!(!changed || !ours.is_subset(&theirs));
+        for key in 0..400_u64 {
+            assert_eq!(a.contains(&key), before.contains(&key) && b.contains(&key), "{key}");
+        }
+        let rate = a.current_false_positive_rate();
+        assert!(rate <= f64::min(before.current_false_positive_rate(), b.current_false_positive_rate()));
+        assert_eq!(a.intersection_from(&b), Ok(false));
+    }
+    assert!(disjoint_seen >= 12, "{disjoint_seen}");
+
+    // Sets are disjoint if any one of a block's eight words has no bit in common, and a subset needs
+    // each bit of each word.
+    for block in 0..3 {
+        for bit in 0..256 {
+            let mut bytes = [0xff; 96];
+            bytes[32 * block + bit / 32 * 4..][..4].fill(0);
+            let gap = SplitBlockBloom::from_bitset(&bytes).unwrap();
+            let mut key = [0; 96];
+            key[32 * block..][..32].fill(0xff);
+            let block_only = SplitBlockBloom::from_bitset(&key).unwrap();
+            assert_eq!(block_only.is_disjoint(&gap), Ok(true));
+            bytes[32 * block + bit / 8] |= 1 << (bit % 8);
+            let one_bit = SplitBlockBloom::from_bitset(&bytes).unwrap();
+            assert_eq!(block_only.is_disjoint(&one_bit), Ok(false));
+            let mut lacks = [0xff; 96];
+            lacks[32 * block + bit / 8] ^= 1 << (bit % 8);
+            let lacks = SplitBlockBloom::from_bitset(&lacks).unwrap();
+            assert_eq!(block_only.is_subset(&lacks), Ok(false));
+            assert_eq!(lacks.is_subset(&block_only), Ok(false));
+        }
+    }
+}
+
+#[test]
+fn filters_of_other_sizes_are_refused() {
+    let (mut a, other) = (of(2, &[7]), of(3, &[7]));
+    let before = a.clone();
+    assert!(!a.is_compatible(&other) && a.is_compatible(&before));
+    for error in [
+        a.is_subset(&other).unwrap_err(),
+        a.is_disjoint(&other).unwrap_err(),
+        a.estimated_union_len(&other).unwrap_err(),
+        a.estimated_intersection_len(&other).unwrap_err(),
+        a.intersection_from(&other).unwrap_err(),
+    ] {
+        assert_eq!(error.to_string(), "the other filter has 3 blocks, this one 2");
+    }
+    assert!(a == before);
+}
+
+/// The figures of the documentation: at 1%, and with 3 keys per block.
+#[test]
+fn intersections_of_full_filters_have_the_documented_rates() {
+    let filled = |seed, keys| {
+        let filter = SplitBlockBloom::with_capacity(50_000, 0.01).unwrap();
+        filter.insert_batch(&numbers(seed, keys));
+        filter
+    };
+    for (common, least, most) in [(0, 0.9e-4, 1.2e-4), (25_000, 0.95e-3, 1.1e-3)] {
+        let (mut a, b) = (filled(1, 50_000 - common), filled(2, 50_000 - common));
+        a.insert_batch(&numbers(3, common));
+        b.insert_batch(&numbers(3, common));
+        a.intersection_from(&b).unwrap();
+        let rate = a.current_false_positive_rate();
+        assert!((least..most).contains(&rate), "{common} in common: {rate}");
+    }
+    let rate = filled(1, 0).false_positive_rate_at(25_000);
+    assert!((3.1e-4..3.3e-4).contains(&rate), "{rate}");
+    let blocks = filled(1, 0).blocks();
+    assert!((24.0..25.0).contains(&(50_000.0 / blocks as f64)));
+    assert_eq!(filled(1, 3 * blocks).is_disjoint(&filled(2, 3 * blocks)), Ok(false));
+}
+
+#[test]
+fn unions_and_intersections_are_estimated_without_being_made() {
+    for rate in RATES {
+        let n = 20_000;
+        for (i, (ours, theirs, common)) in [
+            (0, 0, 0),
+            (10, 10, 10),
+            (5000, 9000, 0),
+            (10_000, 8000, 4000),
+            (n, n, 10_000),
+            (n, n, 0),
+            (n, n, n),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let empty = SplitBlockBloom::with_capacity(n, rate).unwrap();
+            let (a, b) = (empty.clone(), empty);
+            let keys = numbers(40 + i as u64, ours + theirs);
+            a.insert_batch(&keys[..ours]);
+            b.insert_batch(&keys[ours - common..][..theirs]);
+            let both = a.estimated_intersection_len(&b).unwrap();
+            let either = a.estimated_union_len(&b).unwrap();
+            assert_eq!(b.estimated_intersection_len(&a), Ok(both));
+            let union = a.clone();
+            union.union_from(&b).unwrap();
+            assert_eq!(union.estimated_len(), either);
+            assert_eq!((a.estimated_len() + b.estimated_len()).saturating_sub(either), both);
+            // Four of the documented standard errors; at 10% they are twice as large.
+            let error = if rate > 0.01 { 1.0 } else { 0.5 };
+            let most = 0.5 + 4.0 * error * (ours.max(theirs) as f64).sqrt();
+            assert!(both.abs_diff(common) as f64 <= most, "{rate}: {both} of {common}");
+        }
+    }
+}
+
+/// From one key in one block to four times the expected keys, and a filter without a clear bit.
+#[test]
+fn the_number_of_keys_is_estimated_without_bias() {
+    for blocks in [1, 2, 50] {
+        assert_eq!(of(blocks, []).estimated_len(), 0);
+        assert_eq!(of(blocks, &[7]).estimated_len(), 1);
+    }
+    for (blocks, keys) in [(1, 20), (10, 240), (1000, 24_000), (1000, 96_000)] {
+        let rounds = 40;
+        let estimates = (0..rounds).map(|seed| of(blocks, &numbers(seed, keys)).estimated_len());
+        let mean = estimates.sum::<usize>() as f64 / rounds as f64;
+        // Five standard errors of the mean; far beyond the expected keys they are larger.
+        let error = if keys > 30 * blocks { 1.0 } else { 0.3 };
+        let most = 0.5 + 5.0 * error * (keys as f64 / rounds as f64).sqrt();
+        assert!(
+            (mean - keys as f64).abs() <= most,
+            "{keys} keys in {blocks} blocks: {mean}"
+        );
+    }
+    let full = SplitBlockBloom::from_bitset(&[0xff; 32]).unwrap();
+    assert_eq!(full.estimated_len(), 197); // 31.5 ln 512 = 196.5
+}
+
+// ---- The verdict ----
+
+/// With the expected keys: no. With six square roots more: yes.
+#[test]
+fn a_filter_is_overfull_when_it_has_too_many_keys() {
+    for rate in [0.1, 0.01, 1e-3] {
+        for keys in [100, 1000, 20_000] {
+            let more = (6.0 * (keys as f64).sqrt()) as usize;
+            let mut unnoticed = 0;
+            for round in 0..20 {
+                let filter = full(round, keys, rate);
+                assert!(!filter.is_overfull(), "{keys} keys at {rate}, round {round}");
+                filter.insert_all(numbers(round + 100, more));
+                unnoticed += usize::from(!filter.is_overfull());
+            }
+            assert!(unnoticed <= 1, "{unnoticed} of 20, {keys} keys at {rate}");
+        }
+    }
+    // Keys that fall into few blocks raise the rate, though they are few.
+    let filter = SplitBlockBloom::with_capacity(10_000, 0.01).unwrap();
+    filter.insert_hashes(&numbers(1, 5000).iter().map(|hash| hash >> 5).collect::<Vec<_>>());
+    assert!(filter.is_overfull());
+    // A filter that was read promises 1%.
+    let read = |keys| SplitBlockBloom::from_bitset(&of(1000, &numbers(1, keys)).to_bitset()).unwrap();
+    assert!(!read(24_000).is_overfull() && read(26_000).is_overfull());
+}
