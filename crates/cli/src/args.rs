@@ -247,7 +247,8 @@ pub(crate) struct Merge {
 /// Describe filter files: kind, size, number of keys, false-positive rate
 ///
 /// Recognizes files by their content: snapshots of every filter of lanebloom, streams of Guava, and
-/// dumps of RedisBloom. Checks the checksums of those that have them.
+/// dumps of RedisBloom. Checks the checksums of those that have them. A filter is overfull if its
+/// rate now is above the planned one: build a larger one from the keys.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:

@@ -122,6 +122,7 @@ impl Facts {
                 // The stream does not say for how many keys it is.
                 facts.memory(filter.memory_bytes() as u64);
                 facts.now(filter.figures(), "keys estimated");
+                facts.overfull(filter.is_overfull());
             }
             Content::Redis(dump) => {
                 let (filter, info) = (&dump.filter, dump.filter.info());
@@ -263,6 +264,7 @@ impl Facts {
         self.rate("rate planned", planned);
         let now = any(figures.iter().map(|now| now.false_positive_rate));
         self.rate("rate now", now);
+        self.overfull(layers.iter().any(Filter::is_overfull));
         self.layers("layer", layers.iter());
     }
 
@@ -296,12 +298,18 @@ impl Facts {
         self.memory(filter.memory_bytes() as u64);
         self.rate("rate planned", filter.false_positive_rate());
         self.now(filter.figures(), keys);
+        self.overfull(filter.is_overfull());
     }
 
     fn now(&mut self, now: Figures, keys: &'static str) {
         self.add(keys, now.len);
         self.fill(now.fill_ratio);
         self.rate("rate now", now.false_positive_rate);
+    }
+
+    /// The verdict about the rate now.
+    fn overfull(&mut self, is: bool) {
+        self.show("overfull", if is { "yes" } else { "no" }.into(), is);
     }
 
     /// The names, and the values in one column.

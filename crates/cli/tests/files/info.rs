@@ -3,6 +3,7 @@
 use super::{Shell, Value, data, lines, stderr};
 use lanebloom::hash::{KeyHasher, Murmur3, SipHash13};
 use lanebloom::{ConcurrentBloom, ScalableBloom};
+use lanebloom_formats::GuavaBloom;
 use std::fs;
 use twox_hash::XxHash3_64;
 
@@ -82,6 +83,7 @@ rate planned    0.83%
 keys estimated  503
 fill            24.14%
 rate now        4.42e-4
+overfull        no
 checksum        correct
 ";
     assert_eq!(shell.ok("info two"), expected);
@@ -91,6 +93,36 @@ checksum        correct
         String::from_utf8(output.stdout).unwrap(),
         expected.replace("  two", "  stdin")
     );
+}
+
+/// The verdict about the rate: of one filter, of several in a row, of a stream of Guava.
+#[test]
+fn info_says_when_a_filter_is_overfull() {
+    let shell = Shell::new();
+    let filled = |keys: u32| {
+        let filter = ConcurrentBloom::with_capacity(1000, 0.01).unwrap();
+        filter.insert_all(0..keys);
+        filter.to_bytes()
+    };
+    let guava = |keys: u32| {
+        let filter = GuavaBloom::with_capacity(1000, 0.01).unwrap();
+        filter.insert_all(0..keys);
+        filter.to_bytes()
+    };
+    for (bytes, overfull) in [
+        (filled(1000), false),
+        (filled(2000), true),
+        ([filled(1000), filled(900)].concat(), false),
+        ([filled(1000), filled(2000)].concat(), true),
+        (guava(1000), false),
+        (guava(2000), true),
+    ] {
+        shell.write("file", bytes);
+        assert_eq!(shell.fact("file", "overfull"), if overfull { "yes" } else { "no" });
+        let value: Value = serde_json::from_str(&shell.ok("info --json file")).unwrap();
+        assert_eq!(value["overfull"], overfull);
+        assert!((value["rate_now"].as_f64().unwrap() > 0.03) == overfull);
+    }
 }
 
 /// Every file of version 1 is recognized, and queried if it can be.
