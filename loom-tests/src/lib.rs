@@ -30,6 +30,7 @@ mod guard;
 mod guava;
 mod scalable;
 mod single;
+mod splitblock;
 mod tombstone;
 mod whole;
 mod windowed;
