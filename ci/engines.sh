@@ -12,7 +12,7 @@ target=${CARGO_TARGET_DIR:-$PWD/target}
 export CARGO_TARGET_DIR=$target/engines
 
 echo "== formatting and lints"
-rustfmt --edition 2024 --check $package/{src,tests,examples}/*.rs
+rustfmt --edition 2024 --check $package/{build.rs,{src,tests,examples}/*.rs}
 cargo clippy --locked --profile test --manifest-path $package/Cargo.toml --all-targets -- -D warnings
 
 echo "== parquet-rs"
@@ -26,6 +26,9 @@ if [[ -z $python ]]; then
     [[ -e $python ]] || python3 -m venv "$target/engines/venv"
     "$python" -m pip install --quiet --only-binary=:all: --disable-pip-version-check duckdb==2.0.1 pyarrow==26.0.1 pymilvus==3.0.2
 fi
+
+echo "== the measurement, once"
+"$CARGO_TARGET_DIR/debug/examples/figures" 32 1
 
 echo "== golden filters"
 "$python" $package/golden.py | diff - crates/formats/tests/data/split_block.json

@@ -1,6 +1,7 @@
-// Boost.Bloom for the bench `peers`: single calls and bulk calls on whole slices of hashes or
+// Boost.Bloom for the bench `peers` and the example `figures` of crates/formats/parquet: single calls and bulk calls on whole slices of hashes or
 // keys, so that the calls are inlined into their loop, as in a C++ program.
 
+#include <boost/bloom/fast_multiblock32.hpp>
 #include <boost/bloom/fast_multiblock64.hpp>
 #include <boost/bloom/filter.hpp>
 #include <boost/version.hpp>
@@ -40,12 +41,14 @@ struct Raw {
     virtual std::size_t contains_bulk(const void* keys, std::size_t count, std::size_t batch) const noexcept = 0;
 };
 
-// A filter of `Key`, which come as `Given`. One block of 64 bytes per key, one bit in each of its
-// words.
-template <class Given, class Key = Given, class Hash = boost::hash<Key>> struct Filter final : Raw {
-    boost::bloom::filter<Key, 1, boost::bloom::fast_multiblock64<8>, 0, Hash> filter;
+// A filter of `Key`, which come as `Given`. One block per key, one bit in each of its eight words:
+// 64 bytes, or, with words of 32 bits, 32.
+template <class Given, class Key = Given, class Hash = boost::hash<Key>, class Block = boost::bloom::fast_multiblock64<8>>
+struct Filter final : Raw {
+    boost::bloom::filter<Key, 1, Block, 0, Hash> filter;
 
     Filter(std::size_t keys, double rate) : filter(keys, rate) {}
+    explicit Filter(std::size_t bits) : filter(bits) {}
     void clear() noexcept override { filter.clear(); }
     std::size_t bytes() const noexcept override { return filter.capacity() / 8; }
 
@@ -99,6 +102,11 @@ Raw* peers_boost_new(int kind, std::size_t keys, double rate) noexcept {
     case 2: return new Filter<std::array<unsigned char, 16>>(keys, rate);
     default: return new Filter<Text, std::string_view>(keys, rate);
     }
+}
+
+// A filter of hashes in blocks of 32 bytes, of about so many bytes.
+Raw* peers_boost_split_blocks(std::size_t bytes) noexcept {
+    return new Filter<std::uint64_t, std::uint64_t, Identity, boost::bloom::fast_multiblock32<8>>(8 * bytes);
 }
 
 void peers_boost_drop(Raw* filter) noexcept { delete filter; }

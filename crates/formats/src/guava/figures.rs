@@ -2,7 +2,6 @@
 
 use super::{GuavaBloom, Strategy};
 use lanebloom::Figures;
-use lanebloom::internal::noticed;
 
 /// Figures. Figures of the content read the whole filter, each word at some moment.
 impl GuavaBloom {
@@ -192,10 +191,7 @@ impl GuavaBloom {
     /// ```
     #[must_use]
     pub fn is_overfull(&self) -> bool {
-        let keys = self.expected_keys;
-        let rounded = keys / (2 * usize::from(self.hash_functions()) - 1);
-        let limit = noticed(keys).saturating_add(rounded);
-        self.current_false_positive_rate() > self.false_positive_rate_at(limit)
+        self.layout.shape().is_overfull(&self.flat, self.expected_keys)
     }
 
     /// Fill, number of keys and false-positive rate now, from one pass over the content.

@@ -5,7 +5,7 @@ use crate::flat::Flat;
 use crate::logarithm::{Twofold, ln, pow};
 use core::f64::consts::LN_2;
 use lanebloom::Figures;
-use lanebloom::internal::{acquire, figures};
+use lanebloom::internal::{acquire, figures, noticed};
 
 /// The most longs of a filter: the length of a Java array is an `int`.
 pub(crate) const MAX_WORDS: u64 = i32::MAX as u64;
@@ -42,6 +42,15 @@ impl Shape {
         let fill = self.fill(ones);
         let len = usize::try_from(self.keys_for(ones)).unwrap_or(usize::MAX);
         figures(fill, len, self.rate_of(fill))
+    }
+
+    /// Whether the rate now is above that of `keys` expected keys, beyond what chance explains and
+    /// what is unknown of them. Both round the number of hash functions `k`. So from bits and `k`,
+    /// a reader knows the expected keys only up to a share of `1 / (2k - 1)`.
+    pub(crate) fn is_overfull(&self, flat: &Flat, keys: usize) -> bool {
+        let rounded = keys / (2 * self.hash_functions as usize - 1);
+        let limit = noticed(keys).saturating_add(rounded);
+        self.figures(flat).false_positive_rate > self.rate_at(limit)
     }
 
     /// The share of the bits that `keys` keys set in the mean.

@@ -187,6 +187,28 @@ impl SparkBloom {
         self.figures().false_positive_rate
     }
 
+    /// Whether the filter is worse than promised: whether its [rate
+    /// now](Self::current_false_positive_rate) is above [that for the expected
+    /// keys](Self::false_positive_rate). [What to do
+    /// then](lanebloom::Filter#when-a-filter-is-overfull). Reads the whole filter.
+    ///
+    /// The limit is the rate of some keys more than these `n`: `4 * sqrt(n)`, since the rate
+    /// varies, and one in `2k - 1` with `k` hash functions. For Spark rounds `k`, and so a filter
+    /// that was read from a stream knows its expected keys only within that. (At 1%, `k` is 7, and
+    /// the limit is 1.4%.)
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::SparkBloom::from_keys(0..1000i32, 0.01)?;
+    /// assert!(!filter.is_overfull());
+    /// filter.insert_all(1000..1500i32);
+    /// assert!(filter.is_overfull());
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn is_overfull(&self) -> bool {
+        self.layout.shape().is_overfull(&self.flat, self.expected_keys)
+    }
+
     /// Fill, number of keys and false-positive rate now, from one pass over the content.
     ///
     /// ```

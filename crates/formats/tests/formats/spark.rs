@@ -385,6 +385,21 @@ fn a_filter_that_was_read_expects_as_many_keys() {
 
 /// Version, seed, bits and hash functions must be the same, for a merge, an intersection and
 /// equality.
+/// Neither a filter nor its copy is overfull, until it has half as many keys more.
+#[test]
+fn a_filter_is_overfull_when_it_has_too_many_keys() {
+    for rate in [0.1, 0.03, 0.01, 1e-3, 1e-5] {
+        let keys: Vec<i64> = (0..15_000).map(|i| number(i) as i64).collect();
+        let filter = SparkBloom::with_capacity(10_000, rate).unwrap();
+        filter.insert_batch(&keys[..10_000]);
+        for filter in [read(&filter.to_bytes()).unwrap(), filter] {
+            assert!(!filter.is_overfull(), "{rate}");
+            filter.insert_batch(&keys);
+            assert!(filter.is_overfull(), "{rate}");
+        }
+    }
+}
+
 #[test]
 fn other_layouts_are_refused() {
     let builder = || SparkBloom::builder().expected_keys(100).bits(1000);
