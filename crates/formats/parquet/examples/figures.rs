@@ -7,8 +7,9 @@
 //! ```
 //!
 //! All filters have the same bytes and keys: one `i64` per 10.53 bits, which is 1%. Half of the
-//! lookups find their key, in random order. A round lets each contestant do each work once. Inserts
-//! are of new keys, into a filter that had half of the other keys before. What each contestant
+//! lookups find their key, in random order. A round lets each contestant do each work once. "Insert
+//! keys" and "insert hashes" are of a million new keys, into a filter that had half of the other
+//! keys before; "fill" is of all keys, into empty filters in mapped memory. What each contestant
 //! found or set is compared with the others; Boost sets other bits, so its answers are counted.
 //! A contestant that takes hashes is given them.
 
@@ -25,18 +26,20 @@ const KEYS: usize = 1 << 20;
 /// The keys of a call, as an engine passes them.
 const BATCH: usize = 1024;
 
-const WORKS: [&str; 5] = [
+const WORKS: [&str; 6] = [
     "contains keys",
     "contains hashes",
     "insert keys",
     "insert hashes",
+    "fill",
     "hash keys",
 ];
 const CONTAINS_KEYS: usize = 0;
 const CONTAINS_HASHES: usize = 1;
 const INSERT_KEYS: usize = 2;
 const INSERT_HASHES: usize = 3;
-const HASH: usize = 4;
+const FILL: usize = 4;
+const HASH: usize = 5;
 
 /// The times of each contestant, by its name.
 #[derive(Default)]
@@ -56,7 +59,7 @@ impl Table {
     }
 
     fn print(mut self) {
-        println!("| | {} |\n|---|--:|--:|--:|--:|--:|", WORKS.join(" | "));
+        println!("| | {} |\n|---|--:|--:|--:|--:|--:|--:|", WORKS.join(" | "));
         for (name, works) in &mut self.0 {
             let cells = works.each_mut().map(|times| {
                 times.sort_by(f64::total_cmp);
@@ -216,35 +219,46 @@ fn measure(bytes: usize, rounds: usize) {
         table.time(name, INSERT_HASHES, new.len(), || filter.insert_hashes(&new_hashes));
         assert!(filter == after);
 
-        let name = "`SplitBlockBloom`, batches, `&mut`";
+        let mut_name = "`SplitBlockBloom`, batches, `&mut`";
         let mut filter = base.clone();
-        table.time(name, INSERT_KEYS, new.len(), || filter.insert_batch_mut(new));
+        table.time(mut_name, INSERT_KEYS, new.len(), || filter.insert_batch_mut(new));
         assert!(filter == after);
         let mut filter = base.clone();
-        table.time(name, INSERT_HASHES, new.len(), || filter.insert_hashes_mut(&new_hashes));
+        table.time(mut_name, INSERT_HASHES, new.len(), || {
+            filter.insert_hashes_mut(&new_hashes)
+        });
         assert!(filter == after);
 
-        let (half, rest) = new.split_at(new.len() / 2);
-        let name = "`SplitBlockBloom`, batches, 2 threads";
-        let filter = base.clone();
-        table.time(name, INSERT_KEYS, new.len(), || {
+        let empty = || SplitBlockBloom::from_bitset(&vec![0; bytes]).unwrap();
+        let (half, rest) = keys.split_at(keys.len() / 2);
+        let filter = empty();
+        table.time(name, FILL, keys.len(), || filter.insert_batch(&keys));
+        assert!(filter == ours);
+        let mut filter = empty();
+        table.time(mut_name, FILL, keys.len(), || filter.insert_batch_mut(&keys));
+        assert!(filter == ours);
+        let filter = empty();
+        table.time("`SplitBlockBloom`, batches, 2 threads", FILL, keys.len(), || {
             thread::scope(|scope| {
                 scope.spawn(|| filter.insert_batch(half));
                 filter.insert_batch(rest);
             });
         });
-        assert!(filter == after);
-        let name = "two of them, `&mut`, and their union, 2 threads";
-        let mut other = SplitBlockBloom::with_bytes(bytes).unwrap();
-        let mut filter = base.clone();
-        table.time(name, INSERT_KEYS, new.len(), || {
-            thread::scope(|scope| {
-                scope.spawn(|| other.insert_batch_mut(half));
-                filter.insert_batch_mut(rest);
-            });
-            filter.union_from(&other).unwrap();
-        });
-        assert!(filter == after);
+        assert!(filter == ours);
+        let (mut filter, mut other) = (empty(), empty());
+        table.time(
+            "two of them, `&mut`, 2 threads, and the union",
+            FILL,
+            keys.len(),
+            || {
+                thread::scope(|scope| {
+                    scope.spawn(|| other.insert_batch_mut(half));
+                    filter.insert_batch_mut(rest);
+                });
+                filter.union_from(&other).unwrap();
+            },
+        );
+        assert!(filter == ours);
 
         // XXH64 of the bytes, by twox-hash, and of the array.
         let mut out = vec![0; KEYS];
