@@ -343,6 +343,9 @@ pub(super) fn look_up<T: Load>(
     hashes: &[u64],
     each: &mut dyn FnMut(usize, usize, u64),
 ) {
+    if hashes.is_empty() {
+        return;
+    }
     if hashes.len() < Length::Many.least() {
         prefetch_few(blocks, hashes);
         let bit = |(i, hash): (usize, &u64)| u64::from(level.contains(blocks, *hash)) << i;
@@ -372,5 +375,23 @@ fn hashed_by<const N: usize, K: Funnel>(level: Level, keys: &[K], mut each: impl
         let hashes = &mut hashes[..keys.len()];
         level.hash_batch(keys, hashes);
         each(start, hashes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{SplitBlockBloom, SplitBlockView};
+
+    /// A batch without hashes has no tile, and no word of a bitmap.
+    #[test]
+    fn no_hashes_have_no_answers() {
+        let filter = SplitBlockBloom::with_bytes(32).unwrap();
+        filter.contains_hashes_bitmap(&[], &mut []);
+        filter.contains_hashes(&[], &mut []);
+        filter.for_each_absent_hash(&[], |i| panic!("{i}"));
+        SplitBlockView::new(&[0xff; 32])
+            .unwrap()
+            .contains_hashes_bitmap(&[], &mut []);
+        assert_eq!(filter.insert_hashes(&[]), 0);
     }
 }
