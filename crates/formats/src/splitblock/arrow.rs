@@ -408,7 +408,8 @@ mod arrays {
         /// # Errors
         ///
         /// If Parquet stores the array's type otherwise. (Floats are hashed by their bits: give
-        /// [`Column::i64s`] or [`Column::i32s`] these.)
+        /// [`Column::i64s`] or [`Column::i32s`] these.) Parquet has no times in seconds: for
+        /// `Time32`, some writers store the seconds, others milliseconds.
         ///
         /// # Examples
         ///
@@ -441,9 +442,10 @@ mod arrays {
                 DataType::UInt16 => Keys::Narrow(Narrow::U16(array.as_primitive::<UInt16Type>().values())),
                 DataType::Int32 => i32s!(Int32Type),
                 DataType::Date32 => i32s!(Date32Type),
-                DataType::Time32(TimeUnit::Second) => i32s!(Time32SecondType),
-                DataType::Time32(_) => i32s!(Time32MillisecondType),
+                DataType::UInt32 => Keys::I32(array.as_primitive::<UInt32Type>().values().inner().typed_data()),
+                DataType::Time32(TimeUnit::Millisecond) => i32s!(Time32MillisecondType),
                 DataType::Int64 => i64s!(Int64Type),
+                DataType::UInt64 => Keys::I64(array.as_primitive::<UInt64Type>().values().inner().typed_data()),
                 DataType::Time64(TimeUnit::Microsecond) => i64s!(Time64MicrosecondType),
                 DataType::Time64(_) => i64s!(Time64NanosecondType),
                 DataType::Timestamp(TimeUnit::Millisecond, _) => i64s!(TimestampMillisecondType),
@@ -577,5 +579,65 @@ mod tests {
         assert_eq!(error(column.with_validity(&[0], 0)), "9 keys have 1 bytes of validity");
         assert!(column.with_validity(&[0; 2], 7).is_ok() && column.with_validity(&[0; 2], 8).is_err());
         assert!(column.with_validity(&[0; 2], usize::MAX).is_err());
+    }
+
+    /// The types that Arrow and Parquet name differently, sliced: the keys are those of the slice.
+    /// (The writers of Arrow store an unsigned integer as the signed one of the same bits.)
+    #[cfg(feature = "arrow")]
+    #[test]
+    fn arrays_have_the_keys_that_parquet_stores() {
+        use arrow_array::*;
+
+        let inserted = |array: &dyn Array| {
+            let filter = SplitBlockBloom::with_capacity(1000, 1e-6).unwrap();
+            assert_eq!(filter.insert_column(&Column::of_array(&array.slice(1, 2)).unwrap()), 1);
+            assert_eq!(
+                filter.contains_array(&array.slice(1, 2)).unwrap(),
+                alloc::vec![None, Some(true)].into()
+            );
+            filter
+        };
+        let of = |keys: [&dyn Array; 4]| keys.map(inserted);
+        let small = of([
+            &Int8Array::from(alloc::vec![Some(-3), None, Some(-2), Some(-1)]),
+            &Int16Array::from(alloc::vec![Some(-3), None, Some(-2), Some(-1)]),
+            &Int32Array::from(alloc::vec![Some(-3), None, Some(-2), Some(-1)]),
+            &UInt32Array::from(alloc::vec![Some(7), None, Some(u32::MAX - 1), Some(9)]),
+        ]);
+        assert!(small.iter().all(|filter| filter.contains(&-2_i32)));
+        let unsigned = of([
+            &UInt8Array::from(alloc::vec![Some(7), None, Some(200), Some(9)]),
+            &UInt16Array::from(alloc::vec![Some(7), None, Some(200), Some(9)]),
+            &Date32Array::from(alloc::vec![Some(7), None, Some(200), Some(9)]),
+            &Time32MillisecondArray::from(alloc::vec![Some(7), None, Some(200), Some(9)]),
+        ]);
+        assert!(unsigned.iter().all(|filter| filter.contains(&200_i32)));
+        let long = of([
+            &UInt64Array::from(alloc::vec![Some(7), None, Some(u64::MAX - 1), Some(9)]),
+            &Int64Array::from(alloc::vec![Some(7), None, Some(-2), Some(9)]),
+            &Time64MicrosecondArray::from(alloc::vec![Some(7), None, Some(-2), Some(9)]),
+            &TimestampNanosecondArray::from(alloc::vec![Some(7), None, Some(-2), Some(9)]),
+        ]);
+        assert!(long.iter().all(|filter| filter.contains(&-2_i64)));
+        let name = "a name that is too long to lie in a view";
+        let names = alloc::vec![Some("ann"), None, Some(name), Some("eve")];
+        let strings = of([
+            &StringArray::from(names.clone()),
+            &LargeStringArray::from(names.clone()),
+            &StringViewArray::from(names.clone()),
+            &BinaryViewArray::from_iter(names),
+        ]);
+        assert!(strings.iter().all(|filter| filter.contains(name)));
+
+        // Writers store these in different units, or in no type of Parquet's.
+        for array in [
+            &Time32SecondArray::from(alloc::vec![1]) as &dyn Array,
+            &TimestampSecondArray::from(alloc::vec![1]),
+            &BooleanArray::from(alloc::vec![true]),
+            &Float64Array::from(alloc::vec![1.0]),
+        ] {
+            let error = Column::of_array(array).unwrap_err().to_string();
+            assert!(error.ends_with("has no keys of Parquet's"), "{error}");
+        }
     }
 }
