@@ -150,7 +150,10 @@ macro_rules! folds {
             /// keeps this rate. A filter that gets no more keys can give its free memory back so:
             /// before it is saved or sent, say.
             ///
-            /// It reads the filter some times: as many as the number of factors has bits.
+            /// It reads the filter some times: as many as the number of factors has bits. So it
+            /// takes it that a larger factor has a higher rate. That holds if each factor divides
+            /// the next one, as in a memory budget of 2^n bytes. Otherwise, with a few keys, a
+            /// larger factor than the one found may keep the rate too.
             ///
             /// # Errors
             ///

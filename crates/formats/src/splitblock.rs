@@ -164,7 +164,7 @@ impl SplitBlockBloom {
     ///
     /// # Errors
     ///
-    /// If the rate is not between 0 and 1, the filter has more than 2^32 blocks, or there is not
+    /// If the rate is not between 0 and 1, the filter has 2^32 blocks or more, or there is not
     /// enough memory.
     ///
     /// # Examples
@@ -208,8 +208,8 @@ impl SplitBlockBloom {
     ///
     /// # Errors
     ///
-    /// If the bytes are no whole number of blocks of 32 bytes, none, or more than 2^32 blocks, or
-    /// if there is not enough memory.
+    /// If the bytes are no whole number of blocks of 32 bytes, none, or 2^32 blocks or more, or if
+    /// there is not enough memory.
     ///
     /// # Examples
     ///

@@ -10,7 +10,7 @@ use lanebloom::BuildError;
 use lanebloom::internal::{TILE, build_error};
 
 /// The most bits of a key. Spark has no limit: it writes an `int`, so a stream could ask for four
-/// seconds of work per key. Rates down to 4.9e-324, the least that Java has, take 1075.
+/// seconds of work per key. Rates down to 4.9e-324, the least that Java has, take 1074.
 pub(crate) const MAX_HASH_FUNCTIONS: u32 = 1 << 16;
 
 /// The version of a filter, which its stream names: how a hash becomes the indexes of bits.

@@ -11,7 +11,7 @@ use lanebloom::BuildError;
 use lanebloom::internal::{acquire, as_chunks, build_error};
 
 /// The header of a filter in a Parquet file: `BloomFilterHeader` of Parquet's Thrift definition, in
-/// the compact protocol. Reads 13 to 40 bytes.
+/// the compact protocol. Parquet's writers make it of 15 to 19 bytes.
 ///
 /// ```
 /// use lanebloom_formats::SplitBlockBloom;
