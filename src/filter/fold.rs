@@ -55,8 +55,8 @@ fn fold<W: OwnWords>(engine: &mut Lined<W>, factor: usize, expected_keys: usize)
     Ok(())
 }
 
-/// Fails unless `factor` divides the number of blocks. `of` says what they are a part of, if not the
-/// whole filter.
+/// Fails unless `factor` divides the number of blocks. `of` says what they are a part of, if not
+/// the whole filter.
 pub fn check_factor(blocks: usize, of: &str, factor: usize) -> Result<(), BuildError> {
     if factor != 0 && blocks % factor == 0 {
         return Ok(());
@@ -65,8 +65,8 @@ pub fn check_factor(blocks: usize, of: &str, factor: usize) -> Result<(), BuildE
     Err(BuildError(BuildErrorKind::Setting(problem)))
 }
 
-/// The largest divisor of the number of blocks by which a fold keeps `rate`, or 1. `rate_after` says
-/// which rate a fold leaves.
+/// The largest divisor of the number of blocks by which a fold keeps `rate`, or 1. `rate_after`
+/// says which rate a fold leaves.
 pub fn largest_factor(blocks: usize, rate: f64, rate_after: impl Fn(usize) -> f64) -> Result<usize, BuildError> {
     let request = Request {
         rate: Some(rate),

@@ -171,8 +171,8 @@ impl Bits {
         changed
     }
 
-    /// Keeps the bits that `other` has too; answers whether that changed this. `other` may be in use
-    /// meanwhile. (The caller calls [`acquire`].)
+    /// Keeps the bits that `other` has too; answers whether that changed this. `other` may be in
+    /// use meanwhile. (The caller calls [`acquire`].)
     ///
     /// The two must have the same number of lines.
     pub fn and_from(&mut self, other: &Self) -> bool {

@@ -1,5 +1,5 @@
-//! Compiles `boost.cpp` of the bench `peers`, if the environment variable `BOOST_ROOT` names a folder
-//! with the headers of Boost 1.89 or newer, as `ci/fetch/boost.sh` does: by it, the example
+//! Compiles `boost.cpp` of the bench `peers`, if the environment variable `BOOST_ROOT` names a
+//! folder with the headers of Boost 1.89 or newer, as `ci/fetch/boost.sh` does: by it, the example
 //! `figures` measures Boost.Bloom too. Needs g++.
 
 use std::env;

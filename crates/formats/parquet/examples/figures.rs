@@ -3,7 +3,8 @@
 //!
 //! ```sh
 //! # Filters of 512 KiB, 8 MiB and 64 MiB, and 5 rounds, unless others are given.
-//! BOOST_ROOT=$(ci/fetch/boost.sh) cargo run --release --example figures -- 512,8192,65536 5
+//! export BOOST_ROOT=$(ci/fetch/boost.sh)
+//! cargo run --release --example figures -- 512,8192,65536 5
 //! ```
 //!
 //! All filters have the same bytes and keys: one `i64` per 10.53 bits, which is 1%. Half of the

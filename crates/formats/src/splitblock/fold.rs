@@ -104,7 +104,9 @@ impl SplitBlockBloom {
     /// # Examples
     ///
     /// ```
-    /// let mut filter = lanebloom_formats::SplitBlockBloom::with_parquet_size(1_000_000, 0.01)?;
+    /// use lanebloom_formats::SplitBlockBloom;
+    ///
+    /// let mut filter = SplitBlockBloom::with_parquet_size(1_000_000, 0.01)?;
     /// filter.insert_all(0..1000_u32);
     /// assert_eq!(filter.fold_as_parquet(0.01)?, 1024);
     /// assert_eq!(filter.memory_bytes(), 2048);

@@ -9,8 +9,8 @@ use lanebloom::IncompatibleError;
 use lanebloom::internal::acquire;
 use lanebloom::internal::bounds::Load;
 
-/// Two filters as sets of keys. All methods fail as [`union_from`](Self::union_from): if the numbers
-/// of blocks differ.
+/// Two filters as sets of keys. All methods fail as [`union_from`](Self::union_from): if the
+/// numbers of blocks differ.
 impl SplitBlockBloom {
     /// Keeps only what `other` has too; returns whether that changed this filter. `other` may be in
     /// use meanwhile. It takes `&mut self`: beside inserts, some keys would survive in part.
@@ -48,7 +48,8 @@ impl SplitBlockBloom {
 
     /// Whether no key is in both filters: `true` is certain, `false` may be by chance.
     ///
-    /// It tells sparse filters apart: with 3 keys per block in each of the two, the answer is already
+    /// It tells sparse filters apart: with 3 keys per block in each of the two, the answer is
+    /// already
     /// `false` nearly always. (A full filter for 1% has 24 keys per block.) For fuller filters, use
     /// [`estimated_intersection_len`](Self::estimated_intersection_len).
     ///
@@ -120,9 +121,9 @@ impl SplitBlockBloom {
     /// An estimate of the number of distinct keys that are in both filters: those of each less
     /// those of either.
     ///
-    /// The standard error is `0.5 * sqrt(n)` for two filters with their `n` expected keys at 1%, and
-    /// less at lower rates, however few keys are common: two filters of a million keys cannot show
-    /// whether they have 500 keys in common, or none.
+    /// The standard error is `0.5 * sqrt(n)` for two filters with their `n` expected keys at 1%,
+    /// and less at lower rates, however few keys are common: two filters of a million keys cannot
+    /// show whether they have 500 keys in common, or none.
     ///
     /// ```
     /// let a = lanebloom_formats::SplitBlockBloom::with_capacity(100_000, 0.01)?;

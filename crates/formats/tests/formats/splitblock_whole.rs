@@ -198,8 +198,8 @@ fn sets_answer_as_lookups_of_all_keys_would() {
     }
     assert!(disjoint_seen >= 12, "{disjoint_seen}");
 
-    // Sets are disjoint if any one of a block's eight words has no bit in common, and a subset needs
-    // each bit of each word.
+    // Sets are disjoint if any one of a block's eight words has no bit in common, and a subset
+    // needs each bit of each word.
     for block in 0..3 {
         for bit in 0..256 {
             let mut bytes = [0xff; 96];
