@@ -49,9 +49,8 @@ impl SplitBlockBloom {
     /// Whether no key is in both filters: `true` is certain, `false` may be by chance.
     ///
     /// It tells sparse filters apart: with 3 keys per block in each of the two, the answer is
-    /// already
-    /// `false` nearly always. (A full filter for 1% has 24 keys per block.) For fuller filters, use
-    /// [`estimated_intersection_len`](Self::estimated_intersection_len).
+    /// already `false` nearly always. (A full filter for 1% has 24 keys per block.) For fuller
+    /// filters, use [`estimated_intersection_len`](Self::estimated_intersection_len).
     ///
     /// ```
     /// let a = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
