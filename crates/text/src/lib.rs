@@ -1,0 +1,46 @@
+//! Hashes of documents, paragraphs and word n-grams, to deduplicate text with a Bloom filter. A text
+//! flows in, and [`Pieces`] flow out: where each piece of the text lies, and the hashes that stand
+//! for it. The command `lanebloom corpus` asks a filter for these hashes, and removes the pieces
+//! that it has seen.
+//!
+//! # When not to use it
+//!
+//! - To deduplicate lines of a file: `lanebloom dedup`.
+//! - Strangers choose the text and gain by a collision: the hashes have a seed, but no secret key.
+//!
+//! # Example
+//!
+//! ```
+//! use lanebloom_text::{Field, Pieces, Rules, Split};
+//! use std::collections::HashSet;
+//!
+//! let field = Field::new("text");
+//! let rules = Rules { split: Split::Line, ..Rules::default() };
+//! let mut seen = HashSet::new();
+//! let (mut text, mut pieces) = (Default::default(), Pieces::default());
+//! for line in [r#"{"id":1,"text":"MIT License\nOne"}"#, r#"{"id":2,"text":"MIT License\nTwo"}"#] {
+//!     let raw = field.find(line.as_bytes()).expect("the line has a text");
+//!     lanebloom_text::unescape(&line[raw], &mut text);
+//!     rules.hash(text.as_str(), &mut pieces);
+//!     let new = pieces.pieces.iter().filter(|piece| seen.insert(pieces.hashes[piece.hashes.start]));
+//!     let new = Vec::from_iter(new.map(|piece| &text.as_str()[piece.text.clone()]));
+//!     assert_eq!(new, if line.contains("One") { vec!["MIT License", "One"] } else { vec!["Two"] });
+//! }
+//! ```
+//!
+//! # Cost
+//!
+//! An n-gram costs one step of a rolling hash over the hashes of its words, whatever its length. A
+//! word costs one hash of its bytes. ASCII text, and the ASCII parts of other text, are cut into
+//! words by a table; the crate `unicode-segmentation` cuts the rest.
+
+mod json;
+mod normalize;
+mod pieces;
+mod words;
+
+pub use json::{Field, Text, unescape};
+pub use normalize::Normalize;
+pub use pieces::{Piece, Pieces, Rules, Split, is_covered};
+pub use regex::Regex;
+pub use words::Words;
