@@ -17,7 +17,9 @@
 //! | `ScalableBloom` for 65,536 keys, each layer twice as large | 11.9 | 285 to 337 |
 //! | the same, each layer four times as large | 14.9 | 252 to 268 |
 
+use crate::args::WhenFull;
 use anyhow::{Context, Result, bail};
+use indicatif::HumanBytes;
 use lanebloom::hash::Murmur3;
 use lanebloom::{ConcurrentBloom, SnapshotError};
 use std::fs::File;
@@ -57,7 +59,22 @@ pub(crate) struct GrowingFilter {
     loaded: usize,
     /// The share of the input that has been read, after the last insert.
     share: f64,
+    limit: Option<Limit>,
+    /// Whether it takes no more hashes, because it has reached its limit.
+    pub(crate) is_closed: bool,
+    /// The number of keys in layers that were dropped at the limit.
+    pub(crate) forgotten: usize,
 }
+
+/// What bounds the memory of a filter.
+#[derive(Clone, Copy)]
+pub(crate) struct Limit {
+    pub(crate) bytes: usize,
+    pub(crate) when_full: WhenFull,
+}
+
+/// A layer below this share of the limit is not worth its time at each lookup.
+const LEAST_SHARE: usize = 32;
 
 struct Layer {
     filter: ConcurrentBloom,
@@ -121,15 +138,51 @@ impl GrowingFilter {
         // More keys than expected shall not break the promise, so some of the rate is left.
         let share = if expected.is_some() { 0.9 } else { 0.2 };
         let keys = expected.unwrap_or(FIRST);
-        let layers = vec![layer(keys, rate * share)?];
+        Self::of_layer(layer(keys, rate * share, 0)?, rate)
+    }
+
+    fn of_layer(layer: Layer, rate: f64) -> Result<Self> {
         Ok(Self {
-            layers,
+            layers: vec![layer],
             rate,
             mistaken: 0.0,
             new: 0,
             loaded: 0,
             share: 0.0,
+            limit: None,
+            is_closed: false,
+            forgotten: 0,
         })
+    }
+
+    /// Hashes by another seed. The filter must be empty.
+    pub(crate) fn seeded(mut self, seed: u32) -> Result<Self> {
+        let first = &self.layers[0].filter;
+        self.layers = vec![layer(first.expected_keys(), first.false_positive_rate(), seed)?];
+        Ok(self)
+    }
+
+    /// Fails if it takes more already.
+    pub(crate) fn limited(self, limit: Option<Limit>) -> Result<Self> {
+        if let Some(Limit { bytes, .. }) = limit.filter(|limit| limit.bytes < self.memory_bytes()) {
+            bail!(
+                "the filter takes {} at the start, more than the {} of --memory",
+                HumanBytes(self.memory_bytes() as u64),
+                HumanBytes(bytes as u64)
+            );
+        }
+        Ok(Self { limit, ..self })
+    }
+
+    /// The rate of a lookup now.
+    pub(crate) fn current_rate(&self) -> f64 {
+        self.layers.iter().map(|layer| layer.rate).sum()
+    }
+
+    /// The share of all bits that are set.
+    pub(crate) fn fill(&self) -> f64 {
+        let set = |filter: &ConcurrentBloom| filter.figures().fill_ratio * filter.memory_bytes() as f64;
+        self.layers().map(set).sum::<f64>() / self.memory_bytes() as f64
     }
 
     /// Inserts hashes in order, and writes to `new` which of them were new. `share` is the
@@ -137,9 +190,17 @@ impl GrowingFilter {
     pub(crate) fn insert(&mut self, hashes: &[u64], new: &mut [bool], share: Option<f64>) -> Result<()> {
         let mut at = 0;
         while at < hashes.len() {
-            if self.newest().room() == 0 {
+            if self.newest().room() == 0 && !self.is_closed {
                 let inserted = at as f64 / hashes.len() as f64;
                 self.grow(share.map(|share| self.share + (share - self.share) * inserted))?;
+            }
+            if self.is_closed {
+                let mut found = vec![0; (hashes.len() - at).div_ceil(64)];
+                self.find(&hashes[at..], &mut found);
+                for (place, new) in new[at..].iter_mut().enumerate() {
+                    *new = found[place / 64] >> (place % 64) & 1 == 0;
+                }
+                break;
             }
             let len = (hashes.len() - at).min(self.newest().batch());
             self.insert_batch(&hashes[at..at + len], &mut new[at..at + len]);
@@ -209,15 +270,72 @@ impl GrowingFilter {
         // wrong before, or many runs have little input each, a layer is for at least half as many
         // keys as are there.
         let least = if self.layers.len() > 1 { all } else { self.loaded };
-        let keys = rest.map_or(all, |rest| (rest + rest / 32).max(least / 2)).max(FIRST);
+        let mut keys = rest.map_or(all, |rest| (rest + rest / 32).max(least / 2)).max(FIRST);
+        if !self.make_room()? {
+            return Ok(());
+        }
         let planned: f64 = self.layers.iter().map(|layer| layer.filter.false_positive_rate()).sum();
         let left = self.rate - planned;
         // The layer for all of the rest takes most of the rate, unless there will be more.
         let is_last = rest.is_some() && self.layers.len() == 1 && self.loaded == 0;
         let share = if is_last { 0.75 } else { 0.2 };
         self.newest().end();
-        self.layers.push(layer(keys, (left * share).min(0.5))?);
-        Ok(())
+        let (rate, seed) = ((left * share).min(0.5), self.hasher().seed());
+        let memory = self.memory_bytes();
+        loop {
+            let layer = layer(keys, rate, seed)?;
+            let taken = layer.filter.memory_bytes();
+            match self.limit {
+                // Memory that was not touched costs nothing.
+                Some(Limit { bytes, .. }) if memory + taken > bytes => {
+                    keys = (keys as f64 * (bytes - memory) as f64 / taken as f64 * 0.99) as usize;
+                }
+                _ => {
+                    self.layers.push(layer);
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Does what is wanted at the limit. Returns false if no layer is to be added. Otherwise there
+    /// is room for one.
+    fn make_room(&mut self) -> Result<bool> {
+        let Some(Limit { bytes, when_full }) = self.limit else {
+            return Ok(true);
+        };
+        let is_room = |filter: &Self, part: usize| filter.memory_bytes() + bytes / part <= bytes;
+        if is_room(self, LEAST_SHARE) {
+            return Ok(true);
+        }
+        match when_full {
+            WhenFull::Stop => bail!(
+                "the filter is full: it has {} keys in {}, the limit of --memory. Give it more memory or a higher \
+                 --rate, or say by --when-full what it should do",
+                self.layers.iter().map(|layer| layer.len).sum::<usize>(),
+                HumanBytes(self.memory_bytes() as u64)
+            ),
+            WhenFull::Keep => {
+                self.newest().end();
+                self.is_closed = true;
+                Ok(false)
+            }
+            WhenFull::Forget => {
+                // A large layer in place of small ones.
+                while !is_room(self, 4) && self.layers.len() > 1 {
+                    self.forgotten += self.layers.remove(0).len;
+                }
+                if is_room(self, LEAST_SHARE) {
+                    return Ok(true);
+                }
+                // Only one layer is left, which has nearly all of the memory.
+                let (seed, rate) = (self.hasher().seed(), self.rate);
+                let old = self.layers.remove(0);
+                self.forgotten += old.len;
+                self.layers.push(layer(FIRST, rate * 0.2, seed)?);
+                Ok(true)
+            }
+        }
     }
 
     /// The hasher of all layers.
@@ -266,14 +384,10 @@ impl GrowingFilter {
             rate
         });
         let loaded = layers.iter().map(|layer| layer.len).sum();
-        Ok(Self {
-            layers,
-            rate,
-            mistaken: 0.0,
-            new: 0,
-            loaded,
-            share: 0.0,
-        })
+        let first = layers.remove(0);
+        let mut filter = Self::of_layer(first, rate)?;
+        filter.layers.append(&mut layers);
+        Ok(Self { loaded, ..filter })
     }
 }
 
@@ -345,8 +459,9 @@ fn foreign(error: SnapshotError) -> anyhow::Error {
     anyhow::Error::new(error).context("not a filter file of lanebloom")
 }
 
-fn layer(keys: usize, rate: f64) -> Result<Layer> {
-    let filter = ConcurrentBloom::with_capacity(keys, rate);
+fn layer(keys: usize, rate: f64, seed: u32) -> Result<Layer> {
+    let builder = ConcurrentBloom::builder().expected_keys(keys).false_positive_rate(rate);
+    let filter = builder.seed(seed).build();
     Ok(Layer::new(filter.with_context(|| {
         format!("a filter for {keys} keys at a rate of {rate:.2e}")
     })?))

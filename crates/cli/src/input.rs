@@ -9,6 +9,7 @@ pub(crate) use files::Files;
 pub(crate) use part::{Part, Stamp};
 pub(crate) use source::{identity, is_compressed, is_stdin, open};
 
+use crate::documents::Documents;
 use crate::keys::{Framer, KeySpec, Keyed};
 use crate::progress::Progress;
 use ahead::Ahead;
@@ -33,6 +34,8 @@ pub(crate) struct Chunk {
     len: usize,
     /// What follows from the bytes: records, keys, hashes.
     pub(crate) keyed: Keyed,
+    /// The same for records that are documents.
+    pub(crate) documents: Documents,
     /// The number of the input that the chunk comes from.
     pub(crate) input: usize,
     /// Where the chunk begins in this input.
@@ -49,6 +52,11 @@ impl Chunk {
     /// The bytes, and what follows from them.
     pub(crate) fn parts(&mut self) -> (&[u8], &mut Keyed) {
         (&self.buffer[..self.len], &mut self.keyed)
+    }
+
+    /// The bytes, and the documents in them.
+    pub(crate) fn with_documents(&mut self) -> (&[u8], &mut Documents) {
+        (&self.buffer[..self.len], &mut self.documents)
     }
 
     /// Moves the records for which `keeps` is true to the front, and returns their bytes.
@@ -89,6 +97,8 @@ pub(crate) struct Reader {
     framer: Framer,
     /// Whether each input has an output of its own, so that none continues the one before.
     is_apart: bool,
+    /// Whether a chunk waits until it is full, so that where it ends follows from the bytes alone.
+    is_full: bool,
     progress: Arc<Progress>,
 }
 
@@ -142,6 +152,24 @@ impl Input {
     }
 }
 
+/// Reads as many bytes as there is room for, unless the input ends.
+struct Full<R>(R);
+
+impl<R: Read> Read for Full<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut len = 0;
+        while len < buffer.len() {
+            match self.0.read(&mut buffer[len..]) {
+                Ok(0) => break,
+                Ok(read) => len += read,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(len)
+    }
+}
+
 impl Reader {
     pub(crate) fn new(inputs: VecDeque<Input>, keys: KeySpec, progress: Arc<Progress>) -> Self {
         Self {
@@ -154,6 +182,7 @@ impl Reader {
             offset: 0,
             framer: Framer::new(keys),
             is_apart: false,
+            is_full: false,
             progress,
         }
     }
@@ -162,6 +191,12 @@ impl Reader {
     /// passes.
     pub(crate) fn apart(self, is_apart: bool) -> Self {
         Self { is_apart, ..self }
+    }
+
+    /// Fills every chunk, also if the bytes come slowly. Then the chunks, and the share of the input
+    /// up to each, are the same in every run and for any number of threads.
+    pub(crate) fn full(self) -> Self {
+        Self { is_full: true, ..self }
     }
 
     /// Unpacks compressed files before their turn if there are so many threads that they would wait
@@ -225,7 +260,8 @@ impl Reader {
         self.looked_at = self.looked_at.saturating_sub(1);
         let name = input.name();
         let reader = input.reader(&self.progress);
-        self.current = Some(reader.with_context(|| format!("cannot read {name}"))?);
+        let reader = reader.with_context(|| format!("cannot read {name}"))?;
+        self.current = Some(if self.is_full { Box::new(Full(reader)) } else { reader });
         self.offset = 0;
         self.names.push(name);
         self.framer.next_input(self.is_apart);

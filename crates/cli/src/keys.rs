@@ -150,6 +150,19 @@ impl KeySpec {
         }
     }
 
+    /// Whole lines of at most so many bytes.
+    pub(crate) fn lines(max_record: usize) -> Self {
+        Self {
+            source: KeySource::Line,
+            terminator: b'\n',
+            max_record,
+            ignore_case: false,
+            trim: false,
+            keeps_blank: false,
+            funnel: None,
+        }
+    }
+
     /// Whether records with blank keys pass as if they had none.
     pub(crate) fn keep_blank(self, keeps_blank: bool) -> Self {
         Self { keeps_blank, ..self }

@@ -5,6 +5,7 @@ mod args;
 mod chart;
 mod commands;
 mod cpu_info;
+mod documents;
 mod filter_file;
 mod growing_filter;
 mod identity;
@@ -57,6 +58,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     let quiet = cli.quiet;
     match cli.command {
         Command::Dedup(args) => commands::dedup::run(&args, quiet)?,
+        Command::Corpus(args) => commands::corpus::run(&args, quiet)?,
         Command::Build(args) => commands::build::run(&args, quiet)?,
         Command::Query(args) => return commands::query::run(&args, quiet),
         Command::Merge(args) => commands::merge::run(&args, quiet)?,

@@ -53,6 +53,11 @@ impl Output {
         })
     }
 
+    /// The path of the file; `-` for stdout.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The output that takes the place of an input file.
     fn in_place(path: &Path) -> Result<Self> {
         if is_stdin(path) {
@@ -179,7 +184,7 @@ impl Outputs {
     /// Fails early if an output could not be written in the end.
     pub(crate) fn new(args: &Dedup, files: &Files) -> Result<Self> {
         if let Some(folder) = &args.output_dir {
-            return Self::in_folder(folder, files);
+            return Self::in_folder(folder, files, false);
         }
         if !args.in_place {
             let path = args.output.as_deref().unwrap_or(Path::new("-"));
@@ -190,7 +195,18 @@ impl Outputs {
         Self::different(outputs.collect::<Result<_>>()?)
     }
 
-    fn in_folder(folder: &Path, files: &Files) -> Result<Self> {
+    /// One file, or files with the names of the inputs, endings included.
+    pub(crate) fn with_endings(output: Option<&Path>, folder: Option<&Path>, files: &Files) -> Result<Self> {
+        match folder {
+            Some(folder) => Self::in_folder(folder, files, true),
+            None => {
+                let output = Output::new(output.unwrap_or(Path::new("-")))?;
+                output.apart_from(&files.paths).map(Self::One)
+            }
+        }
+    }
+
+    fn in_folder(folder: &Path, files: &Files, keeps_ending: bool) -> Result<Self> {
         let mut outputs = Vec::new();
         for (path, name) in files.paths.iter().zip(&files.names) {
             let failed = || format!("cannot read {}", path.display());
@@ -201,7 +217,8 @@ impl Outputs {
                 bail!("--output-dir needs files: {} is not a regular file", path.display());
             }
             let mut to = folder.join(name);
-            if is_compressed(path).with_context(failed)?
+            if !keeps_ending
+                && is_compressed(path).with_context(failed)?
                 && to.extension().is_some_and(|end| end == "gz" || end == "zst")
             {
                 to.set_extension("");
@@ -210,7 +227,12 @@ impl Outputs {
             fs::create_dir_all(parent).with_context(|| format!("cannot make the folder {}", parent.display()))?;
             outputs.push(Output::new(&to)?);
         }
-        refuse_inputs(&outputs, &files.paths).map_err(or_in_place)?;
+        let refused = refuse_inputs(&outputs, &files.paths);
+        if keeps_ending {
+            refused?;
+        } else {
+            refused.map_err(or_in_place)?;
+        }
         Self::different(outputs)
     }
 
@@ -228,6 +250,14 @@ impl Outputs {
         match self {
             Self::One(output) => output.path == path,
             Self::Each(outputs) => outputs.iter().any(|output| output.path == path),
+        }
+    }
+
+    /// The paths of the files; `-` for stdout.
+    pub(crate) fn paths(&self) -> Vec<&Path> {
+        match self {
+            Self::One(output) => vec![output.path()],
+            Self::Each(outputs) => outputs.iter().map(Output::path).collect(),
         }
     }
 

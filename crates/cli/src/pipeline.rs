@@ -28,6 +28,11 @@ pub(crate) fn all_threads() -> usize {
 /// What threads do with chunks side by side.
 pub(crate) trait Work: Send + Sync + 'static {
     fn work(&self, chunk: &mut Chunk);
+
+    /// What is left to do after the stage has taken the chunk with this number.
+    fn finish(&self, _: &mut Chunk, _number: u64) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// Finds the records of chunks, and hashes their keys.
@@ -180,7 +185,20 @@ impl<W: Work, S: Stage> Worker<'_, W, S> {
             if !self.take(number, filled, &mut chunk) {
                 break;
             }
+            if let Err(error) = shared.work.finish(&mut chunk, number) {
+                self.fail(error);
+                break;
+            }
         }
+    }
+
+    /// Ends the run. The first error stays.
+    fn fail(&self, error: anyhow::Error) {
+        let mut turn = lock(&self.0.turn);
+        if matches!(turn.outcome, Outcome::Running(_)) {
+            turn.outcome = Outcome::Failed(error);
+        }
+        self.0.changed.notify_all();
     }
 
     /// Waits for the turn, and gives the chunk to the stage. Returns whether more may come.

@@ -3,11 +3,12 @@
 use crate::growing_filter::GrowingFilter;
 use crate::identity::FileId;
 use crate::output::{self, Outputs};
+use crate::positioned::FileExt;
 use crate::stdout;
 use anyhow::{Context, Result, bail};
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use twox_hash::XxHash3_64;
 
@@ -60,21 +61,89 @@ impl StateFile {
         }
     }
 
-    /// Replaces the file. If this fails, the old one is still there.
-    pub(crate) fn save(self, layers: &GrowingFilter) -> Result<()> {
-        let Self { path, file, _lock } = self;
+    /// Replaces the file. If this fails, the old one is still there. Calls `before` with the new
+    /// file's [`id`](Self::id) just before it gets its name.
+    pub(crate) fn save(&mut self, layers: &GrowingFilter, before: impl FnOnce((u64, u64)) -> Result<()>) -> Result<()> {
+        let Self { path, file, .. } = self;
         let opened = file.as_ref().map(FileId::of_file).transpose()?;
         // By a program that does not know the lock.
-        if FileId::at(&path)? != opened {
+        if FileId::at(path)? != opened {
             bail!(
                 "the state {} was replaced during the run, and is left as it is",
                 path.display()
             );
         }
         // Before Windows 10, no open file is replaced.
-        drop(file);
-        output::replace(&path, |writer| layers.write_to(writer))
-            .with_context(|| format!("cannot replace the state {}", path.display()))
+        drop(file.take());
+        let failed = format!("cannot replace the state {}", path.display());
+        let replaced = output::replace(path, |writer| {
+            let mut tail = Tail {
+                writer,
+                len: 0,
+                last: Vec::new(),
+            };
+            layers.write_to(&mut tail)?;
+            let id = tail.id();
+            before(id).map_err(io::Error::other)
+        });
+        replaced.context(failed.clone())?;
+        *file = Some(File::open(path).context(failed)?);
+        Ok(())
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The size of the file and a hash of its last bytes, which hold the checksum of the newest
+    /// layer. So it differs after each run that remembers something. `None` if there is no file yet.
+    pub(crate) fn id(&self) -> Result<Option<(u64, u64)>> {
+        let Some(file) = &self.file else {
+            return Ok(None);
+        };
+        let read = || -> io::Result<(u64, u64)> {
+            let len = file.metadata()?.len();
+            let mut last = vec![0; len.min(LAST as u64) as usize];
+            file.read_exact_at(&mut last, len.saturating_sub(LAST as u64))?;
+            Ok((len, XxHash3_64::oneshot(&last)))
+        };
+        read()
+            .map(Some)
+            .with_context(|| format!("the state {}", self.path.display()))
+    }
+}
+
+/// Bytes whose hash is part of a state's id.
+const LAST: usize = 4096;
+
+/// Passes bytes on, and keeps the last ones.
+struct Tail<'a> {
+    writer: &'a mut dyn Write,
+    len: u64,
+    last: Vec<u8>,
+}
+
+impl Tail<'_> {
+    fn id(&self) -> (u64, u64) {
+        let last = &self.last[self.last.len().saturating_sub(LAST)..];
+        (self.len, XxHash3_64::oneshot(last))
+    }
+}
+
+impl Write for Tail<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.writer.write(bytes)?;
+        self.len += written as u64;
+        self.last
+            .extend_from_slice(&bytes[written.saturating_sub(LAST)..written]);
+        if self.last.len() > 4 * LAST {
+            self.last.drain(..self.last.len() - LAST);
+        }
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer.flush()
     }
 }
 

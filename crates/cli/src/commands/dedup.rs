@@ -42,8 +42,8 @@ pub(crate) fn run(args: &Dedup, quiet: bool) -> Result<()> {
         Ok((done, ends))
     })?;
     // Lines that went nowhere shall not be remembered.
-    if let Some((state, filter)) = done.state {
-        state.save(&filter)?;
+    if let Some((mut state, filter)) = done.state {
+        state.save(&filter, |_| Ok(()))?;
     }
     job.progress.finish();
     done.output.summary(done.extra, start).print(&args.summary, quiet);

@@ -3,6 +3,7 @@
 pub(crate) mod bench;
 pub(crate) mod build;
 pub(crate) mod convert;
+pub(crate) mod corpus;
 pub(crate) mod dedup;
 pub(crate) mod generated;
 pub(crate) mod info;

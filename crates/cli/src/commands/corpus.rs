@@ -1,0 +1,483 @@
+//! `lanebloom corpus`: removes from texts in JSON lines what was seen before.
+//!
+//! Threads read chunks of lines, find the texts and hash their pieces, side by side. One thread at a
+//! time decides about a chunk, in the order of the input ([`decide`]). Then threads write the lines
+//! anew and compress them, side by side, and the [`writer`] puts them in order.
+
+mod decide;
+mod journal;
+mod writer;
+
+use crate::args::{Corpus, Difference, Unit, WordRules};
+use crate::documents::{Documents, Reading};
+use crate::growing_filter::{GrowingFilter, Limit, RATE};
+use crate::input::{Chunk, Files, Input, Reader};
+use crate::keys::KeySpec;
+use crate::output::{self, Outputs};
+use crate::pipeline::{self, Stage, Work};
+use crate::progress::Progress;
+use crate::state_file::StateFile;
+use crate::summary::Summary;
+use crate::{json, note};
+use anyhow::{Context, Result, bail};
+use decide::{Counts, Decider, deciding};
+use indicatif::HumanBytes;
+use journal::{Done, Journal};
+use lanebloom_text::{Field, Normalize, Regex, Rules, Split, Words};
+use serde_json::Value;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use writer::Writer;
+
+pub(crate) fn run(args: &Corpus, quiet: bool) -> Result<()> {
+    let start = Instant::now();
+    let mut files = Files::new(&args.input)?;
+    let mut rules = rules(args)?;
+    let settings = settings(args);
+
+    let outputs = match args.build {
+        Some(_) => None,
+        None => Some(Outputs::with_endings(
+            args.output.as_deref(),
+            args.output_dir.as_deref(),
+            &files,
+        )?),
+    };
+    let build = args.build.as_deref().map(output::target).transpose()?;
+    let journal = match (&args.state, &outputs) {
+        (Some(state), Some(outputs)) => {
+            let journal = Journal::open(StateFile::open(state, outputs)?, &settings)?;
+            if outputs.has(journal.path()) {
+                bail!("the journal {} is also an output", journal.path().display());
+            }
+            Some(journal)
+        }
+        _ => None,
+    };
+    let skipped = match &journal {
+        Some(journal) => skip_done(journal, &mut files)?,
+        None => 0,
+    };
+    if skipped > 0 {
+        refuse_to_replace(args, skipped)?;
+        if !quiet {
+            note(&format!(
+                "lanebloom: {skipped} inputs were done before, and are skipped"
+            ));
+        }
+    }
+    // Those of the inputs that are left.
+    let outputs = match outputs {
+        Some(_) if skipped > 0 && files.paths.is_empty() => None,
+        Some(_) if skipped > 0 => Some(Outputs::with_endings(
+            args.output.as_deref(),
+            args.output_dir.as_deref(),
+            &files,
+        )?),
+        other => other,
+    };
+
+    let (filter, against) = filter(args, journal.as_ref(), &settings)?;
+    rules.hasher = against.as_ref().unwrap_or(&filter).hasher();
+    let overlap = if args.ngrams.is_some() { args.overlap } else { 1.0 };
+    let min_words = args.min_words.unwrap_or(0);
+    rules.min_words = min_words.max(args.keep_short.unwrap_or(0));
+    rules.short = args.keep_short.unwrap_or(0);
+    rules.is_like_dolma = args.like_dolma;
+    let inserts_all = (args.ngrams.is_none() || args.like_dolma) && min_words <= 1;
+
+    let writer = Arc::new(match &outputs {
+        Some(outputs) => Writer::new(outputs, journal.is_none())?,
+        None => Writer::nowhere(),
+    });
+    let reading = Reading {
+        field: Field::new(&args.text),
+        rules,
+        attribute: args.annotate.clone(),
+    };
+    let inputs = Input::all(&files.paths);
+    let progress = Arc::new(Progress::new(Input::total(&inputs), !quiet));
+    let reader = Reader::new(inputs, KeySpec::lines(args.max_record), Arc::clone(&progress))
+        .apart(true)
+        .full();
+    let threads = args.threads.threads.unwrap_or_else(pipeline::all_threads);
+    let work = CorpusWork {
+        reading,
+        against,
+        writer: Arc::clone(&writer),
+    };
+    let stage = CorpusStage {
+        decider: Decider::new(filter, overlap, min_words, inserts_all),
+        is_against: args.against.is_some(),
+        is_build: build.is_some(),
+        writer: Arc::clone(&writer),
+        taken: 0,
+        saver: journal.map(|journal| Saver {
+            journal,
+            stamps: stamps(&files.paths),
+            inputs: files.paths,
+            saved: 0,
+            last: Instant::now(),
+            every: Duration::from_secs_f64(args.save_every.max(0.0)),
+            is_apart: outputs.as_ref().is_some_and(Outputs::is_apart),
+        }),
+        new: Vec::new(),
+    };
+    let done = pipeline::run(reader, work, threads, stage).and_then(|mut stage| {
+        let parts = writer.end()?;
+        match &mut stage.saver {
+            Some(saver) => saver.save(&stage.decider.filter, saver.inputs.len(), parts)?,
+            None => parts.into_iter().try_for_each(writer::Part::commit)?,
+        }
+        if let Some(build) = &build {
+            save_build(build, &stage.decider.filter, &settings)?;
+        }
+        Ok(stage)
+    });
+    // Threads that wait for input may hold the writer until the process ends.
+    writer.abandon();
+    let stage = done?;
+    progress.finish();
+    let summary = summary(&stage, skipped, args, start);
+    if let Some(path) = &args.report {
+        let members = summary.figures.iter().map(|(name, value)| (name, value.to_string()));
+        let report = json::object(members);
+        let path = output::target(path).with_context(|| format!("cannot write {}", path.display()))?;
+        output::replace(&path, |writer| writeln!(writer, "{report}"))
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    summary.print(&args.summary, quiet);
+    Ok(())
+}
+
+fn rules(args: &Corpus) -> Result<Rules> {
+    let split = match (&args.split, args.unit) {
+        (Some(regex), _) => Split::Regex(Regex::new(regex).context("--split")?),
+        (None, Unit::Document) => Split::Document,
+        (None, Unit::Paragraph) => Split::Paragraph,
+        (None, Unit::Line) => Split::Line,
+    };
+    let has = |difference| args.normalize.contains(&difference);
+    Ok(Rules {
+        split,
+        words: match args.words {
+            WordRules::Unicode => Words::Unicode,
+            WordRules::Ascii => Words::Ascii,
+        },
+        normalize: Normalize {
+            nfc: has(Difference::Nfc),
+            lower: has(Difference::Lower),
+            punctuation: has(Difference::Punctuation),
+            digits: has(Difference::Digits),
+            whitespace: has(Difference::Whitespace),
+        },
+        ngrams: args.ngrams.and_then(|ngrams| ngrams.try_into().ok()),
+        ..Rules::default()
+    })
+}
+
+/// What the hashes depend on, but for the seed, as options.
+fn settings(args: &Corpus) -> String {
+    let mut text = match (&args.split, args.unit) {
+        (Some(regex), _) => format!("--split {regex}"),
+        (None, unit) => format!("--unit {unit:?}").to_lowercase(),
+    };
+    if let Some(ngrams) = args.ngrams {
+        text += &format!(" --ngrams {ngrams} --words {:?}", args.words).to_lowercase();
+    }
+    if !args.normalize.is_empty() {
+        let mut names = Vec::from_iter(args.normalize.iter().map(|name| format!("{name:?}").to_lowercase()));
+        names.sort();
+        names.dedup();
+        text += &format!(" --normalize {}", names.join(","));
+    }
+    if args.like_dolma {
+        text += " --like-dolma";
+    }
+    text
+}
+
+/// The filter that learns, and the one to compare with.
+fn filter(args: &Corpus, journal: Option<&Journal>, settings: &str) -> Result<(GrowingFilter, Option<GrowingFilter>)> {
+    let limit = args.memory.map(|bytes| Limit {
+        bytes,
+        when_full: args.when_full,
+    });
+    let new = || -> Result<GrowingFilter> {
+        let filter = GrowingFilter::new(args.size.expected, args.size.rate.unwrap_or(RATE))?;
+        match args.seed {
+            Some(seed) => filter.seeded(seed),
+            None => Ok(filter),
+        }
+    };
+    if let Some(path) = &args.against {
+        if let Some(theirs) = journal::settings_of(path)? {
+            journal::compare(path, &theirs, settings)?;
+        }
+        let failed = || format!("cannot read {}", path.display());
+        let file = File::open(path).with_context(failed)?;
+        let against = GrowingFilter::read_from(&file, None).with_context(failed)?;
+        return Ok((new()?, Some(against)));
+    }
+    let filter = match journal.map(Journal::state) {
+        Some(state) if state.id()?.is_some() => {
+            let filter = state.load(args.size.expected, args.size.rate)?;
+            let seed = filter.hasher().seed();
+            if args.seed.is_some_and(|wanted| wanted != seed) {
+                bail!("the state {} has the seed {seed}", state.path().display());
+            }
+            filter
+        }
+        _ => new()?,
+    };
+    Ok((filter.limited(limit)?, None))
+}
+
+/// Removes the inputs that are done from the list. Returns how many.
+fn skip_done(journal: &Journal, files: &mut Files) -> Result<usize> {
+    let is_done = files.paths.iter().map(|path| journal.has(path));
+    let is_done = is_done.collect::<Result<Vec<bool>>>()?;
+    let mut keeps = is_done.iter();
+    files.paths.retain(|_| !keeps.next().expect("one for each path"));
+    let mut keeps = is_done.iter();
+    files.names.retain(|_| !keeps.next().expect("one for each path"));
+    Ok(is_done.iter().filter(|&&done| done).count())
+}
+
+/// Fails if an output has documents of inputs that are skipped, which would be lost.
+fn refuse_to_replace(args: &Corpus, skipped: usize) -> Result<()> {
+    match &args.output {
+        Some(output) if !crate::input::is_stdin(output) && output.exists() => bail!(
+            "{} exists, and {skipped} of the inputs are done: it would lose their documents. Give another output, or \
+             use --output-dir",
+            output.display()
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// Saves a filter for --against, and its settings.
+fn save_build(path: &Path, filter: &GrowingFilter, settings: &str) -> Result<()> {
+    let failed = || format!("cannot write {}", path.display());
+    output::replace(path, |writer| filter.write_to(writer)).with_context(failed)?;
+    let journal = serde_json::json!({"settings": settings});
+    let path = journal::path_of(path);
+    output::replace(&path, |writer| writeln!(writer, "{journal:#}"))
+        .with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// The sizes of the inputs, and when they were written.
+fn stamps(paths: &[PathBuf]) -> Vec<Option<crate::input::Stamp>> {
+    let now = |path: &PathBuf| crate::input::Stamp::now(path, None).ok().flatten();
+    paths.iter().map(now).collect()
+}
+
+/// What threads do side by side.
+struct CorpusWork {
+    reading: Reading,
+    against: Option<GrowingFilter>,
+    writer: Arc<Writer>,
+}
+
+impl Work for CorpusWork {
+    fn work(&self, chunk: &mut Chunk) {
+        let (bytes, documents) = chunk.with_documents();
+        documents.read(bytes, &self.reading);
+        if let Some(against) = &self.against {
+            let Documents { pieces, found, .. } = documents;
+            found.clear();
+            found.resize(pieces.hashes.len().div_ceil(64), 0);
+            against.find(&pieces.hashes, found);
+        }
+    }
+
+    fn finish(&self, chunk: &mut Chunk, number: u64) -> Result<()> {
+        let input = chunk.input;
+        self.writer.write(number, input, || {
+            if self.writer.is_nowhere() {
+                return Ok(Vec::new());
+            }
+            let (bytes, documents) = chunk.with_documents();
+            documents.write(bytes, &self.reading);
+            if documents.output.is_empty() {
+                return Ok(Vec::new());
+            }
+            let bytes = std::mem::take(&mut documents.output);
+            self.writer.format(input).pack(bytes).context("cannot compress")
+        })
+    }
+}
+
+/// What depends on the order of the input.
+struct CorpusStage {
+    decider: Decider,
+    is_against: bool,
+    is_build: bool,
+    writer: Arc<Writer>,
+    /// The number of chunks so far.
+    taken: u64,
+    saver: Option<Saver>,
+    new: Vec<bool>,
+}
+
+impl Stage for CorpusStage {
+    fn take(&mut self, chunk: &mut Chunk) -> Result<()> {
+        if let Some(saver) = &mut self.saver {
+            // The filter has the inputs before this one, and no more.
+            if saver.is_due(chunk.input) {
+                let parts = self.writer.complete(self.taken, chunk.input)?;
+                saver.save(&self.decider.filter, chunk.input, parts)?;
+            }
+        }
+        self.taken += 1;
+        let (share, documents) = (chunk.share, &mut chunk.documents);
+        if self.is_build {
+            let hashes = &documents.pieces.hashes;
+            self.new.resize(hashes.len(), false);
+            self.decider.filter.insert(hashes, &mut self.new, share)?;
+            self.decider.counts.add(documents);
+            Ok(())
+        } else if self.is_against {
+            compare(&mut self.decider, documents);
+            Ok(())
+        } else {
+            self.decider.decide(documents, share)
+        }
+    }
+}
+
+/// Decides by what another filter has.
+fn compare(decider: &mut Decider, documents: &mut Documents) {
+    for number in 0..documents.pieces.pieces.len() {
+        let piece = &documents.pieces.pieces[number];
+        let range = deciding(&piece.hashes, piece.by_last);
+        let is_found = |&place: &usize| documents.found[place / 64] >> (place % 64) & 1 == 1;
+        let seen = range.clone().filter(is_found).count();
+        decider.counts.hashes_seen += seen as u64;
+        if lanebloom_text::is_covered(seen, range.len(), decider.overlap) {
+            documents.scores[number] = seen as f64 / range.len() as f64;
+        }
+    }
+    for document in 0..documents.all.len() {
+        documents.decide(document, decider.min_words);
+    }
+    decider.counts.add(documents);
+}
+
+/// Saves the state, the journal and the outputs.
+struct Saver {
+    journal: Journal,
+    inputs: Vec<PathBuf>,
+    stamps: Vec<Option<crate::input::Stamp>>,
+    /// The inputs before this one are in the journal.
+    saved: usize,
+    last: Instant,
+    every: Duration,
+    is_apart: bool,
+}
+
+impl Saver {
+    /// Whether the work shall be saved before the chunks of this input.
+    fn is_due(&self, input: usize) -> bool {
+        self.is_apart && input > self.saved && self.last.elapsed() >= self.every
+    }
+
+    /// Saves the work for the inputs before this one.
+    fn save(&mut self, filter: &GrowingFilter, input: usize, parts: Vec<writer::Part>) -> Result<()> {
+        let start = Instant::now();
+        let mut done = Vec::new();
+        let inputs = self.inputs.iter().zip(&self.stamps);
+        for (path, stamp) in inputs.take(input).skip(self.saved) {
+            let now = crate::input::Stamp::now(path, None).ok().flatten();
+            if stamp.is_some() && now != *stamp {
+                bail!("{} changed during the run", path.display());
+            }
+            if stamp.is_some() {
+                done.extend(Done::of(path)?);
+            }
+        }
+        self.journal.save(filter, done, parts)?;
+        self.saved = input;
+        self.last = Instant::now();
+        // A large state takes at most a twentieth of the time.
+        self.every = self.every.max(20 * start.elapsed());
+        Ok(())
+    }
+}
+
+fn summary(stage: &CorpusStage, skipped: usize, args: &Corpus, start: Instant) -> Summary {
+    let Decider { filter, counts, .. } = &stage.decider;
+    let Counts {
+        documents,
+        without_text,
+        shortened,
+        empty,
+        too_short,
+        pieces,
+        pieces_removed,
+        hashes,
+        hashes_seen,
+        text_bytes,
+    } = counts;
+    let seconds = start.elapsed().as_secs_f64();
+    let mb = *text_bytes as f64 / 1e6;
+    let mistaken = stage.decider.mistaken;
+    let (memory, fill) = (filter.memory_bytes(), filter.fill());
+    let mut figures: Vec<(&'static str, Value)> = vec![
+        ("documents", (*documents).into()),
+        ("without_text", (*without_text).into()),
+        ("shortened", (*shortened).into()),
+        ("dropped_empty", (*empty).into()),
+        ("dropped_too_short", (*too_short).into()),
+        ("pieces", (*pieces).into()),
+        ("pieces_removed", (*pieces_removed).into()),
+        ("hashes", (*hashes).into()),
+        ("hashes_seen", (*hashes_seen).into()),
+        ("inputs_skipped", skipped.into()),
+    ];
+    let what = if args.annotate.is_some() { "marked" } else { "removed" };
+    let mut text = format!("{documents} documents");
+    if *without_text > 0 {
+        text += &format!(", {without_text} of them without a text");
+    }
+    if stage.is_build {
+        text += &format!(", {pieces} pieces, {hashes} hashes");
+    } else {
+        text += &format!(
+            ", {} dropped, {shortened} shortened; {pieces} pieces, {pieces_removed} {what}",
+            empty + too_short
+        );
+        if args.ngrams.is_some() {
+            text += &format!("; {hashes} sequences, {hashes_seen} seen");
+        }
+    }
+    if !stage.is_against {
+        figures.extend([
+            ("wrongly_removed_expected", Value::from(mistaken)),
+            ("rate_now", filter.current_rate().into()),
+            ("memory_bytes", memory.into()),
+            ("fill", fill.into()),
+            ("forgotten", filter.forgotten.into()),
+            ("full", filter.is_closed.into()),
+        ]);
+        if !stage.is_build {
+            text += &format!("; {mistaken:.2} pieces expected to be wrongly {what}");
+        }
+        text += &format!("; a filter of {}, {:.0}% full", HumanBytes(memory as u64), 100.0 * fill);
+        if filter.is_closed {
+            text += ", which remembers nothing more";
+        }
+        if filter.forgotten > 0 {
+            text += &format!(", which forgot {} hashes", filter.forgotten);
+        }
+    }
+    figures.extend([
+        ("text_bytes", Value::from(*text_bytes)),
+        ("seconds", seconds.into()),
+        ("mb_per_second", (mb / seconds).into()),
+    ]);
+    text += &format!("; {mb:.0} MB of text, {seconds:.2} s, {:.0} MB/s", mb / seconds);
+    Summary { text, figures }
+}

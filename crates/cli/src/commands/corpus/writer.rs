@@ -1,0 +1,348 @@
+//! The output files of `corpus`. Chunks come in any order from threads that compressed them, and are
+//! written in the order of the input. Each file is whole or absent: until it is complete, its bytes
+//! are in a file with another name beside it.
+
+use crate::input::is_stdin;
+use crate::output::Outputs;
+use crate::stdout;
+use anyhow::{Context, Result, anyhow, bail};
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use twox_hash::XxHash3_64;
+
+/// How an output is compressed. A chunk is a member of gzip or a frame of zstd, so threads compress
+/// side by side. That takes 1% more bytes than one member.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Format {
+    Plain,
+    Gzip,
+    Zstd,
+}
+
+/// As `gzip` and `zstd` compress unless they are asked for more.
+const GZIP_LEVEL: u32 = 6;
+const ZSTD_LEVEL: i32 = 3;
+
+impl Format {
+    fn of(path: &Path) -> Self {
+        match path.extension().and_then(OsStr::to_str) {
+            Some("gz") => Self::Gzip,
+            Some("zst") => Self::Zstd,
+            _ => Self::Plain,
+        }
+    }
+
+    /// Compresses bytes, which are then a file of their own.
+    pub(super) fn pack(self, bytes: Vec<u8>) -> io::Result<Vec<u8>> {
+        match self {
+            Self::Plain => Ok(bytes),
+            Self::Gzip => {
+                let packed = Vec::with_capacity(bytes.len() / 2);
+                let mut encoder = flate2::write::GzEncoder::new(packed, flate2::Compression::new(GZIP_LEVEL));
+                encoder.write_all(&bytes)?;
+                encoder.finish()
+            }
+            Self::Zstd => zstd::bulk::compress(&bytes, ZSTD_LEVEL),
+        }
+    }
+}
+
+/// A file that is being written, or is complete and waits for its name. Removed unless it gets one.
+pub(super) struct Part {
+    file: File,
+    pub(super) path: PathBuf,
+    pub(super) to: PathBuf,
+    is_empty: bool,
+    is_kept: bool,
+}
+
+impl Part {
+    /// The name of a file before it is complete. There is one for each output, so that the next run
+    /// replaces what a killed run left.
+    fn path(to: &Path) -> PathBuf {
+        let name = to.file_name().unwrap_or(OsStr::new("")).as_encoded_bytes();
+        to.with_file_name(format!(".lanebloom-{:016x}.part", XxHash3_64::oneshot(name)))
+    }
+
+    fn create(to: &Path) -> Result<Self> {
+        let path = Self::path(to);
+        let failed = || format!("cannot write {}", to.display());
+        let mut options = File::options();
+        let file = options.read(true).write(true).create(true).truncate(false).open(&path);
+        let file = file.with_context(failed)?;
+        #[cfg(unix)]
+        {
+            use rustix::fs::{FlockOperation, flock};
+            match flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(io::Error::from) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    bail!("cannot write {}: another run writes it", to.display())
+                }
+                // A file system without locks.
+                Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
+                other => other.with_context(failed)?,
+            }
+        }
+        file.set_len(0).with_context(failed)?;
+        if let Ok(old) = fs::metadata(to) {
+            file.set_permissions(old.permissions()).with_context(failed)?;
+        }
+        Ok(Self {
+            file,
+            path,
+            to: to.to_owned(),
+            is_empty: true,
+            is_kept: false,
+        })
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.is_empty &= bytes.is_empty();
+        let written = self.file.write_all(bytes);
+        written.with_context(|| format!("cannot write {}", self.to.display()))
+    }
+
+    /// Writes what is missing, to the disk too.
+    fn complete(&mut self) -> Result<()> {
+        if self.is_empty {
+            let nothing = Format::of(&self.to).pack(Vec::new())?;
+            self.write(&nothing)?;
+        }
+        let synced = self.file.sync_all();
+        synced.with_context(|| format!("cannot write {}", self.to.display()))
+    }
+
+    /// Gives the file its name.
+    pub(super) fn commit(mut self) -> Result<()> {
+        rename(&self.path, &self.to)?;
+        self.is_kept = true;
+        Ok(())
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            // If this fails, the next run replaces the file.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Gives a complete file its name, also after a crash of the machine.
+pub(super) fn rename(path: &Path, to: &Path) -> Result<()> {
+    let renamed = fs::rename(path, to);
+    renamed.with_context(|| format!("cannot write {}", to.display()))?;
+    if cfg!(unix) {
+        let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
+        // A file system that cannot sync a folder does what it can.
+        let _ = File::open(folder.unwrap_or(Path::new("."))).and_then(|folder| folder.sync_all());
+    }
+    Ok(())
+}
+
+pub(super) struct Writer {
+    inner: Mutex<Inner>,
+    changed: Condvar,
+    formats: Vec<Format>,
+    is_apart: bool,
+}
+
+struct Inner {
+    /// The number of the chunk that is written next.
+    next: u64,
+    /// Whether a chunk will never come.
+    is_failed: bool,
+    target: Target,
+}
+
+enum Target {
+    Nothing,
+    Stdout(File),
+    One(Part),
+    Each {
+        paths: Vec<PathBuf>,
+        /// The files of the inputs before this one are complete.
+        input: usize,
+        open: Option<Part>,
+        complete: Vec<Part>,
+        /// Whether a complete file gets its name at once.
+        commits: bool,
+    },
+}
+
+impl Writer {
+    /// With `commits`, each file gets its name as soon as it is complete.
+    pub(super) fn new(outputs: &Outputs, commits: bool) -> Result<Self> {
+        let paths = outputs.paths();
+        let formats = paths.iter().map(|path| Format::of(path)).collect();
+        let target = match &paths[..] {
+            [path] if !outputs.is_apart() && is_stdin(path) => {
+                Target::Stdout(stdout::open().context("cannot write the output")?)
+            }
+            [path] if !outputs.is_apart() => Target::One(Part::create(path)?),
+            _ => Target::Each {
+                paths: paths.into_iter().map(Path::to_owned).collect(),
+                input: 0,
+                open: None,
+                complete: Vec::new(),
+                commits,
+            },
+        };
+        Ok(Self::to(target, formats, outputs.is_apart()))
+    }
+
+    /// Drops everything.
+    pub(super) fn nowhere() -> Self {
+        Self::to(Target::Nothing, vec![Format::Plain], false)
+    }
+
+    fn to(target: Target, formats: Vec<Format>, is_apart: bool) -> Self {
+        Self {
+            inner: Mutex::new(Inner {
+                next: 0,
+                is_failed: false,
+                target,
+            }),
+            changed: Condvar::new(),
+            formats,
+            is_apart,
+        }
+    }
+
+    pub(super) fn is_nowhere(&self) -> bool {
+        matches!(self.lock().target, Target::Nothing)
+    }
+
+    /// How the output of an input is compressed.
+    pub(super) fn format(&self, input: usize) -> Format {
+        self.formats[if self.is_apart { input } else { 0 }]
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until the chunks before this one are written.
+    fn turn(&self, number: u64) -> Result<MutexGuard<'_, Inner>> {
+        let is_before = |inner: &mut Inner| inner.next < number && !inner.is_failed;
+        let inner = self.changed.wait_while(self.lock(), is_before);
+        let inner = inner.unwrap_or_else(PoisonError::into_inner);
+        if inner.is_failed {
+            // The first error is the one that people see.
+            return Err(anyhow!("another thread has failed"));
+        }
+        Ok(inner)
+    }
+
+    /// Writes chunk `number`, whose bytes `make` returns, and which comes from this input.
+    pub(super) fn write(&self, number: u64, input: usize, make: impl FnOnce() -> Result<Vec<u8>>) -> Result<()> {
+        let guard = FailGuard(self);
+        let bytes = make()?;
+        let mut inner = self.turn(number)?;
+        inner.target.write(input, &bytes)?;
+        inner.next += 1;
+        drop(inner);
+        self.changed.notify_all();
+        std::mem::forget(guard);
+        Ok(())
+    }
+
+    /// Waits until the chunks before `number` are written, completes the files of the inputs before
+    /// `input`, and returns those that have no name yet.
+    pub(super) fn complete(&self, number: u64, input: usize) -> Result<Vec<Part>> {
+        self.turn(number)?.target.complete(input)
+    }
+
+    /// Completes all files. Returns those without a name.
+    pub(super) fn end(&self) -> Result<Vec<Part>> {
+        let mut inner = self.lock();
+        match std::mem::replace(&mut inner.target, Target::Nothing) {
+            Target::Nothing | Target::Stdout(_) => Ok(Vec::new()),
+            Target::One(mut part) => {
+                part.complete()?;
+                Ok(vec![part])
+            }
+            mut each @ Target::Each { .. } => each.complete(usize::MAX),
+        }
+    }
+
+    /// Removes all files that are not complete, after an error: other threads may hold the writer
+    /// until the process ends.
+    pub(super) fn abandon(&self) {
+        let mut inner = self.lock();
+        inner.is_failed = true;
+        inner.target = Target::Nothing;
+        drop(inner);
+        self.changed.notify_all();
+    }
+}
+
+impl Target {
+    fn write(&mut self, input: usize, bytes: &[u8]) -> Result<()> {
+        match self {
+            Self::Nothing => Ok(()),
+            Self::Stdout(file) => file.write_all(bytes).context("cannot write the output"),
+            Self::One(part) => part.write(bytes),
+            Self::Each { .. } => {
+                self.complete_to(input)?;
+                let Self::Each { paths, open, .. } = self else {
+                    unreachable!("it is the same");
+                };
+                if open.is_none() {
+                    *open = Some(Part::create(&paths[input])?);
+                }
+                open.as_mut().expect("it was opened").write(bytes)
+            }
+        }
+    }
+
+    fn complete(&mut self, input: usize) -> Result<Vec<Part>> {
+        self.complete_to(input)?;
+        match self {
+            Self::Each { complete, .. } => Ok(std::mem::take(complete)),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// Completes the files of the inputs before this one.
+    fn complete_to(&mut self, end: usize) -> Result<()> {
+        let Self::Each {
+            paths,
+            input,
+            open,
+            complete,
+            commits,
+        } = self
+        else {
+            return Ok(());
+        };
+        while *input < end.min(paths.len()) {
+            let mut part = match open.take() {
+                Some(part) => part,
+                // The input is empty.
+                None => Part::create(&paths[*input])?,
+            };
+            part.complete()?;
+            if *commits {
+                part.commit()?;
+            } else {
+                complete.push(part);
+            }
+            *input += 1;
+        }
+        Ok(())
+    }
+}
+
+/// Wakes threads that wait for a chunk which will not be written.
+struct FailGuard<'a>(&'a Writer);
+
+impl Drop for FailGuard<'_> {
+    fn drop(&mut self) {
+        self.0.lock().is_failed = true;
+        self.0.changed.notify_all();
+    }
+}

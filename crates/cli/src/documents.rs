@@ -1,0 +1,237 @@
+//! The documents of a chunk: lines of JSON with a text. Finds the texts, their pieces and the
+//! pieces' hashes, and writes the lines without the pieces that go. `corpus` runs on it.
+
+use lanebloom_text::{Field, Pieces, Rules, Text};
+use serde_json::value::RawValue;
+use std::io::Write;
+use std::ops::Range;
+
+/// What is done with documents.
+pub(crate) struct Reading {
+    pub(crate) field: Field,
+    pub(crate) rules: Rules,
+    /// The name of the attributes that are written in place of the documents.
+    pub(crate) attribute: Option<String>,
+}
+
+/// The documents of a chunk, in order.
+#[derive(Default)]
+pub(crate) struct Documents {
+    pub(crate) all: Vec<Document>,
+    pub(crate) pieces: Pieces,
+    /// Where each piece lies in the bytes of the chunk.
+    raw: Vec<Range<usize>>,
+    /// Where each piece lies in its text, with the separator behind it, in characters; for spans.
+    spans: Vec<(usize, usize)>,
+    /// The share of each piece that was seen if the piece goes; 0 if it stays.
+    pub(crate) scores: Vec<f64>,
+    /// Bits of `pieces.hashes` that a filter to compare with has.
+    pub(crate) found: Vec<u64>,
+    text: Text,
+    /// The bytes of all texts.
+    pub(crate) text_bytes: u64,
+    /// What is written.
+    pub(crate) output: Vec<u8>,
+}
+
+/// A line, which may be a document.
+pub(crate) struct Document {
+    /// Its bytes in the chunk, with its end.
+    line: Range<usize>,
+    /// The JSON string of its text, without the quotes; `None` if it has none.
+    text: Option<Range<usize>>,
+    /// The numbers of its pieces.
+    pub(crate) pieces: Range<usize>,
+    pub(crate) fate: Fate,
+}
+
+/// What happens to a document.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Fate {
+    /// It has no text, and passes.
+    NoText,
+    Same,
+    /// Pieces go.
+    Shortened,
+    /// All pieces with words go, and so does the line.
+    Empty,
+    /// Too few words are left.
+    TooShort,
+}
+
+impl Document {
+    fn line<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
+        &bytes[self.line.clone()]
+    }
+}
+
+impl Documents {
+    /// Finds the documents in the bytes, and hashes their pieces.
+    pub(crate) fn read(&mut self, bytes: &[u8], reading: &Reading) {
+        let Self {
+            all,
+            pieces,
+            raw,
+            spans,
+            scores,
+            text,
+            text_bytes,
+            ..
+        } = self;
+        all.clear();
+        pieces.clear();
+        raw.clear();
+        spans.clear();
+        *text_bytes = 0;
+        let mut start = 0;
+        while start < bytes.len() {
+            let end = memchr::memchr(b'\n', &bytes[start..]).map_or(bytes.len(), |at| start + at + 1);
+            let line = start..end;
+            let first = pieces.pieces.len();
+            let found = reading.field.find(&bytes[line.clone()]);
+            let json = found.map(|found| line.start + found.start..line.start + found.end);
+            // A line with a text is UTF-8 there.
+            let string = json.clone().and_then(|json| std::str::from_utf8(&bytes[json]).ok());
+            if let (Some(json), Some(string)) = (&json, string) {
+                lanebloom_text::unescape(string, text);
+                *text_bytes += text.as_str().len() as u64;
+                reading.rules.append(text.as_str(), pieces);
+                let mut places = text.places();
+                raw.extend(pieces.pieces[first..].iter().map(|piece| {
+                    let from = json.start + places.of(piece.text.start);
+                    from..json.start + places.of(piece.text.end)
+                }));
+                if reading.attribute.is_some() {
+                    push_spans(text.as_str(), pieces, first, spans);
+                }
+            }
+            all.push(Document {
+                line,
+                fate: if json.is_some() { Fate::Same } else { Fate::NoText },
+                text: json,
+                pieces: first..pieces.pieces.len(),
+            });
+            start = end;
+        }
+        scores.clear();
+        scores.resize(pieces.pieces.len(), 0.0);
+        // The memory of a long line is given back.
+        let most = bytes.len() / 8 + 1024;
+        pieces.pieces.shrink_to(most);
+        pieces.hashes.shrink_to(most);
+    }
+
+    /// What happens to a document after the scores of its pieces are known.
+    pub(crate) fn decide(&mut self, document: usize, min_words: usize) -> Fate {
+        let document = &mut self.all[document];
+        if document.fate == Fate::NoText {
+            return Fate::NoText;
+        }
+        let (mut left, mut removed) = (0, 0);
+        for number in document.pieces.clone() {
+            if self.scores[number] > 0.0 {
+                removed += 1;
+            } else {
+                left += self.pieces.pieces[number].words;
+            }
+        }
+        document.fate = match (left, removed) {
+            (0, 1..) => Fate::Empty,
+            _ if left < min_words => Fate::TooShort,
+            (_, 0) => Fate::Same,
+            _ => Fate::Shortened,
+        };
+        document.fate
+    }
+
+    /// Whether a document has too few words even with all its pieces.
+    pub(crate) fn is_too_short(&self, document: usize, min_words: usize) -> bool {
+        let document = &self.all[document];
+        let words = |number: usize| self.pieces.pieces[number].words;
+        min_words > 0 && document.fate != Fate::NoText && document.pieces.clone().map(words).sum::<usize>() < min_words
+    }
+
+    /// Writes what is left of the lines, or the spans of what would go, to `output`.
+    pub(crate) fn write(&mut self, bytes: &[u8], reading: &Reading) {
+        let mut output = std::mem::take(&mut self.output);
+        output.clear();
+        match &reading.attribute {
+            Some(name) => self.write_spans(bytes, name, &mut output),
+            None => self.write_lines(bytes, &mut output),
+        }
+        self.output = output;
+    }
+
+    fn write_lines(&self, bytes: &[u8], output: &mut Vec<u8>) {
+        // The lines that stay as they are, up to here.
+        let mut same = 0..0;
+        for document in &self.all {
+            let line = &document.line;
+            if matches!(document.fate, Fate::Same | Fate::NoText) {
+                same.end = line.end;
+                continue;
+            }
+            output.extend_from_slice(&bytes[same.start..line.start]);
+            same = line.end..line.end;
+            if let (Fate::Shortened, Some(text)) = (document.fate, &document.text) {
+                output.extend_from_slice(&bytes[line.start..text.start]);
+                self.write_text(document, bytes, output);
+                output.extend_from_slice(&bytes[text.end..line.end]);
+            }
+        }
+        output.extend_from_slice(&bytes[same]);
+    }
+
+    /// Writes the pieces that stay. The separator before a piece stays with it, but not before the
+    /// first.
+    fn write_text(&self, document: &Document, bytes: &[u8], output: &mut Vec<u8>) {
+        let mut is_first = true;
+        for number in document.pieces.clone() {
+            if self.scores[number] > 0.0 {
+                continue;
+            }
+            let Range { mut start, end } = self.raw[number].clone();
+            if !is_first {
+                start = self.raw[number - 1].end;
+            }
+            is_first = false;
+            output.extend_from_slice(&bytes[start..end]);
+        }
+    }
+
+    fn write_spans(&self, bytes: &[u8], name: &str, output: &mut Vec<u8>) {
+        const WRITES: &str = "a vector takes everything";
+        let (id, name) = (Field::new("id"), serde_json::to_string(name).expect("it is a text"));
+        for document in &self.all {
+            let id = id.value(document.line(bytes)).map_or("null", RawValue::get);
+            write!(output, r#"{{"id":{id},"attributes":{{{name}:["#).expect(WRITES);
+            let mut comma = "";
+            for number in document.pieces.clone() {
+                let score = self.scores[number];
+                if score > 0.0 {
+                    let (from, to) = self.spans[number];
+                    write!(output, "{comma}[{from},{to},{score}]").expect(WRITES);
+                    comma = ",";
+                }
+            }
+            output.extend_from_slice(b"]}}\n");
+        }
+    }
+}
+
+/// Appends the spans of the pieces of a text from the first one on.
+fn push_spans(text: &str, pieces: &Pieces, first: usize, spans: &mut Vec<(usize, usize)>) {
+    let pieces = &pieces.pieces[first..];
+    let mut at = 0;
+    for (number, piece) in pieces.iter().enumerate() {
+        let end = pieces.get(number + 1).map_or(text.len(), |next| next.text.start);
+        let part = &text[piece.text.start..end];
+        let chars = if part.is_ascii() {
+            part.len()
+        } else {
+            part.chars().count()
+        };
+        spans.push((at, at + chars));
+        at += chars;
+    }
+}
