@@ -17,8 +17,8 @@ impl Field {
     /// use lanebloom_text::Field;
     ///
     /// let line = br#"{"text":"a","of":{"text":"b"}}"#;
-    /// assert_eq!(Field::new("text").find(line), Some(9..10));
-    /// assert_eq!(Field::new("/of/text").find(line), Some(26..27));
+    /// assert_eq!(Field::new("text").find(line), Some((9..10, "a")));
+    /// assert_eq!(Field::new("/of/text").find(line), Some((26..27, "b")));
     /// assert_eq!(Field::new("/text/of").find(line), None);
     /// ```
     pub fn new(name: &str) -> Self {
@@ -29,16 +29,14 @@ impl Field {
         }
     }
 
-    /// Where the string of the field lies in the line, without its quotes. `None` if the line is no
+    /// The JSON string of the field, without its quotes, and where it lies in the line. `None` if the line is no
     /// object of JSON, or has no string there. Of several members with the name, the last one
     /// counts.
-    pub fn find(&self, line: &[u8]) -> Option<Range<usize>> {
+    pub fn find<'a>(&self, line: &'a [u8]) -> Option<(Range<usize>, &'a str)> {
         let value = self.value(line)?.get();
-        if !value.starts_with('"') {
-            return None;
-        }
+        let string = value.strip_prefix('"')?.strip_suffix('"')?;
         let start = value.as_ptr().addr() - line.as_ptr().addr();
-        Some(start + 1..start + value.len() - 1)
+        Some((start + 1..start + value.len() - 1, string))
     }
 
     /// The JSON of the field's value, as it stands in the line.
@@ -148,6 +146,12 @@ impl Text {
     /// The text.
     pub fn as_str(&self) -> &str {
         &self.text
+    }
+
+    /// Where each newline ends. In JSON each is an escape, so no search is needed.
+    pub(crate) fn newlines(&self) -> impl Iterator<Item = usize> {
+        let ends = self.shifts.iter().map(|&(end, _)| end);
+        ends.filter(|&end| self.text.as_bytes()[end - 1] == b'\n')
     }
 
     /// The places in the JSON for places in the text, which must not decrease.
@@ -261,7 +265,11 @@ mod tests {
     #[test]
     fn a_field_is_found_in_valid_lines_only() {
         let field = Field::new("text");
-        let found = |line: &'static str| field.find(line.as_bytes()).map(|raw| &line[raw]);
+        let found = |line: &'static str| {
+            field
+                .find(line.as_bytes())
+                .map(|(raw, string)| (&line[raw.clone()] == string).then_some(string).unwrap())
+        };
         assert_eq!(found(r#"{"a":[1,{"text":"x"}],"text":"y\n"}"#), Some(r"y\n"));
         assert_eq!(found(r#" { "text" : "" } "#), Some(""));
         assert_eq!(found(r#"{"text":"a","text":"b"}"#), Some("b"));
@@ -287,7 +295,7 @@ mod tests {
         }
         assert_eq!(field.find(b"{\"text\":\"\xff\"}"), None);
         // Other values are checked for their syntax only.
-        assert_eq!(field.find(b"{\"text\":\"a\",\"b\":\"\xff\"}"), Some(9..10));
+        assert_eq!(field.find(b"{\"text\":\"a\",\"b\":\"\xff\"}"), Some((9..10, "a")));
     }
 
     #[test]

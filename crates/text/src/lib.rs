@@ -19,9 +19,10 @@
 //! let mut seen = HashSet::new();
 //! let (mut text, mut pieces) = (Default::default(), Pieces::default());
 //! for line in [r#"{"id":1,"text":"MIT License\nOne"}"#, r#"{"id":2,"text":"MIT License\nTwo"}"#] {
-//!     let raw = field.find(line.as_bytes()).expect("the line has a text");
-//!     lanebloom_text::unescape(&line[raw], &mut text);
-//!     rules.hash(text.as_str(), &mut pieces);
+//!     let (_, raw) = field.find(line.as_bytes()).expect("the line has a text");
+//!     lanebloom_text::unescape(raw, &mut text);
+//!     pieces.clear();
+//!     rules.append(&text, &mut pieces);
 //!     let new = pieces.pieces.iter().filter(|piece| seen.insert(pieces.hashes[piece.hashes.start]));
 //!     let new = Vec::from_iter(new.map(|piece| &text.as_str()[piece.text.clone()]));
 //!     assert_eq!(new, if line.contains("One") { vec!["MIT License", "One"] } else { vec!["Two"] });

@@ -1,6 +1,6 @@
 //! The pieces of a text and their hashes.
 
-use crate::{Normalize, Words};
+use crate::{Normalize, Text, Words};
 use lanebloom::hash::{KeyHasher, Murmur3};
 use regex::Regex;
 use std::num::NonZeroUsize;
@@ -103,11 +103,36 @@ impl Rules {
     /// ```
     pub fn hash(&self, text: &str, to: &mut Pieces) {
         to.clear();
-        self.append(text, to);
+        self.append_str(text, to);
     }
 
-    /// Appends the pieces of a text to those of others.
-    pub fn append(&self, text: &str, to: &mut Pieces) {
+    /// Appends the pieces of a JSON string's text to those of others.
+    ///
+    /// ```
+    /// use lanebloom_text::{Pieces, Rules, Split, unescape};
+    ///
+    /// let rules = Rules { split: Split::Line, ..Rules::default() };
+    /// let (mut text, mut pieces, mut same) = Default::default();
+    /// unescape(r"a\nb\u000ac", &mut text);
+    /// rules.append(&text, &mut pieces);
+    /// rules.hash("a\nb\nc", &mut same);
+    /// assert_eq!((pieces.pieces, pieces.hashes), (same.pieces, same.hashes));
+    /// ```
+    pub fn append(&self, text: &Text, to: &mut Pieces) {
+        if !matches!(self.split, Split::Line) {
+            return self.append_str(text.as_str(), to);
+        }
+        let mut start = 0;
+        let mut batch = Batch::new(self.hasher);
+        for end in text.newlines() {
+            self.push(text.as_str(), start..end - 1, to, &mut batch);
+            start = end;
+        }
+        self.push(text.as_str(), start..text.as_str().len(), to, &mut batch);
+        batch.flush(&mut to.hashes);
+    }
+
+    fn append_str(&self, text: &str, to: &mut Pieces) {
         let bytes = text.as_bytes();
         let mut start = 0;
         let mut batch = Batch::new(self.hasher);
@@ -159,7 +184,7 @@ impl Rules {
                 words.len()
             }
             None => {
-                let is_blank = text.trim_start().is_empty();
+                let is_blank = is_blank(text);
                 let count = if is_blank {
                     0
                 } else if self.min_words > 1 {
@@ -183,6 +208,11 @@ impl Rules {
             by_last,
         });
     }
+}
+
+/// Whether a text has nothing but white space. Most texts show it by their first byte.
+fn is_blank(text: &str) -> bool {
+    !text.as_bytes().first().is_some_and(u8::is_ascii_graphic) && text.trim_start().is_empty()
 }
 
 /// Keys that are hashed in one call: several side by side.

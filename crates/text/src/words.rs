@@ -113,6 +113,13 @@ enum Class {
     Other,
 }
 
+impl Class {
+    /// Whether characters of this kind in a row are one word.
+    fn is_long(self) -> bool {
+        matches!(self, Self::Letter | Self::Digit | Self::Joiner)
+    }
+}
+
 const CLASSES: [Class; 128] = {
     let mut classes = [Class::Other; 128];
     let mut byte = 0;
@@ -141,29 +148,27 @@ fn each_of_ascii<'a>(text: &'a str, each: &mut impl FnMut(&'a str)) {
             .get(at)
             .map_or(Class::Other, |&byte| CLASSES[usize::from(byte & 0x7f)])
     };
-    let is_long = |class: Class| matches!(class, Class::Letter | Class::Digit | Class::Joiner);
     let mut at = 0;
     while at < bytes.len() {
         let first = class(at);
-        if first == Class::Space {
-            at += 1;
-            continue;
-        }
         let start = at;
         at += 1;
-        if is_long(first) {
-            let mut last = first;
+        if first == Class::Space {
+            continue;
+        }
+        // Most words are letters up to a space.
+        if first.is_long() {
             loop {
-                let next = class(at);
-                if is_long(next) {
-                    (at, last) = (at + 1, next);
-                    continue;
-                }
+                let rest = bytes[at..].iter();
+                at += rest
+                    .take_while(|&&byte| CLASSES[usize::from(byte & 0x7f)].is_long())
+                    .count();
                 // A mark inside of a word needs the same kind on both sides.
-                let joins = match next {
+                let last = class(at - 1);
+                let joins = match class(at) {
                     Class::MidLetter => last == Class::Letter,
                     Class::MidDigit => last == Class::Digit,
-                    Class::MidBoth => matches!(last, Class::Letter | Class::Digit),
+                    Class::MidBoth => last != Class::Joiner,
                     _ => false,
                 };
                 if !joins || class(at + 1) != last {

@@ -1,0 +1,180 @@
+//! Bytes that pass as they are; inputs and outputs of every format; what is no document.
+
+use super::*;
+
+/// All bytes but the removed pieces are those of the input.
+#[test]
+fn other_bytes_stay() {
+    let shell = Shell::new();
+    let input = concat!(
+        "{ \"a\" : 1.0e5 , \"text\":\t\"x\\u000ay\\nz\" ,\"b\":[ ] }\r\n",
+        "{\"text\":\"y\\nnew \\ud83d\\ude00 \\/\\nx\",\"text2\":\"y\\ny\"}\n",
+        "\n",
+        "{\"text\":\"z\\nx\"}\n",
+        "{\"text\":\"\\n\\n\"}\n",
+        "{\"text\":\"\\n\\n\"}\n",
+        "{\"Text\":\"x\"}\n",
+        "{\"text\":\"last\\nx\"}",
+    );
+    shell.write("in.jsonl", input);
+    let expected = concat!(
+        "{ \"a\" : 1.0e5 , \"text\":\t\"x\\u000ay\\nz\" ,\"b\":[ ] }\r\n",
+        "{\"text\":\"new \\ud83d\\ude00 \\/\",\"text2\":\"y\\ny\"}\n",
+        "\n",
+        "{\"text\":\"\\n\\n\"}\n",
+        "{\"text\":\"\\n\\n\"}\n",
+        "{\"Text\":\"x\"}\n",
+        "{\"text\":\"last\"}",
+    );
+    let found = shell.ok("in.jsonl --unit line");
+    assert_eq!(String::from_utf8(found).unwrap(), expected);
+}
+
+#[test]
+fn what_is_no_document_passes_and_is_counted() {
+    let shell = Shell::new();
+    let broken: &[&[u8]] = &[
+        b"{\"text\":\"x\"",
+        b"{\"text\":\"x\"} }",
+        b"[\"text\"]",
+        b"\xff\xfe",
+        b"{\"text\":\"\xff\"}",
+        b"{\"text\":[\"x\"]}",
+        b"{\"text\":\"\\q\"}",
+        b"{\"text\":null}",
+        b"\"text\"",
+        &[b'['; 100_000],
+    ];
+    let mut input = b"{\"text\":\"x\"}\n".to_vec();
+    for _ in 0..2 {
+        for line in broken {
+            input.extend_from_slice(line);
+            input.push(b'\n');
+        }
+    }
+    shell.write("in.jsonl", &input);
+    let output = shell.run("in.jsonl --unit line");
+    assert!(output.stdout == input, "{}", String::from_utf8_lossy(&output.stdout));
+    assert!(summary(&output).contains("21 documents, 20 of them without a text"));
+}
+
+#[test]
+fn nested_fields() {
+    let shell = Shell::new();
+    shell.write(
+        "in.jsonl",
+        "{\"a\":{\"t\":\"x\"},\"text\":\"1\"}\n{\"a\":{\"t\":\"x\"},\"text\":\"2\"}\n",
+    );
+    assert_eq!(
+        shell.ok("in.jsonl --text /a/t"),
+        b"{\"a\":{\"t\":\"x\"},\"text\":\"1\"}\n"
+    );
+}
+
+#[test]
+fn a_folder_is_mirrored_in_every_format() {
+    let shell = Shell::new();
+    let all = Random(7).texts(400);
+    let parts = [&all[..100], &all[100..200], &all[200..300], &all[300..]].map(lines);
+    shell.write("in/a.jsonl", &parts[0]);
+    shell.write("in/b/a.jsonl.gz", gzip(parts[1].as_bytes()));
+    shell.write("in/b/c.zst", zstd::encode_all(parts[2].as_bytes(), 1).unwrap());
+    shell.write("in/d.json", &parts[3]);
+    shell.write("in/empty.jsonl", "");
+    shell.write("in/empty.gz", gzip(b""));
+    shell.write("all.jsonl", parts.concat());
+    let expected = shell.ok(&format!("all.jsonl --unit line {SURE}"));
+    let names = [
+        "a.jsonl",
+        "b/a.jsonl.gz",
+        "b/c.zst",
+        "d.json",
+        "empty.jsonl",
+        "empty.gz",
+    ];
+    for threads in 1..5 {
+        let folder = format!("out{threads}");
+        shell.ok(&format!(
+            "in --output-dir {folder} --unit line {SURE} --threads {threads}"
+        ));
+        let unpacked = names.map(|name| unpacked(&shell.path(&format!("{folder}/in/{name}"))));
+        assert!(unpacked.concat() == expected);
+        assert_eq!(shell.names(&format!("{folder}/in")).len(), 5);
+        assert!(!shell.read(&format!("{folder}/in/empty.gz")).is_empty());
+    }
+    shell.ok(&format!("in -o out.jsonl.gz --unit line {SURE}"));
+    assert!(unpacked(&shell.path("out.jsonl.gz")) == expected);
+    assert!(shell.ok(&format!("in --unit line {SURE}")) == expected);
+}
+
+/// The filter grows by the share of the input that was read, and mistakes depend on its layers. So
+/// a rate with many mistakes shows any difference.
+#[test]
+fn the_output_is_the_same_for_any_number_of_threads() {
+    let shell = Shell::new();
+    let mut random = Random(3);
+    for file in 0..5 {
+        let texts = Vec::from_iter((0..30_000).map(|_| format!("{}\n{}", random.next(), random.below(50_000))));
+        let bytes = lines(&texts).into_bytes();
+        let name = format!("in/{file}.gz");
+        shell.write(&name, gzip(&bytes));
+    }
+    for options in ["--unit line", "--ngrams 1 --overlap 0.5", "--seed 9"] {
+        let run = |threads: usize| {
+            let output = shell.run(&format!("in --rate 0.3 --threads {threads} {options}"));
+            let text = summary(&output);
+            (output.stdout, text[..text.find("MB of text").unwrap()].to_owned())
+        };
+        let one = run(1);
+        assert!(!one.0.is_empty());
+        for threads in [2, 3, 5, 8] {
+            assert!(run(threads) == one, "{threads} {options}");
+        }
+    }
+}
+
+#[test]
+fn the_seed_decides_about_mistakes() {
+    let shell = Shell::new();
+    let texts = Vec::from_iter((0..20_000).map(|n| n.to_string()));
+    shell.write("in.jsonl", lines(&texts));
+    let run = |seed: u32| shell.ok(&format!("in.jsonl --rate 0.1 --seed {seed}"));
+    assert!(run(1) == run(1));
+    assert!(run(1) != run(2));
+    assert!(run(0) == shell.ok("in.jsonl --rate 0.1"));
+}
+
+#[test]
+fn a_huge_document() {
+    let shell = Shell::new();
+    // Ten million words.
+    let text = Vec::from_iter((0..1_000_000).map(|n| format!("a b c d e f g h i {n}"))).join("\\n");
+    let line = format!("{{\"text\":\"{text}\"}}\n");
+    shell.write("in.jsonl", format!("{line}{line}{{\"text\":\"x\"}}\n"));
+    shell.error("in.jsonl --max-record 1M", &["in.jsonl", "1000000"]);
+    for options in ["", "--unit line", "--unit line --ngrams 3", "--ngrams 3"] {
+        let found = shell.ok(&format!("in.jsonl --threads 2 --rate 1e-9 {options}"));
+        assert_eq!(found.len(), line.len() + 13, "{options}");
+    }
+}
+
+#[test]
+fn errors_leave_no_output() {
+    let shell = Shell::new();
+    shell.write("in/a.jsonl", lines(&["a"]));
+    shell.write("in/b.gz", &gzip(&[b' '; 1 << 20])[..500]);
+    shell.write("old", "old");
+    for threads in [1, 3] {
+        shell.error(&format!("in -o old --threads {threads}"), &["b.gz"]);
+        assert_eq!(shell.read("old"), b"old");
+        shell.error(&format!("in --output-dir out --threads {threads}"), &["b.gz"]);
+        // The first one was complete.
+        assert_eq!(shell.names("out/in"), ["a.jsonl"]);
+    }
+    assert_eq!(shell.names("."), ["in", "old", "out"]);
+    shell.error("in/a.jsonl -o in/a.jsonl", &["also an input"]);
+    shell.error("in/a.jsonl --split (", &["--split", "unclosed"]);
+    shell.error("- --output-dir out", &["stdin has no name"]);
+    shell.error("missing.jsonl", &["missing.jsonl"]);
+    shell.error("in/a.jsonl --ngrams 3 --overlap 0", &["above 0"]);
+}

@@ -1,0 +1,125 @@
+//! What is removed: against the model, for every unit, with and without n-grams.
+
+use super::model::Model;
+use super::*;
+
+/// Asserts that the command does what the model does, on random texts.
+#[track_caller]
+fn check(options: &str, model: Model) {
+    let mut random = Random(options.len() as u64);
+    let shell = Shell::new();
+    for count in [0, 1, 30, 600] {
+        let all = random.texts(count);
+        shell.write("in.jsonl", lines(&all));
+        let expected = model.clone().all(&all);
+        for threads in [1, 2, 3] {
+            let found = shell.ok(&format!("in.jsonl {SURE} --threads {threads} {options}"));
+            assert_eq!(texts(&found), expected, "{options} {count}");
+        }
+    }
+}
+
+#[test]
+fn documents() {
+    check("", Model::new(None));
+}
+
+#[test]
+fn lines_and_paragraphs() {
+    check("--unit line", Model::new(Some("\n")));
+    check("--unit paragraph", Model::new(Some("\n\n")));
+    check("--split the", Model::new(Some("the")));
+}
+
+#[test]
+fn ngrams_that_overlap() {
+    for (len, overlap) in [(1, 0.5), (3, 0.8), (5, 1.0), (5, 0.01)] {
+        let options = format!("--unit line --words ascii --ngrams {len} --overlap {overlap}");
+        check(&options, Model::ngrams(len, overlap));
+        let model = Model {
+            like_dolma: true,
+            ..Model::ngrams(len, overlap)
+        };
+        check(&format!("{options} --like-dolma"), model);
+    }
+    let model = Model {
+        separator: None,
+        ..Model::ngrams(4, 0.6)
+    };
+    check("--words ascii --ngrams 4 --overlap 0.6", model);
+}
+
+#[test]
+fn short_pieces_stay_and_short_documents_go() {
+    let lines = Model::new(Some("\n"));
+    let model = |min_words, keep_short, model: &Model| Model {
+        min_words,
+        keep_short,
+        ..model.clone()
+    };
+    check("--unit line --words ascii --min-words 1", model(1, 0, &lines));
+    check("--unit line --words ascii --min-words 9", model(9, 0, &lines));
+    check("--unit line --words ascii --keep-short 5", model(0, 5, &lines));
+    let ngrams = Model::ngrams(3, 0.8);
+    let options = "--unit line --words ascii --ngrams 3";
+    check(&format!("{options} --min-words 12"), model(12, 0, &ngrams));
+    check(&format!("{options} --keep-short 4"), model(0, 4, &ngrams));
+    check(
+        &format!("{options} --min-words 12 --keep-short 4"),
+        model(12, 4, &ngrams),
+    );
+}
+
+/// Unicode's words: a mark is a word of its own, and a word may have one in it.
+#[test]
+fn words_by_unicode() {
+    let shell = Shell::new();
+    let texts = ["can't stop, 3.14", "can't stop ,3.14", "can 't stop, 3.14"];
+    shell.write("in.jsonl", lines(&texts));
+    let found = super::texts(&shell.ok("in.jsonl --ngrams 2 --overlap 1"));
+    assert_eq!(found, [texts[0], texts[2]]);
+}
+
+#[test]
+fn differences_that_count_for_nothing() {
+    let shell = Shell::new();
+    let all = ["A b", "a B", "a, b", "a  b", "a 1", "a 2", "e\u{301}", "\u{e9}"];
+    shell.write("in.jsonl", lines(&all));
+    let left = |list: &str| texts(&shell.ok(&format!("in.jsonl --normalize {list}")));
+    assert_eq!(texts(&shell.ok("in.jsonl")), all);
+    assert_eq!(
+        left("lower"),
+        ["A b", "a, b", "a  b", "a 1", "a 2", "e\u{301}", "\u{e9}"]
+    );
+    assert_eq!(left("lower,punctuation")[1], "a  b");
+    assert_eq!(left("whitespace").len(), 8);
+    assert_eq!(
+        left("lower,punctuation,whitespace,digits,nfc"),
+        ["A b", "a 1", "e\u{301}"]
+    );
+}
+
+/// Spans count characters, and have the separator with them, as in dolma.
+#[test]
+fn annotations() {
+    let shell = Shell::new();
+    let all = ["é\nb\nb", "b\né", "x", "", "é\n\nb\n"];
+    shell.write("in.jsonl", lines(&all));
+    let found = shell.ok("in.jsonl --unit line --annotate dups");
+    let found = Vec::from_iter(found.split(|&b| b == b'\n').map(|line| String::from_utf8_lossy(line)));
+    let line = |id: usize, spans: &str| format!(r#"{{"id":{id},"attributes":{{"dups":[{spans}]}}}}"#);
+    let expected = ["[4,5,1]", "[0,2,1],[2,3,1]", "", "", "[0,2,1],[3,5,1]"];
+    for (id, spans) in expected.into_iter().enumerate() {
+        assert_eq!(found[id], line(id, spans));
+    }
+    // An overlap's score is the share that was seen.
+    shell.write("in.jsonl", lines(&["a b c d e f", "a b c d e x"]));
+    let found = shell.ok("in.jsonl --ngrams 2 --overlap 0.5 --annotate n");
+    assert!(found.ends_with(b"{\"id\":1,\"attributes\":{\"n\":[[0,11,0.8]]}}\n"));
+    // A line without an id or a text keeps its place.
+    shell.write("in.jsonl", "{\"text\":\"a\"}\nno JSON\n{\"id\":{\"a\": 1}}\n");
+    let found = String::from_utf8(shell.ok("in.jsonl --annotate n")).unwrap();
+    let attributes = r#","attributes":{"n":[]}}"#;
+    let ids = ["null", "null", "{\"a\": 1}"].map(|id| format!("{{\"id\":{id}{attributes}\n"));
+    assert_eq!(found, ids.concat());
+}
