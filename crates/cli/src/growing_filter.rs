@@ -135,10 +135,15 @@ impl Layer {
 impl GrowingFilter {
     /// An empty set for `expected` hashes, or for any number.
     pub(crate) fn new(expected: Option<usize>, rate: f64) -> Result<Self> {
+        Self::seeded(expected, rate, 0)
+    }
+
+    /// An empty set for hashes by this seed of Murmur3.
+    pub(crate) fn seeded(expected: Option<usize>, rate: f64, seed: u32) -> Result<Self> {
         // More keys than expected shall not break the promise, so some of the rate is left.
         let share = if expected.is_some() { 0.9 } else { 0.2 };
         let keys = expected.unwrap_or(FIRST);
-        Self::of_layer(layer(keys, rate * share, 0)?, rate)
+        Self::of_layer(layer(keys, rate * share, seed)?, rate)
     }
 
     fn of_layer(layer: Layer, rate: f64) -> Result<Self> {
@@ -153,13 +158,6 @@ impl GrowingFilter {
             is_closed: false,
             forgotten: 0,
         })
-    }
-
-    /// Hashes by another seed. The filter must be empty.
-    pub(crate) fn seeded(mut self, seed: u32) -> Result<Self> {
-        let first = &self.layers[0].filter;
-        self.layers = vec![layer(first.expected_keys(), first.false_positive_rate(), seed)?];
-        Ok(self)
     }
 
     /// Fails if it takes more already.

@@ -205,13 +205,8 @@ fn filter(args: &Corpus, journal: Option<&Journal>, settings: &str) -> Result<(G
         bytes,
         when_full: args.when_full,
     });
-    let new = || -> Result<GrowingFilter> {
-        let filter = GrowingFilter::new(args.size.expected, args.size.rate.unwrap_or(RATE))?;
-        match args.seed {
-            Some(seed) => filter.seeded(seed),
-            None => Ok(filter),
-        }
-    };
+    let (rate, seed) = (args.size.rate.unwrap_or(RATE), args.seed.unwrap_or(0));
+    let new = || GrowingFilter::seeded(args.size.expected, rate, seed);
     if let Some(path) = &args.against {
         if let Some(theirs) = journal::settings_of(path)? {
             journal::compare(path, &theirs, settings)?;

@@ -136,12 +136,12 @@ fn the_output_is_the_same_for_any_number_of_threads() {
 #[test]
 fn the_seed_decides_about_mistakes() {
     let shell = Shell::new();
-    let texts = Vec::from_iter((0..20_000).map(|n| n.to_string()));
+    let texts = Vec::from_iter((0..200_000).map(|n| n.to_string()));
     shell.write("in.jsonl", lines(&texts));
-    let run = |seed: u32| shell.ok(&format!("in.jsonl --rate 0.1 --seed {seed}"));
+    let run = |seed: u32| shell.ok(&format!("in.jsonl --rate 0.3 --seed {seed}"));
     assert!(run(1) == run(1));
     assert!(run(1) != run(2));
-    assert!(run(0) == shell.ok("in.jsonl --rate 0.1"));
+    assert!(run(0) == shell.ok("in.jsonl --rate 0.3"));
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn a_huge_document() {
     let line = format!("{{\"text\":\"{text}\"}}\n");
     shell.write("in.jsonl", format!("{line}{line}{{\"text\":\"x\"}}\n"));
     shell.error("in.jsonl --max-record 1M", &["in.jsonl", "1000000"]);
-    for options in ["", "--unit line", "--unit line --ngrams 3", "--ngrams 3"] {
+    for options in ["", "--unit line", "--unit line --ngrams 3 --overlap 1", "--ngrams 3"] {
         let found = shell.ok(&format!("in.jsonl --threads 2 --rate 1e-9 {options}"));
         assert_eq!(found.len(), line.len() + 13, "{options}");
     }
@@ -168,8 +168,8 @@ fn errors_leave_no_output() {
         shell.error(&format!("in -o old --threads {threads}"), &["b.gz"]);
         assert_eq!(shell.read("old"), b"old");
         shell.error(&format!("in --output-dir out --threads {threads}"), &["b.gz"]);
-        // The first one was complete.
-        assert_eq!(shell.names("out/in"), ["a.jsonl"]);
+        // The first one may be complete.
+        assert!(shell.names("out/in").iter().all(|name| name == "a.jsonl"));
     }
     assert_eq!(shell.names("."), ["in", "old", "out"]);
     shell.error("in/a.jsonl -o in/a.jsonl", &["also an input"]);

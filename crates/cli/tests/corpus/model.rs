@@ -1,6 +1,5 @@
 //! The specification as a plain program: exact sets, pieces as strings, n-grams as lists of words.
 
-use super::*;
 use std::collections::HashSet;
 
 /// What is removed, and how.

@@ -101,9 +101,10 @@ impl Decider {
 
     /// Inserts every hash; what was new is known at once.
     fn insert_all(&mut self, documents: &mut Documents, share: Option<f64>) -> Result<()> {
-        let rate = self.filter.current_rate();
+        let before = self.filter.current_rate();
         self.new.resize(documents.pieces.hashes.len(), false);
         self.filter.insert(&documents.pieces.hashes, &mut self.new, share)?;
+        let rate = (before + self.filter.current_rate()) / 2.0;
         for number in 0..documents.pieces.pieces.len() {
             let piece = &documents.pieces.pieces[number];
             let range = deciding(&piece.hashes, piece.by_last);
