@@ -302,11 +302,11 @@ mod tests {
 
     #[test]
     fn a_text_is_cut_as_a_standard_split_cuts_it() {
+        let regex = Regex::new("\n+").unwrap();
         for text in ["", "a", "\n", "a\n", "\na", "a\n\nb\n\n\nc", "\n\n\n\n"] {
             assert_eq!(texts(Split::Document, text), [text]);
             assert_eq!(texts(Split::Line, text), Vec::from_iter(text.split('\n')));
             assert_eq!(texts(Split::Paragraph, text), Vec::from_iter(text.split("\n\n")));
-            let regex = Regex::new("\n+").unwrap();
             let expected = Vec::from_iter(regex.split(text));
             assert_eq!(texts(Split::Regex(regex.clone()), text), expected);
         }

@@ -91,6 +91,21 @@ fn a_state_has_its_options_and_its_journal() {
     shell.error("b.jsonl --ngrams 3 --state s", &["no journal"]);
 }
 
+/// The layers that a run adds have the seed of the first one, or no later run could read them.
+#[test]
+fn a_state_with_a_seed_grows() {
+    let shell = Shell::new();
+    let all = Vec::from_iter((0..100_000).map(|number| number.to_string()));
+    shell.write("a.jsonl", lines(&all));
+    shell.write("b.jsonl", lines(&all[1..]));
+    let line = "--rate 1e-9 --state s --seed 5";
+    // From a pipe the size is unknown.
+    let mut run = shell.command(line);
+    let input = fs::File::open(shell.path("a.jsonl")).unwrap();
+    assert!(run.stdin(input).output().unwrap().status.success());
+    assert_eq!(shell.ok(&format!("b.jsonl {line}")), b"");
+}
+
 /// Two machines at a time, then what one of them has against the other's filter, then both filters
 /// as one.
 #[test]
