@@ -1,0 +1,205 @@
+//! Bloom filters as SQL functions of DataFusion, and a rule that puts them below joins. A query
+//! builds one filter on all threads or executors, merges it, and looks rows up in it everywhere.
+//!
+//! # When not to use it
+//!
+//! - A join within one process: DataFusion pushes its own dynamic filters into scans. They are
+//!   exact, and this rule adds a second pass over the small side.
+//! - Every row has a partner: a filter then costs, and removes nothing.
+//! - Spark and Comet have these functions. Use theirs there; they read the bytes made here.
+//!
+//! # Example
+//!
+//! ```
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> datafusion::error::Result<()> {
+//! use datafusion::prelude::SessionContext;
+//!
+//! let ctx = SessionContext::new();
+//! lanebloom_datafusion::register(&ctx);
+//! let sql = "SELECT count(*) AS kept FROM generate_series(1, 100000) AS fact(id)
+//!            WHERE bloom_contains((SELECT bloom_agg(id) FROM generate_series(1, 900) AS dim(id)), id)";
+//! let kept = ctx.sql(sql).await?.collect().await?;
+//! let kept = datafusion::arrow::util::pretty::pretty_format_batches(&kept)?.to_string();
+//! // 900 keys, and about 1% of the others.
+//! let kept: u32 = kept.split_whitespace().find_map(|word| word.parse().ok()).unwrap();
+//! assert!((900..3000).contains(&kept));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Functions
+//!
+//! | function | |
+//! |---|---|
+//! | `bloom_agg(value [, expected [, rate]])` | an aggregate: a filter of the values that are not NULL. It grows if `expected` was too small; the rate is 1% by default |
+//! | `bloom_contains(filter, value)` | whether the filter may contain the value; NULL if one of both is NULL |
+//! | `bloom_figures(filter)` | a struct: `class` of keys, `bytes`, estimated `keys`, present false-positive `rate` |
+//! | `bloom_filter_agg(value [, expected [, bits or rate [, version]]])` | Spark's aggregate, bit for bit; NULL without a key. `version` is 1 (default) or 2 |
+//! | `might_contain(filter, value)` | Spark's predicate, for filters of both versions |
+//!
+//! # Keys
+//!
+//! Booleans, integers, floats, decimals, dates, times, timestamps, durations, strings and binary,
+//! in all widths, as views and as dictionaries. Equal values of different widths are equal keys. A
+//! filter of `bloom_agg` knows the class of its keys, a decimal's scale and a timestamp's unit
+//! included, and `bloom_contains` refuses a value of another class: cast it.
+//!
+//! Spark's format does not say what its keys are. There `TINYINT` to `BIGINT` are one kind of key,
+//! and strings and binary another, as in Spark. For other types, Spark hashes first: pass
+//! `xxhash64(value)` of the crate `datafusion-spark`. Here these types are keys too, but no other
+//! system agrees on their bits: a date is its days, a timestamp its count of units, a float the
+//! bits of its `DOUBLE`, a decimal its unscaled value.
+//!
+//! # Hostile bytes
+//!
+//! A filter is bytes, and bytes can come from strangers. Whatever they are, a predicate answers or
+//! fails with an error. It allocates in proportion to the bytes, of which there are at most
+//! [`MAX_BYTES`]. Murmur3 with a known seed hashes the keys, so strangers can make keys that
+//! collide.
+
+mod aggregate;
+mod figures;
+mod keys;
+mod metrics;
+mod predicate;
+mod spark;
+mod value;
+
+use datafusion::execution::FunctionRegistry;
+use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
+use datafusion::prelude::SessionContext;
+pub use metrics::Metrics;
+use predicate::{Contains, Format};
+use std::sync::Arc;
+pub use value::MAX_BYTES;
+
+/// The functions of this crate, for a registry of functions that is no `SessionContext`: that of a
+/// Ballista scheduler or executor.
+///
+/// ```
+/// let functions = lanebloom_datafusion::Functions::new();
+/// let names: Vec<_> = functions.scalar().iter().map(|function| function.name().to_owned()).collect();
+/// assert_eq!(names, ["bloom_contains", "might_contain", "bloom_figures"]);
+/// ```
+#[derive(Debug)]
+pub struct Functions {
+    scalar: Vec<Arc<ScalarUDF>>,
+    aggregate: Vec<Arc<AggregateUDF>>,
+    metrics: Arc<Metrics>,
+}
+
+impl Functions {
+    /// The functions, with counters of their own.
+    ///
+    /// ```
+    /// let functions = lanebloom_datafusion::Functions::new();
+    /// assert_eq!(functions.aggregate().len(), 2);
+    /// ```
+    #[must_use]
+    pub fn new() -> Self {
+        let metrics = Arc::new(Metrics::default());
+        let contains = |format| Arc::new(ScalarUDF::from(Contains::new(format, Arc::clone(&metrics))));
+        Self {
+            scalar: vec![
+                contains(Format::Ours),
+                contains(Format::Spark),
+                Arc::new(ScalarUDF::from(figures::BloomFigures::new())),
+            ],
+            aggregate: vec![
+                Arc::new(AggregateUDF::from(aggregate::BloomAgg::new())),
+                Arc::new(AggregateUDF::from(spark::BloomFilterAgg::new())),
+            ],
+            metrics,
+        }
+    }
+
+    /// The scalar functions.
+    ///
+    /// ```
+    /// let functions = lanebloom_datafusion::Functions::new();
+    /// assert!(functions.scalar().iter().any(|function| function.name() == "might_contain"));
+    /// ```
+    #[must_use]
+    pub fn scalar(&self) -> &[Arc<ScalarUDF>] {
+        &self.scalar
+    }
+
+    /// The aggregates.
+    ///
+    /// ```
+    /// let functions = lanebloom_datafusion::Functions::new();
+    /// assert!(functions.aggregate().iter().any(|function| function.name() == "bloom_filter_agg"));
+    /// ```
+    #[must_use]
+    pub fn aggregate(&self) -> &[Arc<AggregateUDF>] {
+        &self.aggregate
+    }
+
+    /// The counters of both predicates.
+    ///
+    /// ```
+    /// assert_eq!(lanebloom_datafusion::Functions::new().metrics().rows_in(), 0);
+    /// ```
+    #[must_use]
+    pub fn metrics(&self) -> &Arc<Metrics> {
+        &self.metrics
+    }
+
+    /// Adds the functions to a registry: a `SessionState`, for one.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the registry takes no functions.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use datafusion::execution::session_state::SessionStateBuilder;
+    ///
+    /// let mut state = SessionStateBuilder::new().with_default_features().build();
+    /// lanebloom_datafusion::Functions::new().register(&mut state)?;
+    /// assert!(state.aggregate_functions().contains_key("bloom_agg"));
+    /// # Ok::<(), datafusion::error::DataFusionError>(())
+    /// ```
+    pub fn register(&self, registry: &mut dyn FunctionRegistry) -> datafusion::error::Result<()> {
+        for function in &self.scalar {
+            registry.register_udf(Arc::clone(function))?;
+        }
+        for function in &self.aggregate {
+            registry.register_udaf(Arc::clone(function))?;
+        }
+        Ok(())
+    }
+}
+
+impl Default for Functions {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Adds the functions to a session; returns the counters of its predicates.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> datafusion::error::Result<()> {
+/// let ctx = datafusion::prelude::SessionContext::new();
+/// let metrics = lanebloom_datafusion::register(&ctx);
+/// let sql = "SELECT bloom_contains((SELECT bloom_agg(x) FROM (VALUES (1)) AS t(x)), y)
+///            FROM (VALUES (1), (2)) AS t(y)";
+/// ctx.sql(sql).await?.collect().await?;
+/// assert_eq!((metrics.rows_in(), metrics.rows_pruned(), metrics.pass_rate()), (2, 1, 0.5));
+/// # Ok(())
+/// # }
+/// ```
+pub fn register(ctx: &SessionContext) -> Arc<Metrics> {
+    let functions = Functions::new();
+    for function in functions.scalar() {
+        ctx.register_udf(ScalarUDF::clone(function));
+    }
+    for function in functions.aggregate() {
+        ctx.register_udaf(AggregateUDF::clone(function));
+    }
+    functions.metrics
+}

@@ -1,0 +1,272 @@
+//! Both predicates: `bloom_contains` and `might_contain`. A batch of values flows in, a bitmap flows
+//! out. A filter is read once and then found again by its bytes.
+
+use crate::keys::{Class, Murmur, hash_array};
+use crate::metrics::Metrics;
+use crate::value::{Filter, external};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
+use datafusion::arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::{Result, ScalarValue, exec_err, plan_err};
+use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility};
+use lanebloom_formats::SparkBloom;
+use std::collections::VecDeque;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Filters that a function keeps after their batch.
+const CACHED: usize = 8;
+
+/// Whose bytes a predicate reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Format {
+    Ours,
+    Spark,
+}
+
+#[derive(Debug)]
+enum Decoded {
+    Ours(Filter),
+    Spark(SparkBloom),
+}
+
+/// A filter and its bytes.
+type Entry = (Box<[u8]>, Arc<Decoded>);
+
+/// `bloom_contains(filter, value)` or `might_contain(filter, value)`.
+pub(crate) struct Contains {
+    format: Format,
+    signature: Signature,
+    pub(crate) metrics: Arc<Metrics>,
+    /// The one that was used last in front.
+    cache: Mutex<VecDeque<Entry>>,
+}
+
+impl Contains {
+    pub(crate) fn new(format: Format, metrics: Arc<Metrics>) -> Self {
+        Self {
+            format,
+            signature: Signature::user_defined(Volatility::Immutable),
+            metrics,
+            cache: Mutex::default(),
+        }
+    }
+
+    fn decode(&self, bytes: &[u8]) -> Result<Arc<Decoded>> {
+        // Poison says nothing: a cache is whole between any two of its calls.
+        let find = |cache: &VecDeque<Entry>| cache.iter().position(|(own, _)| **own == *bytes);
+        {
+            let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(at) = find(&cache) {
+                cache.swap(0, at);
+                return Ok(Arc::clone(&cache[0].1));
+            }
+        }
+        let decoded = Arc::new(match self.format {
+            Format::Ours => Decoded::Ours(Filter::parse_to_search(bytes)?),
+            Format::Spark => match SparkBloom::from_bytes(bytes).map_err(external)? {
+                (filter, []) => Decoded::Spark(filter),
+                (_, rest) => return exec_err!("{} bytes follow a filter of Spark's", rest.len()),
+            },
+        });
+        self.metrics.filters.fetch_add(1, Relaxed);
+        self.metrics.bytes.fetch_add(bytes.len() as u64, Relaxed);
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        cache.push_front((bytes.into(), Arc::clone(&decoded)));
+        cache.truncate(CACHED);
+        Ok(decoded)
+    }
+
+    /// Writes the answers for all values to a bitmap.
+    fn search(&self, filter: &[u8], values: &dyn Array, out: &mut [u64]) -> Result<()> {
+        match &*self.decode(filter)? {
+            Decoded::Ours(filter) => {
+                let class = Class::of(values.data_type())?;
+                if class != filter.class {
+                    return exec_err!("the filter holds {}, the value is of {class}: cast it", filter.class);
+                }
+                filter.contains_hashes_bitmap(&hash_array(values, &Murmur)?, out);
+            }
+            Decoded::Spark(filter) => filter.contains_hashes_bitmap(&hash_array(values, filter)?, out),
+        }
+        Ok(())
+    }
+
+    fn count(&self, rows: usize, kept: usize) {
+        self.metrics.rows_in.fetch_add(rows as u64, Relaxed);
+        self.metrics.rows_pruned.fetch_add((rows - kept) as u64, Relaxed);
+    }
+
+    /// One filter for all values.
+    fn one(&self, filter: Option<&[u8]>, values: &dyn Array) -> Result<BooleanArray> {
+        let rows = values.len();
+        let Some(filter) = filter else {
+            return Ok(BooleanArray::new_null(rows));
+        };
+        let mut bitmap = vec![0; rows.div_ceil(64)];
+        if rows > 0 {
+            self.search(filter, values, &mut bitmap)?;
+        }
+        let found = BooleanArray::new(bits(bitmap, rows), values.logical_nulls());
+        self.count(rows, found.true_count());
+        Ok(found)
+    }
+
+    /// A filter for every value; equal ones that follow one another are searched at once.
+    fn each(&self, filters: &ArrayRef, values: &dyn Array) -> Result<BooleanArray> {
+        let rows = values.len();
+        let filter_nulls = filters.logical_nulls();
+        let filters = Filters::of(filters)?;
+        let mut found = Vec::with_capacity(rows);
+        let mut start = 0;
+        while start < rows {
+            let end = (start + 1..rows)
+                .find(|row| !filters.are_same(start, *row))
+                .unwrap_or(rows);
+            if let Some(filter) = filters.value(start) {
+                let mut bitmap = vec![0; (end - start).div_ceil(64)];
+                self.search(filter, values.slice(start, end - start).as_ref(), &mut bitmap)?;
+                found.extend(bits(bitmap, end - start).iter());
+            } else {
+                found.resize(end, false);
+            }
+            start = end;
+        }
+        let nulls = NullBuffer::union(filter_nulls.as_ref(), values.logical_nulls().as_ref());
+        let found = BooleanArray::new(BooleanBuffer::from(found), nulls);
+        self.count(rows, found.true_count());
+        Ok(found)
+    }
+}
+
+fn bits(bitmap: Vec<u64>, rows: usize) -> BooleanBuffer {
+    // Words are little-endian bytes, as Arrow's bits are.
+    let words: Vec<u64> = bitmap.into_iter().map(u64::to_le).collect();
+    BooleanBuffer::new(Buffer::from_vec(words), 0, rows)
+}
+
+/// A column of filters.
+enum Filters<'a> {
+    Binary(&'a datafusion::arrow::array::BinaryArray),
+    Large(&'a datafusion::arrow::array::LargeBinaryArray),
+    View(&'a datafusion::arrow::array::BinaryViewArray),
+}
+
+impl<'a> Filters<'a> {
+    fn of(array: &'a ArrayRef) -> Result<Self> {
+        Ok(match array.data_type() {
+            DataType::Binary => Self::Binary(array.as_binary()),
+            DataType::LargeBinary => Self::Large(array.as_binary()),
+            DataType::BinaryView => Self::View(array.as_binary_view()),
+            other => return exec_err!("a filter of type {other} is not binary"),
+        })
+    }
+
+    fn value(&self, row: usize) -> Option<&'a [u8]> {
+        match self {
+            Self::Binary(array) => array.is_valid(row).then(|| array.value(row)),
+            Self::Large(array) => array.is_valid(row).then(|| array.value(row)),
+            Self::View(array) => array.is_valid(row).then(|| array.value(row)),
+        }
+    }
+
+    /// Whether two rows have the same filter; bytes are compared only if nothing else tells.
+    fn are_same(&self, one: usize, other: usize) -> bool {
+        if let Self::View(array) = self
+            && array.is_valid(one)
+            && array.is_valid(other)
+            && array.views()[one] == array.views()[other]
+        {
+            return true;
+        }
+        self.value(one) == self.value(other)
+    }
+}
+
+impl ScalarUDFImpl for Contains {
+    fn name(&self) -> &str {
+        match self.format {
+            Format::Ours => "bloom_contains",
+            Format::Spark => "might_contain",
+        }
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        let [filter, value] = types else {
+            return plan_err!(
+                "{} takes a filter and a value, not {} arguments",
+                self.name(),
+                types.len()
+            );
+        };
+        let filter = match filter {
+            DataType::Binary | DataType::LargeBinary | DataType::BinaryView => filter.clone(),
+            DataType::FixedSizeBinary(_) | DataType::Null => DataType::BinaryView,
+            other => return plan_err!("a filter of type {other} is not binary"),
+        };
+        let value = match value {
+            DataType::Null => DataType::Int64,
+            other => other.clone(),
+        };
+        Class::of(&value)?;
+        Ok(vec![filter, value])
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Boolean)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let [filter, values] = &args.args[..] else {
+            return exec_err!("{} takes a filter and a value", self.name());
+        };
+        // A value that is the same for all rows is looked up once.
+        let (values, is_scalar) = match (filter, values) {
+            (_, ColumnarValue::Array(values)) => (Arc::clone(values), false),
+            (ColumnarValue::Array(_), ColumnarValue::Scalar(value)) => {
+                (value.to_array_of_size(args.number_rows)?, false)
+            }
+            (_, ColumnarValue::Scalar(value)) => (value.to_array()?, true),
+        };
+        let found = match filter {
+            ColumnarValue::Array(filters) => self.each(filters, values.as_ref())?,
+            ColumnarValue::Scalar(
+                ScalarValue::Binary(filter) | ScalarValue::LargeBinary(filter) | ScalarValue::BinaryView(filter),
+            ) => self.one(filter.as_deref(), values.as_ref())?,
+            ColumnarValue::Scalar(other) => return exec_err!("a filter of type {} is not binary", other.data_type()),
+        };
+        if is_scalar {
+            return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&found, 0)?));
+        }
+        Ok(ColumnarValue::Array(Arc::new(found)))
+    }
+}
+
+// All predicates of one name are the same function: the cache and the counters change no answer.
+impl PartialEq for Contains {
+    fn eq(&self, other: &Self) -> bool {
+        self.format == other.format
+    }
+}
+
+impl Eq for Contains {}
+
+impl Hash for Contains {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.format.hash(state);
+    }
+}
+
+impl fmt::Debug for Contains {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Contains")
+            .field("format", &self.format)
+            .finish_non_exhaustive()
+    }
+}

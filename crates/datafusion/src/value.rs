@@ -1,0 +1,349 @@
+//! The value of `bloom_agg`: bytes that `bloom_contains` reads.
+//!
+//! | offset | bytes | |
+//! |---|---|---|
+//! | 0 | 4 | `LBSQ` |
+//! | 4 | 1 | version of this format: 1 |
+//! | 5 | 1 | form: 0 hashes, 1 filters |
+//! | 6 | 2 | class of the keys: a kind, and a decimal's scale or the unit of a time |
+//! | 8 | | the body |
+//!
+//! The body of form 0 is hashes, little-endian and of 8 bytes each, as the first half of Murmur3
+//! x64_128 with seed 0 makes them. A small set is exact that way, and no larger than a filter. The
+//! body of form 1 is 1 to 16 snapshots of a `ConcurrentBloom` or a `ScalableBloom`, one after the
+//! other (docs/FORMAT.md). A key may be in the set if it may be in one of them.
+//!
+//! Reading checks the lengths before it allocates. A value takes at most [`MAX_BYTES`].
+
+use crate::keys::Class;
+use datafusion::common::{DataFusionError, Result, exec_err};
+use lanebloom::{ConcurrentBloom, ScalableBloom};
+
+/// Bytes of the largest value: half of what one Arrow array holds.
+pub const MAX_BYTES: usize = 1 << 30;
+
+/// Hashes that a value keeps as they are: as many as the smallest snapshot takes bytes for.
+const FEW: usize = 32;
+/// Hashes that an aggregate keeps before it makes a filter; 2 MiB. Up to here the filter has the
+/// right size without a guess.
+pub(crate) const MANY: usize = 1 << 18;
+/// Filters in one value. A lookup of an absent key searches all.
+const MAX_PARTS: usize = 16;
+
+const MAGIC: [u8; 4] = *b"LBSQ";
+const HEADER: usize = 8;
+/// Where a snapshot says its kind, and the kind of a `ConcurrentBloom` (docs/FORMAT.md).
+const KIND_AT: usize = 10;
+const CONCURRENT: u8 = 1;
+
+pub(crate) fn external(error: impl std::error::Error + Send + Sync + 'static) -> DataFusionError {
+    DataFusionError::External(Box::new(error))
+}
+
+/// Filters or hashes that were read.
+#[derive(Debug)]
+pub(crate) struct Filter {
+    pub(crate) class: Class,
+    pub(crate) body: Body,
+}
+
+#[derive(Debug)]
+pub(crate) enum Body {
+    /// Ascending when a `Filter` looks keys up.
+    Hashes(Vec<u64>),
+    Parts(Vec<Part>),
+}
+
+/// One filter of a value.
+#[derive(Debug)]
+pub(crate) enum Part {
+    Sized(ConcurrentBloom),
+    Grown(ScalableBloom),
+}
+
+impl Part {
+    pub(crate) fn memory_bytes(&self) -> usize {
+        match self {
+            Self::Sized(filter) => filter.memory_bytes(),
+            Self::Grown(filter) => filter.memory_bytes(),
+        }
+    }
+
+    pub(crate) fn keys(&self) -> usize {
+        match self {
+            Self::Sized(filter) => filter.estimated_len(),
+            Self::Grown(filter) => filter.layers().map(|layer| layer.estimated_len()).sum(),
+        }
+    }
+
+    pub(crate) fn rate(&self) -> f64 {
+        match self {
+            Self::Sized(filter) => filter.current_false_positive_rate(),
+            Self::Grown(filter) => filter.current_false_positive_rate(),
+        }
+    }
+}
+
+impl Filter {
+    /// Reads a value.
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Self> {
+        if bytes.len() < HEADER || bytes[..4] != MAGIC {
+            return exec_err!("these {} bytes are no value of bloom_agg", bytes.len());
+        }
+        if bytes.len() > MAX_BYTES {
+            return exec_err!("a filter of {} bytes is above the limit of {MAX_BYTES}", bytes.len());
+        }
+        if bytes[4] != 1 {
+            return exec_err!("version {} of a filter's format is not 1", bytes[4]);
+        }
+        let Some(class) = Class::from_bytes([bytes[6], bytes[7]]) else {
+            return exec_err!("class {} of a filter's keys is unknown", bytes[6]);
+        };
+        let mut rest = &bytes[HEADER..];
+        let body = match bytes[5] {
+            0 => {
+                let (hashes, more) = rest.as_chunks::<8>();
+                if !more.is_empty() {
+                    return exec_err!("a filter's hashes take {} bytes, no multiple of 8", rest.len());
+                }
+                Body::Hashes(hashes.iter().map(|hash| u64::from_le_bytes(*hash)).collect())
+            }
+            1 => {
+                let mut parts = vec![];
+                while !rest.is_empty() {
+                    if parts.len() == MAX_PARTS {
+                        return exec_err!("a filter has more than {MAX_PARTS} parts");
+                    }
+                    if rest.get(KIND_AT) == Some(&CONCURRENT) {
+                        let (filter, after) = ConcurrentBloom::from_bytes(rest).map_err(external)?;
+                        parts.push(Part::Sized(filter));
+                        rest = after;
+                    } else {
+                        let (filter, after) = ScalableBloom::from_bytes(rest).map_err(external)?;
+                        parts.push(Part::Grown(filter));
+                        rest = after;
+                    }
+                }
+                Body::Parts(parts)
+            }
+            form => return exec_err!("form {form} of a filter is neither 0 nor 1"),
+        };
+        Ok(Self { class, body })
+    }
+
+    /// Reads a value to look keys up in it.
+    pub(crate) fn parse_to_search(bytes: &[u8]) -> Result<Self> {
+        let mut filter = Self::parse(bytes)?;
+        if let Body::Hashes(hashes) = &mut filter.body {
+            hashes.sort_unstable();
+        }
+        Ok(filter)
+    }
+
+    /// Writes whether each hash may be in the set, to a bitmap.
+    pub(crate) fn contains_hashes_bitmap(&self, hashes: &[u64], out: &mut [u64]) {
+        match &self.body {
+            Body::Hashes(few) => {
+                out.fill(0);
+                for (i, hash) in hashes.iter().enumerate() {
+                    out[i / 64] |= u64::from(few.binary_search(hash).is_ok()) << (i % 64);
+                }
+            }
+            Body::Parts(parts) => {
+                out.fill(0);
+                let mut answers = vec![0; out.len()];
+                for part in parts {
+                    match part {
+                        Part::Sized(filter) => filter.contains_hashes_bitmap(hashes, &mut answers),
+                        Part::Grown(filter) => filter.contains_hashes_bitmap(hashes, &mut answers),
+                    }
+                    out.iter_mut().zip(&answers).for_each(|(out, more)| *out |= *more);
+                }
+            }
+        }
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        match &self.body {
+            Body::Hashes(hashes) => hashes.len() * 8,
+            Body::Parts(parts) => parts.iter().map(Part::memory_bytes).sum(),
+        }
+    }
+
+    pub(crate) fn keys(&self) -> usize {
+        match &self.body {
+            Body::Hashes(hashes) => hashes.len(),
+            Body::Parts(parts) => parts.iter().map(Part::keys).sum(),
+        }
+    }
+
+    /// The rate of false positives at the present keys.
+    pub(crate) fn rate(&self) -> f64 {
+        match &self.body {
+            Body::Hashes(_) => 0.0,
+            Body::Parts(parts) => 1.0 - parts.iter().map(|part| 1.0 - part.rate()).product::<f64>(),
+        }
+    }
+}
+
+/// What `bloom_agg` was asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    pub(crate) class: Class,
+    /// Distinct keys that were announced.
+    pub(crate) expected: Option<usize>,
+    pub(crate) rate: f64,
+}
+
+/// A set that grows: hashes at first, then filters.
+#[derive(Debug, Default)]
+pub(crate) struct Growing {
+    hashes: Vec<u64>,
+    /// The number of hashes at which duplicates go.
+    compact_at: usize,
+    parts: Vec<Part>,
+}
+
+impl Growing {
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.hashes.capacity() * 8 + self.parts.iter().map(Part::memory_bytes).sum::<usize>()
+    }
+
+    pub(crate) fn insert(&mut self, hashes: &[u64], plan: &Plan) -> Result<()> {
+        for chunk in hashes.chunks(MANY) {
+            if !self.parts.is_empty() {
+                self.insert_into_parts(chunk)?;
+                continue;
+            }
+            self.hashes.extend_from_slice(chunk);
+            if self.hashes.len() >= self.compact_at.max(4 * FEW) {
+                self.compact();
+                if self.hashes.len() > MANY {
+                    self.promote(plan)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn compact(&mut self) {
+        self.hashes.sort_unstable();
+        self.hashes.dedup();
+        self.compact_at = 2 * self.hashes.len();
+    }
+
+    /// Makes a filter of the hashes.
+    fn promote(&mut self, plan: &Plan) -> Result<()> {
+        let filter = ScalableBloom::builder()
+            .expected_keys(plan.expected.unwrap_or(0).max(4 * MANY))
+            .false_positive_rate(plan.rate)
+            .max_bytes(MAX_BYTES / 2)
+            .build()
+            .map_err(external)?;
+        self.parts.push(Part::Grown(filter));
+        let hashes = std::mem::take(&mut self.hashes);
+        self.insert_into_parts(&hashes)
+    }
+
+    fn insert_into_parts(&mut self, hashes: &[u64]) -> Result<()> {
+        match self.parts.first() {
+            Some(Part::Grown(filter)) => filter.insert_hashes(hashes).map(drop).map_err(external),
+            Some(Part::Sized(filter)) => {
+                filter.insert_hashes(hashes);
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Adds the set of another aggregate's state.
+    pub(crate) fn merge(&mut self, state: &[u8], plan: &Plan) -> Result<()> {
+        let Filter { class, body } = Filter::parse(state)?;
+        if class != plan.class {
+            return exec_err!("a state of bloom_agg holds {class}, not {}", plan.class);
+        }
+        match body {
+            Body::Hashes(hashes) => self.insert(&hashes, plan),
+            Body::Parts(parts) => {
+                for part in parts {
+                    self.add_part(part)?;
+                }
+                let hashes = std::mem::take(&mut self.hashes);
+                self.insert_into_parts(&hashes)
+            }
+        }
+    }
+
+    /// Unites a filter with one that stays within its rate, or keeps it beside the others.
+    fn add_part(&mut self, part: Part) -> Result<()> {
+        let is_last_resort = self.parts.len() >= MAX_PARTS;
+        for own in &mut self.parts {
+            let (Part::Grown(own), Part::Grown(more)) = (own, &part) else {
+                continue;
+            };
+            if !own.is_compatible(more) {
+                continue;
+            }
+            if is_last_resort {
+                own.union_from(more).map_err(external)?;
+                return Ok(());
+            }
+            if let Some(union) = united(own, more)? {
+                *own = union;
+                return Ok(());
+            }
+        }
+        if is_last_resort {
+            return exec_err!("bloom_agg has more than {MAX_PARTS} filters that cannot be united: expect more keys");
+        }
+        self.parts.push(part);
+        Ok(())
+    }
+
+    /// The state, for an aggregate that merges it.
+    pub(crate) fn state(&mut self, plan: &Plan) -> Result<Vec<u8>> {
+        self.compact();
+        self.write(plan.class)
+    }
+
+    /// The value, whose filter has the right size as far as the keys are still known.
+    pub(crate) fn finish(&mut self, plan: &Plan) -> Result<Vec<u8>> {
+        self.compact();
+        if self.parts.is_empty() && self.hashes.len() > FEW {
+            let filter = ConcurrentBloom::with_capacity(self.hashes.len(), plan.rate).map_err(external)?;
+            filter.insert_hashes(&std::mem::take(&mut self.hashes));
+            self.parts.push(Part::Sized(filter));
+        }
+        self.write(plan.class)
+    }
+
+    fn write(&self, class: Class) -> Result<Vec<u8>> {
+        let form = u8::from(!self.parts.is_empty());
+        let body = self.memory_bytes();
+        let mut out = Vec::with_capacity(HEADER + body);
+        out.extend(MAGIC);
+        out.extend([1, form, class.kind, class.detail as u8]);
+        out.extend(self.hashes.iter().flat_map(|hash| hash.to_le_bytes()));
+        for part in &self.parts {
+            match part {
+                Part::Sized(filter) => filter.write_to(&mut out),
+                Part::Grown(filter) => filter.write_to(&mut out),
+            }
+            .map_err(external)?;
+        }
+        if out.len() > MAX_BYTES {
+            return exec_err!("a filter of {} bytes is above the limit of {MAX_BYTES}", out.len());
+        }
+        Ok(out)
+    }
+}
+
+/// The union of both, if each of its layers has at most a tenth more keys than it is for.
+fn united(own: &ScalableBloom, more: &ScalableBloom) -> Result<Option<ScalableBloom>> {
+    let union = own.try_clone().map_err(external)?;
+    union.union_from(more).map_err(external)?;
+    let is_within = union
+        .layers()
+        .all(|layer| layer.estimated_len() <= layer.expected_keys() + layer.expected_keys() / 10);
+    Ok(is_within.then_some(union))
+}

@@ -1,0 +1,98 @@
+//! Runs the files of `tests/slt`, in the format of sqllogictest: `statement ok`, `statement error`
+//! with a part of its message, and `query` with rows whose values are separated by spaces.
+
+use datafusion::arrow::array::{AsArray, RecordBatch};
+use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
+use datafusion::prelude::{SessionConfig, SessionContext};
+
+/// The rows as sqllogictest writes them: NULL, (empty), and no alignment.
+fn rows(batches: &[RecordBatch]) -> Vec<String> {
+    let options = FormatOptions::default().with_null("NULL");
+    let mut out = vec![];
+    for batch in batches {
+        let columns: Vec<_> = batch
+            .columns()
+            .iter()
+            .map(|column| ArrayFormatter::try_new(column, &options).unwrap())
+            .collect();
+        for row in 0..batch.num_rows() {
+            let values = columns.iter().map(|column| match column.value(row).to_string() {
+                value if value.is_empty() => "(empty)".into(),
+                value => value,
+            });
+            out.push(values.collect::<Vec<_>>().join(" "));
+        }
+    }
+    out
+}
+
+async fn run(ctx: &SessionContext, file: &str, text: &str) -> usize {
+    let mut checked = 0;
+    for record in text.split("\n\n") {
+        let lines = record.lines().filter(|line| !line.starts_with('#'));
+        let lines: Vec<&str> = lines.collect();
+        let Some(head) = lines.first().filter(|line| !line.is_empty()) else {
+            continue;
+        };
+        let split = lines.iter().position(|line| *line == "----").unwrap_or(lines.len());
+        let sql = lines[1..split].join("\n");
+        let result = match ctx.sql(&sql).await {
+            Ok(frame) => frame.collect().await,
+            Err(error) => Err(error),
+        };
+        if let Some(part) = head.strip_prefix("statement error ") {
+            let error = result.expect_err(&format!("{file}: no error from {sql}")).to_string();
+            assert!(error.contains(part), "{file}: {sql}\n{error}");
+        } else {
+            let result = result.unwrap_or_else(|error| panic!("{file}: {sql}\n{error}"));
+            if head.starts_with("query") {
+                let mut found = rows(&result);
+                if head.ends_with("rowsort") {
+                    found.sort();
+                }
+                assert_eq!(found, lines[split + 1..], "{file}: {sql}");
+            }
+        }
+        checked += 1;
+    }
+    checked
+}
+
+#[tokio::test]
+async fn the_files() {
+    let mut checked = 0;
+    let mut files: Vec<_> = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/slt"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    files.sort();
+    for path in files {
+        let text = std::fs::read_to_string(&path).unwrap();
+        // One partition, and several of small batches, so that states are merged.
+        for (partitions, batch) in [(1, 8192), (4, 2)] {
+            let config = SessionConfig::new()
+                .with_target_partitions(partitions)
+                .with_batch_size(batch);
+            let ctx = SessionContext::new_with_config(config);
+            lanebloom_datafusion::register(&ctx);
+            checked += run(&ctx, &path.display().to_string(), &text).await;
+        }
+    }
+    assert!(checked > 100, "{checked} records");
+}
+
+/// 1,000,000 keys in 8,388,608 bits, 8 bits for each expected key, or so many bits; at most
+/// 4,000,000 keys.
+#[tokio::test]
+async fn sizes_are_those_of_spark() {
+    let ctx = SessionContext::new();
+    lanebloom_datafusion::register(&ctx);
+    let sql = "SELECT bloom_filter_agg(x), bloom_filter_agg(x, 1000), bloom_filter_agg(x, 1000, 640),
+                      bloom_filter_agg(x, 100000000), bloom_filter_agg(x, 1000, 640, 2) FROM (VALUES (1)) t(x)";
+    let batches = ctx.sql(sql).await.unwrap().collect().await.unwrap();
+    let columns = batches[0].columns().iter();
+    let bytes: Vec<_> = columns
+        .map(|column| column.as_binary::<i32>().value(0).len())
+        .collect();
+    assert_eq!(bytes, [12 + 1_048_576, 12 + 1000, 12 + 80, 12 + 4_000_000, 16 + 80]);
+}
