@@ -60,6 +60,7 @@
 
 mod aggregate;
 mod figures;
+mod join;
 mod keys;
 mod metrics;
 mod predicate;
@@ -69,6 +70,7 @@ mod value;
 use datafusion::execution::FunctionRegistry;
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
 use datafusion::prelude::SessionContext;
+pub use join::JoinFilters;
 pub use metrics::Metrics;
 use predicate::{Contains, Format};
 use std::sync::Arc;
@@ -173,6 +175,17 @@ impl Functions {
     }
 }
 
+impl Functions {
+    fn register_in(&self, ctx: &SessionContext) {
+        for function in &self.scalar {
+            ctx.register_udf(ScalarUDF::clone(function));
+        }
+        for function in &self.aggregate {
+            ctx.register_udaf(AggregateUDF::clone(function));
+        }
+    }
+}
+
 impl Default for Functions {
     fn default() -> Self {
         Self::new()
@@ -195,11 +208,6 @@ impl Default for Functions {
 /// ```
 pub fn register(ctx: &SessionContext) -> Arc<Metrics> {
     let functions = Functions::new();
-    for function in functions.scalar() {
-        ctx.register_udf(ScalarUDF::clone(function));
-    }
-    for function in functions.aggregate() {
-        ctx.register_udaf(AggregateUDF::clone(function));
-    }
+    functions.register_in(ctx);
     functions.metrics
 }

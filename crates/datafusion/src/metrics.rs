@@ -10,6 +10,7 @@ pub struct Metrics {
     pub(crate) rows_pruned: AtomicU64,
     pub(crate) filters: AtomicU64,
     pub(crate) bytes: AtomicU64,
+    pub(crate) planned: AtomicU64,
 }
 
 // Relaxed: counters guard nothing.
@@ -32,6 +33,11 @@ impl Metrics {
     /// Bytes of these filters.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Relaxed)
+    }
+
+    /// Filters that [`JoinFilters`](crate::JoinFilters) put below joins.
+    pub fn planned(&self) -> u64 {
+        self.planned.load(Relaxed)
     }
 
     /// The part of the rows that passed, in 0 to 1; 0 before the first row.

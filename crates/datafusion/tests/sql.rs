@@ -91,8 +91,6 @@ async fn sizes_are_those_of_spark() {
                       bloom_filter_agg(x, 100000000), bloom_filter_agg(x, 1000, 640, 2) FROM (VALUES (1)) t(x)";
     let batches = ctx.sql(sql).await.unwrap().collect().await.unwrap();
     let columns = batches[0].columns().iter();
-    let bytes: Vec<_> = columns
-        .map(|column| column.as_binary::<i32>().value(0).len())
-        .collect();
+    let bytes: Vec<_> = columns.map(|column| column.as_binary::<i32>().value(0).len()).collect();
     assert_eq!(bytes, [12 + 1_048_576, 12 + 1000, 12 + 80, 12 + 4_000_000, 16 + 80]);
 }

@@ -1,0 +1,447 @@
+//! The rule for joins: a filter of the small side's keys, below the large side's scan.
+//!
+//! A logical plan flows in from DataFusion's optimizer, on its way to the planner of the session. It
+//! flows out with a condition `bloom_contains((SELECT bloom_agg(key) FROM small side), key)` on the
+//! large side of joins. These are plain SQL functions, so that the plan also travels to executors.
+//!
+//! Statistics are those of physical plans, which a logical rule cannot ask for. So this is a
+//! [`QueryPlanner`] around the session's own.
+
+use crate::Functions;
+use crate::keys::Class;
+use crate::metrics::Metrics;
+use crate::value::MANY;
+use async_trait::async_trait;
+use datafusion::catalog::Session;
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, NullEquality, Result, Spans};
+use datafusion::execution::context::QueryPlanner;
+use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::logical_plan::{Filter, Join, PlanType, Subquery};
+use datafusion::logical_expr::{
+    AggregateUDF, Expr, ExprSchemable, JoinType, LogicalPlan, LogicalPlanBuilder, ScalarUDF, lit,
+};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
+use datafusion::prelude::SessionContext;
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Plans filters below joins; made by [`new`](Self::new), and set to work by
+/// [`install`](Self::install).
+///
+/// A join gets a filter if all of this holds:
+///
+/// - It is an inner or a semi join by equality, and a NULL equals nothing.
+/// - By its statistics, one side has at most [`max_build_rows`](Self::max_build_rows), and the other
+///   one at least [`min_ratio`](Self::min_ratio) times as many. Or the first side is [hinted
+///   at](Self::small_table).
+/// - The first side has a condition, so that it may lack keys of the other side; or it is hinted at.
+/// - The first side gives the same rows when it is read twice: it consists of tables, conditions,
+///   columns, unions, inner and semi joins, without `LIMIT` and volatile functions.
+///
+/// The first side is read twice: for the filter, and for the join. A table that changes between both
+/// reads of one query gives a join of both states.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> datafusion::error::Result<()> {
+/// use datafusion::prelude::SessionContext;
+/// use lanebloom_datafusion::JoinFilters;
+///
+/// let ctx = SessionContext::new();
+/// let metrics = JoinFilters::new().small_table("dim").install(&ctx);
+/// ctx.sql("CREATE TABLE dim AS VALUES (1), (7)").await?.collect().await?;
+/// ctx.sql("CREATE TABLE fact AS SELECT value AS id FROM generate_series(1, 5000)").await?.collect().await?;
+/// let rows = ctx.sql("SELECT * FROM fact JOIN dim ON id = column1").await?.collect().await?;
+/// assert_eq!(rows.iter().map(|batch| batch.num_rows()).sum::<usize>(), 2);
+/// assert_eq!((metrics.rows_in(), metrics.rows_pruned()), (5000, 4998));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct JoinFilters {
+    max_build_rows: usize,
+    min_ratio: usize,
+    rate: f64,
+    small: HashSet<String>,
+}
+
+impl JoinFilters {
+    /// The defaults: at most 1,000,000 rows on the small side, 10 times as many on the other one,
+    /// and a false-positive rate of 1%.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            max_build_rows: 1_000_000,
+            min_ratio: 10,
+            rate: crate::aggregate::DEFAULT_RATE,
+            small: HashSet::new(),
+        }
+    }
+
+    /// The most rows of a small side, as its statistics estimate them.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> datafusion::error::Result<()> {
+    /// use lanebloom_datafusion::JoinFilters;
+    ///
+    /// let ctx = datafusion::prelude::SessionContext::new();
+    /// let metrics = JoinFilters::new().max_build_rows(0).install(&ctx);
+    /// ctx.sql("CREATE TABLE t AS SELECT value AS id FROM generate_series(1, 5000)").await?.collect().await?;
+    /// ctx.sql("SELECT * FROM t JOIN t AS u ON t.id = u.id WHERE u.id = 3").await?.collect().await?;
+    /// assert_eq!(metrics.planned(), 0);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn max_build_rows(mut self, rows: usize) -> Self {
+        self.max_build_rows = rows;
+        self
+    }
+
+    /// How many times more rows the other side has at least.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> datafusion::error::Result<()> {
+    /// use lanebloom_datafusion::JoinFilters;
+    ///
+    /// let ctx = datafusion::prelude::SessionContext::new();
+    /// let metrics = JoinFilters::new().min_ratio(2).install(&ctx);
+    /// ctx.sql("CREATE TABLE t AS SELECT value AS id FROM generate_series(1, 5000)").await?.collect().await?;
+    /// ctx.sql("SELECT * FROM t JOIN t AS u ON t.id = u.id WHERE u.id % 9 = 3").await?.collect().await?;
+    /// assert_eq!(metrics.planned(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn min_ratio(mut self, times: usize) -> Self {
+        self.min_ratio = times;
+        self
+    }
+
+    /// The false-positive rate of the filters: the part of the other side's rows that pass without a
+    /// partner.
+    ///
+    /// # Errors
+    ///
+    /// Fails unless the rate is between 0 and 1.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_datafusion::JoinFilters;
+    ///
+    /// assert!(JoinFilters::new().rate(0.001).is_ok());
+    /// assert!(JoinFilters::new().rate(1.0).is_err());
+    /// ```
+    pub fn rate(mut self, rate: f64) -> Result<Self> {
+        self.rate = crate::aggregate::checked_rate(rate)?;
+        Ok(self)
+    }
+
+    /// A hint: a side that reads only such tables is small, and lacks keys of the other side,
+    /// whatever the statistics are. An alias in the query is no name of a table.
+    #[must_use]
+    pub fn small_table(mut self, name: impl Into<String>) -> Self {
+        self.small.insert(name.into());
+        self
+    }
+
+    /// Registers the functions, and makes the session plan filters from now on; returns the counters
+    /// of both.
+    ///
+    /// For Ballista, call this on the context that `SessionContext::remote` made. The scheduler and
+    /// the executors need only [the functions](crate::Functions).
+    pub fn install(self, ctx: &SessionContext) -> Arc<Metrics> {
+        let functions = Functions::new();
+        functions.register_in(ctx);
+        let metrics = Arc::clone(functions.metrics());
+        let state = ctx.state();
+        let planner = JoinFilterPlanner {
+            inner: Arc::clone(state.query_planner()),
+            contains: Arc::clone(&functions.scalar()[0]),
+            aggregate: Arc::clone(&functions.aggregate()[0]),
+            metrics: Arc::clone(&metrics),
+            settings: self,
+        };
+        let state = SessionStateBuilder::new_from_existing(state)
+            .with_query_planner(Arc::new(planner))
+            .build();
+        *ctx.state_ref().write() = state;
+        metrics
+    }
+}
+
+impl Default for JoinFilters {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+struct JoinFilterPlanner {
+    inner: Arc<dyn QueryPlanner + Send + Sync>,
+    settings: JoinFilters,
+    contains: Arc<ScalarUDF>,
+    aggregate: Arc<AggregateUDF>,
+    metrics: Arc<Metrics>,
+}
+
+impl fmt::Debug for JoinFilterPlanner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JoinFilterPlanner")
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl QueryPlanner for JoinFilterPlanner {
+    async fn create_physical_plan(&self, plan: &LogicalPlan, session: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
+        let plan = match plan {
+            LogicalPlan::Explain(explain) => {
+                let mut explain = explain.clone();
+                explain.plan = Arc::new(self.rewrite(&explain.plan, session).await?);
+                for shown in &mut explain.stringified_plans {
+                    if shown.plan_type == PlanType::FinalLogicalPlan {
+                        shown.plan = Arc::new(explain.plan.display_indent().to_string());
+                    }
+                }
+                LogicalPlan::Explain(explain)
+            }
+            LogicalPlan::Analyze(analyze) => {
+                let mut analyze = analyze.clone();
+                analyze.input = Arc::new(self.rewrite(&analyze.input, session).await?);
+                LogicalPlan::Analyze(analyze)
+            }
+            other => self.rewrite(other, session).await?,
+        };
+        self.inner.create_physical_plan(&plan, session).await
+    }
+}
+
+/// A filter that one join gets.
+struct Planned {
+    build: Arc<LogicalPlan>,
+    build_key: Expr,
+    probe_key: Expr,
+    is_left_probed: bool,
+    expected: Option<usize>,
+}
+
+impl JoinFilterPlanner {
+    /// The plan with filters where they pay.
+    async fn rewrite(&self, plan: &LogicalPlan, session: &dyn Session) -> Result<LogicalPlan> {
+        // Statistics take a physical plan, which is made asynchronously: first decide, then rewrite.
+        let mut joins = vec![];
+        plan.apply(|node| {
+            if let LogicalPlan::Join(join) = node
+                && may_filter(join)
+            {
+                joins.push(join.clone());
+            }
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        let mut filters = vec![];
+        for join in joins {
+            if let Some(planned) = self.decide(&join, session).await? {
+                filters.push((join, planned));
+            }
+        }
+        if filters.is_empty() {
+            return Ok(plan.clone());
+        }
+        let planned = filters.len() as u64;
+        // From the bottom, so that a join is found before its parents change; its inputs may have.
+        let rewritten = plan.clone().transform_down(|node| {
+            let LogicalPlan::Join(join) = &node else {
+                return Ok(Transformed::no(node));
+            };
+            let at = filters.iter().position(|(own, _)| own == join);
+            let Some((_, planned)) = at.map(|at| filters.swap_remove(at)) else {
+                return Ok(Transformed::no(node));
+            };
+            let mut join = join.clone();
+            let probe = if planned.is_left_probed {
+                &mut join.left
+            } else {
+                &mut join.right
+            };
+            let condition = self.subquery(&planned)?;
+            *probe = Arc::new(self.place(LogicalPlan::clone(probe), planned.probe_key, condition)?);
+            Ok(Transformed::yes(LogicalPlan::Join(join)))
+        })?;
+        self.metrics.planned.fetch_add(planned - filters.len() as u64, Relaxed);
+        session.optimize(&rewritten.data)
+    }
+
+    /// Which side of a join filters the other one, if any.
+    async fn decide(&self, join: &Join, session: &dyn Session) -> Result<Option<Planned>> {
+        let Some((left_key, right_key)) = join.on.iter().find(|(left, right)| {
+            let class = |key: &Expr, plan: &LogicalPlan| {
+                let of = key.get_type(plan.schema()).ok()?;
+                Class::of(&of).ok().filter(|_| !key.is_volatile())
+            };
+            class(left, &join.left).is_some_and(|of| class(right, &join.right) == Some(of))
+        }) else {
+            return Ok(None);
+        };
+        let sides = [
+            (&join.left, left_key, right_key, false),
+            (&join.right, right_key, left_key, true),
+        ];
+        for (build, build_key, probe_key, is_left_probed) in sides {
+            if !is_repeatable(build)? {
+                continue;
+            }
+            let mut expected = None;
+            if !self.is_hinted(build)? {
+                let probe = if is_left_probed { &join.left } else { &join.right };
+                if !has_condition(build)? {
+                    continue;
+                }
+                let (Some(build_rows), Some(probe_rows)) = (rows(build, session).await, rows(probe, session).await)
+                else {
+                    continue;
+                };
+                if build_rows > self.settings.max_build_rows || probe_rows / self.settings.min_ratio.max(1) < build_rows
+                {
+                    continue;
+                }
+                expected = (build_rows > MANY).then_some(build_rows);
+            }
+            return Ok(Some(Planned {
+                build: Arc::clone(build),
+                build_key: build_key.clone(),
+                probe_key: probe_key.clone(),
+                is_left_probed,
+                expected,
+            }));
+        }
+        Ok(None)
+    }
+
+    fn is_hinted(&self, build: &LogicalPlan) -> Result<bool> {
+        let mut tables = 0;
+        let mut hinted = 0;
+        build.apply(|node| {
+            if let LogicalPlan::TableScan(scan) = node {
+                tables += 1;
+                hinted += usize::from(self.settings.small.contains(scan.table_name.table()));
+            }
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        Ok(tables > 0 && tables == hinted)
+    }
+
+    /// `(SELECT bloom_agg(key, ...) FROM build)`.
+    fn subquery(&self, planned: &Planned) -> Result<Expr> {
+        let mut arguments = vec![planned.build_key.clone()];
+        if planned.expected.is_some() || self.settings.rate != crate::aggregate::DEFAULT_RATE {
+            arguments.push(lit(planned.expected.unwrap_or(1) as i64));
+            arguments.push(lit(self.settings.rate));
+        }
+        let plan = LogicalPlanBuilder::from(Arc::clone(&planned.build))
+            .aggregate(Vec::<Expr>::new(), [self.aggregate.call(arguments)])?
+            .build()?;
+        Ok(Expr::ScalarSubquery(Subquery {
+            subquery: Arc::new(plan),
+            outer_ref_columns: vec![],
+            spans: Spans::new(),
+        }))
+    }
+
+    /// Puts the condition as deep into the probed side as the key goes unchanged, above conditions
+    /// that are there, which are cheaper.
+    fn place(&self, plan: LogicalPlan, key: Expr, filter: Expr) -> Result<LogicalPlan> {
+        if let Expr::Column(column) = &key {
+            match &plan {
+                LogicalPlan::SubqueryAlias(alias) => {
+                    let at = alias.schema.index_of_column(column)?;
+                    let below = Column::from(alias.input.schema().qualified_field(at));
+                    let input = self.place(LogicalPlan::clone(&alias.input), Expr::Column(below), filter)?;
+                    return plan.with_new_exprs(vec![], vec![input]);
+                }
+                LogicalPlan::Projection(projection) => {
+                    let at = projection.schema.index_of_column(column)?;
+                    if let Expr::Column(below) = projection.expr[at].clone().unalias() {
+                        let input = self.place(LogicalPlan::clone(&projection.input), Expr::Column(below), filter)?;
+                        return plan.with_new_exprs(projection.expr.clone(), vec![input]);
+                    }
+                }
+                LogicalPlan::Join(join) if join.join_type == JoinType::Inner => {
+                    let mut join = join.clone();
+                    let is_left = join.left.schema().has_column(column);
+                    let side = if is_left { &mut join.left } else { &mut join.right };
+                    *side = Arc::new(self.place(LogicalPlan::clone(side), key, filter)?);
+                    return Ok(LogicalPlan::Join(join));
+                }
+                _ => {}
+            }
+        }
+        let condition = Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(&self.contains), vec![filter, key]));
+        Ok(LogicalPlan::Filter(Filter::try_new(condition, Arc::new(plan))?))
+    }
+}
+
+/// Whether only rows with a partner are in a join's result, so that others can go before it.
+fn may_filter(join: &Join) -> bool {
+    matches!(
+        join.join_type,
+        JoinType::Inner | JoinType::LeftSemi | JoinType::RightSemi
+    ) && join.null_equality == NullEquality::NullEqualsNothing
+        && !join.on.is_empty()
+}
+
+/// Whether a plan gives the same rows each time. Nodes that are not known to do so, do not.
+fn is_repeatable(plan: &LogicalPlan) -> Result<bool> {
+    let mut is_repeatable = true;
+    plan.apply_with_subqueries(|node| {
+        is_repeatable &= match node {
+            LogicalPlan::TableScan(scan) => scan.fetch.is_none(),
+            LogicalPlan::Join(join) => may_filter(join),
+            LogicalPlan::Filter(_)
+            | LogicalPlan::Projection(_)
+            | LogicalPlan::SubqueryAlias(_)
+            | LogicalPlan::Union(_)
+            | LogicalPlan::Values(_)
+            | LogicalPlan::EmptyRelation(_) => true,
+            LogicalPlan::Sort(sort) => sort.fetch.is_none(),
+            LogicalPlan::Repartition(_) => true,
+            // Groups are the same each time; what an aggregate says may depend on the order.
+            LogicalPlan::Aggregate(aggregate) => aggregate.aggr_expr.is_empty(),
+            _ => false,
+        };
+        is_repeatable &= !node.expressions().iter().any(Expr::is_volatile);
+        Ok(if is_repeatable {
+            TreeNodeRecursion::Continue
+        } else {
+            TreeNodeRecursion::Stop
+        })
+    })?;
+    Ok(is_repeatable)
+}
+
+/// Whether a plan may lack keys of its tables.
+fn has_condition(plan: &LogicalPlan) -> Result<bool> {
+    plan.exists(|node| {
+        Ok(match node {
+            LogicalPlan::Filter(_) | LogicalPlan::Join(_) => true,
+            LogicalPlan::TableScan(scan) => !scan.filters.is_empty(),
+            _ => false,
+        })
+    })
+}
+
+/// The number of rows by statistics.
+async fn rows(plan: &LogicalPlan, session: &dyn Session) -> Option<usize> {
+    let planner = DefaultPhysicalPlanner::default();
+    let physical = planner.create_physical_plan(plan, session).await.ok()?;
+    let statistics = physical.partition_statistics(None).ok()?;
+    statistics.num_rows.get_value().copied()
+}
