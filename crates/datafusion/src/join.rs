@@ -23,6 +23,7 @@ use datafusion::logical_expr::{
     AggregateUDF, Expr, ExprSchemable, JoinType, LogicalPlan, LogicalPlanBuilder, ScalarUDF, lit,
 };
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::statistics::{StatisticsArgs, StatisticsContext};
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion::prelude::SessionContext;
 use std::collections::HashSet;
@@ -442,6 +443,7 @@ fn has_condition(plan: &LogicalPlan) -> Result<bool> {
 async fn rows(plan: &LogicalPlan, session: &dyn Session) -> Option<usize> {
     let planner = DefaultPhysicalPlanner::default();
     let physical = planner.create_physical_plan(plan, session).await.ok()?;
-    let statistics = physical.partition_statistics(None).ok()?;
+    let context = StatisticsContext::new();
+    let statistics = context.compute(physical.as_ref(), &StatisticsArgs::new()).ok()?;
     statistics.num_rows.get_value().copied()
 }
