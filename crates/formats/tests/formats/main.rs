@@ -11,5 +11,6 @@ mod rediscuckoo;
 mod serde;
 mod spark;
 mod spark_jvm;
+mod splitblock_bytes;
 mod splitblock_golden;
 mod splitblock_whole;
