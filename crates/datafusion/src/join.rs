@@ -40,6 +40,9 @@ use std::sync::atomic::Ordering::Relaxed;
 /// - By its statistics, one side has at most [`max_build_rows`](Self::max_build_rows), and the other
 ///   one at least [`min_ratio`](Self::min_ratio) times as many. Or the first side is [hinted
 ///   at](Self::small_table).
+/// - Ballista would not send all of the first side to every executor, as it does up to its
+///   `broadcast_join_threshold_bytes`. Such a join sends nothing of the other side. Or the first side
+///   is hinted at.
 /// - The first side has a condition, so that it may lack keys of the other side; or it is hinted at.
 /// - The first side gives the same rows when it is read twice: it consists of tables, conditions,
 ///   columns, unions, inner and semi joins, without `LIMIT` and volatile functions.
@@ -306,10 +309,15 @@ impl JoinFilterPlanner {
                 if !has_condition(build)? {
                     continue;
                 }
-                let (Some(build_rows), Some(probe_rows)) = (rows(build, session).await, rows(probe, session).await)
+                let (Some(size), Some(Size { rows: probe_rows, .. })) =
+                    (size(build, session).await, size(probe, session).await)
                 else {
                     continue;
                 };
+                if size.bytes.is_some_and(|bytes| bytes <= broadcast_bytes(session)) {
+                    continue;
+                }
+                let build_rows = size.rows;
                 if build_rows > self.settings.max_build_rows || probe_rows / self.settings.min_ratio.max(1) < build_rows
                 {
                     continue;
@@ -439,11 +447,28 @@ fn has_condition(plan: &LogicalPlan) -> Result<bool> {
     })
 }
 
-/// The number of rows by statistics.
-async fn rows(plan: &LogicalPlan, session: &dyn Session) -> Option<usize> {
+/// What statistics say of a plan's result.
+struct Size {
+    rows: usize,
+    bytes: Option<usize>,
+}
+
+async fn size(plan: &LogicalPlan, session: &dyn Session) -> Option<Size> {
     let planner = DefaultPhysicalPlanner::default();
     let physical = planner.create_physical_plan(plan, session).await.ok()?;
     let context = StatisticsContext::new();
     let statistics = context.compute(physical.as_ref(), &StatisticsArgs::new()).ok()?;
-    statistics.num_rows.get_value().copied()
+    Some(Size {
+        rows: *statistics.num_rows.get_value()?,
+        bytes: statistics.total_byte_size.get_value().copied(),
+    })
+}
+
+/// Up to so many bytes of the small side, Ballista sends all of it to every executor, and nothing of
+/// the large one. 0 without Ballista.
+fn broadcast_bytes(session: &dyn Session) -> usize {
+    let entries = session.config_options().entries().into_iter();
+    let mut found = entries.filter(|entry| entry.key == "ballista.optimizer.broadcast_join_threshold_bytes");
+    let value = found.next().and_then(|entry| entry.value);
+    value.and_then(|bytes| bytes.parse().ok()).unwrap_or(0)
 }

@@ -13,6 +13,7 @@ use lanebloom_formats::SparkBloom;
 use std::collections::VecDeque;
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -32,8 +33,28 @@ enum Decoded {
     Spark(SparkBloom),
 }
 
-/// A filter and its bytes.
-type Entry = (Box<[u8]>, Arc<Decoded>);
+/// A filter that was read.
+struct Entry {
+    bytes: Bytes,
+    decoded: Arc<Decoded>,
+}
+
+/// The bytes of a filter.
+enum Bytes {
+    Copied(Box<[u8]>),
+    /// A buffer that has them, and where. While it is held, nothing else has its address.
+    Shared(Buffer, Range<usize>),
+}
+
+impl Entry {
+    fn is(&self, bytes: &[u8]) -> bool {
+        let own = match &self.bytes {
+            Bytes::Copied(own) => own,
+            Bytes::Shared(buffer, range) => &buffer[range.clone()],
+        };
+        std::ptr::eq(own, bytes) || own == bytes
+    }
+}
 
 /// `bloom_contains(filter, value)` or `might_contain(filter, value)`.
 pub(crate) struct Contains {
@@ -54,14 +75,13 @@ impl Contains {
         }
     }
 
-    fn decode(&self, bytes: &[u8]) -> Result<Arc<Decoded>> {
-        // Poison says nothing: a cache is whole between any two of its calls.
-        let find = |cache: &VecDeque<Entry>| cache.iter().position(|(own, _)| **own == *bytes);
+    fn decode(&self, bytes: &[u8], buffers: &[Buffer]) -> Result<Arc<Decoded>> {
         {
+            // Poison says nothing: a cache is whole between any two of its calls.
             let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(at) = find(&cache) {
+            if let Some(at) = cache.iter().position(|entry| entry.is(bytes)) {
                 cache.swap(0, at);
-                return Ok(Arc::clone(&cache[0].1));
+                return Ok(Arc::clone(&cache[0].decoded));
             }
         }
         let decoded = Arc::new(match self.format {
@@ -74,14 +94,22 @@ impl Contains {
         self.metrics.filters.fetch_add(1, Relaxed);
         self.metrics.bytes.fetch_add(bytes.len() as u64, Relaxed);
         let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
-        cache.push_front((bytes.into(), Arc::clone(&decoded)));
+        let shared = buffers.iter().find_map(|buffer| {
+            let start = (bytes.as_ptr() as usize).checked_sub(buffer.as_ptr() as usize)?;
+            let range = start..start + bytes.len();
+            (range.end <= buffer.len()).then(|| Bytes::Shared(buffer.clone(), range))
+        });
+        cache.push_front(Entry {
+            bytes: shared.unwrap_or_else(|| Bytes::Copied(bytes.into())),
+            decoded: Arc::clone(&decoded),
+        });
         cache.truncate(CACHED);
         Ok(decoded)
     }
 
     /// Writes the answers for all values to a bitmap.
-    fn search(&self, filter: &[u8], values: &dyn Array, out: &mut [u64]) -> Result<()> {
-        match &*self.decode(filter)? {
+    fn search(&self, filter: &[u8], buffers: &[Buffer], values: &dyn Array, out: &mut [u64]) -> Result<()> {
+        match &*self.decode(filter, buffers)? {
             Decoded::Ours(filter) => {
                 let class = Class::of(values.data_type())?;
                 if class != filter.class {
@@ -107,7 +135,7 @@ impl Contains {
         };
         let mut bitmap = vec![0; rows.div_ceil(64)];
         if rows > 0 {
-            self.search(filter, values, &mut bitmap)?;
+            self.search(filter, &[], values, &mut bitmap)?;
         }
         let found = BooleanArray::new(bits(bitmap, rows), values.logical_nulls());
         self.count(rows, found.true_count());
@@ -127,7 +155,12 @@ impl Contains {
                 .unwrap_or(rows);
             if let Some(filter) = filters.value(start) {
                 let mut bitmap = vec![0; (end - start).div_ceil(64)];
-                self.search(filter, values.slice(start, end - start).as_ref(), &mut bitmap)?;
+                self.search(
+                    filter,
+                    filters.buffers(),
+                    values.slice(start, end - start).as_ref(),
+                    &mut bitmap,
+                )?;
                 found.extend(bits(bitmap, end - start).iter());
             } else {
                 found.resize(end, false);
@@ -162,6 +195,14 @@ impl<'a> Filters<'a> {
             DataType::BinaryView => Self::View(array.as_binary_view()),
             other => return exec_err!("a filter of type {other} is not binary"),
         })
+    }
+
+    /// The buffers that long values of views are in.
+    fn buffers(&self) -> &[Buffer] {
+        match self {
+            Self::View(array) => array.data_buffers(),
+            Self::Binary(_) | Self::Large(_) => &[],
+        }
     }
 
     fn value(&self, row: usize) -> Option<&'a [u8]> {

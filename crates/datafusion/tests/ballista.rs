@@ -37,10 +37,11 @@ async fn write(folder: &Path) {
     ctx.sql(&sql).await.unwrap().collect().await.unwrap();
 }
 
-async fn context(folder: &Path) -> SessionContext {
+async fn context(folder: &Path, broadcast: usize) -> SessionContext {
     let config = SessionConfig::new_with_ballista()
         .with_target_partitions(3)
-        .with_ballista_standalone_parallelism(2);
+        .with_ballista_standalone_parallelism(2)
+        .with_ballista_broadcast_join_threshold_bytes(broadcast);
     let mut state = SessionStateBuilder::new()
         .with_config(config)
         .with_default_features()
@@ -62,7 +63,7 @@ async fn context(folder: &Path) -> SessionContext {
 async fn functions_and_filters_travel() {
     let folder = tempfile::tempdir().unwrap();
     write(folder.path()).await;
-    let ctx = context(folder.path()).await;
+    let ctx = context(folder.path(), 0).await;
 
     // Partial states from several tasks are merged.
     for (agg, contains) in [("bloom_agg", "bloom_contains"), ("bloom_filter_agg", "might_contain")] {
@@ -99,4 +100,10 @@ async fn functions_and_filters_travel() {
         assert_eq!(rows(&ctx, sql).await, *expected, "{sql}");
         assert!(metrics.planned() > before, "{sql}");
     }
+
+    // A side that Ballista sends to all executors gets no filter.
+    let ctx = context(folder.path(), 10_000_000).await;
+    let metrics = JoinFilters::new().install(&ctx);
+    assert_eq!(rows(&ctx, queries[0]).await, expected[0]);
+    assert_eq!(metrics.planned(), 0);
 }
