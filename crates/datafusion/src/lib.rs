@@ -211,3 +211,8 @@ pub fn register(ctx: &SessionContext) -> Arc<Metrics> {
     functions.register_in(ctx);
     functions.metrics
 }
+
+/// The code in the README of the package, which runs as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,146 @@
+//! What the functions cost, on two threads: aggregates over BIGINTs against `count(DISTINCT)` and
+//! `approx_distinct`; predicates against an `IN` list and a semi join; a join with the rule and
+//! without. Every answer is checked.
+//!
+//! ```sh
+//! cargo run --release --example figures                       # 100 million rows, 4 GB of memory
+//! cargo run --example figures -- --rows 100000 --keys 1000
+//! ```
+
+use datafusion::arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
+use datafusion::arrow::datatypes::Int64Type;
+use datafusion::datasource::MemTable;
+use datafusion::error::Result;
+use datafusion::prelude::{SessionConfig, SessionContext};
+use lanebloom_datafusion::JoinFilters;
+use std::sync::Arc;
+use std::time::Instant;
+
+const BATCH: usize = 8192;
+
+fn option(name: &str, default: usize) -> usize {
+    let mut args = std::env::args().skip_while(|arg| arg != name).skip(1);
+    args.next().map_or(default, |value| value.parse().expect("a number"))
+}
+
+/// A bijection of 64 bits: distinct rows, in no order.
+fn mixed(row: u64) -> i64 {
+    let mut x = row.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    (x ^ (x >> 27)) as i64
+}
+
+/// A table of two partitions with columns `x`, all different, and `permille`.
+fn table(rows: usize) -> Result<MemTable> {
+    let batch = |start: usize| {
+        let rows = start as u64..(start + BATCH).min(rows) as u64;
+        let x: ArrayRef = Arc::new(Int64Array::from_iter_values(rows.clone().map(mixed)));
+        let permille: ArrayRef = Arc::new(Int64Array::from_iter_values(
+            rows.map(|row| (mixed(row) as u64 >> 32) as i64 % 1000),
+        ));
+        RecordBatch::try_from_iter([("x", x), ("permille", permille)])
+    };
+    let batches = (0..rows)
+        .step_by(BATCH)
+        .map(batch)
+        .collect::<std::result::Result<Vec<_>, _>>()?;
+    let schema = batches[0].schema();
+    let (one, other) = batches.split_at(batches.len() / 2);
+    MemTable::try_new(schema, vec![one.to_vec(), other.to_vec()])
+}
+
+/// The seconds of the fastest of three runs, and the number that the query answers.
+async fn run(ctx: &SessionContext, sql: &str) -> Result<(f64, i64)> {
+    let mut fastest = f64::MAX;
+    let mut answer = 0;
+    for _ in 0..option("--runs", 3) {
+        let frame = ctx.sql(sql).await?;
+        let start = Instant::now();
+        let batches = frame.collect().await?;
+        fastest = fastest.min(start.elapsed().as_secs_f64());
+        let column = batches[0].column(0);
+        answer = column
+            .as_primitive_opt::<Int64Type>()
+            .map_or(0, |column| column.value(0));
+    }
+    Ok((fastest, answer))
+}
+
+fn context(tables: &[(&str, &Arc<MemTable>)]) -> Result<SessionContext> {
+    let config = SessionConfig::new().with_target_partitions(2);
+    let ctx = SessionContext::new_with_config(config);
+    for (name, table) in tables {
+        ctx.register_table(*name, Arc::clone(table) as _)?;
+    }
+    lanebloom_datafusion::register(&ctx);
+    Ok(ctx)
+}
+
+#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+async fn main() -> Result<()> {
+    let (rows, keys) = (option("--rows", 100_000_000), option("--keys", 100_000));
+    let fact = Arc::new(table(rows)?);
+    let dim = Arc::new(table(keys)?);
+    let ctx = context(&[("fact", &fact), ("dim", &dim)])?;
+    println!("{rows} rows in two partitions, {keys} keys\n\n| aggregate | s | ns a row |\n|---|--:|--:|");
+    let aggregates = [
+        "sum(x)".into(),
+        format!("bloom_filter_agg(x, {rows}, 0.01)"),
+        format!("bloom_filter_agg(x, {rows}, 0.01, 2)"),
+        format!("bloom_agg(x, {rows})"),
+        "bloom_agg(x)".into(),
+        "approx_distinct(x)".into(),
+        "count(DISTINCT x)".into(),
+    ];
+    for aggregate in &aggregates {
+        let (seconds, _) = run(&ctx, &format!("SELECT {aggregate} FROM fact")).await?;
+        println!("| `{aggregate}` | {seconds:.3} | {:.2} |", seconds * 1e9 / rows as f64);
+    }
+
+    println!("\n| rows of {keys} keys among {rows} | s | ns a row |\n|---|--:|--:|");
+    let list: Vec<String> = (0..keys as u64).map(|key| mixed(key).to_string()).collect();
+    let predicates = [
+        (
+            "`bloom_contains`",
+            "bloom_contains((SELECT bloom_agg(x) FROM dim), x)".into(),
+        ),
+        (
+            "`might_contain`, V1",
+            format!("might_contain((SELECT bloom_filter_agg(x, {keys}, 0.01) FROM dim), x)"),
+        ),
+        (
+            "`might_contain`, V2",
+            format!("might_contain((SELECT bloom_filter_agg(x, {keys}, 0.01, 2) FROM dim), x)"),
+        ),
+        ("semi join", "x IN (SELECT x FROM dim)".into()),
+        ("`IN` list", format!("x IN ({})", list.join(", "))),
+    ];
+    for (name, predicate) in &predicates {
+        let (seconds, found) = run(&ctx, &format!("SELECT count(*) FROM fact WHERE {predicate}")).await?;
+        assert!(
+            found as usize >= keys && found as usize <= keys + rows / 50,
+            "{name}: {found}"
+        );
+        println!("| {name} | {seconds:.3} | {:.2} |", seconds * 1e9 / rows as f64);
+    }
+
+    println!("\n| the join's large side keeps | without, s | with, s |\n|---|--:|--:|");
+    let joined = context(&[("fact", &fact), ("dim", &dim)])?;
+    JoinFilters::new()
+        .small_table("large")
+        .small_table("dim")
+        .install(&joined);
+    for permille in [1, 10, 100, 500] {
+        // The large side: keys of the small one, and others.
+        let sql = format!(
+            "SELECT count(*) FROM (SELECT CASE WHEN permille < {permille} THEN permille ELSE x END AS k FROM fact) f
+             JOIN (SELECT x, row FROM (SELECT x, permille AS row FROM dim) UNION ALL
+                   SELECT DISTINCT permille AS x, permille AS row FROM dim WHERE permille < {permille}) d ON k = d.x"
+        );
+        let (without, expected) = run(&ctx, &sql).await?;
+        let (with, found) = run(&joined, &sql).await?;
+        assert_eq!(found, expected);
+        println!("| {}% | {without:.3} | {with:.3} |", permille as f64 / 10.0);
+    }
+    Ok(())
+}
