@@ -2,7 +2,6 @@
 //! pieces' hashes, and writes the lines without the pieces that go. `corpus` runs on it.
 
 use lanebloom_text::{Field, Pieces, Rules, Text};
-use serde_json::value::RawValue;
 use std::io::Write;
 use std::ops::Range;
 
@@ -30,8 +29,67 @@ pub(crate) struct Documents {
     text: Text,
     /// The bytes of all texts.
     pub(crate) text_bytes: u64,
+    /// Which hashes were new in a filter that took all of them, and its rate then.
+    pub(crate) new: Vec<bool>,
+    pub(crate) rate: f64,
+    pub(crate) counts: Counts,
     /// What is written.
     pub(crate) output: Vec<u8>,
+}
+
+/// What the documents came to.
+#[derive(Default)]
+pub(crate) struct Counts {
+    pub(crate) documents: u64,
+    pub(crate) without_text: u64,
+    pub(crate) shortened: u64,
+    pub(crate) empty: u64,
+    pub(crate) too_short: u64,
+    pub(crate) pieces: u64,
+    pub(crate) pieces_removed: u64,
+    pub(crate) hashes: u64,
+    pub(crate) hashes_seen: u64,
+    pub(crate) text_bytes: u64,
+    /// The expected number of pieces that were removed by mistake.
+    pub(crate) mistaken: f64,
+}
+
+impl Counts {
+    /// Counts the documents of a chunk, which were decided.
+    pub(crate) fn with(mut self, documents: &Documents) -> Self {
+        self.documents = documents.all.len() as u64;
+        self.text_bytes = documents.text_bytes;
+        self.hashes = documents.pieces.hashes.len() as u64;
+        for (piece, score) in documents.pieces.pieces.iter().zip(&documents.scores) {
+            self.pieces += u64::from(piece.words > 0);
+            self.pieces_removed += u64::from(*score > 0.0);
+        }
+        for document in &documents.all {
+            match document.fate {
+                Fate::NoText => self.without_text += 1,
+                Fate::Same => {}
+                Fate::Shortened => self.shortened += 1,
+                Fate::Empty => self.empty += 1,
+                Fate::TooShort => self.too_short += 1,
+            }
+        }
+        self
+    }
+
+    /// Adds the counts of another chunk.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.documents += other.documents;
+        self.without_text += other.without_text;
+        self.shortened += other.shortened;
+        self.empty += other.empty;
+        self.too_short += other.too_short;
+        self.pieces += other.pieces;
+        self.pieces_removed += other.pieces_removed;
+        self.hashes += other.hashes;
+        self.hashes_seen += other.hashes_seen;
+        self.text_bytes += other.text_bytes;
+        self.mistaken += other.mistaken;
+    }
 }
 
 /// A line, which may be a document.
@@ -40,6 +98,8 @@ pub(crate) struct Document {
     line: Range<usize>,
     /// The JSON string of its text, without the quotes; `None` if it has none.
     text: Option<Range<usize>>,
+    /// The JSON of its id, for spans.
+    id: Option<Range<usize>>,
     /// The numbers of its pieces.
     pub(crate) pieces: Range<usize>,
     pub(crate) fate: Fate,
@@ -59,12 +119,6 @@ pub(crate) enum Fate {
     TooShort,
 }
 
-impl Document {
-    fn line<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
-        &bytes[self.line.clone()]
-    }
-}
-
 impl Documents {
     /// Finds the documents in the bytes, and hashes their pieces.
     pub(crate) fn read(&mut self, bytes: &[u8], reading: &Reading) {
@@ -76,8 +130,10 @@ impl Documents {
             scores,
             text,
             text_bytes,
+            counts,
             ..
         } = self;
+        *counts = Counts::default();
         all.clear();
         pieces.clear();
         raw.clear();
@@ -88,7 +144,11 @@ impl Documents {
             let end = memchr::memchr(b'\n', &bytes[start..]).map_or(bytes.len(), |at| start + at + 1);
             let line = start..end;
             let first = pieces.pieces.len();
-            let found = reading.field.find(&bytes[line.clone()]);
+            let (found, id) = if reading.attribute.is_some() {
+                reading.field.find_with_id(&bytes[line.clone()])
+            } else {
+                (reading.field.find(&bytes[line.clone()]), None)
+            };
             let json = found
                 .as_ref()
                 .map(|(found, _)| line.start + found.start..line.start + found.end);
@@ -109,6 +169,7 @@ impl Documents {
                 line,
                 fate: if json.is_some() { Fate::Same } else { Fate::NoText },
                 text: json,
+                id: id.map(|id| start + id.start..start + id.end),
                 pieces: first..pieces.pieces.len(),
             });
             start = end;
@@ -200,11 +261,11 @@ impl Documents {
     }
 
     fn write_spans(&self, bytes: &[u8], name: &str, output: &mut Vec<u8>) {
-        let (id, name) = (Field::new("id"), serde_json::to_string(name).expect("it is a text"));
+        let name = serde_json::to_string(name).expect("it is a text");
         for document in &self.all {
-            let id = id.value(document.line(bytes)).map_or("null", RawValue::get);
-            for part in ["{\"id\":", id, ",\"attributes\":{", &name, ":["] {
-                output.extend_from_slice(part.as_bytes());
+            let id = document.id.clone().map_or(&b"null"[..], |id| &bytes[id]);
+            for part in [b"{\"id\":", id, b",\"attributes\":{", name.as_bytes(), b":["] {
+                output.extend_from_slice(part);
             }
             let mut comma = None;
             for number in document.pieces.clone() {

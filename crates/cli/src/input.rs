@@ -24,6 +24,10 @@ use std::sync::Arc;
 /// Bytes of a chunk: it stays in the L2 cache while a thread works on it.
 const CHUNK: usize = 256 << 10;
 
+/// Bytes of a full chunk. Two threads that write in order wait for each other so often that chunks
+/// of 256 KiB make them 1.6 times as fast as one, and these 1.8 times.
+const FULL_CHUNK: usize = 1 << 20;
+
 /// The most compressed files that are unpacked at a time: each takes 16 MiB.
 const MOST_AHEAD: usize = 8;
 
@@ -99,6 +103,8 @@ pub(crate) struct Reader {
     is_apart: bool,
     /// Whether a chunk waits until it is full, so that where it ends follows from the bytes alone.
     is_full: bool,
+    /// Bytes that are read for a chunk.
+    chunk: usize,
     progress: Arc<Progress>,
 }
 
@@ -159,7 +165,9 @@ impl<R: Read> Read for Full<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut len = 0;
         while len < buffer.len() {
-            match self.0.read(&mut buffer[len..]) {
+            // As much at a time as the threads that unpack ahead, so that as many bytes were read.
+            let most = buffer.len().min(len + CHUNK);
+            match self.0.read(&mut buffer[len..most]) {
                 Ok(0) => break,
                 Ok(read) => len += read,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -183,6 +191,7 @@ impl Reader {
             framer: Framer::new(keys),
             is_apart: false,
             is_full: false,
+            chunk: CHUNK,
             progress,
         }
     }
@@ -196,7 +205,11 @@ impl Reader {
     /// Fills every chunk, also if the bytes come slowly. Then the chunks, and the share of the input
     /// up to each, are the same in every run and for any number of threads.
     pub(crate) fn full(self) -> Self {
-        Self { is_full: true, ..self }
+        Self {
+            is_full: true,
+            chunk: FULL_CHUNK,
+            ..self
+        }
     }
 
     /// Unpacks compressed files before their turn if there are so many threads that they would wait
@@ -272,7 +285,7 @@ impl Reader {
     fn fill_from_current(&mut self, chunk: &mut Chunk) -> Result<bool> {
         let buffer = &mut chunk.buffer;
         let mut len = self.carry.len();
-        buffer.resize(CHUNK + len, 0);
+        buffer.resize(self.chunk + len, 0);
         // The memory of a long record is given back.
         buffer.shrink_to(4 * buffer.len());
         buffer[..len].copy_from_slice(&self.carry);
@@ -281,7 +294,7 @@ impl Reader {
             if len == buffer.len() {
                 // A vector takes twice the room that it had, so the copies stay linear. Only what
                 // is used of it is touched.
-                buffer.resize(len + CHUNK, 0);
+                buffer.resize(len + self.chunk, 0);
             }
             let reader = self.current.as_mut().expect("an input is open");
             let read = match reader.read(&mut buffer[len..]) {

@@ -33,25 +33,60 @@ impl Field {
     /// object of JSON, or has no string there. Of several members with the name, the last one
     /// counts.
     pub fn find<'a>(&self, line: &'a [u8]) -> Option<(Range<usize>, &'a str)> {
-        let value = self.value(line)?.get();
-        let string = value.strip_prefix('"')?.strip_suffix('"')?;
-        let start = value.as_ptr().addr() - line.as_ptr().addr();
-        Some((start + 1..start + value.len() - 1, string))
+        found_in(line, self.search(line, false)?.0?)
     }
 
-    /// The JSON of the field's value, as it stands in the line.
-    pub fn value<'a>(&self, line: &'a [u8]) -> Option<&'a RawValue> {
+    /// The same, and where the value of the member `id` lies.
+    ///
+    /// ```
+    /// let line = br#"{"text":"a","id": 7}"#;
+    /// let (text, id) = lanebloom_text::Field::new("text").find_with_id(line);
+    /// assert_eq!((text.map(|text| text.1), id), (Some("a"), Some(18..19)));
+    /// ```
+    pub fn find_with_id<'a>(&self, line: &'a [u8]) -> (Option<(Range<usize>, &'a str)>, Option<Range<usize>>) {
+        let (value, id) = self.search(line, true).unwrap_or_default();
+        (
+            value.and_then(|value| found_in(line, value)),
+            id.map(|id| place(line, id.get())),
+        )
+    }
+
+    fn search<'a>(&self, line: &'a [u8], with_id: bool) -> Option<Found<'a>> {
         let mut deserializer = serde_json::Deserializer::from_slice(line);
-        let found = Find(&self.0).deserialize(&mut deserializer).ok()?;
+        let mut id = None;
+        let find = Find {
+            way: &self.0,
+            id: with_id.then_some(&mut id),
+        };
+        let found = find.deserialize(&mut deserializer).ok()?;
         deserializer.end().ok()?;
-        found
+        Some((found, id))
     }
 }
 
-/// Finds a value by the names on the way to it.
-struct Find<'a>(&'a [String]);
+/// The value of a field, and that of the id.
+type Found<'a> = (Option<&'a RawValue>, Option<&'a RawValue>);
 
-impl<'de> DeserializeSeed<'de> for Find<'_> {
+/// The string that a value of the line is, without its quotes, and where it lies.
+fn found_in<'a>(line: &[u8], value: &'a RawValue) -> Option<(Range<usize>, &'a str)> {
+    let string = value.get().strip_prefix('"')?.strip_suffix('"')?;
+    Some((place(line, string), string))
+}
+
+/// Where a part of the line lies in it.
+fn place(line: &[u8], part: &str) -> Range<usize> {
+    let start = part.as_ptr().addr() - line.as_ptr().addr();
+    start..start + part.len()
+}
+
+/// Finds a value by the names on the way to it.
+struct Find<'a, 'de> {
+    way: &'a [String],
+    /// Where the value of the member `id` goes, if that is wanted.
+    id: Option<&'a mut Option<&'de RawValue>>,
+}
+
+impl<'de> DeserializeSeed<'de> for Find<'_, 'de> {
     type Value = Option<&'de RawValue>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
@@ -59,7 +94,7 @@ impl<'de> DeserializeSeed<'de> for Find<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Find<'_> {
+impl<'de> Visitor<'de> for Find<'_, 'de> {
     type Value = Option<&'de RawValue>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -67,15 +102,16 @@ impl<'de> Visitor<'de> for Find<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let (name, rest) = self.0.split_first().expect("the way has not ended");
-        let mut found = None;
-        while let Some(is_wanted) = map.next_key_seed(Is(name))? {
-            if !is_wanted {
-                map.next_value::<IgnoredAny>()?;
-            } else if rest.is_empty() {
-                found = Some(map.next_value()?);
-            } else {
-                found = map.next_value_seed(Find(rest))?;
+        let (name, rest) = self.way.split_first().expect("the way has not ended");
+        let (mut found, mut id) = (None, self.id);
+        while let Some(kind) = map.next_key_seed(Is(name))? {
+            match (kind, &mut id) {
+                (Name::Wanted, _) if rest.is_empty() => found = Some(map.next_value()?),
+                (Name::Wanted, _) => found = map.next_value_seed(Find { way: rest, id: None })?,
+                (Name::Id, Some(id)) => **id = Some(map.next_value()?),
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                }
             }
         }
         Ok(found)
@@ -111,26 +147,36 @@ impl<'de> Visitor<'de> for Find<'_> {
     }
 }
 
-/// Whether a name is this one.
+/// Whether a name is this one, or `id`.
 struct Is<'a>(&'a str);
 
-impl<'de> DeserializeSeed<'de> for Is<'_> {
-    type Value = bool;
+enum Name {
+    Wanted,
+    Id,
+    Other,
+}
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {
+impl<'de> DeserializeSeed<'de> for Is<'_> {
+    type Value = Name;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Name, D::Error> {
         deserializer.deserialize_str(self)
     }
 }
 
 impl Visitor<'_> for Is<'_> {
-    type Value = bool;
+    type Value = Name;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a name")
     }
 
-    fn visit_str<E>(self, name: &str) -> Result<bool, E> {
-        Ok(name == self.0)
+    fn visit_str<E>(self, name: &str) -> Result<Name, E> {
+        Ok(match name {
+            _ if name == self.0 => Name::Wanted,
+            "id" => Name::Id,
+            _ => Name::Other,
+        })
     }
 }
 

@@ -210,9 +210,10 @@ impl Rules {
     }
 }
 
-/// Whether a text has nothing but white space. Most texts show it by their first byte.
+/// Whether a text has nothing but white space. In most texts the first byte that is no space tells.
 fn is_blank(text: &str) -> bool {
-    !text.as_bytes().first().is_some_and(u8::is_ascii_graphic) && text.trim_start().is_empty()
+    let first = text.bytes().position(|byte| !byte.is_ascii_whitespace());
+    first.is_none_or(|at| !text.as_bytes()[at].is_ascii_graphic() && text[at..].trim_start().is_empty())
 }
 
 /// Keys that are hashed in one call: several side by side.

@@ -9,7 +9,7 @@ mod journal;
 mod writer;
 
 use crate::args::{Corpus, Difference, Unit, WordRules};
-use crate::documents::{Documents, Reading};
+use crate::documents::{Counts, Documents, Reading};
 use crate::growing_filter::{GrowingFilter, Limit, RATE};
 use crate::input::{Chunk, Files, Input, Reader};
 use crate::keys::KeySpec;
@@ -20,14 +20,15 @@ use crate::state_file::StateFile;
 use crate::summary::Summary;
 use crate::{json, note};
 use anyhow::{Context, Result, bail};
-use decide::{Counts, Decider, deciding};
+use decide::{By, Decider, Way};
 use indicatif::HumanBytes;
 use journal::{Done, Journal};
 use lanebloom_text::{Field, Normalize, Regex, Rules, Split, Words};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use writer::Writer;
 
@@ -86,7 +87,13 @@ pub(crate) fn run(args: &Corpus, quiet: bool) -> Result<()> {
     rules.min_words = min_words.max(args.keep_short.unwrap_or(0));
     rules.short = args.keep_short.unwrap_or(0);
     rules.is_like_dolma = args.like_dolma;
-    let inserts_all = (args.ngrams.is_none() || args.like_dolma) && min_words <= 1;
+    let by = match (&args.build, &args.against) {
+        (Some(_), _) => By::Nothing,
+        (_, Some(_)) => By::Found,
+        _ if (args.ngrams.is_none() || args.like_dolma) && min_words <= 1 => By::Inserting,
+        _ => By::Windows,
+    };
+    let way = Way { by, overlap, min_words };
 
     let writer = Arc::new(match &outputs {
         Some(outputs) => Writer::new(outputs, journal.is_none())?,
@@ -103,15 +110,16 @@ pub(crate) fn run(args: &Corpus, quiet: bool) -> Result<()> {
         .apart(true)
         .full();
     let threads = args.threads.threads.unwrap_or_else(pipeline::all_threads);
+    let counts = Arc::new(Mutex::new(Counts::default()));
     let work = CorpusWork {
         reading,
         against,
+        way,
         writer: Arc::clone(&writer),
+        counts: Arc::clone(&counts),
     };
     let stage = CorpusStage {
-        decider: Decider::new(filter, overlap, min_words, inserts_all),
-        is_against: args.against.is_some(),
-        is_build: build.is_some(),
+        decider: Decider::new(filter, way),
         writer: Arc::clone(&writer),
         taken: 0,
         saver: journal.map(|journal| Saver {
@@ -123,7 +131,6 @@ pub(crate) fn run(args: &Corpus, quiet: bool) -> Result<()> {
             every: Duration::from_secs_f64(args.save_every.max(0.0)),
             is_apart: outputs.as_ref().is_some_and(Outputs::is_apart),
         }),
-        new: Vec::new(),
     };
     let done = pipeline::run(reader, work, threads, stage).and_then(|mut stage| {
         let parts = writer.end()?;
@@ -140,7 +147,8 @@ pub(crate) fn run(args: &Corpus, quiet: bool) -> Result<()> {
     writer.abandon();
     let stage = done?;
     progress.finish();
-    let summary = summary(&stage, skipped, args, start);
+    let counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
+    let summary = summary(&stage.decider, &counts, skipped, args, start);
     if let Some(path) = &args.report {
         let members = summary.figures.iter().map(|(name, value)| (name, value.to_string()));
         let report = json::object(members);
@@ -273,7 +281,9 @@ fn stamps(paths: &[PathBuf]) -> Vec<Option<crate::input::Stamp>> {
 struct CorpusWork {
     reading: Reading,
     against: Option<GrowingFilter>,
+    way: Way,
     writer: Arc<Writer>,
+    counts: Arc<Mutex<Counts>>,
 }
 
 impl Work for CorpusWork {
@@ -290,31 +300,40 @@ impl Work for CorpusWork {
 
     fn finish(&self, chunk: &mut Chunk, number: u64) -> Result<()> {
         let input = chunk.input;
-        self.writer.write(number, input, || {
-            if self.writer.is_nowhere() {
-                return Ok(Vec::new());
-            }
-            let (bytes, documents) = chunk.with_documents();
-            documents.write(bytes, &self.reading);
-            if documents.output.is_empty() {
-                return Ok(Vec::new());
-            }
-            let bytes = std::mem::take(&mut documents.output);
-            self.writer.format(input).pack(bytes).context("cannot compress")
-        })
+        let (bytes, documents) = chunk.with_documents();
+        self.way.end(documents);
+        let counts = std::mem::take(&mut documents.counts);
+        // In order, so that a sum of fractions is the same in every run.
+        let add = || {
+            let mut all = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+            all.add(&counts);
+        };
+        self.writer.write(
+            number,
+            input,
+            || {
+                if self.writer.is_nowhere() {
+                    return Ok(Cow::default());
+                }
+                documents.write(bytes, &self.reading);
+                if documents.output.is_empty() {
+                    return Ok(Cow::default());
+                }
+                let format = self.writer.format(input);
+                format.pack(&documents.output).context("cannot compress")
+            },
+            add,
+        )
     }
 }
 
 /// What depends on the order of the input.
 struct CorpusStage {
     decider: Decider,
-    is_against: bool,
-    is_build: bool,
     writer: Arc<Writer>,
     /// The number of chunks so far.
     taken: u64,
     saver: Option<Saver>,
-    new: Vec<bool>,
 }
 
 impl Stage for CorpusStage {
@@ -327,38 +346,8 @@ impl Stage for CorpusStage {
             }
         }
         self.taken += 1;
-        let (share, documents) = (chunk.share, &mut chunk.documents);
-        if self.is_build {
-            let hashes = &documents.pieces.hashes;
-            self.new.resize(hashes.len(), false);
-            self.decider.filter.insert(hashes, &mut self.new, share)?;
-            self.decider.counts.add(documents);
-            Ok(())
-        } else if self.is_against {
-            compare(&mut self.decider, documents);
-            Ok(())
-        } else {
-            self.decider.decide(documents, share)
-        }
+        self.decider.take(&mut chunk.documents, chunk.share)
     }
-}
-
-/// Decides by what another filter has.
-fn compare(decider: &mut Decider, documents: &mut Documents) {
-    for number in 0..documents.pieces.pieces.len() {
-        let piece = &documents.pieces.pieces[number];
-        let range = deciding(&piece.hashes, piece.by_last);
-        let is_found = |&place: &usize| documents.found[place / 64] >> (place % 64) & 1 == 1;
-        let seen = range.clone().filter(is_found).count();
-        decider.counts.hashes_seen += seen as u64;
-        if lanebloom_text::is_covered(seen, range.len(), decider.overlap) {
-            documents.scores[number] = seen as f64 / range.len() as f64;
-        }
-    }
-    for document in 0..documents.all.len() {
-        documents.decide(document, decider.min_words);
-    }
-    decider.counts.add(documents);
 }
 
 /// Saves the state, the journal and the outputs.
@@ -402,8 +391,9 @@ impl Saver {
     }
 }
 
-fn summary(stage: &CorpusStage, skipped: usize, args: &Corpus, start: Instant) -> Summary {
-    let Decider { filter, counts, .. } = &stage.decider;
+fn summary(decider: &Decider, counts: &Counts, skipped: usize, args: &Corpus, start: Instant) -> Summary {
+    let Decider { filter, way, .. } = decider;
+    let (is_build, is_against) = (way.by == By::Nothing, way.by == By::Found);
     let Counts {
         documents,
         without_text,
@@ -415,10 +405,10 @@ fn summary(stage: &CorpusStage, skipped: usize, args: &Corpus, start: Instant) -
         hashes,
         hashes_seen,
         text_bytes,
+        mistaken,
     } = counts;
     let seconds = start.elapsed().as_secs_f64();
     let mb = *text_bytes as f64 / 1e6;
-    let mistaken = stage.decider.mistaken;
     let (memory, fill) = (filter.memory_bytes(), filter.fill());
     let mut figures: Vec<(&'static str, Value)> = vec![
         ("documents", (*documents).into()),
@@ -437,7 +427,7 @@ fn summary(stage: &CorpusStage, skipped: usize, args: &Corpus, start: Instant) -
     if *without_text > 0 {
         text += &format!(", {without_text} of them without a text");
     }
-    if stage.is_build {
+    if is_build {
         text += &format!(", {pieces} pieces, {hashes} hashes");
     } else {
         text += &format!(
@@ -448,16 +438,16 @@ fn summary(stage: &CorpusStage, skipped: usize, args: &Corpus, start: Instant) -
             text += &format!("; {hashes} sequences, {hashes_seen} seen");
         }
     }
-    if !stage.is_against {
+    if !is_against {
         figures.extend([
-            ("wrongly_removed_expected", Value::from(mistaken)),
+            ("wrongly_removed_expected", Value::from(*mistaken)),
             ("rate_now", filter.current_rate().into()),
             ("memory_bytes", memory.into()),
             ("fill", fill.into()),
             ("forgotten", filter.forgotten.into()),
             ("full", filter.is_closed.into()),
         ]);
-        if !stage.is_build {
+        if !is_build {
             text += &format!("; {mistaken:.2} pieces expected to be wrongly {what}");
         }
         text += &format!("; a filter of {}, {:.0}% full", HumanBytes(memory as u64), 100.0 * fill);

@@ -1,8 +1,8 @@
 //! Decides which pieces were seen, in the order of the input.
 //!
-//! The hashes of a chunk come from threads that work side by side; the answers do not. One thread at
-//! a time takes the chunks in order, so a piece is compared with all pieces before it, and the
-//! output depends on nothing else.
+//! The hashes of a chunk come from threads that work side by side; the filter's answers do not. One
+//! thread at a time takes the chunks in order, so a piece is compared with all pieces before it, and
+//! the output depends on nothing else. What follows from the answers is found side by side again.
 
 use crate::documents::{Documents, Fate};
 use crate::growing_filter::GrowingFilter;
@@ -14,119 +14,134 @@ use std::ops::Range;
 /// cache until they are inserted.
 const WINDOW: usize = 4096;
 
-pub(super) struct Decider {
-    pub(super) filter: GrowingFilter,
+/// How pieces are decided about.
+#[derive(Clone, Copy)]
+pub(super) struct Way {
+    pub(super) by: By,
     pub(super) overlap: f64,
     pub(super) min_words: usize,
-    /// Whether every hash is inserted at once, whatever is decided.
-    pub(super) inserts_all: bool,
-    /// The expected number of pieces that were removed by mistake.
-    pub(super) mistaken: f64,
-    pub(super) counts: Counts,
+}
+
+#[derive(Clone, Copy, Eq, PartialEq)]
+pub(super) enum By {
+    /// Every hash is inserted, and what was new is known at once.
+    Inserting,
+    /// Hashes are looked up, and those of pieces that stay are inserted.
+    Windows,
+    /// Another filter has been asked.
+    Found,
+    /// Everything is inserted, and nothing is decided.
+    Nothing,
+}
+
+impl Way {
+    /// Decides what does not depend on the order of the chunks, and counts.
+    pub(super) fn end(self, documents: &mut Documents) {
+        let hashes = documents.pieces.hashes.len();
+        match self.by {
+            By::Nothing => {}
+            By::Windows => return self.count(documents),
+            By::Inserting => {
+                let new = std::mem::take(&mut documents.new);
+                self.score_all(documents, |place| !new[place]);
+                documents.new = new;
+            }
+            By::Found => {
+                let found = std::mem::take(&mut documents.found);
+                debug_assert!(found.len() * 64 >= hashes);
+                documents.rate = 0.0;
+                self.score_all(documents, |place| found[place / 64] >> (place % 64) & 1 == 1);
+                documents.found = found;
+            }
+        }
+        self.count(documents);
+    }
+
+    fn count(self, documents: &mut Documents) {
+        let counts = std::mem::take(&mut documents.counts);
+        documents.counts = counts.with(documents);
+    }
+
+    fn score_all(self, documents: &mut Documents, is_seen: impl Fn(usize) -> bool) {
+        for number in 0..documents.pieces.pieces.len() {
+            let piece = &documents.pieces.pieces[number];
+            let hashes = piece.hashes.clone();
+            let deciding = if piece.by_last {
+                hashes.end - 1..hashes.end
+            } else {
+                hashes
+            };
+            let seen = deciding.clone().filter(|&place| is_seen(place)).count();
+            let rate = documents.rate;
+            self.score(documents, number, seen, deciding.len(), rate);
+        }
+        for document in 0..documents.all.len() {
+            documents.decide(document, self.min_words);
+        }
+    }
+
+    /// Sets a piece's score: the share that was seen if that is enough; otherwise 0.
+    fn score(self, documents: &mut Documents, number: usize, seen: usize, all: usize, rate: f64) -> f64 {
+        documents.counts.hashes_seen += seen as u64;
+        let mut score = 0.0;
+        if is_covered(seen, all, self.overlap) {
+            score = seen as f64 / all as f64;
+        } else if all == 1 {
+            documents.counts.mistaken += rate;
+        } else if all > 0 {
+            documents.counts.mistaken += chance(seen, all, self.overlap, rate);
+        }
+        documents.scores[number] = score;
+        score
+    }
+}
+
+pub(super) struct Decider {
+    pub(super) filter: GrowingFilter,
+    pub(super) way: Way,
     new: Vec<bool>,
     found: Vec<u64>,
     pending: Pending,
 }
 
-/// What the documents came to.
-#[derive(Default)]
-pub(super) struct Counts {
-    pub(super) documents: u64,
-    pub(super) without_text: u64,
-    pub(super) shortened: u64,
-    pub(super) empty: u64,
-    pub(super) too_short: u64,
-    pub(super) pieces: u64,
-    pub(super) pieces_removed: u64,
-    pub(super) hashes: u64,
-    pub(super) hashes_seen: u64,
-    pub(super) text_bytes: u64,
-}
-
-impl Counts {
-    /// Adds the documents of a chunk, which were decided.
-    pub(super) fn add(&mut self, documents: &Documents) {
-        self.documents += documents.all.len() as u64;
-        self.text_bytes += documents.text_bytes;
-        self.pieces += documents.pieces.pieces.iter().filter(|piece| piece.words > 0).count() as u64;
-        self.pieces_removed += documents.scores.iter().filter(|&&score| score > 0.0).count() as u64;
-        self.hashes += documents.pieces.hashes.len() as u64;
-        for document in &documents.all {
-            match document.fate {
-                Fate::NoText => self.without_text += 1,
-                Fate::Same => {}
-                Fate::Shortened => self.shortened += 1,
-                Fate::Empty => self.empty += 1,
-                Fate::TooShort => self.too_short += 1,
-            }
-        }
-    }
-}
-
 impl Decider {
-    pub(super) fn new(filter: GrowingFilter, overlap: f64, min_words: usize, inserts_all: bool) -> Self {
+    pub(super) fn new(filter: GrowingFilter, way: Way) -> Self {
         Self {
             filter,
-            overlap,
-            min_words,
-            inserts_all,
-            mistaken: 0.0,
-            counts: Counts::default(),
+            way,
             new: Vec::new(),
             found: Vec::new(),
             pending: Pending::default(),
         }
     }
 
-    /// Decides about the documents of the next chunk.
-    pub(super) fn decide(&mut self, documents: &mut Documents, share: Option<f64>) -> Result<()> {
-        if self.inserts_all {
-            self.insert_all(documents, share)?;
-        } else {
-            let mut first = 0;
-            while first < documents.all.len() {
-                let mut end = first;
-                let mut hashes = 0;
-                while end < documents.all.len() && (end == first || hashes < WINDOW) {
-                    hashes += hashes_of(documents, end).len();
-                    end += 1;
+    /// Does what depends on the order of the chunks.
+    pub(super) fn take(&mut self, documents: &mut Documents, share: Option<f64>) -> Result<()> {
+        match self.way.by {
+            By::Found => Ok(()),
+            By::Inserting | By::Nothing => {
+                let before = self.filter.current_rate();
+                documents.new.resize(documents.pieces.hashes.len(), false);
+                self.filter
+                    .insert(&documents.pieces.hashes, &mut documents.new, share)?;
+                documents.rate = (before + self.filter.current_rate()) / 2.0;
+                Ok(())
+            }
+            By::Windows => {
+                let mut first = 0;
+                while first < documents.all.len() {
+                    let mut end = first;
+                    let mut hashes = 0;
+                    while end < documents.all.len() && (end == first || hashes < WINDOW) {
+                        hashes += hashes_of(documents, end).len();
+                        end += 1;
+                    }
+                    self.decide_window(documents, first..end, share)?;
+                    first = end;
                 }
-                self.decide_window(documents, first..end, share)?;
-                first = end;
+                Ok(())
             }
         }
-        self.counts.add(documents);
-        Ok(())
-    }
-
-    /// Inserts every hash; what was new is known at once.
-    fn insert_all(&mut self, documents: &mut Documents, share: Option<f64>) -> Result<()> {
-        let before = self.filter.current_rate();
-        self.new.resize(documents.pieces.hashes.len(), false);
-        self.filter.insert(&documents.pieces.hashes, &mut self.new, share)?;
-        let rate = (before + self.filter.current_rate()) / 2.0;
-        for number in 0..documents.pieces.pieces.len() {
-            let piece = &documents.pieces.pieces[number];
-            let range = deciding(&piece.hashes, piece.by_last);
-            let seen = self.new[range.clone()].iter().filter(|&&new| !new).count();
-            self.counts.hashes_seen += seen as u64;
-            documents.scores[number] = self.score(seen, range.len(), rate);
-        }
-        for document in 0..documents.all.len() {
-            documents.decide(document, self.min_words);
-        }
-        Ok(())
-    }
-
-    /// The share that was seen if that is enough; otherwise 0.
-    fn score(&mut self, seen: usize, all: usize, rate: f64) -> f64 {
-        if is_covered(seen, all, self.overlap) {
-            return seen as f64 / all as f64;
-        }
-        if all > 0 {
-            self.mistaken += chance(seen, all, self.overlap, rate);
-        }
-        0.0
     }
 
     /// Looks up all hashes of some documents, then decides, and then inserts those of the pieces
@@ -143,7 +158,7 @@ impl Decider {
         self.pending.clear();
         for document in window {
             let before = self.pending.order.len();
-            if documents.is_too_short(document, self.min_words) {
+            if documents.is_too_short(document, self.way.min_words) {
                 documents.all[document].fate = Fate::TooShort;
                 continue;
             }
@@ -156,14 +171,12 @@ impl Decider {
                     let is_found = self.found[at / 64] >> (at % 64) & 1 == 1;
                     seen += usize::from(is_found || self.pending.has(documents.pieces.hashes[place]));
                 }
-                self.counts.hashes_seen += seen as u64;
-                let score = self.score(seen, range.len(), rate);
-                documents.scores[number] = score;
+                let score = self.way.score(documents, number, seen, range.len(), rate);
                 if score == 0.0 && !self.filter.is_closed {
                     self.pending.extend(&documents.pieces.hashes[range]);
                 }
             }
-            if documents.decide(document, self.min_words) == Fate::TooShort {
+            if documents.decide(document, self.way.min_words) == Fate::TooShort {
                 // Nobody will see what stays.
                 self.pending.undo(before);
             }
@@ -184,15 +197,6 @@ fn hashes_of(documents: &Documents, document: usize) -> Range<usize> {
         piece.map_or(documents.pieces.hashes.len(), |piece| piece.hashes.start)
     };
     hash(pieces.start)..hash(pieces.end)
-}
-
-/// The hashes of a piece that decide about it.
-pub(super) fn deciding(hashes: &Range<usize>, by_last: bool) -> Range<usize> {
-    if by_last {
-        hashes.end - 1..hashes.end
-    } else {
-        hashes.clone()
-    }
 }
 
 /// The chance that a piece like this one is removed by mistake: that so many of its new hashes seem

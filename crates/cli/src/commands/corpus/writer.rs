@@ -6,6 +6,7 @@ use crate::input::is_stdin;
 use crate::output::Outputs;
 use crate::stdout;
 use anyhow::{Context, Result, anyhow, bail};
+use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -36,16 +37,16 @@ impl Format {
     }
 
     /// Compresses bytes, which are then a file of their own.
-    pub(super) fn pack(self, bytes: Vec<u8>) -> io::Result<Vec<u8>> {
+    pub(super) fn pack(self, bytes: &[u8]) -> io::Result<Cow<'_, [u8]>> {
         match self {
-            Self::Plain => Ok(bytes),
+            Self::Plain => Ok(bytes.into()),
             Self::Gzip => {
                 let packed = Vec::with_capacity(bytes.len() / 2);
                 let mut encoder = flate2::write::GzEncoder::new(packed, flate2::Compression::new(GZIP_LEVEL));
-                encoder.write_all(&bytes)?;
-                encoder.finish()
+                encoder.write_all(bytes)?;
+                encoder.finish().map(Cow::from)
             }
-            Self::Zstd => zstd::bulk::compress(&bytes, ZSTD_LEVEL),
+            Self::Zstd => zstd::bulk::compress(bytes, ZSTD_LEVEL).map(Cow::from),
         }
     }
 }
@@ -107,7 +108,7 @@ impl Part {
     /// Writes what is missing, to the disk too.
     fn complete(&mut self) -> Result<()> {
         if self.is_empty {
-            let nothing = Format::of(&self.to).pack(Vec::new())?;
+            let nothing = Format::of(&self.to).pack(&[])?;
             self.write(&nothing)?;
         }
         let synced = self.file.sync_all();
@@ -237,12 +238,20 @@ impl Writer {
         Ok(inner)
     }
 
-    /// Writes chunk `number`, whose bytes `make` returns, and which comes from this input.
-    pub(super) fn write(&self, number: u64, input: usize, make: impl FnOnce() -> Result<Vec<u8>>) -> Result<()> {
+    /// Writes chunk `number`, whose bytes `make` returns, and which comes from this input. Then calls
+    /// `then`, before the next chunk is written.
+    pub(super) fn write<'a>(
+        &self,
+        number: u64,
+        input: usize,
+        make: impl FnOnce() -> Result<Cow<'a, [u8]>>,
+        then: impl FnOnce(),
+    ) -> Result<()> {
         let guard = FailGuard(self);
         let bytes = make()?;
         let mut inner = self.turn(number)?;
         inner.target.write(input, &bytes)?;
+        then();
         inner.next += 1;
         drop(inner);
         self.changed.notify_all();
