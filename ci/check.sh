@@ -48,7 +48,7 @@ done
 
 echo "== documentation"
 # As published, where a link to a private item is an error.
-RUSTDOCFLAGS="-D warnings" cargo doc --profile test -p lanebloom -p lanebloom-formats -p lanebloom-redis -p lanebloom-guard --no-deps --all-features
+RUSTDOCFLAGS="-D warnings" cargo doc --profile test -p lanebloom -p lanebloom-formats -p lanebloom-redis -p lanebloom-guard -p lanebloom-text --no-deps --all-features
 
 echo "== without std"
 # Types only, no code: this finds every use of std.

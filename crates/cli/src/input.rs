@@ -202,8 +202,8 @@ impl Reader {
         Self { is_apart, ..self }
     }
 
-    /// Fills every chunk, also if the bytes come slowly. Then the chunks, and the share of the input
-    /// up to each, are the same in every run and for any number of threads.
+    /// Fills every chunk, also if the bytes come slowly. Then the chunks, and the share of the
+    /// input up to each, are the same in every run and for any number of threads.
     pub(crate) fn full(self) -> Self {
         Self {
             is_full: true,

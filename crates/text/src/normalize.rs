@@ -8,7 +8,13 @@ use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 /// ```
 /// use lanebloom_text::Normalize;
 ///
-/// let all = Normalize { nfc: true, lower: true, punctuation: true, digits: true, whitespace: true };
+/// let all = Normalize {
+///     nfc: true,
+///     lower: true,
+///     punctuation: true,
+///     digits: true,
+///     whitespace: true,
+/// };
 /// let mut text = String::new();
 /// all.write(" Cafe\u{301},\t7 «Euros» ", &mut text);
 /// assert_eq!(text, "caf\u{e9} 0 euros");

@@ -1,11 +1,11 @@
 //! Cuts text into words.
 //!
 //! By Unicode's rules (UAX 29), white space separates words, and each punctuation mark is a word of
-//! its own unless it is inside of one, as in `can't` or `3.14`. These are the words of bff and dolma:
-//! `split_word_bounds` of the crate `unicode-segmentation` without those of white space only. That
-//! function takes 30 to 50 ns a word. The same rules for ASCII alone are a table and a few compares,
-//! so they cut the ASCII parts of a text. A boundary always lies before and behind an ASCII space
-//! that an ASCII character follows, whatever stands elsewhere, so a text can be cut there first.
+//! its own unless it is inside of one, as in `can't` or `3.14`. These are the words of bff and
+//! dolma: `split_word_bounds` of the crate `unicode-segmentation` without those of white space
+//! only. The same rules for ASCII alone are a table and a few compares, so they cut the ASCII parts
+//! of a text. A boundary always lies before and behind an ASCII space that an ASCII character
+//! follows, whatever stands elsewhere, so a text can be cut there first.
 
 use unicode_segmentation::UnicodeSegmentation;
 

@@ -1,8 +1,8 @@
 //! `lanebloom corpus`: removes from texts in JSON lines what was seen before.
 //!
-//! Threads read chunks of lines, find the texts and hash their pieces, side by side. One thread at a
-//! time decides about a chunk, in the order of the input ([`decide`]). Then threads write the lines
-//! anew and compress them, side by side, and the [`writer`] puts them in order.
+//! Threads read chunks of lines, find the texts and hash their pieces, side by side. One thread at
+//! a time asks the filter about a chunk, in the order of the input ([`decide`]). Then threads write
+//! the lines anew and compress them, side by side, and the [`writer`] puts them in order.
 
 mod decide;
 mod journal;

@@ -1,8 +1,9 @@
 //! Decides which pieces were seen, in the order of the input.
 //!
 //! The hashes of a chunk come from threads that work side by side; the filter's answers do not. One
-//! thread at a time takes the chunks in order, so a piece is compared with all pieces before it, and
-//! the output depends on nothing else. What follows from the answers is found side by side again.
+//! thread at a time takes the chunks in order, so a piece is compared with all pieces before it,
+//! and the output depends on nothing else. What follows from the answers is found side by side
+//! again.
 
 use crate::documents::{Documents, Fate};
 use crate::growing_filter::GrowingFilter;

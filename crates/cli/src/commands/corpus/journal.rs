@@ -4,13 +4,14 @@
 //! the next run. So the state, the journal and the outputs change together. To save the work,
 //!
 //! 1. the outputs are completed under other names,
-//! 2. the journal gets the point that comes next: the new state's id, the inputs, the outputs' names,
+//! 2. the journal gets the point that comes next: the new state's id, the inputs, the names of the
+//!    outputs,
 //! 3. the state is replaced, which decides,
 //! 4. the outputs get their names,
 //! 5. the journal gets the new point as the present one.
 //!
-//! A run that finds a next point in the journal compares the state's id: it finishes the steps 4 and
-//! 5, or removes the outputs of step 1.
+//! A run that finds a next point in the journal compares the state's id: it finishes the steps 4
+//! and 5, or removes the outputs of step 1.
 
 use super::writer::{Part, rename};
 use crate::growing_filter::GrowingFilter;

@@ -1,6 +1,6 @@
-//! The output files of `corpus`. Chunks come in any order from threads that compressed them, and are
-//! written in the order of the input. Each file is whole or absent: until it is complete, its bytes
-//! are in a file with another name beside it.
+//! The output files of `corpus`. Chunks come in any order from threads that compressed them, and
+//! are written in the order of the input. Each file is whole or absent: until it is complete, its
+//! bytes are in a file with another name beside it.
 
 use crate::input::is_stdin;
 use crate::output::Outputs;
@@ -238,8 +238,8 @@ impl Writer {
         Ok(inner)
     }
 
-    /// Writes chunk `number`, whose bytes `make` returns, and which comes from this input. Then calls
-    /// `then`, before the next chunk is written.
+    /// Writes chunk `number`, whose bytes `make` returns, and which comes from this input. Then
+    /// calls `then`, before the next chunk is written.
     pub(super) fn write<'a>(
         &self,
         number: u64,
