@@ -5,6 +5,7 @@ have medians. Decisions are compared document by document, for lines also with a
 """
 
 import argparse
+import functools
 import gzip
 import importlib.machinery
 import importlib.util
@@ -14,7 +15,7 @@ import shutil
 import statistics
 import subprocess
 import sys
-import time
+import tempfile
 from pathlib import Path
 
 ENDS = (".rs", ".md", ".txt", ".py", ".rst", ".toml", ".html", ".c", ".h", ".js", ".json", ".pyi")
@@ -52,14 +53,13 @@ def call_dolma(extension, config):
     module.deduper_entrypoint(config)
 
 
-def timed(command):
-    """Seconds, and the peak of memory in MiB."""
-    start = time.perf_counter()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    errors = process.stderr.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    assert status == 0, errors.decode()
-    return time.perf_counter() - start, usage.ru_maxrss / 1024
+def timed(command, before=()):
+    """Seconds, and the peak of memory in MiB, as GNU time tells them."""
+    with tempfile.NamedTemporaryFile("r") as figures:
+        command = [*before, "/usr/bin/time", "-q", "-f", "%e %M", "-o", figures.name, *command]
+        subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+        seconds, kib = figures.read().split()
+    return float(seconds), int(kib) / 1024
 
 
 def dolma(args, root, document, ngrams, expected, processes=1):
@@ -140,6 +140,7 @@ def main():
     parser.add_argument("--memory", type=Path, default=Path("/dev/shm/lanebloom-corpora"))
     parser.add_argument("--bytes", type=float, default=400e6)
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--ngram-runs", type=int, default=3)
     parser.add_argument("--quiet", default="", help="a command before each measurement")
     parser.add_argument("sources", nargs="*", default=[os.path.expanduser("~/.cargo/registry/src"), "/usr/share/doc", "/usr/lib/python3"])
     args = parser.parse_args()
@@ -161,20 +162,19 @@ def main():
     quiet = args.quiet.split()
     if quiet:
         global timed
-        plainly = timed
-        timed = lambda command: plainly([*quiet, *command])
+        timed = functools.partial(timed, before=quiet)
 
-    def table(title, contestants):
+    def table(title, contestants, runs=args.runs):
         print(f"\n## {title}\n\n| | s | MB/s | peak MiB | times dolma |\n|---|--:|--:|--:|--:|")
         results = {name: [] for name in contestants}
-        for _ in range(args.runs):
+        for _ in range(runs):
             for name, run in contestants.items():
                 results[name].append(run()[0])
         base = None
-        for name, runs in results.items():
-            seconds = statistics.median(run[0] for run in runs)
+        for name, figures in results.items():
+            seconds = statistics.median(run[0] for run in figures)
             base = base or seconds
-            peak = max(run[1] for run in runs)
+            peak = max(run[1] for run in figures)
             print(f"| {name} | {seconds:.2f} | {size / seconds:.0f} | {peak:.0f} | {base / seconds:.1f} |", flush=True)
 
     ngrams = ["--ngrams", "13", "--overlap", str(OVERLAP)]
@@ -195,7 +195,7 @@ def main():
             "lanebloom": lambda: ours(args, root, file, ngrams),
             "lanebloom --words ascii": lambda: ours(args, root, file, [*ngrams, "--words", "ascii"]),
             "the same, 2 threads ": lambda: ours(args, root, file, [*ngrams, "--words", "ascii"], 2),
-        })
+        }, args.ngram_runs)
 
     print("\n## Decisions\n")
     for name, length, options in [("lines", 0, []), ("13-grams", 13, [*ngrams, "--like-dolma"])]:
