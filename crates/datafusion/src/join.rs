@@ -116,7 +116,7 @@ impl JoinFilters {
     /// use lanebloom_datafusion::JoinFilters;
     ///
     /// let ctx = datafusion::prelude::SessionContext::new();
-    /// let metrics = JoinFilters::new().min_ratio(2).install(&ctx);
+    /// let metrics = JoinFilters::new().min_ratio(1).install(&ctx);
     /// ctx.sql("CREATE TABLE t AS SELECT value AS id FROM generate_series(1, 5000)").await?.collect().await?;
     /// ctx.sql("SELECT * FROM t JOIN t AS u ON t.id = u.id WHERE u.id % 9 = 3").await?.collect().await?;
     /// assert_eq!(metrics.planned(), 1);
