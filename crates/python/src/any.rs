@@ -1,0 +1,327 @@
+//! One type for all filters, and what is done with a whole filter: figures, unions, bytes.
+
+use crate::engine::{Fault, Foreign, build_error};
+use lanebloom::codec::{Identity, Kind, SnapshotHeader};
+use lanebloom::{
+    BloomView, ConcurrentBitmap, ConcurrentBloom, CuckooFilter, Figures, IncompatibleError, ScalableBloom, SipHash13,
+    WindowedBloom,
+};
+use lanebloom_formats::{GuavaBloom, SplitBlockBloom};
+use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use std::error::Error;
+use std::fs::File;
+use std::io::{self, Read, Write};
+
+/// A filter. `S` means that its hashes are SipHash-1-3 under a secret key.
+pub(crate) enum Any {
+    Bloom(ConcurrentBloom),
+    BloomS(ConcurrentBloom<SipHash13>),
+    View(BloomView<'static>),
+    ViewS(BloomView<'static, SipHash13>),
+    Scalable(ScalableBloom),
+    ScalableS(ScalableBloom<SipHash13>),
+    Windowed(WindowedBloom),
+    WindowedS(WindowedBloom<SipHash13>),
+    Cuckoo(CuckooFilter),
+    CuckooS(CuckooFilter<SipHash13>),
+    Bitmap(ConcurrentBitmap),
+    Guava(Foreign<GuavaBloom>),
+    SplitBlock(Foreign<SplitBlockBloom>),
+}
+
+/// The same expression for every filter.
+macro_rules! each {
+    ($any:expr, $filter:ident => $result:expr) => {
+        each!($any, $filter => $result, $filter => $result, $filter => $result)
+    };
+    // Those of lanebloom with a hasher, its bitmap, and those of other systems.
+    ($any:expr, $filter:ident => $result:expr, $bitmap:ident => $of_bitmap:expr, $foreign:ident => $of_foreign:expr) => {
+        match $any {
+            Any::Bloom($filter) => $result,
+            Any::BloomS($filter) => $result,
+            Any::View($filter) => $result,
+            Any::ViewS($filter) => $result,
+            Any::Scalable($filter) => $result,
+            Any::ScalableS($filter) => $result,
+            Any::Windowed($filter) => $result,
+            Any::WindowedS($filter) => $result,
+            Any::Cuckoo($filter) => $result,
+            Any::CuckooS($filter) => $result,
+            Any::Bitmap($bitmap) => $of_bitmap,
+            Any::Guava($foreign) => $of_foreign,
+            Any::SplitBlock($foreign) => $of_foreign,
+        }
+    };
+}
+pub(crate) use each;
+
+/// An expression for two filters of one type.
+macro_rules! both {
+    ($a:expr, $b:expr, $($variant:ident)|+, $x:ident, $y:ident => $result:expr) => {
+        match ($a, $b) {
+            $((Any::$variant($x), Any::$variant($y)) => Some($result),)+
+            _ => None,
+        }
+    };
+}
+
+/// An exception for filters that do not go together.
+pub(crate) fn incompatible(error: IncompatibleError) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+fn different() -> PyErr {
+    PyTypeError::new_err(
+        "the operation takes two filters of one class, both with a secret or both without one, and this class may not have it",
+    )
+}
+
+/// An exception for bytes that are no filter.
+pub(crate) fn unreadable(error: impl Error + 'static) -> PyErr {
+    let mut source: Option<&(dyn Error + 'static)> = Some(&error);
+    while let Some(cause) = source {
+        if let Some(io) = cause.downcast_ref::<io::Error>() {
+            return match io.raw_os_error() {
+                Some(code) => io::Error::from_raw_os_error(code).into(),
+                None if io.kind() == io::ErrorKind::OutOfMemory => PyMemoryError::new_err(io.to_string()),
+                None => PyValueError::new_err(error.to_string()),
+            };
+        }
+        source = cause.source();
+    }
+    PyValueError::new_err(error.to_string())
+}
+
+impl Any {
+    /// The name of the class in Python.
+    pub(crate) fn class(&self) -> &'static str {
+        match self {
+            Self::Bloom(_) | Self::BloomS(_) | Self::View(_) | Self::ViewS(_) => "BloomFilter",
+            Self::Scalable(_) | Self::ScalableS(_) => "ScalableBloomFilter",
+            Self::Windowed(_) | Self::WindowedS(_) => "WindowedBloomFilter",
+            Self::Cuckoo(_) | Self::CuckooS(_) => "CuckooFilter",
+            Self::Bitmap(_) => "Bitmap",
+            Self::Guava(_) => "GuavaBloomFilter",
+            Self::SplitBlock(_) => "SplitBlockBloomFilter",
+        }
+    }
+
+    /// The secret key, if there is one.
+    pub(crate) fn secret(&self) -> Option<SipHash13> {
+        match self {
+            Self::BloomS(filter) => Some(*filter.hasher()),
+            Self::ViewS(filter) => Some(*filter.hasher()),
+            Self::ScalableS(filter) => Some(*filter.hasher()),
+            Self::WindowedS(filter) => Some(*filter.hasher()),
+            Self::CuckooS(filter) => Some(*filter.hasher()),
+            _ => None,
+        }
+    }
+
+    /// How full it is; nothing for a bitmap, which is exact.
+    pub(crate) fn figures(&self) -> Option<Figures> {
+        each!(self, filter => Some(filter.figures()), _bitmap => None, foreign => Some(foreign.filter.figures()))
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        each!(self, filter => filter.memory_bytes(), bitmap => bitmap.memory_bytes(), foreign => foreign.filter.memory_bytes())
+    }
+
+    pub(crate) fn expected_keys(&self) -> u64 {
+        each!(self, filter => filter.expected_keys() as u64, bitmap => bitmap.bound(), foreign => foreign.filter.expected_keys() as u64)
+    }
+
+    /// The rate that holds up to the expected keys.
+    pub(crate) fn rate(&self) -> f64 {
+        each!(self, filter => filter.false_positive_rate(), _bitmap => 0.0, foreign => foreign.filter.false_positive_rate_at(foreign.filter.expected_keys()))
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        match self {
+            Self::Bitmap(bitmap) => bitmap.len(),
+            _ => self.figures().map_or(0, |figures| figures.len as u64),
+        }
+    }
+
+    /// A copy; one that takes keys, of a view.
+    pub(crate) fn copy(&self) -> PyResult<Self> {
+        macro_rules! copied {
+            ($($variant:ident),*) => {
+                match self {
+                    $(Self::$variant(filter) => filter.try_clone().map(Self::$variant),)*
+                    Self::View(view) => return view.to_filter().map(Self::Bloom).map_err(unreadable),
+                    Self::ViewS(view) => return view.to_filter().map(Self::BloomS).map_err(unreadable),
+                    Self::Guava(foreign) => foreign.filter.try_clone().map(|filter| Self::Guava(Foreign { filter, ..*foreign })),
+                    Self::SplitBlock(foreign) => foreign.filter.try_clone().map(|filter| Self::SplitBlock(Foreign { filter, ..*foreign })),
+                }
+            };
+        }
+        copied!(
+            Bloom, BloomS, Scalable, ScalableS, Windowed, WindowedS, Cuckoo, CuckooS, Bitmap
+        )
+        .map_err(build_error)
+    }
+
+    /// Adds all keys of `other`.
+    pub(crate) fn union_from(&self, other: &Self) -> PyResult<()> {
+        if let (Self::Guava(a), Self::Guava(b)) = (self, other) {
+            return a.filter.union_from(&b.filter).map(drop).map_err(incompatible);
+        }
+        if let (Self::SplitBlock(a), Self::SplitBlock(b)) = (self, other) {
+            return a.filter.union_from(&b.filter).map(drop).map_err(incompatible);
+        }
+        if matches!(self, Self::View(_) | Self::ViewS(_)) {
+            return Err(Fault::ReadOnly.into());
+        }
+        if matches!(other, Self::View(_) | Self::ViewS(_)) {
+            return self.union_from(&other.copy()?);
+        }
+        both!(self, other, Bloom | BloomS | Scalable | ScalableS | Windowed | WindowedS | Bitmap, a, b => a.union_from(b))
+            .ok_or_else(different)?
+            .map(drop)
+            .map_err(incompatible)
+    }
+
+    /// A filter of what both have.
+    pub(crate) fn intersection(&self, other: &Self) -> PyResult<Self> {
+        if matches!(other, Self::View(_) | Self::ViewS(_)) {
+            return self.intersection(&other.copy()?);
+        }
+        let mut result = self.copy()?;
+        both!(&mut result, other, Bloom | BloomS | Bitmap, a, b => a.intersection_from(b))
+            .ok_or_else(different)?
+            .map_err(incompatible)?;
+        Ok(result)
+    }
+
+    /// `self` as a filter of which each bit can be compared.
+    fn loaded<'a>(&'a self, place: &'a mut Option<Self>) -> PyResult<&'a Self> {
+        Ok(match self {
+            Self::View(_) | Self::ViewS(_) => place.insert(self.copy()?),
+            _ => self,
+        })
+    }
+
+    pub(crate) fn is_subset(&self, other: &Self) -> PyResult<bool> {
+        let (mut x, mut y) = (None, None);
+        let (a, b) = (self.loaded(&mut x)?, other.loaded(&mut y)?);
+        if let (Self::Bitmap(bits), Self::Bitmap(_)) = (a, b) {
+            return Ok(matches!(a.intersection(b)?, Self::Bitmap(both) if both == *bits));
+        }
+        both!(a, b, Bloom | BloomS, a, b => a.is_subset(b))
+            .ok_or_else(different)?
+            .map_err(incompatible)
+    }
+
+    pub(crate) fn is_disjoint(&self, other: &Self) -> PyResult<bool> {
+        let (mut x, mut y) = (None, None);
+        let (a, b) = (self.loaded(&mut x)?, other.loaded(&mut y)?);
+        if let (Self::Bitmap(_), Self::Bitmap(_)) = (a, b) {
+            return Ok(a.intersection(b)?.len() == 0);
+        }
+        both!(a, b, Bloom | BloomS, a, b => a.is_disjoint(b))
+            .ok_or_else(different)?
+            .map_err(incompatible)
+    }
+
+    /// Whether both have the same content; nothing if they are of two types.
+    pub(crate) fn equals(&self, other: &Self) -> PyResult<Option<bool>> {
+        let (mut x, mut y) = (None, None);
+        let (a, b) = (self.loaded(&mut x)?, other.loaded(&mut y)?);
+        Ok(match (a, b) {
+            (Self::Guava(a), Self::Guava(b)) => Some(a.int_bytes == b.int_bytes && a.filter == b.filter),
+            (Self::SplitBlock(a), Self::SplitBlock(b)) => Some(a.int_bytes == b.int_bytes && a.filter == b.filter),
+            // The order of the inserts shows in their bytes, which are small enough to compare.
+            (Self::Cuckoo(a), Self::Cuckoo(b)) => Some(a.to_bytes() == b.to_bytes()),
+            (Self::CuckooS(a), Self::CuckooS(b)) => Some(a.hasher() == b.hasher() && a.to_bytes() == b.to_bytes()),
+            _ => both!(a, b, Bloom | BloomS | Scalable | ScalableS | Windowed | WindowedS | Bitmap, a, b => a == b),
+        })
+    }
+
+    /// The bytes that [`from_bytes`](Self::from_bytes) reads.
+    pub(crate) fn to_bytes(&self) -> PyResult<Vec<u8>> {
+        Ok(match self {
+            Self::View(view) => view.bytes().to_vec(),
+            Self::ViewS(view) => view.bytes().to_vec(),
+            Self::Bloom(filter) => filter.to_bytes(),
+            Self::BloomS(filter) => filter.to_bytes(),
+            Self::Scalable(filter) => filter.to_bytes(),
+            Self::ScalableS(filter) => filter.to_bytes(),
+            Self::Windowed(filter) => filter.to_bytes(),
+            Self::WindowedS(filter) => filter.to_bytes(),
+            Self::Cuckoo(filter) => filter.to_bytes(),
+            Self::CuckooS(filter) => filter.to_bytes(),
+            Self::Bitmap(bitmap) => bitmap.to_bytes(),
+            Self::Guava(foreign) => foreign.filter.to_bytes(),
+            Self::SplitBlock(foreign) => foreign.filter.to_parquet().map_err(build_error)?,
+        })
+    }
+
+    /// Writes what [`to_bytes`](Self::to_bytes) gives.
+    pub(crate) fn write_to(&self, file: &mut File) -> io::Result<()> {
+        match self {
+            Self::Bloom(filter) => filter.write_to(file),
+            Self::BloomS(filter) => filter.write_to(file),
+            Self::Scalable(filter) => filter.write_to(file),
+            Self::ScalableS(filter) => filter.write_to(file),
+            Self::Windowed(filter) => filter.write_to(file),
+            Self::WindowedS(filter) => filter.write_to(file),
+            Self::Cuckoo(filter) => filter.write_to(file),
+            Self::CuckooS(filter) => filter.write_to(file),
+            Self::Bitmap(bitmap) => bitmap.write_to(file),
+            Self::Guava(foreign) => foreign.filter.write_to(file),
+            Self::View(_) | Self::ViewS(_) | Self::SplitBlock(_) => {
+                file.write_all(&self.to_bytes().map_err(io::Error::other)?)
+            }
+        }
+    }
+
+    /// Reads a snapshot of lanebloom's and nothing else: what takes more than `max_bytes` of memory
+    /// is an error.
+    pub(crate) fn read(mut reader: impl Read, secret: Option<SipHash13>, max_bytes: usize) -> PyResult<Self> {
+        let mut head = Vec::with_capacity(SnapshotHeader::LEN);
+        reader
+            .by_ref()
+            .take(SnapshotHeader::LEN as u64)
+            .read_to_end(&mut head)?;
+        let header = SnapshotHeader::peek(&head).map_err(unreadable)?;
+        if secret.is_none() && matches!(header.hasher, Some(Identity::SipHash13)) {
+            return Err(PyValueError::new_err(
+                "the filter was made with a secret key: pass it as secret=",
+            ));
+        }
+        let mut reader = head.chain(reader);
+        macro_rules! read {
+            ($filter:ident, $plain:ident, $secret:ident) => {
+                match secret {
+                    None => $filter::read_from(&mut reader, max_bytes).map(Self::$plain),
+                    Some(hasher) => $filter::read_from_with(&mut reader, max_bytes, hasher).map(Self::$secret),
+                }
+            };
+        }
+        let result = match header.kind {
+            Kind::Bloom => read!(ConcurrentBloom, Bloom, BloomS),
+            Kind::Scalable => read!(ScalableBloom, Scalable, ScalableS),
+            Kind::Windowed => read!(WindowedBloom, Windowed, WindowedS),
+            Kind::Cuckoo => read!(CuckooFilter, Cuckoo, CuckooS),
+            Kind::Bitmap => ConcurrentBitmap::read_from(&mut reader, max_bytes).map(Self::Bitmap),
+            kind => {
+                return Err(PyValueError::new_err(format!(
+                    "a snapshot of kind {kind}, which has no class in Python"
+                )));
+            }
+        };
+        let result = result.map_err(unreadable)?;
+        nothing_more(reader)?;
+        Ok(result)
+    }
+}
+
+/// Fails if there are more bytes.
+pub(crate) fn nothing_more(mut reader: impl Read) -> PyResult<()> {
+    if reader.read(&mut [0])? == 0 {
+        return Ok(());
+    }
+    Err(PyValueError::new_err("there are bytes after the filter's"))
+}

@@ -1,0 +1,332 @@
+//! Arrow's C data interface: arrays and streams of pyarrow, polars, pandas and DuckDB as columns.
+//!
+//! <https://arrow.apache.org/docs/format/CDataInterface.html> and `CStreamInterface.html` specify
+//! the three structures; `PyCapsuleInterface.html` says how Python passes them on.
+
+use crate::columns::{Batch, Column, Unit, Values};
+use crate::ffi::lend;
+use pyo3::exceptions::{PyOSError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::mem;
+
+#[repr(C)]
+struct Schema {
+    format: *const c_char,
+    name: *const c_char,
+    metadata: *const c_char,
+    flags: i64,
+    children_len: i64,
+    children: *mut *mut Schema,
+    dictionary: *mut Schema,
+    release: Option<unsafe extern "C" fn(*mut Schema)>,
+    private_data: *mut c_void,
+}
+
+#[repr(C)]
+struct Array {
+    length: i64,
+    null_count: i64,
+    offset: i64,
+    buffers_len: i64,
+    children_len: i64,
+    buffers: *mut *const c_void,
+    children: *mut *mut Array,
+    dictionary: *mut Array,
+    release: Option<unsafe extern "C" fn(*mut Array)>,
+    private_data: *mut c_void,
+}
+
+#[repr(C)]
+struct RawStream {
+    get_schema: Option<unsafe extern "C" fn(*mut RawStream, *mut Schema) -> c_int>,
+    get_next: Option<unsafe extern "C" fn(*mut RawStream, *mut Array) -> c_int>,
+    get_last_error: Option<unsafe extern "C" fn(*mut RawStream) -> *const c_char>,
+    release: Option<unsafe extern "C" fn(*mut RawStream)>,
+    private_data: *mut c_void,
+}
+
+/// A structure that its producer releases.
+trait Released {
+    /// Nothing to release.
+    const EMPTY: Self;
+    fn release(&mut self);
+}
+
+macro_rules! released {
+    ($($name:ident $empty:expr),*) => {$(
+        impl Released for $name {
+            const EMPTY: Self = $empty;
+            fn release(&mut self) {
+                if let Some(release) = self.release {
+                    // SAFETY: the interface's promise: it is called once, for `release` becomes
+                    // null, from any thread.
+                    unsafe { release(self) };
+                }
+            }
+        }
+    )*};
+}
+
+const NO_CHARS: *const c_char = std::ptr::null();
+released! {
+    Schema Schema {
+        format: NO_CHARS, name: NO_CHARS, metadata: NO_CHARS, flags: 0, children_len: 0, children: std::ptr::null_mut(),
+        dictionary: std::ptr::null_mut(), release: None, private_data: std::ptr::null_mut(),
+    },
+    Array Array {
+        length: 0, null_count: 0, offset: 0, buffers_len: 0, children_len: 0, buffers: std::ptr::null_mut(),
+        children: std::ptr::null_mut(), dictionary: std::ptr::null_mut(), release: None, private_data: std::ptr::null_mut(),
+    },
+    RawStream RawStream {
+        get_schema: None, get_next: None, get_last_error: None, release: None, private_data: std::ptr::null_mut(),
+    }
+}
+
+/// A structure of a producer, released when dropped.
+struct Owned<T: Released>(T);
+
+// SAFETY: the interface allows any thread to read and release the structures, one at a time; here
+// they are only read until they are dropped.
+unsafe impl<T: Released> Send for Owned<T> {}
+// SAFETY: the same.
+unsafe impl<T: Released> Sync for Owned<T> {}
+
+impl<T: Released> Owned<T> {
+    /// Moves the structure out of a capsule of the interface.
+    fn take(capsule: &Bound<'_, PyAny>, name: &CStr) -> PyResult<Self> {
+        let capsule = capsule.cast::<PyCapsule>()?;
+        let raw: *mut T = capsule.pointer_checked(Some(name))?.as_ptr().cast();
+        // SAFETY: a capsule of this name points to such a structure. It stays valid as what the
+        // interface calls released, and is moved while no other thread runs Python code.
+        Ok(Self(mem::replace(unsafe { &mut *raw }, T::EMPTY)))
+    }
+}
+
+impl<T: Released> Drop for Owned<T> {
+    fn drop(&mut self) {
+        self.0.release();
+    }
+}
+
+/// Arrays of one type, one after another.
+pub(crate) struct Stream {
+    schema: Owned<Schema>,
+    /// A stream, or a single array before it was taken.
+    rest: Rest,
+}
+
+enum Rest {
+    Stream(Box<Owned<RawStream>>),
+    One(Option<Owned<Array>>),
+}
+
+impl Stream {
+    /// The arrays of an object, if it speaks the interface.
+    pub(crate) fn of(object: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
+        if let Some(export) = object.getattr_opt("__arrow_c_array__")? {
+            let (schema, array): (Bound<'_, PyAny>, Bound<'_, PyAny>) = export.call0()?.extract()?;
+            return Ok(Some(Self {
+                schema: Owned::take(&schema, c"arrow_schema")?,
+                rest: Rest::One(Some(Owned::take(&array, c"arrow_array")?)),
+            }));
+        }
+        let Some(export) = object.getattr_opt("__arrow_c_stream__")? else {
+            return Ok(None);
+        };
+        let mut stream = Box::new(Owned::<RawStream>::take(&export.call0()?, c"arrow_array_stream")?);
+        let mut schema = Owned(Schema::EMPTY);
+        let get_schema = stream.0.get_schema.ok_or_else(released_error)?;
+        // SAFETY: the stream is not released; it writes a schema there, or an error.
+        let code = unsafe { get_schema(&mut stream.0, &mut schema.0) };
+        if code != 0 {
+            return Err(stream_error(&mut stream.0, code));
+        }
+        Ok(Some(Self {
+            schema,
+            rest: Rest::Stream(stream),
+        }))
+    }
+
+    /// The next array, or nothing after the last one.
+    pub(crate) fn next(&mut self) -> PyResult<Option<Batch>> {
+        let array = match &mut self.rest {
+            Rest::One(array) => array.take(),
+            Rest::Stream(stream) => {
+                let mut array = Owned(Array::EMPTY);
+                let get_next = stream.0.get_next.ok_or_else(released_error)?;
+                // SAFETY: as for the schema. The end is an array that is released.
+                let code = unsafe { get_next(&mut stream.0, &mut array.0) };
+                if code != 0 {
+                    return Err(stream_error(&mut stream.0, code));
+                }
+                array.0.release.is_some().then_some(array)
+            }
+        };
+        let Some(array) = array else { return Ok(None) };
+        // SAFETY: schema and array describe each other, and the batch owns the array. What it lies
+        // in stays where it is when the structure is moved.
+        let column = unsafe { column(&self.schema.0, &array.0, 0, None)? };
+        Ok(Some(Batch::new(column, array)))
+    }
+}
+
+fn released_error() -> PyErr {
+    PyValueError::new_err("an Arrow stream that was used before")
+}
+
+fn stream_error(stream: &mut RawStream, code: c_int) -> PyErr {
+    let mut text = String::from("an Arrow stream failed");
+    if let Some(get) = stream.get_last_error {
+        // SAFETY: after a failed call the stream's text, if any, is valid until the next call.
+        unsafe {
+            let last = get(stream);
+            if !last.is_null() {
+                text = CStr::from_ptr(last).to_string_lossy().into_owned();
+            }
+        }
+    }
+    PyOSError::new_err((code, text))
+}
+
+/// A length that the interface has as a signed number.
+fn size(value: i64) -> PyResult<usize> {
+    usize::try_from(value)
+        .map_err(|_| PyValueError::new_err(format!("an Arrow array with a length or offset of {value}")))
+}
+
+/// The column of an array of this schema: `parent` is the first row and the number of rows, if a
+/// struct has it.
+///
+/// # Safety
+///
+/// The array has the layout that the format string names, and lives as long as `'static` is used.
+unsafe fn column(schema: &Schema, array: &Array, skip: usize, rows: Option<usize>) -> PyResult<Column<'static>> {
+    if schema.format.is_null() {
+        return Err(released_error());
+    }
+    // SAFETY: the interface's format is a string that ends in a 0.
+    let format = unsafe { CStr::from_ptr(schema.format) }.to_str().unwrap_or("?");
+    let first = size(array.offset)?
+        .checked_add(skip)
+        .ok_or_else(|| unsupported(format))?;
+    let len = match rows {
+        Some(rows) => rows,
+        None => size(array.length)?,
+    };
+    let end = first.checked_add(len).ok_or_else(|| unsupported(format))?;
+    let buffer = |i: usize| -> PyResult<*const c_void> {
+        if i >= size(array.buffers_len)? || array.buffers.is_null() {
+            return Err(PyValueError::new_err(format!(
+                "an Arrow array of format {format:?} without buffer {i}"
+            )));
+        }
+        // SAFETY: there are so many pointers.
+        Ok(unsafe { *array.buffers.add(i) })
+    };
+    // SAFETY, for all slices below: the specification says how many values each buffer of a format
+    // has for an array of this offset and length.
+    macro_rules! values {
+        ($i:expr, $len:expr) => {
+            unsafe { lend(buffer($i)?, $len) }?
+        };
+    }
+    /// The values from `first` on.
+    macro_rules! typed {
+        ($variant:path) => {
+            $variant(&values!(1, end)[first..])
+        };
+    }
+    let mut dictionary = None;
+    if !schema.dictionary.is_null() && !array.dictionary.is_null() {
+        // SAFETY: the promise of this function holds for the dictionary too.
+        dictionary = Some(Box::new(unsafe {
+            column(&*schema.dictionary, &*array.dictionary, 0, None)?
+        }));
+    }
+    let time = |per_second| Unit { per_second, seconds: 1 };
+    let values = match format {
+        "n" => Values::Nulls,
+        "b" => Values::Bits(values!(1, end.div_ceil(8)), first),
+        "c" => typed!(Values::I8),
+        "C" => typed!(Values::U8),
+        "s" => typed!(Values::I16),
+        "S" => typed!(Values::U16),
+        "i" => typed!(Values::I32),
+        "I" => typed!(Values::U32),
+        "l" | "L" => typed!(Values::Words),
+        "f" => typed!(Values::F32),
+        "g" => typed!(Values::F64),
+        "tdD" => typed!(Values::Days),
+        "tdm" => Values::Times(&values!(1, end)[first..], time(1000), false),
+        "u" | "z" => {
+            let offsets: &[i32] = if len == 0 { &[0] } else { &values!(1, end + 1)[first..] };
+            let bytes = offsets.last().copied().unwrap_or(0);
+            Values::Bytes32(offsets, values!(2, size(bytes.into())?))
+        }
+        "U" | "Z" => {
+            let offsets: &[i64] = if len == 0 { &[0] } else { &values!(1, end + 1)[first..] };
+            let bytes = offsets.last().copied().unwrap_or(0);
+            Values::Bytes64(offsets, values!(2, size(bytes)?))
+        }
+        "vu" | "vz" => {
+            let views = &values!(1, end)[first..];
+            let buffers = size(array.buffers_len)?.saturating_sub(3);
+            let sizes: &[i64] = values!(buffers + 2, buffers);
+            let buffers = (0..buffers).map(|i| Ok(values!(i + 2, size(sizes[i])?)));
+            Values::Views(views, buffers.collect::<PyResult<_>>()?)
+        }
+        "+s" => {
+            let children = size(schema.children_len)?;
+            if children == 0 || size(array.children_len)? != children {
+                return Err(PyValueError::new_err("an Arrow table without columns has no keys"));
+            }
+            let columns = (0..children).map(|i| {
+                // SAFETY: there are so many children, and the promise holds for each.
+                unsafe { column(&**schema.children.add(i), &**array.children.add(i), first, Some(len)) }
+            });
+            let mut columns = columns.collect::<PyResult<Vec<_>>>()?;
+            // A table of one column is that column: `None` for a missing row needs no tuple.
+            if columns.len() == 1 && array.null_count == 0 {
+                return Ok(columns.remove(0));
+            }
+            Values::Rows(columns)
+        }
+        _ => {
+            if let Some(width) = format.strip_prefix("w:") {
+                let width = width.parse().map_err(|_| unsupported(format))?;
+                let bytes = end.checked_mul(width).ok_or_else(|| unsupported(format))?;
+                Values::Fixed(&values!(1, bytes)[first * width..], width)
+            } else if let Some(unit) = format.strip_prefix("ts").and_then(|rest| rest.split(':').next()) {
+                let unit = match unit {
+                    "s" => time(1),
+                    "m" => time(1000),
+                    "u" => time(1_000_000),
+                    "n" => time(1_000_000_000),
+                    _ => return Err(unsupported(format)),
+                };
+                Values::Times(&values!(1, end)[first..], unit, false)
+            } else {
+                return Err(unsupported(format));
+            }
+        }
+    };
+    let mut result = Column::new(values, len);
+    if array.null_count != 0 && format != "n" && len > 0 && !buffer(0)?.is_null() {
+        result.valid = Some((values!(0, end.div_ceil(8)), first));
+    }
+    if let Some(dictionary) = dictionary {
+        let valid = result.valid.take();
+        result = Column::new(Values::Dictionary(Box::new(result), dictionary), len);
+        result.valid = valid;
+    }
+    Ok(result)
+}
+
+fn unsupported(format: &str) -> PyErr {
+    PyTypeError::new_err(format!(
+        "an Arrow array of format {format:?}: keys are integers, floats, bool, strings, binary, dates, timestamps, \
+         dictionaries and structs of these"
+    ))
+}

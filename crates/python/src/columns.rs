@@ -1,0 +1,363 @@
+//! Arrays in memory as columns of keys: the layouts of numpy and Arrow, without their libraries.
+//! `numpy.rs` and `arrow.rs` make columns, `engine.rs` asks for their hashes.
+
+use crate::engine::Engine;
+use crate::key::{Encoding, NONE, float, insert_length, time_bytes};
+
+/// Keys that are hashed at a time.
+const TILE: usize = 256;
+
+/// Values, as they lie in memory.
+pub(crate) enum Values<'a> {
+    /// Integers of 64 bits, signed or not: the same key either way.
+    Words(&'a [u64]),
+    I8(&'a [i8]),
+    U8(&'a [u8]),
+    I16(&'a [i16]),
+    U16(&'a [u16]),
+    I32(&'a [i32]),
+    U32(&'a [u32]),
+    F32(&'a [f32]),
+    F64(&'a [f64]),
+    /// A byte for each truth value.
+    Bools(&'a [u8]),
+    /// A bit for each truth value, from bit `.1` on.
+    Bits(&'a [u8], usize),
+    /// Bytes of one length.
+    Fixed(&'a [u8], usize),
+    /// Bytes of one length, filled up with zeros that do not count.
+    Padded(&'a [u8], usize),
+    /// Code points of one length, filled up with zeros that do not count.
+    Utf32(&'a [u32], usize),
+    /// Offsets, one more than there are values, and the bytes.
+    Bytes32(&'a [i32], &'a [u8]),
+    Bytes64(&'a [i64], &'a [u8]),
+    /// Arrow's views: a length, then the bytes, or their first four and where they lie.
+    Views(&'a [[u8; 16]], Vec<&'a [u8]>),
+    /// Times since 1970. The most negative one is numpy's NaT if `.2`.
+    Times(&'a [i64], Unit, bool),
+    /// Days since 1970.
+    Days(&'a [i32]),
+    /// Indices, and the values that they choose from.
+    Dictionary(Box<Column<'a>>, Box<Column<'a>>),
+    /// Several columns: a row is a tuple.
+    Rows(Vec<Column<'a>>),
+    /// Nulls only.
+    Nulls,
+}
+
+/// The unit of times.
+#[derive(Clone, Copy)]
+pub(crate) struct Unit {
+    /// Units in a second, 1 if the unit is longer.
+    pub(crate) per_second: i64,
+    /// Seconds in a unit, 1 if the unit is shorter.
+    pub(crate) seconds: i64,
+}
+
+/// A column, and whatever keeps its memory.
+pub(crate) struct Batch {
+    /// Ends before `owner`: the fields are private.
+    column: Column<'static>,
+    #[expect(dead_code, reason = "dropped after the column")]
+    owner: Box<dyn Send + Sync>,
+}
+
+impl Batch {
+    /// The column lies in memory that `owner` keeps.
+    pub(crate) fn new(column: Column<'static>, owner: impl Send + Sync + 'static) -> Self {
+        Self {
+            column,
+            owner: Box::new(owner),
+        }
+    }
+
+    /// The column.
+    pub(crate) fn column(&self) -> &Column<'_> {
+        &self.column
+    }
+}
+
+/// Values, and which of them are null.
+pub(crate) struct Column<'a> {
+    pub(crate) values: Values<'a>,
+    pub(crate) len: usize,
+    /// A bit for each value, from bit `.1` on: 0 if it is null.
+    pub(crate) valid: Option<(&'a [u8], usize)>,
+}
+
+fn bit(bits: &[u8], i: usize) -> bool {
+    bits[i / 8] >> (i % 8) & 1 != 0
+}
+
+impl<'a> Column<'a> {
+    /// A column without nulls.
+    pub(crate) fn new(values: Values<'a>, len: usize) -> Self {
+        Self {
+            values,
+            len,
+            valid: None,
+        }
+    }
+
+    fn is_null(&self, i: usize) -> bool {
+        matches!(self.values, Values::Nulls) || self.valid.is_some_and(|(bits, first)| !bit(bits, first + i))
+    }
+
+    /// Whether all values that are not null have as many bytes.
+    pub(crate) fn is_fixed(&self) -> bool {
+        match &self.values {
+            Values::Padded(..)
+            | Values::Utf32(..)
+            | Values::Bytes32(..)
+            | Values::Bytes64(..)
+            | Values::Views(..)
+            | Values::Rows(_) => false,
+            Values::Dictionary(_, values) => values.is_fixed(),
+            _ => true,
+        }
+    }
+
+    /// Whether the values are integers, or other numbers that are integers to a filter.
+    pub(crate) fn is_words(&self, encoding: Encoding) -> bool {
+        match &self.values {
+            Values::F32(_) | Values::F64(_) => encoding == Encoding::Python,
+            Values::Dictionary(_, values) => values.is_words(encoding),
+            _ => self.is_integers(),
+        }
+    }
+
+    /// Whether the values are integers.
+    pub(crate) fn is_integers(&self) -> bool {
+        match &self.values {
+            Values::Words(_)
+            | Values::I8(_)
+            | Values::U8(_)
+            | Values::I16(_)
+            | Values::U16(_)
+            | Values::I32(_)
+            | Values::U32(_)
+            | Values::Bools(_)
+            | Values::Bits(..) => true,
+            Values::Dictionary(_, values) => values.is_integers() && values.valid.is_none(),
+            _ => false,
+        }
+    }
+
+    /// Value `i` as an integer, if it is one to a filter.
+    pub(crate) fn word(&self, i: usize, encoding: Encoding) -> Option<u64> {
+        if self.is_null(i) || !self.is_words(encoding) {
+            return None;
+        }
+        let mut word = [0];
+        match &self.values {
+            Values::Dictionary(indices, values) => return values.word(indices.index(i), encoding),
+            _ => self.words(i, &mut word),
+        }
+        Some(word[0])
+    }
+
+    /// Value `i` as an index. What no valid index can be becomes a number that is out of bounds.
+    fn index(&self, i: usize) -> usize {
+        let mut word = [0];
+        self.words(i, &mut word);
+        usize::try_from(word[0]).unwrap_or(usize::MAX)
+    }
+
+    /// Writes the values from `start` on as integers.
+    pub(crate) fn words(&self, start: usize, out: &mut [u64]) {
+        let len = out.len();
+        macro_rules! each {
+            ($values:expr, $word:expr) => {
+                for (out, &value) in out.iter_mut().zip(&$values[start..][..len]) {
+                    *out = $word(value);
+                }
+            };
+        }
+        match &self.values {
+            Values::Words(values) => out.copy_from_slice(&values[start..][..len]),
+            Values::I8(values) => each!(values, |value| i64::from(value).cast_unsigned()),
+            Values::U8(values) => each!(values, u64::from),
+            Values::I16(values) => each!(values, |value| i64::from(value).cast_unsigned()),
+            Values::U16(values) => each!(values, u64::from),
+            Values::I32(values) => each!(values, |value| i64::from(value).cast_unsigned()),
+            Values::U32(values) => each!(values, u64::from),
+            Values::F32(values) => each!(values, |value| float(f64::from(value))),
+            Values::F64(values) => each!(values, float),
+            Values::Bools(values) => each!(values, |value| u64::from(value != 0)),
+            Values::Bits(bits, first) => {
+                for (i, out) in out.iter_mut().enumerate() {
+                    *out = bit(bits, first + start + i).into();
+                }
+            }
+            _ => unreachable!("not words"),
+        }
+    }
+
+    /// Value `i` where it lies, if its bytes do. A null has none, and neither has a value whose
+    /// place is outside the array's memory.
+    fn slice(&self, i: usize) -> &'a [u8] {
+        fn part(bytes: &[u8], start: Option<usize>, end: Option<usize>) -> &[u8] {
+            start
+                .zip(end)
+                .and_then(|(start, end)| bytes.get(start..end))
+                .unwrap_or(&[])
+        }
+        if self.is_null(i) {
+            return &[];
+        }
+        match &self.values {
+            Values::Fixed(bytes, width) => &bytes[i * width..][..*width],
+            Values::Padded(bytes, width) => {
+                let value = &bytes[i * width..][..*width];
+                &value[..value.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1)]
+            }
+            Values::Bytes32(offsets, bytes) => part(bytes, offsets[i].try_into().ok(), offsets[i + 1].try_into().ok()),
+            Values::Bytes64(offsets, bytes) => part(bytes, offsets[i].try_into().ok(), offsets[i + 1].try_into().ok()),
+            Values::Views(views, buffers) => {
+                let view = &views[i];
+                let field =
+                    |at: usize| u32::from_ne_bytes([view[at], view[at + 1], view[at + 2], view[at + 3]]) as usize;
+                let len = field(0);
+                if len <= 12 {
+                    return &view[4..][..len];
+                }
+                let buffer = buffers.get(field(8)).copied().unwrap_or(&[]);
+                part(buffer, Some(field(12)), field(12).checked_add(len))
+            }
+            _ => &[],
+        }
+    }
+
+    fn has_slices(&self) -> bool {
+        matches!(
+            self.values,
+            Values::Fixed(..) | Values::Padded(..) | Values::Bytes32(..) | Values::Bytes64(..) | Values::Views(..)
+        )
+    }
+
+    /// Appends the bytes of value `i`.
+    pub(crate) fn write(&self, i: usize, encoding: Encoding, out: &mut Vec<u8>) {
+        if self.is_null(i) {
+            return out.extend_from_slice(NONE);
+        }
+        match &self.values {
+            Values::F32(values) if encoding == Encoding::Plain => {
+                out.extend_from_slice(&values[i].to_bits().to_le_bytes())
+            }
+            Values::F64(values) if encoding == Encoding::Plain => {
+                out.extend_from_slice(&values[i].to_bits().to_le_bytes())
+            }
+            Values::Times(values, ..) if encoding == Encoding::Plain => out.extend_from_slice(&values[i].to_le_bytes()),
+            Values::Days(values) if encoding == Encoding::Plain => out.extend_from_slice(&values[i].to_le_bytes()),
+            Values::Times(values, _, true) if values[i] == i64::MIN => out.extend_from_slice(NONE),
+            Values::Times(values, unit, _) => {
+                // A time outside of 64 bits of seconds wraps around, as numpy's do.
+                let (seconds, rest) = (
+                    values[i].div_euclid(unit.per_second),
+                    values[i].rem_euclid(unit.per_second),
+                );
+                let nanoseconds = rest * (1_000_000_000 / unit.per_second);
+                out.extend_from_slice(&time_bytes(seconds.wrapping_mul(unit.seconds), nanoseconds as u32));
+            }
+            Values::Days(values) => out.extend_from_slice(&time_bytes(i64::from(values[i]) * 86_400, 0)),
+            Values::Utf32(values, width) => {
+                let value = &values[i * width..][..*width];
+                let len = value.iter().rposition(|&point| point != 0).map_or(0, |last| last + 1);
+                for &point in &value[..len] {
+                    // numpy stores no surrogates on purpose; a filter needs some bytes for them.
+                    let point = char::from_u32(point).unwrap_or(char::REPLACEMENT_CHARACTER);
+                    out.extend_from_slice(point.encode_utf8(&mut [0; 4]).as_bytes());
+                }
+            }
+            Values::Dictionary(indices, values) => {
+                let index = indices.index(i);
+                if index < values.len {
+                    values.write(index, encoding, out);
+                }
+            }
+            Values::Rows(columns) => {
+                for (c, column) in columns.iter().enumerate() {
+                    let start = out.len();
+                    column.write(i, encoding, out);
+                    if c + 1 < columns.len() && !column.is_fixed() && !column.is_null(i) {
+                        insert_length(out, start);
+                    }
+                }
+            }
+            _ if self.has_slices() => out.extend_from_slice(self.slice(i)),
+            _ => {
+                let mut word = [0];
+                self.words(i, &mut word);
+                out.extend_from_slice(&word[0].to_le_bytes());
+            }
+        }
+    }
+
+    /// What [`hash`](Self::hash) needs: the hashes of a dictionary's values.
+    pub(crate) fn prepare<E: Engine>(&self, engine: &E) -> Vec<E::Hash> {
+        match &self.values {
+            Values::Dictionary(_, values) if values.len <= self.len => {
+                let mut hashes = vec![E::Hash::default(); values.len];
+                values.hash(engine, &values.prepare(engine), 0, &mut hashes);
+                hashes
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Writes the hashes of the values from `start` on.
+    pub(crate) fn hash<E: Engine>(&self, engine: &E, dictionary: &[E::Hash], start: usize, out: &mut [E::Hash]) {
+        match &self.values {
+            Values::Words(values) => engine.hash_words(&values[start..][..out.len()], out),
+            Values::Dictionary(indices, _) if !dictionary.is_empty() => {
+                for (i, out) in out.iter_mut().enumerate() {
+                    // A null's index may be anything.
+                    *out = dictionary.get(indices.index(start + i)).copied().unwrap_or_default();
+                }
+            }
+            Values::Dictionary(..) => self.hash_written(engine, start, out),
+            _ if self.is_words(E::ENCODING) => {
+                let mut words = [0; TILE];
+                for (t, out) in out.chunks_mut(TILE).enumerate() {
+                    let words = &mut words[..out.len()];
+                    self.words(start + t * TILE, words);
+                    engine.hash_words(words, out);
+                }
+            }
+            _ if self.has_slices() => {
+                let mut slices: [&[u8]; TILE] = [&[]; TILE];
+                for (t, out) in out.chunks_mut(TILE).enumerate() {
+                    for (i, slice) in slices[..out.len()].iter_mut().enumerate() {
+                        *slice = self.slice(start + t * TILE + i);
+                    }
+                    engine.hash_slices(&slices[..out.len()], out);
+                }
+            }
+            _ => self.hash_written(engine, start, out),
+        }
+        if let Some((bits, first)) = self.valid {
+            let none = engine.hash_bytes(NONE);
+            for (i, out) in out.iter_mut().enumerate() {
+                if !bit(bits, first + start + i) {
+                    *out = none;
+                }
+            }
+        }
+    }
+
+    /// [`hash`](Self::hash) for values that lie nowhere as the bytes of a key.
+    fn hash_written<E: Engine>(&self, engine: &E, start: usize, out: &mut [E::Hash]) {
+        let mut bytes = Vec::new();
+        for (i, out) in out.iter_mut().enumerate() {
+            *out = match self.word(start + i, E::ENCODING) {
+                Some(word) => engine.hash_word(word),
+                None => {
+                    bytes.clear();
+                    self.write(start + i, E::ENCODING, &mut bytes);
+                    engine.hash_bytes(&bytes)
+                }
+            };
+        }
+    }
+}

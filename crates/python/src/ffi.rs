@@ -1,0 +1,257 @@
+//! The calls of CPython's C interface that PyO3's safe functions lack or make slowly, behind safe
+//! functions: single integers and strings, buffers, and methods of one argument.
+//!
+//! `PyObject_GetBuffer`, `PyBuffer_Release` and `PyUnicode_AsUTF8AndSize` belong to the stable
+//! interface from Python 3.11 or 3.10 on. Python 3.9 and 3.10 for Linux and macOS export them too,
+//! with the same signatures and the same `Py_buffer`, so they are declared here.
+
+use pyo3::exceptions::PyValueError;
+use pyo3::ffi;
+use pyo3::panic::PanicException;
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyType};
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::{ptr, slice};
+
+unsafe extern "C" {
+    fn PyUnicode_AsUTF8AndSize(unicode: *mut ffi::PyObject, size: *mut ffi::Py_ssize_t) -> *const c_char;
+    fn PyObject_GetBuffer(object: *mut ffi::PyObject, view: *mut RawBuffer, flags: c_int) -> c_int;
+    fn PyBuffer_Release(view: *mut RawBuffer);
+}
+
+/// `Py_buffer`, unchanged from Python 3.3 to 3.14.
+#[repr(C)]
+struct RawBuffer {
+    buf: *mut c_void,
+    obj: *mut ffi::PyObject,
+    len: ffi::Py_ssize_t,
+    itemsize: ffi::Py_ssize_t,
+    readonly: c_int,
+    ndim: c_int,
+    format: *mut c_char,
+    shape: *mut ffi::Py_ssize_t,
+    strides: *mut ffi::Py_ssize_t,
+    suboffsets: *mut ffi::Py_ssize_t,
+    internal: *mut c_void,
+}
+
+/// `PyBUF_FORMAT | PyBUF_ND`: contiguous in C's order, with shape and format.
+const CONTIGUOUS: c_int = 0x0004 | 0x0008;
+
+/// What [`quick`] knows of an object.
+pub(crate) enum Quick<'a> {
+    /// An integer of 64 bits.
+    Int(i64),
+    /// A string's UTF-8.
+    Text(&'a [u8]),
+    /// Something else.
+    Other,
+}
+
+/// The content of an object if its type is exactly `int` or `str`. Runs no Python code.
+///
+/// Of an integer that has more than 64 bits, and of a string without UTF-8, it knows nothing.
+#[inline(always)]
+pub(crate) fn quick<'a>(object: &'a Bound<'_, PyAny>) -> Quick<'a> {
+    // SAFETY: the object is alive and the thread attached, both by `Bound`.
+    unsafe { quick_object(object.as_ptr()) }
+}
+
+/// # Safety
+///
+/// The thread is attached, and the object lives as long as `'a`.
+#[inline(always)]
+unsafe fn quick_object<'a>(object: *mut ffi::PyObject) -> Quick<'a> {
+    // SAFETY: types are compared before a function for the type is called. A string keeps its UTF-8
+    // as long as it lives, and never changes it.
+    unsafe {
+        if ffi::PyLong_CheckExact(object) != 0 {
+            let mut overflow = 0;
+            let value = ffi::PyLong_AsLongLongAndOverflow(object, &mut overflow);
+            if overflow == 0 {
+                return Quick::Int(value);
+            }
+        } else if ffi::PyUnicode_CheckExact(object) != 0 {
+            let mut size = 0;
+            let utf8 = PyUnicode_AsUTF8AndSize(object, &mut size);
+            if !utf8.is_null() {
+                return Quick::Text(slice::from_raw_parts(utf8.cast(), size.cast_unsigned()));
+            }
+            ffi::PyErr_Clear();
+        }
+    }
+    Quick::Other
+}
+
+/// The UTF-8 of a string, of a subclass of `str` too. Fails for one that is no Unicode.
+pub(crate) fn utf8<'a>(string: &'a Bound<'_, pyo3::types::PyString>) -> PyResult<&'a [u8]> {
+    let mut size = 0;
+    // SAFETY: it is a string; the rest as in `quick`.
+    unsafe {
+        let utf8 = PyUnicode_AsUTF8AndSize(string.as_ptr(), &mut size);
+        if utf8.is_null() {
+            return Err(PyErr::fetch(string.py()));
+        }
+        Ok(slice::from_raw_parts(utf8.cast(), size.cast_unsigned()))
+    }
+}
+
+/// The content of the list's item `i`, if its type is exactly `int` or `str`; [`Quick::Other`] behind
+/// the end.
+///
+/// # Safety
+///
+/// As long as the result lives, no Python code runs: it could remove the item from the list.
+#[inline(always)]
+pub(crate) unsafe fn quick_item<'a>(list: &'a Bound<'_, PyList>, i: usize) -> Quick<'a> {
+    // SAFETY: it is a list, and `PyList_GetItem` checks the index. The list keeps the item alive,
+    // since by the caller's promise nothing changes the list.
+    unsafe {
+        let item = ffi::PyList_GetItem(list.as_ptr(), i.cast_signed());
+        if item.is_null() {
+            ffi::PyErr_Clear();
+            return Quick::Other;
+        }
+        quick_object(item)
+    }
+}
+
+/// A contiguous buffer of an object, held until it is dropped.
+pub(crate) struct Buffer {
+    raw: Box<RawBuffer>,
+}
+
+// SAFETY: the memory stays where it is until the release, which attaches to the interpreter.
+unsafe impl Send for Buffer {}
+// SAFETY: the same; the fields are only read.
+unsafe impl Sync for Buffer {}
+
+impl Buffer {
+    /// The buffer of `object`, if it has one that is contiguous.
+    pub(crate) fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let mut raw = Box::new(RawBuffer {
+            buf: ptr::null_mut(),
+            obj: ptr::null_mut(),
+            len: 0,
+            itemsize: 0,
+            readonly: 0,
+            ndim: 0,
+            format: ptr::null_mut(),
+            shape: ptr::null_mut(),
+            strides: ptr::null_mut(),
+            suboffsets: ptr::null_mut(),
+            internal: ptr::null_mut(),
+        });
+        // SAFETY: the object is alive; the view is writable and does not move until its release.
+        if unsafe { PyObject_GetBuffer(object.as_ptr(), &mut *raw, CONTIGUOUS) } != 0 {
+            return Err(PyErr::fetch(object.py()));
+        }
+        Ok(Self { raw })
+    }
+
+    /// The bytes. Whoever may write to them can do so at any time, as to an array of numpy's.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        if self.raw.len == 0 {
+            return &[];
+        }
+        // SAFETY: the exporter keeps so many contiguous bytes there until the release.
+        unsafe { slice::from_raw_parts(self.raw.buf.cast(), self.raw.len.cast_unsigned()) }
+    }
+
+    /// The type of an item in the language of the module `struct`, and its size.
+    pub(crate) fn item(&self) -> PyResult<(&str, usize)> {
+        let format = if self.raw.format.is_null() {
+            "B"
+        } else {
+            // SAFETY: the exporter's string ends in a 0 and lives until the release.
+            unsafe { CStr::from_ptr(self.raw.format) }
+                .to_str()
+                .map_err(|_| PyValueError::new_err("the buffer's format is not ASCII"))?
+        };
+        Ok((format, self.raw.itemsize.cast_unsigned()))
+    }
+
+    /// The number of dimensions.
+    pub(crate) fn dimensions(&self) -> usize {
+        usize::try_from(self.raw.ndim).unwrap_or(0)
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        // SAFETY: the view came from `PyObject_GetBuffer` and is released once.
+        Python::attach(|_| unsafe { PyBuffer_Release(&mut *self.raw) });
+    }
+}
+
+/// Slices of memory that another program part owns.
+///
+/// # Safety
+///
+/// `len` values of `T`, valid for every bit pattern, lie at `data` as long as `'a` lasts.
+pub(crate) unsafe fn lend<'a, T>(data: *const c_void, len: usize) -> PyResult<&'a [T]> {
+    if len == 0 {
+        return Ok(&[]);
+    }
+    let data: *const T = data.cast();
+    if data.is_null() || !data.is_aligned() || len.checked_mul(size_of::<T>()).is_none_or(|n| n > isize::MAX as usize) {
+        return Err(PyValueError::new_err(format!(
+            "{len} values at address {data:p}: null, not aligned, or too many"
+        )));
+    }
+    // SAFETY: the caller's promise; null, alignment and size were checked.
+    Ok(unsafe { slice::from_raw_parts(data, len) })
+}
+
+/// A class with a method of one argument. PyO3 passes arguments as a tuple for Python 3.9, which
+/// takes 30 ns longer.
+pub(crate) trait OneArgument: pyo3::PyClass<Frozen = pyo3::pyclass::boolean_struct::True> + Sync {
+    /// The method.
+    fn call(&self, argument: &Bound<'_, PyAny>) -> PyResult<bool>;
+}
+
+unsafe extern "C" fn trampoline<T: OneArgument>(
+    this: *mut ffi::PyObject,
+    argument: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    // SAFETY: the interpreter calls methods from attached threads, with references that outlive the
+    // call. The method's descriptor checked that `this` is a `T`.
+    let (py, this, argument) = unsafe {
+        let py = Python::assume_attached();
+        (py, Borrowed::from_ptr(py, this), Borrowed::from_ptr(py, argument))
+    };
+    let result = catch_unwind(AssertUnwindSafe(|| {
+        // SAFETY: as above.
+        unsafe { this.cast_unchecked::<T>() }.get().call(&argument)
+    }));
+    let error = match result {
+        // SAFETY: these are objects that live as long as the interpreter.
+        Ok(Ok(answer)) => return unsafe { ffi::PyBool_FromLong(answer.into()) },
+        Ok(Err(error)) => error,
+        Err(_) => PanicException::new_err("a bug in lanebloom: panic in add"),
+    };
+    error.restore(py);
+    ptr::null_mut()
+}
+
+/// Gives the class `T` the method `name`.
+pub(crate) fn add_method<T: OneArgument>(
+    class: &Bound<'_, PyType>,
+    name: &'static CStr,
+    doc: &'static CStr,
+) -> PyResult<()> {
+    // Leaked: the descriptor refers to it as long as the interpreter lives.
+    let definition = Box::leak(Box::new(ffi::PyMethodDef {
+        ml_name: name.as_ptr(),
+        ml_meth: ffi::PyMethodDefPointer {
+            PyCFunction: trampoline::<T>,
+        },
+        ml_flags: ffi::METH_O,
+        ml_doc: doc.as_ptr(),
+    }));
+    // SAFETY: the type and the definition live; the call returns a new reference or an error.
+    let method =
+        unsafe { Bound::from_owned_ptr_or_err(class.py(), ffi::PyDescr_NewMethod(class.as_type_ptr(), definition))? };
+    class.setattr(name.to_string_lossy(), method)
+}

@@ -1,0 +1,990 @@
+//! The classes: [`Filter`] has what all share, and each class after it has a constructor.
+
+use crate::any::{Any, each, incompatible, nothing_more, unreadable};
+use crate::arrow::Stream;
+use crate::columns::Batch;
+use crate::engine::{Engine, Foreign, Task, build_error, hash_object};
+use crate::ffi::OneArgument;
+use crate::{key, numpy};
+use lanebloom::codec::replace_file;
+use lanebloom::{BloomView, ConcurrentBitmap, ConcurrentBloom, CuckooFilter, ScalableBloom, SipHash13, WindowedBloom};
+use lanebloom_formats::{GuavaBloom, SplitBlockBloom};
+use pyo3::exceptions::{PyImportError, PyKeyError, PyTypeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PyString, PyTuple, PyType};
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What all filters share: a set of keys that answers "certainly not" or "probably".
+///
+/// Make one by a class such as BloomFilter, or by Filter.load(path) and Filter.from_bytes(data),
+/// which return the class that was saved.
+#[pyclass(subclass, frozen, module = "lanebloom")]
+pub(crate) struct Filter {
+    /// In a box, since a filter wants more alignment than Python's allocator gives an object.
+    any: Box<Any>,
+    /// Makes a key of an object.
+    key: Option<Py<PyAny>>,
+}
+
+const _: () = assert!(align_of::<Filter>() <= 8, "Python aligns objects to 16 bytes at most");
+
+impl Filter {
+    fn new(any: Any, key: Option<Py<PyAny>>) -> Self {
+        Self { any: Box::new(any), key }
+    }
+
+    /// A filter like this one, of another content.
+    fn with(&self, py: Python<'_>, any: Any) -> PyResult<Py<PyAny>> {
+        Self::new(any, self.key.as_ref().map(|key| key.clone_ref(py))).into_object(py)
+    }
+
+    /// As an object of the class that fits.
+    fn into_object(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        macro_rules! object {
+            ($class:ident) => {
+                Ok(Py::new(py, PyClassInitializer::from(self).add_subclass($class))?.into_any())
+            };
+        }
+        match self.any.class() {
+            "BloomFilter" => object!(BloomFilter),
+            "ScalableBloomFilter" => object!(ScalableBloomFilter),
+            "WindowedBloomFilter" => object!(WindowedBloomFilter),
+            "CuckooFilter" => object!(Cuckoo),
+            "Bitmap" => object!(Bitmap),
+            "GuavaBloomFilter" => object!(GuavaBloomFilter),
+            _ => object!(SplitBlockBloomFilter),
+        }
+    }
+
+    /// Calls `f` with the object that is the key of `object`.
+    #[inline(always)]
+    fn keyed<R>(&self, object: &Bound<'_, PyAny>, f: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<R>) -> PyResult<R> {
+        match &self.key {
+            None => f(object),
+            Some(key) => f(&key.bind(object.py()).call1((object,))?),
+        }
+    }
+
+    /// Does `task` with all keys; returns how many were added, and the answers.
+    fn many(&self, keys: &Bound<'_, PyAny>, threads: usize, task: Task) -> PyResult<(usize, Vec<u8>)> {
+        let py = keys.py();
+        if keys.is_instance_of::<PyString>() || keys.is_instance_of::<PyBytes>() || keys.is_instance_of::<PyByteArray>()
+        {
+            return Err(PyTypeError::new_err(format!(
+                "{} is one key: pass it to add, or in a list",
+                keys.get_type().name()?
+            )));
+        }
+        if threads == 0 {
+            return Err(PyValueError::new_err("threads=0: at least 1"));
+        }
+        let (mut added, mut out) = (0, Vec::new());
+        let mut batch = |batch: &Batch| -> PyResult<()> {
+            let column = batch.column();
+            let answered = out.len();
+            if task != Task::Add {
+                out.resize(answered + column.len, 0);
+            }
+            let out = &mut out[answered..];
+            added += py.detach(|| each!(&*self.any, filter => task.by_column(filter, column, threads, out)))?;
+            Ok(())
+        };
+        match Source::of(keys, self.key.is_some())? {
+            Source::One(one) => batch(&one)?,
+            Source::Stream(mut stream) => {
+                while let Some(one) = stream.next()? {
+                    batch(&one)?;
+                }
+            }
+            Source::Items => {
+                let map = self.key.as_ref().map(|key| key.bind(py));
+                added = each!(&*self.any, filter => task.by_items(filter, keys, map, &mut out))?;
+            }
+        }
+        Ok((added, out))
+    }
+
+    fn other<'a, 'py>(object: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, Self>> {
+        object.cast::<Self>().map_err(|_| {
+            let name = object
+                .get_type()
+                .name()
+                .map_or_else(|_| "?".into(), |name| name.to_string());
+            PyTypeError::new_err(format!("{name} is no filter; update() takes any iterable"))
+        })
+    }
+}
+
+/// Where keys come from.
+enum Source {
+    One(Batch),
+    Stream(Stream),
+    /// One Python object after another.
+    Items,
+}
+
+impl Source {
+    fn of(keys: &Bound<'_, PyAny>, mapped: bool) -> PyResult<Self> {
+        let py = keys.py();
+        if mapped || keys.is_exact_instance_of::<PyList>() || keys.is_instance_of::<PyTuple>() {
+            return Ok(Self::Items);
+        }
+        if let Some(batch) = numpy::array(keys)? {
+            return Ok(Self::One(batch));
+        }
+        let mut object = keys.clone();
+        let module = keys.get_type().module()?;
+        if module.to_cow()?.starts_with("pandas.") {
+            // A frame's index is no key; a series of numpy's values is an array of numpy.
+            if object.hasattr(intern!(py, "columns"))? {
+                let options = PyDict::new(py);
+                options.set_item("drop", true)?;
+                object = object.call_method("reset_index", (), Some(&options))?;
+            } else if let Some(batch) = numpy::array(&object.call_method0("to_numpy")?)? {
+                return Ok(Self::One(batch));
+            }
+        }
+        match Stream::of(&object) {
+            Ok(Some(stream)) => return Ok(Self::Stream(stream)),
+            Ok(None) => {}
+            // pandas without pyarrow.
+            Err(error) if error.is_instance_of::<PyImportError>(py) => {}
+            Err(error) => return Err(error),
+        }
+        if let Some(batch) = numpy::buffer(&object)? {
+            return Ok(Self::One(batch));
+        }
+        if object.hasattr(intern!(py, "__array__"))? {
+            let array = py.import("numpy")?.call_method1("asarray", (object,))?;
+            if let Some(batch) = numpy::array(&array)? {
+                return Ok(Self::One(batch));
+            }
+        }
+        Ok(Self::Items)
+    }
+}
+
+/// Answers as an array of numpy, or as a memoryview of truth values without numpy.
+fn flags<'py>(py: Python<'py>, answers: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    let bytes = PyByteArray::new(py, answers);
+    match py.import(intern!(py, "numpy")) {
+        Ok(numpy) => numpy.call_method1(intern!(py, "frombuffer"), (bytes, "?")),
+        Err(error) if error.is_instance_of::<PyImportError>(py) => {
+            let view = py.get_type::<pyo3::types::PyMemoryView>().call1((bytes,))?;
+            view.call_method1("cast", ("?",))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+impl OneArgument for Filter {
+    #[inline(always)]
+    fn call(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        self.keyed(
+            key,
+            |key| each!(&*self.any, filter => Ok(filter.insert_one(hash_object(filter, key, &mut Vec::new())?)?)),
+        )
+    }
+}
+
+#[pymethods]
+impl Filter {
+    fn __contains__(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        self.keyed(
+            key,
+            |key| each!(&*self.any, filter => Ok(filter.contains_one(hash_object(filter, key, &mut Vec::new())?))),
+        )
+    }
+
+    /// Add all keys of each argument: a list or another iterable of keys, an array, or a filter.
+    ///
+    /// >>> f = BloomFilter(1000)
+    /// >>> f.update(["a", "b"], range(10))
+    /// >>> "b" in f, 9 in f, 10 in f
+    /// (True, True, False)
+    #[pyo3(signature = (*others))]
+    fn update(&self, others: &Bound<'_, PyTuple>) -> PyResult<()> {
+        for keys in others.iter() {
+            match keys.cast::<Self>() {
+                Ok(filter) => {
+                    let other = &filter.get().any;
+                    keys.py().detach(|| self.any.union_from(other))?;
+                }
+                Err(_) => drop(self.many(&keys, 1, Task::Add)?),
+            }
+        }
+        Ok(())
+    }
+
+    /// Add all keys of an array or of an iterable, and return how many were new.
+    ///
+    /// Arrays are those of numpy (integers, floats, bool, datetime64, S, U, V), whatever speaks
+    /// Arrow's C interface (pyarrow, polars, pandas, DuckDB), and buffers such as array.array. They
+    /// are read where they lie, without the interpreter's lock, by as many threads as you say.
+    ///
+    /// >>> import array
+    /// >>> f = BloomFilter(1000)
+    /// >>> f.add_many(array.array("q", [1, 2, 1]))
+    /// 2
+    #[pyo3(signature = (keys, /, *, threads=1))]
+    fn add_many(&self, keys: &Bound<'_, PyAny>, threads: usize) -> PyResult<usize> {
+        Ok(self.many(keys, threads, Task::Add)?.0)
+    }
+
+    /// Add all keys, and return an array that says which were new: duplicates in one call.
+    ///
+    /// The array is numpy's, or a memoryview of truth values where numpy is missing. A second key
+    /// of the same value is not new. With several threads each may take the same key for new.
+    ///
+    /// >>> f = BloomFilter(1000)
+    /// >>> [bool(new) for new in f.add_new(["a", "b", "a"])]
+    /// [True, True, False]
+    #[pyo3(signature = (keys, /, *, threads=1))]
+    fn add_new<'py>(&self, keys: &Bound<'py, PyAny>, threads: usize) -> PyResult<Bound<'py, PyAny>> {
+        flags(keys.py(), &self.many(keys, threads, Task::AddNew)?.1)
+    }
+
+    /// Look up all keys, and return an array that says which are in the filter.
+    ///
+    /// >>> f = BloomFilter(1000)
+    /// >>> f.update(["a"])
+    /// >>> [bool(found) for found in f.contains_many(["a", "b"])]
+    /// [True, False]
+    #[pyo3(signature = (keys, /, *, threads=1))]
+    fn contains_many<'py>(&self, keys: &Bound<'py, PyAny>, threads: usize) -> PyResult<Bound<'py, PyAny>> {
+        flags(keys.py(), &self.many(keys, threads, Task::Contains)?.1)
+    }
+
+    /// The number of keys that the filter was made for.
+    #[getter]
+    fn expected(&self) -> u64 {
+        self.any.expected_keys()
+    }
+
+    /// The rate of false positives at the expected number of keys.
+    #[getter]
+    fn rate(&self) -> f64 {
+        self.any.rate()
+    }
+
+    /// The rate of false positives now. Reads the whole filter.
+    #[getter]
+    fn current_rate(&self) -> f64 {
+        self.any.figures().map_or(0.0, |figures| figures.false_positive_rate)
+    }
+
+    /// An estimate of the number of keys; exact for CuckooFilter and Bitmap. Reads the whole filter.
+    #[getter]
+    fn approx_len(&self) -> u64 {
+        self.any.len()
+    }
+
+    /// The memory of the filter in bytes.
+    #[getter]
+    fn nbytes(&self) -> usize {
+        self.any.memory_bytes()
+    }
+
+    /// The secret key, 16 bytes, of a filter made with secret=True. Keep it as you keep passwords.
+    #[getter]
+    fn secret<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        self.any.secret().map(|hasher| PyBytes::new(py, &hasher.key()))
+    }
+
+    /// A copy. The copy of a mapped file is a filter in memory that takes keys.
+    ///
+    /// >>> f = BloomFilter(1000)
+    /// >>> g = f.copy()
+    /// >>> g.update(["a"])
+    /// >>> "a" in f, "a" in g
+    /// (False, True)
+    fn copy(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        self.with(py, py.detach(|| self.any.copy())?)
+    }
+
+    fn __copy__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        self.copy(py)
+    }
+
+    fn __deepcopy__(&self, py: Python<'_>, _memo: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        self.copy(py)
+    }
+
+    fn __or__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        let Ok(other) = other.cast::<Self>() else {
+            return Ok(py.NotImplemented());
+        };
+        let other = &other.get().any;
+        let result = py.detach(|| {
+            let result = self.any.copy()?;
+            result.union_from(other)?;
+            PyResult::Ok(result)
+        });
+        self.with(py, result?)
+    }
+
+    fn __ior__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
+        let other = &Self::other(other)?.get().any;
+        py.detach(|| self.any.union_from(other))
+    }
+
+    fn __and__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        let Ok(other) = other.cast::<Self>() else {
+            return Ok(py.NotImplemented());
+        };
+        let other = &other.get().any;
+        self.with(py, py.detach(|| self.any.intersection(other))?)
+    }
+
+    /// Whether each key of this filter may be in the other one: False is certain.
+    fn issubset(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let other = &Self::other(other)?.get().any;
+        py.detach(|| self.any.is_subset(other))
+    }
+
+    /// Whether no key is in both filters: True is certain.
+    fn isdisjoint(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let other = &Self::other(other)?.get().any;
+        py.detach(|| self.any.is_disjoint(other))
+    }
+
+    fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        let Ok(other) = other.cast::<Self>() else {
+            return Ok(py.NotImplemented());
+        };
+        let other = &other.get().any;
+        let equal = py.detach(|| self.any.equals(other))?;
+        Ok(equal.unwrap_or(false).into_pyobject(py)?.to_owned().into_any().unbind())
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> String {
+        let class = self.any.class();
+        let (expected, bytes) = (self.any.expected_keys(), self.any.memory_bytes());
+        let secret = if self.any.secret().is_some() { ", secret" } else { "" };
+        let view = if matches!(*self.any, Any::View(_) | Any::ViewS(_)) {
+            ", read-only file"
+        } else {
+            ""
+        };
+        match py.detach(|| self.any.figures()) {
+            None => format!("<{class} of {expected}: {} set, {bytes} bytes>", self.any.len()),
+            Some(figures) => format!(
+                "<{class} for {expected} at {}: about {} keys, {:.1}% full, rate now {:.2e}, {bytes} bytes{secret}{view}>",
+                self.any.rate(),
+                figures.len,
+                100.0 * figures.fill_ratio,
+                figures.false_positive_rate,
+            ),
+        }
+    }
+
+    /// The filter as bytes: for filters of lanebloom those of the Rust crate and of its command,
+    /// for the others those of their systems. They do not hold a secret.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        Ok(PyBytes::new(py, &py.detach(|| self.any.to_bytes())?))
+    }
+
+    /// The filter that to_bytes made. Bytes that are no filter are a ValueError.
+    #[classmethod]
+    #[pyo3(signature = (data, /, *, secret=None, key=None))]
+    fn from_bytes(
+        cls: &Bound<'_, PyType>,
+        data: &Bound<'_, PyAny>,
+        secret: Option<[u8; 16]>,
+        key: Option<Py<PyAny>>,
+    ) -> PyResult<Py<PyAny>> {
+        let buffer = crate::ffi::Buffer::of(data)?;
+        let any = Any::read(
+            buffer.bytes(),
+            secret.map(SipHash13::with_key),
+            buffer.bytes().len().saturating_mul(2),
+        )?;
+        Self::of_class(cls, Self::new(any, key))
+    }
+
+    /// Write the filter to a file, in place of the old one: a reader gets all of the old file or
+    /// all of the new one, even if the machine crashes.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        Ok(py.detach(|| replace_file(path, |file| self.any.write_to(file)))?)
+    }
+
+    /// Read a filter that save() wrote, or the Rust crate, or its command. A filter that takes more
+    /// than max_bytes of memory is a ValueError.
+    #[classmethod]
+    #[pyo3(signature = (path, /, *, secret=None, key=None, max_bytes=None))]
+    fn load(
+        cls: &Bound<'_, PyType>,
+        path: PathBuf,
+        secret: Option<[u8; 16]>,
+        key: Option<Py<PyAny>>,
+        max_bytes: Option<usize>,
+    ) -> PyResult<Py<PyAny>> {
+        let any = cls.py().detach(|| {
+            Any::read(
+                BufReader::new(File::open(path)?),
+                secret.map(SipHash13::with_key),
+                max_bytes.unwrap_or(usize::MAX),
+            )
+        })?;
+        Self::of_class(cls, Self::new(any, key))
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        let restore = py.import("lanebloom")?.getattr("_restore")?;
+        let int_bytes = match &*self.any {
+            Any::Guava(foreign) => foreign.int_bytes,
+            Any::SplitBlock(foreign) => foreign.int_bytes,
+            _ => 0,
+        };
+        let state = (
+            self.any.class(),
+            self.to_bytes(py)?,
+            self.secret(py),
+            self.key.as_ref().map(|key| key.clone_ref(py)),
+            int_bytes,
+        );
+        (restore, state).into_pyobject(py)
+    }
+}
+
+impl Filter {
+    /// As an object, which must be of `class`.
+    fn of_class(class: &Bound<'_, PyType>, filter: Self) -> PyResult<Py<PyAny>> {
+        let name = filter.any.class();
+        let object = filter.into_object(class.py())?;
+        if object.bind(class.py()).is_instance(class)? {
+            return Ok(object);
+        }
+        Err(PyValueError::new_err(format!("a {name}, not a {}", class.name()?)))
+    }
+}
+
+/// Undoes __reduce__.
+#[pyfunction]
+pub(crate) fn _restore(
+    py: Python<'_>,
+    class: &str,
+    data: &[u8],
+    secret: Option<[u8; 16]>,
+    key: Option<Py<PyAny>>,
+    int_bytes: usize,
+) -> PyResult<Py<PyAny>> {
+    let any = match class {
+        "GuavaBloomFilter" => guava(data, int_bytes, usize::MAX)?,
+        "SplitBlockBloomFilter" => split_block(data, int_bytes)?,
+        _ => Any::read(data, secret.map(SipHash13::with_key), data.len().saturating_mul(2))?,
+    };
+    Filter::new(any, key).into_object(py)
+}
+
+fn guava(reader: impl Read, int_bytes: usize, max_bytes: usize) -> PyResult<Any> {
+    let int_bytes = check_int_bytes(int_bytes)?;
+    let mut reader = reader;
+    let filter = GuavaBloom::read_from(&mut reader, max_bytes).map_err(unreadable)?;
+    nothing_more(reader)?;
+    Ok(Any::Guava(Foreign { filter, int_bytes }))
+}
+
+fn split_block(bytes: &[u8], int_bytes: usize) -> PyResult<Any> {
+    let int_bytes = check_int_bytes(int_bytes)?;
+    let (filter, rest) = SplitBlockBloom::from_parquet(bytes).map_err(unreadable)?;
+    nothing_more(rest)?;
+    Ok(Any::SplitBlock(Foreign { filter, int_bytes }))
+}
+
+fn check_int_bytes(int_bytes: usize) -> PyResult<usize> {
+    if matches!(int_bytes, 4 | 8) {
+        return Ok(int_bytes);
+    }
+    Err(PyValueError::new_err(format!("int_bytes={int_bytes}: 4 or 8")))
+}
+
+/// The argument `secret`: a bool, or a key of 16 bytes.
+#[derive(FromPyObject)]
+enum Secret {
+    Wanted(bool),
+    Key([u8; 16]),
+}
+
+impl Secret {
+    fn hasher(self) -> Option<SipHash13> {
+        match self {
+            Self::Wanted(false) => None,
+            Self::Wanted(true) => Some(SipHash13::random()),
+            Self::Key(key) => Some(SipHash13::with_key(key)),
+        }
+    }
+}
+
+/// Builds a filter with or without a secret.
+macro_rules! build {
+    ($builder:expr, $seed:expr, $secret:expr, $plain:ident, $with_secret:ident) => {{
+        let builder = $builder;
+        match $secret.hasher() {
+            None => builder.seed($seed).build().map(Any::$plain),
+            Some(_) if $seed != 0 => return Err(PyValueError::new_err("seed and secret exclude each other")),
+            Some(hasher) => builder.hasher(hasher).build().map(Any::$with_secret),
+        }
+        .map_err(build_error)?
+    }};
+}
+
+/// The two parts of a new object.
+fn parts<C: pyo3::PyClass<BaseType = Filter>>(any: Any, key: Option<Py<PyAny>>, class: C) -> PyClassInitializer<C> {
+    PyClassInitializer::from(Filter::new(any, key)).add_subclass(class)
+}
+
+/// A Bloom filter for a number of keys that is known in advance.
+///
+/// BloomFilter(expected, rate=0.01, *, seed=0, secret=False, key=None)
+///
+/// expected: the number of keys. Beyond it the rate of false positives rises.
+/// rate:     the share of absent keys that are taken for present.
+/// secret:   True for keys that strangers choose. The filter's secret is needed to load it again.
+/// key:      a function that makes a key of an object, for objects of other types.
+///
+/// Keys are int, str, bytes, float, bool, None, tuple, UUID, datetime, date, IP addresses and numpy's
+/// scalars. A key counts by its content: 1, 1.0 and True are one key, as in a set, and a str and its
+/// UTF-8 are one too.
+///
+/// >>> from lanebloom import BloomFilter
+/// >>> seen = BloomFilter(1_000_000, 0.001)
+/// >>> seen.add("https://example.org/")
+/// True
+/// >>> seen.add("https://example.org/")
+/// False
+/// >>> "https://example.org/" in seen
+/// True
+#[pyclass(extends = Filter, frozen, module = "lanebloom")]
+pub(crate) struct BloomFilter;
+
+#[pymethods]
+impl BloomFilter {
+    #[new]
+    #[pyo3(signature = (expected, rate=0.01, *, seed=0, secret=Secret::Wanted(false), key=None))]
+    fn new(
+        expected: usize,
+        rate: f64,
+        seed: u32,
+        secret: Secret,
+        key: Option<Py<PyAny>>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let builder = ConcurrentBloom::builder()
+            .expected_keys(expected)
+            .false_positive_rate(rate);
+        Ok(parts(build!(builder, seed, secret, Bloom, BloomS), key, Self))
+    }
+
+    /// A read-only filter in a file that save() wrote: it is not read but mapped, so that processes
+    /// share its memory and a lookup reads what it needs.
+    ///
+    /// Nobody may write to the file or shorten it while it is mapped: a lookup would end the
+    /// process. save() replaces the file, which is safe: the view keeps the old one.
+    #[staticmethod]
+    #[pyo3(signature = (path, /, *, secret=None, key=None))]
+    fn mmap(py: Python<'_>, path: PathBuf, secret: Option<[u8; 16]>, key: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+        let file = File::open(path)?;
+        // SAFETY: the caller's promise, as documented.
+        let any = unsafe {
+            match secret {
+                None => BloomView::map(&file).map(Any::View),
+                Some(key) => BloomView::map_with(&file, SipHash13::with_key(key)).map(Any::ViewS),
+            }
+        };
+        Filter::new(any.map_err(unreadable)?, key).into_object(py)
+    }
+
+    /// An estimate of the number of keys in both filters.
+    fn approx_intersection_len(slf: &Bound<'_, Self>, other: &Bound<'_, Self>) -> PyResult<usize> {
+        match (&*slf.as_super().get().any, &*other.as_super().get().any) {
+            (Any::Bloom(a), Any::Bloom(b)) => a.estimated_intersection_len(b),
+            (Any::BloomS(a), Any::BloomS(b)) => a.estimated_intersection_len(b),
+            _ => {
+                return Err(PyTypeError::new_err(
+                    "the estimate takes two filters in memory, both with a secret or both without one",
+                ));
+            }
+        }
+        .map_err(incompatible)
+    }
+}
+
+/// A Bloom filter that grows: for a number of keys that is not known.
+///
+/// ScalableBloomFilter(expected=10_000, rate=0.01, *, max_bytes=None, seed=0, secret=False, key=None)
+///
+/// It keeps its rate for any number of keys, and takes more memory than a BloomFilter. A key for
+/// which it would have to grow beyond max_bytes is a ValueError.
+///
+/// >>> f = ScalableBloomFilter(10)
+/// >>> f.add_many(range(1000)) > 980
+/// True
+/// >>> 999 in f
+/// True
+#[pyclass(extends = Filter, frozen, module = "lanebloom")]
+pub(crate) struct ScalableBloomFilter;
+
+#[pymethods]
+impl ScalableBloomFilter {
+    #[new]
+    #[pyo3(signature = (expected=10_000, rate=0.01, *, max_bytes=None, seed=0, secret=Secret::Wanted(false), key=None))]
+    fn new(
+        expected: usize,
+        rate: f64,
+        max_bytes: Option<usize>,
+        seed: u32,
+        secret: Secret,
+        key: Option<Py<PyAny>>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let mut builder = ScalableBloom::builder()
+            .expected_keys(expected)
+            .false_positive_rate(rate);
+        if let Some(max_bytes) = max_bytes {
+            builder = builder.max_bytes(max_bytes);
+        }
+        Ok(parts(build!(builder, seed, secret, Scalable, ScalableS), key, Self))
+    }
+}
+
+/// A Bloom filter that forgets.
+///
+/// WindowedBloomFilter(expected, rate=0.01, *, window=None, generations=4, seed=0, secret=False, key=None)
+///
+/// expected: the number of keys in a window.
+/// window:   a timedelta or seconds. A key is known for at least so long after it was added, and
+///           a third longer at most with 4 generations. Without a window, the filter forgets the
+///           oldest keys when it is full.
+///
+/// >>> from datetime import timedelta
+/// >>> recent = WindowedBloomFilter(1000, window=timedelta(minutes=10))
+/// >>> recent.add("job 1"), recent.add("job 1")
+/// (True, False)
+#[pyclass(extends = Filter, frozen, module = "lanebloom")]
+pub(crate) struct WindowedBloomFilter;
+
+/// A span of time: a timedelta, or seconds.
+#[derive(FromPyObject)]
+enum Span {
+    Delta(Duration),
+    Seconds(f64),
+}
+
+#[pymethods]
+impl WindowedBloomFilter {
+    #[new]
+    #[pyo3(signature = (expected, rate=0.01, *, window=None, generations=4, seed=0, secret=Secret::Wanted(false), key=None))]
+    fn new(
+        expected: usize,
+        rate: f64,
+        window: Option<Span>,
+        generations: usize,
+        seed: u32,
+        secret: Secret,
+        key: Option<Py<PyAny>>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let mut builder = WindowedBloom::builder()
+            .expected_keys(expected)
+            .false_positive_rate(rate)
+            .generations(generations);
+        builder = match window {
+            None => builder.rotate_when_full(),
+            Some(Span::Delta(window)) => builder.window(window),
+            Some(Span::Seconds(seconds)) => builder.window(
+                Duration::try_from_secs_f64(seconds)
+                    .map_err(|error| PyValueError::new_err(format!("window={seconds}: {error}")))?,
+            ),
+        };
+        Ok(parts(build!(builder, seed, secret, Windowed, WindowedS), key, Self))
+    }
+
+    /// Forget the oldest generation of keys now.
+    fn rotate(slf: &Bound<'_, Self>) {
+        match &*slf.as_super().get().any {
+            Any::Windowed(filter) => filter.rotate(),
+            Any::WindowedS(filter) => filter.rotate(),
+            _ => {}
+        }
+    }
+}
+
+/// A filter from which keys can be removed.
+///
+/// CuckooFilter(expected, rate=0.01, *, seed=0, secret=False, key=None)
+///
+/// A key that is added twice is in it twice. A key that finds no room is a ValueError. Remove only
+/// keys that were added: else another key may vanish.
+///
+/// >>> f = CuckooFilter(1000)
+/// >>> f.update(["a", "a", "b"])
+/// >>> f.count("a"), len(f)
+/// (2, 3)
+/// >>> f.remove("b")
+/// >>> "b" in f
+/// False
+#[pyclass(extends = Filter, frozen, module = "lanebloom", name = "CuckooFilter")]
+pub(crate) struct Cuckoo;
+
+#[pymethods]
+impl Cuckoo {
+    #[new]
+    #[pyo3(signature = (expected, rate=0.01, *, seed=0, secret=Secret::Wanted(false), key=None))]
+    fn new(
+        expected: usize,
+        rate: f64,
+        seed: u32,
+        secret: Secret,
+        key: Option<Py<PyAny>>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let builder = CuckooFilter::builder()
+            .expected_keys(expected)
+            .false_positive_rate(rate);
+        Ok(parts(build!(builder, seed, secret, Cuckoo, CuckooS), key, Self))
+    }
+
+    /// Remove a key, or one of its copies; returns whether it was there.
+    fn discard(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let this = slf.as_super().get();
+        this.keyed(key, |key| match &*this.any {
+            Any::Cuckoo(filter) => Ok(filter.remove_hash(hash_object(filter, key, &mut Vec::new())?)),
+            Any::CuckooS(filter) => Ok(filter.remove_hash(hash_object(filter, key, &mut Vec::new())?)),
+            _ => Ok(false),
+        })
+    }
+
+    /// Remove a key, or one of its copies; a KeyError if it is not there.
+    fn remove(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<()> {
+        if Self::discard(slf, key)? {
+            Ok(())
+        } else {
+            Err(PyKeyError::new_err(key.clone().unbind()))
+        }
+    }
+
+    /// How often a key was added and not removed; more at the rate of false positives.
+    fn count(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<usize> {
+        let this = slf.as_super().get();
+        this.keyed(key, |key| match &*this.any {
+            Any::Cuckoo(filter) => Ok(filter.count_hash(hash_object(filter, key, &mut Vec::new())?)),
+            Any::CuckooS(filter) => Ok(filter.count_hash(hash_object(filter, key, &mut Vec::new())?)),
+            _ => Ok(0),
+        })
+    }
+
+    fn __len__(slf: &Bound<'_, Self>) -> usize {
+        slf.as_super().get().any.len() as usize
+    }
+}
+
+/// An exact set of integers from 0 to bound - 1: a bit for each.
+///
+/// Bitmap(bound)
+///
+/// >>> ids = Bitmap(100)
+/// >>> ids.update([3, 5, 3])
+/// >>> len(ids), list(ids), 4 in ids
+/// (2, [3, 5], False)
+#[pyclass(extends = Filter, frozen, module = "lanebloom")]
+pub(crate) struct Bitmap;
+
+impl Bitmap {
+    fn bits<'a>(slf: &'a Bound<'_, Self>) -> PyResult<&'a ConcurrentBitmap> {
+        match &*slf.as_super().get().any {
+            Any::Bitmap(bitmap) => Ok(bitmap),
+            _ => Err(PyTypeError::new_err("no bitmap")),
+        }
+    }
+}
+
+#[pymethods]
+impl Bitmap {
+    #[new]
+    #[pyo3(signature = (bound, *, key=None))]
+    fn new(bound: u64, key: Option<Py<PyAny>>) -> PyResult<PyClassInitializer<Self>> {
+        Ok(parts(
+            Any::Bitmap(ConcurrentBitmap::new(bound).map_err(build_error)?),
+            key,
+            Self,
+        ))
+    }
+
+    /// Remove an integer; returns whether it was there.
+    fn discard(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let bits = Self::bits(slf)?;
+        slf.as_super()
+            .get()
+            .keyed(key, |key| Ok(bits.remove(hash_object(bits, key, &mut Vec::new())?)))
+    }
+
+    /// Remove an integer; a KeyError if it is not there.
+    fn remove(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<()> {
+        if Self::discard(slf, key)? {
+            Ok(())
+        } else {
+            Err(PyKeyError::new_err(key.clone().unbind()))
+        }
+    }
+
+    fn __len__(slf: &Bound<'_, Self>) -> PyResult<usize> {
+        Ok(Self::bits(slf)?.len() as usize)
+    }
+
+    fn __iter__(slf: Bound<'_, Self>) -> Positions {
+        Positions {
+            bitmap: slf.unbind(),
+            next: 0.into(),
+        }
+    }
+}
+
+/// The integers of a bitmap.
+#[pyclass(frozen, module = "lanebloom")]
+pub(crate) struct Positions {
+    bitmap: Py<Bitmap>,
+    next: std::sync::atomic::AtomicU64,
+}
+
+#[pymethods]
+impl Positions {
+    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<u64>> {
+        use std::sync::atomic::Ordering::Relaxed;
+        // Relaxed: the iterator belongs to one thread at a time, the one that is attached.
+        let from = self.next.load(Relaxed);
+        let found = Bitmap::bits(self.bitmap.bind(py))?.first_present(from);
+        self.next.store(found.map_or(u64::MAX, |found| found + 1), Relaxed);
+        Ok(found)
+    }
+}
+
+/// A BloomFilter of Guava, the Java library, bit for bit.
+///
+/// GuavaBloomFilter(expected, rate=0.03, *, int_bytes=8, key=None)
+///
+/// to_bytes and save write what writeTo of Java writes. A str is Java's stringFunnel(UTF_8), an int
+/// is longFunnel, or integerFunnel with int_bytes=4.
+///
+/// >>> f = GuavaBloomFilter(1000)
+/// >>> f.add("ann")
+/// True
+/// >>> "ann" in GuavaBloomFilter.from_bytes(f.to_bytes())
+/// True
+#[pyclass(extends = Filter, frozen, module = "lanebloom")]
+pub(crate) struct GuavaBloomFilter;
+
+#[pymethods]
+impl GuavaBloomFilter {
+    #[new]
+    #[pyo3(signature = (expected, rate=0.03, *, int_bytes=8, key=None))]
+    fn new(expected: usize, rate: f64, int_bytes: usize, key: Option<Py<PyAny>>) -> PyResult<PyClassInitializer<Self>> {
+        let filter = GuavaBloom::with_capacity(expected, rate).map_err(build_error)?;
+        let int_bytes = check_int_bytes(int_bytes)?;
+        Ok(parts(Any::Guava(Foreign { filter, int_bytes }), key, Self))
+    }
+
+    /// The filter that writeTo of Java or to_bytes wrote.
+    #[staticmethod]
+    #[pyo3(signature = (data, /, *, int_bytes=8, key=None))]
+    fn from_bytes(py: Python<'_>, data: &[u8], int_bytes: usize, key: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+        Filter::new(guava(data, int_bytes, data.len().saturating_mul(2))?, key).into_object(py)
+    }
+
+    /// Read a file that Java or save() wrote.
+    #[staticmethod]
+    #[pyo3(signature = (path, /, *, int_bytes=8, key=None, max_bytes=None))]
+    fn load(
+        py: Python<'_>,
+        path: PathBuf,
+        int_bytes: usize,
+        key: Option<Py<PyAny>>,
+        max_bytes: Option<usize>,
+    ) -> PyResult<Py<PyAny>> {
+        let any = py.detach(|| {
+            guava(
+                BufReader::new(File::open(path)?),
+                int_bytes,
+                max_bytes.unwrap_or(usize::MAX),
+            )
+        })?;
+        Filter::new(any, key).into_object(py)
+    }
+}
+
+/// The filter of Parquet files, bit for bit: split blocks and XXH64.
+///
+/// SplitBlockBloomFilter(expected, rate=0.01, *, int_bytes=8, key=None)
+///
+/// to_bytes and save write the header and the bits as a Parquet file has them. Keys are hashed as
+/// Parquet hashes values: an int as an INT64, or as an INT32 with int_bytes=4; a str or bytes as a
+/// BYTE_ARRAY; a float as a DOUBLE, so that 1 and 1.0 are two keys here.
+///
+/// >>> f = SplitBlockBloomFilter(1000)
+/// >>> f.update([17, "ann"])
+/// >>> 17 in f, "ann" in f, 17.0 in f
+/// (True, True, False)
+#[pyclass(extends = Filter, frozen, module = "lanebloom")]
+pub(crate) struct SplitBlockBloomFilter;
+
+#[pymethods]
+impl SplitBlockBloomFilter {
+    #[new]
+    #[pyo3(signature = (expected, rate=0.01, *, int_bytes=8, key=None))]
+    fn new(expected: usize, rate: f64, int_bytes: usize, key: Option<Py<PyAny>>) -> PyResult<PyClassInitializer<Self>> {
+        let filter = SplitBlockBloom::with_parquet_size(expected, rate).map_err(build_error)?;
+        let int_bytes = check_int_bytes(int_bytes)?;
+        Ok(parts(Any::SplitBlock(Foreign { filter, int_bytes }), key, Self))
+    }
+
+    /// The filter in a Parquet file's bytes, header and bits.
+    #[staticmethod]
+    #[pyo3(signature = (data, /, *, int_bytes=8, key=None))]
+    fn from_bytes(py: Python<'_>, data: &[u8], int_bytes: usize, key: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+        Filter::new(split_block(data, int_bytes)?, key).into_object(py)
+    }
+
+    /// Read a file that save() wrote.
+    #[staticmethod]
+    #[pyo3(signature = (path, /, *, int_bytes=8, key=None, max_bytes=None))]
+    fn load(
+        py: Python<'_>,
+        path: PathBuf,
+        int_bytes: usize,
+        key: Option<Py<PyAny>>,
+        max_bytes: Option<u64>,
+    ) -> PyResult<Py<PyAny>> {
+        let any = py.detach(|| {
+            let limit = max_bytes.unwrap_or(u64::MAX);
+            let mut bytes = Vec::new();
+            File::open(path)?
+                .take(limit.saturating_add(1))
+                .read_to_end(&mut bytes)?;
+            if bytes.len() as u64 > limit {
+                return Err(PyValueError::new_err(format!(
+                    "the file has more than max_bytes={limit}"
+                )));
+            }
+            split_block(&bytes, int_bytes)
+        })?;
+        Filter::new(any, key).into_object(py)
+    }
+}
+
+/// The bytes by which filters know a key: for programs in other languages.
+///
+/// >>> key_bytes("é"), key_bytes(258), key_bytes(("ab", 1))
+/// (b'\xc3\xa9', b'\x02\x01\x00\x00\x00\x00\x00\x00', b'\x02\x00\x00\x00\x00\x00\x00\x00ab\x01\x00\x00\x00\x00\x00\x00\x00')
+#[pyfunction]
+#[pyo3(signature = (key, /))]
+pub(crate) fn key_bytes<'py>(key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+    let mut spare = Vec::new();
+    Ok(match key::key(key, key::Encoding::Python, &mut spare)? {
+        key::Key::Word(word) => PyBytes::new(key.py(), &word.to_le_bytes()),
+        key::Key::Bytes(bytes) => PyBytes::new(key.py(), bytes),
+    })
+}

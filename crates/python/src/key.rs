@@ -1,0 +1,291 @@
+//! Turns one Python object into a key: an integer of 64 bits, or the bytes of its content.
+//!
+//! The bytes are those of the Rust crate's funnels, so a filter that a Rust program filled answers
+//! here. `docs.md` has the table.
+
+use crate::columns::Column;
+use crate::ffi::{self, Buffer, Quick};
+use crate::numpy;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyByteArray, PyBytes, PyFloat, PyInt, PyMemoryView, PyString, PyTuple};
+
+/// The key `None`, and a null of an Arrow array.
+pub(crate) const NONE: &[u8] = &[0];
+
+/// Which bytes a filter's numbers and times have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    /// Numbers that are equal are one key: `1`, `1.0` and `True`.
+    Python,
+    /// Parquet's and Java's: each type has its own bytes. Integers have 8 bytes, or 4.
+    Plain,
+}
+
+/// A key.
+pub(crate) enum Key<'a> {
+    /// An integer, as the 8 bytes of a little-endian integer.
+    Word(u64),
+    /// Bytes.
+    Bytes(&'a [u8]),
+}
+
+/// The key of an object. `spare` holds the bytes if no other place does.
+#[inline(always)]
+pub(crate) fn key<'a>(object: &'a Bound<'_, PyAny>, encoding: Encoding, spare: &'a mut Vec<u8>) -> PyResult<Key<'a>> {
+    match ffi::quick(object) {
+        Quick::Int(value) => Ok(Key::Word(value.cast_unsigned())),
+        Quick::Text(text) => Ok(Key::Bytes(text)),
+        Quick::Other => slow(object, encoding, spare),
+    }
+}
+
+#[inline(never)]
+fn slow<'a>(object: &'a Bound<'_, PyAny>, encoding: Encoding, spare: &'a mut Vec<u8>) -> PyResult<Key<'a>> {
+    if let Ok(bytes) = object.cast_exact::<PyBytes>() {
+        return Ok(Key::Bytes(bytes.as_bytes()));
+    }
+    spare.clear();
+    Ok(match write(object, encoding, spare, 0)? {
+        Written::Word(word) => Key::Word(word),
+        _ => Key::Bytes(spare),
+    })
+}
+
+/// A part of a tuple, as it was written.
+#[derive(PartialEq, Eq)]
+enum Written {
+    /// Not written: 8 bytes, unless the filter makes fewer of them.
+    Word(u64),
+    /// As many bytes as all keys of this type have.
+    Fixed,
+    /// Any number of bytes.
+    Varying,
+}
+
+/// Tuples in tuples in tuples, before it is an error.
+const DEEPEST: usize = 32;
+
+fn write(object: &Bound<'_, PyAny>, encoding: Encoding, out: &mut Vec<u8>, depth: usize) -> PyResult<Written> {
+    if object.is_instance_of::<PyInt>() {
+        return integer(object, out);
+    }
+    if let Ok(text) = object.cast::<PyString>() {
+        out.extend_from_slice(ffi::utf8(text)?);
+        return Ok(Written::Varying);
+    }
+    if let Ok(number) = object.cast::<PyFloat>() {
+        if encoding == Encoding::Plain {
+            out.extend_from_slice(&number.value().to_bits().to_le_bytes());
+            return Ok(Written::Fixed);
+        }
+        return Ok(Written::Word(float(number.value())));
+    }
+    if object.is_none() {
+        out.extend_from_slice(NONE);
+        return Ok(Written::Fixed);
+    }
+    if let Ok(bytes) = object.cast::<PyBytes>() {
+        out.extend_from_slice(bytes.as_bytes());
+        return Ok(Written::Varying);
+    }
+    if object.is_instance_of::<PyByteArray>() || object.is_instance_of::<PyMemoryView>() {
+        out.extend_from_slice(Buffer::of(object)?.bytes());
+        return Ok(Written::Varying);
+    }
+    if let Ok(tuple) = object.cast::<PyTuple>() {
+        return write_tuple(tuple, encoding, out, depth);
+    }
+    let py = object.py();
+    let types = KNOWN.get_or_try_init(py, || Known::new(py))?;
+    if object.is_instance(types.uuid.bind(py))? {
+        let bytes = object.getattr(intern!(py, "bytes"))?;
+        out.extend_from_slice(bytes.cast::<PyBytes>()?.as_bytes());
+        return Ok(Written::Fixed);
+    }
+    if object.is_instance(types.ip.bind(py))? {
+        let packed = object.getattr(intern!(py, "packed"))?;
+        out.extend_from_slice(packed.cast::<PyBytes>()?.as_bytes());
+        return Ok(Written::Fixed);
+    }
+    if object.is_instance(types.date.bind(py))? {
+        if encoding == Encoding::Plain {
+            return Err(PyTypeError::new_err(
+                "this filter's times have units that a datetime does not name: pass an int, or an array of numpy or Arrow",
+            ));
+        }
+        return write_time(object, types, out);
+    }
+    // Scalars of numpy, as arrays of no dimension: they have the bytes of an array's items.
+    if let Some(batch) = numpy::scalar(object)? {
+        return Ok(write_item(batch.column(), 0, encoding, out));
+    }
+    Err(unsupported(object))
+}
+
+fn unsupported(object: &Bound<'_, PyAny>) -> PyErr {
+    let name = object
+        .get_type()
+        .fully_qualified_name()
+        .map_or_else(|_| "?".into(), |name| name.to_string());
+    PyTypeError::new_err(format!(
+        "a key of type {name}: a filter takes int, str, bytes, float, bool, None, tuple, UUID, datetime, date, \
+         IPv4Address, IPv6Address, and scalars of numpy. For another type make the filter with key=, a function that \
+         returns one of these"
+    ))
+}
+
+/// An item of a column as a key's bytes.
+fn write_item(column: &Column<'_>, i: usize, encoding: Encoding, out: &mut Vec<u8>) -> Written {
+    if let Some(word) = column.word(i, encoding) {
+        return Written::Word(word);
+    }
+    column.write(i, encoding, out);
+    if column.is_fixed() {
+        Written::Fixed
+    } else {
+        Written::Varying
+    }
+}
+
+fn integer(object: &Bound<'_, PyAny>, out: &mut Vec<u8>) -> PyResult<Written> {
+    let py = object.py();
+    if let Ok(value) = object.extract::<i64>() {
+        return Ok(Written::Word(value.cast_unsigned()));
+    }
+    if let Ok(value) = object.extract::<u64>() {
+        return Ok(Written::Word(value));
+    }
+    // More than 64 bits: 16 bytes as an i128 of Rust, or as many as it takes.
+    let bits: usize = object.call_method0(intern!(py, "bit_length"))?.extract()?;
+    let options = pyo3::types::PyDict::new(py);
+    options.set_item("signed", true)?;
+    let bytes = object.call_method(
+        intern!(py, "to_bytes"),
+        ((bits / 8 + 1).max(16), "little"),
+        Some(&options),
+    )?;
+    out.extend_from_slice(bytes.cast::<PyBytes>()?.as_bytes());
+    Ok(Written::Varying)
+}
+
+/// A float's key. An integral one is the integer's key, since the two are equal.
+#[inline]
+pub(crate) fn float(value: f64) -> u64 {
+    /// 2^63, the first one above all `i64`.
+    const BOUND: f64 = 9_223_372_036_854_775_808.0;
+    if value.trunc() == value && (-BOUND..BOUND).contains(&value) {
+        return (value as i64).cast_unsigned();
+    }
+    if (BOUND..2.0 * BOUND).contains(&value) {
+        return value as u64;
+    }
+    if value.is_nan() {
+        f64::NAN.to_bits()
+    } else {
+        value.to_bits()
+    }
+}
+
+/// The parts one after another. A part of any length has its length before it, as 8 bytes, unless
+/// it is the last one: so tuples of the same types never share bytes.
+fn write_tuple(tuple: &Bound<'_, PyTuple>, encoding: Encoding, out: &mut Vec<u8>, depth: usize) -> PyResult<Written> {
+    if depth == DEEPEST {
+        return Err(PyValueError::new_err(format!(
+            "a key of tuples within tuples, more than {DEEPEST} deep"
+        )));
+    }
+    let parts = tuple.len();
+    for (i, part) in tuple.iter().enumerate() {
+        let start = out.len();
+        match write(&part, encoding, out, depth + 1)? {
+            Written::Word(word) => out.extend_from_slice(&word.to_le_bytes()),
+            Written::Varying if i + 1 < parts => insert_length(out, start),
+            _ => {}
+        }
+    }
+    Ok(Written::Varying)
+}
+
+/// Writes before the bytes from `start` on how many they are.
+pub(crate) fn insert_length(out: &mut Vec<u8>, start: usize) {
+    let length = (out.len() - start) as u64;
+    out.splice(start..start, length.to_le_bytes());
+}
+
+/// The types that are known by their names.
+struct Known {
+    uuid: Py<PyAny>,
+    ip: Py<PyAny>,
+    date: Py<PyAny>,
+    datetime: Py<PyAny>,
+    /// 1970 in UTC.
+    epoch: Py<PyAny>,
+    utc: Py<PyAny>,
+}
+
+static KNOWN: PyOnceLock<Known> = PyOnceLock::new();
+
+impl Known {
+    fn new(py: Python<'_>) -> PyResult<Self> {
+        let (addresses, times) = (py.import("ipaddress")?, py.import("datetime")?);
+        let ip = (addresses.getattr("IPv4Address")?, addresses.getattr("IPv6Address")?);
+        let (datetime, utc) = (times.getattr("datetime")?, times.getattr("timezone")?.getattr("utc")?);
+        let epoch = datetime.call1((1970, 1, 1, 0, 0, 0, 0, &utc))?;
+        Ok(Self {
+            uuid: py.import("uuid")?.getattr("UUID")?.unbind(),
+            ip: ip.into_pyobject(py)?.into_any().unbind(),
+            date: times.getattr("date")?.unbind(),
+            datetime: datetime.unbind(),
+            epoch: epoch.unbind(),
+            utc: utc.unbind(),
+        })
+    }
+}
+
+/// 12 bytes, those of a `SystemTime` of Rust. A time without a zone counts as UTC, a date as its
+/// midnight.
+fn write_time(object: &Bound<'_, PyAny>, types: &Known, out: &mut Vec<u8>) -> PyResult<Written> {
+    let py = object.py();
+    let mut time = object.clone();
+    if !time.is_instance(types.datetime.bind(py))? {
+        let part = |name| object.getattr(name);
+        time = types
+            .datetime
+            .bind(py)
+            .call1((part("year")?, part("month")?, part("day")?))?;
+    } else if time.ne(&time)? {
+        // NaT of pandas.
+        out.extend_from_slice(NONE);
+        return Ok(Written::Fixed);
+    }
+    if time.call_method0(intern!(py, "utcoffset"))?.is_none() {
+        let options = pyo3::types::PyDict::new(py);
+        options.set_item("tzinfo", &types.utc)?;
+        time = time.call_method("replace", (), Some(&options))?;
+    }
+    let since = time.sub(types.epoch.bind(py))?;
+    let part = |name| since.getattr(name)?.extract::<i64>();
+    // A Timedelta of pandas has nanoseconds too.
+    let nanoseconds = if since.hasattr("nanoseconds")? {
+        part("nanoseconds")?
+    } else {
+        0
+    };
+    let seconds = part("days")? * 86_400 + part("seconds")?;
+    out.extend_from_slice(&time_bytes(
+        seconds,
+        (part("microseconds")? * 1000 + nanoseconds) as u32,
+    ));
+    Ok(Written::Fixed)
+}
+
+/// Seconds since 1970, rounded down, and nanoseconds: a `SystemTime` of Rust.
+pub(crate) fn time_bytes(seconds: i64, nanoseconds: u32) -> [u8; 12] {
+    let mut bytes = [0; 12];
+    bytes[..8].copy_from_slice(&seconds.to_le_bytes());
+    bytes[8..].copy_from_slice(&nanoseconds.to_le_bytes());
+    bytes
+}
