@@ -285,10 +285,20 @@ impl Engine for ConcurrentBitmap {
     }
 }
 
-/// The key of a Python object for `engine`.
+/// The hash of an object that is an `int` or a `str`, which most keys are, and quickly.
 #[inline(always)]
-pub(crate) fn hash_object<E: Engine>(engine: &E, object: &Bound<'_, PyAny>, spare: &mut Vec<u8>) -> PyResult<E::Hash> {
-    match key(object, E::ENCODING, spare)? {
+pub(crate) fn quick_hash<E: Engine>(engine: &E, object: &Bound<'_, PyAny>) -> Option<E::Hash> {
+    match ffi::quick(object) {
+        Quick::Int(value) => Some(engine.hash_word(value.cast_unsigned())),
+        Quick::Text(text) if !E::INTEGERS => Some(engine.hash_bytes(text)),
+        _ => None,
+    }
+}
+
+/// The hash of any object.
+#[inline(never)]
+pub(crate) fn hash_object<E: Engine>(engine: &E, object: &Bound<'_, PyAny>) -> PyResult<E::Hash> {
+    match key(object, E::ENCODING, &mut Vec::new())? {
         Key::Word(word) => Ok(engine.hash_word(word)),
         Key::Bytes(_) if E::INTEGERS => Err(not_an_integer()),
         Key::Bytes(bytes) => Ok(engine.hash_bytes(bytes)),
@@ -425,7 +435,7 @@ impl Task {
             engine,
             task: self,
             hashes: Vec::new(),
-            spare: Vec::new(),
+
             total: 0,
         };
         let result = gathered.items(items, map, out);
@@ -440,7 +450,6 @@ struct Gathered<'e, E: Engine> {
     engine: &'e E,
     task: Task,
     hashes: Vec<E::Hash>,
-    spare: Vec<u8>,
     total: usize,
 }
 
@@ -473,7 +482,7 @@ impl<'e, E: Engine> Gathered<'e, E> {
                 _ => {
                     // A key that may run Python code.
                     let Ok(item) = list.get_item(i) else { return Ok(()) };
-                    let hash = hash_object(self.engine, &item, &mut self.spare)?;
+                    let hash = hash_object(self.engine, &item)?;
                     self.hashes.push(hash);
                     1
                 }

@@ -5,7 +5,7 @@
 //! interface from Python 3.11 or 3.10 on. Python 3.9 and 3.10 for Linux and macOS export them too,
 //! with the same signatures and the same `Py_buffer`, so they are declared here.
 
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::panic::PanicException;
 use pyo3::prelude::*;
@@ -235,12 +235,17 @@ unsafe extern "C" fn trampoline<T: OneArgument>(
     ptr::null_mut()
 }
 
-/// Gives the class `T` the method `name`.
+/// Gives a class that is `T`, or extends it, the method `name`.
+///
+/// The interpreter calls a method without detours only if the object's own class has it.
 pub(crate) fn add_method<T: OneArgument>(
     class: &Bound<'_, PyType>,
     name: &'static CStr,
     doc: &'static CStr,
 ) -> PyResult<()> {
+    if !class.is_subclass_of::<T>()? {
+        return Err(PyTypeError::new_err("a class that does not extend the method's"));
+    }
     // Leaked: the descriptor refers to it as long as the interpreter lives.
     let definition = Box::leak(Box::new(ffi::PyMethodDef {
         ml_name: name.as_ptr(),

@@ -3,7 +3,7 @@
 use crate::any::{Any, each, incompatible, nothing_more, unreadable};
 use crate::arrow::Stream;
 use crate::columns::Batch;
-use crate::engine::{Engine, Foreign, Task, build_error, hash_object};
+use crate::engine::{Engine, Foreign, Task, build_error, hash_object, quick_hash};
 use crate::ffi::OneArgument;
 use crate::{key, numpy};
 use lanebloom::codec::replace_file;
@@ -34,7 +34,10 @@ const _: () = assert!(align_of::<Filter>() <= 8, "Python aligns objects to 16 by
 
 impl Filter {
     fn new(any: Any, key: Option<Py<PyAny>>) -> Self {
-        Self { any: Box::new(any), key }
+        Self {
+            any: Box::new(any),
+            key,
+        }
     }
 
     /// A filter like this one, of another content.
@@ -181,23 +184,48 @@ fn flags<'py>(py: Python<'py>, answers: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     }
 }
 
+impl Filter {
+    /// Every key that [`quick_hash`] knows nothing of, and keys that a function makes.
+    #[cold]
+    #[inline(never)]
+    fn add_any(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        self.keyed(
+            key,
+            |key| each!(&*self.any, filter => Ok(filter.insert_one(hash_object(filter, key)?)?)),
+        )
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn contains_any(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        self.keyed(
+            key,
+            |key| each!(&*self.any, filter => Ok(filter.contains_one(hash_object(filter, key)?))),
+        )
+    }
+}
+
 impl OneArgument for Filter {
     #[inline(always)]
     fn call(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-        self.keyed(
-            key,
-            |key| each!(&*self.any, filter => Ok(filter.insert_one(hash_object(filter, key, &mut Vec::new())?)?)),
-        )
+        if self.key.is_none() {
+            each!(&*self.any, filter => if let Some(hash) = quick_hash(filter, key) {
+                return Ok(filter.insert_one(hash)?);
+            });
+        }
+        self.add_any(key)
     }
 }
 
 #[pymethods]
 impl Filter {
     fn __contains__(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-        self.keyed(
-            key,
-            |key| each!(&*self.any, filter => Ok(filter.contains_one(hash_object(filter, key, &mut Vec::new())?))),
-        )
+        if self.key.is_none() {
+            each!(&*self.any, filter => if let Some(hash) = quick_hash(filter, key) {
+                return Ok(filter.contains_one(hash));
+            });
+        }
+        self.contains_any(key)
     }
 
     /// Add all keys of each argument: a list or another iterable of keys, an array, or a filter.
@@ -749,8 +777,8 @@ impl Cuckoo {
     fn discard(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let this = slf.as_super().get();
         this.keyed(key, |key| match &*this.any {
-            Any::Cuckoo(filter) => Ok(filter.remove_hash(hash_object(filter, key, &mut Vec::new())?)),
-            Any::CuckooS(filter) => Ok(filter.remove_hash(hash_object(filter, key, &mut Vec::new())?)),
+            Any::Cuckoo(filter) => Ok(filter.remove_hash(hash_object(filter, key)?)),
+            Any::CuckooS(filter) => Ok(filter.remove_hash(hash_object(filter, key)?)),
             _ => Ok(false),
         })
     }
@@ -768,8 +796,8 @@ impl Cuckoo {
     fn count(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<usize> {
         let this = slf.as_super().get();
         this.keyed(key, |key| match &*this.any {
-            Any::Cuckoo(filter) => Ok(filter.count_hash(hash_object(filter, key, &mut Vec::new())?)),
-            Any::CuckooS(filter) => Ok(filter.count_hash(hash_object(filter, key, &mut Vec::new())?)),
+            Any::Cuckoo(filter) => Ok(filter.count_hash(hash_object(filter, key)?)),
+            Any::CuckooS(filter) => Ok(filter.count_hash(hash_object(filter, key)?)),
             _ => Ok(0),
         })
     }
@@ -816,7 +844,7 @@ impl Bitmap {
         let bits = Self::bits(slf)?;
         slf.as_super()
             .get()
-            .keyed(key, |key| Ok(bits.remove(hash_object(bits, key, &mut Vec::new())?)))
+            .keyed(key, |key| Ok(bits.remove(hash_object(bits, key)?)))
     }
 
     /// Remove an integer; a KeyError if it is not there.

@@ -26,10 +26,24 @@ mod _lanebloom {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-        crate::ffi::add_method::<Filter>(
-            &module.py().get_type::<Filter>(),
-            c"add",
-            c"add($self, key, /)\n--\n\nAdd a key, and return whether it was new.\n\n>>> f = BloomFilter(1000)\n>>> f.add(17), f.add(17)\n(True, False)",
-        )
+        macro_rules! add {
+            ($($class:ident)*) => {
+                [$(module.py().get_type::<$class>()),*]
+            };
+        }
+        let classes = add!(Filter BloomFilter ScalableBloomFilter WindowedBloomFilter Cuckoo Bitmap GuavaBloomFilter SplitBlockBloomFilter);
+        for class in classes {
+            crate::ffi::add_method::<Filter>(&class, c"add", ADD)?;
+        }
+        Ok(())
     }
+
+    const ADD: &std::ffi::CStr = c"add($self, key, /)
+--
+
+Add a key, and return whether it was new.
+
+>>> f = BloomFilter(1000)
+>>> f.add(17), f.add(17)
+(True, False)";
 }
