@@ -325,3 +325,28 @@ pub(crate) fn nothing_more(mut reader: impl Read) -> PyResult<()> {
     }
     Err(PyValueError::new_err("there are bytes after the filter's"))
 }
+
+/// A filter of Guava that takes at most `max_bytes` of memory.
+pub(crate) fn guava(reader: impl Read, int_bytes: usize, max_bytes: usize) -> PyResult<Any> {
+    let int_bytes = check_int_bytes(int_bytes)?;
+    let mut reader = reader;
+    let filter = GuavaBloom::read_from(&mut reader, max_bytes).map_err(unreadable)?;
+    nothing_more(reader)?;
+    Ok(Any::Guava(Foreign { filter, int_bytes }))
+}
+
+/// A filter of Parquet.
+pub(crate) fn split_block(bytes: &[u8], int_bytes: usize) -> PyResult<Any> {
+    let int_bytes = check_int_bytes(int_bytes)?;
+    let (filter, rest) = SplitBlockBloom::from_parquet(bytes).map_err(unreadable)?;
+    nothing_more(rest)?;
+    Ok(Any::SplitBlock(Foreign { filter, int_bytes }))
+}
+
+/// The argument `int_bytes`.
+pub(crate) fn check_int_bytes(int_bytes: usize) -> PyResult<usize> {
+    if matches!(int_bytes, 4 | 8) {
+        return Ok(int_bytes);
+    }
+    Err(PyValueError::new_err(format!("int_bytes={int_bytes}: 4 or 8")))
+}

@@ -225,10 +225,10 @@ unsafe fn column(schema: &Schema, array: &Array, skip: usize, rows: Option<usize
         // SAFETY: there are so many pointers.
         Ok(unsafe { *array.buffers.add(i) })
     };
-    // SAFETY, for all slices below: the specification says how many values each buffer of a format
-    // has for an array of this offset and length.
     macro_rules! values {
         ($i:expr, $len:expr) => {
+            // SAFETY: the specification says how many values each buffer of a format has for an
+            // array of this offset and length, and the caller promises that the array has them.
             unsafe { lend(buffer($i)?, $len) }?
         };
     }

@@ -353,7 +353,8 @@ impl Task {
             return Err(not_an_integer());
         }
         let dictionary = column.prepare(engine);
-        let part = column.len.div_ceil(threads.max(1)).max(1);
+        // Fewer keys take less time than a thread.
+        let part = column.len.div_ceil(threads.max(1)).max(4 * CHUNK);
         if part >= column.len {
             return Ok(self.by_part(engine, column, &dictionary, 0..column.len, out)?);
         }

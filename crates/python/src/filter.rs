@@ -1,22 +1,25 @@
-//! The classes: [`Filter`] has what all share, and each class after it has a constructor.
+//! [`Filter`], which has what all classes share, and where keys come from. `classes.rs` has the
+//! classes.
 
-use crate::any::{Any, each, incompatible, nothing_more, unreadable};
+mod classes;
+
+use crate::any::{Any, each, guava, split_block};
+use crate::arguments::{MOST_THREADS, Number, SecretKey, of_file, open};
 use crate::arrow::Stream;
 use crate::columns::Batch;
-use crate::engine::{Engine, Foreign, Task, build_error, hash_object, quick_hash};
+use crate::engine::{Engine, Task, hash_object, quick_hash};
 use crate::ffi::OneArgument;
-use crate::{key, numpy};
+use crate::numpy;
+pub(crate) use classes::{
+    Bitmap, BloomFilter, Cuckoo, GuavaBloomFilter, ScalableBloomFilter, SplitBlockBloomFilter, WindowedBloomFilter,
+};
 use lanebloom::codec::replace_file;
-use lanebloom::{BloomView, ConcurrentBitmap, ConcurrentBloom, CuckooFilter, ScalableBloom, SipHash13, WindowedBloom};
-use lanebloom_formats::{GuavaBloom, SplitBlockBloom};
-use pyo3::exceptions::{PyImportError, PyKeyError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyImportError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PyString, PyTuple, PyType};
-use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::BufReader;
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// What all filters share: a set of keys that answers "certainly not" or "probably".
 ///
@@ -82,8 +85,10 @@ impl Filter {
                 keys.get_type().name()?
             )));
         }
-        if threads == 0 {
-            return Err(PyValueError::new_err("threads=0: at least 1"));
+        if !(1..=MOST_THREADS).contains(&threads) {
+            return Err(PyValueError::new_err(format!(
+                "threads={threads}: from 1 to {MOST_THREADS}"
+            )));
         }
         let (mut added, mut out) = (0, Vec::new());
         let mut batch = |batch: &Batch| -> PyResult<()> {
@@ -258,9 +263,9 @@ impl Filter {
     /// >>> f = BloomFilter(1000)
     /// >>> f.add_many(array.array("q", [1, 2, 1]))
     /// 2
-    #[pyo3(signature = (keys, /, *, threads=1))]
-    fn add_many(&self, keys: &Bound<'_, PyAny>, threads: usize) -> PyResult<usize> {
-        Ok(self.many(keys, threads, Task::Add)?.0)
+    #[pyo3(signature = (keys, /, *, threads=Number(1)), text_signature = "($self, keys, /, *, threads=1)")]
+    fn add_many(&self, keys: &Bound<'_, PyAny>, threads: Number<usize>) -> PyResult<usize> {
+        Ok(self.many(keys, threads.0, Task::Add)?.0)
     }
 
     /// Add all keys, and return an array that says which were new: duplicates in one call.
@@ -271,9 +276,9 @@ impl Filter {
     /// >>> f = BloomFilter(1000)
     /// >>> [bool(new) for new in f.add_new(["a", "b", "a"])]
     /// [True, True, False]
-    #[pyo3(signature = (keys, /, *, threads=1))]
-    fn add_new<'py>(&self, keys: &Bound<'py, PyAny>, threads: usize) -> PyResult<Bound<'py, PyAny>> {
-        flags(keys.py(), &self.many(keys, threads, Task::AddNew)?.1)
+    #[pyo3(signature = (keys, /, *, threads=Number(1)), text_signature = "($self, keys, /, *, threads=1)")]
+    fn add_new<'py>(&self, keys: &Bound<'py, PyAny>, threads: Number<usize>) -> PyResult<Bound<'py, PyAny>> {
+        flags(keys.py(), &self.many(keys, threads.0, Task::AddNew)?.1)
     }
 
     /// Look up all keys, and return an array that says which are in the filter.
@@ -282,9 +287,9 @@ impl Filter {
     /// >>> f.update(["a"])
     /// >>> [bool(found) for found in f.contains_many(["a", "b"])]
     /// [True, False]
-    #[pyo3(signature = (keys, /, *, threads=1))]
-    fn contains_many<'py>(&self, keys: &Bound<'py, PyAny>, threads: usize) -> PyResult<Bound<'py, PyAny>> {
-        flags(keys.py(), &self.many(keys, threads, Task::Contains)?.1)
+    #[pyo3(signature = (keys, /, *, threads=Number(1)), text_signature = "($self, keys, /, *, threads=1)")]
+    fn contains_many<'py>(&self, keys: &Bound<'py, PyAny>, threads: Number<usize>) -> PyResult<Bound<'py, PyAny>> {
+        flags(keys.py(), &self.many(keys, threads.0, Task::Contains)?.1)
     }
 
     /// The number of keys that the filter was made for.
@@ -401,7 +406,7 @@ impl Filter {
         match py.detach(|| self.any.figures()) {
             None => format!("<{class} of {expected}: {} set, {bytes} bytes>", self.any.len()),
             Some(figures) => format!(
-                "<{class} for {expected} at {}: about {} keys, {:.1}% full, rate now {:.2e}, {bytes} bytes{secret}{view}>",
+                "<{class} for {expected} at {:.2e}: about {} keys, {:.1}% full, rate now {:.2e}, {bytes} bytes{secret}{view}>",
                 self.any.rate(),
                 figures.len,
                 100.0 * figures.fill_ratio,
@@ -422,13 +427,13 @@ impl Filter {
     fn from_bytes(
         cls: &Bound<'_, PyType>,
         data: &Bound<'_, PyAny>,
-        secret: Option<[u8; 16]>,
+        secret: Option<SecretKey>,
         key: Option<Py<PyAny>>,
     ) -> PyResult<Py<PyAny>> {
         let buffer = crate::ffi::Buffer::of(data)?;
         let any = Any::read(
             buffer.bytes(),
-            secret.map(SipHash13::with_key),
+            secret.map(|key| key.0),
             buffer.bytes().len().saturating_mul(2),
         )?;
         Self::of_class(cls, Self::new(any, key))
@@ -437,7 +442,7 @@ impl Filter {
     /// Write the filter to a file, in place of the old one: a reader gets all of the old file or
     /// all of the new one, even if the machine crashes.
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        Ok(py.detach(|| replace_file(path, |file| self.any.write_to(file)))?)
+        py.detach(|| replace_file(&path, |file| self.any.write_to(file)).map_err(|error| of_file(&path, error)))
     }
 
     /// Read a filter that save() wrote, or the Rust crate, or its command. A filter that takes more
@@ -447,15 +452,15 @@ impl Filter {
     fn load(
         cls: &Bound<'_, PyType>,
         path: PathBuf,
-        secret: Option<[u8; 16]>,
+        secret: Option<SecretKey>,
         key: Option<Py<PyAny>>,
-        max_bytes: Option<usize>,
+        max_bytes: Option<Number<usize>>,
     ) -> PyResult<Py<PyAny>> {
         let any = cls.py().detach(|| {
             Any::read(
-                BufReader::new(File::open(path)?),
-                secret.map(SipHash13::with_key),
-                max_bytes.unwrap_or(usize::MAX),
+                BufReader::new(open(&path)?),
+                secret.map(|key| key.0),
+                max_bytes.map_or(usize::MAX, |most| most.0),
             )
         })?;
         Self::of_class(cls, Self::new(any, key))
@@ -497,522 +502,14 @@ pub(crate) fn _restore(
     py: Python<'_>,
     class: &str,
     data: &[u8],
-    secret: Option<[u8; 16]>,
+    secret: Option<SecretKey>,
     key: Option<Py<PyAny>>,
     int_bytes: usize,
 ) -> PyResult<Py<PyAny>> {
     let any = match class {
         "GuavaBloomFilter" => guava(data, int_bytes, usize::MAX)?,
         "SplitBlockBloomFilter" => split_block(data, int_bytes)?,
-        _ => Any::read(data, secret.map(SipHash13::with_key), data.len().saturating_mul(2))?,
+        _ => Any::read(data, secret.map(|key| key.0), data.len().saturating_mul(2))?,
     };
     Filter::new(any, key).into_object(py)
-}
-
-fn guava(reader: impl Read, int_bytes: usize, max_bytes: usize) -> PyResult<Any> {
-    let int_bytes = check_int_bytes(int_bytes)?;
-    let mut reader = reader;
-    let filter = GuavaBloom::read_from(&mut reader, max_bytes).map_err(unreadable)?;
-    nothing_more(reader)?;
-    Ok(Any::Guava(Foreign { filter, int_bytes }))
-}
-
-fn split_block(bytes: &[u8], int_bytes: usize) -> PyResult<Any> {
-    let int_bytes = check_int_bytes(int_bytes)?;
-    let (filter, rest) = SplitBlockBloom::from_parquet(bytes).map_err(unreadable)?;
-    nothing_more(rest)?;
-    Ok(Any::SplitBlock(Foreign { filter, int_bytes }))
-}
-
-fn check_int_bytes(int_bytes: usize) -> PyResult<usize> {
-    if matches!(int_bytes, 4 | 8) {
-        return Ok(int_bytes);
-    }
-    Err(PyValueError::new_err(format!("int_bytes={int_bytes}: 4 or 8")))
-}
-
-/// The argument `secret`: a bool, or a key of 16 bytes.
-#[derive(FromPyObject)]
-enum Secret {
-    Wanted(bool),
-    Key([u8; 16]),
-}
-
-impl Secret {
-    fn hasher(self) -> Option<SipHash13> {
-        match self {
-            Self::Wanted(false) => None,
-            Self::Wanted(true) => Some(SipHash13::random()),
-            Self::Key(key) => Some(SipHash13::with_key(key)),
-        }
-    }
-}
-
-/// Builds a filter with or without a secret.
-macro_rules! build {
-    ($builder:expr, $seed:expr, $secret:expr, $plain:ident, $with_secret:ident) => {{
-        let builder = $builder;
-        match $secret.hasher() {
-            None => builder.seed($seed).build().map(Any::$plain),
-            Some(_) if $seed != 0 => return Err(PyValueError::new_err("seed and secret exclude each other")),
-            Some(hasher) => builder.hasher(hasher).build().map(Any::$with_secret),
-        }
-        .map_err(build_error)?
-    }};
-}
-
-/// The two parts of a new object.
-fn parts<C: pyo3::PyClass<BaseType = Filter>>(any: Any, key: Option<Py<PyAny>>, class: C) -> PyClassInitializer<C> {
-    PyClassInitializer::from(Filter::new(any, key)).add_subclass(class)
-}
-
-/// A Bloom filter for a number of keys that is known in advance.
-///
-/// BloomFilter(expected, rate=0.01, *, seed=0, secret=False, key=None)
-///
-/// expected: the number of keys. Beyond it the rate of false positives rises.
-/// rate:     the share of absent keys that are taken for present.
-/// secret:   True for keys that strangers choose. The filter's secret is needed to load it again.
-/// key:      a function that makes a key of an object, for objects of other types.
-///
-/// Keys are int, str, bytes, float, bool, None, tuple, UUID, datetime, date, IP addresses and numpy's
-/// scalars. A key counts by its content: 1, 1.0 and True are one key, as in a set, and a str and its
-/// UTF-8 are one too.
-///
-/// >>> from lanebloom import BloomFilter
-/// >>> seen = BloomFilter(1_000_000, 0.001)
-/// >>> seen.add("https://example.org/")
-/// True
-/// >>> seen.add("https://example.org/")
-/// False
-/// >>> "https://example.org/" in seen
-/// True
-#[pyclass(extends = Filter, frozen, module = "lanebloom")]
-pub(crate) struct BloomFilter;
-
-#[pymethods]
-impl BloomFilter {
-    #[new]
-    #[pyo3(signature = (expected, rate=0.01, *, seed=0, secret=Secret::Wanted(false), key=None))]
-    fn new(
-        expected: usize,
-        rate: f64,
-        seed: u32,
-        secret: Secret,
-        key: Option<Py<PyAny>>,
-    ) -> PyResult<PyClassInitializer<Self>> {
-        let builder = ConcurrentBloom::builder()
-            .expected_keys(expected)
-            .false_positive_rate(rate);
-        Ok(parts(build!(builder, seed, secret, Bloom, BloomS), key, Self))
-    }
-
-    /// A read-only filter in a file that save() wrote: it is not read but mapped, so that processes
-    /// share its memory and a lookup reads what it needs.
-    ///
-    /// Nobody may write to the file or shorten it while it is mapped: a lookup would end the
-    /// process. save() replaces the file, which is safe: the view keeps the old one.
-    #[staticmethod]
-    #[pyo3(signature = (path, /, *, secret=None, key=None))]
-    fn mmap(py: Python<'_>, path: PathBuf, secret: Option<[u8; 16]>, key: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
-        let file = File::open(path)?;
-        // SAFETY: the caller's promise, as documented.
-        let any = unsafe {
-            match secret {
-                None => BloomView::map(&file).map(Any::View),
-                Some(key) => BloomView::map_with(&file, SipHash13::with_key(key)).map(Any::ViewS),
-            }
-        };
-        Filter::new(any.map_err(unreadable)?, key).into_object(py)
-    }
-
-    /// An estimate of the number of keys in both filters.
-    fn approx_intersection_len(slf: &Bound<'_, Self>, other: &Bound<'_, Self>) -> PyResult<usize> {
-        match (&*slf.as_super().get().any, &*other.as_super().get().any) {
-            (Any::Bloom(a), Any::Bloom(b)) => a.estimated_intersection_len(b),
-            (Any::BloomS(a), Any::BloomS(b)) => a.estimated_intersection_len(b),
-            _ => {
-                return Err(PyTypeError::new_err(
-                    "the estimate takes two filters in memory, both with a secret or both without one",
-                ));
-            }
-        }
-        .map_err(incompatible)
-    }
-}
-
-/// A Bloom filter that grows: for a number of keys that is not known.
-///
-/// ScalableBloomFilter(expected=10_000, rate=0.01, *, max_bytes=None, seed=0, secret=False, key=None)
-///
-/// It keeps its rate for any number of keys, and takes more memory than a BloomFilter. A key for
-/// which it would have to grow beyond max_bytes is a ValueError.
-///
-/// >>> f = ScalableBloomFilter(10)
-/// >>> f.add_many(range(1000)) > 980
-/// True
-/// >>> 999 in f
-/// True
-#[pyclass(extends = Filter, frozen, module = "lanebloom")]
-pub(crate) struct ScalableBloomFilter;
-
-#[pymethods]
-impl ScalableBloomFilter {
-    #[new]
-    #[pyo3(signature = (expected=10_000, rate=0.01, *, max_bytes=None, seed=0, secret=Secret::Wanted(false), key=None))]
-    fn new(
-        expected: usize,
-        rate: f64,
-        max_bytes: Option<usize>,
-        seed: u32,
-        secret: Secret,
-        key: Option<Py<PyAny>>,
-    ) -> PyResult<PyClassInitializer<Self>> {
-        let mut builder = ScalableBloom::builder()
-            .expected_keys(expected)
-            .false_positive_rate(rate);
-        if let Some(max_bytes) = max_bytes {
-            builder = builder.max_bytes(max_bytes);
-        }
-        Ok(parts(build!(builder, seed, secret, Scalable, ScalableS), key, Self))
-    }
-}
-
-/// A Bloom filter that forgets.
-///
-/// WindowedBloomFilter(expected, rate=0.01, *, window=None, generations=4, seed=0, secret=False, key=None)
-///
-/// expected: the number of keys in a window.
-/// window:   a timedelta or seconds. A key is known for at least so long after it was added, and
-///           a third longer at most with 4 generations. Without a window, the filter forgets the
-///           oldest keys when it is full.
-///
-/// >>> from datetime import timedelta
-/// >>> recent = WindowedBloomFilter(1000, window=timedelta(minutes=10))
-/// >>> recent.add("job 1"), recent.add("job 1")
-/// (True, False)
-#[pyclass(extends = Filter, frozen, module = "lanebloom")]
-pub(crate) struct WindowedBloomFilter;
-
-/// A span of time: a timedelta, or seconds.
-#[derive(FromPyObject)]
-enum Span {
-    Delta(Duration),
-    Seconds(f64),
-}
-
-#[pymethods]
-impl WindowedBloomFilter {
-    #[new]
-    #[pyo3(signature = (expected, rate=0.01, *, window=None, generations=4, seed=0, secret=Secret::Wanted(false), key=None))]
-    fn new(
-        expected: usize,
-        rate: f64,
-        window: Option<Span>,
-        generations: usize,
-        seed: u32,
-        secret: Secret,
-        key: Option<Py<PyAny>>,
-    ) -> PyResult<PyClassInitializer<Self>> {
-        let mut builder = WindowedBloom::builder()
-            .expected_keys(expected)
-            .false_positive_rate(rate)
-            .generations(generations);
-        builder = match window {
-            None => builder.rotate_when_full(),
-            Some(Span::Delta(window)) => builder.window(window),
-            Some(Span::Seconds(seconds)) => builder.window(
-                Duration::try_from_secs_f64(seconds)
-                    .map_err(|error| PyValueError::new_err(format!("window={seconds}: {error}")))?,
-            ),
-        };
-        Ok(parts(build!(builder, seed, secret, Windowed, WindowedS), key, Self))
-    }
-
-    /// Forget the oldest generation of keys now.
-    fn rotate(slf: &Bound<'_, Self>) {
-        match &*slf.as_super().get().any {
-            Any::Windowed(filter) => filter.rotate(),
-            Any::WindowedS(filter) => filter.rotate(),
-            _ => {}
-        }
-    }
-}
-
-/// A filter from which keys can be removed.
-///
-/// CuckooFilter(expected, rate=0.01, *, seed=0, secret=False, key=None)
-///
-/// A key that is added twice is in it twice. A key that finds no room is a ValueError. Remove only
-/// keys that were added: else another key may vanish.
-///
-/// >>> f = CuckooFilter(1000)
-/// >>> f.update(["a", "a", "b"])
-/// >>> f.count("a"), len(f)
-/// (2, 3)
-/// >>> f.remove("b")
-/// >>> "b" in f
-/// False
-#[pyclass(extends = Filter, frozen, module = "lanebloom", name = "CuckooFilter")]
-pub(crate) struct Cuckoo;
-
-#[pymethods]
-impl Cuckoo {
-    #[new]
-    #[pyo3(signature = (expected, rate=0.01, *, seed=0, secret=Secret::Wanted(false), key=None))]
-    fn new(
-        expected: usize,
-        rate: f64,
-        seed: u32,
-        secret: Secret,
-        key: Option<Py<PyAny>>,
-    ) -> PyResult<PyClassInitializer<Self>> {
-        let builder = CuckooFilter::builder()
-            .expected_keys(expected)
-            .false_positive_rate(rate);
-        Ok(parts(build!(builder, seed, secret, Cuckoo, CuckooS), key, Self))
-    }
-
-    /// Remove a key, or one of its copies; returns whether it was there.
-    fn discard(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let this = slf.as_super().get();
-        this.keyed(key, |key| match &*this.any {
-            Any::Cuckoo(filter) => Ok(filter.remove_hash(hash_object(filter, key)?)),
-            Any::CuckooS(filter) => Ok(filter.remove_hash(hash_object(filter, key)?)),
-            _ => Ok(false),
-        })
-    }
-
-    /// Remove a key, or one of its copies; a KeyError if it is not there.
-    fn remove(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<()> {
-        if Self::discard(slf, key)? {
-            Ok(())
-        } else {
-            Err(PyKeyError::new_err(key.clone().unbind()))
-        }
-    }
-
-    /// How often a key was added and not removed; more at the rate of false positives.
-    fn count(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<usize> {
-        let this = slf.as_super().get();
-        this.keyed(key, |key| match &*this.any {
-            Any::Cuckoo(filter) => Ok(filter.count_hash(hash_object(filter, key)?)),
-            Any::CuckooS(filter) => Ok(filter.count_hash(hash_object(filter, key)?)),
-            _ => Ok(0),
-        })
-    }
-
-    fn __len__(slf: &Bound<'_, Self>) -> usize {
-        slf.as_super().get().any.len() as usize
-    }
-}
-
-/// An exact set of integers from 0 to bound - 1: a bit for each.
-///
-/// Bitmap(bound)
-///
-/// >>> ids = Bitmap(100)
-/// >>> ids.update([3, 5, 3])
-/// >>> len(ids), list(ids), 4 in ids
-/// (2, [3, 5], False)
-#[pyclass(extends = Filter, frozen, module = "lanebloom")]
-pub(crate) struct Bitmap;
-
-impl Bitmap {
-    fn bits<'a>(slf: &'a Bound<'_, Self>) -> PyResult<&'a ConcurrentBitmap> {
-        match &*slf.as_super().get().any {
-            Any::Bitmap(bitmap) => Ok(bitmap),
-            _ => Err(PyTypeError::new_err("no bitmap")),
-        }
-    }
-}
-
-#[pymethods]
-impl Bitmap {
-    #[new]
-    #[pyo3(signature = (bound, *, key=None))]
-    fn new(bound: u64, key: Option<Py<PyAny>>) -> PyResult<PyClassInitializer<Self>> {
-        Ok(parts(
-            Any::Bitmap(ConcurrentBitmap::new(bound).map_err(build_error)?),
-            key,
-            Self,
-        ))
-    }
-
-    /// Remove an integer; returns whether it was there.
-    fn discard(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let bits = Self::bits(slf)?;
-        slf.as_super()
-            .get()
-            .keyed(key, |key| Ok(bits.remove(hash_object(bits, key)?)))
-    }
-
-    /// Remove an integer; a KeyError if it is not there.
-    fn remove(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<()> {
-        if Self::discard(slf, key)? {
-            Ok(())
-        } else {
-            Err(PyKeyError::new_err(key.clone().unbind()))
-        }
-    }
-
-    fn __len__(slf: &Bound<'_, Self>) -> PyResult<usize> {
-        Ok(Self::bits(slf)?.len() as usize)
-    }
-
-    fn __iter__(slf: Bound<'_, Self>) -> Positions {
-        Positions {
-            bitmap: slf.unbind(),
-            next: 0.into(),
-        }
-    }
-}
-
-/// The integers of a bitmap.
-#[pyclass(frozen, module = "lanebloom")]
-pub(crate) struct Positions {
-    bitmap: Py<Bitmap>,
-    next: std::sync::atomic::AtomicU64,
-}
-
-#[pymethods]
-impl Positions {
-    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
-        slf
-    }
-
-    fn __next__(&self, py: Python<'_>) -> PyResult<Option<u64>> {
-        use std::sync::atomic::Ordering::Relaxed;
-        // Relaxed: the iterator belongs to one thread at a time, the one that is attached.
-        let from = self.next.load(Relaxed);
-        let found = Bitmap::bits(self.bitmap.bind(py))?.first_present(from);
-        self.next.store(found.map_or(u64::MAX, |found| found + 1), Relaxed);
-        Ok(found)
-    }
-}
-
-/// A BloomFilter of Guava, the Java library, bit for bit.
-///
-/// GuavaBloomFilter(expected, rate=0.03, *, int_bytes=8, key=None)
-///
-/// to_bytes and save write what writeTo of Java writes. A str is Java's stringFunnel(UTF_8), an int
-/// is longFunnel, or integerFunnel with int_bytes=4.
-///
-/// >>> f = GuavaBloomFilter(1000)
-/// >>> f.add("ann")
-/// True
-/// >>> "ann" in GuavaBloomFilter.from_bytes(f.to_bytes())
-/// True
-#[pyclass(extends = Filter, frozen, module = "lanebloom")]
-pub(crate) struct GuavaBloomFilter;
-
-#[pymethods]
-impl GuavaBloomFilter {
-    #[new]
-    #[pyo3(signature = (expected, rate=0.03, *, int_bytes=8, key=None))]
-    fn new(expected: usize, rate: f64, int_bytes: usize, key: Option<Py<PyAny>>) -> PyResult<PyClassInitializer<Self>> {
-        let filter = GuavaBloom::with_capacity(expected, rate).map_err(build_error)?;
-        let int_bytes = check_int_bytes(int_bytes)?;
-        Ok(parts(Any::Guava(Foreign { filter, int_bytes }), key, Self))
-    }
-
-    /// The filter that writeTo of Java or to_bytes wrote.
-    #[staticmethod]
-    #[pyo3(signature = (data, /, *, int_bytes=8, key=None))]
-    fn from_bytes(py: Python<'_>, data: &[u8], int_bytes: usize, key: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
-        Filter::new(guava(data, int_bytes, data.len().saturating_mul(2))?, key).into_object(py)
-    }
-
-    /// Read a file that Java or save() wrote.
-    #[staticmethod]
-    #[pyo3(signature = (path, /, *, int_bytes=8, key=None, max_bytes=None))]
-    fn load(
-        py: Python<'_>,
-        path: PathBuf,
-        int_bytes: usize,
-        key: Option<Py<PyAny>>,
-        max_bytes: Option<usize>,
-    ) -> PyResult<Py<PyAny>> {
-        let any = py.detach(|| {
-            guava(
-                BufReader::new(File::open(path)?),
-                int_bytes,
-                max_bytes.unwrap_or(usize::MAX),
-            )
-        })?;
-        Filter::new(any, key).into_object(py)
-    }
-}
-
-/// The filter of Parquet files, bit for bit: split blocks and XXH64.
-///
-/// SplitBlockBloomFilter(expected, rate=0.01, *, int_bytes=8, key=None)
-///
-/// to_bytes and save write the header and the bits as a Parquet file has them. Keys are hashed as
-/// Parquet hashes values: an int as an INT64, or as an INT32 with int_bytes=4; a str or bytes as a
-/// BYTE_ARRAY; a float as a DOUBLE, so that 1 and 1.0 are two keys here.
-///
-/// >>> f = SplitBlockBloomFilter(1000)
-/// >>> f.update([17, "ann"])
-/// >>> 17 in f, "ann" in f, 17.0 in f
-/// (True, True, False)
-#[pyclass(extends = Filter, frozen, module = "lanebloom")]
-pub(crate) struct SplitBlockBloomFilter;
-
-#[pymethods]
-impl SplitBlockBloomFilter {
-    #[new]
-    #[pyo3(signature = (expected, rate=0.01, *, int_bytes=8, key=None))]
-    fn new(expected: usize, rate: f64, int_bytes: usize, key: Option<Py<PyAny>>) -> PyResult<PyClassInitializer<Self>> {
-        let filter = SplitBlockBloom::with_parquet_size(expected, rate).map_err(build_error)?;
-        let int_bytes = check_int_bytes(int_bytes)?;
-        Ok(parts(Any::SplitBlock(Foreign { filter, int_bytes }), key, Self))
-    }
-
-    /// The filter in a Parquet file's bytes, header and bits.
-    #[staticmethod]
-    #[pyo3(signature = (data, /, *, int_bytes=8, key=None))]
-    fn from_bytes(py: Python<'_>, data: &[u8], int_bytes: usize, key: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
-        Filter::new(split_block(data, int_bytes)?, key).into_object(py)
-    }
-
-    /// Read a file that save() wrote.
-    #[staticmethod]
-    #[pyo3(signature = (path, /, *, int_bytes=8, key=None, max_bytes=None))]
-    fn load(
-        py: Python<'_>,
-        path: PathBuf,
-        int_bytes: usize,
-        key: Option<Py<PyAny>>,
-        max_bytes: Option<u64>,
-    ) -> PyResult<Py<PyAny>> {
-        let any = py.detach(|| {
-            let limit = max_bytes.unwrap_or(u64::MAX);
-            let mut bytes = Vec::new();
-            File::open(path)?
-                .take(limit.saturating_add(1))
-                .read_to_end(&mut bytes)?;
-            if bytes.len() as u64 > limit {
-                return Err(PyValueError::new_err(format!(
-                    "the file has more than max_bytes={limit}"
-                )));
-            }
-            split_block(&bytes, int_bytes)
-        })?;
-        Filter::new(any, key).into_object(py)
-    }
-}
-
-/// The bytes by which filters know a key: for programs in other languages.
-///
-/// >>> key_bytes("é"), key_bytes(258), key_bytes(("ab", 1))
-/// (b'\xc3\xa9', b'\x02\x01\x00\x00\x00\x00\x00\x00', b'\x02\x00\x00\x00\x00\x00\x00\x00ab\x01\x00\x00\x00\x00\x00\x00\x00')
-#[pyfunction]
-#[pyo3(signature = (key, /))]
-pub(crate) fn key_bytes<'py>(key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
-    let mut spare = Vec::new();
-    Ok(match key::key(key, key::Encoding::Python, &mut spare)? {
-        key::Key::Word(word) => PyBytes::new(key.py(), &word.to_le_bytes()),
-        key::Key::Bytes(bytes) => PyBytes::new(key.py(), bytes),
-    })
 }

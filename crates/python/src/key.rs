@@ -289,3 +289,17 @@ pub(crate) fn time_bytes(seconds: i64, nanoseconds: u32) -> [u8; 12] {
     bytes[8..].copy_from_slice(&nanoseconds.to_le_bytes());
     bytes
 }
+
+/// The bytes by which filters know a key: for programs in other languages.
+///
+/// >>> key_bytes("é"), key_bytes(258), key_bytes(("ab", 1))
+/// (b'\xc3\xa9', b'\x02\x01\x00\x00\x00\x00\x00\x00', b'\x02\x00\x00\x00\x00\x00\x00\x00ab\x01\x00\x00\x00\x00\x00\x00\x00')
+#[pyfunction]
+#[pyo3(signature = (key, /))]
+pub(crate) fn key_bytes<'py>(key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
+    let mut spare = Vec::new();
+    Ok(match self::key(key, Encoding::Python, &mut spare)? {
+        Key::Word(word) => PyBytes::new(key.py(), &word.to_le_bytes()),
+        Key::Bytes(bytes) => PyBytes::new(key.py(), bytes),
+    })
+}

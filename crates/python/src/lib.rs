@@ -2,9 +2,11 @@
 //!
 //! A Python object becomes a key in `key.rs`, an array a column in `numpy.rs` or `arrow.rs`.
 //! `columns.rs` hashes columns, `engine.rs` runs the loops over keys, `any.rs` knows each type of
-//! filter, and `filter.rs` has the classes. `ffi.rs` is the room for CPython's C interface.
+//! filter, and `filter.rs` has the classes, whose arguments `arguments.rs` reads. `ffi.rs` is the
+//! room for CPython's C interface.
 
 mod any;
+mod arguments;
 mod arrow;
 mod columns;
 mod engine;
@@ -19,8 +21,10 @@ mod _lanebloom {
     #[pymodule_export]
     use crate::filter::{
         _restore, Bitmap, BloomFilter, Cuckoo, Filter, GuavaBloomFilter, ScalableBloomFilter, SplitBlockBloomFilter,
-        WindowedBloomFilter, key_bytes,
+        WindowedBloomFilter,
     };
+    #[pymodule_export]
+    use crate::key::key_bytes;
     use pyo3::prelude::*;
 
     #[pymodule_init]

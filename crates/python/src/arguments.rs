@@ -1,0 +1,118 @@
+//! Arguments of constructors and methods: what is out of range is a ValueError that names the value
+//! and the limit.
+
+use lanebloom::SipHash13;
+use pyo3::exceptions::{PyOSError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyBytes, PyDelta};
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+/// Threads of one call.
+pub(crate) const MOST_THREADS: usize = 1024;
+
+/// An unsigned integer.
+#[derive(Clone, Copy)]
+pub(crate) struct Number<T>(pub(crate) T);
+
+impl<T: TryFrom<u64>> FromPyObject<'_, '_> for Number<T> {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        let most = u64::MAX >> (64 - 8 * size_of::<T>());
+        let too_large = |_| PyValueError::new_err(format!("{}: an integer from 0 to {most}", &*object));
+        let value = match object.extract::<u64>() {
+            Ok(value) => value,
+            Err(error) if error.is_instance_of::<PyTypeError>(object.py()) => return Err(error),
+            Err(_) => return Err(too_large(())),
+        };
+        T::try_from(value).map(Self).map_err(|_| too_large(()))
+    }
+}
+
+/// A secret key.
+#[derive(Clone, Copy)]
+pub(crate) struct SecretKey(pub(crate) SipHash13);
+
+impl FromPyObject<'_, '_> for SecretKey {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        let Ok(bytes) = object.cast::<PyBytes>() else {
+            return Err(PyTypeError::new_err(
+                "a secret is bytes, the attribute secret of a filter",
+            ));
+        };
+        match bytes.as_bytes().try_into() {
+            Ok(key) => Ok(Self(SipHash13::with_key(key))),
+            Err(_) => Err(PyValueError::new_err(format!(
+                "a secret of {} bytes: it has 16",
+                bytes.as_bytes().len()
+            ))),
+        }
+    }
+}
+
+/// A secret key, or whether to make one.
+pub(crate) enum Secret {
+    Wanted(bool),
+    Key(SecretKey),
+}
+
+impl FromPyObject<'_, '_> for Secret {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        match object.cast::<PyBool>() {
+            Ok(wanted) => Ok(Self::Wanted(wanted.is_true())),
+            Err(_) => object.extract().map(Self::Key),
+        }
+    }
+}
+
+impl Secret {
+    pub(crate) fn hasher(self) -> Option<SipHash13> {
+        match self {
+            Self::Wanted(false) => None,
+            Self::Wanted(true) => Some(SipHash13::random()),
+            Self::Key(key) => Some(key.0),
+        }
+    }
+}
+
+/// A span of time: a timedelta, or seconds.
+pub(crate) struct Span(pub(crate) Duration);
+
+impl FromPyObject<'_, '_> for Span {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        let bad = || PyValueError::new_err(format!("window={}: more than 0", &*object));
+        if object.is_instance_of::<PyDelta>() {
+            return object.extract().map(Self).map_err(|_| bad());
+        }
+        let seconds: f64 = object.extract()?;
+        Duration::try_from_secs_f64(seconds).map(Self).map_err(|_| bad())
+    }
+}
+
+/// The exception for a file that fails, with its name as those of `open` have.
+pub(crate) fn of_file(path: &Path, error: io::Error) -> PyErr {
+    match error.raw_os_error() {
+        Some(code) => Python::attach(|py| {
+            let text = py.import("os").and_then(|os| os.call_method1("strerror", (code,)));
+            match text {
+                Ok(text) => PyOSError::new_err((code, text.unbind(), path.to_path_buf())),
+                Err(error) => error,
+            }
+        }),
+        None => error.into(),
+    }
+}
+
+/// A file to read.
+pub(crate) fn open(path: &Path) -> PyResult<File> {
+    File::open(path).map_err(|error| of_file(path, error))
+}

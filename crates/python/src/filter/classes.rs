@@ -1,0 +1,474 @@
+//! The classes after [`Filter`]: each has a constructor, and what it alone can do.
+
+use super::Filter;
+use crate::any::{Any, check_int_bytes, guava, incompatible, split_block, unreadable};
+use crate::arguments::{Number, Secret, SecretKey, Span, open};
+use crate::engine::{Foreign, build_error, hash_object};
+use lanebloom::{BloomView, ConcurrentBitmap, ConcurrentBloom, CuckooFilter, ScalableBloom, WindowedBloom};
+use lanebloom_formats::{GuavaBloom, SplitBlockBloom};
+use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use std::io::{BufReader, Read};
+use std::path::PathBuf;
+
+/// Builds a filter with or without a secret.
+macro_rules! build {
+    ($builder:expr, $seed:expr, $secret:expr, $plain:ident, $with_secret:ident) => {{
+        let builder = $builder;
+        match $secret.hasher() {
+            None => builder.seed($seed.0).build().map(Any::$plain),
+            Some(_) if $seed.0 != 0 => return Err(PyValueError::new_err("seed and secret exclude each other")),
+            Some(hasher) => builder.hasher(hasher).build().map(Any::$with_secret),
+        }
+        .map_err(build_error)?
+    }};
+}
+
+/// The two parts of a new object.
+fn parts<C: pyo3::PyClass<BaseType = Filter>>(any: Any, key: Option<Py<PyAny>>, class: C) -> PyClassInitializer<C> {
+    PyClassInitializer::from(Filter::new(any, key)).add_subclass(class)
+}
+
+/// A Bloom filter for a number of keys that is known in advance.
+///
+/// BloomFilter(expected, rate=0.01, *, seed=0, secret=False, key=None)
+///
+/// expected: the number of keys. Beyond it the rate of false positives rises.
+/// rate:     the share of absent keys that are taken for present.
+/// secret:   True for keys that strangers choose. The filter's secret is needed to load it again.
+/// key:      a function that makes a key of an object, for objects of other types.
+///
+/// Keys are int, str, bytes, float, bool, None, tuple, UUID, datetime, date, IP addresses and numpy's
+/// scalars. A key counts by its content: 1, 1.0 and True are one key, as in a set, and a str and its
+/// UTF-8 are one too.
+///
+/// >>> from lanebloom import BloomFilter
+/// >>> seen = BloomFilter(1_000_000, 0.001)
+/// >>> seen.add("https://example.org/")
+/// True
+/// >>> seen.add("https://example.org/")
+/// False
+/// >>> "https://example.org/" in seen
+/// True
+#[pyclass(extends = Filter, frozen, module = "lanebloom")]
+pub(crate) struct BloomFilter;
+
+#[pymethods]
+impl BloomFilter {
+    #[new]
+    #[pyo3(signature = (expected, rate=0.01, *, seed=Number(0), secret=Secret::Wanted(false), key=None), text_signature = "(expected, rate=0.01, *, seed=0, secret=False, key=None)")]
+    fn new(
+        expected: Number<usize>,
+        rate: f64,
+        seed: Number<u32>,
+        secret: Secret,
+        key: Option<Py<PyAny>>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let builder = ConcurrentBloom::builder()
+            .expected_keys(expected.0)
+            .false_positive_rate(rate);
+        Ok(parts(build!(builder, seed, secret, Bloom, BloomS), key, Self))
+    }
+
+    /// A read-only filter in a file that save() wrote: it is not read but mapped, so that processes
+    /// share its memory and a lookup reads what it needs.
+    ///
+    /// Nobody may write to the file or shorten it while it is mapped: a lookup would end the
+    /// process. save() replaces the file, which is safe: the view keeps the old one.
+    #[staticmethod]
+    #[pyo3(signature = (path, /, *, secret=None, key=None))]
+    fn mmap(py: Python<'_>, path: PathBuf, secret: Option<SecretKey>, key: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+        let file = open(&path)?;
+        // SAFETY: the caller's promise, as documented.
+        let any = unsafe {
+            match secret {
+                None => BloomView::map(&file).map(Any::View),
+                Some(key) => BloomView::map_with(&file, key.0).map(Any::ViewS),
+            }
+        };
+        Filter::new(any.map_err(unreadable)?, key).into_object(py)
+    }
+
+    /// An estimate of the number of keys in both filters.
+    fn approx_intersection_len(slf: &Bound<'_, Self>, other: &Bound<'_, Self>) -> PyResult<usize> {
+        match (&*slf.as_super().get().any, &*other.as_super().get().any) {
+            (Any::Bloom(a), Any::Bloom(b)) => a.estimated_intersection_len(b),
+            (Any::BloomS(a), Any::BloomS(b)) => a.estimated_intersection_len(b),
+            _ => {
+                return Err(PyTypeError::new_err(
+                    "the estimate takes two filters in memory, both with a secret or both without one",
+                ));
+            }
+        }
+        .map_err(incompatible)
+    }
+}
+
+/// A Bloom filter that grows: for a number of keys that is not known.
+///
+/// ScalableBloomFilter(expected=10_000, rate=0.01, *, max_bytes=None, seed=0, secret=False, key=None)
+///
+/// It keeps its rate for any number of keys, and takes more memory than a BloomFilter. A key for
+/// which it would have to grow beyond max_bytes is a ValueError.
+///
+/// >>> f = ScalableBloomFilter(10)
+/// >>> f.add_many(range(1000)) > 980
+/// True
+/// >>> 999 in f
+/// True
+#[pyclass(extends = Filter, frozen, module = "lanebloom")]
+pub(crate) struct ScalableBloomFilter;
+
+#[pymethods]
+impl ScalableBloomFilter {
+    #[new]
+    #[pyo3(signature = (expected=Number(10_000), rate=0.01, *, max_bytes=None, seed=Number(0), secret=Secret::Wanted(false), key=None), text_signature = "(expected=10_000, rate=0.01, *, max_bytes=None, seed=0, secret=False, key=None)")]
+    fn new(
+        expected: Number<usize>,
+        rate: f64,
+        max_bytes: Option<Number<usize>>,
+        seed: Number<u32>,
+        secret: Secret,
+        key: Option<Py<PyAny>>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let mut builder = ScalableBloom::builder()
+            .expected_keys(expected.0)
+            .false_positive_rate(rate);
+        if let Some(max_bytes) = max_bytes {
+            builder = builder.max_bytes(max_bytes.0);
+        }
+        Ok(parts(build!(builder, seed, secret, Scalable, ScalableS), key, Self))
+    }
+}
+
+/// A Bloom filter that forgets.
+///
+/// WindowedBloomFilter(expected, rate=0.01, *, window=None, generations=4, seed=0, secret=False, key=None)
+///
+/// expected: the number of keys in a window.
+/// window:   a timedelta or seconds. A key is known for at least so long after it was added, and
+///           a third longer at most with 4 generations. Without a window, the filter forgets the
+///           oldest keys when it is full.
+///
+/// >>> from datetime import timedelta
+/// >>> recent = WindowedBloomFilter(1000, window=timedelta(minutes=10))
+/// >>> recent.add("job 1"), recent.add("job 1")
+/// (True, False)
+#[pyclass(extends = Filter, frozen, module = "lanebloom")]
+pub(crate) struct WindowedBloomFilter;
+
+#[pymethods]
+impl WindowedBloomFilter {
+    #[new]
+    #[pyo3(signature = (expected, rate=0.01, *, window=None, generations=Number(4), seed=Number(0), secret=Secret::Wanted(false), key=None), text_signature = "(expected, rate=0.01, *, window=None, generations=4, seed=0, secret=False, key=None)")]
+    fn new(
+        expected: Number<usize>,
+        rate: f64,
+        window: Option<Span>,
+        generations: Number<usize>,
+        seed: Number<u32>,
+        secret: Secret,
+        key: Option<Py<PyAny>>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let mut builder = WindowedBloom::builder()
+            .expected_keys(expected.0)
+            .false_positive_rate(rate)
+            .generations(generations.0);
+        builder = match window {
+            None => builder.rotate_when_full(),
+            Some(Span(window)) => builder.window(window),
+        };
+        Ok(parts(build!(builder, seed, secret, Windowed, WindowedS), key, Self))
+    }
+
+    /// Forget the oldest generation of keys now.
+    fn rotate(slf: &Bound<'_, Self>) {
+        match &*slf.as_super().get().any {
+            Any::Windowed(filter) => filter.rotate(),
+            Any::WindowedS(filter) => filter.rotate(),
+            _ => {}
+        }
+    }
+}
+
+/// A filter from which keys can be removed.
+///
+/// CuckooFilter(expected, rate=0.01, *, seed=0, secret=False, key=None)
+///
+/// A key that is added twice is in it twice. A key that finds no room is a ValueError. Remove only
+/// keys that were added: else another key may vanish.
+///
+/// >>> f = CuckooFilter(1000)
+/// >>> f.update(["a", "a", "b"])
+/// >>> f.count("a"), len(f)
+/// (2, 3)
+/// >>> f.remove("b")
+/// >>> "b" in f
+/// False
+#[pyclass(extends = Filter, frozen, module = "lanebloom", name = "CuckooFilter")]
+pub(crate) struct Cuckoo;
+
+#[pymethods]
+impl Cuckoo {
+    #[new]
+    #[pyo3(signature = (expected, rate=0.01, *, seed=Number(0), secret=Secret::Wanted(false), key=None), text_signature = "(expected, rate=0.01, *, seed=0, secret=False, key=None)")]
+    fn new(
+        expected: Number<usize>,
+        rate: f64,
+        seed: Number<u32>,
+        secret: Secret,
+        key: Option<Py<PyAny>>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let builder = CuckooFilter::builder()
+            .expected_keys(expected.0)
+            .false_positive_rate(rate);
+        Ok(parts(build!(builder, seed, secret, Cuckoo, CuckooS), key, Self))
+    }
+
+    /// Remove a key, or one of its copies; returns whether it was there.
+    fn discard(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let this = slf.as_super().get();
+        this.keyed(key, |key| match &*this.any {
+            Any::Cuckoo(filter) => Ok(filter.remove_hash(hash_object(filter, key)?)),
+            Any::CuckooS(filter) => Ok(filter.remove_hash(hash_object(filter, key)?)),
+            _ => Ok(false),
+        })
+    }
+
+    /// Remove a key, or one of its copies; a KeyError if it is not there.
+    fn remove(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<()> {
+        if Self::discard(slf, key)? {
+            Ok(())
+        } else {
+            Err(PyKeyError::new_err(key.clone().unbind()))
+        }
+    }
+
+    /// How often a key was added and not removed; more at the rate of false positives.
+    fn count(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<usize> {
+        let this = slf.as_super().get();
+        this.keyed(key, |key| match &*this.any {
+            Any::Cuckoo(filter) => Ok(filter.count_hash(hash_object(filter, key)?)),
+            Any::CuckooS(filter) => Ok(filter.count_hash(hash_object(filter, key)?)),
+            _ => Ok(0),
+        })
+    }
+
+    fn __len__(slf: &Bound<'_, Self>) -> usize {
+        slf.as_super().get().any.len() as usize
+    }
+}
+
+/// An exact set of integers from 0 to bound - 1: a bit for each.
+///
+/// Bitmap(bound)
+///
+/// >>> ids = Bitmap(100)
+/// >>> ids.update([3, 5, 3])
+/// >>> len(ids), list(ids), 4 in ids
+/// (2, [3, 5], False)
+#[pyclass(extends = Filter, frozen, module = "lanebloom")]
+pub(crate) struct Bitmap;
+
+impl Bitmap {
+    fn bits<'a>(slf: &'a Bound<'_, Self>) -> PyResult<&'a ConcurrentBitmap> {
+        match &*slf.as_super().get().any {
+            Any::Bitmap(bitmap) => Ok(bitmap),
+            _ => Err(PyTypeError::new_err("no bitmap")),
+        }
+    }
+}
+
+#[pymethods]
+impl Bitmap {
+    #[new]
+    #[pyo3(signature = (bound, *, key=None))]
+    fn new(bound: Number<u64>, key: Option<Py<PyAny>>) -> PyResult<PyClassInitializer<Self>> {
+        Ok(parts(
+            Any::Bitmap(ConcurrentBitmap::new(bound.0).map_err(build_error)?),
+            key,
+            Self,
+        ))
+    }
+
+    /// Remove an integer; returns whether it was there.
+    fn discard(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let bits = Self::bits(slf)?;
+        slf.as_super()
+            .get()
+            .keyed(key, |key| Ok(bits.remove(hash_object(bits, key)?)))
+    }
+
+    /// Remove an integer; a KeyError if it is not there.
+    fn remove(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<()> {
+        if Self::discard(slf, key)? {
+            Ok(())
+        } else {
+            Err(PyKeyError::new_err(key.clone().unbind()))
+        }
+    }
+
+    fn __len__(slf: &Bound<'_, Self>) -> PyResult<usize> {
+        Ok(Self::bits(slf)?.len() as usize)
+    }
+
+    fn __iter__(slf: Bound<'_, Self>) -> Positions {
+        Positions {
+            bitmap: slf.unbind(),
+            next: 0.into(),
+        }
+    }
+}
+
+/// The integers of a bitmap.
+#[pyclass(frozen, module = "lanebloom")]
+pub(crate) struct Positions {
+    bitmap: Py<Bitmap>,
+    next: std::sync::atomic::AtomicU64,
+}
+
+#[pymethods]
+impl Positions {
+    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<u64>> {
+        use std::sync::atomic::Ordering::Relaxed;
+        // Relaxed: the iterator belongs to one thread at a time, the one that is attached.
+        let from = self.next.load(Relaxed);
+        let found = Bitmap::bits(self.bitmap.bind(py))?.first_present(from);
+        self.next.store(found.map_or(u64::MAX, |found| found + 1), Relaxed);
+        Ok(found)
+    }
+}
+
+/// A BloomFilter of Guava, the Java library, bit for bit.
+///
+/// GuavaBloomFilter(expected, rate=0.03, *, int_bytes=8, key=None)
+///
+/// to_bytes and save write what writeTo of Java writes. A str is Java's stringFunnel(UTF_8), an int
+/// is longFunnel, or integerFunnel with int_bytes=4.
+///
+/// >>> f = GuavaBloomFilter(1000)
+/// >>> f.add("ann")
+/// True
+/// >>> "ann" in GuavaBloomFilter.from_bytes(f.to_bytes())
+/// True
+#[pyclass(extends = Filter, frozen, module = "lanebloom")]
+pub(crate) struct GuavaBloomFilter;
+
+#[pymethods]
+impl GuavaBloomFilter {
+    #[new]
+    #[pyo3(signature = (expected, rate=0.03, *, int_bytes=Number(8), key=None), text_signature = "(expected, rate=0.03, *, int_bytes=8, key=None)")]
+    fn new(
+        expected: Number<usize>,
+        rate: f64,
+        int_bytes: Number<usize>,
+        key: Option<Py<PyAny>>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let filter = GuavaBloom::with_capacity(expected.0, rate).map_err(build_error)?;
+        let int_bytes = check_int_bytes(int_bytes.0)?;
+        Ok(parts(Any::Guava(Foreign { filter, int_bytes }), key, Self))
+    }
+
+    /// The filter that writeTo of Java or to_bytes wrote.
+    #[staticmethod]
+    #[pyo3(signature = (data, /, *, int_bytes=Number(8), key=None), text_signature = "(data, /, *, int_bytes=8, key=None)")]
+    fn from_bytes(
+        py: Python<'_>,
+        data: &[u8],
+        int_bytes: Number<usize>,
+        key: Option<Py<PyAny>>,
+    ) -> PyResult<Py<PyAny>> {
+        Filter::new(guava(data, int_bytes.0, data.len().saturating_mul(2))?, key).into_object(py)
+    }
+
+    /// Read a file that Java or save() wrote.
+    #[staticmethod]
+    #[pyo3(signature = (path, /, *, int_bytes=Number(8), key=None, max_bytes=None), text_signature = "(path, /, *, int_bytes=8, key=None, max_bytes=None)")]
+    fn load(
+        py: Python<'_>,
+        path: PathBuf,
+        int_bytes: Number<usize>,
+        key: Option<Py<PyAny>>,
+        max_bytes: Option<Number<usize>>,
+    ) -> PyResult<Py<PyAny>> {
+        let any = py.detach(|| {
+            guava(
+                BufReader::new(open(&path)?),
+                int_bytes.0,
+                max_bytes.map_or(usize::MAX, |most| most.0),
+            )
+        })?;
+        Filter::new(any, key).into_object(py)
+    }
+}
+
+/// The filter of Parquet files, bit for bit: split blocks and XXH64.
+///
+/// SplitBlockBloomFilter(expected, rate=0.01, *, int_bytes=8, key=None)
+///
+/// to_bytes and save write the header and the bits as a Parquet file has them. Keys are hashed as
+/// Parquet hashes values: an int as an INT64, or as an INT32 with int_bytes=4; a str or bytes as a
+/// BYTE_ARRAY; a float as a DOUBLE, so that 1 and 1.0 are two keys here.
+///
+/// >>> f = SplitBlockBloomFilter(1000)
+/// >>> f.update([17, "ann"])
+/// >>> 17 in f, "ann" in f, 17.0 in f
+/// (True, True, False)
+#[pyclass(extends = Filter, frozen, module = "lanebloom")]
+pub(crate) struct SplitBlockBloomFilter;
+
+#[pymethods]
+impl SplitBlockBloomFilter {
+    #[new]
+    #[pyo3(signature = (expected, rate=0.01, *, int_bytes=Number(8), key=None), text_signature = "(expected, rate=0.01, *, int_bytes=8, key=None)")]
+    fn new(
+        expected: Number<usize>,
+        rate: f64,
+        int_bytes: Number<usize>,
+        key: Option<Py<PyAny>>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let filter = SplitBlockBloom::with_parquet_size(expected.0, rate).map_err(build_error)?;
+        let int_bytes = check_int_bytes(int_bytes.0)?;
+        Ok(parts(Any::SplitBlock(Foreign { filter, int_bytes }), key, Self))
+    }
+
+    /// The filter in a Parquet file's bytes, header and bits.
+    #[staticmethod]
+    #[pyo3(signature = (data, /, *, int_bytes=Number(8), key=None), text_signature = "(data, /, *, int_bytes=8, key=None)")]
+    fn from_bytes(
+        py: Python<'_>,
+        data: &[u8],
+        int_bytes: Number<usize>,
+        key: Option<Py<PyAny>>,
+    ) -> PyResult<Py<PyAny>> {
+        Filter::new(split_block(data, int_bytes.0)?, key).into_object(py)
+    }
+
+    /// Read a file that save() wrote.
+    #[staticmethod]
+    #[pyo3(signature = (path, /, *, int_bytes=Number(8), key=None, max_bytes=None), text_signature = "(path, /, *, int_bytes=8, key=None, max_bytes=None)")]
+    fn load(
+        py: Python<'_>,
+        path: PathBuf,
+        int_bytes: Number<usize>,
+        key: Option<Py<PyAny>>,
+        max_bytes: Option<Number<u64>>,
+    ) -> PyResult<Py<PyAny>> {
+        let any = py.detach(|| {
+            let limit = max_bytes.map_or(u64::MAX, |most| most.0);
+            let mut bytes = Vec::new();
+            open(&path)?.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+            if bytes.len() as u64 > limit {
+                return Err(PyValueError::new_err(format!(
+                    "the file has more than max_bytes={limit}"
+                )));
+            }
+            split_block(&bytes, int_bytes.0)
+        })?;
+        Filter::new(any, key).into_object(py)
+    }
+}
