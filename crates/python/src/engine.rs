@@ -436,11 +436,10 @@ impl Task {
             engine,
             task: self,
             hashes: Vec::new(),
-
             total: 0,
         };
         let result = gathered.items(items, map, out);
-        // As in a set, the keys before a bad one are in.
+        // After an error too.
         gathered.flush(out)?;
         result.map(|()| gathered.total)
     }
@@ -460,16 +459,22 @@ impl<'e, E: Engine> Gathered<'e, E> {
             return self.list(list, out);
         }
         let mut held = Vec::with_capacity(CHUNK);
+        let mut result = Ok(());
         for item in items.try_iter()? {
-            held.push(match map {
-                Some(map) => map.call1((item?,))?,
-                None => item?,
-            });
+            match item.and_then(|item| map.map_or(Ok(item.clone()), |map| map.call1((item,)))) {
+                Ok(key) => held.push(key),
+                Err(error) => {
+                    result = Err(error);
+                    break;
+                }
+            }
             if held.len() == CHUNK {
                 self.list(&PyList::new(items.py(), held.drain(..))?, out)?;
             }
         }
-        self.list(&PyList::new(items.py(), held)?, out)
+        // As in a set, the keys before a bad one are in.
+        self.list(&PyList::new(items.py(), held)?, out)?;
+        result
     }
 
     /// Takes the items of a list, which may change meanwhile.

@@ -141,19 +141,31 @@ impl Source {
         if mapped || keys.is_exact_instance_of::<PyList>() || keys.is_instance_of::<PyTuple>() {
             return Ok(Self::Items);
         }
-        if let Some(batch) = numpy::array(keys)? {
-            return Ok(Self::One(batch));
+        let array = |values: &Bound<'_, PyAny>| -> PyResult<_> {
+            Ok(numpy::array(values)?.map(|batch| batch.map_or(Self::Items, Self::One)))
+        };
+        if let Some(source) = array(keys)? {
+            return Ok(source);
         }
         let mut object = keys.clone();
         let module = keys.get_type().module()?;
         if module.to_cow()?.starts_with("pandas.") {
-            // A frame's index is no key; a series of numpy's values is an array of numpy.
+            // A frame's index is no key.
             if object.hasattr(intern!(py, "columns"))? {
                 let options = PyDict::new(py);
                 options.set_item("drop", true)?;
                 object = object.call_method("reset_index", (), Some(&options))?;
-            } else if let Some(batch) = numpy::array(&object.call_method0("to_numpy")?)? {
-                return Ok(Self::One(batch));
+            } else if object
+                .getattr(intern!(py, "dtype"))?
+                .get_type()
+                .module()?
+                .to_cow()?
+                .starts_with("numpy")
+            {
+                // A series of numpy's values. Arrow would refuse some of Python's objects.
+                if let Some(source) = array(&object.call_method0("to_numpy")?)? {
+                    return Ok(source);
+                }
             }
         }
         match Stream::of(&object) {
@@ -167,9 +179,9 @@ impl Source {
             return Ok(Self::One(batch));
         }
         if object.hasattr(intern!(py, "__array__"))? {
-            let array = py.import("numpy")?.call_method1("asarray", (object,))?;
-            if let Some(batch) = numpy::array(&array)? {
-                return Ok(Self::One(batch));
+            let values = py.import("numpy")?.call_method1("asarray", (object,))?;
+            if let Some(source) = array(&values)? {
+                return Ok(source);
             }
         }
         Ok(Self::Items)

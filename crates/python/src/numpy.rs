@@ -19,7 +19,7 @@ pub(crate) fn scalar(object: &Bound<'_, PyAny>) -> PyResult<Option<Batch>> {
     let py = object.py();
     let Some(numpy) = module(py)? else { return Ok(None) };
     let is = |name| object.is_instance(&numpy.getattr(name)?);
-    if !is("generic")? && !(is("ndarray")? && object.getattr("ndim")?.extract::<usize>()? == 0) {
+    if !(is("generic")? || is("ndarray")? && object.getattr("ndim")?.extract::<usize>()? == 0) {
         return Ok(None);
     }
     // A scalar's own interface points to memory that is gone.
@@ -29,15 +29,16 @@ pub(crate) fn scalar(object: &Bound<'_, PyAny>) -> PyResult<Option<Batch>> {
     array_of(&numpy, array)
 }
 
-/// A one-dimensional array of numpy as a column; nothing for other objects and arrays of objects.
-pub(crate) fn array<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Batch>> {
+/// A one-dimensional array of numpy as a column: [`None`] for other objects, and `Some(None)` for an
+/// array of Python objects.
+pub(crate) fn array(object: &Bound<'_, PyAny>) -> PyResult<Option<Option<Batch>>> {
     let Some(numpy) = module(object.py())? else {
         return Ok(None);
     };
     if !object.is_instance(&numpy.getattr("ndarray")?)? {
         return Ok(None);
     }
-    array_of(&numpy, object.clone())
+    array_of(&numpy, object.clone()).map(Some)
 }
 
 fn array_of<'py>(numpy: &Bound<'py, PyAny>, mut array: Bound<'py, PyAny>) -> PyResult<Option<Batch>> {

@@ -1,0 +1,327 @@
+"""Arrays: whatever layout a key lies in, it is the key that the Python object is."""
+
+import array
+import datetime
+import decimal
+import uuid
+
+import pytest
+
+from lanebloom import Bitmap, BloomFilter, SplitBlockBloomFilter
+
+numpy = pytest.importorskip("numpy")
+SIZE = 3000
+
+
+def agrees(values, objects, make=lambda: BloomFilter(2 * SIZE, 1e-6)):
+    """Whether an array and the list of its objects are the same keys, in each of the calls."""
+    objects = list(objects)
+    by_array, by_list, by_one, by_new = make(), make(), make(), make()
+    added = by_array.add_many(values)
+    assert added == by_list.add_many(objects) == len(set(objects))
+    for key in objects:
+        by_one.add(key)
+    assert by_array == by_list == by_one
+    assert by_array.contains_many(values).all() and by_array.contains_many(objects).all()
+    assert len(by_array.contains_many(values)) == len(objects)
+    new = by_new.add_new(values).tolist()
+    first = [i == objects.index(key) for i, key in enumerate(objects)] if len(objects) < 100 else None
+    assert sum(new) == len(set(objects)) and first in (None, new)
+    assert by_new == by_array
+    # Every second key, so that answers of both kinds stand in the right places.
+    half = make()
+    half.add_many(objects[::2])
+    known = set(objects[::2])
+    assert half.contains_many(values).tolist() == [key in known for key in objects]
+    threads = make()
+    threads.add_many(values, threads=3)
+    assert threads == by_array
+    assert half.contains_many(values, threads=2).tolist() == [key in known for key in objects]
+
+
+@pytest.mark.parametrize("dtype", "i1 u1 i2 u2 i4 u4 i8 u8 >i4 >u8 ?".split())
+def test_integers_of_numpy(dtype):
+    values = (numpy.arange(SIZE) * 7 - 9000).astype(dtype)
+    agrees(values, values.tolist())
+    agrees(values[::-3], values[::-3].tolist())
+    agrees(values[:0], [])
+    agrees(values[:1], values[:1].tolist())
+
+
+@pytest.mark.parametrize("dtype", "f2 f4 f8 >f8".split())
+def test_floats_of_numpy(dtype):
+    values = (numpy.arange(SIZE) / 4).astype(dtype)
+    agrees(values, values.tolist())
+    agrees(-values, (-values).tolist())
+
+
+def test_strings_and_bytes_of_numpy():
+    names = ["a", "", "grün", "x" * 40, "日本"] * 3
+    agrees(numpy.array(names), names)
+    raw = [name.encode() for name in names]
+    agrees(numpy.array(raw), raw)
+    fixed = numpy.array([b"ab\0\0", b"cd\0\1"], "V4")
+    agrees(fixed, [b"ab\0\0", b"cd\0\1"])
+    agrees(numpy.array(names, object), names)
+
+
+@pytest.mark.parametrize("unit", ["ns", "us", "ms", "s", "m", "h", "D", "M", "Y", "10ms", "15s"])
+def test_times_of_numpy(unit):
+    values = numpy.array(["1969-05-01", "2024-02-29", "2038-01-19"], f"M8[{unit}]")
+    objects = [value.astype("M8[us]").item() for value in values]
+    agrees(values, objects)
+    values[1] = "NaT"
+    objects[1] = None
+    agrees(values, objects)
+
+
+def test_what_numpy_arrays_are_no_keys():
+    f = BloomFilter(10)
+    for values, message in [
+        (numpy.zeros((2, 2)), "2 dimensions"),
+        (numpy.zeros(3, "c16"), "complex128"),
+        (numpy.zeros(3, "m8[s]"), "timedelta64"),
+        (numpy.zeros(3, [("a", "i4")]), "dtype"),
+        (numpy.zeros(3, "M8[ps]"), "ps"),
+    ]:
+        with pytest.raises((TypeError, ValueError), match=message):
+            f.add_many(values)
+    with pytest.raises(TypeError, match="takes int"):
+        f.add_many(numpy.array([[1], {}], object))
+    assert f.approx_len == 0
+
+
+def test_an_array_is_only_read():
+    values = numpy.arange(10)
+    values.flags.writeable = False
+    assert BloomFilter(10, 1e-9).add_many(values) == 10
+
+
+@pytest.mark.parametrize("code", "bBhHiIlLqQfd")
+def test_buffers(code):
+    values = array.array(code, range(100))
+    agrees(values, values.tolist())
+    agrees(memoryview(values), values.tolist())
+
+
+def test_buffers_that_are_no_keys():
+    f = BloomFilter(10)
+    with pytest.raises(TypeError, match="one key"):
+        f.add_many(b"abc")
+    with pytest.raises(TypeError, match="one key"):
+        f.update("abc")
+    with pytest.raises(ValueError, match="2 dimensions"):
+        f.add_many(memoryview(bytes(12)).cast("B", (3, 4)))
+    with pytest.raises(TypeError, match="not iterable"):
+        f.add_many(3)
+
+
+def test_iterables():
+    agrees([1, "a", None, 2.5, ("x", 1), b"raw"], [1, "a", None, 2.5, ("x", 1), b"raw"])
+    agrees(tuple(range(200)), range(200))
+    agrees({"a": 1, "b": 2}, ["a", "b"])
+    agrees(range(SIZE), range(SIZE))
+    agrees([f"name {i}" for i in range(SIZE)], [f"name {i}" for i in range(SIZE)])
+    agrees([i if i % 3 else str(i) for i in range(SIZE)], [i if i % 3 else str(i) for i in range(SIZE)])
+    f = BloomFilter(5000, 1e-6)
+    f.update((i for i in range(2000)), {"x"}, [])
+    assert all(i in f for i in range(2000)) and "x" in f and 2000 not in f
+
+
+def test_a_list_that_changes_meanwhile():
+    keys = [1, 2, None, 3]
+
+    class Key:
+        pass
+
+    def shrink(key):
+        keys.clear()
+        return 5
+
+    BloomFilter(10, key=shrink).update(keys)
+    # A zone may run any code while a list is read.
+    class Zone(datetime.tzinfo):
+        def utcoffset(self, when):
+            keys.clear()
+            return datetime.timedelta(0)
+
+    keys = ["a", datetime.datetime(2024, 1, 1, tzinfo=Zone()), "b", "c"]
+    f = BloomFilter(100, 1e-6)
+    f.update(keys)
+    assert "a" in f and "b" not in f
+
+
+def test_answers_are_arrays_of_numpy_that_can_be_written():
+    found = BloomFilter(10).contains_many([1, 2])
+    assert isinstance(found, numpy.ndarray) and found.dtype == bool
+    found |= True
+    assert found.all()
+
+
+# Arrow
+
+pa = pytest.importorskip("pyarrow")
+
+STRINGS = ["a", None, "grün", "", "x" * 40, "a", None, "thirteen byte"]
+MOMENTS = [datetime.datetime(1969, 5, 1), None, datetime.datetime(2024, 2, 29, 1, 2, 3)]
+
+ARROWS = [
+    *[(pa.array([3, None, 5, 3, 100], kind), [3, None, 5, 3, 100]) for kind in
+      (pa.int8(), pa.uint8(), pa.int16(), pa.uint16(), pa.int32(), pa.uint32(), pa.int64(), pa.uint64())],
+    *[(pa.array([0.5, None, 3, -2], kind), [0.5, None, 3, -2]) for kind in (pa.float32(), pa.float64())],
+    (pa.array([True, None, False, True] * 5), [True, None, False, True] * 5),
+    *[(pa.array(STRINGS, kind), STRINGS) for kind in (pa.string(), pa.large_string(), pa.string_view())],
+    *[(pa.array([s and s.encode() for s in STRINGS], kind), STRINGS) for kind in
+      (pa.binary(), pa.large_binary(), pa.binary_view())],
+    (pa.array([b"abcd", None, b"\0\0\0\0"], pa.binary(4)), [b"abcd", None, b"\0\0\0\0"]),
+    (pa.array(STRINGS).dictionary_encode(), STRINGS),
+    (pa.array([7, 9, None, 7]).dictionary_encode(), [7, 9, None, 7]),
+    (pa.array([0.5, 2.0, None]).dictionary_encode(), [0.5, 2.0, None]),
+    (pa.DictionaryArray.from_arrays(pa.array([0, 1, 2], pa.int8()), pa.array(["x", None, "z"])), ["x", None, "z"]),
+    *[(pa.array(MOMENTS, pa.timestamp(unit)), MOMENTS) for unit in ("s", "ms", "us", "ns")],
+    (pa.array(MOMENTS, pa.timestamp("us", "Europe/Berlin")), MOMENTS),
+    (pa.array([datetime.date(1969, 5, 1), None], pa.date32()), [datetime.date(1969, 5, 1), None]),
+    (pa.array([datetime.date(1969, 5, 1), None], pa.date64()), [datetime.date(1969, 5, 1), None]),
+    (pa.nulls(3), [None, None, None]),
+    (pa.StructArray.from_arrays([pa.array(["ab", "a", None]), pa.array([1, 2, None])], ["s", "i"]),
+     [("ab", 1), ("a", 2), (None, None)]),
+]
+
+
+@pytest.mark.parametrize("values, objects", ARROWS, ids=lambda value: str(getattr(value, "type", ""))[:30])
+def test_arrays_of_arrow(values, objects):
+    def keys(objects):
+        # A str and its UTF-8 are one key, as are numbers of one value.
+        return [key.encode() if isinstance(key, str) else key for key in objects]
+
+    agrees(values, keys(objects))
+    for first in range(len(objects) + 1):
+        for last in (len(objects), len(objects) - 1):
+            if first <= last:
+                agrees(values[first:last], keys(objects[first:last]))
+    # Behind a long prefix, so that the bitmaps' bytes are whole and the offset is not.
+    long = pa.concat_arrays([values] * 20)
+    agrees(long[13:57], keys((objects * 20)[13:57]))
+
+
+def test_streams_of_arrow():
+    table = pa.table({"s": ["a", "b", None, "a"], "i": [1, 2, 3, 1]})
+    rows = [("a", 1), ("b", 2), (None, 3), ("a", 1)]
+    agrees(table, rows)
+    agrees(table.select(["i"]), [1, 2, 3, 1])
+    agrees(table["s"], ["a", "b", None, "a"])
+    agrees(table.to_batches()[0], rows)
+    agrees(pa.chunked_array([["a"], [], ["b", "c"]]), ["a", "b", "c"])
+    agrees(pa.chunked_array([[1], [], [2, 3]]), [1, 2, 3])
+    agrees(table.slice(1, 2), rows[1:3])
+    reader = pa.RecordBatchReader.from_batches(table.schema, table.to_batches())
+    f = BloomFilter(100, 1e-6)
+    assert f.add_new(reader).tolist() == [True, True, True, False]
+    # It was read to its end.
+    assert f.add_new(reader).tolist() == []
+
+
+class Broken:
+    """Raises in the middle of a stream."""
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        def batches():
+            yield pa.record_batch({"i": [1, 2]})
+            raise OSError(5, "the disk is gone")
+
+        schema = pa.schema({"i": pa.int64()})
+        self.reader = pa.RecordBatchReader.from_batches(schema, batches())
+        return self.reader.__arrow_c_stream__()
+
+
+def test_a_stream_that_breaks_leaves_the_keys_before_it():
+    f = BloomFilter(100, 1e-6)
+    with pytest.raises(OSError, match="the disk is gone"):
+        f.add_many(Broken())
+    assert 1 in f and 2 in f
+
+
+def test_capsules_that_were_used_before_are_refused():
+    schema, values = pa.array([1, 2]).__arrow_c_array__()
+
+    class Twice:
+        def __arrow_c_array__(self, requested_schema=None):
+            return schema, values
+
+    f = BloomFilter(100, 1e-6)
+    f.add_many(Twice())
+    for _ in range(2):
+        with pytest.raises(ValueError, match="used before"):
+            f.add_many(Twice())
+
+    class Wrong:
+        def __arrow_c_array__(self, requested_schema=None):
+            return values, schema
+
+    with pytest.raises((ValueError, TypeError)):
+        f.add_many(Wrong())
+
+
+def test_types_of_arrow_that_are_no_keys():
+    f = BloomFilter(10)
+    for values in [pa.array([[1]]), pa.array([decimal.Decimal(1)]), pa.array([datetime.timedelta(1)]),
+                   pa.array([{"a": [1]}])]:
+        with pytest.raises((TypeError, ValueError), match="Arrow"):
+            f.add_many(values)
+
+
+def test_parquets_filter_hashes_columns_by_their_type():
+    def filled(values):
+        f = SplitBlockBloomFilter(100)
+        f.add_many(values)
+        return f
+
+    assert b"\0\0\xc0\x3f" in filled(pa.array([1.5], pa.float32()))
+    assert 1.5 in filled(pa.array([1.5])) and 1 not in filled(pa.array([1.0]))
+    assert b"\1\0\0\0" in filled(pa.array([datetime.date(1970, 1, 2)]))
+    assert 1_000_000 in filled(pa.array([datetime.datetime(1970, 1, 1, 0, 0, 1)]))
+
+
+def test_frames_of_polars():
+    pl = pytest.importorskip("polars")
+    names = ["a", None, "grün", "x" * 40, "a"]
+    agrees(pl.Series(names), names)
+    agrees(pl.Series(names, dtype=pl.Categorical), names)
+    agrees(pl.Series(range(SIZE)), range(SIZE))
+    agrees(pl.Series(MOMENTS), MOMENTS)
+    agrees(pl.DataFrame({"s": names, "i": range(5)}), list(zip(names, range(5))))
+    frame = pl.DataFrame({"s": ["a", "b", "a"]})
+    f = BloomFilter(10)
+    assert frame.filter(f.add_new(frame["s"]))["s"].to_list() == ["a", "b"]
+
+
+def test_frames_of_pandas():
+    pd = pytest.importorskip("pandas")
+    names = ["a", None, "grün", "x" * 40, "a"]
+    agrees(pd.Series(names), names)
+    agrees(pd.Series(names, dtype="string"), names)
+    agrees(pd.Series(names).astype("category"), names)
+    agrees(pd.Series(range(SIZE)), range(SIZE))
+    agrees(pd.Series([1, None, 3], dtype="Int64"), [1, None, 3])
+    agrees(pd.Series(names, dtype=pd.ArrowDtype(pa.string())), names)
+    agrees(pd.Series([uuid.UUID(int=5), ("a", 1)]), [uuid.UUID(int=5), ("a", 1)])
+    agrees(pd.Series(pd.to_datetime(["2024-05-01", None])), [datetime.datetime(2024, 5, 1), None])
+    agrees(pd.Index([3, 4]), [3, 4])
+    frame = pd.DataFrame({"s": names, "i": range(5)}, index=[9, 8, 7, 6, 5])
+    agrees(frame, list(zip(names, range(5))))
+    f = BloomFilter(10)
+    assert frame[f.add_new(frame["s"])]["i"].tolist() == [0, 1, 2, 3]
+
+
+def test_bitmaps_take_integers_only():
+    ids = Bitmap(1000)
+    agrees(numpy.arange(0, 900, 7), range(0, 900, 7), lambda: Bitmap(1000))
+    agrees(pa.array([5, 900, 5]), [5, 900, 5], lambda: Bitmap(1000))
+    for values in [numpy.array([1.0]), pa.array([1, None]), pa.array(["a"]), ["a"], [None]]:
+        with pytest.raises(TypeError, match="integers only"):
+            ids.add_many(values)
+    with pytest.raises(ValueError, match="^1000 is not in this bitmap, which holds integers from 0 to 999$"):
+        ids.add_many(numpy.array([1000]))
+    with pytest.raises(ValueError, match="^-1 is not"):
+        ids.add(-1)
+    assert len(ids) == 0 and -1 not in ids and 1000 not in ids

@@ -1,0 +1,272 @@
+"""Files, bytes, pickles and copies; files of the Rust crate and of the command; hostile bytes."""
+
+import copy
+import json
+import os
+import pathlib
+import pickle
+import shutil
+import subprocess
+
+import pytest
+
+from lanebloom import (
+    Bitmap,
+    BloomFilter,
+    CuckooFilter,
+    Filter,
+    GuavaBloomFilter,
+    ScalableBloomFilter,
+    SplitBlockBloomFilter,
+    WindowedBloomFilter,
+)
+from test_sets import MAKERS, ident, of
+
+ROOT = pathlib.Path(__file__).parents[3]
+SECRET = b"s" * 16
+KEYS = [3, 7, 900]
+
+
+def options(f):
+    return {} if f.secret is None else {"secret": f.secret}
+
+
+def base(f):
+    """The class that reads the filter's bytes."""
+    return type(f) if isinstance(f, (GuavaBloomFilter, SplitBlockBloomFilter)) else Filter
+
+
+@pytest.mark.parametrize("make", MAKERS, ids=ident)
+def test_bytes_and_files_come_back(make, tmp_path):
+    f = of(make, KEYS)
+    path = tmp_path / "filter"
+    f.save(path)
+    assert os.listdir(tmp_path) == ["filter"]
+    for cls in base(f), type(f):
+        for g in (
+            cls.from_bytes(f.to_bytes(), **options(f)),
+            cls.load(path, **options(f)),
+            cls.load(str(path), **options(f)),
+        ):
+            assert type(g) is type(f) and g == f
+            assert 7 in g and 8 not in g
+            assert g.add(8) and 8 not in f
+    assert cls.from_bytes(bytearray(f.to_bytes()), **options(f)) == f
+
+
+@pytest.mark.parametrize("make", MAKERS, ids=ident)
+@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+def test_pickles_come_back(make, protocol):
+    f = of(make, KEYS)
+    g = pickle.loads(pickle.dumps(f, protocol))
+    assert type(g) is type(f) and g == f and g.secret == f.secret
+    for g in copy.copy(f), copy.deepcopy(f):
+        assert g == f
+        g.add(8)
+        assert 8 not in f
+
+
+def test_pickles_keep_the_function_and_the_bytes_of_integers():
+    f = BloomFilter(10, key=len)
+    f.add([1, 2])
+    assert [5, 6] in pickle.loads(pickle.dumps(f))
+    assert [5, 6] in f.copy() and [5, 6] in f | f
+    for make in GuavaBloomFilter, SplitBlockBloomFilter:
+        f = make(100, int_bytes=4)
+        f.add(5)
+        assert 5 in pickle.loads(pickle.dumps(f)) and b"\5\0\0\0" in pickle.loads(pickle.dumps(f))
+        assert 5 in make.from_bytes(f.to_bytes(), int_bytes=4) and 5 not in make.from_bytes(f.to_bytes())
+
+
+def test_a_secret_is_needed_to_load():
+    f = BloomFilter(100, secret=True)
+    f.add("x")
+    assert len(f.secret) == 16 and f.secret not in f.to_bytes()
+    with pytest.raises(ValueError, match="pass it as secret="):
+        Filter.from_bytes(f.to_bytes())
+    assert "x" in Filter.from_bytes(f.to_bytes(), secret=f.secret)
+    other = Filter.from_bytes(f.to_bytes(), secret=bytes(16))
+    assert "x" not in other
+    # The pickle holds the secret: the documentation warns of it.
+    assert f.secret in pickle.dumps(f)
+
+
+def test_a_mapped_file_answers_and_takes_nothing(tmp_path):
+    for extra in {}, {"secret": SECRET}:
+        f = BloomFilter(1000, 1e-6, **extra)
+        f.update(range(100))
+        path = tmp_path / "filter"
+        f.save(path)
+        view = BloomFilter.mmap(path, **extra)
+        assert view == f and 5 in view and 100 not in view
+        assert view.contains_many([5, 100]).tolist() == [True, False]
+        assert "read-only" in repr(view)
+        for call in [lambda: view.add(1), lambda: view.update([1]), lambda: view.add_many([1]),
+                     lambda: view.add_new([1000]), lambda: view.update(f)]:
+            with pytest.raises(TypeError, match=r"copy\(\)"):
+                call()
+        both = view | f
+        assert both.add(100) and 100 not in view
+        assert view.copy().add(100) and (view & f) == f and view.issubset(f) and pickle.loads(pickle.dumps(view)) == f
+        # The file is replaced, not written to: the view stays.
+        BloomFilter(1000, 1e-6, **extra).save(path)
+        assert 5 in view and 5 not in BloomFilter.mmap(path, **extra)
+
+
+def test_errors_of_files_name_them(tmp_path):
+    missing = tmp_path / "missing"
+    for call in [Filter.load, BloomFilter.load, BloomFilter.mmap, GuavaBloomFilter.load, SplitBlockBloomFilter.load]:
+        with pytest.raises(FileNotFoundError) as error:
+            call(missing)
+        assert error.value.filename == str(missing) or error.value.filename == missing
+    with pytest.raises(OSError):
+        BloomFilter(1).save(missing / "below")
+    with pytest.raises(OSError):
+        Filter.load(tmp_path)
+    (tmp_path / "empty").touch()
+    for call in [Filter.load, BloomFilter.mmap, GuavaBloomFilter.load, SplitBlockBloomFilter.load]:
+        with pytest.raises(ValueError):
+            call(tmp_path / "empty")
+
+
+def test_limits_of_memory(tmp_path):
+    path = tmp_path / "filter"
+    for f in [BloomFilter(100_000), ScalableBloomFilter(100_000), CuckooFilter(100_000), Bitmap(1_000_000),
+              WindowedBloomFilter(100_000), GuavaBloomFilter(100_000), SplitBlockBloomFilter(100_000)]:
+        f.save(path)
+        with pytest.raises(ValueError, match="1000|1_000|limit"):
+            type(f).load(path, max_bytes=1000)
+        assert type(f).load(path, max_bytes=10_000_000) == f
+
+
+def test_a_class_loads_its_own_kind_only():
+    with pytest.raises(ValueError, match="a CuckooFilter, not a BloomFilter"):
+        BloomFilter.from_bytes(CuckooFilter(9).to_bytes())
+    with pytest.raises(ValueError, match="kind.*counting.*no class"):
+        Filter.from_bytes((ROOT / "tests/data/snapshot_v1_counting.bin").read_bytes())
+
+
+@pytest.mark.parametrize("make", MAKERS, ids=ident)
+def test_hostile_bytes_are_a_value_error(make):
+    f = of(make, range(50))
+    good = f.to_bytes()
+    read = base(f).from_bytes
+
+    def refused(data):
+        try:
+            g = read(data, **options(f))
+        except (ValueError, MemoryError):
+            return True
+        # Guava's and Parquet's formats have no checksum.
+        repr(g), g.approx_len, 5 in g, g.to_bytes()
+        return isinstance(g, (GuavaBloomFilter, SplitBlockBloomFilter))
+
+    assert not refused(good) or base(f) is not Filter
+    assert all(refused(good[:n]) for n in [*range(0, 300), *range(300, len(good), 37)] if n < len(good))
+    for i in [*range(min(len(good), 300)), *range(300, len(good), 61)]:
+        for value in 0, 255, good[i] ^ 1, good[i] ^ 128:
+            if value != good[i]:
+                assert refused(good[:i] + bytes([value]) + good[i + 1 :]), i
+    with pytest.raises(ValueError):
+        read(good + b"\0", **options(f))
+    for data in 3, "text", None:
+        with pytest.raises(TypeError):
+            read(data)
+
+
+def test_hostile_pickles_are_errors():
+    import lanebloom
+
+    for arguments in [
+        ("BloomFilter", b"junk", None, None, 0),
+        ("GuavaBloomFilter", b"\1\5\xff\xff\xff\xff" + bytes(8), None, None, 8),
+        ("GuavaBloomFilter", b"\1\5\x7f\xff\xff\xff" + bytes(8), None, None, 8),
+        ("SplitBlockBloomFilter", b"\xff" * 40, None, None, 8),
+        ("SplitBlockBloomFilter", BloomFilter(9).to_bytes(), None, None, 8),
+        ("Nothing", b"", None, None, 8),
+        ("GuavaBloomFilter", GuavaBloomFilter(9).to_bytes(), None, None, 3),
+    ]:
+        with pytest.raises(ValueError):
+            lanebloom._lanebloom._restore(*arguments)
+
+
+# Files of others
+
+GOLDEN = [
+    ("one", BloomFilter, 450, {}),
+    ("two", BloomFilter, 500, {}),
+    ("four", BloomFilter, 4500, {}),
+    ("eight", BloomFilter, 30, {}),
+    ("two_lines", BloomFilter, 200, {}),
+    ("siphash", BloomFilter, 500, {"secret": bytes(range(16))}),
+    ("scalable", ScalableBloomFilter, 150, {}),
+    ("windowed", WindowedBloomFilter, 90, {}),
+]
+
+
+@pytest.mark.parametrize("name, cls, keys, extra", GOLDEN)
+def test_files_of_the_rust_crate_are_read(name, cls, keys, extra):
+    """The program beside the files made them from the format's description."""
+    path = ROOT / f"tests/data/snapshot_v1_{name}.bin"
+    f = Filter.load(path, **extra)
+    assert type(f) is cls and f.to_bytes() == path.read_bytes()
+    present = [f"key {i}" for i in range(keys)]
+    found = f.contains_many(present)
+    assert found.all()
+    assert all(key in f and key.encode() in f for key in present[:20])
+    assert f.contains_many([f"other {i}" for i in range(1000)]).mean() < 0.2
+
+
+def test_files_of_guava_are_read_and_written():
+    golden = json.loads((ROOT / "crates/formats/tests/data/guava.json").read_text())
+    small = golden["small_filters_n10_p001_128bits_k7"]
+    assert small, golden.keys()
+
+
+def test_filters_of_parquet_files_are_read_and_written():
+    golden = json.loads((ROOT / "crates/formats/tests/data/split_block.json").read_text())
+    seen = 0
+    for case in golden["parquet"]:
+        bits = {"i32": 4, "i64": 8}.get(case["type"])
+        if bits is None:
+            continue
+        data = bytes.fromhex(case["hex"])
+        f = SplitBlockBloomFilter.from_bytes(data, int_bytes=bits)
+        assert f.contains_many(case["keys"]).all() and 12_345 not in f
+        empty = SplitBlockBloomFilter(len(case["keys"]), int_bytes=bits)
+        if empty.nbytes == f.nbytes:
+            empty.update(case["keys"])
+            assert empty.to_bytes() == data
+            seen += 1
+    assert seen == 2
+
+
+def command():
+    """The command `lanebloom` that ci/python.sh builds."""
+    return os.environ.get("LANEBLOOM_COMMAND") or shutil.which("lanebloom")
+
+
+@pytest.mark.skipif(not command(), reason="needs the command: set LANEBLOOM_COMMAND")
+def test_the_command_and_python_read_each_other(tmp_path):
+    keys = [f"https://example.org/{i}" for i in range(1000)] + ["grün"]
+    lines = "".join(key + "\n" for key in keys)
+
+    def run(*arguments, text=lines):
+        return subprocess.run([command(), "-q", *arguments], input=text.encode(), stdout=subprocess.PIPE)
+
+    built = tmp_path / "built"
+    assert run("build", "--expected", "2000", "-o", str(built)).returncode == 0
+    f = BloomFilter.load(built)
+    assert f.contains_many(keys).all() and "absent" not in f and keys[3].encode() in f
+    assert BloomFilter.mmap(built).contains_many(keys).all()
+
+    ours = BloomFilter(2000)
+    ours.update(keys)
+    ours.save(tmp_path / "ours")
+    answer = run("query", str(tmp_path / "ours"), "-", text="grün\nabsent\n")
+    assert answer.returncode == 1 and "absent" not in answer.stdout.decode().splitlines()[:1]
+    assert run("query", str(tmp_path / "ours"), "-").returncode == 0
+
+    guava = tmp_path / "guava"
+    assert run("build", "--expected", "2000", "--format", "guava", "--funnel", "utf8", "-o", str(guava)).returncode == 0
+    assert GuavaBloomFilter.load(guava).contains_many(keys).all()

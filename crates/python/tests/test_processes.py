@@ -1,0 +1,118 @@
+"""Threads, fork and worker processes."""
+
+import multiprocessing
+import os
+import sys
+import threading
+import time
+
+import pytest
+
+from lanebloom import Bitmap, BloomFilter, ScalableBloomFilter, WindowedBloomFilter
+
+numpy = pytest.importorskip("numpy")
+
+
+@pytest.mark.parametrize("make", [
+    lambda: BloomFilter(400_000, 1e-3),
+    lambda: ScalableBloomFilter(1000, 1e-3),
+    lambda: WindowedBloomFilter(400_000, 1e-3),
+    lambda: Bitmap(400_000),
+])
+def test_threads_that_share_a_filter_lose_no_key(make):
+    f = make()
+    keys = numpy.arange(400_000).reshape(4, -1)
+    failures = []
+
+    def work(part):
+        try:
+            for chunk in numpy.array_split(part, 20):
+                f.add_many(chunk)
+                f.add(int(chunk[0]))
+                if not f.contains_many(chunk).all():
+                    failures.append(chunk[0])
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(part,)) for part in keys]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    assert f.contains_many(keys.ravel(), threads=4).all()
+
+
+def test_the_interpreter_runs_on_while_an_array_is_read():
+    f = BloomFilter(2_000_000)
+    keys = numpy.arange(20_000_000)
+    done = threading.Event()
+    thread = threading.Thread(target=lambda: (f.add_many(keys), done.set()))
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-4)
+    try:
+        thread.start()
+        time.sleep(0.001)
+        steps = 0
+        # Only a thread that holds no lock lets this one come so often.
+        while not done.is_set():
+            steps += 1
+            time.sleep(0)
+        thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert steps > 100
+
+
+def test_more_threads_than_keys():
+    f = BloomFilter(100)
+    assert f.add_many(numpy.arange(3), threads=64) == 3
+    assert f.contains_many(numpy.arange(4), threads=64).sum() == 3
+    assert f.add_new(numpy.arange(20_000), threads=5).dtype == bool
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
+def test_a_fork_has_a_copy_and_shares_a_mapped_file(tmp_path):
+    f = BloomFilter(1000, 1e-6)
+    f.add("before")
+    f.save(tmp_path / "filter")
+    view = BloomFilter.mmap(tmp_path / "filter")
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            fine = "before" in f and "before" in view and f.add("child")
+            fine = fine and f.add_many(numpy.arange(100_000), threads=2) > 0
+            fresh = BloomFilter(10, secret=True)
+            os.write(writing, fresh.secret if fine else b"failed")
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    answer = os.read(reading, 100)
+    assert len(answer) == 16, answer
+    assert "child" not in f
+    # Two processes never draw the same secret.
+    assert BloomFilter(10, secret=True).secret != answer
+
+
+def fill(numbers):
+    f = BloomFilter(10_000, 1e-6)
+    f.update(numbers)
+    return f
+
+
+def look(arguments):
+    path, numbers = arguments
+    return BloomFilter.mmap(path).contains_many(numbers).tolist()
+
+
+@pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
+def test_workers_send_filters_back_and_share_a_file(method, tmp_path):
+    with multiprocessing.get_context(method).Pool(2) as pool:
+        total = BloomFilter(10_000, 1e-6)
+        for part in pool.map(fill, [range(start, start + 100) for start in range(0, 1000, 100)]):
+            total |= part
+        assert total.contains_many(range(1000)).all() and 1000 not in total
+        total.save(tmp_path / "filter")
+        answers = pool.map(look, [(tmp_path / "filter", [i, -1]) for i in range(0, 1000, 100)])
+        assert answers == [[True, False]] * 10

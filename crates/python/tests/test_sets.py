@@ -1,0 +1,242 @@
+"""What the classes share with sets, and what each does alone."""
+
+import datetime
+import time
+
+import pytest
+
+import lanebloom
+from lanebloom import (
+    Bitmap,
+    BloomFilter,
+    CuckooFilter,
+    Filter,
+    GuavaBloomFilter,
+    ScalableBloomFilter,
+    SplitBlockBloomFilter,
+    WindowedBloomFilter,
+)
+
+MAKERS = [
+    lambda: BloomFilter(1000, 1e-4),
+    lambda: BloomFilter(1000, 1e-4, secret=b"s" * 16),
+    lambda: ScalableBloomFilter(100, 1e-4),
+    lambda: ScalableBloomFilter(100, 1e-4, secret=b"s" * 16),
+    lambda: WindowedBloomFilter(1000, 1e-4),
+    lambda: WindowedBloomFilter(1000, 1e-4, secret=b"s" * 16, window=3600),
+    lambda: CuckooFilter(1000, 1e-4),
+    lambda: CuckooFilter(1000, 1e-4, secret=b"s" * 16),
+    lambda: Bitmap(1000),
+    lambda: GuavaBloomFilter(1000, 1e-4),
+    lambda: SplitBlockBloomFilter(1000, 1e-4),
+]
+UNITES = [make for make in MAKERS if not isinstance(make(), CuckooFilter)]
+INTERSECTS = [make for make in MAKERS if isinstance(make(), (BloomFilter, Bitmap))]
+
+
+def of(make, keys):
+    f = make()
+    f.update(keys)
+    return f
+
+
+def ident(make):
+    return type(make()).__name__ + ("-secret" if make().secret else "")
+
+
+@pytest.mark.parametrize("make", MAKERS, ids=ident)
+def test_a_filter_has_its_keys_and_few_others(make):
+    f = make()
+    assert f.add(3) and 3 in f
+    f.update(range(0, 500, 2))
+    assert f.contains_many(range(0, 500, 2)).all()
+    assert f.contains_many(range(1, 999, 2)).sum() <= 3
+    assert isinstance(f, Filter) and f.nbytes > 100 and f.expected >= 100
+    assert abs(f.approx_len - 252) <= 5
+    assert 0 <= f.rate <= 1e-4 and 0 <= f.current_rate <= 1e-4
+
+
+@pytest.mark.parametrize("make", MAKERS, ids=ident)
+def test_a_copy_is_equal_and_apart(make):
+    f = of(make, range(10))
+    g = f.copy()
+    assert type(g) is type(f) and f == g and not f != g
+    g.add(77)
+    assert f != g and 77 in g and 77 not in f
+    assert f != 3 and (f == "x") is False
+
+
+@pytest.mark.parametrize("make", UNITES, ids=ident)
+def test_unions_have_the_keys_of_both(make):
+    a, b = of(make, range(10)), of(make, range(5, 20))
+    both = a | b
+    assert type(both) is type(a) and both.contains_many(range(20)).all()
+    assert 15 not in a
+    same = a
+    a |= b
+    assert a is same and a.contains_many(range(20)).all()
+    c = of(make, [30])
+    c.update(b, [31])
+    assert all(key in c for key in (5, 19, 30, 31))
+
+
+@pytest.mark.parametrize("make", INTERSECTS, ids=ident)
+def test_intersections_and_comparisons(make):
+    a, b = of(make, range(10)), of(make, range(5, 20))
+    both = a & b
+    assert both.contains_many(range(5, 10)).all() and 1 not in both and 15 not in both
+    assert 15 in b and 1 in a
+    assert both.issubset(a) and both.issubset(b) and not a.issubset(b)
+    assert a.isdisjoint(of(make, range(100, 103))) and not a.isdisjoint(b)
+    assert make().isdisjoint(make()) and make().issubset(a)
+    if isinstance(a, BloomFilter):
+        assert abs(a.approx_intersection_len(b) - 5) <= 2
+
+
+def test_filters_that_do_not_go_together():
+    f = BloomFilter(1000)
+    for other in [Bitmap(1000), BloomFilter(1000, secret=True), CuckooFilter(1000)]:
+        for call in [lambda: f | other, lambda: f.update(other), lambda: f & other, lambda: f.issubset(other)]:
+            with pytest.raises(TypeError, match="one class"):
+                call()
+        assert f != other
+    for other in [BloomFilter(9), BloomFilter(1000, seed=1)]:
+        for call in [lambda: f | other, lambda: f.update(other), lambda: f & other, lambda: f.isdisjoint(other)]:
+            with pytest.raises(ValueError, match="differ"):
+                call()
+        assert f != other
+    for call in [lambda: f | {1}, lambda: f & [1], lambda: {1} | f]:
+        with pytest.raises(TypeError, match="unsupported operand"):
+            call()
+    with pytest.raises(TypeError, match="set is no filter"):
+        f.issubset({1})
+    with pytest.raises(TypeError, match="set is no filter"):
+        f |= {1}
+    a, b = CuckooFilter(9), CuckooFilter(9)
+    with pytest.raises(TypeError, match="one class"):
+        a | b
+
+
+def test_filters_are_no_keys_of_dictionaries_and_have_no_len_that_lies():
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(BloomFilter(1))
+    with pytest.raises(TypeError, match="len"):
+        len(BloomFilter(1))
+    with pytest.raises(TypeError):
+        Filter()
+    with pytest.raises(TypeError):
+        iter(BloomFilter(1))
+
+
+@pytest.mark.parametrize("make", MAKERS, ids=ident)
+def test_the_repr_has_the_figures(make):
+    f = of(make, [5])
+    text = repr(f)
+    assert text.startswith(f"<{type(f).__name__} ") and f"{f.nbytes} bytes" in text
+    assert ("secret" in text) == (f.secret is not None)
+    assert b"sss" not in repr(f).encode()
+
+
+BAD = [
+    (lambda: BloomFilter(-1), ValueError, r"^-1: an integer from 0 to 18446744073709551615"),
+    (lambda: BloomFilter(2**64), ValueError, "^18446744073709551616: an integer from 0 to"),
+    (lambda: BloomFilter("9"), TypeError, "str"),
+    (lambda: BloomFilter(1.5), TypeError, "float"),
+    (lambda: BloomFilter(10**18), MemoryError, "bytes failed"),
+    (lambda: BloomFilter(9, 0), ValueError, "rate 0 is not between 0 and 1"),
+    (lambda: BloomFilter(9, 1), ValueError, "rate 1 is not between 0 and 1"),
+    (lambda: BloomFilter(9, float("nan")), ValueError, "rate NaN is not"),
+    (lambda: BloomFilter(9, 1e-300), ValueError, "1e-300 .*limit of 128 bits"),
+    (lambda: BloomFilter(9, seed=-1), ValueError, "^-1: an integer from 0 to 4294967295"),
+    (lambda: BloomFilter(9, seed=2**32), ValueError, "^4294967296: an integer from 0 to 4294967295"),
+    (lambda: BloomFilter(9, secret=b"ab"), ValueError, "a secret of 2 bytes: it has 16"),
+    (lambda: BloomFilter(9, secret="a" * 16), TypeError, "a secret is bytes"),
+    (lambda: BloomFilter(9).add_many([], threads=0), ValueError, "threads=0: from 1 to 1024"),
+    (lambda: BloomFilter(9).add_many([], threads=10**9), ValueError, "threads=1000000000: from 1 to 1024"),
+    (lambda: BloomFilter(9, key=3).add(1), TypeError, "not callable"),
+    (lambda: WindowedBloomFilter(9, window=-1), ValueError, "window=-1: more than 0"),
+    (lambda: WindowedBloomFilter(9, window=float("nan")), ValueError, "window=nan"),
+    (lambda: WindowedBloomFilter(9, window=datetime.timedelta(-1)), ValueError, "window=-1 day, 0:00:00: more"),
+    (lambda: WindowedBloomFilter(9, window=0), ValueError, "0ns is not in"),
+    (lambda: WindowedBloomFilter(9, generations=1), ValueError, "1 generations is not in 2 to 64"),
+    (lambda: ScalableBloomFilter(9, max_bytes=1), ValueError, "1"),
+    (lambda: Bitmap(2**63), MemoryError, "bytes failed"),
+    (lambda: GuavaBloomFilter(9, int_bytes=2), ValueError, "int_bytes=2: 4 or 8"),
+    (lambda: CuckooFilter(9, 0), ValueError, "rate 0 is not"),
+]
+
+
+@pytest.mark.parametrize("call, error, message", BAD)
+def test_errors_have_values_and_limits(call, error, message):
+    with pytest.raises(error, match=message):
+        f = call()
+        assert f is None, f
+
+
+def test_a_full_cuckoo_filter_and_a_limit_of_memory():
+    f = CuckooFilter(10)
+    with pytest.raises(ValueError, match="12 times, the most"):
+        f.update(["same"] * 1000)
+    assert f.count("same") == 12
+    with pytest.raises(ValueError, match="full"):
+        f.update(range(1000))
+    small = ScalableBloomFilter(10, max_bytes=4096)
+    with pytest.raises(ValueError, match="4096"):
+        small.update(range(1_000_000))
+    assert 0 in small and small.nbytes <= 4096
+
+
+def test_cuckoo_filters_count_and_remove():
+    f = CuckooFilter(1000)
+    f.update(["a", "a", "b"])
+    assert (f.count("a"), f.count("b"), f.count("c"), len(f)) == (2, 1, 0, 3)
+    f.remove("a")
+    assert (f.count("a"), len(f)) == (1, 2)
+    assert f.discard("a") and not f.discard("a")
+    with pytest.raises(KeyError, match="a"):
+        f.remove("a")
+    with pytest.raises(TypeError, match="key="):
+        f.remove([])
+    mapped = CuckooFilter(10, key=len)
+    mapped.add([1, 2])
+    assert mapped.count("ab") == 1 and mapped.discard("cd") and len(mapped) == 0
+
+
+def test_bitmaps_are_exact_sets():
+    ids = Bitmap(2**33)
+    keys = [0, 7, 2**32, 2**33 - 1]
+    ids.update(keys)
+    assert list(ids) == keys and len(ids) == 4
+    ids.remove(7)
+    assert not ids.discard(7) and list(ids) == [0, 2**32, 2**33 - 1]
+    with pytest.raises(KeyError, match="7"):
+        ids.remove(7)
+    iterator = iter(ids)
+    assert iter(iterator) is iterator and next(iterator) == 0
+    # A bitmap can change while it is read.
+    ids.add(5)
+    assert next(iterator) == 5
+
+
+def test_windows_forget():
+    f = WindowedBloomFilter(100, window=datetime.timedelta(milliseconds=300))
+    assert f.add("job") and not f.add("job")
+    time.sleep(0.6)
+    assert "job" not in f and f.add("job")
+    full = WindowedBloomFilter(100, 1e-6)
+    full.update(range(10_000))
+    assert full.contains_many(range(9_900, 10_000)).all() and 0 not in full
+    turned = WindowedBloomFilter(100, generations=3, window=100.5)
+    turned.add(1)
+    turned.rotate()
+    assert 1 in turned
+    turned.rotate()
+    turned.rotate()
+    assert 1 not in turned
+
+
+def test_all_names_are_there():
+    assert sorted(lanebloom.__all__) == lanebloom.__all__
+    for name in lanebloom.__all__:
+        assert hasattr(lanebloom, name)
+    assert lanebloom.__version__.count(".") == 2

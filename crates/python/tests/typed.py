@@ -1,0 +1,68 @@
+"""What mypy and pyright check: ci/python.sh runs both on this file, and pytest runs it."""
+
+from __future__ import annotations
+
+import datetime
+import pickle
+from typing import TYPE_CHECKING
+
+from lanebloom import (
+    Bitmap,
+    BloomFilter,
+    CuckooFilter,
+    Filter,
+    GuavaBloomFilter,
+    ScalableBloomFilter,
+    SplitBlockBloomFilter,
+    WindowedBloomFilter,
+    key_bytes,
+)
+
+if TYPE_CHECKING:
+    from typing_extensions import assert_type
+else:
+
+    def assert_type(value: object, kind: object) -> None: ...
+
+
+f = BloomFilter(1000, 0.001, secret=True)
+assert_type(f.add("a"), bool)
+assert_type("a" in f, bool)
+f.update(["a"], range(3), BloomFilter(1000, 0.001, secret=f.secret or False))
+assert_type(f.add_many([1, 2], threads=2), int)
+assert_type(f | f, BloomFilter)
+f |= f
+assert_type(f & f, BloomFilter)
+assert_type(f.copy(), BloomFilter)
+assert_type(f.secret, "bytes | None")
+assert_type(BloomFilter.from_bytes(f.to_bytes(), secret=f.secret), BloomFilter)
+assert_type(Filter.from_bytes(bytearray(f.to_bytes()), secret=f.secret), Filter)
+assert_type(pickle.loads(pickle.dumps(f)) == f, bool) if not TYPE_CHECKING else None
+assert bool(f.contains_many([1, 7777]).sum() == 1)
+assert (f.add_new([55]) == [True]).all()
+w = WindowedBloomFilter(10, window=datetime.timedelta(minutes=1))
+w.rotate()
+WindowedBloomFilter(10, window=1.5)
+c = CuckooFilter(10, key=lambda pair: pair[0])
+c.add((1, 2))
+assert_type(c.count((1, 3)), int)
+assert len(c) == 1
+b = Bitmap(10)
+b.update([3])
+assert list(b) == [3]
+for position in b:
+    assert_type(position, int)
+g = GuavaBloomFilter(10, int_bytes=4)
+assert_type(GuavaBloomFilter.from_bytes(g.to_bytes(), int_bytes=4), GuavaBloomFilter)
+s = SplitBlockBloomFilter(10)
+assert_type(SplitBlockBloomFilter.from_bytes(s.to_bytes()), SplitBlockBloomFilter)
+assert_type(ScalableBloomFilter().current_rate, float)
+assert_type(key_bytes(("a", 1)), bytes)
+
+if TYPE_CHECKING:
+    # Mistakes that a checker must see: an ignore that is not needed is an error.
+    BloomFilter("1000")  # type: ignore[arg-type]
+    f.add_many(3)  # type: ignore[arg-type]
+    f |= {1}  # type: ignore[arg-type]
+    f.remove(3)  # type: ignore[attr-defined]
+    len(f)  # type: ignore[arg-type]
