@@ -145,8 +145,8 @@ Two machines, each with a part of the corpus; --state remembers what a part has:
   lanebloom corpus b-once/ --output-dir clean-b/ --unit line --against a.lbf
   lanebloom merge a.lbf b.lbf -o all.lbf                         # for what comes later")]
 pub(crate) struct Corpus {
-    /// Write to FILE instead of stdout, compressed if its name ends in .gz or .zst. FILE is replaced
-    /// as a whole once all documents are in it. It cannot be an input
+    /// Write to FILE instead of stdout, compressed if its name ends in .gz or .zst. FILE is
+    /// replaced as a whole once all documents are in it. It cannot be an input
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
 
@@ -203,7 +203,8 @@ pub(crate) struct Corpus {
     pub(crate) keep_short: Option<usize>,
 
     /// Decide as dolma 1.2 does: remember the sequences of removed pieces too; take a sequence that
-    /// repeats inside of its piece for seen; compare a piece with less than two sequences as a whole
+    /// repeats inside of its piece for seen; compare a piece with less than two sequences as a
+    /// whole
     #[arg(long, requires = "ngrams")]
     pub(crate) like_dolma: bool,
 

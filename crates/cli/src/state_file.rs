@@ -96,7 +96,8 @@ impl StateFile {
     }
 
     /// The size of the file and a hash of its last bytes, which hold the checksum of the newest
-    /// layer. So it differs after each run that remembers something. `None` if there is no file yet.
+    /// layer. So it differs after each run that remembers something. `None` if there is no file
+    /// yet.
     pub(crate) fn id(&self) -> Result<Option<(u64, u64)>> {
         let Some(file) = &self.file else {
             return Ok(None);

@@ -1,12 +1,12 @@
-//! A join through Ballista with and without filters: one scheduler and two executors, each a process
-//! of its own on this machine. Makes TPC-H-like data (`lineitem`, and `part` with a thirtieth of its
-//! rows) as Parquet, then runs the same query both ways. It prints the time, and what the executors
-//! wrote for the shuffle, and fails unless both answers are equal. At last it kills an executor in
-//! the middle of a query: the answer is right, or there is an error.
+//! A join through Ballista with and without filters: one scheduler and two executors, each a
+//! process of its own on this machine. Makes TPC-H-like data (`lineitem`, and `part` with a
+//! thirtieth of its rows) as Parquet, then runs the same query both ways. It prints the time, and
+//! what the executors wrote for the shuffle, and fails unless both answers are equal. At last it
+//! kills an executor in the middle of a query: the answer is right, or there is an error.
 //!
-//! Ballista sends a small side of up to 10 MB whole to every executor, and then nothing of the large
-//! side crosses the shuffle. So that the small side here stands for one above that limit, the limit
-//! is 0, unless `--broadcast-bytes` sets it.
+//! Ballista sends a small side of up to 10 MB whole to every executor, and then nothing of the
+//! large side crosses the shuffle. So that the small side here stands for one above that limit, the
+//! limit is 0, unless `--broadcast-bytes` sets it.
 //!
 //! ```sh
 //! cargo run --release --example distributed_join -- --rows 20000000 --partitions 8

@@ -1,8 +1,9 @@
 //! The rule for joins: a filter of the small side's keys, below the large side's scan.
 //!
-//! A logical plan flows in from DataFusion's optimizer, on its way to the planner of the session. It
-//! flows out with a condition `bloom_contains((SELECT bloom_agg(key) FROM small side), key)` on the
-//! large side of joins. These are plain SQL functions, so that the plan also travels to executors.
+//! A logical plan flows in from DataFusion's optimizer, on its way to the planner of the session.
+//! It flows out with a condition `bloom_contains((SELECT bloom_agg(key) FROM small side), key)` on
+//! the large side of joins. These are plain SQL functions, so that the plan also travels to
+//! executors.
 //!
 //! Statistics are those of physical plans, which a logical rule cannot ask for. So this is a
 //! [`QueryPlanner`] around the session's own.
@@ -37,18 +38,19 @@ use std::sync::atomic::Ordering::Relaxed;
 /// A join gets a filter if all of this holds:
 ///
 /// - It is an inner or a semi join by equality, and a NULL equals nothing.
-/// - By its statistics, one side has at most [`max_build_rows`](Self::max_build_rows), and the other
-///   one at least [`min_ratio`](Self::min_ratio) times as many. Or the first side is [hinted
+/// - By its statistics, one side has at most [`max_build_rows`](Self::max_build_rows), and the
+///   other one at least [`min_ratio`](Self::min_ratio) times as many. Or the first side is [hinted
 ///   at](Self::small_table).
 /// - Ballista would not send all of the first side to every executor, as it does up to its
-///   `broadcast_join_threshold_bytes`. Such a join sends nothing of the other side. Or the first side
-///   is hinted at.
-/// - The first side has a condition, so that it may lack keys of the other side; or it is hinted at.
+///   `broadcast_join_threshold_bytes`. Such a join sends nothing of the other side. Or the first
+///   side is hinted at.
+/// - The first side has a condition, so that it may lack keys of the other side; or it is hinted
+///   at.
 /// - The first side gives the same rows when it is read twice: it consists of tables, conditions,
 ///   columns, unions, inner and semi joins, without `LIMIT` and volatile functions.
 ///
-/// The first side is read twice: for the filter, and for the join. A table that changes between both
-/// reads of one query gives a join of both states.
+/// The first side is read twice: for the filter, and for the join. A table that changes between
+/// both reads of one query gives a join of both states.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -59,8 +61,11 @@ use std::sync::atomic::Ordering::Relaxed;
 /// let ctx = SessionContext::new();
 /// let metrics = JoinFilters::new().small_table("dim").install(&ctx);
 /// ctx.sql("CREATE TABLE dim AS VALUES (1), (7)").await?.collect().await?;
-/// ctx.sql("CREATE TABLE fact AS SELECT value AS id FROM generate_series(1, 5000)").await?.collect().await?;
-/// let rows = ctx.sql("SELECT * FROM fact JOIN dim ON id = column1").await?.collect().await?;
+/// let sql = "CREATE TABLE fact AS SELECT value AS id
+///            FROM generate_series(1, 5000)";
+/// ctx.sql(sql).await?.collect().await?;
+/// let sql = "SELECT * FROM fact JOIN dim ON id = column1";
+/// let rows = ctx.sql(sql).await?.collect().await?;
 /// assert_eq!(rows.iter().map(|batch| batch.num_rows()).sum::<usize>(), 2);
 /// assert_eq!((metrics.rows_in(), metrics.rows_pruned()), (5000, 4998));
 /// # Ok(())
@@ -96,8 +101,11 @@ impl JoinFilters {
     ///
     /// let ctx = datafusion::prelude::SessionContext::new();
     /// let metrics = JoinFilters::new().max_build_rows(0).install(&ctx);
-    /// ctx.sql("CREATE TABLE t AS SELECT value AS id FROM generate_series(1, 5000)").await?.collect().await?;
-    /// ctx.sql("SELECT * FROM t JOIN t AS u ON t.id = u.id WHERE u.id = 3").await?.collect().await?;
+    /// let sql = "CREATE TABLE t AS SELECT value AS id
+    ///            FROM generate_series(1, 5000)";
+    /// ctx.sql(sql).await?.collect().await?;
+    /// let sql = "SELECT * FROM t JOIN t AS u ON t.id = u.id WHERE u.id = 3";
+    /// ctx.sql(sql).await?.collect().await?;
     /// assert_eq!(metrics.planned(), 0);
     /// # Ok(())
     /// # }
@@ -117,8 +125,11 @@ impl JoinFilters {
     ///
     /// let ctx = datafusion::prelude::SessionContext::new();
     /// let metrics = JoinFilters::new().min_ratio(1).install(&ctx);
-    /// ctx.sql("CREATE TABLE t AS SELECT value AS id FROM generate_series(1, 5000)").await?.collect().await?;
-    /// ctx.sql("SELECT * FROM t JOIN t AS u ON t.id = u.id WHERE u.id % 9 = 3").await?.collect().await?;
+    /// let sql = "CREATE TABLE t AS SELECT value AS id
+    ///            FROM generate_series(1, 5000)";
+    /// ctx.sql(sql).await?.collect().await?;
+    /// let sql = "SELECT * FROM t JOIN t AS u ON t.id = u.id WHERE u.id % 9 = 3";
+    /// ctx.sql(sql).await?.collect().await?;
     /// assert_eq!(metrics.planned(), 1);
     /// # Ok(())
     /// # }
@@ -129,8 +140,8 @@ impl JoinFilters {
         self
     }
 
-    /// The false-positive rate of the filters: the part of the other side's rows that pass without a
-    /// partner.
+    /// The false-positive rate of the filters: the part of the other side's rows that pass without
+    /// a partner.
     ///
     /// # Errors
     ///
@@ -157,8 +168,8 @@ impl JoinFilters {
         self
     }
 
-    /// Registers the functions, and makes the session plan filters from now on; returns the counters
-    /// of both.
+    /// Registers the functions, and makes the session plan filters from now on; returns the
+    /// counters of both.
     ///
     /// For Ballista, call this on the context that `SessionContext::remote` made. The scheduler and
     /// the executors need only [the functions](crate::Functions).
@@ -241,7 +252,8 @@ struct Planned {
 impl JoinFilterPlanner {
     /// The plan with filters where they pay.
     async fn rewrite(&self, plan: &LogicalPlan, session: &dyn Session) -> Result<LogicalPlan> {
-        // Statistics take a physical plan, which is made asynchronously: first decide, then rewrite.
+        // Statistics take a physical plan, which is made asynchronously: first decide, then
+        // rewrite.
         let mut joins = vec![];
         plan.apply(|node| {
             if let LogicalPlan::Join(join) = node
@@ -464,8 +476,8 @@ async fn size(plan: &LogicalPlan, session: &dyn Session) -> Option<Size> {
     })
 }
 
-/// Up to so many bytes of the small side, Ballista sends all of it to every executor, and nothing of
-/// the large one. 0 without Ballista.
+/// Up to so many bytes of the small side, Ballista sends all of it to every executor, and nothing
+/// of the large one. 0 without Ballista.
 fn broadcast_bytes(session: &dyn Session) -> usize {
     let entries = session.config_options().entries().into_iter();
     let mut found = entries.filter(|entry| entry.key == "ballista.optimizer.broadcast_join_threshold_bytes");

@@ -13,16 +13,19 @@
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> datafusion::error::Result<()> {
+//! use datafusion::arrow::util::pretty::pretty_format_batches;
 //! use datafusion::prelude::SessionContext;
 //!
 //! let ctx = SessionContext::new();
 //! lanebloom_datafusion::register(&ctx);
-//! let sql = "SELECT count(*) AS kept FROM generate_series(1, 100000) AS fact(id)
-//!            WHERE bloom_contains((SELECT bloom_agg(id) FROM generate_series(1, 900) AS dim(id)), id)";
+//! let sql = "WITH dim AS (SELECT bloom_agg(id) FROM generate_series(1, 900) AS t(id))
+//!            SELECT count(*) AS kept FROM generate_series(1, 100000) AS fact(id)
+//!            WHERE bloom_contains((SELECT * FROM dim), id)";
 //! let kept = ctx.sql(sql).await?.collect().await?;
-//! let kept = datafusion::arrow::util::pretty::pretty_format_batches(&kept)?.to_string();
+//! let kept = pretty_format_batches(&kept)?.to_string();
 //! // 900 keys, and about 1% of the others.
-//! let kept: u32 = kept.split_whitespace().find_map(|word| word.parse().ok()).unwrap();
+//! let kept = kept.split_whitespace().find_map(|word| word.parse().ok());
+//! let kept: u32 = kept.unwrap();
 //! assert!((900..3000).contains(&kept));
 //! # Ok(())
 //! # }
@@ -81,7 +84,8 @@ pub use value::MAX_BYTES;
 ///
 /// ```
 /// let functions = lanebloom_datafusion::Functions::new();
-/// let names: Vec<_> = functions.scalar().iter().map(|function| function.name().to_owned()).collect();
+/// let scalar = functions.scalar().iter();
+/// let names: Vec<_> = scalar.map(|function| function.name().to_owned()).collect();
 /// assert_eq!(names, ["bloom_contains", "might_contain", "bloom_figures"]);
 /// ```
 #[derive(Debug)]
@@ -120,7 +124,8 @@ impl Functions {
     ///
     /// ```
     /// let functions = lanebloom_datafusion::Functions::new();
-    /// assert!(functions.scalar().iter().any(|function| function.name() == "might_contain"));
+    /// let mut scalar = functions.scalar().iter();
+    /// assert!(scalar.any(|function| function.name() == "might_contain"));
     /// ```
     #[must_use]
     pub fn scalar(&self) -> &[Arc<ScalarUDF>] {
@@ -131,7 +136,8 @@ impl Functions {
     ///
     /// ```
     /// let functions = lanebloom_datafusion::Functions::new();
-    /// assert!(functions.aggregate().iter().any(|function| function.name() == "bloom_filter_agg"));
+    /// let mut aggregates = functions.aggregate().iter();
+    /// assert!(aggregates.any(|function| function.name() == "bloom_filter_agg"));
     /// ```
     #[must_use]
     pub fn aggregate(&self) -> &[Arc<AggregateUDF>] {
@@ -199,10 +205,11 @@ impl Default for Functions {
 /// # async fn main() -> datafusion::error::Result<()> {
 /// let ctx = datafusion::prelude::SessionContext::new();
 /// let metrics = lanebloom_datafusion::register(&ctx);
-/// let sql = "SELECT bloom_contains((SELECT bloom_agg(x) FROM (VALUES (1)) AS t(x)), y)
-///            FROM (VALUES (1), (2)) AS t(y)";
+/// let sql = "WITH f AS (SELECT bloom_agg(x) FROM (VALUES (1)) AS t(x))
+///            SELECT bloom_contains((SELECT * FROM f), y) FROM (VALUES (1), (2)) AS t(y)";
 /// ctx.sql(sql).await?.collect().await?;
-/// assert_eq!((metrics.rows_in(), metrics.rows_pruned(), metrics.pass_rate()), (2, 1, 0.5));
+/// assert_eq!((metrics.rows_in(), metrics.rows_pruned()), (2, 1));
+/// assert_eq!(metrics.pass_rate(), 0.5);
 /// # Ok(())
 /// # }
 /// ```

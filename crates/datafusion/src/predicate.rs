@@ -1,5 +1,5 @@
-//! Both predicates: `bloom_contains` and `might_contain`. A batch of values flows in, a bitmap flows
-//! out. A filter is read once and then found again by its bytes.
+//! Both predicates: `bloom_contains` and `might_contain`. A batch of values flows in, a bitmap
+//! flows out. A filter is read once and then found again by its bytes.
 
 use crate::keys::{Class, Murmur, hash_array};
 use crate::metrics::Metrics;

@@ -97,8 +97,8 @@ pub(crate) fn utf8<'a>(string: &'a Bound<'_, pyo3::types::PyString>) -> PyResult
     }
 }
 
-/// The content of the list's item `i`, if its type is exactly `int` or `str`; [`Quick::Other`] behind
-/// the end.
+/// The content of the list's item `i`, if its type is exactly `int` or `str`; [`Quick::Other`]
+/// behind the end.
 ///
 /// # Safety
 ///

@@ -322,7 +322,8 @@ impl Filter {
         self.any.figures().map_or(0.0, |figures| figures.false_positive_rate)
     }
 
-    /// An estimate of the number of keys; exact for CuckooFilter and Bitmap. Reads the whole filter.
+    /// An estimate of the number of keys; exact for CuckooFilter and Bitmap. Reads the whole
+    /// filter.
     #[getter]
     fn approx_len(&self) -> u64 {
         self.any.len()

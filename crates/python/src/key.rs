@@ -292,8 +292,9 @@ pub(crate) fn time_bytes(seconds: i64, nanoseconds: u32) -> [u8; 12] {
 
 /// The bytes by which filters know a key: for programs in other languages.
 ///
-/// >>> key_bytes("é"), key_bytes(258), key_bytes(("ab", 1))
-/// (b'\xc3\xa9', b'\x02\x01\x00\x00\x00\x00\x00\x00', b'\x02\x00\x00\x00\x00\x00\x00\x00ab\x01\x00\x00\x00\x00\x00\x00\x00')
+/// >>> key_bytes("é"), key_bytes(258), key_bytes(("ab", 1)) (b'\xc3\xa9',
+/// b'\x02\x01\x00\x00\x00\x00\x00\x00',
+/// b'\x02\x00\x00\x00\x00\x00\x00\x00ab\x01\x00\x00\x00\x00\x00\x00\x00')
 #[pyfunction]
 #[pyo3(signature = (key, /))]
 pub(crate) fn key_bytes<'py>(key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {

@@ -29,8 +29,8 @@ pub(crate) fn scalar(object: &Bound<'_, PyAny>) -> PyResult<Option<Batch>> {
     array_of(&numpy, array)
 }
 
-/// A one-dimensional array of numpy as a column: [`None`] for other objects, and `Some(None)` for an
-/// array of Python objects.
+/// A one-dimensional array of numpy as a column: [`None`] for other objects, and `Some(None)` for
+/// an array of Python objects.
 pub(crate) fn array(object: &Bound<'_, PyAny>) -> PyResult<Option<Option<Batch>>> {
     let Some(numpy) = module(object.py())? else {
         return Ok(None);
@@ -114,7 +114,8 @@ fn unsupported(dtype: &Bound<'_, PyAny>) -> PyErr {
     ))
 }
 
-/// What has a contiguous buffer of numbers, such as an `array.array` or a `memoryview`, as a column.
+/// What has a contiguous buffer of numbers, such as an `array.array` or a `memoryview`, as a
+/// column.
 pub(crate) fn buffer(object: &Bound<'_, PyAny>) -> PyResult<Option<Batch>> {
     let Ok(buffer) = Buffer::of(object) else {
         return Ok(None);

@@ -38,9 +38,9 @@ fn parts<C: pyo3::PyClass<BaseType = Filter>>(any: Any, key: Option<Py<PyAny>>, 
 /// secret:   True for keys that strangers choose. The filter's secret is needed to load it again.
 /// key:      a function that makes a key of an object, for objects of other types.
 ///
-/// Keys are int, str, bytes, float, bool, None, tuple, UUID, datetime, date, IP addresses and numpy's
-/// scalars. A key counts by its content: 1, 1.0 and True are one key, as in a set, and a str and its
-/// UTF-8 are one too.
+/// Keys are int, str, bytes, float, bool, None, tuple, UUID, datetime, date, IP addresses and
+/// numpy's scalars. A key counts by its content: 1, 1.0 and True are one key, as in a set, and a
+/// str and its UTF-8 are one too.
 ///
 /// >>> from lanebloom import BloomFilter
 /// >>> seen = BloomFilter(1_000_000, 0.001)
@@ -106,7 +106,8 @@ impl BloomFilter {
 
 /// A Bloom filter that grows: for a number of keys that is not known.
 ///
-/// ScalableBloomFilter(expected=10_000, rate=0.01, *, max_bytes=None, seed=0, secret=False, key=None)
+/// ScalableBloomFilter(expected=10_000, rate=0.01, *, max_bytes=None, seed=0, secret=False,
+/// key=None)
 ///
 /// It keeps its rate for any number of keys, and takes more memory than a BloomFilter. A key for
 /// which it would have to grow beyond max_bytes is a ValueError.
@@ -143,7 +144,8 @@ impl ScalableBloomFilter {
 
 /// A Bloom filter that forgets.
 ///
-/// WindowedBloomFilter(expected, rate=0.01, *, window=None, generations=4, seed=0, secret=False, key=None)
+/// WindowedBloomFilter(expected, rate=0.01, *, window=None, generations=4, seed=0, secret=False,
+/// key=None)
 ///
 /// expected: the number of keys in a window.
 /// window:   a timedelta or seconds. A key is known for at least so long after it was added, and
