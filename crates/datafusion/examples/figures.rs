@@ -3,7 +3,7 @@
 //! without. Every answer is checked.
 //!
 //! ```sh
-//! cargo run --release --example figures             # 100 million rows, 4 GB of memory
+//! cargo run --release --example figures         # 100 million rows, 4 GB of memory
 //! cargo run --example figures -- --rows 100000 --keys 1000
 //! ```
 

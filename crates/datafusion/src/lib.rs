@@ -18,7 +18,7 @@
 //!
 //! let ctx = SessionContext::new();
 //! lanebloom_datafusion::register(&ctx);
-//! let sql = "WITH dim AS (SELECT bloom_agg(id) FROM generate_series(1, 900) AS t(id))
+//! let sql = "WITH dim AS (SELECT bloom_agg(value) FROM generate_series(1, 900))
 //!            SELECT count(*) AS kept FROM generate_series(1, 100000) AS fact(id)
 //!            WHERE bloom_contains((SELECT * FROM dim), id)";
 //! let kept = ctx.sql(sql).await?.collect().await?;
@@ -206,7 +206,8 @@ impl Default for Functions {
 /// let ctx = datafusion::prelude::SessionContext::new();
 /// let metrics = lanebloom_datafusion::register(&ctx);
 /// let sql = "WITH f AS (SELECT bloom_agg(x) FROM (VALUES (1)) AS t(x))
-///            SELECT bloom_contains((SELECT * FROM f), y) FROM (VALUES (1), (2)) AS t(y)";
+///            SELECT bloom_contains((SELECT * FROM f), y)
+///            FROM (VALUES (1), (2)) AS t(y)";
 /// ctx.sql(sql).await?.collect().await?;
 /// assert_eq!((metrics.rows_in(), metrics.rows_pruned()), (2, 1));
 /// assert_eq!(metrics.pass_rate(), 0.5);
