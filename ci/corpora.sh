@@ -4,7 +4,8 @@
 #
 #     ci/corpora.sh [--bytes 400e6] [--runs 3] [FOLDERS with text]
 #
-# Needs GNU time, Python 3.11 (PYTHON names it), for which dolma has a wheel, and a folder in memory for 2 GB.
+# Needs GNU time, Python 3.11 (PYTHON names it), for which dolma has a wheel, and a folder in memory
+# for 2 GB.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3.11}
