@@ -347,3 +347,153 @@ fn united(own: &ScalableBloom, more: &ScalableBloom) -> Result<Option<ScalableBl
         .all(|layer| layer.estimated_len() <= layer.expected_keys() + layer.expected_keys() / 10);
     Ok(is_within.then_some(union))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::{HashKeys, Murmur};
+
+    fn plan(expected: Option<usize>) -> Plan {
+        let class = Class { kind: 2, detail: 0 };
+        Plan {
+            class,
+            expected,
+            rate: 0.01,
+        }
+    }
+
+    fn hashes(keys: std::ops::Range<i64>) -> Vec<u64> {
+        let keys: Vec<i64> = keys.collect();
+        let mut out = vec![0; keys.len()];
+        Murmur.hash_longs(&keys, &mut out);
+        out
+    }
+
+    fn count(filter: &Filter, keys: std::ops::Range<i64>) -> u32 {
+        let hashes = hashes(keys);
+        let mut found = vec![0; hashes.len().div_ceil(64)];
+        filter.contains_hashes_bitmap(&hashes, &mut found);
+        found.iter().map(|word| word.count_ones()).sum()
+    }
+
+    fn set(keys: std::ops::Range<i64>, plan: &Plan) -> Growing {
+        let mut set = Growing::default();
+        for chunk in hashes(keys).chunks(8192) {
+            set.insert(chunk, plan).unwrap();
+        }
+        set
+    }
+
+    /// The union of sets by their states, as an aggregate's last phase makes it.
+    fn merged(sets: &[std::ops::Range<i64>], plan: &Plan) -> Filter {
+        let mut all = Growing::default();
+        for keys in sets {
+            let state = set(keys.clone(), plan).state(plan).unwrap();
+            all.merge(&state, plan).unwrap();
+        }
+        Filter::parse_to_search(&all.finish(plan).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn few_keys_are_exact_and_more_get_a_filter_of_their_size() {
+        let plan = plan(None);
+        for (keys, bytes) in [(0, 8), (1, 16), (FEW, 8 + 8 * FEW), (5000, 7000), (200_000, 270_000)] {
+            let value = set(0..keys as i64, &plan).finish(&plan).unwrap();
+            assert!(
+                value.len() <= bytes && value.len() * 10 >= keys * 8,
+                "{keys}: {}",
+                value.len()
+            );
+            let filter = Filter::parse_to_search(&value).unwrap();
+            assert_eq!(count(&filter, 0..keys as i64), keys as u32);
+            assert!(count(&filter, 1_000_000..1_010_000) < 150, "{keys}");
+        }
+    }
+
+    #[test]
+    fn duplicates_take_no_memory() {
+        let plan = plan(None);
+        let mut set = Growing::default();
+        for _ in 0..200 {
+            set.insert(&hashes(0..2000), &plan).unwrap();
+        }
+        assert!(set.memory_bytes() < 200_000, "{}", set.memory_bytes());
+    }
+
+    #[test]
+    fn parts_of_many_keys_keep_their_rate() {
+        let each = MANY as i64 + 40_000;
+        let parts: Vec<_> = (0..6).map(|part| part * each..(part + 1) * each).collect();
+        let filter = merged(&parts, &plan(None));
+        assert_eq!(count(&filter, 0..6 * each), 6 * each as u32);
+        // Two filters at most: the first is for 1,048,576 keys.
+        let wrong = count(&filter, 10_000_000..10_100_000);
+        assert!(wrong < 2200, "{wrong}");
+        let estimated = filter.keys() as f64 / (6 * each) as f64;
+        assert!((0.95..1.05).contains(&estimated), "{estimated}");
+        assert!(
+            (filter.rate() - f64::from(wrong) / 1e5).abs() < 0.003,
+            "{}",
+            filter.rate()
+        );
+
+        // The same keys everywhere: one filter.
+        let filter = merged(&[0..each, 0..each, 0..each], &plan(None));
+        assert!(matches!(&filter.body, Body::Parts(parts) if parts.len() == 1));
+        assert_eq!(count(&filter, 0..each), each as u32);
+    }
+
+    #[test]
+    fn small_and_large_states_merge_either_way() {
+        let large = MANY as i64 + 1000;
+        for sets in [[0..large, large..large + 50], [large..large + 50, 0..large]] {
+            let filter = merged(&sets, &plan(Some(1)));
+            assert_eq!(count(&filter, 0..large + 50), large as u32 + 50);
+        }
+    }
+
+    #[test]
+    fn other_classes_do_not_merge() {
+        let plan = plan(None);
+        let state = set(0..3, &plan).state(&plan).unwrap();
+        let class = Class { kind: 9, detail: 0 };
+        let error = Growing::default().merge(&state, &Plan { class, ..plan }).unwrap_err();
+        assert!(error.to_string().contains("holds integers, not bytes"), "{error}");
+    }
+
+    #[test]
+    fn damaged_values_are_read_or_refused() {
+        let plan = plan(None);
+        for keys in [3, 100] {
+            let value = set(0..keys, &plan).finish(&plan).unwrap();
+            for len in 0..value.len() {
+                // A whole number of hashes is a value.
+                let is_value = keys == 3 && len >= HEADER && len % 8 == 0;
+                assert_eq!(Filter::parse(&value[..len]).is_ok(), is_value, "{len}");
+            }
+            for at in 0..value.len() {
+                for bit in 0..8 {
+                    let mut value = value.clone();
+                    value[at] ^= 1 << bit;
+                    if let Ok(filter) = Filter::parse_to_search(&value) {
+                        count(&filter, 0..100);
+                    } else {
+                        assert!(at < HEADER || keys == 100, "{at}");
+                    }
+                }
+            }
+        }
+        let many: Vec<u8> = [
+            b"LBSQ\x01\x01\x02\x00".to_vec(),
+            ConcurrentBloom::with_capacity(1, 0.5).unwrap().to_bytes().repeat(17),
+        ]
+        .concat();
+        assert!(
+            Filter::parse(&many)
+                .unwrap_err()
+                .to_string()
+                .contains("more than 16 parts")
+        );
+        assert!(Filter::parse(&many[..many.len() - (many.len() - HEADER) / 17]).is_ok());
+    }
+}

@@ -219,3 +219,35 @@ async fn explain_shows_the_filter_and_its_rows() {
         "{line}"
     );
 }
+
+/// `pushdown_filters` moves the predicate into the scan of Parquet.
+#[tokio::test]
+async fn parquet_runs_the_filter_in_the_scan() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = SessionConfig::new()
+        .with_target_partitions(2)
+        .set_bool("datafusion.execution.parquet.pushdown_filters", true);
+    let ctx = SessionContext::new_with_config(config);
+    let metrics = JoinFilters::new().small_table("dim").install(&ctx);
+    for sql in [
+        format!(
+            "COPY (SELECT value AS id, value % 1000 AS d FROM generate_series(1, 50000)) TO '{}/fact.parquet'",
+            folder.path().display()
+        ),
+        format!(
+            "CREATE EXTERNAL TABLE fact STORED AS PARQUET LOCATION '{}/fact.parquet'",
+            folder.path().display()
+        ),
+        "CREATE TABLE dim AS SELECT value AS k FROM generate_series(0, 9)".into(),
+    ] {
+        ctx.sql(&sql).await.unwrap().collect().await.unwrap();
+    }
+    let sql = "SELECT sum(id) FROM fact JOIN dim ON d = k";
+    let plan = explained(&ctx, &format!("EXPLAIN {sql}")).await;
+    let scan = plan.lines().find(|line| line.contains("file_type=parquet")).unwrap();
+    assert!(scan.contains("predicate=bloom_contains("), "{plan}");
+    assert!(!plan.contains("FilterExec"), "{plan}");
+    let expected: i64 = (1..=50_000).filter(|id| id % 1000 < 10).sum();
+    assert_eq!(rows(&ctx, sql).await[0], format!("|{expected}|"));
+    assert_eq!((metrics.rows_in(), metrics.rows_pruned()), (50_000, 49_500));
+}
