@@ -124,6 +124,9 @@ impl Filter {
                         rest = after;
                     }
                 }
+                if parts.is_empty() {
+                    return exec_err!("a filter has no part");
+                }
                 Body::Parts(parts)
             }
             form => return exec_err!("form {form} of a filter is neither 0 nor 1"),
