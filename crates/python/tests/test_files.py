@@ -22,7 +22,7 @@ from lanebloom import (
 )
 from test_sets import MAKERS, ident, of
 
-ROOT = pathlib.Path(__file__).parents[3]
+ROOT = pathlib.Path(os.environ.get("LANEBLOOM_ROOT") or pathlib.Path(__file__).parents[3])
 SECRET = b"s" * 16
 KEYS = [3, 7, 900]
 

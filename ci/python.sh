@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# The Python package: a wheel and an sdist, the tests with all libraries and with types in a clean
+# environment, then the tests that need none of them on every CPython of pyenv. (10 minutes on two
+# cores: one is the optimized build, six are the libraries from PyPI)
+#
+# usage: ci/python.sh [FOLDER]
+#
+# The wheel and the sdist stay in FOLDER, if it is named.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+out=${1:-$work/dist}
+python=${PYTHON:-python3}
+
+"$python" -m venv "$work/venv"
+bin=$work/venv/bin
+"$bin/pip" install -q 'maturin>=1.9,<2'
+"$bin/maturin" build --release --locked --strip -q -m crates/python/Cargo.toml -o "$out"
+"$bin/maturin" sdist -q -m crates/python/Cargo.toml -o "$out"
+wheel=$(ls "$out"/lanebloom-*-cp39-abi3-*.whl)
+size=$(stat -c %s "$wheel")
+echo "${wheel##*/}: $size bytes"
+if ((size >= 3000000)); then
+    echo "the wheel has $size bytes, 3000000 or more"
+    exit 1
+fi
+
+# The command, which writes files that the tests read.
+target=$(cargo metadata --no-deps --format-version 1 | "$python" -c 'import json, sys; print(json.load(sys.stdin)["target_directory"])')
+cargo build -q -p lanebloom-cli
+export LANEBLOOM_COMMAND=$target/debug/lanebloom
+
+# The tests, without the source beside them: what is installed is what is tested.
+mkdir "$work/tests"
+cp crates/python/tests/*.py "$work/tests"
+export LANEBLOOM_ROOT=$PWD
+
+"$bin/pip" install -q "$wheel" -r crates/python/tests/requirements.txt
+(cd "$work/tests" && "$bin/python" -m pytest -q -p no:cacheprovider .)
+(cd "$work/tests" && "$bin/python" -m mypy --strict typed.py)
+(cd "$work/tests" && "$bin/python" -m mypy.stubtest lanebloom._lanebloom --ignore-disjoint-bases)
+(cd "$work/tests" && "$bin/pyright" --pythonpath "$bin/python" typed.py)
+
+# What the sdist builds is importable. (The dependencies are compiled again: not optimized here.)
+"$bin/pip" wheel -q --no-deps --no-build-isolation -w "$work/from_sdist" "$out"/lanebloom-*.tar.gz
+"$python" -m venv "$work/sdist"
+"$work/sdist/bin/pip" install -q "$work"/from_sdist/*.whl
+"$work/sdist/bin/python" -c 'import lanebloom; assert lanebloom.BloomFilter(9).add(1)'
+
+for other in "$HOME"/.pyenv/versions/3.*/bin/python; do
+    version=$("$other" -c 'import sys; print("%d.%02d" % sys.version_info[:2])')
+    [[ $version < 3.09 ]] && continue
+    "$other" -m venv "$work/$version"
+    "$work/$version/bin/pip" install -q "$wheel" pytest hypothesis numpy
+    echo "CPython $version"
+    (cd "$work/tests" && "$work/$version/bin/python" -m pytest -q -p no:cacheprovider . --ignore test_recipes.py)
+done
