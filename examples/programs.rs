@@ -44,6 +44,7 @@ programs! {
     rate_window: "rate_window" "--requests 400000 --users 20000";
     rate_window_by_time: "rate_window" "--seconds 1 --window 0.2 --users 20000";
     coupons: "coupons" "--coupons 100000";
+    scale: "scale" "--keys 100000";
     guarded_service: "guarded_service" "--test";
 }
 
