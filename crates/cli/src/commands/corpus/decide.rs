@@ -258,15 +258,15 @@ impl Pending {
     }
 
     fn extend(&mut self, hashes: &[u64]) {
-        let most = 2 * (self.order.len() + hashes.len());
-        if most > self.table.len() {
-            self.table = vec![0; most.next_power_of_two().max(4 * WINDOW)];
-            for at in 0..self.order.len() {
-                let place = self.place(self.order[at]);
-                self.table[place] = self.order[at];
-            }
-        }
         for &hash in hashes {
+            // By the different ones: a long document may repeat a few sequences.
+            if 2 * self.order.len() >= self.table.len() {
+                self.table = vec![0; (2 * self.table.len()).max(4 * WINDOW)];
+                for at in 0..self.order.len() {
+                    let place = self.place(self.order[at]);
+                    self.table[place] = self.order[at];
+                }
+            }
             let place = self.place(hash);
             if self.table[place] == 0 {
                 self.table[place] = hash;
