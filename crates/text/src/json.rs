@@ -43,7 +43,7 @@ impl Field {
     /// let (text, id) = lanebloom_text::Field::new("text").find_with_id(line);
     /// assert_eq!((text.map(|text| text.1), id), (Some("a"), Some(18..19)));
     /// ```
-    pub fn find_with_id<'a>(&self, line: &'a [u8]) -> (Option<(Range<usize>, &'a str)>, Option<Range<usize>>) {
+    pub fn find_with_id<'a>(&self, line: &'a [u8]) -> (Option<Found<'a>>, Option<Range<usize>>) {
         let (value, id) = self.search(line, true).unwrap_or_default();
         (
             value.and_then(|value| found_in(line, value)),
@@ -51,7 +51,7 @@ impl Field {
         )
     }
 
-    fn search<'a>(&self, line: &'a [u8], with_id: bool) -> Option<Found<'a>> {
+    fn search<'a>(&self, line: &'a [u8], with_id: bool) -> Option<Values<'a>> {
         let mut deserializer = serde_json::Deserializer::from_slice(line);
         let mut id = None;
         let find = Find {
@@ -65,7 +65,10 @@ impl Field {
 }
 
 /// The value of a field, and that of the id.
-type Found<'a> = (Option<&'a RawValue>, Option<&'a RawValue>);
+type Values<'a> = (Option<&'a RawValue>, Option<&'a RawValue>);
+
+/// Where a string lies in its line, and its JSON without the quotes.
+type Found<'a> = (Range<usize>, &'a str);
 
 /// The string that a value of the line is, without its quotes, and where it lies.
 fn found_in<'a>(line: &[u8], value: &'a RawValue) -> Option<(Range<usize>, &'a str)> {
