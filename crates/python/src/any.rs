@@ -318,8 +318,14 @@ impl Any {
     }
 }
 
+/// The memory that a filter of these bytes may take. A window stores only those of its generations,
+/// 64 at most, that have keys.
+pub(crate) fn read_limit(bytes: &[u8]) -> usize {
+    bytes.len().saturating_mul(64)
+}
+
 /// Fails if there are more bytes.
-pub(crate) fn nothing_more(mut reader: impl Read) -> PyResult<()> {
+fn nothing_more(mut reader: impl Read) -> PyResult<()> {
     if reader.read(&mut [0])? == 0 {
         return Ok(());
     }

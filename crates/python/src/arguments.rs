@@ -56,29 +56,23 @@ impl FromPyObject<'_, '_> for SecretKey {
 }
 
 /// A secret key, or whether to make one.
-pub(crate) enum Secret {
-    Wanted(bool),
-    Key(SecretKey),
-}
+pub(crate) struct Secret(pub(crate) Option<SipHash13>);
 
 impl FromPyObject<'_, '_> for Secret {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
-        match object.cast::<PyBool>() {
-            Ok(wanted) => Ok(Self::Wanted(wanted.is_true())),
-            Err(_) => object.extract().map(Self::Key),
-        }
-    }
-}
-
-impl Secret {
-    pub(crate) fn hasher(self) -> Option<SipHash13> {
-        match self {
-            Self::Wanted(false) => None,
-            Self::Wanted(true) => Some(SipHash13::random()),
-            Self::Key(key) => Some(key.0),
-        }
+        let key = match object.cast::<PyBool>() {
+            Ok(wanted) if !wanted.is_true() => return Ok(Self(None)),
+            // Not `SipHash13::random`, whose next key both processes have after a fork.
+            Ok(_) => object
+                .py()
+                .import("os")?
+                .call_method1("urandom", (16,))?
+                .extract::<SecretKey>()?,
+            Err(_) => object.extract::<SecretKey>()?,
+        };
+        Ok(Self(Some(key.0)))
     }
 }
 

@@ -151,7 +151,14 @@ impl<'a> Column<'a> {
         }
         let mut word = [0];
         match &self.values {
-            Values::Dictionary(indices, values) => return values.word(indices.index(i), encoding),
+            Values::Dictionary(indices, values) => {
+                let index = indices.index(i);
+                return if index < values.len {
+                    values.word(index, encoding)
+                } else {
+                    None
+                };
+            }
             _ => self.words(i, &mut word),
         }
         Some(word[0])

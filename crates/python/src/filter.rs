@@ -3,7 +3,7 @@
 
 mod classes;
 
-use crate::any::{Any, each, guava, split_block};
+use crate::any::{Any, each, guava, read_limit, split_block};
 use crate::arguments::{MOST_THREADS, Number, SecretKey, of_file, open};
 use crate::arrow::Stream;
 use crate::columns::Batch;
@@ -149,7 +149,7 @@ impl Source {
         }
         let mut object = keys.clone();
         let module = keys.get_type().module()?;
-        if module.to_cow()?.starts_with("pandas.") {
+        if module.to_cow()?.starts_with("pandas") {
             // A frame's index is no key.
             if object.hasattr(intern!(py, "columns"))? {
                 let options = PyDict::new(py);
@@ -444,11 +444,7 @@ impl Filter {
         key: Option<Py<PyAny>>,
     ) -> PyResult<Py<PyAny>> {
         let buffer = crate::ffi::Buffer::of(data)?;
-        let any = Any::read(
-            buffer.bytes(),
-            secret.map(|key| key.0),
-            buffer.bytes().len().saturating_mul(2),
-        )?;
+        let any = Any::read(buffer.bytes(), secret.map(|key| key.0), read_limit(buffer.bytes()))?;
         Self::of_class(cls, Self::new(any, key))
     }
 
@@ -522,7 +518,7 @@ pub(crate) fn _restore(
     let any = match class {
         "GuavaBloomFilter" => guava(data, int_bytes, usize::MAX)?,
         "SplitBlockBloomFilter" => split_block(data, int_bytes)?,
-        _ => Any::read(data, secret.map(|key| key.0), data.len().saturating_mul(2))?,
+        _ => Any::read(data, secret.map(|key| key.0), read_limit(data))?,
     };
     Filter::new(any, key).into_object(py)
 }

@@ -262,6 +262,14 @@ def test_capsules_that_were_used_before_are_refused():
         f.add_many(Wrong())
 
 
+def test_indices_out_of_a_dictionary_are_no_panic():
+    for values in pa.array([7, 8]), pa.array(["a", "b"]), pa.array(list(range(50))):
+        for indices in [0, 99], [-1, 1], [0, 1] * 60 + [-128]:
+            wrong = pa.DictionaryArray.from_arrays(pa.array(indices, pa.int8()), values, safe=False)
+            BloomFilter(10).add_many(wrong)
+            BloomFilter(10).contains_many(wrong)
+
+
 def test_types_of_arrow_that_are_no_keys():
     f = BloomFilter(10)
     for values in [pa.array([[1]]), pa.array([decimal.Decimal(1)]), pa.array([datetime.timedelta(1)]),

@@ -45,6 +45,6 @@ def test_there_are_examples():
 def test_help_shows_signatures_and_text(name):
     text = pydoc.render_doc(ITEMS[name], renderer=pydoc.plaintext)
     assert "add_many(self, keys, /, *, threads=1)" in text or name != "Filter"
-    assert "..." not in str(inspect.signature(ITEMS[name])) or name == "Filter"
+    assert name == "Filter" or "..." not in str(inspect.signature(ITEMS[name]))
     for word in "contains_many", "update", "copy", "save":
         assert word in text

@@ -85,8 +85,8 @@ def test_a_secret_is_needed_to_load():
     with pytest.raises(ValueError, match="pass it as secret="):
         Filter.from_bytes(f.to_bytes())
     assert "x" in Filter.from_bytes(f.to_bytes(), secret=f.secret)
-    other = Filter.from_bytes(f.to_bytes(), secret=bytes(16))
-    assert "x" not in other
+    with pytest.raises(ValueError, match="different keys"):
+        Filter.from_bytes(f.to_bytes(), secret=bytes(16))
     # The pickle holds the secret: the documentation warns of it.
     assert f.secret in pickle.dumps(f)
 
@@ -142,7 +142,7 @@ def test_limits_of_memory(tmp_path):
 def test_a_class_loads_its_own_kind_only():
     with pytest.raises(ValueError, match="a CuckooFilter, not a BloomFilter"):
         BloomFilter.from_bytes(CuckooFilter(9).to_bytes())
-    with pytest.raises(ValueError, match="kind.*counting.*no class"):
+    with pytest.raises(ValueError, match="kind CountingBloom, which has no class"):
         Filter.from_bytes((ROOT / "tests/data/snapshot_v1_counting.bin").read_bytes())
 
 
@@ -200,7 +200,6 @@ GOLDEN = [
     ("two_lines", BloomFilter, 200, {}),
     ("siphash", BloomFilter, 500, {"secret": bytes(range(16))}),
     ("scalable", ScalableBloomFilter, 150, {}),
-    ("windowed", WindowedBloomFilter, 90, {}),
 ]
 
 
@@ -217,10 +216,35 @@ def test_files_of_the_rust_crate_are_read(name, cls, keys, extra):
     assert f.contains_many([f"other {i}" for i in range(1000)]).mean() < 0.2
 
 
+def test_a_window_by_a_clock_of_rust_is_refused():
+    with pytest.raises(ValueError, match="clock"):
+        Filter.load(ROOT / "tests/data/snapshot_v1_windowed.bin")
+
+
+@pytest.mark.parametrize("generations", [2, 4, 64])
+@pytest.mark.parametrize("keys", [0, 5, 100_000])
+def test_windows_of_any_fill_come_back(generations, keys):
+    f = WindowedBloomFilter(10_000, generations=generations)
+    f.update(range(keys))
+    assert pickle.loads(pickle.dumps(f)) == f == Filter.from_bytes(f.to_bytes())
+
+
 def test_files_of_guava_are_read_and_written():
     golden = json.loads((ROOT / "crates/formats/tests/data/guava.json").read_text())
-    small = golden["small_filters_n10_p001_128bits_k7"]
-    assert small, golden.keys()
+    seen = 0
+    for case in golden["small_filters_n10_p001_128bits_k7"]:
+        if case["strategy"] != "MITZ_64" or not case["keys"].startswith("int "):
+            continue
+        keys = [int(key) for key in case["keys"][4:].split(",")]
+        data = bytes.fromhex(case["hex"])
+        f = GuavaBloomFilter.from_bytes(data, int_bytes=4)
+        assert all(key in f for key in keys) and 12_345 not in f and f.to_bytes() == data
+        made = GuavaBloomFilter(10, 0.01, int_bytes=4)
+        if made.nbytes == f.nbytes:
+            made.update(keys)
+            assert made.to_bytes() == data
+            seen += 1
+    assert seen >= 2
 
 
 def test_filters_of_parquet_files_are_read_and_written():
@@ -238,7 +262,7 @@ def test_filters_of_parquet_files_are_read_and_written():
             empty.update(case["keys"])
             assert empty.to_bytes() == data
             seen += 1
-    assert seen == 2
+    assert seen >= 2
 
 
 def command():

@@ -1,9 +1,10 @@
 //! The classes after [`Filter`]: each has a constructor, and what it alone can do.
 
 use super::Filter;
-use crate::any::{Any, check_int_bytes, guava, incompatible, split_block, unreadable};
+use crate::any::{Any, check_int_bytes, guava, incompatible, read_limit, split_block, unreadable};
 use crate::arguments::{Number, Secret, SecretKey, Span, open};
 use crate::engine::{Foreign, build_error, hash_object};
+use crate::ffi::Buffer;
 use lanebloom::{BloomView, ConcurrentBitmap, ConcurrentBloom, CuckooFilter, ScalableBloom, WindowedBloom};
 use lanebloom_formats::{GuavaBloom, SplitBlockBloom};
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
@@ -15,7 +16,7 @@ use std::path::PathBuf;
 macro_rules! build {
     ($builder:expr, $seed:expr, $secret:expr, $plain:ident, $with_secret:ident) => {{
         let builder = $builder;
-        match $secret.hasher() {
+        match $secret.0 {
             None => builder.seed($seed.0).build().map(Any::$plain),
             Some(_) if $seed.0 != 0 => return Err(PyValueError::new_err("seed and secret exclude each other")),
             Some(hasher) => builder.hasher(hasher).build().map(Any::$with_secret),
@@ -56,7 +57,7 @@ pub(crate) struct BloomFilter;
 #[pymethods]
 impl BloomFilter {
     #[new]
-    #[pyo3(signature = (expected, rate=0.01, *, seed=Number(0), secret=Secret::Wanted(false), key=None), text_signature = "(expected, rate=0.01, *, seed=0, secret=False, key=None)")]
+    #[pyo3(signature = (expected, rate=0.01, *, seed=Number(0), secret=Secret(None), key=None), text_signature = "(expected, rate=0.01, *, seed=0, secret=False, key=None)")]
     fn new(
         expected: Number<usize>,
         rate: f64,
@@ -123,7 +124,7 @@ pub(crate) struct ScalableBloomFilter;
 #[pymethods]
 impl ScalableBloomFilter {
     #[new]
-    #[pyo3(signature = (expected=Number(10_000), rate=0.01, *, max_bytes=None, seed=Number(0), secret=Secret::Wanted(false), key=None), text_signature = "(expected=10_000, rate=0.01, *, max_bytes=None, seed=0, secret=False, key=None)")]
+    #[pyo3(signature = (expected=Number(10_000), rate=0.01, *, max_bytes=None, seed=Number(0), secret=Secret(None), key=None), text_signature = "(expected=10_000, rate=0.01, *, max_bytes=None, seed=0, secret=False, key=None)")]
     fn new(
         expected: Number<usize>,
         rate: f64,
@@ -162,7 +163,7 @@ pub(crate) struct WindowedBloomFilter;
 #[pymethods]
 impl WindowedBloomFilter {
     #[new]
-    #[pyo3(signature = (expected, rate=0.01, *, window=None, generations=Number(4), seed=Number(0), secret=Secret::Wanted(false), key=None), text_signature = "(expected, rate=0.01, *, window=None, generations=4, seed=0, secret=False, key=None)")]
+    #[pyo3(signature = (expected, rate=0.01, *, window=None, generations=Number(4), seed=Number(0), secret=Secret(None), key=None), text_signature = "(expected, rate=0.01, *, window=None, generations=4, seed=0, secret=False, key=None)")]
     fn new(
         expected: Number<usize>,
         rate: f64,
@@ -213,7 +214,7 @@ pub(crate) struct Cuckoo;
 #[pymethods]
 impl Cuckoo {
     #[new]
-    #[pyo3(signature = (expected, rate=0.01, *, seed=Number(0), secret=Secret::Wanted(false), key=None), text_signature = "(expected, rate=0.01, *, seed=0, secret=False, key=None)")]
+    #[pyo3(signature = (expected, rate=0.01, *, seed=Number(0), secret=Secret(None), key=None), text_signature = "(expected, rate=0.01, *, seed=0, secret=False, key=None)")]
     fn new(
         expected: Number<usize>,
         rate: f64,
@@ -380,11 +381,12 @@ impl GuavaBloomFilter {
     #[pyo3(signature = (data, /, *, int_bytes=Number(8), key=None), text_signature = "(data, /, *, int_bytes=8, key=None)")]
     fn from_bytes(
         py: Python<'_>,
-        data: &[u8],
+        data: &Bound<'_, PyAny>,
         int_bytes: Number<usize>,
         key: Option<Py<PyAny>>,
     ) -> PyResult<Py<PyAny>> {
-        Filter::new(guava(data, int_bytes.0, data.len().saturating_mul(2))?, key).into_object(py)
+        let buffer = Buffer::of(data)?;
+        Filter::new(guava(buffer.bytes(), int_bytes.0, read_limit(buffer.bytes()))?, key).into_object(py)
     }
 
     /// Read a file that Java or save() wrote.
@@ -443,11 +445,11 @@ impl SplitBlockBloomFilter {
     #[pyo3(signature = (data, /, *, int_bytes=Number(8), key=None), text_signature = "(data, /, *, int_bytes=8, key=None)")]
     fn from_bytes(
         py: Python<'_>,
-        data: &[u8],
+        data: &Bound<'_, PyAny>,
         int_bytes: Number<usize>,
         key: Option<Py<PyAny>>,
     ) -> PyResult<Py<PyAny>> {
-        Filter::new(split_block(data, int_bytes.0)?, key).into_object(py)
+        Filter::new(split_block(Buffer::of(data)?.bytes(), int_bytes.0)?, key).into_object(py)
     }
 
     /// Read a file that save() wrote.
