@@ -19,7 +19,8 @@ use std::thread;
 const CHUNK: usize = 1024;
 
 /// Keys that are inserted at a time: so many that a batch is dense in a filter of some megabytes.
-const BULK: usize = 1 << 17;
+/// Their hashes take 8 MiB. With 2^17, strings of Arrow took 17 ns instead of 13.
+const BULK: usize = 1 << 20;
 
 /// Why keys were not added.
 #[derive(Debug)]

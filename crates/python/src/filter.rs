@@ -6,7 +6,7 @@ mod classes;
 use crate::any::{Any, each, guava, read_limit, split_block};
 use crate::arguments::{MOST_THREADS, Number, SecretKey, of_file, open};
 use crate::arrow::Stream;
-use crate::columns::Batch;
+use crate::columns::{Batch, Column};
 use crate::engine::{Engine, Task, hash_object, quick_hash};
 use crate::ffi::OneArgument;
 use crate::numpy;
@@ -76,7 +76,12 @@ impl Filter {
     }
 
     /// Does `task` with all keys; returns how many were added, and the answers.
-    fn many(&self, keys: &Bound<'_, PyAny>, threads: usize, task: Task) -> PyResult<(usize, Vec<u8>)> {
+    fn many<'py>(
+        &self,
+        keys: &Bound<'py, PyAny>,
+        threads: usize,
+        task: Task,
+    ) -> PyResult<(usize, Bound<'py, PyByteArray>)> {
         let py = keys.py();
         if keys.is_instance_of::<PyString>() || keys.is_instance_of::<PyBytes>() || keys.is_instance_of::<PyByteArray>()
         {
@@ -90,22 +95,25 @@ impl Filter {
                 "threads={threads}: from 1 to {MOST_THREADS}"
             )));
         }
-        let (mut added, mut out) = (0, Vec::new());
-        let mut batch = |batch: &Batch| -> PyResult<()> {
-            let column = batch.column();
-            let answered = out.len();
-            if task != Task::Add {
-                out.resize(answered + column.len, 0);
-            }
-            let out = &mut out[answered..];
-            added += py.detach(|| each!(&*self.any, filter => task.by_column(filter, column, threads, out)))?;
-            Ok(())
+        let answers = |column: &Column<'_>| if task == Task::Add { 0 } else { column.len };
+        let batch = |column: &Column<'_>, out: &mut [u8]| -> PyResult<usize> {
+            py.detach(|| each!(&*self.any, filter => task.by_column(filter, column, threads, out)))
         };
+        let (mut added, mut out) = (0, Vec::new());
         match Source::of(keys, self.key.is_some())? {
-            Source::One(one) => batch(&one)?,
+            Source::One(one) => {
+                // Written where they stay: a copy took a tenth of the time.
+                let bytes = PyByteArray::new_with(py, answers(one.column()), |out| {
+                    added = batch(one.column(), out)?;
+                    Ok(())
+                })?;
+                return Ok((added, bytes));
+            }
             Source::Stream(mut stream) => {
                 while let Some(one) = stream.next()? {
-                    batch(&one)?;
+                    let answered = out.len();
+                    out.resize(answered + answers(one.column()), 0);
+                    added += batch(one.column(), &mut out[answered..])?;
                 }
             }
             Source::Items => {
@@ -113,7 +121,7 @@ impl Filter {
                 added = each!(&*self.any, filter => task.by_items(filter, keys, map, &mut out))?;
             }
         }
-        Ok((added, out))
+        Ok((added, PyByteArray::new(py, &out)))
     }
 
     fn other<'a, 'py>(object: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, Self>> {
@@ -189,8 +197,8 @@ impl Source {
 }
 
 /// Answers as an array of numpy, or as a memoryview of truth values without numpy.
-fn flags<'py>(py: Python<'py>, answers: &[u8]) -> PyResult<Bound<'py, PyAny>> {
-    let bytes = PyByteArray::new(py, answers);
+fn flags<'py>(bytes: Bound<'py, PyByteArray>) -> PyResult<Bound<'py, PyAny>> {
+    let py = bytes.py();
     match py.import(intern!(py, "numpy")) {
         Ok(numpy) => numpy.call_method1(intern!(py, "frombuffer"), (bytes, "?")),
         Err(error) if error.is_instance_of::<PyImportError>(py) => {
@@ -290,7 +298,7 @@ impl Filter {
     /// [True, True, False]
     #[pyo3(signature = (keys, /, *, threads=Number(1)), text_signature = "($self, keys, /, *, threads=1)")]
     fn add_new<'py>(&self, keys: &Bound<'py, PyAny>, threads: Number<usize>) -> PyResult<Bound<'py, PyAny>> {
-        flags(keys.py(), &self.many(keys, threads.0, Task::AddNew)?.1)
+        flags(self.many(keys, threads.0, Task::AddNew)?.1)
     }
 
     /// Look up all keys, and return an array that says which are in the filter.
@@ -301,7 +309,7 @@ impl Filter {
     /// [True, False]
     #[pyo3(signature = (keys, /, *, threads=Number(1)), text_signature = "($self, keys, /, *, threads=1)")]
     fn contains_many<'py>(&self, keys: &Bound<'py, PyAny>, threads: Number<usize>) -> PyResult<Bound<'py, PyAny>> {
-        flags(keys.py(), &self.many(keys, threads.0, Task::Contains)?.1)
+        flags(self.many(keys, threads.0, Task::Contains)?.1)
     }
 
     /// The number of keys that the filter was made for.
