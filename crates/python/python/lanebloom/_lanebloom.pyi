@@ -61,6 +61,7 @@ class Filter:
     def load(
         cls,
         path: _Path,
+        /,
         *,
         secret: Optional[bytes] = None,
         key: _KeyFunction = None,
