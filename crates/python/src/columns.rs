@@ -1,8 +1,8 @@
 //! Arrays in memory as columns of keys: the layouts of numpy and Arrow, without their libraries.
 //! `numpy.rs` and `arrow.rs` make columns, `engine.rs` asks for their hashes.
 
+use crate::encoding::{Encoding, NONE, float, insert_length, time_bytes};
 use crate::engine::Engine;
-use crate::key::{Encoding, NONE, float, insert_length, time_bytes};
 
 /// Keys that are hashed at a time.
 const TILE: usize = 256;

@@ -1,18 +1,14 @@
-//! [`Filter`], which has what all classes share, and where keys come from. `classes.rs` has the
-//! classes.
-
-mod classes;
+//! The methods of [`Filter`], which all classes have, and where keys come from.
 
 use crate::any::{Any, each, guava, read_limit, split_block};
 use crate::arguments::{MOST_THREADS, Number, SecretKey, of_file, open};
 use crate::arrow::Stream;
+use crate::base::Filter;
 use crate::columns::{Batch, Column};
-use crate::engine::{Engine, Task, hash_object, quick_hash};
+use crate::engine::Engine;
 use crate::ffi::OneArgument;
 use crate::numpy;
-pub(crate) use classes::{
-    Bitmap, BloomFilter, Cuckoo, GuavaBloomFilter, ScalableBloomFilter, SplitBlockBloomFilter, WindowedBloomFilter,
-};
+use crate::task::{Task, hash_object, quick_hash};
 use lanebloom::codec::replace_file;
 use pyo3::exceptions::{PyImportError, PyTypeError, PyValueError};
 use pyo3::intern;
@@ -21,58 +17,10 @@ use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PyString, PyTuple, PyTyp
 use std::io::BufReader;
 use std::path::PathBuf;
 
-/// What all filters share: a set of keys that answers "certainly not" or "probably".
-///
-/// Make one by a class such as BloomFilter, or by Filter.load(path) and Filter.from_bytes(data),
-/// which return the class that was saved.
-#[pyclass(subclass, frozen, module = "lanebloom")]
-pub(crate) struct Filter {
-    /// In a box, since a filter wants more alignment than Python's allocator gives an object.
-    any: Box<Any>,
-    /// Makes a key of an object.
-    key: Option<Py<PyAny>>,
-}
-
-const _: () = assert!(align_of::<Filter>() <= 8, "Python aligns objects to 16 bytes at most");
-
 impl Filter {
-    fn new(any: Any, key: Option<Py<PyAny>>) -> Self {
-        Self {
-            any: Box::new(any),
-            key,
-        }
-    }
-
     /// A filter like this one, of another content.
     fn with(&self, py: Python<'_>, any: Any) -> PyResult<Py<PyAny>> {
         Self::new(any, self.key.as_ref().map(|key| key.clone_ref(py))).into_object(py)
-    }
-
-    /// As an object of the class that fits.
-    fn into_object(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        macro_rules! object {
-            ($class:ident) => {
-                Ok(Py::new(py, PyClassInitializer::from(self).add_subclass($class))?.into_any())
-            };
-        }
-        match self.any.class() {
-            "BloomFilter" => object!(BloomFilter),
-            "ScalableBloomFilter" => object!(ScalableBloomFilter),
-            "WindowedBloomFilter" => object!(WindowedBloomFilter),
-            "CuckooFilter" => object!(Cuckoo),
-            "Bitmap" => object!(Bitmap),
-            "GuavaBloomFilter" => object!(GuavaBloomFilter),
-            _ => object!(SplitBlockBloomFilter),
-        }
-    }
-
-    /// Calls `f` with the object that is the key of `object`.
-    #[inline(always)]
-    fn keyed<R>(&self, object: &Bound<'_, PyAny>, f: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<R>) -> PyResult<R> {
-        match &self.key {
-            None => f(object),
-            Some(key) => f(&key.bind(object.py()).call1((object,))?),
-        }
     }
 
     /// Does `task` with all keys; returns how many were added, and the answers.

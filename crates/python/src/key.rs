@@ -4,6 +4,7 @@
 //! here. `docs.md` has the table.
 
 use crate::columns::Column;
+use crate::encoding::{Encoding, NONE, float, insert_length, time_bytes};
 use crate::ffi::{self, Buffer, Quick};
 use crate::numpy;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -11,18 +12,6 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyByteArray, PyBytes, PyFloat, PyInt, PyMemoryView, PyString, PyTuple};
-
-/// The key `None`, and a null of an Arrow array.
-pub(crate) const NONE: &[u8] = &[0];
-
-/// Which bytes a filter's numbers and times have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Encoding {
-    /// Numbers that are equal are one key: `1`, `1.0` and `True`.
-    Python,
-    /// Parquet's and Java's: each type has its own bytes. Integers have 8 bytes, or 4.
-    Plain,
-}
 
 /// A key.
 pub(crate) enum Key<'a> {
@@ -171,24 +160,6 @@ fn integer(object: &Bound<'_, PyAny>, out: &mut Vec<u8>) -> PyResult<Written> {
     Ok(Written::Varying)
 }
 
-/// A float's key. An integral one is the integer's key, since the two are equal.
-#[inline]
-pub(crate) fn float(value: f64) -> u64 {
-    /// 2^63, the first one above all `i64`.
-    const BOUND: f64 = 9_223_372_036_854_775_808.0;
-    if value.trunc() == value && (-BOUND..BOUND).contains(&value) {
-        return (value as i64).cast_unsigned();
-    }
-    if (BOUND..2.0 * BOUND).contains(&value) {
-        return value as u64;
-    }
-    if value.is_nan() {
-        f64::NAN.to_bits()
-    } else {
-        value.to_bits()
-    }
-}
-
 /// The parts one after another. A part of any length has its length before it, as 8 bytes, unless
 /// it is the last one: so tuples of the same types never share bytes.
 fn write_tuple(tuple: &Bound<'_, PyTuple>, encoding: Encoding, out: &mut Vec<u8>, depth: usize) -> PyResult<Written> {
@@ -207,12 +178,6 @@ fn write_tuple(tuple: &Bound<'_, PyTuple>, encoding: Encoding, out: &mut Vec<u8>
         }
     }
     Ok(Written::Varying)
-}
-
-/// Writes before the bytes from `start` on how many they are.
-pub(crate) fn insert_length(out: &mut Vec<u8>, start: usize) {
-    let length = (out.len() - start) as u64;
-    out.splice(start..start, length.to_le_bytes());
 }
 
 /// The types that are known by their names.
@@ -282,19 +247,12 @@ fn write_time(object: &Bound<'_, PyAny>, types: &Known, out: &mut Vec<u8>) -> Py
     Ok(Written::Fixed)
 }
 
-/// Seconds since 1970, rounded down, and nanoseconds: a `SystemTime` of Rust.
-pub(crate) fn time_bytes(seconds: i64, nanoseconds: u32) -> [u8; 12] {
-    let mut bytes = [0; 12];
-    bytes[..8].copy_from_slice(&seconds.to_le_bytes());
-    bytes[8..].copy_from_slice(&nanoseconds.to_le_bytes());
-    bytes
-}
-
 /// The bytes by which filters know a key: for programs in other languages.
 ///
-/// >>> key_bytes("é"), key_bytes(258), key_bytes(("ab", 1)) (b'\xc3\xa9',
-/// b'\x02\x01\x00\x00\x00\x00\x00\x00',
-/// b'\x02\x00\x00\x00\x00\x00\x00\x00ab\x01\x00\x00\x00\x00\x00\x00\x00')
+/// >>> key_bytes("é"), key_bytes(258)
+/// (b'\xc3\xa9', b'\x02\x01\x00\x00\x00\x00\x00\x00')
+/// >>> key_bytes(("ab", "c"))
+/// b'\x02\x00\x00\x00\x00\x00\x00\x00abc'
 #[pyfunction]
 #[pyo3(signature = (key, /))]
 pub(crate) fn key_bytes<'py>(key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {

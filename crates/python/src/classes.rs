@@ -1,10 +1,11 @@
 //! The classes after [`Filter`]: each has a constructor, and what it alone can do.
 
-use super::Filter;
 use crate::any::{Any, check_int_bytes, guava, incompatible, read_limit, split_block, unreadable};
 use crate::arguments::{Number, Secret, SecretKey, Span, open};
-use crate::engine::{Foreign, build_error, hash_object};
+use crate::base::Filter;
+use crate::engine::{Foreign, build_error};
 use crate::ffi::Buffer;
+use crate::task::hash_object;
 use lanebloom::{BloomView, ConcurrentBitmap, ConcurrentBloom, CuckooFilter, ScalableBloom, WindowedBloom};
 use lanebloom_formats::{GuavaBloom, SplitBlockBloom};
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
@@ -23,6 +24,26 @@ macro_rules! build {
         }
         .map_err(build_error)?
     }};
+}
+
+impl Filter {
+    /// As an object of the class that fits.
+    pub(crate) fn into_object(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        macro_rules! object {
+            ($class:ident) => {
+                Ok(Py::new(py, PyClassInitializer::from(self).add_subclass($class))?.into_any())
+            };
+        }
+        match self.any.class() {
+            "BloomFilter" => object!(BloomFilter),
+            "ScalableBloomFilter" => object!(ScalableBloomFilter),
+            "WindowedBloomFilter" => object!(WindowedBloomFilter),
+            "CuckooFilter" => object!(Cuckoo),
+            "Bitmap" => object!(Bitmap),
+            "GuavaBloomFilter" => object!(GuavaBloomFilter),
+            _ => object!(SplitBlockBloomFilter),
+        }
+    }
 }
 
 /// The two parts of a new object.
