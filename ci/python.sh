@@ -18,7 +18,7 @@ python=${PYTHON:-python3}
 bin=$work/venv/bin
 "$bin/pip" install -q 'maturin>=1.9,<2'
 "$bin/maturin" build --release --locked --strip -q -m crates/python/Cargo.toml -o "$out"
-"$bin/maturin" sdist -q -m crates/python/Cargo.toml -o "$out"
+"$bin/maturin" sdist -m crates/python/Cargo.toml -o "$out"
 wheel=$(ls "$out"/lanebloom-*-cp39-abi3-*.whl)
 size=$(stat -c %s "$wheel")
 echo "${wheel##*/}: $size bytes"
