@@ -44,7 +44,7 @@ export LANEBLOOM_ROOT=$PWD
 (cd "$work/tests" && "$bin/pyright" --pythonpath "$bin/python" typed.py)
 
 # What the sdist builds is importable. (The dependencies are compiled again: not optimized here.)
-"$bin/pip" wheel -q --no-deps --no-build-isolation -w "$work/from_sdist" "$out"/lanebloom-*.tar.gz
+PATH=$bin:$PATH "$bin/pip" wheel -q --no-deps --no-build-isolation -w "$work/from_sdist" "$out"/lanebloom-*.tar.gz
 "$python" -m venv "$work/sdist"
 "$work/sdist/bin/pip" install -q "$work"/from_sdist/*.whl
 "$work/sdist/bin/python" -c 'import lanebloom; assert lanebloom.BloomFilter(9).add(1)'

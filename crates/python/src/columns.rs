@@ -1,7 +1,7 @@
 //! Arrays in memory as columns of keys: the layouts of numpy and Arrow, without their libraries.
-//! `numpy.rs` and `arrow.rs` make columns, `engine.rs` asks for their hashes.
+//! `numpy.rs` and `arrow.rs` make columns, `task.rs` asks for their hashes.
 
-use crate::encoding::{Encoding, NONE, float, insert_length, time_bytes};
+use crate::bytes::{Encoding, NONE, float, insert_length, time_bytes};
 use crate::engine::Engine;
 
 /// Keys that are hashed at a time.

@@ -1,6 +1,6 @@
-//! What each filter does with hashes.
+//! What each filter does with keys and their hashes.
 
-use crate::encoding::Encoding;
+use crate::bytes::Encoding;
 use lanebloom::traits::Insert;
 use lanebloom::{
     BloomView, BuildError, ConcurrentBitmap, ConcurrentBloom, CuckooFilter, InsertError, KeyHasher, ScalableBloom,

@@ -1,9 +1,11 @@
-//! The methods of [`Filter`], which all classes have, and where keys come from.
+//! The classes: [`Filter`], which has what all share, and where keys come from. `classes.rs` has
+//! the methods of the others.
+
+mod classes;
 
 use crate::any::{Any, each, guava, read_limit, split_block};
 use crate::arguments::{MOST_THREADS, Number, SecretKey, of_file, open};
 use crate::arrow::Stream;
-use crate::base::Filter;
 use crate::columns::{Batch, Column};
 use crate::engine::Engine;
 use crate::ffi::OneArgument;
@@ -17,10 +19,157 @@ use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PyString, PyTuple, PyTyp
 use std::io::BufReader;
 use std::path::PathBuf;
 
+/// What all filters share: a set of keys that answers "certainly not" or "probably".
+///
+/// Make one by a class such as BloomFilter, or by Filter.load(path) and Filter.from_bytes(data),
+/// which return the class that was saved.
+#[pyclass(subclass, frozen, module = "lanebloom")]
+pub(crate) struct Filter {
+    /// In a box, since a filter wants more alignment than Python's allocator gives an object.
+    any: Box<Any>,
+    /// Makes a key of an object.
+    key: Option<Py<PyAny>>,
+}
+
+/// A Bloom filter for a number of keys that is known in advance.
+///
+/// expected: the number of keys. Beyond it the rate of false positives rises.
+/// rate:     the share of absent keys that are taken for present.
+/// secret:   True for keys that strangers choose. The filter's secret is needed to load it again.
+/// key:      a function that makes a key of an object, for objects of other types.
+///
+/// Keys are int, str, bytes, float, bool, None, tuple, UUID, datetime, date, IP addresses and
+/// numpy's scalars. A key counts by its content: 1, 1.0 and True are one key, as in a set, and a
+/// str and its UTF-8 are one too.
+///
+/// >>> from lanebloom import BloomFilter
+/// >>> seen = BloomFilter(1_000_000, 0.001)
+/// >>> seen.add("https://example.org/")
+/// True
+/// >>> seen.add("https://example.org/")
+/// False
+/// >>> "https://example.org/" in seen
+/// True
+#[pyclass(extends = Filter, frozen, module = "lanebloom")]
+pub(crate) struct BloomFilter;
+
+/// A Bloom filter that grows: for a number of keys that is not known.
+///
+/// It keeps its rate for any number of keys, and takes more memory than a BloomFilter. A key for
+/// which it would have to grow beyond max_bytes is a ValueError.
+///
+/// >>> f = ScalableBloomFilter(10)
+/// >>> f.add_many(range(1000)) > 980
+/// True
+/// >>> 999 in f
+/// True
+#[pyclass(extends = Filter, frozen, module = "lanebloom")]
+pub(crate) struct ScalableBloomFilter;
+
+/// A Bloom filter that forgets.
+///
+/// expected: the number of keys in a window.
+/// window:   a timedelta or seconds. A key is known for at least so long after it was added, and
+///           a third longer at most with 4 generations. Without a window, the filter forgets the
+///           oldest keys when it is full.
+///
+/// >>> from datetime import timedelta
+/// >>> recent = WindowedBloomFilter(1000, window=timedelta(minutes=10))
+/// >>> recent.add("job 1"), recent.add("job 1")
+/// (True, False)
+#[pyclass(extends = Filter, frozen, module = "lanebloom")]
+pub(crate) struct WindowedBloomFilter;
+
+/// A filter from which keys can be removed.
+///
+/// A key that is added twice is in it twice. A key that finds no room is a ValueError. Remove only
+/// keys that were added: else another key may vanish.
+///
+/// >>> f = CuckooFilter(1000)
+/// >>> f.update(["a", "a", "b"])
+/// >>> f.count("a"), len(f)
+/// (2, 3)
+/// >>> f.remove("b")
+/// >>> "b" in f
+/// False
+#[pyclass(extends = Filter, frozen, module = "lanebloom", name = "CuckooFilter")]
+pub(crate) struct Cuckoo;
+
+/// An exact set of integers from 0 to bound - 1: a bit for each.
+///
+/// >>> ids = Bitmap(100)
+/// >>> ids.update([3, 5, 3])
+/// >>> len(ids), list(ids), 4 in ids
+/// (2, [3, 5], False)
+#[pyclass(extends = Filter, frozen, module = "lanebloom")]
+pub(crate) struct Bitmap;
+
+/// A BloomFilter of Guava, the Java library, bit for bit.
+///
+/// to_bytes and save write what writeTo of Java writes. A str is Java's stringFunnel(UTF_8), an int
+/// is longFunnel, or integerFunnel with int_bytes=4.
+///
+/// >>> f = GuavaBloomFilter(1000)
+/// >>> f.add("ann")
+/// True
+/// >>> "ann" in GuavaBloomFilter.from_bytes(f.to_bytes())
+/// True
+#[pyclass(extends = Filter, frozen, module = "lanebloom")]
+pub(crate) struct GuavaBloomFilter;
+
+/// The filter of Parquet files, bit for bit: split blocks and XXH64.
+///
+/// to_bytes and save write the header and the bits as a Parquet file has them. Keys are hashed as
+/// Parquet hashes values: an int as an INT64, or as an INT32 with int_bytes=4; a str or bytes as a
+/// BYTE_ARRAY; a float as a DOUBLE, so that 1 and 1.0 are two keys here.
+///
+/// >>> f = SplitBlockBloomFilter(1000)
+/// >>> f.update([17, "ann"])
+/// >>> 17 in f, "ann" in f, 17.0 in f
+/// (True, True, False)
+#[pyclass(extends = Filter, frozen, module = "lanebloom")]
+pub(crate) struct SplitBlockBloomFilter;
+
+const _: () = assert!(align_of::<Filter>() <= 8, "Python aligns objects to 16 bytes at most");
+
 impl Filter {
+    fn new(any: Any, key: Option<Py<PyAny>>) -> Self {
+        Self {
+            any: Box::new(any),
+            key,
+        }
+    }
+
     /// A filter like this one, of another content.
     fn with(&self, py: Python<'_>, any: Any) -> PyResult<Py<PyAny>> {
         Self::new(any, self.key.as_ref().map(|key| key.clone_ref(py))).into_object(py)
+    }
+
+    /// As an object of the class that fits.
+    fn into_object(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        macro_rules! object {
+            ($class:ident) => {
+                Ok(Py::new(py, PyClassInitializer::from(self).add_subclass($class))?.into_any())
+            };
+        }
+        match self.any.class() {
+            "BloomFilter" => object!(BloomFilter),
+            "ScalableBloomFilter" => object!(ScalableBloomFilter),
+            "WindowedBloomFilter" => object!(WindowedBloomFilter),
+            "CuckooFilter" => object!(Cuckoo),
+            "Bitmap" => object!(Bitmap),
+            "GuavaBloomFilter" => object!(GuavaBloomFilter),
+            _ => object!(SplitBlockBloomFilter),
+        }
+    }
+
+    /// Calls `f` with the object that is the key of `object`.
+    #[inline(always)]
+    fn keyed<R>(&self, object: &Bound<'_, PyAny>, f: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<R>) -> PyResult<R> {
+        match &self.key {
+            None => f(object),
+            Some(key) => f(&key.bind(object.py()).call1((object,))?),
+        }
     }
 
     /// Does `task` with all keys; returns how many were added, and the answers.

@@ -1,10 +1,10 @@
 //! Turns one Python object into a key: an integer of 64 bits, or the bytes of its content.
 //!
 //! The bytes are those of the Rust crate's funnels, so a filter that a Rust program filled answers
-//! here. `docs.md` has the table.
+//! here. README.md has the table.
 
+use crate::bytes::{Encoding, NONE, float, insert_length, time_bytes};
 use crate::columns::Column;
-use crate::encoding::{Encoding, NONE, float, insert_length, time_bytes};
 use crate::ffi::{self, Buffer, Quick};
 use crate::numpy;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -251,7 +251,7 @@ fn write_time(object: &Bound<'_, PyAny>, types: &Known, out: &mut Vec<u8>) -> Py
 ///
 /// >>> key_bytes("é"), key_bytes(258)
 /// (b'\xc3\xa9', b'\x02\x01\x00\x00\x00\x00\x00\x00')
-/// >>> key_bytes(("ab", "c"))
+/// >>> key_bytes(("ab", b"c"))
 /// b'\x02\x00\x00\x00\x00\x00\x00\x00abc'
 #[pyfunction]
 #[pyo3(signature = (key, /))]

@@ -1,18 +1,15 @@
 //! Filters for Python: the extension module `lanebloom._lanebloom`.
 //!
-//! A Python object becomes a key in `key.rs`, an array a column in `numpy.rs` or `arrow.rs`. Both
-//! take the bytes of keys from `encoding.rs`. `columns.rs` hashes columns, `engine.rs` is what each
-//! filter does with hashes, `task.rs` runs the loops over keys, and `any.rs` knows each type of
-//! filter. `base.rs` has the class that all extend, `filter.rs` its methods, and `classes.rs` the
-//! others, whose arguments `arguments.rs` reads. `ffi.rs` is the room for CPython's C interface.
+//! A Python object becomes a key in `key.rs`, an array a column in `numpy.rs` or `arrow.rs`.
+//! `columns.rs` hashes columns, `task.rs` runs the loops over keys, `engine.rs` and `any.rs` know
+//! each type of filter, and `filter.rs` has the classes, whose arguments `arguments.rs` reads.
+//! `ffi.rs` is the room for CPython's C interface.
 
 mod any;
 mod arguments;
 mod arrow;
-mod base;
-mod classes;
+mod bytes;
 mod columns;
-mod encoding;
 mod engine;
 mod ffi;
 mod filter;
@@ -24,13 +21,10 @@ mod task;
 #[pyo3::pymodule]
 mod _lanebloom {
     #[pymodule_export]
-    use crate::base::Filter;
-    #[pymodule_export]
-    use crate::classes::{
-        Bitmap, BloomFilter, Cuckoo, GuavaBloomFilter, ScalableBloomFilter, SplitBlockBloomFilter, WindowedBloomFilter,
+    use crate::filter::{
+        _restore, Bitmap, BloomFilter, Cuckoo, Filter, GuavaBloomFilter, ScalableBloomFilter, SplitBlockBloomFilter,
+        WindowedBloomFilter,
     };
-    #[pymodule_export]
-    use crate::filter::_restore;
     #[pymodule_export]
     use crate::key::key_bytes;
     use pyo3::prelude::*;

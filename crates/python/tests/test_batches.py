@@ -104,6 +104,14 @@ def test_buffers(code):
     agrees(memoryview(values), values.tolist())
 
 
+@pytest.mark.parametrize("code", "bBhHiIlLqQ")
+def test_the_largest_and_smallest_integers_of_buffers(code):
+    bits = 8 * array.array(code).itemsize
+    ends = [-(2 ** (bits - 1)), -1, 2 ** (bits - 1) - 1] if code.islower() else [0, 2 ** (bits - 1), 2**bits - 1]
+    agrees(array.array(code, ends), ends)
+    agrees(numpy.array(array.array(code, ends)), ends)
+
+
 def test_buffers_that_are_no_keys():
     f = BloomFilter(10)
     with pytest.raises(TypeError, match="one key"):

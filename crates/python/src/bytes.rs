@@ -1,4 +1,4 @@
-//! The bytes of numbers, times and lengths in keys, for objects and for columns.
+//! The bytes of keys: what `key.rs` and `columns.rs` write alike.
 
 /// The key `None`, and a null of an Arrow array.
 pub(crate) const NONE: &[u8] = &[0];

@@ -1,8 +1,11 @@
-//! The classes after [`Filter`]: each has a constructor, and what it alone can do.
+//! The methods of each class: its constructor, and what it alone can do.
 
+use super::{
+    Bitmap, BloomFilter, Cuckoo, Filter, GuavaBloomFilter, ScalableBloomFilter, SplitBlockBloomFilter,
+    WindowedBloomFilter,
+};
 use crate::any::{Any, check_int_bytes, guava, incompatible, read_limit, split_block, unreadable};
 use crate::arguments::{Number, Secret, SecretKey, Span, open};
-use crate::base::Filter;
 use crate::engine::{Foreign, build_error};
 use crate::ffi::Buffer;
 use crate::task::hash_object;
@@ -26,54 +29,10 @@ macro_rules! build {
     }};
 }
 
-impl Filter {
-    /// As an object of the class that fits.
-    pub(crate) fn into_object(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        macro_rules! object {
-            ($class:ident) => {
-                Ok(Py::new(py, PyClassInitializer::from(self).add_subclass($class))?.into_any())
-            };
-        }
-        match self.any.class() {
-            "BloomFilter" => object!(BloomFilter),
-            "ScalableBloomFilter" => object!(ScalableBloomFilter),
-            "WindowedBloomFilter" => object!(WindowedBloomFilter),
-            "CuckooFilter" => object!(Cuckoo),
-            "Bitmap" => object!(Bitmap),
-            "GuavaBloomFilter" => object!(GuavaBloomFilter),
-            _ => object!(SplitBlockBloomFilter),
-        }
-    }
-}
-
 /// The two parts of a new object.
 fn parts<C: pyo3::PyClass<BaseType = Filter>>(any: Any, key: Option<Py<PyAny>>, class: C) -> PyClassInitializer<C> {
     PyClassInitializer::from(Filter::new(any, key)).add_subclass(class)
 }
-
-/// A Bloom filter for a number of keys that is known in advance.
-///
-/// BloomFilter(expected, rate=0.01, *, seed=0, secret=False, key=None)
-///
-/// expected: the number of keys. Beyond it the rate of false positives rises.
-/// rate:     the share of absent keys that are taken for present.
-/// secret:   True for keys that strangers choose. The filter's secret is needed to load it again.
-/// key:      a function that makes a key of an object, for objects of other types.
-///
-/// Keys are int, str, bytes, float, bool, None, tuple, UUID, datetime, date, IP addresses and
-/// numpy's scalars. A key counts by its content: 1, 1.0 and True are one key, as in a set, and a
-/// str and its UTF-8 are one too.
-///
-/// >>> from lanebloom import BloomFilter
-/// >>> seen = BloomFilter(1_000_000, 0.001)
-/// >>> seen.add("https://example.org/")
-/// True
-/// >>> seen.add("https://example.org/")
-/// False
-/// >>> "https://example.org/" in seen
-/// True
-#[pyclass(extends = Filter, frozen, module = "lanebloom")]
-pub(crate) struct BloomFilter;
 
 #[pymethods]
 impl BloomFilter {
@@ -126,22 +85,6 @@ impl BloomFilter {
     }
 }
 
-/// A Bloom filter that grows: for a number of keys that is not known.
-///
-/// ScalableBloomFilter(expected=10_000, rate=0.01, *, max_bytes=None, seed=0, secret=False,
-/// key=None)
-///
-/// It keeps its rate for any number of keys, and takes more memory than a BloomFilter. A key for
-/// which it would have to grow beyond max_bytes is a ValueError.
-///
-/// >>> f = ScalableBloomFilter(10)
-/// >>> f.add_many(range(1000)) > 980
-/// True
-/// >>> 999 in f
-/// True
-#[pyclass(extends = Filter, frozen, module = "lanebloom")]
-pub(crate) struct ScalableBloomFilter;
-
 #[pymethods]
 impl ScalableBloomFilter {
     #[new]
@@ -163,23 +106,6 @@ impl ScalableBloomFilter {
         Ok(parts(build!(builder, seed, secret, Scalable, ScalableS), key, Self))
     }
 }
-
-/// A Bloom filter that forgets.
-///
-/// WindowedBloomFilter(expected, rate=0.01, *, window=None, generations=4, seed=0, secret=False,
-/// key=None)
-///
-/// expected: the number of keys in a window.
-/// window:   a timedelta or seconds. A key is known for at least so long after it was added, and
-///           a third longer at most with 4 generations. Without a window, the filter forgets the
-///           oldest keys when it is full.
-///
-/// >>> from datetime import timedelta
-/// >>> recent = WindowedBloomFilter(1000, window=timedelta(minutes=10))
-/// >>> recent.add("job 1"), recent.add("job 1")
-/// (True, False)
-#[pyclass(extends = Filter, frozen, module = "lanebloom")]
-pub(crate) struct WindowedBloomFilter;
 
 #[pymethods]
 impl WindowedBloomFilter {
@@ -214,23 +140,6 @@ impl WindowedBloomFilter {
         }
     }
 }
-
-/// A filter from which keys can be removed.
-///
-/// CuckooFilter(expected, rate=0.01, *, seed=0, secret=False, key=None)
-///
-/// A key that is added twice is in it twice. A key that finds no room is a ValueError. Remove only
-/// keys that were added: else another key may vanish.
-///
-/// >>> f = CuckooFilter(1000)
-/// >>> f.update(["a", "a", "b"])
-/// >>> f.count("a"), len(f)
-/// (2, 3)
-/// >>> f.remove("b")
-/// >>> "b" in f
-/// False
-#[pyclass(extends = Filter, frozen, module = "lanebloom", name = "CuckooFilter")]
-pub(crate) struct Cuckoo;
 
 #[pymethods]
 impl Cuckoo {
@@ -282,17 +191,6 @@ impl Cuckoo {
         slf.as_super().get().any.len() as usize
     }
 }
-
-/// An exact set of integers from 0 to bound - 1: a bit for each.
-///
-/// Bitmap(bound)
-///
-/// >>> ids = Bitmap(100)
-/// >>> ids.update([3, 5, 3])
-/// >>> len(ids), list(ids), 4 in ids
-/// (2, [3, 5], False)
-#[pyclass(extends = Filter, frozen, module = "lanebloom")]
-pub(crate) struct Bitmap;
 
 impl Bitmap {
     fn bits<'a>(slf: &'a Bound<'_, Self>) -> PyResult<&'a ConcurrentBitmap> {
@@ -367,21 +265,6 @@ impl Positions {
     }
 }
 
-/// A BloomFilter of Guava, the Java library, bit for bit.
-///
-/// GuavaBloomFilter(expected, rate=0.03, *, int_bytes=8, key=None)
-///
-/// to_bytes and save write what writeTo of Java writes. A str is Java's stringFunnel(UTF_8), an int
-/// is longFunnel, or integerFunnel with int_bytes=4.
-///
-/// >>> f = GuavaBloomFilter(1000)
-/// >>> f.add("ann")
-/// True
-/// >>> "ann" in GuavaBloomFilter.from_bytes(f.to_bytes())
-/// True
-#[pyclass(extends = Filter, frozen, module = "lanebloom")]
-pub(crate) struct GuavaBloomFilter;
-
 #[pymethods]
 impl GuavaBloomFilter {
     #[new]
@@ -430,21 +313,6 @@ impl GuavaBloomFilter {
         Filter::new(any, key).into_object(py)
     }
 }
-
-/// The filter of Parquet files, bit for bit: split blocks and XXH64.
-///
-/// SplitBlockBloomFilter(expected, rate=0.01, *, int_bytes=8, key=None)
-///
-/// to_bytes and save write the header and the bits as a Parquet file has them. Keys are hashed as
-/// Parquet hashes values: an int as an INT64, or as an INT32 with int_bytes=4; a str or bytes as a
-/// BYTE_ARRAY; a float as a DOUBLE, so that 1 and 1.0 are two keys here.
-///
-/// >>> f = SplitBlockBloomFilter(1000)
-/// >>> f.update([17, "ann"])
-/// >>> 17 in f, "ann" in f, 17.0 in f
-/// (True, True, False)
-#[pyclass(extends = Filter, frozen, module = "lanebloom")]
-pub(crate) struct SplitBlockBloomFilter;
 
 #[pymethods]
 impl SplitBlockBloomFilter {
