@@ -103,6 +103,7 @@ mod figures;
 pub(crate) mod layout;
 #[cfg(feature = "serde")]
 mod serde;
+mod sets;
 mod stream;
 mod strings;
 
@@ -530,16 +531,20 @@ impl GuavaBloom {
     }
 
     fn check_union(&self, other: &Self) -> Result<(), IncompatibleError> {
-        let (ours, theirs) = (self.layout, other.layout);
         if core::ptr::eq(self, other) {
-            Err(incompatible("a filter cannot be united with itself".into()))
-        } else if ours != theirs {
-            Err(incompatible(format!(
-                "the other filter's layout differs: {theirs} there, {ours} here"
-            )))
-        } else {
-            Ok(())
+            return Err(incompatible("a filter cannot be united with itself".into()));
         }
+        self.check_layout(other)
+    }
+
+    fn check_layout(&self, other: &Self) -> Result<(), IncompatibleError> {
+        let (ours, theirs) = (self.layout, other.layout);
+        if ours == theirs {
+            return Ok(());
+        }
+        Err(incompatible(format!(
+            "the other filter's layout differs: {theirs} there, {ours} here"
+        )))
     }
 
     /// [`clone`](Clone::clone) that returns an error, instead of aborting, if the allocation fails.

@@ -5,4 +5,5 @@ pub(crate) mod chunks;
 pub(crate) mod error;
 pub(crate) mod formulas;
 pub(crate) mod indexes;
+pub(crate) mod sets;
 pub(crate) mod stream;

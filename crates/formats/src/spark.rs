@@ -64,6 +64,7 @@ mod hash;
 mod layout;
 #[cfg(feature = "serde")]
 mod serde;
+mod sets;
 mod stream;
 
 use crate::flat::Flat;
@@ -72,7 +73,7 @@ use crate::java::indexes::IntIndexes;
 use alloc::format;
 use core::fmt;
 pub use hash::{Hash, SparkKey};
-use lanebloom::internal::{acquire, acquire_if, incompatible, wrong_rate};
+use lanebloom::internal::{acquire_if, incompatible, wrong_rate};
 use lanebloom::{BuildError, IncompatibleError};
 pub use layout::Version;
 use layout::{LongIndexes, SparkLayout};
@@ -505,38 +506,6 @@ impl SparkBloom {
         self.check_layout(other)?;
         let changed = self.flat.bits.or_from(&other.flat.bits, 0..self.flat.bits.blocks());
         acquire_if(!changed);
-        Ok(changed)
-    }
-
-    /// Keeps the bits that `other` has too; returns whether that changed this filter: Spark's
-    /// `intersectInPlace`. It takes `&mut self`: beside inserts, some keys would survive in part.
-    ///
-    /// Every key of both is in this filter afterwards. A key of one alone may be too, more often
-    /// than the false-positive rate says: its bits can be those of others in both.
-    ///
-    /// # Errors
-    ///
-    /// Fails if version, seed, number of bits or number of hash functions differ. Then nothing
-    /// changes.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom_formats::SparkBloom;
-    ///
-    /// let mut both = SparkBloom::with_capacity(1000, 0.01)?;
-    /// let other = both.clone();
-    /// both.insert_all(["a", "b"]);
-    /// other.insert_all(["b", "c"]);
-    /// assert_eq!(both.intersection_from(&other), Ok(true));
-    /// assert!(both.contains("b") && !both.contains("a") && !both.contains("c"));
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    #[doc(alias("intersect", "intersect_in_place", "intersectInPlace"))]
-    pub fn intersection_from(&mut self, other: &Self) -> Result<bool, IncompatibleError> {
-        self.check_layout(other)?;
-        let changed = self.flat.bits.and_from(&other.flat.bits);
-        acquire();
         Ok(changed)
     }
 

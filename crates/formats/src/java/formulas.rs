@@ -40,8 +40,12 @@ impl Shape {
         let ones = flat.ones();
         acquire();
         let fill = self.fill(ones);
-        let len = usize::try_from(self.keys_for(ones)).unwrap_or(usize::MAX);
-        figures(fill, len, self.rate_of(fill))
+        figures(fill, self.len_of(ones), self.rate_of(fill))
+    }
+
+    /// The number of keys that leave `ones` bits set in the mean.
+    pub(super) fn len_of(&self, ones: u64) -> usize {
+        usize::try_from(self.keys_for(ones)).unwrap_or(usize::MAX)
     }
 
     /// Whether the rate now is above that of `keys` expected keys, beyond what chance explains and

@@ -4,6 +4,7 @@
 mod contract;
 mod guava;
 mod guava_jvm;
+mod java_sets;
 mod jvm;
 mod redisbloom;
 mod rediscuckoo;
