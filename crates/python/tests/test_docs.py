@@ -3,6 +3,7 @@
 import doctest
 import inspect
 import pydoc
+import sys
 
 import pytest
 
@@ -45,6 +46,7 @@ def test_there_are_examples():
 def test_help_shows_signatures_and_text(name):
     text = pydoc.render_doc(ITEMS[name], renderer=pydoc.plaintext)
     assert "add_many(self, keys, /, *, threads=1)" in text or name != "Filter"
-    assert name == "Filter" or "..." not in str(inspect.signature(ITEMS[name]))
+    # CPython 3.9 finds no signature of a class in its docstring.
+    assert name == "Filter" or sys.version_info < (3, 10) or "..." not in str(inspect.signature(ITEMS[name]))
     for word in "contains_many", "update", "copy", "save":
         assert word in text

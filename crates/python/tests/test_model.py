@@ -165,7 +165,7 @@ def test_ten_thousand_operations_beside_a_set():
     hypothesis.stateful.run_state_machine_as_test(
         Machine,
         settings=settings(
-            max_examples=220,
+            max_examples=400,
             stateful_step_count=50,
             deadline=None,
             derandomize=True,
