@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The Python package: a wheel and an sdist, the tests with all libraries and with types in a clean
-# environment, then the tests that need none of them on every CPython of pyenv. (10 minutes on two
-# cores: one is the optimized build, six are the libraries from PyPI)
+# environment, then the tests that need none of them on every CPython of pyenv. (About 15 minutes on
+# two busy cores; half of it downloads and installs the libraries)
 #
 # usage: ci/python.sh [FOLDER]
 #
