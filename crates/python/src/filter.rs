@@ -199,7 +199,7 @@ impl Filter {
         let (mut added, mut out) = (0, Vec::new());
         match Source::of(keys, self.key.is_some())? {
             Source::One(one) => {
-                // Written where they stay: a copy took a tenth of the time.
+                // Written where they stay, without a copy.
                 let bytes = PyByteArray::new_with(py, answers(one.column()), |out| {
                     added = batch(one.column(), out)?;
                     Ok(())
