@@ -8,12 +8,12 @@ use lanebloom::internal::acquire;
 /// The methods of a filter type, whose fields are `flat` and `layout`.
 macro_rules! sets {
     ($filter:ident) => {
-        /// Two filters as sets of keys. All methods fail as [`union_from`](Self::union_from) does for
-        /// filters of different layouts.
+        /// Two filters as sets of keys. All methods fail as [`union_from`](Self::union_from) does
+        /// for filters of different layouts.
         impl $filter {
-            /// Keeps only what `other` has too; returns whether that changed this filter. `other` may
-            /// be in use meanwhile. It takes `&mut self`: beside inserts, some keys would survive in
-            /// part.
+            /// Keeps only what `other` has too; returns whether that changed this filter. `other`
+            /// may be in use meanwhile. It takes `&mut self`: beside inserts, some keys would
+            /// survive in part.
             ///
             /// The result has every key that was inserted into both, and more keys of only one than
             /// the false-positive rate says: bits that different keys set in the two filters stay
