@@ -133,17 +133,12 @@ pub(crate) struct Dedup {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  lanebloom corpus docs.jsonl.gz -o unique.jsonl.gz              # whole documents
-  lanebloom corpus crawl/ --output-dir clean/ --unit line --state seen.lbf
-  lanebloom corpus crawl/ --output-dir clean/ --unit paragraph --ngrams 13 --overlap 0.8
-  lanebloom corpus benchmarks/ --build bench.lbf --ngrams 13     # decontamination:
-  lanebloom corpus crawl/ --output-dir clean/ --ngrams 13 --against bench.lbf
-
-Two machines, each with a part of the corpus; --state remembers what a part has:
-  lanebloom corpus a/ --output-dir clean-a/ --unit line --state a.lbf      # on one
-  lanebloom corpus b/ --output-dir b-once/ --unit line --state b.lbf       # on the other
-  lanebloom corpus b-once/ --output-dir clean-b/ --unit line --against a.lbf
-  lanebloom merge a.lbf b.lbf -o all.lbf                         # for what comes later")]
+  lanebloom corpus docs.jsonl.gz -o unique.jsonl.gz     # whole documents
+  lanebloom corpus crawl/ --output-dir clean/ --unit line
+  lanebloom corpus crawl/ --output-dir clean/ --state seen.lbf
+  lanebloom corpus a.jsonl -o b.jsonl --unit paragraph --ngrams 13
+  lanebloom corpus tests/ --build tests.lbf --ngrams 13
+  lanebloom corpus crawl/ --output-dir out/ --ngrams 13 --against tests.lbf")]
 pub(crate) struct Corpus {
     /// Write to FILE instead of stdout, compressed if its name ends in .gz or .zst. FILE is
     /// replaced as a whole once all documents are in it. It cannot be an input
