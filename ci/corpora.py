@@ -117,7 +117,7 @@ def compare(document, theirs, our):
 
 
 def wrong(document, our):
-    """The number of lines that are removed though an exact set has not seen them, and the reverse."""
+    """How many lines are removed though an exact set has not seen them, and the reverse."""
     seen, lost, kept = set(), 0, 0
     for row, mine in zip(rows(document), rows(our), strict=True):
         spans, at = {span[0] for span in mine["attributes"]["x"]}, 0

@@ -4,8 +4,8 @@
 # PyPI, pyspark, of 456 MB, which is unpacked and deleted: a person runs this, .ci/run does not.
 # A minute the first time, nothing afterwards. Needs python3 with pip, and 500 MB of room meanwhile.
 #
-#   ci/fetch/spark.sh                        where the tests look: ~/.cache/lanebloom/spark-sketch.jar
-#   LANEBLOOM_SPARK=FILE ci/fetch/spark.sh   elsewhere; the tests look there by the same variable
+#   ci/fetch/spark.sh                      where the tests look: ~/.cache/lanebloom/spark-sketch.jar
+#   LANEBLOOM_SPARK=FILE ci/fetch/spark.sh elsewhere; the tests look there by the same variable
 set -euo pipefail
 
 file=${LANEBLOOM_SPARK:-${XDG_CACHE_HOME:-$HOME/.cache}/lanebloom/spark-sketch.jar}

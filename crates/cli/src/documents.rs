@@ -29,7 +29,7 @@ pub(crate) struct Documents {
     text: Text,
     /// The bytes of all texts.
     pub(crate) text_bytes: u64,
-    /// Which hashes were new in a filter that took all of them, and its rate then.
+    /// The filter took all hashes: these were new, and this was its rate then.
     pub(crate) new: Vec<bool>,
     pub(crate) rate: f64,
     pub(crate) counts: Counts,

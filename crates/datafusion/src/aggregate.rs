@@ -228,7 +228,7 @@ impl Sketch for PlannedGrowing {
 struct Groups {
     plan: Plan,
     sets: Vec<Growing>,
-    /// Of all sets.
+    /// The memory of all sets.
     bytes: usize,
 }
 

@@ -296,7 +296,7 @@ impl JoinFilterPlanner {
         session.optimize(&rewritten.data)
     }
 
-    /// Which side of a join filters the other one, if any.
+    /// Finds the side of a join that filters the other one, if any does.
     async fn decide(&self, join: &Join, session: &dyn Session) -> Result<Option<Planned>> {
         let Some((left_key, right_key)) = join.on.iter().find(|(left, right)| {
             let class = |key: &Expr, plan: &LogicalPlan| {

@@ -3,7 +3,7 @@
 /// The key `None`, and a null of an Arrow array.
 pub(crate) const NONE: &[u8] = &[0];
 
-/// Which bytes a filter's numbers and times have.
+/// The bytes that a filter takes of numbers and times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Encoding {
     /// Numbers that are equal are one key: `1`, `1.0` and `True`.

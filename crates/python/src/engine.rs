@@ -60,7 +60,7 @@ pub(crate) fn build_error(error: BuildError) -> PyErr {
 pub(crate) trait Engine: Send + Sync {
     /// What it sees of a key.
     type Hash: Copy + Default + Send + Sync;
-    /// Which bytes its numbers have.
+    /// The bytes of its numbers.
     const ENCODING: Encoding = Encoding::Python;
     /// It takes integers only.
     const INTEGERS: bool = false;

@@ -51,7 +51,7 @@ pub(crate) enum Quick<'a> {
 
 /// The content of an object if its type is exactly `int` or `str`. Runs no Python code.
 ///
-/// Of an integer that has more than 64 bits, and of a string without UTF-8, it knows nothing.
+/// An integer of more than 64 bits is [`Quick::Other`], and so is a string without UTF-8.
 #[inline(always)]
 pub(crate) fn quick<'a>(object: &'a Bound<'_, PyAny>) -> Quick<'a> {
     // SAFETY: the object is alive and the thread attached, both by `Bound`.
