@@ -57,7 +57,7 @@ pub(crate) enum Body {
 /// One filter of a value.
 #[derive(Debug)]
 pub(crate) enum Part {
-    Sized(ConcurrentBloom),
+    Sized(Box<ConcurrentBloom>),
     Grown(ScalableBloom),
 }
 
@@ -116,7 +116,7 @@ impl Filter {
                     }
                     if rest.get(KIND_AT) == Some(&CONCURRENT) {
                         let (filter, after) = ConcurrentBloom::from_bytes(rest).map_err(external)?;
-                        parts.push(Part::Sized(filter));
+                        parts.push(Part::Sized(filter.into()));
                         rest = after;
                     } else {
                         let (filter, after) = ScalableBloom::from_bytes(rest).map_err(external)?;
@@ -315,7 +315,7 @@ impl Growing {
         if self.parts.is_empty() && self.hashes.len() > FEW {
             let filter = ConcurrentBloom::with_capacity(self.hashes.len(), plan.rate).map_err(external)?;
             filter.insert_hashes(&std::mem::take(&mut self.hashes));
-            self.parts.push(Part::Sized(filter));
+            self.parts.push(Part::Sized(filter.into()));
         }
         self.write(plan.class)
     }
