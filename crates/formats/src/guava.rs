@@ -119,7 +119,8 @@ pub use strings::{UnencodedChars, Utf16};
 /// Guava's `BloomFilter`, bit for bit. Many threads can insert and look up at once.
 ///
 /// Keys are any [`Funnel`] type; [the module](self) says which type stands for which of Guava's
-/// funnels. All operations but [`clear`](Self::clear) take `&self`: share the filter as
+/// funnels. All operations but [`clear`](Self::clear) and
+/// [`intersection_from`](Self::intersection_from) take `&self`: share the filter as
 /// `Arc<GuavaBloom>`.
 ///
 /// | Guava | here |
