@@ -72,7 +72,7 @@ impl Random {
     fn query(&mut self) -> String {
         let (x, y) = (self.condition("x"), self.condition("y"));
         let on = self.on("x", "y");
-        match self.below(9) {
+        match self.below(10) {
             0 => format!("SELECT * FROM t x JOIN u y ON {on} WHERE {x} AND {y}"),
             1 => format!("SELECT * FROM t x WHERE {x} AND EXISTS (SELECT 1 FROM u y WHERE {on} AND {y})"),
             2 => format!("SELECT * FROM t x WHERE x.a IN (SELECT y.a FROM u y WHERE {y})"),
@@ -93,6 +93,8 @@ impl Random {
                 "SELECT x.a, count(*), min(y.s) FROM (SELECT a, b, s FROM t UNION ALL SELECT a, b, s FROM v) x
                  JOIN (SELECT DISTINCT a, b, s FROM u) y ON {on} WHERE {x} GROUP BY x.a"
             ),
+            // A semi join in which NULL equals NULL.
+            8 => format!("SELECT x.a FROM t x WHERE {x} INTERSECT SELECT y.a FROM u y WHERE {y}"),
             _ => format!(
                 "SELECT x.a, y.b FROM t x JOIN (SELECT * FROM u ORDER BY a, b, s LIMIT 5) y ON {on} WHERE {y} AND {x}"
             ),
