@@ -6,7 +6,8 @@ macro_rules! figures {
     ($filter:ident) => {
         /// Figures.
         impl $filter {
-            /// The number of bits, a multiple of 64: Spark's `bitSize`, which Guava does not make public.
+            /// The number of bits, a multiple of 64: Spark's `bitSize`, which Guava does not make
+            /// public.
             ///
             /// ```
             #[doc = concat!("use lanebloom_formats::", stringify!($filter), ";")]
