@@ -103,14 +103,13 @@ mod figures;
 pub(crate) mod layout;
 #[cfg(feature = "serde")]
 mod serde;
-mod sets;
 mod stream;
 mod strings;
 
 use crate::flat::Flat;
 use alloc::format;
 use core::fmt;
-use lanebloom::internal::{acquire_if, incompatible};
+use lanebloom::internal::{acquire, acquire_if, incompatible};
 use lanebloom::{BuildError, Funnel, IncompatibleError, Murmur3};
 use layout::{GuavaLayout, WideIndexes, narrow_indexes};
 pub use layout::{Hash, HashFunctions, Strategy};
@@ -465,21 +464,10 @@ impl GuavaBloom {
     }
 }
 
+crate::java::sets::sets!(GuavaBloom);
+
 /// Whole filters.
 impl GuavaBloom {
-    /// Removes all keys. It takes `&mut self`: beside inserts, some keys would survive in part.
-    ///
-    /// ```
-    /// let mut filter = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.01)?;
-    /// filter.insert("a");
-    /// filter.clear();
-    /// assert!(!filter.contains("a") && filter.is_empty());
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    pub fn clear(&mut self) {
-        self.flat.bits.clear();
-    }
-
     /// Adds every key of `other` to this filter; returns whether that changed it. Both may be in
     /// use meanwhile.
     ///
@@ -509,9 +497,7 @@ impl GuavaBloom {
     #[doc(alias("merge", "put_all", "putAll"))]
     pub fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
         self.check_union(other)?;
-        let changed = self.flat.bits.or_from(&other.flat.bits, 0..self.flat.bits.blocks());
-        acquire_if(!changed);
-        Ok(changed)
+        self.unite(other)
     }
 
     /// Whether `other` is another filter of the same strategy, number of bits and number of hash
@@ -536,48 +522,6 @@ impl GuavaBloom {
             return Err(incompatible("a filter cannot be united with itself".into()));
         }
         self.check_layout(other)
-    }
-
-    fn check_layout(&self, other: &Self) -> Result<(), IncompatibleError> {
-        let (ours, theirs) = (self.layout, other.layout);
-        if ours == theirs {
-            return Ok(());
-        }
-        Err(incompatible(format!(
-            "the other filter's layout differs: {theirs} there, {ours} here"
-        )))
-    }
-
-    /// [`clone`](Clone::clone) that returns an error, instead of aborting, if the allocation fails.
-    ///
-    /// # Errors
-    ///
-    /// If the allocation fails.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let filter = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.01)?;
-    /// filter.insert("a");
-    /// assert!(filter.try_clone()?.contains("a"));
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    pub fn try_clone(&self) -> Result<Self, BuildError> {
-        Ok(Self {
-            flat: self.flat.try_clone()?,
-            ..*self
-        })
-    }
-}
-
-/// A copy that holds at least every key whose insertion happened before. Aborts if the allocation
-/// fails; [`try_clone`](GuavaBloom::try_clone) does not.
-impl Clone for GuavaBloom {
-    fn clone(&self) -> Self {
-        Self {
-            flat: self.flat.clone(),
-            ..*self
-        }
     }
 }
 

@@ -64,7 +64,6 @@ mod hash;
 mod layout;
 #[cfg(feature = "serde")]
 mod serde;
-mod sets;
 mod stream;
 
 use crate::flat::Flat;
@@ -73,7 +72,7 @@ use crate::java::indexes::IntIndexes;
 use alloc::format;
 use core::fmt;
 pub use hash::{Hash, SparkKey};
-use lanebloom::internal::{acquire_if, incompatible, wrong_rate};
+use lanebloom::internal::{acquire, acquire_if, incompatible, wrong_rate};
 use lanebloom::{BuildError, IncompatibleError};
 pub use layout::Version;
 use layout::{LongIndexes, SparkLayout};
@@ -460,21 +459,10 @@ impl SparkBloom {
     }
 }
 
+crate::java::sets::sets!(SparkBloom);
+
 /// Whole filters.
 impl SparkBloom {
-    /// Removes all keys. It takes `&mut self`: beside inserts, some keys would survive in part.
-    ///
-    /// ```
-    /// let mut filter = lanebloom_formats::SparkBloom::with_capacity(1000, 0.01)?;
-    /// filter.insert("a");
-    /// filter.clear();
-    /// assert!(!filter.contains("a") && filter.is_empty());
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    pub fn clear(&mut self) {
-        self.flat.bits.clear();
-    }
-
     /// Adds every key of `other` to this filter; returns whether that changed it: Spark's
     /// `mergeInPlace`. Both may be in use meanwhile.
     ///
@@ -503,10 +491,7 @@ impl SparkBloom {
     /// ```
     #[doc(alias("merge", "merge_in_place", "mergeInPlace"))]
     pub fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
-        self.check_layout(other)?;
-        let changed = self.flat.bits.or_from(&other.flat.bits, 0..self.flat.bits.blocks());
-        acquire_if(!changed);
-        Ok(changed)
+        self.unite(other)
     }
 
     /// Whether `other` has the same version, seed, number of bits and number of hash functions, as
@@ -524,48 +509,6 @@ impl SparkBloom {
     #[must_use]
     pub fn is_compatible(&self, other: &Self) -> bool {
         self.check_layout(other).is_ok()
-    }
-
-    fn check_layout(&self, other: &Self) -> Result<(), IncompatibleError> {
-        let (ours, theirs) = (self.layout, other.layout);
-        if ours == theirs {
-            return Ok(());
-        }
-        Err(incompatible(format!(
-            "the other filter's layout differs: {theirs} there, {ours} here"
-        )))
-    }
-
-    /// [`clone`](Clone::clone) that returns an error, instead of aborting, if the allocation fails.
-    ///
-    /// # Errors
-    ///
-    /// If the allocation fails.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let filter = lanebloom_formats::SparkBloom::with_capacity(1000, 0.01)?;
-    /// filter.insert("a");
-    /// assert!(filter.try_clone()?.contains("a"));
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    pub fn try_clone(&self) -> Result<Self, BuildError> {
-        Ok(Self {
-            flat: self.flat.try_clone()?,
-            ..*self
-        })
-    }
-}
-
-/// A copy that holds at least every key whose insertion happened before. Aborts if the allocation
-/// fails; [`try_clone`](SparkBloom::try_clone) does not.
-impl Clone for SparkBloom {
-    fn clone(&self) -> Self {
-        Self {
-            flat: self.flat.clone(),
-            ..*self
-        }
     }
 }
 

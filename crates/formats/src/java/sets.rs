@@ -1,5 +1,5 @@
-//! Two filters as sets of keys, of Guava or of Spark: intersection, subset, and the numbers of keys
-//! that both or either have.
+//! Whole filters of Guava or of Spark, cleared and copied, and two filters as sets of keys: union,
+//! intersection, subset, and the numbers of keys that both or either have.
 
 use super::formulas::Shape;
 use crate::flat::Flat;
@@ -8,6 +8,74 @@ use lanebloom::internal::acquire;
 /// The methods of a filter type, whose fields are `flat` and `layout`.
 macro_rules! sets {
     ($filter:ident) => {
+        /// Whole filters.
+        impl $filter {
+            /// Removes all keys. It takes `&mut self`: beside inserts, some keys would survive in
+            /// part.
+            ///
+            /// ```
+            #[doc = concat!("let mut filter = lanebloom_formats::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
+            /// filter.insert("a");
+            /// filter.clear();
+            /// assert!(!filter.contains("a") && filter.is_empty());
+            /// # Ok::<(), lanebloom_formats::BuildError>(())
+            /// ```
+            pub fn clear(&mut self) {
+                self.flat.bits.clear();
+            }
+
+            /// [`clone`](Clone::clone) that returns an error, instead of aborting, if the
+            /// allocation fails.
+            ///
+            /// # Errors
+            ///
+            /// If the allocation fails.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            #[doc = concat!("let filter = lanebloom_formats::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
+            /// filter.insert("a");
+            /// assert!(filter.try_clone()?.contains("a"));
+            /// # Ok::<(), lanebloom_formats::BuildError>(())
+            /// ```
+            pub fn try_clone(&self) -> Result<Self, BuildError> {
+                Ok(Self {
+                    flat: self.flat.try_clone()?,
+                    ..*self
+                })
+            }
+
+            /// The common part of `union_from`.
+            fn unite(&self, other: &Self) -> Result<bool, IncompatibleError> {
+                self.check_layout(other)?;
+                let changed = self.flat.bits.or_from(&other.flat.bits, 0..self.flat.bits.blocks());
+                acquire_if(!changed);
+                Ok(changed)
+            }
+
+            fn check_layout(&self, other: &Self) -> Result<(), IncompatibleError> {
+                let (ours, theirs) = (self.layout, other.layout);
+                if ours == theirs {
+                    return Ok(());
+                }
+                Err(incompatible(format!(
+                    "the other filter's layout differs: {theirs} there, {ours} here"
+                )))
+            }
+        }
+
+        /// A copy that holds at least every key whose insertion happened before. Aborts if the
+        /// allocation fails; `try_clone` does not.
+        impl Clone for $filter {
+            fn clone(&self) -> Self {
+                Self {
+                    flat: self.flat.clone(),
+                    ..*self
+                }
+            }
+        }
+
         /// Two filters as sets of keys. All methods fail as [`union_from`](Self::union_from) does
         /// for filters of different layouts.
         impl $filter {
