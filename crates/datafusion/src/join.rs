@@ -42,8 +42,8 @@ use std::sync::atomic::Ordering::Relaxed;
 ///   other one at least [`min_ratio`](Self::min_ratio) times as many. Or the first side is [hinted
 ///   at](Self::small_table).
 /// - Ballista would not send all of the first side to every executor, as it does up to its
-///   `broadcast_join_threshold_bytes`. Such a join sends nothing of the other side. Or the first
-///   side is hinted at.
+///   `broadcast_join_threshold_bytes`, 128 MiB by default. Such a join sends nothing of the other
+///   side. Or the first side is hinted at.
 /// - The first side has a condition, so that it may lack keys of the other side; or it is hinted
 ///   at.
 /// - The first side gives the same rows when it is read twice: it consists of tables, conditions,
@@ -326,7 +326,7 @@ impl JoinFilterPlanner {
                 else {
                     continue;
                 };
-                if size.bytes.is_some_and(|bytes| bytes <= broadcast_bytes(session)) {
+                if size.is_broadcast(session) {
                     continue;
                 }
                 let build_rows = size.rows;
@@ -476,11 +476,19 @@ async fn size(plan: &LogicalPlan, session: &dyn Session) -> Option<Size> {
     })
 }
 
-/// Up to so many bytes of the small side, Ballista sends all of it to every executor, and nothing
-/// of the large one. 0 without Ballista.
-fn broadcast_bytes(session: &dyn Session) -> usize {
-    let entries = session.config_options().entries().into_iter();
-    let mut found = entries.filter(|entry| entry.key == "ballista.optimizer.broadcast_join_threshold_bytes");
-    let value = found.next().and_then(|entry| entry.value);
-    value.and_then(|bytes| bytes.parse().ok()).unwrap_or(0)
+impl Size {
+    /// Whether Ballista sends all of a join's side to every executor, and nothing of the other one.
+    /// Without Ballista there are no such limits.
+    fn is_broadcast(&self, session: &dyn Session) -> bool {
+        let entries = session.config_options().entries();
+        let is_within = |size: usize, limit: &str| {
+            let limit = entries.iter().find(|entry| entry.key == limit);
+            let limit = limit.and_then(|entry| entry.value.as_ref()?.parse::<usize>().ok());
+            limit.is_some_and(|limit| size <= limit)
+        };
+        match self.bytes {
+            Some(bytes) => is_within(bytes, "ballista.optimizer.broadcast_join_threshold_bytes"),
+            None => is_within(self.rows, "ballista.optimizer.broadcast_join_threshold_rows"),
+        }
+    }
 }

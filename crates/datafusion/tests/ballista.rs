@@ -41,7 +41,8 @@ async fn context(folder: &Path, broadcast: usize) -> SessionContext {
     let config = SessionConfig::new_with_ballista()
         .with_target_partitions(3)
         .with_ballista_standalone_parallelism(2)
-        .with_ballista_broadcast_join_threshold_bytes(broadcast);
+        .with_ballista_broadcast_join_threshold_bytes(broadcast)
+        .with_ballista_broadcast_join_threshold_rows(0);
     let mut state = SessionStateBuilder::new()
         .with_config(config)
         .with_default_features()
