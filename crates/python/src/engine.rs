@@ -1,6 +1,7 @@
 //! What each filter does with keys and their hashes.
 
 use crate::bytes::Encoding;
+use lanebloom::internal::{InsertAlone, insert_hash_alone};
 use lanebloom::traits::Insert;
 use lanebloom::{
     BloomView, BuildError, ConcurrentBitmap, ConcurrentBloom, CuckooFilter, InsertError, KeyHasher, ScalableBloom,
@@ -74,6 +75,11 @@ pub(crate) trait Engine: Send + Sync {
     fn contains_many(&self, hashes: &[Self::Hash], out: &mut [bool]);
     /// Inserts, and answers whether the key was new.
     fn insert_one(&self, hash: Self::Hash) -> Result<bool, Fault>;
+    /// [`insert_one`](Self::insert_one) while no other thread inserts, by the filter's kernel.
+    #[inline(always)]
+    fn insert_alone(&self, _kernel: InsertAlone, hash: Self::Hash) -> Result<bool, Fault> {
+        self.insert_one(hash)
+    }
     /// Inserts, and answers how many of the keys were new.
     fn insert_many(&self, hashes: &[Self::Hash]) -> Result<usize, Fault>;
     /// Inserts the keys that are not there, and answers which.
@@ -126,7 +132,7 @@ macro_rules! hashing {
 }
 
 macro_rules! engines {
-    ($($filter:ident, $flagged:expr;)*) => {$(
+    ($($filter:ident, $flagged:expr $(, $alone:expr)?;)*) => {$(
         impl<S: KeyHasher + Send + Sync> Engine for $filter<S> {
             hashing! {}
 
@@ -134,6 +140,12 @@ macro_rules! engines {
             fn insert_one(&self, hash: u64) -> Result<bool, Fault> {
                 Ok(self.try_insert_hash(hash)?)
             }
+            $(
+                #[inline(always)]
+                fn insert_alone(&self, kernel: InsertAlone, hash: u64) -> Result<bool, Fault> {
+                    Ok($alone(self, kernel, hash))
+                }
+            )?
             fn insert_many(&self, hashes: &[u64]) -> Result<usize, Fault> {
                 Ok(self.try_insert_hashes(hashes)?)
             }
@@ -152,7 +164,7 @@ macro_rules! engines {
 }
 
 engines! {
-    ConcurrentBloom, Ok;
+    ConcurrentBloom, Ok, insert_hash_alone;
     WindowedBloom, Ok;
     ScalableBloom, |result: Result<usize, InsertError>| result.map_err(Fault::from);
 }

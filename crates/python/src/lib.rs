@@ -17,8 +17,12 @@ mod key;
 mod numpy;
 mod task;
 
+// `ffi.rs` borrows items of lists, and `filter.rs` inserts by plain stores: the lock protects both.
+#[cfg(Py_GIL_DISABLED)]
+compile_error!("lanebloom needs the interpreter's lock: build it for an ordinary CPython, not a free-threaded one");
+
 /// Fast approximate sets: Bloom and cuckoo filters that share a file format with Rust.
-#[pyo3::pymodule]
+#[pyo3::pymodule(gil_used = true)]
 mod _lanebloom {
     #[pymodule_export]
     use crate::filter::{

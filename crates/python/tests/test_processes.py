@@ -43,6 +43,41 @@ def test_threads_that_share_a_filter_lose_no_key(make):
     assert f.contains_many(keys.ravel(), threads=4).all()
 
 
+@pytest.mark.parametrize("secret", [False, b"s" * 16])
+@pytest.mark.parametrize("call", ["add_many", "add_new", "update", "update_filter", "unite"])
+def test_single_adds_beside_a_batch_lose_no_key(call, secret):
+    """A single add stores plainly if no other thread adds keys without the interpreter's lock."""
+    size, lost, singles = 100_000, 0, 0
+    keys = numpy.random.default_rng(1).permutation(size)
+    other = BloomFilter(size, secret=secret)
+    other.add_many(keys)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for _ in range(100):
+            f = BloomFilter(size, secret=secret)
+            batch = {
+                "add_many": lambda: f.add_many(keys, threads=2),
+                "add_new": lambda: f.add_new(keys),
+                "update": lambda: f.update(keys),
+                "update_filter": lambda: f.update(other),
+                "unite": lambda: f.__ior__(other),
+            }[call]
+            thread = threading.Thread(target=batch)
+            thread.start()
+            key, add = 0, f.add
+            while thread.is_alive():
+                for _ in range(50):
+                    key -= 1
+                    add(key)
+            thread.join()
+            singles -= key
+            lost += (~f.contains_many(keys)).sum() + (~f.contains_many(range(key, 0))).sum()
+    finally:
+        sys.setswitchinterval(interval)
+    assert lost == 0 and singles > 0
+
+
 def test_the_interpreter_runs_on_while_an_array_is_read():
     f = BloomFilter(2_000_000)
     keys = numpy.arange(20_000_000)
