@@ -1,7 +1,7 @@
 //! The documents of a chunk: lines of JSON with a text. Finds the texts, their pieces and the
 //! pieces' hashes, and writes the lines without the pieces that go. `corpus` runs on it.
 
-use lanebloom_text::{Field, Pieces, Rules, Text};
+use lanebloom_text::{Field, Piece, Pieces, Rules, Text};
 use std::io::Write;
 use std::ops::Range;
 
@@ -13,15 +13,18 @@ pub(crate) struct Reading {
     pub(crate) attribute: Option<String>,
 }
 
+/// Bytes of a text whose memory is not kept for the next one.
+const LONG: usize = 1 << 20;
+
 /// The documents of a chunk, in order.
 #[derive(Default)]
 pub(crate) struct Documents {
     pub(crate) all: Vec<Document>,
     pub(crate) pieces: Pieces,
-    /// Where each piece lies in the bytes of the chunk.
+    /// Where each piece lies in the bytes of the chunk, unless spans are wanted.
     raw: Vec<Range<usize>>,
-    /// Where each piece lies in its text, with the separator behind it, in characters; for spans.
-    spans: Vec<(usize, usize)>,
+    /// Where each piece ends in its text, with the separator behind it, in characters; for spans.
+    span_ends: Vec<usize>,
     /// The share of each piece that was seen if the piece goes; 0 if it stays.
     pub(crate) scores: Vec<f64>,
     /// Bits of `pieces.hashes` that a filter to compare with has.
@@ -126,7 +129,7 @@ impl Documents {
             all,
             pieces,
             raw,
-            spans,
+            span_ends,
             scores,
             text,
             text_bytes,
@@ -137,7 +140,7 @@ impl Documents {
         all.clear();
         pieces.clear();
         raw.clear();
-        spans.clear();
+        span_ends.clear();
         *text_bytes = 0;
         let mut start = 0;
         while start < bytes.len() {
@@ -156,13 +159,14 @@ impl Documents {
                 lanebloom_text::unescape(string, text);
                 *text_bytes += text.as_str().len() as u64;
                 reading.rules.append(text, pieces);
-                let mut places = text.places();
-                raw.extend(pieces.pieces[first..].iter().map(|piece| {
-                    let from = json.start + places.of(piece.text.start);
-                    from..json.start + places.of(piece.text.end)
-                }));
                 if reading.attribute.is_some() {
-                    push_spans(text.as_str(), pieces, first, spans);
+                    push_span_ends(text.as_str(), &pieces.pieces[first..], span_ends);
+                } else {
+                    let mut places = text.places();
+                    raw.extend(pieces.pieces[first..].iter().map(|piece| {
+                        let from = json.start + places.of(piece.text.start);
+                        from..json.start + places.of(piece.text.end)
+                    }));
                 }
             }
             all.push(Document {
@@ -176,7 +180,10 @@ impl Documents {
         }
         scores.clear();
         scores.resize(pieces.pieces.len(), 0.0);
-        // The memory of a long line is given back.
+        // The memory of a long line is given back. Nobody needs its text any more.
+        if text.as_str().len() > LONG {
+            *text = Text::default();
+        }
         let most = bytes.len() / 8 + 1024;
         pieces.pieces.shrink_to(most);
         pieces.hashes.shrink_to(most);
@@ -267,11 +274,11 @@ impl Documents {
             for part in [b"{\"id\":", id, b",\"attributes\":{", name.as_bytes(), b":["] {
                 output.extend_from_slice(part);
             }
-            let mut comma = None;
+            let (mut comma, mut from) = (None, 0);
             for number in document.pieces.clone() {
                 let score = self.scores[number];
+                let to = self.span_ends[number];
                 if score > 0.0 {
-                    let (from, to) = self.spans[number];
                     output.extend(comma);
                     output.push(b'[');
                     push_number(from, output);
@@ -284,6 +291,7 @@ impl Documents {
                     }
                     comma = Some(b',');
                 }
+                from = to;
             }
             output.extend_from_slice(b"]}}\n");
         }
@@ -303,19 +311,16 @@ fn push_number(number: usize, output: &mut Vec<u8>) {
     }
 }
 
-/// Appends the spans of the pieces of a text from the first one on.
-fn push_spans(text: &str, pieces: &Pieces, first: usize, spans: &mut Vec<(usize, usize)>) {
-    let pieces = &pieces.pieces[first..];
-    let mut at = 0;
-    for (number, piece) in pieces.iter().enumerate() {
-        let end = pieces.get(number + 1).map_or(text.len(), |next| next.text.start);
-        let part = &text[piece.text.start..end];
-        let chars = if part.is_ascii() {
-            part.len()
-        } else {
-            part.chars().count()
-        };
-        spans.push((at, at + chars));
-        at += chars;
+/// Appends where the spans of a text's pieces end.
+fn push_span_ends(text: &str, pieces: &[Piece], ends: &mut Vec<usize>) {
+    let next_starts = pieces.iter().skip(1).map(|next| next.text.start).chain([text.len()]);
+    if text.is_ascii() {
+        return ends.extend(next_starts);
     }
+    let (mut start, mut chars) = (0, 0);
+    ends.extend(next_starts.map(|next| {
+        chars += text[start..next].chars().count();
+        start = next;
+        chars
+    }));
 }

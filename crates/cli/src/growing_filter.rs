@@ -31,7 +31,10 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub(crate) const RATE: f64 = 1e-6;
 
 /// Keys of the first filter if their number is not known: 64 KiB at 1e-3, 256 KiB at 1e-6.
-const FIRST: usize = 1 << 16;
+pub(crate) const FIRST: usize = 1 << 16;
+
+/// What the first of more layers takes of the rate.
+const FIRST_SHARE: f64 = 0.2;
 
 /// Hashes that are looked up at a time.
 const BATCH: usize = 4096;
@@ -140,10 +143,16 @@ impl GrowingFilter {
 
     /// An empty set for hashes by this seed of Murmur3.
     pub(crate) fn seeded(expected: Option<usize>, rate: f64, seed: u32) -> Result<Self> {
-        // More keys than expected shall not break the promise, so some of the rate is left.
-        let share = if expected.is_some() { 0.9 } else { 0.2 };
-        let keys = expected.unwrap_or(FIRST);
-        Self::of_layer(layer(keys, rate * share, seed)?, rate)
+        match expected {
+            // More keys than expected shall not break the promise, so some of the rate is left.
+            Some(keys) => Self::of_layer(layer(keys, rate * 0.9, seed)?, rate),
+            None => Self::beginning(FIRST, rate, seed),
+        }
+    }
+
+    /// An empty set for any number of hashes. The first layer is for so many of them.
+    pub(crate) fn beginning(first: usize, rate: f64, seed: u32) -> Result<Self> {
+        Self::of_layer(layer(first, rate * FIRST_SHARE, seed)?, rate)
     }
 
     fn of_layer(layer: Layer, rate: f64) -> Result<Self> {

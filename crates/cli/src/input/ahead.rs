@@ -1,7 +1,7 @@
 //! Unpacks compressed files before their turn, each on a thread of its own: to unpack takes longer
 //! than all else.
 
-use super::source::{decoded, open};
+use super::source::{Digest, opened};
 use crate::progress::Progress;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -30,10 +30,10 @@ pub(crate) struct Ahead {
 }
 
 impl Ahead {
-    pub(super) fn start(path: PathBuf, progress: Arc<Progress>) -> Self {
+    pub(super) fn start(path: PathBuf, progress: Arc<Progress>, digest: Option<Digest>) -> Self {
         let (sender, blocks) = mpsc::sync_channel(BLOCKS);
         thread::spawn(move || {
-            if let Err(error) = send_all(&path, &sender) {
+            if let Err(error) = send_all(&path, digest.as_ref(), &sender) {
                 // If this fails, nobody reads the file any more.
                 let _ = sender.send(Err(error));
             }
@@ -64,9 +64,9 @@ impl Ahead {
 }
 
 /// Sends the bytes of a file, between two empty blocks.
-fn send_all(path: &Path, to: &SyncSender<io::Result<Block>>) -> io::Result<()> {
+fn send_all(path: &Path, digest: Option<&Digest>, to: &SyncSender<io::Result<Block>>) -> io::Result<()> {
     let progress = Arc::new(Progress::new(None, false));
-    let mut file = decoded(open(path)?, &progress)?;
+    let mut file = opened(path, &progress, digest)?;
     let mut block = Vec::new();
     while to.send(Ok((block, progress.take()))).is_ok() {
         block = Vec::with_capacity(BLOCK);

@@ -6,9 +6,11 @@ use crate::positioned::FileExt;
 use crate::progress::Progress;
 use crate::stdout;
 use std::fs::{File, Metadata};
+use std::hash::Hasher as _;
 use std::io::{self, Cursor, ErrorKind, Read};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use twox_hash::xxhash3_64::Hasher;
 
 pub(crate) fn is_stdin(path: &Path) -> bool {
     path == Path::new("-")
@@ -69,7 +71,10 @@ pub(super) fn name(path: &Path) -> String {
 }
 
 /// The bytes of a file, decompressed if they are compressed.
-pub(super) fn decoded(mut file: File, progress: &Arc<Progress>) -> io::Result<Box<dyn Read + Send>> {
+pub(super) fn decoded(
+    mut file: impl Read + Send + 'static,
+    progress: &Arc<Progress>,
+) -> io::Result<Box<dyn Read + Send>> {
     let (head, magic) = Head::read(&mut file)?;
     progress.add(head.len);
     let head = Cursor::new(head.bytes).take(head.len as u64);
@@ -166,6 +171,53 @@ impl Read for At {
         let read = self.file.read_at(buffer, self.at)?;
         self.at += read as u64;
         Ok(read)
+    }
+}
+
+/// How many bytes a file has, and their hash, once it was read to its end.
+pub(crate) type Digest = Arc<OnceLock<(u64, u64)>>;
+
+/// Hashes the bytes of a file while somebody reads them.
+struct Digested<R> {
+    file: R,
+    hasher: Hasher,
+    bytes: u64,
+    to: Digest,
+}
+
+impl<R: Read> Read for Digested<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(buffer)?;
+        if read == 0 && !buffer.is_empty() {
+            // A second time it is the same.
+            let _ = self.to.set((self.bytes, self.hasher.finish()));
+        }
+        self.bytes += read as u64;
+        self.hasher.write(&buffer[..read]);
+        Ok(read)
+    }
+}
+
+/// The bytes of a file as they are, hashed on the way.
+pub(crate) fn digested(file: File, to: &Digest) -> impl Read + Send + 'static {
+    Digested {
+        file,
+        hasher: Hasher::new(),
+        bytes: 0,
+        to: Arc::clone(to),
+    }
+}
+
+/// Opens a file, or stdin for `-`. Its bytes are decompressed if they are compressed.
+pub(super) fn opened(
+    path: &Path,
+    progress: &Arc<Progress>,
+    digest: Option<&Digest>,
+) -> io::Result<Box<dyn Read + Send>> {
+    let file = open(path)?;
+    match digest {
+        Some(digest) => decoded(digested(file, digest), progress),
+        None => decoded(file, progress),
     }
 }
 

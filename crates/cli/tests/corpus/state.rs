@@ -35,6 +35,26 @@ fn a_second_run_removes_nothing_more_and_says_so() {
     assert_eq!(shell.names("."), ["in", "out", "report.json", "s.lbf", "s.lbf.journal"]);
 }
 
+/// The journal's hash comes from the bytes as they are read, also by threads that unpack ahead, and
+/// the next run compares it with that of the file.
+#[test]
+fn compressed_and_empty_inputs_are_skipped_too() {
+    let shell = Shell::new();
+    let all = Random(3).texts(200);
+    let parts = Vec::from_iter(all.chunks(50).map(lines));
+    shell.write("in/0.jsonl", "");
+    shell.write("in/1.jsonl.gz", [gzip(parts[0].as_bytes()), gzip(parts[1].as_bytes())].concat());
+    shell.write("in/2.jsonl.zst", zstd::encode_all(parts[2].as_bytes(), 1).unwrap());
+    shell.write("in/3.jsonl.gz", gzip(b""));
+    shell.write("in/4.jsonl", &parts[3]);
+    for threads in [1, 4] {
+        let line = format!("in --output-dir out{threads} --unit line --state s{threads} --threads {threads}");
+        shell.ok(&line);
+        assert_eq!(shell.report(&line)["inputs_skipped"], 5);
+    }
+    assert!(shell.read("s1.journal") == shell.read("s4.journal"));
+}
+
 #[test]
 fn an_output_that_would_lose_documents_is_not_replaced() {
     let shell = Shell::new();

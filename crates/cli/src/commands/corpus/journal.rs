@@ -15,14 +15,14 @@
 
 use super::writer::{Part, rename};
 use crate::growing_filter::GrowingFilter;
+use crate::input::{Digest, digested};
 use crate::output;
 use crate::state_file::StateFile;
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
 use std::fs::{self, File};
-use std::io::{ErrorKind, Read};
+use std::io::{self, BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
-use twox_hash::xxhash3_64::Hasher;
 
 /// An input that is done.
 #[derive(Clone, Debug, PartialEq)]
@@ -167,7 +167,7 @@ impl Journal {
         let Some(done) = self.done.iter().rev().find(|done| done.path == name) else {
             return Ok(false);
         };
-        if *done == Done::of(path)?.with_context(|| format!("cannot read {}", path.display()))? {
+        if *done == Done::of(path, &Digest::default())?.with_context(|| format!("cannot read {}", path.display()))? {
             return Ok(true);
         }
         bail!(
@@ -239,27 +239,18 @@ fn name(path: &Path) -> Result<Option<String>> {
 }
 
 impl Done {
-    /// An input as it is now; `None` if it is no regular file.
-    pub(super) fn of(path: &Path) -> Result<Option<Self>> {
+    /// An input as it is now; `None` if it is no regular file. It is read, unless its digest is
+    /// known.
+    pub(super) fn of(path: &Path, digest: &Digest) -> Result<Option<Self>> {
         let Some(name) = name(path)? else {
             return Ok(None);
         };
-        let hash = || {
-            let mut file = File::open(path)?;
-            let (mut hasher, mut buffer, mut bytes) = (Hasher::new(), vec![0; 1 << 20], 0);
-            loop {
-                match file.read(&mut buffer) {
-                    Ok(0) => return Ok((bytes, std::hash::Hasher::finish(&hasher))),
-                    Ok(read) => {
-                        bytes += read as u64;
-                        std::hash::Hasher::write(&mut hasher, &buffer[..read]);
-                    }
-                    Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                    Err(error) => return Err(error),
-                }
-            }
-        };
-        let (bytes, hash) = hash().with_context(|| format!("cannot read {}", path.display()))?;
+        if digest.get().is_none() {
+            let file = File::open(path).map(|file| BufReader::with_capacity(1 << 20, digested(file, digest)));
+            let read = file.and_then(|mut file| io::copy(&mut file, &mut io::sink()));
+            read.with_context(|| format!("cannot read {}", path.display()))?;
+        }
+        let (bytes, hash) = *digest.get().expect("it was read to its end");
         Ok(Some(Self {
             path: name,
             bytes,
