@@ -597,8 +597,10 @@ pub(crate) enum Shell {
 pub(crate) struct InputArgs {
     /// Files and folders to read, one after another; `-`: stdin, which is read if nothing is named.
     /// A folder stands for all files in it and below, hidden ones too, by their names in order;
-    /// links in it are not followed. gzip and zstd are recognized by their content and unpacked.
-    /// xz, bzip2 and lz4 are refused
+    /// links in it are not followed. A pattern in quotes, such as 'data/**/*.jsonl.gz', stands for
+    /// the files and folders that it matches, each file once, by their paths in order; `**` matches
+    /// any folders. gzip and zstd are recognized by their content and unpacked. xz, bzip2 and lz4
+    /// are refused
     #[arg(value_hint = ValueHint::AnyPath)]
     pub(crate) files: Vec<PathBuf>,
 

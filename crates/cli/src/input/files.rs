@@ -1,10 +1,12 @@
-//! The input files: those of the command line and of lists, and all files in folders.
+//! The input files: those of the command line and of lists, all files in folders, and those that
+//! patterns match.
 
 use super::source::{is_stdin, name, open};
 use crate::args::InputArgs;
 use anyhow::{Context, Error, Result, bail};
+use std::collections::BTreeMap;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use walkdir::WalkDir;
 
 /// The files to read.
@@ -20,7 +22,13 @@ impl Files {
     pub(crate) fn new(args: &InputArgs) -> Result<Self> {
         let mut files = Self::default();
         for path in &args.files {
-            files.add(path)?;
+            match path.to_str() {
+                // A file may have such a name.
+                Some(pattern) if is_pattern(pattern) && path.symlink_metadata().is_err() => {
+                    files.add_matches(pattern)?;
+                }
+                _ => files.add(path)?,
+            }
         }
         let (list, end) = match (&args.files_from, &args.files0_from) {
             (Some(list), _) => (list, b'\n'),
@@ -54,6 +62,34 @@ impl Files {
         Ok(files)
     }
 
+    /// Adds the files that a pattern matches, and all files in folders that it matches, by their
+    /// paths in order. Each is there once, with the name that it has if the folder before the
+    /// first wildcard is given.
+    fn add_matches(&mut self, pattern: &str) -> Result<()> {
+        let is_plain = |part: &Component| !is_pattern(&part.as_os_str().to_string_lossy());
+        let base: PathBuf = Path::new(pattern).components().take_while(is_plain).collect();
+        let own_name = base.file_name().map(PathBuf::from).unwrap_or_default();
+        let mut found = Self::default();
+        // `**` alone would match folders below the first one, without the files in that.
+        let rest = if pattern.ends_with("**") { "/*" } else { "" };
+        let matches = glob::glob(&format!("{pattern}{rest}")).with_context(|| format!("the pattern {pattern}"))?;
+        for path in matches {
+            found.add(&path.with_context(|| format!("the pattern {pattern}"))?)?;
+        }
+        if found.paths.is_empty() {
+            bail!("no file matches {pattern}");
+        }
+        let names = found.paths.into_iter().map(|path| {
+            let below = path.strip_prefix(&base).unwrap_or(&path);
+            (path.clone(), own_name.join(below))
+        });
+        for (path, name) in BTreeMap::from_iter(names) {
+            self.paths.push(path);
+            self.names.push(name);
+        }
+        Ok(())
+    }
+
     /// Adds a file, or all files in a folder. What cannot be read is an error when it is opened.
     fn add(&mut self, path: &Path) -> Result<()> {
         let own_name = path.file_name().map(PathBuf::from).unwrap_or_default();
@@ -78,6 +114,11 @@ impl Files {
         }
         Ok(())
     }
+}
+
+/// Whether a name has wildcards.
+fn is_pattern(name: &str) -> bool {
+    name.contains(['*', '?', '['])
 }
 
 /// The path of these bytes.

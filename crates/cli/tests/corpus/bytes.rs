@@ -178,3 +178,19 @@ fn errors_leave_no_output() {
     shell.error("missing.jsonl", &["missing.jsonl"]);
     shell.error("in/a.jsonl --ngrams 3 --overlap 0", &["above 0"]);
 }
+
+/// As below a folder that is named.
+#[test]
+fn the_outputs_of_a_pattern_have_its_folders() {
+    let shell = Shell::new();
+    for (name, text) in [("in/x/a.jsonl", "a"), ("in/b.jsonl", "b"), ("in/x/c.txt", "c")] {
+        shell.write(name, lines(&[text, text]));
+    }
+    shell.ok("in/**/*.jsonl --output-dir out");
+    assert_eq!(shell.names("out/in"), ["b.jsonl", "x"]);
+    assert_eq!(shell.names("out/in/x"), ["a.jsonl"]);
+    assert_eq!(texts(&shell.read("out/in/x/a.jsonl")), ["a"]);
+    shell.ok("*/x/?.txt --output-dir other");
+    assert_eq!(texts(&shell.read("other/in/x/c.txt")), ["c"]);
+    shell.error("in/*.gz --output-dir out", &["no file matches in/*.gz"]);
+}

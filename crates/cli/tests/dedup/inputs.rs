@@ -61,6 +61,45 @@ fn a_folder_stands_for_its_files() {
     );
 }
 
+/// What it matches, by path; files in folders once, though a folder and the files match.
+#[test]
+fn a_pattern_stands_for_what_it_matches() {
+    let folder = Folder::new();
+    for (name, text) in [
+        ("d/b/2.txt", "2\n"),
+        ("d/a/x/1.txt", "1\n"),
+        ("d/a.txt", "0\n"),
+        ("d/a/1.csv", "c\n"),
+        ("d/.e/5.txt", "5\n"),
+    ] {
+        let path = folder.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let run = |pattern: &str| Run::new(dedup([pattern]).current_dir(&folder.path), "");
+    for (pattern, expected) in [
+        ("d/**/*.txt", "5\n1\n0\n2\n"),
+        ("**/[12].*", "c\n1\n2\n"),
+        ("d/*.txt", "0\n"),
+        ("d/?", "c\n1\n2\n"),
+        ("d/**/*", "5\nc\n1\n0\n2\n"),
+        ("d/**", "5\nc\n1\n0\n2\n"),
+    ] {
+        let found = run(pattern).output();
+        assert_eq!(String::from_utf8_lossy(&found), expected, "{pattern}");
+    }
+    let counted = Run::new(dedup(["d/**/*", "-d"]).current_dir(&folder.path), "");
+    assert_eq!(counted.output(), b"", "no file is read twice");
+    run("d/*.gz").error(&["no file matches d/*.gz"]);
+    run("d/a***").error(&["the pattern d/a***"]);
+
+    // A file of that name is meant, and a list has names only.
+    fs::write(folder.path("[a].txt"), "6\n").unwrap();
+    fs::write(folder.path("a.txt"), "7\n").unwrap();
+    assert_eq!(run("[a].txt").output(), b"6\n");
+    Run::new(dedup(["--files-from", "-"]).current_dir(&folder.path), "?.txt\n").error(&["?.txt", NO_FILE]);
+}
+
 #[test]
 fn lists_of_files() {
     let folder = Folder::new();
