@@ -26,7 +26,7 @@ Exit status:
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Dedup(Dedup),
-    Corpus(Corpus),
+    Corpus(Box<Corpus>),
     Build(Build),
     Query(Query),
     Merge(Merge),
@@ -212,6 +212,18 @@ pub(crate) struct Corpus {
     /// and then: after it was killed, the same command goes on from there
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) state: Option<PathBuf>,
+
+    /// Share one filter among machines: it is in this server, as redis://HOST:6379, under
+    /// --redis-key, for --expected pieces of all machines together. Of equal pieces, the one whose
+    /// machine asks first stays. An input that the filter has seen is an error. Not for overlaps
+    #[cfg(feature = "redis")]
+    #[arg(long, value_name = "URL", requires_all = ["redis_key", "expected"], conflicts_with_all = ["ngrams", "state", "against", "build", "memory"])]
+    pub(crate) redis: Option<String>,
+
+    /// The name of the filter that --redis shares
+    #[cfg(feature = "redis")]
+    #[arg(long, value_name = "NAME", requires = "redis")]
+    pub(crate) redis_key: Option<String>,
 
     #[command(flatten)]
     pub(crate) size: SizeArgs,

@@ -6,6 +6,8 @@
 
 mod decide;
 mod journal;
+#[cfg(feature = "redis")]
+mod redis;
 mod writer;
 
 use crate::args::{Corpus, Difference, Unit, WordRules};
@@ -20,7 +22,7 @@ use crate::state_file::StateFile;
 use crate::summary::Summary;
 use crate::{json, note};
 use anyhow::{Context, Result, bail};
-use decide::{By, Decider, Way};
+use decide::{By, Decider, Figures, Shared, Way};
 use indicatif::HumanBytes;
 use journal::{Done, Journal};
 use lanebloom_text::{Field, Normalize, Regex, Rules, Split, Words};
@@ -96,6 +98,7 @@ pub(crate) fn run(args: &Corpus, quiet: bool) -> Result<()> {
         _ => By::Windows,
     };
     let way = Way { by, overlap, min_words };
+    let shared = shared(args, way, &settings, &files.paths)?;
 
     let writer = Arc::new(match &outputs {
         Some(outputs) => Writer::new(outputs, journal.is_none())?,
@@ -126,7 +129,7 @@ pub(crate) fn run(args: &Corpus, quiet: bool) -> Result<()> {
         counts: Arc::clone(&counts),
     };
     let stage = CorpusStage {
-        decider: Decider::new(filter, way),
+        decider: Decider::new(filter, shared, way),
         writer: Arc::clone(&writer),
         taken: 0,
         saver: journal.map(|journal| Saver {
@@ -262,6 +265,26 @@ fn first_keys(input: Option<u64>, memory: Option<usize>) -> usize {
     let keys = input.map_or(0, |bytes| bytes / 512).min(MOST as u64) as usize;
     // A key takes at most 16 bytes, so this is a quarter of the memory.
     keys.min(memory.unwrap_or(usize::MAX) / 64).max(FIRST)
+}
+
+/// The filter in Redis, if one is asked for.
+#[cfg(feature = "redis")]
+fn shared(args: &Corpus, way: Way, settings: &str, inputs: &[PathBuf]) -> Result<Option<Box<dyn Shared>>> {
+    let (Some(url), Some(name), Some(expected)) = (&args.redis, &args.redis_key, args.size.expected) else {
+        return Ok(None);
+    };
+    if way.by != By::Inserting {
+        bail!("--redis has no --min-words above 1: the filter would remember the pieces of documents that go");
+    }
+    let (rate, seed) = (args.size.rate.unwrap_or(RATE), args.seed.unwrap_or(0));
+    let mut shared = redis::RedisFilter::open(url, name, expected, rate, &format!("{settings} --seed {seed}"))?;
+    shared.begin(inputs)?;
+    Ok(Some(Box::new(shared)))
+}
+
+#[cfg(not(feature = "redis"))]
+fn shared(_: &Corpus, _: Way, _: &str, _: &[PathBuf]) -> Result<Option<Box<dyn Shared>>> {
+    Ok(None)
 }
 
 /// Removes the inputs that are done from the list. Returns how many.
@@ -436,7 +459,7 @@ fn summary(decider: &Decider, counts: &Counts, skipped: usize, args: &Corpus, st
     } = counts;
     let seconds = start.elapsed().as_secs_f64();
     let mb = *text_bytes as f64 / 1e6;
-    let (memory, fill) = (filter.memory_bytes(), filter.fill());
+    let Figures { memory, fill, rate } = decider.figures();
     let mut figures: Vec<(&'static str, Value)> = vec![
         ("documents", (*documents).into()),
         ("without_text", (*without_text).into()),
@@ -468,7 +491,7 @@ fn summary(decider: &Decider, counts: &Counts, skipped: usize, args: &Corpus, st
     if !is_against {
         figures.extend([
             ("wrongly_removed_expected", Value::from(*mistaken)),
-            ("rate_now", filter.current_rate().into()),
+            ("rate_now", rate.into()),
             ("memory_bytes", memory.into()),
             ("fill", fill.into()),
             ("forgotten", filter.forgotten.into()),

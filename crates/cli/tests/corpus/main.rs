@@ -9,6 +9,8 @@ mod filters;
 mod killed;
 mod model;
 mod pieces;
+#[cfg(all(unix, feature = "redis"))]
+mod redis;
 mod state;
 
 use serde_json::Value;

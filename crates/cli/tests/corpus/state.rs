@@ -126,18 +126,20 @@ fn a_state_with_a_seed_grows() {
     assert_eq!(shell.ok(&format!("b.jsonl {line}")), b"");
 }
 
-/// Two machines at a time, then what one of them has against the other's filter, then both filters
-/// as one.
+/// Every second file for each of two machines at a time, then what one of them has against the
+/// other's filter, then both filters as one.
 #[test]
 fn two_machines() {
     let shell = Shell::new();
     let all = Random(5).texts(600);
-    shell.write("a.jsonl", lines(&all[..200]));
-    shell.write("b.jsonl", lines(&all[200..400]));
+    let part = |number: usize| &all[100 * number..100 * (number + 1)];
+    (0..4).for_each(|number| shell.write(&format!("in/{number}.jsonl"), lines(part(number))));
+    shell.write("a", "in/0.jsonl\nin/2.jsonl\n");
+    shell.write("b", "in/1.jsonl\nin/3.jsonl\n");
     shell.write("c.jsonl", lines(&all[400..]));
     let runs = ["a", "b"].map(|name| {
         let size = "--expected 100000 --rate 1e-9";
-        let line = format!("{name}.jsonl -o {name}1.jsonl --unit line --state {name}.lbf {size}");
+        let line = format!("--files-from {name} -o {name}1.jsonl --unit line --state {name}.lbf {size}");
         shell.command(&line).stderr(Stdio::null()).spawn().unwrap()
     });
     for mut run in runs {
@@ -146,7 +148,8 @@ fn two_machines() {
     let b = shell.ok("b1.jsonl --unit line --against a.lbf");
     let found = [shell.read("a1.jsonl"), b].concat();
     let mut model = Model::new(Some("\n"));
-    assert_eq!(texts(&found), model.all(&all[..400]));
+    let parts = [part(0), part(2), part(1), part(3)].concat();
+    assert_eq!(texts(&found), model.all(&parts));
 
     let mut merge = Command::new(env!("CARGO_BIN_EXE_lanebloom"));
     let merge = merge

@@ -105,8 +105,25 @@ impl Way {
     }
 }
 
+/// A filter that other machines fill too.
+pub(super) trait Shared: Send {
+    /// Inserts hashes in order, and writes to `new` which of them were new. Returns the rate.
+    fn insert(&mut self, hashes: &[u64], new: &mut [bool]) -> Result<f64>;
+
+    fn figures(&self) -> Figures;
+}
+
+/// What a summary says about a filter.
+pub(super) struct Figures {
+    pub(super) memory: usize,
+    pub(super) fill: f64,
+    pub(super) rate: f64,
+}
+
 pub(super) struct Decider {
     pub(super) filter: GrowingFilter,
+    /// Takes the place of `filter`.
+    shared: Option<Box<dyn Shared>>,
     pub(super) way: Way,
     new: Vec<bool>,
     found: Vec<u64>,
@@ -114,13 +131,25 @@ pub(super) struct Decider {
 }
 
 impl Decider {
-    pub(super) fn new(filter: GrowingFilter, way: Way) -> Self {
+    pub(super) fn new(filter: GrowingFilter, shared: Option<Box<dyn Shared>>, way: Way) -> Self {
         Self {
             filter,
+            shared,
             way,
             new: Vec::new(),
             found: Vec::new(),
             pending: Pending::default(),
+        }
+    }
+
+    pub(super) fn figures(&self) -> Figures {
+        match &self.shared {
+            Some(shared) => shared.figures(),
+            None => Figures {
+                memory: self.filter.memory_bytes(),
+                fill: self.filter.fill(),
+                rate: self.filter.current_rate(),
+            },
         }
     }
 
@@ -131,6 +160,10 @@ impl Decider {
             By::Inserting | By::Nothing => {
                 let before = self.filter.current_rate();
                 documents.new.resize(documents.pieces.hashes.len(), false);
+                if let Some(shared) = &mut self.shared {
+                    documents.rate = shared.insert(&documents.pieces.hashes, &mut documents.new)?;
+                    return Ok(());
+                }
                 self.filter
                     .insert(&documents.pieces.hashes, &mut documents.new, share)?;
                 documents.rate = (before + self.filter.current_rate()) / 2.0;

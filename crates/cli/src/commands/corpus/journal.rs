@@ -28,8 +28,8 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Done {
     path: String,
-    bytes: u64,
-    hash: u64,
+    pub(super) bytes: u64,
+    pub(super) hash: u64,
 }
 
 type Id = Option<(u64, u64)>;
