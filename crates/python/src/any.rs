@@ -11,7 +11,7 @@ use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use std::error::Error;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, Write};
 
 /// A filter. `S` means that its hashes are SipHash-1-3 under a secret key.
 pub(crate) enum Any {
@@ -313,7 +313,12 @@ impl Any {
             }
         };
         let result = result.map_err(unreadable)?;
-        nothing_more(reader)?;
+        let mut next = Vec::new();
+        reader.take(SnapshotHeader::MAGIC.len() as u64).read_to_end(&mut next)?;
+        if next == SnapshotHeader::MAGIC {
+            return Err(in_a_row());
+        }
+        nothing_more(&next[..])?;
         Ok(result)
     }
 }
@@ -322,6 +327,32 @@ impl Any {
 /// 64 at most, that have keys.
 pub(crate) fn read_limit(bytes: &[u8]) -> usize {
     bytes.len().saturating_mul(64)
+}
+
+/// An exception for snapshots in a row, which are no filter of this package.
+fn in_a_row() -> PyErr {
+    PyValueError::new_err(
+        "several filters in a row, as the command lanebloom makes them for a number of keys that it does not know: make \
+         the file by build --expected N",
+    )
+}
+
+/// An exception for a file that could not be mapped because of `error`.
+pub(crate) fn unmappable(mut file: File, error: impl Error + 'static) -> PyErr {
+    let mut next_magic = || {
+        let (mut head, mut magic) = ([0; SnapshotHeader::LEN], [0; SnapshotHeader::MAGIC.len()]);
+        file.rewind()?;
+        file.read_exact(&mut head)?;
+        file.seek(io::SeekFrom::Start(
+            SnapshotHeader::peek(&head).map_err(io::Error::other)?.bytes,
+        ))?;
+        file.read_exact(&mut magic)?;
+        io::Result::Ok(magic)
+    };
+    match next_magic() {
+        Ok(SnapshotHeader::MAGIC) => in_a_row(),
+        _ => unreadable(error),
+    }
 }
 
 /// Fails if there are more bytes.

@@ -1,15 +1,17 @@
-//! Arrow's C data interface: arrays and streams of pyarrow, polars, pandas and DuckDB as columns.
+//! Arrow's C data interface: arrays and streams of pyarrow, polars, pandas and DuckDB as columns;
+//! answers as arrays that they read.
 //!
 //! <https://arrow.apache.org/docs/format/CDataInterface.html> and `CStreamInterface.html` specify
 //! the three structures; `PyCapsuleInterface.html` says how Python passes them on.
 
 use crate::columns::{Batch, Column, Unit, Values};
 use crate::ffi::lend;
-use pyo3::exceptions::{PyOSError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyIndexError, PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyCapsule;
+use pyo3::types::{PyCapsule, PyIterator, PyList, PyTuple};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem;
+use std::sync::Arc;
 
 #[repr(C)]
 struct Schema {
@@ -85,6 +87,7 @@ released! {
 }
 
 /// A structure of a producer, released when dropped.
+#[repr(transparent)]
 struct Owned<T: Released>(T);
 
 // SAFETY: the interface allows any thread to read and release the structures, one at a time; here
@@ -150,14 +153,16 @@ impl Stream {
     }
 
     /// The next array, or nothing after the last one.
-    pub(crate) fn next(&mut self) -> PyResult<Option<Batch>> {
+    pub(crate) fn next(&mut self, py: Python<'_>) -> PyResult<Option<Batch>> {
         let array = match &mut self.rest {
             Rest::One(array) => array.take(),
             Rest::Stream(stream) => {
                 let mut array = Owned(Array::EMPTY);
                 let get_next = stream.0.get_next.ok_or_else(released_error)?;
+                // A producer may work long, by threads that take the interpreter's lock.
+                let (from, to) = (&mut *stream, &mut array);
                 // SAFETY: as for the schema. The end is an array that is released.
-                let code = unsafe { get_next(&mut stream.0, &mut array.0) };
+                let code = py.detach(move || unsafe { get_next(&mut from.0, &mut to.0) });
                 if code != 0 {
                     return Err(stream_error(&mut stream.0, code));
                 }
@@ -169,6 +174,118 @@ impl Stream {
         // in stays where it is when the structure is moved.
         let column = unsafe { column(&self.schema.0, &array.0, 0, None)? };
         Ok(Some(Batch::new(column, array)))
+    }
+}
+
+/// Answers as a bitmap: an Arrow array of truth values, without a copy.
+///
+/// pyarrow.array(answers) and polars.Series(answers) read it, as does whatever else speaks Arrow's C
+/// interface. Without such a library it is a sequence.
+///
+/// >>> f = BloomFilter(1000)
+/// >>> f.update(["a"])
+/// >>> found = f.contains_many(["a", "b"], as_arrow=True)
+/// >>> len(found), list(found)
+/// (2, [True, False])
+#[pyclass(frozen, module = "lanebloom")]
+pub(crate) struct ArrowAnswers {
+    bits: Arc<[u64]>,
+    len: usize,
+}
+
+impl ArrowAnswers {
+    /// The answers: 1 for true, 0 for false.
+    pub(crate) fn new(answers: &[u8]) -> Self {
+        let tile = |tile: &[u8]| {
+            let bits = tile.iter().enumerate().map(|(i, &answer)| u64::from(answer) << i);
+            // Arrow's bits are those of bytes, the lowest first.
+            bits.sum::<u64>().to_le()
+        };
+        Self {
+            bits: answers.chunks(64).map(tile).collect(),
+            len: answers.len(),
+        }
+    }
+
+    fn get(&self, i: usize) -> bool {
+        u64::from_le(self.bits[i / 64]) >> (i % 64) & 1 != 0
+    }
+}
+
+#[pymethods]
+impl ArrowAnswers {
+    fn __len__(&self) -> usize {
+        self.len
+    }
+
+    fn __getitem__(&self, i: isize) -> PyResult<bool> {
+        let place = if i < 0 { i + self.len as isize } else { i };
+        match usize::try_from(place) {
+            Ok(place) if place < self.len => Ok(self.get(place)),
+            _ => Err(PyIndexError::new_err(format!("answer {i} of {}", self.len))),
+        }
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        let answers = (0..self.len).map(|i| self.get(i));
+        PyList::new(py, answers)?.try_iter()
+    }
+
+    fn __repr__(&self) -> String {
+        let ones: u32 = self.bits.iter().map(|word| word.count_ones()).sum();
+        format!("<ArrowAnswers: {ones} of {} true>", self.len)
+    }
+
+    /// The array as capsules of Arrow's C interface.
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_array__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyTuple>> {
+        // The interface allows a producer to ignore it.
+        drop(requested_schema);
+        let schema = Owned(Schema {
+            format: c"b".as_ptr(),
+            name: c"".as_ptr(),
+            release: Some(release_schema),
+            ..Schema::EMPTY
+        });
+        let mut owner = Box::new(ExportedBits {
+            buffers: [std::ptr::null(), self.bits.as_ptr().cast()],
+            _bits: Arc::clone(&self.bits),
+        });
+        let array = Owned(Array {
+            length: self.len as i64,
+            buffers_len: 2,
+            buffers: owner.buffers.as_mut_ptr(),
+            release: Some(release_array),
+            private_data: Box::into_raw(owner).cast(),
+            ..Array::EMPTY
+        });
+        let schema = PyCapsule::new_with_value(py, schema, c"arrow_schema")?;
+        let array = PyCapsule::new_with_value(py, array, c"arrow_array")?;
+        (schema, array).into_pyobject(py)
+    }
+}
+
+/// What an array of [`ArrowAnswers`] points to.
+struct ExportedBits {
+    buffers: [*const c_void; 2],
+    _bits: Arc<[u64]>,
+}
+
+unsafe extern "C" fn release_schema(schema: *mut Schema) {
+    // SAFETY: the consumer passes the structure that it got. Its strings are static.
+    unsafe { (*schema).release = None };
+}
+
+unsafe extern "C" fn release_array(array: *mut Array) {
+    // SAFETY: the consumer passes the structure that it got, once. `private_data` came from
+    // `Box::into_raw`. Only the count of an `Arc` is shared with other threads.
+    unsafe {
+        (*array).release = None;
+        drop(Box::<ExportedBits>::from_raw((*array).private_data.cast()));
     }
 }
 

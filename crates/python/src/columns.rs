@@ -2,7 +2,7 @@
 //! `numpy.rs` and `arrow.rs` make columns, `task.rs` asks for their hashes.
 
 use crate::bytes::{Encoding, NONE, float, insert_length, time_bytes};
-use crate::engine::Engine;
+use crate::engine::{Engine, Fault};
 
 /// Keys that are hashed at a time.
 const TILE: usize = 256;
@@ -299,6 +299,17 @@ impl<'a> Column<'a> {
                 out.extend_from_slice(&word[0].to_le_bytes());
             }
         }
+    }
+
+    /// Fails for an integer that the filter would cut off.
+    pub(crate) fn check<E: Engine>(&self, engine: &E) -> Result<(), Fault> {
+        // Only Parquet's and Java's filters do; narrower columns have nothing to cut off.
+        if E::ENCODING == Encoding::Plain && matches!(self.values, Values::Words(_) | Values::Dictionary(..)) {
+            for i in 0..self.len {
+                self.word(i, E::ENCODING).map_or(Ok(()), |word| engine.check(word))?;
+            }
+        }
+        Ok(())
     }
 
     /// What [`hash`](Self::hash) needs: the hashes of a dictionary's values.

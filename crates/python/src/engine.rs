@@ -18,8 +18,19 @@ pub(crate) enum Fault {
     Insert(InsertError),
     /// Not below the bound.
     Bound(u64, u64),
+    /// No integer of 4 bytes.
+    Wide(u64),
     /// A view of a file.
     ReadOnly,
+}
+
+/// An integer that came as its two's complement.
+fn signed(value: u64) -> String {
+    if value >> 63 == 1 {
+        value.cast_signed().to_string()
+    } else {
+        value.to_string()
+    }
 }
 
 impl From<InsertError> for Fault {
@@ -35,13 +46,14 @@ impl From<Fault> for PyErr {
             Fault::Insert(error) => PyValueError::new_err(error.to_string()),
             Fault::Bound(value, bound) => PyValueError::new_err(format!(
                 "{} is not in this bitmap, which holds integers from 0 to {}",
-                // A negative number came as its two's complement.
-                if value >> 63 == 1 {
-                    value.cast_signed().to_string()
-                } else {
-                    value.to_string()
-                },
+                signed(value),
                 bound.saturating_sub(1)
+            )),
+            Fault::Wide(value) => PyValueError::new_err(format!(
+                "{}: a filter with int_bytes=4 takes integers from {} to {}",
+                signed(value),
+                i32::MIN,
+                u32::MAX
             )),
             Fault::ReadOnly => PyTypeError::new_err("a view of a file takes no keys: copy() makes a filter that does"),
         }
@@ -65,6 +77,12 @@ pub(crate) trait Engine: Send + Sync {
     const ENCODING: Encoding = Encoding::Python;
     /// It takes integers only.
     const INTEGERS: bool = false;
+
+    /// Fails for an integer that it would cut off.
+    #[inline(always)]
+    fn check(&self, _word: u64) -> Result<(), Fault> {
+        Ok(())
+    }
 
     fn hash_word(&self, word: u64) -> Self::Hash;
     fn hash_bytes(&self, bytes: &[u8]) -> Self::Hash;
@@ -211,6 +229,14 @@ macro_rules! foreign {
             type Hash = $hash;
             const ENCODING: Encoding = Encoding::Plain;
 
+            fn check(&self, word: u64) -> Result<(), Fault> {
+                /// An `int` of Java and Parquet, or one without a sign.
+                const INTS: std::ops::RangeInclusive<i64> = i32::MIN as i64..=u32::MAX as i64;
+                if self.int_bytes == 8 || INTS.contains(&word.cast_signed()) {
+                    return Ok(());
+                }
+                Err(Fault::Wide(word))
+            }
             fn hash_word(&self, word: u64) -> $hash {
                 if self.int_bytes == 4 { self.filter.hash(&(word as u32)) } else { self.filter.hash(&word) }
             }

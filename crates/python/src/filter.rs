@@ -5,7 +5,7 @@ mod classes;
 
 use crate::any::{Any, each, guava, read_limit, split_block};
 use crate::arguments::{MOST_THREADS, Number, SecretKey, of_file, open};
-use crate::arrow::Stream;
+use crate::arrow::{ArrowAnswers, Stream};
 use crate::columns::{Batch, Column};
 use crate::engine::Engine;
 use crate::ffi::OneArgument;
@@ -252,7 +252,7 @@ impl Filter {
                 return Ok((added, bytes));
             }
             Source::Stream(mut stream) => {
-                while let Some(one) = stream.next()? {
+                while let Some(one) = stream.next(py)? {
                     let answered = out.len();
                     out.resize(answered + answers(one.column()), 0);
                     added += batch(one.column(), &mut out[answered..])?;
@@ -338,8 +338,11 @@ impl Source {
     }
 }
 
-/// Answers as an array of numpy, or as a memoryview of truth values without numpy.
-fn flags<'py>(bytes: Bound<'py, PyByteArray>) -> PyResult<Bound<'py, PyAny>> {
+/// Answers as a bitmap of Arrow's; or as an array of numpy, or a memoryview without numpy.
+fn flags(bytes: Bound<'_, PyByteArray>, as_arrow: bool) -> PyResult<Bound<'_, PyAny>> {
+    if as_arrow {
+        return Ok(Bound::new(bytes.py(), ArrowAnswers::new(&bytes.to_vec()))?.into_any());
+    }
     let py = bytes.py();
     match py.import(intern!(py, "numpy")) {
         Ok(numpy) => numpy.call_method1(intern!(py, "frombuffer"), (bytes, "?")),
@@ -432,26 +435,37 @@ impl Filter {
 
     /// Add all keys, and return an array that says which were new: duplicates in one call.
     ///
-    /// The array is numpy's, or a memoryview of truth values where numpy is missing. A second key
-    /// of the same value is not new. With several threads each may take the same key for new.
+    /// The array is numpy's, or a memoryview of truth values where numpy is missing; with as_arrow
+    /// it is a bitmap that pyarrow and polars read. A second key of the same value is not new. With
+    /// several threads each may take the same key for new.
     ///
     /// >>> f = BloomFilter(1000)
     /// >>> [bool(new) for new in f.add_new(["a", "b", "a"])]
     /// [True, True, False]
-    #[pyo3(signature = (keys, /, *, threads=Number(1)), text_signature = "($self, keys, /, *, threads=1)")]
-    fn add_new<'py>(&self, keys: &Bound<'py, PyAny>, threads: Number<usize>) -> PyResult<Bound<'py, PyAny>> {
-        flags(self.many(keys, threads.0, Task::AddNew)?.1)
+    #[pyo3(signature = (keys, /, *, threads=Number(1), as_arrow=false), text_signature = "($self, keys, /, *, threads=1, as_arrow=False)")]
+    fn add_new<'py>(
+        &self,
+        keys: &Bound<'py, PyAny>,
+        threads: Number<usize>,
+        as_arrow: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        flags(self.many(keys, threads.0, Task::AddNew)?.1, as_arrow)
     }
 
-    /// Look up all keys, and return an array that says which are in the filter.
+    /// Look up all keys, and return an array that says which are in the filter, as add_new does.
     ///
     /// >>> f = BloomFilter(1000)
     /// >>> f.update(["a"])
     /// >>> [bool(found) for found in f.contains_many(["a", "b"])]
     /// [True, False]
-    #[pyo3(signature = (keys, /, *, threads=Number(1)), text_signature = "($self, keys, /, *, threads=1)")]
-    fn contains_many<'py>(&self, keys: &Bound<'py, PyAny>, threads: Number<usize>) -> PyResult<Bound<'py, PyAny>> {
-        flags(self.many(keys, threads.0, Task::Contains)?.1)
+    #[pyo3(signature = (keys, /, *, threads=Number(1), as_arrow=false), text_signature = "($self, keys, /, *, threads=1, as_arrow=False)")]
+    fn contains_many<'py>(
+        &self,
+        keys: &Bound<'py, PyAny>,
+        threads: Number<usize>,
+        as_arrow: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        flags(self.many(keys, threads.0, Task::Contains)?.1, as_arrow)
     }
 
     /// The number of keys that the filter was made for.

@@ -59,7 +59,7 @@ const DEEPEST: usize = 32;
 
 fn write(object: &Bound<'_, PyAny>, encoding: Encoding, out: &mut Vec<u8>, depth: usize) -> PyResult<Written> {
     if object.is_instance_of::<PyInt>() {
-        return integer(object, out);
+        return integer(object, encoding, out);
     }
     if let Ok(text) = object.cast::<PyString>() {
         out.extend_from_slice(ffi::utf8(text)?);
@@ -139,13 +139,20 @@ fn write_item(column: &Column<'_>, i: usize, encoding: Encoding, out: &mut Vec<u
     }
 }
 
-fn integer(object: &Bound<'_, PyAny>, out: &mut Vec<u8>) -> PyResult<Written> {
+fn integer(object: &Bound<'_, PyAny>, encoding: Encoding, out: &mut Vec<u8>) -> PyResult<Written> {
     let py = object.py();
     if let Ok(value) = object.extract::<i64>() {
         return Ok(Written::Word(value.cast_unsigned()));
     }
     if let Ok(value) = object.extract::<u64>() {
         return Ok(Written::Word(value));
+    }
+    if encoding == Encoding::Plain {
+        return Err(PyValueError::new_err(format!(
+            "{object}: this filter takes integers from {} to {}",
+            i64::MIN,
+            u64::MAX
+        )));
     }
     // More than 64 bits: 16 bytes as an i128 of Rust, or as many as it takes.
     let bits: usize = object.call_method0(intern!(py, "bit_length"))?.extract()?;

@@ -25,6 +25,8 @@ compile_error!("lanebloom needs the interpreter's lock: build it for an ordinary
 #[pyo3::pymodule(gil_used = true)]
 mod _lanebloom {
     #[pymodule_export]
+    use crate::arrow::ArrowAnswers;
+    #[pymodule_export]
     use crate::filter::{
         _restore, Bitmap, BloomFilter, Cuckoo, Filter, GuavaBloomFilter, ScalableBloomFilter, SplitBlockBloomFilter,
         WindowedBloomFilter,

@@ -20,7 +20,10 @@ const BULK: usize = 1 << 20;
 #[inline(always)]
 pub(crate) fn quick_hash<E: Engine>(engine: &E, object: &Bound<'_, PyAny>) -> Option<E::Hash> {
     match ffi::quick(object) {
-        Quick::Int(value) => Some(engine.hash_word(value.cast_unsigned())),
+        Quick::Int(value) => {
+            let word = value.cast_unsigned();
+            engine.check(word).is_ok().then(|| engine.hash_word(word))
+        }
         Quick::Text(text) if !E::INTEGERS => Some(engine.hash_bytes(text)),
         _ => None,
     }
@@ -30,7 +33,10 @@ pub(crate) fn quick_hash<E: Engine>(engine: &E, object: &Bound<'_, PyAny>) -> Op
 #[inline(never)]
 pub(crate) fn hash_object<E: Engine>(engine: &E, object: &Bound<'_, PyAny>) -> PyResult<E::Hash> {
     match key(object, E::ENCODING, &mut Vec::new())? {
-        Key::Word(word) => Ok(engine.hash_word(word)),
+        Key::Word(word) => {
+            engine.check(word)?;
+            Ok(engine.hash_word(word))
+        }
         Key::Bytes(_) if E::INTEGERS => Err(not_an_integer()),
         Key::Bytes(bytes) => Ok(engine.hash_bytes(bytes)),
     }
@@ -83,6 +89,7 @@ impl Task {
         if E::INTEGERS && (!column.is_integers() || column.valid.is_some()) {
             return Err(not_an_integer());
         }
+        column.check(engine)?;
         let dictionary = column.prepare(engine);
         // Fewer keys take less time than a thread.
         let part = column.len.div_ceil(threads.max(1)).max(4 * CHUNK);
@@ -214,7 +221,7 @@ impl<'e, E: Engine> Gathered<'e, E> {
         loop {
             // SAFETY: the result is dropped at once.
             let taken = match unsafe { ffi::quick_item(list, i) } {
-                Quick::Int(_) => self.ints(list, i),
+                Quick::Int(value) if self.engine.check(value.cast_unsigned()).is_ok() => self.ints(list, i),
                 Quick::Text(_) if !E::INTEGERS => self.texts(list, i),
                 _ => {
                     // A key that may run Python code.
@@ -238,6 +245,9 @@ impl<'e, E: Engine> Gathered<'e, E> {
         // SAFETY: the result is copied.
         while let (true, Quick::Int(value)) = (len < INTS, unsafe { ffi::quick_item(list, start + len) }) {
             words[len] = value.cast_unsigned();
+            if self.engine.check(words[len]).is_err() {
+                break;
+            }
             len += 1;
         }
         self.push(len, |engine, hashes| engine.hash_words(&words[..len], hashes));

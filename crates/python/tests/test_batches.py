@@ -3,11 +3,16 @@
 import array
 import datetime
 import decimal
+import functools
+import gc
+import os
+import threading
+import time
 import uuid
 
 import pytest
 
-from lanebloom import Bitmap, BloomFilter, SplitBlockBloomFilter
+from lanebloom import ArrowAnswers, Bitmap, BloomFilter, GuavaBloomFilter, SplitBlockBloomFilter
 
 numpy = pytest.importorskip("numpy")
 SIZE = 3000
@@ -166,6 +171,23 @@ def test_answers_are_arrays_of_numpy_that_can_be_written():
     assert found.all()
 
 
+@pytest.mark.parametrize("count", [0, 1, 7, 8, 63, 64, 65, 128, 1000])
+def test_answers_as_a_bitmap_are_those_of_numpy(count):
+    f = BloomFilter(2000, 1e-6)
+    f.update(range(0, 1000, 3))
+    found = f.contains_many(range(count), as_arrow=True)
+    assert isinstance(found, ArrowAnswers) and len(found) == count
+    expected = [i % 3 == 0 for i in range(count)]
+    assert list(found) == expected == f.contains_many(range(count)).tolist()
+    assert [found[i] for i in range(count)] == expected and f"{sum(expected)} of {count} true" in repr(found)
+    assert not count or found[-1] == expected[-1]
+    for i in count, -count - 1:
+        with pytest.raises(IndexError):
+            found[i]
+    new = f.add_new(numpy.arange(count), as_arrow=True)
+    assert list(new) == [not answer for answer in expected]
+
+
 # Arrow
 
 pa = pytest.importorskip("pyarrow")
@@ -227,6 +249,45 @@ def test_streams_of_arrow():
     assert f.add_new(reader).tolist() == [True, True, True, False]
     # It was read to its end.
     assert f.add_new(reader).tolist() == []
+
+
+@pytest.mark.parametrize("count", [0, 1, 64, 65, 3000])
+def test_libraries_read_answers_where_they_lie(count):
+    f = BloomFilter(4000, 1e-6)
+    values = pa.array([i // 2 for i in range(count)], pa.int64())
+    new = f.add_new(values, as_arrow=True)
+    expected = [i % 2 == 0 for i in range(count)]
+    arrays = [pa.array(new), pa.array(new)]
+    text = repr(new)
+    del new
+    gc.collect()
+    for answers in arrays:
+        answers.validate(full=True)
+        assert answers.type == pa.bool_() and answers.null_count == 0 and answers.to_pylist() == expected
+    assert values.filter(arrays[0]).to_pylist() == list(range((count + 1) // 2)) and str(len(expected)) in text
+    assert pa.chunked_array([f.contains_many(values, as_arrow=True, threads=2)]).to_pylist() == [True] * count
+    polars = pytest.importorskip("polars")
+    series = polars.Series(f.contains_many(values, as_arrow=True))
+    assert series.dtype == polars.Boolean and series.to_list() == [True] * count
+
+
+def test_answers_that_nobody_reads_are_freed():
+    found = BloomFilter(10).contains_many(range(1_000_000), as_arrow=True)
+    before = resident()
+    for _ in range(2000):
+        schema, answers = found.__arrow_c_array__()
+    assert "arrow_schema" in repr(schema) and "arrow_array" in repr(answers)
+    for _ in range(200):
+        pa.array(BloomFilter(10).contains_many(range(1_000_000), as_arrow=True))
+    assert resident() - before < 20_000_000
+
+
+def resident():
+    if not os.path.exists("/proc/self/statm"):
+        pytest.skip("needs Linux")
+    gc.collect()
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 class Broken:
@@ -329,6 +390,54 @@ def test_frames_of_pandas():
     assert frame[f.add_new(frame["s"])]["i"].tolist() == [0, 1, 2, 3]
 
 
+def test_relations_of_duckdb():
+    duckdb = pytest.importorskip("duckdb")
+    names = "'name ' || (i % 7000)::varchar"
+    query = f"select case when i % 5 = 0 then null else {names} end as s, case when i % 11 = 0 then null else i % 9000 end as i from range(20000) t(i)"
+    relation = duckdb.sql(query)
+    rows = relation.fetchall()
+    # As a stream of the relation, and as a reader of several batches and a table of pyarrow.
+    batches = functools.partial(relation.to_arrow_reader, 4096)
+    assert len(list(batches())) > 3
+    for source in lambda: relation, batches, relation.to_arrow_table:
+        f = BloomFilter(40_000, 1e-6)
+        assert f.add_many(source()) == len(set(rows))
+        assert f.contains_many(source()).all() and f.contains_many(rows).all()
+    columns = list(zip(*rows))
+    for name, keys in zip("si", columns):
+        f = BloomFilter(40_000, 1e-6)
+        new = f.add_new(relation.select(name)).tolist()
+        assert sum(new) == len(set(keys)) and new[:50] == [key not in keys[:i] for i, key in enumerate(keys[:50])]
+        assert None in f and all(key in f for key in keys)
+    types = "date '2024-05-01', timestamp '2024-05-01 01:02:03', true, 1.5::float, '\\x01z'::blob, 'b'::enum('a', 'b'), 7::utinyint"
+    for kind in types.split(", '")[0].split(", ") + ["'\\x01z'::blob", "'b'::enum('a', 'b')", "7::utinyint"]:
+        relation = duckdb.sql(f"select {kind} as x union all select null")
+        f = BloomFilter(100, 1e-6)
+        assert f.add_many(relation) == 2
+        assert all(key in f for (key,) in relation.fetchall()), kind
+    with pytest.raises(TypeError, match="d:38,0"):
+        BloomFilter(9).add_many(duckdb.sql("select sum(i) from range(9) t(i)"))
+
+
+def test_the_interpreter_runs_on_while_a_producer_works(tmp_path):
+    dataset = pytest.importorskip("pyarrow.dataset")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    size = 10_000_000
+    parquet.write_table(pa.table({"i": numpy.arange(size) % 1000}), tmp_path / "numbers.parquet", row_group_size=size)
+    numbers = dataset.field("i")
+    wanted = numbers * numbers / 991 * 991 == numbers * numbers
+    reader = dataset.dataset(tmp_path / "numbers.parquet").scanner(filter=wanted, batch_size=size).to_reader()
+    f, done, steps = BloomFilter(1000, 1e-6), threading.Event(), 0
+    thread = threading.Thread(target=lambda: (f.add_many(reader), done.set()))
+    thread.start()
+    while not done.is_set():
+        steps += 1
+        time.sleep(0.001)
+    thread.join()
+    # A thread that waits for the lock comes at the start and at the end.
+    assert steps > 10 and 0 in f and 991 in f and 990 not in f
+
+
 def test_bitmaps_take_integers_only():
     ids = Bitmap(1000)
     agrees(numpy.arange(0, 900, 7), range(0, 900, 7), lambda: Bitmap(1000))
@@ -341,3 +450,45 @@ def test_bitmaps_take_integers_only():
     with pytest.raises(ValueError, match="^-1 is not"):
         ids.add(-1)
     assert len(ids) == 0 and -1 not in ids and 1000 not in ids
+
+
+@pytest.mark.parametrize("make", [GuavaBloomFilter, SplitBlockBloomFilter])
+def test_integers_that_have_no_four_bytes_are_refused(make):
+    ends = [-(2**31), -1, 0, 2**31 - 1, 2**32 - 1]
+    f = make(100, int_bytes=4)
+    f.update(ends)
+    assert f.contains_many(numpy.array(ends)).all() and all(key in f for key in ends)
+    for bad in -(2**31) - 1, 2**32, 2**40 + 1, -(2**63), 2**63 - 1:
+        message = f"^{bad}: a filter with int_bytes=4 takes integers from -2147483648 to 4294967295$"
+        f = make(100, int_bytes=4)
+        for call in (
+            f.add,
+            f.__contains__,
+            lambda bad: f.update([7, bad]),
+            lambda bad: f.update(iter([8, bad])),
+            lambda bad: f.contains_many([7] * 300 + [bad]),
+            lambda bad: f.add_many(numpy.array([1, bad])),
+            lambda bad: f.add_new(numpy.array([1, bad]), threads=2),
+            lambda bad: f.contains_many(array.array("q", [bad])),
+            lambda bad: f.contains_many(pa.array([1, None, bad])),
+            lambda bad: f.contains_many(pa.array([1, bad]).dictionary_encode()),
+            lambda bad: f.add(numpy.int64(bad)),
+        ):
+            with pytest.raises(ValueError, match=message):
+                call(bad)
+        # As in a set, the keys of a list before the bad one are in.
+        assert 7 in f and 8 in f and 1 not in f
+    assert f.add_many(pa.array([5, 6], pa.int64())) == 2
+    # What lies below a null is no key.
+    below = pa.Array.from_buffers(pa.int64(), 2, [pa.py_buffer(b"\1"), pa.array([5, 2**40]).buffers()[1]])
+    assert make(9, int_bytes=4).add_many(below) == 2
+
+
+@pytest.mark.parametrize("make", [GuavaBloomFilter, SplitBlockBloomFilter])
+def test_integers_beyond_64_bits_are_refused_by_filters_of_other_systems(make):
+    f = make(100)
+    f.update([-(2**63), 2**64 - 1])
+    for bad in 2**64, -(2**63) - 1, 2**200:
+        for call in f.add, f.__contains__, lambda bad: f.update([bad]), lambda bad: f.add((1, bad)):
+            with pytest.raises(ValueError, match=f"^{bad}: .*from -9223372036854775808 to 18446744073709551615$"):
+                call(bad)

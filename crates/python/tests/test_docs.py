@@ -45,6 +45,9 @@ def test_there_are_examples():
 @pytest.mark.parametrize("name", [name for name, item in ITEMS.items() if isinstance(item, type)])
 def test_help_shows_signatures_and_text(name):
     text = pydoc.render_doc(ITEMS[name], renderer=pydoc.plaintext)
+    if name == "ArrowAnswers":
+        # No filter, and made by filters only.
+        return
     assert "add_many(self, keys, /, *, threads=1)" in text or name != "Filter"
     # CPython 3.9 finds no signature of a class in its docstring.
     assert name == "Filter" or sys.version_info < (3, 10) or "..." not in str(inspect.signature(ITEMS[name]))

@@ -291,6 +291,15 @@ def test_the_command_and_python_read_each_other(tmp_path):
     assert answer.returncode == 1 and "absent" not in answer.stdout.decode().splitlines()[:1]
     assert run("query", str(tmp_path / "ours"), "-").returncode == 0
 
+    # Without a number of keys, and more of them than the first filter takes.
+    lines = "".join(f"{i}\n" for i in range(300_000))
+    assert run("build", "-o", str(tmp_path / "row"), text=lines).returncode == 0
+    for call in Filter.load, BloomFilter.load, ScalableBloomFilter.load, BloomFilter.mmap:
+        with pytest.raises(ValueError, match="several filters in a row.*build --expected N"):
+            call(tmp_path / "row")
+    with pytest.raises(ValueError, match="several filters in a row"):
+        Filter.from_bytes((tmp_path / "row").read_bytes())
+
     guava = tmp_path / "guava"
     assert run("build", "--expected", "2000", "--format", "guava", "--funnel", "utf8", "-o", str(guava)).returncode == 0
     assert GuavaBloomFilter.load(guava).contains_many(keys).all()

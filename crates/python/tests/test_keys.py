@@ -1,6 +1,7 @@
 """Which objects are keys, and which of them are one key."""
 
 import datetime
+import hashlib
 import ipaddress
 import json
 import subprocess
@@ -150,6 +151,23 @@ def test_a_function_makes_the_key_everywhere():
     with pytest.raises(KeyError):
         f.add({})
     assert 1 in f.copy().__class__.from_bytes(f.to_bytes())
+
+
+def test_a_function_that_hashes_is_a_key_function():
+    """The hash functions that users of rbloom have: 128 bits with a sign, or Python's own."""
+
+    def hash_of(value):
+        return int.from_bytes(hashlib.sha256(repr(value).encode()).digest()[:16], "big", signed=True)
+
+    for function in hash_of, hash, lambda value: 64 * hash(value):
+        f = BloomFilter(4000, 1e-6, key=function)
+        f.update(frozenset([i]) for i in range(2000))
+        assert all(frozenset([i]) in f for i in range(2000))
+        # Integers that follow one another do not meet in one part of the filter.
+        assert f.contains_many([frozenset([i]) for i in range(2000, 4000)]).sum() <= 1
+    assert BloomFilter(9, key=hash_of).add({}) and frozenset([3]) in BloomFilter.from_bytes(f.to_bytes(), key=function)
+    with pytest.raises(TypeError, match="hash"):
+        BloomFilter(9, hash=hash)
 
 
 def test_an_error_in_the_function_leaves_the_keys_before_it():

@@ -175,13 +175,14 @@ def test_ten_thousand_operations_beside_a_set():
     assert COUNT["operations"] >= 10_000, COUNT
 
 
-@hypothesis.given(st.binary(max_size=300), st.sampled_from(lanebloom.__all__))
+FILTERS = [name for name in lanebloom.__all__ if hasattr(getattr(lanebloom, name), "from_bytes")]
+
+
+@hypothesis.given(st.binary(max_size=300), st.sampled_from(FILTERS))
 @hypothesis.settings(deadline=None, max_examples=300)
 def test_any_bytes_are_a_filter_or_a_value_error(data, name):
-    cls = getattr(lanebloom, name)
-    if isinstance(cls, type):
-        try:
-            f = cls.from_bytes(data)
-        except ValueError:
-            return
-        repr(f), 5 in f
+    try:
+        f = getattr(lanebloom, name).from_bytes(data)
+    except ValueError:
+        return
+    repr(f), 5 in f

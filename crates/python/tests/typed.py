@@ -7,6 +7,7 @@ import pickle
 from typing import TYPE_CHECKING
 
 from lanebloom import (
+    ArrowAnswers,
     Bitmap,
     BloomFilter,
     CuckooFilter,
@@ -40,6 +41,8 @@ assert_type(Filter.from_bytes(bytearray(f.to_bytes()), secret=f.secret), Filter)
 assert_type(pickle.loads(pickle.dumps(f)) == f, bool) if not TYPE_CHECKING else None
 assert bool(f.contains_many([1, 7777]).sum() == 1)
 assert (f.add_new([55]) == [True]).all()
+assert_type(f.add_new([56], as_arrow=True), ArrowAnswers)
+assert list(f.contains_many([56, 7777], as_arrow=True)) == [True, False]
 w = WindowedBloomFilter(10, window=datetime.timedelta(minutes=1))
 w.rotate()
 WindowedBloomFilter(10, window=1.5)

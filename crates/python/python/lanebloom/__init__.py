@@ -1,6 +1,7 @@
 """Fast approximate sets: Bloom and cuckoo filters for numpy, Arrow and plain Python keys."""
 
 from ._lanebloom import (
+    ArrowAnswers,
     Bitmap,
     BloomFilter,
     CuckooFilter,
@@ -15,6 +16,7 @@ from ._lanebloom import (
 )
 
 __all__ = [
+    "ArrowAnswers",
     "Bitmap",
     "BloomFilter",
     "CuckooFilter",

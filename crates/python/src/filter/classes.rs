@@ -4,7 +4,7 @@ use super::{
     Bitmap, BloomFilter, Cuckoo, Filter, GuavaBloomFilter, ScalableBloomFilter, SplitBlockBloomFilter,
     WindowedBloomFilter,
 };
-use crate::any::{Any, check_int_bytes, guava, incompatible, read_limit, split_block, unreadable};
+use crate::any::{Any, check_int_bytes, guava, incompatible, read_limit, split_block, unmappable};
 use crate::arguments::{Number, Secret, SecretKey, Span, open};
 use crate::engine::{Foreign, build_error};
 use crate::ffi::Buffer;
@@ -67,7 +67,8 @@ impl BloomFilter {
                 Some(key) => BloomView::map_with(&file, key.0).map(Any::ViewS),
             }
         };
-        Filter::new(any.map_err(unreadable)?, key).into_object(py)
+        let any = any.map_err(|error| unmappable(file, error))?;
+        Filter::new(any, key).into_object(py)
     }
 
     /// An estimate of the number of keys in both filters.
