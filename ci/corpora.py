@@ -1,7 +1,8 @@
 """lanebloom corpus beside dolma: called by ci/corpora.sh.
 
 Both get the same JSON lines and write dolma's attributes. The contestants take turns; the tables
-have medians. Decisions are compared document by document, for lines also with an exact set.
+have medians. Decisions are compared document by document, for lines also with an exact set. With
+--peers, text-dedup and datatrove get a part of the documents, and are compared with exact sets.
 """
 
 import argparse
@@ -85,8 +86,105 @@ def dolma(args, root, document, ngrams, expected, processes=1):
 def ours(args, root, document, options, threads=1, annotate=True):
     output = root / "ours.jsonl"
     kind = ["--annotate", "x"] if annotate else []
-    command = [args.lanebloom, "corpus", "-q", document, "-o", output, "--unit", "line", *kind, "--rate", str(RATE)]
+    rate = [] if "--against" in options else ["--rate", str(RATE)]
+    command = [args.lanebloom, "corpus", "-q", document, "-o", output, "--unit", "line", *kind, *rate]
     return timed([*command, "--threads", str(threads), *options]), output
+
+
+def words(args, document, root):
+    """The number of words by Unicode's rules."""
+    command = [args.lanebloom, "corpus", "-q", document, "--build", root / "words", "--ngrams", "1"]
+    subprocess.run([*command, "--rate", "0.1", "--report", root / "words.json"], check=True)
+    return json.loads((root / "words.json").read_text())["hashes"]
+
+
+def call_peer(args, *arguments):
+    return [args.peers, Path(__file__).with_name("corpora_peers.py"), *map(str, arguments)]
+
+
+def part_of(document, to, most, by_lines=False):
+    """The first documents, or their lines as documents. Returns the number of bytes of text."""
+    total = number = 0
+    with open(to, "w", encoding="utf-8") as file:
+        for row in rows(document):
+            for text in row["text"].split("\n") if by_lines else [row["text"]]:
+                if text.strip():
+                    file.write(json.dumps({"id": str(number), "text": text}) + "\n")
+                    number, total = number + 1, total + len(text.encode())
+            if total > most:
+                break
+    return total
+
+
+def ids(path):
+    return {row["id"] for row in rows(path)}
+
+
+def peers(args, root, document, table):
+    """Whole documents beside text-dedup, and their 13-grams beside datatrove."""
+    part, kept, peer = root / "part.jsonl", root / "kept.jsonl", root / "peer"
+    rate = ["--rate", str(RATE)]
+
+    def our(*options):
+        return timed([args.lanebloom, "corpus", "-q", part, "-o", kept, *rate, "--threads", "1", *options])
+
+    for name, by_lines, most in [("Whole documents", False, args.bytes), ("Lines as documents", True, args.peer_bytes)]:
+        size = part_of(document, part, most, by_lines)
+        texts = [row["text"] for row in rows(part)]
+        new = len(set(texts))
+
+        def text_dedup():
+            shutil.rmtree(peer, ignore_errors=True)
+            shutil.rmtree(f"{peer}.cache", ignore_errors=True)
+            return timed(call_peer(args, "text-dedup", part, peer, *rate, "--expected", len(texts)))
+
+        table(f"{name}, {size / 1e6:.0f} MB", {
+            "text-dedup 0.4.0": lambda: (text_dedup(), None),
+            "lanebloom": lambda: (our(), None),
+        }, args.ngram_runs, size, words(args, part, root))
+        found = subprocess.check_output(call_peer(args, "text-dedup", part, peer, "--count"))
+        print(f"\nOf {len(texts)} texts {new} are different. text-dedup keeps {int(found)}, lanebloom {len(ids(kept))}.")
+
+    size = part_of(document, part, args.peer_bytes)
+    exact, rest = root / "exact.jsonl", [part, peer, "--bytes", 1 << 26]
+    shutil.rmtree(peer, ignore_errors=True)
+    ngrams = ["--ngrams", "13", "--overlap", str(OVERLAP)]
+    table(f"13-grams of documents, {size / 1e6:.0f} MB", {
+        "datatrove 0.10.1, its mask mended": lambda: (timed(call_peer(args, "datatrove", *rest, "--mend")), None),
+        "lanebloom": lambda: (our(*ngrams), None),
+    }, args.ngram_runs, size, words(args, part, root))
+    mended = ids(peer)
+    subprocess.run(call_peer(args, "datatrove", part, exact, "--exact"), check=True, stderr=subprocess.DEVNULL)
+    subprocess.run(call_peer(args, "datatrove", *rest), check=True, stderr=subprocess.DEVNULL)
+    exact, all_ids = ids(exact), ids(part)
+    print(f"\nOf {len(all_ids)} documents an exact set of datatrove's 13-grams keeps {len(exact)}. datatrove keeps "
+          f"{len(mended)} with the mended mask, {len(exact - mended)} of those too few, and {len(ids(peer))} as it is. "
+          f"lanebloom, which cuts words by other rules, keeps {len(ids(kept))}, {len(exact - ids(kept))} of those too few.")
+
+
+def huge(args, root, table):
+    """One document of one piece: a small one too, since dolma's time grows with its square."""
+    for size in (20e6, args.huge):
+        one_huge(args, root, table, size)
+
+
+def one_huge(args, root, table, size):
+    document = root / "documents/huge.jsonl"
+    word = "".join(f"word{number} " for number in range(100_000))
+    with open(document, "w", encoding="utf-8") as file:
+        file.write('{"id":"0","text":"')
+        for _ in range(int(size / len(word)) + 1):
+            file.write(word)
+        file.write('"}\n')
+    is_small, size, most = size < 1e8, document.stat().st_size, ["--max-record", "8G"]
+    peer = {"dolma, lines": lambda: dolma(args, root, document, 0, 1000)} if is_small else {}
+    table(f"One document of one piece, {size / 1e6:.0f} MB", {
+        **peer,
+        "lanebloom, lines": lambda: ours(args, root, document, most),
+        "lanebloom, 13-grams": lambda: ours(args, root, document, [*most, "--ngrams", "13"]),
+        "lanebloom, 13-grams, the text": lambda: ours(args, root, document, [*most, "--ngrams", "13"], 1, False),
+    }, 1, size, None)
+    document.unlink()
 
 
 def rows(path):
@@ -141,6 +239,9 @@ def main():
     parser.add_argument("--bytes", type=float, default=400e6)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--ngram-runs", type=int, default=3)
+    parser.add_argument("--peers", help="a Python with datatrove and text-dedup")
+    parser.add_argument("--peer-bytes", type=float, default=10e6, help="text for datatrove, and for text-dedup's lines")
+    parser.add_argument("--huge", type=float, default=0, help="bytes of a document of one piece")
     parser.add_argument("--quiet", default="", help="a command before each measurement")
     parser.add_argument("sources", nargs="*", default=[os.path.expanduser("~/.cargo/registry/src"), "/usr/share/doc", "/usr/lib/python3"])
     args = parser.parse_args()
@@ -164,8 +265,11 @@ def main():
         global timed
         timed = functools.partial(timed, before=quiet)
 
-    def table(title, contestants, runs=args.runs):
-        print(f"\n## {title}\n\n| | s | MB/s | peak MiB | times dolma |\n|---|--:|--:|--:|--:|")
+    number_of_words = words(args, plain, root)
+    print(f"{number_of_words / 1e6:.1f} million words")
+
+    def table(title, contestants, runs=args.runs, size=size * 1e6, number=number_of_words):
+        print(f"\n## {title}\n\n| | s | MB/s | ns/word | peak MiB | times the first |\n|---|--:|--:|--:|--:|--:|")
         results = {name: [] for name in contestants}
         for _ in range(runs):
             for name, run in contestants.items():
@@ -175,22 +279,31 @@ def main():
             seconds = statistics.median(run[0] for run in figures)
             base = base or seconds
             peak = max(run[1] for run in figures)
-            print(f"| {name} | {seconds:.2f} | {size / seconds:.0f} | {peak:.0f} | {base / seconds:.1f} |", flush=True)
+            each = f"{seconds / number * 1e9:.1f}" if number else ""
+            speed = size / seconds / 1e6
+            speed = f"{speed:.0f}" if speed >= 10 else f"{speed:.1f}"
+            print(f"| {name} | {seconds:.2f} | {speed} | {each} | {peak:.0f} | {base / seconds:.1f} |", flush=True)
 
+    # A filter of one key: what reading, cutting, hashing and writing cost alone.
+    one = root / "one"
+    subprocess.run([args.lanebloom, "corpus", "-q", "--unit", "line", "--build", one], input=b'{"text":"x"}', check=True)
     ngrams = ["--ngrams", "13", "--overlap", str(OVERLAP)]
     for kind, file in files.items():
         table(f"Lines, {kind}", {
             "dolma, 5 million expected": lambda: dolma(args, root, file, 0, 5_000_000),
             "lanebloom": lambda: ours(args, root, file, []),
+            "lanebloom, 5 million expected": lambda: ours(args, root, file, ["--expected", "5M"]),
             "lanebloom, 2 threads": lambda: ours(args, root, file, [], 2),
             "lanebloom, the lines without them": lambda: ours(args, root, file, [], 1, False),
             "the same, 2 threads": lambda: ours(args, root, file, [], 2, False),
+            "lanebloom, the lines, nothing to find": lambda: ours(args, root, file, ["--against", one], 1, False),
         })
     print(f"\ngzip -dc: {timed(['gzip', '-dc', files['gz']])[0]:.2f} s")
     for kind, file in files.items():
         table(f"13-grams, {kind}", {
             "dolma, 15 million expected": lambda: dolma(args, root, file, 13, 15_000_000),
             "lanebloom --like-dolma": lambda: ours(args, root, file, [*ngrams, "--like-dolma"]),
+            "the same, 15 million expected": lambda: ours(args, root, file, [*ngrams, "--like-dolma", "--expected", "15M"]),
             "the same, 2 threads": lambda: ours(args, root, file, [*ngrams, "--like-dolma"], 2),
             "lanebloom": lambda: ours(args, root, file, ngrams),
             "lanebloom --words ascii": lambda: ours(args, root, file, [*ngrams, "--words", "ascii"]),
@@ -209,6 +322,12 @@ def main():
             lost, kept, new = wrong(plain, our)
             print(f"{name}: {lost} of {new} new pieces go by mistake; {kept} that were seen stay")
             assert kept == 0 and lost <= 10 * RATE * new + 3
+    files["gz"].unlink()
+    if args.peers:
+        peers(args, root, plain, table)
+    files["plain"].unlink()
+    if args.huge:
+        huge(args, root, table)
     shutil.rmtree(root)
 
 
