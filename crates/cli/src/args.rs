@@ -127,6 +127,8 @@ pub(crate) struct Dedup {
 /// removed from the texts; all other bytes stay as they are. A document that becomes empty goes. A
 /// line without a text, or one that is no JSON, stays, and the summary counts it.
 ///
+/// Built with the feature parquet, it reads and writes files of Parquet too: --text is the column.
+///
 /// A Bloom filter remembers hashes of the pieces, and grows as needed. It takes a new piece for one
 /// that was seen with a probability of at most --rate. The first occurrence in the order of the
 /// input stays. The output is the same for any number of threads.

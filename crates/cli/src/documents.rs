@@ -1,6 +1,8 @@
 //! The documents of a chunk: lines of JSON with a text. Finds the texts, their pieces and the
 //! pieces' hashes, and writes the lines without the pieces that go. `corpus` runs on it.
 
+use crate::rows::Rows;
+use anyhow::Result;
 use lanebloom_text::{Field, Piece, Pieces, Rules, Text};
 use std::io::Write;
 use std::ops::Range;
@@ -228,6 +230,23 @@ impl Documents {
             None => self.write_lines(bytes, &mut output),
         }
         self.output = output;
+    }
+
+    /// Removes from rows what goes: the rows of documents, and pieces of their texts.
+    pub(crate) fn edit(&mut self, bytes: &[u8], rows: &mut Rows) -> Result<()> {
+        let (mut stays, mut texts, mut json) = (Vec::new(), Vec::new(), Vec::new());
+        for (number, document) in self.all.iter().enumerate() {
+            stays.push(!matches!(document.fate, Fate::Empty | Fate::TooShort));
+            if document.fate == Fate::Shortened {
+                json.clear();
+                self.write_text(document, bytes, &mut json);
+                let json = std::str::from_utf8(&json).expect("it is cut between pieces");
+                let mut text = Text::default();
+                lanebloom_text::unescape(json, &mut text);
+                texts.push((number, text.as_str().to_owned()));
+            }
+        }
+        rows.edit(stays, &texts)
     }
 
     fn write_lines(&self, bytes: &[u8], output: &mut Vec<u8>) {

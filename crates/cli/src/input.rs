@@ -12,6 +12,7 @@ pub(crate) use source::{Digest, digested, identity, is_compressed, is_stdin, ope
 use crate::documents::Documents;
 use crate::keys::{Framer, KeySpec, Keyed};
 use crate::progress::Progress;
+use crate::rows::{Batches, Rows, Table};
 use ahead::Ahead;
 use anyhow::{Context, Result};
 use source::{At, Counted, metadata, name, opened};
@@ -40,6 +41,8 @@ pub(crate) struct Chunk {
     pub(crate) keyed: Keyed,
     /// The same for records that are documents.
     pub(crate) documents: Documents,
+    /// The rows of Parquet that the documents are texts of.
+    pub(crate) rows: Option<Rows>,
     /// The number of the input that the chunk comes from.
     pub(crate) input: usize,
     /// Where the chunk begins in this input.
@@ -94,6 +97,11 @@ pub(crate) struct Reader {
     current: Option<Box<dyn Read + Send>>,
     /// Where the hash of each input goes, if that is wanted.
     digests: Vec<Digest>,
+    /// The inputs that are files of Parquet, and the limit of a text.
+    tables: Vec<Option<Arc<Table>>>,
+    max_record: usize,
+    /// In place of `current`.
+    batches: Option<Batches>,
     /// The names of the inputs opened so far.
     pub(crate) names: Vec<String>,
     /// The beginning of a record whose end was not read yet.
@@ -188,6 +196,9 @@ impl Reader {
             looked_at: 0,
             current: None,
             digests: Vec::new(),
+            tables: Vec::new(),
+            max_record: 0,
+            batches: None,
             names: Vec::new(),
             carry: Vec::new(),
             offset: 0,
@@ -221,6 +232,15 @@ impl Reader {
         }
     }
 
+    /// Reads those inputs that have a table from it.
+    pub(crate) fn tables(self, tables: Vec<Option<Arc<Table>>>, max_record: usize) -> Self {
+        Self {
+            tables,
+            max_record,
+            ..self
+        }
+    }
+
     /// Unpacks compressed files before their turn if there are so many threads that they would wait
     /// for it. Two would not, and it takes a quarter more CPU time.
     pub(crate) fn ahead(self, threads: usize) -> Self {
@@ -236,8 +256,9 @@ impl Reader {
     pub(crate) fn fill(&mut self, chunk: &mut Chunk) -> Result<bool> {
         chunk.keyed.clear();
         chunk.len = 0;
+        chunk.rows = None;
         loop {
-            if self.current.is_none() && !self.open_next()? {
+            if self.current.is_none() && self.batches.is_none() && !self.open_next()? {
                 return Ok(false);
             }
             let name = self.names.len() - 1;
@@ -283,9 +304,13 @@ impl Reader {
         };
         self.looked_at = self.looked_at.saturating_sub(1);
         let name = input.name();
-        let reader = input.reader(&self.progress, self.digests.get(self.names.len()));
-        let reader = reader.with_context(|| format!("cannot read {name}"))?;
-        self.current = Some(if self.is_full { Box::new(Full(reader)) } else { reader });
+        let failed = || format!("cannot read {name}");
+        if let Some(table) = self.tables.get(self.names.len()).cloned().flatten() {
+            self.batches = Some(table.batches(self.max_record).with_context(failed)?);
+        } else {
+            let reader = input.reader(&self.progress, self.digests.get(self.names.len())).with_context(failed)?;
+            self.current = Some(if self.is_full { Box::new(Full(reader)) } else { reader });
+        }
         self.offset = 0;
         self.names.push(name);
         self.framer.next_input(self.is_apart);
@@ -295,6 +320,15 @@ impl Reader {
     /// Fills the chunk from the current input. Returns false at its end.
     fn fill_from_current(&mut self, chunk: &mut Chunk) -> Result<bool> {
         let buffer = &mut chunk.buffer;
+        if let Some(batches) = &mut self.batches {
+            chunk.rows = batches.next(buffer)?;
+            chunk.len = buffer.len();
+            match &chunk.rows {
+                Some(rows) => self.progress.add(rows.file_bytes),
+                None => self.batches = None,
+            }
+            return Ok(self.batches.is_some());
+        }
         let mut len = self.carry.len();
         buffer.resize(self.chunk + len, 0);
         // The memory of a long record is given back.

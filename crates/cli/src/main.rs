@@ -17,6 +17,8 @@ mod pipeline;
 mod positioned;
 mod progress;
 mod resp;
+#[cfg_attr(not(feature = "parquet"), path = "no_rows.rs")]
+mod rows;
 mod speeds;
 mod state_file;
 mod stdout;

@@ -18,6 +18,7 @@ use crate::keys::KeySpec;
 use crate::output::{self, Outputs};
 use crate::pipeline::{self, Stage, Work};
 use crate::progress::Progress;
+use crate::rows::Table;
 use crate::state_file::StateFile;
 use crate::summary::Summary;
 use crate::{json, note};
@@ -32,7 +33,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use writer::Writer;
+use writer::{Writer, Written};
 
 pub(crate) fn run(args: &Corpus, quiet: bool) -> Result<()> {
     let start = Instant::now();
@@ -100,8 +101,9 @@ pub(crate) fn run(args: &Corpus, quiet: bool) -> Result<()> {
     let way = Way { by, overlap, min_words };
     let shared = shared(args, way, &settings, &files.paths)?;
 
+    let tables = tables(args, &files, outputs.as_ref())?;
     let writer = Arc::new(match &outputs {
-        Some(outputs) => Writer::new(outputs, journal.is_none())?,
+        Some(outputs) => Writer::new(outputs, tables.clone(), journal.is_none())?,
         None => Writer::nowhere(),
     });
     let reading = Reading {
@@ -112,7 +114,8 @@ pub(crate) fn run(args: &Corpus, quiet: bool) -> Result<()> {
     let progress = Arc::new(Progress::new(total, !quiet));
     let reader = Reader::new(inputs, KeySpec::lines(args.max_record), Arc::clone(&progress))
         .apart(true)
-        .full();
+        .full()
+        .tables(tables, args.max_record);
     let digests = Vec::from_iter(files.paths.iter().map(|_| Digest::default()));
     let reader = if journal.is_some() {
         reader.hashed(&digests)
@@ -267,6 +270,36 @@ fn first_keys(input: Option<u64>, memory: Option<usize>) -> usize {
     keys.min(memory.unwrap_or(usize::MAX) / 64).max(FIRST)
 }
 
+/// The inputs that are files of Parquet. Fails if the output cannot be.
+fn tables(args: &Corpus, files: &Files, outputs: Option<&Outputs>) -> Result<Vec<Option<Arc<Table>>>> {
+    let open = |path: &PathBuf| Ok(Table::open(path, &args.text)?.map(Arc::new));
+    let tables = files.paths.iter().map(open).collect::<Result<Vec<_>>>()?;
+    let mut found = files.paths.iter().zip(&tables);
+    let (Some(outputs), Some((path, Some(first)))) = (outputs, found.find(|(_, table)| table.is_some())) else {
+        return Ok(tables);
+    };
+    if args.annotate.is_some() {
+        bail!(
+            "{} is a file of Parquet: --annotate is for lines of JSON",
+            path.display()
+        );
+    }
+    if !outputs.is_apart() {
+        if args.output.as_deref().is_none_or(crate::input::is_stdin) {
+            bail!("{} is a file of Parquet: give --output or --output-dir", path.display());
+        }
+        let fits = |table: &Option<Arc<Table>>| table.as_ref().is_some_and(|table| table.is_like(first));
+        if let Some(at) = tables.iter().position(|table| !fits(table)) {
+            bail!(
+                "{} and {} cannot have one output: not both are files of Parquet with the same columns",
+                path.display(),
+                files.paths[at].display()
+            );
+        }
+    }
+    Ok(tables)
+}
+
 /// The filter in Redis, if one is asked for.
 #[cfg(feature = "redis")]
 fn shared(args: &Corpus, way: Way, settings: &str, inputs: &[PathBuf]) -> Result<Option<Box<dyn Shared>>> {
@@ -349,6 +382,7 @@ impl Work for CorpusWork {
 
     fn finish(&self, chunk: &mut Chunk, number: u64) -> Result<()> {
         let input = chunk.input;
+        let rows = chunk.rows.take();
         let (bytes, documents) = chunk.with_documents();
         self.way.end(documents);
         let counts = std::mem::take(&mut documents.counts);
@@ -362,14 +396,19 @@ impl Work for CorpusWork {
             input,
             || {
                 if self.writer.is_nowhere() {
-                    return Ok(Cow::default());
+                    return Ok(Written::Bytes(Cow::default()));
+                }
+                if let Some(mut rows) = rows {
+                    documents.edit(bytes, &mut rows)?;
+                    return Ok(Written::Rows(rows));
                 }
                 documents.write(bytes, &self.reading);
                 if documents.output.is_empty() {
-                    return Ok(Cow::default());
+                    return Ok(Written::Bytes(Cow::default()));
                 }
                 let format = self.writer.format(input);
-                format.pack(&documents.output).context("cannot compress")
+                let packed = format.pack(&documents.output).context("cannot compress")?;
+                Ok(Written::Bytes(packed))
             },
             add,
         )

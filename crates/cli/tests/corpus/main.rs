@@ -12,6 +12,8 @@ mod pieces;
 #[cfg(all(unix, feature = "redis"))]
 mod redis;
 mod state;
+#[cfg(feature = "parquet")]
+mod tables;
 
 use serde_json::Value;
 use std::fs;

@@ -4,6 +4,7 @@
 
 use crate::input::is_stdin;
 use crate::output::Outputs;
+use crate::rows::{Rows, Table, TableWriter};
 use crate::stdout;
 use anyhow::{Context, Result, anyhow, bail};
 use std::borrow::Cow;
@@ -11,7 +12,7 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use twox_hash::XxHash3_64;
 
 /// How an output is compressed. A chunk is a member of gzip or a frame of zstd, so threads compress
@@ -51,9 +52,17 @@ impl Format {
     }
 }
 
+/// What is written of a chunk.
+pub(super) enum Written<'a> {
+    Bytes(Cow<'a, [u8]>),
+    Rows(Rows),
+}
+
 /// A file that is being written, or is complete and waits for its name. Removed unless it gets one.
 pub(super) struct Part {
     file: File,
+    /// Writes the file if it is one of Parquet.
+    table: Option<TableWriter>,
     pub(super) path: PathBuf,
     pub(super) to: PathBuf,
     is_empty: bool,
@@ -68,7 +77,7 @@ impl Part {
         to.with_file_name(format!(".lanebloom-{:016x}.part", XxHash3_64::oneshot(name)))
     }
 
-    fn create(to: &Path) -> Result<Self> {
+    fn create(to: &Path, table: Option<&Table>) -> Result<Self> {
         let path = Self::path(to);
         let failed = || format!("cannot write {}", to.display());
         let mut options = File::options();
@@ -90,7 +99,9 @@ impl Part {
         if let Ok(old) = fs::metadata(to) {
             file.set_permissions(old.permissions()).with_context(failed)?;
         }
+        let writer = |table| TableWriter::new(table, file.try_clone()?);
         Ok(Self {
+            table: table.map(writer).transpose().with_context(failed)?,
             file,
             path,
             to: to.to_owned(),
@@ -99,17 +110,26 @@ impl Part {
         })
     }
 
-    fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        self.is_empty &= bytes.is_empty();
-        let written = self.file.write_all(bytes);
+    fn write(&mut self, written: &Written) -> Result<()> {
+        let written = match (written, &mut self.table) {
+            (Written::Bytes(bytes), _) => {
+                self.is_empty &= bytes.is_empty();
+                self.file.write_all(bytes).map_err(anyhow::Error::from)
+            }
+            (Written::Rows(rows), Some(table)) => table.write(rows),
+            (Written::Rows(_), None) => Err(anyhow!("it is no file of Parquet")),
+        };
         written.with_context(|| format!("cannot write {}", self.to.display()))
     }
 
     /// Writes what is missing, to the disk too.
     fn complete(&mut self) -> Result<()> {
-        if self.is_empty {
+        if let Some(table) = self.table.take() {
+            let closed = table.close();
+            closed.with_context(|| format!("cannot write {}", self.to.display()))?;
+        } else if self.is_empty {
             let nothing = Format::of(&self.to).pack(&[])?;
-            self.write(&nothing)?;
+            self.write(&Written::Bytes(nothing))?;
         }
         let synced = self.file.sync_all();
         synced.with_context(|| format!("cannot write {}", self.to.display()))
@@ -165,6 +185,7 @@ enum Target {
     One(Part),
     Each {
         paths: Vec<PathBuf>,
+        tables: Vec<Option<Arc<Table>>>,
         /// The files of the inputs before this one are complete.
         input: usize,
         open: Option<Part>,
@@ -175,17 +196,19 @@ enum Target {
 }
 
 impl Writer {
-    /// With `commits`, each file gets its name as soon as it is complete.
-    pub(super) fn new(outputs: &Outputs, commits: bool) -> Result<Self> {
+    /// With `commits`, each file gets its name as soon as it is complete. The outputs of the inputs
+    /// that have a table are files of Parquet.
+    pub(super) fn new(outputs: &Outputs, tables: Vec<Option<Arc<Table>>>, commits: bool) -> Result<Self> {
         let paths = outputs.paths();
         let formats = paths.iter().map(|path| Format::of(path)).collect();
         let target = match &paths[..] {
             [path] if !outputs.is_apart() && is_stdin(path) => {
                 Target::Stdout(stdout::open().context("cannot write the output")?)
             }
-            [path] if !outputs.is_apart() => Target::One(Part::create(path)?),
+            [path] if !outputs.is_apart() => Target::One(Part::create(path, table(&tables, 0))?),
             _ => Target::Each {
                 paths: paths.into_iter().map(Path::to_owned).collect(),
+                tables,
                 input: 0,
                 open: None,
                 complete: Vec::new(),
@@ -238,19 +261,19 @@ impl Writer {
         Ok(inner)
     }
 
-    /// Writes chunk `number`, whose bytes `make` returns, and which comes from this input. Then
+    /// Writes chunk `number`, which `make` returns, and which comes from this input. Then
     /// calls `then`, before the next chunk is written.
     pub(super) fn write<'a>(
         &self,
         number: u64,
         input: usize,
-        make: impl FnOnce() -> Result<Cow<'a, [u8]>>,
+        make: impl FnOnce() -> Result<Written<'a>>,
         then: impl FnOnce(),
     ) -> Result<()> {
         let guard = FailGuard(self);
-        let bytes = make()?;
+        let written = make()?;
         let mut inner = self.turn(number)?;
-        inner.target.write(input, &bytes)?;
+        inner.target.write(input, &written)?;
         then();
         inner.next += 1;
         drop(inner);
@@ -290,20 +313,26 @@ impl Writer {
 }
 
 impl Target {
-    fn write(&mut self, input: usize, bytes: &[u8]) -> Result<()> {
+    fn write(&mut self, input: usize, written: &Written) -> Result<()> {
         match self {
             Self::Nothing => Ok(()),
-            Self::Stdout(file) => file.write_all(bytes).context("cannot write the output"),
-            Self::One(part) => part.write(bytes),
+            Self::Stdout(file) => match written {
+                Written::Bytes(bytes) => file.write_all(bytes).context("cannot write the output"),
+                Written::Rows(_) => Err(anyhow!("Parquet needs a file as output")),
+            },
+            Self::One(part) => part.write(written),
             Self::Each { .. } => {
                 self.complete_to(input)?;
-                let Self::Each { paths, open, .. } = self else {
+                let Self::Each {
+                    paths, tables, open, ..
+                } = self
+                else {
                     unreachable!("it is the same");
                 };
                 if open.is_none() {
-                    *open = Some(Part::create(&paths[input])?);
+                    *open = Some(Part::create(&paths[input], table(tables, input))?);
                 }
-                open.as_mut().expect("it was opened").write(bytes)
+                open.as_mut().expect("it was opened").write(written)
             }
         }
     }
@@ -320,6 +349,7 @@ impl Target {
     fn complete_to(&mut self, end: usize) -> Result<()> {
         let Self::Each {
             paths,
+            tables,
             input,
             open,
             complete,
@@ -332,7 +362,7 @@ impl Target {
             let mut part = match open.take() {
                 Some(part) => part,
                 // The input is empty.
-                None => Part::create(&paths[*input])?,
+                None => Part::create(&paths[*input], table(tables, *input))?,
             };
             part.complete()?;
             if *commits {
@@ -344,6 +374,11 @@ impl Target {
         }
         Ok(())
     }
+}
+
+/// What the output of an input is like, if it is a file of Parquet.
+fn table(tables: &[Option<Arc<Table>>], input: usize) -> Option<&Table> {
+    tables.get(input).and_then(Option::as_deref)
 }
 
 /// Wakes threads that wait for a chunk which will not be written.
