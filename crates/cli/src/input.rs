@@ -308,7 +308,9 @@ impl Reader {
         if let Some(table) = self.tables.get(self.names.len()).cloned().flatten() {
             self.batches = Some(table.batches(self.max_record).with_context(failed)?);
         } else {
-            let reader = input.reader(&self.progress, self.digests.get(self.names.len())).with_context(failed)?;
+            let reader = input
+                .reader(&self.progress, self.digests.get(self.names.len()))
+                .with_context(failed)?;
             self.current = Some(if self.is_full { Box::new(Full(reader)) } else { reader });
         }
         self.offset = 0;

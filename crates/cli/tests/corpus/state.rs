@@ -43,7 +43,10 @@ fn compressed_and_empty_inputs_are_skipped_too() {
     let all = Random(3).texts(200);
     let parts = Vec::from_iter(all.chunks(50).map(lines));
     shell.write("in/0.jsonl", "");
-    shell.write("in/1.jsonl.gz", [gzip(parts[0].as_bytes()), gzip(parts[1].as_bytes())].concat());
+    shell.write(
+        "in/1.jsonl.gz",
+        [gzip(parts[0].as_bytes()), gzip(parts[1].as_bytes())].concat(),
+    );
     shell.write("in/2.jsonl.zst", zstd::encode_all(parts[2].as_bytes(), 1).unwrap());
     shell.write("in/3.jsonl.gz", gzip(b""));
     shell.write("in/4.jsonl", &parts[3]);
