@@ -1,6 +1,6 @@
 //! What the functions cost, on two threads: aggregates over BIGINTs against `count(DISTINCT)` and
 //! `approx_distinct`; predicates against an `IN` list and a semi join; a join with the rule and
-//! without. Every answer is checked.
+//! without. Every answer is checked. Times are medians of `--runs` runs.
 //!
 //! ```sh
 //! cargo run --release --example figures         # 100 million rows, 4 GB of memory
@@ -49,21 +49,26 @@ fn table(rows: usize) -> Result<MemTable> {
     MemTable::try_new(schema, vec![one.to_vec(), other.to_vec()])
 }
 
-/// The seconds of the fastest of three runs, and the number that the query answers.
-async fn run(ctx: &SessionContext, sql: &str) -> Result<(f64, i64)> {
-    let mut fastest = f64::MAX;
-    let mut answer = 0;
+/// The median seconds of queries, whose runs take turns, and the number that each answers.
+async fn run(queries: &[(&SessionContext, String)]) -> Result<Vec<(f64, i64)>> {
+    let mut out = vec![(vec![], 0); queries.len()];
     for _ in 0..option("--runs", 3) {
-        let frame = ctx.sql(sql).await?;
-        let start = Instant::now();
-        let batches = frame.collect().await?;
-        fastest = fastest.min(start.elapsed().as_secs_f64());
-        let column = batches[0].column(0);
-        answer = column
-            .as_primitive_opt::<Int64Type>()
-            .map_or(0, |column| column.value(0));
+        for ((ctx, sql), (times, answer)) in queries.iter().zip(&mut out) {
+            let frame = ctx.sql(sql).await?;
+            let start = Instant::now();
+            let batches = frame.collect().await?;
+            times.push(start.elapsed().as_secs_f64());
+            let column = batches[0].column(0);
+            *answer = column
+                .as_primitive_opt::<Int64Type>()
+                .map_or(0, |column| column.value(0));
+        }
     }
-    Ok((fastest, answer))
+    let median = |(mut times, answer): (Vec<f64>, i64)| {
+        times.sort_by(f64::total_cmp);
+        (times[times.len() / 2], answer)
+    };
+    Ok(out.into_iter().map(median).collect())
 }
 
 fn context(tables: &[(&str, &Arc<MemTable>)]) -> Result<SessionContext> {
@@ -92,8 +97,11 @@ async fn main() -> Result<()> {
         "approx_distinct(x)".into(),
         "count(DISTINCT x)".into(),
     ];
-    for aggregate in &aggregates {
-        let (seconds, _) = run(&ctx, &format!("SELECT {aggregate} FROM fact")).await?;
+    let queries = aggregates
+        .iter()
+        .map(|aggregate: &String| (&ctx, format!("SELECT {aggregate} FROM fact")));
+    let figures = run(&queries.collect::<Vec<_>>()).await?;
+    for (aggregate, (seconds, _)) in aggregates.iter().zip(figures) {
         println!("| `{aggregate}` | {seconds:.3} | {:.2} |", seconds * 1e9 / rows as f64);
     }
 
@@ -115,8 +123,11 @@ async fn main() -> Result<()> {
         ("semi join", "x IN (SELECT x FROM dim)".into()),
         ("`IN` list", format!("x IN ({})", list.join(", "))),
     ];
-    for (name, predicate) in &predicates {
-        let (seconds, found) = run(&ctx, &format!("SELECT count(*) FROM fact WHERE {predicate}")).await?;
+    let queries = predicates
+        .iter()
+        .map(|(_, predicate)| (&ctx, format!("SELECT count(*) FROM fact WHERE {predicate}")));
+    let figures = run(&queries.collect::<Vec<_>>()).await?;
+    for ((name, _), (seconds, found)) in predicates.iter().zip(figures) {
         assert!(
             found as usize >= keys && found as usize <= keys + rows / 50,
             "{name}: {found}"
@@ -137,8 +148,10 @@ async fn main() -> Result<()> {
              JOIN (SELECT x, row FROM (SELECT x, permille AS row FROM dim) UNION ALL
                    SELECT DISTINCT permille AS x, permille AS row FROM dim WHERE permille < {permille}) d ON k = d.x"
         );
-        let (without, expected) = run(&ctx, &sql).await?;
-        let (with, found) = run(&joined, &sql).await?;
+        let figures = run(&[(&ctx, sql.clone()), (&joined, sql)]).await?;
+        let [(without, expected), (with, found)] = figures[..] else {
+            unreachable!("two queries");
+        };
         assert_eq!(found, expected);
         println!("| {}% | {without:.3} | {with:.3} |", permille as f64 / 10.0);
     }

@@ -1,7 +1,7 @@
 //! Both aggregates: how DataFusion's batches and states reach a set of keys. The set is a
 //! [`Growing`] for `bloom_agg`, and Spark's filter for `bloom_filter_agg`.
 
-use crate::keys::{Class, Murmur, constant, hash_array, hash_valid, nulls_of};
+use crate::keys::{Class, HashKeys, Murmur, constant, hash_array, hash_valid, nulls_of};
 use crate::value::{Growing, Plan};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BinaryViewBuilder, BooleanArray};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
@@ -11,38 +11,74 @@ use datafusion::logical_expr::{Accumulator, AggregateUDFImpl, EmitTo, GroupsAccu
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// A set of keys of one group.
-pub(crate) trait Sketch: Debug + Send + Sync + 'static {
-    fn update(&mut self, values: &ArrayRef) -> Result<()>;
-    fn merge(&mut self, state: &[u8]) -> Result<()>;
-    fn state(&mut self) -> Result<ScalarValue>;
-    fn finish(&mut self) -> Result<ScalarValue>;
+/// A set of keys of one group: a [`Growing`], or Spark's filter.
+pub(crate) trait Sketch: Debug + Default + Send + Sync + 'static {
+    /// What all groups of one aggregate share.
+    type Plan: Debug + Send + Sync + 'static;
+    type Hasher: HashKeys;
+
+    fn hasher(plan: &Self::Plan) -> &Self::Hasher;
+    fn insert(&mut self, hashes: &[HashOf<Self>], plan: &Self::Plan) -> Result<()>;
+    /// Adds what another one's `state` wrote.
+    fn merge(&mut self, state: &[u8], plan: &Self::Plan) -> Result<()>;
+    fn state(&mut self, plan: &Self::Plan) -> Result<Vec<u8>>;
+    /// The value; `None` is NULL.
+    fn finish(&mut self, plan: &Self::Plan) -> Result<Option<Vec<u8>>>;
+    /// A value as one of the aggregate's type.
+    fn scalar(value: Option<Vec<u8>>) -> ScalarValue;
+    /// The values of some groups as a column of this type.
+    fn column(values: Vec<Option<Vec<u8>>>) -> Result<ArrayRef>;
     fn memory_bytes(&self) -> usize;
 }
 
-/// A [`Sketch`] as DataFusion's accumulator.
+type HashOf<S> = <<S as Sketch>::Hasher as HashKeys>::Hash;
+
+/// A column of binary views. A join that repeats a value of it for every row copies no filter.
+pub(crate) fn views(values: Vec<Option<Vec<u8>>>) -> Result<ArrayRef> {
+    let mut out = BinaryViewBuilder::with_capacity(values.len());
+    for value in values {
+        match value {
+            Some(value) => out.try_append_value(value)?,
+            None => out.append_null(),
+        }
+    }
+    Ok(Arc::new(out.finish()))
+}
+
+/// The accumulator of an aggregate without groups.
 #[derive(Debug)]
-pub(crate) struct SketchAccumulator<S>(pub(crate) S);
+pub(crate) struct SketchAccumulator<S: Sketch> {
+    plan: S::Plan,
+    set: S,
+}
+
+impl<S: Sketch> SketchAccumulator<S> {
+    pub(crate) fn new(plan: S::Plan) -> Self {
+        let set = S::default();
+        Self { plan, set }
+    }
+}
 
 impl<S: Sketch> Accumulator for SketchAccumulator<S> {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
-        self.0.update(&values[0])
+        self.set
+            .insert(&hash_valid(&values[0], S::hasher(&self.plan))?, &self.plan)
     }
 
     fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
-        each_binary(states[0].as_ref(), |_, state| self.0.merge(state))
+        each_binary(states[0].as_ref(), |_, state| self.set.merge(state, &self.plan))
     }
 
     fn state(&mut self) -> Result<Vec<ScalarValue>> {
-        Ok(vec![self.0.state()?])
+        Ok(vec![ScalarValue::BinaryView(Some(self.set.state(&self.plan)?))])
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
-        self.0.finish()
+        Ok(S::scalar(self.set.finish(&self.plan)?))
     }
 
     fn size(&self) -> usize {
-        size_of::<S>() + self.0.memory_bytes()
+        size_of::<Self>() + self.set.memory_bytes()
     }
 }
 
@@ -119,8 +155,9 @@ pub(crate) fn coerce(name: &str, types: &[DataType], most: usize) -> Result<Vec<
 }
 
 /// The one field of a state.
-pub(crate) fn state_field(args: &StateFieldsArgs<'_>, data_type: DataType) -> Vec<FieldRef> {
-    vec![Arc::new(Field::new(format!("{}[filter]", args.name), data_type, true))]
+pub(crate) fn state_field(args: &StateFieldsArgs<'_>) -> Vec<FieldRef> {
+    let name = format!("{}[filter]", args.name);
+    vec![Arc::new(Field::new(name, DataType::BinaryView, true))]
 }
 
 /// `bloom_agg(value [, expected [, rate]])`.
@@ -167,20 +204,16 @@ impl AggregateUDFImpl for BloomAgg {
         coerce(self.name(), types, 3)
     }
 
-    /// A view, so that a join that repeats the filter for every row copies no filter.
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
         Ok(DataType::BinaryView)
     }
 
     fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
-        Ok(state_field(&args, DataType::BinaryView))
+        Ok(state_field(&args))
     }
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        Ok(Box::new(SketchAccumulator(PlannedGrowing {
-            plan: Plan::of(&args)?,
-            set: Growing::default(),
-        })))
+        Ok(Box::new(SketchAccumulator::<Growing>::new(Plan::of(&args)?)))
     }
 
     fn groups_accumulator_supported(&self, _: AccumulatorArgs) -> bool {
@@ -188,56 +221,66 @@ impl AggregateUDFImpl for BloomAgg {
     }
 
     fn create_groups_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn GroupsAccumulator>> {
-        Ok(Box::new(Groups {
-            plan: Plan::of(&args)?,
-            sets: vec![],
-            bytes: 0,
-        }))
+        Ok(Box::new(Groups::<Growing>::new(Plan::of(&args)?)))
     }
 }
 
-#[derive(Debug)]
-struct PlannedGrowing {
-    plan: Plan,
-    set: Growing,
-}
+impl Sketch for Growing {
+    type Plan = Plan;
+    type Hasher = Murmur;
 
-impl Sketch for PlannedGrowing {
-    fn update(&mut self, values: &ArrayRef) -> Result<()> {
-        self.set.insert(&hash_valid(values, &Murmur)?, &self.plan)
+    fn hasher(_: &Plan) -> &Murmur {
+        &Murmur
     }
 
-    fn merge(&mut self, state: &[u8]) -> Result<()> {
-        self.set.merge(state, &self.plan)
+    fn insert(&mut self, hashes: &[u64], plan: &Plan) -> Result<()> {
+        Growing::insert(self, hashes, plan)
     }
 
-    fn state(&mut self) -> Result<ScalarValue> {
-        Ok(ScalarValue::BinaryView(Some(self.set.state(&self.plan)?)))
+    fn merge(&mut self, state: &[u8], plan: &Plan) -> Result<()> {
+        Growing::merge(self, state, plan)
     }
 
-    fn finish(&mut self) -> Result<ScalarValue> {
-        Ok(ScalarValue::BinaryView(Some(self.set.finish(&self.plan)?)))
+    fn state(&mut self, plan: &Plan) -> Result<Vec<u8>> {
+        Growing::state(self, plan)
+    }
+
+    fn finish(&mut self, plan: &Plan) -> Result<Option<Vec<u8>>> {
+        Growing::finish(self, plan).map(Some)
+    }
+
+    fn scalar(value: Option<Vec<u8>>) -> ScalarValue {
+        ScalarValue::BinaryView(value)
+    }
+
+    fn column(values: Vec<Option<Vec<u8>>>) -> Result<ArrayRef> {
+        views(values)
     }
 
     fn memory_bytes(&self) -> usize {
-        self.set.memory_bytes()
+        Growing::memory_bytes(self)
     }
 }
 
 /// The sets of many groups. A batch is hashed once for all of them.
-struct Groups {
-    plan: Plan,
-    sets: Vec<Growing>,
+pub(crate) struct Groups<S: Sketch> {
+    plan: S::Plan,
+    sets: Vec<S>,
     /// The memory of all sets.
     bytes: usize,
 }
 
-impl Groups {
-    fn grow(&mut self, groups: usize) {
-        self.sets.resize_with(groups.max(self.sets.len()), Growing::default);
+impl<S: Sketch> Groups<S> {
+    pub(crate) fn new(plan: S::Plan) -> Self {
+        let (sets, bytes) = (vec![], 0);
+        Self { plan, sets, bytes }
     }
 
-    fn change<T>(&mut self, group: usize, change: impl FnOnce(&mut Growing, &Plan) -> Result<T>) -> Result<T> {
+    fn grow(&mut self, groups: usize) {
+        self.sets.resize_with(groups.max(self.sets.len()), S::default);
+    }
+
+    fn change(&mut self, group: usize, change: impl FnOnce(&mut S, &S::Plan) -> Result<()>) -> Result<()> {
         let set = &mut self.sets[group];
         let before = set.memory_bytes();
         let out = change(set, &self.plan);
@@ -245,14 +288,15 @@ impl Groups {
         out
     }
 
-    fn emit(&mut self, emit_to: EmitTo, bytes: impl Fn(&mut Growing, &Plan) -> Result<Vec<u8>>) -> Result<ArrayRef> {
-        let mut sets = emit_to.take_needed(&mut self.sets);
-        let mut out = BinaryViewBuilder::with_capacity(sets.len());
-        for set in &mut sets {
-            self.bytes -= set.memory_bytes();
-            out.try_append_value(bytes(set, &self.plan)?)?;
-        }
-        Ok(Arc::new(out.finish()))
+    /// What `bytes` makes of the first sets, which go.
+    fn emit(
+        &mut self,
+        emit_to: EmitTo,
+        bytes: impl Fn(&mut S, &S::Plan) -> Result<Option<Vec<u8>>>,
+    ) -> Result<Vec<Option<Vec<u8>>>> {
+        let sets = emit_to.take_needed(&mut self.sets);
+        self.bytes -= sets.iter().map(S::memory_bytes).sum::<usize>();
+        sets.into_iter().map(|mut set| bytes(&mut set, &self.plan)).collect()
     }
 }
 
@@ -261,7 +305,7 @@ fn passes(filter: Option<&BooleanArray>, row: usize) -> bool {
     filter.is_none_or(|filter| filter.is_valid(row) && filter.value(row))
 }
 
-impl GroupsAccumulator for Groups {
+impl<S: Sketch> GroupsAccumulator for Groups<S> {
     fn update_batch(
         &mut self,
         values: &[ArrayRef],
@@ -270,7 +314,7 @@ impl GroupsAccumulator for Groups {
         total_num_groups: usize,
     ) -> Result<()> {
         self.grow(total_num_groups);
-        let hashes = hash_array(values[0].as_ref(), &Murmur)?;
+        let hashes = hash_array(values[0].as_ref(), S::hasher(&self.plan))?;
         let nulls = nulls_of(values[0].as_ref());
         // Runs of one group, as sorted input has them, are inserted at once.
         let mut run = vec![];
@@ -287,11 +331,12 @@ impl GroupsAccumulator for Groups {
     }
 
     fn evaluate(&mut self, emit_to: EmitTo) -> Result<ArrayRef> {
-        self.emit(emit_to, Growing::finish)
+        S::column(self.emit(emit_to, S::finish)?)
     }
 
     fn state(&mut self, emit_to: EmitTo) -> Result<Vec<ArrayRef>> {
-        Ok(vec![self.emit(emit_to, Growing::state)?])
+        let states = self.emit(emit_to, |set, plan| set.state(plan).map(Some))?;
+        Ok(vec![views(states)?])
     }
 
     fn merge_batch(&mut self, values: &[ArrayRef], group_indices: &[usize], total_num_groups: usize) -> Result<()> {
@@ -302,19 +347,19 @@ impl GroupsAccumulator for Groups {
     }
 
     fn convert_to_state(&self, values: &[ArrayRef], opt_filter: Option<&BooleanArray>) -> Result<Vec<ArrayRef>> {
-        let hashes = hash_array(values[0].as_ref(), &Murmur)?;
+        let hashes = hash_array(values[0].as_ref(), S::hasher(&self.plan))?;
         let nulls = nulls_of(values[0].as_ref());
-        let mut out = BinaryViewBuilder::with_capacity(hashes.len());
+        let mut states = Vec::with_capacity(hashes.len());
         for (row, hash) in hashes.iter().enumerate() {
             let is_key = nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row)) && passes(opt_filter, row);
-            let mut set = Growing::default();
+            let mut set = S::default();
             set.insert(if is_key { std::slice::from_ref(hash) } else { &[] }, &self.plan)?;
-            out.append_value(set.state(&self.plan)?);
+            states.push(Some(set.state(&self.plan)?));
         }
-        Ok(vec![Arc::new(out.finish())])
+        Ok(vec![views(states)?])
     }
 
     fn size(&self) -> usize {
-        self.sets.capacity() * size_of::<Growing>() + self.bytes
+        self.sets.capacity() * size_of::<S>() + self.bytes
     }
 }

@@ -88,7 +88,7 @@ impl fmt::Display for Class {
 
 /// Hashes keys, many at a time.
 pub(crate) trait HashKeys {
-    type Hash: Copy + Default;
+    type Hash: Copy + Default + Ord;
     fn hash_longs(&self, keys: &[i64], out: &mut [Self::Hash]);
     fn hash_bytes(&self, keys: &[&[u8]], out: &mut [Self::Hash]);
 }

@@ -36,7 +36,7 @@
 //! | function | |
 //! |---|---|
 //! | `bloom_agg(value [, expected [, rate]])` | an aggregate: a filter of the values that are not NULL. It grows if `expected` was too small; the rate is 1% by default |
-//! | `bloom_contains(filter, value)` | whether the filter may contain the value; NULL if one of both is NULL |
+//! | `bloom_contains(filter, value [, least])` | whether the filter may contain the value; NULL if one of both is NULL. With `least`, it answers true without a lookup while the filter rejects less than this part of the rows: for conditions that another one checks again |
 //! | `bloom_figures(filter)` | a struct: `class` of keys, `bytes`, estimated `keys`, present false-positive `rate` |
 //! | `bloom_filter_agg(value [, expected [, bits or rate [, version]]])` | Spark's aggregate, bit for bit; NULL without a key. `version` is 1 (default) or 2 |
 //! | `might_contain(filter, value)` | Spark's predicate, for filters of both versions |

@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 pub struct Metrics {
     pub(crate) rows_in: AtomicU64,
     pub(crate) rows_pruned: AtomicU64,
+    pub(crate) rows_skipped: AtomicU64,
     pub(crate) filters: AtomicU64,
     pub(crate) bytes: AtomicU64,
     pub(crate) planned: AtomicU64,
@@ -23,6 +24,11 @@ impl Metrics {
     /// Rows whose answer was false or NULL.
     pub fn rows_pruned(&self) -> u64 {
         self.rows_pruned.load(Relaxed)
+    }
+
+    /// Rows that were not looked up, because the filter had pruned too few before.
+    pub fn rows_skipped(&self) -> u64 {
+        self.rows_skipped.load(Relaxed)
     }
 
     /// Filters that were read.

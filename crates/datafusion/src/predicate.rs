@@ -1,10 +1,10 @@
 //! Both predicates: `bloom_contains` and `might_contain`. A batch of values flows in, a bitmap
 //! flows out. A filter is read once and then found again by its bytes.
 
-use crate::keys::{Class, Murmur, hash_array};
+use crate::keys::{Class, Murmur, hash_array, nulls_of};
 use crate::metrics::Metrics;
 use crate::value::{Filter, external};
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, BooleanBufferBuilder};
 use datafusion::arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue, exec_err, plan_err};
@@ -14,6 +14,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -27,7 +28,6 @@ pub(crate) enum Format {
     Spark,
 }
 
-#[derive(Debug)]
 enum Decoded {
     Ours(Filter),
     Spark(SparkBloom),
@@ -36,7 +36,48 @@ enum Decoded {
 /// A filter that was read.
 struct Entry {
     bytes: Bytes,
-    decoded: Arc<Decoded>,
+    known: Arc<Known>,
+}
+
+struct Known {
+    decoded: Decoded,
+    watch: Watch,
+}
+
+/// Rows after which a filter shows whether it prunes enough.
+const WINDOW: u64 = 1 << 16;
+/// So many times as many rows then pass without a lookup, before the next window.
+const SKIPPED: u64 = 16;
+
+/// How much a filter pruned of late. To select half of the rows costs more than to look them up, so
+/// a filter that prunes little costs more than it saves.
+#[derive(Default)]
+struct Watch {
+    rows: AtomicU64,
+    kept: AtomicU64,
+    /// Rows that still pass without a lookup.
+    skip: AtomicU64,
+}
+
+// Relaxed: no answer depends on these; threads that race only move a window's end.
+impl Watch {
+    fn is_skipped(&self, rows: u64) -> bool {
+        let less = |skip: u64| (skip > 0).then(|| skip.saturating_sub(rows));
+        self.skip.fetch_update(Relaxed, Relaxed, less).is_ok()
+    }
+
+    fn count(&self, rows: u64, kept: u64, least: f64) {
+        let rows = self.rows.fetch_add(rows, Relaxed) + rows;
+        let kept = self.kept.fetch_add(kept, Relaxed) + kept;
+        if rows < WINDOW {
+            return;
+        }
+        self.rows.store(0, Relaxed);
+        self.kept.store(0, Relaxed);
+        if (rows.saturating_sub(kept) as f64) < least * rows as f64 {
+            self.skip.store(SKIPPED * WINDOW, Relaxed);
+        }
+    }
 }
 
 /// The bytes of a filter.
@@ -56,7 +97,7 @@ impl Entry {
     }
 }
 
-/// `bloom_contains(filter, value)` or `might_contain(filter, value)`.
+/// `bloom_contains(filter, value [, least])` or `might_contain(filter, value)`.
 pub(crate) struct Contains {
     format: Format,
     signature: Signature,
@@ -75,22 +116,24 @@ impl Contains {
         }
     }
 
-    fn decode(&self, bytes: &[u8], buffers: &[Buffer]) -> Result<Arc<Decoded>> {
+    fn decode(&self, bytes: &[u8], buffers: &[Buffer]) -> Result<Arc<Known>> {
         {
             // Poison says nothing: a cache is whole between any two of its calls.
             let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(at) = cache.iter().position(|entry| entry.is(bytes)) {
                 cache.swap(0, at);
-                return Ok(Arc::clone(&cache[0].decoded));
+                return Ok(Arc::clone(&cache[0].known));
             }
         }
-        let decoded = Arc::new(match self.format {
+        let decoded = match self.format {
             Format::Ours => Decoded::Ours(Filter::parse_to_search(bytes)?),
             Format::Spark => match SparkBloom::from_bytes(bytes).map_err(external)? {
                 (filter, []) => Decoded::Spark(filter),
                 (_, rest) => return exec_err!("{} bytes follow a filter of Spark's", rest.len()),
             },
-        });
+        };
+        let watch = Watch::default();
+        let known = Arc::new(Known { decoded, watch });
         self.metrics.filters.fetch_add(1, Relaxed);
         self.metrics.bytes.fetch_add(bytes.len() as u64, Relaxed);
         let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
@@ -101,83 +144,88 @@ impl Contains {
         });
         cache.push_front(Entry {
             bytes: shared.unwrap_or_else(|| Bytes::Copied(bytes.into())),
-            decoded: Arc::clone(&decoded),
+            known: Arc::clone(&known),
         });
         cache.truncate(CACHED);
-        Ok(decoded)
+        Ok(known)
     }
 
-    /// Writes the answers for all values to a bitmap.
-    fn search(&self, filter: &[u8], buffers: &[Buffer], values: &dyn Array, out: &mut [u64]) -> Result<()> {
-        match &*self.decode(filter, buffers)? {
-            Decoded::Ours(filter) => {
-                let class = Class::of(values.data_type())?;
-                if class != filter.class {
-                    return exec_err!("the filter holds {}, the value is of {class}: cast it", filter.class);
-                }
-                filter.contains_hashes_bitmap(&hash_array(values, &Murmur)?, out);
-            }
-            Decoded::Spark(filter) => filter.contains_hashes_bitmap(&hash_array(values, filter)?, out),
+    /// The answers for all values, without their nulls.
+    fn search(
+        &self,
+        filter: &[u8],
+        buffers: &[Buffer],
+        values: &dyn Array,
+        least: Option<f64>,
+    ) -> Result<BooleanBuffer> {
+        let rows = values.len();
+        let mut bitmap = vec![0; rows.div_ceil(64)];
+        let known = self.decode(filter, buffers)?;
+        let class = Class::of(values.data_type())?;
+        if let Decoded::Ours(filter) = &known.decoded
+            && class != filter.class
+        {
+            return exec_err!("the filter holds {}, the value is of {class}: cast it", filter.class);
         }
-        Ok(())
-    }
-
-    fn count(&self, rows: usize, kept: usize) {
+        if least.is_some() && known.watch.is_skipped(rows as u64) {
+            self.metrics.rows_skipped.fetch_add(rows as u64, Relaxed);
+            return Ok(BooleanBuffer::new_set(rows));
+        }
+        match &known.decoded {
+            Decoded::Ours(filter) => filter.contains_hashes_bitmap(&hash_array(values, &Murmur)?, &mut bitmap),
+            Decoded::Spark(filter) => filter.contains_hashes_bitmap(&hash_array(values, filter)?, &mut bitmap),
+        }
+        // Words are little-endian bytes, as Arrow's bits are.
+        bitmap.iter_mut().for_each(|word| *word = word.to_le());
+        let found = BooleanBuffer::new(Buffer::from_vec(bitmap), 0, rows);
+        let nulls = nulls_of(values);
+        let kept = match &nulls {
+            Some(nulls) => (&found & nulls.inner()).count_set_bits(),
+            None => found.count_set_bits(),
+        };
         self.metrics.rows_in.fetch_add(rows as u64, Relaxed);
         self.metrics.rows_pruned.fetch_add((rows - kept) as u64, Relaxed);
-    }
-
-    /// One filter for all values.
-    fn one(&self, filter: Option<&[u8]>, values: &dyn Array) -> Result<BooleanArray> {
-        let rows = values.len();
-        let Some(filter) = filter else {
-            return Ok(BooleanArray::new_null(rows));
-        };
-        let mut bitmap = vec![0; rows.div_ceil(64)];
-        if rows > 0 {
-            self.search(filter, &[], values, &mut bitmap)?;
+        if let Some(least) = least {
+            known.watch.count(rows as u64, kept as u64, least);
         }
-        let found = BooleanArray::new(bits(bitmap, rows), values.logical_nulls());
-        self.count(rows, found.true_count());
         Ok(found)
     }
 
+    /// One filter for all values.
+    fn one(&self, filter: Option<&[u8]>, values: &dyn Array, least: Option<f64>) -> Result<BooleanArray> {
+        let Some(filter) = filter else {
+            return Ok(BooleanArray::new_null(values.len()));
+        };
+        if values.is_empty() {
+            return Ok(BooleanArray::new_null(0));
+        }
+        let found = self.search(filter, &[], values, least)?;
+        Ok(BooleanArray::new(found, values.logical_nulls()))
+    }
+
     /// A filter for every value; equal ones that follow one another are searched at once.
-    fn each(&self, filters: &ArrayRef, values: &dyn Array) -> Result<BooleanArray> {
+    fn each(&self, filters: &ArrayRef, values: &dyn Array, least: Option<f64>) -> Result<BooleanArray> {
         let rows = values.len();
         let filter_nulls = filters.logical_nulls();
         let filters = Filters::of(filters)?;
-        let mut found = Vec::with_capacity(rows);
+        let mut found = BooleanBufferBuilder::new(rows);
         let mut start = 0;
         while start < rows {
             let end = (start + 1..rows)
                 .find(|row| !filters.are_same(start, *row))
                 .unwrap_or(rows);
-            if let Some(filter) = filters.value(start) {
-                let mut bitmap = vec![0; (end - start).div_ceil(64)];
-                self.search(
-                    filter,
-                    filters.buffers(),
-                    values.slice(start, end - start).as_ref(),
-                    &mut bitmap,
-                )?;
-                found.extend(bits(bitmap, end - start).iter());
-            } else {
-                found.resize(end, false);
+            match filters.value(start) {
+                Some(filter) => {
+                    let values = values.slice(start, end - start);
+                    found.append_buffer(&self.search(filter, filters.buffers(), values.as_ref(), least)?);
+                }
+                None => found.append_n(end - start, false),
             }
             start = end;
         }
         let nulls = NullBuffer::union(filter_nulls.as_ref(), values.logical_nulls().as_ref());
-        let found = BooleanArray::new(BooleanBuffer::from(found), nulls);
-        self.count(rows, found.true_count());
-        Ok(found)
+        Ok(BooleanArray::new(found.finish(), nulls))
     }
-}
-
-fn bits(bitmap: Vec<u64>, rows: usize) -> BooleanBuffer {
-    // Words are little-endian bytes, as Arrow's bits are.
-    let words: Vec<u64> = bitmap.into_iter().map(u64::to_le).collect();
-    BooleanBuffer::new(Buffer::from_vec(words), 0, rows)
 }
 
 /// A column of filters.
@@ -239,12 +287,18 @@ impl ScalarUDFImpl for Contains {
     }
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        let [filter, value] = types else {
-            return plan_err!(
-                "{} takes a filter and a value, not {} arguments",
-                self.name(),
-                types.len()
-            );
+        let (filter, value, least) = match types {
+            [filter, value] => (filter, value, None),
+            [filter, value, least] if self.format == Format::Ours && least.is_numeric() => {
+                (filter, value, Some(DataType::Float64))
+            }
+            _ => {
+                return plan_err!(
+                    "{} takes a filter and a value, not {} arguments",
+                    self.name(),
+                    types.len()
+                );
+            }
         };
         let filter = match filter {
             DataType::Binary | DataType::LargeBinary | DataType::BinaryView => filter.clone(),
@@ -256,7 +310,7 @@ impl ScalarUDFImpl for Contains {
             other => other.clone(),
         };
         Class::of(&value)?;
-        Ok(vec![filter, value])
+        Ok([filter, value].into_iter().chain(least).collect())
     }
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
@@ -264,8 +318,10 @@ impl ScalarUDFImpl for Contains {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let [filter, values] = &args.args[..] else {
-            return exec_err!("{} takes a filter and a value", self.name());
+        let (filter, values, least) = match &args.args[..] {
+            [filter, values] => (filter, values, None),
+            [filter, values, ColumnarValue::Scalar(ScalarValue::Float64(least))] => (filter, values, *least),
+            _ => return exec_err!("{} takes a filter, a value, and a constant", self.name()),
         };
         // A value that is the same for all rows is looked up once.
         let (values, is_scalar) = match (filter, values) {
@@ -276,10 +332,10 @@ impl ScalarUDFImpl for Contains {
             (_, ColumnarValue::Scalar(value)) => (value.to_array()?, true),
         };
         let found = match filter {
-            ColumnarValue::Array(filters) => self.each(filters, values.as_ref())?,
+            ColumnarValue::Array(filters) => self.each(filters, values.as_ref(), least)?,
             ColumnarValue::Scalar(
                 ScalarValue::Binary(filter) | ScalarValue::LargeBinary(filter) | ScalarValue::BinaryView(filter),
-            ) => self.one(filter.as_deref(), values.as_ref())?,
+            ) => self.one(filter.as_deref(), values.as_ref(), least)?,
             ColumnarValue::Scalar(other) => return exec_err!("a filter of type {} is not binary", other.data_type()),
         };
         if is_scalar {

@@ -198,18 +198,58 @@ pub(crate) struct Plan {
     pub(crate) rate: f64,
 }
 
+/// Hashes of a small set.
+#[derive(Debug, Default)]
+pub(crate) struct Hashes<H> {
+    list: Vec<H>,
+    /// The number of hashes at which duplicates go.
+    compact_at: usize,
+}
+
+impl<H: Copy + Ord> Hashes<H> {
+    /// Adds hashes; returns whether the set was made smaller meanwhile, so that its length tells
+    /// the number of keys.
+    pub(crate) fn insert(&mut self, hashes: &[H]) -> bool {
+        self.list.extend_from_slice(hashes);
+        let is_due = self.list.len() >= self.compact_at.max(4 * FEW);
+        if is_due {
+            self.compact();
+        }
+        is_due
+    }
+
+    /// Sorts the hashes, and removes duplicates.
+    pub(crate) fn compact(&mut self) -> &[H] {
+        self.list.sort_unstable();
+        self.list.dedup();
+        self.compact_at = 2 * self.list.len();
+        &self.list
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    pub(crate) fn take(&mut self) -> Vec<H> {
+        self.compact_at = 0;
+        std::mem::take(&mut self.list)
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.list.capacity() * size_of::<H>()
+    }
+}
+
 /// A set that grows: hashes at first, then filters.
 #[derive(Debug, Default)]
 pub(crate) struct Growing {
-    hashes: Vec<u64>,
-    /// The number of hashes at which duplicates go.
-    compact_at: usize,
+    hashes: Hashes<u64>,
     parts: Vec<Part>,
 }
 
 impl Growing {
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.hashes.capacity() * 8 + self.parts.iter().map(Part::memory_bytes).sum::<usize>()
+        self.hashes.memory_bytes() + self.parts.iter().map(Part::memory_bytes).sum::<usize>()
     }
 
     pub(crate) fn insert(&mut self, hashes: &[u64], plan: &Plan) -> Result<()> {
@@ -218,21 +258,11 @@ impl Growing {
                 self.insert_into_parts(chunk)?;
                 continue;
             }
-            self.hashes.extend_from_slice(chunk);
-            if self.hashes.len() >= self.compact_at.max(4 * FEW) {
-                self.compact();
-                if self.hashes.len() > MANY {
-                    self.promote(plan)?;
-                }
+            if self.hashes.insert(chunk) && self.hashes.len() > MANY {
+                self.promote(plan)?;
             }
         }
         Ok(())
-    }
-
-    fn compact(&mut self) {
-        self.hashes.sort_unstable();
-        self.hashes.dedup();
-        self.compact_at = 2 * self.hashes.len();
     }
 
     /// Makes a filter of the hashes.
@@ -244,7 +274,7 @@ impl Growing {
             .build()
             .map_err(external)?;
         self.parts.push(Part::Grown(filter));
-        let hashes = std::mem::take(&mut self.hashes);
+        let hashes = self.hashes.take();
         self.insert_into_parts(&hashes)
     }
 
@@ -271,7 +301,7 @@ impl Growing {
                 for part in parts {
                     self.add_part(part)?;
                 }
-                let hashes = std::mem::take(&mut self.hashes);
+                let hashes = self.hashes.take();
                 self.insert_into_parts(&hashes)
             }
         }
@@ -305,16 +335,16 @@ impl Growing {
 
     /// The state, for an aggregate that merges it.
     pub(crate) fn state(&mut self, plan: &Plan) -> Result<Vec<u8>> {
-        self.compact();
+        self.hashes.compact();
         self.write(plan.class)
     }
 
     /// The value, whose filter has the right size as far as the keys are still known.
     pub(crate) fn finish(&mut self, plan: &Plan) -> Result<Vec<u8>> {
-        self.compact();
+        self.hashes.compact();
         if self.parts.is_empty() && self.hashes.len() > FEW {
             let filter = ConcurrentBloom::with_capacity(self.hashes.len(), plan.rate).map_err(external)?;
-            filter.insert_hashes(&std::mem::take(&mut self.hashes));
+            filter.insert_hashes(&self.hashes.take());
             self.parts.push(Part::Sized(filter.into()));
         }
         self.write(plan.class)
@@ -326,7 +356,7 @@ impl Growing {
         let mut out = Vec::with_capacity(HEADER + body);
         out.extend(MAGIC);
         out.extend([1, form, class.kind, class.detail as u8]);
-        out.extend(self.hashes.iter().flat_map(|hash| hash.to_le_bytes()));
+        out.extend(self.hashes.list.iter().flat_map(|hash| hash.to_le_bytes()));
         for part in &self.parts {
             match part {
                 Part::Sized(filter) => filter.write_to(&mut out),

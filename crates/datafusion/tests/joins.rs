@@ -253,3 +253,26 @@ async fn parquet_runs_the_filter_in_the_scan() {
     assert_eq!(rows(&ctx, sql).await[0], format!("|{expected}|"));
     assert_eq!((metrics.rows_in(), metrics.rows_pruned()), (50_000, 49_500));
 }
+
+/// A filter that prunes too little is asked again only after a million rows.
+#[tokio::test]
+async fn a_filter_that_prunes_little_is_not_asked() {
+    let ctx = SessionContext::new_with_config(SessionConfig::new().with_target_partitions(1));
+    let metrics = JoinFilters::new().small_table("dim").install(&ctx);
+    for sql in [
+        // Rows with a partner are 45% of the first million and a half, and 0.1% of the rest.
+        "CREATE TABLE fact AS SELECT value AS id,
+                CASE WHEN value < 1500000 THEN value % 100 ELSE value % 45000 END AS d FROM generate_series(1, 3000000)",
+        "CREATE TABLE dim AS SELECT value AS d FROM generate_series(0, 44)",
+    ] {
+        ctx.sql(sql).await.unwrap().collect().await.unwrap();
+    }
+    let sql = "SELECT count(*) FROM fact JOIN dim ON fact.d = dim.d";
+    let expected = (1..=3_000_000).filter(|id| if *id < 1_500_000 { id % 100 } else { id % 45_000 } < 45);
+    assert_eq!(rows(&ctx, sql).await[0], format!("|{}|", expected.count()));
+    // Twice 65,536 rows and the million after each, then the rest. Windows end with a batch.
+    let (looked_up, skipped) = (metrics.rows_in(), metrics.rows_skipped());
+    assert_eq!(looked_up + skipped, 3_000_000);
+    assert!((2_090_000..=2_110_000).contains(&skipped), "{skipped}");
+    assert!(metrics.rows_pruned() > 700_000, "{}", metrics.rows_pruned());
+}

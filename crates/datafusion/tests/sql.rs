@@ -94,3 +94,28 @@ async fn sizes_are_those_of_spark() {
     let bytes: Vec<_> = columns.map(|column| column.as_binary::<i32>().value(0).len()).collect();
     assert_eq!(bytes, [12 + 1_048_576, 12 + 1000, 12 + 80, 12 + 4_000_000, 16 + 80]);
 }
+
+/// The SQL of the README, as it is printed there.
+#[tokio::test]
+async fn the_readme_works() {
+    let ctx = SessionContext::new();
+    lanebloom_datafusion::register(&ctx);
+    let tables = "CREATE TABLE customers AS SELECT value AS id, value AS user_id,
+                         CASE WHEN value % 2 = 0 THEN 'IS' ELSE 'FO' END AS country FROM generate_series(1, 20);
+                  CREATE TABLE events AS SELECT value AS user_id FROM generate_series(1, 100);
+                  CREATE TABLE from_spark AS SELECT bloom_filter_agg(value, 1000, 0.001) AS f FROM generate_series(1, 5)";
+    let (_, sql) = include_str!("../README.md").split_once("```sql\n").unwrap();
+    let (sql, _) = sql.split_once("```").unwrap();
+    let mut answers = vec![];
+    for statement in tables.split(';').chain(sql.trim().trim_end_matches(';').split(';')) {
+        let batches = ctx.sql(statement).await.unwrap().collect().await.unwrap();
+        answers.extend(rows(&batches));
+    }
+    // 10 of 100 events, a filter of Spark's, 5 events, and what is in the first filter.
+    let [contained, spark, might, figures] = &answers[..] else {
+        panic!("{answers:?}")
+    };
+    assert_eq!((&contained[..], &might[..]), ("10", "5"));
+    assert_eq!(figures, "{class: integers, bytes: 80, keys: 10, rate: 0.0}");
+    assert_eq!(spark.len(), 2 * (12 + 1_048_576));
+}
