@@ -27,16 +27,15 @@ if [[ ! -e $folder ]]; then
 fi
 folder=$(realpath "$folder")
 
-# Its loader, since the machine's C library is older. The script stands for the interpreter where a
-# program starts itself again.
-python=$folder/bin/python3.14
-if [[ ! -e $python ]]; then
-    mkdir -p "$folder/bin"
+# By its own loader, since the machine's C library is older. The script stands for the interpreter, in
+# virtual environments too.
+python=$folder/usr/bin/python3.14
+if [[ ! -e $python.real ]]; then
+    mv "$python" "$python.real"
     libraries=$folder/usr/lib/x86_64-linux-gnu
     cat >"$python" <<END
 #!/bin/sh
-export PYTHONHOME=$folder/usr
-exec $libraries/ld-linux-x86-64.so.2 --argv0 $python --library-path $libraries $folder/usr/bin/python3.14 "\$@"
+exec $libraries/ld-linux-x86-64.so.2 --argv0 "\$0" --library-path $libraries $python.real "\$@"
 END
     chmod +x "$python"
 fi

@@ -179,8 +179,8 @@ impl Stream {
 
 /// Answers as a bitmap: an Arrow array of truth values, without a copy.
 ///
-/// pyarrow.array(answers) and polars.Series(answers) read it, as does whatever else speaks Arrow's C
-/// interface. Without such a library it is a sequence.
+/// pyarrow.array(answers) and polars.Series(answers) read it, as does whatever else speaks Arrow's
+/// C interface. Without such a library it is a sequence.
 ///
 /// >>> f = BloomFilter(1000)
 /// >>> f.update(["a"])
