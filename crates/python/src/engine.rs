@@ -110,6 +110,18 @@ pub(crate) trait Engine: Send + Sync {
         Ok(total)
     }
 
+    /// Whether there is a way to insert by a pool of threads in which they do not wait for each
+    /// other's lines.
+    const BY_POOL: bool = false;
+    /// [`insert_many`](Self::insert_many) by all threads of the pool that runs this.
+    fn insert_many_by_pool(&self, _hashes: &[Self::Hash]) -> usize {
+        unreachable!("see BY_POOL")
+    }
+    /// [`insert_many_by_pool`](Self::insert_many_by_pool) for integers that are not hashed first.
+    fn insert_words_by_pool(&self, _words: &[u64]) -> usize {
+        unreachable!("see BY_POOL")
+    }
+
     /// [`insert_many`](Self::insert_many) for integers, if they need not be hashed first.
     fn insert_words(&self, _words: &[u64]) -> Option<Result<usize, Fault>> {
         None
@@ -150,7 +162,7 @@ macro_rules! hashing {
 }
 
 macro_rules! engines {
-    ($($filter:ident, $flagged:expr $(, $alone:expr)?;)*) => {$(
+    ($($filter:ident, $flagged:expr $(, { $($more:item)* })?;)*) => {$(
         impl<S: KeyHasher + Send + Sync> Engine for $filter<S> {
             hashing! {}
 
@@ -158,12 +170,7 @@ macro_rules! engines {
             fn insert_one(&self, hash: u64) -> Result<bool, Fault> {
                 Ok(self.try_insert_hash(hash)?)
             }
-            $(
-                #[inline(always)]
-                fn insert_alone(&self, kernel: InsertAlone, hash: u64) -> Result<bool, Fault> {
-                    Ok($alone(self, kernel, hash))
-                }
-            )?
+            $($($more)*)?
             fn insert_many(&self, hashes: &[u64]) -> Result<usize, Fault> {
                 Ok(self.try_insert_hashes(hashes)?)
             }
@@ -182,7 +189,19 @@ macro_rules! engines {
 }
 
 engines! {
-    ConcurrentBloom, Ok, insert_hash_alone;
+    ConcurrentBloom, Ok, {
+        #[inline(always)]
+        fn insert_alone(&self, kernel: InsertAlone, hash: u64) -> Result<bool, Fault> {
+            Ok(insert_hash_alone(self, kernel, hash))
+        }
+        const BY_POOL: bool = true;
+        fn insert_many_by_pool(&self, hashes: &[u64]) -> usize {
+            self.par_insert_hashes(hashes)
+        }
+        fn insert_words_by_pool(&self, words: &[u64]) -> usize {
+            self.par_insert_batch(words)
+        }
+    };
     WindowedBloom, Ok;
     ScalableBloom, |result: Result<usize, InsertError>| result.map_err(Fault::from);
 }

@@ -4,9 +4,10 @@ use crate::columns::{Column, Values};
 use crate::engine::{Engine, Fault};
 use crate::ffi::{self, Quick};
 use crate::key::{Key, key};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyOSError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
+use rayon::prelude::*;
 use std::thread;
 
 /// Keys whose answers are made at a time.
@@ -15,6 +16,9 @@ const CHUNK: usize = 1024;
 /// Keys that are inserted at a time: so many that a batch is dense in a filter of some megabytes.
 /// Their hashes take 8 MiB. With 2^17, strings of Arrow took 16 ns instead of 14.
 const BULK: usize = 1 << 20;
+
+/// Keys that a thread hashes at a time, where several hash a column.
+const HASHED: usize = 16 * CHUNK;
 
 /// The hash of an object that is an `int` or a `str`, which most keys are, and quickly.
 #[inline(always)]
@@ -92,9 +96,18 @@ impl Task {
         column.check(engine)?;
         let dictionary = column.prepare(engine);
         // Fewer keys take less time than a thread.
-        let part = column.len.div_ceil(threads.max(1)).max(4 * CHUNK);
+        let part = column.len.div_ceil(threads).max(4 * CHUNK);
         if part >= column.len {
             return Ok(self.by_part(engine, column, &dictionary, 0..column.len, out)?);
+        }
+        // Made for the call: threads that stay would be missing after a fork.
+        if self == Self::Add && E::BY_POOL {
+            // Made for the call: threads that stay would be missing after a fork.
+            let pool = rayon::ThreadPoolBuilder::new()
+                .num_threads(column.len.div_ceil(part))
+                .build();
+            let pool = pool.map_err(|error| PyOSError::new_err(format!("threads={threads}: {error}")))?;
+            return Ok(pool.install(|| add_by_pool(engine, column, &dictionary, threads * BULK)));
         }
         let mut outs = out.chunks_mut(part);
         let result: Result<usize, Fault> = thread::scope(|scope| {
@@ -181,6 +194,23 @@ impl Task {
         gathered.flush(out)?;
         result.map(|()| gathered.total)
     }
+}
+
+/// Adds the keys of a column by all threads of this pool: hashes up to `most` of them, and inserts
+/// these. Returns how many were new.
+fn add_by_pool<E: Engine>(engine: &E, column: &Column<'_>, dictionary: &[E::Hash], most: usize) -> usize {
+    if let (Values::Words(words), None) = (&column.values, column.valid) {
+        return engine.insert_words_by_pool(words);
+    }
+    let mut hashes = vec![E::Hash::default(); most.min(column.len)];
+    let mut added = 0;
+    for start in (0..column.len).step_by(most) {
+        let hashes = &mut hashes[..most.min(column.len - start)];
+        let parts = hashes.par_chunks_mut(HASHED).enumerate();
+        parts.for_each(|(i, part)| column.hash(engine, dictionary, start + i * HASHED, part));
+        added += engine.insert_many_by_pool(hashes);
+    }
+    added
 }
 
 /// The hashes of Python objects, until there are enough of them.
