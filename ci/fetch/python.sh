@@ -27,8 +27,8 @@ if [[ ! -e $folder ]]; then
 fi
 folder=$(realpath "$folder")
 
-# By its own loader, since the machine's C library is older. The script stands for the interpreter, in
-# virtual environments too.
+# By its own loader, since the machine's C library is older. The script stands for the interpreter,
+# in virtual environments too.
 python=$folder/usr/bin/python3.14
 if [[ ! -e $python.real ]]; then
     mv "$python" "$python.real"
