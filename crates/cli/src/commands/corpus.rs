@@ -15,7 +15,7 @@ use crate::documents::{Counts, Documents, Reading};
 use crate::growing_filter::{FIRST, GrowingFilter, Limit, RATE};
 use crate::input::{Chunk, Digest, Files, Input, Reader};
 use crate::keys::KeySpec;
-use crate::output::{self, Outputs};
+use crate::output::{self, Output, Outputs};
 use crate::pipeline::{self, Stage, Work};
 use crate::progress::Progress;
 use crate::rows::Table;
@@ -49,7 +49,22 @@ pub(crate) fn run(args: &Corpus, quiet: bool) -> Result<()> {
             &files,
         )?),
     };
-    let build = args.build.as_deref().map(output::target).transpose()?;
+    let apart = |path: &PathBuf| Output::new(path)?.apart_from(&files.paths);
+    let build = args.build.as_ref().map(apart).transpose()?;
+    let report = args.report.as_ref().map(apart).transpose()?;
+    if let Some(report) = &report {
+        let others = build.as_ref().map(Output::path).into_iter();
+        let others = others.chain(outputs.iter().flat_map(Outputs::paths));
+        let state = args.state.as_deref().map(output::target).transpose()?;
+        let journal = state.as_deref().map(journal::path_of);
+        let mut others = others.chain(state.as_deref()).chain(journal.as_deref());
+        if others.any(|path| path == report.path()) {
+            bail!(
+                "cannot write the report {}: it is also another output",
+                report.path().display()
+            );
+        }
+    }
     let journal = match (&args.state, &outputs) {
         (Some(state), Some(outputs)) => {
             let journal = Journal::open(StateFile::open(state, outputs)?, &settings)?;
@@ -153,7 +168,7 @@ pub(crate) fn run(args: &Corpus, quiet: bool) -> Result<()> {
             None => parts.into_iter().try_for_each(writer::Part::commit)?,
         }
         if let Some(build) = &build {
-            save_build(build, &stage.decider.filter, &settings)?;
+            save_build(build.path(), &stage.decider.filter, &settings)?;
         }
         Ok(stage)
     });
@@ -163,12 +178,10 @@ pub(crate) fn run(args: &Corpus, quiet: bool) -> Result<()> {
     progress.finish();
     let counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
     let summary = summary(&stage.decider, &counts, skipped, args, start);
-    if let Some(path) = &args.report {
+    if let Some(output) = &report {
         let members = summary.figures.iter().map(|(name, value)| (name, value.to_string()));
         let report = json::object(members);
-        let path = output::target(path).with_context(|| format!("cannot write {}", path.display()))?;
-        output::replace(&path, |writer| writeln!(writer, "{report}"))
-            .with_context(|| format!("cannot write {}", path.display()))?;
+        output.write(|writer| writeln!(writer, "{report}"))?;
     }
     summary.print(&args.summary, quiet);
     Ok(())

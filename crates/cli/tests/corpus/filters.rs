@@ -120,3 +120,16 @@ fn decontamination() {
     assert!(build.stderr(Stdio::null()).status().unwrap().success());
     assert_eq!(texts(&shell.ok("in.jsonl --against lines.lbf")).len(), 5);
 }
+
+/// The first layer is for a share of a large input, but not for all of --memory.
+#[test]
+fn a_large_input_leaves_room_in_the_memory() {
+    let shell = Shell::new();
+    let text = "word ".repeat(1 << 18);
+    shell.write("a.jsonl", lines(&vec![text; 50]));
+    let report = shell.report("a.jsonl -o o.jsonl --memory 400K");
+    assert!(report["memory_bytes"].as_u64().unwrap() < 400_000);
+    let report = shell.report("a.jsonl -o o.jsonl");
+    assert!(report["memory_bytes"].as_u64().unwrap() > 400_000);
+    assert_eq!(texts(&shell.read("o.jsonl")).len(), 1);
+}

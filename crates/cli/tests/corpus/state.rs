@@ -162,3 +162,92 @@ fn two_machines() {
     let c = shell.ok("c.jsonl --unit line --state all.lbf");
     assert_eq!(texts(&c), model.all(&all[400..]));
 }
+
+/// The state has the documents already, so their output waits until its name can be given: also for
+/// a run from another folder.
+#[cfg(unix)]
+#[test]
+fn an_output_without_a_name_is_not_lost() {
+    let shell = Shell::new();
+    shell.write("a.jsonl", lines(&["a", "b"]));
+    shell.write("c.jsonl", lines(&["a", "c"]));
+    let mut run = shell.command("a.jsonl - -o out.jsonl --state s");
+    let mut run = run.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    while !shell.names(".").iter().any(|name| name.ends_with(".part")) {
+        std::thread::yield_now();
+    }
+    fs::create_dir(shell.path("out.jsonl")).unwrap();
+    drop(run.stdin.take());
+    let output = run.wait_with_output().unwrap();
+    assert!(stderr(&output).contains("cannot write"), "{}", stderr(&output));
+    fs::remove_dir(shell.path("out.jsonl")).unwrap();
+
+    fs::create_dir(shell.path("in")).unwrap();
+    let mut next = shell.command("../c.jsonl -o ../more.jsonl --state ../s");
+    assert!(next.current_dir(shell.path("in")).output().unwrap().status.success());
+    assert_eq!(texts(&shell.read("out.jsonl")), ["a", "b"]);
+    assert_eq!(texts(&shell.read("more.jsonl")), ["c"]);
+}
+
+#[test]
+fn a_report_or_a_filter_replaces_no_input_and_no_other_output() {
+    let shell = Shell::new();
+    let input = lines(&["a"]);
+    shell.write("a.jsonl", &input);
+    shell.error("a.jsonl -o o.jsonl --report a.jsonl", &["a.jsonl", "is also an input"]);
+    shell.error("a.jsonl --build a.jsonl", &["a.jsonl", "is also an input"]);
+    for report in ["o.jsonl", "s", "s.journal"] {
+        let line = format!("a.jsonl -o o.jsonl --state s --report {report}");
+        shell.error(&line, &["the report", report, "another output"]);
+    }
+    shell.error("a.jsonl --build f --report f", &["the report", "another output"]);
+    shell.error("a.jsonl --report -", &["the report", "another output"]);
+    assert_eq!(shell.read("a.jsonl"), input.as_bytes());
+    assert_eq!(shell.names("."), ["a.jsonl"]);
+}
+
+/// A journal may come from a stranger.
+#[test]
+fn a_journal_moves_and_removes_outputs_only() {
+    let shell = Shell::new();
+    shell.write("a.jsonl", lines(&["a"]));
+    shell.ok("a.jsonl --state s");
+    shell.write("other", "x");
+    let mut journal: Value = serde_json::from_slice(&shell.read("s.journal")).unwrap();
+    for state in [journal["state"].clone(), Value::Null] {
+        let outputs = serde_json::json!([[shell.path("other"), shell.path("moved")]]);
+        journal["next"] = serde_json::json!({"state": state, "inputs": [], "outputs": outputs});
+        shell.write("s.journal", journal.to_string());
+        shell.error("a.jsonl --state s", &["no journal"]);
+        assert_eq!(shell.names("."), ["a.jsonl", "other", "s", "s.journal"]);
+    }
+}
+
+/// A process may have few files open.
+#[cfg(unix)]
+#[test]
+fn many_outputs_wait_for_their_names() {
+    let shell = Shell::new();
+    for number in 0..200 {
+        shell.write(&format!("in/{number}.jsonl"), lines(&[number.to_string()]));
+    }
+    let mut run = Command::new("sh");
+    run.args(["-c", "ulimit -n 64; exec \"$0\" corpus in --output-dir out --state s"]);
+    let run = run.arg(env!("CARGO_BIN_EXE_lanebloom")).current_dir(&shell.0);
+    let output = run.output().unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!(shell.names("out/in").len(), 200);
+}
+
+/// A stranger could put a link where the output is written before it is complete.
+#[cfg(unix)]
+#[test]
+fn a_link_in_the_place_of_an_output_is_not_followed() {
+    let shell = Shell::new();
+    shell.write("a.jsonl", lines(&["a"]));
+    shell.write("other", "x");
+    let part = format!(".lanebloom-{:016x}.part", twox_hash::XxHash3_64::oneshot(b"o.jsonl"));
+    std::os::unix::fs::symlink("other", shell.path(&part)).unwrap();
+    shell.error("a.jsonl -o o.jsonl", &["cannot write"]);
+    assert_eq!(shell.read("other"), b"x");
+}

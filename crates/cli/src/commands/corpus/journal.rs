@@ -123,7 +123,9 @@ impl Journal {
         let outputs = || next["outputs"].as_array().into_iter().flatten();
         let names = |pair: &Value| {
             let name = |at: usize| pair.get(at).and_then(Value::as_str).map(PathBuf::from);
-            name(0).zip(name(1)).ok_or_else(failed)
+            let names = name(0).zip(name(1));
+            // A stranger's journal shall not move or remove other files.
+            names.filter(|(from, to)| *from == Part::path(to)).ok_or_else(failed)
         };
         if !next.is_null() && now.is_some() && id(&next["state"]) == now {
             for pair in outputs() {
@@ -131,6 +133,11 @@ impl Journal {
                 // Otherwise it has its name already.
                 if from.exists() {
                     rename(&from, &to)?;
+                } else if !to.exists() {
+                    crate::note(&format!(
+                        "lanebloom: {}, which the last run wrote, is not there any more",
+                        to.display()
+                    ));
                 }
             }
             journal.done = done(&next["inputs"]).ok_or_else(failed)?;
@@ -178,14 +185,21 @@ impl Journal {
     }
 
     /// Saves the state after some more inputs, and gives their outputs the names.
-    pub(super) fn save(&mut self, filter: &GrowingFilter, done: Vec<Done>, outputs: Vec<Part>) -> Result<()> {
+    pub(super) fn save(&mut self, filter: &GrowingFilter, done: Vec<Done>, mut outputs: Vec<Part>) -> Result<()> {
         let mut next = self.done.clone();
         next.extend(done);
-        let names = outputs.iter().map(|part| json!([text(&part.path), text(&part.to)]));
-        let names: Value = names.collect();
+        // Absolute: the next run may have another working directory.
+        let name = |path: &Path| text(&std::path::absolute(path)?);
+        let names = outputs
+            .iter()
+            .map(|part| Ok(json!([name(&part.path)?, name(&part.to)?])));
+        let names: Value = names.collect::<Result<_>>()?;
         let file = self.file(self.state.id()?);
         self.state.save(filter, |(len, hash)| {
-            file.write(&json!({"state": [len, hash], "inputs": inputs(&next), "outputs": names}))
+            file.write(&json!({"state": [len, hash], "inputs": inputs(&next), "outputs": names}))?;
+            // From here on the journal decides about them, even if a name cannot be given now.
+            outputs.iter_mut().for_each(Part::keep);
+            Ok(())
         })?;
         outputs.into_iter().try_for_each(Part::commit)?;
         self.done = next;
@@ -223,15 +237,16 @@ impl JournalFile {
     }
 }
 
-/// A path in the journal. One that is not UTF-8 cannot be found again.
-fn text(path: &Path) -> String {
-    path.to_string_lossy().into_owned()
+/// A path in the journal.
+fn text(path: &Path) -> Result<String> {
+    let text = path.to_str().map(str::to_owned);
+    text.with_context(|| format!("the name {path:?} is not UTF-8, as a journal needs it"))
 }
 
 /// The name of an input in the journal; `None` if it is no regular file.
 fn name(path: &Path) -> Result<Option<String>> {
     match fs::canonicalize(path) {
-        Ok(path) if path.is_file() => Ok(Some(text(&path))),
+        Ok(path) if path.is_file() => text(&path).map(Some),
         Ok(_) => Ok(None),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),

@@ -2,6 +2,7 @@
 //! are written in the order of the input. Each file is whole or absent: until it is complete, its
 //! bytes are in a file with another name beside it.
 
+use crate::identity::FileId;
 use crate::input::is_stdin;
 use crate::output::Outputs;
 use crate::rows::{Rows, Table, TableWriter};
@@ -60,7 +61,8 @@ pub(super) enum Written<'a> {
 
 /// A file that is being written, or is complete and waits for its name. Removed unless it gets one.
 pub(super) struct Part {
-    file: File,
+    /// Locked. `None` if it is complete: a process may have few files open.
+    file: Option<File>,
     /// Writes the file if it is one of Parquet.
     table: Option<TableWriter>,
     pub(super) path: PathBuf,
@@ -72,7 +74,7 @@ pub(super) struct Part {
 impl Part {
     /// The name of a file before it is complete. There is one for each output, so that the next run
     /// replaces what a killed run left.
-    fn path(to: &Path) -> PathBuf {
+    pub(super) fn path(to: &Path) -> PathBuf {
         let name = to.file_name().unwrap_or(OsStr::new("")).as_encoded_bytes();
         to.with_file_name(format!(".lanebloom-{:016x}.part", XxHash3_64::oneshot(name)))
     }
@@ -80,21 +82,9 @@ impl Part {
     fn create(to: &Path, table: Option<&Table>) -> Result<Self> {
         let path = Self::path(to);
         let failed = || format!("cannot write {}", to.display());
-        let mut options = File::options();
-        let file = options.read(true).write(true).create(true).truncate(false).open(&path);
-        let file = file.with_context(failed)?;
-        #[cfg(unix)]
-        {
-            use rustix::fs::{FlockOperation, flock};
-            match flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(io::Error::from) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    bail!("cannot write {}: another run writes it", to.display())
-                }
-                // A file system without locks.
-                Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
-                other => other.with_context(failed)?,
-            }
-        }
+        let Some(file) = Self::open(&path).with_context(failed)? else {
+            bail!("cannot write {}: another run writes it", to.display());
+        };
         file.set_len(0).with_context(failed)?;
         if let Ok(old) = fs::metadata(to) {
             file.set_permissions(old.permissions()).with_context(failed)?;
@@ -102,7 +92,7 @@ impl Part {
         let writer = |table| TableWriter::new(table, file.try_clone()?);
         Ok(Self {
             table: table.map(writer).transpose().with_context(failed)?,
-            file,
+            file: Some(file),
             path,
             to: to.to_owned(),
             is_empty: true,
@@ -110,11 +100,45 @@ impl Part {
         })
     }
 
+    /// Opens and locks the file; `None` if another run has it.
+    #[cfg(unix)]
+    fn open(path: &Path) -> io::Result<Option<File>> {
+        use rustix::fs::{FlockOperation, OFlags, flock};
+        use std::os::unix::fs::OpenOptionsExt;
+        loop {
+            let mut options = File::options();
+            options.read(true).write(true).create(true).truncate(false);
+            // The name is known beforehand: a stranger's link would name a file of the user.
+            let file = options.custom_flags(OFlags::NOFOLLOW.bits() as i32).open(path)?;
+            match flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(io::Error::from) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+                // A file system without locks.
+                Err(error) if error.kind() == io::ErrorKind::Unsupported => {}
+                other => other?,
+            }
+            // Otherwise another run gave the file its final name between the two.
+            if FileId::at(path)? == Some(FileId::of_file(&file)?) {
+                return Ok(Some(file));
+            }
+        }
+    }
+
+    #[cfg(not(unix))]
+    fn open(path: &Path) -> io::Result<Option<File>> {
+        let mut options = File::options();
+        options.read(true).write(true).create(true).truncate(false);
+        options.open(path).map(Some)
+    }
+
     fn write(&mut self, written: &Written) -> Result<()> {
         let written = match (written, &mut self.table) {
             (Written::Bytes(bytes), _) => {
                 self.is_empty &= bytes.is_empty();
-                self.file.write_all(bytes).map_err(anyhow::Error::from)
+                self.file
+                    .as_mut()
+                    .expect("it is not complete")
+                    .write_all(bytes)
+                    .map_err(anyhow::Error::from)
             }
             (Written::Rows(rows), Some(table)) => table.write(rows),
             (Written::Rows(_), None) => Err(anyhow!("it is no file of Parquet")),
@@ -131,8 +155,14 @@ impl Part {
             let nothing = Format::of(&self.to).pack(&[])?;
             self.write(&Written::Bytes(nothing))?;
         }
-        let synced = self.file.sync_all();
-        synced.with_context(|| format!("cannot write {}", self.to.display()))
+        let file = self.file.take().expect("it is completed once");
+        file.sync_all()
+            .with_context(|| format!("cannot write {}", self.to.display()))
+    }
+
+    /// Leaves the file without a name where it is.
+    pub(super) fn keep(&mut self) {
+        self.is_kept = true;
     }
 
     /// Gives the file its name.
