@@ -139,6 +139,7 @@ Examples:
   lanebloom corpus crawl/ --output-dir clean/ --unit line
   lanebloom corpus crawl/ --output-dir clean/ --state seen.lbf
   lanebloom corpus a.jsonl -o b.jsonl --unit paragraph --ngrams 13
+  lanebloom corpus a.jsonl -o b.jsonl --near 0.8        # near-duplicates
   lanebloom corpus tests/ --build tests.lbf --ngrams 13
   lanebloom corpus crawl/ --output-dir out/ --ngrams 13 --against tests.lbf")]
 pub(crate) struct Corpus {
@@ -183,6 +184,12 @@ pub(crate) struct Corpus {
     #[arg(long, value_name = "SHARE", value_parser = share, default_value = "0.8", requires = "ngrams")]
     pub(crate) overlap: f64,
 
+    /// Remove near-duplicates: a piece goes if its set of sequences (of 5 words, or --ngrams) is
+    /// about as similar to that of a piece before it as SHARE, by Jaccard. Those of pieces that
+    /// stay are remembered. --rate is for a whole piece
+    #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with_all = ["overlap", "like_dolma"])]
+    pub(crate) near: Option<f64>,
+
     /// What a word is
     #[arg(long, value_enum, default_value_t = WordRules::Unicode)]
     pub(crate) words: WordRules,
@@ -219,7 +226,7 @@ pub(crate) struct Corpus {
     /// --redis-key, for --expected pieces of all machines together. Of equal pieces, the one whose
     /// machine asks first stays. An input that the filter has seen is an error. Not for overlaps
     #[cfg(feature = "redis")]
-    #[arg(long, value_name = "URL", requires_all = ["redis_key", "expected"], conflicts_with_all = ["ngrams", "state", "against", "build", "memory"])]
+    #[arg(long, value_name = "URL", requires_all = ["redis_key", "expected"], conflicts_with_all = ["ngrams", "near", "state", "against", "build", "memory"])]
     pub(crate) redis: Option<String>,
 
     /// The name of the filter that --redis shares

@@ -35,16 +35,19 @@
 //!
 //! # Cost
 //!
-//! An n-gram costs one step of a rolling hash over the hashes of its words, whatever its length. A
+//! The bands of a signature cost one step for each n-gram ([`Near`]). An n-gram costs one step of a rolling hash over the hashes of its words, whatever its length. A
 //! word costs one hash of its bytes. ASCII text, and the ASCII parts of other text, are cut into
 //! words by a table; the crate `unicode-segmentation` cuts the rest.
 
 mod json;
+mod near;
 mod normalize;
 mod pieces;
+mod rolling;
 mod words;
 
 pub use json::{Field, Text, unescape};
+pub use near::Near;
 pub use normalize::Normalize;
 pub use pieces::{Piece, Pieces, Rules, Split, is_covered};
 pub use regex::Regex;

@@ -1,6 +1,7 @@
 //! The pieces of a text and their hashes.
 
-use crate::{Normalize, Text, Words};
+use crate::rolling::{FACTOR, mix, step};
+use crate::{Near, Normalize, Text, Words};
 use lanebloom::hash::{KeyHasher, Murmur3};
 use regex::Regex;
 use std::num::NonZeroUsize;
@@ -31,6 +32,8 @@ pub struct Rules {
     pub normalize: Normalize,
     /// Words of an n-gram. Without it, the whole piece is hashed.
     pub ngrams: Option<NonZeroUsize>,
+    /// The hashes of a piece are those of bands of its n-grams' signature.
+    pub near: Option<Near>,
     /// Words are counted up to this number, unless n-grams count them anyhow.
     pub min_words: usize,
     /// A piece of fewer words has no hash. It needs [`min_words`](Self::min_words) to be as high.
@@ -46,7 +49,8 @@ pub struct Rules {
 pub struct Piece {
     /// Where it lies in the text.
     pub text: Range<usize>,
-    /// Its hashes: those of its n-grams, or one. A piece without a word, or with too few, has none.
+    /// Its hashes: those of its n-grams, of their bands, or one. A piece without a word, or with
+    /// too few, has none.
     pub hashes: Range<usize>,
     /// The number of its words, as far as they were counted. It is 0 if and only if there is none.
     pub words: usize,
@@ -72,18 +76,6 @@ impl Pieces {
         self.pieces.clear();
         self.hashes.clear();
     }
-}
-
-/// The factor of the rolling hash: odd, and 5 modulo 8, so that its powers differ early.
-const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-
-/// The last step of Murmur3: every bit of the sum reaches every bit of the hash.
-fn mix(mut sum: u64) -> u64 {
-    sum ^= sum >> 33;
-    sum = sum.wrapping_mul(0xff51_afd7_ed55_8ccd);
-    sum ^= sum >> 33;
-    sum = sum.wrapping_mul(0xc4ce_b9fe_1a85_ec53);
-    sum ^ sum >> 33
 }
 
 impl Rules {
@@ -176,6 +168,9 @@ impl Rules {
                 batch.flush(words);
                 if words.len() >= self.short {
                     push_ngrams(words, len.get(), self.is_like_dolma, hashes);
+                    if let Some(near) = self.near {
+                        near.replace(hashes, start);
+                    }
                     by_last = self.is_like_dolma && !words.is_empty() && words.len() <= len.get();
                     if by_last {
                         hashes.push(self.hasher.hash_key(text));
@@ -260,7 +255,6 @@ fn push_ngrams(words: &[u64], len: usize, only_whole: bool, hashes: &mut Vec<u64
     // A polynomial modulo 2^64. The hashes of the words are its random coefficients. The length
     // distinguishes an n-gram from a shorter one.
     let (first, rest) = words.split_at(len.min(words.len()));
-    let step = |sum: u64, word: &u64| sum.wrapping_mul(FACTOR).wrapping_add(*word);
     let mut sum = first.iter().fold(first.len() as u64, step);
     hashes.push(mix(sum));
     let ahead = FACTOR.wrapping_pow(len as u32);

@@ -26,7 +26,7 @@ use anyhow::{Context, Result, bail};
 use decide::{By, Decider, Figures, Shared, Way};
 use indicatif::HumanBytes;
 use journal::{Done, Journal};
-use lanebloom_text::{Field, Normalize, Regex, Rules, Split, Words};
+use lanebloom_text::{Field, Near, Normalize, Regex, Rules, Split, Words};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::fs::File;
@@ -34,6 +34,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use writer::{Writer, Written};
+
+/// Words of a sequence for --near. Fewer would be in many texts; more would make a change of one
+/// word a large one.
+const NEAR_NGRAMS: usize = 5;
 
 pub(crate) fn run(args: &Corpus, quiet: bool) -> Result<()> {
     let start = Instant::now();
@@ -98,11 +102,17 @@ pub(crate) fn run(args: &Corpus, quiet: bool) -> Result<()> {
         other => other,
     };
 
+    let bands = rules.near.map_or(1, |near| near.bands());
     let inputs = Input::all(&files.paths);
     let total = Input::total(&inputs);
-    let (filter, against) = filter(args, journal.as_ref(), &settings, total)?;
+    let (filter, against) = filter(args, bands, journal.as_ref(), &settings, total)?;
     rules.hasher = against.as_ref().unwrap_or(&filter).hasher();
-    let overlap = if args.ngrams.is_some() { args.overlap } else { 1.0 };
+    let overlap = match (rules.near, rules.ngrams) {
+        // One band is enough.
+        (Some(_), _) => f64::MIN_POSITIVE,
+        (None, Some(_)) => args.overlap,
+        (None, None) => 1.0,
+    };
     let min_words = args.min_words.unwrap_or(0);
     rules.min_words = min_words.max(args.keep_short.unwrap_or(0));
     rules.short = args.keep_short.unwrap_or(0);
@@ -110,7 +120,7 @@ pub(crate) fn run(args: &Corpus, quiet: bool) -> Result<()> {
     let by = match (&args.build, &args.against) {
         (Some(_), _) => By::Nothing,
         (_, Some(_)) => By::Found,
-        _ if (args.ngrams.is_none() || args.like_dolma) && min_words <= 1 => By::Inserting,
+        _ if (rules.ngrams.is_none() || args.like_dolma) && min_words <= 1 => By::Inserting,
         _ => By::Windows,
     };
     let way = Way { by, overlap, min_words };
@@ -208,9 +218,15 @@ fn rules(args: &Corpus) -> Result<Rules> {
             digits: has(Difference::Digits),
             whitespace: has(Difference::Whitespace),
         },
-        ngrams: args.ngrams.and_then(|ngrams| ngrams.try_into().ok()),
+        ngrams: ngrams(args).and_then(|ngrams| ngrams.try_into().ok()),
+        near: args.near.map(Near::new),
         ..Rules::default()
     })
+}
+
+/// The words of a sequence, if there are sequences.
+fn ngrams(args: &Corpus) -> Option<usize> {
+    args.ngrams.or(args.near.map(|_| NEAR_NGRAMS))
 }
 
 /// What the hashes depend on, but for the seed, as options.
@@ -219,7 +235,7 @@ fn settings(args: &Corpus) -> String {
         (Some(regex), _) => format!("--split {regex}"),
         (None, unit) => format!("--unit {unit:?}").to_lowercase(),
     };
-    if let Some(ngrams) = args.ngrams {
+    if let Some(ngrams) = ngrams(args) {
         text += &format!(" --ngrams {ngrams} --words {:?}", args.words).to_lowercase();
     }
     if !args.normalize.is_empty() {
@@ -231,12 +247,16 @@ fn settings(args: &Corpus) -> String {
     if args.like_dolma {
         text += " --like-dolma";
     }
+    if let Some(near) = args.near {
+        text += &format!(" --near {near}");
+    }
     text
 }
 
 /// The filter that learns, and the one to compare with.
 fn filter(
     args: &Corpus,
+    bands: usize,
     journal: Option<&Journal>,
     settings: &str,
     input: Option<u64>,
@@ -246,8 +266,13 @@ fn filter(
         when_full: args.when_full,
     });
     let (rate, seed) = (args.size.rate.unwrap_or(RATE), args.seed.unwrap_or(0));
-    let new = || match args.size.expected {
-        Some(_) => GrowingFilter::seeded(args.size.expected, rate, seed),
+    // A piece is one that was seen if any of its bands is: at most the sum of their rates.
+    let (rate, expected) = (
+        rate / bands as f64,
+        args.size.expected.map(|pieces| pieces.saturating_mul(bands)),
+    );
+    let new = || match expected {
+        Some(_) => GrowingFilter::seeded(expected, rate, seed),
         None => GrowingFilter::beginning(first_keys(input, args.memory), rate, seed),
     };
     if let Some(path) = &args.against {
@@ -261,7 +286,8 @@ fn filter(
     }
     let filter = match journal.map(Journal::state) {
         Some(state) if state.id()?.is_some() => {
-            let filter = state.load(args.size.expected, args.size.rate)?;
+            let is_rate_known = args.size.rate.is_some() || bands > 1;
+            let filter = state.load(expected, is_rate_known.then_some(rate))?;
             let seed = filter.hasher().seed();
             if args.seed.is_some_and(|wanted| wanted != seed) {
                 bail!("the state {} has the seed {seed}", state.path().display());
@@ -512,6 +538,7 @@ fn summary(decider: &Decider, counts: &Counts, skipped: usize, args: &Corpus, st
     let seconds = start.elapsed().as_secs_f64();
     let mb = *text_bytes as f64 / 1e6;
     let Figures { memory, fill, rate } = decider.figures();
+    let rate = rate * args.near.map_or(1.0, |near| Near::new(near).bands() as f64);
     let mut figures: Vec<(&'static str, Value)> = vec![
         ("documents", (*documents).into()),
         ("without_text", (*without_text).into()),
@@ -536,7 +563,9 @@ fn summary(decider: &Decider, counts: &Counts, skipped: usize, args: &Corpus, st
             ", {} dropped, {shortened} shortened; {pieces} pieces, {pieces_removed} {what}",
             empty + too_short
         );
-        if args.ngrams.is_some() {
+        if args.near.is_some() {
+            text += &format!("; {hashes} bands, {hashes_seen} seen");
+        } else if args.ngrams.is_some() {
             text += &format!("; {hashes} sequences, {hashes_seen} seen");
         }
     }

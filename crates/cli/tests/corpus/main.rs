@@ -8,6 +8,7 @@ mod bytes;
 mod filters;
 mod killed;
 mod model;
+mod near;
 mod pieces;
 #[cfg(all(unix, feature = "redis"))]
 mod redis;
