@@ -7,6 +7,7 @@
 
 use super::decide::{Figures, Shared};
 use super::journal::{self, Done};
+use crate::input::Digest;
 use anyhow::{Context, Result, bail};
 use lanebloom_redis::RedisBitmap;
 use lanebloom_redis::redis::{self, Client, Connection};
