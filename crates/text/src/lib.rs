@@ -35,9 +35,10 @@
 //!
 //! # Cost
 //!
-//! The bands of a signature cost one step for each n-gram ([`Near`]). An n-gram costs one step of a rolling hash over the hashes of its words, whatever its length. A
+//! An n-gram costs one step of a rolling hash over the hashes of its words, whatever its length. A
 //! word costs one hash of its bytes. ASCII text, and the ASCII parts of other text, are cut into
-//! words by a table; the crate `unicode-segmentation` cuts the rest.
+//! words by a table; the crate `unicode-segmentation` cuts the rest. A signature ([`Near`]) costs
+//! one step for each n-gram.
 
 mod json;
 mod near;
