@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """lanebloom corpus --near beside exact Jaccard similarity. Not a part of CI.
 
     ci/near.py LANEBLOOM CORPUS.jsonl [--bytes 60e6] [--threshold 0.8]

@@ -314,8 +314,12 @@ fn tables(args: &Corpus, files: &Files, outputs: Option<&Outputs>) -> Result<Vec
     let open = |path: &PathBuf| Ok(Table::open(path, &args.text)?.map(Arc::new));
     let tables = files.paths.iter().map(open).collect::<Result<Vec<_>>>()?;
     let mut found = files.paths.iter().zip(&tables);
-    let (Some(outputs), Some((path, Some(first)))) = (outputs, found.find(|(_, table)| table.is_some())) else {
-        return Ok(tables);
+    let named = args.output.as_deref();
+    let named = named.filter(|to| to.extension().is_some_and(|end| end == "parquet"));
+    let (outputs, path, first) = match (outputs, found.find(|(_, table)| table.is_some()), named) {
+        (Some(outputs), Some((path, Some(first))), _) => (outputs, path, first),
+        (Some(_), _, Some(to)) => bail!("cannot write {}: no input is a file of Parquet", to.display()),
+        _ => return Ok(tables),
     };
     if args.annotate.is_some() {
         bail!(
@@ -324,8 +328,11 @@ fn tables(args: &Corpus, files: &Files, outputs: Option<&Outputs>) -> Result<Vec
         );
     }
     if !outputs.is_apart() {
-        if args.output.as_deref().is_none_or(crate::input::is_stdin) {
-            bail!("{} is a file of Parquet: give --output or --output-dir", path.display());
+        if named.is_none() {
+            bail!(
+                "{} is a file of Parquet: give --output a name in .parquet, or --output-dir",
+                path.display()
+            );
         }
         let fits = |table: &Option<Arc<Table>>| table.as_ref().is_some_and(|table| table.is_like(first));
         if let Some(at) = tables.iter().position(|table| !fits(table)) {

@@ -161,7 +161,7 @@ fn a_table_is_deduplicated_as_lines_are() {
         let left = texts_of(&read(&shell, "none.parquet"));
         assert!(left.iter().flatten().all(|text| text.trim().is_empty()), "{left:?}");
         // A limit for a text is one here too.
-        shell.error("in -o one.parquet --max-record 10k", &["--max-record"]);
+        shell.error("in -o two.parquet --max-record 10k", &["--max-record"]);
     }
 }
 
@@ -187,15 +187,23 @@ fn what_is_no_table_of_texts_is_an_error() {
     write(&shell, "in.parquet", &table(&[Some("a".into())], 0));
     write(&shell, "view.parquet", &table(&[Some("a".into())], 2));
     shell.write("in.jsonl", lines(&["a"]));
-    shell.error("in.parquet", &["in.parquet", "--output"]);
+    shell.error("in.parquet", &["in.parquet", "--output", ".parquet"]);
+    shell.error("in.parquet -o out.jsonl", &["in.parquet", "--output", ".parquet"]);
+    shell.error("in.jsonl -o out.parquet", &["out.parquet", "no input"]);
     shell.error("in.parquet -o out --text id", &["in.parquet", "the column id", "Int64"]);
     shell.error(
         "in.parquet -o out --text words",
         &["in.parquet", "no column words", "--text"],
     );
     shell.error("in.parquet -o out --annotate x", &["in.parquet", "--annotate"]);
-    shell.error("in.parquet in.jsonl -o out", &["in.parquet", "in.jsonl", "one output"]);
-    shell.error("in.parquet view.parquet -o out", &["view.parquet", "same columns"]);
+    shell.error(
+        "in.parquet in.jsonl -o out.parquet",
+        &["in.parquet", "in.jsonl", "one output"],
+    );
+    shell.error(
+        "in.parquet view.parquet -o out.parquet",
+        &["view.parquet", "same columns"],
+    );
     shell.ok("in.parquet in.jsonl --output-dir out --text /text");
     assert_eq!(texts_of(&read(&shell, "out/in.parquet")), [Some("a".into())]);
     assert_eq!(shell.read("out/in.jsonl"), b"");
