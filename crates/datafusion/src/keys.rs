@@ -265,3 +265,21 @@ pub(crate) fn constant(expr: &Arc<dyn PhysicalExpr>) -> Result<datafusion::commo
         _ => exec_err!("the argument {expr} of an aggregate of a Bloom filter is not constant"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use datafusion::arrow::array::{Date32Array, Date64Array, Float64Array};
+
+    #[test]
+    fn equal_values_are_one_key() {
+        let hashes = |array: &dyn Array| hash_array(array, &Murmur).unwrap();
+        // A millisecond before 1970 is on the day before it.
+        let days = hashes(&Date32Array::from(vec![-1, 0]));
+        assert_eq!(hashes(&Date64Array::from(vec![-1, 86_399_999])), days);
+        assert_ne!(days[0], days[1]);
+        let floats = hashes(&Float64Array::from(vec![f64::NAN, -f64::NAN, 0.0, -0.0]));
+        assert_eq!((floats[0], floats[2]), (floats[1], floats[3]));
+        assert_ne!(floats[0], floats[2]);
+    }
+}

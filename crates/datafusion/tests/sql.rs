@@ -82,17 +82,28 @@ async fn the_files() {
 }
 
 /// 1,000,000 keys in 8,388,608 bits, 8 bits for each expected key, or so many bits; at most
-/// 4,000,000 keys.
+/// 4,000,000 keys, and 67,108,864 bits.
 #[tokio::test]
 async fn sizes_are_those_of_spark() {
     let ctx = SessionContext::new();
     lanebloom_datafusion::register(&ctx);
     let sql = "SELECT bloom_filter_agg(x), bloom_filter_agg(x, 1000), bloom_filter_agg(x, 1000, 640),
-                      bloom_filter_agg(x, 100000000), bloom_filter_agg(x, 1000, 640, 2) FROM (VALUES (1)) t(x)";
+                      bloom_filter_agg(x, 100000000), bloom_filter_agg(x, 1000, 640, 2),
+                      bloom_filter_agg(x, 1000, 100000000) FROM (VALUES (1)) t(x)";
     let batches = ctx.sql(sql).await.unwrap().collect().await.unwrap();
     let columns = batches[0].columns().iter();
     let bytes: Vec<_> = columns.map(|column| column.as_binary::<i32>().value(0).len()).collect();
-    assert_eq!(bytes, [12 + 1_048_576, 12 + 1000, 12 + 80, 12 + 4_000_000, 16 + 80]);
+    assert_eq!(
+        bytes,
+        [
+            12 + 1_048_576,
+            12 + 1000,
+            12 + 80,
+            12 + 4_000_000,
+            16 + 80,
+            12 + 8_388_608
+        ]
+    );
 }
 
 /// The SQL of the README, as it is printed there.
