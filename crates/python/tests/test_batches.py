@@ -234,6 +234,24 @@ def test_arrays_of_arrow(values, objects):
     agrees(long[13:57], keys((objects * 20)[13:57]))
 
 
+@pytest.mark.parametrize("size", [50_000, 2_200_000])
+def test_threads_take_each_key_of_a_long_array(size):
+    numbers = numpy.arange(size)
+    strings = pa.array(numbers).cast(pa.string())
+    nulls = pa.array(numbers, mask=numbers % 7 == 0)
+    for values in numbers, strings[3:], nulls[5:], strings.dictionary_encode() if size < 100_000 else nulls:
+        one, two = BloomFilter(size, 1e-3), BloomFilter(size, 1e-3)
+        added = one.add_many(values)
+        assert abs(two.add_many(values, threads=2) - added) <= size // 100 and one == two
+        third = len(values) // 3
+        half = BloomFilter(size, 1e-9)
+        half.add_many(values[:third])
+        found = half.contains_many(values, threads=3)
+        assert (found == half.contains_many(values)).all() and found[:third].all()
+        new = half.add_new(values, threads=2)
+        assert (new == ~found).mean() > 0.85 and not new[:third].any() and half.contains_many(values).all()
+
+
 def test_streams_of_arrow():
     table = pa.table({"s": ["a", "b", None, "a"], "i": [1, 2, 3, 1]})
     rows = [("a", 1), ("b", 2), (None, 3), ("a", 1)]
