@@ -535,10 +535,10 @@ impl Kernels {
     }
 }
 
-/// [`Kernels::insert`] of one shape by plain stores, while no other thread inserts. (Zen 4, 1.2
+/// An insert of one shape by plain stores, while no other thread inserts. (Zen 4, 1.2
 /// MiB, two words: a call of Python that adds a new key takes 30.5 ns, by atomic operations 35.)
 ///
-/// The caller keeps it. As a field of [`Kernels`], it would add 12 KiB to every program. A `match`
+/// The caller keeps it. As a field of `Kernels`, it would add 12 KiB to every program. A `match`
 /// on the shape at each call takes 2 ns.
 #[derive(Clone, Copy, Debug)]
 pub struct InsertAlone {
