@@ -192,8 +192,11 @@ def test_answers_as_a_bitmap_are_those_of_numpy(count):
 
 pa = pytest.importorskip("pyarrow")
 
-STRINGS = ["a", None, "grün", "", "x" * 40, "a", None, "thirteen byte"]
+STRINGS = ["a", None, "grün", "", "x" * 40, "a", None, "twelve bytes", "thirteen byte"]
 MOMENTS = [datetime.datetime(1969, 5, 1), None, datetime.datetime(2024, 2, 29, 1, 2, 3)]
+
+# Before 1970, with a part of a second.
+FRACTIONS = [datetime.datetime(1969, 12, 31, 23, 59, 58, 250_000), None, datetime.datetime(1970, 1, 1, 0, 0, 0, 1000)]
 
 ARROWS = [
     *[(pa.array([3, None, 5, 3, 100], kind), [3, None, 5, 3, 100]) for kind in
@@ -209,6 +212,7 @@ ARROWS = [
     (pa.array([0.5, 2.0, None]).dictionary_encode(), [0.5, 2.0, None]),
     (pa.DictionaryArray.from_arrays(pa.array([0, 1, 2], pa.int8()), pa.array(["x", None, "z"])), ["x", None, "z"]),
     *[(pa.array(MOMENTS, pa.timestamp(unit)), MOMENTS) for unit in ("s", "ms", "us", "ns")],
+    *[(pa.array(FRACTIONS, pa.timestamp(unit)), FRACTIONS) for unit in ("ms", "us", "ns")],
     (pa.array(MOMENTS, pa.timestamp("us", "Europe/Berlin")), MOMENTS),
     (pa.array([datetime.date(1969, 5, 1), None], pa.date32()), [datetime.date(1969, 5, 1), None]),
     (pa.array([datetime.date(1969, 5, 1), None], pa.date64()), [datetime.date(1969, 5, 1), None]),
