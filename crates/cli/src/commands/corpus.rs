@@ -368,8 +368,7 @@ fn shared(_: &Corpus, _: Way, _: &str, _: &[PathBuf]) -> Result<Option<Box<dyn S
 
 /// Removes the inputs that are done from the list. Returns how many.
 fn skip_done(journal: &Journal, files: &mut Files) -> Result<usize> {
-    let is_done = files.paths.iter().map(|path| journal.has(path));
-    let is_done = is_done.collect::<Result<Vec<bool>>>()?;
+    let is_done = journal.have(&files.paths)?;
     let mut keeps = is_done.iter();
     files.paths.retain(|_| !keeps.next().expect("one for each path"));
     let mut keeps = is_done.iter();
@@ -514,7 +513,7 @@ impl Saver {
                 bail!("{} changed during the run", path.display());
             }
             if stamp.is_some() {
-                done.extend(Done::of(path, digest)?);
+                done.extend(Done::with(path, digest)?);
             }
         }
         self.journal.save(filter, done, parts)?;

@@ -20,6 +20,7 @@ use crate::output;
 use crate::state_file::StateFile;
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -166,15 +167,17 @@ impl Journal {
         &self.path
     }
 
-    /// Whether an input is done. Fails if it was, and has changed since.
-    pub(super) fn has(&self, path: &Path) -> Result<bool> {
-        let Some(name) = name(path)? else {
+    /// Which inputs are done. Fails if one was, and has changed since.
+    pub(super) fn have(&self, paths: &[PathBuf]) -> Result<Vec<bool>> {
+        let done: HashMap<&str, &Done> = self.done.iter().map(|done| (&done.path[..], done)).collect();
+        paths.iter().map(|path| Self::is_done(&done, path)).collect()
+    }
+
+    fn is_done(done: &HashMap<&str, &Done>, path: &Path) -> Result<bool> {
+        let Some(done) = name(path)?.and_then(|name| done.get(&name[..]).copied()) else {
             return Ok(false);
         };
-        let Some(done) = self.done.iter().rev().find(|done| done.path == name) else {
-            return Ok(false);
-        };
-        if *done == Done::of(path, &Digest::default())?.with_context(|| format!("cannot read {}", path.display()))? {
+        if Some(done) == Done::of(path)?.as_ref() {
             return Ok(true);
         }
         bail!(
@@ -254,9 +257,13 @@ fn name(path: &Path) -> Result<Option<String>> {
 }
 
 impl Done {
-    /// An input as it is now; `None` if it is no regular file. It is read, unless its digest is
-    /// known.
-    pub(super) fn of(path: &Path, digest: &Digest) -> Result<Option<Self>> {
+    /// An input as it is now; `None` if it is no regular file.
+    pub(super) fn of(path: &Path) -> Result<Option<Self>> {
+        Self::with(path, &Digest::default())
+    }
+
+    /// The same. The input is read, unless its digest is known.
+    pub(super) fn with(path: &Path, digest: &Digest) -> Result<Option<Self>> {
         let Some(name) = name(path)? else {
             return Ok(None);
         };
