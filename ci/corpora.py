@@ -163,7 +163,7 @@ def peers(args, root, document, table):
 
 
 def huge(args, root, table):
-    """One document of one piece: a small one too, since dolma's time grows with its square."""
+    """One document of one piece; for dolma, which takes half a second a megabyte, a small one."""
     for size in (20e6, args.huge):
         one_huge(args, root, table, size)
 

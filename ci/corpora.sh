@@ -2,10 +2,10 @@
 # lanebloom corpus beside dolma 1.2.1, on text of packages that lie on this machine: the same
 # decisions but for rates, and the figures of benches/record/corpora-*.md. Not a part of CI.
 #
-#     ci/corpora.sh [--bytes 400e6] [--runs 3] [--huge 1e9] [--peers PYTHON] [FOLDERS with text]
+#     ci/corpora.sh [--bytes 400e6] [--runs 3] [--huge 1e9] [--peers PEERS] [FOLDERS with text]
 #
 # Needs GNU time, Python 3.11 (PYTHON names it), for which dolma has a wheel, and a folder in memory
-# for 4 GB. PYTHON is one with datatrove and text-dedup.
+# for 4 GB. PEERS is a Python with datatrove and text-dedup: see benches/record/corpora-zen4.md.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3.11}
