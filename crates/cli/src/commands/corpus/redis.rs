@@ -7,7 +7,6 @@
 
 use super::decide::{Figures, Shared};
 use super::journal::{self, Done};
-use crate::input::Digest;
 use anyhow::{Context, Result, bail};
 use lanebloom_redis::RedisBitmap;
 use lanebloom_redis::redis::{self, Client, Connection};
@@ -81,7 +80,7 @@ impl RedisFilter {
         let notes = self.notes();
         let mut names = BTreeMap::new();
         for path in inputs {
-            if let Some(done) = Done::of(path, &Digest::default())?.filter(|done| done.bytes > 0) {
+            if let Some(done) = Done::of(path)?.filter(|done| done.bytes > 0) {
                 names
                     .entry(format!("{} {:016x}", done.bytes, done.hash))
                     .or_insert(path);
