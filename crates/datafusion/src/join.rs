@@ -1,7 +1,7 @@
 //! The rule for joins: a filter of the small side's keys, below the large side's scan.
 //!
 //! A logical plan flows in from DataFusion's optimizer, on its way to the planner of the session.
-//! It flows out with a condition `bloom_contains((SELECT bloom_agg(key) FROM small side), key, 0.6)` on
+//! It flows out with a condition `bloom_contains((SELECT bloom_agg(key) FROM small side), key, 0.1)` on
 //! the large side of joins. These are plain SQL functions, so that the plan also travels to
 //! executors.
 //!
@@ -82,14 +82,14 @@ pub struct JoinFilters {
 
 impl JoinFilters {
     /// The defaults: at most 1,000,000 rows on the small side, 10 times as many on the other one, a
-    /// false-positive rate of 1%, and 60% of the rows to prune.
+    /// false-positive rate of 1%, and 10% of the rows to prune.
     #[must_use]
     pub fn new() -> Self {
         Self {
             max_build_rows: 1_000_000,
             min_ratio: 10,
             rate: crate::aggregate::DEFAULT_RATE,
-            min_pruned: 0.6,
+            min_pruned: 0.1,
             small: HashSet::new(),
         }
     }

@@ -49,8 +49,7 @@ const WINDOW: u64 = 1 << 16;
 /// So many times as many rows then pass without a lookup, before the next window.
 const SKIPPED: u64 = 16;
 
-/// How much a filter pruned of late. To select half of the rows costs more than to look them up, so
-/// a filter that prunes little costs more than it saves.
+/// How much a filter pruned of late. To select most of the rows costs more than it saves.
 #[derive(Default)]
 struct Watch {
     rows: AtomicU64,
@@ -270,11 +269,7 @@ impl<'a> Filters<'a> {
         {
             return true;
         }
-        match (self.value(one), self.value(other)) {
-            // A join that repeats a filter may list its buffer many times.
-            (Some(one), Some(other)) => std::ptr::eq(one, other) || one == other,
-            (one, other) => one == other,
-        }
+        self.value(one) == self.value(other)
     }
 }
 

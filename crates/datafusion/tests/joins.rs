@@ -258,7 +258,7 @@ async fn parquet_runs_the_filter_in_the_scan() {
 #[tokio::test]
 async fn a_filter_that_prunes_little_is_not_asked() {
     let ctx = SessionContext::new_with_config(SessionConfig::new().with_target_partitions(1));
-    let metrics = JoinFilters::new().small_table("dim").install(&ctx);
+    let metrics = JoinFilters::new().min_pruned(0.6).small_table("dim").install(&ctx);
     for sql in [
         // Rows with a partner are 45% of the first million and a half, and 0.1% of the rest.
         "CREATE TABLE fact AS SELECT value AS id,
