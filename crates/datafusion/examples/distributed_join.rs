@@ -65,8 +65,9 @@ async fn scheduler(port: u16) -> Result<()> {
         Ok(state)
     };
     let config = SchedulerConfig {
-        // Executors send a heartbeat each second, so a dead one is found after 3 to 6 s. By default,
-        // Ballista needs three minutes. It stops an executor that is alive and silent for so long.
+        // Executors send a heartbeat each second, so a dead one is found after 3 to 6 s. By
+        // default, Ballista needs three minutes. It stops an executor that is alive and silent for
+        // so long.
         executor_timeout_seconds: 4,
         expire_dead_executor_interval_seconds: 1,
         override_session_builder: Some(Arc::new(session)),

@@ -1,9 +1,9 @@
 //! The rule for joins: a filter of the small side's keys, below the large side's scan.
 //!
 //! A logical plan flows in from DataFusion's optimizer, on its way to the planner of the session.
-//! It flows out with a condition `bloom_contains((SELECT bloom_agg(key) FROM small side), key, 0.1)` on
-//! the large side of joins. These are plain SQL functions, so that the plan also travels to
-//! executors.
+//! It flows out with a condition `bloom_contains((SELECT bloom_agg(key) FROM small side), key,
+//! 0.1)` on the large side of joins. These are plain SQL functions, so that the plan also travels
+//! to executors.
 //!
 //! Statistics are those of physical plans, which a logical rule cannot ask for. So this is a
 //! [`QueryPlanner`] around the session's own.
@@ -163,8 +163,8 @@ impl JoinFilters {
     }
 
     /// The part of the other side's rows that a filter has to prune, in 0 to 1. Statistics do not
-    /// tell it. So a filter shows it in its first 65,536 rows: while it prunes less, the next million
-    /// rows pass without a lookup, and then it is asked again.
+    /// tell it. So a filter shows it in its first 65,536 rows: while it prunes less, the next
+    /// million rows pass without a lookup, and then it is asked again.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -177,7 +177,8 @@ impl JoinFilters {
     ///            FROM generate_series(1, 300000)";
     /// ctx.sql(sql).await?.collect().await?;
     /// // Half of the rows have a partner.
-    /// let sql = "SELECT * FROM t JOIN (SELECT id FROM t WHERE id < 4500) u ON t.d = u.id";
+    /// let sql = "SELECT * FROM t JOIN (SELECT id FROM t WHERE id < 4500) u
+    ///            ON t.d = u.id";
     /// ctx.sql(sql).await?.collect().await?;
     /// assert_eq!((metrics.planned(), metrics.rows_in() < 200_000), (1, true));
     /// assert_eq!(metrics.rows_in() + metrics.rows_skipped(), 300_000);
