@@ -18,6 +18,9 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// Views of one filter that are remembered within a batch.
+const SEEN: usize = 8;
+
 /// Filters that a function keeps after their batch.
 const CACHED: usize = 8;
 
@@ -210,8 +213,9 @@ impl Contains {
         let mut found = BooleanBufferBuilder::new(rows);
         let mut start = 0;
         while start < rows {
+            let mut seen = Vec::new();
             let end = (start + 1..rows)
-                .find(|row| !filters.are_same(start, *row))
+                .find(|row| !filters.are_same(start, *row, &mut seen))
                 .unwrap_or(rows);
             match filters.value(start) {
                 Some(filter) => {
@@ -260,16 +264,27 @@ impl<'a> Filters<'a> {
         }
     }
 
-    /// Whether two rows have the same filter; bytes are compared only if nothing else tells.
-    fn are_same(&self, one: usize, other: usize) -> bool {
-        if let Self::View(array) = self
-            && array.is_valid(one)
-            && array.is_valid(other)
-            && array.views()[one] == array.views()[other]
-        {
-            return true;
+    /// Whether a row has the filter of the row `start`; bytes are compared only if nothing else
+    /// tells. `seen` has the views that were found to be the same as that of `start`: a batch that
+    /// was gathered from others has one filter in several buffers, and to compare 100 KB for each
+    /// row takes longer than the lookup.
+    fn are_same(&self, start: usize, row: usize, seen: &mut Vec<u128>) -> bool {
+        let view = match self {
+            Self::View(array) if array.is_valid(start) && array.is_valid(row) => {
+                let view = array.views()[row];
+                if view == array.views()[start] || seen.contains(&view) {
+                    return true;
+                }
+                Some(view)
+            }
+            _ => None,
+        };
+        let is_same = self.value(start) == self.value(row);
+        if let (true, Some(view)) = (is_same, view) {
+            seen.truncate(SEEN - 1);
+            seen.insert(0, view);
         }
-        self.value(one) == self.value(other)
+        is_same
     }
 }
 
@@ -364,5 +379,25 @@ impl fmt::Debug for Contains {
         f.debug_struct("Contains")
             .field("format", &self.format)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use datafusion::arrow::array::BinaryViewArray;
+    use datafusion::arrow::compute::interleave;
+
+    #[test]
+    fn equal_filters_in_several_buffers_are_compared_once_for_each_buffer() {
+        let column = |filter: &[u8]| -> ArrayRef { Arc::new(BinaryViewArray::from_iter_values([filter; 2])) };
+        let columns = [column(&[1; 100]), column(&[1; 100]), column(&[2; 100]), column(b"")];
+        let columns: Vec<&dyn Array> = columns.iter().map(|column| column.as_ref()).collect();
+        let filters = interleave(&columns, &[(0, 0), (1, 0), (0, 0), (1, 0), (1, 0), (2, 0), (3, 0)]).unwrap();
+        let filters = Filters::of(&filters).unwrap();
+        let mut seen = Vec::new();
+        let same = Vec::from_iter((1..7).map(|row| filters.are_same(0, row, &mut seen)));
+        assert_eq!(same, [true, true, true, true, false, false]);
+        assert_eq!(seen.len(), 1);
     }
 }
