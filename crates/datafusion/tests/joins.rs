@@ -197,10 +197,26 @@ async fn statistics_decide() {
         "SELECT count(*) FROM fact JOIN (SELECT * FROM dim WHERE kind = 3 ORDER BY d LIMIT 3) dim ON fact.d = dim.d",
         "SELECT count(*) FROM fact JOIN (SELECT * FROM dim WHERE kind + random() < 3) dim ON fact.d = dim.d",
         "SELECT count(*) FROM fact LEFT JOIN dim ON fact.d = dim.d AND kind = 3",
+        "SELECT count(*) FROM fact JOIN dim ON fact.d + CAST(random() AS BIGINT) = dim.d WHERE kind = 3",
     ] {
         rows(&ctx, sql).await;
         assert_eq!(metrics.planned(), 1, "{sql}");
     }
+
+    // More rows than are allowed; a hint at one of two tables.
+    for (rule, planned) in [
+        (JoinFilters::new().max_build_rows(99), 0),
+        (JoinFilters::new().max_build_rows(1000), 1),
+    ] {
+        let (ctx, _) = fact_and_dim().await;
+        let metrics = rule.install(&ctx);
+        rows(&ctx, sql).await;
+        assert_eq!(metrics.planned(), planned);
+    }
+    let metrics = JoinFilters::new().small_table("dim").min_ratio(1 << 20).install(&ctx);
+    let sql = "SELECT count(*) FROM fact JOIN (SELECT dim.d FROM dim JOIN fact ON dim.d = fact.id) x ON fact.d = x.d";
+    rows(&ctx, sql).await;
+    assert_eq!(metrics.planned(), 1, "only that of the inner join");
 }
 
 #[tokio::test]
