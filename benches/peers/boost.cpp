@@ -1,6 +1,6 @@
-// Boost.Bloom for the bench `peers` and the example `figures` of crates/formats/parquet: single calls
-// and bulk calls on whole slices of hashes or keys, so that the calls are inlined into their loop, as
-// in a C++ program.
+// Boost.Bloom for the bench `peers` and the example `figures` of crates/formats/parquet: single
+// calls and bulk calls on whole slices of hashes or keys, so that the calls are inlined into their
+// loop, as in a C++ program.
 
 #include <boost/bloom/fast_multiblock32.hpp>
 #include <boost/bloom/fast_multiblock64.hpp>

@@ -167,7 +167,7 @@ impl Journal {
         &self.path
     }
 
-    /// Which inputs are done. Fails if one was, and has changed since.
+    /// Says which inputs are done. Fails if one was, and has changed since.
     pub(super) fn have(&self, paths: &[PathBuf]) -> Result<Vec<bool>> {
         let done: HashMap<&str, &Done> = self.done.iter().map(|done| (&done.path[..], done)).collect();
         paths.iter().map(|path| Self::is_done(&done, path)).collect()
