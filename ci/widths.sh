@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-git ls-files '*.rs' '*.cpp' '*.java' | xargs perl -CSD -ne '
+git ls-files '*.rs' '*.cpp' | xargs perl -CSD -ne '
     $code = 0 if $. == 1 || !m{^\s*//};
     $code = !$code if m{^\s*//[/!]\s*```};
     chomp;
