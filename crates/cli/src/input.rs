@@ -5,9 +5,9 @@ mod files;
 mod part;
 mod source;
 
-pub(crate) use files::Files;
+pub(crate) use files::{Files, not_read};
 pub(crate) use part::{Part, Stamp};
-pub(crate) use source::{Digest, digested, identity, is_compressed, is_stdin, open};
+pub(crate) use source::{Digest, digested, identity, is_compressed, is_stdin, no_text, open};
 
 use crate::documents::Documents;
 use crate::keys::{Framer, KeySpec, Keyed};
@@ -314,8 +314,8 @@ impl Reader {
             self.current = Some(if self.is_full { Box::new(Full(reader)) } else { reader });
         }
         self.offset = 0;
+        self.framer.next_input(&name, self.is_apart);
         self.names.push(name);
-        self.framer.next_input(self.is_apart);
         Ok(true)
     }
 

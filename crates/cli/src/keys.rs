@@ -14,7 +14,7 @@ use std::ops::Range;
 const BATCH: usize = 256;
 
 /// The byte-order mark of UTF-8.
-const BOM: &[u8] = "\u{feff}".as_bytes();
+pub(crate) const BOM: &[u8] = "\u{feff}".as_bytes();
 
 /// What the key of a record is.
 #[derive(Clone)]
@@ -22,6 +22,8 @@ pub(crate) struct KeySpec {
     source: KeySource,
     terminator: u8,
     max_record: usize,
+    /// Whether a byte-order mark at the start of an input passes.
+    keeps_mark: bool,
     ignore_case: bool,
     /// Whether white space at the ends of a key, or of each of its parts, is no part of it.
     trim: bool,
@@ -40,10 +42,28 @@ enum KeySource {
         delimiter: Option<u8>,
     },
     Csv {
-        columns: Vec<String>,
+        columns: CsvColumns,
         delimiter: u8,
     },
     Json(Vec<Pointer>),
+}
+
+/// The columns of a key.
+#[derive(Clone)]
+enum CsvColumns {
+    /// Names or positions, which the header of each input tells.
+    OfHeader(Vec<String>),
+    /// Numbers of columns, without a header.
+    Numbers(Vec<usize>),
+}
+
+impl CsvColumns {
+    fn count(&self) -> usize {
+        match self {
+            Self::OfHeader(columns) => columns.len(),
+            Self::Numbers(columns) => columns.len(),
+        }
+    }
 }
 
 /// What follows from the bytes of a chunk.
@@ -51,10 +71,14 @@ enum KeySource {
 pub(crate) struct Keyed {
     /// Where each record ends, its terminator included.
     pub(crate) ends: Vec<usize>,
+    /// Bytes before the first record that are no part of it: a byte-order mark.
+    mark: usize,
     /// The records without a key, which always pass.
     pub(crate) keyless: Vec<usize>,
     /// How many of these should have a key.
     pub(crate) missing: usize,
+    /// The others of these: a header, empty lines at the end, blank keys.
+    pub(crate) passing: Vec<usize>,
     /// The keys one after another and where each ends, unless the lines are the keys.
     keys: Vec<u8>,
     key_ends: Vec<usize>,
@@ -70,8 +94,10 @@ impl Keyed {
     pub(crate) fn clear(&mut self) {
         let Self {
             ends,
+            mark,
             keyless,
             missing,
+            passing,
             keys,
             key_ends,
             hashes,
@@ -79,8 +105,10 @@ impl Keyed {
             inserted,
         } = self;
         ends.clear();
+        *mark = 0;
         keyless.clear();
         *missing = 0;
+        passing.clear();
         keys.clear();
         key_ends.clear();
         hashes.clear();
@@ -91,11 +119,16 @@ impl Keyed {
     /// The last record has no key, but should.
     fn no_key(&mut self) {
         self.missing += 1;
-        self.needs_no_key();
+        self.skip_key();
     }
 
     /// The last record is no line of a key.
     fn needs_no_key(&mut self) {
+        self.passing.push(self.ends.len() - 1);
+        self.skip_key();
+    }
+
+    fn skip_key(&mut self) {
         self.keyless.push(self.ends.len() - 1);
         // Without what was appended for it.
         self.keys.truncate(self.key_ends.last().copied().unwrap_or(0));
@@ -121,7 +154,8 @@ impl Keyed {
 }
 
 impl KeySpec {
-    pub(crate) fn new(args: &args::KeyArgs) -> Self {
+    /// Fails if a column of CSV without a header has a name.
+    pub(crate) fn new(args: &args::KeyArgs) -> Result<Self> {
         let delimiter = |default| args.delimiter.unwrap_or(default);
         let source = if !args.field.is_empty() {
             KeySource::Fields {
@@ -130,7 +164,15 @@ impl KeySpec {
             }
         } else if !args.csv.is_empty() {
             KeySource::Csv {
-                columns: args.csv.clone(),
+                columns: if args.no_header {
+                    let numbers = args.csv.iter().map(|column| match column.parse::<usize>() {
+                        Ok(number @ 1..) => Ok(number - 1),
+                        _ => bail!("--no-header: a column has no name, and {column:?} is not a number from 1"),
+                    });
+                    CsvColumns::Numbers(numbers.collect::<Result<_>>()?)
+                } else {
+                    CsvColumns::OfHeader(args.csv.clone())
+                },
                 delimiter: delimiter(b','),
             }
         } else if !args.json.is_empty() {
@@ -139,23 +181,25 @@ impl KeySpec {
             KeySource::Line
         };
         let terminator = if args.null { 0 } else { b'\n' };
-        Self {
+        Ok(Self {
             source,
             terminator,
             max_record: args.max_record,
+            keeps_mark: true,
             ignore_case: args.ignore_case,
             trim: args.trim,
             keeps_blank: false,
             funnel: None,
-        }
+        })
     }
 
-    /// Whole lines of at most so many bytes.
+    /// Whole lines of at most so many bytes, for JSON lines, in which a byte-order mark is an error.
     pub(crate) fn lines(max_record: usize) -> Self {
         Self {
             source: KeySource::Line,
             terminator: b'\n',
             max_record,
+            keeps_mark: false,
             ignore_case: false,
             trim: false,
             keeps_blank: false,
@@ -214,8 +258,8 @@ impl KeySpec {
     pub(crate) fn hash(&self, bytes: &[u8], keyed: &mut Keyed, hasher: &impl KeyHasher) {
         if self.is_line() {
             let terminator = self.terminator;
-            let Keyed { ends, hashes, .. } = keyed;
-            let mut start = 0;
+            let Keyed { ends, hashes, mark, .. } = keyed;
+            let mut start = *mark;
             let found = memchr::memchr_iter(terminator, bytes).map(|at| at + 1);
             let last = (bytes.last() != Some(&terminator)).then_some(bytes.len());
             let last = last.filter(|&len| len > 0);
@@ -228,7 +272,7 @@ impl KeySpec {
             return hash_all(keys, hasher, hashes);
         }
         if !matches!(self.source, KeySource::Csv { .. }) {
-            let mut start = 0;
+            let mut start = keyed.mark;
             while start < bytes.len() {
                 let end = memchr::memchr(self.terminator, &bytes[start..]).map_or(bytes.len(), |at| start + at + 1);
                 let record = &bytes[start..end];
@@ -295,7 +339,7 @@ impl KeySpec {
     fn joiner(&self) -> Option<u8> {
         match &self.source {
             KeySource::Fields { indexes, delimiter } if indexes.len() > 1 => Some(delimiter.unwrap_or(b' ')),
-            KeySource::Csv { columns, delimiter } if columns.len() > 1 => Some(*delimiter),
+            KeySource::Csv { columns, delimiter } if columns.count() > 1 => Some(*delimiter),
             _ => None,
         }
     }
@@ -355,12 +399,12 @@ impl KeySpec {
     /// The key with number `key` of a chunk, whose bytes these are, and where it begins in them if
     /// the line is the key.
     pub(crate) fn key<'a>(&self, bytes: &'a [u8], keyed: &'a Keyed, key: usize) -> (&'a [u8], usize) {
-        let (bytes, ends) = if self.is_line() {
-            (bytes, &keyed.ends)
+        let (bytes, ends, first) = if self.is_line() {
+            (bytes, &keyed.ends, keyed.mark)
         } else {
-            (&keyed.keys[..], &keyed.key_ends)
+            (&keyed.keys[..], &keyed.key_ends, 0)
         };
-        let start = if key == 0 { 0 } else { ends[key - 1] };
+        let start = if key == 0 { first } else { ends[key - 1] };
         let record = &bytes[start..ends[key]];
         let text = if self.is_line() { self.text(record) } else { record };
         (text, start)
@@ -398,6 +442,16 @@ fn hash_all<'a>(keys: impl Iterator<Item = &'a [u8]>, hasher: &impl KeyHasher, h
     flush(&batch[..len]);
 }
 
+/// The names of a header for a message, which are not many or long.
+fn shown(header: &[Vec<u8>]) -> String {
+    const MOST: usize = 80;
+    let text = String::from_utf8_lossy(&header.join(&b',')).escape_debug().to_string();
+    if text.chars().count() <= MOST {
+        return format!("\"{text}\"");
+    }
+    format!("\"{}...\"", text.chars().take(MOST).collect::<String>())
+}
+
 /// Cuts the bytes of inputs into records.
 pub(crate) struct Framer {
     spec: KeySpec,
@@ -406,11 +460,16 @@ pub(crate) struct Framer {
     searched: usize,
     /// The number of lines of the input that were cut off.
     lines: usize,
+    /// The name of the input, and whether its records follow those of another one.
+    name: String,
+    continues: bool,
+    /// Whether nothing of the input was cut off.
+    is_at_start: bool,
     csv: csv_core::Reader,
     /// The numbers of the key's columns; known once the header was read.
     columns: Option<Vec<usize>>,
-    /// Whether a header has passed on.
-    has_header: bool,
+    /// The header that has passed on, and the input that it is from.
+    header: Option<(Vec<Vec<u8>>, String)>,
     /// The fields of a record, and where each ends.
     fields: Vec<u8>,
     ends: Vec<usize>,
@@ -431,9 +490,12 @@ impl Framer {
             spec,
             searched: 0,
             lines: 0,
+            name: String::new(),
+            continues: false,
+            is_at_start: true,
             csv: csv.build(),
             columns: None,
-            has_header: false,
+            header: None,
             fields: vec![0; 1 << 10],
             ends: vec![0; 64],
             written: 0,
@@ -447,9 +509,20 @@ impl Framer {
     }
 
     /// Begins the next input. With `is_apart` its header passes too.
-    pub(crate) fn next_input(&mut self, is_apart: bool) {
-        self.columns = None;
-        self.has_header &= !is_apart;
+    pub(crate) fn next_input(&mut self, name: &str, is_apart: bool) {
+        self.columns = match &self.spec.source {
+            KeySource::Csv {
+                columns: CsvColumns::Numbers(columns),
+                ..
+            } => Some(columns.clone()),
+            _ => None,
+        };
+        self.continues = !is_apart && !self.name.is_empty();
+        self.name = name.to_owned();
+        self.is_at_start = true;
+        if is_apart {
+            self.header = None;
+        }
         self.lines = 0;
         self.csv.reset();
         self.next_record();
@@ -475,7 +548,22 @@ impl Framer {
         };
         self.searched = bytes.len() - len;
         self.lines += self.count_lines(&bytes[..len]);
-        Ok(0..len)
+        let mark = self.mark(&bytes[..len]);
+        // In the middle of an output it would be a part of a line.
+        let start = if self.continues || !self.spec.keeps_mark {
+            mark
+        } else {
+            0
+        };
+        keyed.mark = mark - start;
+        Ok(start..len)
+    }
+
+    /// The length of the byte-order mark at the start of the input, if these bytes begin there.
+    fn mark(&mut self, bytes: &[u8]) -> usize {
+        let is_marked = self.is_at_start && bytes.starts_with(BOM);
+        self.is_at_start &= bytes.is_empty();
+        if is_marked { BOM.len() } else { 0 }
     }
 
     fn count_lines(&self, bytes: &[u8]) -> usize {
@@ -503,7 +591,7 @@ impl Framer {
     fn cut_csv(&mut self, bytes: &[u8], is_end: bool, keyed: &mut Keyed) -> Result<Range<usize>> {
         keyed.clear();
         // csv-core skips a byte-order mark only if the first bytes that it gets have all of it.
-        let is_begun = self.columns.is_some() || self.searched > 0;
+        let is_begun = !self.is_at_start || self.searched > 0;
         if !is_begun && !is_end && bytes.len() < BOM.len() && BOM.starts_with(bytes) {
             return Ok(0..0);
         }
@@ -513,6 +601,10 @@ impl Framer {
                 break; // Empty lines at the end.
             }
             self.lines += self.count_lines(&bytes[end..end + len]);
+            let mark = self.mark(&bytes[end..end + len]);
+            if self.continues {
+                start += mark;
+            }
             end += len;
             if let Some(columns) = &self.columns {
                 keyed.ends.push(end - start);
@@ -529,12 +621,20 @@ impl Framer {
                 continue;
             }
             self.columns = Some(self.find_columns(fields)?);
-            if self.has_header {
-                start = end;
-            } else {
-                self.has_header = true;
-                keyed.ends.push(end);
-                keyed.needs_no_key();
+            let header = self.header(fields);
+            match &self.header {
+                None => {
+                    self.header = Some((header, self.name.clone()));
+                    keyed.ends.push(end);
+                    keyed.needs_no_key();
+                }
+                Some((first, _)) if *first == header => start = end,
+                Some((first, name)) => bail!(
+                    "its header, {}, is not that of {name}, {}. Give files with different headers one by one, or with \
+                     an output for each; if the first line is no header, use --no-header",
+                    shown(&header),
+                    shown(first)
+                ),
             }
         }
         if is_end && end < bytes.len() {
@@ -546,10 +646,25 @@ impl Framer {
         Ok(start..end)
     }
 
+    /// The names in a header.
+    fn header(&self, fields: usize) -> Vec<Vec<u8>> {
+        let mut start = 0;
+        let names = self.ends[..fields].iter().map(|&end| {
+            let name = self.fields[start..end].to_vec();
+            start = end;
+            name
+        });
+        names.collect()
+    }
+
     /// The numbers of the key's columns.
     fn find_columns(&self, fields: usize) -> Result<Vec<usize>> {
-        let KeySource::Csv { columns, .. } = &self.spec.source else {
-            unreachable!("only CSV has columns");
+        let KeySource::Csv {
+            columns: CsvColumns::OfHeader(columns),
+            ..
+        } = &self.spec.source
+        else {
+            unreachable!("only CSV with a header has columns to find");
         };
         columns.iter().map(|column| self.find(column, fields)).collect()
     }

@@ -25,6 +25,7 @@ mod stdout;
 mod summary;
 mod table;
 mod test_keys;
+mod xattrs;
 
 use args::{Cli, Command};
 use clap::Parser;

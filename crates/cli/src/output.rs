@@ -2,8 +2,8 @@
 
 use crate::args::Dedup;
 use crate::identity::FileId;
-use crate::input::{self, Files, Stamp, is_compressed, is_stdin};
-use crate::stdout;
+use crate::input::{self, Files, Stamp, is_compressed, is_stdin, no_text};
+use crate::{stdout, xattrs};
 use anyhow::{Context, Error, Result, anyhow, bail};
 use lanebloom::codec::replace_file;
 use std::collections::{HashMap, HashSet};
@@ -58,8 +58,8 @@ impl Output {
         &self.path
     }
 
-    /// The output that takes the place of an input file.
-    fn in_place(path: &Path) -> Result<Self> {
+    /// The output that takes the place of an input file, whose lines end with zeros if `null`.
+    fn in_place(path: &Path, null: bool) -> Result<Self> {
         if is_stdin(path) {
             bail!("--in-place needs files: stdin cannot be replaced");
         }
@@ -69,8 +69,8 @@ impl Output {
         if metadata.permissions().readonly() {
             bail!("cannot write {}: it is read-only", output.name);
         }
-        if is_compressed(path).with_context(failed)? {
-            bail!("cannot write {}: it is compressed, and the output is not", output.name);
+        if let Some(reason) = no_text(path, null).with_context(failed)? {
+            bail!("cannot write {}: {reason}", output.name);
         }
         Ok(Self {
             stamp: Stamp::now(path, None).with_context(failed)?,
@@ -89,7 +89,12 @@ impl Output {
         let replaced = replace_file(&self.path, |file| {
             let done = write(file).and_then(|done| Ok((self.is_to_replace(file)?, done)));
             match done {
-                Ok((true, done)) => return Ok(done),
+                Ok((true, done)) => {
+                    if self.stamp.is_some() {
+                        xattrs::keep(&self.path, file)?;
+                    }
+                    return Ok(done);
+                }
                 Ok((false, done)) => dropped = Some(Ok(done)),
                 Err(error) => dropped = Some(Err(error)),
             }
@@ -191,7 +196,14 @@ impl Outputs {
             let output = Output::new(path)?.apart_from(&files.paths);
             return output.map(Self::One).map_err(or_in_place);
         }
-        let outputs = files.paths.iter().map(|path| Output::in_place(path));
+        if let Some(link) = &files.link {
+            bail!(
+                "cannot write {}: it is behind a link in a folder, and what it names may be outside of the folder; \
+                 name the file itself",
+                link.display()
+            );
+        }
+        let outputs = files.paths.iter().map(|path| Output::in_place(path, args.keys.null));
         Self::different(outputs.collect::<Result<_>>()?)
     }
 
@@ -305,7 +317,7 @@ mod tests {
         let paths = ["a", "b"].map(|name| folder.path().join(name));
         for len in 1..=2 {
             paths.iter().for_each(|path| fs::write(path, "1\n1\n").unwrap());
-            let outputs = paths[..len].iter().map(|path| Output::in_place(path).unwrap());
+            let outputs = paths[..len].iter().map(|path| Output::in_place(path, false).unwrap());
             let outputs = Outputs::different(outputs.collect()).unwrap();
             let filled = outputs.fill(|mut file| {
                 file.write_all(b"1\n1\n1\n")?;

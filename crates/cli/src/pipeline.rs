@@ -277,7 +277,7 @@ mod tests {
         let Command::Dedup(args) = Cli::parse_from(["lanebloom", "dedup"]).command else {
             unreachable!("it is dedup");
         };
-        let keys = KeySpec::new(&args.keys);
+        let keys = KeySpec::new(&args.keys).unwrap();
         let inputs = [Input::Path(path)].into_iter().collect();
         let reader = Reader::new(inputs, keys, Arc::new(Progress::new(None, false)));
         let (done, result) = mpsc::channel();

@@ -1,6 +1,7 @@
 //! The figures of a run, as a line on stderr.
 
 use crate::args::SummaryArgs;
+use crate::input::not_read;
 use crate::{json, note};
 use serde_json::Value;
 
@@ -11,6 +12,15 @@ pub(crate) struct Summary {
 }
 
 impl Summary {
+    /// Adds how many files of folders were not read.
+    pub(crate) fn with_skipped(mut self, skipped: usize) -> Self {
+        if skipped > 0 {
+            self.text += &format!("; {}", not_read(skipped));
+        }
+        self.figures.push(("files_not_read", skipped.into()));
+        self
+    }
+
     pub(crate) fn print(self, args: &SummaryArgs, quiet: bool) {
         let Self { text, figures } = self;
         if args.json_summary && !quiet {

@@ -35,9 +35,11 @@ pub(crate) fn run(args: &Build, quiet: bool) -> Result<()> {
     if args.funnel.is_some() && args.format != Format::Guava {
         bail!("--funnel is for --format guava");
     }
-    let files = Files::new(&args.input)?.paths;
+    let Files {
+        paths: files, skipped, ..
+    } = Files::new(&args.input)?;
     let output = Output::new(&args.output)?.apart_from(&files)?;
-    let keys = KeySpec::new(&args.keys);
+    let keys = KeySpec::new(&args.keys)?;
     let mut job = BuildJob {
         args,
         files,
@@ -70,7 +72,7 @@ pub(crate) fn run(args: &Build, quiet: bool) -> Result<()> {
     let filled = job.fill(filter)?;
     let key = args.redis_key.as_deref().unwrap_or("");
     output.write(|writer| filled.filter.write_to(key.as_bytes(), writer))?;
-    filled.summary(start).print(&args.summary, quiet);
+    filled.summary(start).with_skipped(skipped).print(&args.summary, quiet);
     Ok(())
 }
 

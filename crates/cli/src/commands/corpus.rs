@@ -138,7 +138,7 @@ pub(crate) fn run(args: &Corpus, quiet: bool) -> Result<()> {
     };
     let progress = Arc::new(Progress::new(total, !quiet));
     let reader = Reader::new(inputs, KeySpec::lines(args.max_record), Arc::clone(&progress))
-        .apart(true)
+        .apart(outputs.as_ref().is_none_or(Outputs::is_apart))
         .full()
         .tables(tables, args.max_record);
     let digests = Vec::from_iter(files.paths.iter().map(|_| Digest::default()));
@@ -187,7 +187,7 @@ pub(crate) fn run(args: &Corpus, quiet: bool) -> Result<()> {
     let stage = done?;
     progress.finish();
     let counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
-    let summary = summary(&stage.decider, &counts, skipped, args, start);
+    let summary = summary(&stage.decider, &counts, skipped, args, start).with_skipped(files.skipped);
     if let Some(output) = &report {
         let members = summary.figures.iter().map(|(name, value)| (name, value.to_string()));
         let report = json::object(members);

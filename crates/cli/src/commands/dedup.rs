@@ -31,7 +31,8 @@ pub(crate) fn run(args: &Dedup, quiet: bool) -> Result<()> {
     }
     let files = Files::new(&args.input)?;
     let outputs = Outputs::new(args, &files)?;
-    let job = Job::new(args, files.paths, outputs.is_apart(), quiet);
+    let skipped = files.skipped;
+    let job = Job::new(args, files.paths, outputs.is_apart(), quiet)?;
     let done = outputs.fill(|file| {
         let mut done = if args.exact || args.count_each {
             exact::run(&job, file)?
@@ -46,7 +47,8 @@ pub(crate) fn run(args: &Dedup, quiet: bool) -> Result<()> {
         state.save(&filter, |_| Ok(()))?;
     }
     job.progress.finish();
-    done.output.summary(done.extra, start).print(&args.summary, quiet);
+    let summary = done.output.summary(done.extra, start).with_skipped(skipped);
+    summary.print(&args.summary, quiet);
     Ok(())
 }
 

@@ -27,14 +27,16 @@ pub(crate) fn run(args: &Query, quiet: bool) -> Result<ExitCode> {
         bail!("--quiet prints nothing, so --output would get nothing");
     }
     let lists = [&args.input.files_from, &args.input.files0_from];
-    let files = Files::new(&args.input)?.paths;
+    let Files {
+        paths: files, skipped, ..
+    } = Files::new(&args.input)?;
     let mut sources = lists.into_iter().flatten().chain(&files);
     if is_stdin(&args.filter) && sources.any(|file| is_stdin(file)) {
         bail!("the filter and the keys cannot both come from stdin");
     }
     let file = FilterFile::open(&args.filter)?;
     let hasher = file.hasher()?;
-    let keys = KeySpec::new(&args.keys);
+    let keys = KeySpec::new(&args.keys)?;
     let keys = match &file.content {
         Content::Guava(_) => keys.of_guava(args.funnel, quiet),
         other if args.funnel.is_some() => bail!(
@@ -74,8 +76,8 @@ pub(crate) fn run(args: &Query, quiet: bool) -> Result<ExitCode> {
     } else {
         output.fill(|file| ask(Some(file.try_clone().context(OUTPUT)?)))?
     };
-    if args.summary.json_summary || stage.missing > 0 {
-        stage.summary(start).print(&args.summary, quiet);
+    if args.summary.json_summary || stage.missing > 0 || skipped > 0 {
+        stage.summary(start).with_skipped(skipped).print(&args.summary, quiet);
     }
     Ok(ExitCode::from(if stage.is_all { 0 } else { 1 }))
 }
@@ -160,8 +162,9 @@ impl Stage for Answers {
         let Some(output) = &mut self.output else {
             return if self.is_all { Ok(()) } else { Err(Absent.into()) };
         };
-        let (header, blank) = passing(chunk);
-        let passes = |record| Some(record) == header || Some(record) == blank;
+        // The header of the first input of CSV, and empty lines at the end of an input.
+        let passing = chunk.keyed.passing.clone();
+        let passes = |record| passing.contains(&record);
         let text = match self.print {
             Print::Answers => {
                 answer(chunk, &found, passes, &mut self.text);
@@ -186,16 +189,6 @@ fn answer(chunk: &Chunk, found: &[bool], passes: impl Fn(usize) -> bool, text: &
         text.extend_from_slice(&chunk.bytes()[start..end]);
         start = end;
     }
-}
-
-/// The records of CSV that need no key, and pass as they are: the header line of the first input,
-/// and the empty lines at the end of an input.
-fn passing(chunk: &Chunk) -> (Option<usize>, Option<usize>) {
-    let keyed = &chunk.keyed;
-    let count = keyed.keyless.len() - keyed.missing;
-    let has_header = count > 0 && chunk.input == 0 && chunk.offset == 0;
-    let has_blank = count > usize::from(has_header);
-    (has_header.then_some(0), has_blank.then(|| keyed.ends.len() - 1))
 }
 
 /// Ends the reading, with status 1: a key is absent, and nothing is printed.

@@ -3,8 +3,10 @@
 
 use super::source::{is_stdin, name, open};
 use crate::args::InputArgs;
+use crate::keys::BOM;
+use crate::table;
 use anyhow::{Context, Error, Result, bail};
-use std::collections::BTreeMap;
+use glob::Pattern;
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 use walkdir::WalkDir;
@@ -15,6 +17,10 @@ pub(crate) struct Files {
     pub(crate) paths: Vec<PathBuf>,
     /// The name of each file in a folder of outputs: its own name, or its path from its folder on.
     pub(crate) names: Vec<PathBuf>,
+    /// A file that was found in a folder by a link: it may be outside of the folder.
+    pub(crate) link: Option<PathBuf>,
+    /// How many files of folders are not read: pipes, devices, links to a folder around them.
+    pub(crate) skipped: usize,
 }
 
 impl Files {
@@ -27,7 +33,7 @@ impl Files {
                 Some(pattern) if is_pattern(pattern) && path.symlink_metadata().is_err() => {
                     files.add_matches(pattern)?;
                 }
-                _ => files.add(path)?,
+                _ => files.add_all(path)?,
             }
         }
         let (list, end) = match (&args.files_from, &args.files0_from) {
@@ -35,7 +41,7 @@ impl Files {
             (_, Some(list)) => (list, 0),
             _ => {
                 if args.files.is_empty() {
-                    files.add(Path::new("-"))?;
+                    files.add_all(Path::new("-"))?;
                 }
                 return Ok(files);
             }
@@ -43,6 +49,7 @@ impl Files {
         let add = |files: &mut Self| -> Result<()> {
             let mut names = Vec::new();
             open(list)?.read_to_end(&mut names)?;
+            let names = names.strip_prefix(BOM).unwrap_or(&names);
             for name in names.split(|&byte| byte == end) {
                 // A list with CRLF names the same files.
                 let name = match name {
@@ -50,7 +57,7 @@ impl Files {
                     name => name,
                 };
                 if !name.is_empty() {
-                    files.add(&path(name)?)?;
+                    files.add_all(&path(name)?)?;
                 }
             }
             Ok(())
@@ -63,57 +70,180 @@ impl Files {
     }
 
     /// Adds the files that a pattern matches, and all files in folders that it matches, by their
-    /// paths in order. Each is there once, with the name that it has if the folder before the
-    /// first wildcard is given.
+    /// paths in order. Each has the name that it has if the folder before the first wildcard is
+    /// given.
     fn add_matches(&mut self, pattern: &str) -> Result<()> {
+        let parts = Vec::from_iter(Path::new(pattern).components());
         let is_plain = |part: &Component| !is_pattern(&part.as_os_str().to_string_lossy());
-        let base: PathBuf = Path::new(pattern).components().take_while(is_plain).collect();
-        let own_name = base.file_name().map(PathBuf::from).unwrap_or_default();
-        let mut found = Self::default();
-        // `**` alone would match folders below the first one, without the files in that.
-        let rest = if pattern.ends_with("**") { "/*" } else { "" };
-        let matches = glob::glob(&format!("{pattern}{rest}")).with_context(|| format!("the pattern {pattern}"))?;
-        for path in matches {
-            found.add(&path.with_context(|| format!("the pattern {pattern}"))?)?;
-        }
-        if found.paths.is_empty() {
+        let plain = parts.iter().take_while(|part| is_plain(part)).count();
+        let (base, rest) = parts.split_at(plain);
+        let rest = rest
+            .iter()
+            .map(|part| Pattern::new(&part.as_os_str().to_string_lossy()));
+        let only = Only {
+            parts: rest
+                .collect::<Result<_, _>>()
+                .with_context(|| format!("the pattern {pattern}"))?,
+            are_folders: pattern.ends_with(std::path::is_separator),
+        };
+        let files = self.paths.len();
+        self.walk(&base.iter().collect::<PathBuf>(), &only)?;
+        if self.paths.len() == files {
             bail!("no file matches {pattern}");
-        }
-        let names = found.paths.into_iter().map(|path| {
-            let below = path.strip_prefix(&base).unwrap_or(&path);
-            (path.clone(), own_name.join(below))
-        });
-        for (path, name) in BTreeMap::from_iter(names) {
-            self.paths.push(path);
-            self.names.push(name);
         }
         Ok(())
     }
 
-    /// Adds a file, or all files in a folder. What cannot be read is an error when it is opened.
-    fn add(&mut self, path: &Path) -> Result<()> {
-        let own_name = path.file_name().map(PathBuf::from).unwrap_or_default();
-        if !path.is_dir() {
-            self.paths.push(path.to_owned());
-            self.names.push(own_name);
+    /// Adds a file, or all files in a folder, which has some.
+    fn add_all(&mut self, path: &Path) -> Result<()> {
+        let (files, skipped) = (self.paths.len(), self.skipped);
+        self.add(path)?;
+        if self.paths.len() > files {
             return Ok(());
         }
-        for entry in WalkDir::new(path).sort_by_file_name() {
-            let entry = entry.map_err(|error| {
-                let at = error.path().unwrap_or(path).display().to_string();
-                let error = error
-                    .into_io_error()
-                    .map_or_else(|| Error::msg("a circle of links"), Error::new);
-                error.context(format!("cannot read {at}"))
-            })?;
-            if entry.file_type().is_file() {
-                let below = entry.path().strip_prefix(path).expect("it is below the folder");
-                self.names.push(own_name.join(below));
-                self.paths.push(entry.into_path());
+        let path = path.display();
+        match self.skipped - skipped {
+            0 => bail!("the folder {path} has no file to read"),
+            skipped => bail!("the folder {path} has no file to read; {}", not_read(skipped)),
+        }
+    }
+
+    /// Adds a file, or all files in a folder. What cannot be read is an error when it is opened.
+    fn add(&mut self, path: &Path) -> Result<()> {
+        if path.is_dir() {
+            return self.walk(path, &Only::default());
+        }
+        self.paths.push(path.to_owned());
+        self.names.push(path.file_name().map(PathBuf::from).unwrap_or_default());
+        Ok(())
+    }
+
+    /// Adds files in a folder and below, by their paths in order. An empty path is this folder.
+    fn walk(&mut self, folder: &Path, only: &Only) -> Result<()> {
+        let own_name = folder.file_name().map(PathBuf::from).unwrap_or_default();
+        let root = if folder.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            folder
+        };
+        if !root.is_dir() {
+            return Ok(());
+        }
+        // The depth of the link to a folder in which the walk is.
+        let mut linked = None;
+        let mut entries = WalkDir::new(root).follow_links(true).sort_by_file_name().into_iter();
+        while let Some(entry) = entries.next() {
+            let path = match &entry {
+                Ok(entry) => entry.path(),
+                Err(error) => error.path().unwrap_or(root),
+            };
+            let below = path.strip_prefix(root).unwrap_or(path).to_owned();
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(error) => {
+                    let path = folder.join(&below);
+                    let found = only.find(&below, false);
+                    let is_wanted = found == Found::Match || found == Found::Around && !path.is_symlink();
+                    match error.into_io_error() {
+                        Some(error) if is_wanted => {
+                            return Err(Error::new(error).context(format!("cannot read {}", path.display())));
+                        }
+                        // A link to nothing, perhaps.
+                        Some(_) => {}
+                        // A circle of links.
+                        None => self.skipped += usize::from(found == Found::Match),
+                    }
+                    continue;
+                }
+            };
+            let kind = entry.file_type();
+            let found = only.find(&below, kind.is_dir());
+            let is_link = entry.depth() > 0 && entry.path_is_symlink();
+            linked = linked.filter(|&depth| entry.depth() > depth);
+            if found == Found::Nothing || is_link && is_circle(entry.path()) {
+                self.skipped += usize::from(found == Found::Match);
+                if kind.is_dir() {
+                    entries.skip_current_dir();
+                }
+            } else if kind.is_dir() {
+                linked = linked.or(is_link.then_some(entry.depth()));
+            } else if found == Found::Match && kind.is_file() {
+                self.names.push(own_name.join(&below));
+                self.paths.push(folder.join(&below));
+                if is_link || linked.is_some() {
+                    self.link.get_or_insert_with(|| folder.join(&below));
+                }
+            } else {
+                self.skipped += usize::from(found == Found::Match);
             }
         }
         Ok(())
     }
+}
+
+/// Which files in a folder are meant: those that a pattern matches, and those in folders that it
+/// matches. All by default.
+#[derive(Default)]
+struct Only {
+    /// Of the names from the folder on.
+    parts: Vec<Pattern>,
+    /// Whether it matches folders only.
+    are_folders: bool,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Found {
+    Match,
+    /// A folder with a match in it, perhaps.
+    Around,
+    Nothing,
+}
+
+impl Only {
+    /// What a path below the folder is.
+    fn find(&self, below: &Path, is_folder: bool) -> Found {
+        let end = self.parts.len();
+        let mut names = below.components();
+        if self.are_folders && !is_folder {
+            names.next_back();
+        }
+        // The parts that may match the next name. `**` matches any names, and none.
+        let mut may_be_next = vec![false; end + 1];
+        may_be_next[0] = true;
+        loop {
+            for (at, part) in self.parts.iter().enumerate() {
+                may_be_next[at + 1] |= may_be_next[at] && part.as_str() == "**";
+            }
+            if may_be_next[end] {
+                return Found::Match;
+            }
+            let Some(name) = names.next() else { break };
+            let name = name.as_os_str().to_string_lossy();
+            for (at, part) in self.parts.iter().enumerate().rev() {
+                let is_next = may_be_next[at];
+                may_be_next[at] &= part.as_str() == "**";
+                may_be_next[at + 1] |= is_next && part.as_str() != "**" && part.matches(&name);
+            }
+        }
+        if may_be_next.contains(&true) {
+            Found::Around
+        } else {
+            Found::Nothing
+        }
+    }
+}
+
+/// Says how many files of folders were skipped.
+pub(crate) fn not_read(skipped: usize) -> String {
+    let files = table::count(skipped, "file");
+    format!("{files} not read: pipes, devices, circles of links")
+}
+
+/// Whether a link names a folder that the link is in.
+fn is_circle(link: &Path) -> bool {
+    let parent = link.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let around = parent.unwrap_or(Path::new(".")).canonicalize();
+    matches!((around, link.canonicalize()), (Ok(around), Ok(folder)) if around.starts_with(&folder))
 }
 
 /// Whether a name has wildcards.

@@ -6,7 +6,7 @@ use crate::progress::Progress;
 use anyhow::{Context, Result};
 use std::env;
 use std::fs::{File, Metadata};
-use std::io::{self, Seek, SeekFrom};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -14,6 +14,9 @@ use std::time::SystemTime;
 /// How many files stay open. The others are opened when they are read, since a process may have few
 /// files open: 256 on macOS. To open a file takes longer than to read a line of it.
 const OPEN: usize = 16;
+
+/// Bytes that are copied at a time.
+const COPY: usize = 256 << 10;
 
 /// The bytes of an input, which can be read again.
 #[derive(Clone)]
@@ -70,6 +73,7 @@ impl Part {
         let mut parts = Vec::new();
         let mut temporary: Option<Arc<File>> = None;
         let mut copied = 0;
+        let mut block = vec![0; COPY];
         for path in inputs {
             let name = name(path);
             let failed = || format!("cannot read {name}");
@@ -80,20 +84,27 @@ impl Part {
                 continue;
             }
             let mut from = decoded(file, progress).with_context(failed)?;
-            let mut copy = || -> io::Result<(Arc<File>, u64)> {
-                let to = match &temporary {
-                    Some(to) => Arc::clone(to),
-                    None => Arc::clone(temporary.insert(tempfile::tempfile()?.into())),
-                };
-                let len = io::copy(&mut from, &mut &*to)?;
-                Ok((to, len))
-            };
-            let (to, len) = copy().with_context(|| {
+            let spill = || {
                 format!(
                     "cannot spill {name} to a temporary file in {}",
                     env::temp_dir().display()
                 )
-            })?;
+            };
+            let to = match &temporary {
+                Some(to) => Arc::clone(to),
+                None => Arc::clone(temporary.insert(tempfile::tempfile().with_context(spill)?.into())),
+            };
+            let mut len = 0;
+            loop {
+                // Not by `io::copy`, whose error may be that of either file.
+                let read = match from.read(&mut block) {
+                    Ok(0) => break,
+                    Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                    other => other.with_context(failed)?,
+                };
+                (&*to).write_all(&block[..read]).with_context(spill)?;
+                len += read as u64;
+            }
             parts.push(Self {
                 name,
                 source: Source::Temporary(to),

@@ -5,9 +5,10 @@ use crate::identity::FileId;
 use crate::positioned::FileExt;
 use crate::progress::Progress;
 use crate::stdout;
+use flate2::bufread::GzDecoder;
 use std::fs::{File, Metadata};
 use std::hash::Hasher as _;
-use std::io::{self, Cursor, ErrorKind, Read};
+use std::io::{self, BufRead, BufReader, Cursor, ErrorKind, Read};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use twox_hash::xxhash3_64::Hasher;
@@ -82,15 +83,89 @@ pub(super) fn decoded(
     let bytes = head.chain(Counted { file, progress });
     Ok(match magic {
         Magic::None | Magic::Foreign(_) => Box::new(bytes),
-        Magic::Gzip => Box::new(flate2::read::MultiGzDecoder::new(bytes)),
-        Magic::Zstd => Box::new(zstd::Decoder::new(bytes)?),
+        Magic::Gzip => Box::new(Gzip(Some(GzDecoder::new(BufReader::new(bytes))))),
+        Magic::Zstd => Box::new(Zstd(zstd::Decoder::new(bytes)?)),
     })
+}
+
+/// The bytes of all members of a gzip file. Zeros between them and at the end are padding, as for
+/// Python's gzip; `MultiGzDecoder` takes them for a member.
+struct Gzip<R>(Option<GzDecoder<R>>);
+
+impl<R: BufRead> Read for Gzip<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while let Some(member) = &mut self.0 {
+            let read = member.read(buffer)?;
+            if read > 0 || buffer.is_empty() {
+                return Ok(read);
+            }
+            self.0 = next_member(self.0.take().expect("it was read").into_inner())?;
+        }
+        Ok(0)
+    }
+}
+
+/// The member of gzip after the end of another one; `None` if only zeros follow.
+fn next_member<R: BufRead>(mut file: R) -> io::Result<Option<GzDecoder<R>>> {
+    loop {
+        let bytes = match file.fill_buf() {
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            other => other?,
+        };
+        let zeros = bytes.iter().take_while(|&&byte| byte == 0).count();
+        let (is_end, is_member) = (bytes.is_empty(), zeros < bytes.len());
+        file.consume(zeros);
+        if is_end {
+            return Ok(None);
+        }
+        if is_member {
+            return Ok(Some(GzDecoder::new(file)));
+        }
+    }
+}
+
+/// Says what to do about a window that the library refuses: it would have to be in memory.
+struct Zstd<R: Read>(zstd::Decoder<'static, BufReader<R>>);
+
+impl<R: Read> Read for Zstd<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.0.read(buffer).map_err(|error| {
+            if !error.to_string().contains("too much memory") {
+                return error;
+            }
+            io::Error::other("its window is larger than 128 MiB, the limit; unpack it by `zstd -dc --long=31`")
+        })
+    }
 }
 
 /// Whether a file is compressed. Fails if its format is not read.
 pub(crate) fn is_compressed(path: &Path) -> io::Result<bool> {
     let (_, magic) = Head::read(&mut File::open(path)?)?;
     Ok(magic != Magic::None)
+}
+
+/// Bytes of a file that are searched for a zero byte. `grep` and `git` tell binary files so.
+const SEARCHED: u64 = 64 << 10;
+
+/// What keeps a file from being lines of text, if anything does. With `-z` its lines have zeros.
+pub(crate) fn no_text(path: &Path, null: bool) -> io::Result<Option<String>> {
+    if is_compressed(path)? {
+        return Ok(Some("it is compressed, and the output is not".into()));
+    }
+    let mut head = Vec::new();
+    File::open(path)?.take(SEARCHED).read_to_end(&mut head)?;
+    if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
+        return Ok(Some(
+            "it begins as text in UTF-16 does; convert it to UTF-8 first".into(),
+        ));
+    }
+    let zero = memchr::memchr(0, &head).filter(|_| !null);
+    Ok(zero.map(|at| {
+        format!(
+            "it has a zero byte at offset {at}, and so is no text; -z is for lines that end with a zero byte, and -o \
+             writes another file"
+        )
+    }))
 }
 
 /// The first bytes of a file.
@@ -111,23 +186,33 @@ pub(super) enum Magic {
 /// Bytes of the longest magic.
 const LONGEST: usize = 10;
 
-/// What compressed files begin with. `#` is a digit.
-const MAGICS: [(&[u8], Magic); 7] = [
+/// What compressed files begin with. `#` is a digit, and `^` one of the 16 bytes from 0x50 on.
+const MAGICS: [(&[u8], Magic); 11] = [
     (&[0x1f, 0x8b], Magic::Gzip),
     (&[0x28, 0xb5, 0x2f, 0xfd], Magic::Zstd),
-    // The frame of pzstd before each frame of data.
-    (&[0x50, 0x2a, 0x4d, 0x18], Magic::Zstd),
+    // A skippable frame, such as that of pzstd before each frame of data.
+    (&[b'^', 0x2a, 0x4d, 0x18], Magic::Zstd),
     (b"\xfd7zXZ\0", Magic::Foreign("xz")),
+    (b"LZIP\x01", Magic::Foreign("lzip")),
+    (b"\x89LZO\0\r\n\x1a\n", Magic::Foreign("lzop")),
+    // The suffix is .Z.
+    (&[0x1f, 0x9d], Magic::Foreign("compress")),
     // The size of a block, and the digits of pi, or those of its root in a file without a block.
     (b"BZh#1AY&SY", Magic::Foreign("bzip2")),
     (b"BZh#\x17rE8P\x90", Magic::Foreign("bzip2")),
     (&[0x04, 0x22, 0x4d, 0x18], Magic::Foreign("lz4")),
+    // The format of `lz4 -l` and of Linux kernels.
+    (&[0x02, 0x21, 0x4c, 0x18], Magic::Foreign("lz4")),
 ];
 
 /// Whether bytes begin like a magic, as far as both go.
 fn is_like(magic: &[u8], head: &[u8]) -> bool {
     let mut pairs = magic.iter().zip(head);
-    pairs.all(|(magic, byte)| magic == byte || *magic == b'#' && byte.is_ascii_digit())
+    pairs.all(|(magic, byte)| match magic {
+        b'#' => byte.is_ascii_digit(),
+        b'^' => byte & 0xf0 == 0x50,
+        _ => magic == byte,
+    })
 }
 
 impl Head {

@@ -58,6 +58,29 @@ fn what_is_no_document_passes_and_is_counted() {
     assert!(summary(&output).contains("21 documents, 20 of them without a text"));
 }
 
+/// JSON lines begin with no byte-order mark, and none ends without a newline before another file.
+#[test]
+fn the_ends_and_the_starts_of_inputs() {
+    let shell = Shell::new();
+    let [a, b] = ["a", "b"].map(|text| format!("{{\"text\":\"{text}\"}}"));
+    shell.write("1", format!("\u{feff}{a}"));
+    shell.write("2", format!("\u{feff}{a}\n{b}"));
+    shell.write("3", "");
+    let output = shell.run("1 2 3");
+    assert_eq!(String::from_utf8(output.stdout.clone()).unwrap(), format!("{a}\n{b}\n"));
+    assert!(
+        summary(&output).starts_with("3 documents, 1 dropped"),
+        "{}",
+        stderr(&output)
+    );
+    shell.ok("1 2 3 --output-dir out");
+    assert_eq!(
+        ["1", "2", "3"].map(|name| shell.read(&format!("out/{name}"))),
+        [a.as_bytes(), b.as_bytes(), b""]
+    );
+    shell.error("empty/ -o new", &["empty"]);
+}
+
 #[test]
 fn nested_fields() {
     let shell = Shell::new();

@@ -128,20 +128,71 @@ fn a_byte_order_mark_in_pieces() {
     }
 }
 
-/// pzstd puts a frame before each frame that says how long it is.
+/// pzstd puts a frame before each frame that says how long it is; other programs use the other 15
+/// magics.
 #[test]
 fn skippable_frames_of_zstd() {
-    let mut bytes = Vec::new();
-    for part in ["P*\nb\n", "P*\nc\n"] {
-        let frame = zstd(part.as_bytes());
-        bytes.extend_from_slice(&[0x50, 0x2a, 0x4d, 0x18, 4, 0, 0, 0]);
-        bytes.extend_from_slice(&(frame.len() as u32).to_le_bytes());
-        bytes.extend_from_slice(&frame);
-    }
     for flags in [SURE, &["--exact"]] {
-        assert_eq!(Run::new(&mut dedup(flags), &bytes).output(), b"P*\nb\nc\n");
+        for magic in 0x50..=0x5f {
+            let mut bytes = Vec::new();
+            for part in ["P*\nb\n", "P*\nc\n"] {
+                let frame = zstd(part.as_bytes());
+                bytes.extend_from_slice(&[magic, 0x2a, 0x4d, 0x18, 4, 0, 0, 0]);
+                bytes.extend_from_slice(&(frame.len() as u32).to_le_bytes());
+                bytes.extend_from_slice(&frame);
+            }
+            let output = Run::new(&mut dedup(flags), &bytes).output();
+            assert_bytes(&output, b"P*\nb\nc\n", magic);
+        }
+        // One alone holds nothing.
+        let empty = [0x5a, 0x2a, 0x4d, 0x18, 2, 0, 0, 0, b'a', b'\n'];
+        assert_eq!(Run::new(&mut dedup(flags), empty).output(), b"");
         // Text that only begins like one.
         assert_eq!(Run::new(&mut dedup(flags), "P*M\nP*M\n").output(), b"P*M\n");
+        assert_eq!(Run::new(&mut dedup(flags), "^*M\x19\n").output(), b"^*M\x19\n");
+    }
+}
+
+/// Tapes, and devices with blocks of one size, fill the last block with zeros.
+#[test]
+fn zeros_after_a_member_of_gzip_are_padding() {
+    let folder = Folder::new();
+    let parts = [&b"a\nb\n"[..], b"b\nc\n"].map(gzip);
+    for zeros in [1, 9, 10, 511, 100_000] {
+        let zeros = vec![0; zeros];
+        let file = folder.file("padded", [&parts[0], &zeros[..], &parts[1], &zeros].concat());
+        let more = folder.file("more", [gzip(b"c\nd\n"), zeros].concat());
+        for flags in [SURE, &["--exact"], &["--threads=3"]] {
+            let run = Run::new(dedup(flags).args([&file, &more]), "");
+            assert_bytes(&run.output(), b"a\nb\nc\nd\n", flags);
+        }
+    }
+    // Anything else after them is damage, and the message names the file alone.
+    for after in [&b"\0\0x"[..], b"\0\x1f", b"\0\x1f\x8b\x08"] {
+        let file = folder.file("damaged", [&parts[0], after].concat());
+        for flags in [SURE, &["--exact"]] {
+            let run = Run::new(dedup(flags).arg(&file), "");
+            assert!(!run.errors.contains("temporary"), "{}", run.errors);
+            run.error(&[utf8(&file)]);
+        }
+    }
+}
+
+/// The library takes windows up to 128 MiB, as `zstd -d` does.
+#[test]
+fn a_window_that_is_too_large_names_the_command_that_unpacks_it() {
+    // The header of a frame with a window of 2^27 or 2^28 bytes, and a raw block, the last one.
+    let frame = |log: u8| [&[0x28, 0xb5, 0x2f, 0xfd, 0, (log - 10) << 3, 0x11, 0, 0][..], b"a\n"].concat();
+    for flags in [SURE, &["--exact"]] {
+        assert_eq!(Run::new(&mut dedup(flags), frame(27)).output(), b"a\n");
+        for log in [28, 31] {
+            let run = Run::new(&mut dedup(flags), frame(log));
+            run.error(&["stdin", "128 MiB", "`zstd -dc --long=31`"]);
+        }
+    }
+    if has("zstd") {
+        let run = Run::new(Command::new("zstd").args(["-dc", "--long=31"]), frame(31));
+        assert_eq!(run.output(), b"a\n");
     }
 }
 
@@ -189,6 +240,10 @@ fn other_formats_are_refused() {
         ("bzip2", b"BZh91AY&SY"),
         ("bzip2", b"BZh1\x17rE8P\x90"),
         ("lz4", b"\x04\x22\x4d\x18"),
+        ("lz4", b"\x02\x21\x4c\x18"),
+        ("lzip", b"LZIP\x01"),
+        ("lzop", b"\x89LZO\0\r\n\x1a\n"),
+        ("compress", b"\x1f\x9d"),
     ] {
         let bytes = [head, b"\x01\n\x02\n"].concat();
         let file = folder.file(tool, &bytes);

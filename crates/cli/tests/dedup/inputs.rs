@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// All files in it and below, hidden ones too, by name; nothing behind a link.
+/// All files in it and below, hidden ones too, by name.
 #[test]
 fn a_folder_stands_for_its_files() {
     let folder = Folder::new();
@@ -19,15 +19,6 @@ fn a_folder_stands_for_its_files() {
         fs::write(all.join(name), text).unwrap();
     }
     let outside = folder.file("outside", "6\n");
-    #[cfg(unix)]
-    {
-        std::os::unix::fs::symlink(&outside, all.join("link")).unwrap();
-        std::os::unix::fs::symlink(&all, all.join("circle")).unwrap();
-        // A pipe without a writer, which would be waited for.
-        if has("mkfifo") {
-            assert!(Command::new("mkfifo").arg(all.join("fifo")).status().unwrap().success());
-        }
-    }
     for flags in [&[][..], &["--exact"]] {
         // .hidden, a, b/.deep/y, b/x, c
         assert_eq!(
@@ -38,7 +29,8 @@ fn a_folder_stands_for_its_files() {
         let run = Run::new(dedup(flags).arg(&outside).arg(all.join("b")).arg(&all), "");
         assert_eq!(run.output(), b"6\n3\n4\n1\n2\n5\n");
         // Nothing is not stdin.
-        assert_eq!(Run::new(dedup(flags).arg(all.join("empty")), "7\n").output(), b"");
+        let empty = all.join("empty");
+        Run::new(dedup(flags).arg(&empty), "7\n").error(&["the folder", utf8(&empty), "no file to read"]);
     }
     let filter = folder.path("filter");
     Run::new(lanebloom().args(["build", "-o"]).arg(&filter).arg(&all), "").output();
@@ -59,6 +51,110 @@ fn a_folder_stands_for_its_files() {
         errors.contains(utf8(&output)) && errors.contains("also the output"),
         "{errors}"
     );
+}
+
+/// As hubs of models keep them: a folder of links to files that are elsewhere.
+#[cfg(unix)]
+#[test]
+fn links_in_a_folder_are_read() {
+    use std::os::unix::fs::symlink;
+    let folder = Folder::new();
+    for name in ["blobs", "hub/deep", "more/x"] {
+        fs::create_dir_all(folder.path(name)).unwrap();
+    }
+    for (name, text) in [("blobs/1", "1\n2\n"), ("blobs/2", "2\n3\n"), ("more/x/y", "4\n")] {
+        folder.file(name, text);
+    }
+    let link = |to: &str, name: &str| symlink(to, folder.path(name)).unwrap();
+    link("../blobs/1", "hub/a");
+    link("../../blobs/2", "hub/deep/b");
+    link("../more", "hub/folder");
+    let run = |command: &str| Run::new(lanebloom().args(command.split(' ')).current_dir(&folder.path), "9\n");
+    let not_read = |run: &Run, count: &str| assert!(run.errors.contains(count), "{}", run.errors);
+    for flags in ["", " --exact", " --count-each"] {
+        let dedup = run(&format!("dedup hub{flags}"));
+        assert!(!dedup.errors.contains("not read"), "{}", dedup.errors);
+        assert_eq!(dedup.output().iter().filter(|&&byte| byte == b'\n').count(), 4);
+    }
+    assert_eq!(run("dedup hub/*").output(), b"1\n2\n3\n4\n");
+    run("dedup hub --output-dir out").output();
+    assert_eq!(fs::read(folder.path("out/hub/folder/x/y")).unwrap(), b"4\n");
+
+    // Circles, also by way of a folder outside; a pipe without a writer, which would be waited for.
+    link(".", "hub/deep/self");
+    link("../..", "hub/deep/up");
+    link("../../hub", "more/x/back");
+    let mut skipped = 3;
+    if has("mkfifo") {
+        let made = Command::new("mkfifo").arg(folder.path("hub/fifo")).status().unwrap();
+        assert!(made.success());
+        skipped += 1;
+    }
+    let count = format!("; {skipped} files not read: pipes, devices, circles of links");
+    for command in [
+        "dedup hub",
+        "dedup hub --exact",
+        "build hub -o filter",
+        "query filter hub",
+    ] {
+        let run = run(command);
+        not_read(&run, &count);
+        run.output();
+    }
+    assert_eq!(run("dedup **/hub").output(), b"1\n2\n3\n4\n");
+    for pattern in ["hub/deep/*", "hub/**/b"] {
+        assert_eq!(run(&format!("dedup {pattern}")).output(), b"2\n3\n", "{pattern}");
+    }
+    let json = run("dedup hub --json-summary").errors;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["files_not_read"], skipped);
+    // What a run in place replaces is in the folder.
+    run("dedup --in-place hub").error(&["hub/a", "behind a link"]);
+    assert_eq!(fs::read(folder.path("blobs/1")).unwrap(), b"1\n2\n");
+    run("dedup --in-place hub/a").output();
+
+    // Two circles, of which a walk that follows them has 2^40 paths.
+    link(".", "blobs/x");
+    link(".", "blobs/y");
+    assert_eq!(run("dedup blobs/**/[12]").output(), b"1\n2\n3\n");
+    fs::remove_file(folder.path("blobs/x")).unwrap();
+    fs::remove_file(folder.path("blobs/y")).unwrap();
+
+    // Links to nothing, if they are meant.
+    link("nothing", "blobs/none");
+    assert_eq!(run("dedup blobs/**/[12]").output(), b"1\n2\n3\n");
+    run("dedup blobs/**").error(&["blobs/none", NO_FILE]);
+    fs::remove_file(folder.path("blobs/none")).unwrap();
+    fs::create_dir(folder.path("broken")).unwrap();
+    link("nothing", "broken/link");
+    run("dedup broken").error(&["broken/link", NO_FILE]);
+    fs::remove_file(folder.path("broken/link")).unwrap();
+    link("link", "broken/link");
+    run("dedup broken").error(&["broken/link"]);
+
+    // Nothing to read.
+    fs::create_dir(folder.path("none")).unwrap();
+    fs::write(folder.path("filter"), run("build blobs -o -").output()).unwrap();
+    let before = fs::read(folder.path("filter")).unwrap();
+    for (circles, part) in ["no file to read", "; 1 file not read", "; 2 files not read"]
+        .iter()
+        .enumerate()
+    {
+        for command in [
+            "dedup none",
+            "dedup --in-place none",
+            "dedup --exact blobs none",
+            "build none -o filter",
+            "query filter none",
+            "corpus none --build filter",
+            "corpus none -o out/new",
+        ] {
+            run(command).error(&["the folder none has no file to read", part]);
+        }
+        link(".", &format!("none/{circles}"));
+    }
+    assert_eq!(fs::read(folder.path("filter")).unwrap(), before);
+    assert!(!folder.path("out/new").exists());
 }
 
 /// What it matches, by path; files in folders once, though a folder and the files match.
@@ -84,12 +180,18 @@ fn a_pattern_stands_for_what_it_matches() {
         ("d/?", "c\n1\n2\n"),
         ("d/**/*", "5\nc\n1\n0\n2\n"),
         ("d/**", "5\nc\n1\n0\n2\n"),
+        ("./**/b", "2\n"),
+        ("d/*/", "5\nc\n1\n2\n"),
+        ("d/**/x/**", "1\n"),
+        ("**/**/x/*", "1\n"),
+        ("d/[!a]/*", "2\n"),
     ] {
         let found = run(pattern).output();
         assert_eq!(String::from_utf8_lossy(&found), expected, "{pattern}");
     }
     let counted = Run::new(dedup(["d/**/*", "-d"]).current_dir(&folder.path), "");
     assert_eq!(counted.output(), b"", "no file is read twice");
+    run("x/*/y").error(&["no file matches x/*/y"]);
     run("d/*.gz").error(&["no file matches d/*.gz"]);
     run("d/a***").error(&["the pattern d/a***"]);
 
@@ -121,6 +223,10 @@ fn lists_of_files() {
             Run::new(dedup(flags).arg("--files-from").arg(&empty), "5\n").output(),
             b""
         );
+        // An editor may have put a byte-order mark before the first name.
+        let marked = folder.file("marked", format!("\u{feff}{lines}"));
+        let run = Run::new(dedup(flags).arg("--files-from").arg(&marked), "");
+        assert_eq!(run.output(), b"2\n3\n4\n1\n");
         let named = folder.file("named", "-\n");
         assert_eq!(
             Run::new(dedup(flags).arg("--files-from").arg(&named), "5\n").output(),

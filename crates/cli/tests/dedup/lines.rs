@@ -85,7 +85,11 @@ fn small_inputs() {
         ("a\na\r\r\na\r\nb\nb\r", "a\na\r\r\nb\n"),
         ("\r\n\n\r", "\r\n"),
         ("a\0b\na\0b\na\0c\n", "a\0b\na\0c\n"),
-        ("\u{feff}a\na\n", "\u{feff}a\na\n"),
+        // A byte-order mark is no part of the first line, but of any other.
+        ("\u{feff}a\na\n", "\u{feff}a\n"),
+        ("a\n\u{feff}a\na\n", "a\n\u{feff}a\n"),
+        ("\u{feff}\n\n", "\u{feff}\n"),
+        ("\u{feff}", "\u{feff}"),
         // The first bytes of gzip and zstd, no more.
         ("\x1f\n\x1f\n", "\x1f\n"),
         ("\x1f", "\x1f"),
@@ -106,6 +110,51 @@ fn small_inputs() {
         b"(\xb5/\n\xff\xfe\n",
         "",
     );
+}
+
+/// It is skipped at the start of each file, and is not put between the lines of an output.
+#[test]
+fn byte_order_marks() {
+    let folder = Folder::new();
+    let long = "x".repeat(70_000);
+    let texts = [
+        format!("\u{feff}{long}\n1\n"),
+        format!("\u{feff}{long}\n"),
+        "\u{feff}2\t{\"a\":1}\n1\n".into(),
+        "\u{feff}2\t{\"a\":1}\r\n\u{feff}3\n".into(),
+    ];
+    let files: Vec<_> = (0..)
+        .zip(&texts)
+        .map(|(at, text)| folder.file(&format!("{at}"), text))
+        .collect();
+    let expected = format!("{}2\t{{\"a\":1}}\n\u{feff}3\n", texts[0]);
+    // A small limit for keys in memory would not matter: `long` does not fit, and is read again.
+    for flags in [SURE, &["--exact"], &["--exact", "--ignore-case"]] {
+        let run = Run::new(dedup(flags).args(&files), "");
+        assert_bytes(&run.output(), expected.as_bytes(), flags);
+    }
+    let fields = Run::new(dedup(["--field=1"]).args(&files[2..]), "");
+    assert_bytes(&fields.output(), "\u{feff}2\t{\"a\":1}\n1\n\u{feff}3\n".as_bytes(), "");
+    let json = "\u{feff}{\"a\":1}\n{\"a\":1}\n{\"a\":2}\n";
+    let run = Run::new(&mut dedup(["--json=/a"]), json);
+    assert!(!run.errors.contains("without a key"), "{}", run.errors);
+    assert_bytes(&run.output(), "\u{feff}{\"a\":1}\n{\"a\":2}\n".as_bytes(), "");
+
+    // Each file keeps its own.
+    let in_place = |names: &[usize]| {
+        let files = names.iter().map(|&name| &files[name]);
+        Run::new(dedup(["--in-place"]).args(files), "").output();
+    };
+    in_place(&[0, 2]);
+    assert_eq!(fs::read_to_string(&files[0]).unwrap(), texts[0]);
+    assert_eq!(fs::read_to_string(&files[2]).unwrap(), "\u{feff}2\t{\"a\":1}\n");
+
+    let filter = folder.path("filter");
+    let mut build = lanebloom();
+    build.args(["build", "-o"]).arg(&filter).args(&files[2..3]);
+    assert!(Run::new(&mut build, "").errors.starts_with("1 lines"));
+    let query = Run::new(lanebloom().arg("query").arg(&filter), "2\t{\"a\":1}\n");
+    assert!(query.output().starts_with(b"present"));
 }
 
 #[test]

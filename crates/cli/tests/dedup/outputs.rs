@@ -210,6 +210,119 @@ fn what_cannot_be_replaced() {
     assert_eq!(fs::read_dir(&folder.path).unwrap().count(), 3);
 }
 
+/// Lines of it would go, and the rest would be worth nothing.
+#[test]
+fn what_is_no_text_is_not_replaced() {
+    let folder = Folder::new();
+    fs::create_dir(folder.path("in")).unwrap();
+    folder.file("in/a", "1\n1\n");
+    let zip = b"PK\x03\x04\x14\0\n\n\n\n".to_vec();
+    let late = [&b"1\n".repeat(32 << 10)[..63 << 10], b"\0\n\n"].concat();
+    let utf16 = |text: &str, order: fn(u16) -> [u8; 2]| Vec::from_iter(text.encode_utf16().flat_map(order));
+    let mut all = vec![
+        ("zip", zip, "a zero byte at offset 5"),
+        (
+            "database",
+            b"SQLite format 3\0\n\n".to_vec(),
+            "a zero byte at offset 15",
+        ),
+        ("late", late, "a zero byte at offset 64512"),
+        ("utf16", utf16("\u{feff}\u{4e2d}\u{4e2d}", u16::to_le_bytes), "UTF-16"),
+        ("utf16", utf16("\u{feff}a\na\n", u16::to_be_bytes), "UTF-16"),
+        ("no mark", utf16("a\na\n", u16::to_le_bytes), "a zero byte at offset 1"),
+        ("lz4", b"\x02\x21\x4c\x18\n\n".to_vec(), "lz4 -dc"),
+        ("Z", b"\x1f\x9d\x90\n\n".to_vec(), "compress -dc"),
+    ];
+    let frame = zstd::encode_all(&b"1\n1\n"[..], 1).unwrap();
+    all.extend((0x50..=0x5f).map(|magic| {
+        let skipped = [&[magic, 0x2a, 0x4d, 0x18, 3, 0, 0, 0][..], b"\n\n\n"].concat();
+        ("zst", [skipped, frame.clone()].concat(), "compressed")
+    }));
+    for (name, bytes, part) in &all {
+        let path = folder.file(&format!("in/{name}"), bytes);
+        for (flags, input) in BOTH
+            .into_iter()
+            .flat_map(|flags| [(flags, &path), (flags, &folder.path)])
+        {
+            let run = Run::new(dedup(flags).arg("--in-place").arg(input), "");
+            run.error(&[utf8(&path), part]);
+            assert_eq!(&fs::read(&path).unwrap(), bytes, "{name}");
+            assert_eq!(fs::read(folder.path("in/a")).unwrap(), b"1\n1\n");
+        }
+        fs::remove_file(path).unwrap();
+    }
+    // Lines that end with zeros were asked for, and another file loses nothing.
+    let zeros = folder.file("zeros", "1\x001\0\n\0");
+    Run::new(dedup(["-z", "--in-place"]).arg(&zeros), "").output();
+    assert_eq!(fs::read(&zeros).unwrap(), b"1\0\n\0");
+    assert_eq!(Run::new(&mut dedup([&zeros]), "").output(), b"1\0\n\0");
+}
+
+/// Also an access control list, which is one on Linux.
+#[cfg(any(target_os = "linux", target_vendor = "apple"))]
+#[test]
+fn a_file_that_is_replaced_keeps_its_attributes() {
+    use rustix::fs::{XattrFlags, getxattr, setxattr};
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    let folder = Folder::new();
+    let path = folder.file("file", "1\n1\n");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    let long = vec![b'x'; 2000];
+    let mut all: Vec<(&str, &[u8])> = vec![("user.origin", b"a\0b"), ("user.empty", b""), ("user.long", &long)];
+    // user::rw-, user:4711:rw-, group::r--, mask::rw-, other::---
+    let list: Vec<u8> = [
+        (1, 6, u32::MAX),
+        (2, 6, 4711),
+        (4, 4, u32::MAX),
+        (16, 6, u32::MAX),
+        (32, 0, u32::MAX),
+    ]
+    .iter()
+    .fold(vec![2, 0, 0, 0], |mut list, &(tag, permissions, id)| {
+        list.extend([tag, 0, permissions, 0]);
+        list.extend(u32::to_le_bytes(id));
+        list
+    });
+    if setxattr(&path, "system.posix_acl_access", &list, XattrFlags::empty()).is_ok() {
+        all.push(("system.posix_acl_access", &list));
+    } else {
+        eprintln!("skipped: no access control lists");
+    }
+    for (name, value) in &all[..3] {
+        if let Err(error) = setxattr(&path, *name, value, XattrFlags::empty()) {
+            return eprintln!("skipped: no extended attributes: {error}");
+        }
+    }
+    let before = fs::metadata(&path).unwrap();
+    let run = Run::new(dedup(["--in-place"]).arg(&path), "");
+    assert!(!run.errors.contains("attribute"), "{}", run.errors);
+    run.output();
+    assert_eq!(fs::read(&path).unwrap(), b"1\n");
+    for (name, value) in all {
+        let mut buffer = [0; 4096];
+        let len = getxattr(&path, name, &mut buffer).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(&buffer[..len], value, "{name}");
+    }
+    let after = fs::metadata(&path).unwrap();
+    assert_eq!(
+        (before.mode(), before.uid(), before.gid()),
+        (after.mode(), after.uid(), after.gid())
+    );
+    assert_ne!(before.ino(), after.ino(), "it was replaced");
+
+    // A file without a list gets none from its folder, which would let others read it.
+    let private = folder.file("private", "1\n1\n");
+    if setxattr(&folder.path, "system.posix_acl_default", &list, XattrFlags::empty()).is_ok() {
+        Run::new(dedup(["--in-place"]).arg(&private), "").output();
+        assert!(getxattr(&private, "system.posix_acl_access", &mut [0; 64]).is_err());
+        let new = folder.file("new", "");
+        assert!(
+            getxattr(&new, "system.posix_acl_access", &mut [0; 64]).is_ok(),
+            "others do"
+        );
+    }
+}
+
 #[test]
 fn a_folder_of_outputs() {
     for flags in BOTH {

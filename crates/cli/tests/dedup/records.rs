@@ -190,21 +190,96 @@ fn columns_of_csv() {
     Run::new(&mut dedup(["--csv=0"]), "a,b\n1,2\n").error(&["number 0"]);
 }
 
+/// Rows under another file's header would be in columns of other names.
 #[test]
 fn headers_of_several_files() {
     let folder = Folder::new();
-    let files = [
+    let same = [
         folder.file("empty", ""),
         folder.file("first", "id,v\n1,a\n2,b"),
-        folder.file("second", "v,id\nc,1\nd,3\n"),
-        folder.file("third", "id\r\n3\r\n4\r\n"),
+        folder.file("second", "\"id\",v\r\n1,c\r\n3,d\r\n"),
+        folder.file("third", "\u{feff}id,v\n3,c\n4,\n"),
     ];
+    let first = &same[1];
     for flags in [SURE, &["--exact"]] {
-        let run = Run::new(dedup(flags).args(["--csv", "id"]).args(&files), "");
-        assert_bytes(&run.output(), b"id,v\n1,a\n2,b\nd,3\n4\r\n", flags);
+        let run = Run::new(dedup(flags).args(["--csv", "id"]).args(&same), "");
+        assert_bytes(&run.output(), b"id,v\n1,a\n2,b\n3,d\r\n4,\n", flags);
+        for (text, shown) in [
+            ("v,id\nc,1\nd,3\n", "\"v,id\""),
+            ("id\r\n3\r\n4\r\n", "\"id\""),
+            ("id,v,w\n3,x,y\n", "\"id,v,w\""),
+            // The rows of a file without a header.
+            ("5,x\n6,y\n", "\"5,x\""),
+        ] {
+            let other = folder.file("other", text);
+            let column = if text.starts_with('5') { "--csv=1" } else { "--csv=id" };
+            let run = Run::new(dedup(flags).arg(column).args(&same).arg(&other), "");
+            run.error(&[utf8(&other), shown, utf8(first), "\"id,v\"", "--no-header"]);
+            let filter = folder.path("filter");
+            let mut build = lanebloom();
+            build.args(["build", column, "-o"]).arg(&filter).args([first, &other]);
+            Run::new(&mut build, "").error(&[utf8(&other), utf8(first)]);
+            // With an output for each it does not matter.
+            let to = folder.path("to");
+            let mut each = dedup(flags);
+            each.arg(column).args([first, &other]).arg("--output-dir").arg(&to);
+            Run::new(&mut each, "").output();
+            let kept = fs::read_to_string(to.join("other")).unwrap();
+            assert_eq!(kept.lines().next(), text.lines().next(), "{flags:?}");
+        }
     }
     let other = folder.file("other", "x,y\n1,2\n");
-    Run::new(dedup(["--csv", "id"]).args(&files).arg(&other), "").error(&[utf8(&other), "no column \"id\""]);
+    Run::new(dedup(["--csv", "id"]).args(&same).arg(&other), "").error(&[utf8(&other), "no column \"id\""]);
+    let long = folder.file("long", format!("id,{}\n", "\x1b\u{fc}".repeat(500)));
+    let errors = Run::new(dedup(["--csv", "id"]).args(&same).arg(&long), "").errors;
+    assert!(errors.contains("\\u{1b}") && errors.len() < 1000, "{errors}");
+}
+
+/// The first line of each file is a row.
+#[test]
+fn csv_without_a_header() {
+    let rows = "1,a\n2,b\n1,a\n";
+    passes(&["--csv=1", "--no-header"], rows, "1,a\n2,b\n", 0);
+    passes(&["--csv=2", "--no-header"], "1,a\n2,a\n", "1,a\n", 0);
+    passes(
+        &["--csv=3", "--csv=1", "--no-header"],
+        "1,a,x\n1\n1,b,x\n",
+        "1,a,x\n1\n",
+        1,
+    );
+    passes(&["--csv=1", "--no-header"], "", "", 0);
+    passes(&["--csv=1", "--no-header"], "\u{feff}\"a\"\na\n", "\u{feff}\"a\"\n", 0);
+    passes(&["--csv=1", "--no-header", "-d"], rows, "1,a\n", 0);
+    passes(&["--csv=1", "--no-header"], "a\ra\rb", "a\rb", 0);
+    let folder = Folder::new();
+    let files = ["1,a\n2,b\n3,c", "4,d\n1,e\n", "\u{feff}5,f\n4,g\n", "4,h\n"];
+    let files: Vec<_> = (0..)
+        .zip(files)
+        .map(|(at, text)| folder.file(&format!("{at}"), text))
+        .collect();
+    for flags in [SURE, &["--exact"]] {
+        let run = Run::new(dedup(flags).args(["--csv=1", "--no-header"]).args(&files), "");
+        assert_eq!(summary(&run.errors), [8, 5, 3], "{}", run.errors);
+        assert_bytes(&run.output(), b"1,a\n2,b\n3,c\n4,d\n5,f\n", flags);
+    }
+    let filter = folder.path("filter");
+    let build = |more: &[&str]| {
+        let mut build = lanebloom();
+        build
+            .args(["build", "--csv=1", "-o"])
+            .arg(&filter)
+            .args(&files[..2])
+            .args(more);
+        Run::new(&mut build, "")
+    };
+    build(&[]).error(&[utf8(&files[1]), utf8(&files[0])]);
+    assert!(build(&["--no-header"]).errors.starts_with("5 lines, about 4 unique"));
+    let mut query = lanebloom();
+    query.arg("query").arg(&filter).args(["--csv=1", "--no-header"]);
+    assert_bytes(&Run::new(&mut query, "1,x\n").output(), b"present\t1,x\n", "");
+    Run::new(&mut dedup(["--csv=id", "--no-header"]), rows).error(&["--no-header", "\"id\"", "number"]);
+    Run::new(&mut dedup(["--csv=0", "--no-header"]), rows).error(&["--no-header", "\"0\""]);
+    Run::new(&mut dedup(["--no-header"]), rows).error(&["--no-header", "--csv"]);
 }
 
 /// Records of any shape, cut into chunks at any place, against the csv crate's rules in the small.

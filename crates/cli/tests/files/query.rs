@@ -90,9 +90,14 @@ fn lines_without_a_key() {
     assert_eq!(query("--csv name", csv), (0, answers.clone(), plain()));
     assert_eq!(
         query("--csv name", &format!("{csv}\n\n")),
-        (0, answers + "\n\n", plain())
+        (0, answers.clone() + "\n\n", plain())
     );
     assert_eq!(query("--csv name --present", csv), (0, csv.into(), plain()));
+    // The header of the first file that has one.
+    shell.write("empty", "");
+    shell.write("rows", csv);
+    let output = shell.ok("query filter empty rows rows --csv name");
+    assert_eq!(output, answers.clone() + answers.split_once("\r\n").unwrap().1);
     let told = "lanebloom: 1 line without a key, taken for absent\n".to_owned();
     assert_eq!(
         query("--csv name --absent", &format!("{csv}3\n4,q\n")),

@@ -31,15 +31,15 @@ pub(super) struct Job<'a> {
 }
 
 impl<'a> Job<'a> {
-    pub(super) fn new(args: &'a Dedup, files: Vec<PathBuf>, is_apart: bool, quiet: bool) -> Self {
-        Self {
+    pub(super) fn new(args: &'a Dedup, files: Vec<PathBuf>, is_apart: bool, quiet: bool) -> Result<Self> {
+        Ok(Self {
             args,
             is_apart,
-            keys: KeySpec::new(&args.keys).keep_blank(args.keep_blank),
+            keys: KeySpec::new(&args.keys)?.keep_blank(args.keep_blank),
             threads: args.threads.threads.unwrap_or_else(pipeline::threads),
             progress: Arc::new(Progress::new(Input::total(&Input::all(&files)), !quiet)),
             files,
-        }
+        })
     }
 
     /// Gives the chunks of the inputs to a stage, and returns the stage.
