@@ -66,10 +66,10 @@ pub(crate) struct Dedup {
 
     /// Replace each input file by those of its lines that pass; one that would stay the same is not
     /// touched. All inputs together have one first occurrence of each line. An error before the end
-    /// leaves all files as they were. Refused are files that are compressed or no text (a zero byte
-    /// in the first 64 KiB, unless -z is given), and links in folders. A new file keeps owner,
-    /// permissions and extended attributes as far as the system allows it. Other names (hard links)
-    /// of an old file keep the old lines
+    /// leaves all files as they were. A file that is compressed, in UTF-16 or binary (a zero byte in
+    /// the first 64 KiB without -z) is refused, and so is a link in a folder. The new file keeps
+    /// owner, permissions and extended attributes, as far as the system allows it. Other names
+    /// (hard links) of the old file keep the old lines
     #[arg(long, conflicts_with_all = ["output", "output_dir", "count", "only_duplicates"])]
     pub(crate) in_place: bool,
 
@@ -620,11 +620,12 @@ pub(crate) enum Shell {
 #[derive(Args, Debug)]
 pub(crate) struct InputArgs {
     /// Files and folders to read, one after another; `-`: stdin, which is read if nothing is named.
-    /// A folder stands for all files in it and below, hidden ones too, by their names in order, and
-    /// for what links in it name; a folder without a file is an error. A pattern in quotes, such as 'data/**/*.jsonl.gz', stands for
-    /// the files and folders that it matches, each file once, by their paths in order; `**` matches
-    /// any folders. gzip and zstd are recognized by their content and unpacked. xz, bzip2 and lz4
-    /// are refused
+    /// A folder stands for all files in it and below, hidden ones too, by their names in order.
+    /// Links in it are followed. Pipes, devices and circles of links in it are not read, and the
+    /// summary counts them. A folder without a file is an error. A pattern in quotes, such as
+    /// 'data/**/*.jsonl.gz', stands for the files and folders that it matches, each file once, by
+    /// their paths in order; `**` matches any folders. gzip and zstd are recognized by their
+    /// content and unpacked. xz, bzip2, lz4, lzip, lzop and compress are refused
     #[arg(value_hint = ValueHint::AnyPath)]
     pub(crate) files: Vec<PathBuf>,
 
@@ -687,13 +688,12 @@ pub(crate) struct KeyArgs {
     pub(crate) blanks: bool,
 
     /// Use a column of CSV (RFC 4180) as the key: a name of the header line, or a number from 1.
-    /// Give it several times for a key of several columns. The header line is printed; those of
-    /// later files are not, and a different one is an error, unless each file has an output of its
-    /// own
+    /// Give it several times for a key of several columns. The header line is printed once. A later
+    /// file with another header is an error, unless each file has an output of its own
     #[arg(long, value_name = "COLUMN", group = "columns", conflicts_with_all = ["json", "null"])]
     pub(crate) csv: Vec<String>,
 
-    /// Take the first line of CSV for a row, not for a header line; columns are numbers from 1
+    /// Read CSV without a header line: the first line of each file is a row, and --csv is a number
     #[arg(long, requires = "csv")]
     pub(crate) no_header: bool,
 

@@ -167,7 +167,7 @@ impl KeySpec {
                 columns: if args.no_header {
                     let numbers = args.csv.iter().map(|column| match column.parse::<usize>() {
                         Ok(number @ 1..) => Ok(number - 1),
-                        _ => bail!("--no-header: a column has no name, and {column:?} is not a number from 1"),
+                        _ => bail!("--csv {column}: with --no-header, a column is a number from 1"),
                     });
                     CsvColumns::Numbers(numbers.collect::<Result<_>>()?)
                 } else {
@@ -630,8 +630,8 @@ impl Framer {
                 }
                 Some((first, _)) if *first == header => start = end,
                 Some((first, name)) => bail!(
-                    "its header, {}, is not that of {name}, {}. Give files with different headers one by one, or with \
-                     an output for each; if the first line is no header, use --no-header",
+                    "its header, {}, is not {}, the header of {name}. Give such files one at a time, or with \
+                     --output-dir; if the first line is a row, use --no-header",
                     shown(&header),
                     shown(first)
                 ),

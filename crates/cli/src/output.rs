@@ -198,8 +198,8 @@ impl Outputs {
         }
         if let Some(link) = &files.link {
             bail!(
-                "cannot write {}: it is behind a link in a folder, and what it names may be outside of the folder; \
-                 name the file itself",
+                "cannot write {}: a link in a folder leads to it, perhaps out of the folder; name the file itself to \
+                 replace it",
                 link.display()
             );
         }

@@ -133,29 +133,18 @@ impl Files {
         let mut linked = None;
         let mut entries = WalkDir::new(root).follow_links(true).sort_by_file_name().into_iter();
         while let Some(entry) = entries.next() {
-            let path = match &entry {
-                Ok(entry) => entry.path(),
-                Err(error) => error.path().unwrap_or(root),
-            };
-            let below = path.strip_prefix(root).unwrap_or(path).to_owned();
             let entry = match entry {
                 Ok(entry) => entry,
                 Err(error) => {
-                    let path = folder.join(&below);
-                    let found = only.find(&below, false);
-                    let is_wanted = found == Found::Match || found == Found::Around && !path.is_symlink();
-                    match error.into_io_error() {
-                        Some(error) if is_wanted => {
-                            return Err(Error::new(error).context(format!("cannot read {}", path.display())));
-                        }
-                        // A link to nothing, perhaps.
-                        Some(_) => {}
-                        // A circle of links.
-                        None => self.skipped += usize::from(found == Found::Match),
-                    }
+                    self.skip(error, root, only)?;
                     continue;
                 }
             };
+            let below = entry
+                .path()
+                .strip_prefix(root)
+                .expect("it is below the folder")
+                .to_owned();
             let kind = entry.file_type();
             let found = only.find(&below, kind.is_dir());
             let is_link = entry.depth() > 0 && entry.path_is_symlink();
@@ -179,13 +168,30 @@ impl Files {
         }
         Ok(())
     }
+
+    /// Skips what cannot be read in a folder if it is a circle of links, or not wanted.
+    fn skip(&mut self, error: walkdir::Error, root: &Path, only: &Only) -> Result<()> {
+        let path = error.path().unwrap_or(root).to_owned();
+        let found = only.find(path.strip_prefix(root).unwrap_or(&path), false);
+        match error.into_io_error() {
+            // A link to nothing has no match in it.
+            Some(error) if found == Found::Match || found == Found::Around && !path.is_symlink() => {
+                Err(Error::new(error).context(format!("cannot read {}", path.display())))
+            }
+            Some(_) => Ok(()),
+            None => {
+                self.skipped += usize::from(found == Found::Match);
+                Ok(())
+            }
+        }
+    }
 }
 
-/// Which files in a folder are meant: those that a pattern matches, and those in folders that it
+/// The files of a folder that are wanted: those that a pattern matches, and those in folders that it
 /// matches. All by default.
 #[derive(Default)]
 struct Only {
-    /// Of the names from the folder on.
+    /// A pattern for each name of a path below the folder.
     parts: Vec<Pattern>,
     /// Whether it matches folders only.
     are_folders: bool,
@@ -194,13 +200,13 @@ struct Only {
 #[derive(Clone, Copy, PartialEq)]
 enum Found {
     Match,
-    /// A folder with a match in it, perhaps.
+    /// A folder that may have a match in it.
     Around,
     Nothing,
 }
 
 impl Only {
-    /// What a path below the folder is.
+    /// Whether a path below the folder is wanted.
     fn find(&self, below: &Path, is_folder: bool) -> Found {
         let end = self.parts.len();
         let mut names = below.components();

@@ -83,10 +83,13 @@ pub(super) fn decoded(
     let bytes = head.chain(Counted { file, progress });
     Ok(match magic {
         Magic::None | Magic::Foreign(_) => Box::new(bytes),
-        Magic::Gzip => Box::new(Gzip(Some(GzDecoder::new(BufReader::new(bytes))))),
+        Magic::Gzip => Box::new(Gzip(Some(GzDecoder::new(BufReader::with_capacity(PACKED, bytes))))),
         Magic::Zstd => Box::new(Zstd(zstd::Decoder::new(bytes)?)),
     })
 }
+
+/// Bytes of gzip that are read at a time, as many as flate2 reads.
+const PACKED: usize = 32 << 10;
 
 /// The bytes of all members of a gzip file. Zeros between them and at the end are padding, as for
 /// Python's gzip; `MultiGzDecoder` takes them for a member.
@@ -155,14 +158,12 @@ pub(crate) fn no_text(path: &Path, null: bool) -> io::Result<Option<String>> {
     let mut head = Vec::new();
     File::open(path)?.take(SEARCHED).read_to_end(&mut head)?;
     if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
-        return Ok(Some(
-            "it begins as text in UTF-16 does; convert it to UTF-8 first".into(),
-        ));
+        return Ok(Some("it begins like text in UTF-16; convert it to UTF-8 first".into()));
     }
     let zero = memchr::memchr(0, &head).filter(|_| !null);
     Ok(zero.map(|at| {
         format!(
-            "it has a zero byte at offset {at}, and so is no text; -z is for lines that end with a zero byte, and -o \
+            "a zero byte at offset {at} shows that it is not text; -z is for lines that end with a zero byte, and -o \
              writes another file"
         )
     }))

@@ -109,7 +109,7 @@ fn links_in_a_folder_are_read() {
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["files_not_read"], skipped);
     // What a run in place replaces is in the folder.
-    run("dedup --in-place hub").error(&["hub/a", "behind a link"]);
+    run("dedup --in-place hub").error(&["hub/a", "a link in a folder"]);
     assert_eq!(fs::read(folder.path("blobs/1")).unwrap(), b"1\n2\n");
     run("dedup --in-place hub/a").output();
 
