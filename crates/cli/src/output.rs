@@ -91,7 +91,7 @@ impl Output {
             match done {
                 Ok((true, done)) => {
                     if self.stamp.is_some() {
-                        xattrs::keep(&self.path, file)?;
+                        xattrs::keep(&self.path, file);
                     }
                     return Ok(done);
                 }

@@ -9,6 +9,7 @@ mod unix {
     use crate::note;
     use rustix::fs::{XattrFlags, fgetxattr, fremovexattr, fsetxattr, getxattr, listxattr};
     use rustix::io::Errno;
+    use std::fmt::Display;
     use std::fs::File;
     use std::io;
     use std::os::unix::fs::{MetadataExt, fchown};
@@ -21,11 +22,18 @@ mod unix {
     const OF_BYTES: [&[u8]; 2] = [b"security.ima", b"security.evm"];
 
     /// Gives a new file the attributes of the old one. Says which ones it cannot have.
-    pub(crate) fn keep(old: &Path, new: &File) -> io::Result<()> {
+    pub(crate) fn keep(old: &Path, new: &File) {
+        let loses = |what: &str, error: &dyn Display| {
+            note(&format!(
+                "lanebloom: {} loses its extended {what}: {error}",
+                old.display()
+            ));
+        };
         let names = match sized(|buffer| listxattr(old, buffer)) {
-            // A file system without attributes.
-            Err(Errno::NOTSUP) => return Ok(()),
-            other => other?,
+            Ok(names) => names,
+            // A file system, or a kernel, without attributes.
+            Err(Errno::NOTSUP | Errno::NOSYS) => return,
+            Err(error) => return loses("attributes", &error),
         };
         let names = names.split(|&byte| byte == 0).filter(|name| !name.is_empty());
         if !names.clone().any(|name| name == ACCESS) {
@@ -34,14 +42,9 @@ mod unix {
         }
         for name in names.filter(|name| !OF_BYTES.contains(name)) {
             if let Err(error) = keep_one(old, new, name) {
-                note(&format!(
-                    "lanebloom: {} loses its extended attribute {}: {error}",
-                    old.display(),
-                    name.escape_ascii()
-                ));
+                loses(&format!("attribute {}", name.escape_ascii()), &error);
             }
         }
-        Ok(())
     }
 
     fn keep_one(old: &Path, new: &File, name: &[u8]) -> io::Result<()> {
@@ -76,6 +79,4 @@ mod unix {
 
 /// The system has none, or Rust has no call for them.
 #[cfg(not(any(target_os = "linux", target_os = "android", target_vendor = "apple")))]
-pub(crate) fn keep(_: &std::path::Path, _: &std::fs::File) -> std::io::Result<()> {
-    Ok(())
-}
+pub(crate) fn keep(_: &std::path::Path, _: &std::fs::File) {}

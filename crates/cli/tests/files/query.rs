@@ -95,9 +95,10 @@ fn lines_without_a_key() {
     assert_eq!(query("--csv name --present", csv), (0, csv.into(), plain()));
     // The header of the first file that has one.
     shell.write("empty", "");
-    shell.write("rows", csv);
+    let long = |text: &str| text.replace("id,name", "identifier,name");
+    shell.write("rows", long(csv));
     let output = shell.ok("query filter empty rows rows --csv name");
-    assert_eq!(output, answers.clone() + answers.split_once("\r\n").unwrap().1);
+    assert_eq!(output, long(&answers) + answers.split_once("\r\n").unwrap().1);
     let told = "lanebloom: 1 line without a key, taken for absent\n".to_owned();
     assert_eq!(
         query("--csv name --absent", &format!("{csv}3\n4,q\n")),
