@@ -2,7 +2,7 @@
 
 use crate::growing_filter::GrowingFilter;
 use crate::identity::FileId;
-use crate::output::{self, Outputs};
+use crate::output;
 use crate::positioned::FileExt;
 use crate::stdout;
 use anyhow::{Context, Result, bail};
@@ -21,15 +21,11 @@ pub(crate) struct StateFile {
 }
 
 impl StateFile {
-    /// Locks and opens the file. Fails early if it could not be replaced in the end, or is one of
-    /// the outputs.
-    pub(crate) fn open(path: &Path, outputs: &Outputs) -> Result<Self> {
+    /// Locks and opens the file. Fails early if it could not be replaced in the end.
+    pub(crate) fn open(path: &Path) -> Result<Self> {
         let at = || format!("the state {}", path.display());
         // This refuses a named pipe, which would wait for its other end when it is opened.
         let path = &output::target(path).with_context(at)?;
-        if outputs.has(path) {
-            bail!("{} is also an output", at());
-        }
         let Some(lock) = Lock::take(path).with_context(at)? else {
             bail!("{} is in use by another run", at());
         };

@@ -401,7 +401,10 @@ mod tests {
             "\\ud800\\n",
         ] {
             assert!(!unescape(json, &mut text), "{json}");
-            assert!(serde_json::from_str::<String>(&format!("\"{json}\"")).is_err(), "{json}");
+            assert!(
+                serde_json::from_str::<String>(&format!("\"{json}\"")).is_err(),
+                "{json}"
+            );
             Places::new(json).of(json.len() + 1);
         }
     }

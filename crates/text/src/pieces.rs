@@ -164,14 +164,7 @@ impl Rules {
         Ok(())
     }
 
-    fn push<'a>(
-        &self,
-        all: &'a str,
-        range: Range<usize>,
-        to: &mut Pieces,
-        batch: &mut Batch<'a>,
-        room: &mut Room,
-    ) {
+    fn push<'a>(&self, all: &'a str, range: Range<usize>, to: &mut Pieces, batch: &mut Batch<'a>, room: &mut Room) {
         let Some(left) = room.left(to) else {
             return;
         };
@@ -436,7 +429,12 @@ mod tests {
             ..Rules::default()
         };
         let text = "a b c\n".repeat(1000);
-        for (split, ngrams) in [(Split::Line, 0), (Split::Line, 2), (Split::Document, 2), (Split::Document, 0)] {
+        for (split, ngrams) in [
+            (Split::Line, 0),
+            (Split::Line, 2),
+            (Split::Document, 2),
+            (Split::Document, 0),
+        ] {
             let mut pieces = Pieces::default();
             rules(Split::Line, 0, usize::MAX).hash("one\ntwo", &mut pieces).unwrap();
             let before = pieces.clone();
@@ -445,11 +443,20 @@ mod tests {
                 let mut pieces = Pieces::default();
                 rules(split.clone(), ngrams, most).hash(&text, &mut pieces).is_err()
             });
-            assert_eq!(rules(split.clone(), ngrams, least).append(&text, &mut pieces), Err(TooMany));
+            assert_eq!(
+                rules(split.clone(), ngrams, least).append(&text, &mut pieces),
+                Err(TooMany)
+            );
             assert_eq!((&pieces.pieces, &pieces.hashes), (&before.pieces, &before.hashes));
-            assert_eq!(rules(split.clone(), ngrams, least + 1).append(&text, &mut pieces), Ok(()));
+            assert_eq!(
+                rules(split.clone(), ngrams, least + 1).append(&text, &mut pieces),
+                Ok(())
+            );
             let taken = (pieces.pieces.len() - 2) * size_of::<Piece>() + (pieces.hashes.len() - 2) * 8;
-            assert!(least < 2 * taken + 1024 && taken < least + 1024, "{split:?} {ngrams}: {least}, {taken}");
+            assert!(
+                least < 2 * taken + 1024 && taken < least + 1024,
+                "{split:?} {ngrams}: {least}, {taken}"
+            );
         }
     }
 }
