@@ -430,6 +430,9 @@ pub(crate) struct Query {
 /// Two filters with the same layout become one if all keys together fit the number of keys that it
 /// was built for. The rate then stays as promised. Other filters follow one another in the output,
 /// and their rates add up. To get one filter, give `build` the --expected number of all keys.
+///
+/// If each filter is a state of `corpus` with its journal, the output gets one too: the inputs of
+/// all are done.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:

@@ -95,19 +95,17 @@ impl StateFile {
     /// layer. So it differs after each run that remembers something. `None` if there is no file
     /// yet.
     pub(crate) fn id(&self) -> Result<Option<(u64, u64)>> {
-        let Some(file) = &self.file else {
-            return Ok(None);
-        };
-        let read = || -> io::Result<(u64, u64)> {
-            let len = file.metadata()?.len();
-            let mut last = vec![0; len.min(LAST as u64) as usize];
-            file.read_exact_at(&mut last, len.saturating_sub(LAST as u64))?;
-            Ok((len, XxHash3_64::oneshot(&last)))
-        };
-        read()
-            .map(Some)
-            .with_context(|| format!("the state {}", self.path.display()))
+        let id = self.file.as_ref().map(id_of).transpose();
+        id.with_context(|| format!("the state {}", self.path.display()))
     }
+}
+
+/// The [`id`](StateFile::id) of a file.
+pub(crate) fn id_of(file: &File) -> io::Result<(u64, u64)> {
+    let len = file.metadata()?.len();
+    let mut last = vec![0; len.min(LAST as u64) as usize];
+    file.read_exact_at(&mut last, len.saturating_sub(LAST as u64))?;
+    Ok((len, XxHash3_64::oneshot(&last)))
 }
 
 /// Bytes whose hash is part of a state's id.

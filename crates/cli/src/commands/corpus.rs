@@ -5,7 +5,7 @@
 //! the lines anew and compress them, side by side, and the [`writer`] puts them in order.
 
 mod decide;
-mod journal;
+pub(super) mod journal;
 #[cfg(feature = "redis")]
 mod redis;
 mod writer;

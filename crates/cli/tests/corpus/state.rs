@@ -167,8 +167,52 @@ fn two_machines() {
         .current_dir(&shell.0)
         .args(["merge", "a.lbf", "b.lbf", "-o", "all.lbf"]);
     assert!(merge.stderr(Stdio::null()).status().unwrap().success());
+    // The inputs of both are done.
+    let report = shell.report("in -o d.jsonl --unit line --state all.lbf");
+    assert_eq!(
+        (&report["inputs_skipped"], &report["documents"]),
+        (&4.into(), &0.into())
+    );
     let c = shell.ok("c.jsonl --unit line --state all.lbf");
     assert_eq!(texts(&c), model.all(&all[400..]));
+}
+
+/// As `corpus` refuses to use such a state, since hashes or inputs would mean something else.
+#[test]
+fn states_that_do_not_fit_are_not_merged() {
+    let shell = Shell::new();
+    let merge = |line: &str| {
+        let mut merge = Command::new(env!("CARGO_BIN_EXE_lanebloom"));
+        let merge = merge.current_dir(&shell.0).arg("merge").args(line.split(' '));
+        let output = merge.output().unwrap();
+        (output.status.success(), stderr(&output))
+    };
+    shell.write("a.jsonl", lines(&["a b"]));
+    shell.write("b.jsonl", lines(&["c d"]));
+    shell.ok("a.jsonl --state a");
+    shell.ok("b.jsonl --state b --unit line");
+    let (is_ok, errors) = merge("a b -o c");
+    assert!(
+        !is_ok && errors.contains("--unit document") && errors.contains("--unit line"),
+        "{errors}"
+    );
+    shell.ok("b.jsonl --state d");
+    assert!(merge("a d -o a").0);
+    assert_eq!(shell.report("a.jsonl b.jsonl -o - --state a")["inputs_skipped"], 2);
+    // A filter without a journal gives none.
+    fs::remove_file(shell.path("d.journal")).unwrap();
+    assert!(merge("a d -o e").0 && !shell.path("e.journal").exists());
+    shell.error("a.jsonl --state e", &["e has no journal"]);
+    // Filters of --build keep their options.
+    shell.ok("a.jsonl --build f --unit line");
+    shell.ok("b.jsonl --build g --unit line");
+    assert!(merge("f g -o h").0);
+    shell.error("a.jsonl --against h", &["--unit line"]);
+    assert_eq!(shell.ok("a.jsonl b.jsonl --against h --unit line"), b"");
+    // Another filter than the journal's.
+    fs::copy(shell.path("d"), shell.path("a")).unwrap();
+    let (is_ok, errors) = merge("a b -o c");
+    assert!(!is_ok && errors.contains("a.journal does not belong"), "{errors}");
 }
 
 /// The state has the documents already, so their output waits until its name can be given: also for

@@ -19,9 +19,9 @@
 use super::writer::{Part, rename};
 use crate::claims::resolved;
 use crate::growing_filter::GrowingFilter;
-use crate::input::{Digest, digested};
+use crate::input::{Digest, digested, is_stdin};
 use crate::output;
-use crate::state_file::StateFile;
+use crate::state_file::{StateFile, id_of};
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
@@ -32,7 +32,7 @@ use twox_hash::XxHash3_64;
 
 /// An input that is done.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
-pub(super) struct Done {
+pub(crate) struct Done {
     path: String,
     pub(super) bytes: u64,
     pub(super) hash: u64,
@@ -47,8 +47,10 @@ pub(super) struct Journal {
     done: Vec<Done>,
 }
 
-/// The path of the journal of a state or of another filter.
-pub(super) fn path_of(filter: &Path) -> PathBuf {
+/// The path of the journal of a state or of another filter. If a link leads to the filter, the
+/// journal is beside the file.
+pub(crate) fn path_of(filter: &Path) -> PathBuf {
+    let filter = resolved(filter);
     let mut name = filter.file_name().unwrap_or_default().to_owned();
     name.push(".journal");
     filter.with_file_name(name)
@@ -62,6 +64,73 @@ pub(super) fn settings_of(filter: &Path) -> Result<Option<String>> {
     };
     let settings = value["settings"].as_str().map(str::to_owned);
     Ok(Some(settings.with_context(|| bad(&path))?))
+}
+
+/// The inputs of filters that become one; `None` unless each has a journal.
+pub(crate) fn merged(filters: &[PathBuf]) -> Result<Option<Merged>> {
+    let mut merged: Option<Merged> = None;
+    for filter in filters {
+        let path = path_of(filter);
+        let Some(value) = (if is_stdin(filter) { None } else { read(&path)? }) else {
+            return Ok(None);
+        };
+        let failed = || bad(&path);
+        let settings = value["settings"].as_str().with_context(failed)?.to_owned();
+        if !value["next"].is_null() {
+            bail!(
+                "a run with the state {} was killed: run it again before",
+                filter.display()
+            );
+        }
+        let inputs = match &value["inputs"] {
+            // A filter of --build.
+            Value::Null => None,
+            inputs => Some(done(inputs).with_context(failed)?),
+        };
+        if inputs.is_some() && id(&value["state"]) != id_of(&File::open(filter)?).ok() {
+            bail!(stranger(&path));
+        }
+        let Some(merged) = &mut merged else {
+            merged = Some(Merged { settings, inputs });
+            continue;
+        };
+        compare(filter, &settings, &merged.settings)?;
+        merged.inputs = merged.inputs.take().zip(inputs).map(|(all, more)| {
+            let known: HashSet<Done> = all.iter().cloned().collect();
+            let more = more.into_iter().filter(|done| !known.contains(done));
+            all.iter().cloned().chain(more).collect()
+        });
+    }
+    Ok(merged)
+}
+
+/// What the journals of filters that become one come to.
+pub(crate) struct Merged {
+    settings: String,
+    inputs: Option<Vec<Done>>,
+}
+
+impl Merged {
+    /// Writes the journal of the filter.
+    pub(crate) fn write(self, filter: &Path) -> Result<()> {
+        let mut value = json!({"settings": self.settings});
+        if let Some(done) = self.inputs {
+            let (len, hash) = id_of(&File::open(filter)?)?;
+            value["state"] = json!([len, hash]);
+            value["inputs"] = inputs(&done);
+            value["next"] = Value::Null;
+        }
+        write(&path_of(filter), value)
+    }
+}
+
+/// The error of a journal that belongs to another state.
+fn stranger(path: &Path) -> String {
+    format!(
+        "{} does not belong to the state beside it, which another program has changed: the inputs in it would be \
+         wrong. Restore both files, or remove both and begin anew",
+        path.display()
+    )
 }
 
 /// Fails if the hashes of two filters mean something else.
@@ -201,11 +270,7 @@ impl Journal {
                 let _ = fs::remove_file(names(pair)?.0);
             }
         } else {
-            bail!(
-                "{} does not belong to the state beside it, which another program has changed: the inputs in it would \
-                 be wrong. Restore both files, or remove both and begin anew",
-                journal.path.display()
-            );
+            bail!(stranger(&path));
         }
         Ok(journal)
     }
