@@ -154,7 +154,9 @@ impl Rules {
         }
         self.push(text, start..text.len(), to, &mut batch, &mut room);
         batch.flush(&mut to.hashes);
+        to.text.clear();
         to.text.shrink_to(KEPT);
+        to.words.clear();
         to.words.shrink_to(KEPT / size_of::<u64>());
         if room.is_over {
             to.pieces.truncate(pieces);
