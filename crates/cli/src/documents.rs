@@ -320,14 +320,14 @@ impl Documents {
         let Some(json) = &document.text else {
             return;
         };
-        let json = std::str::from_utf8(&bytes[json.clone()]).expect("it was read as a text");
+        let json = &bytes[json.clone()];
         let mut places = Places::new(json);
         let (mut is_first, mut behind) = (true, 0);
         for number in document.pieces.clone() {
             let piece = &self.pieces.pieces[number];
             if self.scores[number] == 0.0 {
                 let start = places.of(if is_first { piece.text.start } else { behind });
-                output.extend_from_slice(&json.as_bytes()[start..places.of(piece.text.end)]);
+                output.extend_from_slice(&json[start..places.of(piece.text.end)]);
                 is_first = false;
             }
             behind = piece.text.end;

@@ -191,12 +191,12 @@ impl Visitor<'_> for Is<'_> {
 /// let mut text = String::new();
 /// assert!(lanebloom_text::unescape(json, &mut text));
 /// assert_eq!(text, "a\tb\u{e9}c");
-/// let mut places = lanebloom_text::Places::new(json);
+/// let mut places = lanebloom_text::Places::new(json.as_bytes());
 /// assert_eq!([0, 1, 2, 3, 5].map(|place| places.of(place)), [0, 1, 3, 4, 10]);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Places<'a> {
-    json: &'a str,
+    json: &'a [u8],
     /// The bytes that are passed, and those of the text that they stand for.
     passed: usize,
     passed_text: usize,
@@ -206,7 +206,7 @@ pub struct Places<'a> {
 
 impl<'a> Places<'a> {
     /// Begins at the first byte of the string.
-    pub fn new(json: &'a str) -> Self {
+    pub fn new(json: &'a [u8]) -> Self {
         Self {
             json,
             passed: 0,
@@ -219,8 +219,7 @@ impl<'a> Places<'a> {
     /// before the last one asked for.
     pub fn of(&mut self, place: usize) -> usize {
         while place > self.passed_text + (self.escape - self.passed) {
-            let Some((character, len)) = escaped(self.json.as_bytes().get(self.escape + 1..).unwrap_or_default())
-            else {
+            let Some((character, len)) = escaped(self.json.get(self.escape + 1..).unwrap_or_default()) else {
                 // The string has no such place.
                 return self.json.len();
             };
@@ -233,8 +232,8 @@ impl<'a> Places<'a> {
 }
 
 /// Where the first escape from a place on begins; the end if there is none.
-fn find_escape(json: &str, from: usize) -> usize {
-    memchr::memchr(b'\\', &json.as_bytes()[from..]).map_or(json.len(), |at| from + at)
+fn find_escape(json: &[u8], from: usize) -> usize {
+    memchr::memchr(b'\\', &json[from..]).map_or(json.len(), |at| from + at)
 }
 
 /// Replaces `text` by the text of a JSON string, given without its quotes. Returns whether it has
@@ -365,7 +364,7 @@ mod tests {
                 assert!(unescape(json, &mut text));
                 let all = serde_json::from_str::<String>(&format!("\"{json}\""));
                 assert_eq!(Some(text.as_str()), all.ok().as_deref(), "{json}");
-                let mut places = Places::new(json);
+                let mut places = Places::new(json.as_bytes());
                 for (at, character) in text.char_indices() {
                     let (from, to) = (places.of(at), places.clone().of(at + character.len_utf8()));
                     let part = serde_json::from_str::<String>(&format!("\"{}\"", &json[from..to]));
@@ -405,7 +404,7 @@ mod tests {
                 serde_json::from_str::<String>(&format!("\"{json}\"")).is_err(),
                 "{json}"
             );
-            Places::new(json).of(json.len() + 1);
+            Places::new(json.as_bytes()).of(json.len() + 1);
         }
     }
 }
