@@ -128,7 +128,7 @@ pub(crate) struct Dedup {
 ///
 /// Each line of the input is an object of JSON with a text, a document. What was seen before is
 /// removed from the texts; all other bytes stay as they are. A document that becomes empty goes. A
-/// line without a text, or one that is no JSON, stays, and the summary counts it.
+/// line without a text, or one that is not JSON, stays, and the summary counts it.
 ///
 /// Built with the feature parquet, it reads and writes files of Parquet too: --text is the column.
 ///
@@ -219,11 +219,16 @@ pub(crate) struct Corpus {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["state", "expected", "rate", "memory", "seed", "like_dolma"])]
     pub(crate) against: Option<PathBuf>,
 
-    /// Remember the pieces in FILE across runs, and in FILE.journal the inputs that are done. An
-    /// input that was done is not read again. With --output-dir, the run saves its work every now
+    /// Remember the pieces in FILE across runs, and in FILE.journal the inputs that are done, by size
+    /// and hash. An input that was done is not read again, wherever it lies now. With --output-dir, the run saves its work every now
     /// and then: after it was killed, the same command goes on from there
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) state: Option<PathBuf>,
+
+    /// Begin a journal for a --state that has none, such as a filter of `build`. No input counts as
+    /// done: all documents of an input that the state has seen would be removed
+    #[arg(long, requires = "state")]
+    pub(crate) new_journal: bool,
 
     /// Share one filter among machines: it is in this server, as redis://HOST:6379, under
     /// --redis-key, for --expected pieces of all machines together. Of equal pieces, the one whose
@@ -255,7 +260,8 @@ pub(crate) struct Corpus {
     #[command(flatten)]
     pub(crate) input: InputArgs,
 
-    /// Refuse a line with more than N bytes. Each thread holds one in memory
+    /// Refuse a line with more than N bytes, or with so many pieces or words that they take more than
+    /// 6 N bytes of memory. A thread takes at most about 12 N
     #[arg(long, value_name = "N", value_parser = number, default_value = "64M")]
     pub(crate) max_record: usize,
 
@@ -301,7 +307,7 @@ pub(crate) enum Difference {
     Nfc,
     /// The case of letters
     Lower,
-    /// Punctuation marks
+    /// Punctuation marks: those between two words are a space
     Punctuation,
     /// Digits: all are equal
     Digits,
@@ -427,6 +433,9 @@ pub(crate) struct Query {
 /// Two filters with the same layout become one if all keys together fit the number of keys that it
 /// was built for. The rate then stays as promised. Other filters follow one another in the output,
 /// and their rates add up. To get one filter, give `build` the --expected number of all keys.
+///
+/// If each filter is a state of `corpus` with its journal, the output gets one too: the inputs of
+/// all are done.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:

@@ -67,6 +67,10 @@ impl ChartFile {
         Ok(Self { output, format })
     }
 
+    pub(crate) fn output(&self) -> &Output {
+        &self.output
+    }
+
     /// Draws a chart and replaces the file.
     pub(crate) fn draw<C: Chart>(&self, chart: &C) -> Result<()> {
         let bytes = match self.format {

@@ -3,7 +3,8 @@
 
 use crate::rows::Rows;
 use anyhow::Result;
-use lanebloom_text::{Field, Piece, Pieces, Rules, Text};
+use lanebloom_text::{Field, Piece, Pieces, Places, Rules};
+use serde_json::value::RawValue;
 use std::io::Write;
 use std::ops::Range;
 
@@ -23,17 +24,17 @@ const LONG: usize = 1 << 20;
 pub(crate) struct Documents {
     pub(crate) all: Vec<Document>,
     pub(crate) pieces: Pieces,
-    /// Where each piece lies in the bytes of the chunk, unless spans are wanted.
-    raw: Vec<Range<usize>>,
     /// Where each piece ends in its text, with the separator behind it, in characters; for spans.
     span_ends: Vec<usize>,
     /// The share of each piece that was seen if the piece goes; 0 if it stays.
     pub(crate) scores: Vec<f64>,
     /// Bits of `pieces.hashes` that a filter to compare with has.
     pub(crate) found: Vec<u64>,
-    text: Text,
+    text: String,
     /// The bytes of all texts.
     pub(crate) text_bytes: u64,
+    /// Where the first line begins that needs more memory than the rules allow. No more are read.
+    pub(crate) too_large: Option<usize>,
     /// The filter took all hashes: these were new, and this was its rate then.
     pub(crate) new: Vec<bool>,
     pub(crate) rate: f64,
@@ -46,7 +47,12 @@ pub(crate) struct Documents {
 #[derive(Default)]
 pub(crate) struct Counts {
     pub(crate) documents: u64,
+    /// Those that pass uncompared: lines that are not JSON, and the ones of them with a word of
+    /// JavaScript for a number; lines without a text, and with half a surrogate pair in it.
+    pub(crate) not_json: u64,
+    pub(crate) with_nan: u64,
     pub(crate) without_text: u64,
+    pub(crate) half_surrogate: u64,
     pub(crate) shortened: u64,
     pub(crate) empty: u64,
     pub(crate) too_short: u64,
@@ -71,7 +77,14 @@ impl Counts {
         }
         for document in &documents.all {
             match document.fate {
-                Fate::NoText => self.without_text += 1,
+                Fate::Passes(reason) => match reason {
+                    Passes::NotJson { has_nan } => {
+                        self.not_json += 1;
+                        self.with_nan += u64::from(has_nan);
+                    }
+                    Passes::WithoutText => self.without_text += 1,
+                    Passes::HalfSurrogate => self.half_surrogate += 1,
+                },
                 Fate::Same => {}
                 Fate::Shortened => self.shortened += 1,
                 Fate::Empty => self.empty += 1,
@@ -84,7 +97,10 @@ impl Counts {
     /// Adds the counts of another chunk.
     pub(crate) fn add(&mut self, other: &Self) {
         self.documents += other.documents;
+        self.not_json += other.not_json;
+        self.with_nan += other.with_nan;
         self.without_text += other.without_text;
+        self.half_surrogate += other.half_surrogate;
         self.shortened += other.shortened;
         self.empty += other.empty;
         self.too_short += other.too_short;
@@ -113,8 +129,8 @@ pub(crate) struct Document {
 /// What happens to a document.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Fate {
-    /// It has no text, and passes.
-    NoText,
+    /// It has no text to compare.
+    Passes(Passes),
     Same,
     /// Pieces go.
     Shortened,
@@ -124,26 +140,52 @@ pub(crate) enum Fate {
     TooShort,
 }
 
+/// Why a line passes uncompared.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Passes {
+    /// `has_nan`: it has NaN or Infinity, which Python writes, and which are not JSON.
+    NotJson {
+        has_nan: bool,
+    },
+    WithoutText,
+    /// No character stands for it, so no text that can be compared has it.
+    HalfSurrogate,
+}
+
+impl Passes {
+    /// Of a line without a text.
+    fn of(line: &[u8]) -> Self {
+        if line.trim_ascii().is_empty() || serde_json::from_slice::<&RawValue>(line).is_ok() {
+            return Self::WithoutText;
+        }
+        let has = |word: &[u8]| memchr::memmem::find(line, word).is_some();
+        Self::NotJson {
+            has_nan: has(b"NaN") || has(b"Infinity"),
+        }
+    }
+}
+
 impl Documents {
     /// Finds the documents in the bytes, and hashes their pieces.
     pub(crate) fn read(&mut self, bytes: &[u8], reading: &Reading) {
         let Self {
             all,
             pieces,
-            raw,
             span_ends,
             scores,
+            new,
             text,
             text_bytes,
+            too_large,
             counts,
             ..
         } = self;
         *counts = Counts::default();
         all.clear();
         pieces.clear();
-        raw.clear();
         span_ends.clear();
         *text_bytes = 0;
+        *too_large = None;
         let mut start = 0;
         while start < bytes.len() {
             let end = memchr::memchr(b'\n', &bytes[start..]).map_or(bytes.len(), |at| start + at + 1);
@@ -154,48 +196,52 @@ impl Documents {
             } else {
                 (reading.field.find(&bytes[line.clone()]), None)
             };
-            let json = found
-                .as_ref()
-                .map(|(found, _)| line.start + found.start..line.start + found.end);
-            if let (Some(json), Some((_, string))) = (&json, found) {
-                lanebloom_text::unescape(string, text);
-                *text_bytes += text.as_str().len() as u64;
-                reading.rules.append(text, pieces);
-                if reading.attribute.is_some() {
-                    push_span_ends(text.as_str(), &pieces.pieces[first..], span_ends);
-                } else {
-                    let mut places = text.places();
-                    raw.extend(pieces.pieces[first..].iter().map(|piece| {
-                        let from = json.start + places.of(piece.text.start);
-                        from..json.start + places.of(piece.text.end)
-                    }));
+            let mut document = Document {
+                line,
+                text: None,
+                id: id.map(|id| start + id.start..start + id.end),
+                pieces: first..first,
+                fate: Fate::Same,
+            };
+            match found {
+                None => document.fate = Fate::Passes(Passes::of(&bytes[start..end])),
+                Some((_, json)) if !lanebloom_text::unescape(json, text) => {
+                    document.fate = Fate::Passes(Passes::HalfSurrogate);
+                }
+                Some((json, _)) => {
+                    document.text = Some(start + json.start..start + json.end);
+                    *text_bytes += text.len() as u64;
+                    if reading.rules.append(text, pieces).is_err() {
+                        *too_large = Some(start);
+                        break;
+                    }
+                    if reading.attribute.is_some() {
+                        push_span_ends(text, &pieces.pieces[first..], span_ends);
+                    }
+                    document.pieces.end = pieces.pieces.len();
                 }
             }
-            all.push(Document {
-                line,
-                fate: if json.is_some() { Fate::Same } else { Fate::NoText },
-                text: json,
-                id: id.map(|id| start + id.start..start + id.end),
-                pieces: first..pieces.pieces.len(),
-            });
+            all.push(document);
             start = end;
         }
         scores.clear();
         scores.resize(pieces.pieces.len(), 0.0);
         // The memory of a long line is given back. Nobody needs its text any more.
-        if text.as_str().len() > LONG {
-            *text = Text::default();
-        }
+        text.clear();
+        text.shrink_to(LONG);
         let most = bytes.len() / 8 + 1024;
         pieces.pieces.shrink_to(most);
         pieces.hashes.shrink_to(most);
+        scores.shrink_to(most);
+        span_ends.shrink_to(most);
+        new.shrink_to(most);
     }
 
     /// What happens to a document after the scores of its pieces are known.
     pub(crate) fn decide(&mut self, document: usize, min_words: usize) -> Fate {
         let document = &mut self.all[document];
-        if document.fate == Fate::NoText {
-            return Fate::NoText;
+        if matches!(document.fate, Fate::Passes(_)) {
+            return document.fate;
         }
         let (mut left, mut removed) = (0, 0);
         for number in document.pieces.clone() {
@@ -217,7 +263,7 @@ impl Documents {
     pub(crate) fn is_too_short(&self, document: usize, min_words: usize) -> bool {
         let document = &self.all[document];
         let words = |number: usize| self.pieces.pieces[number].words;
-        min_words > 0 && document.fate != Fate::NoText && document.pieces.clone().map(words).sum::<usize>() < min_words
+        min_words > 0 && document.text.is_some() && document.pieces.clone().map(words).sum::<usize>() < min_words
     }
 
     /// Writes what is left of the lines, or the spans of what would go, to `output`.
@@ -240,9 +286,9 @@ impl Documents {
                 json.clear();
                 self.write_text(document, bytes, &mut json);
                 let json = std::str::from_utf8(&json).expect("it is cut between pieces");
-                let mut text = Text::default();
-                lanebloom_text::unescape(json, &mut text);
-                texts.push((number, text.as_str().to_owned()));
+                let mut text = String::new();
+                assert!(lanebloom_text::unescape(json, &mut text), "its text had no half pairs");
+                texts.push((number, text));
             }
         }
         rows.edit(stays, &texts)
@@ -253,7 +299,7 @@ impl Documents {
         let mut same = 0..0;
         for document in &self.all {
             let line = &document.line;
-            if matches!(document.fate, Fate::Same | Fate::NoText) {
+            if matches!(document.fate, Fate::Same | Fate::Passes(_)) {
                 same.end = line.end;
                 continue;
             }
@@ -271,17 +317,20 @@ impl Documents {
     /// Writes the pieces that stay. The separator before a piece stays with it, but not before the
     /// first.
     fn write_text(&self, document: &Document, bytes: &[u8], output: &mut Vec<u8>) {
-        let mut is_first = true;
+        let Some(json) = &document.text else {
+            return;
+        };
+        let json = &bytes[json.clone()];
+        let mut places = Places::new(json);
+        let (mut is_first, mut behind) = (true, 0);
         for number in document.pieces.clone() {
-            if self.scores[number] > 0.0 {
-                continue;
+            let piece = &self.pieces.pieces[number];
+            if self.scores[number] == 0.0 {
+                let start = places.of(if is_first { piece.text.start } else { behind });
+                output.extend_from_slice(&json[start..places.of(piece.text.end)]);
+                is_first = false;
             }
-            let Range { mut start, end } = self.raw[number].clone();
-            if !is_first {
-                start = self.raw[number - 1].end;
-            }
-            is_first = false;
-            output.extend_from_slice(&bytes[start..end]);
+            behind = piece.text.end;
         }
     }
 

@@ -3,6 +3,7 @@
 
 mod args;
 mod chart;
+mod claims;
 mod commands;
 mod cpu_info;
 mod documents;

@@ -1,12 +1,12 @@
 //! Files that are written as a whole or not at all: filter files, states, tables, charts, lines.
 
 use crate::args::Dedup;
-use crate::identity::FileId;
-use crate::input::{self, Files, Stamp, is_compressed, is_stdin, no_text};
+use crate::claims::{Claims, OUTPUT};
+use crate::input::{Files, Stamp, is_compressed, is_stdin, no_text};
 use crate::{stdout, xattrs};
-use anyhow::{Context, Error, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use lanebloom::codec::replace_file;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::env;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -38,24 +38,14 @@ impl Output {
         })
     }
 
-    /// Fails if the file is one of the inputs, whose bytes would be lost.
-    pub(crate) fn apart_from(self, inputs: &[PathBuf]) -> Result<Self> {
-        refuse_inputs(slice::from_ref(&self), inputs)?;
-        Ok(self)
-    }
-
-    /// The file of the path, if there is one.
-    fn id(&self) -> Result<Option<FileId>> {
-        Ok(if is_stdin(&self.path) {
-            None
-        } else {
-            FileId::at(&self.path)?
-        })
-    }
-
     /// The path of the file; `-` for stdout.
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The path as it was given.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
     }
 
     /// The output that takes the place of an input file, whose lines end with zeros if `null`.
@@ -123,24 +113,6 @@ impl Output {
     }
 }
 
-/// Fails if an output is one of the inputs, whose bytes would be lost.
-fn refuse_inputs(outputs: &[Output], inputs: &[PathBuf]) -> Result<()> {
-    let mut ids = HashMap::new();
-    for output in outputs {
-        ids.extend(output.id()?.map(|id| (id, output)));
-    }
-    // Of stdin too, which may be a file.
-    let output = |input: &PathBuf| ids.get(&input::identity(input).ok()??);
-    if let Some(output) = inputs.iter().filter(|_| !ids.is_empty()).find_map(output) {
-        bail!("cannot write {}: it is also an input", output.name);
-    }
-    Ok(())
-}
-
-fn or_in_place(error: Error) -> Error {
-    anyhow!("{error:#}; --in-place replaces inputs")
-}
-
 /// The file that a path names. A link stays, and its target is replaced. Fails if that could not
 /// be.
 pub(crate) fn target(path: &Path) -> Result<PathBuf> {
@@ -193,8 +165,7 @@ impl Outputs {
         }
         if !args.in_place {
             let path = args.output.as_deref().unwrap_or(Path::new("-"));
-            let output = Output::new(path)?.apart_from(&files.paths);
-            return output.map(Self::One).map_err(or_in_place);
+            return Output::new(path).map(Self::One);
         }
         if let Some(link) = &files.link {
             bail!(
@@ -211,10 +182,7 @@ impl Outputs {
     pub(crate) fn with_endings(output: Option<&Path>, folder: Option<&Path>, files: &Files) -> Result<Self> {
         match folder {
             Some(folder) => Self::in_folder(folder, files, true),
-            None => {
-                let output = Output::new(output.unwrap_or(Path::new("-")))?;
-                output.apart_from(&files.paths).map(Self::One)
-            }
+            None => Output::new(output.unwrap_or(Path::new("-"))).map(Self::One),
         }
     }
 
@@ -239,12 +207,6 @@ impl Outputs {
             fs::create_dir_all(parent).with_context(|| format!("cannot make the folder {}", parent.display()))?;
             outputs.push(Output::new(&to)?);
         }
-        let refused = refuse_inputs(&outputs, &files.paths);
-        if keeps_ending {
-            refused?;
-        } else {
-            refused.map_err(or_in_place)?;
-        }
         Self::different(outputs)
     }
 
@@ -257,19 +219,15 @@ impl Outputs {
         Ok(Self::Each(outputs))
     }
 
-    /// Whether a file is one of the outputs. Its path is that of [`target`].
-    pub(crate) fn has(&self, path: &Path) -> bool {
-        match self {
-            Self::One(output) => output.path == path,
-            Self::Each(outputs) => outputs.iter().any(|output| output.path == path),
-        }
+    /// Claims the files.
+    pub(crate) fn claim(&self, claims: &mut Claims) -> Result<()> {
+        self.all().iter().try_for_each(|output| claims.writes(OUTPUT, output))
     }
 
-    /// The paths of the files; `-` for stdout.
-    pub(crate) fn paths(&self) -> Vec<&Path> {
+    pub(crate) fn all(&self) -> &[Output] {
         match self {
-            Self::One(output) => vec![output.path()],
-            Self::Each(outputs) => outputs.iter().map(Output::path).collect(),
+            Self::One(output) => slice::from_ref(output),
+            Self::Each(outputs) => outputs,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::growing_filter::GrowingFilter;
 use crate::identity::FileId;
-use crate::output::{self, Outputs};
+use crate::output;
 use crate::positioned::FileExt;
 use crate::stdout;
 use anyhow::{Context, Result, bail};
@@ -21,15 +21,11 @@ pub(crate) struct StateFile {
 }
 
 impl StateFile {
-    /// Locks and opens the file. Fails early if it could not be replaced in the end, or is one of
-    /// the outputs.
-    pub(crate) fn open(path: &Path, outputs: &Outputs) -> Result<Self> {
+    /// Locks and opens the file. Fails early if it could not be replaced in the end.
+    pub(crate) fn open(path: &Path) -> Result<Self> {
         let at = || format!("the state {}", path.display());
         // This refuses a named pipe, which would wait for its other end when it is opened.
         let path = &output::target(path).with_context(at)?;
-        if outputs.has(path) {
-            bail!("{} is also an output", at());
-        }
         let Some(lock) = Lock::take(path).with_context(at)? else {
             bail!("{} is in use by another run", at());
         };
@@ -99,19 +95,17 @@ impl StateFile {
     /// layer. So it differs after each run that remembers something. `None` if there is no file
     /// yet.
     pub(crate) fn id(&self) -> Result<Option<(u64, u64)>> {
-        let Some(file) = &self.file else {
-            return Ok(None);
-        };
-        let read = || -> io::Result<(u64, u64)> {
-            let len = file.metadata()?.len();
-            let mut last = vec![0; len.min(LAST as u64) as usize];
-            file.read_exact_at(&mut last, len.saturating_sub(LAST as u64))?;
-            Ok((len, XxHash3_64::oneshot(&last)))
-        };
-        read()
-            .map(Some)
-            .with_context(|| format!("the state {}", self.path.display()))
+        let id = self.file.as_ref().map(id_of).transpose();
+        id.with_context(|| format!("the state {}", self.path.display()))
     }
+}
+
+/// The [`id`](StateFile::id) of a file.
+pub(crate) fn id_of(file: &File) -> io::Result<(u64, u64)> {
+    let len = file.metadata()?.len();
+    let mut last = vec![0; len.min(LAST as u64) as usize];
+    file.read_exact_at(&mut last, len.saturating_sub(LAST as u64))?;
+    Ok((len, XxHash3_64::oneshot(&last)))
 }
 
 /// Bytes whose hash is part of a state's id.

@@ -271,6 +271,26 @@ fn other_endings_are_errors() {
     assert_eq!(Vec::from_iter(names), [OsStr::new("bench.csv")]);
 }
 
+/// One would replace the other.
+#[test]
+fn a_table_and_its_chart_are_two_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = folder.path();
+    fs::write(directory.join("t.svg"), table()).unwrap();
+    fails(
+        directory,
+        &["plot", "speed", "t.svg", "-o", "./t.svg"],
+        &["t.svg: it is also the table"],
+    );
+    fails(
+        directory,
+        &["bench", "--seconds", "60", "-o", "new.svg", "--chart", "./new.svg"],
+        &["the chart", "new.svg: it is also the table"],
+    );
+    assert_eq!(fs::read_to_string(directory.join("t.svg")).unwrap(), table());
+    assert_eq!(fs::read_dir(directory).unwrap().count(), 1);
+}
+
 #[test]
 fn a_bad_table_is_an_error_with_its_line() {
     let folder = tempfile::tempdir().unwrap();

@@ -183,76 +183,72 @@ impl Visitor<'_> for Is<'_> {
     }
 }
 
-/// The text of a JSON string, and where its escapes stand in both.
-#[derive(Clone, Debug, Default)]
-pub struct Text {
-    text: String,
-    /// Behind each escape: the place in the text, and how many bytes more the JSON has up to there.
-    shifts: Vec<(usize, usize)>,
-}
-
-impl Text {
-    /// The text.
-    pub fn as_str(&self) -> &str {
-        &self.text
-    }
-
-    /// Where each newline ends. In JSON each is an escape, so no search is needed.
-    pub(crate) fn newlines(&self) -> impl Iterator<Item = usize> {
-        let ends = self.shifts.iter().map(|&(end, _)| end);
-        ends.filter(|&end| self.text.as_bytes()[end - 1] == b'\n')
-    }
-
-    /// The places in the JSON for places in the text, which must not decrease.
-    ///
-    /// ```
-    /// let mut text = Default::default();
-    /// lanebloom_text::unescape(r"a\tb\u00e9c", &mut text);
-    /// assert_eq!(text.as_str(), "a\tb\u{e9}c");
-    /// let mut places = text.places();
-    /// assert_eq!([0, 1, 2, 3, 5].map(|place| places.of(place)), [0, 1, 3, 4, 10]);
-    /// ```
-    pub fn places(&self) -> Places<'_> {
-        Places {
-            shifts: &self.shifts,
-            shift: 0,
-        }
-    }
-}
-
-/// The places in the JSON of a [`Text`].
-#[derive(Clone, Debug)]
-pub struct Places<'a> {
-    /// Those that are not passed yet.
-    shifts: &'a [(usize, usize)],
-    shift: usize,
-}
-
-impl Places<'_> {
-    /// The place in the JSON of a place in the text, which is not before the last one asked for.
-    pub fn of(&mut self, place: usize) -> usize {
-        while let [(at, shift), rest @ ..] = self.shifts {
-            if *at > place {
-                break;
-            }
-            (self.shifts, self.shift) = (rest, *shift);
-        }
-        place + self.shift
-    }
-}
-
-/// Writes the text of a JSON string, given without its quotes. Half a surrogate pair, which is no
-/// character, becomes U+FFFD; an escape that is no JSON becomes a question mark.
+/// The places in a JSON string, given without its quotes, for places in its text. The string is
+/// read a second time for that: a table of its escapes would take eight times its memory.
 ///
 /// ```
-/// let mut text = Default::default();
-/// lanebloom_text::unescape(r"\ud83d\ude00 \ud83d \n", &mut text);
-/// assert_eq!(text.as_str(), "\u{1f600} \u{fffd} \n");
+/// let json = r"a\tb\u00e9c";
+/// let mut text = String::new();
+/// assert!(lanebloom_text::unescape(json, &mut text));
+/// assert_eq!(text, "a\tb\u{e9}c");
+/// let mut places = lanebloom_text::Places::new(json.as_bytes());
+/// assert_eq!([0, 1, 2, 3, 5].map(|place| places.of(place)), [0, 1, 3, 4, 10]);
 /// ```
-pub fn unescape(json: &str, to: &mut Text) {
-    let Text { text, shifts } = to;
+#[derive(Clone, Debug)]
+pub struct Places<'a> {
+    json: &'a [u8],
+    /// The bytes that are passed, and those of the text that they stand for.
+    passed: usize,
+    passed_text: usize,
+    /// Where the next escape begins.
+    escape: usize,
+}
+
+impl<'a> Places<'a> {
+    /// Begins at the first byte of the string.
+    pub fn new(json: &'a [u8]) -> Self {
+        Self {
+            json,
+            passed: 0,
+            passed_text: 0,
+            escape: find_escape(json, 0),
+        }
+    }
+
+    /// The place in the JSON of a place in the text, which lies between two characters and not
+    /// before the last one asked for.
+    pub fn of(&mut self, place: usize) -> usize {
+        while place > self.passed_text + (self.escape - self.passed) {
+            let Some((character, len)) = escaped(self.json.get(self.escape + 1..).unwrap_or_default()) else {
+                // The string has no such place.
+                return self.json.len();
+            };
+            self.passed_text += self.escape - self.passed + character.len_utf8();
+            self.passed = self.escape + 1 + len;
+            self.escape = find_escape(self.json, self.passed);
+        }
+        self.passed + place.saturating_sub(self.passed_text)
+    }
+}
+
+/// Where the first escape from a place on begins; the end if there is none.
+fn find_escape(json: &[u8], from: usize) -> usize {
+    memchr::memchr(b'\\', &json[from..]).map_or(json.len(), |at| from + at)
+}
+
+/// Replaces `text` by the text of a JSON string, given without its quotes. Returns whether it has
+/// one: half a surrogate pair is not a character, and any character in its place would make
+/// different strings equal.
+///
+/// ```
+/// let mut text = String::new();
+/// assert!(lanebloom_text::unescape(r"\ud83d\ude00 \n", &mut text));
+/// assert_eq!(text, "\u{1f600} \n");
+/// assert!(!lanebloom_text::unescape(r"\ud83d \n", &mut text));
+/// ```
+#[must_use]
+pub fn unescape(json: &str, text: &mut String) -> bool {
     text.clear();
-    shifts.clear();
     let bytes = json.as_bytes();
     let mut from = 0;
     for at in memchr::memchr_iter(b'\\', bytes) {
@@ -260,44 +256,42 @@ pub fn unescape(json: &str, to: &mut Text) {
             // The second backslash of an escape.
             continue;
         }
+        let Some((character, len)) = escaped(&bytes[at + 1..]) else {
+            return false;
+        };
         text.push_str(&json[from..at]);
-        let (character, len) = escaped(&bytes[at + 1..]);
         text.push(character);
         from = at + 1 + len;
-        shifts.push((text.len(), from - text.len()));
     }
     text.push_str(&json[from..]);
+    true
 }
 
-/// The character of an escape, given without its backslash, and how many bytes stand for it.
-fn escaped(bytes: &[u8]) -> (char, usize) {
-    let plain = |character| (character, 1);
-    match bytes.first() {
-        Some(b'n') => plain('\n'),
-        Some(b't') => plain('\t'),
-        Some(b'r') => plain('\r'),
-        Some(b'b') => plain('\u{8}'),
-        Some(b'f') => plain('\u{c}'),
-        Some(&byte @ (b'"' | b'\\' | b'/')) => plain(byte.into()),
-        Some(b'u') => {
-            let Some(first) = unit(&bytes[1..]) else {
-                return plain('?');
-            };
-            let second = match bytes.get(5..7) {
-                Some(b"\\u") if (0xd800..0xdc00).contains(&first) => unit(&bytes[7..]),
-                _ => None,
-            };
-            match second {
-                Some(second @ 0xdc00..0xe000) => {
-                    let code = 0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00);
-                    (char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER), 11)
-                }
-                _ => (char::from_u32(first).unwrap_or(char::REPLACEMENT_CHARACTER), 5),
+/// The character of an escape, given without its backslash, and how many bytes stand for it; `None`
+/// if it stands for none.
+fn escaped(bytes: &[u8]) -> Option<(char, usize)> {
+    let character = match *bytes.first()? {
+        b'n' => '\n',
+        b't' => '\t',
+        b'r' => '\r',
+        b'b' => '\u{8}',
+        b'f' => '\u{c}',
+        byte @ (b'"' | b'\\' | b'/') => byte.into(),
+        b'u' => {
+            let first = unit(&bytes[1..])?;
+            if !(0xd800..0xdc00).contains(&first) {
+                return Some((char::from_u32(first)?, 5));
             }
+            let second = unit(bytes[5..].strip_prefix(b"\\u")?)?;
+            if !(0xdc00..0xe000).contains(&second) {
+                return None;
+            }
+            let code = 0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00);
+            return Some((char::from_u32(code)?, 11));
         }
-        // No JSON. Nothing is skipped, since a character may have more bytes than one.
-        _ => ('?', 0),
-    }
+        _ => return None,
+    };
+    Some((character, 1))
 }
 
 /// The number that four hexadecimal digits are.
@@ -358,7 +352,7 @@ mod tests {
             "\\\\",
             "\u{10ffff}\\u",
         ];
-        let mut text = Text::default();
+        let mut text = String::new();
         for expected in texts {
             for json in [serde_json::to_string(expected).unwrap(), ascii(expected)] {
                 let json = json.trim_matches('"');
@@ -367,11 +361,11 @@ mod tests {
                 } else {
                     json
                 };
-                unescape(json, &mut text);
+                assert!(unescape(json, &mut text));
                 let all = serde_json::from_str::<String>(&format!("\"{json}\""));
                 assert_eq!(Some(text.as_str()), all.ok().as_deref(), "{json}");
-                let mut places = text.places();
-                for (at, character) in text.as_str().char_indices() {
+                let mut places = Places::new(json.as_bytes());
+                for (at, character) in text.char_indices() {
                     let (from, to) = (places.of(at), places.clone().of(at + character.len_utf8()));
                     let part = serde_json::from_str::<String>(&format!("\"{}\"", &json[from..to]));
                     assert_eq!(part.unwrap(), character.to_string(), "{json} {at}");
@@ -385,9 +379,10 @@ mod tests {
         text.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect()
     }
 
+    /// Two different strings would be equal if a character took the place of half a pair.
     #[test]
-    fn what_is_no_json_does_not_panic() {
-        let mut text = Text::default();
+    fn a_string_without_a_text_has_none_as_serde_says() {
+        let mut text = String::new();
         for json in [
             "\\",
             "\\x",
@@ -396,13 +391,20 @@ mod tests {
             "\\u12",
             "\\u12g4",
             "\\ud800",
+            "a\\ud83d b",
             "\\ud800\\u0041",
+            "\\ud800\\ud800",
             "\\udc00",
+            "\\udc00\\ud800",
             "\\ud800\\",
+            "\\ud800\\n",
         ] {
-            unescape(json, &mut text);
-            assert!(text.as_str().contains(['?', char::REPLACEMENT_CHARACTER]), "{json}");
+            assert!(!unescape(json, &mut text), "{json}");
+            assert!(
+                serde_json::from_str::<String>(&format!("\"{json}\"")).is_err(),
+                "{json}"
+            );
+            Places::new(json.as_bytes()).of(json.len() + 1);
         }
-        assert_eq!(text.as_str(), "\u{fffd}?");
     }
 }

@@ -17,20 +17,20 @@
 //! let field = Field::new("text");
 //! let rules = Rules { split: Split::Line, ..Rules::default() };
 //! let mut seen = HashSet::new();
-//! let (mut text, mut pieces) = (Default::default(), Pieces::default());
+//! let (mut text, mut pieces) = (String::new(), Pieces::default());
 //! let mut left = Vec::new();
 //! for line in [r#"{"id":1,"text":"MIT\nOne"}"#, r#"{"id":2,"text":"MIT\nTwo"}"#] {
 //!     let (_, raw) = field.find(line.as_bytes()).expect("it has a text");
-//!     lanebloom_text::unescape(raw, &mut text);
-//!     pieces.clear();
-//!     rules.append(&text, &mut pieces);
+//!     assert!(lanebloom_text::unescape(raw, &mut text));
+//!     rules.hash(&text, &mut pieces)?;
 //!     for piece in &pieces.pieces {
 //!         if seen.insert(pieces.hashes[piece.hashes.start]) {
-//!             left.push(text.as_str()[piece.text.clone()].to_owned());
+//!             left.push(text[piece.text.clone()].to_owned());
 //!         }
 //!     }
 //! }
 //! assert_eq!(left, ["MIT", "One", "Two"]);
+//! # Ok::<(), lanebloom_text::TooMany>(())
 //! ```
 //!
 //! # Cost
@@ -47,9 +47,9 @@ mod pieces;
 mod rolling;
 mod words;
 
-pub use json::{Field, Text, unescape};
+pub use json::{Field, Places, unescape};
 pub use near::Near;
 pub use normalize::Normalize;
-pub use pieces::{Piece, Pieces, Rules, Split, is_covered};
+pub use pieces::{Piece, Pieces, Rules, Split, TooMany, is_covered};
 pub use regex::Regex;
 pub use words::Words;

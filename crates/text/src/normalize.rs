@@ -25,9 +25,10 @@ pub struct Normalize {
     pub nfc: bool,
     /// Lower case.
     pub lower: bool,
-    /// Without punctuation: that of ASCII and of Latin-1, and all of the blocks General
-    /// Punctuation, CJK Symbols and Punctuation, and Halfwidth and Fullwidth Forms but for letters
-    /// and digits.
+    /// A space for punctuation marks in a row, none beside white space and at the ends: so `a, b`
+    /// is `a b`, and `1.23` is neither `12.3` nor `123`. The marks are those of ASCII and of
+    /// Latin-1, and all of the blocks General Punctuation, CJK Symbols and Punctuation, and
+    /// Halfwidth and Fullwidth Forms but for letters and digits.
     pub punctuation: bool,
     /// A zero for each digit.
     pub digits: bool,
@@ -44,19 +45,31 @@ impl Normalize {
     /// Writes the text that stands for all equal ones.
     pub fn write(&self, text: &str, to: &mut String) {
         to.clear();
+        let mut has_marks = false;
+        let each = |character| self.push(character, &mut has_marks, to);
         if self.nfc && is_nfc_quick(text.chars()) != IsNormalized::Yes {
-            text.nfc().for_each(|character| self.push(character, to));
+            text.nfc().for_each(each);
         } else {
-            text.chars().for_each(|character| self.push(character, to));
+            text.chars().for_each(each);
         }
         if self.whitespace && to.ends_with(' ') {
             to.pop();
         }
     }
 
-    fn push(&self, character: char, to: &mut String) {
+    /// `has_marks`: whether punctuation stands before the character.
+    fn push(&self, character: char, has_marks: &mut bool, to: &mut String) {
         if self.punctuation && is_punctuation(character) {
-        } else if self.digits && character.is_numeric() {
+            *has_marks = true;
+            return;
+        }
+        if std::mem::take(has_marks)
+            && !character.is_whitespace()
+            && to.chars().next_back().is_some_and(|last| !last.is_whitespace())
+        {
+            to.push(' ');
+        }
+        if self.digits && character.is_numeric() {
             to.push('0');
         } else if self.whitespace && character.is_whitespace() {
             if !to.is_empty() && !to.ends_with(' ') {
@@ -113,5 +126,22 @@ mod tests {
             }),
             "E\u{301} ß, “7”"
         );
+    }
+    #[test]
+    fn punctuation_separates_and_is_otherwise_ignored() {
+        let write = |text| {
+            let mut written = String::new();
+            let punctuation = Normalize {
+                punctuation: true,
+                ..Normalize::default()
+            };
+            punctuation.write(text, &mut written);
+            written
+        };
+        let numbers = ["1.23", "12.3", "123"].map(write);
+        assert_eq!(numbers, ["1 23", "12 3", "123"]);
+        assert_eq!(["a, b!", "“a” b", "a b", "a-b", "a–(b)", "a ,b"].map(write), ["a b"; 6]);
+        assert_eq!(["a,  b", "a , b", "a  b"].map(write), ["a  b"; 3]);
+        assert_eq!(["", "…", ". , .", " "].map(write), ["", "", "  ", " "]);
     }
 }

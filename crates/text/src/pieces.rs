@@ -1,9 +1,10 @@
 //! The pieces of a text and their hashes.
 
 use crate::rolling::{FACTOR, mix, step};
-use crate::{Near, Normalize, Text, Words};
+use crate::{Near, Normalize, Words};
 use lanebloom::hash::{KeyHasher, Murmur3};
 use regex::Regex;
+use std::fmt;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 
@@ -40,6 +41,9 @@ pub struct Rules {
     pub short: usize,
     /// A piece with less than two n-grams has a hash of its text too, as in dolma.
     pub is_like_dolma: bool,
+    /// Bytes of memory that the pieces, words and hashes of a text may take. A text of 60 MB with
+    /// 30 million lines would take 2 GB. Without it, there is no limit.
+    pub max_bytes: Option<usize>,
     /// The hash function. Its seed varies all hashes.
     pub hasher: Murmur3,
 }
@@ -78,8 +82,27 @@ impl Pieces {
     }
 }
 
+/// The pieces, words and hashes of a text take more memory than [`Rules::max_bytes`].
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct TooMany;
+
+impl fmt::Display for TooMany {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the text has too many pieces or words for the limit of memory")
+    }
+}
+
+impl std::error::Error for TooMany {}
+
+/// Bytes of a normalized text, and of the hashes of words, that are kept for the next text.
+const KEPT: usize = 1 << 20;
+
 impl Rules {
     /// Replaces `to` by the pieces of a text.
+    ///
+    /// # Errors
+    ///
+    /// As [`append`](Self::append).
     ///
     /// ```
     /// use lanebloom_text::{Pieces, Rules};
@@ -87,49 +110,37 @@ impl Rules {
     /// // Two n-grams of three words.
     /// let rules = Rules { ngrams: 3.try_into().ok(), ..Rules::default() };
     /// let mut pieces = Pieces::default();
-    /// rules.hash("one two three four", &mut pieces);
+    /// rules.hash("one two three four", &mut pieces)?;
     /// let first = pieces.hashes.clone();
-    /// rules.hash("zero one  two three", &mut pieces);
+    /// rules.hash("zero one  two three", &mut pieces)?;
     /// assert_eq!((first.len(), pieces.hashes.len()), (2, 2));
     /// assert_eq!(pieces.hashes[1], first[0]);
+    /// # Ok::<(), lanebloom_text::TooMany>(())
     /// ```
-    pub fn hash(&self, text: &str, to: &mut Pieces) {
+    pub fn hash(&self, text: &str, to: &mut Pieces) -> Result<(), TooMany> {
         to.clear();
-        self.append_str(text, to);
+        self.append(text, to)
     }
 
-    /// Appends the pieces of a JSON string's text to those of others.
+    /// Appends the pieces of a text to those of others.
     ///
-    /// ```
-    /// use lanebloom_text::{Pieces, Rules, Split, unescape};
+    /// # Errors
     ///
-    /// let rules = Rules { split: Split::Line, ..Rules::default() };
-    /// let (mut text, mut pieces, mut same) = Default::default();
-    /// unescape(r"a\nb\u000ac", &mut text);
-    /// rules.append(&text, &mut pieces);
-    /// rules.hash("a\nb\nc", &mut same);
-    /// assert_eq!((pieces.pieces, pieces.hashes), (same.pieces, same.hashes));
-    /// ```
-    pub fn append(&self, text: &Text, to: &mut Pieces) {
-        if !matches!(self.split, Split::Line) {
-            return self.append_str(text.as_str(), to);
-        }
-        let mut start = 0;
-        let mut batch = Batch::new(self.hasher);
-        for end in text.newlines() {
-            self.push(text.as_str(), start..end - 1, to, &mut batch);
-            start = end;
-        }
-        self.push(text.as_str(), start..text.as_str().len(), to, &mut batch);
-        batch.flush(&mut to.hashes);
-    }
-
-    fn append_str(&self, text: &str, to: &mut Pieces) {
+    /// Fails if the text needs more memory than [`max_bytes`](Self::max_bytes). Then none of its
+    /// pieces is appended.
+    pub fn append(&self, text: &str, to: &mut Pieces) -> Result<(), TooMany> {
+        let (pieces, hashes) = (to.pieces.len(), to.hashes.len());
         let bytes = text.as_bytes();
         let mut start = 0;
         let mut batch = Batch::new(self.hasher);
+        let mut room = Room {
+            most: self.max_bytes.unwrap_or(usize::MAX),
+            is_over: false,
+            pieces,
+            hashes,
+        };
         let mut push = |end: usize, next: usize| {
-            self.push(text, start..end, to, &mut batch);
+            self.push(text, start..end, to, &mut batch, &mut room);
             start = next;
         };
         match &self.split {
@@ -141,11 +152,24 @@ impl Rules {
                 found.for_each(|found| push(found.start(), found.end()));
             }
         }
-        self.push(text, start..text.len(), to, &mut batch);
+        self.push(text, start..text.len(), to, &mut batch, &mut room);
         batch.flush(&mut to.hashes);
+        to.text.clear();
+        to.text.shrink_to(KEPT);
+        to.words.clear();
+        to.words.shrink_to(KEPT / size_of::<u64>());
+        if room.is_over {
+            to.pieces.truncate(pieces);
+            to.hashes.truncate(hashes);
+            return Err(TooMany);
+        }
+        Ok(())
     }
 
-    fn push<'a>(&self, all: &'a str, range: Range<usize>, to: &mut Pieces, batch: &mut Batch<'a>) {
+    fn push<'a>(&self, all: &'a str, range: Range<usize>, to: &mut Pieces, batch: &mut Batch<'a>, room: &mut Room) {
+        let Some(left) = room.left(to) else {
+            return;
+        };
         let Pieces {
             pieces,
             hashes,
@@ -164,8 +188,18 @@ impl Rules {
             Some(len) => {
                 words.clear();
                 let mut batch = Batch::new(self.hasher);
-                self.words.each(text, |word| batch.push(word.as_bytes(), words));
+                // A word has its hash, and that of the n-gram which it begins.
+                let most = left / (2 * size_of::<u64>());
+                self.words.each(text, |word| {
+                    if words.len() <= most {
+                        batch.push(word.as_bytes(), words);
+                    }
+                });
                 batch.flush(words);
+                if words.len() > most {
+                    room.is_over = true;
+                    return;
+                }
                 if words.len() >= self.short {
                     push_ngrams(words, len.get(), self.is_like_dolma, hashes);
                     if let Some(near) = self.near {
@@ -202,6 +236,27 @@ impl Rules {
             words: count,
             by_last,
         });
+    }
+}
+
+/// The memory that a text may take.
+struct Room {
+    most: usize,
+    is_over: bool,
+    /// The numbers of pieces and hashes before the text.
+    pieces: usize,
+    hashes: usize,
+}
+
+impl Room {
+    /// The bytes that are left; `None` if that is not enough for a piece.
+    fn left(&mut self, to: &Pieces) -> Option<usize> {
+        let pieces = to.pieces.len() - self.pieces + 1;
+        let hashes = to.hashes.len() - self.hashes;
+        let taken = pieces * size_of::<Piece>() + hashes * size_of::<u64>();
+        let left = self.most.checked_sub(taken).filter(|_| !self.is_over);
+        self.is_over = left.is_none();
+        left
     }
 }
 
@@ -291,7 +346,7 @@ mod tests {
             split,
             ..Rules::default()
         };
-        rules.hash(text, &mut pieces);
+        rules.hash(text, &mut pieces).unwrap();
         pieces.pieces.iter().map(|piece| &text[piece.text.clone()]).collect()
     }
 
@@ -320,11 +375,11 @@ mod tests {
                 ..Rules::default()
             };
             let (mut all, mut one) = (Pieces::default(), Pieces::default());
-            rules.hash(text, &mut all);
+            rules.hash(text, &mut all).unwrap();
             let ngrams = Vec::from_iter(words.windows(len.min(words.len())));
             assert_eq!(all.hashes.len(), ngrams.len());
             for (ngram, &hash) in ngrams.iter().zip(&all.hashes) {
-                rules.hash(&ngram.join("  "), &mut one);
+                rules.hash(&ngram.join("  "), &mut one).unwrap();
                 assert_eq!(one.hashes, [hash]);
                 assert_eq!(*by_words.entry(ngram.to_vec()).or_insert(hash), hash);
             }
@@ -344,7 +399,7 @@ mod tests {
                     ..Rules::default()
                 };
                 let mut pieces = Pieces::default();
-                rules.hash("\n \u{3000}\t\na", &mut pieces);
+                rules.hash("\n \u{3000}\t\na", &mut pieces).unwrap();
                 let counts = pieces.pieces.iter().map(|piece| (piece.words, piece.hashes.len()));
                 assert_eq!(Vec::from_iter(counts), [(0, 0), (0, 0), (1, 1)]);
             }
@@ -360,9 +415,50 @@ mod tests {
         };
         let mut pieces = Pieces::default();
         let counts = ["a b", "a b c", "a b c d", "a b c d e"].map(|text| {
-            rules.hash(text, &mut pieces);
+            rules.hash(text, &mut pieces).unwrap();
             (pieces.hashes.len(), pieces.pieces[0].by_last)
         });
         assert_eq!(counts, [(1, true), (2, true), (2, false), (3, false)]);
+    }
+
+    /// Each limit is the least one for its text, and nothing of a text above it is left.
+    #[test]
+    fn a_text_above_the_limit_of_memory_is_an_error() {
+        let rules = |split, ngrams, max_bytes| Rules {
+            split,
+            ngrams: NonZeroUsize::new(ngrams),
+            max_bytes: Some(max_bytes),
+            ..Rules::default()
+        };
+        let text = "a b c\n".repeat(1000);
+        for (split, ngrams) in [
+            (Split::Line, 0),
+            (Split::Line, 2),
+            (Split::Document, 2),
+            (Split::Document, 0),
+        ] {
+            let mut pieces = Pieces::default();
+            rules(Split::Line, 0, usize::MAX).hash("one\ntwo", &mut pieces).unwrap();
+            let before = pieces.clone();
+            let least = (1..1 << 20).collect::<Vec<_>>();
+            let least = least.partition_point(|&most| {
+                let mut pieces = Pieces::default();
+                rules(split.clone(), ngrams, most).hash(&text, &mut pieces).is_err()
+            });
+            assert_eq!(
+                rules(split.clone(), ngrams, least).append(&text, &mut pieces),
+                Err(TooMany)
+            );
+            assert_eq!((&pieces.pieces, &pieces.hashes), (&before.pieces, &before.hashes));
+            assert_eq!(
+                rules(split.clone(), ngrams, least + 1).append(&text, &mut pieces),
+                Ok(())
+            );
+            let taken = (pieces.pieces.len() - 2) * size_of::<Piece>() + (pieces.hashes.len() - 2) * 8;
+            assert!(
+                least < 2 * taken + 1024 && taken < least + 1024,
+                "{split:?} {ngrams}: {least}, {taken}"
+            );
+        }
     }
 }

@@ -6,6 +6,7 @@
 
 use crate::args::Bench;
 use crate::chart::ChartFile;
+use crate::claims::Claims;
 use crate::cpu_info::{self, CpuInfo};
 use crate::output::Output;
 use crate::speeds::{Speed, Speeds};
@@ -60,6 +61,13 @@ pub(crate) fn run(args: &Bench, quiet: bool) -> Result<()> {
     // Before the work, so that none is lost.
     let table = args.output.as_deref().map(Output::new).transpose()?;
     let chart = args.chart.as_deref().map(ChartFile::new).transpose()?;
+    let mut claims = Claims::default();
+    if let Some(table) = &table {
+        claims.writes("the table", table)?;
+    }
+    if let Some(chart) = &chart {
+        claims.writes("the chart", chart.output())?;
+    }
     let mut speeds = Speeds {
         machine: CpuInfo::this(),
         speeds: Vec::new(),

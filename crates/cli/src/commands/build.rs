@@ -1,6 +1,7 @@
 //! `lanebloom build`: makes a filter file of keys.
 
 use crate::args::{Build, Format};
+use crate::claims::{Claims, INPUT, OUTPUT};
 use crate::growing_filter::{GrowingFilter, SharedFilter};
 use crate::input::{Chunk, Files, Input, Part, Reader};
 use crate::keys::KeySpec;
@@ -38,7 +39,10 @@ pub(crate) fn run(args: &Build, quiet: bool) -> Result<()> {
     let Files {
         paths: files, skipped, ..
     } = Files::new(&args.input)?;
-    let output = Output::new(&args.output)?.apart_from(&files)?;
+    let output = Output::new(&args.output)?;
+    let mut claims = Claims::default();
+    claims.inputs(INPUT, &args.input, &files);
+    claims.writes(OUTPUT, &output)?;
     let keys = KeySpec::new(&args.keys)?;
     let mut job = BuildJob {
         args,

@@ -5,15 +5,16 @@
 //! the lines anew and compress them, side by side, and the [`writer`] puts them in order.
 
 mod decide;
-mod journal;
+pub(super) mod journal;
 #[cfg(feature = "redis")]
 mod redis;
 mod writer;
 
 use crate::args::{Corpus, Difference, Unit, WordRules};
+use crate::claims::{Claims, INPUT};
 use crate::documents::{Counts, Documents, Reading};
 use crate::growing_filter::{FIRST, GrowingFilter, Limit, RATE};
-use crate::input::{Chunk, Digest, Files, Input, Reader};
+use crate::input::{Chunk, Digest, Files, Input, Reader, is_stdin};
 use crate::keys::KeySpec;
 use crate::output::{self, Output, Outputs};
 use crate::pipeline::{self, Stage, Work};
@@ -25,11 +26,11 @@ use crate::{json, note};
 use anyhow::{Context, Result, bail};
 use decide::{By, Decider, Figures, Shared, Way};
 use indicatif::HumanBytes;
-use journal::{Done, Journal};
+use journal::{Done, Journal, Known};
 use lanebloom_text::{Field, Near, Normalize, Regex, Rules, Split, Words};
 use serde_json::Value;
 use std::borrow::Cow;
-use std::fs::File;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -38,6 +39,10 @@ use writer::{Writer, Written};
 /// Words of a sequence for --near. Fewer would be in many texts; more would make a change of one
 /// word a large one.
 const NEAR_NGRAMS: usize = 5;
+
+/// Bytes that the pieces and words of a document may take, for each byte of --max-record. A text of
+/// Chinese has the most words of those that people write, and takes 5.4.
+const PER_BYTE: usize = 6;
 
 pub(crate) fn run(args: &Corpus, quiet: bool) -> Result<()> {
     let start = Instant::now();
@@ -53,54 +58,38 @@ pub(crate) fn run(args: &Corpus, quiet: bool) -> Result<()> {
             &files,
         )?),
     };
-    let apart = |path: &PathBuf| Output::new(path)?.apart_from(&files.paths);
-    let build = args.build.as_ref().map(apart).transpose()?;
-    let report = args.report.as_ref().map(apart).transpose()?;
-    if let Some(report) = &report {
-        let others = build.as_ref().map(Output::path).into_iter();
-        let others = others.chain(outputs.iter().flat_map(Outputs::paths));
-        let state = args.state.as_deref().map(output::target).transpose()?;
-        let journal = state.as_deref().map(journal::path_of);
-        let mut others = others.chain(state.as_deref()).chain(journal.as_deref());
-        if others.any(|path| path == report.path()) {
-            bail!(
-                "cannot write the report {}: it is also another output",
-                report.path().display()
-            );
-        }
+    if args.build.as_deref().is_some_and(is_stdin) {
+        bail!("--build needs a file: its options are in a journal beside it");
     }
-    let journal = match (&args.state, &outputs) {
-        (Some(state), Some(outputs)) => {
-            let journal = Journal::open(StateFile::open(state, outputs)?, &settings)?;
-            if outputs.has(journal.path()) {
-                bail!("the journal {} is also an output", journal.path().display());
-            }
-            Some(journal)
-        }
-        _ => None,
+    let build = args.build.as_deref().map(Output::new).transpose()?;
+    let report = args.report.as_deref().map(Output::new).transpose()?;
+    claim(args, &files, outputs.as_ref(), build.as_ref(), report.as_ref())?;
+    let journal = match &args.state {
+        Some(state) => Some(Journal::open(StateFile::open(state)?, &settings, args.new_journal)?),
+        None => None,
     };
     let skipped = match &journal {
-        Some(journal) => skip_done(journal, &mut files)?,
+        Some(journal) => skip_done(journal, &mut files, quiet)?,
         None => 0,
     };
-    if skipped > 0 {
-        refuse_to_replace(args, skipped)?;
-        if !quiet {
-            note(&format!(
-                "lanebloom: {skipped} inputs were done before, and are skipped"
-            ));
-        }
-    }
     // Those of the inputs that are left.
     let outputs = match outputs {
-        Some(_) if skipped > 0 && files.paths.is_empty() => None,
-        Some(_) if skipped > 0 => Some(Outputs::with_endings(
-            args.output.as_deref(),
-            args.output_dir.as_deref(),
-            &files,
-        )?),
+        Some(outputs) if skipped > 0 => {
+            refuse_to_replace(&outputs, skipped)?;
+            match &files.paths[..] {
+                [] => None,
+                _ => Some(Outputs::with_endings(
+                    args.output.as_deref(),
+                    args.output_dir.as_deref(),
+                    &files,
+                )?),
+            }
+        }
         other => other,
     };
+    if let (Some(journal), Some(outputs)) = (&journal, &outputs) {
+        refuse_to_empty(journal, outputs)?;
+    }
 
     let bands = rules.near.map_or(1, |near| near.bands());
     let inputs = Input::all(&files.paths);
@@ -117,6 +106,7 @@ pub(crate) fn run(args: &Corpus, quiet: bool) -> Result<()> {
     rules.min_words = min_words.max(args.keep_short.unwrap_or(0));
     rules.short = args.keep_short.unwrap_or(0);
     rules.is_like_dolma = args.like_dolma;
+    rules.max_bytes = Some(PER_BYTE.saturating_mul(args.max_record));
     let by = match (&args.build, &args.against) {
         (Some(_), _) => By::Nothing,
         (_, Some(_)) => By::Found,
@@ -160,6 +150,12 @@ pub(crate) fn run(args: &Corpus, quiet: bool) -> Result<()> {
         decider: Decider::new(filter, shared, way),
         writer: Arc::clone(&writer),
         taken: 0,
+        names: files
+            .paths
+            .iter()
+            .map(|path| Input::Path(path.clone()).name())
+            .collect(),
+        most: args.max_record,
         saver: journal.map(|journal| Saver {
             journal,
             stamps: stamps(&files.paths),
@@ -195,6 +191,38 @@ pub(crate) fn run(args: &Corpus, quiet: bool) -> Result<()> {
     }
     summary.print(&args.summary, quiet);
     Ok(())
+}
+
+/// Fails if a file has two roles in the run, one of which would end its bytes.
+fn claim(
+    args: &Corpus,
+    files: &Files,
+    outputs: Option<&Outputs>,
+    build: Option<&Output>,
+    report: Option<&Output>,
+) -> Result<()> {
+    let mut claims = Claims::default();
+    claims.inputs(INPUT, &args.input, &files.paths);
+    if let Some(against) = &args.against {
+        claims.reads("the filter of --against", against);
+        claims.reads("the journal of --against", &journal::path_of(against));
+    }
+    if let Some(outputs) = outputs {
+        outputs.claim(&mut claims)?;
+        for output in outputs.all().iter().filter(|output| !is_stdin(output.path())) {
+            claims.writes_path("the unfinished file of an output", &writer::Part::path(output.path()))?;
+        }
+    }
+    if let Some(build) = build {
+        claims.writes("the filter of --build", build)?;
+        claims.writes_path("the journal of --build", &journal::path_of(build.path()))?;
+    }
+    if let Some(state) = &args.state {
+        claims.writes_path("the state", state)?;
+        let target = output::target(state).with_context(|| format!("the state {}", state.display()))?;
+        claims.writes_path("the journal of the state", &journal::path_of(&target))?;
+    }
+    report.map_or(Ok(()), |report| claims.writes("the report", report))
 }
 
 fn rules(args: &Corpus) -> Result<Rules> {
@@ -367,24 +395,58 @@ fn shared(_: &Corpus, _: Way, _: &str, _: &[PathBuf]) -> Result<Option<Box<dyn S
 }
 
 /// Removes the inputs that are done from the list. Returns how many.
-fn skip_done(journal: &Journal, files: &mut Files) -> Result<usize> {
-    let is_done = journal.have(&files.paths)?;
-    let mut keeps = is_done.iter();
-    files.paths.retain(|_| !keeps.next().expect("one for each path"));
-    let mut keeps = is_done.iter();
-    files.names.retain(|_| !keeps.next().expect("one for each path"));
-    Ok(is_done.iter().filter(|&&done| done).count())
+fn skip_done(journal: &Journal, files: &mut Files, quiet: bool) -> Result<usize> {
+    let known = journal.have(&files.paths)?;
+    let mut keeps = known.iter();
+    files
+        .paths
+        .retain(|_| *keeps.next().expect("one for each path") == Known::No);
+    let mut keeps = known.iter();
+    files
+        .names
+        .retain(|_| *keeps.next().expect("one for each path") == Known::No);
+    let count = |kind| known.iter().filter(|&&known| known == kind).count();
+    let (by_path, moved) = (count(Known::ByPath), count(Known::ByContent));
+    let skipped = by_path + moved;
+    if skipped > 0 && !quiet {
+        let moved = match moved {
+            0 => String::new(),
+            moved => format!(" ({moved} of them had another path then)"),
+        };
+        note(&format!(
+            "lanebloom: {skipped} inputs were done before{moved}, and are skipped"
+        ));
+    }
+    Ok(skipped)
 }
 
-/// Fails if an output has documents of inputs that are skipped, which would be lost.
-fn refuse_to_replace(args: &Corpus, skipped: usize) -> Result<()> {
-    match &args.output {
-        Some(output) if !crate::input::is_stdin(output) && output.exists() => bail!(
+/// Fails if the output has documents of inputs that are skipped, which would be lost.
+fn refuse_to_replace(outputs: &Outputs, skipped: usize) -> Result<()> {
+    match outputs {
+        Outputs::One(output) if !is_stdin(output.path()) && output.path().exists() => bail!(
             "{} exists, and {skipped} of the inputs are done: it would lose their documents. Give another output, or \
              use --output-dir",
-            output.display()
+            output.name()
         ),
         _ => Ok(()),
+    }
+}
+
+/// Fails if an output of its own, of an input that is not done, is there. The state may have its
+/// documents, so that the new output would be without them.
+fn refuse_to_empty(journal: &Journal, outputs: &Outputs) -> Result<()> {
+    if !journal.has_inputs() || !outputs.is_apart() {
+        return Ok(());
+    }
+    let has_bytes = |path: &Path| fs::metadata(path).is_ok_and(|file| file.len() > 0);
+    match outputs.all().iter().find(|output| has_bytes(output.path())) {
+        Some(output) => bail!(
+            "{} exists, and its input is not one that the state {} has seen: the documents in it may be of another \
+             input, and would be lost. Give another --output-dir, or remove the file",
+            output.name(),
+            journal.state().path().display()
+        ),
+        None => Ok(()),
     }
 }
 
@@ -392,10 +454,7 @@ fn refuse_to_replace(args: &Corpus, skipped: usize) -> Result<()> {
 fn save_build(path: &Path, filter: &GrowingFilter, settings: &str) -> Result<()> {
     let failed = || format!("cannot write {}", path.display());
     output::replace(path, |writer| filter.write_to(writer)).with_context(failed)?;
-    let journal = serde_json::json!({"settings": settings});
-    let path = journal::path_of(path);
-    output::replace(&path, |writer| writeln!(writer, "{journal:#}"))
-        .with_context(|| format!("cannot write {}", path.display()))
+    journal::write(&journal::path_of(path), serde_json::json!({"settings": settings}))
 }
 
 /// The sizes of the inputs, and when they were written.
@@ -466,6 +525,10 @@ struct CorpusStage {
     writer: Arc<Writer>,
     /// The number of chunks so far.
     taken: u64,
+    /// The names of the inputs.
+    names: Vec<String>,
+    /// The limit of a line.
+    most: usize,
     saver: Option<Saver>,
 }
 
@@ -477,6 +540,19 @@ impl Stage for CorpusStage {
                 let parts = self.writer.complete(self.taken, chunk.input)?;
                 saver.save(&self.decider.filter, chunk.input, parts)?;
             }
+        }
+        if let Some(at) = chunk.documents.too_large {
+            let most = self.most;
+            let place = match chunk.rows {
+                Some(_) => String::new(),
+                None => format!(" at byte {}", chunk.offset + at as u64),
+            };
+            bail!(
+                "{}: the pieces and words of the document{place} take more than {} bytes of memory, {PER_BYTE} times \
+                 --max-record: give a --max-record above {most}, or leave the document out",
+                self.names[chunk.input],
+                PER_BYTE.saturating_mul(most),
+            );
         }
         self.taken += 1;
         self.decider.take(&mut chunk.documents, chunk.share)
@@ -530,7 +606,10 @@ fn summary(decider: &Decider, counts: &Counts, skipped: usize, args: &Corpus, st
     let (is_build, is_against) = (way.by == By::Nothing, way.by == By::Found);
     let Counts {
         documents,
+        not_json,
+        with_nan,
         without_text,
+        half_surrogate,
         shortened,
         empty,
         too_short,
@@ -547,7 +626,10 @@ fn summary(decider: &Decider, counts: &Counts, skipped: usize, args: &Corpus, st
     let rate = rate * args.near.map_or(1.0, |near| Near::new(near).bands() as f64);
     let mut figures: Vec<(&'static str, Value)> = vec![
         ("documents", (*documents).into()),
+        ("not_json", (*not_json).into()),
+        ("not_json_with_nan", (*with_nan).into()),
         ("without_text", (*without_text).into()),
+        ("half_surrogate", (*half_surrogate).into()),
         ("shortened", (*shortened).into()),
         ("dropped_empty", (*empty).into()),
         ("dropped_too_short", (*too_short).into()),
@@ -559,8 +641,20 @@ fn summary(decider: &Decider, counts: &Counts, skipped: usize, args: &Corpus, st
     ];
     let what = if args.annotate.is_some() { "marked" } else { "removed" };
     let mut text = format!("{documents} documents");
-    if *without_text > 0 {
-        text += &format!(", {without_text} of them without a text");
+    let uncompared = not_json + without_text + half_surrogate;
+    if uncompared > 0 {
+        let with_nan = match with_nan {
+            0 => String::new(),
+            with_nan => format!(" ({with_nan} with NaN or Infinity)"),
+        };
+        let reasons = [
+            (without_text, "without a text".to_owned()),
+            (not_json, format!("not JSON{with_nan}")),
+            (half_surrogate, "with half a surrogate pair".to_owned()),
+        ];
+        let reasons = reasons.iter().filter(|(count, _)| **count > 0);
+        let reasons = Vec::from_iter(reasons.map(|(count, reason)| format!("{count} {reason}")));
+        text += &format!(", {uncompared} of them not compared: {}", reasons.join(", "));
     }
     if is_build {
         text += &format!(", {pieces} pieces, {hashes} hashes");

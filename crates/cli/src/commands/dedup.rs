@@ -4,6 +4,7 @@ mod exact;
 mod job;
 
 use crate::args::Dedup;
+use crate::claims::Claims;
 use crate::growing_filter::{GrowingFilter, RATE};
 use crate::input::{Chunk, Files, Input};
 use crate::output::Outputs;
@@ -32,12 +33,22 @@ pub(crate) fn run(args: &Dedup, quiet: bool) -> Result<()> {
     let files = Files::new(&args.input)?;
     let outputs = Outputs::new(args, &files)?;
     let skipped = files.skipped;
+    let mut claims = Claims::default();
+    claims.lists(&args.input);
+    if !args.in_place {
+        let role = "an input; --in-place replaces inputs";
+        claims.inputs(role, &args.input, &files.paths);
+    }
+    outputs.claim(&mut claims)?;
+    if let Some(state) = &args.state {
+        claims.writes_path("the state", state)?;
+    }
     let job = Job::new(args, files.paths, outputs.is_apart(), quiet)?;
     let done = outputs.fill(|file| {
         let mut done = if args.exact || args.count_each {
             exact::run(&job, file)?
         } else {
-            by_filter(&job, &outputs, file)?
+            by_filter(&job, file)?
         };
         let ends = done.output.end(job.files.len())?;
         Ok((done, ends))
@@ -53,12 +64,9 @@ pub(crate) fn run(args: &Dedup, quiet: bool) -> Result<()> {
 }
 
 /// One pass.
-fn by_filter(job: &Job<'_>, outputs: &Outputs, output: &File) -> Result<Done> {
+fn by_filter(job: &Job<'_>, output: &File) -> Result<Done> {
     let Dedup { size, state, .. } = job.args;
-    let state = state
-        .as_deref()
-        .map(|path| StateFile::open(path, outputs))
-        .transpose()?;
+    let state = state.as_deref().map(StateFile::open).transpose()?;
     let expected = size.expected.map(|keys| keys.max(SMALLEST));
     let filter = match &state {
         Some(state) => state.load(expected, size.rate)?,

@@ -1,8 +1,11 @@
 //! `lanebloom merge`: makes one filter file of several.
 
+use super::corpus::journal;
 use super::info::any;
 use crate::args::Merge;
+use crate::claims::{Claims, INPUT};
 use crate::filter_file::{Content, FilterFile};
+use crate::input::is_stdin;
 use crate::output::Output;
 use crate::summary::Summary;
 use crate::table;
@@ -12,6 +15,13 @@ use lanebloom::ConcurrentBloom;
 
 pub(crate) fn run(args: &Merge, quiet: bool) -> Result<()> {
     let output = Output::new(&args.output)?;
+    // The output may be one of the filters, which are all read before it is written.
+    let journal = journal::merged(&args.files)?.filter(|_| !is_stdin(output.path()));
+    if journal.is_some() {
+        let mut claims = Claims::default();
+        args.files.iter().for_each(|path| claims.reads(INPUT, path));
+        claims.writes_path("the journal of the output", &journal::path_of(output.path()))?;
+    }
     let mut files = args.files.iter();
     let mut merged = FilterFile::open(files.next().context("there is no file")?)?;
     if let Content::Unreadable(other) = &merged.content {
@@ -23,6 +33,9 @@ pub(crate) fn run(args: &Merge, quiet: bool) -> Result<()> {
         unite(&mut merged.content, file.content).with_context(|| format!("cannot merge {from} with {into}"))?;
     }
     output.write(|writer| merged.content.write_to(writer))?;
+    if let Some(journal) = journal {
+        journal.write(output.path())?;
+    }
     let mut summary = summary(&merged.content);
     summary.text.insert_str(0, &format!("{} files", args.files.len()));
     summary.figures.insert(0, ("files", args.files.len().into()));

@@ -5,6 +5,7 @@ mod speed;
 
 use crate::args::{ChartKind, Plot};
 use crate::chart::ChartFile;
+use crate::claims::{Claims, OUTPUT};
 use crate::speeds::Speeds;
 use anyhow::Result;
 
@@ -15,6 +16,12 @@ pub(crate) fn run(args: &Plot) -> Result<()> {
             let file = ChartFile::new(output)?;
             file.draw(&rate::Rates::measure(*keys, *rate)?)
         }
-        ChartKind::Speed { table, output } => ChartFile::new(output)?.draw(&Speeds::read(table)?),
+        ChartKind::Speed { table, output } => {
+            let file = ChartFile::new(output)?;
+            let mut claims = Claims::default();
+            claims.reads("the table", table);
+            claims.writes(OUTPUT, file.output())?;
+            file.draw(&Speeds::read(table)?)
+        }
     }
 }

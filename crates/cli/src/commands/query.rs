@@ -1,6 +1,7 @@
 //! `lanebloom query`: says which keys are in a filter file.
 
 use crate::args::Query;
+use crate::claims::{Claims, INPUT, OUTPUT};
 use crate::filter_file::{Content, FilterFile};
 use crate::input::{Chunk, Files, Input, Reader, is_stdin};
 use crate::keys::KeySpec;
@@ -17,7 +18,6 @@ use std::io::Write;
 use std::mem;
 use std::path::Path;
 use std::process::ExitCode;
-use std::slice;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -48,7 +48,10 @@ pub(crate) fn run(args: &Query, quiet: bool) -> Result<ExitCode> {
         _ => keys,
     };
     let output = Output::new(args.output.as_deref().unwrap_or(Path::new("-")))?;
-    let output = output.apart_from(&[&files[..], slice::from_ref(&args.filter)].concat())?;
+    let mut claims = Claims::default();
+    claims.inputs(INPUT, &args.input, &files);
+    claims.reads(INPUT, &args.filter);
+    claims.writes(OUTPUT, &output)?;
     let inputs = Input::all(&files);
     let progress = Arc::new(Progress::new(Input::total(&inputs), !quiet));
     let reader = Reader::new(inputs, keys.clone(), progress);
@@ -74,7 +77,7 @@ pub(crate) fn run(args: &Query, quiet: bool) -> Result<ExitCode> {
     let stage = if quiet {
         ask(None)?
     } else {
-        output.fill(|file| ask(Some(file.try_clone().context(OUTPUT)?)))?
+        output.fill(|file| ask(Some(file.try_clone().context(FAILED)?)))?
     };
     if args.summary.json_summary || stage.missing > 0 || skipped > 0 {
         stage.summary(start).with_skipped(skipped).print(&args.summary, quiet);
@@ -92,7 +95,7 @@ enum Print {
     Absent,
 }
 
-const OUTPUT: &str = "cannot write the output";
+const FAILED: &str = "cannot write the output";
 
 /// Looks up the keys of chunks.
 struct Find {
@@ -173,7 +176,7 @@ impl Stage for Answers {
             Print::Present => chunk.retain(|record| found[record] || passes(record)),
             Print::Absent => chunk.retain(|record| !found[record] || passes(record)),
         };
-        output.write_all(text).context(OUTPUT)
+        output.write_all(text).context(FAILED)
     }
 }
 

@@ -55,7 +55,8 @@ fn what_is_no_document_passes_and_is_counted() {
     shell.write("in.jsonl", &input);
     let output = shell.run("in.jsonl --unit line");
     assert!(output.stdout == input, "{}", String::from_utf8_lossy(&output.stdout));
-    assert!(summary(&output).contains("21 documents, 20 of them without a text"));
+    let expected = "21 documents, 20 of them not compared: 8 without a text, 12 not JSON, 0 dropped";
+    assert!(summary(&output).starts_with(expected), "{}", summary(&output));
 }
 
 /// JSON lines begin with no byte-order mark, and none ends without a newline before another file.
@@ -216,4 +217,110 @@ fn the_outputs_of_a_pattern_have_its_folders() {
     shell.ok("*/x/?.txt --output-dir other");
     assert_eq!(texts(&shell.read("other/in/x/c.txt")), ["c"]);
     shell.error("in/*.gz --output-dir out", &["no file matches in/*.gz"]);
+}
+
+/// Half a surrogate pair is not a character. With one in its place, different texts would be equal.
+#[test]
+fn texts_that_differ_in_half_a_surrogate_pair_are_not_equal() {
+    let shell = Shell::new();
+    let halves = ["\\ud83d", "\\ud83e", "\\ude00", "\\ud83d\\ud83d", "\u{fffd}", "\\ufffd"];
+    let input: String = halves.map(|half| format!("{{\"text\":\"a {half}\"}}\n")).concat();
+    shell.write("in.jsonl", &input);
+    let output = shell.run("in.jsonl");
+    let left = input.lines().count() - 1;
+    assert_eq!(
+        output.stdout,
+        Vec::from_iter(input.split_inclusive('\n').take(left))
+            .concat()
+            .as_bytes()
+    );
+    let text = summary(&output);
+    let expected = "6 documents, 4 of them not compared: 4 with half a surrogate pair, 1 dropped";
+    assert!(text.starts_with(expected), "{text}");
+    // As `dedup --json` does.
+    let mut dedup = Command::new(env!("CARGO_BIN_EXE_lanebloom"));
+    let dedup = dedup
+        .current_dir(&shell.0)
+        .args(["dedup", "--json", "/text", "in.jsonl"]);
+    assert_eq!(dedup.output().unwrap().stdout, output.stdout);
+    let report = shell.report("in.jsonl -o o.jsonl --unit line --annotate a");
+    assert_eq!(
+        (&report["half_surrogate"], &report["without_text"]),
+        (&4.into(), &0.into())
+    );
+}
+
+/// Python writes NaN and Infinity, which are not JSON.
+#[test]
+fn the_summary_tells_which_lines_are_not_json() {
+    let shell = Shell::new();
+    let lines = [
+        "{\"text\":\"a\",\"x\":NaN}",
+        "{\"text\":\"a\",\"x\":-Infinity}",
+        "{\"text\":\"NaN\"}",
+        "x",
+        "",
+        "1",
+    ];
+    shell.write("in.jsonl", lines.map(|line| format!("{line}\n")).concat());
+    let output = shell.run("in.jsonl");
+    let expected = "6 documents, 5 of them not compared: 2 without a text, 3 not JSON (2 with NaN or Infinity), ";
+    assert!(summary(&output).starts_with(expected), "{}", summary(&output));
+    let report = shell.report("in.jsonl -o o.jsonl");
+    assert_eq!(report["not_json"], 3);
+    assert_eq!(report["not_json_with_nan"], 2);
+    assert_eq!(report["without_text"], 2);
+}
+
+/// The command with little memory, if the system has a limit for it.
+#[cfg(target_os = "linux")]
+fn bounded(shell: &Shell, mib: usize, line: &str) -> Output {
+    let mut run = Command::new("sh");
+    run.args(["-c", &format!("ulimit -v {}; exec \"$0\" corpus \"$@\"", mib << 10)]);
+    run.arg(env!("CARGO_BIN_EXE_lanebloom")).args(line.split(' '));
+    run.current_dir(&shell.0).output().unwrap()
+}
+
+/// A line of 5 MB of newlines would take 230 MB.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_memory_of_a_document_is_bounded_whatever_its_pieces() {
+    let shell = Shell::new();
+    let run = |options: &str| {
+        let line = format!("in.jsonl -o out --max-record 5100k --threads 1 {options}");
+        let output = bounded(&shell, 300, &line);
+        assert_eq!(shell.path("out").exists(), output.status.success());
+        let _ = fs::remove_file(shell.path("out"));
+        output
+    };
+    let options = ["--unit line", "--unit line --annotate a", "--ngrams 3"];
+    for (piece, count) in [("\\n", 2_500_000), ("a\\n", 1_650_000), ("! ", 2_500_000)] {
+        let text = piece.repeat(count);
+        shell.write("in.jsonl", format!("{{\"text\":\"b\"}}\n{{\"text\":\"{text}\"}}\n"));
+        let limit = "in.jsonl: the pieces and words of the document at byte 13 take more than 30600000 bytes";
+        let mut refused = 0;
+        for options in options {
+            let output = run(options);
+            let errors = stderr(&output);
+            match output.status.code() {
+                Some(0) => {}
+                Some(2) => {
+                    assert!(errors.contains(limit) && errors.contains("above 5100000"), "{errors}");
+                    refused += 1;
+                }
+                other => panic!("{other:?} {piece} {options}: {errors}"),
+            }
+        }
+        assert!(refused > 0, "{piece}");
+        // One piece, whose words are not wanted.
+        let output = run("--unit document");
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    }
+    // What people write passes.
+    let text = "这是一个很长的文本，没有空格。\\n".repeat(106_000);
+    shell.write("in.jsonl", format!("{{\"text\":\"{text}\"}}\n"));
+    for options in options {
+        let output = run(options);
+        assert_eq!(output.status.code(), Some(0), "{options}: {}", stderr(&output));
+    }
 }

@@ -99,6 +99,20 @@ fn differences_that_count_for_nothing() {
     );
 }
 
+/// Marks between words separate them; all others count for nothing.
+#[test]
+fn numbers_that_differ_in_their_marks_are_different() {
+    let shell = Shell::new();
+    let all = ["1.23", "12.3", "123", "1,23", "(12.3)", "a, b.", "a b", "a-b", "ab"];
+    shell.write("in.jsonl", lines(&all));
+    let left = ["1.23", "12.3", "123", "a, b.", "ab"];
+    assert_eq!(texts(&shell.ok("in.jsonl --normalize punctuation")), left);
+    assert_eq!(
+        texts(&shell.ok("in.jsonl --normalize punctuation --ngrams 1 --overlap 1")),
+        left
+    );
+}
+
 /// Spans count characters, and have the separator with them, as in dolma.
 #[test]
 fn annotations() {

@@ -3,6 +3,14 @@
 use super::model::Model;
 use super::*;
 
+/// A journal with the checksum of the other members.
+fn sealed(mut journal: Value) -> String {
+    journal.as_object_mut().unwrap().remove("checksum");
+    let checksum = twox_hash::XxHash3_64::oneshot(journal.to_string().as_bytes());
+    journal["checksum"] = format!("{checksum:016x}").into();
+    journal.to_string()
+}
+
 #[test]
 fn a_second_run_removes_nothing_more_and_says_so() {
     let shell = Shell::new();
@@ -109,9 +117,9 @@ fn a_state_has_its_options_and_its_journal() {
     shell.write("s.journal", &old[1]);
     assert_eq!(texts(&shell.ok("a.jsonl b.jsonl --ngrams 3 --state s")), ["d"]);
     shell.write("s.journal", "{}");
-    shell.error("b.jsonl --ngrams 3 --state s", &["no journal"]);
+    shell.error("b.jsonl --ngrams 3 --state s", &["not a journal"]);
     shell.write("s.journal", "x");
-    shell.error("b.jsonl --ngrams 3 --state s", &["no journal"]);
+    shell.error("b.jsonl --ngrams 3 --state s", &["not a journal"]);
 }
 
 /// The layers that a run adds have the seed of the first one, or no later run could read them.
@@ -159,8 +167,52 @@ fn two_machines() {
         .current_dir(&shell.0)
         .args(["merge", "a.lbf", "b.lbf", "-o", "all.lbf"]);
     assert!(merge.stderr(Stdio::null()).status().unwrap().success());
+    // The inputs of both are done.
+    let report = shell.report("in -o d.jsonl --unit line --state all.lbf");
+    assert_eq!(
+        (&report["inputs_skipped"], &report["documents"]),
+        (&4.into(), &0.into())
+    );
     let c = shell.ok("c.jsonl --unit line --state all.lbf");
     assert_eq!(texts(&c), model.all(&all[400..]));
+}
+
+/// As `corpus` refuses to use such a state, since hashes or inputs would mean something else.
+#[test]
+fn states_that_do_not_fit_are_not_merged() {
+    let shell = Shell::new();
+    let merge = |line: &str| {
+        let mut merge = Command::new(env!("CARGO_BIN_EXE_lanebloom"));
+        let merge = merge.current_dir(&shell.0).arg("merge").args(line.split(' '));
+        let output = merge.output().unwrap();
+        (output.status.success(), stderr(&output))
+    };
+    shell.write("a.jsonl", lines(&["a b"]));
+    shell.write("b.jsonl", lines(&["c d"]));
+    shell.ok("a.jsonl --state a");
+    shell.ok("b.jsonl --state b --unit line");
+    let (is_ok, errors) = merge("a b -o c");
+    assert!(
+        !is_ok && errors.contains("--unit document") && errors.contains("--unit line"),
+        "{errors}"
+    );
+    shell.ok("b.jsonl --state d");
+    assert!(merge("a d -o a").0);
+    assert_eq!(shell.report("a.jsonl b.jsonl -o - --state a")["inputs_skipped"], 2);
+    // A filter without a journal gives none.
+    fs::remove_file(shell.path("d.journal")).unwrap();
+    assert!(merge("a d -o e").0 && !shell.path("e.journal").exists());
+    shell.error("a.jsonl --state e", &["e has no journal"]);
+    // Filters of --build keep their options.
+    shell.ok("a.jsonl --build f --unit line");
+    shell.ok("b.jsonl --build g --unit line");
+    assert!(merge("f g -o h").0);
+    shell.error("a.jsonl --against h", &["--unit line"]);
+    assert_eq!(shell.ok("a.jsonl b.jsonl --against h --unit line"), b"");
+    // Another filter than the journal's.
+    fs::copy(shell.path("d"), shell.path("a")).unwrap();
+    let (is_ok, errors) = merge("a b -o c");
+    assert!(!is_ok && errors.contains("a.journal does not belong"), "{errors}");
 }
 
 /// The state has the documents already, so their output waits until its name can be given: also for
@@ -196,12 +248,19 @@ fn a_report_or_a_filter_replaces_no_input_and_no_other_output() {
     shell.write("a.jsonl", &input);
     shell.error("a.jsonl -o o.jsonl --report a.jsonl", &["a.jsonl", "is also an input"]);
     shell.error("a.jsonl --build a.jsonl", &["a.jsonl", "is also an input"]);
-    for report in ["o.jsonl", "s", "s.journal"] {
+    for (report, role) in [
+        ("o.jsonl", "an output"),
+        ("s", "the state"),
+        ("s.journal", "the journal of the state"),
+    ] {
         let line = format!("a.jsonl -o o.jsonl --state s --report {report}");
-        shell.error(&line, &["the report", report, "another output"]);
+        shell.error(&line, &["the report", report, "also", role]);
     }
-    shell.error("a.jsonl --build f --report f", &["the report", "another output"]);
-    shell.error("a.jsonl --report -", &["the report", "another output"]);
+    shell.error(
+        "a.jsonl --build f --report f",
+        &["the report f", "also the filter of --build"],
+    );
+    shell.error("a.jsonl --report -", &["-: this file is also the output"]);
     assert_eq!(shell.read("a.jsonl"), input.as_bytes());
     assert_eq!(shell.names("."), ["a.jsonl"]);
 }
@@ -217,8 +276,8 @@ fn a_journal_moves_and_removes_outputs_only() {
     for state in [journal["state"].clone(), Value::Null] {
         let outputs = serde_json::json!([[shell.path("other"), shell.path("moved")]]);
         journal["next"] = serde_json::json!({"state": state, "inputs": [], "outputs": outputs});
-        shell.write("s.journal", journal.to_string());
-        shell.error("a.jsonl --state s", &["no journal"]);
+        shell.write("s.journal", sealed(journal.clone()));
+        shell.error("a.jsonl --state s", &["not a journal"]);
         assert_eq!(shell.names("."), ["a.jsonl", "other", "s", "s.journal"]);
     }
 }
@@ -250,4 +309,276 @@ fn a_link_in_the_place_of_an_output_is_not_followed() {
     std::os::unix::fs::symlink("other", shell.path(&part)).unwrap();
     shell.error("a.jsonl -o o.jsonl", &["cannot write"]);
     assert_eq!(shell.read("other"), b"x");
+}
+
+/// As in a container that mounts the folder elsewhere: the outputs of the first run stay, and only
+/// what is new is read.
+#[test]
+fn a_state_whose_folder_moved_knows_its_inputs() {
+    let shell = Shell::new();
+    let all = Random(13).texts(120);
+    for (number, texts) in all.chunks(30).take(3).enumerate() {
+        shell.write(&format!("one/in/{number}.jsonl"), lines(texts));
+    }
+    // Equal ones, and empty ones.
+    for name in ["same.jsonl", "empty", "empty2"] {
+        let bytes = if name == "same.jsonl" {
+            lines(&all[..30])
+        } else {
+            String::new()
+        };
+        shell.write(&format!("one/in/{name}"), bytes);
+    }
+    let run = |folder: &str| {
+        let mut run = shell.command("in --output-dir out --unit line --state st --report report.json --rate 1e-12");
+        let output = run.current_dir(shell.path(folder)).output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        let report: Value = serde_json::from_slice(&shell.read(&format!("{folder}/report.json"))).unwrap();
+        (report["inputs_skipped"].as_u64().unwrap(), stderr(&output))
+    };
+    assert_eq!(run("one").0, 0);
+    let names = shell.names("one/out/in");
+    let outputs =
+        |folder: &str| Vec::from_iter(names.iter().map(|name| shell.read(&format!("{folder}/out/in/{name}"))));
+    let first = outputs("one");
+    fs::rename(shell.path("one"), shell.path("two")).unwrap();
+    let (skipped, text) = run("two");
+    assert_eq!(skipped, 6, "{text}");
+    assert!(
+        text.contains("6 inputs were done before (6 of them had another path then)"),
+        "{text}"
+    );
+    assert!(outputs("two") == first);
+    shell.write("two/in/new.jsonl", lines(&all[90..]));
+    assert_eq!(run("two").0, 6);
+    assert!(outputs("two") == first);
+    let mut model = Model::new(Some("\n"));
+    model.all(&all[..90]);
+    assert_eq!(texts(&shell.read("two/out/in/new.jsonl")), model.all(&all[90..]));
+}
+
+/// An input whose bytes another input has is done only if it was there as often.
+#[test]
+fn a_copy_of_an_input_that_is_done_is_another_input() {
+    let shell = Shell::new();
+    shell.write("a.jsonl", lines(&["a"]));
+    shell.write("b.jsonl", lines(&["a"]));
+    shell.ok("a.jsonl --output-dir out --state s");
+    let report = shell.report("a.jsonl b.jsonl --output-dir out --state s");
+    assert_eq!(report["inputs_skipped"], 1);
+    assert_eq!(texts(&shell.read("out/a.jsonl")), ["a"]);
+    assert_eq!(shell.read("out/b.jsonl"), b"");
+    assert_eq!(
+        shell.report("a.jsonl b.jsonl a.jsonl -o - --state s")["inputs_skipped"],
+        3
+    );
+}
+
+/// The documents in the output are in the state, so a new one would be without them.
+#[test]
+fn an_output_that_the_state_may_know_is_not_replaced() {
+    let shell = Shell::new();
+    shell.write("one/a.jsonl", lines(&["a", "b"]));
+    shell.ok("one/a.jsonl --output-dir out --state s");
+    // Moved, and longer.
+    shell.write("two/a.jsonl", lines(&["a", "b", "c"]));
+    shell.error(
+        "two/a.jsonl --output-dir out --state s",
+        &["out/a.jsonl exists", "the state", "lost"],
+    );
+    assert_eq!(texts(&shell.read("out/a.jsonl")), ["a", "b"]);
+    shell.ok("two/a.jsonl --output-dir out2 --state s");
+    assert_eq!(texts(&shell.read("out2/a.jsonl")), ["c"]);
+}
+
+#[test]
+fn a_state_without_its_journal_is_an_error() {
+    let shell = Shell::new();
+    shell.write("a.jsonl", lines(&["a"]));
+    shell.write("b.jsonl", lines(&["a", "b"]));
+    shell.error("a.jsonl --new-journal", &["--state"]);
+    shell.ok("a.jsonl --output-dir out --state s");
+    shell.error(
+        "a.jsonl --output-dir out --state s --new-journal",
+        &["is there already"],
+    );
+    fs::remove_file(shell.path("s.journal")).unwrap();
+    let line = "a.jsonl --output-dir out --state s";
+    shell.error(line, &["s has no journal", "s.journal", "--new-journal"]);
+    assert_eq!(texts(&shell.read("out/a.jsonl")), ["a"]);
+    assert_eq!(texts(&shell.ok("b.jsonl --state s --new-journal")), ["b"]);
+    assert_eq!(shell.report("b.jsonl -o - --state s")["inputs_skipped"], 1);
+}
+
+/// Wherever a digit, a letter or a brace is another one.
+#[test]
+fn a_journal_that_is_damaged_is_an_error() {
+    let shell = Shell::new();
+    shell.write("a.jsonl", lines(&["a"]));
+    shell.ok("a.jsonl --output-dir out --state s --unit line");
+    let journal = shell.read("s.journal");
+    let (mut places, mut random) = (0, Random(14));
+    while places < 60 {
+        let at = random.below(journal.len());
+        let mut damaged = journal.clone();
+        damaged[at] = match damaged[at] {
+            b'0'..=b'8' | b'a'..=b'y' => damaged[at] + 1,
+            b'9' => b'0',
+            b'{' | b'}' => b'x',
+            _ => continue,
+        };
+        places += 1;
+        shell.write("s.journal", damaged);
+        shell.error(
+            "a.jsonl --output-dir out --state s --unit line",
+            &["s.journal", "journal"],
+        );
+        assert_eq!(texts(&shell.read("out/a.jsonl")), ["a"]);
+    }
+    shell.write("s.journal", &journal);
+    shell.ok("a.jsonl --output-dir out --state s --unit line");
+    // And the options of a filter to compare with.
+    shell.ok("a.jsonl --build f --unit line");
+    let options = String::from_utf8(shell.read("f.journal")).unwrap();
+    shell.write("f.journal", options.replace("line", "document"));
+    shell.error("a.jsonl --against f", &["f.journal is damaged"]);
+}
+
+/// A run that was killed after it replaced the state, and whose folder moved then.
+#[test]
+fn the_outputs_of_a_killed_run_get_their_names_after_a_move() {
+    let shell = Shell::new();
+    for folder in ["one/in", "one/out/in", "one/states"] {
+        fs::create_dir_all(shell.path(folder)).unwrap();
+    }
+    shell.write("one/in/a.jsonl", lines(&["a"]));
+    shell.ok("one/in --output-dir one/out --state one/states/s");
+    let mut journal: Value = serde_json::from_slice(&shell.read("one/states/s.journal")).unwrap();
+    let part = format!(".lanebloom-{:016x}.part", twox_hash::XxHash3_64::oneshot(b"a.jsonl"));
+    fs::rename(
+        shell.path("one/out/in/a.jsonl"),
+        shell.path(&format!("one/out/in/{part}")),
+    )
+    .unwrap();
+    journal["next"] = serde_json::json!({
+        "state": journal["state"],
+        "inputs": journal["inputs"],
+        "outputs": [[format!("../out/in/{part}"), "../out/in/a.jsonl"]],
+    });
+    journal["state"] = Value::Null;
+    journal["inputs"] = serde_json::json!([]);
+    shell.write("one/states/s.journal", sealed(journal));
+    fs::rename(shell.path("one"), shell.path("two")).unwrap();
+    let report = shell.report("two/in --output-dir two/out --state two/states/s");
+    assert_eq!(report["inputs_skipped"], 1);
+    assert_eq!(texts(&shell.read("two/out/in/a.jsonl")), ["a"]);
+    assert_eq!(shell.names("two/out/in"), ["a.jsonl"]);
+}
+
+/// Before, the run failed after all work: a pipe changes while it is read.
+#[cfg(unix)]
+#[test]
+fn a_named_pipe_is_refused_with_a_state_before_it_is_read() {
+    let shell = Shell::new();
+    shell.write("a.jsonl", lines(&["a"]));
+    let made = Command::new("mkfifo").arg(shell.path("pipe")).status().unwrap();
+    assert!(made.success());
+    // Nobody writes into the pipe, so a run that reads it would wait.
+    shell.error(
+        "a.jsonl pipe -o out.jsonl --state s",
+        &["pipe is not a regular file", "stdin"],
+    );
+    assert_eq!(shell.names("."), ["a.jsonl", "pipe"]);
+}
+
+/// All files of a run are compared, those too whose names follow from others.
+#[test]
+fn no_file_has_two_roles() {
+    let shell = Shell::new();
+    let input = lines(&["a"]);
+    for name in ["a.jsonl", "x.journal", "list"] {
+        shell.write(name, if name == "list" { "a.jsonl\n" } else { &input });
+    }
+    shell.ok("a.jsonl --build f");
+    shell.write("sub/f", &input);
+    shell.write("sub/f.journal", &input);
+    fs::hard_link(shell.path("f"), shell.path("hard")).unwrap();
+    fs::hard_link(shell.path("a.jsonl"), shell.path("hard.jsonl")).unwrap();
+    let mut cases = vec![
+        ("x.journal --build x", "also an input"),
+        ("x.journal -o o --state x", "also an input"),
+        ("a.jsonl x.journal --state x.journal -o o", "also an input"),
+        ("a.jsonl --build hard.jsonl", "also an input"),
+        ("a.jsonl --against f -o f", "also the filter of --against"),
+        ("a.jsonl --against f -o ./sub/../f", "also the filter of --against"),
+        ("a.jsonl --against f -o hard", "also the filter of --against"),
+        ("a.jsonl --against f -o f.journal", "also the journal of --against"),
+        ("a.jsonl --against f -o o --report f", "also the filter of --against"),
+        (
+            "a.jsonl --against f -o o --report f.journal",
+            "also the journal of --against",
+        ),
+        ("sub/f --against f --output-dir .", "also the filter of --against"),
+        (
+            "sub/f.journal --against f --output-dir .",
+            "also the journal of --against",
+        ),
+        ("a.jsonl --build b --report b.journal", "also the journal of --build"),
+        (
+            "a.jsonl --build b --report sub/../b.journal",
+            "also the journal of --build",
+        ),
+        ("a.jsonl -o s.journal --state s", "also an output"),
+        ("a.jsonl -o s --state s", "also an output"),
+        ("sub/f --output-dir out --state out/f", "also an output"),
+        ("sub/f.journal --output-dir out --state out/f", "also an output"),
+        (
+            "a.jsonl -o o --state s --report s.journal",
+            "also the journal of the state",
+        ),
+        ("--files-from list -o list", "also the list of inputs"),
+        ("--files-from list -o o --report list", "also the list of inputs"),
+        ("--files-from list --state list -o o", "also the list of inputs"),
+        ("a.jsonl --build -", "--build needs a file"),
+    ];
+    if cfg!(unix) {
+        #[cfg(unix)]
+        for (link, to) in [("to_f", "f"), ("to_b", "b.journal")] {
+            std::os::unix::fs::symlink(to, shell.path(link)).unwrap();
+        }
+        cases.extend([
+            ("a.jsonl --against f -o to_f", "also the filter of --against"),
+            ("a.jsonl --against to_f -o f", "also the filter of --against"),
+            ("a.jsonl --build b --report to_b", "also the journal of --build"),
+        ]);
+    }
+    let contents = |names: &[String]| {
+        let is_file = |name: &&String| shell.path(name).is_file();
+        Vec::from_iter(names.iter().filter(is_file).map(|name| shell.read(name)))
+    };
+    let names = Vec::from_iter(shell.names(".").into_iter().filter(|name| name != "out"));
+    let before = contents(&names);
+    for (line, part) in cases {
+        shell.error(
+            line,
+            &["cannot write", part].map(|word| if part.starts_with("--") { part } else { word }),
+        );
+        let now = Vec::from_iter(shell.names(".").into_iter().filter(|name| name != "out"));
+        assert_eq!(now, names, "{line}");
+        assert!(contents(&now) == before, "{line}");
+    }
+}
+
+/// What a killed run left is not read, nor is the file that is being written.
+#[test]
+fn an_unfinished_output_is_not_an_input() {
+    let shell = Shell::new();
+    shell.write("in/a.jsonl", lines(&["a"]));
+    let part = format!("in/.lanebloom-{:016x}.part", twox_hash::XxHash3_64::oneshot(b"o.jsonl"));
+    shell.write(&part, "half");
+    shell.error(
+        "in -o in/o.jsonl",
+        &["the unfinished file of an output", "also an input"],
+    );
+    assert_eq!(shell.read(&part), b"half");
 }

@@ -102,6 +102,17 @@ fn an_output_that_is_an_input() {
     Run::new(dedup(["--state", utf8(&state), "-o", utf8(&state)]).arg(&other), "")
         .error(&["the state", "also an output"]);
     assert!(!state.exists());
+    // And a state that is an input, and the list of inputs.
+    let list = folder.file("list", "other\n");
+    let lists = |more: &[&str], part: &str| {
+        let mut run = dedup(["--files-from", "list"]);
+        Run::new(run.args(more).current_dir(&folder.path), "").error(&["cannot write", part]);
+        assert_eq!(fs::read(&list).unwrap(), b"other\n");
+    };
+    lists(&["-o", "list"], "list: it is also the list of inputs");
+    lists(&["--state", "list"], "the state list: it is also the list of inputs");
+    lists(&["list", "--in-place"], "list: it is also the list of inputs");
+    lists(&["--state", "other"], "the state other: it is also an input");
 }
 
 #[test]

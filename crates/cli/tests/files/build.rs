@@ -319,6 +319,18 @@ fn an_input_is_no_output() {
         );
     }
     assert_eq!(shell.read("keys"), keys.as_bytes());
+    // Nor are the lists that name them.
+    shell.write("list", "keys\n");
+    shell.ok("build keys -o filter");
+    for line in [
+        "build --files-from list -o list",
+        "build more --files0-from list -o ./list",
+        "query filter --files-from list -o list",
+    ] {
+        let text = shell.error(line);
+        assert!(text.contains("list: it is also the list of inputs"), "{line}: {text}");
+    }
+    assert_eq!(shell.read("list"), b"keys\n");
     // A filter may take the place of one it was made of.
     shell.ok("build keys -o filter");
     shell.ok("build more -o other");

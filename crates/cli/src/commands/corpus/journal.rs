@@ -1,7 +1,10 @@
-//! The inputs that a state has seen, in a file beside the state.
+//! The inputs that a state has seen, in a file beside the state, which has a checksum.
+//!
+//! An input is known by its size and hash: its path may be another one in the next run, as in a
+//! container that mounts the folder elsewhere. Where outputs lie is told from the journal's folder.
 //!
 //! A state that holds the documents of an input whose output is not there would remove them all in
-//! the next run. So the state, the journal and the outputs change together. To save the work,
+//! the next run. So a state needs its journal, and the state, the journal and the outputs change together. To save the work,
 //!
 //! 1. the outputs are completed under other names,
 //! 2. the journal gets the point that comes next: the new state's id, the inputs, the names of the
@@ -14,20 +17,22 @@
 //! and 5, or removes the outputs of step 1.
 
 use super::writer::{Part, rename};
+use crate::claims::resolved;
 use crate::growing_filter::GrowingFilter;
-use crate::input::{Digest, digested};
+use crate::input::{Digest, digested, is_stdin};
 use crate::output;
-use crate::state_file::StateFile;
+use crate::state_file::{StateFile, id_of};
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{self, BufReader, ErrorKind};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
+use twox_hash::XxHash3_64;
 
 /// An input that is done.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Done {
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub(crate) struct Done {
     path: String,
     pub(super) bytes: u64,
     pub(super) hash: u64,
@@ -42,8 +47,10 @@ pub(super) struct Journal {
     done: Vec<Done>,
 }
 
-/// The path of the journal of a state or of another filter.
-pub(super) fn path_of(filter: &Path) -> PathBuf {
+/// The path of the journal of a state or of another filter. If a link leads to the filter, the
+/// journal is beside the file.
+pub(crate) fn path_of(filter: &Path) -> PathBuf {
+    let filter = resolved(filter);
     let mut name = filter.file_name().unwrap_or_default().to_owned();
     name.push(".journal");
     filter.with_file_name(name)
@@ -59,6 +66,73 @@ pub(super) fn settings_of(filter: &Path) -> Result<Option<String>> {
     Ok(Some(settings.with_context(|| bad(&path))?))
 }
 
+/// The inputs of filters that become one; `None` unless each has a journal.
+pub(crate) fn merged(filters: &[PathBuf]) -> Result<Option<Merged>> {
+    let mut merged: Option<Merged> = None;
+    for filter in filters {
+        let path = path_of(filter);
+        let Some(value) = (if is_stdin(filter) { None } else { read(&path)? }) else {
+            return Ok(None);
+        };
+        let failed = || bad(&path);
+        let settings = value["settings"].as_str().with_context(failed)?.to_owned();
+        if !value["next"].is_null() {
+            bail!(
+                "a run with the state {} was killed: run it again before",
+                filter.display()
+            );
+        }
+        let inputs = match &value["inputs"] {
+            // A filter of --build.
+            Value::Null => None,
+            inputs => Some(done(inputs).with_context(failed)?),
+        };
+        if inputs.is_some() && id(&value["state"]) != id_of(&File::open(filter)?).ok() {
+            bail!(stranger(&path));
+        }
+        let Some(merged) = &mut merged else {
+            merged = Some(Merged { settings, inputs });
+            continue;
+        };
+        compare(filter, &settings, &merged.settings)?;
+        merged.inputs = merged.inputs.take().zip(inputs).map(|(all, more)| {
+            let known: HashSet<Done> = all.iter().cloned().collect();
+            let more = more.into_iter().filter(|done| !known.contains(done));
+            all.iter().cloned().chain(more).collect()
+        });
+    }
+    Ok(merged)
+}
+
+/// What the journals of filters that become one come to.
+pub(crate) struct Merged {
+    settings: String,
+    inputs: Option<Vec<Done>>,
+}
+
+impl Merged {
+    /// Writes the journal of the filter.
+    pub(crate) fn write(self, filter: &Path) -> Result<()> {
+        let mut value = json!({"settings": self.settings});
+        if let Some(done) = self.inputs {
+            let (len, hash) = id_of(&File::open(filter)?)?;
+            value["state"] = json!([len, hash]);
+            value["inputs"] = inputs(&done);
+            value["next"] = Value::Null;
+        }
+        write(&path_of(filter), value)
+    }
+}
+
+/// The error of a journal that belongs to another state.
+fn stranger(path: &Path) -> String {
+    format!(
+        "{} does not belong to the state beside it, which another program has changed: the inputs in it would be \
+         wrong. Restore both files, or remove both and begin anew",
+        path.display()
+    )
+}
+
 /// Fails if the hashes of two filters mean something else.
 pub(super) fn compare(filter: &Path, theirs: &str, ours: &str) -> Result<()> {
     if theirs != ours {
@@ -71,7 +145,14 @@ pub(super) fn compare(filter: &Path, theirs: &str, ours: &str) -> Result<()> {
 }
 
 fn bad(path: &Path) -> String {
-    format!("{} is no journal of lanebloom corpus", path.display())
+    format!("{} is not a journal of lanebloom corpus", path.display())
+}
+
+/// The member with the hash of all others, as text without white space.
+const CHECKSUM: &str = "checksum";
+
+fn checksum(value: &Value) -> String {
+    format!("{:016x}", XxHash3_64::oneshot(value.to_string().as_bytes()))
 }
 
 fn read(path: &Path) -> Result<Option<Value>> {
@@ -79,7 +160,36 @@ fn read(path: &Path) -> Result<Option<Value>> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         other => other.with_context(|| format!("cannot read {}", path.display()))?,
     };
-    serde_json::from_slice(&bytes).map(Some).with_context(|| bad(path))
+    let mut value: Value = serde_json::from_slice(&bytes).with_context(|| bad(path))?;
+    let members = value.as_object_mut().with_context(|| bad(path))?;
+    let theirs = members.remove(CHECKSUM).with_context(|| bad(path))?;
+    if theirs != checksum(&value) {
+        bail!(
+            "the journal {} is damaged: its checksum is wrong. Restore it and the filter beside it, or begin anew \
+             without both",
+            path.display()
+        );
+    }
+    Ok(Some(value))
+}
+
+/// Writes a journal, which is an object.
+pub(super) fn write(path: &Path, mut value: Value) -> Result<()> {
+    value[CHECKSUM] = checksum(&value).into();
+    let written = output::replace(path, |writer| writeln!(writer, "{value:#}"));
+    written.with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// A path as it is told from a folder; an absolute one if they have nothing in common.
+fn relative(path: &Path, folder: &Path) -> PathBuf {
+    let both = path.components().zip(folder.components());
+    let common = both.take_while(|(one, other)| one == other).count();
+    let parts = Vec::from_iter(path.components().take(common));
+    if !parts.iter().any(|part| matches!(part, Component::Normal(_))) {
+        return path.to_owned();
+    }
+    let up = folder.components().skip(common).map(|_| Component::ParentDir);
+    up.chain(path.components().skip(common)).collect()
 }
 
 fn id(value: &Value) -> Id {
@@ -104,8 +214,9 @@ fn inputs(done: &[Done]) -> Value {
 }
 
 impl Journal {
-    /// Opens the journal of a state, and finishes or takes back what a killed run left.
-    pub(super) fn open(state: StateFile, settings: &str) -> Result<Self> {
+    /// Opens the journal of a state, and finishes or takes back what a killed run left. A state has
+    /// one, unless it `is_new`.
+    pub(super) fn open(state: StateFile, settings: &str, is_new: bool) -> Result<Self> {
         let path = path_of(state.path());
         let mut journal = Self {
             settings: settings.to_owned(),
@@ -113,17 +224,26 @@ impl Journal {
             done: Vec::new(),
             path,
         };
-        let Some(value) = read(&journal.path)? else {
-            return Ok(journal);
+        let now = journal.state.id()?;
+        let value = match (read(&journal.path)?, now) {
+            (Some(_), _) if is_new => bail!("{} is there already: leave --new-journal out", journal.path.display()),
+            (Some(value), _) => value,
+            (None, Some(_)) if !is_new => bail!(
+                "the state {} has no journal {}: all documents of an input that it has seen would be removed. \
+                 Restore the journal; or give --new-journal, and only inputs that it has not seen",
+                journal.state.path().display(),
+                journal.path.display()
+            ),
+            (None, _) => return Ok(journal),
         };
-        let failed = || anyhow!(bad(&journal.path));
+        let (path, folder) = (journal.path.clone(), journal.folder());
+        let failed = || anyhow!(bad(&path));
         let theirs = value["settings"].as_str().ok_or_else(failed)?;
         compare(journal.state.path(), theirs, settings)?;
-        let now = journal.state.id()?;
         let next = &value["next"];
         let outputs = || next["outputs"].as_array().into_iter().flatten();
         let names = |pair: &Value| {
-            let name = |at: usize| pair.get(at).and_then(Value::as_str).map(PathBuf::from);
+            let name = |at: usize| Some(folder.join(pair.get(at)?.as_str()?));
             let names = name(0).zip(name(1));
             // A stranger's journal shall not move or remove other files.
             names.filter(|(from, to)| *from == Part::path(to)).ok_or_else(failed)
@@ -150,11 +270,7 @@ impl Journal {
                 let _ = fs::remove_file(names(pair)?.0);
             }
         } else {
-            bail!(
-                "{} does not belong to the state beside it, which another program has changed: the inputs in it would \
-                 be wrong. Restore both files, or remove both and begin anew",
-                journal.path.display()
-            );
+            bail!(stranger(&path));
         }
         Ok(journal)
     }
@@ -163,36 +279,71 @@ impl Journal {
         &self.state
     }
 
-    pub(super) fn path(&self) -> &Path {
-        &self.path
+    /// Whether the state has seen inputs.
+    pub(super) fn has_inputs(&self) -> bool {
+        !self.done.is_empty()
+    }
+
+    /// The folder from which outputs are told.
+    fn folder(&self) -> PathBuf {
+        let state = resolved(self.state.path());
+        state.parent().unwrap_or(Path::new("")).to_owned()
     }
 
     /// Says which inputs are done. Fails if one was, and has changed since.
-    pub(super) fn have(&self, paths: &[PathBuf]) -> Result<Vec<bool>> {
-        let done: HashMap<&str, &Done> = self.done.iter().map(|done| (&done.path[..], done)).collect();
-        paths.iter().map(|path| Self::is_done(&done, path)).collect()
-    }
-
-    fn is_done(done: &HashMap<&str, &Done>, path: &Path) -> Result<bool> {
-        let Some(done) = name(path)?.and_then(|name| done.get(&name[..]).copied()) else {
-            return Ok(false);
+    pub(super) fn have(&self, paths: &[PathBuf]) -> Result<Vec<Known>> {
+        let by_path: HashMap<&str, &Done> = self.done.iter().map(|done| (&done.path[..], done)).collect();
+        let sizes: HashSet<u64> = self.done.iter().map(|done| done.bytes).collect();
+        // Other inputs are not read for this.
+        let now = |path: &PathBuf| {
+            let Some(name) = name(path)? else {
+                return Ok(None);
+            };
+            let is_like = by_path.contains_key(&name[..]) || sizes.contains(&fs::metadata(path)?.len());
+            if is_like { Done::of(path) } else { Ok(None) }
         };
-        if Some(done) == Done::of(path)?.as_ref() {
-            return Ok(true);
+        let now = paths.iter().map(now).collect::<Result<Vec<_>>>()?;
+        let exact: HashSet<&Done> = self.done.iter().collect();
+        // Of two inputs with equal bytes, one may be done, and the other one not.
+        let mut left: HashMap<(u64, u64), usize> = HashMap::new();
+        for done in &self.done {
+            *left.entry(done.content()).or_default() += 1;
         }
-        bail!(
-            "{} has changed since the state got its documents: those that it still has would all be removed. Give the \
-             new documents in a file of their own, or begin anew without the state",
-            path.display()
-        );
+        let mut known = vec![Known::No; paths.len()];
+        for (now, known) in now.iter().zip(&mut known) {
+            let Some(now) = now.as_ref().filter(|now| exact.contains(now)) else {
+                continue;
+            };
+            *known = Known::ByPath;
+            left.entry(now.content())
+                .and_modify(|left| *left = left.saturating_sub(1));
+        }
+        for (now, known) in now.iter().zip(&mut known).filter(|(_, known)| **known == Known::No) {
+            let Some(now) = now else {
+                continue;
+            };
+            match left.get_mut(&now.content()) {
+                Some(left) if *left > 0 => {
+                    *left -= 1;
+                    *known = Known::ByContent;
+                }
+                _ if by_path.contains_key(&now.path[..]) => bail!(
+                    "{} has changed since the state got its documents: those that it still has would all be removed. \
+                     Give the new documents in a file of their own, or begin anew without the state",
+                    now.path
+                ),
+                _ => {}
+            }
+        }
+        Ok(known)
     }
 
     /// Saves the state after some more inputs, and gives their outputs the names.
     pub(super) fn save(&mut self, filter: &GrowingFilter, done: Vec<Done>, mut outputs: Vec<Part>) -> Result<()> {
         let mut next = self.done.clone();
         next.extend(done);
-        // Absolute: the next run may have another working directory.
-        let name = |path: &Path| text(&std::path::absolute(path)?);
+        let folder = self.folder();
+        let name = |path: &Path| text(&relative(&resolved(path), &folder));
         let names = outputs
             .iter()
             .map(|part| Ok(json!([name(&part.path)?, name(&part.to)?])));
@@ -235,8 +386,7 @@ struct JournalFile {
 impl JournalFile {
     fn write(mut self, next: &Value) -> Result<()> {
         self.present["next"] = next.clone();
-        let written = output::replace(&self.path, |writer| writeln!(writer, "{:#}", self.present));
-        written.with_context(|| format!("cannot write {}", self.path.display()))
+        write(&self.path, self.present)
     }
 }
 
@@ -246,18 +396,36 @@ fn text(path: &Path) -> Result<String> {
     text.with_context(|| format!("the name {path:?} is not UTF-8, as a journal needs it"))
 }
 
-/// The name of an input in the journal; `None` if it is no regular file.
+/// The name of an input in the journal; `None` for stdin and for a pipe without a name.
 fn name(path: &Path) -> Result<Option<String>> {
     match fs::canonicalize(path) {
         Ok(path) if path.is_file() => text(&path).map(Some),
-        Ok(_) => Ok(None),
+        // A pipe of the shell has no name either, and gives other bytes in each run.
+        Ok(_) => bail!(
+            "{} is not a regular file, so its bytes cannot be known again. Give them by stdin, and in one run only",
+            path.display()
+        ),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error).with_context(|| format!("cannot read {}", path.display())),
     }
 }
 
+/// Whether an input is done.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Known {
+    No,
+    ByPath,
+    /// Its bytes had another path.
+    ByContent,
+}
+
 impl Done {
-    /// An input as it is now; `None` if it is no regular file.
+    /// What an input is known by.
+    fn content(&self) -> (u64, u64) {
+        (self.bytes, self.hash)
+    }
+
+    /// An input as it is now; `None` if it has no name.
     pub(super) fn of(path: &Path) -> Result<Option<Self>> {
         Self::with(path, &Digest::default())
     }

@@ -4,7 +4,7 @@
 
 use crate::identity::FileId;
 use crate::input::is_stdin;
-use crate::output::Outputs;
+use crate::output::{Output, Outputs};
 use crate::rows::{Rows, Table, TableWriter};
 use crate::stdout;
 use anyhow::{Context, Result, anyhow, bail};
@@ -229,7 +229,7 @@ impl Writer {
     /// With `commits`, each file gets its name as soon as it is complete. The outputs of the inputs
     /// that have a table are files of Parquet.
     pub(super) fn new(outputs: &Outputs, tables: Vec<Option<Arc<Table>>>, commits: bool) -> Result<Self> {
-        let paths = outputs.paths();
+        let paths = Vec::from_iter(outputs.all().iter().map(Output::path));
         let formats = paths.iter().map(|path| Format::of(path)).collect();
         let target = match &paths[..] {
             [path] if !outputs.is_apart() && is_stdin(path) => {
