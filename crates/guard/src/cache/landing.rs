@@ -3,7 +3,7 @@
 use crate::cache::error::LoadError;
 use crate::cache::fill_once::{FillOnce, FlightOf, Loaded};
 use crate::cache::flights::Asked;
-use crate::cache::loads::Load;
+use crate::cache::loads::{Circle, Load};
 use crate::cache::store::{Key, Value};
 use crate::cache::{Cache, Known};
 use crate::filter::GuardFilter;
@@ -205,19 +205,20 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         (load, begun.collect())
     }
 
-    /// What to do instead of a wait for a flight that `load` has begun and that waits for this
-    /// caller. If `load` loads many keys, the flight's key may do without the others: load it
-    /// alone.
+    /// What to do instead of a wait for a flight that waits for this caller. If a load of many keys
+    /// is among those that wait, the flight's key may do without the others: load it alone.
+    ///
+    /// It comes to an end where a row needs itself: the loads of single keys that this begins, one
+    /// deeper than the other, are a circle of rows then.
     pub(super) fn ask_again(
         &self,
         key: &K,
         flight: &FlightOf<V>,
-        load: Load,
+        circle: Circle,
     ) -> Result<Asked<V, FillOnce<V>>, LoadError> {
-        if load.is_of_many() {
-            Ok(self.0.flights.ask(key, Some(flight)))
-        } else {
-            Err(LoadError::cycle())
+        match circle {
+            Circle::OfRows => Err(LoadError::cycle()),
+            Circle::OfBatches => Ok(self.0.flights.ask(key, Some(flight))),
         }
     }
 
