@@ -389,9 +389,9 @@ async fn no_more_loads_run_than_the_limit_says_after_they_have_dropped_a_get() {
     assert_eq!(running.most(), 1);
 }
 
-/// The cache does not know that the tasks and threads are part of the load.
+/// The cache does not know that the task is part of the load.
 #[tokio::test(start_paused = true)]
-async fn a_load_whose_task_or_thread_waits_for_its_place_ends() {
+async fn a_load_whose_task_waits_for_its_place_ends() {
     let _limit = Limit::new();
     let cell: Arc<OnceLock<Cache>> = Arc::default();
     let read = {

@@ -272,6 +272,8 @@ fn a_panic_under_a_lock_ends_no_refresh() {
         .unwrap();
     cache.insert_value(&17, 1);
     assert!(catch_unwind(AssertUnwindSafe(|| cache.insert_value(&17, 0))).is_err());
+    // The value before is gone: the store has another.
+    assert_eq!((cache.peek(&17), cache.get(&17).unwrap()), (None, Some(17)));
     cache.insert_value(&17, 1);
     until_blocking(|| cache.get(&17).unwrap() == Some(17));
     assert!(cache.stats().refreshes > 0);

@@ -87,6 +87,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry::{Occupied, Vacant};
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::mem;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 #[cfg(not(lanebloom_loom))]
 use std::sync::{
     Arc, Mutex, MutexGuard,
@@ -298,9 +299,14 @@ where
     pub(crate) fn changed(&self, key: &K, value: Option<C::Value>) {
         let mut flights = self.lock(key);
         flights.remove(key);
-        match value {
-            Some(_) => self.caches.put(key, self.epoch(), value),
-            None => self.caches.forget(key),
+        let Some(_) = value else {
+            return self.caches.forget(key);
+        };
+        let put = catch_unwind(AssertUnwindSafe(|| self.caches.put(key, self.epoch(), value)));
+        if let Err(panic) = put {
+            // The value before is old, also for a caller that goes on.
+            self.caches.forget(key);
+            resume_unwind(panic);
         }
     }
 

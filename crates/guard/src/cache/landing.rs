@@ -11,6 +11,7 @@ use crate::stats::Admission;
 use lanebloom::Funnel;
 use std::borrow::Borrow;
 use std::collections::{HashMap, HashSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::vec;
 
@@ -57,7 +58,11 @@ impl<K: Key + ?Sized, V: Value, F> Landing<K, V, F> {
 impl<K: Key + ?Sized, V: Value, F> Drop for Landing<K, V, F> {
     fn drop(&mut self) {
         if !self.flight.result.is_filled() {
-            let _ = self.land(Err(LoadError::abandoned()));
+            // A panic of the key's `Eq`, which may be why this is dropped, would abort the process.
+            let land = AssertUnwindSafe(|| self.land(Err(LoadError::abandoned())));
+            if catch_unwind(land).is_err() {
+                self.flight.result.fill(Err(LoadError::abandoned()));
+            }
         }
     }
 }
@@ -123,7 +128,8 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter, Q: Borrow<K>> Asking<'_, K, V, F
 impl<K: Key + ?Sized, V: Value, F: GuardFilter, Q: Borrow<K>> Drop for Asking<'_, K, V, F, Q> {
     fn drop(&mut self) {
         for (key, flight) in self.new_flights() {
-            self.cache.0.flights.leave(key, &flight);
+            // As for a landing. The flight stays in the table, and the next that asks begins it.
+            let _ = catch_unwind(AssertUnwindSafe(|| self.cache.0.flights.leave(key, &flight)));
         }
     }
 }
