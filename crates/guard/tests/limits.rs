@@ -17,8 +17,9 @@ use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::task::Poll;
 use std::thread;
 use std::time::Duration;
-use tokio::sync::{Notify, Semaphore};
-use tokio::task::yield_now;
+use tokio::runtime::Handle;
+use tokio::sync::{Barrier, Notify, Semaphore};
+use tokio::task::{spawn_blocking, yield_now};
 use tokio::time::{sleep, timeout};
 use until::{LONG, until, until_blocking};
 
@@ -511,6 +512,79 @@ fn a_load_that_is_handed_to_threads_lends_its_place() {
         let error = cache.get(&4).unwrap_err();
         assert!(error.downcast_ref::<LoadError>().unwrap().is_cycle(), "{error}");
         cache.clear();
+    }
+}
+
+/// Loads that get others in every way, begun and given up by many: they keep the limit, end, and
+/// leave all places behind.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn loads_of_every_shape_keep_the_limit_and_end() {
+    const KEYS: u64 = 60;
+    let _limit = Limit::new();
+    for limit in [1, 2, 3] {
+        let cell: Arc<OnceLock<Cache>> = Arc::default();
+        let (running, all) = (Running::default(), Arc::new(Barrier::new(limit)));
+        let read = {
+            let (cell, running) = (Arc::clone(&cell), running.clone());
+            move |id: u64| {
+                let (cache, running) = (cell.get().unwrap().clone(), running.clone());
+                let all = Arc::clone(&all);
+                async move {
+                    if id >= KEYS {
+                        all.wait().await;
+                        return Ok(Some(id));
+                    }
+                    // Later keys only.
+                    let [one, other] = [id + 1 + id % 3, id + 2 + id % 5];
+                    if other < KEYS {
+                        let part = |key: u64| {
+                            let cache = cache.clone();
+                            async move { cache.get(&key).await }
+                        };
+                        let brief = Duration::from_micros(50 * (id % 4));
+                        match id % 6 {
+                            0 => drop(part(one).await?.or(part(other).await?)),
+                            1 => drop(cache.get_many(&[one, other]).await?),
+                            2 => drop(timeout(brief, part(one)).await),
+                            3 => {
+                                let scope = |key| tokio::spawn(LoadScope::current().scope(part(key)));
+                                let (one, other) = (scope(one), scope(other));
+                                one.await.unwrap()?;
+                                other.await.unwrap()?;
+                            }
+                            4 => {
+                                let (load, handle) = (LoadScope::current(), Handle::current());
+                                let get = part(one);
+                                let thread = move || load.sync_scope(|| handle.block_on(get));
+                                spawn_blocking(thread).await.unwrap()?;
+                            }
+                            _ => drop(tokio::join!(part(one), timeout(brief, part(other)))),
+                        }
+                    }
+                    running.load(3).await;
+                    Ok::<_, LoadError>(Some(id))
+                }
+            }
+        };
+        let builder = Cache::builder().load_limit(limit, 10_000).load_timeout(LONG);
+        let cache = builder.expected_keys(1000).build(read).unwrap();
+        assert!(cell.set(cache.clone()).is_ok());
+        for round in 0..8 {
+            let gets = Vec::from_iter((0..KEYS).map(|key| spawn(&cache, key)));
+            if round % 2 == 1 {
+                yield_now().await;
+                cache.clear();
+            }
+            for (key, get) in (0..KEYS).zip(gets) {
+                match key % 7 {
+                    6 => get.abort(),
+                    _ => assert_eq!(get.await.unwrap().unwrap(), Some(key)),
+                }
+            }
+            cache.clear();
+        }
+        assert!(running.most() <= limit, "{} of {limit}", running.most());
+        get_all(&cache, KEYS..KEYS + limit as u64).await;
     }
 }
 
