@@ -637,8 +637,8 @@ impl<O: Funnel + Hash + Eq + Send + Sync + 'static, V: Value> Options<O, V> {
             ));
         }
         if let (Some((at_once, waiting)), None) = (self.load_limit, self.load_timeout) {
-            // Loads may wait for a place that only they can free, in tasks that the cache does not
-            // know to be theirs.
+            // Loads may wait, in tasks that the cache does not know to be theirs, for a place that only
+            // they can free.
             return Err(format!(
                 "a load limit of {at_once} and {waiting} without a time: a load that never ends would keep its place \
                  for ever; set a load_timeout too"

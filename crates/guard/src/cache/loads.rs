@@ -7,6 +7,9 @@
 //!
 //! A load that waits also lends its place among the loads that its cache allows at a time.
 //!
+//! A circle of loads of single keys is a row that needs itself. One with a load of many keys may be
+//! none: the keys may do without each other.
+//!
 //! A load is known by its task, or its thread in the blocking mode. To a task or thread that the
 //! loader starts, it must hand its [`LoadScope`].
 
@@ -53,11 +56,11 @@ impl Present {
 /// The load that the calling code is part of, if any, to hand to a task or a thread that the loader
 /// starts and waits for.
 ///
-/// [`GuardedCache`](crate::future::GuardedCache) knows a load by its task or its thread. A get in
-/// another one is not known to be part of the load: a row that needs itself waits for itself, and
-/// the load keeps its place of the [`load_limit`](crate::Builder::load_limit) while it waits.
-/// Both last until the [`load_timeout`](crate::Builder::load_timeout). A get within
-/// [`scope`](Self::scope) or [`sync_scope`](Self::sync_scope) is part of the load.
+/// The caches know a load by its task or its thread. In another one, a get within
+/// [`scope`](Self::scope) or [`sync_scope`](Self::sync_scope) is part of the load. Without them, a
+/// row that needs itself waits for itself, and the load keeps its place of the
+/// [`load_limit`](crate::Builder::load_limit) while it waits, until the
+/// [`load_timeout`](crate::Builder::load_timeout).
 ///
 /// ```
 /// use lanebloom_guard::{BoxError, LoadScope, future::GuardedCache};
