@@ -27,6 +27,7 @@ pub use error::{BuilderError, LoadError};
 pub use figures::CacheFigures;
 pub use history::Rebuilt;
 pub use keys::Keys;
+pub use loads::LoadScope;
 pub use moka::Expiry;
 pub use moka::notification::RemovalCause;
 pub use store::{Key, Value};

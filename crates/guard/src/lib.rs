@@ -69,8 +69,9 @@
 //!    This holds beside [refreshes](Builder::refresh_after_write) too, and for the values that
 //!    serve [while the store fails](Builder::stale_if_error).
 //! 3. **One load per key.** While a load is on its way, every get of the key waits for it, except
-//!    after a change (1., 2.): then the next get begins a new load. The other exception is a
-//!    [`load_many`](future::Loader::load_many) that gets one of its own keys.
+//!    after a change (1., 2.): then the next get begins a new load. The other exception is a key of
+//!    a [`load_many`](future::Loader::load_many) that waits, by any number of steps, for itself: the
+//!    key is loaded alone then.
 //! 4. Gets that began before the change returned may answer either way.
 //! 5. **No key is turned away while the filter may lack valid keys**: before it is filled (see
 //!    [Readiness](#readiness)), and from a key that it refuses to the next rebuild. Gets ask the
@@ -131,9 +132,14 @@
 //! [says so](LoadError::is_cycle), and so are the loads that depend on it. The same holds for two
 //! loads that wait for each other, in any tasks and threads.
 //!
-//! The cache knows what a load waits for by its task, or by its thread if gets block. It
-//! does not see a get in a task or a thread that the loader starts and then waits for. There a row
-//! that needs itself never ends: such a loader should have a time limit.
+//! The cache knows what a load waits for by its task, or by its thread if gets block. A loader that
+//! gets keys in a task or a thread of its own must hand it the load: [`LoadScope`]. Without that,
+//! the cache does not see that the load waits, and can neither find a row that needs itself nor lend
+//! the load's place of the [`load_limit`](Builder::load_limit). Then the loads that wait for each
+//! other end by the [`load_timeout`](Builder::load_timeout) alone.
+//!
+//! A loader may drop a get that it awaits, by a timeout of its own, say. The load of that get goes
+//! on. The loader's code goes on once the load has its place again.
 //!
 //! # Several processes
 //!
@@ -168,7 +174,7 @@
 //!
 //! | option | what it does |
 //! |---|---|
-//! | [`load_limit`](Builder::load_limit) | so many loads run at a time and so many wait; further ones are refused at once |
+//! | [`load_limit`](Builder::load_limit) | so many loads run at a time and so many wait; further ones are refused at once. It needs a timeout |
 //! | [`load_timeout`](Builder::load_timeout) | no get waits longer for a load |
 //! | [`stale_if_error`](Builder::stale_if_error) | expired values serve while loads fail |
 //! | [`refresh_after_write`](Builder::refresh_after_write) | values are loaded anew before they expire, and no get waits |
@@ -275,8 +281,8 @@ pub mod tower;
 
 #[cfg(feature = "cache")]
 pub use cache::{
-    Builder, BuilderError, Cache, CacheFigures, CacheStats, Expiry, Key, Keys, LoadError, Rebuilt, RemovalCause, Value,
-    future, sync,
+    Builder, BuilderError, Cache, CacheFigures, CacheStats, Expiry, Key, Keys, LoadError, LoadScope, Rebuilt,
+    RemovalCause, Value, future, sync,
 };
 pub use equivalent::Equivalent;
 pub use error::{BoxError, RebuildError};

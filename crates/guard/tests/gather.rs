@@ -133,7 +133,12 @@ async fn a_batch_meets_changes_errors_and_callers_that_go() {
 async fn loads_of_a_batch_that_get_other_keys_end() {
     let _limit = Limit::new();
     let table = Table::default();
-    let cache = table.cache(Cache::builder().gather_gets(WINDOW, 100).load_limit(1, 100));
+    let cache = table.cache(
+        Cache::builder()
+            .gather_gets(WINDOW, 100)
+            .load_limit(1, 100)
+            .load_timeout(Duration::from_secs(60)),
+    );
     let gets = [502, 501, 600].map(|key| spawn(&cache, key));
     let mut errors = 0;
     for (get, row) in gets.into_iter().zip([15_050, 10_020, 0]) {
@@ -163,7 +168,10 @@ async fn the_limits_of_loads_hold_for_batches() {
             std::future::pending().await
         }
     }
-    let builder = Cache::builder().gather_gets(WINDOW, 2).load_limit(1, 0);
+    let builder = Cache::builder()
+        .gather_gets(WINDOW, 2)
+        .load_limit(1, 0)
+        .load_timeout(Duration::from_secs(60));
     let cache = builder.load_timeout(Duration::from_secs(1)).build(Never).unwrap();
     let gets = [1, 2, 3, 4].map(|key| spawn(&cache, key));
     for (get, is_first) in gets.into_iter().zip([true, true, false, false]) {

@@ -169,6 +169,68 @@ fn a_key_whose_clone_panics_leaves_no_load_behind() {
     }
 }
 
+/// A key whose `Eq` panics after so many comparisons, until it is mended.
+#[derive(Clone, Debug)]
+struct Unequal(u64, Arc<AtomicUsize>);
+
+impl PartialEq for Unequal {
+    fn eq(&self, other: &Self) -> bool {
+        let left = |comparisons: usize| comparisons.checked_sub(1);
+        assert!(
+            self.1.fetch_update(Ordering::Relaxed, Ordering::Relaxed, left).is_ok(),
+            "a bug in Eq"
+        );
+        self.0 == other.0
+    }
+}
+impl Eq for Unequal {}
+impl std::hash::Hash for Unequal {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
+
+impl Funnel for Unequal {
+    fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
+        self.0.funnel(into);
+    }
+}
+
+/// It neither aborts the process nor leaves a load that others wait for.
+#[test]
+fn a_key_whose_eq_panics_ends_every_get() {
+    let _limit = Limit::new();
+    let fuse = Arc::new(AtomicUsize::new(Fuse::LONG));
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let [key, other] = [17, 18].map(|id| Unequal(id, Arc::clone(&fuse)));
+    for comparisons in 0..CLONES {
+        let builder = || GuardedCache::<Unequal, u64>::builder().expected_keys(10);
+        let read = |key: Unequal| Ok::<_, Infallible>(Some(key.0));
+        let blocking = builder().build_blocking(read).unwrap();
+        let awaited = builder()
+            .build(async |key: Unequal| Ok::<_, Infallible>(Some(key.0)))
+            .unwrap();
+        blocking.insert_batch(&[&key, &other]);
+        awaited.insert_batch(&[&key, &other]);
+        fuse.store(comparisons, Ordering::Relaxed);
+        let _ = catch_unwind(AssertUnwindSafe(|| blocking.get(&key)));
+        fuse.store(comparisons, Ordering::Relaxed);
+        let _ = catch_unwind(AssertUnwindSafe(|| runtime.block_on(awaited.get(&key))));
+        let keys = [&key, &other];
+        fuse.store(comparisons, Ordering::Relaxed);
+        let _ = catch_unwind(AssertUnwindSafe(|| blocking.get_many(&keys)));
+        fuse.store(comparisons, Ordering::Relaxed);
+        let _ = catch_unwind(AssertUnwindSafe(|| runtime.block_on(awaited.get_many(&keys))));
+        fuse.store(Fuse::LONG, Ordering::Relaxed);
+        // A flight that could not be found in the table is still there.
+        blocking.invalidate(&key);
+        awaited.invalidate(&key);
+        assert_eq!(blocking.get(&key).unwrap(), Some(17), "{comparisons}");
+        let got = runtime.block_on(awaited.get(&key));
+        assert_eq!(got.unwrap(), Some(17), "{comparisons}");
+    }
+}
+
 /// Schedules of the same interval: about every second one's is made longer.
 const SCHEDULES: usize = 20;
 

@@ -7,7 +7,7 @@ mod until;
 use common::Limit;
 use gets::{Cache, spawn};
 use lanebloom_guard::future::Loader;
-use lanebloom_guard::{LoadError, sync};
+use lanebloom_guard::{LoadError, LoadScope, sync};
 use std::convert::Infallible;
 use std::future::{pending, poll_fn};
 use std::ops::Range;
@@ -17,9 +17,11 @@ use std::sync::{Arc, Mutex, OnceLock, mpsc};
 use std::task::Poll;
 use std::thread;
 use std::time::Duration;
-use tokio::sync::{Notify, Semaphore};
-use tokio::task::yield_now;
-use until::{until, until_blocking};
+use tokio::runtime::Handle;
+use tokio::sync::{Barrier, Notify, Semaphore};
+use tokio::task::{spawn_blocking, yield_now};
+use tokio::time::{sleep, timeout};
+use until::{LONG, until, until_blocking};
 
 type Blocking = sync::GuardedCache<u64, u64>;
 
@@ -191,7 +193,11 @@ async fn no_more_loads_run_than_the_limit_says() {
             }
         }
     };
-    let cache = Cache::builder().load_limit(3, 97).build(read).unwrap();
+    let cache = Cache::builder()
+        .load_limit(3, 97)
+        .load_timeout(LONG)
+        .build(read)
+        .unwrap();
     get_all(&cache, 0..100).await;
     assert_eq!((running.most(), cache.stats().refused), (3, 0));
 }
@@ -200,7 +206,11 @@ async fn no_more_loads_run_than_the_limit_says() {
 async fn a_load_beyond_the_limit_is_refused_and_not_remembered() {
     let _limit = Limit::new();
     let permits = Arc::new(Semaphore::new(0));
-    let cache = Cache::builder().load_limit(2, 1).build(slow(&permits)).unwrap();
+    let cache = Cache::builder()
+        .load_limit(2, 1)
+        .load_timeout(LONG)
+        .build(slow(&permits))
+        .unwrap();
     let first = [1, 2, 3].map(|key| spawn(&cache, key));
     until(|| cache.stats().loads == 3).await;
     yield_now().await;
@@ -290,7 +300,11 @@ async fn loads_that_wait_for_others_lend_their_places() {
             }
         }
     };
-    let cache = Cache::builder().load_limit(1, 100).build(read).unwrap();
+    let cache = Cache::builder()
+        .load_limit(1, 100)
+        .load_timeout(LONG)
+        .build(read)
+        .unwrap();
     assert!(cell.set(cache.clone()).is_ok());
     assert_eq!(cache.get(&1).await.unwrap(), Some(15));
     // Here 10 has the only place, and joins a load that waits for it.
@@ -331,10 +345,247 @@ async fn no_more_loads_run_than_the_limit_says_after_they_have_waited() {
             }
         }
     };
-    let cache = Cache::builder().load_limit(3, 100).build(read).unwrap();
+    let cache = Cache::builder()
+        .load_limit(3, 100)
+        .load_timeout(LONG)
+        .build(read)
+        .unwrap();
     assert!(cell.set(cache.clone()).is_ok());
     get_all(&cache, 0..50).await;
     assert_eq!(running.most(), 3);
+}
+
+/// Also a load whose loader drops a get (a timeout, a `select`), and so goes on before the get has
+/// ended.
+#[tokio::test(start_paused = true)]
+async fn no_more_loads_run_than_the_limit_says_after_they_have_dropped_a_get() {
+    let _limit = Limit::new();
+    let cell: Arc<OnceLock<Cache>> = Arc::default();
+    let running = Running::default();
+    let read = {
+        let (cell, running) = (Arc::clone(&cell), running.clone());
+        move |id: u64| {
+            let (cell, running) = (Arc::clone(&cell), running.clone());
+            async move {
+                if id > 0 {
+                    let get = cell.get().unwrap().get(&0);
+                    assert!(timeout(Duration::from_millis(5), get).await.is_err());
+                    running.load(5).await;
+                    sleep(Duration::from_millis(1)).await;
+                } else {
+                    sleep(Duration::from_millis(100)).await;
+                }
+                Ok::<_, LoadError>(Some(id))
+            }
+        }
+    };
+    let cache = Cache::builder()
+        .load_limit(2, 100)
+        .load_timeout(LONG)
+        .build(read)
+        .unwrap();
+    assert!(cell.set(cache.clone()).is_ok());
+    get_all(&cache, 1..14).await;
+    // The other place is that of the load whose gets they have dropped.
+    assert_eq!(running.most(), 1);
+}
+
+/// The cache does not know that the task is part of the load.
+#[tokio::test(start_paused = true)]
+async fn a_load_whose_task_waits_for_its_place_ends() {
+    let _limit = Limit::new();
+    let cell: Arc<OnceLock<Cache>> = Arc::default();
+    let read = {
+        let cell = Arc::clone(&cell);
+        move |id: u64| {
+            let cache = cell.get().unwrap().clone();
+            async move {
+                match id {
+                    1 => spawn(&cache, 2).await.unwrap(),
+                    id => Ok::<_, LoadError>(Some(id)),
+                }
+            }
+        }
+    };
+    let cache = Cache::builder()
+        .load_limit(1, 100)
+        .load_timeout(LONG)
+        .build(read)
+        .unwrap();
+    assert!(cell.set(cache.clone()).is_ok());
+    let (one, three) = (spawn(&cache, 1), spawn(&cache, 3));
+    assert!(one.await.unwrap().unwrap_err().is_timeout());
+    // It came after.
+    let _ = three.await.unwrap();
+    assert_eq!(cache.get(&3).await.unwrap(), Some(3));
+}
+
+#[test]
+fn a_load_whose_thread_waits_for_its_place_ends() {
+    let _limit = Limit::new();
+    let cell: Arc<OnceLock<Blocking>> = Arc::default();
+    let read = {
+        let cell = Arc::clone(&cell);
+        move |id: u64| match id {
+            1 => thread::scope(|scope| scope.spawn(|| cell.get().unwrap().get(&2)).join().unwrap()),
+            id => Ok::<_, LoadError>(Some(id)),
+        }
+    };
+    let builder = Blocking::builder()
+        .load_limit(1, 100)
+        .load_timeout(Duration::from_millis(5));
+    let cache = builder.build_blocking(read).unwrap();
+    assert!(cell.set(cache.clone()).is_ok());
+    let error = cache.get(&1).unwrap_err();
+    assert!(error.downcast_ref::<LoadError>().unwrap().is_timeout());
+    assert_eq!(cache.get(&3).unwrap(), Some(3));
+}
+
+/// Three generations with one place; and one row that needs itself.
+#[tokio::test]
+async fn a_load_that_is_handed_to_tasks_and_threads_lends_its_place() {
+    let _limit = Limit::new();
+    let cell: Arc<OnceLock<Cache>> = Arc::default();
+    let read = {
+        let cell = Arc::clone(&cell);
+        move |id: u64| {
+            let cache = cell.get().unwrap().clone();
+            async move {
+                let Some(next) = [2, 3, 0, 4].get(id as usize - 1).filter(|next| **next > 0) else {
+                    return Ok(Some(id));
+                };
+                // Two tasks at a time.
+                let tasks = [cache.clone(), cache].map(|cache| {
+                    let get = async move { cache.get(next).await };
+                    tokio::spawn(LoadScope::current().scope(get))
+                });
+                let mut row = None;
+                for task in tasks {
+                    row = task.await.unwrap()?;
+                }
+                Ok::<_, LoadError>(row.map(|row| row + id))
+            }
+        }
+    };
+    let cache = Cache::builder()
+        .load_limit(1, 100)
+        .load_timeout(LONG)
+        .build(read)
+        .unwrap();
+    assert!(cell.set(cache.clone()).is_ok());
+    for _ in 0..3 {
+        assert_eq!(cache.get(&1).await.unwrap(), Some(6));
+        let error = cache.get(&4).await.unwrap_err();
+        assert!(error.downcast_ref::<LoadError>().unwrap().is_cycle(), "{error}");
+        cache.clear();
+    }
+}
+
+#[test]
+fn a_load_that_is_handed_to_threads_lends_its_place() {
+    let _limit = Limit::new();
+    let cell: Arc<OnceLock<Blocking>> = Arc::default();
+    let read = {
+        let cell = Arc::clone(&cell);
+        move |id: u64| {
+            let Some(next) = [2, 3, 0, 4].get(id as usize - 1).filter(|next| **next > 0) else {
+                return Ok(Some(id));
+            };
+            let load = LoadScope::current();
+            let get = |load: LoadScope| load.sync_scope(|| cell.get().unwrap().get(next));
+            let row = thread::scope(|scope| {
+                let other = scope.spawn(|| get(load.clone()));
+                let one = scope.spawn(|| get(load.clone()));
+                other.join().unwrap().and(one.join().unwrap())
+            });
+            Ok::<_, LoadError>(row?.map(|row| row + id))
+        }
+    };
+    let cache = Blocking::builder()
+        .load_limit(1, 100)
+        .load_timeout(LONG)
+        .build_blocking(read)
+        .unwrap();
+    assert!(cell.set(cache.clone()).is_ok());
+    for _ in 0..30 {
+        assert_eq!(cache.get(&1).unwrap(), Some(6));
+        let error = cache.get(&4).unwrap_err();
+        assert!(error.downcast_ref::<LoadError>().unwrap().is_cycle(), "{error}");
+        cache.clear();
+    }
+}
+
+/// Loads that get others in every way, begun and given up by many: they keep the limit, end, and
+/// leave all places behind.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn loads_of_every_shape_keep_the_limit_and_end() {
+    const KEYS: u64 = 60;
+    let _limit = Limit::new();
+    for limit in [1, 2, 3] {
+        let cell: Arc<OnceLock<Cache>> = Arc::default();
+        let (running, all) = (Running::default(), Arc::new(Barrier::new(limit)));
+        let read = {
+            let (cell, running) = (Arc::clone(&cell), running.clone());
+            move |id: u64| {
+                let (cache, running) = (cell.get().unwrap().clone(), running.clone());
+                let all = Arc::clone(&all);
+                async move {
+                    if id >= KEYS {
+                        all.wait().await;
+                        return Ok(Some(id));
+                    }
+                    // Later keys only.
+                    let [one, other] = [id + 1 + id % 3, id + 2 + id % 5];
+                    if other < KEYS {
+                        let part = |key: u64| {
+                            let cache = cache.clone();
+                            async move { cache.get(&key).await }
+                        };
+                        let brief = Duration::from_micros(50 * (id % 4));
+                        match id % 6 {
+                            0 => drop(part(one).await?.or(part(other).await?)),
+                            1 => drop(cache.get_many(&[one, other]).await?),
+                            2 => drop(timeout(brief, part(one)).await),
+                            3 => {
+                                let scope = |key| tokio::spawn(LoadScope::current().scope(part(key)));
+                                let (one, other) = (scope(one), scope(other));
+                                one.await.unwrap()?;
+                                other.await.unwrap()?;
+                            }
+                            4 => {
+                                let (load, handle) = (LoadScope::current(), Handle::current());
+                                let get = part(one);
+                                let thread = move || load.sync_scope(|| handle.block_on(get));
+                                spawn_blocking(thread).await.unwrap()?;
+                            }
+                            _ => drop(tokio::join!(part(one), timeout(brief, part(other)))),
+                        }
+                    }
+                    running.load(3).await;
+                    Ok::<_, LoadError>(Some(id))
+                }
+            }
+        };
+        let builder = Cache::builder().load_limit(limit, 10_000).load_timeout(LONG);
+        let cache = builder.expected_keys(1000).build(read).unwrap();
+        assert!(cell.set(cache.clone()).is_ok());
+        for round in 0..8 {
+            let gets = Vec::from_iter((0..KEYS).map(|key| spawn(&cache, key)));
+            if round % 2 == 1 {
+                yield_now().await;
+                cache.clear();
+            }
+            for (key, get) in (0..KEYS).zip(gets) {
+                match key % 7 {
+                    6 => get.abort(),
+                    _ => assert_eq!(get.await.unwrap().unwrap(), Some(key)),
+                }
+            }
+            cache.clear();
+        }
+        assert!(running.most() <= limit, "{} of {limit}", running.most());
+        get_all(&cache, KEYS..KEYS + limit as u64).await;
+    }
 }
 
 #[test]
@@ -356,7 +607,11 @@ fn threads_whose_loads_wait_for_others_lend_their_places() {
             Ok::<_, LoadError>(row.map(|row| row + id))
         }
     };
-    let cache = Blocking::builder().load_limit(1, 100).build_blocking(read).unwrap();
+    let cache = Blocking::builder()
+        .load_limit(1, 100)
+        .load_timeout(LONG)
+        .build_blocking(read)
+        .unwrap();
     assert!(cell.set(cache.clone()).is_ok());
     assert_eq!(cache.get(&1).unwrap(), Some(15));
     cache.clear();
@@ -467,7 +722,11 @@ async fn a_blocking_get_within_a_task_ends() {
             Ok::<_, Infallible>(Some(id))
         }
     };
-    let cache = Blocking::builder().load_limit(1, 1).build_blocking(read).unwrap();
+    let cache = Blocking::builder()
+        .load_limit(1, 1)
+        .load_timeout(LONG)
+        .build_blocking(read)
+        .unwrap();
     assert!(cell.set(cache.clone()).is_ok());
     let one = thread::spawn({
         let cache = cache.clone();
@@ -486,13 +745,22 @@ async fn a_blocking_get_within_a_task_ends() {
 #[test]
 fn a_limit_that_lets_no_load_run_is_an_error() {
     let _limit = Limit::new();
-    let builder = Blocking::builder().expected_keys(10).load_limit(0, 5);
-    let error = builder.build_blocking(|id| Ok::<_, Infallible>(Some(id))).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "a load limit of 0 and 5: no load could run; the least is 1"
-    );
-    let builder = Blocking::builder().expected_keys(10).load_limit(usize::MAX, usize::MAX);
+    let limited = |at_once, waiting| Blocking::builder().expected_keys(10).load_limit(at_once, waiting);
+    for (builder, text) in [
+        (
+            limited(0, 5).load_timeout(LONG),
+            "a load limit of 0 and 5: no load could run; the least is 1",
+        ),
+        (
+            limited(2, 5),
+            "a load limit of 2 and 5 without a time: a load that never ends would keep its place for ever; \
+             set a load_timeout too",
+        ),
+    ] {
+        let error = builder.build_blocking(|id| Ok::<_, Infallible>(Some(id))).unwrap_err();
+        assert_eq!(error.to_string(), text);
+    }
+    let builder = limited(usize::MAX, usize::MAX).load_timeout(LONG);
     let cache = builder.build_blocking(|id| Ok::<_, Infallible>(Some(id))).unwrap();
     assert_eq!(cache.get(&17).unwrap(), Some(17));
 }

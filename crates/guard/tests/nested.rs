@@ -181,6 +181,50 @@ fn a_row_and_its_parent_are_got_at_once_by_a_thread() {
     assert_eq!((stats.loads, stats.failed), (3, 0));
 }
 
+/// The load of the single get has begun when the others ask: it waits for the batch, and the batch
+/// for it.
+#[tokio::test]
+async fn rows_and_their_parents_are_got_beside_single_gets() {
+    let _limit = Limit::new();
+    for make in [Rows::single, Rows::batched] {
+        for single in 3..6 {
+            for keys in ORDERS {
+                let cache = make(&parents(&CHAIN));
+                let (one, many, other) =
+                    tokio::join!(cache.get(&single), cache.get_many(keys), cache.get_many(&[5, 3]));
+                assert_eq!(one.unwrap(), row(&single), "{single} beside {keys:?}");
+                assert!(
+                    many.unwrap().into_iter().eq(keys.iter().map(row)),
+                    "{keys:?} beside {single}"
+                );
+                assert_eq!(other.unwrap(), [Some(5), Some(12)], "beside {keys:?} and {single}");
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_and_their_parents_are_got_beside_single_gets_by_threads() {
+    let _limit = Limit::new();
+    for is_batched in [false, true] {
+        for single in 3..6 {
+            for keys in ORDERS {
+                for _ in 0..20 {
+                    let cache = BlockingRows::cache(&parents(&CHAIN), is_batched);
+                    thread::scope(|scope| {
+                        let one = scope.spawn(|| cache.get(&single));
+                        let other = scope.spawn(|| cache.get_many(&[5, 3]));
+                        let many = cache.get_many(keys).unwrap();
+                        assert!(many.into_iter().eq(keys.iter().map(row)), "{keys:?} beside {single}");
+                        assert_eq!(one.join().unwrap().unwrap(), row(&single), "{single} beside {keys:?}");
+                        assert_eq!(other.join().unwrap().unwrap(), [Some(5), Some(12)]);
+                    });
+                }
+            }
+        }
+    }
+}
+
 /// 3 is its own parent; 4 is its child's child.
 const LOOPS: [(usize, u64); 5] = [(3, 3), (4, 5), (5, 4), (6, 4), (7, 8)];
 
@@ -206,6 +250,10 @@ async fn a_row_that_needs_itself_is_an_error() {
         }
         for keys in [[7, 3], [3, 7], [4, 5], [6, 4]] {
             assert!(is_cycle(&cache.get_many(&keys).await.unwrap_err()), "{keys:?}");
+            let (one, many, other) = tokio::join!(cache.get(&4), cache.get_many(&keys), cache.get_many(&[5, 6]));
+            for error in [one.unwrap_err(), many.unwrap_err(), other.unwrap_err()] {
+                assert!(is_cycle(&error), "{keys:?}: {error}");
+            }
         }
         assert_eq!(cache.get(&7).await.unwrap(), Some(15));
         // It is not remembered.

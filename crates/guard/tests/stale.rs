@@ -11,6 +11,7 @@ use lanebloom_guard::future::Loader;
 use lanebloom_guard::{Builder, sync};
 use std::convert::Infallible;
 use std::future::pending;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
@@ -257,6 +258,27 @@ fn blocking_gets_do_not_wait_for_refreshes() {
 }
 
 /// The thread that refreshes has the loader, until the last clone of the cache is gone.
+/// A panic of the weigher is one under the lock of the key's shard. Refreshes wait for no lock.
+#[test]
+fn a_panic_under_a_lock_ends_no_refresh() {
+    let _limit = Limit::new();
+    let weigher = |_: &u64, value: &u64| {
+        assert!(*value > 0, "a value of nothing");
+        1
+    };
+    let cache = refreshing()
+        .weigher(weigher)
+        .build_blocking(|id| Ok::<_, Infallible>(Some(id)))
+        .unwrap();
+    cache.insert_value(&17, 1);
+    assert!(catch_unwind(AssertUnwindSafe(|| cache.insert_value(&17, 0))).is_err());
+    // The value before is gone: the store has another.
+    assert_eq!((cache.peek(&17), cache.get(&17).unwrap()), (None, Some(17)));
+    cache.insert_value(&17, 1);
+    until_blocking(|| cache.get(&17).unwrap() == Some(17));
+    assert!(cache.stats().refreshes > 0);
+}
+
 #[test]
 fn the_thread_that_refreshes_ends_with_the_cache() {
     let _limit = Limit::new();

@@ -304,7 +304,7 @@ fn no_blocking_answer_is_older_than_what_its_asker_knew() {
 #[test]
 fn no_blocking_answer_is_older_beside_refreshes_and_stale_values() {
     let _limit = Limit::new();
-    let stats = stress_blocking(refreshing().load_limit(2, 1));
+    let stats = stress_blocking(refreshing().load_limit(2, 1).load_timeout(Duration::from_millis(20)));
     assert!(stats.refreshes > 0 && stats.stale > 0, "{stats:?}");
 }
 

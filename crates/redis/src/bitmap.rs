@@ -33,7 +33,9 @@ use std::time::Duration;
 /// - The server cannot be reached, or its reply does not fit the command.
 /// - A Redis key holds something else than a bitmap.
 /// - The cursor of a growing filter is no number in 0 to 1023.
+/// - The cursor of a growing filter is missing, and the filter has more than one bitmap.
 /// - The configuration of a filter of Redisson's has another size or number of hash functions.
+/// - The bitmap of a filter of Redisson's has no configuration, except for `clear` and `expire`.
 /// - Inserts, `clear` and `expire`: the server is a read-only replica, or refuses writes.
 /// - Inserts: the layout has no place for a key (`scrapy`: bytes that are no UTF-8).
 ///
@@ -299,7 +301,9 @@ impl RedisBitmap {
     /// falseProbability)`. A call fails if the configuration on the server has others
     /// ([`is_other_configuration`](BitmapError::is_other_configuration)). The first insert writes
     /// the configuration if there is none, as [`try_init`](Self::try_init) does. (Redisson fails
-    /// then.) [`open_redisson`](Self::open_redisson) takes the numbers from the server.
+    /// then.) A bitmap whose configuration is gone is an error
+    /// ([`is_unconfigured`](BitmapError::is_unconfigured)). If the configuration expires and the
+    /// bitmap does not, an insert makes the bitmap expire with it. [`open_redisson`](Self::open_redisson) takes the numbers from the server.
     ///
     /// The hash is HighwayHash-128 of the bytes that Redisson's codec makes of an object:
     ///
@@ -602,7 +606,7 @@ impl RedisBitmap {
     }
 
     /// Writes the configuration, if there is none; returns whether this call did. Redisson's
-    /// `tryInit`.
+    /// `tryInit`. (That one takes a bitmap without a configuration too, with the keys that it has.)
     ///
     /// Only `redisson` has a configuration. For the other layouts this does nothing and returns
     /// false.
@@ -680,8 +684,8 @@ impl RedisBitmap {
     /// Makes the filter expire after this time, rounded up to milliseconds; returns whether there
     /// was a filter.
     ///
-    /// A bitmap that a growing filter adds later does not expire: use
-    /// [`expire_on_insert`](Self::expire_on_insert) for those.
+    /// All its Redis keys expire, those that later inserts make too. An insert after that begins a
+    /// new filter, which does not expire.
     ///
     /// ```no_run
     /// use lanebloom_redis::RedisBitmap;

@@ -129,7 +129,11 @@ pub(super) static TEST_CONFIGURED: Script = Script::new(
 /// [`SET`] if the filter's configuration is the caller's.
 pub(super) static SET_CONFIGURED: Script = Script::new(
     "set.lua",
-    concat!(include_str!("scripts/configured.lua"), include_str!("scripts/set.lua")),
+    concat!(
+        include_str!("scripts/configured.lua"),
+        include_str!("scripts/expire_bitmap.lua"),
+        include_str!("scripts/set.lua")
+    ),
 );
 
 /// Writes a configuration.
@@ -199,6 +203,23 @@ impl<C: Connection> Talk<'_, C> {
     pub(super) async fn send(&mut self, mut pipeline: Pipeline) -> Result<Vec<Value>, BitmapError> {
         let replies = self.try_send(&mut pipeline).await?;
         replies.into_iter().map(|reply| self.checked(reply)).collect()
+    }
+
+    /// The reply to a command, and whether the key `other` is there before and after it. (Another
+    /// client may make or remove both keys in between.)
+    pub(super) async fn send_beside(&mut self, command: Cmd, other: &[u8]) -> Result<(Value, bool), BitmapError> {
+        let mut exists = redis::cmd("EXISTS");
+        exists.arg(other);
+        let mut pipeline = redis::pipe();
+        pipeline
+            .add_command(exists.clone())
+            .add_command(command)
+            .add_command(exists);
+        let mut replies = self.send(pipeline).await?.into_iter();
+        let mut next = || replies.next().unwrap_or_default();
+        let (before, reply, after) = (next(), next(), next());
+        let is_there = self.bit("EXISTS", &before)? & self.bit("EXISTS", &after)?;
+        Ok((reply, is_there))
     }
 
     /// The reply to a script. Sends the script whole if the server does not know it. `then` is sent

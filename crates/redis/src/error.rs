@@ -243,11 +243,21 @@ pub(crate) enum BitmapErrorKind {
         cursor: String,
         greatest: u64,
     },
+    /// The filter has grown, to this bitmap at least.
+    NoCursor {
+        key: String,
+        bitmap: String,
+    },
     /// A configuration of Redisson's with other numbers.
     Configuration {
         key: String,
         found: String,
         wanted: String,
+    },
+    /// A bitmap in a layout of Redisson's that has none.
+    Unconfigured {
+        key: String,
+        config: String,
     },
     Layouts {
         key: String,
@@ -310,6 +320,14 @@ impl BitmapError {
         matches!(self.0, BitmapErrorKind::Configuration { .. })
     }
 
+    /// Whether there is a bitmap but not its configuration (`redisson`): the configuration was
+    /// deleted or evicted, or it expired alone. [`clear`](crate::RedisBitmap::clear) removes the
+    /// bitmap, and the filter begins anew.
+    #[must_use]
+    pub fn is_unconfigured(&self) -> bool {
+        matches!(self.0, BitmapErrorKind::Unconfigured { .. })
+    }
+
     /// Whether a copy would take more memory than the caller's limit.
     #[must_use]
     pub fn is_over_limit(&self) -> bool {
@@ -334,6 +352,12 @@ impl fmt::Display for BitmapError {
             BitmapErrorKind::Reply { command, key, reply } => {
                 write!(f, "unexpected reply to {command} on {key:?}: {reply}")
             }
+            BitmapErrorKind::NoCursor { key, bitmap } => {
+                write!(
+                    f,
+                    "the cursor {key:?} is missing, and there is a bitmap {bitmap:?}: set the cursor to the number of the last bitmap, or delete the bitmaps"
+                )
+            }
             BitmapErrorKind::Cursor { key, cursor, greatest } => {
                 write!(
                     f,
@@ -342,6 +366,12 @@ impl fmt::Display for BitmapError {
             }
             BitmapErrorKind::Configuration { key, found, wanted } => {
                 write!(f, "the configuration {key:?} says {found}, and the caller {wanted}")
+            }
+            BitmapErrorKind::Unconfigured { key, config } => {
+                write!(
+                    f,
+                    "the bitmap {key:?} has no configuration {config:?}, so it is a part of a filter that is gone: `clear` removes it"
+                )
             }
             BitmapErrorKind::Layouts { key } => {
                 write!(f, "{key:?} has a layout that differs from that of the new filter")

@@ -227,6 +227,11 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
     /// [`time_to_live`](Self::time_to_live) and the [`time_to_idle`](Self::time_to_idle).
     /// Remembered misses have their [own](Self::miss_time_to_live).
     ///
+    /// An update is a value that takes the place of another that has not ended: by
+    /// [`insert_value`](Cache::insert_value) or a [refresh](Self::refresh_after_write). **By
+    /// default, moka's `expire_after_update` keeps the end of the old value**: write it too if the
+    /// end depends on the value.
+    ///
     /// Moka calls it under locks of the cache: it must not call the cache.
     ///
     /// ```
@@ -245,6 +250,16 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
     ///     ) -> Option<Duration> {
     ///         Some(*validity)
     ///     }
+    ///
+    ///     fn expire_after_update(
+    ///         &self,
+    ///         _: &u64,
+    ///         validity: &Duration,
+    ///         _: Instant,
+    ///         _: Option<Duration>,
+    ///     ) -> Option<Duration> {
+    ///         Some(*validity)
+    ///     }
     /// }
     ///
     /// let read = |_| Ok::<_, std::convert::Infallible>(None);
@@ -255,6 +270,8 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
     /// cache.insert_value(&18, Duration::from_secs(3600));
     /// assert_eq!(cache.get(&17)?, None);
     /// assert!(cache.get(&18)?.is_some());
+    /// cache.insert_value(&18, Duration::ZERO);
+    /// assert_eq!(cache.get(&18)?, None);
     /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
     pub fn expire_after(mut self, expiry: impl Expiry<K::Owned, V> + Send + Sync + 'static) -> Self {
@@ -432,12 +449,16 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
     /// Cached values, remembered misses and keys that the filter turns away need no load. Gets that
     /// join a load on its way add none. A refusal is an error like the loader's: it reaches the
     /// gets that wait for this load, and is not cached. While a load waits for [other
-    /// keys](crate#loaders-that-get-other-keys), its place is another's.
+    /// keys](crate#loaders-that-get-other-keys), its place is another's, and it goes on once it has
+    /// a place again.
+    ///
+    /// It needs a [`load_timeout`](Self::load_timeout): a load that never ends would keep its place.
     ///
     /// ```
     /// use lanebloom_guard::sync::GuardedCache;
     /// use std::sync::Barrier;
     /// use std::thread;
+    /// use std::time::Duration;
     ///
     /// static BOTH: Barrier = Barrier::new(2);
     /// let read = |id: u64| {
@@ -447,6 +468,7 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
     /// };
     /// let cache = GuardedCache::<u64, u64>::builder()
     ///     .load_limit(1, 0) // 64 and 1000, say
+    ///     .load_timeout(Duration::from_secs(5))
     ///     .build_blocking(read)?;
     /// thread::scope(|scope| {
     ///     let one = scope.spawn(|| cache.get(&1));
@@ -612,6 +634,14 @@ impl<O: Funnel + Hash + Eq + Send + Sync + 'static, V: Value> Options<O, V> {
         if let Some((0, waiting)) = self.load_limit {
             return Err(format!(
                 "a load limit of 0 and {waiting}: no load could run; the least is 1"
+            ));
+        }
+        if let (Some((at_once, waiting)), None) = (self.load_limit, self.load_timeout) {
+            // Loads may wait, in tasks that the cache does not know to be theirs, for a place that only
+            // they can free.
+            return Err(format!(
+                "a load limit of {at_once} and {waiting} without a time: a load that never ends would keep its place \
+                 for ever; set a load_timeout too"
             ));
         }
         Ok(Limits {

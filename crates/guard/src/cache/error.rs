@@ -141,6 +141,7 @@ impl LoadError {
     /// ```
     /// use lanebloom_guard::future::GuardedCache;
     /// use std::convert::Infallible;
+    /// use std::time::Duration;
     ///
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), lanebloom_guard::BoxError> {
@@ -150,6 +151,7 @@ impl LoadError {
     /// };
     /// let cache = GuardedCache::<u64, u64>::builder()
     ///     .load_limit(1, 0)
+    ///     .load_timeout(Duration::from_secs(5))
     ///     .build(read)?;
     /// let (one, other) = tokio::join!(cache.get(&1), cache.get(&2));
     /// assert_eq!(one?, Some(1));

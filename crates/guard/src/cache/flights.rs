@@ -87,12 +87,13 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry::{Occupied, Vacant};
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::mem;
-use std::sync::PoisonError;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 #[cfg(not(lanebloom_loom))]
 use std::sync::{
     Arc, Mutex, MutexGuard,
     atomic::{AtomicU64, Ordering},
 };
+use std::sync::{PoisonError, TryLockError};
 
 /// The caches, as the protocol sees them: entries that may vanish at any time.
 pub(crate) trait Caches<K: ToOwned + ?Sized> {
@@ -234,7 +235,12 @@ where
     /// Enters a flight for a key whose entry is due, unless there is one. It waits for nobody: if
     /// the lock is taken, a later lookup will do it.
     pub(crate) fn refresh(&self, key: &K) -> Option<Arc<Flight<T>>> {
-        let mut flights = self.shard(key).try_lock().ok()?;
+        let mut flights = match self.shard(key).try_lock() {
+            Ok(flights) => flights,
+            // As in `lock`.
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
         let epoch = self.epoch();
         let is_due = |entry: Entry<_>| entry.is_due && entry.epoch == epoch;
         let is_on_its_way = |flight: &Arc<Flight<T>>| flight.epoch == epoch;
@@ -293,9 +299,14 @@ where
     pub(crate) fn changed(&self, key: &K, value: Option<C::Value>) {
         let mut flights = self.lock(key);
         flights.remove(key);
-        match value {
-            Some(_) => self.caches.put(key, self.epoch(), value),
-            None => self.caches.forget(key),
+        let Some(_) = value else {
+            return self.caches.forget(key);
+        };
+        let put = catch_unwind(AssertUnwindSafe(|| self.caches.put(key, self.epoch(), value)));
+        if let Err(panic) = put {
+            // The value before is old, also for a caller that goes on.
+            self.caches.forget(key);
+            resume_unwind(panic);
         }
     }
 

@@ -320,14 +320,15 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     async fn wait(&self, key: &K, mut flight: FlightOf<V>, mut begin: impl FnMut(&FlightOf<V>) -> Load) -> Loaded<V> {
         loop {
             let load = begin(&flight);
-            if let Some(wait) = load.awaited() {
-                let loaded = flight.result.filled().await;
-                if let Some(place) = wait.end() {
-                    place.resume().await;
+            let circle = match load.awaited() {
+                Ok(wait) => {
+                    let loaded = flight.result.filled().await;
+                    wait.end().await;
+                    return loaded;
                 }
-                return loaded;
-            }
-            flight = match self.ask_again(key, &flight, load)? {
+                Err(circle) => circle,
+            };
+            flight = match self.ask_again(key, &flight, circle)? {
                 Asked::Known(known) => return Ok(known),
                 Asked::Joined(flight) | Asked::New(flight) => flight,
             };

@@ -3,7 +3,7 @@
 use crate::cache::error::LoadError;
 use crate::cache::fill_once::{FillOnce, FlightOf, Loaded};
 use crate::cache::flights::Asked;
-use crate::cache::loads::Load;
+use crate::cache::loads::{Circle, Load};
 use crate::cache::store::{Key, Value};
 use crate::cache::{Cache, Known};
 use crate::filter::GuardFilter;
@@ -11,6 +11,7 @@ use crate::stats::Admission;
 use lanebloom::Funnel;
 use std::borrow::Borrow;
 use std::collections::{HashMap, HashSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::vec;
 
@@ -57,7 +58,11 @@ impl<K: Key + ?Sized, V: Value, F> Landing<K, V, F> {
 impl<K: Key + ?Sized, V: Value, F> Drop for Landing<K, V, F> {
     fn drop(&mut self) {
         if !self.flight.result.is_filled() {
-            let _ = self.land(Err(LoadError::abandoned()));
+            // A panic of the key's `Eq`, which may be why this is dropped, would abort the process.
+            let land = AssertUnwindSafe(|| self.land(Err(LoadError::abandoned())));
+            if catch_unwind(land).is_err() {
+                self.flight.result.fill(Err(LoadError::abandoned()));
+            }
         }
     }
 }
@@ -123,7 +128,8 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter, Q: Borrow<K>> Asking<'_, K, V, F
 impl<K: Key + ?Sized, V: Value, F: GuardFilter, Q: Borrow<K>> Drop for Asking<'_, K, V, F, Q> {
     fn drop(&mut self) {
         for (key, flight) in self.new_flights() {
-            self.cache.0.flights.leave(key, &flight);
+            // As for a landing. The flight stays in the table, and the next that asks begins it.
+            let _ = catch_unwind(AssertUnwindSafe(|| self.cache.0.flights.leave(key, &flight)));
         }
     }
 }
@@ -205,19 +211,20 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         (load, begun.collect())
     }
 
-    /// What to do instead of a wait for a flight that `load` has begun and that waits for this
-    /// caller. If `load` loads many keys, the flight's key may do without the others: load it
-    /// alone.
+    /// What to do instead of a wait for a flight that waits for this caller. If a load of many keys
+    /// is among those that wait, the flight's key may do without the others: load it alone.
+    ///
+    /// It comes to an end where a row needs itself: the loads of single keys that this begins, one
+    /// deeper than the other, are a circle of rows then.
     pub(super) fn ask_again(
         &self,
         key: &K,
         flight: &FlightOf<V>,
-        load: Load,
+        circle: Circle,
     ) -> Result<Asked<V, FillOnce<V>>, LoadError> {
-        if load.is_of_many() {
-            Ok(self.0.flights.ask(key, Some(flight)))
-        } else {
-            Err(LoadError::cycle())
+        match circle {
+            Circle::OfRows => Err(LoadError::cycle()),
+            Circle::OfBatches => Ok(self.0.flights.ask(key, Some(flight))),
         }
     }
 

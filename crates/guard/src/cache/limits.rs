@@ -2,13 +2,15 @@
 
 use crate::cache::error::LoadError;
 use metrics::histogram;
+use std::future::poll_fn;
+use std::mem;
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 use tokio::task::unconstrained;
 
 /// The limits of a cache.
@@ -35,6 +37,7 @@ impl Limits {
         Some(Arc::new(Place {
             places: Arc::clone(places),
             state: Mutex::default(),
+            changed: Notify::new(),
         }))
     }
 }
@@ -52,6 +55,7 @@ impl Drop for Timer<'_> {
 }
 
 /// The places of loads that run, and of those that wait for one.
+#[derive(Debug)]
 pub(super) struct Places {
     free: Semaphore,
     count: usize,
@@ -100,49 +104,146 @@ impl Drop for Waiting<'_> {
 
 /// A load's place. While the load waits for others, it lends the place: otherwise loads that hold
 /// all places could wait for one that has none, for ever.
+///
+/// The load's code runs only while the load has the place. A load that is awaited lends the place
+/// between two polls, so that it has the place again before its code sees that a wait is over,
+/// also if the code has dropped the get by then (a timeout, a `select`).
+#[derive(Debug)]
 pub(super) struct Place {
     places: Arc<Places>,
     state: Mutex<State>,
+    /// Another part of the load holds the place now, or the load is over.
+    changed: Notify,
 }
 
-#[derive(Default)]
+/// A part of a load: its own task or thread, or one that it has [handed itself
+/// to](crate::LoadScope).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// A task.
+    Awaited,
+    /// The thread of a load that blocks.
+    First,
+    /// Another thread.
+    Thread,
+}
+
+impl Part {
+    /// The first thread does not count: if it has handed the load to others, it waits for them.
+    fn count(self) -> usize {
+        usize::from(self != Self::First)
+    }
+}
+
+#[derive(Debug, Default)]
 struct State {
     is_held: bool,
+    is_over: bool,
+    /// [Counted](Part::count) parts of the load that run now.
+    running: usize,
     /// Gets of the load that wait now; it may join several.
     waits: usize,
 }
 
 impl Place {
-    pub(super) async fn take(&self) -> Result<(), LoadError> {
+    /// Takes the place for a load that begins. It is given back when the answer is dropped.
+    pub(super) async fn take(&self) -> Result<Taken<'_>, LoadError> {
         self.places.acquire().await?.forget();
         self.state().is_held = true;
-        Ok(())
+        Ok(Taken(self))
     }
 
-    /// For the length of a wait.
-    pub(super) fn lend(self: Arc<Self>) -> Lent {
-        let mut state = self.state();
-        state.waits += 1;
-        self.give_back(&mut state);
-        drop(state);
-        Lent(self)
-    }
-
-    /// Waits for a place again, unless another get of the load still waits. Never refused: the load
-    /// has begun.
-    pub(super) async fn resume(&self) {
-        let is_needed = |state: &State| state.waits == 0 && !state.is_held;
-        if !is_needed(&self.state()) {
-            return;
-        }
-        if let Ok(permit) = self.places.free.acquire().await {
-            let mut state = self.state();
-            // Meanwhile another get of the load may have begun to wait: the permit goes back then.
-            if is_needed(&state) {
-                state.is_held = true;
-                permit.forget();
+    /// Waits until the load has its place. Never refused: the load has begun.
+    async fn enter(&self, part: Part) {
+        loop {
+            // Made before the look: it hears of every change from here on.
+            let mut changed = pin!(self.changed.notified());
+            {
+                let mut state = self.state();
+                if state.is_held || state.is_over {
+                    state.running += part.count();
+                    return;
+                }
+            }
+            // Another part of the load may be first: then there may never be a second permit.
+            let mut permit = pin!(self.places.free.acquire());
+            let first = poll_fn(|context| match changed.as_mut().poll(context) {
+                Poll::Ready(()) => Poll::Ready(None),
+                Poll::Pending => permit.as_mut().poll(context).map(Result::ok),
+            });
+            if let Some(permit) = first.await {
+                self.hold(permit);
             }
         }
+    }
+
+    /// Without a wait, also if there is no place.
+    fn enter_anyway(&self, part: Part) {
+        if let Ok(permit) = self.places.free.try_acquire() {
+            self.hold(permit);
+        }
+        self.state().running += part.count();
+    }
+
+    /// Drops the permit if another part of the load was first.
+    fn hold(&self, permit: SemaphorePermit<'_>) {
+        let mut state = self.state();
+        if !state.is_held && !state.is_over {
+            state.is_held = true;
+            permit.forget();
+            self.changed.notify_waiters();
+        }
+    }
+
+    fn leave(&self, part: Part) {
+        let mut state = self.state();
+        state.running -= part.count();
+        if state.running == 0 && state.waits > 0 {
+            self.give_back(&mut state);
+        }
+    }
+
+    /// For the length of a wait of `part`. `blocks` says that the get blocks its thread.
+    pub(super) fn lend(self: Arc<Self>, part: Part, blocks: bool) -> Lent {
+        self.state().waits += 1;
+        let leaves = blocks || part != Part::Awaited;
+        if leaves {
+            self.leave(part);
+        }
+        Lent {
+            place: self,
+            waits: true,
+            left: leaves.then_some(part),
+        }
+    }
+
+    /// Runs a part of the load that is awaited.
+    pub(super) async fn run<T>(&self, part: impl Future<Output = T>) -> T {
+        let mut part = pin!(part);
+        loop {
+            self.enter(Part::Awaited).await;
+            let poll = poll_fn(|context| {
+                let _running = Running(self, Part::Awaited);
+                Poll::Ready(part.as_mut().poll(context))
+            });
+            if let Poll::Ready(output) = poll.await {
+                return output;
+            }
+            let mut is_woken = false;
+            poll_fn(|_| match mem::replace(&mut is_woken, true) {
+                true => Poll::Ready(()),
+                false => Poll::Pending,
+            })
+            .await;
+        }
+    }
+
+    /// Runs a part of the load in another thread than its first.
+    pub(super) fn run_blocking<T>(&self, part: impl FnOnce() -> T) -> T {
+        // Without a timeout, so it cannot fail.
+        let _ = block_on(self.enter(Part::Thread), None);
+        let _running = Running(self, Part::Thread);
+        part()
     }
 
     fn give_back(&self, state: &mut State) {
@@ -157,25 +258,59 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+/// A load that has had a place, until it is over.
+pub(super) struct Taken<'a>(&'a Place);
+
+impl Drop for Taken<'_> {
     fn drop(&mut self) {
-        self.give_back(&mut self.state());
+        let mut state = self.0.state();
+        state.is_over = true;
+        self.0.changed.notify_waiters();
+        self.0.give_back(&mut state);
+    }
+}
+
+/// A part of a load that runs.
+struct Running<'a>(&'a Place, Part);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.leave(self.1);
     }
 }
 
 /// A place whose load waits.
-pub(super) struct Lent(Arc<Place>);
+pub(super) struct Lent {
+    place: Arc<Place>,
+    waits: bool,
+    /// The part that does not run while it waits.
+    left: Option<Part>,
+}
 
 impl Lent {
-    /// Ends the wait. Then the load has to [resume](Place::resume).
-    pub(super) fn end(self) -> Arc<Place> {
-        Arc::clone(&self.0)
+    /// Ends the wait, and waits for the place.
+    pub(super) async fn end(mut self) {
+        self.end_wait();
+        if let Some(part) = self.left {
+            self.place.enter(part).await;
+            self.left = None;
+        }
+    }
+
+    fn end_wait(&mut self) {
+        if mem::take(&mut self.waits) {
+            self.place.state().waits -= 1;
+        }
     }
 }
 
 impl Drop for Lent {
     fn drop(&mut self) {
-        self.0.state().waits -= 1;
+        self.end_wait();
+        if let Some(part) = self.left {
+            // A thread that unwinds, or that has dropped a get which it awaited by `block_on`.
+            self.place.enter_anyway(part);
+        }
     }
 }
 

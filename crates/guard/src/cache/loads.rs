@@ -7,11 +7,14 @@
 //!
 //! A load that waits also lends its place among the loads that its cache allows at a time.
 //!
-//! A load is known by its task, or its thread in the blocking mode. Gets in a task or thread that
-//! the loader starts are not known to be part of it.
+//! A circle of loads of single keys is a row that needs itself. One with a load of many keys may be
+//! none: the keys may do without each other.
+//!
+//! A load is known by its task, or its thread in the blocking mode. To a task or thread that the
+//! loader starts, it must hand its [`LoadScope`].
 
 use crate::cache::error::LoadError;
-use crate::cache::limits::{Lent, Limits, Place, block_on};
+use crate::cache::limits::{Lent, Limits, Part, Place, block_on};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,10 +24,117 @@ tokio::task_local! {
     static PRESENT: Present;
 }
 
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 struct Present {
     load: Load,
     place: Option<Arc<Place>>,
+    part: Part,
+}
+
+impl Present {
+    async fn run<T>(mut self, part: impl Future<Output = T>) -> T {
+        self.part = Part::Awaited;
+        let place = self.place.clone();
+        let part = PRESENT.scope(self, part);
+        match place {
+            None => part.await,
+            Some(place) => place.run(part).await,
+        }
+    }
+
+    fn run_blocking<T>(mut self, part: impl FnOnce() -> T) -> T {
+        self.part = Part::Thread;
+        let place = self.place.clone();
+        let part = || PRESENT.sync_scope(self, part);
+        match place {
+            None => part(),
+            Some(place) => place.run_blocking(part),
+        }
+    }
+}
+
+/// The load that the calling code is part of, if any, to hand to a task or a thread that the loader
+/// starts and waits for.
+///
+/// The caches know a load by its task or its thread. In another one, a get within
+/// [`scope`](Self::scope) or [`sync_scope`](Self::sync_scope) is part of the load. Without them, a
+/// row that needs itself waits for itself, and the load keeps its place of the
+/// [`load_limit`](crate::Builder::load_limit) while it waits, until the
+/// [`load_timeout`](crate::Builder::load_timeout).
+///
+/// ```
+/// use lanebloom_guard::{BoxError, LoadScope, future::GuardedCache};
+/// use std::sync::OnceLock;
+/// use std::time::Duration;
+///
+/// static CACHE: OnceLock<GuardedCache<u64, u64>> = OnceLock::new();
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), BoxError> {
+/// // The row of each key above 1 needs that of the key before.
+/// async fn read(id: u64) -> Result<Option<u64>, BoxError> {
+///     if id == 1 {
+///         return Ok(Some(1));
+///     }
+///     let parent = async move { CACHE.get().unwrap().get(&(id - 1)).await };
+///     let parent = tokio::spawn(LoadScope::current().scope(parent)).await??;
+///     Ok(parent.map(|sum| sum + id))
+/// }
+/// let cache = GuardedCache::<u64, u64>::builder()
+///     .load_limit(1, 100)
+///     .load_timeout(Duration::from_secs(5))
+///     .build(read)?;
+/// let cache = CACHE.get_or_init(|| cache);
+/// cache.insert_batch(&[1, 2, 3]);
+/// assert_eq!(cache.get(&3).await?, Some(6));
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct LoadScope(Option<Present>);
+
+impl LoadScope {
+    /// The load of this task or thread. Outside of a load, the scopes do nothing.
+    pub fn current() -> Self {
+        Self(PRESENT.try_with(Present::clone).ok())
+    }
+
+    /// Runs a future as part of the load: in a task that the loader spawns, say.
+    pub async fn scope<T>(self, part: impl Future<Output = T>) -> T {
+        match self.0 {
+            None => part.await,
+            Some(present) => present.run(part).await,
+        }
+    }
+
+    /// Runs a closure as part of the load, in this thread: one of `spawn_blocking`, say.
+    ///
+    /// ```
+    /// use lanebloom_guard::{BoxError, LoadScope, sync::GuardedCache};
+    /// use std::sync::OnceLock;
+    /// use std::thread;
+    ///
+    /// static CACHE: OnceLock<GuardedCache<u64, u64>> = OnceLock::new();
+    /// // Each row needs that of the other key, 1 or 2: without the scope it would never end.
+    /// let read = |id: u64| {
+    ///     let load = LoadScope::current();
+    ///     let other = || CACHE.get().unwrap().get(&(3 - id));
+    ///     thread::scope(|threads| {
+    ///         threads.spawn(|| load.sync_scope(other)).join().unwrap()
+    ///     })
+    /// };
+    /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
+    /// let cache = CACHE.get_or_init(|| cache);
+    /// cache.insert_batch(&[1, 2]);
+    /// assert!(cache.get(&1).is_err());
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    pub fn sync_scope<T>(self, part: impl FnOnce() -> T) -> T {
+        match self.0 {
+            None => part(),
+            Some(present) => present.run_blocking(part),
+        }
+    }
 }
 
 /// The loads that each load waits for now.
@@ -48,7 +158,7 @@ impl Load {
         Self(Self::of_one().0 | 1)
     }
 
-    pub(super) fn is_of_many(self) -> bool {
+    fn is_of_many(self) -> bool {
         self.0 & 1 == 1
     }
 
@@ -67,18 +177,16 @@ impl Load {
         limits: &Limits,
         load: impl Future<Output = Result<T, LoadError>>,
     ) -> Result<T, LoadError> {
-        let place = limits.place();
-        let present = Present {
-            load: self,
-            place: place.clone(),
-        };
-        let run = PRESENT.scope(present, async {
-            if let Some(place) = &place {
-                place.take().await?;
-            }
+        let present = self.present(limits, Part::Awaited);
+        let run = async {
+            let place = present.place.clone();
+            let _taken = match &place {
+                None => None,
+                Some(place) => Some(place.take().await?),
+            };
             let _timer = limits.timer();
-            load.await
-        });
+            present.run(load).await
+        };
         match limits.timeout {
             None => run.await,
             Some(timeout) => tokio::time::timeout(timeout, run)
@@ -93,39 +201,78 @@ impl Load {
         limits: &Limits,
         load: impl FnOnce() -> Result<T, LoadError>,
     ) -> Result<T, LoadError> {
-        let place = limits.place();
-        if let Some(place) = &place {
-            block_on(place.take(), limits.timeout)??;
-        }
+        let present = self.present(limits, Part::First);
+        let place = present.place.clone();
+        let _taken = match &place {
+            None => None,
+            Some(place) => Some(block_on(place.take(), limits.timeout)??),
+        };
         let _timer = limits.timer();
-        PRESENT.sync_scope(Present { load: self, place }, load)
+        PRESENT.sync_scope(present, load)
     }
 
-    /// Notes that the load that calls this waits for `self`, until the answer is dropped. `None` if
+    fn present(self, limits: &Limits, part: Part) -> Present {
+        Present {
+            load: self,
+            place: limits.place(),
+            part,
+        }
+    }
+
+    /// Notes that the load that calls this waits for `self`, until the answer is dropped. Fails if
     /// it would wait for itself.
-    pub(super) fn awaited(self) -> Option<Wait> {
+    pub(super) fn awaited(self) -> Result<Wait, Circle> {
+        self.awaited_by(false)
+    }
+
+    /// [`awaited`](Self::awaited) by a get that blocks its thread.
+    pub(super) fn awaited_blocking(self) -> Result<Wait, Circle> {
+        self.awaited_by(true)
+    }
+
+    fn awaited_by(self, blocks: bool) -> Result<Wait, Circle> {
         let Ok(by) = PRESENT.try_with(Present::clone) else {
-            return Some(Wait {
+            return Ok(Wait {
                 noted: None,
                 lent: None,
             });
         };
         let mut waits = waits();
-        let (mut seen, mut next) = (BTreeSet::new(), vec![self]);
-        while let Some(load) = next.pop() {
-            if load == by.load {
-                return None;
-            }
-            if seen.insert(load) {
-                next.extend(waits.get(&load).into_iter().flatten());
-            }
+        if leads(&waits, self, by.load, |_| true) {
+            return Err(match leads(&waits, self, by.load, |load| !load.is_of_many()) {
+                true => Circle::OfRows,
+                false => Circle::OfBatches,
+            });
         }
         waits.entry(by.load).or_default().push(self);
-        Some(Wait {
+        Ok(Wait {
             noted: Some((by.load, self)),
-            lent: by.place.map(Place::lend),
+            lent: by.place.map(|place| place.lend(by.part, blocks)),
         })
     }
+}
+
+/// Loads that would wait for each other.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Circle {
+    /// Each loads one key: a row needs itself.
+    OfRows,
+    /// One of them loads many keys, and those may do without each other.
+    OfBatches,
+}
+
+/// Whether `from` waits for `to`, by any number of steps, all of them loads that `through` takes.
+fn leads(waits: &Waits, from: Load, to: Load, through: impl Fn(Load) -> bool) -> bool {
+    let (mut seen, mut next) = (BTreeSet::new(), vec![from]);
+    while let Some(load) = next.pop() {
+        if through(load) && seen.insert(load) {
+            if load == to {
+                return true;
+            }
+            next.extend(waits.get(&load).into_iter().flatten());
+        }
+    }
+    false
 }
 
 /// A load's wait for another.
@@ -135,17 +282,19 @@ pub(super) struct Wait {
 }
 
 impl Wait {
-    /// Ends the wait. A load that goes on after it must [resume](Place::resume) its place.
-    pub(super) fn end(mut self) -> Option<Arc<Place>> {
-        self.lent.take().map(Lent::end)
+    /// Ends the wait. The load goes on once it has its place again.
+    pub(super) async fn end(mut self) {
+        let lent = self.lent.take();
+        drop(self);
+        if let Some(lent) = lent {
+            lent.end().await;
+        }
     }
 
     /// [`end`](Self::end), in the load's thread.
     pub(super) fn end_blocking(self) {
-        if let Some(place) = self.end() {
-            // Without a timeout, so it cannot fail.
-            let _ = block_on(place.resume(), None);
-        }
+        // Without a timeout, so it cannot fail.
+        let _ = block_on(self.end(), None);
     }
 }
 

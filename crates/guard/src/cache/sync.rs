@@ -272,12 +272,15 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
                 Ok(landing) => return self.load(&landing, &mut load),
                 Err(load) => load,
             };
-            if let Some(wait) = begun_by.awaited() {
-                let loaded = block_on(flight.result.filled(), self.0.limits.timeout);
-                wait.end_blocking();
-                return loaded.unwrap_or_else(|timeout| self.give_up(key, &flight, timeout));
-            }
-            flight = match self.ask_again(key, &flight, begun_by)? {
+            let circle = match begun_by.awaited_blocking() {
+                Ok(wait) => {
+                    let loaded = block_on(flight.result.filled(), self.0.limits.timeout);
+                    wait.end_blocking();
+                    return loaded.unwrap_or_else(|timeout| self.give_up(key, &flight, timeout));
+                }
+                Err(circle) => circle,
+            };
+            flight = match self.ask_again(key, &flight, circle)? {
                 Asked::Known(known) => return Ok(known),
                 Asked::Joined(flight) | Asked::New(flight) => flight,
             };
@@ -287,7 +290,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// Runs the load of a flight.
     fn load(&self, landing: &Landing<K, V, F>, load: impl FnOnce(&K::Owned) -> Loaded<V>) -> Loaded<V> {
         let _span = debug_span!("load", cache = self.0.name).entered();
-        let wait = landing.load.awaited();
+        let wait = landing.load.awaited_blocking();
         let loaded = landing.land(landing.run_blocking(|| load(&landing.key)));
         wait.into_iter().for_each(Wait::end_blocking);
         loaded
@@ -385,7 +388,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     fn load_many(&self, (load, landings): (Load, Vec<Landing<K, V, F>>)) {
         if !landings.is_empty() {
             let _span = debug_span!("load_many", cache = self.0.name, keys = landings.len()).entered();
-            let wait = load.awaited();
+            let wait = load.awaited_blocking();
             let loaded = load.run_blocking(&self.0.limits, || self.loader.load_many(keys_of(&landings)));
             land_all(&landings, loaded);
             wait.into_iter().for_each(Wait::end_blocking);

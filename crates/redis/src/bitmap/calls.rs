@@ -286,7 +286,10 @@ impl RedisBitmap {
     /// Writes the configuration, if there is none; returns whether there was none.
     pub(super) async fn configure(&self, connection: &mut impl Connection) -> Result<bool, BitmapError> {
         let Kept::Configured {
-            config, expected, rate, ..
+            key,
+            config,
+            expected,
+            rate,
         } = &self.kept
         else {
             return Ok(false);
@@ -299,8 +302,10 @@ impl RedisBitmap {
             .flat_map(|(name, value)| [name, value])
             .collect();
         let mut talk = self.talk(connection);
-        let reply = talk.run(&connection::CONFIGURE, &[config], &fields, &[]).await?;
-        talk.bit(connection::CONFIGURE.name, &reply)
+        let keys: [&[u8]; 2] = [key, config];
+        let reply = talk.run(&connection::CONFIGURE, &keys, &fields, &[]).await?;
+        let reply = self.checked_script(reply)?;
+        self.talk(connection).bit(connection::CONFIGURE.name, &reply)
     }
 
     /// The filter that a configuration on the server describes, if there is one.
@@ -310,15 +315,19 @@ impl RedisBitmap {
             connection,
             key: &config,
         };
-        let mut pipeline = redis::pipe();
-        pipeline.cmd("HMGET").arg(&config).arg(&CONFIGURATION);
-        let reply = talk.send(pipeline).await?.pop().unwrap_or_default();
+        let mut command = redis::cmd("HMGET");
+        command.arg(&config).arg(&CONFIGURATION);
+        let (reply, has_bitmap) = talk.send_beside(command, name).await?;
         let bad = |reply: &Value| talk.unexpected("HMGET", reply);
         let Value::Array(values) = &reply else {
             return Err(bad(&reply));
         };
         if values.iter().all(|value| *value == Value::Nil) {
-            return Ok(None);
+            return if has_bitmap {
+                Err(unconfigured(name, &config))
+            } else {
+                Ok(None)
+            };
         }
         let text = |i: usize| match values.get(i) {
             Some(Value::BulkString(text)) => str::from_utf8(text).map_err(|_| bad(&reply)),
@@ -343,6 +352,9 @@ impl RedisBitmap {
     /// Fails if the filter has a configuration with other numbers.
     async fn check_configuration(&self, connection: &mut impl Connection) -> Result<(), BitmapError> {
         let BitmapLayout { bits, functions, .. } = self.layout;
+        let Kept::Configured { .. } = self.kept else {
+            return Ok(());
+        };
         let found = Self::open(connection, self.name()).await?;
         match found.map(|found| (found.layout.bits, found.layout.functions)) {
             Some(other) if other != (bits, functions) => Err(self.other_configuration(numbers(other.0, other.1))),
@@ -350,14 +362,28 @@ impl RedisBitmap {
         }
     }
 
+    /// The Redis key of the configuration.
+    fn config(&self) -> &[u8] {
+        match &self.kept {
+            Kept::Configured { config, .. } => config,
+            _ => self.name(),
+        }
+    }
+
+    fn no_cursor(&self, cursor: &[u8]) -> BitmapError {
+        BitmapError(BitmapErrorKind::NoCursor {
+            key: lossy(cursor),
+            bitmap: lossy(&self.bitmap_key(1)),
+        })
+    }
+
+    fn unconfigured(&self) -> BitmapError {
+        unconfigured(self.name(), self.config())
+    }
+
     fn other_configuration(&self, found: String) -> BitmapError {
-        let config = if let Kept::Configured { config, .. } = &self.kept {
-            config
-        } else {
-            self.name()
-        };
         BitmapError(BitmapErrorKind::Configuration {
-            key: lossy(config),
+            key: lossy(self.config()),
             found,
             wanted: numbers(self.layout.bits, self.layout.functions),
         })
@@ -396,12 +422,14 @@ impl RedisBitmap {
     }
 
     /// The reply of a script. That of a growing filter replies a bad cursor as it is, and that of
-    /// one with a configuration what the configuration says.
+    /// one with a configuration what the configuration says, or that a bitmap lacks it.
     fn checked_script(&self, reply: Value) -> Result<Value, BitmapError> {
         match (&self.kept, reply) {
+            (Kept::Configured { .. }, Value::Int(-1)) => Err(self.unconfigured()),
             (Kept::Configured { .. }, Value::BulkString(found)) => {
                 Err(self.other_configuration(lossy(&found[..found.len().min(80)])))
             }
+            (Kept::Growing { cursor, .. }, Value::Int(-1)) => Err(self.no_cursor(cursor)),
             (Kept::Growing { cursor, .. }, Value::BulkString(value)) => Err(bad_cursor(cursor, &value)),
             (_, reply) => Ok(reply),
         }
@@ -451,6 +479,10 @@ impl RedisBitmap {
 
     /// Gives the filter's Redis keys the names of those of `to`; returns whether there were any.
     pub(super) async fn give_name(&self, connection: &mut impl Connection, to: &Self) -> Result<bool, BitmapError> {
+        if self.layout == to.layout {
+            // Part of a filter is not renamed.
+            self.check_configuration(connection).await?;
+        }
         let mut talk = self.talk(connection);
         let renamed = match (&self.kept, &to.kept) {
             _ if self.layout != to.layout => None,
@@ -462,13 +494,10 @@ impl RedisBitmap {
                 },
             ) => {
                 let keys: [&[u8]; 4] = [cursor, base, new_cursor, new_base];
-                match talk
+                let reply = talk
                     .run(&connection::RENAME_GROWING, &keys, &[GREATEST_CURSOR], &[])
-                    .await?
-                {
-                    Value::BulkString(value) => return Err(bad_cursor(cursor, &value)),
-                    reply => Some(reply),
-                }
+                    .await?;
+                Some(self.checked_script(reply)?)
             }
             _ if self.keys().len() != to.keys().len() => None,
             _ => {
@@ -507,10 +536,12 @@ impl RedisBitmap {
             Kept::Configured { .. } => return self.check_configuration(connection).await.map(|()| 1),
             Kept::Growing { cursor, .. } => cursor,
         };
-        let mut pipeline = redis::pipe();
-        pipeline.cmd("GET").arg(cursor);
+        let mut command = redis::cmd("GET");
+        command.arg(cursor);
         let mut talk = self.talk(connection);
-        match talk.send(pipeline).await?.pop().unwrap_or_default() {
+        let (reply, has_grown) = talk.send_beside(command, &self.bitmap_key(1)).await?;
+        match reply {
+            Value::Nil if has_grown => Err(self.no_cursor(cursor)),
             Value::Nil => Ok(1),
             Value::BulkString(value) => {
                 let digits = value.iter().all(u8::is_ascii_digit);
@@ -543,6 +574,13 @@ impl RedisBitmap {
 
 fn numbers(bits: u64, functions: u8) -> String {
     format!("{bits} bits and {functions} hash functions")
+}
+
+fn unconfigured(name: &[u8], config: &[u8]) -> BitmapError {
+    BitmapError(BitmapErrorKind::Unconfigured {
+        key: lossy(name),
+        config: lossy(config),
+    })
 }
 
 fn expire_command(key: &[u8], after: u64) -> Cmd {

@@ -35,10 +35,19 @@ local function expire(key)
     end
 end
 
+-- It may not be among KEYS, but is on the same server, by the set's hash tag.
+local function key_of(chunk)
+    return string.sub(KEYS[1], 1, -5) .. chunk
+end
+
 if not meta[1] then
     redis.call('HSET', KEYS[1], 'description', ARGV[1], 'expires', expires)
     expire(KEYS[1])
-    -- If only the meta key was deleted: a log takes no lesser id than its last.
+    -- If only the meta key was deleted: a log takes no lesser id than its last, and old keys would come
+    -- back with the chunks.
+    for _, chunk in ipairs(redis.call('HKEYS', KEYS[3])) do
+        redis.call('DEL', key_of(chunk))
+    end
     redis.call('DEL', KEYS[2], KEYS[3])
 elseif meta[1] ~= ARGV[1] then
     return { 'other', meta[1] }
@@ -138,9 +147,8 @@ end
 redis.call('HSET', KEYS[1], 'head', id, 'bytes', bytes, 'expires', expires)
 expire(KEYS[1])
 if later then
-    -- These keys are not among KEYS, but on the same server, by the set's hash tag.
     for _, chunk in ipairs(redis.call('HKEYS', KEYS[3])) do
-        expire(string.sub(KEYS[1], 1, -5) .. chunk)
+        expire(key_of(chunk))
     end
 end
 answer[2] = id

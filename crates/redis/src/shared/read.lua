@@ -8,7 +8,11 @@
 -- given chunks. A missing value is an empty text.
 if #ARGV == 0 then
     local answer = redis.call('HMGET', KEYS[1], 'description', 'head')
-    answer = { answer[1] or '', answer[2] or '' }
+    if not answer[1] then
+        -- What is left of a set without its meta is not of the one that begins now.
+        return { '', '' }
+    end
+    answer = { answer[1], answer[2] or '' }
     for i, each in ipairs(redis.call('HGETALL', KEYS[2])) do
         answer[i + 2] = each
     end

@@ -523,6 +523,7 @@ fn growth_counts_what_is_there() {
     let server = server!(growth_counts_what_is_there);
     let mut connection = server.connection();
     let filter = RedisBitmap::guava("base", "cursor", 100, 0.01).unwrap();
+    get::<()>(&mut connection, &["SET", "cursor", "0"]);
     for full in ["base-0", "base-1"] {
         redis::cmd("SET")
             .arg(full)
@@ -1192,6 +1193,68 @@ fn filters_expire() {
             assert!(error.to_string().contains("refused"), "{error}");
         }
     }
+}
+
+/// Those that it adds later too, and with the cursor, so that no old key comes back.
+#[test]
+fn all_keys_of_a_growing_filter_expire_together() {
+    let server = server!(all_keys_of_a_growing_filter_expire_together);
+    let mut connection = server.connection();
+    let filter = RedisBitmap::guava("base", "cursor", 50, 0.02).unwrap();
+    let keys = |from: u64, to: u64| Vec::from_iter((from..to).map(key));
+    // Before there is a cursor, and after.
+    for first in [10, 200] {
+        filter.insert_batch(&mut connection, &keys(0, first)).unwrap();
+        assert!(filter.expire(&mut connection, Duration::from_secs(99)).unwrap());
+        for i in first..600 {
+            filter.insert(&mut connection, &key(i)).unwrap();
+        }
+        let cursor: u64 = get(&mut connection, &["GET", "cursor"]);
+        assert!(cursor > 5, "{cursor}");
+        let end: i64 = get(&mut connection, &["PTTL", "cursor"]);
+        assert!((1..=99_000).contains(&end));
+        for number in 0..=cursor {
+            let left: i64 = get(&mut connection, &["PTTL", &format!("base-{number}")]);
+            assert!((1..=99_000).contains(&left), "{number}: {left}");
+        }
+        filter.clear(&mut connection).unwrap();
+    }
+    filter.insert_batch(&mut connection, &keys(0, 10)).unwrap();
+    filter.expire(&mut connection, Duration::from_millis(300)).unwrap();
+    filter.insert_batch(&mut connection, &keys(10, 300)).unwrap();
+    while get::<u8>(&mut connection, &["EXISTS", "cursor", "base-0", "base-1", "base-2"]) > 0 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    filter.insert_batch(&mut connection, &keys(1000, 1100)).unwrap();
+    let mut found = [false; 300];
+    filter
+        .contains_batch(&mut connection, &keys(0, 300), &mut found)
+        .unwrap();
+    assert!(found.iter().filter(|found| **found).count() < 60);
+}
+
+#[test]
+fn bitmaps_whose_cursor_is_missing_are_told() {
+    let server = server!(bitmaps_whose_cursor_is_missing_are_told);
+    let mut connection = server.connection();
+    let filter = RedisBitmap::guava("base", "cursor", 50, 0.02).unwrap();
+    filter
+        .insert_batch(&mut connection, &Vec::from_iter((0..200).map(key)))
+        .unwrap();
+    let cursor: String = get(&mut connection, &["GET", "cursor"]);
+    get::<()>(&mut connection, &["DEL", "cursor"]);
+    let errors = errors(&filter, None, &mut connection);
+    assert_eq!(errors.len(), 8);
+    for (name, error) in errors {
+        assert_eq!(
+            error.to_string(),
+            "the cursor \"cursor\" is missing, and there is a bitmap \"base-1\": set the cursor to the number of the \
+             last bitmap, or delete the bitmaps",
+            "{name}"
+        );
+    }
+    get::<()>(&mut connection, &["SET", "cursor", &cursor]);
+    assert!(filter.contains(&mut connection, &key(199)).unwrap());
 }
 
 #[test]

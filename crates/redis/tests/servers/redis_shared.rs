@@ -1245,6 +1245,26 @@ fn a_set_without_its_meta_begins_anew() {
     }
 }
 
+/// Nobody has the keys of the old set any more.
+#[test]
+fn no_old_key_comes_back_to_a_set_that_begins_anew() {
+    let Some(redis) = Server::of("no_old_key_comes_back_to_a_set_that_begins_anew").start() else {
+        return;
+    };
+    let old = node(&redis);
+    insert(&old, 0..100);
+    sync(&old);
+    old.close(PATIENCE).unwrap();
+    command(&redis, &["DEL", "{ids}:meta"]);
+    let one = node(&redis);
+    insert(&one, 1000..1100);
+    sync(&one);
+    let late = node(&redis);
+    assert_eq!(missing(&late, 1000..1100), 0);
+    assert!(missing(&late, 0..100) > 90);
+    assert!(**late.filter() == **one.filter());
+}
+
 /// A lone key is some hundred bytes; of those, the empty exchange's are most.
 #[test]
 fn few_bytes_travel() {

@@ -427,6 +427,84 @@ fn expiry_and_renames_take_the_configuration_along() {
     assert!(RedisBitmap::open_redisson(&mut connection, "seen").unwrap().is_some());
 }
 
+/// The first insert after `expire` makes the bitmap; and an earlier client may have left it without
+/// a time.
+#[test]
+fn a_bitmap_expires_with_its_configuration() {
+    let server = server!(a_bitmap_expires_with_its_configuration);
+    let mut connection = server.connection();
+    let left =
+        |connection: &mut Connection| ["seen", "{seen}:config"].map(|key| get::<i64>(connection, &["PTTL", key]));
+    let filter = RedisBitmap::redisson("seen", 500, 0.01).unwrap();
+    let inserts: [fn(&RedisBitmap, &mut Connection); 3] = [
+        |filter, connection| assert!(filter.insert(connection, "a").unwrap()),
+        |filter, connection| assert_eq!(filter.insert_batch(connection, &["a", "b"]).unwrap(), 2),
+        |filter, connection| {
+            RedisBitmap::insert_pairs(connection, &[(filter, "a")], &mut [false]).unwrap();
+        },
+    ];
+    for insert in inserts {
+        assert!(filter.try_init(&mut connection).unwrap());
+        assert!(filter.expire(&mut connection, Duration::from_secs(99)).unwrap());
+        insert(&filter, &mut connection);
+        assert!(left(&mut connection).iter().all(|left| (1..=99_000).contains(left)));
+        get::<()>(&mut connection, &["PERSIST", "seen"]);
+        filter.insert(&mut connection, "c").unwrap();
+        assert!(left(&mut connection).iter().all(|left| (1..=99_000).contains(left)));
+        assert!(filter.contains(&mut connection, "a").unwrap() && filter.contains(&mut connection, "c").unwrap());
+        filter.clear(&mut connection).unwrap();
+    }
+    // No old key comes back.
+    filter.try_init(&mut connection).unwrap();
+    filter.expire(&mut connection, Duration::from_millis(20)).unwrap();
+    filter.insert(&mut connection, "a").unwrap();
+    while get::<u8>(&mut connection, &["EXISTS", "seen", "{seen}:config"]) > 0 {
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert!(filter.try_init(&mut connection).unwrap());
+    assert!(!filter.contains(&mut connection, "a").unwrap());
+    filter.insert(&mut connection, "a").unwrap();
+    assert_eq!(left(&mut connection), [-1, -1]);
+}
+
+#[test]
+fn a_bitmap_without_its_configuration_is_an_error() {
+    let server = server!(a_bitmap_without_its_configuration_is_an_error);
+    let mut connection = server.connection();
+    let filter = RedisBitmap::redisson("seen", 500, 0.01).unwrap();
+    filter.insert(&mut connection, "a").unwrap();
+    let copy = filter.fetch_local(&mut connection, 1 << 20).unwrap();
+    let bits = bits_of(&mut connection, "seen");
+    get::<()>(&mut connection, &["DEL", "{seen}:config"]);
+    let to = RedisBitmap::redisson("to", 500, 0.01).unwrap();
+    let pairs = [(&filter, "a")];
+    let connection = &mut connection;
+    for error in [
+        filter.contains(connection, "a").unwrap_err(),
+        filter.contains_batch(connection, &["a"], &mut [false]).unwrap_err(),
+        RedisBitmap::contains_pairs(connection, &pairs, &mut [false]).unwrap_err(),
+        filter.insert(connection, "b").unwrap_err(),
+        RedisBitmap::insert_pairs(connection, &pairs, &mut [false]).unwrap_err(),
+        filter.try_init(connection).unwrap_err(),
+        RedisBitmap::open_redisson(connection, "seen").unwrap_err(),
+        filter.estimated_len(connection).unwrap_err(),
+        filter.fetch_local(connection, 1 << 20).unwrap_err(),
+        copy.refresh(connection).unwrap_err(),
+        filter.rename(connection, &to).unwrap_err(),
+    ] {
+        assert!(error.is_unconfigured() && !error.is_other_configuration());
+        assert_eq!(
+            error.to_string(),
+            "the bitmap \"seen\" has no configuration \"{seen}:config\", so it is a part of a filter that is gone: \
+             `clear` removes it"
+        );
+    }
+    assert_eq!(bits_of(connection, "seen"), bits);
+    filter.clear(connection).unwrap();
+    assert!(!filter.contains(connection, "a").unwrap());
+    assert!(filter.insert(connection, "a").unwrap());
+}
+
 /// Readers go on while filters of every layout are rebuilt under another name: they find the old
 /// keys or the new ones, and no moment without.
 #[test]

@@ -105,7 +105,7 @@ fn eight_hold<T: Load>(salts: __m512i, blocks: &[Block<T>], places: &[u32; 8], h
         // SAFETY: see the top of this file.
         unsafe {
             asm!(
-                "vmovdqu {words:y}, [{a}]",
+                "vmovdqu64 {words:y}, [{a}]",
                 "vinserti64x4 {words}, {words}, [{b}], 1",
                 words = out(zmm_reg) words,
                 a = in(reg) a,
