@@ -288,8 +288,8 @@ fn a_pipe_a_link_and_a_directory_are_no_leftovers() {
     assert_eq!(fs::read(&link).unwrap(), b"kept");
 }
 
-/// A device that is replaced by a file is lost to every program: `/dev/null`, say. `/dev/stdout` is a
-/// link to one.
+/// A device that is replaced by a file is lost to every program: `/dev/null`, say. `/dev/stdout` is
+/// a link to one.
 #[cfg(target_os = "linux")]
 #[test]
 fn what_is_not_a_regular_file_is_neither_replaced_nor_removed() {

@@ -46,7 +46,7 @@ pub(crate) struct Filter {
 ///
 /// Keys are int, str, bytes, float, bool, None, tuple, UUID, datetime, date, IP addresses and
 /// numpy's scalars. A key counts by its content: 1, 1.0 and True are one key, as in a set, and a
-/// str and its UTF-8 are one too.
+/// str and its UTF-8 are one too. None, NaN and every null of an array or a frame are one key.
 ///
 /// >>> from lanebloom import BloomFilter
 /// >>> seen = BloomFilter(1_000_000, 0.001)
@@ -127,7 +127,12 @@ pub(crate) struct GuavaBloomFilter;
 ///
 /// to_bytes and save write the header and the bits as a Parquet file has them. Keys are hashed as
 /// Parquet hashes values: an int as an INT64, or as an INT32 with int_bytes=4; a str or bytes as a
-/// BYTE_ARRAY; a float as a DOUBLE, so that 1 and 1.0 are two keys here.
+/// BYTE_ARRAY; a float as a DOUBLE, so that 1 and 1.0 are two keys here. Nulls are skipped: they
+/// are not added, and not found. Values that Parquet stores in another way (times in seconds,
+/// date64, float16) are a TypeError that says which cast helps.
+///
+/// The filter has the bytes that keep the rate, raised to a power of two. The format allows 128
+/// MiB: keys and a rate that need more are a ValueError.
 ///
 /// >>> f = SplitBlockBloomFilter(1000)
 /// >>> f.update([17, "ann"])
@@ -435,6 +440,8 @@ impl Filter {
 
     /// Add all keys of each argument: a list or another iterable of keys, an array, or a filter.
     ///
+    /// A filter whose keys are too many for this one's rate is a ValueError, as with |= and |.
+    ///
     /// >>> f = BloomFilter(1000)
     /// >>> f.update(["a", "b"], range(10))
     /// >>> "b" in f, 9 in f, 10 in f
@@ -458,6 +465,10 @@ impl Filter {
     /// Arrays are those of numpy (integers, floats, bool, datetime64, S, U, V), whatever speaks
     /// Arrow's C interface (pyarrow, polars, pandas, DuckDB), and buffers such as array.array. They
     /// are read where they lie, without the interpreter's lock, by as many threads as you say.
+    /// Ctrl-C ends the call between two pieces of some million keys; those before it are added.
+    ///
+    /// Masked values are None. numpy drops zero bytes at the end of S and U values, so keep digests
+    /// in V arrays.
     ///
     /// >>> import array
     /// >>> f = BloomFilter(1000)
@@ -471,8 +482,11 @@ impl Filter {
     /// Add all keys, and return an array that says which were new: duplicates in one call.
     ///
     /// The array is numpy's, or a memoryview of truth values where numpy is missing; with as_arrow
-    /// it is a bitmap that pyarrow and polars read. A second key of the same value is not new. With
-    /// several threads each may take the same key for new.
+    /// it is a bitmap that pyarrow and polars read. A second key of the same value is not new.
+    ///
+    /// With one thread, the new ones are the first of each key. With several, the new one may be a
+    /// later one, and two threads may take the same key for new at the same time. So where it
+    /// matters which row stays, use one thread.
     ///
     /// >>> f = BloomFilter(1000)
     /// >>> [bool(new) for new in f.add_new(["a", "b", "a"])]
@@ -654,7 +668,7 @@ impl Filter {
     }
 
     /// Write the filter to a file, in place of the old one: a reader gets all of the old file or
-    /// all of the new one, even if the machine crashes.
+    /// all of the new one, even if the machine crashes. A device or a pipe is an OSError.
     fn save(&self, py: Python<'_>, path: FilePath) -> PyResult<()> {
         py.detach(|| replace_file(&path.0, |file| self.any.write_to(file)).map_err(|error| of_file(&path.0, error)))
     }

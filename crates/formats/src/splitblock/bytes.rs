@@ -254,8 +254,8 @@ impl SplitBlockBloom {
     /// let mut bytes = filter.to_parquet()?;
     /// assert_eq!(SplitBlockBloom::from_parquet(&bytes)?, filter);
     /// bytes.push(0);
-    /// let error = SplitBlockBloom::from_parquet(&bytes).unwrap_err();
-    /// assert_eq!(error.to_string(), "the filter's header says 16 + 64 bytes, and there are 81");
+    /// let error = SplitBlockBloom::from_parquet(&bytes).unwrap_err().to_string();
+    /// assert_eq!(error, "the filter's header says 16 + 64 bytes, and there are 81");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn from_parquet(bytes: &[u8]) -> Result<Self, SplitBlockReadError> {
@@ -287,7 +287,8 @@ impl SplitBlockBloom {
     /// let filter = SplitBlockBloom::with_bytes(64)?;
     /// let mut file = filter.to_parquet()?;
     /// file.extend(b"more");
-    /// assert_eq!(SplitBlockBloom::from_parquet_prefix(&file)?, (filter, &b"more"[..]));
+    /// let (read, rest) = SplitBlockBloom::from_parquet_prefix(&file)?;
+    /// assert_eq!((read, rest), (filter, &b"more"[..]));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn from_parquet_prefix(bytes: &[u8]) -> Result<(Self, &[u8]), SplitBlockReadError> {

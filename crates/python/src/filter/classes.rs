@@ -329,8 +329,8 @@ impl SplitBlockBloomFilter {
         Ok(parts(Any::SplitBlock(Foreign { filter, int_bytes }), key, Self))
     }
 
-    /// The filter in a Parquet file's bytes, header and bits: as many bytes from bloom_filter_offset
-    /// on as the column chunk's bloom_filter_length says.
+    /// The filter in a Parquet file's bytes, header and bits: as many bytes from
+    /// bloom_filter_offset on as the column chunk's bloom_filter_length says.
     ///
     /// Where a file does not say the length, say prefix=True: the bytes may go on after the filter.
     ///
