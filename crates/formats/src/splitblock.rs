@@ -26,9 +26,9 @@
 //!
 //! A column chunk's metadata has `bloom_filter_offset`, and often `bloom_filter_length`. There lies
 //! the header, then the bitset: [`from_parquet`](SplitBlockBloom::from_parquet) reads both, or
-//! [`from_parquet_prefix`](SplitBlockBloom::from_parquet_prefix) if the length is missing. An engine
-//! that looks up few keys in a file far away reads only the [`Header`], and for each key its 32
-//! bytes at `block_index(hash, header.blocks())`, which [`check_block`] tests.
+//! [`from_parquet_prefix`](SplitBlockBloom::from_parquet_prefix) if the length is missing. An
+//! engine that looks up few keys in a file far away reads only the [`Header`], and for each key its
+//! 32 bytes at `block_index(hash, header.blocks())`, which [`check_block`] tests.
 //!
 //! ```
 //! use lanebloom_formats::SplitBlockBloom;

@@ -26,10 +26,10 @@ pub(crate) enum Written {
 }
 
 impl Written {
-    /// Writes the rest of a tuple's part, whose bytes begin at `start`. A part of any length has
-    /// its length before it, as 8 bytes, unless it is the last one: so tuples of the same types
-    /// never share bytes.
-    pub(crate) fn as_part(self, start: usize, is_last: bool, out: &mut Vec<u8>) {
+    /// Ends a tuple's part, whose bytes begin at `start`: writes what is missing. A part of any
+    /// length has its length before it, as 8 bytes, unless it is the last one: so tuples of the
+    /// same types never share bytes.
+    pub(crate) fn end_part(self, start: usize, is_last: bool, out: &mut Vec<u8>) {
         match self {
             Self::Word(word) => out.extend_from_slice(&word.to_le_bytes()),
             Self::Varying if !is_last => {

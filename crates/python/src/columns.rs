@@ -310,7 +310,7 @@ impl<'a> Column<'a> {
                 for (c, column) in columns.iter().enumerate() {
                     let start = out.len();
                     let written = column.write(i, encoding, out);
-                    written.as_part(start, c + 1 == columns.len(), out);
+                    written.end_part(start, c + 1 == columns.len(), out);
                 }
                 return Written::Varying;
             }

@@ -167,7 +167,7 @@ fn write_tuple(tuple: &Bound<'_, PyTuple>, encoding: Encoding, out: &mut Vec<u8>
     let parts = tuple.len();
     for (i, part) in tuple.iter().enumerate() {
         let start = out.len();
-        write(&part, encoding, out, depth + 1)?.as_part(start, i + 1 == parts, out);
+        write(&part, encoding, out, depth + 1)?.end_part(start, i + 1 == parts, out);
     }
     Ok(Written::Varying)
 }

@@ -80,6 +80,9 @@ fn unmasked<'py>(numpy: &Bound<'py, PyAny>, object: &Bound<'py, PyAny>) -> PyRes
         return Ok(None);
     }
     let mask = masked.call_method1("getmaskarray", (object,))?;
+    if !mask.call_method0("any")?.is_truthy()? {
+        return Ok(None);
+    }
     let there = numpy.call_method1("logical_not", (mask,))?;
     let bits = numpy.call_method1("packbits", (there, None::<usize>, "little"))?;
     exact(numpy, &bits, false).map(Some)

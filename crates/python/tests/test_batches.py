@@ -689,6 +689,7 @@ def test_bitmaps_take_integers_only():
     ids = Bitmap(1000)
     agrees(numpy.arange(0, 900, 7), range(0, 900, 7), lambda: Bitmap(1000))
     agrees(pa.array([5, 900, 5]), [5, 900, 5], lambda: Bitmap(1000))
+    agrees(numpy.ma.masked_array([5, 900]), [5, 900], lambda: Bitmap(1000))
     for values in [numpy.array([1.0]), pa.array([1, None]), pa.array(["a"]), ["a"], [None]]:
         with pytest.raises(TypeError, match="integers only"):
             ids.add_many(values)

@@ -62,7 +62,9 @@ def stub_docstrings():
 
 
 def test_the_stubs_have_the_docstrings():
-    expected = {name: inspect.cleandoc(text_of(name)) for name in ITEMS}
+    # Each class has an add of its own, for its speed.
+    names = [name for name in ITEMS if not name.endswith(".add") or name == "Filter.add"]
+    expected = {name: inspect.cleandoc(text_of(name)) for name in names}
     # Methods that are not of every filter stand in classes for checkers only.
     for base, methods in {"_United": ["update"], "_Compared": ["issubset", "isdisjoint"]}.items():
         for method in methods:
