@@ -294,7 +294,7 @@ impl<'a> Column<'a> {
                 let value = &values[i * width..][..*width];
                 let len = value.iter().rposition(|&point| point != 0).map_or(0, |last| last + 1);
                 for &point in &value[..len] {
-                    // numpy stores no surrogates on purpose; a filter needs some bytes for them.
+                    // There is none but by a thread that writes to the array meanwhile.
                     let point = char::from_u32(point).unwrap_or(char::REPLACEMENT_CHARACTER);
                     out.extend_from_slice(point.encode_utf8(&mut [0; 4]).as_bytes());
                 }

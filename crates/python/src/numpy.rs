@@ -165,7 +165,11 @@ fn array_of<'py>(numpy: &Bound<'py, PyAny>, object: &Bound<'py, PyAny>, is_scala
                 refuse_digests(bytes, width)?;
                 Values::Padded(bytes, width)
             }
-            ("U", _) => Values::Utf32(lend(data, len * width / 4)?, width / 4),
+            ("U", _) => {
+                let points = lend(data, len * width / 4)?;
+                refuse_surrogates(points, width / 4)?;
+                Values::Utf32(points, width / 4)
+            }
             ("M", 8) => Values::Times(lend(data, len)?, unit.ok_or_else(|| unsupported(&dtype))?, true),
             ("V", _) if dtype.getattr("names")?.is_none() => Values::Fixed(lend(data, len * width)?, width),
             _ => return Err(unsupported(&dtype)),
@@ -186,6 +190,18 @@ fn array_of<'py>(numpy: &Bound<'py, PyAny>, object: &Bound<'py, PyAny>, is_scala
         column,
         (array.unbind(), bits.map(Bound::unbind)),
     )))
+}
+
+/// Fails for strings that have no UTF-8, as one of them alone does.
+fn refuse_surrogates(points: &[u32], width: usize) -> PyResult<()> {
+    match points.iter().position(|&point| char::from_u32(point).is_none()) {
+        None => Ok(()),
+        Some(place) => Err(PyValueError::new_err(format!(
+            "string {} of the array has the code point {:#x}: surrogates not allowed",
+            place / width,
+            points[place]
+        ))),
+    }
 }
 
 /// Fails for an `S` array of digests: it has lost the zero bytes at their ends, and so one in 256.

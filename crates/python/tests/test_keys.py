@@ -145,6 +145,9 @@ def test_a_string_without_utf8_is_a_value_error():
     for call in [f.add, f.__contains__, lambda key: f.update([key])]:
         with pytest.raises(ValueError, match="surrogates"):
             call("\ud800")
+    numpy = pytest.importorskip("numpy")
+    with pytest.raises(ValueError, match="string 1 of the array has the code point 0xd800: surrogates"):
+        f.add_many(numpy.array(["a", "b\ud800"]))
 
 
 def test_tuples_in_tuples_have_a_limit():
