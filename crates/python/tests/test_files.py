@@ -304,7 +304,7 @@ def test_a_header_that_contradicts_the_length_is_refused():
     small = SplitBlockBloomFilter(50).to_bytes()
     header = len(small) % 32
     wrong = small[:header] + f.to_bytes()[header:]
-    with pytest.raises(ValueError, match="header says 16 . 64 bytes, and there are 272|header says"):
+    with pytest.raises(ValueError, match="header says .* bytes, and there are"):
         SplitBlockBloomFilter.from_bytes(wrong)
     # Where the file does not say the length.
     more = f.to_bytes() + b"the next column's"

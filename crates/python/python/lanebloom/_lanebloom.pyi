@@ -446,8 +446,8 @@ class SplitBlockBloomFilter(_United):
     def from_bytes(  # type: ignore[override]
         data: Buffer, /, *, int_bytes: Literal[4, 8] = 8, key: _KeyFunction = None, prefix: bool = False
     ) -> SplitBlockBloomFilter:
-        """The filter in a Parquet file's bytes, header and bits: as many bytes from bloom_filter_offset
-        on as the column chunk's bloom_filter_length says.
+        """The filter in a Parquet file's bytes, header and bits: as many bytes from
+        bloom_filter_offset on as the column chunk's bloom_filter_length says.
 
         Where a file does not say the length, say prefix=True: the bytes may go on after the filter.
 
