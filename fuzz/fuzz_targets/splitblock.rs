@@ -26,7 +26,7 @@ fn parquet(bytes: &[u8]) {
     let header = match Header::parse(bytes) {
         Ok(header) => header,
         Err(error) => {
-            let same = SplitBlockBloom::from_parquet(bytes).unwrap_err();
+            let same = SplitBlockBloom::from_parquet_prefix(bytes).unwrap_err();
             assert_eq!(same.to_string(), error.to_string());
             return;
         }
@@ -34,13 +34,14 @@ fn parquet(bytes: &[u8]) {
     let (start, len) = (header.header_bytes(), header.bitset_bytes());
     assert_eq!(Header::parse(&bytes[..start]).unwrap(), header);
     assert!(Header::parse(&bytes[..start - 1]).unwrap_err().is_truncated());
-    match SplitBlockBloom::from_parquet(bytes) {
+    let exact = SplitBlockBloom::from_parquet(bytes);
+    assert_eq!(exact.is_ok(), bytes.len() == start + len);
+    match SplitBlockBloom::from_parquet_prefix(bytes) {
         Ok((filter, rest)) => {
             assert_eq!(rest, &bytes[start + len..]);
             assert_eq!(filter.blocks(), header.blocks());
             let written = filter.to_parquet().unwrap();
-            let (same, rest) = SplitBlockBloom::from_parquet(&written).unwrap();
-            assert!(same == filter && rest.is_empty());
+            assert!(SplitBlockBloom::from_parquet(&written).unwrap() == filter);
             used(filter, &bytes[start..][..len]);
         }
         Err(error) => assert!(error.is_truncated() && bytes.len() < start + len, "{error}"),

@@ -31,11 +31,15 @@ use twox_hash::XxHash3_64;
 /// Only root can change a file's owner: another user's new file stays that user's own. If it cannot
 /// have the old group either, its group gets no permissions. Access control lists and extended
 /// attributes are not copied. Other names (hard links) of the old file keep the old bytes. If
-/// `path` names no regular file, the new file has the permissions of any created file.
+/// `path` names no file yet, or a link, the new file has the permissions of any created file.
 ///
 /// A symbolic link is replaced; its target stays.
 ///
 /// # Errors
+///
+/// Fails with kind `InvalidInput` if `path` names a device, a pipe, a socket or a directory, or a
+/// link to one: they would be lost to every program that needs them. (`/dev/stdout` is such a link.
+/// Open it and write to it.)
 ///
 /// Fails with the error of `write` or of the file system. Then the old file is still there, and the
 /// new one is removed. On Unix the directory must be readable, since the sync needs it open;
@@ -74,6 +78,7 @@ pub fn replace_file<T>(path: impl AsRef<Path>, write: impl FnOnce(&mut File) -> 
     let path = path.as_ref();
     let (name, directory) = split(path)?;
     let opened = open_directory(directory)?;
+    refuse_special(path)?;
     let old = match fs::symlink_metadata(path) {
         Ok(metadata) => Some(metadata).filter(Metadata::is_file),
         Err(error) if error.kind() == ErrorKind::NotFound => None,
@@ -98,7 +103,8 @@ pub fn replace_file<T>(path: impl AsRef<Path>, write: impl FnOnce(&mut File) -> 
 ///
 /// # Errors
 ///
-/// Fails with the error of the file system, with kind `NotFound` if there is no such file. On Unix
+/// Fails with the error of the file system, with kind `NotFound` if there is no such file, and with
+/// kind `InvalidInput` where [`replace_file`] does: if it is a device, say. On Unix
 /// the directory must be readable, since the sync needs it open; otherwise the file stays.
 ///
 /// If the sync fails, the file is gone, but a crash may bring it back. A file system that cannot
@@ -122,6 +128,7 @@ pub fn remove_file(path: impl AsRef<Path>) -> io::Result<()> {
     let path = path.as_ref();
     let (_, directory) = split(path)?;
     let opened = open_directory(directory)?;
+    refuse_special(path)?;
     fs::remove_file(path)?;
     sync_directory(opened)
 }
@@ -135,6 +142,18 @@ fn split(path: &Path) -> io::Result<(&OsStr, &Path)> {
             ErrorKind::InvalidInput,
             format!("{} is no path of a file", path.display()),
         )),
+    }
+}
+
+/// Fails if there is something at the end of a path that is not a regular file.
+fn refuse_special(path: &Path) -> io::Result<()> {
+    match fs::metadata(path) {
+        Ok(metadata) if !metadata.is_file() => Err(io::Error::new(
+            ErrorKind::InvalidInput,
+            format!("{} is not a regular file", path.display()),
+        )),
+        // A link to nothing, or to a place that this user cannot see, is only a name.
+        _ => Ok(()),
     }
 }
 

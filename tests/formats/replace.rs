@@ -3,7 +3,7 @@
 #![cfg(feature = "std")]
 
 use lanebloom::ConcurrentBloom;
-use lanebloom::codec::replace_file;
+use lanebloom::codec::{remove_file, replace_file};
 use lanebloom_tests::number;
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -286,6 +286,32 @@ fn a_pipe_a_link_and_a_directory_are_no_leftovers() {
     assert_eq!(fs::read(&path).unwrap(), b"new");
     assert_eq!(leftovers(directory.path()).len(), 3);
     assert_eq!(fs::read(&link).unwrap(), b"kept");
+}
+
+/// A device that is replaced by a file is lost to every program: `/dev/null`, say. `/dev/stdout` is
+/// a link to one.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_not_a_regular_file_is_neither_replaced_nor_removed() {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    let directory = tempfile::tempdir().unwrap();
+    let [pipe, folder, link, dangling] = ["pipe", "folder", "link", "dangling"].map(|name| directory.path().join(name));
+    mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    fs::create_dir(&folder).unwrap();
+    std::os::unix::fs::symlink(&pipe, &link).unwrap();
+    std::os::unix::fs::symlink("/nowhere", &dangling).unwrap();
+    for path in [&pipe, &folder, &link] {
+        let before = fs::symlink_metadata(path).unwrap();
+        for result in [replace_file(path, |file| file.write_all(b"new")), remove_file(path)] {
+            let error = result.unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
+            assert_eq!(error.to_string(), format!("{} is not a regular file", path.display()));
+        }
+        assert_eq!(fs::symlink_metadata(path).unwrap().file_type(), before.file_type());
+    }
+    assert!(leftovers(directory.path()).is_empty());
+    replace_file(&dangling, |file| file.write_all(b"new")).unwrap();
+    assert_eq!(fs::read(&dangling).unwrap(), b"new");
 }
 
 #[cfg(unix)]

@@ -25,9 +25,10 @@
 //! # From a file
 //!
 //! A column chunk's metadata has `bloom_filter_offset`, and often `bloom_filter_length`. There lies
-//! the header, then the bitset: [`SplitBlockBloom::from_parquet`] reads both. An engine that looks
-//! up a few keys in a file far away reads only the [`Header`], and for each key its 32 bytes at
-//! `block_index(hash, header.blocks())`, which [`check_block`] tests.
+//! the header, then the bitset: [`from_parquet`](SplitBlockBloom::from_parquet) reads both, or
+//! [`from_parquet_prefix`](SplitBlockBloom::from_parquet_prefix) if the length is missing. An
+//! engine that looks up few keys in a file far away reads only the [`Header`], and for each key its
+//! 32 bytes at `block_index(hash, header.blocks())`, which [`check_block`] tests.
 //!
 //! ```
 //! use lanebloom_formats::SplitBlockBloom;
@@ -136,8 +137,7 @@ pub fn check_block(block: &[u8; BLOCK_BYTES], hash: u64) -> bool {
 ///
 /// // The bytes that Parquet's readers take.
 /// let bytes = filter.to_parquet()?;
-/// let (copy, rest) = SplitBlockBloom::from_parquet(&bytes)?;
-/// assert!(copy.contains(&42_i64) && rest.is_empty());
+/// assert!(SplitBlockBloom::from_parquet(&bytes)?.contains(&42_i64));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
@@ -185,7 +185,8 @@ impl SplitBlockBloom {
     /// `-8 keys / ln(1 - rate^(1/8))` bits, raised to a power of two, from 32 bytes to 128 MiB.
     ///
     /// The formula leaves out that keys are not spread evenly, and the limit takes no notice of the
-    /// rate. So ask [`false_positive_rate_at`](Self::false_positive_rate_at).
+    /// rate. So ask [`false_positive_rate_at`](Self::false_positive_rate_at), or use
+    /// [`with_parquet_rate`](Self::with_parquet_rate).
     ///
     /// # Errors
     ///
@@ -202,6 +203,43 @@ impl SplitBlockBloom {
     /// ```
     pub fn with_parquet_size(keys: usize, false_positive_rate: f64) -> Result<Self, BuildError> {
         Self::new(sizing::parquet_bytes(keys, false_positive_rate)? / BLOCK_BYTES, keys)
+    }
+
+    /// A filter that every reader of Parquet takes and that keeps the false-positive rate: of the
+    /// bytes of [`with_capacity`](Self::with_capacity), raised to a power of two (Arrow C++ reads
+    /// no other size).
+    ///
+    /// # Errors
+    ///
+    /// If the rate is not between 0 and 1, 128 MiB ([`MAX_FORMAT_BYTES`]) do not keep it, or there
+    /// is not enough memory.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_formats::SplitBlockBloom;
+    ///
+    /// let filter = SplitBlockBloom::with_parquet_rate(250_000, 1e-5)?;
+    /// assert!(filter.false_positive_rate() <= 1e-5);
+    /// // The formula of Parquet's libraries chooses half of the bytes.
+    /// let theirs = SplitBlockBloom::with_parquet_size(250_000, 1e-5)?;
+    /// assert_eq!(filter.memory_bytes(), 2 * theirs.memory_bytes());
+    /// assert!(theirs.false_positive_rate() > 1e-5);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    pub fn with_parquet_rate(keys: usize, false_positive_rate: f64) -> Result<Self, BuildError> {
+        let most = MAX_FORMAT_BYTES / BLOCK_BYTES;
+        let blocks = sizing::blocks(keys, false_positive_rate).map(usize::next_power_of_two);
+        match blocks {
+            Ok(blocks) if blocks <= most => Self::new(blocks, keys),
+            // Not between 0 and 1.
+            Err(error) if sizing::check(false_positive_rate).is_err() => Err(error),
+            _ => Err(build_error(format!(
+                "a Parquet filter has at most {MAX_FORMAT_BYTES} bytes, which keep a rate of {false_positive_rate} for \
+                 {} keys, not for {keys}: choose fewer keys or a higher rate",
+                sizing::keys(most, false_positive_rate)
+            ))),
+        }
     }
 
     /// A filter of a number of bytes. Its number of expected keys is the one that keeps 1%.

@@ -2,6 +2,7 @@
 
 use crate::engine::{Fault, Foreign, build_error};
 use lanebloom::codec::{Identity, Kind, SnapshotHeader};
+use lanebloom::internal::noticed;
 use lanebloom::{
     BloomView, ConcurrentBitmap, ConcurrentBloom, CuckooFilter, Figures, IncompatibleError, ScalableBloom, SipHash13,
     WindowedBloom,
@@ -163,24 +164,95 @@ impl Any {
         .map_err(build_error)
     }
 
-    /// Adds all keys of `other`.
+    /// Adds all keys of `other`, unless they are too many for the filter's rate.
     pub(crate) fn union_from(&self, other: &Self) -> PyResult<()> {
-        if let (Self::Guava(a), Self::Guava(b)) = (self, other) {
-            return a.filter.union_from(&b.filter).map(drop).map_err(incompatible);
-        }
-        if let (Self::SplitBlock(a), Self::SplitBlock(b)) = (self, other) {
-            return a.filter.union_from(&b.filter).map(drop).map_err(incompatible);
-        }
         if matches!(self, Self::View(_) | Self::ViewS(_)) {
             return Err(Fault::ReadOnly.into());
         }
         if matches!(other, Self::View(_) | Self::ViewS(_)) {
             return self.union_from(&other.copy()?);
         }
-        both!(self, other, Bloom | BloomS | Scalable | ScalableS | Windowed | WindowedS | Bitmap, a, b => a.union_from(b))
+        self.check_union_rate(other)?;
+        let united = match (self, other) {
+            (Self::Guava(a), Self::Guava(b)) => Some(a.filter.union_from(&b.filter)),
+            (Self::SplitBlock(a), Self::SplitBlock(b)) => Some(a.filter.union_from(&b.filter)),
+            _ => {
+                both!(self, other, Bloom | BloomS | Scalable | ScalableS | Windowed | WindowedS | Bitmap, a, b => a.union_from(b))
+            }
+        };
+        united
             .ok_or_else(different)?
             .map(drop)
-            .map_err(incompatible)
+            .map_err(|error| self.cannot_unite(other, error))
+    }
+
+    /// Fails if the union would break the promise of the filter's rate, unless one of the two
+    /// filters has all of its keys.
+    fn check_union_rate(&self, other: &Self) -> PyResult<()> {
+        // Filters of one layer are estimated. The others are united in a copy.
+        macro_rules! estimate {
+            ($a:expr, $b:expr) => {
+                $a.estimated_union_len($b).map(|len| {
+                    let rate = $a.false_positive_rate_at(len);
+                    let is_overfull = rate > $a.false_positive_rate_at(noticed($a.expected_keys()));
+                    (len, rate, is_overfull)
+                })
+            };
+        }
+        macro_rules! trial {
+            ($a:expr, $b:expr) => {{
+                let copy = $a.try_clone().map_err(build_error)?;
+                copy.union_from($b).map(|_| {
+                    let figures = copy.figures();
+                    (figures.len, figures.false_positive_rate, copy.is_overfull())
+                })
+            }};
+        }
+        let united = |a: &Self, b: &Self| -> PyResult<_> {
+            let united = match (a, b) {
+                (Self::Guava(a), Self::Guava(b)) => Some(estimate!(a.filter, &b.filter)),
+                (Self::SplitBlock(a), Self::SplitBlock(b)) => Some(estimate!(a.filter, &b.filter)),
+                (Self::Bloom(_) | Self::BloomS(_), _) => both!(a, b, Bloom | BloomS, a, b => estimate!(a, b)),
+                _ => both!(a, b, Scalable | ScalableS | Windowed | WindowedS, a, b => trial!(a, b)),
+            };
+            // The union itself says what does not go together.
+            Ok(united.and_then(Result::ok))
+        };
+        let Some((len, rate, true)) = united(self, other)? else {
+            return Ok(());
+        };
+        for one in [self, other] {
+            if united(one, one)?.is_some_and(|(alone, ..)| alone >= len) {
+                return Ok(());
+            }
+        }
+        // A window has them in one of its generations.
+        let expected = match self {
+            Self::Windowed(_) | Self::WindowedS(_) => 2 * self.expected_keys(),
+            _ => len as u64,
+        };
+        Err(PyValueError::new_err(format!(
+            "the union would have about {len} keys and a rate of {rate:.2e}; the filters are {}. Make both for the keys of \
+             the union, with expected={expected}, or keep both and ask each",
+            self.purpose()
+        )))
+    }
+
+    /// What the filter was made for.
+    fn purpose(&self) -> String {
+        format!("for {} keys at a rate of {:.2e}", self.expected_keys(), self.rate())
+    }
+
+    /// An exception for two filters that have no union.
+    fn cannot_unite(&self, other: &Self, error: IncompatibleError) -> PyErr {
+        if matches!(self, Self::Bitmap(_)) {
+            return incompatible(error);
+        }
+        PyValueError::new_err(format!(
+            "the filters differ: one is {}, the other {}. Make both with the same arguments ({error})",
+            self.purpose(),
+            other.purpose()
+        ))
     }
 
     /// A filter of what both have.
@@ -191,7 +263,7 @@ impl Any {
         let mut result = self.copy()?;
         both!(&mut result, other, Bloom | BloomS | Bitmap, a, b => a.intersection_from(b))
             .ok_or_else(different)?
-            .map_err(incompatible)?;
+            .map_err(|error| self.cannot_unite(other, error))?;
         Ok(result)
     }
 
@@ -211,7 +283,7 @@ impl Any {
         }
         both!(a, b, Bloom | BloomS, a, b => a.is_subset(b))
             .ok_or_else(different)?
-            .map_err(incompatible)
+            .map_err(|error| self.cannot_unite(other, error))
     }
 
     pub(crate) fn is_disjoint(&self, other: &Self) -> PyResult<bool> {
@@ -222,7 +294,7 @@ impl Any {
         }
         both!(a, b, Bloom | BloomS, a, b => a.is_disjoint(b))
             .ok_or_else(different)?
-            .map_err(incompatible)
+            .map_err(|error| self.cannot_unite(other, error))
     }
 
     /// Whether both have the same content; nothing if they are of two types.
@@ -372,11 +444,15 @@ pub(crate) fn guava(reader: impl Read, int_bytes: usize, max_bytes: usize) -> Py
     Ok(Any::Guava(Foreign { filter, int_bytes }))
 }
 
-/// A filter of Parquet.
-pub(crate) fn split_block(bytes: &[u8], int_bytes: usize) -> PyResult<Any> {
+/// A filter of Parquet; if `is_prefix`, the bytes may go on after it.
+pub(crate) fn split_block(bytes: &[u8], int_bytes: usize, is_prefix: bool) -> PyResult<Any> {
     let int_bytes = check_int_bytes(int_bytes)?;
-    let (filter, rest) = SplitBlockBloom::from_parquet(bytes).map_err(unreadable)?;
-    nothing_more(rest)?;
+    let filter = if is_prefix {
+        SplitBlockBloom::from_parquet_prefix(bytes).map(|(filter, _)| filter)
+    } else {
+        SplitBlockBloom::from_parquet(bytes)
+    };
+    let filter = filter.map_err(unreadable)?;
     Ok(Any::SplitBlock(Foreign { filter, int_bytes }))
 }
 

@@ -5,9 +5,9 @@ use lanebloom::SipHash13;
 use pyo3::exceptions::{PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDelta};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Threads of one call.
@@ -92,6 +92,18 @@ impl FromPyObject<'_, '_> for Span {
     }
 }
 
+/// The path of a file: str, bytes, or what has one of these as `__fspath__`.
+pub(crate) struct FilePath(pub(crate) PathBuf);
+
+impl FromPyObject<'_, '_> for FilePath {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        let path = object.py().import("os")?.call_method1("fsdecode", (object,))?;
+        path.extract().map(Self)
+    }
+}
+
 /// The exception for a file that fails, with its name as those of `open` have.
 pub(crate) fn of_file(path: &Path, error: io::Error) -> PyErr {
     match error.raw_os_error() {
@@ -104,6 +116,18 @@ pub(crate) fn of_file(path: &Path, error: io::Error) -> PyErr {
         }),
         None => error.into(),
     }
+}
+
+/// A file to map. A pipe cannot be mapped, and opening one would wait for its other end.
+pub(crate) fn open_regular(path: &Path) -> PyResult<File> {
+    let metadata = fs::metadata(path).map_err(|error| of_file(path, error))?;
+    if metadata.is_file() {
+        return open(path);
+    }
+    Err(PyValueError::new_err(format!(
+        "{} is not a regular file, and cannot be mapped: load reads it",
+        path.display()
+    )))
 }
 
 /// A file to read.

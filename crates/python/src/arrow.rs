@@ -329,6 +329,12 @@ unsafe fn column(schema: &Schema, array: &Array, skip: usize, rows: Option<usize
         .checked_add(skip)
         .ok_or_else(|| unsupported(format))?;
     let len = match rows {
+        Some(rows) if size(array.length)? < skip.saturating_add(rows) => {
+            return Err(PyValueError::new_err(format!(
+                "an Arrow struct of {skip} + {rows} rows has a column of {}",
+                array.length
+            )));
+        }
         Some(rows) => rows,
         None => size(array.length)?,
     };
@@ -355,7 +361,13 @@ unsafe fn column(schema: &Schema, array: &Array, skip: usize, rows: Option<usize
             $variant(&values!(1, end)[first..])
         };
     }
+    let mut stored_otherwise = None;
     let mut dictionary = None;
+    if !schema.dictionary.is_null() && !matches!(format, "c" | "C" | "s" | "S" | "i" | "I" | "l" | "L") {
+        return Err(PyTypeError::new_err(format!(
+            "an Arrow dictionary with indices of format {format:?}: they are integers"
+        )));
+    }
     if !schema.dictionary.is_null() && !array.dictionary.is_null() {
         // SAFETY: the promise of this function holds for the dictionary too.
         dictionary = Some(Box::new(unsafe {
@@ -376,7 +388,10 @@ unsafe fn column(schema: &Schema, array: &Array, skip: usize, rows: Option<usize
         "f" => typed!(Values::F32),
         "g" => typed!(Values::F64),
         "tdD" => typed!(Values::Days),
-        "tdm" => Values::Times(&values!(1, end)[first..], time(1000), false),
+        "tdm" => {
+            stored_otherwise = Some("date64: Parquet stores days. Cast it: values.cast(pyarrow.date32())");
+            Values::Times(&values!(1, end)[first..], time(1000), false)
+        }
         "u" | "z" => {
             let offsets: &[i32] = if len == 0 { &[0] } else { &values!(1, end + 1)[first..] };
             let bytes = offsets.last().copied().unwrap_or(0);
@@ -417,7 +432,13 @@ unsafe fn column(schema: &Schema, array: &Array, skip: usize, rows: Option<usize
                 Values::Fixed(&values!(1, bytes)[first * width..], width)
             } else if let Some(unit) = format.strip_prefix("ts").and_then(|rest| rest.split(':').next()) {
                 let unit = match unit {
-                    "s" => time(1),
+                    "s" => {
+                        stored_otherwise = Some(
+                            "timestamps in seconds: Parquet stores ms, us or ns. Cast them to the unit of the file's \
+                             column: values.cast(pyarrow.timestamp('ms')) for one",
+                        );
+                        time(1)
+                    }
                     "m" => time(1000),
                     "u" => time(1_000_000),
                     "n" => time(1_000_000_000),
@@ -430,6 +451,7 @@ unsafe fn column(schema: &Schema, array: &Array, skip: usize, rows: Option<usize
         }
     };
     let mut result = Column::new(values, len);
+    result.stored_otherwise = stored_otherwise;
     if array.null_count != 0 && format != "n" && len > 0 && !buffer(0)?.is_null() {
         result.valid = Some((values!(0, end.div_ceil(8)), first));
     }
@@ -444,6 +466,7 @@ unsafe fn column(schema: &Schema, array: &Array, skip: usize, rows: Option<usize
 fn unsupported(format: &str) -> PyErr {
     PyTypeError::new_err(format!(
         "an Arrow array of format {format:?}: keys are integers, floats, bool, strings, binary, dates, timestamps, \
-         dictionaries and structs of these"
+         dictionaries and structs of these. Cast other columns: decimals and HUGEINT to int64, double or string, times \
+         and durations to int64, lists to strings. Or make the filter with key=str, which takes one object after another"
     ))
 }

@@ -1,8 +1,9 @@
 //! Arrays in memory as columns of keys: the layouts of numpy and Arrow, without their libraries.
 //! `numpy.rs` and `arrow.rs` make columns, `task.rs` asks for their hashes.
 
-use crate::bytes::{Encoding, NONE, float, insert_length, time_bytes};
+use crate::bytes::{Encoding, NONE, Written, float, time_bytes, write_float};
 use crate::engine::{Engine, Fault};
+use std::slice;
 
 /// Keys that are hashed at a time.
 const TILE: usize = 256;
@@ -84,6 +85,8 @@ pub(crate) struct Column<'a> {
     pub(crate) len: usize,
     /// A bit for each value, from bit `.1` on: 0 if it is null.
     pub(crate) valid: Option<(&'a [u8], usize)>,
+    /// Other systems store values of this type in another way, or not at all: what to do.
+    pub(crate) stored_otherwise: Option<&'static str>,
 }
 
 fn bit(bits: &[u8], i: usize) -> bool {
@@ -97,28 +100,35 @@ impl<'a> Column<'a> {
             values,
             len,
             valid: None,
+            stored_otherwise: None,
         }
     }
 
-    fn is_null(&self, i: usize) -> bool {
-        matches!(self.values, Values::Nulls) || self.valid.is_some_and(|(bits, first)| !bit(bits, first + i))
+    /// Whether value `i` is null. (NaN is a value here: other systems store it.)
+    pub(crate) fn is_null(&self, i: usize) -> bool {
+        self.valid.is_some_and(|(bits, first)| !bit(bits, first + i))
+            || match &self.values {
+                Values::Nulls => true,
+                Values::Times(values, _, true) => values[i] == i64::MIN,
+                Values::Dictionary(indices, values) => {
+                    let index = indices.index(i);
+                    index < values.len && values.is_null(index)
+                }
+                _ => false,
+            }
     }
 
-    /// Whether all values that are not null have as many bytes.
-    pub(crate) fn is_fixed(&self) -> bool {
-        match &self.values {
-            Values::Padded(..)
-            | Values::Utf32(..)
-            | Values::Bytes32(..)
-            | Values::Bytes64(..)
-            | Values::Views(..)
-            | Values::Rows(_) => false,
-            Values::Dictionary(_, values) => values.is_fixed(),
-            _ => true,
-        }
+    /// Whether a value may be null.
+    pub(crate) fn may_have_nulls(&self) -> bool {
+        self.valid.is_some()
+            || match &self.values {
+                Values::Nulls | Values::Times(_, _, true) => true,
+                Values::Dictionary(_, values) => values.may_have_nulls(),
+                _ => false,
+            }
     }
 
-    /// Whether the values are integers, or other numbers that are integers to a filter.
+    /// Whether the values are integers, or other numbers that are mostly integers to a filter.
     pub(crate) fn is_words(&self, encoding: Encoding) -> bool {
         match &self.values {
             Values::F32(_) | Values::F64(_) => encoding == Encoding::Python,
@@ -159,8 +169,10 @@ impl<'a> Column<'a> {
                     None
                 };
             }
+            Values::F32(values) => return float(values[i].into()),
+            Values::F64(values) => return float(values[i]),
             _ => self.words(i, &mut word),
-        }
+        };
         Some(word[0])
     }
 
@@ -171,9 +183,16 @@ impl<'a> Column<'a> {
         usize::try_from(word[0]).unwrap_or(usize::MAX)
     }
 
-    /// Writes the values from `start` on as integers.
-    pub(crate) fn words(&self, start: usize, out: &mut [u64]) {
-        let len = out.len();
+    /// Writes the values from `start` on as integers. Returns whether all are integers: a float may
+    /// be none.
+    pub(crate) fn words(&self, start: usize, out: &mut [u64]) -> bool {
+        let (len, mut all) = (out.len(), true);
+        let mut float = |value| {
+            float(value).unwrap_or_else(|| {
+                all = false;
+                0
+            })
+        };
         macro_rules! each {
             ($values:expr, $word:expr) => {
                 for (out, &value) in out.iter_mut().zip(&$values[start..][..len]) {
@@ -190,7 +209,7 @@ impl<'a> Column<'a> {
             Values::I32(values) => each!(values, |value| i64::from(value).cast_unsigned()),
             Values::U32(values) => each!(values, u64::from),
             Values::F32(values) => each!(values, |value| float(f64::from(value))),
-            Values::F64(values) => each!(values, float),
+            Values::F64(values) => each!(values, &mut float),
             Values::Bools(values) => each!(values, |value| u64::from(value != 0)),
             Values::Bits(bits, first) => {
                 for (i, out) in out.iter_mut().enumerate() {
@@ -199,6 +218,7 @@ impl<'a> Column<'a> {
             }
             _ => unreachable!("not words"),
         }
+        all
     }
 
     /// Value `i` where it lies, if its bytes do. A null has none, and neither has a value whose
@@ -243,10 +263,11 @@ impl<'a> Column<'a> {
         )
     }
 
-    /// Appends the bytes of value `i`.
-    pub(crate) fn write(&self, i: usize, encoding: Encoding, out: &mut Vec<u8>) {
+    /// Appends the bytes of value `i`, unless it is a word.
+    pub(crate) fn write(&self, i: usize, encoding: Encoding, out: &mut Vec<u8>) -> Written {
         if self.is_null(i) {
-            return out.extend_from_slice(NONE);
+            out.extend_from_slice(NONE);
+            return Written::Null;
         }
         match &self.values {
             Values::F32(values) if encoding == Encoding::Plain => {
@@ -255,9 +276,10 @@ impl<'a> Column<'a> {
             Values::F64(values) if encoding == Encoding::Plain => {
                 out.extend_from_slice(&values[i].to_bits().to_le_bytes())
             }
+            Values::F32(values) => return write_float(values[i].into(), out),
+            Values::F64(values) => return write_float(values[i], out),
             Values::Times(values, ..) if encoding == Encoding::Plain => out.extend_from_slice(&values[i].to_le_bytes()),
             Values::Days(values) if encoding == Encoding::Plain => out.extend_from_slice(&values[i].to_le_bytes()),
-            Values::Times(values, _, true) if values[i] == i64::MIN => out.extend_from_slice(NONE),
             Values::Times(values, unit, _) => {
                 // A time outside of 64 bits of seconds wraps around, as numpy's do.
                 let (seconds, rest) = (
@@ -272,37 +294,56 @@ impl<'a> Column<'a> {
                 let value = &values[i * width..][..*width];
                 let len = value.iter().rposition(|&point| point != 0).map_or(0, |last| last + 1);
                 for &point in &value[..len] {
-                    // numpy stores no surrogates on purpose; a filter needs some bytes for them.
+                    // There is none but by a thread that writes to the array meanwhile.
                     let point = char::from_u32(point).unwrap_or(char::REPLACEMENT_CHARACTER);
                     out.extend_from_slice(point.encode_utf8(&mut [0; 4]).as_bytes());
                 }
+                return Written::Varying;
             }
             Values::Dictionary(indices, values) => {
                 let index = indices.index(i);
                 if index < values.len {
-                    values.write(index, encoding, out);
+                    return values.write(index, encoding, out);
                 }
             }
             Values::Rows(columns) => {
                 for (c, column) in columns.iter().enumerate() {
                     let start = out.len();
-                    column.write(i, encoding, out);
-                    if c + 1 < columns.len() && !column.is_fixed() && !column.is_null(i) {
-                        insert_length(out, start);
-                    }
+                    let written = column.write(i, encoding, out);
+                    written.end_part(start, c + 1 == columns.len(), out);
+                }
+                return Written::Varying;
+            }
+            _ if self.has_slices() => {
+                out.extend_from_slice(self.slice(i));
+                if !matches!(self.values, Values::Fixed(..)) {
+                    return Written::Varying;
                 }
             }
-            _ if self.has_slices() => out.extend_from_slice(self.slice(i)),
             _ => {
                 let mut word = [0];
                 self.words(i, &mut word);
-                out.extend_from_slice(&word[0].to_le_bytes());
+                return Written::Word(word[0]);
             }
+        }
+        Written::Fixed
+    }
+
+    /// Fails for values that another system stores otherwise than this filter would hash them.
+    pub(crate) fn check_stored(&self, encoding: Encoding) -> Result<(), Fault> {
+        match (&self.values, self.stored_otherwise) {
+            _ if encoding == Encoding::Python => Ok(()),
+            (_, Some(advice)) => Err(Fault::StoredOtherwise(advice)),
+            (Values::Dictionary(_, values), _) => values.check_stored(encoding),
+            (Values::Rows(columns), _) => columns.iter().try_for_each(|column| column.check_stored(encoding)),
+            _ => Ok(()),
         }
     }
 
-    /// Fails for an integer that the filter would cut off.
+    /// Fails for values that the filter would hash otherwise than its system, and for an integer
+    /// that it would cut off.
     pub(crate) fn check<E: Engine>(&self, engine: &E) -> Result<(), Fault> {
+        self.check_stored(E::ENCODING)?;
         // Only Parquet's and Java's filters do; narrower columns have nothing to cut off.
         if E::ENCODING == Encoding::Plain && matches!(self.values, Values::Words(_) | Values::Dictionary(..)) {
             for i in 0..self.len {
@@ -339,8 +380,14 @@ impl<'a> Column<'a> {
                 let mut words = [0; TILE];
                 for (t, out) in out.chunks_mut(TILE).enumerate() {
                     let words = &mut words[..out.len()];
-                    self.words(start + t * TILE, words);
+                    let start = start + t * TILE;
+                    let all = self.words(start, words);
                     engine.hash_words(words, out);
+                    for (i, out) in out.iter_mut().enumerate() {
+                        if !all && self.word(start + i, E::ENCODING).is_none() {
+                            self.hash_written(engine, start + i, slice::from_mut(out));
+                        }
+                    }
                 }
             }
             _ if self.has_slices() => {
@@ -368,13 +415,10 @@ impl<'a> Column<'a> {
     fn hash_written<E: Engine>(&self, engine: &E, start: usize, out: &mut [E::Hash]) {
         let mut bytes = Vec::new();
         for (i, out) in out.iter_mut().enumerate() {
-            *out = match self.word(start + i, E::ENCODING) {
-                Some(word) => engine.hash_word(word),
-                None => {
-                    bytes.clear();
-                    self.write(start + i, E::ENCODING, &mut bytes);
-                    engine.hash_bytes(&bytes)
-                }
+            bytes.clear();
+            *out = match self.write(start + i, E::ENCODING, &mut bytes) {
+                Written::Word(word) => engine.hash_word(word),
+                _ => engine.hash_bytes(&bytes),
             };
         }
     }

@@ -22,6 +22,8 @@ pub(crate) enum Fault {
     Wide(u64),
     /// A view of a file.
     ReadOnly,
+    /// Values that other systems store in another way, and what to do.
+    StoredOtherwise(&'static str),
 }
 
 /// An integer that came as its two's complement.
@@ -56,6 +58,7 @@ impl From<Fault> for PyErr {
                 u32::MAX
             )),
             Fault::ReadOnly => PyTypeError::new_err("a view of a file takes no keys: copy() makes a filter that does"),
+            Fault::StoredOtherwise(advice) => PyTypeError::new_err(advice),
         }
     }
 }

@@ -4,21 +4,20 @@
 mod classes;
 
 use crate::any::{Any, each, guava, read_limit, split_block};
-use crate::arguments::{MOST_THREADS, Number, SecretKey, of_file, open};
+use crate::arguments::{FilePath, MOST_THREADS, Number, SecretKey, of_file, open};
 use crate::arrow::{ArrowAnswers, Stream};
 use crate::columns::{Batch, Column};
 use crate::engine::Engine;
 use crate::ffi::OneArgument;
-use crate::numpy;
+use crate::numpy::{self, Array};
 use crate::task::{Task, hash_object, quick_hash};
 use lanebloom::codec::replace_file;
 use lanebloom::internal::{InsertAlone, insert_alone_kernel};
 use pyo3::exceptions::{PyImportError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PyString, PyTuple, PyType};
+use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PySlice, PyString, PyTuple, PyType};
 use std::io::BufReader;
-use std::path::PathBuf;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -47,7 +46,7 @@ pub(crate) struct Filter {
 ///
 /// Keys are int, str, bytes, float, bool, None, tuple, UUID, datetime, date, IP addresses and
 /// numpy's scalars. A key counts by its content: 1, 1.0 and True are one key, as in a set, and a
-/// str and its UTF-8 are one too.
+/// str and its UTF-8 are one too. None, NaN and every null of an array or a frame are one key.
 ///
 /// >>> from lanebloom import BloomFilter
 /// >>> seen = BloomFilter(1_000_000, 0.001)
@@ -128,7 +127,12 @@ pub(crate) struct GuavaBloomFilter;
 ///
 /// to_bytes and save write the header and the bits as a Parquet file has them. Keys are hashed as
 /// Parquet hashes values: an int as an INT64, or as an INT32 with int_bytes=4; a str or bytes as a
-/// BYTE_ARRAY; a float as a DOUBLE, so that 1 and 1.0 are two keys here.
+/// BYTE_ARRAY; a float as a DOUBLE, so that 1 and 1.0 are two keys here. Nulls are skipped: they
+/// are not added, and not found. Values that Parquet stores in another way (times in seconds,
+/// date64, float16) are a TypeError that says which cast helps.
+///
+/// The filter has the bytes that keep the rate, raised to a power of two. The format allows 128
+/// MiB: keys and a rate that need more are a ValueError.
 ///
 /// >>> f = SplitBlockBloomFilter(1000)
 /// >>> f.update([17, "ann"])
@@ -253,14 +257,15 @@ impl Filter {
             }
             Source::Stream(mut stream) => {
                 while let Some(one) = stream.next(py)? {
+                    py.check_signals()?;
                     let answered = out.len();
                     out.resize(answered + answers(one.column()), 0);
                     added += batch(one.column(), &mut out[answered..])?;
                 }
             }
-            Source::Items => {
+            Source::Items(items) => {
                 let map = self.key.as_ref().map(|key| key.bind(py));
-                added = each!(&*self.any, filter => task.by_items(filter, keys, map, &mut out))?;
+                added = each!(&*self.any, filter => task.by_items(filter, &items, map, &mut out))?;
             }
         }
         Ok((added, PyByteArray::new(py, &out)))
@@ -277,22 +282,32 @@ impl Filter {
     }
 }
 
+/// The largest filter of which `repr` reads the bits, which a debugger calls at each step: 1 MiB
+/// takes some 50 µs.
+const REPR_READS: usize = 1 << 20;
+
 /// Where keys come from.
-enum Source {
+enum Source<'py> {
     One(Batch),
     Stream(Stream),
     /// One Python object after another.
-    Items,
+    Items(Bound<'py, PyAny>),
 }
 
-impl Source {
-    fn of(keys: &Bound<'_, PyAny>, mapped: bool) -> PyResult<Self> {
+impl<'py> Source<'py> {
+    fn of(keys: &Bound<'py, PyAny>, mapped: bool) -> PyResult<Self> {
         let py = keys.py();
-        if mapped || keys.is_exact_instance_of::<PyList>() || keys.is_instance_of::<PyTuple>() {
-            return Ok(Self::Items);
+        if let Ok(dict) = keys.cast::<PyDict>() {
+            refuse_columns(dict)?;
         }
-        let array = |values: &Bound<'_, PyAny>| -> PyResult<_> {
-            Ok(numpy::array(values)?.map(|batch| batch.map_or(Self::Items, Self::One)))
+        if mapped || keys.is_exact_instance_of::<PyList>() || keys.is_instance_of::<PyTuple>() {
+            return Ok(Self::Items(keys.clone()));
+        }
+        let array = |values: &Bound<'py, PyAny>| -> PyResult<_> {
+            Ok(numpy::array(values)?.map(|array| match array {
+                Array::Column(batch) => Self::One(batch),
+                Array::Objects(objects) => Self::Items(objects),
+            }))
         };
         if let Some(source) = array(keys)? {
             return Ok(source);
@@ -300,6 +315,14 @@ impl Source {
         let mut object = keys.clone();
         let module = keys.get_type().module()?;
         if module.to_cow()?.starts_with("pandas") {
+            let columns = object.getattr_opt(intern!(py, "columns"))?;
+            if columns
+                .as_ref()
+                .is_some_and(|columns| columns.len().is_ok_and(|columns| columns == 1))
+            {
+                // The keys of that column, as pandas has them, and not as Arrow gets them.
+                object = object.getattr(intern!(py, "iloc"))?.get_item((PySlice::full(py), 0))?;
+            }
             // A frame's index is no key.
             if object.hasattr(intern!(py, "columns"))? {
                 let options = PyDict::new(py);
@@ -329,13 +352,30 @@ impl Source {
             return Ok(Self::One(batch));
         }
         if object.hasattr(intern!(py, "__array__"))? {
-            let values = py.import("numpy")?.call_method1("asarray", (object,))?;
+            let values = py.import("numpy")?.call_method1("asarray", (&object,))?;
             if let Some(source) = array(&values)? {
                 return Ok(source);
             }
         }
-        Ok(Self::Items)
+        Ok(Self::Items(object))
     }
+}
+
+/// Fails for a dict of arrays, whose names nobody means as keys.
+fn refuse_columns(dict: &Bound<'_, PyDict>) -> PyResult<()> {
+    let Some((name, value)) = dict.iter().next() else {
+        return Ok(());
+    };
+    let has = |name| value.hasattr(name);
+    // A scalar of numpy has no length.
+    if has("__arrow_c_array__")? || has("__arrow_c_stream__")? || has("__array__")? && value.len().is_ok() {
+        return Err(PyTypeError::new_err(format!(
+            "a dict of arrays: its names, such as {}, would be the keys. Pass an array, or a frame or a table of these \
+             columns; list(keys) are the names",
+            name.repr()?
+        )));
+    }
+    Ok(())
 }
 
 /// Answers as a bitmap of Arrow's; or as an array of numpy, or a memoryview without numpy.
@@ -361,7 +401,7 @@ impl Filter {
     fn add_any(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         self.keyed(
             key,
-            |key| each!(&*self.any, filter => self.insert_one(filter, hash_object(filter, key)?)),
+            |key| each!(&*self.any, filter => hash_object(filter, key)?.map_or(Ok(false), |hash| self.insert_one(filter, hash))),
         )
     }
 
@@ -370,7 +410,7 @@ impl Filter {
     fn contains_any(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         self.keyed(
             key,
-            |key| each!(&*self.any, filter => Ok(filter.contains_one(hash_object(filter, key)?))),
+            |key| each!(&*self.any, filter => Ok(hash_object(filter, key)?.is_some_and(|hash| filter.contains_one(hash)))),
         )
     }
 }
@@ -400,6 +440,8 @@ impl Filter {
 
     /// Add all keys of each argument: a list or another iterable of keys, an array, or a filter.
     ///
+    /// A filter whose keys are too many for this one's rate is a ValueError, as with |= and |.
+    ///
     /// >>> f = BloomFilter(1000)
     /// >>> f.update(["a", "b"], range(10))
     /// >>> "b" in f, 9 in f, 10 in f
@@ -423,6 +465,10 @@ impl Filter {
     /// Arrays are those of numpy (integers, floats, bool, datetime64, S, U, V), whatever speaks
     /// Arrow's C interface (pyarrow, polars, pandas, DuckDB), and buffers such as array.array. They
     /// are read where they lie, without the interpreter's lock, by as many threads as you say.
+    /// Ctrl-C ends the call between two pieces of some million keys; those before it are added.
+    ///
+    /// Masked values are None. numpy drops zero bytes at the end of S and U values, so keep digests
+    /// in V arrays.
     ///
     /// >>> import array
     /// >>> f = BloomFilter(1000)
@@ -436,8 +482,11 @@ impl Filter {
     /// Add all keys, and return an array that says which were new: duplicates in one call.
     ///
     /// The array is numpy's, or a memoryview of truth values where numpy is missing; with as_arrow
-    /// it is a bitmap that pyarrow and polars read. A second key of the same value is not new. With
-    /// several threads each may take the same key for new.
+    /// it is a bitmap that pyarrow and polars read. A second key of the same value is not new.
+    ///
+    /// With one thread, the new ones are the first of each key. With several, the new one may be a
+    /// later one, and two threads may take the same key for new at the same time. So where it
+    /// matters which row stays, use one thread.
     ///
     /// >>> f = BloomFilter(1000)
     /// >>> [bool(new) for new in f.add_new(["a", "b", "a"])]
@@ -571,7 +620,7 @@ impl Filter {
         Ok(equal.unwrap_or(false).into_pyobject(py)?.to_owned().into_any().unbind())
     }
 
-    fn __repr__(&self, py: Python<'_>) -> String {
+    fn __repr__(&self) -> String {
         let class = self.any.class();
         let (expected, bytes) = (self.any.expected_keys(), self.any.memory_bytes());
         let secret = if self.any.secret().is_some() { ", secret" } else { "" };
@@ -580,16 +629,22 @@ impl Filter {
         } else {
             ""
         };
-        match py.detach(|| self.any.figures()) {
-            None => format!("<{class} of {expected}: {} set, {bytes} bytes>", self.any.len()),
-            Some(figures) => format!(
-                "<{class} for {expected} at {:.2e}: about {} keys, {:.1}% full, rate now {:.2e}, {bytes} bytes{secret}{view}>",
-                self.any.rate(),
-                figures.len,
-                100.0 * figures.fill_ratio,
-                figures.false_positive_rate,
-            ),
+        let mut text = match &*self.any {
+            Any::Bitmap(_) => format!("<{class} of {expected}: "),
+            _ => format!("<{class} for {expected} at {:.2e}: ", self.any.rate()),
+        };
+        if bytes <= REPR_READS {
+            text += &match self.any.figures() {
+                None => format!("{} set, ", self.any.len()),
+                Some(figures) => format!(
+                    "about {} keys, {:.1}% full, rate now {:.2e}, ",
+                    figures.len,
+                    100.0 * figures.fill_ratio,
+                    figures.false_positive_rate,
+                ),
+            };
         }
+        text + &format!("{bytes} bytes{secret}{view}>")
     }
 
     /// The filter as bytes: for filters of lanebloom those of the Rust crate and of its command,
@@ -613,9 +668,9 @@ impl Filter {
     }
 
     /// Write the filter to a file, in place of the old one: a reader gets all of the old file or
-    /// all of the new one, even if the machine crashes.
-    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        py.detach(|| replace_file(&path, |file| self.any.write_to(file)).map_err(|error| of_file(&path, error)))
+    /// all of the new one, even if the machine crashes. A device or a pipe is an OSError.
+    fn save(&self, py: Python<'_>, path: FilePath) -> PyResult<()> {
+        py.detach(|| replace_file(&path.0, |file| self.any.write_to(file)).map_err(|error| of_file(&path.0, error)))
     }
 
     /// Read a filter that save() wrote, or the Rust crate, or its command. A filter that takes more
@@ -624,14 +679,14 @@ impl Filter {
     #[pyo3(signature = (path, /, *, secret=None, key=None, max_bytes=None))]
     fn load(
         cls: &Bound<'_, PyType>,
-        path: PathBuf,
+        path: FilePath,
         secret: Option<SecretKey>,
         key: Option<Py<PyAny>>,
         max_bytes: Option<Number<usize>>,
     ) -> PyResult<Py<PyAny>> {
         let any = cls.py().detach(|| {
             Any::read(
-                BufReader::new(open(&path)?),
+                BufReader::new(open(&path.0)?),
                 secret.map(|key| key.0),
                 max_bytes.map_or(usize::MAX, |most| most.0),
             )
@@ -681,7 +736,7 @@ pub(crate) fn _restore(
 ) -> PyResult<Py<PyAny>> {
     let any = match class {
         "GuavaBloomFilter" => guava(data, int_bytes, usize::MAX)?,
-        "SplitBlockBloomFilter" => split_block(data, int_bytes)?,
+        "SplitBlockBloomFilter" => split_block(data, int_bytes, false)?,
         _ => Any::read(data, secret.map(|key| key.0), read_limit(data))?,
     };
     Filter::new(any, key).into_object(py)

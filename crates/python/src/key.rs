@@ -3,8 +3,7 @@
 //! The bytes are those of the Rust crate's funnels, so a filter that a Rust program filled answers
 //! here. README.md has the table.
 
-use crate::bytes::{Encoding, NONE, float, insert_length, time_bytes};
-use crate::columns::Column;
+use crate::bytes::{Encoding, NONE, Written, large_len, time_bytes, write_float};
 use crate::ffi::{self, Buffer, Quick};
 use crate::numpy;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -19,6 +18,8 @@ pub(crate) enum Key<'a> {
     Word(u64),
     /// Bytes.
     Bytes(&'a [u8]),
+    /// Null, to a filter of another system, which has no nulls.
+    Null,
 }
 
 /// The key of an object. `spare` holds the bytes if no other place does.
@@ -39,19 +40,9 @@ fn slow<'a>(object: &'a Bound<'_, PyAny>, encoding: Encoding, spare: &'a mut Vec
     spare.clear();
     Ok(match write(object, encoding, spare, 0)? {
         Written::Word(word) => Key::Word(word),
+        Written::Null if encoding == Encoding::Plain => Key::Null,
         _ => Key::Bytes(spare),
     })
-}
-
-/// A part of a tuple, as it was written.
-#[derive(PartialEq, Eq)]
-enum Written {
-    /// Not written: 8 bytes, unless the filter makes fewer of them.
-    Word(u64),
-    /// As many bytes as all keys of this type have.
-    Fixed,
-    /// Any number of bytes.
-    Varying,
 }
 
 /// Tuples in tuples in tuples, before it is an error.
@@ -70,11 +61,10 @@ fn write(object: &Bound<'_, PyAny>, encoding: Encoding, out: &mut Vec<u8>, depth
             out.extend_from_slice(&number.value().to_bits().to_le_bytes());
             return Ok(Written::Fixed);
         }
-        return Ok(Written::Word(float(number.value())));
+        return Ok(write_float(number.value(), out));
     }
     if object.is_none() {
-        out.extend_from_slice(NONE);
-        return Ok(Written::Fixed);
+        return Ok(null(out));
     }
     if let Ok(bytes) = object.cast::<PyBytes>() {
         out.extend_from_slice(bytes.as_bytes());
@@ -100,6 +90,10 @@ fn write(object: &Bound<'_, PyAny>, encoding: Encoding, out: &mut Vec<u8>, depth
         return Ok(Written::Fixed);
     }
     if object.is_instance(types.date.bind(py))? {
+        if object.is_instance(types.datetime.bind(py))? && object.ne(object)? {
+            // NaT of pandas.
+            return Ok(null(out));
+        }
         if encoding == Encoding::Plain {
             return Err(PyTypeError::new_err(
                 "this filter's times have units that a datetime does not name: pass an int, or an array of numpy or Arrow",
@@ -109,9 +103,23 @@ fn write(object: &Bound<'_, PyAny>, encoding: Encoding, out: &mut Vec<u8>, depth
     }
     // Scalars of numpy, as arrays of no dimension: they have the bytes of an array's items.
     if let Some(batch) = numpy::scalar(object)? {
-        return Ok(write_item(batch.column(), 0, encoding, out));
+        let written = batch.column().write(0, encoding, out);
+        if written != Written::Null {
+            batch.column().check_stored(encoding)?;
+        }
+        return Ok(written);
+    }
+    if let Some(pandas) = numpy::loaded(py, "pandas")? {
+        if object.is(&pandas.getattr(intern!(py, "NA"))?) {
+            return Ok(null(out));
+        }
     }
     Err(unsupported(object))
+}
+
+fn null(out: &mut Vec<u8>) -> Written {
+    out.extend_from_slice(NONE);
+    Written::Null
 }
 
 fn unsupported(object: &Bound<'_, PyAny>) -> PyErr {
@@ -122,21 +130,8 @@ fn unsupported(object: &Bound<'_, PyAny>) -> PyErr {
     PyTypeError::new_err(format!(
         "a key of type {name}: a filter takes int, str, bytes, float, bool, None, tuple, UUID, datetime, date, \
          IPv4Address, IPv6Address, and scalars of numpy. For another type make the filter with key=, a function that \
-         returns one of these"
+         returns one of these: key=str for Decimal, time and timedelta, key=tuple for lists"
     ))
-}
-
-/// An item of a column as a key's bytes.
-fn write_item(column: &Column<'_>, i: usize, encoding: Encoding, out: &mut Vec<u8>) -> Written {
-    if let Some(word) = column.word(i, encoding) {
-        return Written::Word(word);
-    }
-    column.write(i, encoding, out);
-    if column.is_fixed() {
-        Written::Fixed
-    } else {
-        Written::Varying
-    }
 }
 
 fn integer(object: &Bound<'_, PyAny>, encoding: Encoding, out: &mut Vec<u8>) -> PyResult<Written> {
@@ -154,21 +149,15 @@ fn integer(object: &Bound<'_, PyAny>, encoding: Encoding, out: &mut Vec<u8>) -> 
             u64::MAX
         )));
     }
-    // More than 64 bits: 16 bytes as an i128 of Rust, or as many as it takes.
     let bits: usize = object.call_method0(intern!(py, "bit_length"))?.extract()?;
     let options = pyo3::types::PyDict::new(py);
     options.set_item("signed", true)?;
-    let bytes = object.call_method(
-        intern!(py, "to_bytes"),
-        ((bits / 8 + 1).max(16), "little"),
-        Some(&options),
-    )?;
+    let bytes = object.call_method(intern!(py, "to_bytes"), (large_len(bits), "little"), Some(&options))?;
     out.extend_from_slice(bytes.cast::<PyBytes>()?.as_bytes());
     Ok(Written::Varying)
 }
 
-/// The parts one after another. A part of any length has its length before it, as 8 bytes, unless
-/// it is the last one: so tuples of the same types never share bytes.
+/// The parts one after another.
 fn write_tuple(tuple: &Bound<'_, PyTuple>, encoding: Encoding, out: &mut Vec<u8>, depth: usize) -> PyResult<Written> {
     if depth == DEEPEST {
         return Err(PyValueError::new_err(format!(
@@ -178,11 +167,7 @@ fn write_tuple(tuple: &Bound<'_, PyTuple>, encoding: Encoding, out: &mut Vec<u8>
     let parts = tuple.len();
     for (i, part) in tuple.iter().enumerate() {
         let start = out.len();
-        match write(&part, encoding, out, depth + 1)? {
-            Written::Word(word) => out.extend_from_slice(&word.to_le_bytes()),
-            Written::Varying if i + 1 < parts => insert_length(out, start),
-            _ => {}
-        }
+        write(&part, encoding, out, depth + 1)?.end_part(start, i + 1 == parts, out);
     }
     Ok(Written::Varying)
 }
@@ -228,10 +213,6 @@ fn write_time(object: &Bound<'_, PyAny>, types: &Known, out: &mut Vec<u8>) -> Py
             .datetime
             .bind(py)
             .call1((part("year")?, part("month")?, part("day")?))?;
-    } else if time.ne(&time)? {
-        // NaT of pandas.
-        out.extend_from_slice(NONE);
-        return Ok(Written::Fixed);
     }
     if time.call_method0(intern!(py, "utcoffset"))?.is_none() {
         let options = pyo3::types::PyDict::new(py);
@@ -267,5 +248,6 @@ pub(crate) fn key_bytes<'py>(key: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyB
     Ok(match self::key(key, Encoding::Python, &mut spare)? {
         Key::Word(word) => PyBytes::new(key.py(), &word.to_le_bytes()),
         Key::Bytes(bytes) => PyBytes::new(key.py(), bytes),
+        Key::Null => PyBytes::new(key.py(), NONE),
     })
 }

@@ -8,41 +8,90 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::ffi::c_void;
 
-/// numpy, if the program has imported it: otherwise nobody has an array of it.
-pub(crate) fn module<'py>(py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+/// A module, if the program has imported it: otherwise nobody has an object of it.
+pub(crate) fn loaded<'py>(py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
     let modules = py.import("sys")?.getattr(intern!(py, "modules"))?;
-    modules.cast::<PyDict>()?.get_item(intern!(py, "numpy"))
+    modules.cast::<PyDict>()?.get_item(name)
+}
+
+/// The keys of an array.
+pub(crate) enum Array<'py> {
+    Column(Batch),
+    /// Python objects.
+    Objects(Bound<'py, PyAny>),
 }
 
 /// A scalar of numpy, or an array without dimensions, as a column of one value.
 pub(crate) fn scalar(object: &Bound<'_, PyAny>) -> PyResult<Option<Batch>> {
     let py = object.py();
-    let Some(numpy) = module(py)? else { return Ok(None) };
+    let Some(numpy) = loaded(py, "numpy")? else {
+        return Ok(None);
+    };
     let is = |name| object.is_instance(&numpy.getattr(name)?);
     if !(is("generic")? || is("ndarray")? && object.getattr("ndim")?.extract::<usize>()? == 0) {
         return Ok(None);
     }
-    // A scalar's own interface points to memory that is gone.
-    let array = numpy
-        .call_method1("asarray", (object,))?
-        .call_method1("reshape", (1,))?;
-    array_of(&numpy, array)
+    match array_of(&numpy, object, true)? {
+        Array::Column(batch) => Ok(Some(batch)),
+        Array::Objects(_) => Ok(None),
+    }
 }
 
-/// A one-dimensional array of numpy as a column: [`None`] for other objects, and `Some(None)` for
-/// an array of Python objects.
-pub(crate) fn array(object: &Bound<'_, PyAny>) -> PyResult<Option<Option<Batch>>> {
-    let Some(numpy) = module(object.py())? else {
+/// A one-dimensional array of numpy; [`None`] for other objects.
+pub(crate) fn array<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Array<'py>>> {
+    let Some(numpy) = loaded(object.py(), "numpy")? else {
         return Ok(None);
     };
     if !object.is_instance(&numpy.getattr("ndarray")?)? {
         return Ok(None);
     }
-    array_of(&numpy, object.clone()).map(Some)
+    array_of(&numpy, object, false).map(Some)
 }
 
-fn array_of<'py>(numpy: &Bound<'py, PyAny>, mut array: Bound<'py, PyAny>) -> PyResult<Option<Batch>> {
+/// An object as an array of the class `ndarray` itself, whose length and address are numpy's own: a
+/// subclass may say anything. In one dimension if it is a scalar, whose own memory goes away.
+fn exact<'py>(numpy: &Bound<'py, PyAny>, object: &Bound<'py, PyAny>, is_scalar: bool) -> PyResult<Bound<'py, PyAny>> {
+    let mut array = numpy.call_method1("asarray", (object,))?;
+    if is_scalar {
+        array = array.call_method1("reshape", (1,))?;
+    }
+    if array.get_type().is(&numpy.getattr("ndarray")?) {
+        return Ok(array);
+    }
+    Err(PyTypeError::new_err(format!(
+        "numpy.asarray made a {} of the array, not an ndarray",
+        array.get_type().name()?
+    )))
+}
+
+/// Where the values of an exact array lie.
+fn address(array: &Bound<'_, PyAny>) -> PyResult<*const c_void> {
+    let interface = array.getattr(intern!(array.py(), "__array_interface__"))?;
+    let (address, _): (usize, bool) = interface.get_item("data")?.extract()?;
+    Ok(address as *const c_void)
+}
+
+/// For a masked array, a bit for each value: 0 if it is masked.
+fn unmasked<'py>(numpy: &Bound<'py, PyAny>, object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let Some(masked) = loaded(numpy.py(), "numpy.ma")? else {
+        return Ok(None);
+    };
+    if !object.is_instance(&masked.getattr("MaskedArray")?)? {
+        return Ok(None);
+    }
+    let mask = masked.call_method1("getmaskarray", (object,))?;
+    if !mask.call_method0("any")?.is_truthy()? {
+        return Ok(None);
+    }
+    let there = numpy.call_method1("logical_not", (mask,))?;
+    let bits = numpy.call_method1("packbits", (there, None::<usize>, "little"))?;
+    exact(numpy, &bits, false).map(Some)
+}
+
+fn array_of<'py>(numpy: &Bound<'py, PyAny>, object: &Bound<'py, PyAny>, is_scalar: bool) -> PyResult<Array<'py>> {
     let py = numpy.py();
+    let bits = unmasked(numpy, object)?;
+    let mut array = exact(numpy, object, is_scalar)?;
     let dimensions: usize = array.getattr(intern!(py, "ndim"))?.extract()?;
     if dimensions != 1 {
         return Err(PyValueError::new_err(format!(
@@ -52,15 +101,27 @@ fn array_of<'py>(numpy: &Bound<'py, PyAny>, mut array: Bound<'py, PyAny>) -> PyR
     let dtype = array.getattr(intern!(py, "dtype"))?;
     let kind: String = dtype.getattr(intern!(py, "kind"))?.extract()?;
     let width: usize = dtype.getattr(intern!(py, "itemsize"))?.extract()?;
+    let mut stored_otherwise = None;
     let mut wanted = match (kind.as_str(), width) {
-        ("O" | "T", _) => return Ok(None),
-        ("f", 2) => "f8".into_pyobject(py)?.into_any(),
+        // A masked array's list has None for what is masked.
+        ("O" | "T", _) if bits.is_some() => return object.call_method0("tolist").map(Array::Objects),
+        ("O" | "T", _) => return Ok(Array::Objects(object.clone())),
+        ("f", 2) => {
+            stored_otherwise = Some("float16: Parquet stores its two bytes, and so values.view('V2') are the keys");
+            "f8".into_pyobject(py)?.into_any()
+        }
         _ => dtype.call_method1(intern!(py, "newbyteorder"), ("=",))?,
     };
     let mut unit = None;
     if kind == "M" {
         let (name, count): (String, i64) = numpy.call_method1("datetime_data", (&dtype,))?.extract()?;
         let scale = |per_second, seconds| Unit { per_second, seconds };
+        if !matches!((name.as_str(), count), ("ns" | "us" | "ms", 1)) {
+            stored_otherwise = Some(
+                "datetime64 of a unit that Parquet does not store: cast it to the unit of the file's column, \
+                 values.astype('M8[us]') for one, and days to dates, pyarrow.array(values.astype('M8[D]'))",
+            );
+        }
         unit = Some(match (name.as_str(), count) {
             ("ns", 1) => scale(1_000_000_000, 1),
             ("us", 1) => scale(1_000_000, 1),
@@ -80,12 +141,13 @@ fn array_of<'py>(numpy: &Bound<'py, PyAny>, mut array: Bound<'py, PyAny>) -> PyR
     }
     // The array itself, unless it has gaps, foreign bytes or no alignment.
     array = numpy.call_method1("require", (array, &wanted, PyList::new(py, ["C", "A"])?))?;
+    array = exact(numpy, &array, false)?;
     let len = array.len()?;
-    let (address, _): (usize, bool) = array.getattr("__array_interface__")?.get_item("data")?.extract()?;
-    let data = address as *const c_void;
-    // SAFETY: the array has so many values of this type there, in a row: `require` saw to it. It
-    // keeps them as long as it lives, and the batch owns a reference. Other threads can write to
-    // them meanwhile, as they can while numpy itself computes.
+    let data = address(&array)?;
+    // SAFETY: the array has so many values of this type there, in a row: `require` saw to it, and
+    // `exact` that numpy itself says so. It keeps them as long as it lives, and the batch owns a
+    // reference. Other threads can write to them meanwhile, as they can while numpy itself
+    // computes.
     let values = unsafe {
         match (kind.as_str(), width) {
             ("i" | "u", 8) => Values::Words(lend(data, len)?),
@@ -98,19 +160,75 @@ fn array_of<'py>(numpy: &Bound<'py, PyAny>, mut array: Bound<'py, PyAny>) -> PyR
             ("f", 4) => Values::F32(lend(data, len)?),
             ("f", 2 | 8) => Values::F64(lend(data, len)?),
             ("b", 1) => Values::Bools(lend(data, len)?),
-            ("S", _) => Values::Padded(lend(data, len * width)?, width),
-            ("U", _) => Values::Utf32(lend(data, len * width / 4)?, width / 4),
+            ("S", _) => {
+                let bytes = lend(data, len * width)?;
+                refuse_digests(bytes, width)?;
+                Values::Padded(bytes, width)
+            }
+            ("U", _) => {
+                let points = lend(data, len * width / 4)?;
+                refuse_surrogates(points, width / 4)?;
+                Values::Utf32(points, width / 4)
+            }
             ("M", 8) => Values::Times(lend(data, len)?, unit.ok_or_else(|| unsupported(&dtype))?, true),
             ("V", _) if dtype.getattr("names")?.is_none() => Values::Fixed(lend(data, len * width)?, width),
             _ => return Err(unsupported(&dtype)),
         }
     };
-    Ok(Some(Batch::new(Column::new(values, len), array.unbind())))
+    let mut column = Column::new(values, len);
+    column.stored_otherwise = stored_otherwise;
+    if let Some(bits) = &bits {
+        if bits.len()? != len.div_ceil(8) {
+            return Err(PyValueError::new_err(format!(
+                "a masked array of {len} values whose mask has another length"
+            )));
+        }
+        // SAFETY: as above; the batch owns a reference to these too.
+        column.valid = Some((unsafe { lend(address(bits)?, len.div_ceil(8))? }, 0));
+    }
+    Ok(Array::Column(Batch::new(
+        column,
+        (array.unbind(), bits.map(Bound::unbind)),
+    )))
+}
+
+/// Fails for strings that have no UTF-8, as one of them alone does.
+fn refuse_surrogates(points: &[u32], width: usize) -> PyResult<()> {
+    match points.iter().position(|&point| char::from_u32(point).is_none()) {
+        None => Ok(()),
+        Some(place) => Err(PyValueError::new_err(format!(
+            "string {} of the array has the code point {:#x}: surrogates not allowed",
+            place / width,
+            points[place]
+        ))),
+    }
+}
+
+/// Fails for an `S` array of digests: it has lost the zero bytes at their ends, and so one in 256.
+///
+/// They are known by their size, that of a digest, and by bytes that are not text.
+fn refuse_digests(bytes: &[u8], width: usize) -> PyResult<()> {
+    /// Values that are looked at: half of them must be binary. A digest is UTF-8 in fewer than one
+    /// case of 10,000.
+    const LOOKED_AT: usize = 64;
+    if !matches!(width, 16 | 20 | 24 | 28 | 32 | 48 | 64) {
+        return Ok(());
+    }
+    let values = bytes.chunks_exact(width).take(LOOKED_AT);
+    let binary = values.clone().filter(|value| str::from_utf8(value).is_err()).count();
+    if binary > values.count() / 2 {
+        return Err(PyTypeError::new_err(format!(
+            "an array of dtype S{width} that holds digests: numpy drops the zero bytes at the end of an S value. \
+             Pass values.view('V{width}'), which has them all, or a list of bytes"
+        )));
+    }
+    Ok(())
 }
 
 fn unsupported(dtype: &Bound<'_, PyAny>) -> PyErr {
     PyTypeError::new_err(format!(
-        "an array of dtype {dtype}: keys are integers, floats up to 64 bits, bool, S, U, V and datetime64 down to ns"
+        "an array of dtype {dtype}: keys are integers, floats up to 64 bits, bool, S, U, V and datetime64 down to ns. Cast \
+         other values: to 'f8', timedelta64 to 'i8', datetime64 to 'M8[ns]', or to 'U' for their text"
     ))
 }
 

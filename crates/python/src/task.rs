@@ -1,5 +1,6 @@
 //! The loops that take many keys: columns without the interpreter, lists of Python objects with it.
 
+use crate::bytes::Encoding;
 use crate::columns::{Column, Values};
 use crate::engine::{Engine, Fault};
 use crate::ffi::{self, Quick};
@@ -8,6 +9,7 @@ use pyo3::exceptions::{PyOSError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use rayon::prelude::*;
+use std::ops::Range;
 use std::thread;
 
 /// Keys whose answers are made at a time.
@@ -16,6 +18,9 @@ const CHUNK: usize = 1024;
 /// Keys that are inserted at a time: so many that a batch is dense in a filter of some megabytes.
 /// Their hashes take 8 MiB. With 2^17, strings of Arrow took 16 ns instead of 14.
 const BULK: usize = 1 << 20;
+
+/// Keys of an array that a thread takes between two looks at signals: 20 to 100 ms.
+const PIECE: usize = 1 << 22;
 
 /// Keys that a thread hashes at a time, where several hash a column.
 const HASHED: usize = 16 * CHUNK;
@@ -33,16 +38,17 @@ pub(crate) fn quick_hash<E: Engine>(engine: &E, object: &Bound<'_, PyAny>) -> Op
     }
 }
 
-/// The hash of any object.
+/// The hash of any object; [`None`] for a null that the filter's system does not hash.
 #[inline(never)]
-pub(crate) fn hash_object<E: Engine>(engine: &E, object: &Bound<'_, PyAny>) -> PyResult<E::Hash> {
+pub(crate) fn hash_object<E: Engine>(engine: &E, object: &Bound<'_, PyAny>) -> PyResult<Option<E::Hash>> {
     match key(object, E::ENCODING, &mut Vec::new())? {
         Key::Word(word) => {
             engine.check(word)?;
-            Ok(engine.hash_word(word))
+            Ok(Some(engine.hash_word(word)))
         }
         Key::Bytes(_) if E::INTEGERS => Err(not_an_integer()),
-        Key::Bytes(bytes) => Ok(engine.hash_bytes(bytes)),
+        Key::Bytes(bytes) => Ok(Some(engine.hash_bytes(bytes))),
+        Key::Null => Ok(None),
     }
 }
 
@@ -82,7 +88,30 @@ impl Task {
         Ok(total)
     }
 
-    /// Does it with the keys of a column, by `threads` threads; returns how many were added.
+    /// [`by_hash`](Self::by_hash) for a filter that skips nulls: they are not added, and their
+    /// answers are 0.
+    fn by_present<E: Engine>(
+        self,
+        engine: &E,
+        hashes: &mut [E::Hash],
+        is_null: impl Fn(usize) -> bool,
+        out: &mut [u8],
+    ) -> Result<usize, Fault> {
+        let present: Vec<usize> = (0..hashes.len()).filter(|&i| !is_null(i)).collect();
+        for (to, &from) in present.iter().enumerate() {
+            hashes[to] = hashes[from];
+        }
+        let mut answers = vec![0; present.len().min(out.len())];
+        let total = self.by_hash(engine, &hashes[..present.len()], &mut answers)?;
+        for (&i, answer) in present.iter().zip(answers) {
+            out[i] = answer;
+        }
+        Ok(total)
+    }
+
+    /// Does it with the keys of a column, by `threads` threads; returns how many were added. Takes
+    /// the interpreter's lock between pieces, for the handlers of signals: their error ends it, and
+    /// the pieces before are done.
     pub(crate) fn by_column<E: Engine>(
         self,
         engine: &E,
@@ -95,27 +124,50 @@ impl Task {
         }
         column.check(engine)?;
         let dictionary = column.prepare(engine);
+        let piece = PIECE * threads;
         // Fewer keys take less time than a thread.
-        let part = column.len.div_ceil(threads).max(4 * CHUNK);
-        if part >= column.len {
-            return Ok(self.by_part(engine, column, &dictionary, 0..column.len, out)?);
-        }
-        // Made for the call: threads that stay would be missing after a fork.
-        if self == Self::Add && E::BY_POOL {
+        let workers = threads.min(column.len.min(piece) / (4 * CHUNK)).max(1);
+        let mut pool = None;
+        if self == Self::Add && E::BY_POOL && workers > 1 {
             // Made for the call: threads that stay would be missing after a fork.
-            let pool = rayon::ThreadPoolBuilder::new()
-                .num_threads(column.len.div_ceil(part))
-                .build();
-            let pool = pool.map_err(|error| PyOSError::new_err(format!("threads={threads}: {error}")))?;
-            return Ok(pool.install(|| add_by_pool(engine, column, &dictionary, threads * BULK)));
+            let made = rayon::ThreadPoolBuilder::new().num_threads(workers).build();
+            pool = Some(made.map_err(|error| PyOSError::new_err(format!("threads={threads}: {error}")))?);
         }
+        let mut total = 0;
+        let mut outs = out.chunks_mut(piece);
+        for start in (0..column.len).step_by(piece) {
+            if start > 0 {
+                Python::attach(|py| py.check_signals())?;
+            }
+            let range = start..column.len.min(start + piece);
+            let out = outs.next().unwrap_or_default();
+            total += match &pool {
+                Some(pool) => pool.install(|| add_by_pool(engine, column, &dictionary, range, threads * BULK)),
+                None if workers == 1 => self.by_part(engine, column, &dictionary, range, out)?,
+                None => self.by_threads(engine, column, &dictionary, range, workers, out)?,
+            };
+        }
+        Ok(total)
+    }
+
+    fn by_threads<E: Engine>(
+        self,
+        engine: &E,
+        column: &Column<'_>,
+        dictionary: &[E::Hash],
+        range: Range<usize>,
+        workers: usize,
+        out: &mut [u8],
+    ) -> Result<usize, Fault> {
+        let part = range.len().div_ceil(workers);
         let mut outs = out.chunks_mut(part);
-        let result: Result<usize, Fault> = thread::scope(|scope| {
-            let workers: Vec<_> = (0..column.len)
+        thread::scope(|scope| {
+            let workers: Vec<_> = range
+                .clone()
                 .step_by(part)
                 .map(|start| {
-                    let (out, dictionary) = (outs.next().unwrap_or_default(), &dictionary);
-                    let range = start..column.len.min(start + part);
+                    let out = outs.next().unwrap_or_default();
+                    let range = start..range.end.min(start + part);
                     scope.spawn(move || self.by_part(engine, column, dictionary, range, out))
                 })
                 .collect();
@@ -125,8 +177,7 @@ impl Task {
             });
             // All are joined, also after an error.
             results.collect::<Vec<_>>().into_iter().sum()
-        });
-        Ok(result?)
+        })
     }
 
     fn by_part<E: Engine>(
@@ -134,7 +185,7 @@ impl Task {
         engine: &E,
         column: &Column<'_>,
         dictionary: &[E::Hash],
-        range: std::ops::Range<usize>,
+        range: Range<usize>,
         out: &mut [u8],
     ) -> Result<usize, Fault> {
         if let (Values::Words(words), None) = (&column.values, column.valid) {
@@ -169,7 +220,12 @@ impl Task {
             } else {
                 &mut out[start - range.start..][..len]
             };
-            total += self.by_hash(engine, &hashes[..len], out)?;
+            let hashes = &mut hashes[..len];
+            total += if E::ENCODING == Encoding::Plain && column.may_have_nulls() {
+                self.by_present(engine, hashes, |i| column.is_null(start + i), out)?
+            } else {
+                self.by_hash(engine, hashes, out)?
+            };
         }
         Ok(total)
     }
@@ -187,6 +243,7 @@ impl Task {
             engine,
             task: self,
             hashes: Vec::new(),
+            nulls: Vec::new(),
             total: 0,
         };
         let result = gathered.items(items, map, out);
@@ -196,16 +253,22 @@ impl Task {
     }
 }
 
-/// Adds the keys of a column by all threads of this pool: hashes up to `most` of them, and inserts
-/// these. Returns how many were new.
-fn add_by_pool<E: Engine>(engine: &E, column: &Column<'_>, dictionary: &[E::Hash], most: usize) -> usize {
+/// Adds a range of a column's keys by all threads of this pool: hashes up to `most` of them, and
+/// inserts these. Returns how many were new.
+fn add_by_pool<E: Engine>(
+    engine: &E,
+    column: &Column<'_>,
+    dictionary: &[E::Hash],
+    range: Range<usize>,
+    most: usize,
+) -> usize {
     if let (Values::Words(words), None) = (&column.values, column.valid) {
-        return engine.insert_words_by_pool(words);
+        return engine.insert_words_by_pool(&words[range]);
     }
-    let mut hashes = vec![E::Hash::default(); most.min(column.len)];
+    let mut hashes = vec![E::Hash::default(); most.min(range.len())];
     let mut added = 0;
-    for start in (0..column.len).step_by(most) {
-        let hashes = &mut hashes[..most.min(column.len - start)];
+    for start in range.clone().step_by(most) {
+        let hashes = &mut hashes[..most.min(range.end - start)];
         let parts = hashes.par_chunks_mut(HASHED).enumerate();
         parts.for_each(|(i, part)| column.hash(engine, dictionary, start + i * HASHED, part));
         added += engine.insert_many_by_pool(hashes);
@@ -218,6 +281,8 @@ struct Gathered<'e, E: Engine> {
     engine: &'e E,
     task: Task,
     hashes: Vec<E::Hash>,
+    /// The places of nulls among the hashes, in order.
+    nulls: Vec<usize>,
     total: usize,
 }
 
@@ -257,13 +322,17 @@ impl<'e, E: Engine> Gathered<'e, E> {
                     // A key that may run Python code.
                     let Ok(item) = list.get_item(i) else { return Ok(()) };
                     let hash = hash_object(self.engine, &item)?;
-                    self.hashes.push(hash);
+                    if hash.is_none() {
+                        self.nulls.push(self.hashes.len());
+                    }
+                    self.hashes.push(hash.unwrap_or_default());
                     1
                 }
             };
             i += taken;
             if self.hashes.len() >= BULK {
                 self.flush(out)?;
+                list.py().check_signals()?;
             }
         }
     }
@@ -309,8 +378,15 @@ impl<'e, E: Engine> Gathered<'e, E> {
         if self.task != Task::Add {
             out.resize(answered + self.hashes.len(), 0);
         }
-        self.total += self.task.by_hash(self.engine, &self.hashes, &mut out[answered..])?;
+        let out = &mut out[answered..];
+        self.total += if self.nulls.is_empty() {
+            self.task.by_hash(self.engine, &self.hashes, out)?
+        } else {
+            let is_null = |i| self.nulls.binary_search(&i).is_ok();
+            self.task.by_present(self.engine, &mut self.hashes, is_null, out)?
+        };
         self.hashes.clear();
+        self.nulls.clear();
         Ok(())
     }
 }

@@ -1,7 +1,9 @@
 """The examples of every docstring, and what help() shows."""
 
+import ast
 import doctest
 import inspect
+import pathlib
 import pydoc
 import sys
 
@@ -25,9 +27,14 @@ def documented():
 ITEMS = dict(documented())
 
 
+def text_of(name):
+    """The docstring; a static method's own, not that of the class staticmethod."""
+    return getattr(ITEMS[name], "__func__", ITEMS[name]).__doc__
+
+
 @pytest.mark.parametrize("name", ITEMS)
 def test_examples_of_docstrings(name):
-    text = ITEMS[name].__doc__ or getattr(ITEMS[name], "__func__", ITEMS[name]).__doc__
+    text = text_of(name)
     assert text and text.strip(), "no docstring"
     test = doctest.DocTestParser().get_doctest(text, vars(lanebloom).copy(), name, None, 0)
     runner = doctest.DocTestRunner()
@@ -35,8 +42,39 @@ def test_examples_of_docstrings(name):
     assert runner.summarize(verbose=False).failed == 0
 
 
+def stub_docstrings():
+    """The docstrings in the file that editors and type checkers read, by name."""
+    stub = pathlib.Path(lanebloom.__file__).with_name("_lanebloom.pyi")
+    found = {}
+
+    def visit(body, prefix):
+        for item in body:
+            if isinstance(item, (ast.ClassDef, ast.FunctionDef)):
+                text = ast.get_docstring(item)
+                # An overloaded method has it once.
+                if text is not None:
+                    found[prefix + item.name] = text
+            if isinstance(item, ast.ClassDef):
+                visit(item.body, f"{item.name}.")
+
+    visit(ast.parse(stub.read_text("utf-8")).body, "")
+    return found
+
+
+def test_the_stubs_have_the_docstrings():
+    # Each class has an add of its own, for its speed.
+    names = [name for name in ITEMS if not name.endswith(".add") or name == "Filter.add"]
+    expected = {name: inspect.cleandoc(text_of(name)) for name in names}
+    # Methods that are not of every filter stand in classes for checkers only.
+    for base, methods in {"_United": ["update"], "_Compared": ["issubset", "isdisjoint"]}.items():
+        for method in methods:
+            expected[f"{base}.{method}"] = expected[f"Filter.{method}"]
+    del expected["Filter.issubset"], expected["Filter.isdisjoint"]
+    assert stub_docstrings() == expected
+
+
 def test_there_are_examples():
-    examples = [name for name, item in ITEMS.items() if ">>>" in (item.__doc__ or "")]
+    examples = [name for name in ITEMS if ">>>" in text_of(name)]
     classes = [name for name, item in ITEMS.items() if isinstance(item, type)]
     assert set(classes) - {"Filter"} <= set(examples)
     assert len(examples) >= 15, examples

@@ -7,6 +7,7 @@ import pathlib
 import pickle
 import shutil
 import subprocess
+import threading
 
 import pytest
 
@@ -127,6 +128,39 @@ def test_errors_of_files_name_them(tmp_path):
     for call in [Filter.load, BloomFilter.mmap, GuavaBloomFilter.load, SplitBlockBloomFilter.load]:
         with pytest.raises(ValueError):
             call(tmp_path / "empty")
+
+
+def test_a_path_may_be_bytes(tmp_path):
+    class Path:
+        def __fspath__(self):
+            return os.fsencode(tmp_path / "filter")
+
+    for f in BloomFilter(9), GuavaBloomFilter(9), SplitBlockBloomFilter(9):
+        for path in os.fsencode(tmp_path / "filter"), Path():
+            f.save(path)
+            assert type(f).load(path) == f
+    BloomFilter(9).save(os.fsencode(tmp_path) + b"/\xff")
+    assert BloomFilter.mmap(os.fsencode(tmp_path) + b"/\xff") == BloomFilter(9)
+    with pytest.raises(TypeError):
+        f.save(3)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
+def test_what_is_no_file_is_neither_replaced_nor_waited_for(tmp_path):
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    for path in pipe, link, tmp_path:
+        with pytest.raises((OSError, ValueError), match="not a regular file"):
+            BloomFilter(9).save(path)
+        with pytest.raises(ValueError, match="not a regular file, and cannot be mapped"):
+            BloomFilter.mmap(path)
+    assert pipe.is_fifo() and link.is_symlink()
+    # A pipe can be read.
+    thread = threading.Thread(target=lambda: pipe.write_bytes(BloomFilter(9).to_bytes()))
+    thread.start()
+    assert BloomFilter.load(pipe) == BloomFilter(9)
+    thread.join()
 
 
 def test_limits_of_memory(tmp_path):
@@ -263,6 +297,30 @@ def test_filters_of_parquet_files_are_read_and_written():
             assert empty.to_bytes() == data
             seen += 1
     assert seen >= 2
+
+
+def test_a_header_that_contradicts_the_length_is_refused():
+    f = of(lambda: SplitBlockBloomFilter(100), range(100))
+    small = SplitBlockBloomFilter(50).to_bytes()
+    header = len(small) % 32
+    wrong = small[:header] + f.to_bytes()[header:]
+    with pytest.raises(ValueError, match="header says .* bytes, and there are"):
+        SplitBlockBloomFilter.from_bytes(wrong)
+    # Where the file does not say the length.
+    more = f.to_bytes() + b"the next column's"
+    with pytest.raises(ValueError, match="header says"):
+        SplitBlockBloomFilter.from_bytes(more)
+    assert SplitBlockBloomFilter.from_bytes(more, prefix=True) == f
+
+
+@pytest.mark.parametrize("expected, rate", [(250, 0.01), (1000, 1e-5), (100_000, 0.01), (1_000_000, 1e-3)])
+def test_filters_for_parquet_keep_their_rate(expected, rate):
+    f = SplitBlockBloomFilter(expected, rate)
+    assert f.rate <= rate and f.expected == expected
+    # Arrow C++ reads no other sizes.
+    assert f.nbytes & (f.nbytes - 1) == 0
+    f.update(range(expected))
+    assert f.current_rate <= 1.2 * rate
 
 
 def command():

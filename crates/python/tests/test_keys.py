@@ -33,6 +33,11 @@ BYTES = [
     (-0.0, word(0)),
     (-3.0, word(-3)),
     (2.0**63, word(2**63)),
+    (2.0**64, (2**64).to_bytes(16, "little")),
+    (-(2.0**63), word(-(2**63))),
+    (-(2.0**64), (-(2**64)).to_bytes(16, "little", signed=True)),
+    (2.0**127, (2**127).to_bytes(17, "little", signed=True)),
+    (float("nan"), b"\0"),
     (0.5, bytes.fromhex("000000000000e03f")),
     (float("inf"), bytes.fromhex("000000000000f07f")),
     ("", b""),
@@ -74,7 +79,14 @@ def test_equal_numbers_are_one_key():
     assert 1.0 in f and True in f
     assert 2 not in f and 1.5 not in f and "1" not in f
     f.add(float("nan"))
-    assert -float("nan") in f
+    assert -float("nan") in f and None in f
+
+
+def test_a_large_float_is_the_key_of_its_integer():
+    for i in range(60, 1024):
+        for value in 2.0**i, -(2.0**i), 1.3 * 2.0**i, -1.9 * 2.0**i, 2.0**i * (1 - 2.0**-53):
+            assert key_bytes(value) == key_bytes(int(value)), value
+            assert key_bytes((value, "a")) == key_bytes((int(value), "a")), value
 
 
 def test_times_count_by_the_moment():
@@ -133,6 +145,9 @@ def test_a_string_without_utf8_is_a_value_error():
     for call in [f.add, f.__contains__, lambda key: f.update([key])]:
         with pytest.raises(ValueError, match="surrogates"):
             call("\ud800")
+    numpy = pytest.importorskip("numpy")
+    with pytest.raises(ValueError, match="string 1 of the array has the code point 0xd800: surrogates"):
+        f.add_many(numpy.array(["a", "b\ud800"]))
 
 
 def test_tuples_in_tuples_have_a_limit():

@@ -43,19 +43,53 @@ def test_threads_that_share_a_filter_lose_no_key(make):
     assert f.contains_many(keys.ravel(), threads=4).all()
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="needs signals of POSIX")
+@pytest.mark.parametrize("keys", ["array", "list"])
+def test_an_interrupt_is_seen_between_the_pieces_of_an_array(keys):
+    """The handler's error ends the call, and the pieces before are done."""
+    import signal
+
+    class Stop(Exception):
+        pass
+
+    def stop(number, frame):
+        raise Stop
+
+    values = numpy.arange(20_000_000)
+    if keys == "list":
+        values = [3] * 10_000_000
+    f = BloomFilter(len(values), 0.1)
+    for call in f.add_many, lambda values: f.add_many(values, threads=2), f.contains_many:
+        started = time.perf_counter()
+        call(values)
+        whole = time.perf_counter() - started
+        old = signal.signal(signal.SIGALRM, stop)
+        try:
+            signal.setitimer(signal.ITIMER_REAL, whole / 10)
+            started = time.perf_counter()
+            with pytest.raises(Stop):
+                call(values)
+            assert time.perf_counter() - started < 0.7 * whole
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, old)
+    assert 3 in f
+
+
 @pytest.mark.parametrize("secret", [False, b"s" * 16])
 @pytest.mark.parametrize("call", ["add_many", "add_new", "update", "update_filter", "unite"])
 def test_single_adds_beside_a_batch_lose_no_key(call, secret):
     """A single add stores plainly if no other thread adds keys without the interpreter's lock."""
     size, lost, singles = 100_000, 0, 0
     keys = numpy.random.default_rng(1).permutation(size)
-    other = BloomFilter(size, secret=secret)
+    other = BloomFilter(10 * size, secret=secret)
     other.add_many(keys)
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
     try:
         for _ in range(100):
-            f = BloomFilter(size, secret=secret)
+            # Room for the single keys: a union refuses too many.
+            f = BloomFilter(10 * size, secret=secret)
             batch = {
                 "add_many": lambda: f.add_many(keys, threads=2),
                 "add_new": lambda: f.add_new(keys),

@@ -80,6 +80,45 @@ def test_unions_have_the_keys_of_both(make):
     assert all(key in c for key in (5, 19, 30, 31))
 
 
+@pytest.mark.parametrize("make", [
+    lambda: BloomFilter(250),
+    lambda: ScalableBloomFilter(100),
+    lambda: WindowedBloomFilter(250),
+    lambda: GuavaBloomFilter(250, 0.01),
+    lambda: SplitBlockBloomFilter(250),
+], ids=ident)
+def test_a_union_keeps_the_rate_or_says_what_to_do(make):
+    parts = [of(make, range(10_000 * i, 10_000 * i + 250)) for i in range(4)]
+    total, before = parts[0].copy(), parts[0].copy()
+    with pytest.raises(ValueError, match="union would have about .* keys and a rate of .*Make both .*expected="):
+        for part in parts[1:]:
+            total |= part
+    for call in lambda: before | total | parts[3], lambda: before.update(*parts[1:]):
+        with pytest.raises(ValueError, match="union would have"):
+            call()
+    assert total.current_rate < 0.03 and before.current_rate < 0.03
+    # The same keys again, and a part of them, break no promise.
+    for part in parts[0], of(make, range(100)):
+        assert abs((parts[0] | part).approx_len - 250) <= 10
+    # What the error says helps.
+    expected = 4000 if isinstance(total, WindowedBloomFilter) else 1000
+    large = type(total)(expected, 0.01)
+    for i in range(4):
+        large |= of(lambda: type(total)(expected, 0.01), range(10_000 * i, 10_000 * i + 250))
+    assert large.current_rate < 0.013
+
+
+def test_the_repr_reads_no_large_filter():
+    large = BloomFilter(100_000_000)
+    large.add(1)
+    started = time.perf_counter()
+    for _ in range(100):
+        text = repr(large)
+    assert time.perf_counter() - started < 0.1 and f"{large.nbytes} bytes" in text
+    assert "about 1 keys" in repr(of(lambda: BloomFilter(1000), [1])) and "1 set" in repr(of(lambda: Bitmap(9), [1]))
+    assert "set," not in repr(Bitmap(10**9))
+
+
 @pytest.mark.parametrize("make", INTERSECTS, ids=ident)
 def test_intersections_and_comparisons(make):
     a, b = of(make, range(10)), of(make, range(5, 20))
@@ -100,10 +139,11 @@ def test_filters_that_do_not_go_together():
             with pytest.raises(TypeError, match="one class"):
                 call()
         assert f != other
-    for other in [BloomFilter(9), BloomFilter(1000, seed=1)]:
+    for other, said in [(BloomFilter(9), "for 9 keys at a rate of 1.00e-02"), (BloomFilter(1000, seed=1), "seed")]:
         for call in [lambda: f | other, lambda: f.update(other), lambda: f & other, lambda: f.isdisjoint(other)]:
-            with pytest.raises(ValueError, match="differ"):
+            with pytest.raises(ValueError, match=f"differ: one is for 1000 keys at a rate of .*same arguments.*") as error:
                 call()
+            assert "seed" not in said or "hash" in str(error.value)
         assert f != other
     for call in [lambda: f | {1}, lambda: f & [1], lambda: {1} | f]:
         with pytest.raises(TypeError, match="unsupported operand"):
@@ -163,6 +203,8 @@ BAD = [
     (lambda: Bitmap(2**63), MemoryError, "bytes failed"),
     (lambda: GuavaBloomFilter(9, int_bytes=2), ValueError, "int_bytes=2: 4 or 8"),
     (lambda: CuckooFilter(9, 0), ValueError, "rate 0 is not"),
+    (lambda: SplitBlockBloomFilter(10**12), ValueError, "134217728 bytes, which keep a rate of 0.01 for .* not for 10{12}"),
+    (lambda: SplitBlockBloomFilter(9, 1), ValueError, "rate 1 is not between 0 and 1"),
 ]
 
 

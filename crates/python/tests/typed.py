@@ -30,6 +30,7 @@ f = BloomFilter(1000, 0.001, secret=True)
 assert_type(f.add("a"), bool)
 assert_type("a" in f, bool)
 f.update(["a"], range(3), BloomFilter(1000, 0.001, secret=f.secret or False))
+BloomFilter(1000, seed=3, secret=False)
 assert_type(f.add_many([1, 2], threads=2), int)
 assert_type(f | f, BloomFilter)
 f |= f
@@ -64,8 +65,18 @@ assert_type(key_bytes(("a", 1)), bytes)
 
 if TYPE_CHECKING:
     # Mistakes that a checker must see: an ignore that is not needed is an error.
-    BloomFilter("1000")  # type: ignore[arg-type]
+    BloomFilter("1000")  # type: ignore[call-overload]
     f.add_many(3)  # type: ignore[arg-type]
     f |= {1}  # type: ignore[arg-type]
     f.remove(3)  # type: ignore[attr-defined]
+    c | c  # type: ignore[operator]
+    c.update(c)  # type: ignore[arg-type]
+    w & w  # type: ignore[operator]
+    w.issubset(w)  # type: ignore[attr-defined]
+    f | c  # type: ignore[operator]
+    f.update(c)  # type: ignore[arg-type]
+    f.issubset(b)  # type: ignore[arg-type]
+    Filter()  # type: ignore[call-arg]
+    GuavaBloomFilter(9, int_bytes=2)  # type: ignore[arg-type]
+    BloomFilter(9, seed=1, secret=True)  # type: ignore[call-overload]
     len(f)  # type: ignore[arg-type]

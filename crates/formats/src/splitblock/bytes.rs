@@ -234,7 +234,46 @@ impl SplitBlockBloom {
     }
 
     /// Reads what a Parquet file has at a column chunk's `bloom_filter_offset`: the header, and the
-    /// bitset. Returns the bytes after them too.
+    /// bitset. The bytes are exactly these, as many as the chunk's `bloom_filter_length` says.
+    ///
+    /// A wrong number of bytes in the header would have keys looked up in wrong blocks, and so lose
+    /// them. The length shows it. For a file that does not say the length, use
+    /// [`from_parquet_prefix`](Self::from_parquet_prefix).
+    ///
+    /// # Errors
+    ///
+    /// If the bytes are no filter, are fewer or more than the header says, or if there is not
+    /// enough memory.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_formats::SplitBlockBloom;
+    ///
+    /// let filter = SplitBlockBloom::with_bytes(64)?;
+    /// let mut bytes = filter.to_parquet()?;
+    /// assert_eq!(SplitBlockBloom::from_parquet(&bytes)?, filter);
+    /// bytes.push(0);
+    /// let error = SplitBlockBloom::from_parquet(&bytes).unwrap_err().to_string();
+    /// assert_eq!(error, "the filter's header says 16 + 64 bytes, and there are 81");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn from_parquet(bytes: &[u8]) -> Result<Self, SplitBlockReadError> {
+        let header = Header::parse(bytes)?;
+        let (bitset, rest) = split(bytes, header.header_bytes, header.bitset_bytes)?;
+        if !rest.is_empty() {
+            return Err(invalid(format!(
+                "the filter's header says {} + {} bytes, and there are {}",
+                header.header_bytes,
+                header.bitset_bytes,
+                bytes.len()
+            )));
+        }
+        Self::from_bitset(bitset)
+    }
+
+    /// [`from_parquet`](Self::from_parquet) for a file whose metadata has no `bloom_filter_length`
+    /// (old parquet-mr, parquet-go): the bytes may go on after the filter. Returns the rest too.
     ///
     /// # Errors
     ///
@@ -248,10 +287,11 @@ impl SplitBlockBloom {
     /// let filter = SplitBlockBloom::with_bytes(64)?;
     /// let mut file = filter.to_parquet()?;
     /// file.extend(b"more");
-    /// assert_eq!(SplitBlockBloom::from_parquet(&file)?, (filter, &b"more"[..]));
+    /// let (read, rest) = SplitBlockBloom::from_parquet_prefix(&file)?;
+    /// assert_eq!((read, rest), (filter, &b"more"[..]));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn from_parquet(bytes: &[u8]) -> Result<(Self, &[u8]), SplitBlockReadError> {
+    pub fn from_parquet_prefix(bytes: &[u8]) -> Result<(Self, &[u8]), SplitBlockReadError> {
         let header = Header::parse(bytes)?;
         let (bitset, rest) = split(bytes, header.header_bytes, header.bitset_bytes)?;
         Ok((Self::from_bitset(bitset)?, rest))

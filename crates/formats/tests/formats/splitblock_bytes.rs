@@ -23,6 +23,53 @@ fn beginnings_are_truncated() {
     }
 }
 
+/// A key's block depends on the number of blocks: with a wrong one, present keys would be absent.
+#[test]
+fn a_header_that_contradicts_the_length_is_refused() {
+    let filter = SplitBlockBloom::with_bytes(1024).unwrap();
+    filter.insert_all(0..20_u32);
+    let mut file = filter.to_parquet().unwrap();
+    let half = SplitBlockBloom::with_bytes(512).unwrap().to_parquet().unwrap();
+    let header = Header::parse(&half).unwrap().header_bytes();
+    assert_eq!(Header::parse(&file).unwrap().header_bytes(), header);
+    file[..header].copy_from_slice(&half[..header]);
+    assert_eq!(
+        problem(SplitBlockBloom::from_parquet(&file)),
+        "the filter's header says 16 + 512 bytes, and there are 1040"
+    );
+    let (_, rest) = SplitBlockBloom::from_parquet_prefix(&file).unwrap();
+    assert_eq!(rest.len(), 512);
+}
+
+#[test]
+fn a_rate_is_kept_or_refused() {
+    for (keys, rate) in [
+        (0, 0.5),
+        (1, 1e-9),
+        (1000, 0.01),
+        (100_000, 0.01),
+        (1_000_000, 1e-5),
+        (40_000_000, 0.01),
+    ] {
+        let filter = SplitBlockBloom::with_parquet_rate(keys, rate).unwrap();
+        assert!(filter.false_positive_rate() <= rate && filter.blocks().is_power_of_two());
+        assert!(filter.to_parquet().is_ok() && filter.expected_keys() == keys);
+        let fewest = SplitBlockBloom::with_capacity(keys, rate).unwrap();
+        assert_eq!(filter.blocks(), fewest.blocks().next_power_of_two());
+    }
+    for keys in [120_000_000, usize::MAX] {
+        let error = SplitBlockBloom::with_parquet_rate(keys, 0.01).unwrap_err().to_string();
+        assert!(
+            error.contains("134217728 bytes") && error.contains(&format!("not for {keys}")),
+            "{error}"
+        );
+    }
+    for rate in [0.0, 1.0, f64::NAN] {
+        let error = SplitBlockBloom::with_parquet_rate(9, rate).unwrap_err().to_string();
+        assert!(error.contains("is not between 0 and 1"), "{error}");
+    }
+}
+
 /// The header with another number of bytes, and with fields that are not Parquet's before it.
 fn header(before: &[u8], size: &[u8]) -> Vec<u8> {
     let unions = [0x1c, 0x1c, 0, 0].repeat(3);

@@ -5,11 +5,11 @@ from typing import Any, Literal, Optional, Protocol, Union, final, overload, typ
 
 import numpy as np
 import numpy.typing as npt
-from typing_extensions import Buffer, Self, TypeAlias
+from typing_extensions import Buffer, Never, Self, TypeAlias
 
 __version__: str
 
-_Path: TypeAlias = Union[str, os.PathLike[str]]
+_Path: TypeAlias = Union[str, bytes, os.PathLike[str], os.PathLike[bytes]]
 _KeyFunction: TypeAlias = Optional[Callable[[Any], Any]]
 
 @type_check_only
@@ -24,56 +24,144 @@ _Keys: TypeAlias = Union[Iterable[Any], _ArrowArray, _ArrowStream, Buffer]
 
 @final
 class ArrowAnswers:
+    """Answers as a bitmap: an Arrow array of truth values, without a copy.
+
+    pyarrow.array(answers) and polars.Series(answers) read it, as does whatever else speaks Arrow's
+    C interface. Without such a library it is a sequence.
+
+    >>> f = BloomFilter(1000)
+    >>> f.update(["a"])
+    >>> found = f.contains_many(["a", "b"], as_arrow=True)
+    >>> len(found), list(found)
+    (2, [True, False])
+    """
+
     def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, Any]: ...
     def __len__(self) -> int: ...
     def __getitem__(self, i: int, /) -> bool: ...
     def __iter__(self) -> Iterator[bool]: ...
 
 class Filter:
+    """What all filters share: a set of keys that answers "certainly not" or "probably".
+
+    Make one by a class such as BloomFilter, or by Filter.load(path) and Filter.from_bytes(data),
+    which return the class that was saved.
+    """
+
+    # It has no constructor.
+    def __new__(cls, none: Never, /) -> Self: ...
     @property
-    def expected(self) -> int: ...
+    def expected(self) -> int:
+        """The number of keys that the filter was made for."""
     @property
-    def rate(self) -> float: ...
+    def rate(self) -> float:
+        """The rate of false positives at the expected number of keys."""
     @property
-    def current_rate(self) -> float: ...
+    def current_rate(self) -> float:
+        """The rate of false positives now. Reads the whole filter."""
     @property
-    def approx_len(self) -> int: ...
+    def approx_len(self) -> int:
+        """An estimate of the number of keys; exact for CuckooFilter and Bitmap. Reads the whole
+        filter.
+        """
     @property
-    def nbytes(self) -> int: ...
+    def nbytes(self) -> int:
+        """The memory of the filter in bytes."""
     @property
-    def secret(self) -> Optional[bytes]: ...
-    def add(self, key: Any, /) -> bool: ...
+    def secret(self) -> Optional[bytes]:
+        """The secret key, 16 bytes, of a filter made with secret=True. Keep it as you keep passwords."""
+    def add(self, key: Any, /) -> bool:
+        """Add a key, and return whether it was new.
+
+        >>> f = BloomFilter(1000)
+        >>> f.add(17), f.add(17)
+        (True, False)
+        """
     def __contains__(self, key: Any, /) -> bool: ...
-    def update(self, *others: _Keys | Filter) -> None: ...
-    def add_many(self, keys: _Keys, /, *, threads: int = 1) -> int: ...
+    def update(self, *others: _Keys) -> None:
+        """Add all keys of each argument: a list or another iterable of keys, an array, or a filter.
+
+        A filter whose keys are too many for this one's rate is a ValueError, as with |= and |.
+
+        >>> f = BloomFilter(1000)
+        >>> f.update(["a", "b"], range(10))
+        >>> "b" in f, 9 in f, 10 in f
+        (True, True, False)
+        """
+    def add_many(self, keys: _Keys, /, *, threads: int = 1) -> int:
+        """Add all keys of an array or of an iterable, and return how many were new.
+
+        Arrays are those of numpy (integers, floats, bool, datetime64, S, U, V), whatever speaks
+        Arrow's C interface (pyarrow, polars, pandas, DuckDB), and buffers such as array.array. They
+        are read where they lie, without the interpreter's lock, by as many threads as you say.
+        Ctrl-C ends the call between two pieces of some million keys; those before it are added.
+
+        Masked values are None. numpy drops zero bytes at the end of S and U values, so keep digests
+        in V arrays.
+
+        >>> import array
+        >>> f = BloomFilter(1000)
+        >>> f.add_many(array.array("q", [1, 2, 1]))
+        2
+        """
     @overload
     def add_new(
         self, keys: _Keys, /, *, threads: int = 1, as_arrow: Literal[False] = False
-    ) -> npt.NDArray[np.bool_]: ...
+    ) -> npt.NDArray[np.bool_]:
+        """Add all keys, and return an array that says which were new: duplicates in one call.
+
+        The array is numpy's, or a memoryview of truth values where numpy is missing; with as_arrow
+        it is a bitmap that pyarrow and polars read. A second key of the same value is not new.
+
+        With one thread, the new ones are the first of each key. With several, the new one may be a
+        later one, and two threads may take the same key for new at the same time. So where it
+        matters which row stays, use one thread.
+
+        >>> f = BloomFilter(1000)
+        >>> [bool(new) for new in f.add_new(["a", "b", "a"])]
+        [True, True, False]
+        """
     @overload
     def add_new(self, keys: _Keys, /, *, threads: int = 1, as_arrow: Literal[True]) -> ArrowAnswers: ...
     @overload
     def contains_many(
         self, keys: _Keys, /, *, threads: int = 1, as_arrow: Literal[False] = False
-    ) -> npt.NDArray[np.bool_]: ...
+    ) -> npt.NDArray[np.bool_]:
+        """Look up all keys, and return an array that says which are in the filter, as add_new does.
+
+        >>> f = BloomFilter(1000)
+        >>> f.update(["a"])
+        >>> [bool(found) for found in f.contains_many(["a", "b"])]
+        [True, False]
+        """
     @overload
     def contains_many(self, keys: _Keys, /, *, threads: int = 1, as_arrow: Literal[True]) -> ArrowAnswers: ...
-    def copy(self) -> Self: ...
+    def copy(self) -> Self:
+        """A copy. The copy of a mapped file is a filter in memory that takes keys.
+
+        >>> f = BloomFilter(1000)
+        >>> g = f.copy()
+        >>> g.update(["a"])
+        >>> "a" in f, "a" in g
+        (False, True)
+        """
     def __copy__(self) -> Self: ...
     def __deepcopy__(self, _memo: Any, /) -> Self: ...
-    def __or__(self, other: Filter, /) -> Self: ...
-    def __ior__(self, other: Filter, /) -> Self: ...
-    def __and__(self, other: Filter, /) -> Self: ...
-    def issubset(self, other: Filter) -> bool: ...
-    def isdisjoint(self, other: Filter) -> bool: ...
     def __eq__(self, other: object, /) -> bool: ...
     __hash__: None  # type: ignore[assignment]
-    def to_bytes(self) -> bytes: ...
+    def to_bytes(self) -> bytes:
+        """The filter as bytes: for filters of lanebloom those of the Rust crate and of its command,
+        for the others those of their systems. They do not hold a secret.
+        """
     @classmethod
     def from_bytes(
         cls, data: Buffer, /, *, secret: Optional[bytes] = None, key: _KeyFunction = None
-    ) -> Self: ...
-    def save(self, path: _Path) -> None: ...
+    ) -> Self:
+        """The filter that to_bytes made. Bytes that are no filter are a ValueError."""
+    def save(self, path: _Path) -> None:
+        """Write the filter to a file, in place of the old one: a reader gets all of the old file or
+        all of the new one, even if the machine crashes. A device or a pipe is an OSError.
+        """
     @classmethod
     def load(
         cls,
@@ -83,39 +171,141 @@ class Filter:
         secret: Optional[bytes] = None,
         key: _KeyFunction = None,
         max_bytes: Optional[int] = None,
-    ) -> Self: ...
+    ) -> Self:
+        """Read a filter that save() wrote, or the Rust crate, or its command. A filter that takes more
+        than max_bytes of memory is a ValueError.
+        """
     def __reduce__(self) -> tuple[Any, ...]: ...
 
+# The methods that not every filter has are in Filter, and raise a TypeError.
+@type_check_only
+class _United(Filter):
+    def update(self, *others: Union[_Keys, Self]) -> None:
+        """Add all keys of each argument: a list or another iterable of keys, an array, or a filter.
+
+        A filter whose keys are too many for this one's rate is a ValueError, as with |= and |.
+
+        >>> f = BloomFilter(1000)
+        >>> f.update(["a", "b"], range(10))
+        >>> "b" in f, 9 in f, 10 in f
+        (True, True, False)
+        """
+    def __or__(self, other: Self, /) -> Self: ...
+    def __ior__(self, other: Self, /) -> Self: ...
+
+@type_check_only
+class _Compared(_United):
+    def __and__(self, other: Self, /) -> Self: ...
+    def issubset(self, other: Self) -> bool:
+        """Whether each key of this filter may be in the other one: False is certain."""
+    def isdisjoint(self, other: Self) -> bool:
+        """Whether no key is in both filters: True is certain."""
+
 @final
-class BloomFilter(Filter):
+class BloomFilter(_Compared):
+    """A Bloom filter for a number of keys that is known in advance.
+
+    expected: the number of keys. Beyond it the rate of false positives rises.
+    rate:     the share of absent keys that are taken for present.
+    secret:   True for keys that strangers choose. The filter's secret is needed to load it again.
+    key:      a function that makes a key of an object, for objects of other types.
+
+    Keys are int, str, bytes, float, bool, None, tuple, UUID, datetime, date, IP addresses and
+    numpy's scalars. A key counts by its content: 1, 1.0 and True are one key, as in a set, and a
+    str and its UTF-8 are one too. None, NaN and every null of an array or a frame are one key.
+
+    >>> from lanebloom import BloomFilter
+    >>> seen = BloomFilter(1_000_000, 0.001)
+    >>> seen.add("https://example.org/")
+    True
+    >>> seen.add("https://example.org/")
+    False
+    >>> "https://example.org/" in seen
+    True
+    """
+
+    @overload
     def __new__(
         cls,
         expected: int,
         rate: float = 0.01,
         *,
-        seed: int = 0,
         secret: Union[bool, bytes] = False,
         key: _KeyFunction = None,
     ) -> Self: ...
+    @overload
+    def __new__(
+        cls,
+        expected: int,
+        rate: float = 0.01,
+        *,
+        seed: int,
+        secret: Literal[False] = False,
+        key: _KeyFunction = None,
+    ) -> Self: ...
     @staticmethod
-    def mmap(path: _Path, /, *, secret: Optional[bytes] = None, key: _KeyFunction = None) -> BloomFilter: ...
-    def approx_intersection_len(self, other: BloomFilter) -> int: ...
+    def mmap(path: _Path, /, *, secret: Optional[bytes] = None, key: _KeyFunction = None) -> BloomFilter:
+        """A read-only filter in a file that save() wrote: it is not read but mapped, so that processes
+        share its memory and a lookup reads what it needs.
+
+        Nobody may write to the file or shorten it while it is mapped: a lookup would end the
+        process. save() replaces the file, which is safe: the view keeps the old one.
+        """
+    def approx_intersection_len(self, other: BloomFilter) -> int:
+        """An estimate of the number of keys in both filters."""
 
 @final
-class ScalableBloomFilter(Filter):
+class ScalableBloomFilter(_United):
+    """A Bloom filter that grows: for a number of keys that is not known.
+
+    It keeps its rate for any number of keys, and takes more memory than a BloomFilter. A key for
+    which it would have to grow beyond max_bytes is a ValueError.
+
+    >>> f = ScalableBloomFilter(10)
+    >>> f.add_many(range(1000)) > 980
+    True
+    >>> 999 in f
+    True
+    """
+
+    @overload
     def __new__(
         cls,
         expected: int = 10_000,
         rate: float = 0.01,
         *,
         max_bytes: Optional[int] = None,
-        seed: int = 0,
         secret: Union[bool, bytes] = False,
+        key: _KeyFunction = None,
+    ) -> Self: ...
+    @overload
+    def __new__(
+        cls,
+        expected: int = 10_000,
+        rate: float = 0.01,
+        *,
+        max_bytes: Optional[int] = None,
+        seed: int,
+        secret: Literal[False] = False,
         key: _KeyFunction = None,
     ) -> Self: ...
 
 @final
-class WindowedBloomFilter(Filter):
+class WindowedBloomFilter(_United):
+    """A Bloom filter that forgets.
+
+    expected: the number of keys in a window.
+    window:   a timedelta or seconds. A key is known for at least so long after it was added, and
+              a third longer at most with 4 generations. Without a window, the filter forgets the
+              oldest keys when it is full.
+
+    >>> from datetime import timedelta
+    >>> recent = WindowedBloomFilter(1000, window=timedelta(minutes=10))
+    >>> recent.add("job 1"), recent.add("job 1")
+    (True, False)
+    """
+
+    @overload
     def __new__(
         cls,
         expected: int,
@@ -123,65 +313,162 @@ class WindowedBloomFilter(Filter):
         *,
         window: Union[datetime.timedelta, float, None] = None,
         generations: int = 4,
-        seed: int = 0,
         secret: Union[bool, bytes] = False,
         key: _KeyFunction = None,
     ) -> Self: ...
-    def rotate(self) -> None: ...
-
-@final
-class CuckooFilter(Filter):
+    @overload
     def __new__(
         cls,
         expected: int,
         rate: float = 0.01,
         *,
-        seed: int = 0,
+        window: Union[datetime.timedelta, float, None] = None,
+        generations: int = 4,
+        seed: int,
+        secret: Literal[False] = False,
+        key: _KeyFunction = None,
+    ) -> Self: ...
+    def rotate(self) -> None:
+        """Forget the oldest generation of keys now."""
+
+@final
+class CuckooFilter(Filter):
+    """A filter from which keys can be removed.
+
+    A key that is added twice is in it twice. A key that finds no room is a ValueError. Remove only
+    keys that were added: else another key may vanish.
+
+    >>> f = CuckooFilter(1000)
+    >>> f.update(["a", "a", "b"])
+    >>> f.count("a"), len(f)
+    (2, 3)
+    >>> f.remove("b")
+    >>> "b" in f
+    False
+    """
+
+    @overload
+    def __new__(
+        cls,
+        expected: int,
+        rate: float = 0.01,
+        *,
         secret: Union[bool, bytes] = False,
         key: _KeyFunction = None,
     ) -> Self: ...
-    def discard(self, key: Any) -> bool: ...
-    def remove(self, key: Any) -> None: ...
-    def count(self, key: Any) -> int: ...
+    @overload
+    def __new__(
+        cls,
+        expected: int,
+        rate: float = 0.01,
+        *,
+        seed: int,
+        secret: Literal[False] = False,
+        key: _KeyFunction = None,
+    ) -> Self: ...
+    def discard(self, key: Any) -> bool:
+        """Remove a key, or one of its copies; returns whether it was there."""
+    def remove(self, key: Any) -> None:
+        """Remove a key, or one of its copies; a KeyError if it is not there."""
+    def count(self, key: Any) -> int:
+        """How often a key was added and not removed; more at the rate of false positives."""
     def __len__(self) -> int: ...
 
 @final
-class Bitmap(Filter):
+class Bitmap(_Compared):
+    """An exact set of integers from 0 to bound - 1: a bit for each.
+
+    >>> ids = Bitmap(100)
+    >>> ids.update([3, 5, 3])
+    >>> len(ids), list(ids), 4 in ids
+    (2, [3, 5], False)
+    """
+
     def __new__(cls, bound: int, *, key: _KeyFunction = None) -> Self: ...
-    def discard(self, key: Any) -> bool: ...
-    def remove(self, key: Any) -> None: ...
+    def discard(self, key: Any) -> bool:
+        """Remove an integer; returns whether it was there."""
+    def remove(self, key: Any) -> None:
+        """Remove an integer; a KeyError if it is not there."""
     def __len__(self) -> int: ...
     def __iter__(self) -> Iterator[int]: ...
 
 @final
-class GuavaBloomFilter(Filter):
+class GuavaBloomFilter(_United):
+    """A BloomFilter of Guava, the Java library, bit for bit.
+
+    to_bytes and save write what writeTo of Java writes. A str is Java's stringFunnel(UTF_8), an int
+    is longFunnel, or integerFunnel with int_bytes=4.
+
+    >>> f = GuavaBloomFilter(1000)
+    >>> f.add("ann")
+    True
+    >>> "ann" in GuavaBloomFilter.from_bytes(f.to_bytes())
+    True
+    """
+
     def __new__(
-        cls, expected: int, rate: float = 0.03, *, int_bytes: int = 8, key: _KeyFunction = None
+        cls, expected: int, rate: float = 0.03, *, int_bytes: Literal[4, 8] = 8, key: _KeyFunction = None
     ) -> Self: ...
     @staticmethod
     def from_bytes(  # type: ignore[override]
-        data: Buffer, /, *, int_bytes: int = 8, key: _KeyFunction = None
-    ) -> GuavaBloomFilter: ...
+        data: Buffer, /, *, int_bytes: Literal[4, 8] = 8, key: _KeyFunction = None
+    ) -> GuavaBloomFilter:
+        """The filter that writeTo of Java or to_bytes wrote."""
     @staticmethod
     def load(  # type: ignore[override]
-        path: _Path, /, *, int_bytes: int = 8, key: _KeyFunction = None, max_bytes: Optional[int] = None
-    ) -> GuavaBloomFilter: ...
+        path: _Path, /, *, int_bytes: Literal[4, 8] = 8, key: _KeyFunction = None, max_bytes: Optional[int] = None
+    ) -> GuavaBloomFilter:
+        """Read a file that Java or save() wrote."""
 
 @final
-class SplitBlockBloomFilter(Filter):
+class SplitBlockBloomFilter(_United):
+    """The filter of Parquet files, bit for bit: split blocks and XXH64.
+
+    to_bytes and save write the header and the bits as a Parquet file has them. Keys are hashed as
+    Parquet hashes values: an int as an INT64, or as an INT32 with int_bytes=4; a str or bytes as a
+    BYTE_ARRAY; a float as a DOUBLE, so that 1 and 1.0 are two keys here. Nulls are skipped: they
+    are not added, and not found. Values that Parquet stores in another way (times in seconds,
+    date64, float16) are a TypeError that says which cast helps.
+
+    The filter has the bytes that keep the rate, raised to a power of two. The format allows 128
+    MiB: keys and a rate that need more are a ValueError.
+
+    >>> f = SplitBlockBloomFilter(1000)
+    >>> f.update([17, "ann"])
+    >>> 17 in f, "ann" in f, 17.0 in f
+    (True, True, False)
+    """
+
     def __new__(
-        cls, expected: int, rate: float = 0.01, *, int_bytes: int = 8, key: _KeyFunction = None
+        cls, expected: int, rate: float = 0.01, *, int_bytes: Literal[4, 8] = 8, key: _KeyFunction = None
     ) -> Self: ...
     @staticmethod
     def from_bytes(  # type: ignore[override]
-        data: Buffer, /, *, int_bytes: int = 8, key: _KeyFunction = None
-    ) -> SplitBlockBloomFilter: ...
+        data: Buffer, /, *, int_bytes: Literal[4, 8] = 8, key: _KeyFunction = None, prefix: bool = False
+    ) -> SplitBlockBloomFilter:
+        """The filter in a Parquet file's bytes, header and bits: as many bytes from
+        bloom_filter_offset on as the column chunk's bloom_filter_length says.
+
+        Where a file does not say the length, say prefix=True: the bytes may go on after the filter.
+
+        >>> f = SplitBlockBloomFilter(1000)
+        >>> f == SplitBlockBloomFilter.from_bytes(f.to_bytes() + b"more", prefix=True)
+        True
+        """
     @staticmethod
     def load(  # type: ignore[override]
-        path: _Path, /, *, int_bytes: int = 8, key: _KeyFunction = None, max_bytes: Optional[int] = None
-    ) -> SplitBlockBloomFilter: ...
+        path: _Path, /, *, int_bytes: Literal[4, 8] = 8, key: _KeyFunction = None, max_bytes: Optional[int] = None
+    ) -> SplitBlockBloomFilter:
+        """Read a file that save() wrote."""
 
-def key_bytes(key: Any, /) -> bytes: ...
+def key_bytes(key: Any, /) -> bytes:
+    r"""The bytes by which filters know a key: for programs in other languages.
+
+    >>> key_bytes("é"), key_bytes(258)
+    (b'\xc3\xa9', b'\x02\x01\x00\x00\x00\x00\x00\x00')
+    >>> key_bytes(("ab", b"c"))
+    b'\x02\x00\x00\x00\x00\x00\x00\x00abc'
+    """
 def _restore(
     class_: str, data: bytes, secret: Optional[bytes], key: _KeyFunction, int_bytes: int
 ) -> Filter: ...

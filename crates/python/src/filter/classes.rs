@@ -5,7 +5,7 @@ use super::{
     WindowedBloomFilter,
 };
 use crate::any::{Any, check_int_bytes, guava, incompatible, read_limit, split_block, unmappable};
-use crate::arguments::{Number, Secret, SecretKey, Span, open};
+use crate::arguments::{FilePath, Number, Secret, SecretKey, Span, open, open_regular};
 use crate::engine::{Foreign, build_error};
 use crate::ffi::Buffer;
 use crate::task::hash_object;
@@ -14,7 +14,6 @@ use lanebloom_formats::{GuavaBloom, SplitBlockBloom};
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use std::io::{BufReader, Read};
-use std::path::PathBuf;
 
 /// Builds a filter with or without a secret.
 macro_rules! build {
@@ -58,8 +57,8 @@ impl BloomFilter {
     /// process. save() replaces the file, which is safe: the view keeps the old one.
     #[staticmethod]
     #[pyo3(signature = (path, /, *, secret=None, key=None))]
-    fn mmap(py: Python<'_>, path: PathBuf, secret: Option<SecretKey>, key: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
-        let file = open(&path)?;
+    fn mmap(py: Python<'_>, path: FilePath, secret: Option<SecretKey>, key: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+        let file = open_regular(&path.0)?;
         // SAFETY: the caller's promise, as documented.
         let any = unsafe {
             match secret {
@@ -163,8 +162,8 @@ impl Cuckoo {
     fn discard(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let this = slf.as_super().get();
         this.keyed(key, |key| match &*this.any {
-            Any::Cuckoo(filter) => Ok(filter.remove_hash(hash_object(filter, key)?)),
-            Any::CuckooS(filter) => Ok(filter.remove_hash(hash_object(filter, key)?)),
+            Any::Cuckoo(filter) => Ok(hash_object(filter, key)?.is_some_and(|hash| filter.remove_hash(hash))),
+            Any::CuckooS(filter) => Ok(hash_object(filter, key)?.is_some_and(|hash| filter.remove_hash(hash))),
             _ => Ok(false),
         })
     }
@@ -182,8 +181,8 @@ impl Cuckoo {
     fn count(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<usize> {
         let this = slf.as_super().get();
         this.keyed(key, |key| match &*this.any {
-            Any::Cuckoo(filter) => Ok(filter.count_hash(hash_object(filter, key)?)),
-            Any::CuckooS(filter) => Ok(filter.count_hash(hash_object(filter, key)?)),
+            Any::Cuckoo(filter) => Ok(hash_object(filter, key)?.map_or(0, |hash| filter.count_hash(hash))),
+            Any::CuckooS(filter) => Ok(hash_object(filter, key)?.map_or(0, |hash| filter.count_hash(hash))),
             _ => Ok(0),
         })
     }
@@ -217,9 +216,9 @@ impl Bitmap {
     /// Remove an integer; returns whether it was there.
     fn discard(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let bits = Self::bits(slf)?;
-        slf.as_super()
-            .get()
-            .keyed(key, |key| Ok(bits.remove(hash_object(bits, key)?)))
+        slf.as_super().get().keyed(key, |key| {
+            Ok(hash_object(bits, key)?.is_some_and(|hash| bits.remove(hash)))
+        })
     }
 
     /// Remove an integer; a KeyError if it is not there.
@@ -299,14 +298,14 @@ impl GuavaBloomFilter {
     #[pyo3(signature = (path, /, *, int_bytes=Number(8), key=None, max_bytes=None), text_signature = "(path, /, *, int_bytes=8, key=None, max_bytes=None)")]
     fn load(
         py: Python<'_>,
-        path: PathBuf,
+        path: FilePath,
         int_bytes: Number<usize>,
         key: Option<Py<PyAny>>,
         max_bytes: Option<Number<usize>>,
     ) -> PyResult<Py<PyAny>> {
         let any = py.detach(|| {
             guava(
-                BufReader::new(open(&path)?),
+                BufReader::new(open(&path.0)?),
                 int_bytes.0,
                 max_bytes.map_or(usize::MAX, |most| most.0),
             )
@@ -325,21 +324,29 @@ impl SplitBlockBloomFilter {
         int_bytes: Number<usize>,
         key: Option<Py<PyAny>>,
     ) -> PyResult<PyClassInitializer<Self>> {
-        let filter = SplitBlockBloom::with_parquet_size(expected.0, rate).map_err(build_error)?;
+        let filter = SplitBlockBloom::with_parquet_rate(expected.0, rate).map_err(build_error)?;
         let int_bytes = check_int_bytes(int_bytes.0)?;
         Ok(parts(Any::SplitBlock(Foreign { filter, int_bytes }), key, Self))
     }
 
-    /// The filter in a Parquet file's bytes, header and bits.
+    /// The filter in a Parquet file's bytes, header and bits: as many bytes from
+    /// bloom_filter_offset on as the column chunk's bloom_filter_length says.
+    ///
+    /// Where a file does not say the length, say prefix=True: the bytes may go on after the filter.
+    ///
+    /// >>> f = SplitBlockBloomFilter(1000)
+    /// >>> f == SplitBlockBloomFilter.from_bytes(f.to_bytes() + b"more", prefix=True)
+    /// True
     #[staticmethod]
-    #[pyo3(signature = (data, /, *, int_bytes=Number(8), key=None), text_signature = "(data, /, *, int_bytes=8, key=None)")]
+    #[pyo3(signature = (data, /, *, int_bytes=Number(8), key=None, prefix=false), text_signature = "(data, /, *, int_bytes=8, key=None, prefix=False)")]
     fn from_bytes(
         py: Python<'_>,
         data: &Bound<'_, PyAny>,
         int_bytes: Number<usize>,
         key: Option<Py<PyAny>>,
+        prefix: bool,
     ) -> PyResult<Py<PyAny>> {
-        Filter::new(split_block(Buffer::of(data)?.bytes(), int_bytes.0)?, key).into_object(py)
+        Filter::new(split_block(Buffer::of(data)?.bytes(), int_bytes.0, prefix)?, key).into_object(py)
     }
 
     /// Read a file that save() wrote.
@@ -347,7 +354,7 @@ impl SplitBlockBloomFilter {
     #[pyo3(signature = (path, /, *, int_bytes=Number(8), key=None, max_bytes=None), text_signature = "(path, /, *, int_bytes=8, key=None, max_bytes=None)")]
     fn load(
         py: Python<'_>,
-        path: PathBuf,
+        path: FilePath,
         int_bytes: Number<usize>,
         key: Option<Py<PyAny>>,
         max_bytes: Option<Number<u64>>,
@@ -355,13 +362,13 @@ impl SplitBlockBloomFilter {
         let any = py.detach(|| {
             let limit = max_bytes.map_or(u64::MAX, |most| most.0);
             let mut bytes = Vec::new();
-            open(&path)?.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+            open(&path.0)?.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
             if bytes.len() as u64 > limit {
                 return Err(PyValueError::new_err(format!(
                     "the file has more than max_bytes={limit}"
                 )));
             }
-            split_block(&bytes, int_bytes.0)
+            split_block(&bytes, int_bytes.0, false)
         })?;
         Filter::new(any, key).into_object(py)
     }
