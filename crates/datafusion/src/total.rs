@@ -9,6 +9,7 @@
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, Result, ScalarValue};
+use datafusion::functions::core::get_field;
 use datafusion::logical_expr::utils::{grouping_set_to_exprlist, merge_schema};
 use datafusion::logical_expr::{BinaryExpr, Distinct, Expr, ExprSchemable, LogicalPlan, Operator};
 
@@ -120,6 +121,11 @@ fn is_total_node(expr: &Expr, schema: &DFSchema) -> Result<bool> {
         | Expr::Case(_)
         | Expr::InList(_) => true,
         Expr::Like(like) => matches!(*like.pattern, Expr::Literal(..)),
+        // The field of a struct.
+        Expr::ScalarFunction(function) => {
+            function.func == get_field()
+                && matches!(&function.args[..], [of, _] if matches!(of.get_type(schema)?, DataType::Struct(_)))
+        }
         Expr::Negative(of) => is_number(of)?,
         Expr::Cast(cast) => is_total_cast(&cast.expr.get_type(schema)?, cast.field.data_type()),
         Expr::TryCast(cast) => {
