@@ -103,7 +103,7 @@ fn is_total_expr(expr: &Expr, schema: &DFSchema) -> Result<bool> {
 
 /// Whether an expression cannot fail if its parts do not.
 fn is_total_node(expr: &Expr, schema: &DFSchema) -> Result<bool> {
-    let is_number = |expr: &Expr| Ok::<_, datafusion::common::DataFusionError>(is_number(&expr.get_type(schema)?));
+    let type_of = |expr: &Expr| expr.get_type(schema);
     Ok(match expr {
         Expr::Alias(_)
         | Expr::Column(_)
@@ -124,13 +124,16 @@ fn is_total_node(expr: &Expr, schema: &DFSchema) -> Result<bool> {
         // The field of a struct.
         Expr::ScalarFunction(function) => {
             function.func == get_field()
-                && matches!(&function.args[..], [of, _] if matches!(of.get_type(schema)?, DataType::Struct(_)))
+                && matches!(&function.args[..], [of, _] if matches!(type_of(of)?, DataType::Struct(_)))
         }
-        Expr::Negative(of) => is_number(of)?,
-        Expr::Cast(cast) => is_total_cast(&cast.expr.get_type(schema)?, cast.field.data_type()),
+        Expr::Negative(of) => {
+            let of = type_of(of)?;
+            of.is_signed_integer() || of.is_floating()
+        }
+        Expr::Cast(cast) => is_total_cast(&type_of(&cast.expr)?, cast.field.data_type()),
         Expr::TryCast(cast) => {
-            let (from, to) = (cast.expr.get_type(schema)?, cast.field.data_type());
-            is_total_cast(&from, to) || (is_number(&cast.expr)? || from.is_string()) && self::is_number(to)
+            let (from, to) = (type_of(&cast.expr)?, cast.field.data_type());
+            is_total_cast(&from, to) || (is_number(&from) || from.is_string()) && is_number(to)
         }
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => match op {
             Operator::And
@@ -144,8 +147,10 @@ fn is_total_node(expr: &Expr, schema: &DFSchema) -> Result<bool> {
             | Operator::IsDistinctFrom
             | Operator::IsNotDistinctFrom => true,
             // Without an error at an overflow; decimals and times have one.
-            Operator::Plus | Operator::Minus | Operator::Multiply => is_number(left)? && is_number(right)?,
-            Operator::Divide | Operator::Modulo => is_number(left)? && is_number(right)? && is_divisor(right),
+            Operator::Plus | Operator::Minus | Operator::Multiply | Operator::Divide | Operator::Modulo => {
+                let are_numbers = is_number(&type_of(left)?) && is_number(&type_of(right)?);
+                are_numbers && (!matches!(op, Operator::Divide | Operator::Modulo) || is_divisor(right))
+            }
             _ => false,
         },
         _ => false,
@@ -185,6 +190,7 @@ fn is_total_cast(from: &DataType, to: &DataType) -> bool {
         }
         (from, Float32 | Float64) if from.is_integer() => true,
         (Float16, Float32 | Float64) | (Float32, Float64) => true,
+        (Decimal32(..) | Decimal64(..) | Decimal128(..) | Decimal256(..), Float64) => true,
         (
             from,
             Decimal32(precision, scale)
@@ -218,4 +224,162 @@ fn is_total_cast(from: &DataType, to: &DataType) -> bool {
 /// Whether a type is that of strings, of which a column may have more than 2 GiB.
 fn is_wide_string(of: &DataType) -> bool {
     matches!(of, DataType::LargeUtf8 | DataType::Utf8View)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use datafusion::arrow::array::{
+        Array, ArrayRef, Decimal128Array, Float64Array, Int64Array, RecordBatch, StringArray, UInt64Array,
+    };
+    use datafusion::arrow::compute::{CastOptions, cast, cast_with_options};
+    use datafusion::common::ToDFSchema;
+    use datafusion::logical_expr::{binary_expr, col, lit, try_cast};
+    use datafusion::prelude::SessionContext;
+    use std::sync::Arc;
+
+    /// The least and the largest values, as far as a type has them.
+    fn extremes() -> Vec<ArrayRef> {
+        let longs = Int64Array::from_iter((0..64).flat_map(|bits| [i64::MAX >> bits, i64::MIN >> bits, 0]));
+        let unsigned = UInt64Array::from_iter_values((0..64).map(|bits| u64::MAX >> bits));
+        let nines = 10_i128.pow(38) - 1;
+        let decimals = Decimal128Array::from_iter_values((0..38).flat_map(|digits| {
+            let value = nines / 10_i128.pow(digits);
+            [value, -value]
+        }));
+        let floats = Float64Array::from(vec![f64::MIN, f64::MAX, f64::NAN, f64::INFINITY, -0.0, 5e-324, 0.1]);
+        vec![
+            Arc::new(longs),
+            Arc::new(unsigned),
+            Arc::new(decimals.with_precision_and_scale(38, 0).unwrap()),
+            Arc::new(floats),
+            Arc::new(StringArray::from(vec![
+                "",
+                "x",
+                "1e999",
+                "\u{10ffff}",
+                "-0",
+                "12345678901234567890",
+            ])),
+        ]
+    }
+
+    fn types() -> Vec<DataType> {
+        use DataType::*;
+        let mut all = vec![
+            Boolean, Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64, Float16, Float32,
+        ];
+        all.extend([
+            Float64,
+            Utf8,
+            LargeUtf8,
+            Utf8View,
+            Binary,
+            LargeBinary,
+            BinaryView,
+            Date32,
+            Date64,
+        ]);
+        for scale in [-3, 0, 2, 9] {
+            all.extend([
+                Decimal32(9, scale),
+                Decimal64(18, scale),
+                Decimal128(38, scale),
+                Decimal256(76, scale),
+            ]);
+            all.extend([Decimal128(10, scale), Decimal128(20, scale), Decimal256(40, scale)]);
+        }
+        use datafusion::arrow::datatypes::TimeUnit::*;
+        for unit in [Second, Millisecond, Microsecond, Nanosecond] {
+            all.extend([Timestamp(unit, None), Timestamp(unit, Some("+02:00".into()))]);
+        }
+        all
+    }
+
+    #[test]
+    fn casts_that_cannot_fail_do_not() {
+        let checked = CastOptions {
+            safe: false,
+            ..CastOptions::default()
+        };
+        let mut total = 0;
+        for from in types() {
+            // Values of this type; those that it does not have are nulls.
+            let arrays = extremes().into_iter().filter_map(|values| cast(&values, &from).ok());
+            let arrays: Vec<_> = arrays.filter(|array| array.null_count() < array.len()).collect();
+            // Arrow panics at some of the other casts.
+            for to in types().into_iter().filter(|to| is_total_cast(&from, to)) {
+                total += usize::from(from != to);
+                for array in &arrays {
+                    let result = cast_with_options(array, &to, &checked);
+                    let result = result.unwrap_or_else(|error| panic!("{from} to {to}: {error}"));
+                    assert_eq!(result.null_count(), array.null_count(), "{from} to {to}");
+                }
+            }
+        }
+        assert!(total > 200, "{total}");
+    }
+
+    #[test]
+    fn operators_that_cannot_fail_do_not() {
+        let ctx = SessionContext::new();
+        let [longs, unsigned, decimals, floats, strings] = &extremes()[..] else {
+            unreachable!()
+        };
+        let (mut total, mut failed) = (0, 0);
+        for (values, numbers) in [
+            (
+                longs,
+                vec![
+                    lit(0_i64),
+                    lit(-1_i64),
+                    lit(7_i64),
+                    lit(i64::MIN),
+                    lit(ScalarValue::Int64(None)),
+                ],
+            ),
+            (unsigned, vec![lit(0_u64), lit(7_u64)]),
+            (
+                decimals,
+                vec![
+                    lit(ScalarValue::Decimal128(Some(0), 38, 0)),
+                    lit(ScalarValue::Decimal128(Some(7), 38, 0)),
+                ],
+            ),
+            (floats, vec![lit(0.0), lit(0.5), lit(f64::NAN)]),
+            (strings, vec![lit("x")]),
+        ] {
+            // Each value beside each.
+            let rows = values.len();
+            let pairs = (0..rows * rows).map(|pair| (pair / rows, pair % rows));
+            let take = |rows: Vec<u32>| {
+                datafusion::arrow::compute::take(values, &datafusion::arrow::array::UInt32Array::from(rows), None)
+                    .unwrap()
+            };
+            let left = take(pairs.clone().map(|(row, _)| row as u32).collect());
+            let right = take(pairs.map(|(_, row)| row as u32).collect());
+            let batch = RecordBatch::try_from_iter([("l", left), ("r", right)]).unwrap();
+            let schema = batch.schema().to_dfschema().unwrap();
+            let mut exprs = vec![
+                -col("l"),
+                try_cast(col("l"), DataType::Int8),
+                try_cast(col("l"), DataType::Float32),
+            ];
+            for right in [vec![col("r")], numbers].concat() {
+                use Operator::*;
+                for op in [Plus, Minus, Multiply, Divide, Modulo, Eq, Lt, IsDistinctFrom] {
+                    exprs.push(binary_expr(col("l"), op, right.clone()));
+                }
+            }
+            for expr in exprs {
+                let is_total = is_total_expr(&expr, &schema).unwrap();
+                let physical = ctx.create_physical_expr(expr.clone(), &schema);
+                let result = physical.and_then(|expr| expr.evaluate(&batch));
+                total += usize::from(is_total);
+                failed += usize::from(result.is_err());
+                assert!(result.is_ok() || !is_total, "{expr}: {:?}", result.err());
+            }
+        }
+        assert!(total > 50 && failed > 10, "{total} {failed}");
+    }
 }
