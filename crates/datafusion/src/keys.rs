@@ -58,7 +58,7 @@ impl Class {
             Date32 | Date64 => (5, 0),
             Time32(of) | Time64(of) => (6, unit(of)),
             Timestamp(of, None) => (7, unit(of)),
-            // A moment, whatever the zone. One without a zone is a clock's reading, and SQL compares
+            // A moment, whatever the zone. One without a zone is a clock's reading. SQL compares
             // both in a zone that the filter does not know.
             Timestamp(of, Some(_)) => (10, unit(of)),
             Duration(of) => (8, unit(of)),

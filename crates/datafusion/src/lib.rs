@@ -52,8 +52,8 @@
 //! Spark's format does not say what its keys are. There `TINYINT` to `BIGINT` are one kind of key,
 //! and strings and binary another, as in Spark. For other types, Spark hashes first: pass
 //! `xxhash64(value)` of the crate `datafusion-spark`. Here these types are keys too, but no other
-//! system agrees on their bits: a date is its days, a timestamp its count of units, in UTC if it has
-//! a zone, a float the bits of its `DOUBLE`, a decimal its unscaled value.
+//! system agrees on their bits: a date is its days, a timestamp its count of units, in UTC if it
+//! has a zone, a float the bits of its `DOUBLE`, a decimal its unscaled value.
 //!
 //! # Hostile bytes
 //!
