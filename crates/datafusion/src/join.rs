@@ -11,6 +11,7 @@
 use crate::Functions;
 use crate::keys::Class;
 use crate::metrics::Metrics;
+use crate::total::{is_total_plan, is_total_within};
 use crate::value::MANY;
 use async_trait::async_trait;
 use datafusion::catalog::Session;
@@ -48,6 +49,11 @@ use std::sync::atomic::Ordering::Relaxed;
 ///   at.
 /// - The first side gives the same rows when it is read twice: it consists of tables, conditions,
 ///   columns, unions, inner and semi joins, without `LIMIT` and volatile functions.
+/// - The keys, and what the first side computes for its keys, cannot fail. The filter makes
+///   DataFusion compute them for rows that a condition drops, or a join does not reach. Columns,
+///   comparisons, casts to a type with all values of the other one, and the arithmetic of integers
+///   and floats cannot fail. Other casts, functions, decimals' arithmetic and a division by
+///   a column can.
 ///
 /// The first side is read twice: for the filter, and for the join. A table that changes between
 /// both reads of one query gives a join of both states.
@@ -332,7 +338,9 @@ impl JoinFilterPlanner {
         let Some((left_key, right_key)) = join.on.iter().find(|(left, right)| {
             let class = |key: &Expr, plan: &LogicalPlan| {
                 let of = key.get_type(plan.schema()).ok()?;
-                Class::of(&of).ok().filter(|_| !key.is_volatile())
+                Class::of(&of)
+                    .ok()
+                    .filter(|_| is_total_within(key, plan).unwrap_or(false))
             };
             class(left, &join.left).is_some_and(|of| class(right, &join.right) == Some(of))
         }) else {
@@ -366,6 +374,9 @@ impl JoinFilterPlanner {
                     continue;
                 }
                 expected = (build_rows > MANY).then_some(build_rows);
+            }
+            if !is_total(build, build_key, session)? {
+                continue;
             }
             return Ok(Some(Planned {
                 build: Arc::clone(build),
@@ -478,6 +489,13 @@ fn is_repeatable(plan: &LogicalPlan) -> Result<bool> {
         })
     })?;
     Ok(is_repeatable)
+}
+
+/// Whether all that gives a key of a plan cannot fail. Columns that the key does not need are left
+/// out, as in the plan of its filter.
+fn is_total(plan: &Arc<LogicalPlan>, key: &Expr, session: &dyn Session) -> Result<bool> {
+    let keys = LogicalPlanBuilder::from(Arc::clone(plan)).project([key.clone()])?;
+    is_total_plan(&session.optimize(&keys.build()?)?)
 }
 
 /// Whether a plan may lack keys of its tables.

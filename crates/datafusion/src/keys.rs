@@ -3,7 +3,8 @@
 //!
 //! A key is a 64-bit integer where the type allows it, otherwise bytes. Values of types that SQL
 //! compares without loss become equal keys: integers of all widths, strings and binary and their
-//! views, dictionaries and their values. [`Class`] tells the others apart.
+//! views, dictionaries and their values. [`Class`] tells the others apart: SQL may call two of them
+//! equal after a conversion, which no hash can know.
 
 use datafusion::arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray};
 use datafusion::arrow::buffer::NullBuffer;
@@ -25,7 +26,7 @@ pub(crate) struct Class {
     pub(crate) detail: i8,
 }
 
-const KINDS: [&str; 10] = [
+const KINDS: [&str; 11] = [
     "nothing",
     "booleans",
     "integers",
@@ -36,6 +37,7 @@ const KINDS: [&str; 10] = [
     "timestamps",
     "durations",
     "bytes",
+    "zoned timestamps",
 ];
 
 impl Class {
@@ -55,7 +57,10 @@ impl Class {
             Decimal32(_, scale) | Decimal64(_, scale) | Decimal128(_, scale) | Decimal256(_, scale) => (4, *scale),
             Date32 | Date64 => (5, 0),
             Time32(of) | Time64(of) => (6, unit(of)),
-            Timestamp(of, _) => (7, unit(of)),
+            Timestamp(of, None) => (7, unit(of)),
+            // A moment, whatever the zone. One without a zone is a clock's reading. SQL compares
+            // both in a zone that the filter does not know.
+            Timestamp(of, Some(_)) => (10, unit(of)),
             Duration(of) => (8, unit(of)),
             Utf8 | LargeUtf8 | Utf8View | Binary | LargeBinary | BinaryView | FixedSizeBinary(_) => (9, 0),
             Dictionary(_, value) => return Self::of(value),
@@ -71,7 +76,13 @@ impl Class {
             kind,
             detail: detail as i8,
         };
-        ((1..KINDS.len()).contains(&usize::from(kind))).then_some(class)
+        let is_known = match kind {
+            1..=3 | 5 | 9 => detail == 0,
+            4 => true,
+            6..=8 | 10 => matches!(detail, 0 | 3 | 6 | 9),
+            _ => false,
+        };
+        is_known.then_some(class)
     }
 }
 
@@ -80,7 +91,7 @@ impl fmt::Display for Class {
         write!(f, "{}", KINDS[usize::from(self.kind)])?;
         match self.kind {
             4 => write!(f, " of scale {}", self.detail),
-            6..=8 => write!(f, " of 10^-{} s", self.detail),
+            6..=8 | 10 => write!(f, " of 10^-{} s", self.detail),
             _ => Ok(()),
         }
     }

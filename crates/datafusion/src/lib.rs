@@ -45,14 +45,15 @@
 //!
 //! Booleans, integers, floats, decimals, dates, times, timestamps, durations, strings and binary,
 //! in all widths, as views and as dictionaries. Equal values of different widths are equal keys. A
-//! filter of `bloom_agg` knows the class of its keys, a decimal's scale and a timestamp's unit
-//! included, and `bloom_contains` refuses a value of another class: cast it.
+//! filter of `bloom_agg` knows the class of its keys: a decimal's scale, a time's unit, and whether
+//! a timestamp has a zone belong to it. `bloom_contains` refuses a value of another class, though
+//! SQL's `=` may convert it: cast it.
 //!
 //! Spark's format does not say what its keys are. There `TINYINT` to `BIGINT` are one kind of key,
 //! and strings and binary another, as in Spark. For other types, Spark hashes first: pass
 //! `xxhash64(value)` of the crate `datafusion-spark`. Here these types are keys too, but no other
-//! system agrees on their bits: a date is its days, a timestamp its count of units, a float the
-//! bits of its `DOUBLE`, a decimal its unscaled value.
+//! system agrees on their bits: a date is its days, a timestamp its count of units, in UTC if it
+//! has a zone, a float the bits of its `DOUBLE`, a decimal its unscaled value.
 //!
 //! # Hostile bytes
 //!
@@ -68,6 +69,7 @@ mod keys;
 mod metrics;
 mod predicate;
 mod spark;
+mod total;
 mod value;
 
 use datafusion::execution::FunctionRegistry;

@@ -319,12 +319,11 @@ impl ScalarUDFImpl for Contains {
             DataType::FixedSizeBinary(_) | DataType::Null => DataType::BinaryView,
             other => return plan_err!("a filter of type {other} is not binary"),
         };
-        let value = match value {
-            DataType::Null => DataType::Int64,
-            other => other.clone(),
-        };
-        Class::of(&value)?;
-        Ok([filter, value].into_iter().chain(least).collect())
+        // NULL is of no class.
+        if !value.is_null() {
+            Class::of(value)?;
+        }
+        Ok([filter, value.clone()].into_iter().chain(least).collect())
     }
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
@@ -337,6 +336,9 @@ impl ScalarUDFImpl for Contains {
             [filter, values, ColumnarValue::Scalar(ScalarValue::Float64(least))] => (filter, values, *least),
             _ => return exec_err!("{} takes a filter, a value, and a constant", self.name()),
         };
+        if values.data_type().is_null() {
+            return Ok(ColumnarValue::Scalar(ScalarValue::Boolean(None)));
+        }
         // A value that is the same for all rows is looked up once.
         let (values, is_scalar) = match (filter, values) {
             (_, ColumnarValue::Array(values)) => (Arc::clone(values), false),

@@ -10,8 +10,8 @@
 //!
 //! The body of form 0 is hashes, little-endian and of 8 bytes each, as the first half of Murmur3
 //! x64_128 with seed 0 makes them. A small set is exact that way, and no larger than a filter. The
-//! body of form 1 is 1 to 16 snapshots of a `ConcurrentBloom` or a `ScalableBloom`, one after the
-//! other (docs/FORMAT.md). A key may be in the set if it may be in one of them.
+//! body of form 1 is 1 to 16 snapshots of a `ConcurrentBloom` or a `ScalableBloom` with this hash,
+//! one after the other (docs/FORMAT.md). A key may be in the set if it may be in one of them.
 //!
 //! Reading checks the lengths before it allocates. A value takes at most [`MAX_BYTES`].
 
@@ -90,14 +90,12 @@ impl Filter {
         if bytes.len() < HEADER || bytes[..4] != MAGIC {
             return exec_err!("these {} bytes are no value of bloom_agg", bytes.len());
         }
-        if bytes.len() > MAX_BYTES {
-            return exec_err!("a filter of {} bytes is above the limit of {MAX_BYTES}", bytes.len());
-        }
+        check_len(bytes)?;
         if bytes[4] != 1 {
             return exec_err!("version {} of a filter's format is not 1", bytes[4]);
         }
         let Some(class) = Class::from_bytes([bytes[6], bytes[7]]) else {
-            return exec_err!("class {} of a filter's keys is unknown", bytes[6]);
+            return exec_err!("class {}, {} of a filter's keys is unknown", bytes[6], bytes[7]);
         };
         let mut rest = &bytes[HEADER..];
         let body = match bytes[5] {
@@ -116,10 +114,12 @@ impl Filter {
                     }
                     if rest.get(KIND_AT) == Some(&CONCURRENT) {
                         let (filter, after) = ConcurrentBloom::from_bytes(rest).map_err(external)?;
+                        check_seed(filter.hasher().seed())?;
                         parts.push(Part::Sized(filter.into()));
                         rest = after;
                     } else {
                         let (filter, after) = ScalableBloom::from_bytes(rest).map_err(external)?;
+                        check_seed(filter.hasher().seed())?;
                         parts.push(Part::Grown(filter));
                         rest = after;
                     }
@@ -189,6 +189,14 @@ impl Filter {
     }
 }
 
+/// Fails for a filter whose hashes are not those of this crate: it would miss its own keys.
+fn check_seed(seed: u32) -> Result<()> {
+    if seed == 0 {
+        return Ok(());
+    }
+    exec_err!("the seed {seed} of a filter's hasher is not 0: build the filter with bloom_agg, or without a seed")
+}
+
 /// What `bloom_agg` was asked for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plan {
@@ -244,12 +252,12 @@ impl<H: Copy + Ord> Hashes<H> {
 #[derive(Debug, Default)]
 pub(crate) struct Growing {
     hashes: Hashes<u64>,
-    parts: Vec<Part>,
+    parts: Vec<ScalableBloom>,
 }
 
 impl Growing {
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.hashes.memory_bytes() + self.parts.iter().map(Part::memory_bytes).sum::<usize>()
+        self.hashes.memory_bytes() + self.parts.iter().map(ScalableBloom::memory_bytes).sum::<usize>()
     }
 
     pub(crate) fn insert(&mut self, hashes: &[u64], plan: &Plan) -> Result<()> {
@@ -273,20 +281,16 @@ impl Growing {
             .max_bytes(MAX_BYTES / 2)
             .build()
             .map_err(external)?;
-        self.parts.push(Part::Grown(filter));
+        self.parts.push(filter);
         let hashes = self.hashes.take();
         self.insert_into_parts(&hashes)
     }
 
     fn insert_into_parts(&mut self, hashes: &[u64]) -> Result<()> {
-        match self.parts.first() {
-            Some(Part::Grown(filter)) => filter.insert_hashes(hashes).map(drop).map_err(external),
-            Some(Part::Sized(filter)) => {
-                filter.insert_hashes(hashes);
-                Ok(())
-            }
-            None => Ok(()),
-        }
+        let filter = self.parts.first();
+        filter.map_or(Ok(()), |filter| {
+            filter.insert_hashes(hashes).map(drop).map_err(external)
+        })
     }
 
     /// Adds the set of another aggregate's state.
@@ -299,7 +303,10 @@ impl Growing {
             Body::Hashes(hashes) => self.insert(&hashes, plan),
             Body::Parts(parts) => {
                 for part in parts {
-                    self.add_part(part)?;
+                    match part {
+                        Part::Grown(filter) => self.add_part(filter)?,
+                        Part::Sized(_) => return exec_err!("a state of bloom_agg holds a filter that cannot grow"),
+                    }
                 }
                 let hashes = self.hashes.take();
                 self.insert_into_parts(&hashes)
@@ -308,20 +315,17 @@ impl Growing {
     }
 
     /// Unites a filter with one that stays within its rate, or keeps it beside the others.
-    fn add_part(&mut self, part: Part) -> Result<()> {
+    fn add_part(&mut self, part: ScalableBloom) -> Result<()> {
         let is_last_resort = self.parts.len() >= MAX_PARTS;
         for own in &mut self.parts {
-            let (Part::Grown(own), Part::Grown(more)) = (own, &part) else {
-                continue;
-            };
-            if !own.is_compatible(more) {
+            if !own.is_compatible(&part) {
                 continue;
             }
             if is_last_resort {
-                own.union_from(more).map_err(external)?;
+                own.union_from(&part).map_err(external)?;
                 return Ok(());
             }
-            if let Some(union) = united(own, more)? {
+            if let Some(union) = united(own, &part)? {
                 *own = union;
                 return Ok(());
             }
@@ -335,40 +339,46 @@ impl Growing {
 
     /// The state, for an aggregate that merges it.
     pub(crate) fn state(&mut self, plan: &Plan) -> Result<Vec<u8>> {
-        self.hashes.compact();
-        self.write(plan.class)
-    }
-
-    /// The value, whose filter has the right size as far as the keys are still known.
-    pub(crate) fn finish(&mut self, plan: &Plan) -> Result<Vec<u8>> {
-        self.hashes.compact();
-        if self.parts.is_empty() && self.hashes.len() > FEW {
-            let filter = ConcurrentBloom::with_capacity(self.hashes.len(), plan.rate).map_err(external)?;
-            filter.insert_hashes(&self.hashes.take());
-            self.parts.push(Part::Sized(filter.into()));
-        }
-        self.write(plan.class)
-    }
-
-    fn write(&self, class: Class) -> Result<Vec<u8>> {
         let form = u8::from(!self.parts.is_empty());
-        let body = self.memory_bytes();
-        let mut out = Vec::with_capacity(HEADER + body);
-        out.extend(MAGIC);
-        out.extend([1, form, class.kind, class.detail as u8]);
+        self.hashes.compact();
+        let mut out = header(plan.class, form, self.memory_bytes());
         out.extend(self.hashes.list.iter().flat_map(|hash| hash.to_le_bytes()));
         for part in &self.parts {
-            match part {
-                Part::Sized(filter) => filter.write_to(&mut out),
-                Part::Grown(filter) => filter.write_to(&mut out),
-            }
-            .map_err(external)?;
+            part.write_to(&mut out).map_err(external)?;
         }
-        if out.len() > MAX_BYTES {
-            return exec_err!("a filter of {} bytes is above the limit of {MAX_BYTES}", out.len());
-        }
+        check_len(&out)?;
         Ok(out)
     }
+
+    /// The value, whose filter has the right size as far as the keys are still known. The set stays
+    /// as it is: a window asks for the value after each of its rows.
+    pub(crate) fn finish(&mut self, plan: &Plan) -> Result<Vec<u8>> {
+        let hashes = self.hashes.compact();
+        if !self.parts.is_empty() || hashes.len() <= FEW {
+            return self.state(plan);
+        }
+        let filter = ConcurrentBloom::with_capacity(hashes.len(), plan.rate).map_err(external)?;
+        filter.insert_hashes(hashes);
+        let mut out = header(plan.class, 1, filter.memory_bytes());
+        filter.write_to(&mut out).map_err(external)?;
+        check_len(&out)?;
+        Ok(out)
+    }
+}
+
+/// The header of a value, with room for a body of so many bytes.
+fn header(class: Class, form: u8, body: usize) -> Vec<u8> {
+    let mut out = Vec::with_capacity(HEADER + body);
+    out.extend(MAGIC);
+    out.extend([1, form, class.kind, class.detail as u8]);
+    out
+}
+
+fn check_len(value: &[u8]) -> Result<()> {
+    if value.len() > MAX_BYTES {
+        return exec_err!("a filter of {} bytes is above the limit of {MAX_BYTES}", value.len());
+    }
+    Ok(())
 }
 
 /// The union of both, if each of its layers has at most a tenth more keys than it is for.
@@ -482,6 +492,41 @@ mod tests {
         for sets in [[0..large, large..large + 50], [large..large + 50, 0..large]] {
             let filter = merged(&sets, &plan(Some(1)));
             assert_eq!(count(&filter, 0..large + 50), large as u32 + 50);
+        }
+    }
+
+    #[test]
+    fn a_value_does_not_change_the_set() {
+        let plan = plan(None);
+        let mut one = Growing::default();
+        let mut from = 0;
+        // Few keys, filters of their size, and one that grows.
+        for to in [5, 100, 5000, 3 * MANY as i64] {
+            one.insert(&hashes(from..to), &plan).unwrap();
+            let value = one.finish(&plan).unwrap();
+            assert!(value == one.finish(&plan).unwrap(), "{to}");
+            let filter = Filter::parse_to_search(&value).unwrap();
+            assert_eq!(count(&filter, 0..to), to as u32);
+            assert!(filter.rate() < 0.011, "{to}: {}", filter.rate());
+            from = to;
+        }
+    }
+
+    #[test]
+    fn hashers_with_another_seed_are_refused() {
+        let value = |filter: Vec<u8>| [b"LBSQ\x01\x01\x02\x00".to_vec(), filter].concat();
+        let sized = |seed| {
+            let filter = ConcurrentBloom::builder().expected_keys(1000).seed(seed).build();
+            value(filter.unwrap().to_bytes())
+        };
+        let grown = |seed| {
+            let filter = ScalableBloom::builder().expected_keys(1000).seed(seed).build();
+            value(filter.unwrap().to_bytes())
+        };
+        for (own, other) in [(sized(0), sized(7)), (grown(0), grown(7))] {
+            assert!(Filter::parse(&own).is_ok());
+            let error = Filter::parse(&other).unwrap_err().to_string();
+            assert!(error.contains("the seed 7 of a filter's hasher is not 0"), "{error}");
         }
     }
 
