@@ -2,13 +2,27 @@
 //! arithmetic on values, the same on every platform. `bits.rs` applies the result to memory.
 //!
 //! The bits of the hash are used as follows. The block is the hash scaled to the number of blocks
-//! by a widening multiplication, which takes it from the high bits. The pattern is cut from the
-//! high end of a product of the whole hash. Each word first takes the bits that select the word in
-//! its sector, then 6 bits for each of its bits. (A sector is one of `W` equal parts of the block.)
-//! If the product's 64 bits do not suffice for another word, the product is multiplied again. (An
-//! arithmetic progression inside the line, as in double hashing, would put a floor of about 1e-3
-//! under the false-positive rate: two keys of a line would then share all their bits far too
-//! often.)
+//! by a widening multiplication, which takes it from the high bits. The pattern is the bytes of a
+//! product of the whole hash, from the highest down:
+//!
+//! ```text
+//! one byte of the product:  s s p p p p p p
+//! p: the position of a bit in its word
+//! s: spare; in the first byte of a word they select it among the words of its sector
+//! ```
+//!
+//! A sector is one of `W` equal parts of the block, and gives one word. With `W` = 1 it has eight
+//! words, and a byte of its own for the three bits that select one. If the bytes of the product do
+//! not suffice for another word, the product is multiplied again. (An arithmetic progression inside
+//! the line, as in double hashing, would put a floor of about 1e-3 under the false-positive rate:
+//! two keys of a line would then share all their bits far too often.)
+//!
+//! The lowest byte is not used: it depends on the lowest 6 bits of the hash alone. Some hashes are
+//! poor there. Murmur3 gives even hashes only if the seed is the length of the keys. (With seed 4
+//! and `u32` keys, patterns of that byte set 5% fewer bits than they should.)
+//!
+//! Positions are bytes because every instruction set shuffles bytes: one instruction brings all
+//! positions of a key to their places, another one fetches their bits.
 //!
 //! A key with a second line has its block and its pattern there from another hash ([`second`]).
 //!
@@ -42,8 +56,7 @@ pub(crate) struct WordFields {
     pub(crate) multiply: bool,
     /// The shift that brings the number of the selected word down.
     pub(crate) select: u32,
-    /// The shift that brings the first position down. Each position has 6 bits; the next one
-    /// follows by a shift by 6.
+    /// The shift that brings the lowest position down. The next ones follow by shifts by 8.
     pub(crate) positions: u32,
 }
 
@@ -61,9 +74,8 @@ pub(crate) struct BitFields {
     /// For each word: the hash times this is its product, shifted up so that the word's fields are
     /// the highest.
     pub(crate) multipliers: [u64; LINE_WORDS],
-    /// Where the first eight positions of each word begin in its product, a byte each. (A byte that
-    /// is left repeats a position.) The only word of a pattern may have more: the last eight are in
-    /// place of the second word's.
+    /// Where eight positions of each word begin in its product, a byte each. (A byte that is left
+    /// repeats a position.)
     pub(crate) byte_shifts: [u64; LINE_WORDS],
     /// For each word: the bits of its product that select it.
     pub(crate) selects: [u64; LINE_WORDS],
@@ -77,7 +89,7 @@ impl BitFields {
     /// The bit fields of a pattern of `words` words with `bits` bits each.
     pub(crate) const fn new(words: usize, bits: usize) -> Self {
         let select_bits = (LINE_WORDS / words).ilog2();
-        let word_bits = select_bits + 6 * bits as u32;
+        let word_bits = word_bits(words, bits);
         let words_per_product = words_per_product(words, bits);
         let unused = WordFields {
             multiply: false,
@@ -105,29 +117,32 @@ impl BitFields {
                 select: (end - select_bits) % 64,
                 positions: end - word_bits,
             };
-            fields.byte_shifts[i] = eight(end - word_bits, 0, bits);
+            fields.byte_shifts[i] = eight(end - word_bits, bits);
             fields.selects[i] = ((1 << select_bits) - 1) << fields.words[i].select;
             fields.multipliers[i] = power << before;
             i += 1;
-        }
-        if words == 1 {
-            fields.byte_shifts[1] = eight(64 - word_bits, bits.saturating_sub(8), bits);
         }
         fields
     }
 }
 
-/// How many words are cut from one product.
+/// How many words are cut from one product: from seven of its bytes.
 pub(crate) const fn words_per_product(words: usize, bits: usize) -> usize {
-    64 / ((LINE_WORDS / words).ilog2() as usize + 6 * bits)
+    56 / word_bits(words, bits) as usize
 }
 
-/// Where eight positions begin, a byte each, from number `from` on. The last one is repeated.
-const fn eight(lowest: u32, from: usize, bits: usize) -> u64 {
+/// The bits of the product that a word takes.
+const fn word_bits(words: usize, bits: usize) -> u32 {
+    // The three bits that select one of eight words do not fit beside a position.
+    8 * (bits as u32 + (words == 1) as u32)
+}
+
+/// Where eight positions begin, a byte each. The last one is repeated.
+const fn eight(lowest: u32, bits: usize) -> u64 {
     let (mut bytes, mut i) = ([0; 8], 0);
     while i < 8 {
-        let number = if from + i < bits { from + i } else { bits - 1 };
-        bytes[i] = lowest as u8 + 6 * number as u8;
+        let number = if i < bits { i } else { bits - 1 };
+        bytes[i] = lowest as u8 + 8 * number as u8;
         i += 1;
     }
     u64::from_le_bytes(bytes)
@@ -136,8 +151,8 @@ const fn eight(lowest: u32, from: usize, bits: usize) -> u64 {
 /// 2^64 divided by the golden ratio, made odd: Knuth's multiplier for multiplicative hashing.
 pub(crate) const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A word of a key's block, and the positions of the key's bits in it: 6 bits for each position,
-/// the first one lowest. (Positions may repeat.)
+/// A word of a key's block, and the positions of the key's bits in it: the low 6 bits of each byte,
+/// the last one lowest. (Positions may repeat.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WordBits {
     pub(crate) word: usize,
@@ -170,7 +185,7 @@ impl WordBits {
     #[inline(always)]
     pub(crate) fn positions(&self, bits: usize) -> impl Iterator<Item = u64> + use<> {
         let positions = self.positions;
-        (0..bits).map(move |bit| (positions >> (6 * bit)) % 64)
+        (0..bits).map(move |bit| (positions >> (8 * bit)) % 64)
     }
 
     /// The first `bits` bits as a mask.

@@ -72,7 +72,7 @@ pub(super) unsafe fn contains<const W: usize, const S: usize, T: Load>(
         // block of a hash is below their number.
         let word = unsafe { loads::four_times(line.add(i * group), select as u64) };
         for four in 0..S.div_ceil(4) {
-            let at = |j: usize| i64::from(cut.positions) + 6 * (4 * four + j).min(S - 1) as i64;
+            let at = |j: usize| i64::from(cut.positions) + 8 * (4 * four + j).min(S - 1) as i64;
             let positions = _mm256_srlv_epi64(products, _mm256_set_epi64x(at(3), at(2), at(1), at(0)));
             let positions = _mm256_and_si256(positions, _mm256_set1_epi64x(63));
             all = _mm256_and_si256(all, _mm256_srlv_epi64(word, positions));
@@ -314,7 +314,7 @@ unsafe fn vector_masks<const W: usize>(product: &mut Vectors, fields: &BitFields
     for _ in 1..fields.bits {
         for i in 0..W.min(2) {
             for half in 0..2 {
-                positions[i][half] = _mm256_srli_epi64::<6>(positions[i][half]);
+                positions[i][half] = _mm256_srli_epi64::<8>(positions[i][half]);
                 masks[i][half] = _mm256_or_si256(masks[i][half], bit(positions[i][half]));
             }
         }

@@ -125,8 +125,7 @@ fn contains<const W: usize, const SCALAR: usize, T: Load>(lines: Lines<'_, T>, h
             1 => {
                 let product = hash.wrapping_mul(MULTIPLIER);
                 let word = loads::twice(line, product >> (64 - group.ilog2()));
-                let shifts = _mm_loadu_si128(fields.byte_shifts.as_ptr().cast());
-                let positions = _mm_multishift_epi64_epi8(shifts, _mm_set1_epi64x(product as i64));
+                let positions = _mm_multishift_epi64_epi8(_mm_set1_epi64x(eight), _mm_set1_epi64x(product as i64));
                 _mm_bitshuffle_epi64_mask(word, positions) == u16::MAX
             }
             2 => {
@@ -366,9 +365,6 @@ unsafe fn hold<const W: usize, const TURN: usize, const INTEL: bool, const CALLE
         // SAFETY: as promised.
         let words = unsafe { loads::eight::<INTEL, T>(all, &numbers[i]) };
         held &= test(words, products[i], fields.byte_shifts[if INTEL { i } else { 0 }]);
-        if W == 1 && fields.bits > 8 {
-            held &= test(words, products[i], fields.byte_shifts[1]);
-        }
     }
     _mm512_cmpeq_epi64_mask(_mm512_movm_epi8(held), _mm512_set1_epi64(-1))
 }
