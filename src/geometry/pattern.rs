@@ -81,6 +81,14 @@ pub(crate) struct BitFields {
     pub(crate) selects: [u64; LINE_WORDS],
     /// One for each word that a key touches; the others are unused.
     pub(crate) words: [WordFields; LINE_WORDS],
+    /// For each word, which eight bytes are its positions: of its product, or of the packed ones.
+    /// (A byte that is left repeats a position.)
+    pub(crate) bytes: [u64; LINE_WORDS],
+    /// Whether all positions fit into eight bytes. Then `bytes` are those of the packed products:
+    /// the first one, with the bytes of a second one after those that it gives.
+    pub(crate) is_packed: bool,
+    /// The shift that brings the second product to its place among the packed; 0 if there is none.
+    pub(crate) second_at: u32,
     /// Bits per word.
     pub(crate) bits: usize,
 }
@@ -102,6 +110,9 @@ impl BitFields {
             byte_shifts: [0; LINE_WORDS],
             selects: [0; LINE_WORDS],
             multipliers: [0; LINE_WORDS],
+            bytes: [0; LINE_WORDS],
+            is_packed: words * bits <= 8,
+            second_at: 0,
         };
         let (mut i, mut power) = (0, 1u64);
         while i < words {
@@ -120,6 +131,12 @@ impl BitFields {
             fields.byte_shifts[i] = eight(end - word_bits, bits);
             fields.selects[i] = ((1 << select_bits) - 1) << fields.words[i].select;
             fields.multipliers[i] = power << before;
+            let lowest = if fields.is_packed { 64 - (i as u32 + 1) * word_bits } else { end - word_bits };
+            // A multiple of 8, divided by 8, is the number of a byte.
+            fields.bytes[i] = eight(lowest, bits) >> 3;
+            if fields.is_packed && i == words_per_product {
+                fields.second_at = i as u32 * word_bits;
+            }
             i += 1;
         }
         fields

@@ -226,7 +226,7 @@ unsafe fn places<const W: usize>(
     for half in &mut product {
         *half = multiply(*half, MULTIPLIER);
     }
-    places.products.write(store(product));
+    let first_product = product;
     for i in 0..W {
         let cut = &fields.words[i];
         let mut word = [_mm256_setzero_si256(); 2];
@@ -241,6 +241,15 @@ unsafe fn places<const W: usize>(
         }
         places.words[i].write(store(word));
     }
+    let mut kept = first_product;
+    if fields.second_at > 0 {
+        let bytes = _mm256_set1_epi64x(!(u64::MAX >> fields.second_at) as i64);
+        for half in 0..2 {
+            let second = shift(product[half], fields.second_at);
+            kept[half] = _mm256_or_si256(_mm256_and_si256(kept[half], bytes), second);
+        }
+    }
+    places.products.write(store(kept));
 }
 
 /// The mask of each hash in each of its words. `T` is the target: each copy has one caller, and so
@@ -274,25 +283,103 @@ unsafe fn hold<const W: usize, const TURN: usize, const LOOKUP: bool, T: Load>(
     // SAFETY: as promised.
     let (numbers, products) = unsafe { (places.words(), places.products.assume_init_ref()) };
     let mut product = load(products);
-    let mut missing = [_mm256_setzero_si256(); 2];
-    for pair in (0..W).step_by(2) {
-        let masks = vector_masks::<W>(&mut product, fields, pair);
-        for i in pair..W.min(pair + 2) {
-            let halves = as_chunks::<4, _>(&numbers[i]).0;
-            for half in 0..2 {
-                // SAFETY: as promised.
-                let words = unsafe { loads::four(all, &halves[half]) };
-                let lacks = _mm256_andnot_si256(words, masks[i - pair][half]);
-                missing[half] = _mm256_or_si256(missing[half], lacks);
-            }
-        }
-    }
     let mut answers = 0;
     for half in 0..2 {
-        let hold = _mm256_cmpeq_epi64(missing[half], _mm256_setzero_si256());
+        // SAFETY: as promised.
+        let missing = unsafe {
+            if W > 1 && fields.is_packed {
+                pairs_lack(fields, all, numbers, 4 * half, product[half])
+            } else {
+                words_lack(fields, all, numbers, 4 * half, &mut product[half])
+            }
+        };
+        let hold = _mm256_cmpeq_epi64(missing, _mm256_setzero_si256());
         answers |= _mm256_movemask_pd(_mm256_castsi256_pd(hold)) << (4 * half);
     }
     answers as u8
+}
+
+/// What the words of four keys lack, 0 where nothing, for packed products and at least two words.
+///
+/// A half of a vector has two words of a key: the four lanes of 16 bits at its low end are for a
+/// word in the first half of the line, the others for one in the second half. The high byte of a
+/// lane is a position.
+///
+/// # Safety
+///
+/// As [`hold`]. There are four keys from `from` on.
+#[target_feature(enable = "avx2")]
+#[inline]
+unsafe fn pairs_lack<const W: usize, T: Load>(
+    fields: &BitFields,
+    all: *const T,
+    numbers: &[Group; W],
+    from: usize,
+    product: __m256i,
+) -> __m256i {
+    const NONE: i64 = 0x0080_0080_0080_0080;
+    // The second word is 8 bytes on, which 64 becomes when a position becomes the number of its
+    // byte. 128 makes no bit.
+    let other_word = _mm256_set_epi64x(NONE | 0x4000_4000_4000_4000, NONE, NONE | 0x4000_4000_4000_4000, NONE);
+    let product = _mm256_and_si256(product, _mm256_set1_epi8(63));
+    let mut lack = [_mm256_setzero_si256(); 2];
+    for i in 0..W / 2 {
+        let bytes = |word: usize| i64::from(fields.bytes[word] as u32);
+        let lanes = _mm_set_epi64x(0, bytes(i) | bytes(i + W / 2) << 32);
+        for key in 0..2 {
+            let lanes = _mm_unpacklo_epi8(_mm_set1_epi8(-128), _mm_or_si128(lanes, _mm_set1_epi8(8 * key as i8)));
+            let at = |word: usize| [numbers[word][from + key], numbers[word][from + key + 2]];
+            // SAFETY: as promised: words of the first half of a line, and of the second half.
+            let words = unsafe { loads::two_keys(all, at(i), at(i + W / 2)) };
+            let positions = _mm256_shuffle_epi8(product, _mm256_broadcastsi128_si256(lanes));
+            let positions = _mm256_or_si256(positions, other_word);
+            let held = _mm256_shuffle_epi8(words, _mm256_srli_epi16::<3>(positions));
+            let lacks = _mm256_andnot_si256(held, bits_of_bytes(positions));
+            lack[key] = _mm256_or_si256(lack[key], lacks);
+        }
+    }
+    // A lane for each key, in order: saturation leaves what is not 0.
+    _mm256_packs_epi16(lack[0], lack[1])
+}
+
+/// What the words of four keys lack, 0 where nothing: for one word, or products that are not packed.
+///
+/// # Safety
+///
+/// As [`hold`]. There are four keys from `from` on.
+#[target_feature(enable = "avx2")]
+#[inline]
+unsafe fn words_lack<const W: usize, T: Load>(
+    fields: &BitFields,
+    all: *const T,
+    numbers: &[Group; W],
+    from: usize,
+    product: &mut __m256i,
+) -> __m256i {
+    // Of two keys in a half of a vector the second one's word, and its product, are 8 bytes on.
+    let upper = _mm256_set_epi64x(0x0808_0808_0808_0808, 0, 0x0808_0808_0808_0808, 0);
+    let mut missing = _mm256_setzero_si256();
+    for i in 0..W {
+        if i > 0 && fields.words[i].multiply {
+            *product = multiply(*product, MULTIPLIER);
+        }
+        // SAFETY: as promised.
+        let words = unsafe { loads::four(all, numbers[i][from..][..4].try_into().expect("they are four")) };
+        let bytes = _mm256_or_si256(_mm256_set1_epi64x(fields.bytes[i] as i64), upper);
+        let positions = _mm256_and_si256(_mm256_shuffle_epi8(*product, bytes), _mm256_set1_epi8(63));
+        let byte = _mm256_and_si256(_mm256_srli_epi16::<3>(positions), _mm256_set1_epi8(7));
+        let held = _mm256_shuffle_epi8(words, _mm256_or_si256(byte, upper));
+        let lacks = _mm256_andnot_si256(held, bits_of_bytes(positions));
+        missing = _mm256_or_si256(missing, lacks);
+    }
+    missing
+}
+
+/// The bit that a position has in its byte; nothing for 128.
+#[target_feature(enable = "avx2")]
+#[inline]
+unsafe fn bits_of_bytes(positions: __m256i) -> __m256i {
+    _mm256_shuffle_epi8(_mm256_set1_epi64x(0x8040_2010_0804_0201_u64 as i64), positions)
 }
 
 /// The masks of two words (more do not fit the registers), or of one if there is no other.
@@ -304,10 +391,10 @@ unsafe fn vector_masks<const W: usize>(product: &mut Vectors, fields: &BitFields
     for i in 0..W.min(2) {
         let cut = &fields.words[first + i];
         for half in 0..2 {
-            if first + i > 0 && cut.multiply {
+            if first + i > 0 && cut.multiply && !fields.is_packed {
                 product[half] = multiply(product[half], MULTIPLIER);
             }
-            positions[i][half] = shift(product[half], cut.positions);
+            positions[i][half] = shift(product[half], 8 * (fields.bytes[first + i] as u8 as u32));
             masks[i][half] = bit(positions[i][half]);
         }
     }
