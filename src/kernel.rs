@@ -163,7 +163,7 @@ impl<T: Load> Lookups<T> {
         let Shape { lines, words, bits } = layout.shape;
         let (inlined, contains, key_lines) = match lines {
             1 => {
-                let inlined = Inlined::of(words, bits, isa.level().looks_first());
+                let inlined = Inlined::of(words, bits, isa.level());
                 (inlined, line.contains, KeyLines::One)
             }
             _ => (Inlined::NONE, two.contains, KeyLines::Two(two)),
@@ -171,7 +171,7 @@ impl<T: Load> Lookups<T> {
         let (takes_few, is_cached) = (line.few.is_some() && lines == 1, is_cached(layout.blocks * LINE_BYTES));
         Self {
             isa,
-            tuning: tuning::tuning(),
+            tuning: isa.level().tuned(tuning::tuning()),
             singles: length::fewest_not_single(inlined.is_some(), takes_few, is_cached, line.long()),
             inlined,
             contains,
@@ -330,6 +330,7 @@ impl<T: Load> Lookups<T> {
         AccessPlan {
             hint: (!is_cached(target.bytes())).then_some(hint),
             ahead: self.tuning.ahead,
+            groups_ahead: self.tuning.groups_ahead,
             log_tile: TILE.ilog2(),
         }
     }
@@ -405,13 +406,13 @@ impl Kernels {
     #[inline(always)]
     pub(crate) fn insert(&self, bits: &Bits, hash: u64) -> bool {
         let lines = bits.shared();
+        let missing = || self.line_insert(lines, hash);
         // SAFETY: as in `Lookups::contains`.
-        match unsafe { self.lookups.inlined.contains(lines, hash) } {
-            Some(true) => return false,
-            None if self.looks_first() && self.lookups.contains(lines, hash) => return false,
-            _ => {}
+        match unsafe { self.lookups.inlined.insert(lines, hash, missing) } {
+            Some(changed) => changed,
+            None if self.looks_first() && self.lookups.contains(lines, hash) => false,
+            None => self.insert_missing(lines, hash),
         }
-        self.insert_missing(lines, hash)
     }
 
     /// [`insert`](Self::insert) of a hash that was looked up and not found.

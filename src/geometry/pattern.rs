@@ -131,7 +131,11 @@ impl BitFields {
             fields.byte_shifts[i] = eight(end - word_bits, bits);
             fields.selects[i] = ((1 << select_bits) - 1) << fields.words[i].select;
             fields.multipliers[i] = power << before;
-            let lowest = if fields.is_packed { 64 - (i as u32 + 1) * word_bits } else { end - word_bits };
+            let lowest = if fields.is_packed {
+                64 - (i as u32 + 1) * word_bits
+            } else {
+                end - word_bits
+            };
             // A multiple of 8, divided by 8, is the number of a byte.
             fields.bytes[i] = eight(lowest, bits) >> 3;
             if fields.is_packed && i == words_per_product {

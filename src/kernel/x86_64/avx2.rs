@@ -1,10 +1,11 @@
 //! The kernels for AVX2 and BMI: x86-64 from 2013 (Haswell) and 2015 (Excavator) on. A group of
 //! keys is two vectors.
 //!
-//! Single calls of 4 and 8 words are the same Rust as everywhere, compiled for this instruction
-//! set. The compiler then makes all masks of a key by vector shifts; the baseline makes only one
-//! bit at a time. For 1 and 2 words vectors of positions are as fast in the caches, and up to 1.5
-//! times as fast in memory (Zen 5).
+//! Single calls of 8 words, and of 4 with many bits, are the same Rust as everywhere, compiled for
+//! this instruction set. The compiler then makes all masks of a key by vector shifts; the baseline
+//! makes only one bit at a time. For 2 words with many bits vectors of positions are as fast in the
+//! caches, and up to 1.5 times as fast in memory (Zen 5). The others test bytes, as batches do;
+//! most calls of 2 words are inlined (`inlined.rs`).
 
 #![expect(
     unsafe_op_in_unsafe_fn,
@@ -15,9 +16,10 @@
     reason = "loops over W and S unroll, which those over iterators do not always"
 )]
 
+use super::inlined::line_of;
 use super::loads;
 use crate::geometry::layout::LINE_WORDS;
-use crate::geometry::pattern::{self, BitFields, MULTIPLIER};
+use crate::geometry::pattern::{BitFields, MULTIPLIER, words_per_product};
 use crate::kernel::dispatch::{Probe, Vectorized};
 use crate::kernel::pipeline::{self, GROUP, Group, GroupWords, Slot, TILE_GROUPS};
 use crate::kernel::scalar;
@@ -48,16 +50,15 @@ pub(super) unsafe fn contains<const W: usize, const S: usize, T: Load>(
     _: &Probe<T>,
 ) -> bool {
     let fields = const { &BitFields::new(W, S) };
+    if W == 4 && S <= 3 {
+        return contains_bytes::<W, S, T>(lines, hash, fields);
+    }
     if W > 2 {
         return scalar::contains::<W, true, T>(lines, fields, hash);
     }
     // Four copies of a word, each shifted down by a position. More words would need more vectors of
     // shifts than the loads of many lookups leave room for.
-    let line = lines
-        .all()
-        .as_ptr()
-        .wrapping_add(pattern::block(hash, lines.blocks()))
-        .cast::<T>();
+    let line = line_of(lines, hash);
     let group = LINE_WORDS / W;
     let (mut product, mut products) = (hash, _mm256_setzero_si256());
     let mut all = _mm256_set1_epi64x(1);
@@ -79,6 +80,60 @@ pub(super) unsafe fn contains<const W: usize, const S: usize, T: Load>(
         }
     }
     _mm256_testc_si256(all, _mm256_set1_epi64x(1)) == 1
+}
+
+/// The lookup of four words with at most three bits: by the bytes of one or two products.
+#[target_feature(enable = "avx2,bmi1,bmi2")]
+#[inline]
+unsafe fn contains_bytes<const W: usize, const S: usize, T: Load>(
+    lines: Lines<'_, T>,
+    hash: u64,
+    fields: &BitFields,
+) -> bool {
+    let line = line_of(lines, hash);
+    let product = hash.wrapping_mul(MULTIPLIER);
+    let next = product.wrapping_mul(MULTIPLIER);
+    let select = |word: usize| {
+        let product = if word < words_per_product(W, S) { product } else { next };
+        product >> fields.words[word].select & 1
+    };
+    // SAFETY: words of a line of the filter: one bit selects one of a sector.
+    let [even, odd] = unsafe {
+        [
+            loads::two::<2, T>(line, select(0), select(2)),
+            loads::two::<2, T>(line.add(2), select(1), select(3)),
+        ]
+    };
+    // As in `pairs_lack`.
+    let second_words = _mm_set_epi64x(NO_BIT | 0x4000_4000_4000_4000, NO_BIT);
+    let positions = |products: __m128i, lanes: [u64; 2]| {
+        let lanes = _mm_set_epi64x(0, (lanes[0] | lanes[1] << 32) as i64);
+        let lanes = _mm_unpacklo_epi8(_mm_set1_epi8(-128), lanes);
+        let products = _mm_and_si128(products, _mm_set1_epi8(63));
+        _mm_or_si128(_mm_shuffle_epi8(products, lanes), second_words)
+    };
+    let held = |words, positions| _mm_shuffle_epi8(words, _mm_srli_epi16::<3>(positions));
+    let masks = |positions| _mm_shuffle_epi8(_mm_set1_epi64x(BITS), positions);
+    if fields.is_packed {
+        // Two lanes for each word: of words 0 and 1, and 2 and 3.
+        let kept = match fields.second_at {
+            0 => product,
+            at => product & !(u64::MAX >> at) | next >> at,
+        };
+        let lanes = |word: usize| fields.bytes[word] & 0xffff | (fields.bytes[word + 1] & 0xffff) << 16;
+        let positions = positions(_mm_cvtsi64_si128(kept as i64), [lanes(0), lanes(2)]);
+        let held = _mm_blend_epi32::<0b1010>(held(even, positions), held(odd, positions));
+        return _mm_testc_si128(held, masks(positions)) == 1;
+    }
+    // Four lanes for each word, of two registers. The words 2 and 3 are the second product's.
+    let products = _mm_set_epi64x(next as i64, product as i64);
+    let lanes = |word: usize| fields.bytes[word] & 0xffff_ffff;
+    let lacks = |words, word| {
+        let positions = positions(products, [lanes(word), lanes(word + 2) | 0x0808_0808]);
+        _mm_andnot_si128(held(words, positions), masks(positions))
+    };
+    let missing = _mm_or_si128(lacks(even, 0), lacks(odd, 1));
+    _mm_testz_si128(missing, missing) == 1
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
@@ -178,7 +233,7 @@ pub(super) unsafe fn vectorized<W: Vectorized>(work: W) -> W::Output {
 pub(super) unsafe fn unpack(bitmap: &[u64], out: &mut [bool]) {
     // Gives each byte its bit of the four bytes in every lane of 128 bits.
     let byte = _mm256_set_epi64x(0x0303_0303_0303_0303, 0x0202_0202_0202_0202, 0x0101_0101_0101_0101, 0);
-    let bit = _mm256_set1_epi64x(0x8040_2010_0804_0201_u64 as i64);
+    let bit = _mm256_set1_epi64x(BITS);
     let (whole, rest) = as_chunks_mut::<64, _>(out);
     for (out, &word) in whole.iter_mut().zip(bitmap) {
         let halves = as_chunks_mut::<32, _>(out).0;
@@ -317,10 +372,10 @@ unsafe fn pairs_lack<const W: usize, T: Load>(
     from: usize,
     product: __m256i,
 ) -> __m256i {
-    const NONE: i64 = 0x0080_0080_0080_0080;
     // The second word is 8 bytes on, which 64 becomes when a position becomes the number of its
-    // byte. 128 makes no bit.
-    let other_word = _mm256_set_epi64x(NONE | 0x4000_4000_4000_4000, NONE, NONE | 0x4000_4000_4000_4000, NONE);
+    // byte.
+    let second = NO_BIT | 0x4000_4000_4000_4000;
+    let other_word = _mm256_set_epi64x(second, NO_BIT, second, NO_BIT);
     let product = _mm256_and_si256(product, _mm256_set1_epi8(63));
     let mut lack = [_mm256_setzero_si256(); 2];
     for i in 0..W / 2 {
@@ -379,8 +434,14 @@ unsafe fn words_lack<const W: usize, T: Load>(
 #[target_feature(enable = "avx2")]
 #[inline]
 unsafe fn bits_of_bytes(positions: __m256i) -> __m256i {
-    _mm256_shuffle_epi8(_mm256_set1_epi64x(0x8040_2010_0804_0201_u64 as i64), positions)
+    _mm256_shuffle_epi8(_mm256_set1_epi64x(BITS), positions)
 }
+
+/// Byte `i` is `1 << i`.
+const BITS: i64 = 0x8040_2010_0804_0201_u64 as i64;
+
+/// Positions without a bit in the low bytes of lanes of 16 bits.
+const NO_BIT: i64 = 0x0080_0080_0080_0080;
 
 /// The masks of two words (more do not fit the registers), or of one if there is no other.
 #[target_feature(enable = "avx2")]
