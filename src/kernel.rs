@@ -1,8 +1,8 @@
 //! The kernels: functions for every shape of the pattern and every instruction set. A filter
 //! chooses its kernels when it is built, and a batch of keys when it is hashed.
 //!
-//! A filter keeps its [`Kernels`]. A call of them is one well-predicted indirect call; a lookup of
-//! the most usual shape is inlined (`Inlined`). (A `match` on all shapes would be a jump table.)
+//! A filter keeps its [`Kernels`]. A call of them is one well-predicted indirect call; single calls
+//! of the most usual shapes are inlined (`Inlined`). (A `match` on all shapes would be a jump table.)
 //! Lowest first:
 //!
 //! - `scalar.rs`, `pattern.rs`, `murmur3.rs` and `siphash.rs` are the specification.
@@ -18,9 +18,9 @@
 //! | | single calls | batches of hashes | hashes of many keys |
 //! |---|---|---|---|
 //! | plain | `scalar.rs` | `scalar.rs` | `murmur3.rs`, `siphash.rs` |
-//! | AVX2 | `avx2.rs`, inserts `scalar.rs` | `avx2.rs` | `hash_avx2.rs` up to 16 bytes |
+//! | AVX2 | `inlined.rs`, else `avx2.rs`, inserts `scalar.rs` | `avx2.rs` | `hash_avx2.rs` up to 16 bytes |
 //! | AVX-512 | as AVX2 | `avx512.rs` | `hash_avx512.rs` |
-//! | AVX-512 BITALG, with or without gather | `bitalg.rs` | `bitalg.rs` | `hash_avx512.rs` |
+//! | AVX-512 BITALG, with or without gather | `inlined.rs`, else `bitalg.rs` | `bitalg.rs` | `hash_avx512.rs` |
 //! | NEON | `scalar.rs` | `neon.rs` | as plain |
 //!
 //! # Shapes as data

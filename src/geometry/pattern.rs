@@ -219,3 +219,109 @@ impl WordBits {
         mask
     }
 }
+
+#[cfg(all(test, not(lanebloom_loom)))]
+mod tests {
+    use super::*;
+
+    /// Distinct numbers without a pattern: SplitMix64.
+    fn number(i: &mut u64) -> u64 {
+        *i = i.wrapping_add(MULTIPLIER);
+        let z = (*i ^ *i >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    /// Part of the strangers that a line finds, in the mean of many lines with `keys` each. All
+    /// hashes of a line share their highest `shared` bits, as in a filter of so many blocks.
+    fn rate<const W: usize>(bits: usize, keys: usize, shared: u32, lines: usize, shape: impl Fn(u64) -> u64) -> f64 {
+        let (fields, mut i) = (BitFields::new(W, bits), u64::from(shared) << 40);
+        let (mut found, strangers) = (0, 64);
+        for _ in 0..lines {
+            let top = number(&mut i);
+            let mut hash = || shape(top & !(u64::MAX >> shared) | number(&mut i) & u64::MAX >> shared);
+            let mut line = [0u64; LINE_WORDS];
+            for _ in 0..keys {
+                for part in pattern::<W>(hash(), &fields) {
+                    line[part.word] |= part.mask(bits);
+                }
+            }
+            for _ in 0..strangers {
+                let lacks = |part: &WordBits| part.mask(bits) & !line[part.word] != 0;
+                found += u32::from(!pattern::<W>(hash(), &fields).iter().any(lacks));
+            }
+        }
+        f64::from(found) / (lines * strangers) as f64
+    }
+
+    /// The rates of lines whose keys' hashes are as those of a line in a filter of 2^10 to 2^32
+    /// blocks: as many strangers are found as with hashes that share nothing. Twice the load of 1%,
+    /// so that few lines tell.
+    fn shared_bits_do_not_matter<const W: usize>(bits: usize, keys: usize) {
+        let lines = if cfg!(debug_assertions) { 6_000 } else { 60_000 };
+        let alone = rate::<W>(bits, keys, 0, lines, |hash| hash);
+        for shared in [10, 20, 24, 28, 32] {
+            let rate = rate::<W>(bits, keys, shared, lines, |hash| hash);
+            let ratio = rate / alone;
+            assert!(
+                (ratio - 1.0).abs() < if cfg!(debug_assertions) { 0.06 } else { 0.02 },
+                "{W} words of {bits} bits, {shared} bits shared: {rate}, and {alone} without"
+            );
+        }
+        // Hashes whose lowest bit is 0: Murmur3's, if the seed is the keys' length.
+        let even = rate::<W>(bits, keys, 20, lines, |hash| hash & !1) / alone;
+        assert!(
+            (even - 1.0).abs() < if cfg!(debug_assertions) { 0.06 } else { 0.02 },
+            "{W} words of {bits} bits, even: {even}"
+        );
+    }
+
+    #[test]
+    fn bits_of_the_block_do_not_show_in_the_pattern() {
+        shared_bits_do_not_matter::<1>(3, 130);
+        shared_bits_do_not_matter::<2>(3, 90);
+        shared_bits_do_not_matter::<2>(4, 80);
+        shared_bits_do_not_matter::<4>(2, 70);
+        shared_bits_do_not_matter::<4>(3, 60);
+        shared_bits_do_not_matter::<8>(1, 80);
+    }
+
+    /// Positions are bytes, from the highest down; the words of a second product follow.
+    #[test]
+    fn words_and_positions_are_those_bytes() {
+        let of = |hash: u64, at: &[u32]| at.iter().fold(0, |mask, byte| mask | 1 << (hash >> (8 * byte) & 63));
+        for hash in [0x0123_4567_89ab_cdef_u64, 0xfedc_ba98_7654_3210, 0x8000_0000_0000_0001] {
+            let (p, q) = (
+                hash.wrapping_mul(MULTIPLIER),
+                hash.wrapping_mul(MULTIPLIER.wrapping_mul(MULTIPLIER)),
+            );
+            let words = |pattern: &[WordBits], bits| -> alloc::vec::Vec<(usize, u64)> {
+                pattern.iter().map(|part| (part.word, part.mask(bits))).collect()
+            };
+            let two = pattern::<2>(hash, &BitFields::new(2, 3));
+            assert_eq!(
+                words(&two, 3),
+                [
+                    ((p >> 62) as usize, of(p, &[7, 6, 5])),
+                    (4 + (p >> 38 & 3) as usize, of(p, &[4, 3, 2]))
+                ]
+            );
+            let one = pattern::<1>(hash, &BitFields::new(1, 3));
+            assert_eq!(words(&one, 3), [((p >> 61) as usize, of(p, &[6, 5, 4]))]);
+            let four = pattern::<4>(hash, &BitFields::new(4, 2));
+            assert_eq!(
+                words(&four, 2),
+                [
+                    ((p >> 63) as usize, of(p, &[7, 6])),
+                    (2 + (p >> 47 & 1) as usize, of(p, &[5, 4])),
+                    (4 + (p >> 31 & 1) as usize, of(p, &[3, 2])),
+                    (6 + (q >> 63) as usize, of(q, &[7, 6])),
+                ]
+            );
+            let eight = pattern::<8>(hash, &BitFields::new(8, 1));
+            let bits = [7, 6, 5, 4, 3, 2, 1].map(|byte| of(p, &[byte]));
+            let expected: alloc::vec::Vec<(usize, u64)> = bits.into_iter().chain([of(q, &[7])]).enumerate().collect();
+            assert_eq!(words(&eight, 1), expected);
+        }
+    }
+}
