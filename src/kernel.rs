@@ -1,8 +1,8 @@
 //! The kernels: functions for every shape of the pattern and every instruction set. A filter
 //! chooses its kernels when it is built, and a batch of keys when it is hashed.
 //!
-//! A filter keeps its [`Kernels`]. A call of them is one well-predicted indirect call; a lookup of
-//! the most usual shape is inlined (`Inlined`). (A `match` on all shapes would be a jump table.)
+//! A filter keeps its [`Kernels`]. A call of them is one well-predicted indirect call; single calls
+//! of the most usual shapes are inlined (`Inlined`). (A `match` on all shapes would be a jump table.)
 //! Lowest first:
 //!
 //! - `scalar.rs`, `pattern.rs`, `murmur3.rs` and `siphash.rs` are the specification.
@@ -18,14 +18,14 @@
 //! | | single calls | batches of hashes | hashes of many keys |
 //! |---|---|---|---|
 //! | plain | `scalar.rs` | `scalar.rs` | `murmur3.rs`, `siphash.rs` |
-//! | AVX2 | `avx2.rs`, inserts `scalar.rs` | `avx2.rs` | `hash_avx2.rs` up to 16 bytes |
+//! | AVX2 | `inlined.rs`, else `avx2.rs`, inserts `scalar.rs` | `avx2.rs` | `hash_avx2.rs` up to 16 bytes |
 //! | AVX-512 | as AVX2 | `avx512.rs` | `hash_avx512.rs` |
-//! | AVX-512 BITALG, with or without gather | `bitalg.rs` | `bitalg.rs` | `hash_avx512.rs` |
+//! | AVX-512 BITALG, with or without gather | `inlined.rs`, else `bitalg.rs` | `bitalg.rs` | `hash_avx512.rs` |
 //! | NEON | `scalar.rs` | `neon.rs` | as plain |
 //!
 //! # Shapes as data
 //!
-//! There are 28 shapes. A batch kernel is compiled for each number of words, and takes the number
+//! There are 23 shapes. A batch kernel is compiled for each number of words, and takes the number
 //! of bits as data ([`BitFields`]). With that number in code too, the crate took twice as long to
 //! compile, and batches were at most 10% faster (Zen 5). So are the single calls of BITALG, which
 //! are compiled for each number of words to a product too. The others are compiled for each shape:
@@ -85,8 +85,8 @@ use crate::words::sync::AtomicU64;
 macro_rules! of_layout {
     ($layout:expr, $scope:ident::$function:ident $arguments:tt) => {
         of_layout! { $layout, ($scope, $function, $arguments);
-            1: 1 2 3 4 5 6 7 8 9 10;
-            2: 1 2 3 4 5 6 7 8;
+            1: 1 2 3 4 5 6;
+            2: 1 2 3 4 5 6 7;
             4: 1 2 3 4 5 6;
             8: 1 2 3 4;
         }
@@ -163,7 +163,7 @@ impl<T: Load> Lookups<T> {
         let Shape { lines, words, bits } = layout.shape;
         let (inlined, contains, key_lines) = match lines {
             1 => {
-                let inlined = Inlined::of(words, bits, isa.level().looks_first());
+                let inlined = Inlined::of(words, bits, isa.level());
                 (inlined, line.contains, KeyLines::One)
             }
             _ => (Inlined::NONE, two.contains, KeyLines::Two(two)),
@@ -171,7 +171,7 @@ impl<T: Load> Lookups<T> {
         let (takes_few, is_cached) = (line.few.is_some() && lines == 1, is_cached(layout.blocks * LINE_BYTES));
         Self {
             isa,
-            tuning: tuning::tuning(),
+            tuning: isa.level().tuned(tuning::tuning()),
             singles: length::fewest_not_single(inlined.is_some(), takes_few, is_cached, line.long()),
             inlined,
             contains,
@@ -330,6 +330,7 @@ impl<T: Load> Lookups<T> {
         AccessPlan {
             hint: (!is_cached(target.bytes())).then_some(hint),
             ahead: self.tuning.ahead,
+            groups_ahead: self.tuning.groups_ahead,
             log_tile: TILE.ilog2(),
         }
     }
@@ -405,13 +406,13 @@ impl Kernels {
     #[inline(always)]
     pub(crate) fn insert(&self, bits: &Bits, hash: u64) -> bool {
         let lines = bits.shared();
+        let missing = || self.line_insert(lines, hash);
         // SAFETY: as in `Lookups::contains`.
-        match unsafe { self.lookups.inlined.contains(lines, hash) } {
-            Some(true) => return false,
-            None if self.looks_first() && self.lookups.contains(lines, hash) => return false,
-            _ => {}
+        match unsafe { self.lookups.inlined.insert(lines, hash, missing) } {
+            Some(changed) => changed,
+            None if self.looks_first() && self.lookups.contains(lines, hash) => false,
+            None => self.insert_missing(lines, hash),
         }
-        self.insert_missing(lines, hash)
     }
 
     /// [`insert`](Self::insert) of a hash that was looked up and not found.

@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn the_level_is_the_part_of_the_keys_that_are_in() {
         for (keys, rate, spread) in [
-            (500, 0.1, 0.05),
+            (500, 0.1, 0.12),
             (10_000, 0.01, 0.02),
             (200_000, 0.01, 0.05),
             (100_000, 1e-4, 0.06),

@@ -10,10 +10,15 @@ pub(crate) const LINE_BITS: usize = LINE_BYTES * 8;
 /// 64-bit words of a line.
 pub(crate) const LINE_WORDS: usize = 8;
 
-/// The words per key that divide a line, each with the most bits per word that a layout uses. More
-/// bits would take more memory for the same rate, at every rate down to 1e-9 within the limit of
-/// bits per key. (Counters never use more than 9, 5, 3 and 2 bits, down to 1e-6.)
-pub(crate) const WORDS_PER_KEY: [(usize, usize); 4] = [(1, 10), (2, 8), (4, 6), (8, 4)];
+/// The words per key that divide a line, each with the most bits per word that a layout uses: for
+/// one and two words as many as the seven bytes of a product hold, else as many as save memory at
+/// any rate down to 1e-9 within the limit of bits per key. (Counters never use more than 6, 5, 3
+/// and 2 bits, down to 1e-6.)
+///
+/// More bits would save memory only if a caller asks for one word below 1e-3, or for two words
+/// below 1e-7. (Builders that choose take more words there. Of those planned to be half full, the
+/// ones for 2% took one word of eight bits, and take two words and less memory now.)
+pub(crate) const WORDS_PER_KEY: [(usize, usize); 4] = [(1, 6), (2, 7), (4, 6), (8, 4)];
 
 /// The most lines that a key touches.
 pub(crate) const MOST_LINES_PER_KEY: usize = 2;

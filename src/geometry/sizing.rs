@@ -286,7 +286,7 @@ struct RateModel {
 
 impl RateModel {
     /// One more than the most bits per word.
-    const TERMS: usize = 11;
+    const TERMS: usize = 8;
 
     fn new(shape: Shape, cell: Cell) -> Self {
         let Shape { words, bits: s, .. } = shape;

@@ -6,6 +6,7 @@ use super::dispatch::{Forms, HashTable, LineInserts, LineLookups, TwoLookups, Un
 use super::pipeline::TILE_GROUPS;
 use super::portable;
 pub(super) use super::portable::Inlined;
+use super::tuning::TuningRow;
 use crate::words::bits::Load;
 
 /// The instruction sets.
@@ -40,6 +41,11 @@ impl Level {
     /// Whether batches load words by the processor's gather.
     pub(super) fn gathers(self) -> bool {
         false
+    }
+
+    /// How batches by this level are read on a CPU with this tuning.
+    pub(super) fn tuned(self, tuning: TuningRow) -> TuningRow {
+        tuning
     }
 
     /// Whether a lookup is faster than to make the masks of an insert, and so comes first.

@@ -52,7 +52,7 @@ pub(crate) const IN_GROUPS: usize = 24;
 #[must_use]
 pub(crate) const fn fewest_not_single(is_inlined: bool, takes: bool, is_cached: bool, long: Length) -> usize {
     let most = match (is_inlined, is_cached) {
-        (true, true) => IN_GROUPS,
+        (true, true) => return IN_GROUPS,
         (true, false) => Length::Several.least(),
         (false, true) if !takes => IN_GROUPS,
         (false, _) => Length::Groups.least(),

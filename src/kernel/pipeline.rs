@@ -207,7 +207,12 @@ unsafe fn pipeline<const W: usize, const TURN: usize, T: Prefetchable>(
     assert!(hashes.len() >= GROUP);
     debug_assert_eq!(hashes.len().div_ceil(64), answers.len());
     let groups = hashes.len().div_ceil(GROUP);
-    let ahead = groups.next_multiple_of(TURN).min(access.ahead * TILE_GROUPS);
+    let ahead = if TURN == 1 {
+        access.groups_ahead
+    } else {
+        access.ahead * TILE_GROUPS
+    };
+    let ahead = groups.next_multiple_of(TURN).min(ahead);
     let next = |slot| if slot + TURN == RING { 0 } else { slot + TURN };
     let mut ring = [const { GroupWords::NONE }; RING];
     let (mut placed_in, mut worked_in, mut word) = (0, 0, 0);

@@ -2,6 +2,7 @@
 //! of `x86_64.rs` and `aarch64.rs`, and their lowest level.
 
 use super::dispatch::{HashTable, LineInserts, LineLookups, Probe, TwoLookups, Unpack, Vectorized};
+use super::tuning::TuningRow;
 use super::{scalar, two_lines};
 use crate::geometry::pattern::BitFields;
 use crate::words::bits::{Lines, Load};
@@ -32,6 +33,11 @@ impl Level {
     /// Whether batches load words by the processor's gather.
     pub(super) fn gathers(self) -> bool {
         false
+    }
+
+    /// How batches by this level are read on a CPU with this tuning.
+    pub(super) fn tuned(self, tuning: TuningRow) -> TuningRow {
+        tuning
     }
 
     /// Whether a lookup is faster than to make the masks of an insert, and so comes first.
@@ -69,18 +75,18 @@ pub(super) fn inserts<const W: usize, const S: usize>(_: Level) -> LineInserts {
     }
 }
 
-/// The lookup that is inlined in place of a call by a pointer: none.
+/// The single calls that are inlined in place of calls by a pointer: none.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Inlined;
 
 #[cfg_attr(
-    all(target_arch = "x86_64", lanebloom_rust_1_89, not(lanebloom_loom)),
-    expect(dead_code, reason = "x86-64 has one")
+    all(target_arch = "x86_64", not(lanebloom_loom)),
+    expect(dead_code, reason = "x86-64 has some")
 )]
 impl Inlined {
     pub(super) const NONE: Self = Self;
 
-    pub(super) fn of(_: usize, _: usize, _: bool) -> Self {
+    pub(super) fn of<L>(_: usize, _: usize, _: L) -> Self {
         Self
     }
 
@@ -94,6 +100,14 @@ impl Inlined {
     /// The CPU has the level that this was made for.
     #[inline(always)]
     pub(super) unsafe fn contains<T: Load>(&self, _: Lines<'_, T>, _: u64) -> Option<bool> {
+        None
+    }
+
+    /// # Safety
+    ///
+    /// As for [`contains`](Self::contains).
+    #[inline(always)]
+    pub(super) unsafe fn insert(&self, _: Lines<'_, AtomicU64>, _: u64, _: impl FnOnce() -> bool) -> Option<bool> {
         None
     }
 }

@@ -68,6 +68,7 @@ fn all_instruction_sets_agree() {
                 for &groups_from in forms {
                     kernels.lookups.tuning.groups_from = groups_from;
                     kernels.lookups.tuning.ahead = MOST_AHEAD;
+                    kernels.lookups.tuning.groups_ahead = MOST_AHEAD * 8;
                     agree(shape, isa, blocks, &plain, &kernels);
                 }
             }

@@ -92,7 +92,12 @@ mod tests {
             .flatten()
         {
             let hint = Some(Hint::L1);
-            let access = AccessPlan { hint, ahead, log_tile };
+            let access = AccessPlan {
+                hint,
+                ahead,
+                groups_ahead: 0,
+                log_tile,
+            };
             let (mut asked, mut worked) = (Vec::new(), Vec::new());
             let keys: Vec<usize> = (1..=len).collect();
             let prefetch = |asked: &mut Vec<usize>, i, key: &usize, place: &usize, hint| {
@@ -123,6 +128,7 @@ mod tests {
         let access = AccessPlan {
             hint: None,
             ahead: 1,
+            groups_ahead: 0,
             log_tile: 6,
         };
         let mut calls = 0;

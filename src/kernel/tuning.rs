@@ -6,7 +6,8 @@
 //! | Intel with AVX512-FP16 (Sapphire Rapids and later) | L1 | L1, to write | 64 | from 16 MiB | yes |
 //! | others | L2 | L2 | 192 | beyond the caches | no |
 //!
-//! The distance counts to the next tile (64 keys). A gather is slow on AMD's processors, and on
+//! The distance counts to the next tile (64 keys). With AVX2 alone, every CPU asks by groups beyond
+//! the caches, 64 keys ahead. A gather is slow on AMD's processors, and on
 //! Intel's before Sapphire Rapids (microcode against Downfall).
 //!
 //! The two with and without gather differ in a second way (`x86_64/avx512.rs`): a product in a
@@ -26,6 +27,10 @@
 //!   inserts 22 by tiles into L1 to write, by groups 14.1; by groups into L2 9.7. Present keys 10,
 //!   9.4 and 4.4. (A hint to write seems to mark the line as changed, so that it is written back.)
 //!   8 MiB: lookups are as fast either way; fresh inserts 9.2 and 8.1.
+//! - Zen 3, AVX2, by prototypes: 64 MiB, 16 keys ahead 7.6, 32 7.25, 64 7.3, 192 7.7; by tiles 8.7
+//!   and more. L1 and L2 alike.
+//! - Sapphire Rapids, AVX2 alone: 8 MiB, 32 keys ahead 2.6, 64 2.7, 192 2.8, by tiles 3.1; 64 MiB
+//!   10.9, 9.9, 10.2, and 11.5.
 //! - Other CPUs were not measured.
 
 use crate::words::bits::Hint;
@@ -43,6 +48,8 @@ pub(crate) struct TuningRow {
     pub(super) changes: Hint,
     /// How many tiles ahead lines are asked for, if a key has one: at most [`MOST_AHEAD`].
     pub(super) ahead: usize,
+    /// How many groups ahead vectors ask for lines by groups: at most those of [`MOST_AHEAD`] tiles.
+    pub(super) groups_ahead: usize,
     /// From so many bytes of a filter on, vectors ask for the lines of a group between the work on
     /// two earlier ones; below, for those of a tile at once.
     pub(super) groups_from: usize,
@@ -71,6 +78,8 @@ pub struct AccessPlan {
     pub(super) hint: Option<Hint>,
     /// How many tiles ahead.
     pub(super) ahead: usize,
+    /// How many groups ahead, if lines are asked for by groups.
+    pub(super) groups_ahead: usize,
     /// Keys of a tile, as a power of two: no tile straddles two words of a bitmap.
     pub(super) log_tile: u32,
 }
@@ -103,6 +112,7 @@ impl AccessPlan {
             return Self {
                 hint: None,
                 ahead: 0,
+                groups_ahead: 0,
                 log_tile: TILE.ilog2(),
             };
         }
@@ -111,6 +121,7 @@ impl AccessPlan {
             hint: Some(hint(tuning)),
             // The distance is one of lines.
             ahead: (tuning.ahead / lines).max(1),
+            groups_ahead: tuning.groups_ahead,
             log_tile: TILE.ilog2(),
         };
         access.of_lines(lines)
@@ -157,6 +168,7 @@ const ROWS: [TuningRow; 3] = [
         lookups: Hint::L2,
         changes: Hint::L2,
         ahead: 3,
+        groups_ahead: 24,
         groups_from: 0,
         gather: false,
     },
@@ -164,6 +176,7 @@ const ROWS: [TuningRow; 3] = [
         lookups: Hint::L1,
         changes: Hint::L1Write,
         ahead: 4,
+        groups_ahead: 32,
         groups_from: 16 << 20,
         gather: false,
     },
@@ -171,6 +184,7 @@ const ROWS: [TuningRow; 3] = [
         lookups: Hint::L1,
         changes: Hint::L1Write,
         ahead: 1,
+        groups_ahead: 8,
         groups_from: 16 << 20,
         gather: true,
     },
@@ -185,6 +199,19 @@ const NAMES: [&str; ROWS.len()] = ["others", "Zen 5 and later", "Intel with AVX5
 pub fn tuning_name() -> &'static str {
     let row = ROWS.iter().position(|&row| row == tuning());
     NAMES[row.expect("it is one of the rows")]
+}
+
+impl TuningRow {
+    /// For AVX2, whose work on a group takes longer: fewer keys ahead, and by groups wherever lines
+    /// are asked for at all.
+    #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
+    pub(super) fn of_avx2(self) -> Self {
+        Self {
+            groups_ahead: 8,
+            groups_from: 0,
+            ..self
+        }
+    }
 }
 
 #[cfg(any(lanebloom_loom, not(target_arch = "x86_64")))]

@@ -13,10 +13,10 @@ mod hash_avx2;
 #[cfg(lanebloom_rust_1_89)]
 #[clippy::msrv = "1.89"]
 mod hash_avx512;
+mod inlined;
 mod loads;
 
-#[cfg(lanebloom_rust_1_89)]
-pub(super) use self::bitalg::Inlined;
+pub(super) use self::inlined::Inlined;
 #[cfg(lanebloom_rust_1_89)]
 use super::dispatch::{Contains, FewLookups};
 use super::dispatch::{
@@ -24,8 +24,7 @@ use super::dispatch::{
 };
 use super::pipeline::TILE_GROUPS;
 use super::portable;
-#[cfg(not(lanebloom_rust_1_89))]
-pub(super) use super::portable::Inlined;
+use super::tuning::TuningRow;
 use crate::words::bits::Load;
 
 /// The instruction sets.
@@ -89,6 +88,11 @@ impl Level {
         return self == Self::Gather;
         #[cfg(not(lanebloom_rust_1_89))]
         return false;
+    }
+
+    /// How batches by this level are read on a CPU with this tuning.
+    pub(super) fn tuned(self, tuning: TuningRow) -> TuningRow {
+        if self == Self::Avx2 { tuning.of_avx2() } else { tuning }
     }
 
     /// Whether a lookup is faster than to make the masks of an insert, and so comes first.

@@ -649,8 +649,15 @@ fn set<const W: usize>(words: [(&AtomicU64, u64); W]) -> bool {
     if missing.iter().fold(0, |all, missing| all | missing) == 0 {
         return false;
     }
+    add_missing(words.map(|(word, _)| word), missing)
+}
+
+/// The second half of `set`: adds to each word the bits that it lacked; answers whether this call
+/// added any.
+#[inline(always)]
+pub(crate) fn add_missing<const W: usize>(words: [&AtomicU64; W], missing: [u64; W]) -> bool {
     let mut changed = false;
-    for ((word, _), missing) in words.into_iter().zip(missing) {
+    for (word, missing) in words.into_iter().zip(missing) {
         changed |= missing != 0 && add(word, missing);
     }
     changed

@@ -3,7 +3,7 @@
     pip install xxhash && python3 tests/data/snapshots_v1.py
 
 tests/formats/snapshot.rs, snapshot_deletable.rs and bitmap.rs make the same filters and compare. What is here was made when version 1 of the format was, and is never
-made anew: a later version must read it.
+made anew after a release: a later version must read it. (Before the first one it was, when positions became bytes.)
 """
 
 import math
@@ -88,16 +88,17 @@ def pattern(h, words, bits):
     """The words of its block that a hash has, and the bits of each."""
     group = 8 // words
     select = group.bit_length() - 1
-    p, left = h, 0
+    p, bytes_left = h, []
     for i in range(words):
-        if left < select + 6 * bits:
-            p, left = p * 0x9E3779B97F4A7C15 & M, 64
-        left -= select
-        word = i * group + (p >> left) % group
+        if len(bytes_left) < bits + (words == 1):
+            p = p * 0x9E3779B97F4A7C15 & M
+            bytes_left = list(p.to_bytes(8, "big")[:7])
+        word = i * group + (bytes_left[0] >> 8 - select)
+        if words == 1:
+            bytes_left.pop(0)
         mask = 0
         for _ in range(bits):
-            left -= 6
-            mask |= 1 << (p >> left) % 64
+            mask |= 1 << (bytes_left.pop(0) & 63)
         yield word, mask
 
 

@@ -393,7 +393,7 @@ fn every_absurd_field_of_a_counting_filter_is_an_error() {
     assert_eq!(beyond.unwrap_err().to_string(), expected);
 
     // Every shape of bits is one of counters, and every word is of counters: all of them at 15 too.
-    for (words, bits) in [(1, 10), (2, 8), (4, 6), (8, 4)]
+    for (words, bits) in [(1, 6), (2, 7), (4, 6), (8, 4)]
         .into_iter()
         .flat_map(|(words, most)| (1..=most).map(move |bits| (words, bits)))
     {

@@ -192,7 +192,7 @@ unsafe fn vector_masks<const W: usize>(mut products: [u64; 2], fields: &BitField
         for i in 0..W {
             let position = vreinterpretq_s64_u64(vandq_u64(positions[i], vdupq_n_u64(63)));
             masks[i] = vorrq_u64(masks[i], vshlq_u64(vdupq_n_u64(1), position));
-            positions[i] = vshrq_n_u64::<6>(positions[i]);
+            positions[i] = vshrq_n_u64::<8>(positions[i]);
         }
     }
     masks

@@ -1,10 +1,11 @@
 //! The kernels for AVX2 and BMI: x86-64 from 2013 (Haswell) and 2015 (Excavator) on. A group of
 //! keys is two vectors.
 //!
-//! Single calls of 4 and 8 words are the same Rust as everywhere, compiled for this instruction
-//! set. The compiler then makes all masks of a key by vector shifts; the baseline makes only one
-//! bit at a time. For 1 and 2 words vectors of positions are as fast in the caches, and up to 1.5
-//! times as fast in memory (Zen 5).
+//! Single calls of 8 words, and of 4 with many bits, are the same Rust as everywhere, compiled for
+//! this instruction set. The compiler then makes all masks of a key by vector shifts; the baseline
+//! makes only one bit at a time. For 2 words with many bits vectors of positions are as fast in the
+//! caches, and up to 1.5 times as fast in memory (Zen 5). The others test bytes, as batches do;
+//! most calls of 2 words are inlined (`inlined.rs`).
 
 #![expect(
     unsafe_op_in_unsafe_fn,
@@ -15,9 +16,10 @@
     reason = "loops over W and S unroll, which those over iterators do not always"
 )]
 
+use super::inlined::line_of;
 use super::loads;
 use crate::geometry::layout::LINE_WORDS;
-use crate::geometry::pattern::{self, BitFields, MULTIPLIER};
+use crate::geometry::pattern::{BitFields, MULTIPLIER, words_per_product};
 use crate::kernel::dispatch::{Probe, Vectorized};
 use crate::kernel::pipeline::{self, GROUP, Group, GroupWords, Slot, TILE_GROUPS};
 use crate::kernel::scalar;
@@ -48,16 +50,15 @@ pub(super) unsafe fn contains<const W: usize, const S: usize, T: Load>(
     _: &Probe<T>,
 ) -> bool {
     let fields = const { &BitFields::new(W, S) };
+    if W == 4 && S <= 3 {
+        return contains_bytes::<W, S, T>(lines, hash, fields);
+    }
     if W > 2 {
         return scalar::contains::<W, true, T>(lines, fields, hash);
     }
     // Four copies of a word, each shifted down by a position. More words would need more vectors of
     // shifts than the loads of many lookups leave room for.
-    let line = lines
-        .all()
-        .as_ptr()
-        .wrapping_add(pattern::block(hash, lines.blocks()))
-        .cast::<T>();
+    let line = line_of(lines, hash);
     let group = LINE_WORDS / W;
     let (mut product, mut products) = (hash, _mm256_setzero_si256());
     let mut all = _mm256_set1_epi64x(1);
@@ -72,13 +73,67 @@ pub(super) unsafe fn contains<const W: usize, const S: usize, T: Load>(
         // block of a hash is below their number.
         let word = unsafe { loads::four_times(line.add(i * group), select as u64) };
         for four in 0..S.div_ceil(4) {
-            let at = |j: usize| i64::from(cut.positions) + 6 * (4 * four + j).min(S - 1) as i64;
+            let at = |j: usize| i64::from(cut.positions) + 8 * (4 * four + j).min(S - 1) as i64;
             let positions = _mm256_srlv_epi64(products, _mm256_set_epi64x(at(3), at(2), at(1), at(0)));
             let positions = _mm256_and_si256(positions, _mm256_set1_epi64x(63));
             all = _mm256_and_si256(all, _mm256_srlv_epi64(word, positions));
         }
     }
     _mm256_testc_si256(all, _mm256_set1_epi64x(1)) == 1
+}
+
+/// The lookup of four words with at most three bits: by the bytes of one or two products.
+#[target_feature(enable = "avx2,bmi1,bmi2")]
+#[inline]
+unsafe fn contains_bytes<const W: usize, const S: usize, T: Load>(
+    lines: Lines<'_, T>,
+    hash: u64,
+    fields: &BitFields,
+) -> bool {
+    let line = line_of(lines, hash);
+    let product = hash.wrapping_mul(MULTIPLIER);
+    let next = product.wrapping_mul(MULTIPLIER);
+    let select = |word: usize| {
+        let product = if word < words_per_product(W, S) { product } else { next };
+        product >> fields.words[word].select & 1
+    };
+    // SAFETY: words of a line of the filter: one bit selects one of a sector.
+    let [even, odd] = unsafe {
+        [
+            loads::two::<2, T>(line, select(0), select(2)),
+            loads::two::<2, T>(line.add(2), select(1), select(3)),
+        ]
+    };
+    // As in `pairs_lack`.
+    let second_words = _mm_set_epi64x(NO_BIT | 0x4000_4000_4000_4000, NO_BIT);
+    let positions = |products: __m128i, lanes: [u64; 2]| {
+        let lanes = _mm_set_epi64x(0, (lanes[0] | lanes[1] << 32) as i64);
+        let lanes = _mm_unpacklo_epi8(_mm_set1_epi8(-128), lanes);
+        let products = _mm_and_si128(products, _mm_set1_epi8(63));
+        _mm_or_si128(_mm_shuffle_epi8(products, lanes), second_words)
+    };
+    let held = |words, positions| _mm_shuffle_epi8(words, _mm_srli_epi16::<3>(positions));
+    let masks = |positions| _mm_shuffle_epi8(_mm_set1_epi64x(BITS), positions);
+    if fields.is_packed {
+        // Two lanes for each word: of words 0 and 1, and 2 and 3.
+        let kept = match fields.second_at {
+            0 => product,
+            at => product & !(u64::MAX >> at) | next >> at,
+        };
+        let lanes = |word: usize| fields.bytes[word] & 0xffff | (fields.bytes[word + 1] & 0xffff) << 16;
+        let positions = positions(_mm_cvtsi64_si128(kept as i64), [lanes(0), lanes(2)]);
+        let held = _mm_blend_epi32::<0b1010>(held(even, positions), held(odd, positions));
+        return _mm_testc_si128(held, masks(positions)) == 1;
+    }
+    // Four lanes for each word, of two registers. The words 2 and 3 are the second product's.
+    let products = _mm_set_epi64x(next as i64, product as i64);
+    let lanes = |word: usize| fields.bytes[word] & 0xffff_ffff;
+    let lacks = |words, word| {
+        let positions = positions(products, [lanes(word), lanes(word + 2) | 0x0808_0808]);
+        _mm_andnot_si128(held(words, positions), masks(positions))
+    };
+    let missing = _mm_or_si128(lacks(even, 0), lacks(odd, 1));
+    _mm_testz_si128(missing, missing) == 1
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
@@ -178,7 +233,7 @@ pub(super) unsafe fn vectorized<W: Vectorized>(work: W) -> W::Output {
 pub(super) unsafe fn unpack(bitmap: &[u64], out: &mut [bool]) {
     // Gives each byte its bit of the four bytes in every lane of 128 bits.
     let byte = _mm256_set_epi64x(0x0303_0303_0303_0303, 0x0202_0202_0202_0202, 0x0101_0101_0101_0101, 0);
-    let bit = _mm256_set1_epi64x(0x8040_2010_0804_0201_u64 as i64);
+    let bit = _mm256_set1_epi64x(BITS);
     let (whole, rest) = as_chunks_mut::<64, _>(out);
     for (out, &word) in whole.iter_mut().zip(bitmap) {
         let halves = as_chunks_mut::<32, _>(out).0;
@@ -226,7 +281,7 @@ unsafe fn places<const W: usize>(
     for half in &mut product {
         *half = multiply(*half, MULTIPLIER);
     }
-    places.products.write(store(product));
+    let first_product = product;
     for i in 0..W {
         let cut = &fields.words[i];
         let mut word = [_mm256_setzero_si256(); 2];
@@ -241,6 +296,15 @@ unsafe fn places<const W: usize>(
         }
         places.words[i].write(store(word));
     }
+    let mut kept = first_product;
+    if fields.second_at > 0 {
+        let bytes = _mm256_set1_epi64x(!(u64::MAX >> fields.second_at) as i64);
+        for half in 0..2 {
+            let second = shift(product[half], fields.second_at);
+            kept[half] = _mm256_or_si256(_mm256_and_si256(kept[half], bytes), second);
+        }
+    }
+    places.products.write(store(kept));
 }
 
 /// The mask of each hash in each of its words. `T` is the target: each copy has one caller, and so
@@ -274,26 +338,110 @@ unsafe fn hold<const W: usize, const TURN: usize, const LOOKUP: bool, T: Load>(
     // SAFETY: as promised.
     let (numbers, products) = unsafe { (places.words(), places.products.assume_init_ref()) };
     let mut product = load(products);
-    let mut missing = [_mm256_setzero_si256(); 2];
-    for pair in (0..W).step_by(2) {
-        let masks = vector_masks::<W>(&mut product, fields, pair);
-        for i in pair..W.min(pair + 2) {
-            let halves = as_chunks::<4, _>(&numbers[i]).0;
-            for half in 0..2 {
-                // SAFETY: as promised.
-                let words = unsafe { loads::four(all, &halves[half]) };
-                let lacks = _mm256_andnot_si256(words, masks[i - pair][half]);
-                missing[half] = _mm256_or_si256(missing[half], lacks);
-            }
-        }
-    }
     let mut answers = 0;
     for half in 0..2 {
-        let hold = _mm256_cmpeq_epi64(missing[half], _mm256_setzero_si256());
+        // SAFETY: as promised.
+        let missing = unsafe {
+            if W > 1 && fields.is_packed {
+                pairs_lack(fields, all, numbers, 4 * half, product[half])
+            } else {
+                words_lack(fields, all, numbers, 4 * half, &mut product[half])
+            }
+        };
+        let hold = _mm256_cmpeq_epi64(missing, _mm256_setzero_si256());
         answers |= _mm256_movemask_pd(_mm256_castsi256_pd(hold)) << (4 * half);
     }
     answers as u8
 }
+
+/// What the words of four keys lack, 0 where nothing, for packed products and at least two words.
+///
+/// A half of a vector has two words of a key: the four lanes of 16 bits at its low end are for a
+/// word in the first half of the line, the others for one in the second half. The high byte of a
+/// lane is a position.
+///
+/// # Safety
+///
+/// As [`hold`]. There are four keys from `from` on.
+#[target_feature(enable = "avx2")]
+#[inline]
+unsafe fn pairs_lack<const W: usize, T: Load>(
+    fields: &BitFields,
+    all: *const T,
+    numbers: &[Group; W],
+    from: usize,
+    product: __m256i,
+) -> __m256i {
+    // The second word is 8 bytes on, which 64 becomes when a position becomes the number of its
+    // byte.
+    let second = NO_BIT | 0x4000_4000_4000_4000;
+    let other_word = _mm256_set_epi64x(second, NO_BIT, second, NO_BIT);
+    let product = _mm256_and_si256(product, _mm256_set1_epi8(63));
+    let mut lack = [_mm256_setzero_si256(); 2];
+    for i in 0..W / 2 {
+        let bytes = |word: usize| i64::from(fields.bytes[word] as u32);
+        let lanes = _mm_set_epi64x(0, bytes(i) | bytes(i + W / 2) << 32);
+        for key in 0..2 {
+            let lanes = _mm_unpacklo_epi8(_mm_set1_epi8(-128), _mm_or_si128(lanes, _mm_set1_epi8(8 * key as i8)));
+            let at = |word: usize| [numbers[word][from + key], numbers[word][from + key + 2]];
+            // SAFETY: as promised: words of the first half of a line, and of the second half.
+            let words = unsafe { loads::two_keys(all, at(i), at(i + W / 2)) };
+            let positions = _mm256_shuffle_epi8(product, _mm256_broadcastsi128_si256(lanes));
+            let positions = _mm256_or_si256(positions, other_word);
+            let held = _mm256_shuffle_epi8(words, _mm256_srli_epi16::<3>(positions));
+            let lacks = _mm256_andnot_si256(held, bits_of_bytes(positions));
+            lack[key] = _mm256_or_si256(lack[key], lacks);
+        }
+    }
+    // A lane for each key, in order: saturation leaves what is not 0.
+    _mm256_packs_epi16(lack[0], lack[1])
+}
+
+/// What the words of four keys lack, 0 where nothing: for one word, or products that are not packed.
+///
+/// # Safety
+///
+/// As [`hold`]. There are four keys from `from` on.
+#[target_feature(enable = "avx2")]
+#[inline]
+unsafe fn words_lack<const W: usize, T: Load>(
+    fields: &BitFields,
+    all: *const T,
+    numbers: &[Group; W],
+    from: usize,
+    product: &mut __m256i,
+) -> __m256i {
+    // Of two keys in a half of a vector the second one's word, and its product, are 8 bytes on.
+    let upper = _mm256_set_epi64x(0x0808_0808_0808_0808, 0, 0x0808_0808_0808_0808, 0);
+    let mut missing = _mm256_setzero_si256();
+    for i in 0..W {
+        if i > 0 && fields.words[i].multiply {
+            *product = multiply(*product, MULTIPLIER);
+        }
+        // SAFETY: as promised.
+        let words = unsafe { loads::four(all, numbers[i][from..][..4].try_into().expect("they are four")) };
+        let bytes = _mm256_or_si256(_mm256_set1_epi64x(fields.bytes[i] as i64), upper);
+        let positions = _mm256_and_si256(_mm256_shuffle_epi8(*product, bytes), _mm256_set1_epi8(63));
+        let byte = _mm256_and_si256(_mm256_srli_epi16::<3>(positions), _mm256_set1_epi8(7));
+        let held = _mm256_shuffle_epi8(words, _mm256_or_si256(byte, upper));
+        let lacks = _mm256_andnot_si256(held, bits_of_bytes(positions));
+        missing = _mm256_or_si256(missing, lacks);
+    }
+    missing
+}
+
+/// The bit that a position has in its byte; nothing for 128.
+#[target_feature(enable = "avx2")]
+#[inline]
+unsafe fn bits_of_bytes(positions: __m256i) -> __m256i {
+    _mm256_shuffle_epi8(_mm256_set1_epi64x(BITS), positions)
+}
+
+/// Byte `i` is `1 << i`.
+const BITS: i64 = 0x8040_2010_0804_0201_u64 as i64;
+
+/// Positions without a bit in the low bytes of lanes of 16 bits.
+const NO_BIT: i64 = 0x0080_0080_0080_0080;
 
 /// The masks of two words (more do not fit the registers), or of one if there is no other.
 #[target_feature(enable = "avx2")]
@@ -304,17 +452,17 @@ unsafe fn vector_masks<const W: usize>(product: &mut Vectors, fields: &BitFields
     for i in 0..W.min(2) {
         let cut = &fields.words[first + i];
         for half in 0..2 {
-            if first + i > 0 && cut.multiply {
+            if first + i > 0 && cut.multiply && !fields.is_packed {
                 product[half] = multiply(product[half], MULTIPLIER);
             }
-            positions[i][half] = shift(product[half], cut.positions);
+            positions[i][half] = shift(product[half], 8 * (fields.bytes[first + i] as u8 as u32));
             masks[i][half] = bit(positions[i][half]);
         }
     }
     for _ in 1..fields.bits {
         for i in 0..W.min(2) {
             for half in 0..2 {
-                positions[i][half] = _mm256_srli_epi64::<6>(positions[i][half]);
+                positions[i][half] = _mm256_srli_epi64::<8>(positions[i][half]);
                 masks[i][half] = _mm256_or_si256(masks[i][half], bit(positions[i][half]));
             }
         }

@@ -319,7 +319,7 @@ fn vector_masks<const W: usize, const KEPT: bool>(from: __m512i, fields: &BitFie
             // A rotation ignores all but the lowest 6 bits of its count.
             let bit = _mm512_rolv_epi64(_mm512_set1_epi64(1), positions[i]);
             masks[i] = _mm512_or_si512(masks[i], bit);
-            positions[i] = _mm512_srli_epi64::<6>(positions[i]);
+            positions[i] = _mm512_srli_epi64::<8>(positions[i]);
         }
     }
     masks

@@ -6,9 +6,10 @@
 //! is data.
 
 use super::avx512::{insert_into, kept_or_hashes, load, places, products};
+use super::inlined::line_of;
 use super::loads;
 use crate::geometry::layout::LINE_WORDS;
-use crate::geometry::pattern::{BitFields, MULTIPLIER, block, words_per_product};
+use crate::geometry::pattern::{BitFields, MULTIPLIER, words_per_product};
 use crate::kernel::dispatch::Probe;
 use crate::kernel::length::IN_GROUPS;
 use crate::kernel::pipeline::{self, GROUP, Group, GroupWords};
@@ -30,67 +31,38 @@ pub(super) fn detect() -> bool {
     return cfg!(all(target_feature = "avx512vbmi", target_feature = "avx512bitalg",)) && super::avx512::detect();
 }
 
-/// The lookup of the most usual pattern, two words cut from one product, inlined in place of a call
-/// by a pointer.
+/// The constants of the lookup that is inlined: of two words from one product.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::kernel) struct Inlined(Option<Pair>);
-
-#[derive(Clone, Copy, Debug)]
-struct Pair {
+pub(in crate::kernel) struct Pair {
     /// The bits of the product that select the second word. The highest two select the first.
     second: NonZeroU64,
     byte_shifts: [u64; 2],
 }
 
-impl Inlined {
-    pub(in crate::kernel) const NONE: Self = Self(None);
-
-    pub(in crate::kernel) fn of(words: usize, bits: usize, looks_first: bool) -> Self {
-        if !looks_first || words != 2 || words_per_product(words, bits) < words {
-            return Self::NONE;
-        }
-        let fields = BitFields::new(words, bits);
-        Self(NonZeroU64::new(fields.selects[1]).map(|second| Pair {
-            second,
+impl Pair {
+    pub(super) fn of(bits: usize) -> Self {
+        let fields = BitFields::new(2, bits);
+        Self {
+            second: NonZeroU64::new(fields.selects[1]).expect("two bits"),
             byte_shifts: [fields.byte_shifts[0], fields.byte_shifts[1]],
-        }))
-    }
-
-    pub(in crate::kernel) fn is_some(&self) -> bool {
-        self.0.is_some()
+        }
     }
 
     /// # Safety
     ///
-    /// The CPU has the level that this was made for.
+    /// The CPU has AVX-512 with VBMI and BITALG.
     #[inline(always)]
-    pub(in crate::kernel) unsafe fn contains<T: Load>(&self, lines: Lines<'_, T>, hash: u64) -> Option<bool> {
-        let pair = self.0.as_ref()?;
-        // SAFETY: only the levels of BITALG have any, and the CPU has the level.
-        unsafe { Some(contains_pair(lines, hash, pair.second.get(), &pair.byte_shifts)) }
+    pub(super) unsafe fn contains<T: Load>(&self, lines: Lines<'_, T>, hash: u64) -> bool {
+        let line = line_of(lines, hash);
+        let product = hash.wrapping_mul(MULTIPLIER);
+        // SAFETY: the words are those of a line of the filter: two bits select one of a half. There
+        // are as few loads as can be, since they, and not the instructions, limit how many lookups
+        // wait for memory at a time.
+        unsafe {
+            let words = loads::two::<2, T>(line, product >> 62, loads::extract_bits(product, self.second.get()));
+            loads::two_hold(words, product, &self.byte_shifts)
+        }
     }
-}
-
-#[inline(always)]
-unsafe fn contains_pair<T: Load>(lines: Lines<'_, T>, hash: u64, second: u64, byte_shifts: &[u64; 2]) -> bool {
-    let line = line_of(lines, hash);
-    let product = hash.wrapping_mul(MULTIPLIER);
-    // SAFETY: the words are those of a line of the filter: two bits select one of a half. There are
-    // as few loads as can be, since they, and not the instructions, limit how many lookups wait for
-    // memory at a time.
-    unsafe {
-        let words = loads::two::<2, T>(line, product >> 62, loads::extract_bits(product, second));
-        loads::two_hold(words, product, byte_shifts)
-    }
-}
-
-/// The line of the hash.
-#[inline(always)]
-fn line_of<T>(lines: Lines<'_, T>, hash: u64) -> *const T {
-    // The multiplication takes the block below the number of lines, of which there is at least one
-    // (`Lines`).
-    let lines_at = lines.all().as_ptr();
-    lines_at.wrapping_add(block(hash, lines.blocks())).cast()
 }
 
 /// How many words the single lookups cut from one scalar product, at most four; 0 if the products
@@ -125,8 +97,7 @@ fn contains<const W: usize, const SCALAR: usize, T: Load>(lines: Lines<'_, T>, h
             1 => {
                 let product = hash.wrapping_mul(MULTIPLIER);
                 let word = loads::twice(line, product >> (64 - group.ilog2()));
-                let shifts = _mm_loadu_si128(fields.byte_shifts.as_ptr().cast());
-                let positions = _mm_multishift_epi64_epi8(shifts, _mm_set1_epi64x(product as i64));
+                let positions = _mm_multishift_epi64_epi8(_mm_set1_epi64x(eight), _mm_set1_epi64x(product as i64));
                 _mm_bitshuffle_epi64_mask(word, positions) == u16::MAX
             }
             2 => {
@@ -366,9 +337,6 @@ unsafe fn hold<const W: usize, const TURN: usize, const INTEL: bool, const CALLE
         // SAFETY: as promised.
         let words = unsafe { loads::eight::<INTEL, T>(all, &numbers[i]) };
         held &= test(words, products[i], fields.byte_shifts[if INTEL { i } else { 0 }]);
-        if W == 1 && fields.bits > 8 {
-            held &= test(words, products[i], fields.byte_shifts[1]);
-        }
     }
     _mm512_cmpeq_epi64_mask(_mm512_movm_epi8(held), _mm512_set1_epi64(-1))
 }

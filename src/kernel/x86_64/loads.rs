@@ -21,6 +21,10 @@
 //!   the processor. A torn element would mix the bytes of two values that the word had. Both have
 //!   the bits of every insert that happened before (of a counter, a value above 0 in its own half
 //!   of a byte), so no inserted key would be missed.
+//! - **Loads of 16 and 32 bytes** ([`two_keys`]) end with a word that is wanted, and begin with
+//!   others of the same line, which the block ignores. They are as many relaxed loads of words that
+//!   are there. That each of the words is read at once is not promised for all processors; what was
+//!   said of a gather's elements holds for them too.
 //! - x86-64 performs every load as an acquire. The compiler moves no fence across the block, since
 //!   the block reads memory. So an [`acquire`](crate::words::bits::acquire) after it pairs with the
 //!   `Release` of the bits seen, as after `AtomicU64::load`.
@@ -34,13 +38,13 @@
     reason = "before Rust 1.86 a function with a target feature is unsafe, before 1.87 every intrinsic"
 )]
 
-#[cfg(lanebloom_rust_1_89)]
 use crate::geometry::layout::LINE_BYTES;
 #[cfg(lanebloom_rust_1_89)]
 use crate::kernel::pipeline::Group;
 use crate::words::bits::Load;
 use core::arch::asm;
 use core::arch::x86_64::*;
+use core::num::NonZeroU64;
 
 /// A word of a line twice.
 ///
@@ -92,7 +96,6 @@ pub(super) unsafe fn four_times<T: Load>(line: *const T, number: u64) -> __m256i
 /// # Safety
 ///
 /// The words are there.
-#[cfg(lanebloom_rust_1_89)]
 #[inline(always)]
 pub(super) unsafe fn two<const W: usize, T: Load>(group: *const T, first: u64, second: u64) -> __m128i {
     let words;
@@ -188,6 +191,203 @@ pub(super) unsafe fn two_hold(words: __m128i, product: u64, byte_shifts: &[u64; 
     }
 }
 
+/// The constants of [`pair_holds`] and [`pair_lacks`].
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+pub(super) struct PairBytes {
+    /// The bits of a position.
+    positions: [u8; 16],
+    /// 128 in the lowest byte, which makes no bit; 64 in bytes that are positions of the second
+    /// word.
+    marks: [u8; 16],
+    /// In the high byte of each lane of 16 bits a position: in four lanes of the first word, then
+    /// of the second. In the low byte none.
+    lanes: [u8; 16],
+    /// The bit that a position has in its byte.
+    bits: [u8; 16],
+    /// The `j`th position of the first word in the lowest byte, that of the second word 8 bytes on.
+    masks: [[u8; 16]; 3],
+    /// The shift of the product that brings down the two bits that select the second word.
+    select: NonZeroU64,
+}
+
+impl PairBytes {
+    /// `bytes` are the numbers of the bytes that are positions of each word, of which at most three
+    /// differ. None is 0.
+    pub(super) fn new(bytes: [u64; 2], select: u32) -> Self {
+        let bytes = bytes.map(u64::to_le_bytes);
+        let mut new = Self {
+            select: NonZeroU64::new(select.into()).expect("a word is before it"),
+            positions: [0; 16],
+            marks: [0; 16],
+            lanes: [0; 16],
+            bits: core::array::from_fn(|i| 1 << (i % 8)),
+            masks: [[128; 16]; 3],
+        };
+        new.marks[0] = 128;
+        for (word, bytes) in bytes.into_iter().enumerate() {
+            for (j, byte) in bytes.into_iter().enumerate() {
+                new.positions[usize::from(byte)] = 63;
+                new.marks[usize::from(byte)] = 64 * word as u8;
+                if j < 4 {
+                    new.lanes[2 * (4 * word + j) + 1] = byte;
+                }
+                if j < 3 {
+                    new.masks[j][8 * word] = byte;
+                }
+            }
+        }
+        new
+    }
+}
+
+/// Whether the two words of the hash hold the bits at the positions that are bytes of its product.
+///
+/// One block for the whole lookup. What a loop would keep in registers is read from memory instead,
+/// but for the table of bits: callers have better uses for their registers.
+///
+/// # Safety
+///
+/// The CPU has AVX2 and BMI2. There are `blocks` lines at `all`, at least one.
+#[inline(always)]
+pub(super) unsafe fn pair_holds<T: Load>(
+    all: *const T,
+    blocks: usize,
+    hash: u64,
+    product: u64,
+    constants: &PairBytes,
+) -> bool {
+    let held: u8;
+    // SAFETY: the constants are memory of their own. The block of a hash is below their number, and
+    // two bits select a word of a half of its line; see the top of this file.
+    unsafe {
+        asm!(
+            "mulx {line}, {second}, {blocks}",
+            "shl {line}, 6",
+            "add {line}, {all}",
+            "mov {second}, [{constants} + 112]",
+            "shrx {second}, {product}, {second}",
+            "vmovq {positions}, {product}",
+            "and {second:e}, 3",
+            "shr {product}, 62",
+            "vpand {positions}, {positions}, [{constants}]",
+            "vpor {positions}, {positions}, [{constants} + 16]",
+            "vmovq {words}, [{line} + 8*{product}]",
+            "vmovhps {words}, {words}, [{line} + 8*{second} + 32]",
+            "vpshufb {positions}, {positions}, [{constants} + 32]",
+            "vpshufb {masks}, {bits}, {positions}",
+            "vpsrlw {positions}, {positions}, 3",
+            "vpshufb {words}, {words}, {positions}",
+            "vptest {words}, {masks}",
+            "setc {held}",
+            line = out(reg) _,
+            second = out(reg) _,
+            product = inout(reg) product => _,
+            positions = out(xmm_reg) _,
+            masks = out(xmm_reg) _,
+            words = out(xmm_reg) _,
+            bits = in(xmm_reg) _mm_load_si128(constants.bits.as_ptr().cast()),
+            all = in(reg) all,
+            blocks = in(reg) blocks,
+            in("rdx") hash,
+            constants = in(reg) constants,
+            held = out(reg_byte) held,
+            options(readonly, nostack),
+        );
+        // `setc` wrote 0 or 1. (A comparison with 0 would be two instructions.)
+        core::mem::transmute::<u8, bool>(held)
+    }
+}
+
+/// [`pair_holds`] of two words that were loaded.
+///
+/// # Safety
+///
+/// The CPU has AVX2.
+#[inline(always)]
+pub(super) unsafe fn words_hold(words: __m128i, product: u64, constants: &PairBytes) -> bool {
+    let held: u8;
+    // SAFETY: the constants are memory of their own.
+    unsafe {
+        asm!(
+            "vmovq {positions}, {product}",
+            "vpand {positions}, {positions}, [{constants}]",
+            "vpor {positions}, {positions}, [{constants} + 16]",
+            "vpshufb {positions}, {positions}, [{constants} + 32]",
+            "vpshufb {bits}, {bits}, {positions}",
+            "vpsrlw {positions}, {positions}, 3",
+            "vpshufb {words}, {words}, {positions}",
+            "vptest {words}, {bits}",
+            "setc {held}",
+            positions = out(xmm_reg) _,
+            bits = inout(xmm_reg) _mm_load_si128(constants.bits.as_ptr().cast()) => _,
+            words = inout(xmm_reg) words => _,
+            product = in(reg) product,
+            constants = in(reg) constants,
+            held = out(reg_byte) held,
+            options(readonly, nostack),
+        );
+        // As above.
+        core::mem::transmute::<u8, bool>(held)
+    }
+}
+
+/// What two words of a line lack of the bits that [`pair_holds`] tests; `None` if nothing.
+///
+/// # Safety
+///
+/// The CPU has AVX2. The words are there.
+#[inline(always)]
+pub(super) unsafe fn pair_lacks<T: Load>(
+    line: *const T,
+    first: u64,
+    second: u64,
+    product: u64,
+    constants: &PairBytes,
+) -> Option<[u64; 2]> {
+    let held: u8;
+    let lacks: __m128i;
+    // SAFETY: as in `pair_holds`.
+    unsafe {
+        asm!(
+            "vmovq {a}, {product}",
+            "vpand {a}, {a}, [{constants}]",
+            "vmovq {words}, [{line} + 8*{first}]",
+            "vmovhps {words}, {words}, [{line} + 8*{second} + 32]",
+            "vpshufb {b}, {a}, [{constants} + 64]",
+            "vpshufb {c}, {a}, [{constants} + 80]",
+            "vpshufb {a}, {a}, [{constants} + 96]",
+            "vpsllvq {b}, {one}, {b}",
+            "vpsllvq {c}, {one}, {c}",
+            "vpsllvq {a}, {one}, {a}",
+            "vpor {b}, {b}, {c}",
+            "vpor {a}, {a}, {b}",
+            "vptest {words}, {a}",
+            "vpandn {words}, {words}, {a}",
+            "setc {held}",
+            a = out(xmm_reg) _,
+            b = out(xmm_reg) _,
+            c = out(xmm_reg) _,
+            words = out(xmm_reg) lacks,
+            one = in(xmm_reg) _mm_set1_epi64x(1),
+            product = in(reg) product,
+            line = in(reg) line,
+            first = in(reg) first,
+            second = in(reg) second,
+            constants = in(reg) constants,
+            held = out(reg_byte) held,
+            options(readonly, nostack),
+        );
+        if core::mem::transmute::<u8, bool>(held) {
+            return None;
+        }
+        Some([
+            _mm_cvtsi128_si64(lacks) as u64,
+            _mm_cvtsi128_si64(_mm_unpackhi_epi64(lacks, lacks)) as u64,
+        ])
+    }
+}
+
 /// Two words by their numbers, as they are in memory.
 ///
 /// # Safety
@@ -228,6 +428,43 @@ pub(super) unsafe fn four<T: Load>(all: *const T, numbers: &[u64; 4]) -> __m256i
         )
     };
     let words = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(low), high);
+    if T::COUNTERS { fill_256(words) } else { words }
+}
+
+/// The words of two keys, a key in each half: the first word of a line's first half, and the second
+/// word of its second half.
+///
+/// Joined by blends, which most processors do at any of three ports. Skylake has one port for
+/// shuffles, which the test of the words needs. (By llvm-mca there 2.35 cycles for a key in place
+/// of 3.26 by `vmovhps`; on Zen 3 the blends were 4% faster.)
+///
+/// # Safety
+///
+/// The words are there, counted from `all` on. The second ones are in the second halves of lines
+/// that are there.
+#[target_feature(enable = "avx2")]
+#[inline]
+pub(super) unsafe fn two_keys<T: Load>(all: *const T, first: [u64; 2], second: [u64; 2]) -> __m256i {
+    let words;
+    // SAFETY: see the top of this file. The loads of 16 and 32 bytes end with a word of the second
+    // half of a line, so they begin in that line.
+    unsafe {
+        asm!(
+            "vmovq {words:x}, [{all} + 8*{low}]",
+            "vpblendd {words:x}, {words:x}, [{all} + 8*{low_second} - 8], 12",
+            "vpbroadcastq {high_words}, [{all} + 8*{high}]",
+            "vpblendd {high_words}, {high_words}, [{all} + 8*{high_second} - 24], 192",
+            "vpblendd {words}, {words}, {high_words}, 240",
+            words = out(ymm_reg) words,
+            high_words = out(ymm_reg) _,
+            all = in(reg) all,
+            low = in(reg) first[0],
+            low_second = in(reg) second[0],
+            high = in(reg) first[1],
+            high_second = in(reg) second[1],
+            options(readonly, nostack, preserves_flags),
+        );
+    }
     if T::COUNTERS { fill_256(words) } else { words }
 }
 
@@ -299,7 +536,6 @@ unsafe fn gathered<T>(all: *const T, numbers: &Group) -> __m512i {
 }
 
 /// All bits of every counter of 4 bits that is above 0, as in [`Load::load`].
-#[cfg(lanebloom_rust_1_89)]
 #[inline(always)]
 unsafe fn fill_128(words: __m128i) -> __m128i {
     let words = _mm_or_si128(words, _mm_srli_epi64::<1>(words));

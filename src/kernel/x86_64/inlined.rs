@@ -1,0 +1,168 @@
+//! The single calls that are inlined in place of a call by a pointer, which takes as long as a
+//! whole lookup (Zen 3: 1.54 ns for a call of an empty function). By assembly, so that they are
+//! inlined into code that is compiled for older CPUs.
+//!
+//! For patterns of two words from one product, the most usual ones: with BITALG and with AVX2. The
+//! 128-bit instructions of AVX leave the upper halves of the registers clean, so older code runs on
+//! without a penalty. (Patterns of one word were tried: on Sapphire Rapids no faster than by a
+//! pointer, and the shift that they have as data made those of two words 4% slower.)
+
+#[cfg(lanebloom_rust_1_89)]
+use super::bitalg;
+use super::{Level, loads};
+use crate::geometry::layout::LINE_WORDS;
+use crate::geometry::pattern::{BitFields, MULTIPLIER, block, words_per_product};
+use crate::words::bits::{Lines, Load, Prefetchable, add_missing};
+use crate::words::sync::AtomicU64;
+
+/// The single calls of one filter: by one of the two, or else by a pointer.
+///
+/// (Not an enum: the compiler makes copies of a caller's loop for two branches, and none for a
+/// switch of three ways. Then 3.3 ns for a `u64` became 3.7, Sapphire Rapids.)
+#[derive(Clone, Copy, Debug)]
+pub(in crate::kernel) struct Inlined {
+    #[cfg(lanebloom_rust_1_89)]
+    bitalg: Option<bitalg::Pair>,
+    avx2: Option<Pair>,
+}
+
+impl Inlined {
+    pub(in crate::kernel) const NONE: Self = Self {
+        #[cfg(lanebloom_rust_1_89)]
+        bitalg: None,
+        avx2: None,
+    };
+
+    pub(in crate::kernel) fn of(words: usize, bits: usize, level: Level) -> Self {
+        let mut inlined = Self::NONE;
+        if words == 2 && words_per_product(words, bits) >= words {
+            match level {
+                Level::Plain => {}
+                #[cfg(lanebloom_rust_1_89)]
+                Level::Gather | Level::Bitalg => inlined.bitalg = Some(bitalg::Pair::of(bits)),
+                _ => inlined.avx2 = Some(Pair::of(bits)),
+            }
+        }
+        inlined
+    }
+
+    #[inline(always)]
+    pub(in crate::kernel) fn is_some(&self) -> bool {
+        #[cfg(lanebloom_rust_1_89)]
+        if self.bitalg.is_some() {
+            return true;
+        }
+        self.avx2.is_some()
+    }
+
+    /// # Safety
+    ///
+    /// The CPU has the level that this was made for.
+    #[inline(always)]
+    pub(in crate::kernel) unsafe fn contains<T: Load>(&self, lines: Lines<'_, T>, hash: u64) -> Option<bool> {
+        // SAFETY: as promised.
+        unsafe {
+            #[cfg(lanebloom_rust_1_89)]
+            if let Some(pair) = &self.bitalg {
+                return Some(pair.contains(lines, hash));
+            }
+            let pair = self.avx2.as_ref()?;
+            Some(pair.contains(lines, hash))
+        }
+    }
+
+    /// Inserts the hash, and returns whether that changed the filter. `missing` does so for a hash
+    /// that was looked up and not found.
+    ///
+    /// # Safety
+    ///
+    /// As for [`contains`](Self::contains).
+    #[inline(always)]
+    pub(in crate::kernel) unsafe fn insert(
+        &self,
+        lines: Lines<'_, AtomicU64>,
+        hash: u64,
+        missing: impl FnOnce() -> bool,
+    ) -> Option<bool> {
+        // SAFETY: as promised.
+        unsafe {
+            #[cfg(lanebloom_rust_1_89)]
+            if let Some(pair) = &self.bitalg {
+                return Some(!pair.contains(lines, hash) && missing());
+            }
+            let pair = self.avx2.as_ref()?;
+            Some(pair.insert(lines, hash))
+        }
+    }
+}
+
+/// The line of the hash.
+#[inline(always)]
+pub(super) fn line_of<T>(lines: Lines<'_, T>, hash: u64) -> *const T {
+    // The multiplication takes the block below the number of lines, of which there is at least one
+    // (`Lines`).
+    let lines_at = lines.all().as_ptr();
+    lines_at.wrapping_add(block(hash, lines.blocks())).cast()
+}
+
+/// The constants of a pattern of two words from one product, for AVX2.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::kernel) struct Pair {
+    select: u32,
+    bytes: loads::PairBytes,
+}
+
+impl Pair {
+    fn of(bits: usize) -> Self {
+        let fields = BitFields::new(2, bits);
+        let select = fields.words[1].select;
+        Self {
+            select,
+            bytes: loads::PairBytes::new([fields.bytes[0], fields.bytes[1]], select),
+        }
+    }
+
+    /// The product, the line of the hash, and the numbers of the two words in the line's halves.
+    #[inline(always)]
+    fn place<T>(&self, lines: Lines<'_, T>, hash: u64) -> (u64, *const T, [u64; 2]) {
+        let product = hash.wrapping_mul(MULTIPLIER);
+        (
+            product,
+            line_of(lines, hash),
+            [product >> 62, product >> self.select & 3],
+        )
+    }
+
+    /// # Safety
+    ///
+    /// The CPU has AVX2 and BMI2.
+    #[inline(always)]
+    unsafe fn contains<T: Load>(&self, lines: Lines<'_, T>, hash: u64) -> bool {
+        // SAFETY: `Lines` has at least one line. The words are those of one: two bits select one of
+        // a half.
+        unsafe {
+            if T::COUNTERS {
+                let (product, line, [first, second]) = self.place(lines, hash);
+                return loads::words_hold(loads::two::<2, T>(line, first, second), product, &self.bytes);
+            }
+            let (all, product) = (lines.all().as_ptr().cast::<T>(), hash.wrapping_mul(MULTIPLIER));
+            loads::pair_holds(all, lines.blocks(), hash, product, &self.bytes)
+        }
+    }
+
+    /// # Safety
+    ///
+    /// The CPU has AVX2.
+    #[inline(always)]
+    unsafe fn insert(&self, lines: Lines<'_, AtomicU64>, hash: u64) -> bool {
+        let (product, line, [first, second]) = self.place(lines, hash);
+        // SAFETY: as in `contains`. The words live as long as the lines.
+        unsafe {
+            let Some(missing) = loads::pair_lacks(line, first, second, product, &self.bytes) else {
+                return false;
+            };
+            let words = [&*line.add(first as usize), &*line.add(LINE_WORDS / 2 + second as usize)];
+            add_missing(words, missing)
+        }
+    }
+}
