@@ -80,9 +80,9 @@ blocks          21
 keys expected   1000
 memory          1.31 KiB
 rate planned    0.83%
-keys estimated  503
-fill            24.14%
-rate now        4.42e-4
+keys estimated  495
+fill            23.83%
+rate now        4.17e-4
 overfull        no
 checksum        correct
 ";

@@ -39,7 +39,7 @@ fn a_merge_keeps_the_rate() {
         "{text}"
     );
     // Twice a rate of 0.9%, where a union would have 11%.
-    assert!(text.ends_with(", rate 1.81%\n"), "{text}");
+    assert!(text.ends_with(", rate 1.79%\n"), "{text}");
     assert_eq!(shell.read("both"), [shell.read("fa"), shell.read("fb")].concat());
     assert_eq!(shell.fact("both", "layers"), "2");
     assert_eq!(shell.ok("query both a b --absent"), "");
