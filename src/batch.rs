@@ -122,7 +122,7 @@ impl<K: Funnel, S: KeyHasher> Source for HashedKeys<'_, K, S> {
             return hashes;
         }
         let hashes = space.first(self.keys.len());
-        if hashes.len() < Length::Groups.least() {
+        if hashes.len() < Length::Several.least() {
             one_by_one(self.hasher, self.keys, hashes);
         } else {
             self.hasher.hash_batch_by(self.isa, self.keys, hashes);

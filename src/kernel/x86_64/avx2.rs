@@ -323,7 +323,7 @@ unsafe fn masks<const W: usize, const TURN: usize, T>(products: &Group, fields: 
 }
 
 /// Whether the words of the places hold all bits of their hash's pattern. Lookups and inserts have
-/// copies of their own: each has one caller, and so is inlined.
+/// copies of their own, and of the two functions below: each has one caller, and so is inlined.
 ///
 /// # Safety
 ///
@@ -343,9 +343,9 @@ unsafe fn hold<const W: usize, const TURN: usize, const LOOKUP: bool, T: Load>(
         // SAFETY: as promised.
         let missing = unsafe {
             if W > 1 && fields.is_packed {
-                pairs_lack(fields, all, numbers, 4 * half, product[half])
+                pairs_lack::<W, TURN, LOOKUP, T>(fields, all, numbers, 4 * half, product[half])
             } else {
-                words_lack(fields, all, numbers, 4 * half, &mut product[half])
+                words_lack::<W, TURN, LOOKUP, T>(fields, all, numbers, 4 * half, &mut product[half])
             }
         };
         let hold = _mm256_cmpeq_epi64(missing, _mm256_setzero_si256());
@@ -365,7 +365,7 @@ unsafe fn hold<const W: usize, const TURN: usize, const LOOKUP: bool, T: Load>(
 /// As [`hold`]. There are four keys from `from` on.
 #[target_feature(enable = "avx2")]
 #[inline]
-unsafe fn pairs_lack<const W: usize, T: Load>(
+unsafe fn pairs_lack<const W: usize, const TURN: usize, const LOOKUP: bool, T: Load>(
     fields: &BitFields,
     all: *const T,
     numbers: &[Group; W],
@@ -404,7 +404,7 @@ unsafe fn pairs_lack<const W: usize, T: Load>(
 /// As [`hold`]. There are four keys from `from` on.
 #[target_feature(enable = "avx2")]
 #[inline]
-unsafe fn words_lack<const W: usize, T: Load>(
+unsafe fn words_lack<const W: usize, const TURN: usize, const LOOKUP: bool, T: Load>(
     fields: &BitFields,
     all: *const T,
     numbers: &[Group; W],
