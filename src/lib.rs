@@ -150,7 +150,7 @@
 //! AVX-512 and AVX2 are of Zen 5 and Zen 4 (records `peers-zen5.md`, `peers-zen4.md` and
 //! `hash-zen5.md`), those of AVX2 also of Zen 3 (no record). ns of a lookup in a filter of 512 KiB:
 //!
-//! | | single calls, AVX-512 | AVX2 | batches of 1024, AVX-512 | AVX2 |
+//! | | single calls, AVX-512 | single calls, AVX2 | batches of 1024, AVX-512 | batches, AVX2 |
 //! |---|--:|--:|--:|--:|
 //! | pre-hashed keys | 1.4 to 1.5 | 3.1 to 4.2 | 0.9 to 1.3 | 1.3 to 2.7 |
 //! | `u64`, hashed by Murmur3 | 4.1 to 4.6 | 8.4 | 1.2 to 1.9 | 1.7 to 4.0 |
@@ -159,7 +159,7 @@
 //! In L1 and L2, up to 32 pre-hashed keys take 0.9 to 1.4 times as long in a batch as by single
 //! calls. Batches of 1024 are faster than single calls by these factors:
 //!
-//! | | in L1 and L2, AVX-512 | AVX2 | 64 MiB, AVX-512 | AVX2 |
+//! | | in L1 and L2, AVX-512 | in L1 and L2, AVX2 | 64 MiB, AVX-512 | 64 MiB, AVX2 |
 //! |---|--:|--:|--:|--:|
 //! | pre-hashed keys | 1.2 to 1.7 | 1.4 to 1.9 | 3.0 to 3.8 | 2.8 to 5.1 |
 //! | `u64`, hashed by Murmur3 | 2.5 to 3.3 | 1.4 | 6.0 to 8.8 | |
