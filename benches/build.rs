@@ -1,11 +1,16 @@
-//! Compiles `peers/boost.cpp`, by which the bench `peers` measures Boost.Bloom, a C++ library.
-//! Needs g++ and the headers of Boost 1.89 or newer. Without them, the bench is built without
-//! Boost, and its tables say why.
+//! Compiles two libraries of other languages for the bench `peers`. Without one, the bench is built
+//! without it, and its tables say why.
 //!
-//! The environment variable `BOOST_ROOT` names the folder with the headers: `boost/version.hpp` is
-//! in it (a release of Boost, unpacked) or in its subfolder `include` (a prefix of an installation,
+//! Boost.Bloom, of C++: `peers/boost.cpp`. Needs g++ and the headers of Boost 1.89 or newer. The
+//! environment variable `BOOST_ROOT` names the folder with the headers: `boost/version.hpp` is in
+//! it (a release of Boost, unpacked) or in its subfolder `include` (a prefix of an installation,
 //! such as /usr/local). If it is not set, they are looked for in /usr/include. `ci/fetch/boost.sh`
 //! fetches the headers.
+//!
+//! quickbloom, of C: `peers/quickbloom.c`, which includes the library's one source. The environment
+//! variable `QUICKBLOOM_ROOT` names a checkout. No registry has it, so a person fetches it:
+//!
+//!     git clone https://github.com/dmatth1/quickbloom FOLDER
 
 use std::env;
 use std::fs;
@@ -13,43 +18,78 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn main() {
-    println!("cargo::rustc-check-cfg=cfg(has_boost)");
-    println!("cargo::rerun-if-changed=peers/boost.cpp");
-    println!("cargo::rerun-if-env-changed=BOOST_ROOT");
-    match build() {
-        Ok(()) => println!("cargo::rustc-cfg=has_boost"),
-        // For the tables.
-        Err(reason) => println!("cargo::rustc-env=NO_BOOST={reason}"),
+    println!("cargo::rustc-check-cfg=cfg(has_boost, has_quickbloom)");
+    // For the tables: how it was compiled, or why it was not.
+    for (name, built) in [("boost", boost()), ("quickbloom", quickbloom())] {
+        if built.is_ok() {
+            println!("cargo::rustc-cfg=has_{name}");
+        }
+        let text = built.unwrap_or_else(|reason| format!("not built: {reason}"));
+        println!("cargo::rustc-env=BUILD_OF_{}={text}", name.to_uppercase());
     }
 }
 
-fn build() -> Result<(), &'static str> {
+fn boost() -> Result<String, &'static str> {
+    println!("cargo::rerun-if-changed=peers/boost.cpp");
+    println!("cargo::rerun-if-env-changed=BOOST_ROOT");
     let headers = headers().ok_or("no headers of Boost 1.89 or newer (BOOST_ROOT)")?;
-    // -march=native is for the machine that compiles; MSVC links no library of g++.
+    let mut build = cc::Build::new();
+    build.cpp(true).compiler("g++").std("c++17").define("NDEBUG", None);
+    build.include(headers).file("peers/boost.cpp");
+    compile(build, "peers_boost", &["-march=native"])
+}
+
+fn quickbloom() -> Result<String, &'static str> {
+    println!("cargo::rerun-if-changed=peers/quickbloom.c");
+    println!("cargo::rerun-if-env-changed=QUICKBLOOM_ROOT");
+    let root = env::var_os("QUICKBLOOM_ROOT").ok_or("no checkout (QUICKBLOOM_ROOT)")?;
+    let file = Path::new(&root).join("quickbloom.c");
+    println!("cargo::rerun-if-changed={}", file.display());
+    if !file.is_file() {
+        println!("cargo::warning=QUICKBLOOM_ROOT: {} does not exist", file.display());
+        return Err("no quickbloom.c in QUICKBLOOM_ROOT");
+    }
+    #[cfg(target_arch = "x86_64")]
+    let runs = is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("fma")
+        && is_x86_feature_detected!("aes");
+    #[cfg(not(target_arch = "x86_64"))]
+    let runs = false;
+    if !runs {
+        return Err("the CPU lacks AVX2, BMI2, FMA or AES");
+    }
+    let header = fs::read_to_string(file.with_extension("h")).unwrap_or_default();
+    let version = defined(&header, "QUICKBLOOM_VERSION_STRING").unwrap_or("?");
+    let mut build = cc::Build::new();
+    build.std("c11").include(root).file("peers/quickbloom.c");
+    // Those of its Makefile, and one without which gcc inlines no exported function.
+    let flags = ["-mavx2", "-mbmi2", "-mfma", "-maes", "-fno-semantic-interposition"];
+    let built = compile(build, "peers_quickbloom", &flags)?;
+    Ok(format!("version {}, {built}", version.trim_matches('"')))
+}
+
+/// Compiles with `flags`, which say for which CPUs. Returns the compiler and the flags.
+fn compile(mut build: cc::Build, name: &str, flags: &[&str]) -> Result<String, &'static str> {
+    // The code is for the machine that compiles. MSVC links no library of g++.
     if env::var("HOST") != env::var("TARGET") || env::var("CARGO_CFG_TARGET_ENV").as_deref() == Ok("msvc") {
-        return Err("no g++ for this target");
+        return Err("no gcc for this target");
     }
-    if Command::new("g++").arg("--version").output().is_err() {
+    let compiler = build.try_get_compiler().map_err(|_| "no compiler")?;
+    let version = Command::new(compiler.path()).arg("--version").output();
+    let version = version.map_err(|_| {
         println!("cargo::rerun-if-env-changed=PATH");
-        return Err("no g++");
-    }
-    cc::Build::new()
-        .cpp(true)
-        .compiler("g++")
-        .std("c++17")
-        .opt_level(3)
-        .flag("-march=native")
-        .define("NDEBUG", None)
-        .debug(false)
-        // The warnings of Boost's headers.
-        .warnings(false)
-        .include(headers)
-        .file("peers/boost.cpp")
-        .try_compile("peers_boost")
-        .map_err(|error| {
-            println!("cargo::warning={error}");
-            "g++ failed"
-        })
+        "no gcc or g++"
+    })?;
+    // The warnings of other people's code.
+    build.opt_level(3).debug(false).warnings(false).flags(flags);
+    build.try_compile(name).map_err(|error| {
+        println!("cargo::warning={error}");
+        "the compiler failed"
+    })?;
+    let version = String::from_utf8_lossy(&version.stdout);
+    let version = version.lines().next().unwrap_or("a compiler");
+    Ok(format!("{version} -O3 {}", flags.join(" ")))
 }
 
 /// The folder that holds `boost/`, if it is new enough.
@@ -74,8 +114,11 @@ fn version(folder: &Path) -> Option<u32> {
     let file = folder.join("boost/version.hpp");
     let text = fs::read_to_string(&file).ok()?;
     println!("cargo::rerun-if-changed={}", file.display());
-    let number = text
-        .lines()
-        .find_map(|line| line.strip_prefix("#define BOOST_VERSION "))?;
-    number.trim().parse().ok()
+    defined(&text, "BOOST_VERSION")?.parse().ok()
+}
+
+/// What a header defines a name as.
+fn defined<'a>(header: &'a str, name: &str) -> Option<&'a str> {
+    let value = |line: &'a str| line.strip_prefix("#define ")?.strip_prefix(name)?.strip_prefix(' ');
+    header.lines().find_map(value).map(str::trim)
 }

@@ -14,7 +14,8 @@
 //! - Only one thread uses the filter, and memory is scarce: one line per key costs 7% more memory
 //!   than a textbook Bloom filter at a rate of 1% and 18% at 1e-4. Two [lines per
 //!   key](bloom::Builder::lines_per_key) cost 7% at 1e-4 and 10% at 1e-6. A filter without atomics
-//!   also inserts faster.
+//!   also inserts new keys 3 to 10 times as fast (512 KiB, [Boost.Bloom and
+//!   sbbf-rs-safe](docs::cost#where-we-lose)).
 //! - Strangers choose the keys, and the default hasher stays: they can make collisions under any
 //!   seed of Murmur3. Use [`SipHash13`]; the module [`hash`] says why. The crate
 //!   `lanebloom-guard` uses it unless told otherwise.
@@ -34,7 +35,7 @@
 //! assert_eq!(crawler.join().unwrap(), 2); // inserts that were new
 //! assert!(seen.contains("/b") && !seen.contains("/c"));
 //!
-//! // Batches are faster: many keys at once, in vectors.
+//! // Many keys at once, in vectors: faster from some dozens on.
 //! let mut found = [false; 3];
 //! seen.contains_batch(&["/a", "/b", "/c"], &mut found);
 //! assert_eq!(found, [true, true, false]);
@@ -127,8 +128,10 @@
 //! # Platforms
 //!
 //! The minimum Rust version is 1.85. Before 1.89 a compiler lacks the intrinsics of AVX-512, so the
-//! best instruction set is AVX2 ([`instruction_set`] names it): on a CPU with AVX-512, batches of
-//! lookups take 1.0 (at 64 MiB) to 1.5 times (at 32 KiB) as long ([Zen 4](docs::cost)).
+//! best instruction set is AVX2 ([`instruction_set`] names it). On a CPU with AVX-512, this makes
+//! lookups of pre-hashed keys slower: batches take 0.9 (64 MiB, Zen 5) to 1.6 times as long (32
+//! KiB, Zen 5 and Zen 4), single calls 1.7 to 2.2 times (Zen 4). The records are `peers-zen5.md`
+//! and `peers-zen4.md`.
 //!
 //! The target must have 64-bit atomics, else the build ends with a sentence that says so. All
 //! 64-bit processors have them. So do 32-bit x86, WebAssembly, and Arm from version 7 on, but no
@@ -141,10 +144,28 @@
 //!
 //! # Cost
 //!
-//! A key takes 10.3 bits at a rate of 1% and 31.6 at 1e-6. A lookup by hash takes 1.2 to 1.4 ns
-//! from a filter of up to 512 KiB, and 0.8 to 0.9 in a batch of 1024 (Zen 5, AVX-512 BITALG). Use
-//! batches: from 8 keys on they are about as fast as single calls, and 1.5 to 4 times as fast with
-//! hundreds of keys. [`docs::cost`] has the tables, and the cases that we lose.
+//! A key takes 10.3 bits at a rate of 1% and 31.6 at 1e-6.
+//!
+//! Time was measured at earlier commits, at 1%. Half of the lookups find their key. The figures of
+//! AVX-512 and AVX2 are of Zen 5 and Zen 4 (records `peers-zen5.md`, `peers-zen4.md` and
+//! `hash-zen5.md`), those of AVX2 also of Zen 3 (no record). ns of a lookup in a filter of 512 KiB:
+//!
+//! | | single calls, AVX-512 | single calls, AVX2 | batches of 1024, AVX-512 | batches, AVX2 |
+//! |---|--:|--:|--:|--:|
+//! | pre-hashed keys | 1.4 to 1.5 | 3.1 to 4.2 | 0.9 to 1.3 | 1.3 to 2.7 |
+//! | `u64`, hashed by Murmur3 | 4.1 to 4.6 | 8.4 | 1.2 to 1.9 | 1.7 to 4.0 |
+//! | strings of 24 bytes, Murmur3 | 7.9 to 10 | | 2.9 | |
+//!
+//! In L1 and L2, up to 32 pre-hashed keys take 0.9 to 1.4 times as long in a batch as by single
+//! calls. Batches of 1024 are faster than single calls by these factors:
+//!
+//! | | in L1 and L2, AVX-512 | in L1 and L2, AVX2 | 64 MiB, AVX-512 | 64 MiB, AVX2 |
+//! |---|--:|--:|--:|--:|
+//! | pre-hashed keys | 1.2 to 1.7 | 1.4 to 1.9 | 3.0 to 3.8 | 2.8 to 5.1 |
+//! | `u64`, hashed by Murmur3 | 2.5 to 3.3 | 1.4 | 6.0 to 8.8 | |
+//! | strings, Murmur3 | 2.7 | 1.06 | | |
+//!
+//! [`docs::cost`] has the tables, beside other libraries, and the cases that we lose.
 //!
 //! ## Inserting in bulk
 //!

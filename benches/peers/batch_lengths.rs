@@ -1,9 +1,10 @@
 //! Batches of several lengths beside single calls, to see from which length on a batch wins.
 
 use crate::contestants::{BATCH, Ours, count};
-use crate::{Args, Lookups, fill, no_boost, timed};
+use crate::features::{Library, features, missing};
+use crate::{Args, Lookups, fill, timed};
 use lanebloom::ConcurrentBloom;
-use lanebloom_benches::{best_instruction_set, median};
+use lanebloom_benches::median;
 
 /// Divide `BATCH`.
 const LENGTHS: [usize; 9] = [1, 2, 4, 8, 16, 32, 64, 256, 1024];
@@ -11,6 +12,7 @@ const LENGTHS: [usize; 9] = [1, 2, 4, 8, 16, 32, 64, 256, 1024];
 /// One row: a public call that takes a batch, and the one that takes a key.
 struct Row<'a> {
     name: String,
+    library: Library,
     keys: &'a [u64],
     /// Takes keys one by one, and returns the number of positive answers.
     single: Box<Singles<'a>>,
@@ -26,7 +28,7 @@ type Batches<'a> = dyn Fn(&[u64], usize) -> usize + Sync + 'a;
 type Times = (f64, [(f64, f64); LENGTHS.len()]);
 
 pub(crate) fn batch_lengths(args: &Args, bytes: usize) -> String {
-    let ours = |hashed| Ours::new(bytes, args.rate, hashed, best_instruction_set(), false).filter;
+    let ours = |hashed| Ours::new(bytes, args.rate, hashed, args.level(), false).filter;
     let (hashes, keys) = (ours(true), ours(false));
     let n = hashes.expected_keys();
     fill(n, |all| _ = hashes.insert_hashes(all));
@@ -38,17 +40,38 @@ pub(crate) fn batch_lengths(args: &Args, bytes: usize) -> String {
         fill(n, |all| boost.insert_bulk(all));
         boost
     };
-    #[cfg_attr(not(has_boost), expect(unused_mut, reason = "Boost adds a row"))]
+    #[cfg(has_quickbloom)]
+    let quickbloom = {
+        let mut quickbloom = crate::quickbloom::Filter::new(n, args.rate);
+        fill(n, |all| quickbloom.insert_bulk(all));
+        quickbloom
+    };
+    #[cfg_attr(
+        not(any(has_boost, has_quickbloom)),
+        expect(unused_mut, reason = "Boost and quickbloom add rows")
+    )]
     let mut rows = our_rows(&hashes, &keys, &lookups);
     #[cfg(has_boost)]
     if crate::boost::has_bulk() {
         rows.push(Row {
             name: crate::boost::name("may_contain"),
+            library: Library::Boost,
             keys: &lookups.mixed,
             single: Box::new(|hashes| boost.contains(hashes)),
             batch: Box::new(|hashes, length| boost.contains_bulk(hashes, length)),
         });
     }
+    #[cfg(has_quickbloom)]
+    rows.push(Row {
+        name: quickbloom.name("contains_prehash"),
+        library: Library::Quickbloom,
+        keys: &lookups.mixed,
+        single: Box::new(|hashes| quickbloom.contains(hashes)),
+        batch: Box::new(|hashes, length| {
+            let part = |hashes| quickbloom.contains_bulk(hashes);
+            hashes.chunks_exact(length).map(part).sum()
+        }),
+    });
 
     let mut table = format!(
         "\n## {} KiB, {n} keys at {}, by the length of the batch\n\n\
@@ -56,6 +79,7 @@ pub(crate) fn batch_lengths(args: &Args, bytes: usize) -> String {
         bytes >> 10,
         args.rate
     );
+    table += &features(args, rows.iter().map(|row| row.library));
     let line = |first: &str, cells: Vec<String>| format!("| {first:47} | {} |\n", cells.join(" | "));
     let mut titles = vec!["single calls".to_owned()];
     titles.extend(LENGTHS.map(|length| format!("{length:>13}")));
@@ -67,7 +91,7 @@ pub(crate) fn batch_lengths(args: &Args, bytes: usize) -> String {
         cells.extend(batches.map(|(time, ratio)| format!("{:>13}", format!("{time:.2} ({ratio:.2}x)"))));
         table += &line(&row.name, cells);
     }
-    table + &no_boost()
+    table + &missing()
 }
 
 /// The calls of a filter that holds hashes, and of one that holds keys.
@@ -98,6 +122,7 @@ fn our_rows<'a>(hashes: &'a ConcurrentBloom, keys: &'a ConcurrentBloom, lookups:
     }
     let row = |call: &str, keys, single, batch| Row {
         name: format!("lanebloom, {call}"),
+        library: Library::Lanebloom,
         keys,
         single,
         batch,

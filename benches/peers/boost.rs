@@ -3,6 +3,7 @@
 //! filters, unless the system gives huge pages to all.
 
 use crate::contestants::Peer;
+use crate::features::Library;
 use crate::key_calls::Key;
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -125,6 +126,9 @@ impl<K> BoostPeer<K> {
 impl<K: Key> Peer<K> for BoostPeer<K> {
     fn name(&self) -> String {
         name(if self.bulk { "in bulk" } else { "single calls" }) + " (one writer)"
+    }
+    fn library(&self) -> Option<Library> {
+        Some(Library::Boost)
     }
     /// Its inserts answer nothing.
     fn insert(&self, keys: &[K]) -> Option<usize> {

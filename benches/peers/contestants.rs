@@ -1,6 +1,7 @@
 //! The operations of every contestant, and the contestants of the groups by filter size: ours,
 //! other crates' filters, and the limit of any filter.
 
+use crate::features::Library;
 use fastbloom::AtomicBloomFilter;
 use lanebloom::ConcurrentBloom;
 use lanebloom::internal::{Isa, WithIsa};
@@ -10,6 +11,8 @@ use std::sync::RwLock;
 /// A contestant: filters that take slices of keys. `u64` are either hashes or keys.
 pub(crate) trait Peer<K = u64>: Send + Sync {
     fn name(&self) -> String;
+    /// Whose code it is, if it is a library's.
+    fn library(&self) -> Option<Library>;
     /// Inserts all; returns how many were new, if its inserts tell.
     fn insert(&self, keys: &[K]) -> Option<usize>;
     /// Looks all up; returns how many are found.
@@ -60,6 +63,9 @@ impl Peer for Ours {
         let calls = if self.batch { "batch" } else { "single calls" };
         format!("lanebloom, {calls}, {}", self.isa)
     }
+    fn library(&self) -> Option<Library> {
+        Some(Library::Lanebloom)
+    }
     fn insert(&self, keys: &[u64]) -> Option<usize> {
         Some(match (self.hashed, self.batch) {
             (true, false) => count(keys, |hash| self.filter.insert_hash(hash)),
@@ -108,6 +114,9 @@ impl<S: BuildHasher + Send + Sync> Peer for Fast<S> {
     fn name(&self) -> String {
         self.name.into()
     }
+    fn library(&self) -> Option<Library> {
+        Some(Library::Fastbloom)
+    }
     fn insert(&self, keys: &[u64]) -> Option<usize> {
         // fastbloom answers whether the key was there before.
         Some(if self.hashed {
@@ -137,6 +146,9 @@ pub(crate) struct Sbbf(pub(crate) RwLock<sbbf_rs_safe::Filter>);
 impl Peer for Sbbf {
     fn name(&self) -> String {
         "sbbf-rs-safe, single calls (one writer)".into()
+    }
+    fn library(&self) -> Option<Library> {
+        Some(Library::SbbfRsSafe)
     }
     fn insert(&self, keys: &[u64]) -> Option<usize> {
         let mut filter = self.0.write().unwrap();
@@ -168,6 +180,9 @@ pub(crate) struct Locked(pub(crate) RwLock<bloomfilter::Bloom<u64>>);
 impl Peer for Locked {
     fn name(&self) -> String {
         "RwLock<bloomfilter>".into()
+    }
+    fn library(&self) -> Option<Library> {
+        Some(Library::Bloomfilter)
     }
     fn insert(&self, keys: &[u64]) -> Option<usize> {
         Some(count(keys, |key| !self.0.write().unwrap().check_and_set(&key)))
@@ -219,6 +234,9 @@ impl Touch {
 impl Peer for Touch {
     fn name(&self) -> String {
         "(touching each line)".into()
+    }
+    fn library(&self) -> Option<Library> {
+        None
     }
     fn insert(&self, _: &[u64]) -> Option<usize> {
         None

@@ -1,10 +1,12 @@
 //! Filters that grow.
 
 use crate::contestants::{BATCH, Ours, Peer, count};
+use crate::features::{Library, features};
 use crate::{Args, Group, STRANGERS, timed, warm};
 use growable_bloom_filter::{GrowableBloom, GrowableBloomBuilder};
+use lanebloom::internal::WithIsa;
 use lanebloom::{ConcurrentBloom, ScalableBloom};
-use lanebloom_benches::{best_instruction_set, number};
+use lanebloom_benches::number;
 use std::fmt::Write as _;
 use std::sync::RwLock;
 
@@ -34,6 +36,9 @@ impl Peer for Growing {
             self.setting,
             if self.batch { ", batch" } else { "" }
         )
+    }
+    fn library(&self) -> Option<Library> {
+        Some(Library::Lanebloom)
     }
     fn insert(&self, keys: &[u64]) -> Option<usize> {
         Some(if self.batch {
@@ -70,6 +75,9 @@ struct LockedGrowing(RwLock<GrowableBloom>);
 impl Peer for LockedGrowing {
     fn name(&self) -> String {
         "RwLock<growable-bloom>".into()
+    }
+    fn library(&self) -> Option<Library> {
+        Some(Library::GrowableBloom)
     }
     fn insert(&self, keys: &[u64]) -> Option<usize> {
         Some(count(keys, |key| self.0.write().unwrap().insert(key)))
@@ -145,16 +153,16 @@ fn memory(args: &Args, planned: usize) -> String {
 
 /// Filters planned for `planned` keys that hold `n`, beside filters planned for all of them.
 fn grown(args: &Args, planned: usize, n: usize) -> String {
+    let isa = args.level();
     let scalable = |setting, batch| {
-        let filter = scalable(planned, args.rate, setting);
+        let filter = scalable(planned, args.rate, setting).with_isa(isa);
         Box::new(Growing { filter, setting, batch })
     };
-    let isa = best_instruction_set();
     let fixed = |batch| {
         let builder = ConcurrentBloom::builder()
             .expected_keys(n)
             .false_positive_rate(args.rate);
-        let filter = builder.build().unwrap();
+        let filter = builder.build().unwrap().with_isa(isa);
         Box::new(Ours {
             filter,
             hashed: false,
@@ -219,6 +227,7 @@ fn grown(args: &Args, planned: usize, n: usize) -> String {
         args.rate
     );
     table += "ns per key (times faster than the fixed filter, call by call, in the same rounds)\n\n";
+    table += &features(args, group.peers.iter().filter_map(|peer| peer.library()));
     write!(table, "| {:56} | {:>7} | {:>8}", "", "rate", "bits/key").unwrap();
     columns
         .iter()

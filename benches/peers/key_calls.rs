@@ -3,10 +3,18 @@
 #[cfg(has_boost)]
 use crate::boost::{Boost, BoostPeer, Kind};
 use crate::contestants::Peer;
+use crate::features::Library;
+#[cfg(has_quickbloom)]
+use crate::quickbloom;
 use crate::{Args, Group, Table, one_group};
 use fastbloom::AtomicBloomFilter;
+use lanebloom::internal::WithIsa;
 use lanebloom::{ConcurrentBloom, Funnel, KeyHasher, Murmur3, SipHash13};
+#[cfg(has_quickbloom)]
+use std::ffi::c_void;
 use std::hash::{BuildHasher, Hash};
+#[cfg(has_quickbloom)]
+use std::ptr;
 
 /// A type of keys that every contestant hashes.
 pub(crate) trait Key: Copy + Send + Sync + 'static {
@@ -18,6 +26,9 @@ pub(crate) trait Key: Copy + Send + Sync + 'static {
     /// The key of a number: other numbers have other keys.
     fn of(number: u64) -> Self;
     fn passed(&self) -> &Self::Passed;
+    /// Where its bytes are, and how many.
+    #[cfg(has_quickbloom)]
+    fn bytes(&self) -> (*const c_void, usize);
 }
 
 impl Key for u64 {
@@ -31,6 +42,10 @@ impl Key for u64 {
     fn passed(&self) -> &u64 {
         self
     }
+    #[cfg(has_quickbloom)]
+    fn bytes(&self) -> (*const c_void, usize) {
+        (ptr::from_ref(self).cast(), size_of::<Self>())
+    }
 }
 
 impl Key for [u8; 16] {
@@ -43,6 +58,10 @@ impl Key for [u8; 16] {
     }
     fn passed(&self) -> &Self {
         self
+    }
+    #[cfg(has_quickbloom)]
+    fn bytes(&self) -> (*const c_void, usize) {
+        (self.as_ptr().cast(), self.len())
     }
 }
 
@@ -76,6 +95,10 @@ impl Key for Text {
         // SAFETY: `of` makes the length and the letters, which are ASCII.
         unsafe { str::from_utf8_unchecked(self.bytes.get_unchecked(..self.len)) }
     }
+    #[cfg(has_quickbloom)]
+    fn bytes(&self) -> (*const c_void, usize) {
+        (self.bytes.as_ptr().cast(), self.len)
+    }
 }
 
 struct Ours<H> {
@@ -86,6 +109,9 @@ struct Ours<H> {
 impl<H: KeyHasher + Send + Sync, K: Key> Peer<K> for Ours<H> {
     fn name(&self) -> String {
         format!("lanebloom ({})", self.hasher)
+    }
+    fn library(&self) -> Option<Library> {
+        Some(Library::Lanebloom)
     }
     fn insert(&self, keys: &[K]) -> Option<usize> {
         Some(count_by_ref(keys, |key| self.filter.insert(key.passed())))
@@ -115,6 +141,9 @@ impl<S: BuildHasher + Send + Sync, K: Key> Peer<K> for Fast<S> {
     fn name(&self) -> String {
         format!("fastbloom ({})", self.hasher)
     }
+    fn library(&self) -> Option<Library> {
+        Some(Library::Fastbloom)
+    }
     fn insert(&self, keys: &[K]) -> Option<usize> {
         Some(count_by_ref(keys, |key| !self.filter.insert(key.passed())))
     }
@@ -133,12 +162,16 @@ impl<S: BuildHasher + Send + Sync, K: Key> Peer<K> for Fast<S> {
 pub(crate) fn key_calls<K: Key>(args: &Args, bytes: usize) -> String {
     fn ours<H: KeyHasher>(args: &Args, bytes: usize, hasher: H) -> ConcurrentBloom<H> {
         let builder = ConcurrentBloom::builder().memory_budget(bytes);
-        builder.false_positive_rate(args.rate).hasher(hasher).build().unwrap()
+        let filter = builder.false_positive_rate(args.rate).hasher(hasher).build().unwrap();
+        filter.with_isa(args.level())
     }
     let murmur3 = ours(args, bytes, Murmur3::default());
     let n = murmur3.expected_keys();
     let fast = || AtomicBloomFilter::with_false_pos(args.rate);
-    #[cfg_attr(not(has_boost), expect(unused_mut, reason = "Boost adds a row"))]
+    #[cfg_attr(
+        not(any(has_boost, has_quickbloom)),
+        expect(unused_mut, reason = "Boost and quickbloom add rows")
+    )]
     let mut peers: Vec<Box<dyn Peer<K>>> = vec![
         Box::new(Fast {
             filter: fast()
@@ -165,6 +198,8 @@ pub(crate) fn key_calls<K: Key>(args: &Args, bytes: usize) -> String {
     ];
     #[cfg(has_boost)]
     peers.push(Box::new(BoostPeer::new(Boost::<K>::keys(n, args.rate), false)));
+    #[cfg(has_quickbloom)]
+    peers.push(Box::new(quickbloom::OfKeys::new(n, args.rate)));
     let group = Group { peers, reference: 0 };
     one_group(args, bytes, Table::KeyCalls, group, n)
 }

@@ -7,7 +7,14 @@
 //!     cargo bench --bench peers -- --cpu              # only the CPU, which heads every report
 //!     cargo bench --bench peers -- --record FILE      # the tables into benches/FILE too
 //!     cargo bench --bench peers -- --test             # a tiny size, to see that it runs
-//!     BOOST_ROOT=$(ci/fetch/boost.sh) cargo bench --bench peers    # with Boost.Bloom (see build.rs)
+//!     cargo bench --bench peers -- --level AVX2       # as on a CPU whose best is AVX2
+//!
+//! Two peers of other languages, which build.rs compiles. No registry has quickbloom. At these
+//! sizes of ours, its power of two just keeps 1%:
+//!
+//!     BOOST_ROOT=$(ci/fetch/boost.sh) cargo bench --bench peers
+//!     git clone https://github.com/dmatth1/quickbloom FOLDER
+//!     QUICKBLOOM_ROOT=FOLDER cargo bench --bench peers -- --sizes 31K,498K,7970K,63760K
 //!
 //! How it measures: all contestants of a group hold the same keys. A round lets each of them do the
 //! same work once, in turn; the table shows the median of the rounds in ns per key, and the median
@@ -15,21 +22,26 @@
 //! does not favour anyone. Lookups are half hits, half misses, shuffled, over keys that do not
 //! repeat within a round. Each contestant's filter is brought back into the caches before its turn.
 //! Every answer is counted and checked. A contestant takes one key per call, unless its name says
-//! "batch" or "in bulk".
+//! "batch" or "in bulk". A line at each table says for which CPU features the code of each library
+//! was compiled, or which it chooses when it runs.
 
 mod batch_lengths;
 #[cfg(has_boost)]
 mod boost;
 mod contestants;
+mod features;
 mod growth;
 mod key_calls;
 mod murmur3;
+#[cfg(has_quickbloom)]
+mod quickbloom;
 
 use clap::{Parser, ValueEnum};
 use contestants::{Fast, Locked, Ours, Peer, Sbbf, Touch};
 use fastbloom::AtomicBloomFilter;
+use features::{features, missing};
 use key_calls::{Key, Text};
-use lanebloom::internal::instruction_sets;
+use lanebloom::internal::{Isa, instruction_sets};
 use lanebloom_benches::{best_instruction_set, machine, median, number, parse_size};
 use std::fmt::Write as _;
 use std::iter::Sum;
@@ -55,6 +67,9 @@ struct Args {
     /// The most keys of a round.
     #[arg(long, default_value_t = 1 << 22)]
     keys: usize,
+    /// The best instruction set that lanebloom uses, in place of the CPU's best: "AVX2", for example.
+    #[arg(long, value_parser = parse_level)]
+    level: Option<Isa>,
     /// Also write the table to this file.
     #[arg(long)]
     record: Option<PathBuf>,
@@ -89,14 +104,26 @@ enum Table {
     Murmur3,
 }
 
-/// A row that says why Boost.Bloom is missing, or its bulk calls.
-fn no_boost() -> String {
-    #[cfg(has_boost)]
-    let missing = (!boost::has_bulk()).then_some("no bulk calls before Boost 1.90");
-    // By `build.rs`.
-    #[cfg(not(has_boost))]
-    let missing = Some(concat!("not built: ", env!("NO_BOOST")));
-    missing.map_or("".into(), |reason| format!("| Boost.Bloom | {reason} |\n"))
+impl Args {
+    /// The best instruction set that lanebloom uses.
+    fn level(&self) -> Isa {
+        self.level.unwrap_or_else(best_instruction_set)
+    }
+
+    /// All that it uses, the best last.
+    fn levels(&self) -> impl Iterator<Item = Isa> {
+        let sets: Vec<Isa> = instruction_sets().collect();
+        let best = sets.iter().position(|&isa| isa == self.level());
+        sets.into_iter().take(best.map_or(0, |best| best + 1))
+    }
+}
+
+fn parse_level(text: &str) -> Result<Isa, String> {
+    let found = instruction_sets().find(|isa| isa.to_string() == text);
+    found.ok_or_else(|| {
+        let names: Vec<String> = instruction_sets().map(|isa| format!("{:?}", isa.to_string())).collect();
+        format!("this CPU has {}", names.join(", "))
+    })
 }
 
 /// The first of the numbers that are never inserted.
@@ -160,9 +187,10 @@ struct Group<K = u64> {
 impl Group {
     /// The contestants of [`Table::Singles`], [`Table::Hashes`] or [`Table::Keys`], and the number
     /// of keys that they are for.
-    fn new(table: Table, bytes: usize, rate: f64) -> (Self, usize) {
+    fn new(args: &Args, table: Table, bytes: usize) -> (Self, usize) {
+        let rate = args.rate;
         let hashed = table != Table::Keys;
-        let single = Ours::new(bytes, rate, hashed, best_instruction_set(), false);
+        let single = Ours::new(bytes, rate, hashed, args.level(), false);
         let n = single.filter.expected_keys();
         let fast = AtomicBloomFilter::with_false_pos(rate).seed(&1).expected_items(n);
         let name = if hashed { "fastbloom" } else { "fastbloom (SipHash)" };
@@ -175,7 +203,7 @@ impl Group {
         if batch {
             peers.push(Box::new(single));
         }
-        for isa in instruction_sets() {
+        for isa in args.levels() {
             peers.push(Box::new(Ours::new(bytes, rate, hashed, isa, batch)));
         }
         if hashed {
@@ -190,6 +218,16 @@ impl Group {
                 peers.push(Box::new(boost::BoostPeer::new(boost::Boost::hashes(n, rate), false)));
                 if table != Table::Singles && boost::has_bulk() {
                     peers.push(Box::new(boost::BoostPeer::new(boost::Boost::hashes(n, rate), true)));
+                }
+            }
+            #[cfg(has_quickbloom)]
+            for calls in [
+                quickbloom::Calls::Single,
+                quickbloom::Calls::Inlined,
+                quickbloom::Calls::Bulk,
+            ] {
+                if table != Table::Singles || !matches!(calls, quickbloom::Calls::Bulk) {
+                    peers.push(Box::new(quickbloom::OfHashes::new(n, rate, calls)));
                 }
             }
         } else {
@@ -291,7 +329,11 @@ fn main() {
     if args.test {
         (args.sizes, args.rounds, args.keys) = (vec![16 << 10], 1, 4096);
     }
-    let mut report = format!("{}; {} rounds of at most {} keys\n", machine(), args.rounds, args.keys);
+    let mut report = machine();
+    if let Some(level) = args.level {
+        report += &format!("; lanebloom's by --level: {level}");
+    }
+    report += &format!("; {} rounds of at most {} keys\n", args.rounds, args.keys);
     print!("{report}");
     let mut publish = |table: String| {
         print!("{table}");
@@ -305,7 +347,7 @@ fn main() {
     for &bytes in &args.sizes {
         for table in [Table::Singles, Table::Hashes, Table::Keys] {
             if wanted(table) {
-                let (group, n) = Group::new(table, bytes, args.rate);
+                let (group, n) = Group::new(&args, table, bytes);
                 publish(one_group(&args, bytes, table, group, n));
             }
         }
@@ -401,20 +443,21 @@ fn one_group<K: Key>(args: &Args, bytes: usize, table: Table, mut group: Group<K
     }
 
     let (what, missing): (String, _) = match table {
-        Table::Singles => ("pre-hashed u64, single calls".into(), no_boost()),
+        Table::Singles => ("pre-hashed u64, single calls".into(), missing()),
         Table::Keys => (
             "u64 keys, each with the hasher named or its default".into(),
             String::new(),
         ),
         Table::KeyCalls => (
             format!("{}, single calls (ratios: to fastbloom with foldhash)", K::NAME),
-            no_boost(),
+            missing(),
         ),
-        _ => ("pre-hashed u64".into(), no_boost()),
+        _ => ("pre-hashed u64".into(), missing()),
     };
     let mut table = String::new();
     writeln!(table, "\n## {} KiB, {n} keys at {}, {what}\n", bytes >> 10, args.rate).unwrap();
     writeln!(table, "ns per key (times faster than fastbloom in the same rounds)\n").unwrap();
+    table += &features(args, group.peers.iter().filter_map(|peer| peer.library()));
     write!(table, "| {:47} | {:>7} | {:>8}", "", "rate", "bits/key").unwrap();
     columns
         .iter()
@@ -441,7 +484,7 @@ fn one_group<K: Key>(args: &Args, bytes: usize, table: Table, mut group: Group<K
 /// Few keys, looked up over and over, in a filter in L1. Here the CPU predicts all branches of a
 /// filter that stops at the first missing bit.
 fn hot_keys(args: &Args) -> String {
-    let (mut group, n) = Group::new(Table::Hashes, 32 << 10, args.rate);
+    let (mut group, n) = Group::new(args, Table::Hashes, 32 << 10);
     group.fill(n);
     let hot: Vec<u64> = (0..8).flat_map(|i| [number(i), number(STRANGERS + i)]).collect();
     let keys: Vec<u64> = (0..args.keys.min(1 << 18)).map(|i| hot[i % hot.len()]).collect();
@@ -451,10 +494,11 @@ fn hot_keys(args: &Args) -> String {
         Some(time)
     });
     let mut table = "\n## 32 KiB, 16 keys over and over, half of them in the filter\n\n".to_owned();
+    table += &features(args, group.peers.iter().filter_map(|peer| peer.library()));
     table += "| contains | ns per key (times faster than fastbloom in the same rounds) |\n|---|--:|\n";
     for (peer, cell) in group.peers.iter().zip(column) {
         let (time, ratio) = cell.expect("all can be asked");
         writeln!(table, "| {:47} | {time:.2} ({ratio:.2}x) |", peer.name()).unwrap();
     }
-    table + &no_boost()
+    table + &missing()
 }

@@ -2,7 +2,7 @@
 
 use crate::Args;
 use crate::contestants::BATCH;
-use lanebloom::internal::instruction_sets;
+use crate::features::{Library, features};
 use lanebloom::{Funnel, KeyHasher, Murmur3};
 use lanebloom_benches::{median, number};
 use std::fmt::Write as _;
@@ -26,13 +26,14 @@ pub(crate) fn hashing(args: &Args) -> String {
     let small: Vec<u32> = numbers.iter().map(|&key| key as u32).collect();
 
     let mut table =
-        "\n## Murmur3 x64_128 of a batch, ns per key (times faster than fastmurmur3 in the same rounds)\n\n| keys"
-            .to_owned();
-    for isa in instruction_sets() {
+        "\n## Murmur3 x64_128 of a batch, ns per key (times faster than fastmurmur3 in the same rounds)\n\n".to_owned();
+    table += &features(args, [Library::Lanebloom, Library::Fastmurmur3]);
+    table += "| keys";
+    for isa in args.levels() {
         write!(table, " | {isa}").unwrap();
     }
     table += " | fastmurmur3 |\n|---|";
-    table += &"--:|".repeat(instruction_sets().count() + 1);
+    table += &"--:|".repeat(args.levels().count() + 1);
     table.push('\n');
     table += &hashing_row(args, "u32", &small, |key| fastmurmur3::hash(&key.to_le_bytes()));
     table += &hashing_row(args, "u64", &numbers, |key| fastmurmur3::hash(&key.to_le_bytes()));
@@ -49,10 +50,10 @@ fn hashing_row<K: Funnel>(args: &Args, name: &str, keys: &[K], peer: impl Fn(&K)
     let hasher = Murmur3::default();
     let expected: Vec<u64> = keys.iter().map(|key| hasher.hash_key(key)).collect();
     let mut hashes = vec![0; keys.len()];
-    let mut times = vec![Vec::new(); instruction_sets().count() + 1];
+    let mut times = vec![Vec::new(); args.levels().count() + 1];
     for _ in 0..args.rounds {
-        let (ours, theirs) = times.split_at_mut(instruction_sets().count());
-        for (isa, times) in instruction_sets().zip(ours) {
+        let (ours, theirs) = times.split_at_mut(args.levels().count());
+        for (isa, times) in args.levels().zip(ours) {
             hashes.fill(0);
             let start = Instant::now();
             for (keys, hashes) in keys.chunks(BATCH).zip(hashes.chunks_mut(BATCH)) {
