@@ -249,8 +249,8 @@ macro_rules! sets {
             assert_eq!(a.intersection_from(&b), Ok(false));
         }
         assert!(disjoint_seen >= 6, "{disjoint_seen}");
-        // Two keys of a block seldom share a bit in every one of its parts. (Of 499 with two words 0.6
-        // do in the mean, and 7 share counters.)
+        // Two keys of a block seldom share a bit in every one of its parts. (With two words, 0.6 of
+        // 499 keys do in the mean, and 7 share counters.)
         let alone = |key| {
             let filter = $sized($lines);
             filter.insert(&key);

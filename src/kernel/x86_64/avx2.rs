@@ -397,7 +397,7 @@ unsafe fn pairs_lack<const W: usize, const TURN: usize, const LOOKUP: bool, T: L
     _mm256_packs_epi16(lack[0], lack[1])
 }
 
-/// What the words of four keys lack, 0 where nothing: for one word, or products that are not packed.
+/// What the words of four keys lack, 0 where nothing: for one word, or if products are not packed.
 ///
 /// # Safety
 ///
