@@ -137,6 +137,21 @@ fn a_state_with_a_seed_grows() {
     assert_eq!(shell.ok(&format!("b.jsonl {line}")), b"");
 }
 
+/// The bytes of stdin are not those of a file with the name `-`.
+#[test]
+fn stdin_is_in_no_journal() {
+    let shell = Shell::new();
+    shell.write("-", lines(&["1"]));
+    for text in ["2", "3"] {
+        shell.write("in", lines(&[text]));
+        let mut run = shell.command("- --state s");
+        let input = fs::File::open(shell.path("in")).unwrap();
+        let output = run.stdin(input).output().unwrap();
+        assert_eq!(texts(&output.stdout), [text], "{}", stderr(&output));
+    }
+    assert_eq!(texts(&shell.ok("./- --state s")), ["1"]);
+}
+
 /// Every second file for each of two machines at a time, then what one of them has against the
 /// other's filter, then both filters as one.
 #[test]

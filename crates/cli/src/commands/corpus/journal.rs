@@ -398,6 +398,10 @@ fn text(path: &Path) -> Result<String> {
 
 /// The name of an input in the journal; `None` for stdin and for a pipe without a name.
 fn name(path: &Path) -> Result<Option<String>> {
+    // A file may have the name `-`.
+    if is_stdin(path) {
+        return Ok(None);
+    }
     match fs::canonicalize(path) {
         Ok(path) if path.is_file() => text(&path).map(Some),
         // A pipe of the shell has no name either, and gives other bytes in each run.
