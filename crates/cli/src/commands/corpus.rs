@@ -64,6 +64,9 @@ pub(crate) fn run(args: &Corpus, quiet: bool) -> Result<()> {
     let build = args.build.as_deref().map(Output::new).transpose()?;
     let report = args.report.as_deref().map(Output::new).transpose()?;
     claim(args, &files, outputs.as_ref(), build.as_ref(), report.as_ref())?;
+    if let Some(build) = &build {
+        journal::refuse_to_replace(build.path())?;
+    }
     let journal = match &args.state {
         Some(state) => Some(Journal::open(StateFile::open(state)?, &settings, args.new_journal)?),
         None => None,

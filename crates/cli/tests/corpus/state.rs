@@ -224,6 +224,24 @@ fn states_that_do_not_fit_are_not_merged() {
     assert!(merge("f g -o h").0);
     shell.error("a.jsonl --against h", &["--unit line"]);
     assert_eq!(shell.ok("a.jsonl b.jsonl --against h --unit line"), b"");
+    shell.error(
+        "a.jsonl --state h --unit line",
+        &["h is a filter of --build", "--against"],
+    );
+    // No journal of an input is replaced, and no other file by a journal.
+    let journal = shell.read("a.journal");
+    shell.write("k.journal", "notes");
+    for (line, part) in [
+        ("a b -o a.journal", "a.journal: it is also the journal of an input"),
+        ("a f -o f.journal", "f.journal: it is also the journal of an input"),
+        ("f g -o k", "k.journal is not a journal"),
+    ] {
+        let (is_ok, errors) = merge(line);
+        assert!(!is_ok && errors.contains(part), "{line}: {errors}");
+    }
+    shell.error("a.jsonl --build k", &["cannot replace", "k.journal is not a journal"]);
+    assert!(!shell.path("k").exists() && shell.read("k.journal") == b"notes");
+    assert!(shell.read("a.journal") == journal);
     // Another filter than the journal's.
     fs::copy(shell.path("d"), shell.path("a")).unwrap();
     let (is_ok, errors) = merge("a b -o c");

@@ -173,6 +173,13 @@ fn read(path: &Path) -> Result<Option<Value>> {
     Ok(Some(value))
 }
 
+/// Fails if the journal of a filter would replace another file.
+pub(crate) fn refuse_to_replace(filter: &Path) -> Result<()> {
+    let path = path_of(filter);
+    let read = read(&path).with_context(|| format!("cannot replace {}", path.display()));
+    read.map(drop)
+}
+
 /// Writes a journal, which is an object.
 pub(super) fn write(path: &Path, mut value: Value) -> Result<()> {
     value[CHECKSUM] = checksum(&value).into();
@@ -240,6 +247,14 @@ impl Journal {
         let failed = || anyhow!(bad(&path));
         let theirs = value["settings"].as_str().ok_or_else(failed)?;
         compare(journal.state.path(), theirs, settings)?;
+        if value["inputs"].is_null() {
+            bail!(
+                "the state {} is a filter of --build, and its journal names no inputs. Give it to --against; or remove \
+                 {}, and give --new-journal and only inputs that the filter has not seen",
+                journal.state.path().display(),
+                path.display()
+            );
+        }
         let next = &value["next"];
         let outputs = || next["outputs"].as_array().into_iter().flatten();
         let names = |pair: &Value| {
