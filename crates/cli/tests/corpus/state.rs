@@ -475,6 +475,12 @@ fn a_journal_that_is_damaged_is_an_error() {
     let options = String::from_utf8(shell.read("f.journal")).unwrap();
     shell.write("f.journal", options.replace("line", "document"));
     shell.error("a.jsonl --against f", &["f.journal is damaged"]);
+    // Another filter in its place, or a run that was killed before it wrote the journal.
+    shell.write("f.journal", options);
+    shell.write("b.jsonl", lines(&["b"]));
+    shell.ok("b.jsonl --build g");
+    fs::copy(shell.path("g"), shell.path("f")).unwrap();
+    shell.error("a.jsonl --against f --unit line", &["f.journal does not belong"]);
 }
 
 /// A run that was killed after it replaced the state, and whose folder moved then.

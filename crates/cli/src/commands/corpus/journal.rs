@@ -56,19 +56,24 @@ pub(crate) fn path_of(filter: &Path) -> PathBuf {
     filter.with_file_name(name)
 }
 
-/// The settings in the journal of a filter, if it has one.
-pub(super) fn settings_of(filter: &Path) -> Result<Option<String>> {
+/// The settings in the journal of a filter, if it has one. Fails if the journal is another filter's.
+pub(super) fn settings_of(filter: &Path, file: &File) -> Result<Option<String>> {
     let path = path_of(filter);
     let Some(value) = read(&path)? else {
         return Ok(None);
     };
+    // A run that saves a state has replaced it, or will.
+    let now = id_of(file).ok();
+    if now != id(&value["state"]) && now != id(&value["next"]["state"]) {
+        bail!(stranger(&path));
+    }
     let settings = value["settings"].as_str().map(str::to_owned);
     Ok(Some(settings.with_context(|| bad(&path))?))
 }
 
 /// The inputs of filters that become one; `None` unless each has a journal.
-pub(crate) fn merged(filters: &[PathBuf]) -> Result<Option<Merged>> {
-    let mut merged: Option<Merged> = None;
+pub(crate) fn merged(filters: &[PathBuf]) -> Result<Option<Content>> {
+    let mut merged: Option<Content> = None;
     for filter in filters {
         let path = path_of(filter);
         let Some(value) = (if is_stdin(filter) { None } else { read(&path)? }) else {
@@ -87,11 +92,11 @@ pub(crate) fn merged(filters: &[PathBuf]) -> Result<Option<Merged>> {
             Value::Null => None,
             inputs => Some(done(inputs).with_context(failed)?),
         };
-        if inputs.is_some() && id(&value["state"]) != id_of(&File::open(filter)?).ok() {
+        if id(&value["state"]) != id_of(&File::open(filter)?).ok() {
             bail!(stranger(&path));
         }
         let Some(merged) = &mut merged else {
-            merged = Some(Merged { settings, inputs });
+            merged = Some(Content { settings, inputs });
             continue;
         };
         compare(filter, &settings, &merged.settings)?;
@@ -104,19 +109,18 @@ pub(crate) fn merged(filters: &[PathBuf]) -> Result<Option<Merged>> {
     Ok(merged)
 }
 
-/// What the journals of filters that become one come to.
-pub(crate) struct Merged {
-    settings: String,
-    inputs: Option<Vec<Done>>,
+/// What the journal of a filter has. That of --build has no inputs.
+pub(crate) struct Content {
+    pub(super) settings: String,
+    pub(super) inputs: Option<Vec<Done>>,
 }
 
-impl Merged {
+impl Content {
     /// Writes the journal of the filter.
     pub(crate) fn write(self, filter: &Path) -> Result<()> {
-        let mut value = json!({"settings": self.settings});
+        let (len, hash) = id_of(&File::open(filter)?)?;
+        let mut value = json!({"settings": self.settings, "state": [len, hash]});
         if let Some(done) = self.inputs {
-            let (len, hash) = id_of(&File::open(filter)?)?;
-            value["state"] = json!([len, hash]);
             value["inputs"] = inputs(&done);
             value["next"] = Value::Null;
         }
@@ -124,11 +128,11 @@ impl Merged {
     }
 }
 
-/// The error of a journal that belongs to another state.
+/// The error of a journal that belongs to another filter.
 fn stranger(path: &Path) -> String {
     format!(
-        "{} does not belong to the state beside it, which another program has changed: the inputs in it would be \
-         wrong. Restore both files, or remove both and begin anew",
+        "{} does not belong to the filter beside it, which another program or a killed run has changed: the options \
+         and inputs in it would be wrong. Restore both files, or remove both and begin anew",
         path.display()
     )
 }
@@ -181,7 +185,7 @@ pub(crate) fn refuse_to_replace(filter: &Path) -> Result<()> {
 }
 
 /// Writes a journal, which is an object.
-pub(super) fn write(path: &Path, mut value: Value) -> Result<()> {
+fn write(path: &Path, mut value: Value) -> Result<()> {
     value[CHECKSUM] = checksum(&value).into();
     let written = output::replace(path, |writer| writeln!(writer, "{value:#}"));
     written.with_context(|| format!("cannot write {}", path.display()))
