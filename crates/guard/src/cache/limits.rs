@@ -146,8 +146,8 @@ struct State {
 }
 
 impl State {
-    /// Whether a part may go on: the load has its place, or is over. A part that does not count goes
-    /// on while gets of the load wait: it would keep the place from them.
+    /// Whether a part may go on: the load has its place, or is over. A part that does not count
+    /// goes on while gets of the load wait: it would keep the place from them.
     fn lets_in(&self, part: Part) -> bool {
         let is_lent = self.running == 0 && self.waits > 0;
         self.is_held || self.is_over || part == Part::Uncounted && is_lent

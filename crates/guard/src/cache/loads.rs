@@ -110,8 +110,8 @@ impl Drop for InThread<'_> {
 /// [`load_limit`](crate::Builder::load_limit) while it waits, until the
 /// [`load_timeout`](crate::Builder::load_timeout).
 ///
-/// A thread that takes its scope, or awaits a get by a `block_on`, counts as waiting from then on: a
-/// get of another part may lend the place. Code that blocks its task until a get has ended, as by
+/// A thread that takes its scope, or awaits a get by a `block_on`, counts as waiting from then on:
+/// a get of another part may lend the place. Code that blocks its task until a get has ended, as by
 /// `block_in_place`, needs a [`sync_scope`](Self::sync_scope) around that.
 ///
 /// ```

@@ -4,7 +4,8 @@
 //! container that mounts the folder elsewhere. Where outputs lie is told from the journal's folder.
 //!
 //! A state that holds the documents of an input whose output is not there would remove them all in
-//! the next run. So a state needs its journal, and the state, the journal and the outputs change together. To save the work,
+//! the next run. So a state needs its journal, and the state, the journal and the outputs change
+//! together. To save the work,
 //!
 //! 1. the outputs are completed under other names,
 //! 2. the journal gets the point that comes next: the new state's id, the inputs, the names of the
