@@ -219,9 +219,10 @@ pub(crate) struct Corpus {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["state", "expected", "rate", "memory", "seed", "like_dolma"])]
     pub(crate) against: Option<PathBuf>,
 
-    /// Remember the pieces in FILE across runs, and in FILE.journal the inputs that are done, by size
-    /// and hash. An input that was done is not read again, wherever it lies now. With --output-dir, the run saves its work every now
-    /// and then: after it was killed, the same command goes on from there
+    /// Remember the pieces in FILE across runs, and in FILE.journal the inputs that are done, by
+    /// size and hash. An input that was done is not read again, wherever it lies now. With
+    /// --output-dir, the run saves its work every now and then: after it was killed, the same
+    /// command goes on from there
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) state: Option<PathBuf>,
 

@@ -352,6 +352,9 @@ impl Reader {
             len += read;
             if is_end {
                 self.current = None;
+                if self.framer.is_only_mark(&buffer[..len]) {
+                    return Ok(false);
+                }
                 let terminator = self.framer.terminator();
                 if len > 0 && !self.is_apart && !self.inputs.is_empty() && buffer[len - 1] != terminator {
                     // Otherwise the next input would continue the last line. There is room: see

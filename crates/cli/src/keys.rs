@@ -207,6 +207,14 @@ impl KeySpec {
         }
     }
 
+    /// For an output that puts something before each record: a byte-order mark would be within it.
+    pub(crate) fn without_mark(self) -> Self {
+        Self {
+            keeps_mark: false,
+            ..self
+        }
+    }
+
     /// Whether records with blank keys pass as if they had none.
     pub(crate) fn keep_blank(self, keeps_blank: bool) -> Self {
         Self { keeps_blank, ..self }
@@ -549,12 +557,7 @@ impl Framer {
         self.searched = bytes.len() - len;
         self.lines += self.count_lines(&bytes[..len]);
         let mark = self.mark(&bytes[..len]);
-        // In the middle of an output it would be a part of a line.
-        let start = if self.continues || !self.spec.keeps_mark {
-            mark
-        } else {
-            0
-        };
+        let start = if self.drops_mark() { mark } else { 0 };
         keyed.mark = mark - start;
         Ok(start..len)
     }
@@ -564,6 +567,16 @@ impl Framer {
         let is_marked = self.is_at_start && bytes.starts_with(BOM);
         self.is_at_start &= bytes.is_empty();
         if is_marked { BOM.len() } else { 0 }
+    }
+
+    /// In the middle of an output it would be a part of a line.
+    fn drops_mark(&self) -> bool {
+        self.continues || !self.spec.keeps_mark
+    }
+
+    /// Whether the input, of which these bytes are left, has nothing but a byte-order mark.
+    pub(crate) fn is_only_mark(&self, bytes: &[u8]) -> bool {
+        self.is_at_start && bytes == BOM
     }
 
     fn count_lines(&self, bytes: &[u8]) -> usize {
@@ -602,7 +615,7 @@ impl Framer {
             }
             self.lines += self.count_lines(&bytes[end..end + len]);
             let mark = self.mark(&bytes[end..end + len]);
-            if self.continues {
+            if self.drops_mark() {
                 start += mark;
             }
             end += len;
@@ -625,13 +638,13 @@ impl Framer {
             match &self.header {
                 None => {
                     self.header = Some((header, self.name.clone()));
-                    keyed.ends.push(end);
+                    keyed.ends.push(end - start);
                     keyed.needs_no_key();
                 }
                 Some((first, _)) if *first == header => start = end,
                 Some((first, name)) => bail!(
-                    "its header, {}, is not {}, the header of {name}. Give such files one at a time, or with \
-                     --output-dir; if the first line is a row, use --no-header",
+                    "its header, {}, is not {}, the header of {name}. Give such files one at a time, or to \
+                     dedup with --output-dir; if the first line is a row, use --no-header",
                     shown(&header),
                     shown(first)
                 ),
@@ -639,6 +652,10 @@ impl Framer {
         }
         if is_end && end < bytes.len() {
             // Empty lines: nothing is lost.
+            let mark = self.mark(&bytes[end..]);
+            if self.drops_mark() {
+                start += mark;
+            }
             end = bytes.len();
             keyed.ends.push(end - start);
             keyed.needs_no_key();

@@ -19,7 +19,7 @@ use std::thread;
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::{Barrier, Notify, Semaphore};
-use tokio::task::{spawn_blocking, yield_now};
+use tokio::task::{block_in_place, spawn_blocking, yield_now};
 use tokio::time::{sleep, timeout};
 use until::{LONG, until, until_blocking};
 
@@ -511,6 +511,100 @@ fn a_load_that_is_handed_to_threads_lends_its_place() {
         assert_eq!(cache.get(&1).unwrap(), Some(6));
         let error = cache.get(&4).unwrap_err();
         assert!(error.downcast_ref::<LoadError>().unwrap().is_cycle(), "{error}");
+        cache.clear();
+    }
+}
+
+/// As the parts of a recursion do, in threads of their own or in the one that is there.
+#[test]
+fn a_part_of_a_load_that_hands_it_on_lends_its_place() {
+    let _limit = Limit::new();
+    let cell: Arc<OnceLock<Blocking>> = Arc::default();
+    let read = {
+        let cell = Arc::clone(&cell);
+        move |id: u64| {
+            let get = || cell.get().unwrap().get(&10);
+            let in_thread = |part: &(dyn Fn() -> Result<Option<u64>, LoadError> + Sync)| {
+                let load = LoadScope::current();
+                thread::scope(|scope| scope.spawn(|| load.sync_scope(part)).join().unwrap())
+            };
+            let in_this = |part: &dyn Fn() -> Result<Option<u64>, LoadError>| {
+                let load = LoadScope::current();
+                load.clone().sync_scope(|| load.sync_scope(part))
+            };
+            match id {
+                1 => in_thread(&|| in_thread(&get)),
+                2 => in_thread(&|| in_thread(&|| in_thread(&get)).and(get())),
+                3 => in_this(&get),
+                4 => in_thread(&|| in_this(&get)),
+                5 => in_this(&|| in_thread(&get)).and(get()),
+                // One part waits for loads that need the place several times, while the other one is back.
+                6 => {
+                    let (load, cache) = (LoadScope::current(), cell.get().unwrap());
+                    let loads = cache.stats().loads;
+                    thread::scope(|scope| {
+                        let other = scope.spawn(|| load.sync_scope(|| cache.get(&7)));
+                        until_blocking(|| cache.stats().loads > loads);
+                        cache.get(&11)?;
+                        other.join().unwrap()
+                    })
+                }
+                7 => get(),
+                id => Ok(Some(id)),
+            }
+        }
+    };
+    let cache = Blocking::builder()
+        .load_limit(1, 100)
+        .load_timeout(LONG)
+        .build_blocking(read)
+        .unwrap();
+    assert!(cell.set(cache.clone()).is_ok());
+    for id in 1..=6 {
+        assert_eq!(cache.get(&id).unwrap(), Some(10), "{id}");
+        cache.clear();
+    }
+}
+
+/// Also within the load's own task, which `block_in_place` keeps, and with several gets at a time.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_thread_of_a_load_that_awaits_gets_lends_its_place() {
+    let _limit = Limit::new();
+    let cell: Arc<OnceLock<Cache>> = Arc::default();
+    let read = {
+        let cell = Arc::clone(&cell);
+        move |id: u64| {
+            let cache = cell.get().unwrap().clone();
+            async move {
+                let handle = Handle::current();
+                match id {
+                    1 => {
+                        let get = || handle.block_on(cache.get(&3));
+                        block_in_place(|| LoadScope::current().sync_scope(get))
+                    }
+                    2 => {
+                        let load = LoadScope::current();
+                        let both = async move {
+                            let (one, other) = tokio::join!(cache.get(&3), cache.get(&5));
+                            one.and(other)
+                        };
+                        let thread = move || load.sync_scope(|| handle.block_on(both));
+                        spawn_blocking(thread).await.unwrap()
+                    }
+                    3 => cache.get(&4).await,
+                    id => Ok::<_, LoadError>(Some(id)),
+                }
+            }
+        }
+    };
+    let cache = Cache::builder()
+        .load_limit(1, 100)
+        .load_timeout(LONG)
+        .build(read)
+        .unwrap();
+    assert!(cell.set(cache.clone()).is_ok());
+    for (id, row) in [(1, 4), (2, 5)].repeat(100) {
+        assert_eq!(cache.get(&id).await.unwrap(), Some(row));
         cache.clear();
     }
 }

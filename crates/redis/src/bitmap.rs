@@ -303,7 +303,8 @@ impl RedisBitmap {
     /// the configuration if there is none, as [`try_init`](Self::try_init) does. (Redisson fails
     /// then.) A bitmap whose configuration is gone is an error
     /// ([`is_unconfigured`](BitmapError::is_unconfigured)). If the configuration expires and the
-    /// bitmap does not, an insert makes the bitmap expire with it. [`open_redisson`](Self::open_redisson) takes the numbers from the server.
+    /// bitmap does not, an insert makes the bitmap expire with it.
+    /// [`open_redisson`](Self::open_redisson) takes the numbers from the server.
     ///
     /// The hash is HighwayHash-128 of the bytes that Redisson's codec makes of an object:
     ///

@@ -64,6 +64,9 @@ pub(crate) fn run(args: &Corpus, quiet: bool) -> Result<()> {
     let build = args.build.as_deref().map(Output::new).transpose()?;
     let report = args.report.as_deref().map(Output::new).transpose()?;
     claim(args, &files, outputs.as_ref(), build.as_ref(), report.as_ref())?;
+    if let Some(build) = &build {
+        journal::refuse_to_replace(build.path())?;
+    }
     let journal = match &args.state {
         Some(state) => Some(Journal::open(StateFile::open(state)?, &settings, args.new_journal)?),
         None => None,
@@ -304,11 +307,11 @@ fn filter(
         None => GrowingFilter::beginning(first_keys(input, args.memory), rate, seed),
     };
     if let Some(path) = &args.against {
-        if let Some(theirs) = journal::settings_of(path)? {
-            journal::compare(path, &theirs, settings)?;
-        }
         let failed = || format!("cannot read {}", path.display());
         let file = File::open(path).with_context(failed)?;
+        if let Some(theirs) = journal::settings_of(path, &file)? {
+            journal::compare(path, &theirs, settings)?;
+        }
         let against = GrowingFilter::read_from(&file, None).with_context(failed)?;
         return Ok((new()?, Some(against)));
     }
@@ -454,7 +457,11 @@ fn refuse_to_empty(journal: &Journal, outputs: &Outputs) -> Result<()> {
 fn save_build(path: &Path, filter: &GrowingFilter, settings: &str) -> Result<()> {
     let failed = || format!("cannot write {}", path.display());
     output::replace(path, |writer| filter.write_to(writer)).with_context(failed)?;
-    journal::write(&journal::path_of(path), serde_json::json!({"settings": settings}))
+    let content = journal::Content {
+        settings: settings.to_owned(),
+        inputs: None,
+    };
+    content.write(path)
 }
 
 /// The sizes of the inputs, and when they were written.

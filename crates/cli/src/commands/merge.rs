@@ -3,7 +3,7 @@
 use super::corpus::journal;
 use super::info::any;
 use crate::args::Merge;
-use crate::claims::{Claims, INPUT};
+use crate::claims::{Claims, INPUT, OUTPUT};
 use crate::filter_file::{Content, FilterFile};
 use crate::input::is_stdin;
 use crate::output::Output;
@@ -15,12 +15,18 @@ use lanebloom::ConcurrentBloom;
 
 pub(crate) fn run(args: &Merge, quiet: bool) -> Result<()> {
     let output = Output::new(&args.output)?;
+    let mut claims = Claims::default();
+    for path in args.files.iter().filter(|path| !is_stdin(path)) {
+        claims.reads("the journal of an input", &journal::path_of(path));
+    }
+    claims.writes(OUTPUT, &output)?;
     // The output may be one of the filters, which are all read before it is written.
     let journal = journal::merged(&args.files)?.filter(|_| !is_stdin(output.path()));
     if journal.is_some() {
         let mut claims = Claims::default();
         args.files.iter().for_each(|path| claims.reads(INPUT, path));
         claims.writes_path("the journal of the output", &journal::path_of(output.path()))?;
+        journal::refuse_to_replace(output.path())?;
     }
     let mut files = args.files.iter();
     let mut merged = FilterFile::open(files.next().context("there is no file")?)?;

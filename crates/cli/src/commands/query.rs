@@ -54,6 +54,11 @@ pub(crate) fn run(args: &Query, quiet: bool) -> Result<ExitCode> {
     claims.writes(OUTPUT, &output)?;
     let inputs = Input::all(&files);
     let progress = Arc::new(Progress::new(Input::total(&inputs), !quiet));
+    let keys = if args.present || args.absent {
+        keys
+    } else {
+        keys.without_mark()
+    };
     let reader = Reader::new(inputs, keys.clone(), progress);
     let stage = Answers {
         print: match (args.present, args.absent) {

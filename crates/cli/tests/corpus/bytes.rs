@@ -74,6 +74,10 @@ fn the_ends_and_the_starts_of_inputs() {
         "{}",
         stderr(&output)
     );
+    shell.write("mark", "\u{feff}");
+    let marked = shell.run("mark 1 mark 2 mark");
+    assert_eq!(marked.stdout, output.stdout);
+    assert!(summary(&marked).starts_with("3 documents, 1 dropped"));
     shell.ok("1 2 3 --output-dir out");
     assert_eq!(
         ["1", "2", "3"].map(|name| shell.read(&format!("out/{name}"))),

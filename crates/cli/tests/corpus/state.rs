@@ -137,6 +137,21 @@ fn a_state_with_a_seed_grows() {
     assert_eq!(shell.ok(&format!("b.jsonl {line}")), b"");
 }
 
+/// The bytes of stdin are not those of a file with the name `-`.
+#[test]
+fn stdin_is_in_no_journal() {
+    let shell = Shell::new();
+    shell.write("-", lines(&["1"]));
+    for text in ["2", "3"] {
+        shell.write("in", lines(&[text]));
+        let mut run = shell.command("- --state s");
+        let input = fs::File::open(shell.path("in")).unwrap();
+        let output = run.stdin(input).output().unwrap();
+        assert_eq!(texts(&output.stdout), [text], "{}", stderr(&output));
+    }
+    assert_eq!(texts(&shell.ok("./- --state s")), ["1"]);
+}
+
 /// Every second file for each of two machines at a time, then what one of them has against the
 /// other's filter, then both filters as one.
 #[test]
@@ -209,6 +224,24 @@ fn states_that_do_not_fit_are_not_merged() {
     assert!(merge("f g -o h").0);
     shell.error("a.jsonl --against h", &["--unit line"]);
     assert_eq!(shell.ok("a.jsonl b.jsonl --against h --unit line"), b"");
+    shell.error(
+        "a.jsonl --state h --unit line",
+        &["h is a filter of --build", "--against"],
+    );
+    // No journal of an input is replaced, and no other file by a journal.
+    let journal = shell.read("a.journal");
+    shell.write("k.journal", "notes");
+    for (line, part) in [
+        ("a b -o a.journal", "a.journal: it is also the journal of an input"),
+        ("a f -o f.journal", "f.journal: it is also the journal of an input"),
+        ("f g -o k", "k.journal is not a journal"),
+    ] {
+        let (is_ok, errors) = merge(line);
+        assert!(!is_ok && errors.contains(part), "{line}: {errors}");
+    }
+    shell.error("a.jsonl --build k", &["cannot replace", "k.journal is not a journal"]);
+    assert!(!shell.path("k").exists() && shell.read("k.journal") == b"notes");
+    assert!(shell.read("a.journal") == journal);
     // Another filter than the journal's.
     fs::copy(shell.path("d"), shell.path("a")).unwrap();
     let (is_ok, errors) = merge("a b -o c");
@@ -442,6 +475,12 @@ fn a_journal_that_is_damaged_is_an_error() {
     let options = String::from_utf8(shell.read("f.journal")).unwrap();
     shell.write("f.journal", options.replace("line", "document"));
     shell.error("a.jsonl --against f", &["f.journal is damaged"]);
+    // Another filter in its place, or a run that was killed before it wrote the journal.
+    shell.write("f.journal", options);
+    shell.write("b.jsonl", lines(&["b"]));
+    shell.ok("b.jsonl --build g");
+    fs::copy(shell.path("g"), shell.path("f")).unwrap();
+    shell.error("a.jsonl --against f --unit line", &["f.journal does not belong"]);
 }
 
 /// A run that was killed after it replaced the state, and whose folder moved then.

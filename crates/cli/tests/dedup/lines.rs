@@ -134,11 +134,24 @@ fn byte_order_marks() {
         assert_bytes(&run.output(), expected.as_bytes(), flags);
     }
     let fields = Run::new(dedup(["--field=1"]).args(&files[2..]), "");
-    assert_bytes(&fields.output(), "\u{feff}2\t{\"a\":1}\n1\n\u{feff}3\n".as_bytes(), "");
+    let expected_of_both = "\u{feff}2\t{\"a\":1}\n1\n\u{feff}3\n";
+    assert_bytes(&fields.output(), expected_of_both.as_bytes(), "");
     let json = "\u{feff}{\"a\":1}\n{\"a\":1}\n{\"a\":2}\n";
     let run = Run::new(&mut dedup(["--json=/a"]), json);
     assert!(!run.errors.contains("without a key"), "{}", run.errors);
     assert_bytes(&run.output(), "\u{feff}{\"a\":1}\n{\"a\":2}\n".as_bytes(), "");
+
+    // A file that has nothing else is empty.
+    let only = folder.file("only", "\u{feff}");
+    for flags in [SURE, &["--exact"], &["--field=1"], &["--trim"]] {
+        let run = Run::new(dedup(flags).args([&only, &files[2], &only, &files[3], &only]), "");
+        assert_eq!(summary(&run.errors)[0], 4, "{flags:?}");
+        assert_bytes(&run.output(), &expected_of_both.as_bytes()[3..], flags);
+    }
+    // Nothing comes before it in a line.
+    let run = Run::new(dedup(["--count-each"]).args(&files[2..]), "");
+    let counted = "      2 2\t{\"a\":1}\n      1 1\n      1 \u{feff}3\n";
+    assert_bytes(&run.output(), counted.as_bytes(), "");
 
     // Each file keeps its own.
     let in_place = |names: &[usize]| {
@@ -155,6 +168,9 @@ fn byte_order_marks() {
     assert!(Run::new(&mut build, "").errors.starts_with("1 lines"));
     let query = Run::new(lanebloom().arg("query").arg(&filter), "2\t{\"a\":1}\n");
     assert!(query.output().starts_with(b"present"));
+    let query = Run::new(lanebloom().arg("query").arg(&filter).args(&files[2..]), "");
+    let found = "present\t2\t{\"a\":1}\npresent\t2\t{\"a\":1}\r\nabsent\t\u{feff}3\n";
+    assert_bytes(&query.output, found.as_bytes(), "");
 }
 
 #[test]

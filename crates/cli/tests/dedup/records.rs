@@ -228,6 +228,31 @@ fn headers_of_several_files() {
             assert_eq!(kept.lines().next(), text.lines().next(), "{flags:?}");
         }
     }
+    // The first header may follow files without a line, and a mark.
+    let none = ["", "\u{feff}", "\u{feff}\n"].map(|text| folder.file(&format!("none{}", text.len()), text));
+    let rows = [&none[0], &none[1], &same[3], &none[1], &same[1]];
+    for flags in [SURE, &["--exact"]] {
+        let run = Run::new(dedup(flags).args(["--csv", "id"]).args(rows), "");
+        assert_bytes(&run.output(), b"id,v\n3,c\n4,\n1,a\n2,b", flags);
+        let run = Run::new(
+            dedup(flags)
+                .args(["--csv", "id", utf8(first)])
+                .args([&none[2], &same[3]]),
+            "",
+        );
+        assert_bytes(&run.output(), b"id,v\n1,a\n2,b\n\n3,c\n4,\n", flags);
+    }
+    let filter = folder.path("filter");
+    let mut build = lanebloom();
+    build.args(["build", "--csv=id", "-o"]).arg(&filter).arg(&same[3]);
+    Run::new(&mut build, "").output();
+    let mut query = lanebloom();
+    query.args(["query", "--csv=id"]).arg(&filter).args(rows);
+    assert_bytes(
+        &Run::new(&mut query, "").output,
+        b"id,v\npresent\t3,c\npresent\t4,\nabsent\t1,a\nabsent\t2,b",
+        "",
+    );
     let other = folder.file("other", "x,y\n1,2\n");
     Run::new(dedup(["--csv", "id"]).args(&same).arg(&other), "").error(&[utf8(&other), "no column \"id\""]);
     let long = folder.file("long", format!("id,{}\n", "\x1b\u{fc}".repeat(500)));

@@ -105,7 +105,7 @@ impl Drop for Waiting<'_> {
 /// A load's place. While the load waits for others, it lends the place: otherwise loads that hold
 /// all places could wait for one that has none, for ever.
 ///
-/// The load's code runs only while the load has the place. A load that is awaited lends the place
+/// The load's code runs only while the load has the place, but for [`Part::Uncounted`]. A load that is awaited lends the place
 /// between two polls, so that it has the place again before its code sees that a wait is over,
 /// also if the code has dropped the get by then (a timeout, a `select`).
 #[derive(Debug)]
@@ -122,16 +122,16 @@ pub(super) struct Place {
 pub(super) enum Part {
     /// A task.
     Awaited,
-    /// The thread of a load that blocks.
-    First,
-    /// Another thread.
+    /// A thread.
     Thread,
+    /// The thread of a load that blocks, and a thread that has handed the load to others, or awaits
+    /// gets: it waits for others, as far as can be seen.
+    Uncounted,
 }
 
 impl Part {
-    /// The first thread does not count: if it has handed the load to others, it waits for them.
     fn count(self) -> usize {
-        usize::from(self != Self::First)
+        usize::from(self != Self::Uncounted)
     }
 }
 
@@ -145,6 +145,15 @@ struct State {
     waits: usize,
 }
 
+impl State {
+    /// Whether a part may go on: the load has its place, or is over. A part that does not count
+    /// goes on while gets of the load wait: it would keep the place from them.
+    fn lets_in(&self, part: Part) -> bool {
+        let is_lent = self.running == 0 && self.waits > 0;
+        self.is_held || self.is_over || part == Part::Uncounted && is_lent
+    }
+}
+
 impl Place {
     /// Takes the place for a load that begins. It is given back when the answer is dropped.
     pub(super) async fn take(&self) -> Result<Taken<'_>, LoadError> {
@@ -154,13 +163,13 @@ impl Place {
     }
 
     /// Waits until the load has its place. Never refused: the load has begun.
-    async fn enter(&self, part: Part) {
+    pub(super) async fn enter(&self, part: Part) {
         loop {
             // Made before the look: it hears of every change from here on.
             let mut changed = pin!(self.changed.notified());
             {
                 let mut state = self.state();
-                if state.is_held || state.is_over {
+                if state.lets_in(part) {
                     state.running += part.count();
                     return;
                 }
@@ -172,7 +181,7 @@ impl Place {
                 Poll::Pending => permit.as_mut().poll(context).map(Result::ok),
             });
             if let Some(permit) = first.await {
-                self.hold(permit);
+                self.hold(permit, part);
             }
         }
     }
@@ -180,22 +189,22 @@ impl Place {
     /// Without a wait, also if there is no place.
     fn enter_anyway(&self, part: Part) {
         if let Ok(permit) = self.places.free.try_acquire() {
-            self.hold(permit);
+            self.hold(permit, part);
         }
         self.state().running += part.count();
     }
 
-    /// Drops the permit if another part of the load was first.
-    fn hold(&self, permit: SemaphorePermit<'_>) {
+    /// Drops the permit if the part does not need it any more.
+    fn hold(&self, permit: SemaphorePermit<'_>, part: Part) {
         let mut state = self.state();
-        if !state.is_held && !state.is_over {
+        if !state.lets_in(part) {
             state.is_held = true;
             permit.forget();
             self.changed.notify_waiters();
         }
     }
 
-    fn leave(&self, part: Part) {
+    pub(super) fn leave(&self, part: Part) {
         let mut state = self.state();
         state.running -= part.count();
         if state.running == 0 && state.waits > 0 {
@@ -223,7 +232,7 @@ impl Place {
         loop {
             self.enter(Part::Awaited).await;
             let poll = poll_fn(|context| {
-                let _running = Running(self, Part::Awaited);
+                let _running = Running(self);
                 Poll::Ready(part.as_mut().poll(context))
             });
             if let Poll::Ready(output) = poll.await {
@@ -238,12 +247,14 @@ impl Place {
         }
     }
 
-    /// Runs a part of the load in another thread than its first.
-    pub(super) fn run_blocking<T>(&self, part: impl FnOnce() -> T) -> T {
-        // Without a timeout, so it cannot fail.
-        let _ = block_on(self.enter(Part::Thread), None);
-        let _running = Running(self, Part::Thread);
-        part()
+    /// For a part that waits for another one which it calls.
+    pub(super) fn pause(self: Arc<Self>, part: Part) -> Lent {
+        self.leave(part);
+        Lent {
+            place: self,
+            waits: false,
+            left: Some(part),
+        }
     }
 
     fn give_back(&self, state: &mut State) {
@@ -270,12 +281,12 @@ impl Drop for Taken<'_> {
     }
 }
 
-/// A part of a load that runs.
-struct Running<'a>(&'a Place, Part);
+/// A task of a load that runs.
+struct Running<'a>(&'a Place);
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        self.0.leave(self.1);
+        self.0.leave(Part::Awaited);
     }
 }
 

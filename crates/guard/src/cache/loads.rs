@@ -15,6 +15,7 @@
 
 use crate::cache::error::LoadError;
 use crate::cache::limits::{Lent, Limits, Part, Place, block_on};
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -24,32 +25,79 @@ tokio::task_local! {
     static PRESENT: Present;
 }
 
+/// A load, for its parts.
 #[derive(Clone, Debug)]
-struct Present {
+struct Scope {
     load: Load,
     place: Option<Arc<Place>>,
-    part: Part,
 }
 
-impl Present {
-    async fn run<T>(mut self, part: impl Future<Output = T>) -> T {
-        self.part = Part::Awaited;
+impl Scope {
+    async fn run<T>(self, part: impl Future<Output = T>) -> T {
         let place = self.place.clone();
-        let part = PRESENT.scope(self, part);
+        let part = PRESENT.scope(self.with(Part::Awaited), part);
         match place {
             None => part.await,
             Some(place) => place.run(part).await,
         }
     }
 
-    fn run_blocking<T>(mut self, part: impl FnOnce() -> T) -> T {
-        self.part = Part::Thread;
+    fn run_blocking<T>(self, part: impl FnOnce() -> T) -> T {
         let place = self.place.clone();
-        let part = || PRESENT.sync_scope(self, part);
-        match place {
-            None => part(),
-            Some(place) => place.run_blocking(part),
+        let present = self.with(Part::Thread);
+        let Some(place) = place else {
+            return PRESENT.sync_scope(present, part);
+        };
+        // The load's code around this call, if any, waits until it returns.
+        let around = PRESENT.try_with(|around| around.is_in(&place).then(|| around.part.get()));
+        let left = around.ok().flatten().map(|around| Arc::clone(&place).pause(around));
+        // Without a timeout, so these cannot fail.
+        let _ = block_on(place.enter(Part::Thread), None);
+        let output = PRESENT.sync_scope(present, || {
+            let _running = InThread(&place);
+            part()
+        });
+        let _ = left.map(|left| block_on(left.end(), None));
+        output
+    }
+
+    fn with(self, part: Part) -> Present {
+        Present {
+            scope: self,
+            part: Cell::new(part),
         }
+    }
+}
+
+/// A part of a load, in its task or thread.
+#[derive(Debug)]
+struct Present {
+    scope: Scope,
+    part: Cell<Part>,
+}
+
+impl Present {
+    fn is_in(&self, place: &Arc<Place>) -> bool {
+        self.scope.place.as_ref().is_some_and(|other| Arc::ptr_eq(other, place))
+    }
+
+    /// From now on, this part waits for others, as far as can be seen.
+    fn hand_over(&self) {
+        if self.part.get() == Part::Thread {
+            self.part.set(Part::Uncounted);
+            if let Some(place) = &self.scope.place {
+                place.leave(Part::Thread);
+            }
+        }
+    }
+}
+
+/// A part of a load that runs in this thread.
+struct InThread<'a>(&'a Place);
+
+impl Drop for InThread<'_> {
+    fn drop(&mut self) {
+        self.0.leave(PRESENT.with(|present| present.part.get()));
     }
 }
 
@@ -61,6 +109,10 @@ impl Present {
 /// row that needs itself waits for itself, and the load keeps its place of the
 /// [`load_limit`](crate::Builder::load_limit) while it waits, until the
 /// [`load_timeout`](crate::Builder::load_timeout).
+///
+/// A thread that takes its scope, or awaits a get by a `block_on`, counts as waiting from then on:
+/// a get of another part may lend the place. Code that blocks its task until a get has ended, as by
+/// `block_in_place`, needs a [`sync_scope`](Self::sync_scope) around that.
 ///
 /// ```
 /// use lanebloom_guard::{BoxError, LoadScope, future::GuardedCache};
@@ -91,19 +143,23 @@ impl Present {
 /// ```
 #[derive(Clone, Debug)]
 #[must_use]
-pub struct LoadScope(Option<Present>);
+pub struct LoadScope(Option<Scope>);
 
 impl LoadScope {
     /// The load of this task or thread. Outside of a load, the scopes do nothing.
     pub fn current() -> Self {
-        Self(PRESENT.try_with(Present::clone).ok())
+        let hand_over = |present: &Present| {
+            present.hand_over();
+            present.scope.clone()
+        };
+        Self(PRESENT.try_with(hand_over).ok())
     }
 
     /// Runs a future as part of the load: in a task that the loader spawns, say.
     pub async fn scope<T>(self, part: impl Future<Output = T>) -> T {
         match self.0 {
             None => part.await,
-            Some(present) => present.run(part).await,
+            Some(scope) => scope.run(part).await,
         }
     }
 
@@ -132,7 +188,7 @@ impl LoadScope {
     pub fn sync_scope<T>(self, part: impl FnOnce() -> T) -> T {
         match self.0 {
             None => part(),
-            Some(present) => present.run_blocking(part),
+            Some(scope) => scope.run_blocking(part),
         }
     }
 }
@@ -177,15 +233,15 @@ impl Load {
         limits: &Limits,
         load: impl Future<Output = Result<T, LoadError>>,
     ) -> Result<T, LoadError> {
-        let present = self.present(limits, Part::Awaited);
+        let scope = self.scope(limits);
         let run = async {
-            let place = present.place.clone();
+            let place = scope.place.clone();
             let _taken = match &place {
                 None => None,
                 Some(place) => Some(place.take().await?),
             };
             let _timer = limits.timer();
-            present.run(load).await
+            scope.run(load).await
         };
         match limits.timeout {
             None => run.await,
@@ -201,21 +257,20 @@ impl Load {
         limits: &Limits,
         load: impl FnOnce() -> Result<T, LoadError>,
     ) -> Result<T, LoadError> {
-        let present = self.present(limits, Part::First);
-        let place = present.place.clone();
+        let scope = self.scope(limits);
+        let place = scope.place.clone();
         let _taken = match &place {
             None => None,
             Some(place) => Some(block_on(place.take(), limits.timeout)??),
         };
         let _timer = limits.timer();
-        PRESENT.sync_scope(present, load)
+        PRESENT.sync_scope(scope.with(Part::Uncounted), load)
     }
 
-    fn present(self, limits: &Limits, part: Part) -> Present {
-        Present {
+    fn scope(self, limits: &Limits) -> Scope {
+        Scope {
             load: self,
             place: limits.place(),
-            part,
         }
     }
 
@@ -231,7 +286,14 @@ impl Load {
     }
 
     fn awaited_by(self, blocks: bool) -> Result<Wait, Circle> {
-        let Ok(by) = PRESENT.try_with(Present::clone) else {
+        let present = PRESENT.try_with(|present| {
+            if !blocks {
+                // A thread may await several gets.
+                present.hand_over();
+            }
+            (present.scope.clone(), present.part.get())
+        });
+        let Ok((by, part)) = present else {
             return Ok(Wait {
                 noted: None,
                 lent: None,
@@ -247,7 +309,7 @@ impl Load {
         waits.entry(by.load).or_default().push(self);
         Ok(Wait {
             noted: Some((by.load, self)),
-            lent: by.place.map(|place| place.lend(by.part, blocks)),
+            lent: by.place.map(|place| place.lend(part, blocks)),
         })
     }
 }

@@ -4,7 +4,8 @@
 //! container that mounts the folder elsewhere. Where outputs lie is told from the journal's folder.
 //!
 //! A state that holds the documents of an input whose output is not there would remove them all in
-//! the next run. So a state needs its journal, and the state, the journal and the outputs change together. To save the work,
+//! the next run. So a state needs its journal, and the state, the journal and the outputs change
+//! together. To save the work,
 //!
 //! 1. the outputs are completed under other names,
 //! 2. the journal gets the point that comes next: the new state's id, the inputs, the names of the
@@ -56,19 +57,24 @@ pub(crate) fn path_of(filter: &Path) -> PathBuf {
     filter.with_file_name(name)
 }
 
-/// The settings in the journal of a filter, if it has one.
-pub(super) fn settings_of(filter: &Path) -> Result<Option<String>> {
+/// The settings in the journal of a filter, if it has one. Fails if the journal is another filter's.
+pub(super) fn settings_of(filter: &Path, file: &File) -> Result<Option<String>> {
     let path = path_of(filter);
     let Some(value) = read(&path)? else {
         return Ok(None);
     };
+    // A run that saves a state has replaced it, or will.
+    let now = id_of(file).ok();
+    if now != id(&value["state"]) && now != id(&value["next"]["state"]) {
+        bail!(stranger(&path));
+    }
     let settings = value["settings"].as_str().map(str::to_owned);
     Ok(Some(settings.with_context(|| bad(&path))?))
 }
 
 /// The inputs of filters that become one; `None` unless each has a journal.
-pub(crate) fn merged(filters: &[PathBuf]) -> Result<Option<Merged>> {
-    let mut merged: Option<Merged> = None;
+pub(crate) fn merged(filters: &[PathBuf]) -> Result<Option<Content>> {
+    let mut merged: Option<Content> = None;
     for filter in filters {
         let path = path_of(filter);
         let Some(value) = (if is_stdin(filter) { None } else { read(&path)? }) else {
@@ -87,11 +93,11 @@ pub(crate) fn merged(filters: &[PathBuf]) -> Result<Option<Merged>> {
             Value::Null => None,
             inputs => Some(done(inputs).with_context(failed)?),
         };
-        if inputs.is_some() && id(&value["state"]) != id_of(&File::open(filter)?).ok() {
+        if id(&value["state"]) != id_of(&File::open(filter)?).ok() {
             bail!(stranger(&path));
         }
         let Some(merged) = &mut merged else {
-            merged = Some(Merged { settings, inputs });
+            merged = Some(Content { settings, inputs });
             continue;
         };
         compare(filter, &settings, &merged.settings)?;
@@ -104,19 +110,18 @@ pub(crate) fn merged(filters: &[PathBuf]) -> Result<Option<Merged>> {
     Ok(merged)
 }
 
-/// What the journals of filters that become one come to.
-pub(crate) struct Merged {
-    settings: String,
-    inputs: Option<Vec<Done>>,
+/// What the journal of a filter has. That of --build has no inputs.
+pub(crate) struct Content {
+    pub(super) settings: String,
+    pub(super) inputs: Option<Vec<Done>>,
 }
 
-impl Merged {
+impl Content {
     /// Writes the journal of the filter.
     pub(crate) fn write(self, filter: &Path) -> Result<()> {
-        let mut value = json!({"settings": self.settings});
+        let (len, hash) = id_of(&File::open(filter)?)?;
+        let mut value = json!({"settings": self.settings, "state": [len, hash]});
         if let Some(done) = self.inputs {
-            let (len, hash) = id_of(&File::open(filter)?)?;
-            value["state"] = json!([len, hash]);
             value["inputs"] = inputs(&done);
             value["next"] = Value::Null;
         }
@@ -124,11 +129,11 @@ impl Merged {
     }
 }
 
-/// The error of a journal that belongs to another state.
+/// The error of a journal that belongs to another filter.
 fn stranger(path: &Path) -> String {
     format!(
-        "{} does not belong to the state beside it, which another program has changed: the inputs in it would be \
-         wrong. Restore both files, or remove both and begin anew",
+        "{} does not belong to the filter beside it, which another program or a killed run has changed: the options \
+         and inputs in it would be wrong. Restore both files, or remove both and begin anew",
         path.display()
     )
 }
@@ -173,8 +178,15 @@ fn read(path: &Path) -> Result<Option<Value>> {
     Ok(Some(value))
 }
 
+/// Fails if the journal of a filter would replace another file.
+pub(crate) fn refuse_to_replace(filter: &Path) -> Result<()> {
+    let path = path_of(filter);
+    let read = read(&path).with_context(|| format!("cannot replace {}", path.display()));
+    read.map(drop)
+}
+
 /// Writes a journal, which is an object.
-pub(super) fn write(path: &Path, mut value: Value) -> Result<()> {
+fn write(path: &Path, mut value: Value) -> Result<()> {
     value[CHECKSUM] = checksum(&value).into();
     let written = output::replace(path, |writer| writeln!(writer, "{value:#}"));
     written.with_context(|| format!("cannot write {}", path.display()))
@@ -240,6 +252,14 @@ impl Journal {
         let failed = || anyhow!(bad(&path));
         let theirs = value["settings"].as_str().ok_or_else(failed)?;
         compare(journal.state.path(), theirs, settings)?;
+        if value["inputs"].is_null() {
+            bail!(
+                "the state {} is a filter of --build, and its journal names no inputs. Give it to --against; or remove \
+                 {}, and give --new-journal and only inputs that the filter has not seen",
+                journal.state.path().display(),
+                path.display()
+            );
+        }
         let next = &value["next"];
         let outputs = || next["outputs"].as_array().into_iter().flatten();
         let names = |pair: &Value| {
@@ -398,6 +418,10 @@ fn text(path: &Path) -> Result<String> {
 
 /// The name of an input in the journal; `None` for stdin and for a pipe without a name.
 fn name(path: &Path) -> Result<Option<String>> {
+    // A file may have the name `-`.
+    if is_stdin(path) {
+        return Ok(None);
+    }
     match fs::canonicalize(path) {
         Ok(path) if path.is_file() => text(&path).map(Some),
         // A pipe of the shell has no name either, and gives other bytes in each run.

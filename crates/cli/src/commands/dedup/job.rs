@@ -32,10 +32,11 @@ pub(super) struct Job<'a> {
 
 impl<'a> Job<'a> {
     pub(super) fn new(args: &'a Dedup, files: Vec<PathBuf>, is_apart: bool, quiet: bool) -> Result<Self> {
+        let keys = KeySpec::new(&args.keys)?.keep_blank(args.keep_blank);
         Ok(Self {
             args,
             is_apart,
-            keys: KeySpec::new(&args.keys)?.keep_blank(args.keep_blank),
+            keys: if args.count_each { keys.without_mark() } else { keys },
             threads: args.threads.threads.unwrap_or_else(pipeline::threads),
             progress: Arc::new(Progress::new(Input::total(&Input::all(&files)), !quiet)),
             files,
