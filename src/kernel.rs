@@ -163,7 +163,7 @@ impl<T: Load> Lookups<T> {
         let Shape { lines, words, bits } = layout.shape;
         let (inlined, contains, key_lines) = match lines {
             1 => {
-                let inlined = Inlined::of(words, bits, isa.level());
+                let inlined = arch::inlined(isa.level(), words, bits);
                 (inlined, line.contains, KeyLines::One)
             }
             _ => (Inlined::NONE, two.contains, KeyLines::Two(two)),

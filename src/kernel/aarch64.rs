@@ -54,6 +54,10 @@ impl Level {
     }
 }
 
+pub(super) fn inlined(_: Level, _: usize, _: usize) -> Inlined {
+    Inlined::NONE
+}
+
 pub(super) fn lookups<const W: usize, const S: usize, T: Load>(level: Level) -> LineLookups<T> {
     let plain = portable::lookups::<W, S, T>(PLAIN);
     match level {

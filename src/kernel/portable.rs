@@ -46,6 +46,14 @@ impl Level {
     }
 }
 
+#[cfg_attr(
+    all(any(target_arch = "x86_64", target_arch = "aarch64"), not(lanebloom_loom)),
+    expect(dead_code, reason = "the other tables have functions of their own")
+)]
+pub(super) fn inlined(_: Level, _: usize, _: usize) -> Inlined {
+    Inlined
+}
+
 pub(super) fn lookups<const W: usize, const S: usize, T: Load>(_: Level) -> LineLookups<T> {
     fn contains<const W: usize, const S: usize, T: Load>(lines: Lines<'_, T>, hash: u64, _: &Probe<T>) -> bool {
         scalar::contains::<W, false, T>(lines, const { &BitFields::new(W, S) }, hash)
@@ -85,10 +93,6 @@ pub(super) struct Inlined;
 )]
 impl Inlined {
     pub(super) const NONE: Self = Self;
-
-    pub(super) fn of<L>(_: usize, _: usize, _: L) -> Self {
-        Self
-    }
 
     #[inline(always)]
     pub(super) fn is_some(&self) -> bool {

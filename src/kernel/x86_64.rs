@@ -25,6 +25,7 @@ use super::dispatch::{
 use super::pipeline::TILE_GROUPS;
 use super::portable;
 use super::tuning::TuningRow;
+use crate::geometry::pattern::words_per_product;
 use crate::words::bits::Load;
 
 /// The instruction sets.
@@ -102,6 +103,19 @@ impl Level {
         return matches!(self, Self::Gather | Self::Bitalg);
         #[cfg(not(lanebloom_rust_1_89))]
         return false;
+    }
+}
+
+/// The single calls that are inlined, for patterns of so many words and bits.
+pub(super) fn inlined(level: Level, words: usize, bits: usize) -> Inlined {
+    if words != 2 || words_per_product(words, bits) < words {
+        return Inlined::NONE;
+    }
+    match level {
+        Level::Plain => Inlined::NONE,
+        #[cfg(lanebloom_rust_1_89)]
+        Level::Gather | Level::Bitalg => Inlined::bitalg(bits),
+        _ => Inlined::avx2(bits),
     }
 }
 

@@ -4,7 +4,6 @@
 use crate::args::InputArgs;
 use crate::identity::{FileId, regular};
 use crate::input::{Input, identity, is_stdin};
-use crate::output::Output;
 use crate::stdout;
 use anyhow::{Result, bail};
 use std::collections::HashMap;
@@ -57,17 +56,13 @@ impl Claims {
         }
     }
 
-    /// Claims a file to write. Fails if it has another role too.
-    pub(crate) fn writes(&mut self, role: &'static str, output: &Output) -> Result<()> {
-        self.writes_to(role, output.path(), output.name())
-    }
-
-    /// The same for a file that follows from the path of another one.
+    /// [`writes`](Self::writes) of a file that follows from the path of another one.
     pub(crate) fn writes_path(&mut self, role: &'static str, path: &Path) -> Result<()> {
-        self.writes_to(role, path, &path.display().to_string())
+        self.writes(role, path, &path.display().to_string())
     }
 
-    fn writes_to(&mut self, role: &'static str, path: &Path, name: &str) -> Result<()> {
+    /// Claims a file to write, which has a name in messages. Fails if it has another role too.
+    pub(crate) fn writes(&mut self, role: &'static str, path: &Path, name: &str) -> Result<()> {
         for key in keys(path, true) {
             match self.0.get(&key) {
                 // Hard links among the outputs do no harm, since each name gets a file of its own.

@@ -43,6 +43,11 @@ impl Output {
         &self.path
     }
 
+    /// Claims the file, which has this role.
+    pub(crate) fn claim(&self, claims: &mut Claims, role: &'static str) -> Result<()> {
+        claims.writes(role, &self.path, &self.name)
+    }
+
     /// The path as it was given.
     pub(crate) fn name(&self) -> &str {
         &self.name
@@ -221,7 +226,7 @@ impl Outputs {
 
     /// Claims the files.
     pub(crate) fn claim(&self, claims: &mut Claims) -> Result<()> {
-        self.all().iter().try_for_each(|output| claims.writes(OUTPUT, output))
+        self.all().iter().try_for_each(|output| output.claim(claims, OUTPUT))
     }
 
     pub(crate) fn all(&self) -> &[Output] {

@@ -16,8 +16,7 @@
     reason = "loops over W and S unroll, which those over iterators do not always"
 )]
 
-use super::inlined::line_of;
-use super::loads;
+use super::loads::{self, line_of};
 use crate::geometry::layout::LINE_WORDS;
 use crate::geometry::pattern::{BitFields, MULTIPLIER, words_per_product};
 use crate::kernel::dispatch::{Probe, Vectorized};

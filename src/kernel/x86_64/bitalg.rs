@@ -6,8 +6,7 @@
 //! is data.
 
 use super::avx512::{insert_into, kept_or_hashes, load, places, products};
-use super::inlined::line_of;
-use super::loads;
+use super::loads::{self, line_of};
 use crate::geometry::layout::LINE_WORDS;
 use crate::geometry::pattern::{BitFields, MULTIPLIER, words_per_product};
 use crate::kernel::dispatch::Probe;

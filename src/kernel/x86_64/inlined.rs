@@ -9,9 +9,9 @@
 
 #[cfg(lanebloom_rust_1_89)]
 use super::bitalg;
-use super::{Level, loads};
+use super::loads::{self, line_of};
 use crate::geometry::layout::LINE_WORDS;
-use crate::geometry::pattern::{BitFields, MULTIPLIER, block, words_per_product};
+use crate::geometry::pattern::{BitFields, MULTIPLIER};
 use crate::words::bits::{Lines, Load, Prefetchable, add_missing};
 use crate::words::sync::AtomicU64;
 
@@ -33,17 +33,17 @@ impl Inlined {
         avx2: None,
     };
 
-    pub(in crate::kernel) fn of(words: usize, bits: usize, level: Level) -> Self {
-        let mut inlined = Self::NONE;
-        if words == 2 && words_per_product(words, bits) >= words {
-            match level {
-                Level::Plain => {}
-                #[cfg(lanebloom_rust_1_89)]
-                Level::Gather | Level::Bitalg => inlined.bitalg = Some(bitalg::Pair::of(bits)),
-                _ => inlined.avx2 = Some(Pair::of(bits)),
-            }
-        }
-        inlined
+    /// For patterns of two words from one product.
+    #[cfg(lanebloom_rust_1_89)]
+    pub(super) fn bitalg(bits: usize) -> Self {
+        let bitalg = Some(bitalg::Pair::of(bits));
+        Self { bitalg, ..Self::NONE }
+    }
+
+    /// For patterns of two words from one product.
+    pub(super) fn avx2(bits: usize) -> Self {
+        let avx2 = Some(Pair::of(bits));
+        Self { avx2, ..Self::NONE }
     }
 
     #[inline(always)]
@@ -94,15 +94,6 @@ impl Inlined {
             Some(pair.insert(lines, hash))
         }
     }
-}
-
-/// The line of the hash.
-#[inline(always)]
-pub(super) fn line_of<T>(lines: Lines<'_, T>, hash: u64) -> *const T {
-    // The multiplication takes the block below the number of lines, of which there is at least one
-    // (`Lines`).
-    let lines_at = lines.all().as_ptr();
-    lines_at.wrapping_add(block(hash, lines.blocks())).cast()
 }
 
 /// The constants of a pattern of two words from one product, for AVX2.

@@ -39,12 +39,22 @@
 )]
 
 use crate::geometry::layout::LINE_BYTES;
+use crate::geometry::pattern::block;
 #[cfg(lanebloom_rust_1_89)]
 use crate::kernel::pipeline::Group;
-use crate::words::bits::Load;
+use crate::words::bits::{Lines, Load, Prefetchable};
 use core::arch::asm;
 use core::arch::x86_64::*;
 use core::num::NonZeroU64;
+
+/// The line of the hash.
+#[inline(always)]
+pub(super) fn line_of<T>(lines: Lines<'_, T>, hash: u64) -> *const T {
+    // The multiplication takes the block below the number of lines, of which there is at least one
+    // (`Lines`).
+    let lines_at = lines.all().as_ptr();
+    lines_at.wrapping_add(block(hash, lines.blocks())).cast()
+}
 
 /// A word of a line twice.
 ///
@@ -294,9 +304,20 @@ pub(super) unsafe fn pair_holds<T: Load>(
             held = out(reg_byte) held,
             options(readonly, nostack),
         );
-        // `setc` wrote 0 or 1. (A comparison with 0 would be two instructions.)
-        core::mem::transmute::<u8, bool>(held)
+        is_set(held)
     }
+}
+
+/// What `setc` wrote. (A comparison with 0 would be an instruction more.)
+///
+/// # Safety
+///
+/// It is 0 or 1.
+#[expect(clippy::transmute_int_to_bool, reason = "see above")]
+#[inline(always)]
+unsafe fn is_set(carry: u8) -> bool {
+    // SAFETY: as promised.
+    unsafe { core::mem::transmute::<u8, bool>(carry) }
 }
 
 /// [`pair_holds`] of two words that were loaded.
@@ -327,8 +348,7 @@ pub(super) unsafe fn words_hold(words: __m128i, product: u64, constants: &PairBy
             held = out(reg_byte) held,
             options(readonly, nostack),
         );
-        // As above.
-        core::mem::transmute::<u8, bool>(held)
+        is_set(held)
     }
 }
 
@@ -378,7 +398,7 @@ pub(super) unsafe fn pair_lacks<T: Load>(
             held = out(reg_byte) held,
             options(readonly, nostack),
         );
-        if core::mem::transmute::<u8, bool>(held) {
+        if is_set(held) {
             return None;
         }
         Some([

@@ -63,10 +63,10 @@ pub(crate) fn run(args: &Bench, quiet: bool) -> Result<()> {
     let chart = args.chart.as_deref().map(ChartFile::new).transpose()?;
     let mut claims = Claims::default();
     if let Some(table) = &table {
-        claims.writes("the table", table)?;
+        table.claim(&mut claims, "the table")?;
     }
     if let Some(chart) = &chart {
-        claims.writes("the chart", chart.output())?;
+        chart.output().claim(&mut claims, "the chart")?;
     }
     let mut speeds = Speeds {
         machine: CpuInfo::this(),

@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Build, quiet: bool) -> Result<()> {
     let output = Output::new(&args.output)?;
     let mut claims = Claims::default();
     claims.inputs(INPUT, &args.input, &files);
-    claims.writes(OUTPUT, &output)?;
+    output.claim(&mut claims, OUTPUT)?;
     let keys = KeySpec::new(&args.keys)?;
     let mut job = BuildJob {
         args,

@@ -217,7 +217,7 @@ fn claim(
         }
     }
     if let Some(build) = build {
-        claims.writes("the filter of --build", build)?;
+        build.claim(&mut claims, "the filter of --build")?;
         claims.writes_path("the journal of --build", &journal::path_of(build.path()))?;
     }
     if let Some(state) = &args.state {
@@ -225,7 +225,7 @@ fn claim(
         let target = output::target(state).with_context(|| format!("the state {}", state.display()))?;
         claims.writes_path("the journal of the state", &journal::path_of(&target))?;
     }
-    report.map_or(Ok(()), |report| claims.writes("the report", report))
+    report.map_or(Ok(()), |report| report.claim(&mut claims, "the report"))
 }
 
 fn rules(args: &Corpus) -> Result<Rules> {

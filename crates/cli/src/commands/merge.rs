@@ -19,7 +19,7 @@ pub(crate) fn run(args: &Merge, quiet: bool) -> Result<()> {
     for path in args.files.iter().filter(|path| !is_stdin(path)) {
         claims.reads("the journal of an input", &journal::path_of(path));
     }
-    claims.writes(OUTPUT, &output)?;
+    output.claim(&mut claims, OUTPUT)?;
     // The output may be one of the filters, which are all read before it is written.
     let journal = journal::merged(&args.files)?.filter(|_| !is_stdin(output.path()));
     if journal.is_some() {

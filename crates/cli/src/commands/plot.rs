@@ -20,7 +20,7 @@ pub(crate) fn run(args: &Plot) -> Result<()> {
             let file = ChartFile::new(output)?;
             let mut claims = Claims::default();
             claims.reads("the table", table);
-            claims.writes(OUTPUT, file.output())?;
+            file.output().claim(&mut claims, OUTPUT)?;
             file.draw(&Speeds::read(table)?)
         }
     }

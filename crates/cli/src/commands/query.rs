@@ -51,7 +51,7 @@ pub(crate) fn run(args: &Query, quiet: bool) -> Result<ExitCode> {
     let mut claims = Claims::default();
     claims.inputs(INPUT, &args.input, &files);
     claims.reads(INPUT, &args.filter);
-    claims.writes(OUTPUT, &output)?;
+    output.claim(&mut claims, OUTPUT)?;
     let inputs = Input::all(&files);
     let progress = Arc::new(Progress::new(Input::total(&inputs), !quiet));
     let keys = if args.present || args.absent {
