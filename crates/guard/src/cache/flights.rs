@@ -81,7 +81,7 @@
 #[cfg(lanebloom_loom)]
 use loom::sync::{
     Arc, Mutex, MutexGuard,
-    atomic::{AtomicU64, Ordering},
+    atomic::{AtomicBool, AtomicU64, Ordering},
 };
 use std::collections::HashMap;
 use std::collections::hash_map::Entry::{Occupied, Vacant};
@@ -91,7 +91,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 #[cfg(not(lanebloom_loom))]
 use std::sync::{
     Arc, Mutex, MutexGuard,
-    atomic::{AtomicU64, Ordering},
+    atomic::{AtomicBool, AtomicU64, Ordering},
 };
 use std::sync::{PoisonError, TryLockError};
 
@@ -141,6 +141,8 @@ pub(crate) struct Flight<T> {
     epoch: u64,
     /// The load that brings the result, 0 before it begins.
     load: AtomicU64,
+    /// It has ended with an error, and may still be in the table.
+    is_lost: AtomicBool,
 }
 
 impl<T> Flight<T> {
@@ -152,6 +154,7 @@ impl<T> Flight<T> {
             result: T::default(),
             epoch,
             load: AtomicU64::new(0),
+            is_lost: AtomicBool::new(false),
         }
     }
 
@@ -163,6 +166,16 @@ impl<T> Flight<T> {
             .load
             .compare_exchange(0, load, Ordering::Relaxed, Ordering::Relaxed);
         begun.map(drop)
+    }
+
+    /// For a flight that could not be removed from the table, since a panic of the key's `Eq` ended
+    /// that: nobody joins it any more.
+    pub(crate) fn lose(&self) {
+        self.is_lost.store(true, Ordering::Relaxed);
+    }
+
+    fn may_be_joined(&self, epoch: u64) -> bool {
+        self.epoch == epoch && !self.is_lost.load(Ordering::Relaxed)
     }
 
     fn has_begun(&self) -> bool {
@@ -220,8 +233,8 @@ where
             return Asked::Known(entry.value);
         }
         let new = || Arc::new(Flight::new(epoch));
-        let joins =
-            |flight: &Arc<Flight<T>>| flight.epoch == epoch && unlike.is_none_or(|unlike| !Arc::ptr_eq(unlike, flight));
+        let is_other = |flight: &Arc<Flight<T>>| unlike.is_none_or(|unlike| !Arc::ptr_eq(unlike, flight));
+        let joins = |flight: &Arc<Flight<T>>| flight.may_be_joined(epoch) && is_other(flight);
         Asked::New(match flights.entry(key.to_owned()) {
             Occupied(present) if joins(present.get()) => return Asked::Joined(Arc::clone(present.get())),
             Occupied(mut present) => {
@@ -243,7 +256,7 @@ where
         };
         let epoch = self.epoch();
         let is_due = |entry: Entry<_>| entry.is_due && entry.epoch == epoch;
-        let is_on_its_way = |flight: &Arc<Flight<T>>| flight.epoch == epoch;
+        let is_on_its_way = |flight: &Arc<Flight<T>>| flight.may_be_joined(epoch);
         if flights.get(key).is_some_and(is_on_its_way) || !self.caches.get(key).is_some_and(is_due) {
             return None;
         }

@@ -61,6 +61,7 @@ impl<K: Key + ?Sized, V: Value, F> Drop for Landing<K, V, F> {
             // A panic of the key's `Eq`, which may be why this is dropped, would abort the process.
             let land = AssertUnwindSafe(|| self.land(Err(LoadError::abandoned())));
             if catch_unwind(land).is_err() {
+                self.flight.lose();
                 self.flight.result.fill(Err(LoadError::abandoned()));
             }
         }
