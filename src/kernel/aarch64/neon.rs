@@ -40,7 +40,7 @@ pub(super) unsafe fn contains_hashes<const W: usize, const TURN: usize, T: Load>
             access,
             hashes,
             found,
-            |group, at| places::<W>(group, fields, 0, count, at),
+            |group, at| places::<W, TURN, T>(group, fields, 0, count, at),
             |_, at| hold::<W, TURN, true, T>(fields, lines, at),
         );
     }
@@ -93,18 +93,21 @@ unsafe fn insert_into<const W: usize, const TURN: usize, T: Insertable>(
             access,
             hashes,
             changed,
-            |group, at| places::<W>(group, fields, first, count, at),
+            |group, at| places::<W, TURN, T>(group, fields, first, count, at),
             |_, at| hold(at),
             |_, at, into| masks::<W, TURN, T>(at.products.assume_init_ref(), fields, into),
         );
     }
 }
 
-/// The products of the hashes, and the words that each touches, counted from block `first` on: for
-/// 0 below 8 times `count`, the filter's blocks.
+/// The words that each hash touches, counted from block `first` on: for 0 below 8 times `count`, the
+/// filter's blocks. And the products of the hashes, packed if they can be.
+///
+/// `T` is the target: each copy has one caller, and so is inlined.
+#[expect(clippy::extra_unused_type_parameters, reason = "one copy for each target")]
 #[target_feature(enable = "neon")]
 #[inline]
-unsafe fn places<const W: usize>(
+unsafe fn places<const W: usize, const TURN: usize, T>(
     hashes: &Group,
     fields: &BitFields,
     first: usize,
@@ -122,6 +125,20 @@ unsafe fn places<const W: usize>(
     }
     for (word, numbers) in places.words.iter_mut().zip(numbers) {
         word.write(numbers);
+    }
+    if fields.second_at > 0 {
+        // SAFETY: they were written.
+        pack(unsafe { places.products.assume_init_mut() }, fields.second_at);
+    }
+}
+
+/// Adds the second products to the first ones. (A call: inlined, it takes registers from the
+/// patterns that have one product.)
+#[inline(never)]
+fn pack(products: &mut Group, second_at: u32) {
+    for product in products {
+        let second = product.wrapping_mul(MULTIPLIER) >> second_at;
+        *product = *product & !(u64::MAX >> second_at) | second;
     }
 }
 
@@ -161,19 +178,117 @@ unsafe fn hold<const W: usize, const TURN: usize, const LOOKUP: bool, T: Load>(
     let (numbers, products) = unsafe { (places.words(), places.products.assume_init_ref()) };
     let all = lines.all().as_flattened();
     // SAFETY: as promised.
-    let load = |number: u64| unsafe { all.get_unchecked(number as usize) }.load();
-    let mut answers = 0;
-    for pair in (0..GROUP).step_by(2) {
-        let masks = vector_masks::<W>([products[pair], products[pair + 1]], fields);
-        let mut missing = vdupq_n_u64(0);
-        for word in 0..W {
-            let words = both(load(numbers[word][pair]), load(numbers[word][pair + 1]));
-            missing = vorrq_u64(missing, vbicq_u64(masks[word], words));
+    let load = |word: usize, key: usize| unsafe { all.get_unchecked(numbers[word][key] as usize) }.load();
+    let mut held = [vdupq_n_u8(0); GROUP / 2];
+    if W > 1 && fields.is_packed {
+        for pair in 0..GROUP / 2 {
+            // SAFETY: reads two of the products.
+            let products = unsafe { vld1q_u64(products[2 * pair..][..2].as_ptr()) };
+            held[pair] = pair_holds::<W>(fields, products, |word, key| load(word, 2 * pair + key));
         }
-        answers |= u8::from(vgetq_lane_u64::<0>(missing) == 0) << pair;
-        answers |= u8::from(vgetq_lane_u64::<1>(missing) == 0) << (pair + 1);
+        answers(held)
+    } else {
+        for pair in 0..GROUP / 2 {
+            let products = [products[2 * pair], products[2 * pair + 1]];
+            held[pair] = words_hold::<W>(fields, products, |word, key| load(word, 2 * pair + key));
+        }
+        answers(held)
     }
-    answers
+}
+
+/// A bit for each key, whether all of its eight bytes are 255. (A call in each branch above: after
+/// one for both, the compiler would first make bytes of bits.)
+#[target_feature(enable = "neon")]
+#[inline]
+unsafe fn answers(held: [uint8x16_t; GROUP / 2]) -> u8 {
+    // The least byte of each key.
+    let four = [vpminq_u8(held[0], held[1]), vpminq_u8(held[2], held[3])];
+    let two = vpminq_u8(four[0], four[1]);
+    let one = vpmin_u8(vget_low_u8(two), vget_high_u8(two));
+    vaddv_u8(vand_u8(one, vcreate_u8(BITS)))
+}
+
+/// Whether the words of two keys have the bits of eight positions each, 255 or 0 in eight bytes for
+/// each key: for packed products and at least two words. `load` gives a word of one of the keys.
+///
+/// The four low bytes of a key are for a word in the first half of the line, the others for one in
+/// the second half.
+#[target_feature(enable = "neon")]
+#[inline]
+unsafe fn pair_holds<const W: usize>(
+    fields: &BitFields,
+    products: uint64x2_t,
+    load: impl Fn(usize, usize) -> u64,
+) -> uint8x16_t {
+    let mut all = vdupq_n_u8(u8::MAX);
+    for i in 0..W / 2 {
+        let bytes = u64::from(fields.bytes[i] as u32) | fields.bytes[i + W / 2] << 32;
+        let positions = vqtbl1q_u8(vreinterpretq_u8_u64(products), bytes_of([bytes, bytes | SECOND_KEY]));
+        let words = uint8x16x2_t(
+            bytes_of([load(i, 0), load(i + W / 2, 0)]),
+            bytes_of([load(i, 1), load(i + W / 2, 1)]),
+        );
+        // Each word begins 8 bytes after the one before.
+        let word = bytes_of([0x0808_0808 << 32, 0x1818_1818 << 32 | 0x1010_1010]);
+        let held = vqtbl2q_u8(words, vaddq_u8(byte_of(positions), word));
+        all = vandq_u8(all, vtstq_u8(held, bit_of(positions)));
+    }
+    all
+}
+
+/// As [`pair_holds`], for one word, or products that are not packed.
+#[target_feature(enable = "neon")]
+#[inline]
+unsafe fn words_hold<const W: usize>(
+    fields: &BitFields,
+    mut products: [u64; 2],
+    load: impl Fn(usize, usize) -> u64,
+) -> uint8x16_t {
+    let mut all = vdupq_n_u8(u8::MAX);
+    for i in 0..W {
+        if i > 0 && fields.words[i].multiply {
+            products = products.map(|product| product.wrapping_mul(MULTIPLIER));
+        }
+        let bytes = fields.bytes[i];
+        let positions = vqtbl1q_u8(bytes_of(products), bytes_of([bytes, bytes | SECOND_KEY]));
+        let words = bytes_of([load(i, 0), load(i, 1)]);
+        let held = vqtbl1q_u8(words, vaddq_u8(byte_of(positions), bytes_of([0, SECOND_KEY])));
+        all = vandq_u8(all, vtstq_u8(held, bit_of(positions)));
+    }
+    all
+}
+
+/// The product and the word of the second key are the upper 8 bytes of a vector.
+const SECOND_KEY: u64 = 0x0808_0808_0808_0808;
+
+/// Byte `i` is `1 << i`.
+const BITS: u64 = 0x8040_2010_0804_0201;
+
+/// The byte of its word that has a position. (Two bits beside a position are others.)
+#[target_feature(enable = "neon")]
+#[inline]
+unsafe fn byte_of(positions: uint8x16_t) -> uint8x16_t {
+    vshrq_n_u8::<3>(vandq_u8(positions, vdupq_n_u8(63)))
+}
+
+/// The bit that a position has in its byte.
+#[target_feature(enable = "neon")]
+#[inline]
+unsafe fn bit_of(positions: uint8x16_t) -> uint8x16_t {
+    let bit = vandq_u8(positions, vdupq_n_u8(7));
+    vshlq_u8(vdupq_n_u8(1), vreinterpretq_s8_u8(bit))
+}
+
+#[target_feature(enable = "neon")]
+#[inline]
+unsafe fn both(two: [u64; 2]) -> uint64x2_t {
+    vcombine_u64(vcreate_u64(two[0]), vcreate_u64(two[1]))
+}
+
+#[target_feature(enable = "neon")]
+#[inline]
+unsafe fn bytes_of(two: [u64; 2]) -> uint8x16_t {
+    vreinterpretq_u8_u64(both(two))
 }
 
 #[target_feature(enable = "neon")]
@@ -181,11 +296,11 @@ unsafe fn hold<const W: usize, const TURN: usize, const LOOKUP: bool, T: Load>(
 unsafe fn vector_masks<const W: usize>(mut products: [u64; 2], fields: &BitFields) -> [uint64x2_t; W] {
     let mut positions = [vdupq_n_u64(0); W];
     for i in 0..W {
-        let cut = fields.words[i];
-        if i > 0 && cut.multiply {
+        if i > 0 && fields.words[i].multiply && !fields.is_packed {
             products = products.map(|product| product.wrapping_mul(MULTIPLIER));
         }
-        positions[i] = both(products[0] >> cut.positions, products[1] >> cut.positions);
+        let lowest = 8 * (fields.bytes[i] as u8 as u32);
+        positions[i] = both(products.map(|product| product >> lowest));
     }
     let mut masks = [vdupq_n_u64(0); W];
     for _ in 0..fields.bits {
@@ -196,10 +311,4 @@ unsafe fn vector_masks<const W: usize>(mut products: [u64; 2], fields: &BitField
         }
     }
     masks
-}
-
-#[target_feature(enable = "neon")]
-#[inline]
-unsafe fn both(low: u64, high: u64) -> uint64x2_t {
-    vcombine_u64(vcreate_u64(low), vcreate_u64(high))
 }
