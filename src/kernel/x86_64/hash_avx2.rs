@@ -11,9 +11,10 @@
 )]
 
 use super::avx2::multiply;
-use crate::hash::murmur3::{C1, C2};
+use crate::hash::murmur3::{self, C1, C2};
 use crate::hash::siphash;
 use crate::words::chunks::as_chunks_mut;
+use core::arch::asm;
 use core::arch::x86_64::*;
 
 /// The states of four hashes, word by word.
@@ -34,9 +35,16 @@ pub(super) unsafe fn murmur3_short(start: &[u64; 2], width: usize, keys: &mut [u
     let state = begin(start);
     let len = _mm256_set1_epi64x(width as i64);
     if width <= 8 {
-        each_group(keys, |_, k1| {
-            murmur3_finish([_mm256_xor_si256(state[0], mix_k1(k1)), state[1]], len)
-        });
+        each_six(
+            keys,
+            |_, k1| murmur3_finish([_mm256_xor_si256(state[0], mix_k1(k1)), state[1]], len),
+            |_, k1| {
+                let [h1, h2] = start.map(|word| word ^ width as u64);
+                let h1 = (h1 ^ murmur3::mix_k1(in_scalar_code(k1))).wrapping_add(h2);
+                let h2 = in_scalar_code(h2.wrapping_add(h1));
+                murmur3::fmix(h1).wrapping_add(murmur3::fmix(h2))
+            },
+        );
     } else if width < 16 {
         each_group(keys, |at, k1| {
             murmur3_finish(murmur3_mix(state, k1, load_some(&high[at..])), len)
@@ -72,6 +80,45 @@ pub(super) unsafe fn siphash13_short(start: &[u64; 4], width: usize, keys: &mut 
             siphash13_finish(siphash13_mix(state, last))
         });
     }
+}
+
+/// Replaces the keys by their hashes. `four` and `one` make these of the keys and of where they
+/// begin. Six at a time: the processor works on two keys in scalar code while it works on four in
+/// vectors. A remainder below four is faster in scalar code.
+#[target_feature(enable = "avx2")]
+#[inline]
+unsafe fn each_six(
+    keys: &mut [u64],
+    four: impl Fn(usize, __m256i) -> __m256i,
+    one: impl Fn(usize, u64) -> u64,
+) {
+    let (sixes, rest) = as_chunks_mut::<6, _>(keys);
+    let mut at = 0;
+    for six in sixes {
+        let (vector, scalar) = six.split_at_mut(4);
+        let hashes = store(four(at, load_some(vector)));
+        scalar[0] = one(at + 4, scalar[0]);
+        scalar[1] = one(at + 5, scalar[1]);
+        vector.copy_from_slice(&hashes);
+        at += 6;
+    }
+    let (vectors, rest) = as_chunks_mut::<4, _>(rest);
+    for vector in vectors {
+        *vector = store(four(at, load_some(vector)));
+        at += 4;
+    }
+    for key in rest {
+        *key = one(at, *key);
+        at += 1;
+    }
+}
+
+/// The number itself. (Else the compiler would make vectors of the scalar code beside the vectors.)
+#[inline(always)]
+fn in_scalar_code(mut number: u64) -> u64 {
+    // SAFETY: it does nothing.
+    unsafe { asm!("/* {} */", inout(reg) number, options(pure, nomem, nostack, preserves_flags)) };
+    number
 }
 
 /// Replaces the keys, four at a time, by what `hash` makes of them and of where they begin.
