@@ -35,7 +35,7 @@ pub(crate) fn mix_k1(k1: u64) -> u64 {
 }
 
 #[inline(always)]
-fn mix_k2(k2: u64) -> u64 {
+pub(crate) fn mix_k2(k2: u64) -> u64 {
     k2.wrapping_mul(C2).rotate_left(33).wrapping_mul(C1)
 }
 
