@@ -85,6 +85,7 @@ kernels='
     kernel::x86_64::avx2::insert_hashes     | 8 | ymm vpmuludq lock       | vpmuludq
     kernel::x86_64::avx2::fill              | 4 | ymm vpmuludq            | vpmuludq
     kernel::x86_64::hash_avx2::murmur3_short   | 1 | ymm vpmuludq          | vpmuludq
+    kernel::x86_64::hash_avx2::murmur3_below_16 | 2 | ymm vpmuludq imul    | imul
     kernel::x86_64::hash_avx2::siphash13_short | 1 | ymm vpshufd           | vpshufd
     kernel::x86_64::avx2::contains          | 23 |                        |
     kernel::x86_64::avx2::insert            | 23 | lock                   |

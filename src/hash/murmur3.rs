@@ -30,17 +30,17 @@ pub(crate) const C1: u64 = 0x87c3_7b91_1142_53d5;
 pub(crate) const C2: u64 = 0x4cf5_ad43_2745_937f;
 
 #[inline(always)]
-fn mix_k1(k1: u64) -> u64 {
+pub(crate) fn mix_k1(k1: u64) -> u64 {
     k1.wrapping_mul(C1).rotate_left(31).wrapping_mul(C2)
 }
 
 #[inline(always)]
-fn mix_k2(k2: u64) -> u64 {
+pub(crate) fn mix_k2(k2: u64) -> u64 {
     k2.wrapping_mul(C2).rotate_left(33).wrapping_mul(C1)
 }
 
 #[inline(always)]
-fn fmix(mut k: u64) -> u64 {
+pub(crate) fn fmix(mut k: u64) -> u64 {
     k ^= k >> 33;
     k = k.wrapping_mul(0xff51_afd7_ed55_8ccd);
     k ^= k >> 33;

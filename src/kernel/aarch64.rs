@@ -63,6 +63,7 @@ pub(super) fn lookups<const W: usize, const S: usize, T: Load>(level: Level) -> 
     match level {
         Level::Plain => plain,
         Level::Neon => LineLookups {
+            contains: neon::contains::<W, S, T>,
             batch: Some(Forms {
                 tiles: neon::contains_hashes::<W, TILE_GROUPS, T>,
                 groups: neon::contains_hashes::<W, 1, T>,
