@@ -2,8 +2,8 @@
 //! chooses its kernels when it is built, and a batch of keys when it is hashed.
 //!
 //! A filter keeps its [`Kernels`]. A call of them is one well-predicted indirect call; single calls
-//! of the most usual shapes are inlined (`Inlined`). (A `match` on all shapes would be a jump table.)
-//! Lowest first:
+//! of the most usual shapes are inlined (`Inlined`). (A `match` on all shapes would be a jump
+//! table.) Lowest first:
 //!
 //! - `scalar.rs`, `pattern.rs`, `murmur3.rs` and `siphash.rs` are the specification.
 //! - `length.rs` says what a batch takes by its length, `tuning.rs` what is fastest on which CPU.

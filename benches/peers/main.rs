@@ -67,7 +67,8 @@ struct Args {
     /// The most keys of a round.
     #[arg(long, default_value_t = 1 << 22)]
     keys: usize,
-    /// The best instruction set that lanebloom uses, in place of the CPU's best: "AVX2", for example.
+    /// The best instruction set that lanebloom uses, in place of the CPU's best: "AVX2", for
+    /// example.
     #[arg(long, value_parser = parse_level)]
     level: Option<Isa>,
     /// Also write the table to this file.

@@ -8,7 +8,7 @@
 //! ```text
 //! one byte of the product:  s s p p p p p p
 //! p: the position of a bit in its word
-//! s: spare; in the first byte of a word they select it among the words of its sector
+//! s: spare; in the first byte of a word they select it among those of its sector
 //! ```
 //!
 //! A sector is one of `W` equal parts of the block, and gives one word. With `W` = 1 it has eight

@@ -12,8 +12,8 @@ pub enum Length {
     /// 8 to 15: the functions for a few hashes. The keys are hashed one by one still: a hash that a
     /// vector stored is read back late. (Sapphire Rapids, 32 KiB, 8 keys: 3.4 ns, by vectors 5.6.)
     Groups,
-    /// 16 to 31: the functions for a few hashes; where the instruction set has none, a pipeline. The
-    /// keys are hashed by vectors.
+    /// 16 to 31: the functions for a few hashes; where the instruction set has none, a pipeline.
+    /// The keys are hashed by vectors.
     Several,
     /// From 32 on: a pipeline, and chunks. It takes longer to begin.
     Many,

@@ -48,7 +48,8 @@ pub(crate) struct TuningRow {
     pub(super) changes: Hint,
     /// How many tiles ahead lines are asked for, if a key has one: at most [`MOST_AHEAD`].
     pub(super) ahead: usize,
-    /// How many groups ahead vectors ask for lines by groups: at most those of [`MOST_AHEAD`] tiles.
+    /// How many groups ahead vectors ask for lines by groups: at most those of [`MOST_AHEAD`]
+    /// tiles.
     pub(super) groups_ahead: usize,
     /// From so many bytes of a filter on, vectors ask for the lines of a group between the work on
     /// two earlier ones; below, for those of a tile at once.

@@ -66,8 +66,8 @@ pub(crate) struct Dedup {
 
     /// Replace each input file by those of its lines that pass; one that would stay the same is not
     /// touched. All inputs together have one first occurrence of each line. An error before the end
-    /// leaves all files as they were. A file that is compressed, in UTF-16 or binary (a zero byte in
-    /// the first 64 KiB without -z) is refused, and so is a link in a folder. The new file keeps
+    /// leaves all files as they were. A file that is compressed, in UTF-16 or binary (a zero byte
+    /// in the first 64 KiB without -z) is refused, and so is a link in a folder. The new file keeps
     /// owner, permissions and extended attributes, as far as the system allows it. Other names
     /// (hard links) of the old file keep the old lines
     #[arg(long, conflicts_with_all = ["output", "output_dir", "count", "only_duplicates"])]
@@ -261,8 +261,8 @@ pub(crate) struct Corpus {
     #[command(flatten)]
     pub(crate) input: InputArgs,
 
-    /// Refuse a line with more than N bytes, or with so many pieces or words that they take more than
-    /// 6 N bytes of memory. A thread takes at most about 12 N
+    /// Refuse a line with more than N bytes, or with so many pieces or words that they take more
+    /// than 6 N bytes of memory. A thread takes at most about 12 N
     #[arg(long, value_name = "N", value_parser = number, default_value = "64M")]
     pub(crate) max_record: usize,
 

@@ -193,7 +193,8 @@ impl KeySpec {
         })
     }
 
-    /// Whole lines of at most so many bytes, for JSON lines, in which a byte-order mark is an error.
+    /// Whole lines of at most so many bytes, for JSON lines, in which a byte-order mark is an
+    /// error.
     pub(crate) fn lines(max_record: usize) -> Self {
         Self {
             source: KeySource::Line,

@@ -70,8 +70,8 @@
 //!    serve [while the store fails](Builder::stale_if_error).
 //! 3. **One load per key.** While a load is on its way, every get of the key waits for it, except
 //!    after a change (1., 2.): then the next get begins a new load. The other exception is a key of
-//!    a [`load_many`](future::Loader::load_many) that waits, by any number of steps, for itself: the
-//!    key is loaded alone then.
+//!    a [`load_many`](future::Loader::load_many) that waits, by any number of steps, for itself:
+//!    the key is loaded alone then.
 //! 4. Gets that began before the change returned may answer either way.
 //! 5. **No key is turned away while the filter may lack valid keys**: before it is filled (see
 //!    [Readiness](#readiness)), and from a key that it refuses to the next rebuild. Gets ask the
@@ -134,9 +134,9 @@
 //!
 //! The cache knows what a load waits for by its task, or by its thread if gets block. A loader that
 //! gets keys in a task or a thread of its own must hand it the load: [`LoadScope`]. Without that,
-//! the cache does not see that the load waits, and can neither find a row that needs itself nor lend
-//! the load's place of the [`load_limit`](Builder::load_limit). Then the loads that wait for each
-//! other end by the [`load_timeout`](Builder::load_timeout) alone.
+//! the cache does not see that the load waits, and can neither find a row that needs itself nor
+//! lend the load's place of the [`load_limit`](Builder::load_limit). Then the loads that wait for
+//! each other end by the [`load_timeout`](Builder::load_timeout) alone.
 //!
 //! A loader may drop a get that it awaits, by a timeout of its own, say. The load of that get goes
 //! on. The loader's code goes on once the load has its place again.

@@ -538,7 +538,8 @@ fn a_part_of_a_load_that_hands_it_on_lends_its_place() {
                 3 => in_this(&get),
                 4 => in_thread(&|| in_this(&get)),
                 5 => in_this(&|| in_thread(&get)).and(get()),
-                // One part waits for loads that need the place several times, while the other one is back.
+                // One part waits for loads that need the place several times, while the other one
+                // is back.
                 6 => {
                     let (load, cache) = (LoadScope::current(), cell.get().unwrap());
                     let loads = cache.stats().loads;

@@ -6,7 +6,7 @@
 //! of three bits, with all data in L1:
 //!
 //! ```text
-//!                               Neoverse N1   N2    V1    V2   Cortex-A55  Apple M1
+//!                               Neoverse N1   N2    V1    V2   Cortex-A55    M1
 //! batch, test: masks by shifts      9.8     8.3   4.2   4.9      28.1       6.7
 //! batch, test: here                 5.3     4.0   2.2   2.5      15.6       3.3
 //! batch, places                     7.8     4.3   2.5   3.3      13.6       5.6
@@ -135,8 +135,8 @@ unsafe fn insert_into<const W: usize, const TURN: usize, T: Insertable>(
     }
 }
 
-/// The words that each hash touches, counted from block `first` on: for 0 below 8 times `count`, the
-/// filter's blocks. And the products of the hashes, packed if they can be.
+/// The words that each hash touches, counted from block `first` on: for 0 below 8 times `count`,
+/// the filter's blocks. And the products of the hashes, packed if they can be.
 ///
 /// `T` is the target: each copy has one caller, and so is inlined.
 #[expect(clippy::extra_unused_type_parameters, reason = "one copy for each target")]

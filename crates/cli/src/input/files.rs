@@ -187,8 +187,8 @@ impl Files {
     }
 }
 
-/// The files of a folder that are wanted: those that a pattern matches, and those in folders that it
-/// matches. All by default.
+/// The files of a folder that are wanted: those that a pattern matches, and those in folders that
+/// it matches. All by default.
 #[derive(Default)]
 struct Only {
     /// A pattern for each name of a path below the folder.

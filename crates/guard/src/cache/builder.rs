@@ -452,7 +452,8 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
     /// keys](crate#loaders-that-get-other-keys), its place is another's, and it goes on once it has
     /// a place again.
     ///
-    /// It needs a [`load_timeout`](Self::load_timeout): a load that never ends would keep its place.
+    /// It needs a [`load_timeout`](Self::load_timeout): a load that never ends would keep its
+    /// place.
     ///
     /// ```
     /// use lanebloom_guard::sync::GuardedCache;
@@ -637,8 +638,8 @@ impl<O: Funnel + Hash + Eq + Send + Sync + 'static, V: Value> Options<O, V> {
             ));
         }
         if let (Some((at_once, waiting)), None) = (self.load_limit, self.load_timeout) {
-            // Loads may wait, in tasks that the cache does not know to be theirs, for a place that only
-            // they can free.
+            // Loads may wait, in tasks that the cache does not know to be theirs, for a place that
+            // only they can free.
             return Err(format!(
                 "a load limit of {at_once} and {waiting} without a time: a load that never ends would keep its place \
                  for ever; set a load_timeout too"

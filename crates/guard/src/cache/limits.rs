@@ -105,9 +105,9 @@ impl Drop for Waiting<'_> {
 /// A load's place. While the load waits for others, it lends the place: otherwise loads that hold
 /// all places could wait for one that has none, for ever.
 ///
-/// The load's code runs only while the load has the place, but for [`Part::Uncounted`]. A load that is awaited lends the place
-/// between two polls, so that it has the place again before its code sees that a wait is over,
-/// also if the code has dropped the get by then (a timeout, a `select`).
+/// The load's code runs only while the load has the place, but for [`Part::Uncounted`]. A load that
+/// is awaited lends the place between two polls, so that it has the place again before its code
+/// sees that a wait is over, also if the code has dropped the get by then (a timeout, a `select`).
 #[derive(Debug)]
 pub(super) struct Place {
     places: Arc<Places>,

@@ -171,7 +171,7 @@ impl LoadScope {
     /// use std::thread;
     ///
     /// static CACHE: OnceLock<GuardedCache<u64, u64>> = OnceLock::new();
-    /// // Each row needs that of the other key, 1 or 2: without the scope it would never end.
+    /// // Each row needs the other one, 1 or 2: without the scope it would never end.
     /// let read = |id: u64| {
     ///     let load = LoadScope::current();
     ///     let other = || CACHE.get().unwrap().get(&(3 - id));

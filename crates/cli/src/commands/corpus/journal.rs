@@ -57,7 +57,8 @@ pub(crate) fn path_of(filter: &Path) -> PathBuf {
     filter.with_file_name(name)
 }
 
-/// The settings in the journal of a filter, if it has one. Fails if the journal is another filter's.
+/// The settings in the journal of a filter, if it has one. Fails if the journal is another
+/// filter's.
 pub(super) fn settings_of(filter: &Path, file: &File) -> Result<Option<String>> {
     let path = path_of(filter);
     let Some(value) = read(&path)? else {
