@@ -352,7 +352,9 @@ impl Reader {
             len += read;
             if is_end {
                 self.current = None;
-                if self.framer.is_only_mark(&buffer[..len]) {
+                let is_one_of_many = self.names.len() > 1 || !self.inputs.is_empty();
+                if !self.is_apart && is_one_of_many && self.framer.is_only_mark(&buffer[..len]) {
+                    // It would become a line.
                     return Ok(false);
                 }
                 let terminator = self.framer.terminator();
