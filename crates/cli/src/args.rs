@@ -631,11 +631,12 @@ pub(crate) enum Shell {
 pub(crate) struct InputArgs {
     /// Files and folders to read, one after another; `-`: stdin, which is read if nothing is named.
     /// A folder stands for all files in it and below, hidden ones too, by their names in order.
-    /// Links in it are followed. Pipes, devices and circles of links in it are not read, and the
-    /// summary counts them. A folder without a file is an error. A pattern in quotes, such as
-    /// 'data/**/*.jsonl.gz', stands for the files and folders that it matches, each file once, by
-    /// their paths in order; `**` matches any folders. gzip and zstd are recognized by their
-    /// content and unpacked. xz, bzip2, lz4, lzip, lzop and compress are refused
+    /// Links in it are followed. Pipes, devices, and links that lead back or, within a linked
+    /// folder, again to a folder are not read, and the summary counts them. A folder without a file
+    /// is an error. A pattern in quotes, such as 'data/**/*.jsonl.gz', stands for the files and
+    /// folders that it matches, each file once, by their paths in order; `**` matches any folders.
+    /// gzip and zstd are recognized by their content and unpacked. xz, bzip2, lz4, lzip, lzop and
+    /// compress are refused
     #[arg(value_hint = ValueHint::AnyPath)]
     pub(crate) files: Vec<PathBuf>,
 

@@ -7,6 +7,7 @@ use crate::keys::BOM;
 use crate::table;
 use anyhow::{Context, Error, Result, bail};
 use glob::Pattern;
+use std::collections::HashSet;
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 use walkdir::WalkDir;
@@ -129,8 +130,10 @@ impl Files {
         if !root.is_dir() {
             return Ok(());
         }
-        // The depth of the link to a folder in which the walk is.
-        let mut linked = None;
+        // The depth of the link to a folder in which the walk is, and the folders that links led
+        // to. Folders with links to each other have more paths than anyone has time for: within a
+        // linked folder, a link is followed to a folder that none has led to.
+        let (mut linked, mut led_to) = (None, HashSet::new());
         let mut entries = WalkDir::new(root).follow_links(true).sort_by_file_name().into_iter();
         while let Some(entry) = entries.next() {
             let entry = match entry {
@@ -149,7 +152,14 @@ impl Files {
             let found = only.find(&below, kind.is_dir());
             let is_link = entry.depth() > 0 && entry.path_is_symlink();
             linked = linked.filter(|&depth| entry.depth() > depth);
-            if found == Found::Nothing || is_link && is_circle(entry.path()) {
+            let leads_again = is_link
+                && kind.is_dir()
+                && found != Found::Nothing
+                && entry
+                    .path()
+                    .canonicalize()
+                    .is_ok_and(|folder| !led_to.insert(folder) && linked.is_some());
+            if found == Found::Nothing || leads_again || is_link && is_circle(entry.path()) {
                 self.skipped += usize::from(found == Found::Match);
                 if kind.is_dir() {
                     entries.skip_current_dir();
@@ -242,7 +252,7 @@ impl Only {
 /// Says how many files of folders were skipped.
 pub(crate) fn not_read(skipped: usize) -> String {
     let files = table::count(skipped, "file");
-    format!("{files} not read: pipes, devices, circles of links")
+    format!("{files} not read: pipes, devices, links that lead back or again")
 }
 
 /// Whether a link names a folder that the link is in.
