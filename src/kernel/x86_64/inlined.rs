@@ -90,6 +90,8 @@ impl Inlined {
             if let Some(pair) = &self.bitalg {
                 return Some(!pair.contains(lines, hash) && missing());
             }
+            #[cfg(not(lanebloom_rust_1_89))]
+            let _ = missing;
             let pair = self.avx2.as_ref()?;
             Some(pair.insert(lines, hash))
         }
