@@ -81,10 +81,10 @@ pub(crate) use pieces::{Input, Out, from_slice};
 pub use replace::{remove_file, replace_file};
 
 pub use crate::hash::sealed::Identity;
-use crate::hash::{KeyHasher, Murmur3};
+use crate::hash::{FilterHasher, Murmur3};
 
 /// `hasher`, or an error if the record has another hasher.
-pub(crate) fn given<S: KeyHasher>(hasher: S) -> impl FnOnce(Hashing) -> Decoded<S> {
+pub(crate) fn given<S: FilterHasher>(hasher: S) -> impl FnOnce(Hashing) -> Decoded<S> {
     move |hashing| hashing.check(Hashing::of(&hasher)).map(|()| hasher)
 }
 

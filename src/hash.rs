@@ -30,18 +30,21 @@ pub(crate) mod bytes;
 pub(crate) mod murmur3;
 pub(crate) mod siphash;
 mod typed;
+pub(crate) mod xxh3;
 
 pub use self::murmur3::Murmur3Sink;
 pub use self::typed::OneKeyType;
 use crate::funnel::{Funnel, Sink};
 use crate::hash::bytes::Short;
 use crate::hash::siphash::{SipSink, State};
+use crate::hash::xxh3::Xxh3Sink;
 use crate::kernel::Isa;
 use crate::kernel::hash::{GROUP, HashKernels, TILE};
 use core::fmt;
 use core::hash::{BuildHasher, Hasher};
 
-/// How a filter turns keys into hashes: [`Murmur3`], [`SipHash13`], and every `BuildHasher`.
+/// How a filter turns keys into hashes: [`Murmur3`], [`Xxh3`], [`SipHash13`], and every
+/// `BuildHasher`.
 ///
 /// This trait is sealed. Pass a hash function of your own as a `BuildHasher`: it gets a key's
 /// [`Funnel`] bytes through `Hasher::write`, in [pieces of one
@@ -56,7 +59,7 @@ use core::hash::{BuildHasher, Hasher};
 /// let random = RandomState::new();
 /// assert_eq!(random.hash_key("hello"), random.hash_key(&String::from("hello")));
 /// ```
-pub trait KeyHasher: sealed::Sealed {
+pub trait KeyHasher: FilterHasher {
     /// Hashes `key` to evenly distributed bits.
     fn hash_key<K: Funnel + ?Sized>(&self, key: &K) -> u64;
 
@@ -81,6 +84,30 @@ pub trait KeyHasher: sealed::Sealed {
         one_by_one(self, keys, out);
     }
 }
+
+/// What a filter, its unions and its snapshots need of a hasher: a name. Every [`KeyHasher`] has
+/// one, and so has [`Prehashed`], which hashes no keys.
+///
+/// ```
+/// use lanebloom::hash::FilterHasher;
+/// use lanebloom::{ConcurrentBloom, Prehashed, SnapshotError, Xxh3};
+///
+/// /// A copy that has gone through bytes, whether the filter hashes keys or not.
+/// fn sent<S: FilterHasher>(filter: &ConcurrentBloom<S>, hasher: S) -> Result<ConcurrentBloom<S>, SnapshotError> {
+///     Ok(ConcurrentBloom::from_bytes_with(&filter.to_bytes(), hasher)?.0)
+/// }
+///
+/// let builder = ConcurrentBloom::builder().expected_keys(1000);
+/// let (keys, hashes) = (builder.clone().hasher(Xxh3::default()).build()?, builder.hasher(Prehashed).build()?);
+/// keys.insert("a");
+/// hashes.insert_hash(keys.hash("a"));
+/// assert!(sent(&keys, Xxh3::default())?.contains("a"));
+/// assert!(sent(&hashes, Prehashed)?.contains_hash(keys.hash("a")));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait FilterHasher: sealed::Sealed {}
+
+impl<S: sealed::Sealed> FilterHasher for S {}
 
 /// [`KeyHasher::hash_batch`] without vectors.
 #[inline(always)]
@@ -110,27 +137,40 @@ fn lengths_differ(keys: usize, out: usize) -> ! {
     panic!("{keys} keys and {out} places for their answers: the lengths must be the same");
 }
 
-pub(crate) mod sealed {
-    use super::KeyHasher;
+/// The key whose hash is a hasher's [`fingerprint`](sealed::Sealed::fingerprint).
+const FINGERPRINTED: &str = "lanebloom hasher print";
 
-    /// Keeps [`KeyHasher`] ours, so that batch kernels can be added to it.
+pub(crate) mod sealed {
+    use super::{FINGERPRINTED, KeyHasher};
+
+    /// Keeps [`FilterHasher`](super::FilterHasher) and [`KeyHasher`] ours, so that batch kernels
+    /// can be added.
     pub trait Sealed {
         /// The hasher's name in a snapshot.
         fn identity(&self) -> Identity;
 
         /// The hash of one fixed key. It tells hashers of any type apart, up to a chance of 2^-64,
         /// and reveals no more about a secret key than any other hash does.
-        fn fingerprint(&self) -> u64
-        where
-            Self: KeyHasher,
-        {
-            self.hash_key("lanebloom hasher print")
-        }
+        fn fingerprint(&self) -> u64;
     }
 
     impl Sealed for super::Murmur3 {
         fn identity(&self) -> Identity {
             Identity::Murmur3 { seed: self.seed }
+        }
+
+        fn fingerprint(&self) -> u64 {
+            self.hash_key(FINGERPRINTED)
+        }
+    }
+
+    impl Sealed for super::Xxh3 {
+        fn identity(&self) -> Identity {
+            Identity::Xxh3 { seed: self.seed }
+        }
+
+        fn fingerprint(&self) -> u64 {
+            self.hash_key(FINGERPRINTED)
         }
     }
 
@@ -138,11 +178,29 @@ pub(crate) mod sealed {
         fn identity(&self) -> Identity {
             Identity::SipHash13
         }
+
+        fn fingerprint(&self) -> u64 {
+            self.hash_key(FINGERPRINTED)
+        }
+    }
+
+    impl Sealed for super::Prehashed {
+        fn identity(&self) -> Identity {
+            Identity::Prehashed
+        }
+
+        fn fingerprint(&self) -> u64 {
+            0
+        }
     }
 
     impl<B: super::BuildHasher> Sealed for B {
         fn identity(&self) -> Identity {
             Identity::Other
+        }
+
+        fn fingerprint(&self) -> u64 {
+            self.hash_key(FINGERPRINTED)
         }
     }
 
@@ -170,6 +228,14 @@ pub(crate) mod sealed {
         },
         /// [`SipHash13`](crate::SipHash13) with a secret key.
         SipHash13,
+        /// [`Xxh3`](crate::Xxh3) with this seed.
+        #[non_exhaustive]
+        Xxh3 {
+            /// The seed.
+            seed: u32,
+        },
+        /// [`Prehashed`](crate::Prehashed): the program that wrote the snapshot hashed the keys.
+        Prehashed,
     }
 
     impl core::fmt::Display for Identity {
@@ -178,13 +244,15 @@ pub(crate) mod sealed {
                 Self::Other => f.write_str("a BuildHasher"),
                 Self::Murmur3 { seed } => write!(f, "Murmur3 with seed {seed}"),
                 Self::SipHash13 => f.write_str("SipHash-1-3"),
+                Self::Xxh3 { seed } => write!(f, "XXH3-64 with seed {seed}"),
+                Self::Prehashed => f.write_str("Prehashed"),
             }
         }
     }
 }
 
 /// The hash of one fixed key: [`Sealed::fingerprint`](sealed::Sealed::fingerprint).
-pub(crate) fn fingerprint(hasher: &impl KeyHasher) -> u64 {
+pub(crate) fn fingerprint(hasher: &impl FilterHasher) -> u64 {
     hasher.fingerprint()
 }
 
@@ -387,6 +455,114 @@ impl KeyHasher for Murmur3 {
         hash_many(self, HashKernels::murmur3(isa), &[self.seed.into(); 2], keys, out);
     }
 }
+
+/// XXH3-64 with a seed, 0 by default: the fast choice for keys that no enemy chooses.
+///
+/// A hash has the same value on every platform, in every version, and in every language that has
+/// XXH3: it is `XXH3_64bits_withSeed` of the key's [`Funnel`] bytes. [`docs::hashes`] has its times
+/// and its quality. **Not for keys that an enemy may choose**: see [the module](crate::hash).
+///
+/// Source: Yann Collet's xxHash, 0.8.
+///
+/// ```
+/// use lanebloom::{ConcurrentBloom, KeyHasher, Xxh3};
+///
+/// let builder = ConcurrentBloom::builder().expected_keys(1000);
+/// let filter = builder.hasher(Xxh3::default()).build()?;
+/// filter.insert(&17u64);
+/// assert!(filter.contains(&17u64) && !filter.contains(&18u64));
+/// // `xxhash.xxh3_64_intdigest(b"hello")` in Python
+/// assert_eq!(Xxh3::default().hash_key("hello"), 0x9555_e855_5c62_dcfd);
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+///
+/// [`docs::hashes`]: crate::docs::hashes
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Xxh3 {
+    seed: u32,
+}
+
+impl Xxh3 {
+    /// XXH3-64 with `seed`. (32 bits, which a snapshot holds.)
+    ///
+    /// ```
+    /// use lanebloom::{KeyHasher, Xxh3};
+    ///
+    /// let [one, two] = [1, 2].map(|seed| Xxh3::with_seed(seed).hash_key("a"));
+    /// assert_ne!(one, two);
+    /// ```
+    #[must_use]
+    pub const fn with_seed(seed: u32) -> Self {
+        Self { seed }
+    }
+
+    /// The seed.
+    ///
+    /// ```
+    /// assert_eq!(lanebloom::Xxh3::with_seed(9).seed(), 9);
+    /// ```
+    #[must_use]
+    pub const fn seed(&self) -> u32 {
+        self.seed
+    }
+}
+
+impl KeyHasher for Xxh3 {
+    // Always inlined, as `Murmur3::hash128`.
+    #[inline(always)]
+    fn hash_key<K: Funnel + ?Sized>(&self, key: &K) -> u64 {
+        fn pieces<const N: usize, K: Funnel + ?Sized>(seed: u64, key: &K) -> u64 {
+            let mut sink = Xxh3Sink::<N>::new(seed);
+            key.funnel(&mut sink);
+            sink.finish()
+        }
+        let seed = self.seed.into();
+        match Form::of(key) {
+            Form::Slice(bytes) => xxh3::slice(seed, bytes),
+            Form::Short(key) => xxh3::short(seed, key),
+            // The space for the bytes is cleared first.
+            Form::Pieces if matches!(K::WIDTH, Some(..=32)) => pieces::<32, K>(seed, key),
+            Form::Pieces => pieces::<128, K>(seed, key),
+        }
+    }
+
+    fn hash_batch_by<K: Funnel>(&self, isa: Isa, keys: &[K], out: &mut [u64]) {
+        // Longer keys need products of 128 bits, which vectors do not have.
+        let kernels = match K::WIDTH {
+            Some(..=8) => HashKernels::xxh3(isa),
+            _ => None,
+        };
+        hash_many(self, kernels, &[self.seed.into()], keys, out);
+    }
+}
+
+/// The hasher of a filter whose keys are hashed elsewhere: it takes hashes alone.
+///
+/// Methods that take keys do not compile. So no key is hashed twice in two ways, and a snapshot
+/// does not claim a hasher that the keys never saw. All 64 bits of the hashes must vary: [the
+/// module](crate::hash) says what is good enough.
+///
+/// ```
+/// use lanebloom::{ConcurrentBloom, Prehashed};
+///
+/// let builder = ConcurrentBloom::builder().expected_keys(1000);
+/// let filter = builder.hasher(Prehashed).build()?;
+/// filter.insert_hash(0x9e37_79b9_7f4a_7c15);
+/// assert!(filter.contains_hash(0x9e37_79b9_7f4a_7c15));
+///
+/// let (same, _) = ConcurrentBloom::from_bytes_with(&filter.to_bytes(), Prehashed)?;
+/// assert!(same == filter);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// ```compile_fail,E0599
+/// # use lanebloom::{ConcurrentBloom, Prehashed};
+/// # let builder = ConcurrentBloom::builder().expected_keys(1000);
+/// # let filter = builder.hasher(Prehashed).build().unwrap();
+/// filter.insert("a");
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Prehashed;
 
 /// Hashes by the kernels from the state `start`, if there are any, as `hasher` hashes one key.
 fn hash_many<K: Funnel, const N: usize>(

@@ -5,7 +5,7 @@ use super::Filter;
 use super::engine::Planned;
 use crate::error::BuildError;
 use crate::geometry::sizing::Request;
-use crate::hash::{KeyHasher, Murmur3};
+use crate::hash::{FilterHasher, Murmur3};
 use core::fmt;
 
 /// Sizes a [`Filter`]; made by [`Filter::builder`].
@@ -122,7 +122,7 @@ impl<E: Planned, S> Builder<E, S> {
     /// assert!(filter.contains("a") && !filter.contains("b"));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    pub fn hasher<T: KeyHasher>(self, hasher: T) -> Builder<E, T> {
+    pub fn hasher<T: FilterHasher>(self, hasher: T) -> Builder<E, T> {
         Builder {
             request: self.request,
             options: self.options,
