@@ -203,5 +203,5 @@ pub use filter::view::{self, BloomView};
 pub use filter::windowed::{self, WindowedBloom};
 pub use filter::{Builder, Figures, Filter};
 pub use funnel::{ByHash, Funnel, Sink};
-pub use hash::{KeyHasher, Murmur3, Prehashed, SipHash13, Xxh3};
+pub use hash::{FastHash, KeyHasher, Murmur3, Prehashed, SipHash13};
 pub use kernel::instruction_set;

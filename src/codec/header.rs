@@ -5,7 +5,7 @@
 use crate::error::SnapshotErrorKind;
 use crate::geometry::layout::{LINE_BYTES, LINE_WORDS, Layout, Shape};
 use crate::hash::sealed::Identity;
-use crate::hash::{self, FilterHasher, Murmur3, Prehashed, Xxh3};
+use crate::hash::{self, FastHash, FilterHasher, Murmur3, Prehashed};
 use alloc::format;
 use alloc::string::String;
 use core::fmt::{self, Display};
@@ -428,7 +428,7 @@ fn put_common(bytes: &mut [u8], kind: Kind, hashing: Hashing, len: u64) {
         Identity::Other => (0, 0),
         Identity::Murmur3 { seed } => (1, seed),
         Identity::SipHash13 => (2, 0),
-        Identity::Xxh3 { seed } => (3, seed),
+        Identity::FastHash { seed } => (3, seed),
         Identity::Prehashed => (4, 0),
     };
     put(bytes, 0, MAGIC);
@@ -495,11 +495,11 @@ fn parse_hashing(bytes: &[u8]) -> Decoded<Hashing> {
         0 => Identity::Other,
         1 => Identity::Murmur3 { seed },
         2 => Identity::SipHash13,
-        3 => Identity::Xxh3 { seed },
+        3 => Identity::FastHash { seed },
         4 => Identity::Prehashed,
         other => {
             return invalid(format!(
-                "hasher {other} is none of 0 (a BuildHasher), 1 (Murmur3), 2 (SipHash-1-3), 3 (XXH3-64), \
+                "hasher {other} is none of 0 (a BuildHasher), 1 (Murmur3), 2 (SipHash-1-3), 3 (FastHash), \
                  4 (Prehashed)"
             ));
         }
@@ -507,7 +507,7 @@ fn parse_hashing(bytes: &[u8]) -> Decoded<Hashing> {
     let fingerprint = get(bytes, 16);
     let computed = match identity {
         Identity::Murmur3 { seed } => Some(hash::fingerprint(&Murmur3::with_seed(seed))),
-        Identity::Xxh3 { seed } => Some(hash::fingerprint(&Xxh3::with_seed(seed))),
+        Identity::FastHash { seed } => Some(hash::fingerprint(&FastHash::with_seed(seed))),
         Identity::Prehashed => Some(hash::fingerprint(&Prehashed)),
         Identity::Other | Identity::SipHash13 => None,
     };
@@ -517,7 +517,7 @@ fn parse_hashing(bytes: &[u8]) -> Decoded<Hashing> {
              {fingerprint:016x} is stored"
         ));
     }
-    if !matches!(identity, Identity::Murmur3 { .. } | Identity::Xxh3 { .. }) {
+    if !matches!(identity, Identity::Murmur3 { .. } | Identity::FastHash { .. }) {
         check_zeros(&bytes[12..16], 12)?;
     }
     Ok(Hashing { identity, fingerprint })

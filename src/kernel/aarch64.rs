@@ -101,10 +101,6 @@ pub(super) fn murmur3(_: Level) -> Option<HashTable<2>> {
     portable::murmur3(PLAIN)
 }
 
-pub(super) fn xxh3(_: Level) -> Option<HashTable<1>> {
-    portable::xxh3(PLAIN)
-}
-
 pub(super) fn siphash13(_: Level) -> Option<HashTable<4>> {
     portable::siphash13(PLAIN)
 }

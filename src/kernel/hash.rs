@@ -1,8 +1,8 @@
-//! The kernels that hash many keys at once. `murmur3.rs`, `xxh3.rs` and `siphash.rs` are their
-//! specification. `hash.rs` calls them.
+//! The kernels that hash many keys at once. `murmur3.rs` and `siphash.rs` are their specification.
+//! `hash.rs` calls them.
 //!
 //! A kernel begins with the state that its hash function has before the first byte: two words for
-//! Murmur3, four for SipHash, and the seed for XXH3.
+//! Murmur3, four for SipHash.
 
 use super::arch;
 pub(crate) use super::dispatch::HASH_GROUP as GROUP;
@@ -34,14 +34,6 @@ impl HashKernels<4> {
     #[inline]
     pub(crate) fn siphash13(isa: Isa) -> Option<Self> {
         arch::siphash13(isa.level()).map(|table| Self { table, _isa: isa })
-    }
-}
-
-impl HashKernels<1> {
-    /// The kernels of `isa` for XXH3-64 of up to 8 bytes. The state is the seed.
-    #[inline]
-    pub(crate) fn xxh3(isa: Isa) -> Option<Self> {
-        arch::xxh3(isa.level()).map(|table| Self { table, _isa: isa })
     }
 }
 

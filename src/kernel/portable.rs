@@ -125,10 +125,6 @@ pub(super) fn murmur3(_: Level) -> Option<HashTable<2>> {
     None
 }
 
-pub(super) fn xxh3(_: Level) -> Option<HashTable<1>> {
-    None
-}
-
 pub(super) fn siphash13(_: Level) -> Option<HashTable<4>> {
     None
 }

@@ -301,17 +301,6 @@ pub(super) fn murmur3(level: Level) -> Option<HashTable<2>> {
 }
 
 #[inline]
-pub(super) fn xxh3(level: Level) -> Option<HashTable<1>> {
-    let short = match level {
-        Level::Plain => return portable::xxh3(PLAIN),
-        Level::Avx2 => hash_avx2::xxh3_short,
-        #[cfg(lanebloom_rust_1_89)]
-        Level::Avx512 | Level::Gather | Level::Bitalg => hash_avx512::xxh3_short,
-    };
-    Some(HashTable { short, slices: None })
-}
-
-#[inline]
 pub(super) fn siphash13(level: Level) -> Option<HashTable<4>> {
     match level {
         Level::Plain => portable::siphash13(PLAIN),

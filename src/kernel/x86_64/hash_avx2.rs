@@ -12,7 +12,7 @@
 
 use super::avx2::multiply;
 use crate::hash::murmur3::{C1, C2};
-use crate::hash::{siphash, xxh3};
+use crate::hash::siphash;
 use crate::words::chunks::as_chunks_mut;
 use core::arch::x86_64::*;
 
@@ -230,10 +230,4 @@ unsafe fn rotate_16(vector: __m256i) -> __m256i {
 #[inline]
 unsafe fn rotate_32(vector: __m256i) -> __m256i {
     _mm256_shuffle_epi32::<0b10_11_00_01>(vector)
-}
-
-/// A plain loop, which the compiler turns into vectors.
-#[target_feature(enable = "avx2,bmi1,bmi2")]
-pub(super) unsafe fn xxh3_short(start: &[u64; 1], width: usize, keys: &mut [u64], _: &[u64]) {
-    xxh3::of_words(start[0], width, keys);
 }

@@ -8,7 +8,7 @@
 use super::avx512::{load, store};
 use crate::funnel::Sink;
 use crate::hash::murmur3::{C1, C2, Murmur3Sink};
-use crate::hash::{siphash, xxh3};
+use crate::hash::siphash;
 use crate::kernel::pipeline::GROUP;
 use core::arch::x86_64::*;
 
@@ -119,12 +119,6 @@ fn store_some(vector: __m512i, numbers: &mut [u64]) {
         Some(eight) => *eight = all,
         None => numbers.iter_mut().zip(all).for_each(|(to, number)| *to = number),
     }
-}
-
-/// A plain loop, which the compiler turns into vectors.
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
-pub(super) fn xxh3_short(start: &[u64; 1], width: usize, keys: &mut [u64], _: &[u64]) {
-    xxh3::of_words(start[0], width, keys);
 }
 
 // ---- Keys of any length ----
