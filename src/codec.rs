@@ -20,6 +20,7 @@
 //! # The hasher
 //!
 //! A snapshot names its hasher, and holds the seed of [`Murmur3`]: such a filter is read as it is.
+//! The seed of [`FastHash`](crate::FastHash) is in [its header](SnapshotHeader::hasher).
 //! **It never holds a secret**, neither the key of [`SipHash13`](crate::SipHash13) nor the state of
 //! a `BuildHasher`. The reader supplies such a hasher
 //! ([`from_bytes_with`](crate::ConcurrentBloom::from_bytes_with),

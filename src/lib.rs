@@ -16,7 +16,7 @@
 //!   key](bloom::Builder::lines_per_key) cost 7% at 1e-4 and 10% at 1e-6. A filter without atomics
 //!   also inserts faster.
 //! - Strangers choose the keys, and the default hasher stays: they can make collisions under any
-//!   seed of Murmur3. Use [`SipHash13`]; the module [`hash`] says why. The crate
+//!   seed of Murmur3. Use [`SipHash13`]; the module [`hash`] compares the hashers. The crate
 //!   `lanebloom-guard` uses it unless told otherwise.
 //!
 //! # Example

@@ -112,8 +112,8 @@ impl<E: Planned, S> Builder<E, S> {
         self
     }
 
-    /// Another hasher: [`SipHash13`](crate::SipHash13) or any `BuildHasher`. [`crate::hash`]
-    /// compares them.
+    /// Another hasher: [`FastHash`](crate::FastHash), [`SipHash13`](crate::SipHash13), any
+    /// `BuildHasher`, or [`Prehashed`](crate::Prehashed). [`crate::hash`] compares them.
     ///
     /// ```
     /// let builder = lanebloom::ConcurrentBloom::builder().expected_keys(1000);
