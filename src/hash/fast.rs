@@ -171,7 +171,7 @@ impl<const N: usize> FastSink<N> {
     fn put_long(&mut self, bytes: &[u8]) {
         let hasher = self.long.get_or_insert_with(|| {
             let secret = SecretBuffer::with_seed(self.seed.given.into(), [0; DEFAULT_SECRET_LENGTH]);
-            let mut hasher = RawHasher::new(secret.ok().expect("the secret has its length"));
+            let mut hasher = RawHasher::new(secret.expect("the secret has its length"));
             hasher.write(&self.bytes[..self.len]);
             hasher
         });
