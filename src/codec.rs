@@ -20,6 +20,7 @@
 //! # The hasher
 //!
 //! A snapshot names its hasher, and holds the seed of [`Murmur3`]: such a filter is read as it is.
+//! The seed of [`FastHash`](crate::FastHash) is in [its header](SnapshotHeader::hasher).
 //! **It never holds a secret**, neither the key of [`SipHash13`](crate::SipHash13) nor the state of
 //! a `BuildHasher`. The reader supplies such a hasher
 //! ([`from_bytes_with`](crate::ConcurrentBloom::from_bytes_with),
@@ -81,10 +82,10 @@ pub(crate) use pieces::{Input, Out, from_slice};
 pub use replace::{remove_file, replace_file};
 
 pub use crate::hash::sealed::Identity;
-use crate::hash::{KeyHasher, Murmur3};
+use crate::hash::{FilterHasher, Murmur3};
 
 /// `hasher`, or an error if the record has another hasher.
-pub(crate) fn given<S: KeyHasher>(hasher: S) -> impl FnOnce(Hashing) -> Decoded<S> {
+pub(crate) fn given<S: FilterHasher>(hasher: S) -> impl FnOnce(Hashing) -> Decoded<S> {
     move |hashing| hashing.check(Hashing::of(&hasher)).map(|()| hasher)
 }
 

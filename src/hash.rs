@@ -1,22 +1,29 @@
 //! Turns a key's bytes into one `u64`, one key or many at a time. The hasher ([`KeyHasher`]) is
-//! Murmur3, keyed SipHash-1-3, or any `BuildHasher`.
+//! Murmur3, `FastHash`, keyed SipHash-1-3, or any `BuildHasher`.
 //!
 //! # Which hasher
 //!
-//! [`Murmur3`] is the default: Guava, Cassandra and go-zero hash with it, it is fast on short keys,
-//! and other programs can compute its results. It is **not** safe against keys that an enemy
-//! chooses, whatever the seed. Some pairs of keys collide under *every* seed, and an enemy can make
-//! any number of such pairs. Once one key of a pair is in the filter, the other is a sure false
-//! positive.
+//! | yours | hasher | ns: `u64`, 24 bytes | stable across versions and languages | hostile keys |
+//! |---|---|---|---|---|
+//! | the default; other programs read the filter | [`Murmur3`] | 3.5, 6.9 | yes: Guava, Cassandra and go-zero hash with it | **no** |
+//! | only speed counts | [`FastHash`] | 1.8, 3.1 | yes: [a line](crate::docs::hashes#fasthash), and XXH3 | **no** |
+//! | strangers choose the keys | [`SipHash13`] under a secret random key | 6.8, 10.5 | yes, with the key | yes |
+//! | keys are hashed already, or by a function of your own | [`Prehashed`], or any `BuildHasher` | 1.2, and the hash | as your hash is | as your hash is |
 //!
-//! Use [`SipHash13`] under a secret random key for filters that face the public, such as a guard
-//! before a database, where strangers choose the ids (`CacheGuard::with_capacity` does). A `u64`
-//! takes 5.1 ns instead of 2.4, and 1.1 instead of 0.5 in batches. A string of 24 bytes takes 8.9
-//! instead of 6.2, and 3.4 instead of 2.8 (Zen 5, AVX-512). Its hashes have a meaning only for this
-//! filter and its clones.
+//! (ns of a lookup in a filter of 32 KiB, one key after another, on Sapphire Rapids.)
 //!
-//! Any other `BuildHasher` works if its hashes fill 64 bits evenly, as those of `foldhash` and
-//! `ahash` do. [`docs::hashes`](crate::docs::hashes) compares them.
+//! [`Murmur3`] and [`FastHash`] are **not** safe against keys that an enemy chooses, whatever the
+//! seed. Under Murmur3 some pairs of keys collide under *every* seed, and an enemy can make any
+//! number of such pairs. Once one key of a pair is in the filter, the other is a sure false
+//! positive. Use [`SipHash13`] for filters that face the public, such as a guard before a database,
+//! where strangers choose the ids (`CacheGuard::with_capacity` does). Its hashes have a meaning only
+//! for this filter and its clones.
+//!
+//! In batches, Murmur3 and SipHash have vectors: a `u64` by Murmur3 takes 0.9 ns there and by
+//! `FastHash` 0.6, and a string of 24 bytes 3.2 and 1.3 (AVX-512).
+//!
+//! Any `BuildHasher` works if its hashes fill 64 bits evenly, as those of `foldhash` and `ahash` do.
+//! [`docs::hashes`](crate::docs::hashes) compares them.
 //!
 //! **FNV-1a, hashes of 32 bits, and hashers that return integers unchanged are not good enough.**
 //! No type tells them apart, so a filter takes them as they are. [Finish such a hash with a
@@ -27,6 +34,7 @@
 //! hashes.
 
 pub(crate) mod bytes;
+mod fast;
 pub(crate) mod murmur3;
 pub(crate) mod siphash;
 mod typed;
@@ -35,13 +43,15 @@ pub use self::murmur3::Murmur3Sink;
 pub use self::typed::OneKeyType;
 use crate::funnel::{Funnel, Sink};
 use crate::hash::bytes::Short;
+use crate::hash::fast::FastSink;
 use crate::hash::siphash::{SipSink, State};
 use crate::kernel::Isa;
 use crate::kernel::hash::{GROUP, HashKernels, TILE};
 use core::fmt;
 use core::hash::{BuildHasher, Hasher};
 
-/// How a filter turns keys into hashes: [`Murmur3`], [`SipHash13`], and every `BuildHasher`.
+/// How a filter turns keys into hashes: [`Murmur3`], [`FastHash`], [`SipHash13`], and every
+/// `BuildHasher`.
 ///
 /// This trait is sealed. Pass a hash function of your own as a `BuildHasher`: it gets a key's
 /// [`Funnel`] bytes through `Hasher::write`, in [pieces of one
@@ -56,7 +66,7 @@ use core::hash::{BuildHasher, Hasher};
 /// let random = RandomState::new();
 /// assert_eq!(random.hash_key("hello"), random.hash_key(&String::from("hello")));
 /// ```
-pub trait KeyHasher: sealed::Sealed {
+pub trait KeyHasher: FilterHasher {
     /// Hashes `key` to evenly distributed bits.
     fn hash_key<K: Funnel + ?Sized>(&self, key: &K) -> u64;
 
@@ -82,13 +92,37 @@ pub trait KeyHasher: sealed::Sealed {
     }
 }
 
+/// What a filter, its unions and its snapshots need of a hasher: a name. Every [`KeyHasher`] has
+/// one, and so has [`Prehashed`], which hashes no keys.
+///
+/// ```
+/// use lanebloom::hash::FilterHasher;
+/// use lanebloom::{ConcurrentBloom, Prehashed, SnapshotError, FastHash};
+///
+/// /// A copy that has gone through bytes, whether the filter hashes keys or not.
+/// fn sent<S: FilterHasher>(filter: &ConcurrentBloom<S>, hasher: S) -> Result<ConcurrentBloom<S>, SnapshotError> {
+///     Ok(ConcurrentBloom::from_bytes_with(&filter.to_bytes(), hasher)?.0)
+/// }
+///
+/// let builder = ConcurrentBloom::builder().expected_keys(1000);
+/// let (keys, hashes) = (builder.clone().hasher(FastHash::default()).build()?, builder.hasher(Prehashed).build()?);
+/// keys.insert("a");
+/// hashes.insert_hash(keys.hash("a"));
+/// assert!(sent(&keys, FastHash::default())?.contains("a"));
+/// assert!(sent(&hashes, Prehashed)?.contains_hash(keys.hash("a")));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait FilterHasher: sealed::Sealed {}
+
+impl<S: sealed::Sealed> FilterHasher for S {}
+
 /// [`KeyHasher::hash_batch`] without vectors.
 #[inline(always)]
 pub(crate) fn one_by_one<K: Funnel>(hasher: &(impl KeyHasher + ?Sized), keys: &[K], out: &mut [u64]) {
     for (hash, key) in out.iter_mut().zip(keys) {
         // If the compiler vectorizes this loop, it replaces each 64-bit multiplication of Murmur3
         // by three with 32 bits, which baseline x86-64 has: 1.5 ns a key slower than one hash after
-        // another.
+        // another. `FastHash` took 0.74 ns a `u64` in place of 0.58.
         *hash = core::hint::black_box(hasher.hash_key(key));
     }
 }
@@ -110,27 +144,40 @@ fn lengths_differ(keys: usize, out: usize) -> ! {
     panic!("{keys} keys and {out} places for their answers: the lengths must be the same");
 }
 
-pub(crate) mod sealed {
-    use super::KeyHasher;
+/// The key whose hash is a hasher's [`fingerprint`](sealed::Sealed::fingerprint).
+const FINGERPRINTED: &str = "lanebloom hasher print";
 
-    /// Keeps [`KeyHasher`] ours, so that batch kernels can be added to it.
+pub(crate) mod sealed {
+    use super::{FINGERPRINTED, KeyHasher};
+
+    /// Keeps [`FilterHasher`](super::FilterHasher) and [`KeyHasher`] ours, so that batch kernels
+    /// can be added.
     pub trait Sealed {
         /// The hasher's name in a snapshot.
         fn identity(&self) -> Identity;
 
         /// The hash of one fixed key. It tells hashers of any type apart, up to a chance of 2^-64,
         /// and reveals no more about a secret key than any other hash does.
-        fn fingerprint(&self) -> u64
-        where
-            Self: KeyHasher,
-        {
-            self.hash_key("lanebloom hasher print")
-        }
+        fn fingerprint(&self) -> u64;
     }
 
     impl Sealed for super::Murmur3 {
         fn identity(&self) -> Identity {
             Identity::Murmur3 { seed: self.seed }
+        }
+
+        fn fingerprint(&self) -> u64 {
+            self.hash_key(FINGERPRINTED)
+        }
+    }
+
+    impl Sealed for super::FastHash {
+        fn identity(&self) -> Identity {
+            Identity::FastHash { seed: self.seed() }
+        }
+
+        fn fingerprint(&self) -> u64 {
+            self.hash_key(FINGERPRINTED)
         }
     }
 
@@ -138,11 +185,29 @@ pub(crate) mod sealed {
         fn identity(&self) -> Identity {
             Identity::SipHash13
         }
+
+        fn fingerprint(&self) -> u64 {
+            self.hash_key(FINGERPRINTED)
+        }
+    }
+
+    impl Sealed for super::Prehashed {
+        fn identity(&self) -> Identity {
+            Identity::Prehashed
+        }
+
+        fn fingerprint(&self) -> u64 {
+            0
+        }
     }
 
     impl<B: super::BuildHasher> Sealed for B {
         fn identity(&self) -> Identity {
             Identity::Other
+        }
+
+        fn fingerprint(&self) -> u64 {
+            self.hash_key(FINGERPRINTED)
         }
     }
 
@@ -170,6 +235,14 @@ pub(crate) mod sealed {
         },
         /// [`SipHash13`](crate::SipHash13) with a secret key.
         SipHash13,
+        /// [`FastHash`](crate::FastHash) with this seed.
+        #[non_exhaustive]
+        FastHash {
+            /// The seed.
+            seed: u32,
+        },
+        /// [`Prehashed`](crate::Prehashed): the program that wrote the snapshot hashed the keys.
+        Prehashed,
     }
 
     impl core::fmt::Display for Identity {
@@ -178,13 +251,15 @@ pub(crate) mod sealed {
                 Self::Other => f.write_str("a BuildHasher"),
                 Self::Murmur3 { seed } => write!(f, "Murmur3 with seed {seed}"),
                 Self::SipHash13 => f.write_str("SipHash-1-3"),
+                Self::FastHash { seed } => write!(f, "FastHash with seed {seed}"),
+                Self::Prehashed => f.write_str("Prehashed"),
             }
         }
     }
 }
 
 /// The hash of one fixed key: [`Sealed::fingerprint`](sealed::Sealed::fingerprint).
-pub(crate) fn fingerprint(hasher: &impl KeyHasher) -> u64 {
+pub(crate) fn fingerprint(hasher: &impl FilterHasher) -> u64 {
     hasher.fingerprint()
 }
 
@@ -387,6 +462,120 @@ impl KeyHasher for Murmur3 {
         hash_many(self, HashKernels::murmur3(isa), &[self.seed.into(); 2], keys, out);
     }
 }
+
+/// The fast choice for keys that no enemy chooses, with a seed, 0 by default.
+///
+/// A key of up to 8 bytes, such as a `u64`, takes two folded multiplications. The hash of a longer
+/// key is XXH3-64 of its [`Funnel`] bytes. The hash of a key is the same on every platform and in
+/// every version, and other programs can compute it: [the specification] has a line for the short
+/// keys, and every language has XXH3. (It is not the `fasthash` of SMHasher.)
+///
+/// **Not for keys that an enemy may choose**, whatever the seed: see [the module](crate::hash).
+///
+/// ```
+/// use lanebloom::{ConcurrentBloom, FastHash, KeyHasher};
+///
+/// let builder = ConcurrentBloom::builder().expected_keys(1000);
+/// let filter = builder.hasher(FastHash::default()).build()?;
+/// filter.insert(&17u64);
+/// assert!(filter.contains(&17u64) && !filter.contains(&18u64));
+/// // `xxhash.xxh3_64_intdigest(b"lanebloom hasher print")` in Python
+/// assert_eq!(FastHash::default().hash_key("lanebloom hasher print"), 0x6db8_209a_89d8_2db9);
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+///
+/// [the specification]: crate::docs::hashes#fasthash
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct FastHash {
+    seed: fast::Seed,
+}
+
+impl FastHash {
+    /// The hasher with `seed`.
+    ///
+    /// ```
+    /// use lanebloom::{FastHash, KeyHasher};
+    ///
+    /// let [one, two] = [1, 2].map(|seed| FastHash::with_seed(seed).hash_key("a"));
+    /// assert_ne!(one, two);
+    /// ```
+    #[must_use]
+    pub const fn with_seed(seed: u32) -> Self {
+        Self {
+            seed: fast::Seed::new(seed),
+        }
+    }
+
+    /// The seed.
+    ///
+    /// ```
+    /// assert_eq!(lanebloom::FastHash::with_seed(9).seed(), 9);
+    /// ```
+    #[must_use]
+    pub const fn seed(&self) -> u32 {
+        self.seed.given
+    }
+}
+
+impl Default for FastHash {
+    /// Seed 0.
+    fn default() -> Self {
+        Self::with_seed(0)
+    }
+}
+
+impl fmt::Debug for FastHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FastHash").field("seed", &self.seed()).finish()
+    }
+}
+
+impl KeyHasher for FastHash {
+    // Always inlined, as `Murmur3::hash128`.
+    #[inline(always)]
+    fn hash_key<K: Funnel + ?Sized>(&self, key: &K) -> u64 {
+        fn pieces<const N: usize, K: Funnel + ?Sized>(seed: fast::Seed, key: &K) -> u64 {
+            let mut sink = FastSink::<N>::new(seed);
+            key.funnel(&mut sink);
+            sink.finish()
+        }
+        match Form::of(key) {
+            Form::Slice(bytes) => fast::slice(self.seed, bytes),
+            Form::Short(key) => fast::short(self.seed, key),
+            // The space for the bytes is cleared first.
+            Form::Pieces if matches!(K::WIDTH, Some(..=32)) => pieces::<32, K>(self.seed, key),
+            Form::Pieces => pieces::<128, K>(self.seed, key),
+        }
+    }
+}
+
+/// The hasher of a filter whose keys are hashed elsewhere: it takes hashes alone.
+///
+/// Methods that take keys do not compile. So no key is hashed twice in two ways, and a snapshot
+/// does not claim a hasher that the keys never saw. All 64 bits of the hashes must vary: [the
+/// module](crate::hash) says what is good enough.
+///
+/// ```
+/// use lanebloom::{ConcurrentBloom, Prehashed};
+///
+/// let builder = ConcurrentBloom::builder().expected_keys(1000);
+/// let filter = builder.hasher(Prehashed).build()?;
+/// filter.insert_hash(0x9e37_79b9_7f4a_7c15);
+/// assert!(filter.contains_hash(0x9e37_79b9_7f4a_7c15));
+///
+/// let (same, _) = ConcurrentBloom::from_bytes_with(&filter.to_bytes(), Prehashed)?;
+/// assert!(same == filter);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// ```compile_fail,E0599
+/// # use lanebloom::{ConcurrentBloom, Prehashed};
+/// # let builder = ConcurrentBloom::builder().expected_keys(1000);
+/// # let filter = builder.hasher(Prehashed).build().unwrap();
+/// filter.insert("a");
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Prehashed;
 
 /// Hashes by the kernels from the state `start`, if there are any, as `hasher` hashes one key.
 fn hash_many<K: Funnel, const N: usize>(

@@ -17,7 +17,7 @@
 //!   also inserts new keys 3 to 10 times as fast (512 KiB, [Boost.Bloom and
 //!   sbbf-rs-safe](docs::cost#where-we-lose)).
 //! - Strangers choose the keys, and the default hasher stays: they can make collisions under any
-//!   seed of Murmur3. Use [`SipHash13`]; the module [`hash`] says why. The crate
+//!   seed of Murmur3. Use [`SipHash13`]; the module [`hash`] compares the hashers. The crate
 //!   `lanebloom-guard` uses it unless told otherwise.
 //!
 //! # Example
@@ -224,5 +224,5 @@ pub use filter::view::{self, BloomView};
 pub use filter::windowed::{self, WindowedBloom};
 pub use filter::{Builder, Figures, Filter};
 pub use funnel::{ByHash, Funnel, Sink};
-pub use hash::{KeyHasher, Murmur3, SipHash13};
+pub use hash::{FastHash, KeyHasher, Murmur3, Prehashed, SipHash13};
 pub use kernel::instruction_set;

@@ -9,7 +9,7 @@ use crate::quickbloom;
 use crate::{Args, Group, Table, one_group};
 use fastbloom::AtomicBloomFilter;
 use lanebloom::internal::WithIsa;
-use lanebloom::{ConcurrentBloom, Funnel, KeyHasher, Murmur3, SipHash13};
+use lanebloom::{ConcurrentBloom, FastHash, Funnel, KeyHasher, Murmur3, SipHash13};
 #[cfg(has_quickbloom)]
 use std::ffi::c_void;
 use std::hash::{BuildHasher, Hash};
@@ -186,6 +186,10 @@ pub(crate) fn key_calls<K: Key>(args: &Args, bytes: usize) -> String {
         Box::new(Ours {
             filter: murmur3,
             hasher: "Murmur3, its default",
+        }),
+        Box::new(Ours {
+            filter: ours(args, bytes, FastHash::with_seed(1)),
+            hasher: "FastHash",
         }),
         Box::new(Ours {
             filter: ours(args, bytes, SipHash13::with_key([1; 16])),

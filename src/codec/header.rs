@@ -5,7 +5,7 @@
 use crate::error::SnapshotErrorKind;
 use crate::geometry::layout::{LINE_BYTES, LINE_WORDS, Layout, Shape};
 use crate::hash::sealed::Identity;
-use crate::hash::{self, KeyHasher, Murmur3};
+use crate::hash::{self, FastHash, FilterHasher, Murmur3, Prehashed};
 use alloc::format;
 use alloc::string::String;
 use core::fmt::{self, Display};
@@ -111,7 +111,7 @@ pub(crate) struct Hashing {
 }
 
 impl Hashing {
-    pub(crate) fn of(hasher: &impl KeyHasher) -> Self {
+    pub(crate) fn of(hasher: &impl FilterHasher) -> Self {
         Self {
             identity: hash::sealed::Sealed::identity(hasher),
             fingerprint: hash::fingerprint(hasher),
@@ -428,6 +428,8 @@ fn put_common(bytes: &mut [u8], kind: Kind, hashing: Hashing, len: u64) {
         Identity::Other => (0, 0),
         Identity::Murmur3 { seed } => (1, seed),
         Identity::SipHash13 => (2, 0),
+        Identity::FastHash { seed } => (3, seed),
+        Identity::Prehashed => (4, 0),
     };
     put(bytes, 0, MAGIC);
     put(bytes, 8, VERSION.to_le_bytes());
@@ -493,22 +495,29 @@ fn parse_hashing(bytes: &[u8]) -> Decoded<Hashing> {
         0 => Identity::Other,
         1 => Identity::Murmur3 { seed },
         2 => Identity::SipHash13,
+        3 => Identity::FastHash { seed },
+        4 => Identity::Prehashed,
         other => {
             return invalid(format!(
-                "hasher {other} is none of 0 (a BuildHasher), 1 (Murmur3), 2 (SipHash-1-3)"
+                "hasher {other} is none of 0 (a BuildHasher), 1 (Murmur3), 2 (SipHash-1-3), 3 (FastHash), \
+                 4 (Prehashed)"
             ));
         }
     };
     let fingerprint = get(bytes, 16);
-    if let Identity::Murmur3 { seed } = identity {
-        let computed = hash::fingerprint(&Murmur3::with_seed(seed));
-        if fingerprint != computed {
-            return invalid(format!(
-                "the hasher's fingerprint is that of another one: {identity} has {computed:016x}, and \
-                 {fingerprint:016x} is stored"
-            ));
-        }
-    } else {
+    let computed = match identity {
+        Identity::Murmur3 { seed } => Some(hash::fingerprint(&Murmur3::with_seed(seed))),
+        Identity::FastHash { seed } => Some(hash::fingerprint(&FastHash::with_seed(seed))),
+        Identity::Prehashed => Some(hash::fingerprint(&Prehashed)),
+        Identity::Other | Identity::SipHash13 => None,
+    };
+    if let Some(computed) = computed.filter(|&computed| computed != fingerprint) {
+        return invalid(format!(
+            "the hasher's fingerprint is that of another one: {identity} has {computed:016x}, and \
+             {fingerprint:016x} is stored"
+        ));
+    }
+    if !matches!(identity, Identity::Murmur3 { .. } | Identity::FastHash { .. }) {
         check_zeros(&bytes[12..16], 12)?;
     }
     Ok(Hashing { identity, fingerprint })

@@ -5,7 +5,7 @@ use super::Filter;
 use super::engine::Planned;
 use crate::error::BuildError;
 use crate::geometry::sizing::Request;
-use crate::hash::{KeyHasher, Murmur3};
+use crate::hash::{FilterHasher, Murmur3};
 use core::fmt;
 
 /// Sizes a [`Filter`]; made by [`Filter::builder`].
@@ -112,8 +112,8 @@ impl<E: Planned, S> Builder<E, S> {
         self
     }
 
-    /// Another hasher: [`SipHash13`](crate::SipHash13) or any `BuildHasher`. [`crate::hash`]
-    /// compares them.
+    /// Another hasher: [`FastHash`](crate::FastHash), [`SipHash13`](crate::SipHash13), any
+    /// `BuildHasher`, or [`Prehashed`](crate::Prehashed). [`crate::hash`] compares them.
     ///
     /// ```
     /// let builder = lanebloom::ConcurrentBloom::builder().expected_keys(1000);
@@ -122,7 +122,7 @@ impl<E: Planned, S> Builder<E, S> {
     /// assert!(filter.contains("a") && !filter.contains("b"));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    pub fn hasher<T: KeyHasher>(self, hasher: T) -> Builder<E, T> {
+    pub fn hasher<T: FilterHasher>(self, hasher: T) -> Builder<E, T> {
         Builder {
             request: self.request,
             options: self.options,

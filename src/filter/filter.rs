@@ -206,17 +206,6 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
         self.contains_many(source, out);
     }
 
-    // A call, so that a few hashes stay in registers, and only large batches have a large stack
-    // frame.
-    #[inline(never)]
-    fn contains_many(&self, source: impl Source, out: &mut [bool]) {
-        let (mut chunks, unpack) = (answered(all(&source)), unpack(self.isa));
-        while let Some((start, hashes, found)) = chunks.next() {
-            self.engine.contains_bitmap(hashes, found);
-            unpack(found, &mut out[start..][..hashes.len()]);
-        }
-    }
-
     /// [`contains_batch`](Self::contains_batch) into a new vector.
     ///
     /// ```
@@ -230,6 +219,84 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
         let mut found = alloc::vec![false; keys.len()];
         self.contains_batch(keys, &mut found);
         found
+    }
+
+    /// [`contains_batch`](Self::contains_batch) into a bitmap. Bits after the last key become 0.
+    /// Panics if `out` has not `keys.len().div_ceil(64)` words.
+    ///
+    /// ```
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
+    /// filter.insert("a").unwrap();
+    /// let mut found = [0];
+    /// filter.contains_batch_bitmap(&["b", "a"], &mut found);
+    /// assert_eq!(found, [0b10]);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
+        assert_bitmap_length(keys.len(), out.len());
+        if keys.len() < Length::Few.least() {
+            return out.fill(bitmap_of(keys, |key| self.contains(key)));
+        }
+        let source = self.keys(keys);
+        if keys.len() < Length::Many.least() {
+            return out.fill(self.engine.contains_few_bitmap(source.few(&mut Few::new())));
+        }
+        let (mut chunks, mut answered) = (all(&source), 0);
+        while let Some(hashes) = chunks.next() {
+            let found = &mut out[answered..][..hashes.len().div_ceil(64)];
+            self.engine.contains_bitmap(hashes, found);
+            answered += found.len();
+        }
+    }
+
+    /// Calls `each` with the position of every key that is certainly not in the filter, in order.
+    ///
+    /// ```
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
+    /// filter.insert("b").unwrap();
+    /// let mut absent = Vec::new();
+    /// filter.for_each_absent(&["a", "b", "c"], |i| absent.push(i));
+    /// assert_eq!(absent, [0, 2]);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn for_each_absent<K: Funnel>(&self, keys: &[K], each: impl FnMut(usize)) {
+        self.each_absent(&self.keys(keys), each);
+    }
+
+    /// Writes the hash by which this filter knows each key to the same place of `out`. Panics if
+    /// the lengths differ.
+    ///
+    /// ```
+    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
+    /// let mut hashes = [0; 2];
+    /// filter.hash_batch(&["a", "b"], &mut hashes);
+    /// assert_eq!(hashes, ["a", "b"].map(|key| filter.hash(key)));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn hash_batch<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
+        self.hasher.hash_batch_by(self.isa, keys, out);
+    }
+
+    pub(crate) fn keys<'a, K: Funnel>(&'a self, keys: &'a [K]) -> HashedKeys<'a, K, S> {
+        HashedKeys {
+            hasher: &self.hasher,
+            isa: self.isa,
+            keys,
+        }
+    }
+}
+
+/// Lookups of many hashes, which need no hasher.
+impl<E: Engine, S> Filter<E, S> {
+    // A call, so that a few hashes stay in registers, and only large batches have a large stack
+    // frame.
+    #[inline(never)]
+    fn contains_many(&self, source: impl Source, out: &mut [bool]) {
+        let (mut chunks, unpack) = (answered(all(&source)), unpack(self.isa));
+        while let Some((start, hashes, found)) = chunks.next() {
+            self.engine.contains_bitmap(hashes, found);
+            unpack(found, &mut out[start..][..hashes.len()]);
+        }
     }
 
     /// [`contains_batch`](Self::contains_batch) by hash. Panics if the lengths differ.
@@ -261,34 +328,6 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
             return self.engine.contains_few(hashes, out);
         }
         self.contains_many(hashes, out);
-    }
-
-    /// [`contains_batch`](Self::contains_batch) into a bitmap. Bits after the last key become 0.
-    /// Panics if `out` has not `keys.len().div_ceil(64)` words.
-    ///
-    /// ```
-    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
-    /// filter.insert("a").unwrap();
-    /// let mut found = [0];
-    /// filter.contains_batch_bitmap(&["b", "a"], &mut found);
-    /// assert_eq!(found, [0b10]);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
-        assert_bitmap_length(keys.len(), out.len());
-        if keys.len() < Length::Few.least() {
-            return out.fill(bitmap_of(keys, |key| self.contains(key)));
-        }
-        let source = self.keys(keys);
-        if keys.len() < Length::Many.least() {
-            return out.fill(self.engine.contains_few_bitmap(source.few(&mut Few::new())));
-        }
-        let (mut chunks, mut answered) = (all(&source), 0);
-        while let Some(hashes) = chunks.next() {
-            let found = &mut out[answered..][..hashes.len().div_ceil(64)];
-            self.engine.contains_bitmap(hashes, found);
-            answered += found.len();
-        }
     }
 
     /// [`contains_batch_bitmap`](Self::contains_batch_bitmap) by hash. Panics if `out` has not
@@ -324,20 +363,6 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
         }
     }
 
-    /// Calls `each` with the position of every key that is certainly not in the filter, in order.
-    ///
-    /// ```
-    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
-    /// filter.insert("b").unwrap();
-    /// let mut absent = Vec::new();
-    /// filter.for_each_absent(&["a", "b", "c"], |i| absent.push(i));
-    /// assert_eq!(absent, [0, 2]);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn for_each_absent<K: Funnel>(&self, keys: &[K], each: impl FnMut(usize)) {
-        self.each_absent(&self.keys(keys), each);
-    }
-
     /// [`for_each_absent`](Self::for_each_absent) by hash.
     ///
     /// ```
@@ -353,33 +378,11 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
         self.each_absent(&hashes, each);
     }
 
-    /// Writes the hash by which this filter knows each key to the same place of `out`. Panics if
-    /// the lengths differ.
-    ///
-    /// ```
-    /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
-    /// let mut hashes = [0; 2];
-    /// filter.hash_batch(&["a", "b"], &mut hashes);
-    /// assert_eq!(hashes, ["a", "b"].map(|key| filter.hash(key)));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn hash_batch<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
-        self.hasher.hash_batch_by(self.isa, keys, out);
-    }
-
     fn each_absent(&self, source: &impl Source, mut each: impl FnMut(usize)) {
         let mut chunks = answered(all(source));
         while let Some((start, hashes, found)) = chunks.next() {
             self.engine.contains_bitmap(hashes, found);
             for_each_absent(found, hashes.len(), |i| each(start + i));
-        }
-    }
-
-    pub(crate) fn keys<'a, K: Funnel>(&'a self, keys: &'a [K]) -> HashedKeys<'a, K, S> {
-        HashedKeys {
-            hasher: &self.hasher,
-            isa: self.isa,
-            keys,
         }
     }
 }

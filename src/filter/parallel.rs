@@ -6,7 +6,7 @@ use crate::error::{BuildError, IncompatibleError};
 use crate::filter::Filter;
 use crate::filter::bloom::{Bloom, Builder, ConcurrentBloom};
 use crate::funnel::Funnel;
-use crate::hash::{KeyHasher, assert_same_length};
+use crate::hash::{FilterHasher, KeyHasher, assert_same_length};
 use crate::words::bits;
 use alloc::vec::Vec;
 use rayon::prelude::*;
@@ -19,7 +19,7 @@ const UNITED: usize = 1 << 10;
 
 /// Operations in parallel, on the threads of rayon's pool (feature `rayon`). Each answers, fails
 /// and panics as its twin without `par_`. Other threads may use the filter meanwhile.
-impl<S: KeyHasher + Sync> Filter<Bloom, S> {
+impl<S: FilterHasher + Sync> Filter<Bloom, S> {
     /// [`insert_hashes`](Self::insert_hashes) in parallel.
     ///
     /// If the batch is dense in the filter, each thread sorts a part of it and then inserts the
@@ -42,19 +42,6 @@ impl<S: KeyHasher + Sync> Filter<Bloom, S> {
         changed
     }
 
-    /// [`insert_batch`](Self::insert_batch) in parallel, as
-    /// [`par_insert_hashes`](Self::par_insert_hashes).
-    ///
-    /// ```
-    /// let filter = lanebloom::ConcurrentBloom::builder().expected_keys(1000).build()?;
-    /// assert_eq!(filter.par_insert_batch(&["a", "b"]), 2);
-    /// assert!(filter.contains("a") && filter.contains("b") && !filter.contains("c"));
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn par_insert_batch<K: Funnel + Sync>(&self, keys: &[K]) -> usize {
-        self.par_insert(&self.keys(keys))
-    }
-
     /// [`contains_hashes`](Self::contains_hashes) in parallel.
     ///
     /// ```
@@ -69,22 +56,6 @@ impl<S: KeyHasher + Sync> Filter<Bloom, S> {
         assert_same_length(hashes.len(), out.len());
         let parts = hashes.par_chunks(LOOKED_UP).zip(out.par_chunks_mut(LOOKED_UP));
         parts.for_each(|(hashes, out)| self.contains_hashes(hashes, out));
-    }
-
-    /// [`contains_batch`](Self::contains_batch) in parallel.
-    ///
-    /// ```
-    /// let filter = lanebloom::ConcurrentBloom::builder().expected_keys(1000).build()?;
-    /// filter.insert("a");
-    /// let mut found = [false; 2];
-    /// filter.par_contains_batch(&["a", "b"], &mut found);
-    /// assert_eq!(found, [true, false]);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    pub fn par_contains_batch<K: Funnel + Sync>(&self, keys: &[K], out: &mut [bool]) {
-        assert_same_length(keys.len(), out.len());
-        let parts = keys.par_chunks(LOOKED_UP).zip(out.par_chunks_mut(LOOKED_UP));
-        parts.for_each(|(keys, out)| self.contains_batch(keys, out));
     }
 
     /// [`union_from`](Self::union_from) in parallel.
@@ -112,6 +83,38 @@ impl<S: KeyHasher + Sync> Filter<Bloom, S> {
         let changed = starts.map(unite).reduce(|| false, |a, b| a | b);
         bits::acquire_if(!changed);
         Ok(changed)
+    }
+}
+
+/// Operations in parallel on keys.
+impl<S: KeyHasher + Sync> Filter<Bloom, S> {
+    /// [`insert_batch`](Self::insert_batch) in parallel, as
+    /// [`par_insert_hashes`](Self::par_insert_hashes).
+    ///
+    /// ```
+    /// let filter = lanebloom::ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// assert_eq!(filter.par_insert_batch(&["a", "b"]), 2);
+    /// assert!(filter.contains("a") && filter.contains("b") && !filter.contains("c"));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn par_insert_batch<K: Funnel + Sync>(&self, keys: &[K]) -> usize {
+        self.par_insert(&self.keys(keys))
+    }
+
+    /// [`contains_batch`](Self::contains_batch) in parallel.
+    ///
+    /// ```
+    /// let filter = lanebloom::ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// filter.insert("a");
+    /// let mut found = [false; 2];
+    /// filter.par_contains_batch(&["a", "b"], &mut found);
+    /// assert_eq!(found, [true, false]);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn par_contains_batch<K: Funnel + Sync>(&self, keys: &[K], out: &mut [bool]) {
+        assert_same_length(keys.len(), out.len());
+        let parts = keys.par_chunks(LOOKED_UP).zip(out.par_chunks_mut(LOOKED_UP));
+        parts.for_each(|(keys, out)| self.contains_batch(keys, out));
     }
 }
 

@@ -110,7 +110,7 @@ use super::bloom::ConcurrentBloom;
 use super::engine::PlannedImpl;
 use crate::error::BuildError;
 use crate::geometry::sizing::Request;
-use crate::hash::{KeyHasher, Murmur3};
+use crate::hash::{FilterHasher, Murmur3};
 use steps::{MAX_LAYERS, Steps};
 
 /// A lock-free Bloom filter that grows. Many threads can insert and look up at once.
@@ -193,7 +193,7 @@ impl PlannedImpl for Chain {
 /// assert_eq!(seen.expected_keys(), 1000);
 /// assert_eq!(seen.max_false_positive_rate(), 0.01);
 /// ```
-impl<S: KeyHasher + Default> Default for ScalableBloom<S> {
+impl<S: FilterHasher + Default> Default for ScalableBloom<S> {
     /// Panics if there is no memory.
     fn default() -> Self {
         let builder = ScalableBloom::builder().hasher(S::default());

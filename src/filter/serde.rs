@@ -14,7 +14,7 @@ use super::tombstone::TombstoneBloom;
 use super::windowed::WindowedBloom;
 use crate::codec::{Decode, deserialize, from_slice, given, serialize};
 use crate::error::SnapshotError;
-use crate::hash::KeyHasher;
+use crate::hash::FilterHasher;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 macro_rules! serialized {
@@ -34,7 +34,7 @@ macro_rules! serialized {
         /// assert!(same == filter);
         /// # Ok::<(), Box<dyn std::error::Error>>(())
         /// ```
-        impl<S: KeyHasher> Serialize for $filter<S> {
+        impl<S: FilterHasher> Serialize for $filter<S> {
             fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
                 serialize(&self.to_bytes(), serializer)
             }
@@ -73,7 +73,7 @@ deserialized! {
     ConcurrentBloom, CountingBloom, CuckooFilter, CompactCuckoo, DLeftFilter, ScalableBloom, TombstoneBloom
 }
 
-impl<E: StoredImpl, S: KeyHasher> Decode for Filter<E, S> {
+impl<E: StoredImpl, S: FilterHasher> Decode for Filter<E, S> {
     type Hasher = S;
     type Error = SnapshotError;
 

@@ -8,7 +8,7 @@ use super::counting::Counting;
 use super::lines::{LineWords, Lined, OwnWords};
 use crate::error::IncompatibleError;
 use crate::geometry::layout::{LINE_WORDS, Layout};
-use crate::hash::KeyHasher;
+use crate::hash::FilterHasher;
 use crate::words::bits::{self, ones_of};
 use core::array;
 use core::ops::Range;
@@ -73,7 +73,7 @@ macro_rules! sets {
     ($($filter:ident: $engine:ty),*) => {$(
         /// Two filters as sets of keys. All methods fail as [`union_from`](Self::union_from): if
         /// layout or hasher differ.
-        impl<S: KeyHasher> Filter<$engine, S> {
+        impl<S: FilterHasher> Filter<$engine, S> {
             /// Keeps only what `other` has too; returns whether that changed this filter. `other`
             /// may be in use meanwhile. It takes `&mut self`: beside inserts, some keys would
             /// survive in part.
@@ -166,7 +166,7 @@ sets! { ConcurrentBloom: Bloom, CountingBloom: Counting }
 
 /// Estimates for two filters. They fail as [`union_from`](Self::union_from): if layout or hasher
 /// differ.
-impl<S: KeyHasher> Filter<Bloom, S> {
+impl<S: FilterHasher> Filter<Bloom, S> {
     /// An estimate of the number of distinct keys in either filter: the
     /// [`estimated_len`](Self::estimated_len) of their union, which is not made.
     ///

@@ -16,10 +16,10 @@ use super::traits::Stored;
 use super::windowed::{Generations, WindowedBloom};
 use crate::codec::{Hashing, Input, Out, assert_snapshot_length, from_slice, given, murmur3};
 use crate::error::{SnapshotError, SnapshotErrorKind};
-use crate::hash::KeyHasher;
+use crate::hash::FilterHasher;
 use alloc::vec::Vec;
 
-fn encode<E: StoredImpl, S: KeyHasher, O: Out>(filter: &Filter<E, S>, out: &mut O) -> Result<(), O::Error> {
+fn encode<E: StoredImpl, S: FilterHasher, O: Out>(filter: &Filter<E, S>, out: &mut O) -> Result<(), O::Error> {
     filter.engine.encode(Hashing::of(&filter.hasher), out)
 }
 
@@ -36,7 +36,7 @@ pub(super) fn decode<E: StoredImpl, S, I: Input>(
 macro_rules! stored {
     ($($filter:ident: $engine:ty),*) => {$(
         /// Snapshots.
-        impl<S: KeyHasher> Filter<$engine, S> {
+        impl<S: FilterHasher> Filter<$engine, S> {
             /// The filter as bytes that [`from_bytes`](Filter::from_bytes) reads, in the
             /// [format](crate::codec#the-format) of snapshots.
             ///
@@ -202,7 +202,7 @@ macro_rules! stored {
             }
         }
 
-        impl<S: KeyHasher> Stored for $filter<S> {
+        impl<S: FilterHasher> Stored for $filter<S> {
             type Hasher = S;
 
             fn to_bytes(&self) -> Vec<u8> {
@@ -236,7 +236,7 @@ stored! { WindowedBloom: Generations }
 macro_rules! fixed_size {
     ($($engine:ty),*) => {$(
         /// Snapshots of filters whose size never changes.
-        impl<S: KeyHasher> Filter<$engine, S> {
+        impl<S: FilterHasher> Filter<$engine, S> {
             /// The length of a snapshot in bytes: 192, and the content, rounded up to 64.
             ///
             /// ```

@@ -10,12 +10,12 @@ use super::traits::Union;
 #[cfg(feature = "window")]
 use super::windowed::{Generations, WindowedBloom};
 use crate::error::IncompatibleError;
-use crate::hash::{self, KeyHasher};
+use crate::hash::{self, FilterHasher};
 
 macro_rules! unions {
     ($($filter:ident: $engine:ty),*) => {$(
         /// Unions.
-        impl<S: KeyHasher> Filter<$engine, S> {
+        impl<S: FilterHasher> Filter<$engine, S> {
             /// Adds every key of `other` to this filter; returns whether that changed it. Both may
             /// be in use meanwhile.
             ///
@@ -74,7 +74,7 @@ macro_rules! unions {
             }
         }
 
-        impl<S: KeyHasher> Union for $filter<S> {
+        impl<S: FilterHasher> Union for $filter<S> {
             fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
                 self.union_from(other)
             }
@@ -86,7 +86,7 @@ macro_rules! unions {
 
         /// Same layout, same hasher and same content. Beside inserts, reads each word at some
         /// moment.
-        impl<S: KeyHasher> PartialEq for $filter<S> {
+        impl<S: FilterHasher> PartialEq for $filter<S> {
             fn eq(&self, other: &Self) -> bool {
                 hash::fingerprint(&self.hasher) == hash::fingerprint(&other.hasher) && self.engine.same(&other.engine)
             }

@@ -8,7 +8,7 @@ use crate::codec::{Decoded, Hashing, Header, Kind, SNAPSHOT_HEADER, SnapshotByte
 use crate::error::{BuildError, SnapshotError};
 use crate::geometry::layout::{LINE_BYTES, Layout};
 use crate::geometry::sizing::Cell;
-use crate::hash::{KeyHasher, Murmur3};
+use crate::hash::{FilterHasher, Murmur3};
 use crate::kernel::{Isa, Lookups};
 use crate::words::bits::Lines;
 use crate::words::chunks::as_chunks;
@@ -82,7 +82,7 @@ impl<'a> BloomView<'a> {
     }
 }
 
-impl<'a, S: KeyHasher> BloomView<'a, S> {
+impl<'a, S: FilterHasher> BloomView<'a, S> {
     /// [`from_bytes`](BloomView::from_bytes) for a filter with any hasher: `hasher` must be the one
     /// that filled the filter. Fails as [`from_bytes`](BloomView::from_bytes), and if the hasher
     /// differs.
@@ -168,7 +168,7 @@ mod map {
         }
     }
 
-    impl<S: KeyHasher> BloomView<'static, S> {
+    impl<S: FilterHasher> BloomView<'static, S> {
         /// [`map`](BloomView::map) for a filter with any hasher: `hasher` must be the one that
         /// filled the filter. Fails as [`map`](BloomView::map), and if the hasher differs.
         ///
@@ -224,7 +224,7 @@ impl<S> BloomView<'_, S> {
     /// ```
     pub fn to_filter(&self) -> Result<ConcurrentBloom<S>, SnapshotError>
     where
-        S: KeyHasher + Clone,
+        S: FilterHasher + Clone,
     {
         ConcurrentBloom::from_bytes_with(self.bytes(), self.hasher.clone()).map(|(filter, _)| filter)
     }

@@ -337,8 +337,8 @@ where
     for (at, field, expected) in [
         (
             11,
-            &[3][..],
-            "hasher 3 is none of 0 (a BuildHasher), 1 (Murmur3), 2 (SipHash-1-3)",
+            &[5][..],
+            "hasher 5 is none of 0 (a BuildHasher), 1 (Murmur3), 2 (SipHash-1-3), 3 (FastHash), 4 (Prehashed)",
         ),
         (11, &[2, 0, 0, 1], "byte 14 is 1, where version 1 of the format has 0"),
         (
@@ -350,6 +350,16 @@ where
             16,
             &[0; 8],
             "the hasher's fingerprint is that of another one: Murmur3 with seed 0 has ",
+        ),
+        (
+            11,
+            &[3, 7],
+            "the hasher's fingerprint is that of another one: FastHash with seed 7 has ",
+        ),
+        (
+            11,
+            &[4],
+            "the hasher's fingerprint is that of another one: Prehashed has 0000000000000000, ",
         ),
         (
             24,

@@ -3,7 +3,7 @@
 
 use lanebloom::hash::OneKeyType;
 use lanebloom::internal::instruction_sets;
-use lanebloom::{ByHash, ConcurrentBloom, Funnel, KeyHasher, Murmur3, Sink, SipHash13};
+use lanebloom::{ByHash, ConcurrentBloom, FastHash, Funnel, KeyHasher, Murmur3, Sink, SipHash13};
 use lanebloom_tests::number;
 use proptest::prelude::*;
 use serde_json::Value;
@@ -492,6 +492,162 @@ fn siphash13_is_siphash13() {
     }
     assert_ne!(SipHash13::with_key([1; 16]).hash_key("a"), hasher.hash_key("a"));
     assert!(!format!("{:?}", SipHash13::with_key([77; 16])).contains("77"));
+}
+
+/// Computed from `docs/HASHES.md` by a program in Python, with the reference implementation of
+/// XXH3: the first bytes of 11, 48, 85, ...
+#[test]
+fn fast_hash_gives_the_known_answers() {
+    let bytes: Vec<u8> = (0..1000).map(|i| (i * 37 + 11) as u8).collect();
+    let golden: [(u32, &[(usize, u64)]); 2] = [
+        (
+            0x0,
+            &[
+                (0, 0x9db0_4c55_6625_4743),
+                (1, 0x0b6c_5c20_1b3d_be67),
+                (2, 0x2fe2_935a_361b_0245),
+                (3, 0xa4c1_bb68_26ec_5c41),
+                (4, 0x4553_ce40_5fe1_0eb9),
+                (5, 0x7ebe_2273_9b6b_4c3e),
+                (7, 0xf5ad_6e18_988f_a9fb),
+                (8, 0xf9e7_6e07_721b_99de),
+                (9, 0x05b2_fd4d_97ed_cdae),
+                (13, 0x98a6_5a04_4e7b_0b5a),
+                (16, 0x2e43_59e2_a04a_5e32),
+                (17, 0xf60c_5368_4bbc_489d),
+                (24, 0xdc03_d183_f997_ccc3),
+                (32, 0x6648_64df_0876_efc6),
+                (33, 0xaa99_8d61_31d9_56aa),
+                (64, 0x8e74_64ff_df82_c775),
+                (128, 0x5c6a_b7b5_b236_0539),
+                (129, 0x45fa_bbd1_83de_7649),
+                (240, 0xc079_6428_068c_d12e),
+                (241, 0x859d_c8ab_6dd8_5c7c),
+                (1000, 0x35b9_0186_550d_bb50),
+            ],
+        ),
+        (
+            0x9e3779b1,
+            &[
+                (0, 0xd3e1_1802_7320_0865),
+                (1, 0x5c0f_a33b_55dd_e590),
+                (2, 0x8620_61ad_38e4_47f9),
+                (3, 0x6e1f_95c7_256d_e9f8),
+                (4, 0x4e0d_36f3_f5bd_3f88),
+                (5, 0xc5ad_0086_3468_b579),
+                (7, 0x57c9_fb21_5467_90a1),
+                (8, 0xee51_1a8e_4e12_614f),
+                (9, 0xd43d_1978_155b_dd5e),
+                (13, 0x715c_8e98_849b_6b9b),
+                (16, 0x718e_abb1_bb45_d5ba),
+                (17, 0xfe83_723f_1277_6470),
+                (24, 0xe4a9_40a1_0f73_08f0),
+                (32, 0x2e67_ed81_a8cc_598e),
+                (33, 0xa7bb_107a_b7e5_8d9a),
+                (64, 0x99ad_c479_63b5_0a6b),
+                (128, 0xfe1b_5b94_4d39_22f5),
+                (129, 0xaac1_adac_6940_635e),
+                (240, 0xb460_6223_c98a_ae7f),
+                (241, 0xe7cf_e8a5_28cb_77eb),
+                (1000, 0x4922_7998_9432_8271),
+            ],
+        ),
+    ];
+    for (seed, hashes) in golden {
+        for &(len, hash) in hashes {
+            assert_eq!(
+                FastHash::with_seed(seed).hash_key(&bytes[..len]),
+                hash,
+                "{len} bytes, seed {seed}"
+            );
+        }
+    }
+}
+
+/// However a key puts its bytes, and whether or not its type says how many there are.
+#[test]
+fn fast_hash_sees_the_bytes_alone() {
+    let bytes: Vec<u8> = (0..600).map(|i| number(i) as u8).collect();
+    for seed in [0, 1, u32::MAX] {
+        let hasher = FastHash::with_seed(seed);
+        for len in (0..=300).chain([511, 512, 513, 600]) {
+            let key = &bytes[..len];
+            let expected = hasher.hash_key(key);
+            if len > 8 {
+                let theirs = twox_hash::XxHash3_64::oneshot_with_seed(seed.into(), key);
+                assert_eq!(expected, theirs, "{len} bytes");
+            }
+            for cuts in [
+                &[][..],
+                &[0],
+                &[1; 40],
+                &[8, 8, 8, 8],
+                &[31, 1, 1],
+                &[127, 1, 1],
+                &[200, 41],
+                &[len],
+            ] {
+                assert_eq!(
+                    hasher.hash_key(&Cut::<{ usize::MAX }>(key, cuts)),
+                    expected,
+                    "{len} bytes"
+                );
+                assert_eq!(hasher.hash_key(&Cut::<8>(key, cuts)), expected, "{len} bytes");
+                assert_eq!(hasher.hash_key(&Cut::<16>(key, cuts)), expected, "{len} bytes");
+                assert_eq!(hasher.hash_key(&Cut::<24>(key, cuts)), expected, "{len} bytes");
+            }
+        }
+        assert_eq!(hasher.hash_key(&7u64), hasher.hash_key(&7u64.to_le_bytes()));
+        assert_eq!(hasher.hash_key(&7u64), hasher.hash_key(&(7u32, 0u32)));
+        assert_eq!(hasher.hash_key(&7u128), hasher.hash_key(&(7u64, 0u64)));
+        assert_eq!(hasher.hash_key(&[[7u64; 3]; 2]), hasher.hash_key(&(7u64, [7u64; 5])));
+        assert_ne!(hasher.hash_key("a"), hasher.hash_key("a\0"));
+        assert_ne!(hasher.hash_key(&1u32), hasher.hash_key(&1u64));
+        assert_ne!(hasher.hash_key(""), hasher.hash_key("\0"));
+    }
+}
+
+/// The avalanche test: to change a bit of a key changes each bit of its hash in half of the cases.
+/// By chance alone, none of the 50,000 figures would be so far from it.
+#[test]
+fn every_bit_of_a_key_reaches_every_bit_of_its_fast_hash() {
+    const KEYS: u64 = 4000;
+    let hasher = FastHash::with_seed(3);
+    for (len, counts_up) in [1, 2, 3, 4, 5, 8, 9, 16, 17, 24, 32]
+        .into_iter()
+        .flat_map(|len| [(len, false), (len, true)])
+    {
+        let keys = Vec::from_iter((0..KEYS).map(|i| {
+            let mut key = [0; 32];
+            for (at, word) in key.chunks_exact_mut(8).enumerate() {
+                let word_of = if counts_up {
+                    u64::from(at == 0) * i
+                } else {
+                    number(i << 3 | at as u64)
+                };
+                word.copy_from_slice(&word_of.to_le_bytes());
+            }
+            key
+        }));
+        for bit in 0..8 * len {
+            let mut changed = [0u64; 64];
+            for key in &keys {
+                let mut other = *key;
+                other[bit / 8] ^= 1 << (bit % 8);
+                let differs = hasher.hash_key(&key[..len]) ^ hasher.hash_key(&other[..len]);
+                for (i, changed) in changed.iter_mut().enumerate() {
+                    *changed += differs >> i & 1;
+                }
+            }
+            for (i, changed) in changed.into_iter().enumerate() {
+                let share = changed as f64 / KEYS as f64;
+                assert!(
+                    (0.35..0.65).contains(&share),
+                    "{len} bytes, counting {counts_up}: bit {bit} changes bit {i} of the hash in {share} of the cases"
+                );
+            }
+        }
+    }
 }
 
 /// The hash by `hasher` of `bytes` as the module `hash` documents: in pieces of 128, the last one

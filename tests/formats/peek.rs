@@ -255,7 +255,7 @@ fn absurd_fields_are_errors() {
             &[9],
             "kind 9 is unknown: this release reads kinds 1 to 8, 16 and 129",
         ),
-        (11, &[3], "hasher 3 is none of "),
+        (11, &[5], "hasher 5 is none of "),
         (
             24,
             &number(u64::MAX),

@@ -2,8 +2,9 @@
 //! every absurd field.
 #![cfg(feature = "std")]
 
+use lanebloom::codec::{Identity, SnapshotHeader};
 use lanebloom::internal::{WithIsa, instruction_sets};
-use lanebloom::{BloomView, ConcurrentBloom, KeyHasher, Murmur3, SipHash13, SnapshotError};
+use lanebloom::{BloomView, ConcurrentBloom, FastHash, KeyHasher, Murmur3, Prehashed, SipHash13, SnapshotError};
 use lanebloom_tests::{number, with_field};
 use proptest::prelude::*;
 use std::error::Error;
@@ -168,6 +169,102 @@ fn views_by_another_hasher_are_refused() {
         assert_eq!(error.to_string(), format!("the hasher differs: {expected}"));
     }
     assert!(view(&sip, SipHash13::with_key([1; 16])).is_ok() && BloomView::from_bytes(&seeded).is_ok());
+}
+
+/// Its number, its seed and its fingerprint, where `docs/FORMAT.md` says.
+#[test]
+fn a_snapshot_names_fast_hash_and_its_seed() {
+    let hasher = FastHash::with_seed(0x0102_0304);
+    let filter = with_hasher(2, 3, 100, hasher);
+    insert_keys(&filter, 50);
+    let bytes = filter.to_bytes();
+    assert_eq!(bytes[11..16], [3, 4, 3, 2, 1]);
+    assert_eq!(bytes[16..24], hasher.hash_key("lanebloom hasher print").to_le_bytes());
+    let header = SnapshotHeader::peek(&bytes).unwrap();
+    assert_eq!(header.hasher.unwrap().to_string(), "FastHash with seed 16909060");
+    assert!(matches!(
+        header.hasher,
+        Some(Identity::FastHash { seed: 0x0102_0304, .. })
+    ));
+    assert!(ConcurrentBloom::from_bytes_with(&bytes, hasher).unwrap().0 == filter);
+    assert!(BloomView::from_bytes_with(&bytes, hasher).unwrap().0.contains("key 49"));
+    for (read, here) in [
+        (ConcurrentBloom::from_bytes(&bytes).map(drop), "Murmur3 with seed 0"),
+        (
+            ConcurrentBloom::from_bytes_with(&bytes, FastHash::default()).map(drop),
+            "FastHash with seed 0",
+        ),
+        (
+            ConcurrentBloom::from_bytes_with(&bytes, Prehashed).map(drop),
+            "Prehashed",
+        ),
+    ] {
+        let error = read.unwrap_err();
+        assert!(error.is_incompatible());
+        assert_eq!(
+            error.to_string(),
+            format!("the hasher differs: FastHash with seed 16909060 there, {here} here")
+        );
+    }
+    let one = with_hasher(2, 3, 100, FastHash::with_seed(1));
+    assert!(one.union_from(&filter).is_err() && one.delta_since(&filter).is_err());
+}
+
+/// Of every type: no method of theirs needs a key.
+#[test]
+fn filters_of_hashes_alone_are_used_saved_and_read() {
+    macro_rules! each {
+        ($($filter:ident)*) => {$(
+            let builder = lanebloom::$filter::builder().expected_keys(1000);
+            let filter = builder.hasher(Prehashed).build().unwrap();
+            let _ = filter.insert_hash(number(0));
+            let _ = filter.insert_hashes(&Vec::from_iter((1..100).map(number)));
+            let bytes = filter.to_bytes();
+            assert_eq!(bytes[11..24], [4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+            let header = SnapshotHeader::peek(&bytes).unwrap();
+            assert_eq!((header.hasher, header.fingerprint), (Some(Identity::Prehashed), 0));
+
+            let (same, rest) = lanebloom::$filter::from_bytes_with(&bytes, Prehashed).unwrap();
+            assert!(rest.is_empty() && same.to_bytes() == bytes);
+            let hashes = Vec::from_iter((50..150).map(number));
+            let (mut found, mut bitmap, mut absent) = ([false; 100], [0; 2], 0);
+            same.contains_hashes(&hashes, &mut found);
+            same.contains_hashes_bitmap(&hashes, &mut bitmap);
+            same.for_each_absent_hash(&hashes, |i| absent += usize::from(i >= 50));
+            assert!(found[..50].iter().all(|found| *found) && found.iter().filter(|found| !**found).count() == absent);
+            assert!(absent > 40 && bitmap[0].trailing_ones() >= 50);
+            assert!(hashes.iter().zip(found).all(|(&hash, found)| same.contains_hash(hash) == found));
+
+            for (read, here) in [
+                (lanebloom::$filter::from_bytes(&bytes).map(drop), "Murmur3 with seed 0"),
+                (lanebloom::$filter::from_bytes_with(&bytes, FastHash::default()).map(drop), "FastHash with seed 0"),
+            ] {
+                let expected = format!("the hasher differs: Prehashed there, {here} here");
+                assert_eq!(read.unwrap_err().to_string(), expected);
+            }
+            let hashed = lanebloom::$filter::builder().expected_keys(1000).build().unwrap();
+            let read = lanebloom::$filter::from_bytes_with(&hashed.to_bytes(), Prehashed).map(drop);
+            let expected = "the hasher differs: Murmur3 with seed 0 there, Prehashed here";
+            assert_eq!(read.unwrap_err().to_string(), expected);
+        )*};
+    }
+    each! { ConcurrentBloom CountingBloom CuckooFilter DLeftFilter ScalableBloom TombstoneBloom }
+    #[cfg(feature = "window")]
+    each! { WindowedBloom }
+
+    let builder = ConcurrentBloom::builder().expected_keys(1000).hasher(Prehashed);
+    let (mut a, b) = (builder.clone().build().unwrap(), builder.build().unwrap());
+    a.insert_hashes_mut(&[number(1)]);
+    b.insert_hash(number(2));
+    let delta = b.delta_since(&a).unwrap();
+    assert!(a.union_from(&b).unwrap() && !a.apply_deltas(&delta).unwrap());
+    assert!(a.contains_hash(number(1)) && a.contains_hash(number(2)) && a != b && b.is_subset(&a).unwrap());
+    assert!(
+        BloomView::from_bytes_with(&a.to_bytes(), Prehashed)
+            .unwrap()
+            .0
+            .contains_hash(number(2))
+    );
 }
 
 /// Every way to read a snapshot by Murmur3: all of it, or its header alone.

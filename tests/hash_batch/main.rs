@@ -5,7 +5,7 @@
 //! A program of its own, for ci/cross.sh: it compiles in a fraction of the time of `formats`.
 
 use lanebloom::internal::{Isa, instruction_sets};
-use lanebloom::{Funnel, KeyHasher, Murmur3, Sink, SipHash13};
+use lanebloom::{FastHash, Funnel, KeyHasher, Murmur3, Sink, SipHash13};
 use lanebloom_tests::{number, within};
 use proptest::prelude::*;
 use std::borrow::Cow;
@@ -18,6 +18,7 @@ use std::time::{Duration, SystemTime};
 fn agrees_at<K: Funnel>(isa: Isa, keys: &[K], offset: usize) {
     for seed in [0, 1, u32::MAX] {
         hashes_agree(isa, &Murmur3::with_seed(seed), keys, offset);
+        hashes_agree(isa, &FastHash::with_seed(seed), keys, offset);
     }
     hashes_agree(isa, &SipHash13::with_key([9; 16]), keys, offset);
 }
@@ -359,6 +360,7 @@ proptest! {
     ) {
         for isa in instruction_sets() {
             hashes_agree(isa, &Murmur3::with_seed(seed), &keys, offset);
+            hashes_agree(isa, &FastHash::with_seed(seed), &keys, offset);
             hashes_agree(isa, &SipHash13::with_key([seed as u8; 16]), &keys, offset);
         }
     }
@@ -368,6 +370,12 @@ proptest! {
 #[should_panic(expected = "3 keys and 2 places for their answers: the lengths must be the same")]
 fn murmur3_panics_where_lengths_differ() {
     Murmur3::default().hash_batch(&[1u64, 2, 3], &mut [0; 2]);
+}
+
+#[test]
+#[should_panic(expected = "3 keys and 2 places for their answers: the lengths must be the same")]
+fn fast_hash_panics_where_lengths_differ() {
+    FastHash::default().hash_batch(&[1u64, 2, 3], &mut [0; 2]);
 }
 
 #[test]

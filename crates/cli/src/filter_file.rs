@@ -231,6 +231,12 @@ fn unreadable(header: &SnapshotHeader) -> Option<&'static str> {
         (_, Some(Identity::SipHash13), _) => {
             Some("its keys are hashed by SipHash-1-3 with a secret key, which is not in the file")
         }
+        (_, Some(Identity::FastHash { .. }), _) => {
+            Some("its keys are hashed by FastHash: this command reads filters that hash by Murmur3")
+        }
+        (_, Some(Identity::Prehashed), _) => {
+            Some("it holds hashes, and only the program that made it has their hasher")
+        }
         (.., codec::Content::Generations { needs_clock: true, .. }) => {
             Some("its keys age by a clock, which only the program that made it has")
         }

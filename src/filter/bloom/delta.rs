@@ -6,13 +6,13 @@ use crate::codec::{Changes, DELTA_HEADER, DeltaHeader, Hashing, put_line};
 use crate::error::{IncompatibleError, SnapshotError, SnapshotErrorKind};
 use crate::filter::Filter;
 use crate::geometry::layout::LINE_WORDS;
-use crate::hash::KeyHasher;
+use crate::hash::FilterHasher;
 use crate::words::bits;
 use alloc::vec::Vec;
 use core::ops::Range;
 
 /// Deltas, by which replicas follow a writer.
-impl<S: KeyHasher> Filter<Bloom, S> {
+impl<S: FilterHasher> Filter<Bloom, S> {
     /// The bits that this filter has and `baseline` lacks, as bytes for
     /// [`apply_deltas`](Self::apply_deltas): 64 bytes, and 8 to 10 for each fresh key of a filter
     /// for 1%.

@@ -14,7 +14,7 @@ use crate::error::{SnapshotError, SnapshotErrorKind};
 use crate::filter::Filter;
 use crate::filter::bloom::Bloom;
 use crate::filter::engine::StoredImpl;
-use crate::hash::KeyHasher;
+use crate::hash::FilterHasher;
 use crate::words::sync::Guard;
 use alloc::format;
 use alloc::sync::Arc;
@@ -33,7 +33,7 @@ const TIME_OF_DAY: u8 = 2;
 const SUPPLIED: u8 = 3;
 
 /// Snapshots with a clock. [The module](super#snapshots) says which snapshots need one.
-impl<S: KeyHasher> WindowedBloom<S> {
+impl<S: FilterHasher> WindowedBloom<S> {
     /// [`from_bytes_with`](Filter::from_bytes_with) and a clock: `now` must go on from where the
     /// filter's clock was. If that was the monotonic clock, `now` may begin at any time. If the
     /// filter does not rotate by age, `now` is not called. Fails as

@@ -1,7 +1,7 @@
 //! `info`: every kind of file, and every way in which one can be wrong.
 
 use super::{Shell, Value, data, lines, stderr};
-use lanebloom::hash::{KeyHasher, Murmur3, SipHash13};
+use lanebloom::hash::{FastHash, KeyHasher, Murmur3, Prehashed, SipHash13};
 use lanebloom::{ConcurrentBloom, ScalableBloom};
 use lanebloom_formats::GuavaBloom;
 use std::fs;
@@ -212,6 +212,26 @@ fn a_secret_key() {
         shell.write("keyed", &bytes[..bytes.len() - 1]);
         assert!(shell.error("info keyed").contains("the bytes end after "));
     }
+}
+
+/// `info` names the hasher of a filter, and `query` says why it cannot hash the keys.
+#[test]
+fn hashers_of_the_library_alone() {
+    let shell = Shell::new();
+    let builder = ConcurrentBloom::builder().expected_keys(1000);
+    let fast = builder.clone().hasher(FastHash::with_seed(7)).build().unwrap();
+    shell.write("fast", &fast.to_bytes());
+    let named = shell.fact("fast", "hasher");
+    assert!(named.starts_with("FastHash with seed 7, fingerprint "), "{named}");
+    assert!(shell.error("query fast").contains("its keys are hashed by FastHash"));
+    shell.write("hashes", &builder.hasher(Prehashed).build().unwrap().to_bytes());
+    let named = shell.fact("hashes", "hasher");
+    assert_eq!(named, "Prehashed, fingerprint 0000000000000000");
+    assert!(
+        shell
+            .error("query hashes")
+            .contains("it holds hashes, and only the program")
+    );
 }
 
 /// Nothing that is wrong with a file goes unnoticed, and every error names the file.
