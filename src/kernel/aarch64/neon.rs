@@ -135,13 +135,8 @@ unsafe fn insert_into<const W: usize, const TURN: usize, T: Insertable>(
     }
 }
 
-<<<<<<< HEAD
-/// The words that each hash touches, counted from block `first` on: for 0 below 8 times `count`,
-/// the filter's blocks. And the products of the hashes, packed if they can be.
-=======
 /// Writes the words that each hash touches, counted from block `first` on: for 0 below 8 times
 /// `count`, the filter's blocks. Writes the products of the hashes too, packed if they can be.
->>>>>>> w-neon
 ///
 /// `T` is the target: each copy has one caller, and so is inlined.
 #[expect(clippy::extra_unused_type_parameters, reason = "one copy for each target")]

@@ -14,15 +14,9 @@
 //!
 //! - A prototype on Zen 3 took 2.37 for a u64 in vectors alone, and 1.64 with two in scalar code,
 //!   by other multiplications: one `vpmulld` and one `vpmuludq` in place of three `vpmuludq`. On
-<<<<<<< HEAD
-//!   Intel `vpmulld` is two slow operations, and the same prototype took 1.87 by it and 1.54
-//!   without. The model of llvm-mca 22 says 4.9 cycles for Zen 3 without it, 4.5 with it, and 5.8
-//!   in vectors alone. So one form serves both.
-=======
 //!   Intel `vpmulld` is two slow operations: the prototype took 1.87 ns by it and 1.54 without it
 //!   (Sapphire Rapids). For Zen 3 the model of llvm-mca 22 gives 4.5 cycles by it, 4.9 without it,
 //!   and 5.8 in vectors alone. So the form without it serves both.
->>>>>>> w-neon
 //! - Three keys in scalar code beside four: 1.62 in that prototype (Sapphire Rapids).
 //! - The scalar code hashes longer keys. By Murmur3 vectors gain little there, and by SipHash they
 //!   gained 12%: most of the time goes into bringing words of keys of several lengths together.
