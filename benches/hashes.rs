@@ -7,9 +7,9 @@
 //!
 //! Times are of `KeyHasher::hash_key`, one key after another: the lowest decile of the rounds, in
 //! which every contestant works in turn. (Murmur3, FastHash and SipHash-1-3 are this crate's; in
-//! batches the first and the last are faster.) Rates are those of a `ConcurrentBloom` with its expected number of keys, of one
-//! family, asked for other keys of the family. The keys of a family are what ids look like: they
-//! begin alike, and count up.
+//! batches the first and the last are faster.) Rates are those of a `ConcurrentBloom` with its
+//! expected number of keys, of one family, asked for other keys of the family. The keys of a family
+//! are what ids look like: they begin alike, and count up.
 
 use clap::Parser;
 use lanebloom::{ConcurrentBloom, FastHash, Funnel, KeyHasher, Murmur3, SipHash13};

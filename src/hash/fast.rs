@@ -2,12 +2,13 @@
 //! longer ones. `hash.rs` calls it. `docs/HASHES.md` is its specification.
 //!
 //! A folded product is the XOR of both halves of a product of 128 bits, which a processor makes by
-//! one or two instructions. No vectors have it, and batches need none: a `u64` takes 0.6 ns. Rejected
-//! for a `u64` (ns for the hash, and for a lookup at 32 KiB, where ours takes 1.8; Sapphire Rapids):
+//! one or two instructions. No vectors have it, and batches need none: a `u64` takes 0.6 ns.
+//! Rejected for a `u64` (ns for the hash, and for a lookup at 32 KiB, where ours takes 1.8;
+//! Sapphire Rapids):
 //!
 //! - XXH3: 0.9 and 2.2; in batches 0.9 by AVX2, and 0.4 by AVX-512.
-//! - Murmur3's `fmix64`: 0.7 and 2.0. Without its last shift 1.75, but then 100 of the 4096 pairs of
-//!   a key's bit and a hash's bit fail the avalanche test.
+//! - Murmur3's `fmix64`: 0.7 and 2.0. Without its last shift 1.75, but then 100 of the 4096 pairs
+//!   of a key's bit and a hash's bit fail the avalanche test.
 //! - One folded product, as foldhash's: 0.45 and 1.5, but two thirds of the pairs fail.
 //!
 //! XXH3 of 9 to 32 bytes stands here, so that it is inlined: a string of 24 bytes takes 1.4 ns, and
