@@ -220,11 +220,11 @@ fn hashers_of_the_library_alone() {
     let shell = Shell::new();
     let builder = ConcurrentBloom::builder().expected_keys(1000);
     let fast = builder.clone().hasher(FastHash::with_seed(7)).build().unwrap();
-    shell.write("fast", &fast.to_bytes());
+    shell.write("fast", fast.to_bytes());
     let named = shell.fact("fast", "hasher");
     assert!(named.starts_with("FastHash with seed 7, fingerprint "), "{named}");
     assert!(shell.error("query fast").contains("its keys are hashed by FastHash"));
-    shell.write("hashes", &builder.hasher(Prehashed).build().unwrap().to_bytes());
+    shell.write("hashes", builder.hasher(Prehashed).build().unwrap().to_bytes());
     let named = shell.fact("hashes", "hasher");
     assert_eq!(named, "Prehashed, fingerprint 0000000000000000");
     assert!(
