@@ -123,7 +123,7 @@ fn links_in_a_folder_are_read() {
     // Twelve folders with links to each other, which have 12! paths.
     for i in 0..12 {
         fs::create_dir_all(folder.path(&format!("knot/{i}"))).unwrap();
-        folder.file(&format!("knot/{i}/file"), &format!("{i}\n"));
+        folder.file(&format!("knot/{i}/file"), format!("{i}\n"));
         for to in (0..12).filter(|to| *to != i) {
             link(&format!("../{to}"), &format!("knot/{i}/{to}"));
         }
