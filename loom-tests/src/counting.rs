@@ -12,26 +12,21 @@ fn filter(words_per_key: usize) -> CountingBloom {
         .unwrap()
 }
 
-/// A key that has these counters in word 0, and where it has two words these in word 4; as in
-/// `hash_of_product`, after the bits that select a word 6 for each counter, of which the upper 4
-/// are its number.
+/// A key that has these counters in word 0, and where it has two words these in word 4. As in
+/// `hash_of_product`, a byte for each counter, whose low 6 bits are a position: the upper 4 of them
+/// are the counter's number. One word begins with a byte that selects it.
 const fn key(words_per_key: usize, first: [u64; 4], second: [u64; 3]) -> u64 {
-    let mut product = 0;
-    let (mut at, mut i) = (64, 0);
-    at -= if words_per_key == 1 { 3 } else { 2 };
-    while i < 5 - words_per_key {
-        at -= 6;
-        product |= first[i] << 2 << at;
+    let [a, b, c, d] = first;
+    let [e, f, g] = second;
+    let counters = if words_per_key == 1 {
+        [0, a, b, c, d, 0, 0, 0]
+    } else {
+        [a, b, c, e, f, g, 0, 0]
+    };
+    let (mut product, mut i) = (0, 0);
+    while i < 8 {
+        product = product << 8 | counters[i] << 2;
         i += 1;
-    }
-    if words_per_key == 2 {
-        at -= 2;
-        i = 0;
-        while i < 3 {
-            at -= 6;
-            product |= second[i] << 2 << at;
-            i += 1;
-        }
     }
     hash_of_product(product)
 }

@@ -75,9 +75,9 @@ fn filter_of_two_lines() -> ConcurrentBloom {
 /// One line with one word per key, one with two words, two with one word in each.
 const LAYOUTS: [fn() -> ConcurrentBloom; 3] = [|| filter(1), || filter(2), filter_of_two_lines];
 
-/// A hash whose pattern is cut from `product`, from its high end: for one word per key, 3 bits that
-/// select the word, then 6 for each bit; for two words, 2 bits that select the first word and 18
-/// for its bits, then the second's.
+/// A hash whose pattern is the bytes of `product`, from the highest down: for one word per key, a
+/// byte whose highest 3 bits select the word, then one for each bit; for two words, three for the
+/// bits of each, and the highest 2 bits of a word's first byte select it.
 const fn hash_of_product(product: u64) -> u64 {
     // The multiplier of lanebloom's pattern.rs, and its inverse modulo 2^64 by Newton's iteration.
     const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -91,8 +91,8 @@ const fn hash_of_product(product: u64) -> u64 {
 }
 
 /// Two keys that meet in one word (both select word 0 and, of two, word 4), with different bits.
-const A: u64 = hash_of_product(0x0123_4501_2345_0000);
-const B: u64 = hash_of_product(0x0dcb_a90d_cba9_0000);
+const A: u64 = hash_of_product(0x0102_0304_0506_0000);
+const B: u64 = hash_of_product(0x0d0c_0b0a_0908_0000);
 
 /// `loom::model` with at most two preemptions, for those that take a minute with three.
 fn model_with_two_preemptions(check: impl Fn() + Send + Sync + 'static) {
