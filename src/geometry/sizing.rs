@@ -40,8 +40,8 @@ const FEWER_WORDS_PRICE: f64 = 1.06;
 /// The builder chooses two lines per key if that saves at least one bit in `SECOND_LINE_SAVES`.
 /// With 8 it does so from 1e-5 down. (The second line costs little where keys are absent. A present
 /// key's lookup and an insert take up to twice the time. So a few percent are not worth it: 5% at
-/// 0.1%, 9% at 1e-4, where single lookups beyond the caches take 1.3 to 1.8 times as long (Sapphire
-/// Rapids). At 1e-5 it saves 13%, at 1e-6 23%.)
+/// 0.1%, 9% at 1e-4, where single lookups beyond the caches take 1.3 to 1.8 times as long (Intel
+/// with AMX). At 1e-5 it saves 13%, at 1e-6 23%.)
 const SECOND_LINE_SAVES: usize = 8;
 
 /// Above this rate two lines never save so much.

@@ -4,7 +4,7 @@
 //! A folded product is the XOR of both halves of a product of 128 bits, which a processor makes by
 //! one or two instructions. No vectors have it, and batches need none: a `u64` takes 0.6 ns.
 //! Rejected for a `u64` (ns for the hash, and for a lookup at 32 KiB, where ours takes 1.8;
-//! Sapphire Rapids):
+//! Intel with AMX):
 //!
 //! - XXH3: 0.9 and 2.2; in batches 0.9 by AVX2, and 0.4 by AVX-512.
 //! - Murmur3's `fmix64`: 0.7 and 2.0. Without its last shift 1.75, but then 100 of the 4096 pairs

@@ -29,7 +29,7 @@
 //!   8 MiB: lookups are as fast either way; fresh inserts 9.2 and 8.1.
 //! - Zen 3, AVX2, by prototypes: 64 MiB, 16 keys ahead 7.6, 32 7.25, 64 7.3, 192 7.7; by tiles 8.7
 //!   and more. L1 and L2 alike.
-//! - Sapphire Rapids, AVX2 alone: 8 MiB, 32 keys ahead 2.6, 64 2.7, 192 2.8, by tiles 3.1; 64 MiB
+//! - Intel with AMX, AVX2 forced: 8 MiB, 32 keys ahead 2.6, 64 2.7, 192 2.8, by tiles 3.1; 64 MiB
 //!   10.9, 9.9, 10.2, and 11.5.
 //! - Other CPUs were not measured.
 

@@ -261,8 +261,8 @@ pub(crate) struct Corpus {
     #[command(flatten)]
     pub(crate) input: InputArgs,
 
-    /// Refuse a line with more than N bytes, or with so many pieces or words that they take more
-    /// than 6 N bytes of memory. A thread takes at most about 12 N
+    /// Refuse a line with more than N bytes, or whose pieces and words take more than 6 N bytes of
+    /// memory. A thread takes at most about 12 N
     #[arg(long, value_name = "N", value_parser = number, default_value = "64M")]
     pub(crate) max_record: usize,
 

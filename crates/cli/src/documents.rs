@@ -153,7 +153,7 @@ pub(crate) enum Passes {
 }
 
 impl Passes {
-    /// Of a line without a text.
+    /// How a line without a text passes.
     fn of(line: &[u8]) -> Self {
         if line.trim_ascii().is_empty() || serde_json::from_slice::<&RawValue>(line).is_ok() {
             return Self::WithoutText;

@@ -71,7 +71,7 @@ impl CsvColumns {
 pub(crate) struct Keyed {
     /// Where each record ends, its terminator included.
     pub(crate) ends: Vec<usize>,
-    /// Bytes before the first record that are no part of it: a byte-order mark.
+    /// Bytes before the first record that do not belong to it: a byte-order mark.
     mark: usize,
     /// The records without a key, which always pass.
     pub(crate) keyless: Vec<usize>,
@@ -193,7 +193,7 @@ impl KeySpec {
         })
     }
 
-    /// Whole lines of at most so many bytes, for JSON lines, in which a byte-order mark is an
+    /// Whole lines up to a limit of bytes, for JSON lines, in which a byte-order mark is an
     /// error.
     pub(crate) fn lines(max_record: usize) -> Self {
         Self {

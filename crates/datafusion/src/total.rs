@@ -1,4 +1,4 @@
-//! Which expressions cannot fail, so that they may be computed for rows that a query drops.
+//! Tells which expressions cannot fail: they may be computed for rows that a query drops.
 //!
 //! Expressions and plans flow in from the rule for joins. A filter's key is computed where the
 //! optimizer moves the filter: below conditions, projections, groups and unions, on both sides of

@@ -366,7 +366,7 @@ impl Growing {
     }
 }
 
-/// The header of a value, with room for a body of so many bytes.
+/// The header of a value, with room for a body of that many bytes.
 fn header(class: Class, form: u8, body: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(HEADER + body);
     out.extend(MAGIC);

@@ -174,7 +174,7 @@
 //!
 //! | option | what it does |
 //! |---|---|
-//! | [`load_limit`](Builder::load_limit) | so many loads run at a time and so many wait; further ones are refused at once. It needs a timeout |
+//! | [`load_limit`](Builder::load_limit) | limits the loads that run at a time and those that wait; further ones are refused at once. It needs a timeout |
 //! | [`load_timeout`](Builder::load_timeout) | no get waits longer for a load |
 //! | [`stale_if_error`](Builder::stale_if_error) | expired values serve while loads fail |
 //! | [`refresh_after_write`](Builder::refresh_after_write) | values are loaded anew before they expire, and no get waits |

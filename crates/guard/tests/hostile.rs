@@ -169,7 +169,7 @@ fn a_key_whose_clone_panics_leaves_no_load_behind() {
     }
 }
 
-/// A key whose `Eq` panics after so many comparisons, until it is mended.
+/// A key whose `Eq` panics after a number of comparisons, until it is mended.
 #[derive(Clone, Debug)]
 struct Unequal(u64, Arc<AtomicUsize>);
 

@@ -4,7 +4,7 @@
 //!
 //! For patterns of two words from one product, the most usual ones: with BITALG and with AVX2. The
 //! 128-bit instructions of AVX leave the upper halves of the registers clean, so older code runs on
-//! without a penalty. (Patterns of one word were tried: on Sapphire Rapids no faster than by a
+//! without a penalty. (Patterns of one word were tried: on an Intel with AMX no faster than by a
 //! pointer, and the shift that they have as data made those of two words 4% slower.)
 
 #[cfg(lanebloom_rust_1_89)]
@@ -18,7 +18,7 @@ use crate::words::sync::AtomicU64;
 /// The single calls of one filter: by one of the two, or else by a pointer.
 ///
 /// (Not an enum: the compiler makes copies of a caller's loop for two branches, and none for a
-/// switch of three ways. Then 3.3 ns for a `u64` became 3.7, Sapphire Rapids.)
+/// switch of three ways. Then 3.3 ns for a `u64` became 3.7, Intel with AMX.)
 #[derive(Clone, Copy, Debug)]
 pub(in crate::kernel) struct Inlined {
     #[cfg(lanebloom_rust_1_89)]

@@ -85,7 +85,7 @@ fn small_inputs() {
         ("a\na\r\r\na\r\nb\nb\r", "a\na\r\r\nb\n"),
         ("\r\n\n\r", "\r\n"),
         ("a\0b\na\0b\na\0c\n", "a\0b\na\0c\n"),
-        // A byte-order mark is no part of the first line, but of any other.
+        // A byte-order mark does not belong to the first line, but to any other.
         ("\u{feff}a\na\n", "\u{feff}a\n"),
         ("a\n\u{feff}a\na\n", "a\n\u{feff}a\n"),
         ("\u{feff}\n\n", "\u{feff}\n"),

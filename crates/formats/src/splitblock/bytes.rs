@@ -242,7 +242,7 @@ impl SplitBlockBloom {
     ///
     /// # Errors
     ///
-    /// If the bytes are no filter, are fewer or more than the header says, or if there is not
+    /// If the bytes are not a filter, are fewer or more than the header says, or if there is not
     /// enough memory.
     ///
     /// # Examples

@@ -186,7 +186,7 @@ impl Place {
         }
     }
 
-    /// Without a wait, also if there is no place.
+    /// Does not wait, also if there is no place.
     fn enter_anyway(&self, part: Part) {
         if let Ok(permit) = self.places.free.try_acquire() {
             self.hold(permit, part);

@@ -325,7 +325,7 @@ impl Journal {
         };
         let now = paths.iter().map(now).collect::<Result<Vec<_>>>()?;
         let exact: HashSet<&Done> = self.done.iter().collect();
-        // Of two inputs with equal bytes, one may be done, and the other one not.
+        // One of two inputs with equal bytes may be done, and the other one not.
         let mut left: HashMap<(u64, u64), usize> = HashMap::new();
         for done in &self.done {
             *left.entry(done.content()).or_default() += 1;
