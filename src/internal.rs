@@ -46,7 +46,6 @@ pub use crate::words::sync::swap as sync;
 /// What bounds of public items and aliases mention, so that it has a name. Nobody uses it.
 pub mod bounds {
     pub use crate::bitmap::words::sealed::Sealed as SealedStore;
-    pub use crate::filter::cuckoo::compact::Packed;
     pub use crate::filter::cuckoo::table::CuckooTable;
     pub use crate::filter::dleft::cells::Cells;
     pub use crate::filter::engine::{EngineImpl, PlannedImpl};

@@ -2,7 +2,7 @@
 
 use super::Filter;
 use super::counting::{Counting, CountingBloom};
-use super::cuckoo::{Compact, Cuckoo, CuckooFilter};
+use super::cuckoo::{Cuckoo, CuckooFilter};
 use super::dleft::{DLeft, DLeftFilter};
 use super::engine::RemoveImpl;
 use super::probe::Probe;
@@ -218,4 +218,4 @@ macro_rules! counts {
     )*};
 }
 
-counts! { Cuckoo, Compact, DLeft }
+counts! { Cuckoo, DLeft }

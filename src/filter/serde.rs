@@ -4,7 +4,7 @@
 use super::Filter;
 use super::bloom::ConcurrentBloom;
 use super::counting::CountingBloom;
-use super::cuckoo::{CompactCuckoo, CuckooFilter};
+use super::cuckoo::CuckooFilter;
 use super::dleft::DLeftFilter;
 use super::engine::StoredImpl;
 use super::scalable::ScalableBloom;
@@ -43,7 +43,7 @@ macro_rules! serialized {
 }
 
 serialized! {
-    ConcurrentBloom, CountingBloom, CuckooFilter, CompactCuckoo, DLeftFilter, ScalableBloom, TombstoneBloom
+    ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, ScalableBloom, TombstoneBloom
 }
 #[cfg(feature = "window")]
 serialized! { WindowedBloom }
@@ -70,7 +70,7 @@ macro_rules! deserialized {
 }
 
 deserialized! {
-    ConcurrentBloom, CountingBloom, CuckooFilter, CompactCuckoo, DLeftFilter, ScalableBloom, TombstoneBloom
+    ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, ScalableBloom, TombstoneBloom
 }
 
 impl<E: StoredImpl, S: FilterHasher> Decode for Filter<E, S> {

@@ -4,7 +4,7 @@
 use super::Filter;
 use super::bloom::{Bloom, ConcurrentBloom};
 use super::counting::{Counting, CountingBloom};
-use super::cuckoo::{Compact, CompactCuckoo, Cuckoo, CuckooFilter};
+use super::cuckoo::{Cuckoo, CuckooFilter};
 use super::dleft::{DLeft, DLeftFilter};
 #[cfg(feature = "std")]
 use super::engine::EngineImpl;
@@ -227,7 +227,7 @@ macro_rules! stored {
 }
 
 stored! {
-    ConcurrentBloom: Bloom, CountingBloom: Counting, CuckooFilter: Cuckoo, CompactCuckoo: Compact, DLeftFilter: DLeft,
+    ConcurrentBloom: Bloom, CountingBloom: Counting, CuckooFilter: Cuckoo, DLeftFilter: DLeft,
     ScalableBloom: Chain, TombstoneBloom: Tombstone
 }
 #[cfg(feature = "window")]
@@ -270,4 +270,4 @@ macro_rules! fixed_size {
     )*};
 }
 
-fixed_size! { Bloom, Counting, Cuckoo, Compact, DLeft, Tombstone }
+fixed_size! { Bloom, Counting, Cuckoo, DLeft, Tombstone }
