@@ -31,7 +31,7 @@ mod serde;
 mod sets;
 mod several;
 pub(crate) mod slots;
-mod snapshot;
+pub(crate) mod snapshot;
 mod stripes;
 pub mod tombstone;
 pub mod traits;

@@ -195,6 +195,7 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
+mod any;
 mod batch;
 pub mod bitmap;
 mod bulk;
@@ -210,6 +211,7 @@ pub mod internal;
 mod kernel;
 mod words;
 
+pub use any::AnyFilter;
 pub use bitmap::ConcurrentBitmap;
 pub use error::{BuildError, IncompatibleError, InsertError, SnapshotError};
 pub use filter::bloom::{self, ConcurrentBloom};

@@ -24,7 +24,7 @@ fn encode<E: StoredImpl, S: FilterHasher, O: Out>(filter: &Filter<E, S>, out: &m
 }
 
 /// Reads a filter of at most `limit` bytes.
-pub(super) fn decode<E: StoredImpl, S, I: Input>(
+pub(crate) fn decode<E: StoredImpl, S, I: Input>(
     input: &mut I,
     limit: usize,
     hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,
