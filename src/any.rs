@@ -7,16 +7,16 @@ use crate::codec::{Decoded, Input, Kind, SnapshotHeader, from_slice, given};
 #[cfg(feature = "std")]
 use crate::codec::{SNAPSHOT_HEADER, from_reader};
 use crate::error::{BuildError, IncompatibleError, InsertError, InsertErrorKind, SnapshotError, SnapshotErrorKind};
-use crate::filter::bloom::ConcurrentBloom;
-use crate::filter::counting::CountingBloom;
-use crate::filter::cuckoo::CuckooFilter;
-use crate::filter::dleft::DLeftFilter;
-use crate::filter::engine::InsertImpl;
-use crate::filter::scalable::ScalableBloom;
-use crate::filter::snapshot::decode;
-use crate::filter::tombstone::TombstoneBloom;
+use crate::filter::methods::snapshots::decode;
+use crate::filter::parts::engine::InsertImpl;
+use crate::filter::types::bloom::ConcurrentBloom;
+use crate::filter::types::counting::CountingBloom;
+use crate::filter::types::cuckoo::CuckooFilter;
+use crate::filter::types::dleft::DLeftFilter;
+use crate::filter::types::scalable::ScalableBloom;
+use crate::filter::types::tombstone::TombstoneBloom;
 #[cfg(feature = "window")]
-use crate::filter::windowed::WindowedBloom;
+use crate::filter::types::windowed::WindowedBloom;
 use crate::filter::{Figures, Filter};
 use crate::funnel::Funnel;
 use crate::hash::{AnyHasher, BuiltinHasher, KeyHasher, assert_same_length};
