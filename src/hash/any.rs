@@ -1,4 +1,5 @@
-//! Hashers that a program chooses while it runs: those that hash keys, and whatever a snapshot names.
+//! Hashers that a program chooses while it runs: those that hash keys, and whatever a snapshot
+//! names.
 
 use super::{FastHash, KeyHasher, Murmur3, Prehashed, SipHash13, sealed};
 use crate::funnel::Funnel;
@@ -77,7 +78,8 @@ impl sealed::Sealed for BuiltinHasher {
 ///     "fast" => FastHash::default().into(),
 ///     _ => Prehashed.into(),
 /// };
-/// let filter = ConcurrentBloom::builder().expected_keys(1000).hasher(hasher).build()?;
+/// let builder = ConcurrentBloom::builder().expected_keys(1000);
+/// let filter = builder.hasher(hasher).build()?;
 /// filter.insert_hash(17);
 /// // Any program reads it.
 /// let bytes = filter.to_bytes();

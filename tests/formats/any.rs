@@ -363,7 +363,7 @@ fn golden_snapshots_are_held() {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_str().unwrap().to_owned();
-        if !name.starts_with("snapshot_v1_") || name.contains("compact") {
+        if !name.starts_with("snapshot_v1_") {
             continue;
         }
         let bytes = fs::read(&path).unwrap();
