@@ -195,6 +195,21 @@ impl<T: Load> Lookups<T> {
         }
     }
 
+    /// Calls `answer` with what belongs to each hash, and whether the hash is found.
+    #[inline(always)]
+    pub(crate) fn contains_each<P>(
+        &self,
+        lines: Lines<'_, T>,
+        hashes: impl Iterator<Item = (u64, P)>,
+        answer: impl FnMut(P, bool),
+    ) {
+        // SAFETY: as in `contains`.
+        unsafe {
+            self.inlined
+                .contains_each(lines, hashes, answer, |hash| (self.contains)(lines, hash, &self.probe));
+        }
+    }
+
     /// Fewer hashes than so many are looked up by single calls.
     #[inline(always)]
     pub(crate) fn fewest_not_single(&self) -> usize {
@@ -205,10 +220,7 @@ impl<T: Load> Lookups<T> {
     #[inline(always)]
     pub(crate) fn contains_few(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [bool]) {
         if hashes.len() < self.singles {
-            for (&hash, found) in hashes.iter().zip(found) {
-                *found = self.contains(lines, hash);
-            }
-            return;
+            return self.contains_each(lines, hashes.iter().copied().zip(found), |place, found| *place = found);
         }
         match (&self.key_lines, self.line.few) {
             // SAFETY: as in `contains`.

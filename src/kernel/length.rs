@@ -31,12 +31,12 @@ impl Length {
                 if cfg!(lanebloom_loom) {
                     1
                 } else {
-                    4
+                    5
                 }
             }
             Self::Groups => 8,
             Self::Several => 16,
-            Self::Many => 32,
+            Self::Many => 65,
         }
     }
 }
@@ -54,8 +54,10 @@ pub(crate) const IN_GROUPS: usize = 24;
 #[must_use]
 pub(crate) const fn fewest_not_single(is_inlined: bool, takes: bool, is_cached: bool, long: Length) -> usize {
     let most = match (is_inlined, is_cached) {
-        (true, true) => return IN_GROUPS,
-        (true, false) => Length::Several.least(),
+        (true, true) if takes => return IN_GROUPS,
+        (true, false) if takes => return Length::Several.least(),
+        (true, true) => return Length::Many.least(),
+        (true, false) => return 48,
         (false, true) if !takes => IN_GROUPS,
         (false, _) => Length::Groups.least(),
     };
