@@ -70,6 +70,7 @@ use self::x86_64 as arch;
 pub use self::dispatch::Vectorized;
 pub use self::isa::{Isa, instruction_set, instruction_sets};
 pub use self::length::Length;
+pub(crate) use self::length::{FEWEST_IN_A_BATCH, MANY_INSERTS};
 
 use self::arch::Inlined;
 use self::dispatch::{Contains, Forms, LineInserts, LineLookups, Probe, TwoLookups};
@@ -447,7 +448,7 @@ impl Kernels {
         two_lines::insert(lines, hash, |line, hash| self.line_insert(line, hash))
     }
 
-    /// Whether each hash's insert changed the filter, for fewer than [`Length::Many`].
+    /// Whether each hash's insert changed the filter, for fewer than [`MANY_INSERTS`].
     #[inline]
     pub(crate) fn insert_few(&self, bits: &Bits, hashes: &[u64]) -> u64 {
         if !self.looks_first() {
@@ -474,7 +475,7 @@ impl Kernels {
     /// Whether each hash's insert changed the filter, as a bitmap.
     #[inline]
     pub(crate) fn insert_hashes(&self, bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
-        if hashes.len() < Length::Many.least() {
+        if hashes.len() < MANY_INSERTS {
             return changed.fill(self.insert_few(bits, hashes));
         }
         self.insert_many(bits, hashes, changed);

@@ -96,7 +96,7 @@ pub(super) unsafe fn contains_few<const W: usize>(
     places: impl Fn(&Group, &mut GroupWords<W>),
     hold: impl Fn(&Group, &GroupWords<W>) -> u8,
 ) -> u64 {
-    let mut slots = [const { GroupWords::NONE }; 64 / GROUP];
+    let mut slots = [const { GroupWords::NONE }; TILE_GROUPS];
     let slots = &mut slots[..hashes.len().div_ceil(GROUP)];
     let hint = (!is_cached(lines.bytes())).then_some(Hint::L1);
     for (i, slot) in slots.iter_mut().enumerate() {
