@@ -3,7 +3,8 @@
 
 use crate::funnel::Funnel;
 use crate::hash::{KeyHasher, one_by_one};
-use crate::kernel::{self, Isa, Length};
+use crate::kernel::plan::{FEW, Plan};
+use crate::kernel::{self, Isa};
 use crate::words::scratch::Scratch;
 use core::ops::Range;
 use core::slice;
@@ -16,7 +17,7 @@ pub(crate) const HASHED: usize = 1024;
 pub(crate) const CHUNK: usize = 4096;
 
 /// Space for the hashes of a few keys.
-pub(crate) type Few = Scratch<{ Length::Many.least() - 1 }>;
+pub(crate) type Few = Scratch<FEW>;
 
 /// Hashes in order: a slice of them, or keys to be hashed.
 pub(crate) trait Source {
@@ -25,7 +26,7 @@ pub(crate) trait Source {
     /// The hashes of `range`, in order, at most `most` at a time.
     fn chunks_of(&self, range: Range<usize>, most: usize) -> impl Chunks;
 
-    /// All hashes, if they are fewer than [`Length::Many`]. Keys are hashed into `space`.
+    /// All hashes, if [their plan](Plan::is_few) is one for a few. Keys are hashed into `space`.
     fn few<'a>(&'a self, space: &'a mut Few) -> &'a [u64];
 }
 
@@ -122,10 +123,9 @@ impl<K: Funnel, S: KeyHasher> Source for HashedKeys<'_, K, S> {
             return hashes;
         }
         let hashes = space.first(self.keys.len());
-        if hashes.len() < Length::Several.least() {
-            one_by_one(self.hasher, self.keys, hashes);
-        } else {
-            self.hasher.hash_batch_by(self.isa, self.keys, hashes);
+        match Plan::of_keys(hashes.len()) {
+            Plan::Single | Plan::Few => one_by_one(self.hasher, self.keys, hashes),
+            _ => self.hasher.hash_batch_by(self.isa, self.keys, hashes),
         }
         hashes
     }

@@ -17,18 +17,18 @@ pub use crate::filter::{
 pub use crate::hash::bytes::{Short, load_below_8};
 /// For the tests and benches of this crate: the instruction sets of this machine, and its row in
 /// the table of tunings.
-pub use crate::kernel::{Isa, instruction_sets, tuning::tuning_name};
+pub use crate::kernel::{Isa, instruction_sets, plan::tuning_name};
 /// For `lanebloom-formats` and `lanebloom-redis`: the loop of a batch.
 pub use crate::kernel::{
-    Length,
+    Plan, is_cached,
+    plan::{AccessPlan, LINES, TILE},
     tiles::{answers, tiles},
-    tuning::{AccessPlan, LINES, TILE},
 };
 /// For `lanebloom-formats`: loops that become vectors.
 pub use crate::kernel::{Vectorized, vectorized};
 /// For `lanebloom-formats`: the memory of its filters, and the hints and fences beside it. (For
 /// `lanebloom-redis`, after [`is_present`]: `acquire_if`.)
-pub use crate::words::bits::{Bits, Hint, acquire, acquire_if, is_cached, prefetch, set_four};
+pub use crate::words::bits::{Bits, Hint, acquire, acquire_if, prefetch, set_four};
 /// For `lanebloom-formats`: a newer function of the standard library.
 pub use crate::words::chunks::{as_chunks, as_chunks_mut};
 /// For `lanebloom-formats`: the memory of `RedisCuckoo`, which is bytes.

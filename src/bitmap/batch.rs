@@ -4,9 +4,10 @@ use super::{Bitmap, ConcurrentBitmap, OutOfBoundsError, Store};
 use crate::batch::{assert_bitmap_length, unpack_into};
 use crate::hash::assert_same_length;
 use crate::kernel::Isa;
+use crate::kernel::is_cached;
+use crate::kernel::plan::AccessPlan;
 use crate::kernel::tiles::{self, tiles};
-use crate::kernel::tuning::AccessPlan;
-use crate::words::bits::{self, Hint, Load, acquire, is_cached};
+use crate::words::bits::{self, Hint, Load, acquire};
 
 impl<B: Store> Bitmap<B> {
     /// Writes whether each position is present to the same place of `out`.

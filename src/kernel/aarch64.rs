@@ -4,9 +4,9 @@ mod neon;
 
 use super::dispatch::{Forms, HashTable, LineInserts, LineLookups, TwoLookups, Unpack, Vectorized};
 use super::pipeline::TILE_GROUPS;
+use super::plan::TuningRow;
 use super::portable;
 pub(super) use super::portable::Inlined;
-use super::tuning::TuningRow;
 use crate::words::bits::Load;
 
 /// The instruction sets.

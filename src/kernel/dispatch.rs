@@ -2,16 +2,15 @@
 //! `portable.rs` fill in, and `kernel.rs` calls. A function in a table may be called if the CPU has
 //! the instruction set that it is compiled for.
 
-use super::length::Length;
-use super::tuning::AccessPlan;
+use super::plan::AccessPlan;
 use crate::geometry::pattern::BitFields;
-use crate::words::bits::{Lines, OwnedRange};
+use crate::words::bits::{Hint, Lines, OwnedRange};
 use crate::words::sync::AtomicU64;
 
 // (The order of the arguments brings the hash into the register that the multiplication needs.)
 pub(super) type Contains<T> = unsafe fn(Lines<'_, T>, u64, &Probe<T>) -> bool;
-pub(super) type ContainsFew<T> = unsafe fn(Lines<'_, T>, &[u64], &BitFields, &mut [bool]);
-pub(super) type ContainsFewBitmap<T> = unsafe fn(Lines<'_, T>, &[u64], &BitFields) -> u64;
+pub(super) type ContainsFew<T> = unsafe fn(Lines<'_, T>, &[u64], &Probe<T>, &mut [bool]);
+pub(super) type ContainsFewBitmap<T> = unsafe fn(Lines<'_, T>, &[u64], &Probe<T>) -> u64;
 pub(super) type ContainsBatch<T> = unsafe fn(Lines<'_, T>, &BitFields, AccessPlan, &[u64], &mut [u64]);
 pub(super) type Insert = unsafe fn(Lines<'_, AtomicU64>, u64, &BitFields) -> bool;
 pub(super) type InsertBatch = unsafe fn(Lines<'_, AtomicU64>, &BitFields, AccessPlan, &[u64], &mut [u64]);
@@ -36,6 +35,9 @@ pub(super) struct Probe<T> {
     pub(super) fields: BitFields,
     /// The lookup in one line, for `two_lines.rs`.
     pub(super) line: Contains<T>,
+    /// The hint by which the lines of a few hashes are prefetched, if the filter is beyond the
+    /// caches.
+    pub(super) hint: Option<Hint>,
 }
 
 impl<T> Clone for Probe<T> {
@@ -51,17 +53,17 @@ impl<T> Copy for Probe<T> {}
 #[derive(Debug)]
 pub(super) struct LineLookups<T> {
     pub(super) contains: Contains<T>,
-    /// For a few hashes. If there are none, they go one by one.
-    pub(super) few: Option<FewLookups<T>>,
+    /// For a few hashes, one by one.
+    pub(super) few_flags: ContainsFew<T>,
+    pub(super) few_bitmap: ContainsFewBitmap<T>,
+    /// For a few hashes in groups, at least two of them. If there is none, a pipeline takes them.
+    pub(super) groups: Option<Groups<T>>,
     /// If there is none, hashes go one by one.
     pub(super) batch: Option<Forms<ContainsBatch<T>>>,
 }
 
-#[derive(Debug)]
-pub(super) struct FewLookups<T> {
-    pub(super) flags: ContainsFew<T>,
-    pub(super) bitmap: ContainsFewBitmap<T>,
-}
+/// The answers of a few hashes as flags, and as a bitmap.
+pub(super) type Groups<T> = (ContainsFew<T>, ContainsFewBitmap<T>);
 
 impl<T> Clone for LineLookups<T> {
     fn clone(&self) -> Self {
@@ -70,32 +72,6 @@ impl<T> Clone for LineLookups<T> {
 }
 
 impl<T> Copy for LineLookups<T> {}
-
-impl<T> Clone for FewLookups<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for FewLookups<T> {}
-
-impl<T> LineLookups<T> {
-    /// The length that is worth a pipeline.
-    #[inline(always)]
-    pub(super) fn long(&self) -> Length {
-        if self.few.is_some() {
-            Length::Many
-        } else {
-            Length::Several
-        }
-    }
-
-    /// Whether so many hashes are worth a pipeline.
-    #[inline(always)]
-    pub(super) fn is_long(&self, hashes: usize) -> bool {
-        hashes >= self.long().least()
-    }
-}
 
 /// The lookups of keys with two lines, beside those in one.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! Finds the instruction sets of this CPU.
 
 use super::arch::Level;
-use super::tuning;
+use super::plan::{self, TuningRow};
 use core::fmt;
 use core::sync::atomic::{AtomicU8, Ordering};
 
@@ -19,7 +19,7 @@ impl Isa {
 
     /// All that this CPU has, the best last.
     pub(super) fn all() -> impl Iterator<Item = Self> {
-        let has_gather = tuning::tuning().gather;
+        let has_gather = plan::tuning().gather;
         let there = |isa: &Self| isa.0.is_there();
         let all = Level::ALL.iter().copied().map(Self).filter(there);
         // The two with and without gather take each other's place.
@@ -50,6 +50,11 @@ impl Isa {
     #[inline(always)]
     pub(super) fn level(self) -> Level {
         self.0
+    }
+
+    /// How batches are read by it on this CPU.
+    pub(super) fn tuning(self) -> TuningRow {
+        self.0.tuned(plan::tuning())
     }
 
     /// This, or the plain one if there are more blocks than vectors can number in 32 bits: 256 GiB.

@@ -11,8 +11,8 @@
 //!   earlier ones. Those of a tile at once would wait for room for so many misses.
 
 use crate::geometry::layout::LINE_WORDS;
-use crate::kernel::tuning::{AccessPlan, MOST_AHEAD};
-use crate::words::bits::{Hint, Insertable, Prefetchable, is_cached};
+use crate::kernel::plan::{AccessPlan, MOST_AHEAD};
+use crate::words::bits::{Hint, Insertable, Prefetchable};
 use core::mem::MaybeUninit;
 use core::ptr;
 
@@ -80,7 +80,7 @@ pub(super) unsafe fn contains<const W: usize, const TURN: usize>(
 ///
 /// # Panics
 ///
-/// If there are fewer hashes than a group has, or [`Length::Many`].
+/// If there are fewer hashes than a group has, or more than a tile.
 ///
 /// # Safety
 ///
@@ -92,13 +92,13 @@ pub(super) unsafe fn contains<const W: usize, const TURN: usize>(
 #[inline(always)]
 pub(super) unsafe fn contains_few<const W: usize>(
     lines: &impl Prefetchable,
+    hint: Option<Hint>,
     hashes: &[u64],
     places: impl Fn(&Group, &mut GroupWords<W>),
     hold: impl Fn(&Group, &GroupWords<W>) -> u8,
 ) -> u64 {
     let mut slots = [const { GroupWords::NONE }; TILE_GROUPS];
     let slots = &mut slots[..hashes.len().div_ceil(GROUP)];
-    let hint = (!is_cached(lines.bytes())).then_some(Hint::L1);
     for (i, slot) in slots.iter_mut().enumerate() {
         places(group_at(hashes, GROUP * i), slot);
         // SAFETY: as promised.

@@ -2,7 +2,7 @@
 //! of `x86_64.rs` and `aarch64.rs`, and their lowest level.
 
 use super::dispatch::{HashTable, LineInserts, LineLookups, Probe, TwoLookups, Unpack, Vectorized};
-use super::tuning::TuningRow;
+use super::plan::TuningRow;
 use super::{scalar, two_lines};
 use crate::geometry::pattern::BitFields;
 use crate::words::bits::{Lines, Load};
@@ -60,7 +60,9 @@ pub(super) fn lookups<const W: usize, const S: usize, T: Load>(_: Level) -> Line
     }
     LineLookups {
         contains: contains::<W, S, T>,
-        few: None,
+        few_flags: scalar::few_flags,
+        few_bitmap: scalar::few_lookups,
+        groups: None,
         batch: None,
     }
 }

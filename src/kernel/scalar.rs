@@ -7,10 +7,11 @@
 //! No pipeline orders memory beyond the `Release` of the bits it sets. The caller calls
 //! [`acquire`](crate::words::bits::acquire) if an answer rests on bits seen.
 
+use super::dispatch::Probe;
+use super::plan::AccessPlan;
 use super::tiles::{self, tiles};
-use super::tuning::AccessPlan;
 use crate::geometry::pattern::{BitFields, block, pattern};
-use crate::words::bits::{Hint, Insertable, Lines, Load, OwnedRange, Prefetchable, is_cached};
+use crate::words::bits::{Hint, Insertable, Lines, Load, OwnedRange, Prefetchable};
 use crate::words::chunks::as_chunks_mut;
 use crate::words::counters::{self, Counters};
 
@@ -51,13 +52,12 @@ pub(crate) fn decrement<const W: usize, const S: usize>(lines: Lines<'_, Counter
     counters::decrement::<W>(lines, block(hash, lines.blocks()), pattern, S)
 }
 
-/// Prefetches the lines of a few hashes.
+/// Prefetches the lines of a few hashes by the hint, if there is one.
 #[inline(always)]
-fn ask(hashes: &[u64], target: &impl Prefetchable, hint: Hint) {
-    if !is_cached(target.bytes()) && hashes.len() > 1 {
-        for &hash in hashes {
-            target.prefetch(block(hash, target.blocks()), hint);
-        }
+fn prefetch(hashes: &[u64], target: &impl Prefetchable, hint: Option<Hint>) {
+    let Some(hint) = hint else { return };
+    for &hash in hashes {
+        target.prefetch(block(hash, target.blocks()), hint);
     }
 }
 
@@ -66,14 +66,38 @@ fn ask(hashes: &[u64], target: &impl Prefetchable, hint: Hint) {
 pub(super) fn few(
     hashes: &[u64],
     target: &impl Prefetchable,
-    hint: Hint,
+    hint: Option<Hint>,
     answers: &mut [bool],
     each: impl Fn(u64) -> bool,
 ) {
-    ask(hashes, target, hint);
+    prefetch(hashes, target, hint);
     for (&hash, answer) in hashes.iter().zip(answers) {
         *answer = each(hash);
     }
+}
+
+/// [`few`] by the lookup in one line.
+///
+/// # Safety
+///
+/// The CPU has what that lookup needs.
+pub(super) unsafe fn few_flags<T: Load>(lines: Lines<'_, T>, hashes: &[u64], probe: &Probe<T>, found: &mut [bool]) {
+    // SAFETY: as promised.
+    few(hashes, &lines, probe.hint, found, |hash| unsafe {
+        (probe.line)(lines, hash, probe)
+    });
+}
+
+/// [`few_flags`] as a bitmap.
+///
+/// # Safety
+///
+/// As for [`few_flags`].
+pub(super) unsafe fn few_lookups<T: Load>(lines: Lines<'_, T>, hashes: &[u64], probe: &Probe<T>) -> u64 {
+    // SAFETY: as promised.
+    few_bitmap(hashes, &lines, probe.hint, |hash| unsafe {
+        (probe.line)(lines, hash, probe)
+    })
 }
 
 /// The answers of `each` as the bits of a word, the first one lowest. Calls it for the last one
@@ -87,8 +111,13 @@ pub(crate) fn bitmap_of<T>(all: &[T], each: impl Fn(&T) -> bool) -> u64 {
 
 /// The answers of `each` for a few hashes, as a bitmap; prefetches their lines first.
 #[inline(always)]
-pub(super) fn few_bitmap(hashes: &[u64], target: &impl Prefetchable, hint: Hint, each: impl Fn(u64) -> bool) -> u64 {
-    ask(hashes, target, hint);
+pub(super) fn few_bitmap(
+    hashes: &[u64],
+    target: &impl Prefetchable,
+    hint: Option<Hint>,
+    each: impl Fn(u64) -> bool,
+) -> u64 {
+    prefetch(hashes, target, hint);
     let mut answers = 0;
     for (i, &hash) in hashes.iter().enumerate() {
         answers |= u64::from(each(hash)) << i;

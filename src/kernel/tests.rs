@@ -1,8 +1,9 @@
 //! All instruction sets of this CPU give the answers and the bits of the plain one.
 
-use super::tuning::MOST_AHEAD;
+use super::plan::MOST_AHEAD;
 use super::*;
 use crate::geometry::pattern::second;
+use crate::words::bits::{Bits, OwnedRange};
 use crate::words::chunks::as_chunks;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -18,7 +19,7 @@ fn hashes(from: u64, len: usize) -> Vec<u64> {
     extremes.into_iter().chain(mixed).take(len).collect()
 }
 
-/// Around the rungs of [`Length`], around the words of a bitmap, and every number of hashes in the
+/// Around the steps of the ladder, around the words of a bitmap, and every number of hashes in the
 /// last group.
 const LENGTHS: [usize; 28] = [
     0, 1, 2, 3, 4, 7, 8, 15, 16, 17, 31, 32, 33, 34, 37, 38, 39, 40, 41, 57, 63, 64, 65, 72, 100, 127, 300, 700,
@@ -61,14 +62,17 @@ fn all_instruction_sets_agree() {
                 .into_iter()
                 .take(sizes)
             {
-                let mut kernels = Kernels::of(Layout { shape, blocks }, isa);
-                // With lines asked for by tiles and by groups, as on one CPU or another, and with
-                // the whole ring of places in use.
+                // With lines prefetched by tiles and by groups, as on one CPU or another, and with the
+                // whole ring of places in use.
                 let forms = if blocks > 30_000 { &[0, usize::MAX][..] } else { &[0] };
                 for &groups_from in forms {
-                    kernels.lookups.tuning.groups_from = groups_from;
-                    kernels.lookups.tuning.ahead = MOST_AHEAD;
-                    kernels.lookups.tuning.groups_ahead = MOST_AHEAD * 8;
+                    let tuning = TuningRow {
+                        groups_from,
+                        ahead: MOST_AHEAD,
+                        groups_ahead: MOST_AHEAD * 8,
+                        ..plan::tuning()
+                    };
+                    let kernels = Kernels::tuned(Layout { shape, blocks }, isa, tuning);
                     agree(shape, isa, blocks, &plain, &kernels);
                 }
             }
@@ -124,7 +128,7 @@ fn agree(shape: Shape, isa: Isa, blocks: usize, plain: &Kernels, kernels: &Kerne
         kernels.lookups().contains_hashes(batch.shared(), &asked, &mut found);
         let flags: Vec<bool> = (0..len).map(|i| found[i / 64] >> (i % 64) & 1 == 1).collect();
         assert_eq!(flags, expected, "{shape:?}, {isa:?}, {blocks} blocks, {len} hashes");
-        if len < Length::Many.least() {
+        if len <= plan::FEW {
             let mut few = vec![false; len];
             kernels.lookups().contains_few(batch.shared(), &asked, &mut few);
             assert_eq!(few, expected, "{shape:?}, {isa:?}, {blocks} blocks, {len} hashes");

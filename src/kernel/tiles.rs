@@ -5,7 +5,7 @@
 //!
 //! `tuning.rs` says how far ahead the lines are asked for, and into which cache.
 
-use super::tuning::{AccessPlan, MOST_AHEAD, TILE};
+use super::plan::{AccessPlan, MOST_AHEAD, TILE};
 use crate::words::bits::Hint;
 use core::mem::MaybeUninit;
 use core::ptr;

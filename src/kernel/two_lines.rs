@@ -7,9 +7,9 @@
 //! two passes changes no bit and no answer.
 
 use super::dispatch::{Gather, Probe};
-use super::length::{Length, MANY_INSERTS};
+use super::plan::Plan;
 use crate::geometry::pattern::{block, second};
-use crate::words::bits::{Hint, Lines, Load, OwnedRange, Prefetchable, is_cached};
+use crate::words::bits::{Hint, Lines, Load, OwnedRange, Prefetchable};
 use crate::words::scratch::Scratch;
 use crate::words::sync::AtomicU64;
 
@@ -24,17 +24,25 @@ const PASS: usize = 1024;
 /// The CPU has what the lookup in one line needs.
 pub(super) unsafe fn contains<T: Load>(lines: Lines<'_, T>, hash: u64, probe: &Probe<T>) -> bool {
     // SAFETY: as promised.
-    both(lines, hash, |line, hash| unsafe { (probe.line)(line, hash, probe) })
+    both(lines, hash, probe.hint, |line, hash| unsafe {
+        (probe.line)(line, hash, probe)
+    })
 }
 
-/// Whether `contains`, the lookup in one line, says so of both lines of the hash.
+/// Whether `contains`, the lookup in one line, says so of both lines of the hash. There is a hint if
+/// the filter is beyond the caches.
 #[inline(always)]
-pub(super) fn both<T: Load>(lines: Lines<'_, T>, hash: u64, contains: impl Fn(Lines<'_, T>, u64) -> bool) -> bool {
+pub(super) fn both<T: Load>(
+    lines: Lines<'_, T>,
+    hash: u64,
+    hint: Option<Hint>,
+    contains: impl Fn(Lines<'_, T>, u64) -> bool,
+) -> bool {
     let [first, other] = lines.halves();
     let in_first = contains(first, hash);
     // In the caches the second line takes less than a mispredicted branch, of which there are many
     // where answers vary.
-    if is_cached(lines.bytes()) {
+    if hint.is_none() {
         return in_first & contains(other, second(hash));
     }
     in_first && contains(other, second(hash))
@@ -51,18 +59,15 @@ pub(super) unsafe fn contains_hashes<T: Load>(
     hashes: &[u64],
     found: &mut [u64],
     gather: Gather,
+    hint: Option<Hint>,
     line: impl Fn(Lines<'_, T>, &[u64], &mut [u64]),
 ) {
-    let cached = is_cached(lines.bytes());
-    if hashes.len() < Length::Many.least() && !cached {
+    if let (Some(hint), true) = (hint, Plan::of_keys(hashes.len()).is_few()) {
         // All lines at once: a few keys take as long as they wait, twice if one line after another.
-        let [_, other] = lines.halves();
-        for hash in hashes {
-            other.prefetch(block(second(*hash), other.blocks()), Hint::L1);
-        }
+        prefetch_seconds(lines, hashes, hint);
     }
     // In the caches nothing is asked for ahead, and less space stays in the first of them.
-    let most = if cached { PASS / 4 } else { PASS };
+    let most = if hint.is_none() { PASS / 4 } else { PASS };
     let [first, other] = lines.halves();
     let (mut seconds, mut held) = (Scratch::<{ PASS + ROOM }>::new(), [0; PASS / 64]);
     for (hashes, found) in hashes.chunks(most).zip(found.chunks_mut(most / 64)) {
@@ -76,6 +81,15 @@ pub(super) unsafe fn contains_hashes<T: Load>(
         for found in found {
             *found = held.keep(*found);
         }
+    }
+}
+
+/// Prefetches the second lines of the hashes.
+#[inline(always)]
+fn prefetch_seconds<T: Load>(lines: Lines<'_, T>, hashes: &[u64], hint: Hint) {
+    let [_, other] = lines.halves();
+    for hash in hashes {
+        other.prefetch(block(second(*hash), other.blocks()), hint);
     }
 }
 
@@ -159,13 +173,12 @@ pub(super) fn insert_hashes(
     lines: Lines<'_, AtomicU64>,
     hashes: &[u64],
     changed: &mut [u64],
+    hint: Option<Hint>,
     line: impl Fn(Lines<'_, AtomicU64>, &[u64], &mut [u64]),
 ) {
     let [first, other] = lines.halves();
-    if hashes.len() < MANY_INSERTS && !is_cached(lines.bytes()) {
-        for hash in hashes {
-            other.prefetch(block(second(*hash), other.blocks()), Hint::L1Write);
-        }
+    if let (Some(_), true) = (hint, Plan::of_inserts(hashes.len()).is_few()) {
+        prefetch_seconds(lines, hashes, Hint::L1Write);
     }
     each_pass(hashes, changed, |hashes, seconds, changed, more| {
         line(first, hashes, changed);

@@ -17,14 +17,12 @@ mod inlined;
 mod loads;
 
 pub(super) use self::inlined::Inlined;
-#[cfg(lanebloom_rust_1_89)]
-use super::dispatch::{Contains, FewLookups};
 use super::dispatch::{
     ContainsBatch, Forms, HashTable, Insert, LineInserts, LineLookups, TwoLookups, Unpack, Vectorized,
 };
 use super::pipeline::TILE_GROUPS;
+use super::plan::TuningRow;
 use super::portable;
-use super::tuning::TuningRow;
 use crate::geometry::pattern::words_per_product;
 use crate::words::bits::Load;
 
@@ -120,19 +118,20 @@ pub(super) fn inlined(level: Level, words: usize, bits: usize) -> Inlined {
 }
 
 pub(super) fn lookups<const W: usize, const S: usize, T: Load>(level: Level) -> LineLookups<T> {
+    let plain = portable::lookups::<W, S, T>(PLAIN);
     match level {
-        Level::Plain => portable::lookups::<W, S, T>(PLAIN),
+        Level::Plain => plain,
         Level::Avx2 => LineLookups {
             contains: avx2::contains::<W, S, T>,
-            few: None,
             batch: batch::<W, T>(level),
+            ..plain
         },
         #[cfg(lanebloom_rust_1_89)]
         Level::Avx512 => LineLookups {
             // One key at a time has no use for wider vectors.
             contains: avx2::contains::<W, S, T>,
-            few: None,
             batch: batch::<W, T>(level),
+            ..plain
         },
         // (A constant, so that the other arms are not compiled.)
         #[cfg(lanebloom_rust_1_89)]
@@ -178,23 +177,23 @@ fn batch<const W: usize, T: Load>(level: Level) -> Option<Forms<ContainsBatch<T>
 #[cfg(lanebloom_rust_1_89)]
 #[inline(never)]
 fn bitalg_lookups<const W: usize, const SCALAR: usize, T: Load>(level: Level) -> LineLookups<T> {
-    let (contains, few): (Contains<T>, _) = if level.gathers() {
-        let few = FewLookups {
-            flags: bitalg::contains_few::<W, true, SCALAR, T>,
-            bitmap: bitalg::contains_few_bitmap::<W, true, SCALAR, T>,
-        };
-        (bitalg::contains_one::<W, SCALAR, T>, few)
+    let batch = batch::<W, T>(level);
+    if level.gathers() {
+        LineLookups {
+            contains: bitalg::contains_one::<W, SCALAR, T>,
+            few_flags: bitalg::few_flags::<W, SCALAR, T>,
+            few_bitmap: bitalg::few_bitmap::<W, SCALAR, T>,
+            groups: Some((bitalg::group_flags::<W, true, T>, bitalg::group_bitmap::<W, true, T>)),
+            batch,
+        }
     } else {
-        let few = FewLookups {
-            flags: bitalg::contains_few::<W, false, 0, T>,
-            bitmap: bitalg::contains_few_bitmap::<W, false, 0, T>,
-        };
-        (bitalg::contains_one::<W, 0, T>, few)
-    };
-    LineLookups {
-        contains,
-        few: Some(few),
-        batch: batch::<W, T>(level),
+        LineLookups {
+            contains: bitalg::contains_one::<W, 0, T>,
+            few_flags: bitalg::few_flags::<W, 0, T>,
+            few_bitmap: bitalg::few_bitmap::<W, 0, T>,
+            groups: Some((bitalg::group_flags::<W, false, T>, bitalg::group_bitmap::<W, false, T>)),
+            batch,
+        }
     }
 }
 

@@ -654,17 +654,6 @@ fn add(word: &AtomicU64, mask: u64) -> bool {
     word.fetch_or(mask, Ordering::Release) & mask != mask
 }
 
-/// Filters up to this size, in bytes, are probed without prefetching: waiting for L2 or the nearer
-/// part of L3 costs less than the hints. (Zen 4, AVX-512, ns without and with: 1.4 and 1.75 at 1
-/// MiB, 1.5 and 1.7 at 2 MiB, 2.0 and 1.8 at 8 MiB.)
-const CACHED_BYTES: usize = 2 << 20;
-
-/// Whether lookups in a filter of this many bytes do without prefetching.
-#[inline(always)]
-pub fn is_cached(bytes: usize) -> bool {
-    bytes <= CACHED_BYTES
-}
-
 /// Prefetches the line: into L2 for later, or into L1 to read or to write it. No harm if there is
 /// no memory at `line`.
 #[inline(always)]

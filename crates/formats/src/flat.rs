@@ -9,7 +9,7 @@
 
 use lanebloom::BuildError;
 use lanebloom::internal::{
-    AccessPlan, Bits, Hint, LINES, Length, TILE, Vectorized, acquire, answers, each_one, is_cached, tiles, vectorized,
+    AccessPlan, Bits, Hint, LINES, Plan, TILE, Vectorized, acquire, answers, each_one, is_cached, tiles, vectorized,
 };
 
 /// Bytes of a cache line.
@@ -208,7 +208,7 @@ impl Flat {
         mut key: impl FnMut(&K) -> P,
         each: impl FnMut(usize, usize, u64),
     ) {
-        if keys.len() < Length::Few.least() {
+        if Plan::of_keys(keys.len()).is_single() {
             one_by_one(keys, |from| self.holds(key(from)), each);
         } else if self.is_cached() {
             self.contains_cached(keys, key, each);
@@ -333,7 +333,7 @@ impl Flat {
         mut key: impl FnMut(&K) -> P,
         mut each: impl FnMut(usize, usize, u64),
     ) {
-        if keys.len() < Length::Few.least() {
+        if Plan::of_keys(keys.len()).is_single() {
             return one_by_one(keys, |from| self.set(key(from)), each);
         }
         let functions = self.functions();

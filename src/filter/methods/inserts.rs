@@ -19,7 +19,7 @@ use crate::filter::types::tombstone::{Tombstone, TombstoneBloom};
 use crate::filter::types::windowed::{Generations, WindowedBloom};
 use crate::funnel::Funnel;
 use crate::hash::{KeyHasher, assert_same_length};
-use crate::kernel::FEWEST_IN_A_BATCH;
+use crate::kernel::Plan;
 use core::convert::{Infallible, identity};
 
 macro_rules! inserts {
@@ -66,10 +66,14 @@ macro_rules! inserts {
             /// ```
             #[inline]
             pub fn insert_batch<K: Funnel>(&self, keys: &[K]) -> usize {
-                if keys.len() < FEWEST_IN_A_BATCH {
-                    return keys.iter().map(|key| usize::from(self.insert(key))).sum();
+                match keys {
+                    // Known to the compiler: a loop for one key took 7 to 10% longer.
+                    [key] if !cfg!(lanebloom_loom) => usize::from(self.insert(key)),
+                    _ if Plan::of_inserts(keys.len()).is_single() => {
+                        keys.iter().map(|key| usize::from(self.insert(key))).sum()
+                    }
+                    _ => self.engine.insert_all(&self.keys(keys)),
                 }
-                self.engine.insert_all(&self.keys(keys))
             }
 
             /// [`insert_batch`](Self::insert_batch) for the keys of an iterator, some at a time.

@@ -8,7 +8,7 @@ use crate::filter::parts::engine::Engine;
 use crate::funnel::Funnel;
 use crate::hash::{KeyHasher, assert_same_length};
 use crate::kernel::scalar::bitmap_of;
-use crate::kernel::{Length, unpack};
+use crate::kernel::{Plan, unpack};
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -86,7 +86,7 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
     #[inline]
     pub fn contains_batch<K: Funnel>(&self, keys: &[K], out: &mut [bool]) {
         assert_same_length(keys.len(), out.len());
-        if keys.len() < Length::Few.least() {
+        if Plan::of_keys(keys.len()).is_single() {
             for (key, found) in keys.iter().zip(out) {
                 *found = self.contains(key);
             }
@@ -99,7 +99,7 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
     #[inline(never)]
     fn contains_several<K: Funnel>(&self, keys: &[K], out: &mut [bool]) {
         let source = self.keys(keys);
-        if keys.len() < Length::Many.least() {
+        if Plan::of_keys(keys.len()).is_few() {
             return self.engine.contains_few(source.few(&mut Few::new()), out);
         }
         self.contains_many(source, out);
@@ -133,11 +133,11 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
     /// ```
     pub fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
         assert_bitmap_length(keys.len(), out.len());
-        if keys.len() < Length::Few.least() {
+        if Plan::of_keys(keys.len()).is_single() {
             return out.fill(bitmap_of(keys, |key| self.contains(key)));
         }
         let source = self.keys(keys);
-        if keys.len() < Length::Many.least() {
+        if Plan::of_keys(keys.len()).is_few() {
             return out.fill(self.engine.contains_few_bitmap(source.few(&mut Few::new())));
         }
         let (mut chunks, mut answered) = (all(&source), 0);
@@ -211,7 +211,7 @@ impl<E: Engine, S> Filter<E, S> {
     #[inline(always)]
     pub fn contains_hashes(&self, hashes: &[u64], out: &mut [bool]) {
         assert_same_length(hashes.len(), out.len());
-        if hashes.len() < self.engine.fewest_not_single() {
+        if self.engine.plan(hashes.len()).is_single() {
             let places = hashes.iter().copied().zip(out);
             return self.engine.contains_each(places, |place, found| *place = found);
         }
@@ -221,7 +221,7 @@ impl<E: Engine, S> Filter<E, S> {
     // A call, so that the loop of a few is small enough to be inlined everywhere.
     #[inline(never)]
     fn contains_several_hashes(&self, hashes: &[u64], out: &mut [bool]) {
-        if hashes.len() < Length::Many.least() {
+        if Plan::of_keys(hashes.len()).is_few() {
             return self.engine.contains_few(hashes, out);
         }
         self.contains_many(hashes, out);
@@ -243,7 +243,7 @@ impl<E: Engine, S> Filter<E, S> {
     pub fn contains_hashes_bitmap(&self, hashes: &[u64], out: &mut [u64]) {
         match (hashes, &mut *out) {
             // One word is the right length for these: from 1 to 64.
-            ([_, ..], [found]) if hashes.len() < self.engine.fewest_not_single() => {
+            ([_, ..], [found]) if self.engine.plan(hashes.len()).is_single() => {
                 *found = bitmap_of(hashes, |&hash| self.engine.contains(hash));
             }
             _ => self.contains_several_hashes_bitmap(hashes, out),
@@ -255,7 +255,7 @@ impl<E: Engine, S> Filter<E, S> {
     fn contains_several_hashes_bitmap(&self, hashes: &[u64], out: &mut [u64]) {
         assert_bitmap_length(hashes.len(), out.len());
         match out {
-            [found] if hashes.len() < Length::Many.least() => *found = self.engine.contains_few_bitmap(hashes),
+            [found] if Plan::of_keys(hashes.len()).is_few() => *found = self.engine.contains_few_bitmap(hashes),
             _ => self.engine.contains_bitmap(hashes, out),
         }
     }

@@ -14,7 +14,7 @@ use crate::batch::{Answer, Source};
 use crate::codec::{Hashing, Input, Out};
 use crate::error::{BuildError, IncompatibleError, SnapshotErrorKind};
 use crate::geometry::sizing::Request;
-use crate::kernel::{self, Isa};
+use crate::kernel::{self, Isa, Plan};
 use core::fmt;
 
 /// The result of [`Filter::figures`](crate::filter::Filter::figures).
@@ -88,10 +88,10 @@ pub trait EngineImpl: Sized {
     /// Whether the hash may be there. `true` ends in an `Acquire`.
     fn contains(&self, hash: u64) -> bool;
 
-    /// Fewer hashes than so many are looked up by [`contains`](Self::contains), one after another.
-    #[inline]
-    fn fewest_not_single(&self) -> usize {
-        2
+    /// The plan of lookups of so many hashes.
+    #[inline(always)]
+    fn plan(&self, hashes: usize) -> Plan {
+        Plan::of_hashes(hashes)
     }
 
     /// Calls `answer` with what belongs to each hash, and with the hash's [`contains`](Self::contains).

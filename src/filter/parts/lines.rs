@@ -11,7 +11,7 @@ use crate::filter::parts::engine::{EngineImpl, EstimateImpl, StoredImpl, UnionIm
 use crate::geometry::layout::{LINE_BITS, LINE_BYTES, LINE_WORDS, Layout};
 use crate::geometry::sizing::Cell;
 use crate::hash::Murmur3;
-use crate::kernel::{Isa, Lookups};
+use crate::kernel::{Isa, Lookups, Plan};
 use crate::words::bits::{self, Lines, Load};
 use alloc::vec::Vec;
 use core::fmt;
@@ -98,9 +98,9 @@ impl<W: LineWords> EngineImpl for Lined<W> {
         found
     }
 
-    #[inline]
-    fn fewest_not_single(&self) -> usize {
-        self.words.lookups().fewest_not_single()
+    #[inline(always)]
+    fn plan(&self, hashes: usize) -> Plan {
+        self.words.lookups().plan(hashes)
     }
 
     #[inline(always)]

@@ -7,9 +7,10 @@
 
 use crate::batch::{Answer, Chunks, Source, all, answered, ones, tell};
 use crate::error::{InsertError, InsertErrorKind};
+use crate::kernel::is_cached;
+use crate::kernel::plan::AccessPlan;
 use crate::kernel::tiles::{self, tiles};
-use crate::kernel::tuning::AccessPlan;
-use crate::words::bits::{Hint, is_cached};
+use crate::words::bits::Hint;
 
 /// A key's addresses in a filter.
 pub(crate) trait Probe {

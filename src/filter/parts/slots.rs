@@ -11,6 +11,8 @@ use crate::filter::Figures;
 use crate::filter::parts::engine::{EngineImpl, InsertImpl, RemoveImpl, StoredImpl};
 use crate::filter::parts::probe::{self, Probe};
 use crate::geometry::sizing::{MAX_BITS_PER_KEY, Request};
+use crate::kernel::Plan;
+use crate::kernel::scalar::unpack_few;
 use crate::words::bits::{self, Load};
 use alloc::format;
 use alloc::vec::Vec;
@@ -133,6 +135,9 @@ impl<T: Slots> EngineImpl for Slotted<T> {
     /// One by one: a lookup does not branch.
     #[inline]
     fn contains_few(&self, hashes: &[u64], found: &mut [bool]) {
+        if !Plan::of_scalar(hashes.len()).is_few() {
+            return unpack_few(self.contains_few_bitmap(hashes), found);
+        }
         for (&hash, found) in hashes.iter().zip(found) {
             *found = self.contains(hash);
         }

@@ -16,7 +16,7 @@ use crate::funnel::Funnel;
 use crate::geometry::layout::Layout;
 use crate::geometry::sizing::{Cell, Request};
 use crate::hash::{KeyHasher, Murmur3, assert_same_length};
-use crate::kernel::{Isa, Kernels, Lookups, MANY_INSERTS};
+use crate::kernel::{Isa, Kernels, Lookups, Plan};
 use crate::words::bits::{self, Bits, Lines, Load};
 use crate::words::sync::AtomicU64;
 use alloc::vec::Vec;
@@ -137,7 +137,7 @@ impl InsertImpl for Bloom {
 
     #[inline]
     fn insert_hashes(&self, hashes: &[u64]) -> usize {
-        if hashes.len() < self.words.kernels.fewest_not_single() {
+        if self.words.kernels.plan(hashes.len()).is_single() {
             return hashes.iter().map(|&hash| usize::from(self.insert(hash))).sum();
         }
         self.insert_all(&hashes)
@@ -148,23 +148,16 @@ impl InsertImpl for Bloom {
     }
 }
 
-/// From so many on, `bulk.rs` decides. (For loom, what it calls a dense batch.)
-const FEWEST_IN_BULK: usize = if cfg!(lanebloom_loom) {
-    bulk::LEAST
-} else {
-    MANY_INSERTS
-};
-
 impl InsertFlaggedImpl for Bloom {
     #[inline]
     fn insert_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> usize {
         let BloomWords { bits, kernels } = &self.words;
-        let changed = if source.len() < FEWEST_IN_BULK {
+        let changed = if Plan::of_inserts(source.len()).is_few() {
             let mut space = Few::new();
             let hashes = source.few(&mut space);
             let (changed, count) = match hashes {
                 [] => return 0,
-                _ if hashes.len() < kernels.fewest_not_single() => {
+                _ if kernels.plan(hashes.len()).is_single() => {
                     let (mut changed, mut count) = (0, 0);
                     for (i, &hash) in hashes.iter().enumerate() {
                         let new = kernels.insert(bits, hash);

@@ -11,7 +11,7 @@ use crate::geometry::layout::LINE_WORDS;
 use crate::geometry::pattern::{self, BitFields, MULTIPLIER};
 use crate::kernel::dispatch::Vectorized;
 use crate::kernel::pipeline::{self, GROUP, Group, GroupWords, Slot, TILE_GROUPS};
-use crate::kernel::tuning::AccessPlan;
+use crate::kernel::plan::AccessPlan;
 use crate::kernel::{scalar, two_lines};
 use crate::words::bits::{Insertable, Lines, Load, OwnedRange, Prefetchable};
 use crate::words::chunks::as_chunks;
@@ -120,6 +120,7 @@ pub(super) unsafe fn vectorized<W: Vectorized>(work: W) -> W::Output {
 
 /// Writes a bit of the bitmap to each place of `out`.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
+#[inline]
 pub(super) fn unpack(bitmap: &[u64], out: &mut [bool]) {
     for (out, &word) in out.chunks_mut(64).zip(bitmap) {
         let (len, to) = (out.len(), out.as_mut_ptr().cast::<i8>());
@@ -133,6 +134,10 @@ pub(super) fn unpack(bitmap: &[u64], out: &mut [bool]) {
                 let last = (word >> (len - 32)) as u32;
                 _mm256_storeu_epi8(to, _mm256_maskz_set1_epi8(word as u32, 1));
                 _mm256_storeu_epi8(to.add(len - 32), _mm256_maskz_set1_epi8(last, 1));
+            } else if len >= 16 {
+                let last = (word >> (len - 16)) as u16;
+                _mm_storeu_epi8(to, _mm_maskz_set1_epi8(word as u16, 1));
+                _mm_storeu_epi8(to.add(len - 16), _mm_maskz_set1_epi8(last, 1));
             } else {
                 _mm256_mask_storeu_epi8(to, !(u32::MAX << len), _mm256_maskz_set1_epi8(word as u32, 1));
             }

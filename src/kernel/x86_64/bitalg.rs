@@ -10,12 +10,11 @@ use super::loads::{self, line_of};
 use crate::geometry::layout::LINE_WORDS;
 use crate::geometry::pattern::{BitFields, MULTIPLIER, words_per_product};
 use crate::kernel::dispatch::Probe;
-use crate::kernel::length::IN_GROUPS;
-use crate::kernel::pipeline::{self, GROUP, Group, GroupWords};
+use crate::kernel::pipeline::{self, Group, GroupWords};
+use crate::kernel::plan::AccessPlan;
 use crate::kernel::scalar;
-use crate::kernel::tuning::AccessPlan;
 use crate::kernel::two_lines;
-use crate::words::bits::{Hint, Lines, Load, Prefetchable, is_cached};
+use crate::words::bits::{Lines, Load, Prefetchable};
 use crate::words::sync::AtomicU64;
 use core::arch::x86_64::*;
 use core::num::NonZeroU64;
@@ -197,79 +196,63 @@ pub(super) fn contains_two<const W: usize, const SCALAR: usize, T: Load>(
     hash: u64,
     probe: &Probe<T>,
 ) -> bool {
-    two_lines::both(lines, hash, |line, hash| {
+    two_lines::both(lines, hash, probe.hint, |line, hash| {
         contains::<W, SCALAR, T>(line, hash, &probe.fields)
     })
 }
 
-/// The fewest hashes that are looked up in groups, if they are few: at least 16. One group takes
-/// longer than single lookups, since the numbers of its words go through memory. (Zen 4, flags of
-/// 16: 1.5 ns one by one and 1.8 in groups at 32 KiB, 12.4 and 10.2 at 64 MiB.)
-fn fewest_in_groups<T>(words: usize, lines: Lines<'_, T>) -> usize {
-    if words <= 2 && !is_cached(lines.bytes()) {
-        2 * GROUP
-    } else {
-        IN_GROUPS
-    }
-}
-
-/// Whether each of a few hashes is found, as the bits of a word.
+/// Whether each of a few hashes is found, one by one, as the bits of a word.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
-pub(super) fn contains_few_bitmap<const W: usize, const INTEL: bool, const SCALAR: usize, T: Load>(
+pub(super) fn few_bitmap<const W: usize, const SCALAR: usize, T: Load>(
     lines: Lines<'_, T>,
     hashes: &[u64],
-    fields: &BitFields,
+    probe: &Probe<T>,
 ) -> u64 {
-    if hashes.len() < fewest_in_groups(W, lines) {
-        return scalar::few_bitmap(hashes, &lines, Hint::L1, |hash| {
-            contains::<W, SCALAR, T>(lines, hash, fields)
-        });
-    }
-    in_groups::<W, INTEL, T>(lines, hashes, fields)
+    scalar::few_bitmap(hashes, &lines, probe.hint, |hash| {
+        contains::<W, SCALAR, T>(lines, hash, &probe.fields)
+    })
 }
 
-/// Whether each of a few hashes is found.
+/// Whether each of a few hashes is found, one by one.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
-pub(super) fn contains_few<const W: usize, const INTEL: bool, const SCALAR: usize, T: Load>(
+pub(super) fn few_flags<const W: usize, const SCALAR: usize, T: Load>(
     lines: Lines<'_, T>,
     hashes: &[u64],
-    fields: &BitFields,
+    probe: &Probe<T>,
     found: &mut [bool],
 ) {
-    if hashes.len() < fewest_in_groups(W, lines) {
-        return scalar::few(hashes, &lines, Hint::L1, found, |hash| {
-            contains::<W, SCALAR, T>(lines, hash, fields)
-        });
-    }
-    let bitmap = in_groups::<W, INTEL, T>(lines, hashes, fields);
-    if hashes.len() >= 32 {
-        return unpack(&[bitmap], found);
-    }
-    let last = hashes.len() - 16;
-    for start in [0, last] {
-        let sixteen = &mut found[start..][..16];
-        let flags = _mm_maskz_set1_epi8((bitmap >> start) as u16, 1);
-        // SAFETY: writes these 16 bytes, each 0 or 1, which are the values of `bool`.
-        unsafe { _mm_storeu_si128(sixteen.as_mut_ptr().cast(), flags) };
-    }
+    scalar::few(hashes, &lines, probe.hint, found, |hash| {
+        contains::<W, SCALAR, T>(lines, hash, &probe.fields)
+    });
 }
 
+/// Whether each of a few hashes is found, in groups.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
-// A call, since it has a large stack frame.
-#[inline(never)]
-fn in_groups<const W: usize, const INTEL: bool, T: Load>(
+pub(super) fn group_flags<const W: usize, const GATHER: bool, T: Load>(
     lines: Lines<'_, T>,
     hashes: &[u64],
-    fields: &BitFields,
+    probe: &Probe<T>,
+    found: &mut [bool],
+) {
+    unpack(&[group_bitmap::<W, GATHER, T>(lines, hashes, probe)], found);
+}
+
+/// Whether each of a few hashes is found, in groups, as the bits of a word.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
+pub(super) fn group_bitmap<const W: usize, const GATHER: bool, T: Load>(
+    lines: Lines<'_, T>,
+    hashes: &[u64],
+    probe: &Probe<T>,
 ) -> u64 {
-    let (count, all) = (lines.blocks(), lines.all().as_ptr().cast::<T>());
+    let (count, all, fields) = (lines.blocks(), lines.all().as_ptr().cast::<T>(), &probe.fields);
     // SAFETY: as in `contains_hashes`.
     unsafe {
         pipeline::contains_few(
             &lines,
+            probe.hint,
             hashes,
-            |group, at| places::<W, INTEL>(group, fields, 0, count, at),
-            |group, at| hold::<W, 0, INTEL, 2, T>(group, fields, all, at),
+            |group, at| places::<W, GATHER>(group, fields, 0, count, at),
+            |group, at| hold::<W, 0, GATHER, 2, T>(group, fields, all, at),
         )
     }
 }

@@ -6,7 +6,7 @@ use crate::{CHUNK, unpack_into};
 use alloc::vec::Vec;
 use core::convert::Infallible;
 use lanebloom::internal::{
-    Length, Vectorized, assert_bitmap_length, assert_same_length, for_each_absent, try_gathered, vectorized,
+    Plan, Vectorized, assert_bitmap_length, assert_same_length, for_each_absent, try_gathered, vectorized,
 };
 
 /// The hashes of keys, for vectors.
@@ -71,7 +71,7 @@ impl<F: JavaFormat> JavaBloom<F> {
     #[inline]
     pub fn contains_batch<K: JavaKey<F>>(&self, keys: &[K], out: &mut [bool]) {
         assert_same_length(keys.len(), out.len());
-        if keys.len() < Length::Few.least() {
+        if Plan::of_keys(keys.len()).is_single() {
             for (key, found) in keys.iter().zip(out) {
                 *found = self.contains(key);
             }
@@ -120,7 +120,7 @@ impl<F: JavaFormat> JavaBloom<F> {
     /// ```
     pub fn contains_hashes(&self, hashes: &[F::Hash], out: &mut [bool]) {
         assert_same_length(hashes.len(), out.len());
-        if hashes.len() < Length::Few.least() {
+        if Plan::of_keys(hashes.len()).is_single() {
             for (hash, found) in hashes.iter().zip(out) {
                 *found = self.contains_hash(*hash);
             }

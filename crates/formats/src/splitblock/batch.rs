@@ -10,7 +10,7 @@ use core::convert::Infallible;
 use lanebloom::Funnel;
 use lanebloom::internal::bounds::Load;
 use lanebloom::internal::{
-    AccessPlan, Hint, Length, acquire, as_chunks_mut, assert_bitmap_length, assert_same_length, for_each_absent,
+    AccessPlan, Hint, Plan, acquire, as_chunks_mut, assert_bitmap_length, assert_same_length, for_each_absent,
     is_cached, prefetch, try_gathered,
 };
 
@@ -314,13 +314,10 @@ impl SplitBlockBloom {
     }
 }
 
-/// Smallest batch that takes a pipeline.
-const MANY: usize = 32;
-
 /// Writes whether each hash may be in the filter.
 pub(super) fn contains_hashes<T: Load>(level: Level, blocks: &[Block<T>], hashes: &[u64], out: &mut [bool]) {
     assert_same_length(hashes.len(), out.len());
-    if hashes.len() >= MANY {
+    if !Plan::of_scalar(hashes.len()).is_few() {
         return look_up(level, blocks, hashes, &mut unpack_into(out));
     }
     prefetch_few(blocks, hashes);
@@ -332,7 +329,7 @@ pub(super) fn contains_hashes<T: Load>(level: Level, blocks: &[Block<T>], hashes
 /// Asks for the blocks of fewer hashes than a pipeline is worth.
 #[inline(always)]
 fn prefetch_few<T: Load>(blocks: &[Block<T>], hashes: &[u64]) {
-    if hashes.len() >= Length::Few.least() && !is_cached(blocks.len() * BLOCK_BYTES) {
+    if !Plan::of_keys(hashes.len()).is_single() && !is_cached(blocks.len() * BLOCK_BYTES) {
         for hash in hashes {
             prefetch(&raw const blocks[block_index(*hash, blocks.len())], Hint::L1);
         }
@@ -349,7 +346,7 @@ pub(super) fn look_up<T: Load>(
     if hashes.is_empty() {
         return;
     }
-    if hashes.len() < MANY {
+    if Plan::of_scalar(hashes.len()).is_few() {
         prefetch_few(blocks, hashes);
         let bit = |(i, hash): (usize, &u64)| u64::from(level.contains(blocks, *hash)) << i;
         let found = hashes.iter().enumerate().map(bit).fold(0, |found, bit| found | bit);

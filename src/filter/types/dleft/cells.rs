@@ -37,7 +37,7 @@ use crate::filter::parts::stripes::Stripes;
 use crate::geometry::layout::LINE_BYTES;
 use crate::geometry::pattern::block;
 use crate::geometry::sizing::{MAX_BITS_PER_KEY, Request, ceil};
-use crate::kernel::tuning::TILE;
+use crate::kernel::plan::TILE;
 use crate::words::bits::{Hint, prefetch};
 use crate::words::chunks::as_chunks;
 use crate::words::memory::Words;

@@ -1,4 +1,17 @@
-//! What was measured to be fastest on which CPU, for batches of lookups and inserts.
+//! The ladder: what a batch takes by its length, the filter's size and shape, and the CPU. Every other
+//! file asks here; none compares the length of a batch itself.
+//!
+//! | plan of a batch | the work | where it is chosen |
+//! |---|---|---|
+//! | [`Plan::Single`] | single calls, which the processor overlaps by itself | fewer than [`Ladder`]'s `few` |
+//! | [`Plan::Few`] | lines prefetched, then single lookups in one function | |
+//! | [`Plan::Groups`] | a few by groups of vectors, where the instruction set has a function for it | up to a word of a bitmap |
+//! | [`Plan::Pipeline`] | chunks, by tiles or groups, lines prefetched far ahead | the rest |
+//!
+//! A filter has a [`Ladder`] for lookups and one for inserts, made with its kernels. Keys that are
+//! still to be hashed have one for all filters ([`Plan::of_keys`]).
+//!
+//! # What was measured to be fastest on which CPU
 //!
 //! | CPU | lines of lookups into | of inserts | keys ahead | lines asked for by groups | words by gather |
 //! |---|---|---|--:|---|---|
@@ -33,7 +46,246 @@
 //!   10.9, 9.9, 10.2, and 11.5.
 //! - Other CPUs were not measured.
 
+use super::dispatch::Forms;
 use crate::words::bits::Hint;
+
+/// What a batch takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Plan {
+    /// Single calls, one after another.
+    Single,
+    /// Prefetched together, then one after another.
+    Few,
+    /// A few by groups, or keys that are hashed by vectors.
+    Groups,
+    /// Chunks and a pipeline. It takes longer to begin.
+    Pipeline,
+}
+
+/// The most keys of a few: as many as a word of a bitmap has bits. (Intel with AMX, flags of 32, 48
+/// and 64 by groups and by a pipeline: 0.96 and 1.33 ns, 0.85 and 1.13, 0.81 and 0.99 at 32 KiB; 13.1
+/// and 17.4, 12.7 and 15.6, 13.1 and 15.1 at 64 MiB.)
+pub(crate) const FEW: usize = TILE;
+
+/// The model checker has batches of one key, and is to see their loops.
+const IS_CHECKED: bool = cfg!(lanebloom_loom);
+
+impl Plan {
+    /// Whether the answers fit into a word.
+    #[inline(always)]
+    #[must_use]
+    pub const fn is_few(self) -> bool {
+        !matches!(self, Self::Pipeline)
+    }
+
+    /// Whether single calls are as fast.
+    #[inline(always)]
+    #[must_use]
+    pub const fn is_single(self) -> bool {
+        matches!(self, Self::Single)
+    }
+
+    /// For lookups of so many keys that are not hashed yet: how they are hashed.
+    ///
+    /// Few are hashed one by one: they do not fill a vector, and a hash that a vector stored is read
+    /// back late. (Intel with AMX, 32 KiB, 8 keys: 3.2 ns, by vectors 5.6.)
+    #[inline(always)]
+    #[must_use]
+    pub const fn of_keys(keys: usize) -> Self {
+        Ladder {
+            few: if IS_CHECKED { 1 } else { 5 },
+            groups: 16,
+            pipeline: FEW + 1,
+        }
+        .plan(keys)
+    }
+
+    /// As [`of_keys`](Self::of_keys), for inserts. (Intel with AMX, 32 new hashes, as a few and by a
+    /// pipeline: 12.4 and 11.1 ns at 32 KiB, 19.6 and 17.3 at 8 MiB. Present ones: 1.4 and 1.5, 3.8
+    /// and 4.8.)
+    #[inline(always)]
+    #[must_use]
+    pub const fn of_inserts(keys: usize) -> Self {
+        Ladder {
+            few: FEW_INSERTS,
+            groups: FEWEST_INSERTS_IN_A_PIPELINE,
+            pipeline: FEWEST_INSERTS_IN_A_PIPELINE,
+        }
+        .plan(keys)
+    }
+
+    /// For lookups of hashes where a filter has no ladder of its own.
+    #[inline(always)]
+    #[must_use]
+    pub const fn of_hashes(hashes: usize) -> Self {
+        Ladder {
+            few: 2,
+            groups: FEW + 1,
+            pipeline: FEW + 1,
+        }
+        .plan(hashes)
+    }
+
+    /// For lookups by scalar code, which single calls overlap as well as a few.
+    #[inline(always)]
+    #[must_use]
+    pub const fn of_scalar(keys: usize) -> Self {
+        Ladder {
+            few: 32,
+            groups: 32,
+            pipeline: 32,
+        }
+        .plan(keys)
+    }
+}
+
+/// Batches shorter than this are inserted one key at a time.
+const FEW_INSERTS: usize = if IS_CHECKED { 1 } else { 4 };
+
+/// (For loom, what `sorted_insert.rs` calls a dense batch.)
+const FEWEST_INSERTS_IN_A_PIPELINE: usize = if IS_CHECKED { 2 } else { 32 };
+
+/// Smallest in-cache batch that functions for a few look up in groups: fewer are faster one by one.
+/// (Zen 4, 32 KiB: flags of 16 1.4 ns in a function of their own, 1.2 by inlined calls; bitmaps of
+/// 31 1.1 in groups, 1.4 by inlined calls.)
+const IN_GROUPS: usize = 24;
+
+/// The smallest batches for each [`Plan`] after the first.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ladder {
+    few: usize,
+    groups: usize,
+    pipeline: usize,
+}
+
+/// What decides the [`Ladder`] of a filter.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Traits {
+    pub(super) words: usize,
+    pub(super) has_two_lines: bool,
+    pub(super) is_cached: bool,
+    /// Single calls are inlined.
+    pub(super) is_inlined: bool,
+    /// The instruction set looks up a few in groups.
+    pub(super) has_groups: bool,
+    /// Where a lookup is faster than to make the masks of an insert, it comes first.
+    pub(super) looks_first: bool,
+}
+
+impl Ladder {
+    /// The plan of a batch of this length.
+    #[inline(always)]
+    pub(crate) const fn plan(self, len: usize) -> Plan {
+        if len < self.few {
+            Plan::Single
+        } else if len >= self.pipeline {
+            Plan::Pipeline
+        } else if len >= self.groups {
+            Plan::Groups
+        } else {
+            Plan::Few
+        }
+    }
+
+    /// For lookups in one line of each hash, the only one or one of two: none goes by single calls.
+    ///
+    /// One group takes longer than single lookups, since the numbers of its words go through memory.
+    /// (Zen 4, flags of 16: 1.5 ns one by one and 1.8 in groups at 32 KiB, 12.4 and 10.2 at 64 MiB.)
+    pub(super) const fn of_line(traits: Traits) -> Self {
+        if !traits.has_groups {
+            return Self {
+                few: 0,
+                groups: 16,
+                pipeline: 16,
+            };
+        }
+        Self {
+            few: 0,
+            groups: if traits.words <= 2 && !traits.is_cached {
+                16
+            } else {
+                IN_GROUPS
+            },
+            pipeline: FEW + 1,
+        }
+    }
+
+    /// For lookups.
+    ///
+    /// Single calls in the caches: up to where a batch is faster, or a function for a few, which has
+    /// the lookups inlined. Beyond the caches: up to where prefetches are faster, which takes longer
+    /// if single lookups are inlined. (Intel with AMX, AVX2 forced, inlined: 48 flags take 1.5 ns one
+    /// by one and 1.85 by a pipeline at 32 KiB, 3.3 and 3.7 at 8 MiB, 16.3 and 15.0 at 64 MiB.)
+    pub(super) const fn of_lookups(traits: Traits) -> Self {
+        let line = Self::of_line(traits);
+        let takes_few = traits.has_groups && !traits.has_two_lines;
+        let few = match (traits.is_inlined, takes_few, traits.is_cached) {
+            (true, true, true) => IN_GROUPS,
+            (true, true, false) => 16,
+            (true, false, true) => FEW,
+            (true, false, false) => 48,
+            (false, false, true) if traits.has_groups => IN_GROUPS,
+            (false, false, true) => 16,
+            (false, ..) => 8,
+        };
+        if traits.has_two_lines {
+            // Both lines of a few are looked up as those of many.
+            return Self {
+                few,
+                groups: few,
+                pipeline: few,
+            };
+        }
+        Self { few, ..line }
+    }
+
+    /// For inserts.
+    ///
+    /// Beyond the caches a batch prefetches its lines before the first atomic operation. (Zen 4,
+    /// 64 MiB, four new keys, one by one and as a batch: two words 53 and 52 ns, four words 89 and 62.
+    /// Four present ones: 14 and 22, 29 and 27. Eight new ones of two words: 50 and 32.)
+    pub(super) const fn of_inserts(traits: Traits) -> Self {
+        let lookups = Self::of_lookups(traits);
+        let few = match (traits.is_inlined, traits.is_cached) {
+            (_, true) if lookups.few > IN_GROUPS => IN_GROUPS,
+            (_, true) => lookups.few,
+            (true, false) => 8,
+            (false, false) => FEW_INSERTS,
+        };
+        let pipeline = match (traits.looks_first, traits.has_two_lines) {
+            (true, _) => 32,
+            (false, true) => 0,
+            (false, false) => 16,
+        };
+        Self {
+            few,
+            groups: pipeline,
+            pipeline,
+        }
+    }
+
+    /// For inserts into one line of each hash.
+    pub(super) const fn of_line_inserts(traits: Traits) -> Self {
+        let Self { pipeline, .. } = Self::of_line(traits);
+        Self {
+            few: 0,
+            groups: pipeline,
+            pipeline,
+        }
+    }
+}
+
+/// Filters up to this size, in bytes, are probed without prefetching: waiting for L2 or the nearer
+/// part of L3 costs less than the hints. (Zen 4, AVX-512, ns without and with: 1.4 and 1.75 at 1
+/// MiB, 1.5 and 1.7 at 2 MiB, 2.0 and 1.8 at 8 MiB.)
+const CACHED_BYTES: usize = 2 << 20;
+
+/// Whether lookups in a filter of this many bytes do without prefetching.
+#[inline(always)]
+#[must_use]
+pub const fn is_cached(bytes: usize) -> bool {
+    bytes <= CACHED_BYTES
+}
 
 /// The most tiles by which lines are asked for ahead: `pipeline.rs` and `tiles.rs` keep the places
 /// of so many.
@@ -203,6 +455,26 @@ pub fn tuning_name() -> &'static str {
 }
 
 impl TuningRow {
+    /// How a batch comes to the words of a target of so many bytes, if a key has one line.
+    #[inline(always)]
+    pub(super) fn access(self, bytes: usize, hint: Hint) -> AccessPlan {
+        AccessPlan {
+            hint: (!is_cached(bytes)).then_some(hint),
+            ahead: self.ahead,
+            groups_ahead: self.groups_ahead,
+            log_tile: TILE.ilog2(),
+        }
+    }
+
+    /// The form that is faster for a target of so many bytes.
+    pub(super) fn form<F>(self, bytes: usize, forms: Forms<F>) -> F {
+        if !is_cached(bytes) && bytes >= self.groups_from {
+            forms.groups
+        } else {
+            forms.tiles
+        }
+    }
+
     /// For AVX2, whose work on a group takes longer: fewer keys ahead, and by groups wherever lines
     /// are asked for at all.
     #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]

@@ -1,0 +1,349 @@
+//! Calls the kernels: takes hashes, and gives answers. The filters call it. The ladder of a filter
+//! (`plan.rs`) says which function takes a batch; below, nothing asks for its length again.
+
+use super::plan::{AccessPlan, Plan};
+use super::scalar::{few_bitmap, one_by_one};
+use super::{CounterKernels, Kernels, Lookups, TwoLookups, two_lines};
+use crate::words::bits::{Bits, Hint, Lines, Load, OwnedRange, Prefetchable};
+use crate::words::counters::Counters;
+use crate::words::sync::AtomicU64;
+
+impl<T: Load> Lookups<T> {
+    #[inline(always)]
+    pub(crate) fn contains(&self, lines: Lines<'_, T>, hash: u64) -> bool {
+        // SAFETY: `isa` proves that the CPU has what the functions need.
+        unsafe {
+            match self.inlined.contains(lines, hash) {
+                Some(found) => found,
+                None => (self.contains)(lines, hash, &self.probe),
+            }
+        }
+    }
+
+    /// Calls `answer` with what belongs to each hash, and whether the hash is found.
+    #[inline(always)]
+    pub(crate) fn contains_each<P>(
+        &self,
+        lines: Lines<'_, T>,
+        hashes: impl Iterator<Item = (u64, P)>,
+        answer: impl FnMut(P, bool),
+    ) {
+        // SAFETY: as in `contains`.
+        unsafe {
+            self.inlined
+                .contains_each(lines, hashes, answer, |hash| (self.contains)(lines, hash, &self.probe));
+        }
+    }
+
+    /// The plan of a batch of this length.
+    #[inline(always)]
+    pub(crate) fn plan(&self, hashes: usize) -> Plan {
+        self.ladder.plan(hashes)
+    }
+
+    /// Whether each of a few hashes is found.
+    #[inline]
+    pub(crate) fn contains_few(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [bool]) {
+        match self.plan(hashes.len()) {
+            Plan::Single => self.contains_each(lines, hashes.iter().copied().zip(found), |place, found| *place = found),
+            // SAFETY: as in `contains`.
+            Plan::Few => unsafe { (self.line.few_flags)(lines, hashes, &self.probe, found) },
+            plan => match (plan, self.line.groups) {
+                // SAFETY: as in `contains`.
+                (Plan::Groups, Some((flags, _))) => unsafe { flags(lines, hashes, &self.probe, found) },
+                _ => {
+                    let bitmap = self.planned_bitmap(plan, lines, hashes);
+                    // SAFETY: as in `contains`.
+                    unsafe { (self.unpack)(&[bitmap], found) }
+                }
+            },
+        }
+    }
+
+    /// [`contains_few`](Self::contains_few) as a bitmap.
+    #[inline]
+    pub(crate) fn contains_few_bitmap(&self, lines: Lines<'_, T>, hashes: &[u64]) -> u64 {
+        self.planned_bitmap(self.plan(hashes.len()), lines, hashes)
+    }
+
+    #[inline(always)]
+    fn planned_bitmap(&self, plan: Plan, lines: Lines<'_, T>, hashes: &[u64]) -> u64 {
+        match plan {
+            Plan::Single => {
+                // The last one first: to shift by a number that varies takes longer.
+                let mut found = 0;
+                let reversed = hashes.iter().rev().map(|hash| (*hash, ()));
+                self.contains_each(lines, reversed, |(), one| found = found << 1 | u64::from(one));
+                found
+            }
+            Plan::Pipeline => {
+                let mut found = [0];
+                self.contains_many(lines, hashes, &mut found);
+                found[0]
+            }
+            few => self.line_few(few, lines, hashes),
+        }
+    }
+
+    /// Whether each hash is found, as a bitmap.
+    #[inline]
+    pub(crate) fn contains_hashes(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
+        match self.plan(hashes.len()) {
+            Plan::Pipeline => self.contains_many(lines, hashes, found),
+            few => found.fill(self.planned_bitmap(few, lines, hashes)),
+        }
+    }
+
+    #[inline]
+    fn contains_many(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
+        match &self.two {
+            None => self.line_many(lines, hashes, found),
+            Some(two) => self.two_lines_contain(two, lines, hashes, found),
+        }
+    }
+
+    // A call, so that the batches of one line have a small stack frame.
+    #[inline(never)]
+    fn two_lines_contain(&self, two: &TwoLookups<T>, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
+        // SAFETY: as in `contains`.
+        unsafe {
+            two_lines::contains_hashes(
+                lines,
+                hashes,
+                found,
+                two.gather,
+                self.probe.hint,
+                |line, hashes, found| self.line_contains_hashes(line, hashes, found),
+            );
+        }
+    }
+}
+
+/// In one line of each hash, the only one or one of two.
+impl<T: Load> Lookups<T> {
+    #[inline(never)]
+    fn line_contains_hashes(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
+        match self.line_ladder.plan(hashes.len()) {
+            Plan::Pipeline => self.line_many(lines, hashes, found),
+            few => found.fill(self.line_few(few, lines, hashes)),
+        }
+    }
+
+    /// By the function for a few, in groups if that is the plan.
+    #[inline(always)]
+    fn line_few(&self, plan: Plan, lines: Lines<'_, T>, hashes: &[u64]) -> u64 {
+        let lookup = match (plan, self.line.groups) {
+            (Plan::Groups, Some((_, bitmap))) => bitmap,
+            _ => self.line.few_bitmap,
+        };
+        // SAFETY: as in `contains`.
+        unsafe { lookup(lines, hashes, &self.probe) }
+    }
+
+    #[inline]
+    fn line_many(&self, mut lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
+        match self.batch {
+            // SAFETY: as in `contains`.
+            Some(contains) => unsafe { contains(lines, &self.probe.fields, self.access, hashes, found) },
+            None => one_by_one(&mut lines, self.access, hashes, found, |lines, hash| {
+                // SAFETY: as in `contains`.
+                unsafe { (self.line.contains)(*lines, hash, &self.probe) }
+            }),
+        }
+    }
+}
+
+impl Kernels {
+    /// The plan of a batch of this length.
+    #[inline(always)]
+    pub(crate) fn plan(&self, hashes: usize) -> Plan {
+        self.ladder.plan(hashes)
+    }
+
+    /// 1 or 2.
+    pub(crate) fn lines_per_key(&self) -> usize {
+        1 + usize::from(self.has_two_lines())
+    }
+
+    #[inline(always)]
+    fn has_two_lines(&self) -> bool {
+        self.lookups.two.is_some()
+    }
+
+    /// What only reads.
+    #[inline(always)]
+    pub(crate) fn lookups(&self) -> &Lookups<AtomicU64> {
+        &self.lookups
+    }
+
+    #[inline(always)]
+    pub(crate) fn insert(&self, bits: &Bits, hash: u64) -> bool {
+        let lines = bits.shared();
+        let missing = || self.line_insert(lines, hash);
+        // SAFETY: as in `Lookups::contains`.
+        match unsafe { self.lookups.inlined.insert(lines, hash, missing) } {
+            Some(changed) => changed,
+            None if self.looks_first() && self.lookups.contains(lines, hash) => false,
+            None => self.insert_missing(lines, hash),
+        }
+    }
+
+    /// [`insert`](Self::insert) of a hash that was looked up and not found.
+    #[inline(always)]
+    fn insert_missing(&self, lines: Lines<'_, AtomicU64>, hash: u64) -> bool {
+        if self.has_two_lines() {
+            return self.insert_two(lines, hash);
+        }
+        self.line_insert(lines, hash)
+    }
+
+    /// Where a lookup is faster than to make masks, it comes first.
+    #[inline(always)]
+    fn looks_first(&self) -> bool {
+        self.lookups.isa.level().looks_first()
+    }
+
+    #[inline(never)]
+    fn insert_two(&self, lines: Lines<'_, AtomicU64>, hash: u64) -> bool {
+        two_lines::insert(lines, hash, |line, hash| self.line_insert(line, hash))
+    }
+
+    /// Whether each hash's insert changed the filter, for a few.
+    #[inline]
+    pub(crate) fn insert_few(&self, bits: &Bits, hashes: &[u64]) -> u64 {
+        let mut changed = [0];
+        self.insert_hashes(bits, hashes, &mut changed[..hashes.len().min(1)]);
+        changed[0]
+    }
+
+    /// Whether each hash's insert changed the filter, as a bitmap.
+    #[inline]
+    pub(crate) fn insert_hashes(&self, bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
+        match self.plan(hashes.len()) {
+            Plan::Pipeline => self.insert_many(bits, hashes, changed),
+            Plan::Single => changed.fill(few_bitmap(hashes, &bits.shared(), None, |hash| self.insert(bits, hash))),
+            _ if self.looks_first() => changed.fill(self.look_up_and_insert(bits, hashes)),
+            _ => {
+                let hint = self.access.hint().map(|_| Hint::L1Write);
+                changed.fill(few_bitmap(hashes, &bits.shared(), hint, |hash| self.insert(bits, hash)));
+            }
+        }
+    }
+
+    /// A hash that is found needs no insert. Of equal ones that are not, the first sets the bits.
+    #[inline]
+    fn look_up_and_insert(&self, bits: &Bits, hashes: &[u64]) -> u64 {
+        let mut missing = !self.lookups.contains_few_bitmap(bits.shared(), hashes) & !(u64::MAX << hashes.len());
+        let mut changed = 0;
+        while missing != 0 {
+            let i = missing.trailing_zeros();
+            let new = self.insert_missing(bits.shared(), hashes[i as usize]);
+            changed |= u64::from(new) << i;
+            missing &= missing - 1;
+        }
+        changed
+    }
+
+    #[inline]
+    fn insert_many(&self, bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
+        if self.has_two_lines() {
+            let (lines, hint) = (bits.shared(), self.lookups.probe.hint);
+            return two_lines::insert_hashes(lines, hashes, changed, hint, |line, hashes, changed| {
+                self.line_insert_hashes(line, hashes, changed);
+            });
+        }
+        self.line_insert_many(bits.shared(), hashes, changed, |hash| self.insert(bits, hash));
+    }
+
+    /// [`insert_hashes`](Self::insert_hashes) into words that this thread owns. The region must
+    /// have the blocks of all hashes; with two lines per key it must be the whole filter.
+    #[inline(always)]
+    pub(crate) fn fill(&self, region: &mut OwnedRange<'_>, hashes: &[u64], changed: &mut [u64]) {
+        if self.has_two_lines() {
+            return two_lines::fill(region, hashes, changed, |region, hashes, changed| {
+                self.line_fill(region, hashes, changed);
+            });
+        }
+        self.line_fill(region, hashes, changed);
+    }
+}
+
+/// In one line of each hash, the only one or one of two.
+impl Kernels {
+    #[inline(always)]
+    fn line_insert(&self, lines: Lines<'_, AtomicU64>, hash: u64) -> bool {
+        // SAFETY: the `Isa` of the lookups proves that the CPU has what the function needs.
+        unsafe { (self.line.insert)(lines, hash, &self.lookups.probe.fields) }
+    }
+
+    /// [`insert_hashes`](Self::insert_hashes) into these lines.
+    pub(crate) fn line_insert_hashes(&self, lines: Lines<'_, AtomicU64>, hashes: &[u64], changed: &mut [u64]) {
+        let insert = |hash| self.line_insert(lines, hash);
+        match self.line_ladder.plan(hashes.len()) {
+            Plan::Pipeline => self.line_insert_many(lines, hashes, changed, insert),
+            _ => {
+                let hint = self.access.hint().map(|_| Hint::L1Write);
+                changed.fill(few_bitmap(hashes, &lines, hint, insert));
+            }
+        }
+    }
+
+    /// By the table's function for batches, or `insert` for each hash if there is none.
+    #[inline]
+    fn line_insert_many(
+        &self,
+        mut lines: Lines<'_, AtomicU64>,
+        hashes: &[u64],
+        changed: &mut [u64],
+        insert: impl Fn(u64) -> bool,
+    ) {
+        match self.batch {
+            // SAFETY: as in `line_insert`.
+            Some(batch) => unsafe { batch(lines, &self.lookups.probe.fields, self.access, hashes, changed) },
+            None => one_by_one(&mut lines, self.access, hashes, changed, |_, hash| insert(hash)),
+        }
+    }
+
+    #[inline(always)]
+    fn line_fill(&self, region: &mut OwnedRange<'_>, hashes: &[u64], changed: &mut [u64]) {
+        let tuning = self.lookups.tuning;
+        let access: AccessPlan = tuning.access(region.bytes(), tuning.changes);
+        // SAFETY: as in `line_insert`.
+        unsafe { (self.line.fill)(region, &self.lookups.probe.fields, access, hashes, changed) }
+    }
+}
+
+/// [`CounterKernels::insert_hashes`], or `remove_hashes`.
+pub(crate) type CounterBatch = fn(&CounterKernels, Lines<'_, Counters>, &[u64], &mut [u64]);
+
+impl CounterKernels {
+    /// What only reads.
+    #[inline(always)]
+    pub(crate) fn lookups(&self) -> &Lookups<Counters> {
+        &self.lookups
+    }
+
+    #[inline(always)]
+    pub(crate) fn insert(&self, lines: Lines<'_, Counters>, hash: u64) -> bool {
+        (self.insert)(lines, hash)
+    }
+
+    #[inline(always)]
+    pub(crate) fn remove(&self, lines: Lines<'_, Counters>, hash: u64) -> bool {
+        (self.remove)(lines, hash)
+    }
+
+    /// Whether each hash's insert found a counter at 0, as a bitmap.
+    pub(crate) fn insert_hashes(&self, mut lines: Lines<'_, Counters>, hashes: &[u64], new: &mut [u64]) {
+        one_by_one(&mut lines, self.access, hashes, new, |lines, hash| {
+            (self.insert)(*lines, hash)
+        });
+    }
+
+    /// Whether each hash was removed, as a bitmap.
+    pub(crate) fn remove_hashes(&self, mut lines: Lines<'_, Counters>, hashes: &[u64], removed: &mut [u64]) {
+        one_by_one(&mut lines, self.access, hashes, removed, |lines, hash| {
+            (self.remove)(*lines, hash)
+        });
+    }
+}
