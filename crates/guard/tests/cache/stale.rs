@@ -1,12 +1,9 @@
 //! Values that are refreshed ahead, and values that serve while the store fails: no change of the
 //! store is hidden by either.
 
-mod common;
-mod gets;
-mod until;
-
-use common::Limit;
-use gets::{Cache, spawn};
+use crate::common::Limit;
+use crate::gets::{Cache, spawn};
+use crate::until::{LONG, until, until_blocking};
 use lanebloom_guard::future::Loader;
 use lanebloom_guard::{Builder, sync};
 use std::convert::Infallible;
@@ -18,7 +15,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use tokio::task::yield_now;
-use until::{LONG, until, until_blocking};
 
 type Blocking = sync::GuardedCache<u64, u64>;
 

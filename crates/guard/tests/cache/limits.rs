@@ -1,11 +1,8 @@
 //! Loads of one call, and the limits of loads: at a time, waiting, in time.
 
-mod common;
-mod gets;
-mod until;
-
-use common::Limit;
-use gets::{Cache, spawn};
+use crate::common::Limit;
+use crate::gets::{Cache, spawn};
+use crate::until::{LONG, until, until_blocking};
 use lanebloom_guard::future::Loader;
 use lanebloom_guard::{LoadError, LoadScope, sync};
 use std::convert::Infallible;
@@ -21,7 +18,6 @@ use tokio::runtime::Handle;
 use tokio::sync::{Barrier, Notify, Semaphore};
 use tokio::task::{block_in_place, spawn_blocking, yield_now};
 use tokio::time::{sleep, timeout};
-use until::{LONG, until, until_blocking};
 
 type Blocking = sync::GuardedCache<u64, u64>;
 

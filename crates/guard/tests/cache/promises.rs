@@ -1,11 +1,8 @@
 //! What a cache promises, beside what the examples of the documentation show.
 
-mod common;
-mod gets;
-mod until;
-
-use common::Limit;
-use gets::{Cache, Got, spawn};
+use crate::common::Limit;
+use crate::gets::{Cache, Got, spawn};
+use crate::until::{LONG, until, until_blocking};
 use lanebloom::{CuckooFilter, Funnel, ScalableBloom, Sink};
 use lanebloom_guard::future::{GuardedCache, Loader};
 use lanebloom_guard::{Keys, sync};
@@ -18,7 +15,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 use tokio::sync::Semaphore;
-use until::{LONG, until, until_blocking};
 
 /// A store whose loads wait for a permit each, and may fail.
 struct Store {

@@ -1,8 +1,6 @@
 //! What is passed on from moka keeps the cache's promises: it meets changes, rebuilds and loads.
 
-mod common;
-
-use common::Limit;
+use crate::common::Limit;
 use lanebloom_guard::sync::GuardedCache;
 use lanebloom_guard::{Expiry, RemovalCause};
 use std::convert::Infallible;

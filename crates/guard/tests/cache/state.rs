@@ -1,9 +1,7 @@
 //! What a cache knows of its filter: whether it is filled, whether it lacks keys, how many it has.
 //! Over rebuilds, and over restarts by a file.
 
-mod common;
-
-use common::Limit;
+use crate::common::Limit;
 use lanebloom::{ConcurrentBloom, CuckooFilter, KeyHasher, ScalableBloom, SipHash13};
 use lanebloom_guard::{BoxError, Builder, Key, Keys, future::GuardedCache, sync};
 use std::convert::Infallible;

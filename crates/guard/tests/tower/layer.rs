@@ -1,13 +1,11 @@
 //! `GuardLayer` before services of tower and routers of axum.
 
-mod common;
-
+use crate::common::Limit;
 use axum::body::Body;
 use axum::extract::{Path, Request};
 use axum::http::{HeaderName, Method, Response, StatusCode, Uri};
 use axum::routing::{get, put};
 use axum::{Router, extract::State};
-use common::Limit;
 use lanebloom_guard::CacheGuard;
 use lanebloom_guard::future::GuardedCache;
 use lanebloom_guard::sync;

@@ -1,10 +1,7 @@
 //! Single gets that are gathered into calls of `load_many`.
 
-mod common;
-mod gets;
-
-use common::Limit;
-use gets::{Cache, spawn};
+use crate::common::Limit;
+use crate::gets::{Cache, spawn};
 use lanebloom_guard::future::Loader;
 use lanebloom_guard::{BoxError, Builder, BuilderError};
 use std::convert::Infallible;

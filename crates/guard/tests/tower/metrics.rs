@@ -1,8 +1,6 @@
 //! What a cache publishes: names, help texts, values; and the dashboard, which names nothing else.
 
-mod common;
-
-use common::Limit;
+use crate::common::Limit;
 use lanebloom_guard::GuardFilter;
 use lanebloom_guard::future;
 use lanebloom_guard::lanebloom::{ConcurrentBloom, Figures, Funnel, SipHash13};
@@ -131,7 +129,7 @@ fn every_metric_has_a_help_text_and_is_on_the_crates_page() {
     let _limit = Limit::new();
     let all = all_metrics();
     assert!(all.len() >= 25, "{:?}", all.keys());
-    let page = include_str!("../src/lib.rs");
+    let page = include_str!("../../src/lib.rs");
     for (name, (help, _)) in all {
         let help = help.unwrap_or_else(|| panic!("{name} has no help text"));
         assert!(help.len() > 10 && !help.ends_with('.'), "{name}: {help}");
@@ -143,7 +141,7 @@ fn every_metric_has_a_help_text_and_is_on_the_crates_page() {
 
 /// The names in the queries of the dashboard.
 fn names_of_dashboard() -> BTreeSet<String> {
-    let dashboard: serde_json::Value = serde_json::from_str(include_str!("../grafana.json")).unwrap();
+    let dashboard: serde_json::Value = serde_json::from_str(include_str!("../../grafana.json")).unwrap();
     let panels = dashboard["panels"].as_array().unwrap();
     let targets = panels.iter().flat_map(|panel| panel["targets"].as_array().unwrap());
     let queries = targets.map(|target| target["expr"].as_str().unwrap());
