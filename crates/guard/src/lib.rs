@@ -163,8 +163,8 @@
 //!
 //! The default filter hashes with SipHash under a random key, so strangers cannot make keys that
 //! pass it. They can find false positives by trying. Each costs one load per `miss_time_to_live`;
-//! misses have [memory](Builder::miss_memory) of their own, so they push out no value, and a [long
-//! key](Builder::miss_key_limit) is not remembered. Each rebuild draws a new key, under which other
+//! misses have [memory](Builder::miss_memory) of their own, so they push out no value, and a key of
+//! more than 1 KiB is not remembered. Each rebuild draws a new key, under which other
 //! keys pass. With a [`filter`](Builder::filter) of your own, take care that its hasher is keyed.
 //!
 //! # A store under attack

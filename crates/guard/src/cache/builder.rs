@@ -42,7 +42,6 @@ struct Options<K, V> {
     expiry: Option<BoxExpiry<K, V>>,
     listener: Option<Listener<K, V>>,
     miss_memory: u64,
-    miss_key_limit: usize,
     miss_time_to_live: Duration,
     /// Loads at a time, and those that wait.
     load_limit: Option<(usize, usize)>,
@@ -55,17 +54,25 @@ struct Options<K, V> {
 /// which are the same. [`build`](Self::build) or [`build_blocking`](Self::build_blocking) decides
 /// how gets wait.
 ///
-/// | option | default |
-/// |---|---|
-/// | [`expected_keys`](Self::expected_keys) | 1,000,000 |
-/// | [`false_positive_rate`](Self::false_positive_rate) | 0.01 |
-/// | [`capacity`](Self::capacity) | 100,000 values |
-/// | [`miss_memory`](Self::miss_memory) | 32 MiB |
-/// | [`miss_key_limit`](Self::miss_key_limit) | 1 KiB |
-/// | [`time_to_live`](Self::time_to_live), [`time_to_idle`](Self::time_to_idle), [`expire_after`](Self::expire_after) | none |
-/// | [`refresh_after_write`](Self::refresh_after_write), [`stale_if_error`](Self::stale_if_error) | none |
-/// | [`miss_time_to_live`](Self::miss_time_to_live) | one minute |
-/// | [`load_limit`](Self::load_limit), [`load_timeout`](Self::load_timeout), [`gather_gets`](Self::gather_gets) | none |
+/// | option | default | why no other option covers it |
+/// |---|---|---|
+/// | [`name`](Self::name) | "default" | the label of the cache's metrics and traces |
+/// | [`expected_keys`](Self::expected_keys) | 1,000,000 | sizes the filter, of any kind |
+/// | [`false_positive_rate`](Self::false_positive_rate) | 0.01 | the one choice that most users make about the filter |
+/// | [`filter`](Self::filter) | a [`ConcurrentBloom`] | another kind of filter, or one that processes share |
+/// | [`capacity`](Self::capacity) | 100,000 values | bounds the memory of the values |
+/// | [`weigher`](Self::weigher) | each value counts 1 | values differ in size |
+/// | [`time_to_live`](Self::time_to_live) | none | bounds the age of a value |
+/// | [`time_to_idle`](Self::time_to_idle) | none | frees values that nobody gets, of any age |
+/// | [`expire_after`](Self::expire_after) | none | each value has its own end |
+/// | [`refresh_after_write`](Self::refresh_after_write) | none | the store works: no get waits for a value to be loaded again |
+/// | [`stale_if_error`](Self::stale_if_error) | none | the store fails: old values serve |
+/// | [`eviction_listener`](Self::eviction_listener) | none | the only way to see which value leaves the cache, and why |
+/// | [`miss_memory`](Self::miss_memory) | 32 MiB | apart from `capacity`, so that made-up keys push out no value |
+/// | [`miss_time_to_live`](Self::miss_time_to_live) | one minute | new rows must appear sooner than old values need to end |
+/// | [`load_limit`](Self::load_limit) | none | bounds what the store does at a time; a timeout alone lets any number of loads run |
+/// | [`load_timeout`](Self::load_timeout) | none | bounds how long a get waits; a limit alone lets one slow load run for ever |
+/// | [`gather_gets`](Self::gather_gets) | none | fewer calls of the store for the same keys; each waits a little longer |
 ///
 /// ```
 /// use lanebloom_guard::sync::GuardedCache;
@@ -105,7 +112,6 @@ impl<K: Key + ?Sized, V: Value> Builder<K, V> {
             expiry: None,
             listener: None,
             miss_memory: 32 << 20,
-            miss_key_limit: 1 << 10,
             miss_time_to_live: Duration::from_secs(60),
             load_limit: None,
             load_timeout: None,
@@ -396,6 +402,9 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
     /// and the bytes that it writes as a [`Funnel`](lanebloom::Funnel): 32 MiB are enough for
     /// 160,000 numbers. With 0, no miss is remembered.
     ///
+    /// A key of more than 1 KiB is never remembered as missing, so that long made-up keys take no
+    /// memory. Each get of such a key that passes the filter is a load.
+    ///
     /// ```
     /// # use lanebloom_guard::sync::GuardedCache;
     /// # let read = |_| Ok::<Option<u32>, std::convert::Infallible>(None);
@@ -409,27 +418,6 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
     /// ```
     pub fn miss_memory(mut self, bytes: u64) -> Self {
         self.options.miss_memory = bytes;
-        self
-    }
-
-    /// The length of the longest key that is remembered as missing, in the bytes that it writes as
-    /// a [`Funnel`](lanebloom::Funnel). Each get of a longer one that passes the filter and is
-    /// missing is a load. Set it to the longest valid key, so that made-up longer ones take no
-    /// memory.
-    ///
-    /// ```
-    /// # use lanebloom_guard::sync::GuardedCache;
-    /// # let read = |_| Ok::<Option<u32>, std::convert::Infallible>(None);
-    /// let builder = GuardedCache::<str, u32>::builder().miss_key_limit(3);
-    /// let cache = builder.build_blocking(read)?;
-    /// cache.insert_batch(&["ann", "anna"]);
-    /// cache.get_many(&["ann", "anna"])?;
-    /// cache.get_many(&["ann", "anna"])?;
-    /// assert_eq!((cache.stats().loads, cache.stats().known_misses), (3, 1));
-    /// # Ok::<(), lanebloom_guard::BoxError>(())
-    /// ```
-    pub fn miss_key_limit(mut self, bytes: usize) -> Self {
-        self.options.miss_key_limit = bytes;
         self
     }
 
@@ -724,7 +712,6 @@ impl<O: Funnel + Hash + Eq + Send + Sync + 'static, V: Value> Options<O, V> {
             misses: misses
                 .time_to_live(self.miss_time_to_live)
                 .build_with_hasher(RandomState::default()),
-            longest_miss: self.miss_key_limit,
             evictions,
             ages: Ages::new(times),
         })
@@ -783,7 +770,6 @@ impl<K: Key + ?Sized, V, F> fmt::Debug for Builder<K, V, F> {
             .field("times", &self.options.times)
             .field("time_to_idle", &self.options.time_to_idle)
             .field("miss_memory", &self.options.miss_memory)
-            .field("miss_key_limit", &self.options.miss_key_limit)
             .field("miss_time_to_live", &self.options.miss_time_to_live)
             .field("load_limit", &self.options.load_limit)
             .field("load_timeout", &self.options.load_timeout)

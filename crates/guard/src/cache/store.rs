@@ -48,6 +48,10 @@ pub trait Value: Clone + Send + Sync + 'static {}
 
 impl<V: Clone + Send + Sync + 'static> Value for V {}
 
+/// The most bytes of a key that is remembered as missing. Strangers choose the length of a made-up
+/// key, and valid keys are shorter.
+const LONGEST_MISS: usize = 1 << 10;
+
 /// The values, and the keys that the store lacks. Two caches, so that made-up keys, though they
 /// pass the filter, cannot push out values.
 ///
@@ -57,8 +61,6 @@ pub(crate) struct Moka<K: ToOwned + ?Sized, V> {
     pub(crate) values: moka::sync::Cache<K::Owned, Cached<V>, RandomState>,
     /// Each with its epoch.
     pub(crate) misses: moka::sync::Cache<K::Owned, u64, RandomState>,
-    /// In bytes, of a key that is remembered as missing.
-    pub(crate) longest_miss: usize,
     /// Values that have expired or were pushed out.
     pub(crate) evictions: Arc<AtomicU64>,
     /// `None` if only moka looks at the time.
@@ -122,7 +124,7 @@ impl<K: Key + ?Sized, V: Value> Caches<K> for Moka<K, V> {
             }
             None => {
                 self.values.invalidate(key);
-                if bytes_of(key) <= self.longest_miss {
+                if bytes_of(key) <= LONGEST_MISS {
                     self.misses.insert(key.to_owned(), epoch);
                 }
             }
