@@ -27,7 +27,7 @@ fn wrong_requests_are_errors_that_name_value_and_limit() {
     );
     expect(
         builder(),
-        "neither expected keys nor a memory budget was given; the filter's size follows from one of them",
+        "neither expected keys nor a memory budget was given; set one of them",
     );
     for words in [0, 3, 5, 16, usize::MAX] {
         expect(

@@ -248,7 +248,7 @@ fn absurd_fields_are_errors() {
         (
             8,
             &[2, 0][..],
-            "format version 2 is unknown: this release reads version 1",
+            "unsupported format version 2; this release reads version 1",
         ),
         (
             10,
@@ -312,7 +312,7 @@ fn absurd_lengths_and_parts_are_errors() {
     };
     assert_eq!(with_parts(&layers).unwrap(), layers.len());
     let text = format!(
-        "the header says that {0} filters follow, and {1} do",
+        "the header declares {0} filters, but {1} follow",
         layers.len(),
         layers.len() - 1
     );
