@@ -1,45 +1,118 @@
-//! The filter types. `filter.rs` has what all filters share; `inserts.rs`, `removes.rs`,
-//! `unions.rs` and `snapshot.rs` have what several share; `engine.rs` says what each has to bring.
-//! Then one file or folder for each.
+//! The filters: `types` has a file or folder for each, `methods` the families of methods that
+//! several types have, `parts` what the types are made of. [`Filter`] itself is here.
 //!
 //! Macros write what several filters share, for a list of types. On the page of an alias such as
 //! `ConcurrentBloom`, rustdoc shows every generic impl of [`Filter`], whatever its bounds: methods
 //! of a generic impl would stand on pages where they cannot be called.
 
-pub mod bloom;
-mod builder;
-pub mod counting;
-pub mod cuckoo;
-pub mod dleft;
-pub(crate) mod engine;
-#[expect(clippy::module_inception, reason = "the one filter type")]
-mod filter;
-pub(crate) mod fold;
-mod gauge;
-mod inserts;
-mod layouts;
-pub(crate) mod lines;
-mod making;
-mod measures;
-#[cfg(feature = "rayon")]
-mod parallel;
-pub(crate) mod probe;
-mod removes;
-pub mod scalable;
-#[cfg(feature = "serde")]
-mod serde;
-mod sets;
-mod several;
-pub(crate) mod slots;
-mod snapshot;
-mod stripes;
-pub mod tombstone;
-pub mod traits;
-mod unions;
-pub mod view;
-#[cfg(feature = "window")]
-pub mod windowed;
+pub(crate) mod methods;
+pub(crate) mod parts;
+pub mod types;
 
-pub use builder::Builder;
-pub use engine::Figures;
-pub use filter::Filter;
+pub use methods::builders::Builder;
+pub use parts::engine::Figures;
+
+use crate::hash::Murmur3;
+use crate::kernel::Isa;
+
+/// A membership filter: keys in, "certainly not" or "probably" out.
+///
+/// This type has the methods that its filters share. You name it by what it does with its keys:
+///
+/// | type | an insert answers | keys can be removed |
+/// |---|---|---|
+/// | [`ConcurrentBloom`](crate::ConcurrentBloom) | whether it changed the filter | no |
+/// | [`CountingBloom`](crate::CountingBloom) | whether the key was new | yes |
+/// | [`TombstoneBloom`](crate::TombstoneBloom) | whether the key was new | yes, for good |
+/// | [`ScalableBloom`](crate::ScalableBloom) | whether it changed the filter, or an error if it cannot grow | no |
+/// | [`CuckooFilter`](crate::CuckooFilter), [`DLeftFilter`](crate::DLeftFilter) | an error if there is no room | yes |
+/// | [`WindowedBloom`](crate::WindowedBloom) | whether the key was not seen within the window | no, but it forgets them |
+/// | [`CompactCuckoo`](crate::CompactCuckoo), [`BloomView`](crate::BloomView) | cannot be inserted into | no |
+///
+/// `E` is the engine of such a type, `S` the hasher. Keys are any [`Funnel`] type. All methods but
+/// [`clear`](Self::clear) take `&self`: share a filter as `Arc`. Each type's page says what threads
+/// may rely on.
+///
+/// # Any filter
+///
+/// What all filters share stands here: a function that only looks keys up takes a `Filter<E, S>`
+/// with any [`Engine`](crate::traits::Engine). The module [`traits`](crate::traits) has traits for
+/// inserts, removes and unions: the methods of a type answer as its page says (`bool`, or a
+/// `Result`), those of [`Insert`](crate::traits::Insert) answer alike.
+///
+/// ```
+/// use lanebloom::traits::{Engine, Insert};
+/// use lanebloom::{ConcurrentBloom, CuckooFilter, Filter, InsertError, KeyHasher};
+///
+/// /// Inserts the words; returns how many of them were there before.
+/// fn seen<E: Engine, S: KeyHasher>(
+///     filter: &Filter<E, S>,
+///     words: &[&str],
+/// ) -> Result<usize, InsertError>
+/// where
+///     Filter<E, S>: Insert,
+/// {
+///     let found = filter.contains_each(words);
+///     filter.try_insert_batch(words)?;
+///     Ok(found.into_iter().filter(|&found| found).count())
+/// }
+///
+/// let bloom = ConcurrentBloom::with_capacity(1000, 0.01)?;
+/// let cuckoo = CuckooFilter::with_capacity(1000, 0.01)?;
+/// assert_eq!(seen(&bloom, &["a", "b"]), Ok(0));
+/// assert_eq!(seen(&cuckoo, &["a", "b"]), Ok(0));
+/// assert_eq!(seen(&bloom, &["b", "c"]), Ok(1));
+/// assert_eq!(seen(&cuckoo, &["b", "c"]), Ok(1));
+///
+/// // It sees a refused insert.
+/// let refused = seen(&cuckoo, &["d"; 20]).unwrap_err();
+/// assert_eq!((refused.inserted(), refused.is_full()), (12, false));
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+///
+/// # Batches
+///
+/// A batch gives the answers of single calls in order, duplicates within the batch included, many
+/// keys at a time. Methods named `_hashes` take hashes of [`hash`](Self::hash) or
+/// [`hash_batch`](Self::hash_batch), so that a caller can hash once for several filters.
+/// Methods named `_flagged` write the answer for each key to the same place of a slice, methods
+/// named `_bitmap` to a bit: bit `i % 64` of word `i / 64`.
+///
+/// # When a filter is overfull
+///
+/// Beyond its expected keys, a Bloom filter goes on to take keys, and its rate rises without a
+/// word: planned for 1%, it is 11% at twice the keys and 70% at five times. A program that drops
+/// what the filter takes for known then drops nearly everything. So let it ask
+/// [`is_overfull`](Self::is_overfull) from time to time, and raise an alarm. Then:
+///
+/// - **Rebuild.** If the keys are at hand, insert them into a larger filter and swap the two. (A
+///   `CacheGuard` of the crate `lanebloom-guard` does so while it serves.)
+/// - **Grow.** If the number of keys was a guess, use a [`ScalableBloom`](crate::ScalableBloom),
+///   which keeps its rate for any number. Without the old keys, keep the old filter beside the new
+///   one: a key is known if either has it. The rates add up.
+/// - **Rotate.** If old keys may be forgotten, use a `WindowedBloom` (feature `window`).
+/// - **Remove.** If keys end, use a [`CountingBloom`](crate::CountingBloom) or a
+///   [`CuckooFilter`](crate::CuckooFilter), and remove those that ended.
+///
+/// # Memory ordering
+///
+/// An insert is a `Release`. A lookup that answers `true` ends in an `Acquire`: everything that the
+/// inserters of the key had done before is visible. In batches one `Acquire` serves many keys, and
+/// comes before their answers.
+pub struct Filter<E, S = Murmur3> {
+    pub(crate) engine: E,
+    pub(crate) hasher: S,
+    /// What hashes batches of keys and writes their answers. (The engine has kernels of its own.)
+    pub(crate) isa: Isa,
+}
+
+impl<E, S> Filter<E, S> {
+    /// A filter that works by the best instruction set of this machine.
+    pub(crate) fn of(engine: E, hasher: S) -> Self {
+        Self {
+            engine,
+            hasher,
+            isa: Isa::best(),
+        }
+    }
+}

@@ -10,8 +10,8 @@ pub use crate::batch::{assert_bitmap_length, each_one, for_each_absent, try_gath
 pub use crate::codec::serde::{deserialize, sealed::Decode, serialize};
 /// For `lanebloom-formats`: the keys that make a filter overfull, and the factors of folds.
 pub use crate::filter::{
-    engine::noticed,
-    fold::{check_factor, largest_factor},
+    methods::folds::{check_factor, largest_factor},
+    parts::engine::noticed,
 };
 /// For `lanebloom-formats`: the end of a key under MurmurHash64A, and a key of few bytes.
 pub use crate::hash::bytes::{Short, load_below_8};
@@ -46,13 +46,13 @@ pub use crate::words::sync::swap as sync;
 /// What bounds of public items and aliases mention, so that it has a name. Nobody uses it.
 pub mod bounds {
     pub use crate::bitmap::words::sealed::Sealed as SealedStore;
-    pub use crate::filter::cuckoo::compact::Packed;
-    pub use crate::filter::cuckoo::table::CuckooTable;
-    pub use crate::filter::dleft::cells::Cells;
-    pub use crate::filter::engine::{EngineImpl, PlannedImpl};
-    pub use crate::filter::lines::Lined;
-    pub use crate::filter::slots::Slotted;
-    pub use crate::filter::traits::sealed::Sealed as SealedFilter;
+    pub use crate::filter::methods::traits::sealed::Sealed as SealedFilter;
+    pub use crate::filter::parts::engine::{EngineImpl, PlannedImpl};
+    pub use crate::filter::parts::lines::Lined;
+    pub use crate::filter::parts::slots::Slotted;
+    pub use crate::filter::types::cuckoo::compact::Packed;
+    pub use crate::filter::types::cuckoo::table::CuckooTable;
+    pub use crate::filter::types::dleft::cells::Cells;
     pub use crate::geometry::sizing::Request;
     pub use crate::hash::sealed::{Identity, Sealed as SealedHasher};
     pub use crate::words::bits::Load;
@@ -64,7 +64,7 @@ pub use window::{Numbered, clear_dropped, common_time, numbered_generations};
 
 use crate::error::{BuildErrorKind, IncompatibleError};
 use crate::filter::Figures;
-use crate::filter::traits::Engine;
+use crate::filter::methods::traits::Engine;
 use crate::kernel;
 use crate::words::bits;
 use crate::{BuildError, ConcurrentBitmap, ConcurrentBloom, Filter};

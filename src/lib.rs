@@ -212,16 +212,16 @@ mod words;
 
 pub use bitmap::ConcurrentBitmap;
 pub use error::{BuildError, IncompatibleError, InsertError, SnapshotError};
-pub use filter::bloom::{self, ConcurrentBloom};
-pub use filter::counting::{self, CountingBloom};
-pub use filter::cuckoo::{self, CompactCuckoo, CuckooFilter};
-pub use filter::dleft::{self, DLeftFilter};
-pub use filter::scalable::{self, ScalableBloom};
-pub use filter::tombstone::{self, TombstoneBloom};
-pub use filter::traits;
-pub use filter::view::{self, BloomView};
+pub use filter::methods::traits;
+pub use filter::types::bloom::{self, ConcurrentBloom};
+pub use filter::types::counting::{self, CountingBloom};
+pub use filter::types::cuckoo::{self, CompactCuckoo, CuckooFilter};
+pub use filter::types::dleft::{self, DLeftFilter};
+pub use filter::types::scalable::{self, ScalableBloom};
+pub use filter::types::tombstone::{self, TombstoneBloom};
+pub use filter::types::view::{self, BloomView};
 #[cfg(feature = "window")]
-pub use filter::windowed::{self, WindowedBloom};
+pub use filter::types::windowed::{self, WindowedBloom};
 pub use filter::{Builder, Figures, Filter};
 pub use funnel::{ByHash, Funnel, Sink};
 pub use hash::{FastHash, KeyHasher, Murmur3, Prehashed, SipHash13};

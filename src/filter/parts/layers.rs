@@ -1,0 +1,54 @@
+//! Lookups in several engines of bits: the layers of a filter that grows, the generations of a
+//! window.
+
+use crate::batch::CHUNK;
+use crate::filter::parts::engine::EngineImpl;
+use crate::filter::types::bloom::Bloom;
+
+/// The fill of several engines together, from the fill of each.
+pub(crate) fn fill_of_all<'a>(fills: impl Iterator<Item = (f64, &'a Bloom)>) -> f64 {
+    let add = |(ones, bytes), (fill, one): (f64, &Bloom)| {
+        let size = one.memory_bytes() as f64;
+        (ones + fill * size, bytes + size)
+    };
+    let (ones, bytes) = fills.fold((0.0, 0.0), add);
+    ones / bytes
+}
+
+/// Writes for every hash whether any of the engines has it. The first engine should have most.
+pub(crate) fn contains_any<'a>(mut engines: impl Iterator<Item = &'a Bloom>, hashes: &[u64], found: &mut [u64]) {
+    match engines.next() {
+        Some(first) => first.contains_bitmap(hashes, found),
+        None => found.fill(0),
+    }
+    for one in engines {
+        if found.iter().all(|&word| word == u64::MAX) {
+            return;
+        }
+        each_found(one, hashes, found, |all, found| *all |= found);
+    }
+}
+
+/// Looks hashes up in one engine; combines the words of its answers with those of `answers`.
+pub(crate) fn each_found(one: &Bloom, hashes: &[u64], answers: &mut [u64], combine: impl Fn(&mut u64, &u64)) {
+    for (hashes, answers) in hashes.chunks(CHUNK).zip(answers.chunks_mut(CHUNK / 64)) {
+        with_bitmap(answers.len(), |found| {
+            one.contains_bitmap(hashes, found);
+            answers
+                .iter_mut()
+                .zip(found)
+                .for_each(|(answer, found)| combine(answer, found));
+        });
+    }
+}
+
+/// Space for the answers for at most [`CHUNK`] hashes. (Clearing it for all of them takes longer
+/// than the work on a few keys.)
+#[inline]
+pub(crate) fn with_bitmap<R>(words: usize, work: impl FnOnce(&mut [u64]) -> R) -> R {
+    if words <= 1 {
+        work(&mut [0][..words])
+    } else {
+        work(&mut [0; CHUNK / 64][..words])
+    }
+}

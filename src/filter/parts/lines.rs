@@ -1,0 +1,271 @@
+//! The common part of engines whose cells lie in lines of the cache: the bits of a
+//! [`ConcurrentBloom`](crate::ConcurrentBloom), the counters of a
+//! [`CountingBloom`](crate::CountingBloom), and the snapshot of a
+//! [`BloomView`](crate::BloomView). [`Lined`] has lookups, figures, comparison and snapshots. Its
+//! words bring their kernels; inserts stand with the words.
+
+use crate::codec::{Hashing, Header, Input, Kind, Out, SNAPSHOT_HEADER, admit, read_words, write_words};
+use crate::error::{BuildError, IncompatibleError, SnapshotErrorKind};
+use crate::filter::Figures;
+use crate::filter::parts::engine::{EngineImpl, EstimateImpl, StoredImpl, UnionImpl};
+use crate::geometry::layout::{LINE_BITS, LINE_BYTES, LINE_WORDS, Layout};
+use crate::geometry::sizing::Cell;
+use crate::hash::Murmur3;
+use crate::kernel::{Isa, Lookups};
+use crate::words::bits::{self, Lines, Load};
+use alloc::vec::Vec;
+use core::fmt;
+
+/// An engine that keeps bits or counters in lines of 64 bytes.
+#[derive(Clone, Copy)]
+pub struct Lined<W> {
+    pub(crate) words: W,
+    pub(crate) layout: Layout,
+    pub(crate) expected_keys: usize,
+}
+
+/// Words in lines, and the kernels that look them up.
+pub(crate) trait LineWords: Sized {
+    /// A word of 64 bits, as it lies in memory.
+    type Word: Load + 'static;
+
+    /// The name of the filter type.
+    const TYPE: &'static str;
+    const CELL: Cell;
+
+    fn lookups(&self) -> &Lookups<Self::Word>;
+
+    fn lines(&self) -> Lines<'_, Self::Word>;
+
+    /// Every line as lookups see it, and its weight: its ones, or the sum of its counters.
+    fn weighed(&self) -> impl Iterator<Item = ([u64; LINE_WORDS], u64)> {
+        self.lines().words().map(|line| (line, bits::ones_of(&line)))
+    }
+
+    /// The number of keys that leave lines of this weight.
+    fn keys_of(layout: Layout, weight: u64) -> usize {
+        layout.keys_for(weight)
+    }
+
+    fn copy(&self) -> Result<Self, BuildError>;
+
+    /// Replaces the kernels by those of `isa`.
+    fn set_kernels(&mut self, layout: Layout, isa: Isa);
+
+    /// The figures that only this engine has.
+    fn debug_more(&self, _: &mut fmt::DebugStruct<'_, '_>) {}
+}
+
+/// Words that the engine owns: it can be compared, united and saved.
+pub(crate) trait OwnWords: LineWords {
+    const KIND: Kind;
+
+    /// Words that are all 0.
+    fn empty(layout: Layout) -> Result<Self, BuildError>;
+
+    /// The words of a snapshot.
+    fn words(&self) -> impl Iterator<Item = u64>;
+
+    /// Sets words from `first` on.
+    fn store_words(&mut self, first: usize, words: impl Iterator<Item = u64>);
+
+    /// Replaces each word of a snapshot by what `new` makes of it and of one of `others`.
+    fn replace(&mut self, others: impl Iterator<Item = u64>, new: impl FnMut(u64, u64) -> u64);
+
+    /// Adds the content of `other`, of the same layout; returns whether that changed these words.
+    fn add(&self, other: &Self) -> bool;
+
+    /// The word that holds the keys of both words.
+    fn united(a: u64, b: u64) -> u64;
+
+    /// The word that holds every key which both words hold, and the least beyond that.
+    fn common(a: u64, b: u64) -> u64;
+}
+
+fn fill_ratio(ones: u64, layout: Layout) -> f64 {
+    ones as f64 / (layout.blocks * LINE_BITS) as f64
+}
+
+impl<W: LineWords> EngineImpl for Lined<W> {
+    const NAME: &'static str = W::TYPE;
+
+    #[inline]
+    fn contains(&self, hash: u64) -> bool {
+        let found = self.words.lookups().contains(self.words.lines(), hash);
+        if W::Word::SHARED {
+            bits::acquire_if(found);
+        }
+        found
+    }
+
+    #[inline]
+    fn fewest_not_single(&self) -> usize {
+        self.words.lookups().fewest_not_single()
+    }
+
+    fn contains_bitmap(&self, hashes: &[u64], found: &mut [u64]) {
+        self.words.lookups().contains_hashes(self.words.lines(), hashes, found);
+        bits::acquire();
+    }
+
+    #[inline]
+    fn contains_few_bitmap(&self, hashes: &[u64]) -> u64 {
+        let found = self.words.lookups().contains_few_bitmap(self.words.lines(), hashes);
+        bits::acquire();
+        found
+    }
+
+    #[inline]
+    fn contains_few(&self, hashes: &[u64], found: &mut [bool]) {
+        self.words.lookups().contains_few(self.words.lines(), hashes, found);
+        bits::acquire();
+    }
+
+    fn expected_keys(&self) -> usize {
+        self.expected_keys
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.layout.blocks * LINE_BYTES
+    }
+
+    fn is_empty(&self) -> bool {
+        let empty = self.words.lines().words().all(|line| line == [0; LINE_WORDS]);
+        bits::acquire();
+        empty
+    }
+
+    fn fill_ratio(&self) -> f64 {
+        let ones = self.words.lines().ones();
+        bits::acquire();
+        fill_ratio(ones, self.layout)
+    }
+
+    fn false_positive_rate_at(&self, keys: usize) -> f64 {
+        self.layout.rate_of(W::CELL, keys)
+    }
+
+    /// The exact chance, computed from the words. (Here a counter above 0 has all its bits set.)
+    fn current_false_positive_rate(&self) -> f64 {
+        let rate = self.layout.mean_rate(self.words.lines().words());
+        bits::acquire();
+        rate
+    }
+
+    fn figures(&self) -> Figures {
+        let (mut ones, mut total) = (0, 0);
+        let lines = self.words.weighed().map(|(line, weight)| {
+            ones += bits::ones_of(&line);
+            total += weight;
+            line
+        });
+        let false_positive_rate = self.layout.mean_rate(lines);
+        bits::acquire();
+        Figures {
+            fill_ratio: fill_ratio(ones, self.layout),
+            len: W::keys_of(self.layout, total),
+            false_positive_rate,
+        }
+    }
+
+    fn try_clone(&self) -> Result<Self, BuildError> {
+        Ok(Self {
+            words: self.words.copy()?,
+            ..*self
+        })
+    }
+
+    fn debug(&self, f: &mut fmt::DebugStruct<'_, '_>) {
+        if self.layout.shape.lines > 1 {
+            f.field("lines_per_key", &self.layout.shape.lines);
+        }
+        f.field("words_per_key", &self.layout.shape.words_per_key())
+            .field("bits_per_word", &self.layout.shape.bits)
+            .field("fill_ratio", &self.fill_ratio());
+        self.words.debug_more(f);
+    }
+
+    fn set_isa(&mut self, isa: Isa) {
+        self.words.set_kernels(self.layout, isa);
+    }
+}
+
+impl<W: LineWords> EstimateImpl for Lined<W> {
+    fn estimated_len(&self) -> usize {
+        let total = self.words.weighed().map(|(_, weight)| weight).sum();
+        bits::acquire();
+        W::keys_of(self.layout, total)
+    }
+}
+
+impl<W: OwnWords> UnionImpl for Lined<W> {
+    /// Whether both have the same layout and the same content.
+    fn same(&self, other: &Self) -> bool {
+        let same = self.layout == other.layout && self.words.words().eq(other.words.words());
+        bits::acquire();
+        same
+    }
+
+    /// Fails if the layouts differ.
+    fn check_union(&self, other: &Self) -> Result<(), IncompatibleError> {
+        let (ours, theirs) = (self.layout, other.layout);
+        if ours == theirs {
+            return Ok(());
+        }
+        Err(IncompatibleError::differs("layout", theirs, ours))
+    }
+
+    /// Adds the content of `other`, of the same layout; returns whether that changed this engine.
+    fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
+        Ok(self.words.add(&other.words))
+    }
+}
+
+pub(crate) fn empty<W: OwnWords>(layout: Layout, expected_keys: usize) -> Result<Lined<W>, BuildError> {
+    Ok(Lined {
+        words: W::empty(layout)?,
+        layout,
+        expected_keys,
+    })
+}
+
+fn header<W: OwnWords>(engine: &Lined<W>, hashing: Hashing) -> Header {
+    Header {
+        kind: W::KIND,
+        hashing,
+        layout: engine.layout,
+        expected_keys: engine.expected_keys,
+        rate: engine.false_positive_rate_at(engine.expected_keys),
+    }
+}
+
+/// `docs/FORMAT.md` describes the bytes.
+impl<W: OwnWords> StoredImpl for Lined<W> {
+    const HELD: bool = false;
+
+    fn snapshot_bytes(&self) -> usize {
+        header(self, Hashing::of(&Murmur3::default())).len()
+    }
+
+    fn encode<O: Out>(&self, hashing: Hashing, out: &mut O) -> Result<(), O::Error> {
+        let words = self.layout.blocks * LINE_WORDS;
+        write_words(out, &header(self, hashing).to_bytes(), words, self.words.words())
+    }
+
+    fn decode<I: Input, S>(
+        input: &mut I,
+        limit: usize,
+        hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,
+    ) -> Result<(Self, S), SnapshotErrorKind> {
+        let header = Header::parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?, W::KIND)?;
+        let hasher = hasher(header.hashing)?;
+        let blocks = header.layout.blocks;
+        admit(input, header.len(), (blocks * LINE_BYTES) as u64, limit)?;
+        let engine = empty::<W>(header.layout, header.expected_keys);
+        let mut engine = engine.map_err(SnapshotErrorKind::OutOfMemory)?;
+        read_words(input, &header.to_bytes(), blocks * LINE_WORDS, |first, words| {
+            engine.words.store_words(first, words.iter().map(Load::load));
+        })?;
+        Ok((engine, hasher))
+    }
+}

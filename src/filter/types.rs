@@ -1,0 +1,11 @@
+//! The filter types, a file or folder for each.
+
+pub mod bloom;
+pub mod counting;
+pub mod cuckoo;
+pub mod dleft;
+pub mod scalable;
+pub mod tombstone;
+pub mod view;
+#[cfg(feature = "window")]
+pub mod windowed;

@@ -1,0 +1,298 @@
+//! A Bloom filter that can delete: [`CountingBloom`] has counters of 4 bits in place of bits. A
+//! counter says how many keys share it, so that a key can be removed again. The filter is as
+//! lock-free as [`ConcurrentBloom`](crate::ConcurrentBloom), with the same lookups, for four times
+//! the memory.
+//!
+//! Use it for coupons that are used, sessions that end, rows that are deleted. If keys are never
+//! removed, use a `ConcurrentBloom`.
+//!
+//! # Example
+//!
+//! ```
+//! let sessions = lanebloom::CountingBloom::with_capacity(100_000, 0.01)?;
+//! assert!(sessions.insert("ann"));
+//! assert!(sessions.insert("bob"));
+//! assert!(sessions.remove("ann"));
+//! assert!(!sessions.contains("ann") && sessions.contains("bob"));
+//! assert!(!sessions.remove("ann")); // not there any more
+//! # Ok::<(), lanebloom::BuildError>(())
+//! ```
+//!
+//! # Remove only what you inserted
+//!
+//! Every remove must have its own insert: the insert happened before the remove, and no other
+//! remove belongs to it. Then there are no false negatives. If the key is not in the filter, a
+//! remove answers `false` and changes nothing, **unless the filter takes it for present**, at the
+//! false-positive rate. Then the remove decrements the counters of other keys, and those may be
+//! missing from then on. No filter without the keys themselves can tell the difference.
+//!
+//! So ask the source of truth first. Let only the thread that changed it remove the key: for
+//! example, the thread that marked the coupon as used in the database. If several threads race to
+//! [remove](Filter::remove) a key that is there once, exactly one gets `true`. That too holds only
+//! if the key is not a false positive without that insert.
+//!
+//! # Keys that are inserted several times
+//!
+//! Remove such a key as many times. The limit is 15. A counter that reaches 15, by one key or by
+//! several, stays there for good ("stuck"). Its keys can no longer be removed in full. A key whose
+//! counters are all stuck, inserted 15 times or more, is found for ever.
+//! [`stuck_counters`](CountingBloom::stuck_counters) returns the number of stuck counters. With the
+//! expected number of distinct keys, a counter gets stuck with a chance of about 1e-15.
+//!
+//! # Consistency
+//!
+//! The promises of the [crate](crate#consistency), with these differences:
+//!
+//! 1. **No false negatives.** A lookup answers true if an insert of the key happens before it, and
+//!    the remove that belongs to this insert neither happens before the end of the lookup nor runs
+//!    beside it. Other keys, and other inserts and removes of this key, may come and go meanwhile.
+//!    The promise requires that only inserted keys are removed (above).
+//! 2. **Answers.** An insert answers true if one of the key's counters was 0: then the key was
+//!    certainly not there. If several threads race to insert a new key, at least one gets true;
+//!    with one [word per key](Builder::words_per_key), exactly one does. A remove answers whether
+//!    the key was there (or was taken for it). If several threads race to remove a key that is
+//!    there once, exactly one gets true.
+//! 3. **Publication.** A thread that finds, inserts or removes a key sees what the key's inserters
+//!    had done before. If its insert or remove answered true, the thread also sees what other
+//!    threads had done before they inserted or removed keys in the same words.
+//! 4. **Lock-freedom.** An insert or remove is one compare-exchange per word. It retries only if
+//!    another thread's compare-exchange has succeeded meanwhile. Nothing allocates.
+//! 5. **The whole filter beside changes.** [`union_from`](Filter::union_from), `clone`,
+//!    [snapshots](crate::codec) and comparison take each word as it is at some moment. They include
+//!    every key whose insert happened before and whose remove had not begun. If a key comes or goes
+//!    at that moment, they may include some of its counters, which then stay too high by one. That
+//!    causes false positives, never false negatives.
+//!
+//! **With one word per key** each insert and each remove is one atomic step: all answers are as if
+//! the operations had come one after another. With several words there is one exception: the remove
+//! of a key that is not there but is taken for present in some of its words. While such a remove
+//! races with others, it may decrement some counters and increment them again. Other keys that
+//! share these counters can be missing for that moment.
+//!
+//! # Cost
+//!
+//! 45.9 bits of memory per key at 1%, and 83.5 with one word per key:
+//! [the table](crate::docs::cost#memory) has other rates.
+
+use crate::batch::{Answer, Source, all, answered, ones, tell};
+use crate::codec::Kind;
+use crate::error::BuildError;
+use crate::filter::Filter;
+use crate::filter::parts::engine::{InsertFlaggedImpl, InsertImpl, PlannedImpl, RemoveImpl};
+use crate::filter::parts::lines::{LineWords, Lined, OwnWords, empty};
+use crate::geometry::layout::{LINE_WORDS, Layout};
+use crate::geometry::sizing::{Cell, Request};
+use crate::hash::Murmur3;
+use crate::kernel::{CounterBatch, CounterKernels, Isa, Lookups};
+use crate::words::bits::{self, Lines};
+use crate::words::counters::{self, CounterLines, Counters};
+use core::fmt;
+
+/// A lock-free counting Bloom filter. Many threads can insert, look up and remove at once.
+///
+/// `S` hashes the keys; it is [`Murmur3`] by default. [`Filter`] has the methods. [The
+/// module](self) has the promises to threads, and says which keys must not be removed.
+///
+/// ```
+/// let live = &lanebloom::CountingBloom::with_capacity(10_000, 0.01)?;
+/// live.insert("always there");
+/// std::thread::scope(|scope| {
+///     for worker in 0..4u32 {
+///         scope.spawn(move || {
+///             (0..1000u32).for_each(|i| _ = live.insert(&(worker, i)));
+///             assert!((0..1000u32).all(|i| live.remove(&(worker, i))));
+///         });
+///     }
+/// });
+/// assert!(live.contains("always there") && live.estimated_len() == 1);
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+#[doc(alias = "CountingBloomFilter")]
+pub type CountingBloom<S = Murmur3> = Filter<Counting, S>;
+
+/// The engine of [`CountingBloom`]: counters of 4 bits in lines of 64 bytes.
+pub type Counting = Lined<CountingWords>;
+
+/// Counters, and the kernels that change them and look them up.
+#[doc(hidden)]
+pub struct CountingWords {
+    counters: CounterLines,
+    kernels: CounterKernels,
+}
+
+/// Sizes a [`CountingBloom`]; made by [`CountingBloom::builder`](Filter::builder).
+///
+/// By default a key has counters in 2 words at rates of 10% and 3%, and in 4 from 1% to 1e-5. With
+/// 1, every insert and remove is one atomic step, for [more memory](crate::docs::cost#memory). With
+/// 2, a filter for 1% takes 49.8 bits per key instead of 45.9.
+///
+/// ```
+/// use lanebloom::CountingBloom;
+///
+/// let filter = CountingBloom::with_capacity(1_000_000, 1e-3)?;
+/// assert!((79.0..80.0).contains(&filter.bits_per_key()));
+///
+/// let filter = CountingBloom::builder().memory_budget(1 << 20).build()?;
+/// assert!((180_000..185_000).contains(&filter.expected_keys()));
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+pub type Builder<S = Murmur3> = crate::filter::Builder<Counting, S>;
+
+impl PlannedImpl for Counting {
+    type Options = ();
+
+    fn build(request: Request, (): ()) -> Result<Self, BuildError> {
+        let cell = Cell::Counter;
+        let (layout, expected_keys) = Request { cell, ..request }.solve()?;
+        empty(layout, expected_keys)
+    }
+}
+
+impl Counting {
+    /// Inserts or removes hashes; returns how many operations answered yes.
+    fn change(&self, kernel: CounterBatch, source: &impl Source, mut answer: Answer<'_>) -> usize {
+        let (mut chunks, mut count) = (answered(all(source)), 0);
+        while let Some((start, hashes, bitmap)) = chunks.next() {
+            kernel(&self.words.kernels, self.words.counters.shared(), hashes, bitmap);
+            tell(&mut answer, start, bitmap);
+            count += ones(bitmap);
+        }
+        count
+    }
+}
+
+impl InsertImpl for Counting {
+    type Answer = bool;
+    type Total = usize;
+
+    #[inline]
+    fn insert(&self, hash: u64) -> bool {
+        self.words.kernels.insert(self.words.counters.shared(), hash)
+    }
+
+    fn insert_all(&self, source: &impl Source) -> usize {
+        self.insert_flagged(source, None)
+    }
+
+    fn clear(&mut self) {
+        self.words.counters.clear();
+    }
+}
+
+impl InsertFlaggedImpl for Counting {
+    fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> usize {
+        self.change(CounterKernels::insert_hashes, source, answer)
+    }
+}
+
+impl RemoveImpl for Counting {
+    #[inline]
+    fn remove(&self, hash: u64) -> bool {
+        self.words.kernels.remove(self.words.counters.shared(), hash)
+    }
+
+    fn remove_all(&self, source: &impl Source, answer: Answer<'_>) -> usize {
+        self.change(CounterKernels::remove_hashes, source, answer)
+    }
+}
+
+impl CountingWords {
+    fn stuck(&self) -> usize {
+        let stuck: u64 = self.counters.words().map(counters::stuck_in).sum();
+        bits::acquire();
+        stuck as usize
+    }
+}
+
+impl LineWords for CountingWords {
+    type Word = Counters;
+    const TYPE: &'static str = "CountingBloom";
+    const CELL: Cell = Cell::Counter;
+
+    #[inline(always)]
+    fn lookups(&self) -> &Lookups<Counters> {
+        self.kernels.lookups()
+    }
+
+    #[inline(always)]
+    fn lines(&self) -> Lines<'_, Counters> {
+        self.counters.shared()
+    }
+
+    fn weighed(&self) -> impl Iterator<Item = ([u64; LINE_WORDS], u64)> {
+        self.counters.lines()
+    }
+
+    fn keys_of(layout: Layout, total: u64) -> usize {
+        (total as f64 / layout.counters_per_key() + 0.5) as usize
+    }
+
+    fn copy(&self) -> Result<Self, BuildError> {
+        Ok(Self {
+            counters: self.counters.try_clone()?,
+            ..*self
+        })
+    }
+
+    fn set_kernels(&mut self, layout: Layout, isa: Isa) {
+        self.kernels = CounterKernels::of(layout, isa);
+    }
+
+    fn debug_more(&self, f: &mut fmt::DebugStruct<'_, '_>) {
+        f.field("stuck_counters", &self.stuck());
+    }
+}
+
+impl OwnWords for CountingWords {
+    const KIND: Kind = Kind::Counting;
+
+    fn empty(layout: Layout) -> Result<Self, BuildError> {
+        Ok(Self {
+            counters: CounterLines::new(layout.blocks)?,
+            kernels: CounterKernels::of(layout, Isa::best()),
+        })
+    }
+
+    fn words(&self) -> impl Iterator<Item = u64> {
+        self.counters.words()
+    }
+
+    fn store_words(&mut self, first: usize, words: impl Iterator<Item = u64>) {
+        self.counters.store_words(first, words);
+    }
+
+    fn replace(&mut self, others: impl Iterator<Item = u64>, new: impl FnMut(u64, u64) -> u64) {
+        self.counters.replace(others, new);
+    }
+
+    /// Adds every copy of every key.
+    fn add(&self, other: &Self) -> bool {
+        self.counters.add_from(&other.counters)
+    }
+
+    fn united(a: u64, b: u64) -> u64 {
+        counters::sum(a, b)
+    }
+
+    fn common(a: u64, b: u64) -> u64 {
+        counters::least(a, b)
+    }
+}
+
+/// Stuck counters.
+impl<S> Filter<Counting, S> {
+    /// The number of counters that are stuck at 15 and never decrease again.
+    ///
+    /// ```
+    /// let filter = lanebloom::CountingBloom::builder().memory_budget(64).build()?;
+    /// filter.insert_batch(&["a"; 14]);
+    /// assert_eq!(filter.stuck_counters(), 0);
+    /// filter.insert("a");
+    /// assert!(filter.stuck_counters() > 0);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn stuck_counters(&self) -> usize {
+        self.engine.words.stuck()
+    }
+}

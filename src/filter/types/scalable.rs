@@ -1,0 +1,393 @@
+//! A filter that grows. [`ScalableBloom`] is a chain of [`ConcurrentBloom`] layers for an unknown
+//! number of keys, as lock-free as one of them.
+//!
+//! Inserts go into the newest layer. When it is full, the filter adds a layer, by default for three
+//! times as many keys. A lookup searches all layers, the newest first. Each layer has a lower
+//! false-positive rate than the one before it, so that the rates of all layers, however many, add
+//! up to the requested rate.
+//!
+//! # Example
+//!
+//! ```
+//! let seen = lanebloom::ScalableBloom::with_capacity(1000, 0.01)?;
+//! for url in 0..50_000u32 {
+//!     seen.insert(&url)?;
+//! }
+//! assert_eq!(seen.layers().len(), 5); // for 1000, 3000, ... 81,000 keys
+//! assert!((0..50_000u32).all(|url| seen.contains(&url)));
+//! assert!(seen.current_false_positive_rate() < 0.01);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Growth
+//!
+//! Layer `i` (from 0) is for `expected_keys * expansion^i` keys at a rate of `p * (1 - r) * r^i`,
+//! where `r` is the tightening ratio. (If the number of layers `n` is limited, these rates are
+//! divided by `1 - r^n`, so that nothing of the rate `p` is left over.) A rate that takes more than
+//! 128 bits per key is out of reach, which ends growth: [`max_layers`](ScalableBloom::max_layers)
+//! returns the number of layers until then. With the defaults, 1000 keys at 1%, that is far beyond
+//! any memory.
+//!
+//! No insert counts keys: one in 64 to 128 of them estimates how full the layer is. From seven
+//! eighths on, the thread that does so makes the next layer, while the others go on filling this
+//! one. If it is not made when the layer is full, every thread that sees the full layer makes one
+//! too, so that growth waits for no thread.
+//!
+//! So a layer ends up with [a little more or less](crate::docs::cost#growth) than its expected
+//! keys. Every layer is sized for 1/24 more keys than it is for.
+//!
+//! [`expected_keys`](Filter::expected_keys) and all other figures are those of the layers in use,
+//! so they grow with the filter. All layers together stay below
+//! [`max_false_positive_rate`](ScalableBloom::max_false_positive_rate).
+//!
+//! # What it costs
+//!
+//! A lookup of a key that is in no layer searches all of them, a line in each. The old layers are
+//! small and near. Batches hash a key once and search every layer by the vector kernels. Each layer
+//! that is added takes its memory at once, before it has a key. [`expansion`](Builder::expansion)
+//! chooses between few layers and little memory, with these [figures](crate::docs::cost#growth).
+//!
+//! If you know the number of keys within a factor of two, a [`ConcurrentBloom`] is smaller and
+//! faster. If you can read the keys again, replace a filter that has grown by one of the right
+//! size: a `CacheGuard` of the crate `lanebloom-guard` does so while it serves.
+//!
+//! # Consistency
+//!
+//! The promises of the [crate](crate#consistency) hold, also while a layer is added, with these
+//! differences. (2) If several threads race to insert a key, at least one gets `true`.
+//! Several may, with one word per key too: one thread may still be filling the old layer when
+//! another begins the new one. So an insert is never a claim: [see below](#claims) for an
+//! alternative. (4) Lookups never allocate. Inserts allocate nothing but layers. If an allocation
+//! fails, they go on until the layer is full, and then return [an error](crate::InsertError).
+//!
+//! # Unions
+//!
+//! A [union](Filter::union_from) works layer by layer. The filter first gets as many layers as the
+//! other one has; if there is no room for them, it fails, and no key was added. Only filters that
+//! were built alike, but for [`max_bytes`](Builder::max_bytes), can be united.
+//!
+//! Two united layers hold the keys of both. If both filters have much the same keys, as replicas
+//! do, the promised rate holds. If not, a layer can end up with twice its keys and, from 1%, about
+//! ten times its rate. [`current_false_positive_rate`](Filter::current_false_positive_rate) tells.
+//!
+//! # Claims
+//!
+//! Sometimes only one thread may act on a key ("I am the one to fetch this URL"). Then choose the
+//! thread by the key's hash. All inserts of a key come from one thread, one after another, and at
+//! most one of them answers `Ok(true)`. The threads never wait for each other:
+//!
+//! ```
+//! let seen = &lanebloom::ScalableBloom::builder().expected_keys(1000).build()?;
+//! // Three crawlers have found the same URLs.
+//! let urls = (0..3).flat_map(|_| 0..5000u32);
+//! let hashes: &Vec<u64> = &urls.map(|url| seen.hash(&url)).collect();
+//! let fetched: usize = std::thread::scope(|scope| {
+//!     // Each worker fetches the URLs of its own hashes that are new.
+//!     let work = |worker| move || {
+//!         let own = hashes.iter().filter(|hash| *hash % 4 == worker);
+//!         own.filter(|hash| seen.insert_hash(**hash) == Ok(true)).count()
+//!     };
+//!     let workers = [0, 1, 2, 3].map(|worker| scope.spawn(work(worker)));
+//!     workers.into_iter().map(|worker| worker.join().unwrap()).sum()
+//! });
+//! // Each was fetched once, but for the false positives.
+//! assert!((4900..=5000).contains(&fetched));
+//! # Ok::<(), lanebloom::BuildError>(())
+//! ```
+//!
+//! If the number of keys is known, use a [`ConcurrentBloom`] with [one word per
+//! key](crate::bloom::Builder::words_per_key): there an insert is a claim by itself.
+
+mod chain;
+mod snapshot;
+mod steps;
+
+pub use chain::Chain;
+pub use steps::Growth;
+
+use crate::error::BuildError;
+use crate::filter::Filter;
+use crate::filter::parts::engine::PlannedImpl;
+use crate::filter::types::bloom::ConcurrentBloom;
+use crate::geometry::sizing::Request;
+use crate::hash::{FilterHasher, Murmur3};
+use steps::{MAX_LAYERS, Steps};
+
+/// A lock-free Bloom filter that grows. Many threads can insert and look up at once.
+///
+/// `S` hashes the keys; it is [`Murmur3`] by default. [`Filter`] has the methods;
+/// [`clear`](Filter::clear) leaves one empty layer. [The module](self) says how the filter grows
+/// and what threads may rely on.
+///
+/// An insert answers whether it changed the filter, or [an error](crate::InsertError) if the filter
+/// is full and cannot grow: a limit is reached, or memory was refused.
+///
+/// ```
+/// let seen = &lanebloom::ScalableBloom::builder().expected_keys(100).build()?;
+/// std::thread::scope(|scope| {
+///     for worker in 0..4u32 {
+///         scope.spawn(move || seen.insert_all((0..1000u32).map(|i| (worker, i))));
+///     }
+/// });
+/// assert!((0..1000u32).all(|i| seen.contains(&(3u32, i))));
+/// assert_eq!(seen.layers().len(), 4);
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+pub type ScalableBloom<S = Murmur3> = Filter<Chain, S>;
+
+/// Sizes a [`ScalableBloom`]; made by [`ScalableBloom::builder`](Filter::builder).
+///
+/// `expected_keys` is the number of distinct keys that the first layer is for: the fewest that you
+/// expect; 1000 by default. `false_positive_rate` is that of all layers together, however many.
+/// `words_per_key` holds in every layer; by default each layer has the best number for its rate.
+/// With 1, low rates are soon out of reach, so there can be only few layers.
+///
+/// `build` allocates the first layer, and computes the layouts of all layers up to a million keys:
+/// about half a millisecond for each.
+///
+/// ```
+/// let builder = lanebloom::ScalableBloom::builder().expected_keys(10_000);
+/// let builder = builder.false_positive_rate(1e-3).words_per_key(4);
+/// let filter = builder.expansion(4).max_bytes(1 << 20).build()?;
+/// filter.insert_all(0..20_000u32)?;
+/// assert!(filter.current_false_positive_rate() < 1e-3);
+/// let keys: Vec<_> = filter.layers().map(|one| one.expected_keys()).collect();
+/// assert_eq!(keys, [10_000, 40_000]);
+/// assert!(filter.layers().all(|layer| layer.words_per_key() == 4));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub type Builder<S = Murmur3> = crate::filter::Builder<Chain, S>;
+
+/// How a chain grows, and up to how many bytes.
+#[doc(hidden)]
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    steps: Steps,
+    max_bytes: Option<usize>,
+}
+
+impl PlannedImpl for Chain {
+    type Options = Options;
+
+    fn build(request: Request, options: Options) -> Result<Self, BuildError> {
+        let Options { steps, max_bytes } = options;
+        let steps = Steps {
+            keys: request.keys.unwrap_or(steps.keys).max(1),
+            rate: request.rate.unwrap_or(steps.rate),
+            words: request.words,
+            ..steps
+        };
+        Self::new(steps, max_bytes.unwrap_or(usize::MAX))
+    }
+}
+
+/// A filter with the defaults of its builder: 1000 keys in the first layer, a rate of 1%.
+///
+/// ```
+/// #[derive(Default)]
+/// struct Crawler {
+///     seen: lanebloom::ScalableBloom,
+/// }
+/// let Crawler { seen } = Crawler::default();
+/// assert_eq!(seen.insert("a"), Ok(true));
+/// assert_eq!(seen.expected_keys(), 1000);
+/// assert_eq!(seen.max_false_positive_rate(), 0.01);
+/// ```
+impl<S: FilterHasher + Default> Default for ScalableBloom<S> {
+    /// Panics if there is no memory.
+    fn default() -> Self {
+        let builder = ScalableBloom::builder().hasher(S::default());
+        builder.build().expect("memory for a layer of 1000 keys")
+    }
+}
+
+impl<S> Builder<S> {
+    /// The rate of each layer divided by the rate of the one before it: between 0 and 1, both
+    /// excluded. 0.8 by default; RedisBloom's is 0.5.
+    ///
+    /// Near 1 the first layers get little of the rate, and take more memory; near 0 the last ones
+    /// do. Values from 0.5 to 0.9 work well.
+    ///
+    /// ```
+    /// let builder = lanebloom::ScalableBloom::builder();
+    /// let build = |ratio| builder.clone().tightening_ratio(ratio).build();
+    /// assert!(build(0.9)?.memory_bytes() > build(0.5)?.memory_bytes());
+    /// assert!(build(1.0).is_err());
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn tightening_ratio(mut self, ratio: f64) -> Self {
+        self.options.steps.ratio = ratio;
+        self
+    }
+
+    /// The number of keys of each layer divided by that of the one before it: 1 to 4096. 3 by
+    /// default, RedisBloom's is 2; with 1 all layers are for the same number.
+    ///
+    /// A greater number means fewer layers, so faster lookups, and more memory that is not needed
+    /// yet: [figures](crate::docs::cost#growth).
+    ///
+    /// ```
+    /// let layers = |expansion| -> Result<usize, Box<dyn std::error::Error>> {
+    ///     let builder = lanebloom::ScalableBloom::builder().expected_keys(100);
+    ///     let filter = builder.expansion(expansion).build()?;
+    ///     filter.insert_all(0..1000u32)?;
+    ///     Ok(filter.layers().len())
+    /// };
+    /// assert_eq!((layers(2)?, layers(4)?), (4, 3));
+    /// assert!((9..=11).contains(&layers(1)?));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn expansion(mut self, expansion: usize) -> Self {
+        self.options.steps.expansion = expansion;
+        self
+    }
+
+    /// The most layers, at least 1. Beyond it, inserts say that the filter is
+    /// [full](crate::InsertError). By default the only limits are [the rates](self#growth) and 64.
+    ///
+    /// ```
+    /// let builder = lanebloom::ScalableBloom::builder().expected_keys(100);
+    /// let filter = builder.max_layers(3).build()?;
+    /// let refused = (0..2000u32).filter(|key| filter.insert(key).is_err()).count();
+    /// assert!((600..=760).contains(&refused)); // 1300 have room
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn max_layers(mut self, layers: usize) -> Self {
+        self.options.steps.max_layers = Some(layers.min(MAX_LAYERS) as u8);
+        self
+    }
+
+    /// Limits the filter to one layer: it says when it is full. The same as
+    /// [`max_layers(1)`](Self::max_layers), RedisBloom's `NONSCALING`.
+    ///
+    /// ```
+    /// let builder = lanebloom::ScalableBloom::builder().expected_keys(1000);
+    /// let filter = builder.non_scaling().build()?;
+    /// let is_inserted = |key: &u32| filter.insert(key).is_ok();
+    /// let inserted = (0..2000u32).take_while(is_inserted).count();
+    /// assert!((980..=1060).contains(&inserted));
+    /// assert!(filter.is_full());
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn non_scaling(self) -> Self {
+        self.max_layers(1)
+    }
+
+    /// The most memory that the bits of all layers may take together, in bytes: a limit, where the
+    /// `memory_budget` of other filters is a size. The filter does not add a layer that would take
+    /// more; inserts say that the filter is [full](crate::InsertError). No limit by default.
+    ///
+    /// ```
+    /// let builder = lanebloom::ScalableBloom::builder().expected_keys(100);
+    /// let filter = builder.max_bytes(10_000).build()?;
+    /// let error = filter.insert_all(0..100_000u32).unwrap_err();
+    /// let text = "more than its limit of 10000 bytes";
+    /// assert!(error.to_string().contains(text));
+    /// assert!(filter.memory_bytes() <= 10_000);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn max_bytes(mut self, bytes: usize) -> Self {
+        self.options.max_bytes = Some(bytes);
+        self
+    }
+
+    /// When the filter goes on to the next layer: [`Growth::ByKeys`] by default.
+    ///
+    /// ```
+    /// use lanebloom::scalable::{Growth, ScalableBloom};
+    ///
+    /// let filter = ScalableBloom::builder().growth(Growth::AtHalfFull).build()?;
+    /// filter.insert_all(0..930u32)?;
+    /// assert!(filter.fill_ratio() < 0.5 && filter.layers().len() == 1);
+    /// filter.insert_all(930..1100u32)?;
+    /// assert_eq!(filter.layers().len(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn growth(mut self, growth: Growth) -> Self {
+        self.options.steps.growth = growth;
+        self
+    }
+}
+
+/// Layers and limits.
+impl<S> Filter<Chain, S> {
+    /// The layers that are in use, the oldest first, for their figures. They have no hasher: only
+    /// the filter inserts into them.
+    ///
+    /// ```
+    /// let filter = lanebloom::ScalableBloom::with_capacity(100, 0.01)?;
+    /// filter.insert_all(0..500u32)?;
+    /// let keys: Vec<_> = filter.layers().map(|one| one.expected_keys()).collect();
+    /// assert_eq!(keys, [100, 300, 900]);
+    /// assert!(filter.layers().rev().next().unwrap().estimated_len() < 300);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn layers(&self) -> impl DoubleEndedIterator<Item = &ConcurrentBloom<()>> + ExactSizeIterator {
+        self.engine.layers_now().iter().map(|layer| &layer.filter)
+    }
+
+    /// The most layers that the filter can have.
+    ///
+    /// ```
+    /// use lanebloom::ScalableBloom;
+    ///
+    /// assert!((20..=40).contains(&ScalableBloom::builder().build()?.max_layers()));
+    /// assert_eq!(ScalableBloom::builder().max_layers(3).build()?.max_layers(), 3);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn max_layers(&self) -> usize {
+        self.engine.max_layers()
+    }
+
+    /// The most memory that the bits of all layers may take together, in bytes: [the
+    /// builder's](Builder::max_bytes), or the limit of [`read_from`](Filter::read_from) where that
+    /// is less. (Snapshots record the builder's, so that a later reader may allow more.)
+    /// `usize::MAX` if there is no limit.
+    ///
+    /// ```
+    /// use lanebloom::ScalableBloom;
+    ///
+    /// let filter = ScalableBloom::builder().expected_keys(100).build()?;
+    /// assert_eq!(filter.max_bytes(), usize::MAX);
+    /// let same = ScalableBloom::read_from(&filter.to_bytes()[..], 10_000)?;
+    /// assert_eq!(same.max_bytes(), 10_000);
+    /// assert!(same.insert_all(0..100_000u32).is_err());
+    /// assert!(same.memory_bytes() <= 10_000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn max_bytes(&self) -> usize {
+        self.engine.max_bytes
+    }
+
+    /// The false-positive rate that was asked for: all layers together stay below it, however many.
+    ///
+    /// ```
+    /// let filter = lanebloom::ScalableBloom::with_capacity(1000, 1e-4)?;
+    /// assert_eq!(filter.max_false_positive_rate(), 1e-4);
+    /// // That of the first layer.
+    /// assert!((1e-5..2e-5).contains(&filter.false_positive_rate()));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn max_false_positive_rate(&self) -> f64 {
+        self.engine.steps.rate
+    }
+
+    /// Whether the filter takes no more keys: its newest layer is full, and there can be no other,
+    /// or its memory was refused.
+    ///
+    /// ```
+    /// let builder = lanebloom::ScalableBloom::builder().expected_keys(100);
+    /// let filter = builder.non_scaling().build()?;
+    /// assert!(!filter.is_full());
+    /// assert!(filter.insert_all(0..200u32).is_err());
+    /// assert!(filter.is_full());
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.engine.layers_now().phase != chain::OPEN
+    }
+}

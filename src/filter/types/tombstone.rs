@@ -1,0 +1,522 @@
+//! A pair of Bloom filters that can delete, once. [`TombstoneBloom`] has one filter for the keys
+//! that were added and one for the keys that were removed since. A key is there if the first filter
+//! has it and the second has not.
+//!
+//! Use it for keys that come once and go once, such as coupons or one-time tokens. The filter never
+//! unsets a bit, so it is as fast and as lock-free as two `ConcurrentBloom`s. Pairs from several
+//! machines can be [united](TombstoneBloom::union_from) in any order (the literature calls this a
+//! two-phase set).
+//!
+//! # Example
+//!
+//! ```
+//! let coupons = lanebloom::TombstoneBloom::with_capacity(10_000, 0.01)?;
+//! coupons.insert("SPRING-1");
+//! coupons.insert("SPRING-2");
+//! assert!(coupons.remove("SPRING-1"));
+//! assert!(!coupons.remove("SPRING-1")); // used already
+//! assert!(!coupons.contains("SPRING-1") && coupons.contains("SPRING-2"));
+//! # Ok::<(), lanebloom::BuildError>(())
+//! ```
+//!
+//! # When not to use it
+//!
+//! - **A key that is there may be missing.** A lookup misses every key that the second filter takes
+//!   for removed: a false *negative*. Its rate is the
+//!   [`false_negative_rate`](Builder::false_negative_rate), one key in a thousand by default. So
+//!   this filter does not keep the first promise of all other filters here. A missing key stays
+//!   missing for ever: neither another lookup nor another insert helps. If no key may be missing,
+//!   use a [`CountingBloom`](crate::CountingBloom).
+//! - **A removed key cannot come back.** Another insert of it changes nothing.
+//! - Both filters fill up if keys come and go without end: every key that was ever added or removed
+//!   counts. Beyond the expected numbers both rates rise.
+//!
+//! # The rates
+//!
+//! Let `fp` be the rate of the first filter at the keys ever added, and `fn` the rate of the second
+//! at the keys ever removed:
+//!
+//! | a key that | is taken for present at the rate |
+//! |---|---|
+//! | was never added | `fp * (1 - fn)`: by mistake |
+//! | was added | `1 - fn`; it is missing at the rate `fn` |
+//! | was added and removed | never, from then on |
+//!
+//! The errors of the two are independent. The remove of a key that was never added does harm only
+//! at the rate `fp`: then it takes a place in the second filter.
+//!
+//! # Consistency
+//!
+//! The promises of the [crate](crate#consistency), with these differences:
+//!
+//! 1. **Once removed, absent.** If a remove of a key that found it happens before a lookup, the
+//!    lookup answers false. A lookup finds every key whose insert happened before and that no
+//!    thread removes, **but for the rate of false negatives**. A key does not go missing unless
+//!    keys are removed.
+//! 2. **Answers.** An insert answers true if this call changed the filter of added keys. A remove
+//!    answers true if the key was found there and this call changed the filter of removed keys. If
+//!    several threads race to remove a key that is there, at least one gets true. With one [word
+//!    per key](Builder::words_per_key) exactly one does, so a remove is a claim: the thread that
+//!    gets true has the coupon.
+//! 3. **Publication.** A thread that finds a key sees what its inserter had done before. A thread
+//!    that misses a key because it was removed sees what its remover had done before.
+//! 4. **The whole filter.** In a `clone`, a union and a [snapshot](crate::codec) of a live filter,
+//!    every key that was removed before is absent. Every key that was inserted before and is not
+//!    removed meanwhile is there, but for the rate of false negatives.
+
+use crate::batch::{Answer, HASHED, Source, all, answered, each_one, ones, tell};
+use crate::codec::{Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, given};
+use crate::error::{BuildError, BuildErrorKind, IncompatibleError, SnapshotErrorKind};
+use crate::filter::parts::engine::{
+    EngineImpl, EstimateImpl, InsertFlaggedImpl, InsertImpl, PlannedImpl, RemoveImpl, StoredImpl, UnionImpl,
+};
+use crate::filter::parts::layers::fill_of_all;
+use crate::filter::types::bloom::{Bloom, BloomWords};
+use crate::filter::{Figures, Filter};
+use crate::geometry::sizing::Request;
+use crate::hash::Murmur3;
+use crate::kernel::Isa;
+use crate::words::bits;
+use alloc::format;
+use alloc::vec::Vec;
+use core::fmt;
+
+/// A pair of lock-free Bloom filters, of keys added and of keys removed, for many threads at once.
+///
+/// `S` hashes the keys; it is [`Murmur3`] by default. [`Filter`] has the methods. **It has false
+/// negatives**, and a removed key cannot come back: see [the module](self).
+///
+/// ```
+/// use lanebloom::TombstoneBloom;
+/// use std::thread;
+///
+/// // With one word per key a remove is a claim.
+/// let coupons = TombstoneBloom::builder().words_per_key(1).build()?;
+/// coupons.insert("SPRING");
+/// let used: usize = thread::scope(|scope| {
+///     let use_it = || usize::from(coupons.remove("SPRING"));
+///     let threads: Vec<_> = (0..4).map(|_| scope.spawn(use_it)).collect();
+///     threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+/// });
+/// assert_eq!(used, 1);
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+pub type TombstoneBloom<S = Murmur3> = Filter<Tombstone, S>;
+
+/// The engine of [`TombstoneBloom`]: the added keys, and the tombstones of the removed ones.
+pub struct Tombstone {
+    added: Bloom,
+    removed: Bloom,
+}
+
+/// Maps a key's hash in the filter of added keys to its hash in the filter of removed keys. The map
+/// is a bijection, as good as another hash. With the same hash in both, two keys that collide in
+/// one filter would collide in the other, and the rates would depend on each other.
+///
+/// (Two rounds of xor-shift and multiplication, with the constants of SplitMix64.)
+#[inline(always)]
+pub(crate) fn tombstone(hash: u64) -> u64 {
+    let mixed = (hash ^ hash >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ mixed >> 31
+}
+
+/// Sizes a [`TombstoneBloom`]; made by [`TombstoneBloom::builder`](Filter::builder). By default the
+/// rates are 1% of false positives and 0.1% of false negatives, and all expected keys are removed.
+///
+/// ```
+/// use lanebloom::TombstoneBloom;
+///
+/// // 10.2 bits for every key, 15.8 for every one that will be removed.
+/// let all = TombstoneBloom::with_capacity(100_000, 0.01)?;
+/// assert!((26.0..26.2).contains(&all.bits_per_key()));
+///
+/// let builder = TombstoneBloom::builder().expected_keys(100_000);
+/// let few = builder.expected_removals(10_000).build()?;
+/// assert!((11.8..12.0).contains(&few.bits_per_key()));
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+pub type Builder<S = Murmur3> = crate::filter::Builder<Tombstone, S>;
+
+impl<S> Builder<S> {
+    /// The number of distinct keys ever removed, up to which the rate of false negatives holds. 0
+    /// means 1. The default is all expected keys.
+    ///
+    /// ```
+    /// let builder = lanebloom::TombstoneBloom::builder().expected_keys(50_000);
+    /// let filter = builder.expected_removals(5000).build()?;
+    /// filter.insert_batch(&Vec::from_iter(0..50_000u32));
+    /// filter.remove_batch(&Vec::from_iter(0..5000u32));
+    /// assert!((0.0005..0.0015).contains(&filter.current_false_negative_rate()));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn expected_removals(mut self, removals: usize) -> Self {
+        self.options.0 = Some(removals);
+        self
+    }
+
+    /// The chance that the filter does **not find** a key that is there, once the expected removals
+    /// are done. Between 0 and 1, both excluded; 0.001 by default.
+    ///
+    /// ```
+    /// let builder = lanebloom::TombstoneBloom::builder().expected_keys(1000);
+    /// let filter = builder.false_negative_rate(1e-6).build()?;
+    /// assert!(filter.false_negative_rate_at(1000) <= 1e-6);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn false_negative_rate(mut self, rate: f64) -> Self {
+        self.options.1 = Some(rate);
+        self
+    }
+}
+
+impl PlannedImpl for Tombstone {
+    /// The number of removed keys, and the rate of false negatives.
+    type Options = (Option<usize>, Option<f64>);
+
+    fn build(request: Request, (removals, rate): Self::Options) -> Result<Self, BuildError> {
+        let keys = request.keys.or(Some(1));
+        let added = Request { keys, ..request };
+        let removed = Request {
+            keys: removals.or(keys),
+            rate: rate.or(Some(0.001)),
+            ..request
+        };
+        let removed = Bloom::build(removed, ()).map_err(|BuildError(kind)| {
+            BuildError(match kind {
+                BuildErrorKind::Rate(rate) => BuildErrorKind::Setting(format!(
+                    "false-negative rate {rate} is not between 0 and 1, both excluded"
+                )),
+                BuildErrorKind::Unreachable { rate, limit, .. } => BuildErrorKind::Setting(format!(
+                    "a false-negative rate of {rate:e} takes more than the limit of {limit} bits per removed key"
+                )),
+                other => other,
+            })
+        });
+        Ok(Self {
+            added: Bloom::build(added, ())?,
+            removed: removed?,
+        })
+    }
+}
+
+impl Tombstone {
+    /// Looks hashes up among the added ones; passes the tombstones of those found to `second`.
+    fn look_up(&self, hashes: &[u64], answers: &mut [u64], second: impl Fn(&[u64], &mut [u64])) {
+        let chunks = hashes.chunks(HASHED).zip(answers.chunks_mut(HASHED / 64));
+        for (hashes, answers) in chunks {
+            // Clearing the space for a whole chunk takes longer than the work on a few keys.
+            if hashes.len() <= 64 {
+                self.look_up_chunk(hashes, answers, &mut [0; 64], &mut [0; 1], &second);
+            } else {
+                self.look_up_chunk(hashes, answers, &mut [0; HASHED], &mut [0; HASHED / 64], &second);
+            }
+        }
+    }
+
+    /// [`look_up`](Self::look_up) for a chunk, with space for its tombstones and their answers.
+    fn look_up_chunk(
+        &self,
+        hashes: &[u64],
+        found: &mut [u64],
+        tombstones: &mut [u64],
+        both: &mut [u64],
+        second: impl Fn(&[u64], &mut [u64]),
+    ) {
+        self.added.contains_bitmap(hashes, found);
+        let mut count = 0;
+        for (hashes, found) in hashes.chunks(64).zip(&*found) {
+            each_one(*found, |i| {
+                tombstones[count] = tombstone(hashes[i]);
+                count += 1;
+            });
+        }
+        let both = &mut both[..count.div_ceil(64)];
+        second(&tombstones[..count], both);
+        let mut next = 0;
+        for found in found {
+            each_one(*found, |i| {
+                if both[next / 64] >> (next % 64) & 1 == 0 {
+                    *found &= !(1 << i);
+                }
+                next += 1;
+            });
+        }
+    }
+}
+
+impl EngineImpl for Tombstone {
+    const NAME: &'static str = "TombstoneBloom";
+
+    #[inline]
+    fn contains(&self, hash: u64) -> bool {
+        self.added.contains(hash) && !self.removed.contains(tombstone(hash))
+    }
+
+    fn contains_bitmap(&self, hashes: &[u64], found: &mut [u64]) {
+        self.look_up(hashes, found, |tombstones, answers| {
+            self.removed.contains_bitmap(tombstones, answers);
+            for answers in answers {
+                *answers = !*answers;
+            }
+        });
+    }
+
+    fn expected_keys(&self) -> usize {
+        self.added.expected_keys
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.added.memory_bytes() + self.removed.memory_bytes()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.added.is_empty()
+    }
+
+    /// Without removals.
+    fn false_positive_rate_at(&self, keys: usize) -> f64 {
+        self.added.false_positive_rate_at(keys)
+    }
+
+    fn fill_ratio(&self) -> f64 {
+        let parts = [&self.removed, &self.added];
+        fill_of_all(parts.into_iter().map(|part| (part.fill_ratio(), part)))
+    }
+
+    fn figures(&self) -> Figures {
+        // Reads the filter of added keys last. Beside removes of keys that were just added, the
+        // length is then rather too large than too small.
+        let removed = self.removed.figures();
+        let added = self.added.figures();
+        let fills = [(removed.fill_ratio, &self.removed), (added.fill_ratio, &self.added)];
+        Figures {
+            fill_ratio: fill_of_all(fills.into_iter()),
+            len: added.len.saturating_sub(removed.len),
+            false_positive_rate: added.false_positive_rate * (1.0 - removed.false_positive_rate),
+        }
+    }
+
+    fn is_overfull(&self) -> bool {
+        self.added.is_overfull() || self.removed.is_overfull()
+    }
+
+    fn try_clone(&self) -> Result<Self, BuildError> {
+        // Copies the filter of removed keys last, so that few keys in the copy are removed already.
+        let added = self.added.try_clone()?;
+        let removed = self.removed.try_clone()?;
+        Ok(Self { added, removed })
+    }
+
+    fn debug(&self, f: &mut fmt::DebugStruct<'_, '_>) {
+        f.field("expected_removals", &self.removed.expected_keys)
+            .field("added", &self.added.fill_ratio())
+            .field("removed", &self.removed.fill_ratio());
+    }
+
+    fn set_isa(&mut self, isa: Isa) {
+        self.added.set_isa(isa);
+        self.removed.set_isa(isa);
+    }
+}
+
+impl InsertImpl for Tombstone {
+    type Answer = bool;
+    type Total = usize;
+
+    #[inline]
+    fn insert(&self, hash: u64) -> bool {
+        self.added.insert(hash)
+    }
+
+    fn insert_all(&self, source: &impl Source) -> usize {
+        self.added.insert_all(source)
+    }
+
+    fn clear(&mut self) {
+        self.added.clear();
+        self.removed.clear();
+    }
+}
+
+impl InsertFlaggedImpl for Tombstone {
+    fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> usize {
+        self.added.insert_flagged(source, answer)
+    }
+}
+
+impl RemoveImpl for Tombstone {
+    #[inline]
+    fn remove(&self, hash: u64) -> bool {
+        self.added.contains(hash) && self.removed.insert(tombstone(hash))
+    }
+
+    fn remove_all(&self, source: &impl Source, mut answer: Answer<'_>) -> usize {
+        let bury = |tombstones: &[u64], answers: &mut [u64]| {
+            let BloomWords { kernels, bits } = &self.removed.words;
+            kernels.insert_hashes(bits, tombstones, answers);
+            bits::acquire();
+        };
+        let (mut chunks, mut count) = (answered(all(source)), 0);
+        while let Some((start, hashes, removed)) = chunks.next() {
+            self.look_up(hashes, removed, bury);
+            tell(&mut answer, start, removed);
+            count += ones(removed);
+        }
+        count
+    }
+}
+
+impl EstimateImpl for Tombstone {
+    fn estimated_len(&self) -> usize {
+        // In this order, as in `figures`.
+        let removed = self.removed.estimated_len();
+        self.added.estimated_len().saturating_sub(removed)
+    }
+}
+
+impl UnionImpl for Tombstone {
+    fn same(&self, other: &Self) -> bool {
+        self.added.same(&other.added) && self.removed.same(&other.removed)
+    }
+
+    fn check_union(&self, other: &Self) -> Result<(), IncompatibleError> {
+        self.added.check_union(&other.added)?;
+        self.removed.check_union(&other.removed)
+    }
+
+    fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
+        // Merges the filter of removed keys first. Otherwise removed keys that are new here would
+        // be found until their tombstones have come.
+        let buried = self.removed.union_from(&other.removed)?;
+        Ok(self.added.union_from(&other.added)? | buried)
+    }
+}
+
+/// A header, and the snapshots of both. `docs/FORMAT.md` describes the bytes.
+impl StoredImpl for Tombstone {
+    const HELD: bool = false;
+
+    fn snapshot_bytes(&self) -> usize {
+        SNAPSHOT_HEADER + self.added.snapshot_bytes() + self.removed.snapshot_bytes()
+    }
+
+    fn encode<O: Out>(&self, hashing: Hashing, out: &mut O) -> Result<(), O::Error> {
+        let header = OwnHeader::of_len(Kind::Tombstone, hashing, self.snapshot_bytes());
+        out.put(&header.to_bytes())?;
+        // Writes the filter of removed keys last, as in a clone.
+        self.added.encode(hashing, out)?;
+        self.removed.encode(Hashing::of(&Murmur3::default()), out)
+    }
+
+    fn decode<I: Input, S>(
+        input: &mut I,
+        limit: usize,
+        hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,
+    ) -> Result<(Self, S), SnapshotErrorKind> {
+        let header = OwnHeader::parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?, Kind::Tombstone)?;
+        let hasher = hasher(header.hashing)?;
+        header.zeros(32..120)?;
+        let bytes = header.body_bytes(2)?;
+        admit(input, header.len as usize, bytes, limit)?;
+        let (added, ()) = Bloom::decode(input, bytes as usize, |hashing| hashing.check(header.hashing))?;
+        let left = bytes as usize - added.memory_bytes();
+        let (removed, _) = Bloom::decode(input, left, given(Murmur3::default()))?;
+        let engine = Self { added, removed };
+        header.check_len(engine.snapshot_bytes())?;
+        Ok((engine, hasher))
+    }
+}
+
+/// Removals, and what they cost.
+impl<S> Filter<Tombstone, S> {
+    /// The number of keys ever removed that the filter was sized for.
+    ///
+    /// ```
+    /// let builder = lanebloom::TombstoneBloom::builder().expected_keys(1000);
+    /// let filter = builder.expected_removals(10).build()?;
+    /// assert_eq!(filter.expected_removals(), 10);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn expected_removals(&self) -> usize {
+        self.engine.removed.expected_keys
+    }
+
+    /// The words of its line that a key touches in the filter of removed keys: 1, 2, 4 or 8. With 1
+    /// a remove is a claim.
+    ///
+    /// ```
+    /// let filter = lanebloom::TombstoneBloom::builder().words_per_key(1).build()?;
+    /// assert_eq!(filter.words_per_key(), 1);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn words_per_key(&self) -> usize {
+        self.engine.removed.layout.shape.words_per_key()
+    }
+
+    /// An estimate of the number of distinct keys that were removed.
+    ///
+    /// ```
+    /// let filter = lanebloom::TombstoneBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert("a");
+    /// assert_eq!(filter.estimated_removals(), 0);
+    /// filter.remove("a");
+    /// assert_eq!(filter.estimated_removals(), 1);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn estimated_removals(&self) -> usize {
+        self.engine.removed.estimated_len()
+    }
+
+    /// The rate of false positives to expect after `keys` distinct keys were added and `removals`
+    /// of them removed: how often a key that was never added is reported. It comes from the model
+    /// by which the filter was sized.
+    ///
+    /// ```
+    /// let filter = lanebloom::TombstoneBloom::with_capacity(100_000, 0.01)?;
+    /// assert!((0.0099..0.01).contains(&filter.false_positive_rate_after(100_000, 0)));
+    /// assert!(filter.false_positive_rate_after(200_000, 0) > 0.05);
+    /// // Nearly all lookups are of removed keys.
+    /// assert!(filter.false_positive_rate_after(200_000, 10_000_000) < 0.001);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn false_positive_rate_after(&self, keys: usize, removals: usize) -> f64 {
+        self.engine.added.false_positive_rate_at(keys) * (1.0 - self.false_negative_rate_at(removals))
+    }
+
+    /// The rate to expect at which keys that are there are **not found**, after `removals` distinct
+    /// keys were removed.
+    ///
+    /// ```
+    /// let filter = lanebloom::TombstoneBloom::with_capacity(100_000, 0.01)?;
+    /// assert_eq!(filter.false_negative_rate_at(0), 0.0);
+    /// assert!((0.00099..0.001).contains(&filter.false_negative_rate_at(100_000)));
+    /// assert!(filter.false_negative_rate_at(200_000) > 0.01);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn false_negative_rate_at(&self, removals: usize) -> f64 {
+        self.engine.removed.false_positive_rate_at(removals)
+    }
+
+    /// The rate at which keys that are there are **not found**, computed from the bits.
+    ///
+    /// ```
+    /// let filter = lanebloom::TombstoneBloom::with_capacity(100_000, 0.01)?;
+    /// filter.insert_batch(&Vec::from_iter(0..100_000u32));
+    /// assert_eq!(filter.current_false_negative_rate(), 0.0);
+    /// filter.remove_batch(&Vec::from_iter(0..50_000u32));
+    /// let there = (50_000..100_000u32).filter(|key| filter.contains(key)).count();
+    /// assert!(50_000 - there < 50_000 / 1000);
+    /// assert!((1e-6..1e-3).contains(&filter.current_false_negative_rate()));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn current_false_negative_rate(&self) -> f64 {
+        self.engine.removed.current_false_positive_rate()
+    }
+}

@@ -1,0 +1,384 @@
+//! The engine traits of a window: lookups, inserts, figures and unions, on the list of generations.
+//! `generations.rs` argues about threads.
+
+use super::generations::Generations;
+use super::list::{Generation, List};
+use super::settings::{NEVER, When};
+use crate::batch::{Answer, Chunks, HASHED, Source, for_each_absent, ones, tell};
+use crate::error::{BuildError, IncompatibleError};
+use crate::filter::Figures;
+use crate::filter::parts::engine::{EngineImpl, EstimateImpl, InsertFlaggedImpl, InsertImpl, UnionImpl};
+use crate::filter::parts::layers::{contains_any, each_found, with_bitmap};
+use crate::filter::types::bloom::{Bloom, ConcurrentBloom};
+use crate::geometry::layout::{LINE_BITS, LINE_WORDS, Layout};
+use crate::kernel::Isa;
+use crate::words::bits;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::{fmt, mem};
+
+impl EngineImpl for Generations {
+    const NAME: &'static str = "WindowedBloom";
+
+    #[inline]
+    fn contains(&self, hash: u64) -> bool {
+        let list = self.list.load();
+        let found = list.generations.iter().find(|one| one.has(hash));
+        // If the newest generation with the key has expired, so have the others.
+        found.is_some_and(|newest| self.settings.now() < newest.expires)
+    }
+
+    fn contains_bitmap(&self, hashes: &[u64], found: &mut [u64]) {
+        let list = self.list.load();
+        contains_any(blooms(list.live(self.settings.now())), hashes, found);
+    }
+
+    fn expected_keys(&self) -> usize {
+        self.settings.expected_keys
+    }
+
+    fn memory_bytes(&self) -> usize {
+        // With the spare one.
+        (self.settings.generations + 1) * self.list.load().newest().memory_bytes()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.live().iter().all(|one| one.is_empty())
+    }
+
+    fn false_positive_rate_at(&self, keys: usize) -> f64 {
+        let list = self.list.load();
+        let one = list.newest();
+        let rate = one.false_positive_rate_at(self.settings.keys_of_each(keys, one));
+        any((0..self.settings.generations).map(|_| rate))
+    }
+
+    fn fill_ratio(&self) -> f64 {
+        let (live, mut ones) = (self.live(), 0);
+        each_line(&live, |line| ones += ones_of(line));
+        self.fill(live.len(), ones)
+    }
+
+    /// The length comes from the bits of all generations together: a key in several of them counts
+    /// once. For the rate, the generations' chances in a line are taken as independent; with two
+    /// lines per key, those in all lines.
+    fn figures(&self) -> Figures {
+        let live = self.live();
+        let layout = self.layout();
+        let (mut ones, mut distinct, mut rate) = (0, 0, 0.0);
+        each_line(&live, |line| {
+            ones += ones_of(line);
+            distinct += ones_of_any(line);
+            rate += rate_of_any(layout, line);
+        });
+        Figures {
+            fill_ratio: self.fill(live.len(), ones),
+            len: layout.keys_for(distinct),
+            false_positive_rate: match layout.shape.lines {
+                1 => rate / layout.blocks as f64,
+                _ => any(live.iter().map(|one| one.current_false_positive_rate())),
+            },
+        }
+    }
+
+    fn try_clone(&self) -> Result<Self, BuildError> {
+        self.try_map(|bloom| bloom.try_clone())
+    }
+
+    fn debug(&self, f: &mut fmt::DebugStruct<'_, '_>) {
+        let span = self.settings.span();
+        f.field("generations", &span.generations)
+            .field("window", &span.window)
+            .field("renew", &self.settings.renew)
+            .field("estimated_len", &self.estimated_len());
+    }
+
+    fn set_isa(&mut self, isa: Isa) {
+        let copy = self.try_map(|bloom| {
+            let mut copy = bloom.try_clone()?;
+            copy.engine.set_isa(isa);
+            Ok(copy)
+        });
+        *self = copy.expect("memory for a copy");
+    }
+}
+
+impl InsertImpl for Generations {
+    type Answer = bool;
+    type Total = usize;
+
+    #[inline]
+    fn insert(&self, hash: u64) -> bool {
+        let (now, list) = self.present();
+        let has = |generations: &[Generation]| generations.iter().any(|one| one.has(hash));
+        if !self.settings.renew && has(list.live(now)) {
+            return false;
+        }
+        let insert = |list: &List| {
+            let changed = list.newest().insert(hash);
+            (changed, changed && !has(list.older(now)))
+        };
+        let (changed, new) = self.list.write_to_current(list, insert, |first, _| first);
+        match &self.settings.when {
+            When::Full(gauge) if changed && gauge.is_due(hash) => {
+                self.rotate_if_full(gauge, hash);
+            }
+            _ => {}
+        }
+        new
+    }
+
+    fn insert_all(&self, source: &impl Source) -> usize {
+        self.insert_flagged(source, None)
+    }
+
+    fn clear(&mut self) {
+        self.forget_all();
+    }
+}
+
+impl InsertFlaggedImpl for Generations {
+    fn insert_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> usize {
+        let most = match &self.settings.when {
+            When::Full(gauge) => gauge.interval(),
+            _ => usize::MAX,
+        };
+        let most = if self.settings.renew { most } else { most.min(HASHED) };
+        let (mut chunks, mut start, mut new) = (source.chunks_of(0..source.len(), most), 0, 0);
+        while let Some(hashes) = chunks.next() {
+            new += self.insert_chunk(hashes, &mut |at, bitmap| tell(&mut answer, start + at, bitmap));
+            start += hashes.len();
+        }
+        new
+    }
+}
+
+impl EstimateImpl for Generations {
+    fn estimated_len(&self) -> usize {
+        let mut distinct = 0;
+        each_line(&self.live(), |line| distinct += ones_of_any(line));
+        self.layout().keys_for(distinct)
+    }
+}
+
+impl UnionImpl for Generations {
+    fn same(&self, other: &Self) -> bool {
+        let settings = |one: &Self| {
+            let settings = &one.settings;
+            (settings.span(), settings.expected_keys, settings.renew)
+        };
+        let (ours, theirs) = (self.live(), other.live());
+        settings(self) == settings(other)
+            && ours.len() == theirs.len()
+            && ours
+                .iter()
+                .zip(&theirs)
+                .all(|(one, other)| one.engine.same(&other.engine))
+    }
+
+    fn check_union(&self, other: &Self) -> Result<(), IncompatibleError> {
+        let (ours, theirs) = (self.settings.span(), other.settings.span());
+        if ours != theirs {
+            return Err(IncompatibleError::differs("window", theirs, ours));
+        }
+        self.list.load().newest().check_union(other.list.load().newest())
+    }
+
+    fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
+        let theirs = other.list.load();
+        let their_now = other.settings.now();
+        let live = theirs.live(their_now);
+        let (now, mut list) = self.present();
+        let is_aged = matches!(self.settings.when, When::Aged(_));
+        // The expiry time of each here.
+        let expires = |one: &Generation| now.saturating_add(one.expires - their_now);
+        loop {
+            let missing = if is_aged {
+                let most = self.settings.generations + 1;
+                list.missing(live.iter().map(expires), self.settings.period, most)
+            } else {
+                alloc::vec![NEVER; live.len().saturating_sub(list.generations.len())]
+            };
+            // If the memory is refused, keys are forgotten late.
+            if missing.is_empty() || self.complete(Arc::clone(&list), &missing).is_err() {
+                break;
+            }
+            list = self.list.load();
+        }
+        let add = |ours: &List| {
+            let mut changed = false;
+            for (age, from) in live.iter().enumerate() {
+                let to = if is_aged {
+                    ours.at_least(expires(from))
+                } else {
+                    age.min(ours.generations.len() - 1)
+                };
+                changed |= ours.generations[to].bloom.engine.union_from(&from.bloom.engine)?;
+            }
+            Ok(changed)
+        };
+        let changed = self
+            .list
+            .write_to_current(list, add, |first, second| Ok(first? | second?));
+        if let When::Full(gauge) = &self.settings.when {
+            self.rotate_if_full(gauge, 0);
+        }
+        changed
+    }
+}
+
+impl Generations {
+    /// A copy with `copy` of each generation.
+    fn try_map(
+        &self,
+        copy: impl Fn(&ConcurrentBloom<()>) -> Result<ConcurrentBloom<()>, BuildError>,
+    ) -> Result<Self, BuildError> {
+        let list = self.list.load();
+        let copy = |one: &Generation| {
+            let bloom = Arc::new(copy(&one.bloom)?);
+            Ok(Generation { bloom, ..*one })
+        };
+        let generations = list.generations.iter().map(copy).collect::<Result<_, _>>()?;
+        Self::new(List { generations, ..**list }, self.settings.clone())
+    }
+
+    /// The fill of so many generations in which `ones` bits are set.
+    fn fill(&self, generations: usize, ones: u64) -> f64 {
+        ones as f64 / (generations.max(1) * self.layout().blocks * LINE_BITS) as f64
+    }
+
+    /// The same in all generations.
+    fn layout(&self) -> Layout {
+        self.list.load().newest().layout
+    }
+}
+
+/// Batches.
+impl Generations {
+    /// Inserts hashes in one place of the order of rotations; returns how many were new. Calls
+    /// `tell` with the start of a part and the bitmap of the new ones. A later call for a part
+    /// replaces the earlier one.
+    fn insert_chunk(&self, hashes: &[u64], tell: &mut dyn FnMut(usize, &[u64])) -> usize {
+        let (changed, new) = if self.settings.renew {
+            self.insert_renewing(hashes, tell)
+        } else {
+            self.insert_absent(hashes, tell)
+        };
+        match &self.settings.when {
+            When::Full(gauge) if changed > 0 => {
+                if let Some(&hash) = hashes.iter().find(|hash| gauge.is_due(**hash)) {
+                    self.rotate_if_full(gauge, hash);
+                }
+            }
+            _ => {}
+        }
+        new
+    }
+
+    /// Inserts hashes into the newest generation. Returns how many changed it, and were new.
+    fn insert_renewing(&self, hashes: &[u64], tell: &mut dyn FnMut(usize, &[u64])) -> (usize, usize) {
+        let (now, list) = self.present();
+        let mut answered = false;
+        let insert = |list: &List| {
+            if mem::replace(&mut answered, true) {
+                return (list.newest().insert_all(&hashes), 0);
+            }
+            let older = list.older(now);
+            let mut sum = 0;
+            let mut of_changed = |at, changed: &[u64]| {
+                if at == 0 {
+                    // Reports all answers again.
+                    sum = 0;
+                }
+                with_bitmap(changed.len(), |new| {
+                    if changed.iter().any(|word| *word != 0) {
+                        new.copy_from_slice(changed);
+                        let hashes = &hashes[at..hashes.len().min(at + 64 * changed.len())];
+                        for one in blooms(older) {
+                            each_found(one, hashes, new, |new, found| *new &= !found);
+                        }
+                        sum += ones(new);
+                    }
+                    tell(at, new);
+                });
+            };
+            let changed = list.newest().insert_flagged(&hashes, Some(&mut of_changed));
+            (changed, sum)
+        };
+        self.list.write_to_current(list, insert, |first, _| first)
+    }
+
+    /// Inserts the hashes that no generation has, of at most 1024, into the newest. All of them are
+    /// new, and change it.
+    fn insert_absent(&self, hashes: &[u64], tell: &mut dyn FnMut(usize, &[u64])) -> (usize, usize) {
+        let (now, list) = self.present();
+        let words = hashes.len().div_ceil(64);
+        let mut found = [0; HASHED / 64];
+        let found = &mut found[..words];
+        contains_any(blooms(list.live(now)), hashes, found);
+
+        let (mut absent, mut len) = ([0; HASHED], 0);
+        for (i, hash) in hashes.iter().enumerate() {
+            absent[len] = *hash;
+            len += usize::from(found[i / 64] >> (i % 64) & 1 == 0);
+        }
+        let absent = &absent[..len];
+        // Whether each absent hash changed the generation: only the first of equal ones does.
+        let mut changed = [0; HASHED / 64];
+        let mut answered = false;
+        let insert = |list: &List| {
+            if mem::replace(&mut answered, true) {
+                return list.newest().insert_all(&absent);
+            }
+            let mut keep = |at: usize, bitmap: &[u64]| changed[at / 64..][..bitmap.len()].copy_from_slice(bitmap);
+            list.newest().insert_flagged(&absent, Some(&mut keep))
+        };
+        let count = self.list.write_to_current(list, insert, |first, _| first);
+        let (mut new, mut next) = ([0; HASHED / 64], 0);
+        for_each_absent(found, hashes.len(), |i| {
+            new[i / 64] |= (changed[next / 64] >> (next % 64) & 1) << (i % 64);
+            next += 1;
+        });
+        tell(0, &new[..words]);
+        (count, count)
+    }
+}
+
+fn blooms(generations: &[Generation]) -> impl Iterator<Item = &Bloom> {
+    generations.iter().map(|one| &one.bloom.engine)
+}
+
+/// Calls `each` with one line after another, as each of the generations has it.
+fn each_line(generations: &[Arc<ConcurrentBloom<()>>], mut each: impl FnMut(&[[u64; LINE_WORDS]])) {
+    let mut lines: Vec<_> = generations.iter().map(|one| one.bits().words()).collect();
+    let mut line = Vec::with_capacity(lines.len());
+    loop {
+        line.clear();
+        line.extend(lines.iter_mut().filter_map(Iterator::next));
+        if line.is_empty() {
+            return bits::acquire();
+        }
+        each(&line);
+    }
+}
+
+/// The bits that are set in a line of each generation.
+fn ones_of(line: &[[u64; LINE_WORDS]]) -> u64 {
+    line.iter().map(bits::ones_of).sum()
+}
+
+/// The bits of a line that are set in any generation.
+fn ones_of_any(line: &[[u64; LINE_WORDS]]) -> u64 {
+    let any = |i: usize| line.iter().fold(0, |any, words| any | words[i]);
+    (0..LINE_WORDS).map(|i| u64::from(any(i).count_ones())).sum()
+}
+
+/// The chance that a random hash of this line is taken for present in any generation.
+fn rate_of_any(layout: Layout, line: &[[u64; LINE_WORDS]]) -> f64 {
+    any(line.iter().map(|words| layout.rate_of_line(*words)))
+}
+
+/// The chance that any of several independent events happens.
+fn any(chances: impl Iterator<Item = f64>) -> f64 {
+    chances.fold(0.0, |any, chance| any + (1.0 - any) * chance)
+}

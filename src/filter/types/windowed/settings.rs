@@ -1,0 +1,111 @@
+//! The settings of a window: the number and the duration of its generations, and the reason for a
+//! rotation.
+
+use super::clock::Clock;
+use crate::filter::parts::load_estimate::Gauge;
+use crate::filter::types::bloom::Bloom;
+use core::fmt;
+use core::time::Duration;
+
+/// A time that never comes.
+pub(super) const NEVER: u64 = u64::MAX;
+
+/// The most generations: a lookup of an absent key searches each.
+pub(super) const MAX_GENERATIONS: usize = 64;
+/// 146 years, so that nanoseconds do not overflow.
+pub(super) const MAX_WINDOW: Duration = Duration::from_nanos(1 << 62);
+
+/// If the filter rotates by the number of keys, a generation ends at this multiple of its share of
+/// them. The gauge is off by 1% to 2%, and the window must not be shorter for it. The generation is
+/// sized for a little more, since the gauge only looks now and then.
+const FULL_AT: f64 = 1.04;
+const SIZED_FOR: f64 = 1.06;
+
+/// The reason for a rotation.
+#[derive(Clone)]
+pub(super) enum When {
+    Called,
+    Aged(Clock),
+    Full(Gauge),
+}
+
+#[derive(Clone)]
+pub(super) struct WindowSettings {
+    pub(super) when: When,
+    /// Nanoseconds for which a generation takes new keys; [`NEVER`] if keys do not age.
+    pub(super) period: u64,
+    pub(super) generations: usize,
+    pub(super) expected_keys: usize,
+    pub(super) renew: bool,
+}
+
+impl WindowSettings {
+    /// In nanoseconds of the clock; 0 without one.
+    #[inline]
+    pub(super) fn now(&self) -> u64 {
+        match &self.when {
+            When::Aged(clock) => clock.nanos(),
+            _ => 0,
+        }
+    }
+
+    /// The nanoseconds for which a key is visible at least; [`NEVER`] if keys do not age.
+    pub(super) fn window(&self) -> u64 {
+        self.period.saturating_mul(self.generations as u64 - 1)
+    }
+
+    pub(super) fn span(&self) -> WindowSpan {
+        let window = Duration::from_nanos(self.window());
+        WindowSpan {
+            generations: self.generations,
+            window: (self.period != NEVER).then_some(window),
+        }
+    }
+
+    /// The keys in each full generation when the window has `keys`. `bloom` is one of them.
+    pub(super) fn keys_of_each(&self, keys: usize, bloom: &Bloom) -> usize {
+        let share = keys.div_ceil(self.generations - 1);
+        match self.when {
+            // It takes no more than it is sized for.
+            When::Full(_) if share > 0 => sized_for(share).min(bloom.expected_keys),
+            _ => share,
+        }
+    }
+}
+
+/// The keys to size a generation for, if it ends when it has its share.
+pub(super) fn sized_for(share: usize) -> usize {
+    times(share, SIZED_FOR)
+}
+
+/// The share of keys for which a generation of this size is enough.
+pub(super) fn share_of(sized_for: usize) -> usize {
+    (sized_for as f64 / SIZED_FOR) as usize
+}
+
+/// The gauge of generations like `bloom`.
+pub(super) fn gauge(bloom: &Bloom, share: usize) -> Gauge {
+    Gauge::new(bloom, times(share, FULL_AT))
+}
+
+fn times(keys: usize, factor: f64) -> usize {
+    ((keys as f64 * factor) as usize).saturating_add(1)
+}
+
+/// The number of generations and the window's duration. Two windows with the same span, layout and
+/// hasher have a union.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct WindowSpan {
+    pub(super) generations: usize,
+    pub(super) window: Option<Duration>,
+}
+
+impl fmt::Display for WindowSpan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} generations", self.generations)?;
+        match self.window {
+            Some(window) => write!(f, " for {window:?}"),
+            None => f.write_str(" of any age"),
+        }
+    }
+}
