@@ -305,12 +305,12 @@ where
             let mut corrupt = bytes.clone();
             corrupt[at] ^= flip;
             let expected: &[&str] = match at {
-                0..8 => &["the bytes begin with \""],
-                8..10 => &["format version "],
+                0..8 => &["not a snapshot or delta of a filter: the bytes begin with \""],
+                8..10 => &["unsupported format version "],
                 10..HEADER => &["the header is corrupt: its checksum is "],
                 _ if in_parts => &[
-                    "the bytes begin with \"",
-                    "format version ",
+                    "not a snapshot or delta of a filter: the bytes begin with \"",
+                    "unsupported format version ",
                     "the header is corrupt: ",
                     "the bytes are corrupt: ",
                     "byte ",

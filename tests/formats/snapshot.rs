@@ -301,8 +301,8 @@ fn every_corrupted_byte_is_an_error() {
             let mut corrupt = bytes.clone();
             corrupt[at] ^= flip;
             let expected = match at {
-                0..8 => "the bytes begin with \"",
-                8..10 => "format version ",
+                0..8 => "not a snapshot or delta of a filter: the bytes begin with \"",
+                8..10 => "unsupported format version ",
                 10..128 => "the header is corrupt: its checksum is ",
                 _ if at < bytes.len() - 56 => "the bytes are corrupt: their checksum is ",
                 _ => &format!("byte {at} is {flip}, where version 1 of the format has 0"),
@@ -469,7 +469,8 @@ fn every_absurd_field_is_an_error() {
     }
     for keys in [most as usize + 1, usize::MAX] {
         let builder = ConcurrentBloom::builder().memory_budget(200).expected_keys(keys);
-        let expected = format!("{keys} keys in 3 blocks are more than the limit of 32768 keys per block");
+        let expected =
+            format!("{keys} keys in 3 blocks exceed the limit of 32768 keys per block; raise the memory budget");
         assert_eq!(builder.build().unwrap_err().to_string(), expected);
     }
     assert_eq!(
@@ -732,8 +733,8 @@ mod deltas {
                 let replica = base.clone();
                 let text = replica.apply_deltas(&corrupt).unwrap_err().to_string();
                 let expected: &[&str] = match at {
-                    0..8 => &["the bytes begin with \""],
-                    8..10 => &["format version "],
+                    0..8 => &["not a snapshot or delta of a filter: the bytes begin with \""],
+                    8..10 => &["unsupported format version "],
                     10 => &["the bytes are of kind "],
                     // Too long, or too short.
                     24..32 => &[

@@ -377,7 +377,7 @@ fn every_absurd_field_of_a_counting_filter_is_an_error() {
     assert_lengths_are_not_believed(&small_counting(), 512, [4, 1 << 20, 1 << 40].into_iter(), MOST_LINES);
     assert_keys_are_planned(&small_counting());
     let beyond = CountingBloom::builder().memory_budget(64).expected_keys(40_000).build();
-    let expected = "40000 keys in 1 blocks are more than the limit of 32768 keys per block";
+    let expected = "40000 keys in 1 blocks exceed the limit of 32768 keys per block; raise the memory budget";
     assert_eq!(beyond.unwrap_err().to_string(), expected);
 
     // Every shape of bits is one of counters, and every word is of counters: all of them at 15 too.

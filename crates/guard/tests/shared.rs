@@ -59,7 +59,7 @@ fn a_key_that_one_process_adds_reaches_the_caches_of_others() {
     assert_eq!(stranger.get(&17).unwrap(), None);
     let stats = other.stats();
     assert_eq!((stats.loads, stats.hits, stats.inserted), (1, 0, 0));
-    let figures = other.figures();
+    let figures = other.report();
     assert!(figures.lag.is_some());
     assert_eq!(figures.filter.len, 1);
 }

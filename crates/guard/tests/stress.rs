@@ -6,7 +6,7 @@ mod common;
 
 use common::Limit;
 use lanebloom_guard::future::GuardedCache;
-use lanebloom_guard::{Builder, CacheStats, Keys, LoadError};
+use lanebloom_guard::{CacheBuilder, CacheStats, Keys, LoadError};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use std::sync::Arc;
@@ -101,7 +101,7 @@ fn silence_loaders() {
     }));
 }
 
-fn plain() -> Builder<u64, u64> {
+fn plain() -> CacheBuilder<u64, u64> {
     GuardedCache::<u64, u64>::builder()
         .expected_keys(100) // outgrown
         .capacity(300)
@@ -111,7 +111,7 @@ fn plain() -> Builder<u64, u64> {
 }
 
 /// With all that brings values in, or keeps them, in other ways.
-fn refreshing() -> Builder<u64, u64> {
+fn refreshing() -> CacheBuilder<u64, u64> {
     plain()
         .refresh_after_write(Duration::from_millis(2))
         .time_to_live(Duration::from_millis(5))
@@ -120,7 +120,7 @@ fn refreshing() -> Builder<u64, u64> {
         .load_timeout(Duration::from_millis(20))
 }
 
-async fn stress(gets: u64, builder: Builder<u64, u64>) -> CacheStats {
+async fn stress(gets: u64, builder: CacheBuilder<u64, u64>) -> CacheStats {
     silence_loaders();
     let store = Store::new();
     let load = {
@@ -260,7 +260,7 @@ async fn stress(gets: u64, builder: Builder<u64, u64>) -> CacheStats {
         };
         assert_eq!(answer, store.row(key));
     }
-    let (stats, figures) = (cache.stats(), cache.figures());
+    let (stats, figures) = (cache.stats(), cache.report());
     assert!(
         stats.hits > 0 && stats.known_misses > 0 && stats.joined > 0 && stats.failed > 0,
         "{stats:?}"
@@ -308,7 +308,7 @@ fn no_blocking_answer_is_older_beside_refreshes_and_stale_values() {
     assert!(stats.refreshes > 0 && stats.stale > 0, "{stats:?}");
 }
 
-fn stress_blocking(builder: Builder<u64, u64>) -> CacheStats {
+fn stress_blocking(builder: CacheBuilder<u64, u64>) -> CacheStats {
     silence_loaders();
     let store = Store::new();
     let load = {
@@ -373,6 +373,6 @@ fn stress_blocking(builder: Builder<u64, u64>) -> CacheStats {
         ended.into_iter().for_each(|reader| reader.unwrap());
     });
     rebuilds.stop();
-    assert!(cache.figures().rebuilds > 0 && cache.stats().hits > 0);
+    assert!(cache.report().rebuilds > 0 && cache.stats().hits > 0);
     cache.stats()
 }

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 /// The store's rows are gone, so that every key of the filter is a miss.
-fn misses(builder: lanebloom_guard::Builder<str, u32>) -> sync::GuardedCache<str, u32> {
+fn misses(builder: lanebloom_guard::CacheBuilder<str, u32>) -> sync::GuardedCache<str, u32> {
     let cache = builder.expected_keys(10_000);
     cache.build_blocking(|_| Ok::<_, Infallible>(None)).unwrap()
 }
@@ -31,7 +31,7 @@ fn remembered_misses_are_bounded_in_bytes() {
         cache.insert(&key);
         assert_eq!(cache.get(&key).unwrap(), None);
     }
-    let (figures, stats) = (cache.figures(), cache.stats());
+    let (figures, stats) = (cache.report(), cache.stats());
     assert_eq!((figures.misses, stats.loads, stats.known_misses), (0, 300, 0));
     let last = key(299, 60_000);
     assert_eq!((cache.get(&last).unwrap(), cache.stats().loads), (None, 301));
@@ -50,7 +50,7 @@ fn remembered_misses_are_bounded_in_bytes() {
         cache.insert(&key);
         assert_eq!(cache.get(&key).unwrap(), None);
     }
-    let remembered = cache.figures().misses;
+    let remembered = cache.report().misses;
     assert!(remembered <= 100 + LAG, "{remembered} of 1000 bytes each");
     // It remembers some.
     let key = key(0, 10);

@@ -840,12 +840,11 @@ fn a_limit_that_lets_no_load_run_is_an_error() {
     for (builder, text) in [
         (
             limited(0, 5).load_timeout(LONG),
-            "a load limit of 0 and 5: no load could run; the least is 1",
+            "load_limit(0, 5): no load could run; allow at least 1",
         ),
         (
             limited(2, 5),
-            "a load limit of 2 and 5 without a time: a load that never ends would keep its place for ever; \
-             set a load_timeout too",
+            "load_limit(2, 5) needs a load_timeout: a load that never ends would keep its place forever",
         ),
     ] {
         let error = builder.build_blocking(|id| Ok::<_, Infallible>(Some(id))).unwrap_err();

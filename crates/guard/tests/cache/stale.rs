@@ -5,7 +5,7 @@ use crate::common::Limit;
 use crate::gets::{Cache, spawn};
 use crate::until::{LONG, until, until_blocking};
 use lanebloom_guard::future::Loader;
-use lanebloom_guard::{Builder, sync};
+use lanebloom_guard::{CacheBuilder, sync};
 use std::convert::Infallible;
 use std::future::pending;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -55,7 +55,7 @@ impl Store {
         }
     }
 
-    fn cache(&self, builder: Builder<u64, u64>) -> Cache {
+    fn cache(&self, builder: CacheBuilder<u64, u64>) -> Cache {
         let store = self.clone();
         builder.build(move |_| store.clone().read()).unwrap()
     }
@@ -70,12 +70,12 @@ const CHANGES: [Change; 4] = [
     |cache| assert_eq!(cache.invalidate_entries_if(|_, row| *row == 1), 1),
 ];
 
-fn refreshing() -> Builder<u64, u64> {
+fn refreshing() -> CacheBuilder<u64, u64> {
     Cache::builder().refresh_after_write(Duration::ZERO)
 }
 
 /// All values are past their time to live at once.
-fn failing() -> Builder<u64, u64> {
+fn failing() -> CacheBuilder<u64, u64> {
     Cache::builder().time_to_live(Duration::ZERO).stale_if_error(HOUR)
 }
 
@@ -462,26 +462,26 @@ fn ages_that_contradict_each_other_are_errors() {
     let _limit = Limit::new();
     let (short, long) = (Duration::from_secs(1), Duration::from_secs(5));
     let builder = || Cache::builder().expected_keys(10);
-    let error = |builder: Builder<u64, u64>| {
+    let error = |builder: CacheBuilder<u64, u64>| {
         let read = |id| Ok::<_, Infallible>(Some(id));
         builder.build_blocking(read).unwrap_err().to_string()
     };
     assert_eq!(
         error(builder().refresh_after_write(long).time_to_live(long)),
-        "a refresh after 5s does not come before the time to live of 5s"
+        "refresh_after_write of 5s must be less than time_to_live, 5s"
     );
     assert_eq!(
         error(builder().stale_if_error(long)),
-        "a stale value of up to 5s needs a time to live: without it none is stale"
+        "stale_if_error of 5s needs a time_to_live: without it, no value is stale"
     );
     assert_eq!(
         error(builder().stale_if_error(short).time_to_live(long)),
-        "a stale value of up to 1s is not older than the time to live of 5s"
+        "stale_if_error of 1s must be greater than time_to_live, 5s"
     );
     let years = Duration::from_secs(1001 * 365 * 24 * 3600);
     assert_eq!(
         error(builder().refresh_after_write(years)),
-        "a refresh of 31567536000s is longer than 1000 years"
+        "refresh_after_write of 31567536000s is longer than the limit of 1000 years"
     );
     let all = builder()
         .refresh_after_write(short)

@@ -203,7 +203,7 @@ fn the_values_are_those_of_the_cache() {
 fn the_age_of_the_keys_is_that_of_the_last_rebuild_that_succeeded() {
     let _limit = Limit::new();
     let cache = cache(|| Filter::new(1000, || ()));
-    let age = || cache.figures().keys_age;
+    let age = || cache.report().keys_age;
     let made = Instant::now();
     // It grows from the beginning, also while rebuilds fail.
     let until = |least| {
@@ -274,7 +274,7 @@ fn publish_does_not_wait_for_a_large_filter() {
     }
     // `figures` itself waits, and is exact.
     let before = reads.load(Ordering::Relaxed);
-    assert!(about_50(cache.figures().filter.len as f64));
+    assert!(about_50(cache.report().filter.len as f64));
     assert!(reads.load(Ordering::Relaxed) > before);
 }
 
