@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_above_zero_and_stuck_ones_are_told() {
+    fn counters_above_zero_and_stuck_ones_are_found() {
         for word in words() {
             for (i, counter) in each(word).into_iter().enumerate() {
                 assert_eq!(above_zero(word) >> (4 * i) & 15, u64::from(counter > 0));
