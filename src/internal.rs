@@ -50,7 +50,6 @@ pub mod bounds {
     pub use crate::filter::parts::engine::{EngineImpl, PlannedImpl};
     pub use crate::filter::parts::lines::Lined;
     pub use crate::filter::parts::slots::Slotted;
-    pub use crate::filter::types::cuckoo::compact::Packed;
     pub use crate::filter::types::cuckoo::table::CuckooTable;
     pub use crate::filter::types::dleft::cells::Cells;
     pub use crate::geometry::sizing::Request;

@@ -57,7 +57,7 @@
 //! | number not known | [`ScalableBloom`] | a line of each layer: 5 from 10 thousand keys to a million, 7 to ten million | 20; up to 60 after a layer was added | the number is known within a factor of two |
 //! | forgotten after some minutes, or after a million newer ones | [`WindowedBloom`] (feature `window`) | a line of each generation, 4 by default | 22 | nothing needs to be forgotten |
 //! | added and removed | [`CountingBloom`] | one line | 46 | few are ever removed: rebuild then |
-//! | added and removed, in less memory | [`CuckooFilter`] (read-only: [`CompactCuckoo`]), [`DLeftFilter`] | two words, or four buckets | 12.5; 20 at 0.16% | inserts must never fail: these report an error when they are full |
+//! | added and removed, in less memory | [`CuckooFilter`], [`DLeftFilter`] | two words, or four buckets | 12.5; 20 at 0.16% | inserts must never fail: these report an error when they are full |
 //! | removed once and never added again; a few may be missing | [`TombstoneBloom`] | a line in each of two filters | 26 | a present key must never be missed |
 //! | integers below a bound, exactly | [`ConcurrentBitmap`] | one word | a bit for each integer below the bound; no false positives | the set is sparse: [a roaring bitmap](bitmap#when-not-to-use-it) |
 //!
@@ -215,7 +215,7 @@ pub use error::{BuildError, IncompatibleError, InsertError, SnapshotError};
 pub use filter::methods::traits;
 pub use filter::types::bloom::{self, ConcurrentBloom};
 pub use filter::types::counting::{self, CountingBloom};
-pub use filter::types::cuckoo::{self, CompactCuckoo, CuckooFilter};
+pub use filter::types::cuckoo::{self, CuckooFilter};
 pub use filter::types::dleft::{self, DLeftFilter};
 pub use filter::types::scalable::{self, ScalableBloom};
 pub use filter::types::tombstone::{self, TombstoneBloom};

@@ -482,7 +482,6 @@ pub(crate) struct Info {
 #[command(after_help = "\
 Examples:
   lanebloom convert scalable.lbf -o seen.lbf --to lanebloom   # for --state
-  lanebloom convert sessions.lbf -o small.lbf --to compact-cuckoo
   lanebloom convert dump.resp -o copy.resp --to redisbloom --redis-key b")]
 pub(crate) struct Convert {
     /// The filter file to read; `-`: stdin
@@ -763,10 +762,6 @@ pub(crate) enum Funnel {
 pub(crate) enum Target {
     /// Snapshots of ConcurrentBloom, from a ScalableBloom or from snapshots that can become one
     Lanebloom,
-    /// A CuckooFilter, from a CompactCuckoo
-    Cuckoo,
-    /// A CompactCuckoo, which takes no inserts, from a CuckooFilter
-    CompactCuckoo,
     /// Commands BF.LOADCHUNK for RedisBloom, from a dump of RedisBloom
     Redisbloom,
 }

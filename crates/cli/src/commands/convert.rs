@@ -26,10 +26,6 @@ fn convert(args: &Convert, content: Content) -> Result<Content> {
     Ok(match (args.to, content) {
         (Target::Lanebloom, Content::Bloom(layers)) => Content::Bloom(united(layers)?),
         (Target::Lanebloom, Content::Scalable(filter)) => Content::Bloom(united(layers(&filter)?)?),
-        (Target::Cuckoo, Content::Compact(filter)) => Content::Cuckoo(filter.to_filter()?),
-        (Target::Cuckoo, content @ Content::Cuckoo(_)) => content,
-        (Target::CompactCuckoo, Content::Cuckoo(filter)) => Content::Compact(filter.to_compact()?),
-        (Target::CompactCuckoo, content @ Content::Compact(_)) => content,
         (Target::Redisbloom, Content::Redis(Dump { filter, key })) => {
             let key = args.redis_key.clone().map(String::into_bytes).or(key);
             if key.is_none() {
@@ -41,7 +37,6 @@ fn convert(args: &Convert, content: Content) -> Result<Content> {
         (target, content) => {
             let wanted = match target {
                 Target::Lanebloom => "a ConcurrentBloom",
-                Target::Cuckoo | Target::CompactCuckoo => "a cuckoo filter",
                 Target::Redisbloom => "a RedisBloom",
             };
             bail!(

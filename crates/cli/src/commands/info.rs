@@ -95,11 +95,6 @@ impl Facts {
                 facts.add("slots", filter.slots());
                 facts.counted(filter);
             }
-            Content::Compact(filter) => {
-                facts.murmur3(filter);
-                facts.add("slots", filter.slots());
-                facts.counted(filter);
-            }
             Content::DLeft(filter) => {
                 facts.murmur3(filter);
                 facts.add("slots", filter.slots());

@@ -147,11 +147,6 @@ fn cuckoo(keys: usize, rate: f64) -> Result<Size, BuildError> {
     Ok(size(&filter, 2.0, 2.0))
 }
 
-fn compact(keys: usize, rate: f64) -> Result<Size, BuildError> {
-    let filter = CuckooFilter::with_capacity(keys, rate)?.to_compact()?;
-    Ok(size(&filter, 2.0, 2.0))
-}
-
 fn d_left(keys: usize, rate: f64) -> Result<Size, BuildError> {
     let filter = DLeftFilter::with_capacity(keys, rate)?;
     Ok(size(&filter, 4.0, 4.0))
@@ -186,14 +181,13 @@ fn redisbloom(keys: usize, rate: f64) -> Result<Size, BuildError> {
 
 const TEXTBOOK: &str = "textbook Bloom filter";
 
-const TYPES: [(&str, Sizing); 10] = [
+const TYPES: [(&str, Sizing); 9] = [
     ("ConcurrentBloom", bloom),
     ("ScalableBloom", scalable),
     ("WindowedBloom", windowed),
     ("TombstoneBloom", tombstone),
     ("CountingBloom", counting),
     ("CuckooFilter", cuckoo),
-    ("CompactCuckoo", compact),
     ("DLeftFilter", d_left),
     ("GuavaBloom", guava),
     ("RedisBloom", redisbloom),
