@@ -570,7 +570,7 @@ fn a_time_to_live_that_moka_cannot_take_is_an_error() {
         .miss_time_to_live(years(1001))
         .build_blocking(read)
         .unwrap_err();
-    assert_eq!(error.to_string(), text);
+    assert_eq!(error.to_string(), format!("miss_{text}"));
     let longest = builder().time_to_live(years(1000)).miss_time_to_live(years(1000));
     assert_eq!(longest.build_blocking(read).unwrap().get(&17).unwrap(), Some(17));
 }
