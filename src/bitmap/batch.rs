@@ -76,9 +76,9 @@ impl<B: Storage> Bitmap<B> {
         let prefetch = |_: &mut usize, _, position: &u64, (): &(), hint| self.prefetch(*position, hint);
         let work = |ones: &mut usize, start: usize, tile: &mut [()]| {
             let positions = &positions[start..][..tile.len()];
-            let answers = tiles::answers(positions.iter().map(|position| work(*position)));
-            *ones += answers.count_ones() as usize;
-            each(start / 64, answers);
+            let results = tiles::answers(positions.iter().map(|position| work(*position)));
+            *ones += results.count_ones() as usize;
+            each(start / 64, results);
             true
         };
         let (mut ones, access) = (0, access(is_cached(size_of_val(self.bits.words())), 1));

@@ -201,7 +201,7 @@ impl ConcurrentBitmap {
 ///
 /// Opening takes microseconds, whatever the size. It checks the header, with its checksum, and that
 /// all bytes are there. Only [`verify`](Self::verify) reads all bytes: until then a view of corrupt
-/// bytes gives wrong answers, but safely. The bytes may begin anywhere.
+/// bytes returns wrong results, but safely. The bytes may begin anywhere.
 ///
 /// ```
 /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
@@ -336,7 +336,7 @@ impl BitmapView<'static> {
     /// set.insert(17)?;
     /// let file = tempfile::tempfile()?;
     /// set.write_to(&file)?;
-    /// // SAFETY: nobody else knows of the file.
+    /// // SAFETY: no other process knows of the file.
     /// let view = unsafe { lanebloom::bitmap::BitmapView::map(&file)? };
     /// assert!(view == set && view.verify().is_ok());
     /// # Ok::<(), Box<dyn std::error::Error>>(())

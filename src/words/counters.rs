@@ -4,8 +4,8 @@
 //!
 //! A key's pattern is the same as in the filters of bits. Bit `p` of a word lies in counter `p /
 //! 4`, so each bit of the pattern selects a counter. (Two bits of a key in one counter count once.)
-//! [Reading](Load) a word sets all four bits of every counter above 0. Such a word answers lookups
-//! as a word of bits does, so all lookup kernels work here unchanged.
+//! [Reading](Load) a word sets all four bits of every counter above 0. Lookups read such a word
+//! like a word of bits, so all lookup kernels work here unchanged.
 //!
 //! | operation | ordering | partner, and why |
 //! |---|---|---|

@@ -1,4 +1,4 @@
-//! Space on the stack for the hashes or the answers of a chunk. Sources and filters use it.
+//! Space on the stack for the hashes or the results of a chunk. Sources and filters use it.
 
 use core::mem::MaybeUninit;
 use core::ptr;

@@ -177,7 +177,7 @@ async fn the_limits_of_loads_hold_for_batches() {
     }
 }
 
-/// The batch is dropped with the runtime: a get elsewhere hears of it, and the next one loads.
+/// The batch is dropped with the runtime: a get elsewhere gets an error, and the next one loads.
 #[test]
 fn the_end_of_a_runtime_ends_its_batches() {
     let _limit = Limit::new();

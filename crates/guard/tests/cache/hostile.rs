@@ -31,8 +31,8 @@ fn remembered_misses_are_bounded_in_bytes() {
         cache.insert(&key);
         assert_eq!(cache.get(&key).unwrap(), None);
     }
-    let (figures, stats) = (cache.report(), cache.stats());
-    assert_eq!((figures.misses, stats.loads, stats.known_misses), (0, 300, 0));
+    let (report, stats) = (cache.report(), cache.stats());
+    assert_eq!((report.misses, stats.loads, stats.known_misses), (0, 300, 0));
     let last = key(299, 60_000);
     assert_eq!((cache.get(&last).unwrap(), cache.stats().loads), (None, 301));
     // The longest key that is remembered, and one that is a byte longer.

@@ -102,14 +102,14 @@ async fn a_load_of_one_call_is_shared_with_gets_and_meets_changes() {
     cache.invalidate(&17);
     let get = spawn(&cache, 17);
     until(|| cache.stats().loads == 2).await;
-    let joined = of_call(Err("nobody asks this one"));
+    let joined = of_call(Err("not called"));
     until(|| cache.stats().joined == 2).await;
     permits.add_permits(1);
     assert_eq!(
         (get.await.unwrap().unwrap(), joined.await.unwrap().unwrap()),
         (Some(17), Some(17))
     );
-    // A change in between: it answers its caller, and is not cached.
+    // After a change in between, its caller gets the row, and it is not cached.
     for (change, after) in [
         ((|cache: &Cache| cache.invalidate(&17)) as fn(&Cache), Some(17)),
         (|cache| cache.clear(), Some(17)),
@@ -720,7 +720,7 @@ fn threads_whose_loads_wait_for_others_lend_their_places() {
     assert_eq!(cache.get(&10).unwrap(), Some(25));
 }
 
-/// The loader's future is dropped, every waiter hears of it, and the next get loads.
+/// The loader's future is dropped, every waiter gets the error, and the next get loads.
 #[tokio::test(start_paused = true)]
 async fn a_timeout_cancels_the_load_for_all_who_wait() {
     let _limit = Limit::new();

@@ -75,7 +75,7 @@ impl Loader<u64, u64> for ById {
         ids.sort_unstable();
         let mut rows = self.0.read(ids).await?;
         rows.reverse();
-        rows.push((1 << 60, 1)); // nobody asked
+        rows.push((1 << 60, 1)); // not requested
         Ok(rows)
     }
 }
@@ -526,8 +526,8 @@ fn values_and_misses_have_capacities_of_their_own() {
     let before = cache.stats();
     (0..100).for_each(|key| assert!(cache.get(&key).unwrap().is_some()));
     assert_eq!(cache.stats().since(&before).hits, 100);
-    let figures = cache.report();
-    assert!(figures.values <= 100 && figures.misses <= 10 + 512, "{figures:?}");
+    let report = cache.report();
+    assert!(report.values <= 100 && report.misses <= 10 + 512, "{report:?}");
 }
 
 /// Moka's and the filter's types are `Send` and `Sync`; futures of gets may move among threads.

@@ -61,7 +61,7 @@ impl Store {
     }
 }
 
-/// How a cache hears that row 17, which it has as 1, has changed.
+/// The ways to change row 17, which the cache has as 1.
 type Change = fn(&Cache);
 const CHANGES: [Change; 4] = [
     |cache| cache.insert(&17),
@@ -151,7 +151,7 @@ async fn a_refresh_that_fails_leaves_the_value_and_pauses() {
     assert_eq!((cache.stats().loads, cache.stats().refreshes), (0, 2));
 }
 
-/// A cached value is answered, and nothing else comes of it.
+/// A get returns the cached value, and nothing else happens.
 #[test]
 fn a_get_outside_of_a_runtime_refreshes_nothing() {
     let _limit = Limit::new();

@@ -19,7 +19,7 @@ const LONG: Duration = Duration::from_secs(60);
 
 type Cache<F = ConcurrentBloom<SipHash13>> = sync::GuardedCache<u64, u64, F>;
 
-/// A cache for so many keys, over a store that has the rows 0 to 9999.
+/// A cache for `expected_keys` keys, over a store that has the rows 0 to 9999.
 fn new(expected_keys: usize) -> Cache {
     of(GuardedCache::<u64, u64>::builder().expected_keys(expected_keys))
 }
@@ -88,7 +88,7 @@ fn each_way_to_fill_a_cache_makes_it_ready() {
     }
 }
 
-/// Filled once, it is ready; that it is open then is another figure.
+/// A filled cache stays ready, even if it is open later.
 #[test]
 fn a_full_filter_is_open_and_ready() {
     let _limit = Limit::new();
@@ -96,8 +96,8 @@ fn a_full_filter_is_open_and_ready() {
     let cache = of(GuardedCache::<u64, u64>::builder().expected_keys(10).filter(full));
     cache.mark_ready();
     (0..1000).for_each(|key| cache.insert(&key));
-    let figures = cache.report();
-    assert!(figures.is_ready && figures.is_open && admits(&cache, 5000));
+    let report = cache.report();
+    assert!(report.is_ready && report.is_open && admits(&cache, 5000));
     // The word does not close it.
     cache.mark_ready();
     assert!(cache.report().is_open);
@@ -264,7 +264,7 @@ fn a_rebuild_makes_room_for_the_keys_that_are_known() {
     assert_about(capacity, 3750);
     // The next one, from the count of the one before.
     assert_eq!(rebuild(&cache, 3000), (1, 3750));
-    // And never for fewer than the builder was told.
+    // And never for fewer than the builder expects.
     assert_eq!(rebuild(&cache, 10), (1, 3750));
     assert_eq!(rebuild(&cache, 10), (1, 1000));
 }

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 /// After so long, nothing will happen any more.
 const LONG: Duration = Duration::from_secs(60);
 
-/// A filter of a size that it claims. It has a lag, and its figures can be made to take long.
+/// A filter that claims its size. It has a lag, and its statistics can be made to take long.
 struct Filter {
     keys: ConcurrentBloom<SipHash13>,
     bytes: usize,
@@ -272,7 +272,7 @@ fn publish_does_not_wait_for_a_large_filter() {
     while !keys().is_some_and(about_50) {
         publish();
     }
-    // `figures` itself waits, and is exact.
+    // `report` waits, and is exact.
     let before = reads.load(Ordering::Relaxed);
     assert!(about_50(cache.report().filter.len as f64));
     assert!(reads.load(Ordering::Relaxed) > before);
