@@ -69,8 +69,8 @@ pub(crate) use bytes::SnapshotBytes;
 pub(crate) use delta::{Changes, put_line};
 pub use header::Kind;
 pub(crate) use header::{
-    DELTA_HEADER, Decoded, DeltaHeader, Hashing, Header, MOST_WORDS, OwnHeader, SNAPSHOT_HEADER, TRAILER, check_zeros,
-    in_range, invalid, snapshot_bytes,
+    BlocksHeader, DELTA_HEADER, Decoded, DeltaHeader, Hashing, MOST_WORDS, OwnHeader, SNAPSHOT_HEADER, TRAILER,
+    check_zeros, in_range, invalid, snapshot_bytes,
 };
 use header::{check_trailer, split};
 #[cfg(feature = "std")]

@@ -132,7 +132,7 @@ impl Hashing {
 /// The header of a snapshot of blocks: of a [`ConcurrentBloom`](crate::ConcurrentBloom) or a
 /// [`CountingBloom`](crate::CountingBloom).
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Header {
+pub(crate) struct BlocksHeader {
     pub(crate) kind: Kind,
     pub(crate) hashing: Hashing,
     pub(crate) layout: Layout,
@@ -141,7 +141,7 @@ pub(crate) struct Header {
     pub(crate) rate: f64,
 }
 
-impl Header {
+impl BlocksHeader {
     /// The bytes of the whole snapshot.
     pub(crate) fn len(&self) -> usize {
         snapshot_bytes(self.layout.blocks * LINE_WORDS)

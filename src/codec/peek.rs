@@ -3,7 +3,7 @@
 //! use this file; `tests/formats/peek.rs` compares both.
 
 use super::header::{
-    DELTA_HEADER, DeltaHeader, Hashing, Header, Kind, MAGIC, OwnHeader, SNAPSHOT_HEADER, first, snapshot_bytes,
+    BlocksHeader, DELTA_HEADER, DeltaHeader, Hashing, Kind, MAGIC, OwnHeader, SNAPSHOT_HEADER, first, snapshot_bytes,
 };
 use super::{Decoded, SnapshotBytes, invalid, split};
 use crate::error::{SnapshotError, SnapshotErrorKind};
@@ -178,7 +178,7 @@ impl SnapshotHeader {
             ));
         };
         if let Kind::Bloom | Kind::Counting = kind {
-            let header = Header::parse(bytes, kind)?;
+            let header = BlocksHeader::parse(bytes, kind)?;
             let content = blocks(header.layout, None);
             return Ok(Self {
                 expected_keys: Some(header.expected_keys as u64),
@@ -329,7 +329,7 @@ fn verify_parts(bytes: &[u8]) -> Decoded<(Vec<&[u8]>, &[u8])> {
     }
     let mut found = Vec::new();
     while !inner.is_empty() {
-        let part = Header::parse(inner, Kind::Bloom)?;
+        let part = BlocksHeader::parse(inner, Kind::Bloom)?;
         let (part, more) = split(inner, part.len() as u64)?;
         SnapshotBytes::Borrowed(part).verify()?;
         found.push(part);
