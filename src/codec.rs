@@ -7,6 +7,7 @@
 //! | [`replace_file`], [`remove_file`] | the file holds all of the old bytes or all of the new ones, whenever the program dies; a removed file does not come back ([example](replace_file#examples)) |
 //! | [`BloomView`](crate::BloomView) | lookups in the bytes in place, borrowed or mapped (feature `mmap`), without a copy |
 //! | [`delta_since`](crate::ConcurrentBloom::delta_since), [`apply_deltas`](crate::ConcurrentBloom::apply_deltas) | the bits that another filter lacks, for replicas |
+//! | [`AnyFilter`](crate::AnyFilter) | a filter of any type with any hasher, as the snapshot declares |
 //! | [`SnapshotHeader::peek`], [`verify`] | what kind of filter some bytes hold, and whether they are intact, without their hasher |
 //! | feature `serde` | `Serialize` and `Deserialize`: the same bytes, in Base64 if the format is text; `Limited` for other hashers and limits |
 //!

@@ -162,6 +162,8 @@ pub(crate) enum InsertErrorKind {
     Copies { limit: usize },
     /// The newest layer is full, and there cannot be a next one.
     NoLayer(NoLayer),
+    /// The filter hashes no keys, or a position is not below a bitmap's bound: why.
+    NotTaken(String),
 }
 
 /// Why there cannot be a next layer.
@@ -199,7 +201,8 @@ impl InsertError {
         self.inserted
     }
 
-    /// Whether the filter is full. Otherwise it holds the largest number of copies of this one key.
+    /// Whether the filter is full. Otherwise it holds the largest number of copies of this one key, or
+    /// is an [`AnyFilter`](crate::AnyFilter) that cannot take the key.
     ///
     /// ```
     /// let filter = lanebloom::CuckooFilter::builder().expected_keys(100).build()?;
@@ -209,7 +212,7 @@ impl InsertError {
     /// ```
     #[must_use]
     pub fn is_full(&self) -> bool {
-        !matches!(self.kind, InsertErrorKind::Copies { .. })
+        !matches!(self.kind, InsertErrorKind::Copies { .. } | InsertErrorKind::NotTaken(_))
     }
 
     /// Whether the allocator refused the memory of the next layer. A
@@ -260,6 +263,7 @@ impl Display for InsertError {
                 write!(f, "the key is in the filter {limit} times, the limit for one key")
             }
             InsertErrorKind::NoLayer(why) => write!(f, "the filter is full: {why}"),
+            InsertErrorKind::NotTaken(why) => f.write_str(why),
         }?;
         match self.inserted {
             0 => Ok(()),
