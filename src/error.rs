@@ -201,8 +201,8 @@ impl InsertError {
         self.inserted
     }
 
-    /// Whether the filter is full. Otherwise it holds the largest number of copies of this one key, or
-    /// is an [`AnyFilter`](crate::AnyFilter) that cannot take the key.
+    /// Whether the filter is full. Otherwise it holds the largest number of copies of this one key,
+    /// or is an [`AnyFilter`](crate::AnyFilter) that cannot take the key.
     ///
     /// ```
     /// let filter = lanebloom::CuckooFilter::builder().expected_keys(100).build()?;
