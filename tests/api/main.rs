@@ -4,5 +4,5 @@
 mod batch;
 mod bitmap;
 mod whole;
-#[cfg(feature = "window")]
+#[cfg(feature = "std")]
 mod windowed;

@@ -249,7 +249,7 @@ fn filters_of_hashes_alone_are_used_saved_and_read() {
         )*};
     }
     each! { ConcurrentBloom CountingBloom CuckooFilter DLeftFilter ScalableBloom TombstoneBloom }
-    #[cfg(feature = "window")]
+    #[cfg(feature = "std")]
     each! { WindowedBloom }
 
     let builder = ConcurrentBloom::builder().expected_keys(1000).hasher(Prehashed);
@@ -1251,7 +1251,7 @@ mod growing {
     }
 }
 
-#[cfg(feature = "window")]
+#[cfg(feature = "std")]
 mod forgetting {
     use super::*;
     use lanebloom::WindowedBloom;

@@ -23,8 +23,8 @@ use tower_service::Service;
 /// constructors make it from three parts:
 ///
 /// - A **guard**: a `GuardedCache` of either kind, or an `Arc<CacheGuard<K, F>>`.
-/// - A **key** of a request: [`path`], [`header`], `matched_path` (feature `axum`), or a closure
-///   that returns an `Option`. A request without a key passes on to the handler.
+/// - A **key** of a request: [`path`], [`header`], [`matched_path`], or a closure that returns an
+///   `Option`. A request without a key passes on to the handler.
 /// - A **response**: 404 without a body, or [the caller's](Self::with_response).
 ///
 /// The layer reads only the filter. The handler gets the row from the cache as it would without the
@@ -459,7 +459,6 @@ fn parse<T: FromStr>(encoded: &str) -> Option<T> {
 /// assert_eq!(app("/api/users/18").await, 404);
 /// # Ok(()) }
 /// ```
-#[cfg(feature = "axum")]
 pub fn matched_path<T: FromStr, B>(parameter: &str) -> impl Fn(&Request<B>) -> Option<T> + use<T, B> {
     use axum::extract::{MatchedPath, OriginalUri};
     let [one, rest] = ["{", "{*"].map(|open| format!("{open}{parameter}}}"));

@@ -15,7 +15,7 @@ use crate::filter::types::cuckoo::{Cuckoo, CuckooFilter};
 use crate::filter::types::dleft::{DLeft, DLeftFilter};
 use crate::filter::types::scalable::{Chain, ScalableBloom};
 use crate::filter::types::tombstone::{Tombstone, TombstoneBloom};
-#[cfg(feature = "window")]
+#[cfg(feature = "std")]
 use crate::filter::types::windowed::{Generations, WindowedBloom};
 use crate::funnel::Funnel;
 use crate::hash::{KeyHasher, assert_same_length};
@@ -115,7 +115,7 @@ macro_rules! inserts {
 }
 
 inserts! { ConcurrentBloom: Bloom, CountingBloom: Counting, TombstoneBloom: Tombstone }
-#[cfg(feature = "window")]
+#[cfg(feature = "std")]
 inserts! { WindowedBloom: Generations }
 
 /// `$answer` and `$total` are what `Ok` holds after one insert and after many; `$add` sums the
@@ -278,7 +278,7 @@ alike! {
     CountingBloom: Counting => bool, usize, usize::from;
     TombstoneBloom: Tombstone => bool, usize, usize::from;
 }
-#[cfg(feature = "window")]
+#[cfg(feature = "std")]
 alike! { "", ""; WindowedBloom: Generations => bool, usize, usize::from; }
 alike! {
     "?", "\n# Errors\n\nAs the method for keys.\n\n# Examples\n";
@@ -338,7 +338,7 @@ flagged_inserts! {
     TombstoneBloom: Tombstone, usize, "2";
     ScalableBloom: Chain, Result<usize, InsertError>, "Ok(2)";
 }
-#[cfg(feature = "window")]
+#[cfg(feature = "std")]
 flagged_inserts! { WindowedBloom: Generations, usize, "2"; }
 
 /// The answer of inserts.

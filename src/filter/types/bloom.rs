@@ -108,7 +108,7 @@ impl Bloom {
     }
 
     /// An empty engine that is otherwise the same.
-    #[cfg(feature = "window")]
+    #[cfg(feature = "std")]
     pub(crate) fn blank(&self) -> Result<Self, BuildError> {
         let words = BloomWords {
             bits: Bits::new(self.layout.blocks)?,
