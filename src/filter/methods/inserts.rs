@@ -19,6 +19,7 @@ use crate::filter::types::tombstone::{Tombstone, TombstoneBloom};
 use crate::filter::types::windowed::{Generations, WindowedBloom};
 use crate::funnel::Funnel;
 use crate::hash::{KeyHasher, assert_same_length};
+use crate::kernel::FEWEST_IN_A_BATCH;
 use core::convert::{Infallible, identity};
 
 macro_rules! inserts {
@@ -63,11 +64,12 @@ macro_rules! inserts {
             /// assert!(filter.contains("b"));
             /// # Ok::<(), lanebloom::BuildError>(())
             /// ```
+            #[inline]
             pub fn insert_batch<K: Funnel>(&self, keys: &[K]) -> usize {
-                match keys {
-                    [key] if !cfg!(lanebloom_loom) => usize::from(self.insert(key)),
-                    _ => self.engine.insert_all(&self.keys(keys)),
+                if keys.len() < FEWEST_IN_A_BATCH {
+                    return keys.iter().map(|key| usize::from(self.insert(key))).sum();
                 }
+                self.engine.insert_all(&self.keys(keys))
             }
 
             /// [`insert_batch`](Self::insert_batch) for the keys of an iterator, some at a time.
