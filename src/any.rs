@@ -1,8 +1,8 @@
 //! [`AnyFilter`]: a filter of any type with any hasher, as a snapshot brings it. Bytes flow in, and
 //! the filter that they name flows out.
 
-use crate::batch::{HASHED, HashedKeys};
 use crate::bitmap::{ConcurrentBitmap, OutOfBoundsError};
+use crate::chunks::{HASHED, HashedKeys};
 use crate::codec::{Decoded, Input, Kind, SnapshotHeader, from_slice, given};
 #[cfg(feature = "std")]
 use crate::codec::{SNAPSHOT_HEADER, from_reader};

@@ -4,7 +4,7 @@
 //! public method instead.
 
 /// For `lanebloom-formats`: what batches of all filters share.
-pub use crate::batch::{assert_bitmap_length, each_one, for_each_absent, try_gathered};
+pub use crate::chunks::{assert_bitmap_length, each_one, for_each_absent, try_gathered};
 /// For `lanebloom-formats`: `Serialize` and `Deserialize`, also by `codec::Limited`.
 #[cfg(feature = "serde")]
 pub use crate::codec::serde::{deserialize, sealed::Decode, serialize};

@@ -1,19 +1,36 @@
-//! The kernels: functions for every shape of the pattern and every instruction set. A filter
-//! chooses its kernels when it is built, and a batch of keys when it is hashed.
+//! The kernels: functions for every shape of the pattern and every instruction set. This file
+//! chooses them, `call.rs` calls them. A filter chooses its kernels when it is built, and a batch of
+//! keys when it is hashed.
+//!
+//! A batch is a pipeline. Its lines are under way while it works on others:
+//!
+//! ```text
+//! for i in 0 .. groups + ahead:                      a group is 8 hashes
+//!     if i < groups:
+//!         places[i] = blocks and words of group i    multiply and shift, by vectors
+//!         prefetch the lines of places[i]            if the filter is beyond the caches
+//!     if i >= ahead:
+//!         words   = load places[i - ahead]           word by word: other threads write
+//!         held    = words & masks == masks           all bits of 8 patterns at once
+//!         insert: fetch_or what is missing; lookup: bitmap |= held
+//! ```
+//!
+//! A few hashes take all places first and then all answers; fewer go by single calls. The plan of a
+//! batch says which (`plan.rs`): a filter asks it once, at the door.
 //!
 //! A filter keeps its [`Kernels`]. A call of them is one well-predicted indirect call; single calls
 //! of the most usual shapes are inlined (`Inlined`). (A `match` on all shapes would be a jump
 //! table.) Lowest first:
 //!
 //! - `scalar.rs`, `pattern.rs`, `murmur3.rs` and `siphash.rs` are the specification.
-//! - `length.rs` says what a batch takes by its length, `tuning.rs` what is fastest on which CPU.
-//!   `pipeline.rs` has the loop of a batch for vectors, `tiles.rs` the one for all else, and
+//! - `plan.rs` says what a batch takes, and what is fastest on which CPU.
+//! - `pipeline.rs` has the loop of a batch for vectors, `tiles.rs` the one for all else, and
 //!   `two_lines.rs` does everything twice for keys with two lines.
 //! - A file for each instruction set. They are twins: the same names, the same signatures.
 //!   `x86_64/loads.rs` loads the shared words into vectors, and says why that is no data race.
 //! - A table of functions for each architecture, twins too: `portable.rs`, `aarch64.rs`,
 //!   `x86_64.rs`. `dispatch.rs` has their types.
-//! - `isa.rs` finds the instruction sets of this CPU, and this file calls their tables.
+//! - `isa.rs` finds the instruction sets of this CPU.
 //!
 //! | | single calls | batches of hashes | hashes of many keys |
 //! |---|---|---|---|
@@ -167,7 +184,7 @@ impl<T: Load> Lookups<T> {
             probe: Probe {
                 fields: BitFields::new(words, bits),
                 line: line.contains,
-                hint: (!is_cached(bytes)).then_some(Hint::L1),
+                hint: (!traits.is_cached).then_some(Hint::L1),
             },
             line,
             batch: line.batch.map(|forms| tuning.form(bytes / lines, forms)),

@@ -3,8 +3,7 @@
 mod neon;
 
 use super::dispatch::{Forms, HashTable, LineInserts, LineLookups, TwoLookups, Unpack, Vectorized};
-use super::pipeline::TILE_GROUPS;
-use super::plan::TuningRow;
+use super::plan::{TILE_GROUPS, TuningRow};
 use super::portable;
 pub(super) use super::portable::Inlined;
 use crate::words::bits::Load;

@@ -2,7 +2,7 @@
 //! `portable.rs` fill in, and `kernel.rs` calls. A function in a table may be called if the CPU has
 //! the instruction set that it is compiled for.
 
-use super::plan::AccessPlan;
+use super::plan::{AccessPlan, GROUP};
 use crate::geometry::pattern::BitFields;
 use crate::words::bits::{Hint, Lines, OwnedRange};
 use crate::words::sync::AtomicU64;
@@ -107,9 +107,6 @@ pub trait Vectorized {
     fn run(self) -> Self::Output;
 }
 
-/// Keys of a group, which the kernels hash side by side.
-pub(crate) const HASH_GROUP: usize = 8;
-
 /// The kernels of a hash function with a state of `N` words.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HashTable<const N: usize> {
@@ -117,4 +114,4 @@ pub(super) struct HashTable<const N: usize> {
     pub(super) slices: Option<HashSlices<N>>,
 }
 
-type HashSlices<const N: usize> = unsafe fn(&[u64; N], &[[&[u8]; HASH_GROUP]], &mut [u64]);
+type HashSlices<const N: usize> = unsafe fn(&[u64; N], &[[&[u8]; GROUP]], &mut [u64]);

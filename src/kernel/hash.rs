@@ -5,9 +5,9 @@
 //! Murmur3, four for SipHash.
 
 use super::arch;
-pub(crate) use super::dispatch::HASH_GROUP as GROUP;
 use super::dispatch::HashTable;
 use super::isa::Isa;
+pub(crate) use super::plan::{GROUP, TILE};
 use crate::words::chunks::as_chunks;
 use core::mem::MaybeUninit;
 use core::slice;
@@ -90,9 +90,6 @@ impl<const N: usize> HashKernels<N> {
         true
     }
 }
-
-/// The most keys that are brought into the kernels' form at a time.
-pub(crate) const TILE: usize = 64;
 
 /// From this length of a key on, in bytes, keys are sorted by length, so that a group has similar
 /// ones. Sorting costs 15 ns a key.

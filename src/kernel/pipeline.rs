@@ -3,7 +3,7 @@
 //!
 //! A pipeline finds the places of keys and prefetches their lines; later it works on these places.
 //! So the lines of many keys are under way together, and a place is read long after it was stored.
-//! `tuning.rs` says how many keys the first part is ahead, and which of two forms it has:
+//! `plan.rs` says how many keys the first part is ahead, and which of two forms it has:
 //!
 //! - By tiles: three loops over 64 keys. In the caches nothing waits, and long loops of one kind
 //!   are faster.
@@ -11,17 +11,13 @@
 //!   earlier ones. Those of a tile at once would wait for room for so many misses.
 
 use crate::geometry::layout::LINE_WORDS;
-use crate::kernel::plan::{AccessPlan, MOST_AHEAD};
+use crate::kernel::plan::{AccessPlan, GROUP, MOST_AHEAD, TILE, TILE_GROUPS};
 use crate::words::bits::{Hint, Insertable, Prefetchable};
 use core::mem::MaybeUninit;
 use core::ptr;
 
-/// Hashes of a group: as many as the widest vectors hold. The kernels take no fewer.
-pub(super) const GROUP: usize = 8;
 pub(super) type Group = [u64; GROUP];
 
-/// Groups of a tile, the keys of a word of the bitmap.
-pub(super) const TILE_GROUPS: usize = 64 / GROUP;
 const RING_TILES: usize = MOST_AHEAD + 1;
 const RING: usize = RING_TILES * TILE_GROUPS;
 
@@ -106,7 +102,7 @@ pub(super) unsafe fn contains_few<const W: usize>(
     }
     let mut word = 0;
     for (i, slot) in slots.iter().enumerate() {
-        word = word >> GROUP | u64::from(hold(group_at(hashes, GROUP * i), slot)) << (64 - GROUP);
+        word = word >> GROUP | u64::from(hold(group_at(hashes, GROUP * i), slot)) << (TILE - GROUP);
     }
     placed(word, hashes.len())
 }
@@ -204,7 +200,7 @@ unsafe fn pipeline<const W: usize, const TURN: usize, T: Prefetchable>(
     mut work: impl FnMut(&mut T, &Group, &GroupWords<W>) -> u8,
 ) {
     assert!(hashes.len() >= GROUP);
-    debug_assert_eq!(hashes.len().div_ceil(64), answers.len());
+    debug_assert_eq!(hashes.len().div_ceil(TILE), answers.len());
     let groups = hashes.len().div_ceil(GROUP);
     let ahead = if TURN == 1 {
         access.groups_ahead
@@ -235,13 +231,13 @@ unsafe fn pipeline<const W: usize, const TURN: usize, T: Prefetchable>(
             let slots = &ring[worked_in..][..TURN.min(groups - start)];
             for (i, slot) in slots.iter().enumerate() {
                 let answer = work(target, group_at(hashes, GROUP * (start + i)), slot);
-                word = word >> GROUP | u64::from(answer) << (64 - GROUP);
+                word = word >> GROUP | u64::from(answer) << (TILE - GROUP);
             }
             worked_in = next(worked_in);
             let end = start + slots.len();
             if end % TILE_GROUPS == 0 || end == groups {
                 let tile = start / TILE_GROUPS;
-                answers[tile] = placed(word, hashes.len() - 64 * tile);
+                answers[tile] = placed(word, hashes.len() - TILE * tile);
             }
         }
         start += TURN;
@@ -252,12 +248,12 @@ unsafe fn pipeline<const W: usize, const TURN: usize, T: Prefetchable>(
 /// hashes are left.
 #[inline(always)]
 fn placed(answers: u64, left: usize) -> u64 {
-    if left >= 64 {
+    if left >= TILE {
         return answers;
     }
     // The last group begins before its place, to end with the last hash.
     let end = left.next_multiple_of(GROUP);
-    let (answers, last) = (answers >> (64 - end), end - GROUP);
+    let (answers, last) = (answers >> (TILE - end), end - GROUP);
     let before = answers & !(u64::MAX << last);
     before | answers >> last >> (end - left) << last
 }

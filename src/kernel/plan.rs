@@ -275,12 +275,12 @@ impl Ladder {
     }
 }
 
-/// Filters up to this size, in bytes, are probed without prefetching: waiting for L2 or the nearer
-/// part of L3 costs less than the hints. (Zen 4, AVX-512, ns without and with: 1.4 and 1.75 at 1
-/// MiB, 1.5 and 1.7 at 2 MiB, 2.0 and 1.8 at 8 MiB.)
+/// Filters of at most this size, in bytes, are looked up without prefetching: waiting for L2 or the
+/// nearer part of L3 costs less than the prefetches. (Zen 4, AVX-512, ns without and with: 1.4 and
+/// 1.75 at 1 MiB, 1.5 and 1.7 at 2 MiB, 2.0 and 1.8 at 8 MiB.)
 const CACHED_BYTES: usize = 2 << 20;
 
-/// Whether lookups in a filter of this many bytes do without prefetching.
+/// Whether lookups in a filter of this size, in bytes, do without prefetching.
 #[inline(always)]
 #[must_use]
 pub const fn is_cached(bytes: usize) -> bool {
@@ -312,6 +312,12 @@ pub(crate) struct TuningRow {
 
 /// The most keys of a tile: as many as a word of a bitmap has bits.
 pub const TILE: usize = 64;
+
+/// Keys of a group: as many as the widest vectors hold. The kernels take no fewer.
+pub(crate) const GROUP: usize = 8;
+
+/// Groups of a tile.
+pub(super) const TILE_GROUPS: usize = TILE / GROUP;
 
 /// The most lines that a tile asks for: 32 KiB, a part of L2.
 pub const LINES: usize = 512;

@@ -3,7 +3,7 @@
 //! supplies what a place is. All batches that no vectors work on call it, those of the other crates
 //! too.
 //!
-//! `tuning.rs` says how far ahead the lines are asked for, and into which cache.
+//! `plan.rs` says how far ahead the lines are asked for, and into which cache.
 
 use super::plan::{AccessPlan, MOST_AHEAD, TILE};
 use crate::words::bits::Hint;

@@ -20,8 +20,7 @@ pub(super) use self::inlined::Inlined;
 use super::dispatch::{
     ContainsBatch, Forms, HashTable, Insert, LineInserts, LineLookups, TwoLookups, Unpack, Vectorized,
 };
-use super::pipeline::TILE_GROUPS;
-use super::plan::TuningRow;
+use super::plan::{TILE_GROUPS, TuningRow};
 use super::portable;
 use crate::geometry::pattern::words_per_product;
 use crate::words::bits::Load;
@@ -198,9 +197,9 @@ fn bitalg_lookups<const W: usize, const SCALAR: usize, T: Load>(level: Level) ->
 }
 
 #[cfg(lanebloom_rust_1_89)]
-fn bitalg_two_lookups<const W: usize, const S: usize, const INTEL: bool, T: Load>() -> TwoLookups<T> {
+fn bitalg_two_lookups<const W: usize, const S: usize, const GATHER: bool, T: Load>() -> TwoLookups<T> {
     TwoLookups {
-        contains: match const { bitalg::scalar_words(W, S, INTEL) } {
+        contains: match const { bitalg::scalar_words(W, S, GATHER) } {
             0 => bitalg::contains_two::<W, 0, T>,
             1 => bitalg::contains_two::<W, 1, T>,
             2 => bitalg::contains_two::<W, 2, T>,

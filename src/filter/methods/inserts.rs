@@ -4,7 +4,7 @@
 //! In a generic impl their answer would be an associated type. An impl that names the alias comes
 //! first on its page.
 
-use crate::batch::{self, HASHED, try_gathered};
+use crate::chunks::{self, HASHED, try_gathered};
 use crate::error::InsertError;
 use crate::filter::Filter;
 use crate::filter::methods::traits::Insert;
@@ -312,7 +312,7 @@ macro_rules! flagged_inserts {
             pub fn insert_batch_flagged<K: Funnel>(&self, keys: &[K], new: &mut [bool]) -> $total {
                 assert_same_length(keys.len(), new.len());
                 self.engine
-                    .insert_flagged(&self.keys(keys), Some(&mut batch::unpack_into(self.isa, new)))
+                    .insert_flagged(&self.keys(keys), Some(&mut chunks::unpack_into(self.isa, new)))
             }
         }
 
@@ -332,7 +332,7 @@ macro_rules! flagged_inserts {
             pub fn insert_hashes_flagged(&self, hashes: &[u64], new: &mut [bool]) -> $total {
                 assert_same_length(hashes.len(), new.len());
                 self.engine
-                    .insert_flagged(&hashes, Some(&mut batch::unpack_into(self.isa, new)))
+                    .insert_flagged(&hashes, Some(&mut chunks::unpack_into(self.isa, new)))
             }
         }
     )*};

@@ -1,7 +1,7 @@
 //! Lookups, and what else all filters share: hashes keys, cuts batches into chunks, and passes the
 //! hashes to the engine.
 
-use crate::batch::{Chunks, Few, HashedKeys, Source, all, answered, assert_bitmap_length, for_each_absent};
+use crate::chunks::{Chunks, Few, HashedKeys, Source, all, answered, assert_bitmap_length, for_each_absent};
 use crate::error::BuildError;
 use crate::filter::Filter;
 use crate::filter::parts::engine::Engine;

@@ -1,6 +1,6 @@
 //! Removes, and the copies of a key, for the types that have them.
 
-use crate::batch;
+use crate::chunks;
 use crate::filter::Filter;
 use crate::filter::methods::traits::Remove;
 use crate::filter::parts::engine::RemoveImpl;
@@ -61,7 +61,7 @@ macro_rules! removes {
             pub fn remove_batch_flagged<K: Funnel>(&self, keys: &[K], removed: &mut [bool]) -> usize {
                 assert_same_length(keys.len(), removed.len());
                 self.engine
-                    .remove_all(&self.keys(keys), Some(&mut batch::unpack_into(self.isa, removed)))
+                    .remove_all(&self.keys(keys), Some(&mut chunks::unpack_into(self.isa, removed)))
             }
         }
 
@@ -109,7 +109,7 @@ macro_rules! removes {
             pub fn remove_hashes_flagged(&self, hashes: &[u64], removed: &mut [bool]) -> usize {
                 assert_same_length(hashes.len(), removed.len());
                 self.engine
-                    .remove_all(&hashes, Some(&mut batch::unpack_into(self.isa, removed)))
+                    .remove_all(&hashes, Some(&mut chunks::unpack_into(self.isa, removed)))
             }
         }
 
@@ -206,7 +206,7 @@ macro_rules! counts {
             /// assert_eq!(filter.max_copies(), 12);
             /// (0..12).try_for_each(|_| filter.insert("a"))?;
             /// let error = filter.insert("a").unwrap_err();
-            /// let text = "the key is in the filter 12 times, the most copies of one key";
+            /// let text = "the key is in the filter 12 times, the limit for one key";
             /// assert!(!error.is_full() && error.to_string() == text);
             /// # Ok::<(), Box<dyn std::error::Error>>(())
             /// ```

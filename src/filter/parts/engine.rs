@@ -10,7 +10,7 @@
 //! Only `EngineImpl` and `PlannedImpl` are bounds of public items, and so nameable through
 //! `internal`.
 
-use crate::batch::{Answer, Source};
+use crate::chunks::{Answer, Source};
 use crate::codec::{Hashing, Input, Out};
 use crate::error::{BuildError, IncompatibleError, SnapshotErrorKind};
 use crate::geometry::sizing::Request;

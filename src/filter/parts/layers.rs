@@ -1,7 +1,7 @@
 //! Lookups in several engines of bits: the layers of a filter that grows, the generations of a
 //! window.
 
-use crate::batch::CHUNK;
+use crate::chunks::CHUNK;
 use crate::filter::parts::engine::EngineImpl;
 use crate::filter::types::bloom::Bloom;
 

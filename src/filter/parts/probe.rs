@@ -5,7 +5,7 @@
 //! AVX-512, where the compiler makes vectors of the addresses, it took as long (4.8 and 13 ns for a
 //! lookup in L2, Emerald Rapids). Outside the caches the lines take the time.
 
-use crate::batch::{Answer, Chunks, Source, all, answered, ones, tell};
+use crate::chunks::{Answer, Chunks, Source, all, answered, ones, tell};
 use crate::error::{InsertError, InsertErrorKind};
 use crate::kernel::is_cached;
 use crate::kernel::plan::AccessPlan;
@@ -31,6 +31,11 @@ pub(crate) trait Probe {
     fn bytes(&self) -> usize;
 }
 
+#[inline(always)]
+fn access<P: Probe>(probe: &P, of: impl Fn(bool, usize) -> AccessPlan) -> AccessPlan {
+    of(is_cached(probe.bytes()), P::LINES)
+}
+
 /// Calls `work(start, addresses)` for every tile of hashes, until it returns false.
 #[inline(always)]
 fn tiles_of<P: Probe>(probe: &P, access: AccessPlan, hashes: &[u64], work: impl FnMut(usize, &[P::Address]) -> bool) {
@@ -48,7 +53,7 @@ fn tiles_of<P: Probe>(probe: &P, access: AccessPlan, hashes: &[u64], work: impl 
 
 /// Whether each hash may be there, as a bitmap.
 pub(crate) fn contains_bitmap<P: Probe>(probe: &P, hashes: &[u64], found: &mut [u64]) {
-    let access = AccessPlan::lookups(is_cached(probe.bytes()), P::LINES);
+    let access = access(probe, AccessPlan::lookups);
     tiles_of(probe, access, hashes, |start, addresses| {
         found[start / 64] = tiles::answers(addresses.iter().map(|address| probe.holds(address)));
         true
@@ -61,7 +66,7 @@ pub(crate) fn insert_all<P: Probe>(
     source: &impl Source,
     mut insert: impl FnMut(&P::Address) -> Result<(), InsertErrorKind>,
 ) -> Result<(), InsertError> {
-    let access = AccessPlan::changes(is_cached(probe.bytes()), P::LINES);
+    let access = access(probe, AccessPlan::changes);
     let (mut chunks, mut inserted, mut refused) = (all(source), 0, None);
     while let (None, Some(hashes)) = (&refused, chunks.next()) {
         tiles_of(probe, access, hashes, |_, addresses| {
@@ -85,7 +90,7 @@ pub(crate) fn remove_all<P: Probe>(
     mut answer: Answer<'_>,
     mut remove: impl FnMut(&P::Address) -> bool,
 ) -> usize {
-    let access = AccessPlan::changes(is_cached(probe.bytes()), P::LINES);
+    let access = access(probe, AccessPlan::changes);
     let (mut chunks, mut count) = (answered(all(source)), 0);
     while let Some((start, hashes, removed)) = chunks.next() {
         tiles_of(probe, access, hashes, |start, addresses| {

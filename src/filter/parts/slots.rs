@@ -2,7 +2,7 @@
 //! cuckoo filter, and the cells of a d-left filter. Lookups, batches, figures and
 //! snapshots are here. A table brings its words, its addresses, and its argument about races.
 
-use crate::batch::{Answer, Source};
+use crate::chunks::{Answer, Source};
 use crate::codec::{
     Hashing, Input, Kind, MOST_WORDS, Out, OwnHeader, SNAPSHOT_HEADER, admit, read_words, snapshot_bytes, write_words,
 };

@@ -5,8 +5,7 @@ mod delta;
 #[cfg(feature = "rayon")]
 mod parallel;
 
-use crate::batch::{Answer, Few, HashedKeys, Source, tell, unpack_into};
-use crate::bulk;
+use crate::chunks::{Answer, Few, HashedKeys, Source, tell, unpack_into};
 use crate::codec::{Input, Kind, OwnHeader};
 use crate::error::{BuildError, SnapshotErrorKind};
 use crate::filter::Filter;
@@ -17,6 +16,7 @@ use crate::geometry::layout::Layout;
 use crate::geometry::sizing::{Cell, Request};
 use crate::hash::{KeyHasher, Murmur3, assert_same_length};
 use crate::kernel::{Isa, Kernels, Lookups, Plan};
+use crate::sorted_insert;
 use crate::words::bits::{self, Bits, Lines, Load};
 use crate::words::sync::AtomicU64;
 use alloc::vec::Vec;
@@ -102,7 +102,7 @@ impl Bloom {
     #[inline]
     fn insert_mut(&mut self, source: &impl Source, answer: Answer<'_>) -> usize {
         match self.words.bits.words_mut() {
-            Some(words) => bulk::insert_mut(words, &self.words.kernels, source, answer),
+            Some(words) => sorted_insert::insert_mut(words, &self.words.kernels, source, answer),
             None => self.insert_flagged(source, answer),
         }
     }
@@ -174,7 +174,7 @@ impl InsertFlaggedImpl for Bloom {
             tell(&mut answer, 0, &[changed]);
             count
         } else {
-            bulk::insert(bits, kernels, source, answer)
+            sorted_insert::insert(bits, kernels, source, answer)
         };
         bits::acquire();
         changed

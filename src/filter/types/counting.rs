@@ -74,7 +74,7 @@
 //! 45.9 bits of memory per key at 1%, and 83.5 with one word per key:
 //! [the table](crate::docs::cost#memory) has other rates.
 
-use crate::batch::{Answer, Source, all, answered, ones, tell};
+use crate::chunks::{Answer, Source, all, answered, ones, tell};
 use crate::codec::Kind;
 use crate::error::BuildError;
 use crate::filter::Filter;

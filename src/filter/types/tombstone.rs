@@ -64,7 +64,7 @@
 //!    every key that was removed before is absent. Every key that was inserted before and is not
 //!    removed meanwhile is there, but for the rate of false negatives.
 
-use crate::batch::{Answer, HASHED, Source, all, answered, each_one, ones, tell};
+use crate::chunks::{Answer, HASHED, Source, all, answered, each_one, ones, tell};
 use crate::codec::{Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, given};
 use crate::error::{BuildError, BuildErrorKind, IncompatibleError, SnapshotErrorKind};
 use crate::filter::parts::engine::{
@@ -75,7 +75,7 @@ use crate::filter::types::bloom::{Bloom, BloomWords};
 use crate::filter::{Figures, Filter};
 use crate::geometry::sizing::Request;
 use crate::hash::Murmur3;
-use crate::kernel::Isa;
+use crate::kernel::{Isa, Plan};
 use crate::words::bits;
 use alloc::format;
 use alloc::vec::Vec;
@@ -206,7 +206,7 @@ impl Tombstone {
         let chunks = hashes.chunks(HASHED).zip(answers.chunks_mut(HASHED / 64));
         for (hashes, answers) in chunks {
             // Clearing the space for a whole chunk takes longer than the work on a few keys.
-            if hashes.len() <= 64 {
+            if Plan::of_keys(hashes.len()).is_few() {
                 self.look_up_chunk(hashes, answers, &mut [0; 64], &mut [0; 1], &second);
             } else {
                 self.look_up_chunk(hashes, answers, &mut [0; HASHED], &mut [0; HASHED / 64], &second);

@@ -10,8 +10,8 @@ use super::loads;
 use crate::geometry::layout::LINE_WORDS;
 use crate::geometry::pattern::{self, BitFields, MULTIPLIER};
 use crate::kernel::dispatch::Vectorized;
-use crate::kernel::pipeline::{self, GROUP, Group, GroupWords, Slot, TILE_GROUPS};
-use crate::kernel::plan::AccessPlan;
+use crate::kernel::pipeline::{self, Group, GroupWords, Slot};
+use crate::kernel::plan::{AccessPlan, GROUP, TILE_GROUPS};
 use crate::kernel::{scalar, two_lines};
 use crate::words::bits::{Insertable, Lines, Load, OwnedRange, Prefetchable};
 use crate::words::chunks::as_chunks;
@@ -161,7 +161,7 @@ pub(super) fn gather(hashes: &[u64], found: &[u64], into: &mut [u64]) -> usize {
         }
         len += mask.count_ones() as usize;
     };
-    for (groups, &found) in groups.chunks(64 / GROUP).zip(found) {
+    for (groups, &found) in groups.chunks(TILE_GROUPS).zip(found) {
         for (i, group) in groups.iter().enumerate() {
             add(load(group), (found >> (GROUP * i)) as u8);
         }
@@ -245,7 +245,7 @@ pub(super) unsafe fn kept_or_hashes<const W: usize, const KEPT: bool>(
 /// `KEPT`, they begin with the first product, and words that are cut from one product share it.
 /// Else they begin with the hashes, and each word has a product of its own, whose highest bits are
 /// the word's fields. A product is one operation on AMD's processors, and three on Intel's: see
-/// `tuning.rs`.
+/// `plan.rs`.
 #[target_feature(enable = "avx512f,avx512dq")]
 #[inline]
 pub(super) fn products<const W: usize, const KEPT: bool>(from: __m512i, fields: &BitFields) -> [__m512i; W] {

@@ -69,10 +69,10 @@ impl Pair {
 /// On Intel a product in a vector takes three operations. Zen 4 takes as long either way: four
 /// words at 32 KiB 2.5 to 2.7 ns by scalar products and 2.2 to 3.0 by a vector, at 512 KiB 2.8 and
 /// 2.7. Eight words need up to four products, and no addresses from them.
-pub(super) const fn scalar_words(words: usize, bits: usize, intel: bool) -> usize {
+pub(super) const fn scalar_words(words: usize, bits: usize, gather: bool) -> usize {
     let per_product = words_per_product(words, bits);
     match words {
-        2 | 4 if !intel => 0,
+        2 | 4 if !gather => 0,
         2 | 4 if per_product > words => words,
         2 | 4 => per_product,
         _ => 0,
@@ -258,7 +258,7 @@ pub(super) fn group_bitmap<const W: usize, const GATHER: bool, T: Load>(
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
-pub(super) fn contains_hashes<const W: usize, const TURN: usize, const INTEL: bool, T: Load>(
+pub(super) fn contains_hashes<const W: usize, const TURN: usize, const GATHER: bool, T: Load>(
     lines: Lines<'_, T>,
     fields: &BitFields,
     access: AccessPlan,
@@ -274,14 +274,14 @@ pub(super) fn contains_hashes<const W: usize, const TURN: usize, const INTEL: bo
             access,
             hashes,
             found,
-            |group, at| places::<W, INTEL>(group, fields, 0, count, at),
-            |group, at| hold::<W, TURN, INTEL, 0, T>(group, fields, all, at),
+            |group, at| places::<W, GATHER>(group, fields, 0, count, at),
+            |group, at| hold::<W, TURN, GATHER, 0, T>(group, fields, all, at),
         );
     }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
-pub(super) fn insert_hashes<const W: usize, const TURN: usize, const INTEL: bool>(
+pub(super) fn insert_hashes<const W: usize, const TURN: usize, const GATHER: bool>(
     mut lines: Lines<'_, AtomicU64>,
     fields: &BitFields,
     access: AccessPlan,
@@ -289,9 +289,9 @@ pub(super) fn insert_hashes<const W: usize, const TURN: usize, const INTEL: bool
     changed: &mut [u64],
 ) {
     let all = lines.all().as_ptr().cast::<AtomicU64>();
-    insert_into::<W, TURN, INTEL, _>(&mut lines, fields, access, hashes, changed, |group, at| {
+    insert_into::<W, TURN, GATHER, _>(&mut lines, fields, access, hashes, changed, |group, at| {
         // SAFETY: `places` wrote the product, and words of the filter.
-        unsafe { hold::<W, TURN, INTEL, 1, _>(group, fields, all, at) }
+        unsafe { hold::<W, TURN, GATHER, 1, _>(group, fields, all, at) }
     });
 }
 
@@ -304,15 +304,15 @@ pub(super) fn insert_hashes<const W: usize, const TURN: usize, const INTEL: bool
 /// on.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
 #[inline]
-unsafe fn hold<const W: usize, const TURN: usize, const INTEL: bool, const CALLER: u8, T: Load>(
+unsafe fn hold<const W: usize, const TURN: usize, const GATHER: bool, const CALLER: u8, T: Load>(
     hashes: &Group,
     fields: &BitFields,
     all: *const T,
     places: &GroupWords<W>,
 ) -> u8 {
     // SAFETY: as promised.
-    let (numbers, from) = unsafe { (places.words(), kept_or_hashes::<W, INTEL>(hashes, places)) };
-    let products = products::<W, INTEL>(from, fields);
+    let (numbers, from) = unsafe { (places.words(), kept_or_hashes::<W, GATHER>(hashes, places)) };
+    let products = products::<W, GATHER>(from, fields);
     let test = |words, product, shifts: u64| {
         let positions = _mm512_multishift_epi64_epi8(_mm512_set1_epi64(shifts as i64), product);
         _mm512_bitshuffle_epi64_mask(words, positions)
@@ -320,8 +320,8 @@ unsafe fn hold<const W: usize, const TURN: usize, const INTEL: bool, const CALLE
     let mut held = u64::MAX;
     for i in 0..W {
         // SAFETY: as promised.
-        let words = unsafe { loads::eight::<INTEL, T>(all, &numbers[i]) };
-        held &= test(words, products[i], fields.byte_shifts[if INTEL { i } else { 0 }]);
+        let words = unsafe { loads::eight::<GATHER, T>(all, &numbers[i]) };
+        held &= test(words, products[i], fields.byte_shifts[if GATHER { i } else { 0 }]);
     }
     _mm512_cmpeq_epi64_mask(_mm512_movm_epi8(held), _mm512_set1_epi64(-1))
 }

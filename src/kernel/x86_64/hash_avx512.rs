@@ -9,7 +9,7 @@ use super::avx512::{load, store};
 use crate::funnel::Sink;
 use crate::hash::murmur3::{C1, C2, Murmur3Sink};
 use crate::hash::siphash;
-use crate::kernel::pipeline::GROUP;
+use crate::kernel::plan::GROUP;
 use core::arch::x86_64::*;
 
 /// The states of eight hashes, word by word.

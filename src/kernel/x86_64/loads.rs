@@ -17,7 +17,7 @@
 //! - **A gather's elements are the exception.** Neither manual promises that a gather reads each
 //!   element at once. The chapters above speak of single accesses. The description of VPGATHERQQ
 //!   (Intel, volume 2) says that each element is one fetch of 64 bits from its own address, in any
-//!   order, but does not call that fetch atomic. So the gather is used only where `tuning.rs` names
+//!   order, but does not call that fetch atomic. So the gather is used only where `plan.rs` names
 //!   the processor. A torn element would mix the bytes of two values that the word had. Both have
 //!   the bits of every insert that happened before (of a counter, a value above 0 in its own half
 //!   of a byte), so no inserted key would be missed.

@@ -1,12 +1,12 @@
 //! `ConcurrentBloom` by all threads of rayon's pool (feature `rayon`).
 
-use crate::batch::{HASHED, Source};
-use crate::bulk;
+use crate::chunks::{HASHED, Source};
 use crate::error::{BuildError, IncompatibleError};
 use crate::filter::Filter;
 use crate::filter::types::bloom::{Bloom, Builder, ConcurrentBloom};
 use crate::funnel::Funnel;
 use crate::hash::{FilterHasher, KeyHasher, assert_same_length};
+use crate::sorted_insert;
 use crate::words::bits;
 use alloc::vec::Vec;
 use rayon::prelude::*;
@@ -37,7 +37,7 @@ impl<S: FilterHasher + Sync> Filter<Bloom, S> {
     }
 
     fn par_insert(&self, source: &(impl Source + Sync)) -> usize {
-        let changed = bulk::par_insert(&self.engine.words.bits, &self.engine.words.kernels, source);
+        let changed = sorted_insert::par_insert(&self.engine.words.bits, &self.engine.words.kernels, source);
         bits::acquire();
         changed
     }

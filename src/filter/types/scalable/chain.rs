@@ -2,7 +2,7 @@
 //! are searched for in all. Growth is lock-free, argued at [`ChainState`].
 
 use super::steps::{Growth, Steps};
-use crate::batch::{Answer, CHUNK, Chunks, HASHED, Source, for_each_absent, tell, unpack_into};
+use crate::chunks::{Answer, CHUNK, Chunks, HASHED, Source, for_each_absent, tell, unpack_into};
 use crate::error::{BuildError, BuildErrorKind, IncompatibleError, InsertError, InsertErrorKind, NoLayer};
 use crate::filter::parts::engine::{EngineImpl, EstimateImpl, InsertFlaggedImpl, InsertImpl, UnionImpl};
 use crate::filter::parts::layers::{contains_any, fill_of_all};
@@ -12,7 +12,7 @@ use crate::filter::types::bloom::Bloom;
 use crate::filter::{Figures, Filter};
 use crate::geometry::layout::{LINE_BYTES, Layout};
 use crate::geometry::sizing::Cell;
-use crate::kernel::Isa;
+use crate::kernel::{Isa, Plan};
 use crate::words::once::OnceBox;
 use crate::words::sync::{AtomicU64, Ordering};
 use alloc::boxed::Box;
@@ -552,7 +552,7 @@ impl InsertFlaggedImpl for Chain {
         let (mut chunks, mut at, mut new) = (source.chunks_of(0..source.len(), HASHED), 0, 0);
         while let Some(hashes) = chunks.next() {
             // Clearing the space for a whole chunk takes longer than the work on few keys.
-            let inserted = if hashes.len() <= 64 {
+            let inserted = if Plan::of_keys(hashes.len()).is_few() {
                 self.insert_chunk::<64>(at, hashes, &mut answer)
             } else {
                 self.insert_chunk::<HASHED>(at, hashes, &mut answer)

@@ -4,7 +4,7 @@
 use super::generations::Generations;
 use super::list::{Generation, List};
 use super::settings::{NEVER, When};
-use crate::batch::{Answer, Chunks, HASHED, Source, for_each_absent, ones, tell};
+use crate::chunks::{Answer, Chunks, HASHED, Source, for_each_absent, ones, tell};
 use crate::error::{BuildError, IncompatibleError};
 use crate::filter::Figures;
 use crate::filter::parts::engine::{EngineImpl, EstimateImpl, InsertFlaggedImpl, InsertImpl, UnionImpl};

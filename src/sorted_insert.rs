@@ -23,8 +23,8 @@
 //! takes 2 to 4 ns a byte for memory that was not in use before. So the buckets are small.
 
 #[cfg(feature = "rayon")]
-use crate::batch::Part;
-use crate::batch::{Answer, CHUNK, Chunks, Source, all, answered, ones, tell};
+use crate::chunks::Part;
+use crate::chunks::{Answer, CHUNK, Chunks, Source, all, answered, ones, tell};
 use crate::geometry::layout::{LINE_BYTES, LINE_WORDS};
 use crate::geometry::pattern::{block, second};
 use crate::kernel::Kernels;

@@ -1,5 +1,5 @@
 //! Takes many keys or hashes and yields them in chunks, as hashes, each with space for its answers.
-//! The filters, their engines and `bulk.rs` call it. It knows no filter.
+//! The filters, their engines and `sorted_insert.rs` call it. It knows no filter.
 
 use crate::funnel::Funnel;
 use crate::hash::{KeyHasher, one_by_one};
