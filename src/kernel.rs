@@ -1,17 +1,17 @@
 //! The kernels: functions for every shape of the pattern and every instruction set. This file
-//! chooses them, `call.rs` calls them. A filter chooses its kernels when it is built, and a batch of
-//! keys when it is hashed.
+//! chooses them, `call.rs` calls them. A filter chooses its kernels when it is built, and a batch
+//! of keys when it is hashed.
 //!
 //! A batch is a pipeline. Its lines are under way while it works on others:
 //!
 //! ```text
-//! for i in 0 .. groups + ahead:                      a group is 8 hashes
+//! for i in 0 .. groups + ahead:                         a group: 8 hashes
 //!     if i < groups:
-//!         places[i] = blocks and words of group i    multiply and shift, by vectors
-//!         prefetch the lines of places[i]            if the filter is beyond the caches
+//!         places[i] = blocks and words of group i       multiply, shift
+//!         prefetch the lines of places[i]               unless cached
 //!     if i >= ahead:
-//!         words   = load places[i - ahead]           word by word: other threads write
-//!         held    = words & masks == masks           all bits of 8 patterns at once
+//!         words = load places[i - ahead]                others write them
+//!         held  = words & masks == masks                all bits at once
 //!         insert: fetch_or what is missing; lookup: bitmap |= held
 //! ```
 //!

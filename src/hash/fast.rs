@@ -12,8 +12,8 @@
 //! - One folded product, as foldhash's: 0.45 and 1.5, but two thirds of the pairs fail.
 //!
 //! XXH3 of 9 to 32 bytes stands here, so that it is inlined: a string of 24 bytes takes 1.4 ns, and
-//! 2.0 by `twox-hash`. XXH3 of 33 to 128 bytes stands here, so that it takes one call: 33 bytes took
-//! 5.3 ns by two calls, and by `twox-hash` inlined 3.8. `twox-hash` hashes longer keys.
+//! 2.0 by `twox-hash`. XXH3 of 33 to 128 bytes stands here, so that it takes one call: 33 bytes
+//! took 5.3 ns by two calls, and by `twox-hash` inlined 3.8. `twox-hash` hashes longer keys.
 
 use crate::funnel::Sink;
 use crate::hash::bytes::{Short, load_below_8};

@@ -2,8 +2,8 @@
 
 mod neon;
 
-use super::dispatch::{Forms, HashTable, LineInserts, LineLookups, TwoLookups, Unpack, Vectorized};
-use super::plan::{TILE_GROUPS, TuningRow};
+use super::dispatch::{HashTable, LineInserts, LineLookups, TwoLookups, Unpack, Vectorized};
+use super::plan::{Forms, TILE_GROUPS, TuningRow};
 use super::portable;
 pub(super) use super::portable::Inlined;
 use crate::words::bits::Load;

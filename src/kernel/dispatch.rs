@@ -2,7 +2,7 @@
 //! `portable.rs` fill in, and `kernel.rs` calls. A function in a table may be called if the CPU has
 //! the instruction set that it is compiled for.
 
-use super::plan::{AccessPlan, GROUP};
+use super::plan::{AccessPlan, Forms, GROUP};
 use crate::geometry::pattern::BitFields;
 use crate::words::bits::{Hint, Lines, OwnedRange};
 use crate::words::sync::AtomicU64;
@@ -19,15 +19,6 @@ pub(super) type Fill = unsafe fn(&mut OwnedRange<'_>, &BitFields, AccessPlan, &[
 pub(super) type Gather = unsafe fn(&[u64], &[u64], &mut [u64]) -> usize;
 /// As `scalar::unpack`.
 pub(super) type Unpack = unsafe fn(&[u64], &mut [bool]);
-
-/// The two forms of a pipeline (`pipeline.rs`): lines are asked for by tiles, or by groups. (In one
-/// function, with a branch, inserts in the caches took 1.05 to 1.1 times as long.) AVX-512 without
-/// BITALG has the first alone, to save code: it was not measured on a processor of its own.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Forms<F> {
-    pub(super) tiles: F,
-    pub(super) groups: F,
-}
 
 /// What the lookup of one hash needs beside the lines.
 #[derive(Debug)]

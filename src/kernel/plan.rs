@@ -1,5 +1,5 @@
-//! The ladder: what a batch takes by its length, the filter's size and shape, and the CPU. Every other
-//! file asks here; none compares the length of a batch itself.
+//! The ladder: what a batch takes by its length, the filter's size and shape, and the CPU. Every
+//! other file asks here; none compares the length of a batch itself.
 //!
 //! | plan of a batch | the work | where it is chosen |
 //! |---|---|---|
@@ -46,7 +46,6 @@
 //!   10.9, 9.9, 10.2, and 11.5.
 //! - Other CPUs were not measured.
 
-use super::dispatch::Forms;
 use crate::words::bits::Hint;
 
 /// What a batch takes.
@@ -63,8 +62,8 @@ pub enum Plan {
 }
 
 /// The most keys of a few: as many as a word of a bitmap has bits. (Intel with AMX, flags of 32, 48
-/// and 64 by groups and by a pipeline: 0.96 and 1.33 ns, 0.85 and 1.13, 0.81 and 0.99 at 32 KiB; 13.1
-/// and 17.4, 12.7 and 15.6, 13.1 and 15.1 at 64 MiB.)
+/// and 64 by groups and by a pipeline: 0.96 and 1.33 ns, 0.85 and 1.13, 0.81 and 0.99 at 32 KiB;
+/// 13.1 and 17.4, 12.7 and 15.6, 13.1 and 15.1 at 64 MiB.)
 pub(crate) const FEW: usize = TILE;
 
 /// The model checker has batches of one key, and is to see their loops.
@@ -87,8 +86,8 @@ impl Plan {
 
     /// For lookups of so many keys that are not hashed yet: how they are hashed.
     ///
-    /// Few are hashed one by one: they do not fill a vector, and a hash that a vector stored is read
-    /// back late. (Intel with AMX, 32 KiB, 8 keys: 3.2 ns, by vectors 5.6.)
+    /// Few are hashed one by one: they do not fill a vector, and a hash that a vector stored is
+    /// read back late. (Intel with AMX, 32 KiB, 8 keys: 3.2 ns, by vectors 5.6.)
     #[inline(always)]
     #[must_use]
     pub const fn of_keys(keys: usize) -> Self {
@@ -100,9 +99,9 @@ impl Plan {
         .plan(keys)
     }
 
-    /// As [`of_keys`](Self::of_keys), for inserts. (Intel with AMX, 32 new hashes, as a few and by a
-    /// pipeline: 12.4 and 11.1 ns at 32 KiB, 19.6 and 17.3 at 8 MiB. Present ones: 1.4 and 1.5, 3.8
-    /// and 4.8.)
+    /// As [`of_keys`](Self::of_keys), for inserts. (Intel with AMX, 32 new hashes, as a few and by
+    /// a pipeline: 12.4 and 11.1 ns at 32 KiB, 19.6 and 17.3 at 8 MiB. Present ones: 1.4 and 1.5,
+    /// 3.8 and 4.8.)
     #[inline(always)]
     #[must_use]
     pub const fn of_inserts(keys: usize) -> Self {
@@ -189,8 +188,9 @@ impl Ladder {
 
     /// For lookups in one line of each hash, the only one or one of two: none goes by single calls.
     ///
-    /// One group takes longer than single lookups, since the numbers of its words go through memory.
-    /// (Zen 4, flags of 16: 1.5 ns one by one and 1.8 in groups at 32 KiB, 12.4 and 10.2 at 64 MiB.)
+    /// One group takes longer than single lookups, since the numbers of its words go through
+    /// memory. (Zen 4, flags of 16: 1.5 ns one by one and 1.8 in groups at 32 KiB, 12.4 and 10.2 at
+    /// 64 MiB.)
     pub(super) const fn of_line(traits: Traits) -> Self {
         if !traits.has_groups {
             return Self {
@@ -212,10 +212,11 @@ impl Ladder {
 
     /// For lookups.
     ///
-    /// Single calls in the caches: up to where a batch is faster, or a function for a few, which has
-    /// the lookups inlined. Beyond the caches: up to where prefetches are faster, which takes longer
-    /// if single lookups are inlined. (Intel with AMX, AVX2 forced, inlined: 48 flags take 1.5 ns one
-    /// by one and 1.85 by a pipeline at 32 KiB, 3.3 and 3.7 at 8 MiB, 16.3 and 15.0 at 64 MiB.)
+    /// Single calls in the caches: up to where a batch is faster, or a function for a few, which
+    /// has the lookups inlined. Beyond the caches: up to where prefetches are faster, which takes
+    /// longer if single lookups are inlined. (Intel with AMX, AVX2 forced, inlined: 48 flags take
+    /// 1.5 ns one by one and 1.85 by a pipeline at 32 KiB, 3.3 and 3.7 at 8 MiB, 16.3 and 15.0 at
+    /// 64 MiB.)
     pub(super) const fn of_lookups(traits: Traits) -> Self {
         let line = Self::of_line(traits);
         let takes_few = traits.has_groups && !traits.has_two_lines;
@@ -241,8 +242,8 @@ impl Ladder {
 
     /// For inserts.
     ///
-    /// Beyond the caches a batch prefetches its lines before the first atomic operation. (Zen 4,
-    /// 64 MiB, four new keys, one by one and as a batch: two words 53 and 52 ns, four words 89 and 62.
+    /// Beyond the caches a batch prefetches its lines before the first atomic operation. (Zen 4, 64
+    /// MiB, four new keys, one by one and as a batch: two words 53 and 52 ns, four words 89 and 62.
     /// Four present ones: 14 and 22, 29 and 27. Eight new ones of two words: 50 and 32.)
     pub(super) const fn of_inserts(traits: Traits) -> Self {
         let lookups = Self::of_lookups(traits);
@@ -419,6 +420,15 @@ impl AccessPlan {
     pub fn hint(self) -> Option<Hint> {
         self.hint
     }
+}
+
+/// The two forms of a pipeline (`pipeline.rs`): lines are asked for by tiles, or by groups. (In one
+/// function, with a branch, inserts in the caches took 1.05 to 1.1 times as long.) AVX-512 without
+/// BITALG has the first alone, to save code: it was not measured on a processor of its own.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Forms<F> {
+    pub(super) tiles: F,
+    pub(super) groups: F,
 }
 
 /// The rows of the table.

@@ -62,8 +62,8 @@ fn all_instruction_sets_agree() {
                 .into_iter()
                 .take(sizes)
             {
-                // With lines prefetched by tiles and by groups, as on one CPU or another, and with the
-                // whole ring of places in use.
+                // With lines prefetched by tiles and by groups, as on one CPU or another, and with
+                // the whole ring of places in use.
                 let forms = if blocks > 30_000 { &[0, usize::MAX][..] } else { &[0] };
                 for &groups_from in forms {
                     let tuning = TuningRow {

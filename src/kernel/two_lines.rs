@@ -29,8 +29,8 @@ pub(super) unsafe fn contains<T: Load>(lines: Lines<'_, T>, hash: u64, probe: &P
     })
 }
 
-/// Whether `contains`, the lookup in one line, says so of both lines of the hash. There is a hint if
-/// the filter is beyond the caches.
+/// Whether `contains`, the lookup in one line, says so of both lines of the hash. There is a hint
+/// if the filter is beyond the caches.
 #[inline(always)]
 pub(super) fn both<T: Load>(
     lines: Lines<'_, T>,

@@ -17,10 +17,8 @@ mod inlined;
 mod loads;
 
 pub(super) use self::inlined::Inlined;
-use super::dispatch::{
-    ContainsBatch, Forms, HashTable, Insert, LineInserts, LineLookups, TwoLookups, Unpack, Vectorized,
-};
-use super::plan::{TILE_GROUPS, TuningRow};
+use super::dispatch::{ContainsBatch, HashTable, Insert, LineInserts, LineLookups, TwoLookups, Unpack, Vectorized};
+use super::plan::{Forms, TILE_GROUPS, TuningRow};
 use super::portable;
 use crate::geometry::pattern::words_per_product;
 use crate::words::bits::Load;

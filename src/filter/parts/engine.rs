@@ -94,7 +94,8 @@ pub trait EngineImpl: Sized {
         Plan::of_hashes(hashes)
     }
 
-    /// Calls `answer` with what belongs to each hash, and with the hash's [`contains`](Self::contains).
+    /// Calls `answer` with what belongs to each hash, and with the hash's
+    /// [`contains`](Self::contains).
     #[inline(always)]
     fn contains_each<P>(&self, hashes: impl Iterator<Item = (u64, P)>, mut answer: impl FnMut(P, bool)) {
         hashes.for_each(|(hash, of_hash)| answer(of_hash, self.contains(hash)));
