@@ -935,7 +935,7 @@ proptest! {
 mod growing {
     use super::*;
     use lanebloom::ScalableBloom;
-    use lanebloom::scalable::{Builder, Growth};
+    use lanebloom::scalable::Builder;
 
     /// Many layers of few keys.
     fn builder() -> Builder {
@@ -987,7 +987,7 @@ mod growing {
         let builders = [
             builder(),
             builder().words_per_key(1).expansion(1).tightening_ratio(0.9),
-            builder().growth(Growth::AtHalfFull).expansion(3),
+            builder().hint(100).expansion(3),
             builder().max_layers(3),
             builder().max_bytes(2000),
             builder().non_scaling().seed(9),

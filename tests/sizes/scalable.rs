@@ -1,7 +1,7 @@
 //! `ScalableBloom`: its answers against an exact set, its growth step by step, its limits, its
 //! compound rate, and threads.
 
-use lanebloom::scalable::{Builder, Growth, ScalableBloom};
+use lanebloom::scalable::{Builder, ScalableBloom};
 use lanebloom::{InsertError, SipHash13};
 use lanebloom_tests::{STRESS_KEYS, hit_rate, number, together};
 use proptest::prelude::*;
@@ -159,52 +159,6 @@ fn large_layers_follow_small_ones() {
     assert_eq!(layers, [1 << 10, 1 << 22]);
     assert!((0..2000).all(|key| filter.contains_hash(number(key))));
     assert!(filter.try_clone().unwrap() == filter);
-}
-
-/// Half of the bits are the capacity's keys, and the compound rate holds, at rates for which a
-/// filter of the least memory has a quarter of its bits set when it is full, and more than half.
-#[test]
-fn half_of_the_bits_is_the_other_policy() {
-    for rate in [0.3, 0.1, 0.01, 1e-3, 1e-4] {
-        let filter = builder(2000, rate)
-            .growth(Growth::AtHalfFull)
-            .max_layers(4)
-            .build()
-            .unwrap();
-        let mut key = 0;
-        while filter.layers().len() < 4 {
-            filter.insert_hash(number(key)).unwrap();
-            key += 1;
-        }
-        for layer in filter.layers().take(3) {
-            assert!(
-                (0.48..0.53).contains(&layer.fill_ratio()),
-                "{rate}: {}",
-                layer.fill_ratio()
-            );
-            let part = layer.estimated_len() as f64 / layer.expected_keys() as f64;
-            assert!((0.96..1.1).contains(&part), "{rate}: {part}");
-        }
-        assert!(filter.current_false_positive_rate() <= rate);
-    }
-    // 32 bits at most, so that there are fewer rates below.
-    let most = |growth| {
-        unlimited(1, 0.01)
-            .expansion(1)
-            .growth(growth)
-            .build()
-            .unwrap()
-            .max_layers()
-    };
-    let (half, keys) = (most(Growth::AtHalfFull), most(Growth::ByKeys));
-    assert!((10..20).contains(&half) && half < keys, "{half} layers, {keys} by keys");
-    let error = unlimited(1, 1e-12).growth(Growth::AtHalfFull).build().unwrap_err();
-    assert!(
-        error
-            .to_string()
-            .starts_with("a false-positive rate of 5e-13 takes more than"),
-        "{error}"
-    );
 }
 
 // ---- Limits ----
@@ -510,7 +464,6 @@ fn unions_grow_and_refuse_what_grows_otherwise() {
         builder(100, 0.01).tightening_ratio(0.6),
         builder(100, 0.01).max_layers(2),
         builder(100, 0.01).words_per_key(4),
-        builder(100, 0.01).growth(Growth::AtHalfFull),
     ] {
         let message = message(other);
         assert!(

@@ -103,14 +103,17 @@ mod snapshot;
 mod steps;
 
 pub use chain::Chain;
-pub use steps::Growth;
 
-use crate::error::BuildError;
+use crate::batch::{HashedKeys, unpack_into};
+use crate::error::{BuildError, BuildErrorKind, InsertError};
 use crate::filter::Filter;
 use crate::filter::parts::engine::PlannedImpl;
 use crate::filter::types::bloom::ConcurrentBloom;
+use crate::funnel::Funnel;
 use crate::geometry::sizing::Request;
-use crate::hash::{FilterHasher, Murmur3};
+use crate::hash::{self, FilterHasher, KeyHasher, Murmur3, assert_same_length};
+use alloc::format;
+use alloc::vec::Vec;
 use steps::{MAX_LAYERS, Steps};
 
 /// A lock-free Bloom filter that grows. Many threads can insert and look up at once.
@@ -163,21 +166,31 @@ pub type Builder<S = Murmur3> = crate::filter::Builder<Chain, S>;
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     steps: Steps,
+    hint: usize,
     max_bytes: Option<usize>,
+}
+
+impl Options {
+    fn steps(&self, request: Request) -> Steps {
+        let keys = self.steps.keys;
+        Steps {
+            keys: request.keys.unwrap_or(if self.hint > 0 { keys.min(self.hint) } else { keys }).max(1),
+            rate: request.rate.unwrap_or(self.steps.rate),
+            words: request.words,
+            ..self.steps
+        }
+    }
+
+    fn max_bytes(&self) -> usize {
+        self.max_bytes.unwrap_or(usize::MAX)
+    }
 }
 
 impl PlannedImpl for Chain {
     type Options = Options;
 
     fn build(request: Request, options: Options) -> Result<Self, BuildError> {
-        let Options { steps, max_bytes } = options;
-        let steps = Steps {
-            keys: request.keys.unwrap_or(steps.keys).max(1),
-            rate: request.rate.unwrap_or(steps.rate),
-            words: request.words,
-            ..steps
-        };
-        Self::new(steps, max_bytes.unwrap_or(usize::MAX))
+        Self::new(options.steps(request), options.hint, options.max_bytes())
     }
 }
 
@@ -291,21 +304,80 @@ impl<S> Builder<S> {
         self
     }
 
-    /// When the filter goes on to the next layer: [`Growth::ByKeys`] by default.
+    /// The number of distinct keys that are expected in all, as far as it is known. The first layer
+    /// is for as many keys, and takes most of the rate. So the filter is nearly as small as a
+    /// [`ConcurrentBloom`], and grows if more keys come: see [Growth](self#growth).
+    ///
+    /// [`set_hint`](Filter::set_hint) changes it. 0 if nothing is known, the default.
     ///
     /// ```
-    /// use lanebloom::scalable::{Growth, ScalableBloom};
-    ///
-    /// let filter = ScalableBloom::builder().growth(Growth::AtHalfFull).build()?;
-    /// filter.insert_all(0..930u32)?;
-    /// assert!(filter.fill_ratio() < 0.5 && filter.layers().len() == 1);
-    /// filter.insert_all(930..1100u32)?;
-    /// assert_eq!(filter.layers().len(), 2);
+    /// let builder = lanebloom::ScalableBloom::builder().false_positive_rate(1e-6);
+    /// let filter = builder.hint(100_000).build()?;
+    /// filter.insert_all(0..100_000u32)?;
+    /// assert_eq!(filter.layers().len(), 1);
+    /// assert!(filter.bits_per_key() < 36.0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn growth(mut self, growth: Growth) -> Self {
-        self.options.steps.growth = growth;
+    pub fn hint(mut self, keys: usize) -> Self {
+        self.options.hint = keys;
         self
+    }
+}
+
+impl<S: FilterHasher> Builder<S> {
+    /// A filter that begins with these layers, the oldest first, and grows as the builder says. It
+    /// holds the keys of all layers.
+    ///
+    /// It makes a filter of a [`ConcurrentBloom`] that is full, or of the
+    /// [layers](Filter::into_layers) of another filter. Without layers it is
+    /// [`build`](Self::build).
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`build`](Self::build), if a layer's hasher is not the builder's, or if the layers
+    /// are more or larger than the builder's limits.
+    ///
+    /// ```
+    /// use lanebloom::{ConcurrentBloom, ScalableBloom};
+    ///
+    /// let full = ConcurrentBloom::with_capacity(1000, 0.01)?;
+    /// full.insert_all(0..1000u32);
+    /// let filter = ScalableBloom::builder().false_positive_rate(0.02).build_from([full])?;
+    /// filter.insert_all(1000..3000u32)?;
+    /// assert!((0..3000u32).all(|key| filter.contains(&key)));
+    /// assert!(filter.current_false_positive_rate() < 0.02);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn build_from(
+        self,
+        layers: impl IntoIterator<Item = ConcurrentBloom<S>>,
+    ) -> Result<ScalableBloom<S>, BuildError> {
+        let (steps, max_bytes) = (self.options.steps(self.request), self.options.max_bytes());
+        steps.check()?;
+        let own = hash::fingerprint(&self.hasher);
+        let (mut engines, mut needed) = (Vec::new(), 0usize);
+        for layer in layers {
+            if hash::fingerprint(&layer.hasher) != own {
+                let problem = format!("the hasher of layer {} is not the builder's", engines.len());
+                return Err(BuildError(BuildErrorKind::Setting(problem)));
+            }
+            needed = needed.saturating_add(layer.memory_bytes());
+            engines.push(layer.engine);
+        }
+        if engines.is_empty() {
+            return self.build();
+        }
+        if engines.len() > steps.limit() {
+            let problem = format!("{} layers are more than the limit of {}", engines.len(), steps.limit());
+            return Err(BuildError(BuildErrorKind::Setting(problem)));
+        }
+        if needed > max_bytes {
+            let limit = max_bytes;
+            return Err(BuildError(BuildErrorKind::OverBudget { needed, limit }));
+        }
+        let mut chain = Chain::of(steps, self.options.hint, max_bytes, engines)?;
+        chain.close_if_full();
+        Ok(Filter::of(chain, self.hasher))
     }
 }
 
@@ -324,6 +396,62 @@ impl<S> Filter<Chain, S> {
     /// ```
     pub fn layers(&self) -> impl DoubleEndedIterator<Item = &ConcurrentBloom<()>> + ExactSizeIterator {
         self.engine.layers_now().iter().map(|layer| &layer.filter)
+    }
+
+    /// The layers that are in use, the oldest first, each a filter of its own. A key of this filter
+    /// is in one of them.
+    ///
+    /// ```
+    /// let filter = lanebloom::ScalableBloom::with_capacity(100, 0.01)?;
+    /// filter.insert_all(0..500u32)?;
+    /// let layers = filter.into_layers();
+    /// assert_eq!(layers.len(), 3);
+    /// assert!((0..500u32).all(|key| layers.iter().any(|layer| layer.contains(&key))));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn into_layers(self) -> Vec<ConcurrentBloom<S>>
+    where
+        S: Clone,
+    {
+        let Self { engine, hasher, .. } = self;
+        engine.into_layers().map(|layer| Filter::of(layer, hasher.clone())).collect()
+    }
+
+    /// The number of distinct keys that are expected in all: the [builder's](Builder::hint), or the
+    /// last one that was [set](Self::set_hint). 0 if nothing is known.
+    ///
+    /// ```
+    /// let filter = lanebloom::ScalableBloom::builder().hint(5000).build()?;
+    /// assert_eq!(filter.hint(), 5000);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn hint(&self) -> usize {
+        self.engine.hint()
+    }
+
+    /// Sets the number of distinct keys that are expected in all, with those that are here. The
+    /// next layer is for the rest. Threads may insert meanwhile.
+    ///
+    /// For a file whose size is known, it is the number of keys so far, divided by the share of the
+    /// file that was read:
+    ///
+    /// ```
+    /// let filter = lanebloom::ScalableBloom::builder().false_positive_rate(1e-6).build()?;
+    /// let (input, mut keys, mut read) = (Vec::from_iter(0..200_000u32), 0, 0);
+    /// for part in input.chunks(500) {
+    ///     keys += filter.insert_batch(part)?;
+    ///     read += part.len();
+    ///     let share = read as f64 / input.len() as f64;
+    ///     filter.set_hint((keys as f64 / share) as usize);
+    /// }
+    /// // For the first thousand keys, and for the others.
+    /// assert_eq!(filter.layers().len(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_hint(&self, keys: usize) {
+        self.engine.set_hint(keys);
     }
 
     /// The most layers that the filter can have.
@@ -389,5 +517,73 @@ impl<S> Filter<Chain, S> {
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.engine.layers_now().phase != chain::OPEN
+    }
+}
+
+/// Inserts without atomics, for exclusive access. The filter grows as it does for others.
+impl<S> Filter<Chain, S> {
+    /// [`insert_hashes`](Self::insert_hashes) without atomics.
+    ///
+    /// ```
+    /// let mut filter = lanebloom::ScalableBloom::with_capacity(100, 1e-6)?;
+    /// let hashes: Vec<u64> = (0..1000u32).map(|key| filter.hash(&key)).collect();
+    /// assert_eq!(filter.insert_hashes_mut(&hashes), Ok(1000));
+    /// assert_eq!(filter.insert_hashes_mut(&hashes), Ok(0));
+    /// assert!(filter.contains(&999u32) && filter.layers().len() > 1);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn insert_hashes_mut(&mut self, hashes: &[u64]) -> Result<usize, InsertError> {
+        self.engine.insert_mut(&hashes, None)
+    }
+
+    /// [`insert_hashes_flagged`](Self::insert_hashes_flagged) without atomics. Panics if the lengths
+    /// differ.
+    ///
+    /// ```
+    /// let mut filter = lanebloom::ScalableBloom::with_capacity(1000, 0.01)?;
+    /// let hashes = ["a", "b", "a"].map(|key| filter.hash(key));
+    /// let mut new = [false; 3];
+    /// assert_eq!(filter.insert_hashes_flagged_mut(&hashes, &mut new), Ok(2));
+    /// assert_eq!(new, [true, true, false]);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn insert_hashes_flagged_mut(&mut self, hashes: &[u64], new: &mut [bool]) -> Result<usize, InsertError> {
+        assert_same_length(hashes.len(), new.len());
+        let isa = self.isa;
+        self.engine.insert_mut(&hashes, Some(&mut unpack_into(isa, new)))
+    }
+}
+
+/// Inserts without atomics, for exclusive access.
+impl<S: KeyHasher> Filter<Chain, S> {
+    /// [`insert_hashes_mut`](Self::insert_hashes_mut) of the keys' hashes.
+    ///
+    /// ```
+    /// let mut filter = lanebloom::ScalableBloom::with_capacity(1000, 0.01)?;
+    /// assert_eq!(filter.insert_batch_mut(&["a", "b", "a"]), Ok(2));
+    /// assert!(filter.contains("a") && filter.contains("b") && !filter.contains("c"));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn insert_batch_mut<K: Funnel>(&mut self, keys: &[K]) -> Result<usize, InsertError> {
+        let Self { engine, hasher, isa } = self;
+        let (hasher, isa) = (&*hasher, *isa);
+        engine.insert_mut(&HashedKeys { hasher, isa, keys }, None)
+    }
+
+    /// [`insert_hashes_flagged_mut`](Self::insert_hashes_flagged_mut) of the keys' hashes. Panics
+    /// if the lengths differ.
+    ///
+    /// ```
+    /// let mut filter = lanebloom::ScalableBloom::with_capacity(1000, 0.01)?;
+    /// let mut new = [false; 3];
+    /// assert_eq!(filter.insert_batch_flagged_mut(&["a", "a", "b"], &mut new), Ok(2));
+    /// assert_eq!(new, [true, false, true]);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn insert_batch_flagged_mut<K: Funnel>(&mut self, keys: &[K], new: &mut [bool]) -> Result<usize, InsertError> {
+        assert_same_length(keys.len(), new.len());
+        let Self { engine, hasher, isa } = self;
+        let (hasher, isa) = (&*hasher, *isa);
+        engine.insert_mut(&HashedKeys { hasher, isa, keys }, Some(&mut unpack_into(isa, new)))
     }
 }
