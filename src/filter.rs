@@ -7,7 +7,7 @@
 
 pub(crate) mod methods;
 pub(crate) mod parts;
-pub mod types;
+pub(crate) mod types;
 
 pub use methods::builders::Builder;
 pub use parts::engine::Figures;
@@ -29,9 +29,9 @@ use crate::kernel::Isa;
 /// | [`WindowedBloom`](crate::WindowedBloom) | whether the key was not seen within the window | no, but it forgets them |
 /// | [`CompactCuckoo`](crate::CompactCuckoo), [`BloomView`](crate::BloomView) | cannot be inserted into | no |
 ///
-/// `E` is the engine of such a type, `S` the hasher. Keys are any [`Funnel`] type. All methods but
-/// [`clear`](Self::clear) take `&self`: share a filter as `Arc`. Each type's page says what threads
-/// may rely on.
+/// `E` is the engine of such a type, `S` the hasher. Keys are any [`Funnel`](crate::Funnel) type.
+/// All methods but [`clear`](Self::clear) take `&self`: share a filter as `Arc`. Each type's page
+/// says what threads may rely on.
 ///
 /// # Any filter
 ///

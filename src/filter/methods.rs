@@ -1,6 +1,6 @@
 //! Methods that several filter types have, a file for each family.
 
-pub mod builders;
+pub(crate) mod builders;
 mod constructors;
 pub(crate) mod folds;
 mod inserts;

@@ -1,6 +1,6 @@
 //! What the filter types are made of.
 
-pub mod engine;
+pub(crate) mod engine;
 pub(crate) mod layers;
 pub(crate) mod lines;
 pub(crate) mod load_estimate;
