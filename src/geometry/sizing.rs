@@ -158,7 +158,10 @@ impl Request {
     /// The lowest rate in reach: the rate with [`MAX_BITS_PER_KEY`].
     pub(crate) fn least_rate(&self) -> f64 {
         let densest = LINE_BITS as f64 / MAX_BITS_PER_KEY as f64;
-        let with = |lines| Self { lines: Some(lines), ..*self };
+        let with = |lines| Self {
+            lines: Some(lines),
+            ..*self
+        };
         let least = |request: Self| {
             let rates = request.candidates().flatten().map(|model| model.rate_at(densest));
             rates.fold(1.0, f64::min)

@@ -695,7 +695,10 @@ fn united_len(one: &Bloom, other: &Bloom) -> usize {
 impl<'a> Layers<'a> {
     /// The layer that takes the keys of `theirs` with the fewest new ones.
     fn with_room_for(&self, theirs: &Bloom) -> Option<&'a Bloom> {
-        let alike = self.iter().map(Layer::bloom).filter(|ours| ours.layout == theirs.layout);
+        let alike = self
+            .iter()
+            .map(Layer::bloom)
+            .filter(|ours| ours.layout == theirs.layout);
         let fits = alike.filter_map(|ours| {
             let (before, after) = (ours.estimated_len(), united_len(ours, theirs));
             let most = ours.expected_keys.saturating_add(ours.expected_keys / UNION_EXCESS);
@@ -723,7 +726,12 @@ impl Chain {
                 continue;
             }
             if count >= self.entries.len() {
-                return Err(no_room(theirs, NoLayer::Layers { limit: self.entries.len() }));
+                return Err(no_room(
+                    theirs,
+                    NoLayer::Layers {
+                        limit: self.entries.len(),
+                    },
+                ));
             }
             count += 1;
             if theirs.memory_bytes() > self.max_bytes.saturating_sub(bytes) {
