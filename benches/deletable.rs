@@ -20,7 +20,7 @@
 //! it.
 
 use clap::Parser;
-use lanebloom::{CompactCuckoo, CountingBloom, CuckooFilter, DLeftFilter, InsertError, TombstoneBloom};
+use lanebloom::{CountingBloom, CuckooFilter, DLeftFilter, InsertError, TombstoneBloom};
 use lanebloom_benches::{machine, median, number, parse_size};
 use rand_09::SeedableRng;
 use rand_09::rngs::SmallRng;
@@ -79,10 +79,6 @@ trait Contestant: Send + Sync {
     /// The part of the present keys that it may miss.
     fn false_negative_rate(&self) -> f64 {
         0.0
-    }
-    /// Whether it can be changed; otherwise it is for lookups only.
-    fn can_change(&self) -> bool {
-        true
     }
 }
 
@@ -260,45 +256,6 @@ impl<F: Filter> Contestant for Ours<F> {
     }
 }
 
-/// A filled cuckoo filter, packed.
-struct Compact {
-    filling: Option<CuckooFilter>,
-    filter: CompactCuckoo,
-}
-
-impl Contestant for Compact {
-    fn name(&self) -> &'static str {
-        "CompactCuckoo, batch"
-    }
-    fn insert(&self, keys: &[u64]) -> usize {
-        let filter = self.filling.as_ref().expect("it is filled once");
-        filter
-            .insert_hashes(keys)
-            .map_or_else(|error| error.inserted(), |()| keys.len())
-    }
-    fn contains(&self, keys: &[u64]) -> usize {
-        in_batches(keys, |keys, found| self.filter.contains_hashes(keys, found))
-    }
-    fn remove(&self, _: &[u64]) -> usize {
-        unreachable!("it is only asked")
-    }
-    fn bytes(&self) -> usize {
-        self.filter.memory_bytes()
-    }
-    fn slots(&self) -> Option<usize> {
-        None
-    }
-    fn is_ours(&self) -> bool {
-        true
-    }
-    fn filled(&mut self) {
-        self.filter = self.filling.take().expect("it is filled once").to_compact().unwrap();
-    }
-    fn can_change(&self) -> bool {
-        false
-    }
-}
-
 /// The hasher for peers that hash the hashes again: one multiplication.
 #[derive(Clone, Copy, Default)]
 struct Multiply(u64);
@@ -445,17 +402,7 @@ fn contestants(n: usize, rate: f64) -> Vec<Box<dyn Contestant>> {
         // A tenth of the keys comes and goes.
         both(build!(TombstoneBloom::builder().expected_removals(n / 10 + 1))),
     ];
-    let compact = Compact {
-        filling: Some(cuckoo()),
-        filter: CuckooFilter::builder()
-            .expected_keys(1)
-            .build()
-            .unwrap()
-            .to_compact()
-            .unwrap(),
-    };
-    let others: [Box<dyn Contestant>; 5] = [
-        Box::new(compact),
+    let others: [Box<dyn Contestant>; 4] = [
         // Its documentation says that it can be filled to 95%. It has fingerprints of 8 bits, for
         // 3%, or of 16.
         Box::new(AtomicCuckoo(
@@ -509,21 +456,17 @@ fn timed(threads: usize, keys: &[u64], work: impl Fn(&[u64]) -> usize + Sync) ->
 const OPERATIONS: [&str; 4] = ["insert", "hit", "miss", "remove"];
 const THREADS: [usize; 2] = [1, 2];
 
-/// ns per key of each operation, by threads, or `None` if the contestant lacks it.
-type Round = [[Option<f64>; OPERATIONS.len()]; THREADS.len()];
+/// ns per key of each operation, by threads.
+type Round = [[f64; OPERATIONS.len()]; THREADS.len()];
 
 fn round(contestant: &mut dyn Contestant, keys: &[u64], present: &[u64], strangers: &[u64], rate: f64) -> Round {
     THREADS.map(|threads| {
         let name = contestant.name();
-        let change = contestant.can_change();
         contestant.rewind();
         // Into the caches, from which the other contestants have driven it.
         contestant.contains(&present[present.len() / 2..]);
-        let insert = change.then(|| {
-            let (time, inserted) = timed(threads, keys, |keys| contestant.insert(keys));
-            assert_eq!(inserted, keys.len(), "{name} found no room");
-            time
-        });
+        let (insert, inserted) = timed(threads, keys, |keys| contestant.insert(keys));
+        assert_eq!(inserted, keys.len(), "{name} found no room");
         let (hit, found) = timed(threads, present, |keys| contestant.contains(keys));
         assert_eq!(found, present.len(), "{name} has lost a key");
         let (miss, wrong) = timed(threads, strangers, |keys| contestant.contains(keys));
@@ -533,17 +476,14 @@ fn round(contestant: &mut dyn Contestant, keys: &[u64], present: &[u64], strange
             "{name}: {wrong} of {} false positives",
             strangers.len()
         );
-        let remove = change.then(|| {
-            let (time, removed) = timed(threads, keys, |keys| contestant.remove(keys));
-            let lost = (keys.len() as f64 * contestant.false_negative_rate()) as usize;
-            assert!(
-                (keys.len() - lost..=keys.len()).contains(&removed),
-                "{name} has lost {} keys",
-                keys.len() - removed
-            );
-            time
-        });
-        [insert, Some(hit), Some(miss), remove]
+        let (remove, removed) = timed(threads, keys, |keys| contestant.remove(keys));
+        let lost = (keys.len() as f64 * contestant.false_negative_rate()) as usize;
+        assert!(
+            (keys.len() - lost..=keys.len()).contains(&removed),
+            "{name} has lost {} keys",
+            keys.len() - removed
+        );
+        [insert, hit, miss, remove]
     })
 }
 
@@ -614,9 +554,7 @@ fn table(args: &Args, bytes: usize, rate: f64) -> String {
     all.iter_mut().for_each(|one| one.rewind());
     for (i, one) in all.iter().enumerate() {
         // At the planned load.
-        if one.can_change() {
-            assert_eq!(one.insert(&keys), keys.len());
-        }
+        assert_eq!(one.insert(&keys), keys.len());
         let wrong = one.contains(&strangers) as f64 / strangers.len() as f64;
         let load = highest_load(&**one, n);
         write!(
@@ -630,14 +568,10 @@ fn table(args: &Args, bytes: usize, rate: f64) -> String {
         .unwrap();
         for threads in 0..THREADS.len() {
             for operation in 0..OPERATIONS.len() {
-                let own: Option<Vec<f64>> = rounds.iter().map(|round| round[i][threads][operation]).collect();
-                let Some(own) = own else {
-                    write!(table, " | {:>16}", "").unwrap();
-                    continue;
-                };
+                let own: Vec<f64> = rounds.iter().map(|round| round[i][threads][operation]).collect();
                 let fastest = |round: &Vec<Round>| {
                     let peers = round.iter().zip(&all).filter(|(_, one)| !one.is_ours());
-                    let times = peers.map(|(round, _)| round[threads][operation].expect("peers can do all"));
+                    let times = peers.map(|(round, _)| round[threads][operation]);
                     times.fold(f64::INFINITY, f64::min)
                 };
                 let ratios = rounds

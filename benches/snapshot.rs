@@ -15,7 +15,7 @@
 
 use clap::Parser;
 use fastbloom::AtomicBloomFilter;
-use lanebloom::{BloomView, CompactCuckoo, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter};
+use lanebloom::{BloomView, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter};
 use lanebloom_benches::{machine, median, number, parse_size};
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -386,14 +386,12 @@ fn deletable(args: &Args) -> String {
         .build()
         .unwrap();
     cuckoo.insert_hashes(&hashes(cuckoo.expected_keys())).unwrap();
-    let compact = cuckoo.to_compact().unwrap();
     let d_left = DLeftFilter::builder().memory_budget(bytes).build().unwrap();
     d_left.insert_hashes(&hashes(d_left.expected_keys())).unwrap();
     let written = [
         bloom.to_bytes(),
         counting.to_bytes(),
         cuckoo.to_bytes(),
-        compact.to_bytes(),
         d_left.to_bytes(),
     ];
     let saved = table(
@@ -405,10 +403,6 @@ fn deletable(args: &Args) -> String {
             (
                 "`CuckooFilter`, fingerprints of 12 bits",
                 Box::new(|| black_box(cuckoo.to_bytes()).len()),
-            ),
-            (
-                "`CompactCuckoo` of it",
-                Box::new(|| black_box(compact.to_bytes()).len()),
             ),
             ("`DLeftFilter`", Box::new(|| black_box(d_left.to_bytes()).len())),
         ],
@@ -439,17 +433,10 @@ fn deletable(args: &Args) -> String {
                 }),
             ),
             (
-                "`CompactCuckoo` of it",
-                Box::new(|| {
-                    assert!(CompactCuckoo::from_bytes(&written[3]).is_ok());
-                    written[3].len()
-                }),
-            ),
-            (
                 "`DLeftFilter`",
                 Box::new(|| {
-                    assert!(DLeftFilter::from_bytes(&written[4]).is_ok());
-                    written[4].len()
+                    assert!(DLeftFilter::from_bytes(&written[3]).is_ok());
+                    written[3].len()
                 }),
             ),
         ],

@@ -20,7 +20,7 @@ package=(-p lanebloom -p lanebloom-tests)
 # processor with this byte order.
 vectors() {
     cargo test --no-fail-fast "$@" --lib --test={contract,edges,hash_batch} -- \
-        --skip={sizing,gauge,the_rate,estimated_len,view,counting,tombstone,d_left,cuckoo,compact,scalable,windowed}
+        --skip={sizing,gauge,the_rate,estimated_len,view,counting,tombstone,d_left,cuckoo,scalable,windowed}
 }
 
 # The programs of ci/test.sh.

@@ -27,7 +27,7 @@ use crate::kernel::Isa;
 /// | [`ScalableBloom`](crate::ScalableBloom) | whether it changed the filter, or an error if it cannot grow | no |
 /// | [`CuckooFilter`](crate::CuckooFilter), [`DLeftFilter`](crate::DLeftFilter) | an error if there is no room | yes |
 /// | [`WindowedBloom`](crate::WindowedBloom) | whether the key was not seen within the window | no, but it forgets them |
-/// | [`CompactCuckoo`](crate::CompactCuckoo), [`BloomView`](crate::BloomView) | cannot be inserted into | no |
+/// | [`BloomView`](crate::BloomView) | cannot be inserted into | no |
 ///
 /// `E` is the engine of such a type, `S` the hasher. Keys are any [`Funnel`](crate::Funnel) type.
 /// All methods but [`clear`](Self::clear) take `&self`: share a filter as `Arc`. Each type's page

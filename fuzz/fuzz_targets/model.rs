@@ -8,8 +8,8 @@
 
 use arbitrary::Arbitrary;
 use lanebloom::{
-    BloomView, CompactCuckoo, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, InsertError, ScalableBloom,
-    TombstoneBloom, WindowedBloom,
+    BloomView, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, InsertError, ScalableBloom, TombstoneBloom,
+    WindowedBloom,
 };
 use lanebloom_formats::GuavaBloom;
 use libfuzzer_sys::fuzz_target;
@@ -318,15 +318,7 @@ impl Deletable {
         let bytes = filter.to_bytes();
         let (copy, _) = CuckooFilter::from_bytes(&bytes).unwrap();
         assert!(copy.to_bytes() == bytes);
-        let compact = filter.to_compact().unwrap().to_bytes();
-        let (compact, _) = CompactCuckoo::from_bytes(&compact).unwrap();
-        assert_eq!(compact.len(), copy.len());
-        // From either.
-        *filter = if bytes[HEADER] & 1 == 0 {
-            copy
-        } else {
-            compact.to_filter().unwrap()
-        };
+        *filter = copy;
         let (filter, _) = &mut self.d_left;
         let bytes = filter.to_bytes();
         let (copy, _) = DLeftFilter::from_bytes(&bytes).unwrap();

@@ -378,14 +378,4 @@ fn copies_made_beside_a_move_hold_the_key_once() {
             all_bystanders_are_in(&copy);
         });
     }
-    loom::model(|| {
-        let filter = about_to_move();
-        let copier = {
-            share!(filter);
-            move || filter.to_compact().unwrap()
-        };
-        let (_, copy) = beside(inserter(&filter, NEW), copier);
-        assert!(copy.contains_hash(MOVED[0]));
-        assert!((8..=9).contains(&copy.len()));
-    });
 }

@@ -64,8 +64,6 @@ pub enum Kind {
     Tombstone = 5,
     /// A [`CuckooFilter`](crate::CuckooFilter).
     Cuckoo = 6,
-    /// A [`CompactCuckoo`](crate::CompactCuckoo).
-    CompactCuckoo = 7,
     /// A [`DLeftFilter`](crate::DLeftFilter).
     DLeft = 8,
     /// A [`ConcurrentBitmap`](crate::ConcurrentBitmap).
@@ -75,15 +73,18 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// The number of a kind that was removed before the first release, a packed cuckoo filter. No
+    /// other kind gets it.
+    pub(super) const RESERVED: u8 = 7;
+
     /// Every kind by its name.
-    const NAMES: [(Self, &str); 10] = [
+    const NAMES: [(Self, &str); 9] = [
         (Self::Bloom, "ConcurrentBloom"),
         (Self::Scalable, "ScalableBloom"),
         (Self::Windowed, "WindowedBloom"),
         (Self::Counting, "CountingBloom"),
         (Self::Tombstone, "TombstoneBloom"),
         (Self::Cuckoo, "CuckooFilter"),
-        (Self::CompactCuckoo, "CompactCuckoo"),
         (Self::DLeft, "DLeftFilter"),
         (Self::Bitmap, "ConcurrentBitmap"),
         (Self::Delta, "delta of a ConcurrentBloom"),
@@ -482,7 +483,11 @@ fn check_kind(bytes: &[u8], wanted: Kind) -> Decoded<()> {
     if found == wanted as u8 {
         return Ok(());
     }
-    let name = Kind::of(found).map(|kind| format!(" (a {kind})")).unwrap_or_default();
+    let name = match Kind::of(found) {
+        Some(kind) => format!(" (a {kind})"),
+        None if found == Kind::RESERVED => " (reserved)".into(),
+        None => String::new(),
+    };
     let number = wanted as u8;
     invalid(format!(
         "the bytes are of kind {found}{name}, not {number} (a {wanted})"

@@ -156,7 +156,7 @@ impl SnapshotHeader {
         Self::parse(bytes).map_err(SnapshotError)
     }
 
-    fn parse(bytes: &[u8]) -> Decoded<Self> {
+    pub(crate) fn parse(bytes: &[u8]) -> Decoded<Self> {
         // A delta has a shorter header.
         if bytes.get(10) == Some(&(Kind::Delta as u8)) {
             let header = DeltaHeader::peek(first::<DELTA_HEADER>(bytes)?)?;
@@ -166,8 +166,13 @@ impl SnapshotHeader {
         let bytes = first::<SNAPSHOT_HEADER>(bytes)?;
         let number = bytes[10];
         let Some(kind) = Kind::of(number) else {
+            let problem = if number == Kind::RESERVED {
+                "reserved"
+            } else {
+                "unknown"
+            };
             return invalid(format!(
-                "kind {number} is unknown: this release reads kinds 1 to 8, 16 and 129"
+                "kind {number} is {problem}: this release reads kinds 1 to 6, 8, 16 and 129"
             ));
         };
         if let Kind::Bloom | Kind::Counting = kind {
@@ -238,7 +243,7 @@ fn content(own: &OwnHeader) -> Decoded<(Content, Option<u64>, Option<f64>)> {
             (content, expected_keys()?, None)
         }
         Kind::Tombstone => (Content::Pair, None, None),
-        Kind::Cuckoo | Kind::CompactCuckoo | Kind::DLeft => {
+        Kind::Cuckoo | Kind::DLeft => {
             let plan = |fingerprint_bits, buckets| {
                 let buckets = buckets as u64;
                 let content = Content::Buckets {

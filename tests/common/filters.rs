@@ -6,7 +6,7 @@ pub use lanebloom::WindowedBloom;
 pub use lanebloom::{
     BloomView, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, ScalableBloom, SipHash13, TombstoneBloom,
 };
-use lanebloom::{CompactCuckoo, Filter, Funnel, InsertError, KeyHasher, Murmur3, SnapshotError};
+use lanebloom::{Filter, Funnel, InsertError, KeyHasher, Murmur3, SnapshotError};
 use std::fmt::Debug;
 pub use std::time::Duration;
 
@@ -65,14 +65,6 @@ macro_rules! for_each_filter {
         [inserts removes counts fills rates stored live guests fixed proportional] }
         $tests! { cuckoo_21: CuckooFilter = { CuckooFilter::builder().fingerprint_bits(21) }
         [inserts removes counts fills rates stored live guests fixed proportional] }
-        $tests! { compact_10: CompactCuckoo = { CuckooFilter::builder().fingerprint_bits(10) => to_compact }
-        [counts rates stored fixed proportional] }
-        $tests! { compact_12: CompactCuckoo = { CuckooFilter::builder().fingerprint_bits(12) => to_compact }
-        [counts rates stored fixed proportional] }
-        $tests! { compact_16: CompactCuckoo = { CuckooFilter::builder().fingerprint_bits(16) => to_compact }
-        [counts rates stored fixed proportional] }
-        $tests! { compact_21: CompactCuckoo = { CuckooFilter::builder().fingerprint_bits(21) => to_compact }
-        [counts rates stored fixed proportional] }
         $tests! { d_left: DLeftFilter = { DLeftFilter::builder() }
         [inserts removes counts fills rates stored live guests fixed proportional] }
         $tests! { scalable: ScalableBloom = { ScalableBloom::builder().max_layers(6) }
@@ -338,11 +330,11 @@ inserts! {
 }
 flags! { ConcurrentBloom, CountingBloom, TombstoneBloom, ScalableBloom }
 removes! { CountingBloom, TombstoneBloom, CuckooFilter, DLeftFilter }
-counts! { CuckooFilter, CompactCuckoo, DLeftFilter }
+counts! { CuckooFilter, DLeftFilter }
 estimates! { ConcurrentBloom, CountingBloom, TombstoneBloom, ScalableBloom, BloomView<'_> }
-fixed! { ConcurrentBloom, CountingBloom, TombstoneBloom, CuckooFilter, CompactCuckoo, DLeftFilter }
+fixed! { ConcurrentBloom, CountingBloom, TombstoneBloom, CuckooFilter, DLeftFilter }
 of_murmur3! {
-    ConcurrentBloom, CountingBloom, TombstoneBloom, CuckooFilter, CompactCuckoo, DLeftFilter, ScalableBloom
+    ConcurrentBloom, CountingBloom, TombstoneBloom, CuckooFilter, DLeftFilter, ScalableBloom
 }
 #[cfg(feature = "window")]
 of_murmur3! { WindowedBloom }

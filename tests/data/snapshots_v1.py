@@ -231,18 +231,6 @@ class Cuckoo(Buckets):
     def snapshot(self):
         return self.record(6, [sum(tag << i * self.bits for i, tag in enumerate(bucket)) for bucket in self.table])
 
-    def compact_snapshot(self):
-        low = self.bits - 4
-        size = self.slots * low + 2 * self.slots + 4
-        packed = 0
-        for number, bucket in enumerate(self.table):
-            tags = sorted(bucket)
-            bits = sum((tag & 2**low - 1) << i * low for i, tag in enumerate(tags))
-            bits |= sum(math.comb((tag >> low) + i, i + 1) for i, tag in enumerate(tags)) << self.slots * low
-            packed |= bits << number * size
-        words = -(-self.buckets * size // 64)
-        return self.record(7, [packed >> 64 * i & M for i in range(words)])
-
 
 class DLeft(Buckets):
     def __init__(self, *arguments):
@@ -378,7 +366,6 @@ if __name__ == "__main__":
     ]:
         cuckoo = come_and_go(lambda: Cuckoo(bits, buckets, expected, *hasher), keys, 2)
         deletable[f"cuckoo_{bits}"] = cuckoo.snapshot()
-        deletable[f"compact_{bits}"] = cuckoo.compact_snapshot()
     # A pair: 200 keys, of which every fifth was removed.
     added = Bloom(2, 3, 5, 200, 0.004120705646440654, *plain(3))
     removed = Bloom(4, 2, 2, 50, 0.00023975077528271666, *plain(0))

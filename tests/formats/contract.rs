@@ -383,11 +383,12 @@ where
         "CountingBloom",
         "TombstoneBloom",
         "CuckooFilter",
-        "CompactCuckoo",
+        "",
         "DLeftFilter",
     ];
     let kind = |kind: u8| match (kind, names.get(usize::from(kind))) {
         (129, _) => "129 (a delta of a ConcurrentBloom)".into(),
+        (7, _) => "7 (reserved)".into(),
         (1.., Some(name)) => format!("{kind} (a {name})"),
         _ => kind.to_string(),
     };

@@ -4,7 +4,7 @@
 
 use super::contract::{self, round_trip};
 use lanebloom::traits::{Engine, Stored};
-use lanebloom::{CompactCuckoo, CountingBloom, CuckooFilter, DLeftFilter, Filter, Murmur3, SipHash13, TombstoneBloom};
+use lanebloom::{CountingBloom, CuckooFilter, DLeftFilter, Filter, Murmur3, SipHash13, TombstoneBloom};
 use lanebloom_tests::filters::OfMurmur3;
 use lanebloom_tests::{number, with_field};
 
@@ -22,10 +22,6 @@ fn small_pair() -> TombstoneBloom {
 
 fn small_cuckoo() -> CuckooFilter {
     cuckoo(12, 26, 60)
-}
-
-fn small_compact() -> CompactCuckoo {
-    small_cuckoo().to_compact().unwrap()
 }
 
 fn small_d_left() -> DLeftFilter {
@@ -172,11 +168,6 @@ fn version_1_is_read_and_written() {
     assert_golden!("cuckoo_12", CuckooFilter, twelve(), 66, 2);
     assert_golden!("cuckoo_16", CuckooFilter, sixteen(), 48, 2);
     assert_golden!("cuckoo_21", CuckooFilter, long(), 36, 2);
-    let same = assert_golden!("compact_10", CompactCuckoo, ten(), 60, 2, to_compact);
-    assert_eq!(same.len(), 42);
-    assert_golden!("compact_12", CompactCuckoo, twelve(), 66, 2, to_compact);
-    assert_golden!("compact_16", CompactCuckoo, sixteen(), 48, 2, to_compact);
-    assert_golden!("compact_21", CompactCuckoo, long(), 36, 2, to_compact);
 
     let d_left = || DLeftFilter::builder().memory_budget(328).expected_keys(120);
     let same = assert_golden!("dleft", DLeftFilter, d_left().seed(5).build(), 100, 2);
@@ -208,7 +199,6 @@ fn a_pair_of_version_1_is_read_and_written() {
 /// From few words, of which the last line is not full, to some beyond what is copied at once, and
 /// around that.
 fn word_counts() -> impl Iterator<Item = usize> {
-    // (Of the compact form, which takes 52 bits for 64, more.)
     [6, 8, 10, 16, 8190, 8192, 8194, 8200, 10_100].into_iter()
 }
 
@@ -228,9 +218,7 @@ fn every_form_reads_what_every_form_wrote() {
         let same = round_trip(&filter);
         assert_eq!((same.len(), same.slots()), (filter.len(), filter.slots()));
         assert_eq!(same.expected_keys(), 1);
-        let compact = round_trip(&filter.to_compact().unwrap());
-        assert_eq!(compact.len(), filter.len());
-        assert!(hashes(buckets as u64).all(|hash| same.contains_hash(hash) && compact.contains_hash(hash)));
+        assert!(hashes(buckets as u64).all(|hash| same.contains_hash(hash)));
     }
     for buckets in [1, 2, 3, 1023, 1024, 1025] {
         let filter = d_left(buckets, 15 * buckets as u64);
@@ -238,23 +226,6 @@ fn every_form_reads_what_every_form_wrote() {
         assert_eq!(
             (same.len(), same.slots(), same.fill_ratio()),
             (filter.len(), filter.slots(), filter.fill_ratio())
-        );
-    }
-}
-
-/// The compact form that is read leads back to all keys.
-#[test]
-fn a_compact_filter_that_was_read_leads_back() {
-    for bits in [10, 12, 16, 21] {
-        // Nearly full, so that fingerprints are moved.
-        let one = cuckoo(bits, 100, (64 / bits) as u64 * 94 - 2);
-        let compact: CompactCuckoo = read(&one.to_compact().unwrap().to_bytes()).unwrap();
-        let back = compact.to_filter().unwrap();
-        assert_eq!(back.len(), one.len());
-        assert!(
-            (0..3000)
-                .map(number)
-                .all(|hash| back.count_hash(hash) == one.count_hash(hash))
         );
     }
 }
@@ -275,7 +246,6 @@ fn what_is_behind_the_last_word_is_zero() {
         }
     }
     check(&small_cuckoo());
-    check(&small_compact());
 }
 
 /// Writers of checksums get no further.
@@ -562,13 +532,9 @@ fn every_absurd_field_of_a_cuckoo_filter_is_an_error() {
         (40, &40u64.to_le_bytes(), "the header declares a length of "),
     ];
     assert_absurd(&small_cuckoo(), cases);
-    assert_absurd(&small_compact(), cases);
     assert_zeros(&small_cuckoo(), (34..40).chain(56..120));
-    assert_zeros(&small_compact(), (34..40).chain(56..120));
     assert_lengths_are_not_believed(&small_cuckoo(), 64, [200, 1 << 20, 1 << 40].into_iter(), most);
-    assert_lengths_are_not_believed(&small_compact(), 54, [200, 1 << 20, 1 << 40].into_iter(), most);
     assert_keys_are_planned(&small_cuckoo());
-    assert_keys_are_planned(&small_compact());
     // The most are those that a builder plans so many buckets for.
     let most = planned_keys(&small_cuckoo());
     let plan = |keys| {
@@ -633,57 +599,8 @@ fn every_bit_of_no_slot_is_an_error() {
         assert_eq!((filter.len(), filter.fill_ratio()), (filter.slots(), 1.0));
         assert!(filter.insert_hash(1).unwrap_err().is_full());
         assert!(filter.contains_hash(u64::MAX) && filter.remove_hash(u64::MAX) && filter.insert_hash(u64::MAX).is_ok());
-        let compact: CompactCuckoo = read(&filter.to_compact().unwrap().to_bytes()).unwrap();
-        assert!(compact.contains_hash(u64::MAX) && compact.len() == filter.slots());
         filter.clear();
         assert!(filter.is_empty());
-    }
-}
-
-/// The sequences of a compact bucket have numbers, and not every number is one's.
-#[test]
-fn every_number_of_no_sequence_is_an_error() {
-    for (bits, size, low, sequences) in [(10, 52, 36, 54_264u64), (12, 54, 40, 15_504), (16, 60, 48, 3876)] {
-        let buckets = 26;
-        let filter = cuckoo(bits, buckets, 60);
-        let bytes = filter.to_compact().unwrap().to_bytes();
-        let with = |bucket: usize, sequence: u64| {
-            let mut body = bytes[HEADER..bytes.len() - TRAILER].to_vec();
-            // Bit by bit, wherever the bucket lies.
-            for i in low..size {
-                let bit = bucket * size + i;
-                body[bit / 8] = body[bit / 8] & !(1 << (bit % 8)) | ((sequence >> (i - low) & 1) as u8) << (bit % 8);
-            }
-            with_field(&bytes, HEADER, &body)
-        };
-        for bucket in [0, 1, 13, buckets - 1] {
-            for sequence in [sequences, sequences + 1, (1 << (size - low)) - 1] {
-                assert_eq!(
-                    refused(&small_compact(), &with(bucket, sequence)),
-                    format!("bucket {bucket} has sequence {sequence}, which is not below {sequences}")
-                );
-            }
-            for sequence in [0, 1, sequences / 2, sequences - 1] {
-                let filter: CompactCuckoo = read(&with(bucket, sequence)).unwrap();
-                let back = filter.to_filter().unwrap();
-                assert_eq!(back.len(), filter.len());
-                assert!(back.insert_hash(number(5)).is_ok() && back.remove_hash(number(5)));
-                let _: CuckooFilter = read(&back.to_bytes()).unwrap();
-            }
-        }
-        // Behind the last bucket, in its word.
-        let end = buckets * size;
-        let words = end.div_ceil(64);
-        for bit in end..64 * words {
-            let at = HEADER + bit / 8;
-            let text = refused(&small_compact(), &with_field(&bytes, at, &[bytes[at] | 1 << (bit % 8)]));
-            let expected = format!(
-                "word {} of the body has the unused bits {:#x} set",
-                words - 1,
-                1u64 << (bit % 64)
-            );
-            assert_eq!(text, expected);
-        }
     }
 }
 

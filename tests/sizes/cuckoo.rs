@@ -24,7 +24,6 @@ enum Step {
     InsertBatch(Vec<u64>),
     RemoveBatch(Vec<u64>),
     Clone,
-    Compact,
 }
 
 /// Few buckets and few fingerprints, so that keys share both.
@@ -40,7 +39,6 @@ fn any_step() -> impl Strategy<Value = Step> {
         2 => prop::collection::vec(any_hash(), 0..8).prop_map(Step::InsertBatch),
         2 => prop::collection::vec(any_hash(), 0..8).prop_map(Step::RemoveBatch),
         1 => Just(Step::Clone),
-        1 => Just(Step::Compact),
     ]
 }
 
@@ -124,14 +122,6 @@ proptest! {
                     prop_assert_eq!(sum, removed.iter().filter(|&&removed| removed).count());
                 }
                 Step::Clone => filter = filter.clone(),
-                Step::Compact => {
-                    let compact = filter.to_compact().unwrap();
-                    prop_assert_eq!(compact.len(), filter.len());
-                    for hash in all_hashes() {
-                        prop_assert_eq!(compact.contains_hash(hash), filter.contains_hash(hash));
-                    }
-                    filter = compact.to_filter().unwrap();
-                }
             }
             prop_assert_eq!(filter.len(), model.values().sum::<usize>());
             for hash in all_hashes() {
@@ -367,8 +357,6 @@ fn copies_of_a_live_filter_hold_what_came_before() {
             for _ in 0..10 {
                 let copy = filter.clone();
                 assert!((0..stay).all(|i| copy.contains_hash(number(i as u64))));
-                let compact = filter.to_compact().unwrap();
-                assert!((0..stay).all(|i| compact.contains_hash(number(i as u64))));
             }
             return;
         }

@@ -1,16 +1,16 @@
 //! Filter files, recognized by their content: snapshots of lanebloom, Guava's streams, and chunks
 //! of RedisBloom. `query`, `merge`, `info` and `convert` read them here.
 
-use crate::identity::regular;
-use crate::input::{self, Input, is_stdin};
 use crate::resp::{self, Dump};
 use anyhow::{Context, Result, bail};
 use lanebloom::codec::{self, Identity, Kind, SnapshotHeader};
 use lanebloom::hash::Murmur3;
 use lanebloom::{
-    CompactCuckoo, ConcurrentBitmap, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, ScalableBloom,
-    SnapshotError, TombstoneBloom, WindowedBloom,
+    ConcurrentBitmap, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, ScalableBloom, SnapshotError,
+    TombstoneBloom, WindowedBloom,
 };
+use lanebloom_files::identity::regular;
+use lanebloom_files::input::{self, Input, is_stdin};
 use lanebloom_formats::GuavaBloom;
 use std::io::{self, BufReader, Chain, Cursor, Read, Write};
 use std::path::Path;
@@ -32,7 +32,6 @@ pub(crate) enum Content {
     Counting(CountingBloom),
     Tombstone(TombstoneBloom),
     Cuckoo(CuckooFilter),
-    Compact(CompactCuckoo),
     DLeft(DLeftFilter),
     Bitmap(ConcurrentBitmap),
     Unreadable(Unreadable),
@@ -66,7 +65,6 @@ impl FilterFile {
             Content::Counting(filter) => *filter.hasher(),
             Content::Tombstone(filter) => *filter.hasher(),
             Content::Cuckoo(filter) => *filter.hasher(),
-            Content::Compact(filter) => *filter.hasher(),
             Content::DLeft(filter) => *filter.hasher(),
             // They take the keys' bytes.
             Content::Guava(_) | Content::Redis(_) => Murmur3::default(),
@@ -93,7 +91,6 @@ impl FilterFile {
             Content::Counting(filter) => filter.contains_hashes(hashes, found),
             Content::Tombstone(filter) => filter.contains_hashes(hashes, found),
             Content::Cuckoo(filter) => filter.contains_hashes(hashes, found),
-            Content::Compact(filter) => filter.contains_hashes(hashes, found),
             Content::DLeft(filter) => filter.contains_hashes(hashes, found),
             Content::Guava(filter) => filter.contains_batch(&keys(), found),
             Content::Redis(dump) => dump.filter.contains_batch(&keys(), found),
@@ -112,7 +109,6 @@ impl Content {
             Self::Counting(_) => Kind::Counting,
             Self::Tombstone(_) => Kind::Tombstone,
             Self::Cuckoo(_) => Kind::Cuckoo,
-            Self::Compact(_) => Kind::CompactCuckoo,
             Self::DLeft(_) => Kind::DLeft,
             Self::Bitmap(_) => Kind::Bitmap,
             Self::Unreadable(other) => other.header.kind,
@@ -130,7 +126,6 @@ impl Content {
             Self::Counting(filter) => filter.write_to(writer),
             Self::Tombstone(filter) => filter.write_to(writer),
             Self::Cuckoo(filter) => filter.write_to(writer),
-            Self::Compact(filter) => filter.write_to(writer),
             Self::DLeft(filter) => filter.write_to(writer),
             Self::Bitmap(bitmap) => bitmap.write_to(writer),
             Self::Unreadable(other) => writer.write_all(&other.bytes),
@@ -210,7 +205,6 @@ fn snapshots(head: Vec<u8>, reader: &mut impl Read, bytes: u64) -> Result<Conten
         Kind::Counting => Content::Counting(one(&head, reader, CountingBloom::read_from)?),
         Kind::Tombstone => Content::Tombstone(one(&head, reader, TombstoneBloom::read_from)?),
         Kind::Cuckoo => Content::Cuckoo(one(&head, reader, CuckooFilter::read_from)?),
-        Kind::CompactCuckoo => Content::Compact(one(&head, reader, CompactCuckoo::read_from)?),
         Kind::DLeft => Content::DLeft(one(&head, reader, DLeftFilter::read_from)?),
         Kind::Bitmap => Content::Bitmap(ConcurrentBitmap::read_from(head.chain(&mut *reader), usize::MAX)?),
         _ => return row(head, reader, bytes),

@@ -7,7 +7,7 @@ use crate::filter::parts::engine::RemoveImpl;
 use crate::filter::parts::probe::Probe;
 use crate::filter::parts::slots::{BucketLayout, Slots};
 use crate::filter::types::counting::{Counting, CountingBloom};
-use crate::filter::types::cuckoo::{Compact, Cuckoo, CuckooFilter};
+use crate::filter::types::cuckoo::{Cuckoo, CuckooFilter};
 use crate::filter::types::dleft::{DLeft, DLeftFilter};
 use crate::filter::types::tombstone::{Tombstone, TombstoneBloom};
 use crate::funnel::Funnel;
@@ -218,4 +218,4 @@ macro_rules! counts {
     )*};
 }
 
-counts! { Cuckoo, Compact, DLeft }
+counts! { Cuckoo, DLeft }

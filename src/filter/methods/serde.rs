@@ -8,7 +8,7 @@ use crate::filter::methods::snapshots::decode;
 use crate::filter::parts::engine::StoredImpl;
 use crate::filter::types::bloom::ConcurrentBloom;
 use crate::filter::types::counting::CountingBloom;
-use crate::filter::types::cuckoo::{CompactCuckoo, CuckooFilter};
+use crate::filter::types::cuckoo::CuckooFilter;
 use crate::filter::types::dleft::DLeftFilter;
 use crate::filter::types::scalable::ScalableBloom;
 use crate::filter::types::tombstone::TombstoneBloom;
@@ -43,7 +43,7 @@ macro_rules! serialized {
 }
 
 serialized! {
-    ConcurrentBloom, CountingBloom, CuckooFilter, CompactCuckoo, DLeftFilter, ScalableBloom, TombstoneBloom
+    ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, ScalableBloom, TombstoneBloom
 }
 #[cfg(feature = "window")]
 serialized! { WindowedBloom }
@@ -70,7 +70,7 @@ macro_rules! deserialized {
 }
 
 deserialized! {
-    ConcurrentBloom, CountingBloom, CuckooFilter, CompactCuckoo, DLeftFilter, ScalableBloom, TombstoneBloom
+    ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, ScalableBloom, TombstoneBloom
 }
 
 impl<E: StoredImpl, S: FilterHasher> Decode for Filter<E, S> {

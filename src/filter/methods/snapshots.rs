@@ -10,7 +10,7 @@ use crate::filter::parts::engine::EngineImpl;
 use crate::filter::parts::engine::StoredImpl;
 use crate::filter::types::bloom::{Bloom, ConcurrentBloom};
 use crate::filter::types::counting::{Counting, CountingBloom};
-use crate::filter::types::cuckoo::{Compact, CompactCuckoo, Cuckoo, CuckooFilter};
+use crate::filter::types::cuckoo::{Cuckoo, CuckooFilter};
 use crate::filter::types::dleft::{DLeft, DLeftFilter};
 use crate::filter::types::scalable::{Chain, ScalableBloom};
 use crate::filter::types::tombstone::{Tombstone, TombstoneBloom};
@@ -227,7 +227,7 @@ macro_rules! stored {
 }
 
 stored! {
-    ConcurrentBloom: Bloom, CountingBloom: Counting, CuckooFilter: Cuckoo, CompactCuckoo: Compact, DLeftFilter: DLeft,
+    ConcurrentBloom: Bloom, CountingBloom: Counting, CuckooFilter: Cuckoo, DLeftFilter: DLeft,
     ScalableBloom: Chain, TombstoneBloom: Tombstone
 }
 #[cfg(feature = "window")]
@@ -270,4 +270,4 @@ macro_rules! fixed_size {
     )*};
 }
 
-fixed_size! { Bloom, Counting, Cuckoo, Compact, DLeft, Tombstone }
+fixed_size! { Bloom, Counting, Cuckoo, DLeft, Tombstone }

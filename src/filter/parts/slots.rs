@@ -1,5 +1,5 @@
 //! What the engines share that keep each key in one slot of a few buckets: the fingerprints of a
-//! cuckoo filter, shared or packed, and the cells of a d-left filter. Lookups, batches, figures and
+//! cuckoo filter, and the cells of a d-left filter. Lookups, batches, figures and
 //! snapshots are here. A table brings its words, its addresses, and its argument about races.
 
 use crate::batch::{Answer, Source};
@@ -21,8 +21,6 @@ use core::iter::repeat;
 pub(crate) trait Slots: Probe + Sized {
     const TYPE: &'static str;
     const KIND: Kind;
-    /// Whether [`hold`](Self::hold) makes changes wait.
-    const HELD: bool;
     /// The words of memory for each bucket of the header, at most.
     const WORDS: usize;
 
@@ -238,7 +236,7 @@ impl<T: SlotsMut> RemoveImpl for Slotted<T> {
 
 /// The buckets as they are. `docs/FORMAT.md` describes the bytes.
 impl<T: Slots> StoredImpl for Slotted<T> {
-    const HELD: bool = T::HELD;
+    const HELD: bool = true;
 
     fn snapshot_bytes(&self) -> usize {
         snapshot_bytes(T::words_of(self.table.bucket_layout()))

@@ -61,9 +61,9 @@
 //!    thread moved a fingerprint meanwhile. An insert that finds an empty slot in one of its two
 //!    buckets is lock-free too. *Moves and removals are not*: those in the same stripe of
 //!    fingerprints (one of up to 256) exclude each other for a few atomic operations.
-//! 5. **The whole filter.** [`clone`](Clone::clone), [`to_compact`](CuckooFilter::to_compact) and
-//!    [snapshots](crate::codec) of a live filter hold every key whose insertion happened before.
-//!    Moves and removals wait meanwhile. [`clear`](Filter::clear) takes `&mut self`.
+//! 5. **The whole filter.** [`clone`](Clone::clone) and [snapshots](crate::codec) of a live filter
+//!    hold every key whose insertion happened before. Moves and removals wait meanwhile.
+//!    [`clear`](Filter::clear) takes `&mut self`.
 //!
 //! There is no union, since two full filters do not fit into one of them. There is no `==`: two
 //! equal sets may compare unequal, since a fingerprint's place depends on the order of the inserts.
@@ -73,7 +73,6 @@
 //! Source: Fan, Andersen, Kaminsky, Mitzenmacher, "Cuckoo Filter: Practically Better Than Bloom"
 //! (2014).
 
-pub(crate) mod compact;
 mod shape;
 pub(crate) mod table;
 
@@ -84,7 +83,6 @@ use crate::filter::parts::engine::PlannedImpl;
 use crate::filter::parts::slots::{Slots, Slotted, planned};
 use crate::geometry::sizing::Request;
 use crate::hash::Murmur3;
-pub use compact::{Compact, CompactCuckoo};
 use table::CuckooTable;
 
 /// A cuckoo filter: keys can be removed again. Many threads can insert, look up and remove at once.

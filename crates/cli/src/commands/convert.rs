@@ -3,10 +3,10 @@
 use super::merge::{add_layer, summary};
 use crate::args::{Convert, Target};
 use crate::filter_file::{Content, FilterFile};
-use crate::output::Output;
 use crate::resp::Dump;
 use anyhow::{Context, Result, bail};
 use lanebloom::{ConcurrentBloom, ScalableBloom, codec};
+use lanebloom_files::output::Output;
 
 pub(crate) fn run(args: &Convert, quiet: bool) -> Result<()> {
     if args.redis_key.is_some() && args.to != Target::Redisbloom {
@@ -26,10 +26,6 @@ fn convert(args: &Convert, content: Content) -> Result<Content> {
     Ok(match (args.to, content) {
         (Target::Lanebloom, Content::Bloom(layers)) => Content::Bloom(united(layers)?),
         (Target::Lanebloom, Content::Scalable(filter)) => Content::Bloom(united(layers(&filter)?)?),
-        (Target::Cuckoo, Content::Compact(filter)) => Content::Cuckoo(filter.to_filter()?),
-        (Target::Cuckoo, content @ Content::Cuckoo(_)) => content,
-        (Target::CompactCuckoo, Content::Cuckoo(filter)) => Content::Compact(filter.to_compact()?),
-        (Target::CompactCuckoo, content @ Content::Compact(_)) => content,
         (Target::Redisbloom, Content::Redis(Dump { filter, key })) => {
             let key = args.redis_key.clone().map(String::into_bytes).or(key);
             if key.is_none() {
@@ -41,7 +37,6 @@ fn convert(args: &Convert, content: Content) -> Result<Content> {
         (target, content) => {
             let wanted = match target {
                 Target::Lanebloom => "a ConcurrentBloom",
-                Target::Cuckoo | Target::CompactCuckoo => "a cuckoo filter",
                 Target::Redisbloom => "a RedisBloom",
             };
             bail!(

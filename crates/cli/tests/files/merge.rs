@@ -135,25 +135,12 @@ fn conversions() {
     shell.ok("convert halves -o one --to lanebloom");
     assert_eq!(shell.read("one"), half(0..5000));
 
-    let cuckoo = CuckooFilter::with_capacity(5000, 1e-4).unwrap();
-    cuckoo.insert_all(&keys).unwrap();
-    shell.write("cuckoo", cuckoo.to_bytes());
-    shell.ok("convert cuckoo -o compact --to compact-cuckoo");
-    assert_eq!(shell.fact("compact", "kind"), "CompactCuckoo");
-    assert!(shell.read("compact").len() < shell.read("cuckoo").len());
-    assert_eq!(shell.ok("query compact keys --present"), all);
-    shell.ok("convert compact -o back --to cuckoo");
-    assert_eq!(
-        (shell.fact("back", "kind"), shell.fact("back", "keys")),
-        ("CuckooFilter".into(), "5000".into())
-    );
-    assert_eq!(shell.ok("query back keys --present"), all);
-
+    shell.write("cuckoo", CuckooFilter::with_capacity(10, 0.01).unwrap().to_bytes());
     shell.write("guava", GuavaBloom::with_capacity(10, 0.01).unwrap().to_bytes());
     for (file, target) in [
         ("guava", "lanebloom"),
         ("bloom", "redisbloom --redis-key a"),
-        ("bloom", "cuckoo"),
+        ("cuckoo", "lanebloom"),
     ] {
         let error = shell.error(&format!("convert {file} -o out --to {target}"));
         assert!(

@@ -37,7 +37,7 @@ fn plans_as_json() {
         (&1.0.into(), &1.0.into())
     );
     let all = objects("plan --keys 1000 --json");
-    assert_eq!(all.len(), 8 * 11);
+    assert_eq!(all.len(), 8 * 10);
     assert!(of_rate.iter().all(|object| all.contains(object)));
     // Out of reach for fingerprints of 21 bits.
     let last = all.iter().rfind(|object| object["filter"] == "CuckooFilter").unwrap();
@@ -61,7 +61,6 @@ fn plans() {
     for (name, built) in [
         ("ConcurrentBloom", bloom.bits_per_key()),
         ("CuckooFilter", cuckoo.bits_per_key()),
-        ("CompactCuckoo", cuckoo.to_compact().unwrap().bits_per_key()),
         ("GuavaBloom", guava.bits_per_key()),
         ("ScalableBloom", scalable.bits_per_key()),
         ("RedisBloom", redis.bits_per_key()),

@@ -129,7 +129,6 @@ fn filters_of_programs_are_queried() {
     cuckoo.insert_all(&keys).unwrap();
     d_left.insert_all(&keys).unwrap();
     scalable.insert_all(&keys).unwrap();
-    let compact = cuckoo.to_compact().unwrap();
     let windowed = WindowedBloom::builder()
         .expected_keys(1000)
         .false_positive_rate(1e-4)
@@ -140,7 +139,6 @@ fn filters_of_programs_are_queried() {
     windowed.insert_all(&keys[500..]);
     for bytes in [
         cuckoo.to_bytes(),
-        compact.to_bytes(),
         d_left.to_bytes(),
         scalable.to_bytes(),
         windowed.to_bytes(),

@@ -65,9 +65,9 @@ pub struct CuckooTable {
 /// A key's fingerprint and its two buckets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct CuckooAddress {
-    pub(super) fingerprint: u64,
-    pub(super) first: usize,
-    pub(super) second: usize,
+    fingerprint: u64,
+    first: usize,
+    second: usize,
 }
 
 /// The result of an attempt to make room.
@@ -107,9 +107,16 @@ impl Node {
 }
 
 impl CuckooTable {
+    /// The fingerprint's other bucket.
     #[inline(always)]
     fn other(&self, bucket: usize, fingerprint: u64) -> usize {
-        other(bucket, fingerprint, self.words.len())
+        let buckets = self.words.len();
+        let step = 2 * block(mix(fingerprint), buckets / 2) + 1;
+        if step >= bucket {
+            step - bucket
+        } else {
+            step + buckets - bucket
+        }
     }
 
     /// Puts the fingerprint into one of its buckets, and moves other fingerprints if it must;
@@ -257,7 +264,12 @@ impl Probe for CuckooTable {
 
     #[inline(always)]
     fn address(&self, hash: u64) -> CuckooAddress {
-        address_of(self.shape, self.words.len(), hash)
+        let (fingerprint, first) = (self.shape.fingerprint(hash), block(hash, self.words.len()));
+        CuckooAddress {
+            fingerprint,
+            first,
+            second: self.other(first, fingerprint),
+        }
     }
 
     #[inline(always)]
@@ -292,7 +304,6 @@ impl Probe for CuckooTable {
 impl Slots for CuckooTable {
     const TYPE: &'static str = "CuckooFilter";
     const KIND: Kind = Kind::Cuckoo;
-    const HELD: bool = true;
     const WORDS: usize = 1;
     type BucketLayout = (BucketShape, usize);
 
@@ -394,30 +405,9 @@ impl SlotsMut for CuckooTable {
     }
 }
 
-#[inline(always)]
-pub(super) fn address_of(shape: BucketShape, buckets: usize, hash: u64) -> CuckooAddress {
-    let (fingerprint, first) = (shape.fingerprint(hash), block(hash, buckets));
-    CuckooAddress {
-        fingerprint,
-        first,
-        second: other(first, fingerprint, buckets),
-    }
-}
-
 impl CuckooAddress {
-    pub(super) fn buckets(self) -> [usize; 2] {
+    fn buckets(self) -> [usize; 2] {
         [self.first, self.second]
-    }
-}
-
-/// The fingerprint's other bucket.
-#[inline(always)]
-fn other(bucket: usize, fingerprint: u64, buckets: usize) -> usize {
-    let step = 2 * block(mix(fingerprint), buckets / 2) + 1;
-    if step >= bucket {
-        step - bucket
-    } else {
-        step + buckets - bucket
     }
 }
 

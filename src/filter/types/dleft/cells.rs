@@ -282,7 +282,6 @@ impl Probe for Cells {
 impl Slots for Cells {
     const TYPE: &'static str = "DLeftFilter";
     const KIND: Kind = Kind::DLeft;
-    const HELD: bool = true;
     const WORDS: usize = WORDS_PER_KEY;
     type BucketLayout = usize;
 

@@ -7,16 +7,16 @@ use std::path::Path;
 /// The device and the number of a file. Another file may get the same ones once this one is removed
 /// and no handle of it is open.
 #[derive(Clone, Copy, Eq, Hash, PartialEq)]
-pub(crate) struct FileId(u64, u64);
+pub struct FileId(u64, u64);
 
 impl FileId {
     #[cfg(unix)]
-    pub(crate) fn of_file(file: &File) -> io::Result<Self> {
+    pub fn of_file(file: &File) -> io::Result<Self> {
         Ok(Self::of(&file.metadata()?))
     }
 
     /// That of the file that a path names, which is not opened; `None` if there is none.
-    pub(crate) fn at(path: &Path) -> io::Result<Option<Self>> {
+    pub fn at(path: &Path) -> io::Result<Option<Self>> {
         match Self::of_path(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             other => other.map(Some),
@@ -35,7 +35,7 @@ impl FileId {
     }
 
     #[cfg(windows)]
-    pub(crate) fn of_file(file: &File) -> io::Result<Self> {
+    pub fn of_file(file: &File) -> io::Result<Self> {
         Self::of(file)
     }
 
@@ -53,7 +53,7 @@ impl FileId {
 
 /// The metadata of a regular file; `None` for a directory, a pipe or a terminal. (Windows has no
 /// metadata of the last two.)
-pub(crate) fn regular(file: &File) -> io::Result<Option<Metadata>> {
+pub fn regular(file: &File) -> io::Result<Option<Metadata>> {
     match file.metadata() {
         Err(_) if cfg!(windows) => Ok(None),
         other => Ok(Some(other?).filter(Metadata::is_file)),

@@ -5,53 +5,38 @@
 //! and waits until the stage has taken all chunks before. So each chunk stays in one thread's
 //! cache.
 
-use crate::input::{Chunk, Reader};
-use crate::keys::KeySpec;
+use crate::input::{Chunk, Cut, Reader};
 use anyhow::Result;
-use lanebloom::hash::KeyHasher;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 /// More threads would wait for a stage that inserts.
-pub(crate) const MOST_THREADS: usize = 4;
+pub const MOST_THREADS: usize = 4;
 
 /// The number of threads to [`run`] with a stage that inserts, if none was asked for.
-pub(crate) fn threads() -> usize {
+pub fn threads() -> usize {
     all_threads().min(MOST_THREADS)
 }
 
 /// The number of threads to [`run`] if the stage has little to do.
-pub(crate) fn all_threads() -> usize {
+pub fn all_threads() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// What threads do with chunks side by side.
-pub(crate) trait Work: Send + Sync + 'static {
-    fn work(&self, chunk: &mut Chunk);
+pub trait Work<R>: Send + Sync + 'static {
+    fn work(&self, chunk: &mut Chunk<R>);
 
     /// What is left to do after the stage has taken the chunk with this number.
-    fn finish(&self, _: &mut Chunk, _number: u64) -> Result<()> {
+    fn finish(&self, _: &mut Chunk<R>, _number: u64) -> Result<()> {
         Ok(())
     }
 }
 
-/// Finds the records of chunks, and hashes their keys.
-pub(crate) struct Hash<H> {
-    pub(crate) keys: KeySpec,
-    pub(crate) hasher: H,
-}
-
-impl<H: KeyHasher + Send + Sync + 'static> Work for Hash<H> {
-    fn work(&self, chunk: &mut Chunk) {
-        let (bytes, keyed) = chunk.parts();
-        self.keys.hash(bytes, keyed, &self.hasher);
-    }
-}
-
 /// What depends on the order of the input.
-pub(crate) trait Stage: Send + 'static {
+pub trait Stage<R>: Send + 'static {
     /// Takes the next chunk.
-    fn take(&mut self, chunk: &mut Chunk) -> Result<()>;
+    fn take(&mut self, chunk: &mut Chunk<R>) -> Result<()>;
 }
 
 /// Gives all chunks of the reader to `stage` after the work of `threads` threads, and returns the
@@ -62,7 +47,12 @@ pub(crate) trait Stage: Send + 'static {
 /// Returns the first error of the reader or of the stage. The stage has taken all chunks before it,
 /// and is dropped. It returns at once: another thread may still wait for input that comes late or
 /// never, so the threads own all that they use, and end with the process.
-pub(crate) fn run<W: Work, S: Stage>(reader: Reader, work: W, threads: usize, stage: S) -> Result<S> {
+pub fn run<C: Cut, S: Stage<C::Records>>(
+    reader: Reader<C>,
+    work: impl Work<C::Records>,
+    threads: usize,
+    stage: S,
+) -> Result<S> {
     let reader = reader.ahead(threads);
     let progress = reader.progress();
     let shared = Arc::new(Shared {
@@ -111,24 +101,24 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-struct Shared<W, S> {
+struct Shared<C, W, S> {
     work: W,
-    source: Mutex<Source>,
+    source: Mutex<Source<C>>,
     turn: Mutex<Turn<S>>,
     /// A chunk was taken, the outcome changed, or a worker ended.
     changed: Condvar,
 }
 
-struct Source {
-    reader: Reader,
+struct Source<C> {
+    reader: Reader<C>,
     /// The number of the next chunk.
     next: u64,
     is_over: bool,
 }
 
-impl Source {
+impl<C: Cut> Source<C> {
     /// Fills the chunk, and returns its number; `None` at the end. An error has a number too.
-    fn next(&mut self, chunk: &mut Chunk) -> Option<(u64, Result<()>)> {
+    fn next(&mut self, chunk: &mut Chunk<C::Records>) -> Option<(u64, Result<()>)> {
         if self.is_over {
             return None;
         }
@@ -170,14 +160,14 @@ impl<S> Outcome<S> {
 }
 
 /// A thread's part in the work. Its end is counted, also by a panic.
-struct Worker<'a, W, S>(&'a Shared<W, S>);
+struct Worker<'a, C, W, S>(&'a Shared<C, W, S>);
 
-impl<W: Work, S: Stage> Worker<'_, W, S> {
+impl<C: Cut, W: Work<C::Records>, S: Stage<C::Records>> Worker<'_, C, W, S> {
     fn run(self) {
         let shared = self.0;
         let mut chunk = Chunk::default();
         // (A lock in the condition of a `while let` would be held during its body.)
-        let next = |chunk: &mut Chunk| lock(&shared.source).next(chunk);
+        let next = |chunk: &mut Chunk<C::Records>| lock(&shared.source).next(chunk);
         while let Some((number, filled)) = next(&mut chunk) {
             if filled.is_ok() {
                 shared.work.work(&mut chunk);
@@ -202,7 +192,7 @@ impl<W: Work, S: Stage> Worker<'_, W, S> {
     }
 
     /// Waits for the turn, and gives the chunk to the stage. Returns whether more may come.
-    fn take(&self, number: u64, filled: Result<()>, chunk: &mut Chunk) -> bool {
+    fn take(&self, number: u64, filled: Result<()>, chunk: &mut Chunk<C::Records>) -> bool {
         let is_before = |turn: &mut Turn<S>| turn.next < number && matches!(turn.outcome, Outcome::Running(_));
         let turn = self.0.changed.wait_while(lock(&self.0.turn), is_before);
         let mut turn = turn.unwrap_or_else(PoisonError::into_inner);
@@ -224,7 +214,7 @@ impl<W: Work, S: Stage> Worker<'_, W, S> {
     }
 }
 
-impl<W, S> Drop for Worker<'_, W, S> {
+impl<C, W, S> Drop for Worker<'_, C, W, S> {
     fn drop(&mut self) {
         let mut turn = lock(&self.0.turn);
         turn.workers -= 1;
@@ -240,12 +230,11 @@ impl<W, S> Drop for Worker<'_, W, S> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::{Cli, Command};
-    use crate::input::Input;
+    use crate::input::{Input, Lines};
     use crate::progress::Progress;
-    use clap::Parser;
     use std::fs::File;
     use std::io::Write;
+    use std::ops::Range;
     use std::os::fd::AsRawFd;
     use std::path::PathBuf;
     use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -254,8 +243,8 @@ mod tests {
     /// Does something with the first chunk, and tells when it is dropped.
     struct First(fn() -> Result<()>, Option<Sender<()>>);
 
-    impl Stage for First {
-        fn take(&mut self, _: &mut Chunk) -> Result<()> {
+    impl Stage<()> for First {
+        fn take(&mut self, _: &mut Chunk<()>) -> Result<()> {
             self.0()
         }
     }
@@ -269,17 +258,17 @@ mod tests {
     }
 
     /// Runs on two threads with an input of one line whose end never comes.
-    fn run_endless(work: impl Work, stage: First) -> Result<First> {
+    fn run_endless(work: impl Work<()>, stage: First) -> Result<First> {
         let (end, writer) = rustix::pipe::pipe().unwrap();
         let mut writer = File::from(writer);
         writer.write_all(b"a\n").unwrap();
         let path = PathBuf::from(format!("/dev/fd/{}", end.as_raw_fd()));
-        let Command::Dedup(args) = Cli::parse_from(["lanebloom", "dedup"]).command else {
-            unreachable!("it is dedup");
-        };
-        let keys = KeySpec::new(&args.keys).unwrap();
         let inputs = [Input::Path(path)].into_iter().collect();
-        let reader = Reader::new(inputs, keys, Arc::new(Progress::new(None, false)));
+        let reader = Reader::new(
+            inputs,
+            Bytes(Lines::new(b'\n', 64, false)),
+            Arc::new(Progress::new(None, false)),
+        );
         let (done, result) = mpsc::channel();
         thread::spawn(move || done.send(run(reader, work, 2, stage)));
         let result = result.recv_timeout(Duration::from_secs(60));
@@ -291,10 +280,30 @@ mod tests {
         result.expect("it has panicked")
     }
 
+    /// Lines of which nothing is known.
+    struct Bytes(Lines);
+
+    impl Cut for Bytes {
+        type Records = ();
+
+        fn begin(&mut self, _: usize, _: &str, is_apart: bool) -> Result<bool> {
+            self.0.begin(is_apart);
+            Ok(false)
+        }
+
+        fn cut(&mut self, bytes: &[u8], is_end: bool, _: &mut ()) -> Result<Range<usize>> {
+            Ok(self.0.cut(bytes, is_end)?.0)
+        }
+
+        fn lines(&self) -> &Lines {
+            &self.0
+        }
+    }
+
     struct Nothing;
 
-    impl Work for Nothing {
-        fn work(&self, _: &mut Chunk) {}
+    impl Work<()> for Nothing {
+        fn work(&self, _: &mut Chunk<()>) {}
     }
 
     #[test]
@@ -313,8 +322,8 @@ mod tests {
 
     struct Panics;
 
-    impl Work for Panics {
-        fn work(&self, _: &mut Chunk) {
+    impl Work<()> for Panics {
+        fn work(&self, _: &mut Chunk<()>) {
             panic!("of the work");
         }
     }

@@ -22,7 +22,7 @@ ctor::declarative::ctor! {
 }
 
 /// Stdout without a buffer. Fails if it was closed.
-pub(crate) fn open() -> io::Result<File> {
+pub fn open() -> io::Result<File> {
     // Relaxed: as above.
     if WAS_CLOSED.load(Ordering::Relaxed) {
         return Err(io::Error::other("stdout is closed"));
@@ -43,7 +43,7 @@ fn duplicate() -> io::Result<File> {
 }
 
 /// Fails if stdout goes to this regular file.
-pub(crate) fn refuse(file: &File) -> io::Result<()> {
+pub fn refuse(file: &File) -> io::Result<()> {
     let stdout = duplicate()?;
     if regular(file)?.is_some() && regular(&stdout)?.is_some() && FileId::of_file(file)? == FileId::of_file(&stdout)? {
         return Err(io::Error::other("this file is also the output"));

@@ -2,10 +2,10 @@
 //! used; on Windows such a call moves it.
 
 #[cfg(unix)]
-pub(crate) use std::os::unix::fs::FileExt;
+pub use std::os::unix::fs::FileExt;
 
 #[cfg(windows)]
-pub(crate) trait FileExt {
+pub trait FileExt {
     fn read_at(&self, bytes: &mut [u8], at: u64) -> std::io::Result<usize>;
     fn read_exact_at(&self, bytes: &mut [u8], at: u64) -> std::io::Result<()>;
     fn write_all_at(&self, bytes: &[u8], at: u64) -> std::io::Result<()>;

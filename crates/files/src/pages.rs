@@ -1,42 +1,30 @@
-//! Makes the completions and the man pages; `lanebloom completions` and `lanebloom man` hand them
-//! out.
+//! The completions and the man pages of a command, made of its definition.
 
-#[allow(dead_code, reason = "only the definitions are used here")]
-#[path = "src/args.rs"]
-mod args;
-
-use clap::{Arg, Command, CommandFactory};
-use clap_complete::{Shell, generate_to};
+use crate::stdout;
+use anyhow::{Context, Result};
+use clap::{Arg, Command};
+pub use clap_complete::Shell;
 use clap_mangen::Man;
+use std::fs;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-use std::{env, fs};
+use std::path::Path;
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    println!("cargo::rerun-if-changed=src/args.rs");
-    let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("no OUT_DIR")?);
-    let mut command = args::Cli::command();
-    for shell in [Shell::Bash, Shell::Zsh, Shell::Fish, Shell::PowerShell] {
-        generate_to(shell, &mut command, "lanebloom", &out)?;
-    }
-    let man = out.join("man");
-    // Without the pages of an earlier build.
-    if man.exists() {
-        fs::remove_dir_all(&man)?;
-    }
-    fs::create_dir_all(&man)?;
-    let mut command = without_help(args::Cli::command());
+/// Prints the completions of a command for a shell.
+pub fn completions(shell: Shell, mut command: Command) -> Result<()> {
+    let (name, mut text) = (command.get_name().to_owned(), Vec::new());
+    clap_complete::generate(shell, &mut command, name, &mut text);
+    Ok(stdout::open()?.write_all(&text)?)
+}
+
+/// Writes the man pages of a command and its subcommands to a folder, which is created if it is
+/// missing.
+pub fn man(folder: &Path, command: Command) -> Result<()> {
+    fs::create_dir_all(folder).with_context(|| format!("cannot make the folder {}", folder.display()))?;
+    let program = command.get_name().to_owned();
+    let source = format!("{program} {}", command.get_version().unwrap_or(""));
+    let mut command = without_help(command);
     command.build();
-    let mut names = Vec::new();
-    write_pages(&command, &man, &mut names)?;
-
-    // The pages as one list of names and bytes, which the binary embeds.
-    names.sort();
-    let rows = names
-        .iter()
-        .map(|name| format!("({name:?}, include_bytes!({:?})),", man.join(name)));
-    fs::write(out.join("man.rs"), format!("&[{}]", rows.collect::<String>()))?;
-    Ok(())
+    write_pages(&command, &program, &source, folder)
 }
 
 /// The command without its subcommands `help`, which need no pages.
@@ -44,31 +32,33 @@ fn without_help(command: Command) -> Command {
     command.disable_help_subcommand(true).mut_subcommands(without_help)
 }
 
-/// Writes the page of a command and those of its subcommands, and adds their names.
-fn write_pages(command: &Command, folder: &Path, names: &mut Vec<String>) -> io::Result<()> {
+/// Writes the page of a command and those of its subcommands.
+fn write_pages(command: &Command, program: &str, source: &str, folder: &Path) -> Result<()> {
     for command in command.get_subcommands() {
-        write_pages(command, folder, names)?;
+        write_pages(command, program, source, folder)?;
     }
-    let man = Man::new(command.clone())
-        .source(concat!("lanebloom ", env!("CARGO_PKG_VERSION")))
-        .manual("lanebloom");
+    let man = Man::new(command.clone()).source(source).manual(program);
+    let path = folder.join(man.get_filename());
+    let failed = || format!("cannot write {}", path.display());
     let mut page = Vec::new();
-    man.render_title(&mut page)?;
-    man.render_name_section(&mut page)?;
-    write_synopsis(command, &mut page)?;
-    man.render_description_section(&mut page)?;
-    man.render_options_section(&mut page)?;
-    if command.has_subcommands() {
-        man.render_subcommands_section(&mut page)?;
-    }
-    if let Some(text) = command.get_after_long_help().or(command.get_after_help()) {
-        write_blocks(&text.to_string(), &mut page)?;
-    }
-    fs::write(folder.join(man.get_filename()), page)?;
-    names.push(man.get_filename());
-    Ok(())
+    render(command, &man, &mut page).with_context(failed)?;
+    fs::write(&path, page).with_context(failed)
 }
 
+fn render(command: &Command, man: &Man, page: &mut Vec<u8>) -> io::Result<()> {
+    man.render_title(page)?;
+    man.render_name_section(page)?;
+    write_synopsis(command, page)?;
+    man.render_description_section(page)?;
+    man.render_options_section(page)?;
+    if command.has_subcommands() {
+        man.render_subcommands_section(page)?;
+    }
+    if let Some(text) = command.get_after_long_help().or(command.get_after_help()) {
+        write_blocks(&text.to_string(), page)?;
+    }
+    Ok(())
+}
 /// Writes the options with their values, and the arguments. (The pages of clap_mangen leave the
 /// values out.)
 fn write_synopsis(command: &Command, page: &mut impl Write) -> io::Result<()> {

@@ -1,10 +1,10 @@
 //! The input files: those of the command line and of lists, all files in folders, and those that
 //! patterns match.
 
+use super::BOM;
 use super::source::{is_stdin, name, open};
 use crate::args::InputArgs;
-use crate::keys::BOM;
-use crate::table;
+use crate::summary::not_read;
 use anyhow::{Context, Error, Result, bail};
 use glob::Pattern;
 use std::collections::HashSet;
@@ -14,19 +14,19 @@ use walkdir::WalkDir;
 
 /// The files to read.
 #[derive(Default)]
-pub(crate) struct Files {
-    pub(crate) paths: Vec<PathBuf>,
+pub struct Files {
+    pub paths: Vec<PathBuf>,
     /// The name of each file in a folder of outputs: its own name, or its path from its folder on.
-    pub(crate) names: Vec<PathBuf>,
+    pub names: Vec<PathBuf>,
     /// A file that was found in a folder by a link: it may be outside of the folder.
-    pub(crate) link: Option<PathBuf>,
+    pub link: Option<PathBuf>,
     /// How many files of folders are not read: pipes, devices, links to a folder around them.
-    pub(crate) skipped: usize,
+    pub skipped: usize,
 }
 
 impl Files {
     /// The files of the command line; `-` if there are none.
-    pub(crate) fn new(args: &InputArgs) -> Result<Self> {
+    pub fn new(args: &InputArgs) -> Result<Self> {
         let mut files = Self::default();
         for path in &args.files {
             match path.to_str() {
@@ -247,12 +247,6 @@ impl Only {
             Found::Nothing
         }
     }
-}
-
-/// Says how many files of folders were skipped.
-pub(crate) fn not_read(skipped: usize) -> String {
-    let files = table::count(skipped, "file");
-    format!("{files} not read: pipes, devices, links that lead back or again")
 }
 
 /// Whether a link names a folder that the link is in.

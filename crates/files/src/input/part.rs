@@ -20,11 +20,11 @@ const COPY: usize = 256 << 10;
 
 /// The bytes of an input, which can be read again.
 #[derive(Clone)]
-pub(crate) struct Part {
-    pub(crate) name: String,
+pub struct Part {
+    pub name: String,
     source: Source,
     start: u64,
-    pub(crate) len: u64,
+    pub len: u64,
 }
 
 #[derive(Clone)]
@@ -42,9 +42,9 @@ enum Source {
 
 /// Changes with the bytes of a file, or already when they are written as they were.
 #[derive(Clone, PartialEq)]
-pub(crate) struct Stamp {
+pub struct Stamp {
     id: FileId,
-    pub(crate) len: u64,
+    pub len: u64,
     modified: Option<SystemTime>,
 }
 
@@ -58,7 +58,7 @@ impl Stamp {
     }
 
     /// `None` if the file is gone.
-    pub(crate) fn now(path: &Path, file: Option<&File>) -> io::Result<Option<Self>> {
+    pub fn now(path: &Path, file: Option<&File>) -> io::Result<Option<Self>> {
         let (id, metadata) = match file {
             Some(file) => (Some(FileId::of_file(file)?), file.metadata()?),
             None => (FileId::at(path)?, path.metadata()?),
@@ -69,7 +69,7 @@ impl Stamp {
 
 impl Part {
     /// The inputs: of each plain file its bytes, and copies of all others in a temporary file.
-    pub(crate) fn all(inputs: &[PathBuf], progress: &Arc<Progress>) -> Result<Vec<Self>> {
+    pub fn all(inputs: &[PathBuf], progress: &Arc<Progress>) -> Result<Vec<Self>> {
         let mut parts = Vec::new();
         let mut temporary: Option<Arc<File>> = None;
         let mut copied = 0;
@@ -147,7 +147,7 @@ impl Part {
     }
 
     /// The file, and where the bytes begin in it.
-    pub(crate) fn open(&self) -> io::Result<(Arc<File>, u64)> {
+    pub fn open(&self) -> io::Result<(Arc<File>, u64)> {
         let file = match &self.source {
             Source::Temporary(file) | Source::Plain { file: Some(file), .. } => Arc::clone(file),
             Source::Plain { path, stamp, .. } => {
@@ -162,7 +162,7 @@ impl Part {
     }
 
     /// Whether the bytes may have changed.
-    pub(crate) fn is_suspect(&self) -> bool {
+    pub fn is_suspect(&self) -> bool {
         match &self.source {
             Source::Temporary(_) => false,
             Source::Plain { path, file, stamp } => {

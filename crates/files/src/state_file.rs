@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use twox_hash::XxHash3_64;
 
 /// The file, which other runs cannot use meanwhile.
-pub(crate) struct StateFile {
+pub struct StateFile {
     path: PathBuf,
     /// `None` if there is no such file yet.
     file: Option<File>,
@@ -22,7 +22,7 @@ pub(crate) struct StateFile {
 
 impl StateFile {
     /// Locks and opens the file. Fails early if it could not be replaced in the end.
-    pub(crate) fn open(path: &Path) -> Result<Self> {
+    pub fn open(path: &Path) -> Result<Self> {
         let at = || format!("the state {}", path.display());
         // This refuses a named pipe, which would wait for its other end when it is opened.
         let path = &output::target(path).with_context(at)?;
@@ -48,7 +48,7 @@ impl StateFile {
     }
 
     /// The layers in the file, or new ones.
-    pub(crate) fn load(&self, expected: Option<usize>, rate: Option<f64>) -> Result<GrowingFilter> {
+    pub fn load(&self, expected: Option<usize>, rate: Option<f64>) -> Result<GrowingFilter> {
         match &self.file {
             Some(file) => {
                 GrowingFilter::read_from(file, rate).with_context(|| format!("the state {}", self.path.display()))
@@ -59,7 +59,7 @@ impl StateFile {
 
     /// Replaces the file. If this fails, the old one is still there. Calls `before` with the new
     /// file's [`id`](Self::id) just before it gets its name.
-    pub(crate) fn save(&mut self, layers: &GrowingFilter, before: impl FnOnce((u64, u64)) -> Result<()>) -> Result<()> {
+    pub fn save(&mut self, layers: &GrowingFilter, before: impl FnOnce((u64, u64)) -> Result<()>) -> Result<()> {
         let Self { path, file, .. } = self;
         let opened = file.as_ref().map(FileId::of_file).transpose()?;
         // By a program that does not know the lock.
@@ -87,21 +87,21 @@ impl StateFile {
         Ok(())
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// The size of the file and a hash of its last bytes, which hold the checksum of the newest
     /// layer. So it differs after each run that remembers something. `None` if there is no file
     /// yet.
-    pub(crate) fn id(&self) -> Result<Option<(u64, u64)>> {
+    pub fn id(&self) -> Result<Option<(u64, u64)>> {
         let id = self.file.as_ref().map(id_of).transpose();
         id.with_context(|| format!("the state {}", self.path.display()))
     }
 }
 
 /// The [`id`](StateFile::id) of a file.
-pub(crate) fn id_of(file: &File) -> io::Result<(u64, u64)> {
+pub fn id_of(file: &File) -> io::Result<(u64, u64)> {
     let len = file.metadata()?.len();
     let mut last = vec![0; len.min(LAST as u64) as usize];
     file.read_exact_at(&mut last, len.saturating_sub(LAST as u64))?;

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use twox_hash::xxhash3_64::Hasher;
 
-pub(crate) fn is_stdin(path: &Path) -> bool {
+pub fn is_stdin(path: &Path) -> bool {
     path == Path::new("-")
 }
 
@@ -39,7 +39,7 @@ pub(super) fn metadata(path: &Path) -> io::Result<Metadata> {
 }
 
 /// The identity of a file that is not opened; `None` if there is none.
-pub(crate) fn identity(path: &Path) -> io::Result<Option<FileId>> {
+pub fn identity(path: &Path) -> io::Result<Option<FileId>> {
     if is_stdin(path) {
         FileId::of_file(&stdin()?).map(Some)
     } else {
@@ -48,7 +48,7 @@ pub(crate) fn identity(path: &Path) -> io::Result<Option<FileId>> {
 }
 
 /// The file; for `-` stdin, without a buffer.
-pub(crate) fn open(path: &Path) -> io::Result<File> {
+pub fn open(path: &Path) -> io::Result<File> {
     // Reading would say so too, but only after the other inputs. (Windows opens no folder.)
     if cfg!(windows) && path.is_dir() {
         return Err(ErrorKind::IsADirectory.into());
@@ -142,7 +142,7 @@ impl<R: Read> Read for Zstd<R> {
 }
 
 /// Whether a file is compressed. Fails if its format is not read.
-pub(crate) fn is_compressed(path: &Path) -> io::Result<bool> {
+pub fn is_compressed(path: &Path) -> io::Result<bool> {
     let (_, magic) = Head::read(&mut File::open(path)?)?;
     Ok(magic != Magic::None)
 }
@@ -151,7 +151,7 @@ pub(crate) fn is_compressed(path: &Path) -> io::Result<bool> {
 const SEARCHED: u64 = 64 << 10;
 
 /// What keeps a file from being lines of text, if anything does. With `-z` its lines have zeros.
-pub(crate) fn no_text(path: &Path, null: bool) -> io::Result<Option<String>> {
+pub fn no_text(path: &Path, null: bool) -> io::Result<Option<String>> {
     if is_compressed(path)? {
         return Ok(Some("it is compressed, and the output is not".into()));
     }
@@ -261,7 +261,7 @@ impl Read for At {
 }
 
 /// How many bytes a file has, and their hash, once it was read to its end.
-pub(crate) type Digest = Arc<OnceLock<(u64, u64)>>;
+pub type Digest = Arc<OnceLock<(u64, u64)>>;
 
 /// Hashes the bytes of a file while somebody reads them.
 struct Digested<R> {
@@ -285,7 +285,7 @@ impl<R: Read> Read for Digested<R> {
 }
 
 /// The bytes of a file as they are, hashed on the way.
-pub(crate) fn digested(file: File, to: &Digest) -> impl Read + Send + 'static {
+pub fn digested(file: File, to: &Digest) -> impl Read + Send + 'static {
     Digested {
         file,
         hasher: Hasher::new(),

@@ -2,23 +2,23 @@
 
 mod ahead;
 mod files;
+mod lines;
 mod part;
 mod source;
 
-pub(crate) use files::{Files, not_read};
-pub(crate) use part::{Part, Stamp};
-pub(crate) use source::{Digest, digested, identity, is_compressed, is_stdin, no_text, open};
+pub use files::Files;
+pub use lines::{BOM, Lines};
+pub use part::{Part, Stamp};
+pub use source::{Digest, digested, identity, is_compressed, is_stdin, no_text, open};
 
-use crate::documents::Documents;
-use crate::keys::{Framer, KeySpec, Keyed};
 use crate::progress::Progress;
-use crate::rows::{Batches, Rows, Table};
 use ahead::Ahead;
 use anyhow::{Context, Result};
 use source::{At, Counted, metadata, name, opened};
 use std::collections::VecDeque;
 use std::fs::Metadata;
 use std::io::{self, ErrorKind, Read};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -34,41 +34,33 @@ const MOST_AHEAD: usize = 8;
 
 /// Records in a row, as they are in the input, with their terminators.
 #[derive(Default)]
-pub(crate) struct Chunk {
+pub struct Chunk<R> {
     buffer: Vec<u8>,
     len: usize,
-    /// What follows from the bytes: records, keys, hashes.
-    pub(crate) keyed: Keyed,
-    /// The same for records that are documents.
-    pub(crate) documents: Documents,
-    /// The rows of Parquet that the documents are texts of.
-    pub(crate) rows: Option<Rows>,
+    /// What follows from the bytes: where the records are, their keys, hashes.
+    pub records: R,
     /// The number of the input that the chunk comes from.
-    pub(crate) input: usize,
+    pub input: usize,
     /// Where the chunk begins in this input.
-    pub(crate) offset: u64,
+    pub offset: u64,
     /// The share of the input that has been read, if its size is known.
-    pub(crate) share: Option<f64>,
+    pub share: Option<f64>,
 }
 
-impl Chunk {
-    pub(crate) fn bytes(&self) -> &[u8] {
+impl<R> Chunk<R> {
+    pub fn bytes(&self) -> &[u8] {
         &self.buffer[..self.len]
     }
 
     /// The bytes, and what follows from them.
-    pub(crate) fn parts(&mut self) -> (&[u8], &mut Keyed) {
-        (&self.buffer[..self.len], &mut self.keyed)
+    pub fn parts(&mut self) -> (&[u8], &mut R) {
+        (&self.buffer[..self.len], &mut self.records)
     }
 
-    /// The bytes, and the documents in them.
-    pub(crate) fn with_documents(&mut self) -> (&[u8], &mut Documents) {
-        (&self.buffer[..self.len], &mut self.documents)
-    }
-
-    /// Moves the records for which `keeps` is true to the front, and returns their bytes.
-    pub(crate) fn retain(&mut self, mut keeps: impl FnMut(usize) -> bool) -> &[u8] {
-        let ends = &self.keyed.ends;
+    /// Moves the records for which `keeps` is true to the front, and returns their bytes. `ends`
+    /// says where each record ends.
+    pub fn retain(&mut self, ends: impl Fn(&R) -> &[usize], mut keeps: impl FnMut(usize) -> bool) -> &[u8] {
+        let ends = ends(&self.records);
         let end_before = |record: usize| if record == 0 { 0 } else { ends[record - 1] };
         let (mut kept, mut record) = (0, 0);
         while record < ends.len() {
@@ -88,8 +80,31 @@ impl Chunk {
     }
 }
 
+/// Cuts the bytes of inputs into whole records.
+pub trait Cut: Send + 'static {
+    /// What follows from the bytes of a chunk.
+    type Records: Default + Send + 'static;
+
+    /// Begins the next input. Returns whether [`next`](Self::next) yields its chunks; otherwise its
+    /// bytes are read and cut.
+    fn begin(&mut self, number: usize, name: &str, is_apart: bool) -> Result<bool>;
+
+    /// Finds the whole records of `bytes`; the rest, which follows them, is left, and is the
+    /// beginning of the next call's bytes.
+    fn cut(&mut self, bytes: &[u8], is_end: bool, records: &mut Self::Records) -> Result<Range<usize>>;
+
+    /// How lines end.
+    fn lines(&self) -> &Lines;
+
+    /// Replaces `bytes` and `records` by the next chunk. Returns its share of the input's bytes, or
+    /// `None` at the end.
+    fn next(&mut self, _bytes: &mut Vec<u8>, _records: &mut Self::Records) -> Result<Option<usize>> {
+        Ok(None)
+    }
+}
+
 /// Reads the inputs one after another.
-pub(crate) struct Reader {
+pub struct Reader<C> {
     inputs: VecDeque<Input>,
     /// How many inputs are unpacked at a time, if they are compressed; how many were looked at.
     ahead: usize,
@@ -97,18 +112,15 @@ pub(crate) struct Reader {
     current: Option<Box<dyn Read + Send>>,
     /// Where the hash of each input goes, if that is wanted.
     digests: Vec<Digest>,
-    /// The inputs that are files of Parquet, and the limit of a text.
-    tables: Vec<Option<Arc<Table>>>,
-    max_record: usize,
-    /// In place of `current`.
-    batches: Option<Batches>,
+    /// Whether the cutter yields the chunks of an input, in place of `current`.
+    is_cutters: bool,
     /// The names of the inputs opened so far.
-    pub(crate) names: Vec<String>,
+    pub names: Vec<String>,
     /// The beginning of a record whose end was not read yet.
     carry: Vec<u8>,
     /// Where `carry` begins in the input.
     offset: u64,
-    framer: Framer,
+    cutter: C,
     /// Whether each input has an output of its own, so that none continues the one before.
     is_apart: bool,
     /// Whether a chunk waits until it is full, so that where it ends follows from the bytes alone.
@@ -119,7 +131,7 @@ pub(crate) struct Reader {
 }
 
 /// Bytes to read.
-pub(crate) enum Input {
+pub enum Input {
     /// A file, or stdin for `-`; decompressed if it is compressed.
     Path(PathBuf),
     /// Bytes that were read before, as they are.
@@ -129,12 +141,12 @@ pub(crate) enum Input {
 }
 
 impl Input {
-    pub(crate) fn all(files: &[PathBuf]) -> VecDeque<Self> {
+    pub fn all(files: &[PathBuf]) -> VecDeque<Self> {
         files.iter().cloned().map(Self::Path).collect()
     }
 
     /// The bytes of all inputs, if all are regular files.
-    pub(crate) fn total(inputs: &VecDeque<Self>) -> Option<u64> {
+    pub fn total(inputs: &VecDeque<Self>) -> Option<u64> {
         inputs.iter().map(Self::bytes).sum()
     }
 
@@ -146,7 +158,7 @@ impl Input {
         }
     }
 
-    pub(crate) fn name(&self) -> String {
+    pub fn name(&self) -> String {
         match self {
             Self::Path(path) => name(path),
             Self::Part(part) => part.name.clone(),
@@ -188,21 +200,19 @@ impl<R: Read> Read for Full<R> {
     }
 }
 
-impl Reader {
-    pub(crate) fn new(inputs: VecDeque<Input>, keys: KeySpec, progress: Arc<Progress>) -> Self {
+impl<C: Cut> Reader<C> {
+    pub fn new(inputs: VecDeque<Input>, cutter: C, progress: Arc<Progress>) -> Self {
         Self {
             inputs,
             ahead: 0,
             looked_at: 0,
             current: None,
             digests: Vec::new(),
-            tables: Vec::new(),
-            max_record: 0,
-            batches: None,
+            is_cutters: false,
             names: Vec::new(),
             carry: Vec::new(),
             offset: 0,
-            framer: Framer::new(keys),
+            cutter,
             is_apart: false,
             is_full: false,
             chunk: CHUNK,
@@ -212,19 +222,19 @@ impl Reader {
 
     /// Reads each input as if it were the only one: nothing is added at its end, and its header
     /// passes.
-    pub(crate) fn apart(self, is_apart: bool) -> Self {
+    pub fn apart(self, is_apart: bool) -> Self {
         Self { is_apart, ..self }
     }
 
     /// Hashes the bytes of each input, as they are in the file, on the way.
-    pub(crate) fn hashed(self, digests: &[Digest]) -> Self {
+    pub fn hashed(self, digests: &[Digest]) -> Self {
         let digests = digests.to_vec();
         Self { digests, ..self }
     }
 
     /// Fills every chunk, also if the bytes come slowly. Then the chunks, and the share of the
     /// input up to each, are the same in every run and for any number of threads.
-    pub(crate) fn full(self) -> Self {
+    pub fn full(self) -> Self {
         Self {
             is_full: true,
             chunk: FULL_CHUNK,
@@ -232,33 +242,22 @@ impl Reader {
         }
     }
 
-    /// Reads those inputs that have a table from it.
-    pub(crate) fn tables(self, tables: Vec<Option<Arc<Table>>>, max_record: usize) -> Self {
-        Self {
-            tables,
-            max_record,
-            ..self
-        }
-    }
-
     /// Unpacks compressed files before their turn if there are so many threads that they would wait
     /// for it. Two would not, and it takes a quarter more CPU time.
-    pub(crate) fn ahead(self, threads: usize) -> Self {
+    pub fn ahead(self, threads: usize) -> Self {
         let ahead = if threads > 2 { threads.min(MOST_AHEAD) } else { 0 };
         Self { ahead, ..self }
     }
 
-    pub(crate) fn progress(&self) -> Arc<Progress> {
+    pub fn progress(&self) -> Arc<Progress> {
         Arc::clone(&self.progress)
     }
 
     /// Fills the chunk with the next records. Returns whether there were any.
-    pub(crate) fn fill(&mut self, chunk: &mut Chunk) -> Result<bool> {
-        chunk.keyed.clear();
+    pub fn fill(&mut self, chunk: &mut Chunk<C::Records>) -> Result<bool> {
         chunk.len = 0;
-        chunk.rows = None;
         loop {
-            if self.current.is_none() && self.batches.is_none() && !self.open_next()? {
+            if self.current.is_none() && !self.is_cutters && !self.open_next()? {
                 return Ok(false);
             }
             let name = self.names.len() - 1;
@@ -305,31 +304,30 @@ impl Reader {
         self.looked_at = self.looked_at.saturating_sub(1);
         let name = input.name();
         let failed = || format!("cannot read {name}");
-        if let Some(table) = self.tables.get(self.names.len()).cloned().flatten() {
-            self.batches = Some(table.batches(self.max_record).with_context(failed)?);
-        } else {
+        self.is_cutters = self
+            .cutter
+            .begin(self.names.len(), &name, self.is_apart)
+            .with_context(failed)?;
+        if !self.is_cutters {
             let reader = input
                 .reader(&self.progress, self.digests.get(self.names.len()))
                 .with_context(failed)?;
             self.current = Some(if self.is_full { Box::new(Full(reader)) } else { reader });
         }
         self.offset = 0;
-        self.framer.next_input(&name, self.is_apart);
         self.names.push(name);
         Ok(true)
     }
 
     /// Fills the chunk from the current input. Returns false at its end.
-    fn fill_from_current(&mut self, chunk: &mut Chunk) -> Result<bool> {
+    fn fill_from_current(&mut self, chunk: &mut Chunk<C::Records>) -> Result<bool> {
         let buffer = &mut chunk.buffer;
-        if let Some(batches) = &mut self.batches {
-            chunk.rows = batches.next(buffer)?;
+        if self.is_cutters {
+            let bytes = self.cutter.next(buffer, &mut chunk.records)?;
             chunk.len = buffer.len();
-            match &chunk.rows {
-                Some(rows) => self.progress.add(rows.file_bytes),
-                None => self.batches = None,
-            }
-            return Ok(self.batches.is_some());
+            self.progress.add(bytes.unwrap_or(0));
+            self.is_cutters = bytes.is_some();
+            return Ok(self.is_cutters);
         }
         let mut len = self.carry.len();
         buffer.resize(self.chunk + len, 0);
@@ -353,11 +351,11 @@ impl Reader {
             if is_end {
                 self.current = None;
                 let is_one_of_many = self.names.len() > 1 || !self.inputs.is_empty();
-                if !self.is_apart && is_one_of_many && self.framer.is_only_mark(&buffer[..len]) {
+                if !self.is_apart && is_one_of_many && self.cutter.lines().is_only_mark(&buffer[..len]) {
                     // It would become a line.
                     return Ok(false);
                 }
-                let terminator = self.framer.terminator();
+                let terminator = self.cutter.lines().terminator();
                 if len > 0 && !self.is_apart && !self.inputs.is_empty() && buffer[len - 1] != terminator {
                     // Otherwise the next input would continue the last line. There is room: see
                     // above.
@@ -365,7 +363,7 @@ impl Reader {
                     len += 1;
                 }
             }
-            let whole = self.framer.cut(&buffer[..len], is_end, &mut chunk.keyed)?;
+            let whole = self.cutter.cut(&buffer[..len], is_end, &mut chunk.records)?;
             if whole.end > 0 {
                 // A pipe gives less than was asked for: its records do not wait for more.
                 self.carry.extend_from_slice(&buffer[whole.end..len]);

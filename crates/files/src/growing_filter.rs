@@ -28,10 +28,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// The rate of `dedup` if none is given.
-pub(crate) const RATE: f64 = 1e-6;
+pub const RATE: f64 = 1e-6;
 
 /// Keys of the first filter if their number is not known: 64 KiB at 1e-3, 256 KiB at 1e-6.
-pub(crate) const FIRST: usize = 1 << 16;
+pub const FIRST: usize = 1 << 16;
 
 /// What the first of more layers takes of the rate.
 const FIRST_SHARE: f64 = 0.2;
@@ -49,31 +49,31 @@ const EXCESS: usize = 256;
 /// How often the rate of the newest filter is computed anew while it fills.
 const STEPS: usize = 64;
 
-pub(crate) struct GrowingFilter {
+pub struct GrowingFilter {
     /// At least one.
     layers: Vec<Layer>,
     /// The promised rate of all layers together.
     rate: f64,
     /// The expected number of new hashes that the filter took for present.
-    pub(crate) mistaken: f64,
+    pub mistaken: f64,
     /// The number of hashes that were new.
-    pub(crate) new: usize,
+    pub new: usize,
     /// The number of keys that were read from a file.
     loaded: usize,
     /// The share of the input that has been read, after the last insert.
     share: f64,
     limit: Option<Limit>,
     /// Whether it takes no more hashes, because it has reached its limit.
-    pub(crate) is_closed: bool,
+    pub is_closed: bool,
     /// The number of keys in layers that were dropped at the limit.
-    pub(crate) forgotten: usize,
+    pub forgotten: usize,
 }
 
 /// What bounds the memory of a filter.
 #[derive(Clone, Copy)]
-pub(crate) struct Limit {
-    pub(crate) bytes: usize,
-    pub(crate) when_full: WhenFull,
+pub struct Limit {
+    pub bytes: usize,
+    pub when_full: WhenFull,
 }
 
 /// A layer below this share of the limit is not worth its time at each lookup.
@@ -137,12 +137,12 @@ impl Layer {
 
 impl GrowingFilter {
     /// An empty set for `expected` hashes, or for any number.
-    pub(crate) fn new(expected: Option<usize>, rate: f64) -> Result<Self> {
+    pub fn new(expected: Option<usize>, rate: f64) -> Result<Self> {
         Self::seeded(expected, rate, 0)
     }
 
     /// An empty set for hashes by this seed of Murmur3.
-    pub(crate) fn seeded(expected: Option<usize>, rate: f64, seed: u32) -> Result<Self> {
+    pub fn seeded(expected: Option<usize>, rate: f64, seed: u32) -> Result<Self> {
         match expected {
             // More keys than expected shall not break the promise, so some of the rate is left.
             Some(keys) => Self::of_layer(layer(keys, rate * 0.9, seed)?, rate),
@@ -151,7 +151,7 @@ impl GrowingFilter {
     }
 
     /// An empty set for any number of hashes. The first layer is for so many of them.
-    pub(crate) fn beginning(first: usize, rate: f64, seed: u32) -> Result<Self> {
+    pub fn beginning(first: usize, rate: f64, seed: u32) -> Result<Self> {
         Self::of_layer(layer(first, rate * FIRST_SHARE, seed)?, rate)
     }
 
@@ -170,7 +170,7 @@ impl GrowingFilter {
     }
 
     /// Fails if it takes more already.
-    pub(crate) fn limited(self, limit: Option<Limit>) -> Result<Self> {
+    pub fn limited(self, limit: Option<Limit>) -> Result<Self> {
         if let Some(Limit { bytes, .. }) = limit.filter(|limit| limit.bytes < self.memory_bytes()) {
             bail!(
                 "the filter takes {} at the start, more than the {} of --memory",
@@ -182,19 +182,19 @@ impl GrowingFilter {
     }
 
     /// The rate of a lookup now.
-    pub(crate) fn current_rate(&self) -> f64 {
+    pub fn current_rate(&self) -> f64 {
         self.layers.iter().map(|layer| layer.rate).sum()
     }
 
     /// The share of all bits that are set.
-    pub(crate) fn fill(&self) -> f64 {
+    pub fn fill(&self) -> f64 {
         let set = |filter: &ConcurrentBloom| filter.figures().fill_ratio * filter.memory_bytes() as f64;
         self.layers().map(set).sum::<f64>() / self.memory_bytes() as f64
     }
 
     /// Inserts hashes in order, and writes to `new` which of them were new. `share` is the
     /// share of the input that has been read when all of them are inserted.
-    pub(crate) fn insert(&mut self, hashes: &[u64], new: &mut [bool], share: Option<f64>) -> Result<()> {
+    pub fn insert(&mut self, hashes: &[u64], new: &mut [bool], share: Option<f64>) -> Result<()> {
         let mut at = 0;
         while at < hashes.len() {
             if self.newest().room() == 0 && !self.is_closed {
@@ -255,7 +255,7 @@ impl GrowingFilter {
     }
 
     /// Writes to a bitmap which of the hashes are present.
-    pub(crate) fn find(&self, hashes: &[u64], found: &mut [u64]) {
+    pub fn find(&self, hashes: &[u64], found: &mut [u64]) {
         let (newest, older) = self.layers.split_last().expect("there is a layer");
         newest.filter.contains_hashes_bitmap(hashes, found);
         let mut more = vec![0; if older.is_empty() { 0 } else { found.len() }];
@@ -346,26 +346,26 @@ impl GrowingFilter {
     }
 
     /// The hasher of all layers.
-    pub(crate) fn hasher(&self) -> Murmur3 {
+    pub fn hasher(&self) -> Murmur3 {
         *self.layers[0].filter.hasher()
     }
 
-    pub(crate) fn layers(&self) -> impl Iterator<Item = &ConcurrentBloom> {
+    pub fn layers(&self) -> impl Iterator<Item = &ConcurrentBloom> {
         self.layers.iter().map(|layer| &layer.filter)
     }
 
-    pub(crate) fn memory_bytes(&self) -> usize {
+    pub fn memory_bytes(&self) -> usize {
         self.layers().map(|filter| filter.memory_bytes()).sum()
     }
 
     /// Writes the layers as snapshots in a row.
-    pub(crate) fn write_to(&self, writer: &mut dyn Write) -> io::Result<()> {
+    pub fn write_to(&self, writer: &mut dyn Write) -> io::Result<()> {
         self.layers().try_for_each(|filter| filter.write_to(&mut *writer))
     }
 
     /// Reads what [`write_to`](Self::write_to) wrote. The rate of all layers is `rate`, or a power
     /// of ten: the next above what these layers need, so that it stays when layers are added.
-    pub(crate) fn read_from(file: &File, rate: Option<f64>) -> Result<Self> {
+    pub fn read_from(file: &File, rate: Option<f64>) -> Result<Self> {
         let limit = file.metadata().context("cannot read its size")?.len() as usize;
         let mut reader = BufReader::with_capacity(1 << 20, file);
         let mut layers: Vec<Layer> = Vec::new();
@@ -399,7 +399,7 @@ impl GrowingFilter {
 }
 
 /// A filter that many threads fill, as long as it need not grow.
-pub(crate) struct SharedFilter {
+pub struct SharedFilter {
     filter: RwLock<GrowingFilter>,
     /// The number of hashes for which there is room, without those that threads insert now; 0 if
     /// only one thread at a time may insert.
@@ -409,7 +409,7 @@ pub(crate) struct SharedFilter {
 impl SharedFilter {
     /// With `is_shared`, threads insert side by side. The bits do not depend on their order, unless
     /// there are more hashes than the filter was made for.
-    pub(crate) fn new(mut filter: GrowingFilter, is_shared: bool) -> Self {
+    pub fn new(mut filter: GrowingFilter, is_shared: bool) -> Self {
         let room = if is_shared { filter.newest().room() } else { 0 };
         Self {
             filter: RwLock::new(filter),
@@ -417,13 +417,13 @@ impl SharedFilter {
         }
     }
 
-    pub(crate) fn is_shared(&self) -> bool {
+    pub fn is_shared(&self) -> bool {
         self.room.load(Ordering::Relaxed) > 0
     }
 
     /// Inserts hashes while other threads may do so too. Returns how many were new, or `None` if
     /// there may be no room for them.
-    pub(crate) fn try_insert(&self, hashes: &[u64]) -> Option<usize> {
+    pub fn try_insert(&self, hashes: &[u64]) -> Option<usize> {
         let filter = self.read();
         // Relaxed, here and below: a number that orders nothing. The lock keeps it and the filter
         // together.
@@ -438,12 +438,12 @@ impl SharedFilter {
 
     /// Inserts hashes as [`GrowingFilter::insert`]. The filter may grow, so from now on
     /// [`try_insert`](Self::try_insert) returns `None`.
-    pub(crate) fn insert(&self, hashes: &[u64], new: &mut [bool], share: Option<f64>) -> Result<()> {
+    pub fn insert(&self, hashes: &[u64], new: &mut [bool], share: Option<f64>) -> Result<()> {
         self.write().insert(hashes, new, share)
     }
 
     /// Counts the new hashes of all calls of [`try_insert`](Self::try_insert), which ends those.
-    pub(crate) fn count(&self, new: usize) {
+    pub fn count(&self, new: usize) {
         self.write().count(new);
     }
 
@@ -453,7 +453,7 @@ impl SharedFilter {
         filter
     }
 
-    pub(crate) fn read(&self) -> RwLockReadGuard<'_, GrowingFilter> {
+    pub fn read(&self) -> RwLockReadGuard<'_, GrowingFilter> {
         self.filter.read().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -4,7 +4,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Counts the bytes that were read, before decompression.
-pub(crate) struct Progress {
+pub struct Progress {
     read: AtomicU64,
     /// The bytes of all inputs, or 0 if they are not known.
     total: AtomicU64,
@@ -12,7 +12,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    pub(crate) fn new(total: Option<u64>, is_shown: bool) -> Self {
+    pub fn new(total: Option<u64>, is_shown: bool) -> Self {
         // The target hides itself where stderr is no terminal.
         let target = if is_shown {
             ProgressDrawTarget::stderr_with_hz(5)
@@ -30,27 +30,27 @@ impl Progress {
         Self { read, total, bar }
     }
 
-    pub(crate) fn add(&self, bytes: usize) {
+    pub fn add(&self, bytes: usize) {
         // Relaxed: a count for display and for estimates, which orders nothing.
         let read = self.read.fetch_add(bytes as u64, Ordering::Relaxed) + bytes as u64;
         self.bar.set_position(read);
     }
 
     /// How much was read since the last call.
-    pub(crate) fn take(&self) -> usize {
+    pub fn take(&self) -> usize {
         // Relaxed: as in `add`.
         self.read.swap(0, Ordering::Relaxed) as usize
     }
 
     /// The share of the input that was read, if its size is known.
-    pub(crate) fn share(&self) -> Option<f64> {
+    pub fn share(&self) -> Option<f64> {
         // Relaxed: as in `add`.
         let (read, total) = (self.read.load(Ordering::Relaxed), self.total.load(Ordering::Relaxed));
         (total > 0).then(|| (read as f64 / total as f64).min(1.0))
     }
 
     /// Begins another pass over the input, which has so many bytes.
-    pub(crate) fn restart(&self, total: u64) {
+    pub fn restart(&self, total: u64) {
         // Relaxed: as in `add`; no thread is reading now.
         self.read.store(0, Ordering::Relaxed);
         self.total.store(total, Ordering::Relaxed);
@@ -58,7 +58,7 @@ impl Progress {
     }
 
     /// Takes the bar from the screen.
-    pub(crate) fn finish(&self) {
+    pub fn finish(&self) {
         self.bar.finish_and_clear();
     }
 }

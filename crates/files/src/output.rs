@@ -1,6 +1,5 @@
 //! Files that are written as a whole or not at all: filter files, states, tables, charts, lines.
 
-use crate::args::Dedup;
 use crate::claims::{Claims, OUTPUT};
 use crate::input::{Files, Stamp, is_compressed, is_stdin, no_text};
 use crate::{stdout, xattrs};
@@ -14,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::slice;
 
 /// The file that a command writes. It is replaced as a whole; `-` is stdout.
-pub(crate) struct Output {
+pub struct Output {
     path: PathBuf,
     /// The path as it was given.
     name: String,
@@ -24,7 +23,7 @@ pub(crate) struct Output {
 
 impl Output {
     /// Fails early if the file could not be replaced in the end.
-    pub(crate) fn new(path: &Path) -> Result<Self> {
+    pub fn new(path: &Path) -> Result<Self> {
         let name = path.display().to_string();
         let path = if is_stdin(path) {
             path.into()
@@ -39,17 +38,17 @@ impl Output {
     }
 
     /// The path of the file; `-` for stdout.
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Claims the file, which has this role.
-    pub(crate) fn claim(&self, claims: &mut Claims, role: &'static str) -> Result<()> {
+    pub fn claim(&self, claims: &mut Claims, role: &'static str) -> Result<()> {
         claims.writes(role, &self.path, &self.name)
     }
 
     /// The path as it was given.
-    pub(crate) fn name(&self) -> &str {
+    pub fn name(&self) -> &str {
         &self.name
     }
 
@@ -75,7 +74,7 @@ impl Output {
 
     /// Gives the new file, or stdout, to `write`. The old one stays if this fails, and if it would
     /// be replaced by the same lines.
-    pub(crate) fn fill<T>(&self, write: impl FnOnce(&mut File) -> Result<T>) -> Result<T> {
+    pub fn fill<T>(&self, write: impl FnOnce(&mut File) -> Result<T>) -> Result<T> {
         if is_stdin(&self.path) {
             return write(&mut stdout::open().context("cannot write the output")?);
         }
@@ -109,7 +108,7 @@ impl Output {
         Ok(new.metadata()?.len() != stamp.len)
     }
 
-    pub(crate) fn write(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+    pub fn write(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
         if is_stdin(&self.path) {
             let written = stdout::open().and_then(|file| buffered(&file, write));
             return written.context("cannot write to stdout");
@@ -120,7 +119,7 @@ impl Output {
 
 /// The file that a path names. A link stays, and its target is replaced. Fails if that could not
 /// be.
-pub(crate) fn target(path: &Path) -> Result<PathBuf> {
+pub fn target(path: &Path) -> Result<PathBuf> {
     let path = match (fs::canonicalize(path), fs::read_link(path)) {
         // A link to a file that is not there yet. (A circle of links is another error.)
         (Err(error), Ok(link)) if error.kind() == ErrorKind::NotFound => return target(&path.with_file_name(link)),
@@ -145,7 +144,7 @@ pub(crate) fn target(path: &Path) -> Result<PathBuf> {
 }
 
 /// Replaces a file.
-pub(crate) fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+pub fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     replace_file(path, |file| buffered(file, write))
 }
 
@@ -156,22 +155,25 @@ fn buffered(file: &File, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -
 }
 
 /// Where the lines of the inputs go.
-pub(crate) enum Outputs {
+pub enum Outputs {
     One(Output),
     /// An output for each input.
     Each(Vec<Output>),
 }
 
 impl Outputs {
-    /// Fails early if an output could not be written in the end.
-    pub(crate) fn new(args: &Dedup, files: &Files) -> Result<Self> {
-        if let Some(folder) = &args.output_dir {
-            return Self::in_folder(folder, files, false);
+    /// One file, or files with the names of the inputs in a folder. Fails early if an output could
+    /// not be written in the end. With `unpacks`, the names lose the endings `.gz` and `.zst` of
+    /// compressed inputs.
+    pub fn new(output: Option<&Path>, folder: Option<&Path>, files: &Files, unpacks: bool) -> Result<Self> {
+        match folder {
+            Some(folder) => Self::in_folder(folder, files, unpacks),
+            None => Output::new(output.unwrap_or(Path::new("-"))).map(Self::One),
         }
-        if !args.in_place {
-            let path = args.output.as_deref().unwrap_or(Path::new("-"));
-            return Output::new(path).map(Self::One);
-        }
+    }
+
+    /// The inputs themselves, whose lines end with zeros if `null`.
+    pub fn in_place(files: &Files, null: bool) -> Result<Self> {
         if let Some(link) = &files.link {
             bail!(
                 "cannot write {}: a link in a folder leads to it, perhaps out of the folder; name the file itself to \
@@ -179,19 +181,11 @@ impl Outputs {
                 link.display()
             );
         }
-        let outputs = files.paths.iter().map(|path| Output::in_place(path, args.keys.null));
+        let outputs = files.paths.iter().map(|path| Output::in_place(path, null));
         Self::different(outputs.collect::<Result<_>>()?)
     }
 
-    /// One file, or files with the names of the inputs, endings included.
-    pub(crate) fn with_endings(output: Option<&Path>, folder: Option<&Path>, files: &Files) -> Result<Self> {
-        match folder {
-            Some(folder) => Self::in_folder(folder, files, true),
-            None => Output::new(output.unwrap_or(Path::new("-"))).map(Self::One),
-        }
-    }
-
-    fn in_folder(folder: &Path, files: &Files, keeps_ending: bool) -> Result<Self> {
+    fn in_folder(folder: &Path, files: &Files, unpacks: bool) -> Result<Self> {
         let mut outputs = Vec::new();
         for (path, name) in files.paths.iter().zip(&files.names) {
             let failed = || format!("cannot read {}", path.display());
@@ -202,7 +196,7 @@ impl Outputs {
                 bail!("--output-dir needs files: {} is not a regular file", path.display());
             }
             let mut to = folder.join(name);
-            if !keeps_ending
+            if unpacks
                 && is_compressed(path).with_context(failed)?
                 && to.extension().is_some_and(|end| end == "gz" || end == "zst")
             {
@@ -225,11 +219,11 @@ impl Outputs {
     }
 
     /// Claims the files.
-    pub(crate) fn claim(&self, claims: &mut Claims) -> Result<()> {
+    pub fn claim(&self, claims: &mut Claims) -> Result<()> {
         self.all().iter().try_for_each(|output| output.claim(claims, OUTPUT))
     }
 
-    pub(crate) fn all(&self) -> &[Output] {
+    pub fn all(&self) -> &[Output] {
         match self {
             Self::One(output) => slice::from_ref(output),
             Self::Each(outputs) => outputs,
@@ -237,14 +231,14 @@ impl Outputs {
     }
 
     /// Whether each input has an output of its own.
-    pub(crate) fn is_apart(&self) -> bool {
+    pub fn is_apart(&self) -> bool {
         matches!(self, Self::Each(_))
     }
 
     /// Gives the file to write to `write`, which returns also where the bytes of each input end in
     /// it. If this fails, all files are as before, unless the failure is that of a file which is
     /// replaced: then those before it are new.
-    pub(crate) fn fill<T>(&self, write: impl FnOnce(&File) -> Result<(T, Vec<u64>)>) -> Result<T> {
+    pub fn fill<T>(&self, write: impl FnOnce(&File) -> Result<(T, Vec<u64>)>) -> Result<T> {
         let outputs = match self {
             Self::One(output) => return output.fill(|file| Ok(write(file)?.0)),
             Self::Each(outputs) => outputs,

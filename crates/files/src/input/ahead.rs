@@ -20,7 +20,7 @@ const BLOCKS: usize = 64;
 type Block = (Vec<u8>, usize);
 
 /// The bytes of a file that a thread unpacks.
-pub(crate) struct Ahead {
+pub struct Ahead {
     blocks: Receiver<io::Result<Block>>,
     block: Vec<u8>,
     /// How much of the block was read.

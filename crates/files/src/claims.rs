@@ -11,13 +11,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The role of an output for documents, lines or keys. Several files may have it.
-pub(crate) const OUTPUT: &str = "an output";
+pub const OUTPUT: &str = "an output";
 
-pub(crate) const INPUT: &str = "an input";
+pub const INPUT: &str = "an input";
 
 /// The files that were claimed. Links to a file are the same file.
 #[derive(Default)]
-pub(crate) struct Claims(HashMap<Key, Claim>);
+pub struct Claims(HashMap<Key, Claim>);
 
 /// A file has both keys once it is there.
 #[derive(Eq, Hash, PartialEq)]
@@ -34,19 +34,19 @@ struct Claim {
 
 impl Claims {
     /// Claims the inputs, and the lists that name them.
-    pub(crate) fn inputs(&mut self, role: &'static str, args: &InputArgs, files: &[PathBuf]) {
+    pub fn inputs(&mut self, role: &'static str, args: &InputArgs, files: &[PathBuf]) {
         self.lists(args);
         files.iter().for_each(|path| self.reads(role, path));
     }
 
     /// Claims the lists of inputs.
-    pub(crate) fn lists(&mut self, args: &InputArgs) {
+    pub fn lists(&mut self, args: &InputArgs) {
         let lists = [&args.files_from, &args.files0_from].into_iter().flatten();
         lists.for_each(|path| self.reads("the list of inputs", path));
     }
 
     /// Claims a file to read. All of these come before those to write.
-    pub(crate) fn reads(&mut self, role: &'static str, path: &Path) {
+    pub fn reads(&mut self, role: &'static str, path: &Path) {
         for key in keys(path, false) {
             self.0.entry(key).or_insert_with(|| Claim {
                 role,
@@ -57,12 +57,12 @@ impl Claims {
     }
 
     /// [`writes`](Self::writes) of a file that follows from the path of another one.
-    pub(crate) fn writes_path(&mut self, role: &'static str, path: &Path) -> Result<()> {
+    pub fn writes_path(&mut self, role: &'static str, path: &Path) -> Result<()> {
         self.writes(role, path, &path.display().to_string())
     }
 
     /// Claims a file to write, which has a name in messages. Fails if it has another role too.
-    pub(crate) fn writes(&mut self, role: &'static str, path: &Path, name: &str) -> Result<()> {
+    pub fn writes(&mut self, role: &'static str, path: &Path, name: &str) -> Result<()> {
         for key in keys(path, true) {
             match self.0.get(&key) {
                 // Hard links among the outputs do no harm, since each name gets a file of its own.
@@ -103,7 +103,7 @@ fn keys(path: &Path, is_written: bool) -> Vec<Key> {
 }
 
 /// The absolute path of a file without links, also of one that is not there yet.
-pub(crate) fn resolved(path: &Path) -> PathBuf {
+pub fn resolved(path: &Path) -> PathBuf {
     let of_folder = || {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = fs::canonicalize(folder.unwrap_or(Path::new("."))).ok()?;
