@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 /// Layers that double, at rates that halve: more layers from as many keys than the defaults make.
 fn unlimited(capacity: usize, rate: f64) -> Builder {
@@ -913,6 +914,46 @@ fn the_compound_rate_holds() {
         let exact = limited.current_false_positive_rate();
         assert!(exact <= rate && exact > rate * 0.5, "{exact:e} of {rate:e}");
     }
+}
+
+/// Ten million keys, each twice in a row, in batches and without atomics: for the expected number,
+/// with a hint by the share of the input that was read, and without one.
+#[test]
+#[ignore = "takes long without optimization; `ci/release.sh full` runs it"]
+fn memory_with_and_without_a_hint() {
+    const KEYS: usize = 10_000_000;
+    let run = |rate: f64, first: usize, expansion: usize, hint: usize, by_share: bool| {
+        let builder = ScalableBloom::builder().expected_keys(first).hint(hint);
+        let mut filter = builder.expansion(expansion).false_positive_rate(rate).build().unwrap();
+        let (mut new, mut keys, mut time) = (vec![false; 4096], 0, Duration::ZERO);
+        for at in (0..2 * KEYS).step_by(4096) {
+            let hashes: Vec<u64> = (at..(at + 4096).min(2 * KEYS)).map(|i| number(i as u64 / 2)).collect();
+            let new = &mut new[..hashes.len()];
+            let start = Instant::now();
+            keys += filter.insert_hashes_flagged_mut(&hashes, new).unwrap();
+            time += start.elapsed();
+            if by_share {
+                filter.set_hint((keys as f64 * (2 * KEYS) as f64 / (at + hashes.len()) as f64) as usize);
+            }
+        }
+        measure(&filter, rate, 4_000_000);
+        let bytes = filter.memory_bytes() as f64 / KEYS as f64;
+        println!(
+            "{rate:e} from {first} by {expansion}, hint {hint}{}: {} layers, {bytes:.2} bytes per key, {:.0} ns per line, \
+             {:.2} of the rate",
+            if by_share { " by share" } else { "" },
+            filter.layers().len(),
+            time.as_nanos() as f64 / (2 * KEYS) as f64,
+            filter.current_false_positive_rate() / rate,
+        );
+        bytes
+    };
+    assert!(run(1e-6, 1 << 16, 2, KEYS, false) <= 4.5);
+    assert!(run(1e-6, 1 << 16, 2, 0, true) <= 4.5);
+    assert!(run(1e-6, 1 << 16, 2, 0, false) <= 9.0);
+    assert!(run(1e-6, 10_000, 3, 0, false) <= 9.0);
+    assert!(run(0.01, 10_000, 3, 0, false) * 8.0 <= 20.0);
+    assert!(run(0.01, 1 << 16, 2, KEYS, false) * 8.0 <= 11.0);
 }
 
 /// Planned for 10 thousand keys, filled with 10 million by two threads, one of which inserts
