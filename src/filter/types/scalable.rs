@@ -303,8 +303,9 @@ impl<S> Builder<S> {
     }
 
     /// The most memory that the bits of all layers may take together, in bytes: a limit, where the
-    /// `memory_budget` of other filters is a size. The last layer fills what is left. When less than
-    /// 1/32 is left, inserts say that the filter is [full](crate::InsertError). No limit by default.
+    /// `memory_budget` of other filters is a size. The last layer fills what is left. When less
+    /// than 1/32 is left, inserts say that the filter is [full](crate::InsertError). No limit by
+    /// default.
     ///
     /// ```
     /// let builder = lanebloom::ScalableBloom::builder().expected_keys(100);
@@ -357,7 +358,8 @@ impl<S: FilterHasher> Builder<S> {
     ///
     /// let full = ConcurrentBloom::with_capacity(1000, 0.01)?;
     /// full.insert_all(0..1000u32);
-    /// let filter = ScalableBloom::builder().false_positive_rate(0.02).build_from([full])?;
+    /// let builder = ScalableBloom::builder().false_positive_rate(0.02);
+    /// let filter = builder.build_from([full])?;
     /// filter.insert_all(1000..3000u32)?;
     /// assert!((0..3000u32).all(|key| filter.contains(&key)));
     /// assert!(filter.current_false_positive_rate() < 0.02);
@@ -456,7 +458,8 @@ impl<S> Filter<Chain, S> {
     /// file that was read:
     ///
     /// ```
-    /// let filter = lanebloom::ScalableBloom::builder().false_positive_rate(1e-6).build()?;
+    /// let builder = lanebloom::ScalableBloom::builder().false_positive_rate(1e-6);
+    /// let filter = builder.build()?;
     /// let (input, mut keys, mut read) = (Vec::from_iter(0..200_000u32), 0, 0);
     /// for part in input.chunks(500) {
     ///     keys += filter.insert_batch(part)?;
@@ -556,8 +559,8 @@ impl<S> Filter<Chain, S> {
         self.engine.insert_mut(&hashes, None)
     }
 
-    /// [`insert_hashes_flagged`](Self::insert_hashes_flagged) without atomics. Panics if the lengths
-    /// differ.
+    /// [`insert_hashes_flagged`](Self::insert_hashes_flagged) without atomics. Panics if the
+    /// lengths differ.
     ///
     /// ```
     /// let mut filter = lanebloom::ScalableBloom::with_capacity(1000, 0.01)?;

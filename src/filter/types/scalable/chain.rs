@@ -552,10 +552,12 @@ fn insert_source(
     let (mut chunks, mut at, mut new) = (source.chunks_of(0..source.len(), most), 0, 0);
     while let Some(hashes) = chunks.next() {
         // Clearing the space for a whole chunk takes longer than the work on few keys.
-        let inserted = match hashes.len() {
-            ..=64 => insert_chunk::<64, 1>(into, at, hashes, &mut answer),
-            ..=HASHED => insert_chunk::<HASHED, { HASHED / 64 }>(into, at, hashes, &mut answer),
-            _ => insert_chunk::<CHUNK, { CHUNK / 64 }>(into, at, hashes, &mut answer),
+        let inserted = if hashes.len() <= 64 {
+            insert_chunk::<64, 1>(into, at, hashes, &mut answer)
+        } else if hashes.len() <= HASHED {
+            insert_chunk::<HASHED, { HASHED / 64 }>(into, at, hashes, &mut answer)
+        } else {
+            insert_chunk::<CHUNK, { CHUNK / 64 }>(into, at, hashes, &mut answer)
         };
         match inserted {
             Ok(inserted) => new += inserted,
