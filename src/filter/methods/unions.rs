@@ -24,8 +24,8 @@ macro_rules! unions {
             /// # Errors
             ///
             /// Fails if layout or hasher (its algorithm, seed or key) differ. A
-            /// [`ScalableBloom`](crate::ScalableBloom) takes any layout, and fails if it has no room
-            /// for the other one's layers. Then no key is added.
+            /// [`ScalableBloom`](crate::ScalableBloom) takes any layout, and fails if it has no
+            /// room for the other one's layers. Then no key is added.
             ///
             /// # Memory ordering
             ///

@@ -21,19 +21,19 @@
 //!
 //! # Growth
 //!
-//! The first layer is for `expected_keys`, and takes the share `1 - r` of the rate, where `r` is the
-//! tightening ratio. Each later layer is for `expansion` times as many keys, and takes the same
+//! The first layer is for `expected_keys`, and takes the share `1 - r` of the rate, where `r` is
+//! the tightening ratio. Each later layer is for `expansion` times as many keys, and takes the same
 //! share of what is left of the rate. (If the number of layers is limited, the last one takes all
-//! of it.) A rate that takes more than 128 bits per key is out of reach, which ends growth. With the
-//! defaults, 1000 keys at 1%, that is far beyond any memory.
+//! of it.) A rate that takes more than 128 bits per key is out of reach, which ends growth. With
+//! the defaults, 1000 keys at 1%, that is far beyond any memory.
 //!
 //! With a [hint](Builder::hint) of the number of keys, the first layer is for as many keys and
 //! takes 90% of the rate. If the hint [comes later](Filter::set_hint), the next layer is for the
 //! rest. If more keys come than it says, growth goes on as without it. So the filter takes hardly
 //! more memory than one of the right size, and it has one layer or two. 10 million keys, bytes per
 //! key of an input that has each key twice, and ns per line by
-//! [`insert_hashes_flagged_mut`](Filter::insert_hashes_flagged_mut) (an Intel Xeon that was busy, so
-//! trust the ratios; record: `growing-filter.md`):
+//! [`insert_hashes_flagged_mut`](Filter::insert_hashes_flagged_mut) (an Intel Xeon that was busy,
+//! so trust the ratios; record: `growing-filter.md`):
 //!
 //! | rate | first layer, expansion | hint | layers | bytes per key | ns per line |
 //! |---|--:|---|--:|--:|--:|
