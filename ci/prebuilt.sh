@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes the prebuilt commands in target/prebuilt, each package with the licenses and the completions:
+# Makes the prebuilt commands in target/prebuilt, each package with licenses and completions:
 #
 #   ci/prebuilt.sh linux       lanebloom-VERSION-x86_64-linux.tar.gz and a .deb, with the man pages
 #   ci/prebuilt.sh windows     lanebloom-VERSION-x86_64-windows.zip; needs what
@@ -23,7 +23,8 @@ mkdir -p "$folder"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# The commands in the folder `programs`, built for a target. Panics name files without this machine's folders.
+# The commands in the folder `programs`, built for a target. Panics name files without this
+# machine's folders.
 build() {
     echo "== building for $1"
     RUSTFLAGS="-C target-feature=+crt-static -C strip=symbols --remap-path-prefix=$PWD=lanebloom --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo${toolchain:+ --remap-path-prefix=$toolchain=rust}" \

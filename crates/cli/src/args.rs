@@ -345,17 +345,17 @@ pub(crate) struct Bench {
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
 
-    /// Also draw a chart to FILE: SVG or PNG, by the ending of the name
+    /// Also draw a chart to FILE, whose name ends in .svg
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) chart: Option<PathBuf>,
 }
 
-/// Draw a chart as SVG or PNG, by the ending of the output's name
+/// Draw a chart as SVG
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   lanebloom plot rate --keys 1M --rate 0.01 -o rate.svg
-  lanebloom plot speed bench.csv -o speed.png")]
+  lanebloom plot speed bench.csv -o speed.svg")]
 pub(crate) struct Plot {
     #[command(subcommand)]
     pub(crate) chart: ChartKind,

@@ -1,6 +1,6 @@
-//! The journal of a filter: what its hashes mean, and the inputs that it has seen. It is a JSON file
-//! with a checksum beside the filter. `lanebloom-corpus` makes journals, and `lanebloom merge` keeps
-//! them.
+//! The journal of a filter: what its hashes mean, and the inputs that it has seen. It is a JSON
+//! file with a checksum beside the filter. `lanebloom-corpus` makes journals, and `lanebloom merge`
+//! keeps them.
 
 use crate::claims::resolved;
 use crate::input::is_stdin;

@@ -6,6 +6,7 @@
 
 mod bytes;
 mod filters;
+mod generated;
 mod killed;
 mod model;
 mod near;
