@@ -536,39 +536,6 @@ impl Kernels {
     }
 }
 
-/// An insert of one shape by plain stores, while no other thread inserts. (Zen 4, 1.2
-/// MiB, two words: a call of Python that adds a new key takes 30.5 ns, by atomic operations 35.)
-///
-/// The caller keeps it. As a field of `Kernels`, it would add 12 KiB to every program. A `match`
-/// on the shape at each call takes 2 ns.
-#[derive(Clone, Copy, Debug)]
-pub struct InsertAlone {
-    line: fn(Lines<'_, AtomicU64>, u64) -> bool,
-    has_two_lines: bool,
-}
-
-impl InsertAlone {
-    /// The insert for `layout`.
-    pub(crate) fn of(layout: Layout) -> Self {
-        of_layout!(layout, Self::new(layout))
-    }
-
-    fn new<const W: usize, const S: usize>(layout: Layout) -> Self {
-        Self {
-            line: scalar::insert_alone::<W, S>,
-            has_two_lines: layout.shape.lines > 1,
-        }
-    }
-
-    #[inline(always)]
-    pub(crate) fn insert(self, bits: &Bits, hash: u64) -> bool {
-        if self.has_two_lines {
-            return two_lines::insert(bits.shared(), hash, self.line);
-        }
-        (self.line)(bits.shared(), hash)
-    }
-}
-
 /// The operations on hashes of a filter of counters, for one shape and one instruction set.
 ///
 /// Inserts and removes are the same for all: a compare-exchange per word takes longer than vectors

@@ -70,6 +70,7 @@
 //! |---|---|
 //! | Keep requests for made-up keys away from a store | [`CacheGuard`] and `GuardedCache`, of the crate [`lanebloom-guard`] |
 //! | Save and load a filter | [`to_bytes`](Filter::to_bytes), [`from_bytes`](Filter::from_bytes), `write_to`, `read_from`, [`codec::replace_file`], `serde`: see [`codec`] |
+//! | Read a filter of any type, chosen by the bytes or by an option | [`AnyFilter`], [`hash::AnyHasher`] |
 //! | Give the free memory of a large filter back, without its keys | [`fold_to_rate`](ConcurrentBloom::fold_to_rate), [`fold`](ConcurrentBloom::fold) |
 //! | Compare or combine two filters | [`union_from`](Filter::union_from), [`intersection_from`](ConcurrentBloom::intersection_from), [`is_subset`](ConcurrentBloom::is_subset), [`is_disjoint`](ConcurrentBloom::is_disjoint), [`estimated_intersection_len`](ConcurrentBloom::estimated_intersection_len) |
 //! | Answer from a saved filter without loading it | [`BloomView`], also on a mapped file (feature `mmap`) |
@@ -197,6 +198,7 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
+mod any;
 mod batch;
 pub mod bitmap;
 mod bulk;
@@ -212,6 +214,7 @@ pub mod internal;
 mod kernel;
 mod words;
 
+pub use any::AnyFilter;
 pub use bitmap::ConcurrentBitmap;
 pub use error::{BuildError, IncompatibleError, InsertError, SnapshotError};
 pub use filter::methods::traits;

@@ -10,7 +10,7 @@ mod removes;
 #[cfg(feature = "serde")]
 mod serde;
 mod sets;
-mod snapshots;
+pub(crate) mod snapshots;
 mod statistics;
 pub mod traits;
 mod unions;

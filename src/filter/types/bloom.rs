@@ -16,7 +16,7 @@ use crate::funnel::Funnel;
 use crate::geometry::layout::Layout;
 use crate::geometry::sizing::{Cell, Request};
 use crate::hash::{KeyHasher, Murmur3, assert_same_length};
-use crate::kernel::{InsertAlone, Isa, Kernels, Length, Lookups};
+use crate::kernel::{Isa, Kernels, Length, Lookups};
 use crate::words::bits::{self, Bits, Lines, Load};
 use crate::words::sync::AtomicU64;
 use alloc::vec::Vec;
@@ -105,14 +105,6 @@ impl Bloom {
             Some(words) => bulk::insert_mut(words, &self.words.kernels, source, answer),
             None => self.insert_flagged(source, answer),
         }
-    }
-
-    /// [`insert`](InsertImpl::insert) while no other thread inserts. `kernel` is the layout's.
-    #[inline(always)]
-    pub(crate) fn insert_alone(&self, kernel: InsertAlone, hash: u64) -> bool {
-        let changed = kernel.insert(&self.words.bits, hash);
-        bits::acquire_if(!changed);
-        changed
     }
 
     /// An empty engine that is otherwise the same.
