@@ -11,9 +11,12 @@ use core::num::NonZeroUsize;
 use lanebloom::codec::Identity;
 use lanebloom::internal::bounds::{EngineImpl, Load, SealedHasher};
 use lanebloom::internal::{
-    AccessPlan, AtomicU64, Bits, Hint, Isa, Length, acquire_if, assert_same_length, is_cached, prefetch,
+    AccessPlan, AtomicU64, Bits, Hint, Isa, Length, acquire_if, assert_same_length, is_cached, prefetch, unpack,
 };
 use lanebloom::{BuildError, Figures, Funnel, KeyHasher};
+
+/// Smallest batch that takes a pipeline.
+const MANY: usize = 32;
 
 /// The hasher of split-block filters: XXH64 with seed 0 of a key's bytes, as
 /// [`hash`](super::hash) makes it.
@@ -232,6 +235,11 @@ impl<C: Content> EngineImpl for SplitBlock<C> {
     }
 
     fn contains_few_bitmap(&self, hashes: &[u64]) -> u64 {
+        if hashes.len() >= MANY {
+            let mut found = [0];
+            self.contains_bitmap(hashes, &mut found);
+            return found[0];
+        }
         self.prefetch_few(hashes);
         let bit = |(i, hash): (usize, &u64)| u64::from(self.holds(*hash)) << i;
         let found = hashes.iter().enumerate().map(bit).fold(0, |found, bit| found | bit);
@@ -240,6 +248,9 @@ impl<C: Content> EngineImpl for SplitBlock<C> {
     }
 
     fn contains_few(&self, hashes: &[u64], found: &mut [bool]) {
+        if hashes.len() >= MANY {
+            return unpack()(&[self.contains_few_bitmap(hashes)], found);
+        }
         self.prefetch_few(hashes);
         for (hash, found) in hashes.iter().zip(found) {
             *found = self.holds(*hash);
