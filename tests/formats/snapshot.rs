@@ -299,8 +299,8 @@ fn every_corrupted_byte_is_an_error() {
             let mut corrupt = bytes.clone();
             corrupt[at] ^= flip;
             let expected = match at {
-                0..8 => "the bytes begin with \"",
-                8..10 => "format version ",
+                0..8 => "not a snapshot or delta of a filter: the bytes begin with \"",
+                8..10 => "unsupported format version ",
                 10..128 => "the header is corrupt: its checksum is ",
                 _ if at < bytes.len() - 56 => "the bytes are corrupt: their checksum is ",
                 _ => &format!("byte {at} is {flip}, where version 1 of the format has 0"),
@@ -330,12 +330,12 @@ fn every_absurd_field_is_an_error() {
         (
             32,
             vec![0],
-            "layout version 0 sets other bits than version 1, which this version knows".into(),
+            "unsupported layout version 0; this release reads version 1".into(),
         ),
         (
             32,
             vec![2],
-            "layout version 2 sets other bits than version 1, which this version knows".into(),
+            "unsupported layout version 2; this release reads version 1".into(),
         ),
         (40, number(0), format!("0 blocks is not in 1 to {most}")),
         (
@@ -390,7 +390,7 @@ fn every_absurd_field_is_an_error() {
         (8, 5),
         (255, 255),
     ] {
-        let text = format!("{words} words per key with {bits} bits each is no layout");
+        let text = format!("invalid layout: {words} words of {bits} bits per key");
         cases.push((33, vec![words, bits], text));
     }
     for (words, bits, second) in [
@@ -403,10 +403,10 @@ fn every_absurd_field_is_an_error() {
         (4, 2, 255),
     ] {
         let lines = u16::from(second) + 1;
-        let text = format!("{words} words per key in {lines} lines, with {bits} bits each, is no layout");
+        let text = format!("invalid layout: {words} words of {bits} bits per key in {lines} lines");
         cases.push((33, vec![words, bits, second], text));
     }
-    let odd = "3 blocks are not divided by 2 lines per key";
+    let odd = "3 blocks do not divide into 2 lines per key";
     cases.push((33, vec![4, 2, 1], odd.into()));
     for at in (36..40).chain(64..120) {
         let text = format!("byte {at} is 9, where version 1 of the format has 0");
@@ -467,22 +467,23 @@ fn every_absurd_field_is_an_error() {
     }
     for keys in [most as usize + 1, usize::MAX] {
         let builder = ConcurrentBloom::builder().memory_budget(200).expected_keys(keys);
-        let expected = format!("{keys} keys in 3 blocks are more than the limit of 32768 keys per block");
+        let expected =
+            format!("{keys} keys in 3 blocks exceed the limit of 32768 keys per block; raise the memory budget");
         assert_eq!(builder.build().unwrap_err().to_string(), expected);
     }
     assert_eq!(
         ConcurrentBloom::from_bytes(b"GIF89a..").unwrap_err().to_string(),
-        "the bytes begin with \"GIF89a..\": no snapshot or delta of a filter does"
+        "not a snapshot or delta of a filter: the bytes begin with \"GIF89a..\""
     );
     assert_eq!(
         ConcurrentBloom::from_bytes(b"x").unwrap_err().to_string(),
-        "the bytes begin with \"x\\x00\\x00\\x00\\x00\\x00\\x00\\x00\": no snapshot or delta of a filter does"
+        "not a snapshot or delta of a filter: the bytes begin with \"x\\x00\\x00\\x00\\x00\\x00\\x00\\x00\""
     );
     assert_eq!(
         ConcurrentBloom::from_bytes(b"\x89LBF\r\n\x1a\n\x02\x01")
             .unwrap_err()
             .to_string(),
-        "format version 258 is unknown: this release reads version 1"
+        "unsupported format version 258; this release reads version 1"
     );
 }
 
@@ -730,8 +731,8 @@ mod deltas {
                 let replica = base.clone();
                 let text = replica.apply_deltas(&corrupt).unwrap_err().to_string();
                 let expected: &[&str] = match at {
-                    0..8 => &["the bytes begin with \""],
-                    8..10 => &["format version "],
+                    0..8 => &["not a snapshot or delta of a filter: the bytes begin with \""],
+                    8..10 => &["unsupported format version "],
                     10 => &["the bytes are of kind "],
                     // Too long, or too short.
                     24..32 => &[
@@ -770,8 +771,8 @@ mod deltas {
             (1, &[0, 1], "66: it ends within a line"),
             (1, &[0, 3, 0x80], "67: it ends within a line"),
             (1, &[0, 1, 5], "67: it ends within a line"),
-            (1, &[0, 0], "66: a line without words"),
-            (1, &[0x80, 0, 1, 0x80], "66: a number with more bytes than it takes"),
+            (1, &[0, 0], "66: a line has no words"),
+            (1, &[0x80, 0, 1, 0x80], "66: a number is longer than its shortest form"),
             (1, &[0xac, 2, 1, 0x80], "66: the filter has no such block"),
             (2, &[0xab, 2, 1, 0x80, 0, 1, 0x80], "69: the filter has no such block"),
             (
@@ -788,38 +789,38 @@ mod deltas {
             (
                 1,
                 &[0, 1, 5, 5 | 0x80],
-                "68: a bit that is not after the one before it and below 64",
+                "68: a bit is not above the one before it, or not below 64",
             ),
             (
                 1,
                 &[0, 1, 5, 4 | 0x80],
-                "68: a bit that is not after the one before it and below 64",
+                "68: a bit is not above the one before it, or not below 64",
             ),
             (
                 1,
                 &[0, 1, 64 | 0x80],
-                "67: a bit that is not after the one before it and below 64",
+                "67: a bit is not above the one before it, or not below 64",
             ),
             (
                 1,
                 &[0, 1, 5, 64],
-                "68: a bit that is not after the one before it and below 64",
+                "68: a bit is not above the one before it, or not below 64",
             ),
             (
                 1,
                 &[0, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9 | 0x80],
-                "75: so many bits of a word that it is written whole",
+                "75: a word of more than 8 bits is written bit by bit",
             ),
             (1, &[0, 1, 64, 1, 2, 3], "67: it ends within a word"),
             (
                 1,
                 &[0, 1, 64, 0xff, 0, 0, 0, 0, 0, 0, 0],
-                "75: a word of so few bits that they are written one by one",
+                "75: a word of at most 8 bits is written whole",
             ),
         ] {
             let delta = delta_of(&filter, lines, body);
             let text = filter.apply_deltas(&delta).unwrap_err().to_string();
-            assert_eq!(text, format!("the delta is none at byte {problem}"), "{body:?}");
+            assert_eq!(text, format!("the delta is invalid at byte {problem}"), "{body:?}");
             assert_eq!(filter.fill_ratio(), 0.0);
         }
         // The last block, all of its last word.
@@ -1142,7 +1143,7 @@ mod growing {
                 format!("the bytes end after {} of {}", bytes.len(), 1u64 << 40),
             ),
             (24, number(bytes.len() as u64 - 64), "the filter takes ".into()),
-            (12, vec![1], "the hasher's fingerprint is that of another one: ".into()),
+            (12, vec![1], "the hasher's fingerprint does not match: ".into()),
         ];
         for wrong in [0.0, 1.0, -0.5, f64::NAN, f64::INFINITY] {
             let message = format!("false-positive rate {wrong} is not between 0 and 1, both excluded");
