@@ -77,6 +77,7 @@
 //! | Read and write the filters of other systems, bit for bit: Guava's `BloomFilter`, the `BF` and `CF` filters of Redis | the crate [`lanebloom-formats`] |
 //! | Share one set among processes; use filters and plain bitmaps in Redis | the crate [`lanebloom-redis`] |
 //! | Use filters at a shell | the command `lanebloom`, of the crate [`lanebloom-cli`] |
+//! | Deduplicate documents, paragraphs and overlaps of text | the command `lanebloom-corpus`, of the crate [`lanebloom-corpus`] |
 //! | Write code for any of these filters | [`Filter`](Filter#any-filter) with the [`traits`] |
 //!
 //! # Consistency
@@ -176,6 +177,7 @@
 //!
 //! [`CacheGuard`]: https://docs.rs/lanebloom-guard/latest/lanebloom_guard/struct.CacheGuard.html
 //! [`lanebloom-cli`]: https://docs.rs/crate/lanebloom-cli
+//! [`lanebloom-corpus`]: https://docs.rs/lanebloom-corpus
 //! [`lanebloom-formats`]: https://docs.rs/lanebloom-formats
 //! [`lanebloom-guard`]: https://docs.rs/lanebloom-guard
 //! [`lanebloom-redis`]: https://docs.rs/lanebloom-redis
