@@ -170,7 +170,7 @@ pub(crate) enum InsertErrorKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NoLayer {
     Layers { limit: usize },
-    Bytes { needed: usize, limit: usize },
+    Bytes { bytes: usize, limit: usize },
     OutOfMemory,
 }
 
@@ -236,9 +236,9 @@ impl Display for NoLayer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Layers { limit } => write!(f, "its limit of layers is {limit}"),
-            Self::Bytes { needed, limit } => write!(
+            Self::Bytes { bytes, limit } => write!(
                 f,
-                "with the next layer it would take {needed} bytes, more than its limit of {limit} bytes"
+                "its layers take {bytes} bytes of its limit of {limit} bytes, which leaves no room for another one"
             ),
             Self::OutOfMemory => f.write_str("the allocation of the next layer failed"),
         }

@@ -63,16 +63,8 @@ pub struct Request {
     /// Whether the filter can have two lines per key. If neither lines nor words are given, two are
     /// planned where that is worth it.
     pub(crate) two_lines: bool,
-    /// Plan so that the keys set half of the bits, whatever the rate. (The layouts with the fewest
-    /// bits per key have half of the bits set, or less.) The rate must hold until then, and for one
-    /// key in [`LATE`] more.
-    pub(crate) half_full: bool,
     pub(crate) cell: Cell,
 }
-
-/// A growing filter notices late that a layer is full: up to one key in this number is too much for
-/// the layer then.
-const LATE: usize = 32;
 
 impl Request {
     /// The layout, and the number of keys for which it is planned.
@@ -164,17 +156,22 @@ impl Request {
         }
     }
 
-    const BEYOND: f64 = 1.0 + 1.0 / LATE as f64;
-
     /// The lowest rate in reach: the rate with [`MAX_BITS_PER_KEY`].
     pub(crate) fn least_rate(&self) -> f64 {
         let densest = LINE_BITS as f64 / MAX_BITS_PER_KEY as f64;
-        let rate = |model: RateModel| match self.half_full {
-            true if model.half_load() < densest => 1.0,
-            true => model.rate_at(model.half_load() * Self::BEYOND),
-            false => model.rate_at(densest),
+        let with = |lines| Self {
+            lines: Some(lines),
+            ..*self
         };
-        self.candidates().flatten().map(rate).fold(1.0, f64::min)
+        let least = |request: Self| {
+            let rates = request.candidates().flatten().map(|model| model.rate_at(densest));
+            rates.fold(1.0, f64::min)
+        };
+        let one = least(with(self.lines.unwrap_or(1)));
+        match self.two_lines && self.lines.is_none() && self.words.is_none() {
+            true => one.min(least(with(2))),
+            false => one,
+        }
     }
 
     /// Fails if a setting has a value that no filter can have.
@@ -218,17 +215,7 @@ impl Request {
     fn best_shape_for(&self, rate: f64) -> Result<(Shape, f64), BuildErrorKind> {
         let mut found = [None; WORDS_PER_KEY.len()];
         let mut best_load = 0.0;
-        for (slot, mut models) in found.iter_mut().zip(self.candidates()) {
-            if self.half_full {
-                let reaches = |model: RateModel| {
-                    let load = model.half_load();
-                    (model.rate_at(load * Self::BEYOND) <= rate).then_some((model.shape, load))
-                };
-                // The fewest bits per word need the least memory.
-                *slot = models.find_map(reaches);
-                best_load = slot.map_or(best_load, |(_, load)| f64::max(best_load, load));
-                continue;
-            }
+        for (slot, models) in found.iter_mut().zip(self.candidates()) {
             // The load rises with the bits per word to one maximum and falls again.
             for model in models {
                 let load = model.max_load(rate);
@@ -358,12 +345,6 @@ impl RateModel {
             }
         }
         f64::min(sum / total, 1.0)
-    }
-
-    /// The keys per line that leave half of the bits unset: each of the keys leaves a bit alone
-    /// with the chance `x[1]`.
-    fn half_load(&self) -> f64 {
-        core::f64::consts::LN_2 / (1.0 - self.x[1]) / self.shape.lines as f64
     }
 
     /// The most keys per line at which the rate is at most `rate`.

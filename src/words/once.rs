@@ -68,15 +68,17 @@ impl<T> OnceBox<T> {
         Some(())
     }
 
-    /// Drops the value, if it is set.
-    pub(crate) fn take(&mut self) {
+    /// Takes the value out, if it is set.
+    pub(crate) fn take(&mut self) -> Option<T> {
         let value = self.value.load(Ordering::Relaxed);
-        if !value.is_null() {
-            self.value = AtomicPtr::new(null_mut());
-            // SAFETY: from `Box::into_raw` in `set`. The mutable borrow excludes references to it,
-            // and the pointer is cleared above.
-            drop(unsafe { Box::from_raw(value) });
+        if value.is_null() {
+            return None;
         }
+        self.value = AtomicPtr::new(null_mut());
+        // SAFETY: from `Box::into_raw` in `set`. The mutable borrow excludes references to it, and
+        // the pointer is cleared above.
+        let [value] = *unsafe { Box::from_raw(value) };
+        Some(value)
     }
 }
 
@@ -108,8 +110,8 @@ mod tests {
         assert_eq!(once.set(Arc::clone(&second)), Some(()));
         assert_eq!(once.get(), Some(&first));
         assert_eq!((Arc::strong_count(&first), Arc::strong_count(&second)), (2, 1));
-        once.take();
-        assert!(once.get().is_none());
+        assert_eq!(once.take(), Some(Arc::clone(&first)));
+        assert!(once.get().is_none() && once.take().is_none());
         assert_eq!(Arc::strong_count(&first), 1);
         assert_eq!(once.set(Arc::clone(&second)), Some(()));
         drop(once);

@@ -115,10 +115,25 @@ fn decontamination() {
 
     // `lanebloom build` makes such a filter of lines too.
     shell.write("lines", "a question\n");
-    let mut build = Command::new(env!("CARGO_BIN_EXE_lanebloom"));
+    let Some(mut build) = lanebloom() else { return };
     let build = build.current_dir(&shell.0).args(["build", "lines", "-o", "lines.lbf"]);
     assert!(build.stderr(Stdio::null()).status().unwrap().success());
     assert_eq!(texts(&shell.ok("in.jsonl --against lines.lbf")).len(), 5);
+}
+
+/// The filter and the output stay as they were.
+#[test]
+fn a_folder_without_files_is_an_error() {
+    let shell = Shell::new();
+    shell.write("a.jsonl", lines(&["a"]));
+    shell.ok("a.jsonl --build filter");
+    let before = shell.read("filter");
+    fs::create_dir(shell.path("none")).unwrap();
+    for line in ["none --build filter", "none -o out/new"] {
+        shell.error(line, &["the folder none has no file to read"]);
+    }
+    assert_eq!(shell.read("filter"), before);
+    assert!(!shell.path("out").exists());
 }
 
 /// The first layer is for a share of a large input, but not for all of --memory.

@@ -2,7 +2,7 @@
 //! are written in the order of the input. Each file is whole or absent: until it is complete, its
 //! bytes are in a file with another name beside it.
 
-use crate::rows::{Rows, Table, TableWriter};
+use super::rows::{Rows, Table, TableWriter};
 use anyhow::{Context, Result, anyhow, bail};
 use lanebloom_files::identity::FileId;
 use lanebloom_files::input::is_stdin;

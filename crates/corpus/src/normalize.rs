@@ -6,7 +6,7 @@ use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 /// order of the fields.
 ///
 /// ```
-/// use lanebloom_text::Normalize;
+/// use lanebloom_corpus::Normalize;
 ///
 /// let all = Normalize {
 ///     nfc: true,

@@ -1,6 +1,6 @@
 //! Hashes of documents, paragraphs, word n-grams and MinHash bands, to deduplicate text with a
 //! Bloom filter. A text flows in, and [`Pieces`] flow out: where each piece of the text lies, and
-//! the hashes that stand for it. The command `lanebloom corpus` asks a filter for these hashes, and
+//! the hashes that stand for it. The command `lanebloom-corpus` asks a filter for these hashes, and
 //! removes the pieces that it has seen.
 //!
 //! # When not to use it
@@ -11,7 +11,7 @@
 //! # Example
 //!
 //! ```
-//! use lanebloom_text::{Field, Pieces, Rules, Split};
+//! use lanebloom_corpus::{Field, Pieces, Rules, Split};
 //! use std::collections::HashSet;
 //!
 //! let field = Field::new("text");
@@ -21,7 +21,7 @@
 //! let mut left = Vec::new();
 //! for line in [r#"{"id":1,"text":"MIT\nOne"}"#, r#"{"id":2,"text":"MIT\nTwo"}"#] {
 //!     let (_, raw) = field.find(line.as_bytes()).expect("it has a text");
-//!     assert!(lanebloom_text::unescape(raw, &mut text));
+//!     assert!(lanebloom_corpus::unescape(raw, &mut text));
 //!     rules.hash(&text, &mut pieces)?;
 //!     for piece in &pieces.pieces {
 //!         if seen.insert(pieces.hashes[piece.hashes.start]) {
@@ -30,7 +30,7 @@
 //!     }
 //! }
 //! assert_eq!(left, ["MIT", "One", "Two"]);
-//! # Ok::<(), lanebloom_text::TooMany>(())
+//! # Ok::<(), lanebloom_corpus::TooMany>(())
 //! ```
 //!
 //! # Cost
@@ -39,6 +39,9 @@
 //! word costs one hash of its bytes. ASCII text, and the ASCII parts of other text, are cut into
 //! words by a table; the crate `unicode-segmentation` cuts the rest. A signature ([`Near`]) costs
 //! one step for each n-gram.
+
+#![deny(missing_docs)]
+#![forbid(unsafe_code)]
 
 mod json;
 mod near;

@@ -5,10 +5,10 @@
 //! and the output depends on nothing else. What follows from the answers is found side by side
 //! again.
 
-use crate::documents::{Documents, Fate};
+use super::documents::{Documents, Fate};
 use anyhow::Result;
+use lanebloom_corpus::is_covered;
 use lanebloom_files::growing_filter::GrowingFilter;
-use lanebloom_text::is_covered;
 use std::ops::Range;
 
 /// Hashes that are looked up at a time, unless one document has more: their lines stay in the L2

@@ -6,8 +6,9 @@
 //! written, so the same input again is an error.
 
 use super::decide::{Figures, Shared};
-use super::journal::{self, Done};
+use super::journal::done_now;
 use anyhow::{Context, Result, bail};
+use lanebloom_files::journal;
 use lanebloom_redis::RedisBitmap;
 use lanebloom_redis::redis::{self, Client, Connection};
 use std::collections::BTreeMap;
@@ -80,7 +81,7 @@ impl RedisFilter {
         let notes = self.notes();
         let mut names = BTreeMap::new();
         for path in inputs {
-            if let Some(done) = Done::of(path)?.filter(|done| done.bytes > 0) {
+            if let Some(done) = done_now(path)?.filter(|done| done.bytes > 0) {
                 names
                     .entry(format!("{} {:016x}", done.bytes, done.hash))
                     .or_insert(path);

@@ -14,7 +14,7 @@ impl Field {
     /// The member of this name; with a slash in front, a JSON pointer (RFC 6901) through objects.
     ///
     /// ```
-    /// use lanebloom_text::Field;
+    /// use lanebloom_corpus::Field;
     ///
     /// let line = br#"{"text":"a","of":{"text":"b"}}"#;
     /// assert_eq!(Field::new("text").find(line), Some((9..10, "a")));
@@ -40,7 +40,7 @@ impl Field {
     ///
     /// ```
     /// let line = br#"{"text":"a","id": 7}"#;
-    /// let (text, id) = lanebloom_text::Field::new("text").find_with_id(line);
+    /// let (text, id) = lanebloom_corpus::Field::new("text").find_with_id(line);
     /// assert_eq!((text.map(|text| text.1), id), (Some("a"), Some(18..19)));
     /// ```
     pub fn find_with_id<'a>(&self, line: &'a [u8]) -> (Option<Found<'a>>, Option<Range<usize>>) {
@@ -189,9 +189,9 @@ impl Visitor<'_> for Is<'_> {
 /// ```
 /// let json = r"a\tb\u00e9c";
 /// let mut text = String::new();
-/// assert!(lanebloom_text::unescape(json, &mut text));
+/// assert!(lanebloom_corpus::unescape(json, &mut text));
 /// assert_eq!(text, "a\tb\u{e9}c");
-/// let mut places = lanebloom_text::Places::new(json.as_bytes());
+/// let mut places = lanebloom_corpus::Places::new(json.as_bytes());
 /// assert_eq!([0, 1, 2, 3, 5].map(|place| places.of(place)), [0, 1, 3, 4, 10]);
 /// ```
 #[derive(Clone, Debug)]
@@ -242,9 +242,9 @@ fn find_escape(json: &[u8], from: usize) -> usize {
 ///
 /// ```
 /// let mut text = String::new();
-/// assert!(lanebloom_text::unescape(r"\ud83d\ude00 \n", &mut text));
+/// assert!(lanebloom_corpus::unescape(r"\ud83d\ude00 \n", &mut text));
 /// assert_eq!(text, "\u{1f600} \n");
-/// assert!(!lanebloom_text::unescape(r"\ud83d \n", &mut text));
+/// assert!(!lanebloom_corpus::unescape(r"\ud83d \n", &mut text));
 /// ```
 #[must_use]
 pub fn unescape(json: &str, text: &mut String) -> bool {

@@ -1,54 +1,58 @@
 //! The documents of a chunk: lines of JSON with a text. Finds the texts, their pieces and the
 //! pieces' hashes, and writes the lines without the pieces that go. `corpus` runs on it.
 
-use crate::rows::{Batches, Rows, Table};
+use super::rows::{Batches, Rows, Table};
 use anyhow::Result;
+use lanebloom_corpus::{Field, Piece, Pieces, Places, Rules};
 use lanebloom_files::input::{Cut, Lines};
-use lanebloom_text::{Field, Piece, Pieces, Places, Rules};
 use serde_json::value::RawValue;
 use std::io::Write;
 use std::ops::Range;
 use std::sync::Arc;
 
 /// What is done with documents.
-pub(crate) struct Reading {
-    pub(crate) field: Field,
-    pub(crate) rules: Rules,
+pub(super) struct Reading {
+    pub(super) field: Field,
+    pub(super) rules: Rules,
     /// The name of the attributes that are written in place of the documents.
-    pub(crate) attribute: Option<String>,
+    pub(super) attribute: Option<String>,
 }
+
+/// Bytes that the pieces and words of a document may take, for each byte of --max-record. A text of
+/// Chinese has the most words of those that people write, and takes 5.4.
+pub(super) const PER_BYTE: usize = 6;
 
 /// Bytes of a text whose memory is not kept for the next one.
 const LONG: usize = 1 << 20;
 
 /// The documents of a chunk, in order.
 #[derive(Default)]
-pub(crate) struct Documents {
-    pub(crate) all: Vec<Document>,
+pub(super) struct Documents {
+    pub(super) all: Vec<Document>,
     /// The rows of Parquet that the documents are texts of.
-    pub(crate) rows: Option<Rows>,
-    pub(crate) pieces: Pieces,
+    pub(super) rows: Option<Rows>,
+    pub(super) pieces: Pieces,
     /// Where each piece ends in its text, with the separator behind it, in characters; for spans.
     span_ends: Vec<usize>,
     /// The share of each piece that was seen if the piece goes; 0 if it stays.
-    pub(crate) scores: Vec<f64>,
+    pub(super) scores: Vec<f64>,
     /// Bits of `pieces.hashes` that a filter to compare with has.
-    pub(crate) found: Vec<u64>,
+    pub(super) found: Vec<u64>,
     text: String,
     /// The bytes of all texts.
-    pub(crate) text_bytes: u64,
+    pub(super) text_bytes: u64,
     /// Where the first line begins that needs more memory than the rules allow. No more are read.
-    pub(crate) too_large: Option<usize>,
+    pub(super) too_large: Option<usize>,
     /// The filter took all hashes: these were new, and this was its rate then.
-    pub(crate) new: Vec<bool>,
-    pub(crate) rate: f64,
-    pub(crate) counts: Counts,
+    pub(super) new: Vec<bool>,
+    pub(super) rate: f64,
+    pub(super) counts: Counts,
     /// What is written.
-    pub(crate) output: Vec<u8>,
+    pub(super) output: Vec<u8>,
 }
 
 /// Cuts the bytes of inputs into lines, and reads the rows of those that are files of Parquet.
-pub(crate) struct Cutter {
+pub(super) struct Cutter {
     lines: Lines,
     tables: Vec<Option<Arc<Table>>>,
     max_record: usize,
@@ -58,7 +62,7 @@ pub(crate) struct Cutter {
 
 impl Cutter {
     /// Texts of at most `max_record` bytes. In lines of JSON, a byte-order mark is an error.
-    pub(crate) fn new(tables: Vec<Option<Arc<Table>>>, max_record: usize) -> Self {
+    pub(super) fn new(tables: Vec<Option<Arc<Table>>>, max_record: usize) -> Self {
         Self {
             lines: Lines::new(b'\n', max_record, false),
             tables,
@@ -96,29 +100,29 @@ impl Cut for Cutter {
 
 /// What the documents came to.
 #[derive(Default)]
-pub(crate) struct Counts {
-    pub(crate) documents: u64,
+pub(super) struct Counts {
+    pub(super) documents: u64,
     /// Those that pass uncompared: lines that are not JSON, and the ones of them with a word of
     /// JavaScript for a number; lines without a text, and with half a surrogate pair in it.
-    pub(crate) not_json: u64,
-    pub(crate) with_nan: u64,
-    pub(crate) without_text: u64,
-    pub(crate) half_surrogate: u64,
-    pub(crate) shortened: u64,
-    pub(crate) empty: u64,
-    pub(crate) too_short: u64,
-    pub(crate) pieces: u64,
-    pub(crate) pieces_removed: u64,
-    pub(crate) hashes: u64,
-    pub(crate) hashes_seen: u64,
-    pub(crate) text_bytes: u64,
+    pub(super) not_json: u64,
+    pub(super) with_nan: u64,
+    pub(super) without_text: u64,
+    pub(super) half_surrogate: u64,
+    pub(super) shortened: u64,
+    pub(super) empty: u64,
+    pub(super) too_short: u64,
+    pub(super) pieces: u64,
+    pub(super) pieces_removed: u64,
+    pub(super) hashes: u64,
+    pub(super) hashes_seen: u64,
+    pub(super) text_bytes: u64,
     /// The expected number of pieces that were removed by mistake.
-    pub(crate) mistaken: f64,
+    pub(super) mistaken: f64,
 }
 
 impl Counts {
     /// Counts the documents of a chunk, which were decided.
-    pub(crate) fn with(mut self, documents: &Documents) -> Self {
+    pub(super) fn with(mut self, documents: &Documents) -> Self {
         self.documents = documents.all.len() as u64;
         self.text_bytes = documents.text_bytes;
         self.hashes = documents.pieces.hashes.len() as u64;
@@ -146,7 +150,7 @@ impl Counts {
     }
 
     /// Adds the counts of another chunk.
-    pub(crate) fn add(&mut self, other: &Self) {
+    pub(super) fn add(&mut self, other: &Self) {
         self.documents += other.documents;
         self.not_json += other.not_json;
         self.with_nan += other.with_nan;
@@ -165,7 +169,7 @@ impl Counts {
 }
 
 /// A line, which may be a document.
-pub(crate) struct Document {
+pub(super) struct Document {
     /// Its bytes in the chunk, with its end.
     line: Range<usize>,
     /// The JSON string of its text, without the quotes; `None` if it has none.
@@ -173,13 +177,13 @@ pub(crate) struct Document {
     /// The JSON of its id, for spans.
     id: Option<Range<usize>>,
     /// The numbers of its pieces.
-    pub(crate) pieces: Range<usize>,
-    pub(crate) fate: Fate,
+    pub(super) pieces: Range<usize>,
+    pub(super) fate: Fate,
 }
 
 /// What happens to a document.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Fate {
+pub(super) enum Fate {
     /// It has no text to compare.
     Passes(Passes),
     Same,
@@ -193,7 +197,7 @@ pub(crate) enum Fate {
 
 /// Why a line passes uncompared.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Passes {
+pub(super) enum Passes {
     /// `has_nan`: it has NaN or Infinity, which Python writes, and which are not JSON.
     NotJson {
         has_nan: bool,
@@ -218,7 +222,7 @@ impl Passes {
 
 impl Documents {
     /// Finds the documents in the bytes, and hashes their pieces.
-    pub(crate) fn read(&mut self, bytes: &[u8], reading: &Reading) {
+    pub(super) fn read(&mut self, bytes: &[u8], reading: &Reading) {
         let Self {
             all,
             pieces,
@@ -256,7 +260,7 @@ impl Documents {
             };
             match found {
                 None => document.fate = Fate::Passes(Passes::of(&bytes[start..end])),
-                Some((_, json)) if !lanebloom_text::unescape(json, text) => {
+                Some((_, json)) if !lanebloom_corpus::unescape(json, text) => {
                     document.fate = Fate::Passes(Passes::HalfSurrogate);
                 }
                 Some((json, _)) => {
@@ -289,7 +293,7 @@ impl Documents {
     }
 
     /// What happens to a document after the scores of its pieces are known.
-    pub(crate) fn decide(&mut self, document: usize, min_words: usize) -> Fate {
+    pub(super) fn decide(&mut self, document: usize, min_words: usize) -> Fate {
         let document = &mut self.all[document];
         if matches!(document.fate, Fate::Passes(_)) {
             return document.fate;
@@ -311,14 +315,14 @@ impl Documents {
     }
 
     /// Whether a document has too few words even with all its pieces.
-    pub(crate) fn is_too_short(&self, document: usize, min_words: usize) -> bool {
+    pub(super) fn is_too_short(&self, document: usize, min_words: usize) -> bool {
         let document = &self.all[document];
         let words = |number: usize| self.pieces.pieces[number].words;
         min_words > 0 && document.text.is_some() && document.pieces.clone().map(words).sum::<usize>() < min_words
     }
 
     /// Writes what is left of the lines, or the spans of what would go, to `output`.
-    pub(crate) fn write(&mut self, bytes: &[u8], reading: &Reading) {
+    pub(super) fn write(&mut self, bytes: &[u8], reading: &Reading) {
         let mut output = std::mem::take(&mut self.output);
         output.clear();
         match &reading.attribute {
@@ -329,7 +333,7 @@ impl Documents {
     }
 
     /// Removes from rows what goes: the rows of documents, and pieces of their texts.
-    pub(crate) fn edit(&mut self, bytes: &[u8], rows: &mut Rows) -> Result<()> {
+    pub(super) fn edit(&mut self, bytes: &[u8], rows: &mut Rows) -> Result<()> {
         let (mut stays, mut texts, mut json) = (Vec::new(), Vec::new(), Vec::new());
         for (number, document) in self.all.iter().enumerate() {
             stays.push(!matches!(document.fate, Fate::Empty | Fate::TooShort));
@@ -338,7 +342,10 @@ impl Documents {
                 self.write_text(document, bytes, &mut json);
                 let json = std::str::from_utf8(&json).expect("it is cut between pieces");
                 let mut text = String::new();
-                assert!(lanebloom_text::unescape(json, &mut text), "its text had no half pairs");
+                assert!(
+                    lanebloom_corpus::unescape(json, &mut text),
+                    "its text had no half pairs"
+                );
                 texts.push((number, text));
             }
         }

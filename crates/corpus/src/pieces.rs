@@ -105,7 +105,7 @@ impl Rules {
     /// As [`append`](Self::append).
     ///
     /// ```
-    /// use lanebloom_text::{Pieces, Rules};
+    /// use lanebloom_corpus::{Pieces, Rules};
     ///
     /// // Two n-grams of three words.
     /// let rules = Rules { ngrams: 3.try_into().ok(), ..Rules::default() };
@@ -115,7 +115,7 @@ impl Rules {
     /// rules.hash("zero one  two three", &mut pieces)?;
     /// assert_eq!((first.len(), pieces.hashes.len()), (2, 2));
     /// assert_eq!(pieces.hashes[1], first[0]);
-    /// # Ok::<(), lanebloom_text::TooMany>(())
+    /// # Ok::<(), lanebloom_corpus::TooMany>(())
     /// ```
     pub fn hash(&self, text: &str, to: &mut Pieces) -> Result<(), TooMany> {
         to.clear();
@@ -325,7 +325,7 @@ fn push_ngrams(words: &[u64], len: usize, only_whole: bool, hashes: &mut Vec<u64
 /// Whether at least this share of the n-grams was seen.
 ///
 /// ```
-/// use lanebloom_text::is_covered;
+/// use lanebloom_corpus::is_covered;
 ///
 /// assert!(is_covered(4, 5, 0.8) && !is_covered(3, 5, 0.8));
 /// assert!(!is_covered(0, 0, 0.0));

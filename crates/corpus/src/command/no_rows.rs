@@ -5,19 +5,19 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-pub(crate) enum Table {}
+pub(super) enum Table {}
 
-pub(crate) enum Batches {}
+pub(super) enum Batches {}
 
-pub(crate) struct Rows {
+pub(super) struct Rows {
     none: Table,
-    pub(crate) file_bytes: usize,
+    pub(super) file_bytes: usize,
 }
 
-pub(crate) enum TableWriter {}
+pub(super) enum TableWriter {}
 
 impl Table {
-    pub(crate) fn open(path: &Path, _: &str) -> Result<Option<Self>> {
+    pub(super) fn open(path: &Path, _: &str) -> Result<Option<Self>> {
         let mut magic = [0; 4];
         let is_parquet = path.is_file()
             && File::open(path).is_ok_and(|mut file| file.read_exact(&mut magic).is_ok() && magic == *b"PAR1");
@@ -30,37 +30,37 @@ impl Table {
         Ok(None)
     }
 
-    pub(crate) fn is_like(&self, _: &Self) -> bool {
+    pub(super) fn is_like(&self, _: &Self) -> bool {
         match *self {}
     }
 
-    pub(crate) fn batches(&self, _: usize) -> Result<Batches> {
+    pub(super) fn batches(&self, _: usize) -> Result<Batches> {
         match *self {}
     }
 }
 
 impl Batches {
-    pub(crate) fn next(&mut self, _: &mut Vec<u8>) -> Result<Option<Rows>> {
+    pub(super) fn next(&mut self, _: &mut Vec<u8>) -> Result<Option<Rows>> {
         match *self {}
     }
 }
 
 impl Rows {
-    pub(crate) fn edit(&mut self, _: Vec<bool>, _: &[(usize, String)]) -> Result<()> {
+    pub(super) fn edit(&mut self, _: Vec<bool>, _: &[(usize, String)]) -> Result<()> {
         match self.none {}
     }
 }
 
 impl TableWriter {
-    pub(crate) fn new(like: &Table, _: File) -> Result<Self> {
+    pub(super) fn new(like: &Table, _: File) -> Result<Self> {
         match *like {}
     }
 
-    pub(crate) fn write(&mut self, _: &Rows) -> Result<()> {
+    pub(super) fn write(&mut self, _: &Rows) -> Result<()> {
         match *self {}
     }
 
-    pub(crate) fn close(self) -> Result<()> {
+    pub(super) fn close(self) -> Result<()> {
         match self {}
     }
 }

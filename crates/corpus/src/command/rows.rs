@@ -37,7 +37,7 @@ fn guarded<T>(read: impl FnOnce() -> parquet::errors::Result<T>) -> Result<T> {
 }
 
 /// A file of Parquet.
-pub(crate) struct Table {
+pub(super) struct Table {
     path: PathBuf,
     metadata: ArrowReaderMetadata,
     /// The number of the column with the texts, and its name.
@@ -47,7 +47,7 @@ pub(crate) struct Table {
 
 impl Table {
     /// Opens a file; `None` if it is no Parquet. `field` is the column with the texts.
-    pub(crate) fn open(path: &Path, field: &str) -> Result<Option<Self>> {
+    pub(super) fn open(path: &Path, field: &str) -> Result<Option<Self>> {
         if !path.is_file() {
             return Ok(None);
         }
@@ -81,12 +81,12 @@ impl Table {
     }
 
     /// Whether the rows of both fit into one file.
-    pub(crate) fn is_like(&self, other: &Self) -> bool {
+    pub(super) fn is_like(&self, other: &Self) -> bool {
         self.metadata.schema().fields() == other.metadata.schema().fields()
     }
 
     /// Reads the rows.
-    pub(crate) fn batches(&self, max_record: usize) -> Result<Batches> {
+    pub(super) fn batches(&self, max_record: usize) -> Result<Batches> {
         let file = File::open(&self.path)?;
         let len = file.metadata()?.len();
         let metadata = self.metadata.metadata();
@@ -105,7 +105,7 @@ impl Table {
 }
 
 /// The rows of a file, some at a time.
-pub(crate) struct Batches {
+pub(super) struct Batches {
     reader: ParquetRecordBatchReader,
     column: usize,
     name: String,
@@ -115,7 +115,7 @@ pub(crate) struct Batches {
 
 impl Batches {
     /// The next rows, and as many lines of JSON in `lines`.
-    pub(crate) fn next(&mut self, lines: &mut Vec<u8>) -> Result<Option<Rows>> {
+    pub(super) fn next(&mut self, lines: &mut Vec<u8>) -> Result<Option<Rows>> {
         lines.clear();
         let Some(batch) = guarded(|| Ok(self.reader.next().transpose()?))? else {
             return Ok(None);
@@ -144,11 +144,11 @@ impl Batches {
 }
 
 /// Rows of a file.
-pub(crate) struct Rows {
+pub(super) struct Rows {
     batch: RecordBatch,
     column: usize,
     /// Their part of the file's bytes.
-    pub(crate) file_bytes: usize,
+    pub(super) file_bytes: usize,
 }
 
 impl Rows {
@@ -162,7 +162,7 @@ impl Rows {
     }
 
     /// Gives the rows of these numbers other texts, and removes those that do not stay.
-    pub(crate) fn edit(&mut self, stays: Vec<bool>, texts: &[(usize, String)]) -> Result<()> {
+    pub(super) fn edit(&mut self, stays: Vec<bool>, texts: &[(usize, String)]) -> Result<()> {
         if !texts.is_empty() {
             let mut changed = texts.iter().peekable();
             let all = self.texts().enumerate().map(|(row, text)| {
@@ -186,12 +186,12 @@ impl Rows {
 }
 
 /// A file that is written.
-pub(crate) struct TableWriter(ArrowWriter<File>);
+pub(super) struct TableWriter(ArrowWriter<File>);
 
 impl TableWriter {
     /// With the schema of another file, its compression, its notes, and row groups as large as its
     /// largest.
-    pub(crate) fn new(like: &Table, file: File) -> Result<Self> {
+    pub(super) fn new(like: &Table, file: File) -> Result<Self> {
         let metadata = like.metadata.metadata();
         let groups = metadata.row_groups();
         let rows = groups.iter().map(|group| group.num_rows()).max().unwrap_or(0).max(1);
@@ -211,11 +211,11 @@ impl TableWriter {
         Ok(Self(ArrowWriter::try_new(file, schema, Some(builder.build()))?))
     }
 
-    pub(crate) fn write(&mut self, rows: &Rows) -> Result<()> {
+    pub(super) fn write(&mut self, rows: &Rows) -> Result<()> {
         Ok(self.0.write(&rows.batch)?)
     }
 
-    pub(crate) fn close(self) -> Result<()> {
+    pub(super) fn close(self) -> Result<()> {
         self.0.close()?;
         Ok(())
     }

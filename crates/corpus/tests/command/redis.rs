@@ -4,7 +4,6 @@
 
 use super::*;
 use std::collections::HashMap;
-use std::env;
 use std::os::unix::net::UnixStream;
 use std::process::Child;
 use std::thread;

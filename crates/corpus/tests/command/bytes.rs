@@ -242,7 +242,7 @@ fn texts_that_differ_in_half_a_surrogate_pair_are_not_equal() {
     let expected = "6 documents, 4 of them not compared: 4 with half a surrogate pair, 1 dropped";
     assert!(text.starts_with(expected), "{text}");
     // As `dedup --json` does.
-    let mut dedup = Command::new(env!("CARGO_BIN_EXE_lanebloom"));
+    let Some(mut dedup) = lanebloom() else { return };
     let dedup = dedup
         .current_dir(&shell.0)
         .args(["dedup", "--json", "/text", "in.jsonl"]);
@@ -280,8 +280,8 @@ fn the_summary_tells_which_lines_are_not_json() {
 #[cfg(target_os = "linux")]
 fn bounded(shell: &Shell, mib: usize, line: &str) -> Output {
     let mut run = Command::new("sh");
-    run.args(["-c", &format!("ulimit -v {}; exec \"$0\" corpus \"$@\"", mib << 10)]);
-    run.arg(env!("CARGO_BIN_EXE_lanebloom")).args(line.split(' '));
+    run.args(["-c", &format!("ulimit -v {}; exec \"$0\" \"$@\"", mib << 10)]);
+    run.arg(PROGRAM).args(line.split(' '));
     run.current_dir(&shell.0).output().unwrap()
 }
 

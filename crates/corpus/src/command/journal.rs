@@ -22,175 +22,20 @@ use anyhow::{Context, Result, anyhow, bail};
 use lanebloom_files::claims::resolved;
 use lanebloom_files::growing_filter::GrowingFilter;
 use lanebloom_files::input::{Digest, digested, is_stdin};
-use lanebloom_files::output;
-use lanebloom_files::state_file::{StateFile, id_of};
+use lanebloom_files::journal::{Done, Id, bad, compare, done, id, inputs, path_of, read, stranger, write};
+use lanebloom_files::state_file::StateFile;
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{self, BufReader, ErrorKind};
 use std::path::{Component, Path, PathBuf};
-use twox_hash::XxHash3_64;
 
-/// An input that is done.
-#[derive(Clone, Debug, Eq, Hash, PartialEq)]
-pub(crate) struct Done {
-    path: String,
-    pub(super) bytes: u64,
-    pub(super) hash: u64,
-}
-
-type Id = Option<(u64, u64)>;
-
+/// The journal of a state, which a run goes on with.
 pub(super) struct Journal {
     path: PathBuf,
     settings: String,
     state: StateFile,
     done: Vec<Done>,
-}
-
-/// The path of the journal of a state or of another filter. If a link leads to the filter, the
-/// journal is beside the file.
-pub(crate) fn path_of(filter: &Path) -> PathBuf {
-    let filter = resolved(filter);
-    let mut name = filter.file_name().unwrap_or_default().to_owned();
-    name.push(".journal");
-    filter.with_file_name(name)
-}
-
-/// The settings in the journal of a filter, if it has one. Fails if the journal is another
-/// filter's.
-pub(super) fn settings_of(filter: &Path, file: &File) -> Result<Option<String>> {
-    let path = path_of(filter);
-    let Some(value) = read(&path)? else {
-        return Ok(None);
-    };
-    // A run that saves a state has replaced it, or will.
-    let now = id_of(file).ok();
-    if now != id(&value["state"]) && now != id(&value["next"]["state"]) {
-        bail!(stranger(&path));
-    }
-    let settings = value["settings"].as_str().map(str::to_owned);
-    Ok(Some(settings.with_context(|| bad(&path))?))
-}
-
-/// The inputs of filters that become one; `None` unless each has a journal.
-pub(crate) fn merged(filters: &[PathBuf]) -> Result<Option<Content>> {
-    let mut merged: Option<Content> = None;
-    for filter in filters {
-        let path = path_of(filter);
-        let Some(value) = (if is_stdin(filter) { None } else { read(&path)? }) else {
-            return Ok(None);
-        };
-        let failed = || bad(&path);
-        let settings = value["settings"].as_str().with_context(failed)?.to_owned();
-        if !value["next"].is_null() {
-            bail!(
-                "a run with the state {} was killed: run it again before",
-                filter.display()
-            );
-        }
-        let inputs = match &value["inputs"] {
-            // A filter of --build.
-            Value::Null => None,
-            inputs => Some(done(inputs).with_context(failed)?),
-        };
-        if id(&value["state"]) != id_of(&File::open(filter)?).ok() {
-            bail!(stranger(&path));
-        }
-        let Some(merged) = &mut merged else {
-            merged = Some(Content { settings, inputs });
-            continue;
-        };
-        compare(filter, &settings, &merged.settings)?;
-        merged.inputs = merged.inputs.take().zip(inputs).map(|(all, more)| {
-            let known: HashSet<Done> = all.iter().cloned().collect();
-            let more = more.into_iter().filter(|done| !known.contains(done));
-            all.iter().cloned().chain(more).collect()
-        });
-    }
-    Ok(merged)
-}
-
-/// What the journal of a filter has. That of --build has no inputs.
-pub(crate) struct Content {
-    pub(super) settings: String,
-    pub(super) inputs: Option<Vec<Done>>,
-}
-
-impl Content {
-    /// Writes the journal of the filter.
-    pub(crate) fn write(self, filter: &Path) -> Result<()> {
-        let (len, hash) = id_of(&File::open(filter)?)?;
-        let mut value = json!({"settings": self.settings, "state": [len, hash]});
-        if let Some(done) = self.inputs {
-            value["inputs"] = inputs(&done);
-            value["next"] = Value::Null;
-        }
-        write(&path_of(filter), value)
-    }
-}
-
-/// The error of a journal that belongs to another filter.
-fn stranger(path: &Path) -> String {
-    format!(
-        "{} does not belong to the filter beside it, which another program or a killed run has changed: the options \
-         and inputs in it would be wrong. Restore both files, or remove both and begin anew",
-        path.display()
-    )
-}
-
-/// Fails if the hashes of two filters mean something else.
-pub(super) fn compare(filter: &Path, theirs: &str, ours: &str) -> Result<()> {
-    if theirs != ours {
-        bail!(
-            "{} was made with other options: {theirs}; these are: {ours}",
-            filter.display()
-        );
-    }
-    Ok(())
-}
-
-fn bad(path: &Path) -> String {
-    format!("{} is not a journal of lanebloom corpus", path.display())
-}
-
-/// The member with the hash of all others, as text without white space.
-const CHECKSUM: &str = "checksum";
-
-fn checksum(value: &Value) -> String {
-    format!("{:016x}", XxHash3_64::oneshot(value.to_string().as_bytes()))
-}
-
-fn read(path: &Path) -> Result<Option<Value>> {
-    let bytes = match fs::read(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        other => other.with_context(|| format!("cannot read {}", path.display()))?,
-    };
-    let mut value: Value = serde_json::from_slice(&bytes).with_context(|| bad(path))?;
-    let members = value.as_object_mut().with_context(|| bad(path))?;
-    let theirs = members.remove(CHECKSUM).with_context(|| bad(path))?;
-    if theirs != checksum(&value) {
-        bail!(
-            "the journal {} is damaged: its checksum is wrong. Restore it and the filter beside it, or begin anew \
-             without both",
-            path.display()
-        );
-    }
-    Ok(Some(value))
-}
-
-/// Fails if the journal of a filter would replace another file.
-pub(crate) fn refuse_to_replace(filter: &Path) -> Result<()> {
-    let path = path_of(filter);
-    let read = read(&path).with_context(|| format!("cannot replace {}", path.display()));
-    read.map(drop)
-}
-
-/// Writes a journal, which is an object.
-fn write(path: &Path, mut value: Value) -> Result<()> {
-    value[CHECKSUM] = checksum(&value).into();
-    let written = output::replace(path, |writer| writeln!(writer, "{value:#}"));
-    written.with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// A path as it is told from a folder; an absolute one if they have nothing in common.
@@ -203,27 +48,6 @@ fn relative(path: &Path, folder: &Path) -> PathBuf {
     }
     let up = folder.components().skip(common).map(|_| Component::ParentDir);
     up.chain(path.components().skip(common)).collect()
-}
-
-fn id(value: &Value) -> Id {
-    let number = |at: usize| value.get(at).and_then(Value::as_u64);
-    number(0).zip(number(1))
-}
-
-fn done(value: &Value) -> Option<Vec<Done>> {
-    let each = |value: &Value| {
-        Some(Done {
-            path: value["path"].as_str()?.into(),
-            bytes: value["bytes"].as_u64()?,
-            hash: value["hash"].as_u64()?,
-        })
-    };
-    value.as_array()?.iter().map(each).collect()
-}
-
-fn inputs(done: &[Done]) -> Value {
-    let each = |done: &Done| json!({"path": done.path, "bytes": done.bytes, "hash": done.hash});
-    done.iter().map(each).collect()
 }
 
 impl Journal {
@@ -277,7 +101,7 @@ impl Journal {
                     rename(&from, &to)?;
                 } else if !to.exists() {
                     lanebloom_files::note(&format!(
-                        "lanebloom: {}, which the last run wrote, is not there any more",
+                        "lanebloom-corpus: {}, which the last run wrote, is not there any more",
                         to.display()
                     ));
                 }
@@ -321,14 +145,14 @@ impl Journal {
                 return Ok(None);
             };
             let is_like = by_path.contains_key(&name[..]) || sizes.contains(&fs::metadata(path)?.len());
-            if is_like { Done::of(path) } else { Ok(None) }
+            if is_like { done_now(path) } else { Ok(None) }
         };
         let now = paths.iter().map(now).collect::<Result<Vec<_>>>()?;
         let exact: HashSet<&Done> = self.done.iter().collect();
         // One of two inputs with equal bytes may be done, and the other one not.
         let mut left: HashMap<(u64, u64), usize> = HashMap::new();
         for done in &self.done {
-            *left.entry(done.content()).or_default() += 1;
+            *left.entry(content(done)).or_default() += 1;
         }
         let mut known = vec![Known::No; paths.len()];
         for (now, known) in now.iter().zip(&mut known) {
@@ -336,14 +160,14 @@ impl Journal {
                 continue;
             };
             *known = Known::ByPath;
-            left.entry(now.content())
+            left.entry(content(now))
                 .and_modify(|left| *left = left.saturating_sub(1));
         }
         for (now, known) in now.iter().zip(&mut known).filter(|(_, known)| **known == Known::No) {
             let Some(now) = now else {
                 continue;
             };
-            match left.get_mut(&now.content()) {
+            match left.get_mut(&content(now)) {
                 Some(left) if *left > 0 => {
                     *left -= 1;
                     *known = Known::ByContent;
@@ -444,32 +268,30 @@ pub(super) enum Known {
     ByContent,
 }
 
-impl Done {
-    /// What an input is known by.
-    fn content(&self) -> (u64, u64) {
-        (self.bytes, self.hash)
-    }
+/// What an input is known by, wherever it lies.
+fn content(done: &Done) -> (u64, u64) {
+    (done.bytes, done.hash)
+}
 
-    /// An input as it is now; `None` if it has no name.
-    pub(super) fn of(path: &Path) -> Result<Option<Self>> {
-        Self::with(path, &Digest::default())
-    }
+/// An input as it is now; `None` if it has no name.
+pub(super) fn done_now(path: &Path) -> Result<Option<Done>> {
+    done_with(path, &Digest::default())
+}
 
-    /// The same. The input is read, unless its digest is known.
-    pub(super) fn with(path: &Path, digest: &Digest) -> Result<Option<Self>> {
-        let Some(name) = name(path)? else {
-            return Ok(None);
-        };
-        if digest.get().is_none() {
-            let file = File::open(path).map(|file| BufReader::with_capacity(1 << 20, digested(file, digest)));
-            let read = file.and_then(|mut file| io::copy(&mut file, &mut io::sink()));
-            read.with_context(|| format!("cannot read {}", path.display()))?;
-        }
-        let (bytes, hash) = *digest.get().expect("it was read to its end");
-        Ok(Some(Self {
-            path: name,
-            bytes,
-            hash,
-        }))
+/// The same. The input is read, unless its digest is known.
+pub(super) fn done_with(path: &Path, digest: &Digest) -> Result<Option<Done>> {
+    let Some(name) = name(path)? else {
+        return Ok(None);
+    };
+    if digest.get().is_none() {
+        let file = File::open(path).map(|file| BufReader::with_capacity(1 << 20, digested(file, digest)));
+        let read = file.and_then(|mut file| io::copy(&mut file, &mut io::sink()));
+        read.with_context(|| format!("cannot read {}", path.display()))?;
     }
+    let (bytes, hash) = *digest.get().expect("it was read to its end");
+    Ok(Some(Done {
+        path: name,
+        bytes,
+        hash,
+    }))
 }

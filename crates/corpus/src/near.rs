@@ -29,7 +29,7 @@ impl Near {
     /// none above it, summed over all similarities.
     ///
     /// ```
-    /// use lanebloom_text::Near;
+    /// use lanebloom_corpus::Near;
     ///
     /// let near = Near::new(0.8);
     /// assert_eq!((near.bands(), near.rows()), (9, 13));

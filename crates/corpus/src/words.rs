@@ -24,7 +24,7 @@ impl Words {
     /// Calls `each` with every word of the text, in order.
     ///
     /// ```
-    /// use lanebloom_text::Words;
+    /// use lanebloom_corpus::Words;
     ///
     /// let words = |rules: Words| {
     ///     let mut words = Vec::new();
