@@ -182,6 +182,8 @@
 //! [`lanebloom-guard`]: https://docs.rs/lanebloom-guard
 //! [`lanebloom-redis`]: https://docs.rs/lanebloom-redis
 
+#![deny(missing_docs)]
+#![warn(unnameable_types)]
 #![no_std]
 // For links from the pages of other crates that are built without these pages.
 #![doc(html_root_url = "https://docs.rs/lanebloom/latest")]

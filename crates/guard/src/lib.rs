@@ -265,6 +265,7 @@
 //! [`metrics`]: https://docs.rs/metrics
 //! [`tracing`]: https://docs.rs/tracing
 
+#![deny(missing_docs)]
 #![forbid(unsafe_code)]
 // On docs.rs every item shows which feature it needs.
 #![cfg_attr(docsrs, feature(doc_cfg))]
