@@ -58,7 +58,7 @@ use core::fmt;
 ///
 /// # Hostile bytes
 ///
-/// Reading checks and limits what the types' own methods do: [see there](crate::codec#hostile-bytes).
+/// Reading checks and limits what the types' own methods do: [see there](crate::codec).
 #[expect(clippy::large_enum_variant, reason = "a program has few of them")]
 #[non_exhaustive]
 pub enum AnyFilter {
