@@ -15,7 +15,7 @@ use crate::filter::types::cuckoo::CuckooFilter;
 use crate::filter::types::dleft::DLeftFilter;
 use crate::filter::types::scalable::ScalableBloom;
 use crate::filter::types::tombstone::TombstoneBloom;
-#[cfg(feature = "window")]
+#[cfg(feature = "std")]
 use crate::filter::types::windowed::WindowedBloom;
 use crate::filter::{Figures, Filter};
 use crate::funnel::Funnel;
@@ -67,7 +67,7 @@ pub enum AnyFilter {
     /// A Bloom filter that grows.
     Scalable(ScalableBloom<AnyHasher>),
     /// A Bloom filter that forgets.
-    #[cfg(feature = "window")]
+    #[cfg(feature = "std")]
     Windowed(WindowedBloom<AnyHasher>),
     /// A Bloom filter with counters.
     Counting(CountingBloom<AnyHasher>),
@@ -87,7 +87,7 @@ macro_rules! each {
         match $any {
             AnyFilter::Bloom($filter) => $result,
             AnyFilter::Scalable($filter) => $result,
-            #[cfg(feature = "window")]
+            #[cfg(feature = "std")]
             AnyFilter::Windowed($filter) => $result,
             AnyFilter::Counting($filter) => $result,
             AnyFilter::Tombstone($filter) => $result,
@@ -231,7 +231,7 @@ impl AnyFilter {
         match header.kind {
             Kind::Bloom => decode(input, limit, given(hasher)).map(Self::Bloom),
             Kind::Scalable => decode(input, limit, given(hasher)).map(Self::Scalable),
-            #[cfg(feature = "window")]
+            #[cfg(feature = "std")]
             Kind::Windowed => decode(input, limit, given(hasher)).map(Self::Windowed),
             Kind::Counting => decode(input, limit, given(hasher)).map(Self::Counting),
             Kind::Tombstone => decode(input, limit, given(hasher)).map(Self::Tombstone),
@@ -412,7 +412,7 @@ impl AnyFilter {
         match self {
             Self::Bloom(filter) => Ok(insert!(filter)),
             Self::Scalable(filter) => insert!(filter),
-            #[cfg(feature = "window")]
+            #[cfg(feature = "std")]
             Self::Windowed(filter) => Ok(insert!(filter)),
             Self::Counting(filter) => Ok(insert!(filter)),
             Self::Tombstone(filter) => Ok(insert!(filter)),
@@ -439,7 +439,7 @@ impl AnyFilter {
         match self {
             Self::Bloom(filter) => Ok(filter.insert_hash(hash)),
             Self::Scalable(filter) => filter.insert_hash(hash),
-            #[cfg(feature = "window")]
+            #[cfg(feature = "std")]
             Self::Windowed(filter) => Ok(filter.insert_hash(hash)),
             Self::Counting(filter) => Ok(filter.insert_hash(hash)),
             Self::Tombstone(filter) => Ok(filter.insert_hash(hash)),
@@ -464,7 +464,7 @@ impl AnyFilter {
         match self {
             Self::Bloom(filter) => Ok(filter.insert_hashes(hashes)),
             Self::Scalable(filter) => filter.insert_hashes(hashes),
-            #[cfg(feature = "window")]
+            #[cfg(feature = "std")]
             Self::Windowed(filter) => Ok(filter.insert_hashes(hashes)),
             Self::Counting(filter) => Ok(filter.insert_hashes(hashes)),
             Self::Tombstone(filter) => Ok(filter.insert_hashes(hashes)),
@@ -514,7 +514,7 @@ impl AnyFilter {
         match (self, other) {
             (Self::Bloom(ours), Self::Bloom(theirs)) => ours.union_from(theirs),
             (Self::Scalable(ours), Self::Scalable(theirs)) => ours.union_from(theirs),
-            #[cfg(feature = "window")]
+            #[cfg(feature = "std")]
             (Self::Windowed(ours), Self::Windowed(theirs)) => ours.union_from(theirs),
             (Self::Counting(ours), Self::Counting(theirs)) => ours.union_from(theirs),
             (Self::Tombstone(ours), Self::Tombstone(theirs)) => ours.union_from(theirs),
@@ -549,7 +549,7 @@ impl AnyFilter {
         match self {
             Self::Bloom(_) => Kind::Bloom,
             Self::Scalable(_) => Kind::Scalable,
-            #[cfg(feature = "window")]
+            #[cfg(feature = "std")]
             Self::Windowed(_) => Kind::Windowed,
             Self::Counting(_) => Kind::Counting,
             Self::Tombstone(_) => Kind::Tombstone,
@@ -693,7 +693,7 @@ impl AnyFilter {
         Ok(match self {
             Self::Bloom(filter) => Self::Bloom(filter.try_clone()?),
             Self::Scalable(filter) => Self::Scalable(filter.try_clone()?),
-            #[cfg(feature = "window")]
+            #[cfg(feature = "std")]
             Self::Windowed(filter) => Self::Windowed(filter.try_clone()?),
             Self::Counting(filter) => Self::Counting(filter.try_clone()?),
             Self::Tombstone(filter) => Self::Tombstone(filter.try_clone()?),

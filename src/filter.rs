@@ -90,7 +90,7 @@ use crate::kernel::Isa;
 /// - **Grow.** If the number of keys was a guess, use a [`ScalableBloom`](crate::ScalableBloom),
 ///   which keeps its rate for any number. Without the old keys, keep the old filter beside the new
 ///   one: a key is known if either has it. The rates add up.
-/// - **Rotate.** If old keys may be forgotten, use a `WindowedBloom` (feature `window`).
+/// - **Rotate.** If old keys may be forgotten, use a `WindowedBloom`.
 /// - **Remove.** If keys end, use a [`CountingBloom`](crate::CountingBloom) or a
 ///   [`CuckooFilter`](crate::CuckooFilter), and remove those that ended.
 ///

@@ -38,7 +38,7 @@ pub use crate::words::sync::AtomicU64;
 
 /// For `lanebloom-guard`: a pointer that is swapped while others read through it, and what the
 /// protocol around it needs. Under `--cfg lanebloom_loom` they are the model checker's.
-#[cfg(feature = "window")]
+#[cfg(feature = "std")]
 pub use crate::words::sync::swap as sync;
 
 /// What bounds of public items and aliases mention, so that it has a name. Nobody uses it.
@@ -56,7 +56,7 @@ pub mod bounds {
     pub use crate::words::memory::Word;
 }
 
-#[cfg(feature = "window")]
+#[cfg(feature = "std")]
 pub use window::{Numbered, clear_dropped, common_time, numbered_generations};
 
 use crate::error::{BuildErrorKind, IncompatibleError};
@@ -158,7 +158,7 @@ pub fn prefetch_position(set: &ConcurrentBitmap, position: u64, hint: Hint) {
 }
 
 /// For `lanebloom-redis`, which keeps the generations of a window equal on many machines.
-#[cfg(feature = "window")]
+#[cfg(feature = "std")]
 mod window {
     use crate::{BuildError, ConcurrentBloom, WindowedBloom};
     use alloc::sync::Arc;

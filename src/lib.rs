@@ -55,7 +55,7 @@
 //! |---|---|---|---|---|
 //! | number known in advance | [`ConcurrentBloom`] | one cache line | 10.3 | there may be twice as many: 1% becomes 11% ([`is_overfull`](Filter::is_overfull) tells) |
 //! | number not known | [`ScalableBloom`] | a line of each layer: 5 from 10 thousand keys to a million, 7 to ten million | 20; up to 60 after a layer was added | the number is known within a factor of two |
-//! | forgotten after some minutes, or after a million newer ones | [`WindowedBloom`] (feature `window`) | a line of each generation, 4 by default | 22 | nothing needs to be forgotten |
+//! | forgotten after some minutes, or after a million newer ones | [`WindowedBloom`] (feature `std`) | a line of each generation, 4 by default | 22 | nothing needs to be forgotten |
 //! | added and removed | [`CountingBloom`] | one line | 46 | few are ever removed: rebuild then |
 //! | added and removed, in less memory | [`CuckooFilter`], [`DLeftFilter`] | two words, or four buckets | 12.5; 20 at 0.16% | inserts must never fail: these report an error when they are full |
 //! | removed once and never added again; a few may be missing | [`TombstoneBloom`] | a line in each of two filters | 26 | a present key must never be missed |
@@ -119,8 +119,7 @@
 //!
 //! | feature | |
 //! |---|---|
-//! | `std` (default) | random keys for [`SipHash13`], `std::io`, AVX-512 or AVX2 chosen at run time. Without it the crate is `no_std` + `alloc`, with the vectors of the compilation target |
-//! | `window` (default, needs `std`) | `WindowedBloom`, with the `arc-swap` crate |
+//! | `std` (default) | [`WindowedBloom`], random keys for [`SipHash13`], `std::io`, AVX-512 or AVX2 chosen at run time. Without it the crate is `no_std` + `alloc`, with the vectors of the compilation target |
 //! | `rayon` (needs `std`) | batches, unions and collecting on the threads of rayon's pool |
 //! | `mmap` (needs `std`) | `BloomView::map`: lookups in a mapped file, with the `memmap2` crate |
 //! | `serde` | `Serialize` and `Deserialize` of the filters, as [snapshots](codec) |
@@ -223,7 +222,7 @@ pub use filter::types::dleft::{self, DLeftFilter};
 pub use filter::types::scalable::{self, ScalableBloom};
 pub use filter::types::tombstone::{self, TombstoneBloom};
 pub use filter::types::view::{self, BloomView};
-#[cfg(feature = "window")]
+#[cfg(feature = "std")]
 pub use filter::types::windowed::{self, WindowedBloom};
 pub use filter::{Builder, Figures, Filter};
 pub use funnel::{ByHash, Funnel, Sink};

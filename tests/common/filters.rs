@@ -1,7 +1,6 @@
 //! The list of filter types: whatever all types promise is tested for each line of it. A new type
 //! takes one line.
 
-#[cfg(feature = "window")]
 pub use lanebloom::WindowedBloom;
 pub use lanebloom::{
     BloomView, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, ScalableBloom, SipHash13, TombstoneBloom,
@@ -72,13 +71,10 @@ macro_rules! for_each_filter {
         $tests! { scalable_grown: ScalableBloom
         = { ScalableBloom::builder().false_positive_rate(0.05).max_layers(6); for 1 of 8 keys }
         [unites rates stored live proportional] }
-        #[cfg(feature = "window")]
         $tests! { windowed_by_call: WindowedBloom = { WindowedBloom::builder() }
         [inserts flags extends estimates unites stored live] }
-        #[cfg(feature = "window")]
         $tests! { windowed_by_number: WindowedBloom = { WindowedBloom::builder().rotate_when_full() }
         [inserts flags extends estimates unites rates stored live] }
-        #[cfg(feature = "window")]
         $tests! { windowed_by_age: WindowedBloom = { WindowedBloom::builder().window(Duration::from_secs(1 << 20)) }
         [inserts flags extends estimates unites] }
     };
@@ -191,7 +187,6 @@ pub trait Fixed {
 /// Snapshots of filters that hash with Murmur3.
 pub trait OfMurmur3: Sized {
     fn from_bytes(bytes: &[u8]) -> Result<(Self, &[u8]), SnapshotError>;
-    #[cfg(feature = "std")]
     fn read_from(reader: impl std::io::Read, max_bytes: usize) -> Result<Self, SnapshotError>;
 }
 
@@ -312,7 +307,6 @@ macro_rules! of_murmur3 {
             fn from_bytes(bytes: &[u8]) -> Result<(Self, &[u8]), SnapshotError> {
                 Self::from_bytes(bytes)
             }
-            #[cfg(feature = "std")]
             fn read_from(reader: impl std::io::Read, max_bytes: usize) -> Result<Self, SnapshotError> {
                 Self::read_from(reader, max_bytes)
             }
@@ -336,13 +330,9 @@ fixed! { ConcurrentBloom, CountingBloom, TombstoneBloom, CuckooFilter, DLeftFilt
 of_murmur3! {
     ConcurrentBloom, CountingBloom, TombstoneBloom, CuckooFilter, DLeftFilter, ScalableBloom
 }
-#[cfg(feature = "window")]
 of_murmur3! { WindowedBloom }
-#[cfg(feature = "window")]
 inserts! { WindowedBloom: bool, usize; }
-#[cfg(feature = "window")]
 flags! { WindowedBloom }
-#[cfg(feature = "window")]
 estimates! { WindowedBloom }
 
 /// A view of bytes that stay for ever.

@@ -1,6 +1,5 @@
 //! `AnyFilter` reads every kind of snapshot with every hasher, and says and writes what the type's
 //! own filter does.
-#![cfg(all(feature = "std", feature = "window"))]
 
 use lanebloom::codec::{Identity, Kind, SnapshotHeader};
 use lanebloom::hash::{AnyHasher, FilterHasher};

@@ -9,7 +9,7 @@ use crate::filter::types::cuckoo::Cuckoo;
 use crate::filter::types::dleft::DLeft;
 use crate::filter::types::scalable::Chain;
 use crate::filter::types::tombstone::Tombstone;
-#[cfg(feature = "window")]
+#[cfg(feature = "std")]
 use crate::filter::types::windowed::Generations;
 use crate::filter::{Builder, Filter};
 use crate::funnel::Funnel;
@@ -39,7 +39,7 @@ macro_rules! budgeted {
 }
 
 budgeted! { Bloom, Counting, Cuckoo, DLeft }
-#[cfg(feature = "window")]
+#[cfg(feature = "std")]
 budgeted! { Generations }
 
 macro_rules! worded {
@@ -69,7 +69,7 @@ macro_rules! worded {
 }
 
 worded! { Bloom, Counting, Chain, Tombstone }
-#[cfg(feature = "window")]
+#[cfg(feature = "std")]
 worded! { Generations }
 
 macro_rules! two_lined {
@@ -108,7 +108,7 @@ macro_rules! two_lined {
 }
 
 two_lined! { Bloom, Tombstone }
-#[cfg(feature = "window")]
+#[cfg(feature = "std")]
 two_lined! { Generations }
 
 macro_rules! making {
@@ -183,5 +183,5 @@ macro_rules! making {
 }
 
 making! { Bloom, Counting, Cuckoo, DLeft, Chain, Tombstone }
-#[cfg(feature = "window")]
+#[cfg(feature = "std")]
 making! { Generations }

@@ -15,10 +15,11 @@ use crate::filter::types::cuckoo::{Cuckoo, CuckooFilter};
 use crate::filter::types::dleft::{DLeft, DLeftFilter};
 use crate::filter::types::scalable::{Chain, ScalableBloom};
 use crate::filter::types::tombstone::{Tombstone, TombstoneBloom};
-#[cfg(feature = "window")]
+#[cfg(feature = "std")]
 use crate::filter::types::windowed::{Generations, WindowedBloom};
 use crate::funnel::Funnel;
 use crate::hash::{KeyHasher, assert_same_length};
+use crate::kernel::FEWEST_IN_A_BATCH;
 use core::convert::{Infallible, identity};
 
 macro_rules! inserts {
@@ -63,11 +64,12 @@ macro_rules! inserts {
             /// assert!(filter.contains("b"));
             /// # Ok::<(), lanebloom::BuildError>(())
             /// ```
+            #[inline]
             pub fn insert_batch<K: Funnel>(&self, keys: &[K]) -> usize {
-                match keys {
-                    [key] if !cfg!(lanebloom_loom) => usize::from(self.insert(key)),
-                    _ => self.engine.insert_all(&self.keys(keys)),
+                if keys.len() < FEWEST_IN_A_BATCH {
+                    return keys.iter().map(|key| usize::from(self.insert(key))).sum();
                 }
+                self.engine.insert_all(&self.keys(keys))
             }
 
             /// [`insert_batch`](Self::insert_batch) for the keys of an iterator, some at a time.
@@ -115,7 +117,7 @@ macro_rules! inserts {
 }
 
 inserts! { ConcurrentBloom: Bloom, CountingBloom: Counting, TombstoneBloom: Tombstone }
-#[cfg(feature = "window")]
+#[cfg(feature = "std")]
 inserts! { WindowedBloom: Generations }
 
 /// `$answer` and `$total` are what `Ok` holds after one insert and after many; `$add` sums the
@@ -278,7 +280,7 @@ alike! {
     CountingBloom: Counting => bool, usize, usize::from;
     TombstoneBloom: Tombstone => bool, usize, usize::from;
 }
-#[cfg(feature = "window")]
+#[cfg(feature = "std")]
 alike! { "", ""; WindowedBloom: Generations => bool, usize, usize::from; }
 alike! {
     "?", "\n# Errors\n\nAs the method for keys.\n\n# Examples\n";
@@ -338,7 +340,7 @@ flagged_inserts! {
     TombstoneBloom: Tombstone, usize, "2";
     ScalableBloom: Chain, Result<usize, InsertError>, "Ok(2)";
 }
-#[cfg(feature = "window")]
+#[cfg(feature = "std")]
 flagged_inserts! { WindowedBloom: Generations, usize, "2"; }
 
 /// The answer of inserts.

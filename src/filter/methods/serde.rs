@@ -12,7 +12,7 @@ use crate::filter::types::cuckoo::CuckooFilter;
 use crate::filter::types::dleft::DLeftFilter;
 use crate::filter::types::scalable::ScalableBloom;
 use crate::filter::types::tombstone::TombstoneBloom;
-#[cfg(feature = "window")]
+#[cfg(feature = "std")]
 use crate::filter::types::windowed::WindowedBloom;
 use crate::hash::FilterHasher;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -45,7 +45,7 @@ macro_rules! serialized {
 serialized! {
     ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, ScalableBloom, TombstoneBloom
 }
-#[cfg(feature = "window")]
+#[cfg(feature = "std")]
 serialized! { WindowedBloom }
 
 macro_rules! deserialized {

@@ -14,7 +14,7 @@ use crate::filter::types::cuckoo::{Cuckoo, CuckooFilter};
 use crate::filter::types::dleft::{DLeft, DLeftFilter};
 use crate::filter::types::scalable::{Chain, ScalableBloom};
 use crate::filter::types::tombstone::{Tombstone, TombstoneBloom};
-#[cfg(feature = "window")]
+#[cfg(feature = "std")]
 use crate::filter::types::windowed::{Generations, WindowedBloom};
 use crate::hash::FilterHasher;
 use alloc::vec::Vec;
@@ -230,7 +230,7 @@ stored! {
     ConcurrentBloom: Bloom, CountingBloom: Counting, CuckooFilter: Cuckoo, DLeftFilter: DLeft,
     ScalableBloom: Chain, TombstoneBloom: Tombstone
 }
-#[cfg(feature = "window")]
+#[cfg(feature = "std")]
 stored! { WindowedBloom: Generations }
 
 macro_rules! fixed_size {

@@ -8,7 +8,7 @@ use crate::filter::types::counting::Counting;
 use crate::filter::types::scalable::Chain;
 use crate::filter::types::tombstone::Tombstone;
 use crate::filter::types::view::View;
-#[cfg(feature = "window")]
+#[cfg(feature = "std")]
 use crate::filter::types::windowed::Generations;
 
 /// Figures. Figures of the content read the whole filter, each word at some moment.
@@ -195,5 +195,5 @@ macro_rules! estimates {
 }
 
 estimates! { Bloom, Counting, View<'_>, Chain, Tombstone }
-#[cfg(feature = "window")]
+#[cfg(feature = "std")]
 estimates! { Generations }

@@ -8,7 +8,7 @@ use crate::filter::types::bloom::{Bloom, ConcurrentBloom};
 use crate::filter::types::counting::{Counting, CountingBloom};
 use crate::filter::types::scalable::{Chain, ScalableBloom};
 use crate::filter::types::tombstone::{Tombstone, TombstoneBloom};
-#[cfg(feature = "window")]
+#[cfg(feature = "std")]
 use crate::filter::types::windowed::{Generations, WindowedBloom};
 use crate::hash::{self, FilterHasher};
 
@@ -95,5 +95,5 @@ macro_rules! unions {
 }
 
 unions! { ConcurrentBloom: Bloom, CountingBloom: Counting, ScalableBloom: Chain, TombstoneBloom: Tombstone }
-#[cfg(feature = "window")]
+#[cfg(feature = "std")]
 unions! { WindowedBloom: Generations }

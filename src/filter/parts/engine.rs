@@ -94,6 +94,12 @@ pub trait EngineImpl: Sized {
         2
     }
 
+    /// Calls `answer` with what belongs to each hash, and with the hash's [`contains`](Self::contains).
+    #[inline(always)]
+    fn contains_each<P>(&self, hashes: impl Iterator<Item = (u64, P)>, mut answer: impl FnMut(P, bool)) {
+        hashes.for_each(|(hash, of_hash)| answer(of_hash, self.contains(hash)));
+    }
+
     /// [`contains`](Self::contains) of every hash, as a bitmap: bit `i % 64` of word `i / 64`. The
     /// bitmap has a word for every 64 hashes; the bits after the last hash become 0.
     fn contains_bitmap(&self, hashes: &[u64], found: &mut [u64]);

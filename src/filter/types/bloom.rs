@@ -16,7 +16,7 @@ use crate::funnel::Funnel;
 use crate::geometry::layout::Layout;
 use crate::geometry::sizing::{Cell, Request};
 use crate::hash::{KeyHasher, Murmur3, assert_same_length};
-use crate::kernel::{Isa, Kernels, Length, Lookups};
+use crate::kernel::{Isa, Kernels, Lookups, MANY_INSERTS};
 use crate::words::bits::{self, Bits, Lines, Load};
 use crate::words::sync::AtomicU64;
 use alloc::vec::Vec;
@@ -108,7 +108,7 @@ impl Bloom {
     }
 
     /// An empty engine that is otherwise the same.
-    #[cfg(feature = "window")]
+    #[cfg(feature = "std")]
     pub(crate) fn blank(&self) -> Result<Self, BuildError> {
         let words = BloomWords {
             bits: Bits::new(self.layout.blocks)?,
@@ -152,7 +152,7 @@ impl InsertImpl for Bloom {
 const FEWEST_IN_BULK: usize = if cfg!(lanebloom_loom) {
     bulk::LEAST
 } else {
-    Length::Many.least()
+    MANY_INSERTS
 };
 
 impl InsertFlaggedImpl for Bloom {

@@ -1,19 +1,29 @@
-//! Spark's streams of any bytes: both ways to read them give the same error, or the same filter,
-//! which writes the same bytes again.
+//! Streams of any bytes, read as Guava's and as Spark's: both ways to read them give the same error,
+//! or the same filter, which writes the same bytes again.
 
 #![no_main]
 
-use lanebloom_formats::SparkBloom;
+use lanebloom_formats::guava::Guava;
+use lanebloom_formats::spark::Spark;
+use lanebloom_formats::{JavaBloom, JavaFormat, JavaKey};
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| {
-    const LIMIT: usize = 1 << 20;
-    match (SparkBloom::from_bytes(bytes), SparkBloom::read_from(bytes, LIMIT)) {
+const LIMIT: usize = 1 << 20;
+
+fn read<F: JavaFormat>(bytes: &[u8])
+where
+    i64: JavaKey<F>,
+    [u8; 1]: JavaKey<F>,
+{
+    match (
+        JavaBloom::<F>::from_bytes(bytes),
+        JavaBloom::<F>::read_from(bytes, LIMIT),
+    ) {
         (Ok((mut filter, rest)), Ok(same)) => {
             assert!(filter == same);
             let len = bytes.len() - rest.len();
             assert_eq!(filter.to_bytes(), bytes[..len]);
-            assert_eq!(SparkBloom::stream_len(bytes).unwrap(), len as u64);
+            assert_eq!(JavaBloom::<F>::stream_len(bytes).unwrap(), len as u64);
             let (copy, mut alone) = (filter.clone(), filter.clone());
             for key in 0..20i64 {
                 let before = filter.contains(&key);
@@ -33,12 +43,7 @@ fuzz_target!(|bytes: &[u8]| {
             assert!(bitmap == [(1 << 40) - 1] && copy.is_compatible(&filter));
             assert!(!copy.union_from(&filter).unwrap() && copy.try_clone().unwrap() == copy);
             assert!(!filter.intersection_from(&copy).unwrap());
-            let _ = (
-                filter.estimated_len(),
-                filter.bit_size(),
-                filter.version(),
-                filter.seed(),
-            );
+            let _ = (filter.estimated_len(), filter.bit_size(), filter.hash_functions());
             let _ = format!("{filter:?}");
         }
         (Err(one), Err(other)) => {
@@ -51,4 +56,9 @@ fuzz_target!(|bytes: &[u8]| {
         (Ok(_), Err(error)) => assert!(error.to_string().contains("more than the limit of"), "{error}"),
         (Err(error), Ok(_)) => panic!("{error}"),
     }
+}
+
+fuzz_target!(|bytes: &[u8]| {
+    read::<Guava>(bytes);
+    read::<Spark>(bytes);
 });
