@@ -225,9 +225,8 @@ impl AnyFilter {
         header: &SnapshotHeader,
         hasher: Option<AnyHasher>,
     ) -> Decoded<Self> {
-        let named = |identity| AnyHasher::of(identity, header.fingerprint);
         // A bitmap has none.
-        let hasher = hasher.or(header.hasher.map(named)).unwrap_or(AnyHasher::Prehashed);
+        let hasher = hasher.or(header.any_hasher()).unwrap_or(AnyHasher::Prehashed);
         match header.kind {
             Kind::Bloom => decode(input, limit, given(hasher)).map(Self::Bloom),
             Kind::Scalable => decode(input, limit, given(hasher)).map(Self::Scalable),

@@ -230,8 +230,14 @@ fn row(first: ConcurrentBloom<AnyHasher>, reader: &mut impl Read, bytes: u64) ->
             return Ok(Content::Row(layers));
         }
         let place = || format!("snapshot {} of the file", layers.len() + 1);
-        let AnyFilter::Bloom(layer) = one(head, reader, left).with_context(place)? else {
-            bail!("{}: it is no ConcurrentBloom, as the first one is", place());
+        let layer = match one(head, reader, left).with_context(place)? {
+            AnyFilter::Bloom(layer) => layer,
+            other => bail!(
+                "{}: it is a {}, and the first one a {}",
+                place(),
+                other.kind(),
+                Kind::Bloom
+            ),
         };
         same_hasher(layers[0].hasher(), layer.hasher()).context("its snapshots differ")?;
         left -= layer.snapshot_bytes() as u64;

@@ -20,6 +20,7 @@ from lanebloom import (
 MAKERS = [
     lambda: BloomFilter(1000, 1e-4),
     lambda: BloomFilter(1000, 1e-4, secret=b"s" * 16),
+    lambda: BloomFilter(1000, 1e-4, hasher="fast"),
     lambda: ScalableBloomFilter(100, 1e-4),
     lambda: ScalableBloomFilter(100, 1e-4, secret=b"s" * 16),
     lambda: WindowedBloomFilter(1000, 1e-4),

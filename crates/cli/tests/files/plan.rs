@@ -21,7 +21,7 @@ fn plans_as_json() {
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     };
     let of_rate = objects("plan --keys 1000 --rate 0.01 --json");
-    assert_eq!(of_rate.len(), 11);
+    assert_eq!(of_rate.len(), 10);
     let bloom = ConcurrentBloom::with_capacity(1000, 0.01).unwrap();
     let is_about = |value: &Value, expected: f64| assert!((value.as_f64().unwrap() / expected - 1.0).abs() < 1e-12);
     let found = of_rate
