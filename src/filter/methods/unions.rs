@@ -23,8 +23,9 @@ macro_rules! unions {
             ///
             /// # Errors
             ///
-            /// Fails if layout or hasher (its algorithm, seed or key) differ, or if a filter that
-            /// grows has no room for the other one's keys. Then no key is added.
+            /// Fails if layout or hasher (its algorithm, seed or key) differ. A
+            /// [`ScalableBloom`](crate::ScalableBloom) takes any layout, and fails if it has no
+            /// room for the other one's layers. Then no key is added.
             ///
             /// # Memory ordering
             ///
@@ -49,7 +50,7 @@ macro_rules! unions {
             }
 
             /// Whether layout and hasher equal `other`'s, as [`union_from`](Self::union_from)
-            /// requires.
+            /// requires. (For a [`ScalableBloom`](crate::ScalableBloom), the hasher.)
             ///
             /// ```
             /// let filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;

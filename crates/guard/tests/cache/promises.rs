@@ -1,0 +1,576 @@
+//! What a cache promises, beside what the examples of the documentation show.
+
+use crate::common::Limit;
+use crate::gets::{Cache, Got, spawn};
+use crate::until::{LONG, until, until_blocking};
+use lanebloom::{CuckooFilter, Funnel, ScalableBloom, Sink};
+use lanebloom_guard::future::{GuardedCache, Loader};
+use lanebloom_guard::{Keys, sync};
+use std::borrow::Borrow;
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::future::pending;
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier, Mutex};
+use std::time::Duration;
+use tokio::sync::Semaphore;
+
+/// A store whose loads wait for a permit each, and may fail.
+struct Store {
+    rows: Mutex<BTreeMap<u64, u64>>,
+    /// The keys of each load.
+    loads: Mutex<Vec<Vec<u64>>>,
+    permits: Semaphore,
+    outcome: Mutex<Outcome>,
+}
+
+#[derive(Clone, Copy)]
+enum Outcome {
+    Rows,
+    Error,
+    Panic,
+}
+
+impl Store {
+    fn new(rows: impl IntoIterator<Item = u64>) -> Arc<Self> {
+        Arc::new(Self {
+            rows: Mutex::new(rows.into_iter().map(|id| (id, id)).collect()),
+            loads: Mutex::default(),
+            permits: Semaphore::new(0),
+            outcome: Mutex::new(Outcome::Rows),
+        })
+    }
+
+    /// A row is read before the wait: what the store says then arrives later.
+    async fn read(&self, ids: Vec<u64>) -> io::Result<Vec<(u64, u64)>> {
+        let outcome = *self.outcome.lock().unwrap();
+        let rows = {
+            let rows = self.rows.lock().unwrap();
+            ids.iter().filter_map(|id| Some((*id, *rows.get(id)?))).collect()
+        };
+        self.loads.lock().unwrap().push(ids);
+        self.permits.acquire().await.unwrap().forget();
+        match outcome {
+            Outcome::Rows => Ok(rows),
+            Outcome::Error => Err(io::ErrorKind::TimedOut.into()),
+            Outcome::Panic => panic!("a bug in the loader"),
+        }
+    }
+
+    fn loads(&self) -> Vec<Vec<u64>> {
+        self.loads.lock().unwrap().clone()
+    }
+}
+
+struct ById(Arc<Store>);
+
+impl Loader<u64, u64> for ById {
+    type Error = io::Error;
+
+    async fn load(&self, id: u64) -> io::Result<Option<u64>> {
+        Ok(self.0.read(vec![id]).await?.pop().map(|(_, row)| row))
+    }
+    async fn load_many(&self, mut ids: Vec<u64>) -> io::Result<Vec<(u64, u64)>> {
+        ids.sort_unstable();
+        let mut rows = self.0.read(ids).await?;
+        rows.reverse();
+        rows.push((1 << 60, 1)); // not requested
+        Ok(rows)
+    }
+}
+
+fn cache(store: &Arc<Store>, keys: &[u64]) -> Cache {
+    let cache = Cache::builder()
+        .expected_keys(1000)
+        .build(ById(Arc::clone(store)))
+        .unwrap();
+    cache.insert_batch(keys);
+    cache.mark_ready();
+    cache
+}
+
+/// Gets in tasks of their own that all wait for one load.
+async fn gets(cache: &Cache, store: &Store, key: u64, count: usize) -> Vec<Got> {
+    let before = (cache.stats().joined, store.loads().len());
+    let gets = (0..count).map(|_| spawn(cache, key)).collect();
+    until(|| cache.stats().joined - before.0 == count as u64 - 1 && store.loads().len() > before.1).await;
+    gets
+}
+
+#[tokio::test]
+async fn all_that_ask_at_the_same_moment_share_one_load() {
+    let _limit = Limit::new();
+    let store = Store::new([17]);
+    let cache = cache(&store, &[17]);
+    let gets = gets(&cache, &store, 17, 100).await;
+    store.permits.add_permits(1);
+    for get in gets {
+        assert_eq!(get.await.unwrap().unwrap(), Some(17));
+    }
+    assert_eq!(store.loads(), [[17]]);
+    let stats = cache.stats();
+    assert_eq!((stats.loads, stats.joined, stats.hits), (1, 99, 0));
+}
+
+#[tokio::test]
+async fn an_error_reaches_every_waiter_and_is_not_cached() {
+    let _limit = Limit::new();
+    let store = Store::new([17]);
+    let cache = cache(&store, &[17]);
+    for (outcome, text) in [
+        (Outcome::Error, "the load failed: timed out"),
+        (Outcome::Panic, "the loader panicked: a bug in the loader"),
+    ] {
+        *store.outcome.lock().unwrap() = outcome;
+        let gets = gets(&cache, &store, 17, 10).await;
+        store.permits.add_permits(1);
+        for get in gets {
+            let error = get.await.unwrap().unwrap_err();
+            assert_eq!(error.to_string(), text);
+            assert_eq!(error.is_panic(), matches!(outcome, Outcome::Panic));
+        }
+    }
+    assert_eq!(cache.stats().failed, 2);
+    *store.outcome.lock().unwrap() = Outcome::Rows;
+    store.permits.add_permits(1);
+    assert_eq!(cache.get(&17).await.unwrap(), Some(17));
+}
+
+/// Before there is a future.
+#[tokio::test]
+async fn a_panic_of_the_function_that_makes_the_load_is_an_error_too() {
+    let _limit = Limit::new();
+    let load = |_| -> std::future::Ready<Result<Option<u64>, Infallible>> { panic!("a bug") };
+    let cache = Cache::builder().build(load).unwrap();
+    cache.insert_batch(&[17, 18]);
+    assert!(cache.get(&17).await.unwrap_err().is_panic());
+    assert!(cache.get_many(&[17, 18]).await.unwrap_err().is_panic());
+}
+
+#[tokio::test]
+async fn a_cancelled_waiter_cancels_no_other_and_not_the_load() {
+    let _limit = Limit::new();
+    let store = Store::new([17]);
+    let cache = cache(&store, &[17]);
+    let mut gets = gets(&cache, &store, 17, 10).await;
+    // The first one, which began the load, and others.
+    for get in gets.drain(..5) {
+        get.abort();
+        assert!(get.await.unwrap_err().is_cancelled());
+    }
+    store.permits.add_permits(1);
+    for get in gets {
+        assert_eq!(get.await.unwrap().unwrap(), Some(17));
+    }
+    // With no waiter left the load goes on for the cache.
+    cache.invalidate(&17);
+    let gets = self::gets(&cache, &store, 17, 1).await;
+    gets[0].abort();
+    store.permits.add_permits(1);
+    until(|| tokio::runtime::Handle::current().metrics().num_alive_tasks() == 0).await;
+    assert_eq!(cache.get(&17).await.unwrap(), Some(17));
+    assert_eq!((store.loads().len(), cache.stats().hits), (2, 1));
+}
+
+/// The load saw no row, or the old one, and arrives after the store and the cache know better.
+#[tokio::test]
+async fn a_load_on_its_way_does_not_hide_a_change() {
+    let _limit = Limit::new();
+    type Change = fn(&Cache, &Store);
+    let changes: [(Option<u64>, Change); 6] = [
+        (None, |cache, _| cache.insert(&17)),
+        (None, |cache, _| cache.insert_value(&17, 18)),
+        (None, |cache, _| cache.insert_batch(&[16, 17])),
+        (Some(3), |cache, _| cache.invalidate(&17)),
+        (Some(3), |cache, _| cache.clear()),
+        (Some(3), |cache, _| {
+            cache.invalidate_entries_if(|_, row| *row == 3);
+        }),
+    ];
+    for (before, change) in changes {
+        let store = Store::new([]);
+        if let Some(row) = before {
+            store.rows.lock().unwrap().insert(17, row);
+        }
+        let cache = cache(&store, &[17]);
+        let early = gets(&cache, &store, 17, 3).await;
+        store.rows.lock().unwrap().insert(17, 18);
+        change(&cache, &store);
+        // A get that begins now does not join the load on its way, and that does not cache.
+        let later = tokio::spawn({
+            let cache = cache.clone();
+            async move { cache.get(&17).await }
+        });
+        until(|| store.loads().len() == 2 || cache.stats().hits == 1).await;
+        store.permits.add_permits(2);
+        assert_eq!(later.await.unwrap().unwrap(), Some(18));
+        for get in early {
+            assert_eq!(get.await.unwrap().unwrap(), before);
+        }
+        assert_eq!(cache.get(&17).await.unwrap(), Some(18));
+    }
+}
+
+#[tokio::test]
+async fn a_remembered_miss_ends_with_the_insert_and_with_its_time() {
+    let _limit = Limit::new();
+    let store = Store::new([]);
+    let builder = Cache::builder().miss_time_to_live(Duration::from_nanos(1));
+    let cache = builder.build(ById(Arc::clone(&store))).unwrap();
+    cache.insert(&17);
+    store.permits.add_permits(2);
+    assert_eq!(cache.get(&17).await.unwrap(), None);
+    assert_eq!(cache.get(&17).await.unwrap(), None);
+    assert_eq!((store.loads().len(), cache.stats().known_misses), (2, 0));
+
+    let cache = self::cache(&store, &[17]);
+    store.permits.add_permits(1);
+    assert_eq!(cache.get(&17).await.unwrap(), None);
+    assert_eq!(cache.get(&17).await.unwrap(), None);
+    assert_eq!(
+        (cache.stats().known_misses, cache.stats().guard.false_positives),
+        (1, 2)
+    );
+    cache.insert_value(&17, 18);
+    assert_eq!(cache.get(&17).await.unwrap(), Some(18));
+}
+
+#[tokio::test]
+async fn a_multi_get_loads_once_what_nobody_else_loads() {
+    let _limit = Limit::new();
+    let store = Store::new(0..100);
+    let cache = cache(&store, &Vec::from_iter(0..110));
+    cache.insert_value(&1, 1);
+    let single = gets(&cache, &store, 2, 1).await;
+    let many = tokio::spawn({
+        let cache = cache.clone();
+        async move { cache.get_many(&[5, 1, 2, 105, 1_000_000, 3, 5]).await }
+    });
+    until(|| store.loads().len() == 2).await;
+    store.permits.add_permits(2);
+    let rows = many.await.unwrap().unwrap();
+    assert_eq!(rows, [Some(5), Some(1), Some(2), None, None, Some(3), Some(5)]);
+    assert_eq!(single.into_iter().next().unwrap().await.unwrap().unwrap(), Some(2));
+    assert_eq!(store.loads(), [vec![2], vec![3, 5, 105]]);
+    let stats = cache.stats();
+    assert_eq!(
+        (stats.guard.turned_away, stats.hits, stats.loads, stats.joined),
+        (1, 1, 4, 2)
+    );
+    // All of it is known now.
+    assert_eq!(cache.get_many(&[105, 5, 3]).await.unwrap(), [None, Some(5), Some(3)]);
+    assert_eq!((cache.stats().known_misses, store.loads().len()), (1, 2));
+    // An error reaches the caller, and a get that joined.
+    *store.outcome.lock().unwrap() = Outcome::Error;
+    store.permits.add_permits(1);
+    assert!(cache.get_many(&[5, 50, 51]).await.is_err());
+    *store.outcome.lock().unwrap() = Outcome::Rows;
+    store.permits.add_permits(1);
+    assert_eq!(cache.get(&50).await.unwrap(), Some(50));
+}
+
+/// A key whose row changes whenever it is looked at.
+struct Restless(Cache, u64);
+
+impl Borrow<u64> for Restless {
+    fn borrow(&self) -> &u64 {
+        self.0.invalidate(&self.1);
+        &self.1
+    }
+}
+
+impl Funnel for Restless {
+    fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
+        self.1.funnel(into);
+    }
+}
+
+/// The change between its two places begins a second load of the key, in the same batch.
+#[tokio::test]
+async fn a_key_that_is_twice_in_a_multi_get_and_changes_between_has_its_row_in_both_places() {
+    let _limit = Limit::new();
+    let store = Store::new([17]);
+    let cache = cache(&store, &[17, 18]);
+    store.permits.add_permits(1);
+    let keys = [17, 18, 17].map(|key| Restless(cache.clone(), key));
+    assert_eq!(cache.get_many(&keys).await.unwrap(), [Some(17), None, Some(17)]);
+    assert_eq!((store.loads(), cache.stats().loads), (vec![vec![17, 18]], 3));
+    // The changes came after the load had begun, so it is not cached.
+    store.permits.add_permits(1);
+    assert_eq!(cache.get(&17).await.unwrap(), Some(17));
+}
+
+/// The loads are dropped with their runtime: waiters elsewhere hear of it, and the next get loads.
+#[test]
+fn the_end_of_a_runtime_ends_its_loads() {
+    let _limit = Limit::new();
+    let store = Store::new([17]);
+    let cache = cache(&store, &[17]);
+    let runtime = || {
+        tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .unwrap()
+    };
+    let (dying, other) = (runtime(), runtime());
+    dying.block_on(async { drop(gets(&cache, &store, 17, 1).await) });
+    let waiting = other.spawn({
+        let cache = cache.clone();
+        async move { cache.get(&17).await }
+    });
+    other.block_on(until(|| cache.stats().joined == 1));
+    drop(dying);
+    let waited = other.block_on(async { tokio::time::timeout(LONG, waiting).await });
+    let error = waited.unwrap().unwrap().unwrap_err();
+    assert_eq!(error.to_string(), "the runtime shut down before the load ended");
+    store.permits.add_permits(1);
+    assert_eq!(other.block_on(cache.get(&17)).unwrap(), Some(17));
+}
+
+/// A load cannot begin outside of a runtime. What it leaves behind must not keep others waiting.
+#[test]
+fn a_get_outside_of_a_runtime_panics_and_leaves_the_cache_usable() {
+    let _limit = Limit::new();
+    let store = Store::new([17]);
+    let cache = cache(&store, &[17]);
+    let get = std::panic::AssertUnwindSafe(|| {
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        let _ = std::pin::pin!(cache.get(&17)).poll(&mut context);
+    });
+    assert!(std::panic::catch_unwind(get).is_err());
+    store.permits.add_permits(1);
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    assert_eq!(runtime.block_on(cache.get(&17)).unwrap(), Some(17));
+}
+
+#[tokio::test]
+async fn any_filter_of_the_guard_serves() {
+    let _limit = Limit::new();
+    async fn check<F>(builder: lanebloom_guard::CacheBuilder<u64, u64, F>)
+    where
+        F: lanebloom_guard::GuardFilter + Send + Sync + 'static,
+    {
+        let read = async |id: u64| Ok::<_, Infallible>((id < 500).then_some(id));
+        let cache = builder.build(read).unwrap();
+        cache.mark_ready();
+        assert_eq!(cache.get(&17).await.unwrap(), None);
+        cache
+            .rebuild_now(async |keys| Ok(keys.insert_all(0..500)?))
+            .await
+            .unwrap();
+        for key in 0..500 {
+            assert_eq!(cache.get(&key).await.unwrap(), Some(key));
+        }
+        assert!(!cache.report().is_open && cache.report().filter.len.abs_diff(500) < 50);
+    }
+    let builder = || Cache::builder().expected_keys(500);
+    check(builder()).await;
+    check(builder().filter(|keys| ScalableBloom::builder().expected_keys(keys).build())).await;
+    check(builder().filter(|keys| CuckooFilter::builder().expected_keys(keys).build())).await;
+    #[cfg(feature = "formats")]
+    check(builder().filter(|keys| lanebloom_formats::GuavaBloom::builder().expected_keys(keys).build())).await;
+    check(builder().filter(|keys| lanebloom::DLeftFilter::builder().expected_keys(keys).build())).await;
+    check(builder().filter(|keys| lanebloom::CountingBloom::builder().expected_keys(keys).build())).await;
+    check(builder().filter(|keys| lanebloom::TombstoneBloom::builder().expected_keys(keys).build())).await;
+}
+
+#[tokio::test]
+async fn a_full_filter_loses_no_key() {
+    let _limit = Limit::new();
+    let read = async |id: u64| Ok::<_, Infallible>(Some(id));
+    let filter = |keys| ScalableBloom::builder().expected_keys(keys).non_scaling().build();
+    let cache = Cache::builder().expected_keys(10).filter(filter).build(read).unwrap();
+    (0..100).for_each(|key| cache.insert(&key));
+    assert!(cache.report().filter.len < 50);
+    for key in 0..100 {
+        assert_eq!(cache.get(&key).await.unwrap(), Some(key));
+    }
+    assert!(cache.report().is_open);
+    let source = async |keys: &mut Keys<'_, u64>| Ok(keys.insert_all(0..100)?);
+    assert_eq!(cache.rebuild_now(source).await.unwrap().capacity, 125);
+    assert!(!cache.report().is_open);
+}
+
+#[tokio::test]
+async fn a_failed_rebuild_keeps_the_old_filter_and_a_dropped_one_too() {
+    let _limit = Limit::new();
+    let store = Store::new(0..10);
+    let cache = cache(&store, &[1, 2]);
+    let failing = async |keys: &mut Keys<'_, u64>| {
+        keys.insert(3)?;
+        Err("connection lost".into())
+    };
+    let error = cache.rebuild_now(failing).await.unwrap_err();
+    assert_eq!(error.to_string(), "reading the keys failed: connection lost");
+    let rebuild = tokio::spawn({
+        let cache = cache.clone();
+        async move { cache.rebuild_now(async |_| pending().await).await }
+    });
+    until(|| cache.guard().rebuild_with_capacity(10, 0.01).is_err()).await;
+    let other = cache.rebuild_now(failing).await.unwrap_err();
+    assert!(other.is_in_progress());
+    rebuild.abort();
+    assert!(rebuild.await.unwrap_err().is_cancelled());
+    let admitted = |key| cache.guard().check(&key).is_some();
+    assert!(admitted(1) && admitted(2) && !admitted(3));
+    assert_eq!((cache.report().rebuilds, cache.report().failed_rebuilds), (0, 2));
+    let removed = async |keys: &mut Keys<'_, u64>| Ok(keys.insert(2)?);
+    assert_eq!(cache.rebuild_now(removed).await.unwrap().keys, 1);
+    assert!(!admitted(1) && admitted(2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn scheduled_rebuilds_go_on_after_errors_and_end_with_their_task() {
+    let _limit = Limit::new();
+    let store = Store::new(0..10);
+    let cache = cache(&store, &[1, 2]);
+    let attempts = Arc::new(AtomicUsize::new(0));
+    let source = {
+        let attempts = Arc::clone(&attempts);
+        async move |keys: &mut Keys<'_, u64>| {
+            let attempt = attempts.fetch_add(1, Ordering::Relaxed);
+            assert_ne!(attempt, 1, "a bug in the source");
+            if attempt < 3 {
+                return Err("no".into());
+            }
+            Ok(keys.insert(attempt as u64)?)
+        }
+    };
+    let rebuilds = tokio::spawn(cache.rebuild_every(Duration::from_secs(3600), source));
+    tokio::time::sleep(Duration::from_secs(3200)).await;
+    assert_eq!(attempts.load(Ordering::Relaxed), 0);
+    // The first after 3240 to 3960 s, three more within 1 + 2 + 4 s.
+    tokio::time::sleep(Duration::from_secs(800)).await;
+    assert_eq!(attempts.load(Ordering::Relaxed), 4);
+    assert!(cache.guard().check(&3).is_some() && cache.guard().check(&1).is_none());
+    assert_eq!((cache.report().rebuilds, cache.report().failed_rebuilds), (1, 3));
+    rebuilds.abort();
+    assert!(rebuilds.await.unwrap_err().is_cancelled());
+    assert_eq!(tokio::runtime::Handle::current().metrics().num_alive_tasks(), 0);
+}
+
+#[test]
+fn threads_share_one_load_and_its_error() {
+    let _limit = Limit::new();
+    const THREADS: usize = 8;
+    let (loads, fails) = (AtomicUsize::new(0), AtomicUsize::new(1));
+    let (loads, fails) = (Arc::new(loads), Arc::new(fails));
+    let release = Arc::new(Barrier::new(2));
+    let read = {
+        let (loads, fails, release) = (Arc::clone(&loads), Arc::clone(&fails), Arc::clone(&release));
+        move |id: u64| {
+            loads.fetch_add(1, Ordering::Relaxed);
+            release.wait();
+            match fails.load(Ordering::Relaxed) {
+                0 => Ok(Some(id)),
+                1 => Err(io::Error::from(io::ErrorKind::TimedOut)),
+                _ => panic!("a bug"),
+            }
+        }
+    };
+    let cache: sync::GuardedCache<u64, u64> = Cache::builder().build_blocking(read).unwrap();
+    cache.insert(&17);
+    for fails_by in [1, 2, 0] {
+        fails.store(fails_by, Ordering::Relaxed);
+        let joined = cache.stats().joined;
+        std::thread::scope(|scope| {
+            let gets: Vec<_> = (0..THREADS).map(|_| scope.spawn(|| cache.get(&17))).collect();
+            until_blocking(|| cache.stats().joined - joined == THREADS as u64 - 1);
+            release.wait();
+            for get in gets {
+                let row = get.join().unwrap();
+                assert_eq!(row.is_err(), fails_by > 0);
+                assert!(row.is_err() || row.unwrap() == Some(17));
+            }
+        });
+    }
+    assert_eq!((loads.load(Ordering::Relaxed), cache.stats().failed), (3, 2));
+}
+
+/// Two multi-gets of the same keys in opposite order, again and again: each leads keys that the
+/// other joins.
+#[test]
+fn blocking_multi_gets_do_not_wait_for_each_other() {
+    let _limit = Limit::new();
+    let read = |id: u64| Ok::<_, Infallible>(Some(id));
+    let cache = Cache::builder().build_blocking(read).unwrap();
+    cache.insert_batch(&Vec::from_iter(0..100));
+    let (up, down) = (Vec::from_iter(0..100), Vec::from_iter((0..100).rev()));
+    std::thread::scope(|scope| {
+        for keys in [&up, &down] {
+            scope.spawn(|| {
+                for _ in 0..200 {
+                    let rows = cache.get_many(keys).unwrap();
+                    assert!(
+                        rows.iter()
+                            .eq(keys.iter().map(|key| Some(*key)).collect::<Vec<_>>().iter())
+                    );
+                    cache.clear();
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn values_and_misses_have_capacities_of_their_own() {
+    let _limit = Limit::new();
+    let read = |id: u64| Ok::<_, Infallible>((id < 1000).then_some(id));
+    let builder = Cache::builder().capacity(2000).weigher(|_, _| 20).miss_memory(10 * 208);
+    let cache = builder.build_blocking(read).unwrap();
+    cache.insert_batch(&Vec::from_iter(0..2000));
+    // Values first: misses do not push them out.
+    (0..100).for_each(|key| assert!(cache.get(&key).unwrap().is_some()));
+    (1000..2000).for_each(|key| assert!(cache.get(&key).unwrap().is_none()));
+    let before = cache.stats();
+    (0..100).for_each(|key| assert!(cache.get(&key).unwrap().is_some()));
+    assert_eq!(cache.stats().since(&before).hits, 100);
+    let report = cache.report();
+    assert!(report.values <= 100 && report.misses <= 10 + 512, "{report:?}");
+}
+
+/// Moka's and the filter's types are `Send` and `Sync`; futures of gets may move among threads.
+#[test]
+fn caches_and_their_futures_are_send() {
+    let _limit = Limit::new();
+    fn is_send<T: Send + Sync>(_: &T) {}
+    fn is_send_future<T: Future + Send>(_: T) {}
+    let store = Store::new([]);
+    let cache = cache(&store, &[]);
+    is_send(&cache);
+    is_send_future(cache.get(&1));
+    is_send_future(cache.get_many(&[1]));
+    let source = async |keys: &mut Keys<'_, u64>| Ok(keys.insert(1)?);
+    is_send_future(cache.rebuild_now(source));
+    is_send_future(cache.rebuild_every(Duration::from_secs(1), source));
+}
+
+/// As a filter of the cache, too.
+#[cfg(feature = "redis")]
+#[allow(dead_code, reason = "it need only compile")]
+fn a_shared_filter_serves(cache: GuardedCache<u64, u64, lanebloom_redis::SharedBloom<lanebloom::SipHash13>>) {
+    fn is_send_future<T: Future + Send + 'static>(_: T) {}
+    is_send_future(async move {
+        cache.insert(&17);
+        cache.get(&17).await
+    });
+}
+
+#[test]
+fn a_time_to_live_that_moka_cannot_take_is_an_error() {
+    let _limit = Limit::new();
+    let builder = || GuardedCache::<u64, u64>::builder().expected_keys(10);
+    let read = |id| Ok::<_, Infallible>(Some(id));
+    let years = |n: u64| Duration::from_secs(n * 365 * 24 * 3600);
+    let error = builder().time_to_live(years(1001)).build_blocking(read).unwrap_err();
+    let text = "time_to_live of 31567536000s is longer than the limit of 1000 years";
+    assert_eq!(error.to_string(), text);
+    let error = builder()
+        .miss_time_to_live(years(1001))
+        .build_blocking(read)
+        .unwrap_err();
+    assert_eq!(error.to_string(), format!("miss_{text}"));
+    let longest = builder().time_to_live(years(1000)).miss_time_to_live(years(1000));
+    assert_eq!(longest.build_blocking(read).unwrap().get(&17).unwrap(), Some(17));
+}

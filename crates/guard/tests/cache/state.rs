@@ -1,0 +1,533 @@
+//! What a cache knows of its filter: whether it is filled, whether it lacks keys, how many it has.
+//! Over rebuilds, and over restarts by a file.
+
+use crate::common::Limit;
+use lanebloom::{ConcurrentBloom, CuckooFilter, KeyHasher, ScalableBloom, SipHash13};
+use lanebloom_guard::{BoxError, CacheBuilder, Key, Keys, future::GuardedCache, sync};
+use std::convert::Infallible;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+const HOUR: Duration = Duration::from_secs(3600);
+/// After so long, nothing will happen any more.
+const LONG: Duration = Duration::from_secs(60);
+
+type Cache<F = ConcurrentBloom<SipHash13>> = sync::GuardedCache<u64, u64, F>;
+
+/// A cache for `expected_keys` keys, over a store that has the rows 0 to 9999.
+fn new(expected_keys: usize) -> Cache {
+    of(GuardedCache::<u64, u64>::builder().expected_keys(expected_keys))
+}
+
+fn of<F: lanebloom_guard::GuardFilter>(builder: CacheBuilder<u64, u64, F>) -> Cache<F> {
+    let read = |id: u64| Ok::<_, Infallible>((id < 10_000).then_some(id));
+    builder.build_blocking(read).unwrap()
+}
+
+/// A source of keys.
+fn keys(all: impl IntoIterator<Item = u64>) -> impl Fn(&mut Keys<'_, u64>) -> Result<(), BoxError> {
+    let all = Vec::from_iter(all);
+    move |keys| Ok(keys.insert_all(all.iter().copied())?)
+}
+
+fn admits<F: lanebloom_guard::GuardFilter>(cache: &Cache<F>, key: u64) -> bool {
+    cache.guard().check(&key).is_some()
+}
+
+// ---- Filled or not ----
+
+#[test]
+fn before_it_is_filled_a_cache_turns_no_key_away() {
+    let _limit = Limit::new();
+    let cache = new(1000);
+    assert!(!cache.is_ready() && cache.report().is_open && !cache.report().is_ready);
+    assert_eq!(cache.get(&17).unwrap(), Some(17));
+    assert_eq!(cache.get_many(&[18, 19, 20_000]).unwrap(), [Some(18), Some(19), None]);
+    // Some keys are not all keys.
+    cache.insert(&1);
+    cache.insert_batch(&[2, 3]);
+    assert!(!cache.is_ready() && admits(&cache, 4));
+    assert_eq!(cache.stats().guard.turned_away, 0);
+
+    // Neither is a rebuild that fails.
+    let failing = |keys: &mut Keys<'_, u64>| {
+        keys.insert(1)?;
+        Err("connection lost".into())
+    };
+    cache.rebuild_now(failing).unwrap_err();
+    assert!(!cache.is_ready() && admits(&cache, 4));
+
+    cache.rebuild_now(keys(0..10)).unwrap();
+    assert!(cache.is_ready() && cache.report().is_ready && !cache.report().is_open);
+    assert!(admits(&cache, 9) && !admits(&cache, 20_000));
+}
+
+#[test]
+fn each_way_to_fill_a_cache_makes_it_ready() {
+    let _limit = Limit::new();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("guard");
+    let by_word = new(1000);
+    by_word.insert_batch(&[1, 2]);
+    by_word.mark_ready();
+    assert!(by_word.save(&path).unwrap());
+    let by_file = new(1000);
+    assert!(by_file.restore(&path, HOUR).unwrap());
+    let by_hand = new(1000);
+    let mut rebuild = by_hand.guard().rebuild_with_capacity(1000, 0.01).unwrap();
+    rebuild.extend([1, 2]);
+    rebuild.commit().unwrap();
+    for cache in [by_word, by_file, by_hand] {
+        assert!(cache.is_ready() && !cache.report().is_open);
+        assert!(admits(&cache, 1) && admits(&cache, 2) && !admits(&cache, 3));
+    }
+}
+
+/// A filled cache stays ready, even if it is open later.
+#[test]
+fn a_full_filter_is_open_and_ready() {
+    let _limit = Limit::new();
+    let full = |keys| CuckooFilter::builder().expected_keys(keys).build();
+    let cache = of(GuardedCache::<u64, u64>::builder().expected_keys(10).filter(full));
+    cache.mark_ready();
+    (0..1000).for_each(|key| cache.insert(&key));
+    let report = cache.report();
+    assert!(report.is_ready && report.is_open && admits(&cache, 5000));
+    // The word does not close it.
+    cache.mark_ready();
+    assert!(cache.report().is_open);
+}
+
+#[test]
+fn gauges_say_whether_the_cache_is_ready() {
+    let _limit = Limit::new();
+    use metrics_util::debugging::{DebugValue, DebuggingRecorder};
+    let cache = new(1000);
+    let gauges = || {
+        let recorder = DebuggingRecorder::new();
+        metrics::with_local_recorder(&recorder, || cache.publish());
+        let metrics = recorder.snapshotter().snapshot().into_vec();
+        ["lanebloom_guard_ready", "lanebloom_guard_open"].map(|name| {
+            let gauge = metrics.iter().find(|(key, ..)| key.key().name() == name);
+            match gauge.expect(name).3 {
+                DebugValue::Gauge(value) => value.0,
+                ref other => panic!("{name} is {other:?}"),
+            }
+        })
+    };
+    assert_eq!(gauges(), [0.0, 1.0]);
+    cache.mark_ready();
+    assert_eq!(gauges(), [1.0, 0.0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_scheduled_rebuild_fills_the_cache_at_once() {
+    let _limit = Limit::new();
+    let read = async |id: u64| Ok::<_, Infallible>(Some(id));
+    let cache = GuardedCache::<u64, u64>::builder().build(read).unwrap();
+    let source = async |keys: &mut Keys<'_, u64>| Ok(keys.insert_all([1, 2])?);
+    let rebuilds = tokio::spawn(cache.rebuild_every(HOUR, source));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(cache.is_ready() && cache.guard().check(&3).is_none());
+    tokio::time::sleep(HOUR / 2).await;
+    assert_eq!(cache.report().rebuilds, 1);
+    tokio::time::sleep(HOUR).await;
+    assert_eq!(cache.report().rebuilds, 2);
+    rebuilds.abort();
+
+    // A cache that is filled waits.
+    let _rebuilds = tokio::spawn(cache.rebuild_every(HOUR, source));
+    tokio::time::sleep(HOUR / 2).await;
+    assert_eq!(cache.report().rebuilds, 2);
+}
+
+#[test]
+fn the_first_scheduled_rebuild_of_a_blocking_cache_fills_it_at_once() {
+    let _limit = Limit::new();
+    let cache = new(1000);
+    let rebuilds = cache.rebuild_every(HOUR, keys([1, 2]));
+    let began = Instant::now();
+    while !cache.is_ready() {
+        assert!(began.elapsed() < LONG, "it does not happen");
+        std::thread::yield_now();
+    }
+    rebuilds.stop();
+    assert!(admits(&cache, 2) && !admits(&cache, 3));
+}
+
+/// Also if the source takes no notice.
+#[test]
+fn a_rebuild_that_is_stopped_keeps_the_old_filter() {
+    let _limit = Limit::new();
+    for returns_error in [true, false] {
+        let cache = new(1000);
+        cache.rebuild_now(keys([1])).unwrap();
+        let (begin, begun) = mpsc::channel();
+        let endless = move |keys: &mut Keys<'_, u64>| {
+            begin.send(()).unwrap();
+            loop {
+                match keys.insert(2) {
+                    Ok(()) => {}
+                    Err(error) if returns_error => return Err(error.into()),
+                    Err(_) => return Ok(()),
+                }
+            }
+        };
+        let rebuilds = cache.rebuild_every(Duration::from_millis(1), endless);
+        begun.recv().unwrap();
+        rebuilds.stop();
+        assert!(admits(&cache, 1) && !admits(&cache, 2));
+        assert_eq!((cache.report().rebuilds, cache.report().failed_rebuilds), (1, 1));
+    }
+}
+
+// ---- The number of keys ----
+
+/// Whether `keys` is about the number of keys, by the filter's estimate.
+#[track_caller]
+fn assert_about(keys: usize, expected: usize) {
+    assert!(
+        keys.abs_diff(expected) <= expected / 20,
+        "{keys} is not about {expected}"
+    );
+}
+
+#[test]
+fn updates_of_rows_are_no_new_keys() {
+    let _limit = Limit::new();
+    let cache = new(1000);
+    cache.rebuild_now(keys(0..1000)).unwrap();
+    for _ in 0..100 {
+        (0..1000).for_each(|key| cache.insert(&key));
+        cache.insert_batch(&Vec::from_iter(0..1000));
+    }
+    cache.insert_value(&17, 17);
+    assert_eq!(cache.stats().inserted, 200_001);
+    assert_about(cache.report().keys as usize, 1000);
+    let bytes = cache.report().filter_bytes;
+    let rebuilt = cache.rebuild_now(keys(0..1000)).unwrap();
+    assert_about(rebuilt.capacity, 1250);
+    assert!(cache.report().filter_bytes <= 2 * bytes);
+    // Nor over a restart.
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("guard");
+    (0..1000).for_each(|key| cache.insert(&key));
+    cache.save(&path).unwrap();
+    let cache = new(1000);
+    assert!(cache.restore(&path, HOUR).unwrap());
+    assert_about(cache.report().keys as usize, 1000);
+}
+
+#[test]
+fn keys_that_are_added_during_a_rebuild_count_after_it() {
+    let _limit = Limit::new();
+    let cache = new(1000);
+    let source = |rows: &mut Keys<'_, u64>| {
+        cache.insert_batch(&Vec::from_iter(500..800));
+        cache.remove(&1);
+        keys(0..500)(rows)
+    };
+    assert_eq!(cache.rebuild_now(source).unwrap().keys, 500);
+    assert_about(cache.report().keys as usize, 800);
+    // And those that the source had read before they were added, or that are removed after.
+    cache.insert(&0);
+    (0..400).for_each(|key| cache.remove(&key));
+    assert_about(cache.report().keys as usize, 400);
+}
+
+/// How often a rebuild reads a source of the keys 0 to `n`, and its capacity.
+fn rebuild(cache: &Cache, n: u64) -> (usize, usize) {
+    let reads = AtomicUsize::new(0);
+    let source = |rows: &mut Keys<'_, u64>| {
+        reads.fetch_add(1, Ordering::Relaxed);
+        keys(0..n)(rows)
+    };
+    let rebuilt = cache.rebuild_now(source).unwrap();
+    assert_eq!(rebuilt.keys as u64, n);
+    assert_eq!(cache.guard().filter().expected_keys(), rebuilt.capacity);
+    assert!((0..n).all(|key| admits(cache, key)));
+    (reads.into_inner(), rebuilt.capacity)
+}
+
+#[test]
+fn a_rebuild_makes_room_for_the_keys_that_are_known() {
+    let _limit = Limit::new();
+    let cache = new(1000);
+    cache.insert_batch(&Vec::from_iter(0..3000));
+    let (reads, capacity) = rebuild(&cache, 3000);
+    assert_eq!(reads, 1, "the first filter was too small");
+    assert_about(capacity, 3750);
+    // The next one, from the count of the one before.
+    assert_eq!(rebuild(&cache, 3000), (1, 3750));
+    // And never for fewer than the builder expects.
+    assert_eq!(rebuild(&cache, 10), (1, 3750));
+    assert_eq!(rebuild(&cache, 10), (1, 1000));
+}
+
+#[test]
+fn a_filter_that_the_store_has_outgrown_is_built_again_with_more_room() {
+    let _limit = Limit::new();
+    let cache = new(100);
+    assert_eq!(rebuild(&cache, 1000), (2, 1250));
+    assert!(cache.report().filter.false_positive_rate <= 0.01);
+}
+
+// ---- Restarts ----
+
+/// A folder, and a file in it for a filter.
+fn file() -> (TempDir, PathBuf) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("guard");
+    (directory, path)
+}
+
+/// The file of a cache with the keys 0 to 499.
+fn save(path: &Path) -> Vec<u8> {
+    let cache = new(1000);
+    cache.rebuild_now(keys(0..500)).unwrap();
+    assert!(cache.save(path).unwrap());
+    fs::read(path).unwrap()
+}
+
+#[test]
+fn a_saved_filter_serves_once() {
+    let _limit = Limit::new();
+    let (_directory, path) = file();
+    assert!(!new(1000).restore(&path, HOUR).unwrap());
+    save(&path);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+    let restored = new(1000);
+    assert!(restored.restore(&path, HOUR).unwrap());
+    assert!((0..500).all(|key| admits(&restored, key)));
+    assert!((500..1000).filter(|key| admits(&restored, *key)).count() < 50);
+    assert_about(restored.report().keys as usize, 500);
+    assert!(!new(1000).restore(&path, HOUR).unwrap(), "used twice");
+}
+
+/// It lacks keys of the store, so the next process must not turn keys away by it.
+#[test]
+fn a_restart_does_not_close_an_open_guard() {
+    let _limit = Limit::new();
+    let (_directory, path) = file();
+    save(&path);
+    let full = |keys| {
+        let builder = ScalableBloom::builder().expected_keys(keys).non_scaling();
+        builder.hasher(SipHash13::random()).build()
+    };
+    let new = || of(GuardedCache::<u64, u64>::builder().expected_keys(100).filter(full));
+    let cache = new();
+    cache.rebuild_now(keys(0..50)).unwrap();
+    (50..1000).for_each(|key| cache.insert(&key));
+    assert!(cache.report().is_open);
+    assert!(!cache.save(&path).unwrap());
+    assert!(!path.exists(), "the older file lacks keys as well");
+    // Nor is it an error that there is none.
+    assert!(!cache.save(&path).unwrap());
+
+    let next = new();
+    assert!(!next.restore(&path, HOUR).unwrap());
+    for key in 0..1000 {
+        assert_eq!(next.get(&key).unwrap(), Some(key));
+    }
+    assert!(next.report().is_open);
+    next.rebuild_now(keys(0..1000)).unwrap();
+    assert!(!next.report().is_open && next.save(&path).unwrap());
+}
+
+#[test]
+fn a_cache_that_nobody_has_filled_is_not_saved() {
+    let _limit = Limit::new();
+    let (_directory, path) = file();
+    let cache = new(1000);
+    cache.insert_batch(&[1, 2, 3]);
+    assert!(!cache.save(&path).unwrap() && !path.exists());
+}
+
+/// Keys that the file may lack.
+#[test]
+fn a_restore_loses_no_key_that_the_cache_has() {
+    let _limit = Limit::new();
+    type Fill = fn(&Cache);
+    let ways: [(&str, Fill); 6] = [
+        ("added", |cache| cache.insert(&1000)),
+        ("inserted", |cache| cache.insert_value(&1000, 1)),
+        ("by the guard", |cache| cache.guard().insert(&1000)),
+        ("rebuilt", |cache| _ = cache.rebuild_now(keys([1000])).unwrap()),
+        ("rebuilt by the guard", |cache| {
+            let mut rebuild = cache.guard().rebuild_with_capacity(10, 0.01).unwrap();
+            rebuild.extend([1000]);
+            rebuild.commit().unwrap();
+        }),
+        ("an empty store", |cache| cache.mark_ready()),
+    ];
+    let (_directory, path) = file();
+    for (name, fill) in ways {
+        save(&path);
+        let cache = new(1000);
+        fill(&cache);
+        let error = cache.restore(&path, HOUR).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput, "{name}");
+        let text = "this cache was filled before, or keys were inserted into it; restore a new cache";
+        assert_eq!(error.to_string(), text, "{name}");
+        assert!(name == "an empty store" || admits(&cache, 1000), "{name}");
+        assert_eq!(admits(&cache, 17), !cache.is_ready(), "{name}");
+        assert!(!path.exists());
+    }
+    // A rebuild that failed has put nothing in.
+    save(&path);
+    let cache = new(1000);
+    let failing = |keys: &mut Keys<'_, u64>| {
+        keys.insert(1000)?;
+        Err("no".into())
+    };
+    cache.rebuild_now(failing).unwrap_err();
+    assert!(cache.restore(&path, HOUR).unwrap());
+}
+
+#[test]
+fn a_file_of_other_keys_or_of_another_filter_is_refused() {
+    let _limit = Limit::new();
+    fn restore<K: Key + ?Sized>(path: &Path) -> String {
+        let read = |_| Ok::<_, Infallible>(Some(()));
+        let cache = GuardedCache::<K, ()>::builder().build_blocking(read).unwrap();
+        let error = cache.restore(path, HOUR).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidData);
+        assert!(!cache.is_ready());
+        error.to_string()
+    }
+    let (_directory, path) = file();
+    save(&path);
+    let text = "the saved guard has keys of the type u64 (8 bytes), but this cache has keys of the type ";
+    assert_eq!(restore::<str>(&path), format!("{text}str"));
+    assert!(!path.exists());
+    save(&path);
+    assert_eq!(restore::<u32>(&path), format!("{text}u32 (4 bytes)"));
+    save(&path);
+    assert_eq!(restore::<(u32, u32)>(&path), format!("{text}(u32, u32) (8 bytes)"));
+
+    save(&path);
+    let scalable = |keys| {
+        let builder = ScalableBloom::builder().expected_keys(keys);
+        builder.hasher(SipHash13::random()).build()
+    };
+    let cache = of(GuardedCache::<u64, u64>::builder().filter(scalable));
+    let error = cache.restore(&path, HOUR).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidData);
+    let text = "the bytes are of kind 1 (a ConcurrentBloom), not 2 (a ScalableBloom)";
+    assert!(error.to_string().contains(text), "{error}");
+}
+
+/// Bytes of the header: 48 of fields, the key type, a hash.
+const KEY_TYPE: &str = "u64 (8 bytes)";
+const HASH: usize = 48 + KEY_TYPE.len();
+
+/// Puts the hash of a changed header right.
+fn hash(bytes: &mut [u8]) {
+    let secret = SipHash13::with_key(bytes[32..48].try_into().unwrap());
+    let hash = secret.hash_key(&bytes[..HASH]).to_le_bytes();
+    bytes[HASH..HASH + 8].copy_from_slice(&hash);
+}
+
+#[test]
+fn a_file_that_is_too_old_or_from_the_future_does_not_serve() {
+    let _limit = Limit::new();
+    let (_directory, path) = file();
+    let bytes = save(&path);
+    for (shift, serves) in [(-7200i64, false), (7200, false), (-1800, true)] {
+        let mut bytes = bytes.clone();
+        let saved = i64::from_le_bytes(bytes[8..16].try_into().unwrap()) + shift;
+        bytes[8..16].copy_from_slice(&saved.to_le_bytes());
+        hash(&mut bytes);
+        fs::write(&path, &bytes).unwrap();
+        assert_eq!(new(1000).restore(&path, HOUR).unwrap(), serves);
+        assert!(!path.exists());
+    }
+}
+
+/// Every byte of the header counts, those of the filter, and their number.
+#[test]
+fn a_damaged_file_is_an_error() {
+    let _limit = Limit::new();
+    let (_directory, path) = file();
+    let bytes = save(&path);
+    let check = |bytes: &[u8], what: &str, at: usize| {
+        fs::write(&path, bytes).unwrap();
+        let cache = new(1000);
+        let error = cache.restore(&path, HOUR).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidData, "{what} at {at}");
+        assert!(!cache.is_ready() && !path.exists());
+    };
+    let places = |step| (HASH + 8..bytes.len()).step_by(step).chain([bytes.len() - 1]);
+    for at in (0..HASH + 8).chain(places(61)) {
+        let mut flipped = bytes.clone();
+        flipped[at] ^= 1;
+        check(&flipped, "a flipped bit", at);
+    }
+    for at in (0..HASH + 8).step_by(8).chain(places(97)) {
+        check(&bytes[..at], "the end", at);
+    }
+}
+
+/// Such a file has not been written by `save`, but it is whole. No count follows from it that
+/// overflows, and no rebuild for more keys than a filter can have.
+#[test]
+fn an_absurd_number_of_keys_harms_nothing() {
+    let _limit = Limit::new();
+    let (_directory, path) = file();
+    for number in [u64::MAX, u64::MAX / 2, 1 << 40] {
+        let mut bytes = save(&path);
+        bytes[16..24].copy_from_slice(&number.to_le_bytes());
+        hash(&mut bytes);
+        fs::write(&path, &bytes).unwrap();
+        let cache = new(1000);
+        assert!(cache.restore(&path, HOUR).unwrap());
+        cache.insert(&600);
+        assert_about(cache.report().keys as usize, 500);
+        assert_eq!(rebuild(&cache, 600), (1, 1000));
+    }
+}
+
+/// Nothing waits for the other end of a pipe, and no link stays to a file that was used.
+#[cfg(unix)]
+#[test]
+fn only_a_regular_file_is_restored() {
+    use std::sync::Arc;
+    let _limit = Limit::new();
+    let (directory, path) = file();
+    let restore = |path: &Path, text: &str| {
+        let (send, receive) = mpsc::channel();
+        let cache = Arc::new(new(1000));
+        let job = {
+            let (cache, path) = (Arc::clone(&cache), path.to_owned());
+            move || send.send(cache.restore(&path, HOUR))
+        };
+        std::thread::spawn(job);
+        let error = receive.recv_timeout(LONG).expect("it hangs").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        let text = format!("{} is {text}; a saved guard is a regular file", path.display());
+        assert_eq!(error.to_string(), text);
+        assert!(path.symlink_metadata().is_ok() && !cache.is_ready());
+    };
+    restore(directory.path(), "a directory");
+
+    let pipe = directory.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    if made.is_ok_and(|status| status.success()) {
+        restore(&pipe, "not a regular file");
+    }
+
+    save(&path);
+    let link = directory.path().join("link");
+    std::os::unix::fs::symlink(&path, &link).unwrap();
+    restore(&link, "a symbolic link");
+    assert!(path.exists());
+}
