@@ -6,6 +6,7 @@ use crate::engine::{Engine, Fault};
 use crate::ffi::{self, Quick};
 use crate::key::{Key, key};
 use pyo3::exceptions::{PyOSError, PyTypeError};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use rayon::prelude::*;
@@ -43,6 +44,12 @@ pub(crate) fn quick_hash<E: Engine>(engine: &E, object: &Bound<'_, PyAny>) -> Op
 pub(crate) fn hash_object<E: Engine>(engine: &E, object: &Bound<'_, PyAny>) -> PyResult<Option<E::Hash>> {
     match key(object, E::ENCODING, &mut Vec::new())? {
         Key::Word(word) => {
+            // A float is a word too.
+            if let Some(why) = engine.integers_only() {
+                if !object.hasattr(intern!(object.py(), "__index__"))? {
+                    return Err(PyTypeError::new_err(why));
+                }
+            }
             engine.check(word)?;
             Ok(Some(engine.hash_word(word)))
         }

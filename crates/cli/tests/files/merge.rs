@@ -64,7 +64,6 @@ fn what_cannot_be_merged() {
     shell.ok("build keys -o redis --format redisbloom --redis-key a");
     shell.write("cuckoo", CuckooFilter::with_capacity(1000, 0.01).unwrap().to_bytes());
     shell.write("scalable", ScalableBloom::with_capacity(1000, 0.01).unwrap().to_bytes());
-    shell.write("larger", ScalableBloom::with_capacity(2000, 0.01).unwrap().to_bytes());
     let keyed = ConcurrentBloom::builder()
         .expected_keys(1000)
         .hasher(SipHash13::random());
@@ -94,7 +93,6 @@ fn what_cannot_be_merged() {
         ),
         ("redis redis", "a RedisBloom counts its keys"),
         ("cuckoo cuckoo", "a CuckooFilter has no union"),
-        ("scalable larger", "the other filter's "),
         (
             "bloom keyed",
             "the hasher differs: SipHash-1-3 there, Murmur3 with seed 0 here",
