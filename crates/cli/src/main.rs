@@ -1,6 +1,8 @@
 //! `lanebloom`: membership filters for the shell. [`args`] says what the command line may say; a
 //! module of [`commands`] runs each command.
 
+#![forbid(unsafe_code)]
+
 mod args;
 mod chart;
 mod commands;

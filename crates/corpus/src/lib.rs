@@ -40,6 +40,9 @@
 //! words by a table; the crate `unicode-segmentation` cuts the rest. A signature ([`Near`]) costs
 //! one step for each n-gram.
 
+#![deny(missing_docs)]
+#![forbid(unsafe_code)]
+
 mod json;
 mod near;
 mod normalize;

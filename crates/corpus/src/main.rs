@@ -1,5 +1,7 @@
 //! The command `lanebloom-corpus`.
 
+#![forbid(unsafe_code)]
+
 mod command;
 
 use std::process::ExitCode;

@@ -7,6 +7,9 @@
 //! a whole. [`claims`] finds a file that has two roles in a run before anything is written.
 //! [`state_file`] keeps a filter from one run to the next, and [`journal`] what its hashes mean.
 
+// Not `forbid`, since the macro of ctor allows itself its own.
+#![deny(unsafe_code)]
+
 pub mod args;
 pub mod claims;
 pub mod growing_filter;
