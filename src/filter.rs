@@ -7,10 +7,10 @@
 
 pub(crate) mod methods;
 pub(crate) mod parts;
+pub mod traits;
 pub(crate) mod types;
 
 pub use methods::builders::Builder;
-pub use parts::engine::Figures;
 
 use crate::hash::Murmur3;
 use crate::kernel::Isa;
@@ -115,4 +115,26 @@ impl<E, S> Filter<E, S> {
             isa: Isa::best(),
         }
     }
+}
+
+/// The result of [`Filter::figures`](crate::filter::Filter::figures).
+///
+/// ```
+/// use lanebloom::{CuckooFilter, Figures};
+///
+/// let filter = CuckooFilter::with_capacity(1000, 0.01)?;
+/// filter.insert_batch(&["a", "b"]).unwrap();
+/// let Figures { len, fill_ratio, .. } = filter.figures();
+/// assert_eq!((len, fill_ratio), (2, filter.fill_ratio()));
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Figures {
+    /// The share of the bits, counters or slots that are taken.
+    pub fill_ratio: f64,
+    /// The number of keys: exact for filters with slots, otherwise an estimate.
+    pub len: usize,
+    /// The chance that a random hash is taken for present.
+    pub false_positive_rate: f64,
 }

@@ -9,7 +9,7 @@ use core::ptr;
 ///
 /// It begins a line of the cache: vectors that lie across two lines take longer.
 #[repr(align(64))]
-pub(crate) struct Scratch<const N: usize> {
+pub struct Scratch<const N: usize> {
     words: [MaybeUninit<u64>; N],
     /// The first words, so many, have a value.
     written: usize,

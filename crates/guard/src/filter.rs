@@ -1,6 +1,6 @@
 //! The filters that a guard can serve from.
 
-use lanebloom::traits::{Engine, Insert};
+use lanebloom::traits::{Engine, Insert, Inserted};
 use lanebloom::{Figures, Filter, Funnel, KeyHasher};
 use std::time::Duration;
 
@@ -108,9 +108,8 @@ macro_rules! forward {
 
 impl<E, S> GuardFilter for Filter<E, S>
 where
-    E: Engine + Send + Sync + 'static,
+    E: Engine + Insert + Send + Sync + 'static,
     S: KeyHasher + Send + Sync + 'static,
-    Self: Insert,
 {
     forward! { Filter<E, S> }
 
@@ -118,13 +117,14 @@ where
     /// less: it may find another key, which is removed one day.)
     #[inline]
     fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-        !self.try_insert(key).is_err_and(|refused| refused.is_full())
+        let inserted = Insert::insert(self, key).changed(1);
+        !inserted.is_err_and(|refused| refused.is_full())
     }
 
     /// A batch of the filter ends at the first key that is refused. The rest goes one by one.
     fn insert_batch<K: Funnel>(&self, keys: &[K]) -> bool {
-        let inserted = self
-            .try_insert_batch(keys)
+        let inserted = Insert::insert_batch(self, keys)
+            .changed(keys.len())
             .map_or_else(|refused| refused.inserted(), |_| keys.len());
         let refused = keys[inserted..].iter().filter(|key| !GuardFilter::insert(self, *key));
         refused.count() == 0

@@ -105,9 +105,15 @@ mod steps;
 pub use chain::Chain;
 pub use steps::Growth;
 
-use crate::error::BuildError;
+use crate::error::{BuildError, InsertError};
 use crate::filter::Filter;
-use crate::filter::parts::engine::PlannedImpl;
+use crate::filter::methods::builders::built;
+use crate::filter::methods::inserts::inserts;
+#[cfg(feature = "serde")]
+use crate::filter::methods::serde::serialized;
+use crate::filter::methods::snapshots::stored;
+use crate::filter::methods::unions::unions;
+use crate::filter::traits::Planned;
 use crate::filter::types::bloom::ConcurrentBloom;
 use crate::geometry::sizing::Request;
 use crate::hash::{FilterHasher, Murmur3};
@@ -158,6 +164,13 @@ pub type ScalableBloom<S = Murmur3> = Filter<Chain, S>;
 /// ```
 pub type Builder<S = Murmur3> = crate::filter::Builder<Chain, S>;
 
+built! { ScalableBloom: Chain; words_per_key }
+inserts! { ScalableBloom: Chain => Result<bool, InsertError>, Result<usize, InsertError>, again "false" }
+unions! { ScalableBloom: Chain, "?" }
+stored! { ScalableBloom: Chain, "?" }
+#[cfg(feature = "serde")]
+serialized! { ScalableBloom, "?", both ways }
+
 /// How a chain grows, and up to how many bytes.
 #[doc(hidden)]
 #[derive(Clone, Debug, Default)]
@@ -166,7 +179,7 @@ pub struct Options {
     max_bytes: Option<usize>,
 }
 
-impl PlannedImpl for Chain {
+impl Planned for Chain {
     type Options = Options;
 
     fn build(request: Request, options: Options) -> Result<Self, BuildError> {

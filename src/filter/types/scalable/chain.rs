@@ -4,10 +4,10 @@
 use super::steps::{Growth, Steps};
 use crate::batch::{Answer, CHUNK, Chunks, HASHED, Source, for_each_absent, tell, unpack_into};
 use crate::error::{BuildError, BuildErrorKind, IncompatibleError, InsertError, InsertErrorKind, NoLayer};
-use crate::filter::parts::engine::{EngineImpl, EstimateImpl, InsertFlaggedImpl, InsertImpl, UnionImpl};
 use crate::filter::parts::layers::{contains_any, fill_of_all};
 use crate::filter::parts::lines::empty;
 use crate::filter::parts::load_estimate::Gauge;
+use crate::filter::traits::{Engine, Insert, Union};
 use crate::filter::types::bloom::Bloom;
 use crate::filter::{Figures, Filter};
 use crate::geometry::layout::{LINE_BYTES, Layout};
@@ -348,7 +348,7 @@ fn out_of_memory(bytes: usize) -> BuildError {
     BuildError(BuildErrorKind::OutOfMemory { bytes })
 }
 
-impl EngineImpl for Chain {
+impl Engine for Chain {
     const NAME: &'static str = "ScalableBloom";
 
     #[inline]
@@ -414,6 +414,13 @@ impl EngineImpl for Chain {
     /// The promise is that of all layers together, of those to come too.
     fn is_overfull(&self) -> bool {
         self.current_false_positive_rate() > self.steps.rate
+    }
+
+    fn estimated_len(&self) -> usize {
+        self.layers_now()
+            .iter()
+            .map(|layer| layer.bloom().estimated_len())
+            .sum()
     }
 
     fn try_clone(&self) -> Result<Self, BuildError> {
@@ -510,12 +517,11 @@ impl Chain {
     }
 }
 
-impl InsertImpl for Chain {
+impl Insert for Chain {
     type Answer = Result<bool, InsertError>;
-    type Total = Result<usize, InsertError>;
 
     #[inline]
-    fn insert(&self, hash: u64) -> Result<bool, InsertError> {
+    fn insert_hash(&self, hash: u64) -> Result<bool, InsertError> {
         loop {
             let layers = self.layers_now();
             if (layers.len() > 1 || layers.phase != OPEN) && layers.contains(hash) {
@@ -523,7 +529,7 @@ impl InsertImpl for Chain {
             }
             if layers.phase == OPEN {
                 let newest = layers.newest();
-                let changed = newest.bloom().insert(hash);
+                let changed = newest.bloom().insert_hash(hash);
                 if changed && newest.gauge.is_due(hash) {
                     self.look(&layers, hash);
                 }
@@ -533,21 +539,6 @@ impl InsertImpl for Chain {
         }
     }
 
-    fn insert_all(&self, source: &impl Source) -> Result<usize, InsertError> {
-        self.insert_flagged(source, None)
-    }
-
-    fn clear(&mut self) {
-        let (first, others) = self.entries.split_first_mut().expect("there is always a layer");
-        others.iter_mut().for_each(|entry| entry.layer.take());
-        let first = first.layer.get_mut().expect("there is always a layer");
-        first.filter.engine.clear();
-        self.state = AtomicU64::new(ChainState::new(1, OPEN).0);
-        self.claimed = AtomicU64::new(0);
-    }
-}
-
-impl InsertFlaggedImpl for Chain {
     fn insert_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> Result<usize, InsertError> {
         let (mut chunks, mut at, mut new) = (source.chunks_of(0..source.len(), HASHED), 0, 0);
         while let Some(hashes) = chunks.next() {
@@ -569,18 +560,18 @@ impl InsertFlaggedImpl for Chain {
         }
         Ok(new)
     }
-}
 
-impl EstimateImpl for Chain {
-    fn estimated_len(&self) -> usize {
-        self.layers_now()
-            .iter()
-            .map(|layer| layer.bloom().estimated_len())
-            .sum()
+    fn clear(&mut self) {
+        let (first, others) = self.entries.split_first_mut().expect("there is always a layer");
+        others.iter_mut().for_each(|entry| entry.layer.take());
+        let first = first.layer.get_mut().expect("there is always a layer");
+        first.filter.engine.clear();
+        self.state = AtomicU64::new(ChainState::new(1, OPEN).0);
+        self.claimed = AtomicU64::new(0);
     }
 }
 
-impl UnionImpl for Chain {
+impl Union for Chain {
     fn same(&self, other: &Self) -> bool {
         let (ours, theirs) = (self.layers_now(), other.layers_now());
         let mut pairs = ours.iter().zip(theirs.iter());
