@@ -39,10 +39,10 @@ lint --workspace --all-targets --all-features
 lint -p lanebloom-tests --tests
 lint -p lanebloom-formats --lib --no-default-features
 lint -p lanebloom-redis --lib
-for features in "" cache tower axum formats redis; do
+for features in "" cache tower formats redis; do
     lint -p lanebloom-guard --lib --no-default-features --features "$features"
 done
-for features in "" std serde mmap window; do
+for features in "" std serde mmap; do
     lint -p lanebloom --lib --no-default-features --features "$features"
 done
 

@@ -5,11 +5,11 @@
 #
 #   ci/fuzz.sh                  5 seconds each, for CI
 #   ci/fuzz.sh 60               60 seconds each
-#   ci/fuzz.sh 60 guava model   these only
+#   ci/fuzz.sh 60 java model    these only
 #
 # Failures go to fuzz/artifacts, and inputs that reach new code to target/fuzz/found. Copy the few
 # that are worth it to fuzz/corpus. (cargo-fuzz works on the same targets: cargo +nightly fuzz run
-# guava.)
+# java.)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -17,7 +17,7 @@ seconds=${1-5}
 if (($# > 1)); then
     targets=("${@:2}")
 else
-    targets=(snapshot bitmap delta guava spark redisbloom rediscuckoo splitblock shared serde model)
+    targets=(snapshot bitmap delta java redisbloom rediscuckoo splitblock shared serde model)
 fi
 
 # The flags of cargo-fuzz, which takes a minute to install. One unit of code generation, or coverage

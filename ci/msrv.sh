@@ -20,7 +20,7 @@ for manifest in Cargo.toml crates/*/Cargo.toml; do
 done
 
 echo "== ${crates[*]}"
-features=(--features={lanebloom/{rayon,mmap,serde,uuid,bytes},lanebloom-formats/serde,lanebloom-guard/{formats,axum}})
+features=(--features={lanebloom/{rayon,mmap,serde,uuid,bytes},lanebloom-formats/serde,lanebloom-guard/{formats,tower}})
 cargo check "${crates[@]}" "${features[@]}"
 echo "== without std"
 cargo check -p lanebloom -p lanebloom-formats --lib --no-default-features

@@ -16,7 +16,7 @@ check() {
 # (The command compiles zstd's C. No C compiler for macOS is here, and a check reads no object
 # file.)
 CC_aarch64_apple_darwin=true AR_aarch64_apple_darwin=true \
-    check aarch64-apple-darwin std --package=lanebloom{,-formats,-guard,-cli} --features=lanebloom{/{rayon,mmap,serde},-guard/{formats,axum}}
+    check aarch64-apple-darwin std --package=lanebloom{,-formats,-guard,-cli} --features=lanebloom{/{rayon,mmap,serde},-guard/{formats,tower}}
 check wasm32-unknown-unknown std -p lanebloom -p lanebloom-formats
 check i686-unknown-linux-gnu std -p lanebloom -p lanebloom-formats
 check armv7a-none-eabi core,alloc -p lanebloom -p lanebloom-formats --lib --no-default-features

@@ -27,7 +27,7 @@ for part; do
         filters)
             run --package=lanebloom{,-tests,-formats} --features rayon,mmap,serde --lib --test={api,formats,hash_batch,alloc} -- "${skipped[@]}"
             ;;
-        guard) run -p lanebloom-guard --features axum --lib --tests ;;
+        guard) run -p lanebloom-guard --features tower --lib --tests ;;
         command) run -p lanebloom-cli -- "${skipped[@]}" ;;
         *) echo "$part is none of filters, guard, command" >&2 && exit 2 ;;
     esac

@@ -16,7 +16,7 @@ pub(crate) const HASHED: usize = 1024;
 pub(crate) const CHUNK: usize = 4096;
 
 /// Space for the hashes of a few keys.
-pub(crate) type Few = Scratch<{ Length::Many.least() }>;
+pub(crate) type Few = Scratch<{ Length::Many.least() - 1 }>;
 
 /// Hashes in order: a slice of them, or keys to be hashed.
 pub trait Source {

@@ -7,6 +7,7 @@
 //! | [`replace_file`], [`remove_file`] | the file holds the old bytes or the new ones, never half, whenever the program dies; once removed, it stays away ([example](replace_file#examples)) |
 //! | [`BloomView`](crate::BloomView) | lookups in the bytes as they lie, borrowed or mapped (feature `mmap`): nothing is copied |
 //! | [`delta_since`](crate::ConcurrentBloom::delta_since), [`apply_deltas`](crate::ConcurrentBloom::apply_deltas) | the bits that another filter lacks, for replicas |
+//! | [`AnyFilter`](crate::AnyFilter) | a filter of any type with any hasher, as the snapshot says |
 //! | [`SnapshotHeader::peek`], [`verify`] | what some bytes are, and whether they are whole, without their hasher |
 //! | feature `serde` | `Serialize` and `Deserialize`: the same bytes, in Base64 where the format is text; `Limited` for other hashers and limits |
 //!

@@ -161,6 +161,8 @@ pub(crate) enum InsertErrorKind {
     Copies { limit: usize },
     /// The newest layer is full, and there can be no next one.
     NoLayer(NoLayer),
+    /// The filter hashes no keys, or a position is not below a bitmap's bound: why.
+    NotTaken(String),
 }
 
 /// Why there can be no next layer.
@@ -198,7 +200,8 @@ impl InsertError {
         self.inserted
     }
 
-    /// Whether the filter is full; otherwise this one key is in it as often as it can be.
+    /// Whether the filter is full; otherwise this one key is in it as often as it can be. (An
+    /// [`AnyFilter`](crate::AnyFilter) may not take the key at all.)
     ///
     /// ```
     /// let filter = lanebloom::CuckooFilter::builder().expected_keys(100).build()?;
@@ -208,7 +211,7 @@ impl InsertError {
     /// ```
     #[must_use]
     pub fn is_full(&self) -> bool {
-        !matches!(self.kind, InsertErrorKind::Copies { .. })
+        !matches!(self.kind, InsertErrorKind::Copies { .. } | InsertErrorKind::NotTaken(_))
     }
 
     /// Whether the allocator refused the memory of the next layer, so that a
@@ -259,6 +262,7 @@ impl Display for InsertError {
                 write!(f, "the key is in the filter {limit} times, the most copies of one key")
             }
             InsertErrorKind::NoLayer(why) => write!(f, "the filter is full: {why}"),
+            InsertErrorKind::NotTaken(why) => f.write_str(why),
         }?;
         match self.inserted {
             0 => Ok(()),

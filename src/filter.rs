@@ -37,23 +37,20 @@ use crate::kernel::Isa;
 ///
 /// What all filters share stands here: a function that only looks keys up takes a `Filter<E, S>`
 /// with any [`Engine`](crate::traits::Engine). The module [`traits`](crate::traits) has traits for
-/// inserts, removes and unions: the methods of a type answer as its page says (`bool`, or a
-/// `Result`), those of [`Insert`](crate::traits::Insert) answer alike.
+/// inserts, removes and unions. An insert returns what the page of the type says, `bool` or a
+/// `Result`; [`changed`](crate::traits::Inserted::changed) makes the answers of all types alike.
 ///
 /// ```
-/// use lanebloom::traits::{Engine, Insert};
+/// use lanebloom::traits::{Engine, Insert, Inserted};
 /// use lanebloom::{ConcurrentBloom, CuckooFilter, Filter, InsertError, KeyHasher};
 ///
 /// /// Inserts the words; returns how many of them were there before.
-/// fn seen<E: Engine, S: KeyHasher>(
+/// fn seen<E: Engine + Insert, S: KeyHasher>(
 ///     filter: &Filter<E, S>,
 ///     words: &[&str],
-/// ) -> Result<usize, InsertError>
-/// where
-///     Filter<E, S>: Insert,
-/// {
+/// ) -> Result<usize, InsertError> {
 ///     let found = filter.contains_each(words);
-///     filter.try_insert_batch(words)?;
+///     filter.insert_batch(words).changed(words.len())?;
 ///     Ok(found.into_iter().filter(|&found| found).count())
 /// }
 ///
@@ -90,7 +87,7 @@ use crate::kernel::Isa;
 /// - **Grow.** If the number of keys was a guess, use a [`ScalableBloom`](crate::ScalableBloom),
 ///   which keeps its rate for any number. Without the old keys, keep the old filter beside the new
 ///   one: a key is known if either has it. The rates add up.
-/// - **Rotate.** If old keys may be forgotten, use a `WindowedBloom` (feature `window`).
+/// - **Rotate.** If old keys may be forgotten, use a `WindowedBloom`.
 /// - **Remove.** If keys end, use a [`CountingBloom`](crate::CountingBloom) or a
 ///   [`CuckooFilter`](crate::CuckooFilter), and remove those that ended.
 ///

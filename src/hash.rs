@@ -33,12 +33,14 @@
 //! length](crate::docs::hashes#what-a-buildhasher-is-fed), so that keys of equal bytes have equal
 //! hashes.
 
+mod any;
 pub(crate) mod bytes;
 mod fast;
 pub(crate) mod murmur3;
 pub(crate) mod siphash;
 mod typed;
 
+pub use self::any::{AnyHasher, BuiltinHasher, UnknownHasher};
 pub use self::murmur3::Murmur3Sink;
 pub use self::typed::OneKeyType;
 use crate::funnel::{Funnel, Sink};

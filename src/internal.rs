@@ -15,8 +15,6 @@ pub use crate::filter::{
 };
 /// For `lanebloom-formats`: the end of a key under MurmurHash64A, and a key of few bytes.
 pub use crate::hash::bytes::{Short, load_below_8};
-/// For the Python package: the kernel of [`insert_hash_alone`].
-pub use crate::kernel::InsertAlone;
 /// For the tests and benches of this crate: the instruction sets of this machine, and its row in
 /// the table of tunings.
 pub use crate::kernel::{Isa, instruction_sets, tuning::tuning_name};
@@ -40,7 +38,7 @@ pub use crate::words::sync::AtomicU64;
 
 /// For `lanebloom-guard`: a pointer that is swapped while others read through it, and what the
 /// protocol around it needs. Under `--cfg lanebloom_loom` they are the model checker's.
-#[cfg(feature = "window")]
+#[cfg(feature = "std")]
 pub use crate::words::sync::swap as sync;
 
 /// What bounds of public items and aliases mention, so that it has a name. Nobody uses it.
@@ -62,7 +60,7 @@ pub mod bounds {
     pub use crate::words::scratch::Scratch;
 }
 
-#[cfg(feature = "window")]
+#[cfg(feature = "std")]
 pub use window::{Numbered, clear_dropped, common_time, numbered_generations};
 
 use crate::error::{BuildErrorKind, IncompatibleError};
@@ -150,21 +148,6 @@ pub fn add_bits<S>(filter: &ConcurrentBloom<S>, word: usize, bits: u64) {
     filter.bits().set_word(word, bits);
 }
 
-/// For the Python package: the kernel of [`insert_hash_alone`] for filters of this layout.
-pub fn insert_alone_kernel<S>(filter: &ConcurrentBloom<S>) -> InsertAlone {
-    InsertAlone::of(filter.layout())
-}
-
-/// For the Python package, where the interpreter's lock keeps other threads from inserting: inserts
-/// by plain stores, which take less time than atomic operations. Returns whether that changed the
-/// filter. `kernel` is that of the filter's layout.
-///
-/// Lookups may run meanwhile. A key that another thread inserts meanwhile may be lost.
-#[inline(always)]
-pub fn insert_hash_alone<S>(filter: &ConcurrentBloom<S>, kernel: InsertAlone, hash: u64) -> bool {
-    filter.engine.insert_alone(kernel, hash)
-}
-
 /// For `lanebloom-redis`, whose keys have several positions each: whether one is present. It must
 /// be below the bound. Call [`acquire_if`] once after the last one.
 #[inline(always)]
@@ -179,7 +162,7 @@ pub fn prefetch_position(set: &ConcurrentBitmap, position: u64, hint: Hint) {
 }
 
 /// For `lanebloom-redis`, which keeps the generations of a window equal on many machines.
-#[cfg(feature = "window")]
+#[cfg(feature = "std")]
 mod window {
     use crate::{BuildError, ConcurrentBloom, WindowedBloom};
     use alloc::sync::Arc;

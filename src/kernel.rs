@@ -70,6 +70,7 @@ use self::x86_64 as arch;
 pub use self::dispatch::Vectorized;
 pub use self::isa::{Isa, instruction_set, instruction_sets};
 pub use self::length::Length;
+pub(crate) use self::length::{FEWEST_IN_A_BATCH, MANY_INSERTS};
 
 use self::arch::Inlined;
 use self::dispatch::{Contains, Forms, LineInserts, LineLookups, Probe, TwoLookups};
@@ -195,6 +196,21 @@ impl<T: Load> Lookups<T> {
         }
     }
 
+    /// Calls `answer` with what belongs to each hash, and whether the hash is found.
+    #[inline(always)]
+    pub(crate) fn contains_each<P>(
+        &self,
+        lines: Lines<'_, T>,
+        hashes: impl Iterator<Item = (u64, P)>,
+        answer: impl FnMut(P, bool),
+    ) {
+        // SAFETY: as in `contains`.
+        unsafe {
+            self.inlined
+                .contains_each(lines, hashes, answer, |hash| (self.contains)(lines, hash, &self.probe));
+        }
+    }
+
     /// Fewer hashes than so many are looked up by single calls.
     #[inline(always)]
     pub(crate) fn fewest_not_single(&self) -> usize {
@@ -205,10 +221,7 @@ impl<T: Load> Lookups<T> {
     #[inline(always)]
     pub(crate) fn contains_few(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [bool]) {
         if hashes.len() < self.singles {
-            for (&hash, found) in hashes.iter().zip(found) {
-                *found = self.contains(lines, hash);
-            }
-            return;
+            return self.contains_each(lines, hashes.iter().copied().zip(found), |place, found| *place = found);
         }
         match (&self.key_lines, self.line.few) {
             // SAFETY: as in `contains`.
@@ -435,7 +448,7 @@ impl Kernels {
         two_lines::insert(lines, hash, |line, hash| self.line_insert(line, hash))
     }
 
-    /// Whether each hash's insert changed the filter, for fewer than [`Length::Many`].
+    /// Whether each hash's insert changed the filter, for fewer than [`MANY_INSERTS`].
     #[inline]
     pub(crate) fn insert_few(&self, bits: &Bits, hashes: &[u64]) -> u64 {
         if !self.looks_first() {
@@ -462,7 +475,7 @@ impl Kernels {
     /// Whether each hash's insert changed the filter, as a bitmap.
     #[inline]
     pub(crate) fn insert_hashes(&self, bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
-        if hashes.len() < Length::Many.least() {
+        if hashes.len() < MANY_INSERTS {
             return changed.fill(self.insert_few(bits, hashes));
         }
         self.insert_many(bits, hashes, changed);
@@ -533,39 +546,6 @@ impl Kernels {
         let access = self.lookups.access(region, self.lookups.tuning.changes);
         // SAFETY: as in `line_insert`.
         unsafe { (self.line.fill)(region, &self.lookups.probe.fields, access, hashes, changed) }
-    }
-}
-
-/// An insert of one shape by plain stores, while no other thread inserts. (Zen 4, 1.2
-/// MiB, two words: a call of Python that adds a new key takes 30.5 ns, by atomic operations 35.)
-///
-/// The caller keeps it. As a field of `Kernels`, it would add 12 KiB to every program. A `match`
-/// on the shape at each call takes 2 ns.
-#[derive(Clone, Copy, Debug)]
-pub struct InsertAlone {
-    line: fn(Lines<'_, AtomicU64>, u64) -> bool,
-    has_two_lines: bool,
-}
-
-impl InsertAlone {
-    /// The insert for `layout`.
-    pub(crate) fn of(layout: Layout) -> Self {
-        of_layout!(layout, Self::new(layout))
-    }
-
-    fn new<const W: usize, const S: usize>(layout: Layout) -> Self {
-        Self {
-            line: scalar::insert_alone::<W, S>,
-            has_two_lines: layout.shape.lines > 1,
-        }
-    }
-
-    #[inline(always)]
-    pub(crate) fn insert(self, bits: &Bits, hash: u64) -> bool {
-        if self.has_two_lines {
-            return two_lines::insert(bits.shared(), hash, self.line);
-        }
-        (self.line)(bits.shared(), hash)
     }
 }
 

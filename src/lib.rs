@@ -55,7 +55,7 @@
 //! |---|---|---|---|---|
 //! | number known in advance | [`ConcurrentBloom`] | one cache line | 10.3 | there may be twice as many: 1% becomes 11% ([`is_overfull`](Filter::is_overfull) tells) |
 //! | number not known | [`ScalableBloom`] | a line of each layer: 5 from 10 thousand keys to a million, 7 to ten million | 20; up to 60 after a layer was added | the number is known within a factor of two |
-//! | forgotten after some minutes, or after a million newer ones | [`WindowedBloom`] (feature `window`) | a line of each generation, 4 by default | 22 | nothing needs to be forgotten |
+//! | forgotten after some minutes, or after a million newer ones | [`WindowedBloom`] (feature `std`) | a line of each generation, 4 by default | 22 | nothing needs to be forgotten |
 //! | added and removed | [`CountingBloom`] | one line | 46 | few are ever removed: rebuild then |
 //! | added and removed, in less memory | [`CuckooFilter`], [`DLeftFilter`] | two words, or four buckets | 12.5; 20 at 0.16% | inserts must never fail: these report an error when they are full |
 //! | removed once and never added again; a few may be missing | [`TombstoneBloom`] | a line in each of two filters | 26 | a present key must never be missed |
@@ -70,6 +70,7 @@
 //! |---|---|
 //! | Keep requests for made-up keys away from a store | [`CacheGuard`] and `GuardedCache`, of the crate [`lanebloom-guard`] |
 //! | Save and load a filter | [`to_bytes`](Filter::to_bytes), [`from_bytes`](Filter::from_bytes), `write_to`, `read_from`, [`codec::replace_file`], `serde`: see [`codec`] |
+//! | Read a filter of any type, chosen by the bytes or by an option | [`AnyFilter`], [`hash::AnyHasher`] |
 //! | Give the free memory of a large filter back, without its keys | [`fold_to_rate`](ConcurrentBloom::fold_to_rate), [`fold`](ConcurrentBloom::fold) |
 //! | Compare or combine two filters | [`union_from`](Filter::union_from), [`intersection_from`](ConcurrentBloom::intersection_from), [`is_subset`](ConcurrentBloom::is_subset), [`is_disjoint`](ConcurrentBloom::is_disjoint), [`estimated_intersection_len`](ConcurrentBloom::estimated_intersection_len) |
 //! | Answer from a saved filter without loading it | [`BloomView`], also on a mapped file (feature `mmap`) |
@@ -118,8 +119,7 @@
 //!
 //! | feature | |
 //! |---|---|
-//! | `std` (default) | random keys for [`SipHash13`], `std::io`, AVX-512 or AVX2 chosen at run time. Without it the crate is `no_std` + `alloc`, with the vectors of the compilation target |
-//! | `window` (default, needs `std`) | `WindowedBloom`, with the `arc-swap` crate |
+//! | `std` (default) | [`WindowedBloom`], random keys for [`SipHash13`], `std::io`, AVX-512 or AVX2 chosen at run time. Without it the crate is `no_std` + `alloc`, with the vectors of the compilation target |
 //! | `rayon` (needs `std`) | batches, unions and collecting on the threads of rayon's pool |
 //! | `mmap` (needs `std`) | `BloomView::map`: lookups in a mapped file, with the `memmap2` crate |
 //! | `serde` | `Serialize` and `Deserialize` of the filters, as [snapshots](codec) |
@@ -195,6 +195,7 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
+mod any;
 mod batch;
 pub mod bitmap;
 mod bulk;
@@ -210,6 +211,7 @@ pub mod internal;
 mod kernel;
 mod words;
 
+pub use any::AnyFilter;
 pub use bitmap::ConcurrentBitmap;
 pub use error::{BuildError, IncompatibleError, InsertError, SnapshotError};
 pub use filter::traits;
@@ -220,7 +222,7 @@ pub use filter::types::dleft::{self, DLeftFilter};
 pub use filter::types::scalable::{self, ScalableBloom};
 pub use filter::types::tombstone::{self, TombstoneBloom};
 pub use filter::types::view::{self, BloomView};
-#[cfg(feature = "window")]
+#[cfg(feature = "std")]
 pub use filter::types::windowed::{self, WindowedBloom};
 pub use filter::{Builder, Figures, Filter};
 pub use funnel::{ByHash, Funnel, Sink};

@@ -6,9 +6,9 @@
 
 #![no_main]
 
-use lanebloom::codec::{self, SnapshotHeader};
+use lanebloom::codec::{self, Kind, SnapshotHeader};
 use lanebloom::{
-    BloomView, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Murmur3, ScalableBloom, SipHash13,
+    AnyFilter, BloomView, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Murmur3, ScalableBloom, SipHash13,
     SnapshotError, TombstoneBloom, WindowedBloom,
 };
 use libfuzzer_sys::fuzz_target;
@@ -81,6 +81,7 @@ fuzz_target!(|input: &[u8]| {
     }
 
     described(&bytes);
+    any(&bytes);
     growing(&bytes);
     forgetting(&bytes);
     counting(&bytes);
@@ -137,6 +138,79 @@ fuzz_target!(|input: &[u8]| {
         (Err(error), Ok(_)) => panic!("{error}"),
     }
 });
+
+/// A filter of any type: both ways to read it give one that says the same, takes keys, and writes
+/// what is read again.
+fn any(bytes: &[u8]) {
+    let (filter, rest) = match (AnyFilter::from_bytes(bytes), AnyFilter::read_from(bytes, LIMIT)) {
+        (Ok((filter, rest)), other) => {
+            match other {
+                Ok(same) => assert!(same.kind() == filter.kind() && same.hasher() == filter.hasher()),
+                Err(error) => assert!(error.to_string().contains("more than the limit of"), "{error}"),
+            }
+            (filter, rest)
+        }
+        (Err(_), other) => return assert!(other.is_err()),
+    };
+    verified(bytes, rest);
+    let header = SnapshotHeader::peek(bytes).unwrap();
+    assert_eq!(
+        (filter.kind(), filter.hasher().is_some()),
+        (header.kind, header.hasher.is_some())
+    );
+    let mut found = [false; 100];
+    let keys: [u64; 100] = std::array::from_fn(|i| i as u64);
+    let check = |filter: &AnyFilter, found: &mut [bool; 100]| {
+        let hashes: Vec<u64> = hashes().collect();
+        filter.contains_hashes(&hashes, found);
+        for (hash, found) in hashes.iter().zip(&*found) {
+            assert_eq!(filter.contains_hash(*hash), *found);
+        }
+        if filter.contains_batch(&keys, found).is_ok() {
+            assert!(
+                keys.iter()
+                    .zip(&*found)
+                    .all(|(key, found)| filter.contains(key) == Ok(*found))
+            );
+        }
+        let figures = filter.figures();
+        fractions([
+            figures.fill_ratio,
+            figures.false_positive_rate,
+            filter.false_positive_rate(),
+        ]);
+        fractions(KEYS.map(|keys| filter.false_positive_rate_at(keys)));
+        let _ = (
+            format!("{filter:?}"),
+            filter.memory_bytes(),
+            filter.expected_keys(),
+            filter.is_overfull(),
+        );
+    };
+    // Generations of a window go as time passes.
+    if filter.kind() != Kind::Windowed {
+        check(&filter, &mut found);
+    }
+    let Ok(filter) = AnyFilter::read_from(bytes, LIMIT) else {
+        return;
+    };
+    let copy = filter.try_clone().unwrap();
+    let _ = (
+        filter.try_insert_hashes(&keys),
+        filter.try_insert_batch(&keys[..20]),
+        filter.try_insert_hash(7),
+    );
+    if filter.kind() != Kind::Windowed {
+        check(&filter, &mut found);
+    }
+    let _ = (copy.union_from(&filter), filter.union_from(&copy));
+    let written = filter.to_bytes();
+    let (again, _) = AnyFilter::from_bytes(&written).unwrap();
+    assert_eq!((again.kind(), again.hasher()), (filter.kind(), filter.hasher()));
+    if filter.kind() != Kind::Windowed {
+        assert!(again.to_bytes() == written);
+    }
+}
 
 /// What bytes say of themselves, without a filter: whole, by their first bytes, and part by part.
 fn described(bytes: &[u8]) {

@@ -19,7 +19,6 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
 
-mod alone;
 mod batch;
 mod bitmap;
 mod bulk;

@@ -183,7 +183,7 @@ impl ConcurrentBitmap {
     }
 
     /// Reads a set of at most `limit` bytes.
-    fn decode<I: Input>(input: &mut I, limit: usize) -> Decoded<Self> {
+    pub(crate) fn decode<I: Input>(input: &mut I, limit: usize) -> Decoded<Self> {
         let (bound, len) = parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?)?;
         let bytes = words_of(bound).expect("checked by parse") as u64 * 8;
         admit(input, len, bytes, limit)?;

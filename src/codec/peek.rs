@@ -156,7 +156,7 @@ impl SnapshotHeader {
         Self::parse(bytes).map_err(SnapshotError)
     }
 
-    fn parse(bytes: &[u8]) -> Decoded<Self> {
+    pub(crate) fn parse(bytes: &[u8]) -> Decoded<Self> {
         // A delta has a shorter header.
         if bytes.get(10) == Some(&(Kind::Delta as u8)) {
             let header = DeltaHeader::peek(first::<DELTA_HEADER>(bytes)?)?;

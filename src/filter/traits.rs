@@ -24,7 +24,7 @@ use crate::filter::{Figures, Filter};
 use crate::funnel::Funnel;
 use crate::geometry::sizing::Request;
 use crate::hash::{FilterHasher, KeyHasher, Murmur3, assert_same_length, fingerprint};
-use crate::kernel::{self, Isa};
+use crate::kernel::{self, FEWEST_IN_A_BATCH, Isa};
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -60,6 +60,14 @@ pub trait Engine: Sized {
     #[inline]
     fn fewest_not_single(&self) -> usize {
         2
+    }
+
+    /// Calls `answer` with what belongs to each hash, and with the hash's
+    /// [`contains`](Self::contains).
+    #[doc(hidden)]
+    #[inline(always)]
+    fn contains_each<P>(&self, hashes: impl Iterator<Item = (u64, P)>, mut answer: impl FnMut(P, bool)) {
+        hashes.for_each(|(hash, of_hash)| answer(of_hash, self.contains(hash)));
     }
 
     /// [`contains`](Self::contains) of every hash, as a bitmap: bit `i % 64` of word `i / 64`. The
@@ -412,11 +420,10 @@ pub trait Insert {
     where
         Self: Keyed,
     {
-        match keys {
-            // loom must see a batch of one key as a batch.
-            [key] if !cfg!(lanebloom_loom) => sum([self.insert(key)].into_iter()),
-            _ => self.insert_source(&self.source(keys)),
+        if keys.len() < FEWEST_IN_A_BATCH {
+            return sum(keys.iter().map(|key| self.insert(key)));
         }
+        self.insert_source(&self.source(keys))
     }
 
     /// [`insert_batch`](Self::insert_batch) for the keys of an iterator, some at a time. Takes no

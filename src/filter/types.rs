@@ -7,5 +7,5 @@ pub mod dleft;
 pub mod scalable;
 pub mod tombstone;
 pub mod view;
-#[cfg(feature = "window")]
+#[cfg(feature = "std")]
 pub mod windowed;

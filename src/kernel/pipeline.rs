@@ -11,7 +11,6 @@
 //!   earlier ones. Those of a tile at once would wait for room for so many misses.
 
 use crate::geometry::layout::LINE_WORDS;
-use crate::kernel::length::Length;
 use crate::kernel::tuning::{AccessPlan, MOST_AHEAD};
 use crate::words::bits::{Hint, Insertable, Prefetchable, is_cached};
 use core::mem::MaybeUninit;
@@ -97,7 +96,7 @@ pub(super) unsafe fn contains_few<const W: usize>(
     places: impl Fn(&Group, &mut GroupWords<W>),
     hold: impl Fn(&Group, &GroupWords<W>) -> u8,
 ) -> u64 {
-    let mut slots = [const { GroupWords::NONE }; Length::Many.least() / GROUP];
+    let mut slots = [const { GroupWords::NONE }; TILE_GROUPS];
     let slots = &mut slots[..hashes.len().div_ceil(GROUP)];
     let hint = (!is_cached(lines.bytes())).then_some(Hint::L1);
     for (i, slot) in slots.iter_mut().enumerate() {

@@ -111,6 +111,20 @@ impl Inlined {
     ///
     /// As for [`contains`](Self::contains).
     #[inline(always)]
+    pub(super) unsafe fn contains_each<T: Load, P>(
+        &self,
+        _: Lines<'_, T>,
+        hashes: impl Iterator<Item = (u64, P)>,
+        mut answer: impl FnMut(P, bool),
+        otherwise: impl Fn(u64) -> bool,
+    ) {
+        hashes.for_each(|(hash, of_hash)| answer(of_hash, otherwise(hash)));
+    }
+
+    /// # Safety
+    ///
+    /// As for [`contains`](Self::contains).
+    #[inline(always)]
     pub(super) unsafe fn insert(&self, _: Lines<'_, AtomicU64>, _: u64, _: impl FnOnce() -> bool) -> Option<bool> {
         None
     }

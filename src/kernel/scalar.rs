@@ -13,7 +13,6 @@ use crate::geometry::pattern::{BitFields, block, pattern};
 use crate::words::bits::{Hint, Insertable, Lines, Load, OwnedRange, Prefetchable, is_cached};
 use crate::words::chunks::as_chunks_mut;
 use crate::words::counters::{self, Counters};
-use crate::words::sync::AtomicU64;
 
 #[inline(always)]
 pub(crate) fn contains<const W: usize, const VECTOR: bool, T: Load>(
@@ -27,12 +26,6 @@ pub(crate) fn contains<const W: usize, const VECTOR: bool, T: Load>(
 #[inline(always)]
 pub(crate) fn insert<const W: usize>(target: &mut impl Insertable, fields: &BitFields, hash: u64) -> bool {
     target.set::<W>(block(hash, target.blocks()), pattern(hash, fields), fields.bits)
-}
-
-/// [`insert`] while no other thread inserts.
-pub(super) fn insert_alone<const W: usize, const S: usize>(lines: Lines<'_, AtomicU64>, hash: u64) -> bool {
-    let pattern = pattern(hash, const { &BitFields::new(W, S) });
-    lines.set_alone::<W>(block(hash, lines.blocks()), pattern, S)
 }
 
 /// Inserts into words that this thread owns. `changed` is a bitmap: whether each hash changed them.

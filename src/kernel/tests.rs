@@ -76,20 +76,6 @@ fn all_instruction_sets_agree() {
     }
 }
 
-#[test]
-fn inserts_by_plain_stores_agree() {
-    for shape in shapes() {
-        let layout = Layout { shape, blocks: 14 };
-        let (kernels, alone) = (Kernels::of(layout, Isa::PLAIN), InsertAlone::of(layout));
-        let [expected, bits] = [(); 2].map(|()| Bits::new(layout.blocks).unwrap());
-        // Until every word has bits of several keys, and a key that is there.
-        for hash in hashes(0, 300).into_iter().chain(hashes(0, 300)) {
-            assert_eq!(alone.insert(&bits, hash), kernels.insert(&expected, hash), "{shape:?}");
-        }
-        assert!(bits.words().eq(expected.words()), "{shape:?}");
-    }
-}
-
 fn agree(shape: Shape, isa: Isa, blocks: usize, plain: &Kernels, kernels: &Kernels) {
     let [by_one, single, batch, own] = [(); 4].map(|()| Bits::new(blocks).unwrap());
     let mut own = own;

@@ -7,7 +7,7 @@
 //! two passes changes no bit and no answer.
 
 use super::dispatch::{Gather, Probe};
-use super::length::Length;
+use super::length::{Length, MANY_INSERTS};
 use crate::geometry::pattern::{block, second};
 use crate::words::bits::{Hint, Lines, Load, OwnedRange, Prefetchable, is_cached};
 use crate::words::scratch::Scratch;
@@ -162,7 +162,7 @@ pub(super) fn insert_hashes(
     line: impl Fn(Lines<'_, AtomicU64>, &[u64], &mut [u64]),
 ) {
     let [first, other] = lines.halves();
-    if hashes.len() < Length::Many.least() && !is_cached(lines.bytes()) {
+    if hashes.len() < MANY_INSERTS && !is_cached(lines.bytes()) {
         for hash in hashes {
             other.prefetch(block(second(*hash), other.blocks()), Hint::L1Write);
         }

@@ -7,7 +7,6 @@
 //! | `set`: add the missing bits | `fetch_or` `Release` | makes what the inserter did before visible to whoever sees the bits and calls [`acquire`]; later `fetch_or`s of the word continue the release sequence, so no inserter's is cut off by another's |
 //! | `holds`, `load` | load `Relaxed` | as the look in `set` |
 //! | [`acquire`] after an answer that rests on bits seen | fence `Acquire` | pairs with the `fetch_or` of every thread whose bits were seen; nothing on x86-64, one barrier on Arm |
-//! | `set_alone` | load `Relaxed`, store `Release` | as `set`, while no other thread inserts: none can set a bit between the load and the store. The caller's lock orders the inserters, so the store passes on what those before it did |
 //! | `or_from`: read the other filter's words | load `Acquire` | pairs with its inserters' `fetch_or`, and stands before our own `Release`, so that publication passes through the union |
 //! | `or_from`: add them | `fetch_or` `Release` | as in `set` |
 //! | `copy`, `missing_in` | load `Relaxed` | as the look in `set`; a caller that relies on the setters of the copied bits calls [`acquire`] after |
@@ -430,27 +429,6 @@ impl Lines<'_, AtomicU64> {
             sum += u128::from(*copy);
         }
         sum
-    }
-
-    /// Sets the pattern's bits in the line, `bits` in each word; answers whether that set any. No
-    /// other thread may insert meanwhile: the stores would take its bits away.
-    #[inline(always)]
-    pub(crate) fn set_alone<const W: usize>(self, block: usize, pattern: [WordBits; W], bits: usize) -> bool {
-        let line = &self.0[block];
-        let (mut words, mut missing) = ([(&line[0], 0); W], 0);
-        for (word, part) in words.iter_mut().zip(pattern) {
-            let (place, mask) = (&line[part.word], part.mask(bits));
-            let old = place.load(Ordering::Relaxed);
-            *word = (place, old | mask);
-            missing |= mask & !old;
-        }
-        if missing == 0 {
-            return false;
-        }
-        for (word, new) in words {
-            word.store(new, Ordering::Release);
-        }
-        true
     }
 
     /// Sets the bits of `image`, which is a [`copy`](Self::copy) of the blocks from `first` on,

@@ -32,11 +32,11 @@ pub(crate) fn wait(turn: u32) {
     loom::hint::spin_loop();
 }
 
-#[cfg(feature = "window")]
+#[cfg(feature = "std")]
 pub(crate) use swap::{Guard, Swap};
 
 /// A shared pointer that can be replaced while others read through it.
-#[cfg(feature = "window")]
+#[cfg(feature = "std")]
 pub mod swap {
     use alloc::sync::Arc;
 

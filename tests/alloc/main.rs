@@ -191,7 +191,6 @@ fn filters_that_can_delete_never_allocate_for_a_key() {
 
 /// A snapshot that is not there takes no memory; one that says it is large as much as was allowed
 /// at most.
-#[cfg(feature = "std")]
 #[test]
 fn a_snapshot_takes_the_memory_that_was_allowed() {
     let filter = ConcurrentBloom::builder().memory_budget(1 << 20).build().unwrap();
@@ -273,7 +272,6 @@ fn a_dense_batch_allocates_as_much_as_documented_and_does_without() {
 
 /// Neither do rotations, once all generations are in use: by call, by age and by the number of
 /// keys.
-#[cfg(feature = "window")]
 #[test]
 fn a_filter_that_forgets_never_allocates() {
     use lanebloom::WindowedBloom;
@@ -325,7 +323,6 @@ fn a_filter_that_forgets_never_allocates() {
 }
 
 /// It has what it says from the start, and what a lookup held up is used again later.
-#[cfg(feature = "window")]
 #[test]
 fn a_filter_that_forgets_allocates_a_generation_to_spare_and_uses_again_what_was_held() {
     use lanebloom::WindowedBloom;
@@ -350,7 +347,6 @@ fn a_filter_that_forgets_allocates_a_generation_to_spare_and_uses_again_what_was
 }
 
 /// Where the memory for another generation is refused, keys are forgotten late, and none early.
-#[cfg(feature = "window")]
 #[test]
 fn a_filter_that_forgets_does_without_the_memory_for_another_generation() {
     use lanebloom::WindowedBloom;

@@ -4,5 +4,4 @@
 mod batch;
 mod bitmap;
 mod whole;
-#[cfg(feature = "window")]
 mod windowed;

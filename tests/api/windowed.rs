@@ -1,7 +1,6 @@
 //! A filter that forgets: how long a key is visible, at least and at most, by age, by the number of
 //! keys and by calls. The tests compare the answers of its calls with a plain map. Both also run
 //! beside threads that rotate.
-#![cfg(feature = "window")]
 
 use lanebloom::internal::{WithIsa, instruction_sets};
 use lanebloom::windowed::Builder;

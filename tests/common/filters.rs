@@ -1,7 +1,6 @@
 //! The list of filter types: whatever all types promise is tested for each line of it. A new type
 //! takes one line.
 
-#[cfg(feature = "window")]
 pub use lanebloom::WindowedBloom;
 pub use lanebloom::{
     BloomView, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, ScalableBloom, SipHash13, TombstoneBloom,
@@ -71,13 +70,10 @@ macro_rules! for_each_filter {
         $tests! { scalable_grown: ScalableBloom
         = { ScalableBloom::builder().false_positive_rate(0.05).max_layers(6); for 1 of 8 keys }
         [unites rates stored live proportional] }
-        #[cfg(feature = "window")]
         $tests! { windowed_by_call: WindowedBloom = { WindowedBloom::builder() }
         [inserts flags extends estimates unites stored live] }
-        #[cfg(feature = "window")]
         $tests! { windowed_by_number: WindowedBloom = { WindowedBloom::builder().rotate_when_full() }
         [inserts flags extends estimates unites rates stored live] }
-        #[cfg(feature = "window")]
         $tests! { windowed_by_age: WindowedBloom = { WindowedBloom::builder().window(Duration::from_secs(1 << 20)) }
         [inserts flags extends estimates unites] }
     };

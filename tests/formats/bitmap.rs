@@ -1,6 +1,5 @@
 //! Snapshots of a `ConcurrentBitmap`: the bytes, every form of reading and writing them, and what
 //! is refused.
-#![cfg(feature = "std")]
 
 use lanebloom::bitmap::BitmapView;
 use lanebloom::{ConcurrentBitmap, ConcurrentBloom};

@@ -1,7 +1,6 @@
 //! What every filter that is saved and loaded promises, for each type of the list in
 //! `common/filters.rs`: all forms write and read the same, no damaged bytes are read, and no more
 //! memory is taken than allowed.
-#![cfg(feature = "std")]
 
 use lanebloom::codec::replace_file;
 use lanebloom::traits::{Encode, Engine, FixedSize, Insert, Inserted, Remove, Stored};

@@ -457,7 +457,6 @@ fn no_builder_overflows() {
             assert!(error.to_string().contains("expansion"), "{error}");
             let layers = layers.expansion(4096);
             assert!(layers.expected_keys(1000).max_bytes(keys).build().is_ok());
-            #[cfg(feature = "window")]
             for generations in [2, 3, 64] {
                 use lanebloom::WindowedBloom;
                 let builder = WindowedBloom::builder()
@@ -495,7 +494,6 @@ fn no_builder_overflows() {
                     .build()
                     .is_err()
             );
-            #[cfg(feature = "window")]
             {
                 let full = lanebloom::WindowedBloom::builder()
                     .memory_budget(64 * one)

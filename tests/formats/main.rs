@@ -1,6 +1,7 @@
 //! Data that is the same on every machine: hashes, the bits of filters, and bytes that are written,
 //! read, sent, refused and kept in files. The bytes are the crate's own.
 
+mod any;
 mod bitmap;
 mod contract;
 mod filter;

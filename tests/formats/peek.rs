@@ -1,6 +1,5 @@
 //! The summary of a header, and the check of all checksums without a filter: right for every kind,
 //! and an error for bytes that end early, were corrupted, or were made to do harm.
-#![cfg(all(feature = "std", feature = "window"))]
 
 use lanebloom::codec::{Content, Identity, Kind, SnapshotHeader, verify};
 use lanebloom::{

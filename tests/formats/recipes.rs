@@ -1,6 +1,5 @@
 //! The recipes of the page of `lanebloom::funnel`: the bytes of each key, and of those that are not
 //! the same key.
-#![cfg(feature = "std")]
 
 use lanebloom::{ByHash, Funnel};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

@@ -1,6 +1,5 @@
 //! Files that are replaced: a reader that opens one finds the old bytes or the new ones, also after
 //! the writer was killed.
-#![cfg(feature = "std")]
 
 use lanebloom::ConcurrentBloom;
 use lanebloom::codec::{remove_file, replace_file};

@@ -1,6 +1,5 @@
 //! Snapshots, views and deltas: golden files both ways, every truncation, every corrupted byte,
 //! every absurd field.
-#![cfg(feature = "std")]
 
 use lanebloom::codec::{Identity, SnapshotHeader};
 use lanebloom::internal::{WithIsa, instruction_sets};
@@ -249,7 +248,6 @@ fn filters_of_hashes_alone_are_used_saved_and_read() {
         )*};
     }
     each! { ConcurrentBloom CountingBloom CuckooFilter DLeftFilter ScalableBloom TombstoneBloom }
-    #[cfg(feature = "window")]
     each! { WindowedBloom }
 
     let builder = ConcurrentBloom::builder().expected_keys(1000).hasher(Prehashed);
@@ -1250,7 +1248,6 @@ mod growing {
     }
 }
 
-#[cfg(feature = "window")]
 mod forgetting {
     use super::*;
     use lanebloom::WindowedBloom;

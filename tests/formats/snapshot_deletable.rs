@@ -1,6 +1,5 @@
 //! Snapshots of the filters that can delete: golden files both ways, every absurd field and every
 //! absurd word. A filter that was read goes on as the written one.
-#![cfg(feature = "std")]
 
 use super::contract::{self, round_trip};
 use lanebloom::traits::{Encode, Engine, Stored};

@@ -1,7 +1,7 @@
 //! Charts as files: SVG, or PNG with letters of an embedded font, since a machine may have none.
 
-use crate::output::Output;
 use anyhow::{Result, anyhow, bail};
+use lanebloom_files::output::Output;
 use plotters::coord::Shift;
 use plotters::coord::ranged1d::Ranged;
 use plotters::element::{DashedPathElement, DynElement, IntoDynElement};

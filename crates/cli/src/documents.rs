@@ -1,12 +1,14 @@
 //! The documents of a chunk: lines of JSON with a text. Finds the texts, their pieces and the
 //! pieces' hashes, and writes the lines without the pieces that go. `corpus` runs on it.
 
-use crate::rows::Rows;
+use crate::rows::{Batches, Rows, Table};
 use anyhow::Result;
+use lanebloom_files::input::{Cut, Lines};
 use lanebloom_text::{Field, Piece, Pieces, Places, Rules};
 use serde_json::value::RawValue;
 use std::io::Write;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// What is done with documents.
 pub(crate) struct Reading {
@@ -23,6 +25,8 @@ const LONG: usize = 1 << 20;
 #[derive(Default)]
 pub(crate) struct Documents {
     pub(crate) all: Vec<Document>,
+    /// The rows of Parquet that the documents are texts of.
+    pub(crate) rows: Option<Rows>,
     pub(crate) pieces: Pieces,
     /// Where each piece ends in its text, with the separator behind it, in characters; for spans.
     span_ends: Vec<usize>,
@@ -41,6 +45,53 @@ pub(crate) struct Documents {
     pub(crate) counts: Counts,
     /// What is written.
     pub(crate) output: Vec<u8>,
+}
+
+/// Cuts the bytes of inputs into lines, and reads the rows of those that are files of Parquet.
+pub(crate) struct Cutter {
+    lines: Lines,
+    tables: Vec<Option<Arc<Table>>>,
+    max_record: usize,
+    /// The rows that are left of an input.
+    batches: Option<Batches>,
+}
+
+impl Cutter {
+    /// Texts of at most `max_record` bytes. In lines of JSON, a byte-order mark is an error.
+    pub(crate) fn new(tables: Vec<Option<Arc<Table>>>, max_record: usize) -> Self {
+        Self {
+            lines: Lines::new(b'\n', max_record, false),
+            tables,
+            max_record,
+            batches: None,
+        }
+    }
+}
+
+impl Cut for Cutter {
+    type Records = Documents;
+
+    fn begin(&mut self, number: usize, _: &str, is_apart: bool) -> Result<bool> {
+        self.lines.begin(is_apart);
+        let table = self.tables.get(number).and_then(Option::as_ref);
+        self.batches = table.map(|table| table.batches(self.max_record)).transpose()?;
+        Ok(self.batches.is_some())
+    }
+
+    fn cut(&mut self, bytes: &[u8], is_end: bool, documents: &mut Documents) -> Result<Range<usize>> {
+        documents.rows = None;
+        Ok(self.lines.cut(bytes, is_end)?.0)
+    }
+
+    fn lines(&self) -> &Lines {
+        &self.lines
+    }
+
+    fn next(&mut self, lines: &mut Vec<u8>, documents: &mut Documents) -> Result<Option<usize>> {
+        let batches = self.batches.as_mut().expect("the input is a file of Parquet");
+        documents.rows = batches.next(lines)?;
+        Ok(documents.rows.as_ref().map(|rows| rows.file_bytes))
+    }
 }
 
 /// What the documents came to.

@@ -1,8 +1,6 @@
 //! Filter files, recognized by their content: snapshots of lanebloom, Guava's streams, and chunks
 //! of RedisBloom. `query`, `merge`, `info` and `convert` read them here.
 
-use crate::identity::regular;
-use crate::input::{self, Input, is_stdin};
 use crate::resp::{self, Dump};
 use anyhow::{Context, Result, bail};
 use lanebloom::codec::{self, Identity, Kind, SnapshotHeader};
@@ -11,6 +9,8 @@ use lanebloom::{
     ConcurrentBitmap, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, ScalableBloom, SnapshotError,
     TombstoneBloom, WindowedBloom,
 };
+use lanebloom_files::identity::regular;
+use lanebloom_files::input::{self, Input, is_stdin};
 use lanebloom_formats::GuavaBloom;
 use std::io::{self, BufReader, Chain, Cursor, Read, Write};
 use std::path::Path;

@@ -1,5 +1,5 @@
 //! The value at a JSON pointer as the bytes of a key. All else in the line is checked and skipped,
-//! so that only the line and its key are in memory. Also writes objects of figures.
+//! so that only the line and its key are in memory.
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
@@ -86,19 +86,6 @@ pub(crate) fn write_text(value: &RawValue, to: &mut Vec<u8>) -> Option<()> {
 
 fn write_string(text: &str, to: &mut Vec<u8>) {
     serde_json::to_writer(to, text).expect("a vector takes everything");
-}
-
-/// An object with these members, whose values are JSON already, in this order.
-pub(crate) fn object<N: AsRef<str>>(members: impl IntoIterator<Item = (N, String)>) -> String {
-    let mut text = Vec::from(b"{");
-    for (number, (name, value)) in members.into_iter().enumerate() {
-        text.extend((number > 0).then_some(b','));
-        write_string(name.as_ref(), &mut text);
-        text.push(b':');
-        text.extend_from_slice(value.as_bytes());
-    }
-    text.push(b'}');
-    String::from_utf8(text).expect("names and values are texts")
 }
 
 /// The text of a value that is a string.

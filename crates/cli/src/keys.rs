@@ -7,14 +7,13 @@ use anyhow::{Result, bail};
 use csv_core::ReadRecordResult;
 use lanebloom::Funnel as _;
 use lanebloom::hash::KeyHasher;
+use lanebloom_files::input::{self, BOM, Cut, Lines};
+use lanebloom_files::pipeline::Work;
 use lanebloom_formats::guava::UnencodedChars;
 use std::ops::Range;
 
 /// Keys of a batch, which are hashed in one call.
 const BATCH: usize = 256;
-
-/// The byte-order mark of UTF-8.
-pub(crate) const BOM: &[u8] = "\u{feff}".as_bytes();
 
 /// What the key of a record is.
 #[derive(Clone)]
@@ -65,6 +64,9 @@ impl CsvColumns {
         }
     }
 }
+
+/// The chunks of the inputs, whose records have keys.
+pub(crate) type Chunk = input::Chunk<Keyed>;
 
 /// What follows from the bytes of a chunk.
 #[derive(Default)]
@@ -193,21 +195,6 @@ impl KeySpec {
         })
     }
 
-    /// Whole lines up to a limit of bytes, for JSON lines, in which a byte-order mark is an
-    /// error.
-    pub(crate) fn lines(max_record: usize) -> Self {
-        Self {
-            source: KeySource::Line,
-            terminator: b'\n',
-            max_record,
-            keeps_mark: false,
-            ignore_case: false,
-            trim: false,
-            keeps_blank: false,
-            funnel: None,
-        }
-    }
-
     /// For an output that puts something before each record: a byte-order mark would be within it.
     pub(crate) fn without_mark(self) -> Self {
         Self {
@@ -224,7 +211,7 @@ impl KeySpec {
     /// The keys of a Guava filter. Says what is assumed of its funnel, unless it is `quiet`.
     pub(crate) fn of_guava(self, funnel: Option<Funnel>, quiet: bool) -> Self {
         if funnel.is_none() && !quiet {
-            crate::note(
+            lanebloom_files::note(
                 "lanebloom: a Guava file does not name its funnel; without --funnel, the keys are strings in UTF-8 or \
                  arrays of bytes",
             );
@@ -461,19 +448,28 @@ fn shown(header: &[Vec<u8>]) -> String {
     format!("\"{}...\"", text.chars().take(MOST).collect::<String>())
 }
 
+/// Finds the records of chunks, and hashes their keys.
+pub(crate) struct Hash<H> {
+    pub(crate) keys: KeySpec,
+    pub(crate) hasher: H,
+}
+
+impl<H: KeyHasher + Send + Sync + 'static> Work<Keyed> for Hash<H> {
+    fn work(&self, chunk: &mut Chunk) {
+        let (bytes, keyed) = chunk.parts();
+        self.keys.hash(bytes, keyed, &self.hasher);
+    }
+}
+
 /// Cuts the bytes of inputs into records.
 pub(crate) struct Framer {
     spec: KeySpec,
+    lines: Lines,
     /// The number of bytes at the beginning that were searched already. A long record comes in
     /// small pieces, so that each is searched once.
     searched: usize,
-    /// The number of lines of the input that were cut off.
-    lines: usize,
-    /// The name of the input, and whether its records follow those of another one.
+    /// The name of the input.
     name: String,
-    continues: bool,
-    /// Whether nothing of the input was cut off.
-    is_at_start: bool,
     csv: csv_core::Reader,
     /// The numbers of the key's columns; known once the header was read.
     columns: Option<Vec<usize>>,
@@ -489,6 +485,43 @@ pub(crate) struct Framer {
     is_whole: bool,
 }
 
+impl Cut for Framer {
+    type Records = Keyed;
+
+    /// With `is_apart` the header of the input passes too.
+    fn begin(&mut self, _: usize, name: &str, is_apart: bool) -> Result<bool> {
+        self.columns = match &self.spec.source {
+            KeySource::Csv {
+                columns: CsvColumns::Numbers(columns),
+                ..
+            } => Some(columns.clone()),
+            _ => None,
+        };
+        self.lines.begin(is_apart);
+        self.name = name.to_owned();
+        if is_apart {
+            self.header = None;
+        }
+        self.csv.reset();
+        self.next_record();
+        Ok(false)
+    }
+
+    fn cut(&mut self, bytes: &[u8], is_end: bool, keyed: &mut Keyed) -> Result<Range<usize>> {
+        keyed.clear();
+        if matches!(self.spec.source, KeySource::Csv { .. }) {
+            return self.cut_csv(bytes, is_end, keyed);
+        }
+        let (whole, mark) = self.lines.cut(bytes, is_end)?;
+        keyed.mark = mark;
+        Ok(whole)
+    }
+
+    fn lines(&self) -> &Lines {
+        &self.lines
+    }
+}
+
 impl Framer {
     pub(crate) fn new(spec: KeySpec) -> Self {
         let mut csv = csv_core::ReaderBuilder::new();
@@ -496,12 +529,10 @@ impl Framer {
             csv.delimiter(delimiter);
         }
         Self {
+            lines: Lines::new(spec.terminator, spec.max_record, spec.keeps_mark),
             spec,
             searched: 0,
-            lines: 0,
             name: String::new(),
-            continues: false,
-            is_at_start: true,
             csv: csv.build(),
             columns: None,
             header: None,
@@ -513,99 +544,15 @@ impl Framer {
         }
     }
 
-    pub(crate) fn terminator(&self) -> u8 {
-        self.spec.terminator
-    }
-
-    /// Begins the next input. With `is_apart` its header passes too.
-    pub(crate) fn next_input(&mut self, name: &str, is_apart: bool) {
-        self.columns = match &self.spec.source {
-            KeySource::Csv {
-                columns: CsvColumns::Numbers(columns),
-                ..
-            } => Some(columns.clone()),
-            _ => None,
-        };
-        self.continues = !is_apart && !self.name.is_empty();
-        self.name = name.to_owned();
-        self.is_at_start = true;
-        if is_apart {
-            self.header = None;
-        }
-        self.lines = 0;
-        self.csv.reset();
-        self.next_record();
-    }
-
     fn next_record(&mut self) {
         (self.searched, self.written, self.ended, self.is_whole) = (0, 0, 0, false);
     }
 
-    /// Finds the whole records of `bytes`; the rest, which follows them, is left, and is the
-    /// beginning of the next call's bytes. In CSV it also finds the keys, and leaves the header out
-    /// before the records unless it is the first one. Fails if a record is longer than it may be.
-    pub(crate) fn cut(&mut self, bytes: &[u8], is_end: bool, keyed: &mut Keyed) -> Result<Range<usize>> {
-        if matches!(self.spec.source, KeySource::Csv { .. }) {
-            return self.cut_csv(bytes, is_end, keyed);
-        }
-        self.check_lines(bytes)?;
-        let found = memchr::memrchr(self.spec.terminator, &bytes[self.searched..]);
-        let len = match found {
-            _ if is_end => bytes.len(),
-            Some(at) => self.searched + at + 1,
-            None => 0,
-        };
-        self.searched = bytes.len() - len;
-        self.lines += self.count_lines(&bytes[..len]);
-        let mark = self.mark(&bytes[..len]);
-        let start = if self.drops_mark() { mark } else { 0 };
-        keyed.mark = mark - start;
-        Ok(start..len)
-    }
-
-    /// The length of the byte-order mark at the start of the input, if these bytes begin there.
-    fn mark(&mut self, bytes: &[u8]) -> usize {
-        let is_marked = self.is_at_start && bytes.starts_with(BOM);
-        self.is_at_start &= bytes.is_empty();
-        if is_marked { BOM.len() } else { 0 }
-    }
-
-    /// In the middle of an output it would be a part of a line.
-    fn drops_mark(&self) -> bool {
-        self.continues || !self.spec.keeps_mark
-    }
-
-    /// Whether the input, of which these bytes are left, has nothing but a byte-order mark.
-    pub(crate) fn is_only_mark(&self, bytes: &[u8]) -> bool {
-        self.is_at_start && bytes == BOM
-    }
-
-    fn count_lines(&self, bytes: &[u8]) -> usize {
-        memchr::memchr_iter(self.spec.terminator, bytes).count()
-    }
-
-    /// Fails if a line is too long.
-    fn check_lines(&self, bytes: &[u8]) -> Result<()> {
-        let most = self.spec.max_record;
-        if bytes.len() <= most {
-            return Ok(());
-        }
-        let ends = memchr::memchr_iter(self.spec.terminator, bytes).map(|at| at + 1);
-        let mut start = 0;
-        for (number, end) in ends.chain([bytes.len()]).enumerate() {
-            if end - start > most {
-                let line = self.lines + number + 1;
-                bail!("line {line} is longer than {most} bytes, the limit of --max-record");
-            }
-            start = end;
-        }
-        Ok(())
-    }
-
+    /// Finds whole records and their keys, and leaves the header out before the records unless it is
+    /// the first one.
     fn cut_csv(&mut self, bytes: &[u8], is_end: bool, keyed: &mut Keyed) -> Result<Range<usize>> {
-        keyed.clear();
         // csv-core skips a byte-order mark only if the first bytes that it gets have all of it.
-        let is_begun = !self.is_at_start || self.searched > 0;
+        let is_begun = !self.lines.is_at_start() || self.searched > 0;
         if !is_begun && !is_end && bytes.len() < BOM.len() && BOM.starts_with(bytes) {
             return Ok(0..0);
         }
@@ -614,9 +561,8 @@ impl Framer {
             if fields == 0 {
                 break; // Empty lines at the end.
             }
-            self.lines += self.count_lines(&bytes[end..end + len]);
-            let mark = self.mark(&bytes[end..end + len]);
-            if self.drops_mark() {
+            let mark = self.lines.pass(&bytes[end..end + len]);
+            if self.lines.drops_mark() {
                 start += mark;
             }
             end += len;
@@ -653,8 +599,8 @@ impl Framer {
         }
         if is_end && end < bytes.len() {
             // Empty lines: nothing is lost.
-            let mark = self.mark(&bytes[end..]);
-            if self.drops_mark() {
+            let mark = self.lines.pass(&bytes[end..]);
+            if self.lines.drops_mark() {
                 start += mark;
             }
             end = bytes.len();
@@ -719,7 +665,7 @@ impl Framer {
             match result {
                 ReadRecordResult::InputEmpty if is_over && written > 0 => bail!(
                     "the record that begins in line {} has a quote that is never closed",
-                    self.lines + 1
+                    self.lines.next_number()
                 ),
                 ReadRecordResult::InputEmpty if is_over => return Ok(Some((bytes.len(), 0))),
                 ReadRecordResult::InputEmpty if is_end => {}
@@ -755,7 +701,7 @@ impl Framer {
             bail!(
                 "the record that begins in line {} is longer than {most} bytes, the limit of --max-record; perhaps a \
                  quote in it is never closed",
-                self.lines + 1
+                self.lines.next_number()
             );
         }
         Ok(())

@@ -39,8 +39,3 @@ pub(crate) fn table(rows: &[Vec<String>]) -> String {
     }
     text
 }
-
-/// A number of things.
-pub(crate) fn count(number: usize, name: &str) -> String {
-    format!("{number} {name}{}", if number == 1 { "" } else { "s" })
-}

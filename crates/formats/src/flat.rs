@@ -18,7 +18,7 @@ pub(crate) const LINE_BYTES: usize = 64;
 pub(crate) const LINE_WORDS: usize = LINE_BYTES / 8;
 
 /// The indexes of one key's bits, one after another.
-pub(crate) trait NextIndex: Copy + Default {
+pub trait NextIndex: Copy + Default {
     /// The next bit's index in the whole array; `modulo` has the array's size.
     fn next_index(&mut self, modulo: &Modulo) -> u64;
 
@@ -491,7 +491,7 @@ fn one_by_one<K>(keys: &[K], mut work: impl FnMut(&K) -> bool, mut each: impl Fn
 ///
 /// Source: Granlund and Montgomery, "Division by invariant integers using multiplication" (1994).
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Modulo {
+pub struct Modulo {
     bits: u64,
     multiplier: u64,
     /// As the multiplier, for numbers of 31 bits.

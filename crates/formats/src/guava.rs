@@ -97,55 +97,29 @@
 //! Hashing is Murmur3 with seed 0, as Guava's. **Strangers can make keys that collide**: [the
 //! module `hash`](lanebloom::hash) says more.
 
-mod batch;
-pub(crate) mod error;
-mod figures;
 pub(crate) mod layout;
-#[cfg(feature = "serde")]
-mod serde;
-mod stream;
 mod strings;
 
-use crate::flat::Flat;
-use alloc::format;
-use core::fmt;
-use lanebloom::internal::{acquire, acquire_if, incompatible};
-use lanebloom::{BuildError, Funnel, IncompatibleError, Murmur3};
-use layout::{GuavaLayout, WideIndexes, narrow_indexes};
-pub use layout::{Hash, HashFunctions, Strategy};
+use crate::JavaBloom;
+use lanebloom::BuildError;
+pub use layout::{Guava, Hash, HashFunctions, Strategy};
 pub use strings::{UnencodedChars, Utf16};
 
 /// Guava's `BloomFilter`, bit for bit. Many threads can insert and look up at once.
 ///
-/// Keys are any [`Funnel`] type; [the module](self) says which type stands for which of Guava's
-/// funnels. All operations but [`clear`](Self::clear) and
-/// [`intersection_from`](Self::intersection_from) take `&self`: share the filter as
-/// `Arc<GuavaBloom>`.
+/// Keys are any [`Funnel`](crate::Funnel) type; [the module](self) says which type stands for which
+/// of Guava's funnels. [`JavaBloom`] says what batches and memory ordering are.
 ///
 /// | Guava | here |
 /// |---|---|
-/// | `create` | [`with_capacity`](Self::with_capacity), [`builder`](Self::builder) |
-/// | `put`, `mightContain` | [`insert`](Self::insert), [`contains`](Self::contains) |
-/// | `putAll`, `isCompatible` | [`union_from`](Self::union_from), [`is_compatible`](Self::is_compatible) |
-/// | `expectedFpp` | [`current_false_positive_rate`](Self::current_false_positive_rate) |
-/// | `approximateElementCount` | [`estimated_len`](Self::estimated_len); `usize::MAX` for a full filter, where Guava throws |
-/// | `toBloomFilter` | [`from_keys`](Self::from_keys) |
+/// | `create` | [`with_capacity`](JavaBloom::with_capacity), [`builder`](GuavaBloom::builder) |
+/// | `put`, `mightContain` | [`insert`](JavaBloom::insert), [`contains`](JavaBloom::contains) |
+/// | `putAll`, `isCompatible` | [`union_from`](JavaBloom::union_from), [`is_compatible`](JavaBloom::is_compatible) |
+/// | `expectedFpp` | [`current_false_positive_rate`](JavaBloom::current_false_positive_rate) |
+/// | `approximateElementCount` | [`estimated_len`](JavaBloom::estimated_len); `usize::MAX` for a full filter, where Guava throws |
+/// | `toBloomFilter` | [`from_keys`](JavaBloom::from_keys) |
 /// | `copy`, `equals` | `clone`, `==` |
-/// | `writeTo`, `readFrom` | [`write_to`](Self::write_to), [`read_from`](Self::read_from) |
-///
-/// # Batches
-///
-/// A batch gives the answers of single calls in order, duplicates within the batch included, many
-/// keys at a time. Methods named `_hashes` take hashes of [`hash`](Self::hash) or
-/// [`hash_batch`](Self::hash_batch), so that a caller can hash once for several filters. Methods
-/// named `_flagged` write the answer for each key to the same place of a slice, methods named
-/// `_bitmap` to a bit: bit `i % 64` of word `i / 64`.
-///
-/// # Memory ordering
-///
-/// An insert is a `Release`. A lookup that answers `true`, or an insert that answers `false`, ends
-/// in an `Acquire`: everything that the inserters of the key had done before is visible. In batches
-/// one `Acquire` serves many keys, and comes before their answers.
+/// | `writeTo`, `readFrom` | [`write_to`](JavaBloom::write_to), [`read_from`](JavaBloom::read_from) |
 ///
 /// # Examples
 ///
@@ -161,11 +135,7 @@ pub use strings::{UnencodedChars, Utf16};
 /// # Ok::<(), lanebloom_formats::BuildError>(())
 /// ```
 #[doc(alias = "BloomFilter")]
-pub struct GuavaBloom {
-    flat: Flat,
-    layout: GuavaLayout,
-    expected_keys: usize,
-}
+pub type GuavaBloom = JavaBloom<Guava>;
 
 /// Sizes a [`GuavaBloom`]; made by [`GuavaBloom::builder`].
 ///
@@ -278,12 +248,12 @@ impl Builder {
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     pub fn build(self) -> Result<GuavaBloom, BuildError> {
-        let layout = GuavaLayout::solve(self.keys as u64, self.rate, self.strategy, self.hash_functions)?;
-        GuavaBloom::with_layout(layout, self.keys.max(1))
+        let layout = layout::solve(self.keys as u64, self.rate, self.strategy, self.hash_functions)?;
+        GuavaBloom::with_layout(layout, self.keys)
     }
 }
 
-/// Making a filter.
+/// Only for Guava.
 impl GuavaBloom {
     /// A builder, for all options.
     ///
@@ -303,245 +273,16 @@ impl GuavaBloom {
         }
     }
 
-    /// An empty filter for `keys` keys at this rate, with Guava's defaults.
-    ///
-    /// # Errors
-    ///
-    /// As [`Builder::build`].
-    ///
-    /// # Examples
+    /// How a hash becomes the indexes of bits.
     ///
     /// ```
-    /// use lanebloom_formats::GuavaBloom;
+    /// use lanebloom_formats::guava::{GuavaBloom, Strategy};
     ///
-    /// let filter = GuavaBloom::with_capacity(1000, 0.01)?;
-    /// assert_eq!((filter.expected_keys(), filter.hash_functions()), (1000, 7));
-    /// let error = GuavaBloom::with_capacity(1000, 1.0).unwrap_err();
-    /// let text = "false-positive rate 1 is not between 0 and 1, both excluded";
-    /// assert_eq!(error.to_string(), text);
+    /// assert_eq!(GuavaBloom::with_capacity(1000, 0.01)?.strategy(), Strategy::Mitz64);
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
-    #[doc(alias = "create")]
-    pub fn with_capacity(keys: usize, false_positive_rate: f64) -> Result<Self, BuildError> {
-        let builder = Self::builder().expected_keys(keys);
-        builder.false_positive_rate(false_positive_rate).build()
-    }
-
-    /// A filter that holds `keys` and is sized for as many, at this false-positive rate.
-    ///
-    /// # Errors
-    ///
-    /// As [`Builder::build`].
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom_formats::GuavaBloom;
-    ///
-    /// let filter = GuavaBloom::from_keys(["a", "b"], 0.01)?;
-    /// assert!(filter.contains("a") && filter.contains("b") && !filter.contains("c"));
-    /// assert_eq!(filter.expected_keys(), 2);
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    #[doc(alias = "toBloomFilter")]
-    pub fn from_keys<K: Funnel>(
-        keys: impl IntoIterator<Item = K, IntoIter: ExactSizeIterator>,
-        false_positive_rate: f64,
-    ) -> Result<Self, BuildError> {
-        let keys = keys.into_iter();
-        let filter = Self::with_capacity(keys.len(), false_positive_rate)?;
-        filter.insert_all(keys);
-        Ok(filter)
-    }
-
-    fn with_layout(layout: GuavaLayout, expected_keys: usize) -> Result<Self, BuildError> {
-        Ok(Self {
-            flat: Flat::new(layout.words, layout.hash_functions.into())?,
-            layout,
-            expected_keys,
-        })
-    }
-}
-
-/// Single operations.
-impl GuavaBloom {
-    /// Inserts `key`; returns whether that changed the filter: Guava's `put`.
-    ///
-    /// The answer can be `false` for a new key, at the false-positive rate. If several threads race
-    /// to insert a new key, **at least** one of them gets `true`, and several may: do not take it
-    /// for a claim.
-    ///
-    /// # Memory ordering
-    ///
-    /// Every change is a `Release`, and `false` ends in an `Acquire`, like a lookup's `true`. A key
-    /// that is there already costs loads only.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let filter = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.01)?;
-    /// assert!(filter.insert("a"));
-    /// assert!(!filter.insert("a"));
-    /// assert!(filter.contains("a"));
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    #[doc(alias = "put")]
-    #[inline]
-    pub fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-        self.insert_hash(self.hash(key))
-    }
-
-    /// Whether `key` may be in the filter: `false` is certain, `true` may be a false positive.
-    /// Guava's `mightContain`.
-    ///
-    /// Never `false` for a key whose insertion happened before.
-    ///
-    /// ```
-    /// let filter = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.01)?;
-    /// filter.insert(&17u64);
-    /// assert!(filter.contains(&17u64));
-    /// assert!(!filter.contains(&18u64));
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    #[doc(alias("mightContain", "might_contain"))]
-    #[inline]
     #[must_use]
-    pub fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-        self.contains_hash(self.hash(key))
-    }
-
-    /// The hash by which every `GuavaBloom` knows `key`.
-    ///
-    /// ```
-    /// use lanebloom::Murmur3;
-    ///
-    /// let filter = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.01)?;
-    /// assert_eq!(filter.hash("a"), Murmur3::with_seed(0).hash128("a"));
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    #[inline]
-    #[must_use]
-    pub fn hash<K: Funnel + ?Sized>(&self, key: &K) -> Hash {
-        Murmur3::with_seed(0).hash128(key)
-    }
-
-    /// [`insert`](Self::insert) by hash.
-    ///
-    /// ```
-    /// let filter = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.01)?;
-    /// assert!(filter.insert_hash(filter.hash("a")));
-    /// assert!(filter.contains("a"));
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    #[inline]
-    pub fn insert_hash(&self, hash: Hash) -> bool {
-        let changed = match self.layout.strategy {
-            Strategy::Mitz64 => self.flat.set(WideIndexes::new(hash)),
-            Strategy::Mitz32 => self.flat.set(narrow_indexes(hash)),
-        };
-        acquire_if(!changed);
-        changed
-    }
-
-    /// [`contains`](Self::contains) by hash.
-    ///
-    /// ```
-    /// let filter = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.01)?;
-    /// filter.insert("a");
-    /// assert!(filter.contains_hash(filter.hash("a")));
-    /// assert!(!filter.contains_hash(filter.hash("b")));
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    #[inline]
-    #[must_use]
-    pub fn contains_hash(&self, hash: Hash) -> bool {
-        let found = match self.layout.strategy {
-            Strategy::Mitz64 => self.flat.holds(WideIndexes::new(hash)),
-            Strategy::Mitz32 => self.flat.holds(narrow_indexes(hash)),
-        };
-        acquire_if(found);
-        found
-    }
-}
-
-crate::java::sets::sets!(GuavaBloom);
-
-/// Whole filters.
-impl GuavaBloom {
-    /// Adds every key of `other` to this filter; returns whether that changed it. Both may be in
-    /// use meanwhile.
-    ///
-    /// Everything that was inserted into `other` before is in this filter afterwards.
-    ///
-    /// # Errors
-    ///
-    /// Fails if strategy, number of bits or number of hash functions differ. Fails if `other` is
-    /// this filter, as in Guava. Then no key is added.
-    ///
-    /// # Memory ordering
-    ///
-    /// `Acquire` on `other`'s content and `Release` on this one's: a thread that finds a key here
-    /// sees what its inserter there had done before. `false` ends in an `Acquire`.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let all = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.01)?;
-    /// let part = all.clone();
-    /// part.insert("a");
-    /// assert_eq!(all.union_from(&part), Ok(true));
-    /// assert_eq!(all.union_from(&part), Ok(false));
-    /// assert!(all.contains("a") && all.union_from(&all).is_err());
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    #[doc(alias("merge", "put_all", "putAll"))]
-    pub fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
-        self.check_union(other)?;
-        self.unite(other)
-    }
-
-    /// Whether `other` is another filter of the same strategy, number of bits and number of hash
-    /// functions, as [`union_from`](Self::union_from) requires.
-    ///
-    /// ```
-    /// use lanebloom_formats::GuavaBloom;
-    ///
-    /// let filter = GuavaBloom::with_capacity(1000, 0.01)?;
-    /// assert!(filter.is_compatible(&filter.clone()));
-    /// assert!(!filter.is_compatible(&GuavaBloom::with_capacity(2000, 0.01)?));
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    #[doc(alias = "isCompatible")]
-    #[must_use]
-    pub fn is_compatible(&self, other: &Self) -> bool {
-        self.check_union(other).is_ok()
-    }
-
-    fn check_union(&self, other: &Self) -> Result<(), IncompatibleError> {
-        if core::ptr::eq(self, other) {
-            return Err(incompatible("a filter cannot be united with itself".into()));
-        }
-        self.check_layout(other)
-    }
-}
-
-/// Same layout and same bits. Beside inserts, reads each word at some moment.
-impl PartialEq for GuavaBloom {
-    fn eq(&self, other: &Self) -> bool {
-        self.layout == other.layout && self.flat == other.flat
-    }
-}
-
-/// A summary; it reads the whole filter.
-impl fmt::Debug for GuavaBloom {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GuavaBloom")
-            .field("expected_keys", &self.expected_keys)
-            .field("memory_bytes", &self.memory_bytes())
-            .field("strategy", &self.layout.strategy)
-            .field("bit_size", &self.bit_size())
-            .field("hash_functions", &self.layout.hash_functions)
-            .field("fill_ratio", &self.fill_ratio())
-            .finish_non_exhaustive()
+    pub fn strategy(&self) -> Strategy {
+        self.layout.format.strategy
     }
 }

@@ -1,11 +1,343 @@
-//! What the filters of Guava and Spark share: both are flat bits in longs of Java, by double
-//! hashing, and Spark's code began as a copy of Guava's. `guava.rs` and `spark.rs` call it.
+//! The `BloomFilter`s of Guava and of Spark: flat bits in longs of Java, by double hashing. Spark's
+//! code began as a copy of Guava's, so one type, [`JavaBloom`], is both. `guava.rs` and `spark.rs`
+//! hold what differs, as a [`FormatImpl`]: hash, indexes, sizes, header.
 
-pub(crate) mod batch;
-pub(crate) mod chunks;
+mod batch;
+mod chunks;
 pub(crate) mod error;
-pub(crate) mod figures;
+mod figures;
 pub(crate) mod formulas;
 pub(crate) mod indexes;
-pub(crate) mod sets;
+#[cfg(feature = "serde")]
+mod serde;
+mod sets;
 pub(crate) mod stream;
+
+use crate::flat::{Flat, NextIndex};
+use core::fmt;
+use error::ReadError;
+use formulas::Shape;
+use indexes::IntIndexes;
+use lanebloom::BuildError;
+use lanebloom::internal::acquire_if;
+use stream::Header;
+
+/// The `BloomFilter` of Guava or of Spark, bit for bit: a [`GuavaBloom`](crate::GuavaBloom) or a
+/// [`SparkBloom`](crate::SparkBloom). Many threads can insert and look up at once.
+///
+/// Keys are [`JavaKey`]s: any [`Funnel`](crate::Funnel) for Guava, any
+/// [`SparkKey`](crate::spark::SparkKey) for Spark. All operations but [`clear`](Self::clear),
+/// [`intersection_from`](Self::intersection_from) and those named `_mut` take `&self`: share the
+/// filter as an `Arc`. The examples use a `GuavaBloom`; they hold for a `SparkBloom` too.
+///
+/// # Batches
+///
+/// A batch gives the answers of single calls in order, duplicates within the batch included, many
+/// keys at a time. Methods named `_hashes` take hashes of [`hash`](Self::hash) or
+/// [`hash_batch`](Self::hash_batch), so that a caller can hash once for several filters of one
+/// system (and of one seed, for Spark). Methods named `_flagged` write the answer for each key to
+/// the same place of a slice, methods named `_bitmap` to a bit: bit `i % 64` of word `i / 64`.
+///
+/// # Memory ordering
+///
+/// An insert is a `Release`. A lookup that returns `true`, or an insert that returns `false`, ends
+/// in an `Acquire`: everything that the inserters of the key had done before is visible. In batches
+/// one `Acquire` serves many keys, and comes before their answers.
+///
+/// # Examples
+///
+/// ```
+/// use lanebloom_formats::{JavaBloom, JavaFormat, JavaKey};
+/// use lanebloom_formats::{GuavaBloom, SparkBloom};
+///
+/// fn seen<F: JavaFormat>(filter: &JavaBloom<F>, user: &impl JavaKey<F>) -> bool {
+///     !filter.insert(user)
+/// }
+///
+/// let (guava, spark) = (
+///     GuavaBloom::with_capacity(1000, 0.01)?,
+///     SparkBloom::with_capacity(1000, 0.01)?,
+/// );
+/// assert!(!seen(&guava, &"ann") && seen(&guava, &"ann"));
+/// assert!(!seen(&spark, &"ann") && seen(&spark, &"ann"));
+/// # Ok::<(), lanebloom_formats::BuildError>(())
+/// ```
+#[doc(alias = "BloomFilter")]
+pub struct JavaBloom<F> {
+    flat: Flat,
+    pub(crate) layout: Layout<F>,
+    expected_keys: usize,
+}
+
+/// The system of a [`JavaBloom`]: [`Guava`](crate::guava::Guava) or
+/// [`Spark`](crate::spark::Spark). No other type can implement it.
+pub trait JavaFormat: FormatImpl {}
+
+impl<F: FormatImpl> JavaFormat for F {}
+
+/// A key of a [`JavaBloom`]: any [`Funnel`](crate::Funnel) for [`Guava`](crate::guava::Guava), any
+/// [`SparkKey`](crate::spark::SparkKey) for [`Spark`](crate::spark::Spark). For a type of your own,
+/// implement one of these.
+pub trait JavaKey<F: JavaFormat>: KeyImpl<F> {}
+
+impl<F: JavaFormat, K: KeyImpl<F> + ?Sized> JavaKey<F> for K {}
+
+/// What differs between the systems.
+pub trait FormatImpl: Copy + Eq + fmt::Display + Send + Sync + 'static {
+    /// A key's hash, from which all indexes of its bits follow.
+    type Hash: Copy + Default;
+    /// The indexes of a key's bits in filters that are wide: from 64 bits.
+    type Wide: NextIndex + From<Self::Hash>;
+
+    /// The name of the filter type.
+    const FILTER: &str;
+    /// Whether vectors hash keys faster.
+    const HASHES_IN_VECTORS: bool;
+    /// Whether a filter cannot be united with itself.
+    const REFUSES_ITSELF: bool;
+    /// The bytes of a stream that say how long its header is.
+    const HEADER_START: usize;
+
+    /// The layout for keys and a rate, by the defaults of the system.
+    fn solve(keys: usize, rate: f64) -> Result<Layout<Self>, BuildError>;
+
+    /// Whether the indexes are `Wide`. Those of the other filters are [`narrow`](Self::narrow).
+    fn is_wide(self) -> bool;
+
+    /// The indexes of a key's bits in filters that are not wide: from 32 bits.
+    fn narrow(hash: Self::Hash) -> IntIndexes;
+
+    /// The header of a stream, and its length.
+    fn header(self, shape: Shape) -> Header;
+
+    /// The length of the header that begins with these [`HEADER_START`](Self::HEADER_START) bytes.
+    fn header_len(start: &[u8]) -> Result<usize, ReadError>;
+
+    /// The layout that a header says. The header is complete.
+    fn from_header(header: &[u8]) -> Result<Layout<Self>, ReadError>;
+
+    /// Adds what only this system has to the summary of a filter.
+    fn describe(self, summary: &mut fmt::DebugStruct<'_, '_>);
+}
+
+/// What filters of a system ask of a key.
+pub trait KeyImpl<F: FormatImpl> {
+    /// The hash by which filters of this format know the key.
+    fn hash_for(&self, format: F) -> F::Hash;
+}
+
+/// The parameters that determine a key's bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout<F> {
+    pub(crate) format: F,
+    pub(crate) shape: Shape,
+}
+
+impl<F: FormatImpl> fmt::Display for Layout<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { format, shape } = self;
+        let (bits, functions) = (shape.bits(), shape.hash_functions);
+        write!(f, "{format}, {bits} bits, {functions} hash functions")
+    }
+}
+
+/// Making a filter.
+impl<F: JavaFormat> JavaBloom<F> {
+    /// An empty filter for `keys` keys at this rate, with the defaults of today's Guava, or of Spark
+    /// 4.3.
+    ///
+    /// # Errors
+    ///
+    /// As `build` of the filter's builder.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_formats::GuavaBloom;
+    ///
+    /// let filter = GuavaBloom::with_capacity(1000, 0.01)?;
+    /// assert_eq!((filter.expected_keys(), filter.hash_functions()), (1000, 7));
+    /// let error = GuavaBloom::with_capacity(1000, 1.0).unwrap_err();
+    /// let text = "false-positive rate 1 is not between 0 and 1, both excluded";
+    /// assert_eq!(error.to_string(), text);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[doc(alias = "create")]
+    pub fn with_capacity(keys: usize, false_positive_rate: f64) -> Result<Self, BuildError> {
+        Self::with_layout(F::solve(keys, false_positive_rate)?, keys)
+    }
+
+    /// A filter that holds `keys` and is sized for as many, or for one if there are none, at this
+    /// false-positive rate.
+    ///
+    /// # Errors
+    ///
+    /// As [`with_capacity`](Self::with_capacity).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_formats::GuavaBloom;
+    ///
+    /// let filter = GuavaBloom::from_keys(["a", "b"], 0.01)?;
+    /// assert!(filter.contains("a") && filter.contains("b") && !filter.contains("c"));
+    /// assert_eq!(filter.expected_keys(), 2);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[doc(alias = "toBloomFilter")]
+    pub fn from_keys<K: JavaKey<F>>(
+        keys: impl IntoIterator<Item = K, IntoIter: ExactSizeIterator>,
+        false_positive_rate: f64,
+    ) -> Result<Self, BuildError> {
+        let keys = keys.into_iter();
+        let filter = Self::with_capacity(keys.len().max(1), false_positive_rate)?;
+        filter.insert_all(keys);
+        Ok(filter)
+    }
+
+    pub(crate) fn with_layout(layout: Layout<F>, keys: usize) -> Result<Self, BuildError> {
+        Ok(Self {
+            flat: Flat::new(layout.shape.words, layout.shape.hash_functions)?,
+            layout,
+            expected_keys: keys.max(1),
+        })
+    }
+}
+
+/// Single operations.
+impl<F: JavaFormat> JavaBloom<F> {
+    /// Inserts `key`; returns whether that changed the filter: `put` of Guava and Spark.
+    ///
+    /// It can return `false` for a new key, at the false-positive rate. If several threads race to
+    /// insert a new key, **at least** one of them gets `true`, and several may: do not take it for a
+    /// claim.
+    ///
+    /// # Memory ordering
+    ///
+    /// Every change is a `Release`, and `false` ends in an `Acquire`, like a lookup's `true`. A key
+    /// that is there already costs loads only.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.01)?;
+    /// assert!(filter.insert("a"));
+    /// assert!(!filter.insert("a"));
+    /// assert!(filter.contains("a"));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[doc(alias("put", "putLong", "putString", "putBinary"))]
+    #[inline]
+    pub fn insert<K: JavaKey<F> + ?Sized>(&self, key: &K) -> bool {
+        self.insert_hash(self.hash(key))
+    }
+
+    /// Whether `key` may be in the filter: `false` is certain, `true` may be a false positive. This
+    /// is `mightContain` of Guava and Spark.
+    ///
+    /// Never `false` for a key whose insertion happened before.
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert(&17i64);
+    /// assert!(filter.contains(&17i64));
+    /// assert!(!filter.contains(&18i64));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[doc(alias(
+        "mightContain",
+        "mightContainLong",
+        "mightContainString",
+        "mightContainBinary",
+        "might_contain"
+    ))]
+    #[inline]
+    #[must_use]
+    pub fn contains<K: JavaKey<F> + ?Sized>(&self, key: &K) -> bool {
+        self.contains_hash(self.hash(key))
+    }
+
+    /// The hash by which every filter of this system (and of the same seed, for Spark) knows `key`:
+    /// a [`guava::Hash`](crate::guava::Hash) or a [`spark::Hash`](crate::spark::Hash).
+    ///
+    /// ```
+    /// use lanebloom::Murmur3;
+    /// use lanebloom_formats::{GuavaBloom, SparkBloom, spark::SparkKey};
+    ///
+    /// let filter = GuavaBloom::with_capacity(1000, 0.01)?;
+    /// assert_eq!(filter.hash("a"), Murmur3::with_seed(0).hash128("a"));
+    ///
+    /// let filter = SparkBloom::with_capacity(1000, 0.01)?;
+    /// let first = "a".murmur3(0);
+    /// assert_eq!(filter.hash("a"), (first, "a".murmur3(first)));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn hash<K: JavaKey<F> + ?Sized>(&self, key: &K) -> F::Hash {
+        key.hash_for(self.layout.format)
+    }
+
+    /// [`insert`](Self::insert) by hash.
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.01)?;
+    /// assert!(filter.insert_hash(filter.hash("a")));
+    /// assert!(filter.contains("a"));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[inline]
+    pub fn insert_hash(&self, hash: F::Hash) -> bool {
+        let changed = if self.layout.format.is_wide() {
+            self.flat.set(F::Wide::from(hash))
+        } else {
+            self.flat.set(F::narrow(hash))
+        };
+        acquire_if(!changed);
+        changed
+    }
+
+    /// [`contains`](Self::contains) by hash.
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert("a");
+    /// assert!(filter.contains_hash(filter.hash("a")));
+    /// assert!(!filter.contains_hash(filter.hash("b")));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn contains_hash(&self, hash: F::Hash) -> bool {
+        let found = if self.layout.format.is_wide() {
+            self.flat.holds(F::Wide::from(hash))
+        } else {
+            self.flat.holds(F::narrow(hash))
+        };
+        acquire_if(found);
+        found
+    }
+}
+
+/// Same layout and same bits. Beside inserts, reads each word at some moment.
+impl<F: JavaFormat> PartialEq for JavaBloom<F> {
+    fn eq(&self, other: &Self) -> bool {
+        self.layout == other.layout && self.flat == other.flat
+    }
+}
+
+/// A summary; it reads the whole filter.
+impl<F: JavaFormat> fmt::Debug for JavaBloom<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut summary = f.debug_struct(F::FILTER);
+        summary
+            .field("expected_keys", &self.expected_keys)
+            .field("memory_bytes", &self.memory_bytes());
+        self.layout.format.describe(&mut summary);
+        summary
+            .field("bit_size", &self.bit_size())
+            .field("hash_functions", &self.hash_functions())
+            .field("fill_ratio", &self.fill_ratio())
+            .finish_non_exhaustive()
+    }
+}

@@ -100,14 +100,14 @@ pub mod spark;
 pub mod splitblock;
 
 pub use guava::GuavaBloom;
-pub use guava::error::GuavaReadError;
+pub use java::error::JavaReadError;
+pub use java::{JavaBloom, JavaFormat, JavaKey};
 #[doc(no_inline)]
 pub use lanebloom::{BuildError, Figures, Funnel, IncompatibleError};
 pub use redisbloom::RedisBloom;
 pub use redisbloom::error::{RedisBloomInsertError, RedisBloomLoadError};
 pub use rediscuckoo::RedisCuckoo;
 pub use spark::SparkBloom;
-pub use spark::error::SparkReadError;
 pub use splitblock::{SplitBlockBloom, SplitBlockReadError, SplitBlockView};
 
 /// Keys that are hashed at a time.

@@ -57,56 +57,29 @@
 //! Hashing is 32-bit Murmur3 under a seed that the stream shows. **Strangers can make keys that
 //! collide**: [the module `hash`](lanebloom::hash) says more.
 
-mod batch;
-pub(crate) mod error;
-mod figures;
 mod hash;
 mod layout;
-#[cfg(feature = "serde")]
-mod serde;
-mod stream;
 
-use crate::flat::Flat;
-use crate::java::formulas::optimal_bits;
-use crate::java::indexes::IntIndexes;
-use alloc::format;
-use core::fmt;
+use crate::JavaBloom;
 pub use hash::{Hash, SparkKey};
-use lanebloom::internal::{acquire, acquire_if, incompatible, wrong_rate};
-use lanebloom::{BuildError, IncompatibleError};
-pub use layout::Version;
-use layout::{LongIndexes, SparkLayout};
+use lanebloom::BuildError;
+pub use layout::{Spark, Version};
 
 /// Spark's `BloomFilter`, bit for bit. Many threads can insert and look up at once.
 ///
-/// Keys are [`SparkKey`]s: integers, strings and bytes. All operations but [`clear`](Self::clear)
-/// and [`intersection_from`](Self::intersection_from) take `&self`: share the filter as
-/// `Arc<SparkBloom>`.
+/// Keys are [`SparkKey`]s: integers, strings and bytes. [`JavaBloom`] says what batches and memory
+/// ordering are.
 ///
 /// | Spark | here |
 /// |---|---|
-/// | `create` | [`with_capacity`](Self::with_capacity), [`builder`](Self::builder) |
-/// | `putLong`, `putString`, `putBinary`, `put` | [`insert`](Self::insert) |
-/// | `mightContainLong` and so on | [`contains`](Self::contains) |
-/// | `mergeInPlace`, `isCompatible` | [`union_from`](Self::union_from), [`is_compatible`](Self::is_compatible) |
-/// | `intersectInPlace` | [`intersection_from`](Self::intersection_from) |
-/// | `bitSize`, `expectedFpp` | [`bit_size`](Self::bit_size), [`current_false_positive_rate`](Self::current_false_positive_rate) |
+/// | `create` | [`with_capacity`](JavaBloom::with_capacity), [`builder`](SparkBloom::builder) |
+/// | `putLong`, `putString`, `putBinary`, `put` | [`insert`](JavaBloom::insert) |
+/// | `mightContainLong` and so on | [`contains`](JavaBloom::contains) |
+/// | `mergeInPlace`, `isCompatible` | [`union_from`](JavaBloom::union_from), [`is_compatible`](JavaBloom::is_compatible) |
+/// | `intersectInPlace` | [`intersection_from`](JavaBloom::intersection_from) |
+/// | `bitSize`, `expectedFpp` | [`bit_size`](JavaBloom::bit_size), [`current_false_positive_rate`](JavaBloom::current_false_positive_rate) |
 /// | `equals` | `==` |
-/// | `writeTo`, `readFrom` | [`write_to`](Self::write_to), [`read_from`](Self::read_from), [`from_bytes`](Self::from_bytes) |
-///
-/// # Batches
-///
-/// A batch gives the answers of single calls in order, duplicates within the batch included, many
-/// keys at a time. Methods named `_hashes` take hashes of [`hash`](Self::hash) or
-/// [`hash_batch`](Self::hash_batch), so that a caller can hash once for several filters of one
-/// seed. Methods named `_flagged` write the answer for each key to the same place of a slice,
-/// methods named `_bitmap` to a bit: bit `i % 64` of word `i / 64`.
-///
-/// # Memory ordering
-///
-/// An insert is a `Release`. A lookup that answers `true`, or an insert that answers `false`, ends
-/// in an `Acquire`: everything that the inserters of the key had done before is visible. In batches
-/// one `Acquire` serves many keys, and comes before their answers.
+/// | `writeTo`, `readFrom` | [`write_to`](JavaBloom::write_to), [`read_from`](JavaBloom::read_from), [`from_bytes`](JavaBloom::from_bytes) |
 ///
 /// # Examples
 ///
@@ -125,11 +98,7 @@ use layout::{LongIndexes, SparkLayout};
 /// # Ok::<(), lanebloom_formats::BuildError>(())
 /// ```
 #[doc(alias = "BloomFilter")]
-pub struct SparkBloom {
-    flat: Flat,
-    layout: SparkLayout,
-    expected_keys: usize,
-}
+pub type SparkBloom = JavaBloom<Spark>;
 
 /// Sizes a [`SparkBloom`]; made by [`SparkBloom::builder`].
 ///
@@ -266,19 +235,13 @@ impl Builder {
         let keys = self.keys as u64;
         let bits = match self.size {
             Size::Bits(bits) => bits,
-            Size::Rate(rate) if rate > 0.0 && rate < 1.0 => optimal_bits(keys, rate),
-            Size::Rate(rate) => return Err(wrong_rate(rate)),
+            Size::Rate(rate) => layout::bits(keys, rate)?,
         };
-        let layout = SparkLayout::solve(self.version, self.seed, keys, bits)?;
-        Ok(SparkBloom {
-            flat: Flat::new(layout.words, layout.hash_functions)?,
-            layout,
-            expected_keys: self.keys,
-        })
+        SparkBloom::with_layout(layout::solve(self.version, self.seed, keys, bits)?, self.keys)
     }
 }
 
-/// Making a filter.
+/// Only for Spark.
 impl SparkBloom {
     /// A builder, for all options.
     ///
@@ -298,238 +261,31 @@ impl SparkBloom {
         }
     }
 
-    /// An empty filter for `keys` keys at this rate, with the defaults of Spark 4.3: its
-    /// `BloomFilter.create(keys, rate)`.
+    /// The version of Spark's format.
     ///
-    /// # Errors
+    /// ```
+    /// use lanebloom_formats::spark::{SparkBloom, Version};
     ///
-    /// As [`Builder::build`].
-    ///
-    /// # Examples
+    /// assert_eq!(SparkBloom::with_capacity(1000, 0.01)?.version(), Version::V2);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn version(&self) -> Version {
+        self.layout.format.version
+    }
+
+    /// The seed of the hash; 0 for V1, which has none.
     ///
     /// ```
     /// use lanebloom_formats::SparkBloom;
     ///
-    /// let filter = SparkBloom::with_capacity(1000, 0.01)?;
-    /// assert_eq!((filter.expected_keys(), filter.hash_functions()), (1000, 7));
-    /// let error = SparkBloom::with_capacity(1000, 1.0).unwrap_err();
-    /// let text = "false-positive rate 1 is not between 0 and 1, both excluded";
-    /// assert_eq!(error.to_string(), text);
+    /// let builder = SparkBloom::builder().expected_keys(1000);
+    /// assert_eq!(builder.clone().build()?.seed(), 0);
+    /// assert_eq!(builder.seed(-7).build()?.seed(), -7);
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
-    #[doc(alias = "create")]
-    pub fn with_capacity(keys: usize, false_positive_rate: f64) -> Result<Self, BuildError> {
-        let builder = Self::builder().expected_keys(keys);
-        builder.false_positive_rate(false_positive_rate).build()
-    }
-
-    /// A filter that holds `keys` and is sized for as many, or for one if there are none, at this
-    /// false-positive rate.
-    ///
-    /// # Errors
-    ///
-    /// As [`Builder::build`].
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom_formats::SparkBloom;
-    ///
-    /// let filter = SparkBloom::from_keys(["a", "b"], 0.01)?;
-    /// assert!(filter.contains("a") && filter.contains("b") && !filter.contains("c"));
-    /// assert_eq!(filter.expected_keys(), 2);
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    pub fn from_keys<K: SparkKey>(
-        keys: impl IntoIterator<Item = K, IntoIter: ExactSizeIterator>,
-        false_positive_rate: f64,
-    ) -> Result<Self, BuildError> {
-        let keys = keys.into_iter();
-        let filter = Self::with_capacity(keys.len().max(1), false_positive_rate)?;
-        filter.insert_all(keys);
-        Ok(filter)
-    }
-}
-
-/// Single operations.
-impl SparkBloom {
-    /// Inserts `key`; returns whether that changed the filter: Spark's `putLong`, `putString` and
-    /// `putBinary`.
-    ///
-    /// The answer can be `false` for a new key, at the false-positive rate. If several threads race
-    /// to insert a new key, **at least** one of them gets `true`, and several may: do not take it
-    /// for a claim.
-    ///
-    /// # Memory ordering
-    ///
-    /// Every change is a `Release`, and `false` ends in an `Acquire`, like a lookup's `true`. A key
-    /// that is there already costs loads only.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let filter = lanebloom_formats::SparkBloom::with_capacity(1000, 0.01)?;
-    /// assert!(filter.insert("a"));
-    /// assert!(!filter.insert("a"));
-    /// assert!(filter.contains("a"));
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    #[doc(alias("put", "putLong", "putString", "putBinary"))]
-    #[inline]
-    pub fn insert<K: SparkKey + ?Sized>(&self, key: &K) -> bool {
-        self.insert_hash(self.hash(key))
-    }
-
-    /// Whether `key` may be in the filter: `false` is certain, `true` may be a false positive.
-    /// Spark's `mightContainLong`, `mightContainString` and `mightContainBinary`.
-    ///
-    /// Never `false` for a key whose insertion happened before.
-    ///
-    /// ```
-    /// let filter = lanebloom_formats::SparkBloom::with_capacity(1000, 0.01)?;
-    /// filter.insert(&17i64);
-    /// assert!(filter.contains(&17i64));
-    /// assert!(!filter.contains(&18i64));
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    #[doc(alias(
-        "mightContain",
-        "mightContainLong",
-        "mightContainString",
-        "mightContainBinary",
-        "might_contain"
-    ))]
-    #[inline]
     #[must_use]
-    pub fn contains<K: SparkKey + ?Sized>(&self, key: &K) -> bool {
-        self.contains_hash(self.hash(key))
-    }
-
-    /// The hash by which every `SparkBloom` of the same [`seed`](Self::seed) knows `key`.
-    ///
-    /// ```
-    /// let filter = lanebloom_formats::SparkBloom::with_capacity(1000, 0.01)?;
-    /// filter.insert("a");
-    /// assert!(filter.contains_hash(filter.hash(&b"a"[..])));
-    /// assert_ne!(filter.hash("a"), filter.hash("b"));
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    #[inline]
-    #[must_use]
-    pub fn hash<K: SparkKey + ?Sized>(&self, key: &K) -> Hash {
-        hash::hash_of(key, self.layout.seed)
-    }
-
-    /// [`insert`](Self::insert) by hash.
-    ///
-    /// ```
-    /// let filter = lanebloom_formats::SparkBloom::with_capacity(1000, 0.01)?;
-    /// assert!(filter.insert_hash(filter.hash("a")));
-    /// assert!(filter.contains("a"));
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    #[inline]
-    pub fn insert_hash(&self, hash: Hash) -> bool {
-        let changed = match self.layout.version {
-            Version::V1 => self.flat.set(IntIndexes::new(hash)),
-            Version::V2 => self.flat.set(LongIndexes::new(hash)),
-        };
-        acquire_if(!changed);
-        changed
-    }
-
-    /// [`contains`](Self::contains) by hash.
-    ///
-    /// ```
-    /// let filter = lanebloom_formats::SparkBloom::with_capacity(1000, 0.01)?;
-    /// filter.insert("a");
-    /// assert!(filter.contains_hash(filter.hash("a")));
-    /// assert!(!filter.contains_hash(filter.hash("b")));
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    #[inline]
-    #[must_use]
-    pub fn contains_hash(&self, hash: Hash) -> bool {
-        let found = match self.layout.version {
-            Version::V1 => self.flat.holds(IntIndexes::new(hash)),
-            Version::V2 => self.flat.holds(LongIndexes::new(hash)),
-        };
-        acquire_if(found);
-        found
-    }
-}
-
-crate::java::sets::sets!(SparkBloom);
-
-/// Whole filters.
-impl SparkBloom {
-    /// Adds every key of `other` to this filter; returns whether that changed it: Spark's
-    /// `mergeInPlace`. Both may be in use meanwhile.
-    ///
-    /// Everything that was inserted into `other` before is in this filter afterwards.
-    ///
-    /// # Errors
-    ///
-    /// Fails if version, seed, number of bits or number of hash functions differ. Then no key is
-    /// added.
-    ///
-    /// # Memory ordering
-    ///
-    /// `Acquire` on `other`'s content and `Release` on this one's: a thread that finds a key here
-    /// sees what its inserter there had done before. `false` ends in an `Acquire`.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let all = lanebloom_formats::SparkBloom::with_capacity(1000, 0.01)?;
-    /// let part = all.clone();
-    /// part.insert("a");
-    /// assert_eq!(all.union_from(&part), Ok(true));
-    /// assert_eq!(all.union_from(&part), Ok(false));
-    /// assert!(all.contains("a"));
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    #[doc(alias("merge", "merge_in_place", "mergeInPlace"))]
-    pub fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
-        self.unite(other)
-    }
-
-    /// Whether `other` has the same version, seed, number of bits and number of hash functions, as
-    /// [`union_from`](Self::union_from) requires.
-    ///
-    /// ```
-    /// use lanebloom_formats::SparkBloom;
-    ///
-    /// let filter = SparkBloom::with_capacity(1000, 0.01)?;
-    /// assert!(filter.is_compatible(&filter.clone()));
-    /// assert!(!filter.is_compatible(&SparkBloom::with_capacity(2000, 0.01)?));
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    #[doc(alias = "isCompatible")]
-    #[must_use]
-    pub fn is_compatible(&self, other: &Self) -> bool {
-        self.check_layout(other).is_ok()
-    }
-}
-
-/// Same layout and same bits. Beside inserts, reads each word at some moment.
-impl PartialEq for SparkBloom {
-    fn eq(&self, other: &Self) -> bool {
-        self.layout == other.layout && self.flat == other.flat
-    }
-}
-
-/// A summary; it reads the whole filter.
-impl fmt::Debug for SparkBloom {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SparkBloom")
-            .field("expected_keys", &self.expected_keys)
-            .field("memory_bytes", &self.memory_bytes())
-            .field("version", &self.layout.version)
-            .field("seed", &self.layout.seed)
-            .field("bit_size", &self.bit_size())
-            .field("hash_functions", &self.layout.hash_functions)
-            .field("fill_ratio", &self.fill_ratio())
-            .finish_non_exhaustive()
+    pub fn seed(&self) -> i32 {
+        self.layout.format.seed
     }
 }

@@ -253,11 +253,12 @@
 //! | feature | |
 //! |---|---|
 //! | `cache` (default) | the caches, on moka and tokio. Without it the crate has [`CacheGuard`] alone, and depends on `lanebloom` and a trait |
-//! | `bytes`, `uuid` | keys of the types of these crates |
 //! | `formats` | a `GuavaBloom` of `lanebloom-formats` as the filter |
 //! | `redis` | a `SharedBloom` or a `SharedWindow` of `lanebloom-redis` as the filter |
 //! | `tower` | the module `tower`: a layer in front of axum's handlers and of any other tower service |
-//! | `axum` | `tower`, and keys by the route that axum has matched |
+//!
+//! Keys of the types `bytes::Bytes` and `uuid::Uuid` come with the features `bytes` and `uuid` of
+//! `lanebloom`.
 //!
 //! [`metrics`]: https://docs.rs/metrics
 //! [`tracing`]: https://docs.rs/tracing

@@ -23,7 +23,7 @@ use tower_service::Service;
 /// constructors make it of three things:
 ///
 /// - A **guard**: a `GuardedCache` of either kind, or an `Arc<CacheGuard<K, F>>`.
-/// - A **key** of a request: [`path`], [`header`], `matched_path` (feature `axum`), or a closure
+/// - A **key** of a request: [`path`], [`header`], [`matched_path`], or a closure
 ///   that returns an `Option`. A request without a key passes: the handler answers it.
 /// - A **response**: 404 without a body, or [the caller's](Self::with_response).
 ///
@@ -460,7 +460,6 @@ fn parse<T: FromStr>(encoded: &str) -> Option<T> {
 /// assert_eq!(app("/api/users/18").await, 404);
 /// # Ok(()) }
 /// ```
-#[cfg(feature = "axum")]
 pub fn matched_path<T: FromStr, B>(parameter: &str) -> impl Fn(&Request<B>) -> Option<T> + use<T, B> {
     use axum::extract::{MatchedPath, OriginalUri};
     let [one, rest] = ["{", "{*"].map(|open| format!("{open}{parameter}}}"));

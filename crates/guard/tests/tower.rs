@@ -168,7 +168,6 @@ async fn requests_without_a_key_are_counted() {
     assert_eq!(counted(), Some(metrics_util::debugging::DebugValue::Counter(150)));
 }
 
-#[cfg(feature = "axum")]
 #[tokio::test]
 async fn the_route_that_axum_matched_has_the_key() {
     use lanebloom_guard::tower::matched_path;

@@ -1,7 +1,6 @@
 //! What each filter does with keys and their hashes.
 
 use crate::bytes::Encoding;
-use lanebloom::internal::{InsertAlone, insert_hash_alone};
 use lanebloom::traits::Inserted;
 use lanebloom::{
     BloomView, BuildError, ConcurrentBitmap, ConcurrentBloom, CuckooFilter, InsertError, KeyHasher, ScalableBloom,
@@ -96,11 +95,6 @@ pub(crate) trait Engine: Send + Sync {
     fn contains_many(&self, hashes: &[Self::Hash], out: &mut [bool]);
     /// Inserts, and answers whether the key was new.
     fn insert_one(&self, hash: Self::Hash) -> Result<bool, Fault>;
-    /// [`insert_one`](Self::insert_one) while no other thread inserts, by the filter's kernel.
-    #[inline(always)]
-    fn insert_alone(&self, _kernel: InsertAlone, hash: Self::Hash) -> Result<bool, Fault> {
-        self.insert_one(hash)
-    }
     /// Inserts, and answers how many of the keys were new.
     fn insert_many(&self, hashes: &[Self::Hash]) -> Result<usize, Fault>;
     /// Inserts the keys that are not there, and answers which.
@@ -193,10 +187,6 @@ macro_rules! engines {
 
 engines! {
     ConcurrentBloom, Ok, {
-        #[inline(always)]
-        fn insert_alone(&self, kernel: InsertAlone, hash: u64) -> Result<bool, Fault> {
-            Ok(insert_hash_alone(self, kernel, hash))
-        }
         const BY_POOL: bool = true;
         fn insert_many_by_pool(&self, hashes: &[u64]) -> usize {
             self.par_insert_hashes(hashes)

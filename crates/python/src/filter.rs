@@ -12,14 +12,11 @@ use crate::ffi::OneArgument;
 use crate::numpy::{self, Array};
 use crate::task::{Task, hash_object, quick_hash};
 use lanebloom::codec::replace_file;
-use lanebloom::internal::{InsertAlone, insert_alone_kernel};
 use pyo3::exceptions::{PyImportError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PySlice, PyString, PyTuple, PyType};
 use std::io::BufReader;
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering::Relaxed;
 
 /// What all filters share: a set of keys that answers "certainly not" or "probably".
 ///
@@ -31,10 +28,6 @@ pub(crate) struct Filter {
     any: Box<Any>,
     /// Makes a key of an object.
     key: Option<Py<PyAny>>,
-    /// Adds a key by plain stores, which lose no key while no other thread adds any.
-    alone: Option<InsertAlone>,
-    /// Threads that may add keys without the interpreter's lock. It changes under the lock only.
-    detached: AtomicUsize,
 }
 
 /// A Bloom filter for a number of keys that is known in advance.
@@ -145,16 +138,9 @@ const _: () = assert!(align_of::<Filter>() <= 8, "Python aligns objects to 16 by
 
 impl Filter {
     fn new(any: Any, key: Option<Py<PyAny>>) -> Self {
-        let alone = match &any {
-            Any::Bloom(filter) => Some(insert_alone_kernel(filter)),
-            Any::BloomS(filter) => Some(insert_alone_kernel(filter)),
-            _ => None,
-        };
         Self {
             any: Box::new(any),
             key,
-            alone,
-            detached: AtomicUsize::new(0),
         }
     }
 
@@ -179,32 +165,6 @@ impl Filter {
             "GuavaBloomFilter" => object!(GuavaBloomFilter),
             _ => object!(SplitBlockBloomFilter),
         }
-    }
-
-    /// Does `work`, which adds keys to this filter, without the interpreter's lock.
-    fn detach<R: Send>(&self, py: Python<'_>, work: impl Send + FnOnce() -> R) -> R {
-        /// Dropped when the thread has the lock again, after a panic too.
-        struct Detached<'a>(&'a AtomicUsize);
-        impl Drop for Detached<'_> {
-            fn drop(&mut self) {
-                self.0.fetch_sub(1, Relaxed);
-            }
-        }
-        self.detached.fetch_add(1, Relaxed);
-        let _detached = Detached(&self.detached);
-        py.detach(work)
-    }
-
-    /// Adds one hash; by plain stores if no other thread can add keys meanwhile. This thread has
-    /// the interpreter's lock, and so each of the others waits for it, or is counted.
-    ///
-    /// The lock orders what the counter says, and the inserts before this one: `Relaxed` suffices.
-    #[inline(always)]
-    fn insert_one<E: Engine>(&self, engine: &E, hash: E::Hash) -> PyResult<bool> {
-        Ok(match self.alone {
-            Some(kernel) if self.detached.load(Relaxed) == 0 => engine.insert_alone(kernel, hash)?,
-            _ => engine.insert_one(hash)?,
-        })
     }
 
     /// Calls `f` with the object that is the key of `object`.
@@ -238,12 +198,7 @@ impl Filter {
         }
         let answers = |column: &Column<'_>| if task == Task::Add { 0 } else { column.len };
         let batch = |column: &Column<'_>, out: &mut [u8]| -> PyResult<usize> {
-            let work = || each!(&*self.any, filter => task.by_column(filter, column, threads, out));
-            if task == Task::Contains {
-                py.detach(work)
-            } else {
-                self.detach(py, work)
-            }
+            py.detach(|| each!(&*self.any, filter => task.by_column(filter, column, threads, out)))
         };
         let (mut added, mut out) = (0, Vec::new());
         match Source::of(keys, self.key.is_some())? {
@@ -401,7 +356,7 @@ impl Filter {
     fn add_any(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         self.keyed(
             key,
-            |key| each!(&*self.any, filter => hash_object(filter, key)?.map_or(Ok(false), |hash| self.insert_one(filter, hash))),
+            |key| each!(&*self.any, filter => hash_object(filter, key)?.map_or(Ok(false), |hash| Ok(filter.insert_one(hash)?))),
         )
     }
 
@@ -420,7 +375,7 @@ impl OneArgument for Filter {
     fn call(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         if self.key.is_none() {
             each!(&*self.any, filter => if let Some(hash) = quick_hash(filter, key) {
-                return self.insert_one(filter, hash);
+                return Ok(filter.insert_one(hash)?);
             });
         }
         self.add_any(key)
@@ -452,7 +407,7 @@ impl Filter {
             match keys.cast::<Self>() {
                 Ok(filter) => {
                     let other = &filter.get().any;
-                    self.detach(keys.py(), || self.any.union_from(other))?;
+                    keys.py().detach(|| self.any.union_from(other))?;
                 }
                 Err(_) => drop(self.many(&keys, 1, Task::Add)?),
             }
@@ -588,7 +543,7 @@ impl Filter {
 
     fn __ior__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<()> {
         let other = &Self::other(other)?.get().any;
-        self.detach(py, || self.any.union_from(other))
+        py.detach(|| self.any.union_from(other))
     }
 
     fn __and__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {

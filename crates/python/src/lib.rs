@@ -17,7 +17,7 @@ mod key;
 mod numpy;
 mod task;
 
-// `ffi.rs` borrows items of lists, and `filter.rs` inserts by plain stores: the lock protects both.
+// `ffi.rs` borrows items of lists: the lock protects them.
 #[cfg(Py_GIL_DISABLED)]
 compile_error!("lanebloom needs the interpreter's lock: build it for an ordinary CPython, not a free-threaded one");
 

@@ -219,15 +219,39 @@ pub use window::SharedWindow;
 #[doc(hidden)]
 pub use window::exchange_window_over;
 
-/// A [`ConcurrentBloom`] that shares one set with other processes, through Redis.
+/// A filter that shares one set with other processes, through Redis: a [`SharedBloom`] or a
+/// [`SharedWindow`].
 ///
-/// It derefs to the filter: look up and insert by the filter's own methods. [The module](self) has
-/// the promises, the costs, and how a guard treats keys that have not arrived yet.
+/// It derefs to the filter: look up and insert by the filter's own methods, which never wait for the
+/// network. [The module](self) has the promises, the costs, and how a guard treats keys that have
+/// not arrived yet.
 ///
 /// A drop waits for nothing, so it may happen in any thread. If the last attempt succeeded, the
 /// background thread pushes once more. It ends within eight times the
 /// [timeout](SharedBuilder::timeout), and holds the filter's memory until then. If the process ends
 /// first, so does the thread: call [`close`](Self::close) if no key may be lost.
+///
+/// # Examples
+///
+/// ```no_run
+/// use lanebloom::ConcurrentBloom;
+/// use lanebloom_redis::{Shared, SharedBloom};
+///
+/// let server = redis::Client::open("redis://127.0.0.1/")?;
+/// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+/// let ids: Shared<ConcurrentBloom> =
+///     SharedBloom::builder("ids").connect(server, filter)?;
+/// assert_eq!(ids.expected_keys(), 1000);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Shared<F> {
+    filter: Arc<F>,
+    node: Node,
+}
+
+/// A [`ConcurrentBloom`] that shares one set with other processes, through Redis.
+///
+/// [`Shared`] says what a drop does; [the module](self) has the promises.
 ///
 /// # Examples
 ///
@@ -247,10 +271,7 @@ pub use window::exchange_window_over;
 /// assert!(other.contains("a"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct SharedBloom<S = Murmur3> {
-    filter: Arc<ConcurrentBloom<S>>,
-    node: Node,
-}
+pub type SharedBloom<S = Murmur3> = Shared<ConcurrentBloom<S>>;
 
 /// Connects a [`SharedBloom`], or a [`SharedWindow`]; made by [`SharedBloom::builder`].
 ///
@@ -430,14 +451,15 @@ impl SharedBuilder {
         let description = Description::of(&filter, filter.hasher(), lifetime);
         let replica = Replica::new(RedisKeys::of(&self.name)?, description, Arc::clone(&filter))?;
         let node = Node::start(server, Box::new(replica), self.interval, self.timeout)?;
-        Ok(SharedBloom { filter, node })
+        Ok(Shared { filter, node })
     }
 }
 
-impl<S> SharedBloom<S> {
+/// Exchanges with the server.
+impl<F> Shared<F> {
     /// Pushes and pulls now, and waits for it. After `Ok`, the server has every key that was
     /// inserted here before the call, and this node has every key that the server had before the
-    /// call.
+    /// call. (A window: every key that has not expired.)
     ///
     /// Repeats failed attempts, after growing pauses, until `timeout` is over. Not for request
     /// paths: inserts and lookups need no `sync`.
@@ -447,6 +469,10 @@ impl<S> SharedBloom<S> {
     /// Fails if no attempt succeeded within `timeout`, with the error of the last one. Fails
     /// earlier if no attempt can succeed, because the set on the server is now another filter's, or
     /// has expired. The keys stay here in any case, and will be pushed.
+    ///
+    /// A [`SharedWindow`] also fails after its clock was set back by more than a quarter of a
+    /// generation, or after [`rotate`](lanebloom::WindowedBloom::rotate), until the generations of
+    /// that time have expired.
     ///
     /// # Examples
     ///
@@ -534,22 +560,22 @@ impl<S> SharedBloom<S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn filter(&self) -> &Arc<ConcurrentBloom<S>> {
+    pub fn filter(&self) -> &Arc<F> {
         &self.filter
     }
 }
 
-impl<S> Deref for SharedBloom<S> {
-    type Target = ConcurrentBloom<S>;
+impl<F> Deref for Shared<F> {
+    type Target = F;
 
     fn deref(&self) -> &Self::Target {
         &self.filter
     }
 }
 
-impl<S: fmt::Debug> fmt::Debug for SharedBloom<S> {
+impl<F: fmt::Debug> fmt::Debug for Shared<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SharedBloom")
+        f.debug_struct("Shared")
             .field("filter", &self.filter)
             .field("stats", &self.stats())
             .finish_non_exhaustive()

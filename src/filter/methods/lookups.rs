@@ -212,10 +212,8 @@ impl<E: Engine, S> Filter<E, S> {
     pub fn contains_hashes(&self, hashes: &[u64], out: &mut [bool]) {
         assert_same_length(hashes.len(), out.len());
         if hashes.len() < self.engine.fewest_not_single() {
-            for (&hash, found) in hashes.iter().zip(out) {
-                *found = self.engine.contains(hash);
-            }
-            return;
+            let places = hashes.iter().copied().zip(out);
+            return self.engine.contains_each(places, |place, found| *place = found);
         }
         self.contains_several_hashes(hashes, out);
     }

@@ -52,7 +52,8 @@ macro_rules! stored {
             ///
             #[doc = concat!("let filter = ", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
             #[doc = concat!("filter.insert(\"a\")", $asks, ";")]
-            #[doc = concat!("let (same, rest) = ", stringify!($filter), "::from_bytes(&filter.to_bytes())?;")]
+            /// let bytes = filter.to_bytes();
+            #[doc = concat!("let (same, rest) = ", stringify!($filter), "::from_bytes(&bytes)?;")]
             /// assert!(same.contains("a") && !same.contains("b") && rest.is_empty());
             /// # Ok::<(), Box<dyn std::error::Error>>(())
             /// ```

@@ -24,10 +24,10 @@ macro_rules! unions {
             ///
             /// ```
             #[doc = concat!("let all = lanebloom::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
-            /// let part = all.clone();
+            /// let (part, empty) = (all.clone(), all.clone());
             #[doc = concat!("part.insert(\"a\")", $asks, ";")]
             /// assert_eq!(all.union_from(&part), Ok(true));
-            /// assert_eq!(all.union_from(&part), Ok(false));
+            /// assert_eq!(all.union_from(&empty), Ok(false));
             /// assert!(all.contains("a"));
             /// # Ok::<(), Box<dyn std::error::Error>>(())
             /// ```

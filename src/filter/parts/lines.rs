@@ -105,6 +105,12 @@ impl<W: LineWords, const OWNED: bool> Engine for Lined<W, OWNED> {
         self.words.lookups().fewest_not_single()
     }
 
+    #[inline(always)]
+    fn contains_each<P>(&self, hashes: impl Iterator<Item = (u64, P)>, answer: impl FnMut(P, bool)) {
+        self.words.lookups().contains_each(self.words.lines(), hashes, answer);
+        bits::acquire();
+    }
+
     fn contains_bitmap(&self, hashes: &[u64], found: &mut [u64]) {
         self.words.lookups().contains_hashes(self.words.lines(), hashes, found);
         bits::acquire();

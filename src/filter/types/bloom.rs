@@ -23,7 +23,7 @@ use crate::funnel::Funnel;
 use crate::geometry::layout::Layout;
 use crate::geometry::sizing::{Cell, Request};
 use crate::hash::{KeyHasher, Murmur3, assert_same_length};
-use crate::kernel::{InsertAlone, Isa, Kernels, Length, Lookups};
+use crate::kernel::{Isa, Kernels, Lookups, MANY_INSERTS};
 use crate::words::bits::{self, Bits, Lines, Load};
 use crate::words::sync::AtomicU64;
 use alloc::vec::Vec;
@@ -121,16 +121,8 @@ impl Bloom {
         }
     }
 
-    /// [`insert`](Insert::insert) while no other thread inserts. `kernel` is the layout's.
-    #[inline(always)]
-    pub(crate) fn insert_alone(&self, kernel: InsertAlone, hash: u64) -> bool {
-        let changed = kernel.insert(&self.words.bits, hash);
-        bits::acquire_if(!changed);
-        changed
-    }
-
     /// An empty engine that is otherwise the same.
-    #[cfg(feature = "window")]
+    #[cfg(feature = "std")]
     pub(crate) fn blank(&self) -> Result<Self, BuildError> {
         let words = BloomWords {
             bits: Bits::new(self.layout.blocks)?,
@@ -204,7 +196,7 @@ impl Insert for Bloom {
 const FEWEST_IN_BULK: usize = if cfg!(lanebloom_loom) {
     bulk::LEAST
 } else {
-    Length::Many.least()
+    MANY_INSERTS
 };
 
 impl LineWords for BloomWords {

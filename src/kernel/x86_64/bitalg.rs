@@ -5,7 +5,7 @@
 //! So a lookup takes two instructions for each word, whatever the number of bits, and that number
 //! is data.
 
-use super::avx512::{insert_into, kept_or_hashes, load, places, products};
+use super::avx512::{insert_into, kept_or_hashes, load, places, products, unpack};
 use super::loads::{self, line_of};
 use crate::geometry::layout::LINE_WORDS;
 use crate::geometry::pattern::{BitFields, MULTIPLIER, words_per_product};
@@ -242,6 +242,9 @@ pub(super) fn contains_few<const W: usize, const INTEL: bool, const SCALAR: usiz
         });
     }
     let bitmap = in_groups::<W, INTEL, T>(lines, hashes, fields);
+    if hashes.len() >= 32 {
+        return unpack(&[bitmap], found);
+    }
     let last = hashes.len() - 16;
     for start in [0, last] {
         let sixteen = &mut found[start..][..16];

@@ -71,6 +71,34 @@ impl Inlined {
         }
     }
 
+    /// Calls `answer` with what belongs to each hash, and whether the hash is found: by `otherwise`
+    /// if no call is inlined. A loop for each way, since the compiler makes them of one loop only
+    /// where that loop stands in no other.
+    ///
+    /// # Safety
+    ///
+    /// As for [`contains`](Self::contains).
+    #[inline(always)]
+    pub(in crate::kernel) unsafe fn contains_each<T: Load, P>(
+        &self,
+        lines: Lines<'_, T>,
+        hashes: impl Iterator<Item = (u64, P)>,
+        mut answer: impl FnMut(P, bool),
+        otherwise: impl Fn(u64) -> bool,
+    ) {
+        // SAFETY: as promised.
+        unsafe {
+            #[cfg(lanebloom_rust_1_89)]
+            if let Some(pair) = &self.bitalg {
+                return hashes.for_each(|(hash, of_hash)| answer(of_hash, pair.contains(lines, hash)));
+            }
+            if let Some(pair) = &self.avx2 {
+                return hashes.for_each(|(hash, of_hash)| answer(of_hash, pair.contains(lines, hash)));
+            }
+        }
+        hashes.for_each(|(hash, of_hash)| answer(of_hash, otherwise(hash)));
+    }
+
     /// Inserts the hash, and returns whether that changed the filter. `missing` does so for a hash
     /// that was looked up and not found.
     ///

@@ -6,16 +6,16 @@
 
 use crate::args::Bench;
 use crate::chart::ChartFile;
-use crate::claims::Claims;
 use crate::cpu_info::{self, CpuInfo};
-use crate::output::Output;
 use crate::speeds::{Speed, Speeds};
-use crate::stdout;
 use crate::table;
 use crate::test_keys::{absent, hash_at, hashes_at, insert_range};
 use anyhow::{Context, Result, ensure};
 use indicatif::HumanCount;
 use lanebloom::ConcurrentBloom;
+use lanebloom_files::claims::Claims;
+use lanebloom_files::output::Output;
+use lanebloom_files::stdout;
 use std::io::{self, LineWriter, Write};
 use std::time::{Duration, Instant};
 
@@ -115,7 +115,7 @@ pub(crate) fn run(args: &Bench, quiet: bool) -> Result<()> {
     }
     if let Some((bytes, reason)) = left_out.filter(|_| !quiet) {
         let bytes = table::bytes(bytes as u64);
-        crate::note(&format!("Filters of {bytes} and more were left out: {reason}"));
+        lanebloom_files::note(&format!("Filters of {bytes} and more were left out: {reason}"));
     }
     if let Some(table) = table {
         table.write(|writer| speeds.write_to(writer))?;

@@ -1,18 +1,18 @@
 //! `lanebloom build`: makes a filter file of keys.
 
 use crate::args::{Build, Format};
-use crate::claims::{Claims, INPUT, OUTPUT};
-use crate::growing_filter::{GrowingFilter, SharedFilter};
-use crate::input::{Chunk, Files, Input, Part, Reader};
-use crate::keys::KeySpec;
-use crate::output::Output;
-use crate::pipeline::{self, Hash, MOST_THREADS, Stage, Work};
-use crate::progress::Progress;
-use crate::summary::Summary;
+use crate::keys::{Chunk, Framer, Hash, KeySpec, Keyed};
 use crate::{resp, table};
 use anyhow::{Context, Result, bail};
 use indicatif::HumanBytes;
 use lanebloom::hash::Murmur3;
+use lanebloom_files::claims::{Claims, INPUT, OUTPUT};
+use lanebloom_files::growing_filter::{GrowingFilter, SharedFilter};
+use lanebloom_files::input::{Files, Input, Part, Reader};
+use lanebloom_files::output::Output;
+use lanebloom_files::pipeline::{self, MOST_THREADS, Stage, Work};
+use lanebloom_files::progress::Progress;
+use lanebloom_files::summary::{self, Summary};
 use lanebloom_formats::{GuavaBloom, RedisBloom};
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -116,7 +116,7 @@ impl BuildJob<'_> {
             None => Input::all(&self.files),
         };
         let progress = self.progress(&inputs);
-        let reader = Reader::new(inputs, self.keys.clone(), progress);
+        let reader = Reader::new(inputs, Framer::new(self.keys.clone()), progress);
         let filling = Filling {
             keys: self.keys.clone(),
             filter,
@@ -164,19 +164,19 @@ struct Insert<F> {
     filter: Arc<F>,
 }
 
-impl Work for Insert<SharedFilter> {
+impl Work<Keyed> for Insert<SharedFilter> {
     fn work(&self, chunk: &mut Chunk) {
         self.hash.work(chunk);
-        chunk.keyed.inserted = self.filter.try_insert(&chunk.keyed.hashes);
+        chunk.records.inserted = self.filter.try_insert(&chunk.records.hashes);
     }
 }
 
-impl Work for Insert<GuavaBloom> {
+impl Work<Keyed> for Insert<GuavaBloom> {
     fn work(&self, chunk: &mut Chunk) {
         self.hash.work(chunk);
-        let key = |number| self.hash.keys.key(chunk.bytes(), &chunk.keyed, number).0;
+        let key = |number| self.hash.keys.key(chunk.bytes(), &chunk.records, number).0;
         self.filter
-            .insert_batch(&Vec::from_iter((0..chunk.keyed.hashes.len()).map(key)));
+            .insert_batch(&Vec::from_iter((0..chunk.records.hashes.len()).map(key)));
     }
 }
 
@@ -211,9 +211,9 @@ struct Filling {
     missing: usize,
 }
 
-impl Stage for Filling {
+impl Stage<Keyed> for Filling {
     fn take(&mut self, chunk: &mut Chunk) -> Result<()> {
-        let keyed = &chunk.keyed;
+        let keyed = &chunk.records;
         let count = keyed.hashes.len();
         let keys = || {
             (0..count)
@@ -279,7 +279,7 @@ impl Filling {
         let text = format!(
             "{} lines, about {unique} unique{missing}, {} of {}, rate {}, {seconds:.2} s",
             self.records,
-            table::count(filters, "filter"),
+            summary::count(filters, "filter"),
             HumanBytes(memory as u64),
             table::rate(rate),
         );

@@ -3,10 +3,10 @@
 use super::merge::{add_layer, summary};
 use crate::args::{Convert, Target};
 use crate::filter_file::{Content, FilterFile};
-use crate::output::Output;
 use crate::resp::Dump;
 use anyhow::{Context, Result, bail};
 use lanebloom::{ConcurrentBloom, ScalableBloom, codec};
+use lanebloom_files::output::Output;
 
 pub(crate) fn run(args: &Convert, quiet: bool) -> Result<()> {
     if args.redis_key.is_some() && args.to != Target::Redisbloom {

@@ -11,22 +11,21 @@ mod redis;
 mod writer;
 
 use crate::args::{Corpus, Difference, Unit, WordRules};
-use crate::claims::{Claims, INPUT};
-use crate::documents::{Counts, Documents, Reading};
-use crate::growing_filter::{FIRST, GrowingFilter, Limit, RATE};
-use crate::input::{Chunk, Digest, Files, Input, Reader, is_stdin};
-use crate::keys::KeySpec;
-use crate::output::{self, Output, Outputs};
-use crate::pipeline::{self, Stage, Work};
-use crate::progress::Progress;
+use crate::documents::{Counts, Cutter, Documents, Reading};
 use crate::rows::Table;
-use crate::state_file::StateFile;
-use crate::summary::Summary;
-use crate::{json, note};
 use anyhow::{Context, Result, bail};
 use decide::{By, Decider, Figures, Shared, Way};
 use indicatif::HumanBytes;
 use journal::{Done, Journal, Known};
+use lanebloom_files::claims::{Claims, INPUT};
+use lanebloom_files::growing_filter::{FIRST, GrowingFilter, Limit, RATE};
+use lanebloom_files::input::{self, Digest, Files, Input, Reader, is_stdin};
+use lanebloom_files::note;
+use lanebloom_files::output::{self, Output, Outputs};
+use lanebloom_files::pipeline::{self, Stage, Work};
+use lanebloom_files::progress::Progress;
+use lanebloom_files::state_file::StateFile;
+use lanebloom_files::summary::{Summary, object};
 use lanebloom_text::{Field, Near, Normalize, Regex, Rules, Split, Words};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -52,10 +51,11 @@ pub(crate) fn run(args: &Corpus, quiet: bool) -> Result<()> {
 
     let outputs = match args.build {
         Some(_) => None,
-        None => Some(Outputs::with_endings(
+        None => Some(Outputs::new(
             args.output.as_deref(),
             args.output_dir.as_deref(),
             &files,
+            false,
         )?),
     };
     if args.build.as_deref().is_some_and(is_stdin) {
@@ -81,10 +81,11 @@ pub(crate) fn run(args: &Corpus, quiet: bool) -> Result<()> {
             refuse_to_replace(&outputs, skipped)?;
             match &files.paths[..] {
                 [] => None,
-                _ => Some(Outputs::with_endings(
+                _ => Some(Outputs::new(
                     args.output.as_deref(),
                     args.output_dir.as_deref(),
                     &files,
+                    false,
                 )?),
             }
         }
@@ -130,10 +131,9 @@ pub(crate) fn run(args: &Corpus, quiet: bool) -> Result<()> {
         attribute: args.annotate.clone(),
     };
     let progress = Arc::new(Progress::new(total, !quiet));
-    let reader = Reader::new(inputs, KeySpec::lines(args.max_record), Arc::clone(&progress))
+    let reader = Reader::new(inputs, Cutter::new(tables, args.max_record), Arc::clone(&progress))
         .apart(outputs.as_ref().is_none_or(Outputs::is_apart))
-        .full()
-        .tables(tables, args.max_record);
+        .full();
     let digests = Vec::from_iter(files.paths.iter().map(|_| Digest::default()));
     let reader = if journal.is_some() {
         reader.hashed(&digests)
@@ -189,7 +189,7 @@ pub(crate) fn run(args: &Corpus, quiet: bool) -> Result<()> {
     let summary = summary(&stage.decider, &counts, skipped, args, start).with_skipped(files.skipped);
     if let Some(output) = &report {
         let members = summary.figures.iter().map(|(name, value)| (name, value.to_string()));
-        let report = json::object(members);
+        let report = object(members);
         output.write(|writer| writeln!(writer, "{report}"))?;
     }
     summary.print(&args.summary, quiet);
@@ -465,10 +465,12 @@ fn save_build(path: &Path, filter: &GrowingFilter, settings: &str) -> Result<()>
 }
 
 /// The sizes of the inputs, and when they were written.
-fn stamps(paths: &[PathBuf]) -> Vec<Option<crate::input::Stamp>> {
-    let now = |path: &PathBuf| crate::input::Stamp::now(path, None).ok().flatten();
+fn stamps(paths: &[PathBuf]) -> Vec<Option<lanebloom_files::input::Stamp>> {
+    let now = |path: &PathBuf| lanebloom_files::input::Stamp::now(path, None).ok().flatten();
     paths.iter().map(now).collect()
 }
+
+type Chunk = input::Chunk<Documents>;
 
 /// What threads do side by side.
 struct CorpusWork {
@@ -479,9 +481,9 @@ struct CorpusWork {
     counts: Arc<Mutex<Counts>>,
 }
 
-impl Work for CorpusWork {
+impl Work<Documents> for CorpusWork {
     fn work(&self, chunk: &mut Chunk) {
-        let (bytes, documents) = chunk.with_documents();
+        let (bytes, documents) = chunk.parts();
         documents.read(bytes, &self.reading);
         if let Some(against) = &self.against {
             let Documents { pieces, found, .. } = documents;
@@ -493,8 +495,8 @@ impl Work for CorpusWork {
 
     fn finish(&self, chunk: &mut Chunk, number: u64) -> Result<()> {
         let input = chunk.input;
-        let rows = chunk.rows.take();
-        let (bytes, documents) = chunk.with_documents();
+        let (bytes, documents) = chunk.parts();
+        let rows = documents.rows.take();
         self.way.end(documents);
         let counts = std::mem::take(&mut documents.counts);
         // In order, so that a sum of fractions is the same in every run.
@@ -539,7 +541,7 @@ struct CorpusStage {
     saver: Option<Saver>,
 }
 
-impl Stage for CorpusStage {
+impl Stage<Documents> for CorpusStage {
     fn take(&mut self, chunk: &mut Chunk) -> Result<()> {
         if let Some(saver) = &mut self.saver {
             // The filter has the inputs before this one, and no more.
@@ -548,9 +550,9 @@ impl Stage for CorpusStage {
                 saver.save(&self.decider.filter, chunk.input, parts)?;
             }
         }
-        if let Some(at) = chunk.documents.too_large {
+        if let Some(at) = chunk.records.too_large {
             let most = self.most;
-            let place = match chunk.rows {
+            let place = match chunk.records.rows {
                 Some(_) => String::new(),
                 None => format!(" at byte {}", chunk.offset + at as u64),
             };
@@ -562,7 +564,7 @@ impl Stage for CorpusStage {
             );
         }
         self.taken += 1;
-        self.decider.take(&mut chunk.documents, chunk.share)
+        self.decider.take(&mut chunk.records, chunk.share)
     }
 }
 
@@ -570,7 +572,7 @@ impl Stage for CorpusStage {
 struct Saver {
     journal: Journal,
     inputs: Vec<PathBuf>,
-    stamps: Vec<Option<crate::input::Stamp>>,
+    stamps: Vec<Option<lanebloom_files::input::Stamp>>,
     digests: Vec<Digest>,
     /// The inputs before this one are in the journal.
     saved: usize,
@@ -591,7 +593,7 @@ impl Saver {
         let mut done = Vec::new();
         let inputs = self.inputs.iter().zip(&self.stamps).zip(&self.digests);
         for ((path, stamp), digest) in inputs.take(input).skip(self.saved) {
-            let now = crate::input::Stamp::now(path, None).ok().flatten();
+            let now = lanebloom_files::input::Stamp::now(path, None).ok().flatten();
             if stamp.is_some() && now != *stamp {
                 bail!("{} changed during the run", path.display());
             }

@@ -4,17 +4,18 @@ mod exact;
 mod job;
 
 use crate::args::Dedup;
-use crate::claims::Claims;
-use crate::growing_filter::{GrowingFilter, RATE};
-use crate::input::{Chunk, Files, Input};
-use crate::output::Outputs;
-use crate::pipeline::Stage;
-use crate::state_file::StateFile;
-use crate::summary::Summary;
+use crate::keys::{Chunk, Keyed};
 use anyhow::{Result, bail};
 use indicatif::HumanBytes;
 use job::{Done, Job, RecordWriter};
 use lanebloom::hash::SipHash13;
+use lanebloom_files::claims::Claims;
+use lanebloom_files::growing_filter::{GrowingFilter, RATE};
+use lanebloom_files::input::{Files, Input};
+use lanebloom_files::output::Outputs;
+use lanebloom_files::pipeline::Stage;
+use lanebloom_files::state_file::StateFile;
+use lanebloom_files::summary::Summary;
 use std::fs::File;
 use std::time::Instant;
 
@@ -31,7 +32,11 @@ pub(crate) fn run(args: &Dedup, quiet: bool) -> Result<()> {
         );
     }
     let files = Files::new(&args.input)?;
-    let outputs = Outputs::new(args, &files)?;
+    let outputs = if args.in_place {
+        Outputs::in_place(&files, args.keys.null)?
+    } else {
+        Outputs::new(args.output.as_deref(), args.output_dir.as_deref(), &files, true)?
+    };
     let skipped = files.skipped;
     let mut claims = Claims::default();
     claims.lists(&args.input);
@@ -110,10 +115,10 @@ struct ByFilter {
     output: RecordWriter,
 }
 
-impl Stage for ByFilter {
+impl Stage<Keyed> for ByFilter {
     fn take(&mut self, chunk: &mut Chunk) -> Result<()> {
-        self.new.resize(chunk.keyed.hashes.len(), false);
-        self.filter.insert(&chunk.keyed.hashes, &mut self.new, chunk.share)?;
+        self.new.resize(chunk.records.hashes.len(), false);
+        self.filter.insert(&chunk.records.hashes, &mut self.new, chunk.share)?;
         self.output.put(chunk, &mut self.new)
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::args::Info;
 use crate::filter_file::{Content, FilterFile};
-use crate::{json, stdout, table};
+use crate::table;
 use anyhow::Result;
 use indicatif::HumanBytes;
 use lanebloom::bloom::Bloom;
@@ -10,6 +10,8 @@ use lanebloom::codec::{self, Identity, Kind, SnapshotHeader};
 use lanebloom::hash::Murmur3;
 use lanebloom::traits::Engine;
 use lanebloom::{Figures, Filter};
+use lanebloom_files::stdout;
+use lanebloom_files::summary::object;
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::io::Write;
@@ -331,9 +333,9 @@ impl Facts {
             })
         };
         let parts = self.rows.iter().map(|row| row.part).max().unwrap_or(0);
-        let each: Vec<String> = (1..=parts).map(|part| json::object(members(part))).collect();
+        let each: Vec<String> = (1..=parts).map(|part| object(members(part))).collect();
         let each = (parts > 0).then(|| (format!("each_{}", self.part_name), format!("[{}]", each.join(","))));
-        json::object(members(0).chain(each)) + "\n"
+        object(members(0).chain(each)) + "\n"
     }
 }
 

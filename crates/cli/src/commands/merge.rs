@@ -3,15 +3,15 @@
 use super::corpus::journal;
 use super::info::any;
 use crate::args::Merge;
-use crate::claims::{Claims, INPUT, OUTPUT};
 use crate::filter_file::{Content, FilterFile};
-use crate::input::is_stdin;
-use crate::output::Output;
-use crate::summary::Summary;
 use crate::table;
 use anyhow::{Context, Result, bail};
 use indicatif::HumanBytes;
 use lanebloom::ConcurrentBloom;
+use lanebloom_files::claims::{Claims, INPUT, OUTPUT};
+use lanebloom_files::input::is_stdin;
+use lanebloom_files::output::Output;
+use lanebloom_files::summary::{Summary, count};
 
 pub(crate) fn run(args: &Merge, quiet: bool) -> Result<()> {
     let output = Output::new(&args.output)?;
@@ -130,7 +130,7 @@ pub(crate) fn summary(content: &Content) -> Summary {
     let about = if filters == 1 { "about" } else { "at most about" };
     let text = format!(
         ", {} of {}, {about} {len} keys, rate {}",
-        table::count(filters, "filter"),
+        count(filters, "filter"),
         HumanBytes(memory as u64),
         table::rate(rate)
     );

@@ -5,7 +5,6 @@ pub(crate) mod build;
 pub(crate) mod convert;
 pub(crate) mod corpus;
 pub(crate) mod dedup;
-pub(crate) mod generated;
 pub(crate) mod info;
 pub(crate) mod merge;
 pub(crate) mod plan;

@@ -9,7 +9,6 @@
 
 use crate::args::Plan;
 use crate::table::{rate as rate_text, table};
-use crate::{json, stdout};
 use anyhow::Result;
 use indicatif::HumanBytes;
 use lanebloom::traits::Engine;
@@ -17,6 +16,8 @@ use lanebloom::{
     BuildError, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Filter, ScalableBloom, TombstoneBloom,
     WindowedBloom,
 };
+use lanebloom_files::stdout;
+use lanebloom_files::summary::object;
 use lanebloom_formats::{GuavaBloom, RedisBloom};
 use serde_json::Value;
 use std::io::Write;
@@ -46,7 +47,7 @@ fn objects(args: &Plan) -> String {
             let size = sizing(args.keys.min(MOST_BUILT), rate).ok();
             let figure = |figure: fn(&Size) -> f64| Value::from(size.as_ref().map(figure)).to_string();
             let memory = size.as_ref().map(|size| bytes(args.keys, size.bits_per_key));
-            text += &json::object([
+            text += &object([
                 ("filter", Value::from(name).to_string()),
                 ("keys", args.keys.to_string()),
                 ("rate_wanted", Value::from(rate).to_string()),

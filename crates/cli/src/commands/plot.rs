@@ -5,9 +5,9 @@ mod speed;
 
 use crate::args::{ChartKind, Plot};
 use crate::chart::ChartFile;
-use crate::claims::{Claims, OUTPUT};
 use crate::speeds::Speeds;
 use anyhow::Result;
+use lanebloom_files::claims::{Claims, OUTPUT};
 
 pub(crate) fn run(args: &Plot) -> Result<()> {
     match &args.chart {

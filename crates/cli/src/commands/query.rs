@@ -1,17 +1,16 @@
 //! `lanebloom query`: says which keys are in a filter file.
 
 use crate::args::Query;
-use crate::claims::{Claims, INPUT, OUTPUT};
 use crate::filter_file::{Content, FilterFile};
-use crate::input::{Chunk, Files, Input, Reader, is_stdin};
-use crate::keys::KeySpec;
-use crate::output::Output;
-use crate::pipeline::{self, Hash, Stage, Work};
-use crate::progress::Progress;
-use crate::summary::Summary;
-use crate::table;
+use crate::keys::{Chunk, Framer, Hash, KeySpec, Keyed};
 use anyhow::{Context, Result, bail};
 use lanebloom::hash::Murmur3;
+use lanebloom_files::claims::{Claims, INPUT, OUTPUT};
+use lanebloom_files::input::{Files, Input, Reader, is_stdin};
+use lanebloom_files::output::Output;
+use lanebloom_files::pipeline::{self, Stage, Work};
+use lanebloom_files::progress::Progress;
+use lanebloom_files::summary::{Summary, count};
 use std::fmt;
 use std::fs::File;
 use std::io::Write;
@@ -59,7 +58,7 @@ pub(crate) fn run(args: &Query, quiet: bool) -> Result<ExitCode> {
     } else {
         keys.without_mark()
     };
-    let reader = Reader::new(inputs, keys.clone(), progress);
+    let reader = Reader::new(inputs, Framer::new(keys.clone()), progress);
     let stage = Answers {
         print: match (args.present, args.absent) {
             (true, _) => Print::Present,
@@ -80,7 +79,10 @@ pub(crate) fn run(args: &Query, quiet: bool) -> Result<ExitCode> {
         pipeline::run(reader, Find { hash, file }, threads, stage)
     };
     let stage = if quiet {
-        ask(None)?
+        match ask(None) {
+            Err(error) if error.is::<Absent>() => return Ok(ExitCode::from(1)),
+            asked => asked?,
+        }
     } else {
         output.fill(|file| ask(Some(file.try_clone().context(FAILED)?)))?
     };
@@ -108,14 +110,14 @@ struct Find {
     file: FilterFile,
 }
 
-impl Work for Find {
+impl Work<Keyed> for Find {
     fn work(&self, chunk: &mut Chunk) {
         self.hash.work(chunk);
-        let mut found = mem::take(&mut chunk.keyed.found);
-        found.resize(chunk.keyed.hashes.len(), false);
-        let key = |number| self.hash.keys.key(chunk.bytes(), &chunk.keyed, number).0;
-        self.file.find(&chunk.keyed.hashes, key, &mut found);
-        chunk.keyed.found = found;
+        let mut found = mem::take(&mut chunk.records.found);
+        found.resize(chunk.records.hashes.len(), false);
+        let key = |number| self.hash.keys.key(chunk.bytes(), &chunk.records, number).0;
+        self.file.find(&chunk.records.hashes, key, &mut found);
+        chunk.records.found = found;
     }
 }
 
@@ -141,10 +143,7 @@ impl Answers {
             ..
         } = *self;
         Summary {
-            text: format!(
-                "lanebloom: {} without a key, taken for absent",
-                table::count(missing, "line")
-            ),
+            text: format!("lanebloom: {} without a key, taken for absent", count(missing, "line")),
             figures: vec![
                 ("lines", (present + absent + missing).into()),
                 ("present", present.into()),
@@ -156,9 +155,9 @@ impl Answers {
     }
 }
 
-impl Stage for Answers {
+impl Stage<Keyed> for Answers {
     fn take(&mut self, chunk: &mut Chunk) -> Result<()> {
-        let keyed = &mut chunk.keyed;
+        let keyed = &mut chunk.records;
         let mut found = mem::take(&mut keyed.found);
         // What has no key is not in the filter.
         let present = found.iter().filter(|&&found| found).count();
@@ -171,15 +170,15 @@ impl Stage for Answers {
             return if self.is_all { Ok(()) } else { Err(Absent.into()) };
         };
         // The header of the first input of CSV, and empty lines at the end of an input.
-        let passing = chunk.keyed.passing.clone();
+        let passing = chunk.records.passing.clone();
         let passes = |record| passing.contains(&record);
         let text = match self.print {
             Print::Answers => {
                 answer(chunk, &found, passes, &mut self.text);
                 &self.text
             }
-            Print::Present => chunk.retain(|record| found[record] || passes(record)),
-            Print::Absent => chunk.retain(|record| !found[record] || passes(record)),
+            Print::Present => chunk.retain(|keyed: &Keyed| &keyed.ends, |record| found[record] || passes(record)),
+            Print::Absent => chunk.retain(|keyed: &Keyed| &keyed.ends, |record| !found[record] || passes(record)),
         };
         output.write_all(text).context(FAILED)
     }
@@ -189,7 +188,7 @@ impl Stage for Answers {
 fn answer(chunk: &Chunk, found: &[bool], passes: impl Fn(usize) -> bool, text: &mut Vec<u8>) {
     text.clear();
     let mut start = 0;
-    for (record, &end) in chunk.keyed.ends.iter().enumerate() {
+    for (record, &end) in chunk.records.ends.iter().enumerate() {
         if !passes(record) {
             let answer: &[u8] = if found[record] { b"present\t" } else { b"absent\t" };
             text.extend_from_slice(answer);
@@ -201,7 +200,7 @@ fn answer(chunk: &Chunk, found: &[bool], passes: impl Fn(usize) -> bool, text: &
 
 /// Ends the reading, with status 1: a key is absent, and nothing is printed.
 #[derive(Debug)]
-pub(crate) struct Absent;
+struct Absent;
 
 impl fmt::Display for Absent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,15 +1,21 @@
-//! Guava's layouts: the one for keys and a rate, and the indexes of a hash's bits. `guava.rs` calls
-//! it.
+//! What is Guava's of a [`JavaBloom`](crate::JavaBloom): the layout for keys and a rate, the hash
+//! and the indexes of its bits, and the header of the stream.
 
 use crate::flat::{Modulo, NextIndex};
+use crate::java::error::ReadError;
 use crate::java::formulas::{MAX_WORDS, Shape, functions_by_bits, optimal_bits, round};
 use crate::java::indexes::IntIndexes;
+use crate::java::stream::{Header, JAVA_OBJECT, MAX_HEADER, java_object, words};
+use crate::java::{FormatImpl, KeyImpl, Layout};
 use crate::logarithm::{Twofold, ln};
 use alloc::format;
 use core::f64::consts::LN_2;
 use core::fmt;
-use lanebloom::BuildError;
 use lanebloom::internal::{build_error, wrong_rate};
+use lanebloom::{BuildError, Funnel, Murmur3};
+
+/// Bytes before the longs.
+const HEADER: usize = 6;
 
 /// The most bits of a key: Guava's stream has one byte for their number.
 const MAX_HASH_FUNCTIONS: u32 = 255;
@@ -62,48 +68,123 @@ pub enum HashFunctions {
     ByRate,
 }
 
-/// The parameters that determine a key's bits.
+/// The system of a [`GuavaBloom`](super::GuavaBloom).
+///
+/// ```
+/// use lanebloom_formats::guava::{Guava, GuavaBloom};
+/// use lanebloom_formats::JavaBloom;
+///
+/// let filter: JavaBloom<Guava> = GuavaBloom::with_capacity(1000, 0.01)?;
+/// assert!(filter.is_empty());
+/// # Ok::<(), lanebloom_formats::BuildError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct GuavaLayout {
-    pub(crate) strategy: Strategy,
-    /// At least 1.
-    pub(crate) hash_functions: u8,
-    /// In 1..=[`MAX_WORDS`].
-    pub(crate) words: usize,
+pub struct Guava {
+    pub(super) strategy: Strategy,
 }
 
-impl fmt::Display for GuavaLayout {
+impl fmt::Display for Guava {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bits = 64 * self.words as u64;
-        write!(
-            f,
-            "{}, {bits} bits, {} hash functions",
-            self.strategy, self.hash_functions
-        )
+        self.strategy.fmt(f)
     }
 }
 
-impl GuavaLayout {
-    /// The layout that Guava's `create` chooses.
-    pub(crate) fn solve(
-        keys: u64,
-        rate: f64,
-        strategy: Strategy,
-        hash_functions: HashFunctions,
-    ) -> Result<Self, BuildError> {
-        let (bits, hash_functions) = size(keys, rate, hash_functions)?;
-        Ok(Self {
-            strategy,
-            hash_functions,
-            words: bits.div_ceil(64) as usize,
+/// The layout that Guava's `create` chooses.
+pub(super) fn solve(
+    keys: u64,
+    rate: f64,
+    strategy: Strategy,
+    hash_functions: HashFunctions,
+) -> Result<Layout<Guava>, BuildError> {
+    let (bits, hash_functions) = size(keys, rate, hash_functions)?;
+    let words = bits.div_ceil(64) as usize;
+    Ok(Layout {
+        format: Guava { strategy },
+        shape: Shape {
+            words,
+            hash_functions: hash_functions.into(),
+        },
+    })
+}
+
+impl FormatImpl for Guava {
+    type Hash = Hash;
+    type Wide = WideIndexes;
+
+    const FILTER: &str = "GuavaBloom";
+    const HASHES_IN_VECTORS: bool = false;
+    const REFUSES_ITSELF: bool = true;
+    const HEADER_START: usize = HEADER;
+
+    fn solve(keys: usize, rate: f64) -> Result<Layout<Self>, BuildError> {
+        solve(keys as u64, rate, Strategy::default(), HashFunctions::default())
+    }
+
+    #[inline(always)]
+    fn is_wide(self) -> bool {
+        self.strategy == Strategy::Mitz64
+    }
+
+    /// Of both halves of the hash's first 64 bits.
+    #[inline(always)]
+    fn narrow((h1, _): Hash) -> IntIndexes {
+        IntIndexes::new((h1 as i32, (h1 >> 32) as i32))
+    }
+
+    /// A byte for the strategy's place in Guava's `BloomFilterStrategies`, and a byte for the number
+    /// of hash functions.
+    fn header(self, shape: Shape) -> Header {
+        let ordinal = match self.strategy {
+            Strategy::Mitz32 => 0,
+            Strategy::Mitz64 => 1,
+        };
+        let mut header = [0; MAX_HEADER];
+        // solve and from_header limit it.
+        header[..2].copy_from_slice(&[ordinal, shape.hash_functions as u8]);
+        header[2..HEADER].copy_from_slice(&(shape.words as u32).to_be_bytes());
+        (header, HEADER)
+    }
+
+    fn header_len(_: &[u8]) -> Result<usize, ReadError> {
+        Ok(HEADER)
+    }
+
+    fn from_header(header: &[u8]) -> Result<Layout<Self>, ReadError> {
+        let &[ordinal, hash_functions, a, b, c, d] = header else {
+            unreachable!("the header is complete")
+        };
+        let strategy = match ordinal {
+            0 => Strategy::Mitz32,
+            1 => Strategy::Mitz64,
+            _ if JAVA_OBJECT.starts_with(&[ordinal, hash_functions]) => return Err(java_object()),
+            _ => {
+                return Err(ReadError::Invalid(format!(
+                    "strategy {} is neither 0 (MURMUR128_MITZ_32) nor 1 (MURMUR128_MITZ_64)",
+                    ordinal as i8
+                )));
+            }
+        };
+        if hash_functions == 0 {
+            return Err(ReadError::Invalid("0 hash functions is not in 1 to 255".into()));
+        }
+        Ok(Layout {
+            format: Self { strategy },
+            shape: Shape {
+                words: words([a, b, c, d])?,
+                hash_functions: hash_functions.into(),
+            },
         })
     }
 
-    pub(crate) fn shape(&self) -> Shape {
-        Shape {
-            words: self.words,
-            hash_functions: self.hash_functions.into(),
-        }
+    fn describe(self, summary: &mut fmt::DebugStruct<'_, '_>) {
+        summary.field("strategy", &self.strategy);
+    }
+}
+
+impl<K: Funnel + ?Sized> KeyImpl<Guava> for K {
+    #[inline]
+    fn hash_for(&self, _: Guava) -> Hash {
+        Murmur3::with_seed(0).hash128(self)
     }
 }
 
@@ -153,15 +234,14 @@ pub type Hash = (u64, u64);
 
 /// The indexes of one key's bits under `MURMUR128_MITZ_64`, one after another.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct WideIndexes {
+pub struct WideIndexes {
     next: u64,
     step: u64,
 }
 
-impl WideIndexes {
-    /// The indexes for a hash.
+impl From<Hash> for WideIndexes {
     #[inline(always)]
-    pub(crate) fn new((next, step): Hash) -> Self {
+    fn from((next, step): Hash) -> Self {
         Self { next, step }
     }
 }
@@ -173,13 +253,6 @@ impl NextIndex for WideIndexes {
         self.next = self.next.wrapping_add(self.step);
         modulo.remainder(number)
     }
-}
-
-/// The indexes of one key's bits under `MURMUR128_MITZ_32`: of both halves of the hash's first 64
-/// bits.
-#[inline(always)]
-pub(crate) fn narrow_indexes((h1, _): Hash) -> IntIndexes {
-    IntIndexes::new((h1 as i32, (h1 >> 32) as i32))
 }
 
 #[cfg(test)]
@@ -202,7 +275,7 @@ mod tests {
             let (h1, h2) = (number(2 * i), number(2 * i + 1));
             let words = (number(i) >> 40) as usize + 1;
             let (modulo, bits) = (Modulo::new(words), 64 * words as u64);
-            let (mut wide, mut narrow) = (WideIndexes::new((h1, h2)), narrow_indexes((h1, h2)));
+            let (mut wide, mut narrow) = (WideIndexes::from((h1, h2)), Guava::narrow((h1, h2)));
             let mut combined = h1;
             for j in 0..255u64 {
                 let expected = (combined & 0x7fff_ffff_ffff_ffff) % bits;
@@ -217,9 +290,9 @@ mod tests {
         }
     }
 
-    fn solve(keys: u64, rate: f64, hash_functions: HashFunctions) -> Result<(u8, usize), BuildError> {
-        let layout = GuavaLayout::solve(keys, rate, Strategy::Mitz64, hash_functions)?;
-        Ok((layout.hash_functions, layout.words))
+    fn solve(keys: u64, rate: f64, hash_functions: HashFunctions) -> Result<(u32, usize), BuildError> {
+        let layout = super::solve(keys, rate, Strategy::Mitz64, hash_functions)?;
+        Ok((layout.shape.hash_functions, layout.shape.words))
     }
 
     /// From Guava's tests: its limits, and values that are just within them.

@@ -11,8 +11,8 @@ use lanebloom::internal::{acquire, figures, noticed};
 pub(crate) const MAX_WORDS: u64 = i32::MAX as u64;
 
 /// What decides how full a filter is.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Shape {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
     /// In 1..=[`MAX_WORDS`].
     pub(crate) words: usize,
     /// Bits of a key, at least 1.

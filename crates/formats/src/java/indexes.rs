@@ -6,7 +6,7 @@ use lanebloom::internal::TILE;
 
 /// The indexes of one key's bits, one after another: `h1 + i * h2` for `i` from 1 on.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct IntIndexes {
+pub struct IntIndexes {
     next: i32,
     step: i32,
 }

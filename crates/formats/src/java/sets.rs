@@ -2,193 +2,244 @@
 //! intersection, subset, and the numbers of keys that both or either have.
 
 use super::formulas::Shape;
+use super::{JavaBloom, JavaFormat};
 use crate::flat::Flat;
-use lanebloom::internal::acquire;
+use alloc::format;
+use lanebloom::internal::{acquire, acquire_if, incompatible};
+use lanebloom::{BuildError, IncompatibleError};
 
-/// The methods of a filter type, whose fields are `flat` and `layout`.
-macro_rules! sets {
-    ($filter:ident) => {
-        /// Whole filters.
-        impl $filter {
-            /// Removes all keys. It takes `&mut self`: beside inserts, some keys would survive in
-            /// part.
-            ///
-            /// ```
-            #[doc = concat!("let mut filter = lanebloom_formats::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
-            /// filter.insert("a");
-            /// filter.clear();
-            /// assert!(!filter.contains("a") && filter.is_empty());
-            /// # Ok::<(), lanebloom_formats::BuildError>(())
-            /// ```
-            pub fn clear(&mut self) {
-                self.flat.bits.clear();
-            }
+/// Whole filters.
+impl<F: JavaFormat> JavaBloom<F> {
+    /// Removes all keys. It takes `&mut self`: beside inserts, some keys would survive in
+    /// part.
+    ///
+    /// ```
+    /// let mut filter = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert("a");
+    /// filter.clear();
+    /// assert!(!filter.contains("a") && filter.is_empty());
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    pub fn clear(&mut self) {
+        self.flat.bits.clear();
+    }
 
-            /// [`clone`](Clone::clone) that returns an error, instead of aborting, if the
-            /// allocation fails.
-            ///
-            /// # Errors
-            ///
-            /// If the allocation fails.
-            ///
-            /// # Examples
-            ///
-            /// ```
-            #[doc = concat!("let filter = lanebloom_formats::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
-            /// filter.insert("a");
-            /// assert!(filter.try_clone()?.contains("a"));
-            /// # Ok::<(), lanebloom_formats::BuildError>(())
-            /// ```
-            pub fn try_clone(&self) -> Result<Self, BuildError> {
-                Ok(Self {
-                    flat: self.flat.try_clone()?,
-                    ..*self
-                })
-            }
+    /// [`clone`](Clone::clone) that returns an error, instead of aborting, if the
+    /// allocation fails.
+    ///
+    /// # Errors
+    ///
+    /// If the allocation fails.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert("a");
+    /// assert!(filter.try_clone()?.contains("a"));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    pub fn try_clone(&self) -> Result<Self, BuildError> {
+        Ok(Self {
+            flat: self.flat.try_clone()?,
+            ..*self
+        })
+    }
 
-            /// The common part of `union_from`.
-            fn unite(&self, other: &Self) -> Result<bool, IncompatibleError> {
-                self.check_layout(other)?;
-                let changed = self.flat.bits.or_from(&other.flat.bits, 0..self.flat.bits.blocks());
-                acquire_if(!changed);
-                Ok(changed)
-            }
+    /// Adds every key of `other` to this filter; returns whether that changed it: Guava's `putAll`,
+    /// Spark's `mergeInPlace`. Both may be in use meanwhile.
+    ///
+    /// Everything that was inserted into `other` before is in this filter afterwards.
+    ///
+    /// # Errors
+    ///
+    /// Fails if strategy, version, seed, number of bits or number of hash functions differ. A
+    /// `GuavaBloom` also fails if `other` is this filter, as in Guava. Then no key is added.
+    ///
+    /// # Memory ordering
+    ///
+    /// `Acquire` on `other`'s content and `Release` on this one's: a thread that finds a key here
+    /// sees what its inserter there had done before. `false` ends in an `Acquire`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_formats::{GuavaBloom, SparkBloom};
+    ///
+    /// let all = GuavaBloom::with_capacity(1000, 0.01)?;
+    /// let part = all.clone();
+    /// part.insert("a");
+    /// assert_eq!(all.union_from(&part), Ok(true));
+    /// assert_eq!(all.union_from(&part), Ok(false));
+    /// assert!(all.contains("a") && all.union_from(&all).is_err());
+    ///
+    /// let spark = SparkBloom::from_keys(["a"], 0.01)?;
+    /// assert_eq!(spark.union_from(&spark), Ok(false));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[doc(alias("merge", "put_all", "putAll", "merge_in_place", "mergeInPlace"))]
+    pub fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
+        self.check_union(other)?;
+        let changed = self.flat.bits.or_from(&other.flat.bits, 0..self.flat.bits.blocks());
+        acquire_if(!changed);
+        Ok(changed)
+    }
 
-            fn check_layout(&self, other: &Self) -> Result<(), IncompatibleError> {
-                let (ours, theirs) = (self.layout, other.layout);
-                if ours == theirs {
-                    return Ok(());
-                }
-                Err(incompatible(format!(
-                    "the other filter's layout differs: {theirs} there, {ours} here"
-                )))
-            }
+    /// Whether `other` can be [united](Self::union_from) with this filter.
+    ///
+    /// ```
+    /// use lanebloom_formats::GuavaBloom;
+    ///
+    /// let filter = GuavaBloom::with_capacity(1000, 0.01)?;
+    /// assert!(filter.is_compatible(&filter.clone()));
+    /// assert!(!filter.is_compatible(&GuavaBloom::with_capacity(2000, 0.01)?));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[doc(alias = "isCompatible")]
+    #[must_use]
+    pub fn is_compatible(&self, other: &Self) -> bool {
+        self.check_union(other).is_ok()
+    }
+
+    fn check_union(&self, other: &Self) -> Result<(), IncompatibleError> {
+        if F::REFUSES_ITSELF && core::ptr::eq(self, other) {
+            return Err(incompatible("a filter cannot be united with itself".into()));
         }
+        self.check_layout(other)
+    }
 
-        /// A copy that holds at least every key whose insertion happened before. Aborts if the
-        /// allocation fails; `try_clone` does not.
-        impl Clone for $filter {
-            fn clone(&self) -> Self {
-                Self {
-                    flat: self.flat.clone(),
-                    ..*self
-                }
-            }
+    fn check_layout(&self, other: &Self) -> Result<(), IncompatibleError> {
+        let (ours, theirs) = (self.layout, other.layout);
+        if ours == theirs {
+            return Ok(());
         }
-
-        /// Two filters as sets of keys. All methods fail as [`union_from`](Self::union_from) does
-        /// for filters of different layouts.
-        impl $filter {
-            /// Keeps only what `other` has too; returns whether that changed this filter. `other`
-            /// may be in use meanwhile. It takes `&mut self`: beside inserts, some keys would
-            /// survive in part.
-            ///
-            /// The result has every key that was inserted into both, and more keys of only one than
-            /// the false-positive rate says: bits that different keys set in the two filters stay
-            /// too.
-            ///
-            /// # Errors
-            ///
-            /// Fails if the layouts differ. Then nothing changes.
-            ///
-            /// # Memory ordering
-            ///
-            /// Ends in an `Acquire` on `other`'s content.
-            ///
-            /// # Examples
-            ///
-            /// ```
-            #[doc = concat!("let mut both = lanebloom_formats::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
-            /// let other = both.clone();
-            /// both.insert_all(["a", "b"]);
-            /// other.insert_all(["b", "c"]);
-            /// assert_eq!(both.intersection_from(&other), Ok(true));
-            /// assert_eq!(both.intersection_from(&other), Ok(false));
-            /// assert!(both.contains("b") && !both.contains("a") && !both.contains("c"));
-            /// # Ok::<(), lanebloom_formats::BuildError>(())
-            /// ```
-            #[doc(alias("intersect_in_place", "intersectInPlace"))]
-            pub fn intersection_from(&mut self, other: &Self) -> Result<bool, IncompatibleError> {
-                self.check_layout(other)?;
-                let changed = self.flat.bits.and_from(&other.flat.bits);
-                acquire();
-                Ok(changed)
-            }
-
-            /// Whether `other` has every key of this filter: `false` is certain, `true` may be by
-            /// chance, as if each key that `other` lacks were a false positive there.
-            ///
-            /// # Errors
-            ///
-            /// Fails if the layouts differ.
-            ///
-            /// # Examples
-            ///
-            /// ```
-            #[doc = concat!("let a = lanebloom_formats::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
-            /// let b = a.clone();
-            /// a.insert("a");
-            /// b.insert_all(["a", "b"]);
-            /// assert_eq!((a.is_subset(&b), b.is_subset(&a)), (Ok(true), Ok(false)));
-            /// # Ok::<(), lanebloom_formats::BuildError>(())
-            /// ```
-            pub fn is_subset(&self, other: &Self) -> Result<bool, IncompatibleError> {
-                self.check_layout(other)?;
-                Ok(crate::java::sets::is_subset(&self.flat, &other.flat))
-            }
-
-            /// An estimate of the number of distinct keys in either filter: the
-            /// [`estimated_len`](Self::estimated_len) of their union, which is not made.
-            ///
-            /// # Errors
-            ///
-            /// Fails if the layouts differ.
-            ///
-            /// # Examples
-            ///
-            /// ```
-            #[doc = concat!("let a = lanebloom_formats::", stringify!($filter), "::with_capacity(100_000, 0.01)?;")]
-            /// let b = a.clone();
-            /// a.insert_all(0..50_000i32);
-            /// b.insert_all(40_000..80_000i32);
-            /// assert!(a.estimated_union_len(&b).unwrap().abs_diff(80_000) < 500);
-            /// # Ok::<(), lanebloom_formats::BuildError>(())
-            /// ```
-            pub fn estimated_union_len(&self, other: &Self) -> Result<usize, IncompatibleError> {
-                self.check_layout(other)?;
-                let [_, _, either] = self.layout.shape().lens(&self.flat, &other.flat);
-                Ok(either)
-            }
-
-            /// An estimate of the number of distinct keys that are in both filters: those of each
-            /// less those of either. For few common keys of large filters it is no more than noise:
-            /// about `0.5 * sqrt(n)` for two filters with their `n` expected keys at 1%.
-            ///
-            /// # Errors
-            ///
-            /// Fails if the layouts differ.
-            ///
-            /// # Examples
-            ///
-            /// ```
-            #[doc = concat!("let a = lanebloom_formats::", stringify!($filter), "::with_capacity(100_000, 0.01)?;")]
-            /// let b = a.clone();
-            /// a.insert_all(0..50_000i32);
-            /// b.insert_all(40_000..80_000i32);
-            /// assert!(a.estimated_intersection_len(&b).unwrap().abs_diff(10_000) < 500);
-            /// # Ok::<(), lanebloom_formats::BuildError>(())
-            /// ```
-            pub fn estimated_intersection_len(&self, other: &Self) -> Result<usize, IncompatibleError> {
-                self.check_layout(other)?;
-                let [ours, theirs, either] = self.layout.shape().lens(&self.flat, &other.flat);
-                Ok(ours.saturating_add(theirs).saturating_sub(either))
-            }
-        }
-    };
+        Err(incompatible(format!(
+            "the other filter's layout differs: {theirs} there, {ours} here"
+        )))
+    }
 }
-pub(crate) use sets;
 
-pub(crate) fn is_subset(ours: &Flat, theirs: &Flat) -> bool {
+/// A copy that holds at least every key whose insertion happened before. Aborts if the
+/// allocation fails; `try_clone` does not.
+impl<F: JavaFormat> Clone for JavaBloom<F> {
+    fn clone(&self) -> Self {
+        Self {
+            flat: self.flat.clone(),
+            ..*self
+        }
+    }
+}
+
+/// Two filters as sets of keys. All methods fail as [`union_from`](Self::union_from) does
+/// for filters of different layouts.
+impl<F: JavaFormat> JavaBloom<F> {
+    /// Keeps only what `other` has too; returns whether that changed this filter. `other`
+    /// may be in use meanwhile. It takes `&mut self`: beside inserts, some keys would
+    /// survive in part.
+    ///
+    /// The result has every key that was inserted into both, and more keys of only one than
+    /// the false-positive rate says: bits that different keys set in the two filters stay
+    /// too.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the layouts differ. Then nothing changes.
+    ///
+    /// # Memory ordering
+    ///
+    /// Ends in an `Acquire` on `other`'s content.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let mut both = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.01)?;
+    /// let other = both.clone();
+    /// both.insert_all(["a", "b"]);
+    /// other.insert_all(["b", "c"]);
+    /// assert_eq!(both.intersection_from(&other), Ok(true));
+    /// assert_eq!(both.intersection_from(&other), Ok(false));
+    /// assert!(both.contains("b") && !both.contains("a") && !both.contains("c"));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[doc(alias("intersect_in_place", "intersectInPlace"))]
+    pub fn intersection_from(&mut self, other: &Self) -> Result<bool, IncompatibleError> {
+        self.check_layout(other)?;
+        let changed = self.flat.bits.and_from(&other.flat.bits);
+        acquire();
+        Ok(changed)
+    }
+
+    /// Whether `other` has every key of this filter: `false` is certain, `true` may be by
+    /// chance, as if each key that `other` lacks were a false positive there.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the layouts differ.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let a = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.01)?;
+    /// let b = a.clone();
+    /// a.insert("a");
+    /// b.insert_all(["a", "b"]);
+    /// assert_eq!((a.is_subset(&b), b.is_subset(&a)), (Ok(true), Ok(false)));
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    pub fn is_subset(&self, other: &Self) -> Result<bool, IncompatibleError> {
+        self.check_layout(other)?;
+        Ok(is_subset(&self.flat, &other.flat))
+    }
+
+    /// An estimate of the number of distinct keys in either filter: the
+    /// [`estimated_len`](Self::estimated_len) of their union, which is not made.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the layouts differ.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let a = lanebloom_formats::GuavaBloom::with_capacity(100_000, 0.01)?;
+    /// let b = a.clone();
+    /// a.insert_all(0..50_000i32);
+    /// b.insert_all(40_000..80_000i32);
+    /// assert!(a.estimated_union_len(&b).unwrap().abs_diff(80_000) < 500);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    pub fn estimated_union_len(&self, other: &Self) -> Result<usize, IncompatibleError> {
+        self.check_layout(other)?;
+        let [_, _, either] = self.layout.shape.lens(&self.flat, &other.flat);
+        Ok(either)
+    }
+
+    /// An estimate of the number of distinct keys that are in both filters: those of each
+    /// less those of either. For few common keys of large filters it is no more than noise:
+    /// about `0.5 * sqrt(n)` for two filters with their `n` expected keys at 1%.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the layouts differ.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let a = lanebloom_formats::GuavaBloom::with_capacity(100_000, 0.01)?;
+    /// let b = a.clone();
+    /// a.insert_all(0..50_000i32);
+    /// b.insert_all(40_000..80_000i32);
+    /// assert!(a.estimated_intersection_len(&b).unwrap().abs_diff(10_000) < 500);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    pub fn estimated_intersection_len(&self, other: &Self) -> Result<usize, IncompatibleError> {
+        self.check_layout(other)?;
+        let [ours, theirs, either] = self.layout.shape.lens(&self.flat, &other.flat);
+        Ok(ours.saturating_add(theirs).saturating_sub(either))
+    }
+}
+
+fn is_subset(ours: &Flat, theirs: &Flat) -> bool {
     let subset = both(ours, theirs).all(|(a, b)| a & !b == 0);
     acquire();
     subset
@@ -196,7 +247,7 @@ pub(crate) fn is_subset(ours: &Flat, theirs: &Flat) -> bool {
 
 impl Shape {
     /// The numbers of keys in the one filter, in the other, and in either.
-    pub(crate) fn lens(&self, ours: &Flat, theirs: &Flat) -> [usize; 3] {
+    fn lens(&self, ours: &Flat, theirs: &Flat) -> [usize; 3] {
         let mut ones = [0; 3];
         for (a, b) in both(ours, theirs) {
             for (ones, word) in ones.iter_mut().zip([a, b, a | b]) {

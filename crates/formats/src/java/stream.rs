@@ -1,15 +1,24 @@
-//! A header, and then the longs of a filter, big-endian (`java.io.DataOutputStream`), both ways.
-//! The header is the caller's: `guava/stream.rs`, `spark/stream.rs`.
+//! The streams of Guava and Spark, both ways (`writeTo` and `readFrom`): a header, which ends with
+//! an `int` for the number of longs, and the longs, all big-endian (`java.io.DataOutputStream`).
+//! `guava/layout.rs` and `spark/layout.rs` read and make the headers.
 
-use super::error::ReadError;
+use super::error::{JavaReadError, ReadError};
 use super::formulas::{MAX_WORDS, Shape};
+use super::{JavaBloom, JavaFormat, Layout};
 use crate::flat::Flat;
 use alloc::format;
 use alloc::vec::Vec;
 use lanebloom::internal::{acquire, as_chunks};
 
-#[cfg(feature = "std")]
-pub(crate) use io::{fill, read_longs, write};
+/// The most bytes of a header: those of Spark's V2.
+pub(crate) const MAX_HEADER: usize = 16;
+
+/// A header, and its length.
+pub(crate) type Header = ([u8; MAX_HEADER], usize);
+
+/// What Java's `ObjectOutputStream` begins with (Java Object Serialization Specification,
+/// `STREAM_MAGIC` and `STREAM_VERSION`).
+pub(crate) const JAVA_OBJECT: [u8; 4] = [0xac, 0xed, 0, 5];
 
 /// The number of longs that a stream declares, as Java's `int`.
 pub(crate) fn words(length: [u8; 4]) -> Result<usize, ReadError> {
@@ -22,44 +31,24 @@ pub(crate) fn words(length: [u8; 4]) -> Result<usize, ReadError> {
 }
 
 /// Bytes of a whole stream.
-pub(crate) fn bytes(header: usize, words: usize) -> u64 {
+fn bytes(header: usize, words: usize) -> u64 {
     const { assert!(MAX_WORDS < 1 << 32) };
     header as u64 + 8 * words as u64
 }
 
-/// The whole stream.
-pub(crate) fn to_bytes(header: &[u8], flat: &Flat) -> Vec<u8> {
-    let mut stream = Vec::with_capacity(header.len() + 8 * flat.word_count());
-    stream.extend_from_slice(header);
-    stream.extend(flat.words().flat_map(u64::to_be_bytes));
-    acquire();
-    stream
-}
-
-/// The `N` bytes with which a stream begins.
-pub(crate) fn header<const N: usize>(stream: &[u8]) -> Result<[u8; N], ReadError> {
-    let header = stream.first_chunk().copied();
-    header.ok_or(ReadError::Truncated {
+/// The `len` bytes with which a stream begins.
+fn begin(stream: &[u8], len: usize) -> Result<&[u8], ReadError> {
+    stream.get(..len).ok_or(ReadError::Truncated {
         bytes: stream.len() as u64,
-        needed: N as u64,
+        needed: len as u64,
     })
 }
 
-/// The filter whose longs are in `stream` after a header of so many bytes, and the bytes after it.
-/// Allocates nothing unless all longs are there, and take at most `limit` bytes.
-pub(crate) fn from_bytes(stream: &[u8], header: usize, shape: Shape, limit: u64) -> Result<(Flat, &[u8]), ReadError> {
-    check_limit(shape, limit)?;
-    let (longs, _) = as_chunks(&stream[header..]);
-    let Some(longs) = longs.get(..shape.words) else {
-        return Err(ReadError::Truncated {
-            bytes: stream.len() as u64,
-            needed: bytes(header, shape.words),
-        });
-    };
-    let mut flat = Flat::new(shape.words, shape.hash_functions).map_err(ReadError::OutOfMemory)?;
-    let longs = longs.iter().map(|long| u64::from_be_bytes(*long));
-    flat.bits.store_words(0, longs);
-    Ok((flat, &stream[header + 8 * shape.words..]))
+/// A Java object instead of a stream.
+pub(crate) fn java_object() -> ReadError {
+    ReadError::Invalid(
+        "a serialized Java object (0xACED): write the filter by BloomFilter.writeTo, not by ObjectOutputStream".into(),
+    )
 }
 
 fn check_limit(shape: Shape, limit: u64) -> Result<(), ReadError> {
@@ -70,9 +59,137 @@ fn check_limit(shape: Shape, limit: u64) -> Result<(), ReadError> {
     Ok(())
 }
 
+/// The streams of Guava and Spark.
+impl<F: JavaFormat> JavaBloom<F> {
+    /// The filter as `writeTo` of its system writes it: a header of 6 bytes for Guava, 12 for Spark's
+    /// V1 and 16 for V2, and 8 bytes for every 64 bits.
+    ///
+    /// Beside inserts, it holds at least every key whose insertion happened before. Aborts if the
+    /// allocation fails; [`write_to`](Self::write_to) allocates nothing.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let filter = lanebloom_formats::GuavaBloom::with_capacity(1, 0.03)?;
+    /// assert_eq!(filter.to_bytes(), [1, 5, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0]);
+    /// filter.insert("a");
+    /// assert_eq!(filter.to_bytes()[6..], [0x20, 0x02, 0, 0x08, 0, 0x80, 0x02, 0]);
+    ///
+    /// let filter = lanebloom_formats::SparkBloom::with_capacity(1, 0.03)?;
+    /// let header = [0, 0, 0, 2, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 1];
+    /// filter.insert("a");
+    /// assert_eq!(filter.to_bytes()[..16], header);
+    /// assert_eq!(filter.to_bytes()[16..], [0, 8, 0x10, 1, 2, 0, 0, 0x40]);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let (header, len) = self.header();
+        let mut stream = Vec::with_capacity(len + 8 * self.layout.shape.words);
+        stream.extend_from_slice(&header[..len]);
+        stream.extend(self.flat.words().flat_map(u64::to_be_bytes));
+        acquire();
+        stream
+    }
+
+    /// The length in bytes of the stream that begins with `head`. The header says it: 6 bytes for
+    /// Guava, 12 for Spark's V1 and 16 for V2.
+    ///
+    /// A stream of Guava has no magic number. To recognize one among files of other formats, compare
+    /// this length with that of the file.
+    ///
+    /// # Errors
+    ///
+    /// Fails if `head` is shorter than the header, or if no stream begins with it: strategy or
+    /// version are unknown, the number of hash functions is out of range, or there are no longs.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_formats::GuavaBloom;
+    ///
+    /// let stream = GuavaBloom::with_capacity(100, 0.03)?.to_bytes();
+    /// assert_eq!(GuavaBloom::stream_len(&stream[..6])?, stream.len() as u64);
+    /// assert!(GuavaBloom::stream_len(b"a line of text").is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn stream_len(head: &[u8]) -> Result<u64, JavaReadError> {
+        let (layout, header) = Self::layout_of(head).map_err(JavaReadError)?;
+        Ok(bytes(header, layout.shape.words))
+    }
+
+    /// The filter with which `bytes` begin, and the bytes after it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the bytes end before the filter does, strategy or version are unknown, the number of
+    /// hash functions is out of range (1 to 255 for Guava, 1 to 65,536 for Spark), the number of
+    /// longs is 0 or negative, or the allocation fails. Allocates nothing unless all of the filter is
+    /// there.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_formats::GuavaBloom;
+    ///
+    /// let filter = GuavaBloom::with_capacity(100, 0.03)?;
+    /// filter.insert("a");
+    /// let mut bytes = filter.to_bytes();
+    /// bytes.extend(b"more");
+    /// let (copy, rest) = GuavaBloom::from_bytes(&bytes)?;
+    /// assert!(copy == filter);
+    /// assert_eq!(rest, b"more");
+    ///
+    /// bytes[1] = 0;
+    /// let error = GuavaBloom::from_bytes(&bytes).unwrap_err();
+    /// assert_eq!(error.to_string(), "0 hash functions is not in 1 to 255");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "readFrom")]
+    pub fn from_bytes(bytes: &[u8]) -> Result<(Self, &[u8]), JavaReadError> {
+        Self::from_bytes_within(bytes, u64::MAX).map_err(JavaReadError)
+    }
+
+    /// [`from_bytes`](Self::from_bytes) for a filter of at most `limit` bytes.
+    pub(super) fn from_bytes_within(stream: &[u8], limit: u64) -> Result<(Self, &[u8]), ReadError> {
+        let (layout, header) = Self::layout_of(stream)?;
+        let shape = layout.shape;
+        check_limit(shape, limit)?;
+        let (longs, _) = as_chunks(&stream[header..]);
+        let Some(longs) = longs.get(..shape.words) else {
+            return Err(ReadError::Truncated {
+                bytes: stream.len() as u64,
+                needed: bytes(header, shape.words),
+            });
+        };
+        let mut flat = Flat::new(shape.words, shape.hash_functions).map_err(ReadError::OutOfMemory)?;
+        flat.bits
+            .store_words(0, longs.iter().map(|long| u64::from_be_bytes(*long)));
+        Ok((Self::read_with(layout, flat), &stream[header + 8 * shape.words..]))
+    }
+
+    /// The layout of the stream that begins with `head`, and the length of its header.
+    fn layout_of(head: &[u8]) -> Result<(Layout<F>, usize), ReadError> {
+        let len = F::header_len(begin(head, F::HEADER_START)?)?;
+        Ok((F::from_header(begin(head, len)?)?, len))
+    }
+
+    fn header(&self) -> Header {
+        self.layout.format.header(self.layout.shape)
+    }
+
+    fn read_with(layout: Layout<F>, flat: Flat) -> Self {
+        Self {
+            flat,
+            layout,
+            expected_keys: layout.shape.keys_for_half(),
+        }
+    }
+}
+
 #[cfg(feature = "std")]
 mod io {
-    use super::{ReadError, Shape, bytes, check_limit};
+    use super::{JavaBloom, JavaFormat, JavaReadError, MAX_HEADER, ReadError, Shape, bytes, check_limit};
     use crate::flat::{Flat, LINE_WORDS};
     use lanebloom::internal::{Bits, acquire, as_chunks, as_chunks_mut};
     use std::io::{self, ErrorKind, Read, Write};
@@ -82,33 +199,103 @@ mod io {
     /// Lines allocated before their bytes arrive: 64 KiB.
     const AT_FIRST: usize = 1 << 10;
 
-    /// Writes the whole stream, [`BUFFER`] bytes at a time.
-    pub(crate) fn write(header: &[u8], flat: &Flat, mut writer: impl Write) -> io::Result<()> {
-        writer.write_all(header)?;
-        let mut buffer = [0; BUFFER];
-        let mut longs = flat.words();
-        loop {
-            let mut len = 0;
-            for (place, long) in as_chunks_mut(&mut buffer).0.iter_mut().zip(&mut longs) {
-                *place = long.to_be_bytes();
-                len += place.len();
+    /// The streams of Guava and Spark, by `std::io` (feature `std`).
+    impl<F: JavaFormat> JavaBloom<F> {
+        /// Writes the filter as `writeTo` of its system does: the bytes of
+        /// [`to_bytes`](Self::to_bytes). It writes 8 KiB at a time, and does not flush.
+        ///
+        /// Beside inserts, it writes at least every key whose insertion happened before.
+        ///
+        /// # Errors
+        ///
+        /// Fails if the writer fails.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let filter = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.03)?;
+        /// filter.insert("a");
+        /// let mut stream = Vec::new();
+        /// filter.write_to(&mut stream)?;
+        /// assert_eq!(stream, filter.to_bytes());
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        #[doc(alias = "writeTo")]
+        pub fn write_to(&self, mut writer: impl Write) -> io::Result<()> {
+            let (header, len) = self.header();
+            writer.write_all(&header[..len])?;
+            let mut buffer = [0; BUFFER];
+            let mut longs = self.flat.words();
+            loop {
+                let mut len = 0;
+                for (place, long) in as_chunks_mut(&mut buffer).0.iter_mut().zip(&mut longs) {
+                    *place = long.to_be_bytes();
+                    len += place.len();
+                }
+                if len == 0 {
+                    return Ok(());
+                }
+                acquire();
+                writer.write_all(&buffer[..len])?;
             }
-            if len == 0 {
-                return Ok(());
-            }
-            acquire();
-            writer.write_all(&buffer[..len])?;
+        }
+
+        /// Reads a filter that `writeTo` of its system or [`write_to`](Self::write_to) wrote, whose
+        /// bits take `max_bytes` bytes at most. Leaves the bytes after it unread.
+        ///
+        /// The length that the stream declares is checked before anything is allocated, and memory
+        /// grows with the bytes that arrive: at most three times as much as has arrived, or 64 KiB.
+        /// It reads 8 KiB at a time, so the reader need not be buffered.
+        ///
+        /// # Errors
+        ///
+        /// Fails as [`from_bytes`](Self::from_bytes) does, if the reader fails (its error is the
+        /// [source](std::error::Error::source)), or if the bits take more than `max_bytes`.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// use lanebloom_formats::GuavaBloom;
+        ///
+        /// let filter = GuavaBloom::with_capacity(1000, 0.03)?;
+        /// filter.insert("a");
+        /// let stream = [filter.to_bytes(), b"more".to_vec()].concat();
+        ///
+        /// let mut reader = &stream[..];
+        /// let copy = GuavaBloom::read_from(&mut reader, 1 << 20)?;
+        /// assert!(copy == filter);
+        /// assert_eq!(reader, b"more");
+        ///
+        /// let error = GuavaBloom::read_from(&stream[..], 512).unwrap_err();
+        /// let text = "the filter takes 920 bytes, more than the limit of 512 bytes";
+        /// assert_eq!(error.to_string(), text);
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        #[doc(alias = "readFrom")]
+        pub fn read_from(reader: impl Read, max_bytes: usize) -> Result<Self, JavaReadError> {
+            Self::read(reader, max_bytes as u64).map_err(JavaReadError)
+        }
+
+        fn read(mut reader: impl Read, limit: u64) -> Result<Self, ReadError> {
+            let mut header = [0; MAX_HEADER];
+            let (start, rest) = header.split_at_mut(F::HEADER_START);
+            fill(&mut reader, start, 0, start.len() as u64)?;
+            let len = F::header_len(start)?;
+            fill(
+                &mut reader,
+                &mut rest[..len - start.len()],
+                start.len() as u64,
+                len as u64,
+            )?;
+            let layout = F::from_header(&header[..len])?;
+            let flat = read_longs(reader, len, layout.shape, limit)?;
+            Ok(Self::read_with(layout, flat))
         }
     }
 
     /// Reads the longs that follow a header of so many bytes, unless they take more than `limit`
     /// bytes. Memory grows with the bytes that arrive.
-    pub(crate) fn read_longs(
-        mut reader: impl Read,
-        header: usize,
-        shape: Shape,
-        limit: u64,
-    ) -> Result<Flat, ReadError> {
+    fn read_longs(mut reader: impl Read, header: usize, shape: Shape, limit: u64) -> Result<Flat, ReadError> {
         check_limit(shape, limit)?;
         let all_lines = shape.words.div_ceil(LINE_WORDS);
         let allocate = |lines: usize| Bits::new(lines).map_err(ReadError::OutOfMemory);
@@ -133,7 +320,7 @@ mod io {
     }
 
     /// Fills `part`; `before` bytes came before these, of `needed` in all.
-    pub(crate) fn fill(reader: &mut impl Read, part: &mut [u8], before: u64, needed: u64) -> Result<(), ReadError> {
+    fn fill(reader: &mut impl Read, part: &mut [u8], before: u64, needed: u64) -> Result<(), ReadError> {
         let mut len = 0;
         while len < part.len() {
             match reader.read(&mut part[len..]) {

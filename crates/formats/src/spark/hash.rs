@@ -1,4 +1,4 @@
-//! Spark's hash of a key: `Murmur3_x86_32` under a seed. `spark.rs` calls it.
+//! Spark's hash of a key: `Murmur3_x86_32` under a seed. `layout.rs` calls it.
 //!
 //! Spark's differs from Austin Appleby's MurmurHash3 in the last bytes of a key whose length is no
 //! multiple of 4: each is a block of its own, as a signed number.
@@ -89,13 +89,6 @@ keys! {
     alloc::vec::Vec<u8>: |key, seed| key[..].murmur3(seed);
     str: |key, seed| key.as_bytes().murmur3(seed);
     alloc::string::String: |key, seed| key.as_bytes().murmur3(seed);
-}
-
-/// Both hashes of a key in filters of this seed.
-#[inline(always)]
-pub(crate) fn hash_of<K: SparkKey + ?Sized>(key: &K, seed: i32) -> Hash {
-    let first = key.murmur3(seed);
-    (first, key.murmur3(first))
 }
 
 /// Spark's `hashLong`: the low half first.

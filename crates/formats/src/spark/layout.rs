@@ -1,17 +1,24 @@
-//! Spark's layouts: the one for keys and a rate, or for keys and bits; and the indexes of a hash's
-//! bits. `spark.rs` calls it.
+//! What is Spark's of a [`JavaBloom`](crate::JavaBloom): the layout for keys and bits, the indexes
+//! of a hash's bits, and the header of the stream.
 
-use super::hash::Hash;
+use super::hash::{Hash, SparkKey};
 use crate::flat::{Column, Modulo, NextIndex};
-use crate::java::formulas::{MAX_WORDS, Shape, functions_by_bits};
+use crate::java::error::ReadError;
+use crate::java::formulas::{MAX_WORDS, Shape, functions_by_bits, optimal_bits};
+use crate::java::indexes::IntIndexes;
+use crate::java::stream::{Header, JAVA_OBJECT, MAX_HEADER, java_object, words};
+use crate::java::{FormatImpl, KeyImpl, Layout};
 use alloc::format;
 use core::fmt;
 use lanebloom::BuildError;
-use lanebloom::internal::{TILE, build_error};
+use lanebloom::internal::{TILE, as_chunks, build_error, wrong_rate};
+
+/// Bytes of an `int`.
+const INT: usize = 4;
 
 /// The most bits of a key. Spark has no limit: it writes an `int`, so a stream could ask for four
 /// seconds of work per key. Rates down to 4.9e-324, the least that Java has, take 1074.
-pub(crate) const MAX_HASH_FUNCTIONS: u32 = 1 << 16;
+const MAX_HASH_FUNCTIONS: i32 = 1 << 16;
 
 /// The version of a filter, which its stream names: how a hash becomes the indexes of bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -25,83 +32,175 @@ pub enum Version {
     V2,
 }
 
-/// The parameters that determine a key's bits.
+/// The system of a [`SparkBloom`](super::SparkBloom).
+///
+/// ```
+/// use lanebloom_formats::JavaBloom;
+/// use lanebloom_formats::spark::{Spark, SparkBloom};
+///
+/// let filter: JavaBloom<Spark> = SparkBloom::with_capacity(1000, 0.01)?;
+/// assert!(filter.is_empty());
+/// # Ok::<(), lanebloom_formats::BuildError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SparkLayout {
-    pub(crate) version: Version,
+pub struct Spark {
+    pub(super) version: Version,
     /// 0 for V1.
-    pub(crate) seed: i32,
-    /// In 1..=[`MAX_HASH_FUNCTIONS`].
-    pub(crate) hash_functions: u32,
-    /// In 1..=[`MAX_WORDS`].
-    pub(crate) words: usize,
+    pub(super) seed: i32,
 }
 
-impl fmt::Display for SparkLayout {
+impl fmt::Display for Spark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bits = self.shape().bits();
-        write!(
-            f,
-            "{:?}, seed {}, {bits} bits, {} hash functions",
-            self.version, self.seed, self.hash_functions
-        )
+        write!(f, "{:?}, seed {}", self.version, self.seed)
     }
 }
 
-impl SparkLayout {
-    /// The layout that Spark's `create` chooses.
-    pub(crate) fn solve(version: Version, seed: i32, keys: u64, bits: u64) -> Result<Self, BuildError> {
-        if keys == 0 {
-            return Err(build_error("the number of expected keys must be at least 1".into()));
-        }
-        if bits == 0 {
-            return Err(build_error(format!(
-                "a Spark filter for {keys} keys must have at least 1 bit"
-            )));
-        }
-        if bits > 64 * MAX_WORDS {
-            return Err(build_error(format!(
-                "a filter of {bits} bits is beyond Spark's limit of {} bits",
-                64 * MAX_WORDS
-            )));
-        }
-        if version == Version::V1 && seed != 0 {
-            return Err(build_error(format!("a V1 filter has no seed, and cannot have {seed}")));
-        }
-        let hash_functions = functions_by_bits(bits, keys);
-        if hash_functions > MAX_HASH_FUNCTIONS.into() {
-            return Err(build_error(format!(
-                "{bits} bits for {keys} keys take {hash_functions} hash functions, more than the limit of \
-                 {MAX_HASH_FUNCTIONS}"
-            )));
-        }
-        Ok(Self {
-            version,
-            seed,
-            hash_functions: hash_functions as u32,
+/// The number of bits for keys and a rate.
+pub(super) fn bits(keys: u64, rate: f64) -> Result<u64, BuildError> {
+    if rate > 0.0 && rate < 1.0 {
+        Ok(optimal_bits(keys, rate))
+    } else {
+        Err(wrong_rate(rate))
+    }
+}
+
+/// The layout that Spark's `create` chooses.
+pub(super) fn solve(version: Version, seed: i32, keys: u64, bits: u64) -> Result<Layout<Spark>, BuildError> {
+    if keys == 0 {
+        return Err(build_error("the number of expected keys must be at least 1".into()));
+    }
+    if bits == 0 {
+        return Err(build_error(format!(
+            "a Spark filter for {keys} keys must have at least 1 bit"
+        )));
+    }
+    if bits > 64 * MAX_WORDS {
+        return Err(build_error(format!(
+            "a filter of {bits} bits is beyond Spark's limit of {} bits",
+            64 * MAX_WORDS
+        )));
+    }
+    if version == Version::V1 && seed != 0 {
+        return Err(build_error(format!("a V1 filter has no seed, and cannot have {seed}")));
+    }
+    let hash_functions = functions_by_bits(bits, keys);
+    if hash_functions > MAX_HASH_FUNCTIONS as u64 {
+        return Err(build_error(format!(
+            "{bits} bits for {keys} keys take {hash_functions} hash functions, more than the limit of \
+             {MAX_HASH_FUNCTIONS}"
+        )));
+    }
+    Ok(Layout {
+        format: Spark { version, seed },
+        shape: Shape {
             words: bits.div_ceil(64) as usize,
+            hash_functions: hash_functions as u32,
+        },
+    })
+}
+
+impl FormatImpl for Spark {
+    type Hash = Hash;
+    type Wide = LongIndexes;
+
+    const FILTER: &str = "SparkBloom";
+    const HASHES_IN_VECTORS: bool = true;
+    const REFUSES_ITSELF: bool = false;
+    const HEADER_START: usize = INT;
+
+    fn solve(keys: usize, rate: f64) -> Result<Layout<Self>, BuildError> {
+        let keys = keys as u64;
+        solve(Version::default(), 0, keys, bits(keys, rate)?)
+    }
+
+    #[inline(always)]
+    fn is_wide(self) -> bool {
+        self.version == Version::V2
+    }
+
+    #[inline(always)]
+    fn narrow(hash: Hash) -> IntIndexes {
+        IntIndexes::new(hash)
+    }
+
+    /// An `int` for the version, an `int` for the number of hash functions, and in V2 an `int` for
+    /// the seed.
+    fn header(self, shape: Shape) -> Header {
+        let (functions, words) = (shape.hash_functions, shape.words as u32);
+        let ints = match self.version {
+            Version::V1 => [1, functions, words, 0],
+            Version::V2 => [2, functions, self.seed as u32, words],
+        };
+        let mut header = [0; MAX_HEADER];
+        for (place, int) in header.chunks_exact_mut(INT).zip(ints) {
+            place.copy_from_slice(&int.to_be_bytes());
+        }
+        (header, INT * if self.is_wide() { 4 } else { 3 })
+    }
+
+    fn header_len(version: &[u8]) -> Result<usize, ReadError> {
+        match *version {
+            [0, 0, 0, 1] => Ok(3 * INT),
+            [0, 0, 0, 2] => Ok(4 * INT),
+            _ if version == JAVA_OBJECT => Err(java_object()),
+            [a, b, c, d] => {
+                let version = i32::from_be_bytes([a, b, c, d]);
+                Err(ReadError::Invalid(format!("version {version} is neither 1 nor 2")))
+            }
+            _ => unreachable!("HEADER_START says how many there are"),
+        }
+    }
+
+    fn from_header(header: &[u8]) -> Result<Layout<Self>, ReadError> {
+        let (version, hash_functions, seed, length) = match *as_chunks(header).0 {
+            [_, hash_functions, length] => (Version::V1, hash_functions, [0; INT], length),
+            [_, hash_functions, seed, length] => (Version::V2, hash_functions, seed, length),
+            _ => unreachable!("header_len says how many there are"),
+        };
+        let hash_functions = match i32::from_be_bytes(hash_functions) {
+            number @ 1..=MAX_HASH_FUNCTIONS => number as u32,
+            number => {
+                return Err(ReadError::Invalid(format!(
+                    "{number} hash functions is not in 1 to {MAX_HASH_FUNCTIONS}"
+                )));
+            }
+        };
+        Ok(Layout {
+            format: Self {
+                version,
+                seed: i32::from_be_bytes(seed),
+            },
+            shape: Shape {
+                words: words(length)?,
+                hash_functions,
+            },
         })
     }
 
-    pub(crate) fn shape(&self) -> Shape {
-        Shape {
-            words: self.words,
-            hash_functions: self.hash_functions,
-        }
+    fn describe(self, summary: &mut fmt::DebugStruct<'_, '_>) {
+        summary.field("version", &self.version).field("seed", &self.seed);
+    }
+}
+
+impl<K: SparkKey + ?Sized> KeyImpl<Spark> for K {
+    /// Both hashes.
+    #[inline(always)]
+    fn hash_for(&self, Spark { seed, .. }: Spark) -> Hash {
+        let first = self.murmur3(seed);
+        (first, self.murmur3(first))
     }
 }
 
 /// The indexes of one key's bits in a V2 filter, one after another.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct LongIndexes {
+pub struct LongIndexes {
     next: i64,
     step: i64,
 }
 
-impl LongIndexes {
-    /// The indexes for a hash.
+impl From<Hash> for LongIndexes {
     #[inline(always)]
-    pub(crate) fn new((h1, h2): Hash) -> Self {
+    fn from((h1, h2): Hash) -> Self {
         let step = h2.into();
         Self {
             next: i64::from(h1) * i64::from(i32::MAX) + step,

@@ -314,10 +314,13 @@ impl SplitBlockBloom {
     }
 }
 
+/// Smallest batch that takes a pipeline.
+const MANY: usize = 32;
+
 /// Writes whether each hash may be in the filter.
 pub(super) fn contains_hashes<T: Load>(level: Level, blocks: &[Block<T>], hashes: &[u64], out: &mut [bool]) {
     assert_same_length(hashes.len(), out.len());
-    if hashes.len() >= Length::Many.least() {
+    if hashes.len() >= MANY {
         return look_up(level, blocks, hashes, &mut unpack_into(out));
     }
     prefetch_few(blocks, hashes);
@@ -346,7 +349,7 @@ pub(super) fn look_up<T: Load>(
     if hashes.is_empty() {
         return;
     }
-    if hashes.len() < Length::Many.least() {
+    if hashes.len() < MANY {
         prefetch_few(blocks, hashes);
         let bit = |(i, hash): (usize, &u64)| u64::from(level.contains(blocks, *hash)) << i;
         let found = hashes.iter().enumerate().map(bit).fold(0, |found, bit| found | bit);

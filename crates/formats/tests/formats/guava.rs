@@ -4,7 +4,7 @@
 
 use crate::contract::guava::each::{hit_rate, lookups_agree};
 use lanebloom::{Funnel, Murmur3};
-use lanebloom_formats::GuavaReadError;
+use lanebloom_formats::JavaReadError;
 use lanebloom_formats::guava::{Builder, GuavaBloom, HashFunctions, Strategy, UnencodedChars, Utf16};
 use lanebloom_tests::{Full, Pieces, STRESS_KEYS, number, together};
 use proptest::prelude::*;
@@ -38,7 +38,7 @@ fn strategy(name: &Value) -> Strategy {
     }
 }
 
-fn read(bytes: &[u8]) -> Result<GuavaBloom, GuavaReadError> {
+fn read(bytes: &[u8]) -> Result<GuavaBloom, JavaReadError> {
     GuavaBloom::read_from(bytes, 1 << 20)
 }
 
@@ -471,7 +471,7 @@ fn a_stream_is_read_as_it_was_written() {
     for (filter, bytes) in written() {
         assert_eq!(filter.bit_size(), 8 * (bytes.len() as u64 - 6));
         assert_eq!(filter.strategy(), STRATEGIES[usize::from(bytes[0])]);
-        assert_eq!(filter.hash_functions(), bytes[1]);
+        assert_eq!(filter.hash_functions(), u32::from(bytes[1]));
         assert_eq!(filter.to_bytes(), bytes);
         let mut stream = Vec::new();
         filter.write_to(&mut stream).unwrap();

@@ -321,9 +321,7 @@ fn sizes_agree_with_guava() {
             .false_positive_rate(rate)
             .hash_functions(HashFunctions::ByBits)
             .build();
-        let ours = ours.map_or((0, 0), |filter| {
-            (filter.bit_size() / 64, filter.hash_functions().into())
-        });
+        let ours = ours.map_or((0, 0), |filter| (filter.bit_size() / 64, filter.hash_functions()));
         assert_eq!(ours, theirs, "{keys} keys at {rate:e}");
         refused += u32::from(theirs.0 == 0);
     }

@@ -2,7 +2,7 @@
 #![cfg(feature = "std")]
 
 use crate::contract::spark::each::lookups_agree;
-use lanebloom_formats::SparkReadError;
+use lanebloom_formats::JavaReadError;
 use lanebloom_formats::spark::{Builder, SparkBloom, SparkKey, Version};
 use lanebloom_tests::{Full, Pieces, STRESS_KEYS, number, together};
 use proptest::prelude::*;
@@ -31,7 +31,7 @@ fn int(value: &Value) -> i32 {
     value.as_i64().unwrap().try_into().unwrap()
 }
 
-fn read(bytes: &[u8]) -> Result<SparkBloom, SparkReadError> {
+fn read(bytes: &[u8]) -> Result<SparkBloom, JavaReadError> {
     SparkBloom::read_from(bytes, 1 << 20)
 }
 

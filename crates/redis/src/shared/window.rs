@@ -11,17 +11,15 @@
 //! expired. A replica keeps its generation's memory from reuse. If the list has another filter
 //! under a number, this file replaces the replica of that number.
 
-use super::SharedBuilder;
 use super::description::{Description, RedisKeys};
 use super::lifetime::Lifetime;
-use super::node::{self, Counts, Node, SharedStats, Side};
+use super::node::{self, Counts, Node, Side};
 use super::replica::{Expires, Replica, answer};
+use super::{Shared, SharedBuilder};
 use crate::error::{SharedError, SharedErrorKind};
 use lanebloom::internal::{Numbered, clear_dropped, common_time, numbered_generations};
 use lanebloom::{KeyHasher, Murmur3, WindowedBloom};
 use redis::{Client, ConnectionLike, Script};
-use std::fmt;
-use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,11 +29,9 @@ const SHORTEST: u64 = 1_000_000;
 /// A [`WindowedBloom`] that shares one set with other processes, through Redis: "seen anywhere in
 /// the last minutes?".
 ///
-/// It derefs to the filter: look up and insert by the filter's own methods, which never wait for
-/// the network. It rotates [by age](lanebloom::windowed::Builder::window), measured by the [time of
+/// It rotates [by age](lanebloom::windowed::Builder::window), measured by the [time of
 /// day](lanebloom::windowed::Builder::time_of_day), so that all nodes have the same generations.
-/// [The module](super#forgetting) has the promises. A drop works as a
-/// [`SharedBloom`](super::SharedBloom)'s.
+/// [The module](super#forgetting) has the promises; [`Shared`] says what a drop does.
 ///
 /// # Examples
 ///
@@ -58,10 +54,7 @@ const SHORTEST: u64 = 1_000_000;
 /// assert!(other.contains("ann")); // for a minute
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct SharedWindow<S = Murmur3> {
-    filter: Arc<WindowedBloom<S>>,
-    node: Node,
-}
+pub type SharedWindow<S = Murmur3> = Shared<WindowedBloom<S>>;
 
 impl SharedWindow {
     /// A builder for a node of the set of this name, for
@@ -145,125 +138,7 @@ impl SharedBuilder {
         }
         let side = Generations::new(RedisKeys::of(&self.name)?, Arc::clone(&filter))?;
         let node = Node::start(server, Box::new(side), self.interval, self.timeout)?;
-        Ok(SharedWindow { filter, node })
-    }
-}
-
-impl<S> SharedWindow<S> {
-    /// [`SharedBloom::sync`](super::SharedBloom::sync) for all keys that have not expired.
-    ///
-    /// # Errors
-    ///
-    /// Also fails after the clock was set back by more than a quarter of a generation, or after
-    /// [`rotate`](WindowedBloom::rotate), until the generations of that time have expired.
-    ///
-    /// # Examples
-    ///
-    /// ```no_run
-    /// use lanebloom::WindowedBloom;
-    /// use lanebloom_redis::SharedWindow;
-    /// use std::time::Duration;
-    ///
-    /// let server = redis::Client::open("redis://127.0.0.1/")?;
-    /// let minute = Duration::from_secs(60);
-    /// let builder = WindowedBloom::builder().expected_keys(1000).window(minute);
-    /// let node = || {
-    ///     let filter = builder.clone().time_of_day().build().expect("a small filter");
-    ///     SharedWindow::builder("logins").connect_window(server.clone(), filter)
-    /// };
-    /// let one = node()?;
-    /// one.insert("ann");
-    /// one.sync(Duration::from_secs(30))?;
-    /// assert!(node()?.contains("ann")); // and every node that starts from here on
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn sync(&self, timeout: Duration) -> Result<(), SharedError> {
-        self.node.sync(timeout)
-    }
-
-    /// [`sync`](Self::sync), and then ends the background thread, as
-    /// [`SharedBloom::close`](super::SharedBloom::close) does.
-    ///
-    /// ```no_run
-    /// use lanebloom::WindowedBloom;
-    /// use lanebloom_redis::SharedWindow;
-    /// use std::time::Duration;
-    ///
-    /// let server = redis::Client::open("redis://127.0.0.1/")?;
-    /// let minute = Duration::from_secs(60);
-    /// let builder = WindowedBloom::builder().expected_keys(1000).window(minute);
-    /// let node = || {
-    ///     let filter = builder.clone().time_of_day().build().expect("a small filter");
-    ///     SharedWindow::builder("logins").connect_window(server.clone(), filter)
-    /// };
-    /// let logins = node()?;
-    /// logins.insert("ann");
-    /// logins.close(Duration::from_secs(30))?;
-    /// assert!(node()?.contains("ann"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn close(self, timeout: Duration) -> Result<(), SharedError> {
-        self.node.close(timeout)
-    }
-
-    /// The work so far on all generations, and the result of the last attempt.
-    ///
-    /// ```no_run
-    /// use lanebloom::WindowedBloom;
-    /// use lanebloom_redis::SharedWindow;
-    /// use std::time::Duration;
-    ///
-    /// let server = redis::Client::open("redis://127.0.0.1/")?;
-    /// let minute = Duration::from_secs(60);
-    /// let builder = WindowedBloom::builder().expected_keys(1000).window(minute);
-    /// let filter = builder.time_of_day().build()?;
-    /// let logins = SharedWindow::builder("logins").connect_window(server, filter)?;
-    /// let stats = logins.stats();
-    /// assert!(stats.passes >= 1 && stats.last_error.is_none());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn stats(&self) -> SharedStats {
-        self.node.stats()
-    }
-
-    /// The local filter.
-    ///
-    /// ```no_run
-    /// use lanebloom::WindowedBloom;
-    /// use lanebloom_redis::SharedWindow;
-    /// use std::time::Duration;
-    ///
-    /// let server = redis::Client::open("redis://127.0.0.1/")?;
-    /// let minute = Duration::from_secs(60);
-    /// let builder = WindowedBloom::builder().expected_keys(1000).window(minute);
-    /// let filter = builder.time_of_day().build()?;
-    /// let logins = SharedWindow::builder("logins").connect_window(server, filter)?;
-    /// let for_a_thread = std::sync::Arc::clone(logins.filter());
-    /// for_a_thread.insert("ann");
-    /// assert!(logins.contains("ann"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[must_use]
-    pub fn filter(&self) -> &Arc<WindowedBloom<S>> {
-        &self.filter
-    }
-}
-
-impl<S> Deref for SharedWindow<S> {
-    type Target = WindowedBloom<S>;
-
-    fn deref(&self) -> &Self::Target {
-        &self.filter
-    }
-}
-
-impl<S: fmt::Debug> fmt::Debug for SharedWindow<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SharedWindow")
-            .field("filter", &self.filter)
-            .field("stats", &self.stats())
-            .finish_non_exhaustive()
+        Ok(Shared { filter, node })
     }
 }
 

@@ -277,12 +277,12 @@ fn sizes_and_their_limits() {
             .build()
             .unwrap();
         assert_eq!(
-            (filter.bit_size(), filter.hash_functions()),
+            (filter.bit_size(), u32::from(filter.hash_functions())),
             (own.bit_size(), own.hash_functions())
         );
         let jedis = RedisBitmap::jedis("a", keys, rate).unwrap();
         assert_eq!(jedis.bit_size().next_multiple_of(64), own.bit_size());
-        assert_eq!(jedis.hash_functions(), own.hash_functions());
+        assert_eq!(u32::from(jedis.hash_functions()), own.hash_functions());
     }
     // A key has a bit even of so few.
     assert_eq!(RedisBitmap::jedis("a", 1000, 0.9).unwrap().hash_functions(), 1);

@@ -6,8 +6,8 @@
 //! again.
 
 use crate::documents::{Documents, Fate};
-use crate::growing_filter::GrowingFilter;
 use anyhow::Result;
+use lanebloom_files::growing_filter::GrowingFilter;
 use lanebloom_text::is_covered;
 use std::ops::Range;
 

@@ -18,12 +18,12 @@
 //! and 5, or removes the outputs of step 1.
 
 use super::writer::{Part, rename};
-use crate::claims::resolved;
-use crate::growing_filter::GrowingFilter;
-use crate::input::{Digest, digested, is_stdin};
-use crate::output;
-use crate::state_file::{StateFile, id_of};
 use anyhow::{Context, Result, anyhow, bail};
+use lanebloom_files::claims::resolved;
+use lanebloom_files::growing_filter::GrowingFilter;
+use lanebloom_files::input::{Digest, digested, is_stdin};
+use lanebloom_files::output;
+use lanebloom_files::state_file::{StateFile, id_of};
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
@@ -276,7 +276,7 @@ impl Journal {
                 if from.exists() {
                     rename(&from, &to)?;
                 } else if !to.exists() {
-                    crate::note(&format!(
+                    lanebloom_files::note(&format!(
                         "lanebloom: {}, which the last run wrote, is not there any more",
                         to.display()
                     ));

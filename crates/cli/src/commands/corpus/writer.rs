@@ -2,12 +2,12 @@
 //! are written in the order of the input. Each file is whole or absent: until it is complete, its
 //! bytes are in a file with another name beside it.
 
-use crate::identity::FileId;
-use crate::input::is_stdin;
-use crate::output::{Output, Outputs};
 use crate::rows::{Rows, Table, TableWriter};
-use crate::stdout;
 use anyhow::{Context, Result, anyhow, bail};
+use lanebloom_files::identity::FileId;
+use lanebloom_files::input::is_stdin;
+use lanebloom_files::output::{Output, Outputs};
+use lanebloom_files::stdout;
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::fs::{self, File};

@@ -4,14 +4,14 @@
 //! `--count-each` counts them in the second pass, and prints in a third one.
 
 use super::job::{Done, Job, RecordWriter};
-use crate::growing_filter::GrowingFilter;
-use crate::input::{Chunk, Input, Part};
-use crate::keys::KeySpec;
-use crate::pipeline::Stage;
-use crate::positioned::FileExt;
-use crate::summary::Summary;
+use crate::keys::{Chunk, KeySpec, Keyed};
 use anyhow::{Context, Error, Result, anyhow, bail};
 use lanebloom::hash::SipHash13;
+use lanebloom_files::growing_filter::GrowingFilter;
+use lanebloom_files::input::{Input, Part};
+use lanebloom_files::pipeline::Stage;
+use lanebloom_files::positioned::FileExt;
+use lanebloom_files::summary::Summary;
 use std::collections::HashMap;
 use std::env;
 use std::fs::File;
@@ -122,9 +122,9 @@ impl Digest {
 }
 
 /// A pass that only compares.
-impl Stage for Digest {
+impl Stage<Keyed> for Digest {
     fn take(&mut self, chunk: &mut Chunk) -> Result<()> {
-        self.add(&chunk.keyed.hashes);
+        self.add(&chunk.records.hashes);
         Ok(())
     }
 }
@@ -139,9 +139,9 @@ struct Mark {
     again: Vec<u64>,
 }
 
-impl Stage for Mark {
+impl Stage<Keyed> for Mark {
     fn take(&mut self, chunk: &mut Chunk) -> Result<()> {
-        let hashes = &chunk.keyed.hashes;
+        let hashes = &chunk.records.hashes;
         self.digest.add(hashes);
         self.new.resize(hashes.len(), false);
         self.seen.insert(hashes, &mut self.new, chunk.share)?;
@@ -169,7 +169,7 @@ impl Candidates {
     /// Calls `each` with the number of each candidate of the chunk, with the place of its key, and
     /// whether the key comes for the first time.
     fn find(&mut self, chunk: &Chunk, mut each: impl FnMut(usize, u64, bool)) -> Result<()> {
-        let hashes = &chunk.keyed.hashes;
+        let hashes = &chunk.records.hashes;
         self.digest.add(hashes);
         self.found.resize(hashes.len().div_ceil(64), 0);
         self.repeated.find(hashes, &mut self.found);
@@ -193,8 +193,8 @@ impl Candidates {
 
     /// The place of the key with this number in the chunk, and whether it comes for the first time.
     fn place(&mut self, chunk: &Chunk, number: usize) -> Result<(u64, bool)> {
-        let hash = chunk.keyed.hashes[number];
-        let (key, start) = self.spec.key(chunk.bytes(), &chunk.keyed, number);
+        let hash = chunk.records.hashes[number];
+        let (key, start) = self.spec.key(chunk.bytes(), &chunk.records, number);
         for place in self.places.of(hash) {
             if self.keys.holds(place, key)? {
                 return Ok((place, false));
@@ -217,11 +217,11 @@ struct Verify {
     output: RecordWriter,
 }
 
-impl Stage for Verify {
+impl Stage<Keyed> for Verify {
     fn take(&mut self, chunk: &mut Chunk) -> Result<()> {
         let Self { new, candidates, .. } = self;
         new.clear();
-        new.resize(chunk.keyed.hashes.len(), true);
+        new.resize(chunk.records.hashes.len(), true);
         candidates.find(chunk, |number, _, is_first| new[number] = is_first)?;
         self.output.put(chunk, new)
     }
@@ -238,7 +238,7 @@ struct Tally {
     is_counted: bool,
 }
 
-impl Stage for Tally {
+impl Stage<Keyed> for Tally {
     fn take(&mut self, chunk: &mut Chunk) -> Result<()> {
         let Self { of_keys, counts, .. } = self;
         if !self.is_counted {
@@ -246,7 +246,7 @@ impl Stage for Tally {
             return self.candidates.find(chunk, add);
         }
         of_keys.clear();
-        of_keys.resize(chunk.keyed.hashes.len(), 1);
+        of_keys.resize(chunk.records.hashes.len(), 1);
         let take = |number: usize, place, _| of_keys[number] = counts.get_mut(&place).map_or(1, mem::take);
         self.candidates.find(chunk, take)?;
         self.output.put_counts(chunk, of_keys)

@@ -1,15 +1,15 @@
 //! What every way to deduplicate has: a job, which gives the inputs to a stage, and its output.
 
 use crate::args::Dedup;
-use crate::growing_filter::GrowingFilter;
-use crate::input::{Chunk, Input, Reader};
-use crate::keys::KeySpec;
-use crate::pipeline::{self, Hash, Stage};
-use crate::progress::Progress;
-use crate::state_file::StateFile;
-use crate::summary::Summary;
+use crate::keys::{Chunk, Framer, Hash, KeySpec, Keyed};
 use anyhow::{Context, Result};
 use lanebloom::hash::KeyHasher;
+use lanebloom_files::growing_filter::GrowingFilter;
+use lanebloom_files::input::{Input, Reader};
+use lanebloom_files::pipeline::{self, Stage};
+use lanebloom_files::progress::Progress;
+use lanebloom_files::state_file::StateFile;
+use lanebloom_files::summary::Summary;
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::fs::File;
@@ -44,13 +44,14 @@ impl<'a> Job<'a> {
     }
 
     /// Gives the chunks of the inputs to a stage, and returns the stage.
-    pub(super) fn pass<S: Stage>(
+    pub(super) fn pass<S: Stage<Keyed>>(
         &self,
         inputs: VecDeque<Input>,
         hasher: impl KeyHasher + Send + Sync + 'static,
         stage: S,
     ) -> Result<S> {
-        let reader = Reader::new(inputs, self.keys.clone(), Arc::clone(&self.progress)).apart(self.is_apart);
+        let reader =
+            Reader::new(inputs, Framer::new(self.keys.clone()), Arc::clone(&self.progress)).apart(self.is_apart);
         let keys = self.keys.clone();
         pipeline::run(reader, Hash { keys, hasher }, self.threads, stage)
     }
@@ -115,12 +116,12 @@ impl RecordWriter {
     /// Takes the answers for the keys of the chunk.
     pub(super) fn put(&mut self, chunk: &mut Chunk, new: &mut Vec<bool>) -> Result<()> {
         self.add(chunk, new.iter().filter(|&&new| new).count());
-        chunk.keyed.spread(new, !self.inverted);
+        chunk.records.spread(new, !self.inverted);
         if self.only_counts {
             return Ok(());
         }
         self.ends.resize(chunk.input, self.written);
-        let bytes = chunk.retain(|record| new[record] != self.inverted);
+        let bytes = chunk.retain(|keyed: &Keyed| &keyed.ends, |record| new[record] != self.inverted);
         self.written += bytes.len() as u64;
         self.output.write_all(bytes).context(OUTPUT)
     }
@@ -131,9 +132,9 @@ impl RecordWriter {
         self.add(chunk, counts.iter().filter(|&&count| count > 0).count());
         self.ends.resize(chunk.input, self.written);
         let (mut text, mut start) = (Vec::new(), 0);
-        let mut keyless = chunk.keyed.keyless.iter().peekable();
+        let mut keyless = chunk.records.keyless.iter().peekable();
         let mut counts = counts.iter();
-        for (record, &end) in chunk.keyed.ends.iter().enumerate() {
+        for (record, &end) in chunk.records.ends.iter().enumerate() {
             let count = match keyless.next_if_eq(&&record) {
                 Some(_) => 1,
                 None => *counts.next().expect("the other records have keys"),
@@ -151,14 +152,14 @@ impl RecordWriter {
 
     /// Counts the records of a chunk, so many of whose keys are new.
     fn add(&mut self, chunk: &Chunk, new: usize) {
-        let keyless = chunk.keyed.keyless.len();
-        let (unique, duplicates) = (keyless + new, chunk.keyed.hashes.len() - new);
+        let keyless = chunk.records.keyless.len();
+        let (unique, duplicates) = (keyless + new, chunk.records.hashes.len() - new);
         // A record without a key passes in any case.
         let passed = if self.inverted { duplicates + keyless } else { unique };
         self.lines += (unique + duplicates) as u64;
         self.unique += unique as u64;
         self.passed += passed as u64;
-        self.missing += chunk.keyed.missing as u64;
+        self.missing += chunk.records.missing as u64;
     }
 
     pub(super) fn summary(&self, extra: Summary, start: Instant) -> Summary {

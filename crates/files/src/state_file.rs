@@ -1,0 +1,247 @@
+//! A file of [`GrowingFilter`] that is kept from one run to the next.
+
+use crate::growing_filter::GrowingFilter;
+use crate::identity::FileId;
+use crate::output;
+use crate::positioned::FileExt;
+use crate::stdout;
+use anyhow::{Context, Result, bail};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use twox_hash::XxHash3_64;
+
+/// The file, which other runs cannot use meanwhile.
+pub struct StateFile {
+    path: PathBuf,
+    /// `None` if there is no such file yet.
+    file: Option<File>,
+    _lock: Lock,
+}
+
+impl StateFile {
+    /// Locks and opens the file. Fails early if it could not be replaced in the end.
+    pub fn open(path: &Path) -> Result<Self> {
+        let at = || format!("the state {}", path.display());
+        // This refuses a named pipe, which would wait for its other end when it is opened.
+        let path = &output::target(path).with_context(at)?;
+        let Some(lock) = Lock::take(path).with_context(at)? else {
+            bail!("{} is in use by another run", at());
+        };
+        let file = match File::open(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            other => Some(other.with_context(at)?),
+        };
+        if let Some(file) = &file {
+            let metadata = file.metadata().with_context(at)?;
+            stdout::refuse(file).with_context(at)?;
+            if metadata.permissions().readonly() {
+                bail!("{} is read-only", at());
+            }
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            file,
+            _lock: lock,
+        })
+    }
+
+    /// The layers in the file, or new ones.
+    pub fn load(&self, expected: Option<usize>, rate: Option<f64>) -> Result<GrowingFilter> {
+        match &self.file {
+            Some(file) => {
+                GrowingFilter::read_from(file, rate).with_context(|| format!("the state {}", self.path.display()))
+            }
+            None => GrowingFilter::new(expected, rate.unwrap_or(crate::growing_filter::RATE)),
+        }
+    }
+
+    /// Replaces the file. If this fails, the old one is still there. Calls `before` with the new
+    /// file's [`id`](Self::id) just before it gets its name.
+    pub fn save(&mut self, layers: &GrowingFilter, before: impl FnOnce((u64, u64)) -> Result<()>) -> Result<()> {
+        let Self { path, file, .. } = self;
+        let opened = file.as_ref().map(FileId::of_file).transpose()?;
+        // By a program that does not know the lock.
+        if FileId::at(path)? != opened {
+            bail!(
+                "the state {} was replaced during the run, and is left as it is",
+                path.display()
+            );
+        }
+        // Before Windows 10, no open file is replaced.
+        drop(file.take());
+        let failed = format!("cannot replace the state {}", path.display());
+        let replaced = output::replace(path, |writer| {
+            let mut tail = Tail {
+                writer,
+                len: 0,
+                last: Vec::new(),
+            };
+            layers.write_to(&mut tail)?;
+            let id = tail.id();
+            before(id).map_err(io::Error::other)
+        });
+        replaced.context(failed.clone())?;
+        *file = Some(File::open(path).context(failed)?);
+        Ok(())
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The size of the file and a hash of its last bytes, which hold the checksum of the newest
+    /// layer. So it differs after each run that remembers something. `None` if there is no file
+    /// yet.
+    pub fn id(&self) -> Result<Option<(u64, u64)>> {
+        let id = self.file.as_ref().map(id_of).transpose();
+        id.with_context(|| format!("the state {}", self.path.display()))
+    }
+}
+
+/// The [`id`](StateFile::id) of a file.
+pub fn id_of(file: &File) -> io::Result<(u64, u64)> {
+    let len = file.metadata()?.len();
+    let mut last = vec![0; len.min(LAST as u64) as usize];
+    file.read_exact_at(&mut last, len.saturating_sub(LAST as u64))?;
+    Ok((len, XxHash3_64::oneshot(&last)))
+}
+
+/// Bytes whose hash is part of a state's id.
+const LAST: usize = 4096;
+
+/// Passes bytes on, and keeps the last ones.
+struct Tail<'a> {
+    writer: &'a mut dyn Write,
+    len: u64,
+    last: Vec<u8>,
+}
+
+impl Tail<'_> {
+    fn id(&self) -> (u64, u64) {
+        let last = &self.last[self.last.len().saturating_sub(LAST)..];
+        (self.len, XxHash3_64::oneshot(last))
+    }
+}
+
+impl Write for Tail<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.writer.write(bytes)?;
+        self.len += written as u64;
+        self.last
+            .extend_from_slice(&bytes[written.saturating_sub(LAST)..written]);
+        if self.last.len() > 4 * LAST {
+            self.last.drain(..self.last.len() - LAST);
+        }
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer.flush()
+    }
+}
+
+/// A locked file beside the state. The state itself cannot be the lock: before the first run it is
+/// not there, and each run replaces it. On Unix, a killed run leaves the file, unlocked, and the
+/// next run removes it.
+struct Lock {
+    #[cfg(unix)]
+    path: PathBuf,
+    _file: File,
+}
+
+impl Lock {
+    /// `None` if another run holds it.
+    fn take(state: &Path) -> Result<Option<Self>> {
+        // As in the names of `lanebloom::codec::replace_file`: the hash fits beside a name of any
+        // length.
+        let name = state.file_name().unwrap_or(OsStr::new("")).as_encoded_bytes();
+        let path = state.with_file_name(format!(".lanebloom-{:016x}.lock", XxHash3_64::oneshot(name)));
+        Self::open(&path).with_context(|| format!("cannot lock {}", path.display()))
+    }
+
+    #[cfg(unix)]
+    fn open(path: &Path) -> io::Result<Option<Self>> {
+        use rustix::fs::{FlockOperation, flock};
+        loop {
+            // With `read`, since a named pipe that is opened for both waits for no other end.
+            let mut options = File::options();
+            let file = options.read(true).write(true).create(true).truncate(false).open(path)?;
+            match flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(io::Error::from) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
+                // A file system without locks.
+                Err(error) if error.kind() == ErrorKind::Unsupported => {}
+                other => other?,
+            }
+            // Otherwise another run ended between the two, and removed the file.
+            if FileId::at(path)? == Some(FileId::of_file(&file)?) {
+                return Ok(Some(Self {
+                    path: path.to_owned(),
+                    _file: file,
+                }));
+            }
+        }
+    }
+
+    /// Windows removes the file when it is closed, also for a killed run. So it is there only while
+    /// a run holds it.
+    #[cfg(windows)]
+    fn open(path: &Path) -> io::Result<Option<Self>> {
+        use std::os::windows::fs::OpenOptionsExt;
+        const FILE_FLAG_DELETE_ON_CLOSE: u32 = 0x0400_0000;
+        // Another run has it, or is closing it.
+        const ERROR_SHARING_VIOLATION: i32 = 32;
+        const ERROR_ACCESS_DENIED: i32 = 5;
+        let mut options = File::options();
+        options.write(true).create(true).truncate(false);
+        match options.share_mode(0).custom_flags(FILE_FLAG_DELETE_ON_CLOSE).open(path) {
+            Ok(_file) => Ok(Some(Self { _file })),
+            Err(error) => match error.raw_os_error() {
+                Some(ERROR_SHARING_VIOLATION | ERROR_ACCESS_DENIED) => Ok(None),
+                _ => Err(error),
+            },
+        }
+    }
+}
+
+#[cfg(unix)]
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // If this fails, the file does no harm.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::thread;
+
+    /// Whenever a holder removes the file, between the opening and the locking of others too.
+    #[test]
+    fn a_lock_has_one_holder() {
+        let folder = tempfile::tempdir().unwrap();
+        let state = folder.path().join("state");
+        let (holders, takes) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..2000 {
+                        if let Some(lock) = Lock::take(&state).unwrap() {
+                            takes.fetch_add(1, Ordering::SeqCst);
+                            assert_eq!(holders.fetch_add(1, Ordering::SeqCst), 0);
+                            thread::yield_now();
+                            holders.fetch_sub(1, Ordering::SeqCst);
+                            drop(lock);
+                        }
+                    }
+                });
+            }
+        });
+        assert!(takes.into_inner() > 0);
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+    }
+}

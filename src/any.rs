@@ -1,0 +1,751 @@
+//! [`AnyFilter`]: a filter of any type with any hasher, as a snapshot brings it. Bytes flow in, and
+//! the filter that they name flows out.
+
+use crate::batch::{HASHED, HashedKeys};
+use crate::bitmap::{ConcurrentBitmap, OutOfBoundsError};
+use crate::codec::{Decoded, Input, Kind, SnapshotHeader, from_slice, given};
+#[cfg(feature = "std")]
+use crate::codec::{SNAPSHOT_HEADER, from_reader};
+use crate::error::{BuildError, IncompatibleError, InsertError, InsertErrorKind, SnapshotError, SnapshotErrorKind};
+use crate::filter::traits::{Insert, Stored};
+use crate::filter::types::bloom::ConcurrentBloom;
+use crate::filter::types::counting::CountingBloom;
+use crate::filter::types::cuckoo::CuckooFilter;
+use crate::filter::types::dleft::DLeftFilter;
+use crate::filter::types::scalable::ScalableBloom;
+use crate::filter::types::tombstone::TombstoneBloom;
+#[cfg(feature = "std")]
+use crate::filter::types::windowed::WindowedBloom;
+use crate::filter::{Figures, Filter};
+use crate::funnel::Funnel;
+use crate::hash::{AnyHasher, BuiltinHasher, KeyHasher, assert_same_length};
+use crate::words::scratch::Scratch;
+use alloc::format;
+use alloc::string::ToString;
+use alloc::vec::Vec;
+use core::fmt;
+
+/// A filter of any type with any hasher: what a [snapshot](crate::codec) holds, whatever it is.
+///
+/// A program that reads the files of other programs need not know their filters. The snapshot names
+/// the type and the hasher. Match the enum for what only one type can do.
+///
+/// ```
+/// use lanebloom::{AnyFilter, CuckooFilter, FastHash};
+///
+/// let builder = CuckooFilter::builder().expected_keys(1000);
+/// let written = builder.hasher(FastHash::default()).build()?;
+/// written.insert("a")?;
+///
+/// let (filter, _) = AnyFilter::from_bytes(&written.to_bytes())?;
+/// assert!(filter.contains("a")? && !filter.contains("b")?);
+/// if let AnyFilter::Cuckoo(cuckoo) = &filter {
+///     assert_eq!(cuckoo.len(), 1);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Hashers
+///
+/// [`Murmur3`](crate::Murmur3), [`FastHash`](crate::FastHash) and [`Prehashed`](crate::Prehashed)
+/// come from the snapshot. Pass any other one ([`from_bytes_with`](Self::from_bytes_with)): a
+/// snapshot holds no secret key. Without it, the filter still answers by hash, tells its
+/// statistics, takes unions, and is written as it was. Only what takes keys fails, as it does for
+/// [`Prehashed`](crate::Prehashed) and for a bitmap.
+///
+/// A [`ConcurrentBitmap`] hashes nothing: its positions stand for hashes.
+///
+/// # Hostile bytes
+///
+/// Reading checks and limits what the types' own methods do: [see there](crate::codec#hostile-bytes).
+#[expect(clippy::large_enum_variant, reason = "a program has few of them")]
+#[non_exhaustive]
+pub enum AnyFilter {
+    /// A Bloom filter.
+    Bloom(ConcurrentBloom<AnyHasher>),
+    /// A Bloom filter that grows.
+    Scalable(ScalableBloom<AnyHasher>),
+    /// A Bloom filter that forgets.
+    #[cfg(feature = "std")]
+    Windowed(WindowedBloom<AnyHasher>),
+    /// A Bloom filter with counters.
+    Counting(CountingBloom<AnyHasher>),
+    /// A Bloom filter with a second one for removed keys.
+    Tombstone(TombstoneBloom<AnyHasher>),
+    /// A cuckoo filter.
+    Cuckoo(CuckooFilter<AnyHasher>),
+    /// A d-left filter.
+    DLeft(DLeftFilter<AnyHasher>),
+    /// An exact set of integers.
+    Bitmap(ConcurrentBitmap),
+}
+
+/// `$result` for the filter that `$any` holds, and `$of_bits` for a bitmap.
+macro_rules! each {
+    ($any:expr, $filter:ident => $result:expr, $bits:ident => $of_bits:expr) => {
+        match $any {
+            AnyFilter::Bloom($filter) => $result,
+            AnyFilter::Scalable($filter) => $result,
+            #[cfg(feature = "std")]
+            AnyFilter::Windowed($filter) => $result,
+            AnyFilter::Counting($filter) => $result,
+            AnyFilter::Tombstone($filter) => $result,
+            AnyFilter::Cuckoo($filter) => $result,
+            AnyFilter::DLeft($filter) => $result,
+            AnyFilter::Bitmap($bits) => $of_bits,
+        }
+    };
+}
+
+/// Reading.
+impl AnyFilter {
+    /// The filter with which `bytes` begin, and the bytes after it.
+    ///
+    /// # Errors
+    ///
+    /// Fails as the `from_bytes` of the filter's type, and for a delta, which is not a filter. A
+    /// `WindowedBloom` whose clock the program supplied needs that clock: read it by
+    /// `WindowedBloom::from_bytes_with_clock`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::codec::Kind;
+    /// use lanebloom::{AnyFilter, CountingBloom, ScalableBloom};
+    ///
+    /// let counting = CountingBloom::with_capacity(1000, 0.01)?;
+    /// counting.insert("a");
+    /// let mut bytes = counting.to_bytes();
+    /// bytes.extend(ScalableBloom::with_capacity(1000, 0.01)?.to_bytes());
+    ///
+    /// let (first, rest) = AnyFilter::from_bytes(&bytes)?;
+    /// let (second, rest) = AnyFilter::from_bytes(rest)?;
+    /// assert_eq!([first.kind(), second.kind()], [Kind::Counting, Kind::Scalable]);
+    /// assert!(first.contains("a")? && !second.contains("a")? && rest.is_empty());
+    /// assert!(AnyFilter::from_bytes(&bytes[1..]).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn from_bytes(bytes: &[u8]) -> Result<(Self, &[u8]), SnapshotError> {
+        Self::of_slice(bytes, None).map_err(SnapshotError)
+    }
+
+    /// [`from_bytes`](Self::from_bytes) for any hasher of this crate: `hasher` must be the one that
+    /// filled the filter. Fails as [`from_bytes`](Self::from_bytes), and if the hasher differs.
+    ///
+    /// ```
+    /// use lanebloom::{AnyFilter, ConcurrentBloom, SipHash13};
+    ///
+    /// let hasher = SipHash13::random();
+    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
+    /// let written = builder.hasher(hasher).build()?;
+    /// written.insert("a");
+    /// let bytes = written.to_bytes();
+    ///
+    /// let (filter, _) = AnyFilter::from_bytes_with(&bytes, hasher)?;
+    /// assert_eq!(filter.contains("a"), Ok(true));
+    /// assert!(AnyFilter::from_bytes_with(&bytes, SipHash13::random()).is_err());
+    /// // Without the key, by hash only.
+    /// let (filter, _) = AnyFilter::from_bytes(&bytes)?;
+    /// assert!(filter.contains("a").is_err());
+    /// assert!(filter.contains_hash(written.hash("a")));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn from_bytes_with(bytes: &[u8], hasher: impl Into<AnyHasher>) -> Result<(Self, &[u8]), SnapshotError> {
+        Self::of_slice(bytes, Some(hasher.into())).map_err(SnapshotError)
+    }
+
+    /// Reads a snapshot of a filter that takes at most `max_bytes` of memory. The bytes after it
+    /// stay unread.
+    ///
+    /// # Errors
+    ///
+    /// Fails as the `read_from` of the filter's type, and as [`from_bytes`](Self::from_bytes).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::{AnyFilter, CuckooFilter};
+    ///
+    /// let filter = CuckooFilter::with_capacity(1000, 0.01)?;
+    /// filter.insert("a")?;
+    /// let stream = filter.to_bytes();
+    /// let same = AnyFilter::read_from(&stream[..], 1 << 20)?;
+    /// assert_eq!(same.contains("a"), Ok(true));
+    /// assert!(AnyFilter::read_from(&stream[..], 100).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "std")]
+    pub fn read_from(reader: impl std::io::Read, max_bytes: usize) -> Result<Self, SnapshotError> {
+        Self::of_reader(reader, max_bytes, None).map_err(SnapshotError)
+    }
+
+    /// [`read_from`](Self::read_from) for any hasher of this crate: `hasher` must be the one that
+    /// filled the filter. Fails as [`read_from`](Self::read_from), and if the hasher differs.
+    ///
+    /// ```
+    /// use lanebloom::{AnyFilter, ConcurrentBloom, SipHash13};
+    ///
+    /// let hasher = SipHash13::random();
+    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
+    /// let stream = builder.hasher(hasher).build()?.to_bytes();
+    /// let same = AnyFilter::read_from_with(&stream[..], 1 << 20, hasher)?;
+    /// assert_eq!(same.contains("a"), Ok(false));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "std")]
+    pub fn read_from_with(
+        reader: impl std::io::Read,
+        max_bytes: usize,
+        hasher: impl Into<AnyHasher>,
+    ) -> Result<Self, SnapshotError> {
+        Self::of_reader(reader, max_bytes, Some(hasher.into())).map_err(SnapshotError)
+    }
+
+    fn of_slice(bytes: &[u8], hasher: Option<AnyHasher>) -> Decoded<(Self, &[u8])> {
+        let header = SnapshotHeader::parse(bytes)?;
+        from_slice(bytes, |input| Self::decode(input, usize::MAX, &header, hasher))
+    }
+
+    #[cfg(feature = "std")]
+    fn of_reader(mut reader: impl std::io::Read, limit: usize, hasher: Option<AnyHasher>) -> Decoded<Self> {
+        let head = from_reader(&mut reader, |input| {
+            Ok(input.take(SNAPSHOT_HEADER, &mut Vec::new())?.to_vec())
+        })?;
+        let header = SnapshotHeader::parse(&head)?;
+        from_reader(std::io::Read::chain(&head[..], reader), |input| {
+            Self::decode(input, limit, &header, hasher)
+        })
+    }
+
+    /// Reads a filter of at most `limit` bytes with `hasher`, or with that of the `header`.
+    fn decode<I: Input>(
+        input: &mut I,
+        limit: usize,
+        header: &SnapshotHeader,
+        hasher: Option<AnyHasher>,
+    ) -> Decoded<Self> {
+        let named = |identity| AnyHasher::of(identity, header.fingerprint);
+        // A bitmap has none.
+        let hasher = hasher.or(header.hasher.map(named)).unwrap_or(AnyHasher::Prehashed);
+        match header.kind {
+            Kind::Bloom => Stored::decode(input, limit, given(hasher)).map(Self::Bloom),
+            Kind::Scalable => Stored::decode(input, limit, given(hasher)).map(Self::Scalable),
+            #[cfg(feature = "std")]
+            Kind::Windowed => Stored::decode(input, limit, given(hasher)).map(Self::Windowed),
+            Kind::Counting => Stored::decode(input, limit, given(hasher)).map(Self::Counting),
+            Kind::Tombstone => Stored::decode(input, limit, given(hasher)).map(Self::Tombstone),
+            Kind::Cuckoo => Stored::decode(input, limit, given(hasher)).map(Self::Cuckoo),
+            Kind::DLeft => Stored::decode(input, limit, given(hasher)).map(Self::DLeft),
+            Kind::Bitmap => ConcurrentBitmap::decode(input, limit).map(Self::Bitmap),
+            kind => Err(SnapshotErrorKind::Incompatible(format!(
+                "the snapshot is a {kind}, which an AnyFilter does not hold"
+            ))),
+        }
+    }
+}
+
+/// Lookups by key.
+impl AnyFilter {
+    /// What hashes keys.
+    fn key_hasher(&self) -> Result<&BuiltinHasher, IncompatibleError> {
+        self.hasher().and_then(AnyHasher::builtin).ok_or_else(|| self.no_keys())
+    }
+
+    #[cold]
+    fn no_keys(&self) -> IncompatibleError {
+        IncompatibleError(match self.hasher() {
+            None => "a ConcurrentBitmap holds numbers, not keys".into(),
+            Some(AnyHasher::Unknown(hasher)) => format!(
+                "the keys are hashed by {}, which is not in the snapshot: read it with its hasher, or look up hashes",
+                hasher.identity()
+            ),
+            Some(_) => "the filter takes hashes, not keys: its hasher is Prehashed".into(),
+        })
+    }
+
+    /// The hash by which this filter knows `key`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the filter hashes no keys: [see above](Self#hashers). So do all methods that take
+    /// keys.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::{AnyFilter, ConcurrentBloom, Prehashed};
+    ///
+    /// let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
+    /// let (any, _) = AnyFilter::from_bytes(&filter.to_bytes())?;
+    /// assert_eq!(any.hash("a"), Ok(filter.hash("a")));
+    ///
+    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
+    /// let bytes = builder.hasher(Prehashed).build()?.to_bytes();
+    /// let (any, _) = AnyFilter::from_bytes(&bytes)?;
+    /// let error = any.hash("a").unwrap_err().to_string();
+    /// assert_eq!(error, "the filter takes hashes, not keys: its hasher is Prehashed");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn hash<K: Funnel + ?Sized>(&self, key: &K) -> Result<u64, IncompatibleError> {
+        Ok(self.key_hasher()?.hash_key(key))
+    }
+
+    /// Whether `key` may be in the filter: `false` is certain, `true` may be a false positive.
+    ///
+    /// ```
+    /// use lanebloom::{AnyFilter, ScalableBloom};
+    ///
+    /// let filter = ScalableBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert("a")?;
+    /// let (any, _) = AnyFilter::from_bytes(&filter.to_bytes())?;
+    /// assert_eq!((any.contains("a"), any.contains("b")), (Ok(true), Ok(false)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn contains<K: Funnel + ?Sized>(&self, key: &K) -> Result<bool, IncompatibleError> {
+        Ok(self.contains_hash(self.hash(key)?))
+    }
+
+    /// Writes whether each key may be in the filter to the same place of `out`. Panics if the
+    /// lengths differ.
+    ///
+    /// ```
+    /// use lanebloom::{AnyFilter, CountingBloom};
+    ///
+    /// let filter = CountingBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert("a");
+    /// let (any, _) = AnyFilter::from_bytes(&filter.to_bytes())?;
+    /// let mut found = [false; 2];
+    /// any.contains_batch(&["a", "b"], &mut found)?;
+    /// assert_eq!(found, [true, false]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn contains_batch<K: Funnel>(&self, keys: &[K], out: &mut [bool]) -> Result<(), IncompatibleError> {
+        assert_same_length(keys.len(), out.len());
+        let hasher = self.key_hasher()?;
+        let mut space = Scratch::<HASHED>::new();
+        for (keys, out) in keys.chunks(HASHED).zip(out.chunks_mut(HASHED)) {
+            let hashes = space.first(keys.len());
+            hasher.hash_batch(keys, hashes);
+            self.contains_hashes(hashes, out);
+        }
+        Ok(())
+    }
+}
+
+/// Lookups by hash, which need no hasher.
+impl AnyFilter {
+    /// [`contains`](Self::contains) by hash. For a bitmap, the hash is the position.
+    ///
+    /// ```
+    /// use lanebloom::{AnyFilter, ConcurrentBitmap, CuckooFilter};
+    ///
+    /// let filter = CuckooFilter::with_capacity(1000, 0.01)?;
+    /// filter.insert_hash(0x9e37_79b9_7f4a_7c15)?;
+    /// let (any, _) = AnyFilter::from_bytes(&filter.to_bytes())?;
+    /// assert!(any.contains_hash(0x9e37_79b9_7f4a_7c15) && !any.contains_hash(17));
+    ///
+    /// let set = ConcurrentBitmap::new(1000)?;
+    /// set.insert(17)?;
+    /// let (any, _) = AnyFilter::from_bytes(&set.to_bytes())?;
+    /// assert!(any.contains_hash(17) && !any.contains_hash(u64::MAX));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn contains_hash(&self, hash: u64) -> bool {
+        each!(self, filter => filter.contains_hash(hash), bits => bits.contains(hash))
+    }
+
+    /// [`contains_batch`](Self::contains_batch) by hash. Panics if the lengths differ.
+    ///
+    /// ```
+    /// use lanebloom::{AnyFilter, CuckooFilter};
+    ///
+    /// let filter = CuckooFilter::with_capacity(1000, 0.01)?;
+    /// filter.insert("a")?;
+    /// let (any, _) = AnyFilter::from_bytes(&filter.to_bytes())?;
+    /// let mut found = [false; 2];
+    /// any.contains_hashes(&["a", "b"].map(|key| filter.hash(key)), &mut found);
+    /// assert_eq!(found, [true, false]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn contains_hashes(&self, hashes: &[u64], out: &mut [bool]) {
+        each!(self, filter => filter.contains_hashes(hashes, out), bits => bits.contains_batch(hashes, out));
+    }
+}
+
+/// Inserts. They answer and fail as those of [`Insert`](crate::traits::Insert), for a key that is
+/// not hashed, and for a position that is not below a bitmap's bound.
+impl AnyFilter {
+    /// Inserts every key, in order; returns how many of them changed the filter.
+    ///
+    /// ```
+    /// use lanebloom::{AnyFilter, ConcurrentBloom};
+    ///
+    /// let bytes = ConcurrentBloom::with_capacity(1000, 0.01)?.to_bytes();
+    /// let (filter, _) = AnyFilter::from_bytes(&bytes)?;
+    /// assert_eq!(filter.try_insert_batch(&["a", "b", "a"]), Ok(2));
+    /// assert_eq!(filter.contains("b"), Ok(true));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn try_insert_batch<K: Funnel>(&self, keys: &[K]) -> Result<usize, InsertError> {
+        fn hashed<'a, K, E, S>(
+            filter: &'a Filter<E, S>,
+            keys: &'a [K],
+            hasher: &'a BuiltinHasher,
+        ) -> HashedKeys<'a, K, BuiltinHasher> {
+            let isa = filter.isa;
+            HashedKeys { hasher, isa, keys }
+        }
+        let hasher = self.key_hasher().map_err(|error| InsertError {
+            kind: InsertErrorKind::NotTaken(error.0),
+            inserted: 0,
+        })?;
+        macro_rules! insert {
+            ($filter:expr) => {
+                $filter.engine.insert_source(&hashed($filter, keys, hasher))
+            };
+        }
+        match self {
+            Self::Bloom(filter) => Ok(insert!(filter)),
+            Self::Scalable(filter) => insert!(filter),
+            #[cfg(feature = "std")]
+            Self::Windowed(filter) => Ok(insert!(filter)),
+            Self::Counting(filter) => Ok(insert!(filter)),
+            Self::Tombstone(filter) => Ok(insert!(filter)),
+            Self::Cuckoo(filter) => insert!(filter).map(|()| keys.len()),
+            Self::DLeft(filter) => insert!(filter).map(|()| keys.len()),
+            Self::Bitmap(_) => unreachable!("it has no hasher"),
+        }
+    }
+
+    /// Inserts a key by hash; returns whether that changed the filter. For a bitmap, the hash is
+    /// the position.
+    ///
+    /// ```
+    /// use lanebloom::{AnyFilter, ConcurrentBitmap};
+    ///
+    /// let bytes = ConcurrentBitmap::new(100)?.to_bytes();
+    /// let (set, _) = AnyFilter::from_bytes(&bytes)?;
+    /// assert_eq!([17, 17].map(|one| set.try_insert_hash(one)), [Ok(true), Ok(false)]);
+    /// assert!(set.contains_hash(17) && set.try_insert_hash(100).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn try_insert_hash(&self, hash: u64) -> Result<bool, InsertError> {
+        match self {
+            Self::Bloom(filter) => Ok(filter.insert_hash(hash)),
+            Self::Scalable(filter) => filter.insert_hash(hash),
+            #[cfg(feature = "std")]
+            Self::Windowed(filter) => Ok(filter.insert_hash(hash)),
+            Self::Counting(filter) => Ok(filter.insert_hash(hash)),
+            Self::Tombstone(filter) => Ok(filter.insert_hash(hash)),
+            Self::Cuckoo(filter) => filter.insert_hash(hash).map(|()| true),
+            Self::DLeft(filter) => filter.insert_hash(hash).map(|()| true),
+            Self::Bitmap(bits) => bits.insert(hash).map_err(out_of_bounds),
+        }
+    }
+
+    /// [`try_insert_batch`](Self::try_insert_batch) by hash.
+    ///
+    /// ```
+    /// use lanebloom::{AnyFilter, ConcurrentBloom};
+    ///
+    /// let bytes = ConcurrentBloom::with_capacity(1000, 0.01)?.to_bytes();
+    /// let (filter, _) = AnyFilter::from_bytes(&bytes)?;
+    /// assert_eq!(filter.try_insert_hashes(&[1, 2 << 60, 1]), Ok(2));
+    /// assert!(filter.contains_hash(2 << 60));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn try_insert_hashes(&self, hashes: &[u64]) -> Result<usize, InsertError> {
+        match self {
+            Self::Bloom(filter) => Ok(filter.insert_hashes(hashes)),
+            Self::Scalable(filter) => filter.insert_hashes(hashes),
+            #[cfg(feature = "std")]
+            Self::Windowed(filter) => Ok(filter.insert_hashes(hashes)),
+            Self::Counting(filter) => Ok(filter.insert_hashes(hashes)),
+            Self::Tombstone(filter) => Ok(filter.insert_hashes(hashes)),
+            Self::Cuckoo(filter) => filter.insert_hashes(hashes).map(|()| hashes.len()),
+            Self::DLeft(filter) => filter.insert_hashes(hashes).map(|()| hashes.len()),
+            Self::Bitmap(bits) => bits.insert_batch(hashes).map_err(out_of_bounds),
+        }
+    }
+}
+
+#[cold]
+fn out_of_bounds(error: OutOfBoundsError) -> InsertError {
+    InsertError {
+        kind: InsertErrorKind::NotTaken(error.to_string()),
+        inserted: 0,
+    }
+}
+
+/// Unions.
+impl AnyFilter {
+    /// Adds every key of `other`; returns whether that changed this filter.
+    ///
+    /// # Errors
+    ///
+    /// Fails as the `union_from` of the type, if the types differ, and for a filter with
+    /// fingerprints, which has no union.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::{AnyFilter, ConcurrentBloom, ScalableBloom};
+    ///
+    /// let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
+    /// let (all, _) = AnyFilter::from_bytes(&filter.to_bytes())?;
+    /// filter.insert("a");
+    /// let (part, _) = AnyFilter::from_bytes(&filter.to_bytes())?;
+    /// assert_eq!(all.union_from(&part), Ok(true));
+    /// assert_eq!(all.contains("a"), Ok(true));
+    ///
+    /// let bytes = ScalableBloom::with_capacity(1000, 0.01)?.to_bytes();
+    /// let (other, _) = AnyFilter::from_bytes(&bytes)?;
+    /// let error = all.union_from(&other).unwrap_err().to_string();
+    /// assert!(error.ends_with("a ScalableBloom there, a ConcurrentBloom here"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
+        match (self, other) {
+            (Self::Bloom(ours), Self::Bloom(theirs)) => ours.union_from(theirs),
+            (Self::Scalable(ours), Self::Scalable(theirs)) => ours.union_from(theirs),
+            #[cfg(feature = "std")]
+            (Self::Windowed(ours), Self::Windowed(theirs)) => ours.union_from(theirs),
+            (Self::Counting(ours), Self::Counting(theirs)) => ours.union_from(theirs),
+            (Self::Tombstone(ours), Self::Tombstone(theirs)) => ours.union_from(theirs),
+            (Self::Bitmap(ours), Self::Bitmap(theirs)) => ours.union_from(theirs),
+            _ if self.kind() == other.kind() => Err(IncompatibleError(format!(
+                "a {} has no union, since the keys of two may not fit into one",
+                self.kind()
+            ))),
+            _ => Err(IncompatibleError(format!(
+                "the kind differs: a {} there, a {} here",
+                other.kind(),
+                self.kind()
+            ))),
+        }
+    }
+}
+
+/// What it is, and statistics. Those of the content read the whole filter.
+impl AnyFilter {
+    /// The type.
+    ///
+    /// ```
+    /// use lanebloom::codec::Kind;
+    /// use lanebloom::{AnyFilter, DLeftFilter};
+    ///
+    /// let bytes = DLeftFilter::with_capacity(1000, 0.01)?.to_bytes();
+    /// assert_eq!(AnyFilter::from_bytes(&bytes)?.0.kind(), Kind::DLeft);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Bloom(_) => Kind::Bloom,
+            Self::Scalable(_) => Kind::Scalable,
+            #[cfg(feature = "std")]
+            Self::Windowed(_) => Kind::Windowed,
+            Self::Counting(_) => Kind::Counting,
+            Self::Tombstone(_) => Kind::Tombstone,
+            Self::Cuckoo(_) => Kind::Cuckoo,
+            Self::DLeft(_) => Kind::DLeft,
+            Self::Bitmap(_) => Kind::Bitmap,
+        }
+    }
+
+    /// The hasher; `None` for a bitmap, which has none.
+    ///
+    /// ```
+    /// use lanebloom::{AnyFilter, ConcurrentBloom, FastHash};
+    ///
+    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
+    /// let filter = builder.hasher(FastHash::with_seed(7)).build()?;
+    /// let (any, _) = AnyFilter::from_bytes(&filter.to_bytes())?;
+    /// assert_eq!(any.hasher(), Some(&FastHash::with_seed(7).into()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn hasher(&self) -> Option<&AnyHasher> {
+        each!(self, filter => Some(filter.hasher()), _bits => None)
+    }
+
+    /// The number of keys that the filter was sized for; for a bitmap, its bound.
+    ///
+    /// ```
+    /// use lanebloom::{AnyFilter, CuckooFilter};
+    ///
+    /// let bytes = CuckooFilter::with_capacity(1000, 0.01)?.to_bytes();
+    /// assert_eq!(AnyFilter::from_bytes(&bytes)?.0.expected_keys(), 1000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn expected_keys(&self) -> usize {
+        each!(self, filter => filter.expected_keys(), bits => usize::try_from(bits.bound()).unwrap_or(usize::MAX))
+    }
+
+    /// The false-positive rate with `keys` keys; 0 for a bitmap, which is exact.
+    ///
+    /// ```
+    /// use lanebloom::{AnyFilter, ConcurrentBloom};
+    ///
+    /// let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
+    /// let rate = filter.false_positive_rate_at(2000);
+    /// let (any, _) = AnyFilter::from_bytes(&filter.to_bytes())?;
+    /// assert_eq!(any.false_positive_rate_at(2000), rate);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn false_positive_rate_at(&self, keys: usize) -> f64 {
+        each!(self, filter => filter.false_positive_rate_at(keys), _bits => 0.0)
+    }
+
+    /// The false-positive rate at the expected keys; 0 for a bitmap, which is exact.
+    ///
+    /// ```
+    /// use lanebloom::{AnyFilter, ConcurrentBloom};
+    ///
+    /// let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
+    /// let (any, _) = AnyFilter::from_bytes(&filter.to_bytes())?;
+    /// assert_eq!(any.false_positive_rate(), filter.false_positive_rate());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn false_positive_rate(&self) -> f64 {
+        each!(self, filter => filter.false_positive_rate(), _bits => 0.0)
+    }
+
+    /// The bytes of memory of the content.
+    ///
+    /// ```
+    /// use lanebloom::{AnyFilter, CuckooFilter};
+    ///
+    /// let filter = CuckooFilter::builder().memory_budget(1 << 20).build()?;
+    /// let (any, _) = AnyFilter::from_bytes(&filter.to_bytes())?;
+    /// assert_eq!(any.memory_bytes(), 1 << 20);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        each!(self, filter => filter.memory_bytes(), bits => bits.memory_bytes())
+    }
+
+    /// Fill, number of keys and rate now.
+    ///
+    /// ```
+    /// use lanebloom::{AnyFilter, ConcurrentBloom};
+    ///
+    /// let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert("a");
+    /// let (any, _) = AnyFilter::from_bytes(&filter.to_bytes())?;
+    /// assert_eq!(any.figures(), filter.figures());
+    /// assert_eq!(any.figures().len, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn figures(&self) -> Figures {
+        each!(self, filter => filter.figures(), bits => Figures {
+            fill_ratio: bits.len() as f64 / bits.bound().max(1) as f64,
+            len: bits.len() as usize,
+            false_positive_rate: 0.0,
+        })
+    }
+
+    /// Whether the rate now is above the one at the expected keys, beyond what chance explains.
+    ///
+    /// ```
+    /// use lanebloom::{AnyFilter, ConcurrentBloom};
+    ///
+    /// let bytes = ConcurrentBloom::with_capacity(1000, 0.01)?.to_bytes();
+    /// let (filter, _) = AnyFilter::from_bytes(&bytes)?;
+    /// assert!(!filter.is_overfull());
+    /// filter.try_insert_batch(&Vec::from_iter(0..2000u32))?;
+    /// assert!(filter.is_overfull());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn is_overfull(&self) -> bool {
+        each!(self, filter => filter.is_overfull(), _bits => false)
+    }
+}
+
+/// Copies and snapshots.
+impl AnyFilter {
+    /// A copy that holds at least every key whose insertion happened before. Fails if the
+    /// allocation does.
+    ///
+    /// ```
+    /// use lanebloom::{AnyFilter, ConcurrentBloom};
+    ///
+    /// let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
+    /// filter.insert("a");
+    /// let (any, _) = AnyFilter::from_bytes(&filter.to_bytes())?;
+    /// assert_eq!(any.try_clone()?.contains("a"), Ok(true));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn try_clone(&self) -> Result<Self, BuildError> {
+        Ok(match self {
+            Self::Bloom(filter) => Self::Bloom(filter.try_clone()?),
+            Self::Scalable(filter) => Self::Scalable(filter.try_clone()?),
+            #[cfg(feature = "std")]
+            Self::Windowed(filter) => Self::Windowed(filter.try_clone()?),
+            Self::Counting(filter) => Self::Counting(filter.try_clone()?),
+            Self::Tombstone(filter) => Self::Tombstone(filter.try_clone()?),
+            Self::Cuckoo(filter) => Self::Cuckoo(filter.try_clone()?),
+            Self::DLeft(filter) => Self::DLeft(filter.try_clone()?),
+            Self::Bitmap(bits) => Self::Bitmap(bits.try_clone()?),
+        })
+    }
+
+    /// The filter as bytes that [`from_bytes`](Self::from_bytes) and the type's own read. They name
+    /// the hasher, an unknown one too.
+    ///
+    /// ```
+    /// use lanebloom::{AnyFilter, ConcurrentBloom};
+    /// use std::hash::RandomState;
+    ///
+    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
+    /// let bytes = builder.hasher(RandomState::new()).build()?.to_bytes();
+    /// let (any, _) = AnyFilter::from_bytes(&bytes)?;
+    /// assert_eq!(any.to_bytes(), bytes);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        each!(self, filter => filter.to_bytes(), bits => bits.to_bytes())
+    }
+
+    /// [`to_bytes`](Self::to_bytes) to a writer, which need not be buffered. It does not flush.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the writer fails, or with kind `OutOfMemory` if there is no memory for a copy.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::{AnyFilter, CuckooFilter};
+    ///
+    /// let bytes = CuckooFilter::with_capacity(1000, 0.01)?.to_bytes();
+    /// let mut stream = Vec::new();
+    /// AnyFilter::from_bytes(&bytes)?.0.write_to(&mut stream)?;
+    /// assert_eq!(stream, bytes);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "std")]
+    pub fn write_to(&self, writer: impl std::io::Write) -> std::io::Result<()> {
+        each!(self, filter => filter.write_to(writer), bits => bits.write_to(writer))
+    }
+}
+
+/// A summary; it reads the whole filter.
+impl fmt::Debug for AnyFilter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        each!(self, filter => filter.fmt(f), bits => bits.fmt(f))
+    }
+}

@@ -1,0 +1,215 @@
+//! Hashers that a program chooses while it runs: those that hash keys, and whatever a snapshot
+//! names.
+
+use super::{FastHash, KeyHasher, Murmur3, Prehashed, SipHash13, sealed};
+use crate::funnel::Funnel;
+use crate::hash::sealed::Identity;
+use crate::kernel::Isa;
+use core::fmt::{self, Display};
+
+/// A hasher of this crate that is chosen at run time. It hashes as the one that it holds.
+///
+/// A call looks once which one it is, and a batch once for many keys.
+///
+/// ```
+/// use lanebloom::hash::BuiltinHasher;
+/// use lanebloom::{FastHash, KeyHasher, Murmur3};
+///
+/// let chosen = |fast: bool| match fast {
+///     true => BuiltinHasher::from(FastHash::default()),
+///     false => BuiltinHasher::from(Murmur3::default()),
+/// };
+/// assert_eq!(chosen(true).hash_key("a"), FastHash::default().hash_key("a"));
+/// assert_eq!(chosen(false).hash_key("a"), Murmur3::default().hash_key("a"));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BuiltinHasher {
+    /// Murmur3 x64_128 with its seed.
+    Murmur3(Murmur3),
+    /// The fast hasher with its seed.
+    FastHash(FastHash),
+    /// SipHash-1-3 under its key.
+    SipHash13(SipHash13),
+}
+
+/// `$result` for the hasher that `$any` holds.
+macro_rules! each {
+    ($any:expr, $hasher:ident => $result:expr) => {
+        match $any {
+            BuiltinHasher::Murmur3($hasher) => $result,
+            BuiltinHasher::FastHash($hasher) => $result,
+            BuiltinHasher::SipHash13($hasher) => $result,
+        }
+    };
+}
+
+impl KeyHasher for BuiltinHasher {
+    #[inline(always)]
+    fn hash_key<K: Funnel + ?Sized>(&self, key: &K) -> u64 {
+        each!(self, hasher => hasher.hash_key(key))
+    }
+
+    fn hash_batch_by<K: Funnel>(&self, isa: Isa, keys: &[K], out: &mut [u64]) {
+        each!(self, hasher => hasher.hash_batch_by(isa, keys, out));
+    }
+}
+
+impl sealed::Sealed for BuiltinHasher {
+    fn identity(&self) -> Identity {
+        each!(self, hasher => hasher.identity())
+    }
+
+    fn fingerprint(&self) -> u64 {
+        each!(self, hasher => hasher.fingerprint())
+    }
+}
+
+/// The hasher of a snapshot, whatever it is: the hasher of an [`AnyFilter`](crate::AnyFilter).
+///
+/// It hashes no keys by itself: only [`builtin`](Self::builtin) does.
+///
+/// ```
+/// use lanebloom::hash::AnyHasher;
+/// use lanebloom::{ConcurrentBloom, FastHash, Prehashed};
+///
+/// // A program's option decides.
+/// let hasher: AnyHasher = match "prehashed" {
+///     "fast" => FastHash::default().into(),
+///     _ => Prehashed.into(),
+/// };
+/// let builder = ConcurrentBloom::builder().expected_keys(1000);
+/// let filter = builder.hasher(hasher).build()?;
+/// filter.insert_hash(17);
+/// // Any program reads it.
+/// let bytes = filter.to_bytes();
+/// let (same, _) = ConcurrentBloom::from_bytes_with(&bytes, Prehashed)?;
+/// assert!(same.contains_hash(17) && filter.hasher().builtin().is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AnyHasher {
+    /// A hasher of this crate, which hashes keys.
+    Builtin(BuiltinHasher),
+    /// The caller hashes the keys.
+    Prehashed,
+    /// The snapshot names a hasher that this program was not given.
+    Unknown(UnknownHasher),
+}
+
+impl AnyHasher {
+    /// What hashes keys; `None` if the hashes come from elsewhere or from an unknown hasher.
+    ///
+    /// ```
+    /// use lanebloom::hash::AnyHasher;
+    /// use lanebloom::{KeyHasher, Murmur3, Prehashed};
+    ///
+    /// let hasher = AnyHasher::from(Murmur3::default());
+    /// let hash = hasher.builtin().map(|hasher| hasher.hash_key("a"));
+    /// assert_eq!(hash, Some(Murmur3::default().hash_key("a")));
+    /// assert_eq!(AnyHasher::from(Prehashed).builtin(), None);
+    /// ```
+    #[inline(always)]
+    #[must_use]
+    pub const fn builtin(&self) -> Option<&BuiltinHasher> {
+        match self {
+            Self::Builtin(hasher) => Some(hasher),
+            _ => None,
+        }
+    }
+
+    /// The hasher of a snapshot with this identity and this fingerprint.
+    pub(crate) fn of(identity: Identity, fingerprint: u64) -> Self {
+        match identity {
+            Identity::Murmur3 { seed } => Murmur3::with_seed(seed).into(),
+            Identity::FastHash { seed } => FastHash::with_seed(seed).into(),
+            Identity::Prehashed => Self::Prehashed,
+            Identity::SipHash13 | Identity::Other => Self::Unknown(UnknownHasher { identity, fingerprint }),
+        }
+    }
+}
+
+impl sealed::Sealed for AnyHasher {
+    fn identity(&self) -> Identity {
+        match self {
+            Self::Builtin(hasher) => hasher.identity(),
+            Self::Prehashed => Prehashed.identity(),
+            Self::Unknown(hasher) => hasher.identity,
+        }
+    }
+
+    fn fingerprint(&self) -> u64 {
+        match self {
+            Self::Builtin(hasher) => hasher.fingerprint(),
+            Self::Prehashed => Prehashed.fingerprint(),
+            Self::Unknown(hasher) => hasher.fingerprint,
+        }
+    }
+}
+
+impl Display for AnyHasher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        sealed::Sealed::identity(self).fmt(f)
+    }
+}
+
+impl From<Prehashed> for AnyHasher {
+    fn from(_: Prehashed) -> Self {
+        Self::Prehashed
+    }
+}
+
+impl From<BuiltinHasher> for AnyHasher {
+    fn from(hasher: BuiltinHasher) -> Self {
+        Self::Builtin(hasher)
+    }
+}
+
+macro_rules! builtin {
+    ($($hasher:ident),*) => {$(
+        impl From<$hasher> for BuiltinHasher {
+            fn from(hasher: $hasher) -> Self {
+                Self::$hasher(hasher)
+            }
+        }
+
+        impl From<$hasher> for AnyHasher {
+            fn from(hasher: $hasher) -> Self {
+                Self::Builtin(hasher.into())
+            }
+        }
+    )*};
+}
+
+builtin! { Murmur3, FastHash, SipHash13 }
+
+/// The name and the fingerprint of a hasher that only another program has, such as
+/// [`SipHash13`] under a key that is not at hand. Two of them are equal if their snapshots have
+/// the same hasher.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnknownHasher {
+    identity: Identity,
+    fingerprint: u64,
+}
+
+impl UnknownHasher {
+    /// The name of the hasher.
+    ///
+    /// ```
+    /// use lanebloom::codec::Identity;
+    /// use lanebloom::hash::AnyHasher;
+    /// use lanebloom::{AnyFilter, CuckooFilter, SipHash13};
+    ///
+    /// let builder = CuckooFilter::builder().hasher(SipHash13::random());
+    /// let bytes = builder.expected_keys(1000).build()?.to_bytes();
+    /// let (filter, _) = AnyFilter::from_bytes(&bytes)?;
+    /// let Some(AnyHasher::Unknown(hasher)) = filter.hasher() else { panic!() };
+    /// assert_eq!(hasher.identity(), Identity::SipHash13);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn identity(&self) -> Identity {
+        self.identity
+    }
+}
