@@ -29,7 +29,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-// The ids come from strangers. The guard hashes them under a secret key, so that nobody can make
+// The ids come from strangers. The guard hashes them under a secret key, so that no client can make
 // ids that pass it.
 type Guard = CacheGuard<[u8]>;
 
@@ -50,7 +50,7 @@ struct Args {
     /// Seconds that each of the five measured phases takes
     #[arg(long, default_value_t = 3, value_parser = value_parser!(u32).range(1..=3600))]
     seconds: u32,
-    /// Keys that a multi-get asks for
+    /// Keys of a multi-get
     #[arg(long, default_value_t = 100, value_parser = value_parser!(u32).range(1..=1_000_000))]
     batch: u32,
     /// The part of the requested ids that do not exist, from 0 to 1
@@ -211,7 +211,7 @@ impl Store {
 
     fn load(&self, keys: &[Key]) -> Result<()> {
         let began = Instant::now();
-        // Draws nothing if stderr is no terminal.
+        // Draws nothing if stderr is not a terminal.
         let style = ProgressStyle::with_template("loading {bar:40} {human_pos} of {human_len} rows, {eta} left")?;
         let progress = ProgressBar::new(keys.len() as u64).with_style(style);
         // A B-tree is filled fastest in the order of its keys.
@@ -370,7 +370,7 @@ impl Service<'_> {
             due += interval;
             thread::sleep(due - Instant::now());
             if Instant::now() >= end {
-                break; // a slow disk; nobody would be there any more to ask for these
+                break; // a slow disk: no reader would be left for these
             }
             // In this order: first the store has the rows, then the guard admits their keys, then
             // requests may use them.
@@ -428,7 +428,7 @@ struct Worker<'a> {
     guard: Option<Arc<Guard>>,
     request: Request,
     rng: SmallRng,
-    /// Requests ask for few rows often, and for most rows rarely.
+    /// Requests are frequent for few rows, and rare for most rows.
     ranks: Zipf<f64>,
     /// The keys of this request: one, unless it is a multi-get.
     keys: Vec<Key>,

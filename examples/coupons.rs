@@ -52,7 +52,7 @@ impl Store {
         }
     }
 
-    /// Uses a coupon; answers whether it was valid and this call used it.
+    /// Uses a coupon; returns whether it was valid and this call used it.
     fn redeem(&self, code: u64) -> bool {
         self.asked.fetch_add(1, Ordering::Relaxed);
         self.coupons.get(&code).is_some_and(|coupon| {

@@ -1,6 +1,6 @@
 //! What filters cost beyond one machine. The program measures this machine's constants, lets real
 //! filters play nodes that exchange deltas, and executors that build the filter of a join in parts.
-//! From these figures it computes the sizes that no single machine can try. `docs/SCALE.md` reads
+//! From these numbers it computes the sizes that no single machine can try. `docs/SCALE.md` reads
 //! its tables. If a replica lacks a key, or parts do not make the whole, it panics.
 //!
 //! ```sh
@@ -235,7 +235,7 @@ fn join(args: &Args, constants: &Constants) -> Result<()> {
         let mut whole = empty.clone();
         whole.insert_hashes(&hashes(0..keys));
         whole.clear();
-        // Ten of the parts tell the size of all.
+        // Ten of the parts determine the size of all.
         let (mut bytes, mut tried, mut merging) = (0, 0, 0.0);
         let part_of = |part| hashes(part * keys / executors..(part + 1) * keys / executors);
         for part in 0..10 {

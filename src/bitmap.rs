@@ -1,18 +1,18 @@
 //! An exact set of integers below a bound, as one bit each, shared by many threads without locks.
 //!
-//! [`ConcurrentBitmap`] is the set. [`BitmapView`] answers from a snapshot's bytes. Both are a
+//! [`ConcurrentBitmap`] is the set. [`BitmapView`] reads a snapshot's bytes in place. Both are a
 //! [`Bitmap`], which has the methods that read. A bitmap hashes nothing, has no false positives,
-//! and removes what it holds, so it is no [`Filter`](crate::Filter).
+//! and removes what it holds, so it is not a [`Filter`](crate::Filter).
 //!
-//! It is the phone-number bitmap, the `BitSet` of Java with many writers, and the allocator of
+//! Use it as a bitmap of phone numbers, as Java's `BitSet` with many writers, or as an allocator of
 //! numbers: [`insert`](ConcurrentBitmap::insert) claims one number, and
 //! [`claim_free`](ConcurrentBitmap::claim_free) claims the first free one.
 //!
 //! # When not to use it
 //!
-//! The bitmap takes `bound / 8` bytes, however few integers it holds, and reads all of them to
-//! count, to iterate or to be saved. A roaring bitmap (the crate `roaring`) stores an integer of a
-//! sparse set in 2 bytes, and long runs in 4. Prefer it if:
+//! The bitmap takes `bound / 8` bytes, however few integers it holds. Counting, iterating and
+//! saving read all of them. A roaring bitmap (the crate `roaring`) stores an integer of a sparse
+//! set in 2 bytes, and a long run in 4. Prefer it if:
 //!
 //! - **The set is sparse**: fewer than 1 of 16 integers below the bound. At 1 of 1000 a roaring
 //!   bitmap takes a 60th of the memory, and iterating takes a fraction of the time.
@@ -20,10 +20,10 @@
 //!
 //! Prefer `ConcurrentBitmap` if many threads write, if an insert must be a claim, or if lookups and
 //! inserts in no order matter: they take a tenth to a quarter of the time.
-//! [`docs::cost`](crate::docs::cost#exact-bitmaps) has the figures.
+//! [`docs::cost`](crate::docs::cost#exact-bitmaps) has the measurements.
 //!
-//! For keys that are no integers, or integers without a useful bound, use a
-//! [`ConcurrentBloom`](crate::ConcurrentBloom) (it errs at a rate), or a hash set.
+//! For keys that are not integers, or integers without a useful bound, use a
+//! [`ConcurrentBloom`](crate::ConcurrentBloom), which has false positives, or a hash set.
 //!
 //! # Consistency
 //!
@@ -33,18 +33,18 @@
 //! 1. **One winner.** If several threads insert an absent position, exactly one gets `true`. The
 //!    same holds for removes of a present position. So `insert` is a claim, and `remove` its
 //!    release.
-//! 2. **Publication.** If `contains` answers true, the caller sees everything that the inserter did
-//!    before. If `insert` answers, with true or false, the caller sees everything that each thread
-//!    did which inserted or removed this position before. The same holds for `remove`. A claim
-//!    after a release is therefore ordered as a lock after its unlock.
-//! 3. **Lock-freedom.** Nothing blocks, and nothing but the constructors, `try_clone` and the
-//!    snapshots allocates. Only `claim_free` retries, each time because another thread claimed a
+//! 2. **Publication.** If `contains` returns true, the caller sees everything that the inserter did
+//!    before. After `insert` or `remove`, whatever it returned, the caller sees everything that the
+//!    threads did before they inserted or removed this position earlier. So a claim after a release
+//!    is ordered as a lock after its unlock.
+//! 3. **Lock-freedom.** No method blocks. Only the constructors, `try_clone` and the snapshots
+//!    allocate. Only `claim_free` retries, each time because another thread claimed a
 //!    position of the same word.
 //! 4. **The whole set beside writers.** Ranges, unions, intersections, differences, counts,
-//!    iterations, searches and snapshots go word by word: 64 positions at a time are atomic, and
-//!    nothing more. They treat a position that was present (or absent) during the whole call as
+//!    iterations, searches and snapshots go word by word: they are atomic for 64 positions at a
+//!    time only. They treat a position that was present (or absent) during the whole call as
 //!    present (or absent). If a position changes meanwhile, they may use its state before or after.
-//!    A reader beside a union sees a part of the new positions, never a lost one.
+//!    A reader beside a union may see a part of the new positions; it misses none that was there.
 
 mod batch;
 mod changes;
@@ -53,8 +53,8 @@ mod snapshot;
 pub(crate) mod words;
 
 pub use read::Positions;
-pub use snapshot::{BitmapView, View};
-pub use words::{Shared, Store};
+pub use snapshot::{BitmapView, SnapshotBits};
+pub use words::{AtomicBits, Storage};
 
 use crate::error::BuildError;
 use crate::words::bits::acquire;
@@ -63,13 +63,13 @@ use core::fmt;
 
 /// A set of integers below a bound: the methods that read it.
 ///
-/// `B` is where the bits are: [`Shared`] memory in a [`ConcurrentBitmap`], the bytes of a snapshot
-/// in a [`BitmapView`]. An integer in the range `0..bound` is called a position.
+/// `B` stores the bits: [`AtomicBits`] in a [`ConcurrentBitmap`], [`SnapshotBits`] in a
+/// [`BitmapView`]. An integer in the range `0..bound` is called a position.
 ///
 /// ```
-/// use lanebloom::bitmap::{Bitmap, BitmapView, Store};
+/// use lanebloom::bitmap::{Bitmap, BitmapView, Storage};
 ///
-/// fn evens<B: Store>(set: &Bitmap<B>) -> usize {
+/// fn evens<B: Storage>(set: &Bitmap<B>) -> usize {
 ///     set.iter().filter(|position| position % 2 == 0).count()
 /// }
 ///
@@ -86,8 +86,8 @@ pub struct Bitmap<B> {
 
 /// An exact set of integers below a bound, which many threads read and write at once.
 ///
-/// [The module's page](self) says when to use it, and what threads may rely on. [`Bitmap`] has the
-/// methods that only read.
+/// [The module's page](self) says when to use it, and what it guarantees to threads. [`Bitmap`] has
+/// the methods that only read.
 ///
 /// ```
 /// // Seats 0 to 9999, sold by four threads.
@@ -104,19 +104,19 @@ pub struct Bitmap<B> {
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 #[doc(alias("BitSet", "Bitset", "phone", "exact"))]
-pub type ConcurrentBitmap = Bitmap<Shared>;
+pub type ConcurrentBitmap = Bitmap<AtomicBits>;
 
 /// One position at a time.
 impl ConcurrentBitmap {
     /// An empty set of integers below `bound`.
     ///
     /// It takes one bit for each, in whole lines of 64 bytes, aligned to cache lines. The memory is
-    /// untouched zero pages, so this takes microseconds; from 4 MiB on it asks Linux for huge
-    /// pages.
+    /// untouched zero pages, so this takes microseconds. For at least 4 MiB, Linux is asked for
+    /// huge pages.
     ///
     /// # Errors
     ///
-    /// If the allocation fails.
+    /// Fails if the allocation fails.
     ///
     /// # Examples
     ///
@@ -128,7 +128,7 @@ impl ConcurrentBitmap {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn new(bound: u64) -> Result<Self, BuildError> {
-        Shared::new(bound).map(|bits| Self { bits })
+        AtomicBits::new(bound).map(|bits| Self { bits })
     }
 
     /// Inserts `position`; returns whether it was absent. `true` is a
@@ -136,12 +136,12 @@ impl ConcurrentBitmap {
     ///
     /// # Errors
     ///
-    /// If `position` is not below the [bound](Bitmap::bound).
+    /// Fails if `position` is not below the [bound](Bitmap::bound).
     ///
     /// # Memory ordering
     ///
-    /// Both answers are an `Acquire` of everything that inserts and removes of this position
-    /// released. `true` is a `Release` too.
+    /// In both cases this is an `Acquire` of everything that inserts and removes of this position
+    /// released. If it returns `true`, it is a `Release` too.
     ///
     /// # Examples
     ///
@@ -174,7 +174,7 @@ impl ConcurrentBitmap {
         position < self.bound() && self.bits.unset(position)
     }
 
-    /// A copy, which holds every position whose insertion happened before and that is not removed
+    /// A copy. It holds every position that was inserted before the call and is not removed
     /// meanwhile. Fails if the allocation fails.
     ///
     /// ```
@@ -199,7 +199,7 @@ impl ConcurrentBitmap {
     }
 }
 
-/// Equal if the bounds and the positions are.
+/// Bitmaps are equal if their bounds and their positions are.
 ///
 /// ```
 /// use lanebloom::ConcurrentBitmap;
@@ -211,7 +211,7 @@ impl ConcurrentBitmap {
 /// assert!(a == b && a != ConcurrentBitmap::new(101)?);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-impl<A: Store, B: Store> PartialEq<Bitmap<B>> for Bitmap<A> {
+impl<A: Storage, B: Storage> PartialEq<Bitmap<B>> for Bitmap<A> {
     fn eq(&self, other: &Bitmap<B>) -> bool {
         let equal = self.bound() == other.bound() && self.all_values().eq(other.all_values());
         acquire();
@@ -219,8 +219,8 @@ impl<A: Store, B: Store> PartialEq<Bitmap<B>> for Bitmap<A> {
     }
 }
 
-/// A summary. It counts the positions.
-impl<B: Store> fmt::Debug for Bitmap<B> {
+/// Prints the bound and the number of positions, which it counts.
+impl<B: Storage> fmt::Debug for Bitmap<B> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct(B::NAME)
             .field("bound", &self.bound())
@@ -229,8 +229,8 @@ impl<B: Store> fmt::Debug for Bitmap<B> {
     }
 }
 
-/// Why nothing was inserted into a [`ConcurrentBitmap`]: a position is not
-/// below its bound.
+/// The error of an insert into a [`ConcurrentBitmap`]: a position is not below its bound, so
+/// nothing was inserted.
 ///
 /// ```
 /// let set = lanebloom::ConcurrentBitmap::new(100)?;
@@ -247,7 +247,8 @@ pub struct OutOfBoundsError {
 }
 
 impl OutOfBoundsError {
-    /// The position: in a batch, the first one that is too large; in a range, the last one.
+    /// The position that is not below the bound: in a batch, the first such one; in a range, the
+    /// last position.
     ///
     /// ```
     /// let set = lanebloom::ConcurrentBitmap::new(100)?;

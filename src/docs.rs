@@ -1,4 +1,4 @@
-//! Pages that are too long for the front page. The repository has the same texts in `docs/`.
+//! Long pages. The repository has the same texts in `docs/`.
 
 #[doc = include_str!("../docs/COST.md")]
 pub mod cost {}

@@ -1,7 +1,7 @@
 //! Errors of the core: opaque types whose messages name the value and the limit.
 //!
-//! If only one file finds an error, it writes the sentence, and the kind holds it. A kind has
-//! fields if several files find it, if a method reads it, or if it must not allocate.
+//! If only one file detects an error, that file writes the message, and the kind holds the text. A
+//! kind has fields if several files detect it, if a method reads it, or if it must not allocate.
 
 use alloc::format;
 use alloc::string::String;
@@ -25,7 +25,8 @@ pub(crate) enum BuildErrorKind {
     NothingToSizeFor,
     /// A false-positive rate that is not between 0 and 1.
     Rate(f64),
-    /// The rate takes more than `limit` bits per key; `words` and `lines` are there if given.
+    /// The rate takes more than `limit` bits per key. `words` and `lines` are set if the caller
+    /// gave them.
     Unreachable {
         rate: f64,
         words: Option<usize>,
@@ -34,7 +35,7 @@ pub(crate) enum BuildErrorKind {
     },
     /// The expected keys do not fit the memory budget.
     OverBudget { needed: usize, limit: usize },
-    /// More than the address space.
+    /// The filter exceeds the address space.
     TooLarge { keys: usize, rate: f64 },
     /// The allocator refused.
     OutOfMemory { bytes: usize },
@@ -43,10 +44,10 @@ pub(crate) enum BuildErrorKind {
 }
 
 impl BuildError {
-    /// Whether the allocator refused the memory, so that a smaller filter may succeed.
+    /// Whether the allocator refused the memory. A smaller filter may succeed.
     ///
     /// ```
-    /// // More than any address space of today holds.
+    /// // More than any address space holds today.
     /// let builder = lanebloom::ConcurrentBloom::builder().memory_budget(1 << 58);
     /// let error = builder.build().unwrap_err();
     /// assert!(error.is_out_of_memory());
@@ -61,9 +62,9 @@ impl Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         use BuildErrorKind as Kind;
         match &self.0 {
-            Kind::NothingToSizeFor => f.write_str(
-                "neither expected keys nor a memory budget was given; the filter's size follows from one of them",
-            ),
+            Kind::NothingToSizeFor => {
+                f.write_str("neither expected keys nor a memory budget was given; set one of them")
+            }
             Kind::Rate(rate) => write!(f, "false-positive rate {rate} is not between 0 and 1, both excluded"),
             Kind::Unreachable {
                 rate,
@@ -111,7 +112,7 @@ impl Error for BuildError {}
 pub struct IncompatibleError(pub(crate) String);
 
 impl IncompatibleError {
-    /// `what` differs: it is `theirs` in the other filter.
+    /// The error if `what` differs: it is `theirs` in the other filter and `ours` in this one.
     pub(crate) fn differs(what: &str, theirs: impl Display, ours: impl Display) -> Self {
         Self(format!(
             "the other filter's {what} differs: {theirs} there, {ours} here"
@@ -131,12 +132,12 @@ impl Display for IncompatibleError {
 
 impl Error for IncompatibleError {}
 
-/// Why a key could not be inserted: the filter is full, or has the key as often as it can. The
-/// filter still holds all its keys.
+/// Why a key could not be inserted: the filter is full, or it holds the largest number of copies of
+/// this key. The filter still holds all its keys.
 ///
 /// A single insert that fails did not insert its key. A batch that fails inserted the first
 /// [`inserted`](Self::inserted) keys, and none after them. A
-/// [`ScalableBloom`](crate::ScalableBloom) never refuses a key that it has.
+/// [`ScalableBloom`](crate::ScalableBloom) never refuses a key that it holds.
 ///
 /// ```
 /// let filter = lanebloom::CuckooFilter::builder().expected_keys(1).build()?;
@@ -159,29 +160,29 @@ pub(crate) enum InsertErrorKind {
     DLeftFull { expected_keys: usize },
     /// One key was inserted too often.
     Copies { limit: usize },
-    /// The newest layer is full, and there can be no next one.
+    /// The newest layer is full, and there cannot be a next one.
     NoLayer(NoLayer),
     /// The filter hashes no keys, or a position is not below a bitmap's bound: why.
     NotTaken(String),
 }
 
-/// Why there can be no next layer.
+/// Why there cannot be a next layer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NoLayer {
     Layers { limit: usize },
-    Bytes { needed: usize, limit: usize },
+    Bytes { bytes: usize, limit: usize },
     OutOfMemory,
 }
 
 impl InsertError {
-    /// The error of the part of a batch that comes after `before` keys.
+    /// The error of the whole batch, if `before` keys precede the part that failed.
     pub(crate) fn after(self, before: usize) -> Self {
         let inserted = self.inserted + before;
         Self { inserted, ..self }
     }
 
-    /// How many keys of the batch are in the filter: those before the first one that failed. 0 for
-    /// a single insert.
+    /// The number of keys of the batch that were inserted: those before the first one that failed.
+    /// 0 for a single insert.
     ///
     /// ```
     /// let builder = lanebloom::ScalableBloom::builder().expected_keys(1000);
@@ -190,7 +191,7 @@ impl InsertError {
     /// let error = filter.insert_batch(&keys).unwrap_err();
     /// let (there, rest) = keys.split_at(error.inserted());
     /// assert!(there.iter().all(|key| filter.contains(key)));
-    /// // Goes on with the others, in another filter.
+    /// // Another filter takes the rest.
     /// assert!(builder.build()?.insert_batch(rest).is_ok());
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
@@ -200,8 +201,8 @@ impl InsertError {
         self.inserted
     }
 
-    /// Whether the filter is full; otherwise this one key is in it as often as it can be. (An
-    /// [`AnyFilter`](crate::AnyFilter) may not take the key at all.)
+    /// Whether the filter is full. Otherwise it holds the largest number of copies of this one key,
+    /// or is an [`AnyFilter`](crate::AnyFilter) that cannot take the key.
     ///
     /// ```
     /// let filter = lanebloom::CuckooFilter::builder().expected_keys(100).build()?;
@@ -214,8 +215,8 @@ impl InsertError {
         !matches!(self.kind, InsertErrorKind::Copies { .. } | InsertErrorKind::NotTaken(_))
     }
 
-    /// Whether the allocator refused the memory of the next layer, so that a
-    /// [`ScalableBloom`](crate::ScalableBloom) may take the same key later: every insert tries
+    /// Whether the allocator refused the memory of the next layer. A
+    /// [`ScalableBloom`](crate::ScalableBloom) may accept the same key later: every insert tries
     /// again.
     ///
     /// ```
@@ -235,9 +236,9 @@ impl Display for NoLayer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Layers { limit } => write!(f, "its limit of layers is {limit}"),
-            Self::Bytes { needed, limit } => write!(
+            Self::Bytes { bytes, limit } => write!(
                 f,
-                "with the next layer it would take {needed} bytes, more than its limit of {limit} bytes"
+                "its layers take {bytes} bytes of its limit of {limit} bytes, which leaves no room for another one"
             ),
             Self::OutOfMemory => f.write_str("the allocation of the next layer failed"),
         }
@@ -259,7 +260,7 @@ impl Display for InsertError {
                 "the filter, sized for {expected_keys} keys, is full: no free cell in the key's 4 buckets"
             ),
             InsertErrorKind::Copies { limit } => {
-                write!(f, "the key is in the filter {limit} times, the most copies of one key")
+                write!(f, "the key is in the filter {limit} times, the limit for one key")
             }
             InsertErrorKind::NoLayer(why) => write!(f, "the filter is full: {why}"),
             InsertErrorKind::NotTaken(why) => f.write_str(why),
@@ -274,8 +275,8 @@ impl Display for InsertError {
 
 impl Error for InsertError {}
 
-/// Why bytes are not a snapshot or a delta of a filter, could not be read, or do not belong to this
-/// filter.
+/// Why reading a snapshot or a delta failed: the bytes are not one, could not be read, or do not
+/// belong to this filter.
 ///
 /// ```
 /// use lanebloom::ConcurrentBloom;
@@ -302,7 +303,7 @@ pub enum SnapshotErrorKind {
     TooLong { bytes: u64, needed: u64 },
     /// The header's fields contradict its length.
     Length { declared: u64, needed: u64 },
-    /// Not the checksum of the whole.
+    /// The checksum of all the bytes is another one.
     Checksum { stored: u64, computed: u64 },
     /// A byte without a meaning is not 0.
     NotZero { offset: u64, found: u8 },
@@ -310,11 +311,11 @@ pub enum SnapshotErrorKind {
     UnusedBits { word: u64, bits: u64 },
     /// The header gives growth settings that no builder accepts.
     Plan(BuildError),
-    /// Anything else that no filter of this version writes.
+    /// Other bytes that no filter of this version writes.
     Invalid(String),
-    /// Whole, but not for this filter, hasher or clock.
+    /// The bytes are intact, but belong to another filter, hasher or clock.
     Incompatible(String),
-    /// More memory than the caller allows.
+    /// The filter takes more memory than the caller allows.
     OverLimit { needed: u64, limit: u64 },
     /// The allocator refused.
     OutOfMemory(BuildError),
@@ -324,7 +325,7 @@ pub enum SnapshotErrorKind {
 }
 
 impl SnapshotErrorKind {
-    /// `what` differs: it is `theirs` in the snapshot or delta.
+    /// The error if `what` differs: it is `theirs` in the snapshot or delta.
     pub(crate) fn differs(what: &str, theirs: impl Display, ours: impl Display) -> Self {
         Self::Incompatible(format!("the {what} differs: {theirs} there, {ours} here"))
     }
@@ -346,7 +347,7 @@ impl SnapshotError {
         matches!(self.0, SnapshotErrorKind::Truncated { .. })
     }
 
-    /// Whether the bytes are whole, but layout or hasher differ, or a clock is missing.
+    /// Whether the bytes are intact, but layout or hasher differ, or a clock is missing.
     ///
     /// ```
     /// use lanebloom::{ConcurrentBloom, SipHash13};
@@ -377,7 +378,7 @@ impl Display for SnapshotError {
             ),
             Kind::Checksum { stored, computed } => write!(
                 f,
-                "the bytes are corrupt: their checksum is {computed:016x}, and {stored:016x} is stored"
+                "the bytes are corrupt: their checksum is {computed:016x}, but {stored:016x} is stored"
             ),
             Kind::NotZero { offset, found } => {
                 write!(f, "byte {offset} is {found}, where version 1 of the format has 0")
@@ -409,7 +410,7 @@ impl Error for SnapshotError {
 
 /// [`UnexpectedEof`](std::io::ErrorKind::UnexpectedEof) if the bytes ended too early,
 /// [`OutOfMemory`](std::io::ErrorKind::OutOfMemory) if the allocation failed, otherwise
-/// [`InvalidData`](std::io::ErrorKind::InvalidData). The stream's own error is returned as it was.
+/// [`InvalidData`](std::io::ErrorKind::InvalidData). An error of the stream is returned unchanged.
 ///
 /// ```
 /// use std::io::{Error, ErrorKind};

@@ -1,5 +1,5 @@
-//! How large a filter is, and where a hash lies in it: from keys and rate to a layout, and from a
-//! hash to the bits of its pattern. Knows no memory.
+//! The size of a filter and the position of a hash in it: from keys and rate to a layout, and from
+//! a hash to the bits of its pattern. It only computes; `words` has the memory.
 
 pub(crate) mod layout;
 pub(crate) mod pattern;

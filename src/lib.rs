@@ -1,24 +1,24 @@
 //! A lock-free membership filter for one process, shared by many threads: a Bloom filter in cache
 //! lines of `AtomicU64`, and its relatives that grow, forget or delete.
 //!
-//! A lookup answers "certainly not" or "probably". For a key that was inserted it always answers
-//! "probably". For any other key it answers "certainly not", except at a rate of false positives
-//! that you choose. A lookup in a [`ConcurrentBloom`] touches one cache line. (From a rate of 1e-5
-//! down, a key has two, and the lookup of an absent key touches one.)
+//! A lookup returns "certainly not" or "probably". For a key that was inserted it always returns
+//! "probably". For any other key it returns "certainly not", except at a false-positive rate that
+//! you choose. A lookup in a [`ConcurrentBloom`] touches one cache line. (At rates of 1e-5 and
+//! below, a key has two lines, and the lookup of an absent key touches one.)
 //!
 //! # When not to use it
 //!
 //! - The set must be exact, or listed, or counted exactly: use a hash set, or a
-//!   [`ConcurrentBitmap`] for integers below a bound. Up to some ten thousand keys a hash set is
+//!   [`ConcurrentBitmap`] for integers below a bound. For some ten thousand keys a hash set is
 //!   small enough anyway.
 //! - Only one thread uses the filter, and memory is scarce: one line per key costs 7% more memory
 //!   than a textbook Bloom filter at a rate of 1% and 18% at 1e-4. Two [lines per
 //!   key](bloom::Builder::lines_per_key) cost 7% at 1e-4 and 10% at 1e-6. A filter without atomics
 //!   also inserts new keys 3 to 10 times as fast (512 KiB, [Boost.Bloom and
 //!   sbbf-rs-safe](docs::cost#where-we-lose)).
-//! - Strangers choose the keys, and the default hasher stays: they can make collisions under any
-//!   seed of Murmur3. Use [`SipHash13`]; the module [`hash`] compares the hashers. The crate
-//!   `lanebloom-guard` uses it unless told otherwise.
+//! - Strangers choose the keys, and the filter has the default hasher: they can make collisions
+//!   under any seed of Murmur3. Use [`SipHash13`]; the module [`hash`] compares the hashers. The
+//!   crate `lanebloom-guard` uses SipHash by default.
 //!
 //! # Example
 //!
@@ -35,33 +35,33 @@
 //! assert_eq!(crawler.join().unwrap(), 2); // inserts that were new
 //! assert!(seen.contains("/b") && !seen.contains("/c"));
 //!
-//! // Many keys at once, in vectors: faster from some dozens on.
+//! // Many keys at once, in vectors: faster for some dozens of keys or more.
 //! let mut found = [false; 3];
 //! seen.contains_batch(&["/a", "/b", "/c"], &mut found);
 //! assert_eq!(found, [true, true, false]);
 //! # Ok::<(), lanebloom::BuildError>(())
 //! ```
 //!
-//! **A filter sees the bytes of a key, never its type**: `17` (an `i32`) and `17u64` are two keys.
+//! **A filter sees the bytes of a key, not its type**: `17` (an `i32`) and `17u64` are two keys.
 //! Name the type of a filter's keys in one place. In tests, [`OneKeyType`](hash::OneKeyType) panics
-//! when a key has another type. The module [`funnel`] lists the bytes of every type.
+//! if a key has another type. The module [`funnel`] lists the bytes of every type.
 //!
 //! # The filters
 //!
 //! All have `with_capacity` or `builder`, `insert` and `contains`, batches (`insert_batch`,
-//! `contains_batch`), and figures such as their fill. [`Filter`] documents what they share.
+//! `contains_batch`), and statistics such as their fill. [`Filter`] documents what they share.
 //!
-//! | your keys | filter | a lookup reads | bits per key at 1% | rather not if |
+//! | your keys | filter | a lookup reads | bits per key at 1% | not if |
 //! |---|---|---|---|---|
-//! | number known in advance | [`ConcurrentBloom`] | one cache line | 10.3 | there may be twice as many: 1% becomes 11% ([`is_overfull`](Filter::is_overfull) tells) |
-//! | number not known | [`ScalableBloom`] | a line of each layer: 5 from 10 thousand keys to a million, 7 to ten million | 20; up to 60 after a layer was added | the number is known within a factor of two |
-//! | forgotten after some minutes, or after a million newer ones | [`WindowedBloom`] (feature `std`) | a line of each generation, 4 by default | 22 | nothing needs to be forgotten |
+//! | number known in advance | [`ConcurrentBloom`] | one cache line | 10.3 | there may be twice as many: 1% becomes 11% ([`is_overfull`](Filter::is_overfull) reports it) |
+//! | number not known | [`ScalableBloom`] | a line of each layer: 5 layers from 10 thousand keys to a million, 7 to ten million | 20; up to 60 after a layer was added | you know the number within a factor of two |
+//! | forgotten after some minutes, or after a million newer keys | [`WindowedBloom`] (feature `std`) | a line of each generation, 4 by default | 22 | nothing needs to be forgotten |
 //! | added and removed | [`CountingBloom`] | one line | 46 | few are ever removed: rebuild then |
 //! | added and removed, in less memory | [`CuckooFilter`], [`DLeftFilter`] | two words, or four buckets | 12.5; 20 at 0.16% | inserts must never fail: these report an error when they are full |
 //! | removed once and never added again; a few may be missing | [`TombstoneBloom`] | a line in each of two filters | 26 | a present key must never be missed |
-//! | integers below a bound, exactly | [`ConcurrentBitmap`] | one word | a bit for each integer below the bound; no false positives | the set is sparse: [a roaring bitmap](bitmap#when-not-to-use-it) |
+//! | integers below a bound, exactly | [`ConcurrentBitmap`] | one word | one bit for each integer below the bound; no false positives | the set is sparse: [a roaring bitmap](bitmap#when-not-to-use-it) |
 //!
-//! From a rate of 7e-4 down to 2.1e-6 a [`CuckooFilter`] is smaller than a [`ConcurrentBloom`], at
+//! At rates between 7e-4 and 2.1e-6 a [`CuckooFilter`] is smaller than a [`ConcurrentBloom`], at
 //! 3e-6 by a fifth ([bits per key by rate](crate::docs::cost#memory)).
 //!
 //! And around them:
@@ -71,9 +71,9 @@
 //! | Keep requests for made-up keys away from a store | [`CacheGuard`] and `GuardedCache`, of the crate [`lanebloom-guard`] |
 //! | Save and load a filter | [`to_bytes`](Filter::to_bytes), [`from_bytes`](Filter::from_bytes), `write_to`, `read_from`, [`codec::replace_file`], `serde`: see [`codec`] |
 //! | Read a filter of any type, chosen by the bytes or by an option | [`AnyFilter`], [`hash::AnyHasher`] |
-//! | Give the free memory of a large filter back, without its keys | [`fold_to_rate`](ConcurrentBloom::fold_to_rate), [`fold`](ConcurrentBloom::fold) |
+//! | Free the unused memory of a large filter, without its keys | [`fold_to_rate`](ConcurrentBloom::fold_to_rate), [`fold`](ConcurrentBloom::fold) |
 //! | Compare or combine two filters | [`union_from`](Filter::union_from), [`intersection_from`](ConcurrentBloom::intersection_from), [`is_subset`](ConcurrentBloom::is_subset), [`is_disjoint`](ConcurrentBloom::is_disjoint), [`estimated_intersection_len`](ConcurrentBloom::estimated_intersection_len) |
-//! | Answer from a saved filter without loading it | [`BloomView`], also on a mapped file (feature `mmap`) |
+//! | Look up keys in a saved filter without loading it | [`BloomView`], also on a mapped file (feature `mmap`) |
 //! | Read and write the filters of other systems, bit for bit: Guava's `BloomFilter`, the `BF` and `CF` filters of Redis | the crate [`lanebloom-formats`] |
 //! | Share one set among processes; use filters and plain bitmaps in Redis | the crate [`lanebloom-redis`] |
 //! | Use filters at a shell | the command `lanebloom`, of the crate [`lanebloom-cli`] |
@@ -83,32 +83,33 @@
 //!
 //! Threads may rely on these promises. The model checker loom tries each in every interleaving
 //! (`loom-tests/`). "Happens before" has the meaning of the memory model: by joining a thread,
-//! through a lock or a channel, or through any `Release`/`Acquire` pair. A type's page says where
-//! it differs.
+//! through a lock or a channel, or through any `Release`/`Acquire` pair. If a type promises less,
+//! its page says so.
 //!
 //! 1. **No false negatives.** If an insert of a key happens before a lookup of it, the lookup
-//!    answers true. This also holds for inserts that answered false.
-//! 2. **Answers of inserts.** An insert answers true if this call changed the filter. If several
+//!    returns true. This also holds for inserts that returned false.
+//! 2. **Results of inserts.** An insert returns true if this call changed the filter. If several
 //!    threads race to insert a key that the filter does not hold, at least one gets true, and
 //!    several may, since each can be first in another word. With one [word per
-//!    key](bloom::Builder::words_per_key) *exactly* one gets true: the answer is then a claim. (A
-//!    false positive can leave a new key without a winner. A key with two
-//!    [lines](bloom::Builder::lines_per_key) has at least two words: no claim.)
-//! 3. **Publication.** If a lookup answers true, or an insert false, the caller sees everything
-//!    that the threads which set the key's bits did before. This costs nothing on x86-64 and a
-//!    barrier on Arm, on hits only. (For a false positive the bits belong to other keys.)
+//!    key](bloom::Builder::words_per_key) *exactly* one gets true: `true` is then a claim. (After a
+//!    false positive, a new key has no winner. A key with two
+//!    [lines](bloom::Builder::lines_per_key) has at least two words, so its inserts are not
+//!    claims.)
+//! 3. **Publication.** If a lookup returns true, or an insert false, the caller sees everything
+//!    that the threads which set the key's bits did before. This costs nothing on x86-64, and on
+//!    Arm a barrier for hits. (For a false positive the bits belong to other keys.)
 //! 4. **Lock-freedom.** Inserts and lookups never block, whatever other threads do, and write no
-//!    counter. They retry only because another thread set a bit of the same word: at most 64 times
-//!    in the word's life. They never allocate, except for [dense batches](docs::cost), which work
-//!    without the memory if they cannot get it.
+//!    shared counter. They retry only if another thread has set a bit of the same word: at most 64
+//!    times in the word's life. They never allocate, except for [dense batches](docs::cost), which
+//!    also work if the allocation fails.
 //! 5. **The whole filter beside inserts.** [`union_from`](Filter::union_from), `clone`, comparison,
-//!    [snapshots and deltas](codec) and the figures read or write a live filter safely. Union,
+//!    [snapshots and deltas](codec) and the statistics read or write a live filter safely. Union,
 //!    clone, snapshot and delta hold at least every insert that happened before them, and pass its
 //!    publication on. [`clear`](Filter::clear), folds and intersections cannot be made safe, so
 //!    they take `&mut self`.
 //! 6. **The rate.** At the expected number of keys the false-positive rate is at most the chosen
-//!    one, within sampling noise, from 10% down to 1e-7. The builder solves a model of the blocked
-//!    filter; `tests/stress/rates.rs` measures it.
+//!    one, within sampling noise, for rates from 10% to 1e-7. The builder solves a model of the
+//!    blocked filter; `tests/stress/rates.rs` measures it.
 //! 7. **Same bits everywhere.** The same keys, hasher, seed and layout set the same bits on every
 //!    platform, byte order and instruction set. (With a `BuildHasher` of another crate this holds
 //!    [as far as its hashes](docs::hashes#what-a-buildhasher-is-fed) are the same.)
@@ -119,7 +120,7 @@
 //!
 //! | feature | |
 //! |---|---|
-//! | `std` (default) | [`WindowedBloom`], random keys for [`SipHash13`], `std::io`, AVX-512 or AVX2 chosen at run time. Without it the crate is `no_std` + `alloc`, with the vectors of the compilation target |
+//! | `std` (default) | [`WindowedBloom`], random keys for [`SipHash13`], `std::io`, AVX-512 or AVX2 chosen at run time. Without it the crate is `no_std` with `alloc`, and uses the vectors of the compilation target |
 //! | `rayon` (needs `std`) | batches, unions and collecting on the threads of rayon's pool |
 //! | `mmap` (needs `std`) | `BloomView::map`: lookups in a mapped file, with the `memmap2` crate |
 //! | `serde` | `Serialize` and `Deserialize` of the filters, as [snapshots](codec) |
@@ -127,28 +128,28 @@
 //!
 //! # Platforms
 //!
-//! The minimum Rust version is 1.85. Before 1.89 a compiler lacks the intrinsics of AVX-512, so the
-//! best instruction set is AVX2 ([`instruction_set`] names it). On a CPU with AVX-512, this makes
+//! The minimum Rust version is 1.85. Compilers before 1.89 lack the intrinsics of AVX-512, so the
+//! best instruction set is AVX2 ([`instruction_set`] returns it). On a CPU with AVX-512, this makes
 //! lookups of pre-hashed keys slower: batches take 0.9 (64 MiB, Zen 5) to 1.6 times as long (32
 //! KiB, Zen 5 and Zen 4), single calls 1.7 to 2.2 times (Zen 4). The records are `peers-zen5.md`
 //! and `peers-zen4.md`.
 //!
-//! The target must have 64-bit atomics, else the build ends with a sentence that says so. All
-//! 64-bit processors have them. So do 32-bit x86, WebAssembly, and Arm from version 7 on, but no
-//! Cortex-M. (The crate `portable-atomic` would replace them by a lock, or by interrupts switched
-//! off. Such processors have one core: a filter without atomics is smaller there.)
+//! The target must have 64-bit atomics; otherwise the build fails with a message. All 64-bit
+//! processors have them. So do 32-bit x86, WebAssembly, and Arm since version 7, but no Cortex-M.
+//! (The crate `portable-atomic` would emulate them by a lock, or by disabling interrupts. Such
+//! processors have one core, for which a filter without atomics is smaller.)
 //!
-//! On `wasm32-unknown-unknown` the standard library has neither time nor randomness. There,
-//! forgetting by age needs a clock of the program's, and the key of `SipHash13::random` can be
+//! On `wasm32-unknown-unknown` the standard library has neither time nor randomness. There, a
+//! window of time needs a clock from the program, and the key of `SipHash13::random` can be
 //! guessed.
 //!
 //! # Cost
 //!
 //! A key takes 10.3 bits at a rate of 1% and 31.6 at 1e-6.
 //!
-//! Time was measured at earlier commits, at 1%. Half of the lookups find their key. The figures of
-//! AVX-512 and AVX2 are of Zen 5 and Zen 4 (records `peers-zen5.md`, `peers-zen4.md` and
-//! `hash-zen5.md`), those of AVX2 also of Zen 3 (no record). ns of a lookup in a filter of 512 KiB:
+//! The times below were measured at earlier commits, at 1%; half of the lookups find their key. The
+//! CPUs are Zen 5 and Zen 4 (records `peers-zen5.md`, `peers-zen4.md` and `hash-zen5.md`), for AVX2
+//! also Zen 3 (no record). ns of a lookup in a filter of 512 KiB:
 //!
 //! | | single calls, AVX-512 | single calls, AVX2 | batches of 1024, AVX-512 | batches, AVX2 |
 //! |---|--:|--:|--:|--:|
@@ -156,8 +157,8 @@
 //! | `u64`, hashed by Murmur3 | 4.1 to 4.6 | 8.4 | 1.2 to 1.9 | 1.7 to 4.0 |
 //! | strings of 24 bytes, Murmur3 | 7.9 to 10 | | 2.9 | |
 //!
-//! In L1 and L2, up to 32 pre-hashed keys take 0.9 to 1.4 times as long in a batch as by single
-//! calls. Batches of 1024 are faster than single calls by these factors:
+//! In L1 and L2, batches of at most 32 pre-hashed keys take 0.9 to 1.4 times as long as single
+//! calls. Batches of 1024 keys are faster than single calls by these factors:
 //!
 //! | | in L1 and L2, AVX-512 | in L1 and L2, AVX2 | 64 MiB, AVX-512 | 64 MiB, AVX2 |
 //! |---|--:|--:|--:|--:|
@@ -165,13 +166,13 @@
 //! | `u64`, hashed by Murmur3 | 2.5 to 3.3 | 1.4 | 6.0 to 8.8 | |
 //! | strings, Murmur3 | 2.7 | 1.06 | | |
 //!
-//! [`docs::cost`] has the tables, beside other libraries, and the cases that we lose.
+//! [`docs::cost`] has more tables, other libraries, and the cases in which those are faster.
 //!
 //! ## Inserting in bulk
 //!
 //! To fill a filter, pass many keys to one call. A batch of at least 1024 keys and 6 keys per line
-//! costs less than one atomic operation a key. It needs memory, which is freed at the end of the
-//! call: [more on it](docs::cost#inserting-in-bulk).
+//! costs less than one atomic operation per key. It needs memory, which it frees at the end of the
+//! call: see [Inserting in bulk](docs::cost#inserting-in-bulk).
 //!
 //! [`CacheGuard`]: https://docs.rs/lanebloom-guard/latest/lanebloom_guard/struct.CacheGuard.html
 //! [`lanebloom-cli`]: https://docs.rs/crate/lanebloom-cli
@@ -180,11 +181,11 @@
 //! [`lanebloom-redis`]: https://docs.rs/lanebloom-redis
 
 #![no_std]
-// For links from the pages of other crates that are made without these pages.
+// For links from the pages of other crates that are built without these pages.
 #![doc(html_root_url = "https://docs.rs/lanebloom/latest")]
 // On docs.rs every item shows which feature it needs.
 #![cfg_attr(docsrs, feature(doc_cfg))]
-// Here and not in Cargo.toml, since they are not for the tests.
+// Here and not in Cargo.toml, since these lints are not for the tests.
 #![warn(
     clippy::alloc_instead_of_core,
     clippy::std_instead_of_core,

@@ -1,6 +1,5 @@
 //! The words that threads share, and the memory that they lie in. The filters and the kernels call
-//! it. Every memory ordering of the crate is argued in these files and in those of the slotted
-//! filters.
+//! it. These files, and those of the slotted filters, argue for every memory ordering of the crate.
 
 pub(crate) mod bits;
 pub(crate) mod chunks;

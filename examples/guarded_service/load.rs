@@ -76,7 +76,7 @@ pub struct Load {
     pub adds: f64,
     /// Rows that the store had at first.
     pub loaded: u64,
-    /// Rows that requests may ask for: their `PUT` was answered.
+    /// Rows that requests may read: the server has confirmed their `PUT`.
     pub published: Arc<AtomicU64>,
     /// Requests that were answered.
     pub answered: AtomicU64,
@@ -211,7 +211,7 @@ struct Client<'a> {
     load: &'a Load,
     connection: Connection,
     rng: SmallRng,
-    /// Requests ask for few rows often, and for most rows rarely.
+    /// Requests are frequent for few rows, and rare for most rows.
     ranks: Zipf<f64>,
     tally: Tally,
 }

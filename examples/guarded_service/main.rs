@@ -53,7 +53,7 @@ struct Args {
     /// Connections of attackers
     #[arg(long, default_value_t = 32, value_parser = value_parser!(u32).range(1..=1000))]
     attackers: u32,
-    /// Requests per second of all attackers together. If the server cannot answer so many, they
+    /// Requests per second of all attackers together. If the server cannot answer them all, they
     /// send as fast as they get answers
     #[arg(long, default_value_t = 30_000, value_parser = value_parser!(u32).range(1..))]
     attack: u32,
@@ -72,7 +72,7 @@ struct Args {
     /// Draw the run as SVG into FILE
     #[arg(long, value_name = "FILE")]
     chart: Option<PathBuf>,
-    /// Leave the guarded server open afterwards, with its figures for Prometheus at /metrics
+    /// Leave the guarded server open afterwards, with its metrics for Prometheus at /metrics
     #[arg(long)]
     serve: bool,
     /// A quick run: 20,000 rows, and one second for each server

@@ -91,7 +91,7 @@ impl Cache {
     }
 
     fn get(&self) -> Option<usize> {
-        if let Some(known) = self.flights.present(self.flights.caches.get(KEY)) {
+        if let Some(known) = self.flights.current(self.flights.caches.get(KEY)) {
             return known.value;
         }
         let flight = match self.flights.ask(KEY, None) {
@@ -287,7 +287,7 @@ fn a_failed_load_is_not_cached_and_the_next_get_loads() {
 impl Cache {
     /// A get of a row that is due: it answers with it, and begins a load.
     fn refresh(&self) -> Option<usize> {
-        let known = self.flights.present(self.flights.caches.get(KEY));
+        let known = self.flights.current(self.flights.caches.get(KEY));
         if let Some(flight) = self.flights.refresh(KEY) {
             assert!(flight.begin(1).is_ok());
             self.load(&flight);

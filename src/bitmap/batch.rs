@@ -1,6 +1,6 @@
 //! Many positions in one call, by the loop of `kernel/tiles.rs`.
 
-use super::{Bitmap, ConcurrentBitmap, OutOfBoundsError, Store};
+use super::{Bitmap, ConcurrentBitmap, OutOfBoundsError, Storage};
 use crate::batch::{assert_bitmap_length, unpack_into};
 use crate::hash::assert_same_length;
 use crate::kernel::Isa;
@@ -8,11 +8,11 @@ use crate::kernel::tiles::{self, tiles};
 use crate::kernel::tuning::AccessPlan;
 use crate::words::bits::{self, Hint, Load, acquire, is_cached};
 
-impl<B: Store> Bitmap<B> {
+impl<B: Storage> Bitmap<B> {
     /// Writes whether each position is present to the same place of `out`.
     ///
-    /// If the bitmap is larger than the caches, the lines of later positions are fetched ahead:
-    /// with a bound of 10^9, a lookup takes 5.7 ns instead of 8.0, and an
+    /// If the bitmap is larger than the caches, this prefetches the lines of later positions: with
+    /// a bound of 10^9, a lookup takes 5.7 ns instead of 8.0, and an
     /// [insert](ConcurrentBitmap::insert_batch) 8.2 instead of 22 (Zen 5).
     ///
     /// Orders memory as [`contains`](Self::contains) of each. Panics if the lengths differ.
@@ -62,8 +62,8 @@ impl<B: Store> Bitmap<B> {
         });
     }
 
-    /// Calls `work` with every position, and `each` with the number of a tile and the bitmap of its
-    /// answers, which are 0 or 1. Returns the number of 1s.
+    /// Calls `work` with every position, and `each(tile, bitmap)` with the results of each tile,
+    /// which are 0 or 1. Returns the number of ones.
     #[inline(always)]
     fn each_tile(
         &self,
@@ -72,13 +72,13 @@ impl<B: Store> Bitmap<B> {
         work: impl Fn(u64) -> u64,
         mut each: impl FnMut(usize, u64),
     ) -> usize {
-        // A position is its own place.
+        // A position is its own index.
         let prefetch = |_: &mut usize, _, position: &u64, (): &(), hint| self.prefetch(*position, hint);
         let work = |ones: &mut usize, start: usize, tile: &mut [()]| {
             let positions = &positions[start..][..tile.len()];
-            let answers = tiles::answers(positions.iter().map(|position| work(*position)));
-            *ones += answers.count_ones() as usize;
-            each(start / 64, answers);
+            let results = tiles::answers(positions.iter().map(|position| work(*position)));
+            *ones += results.count_ones() as usize;
+            each(start / 64, results);
             true
         };
         let (mut ones, access) = (0, access(is_cached(size_of_val(self.bits.words())), 1));
@@ -92,7 +92,7 @@ impl<B: Store> Bitmap<B> {
         self.bits.words()[(position / 64) as usize].load() >> (position % 64) & 1 == 1
     }
 
-    /// Asks for the line of a position.
+    /// Prefetches the line of a position.
     #[inline(always)]
     pub(crate) fn prefetch(&self, position: u64, hint: Hint) {
         // No harm if there is no such line.
@@ -102,9 +102,8 @@ impl<B: Store> Bitmap<B> {
 
 /// Many positions.
 impl ConcurrentBitmap {
-    /// [`insert`](Self::insert) of every position; returns how many were absent. If a position
-    /// comes twice, the first one counts. Fails if a position is not below the bound. Then none is
-    /// inserted.
+    /// [`insert`](Self::insert) of every position; returns how many were absent. A repeated
+    /// position counts once. Fails if a position is not below the bound. Then none is inserted.
     ///
     /// ```
     /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
@@ -142,8 +141,8 @@ impl ConcurrentBitmap {
         Ok(self.each_tile(AccessPlan::changes, positions, set, each))
     }
 
-    /// Inserts whole words, as another program keeps them, the first at word `first`; returns how
-    /// many positions were absent. Bit `i` of word `w` is position `64 * w + i`, as in Java's
+    /// Inserts whole words of another program's bitmap, the first at word `first`; returns how many
+    /// positions were absent. Bit `i` of word `w` is position `64 * w + i`, as in Java's
     /// `BitSet.toLongArray`. [`read_words`](Self::read_words) is the other direction. Fails if a
     /// bit is set for a position that is not below the bound. Then none is inserted.
     ///

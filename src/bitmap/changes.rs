@@ -1,9 +1,9 @@
-//! Changes of many positions by whole words, beside other threads: ranges, the search for a free
-//! position that claims it, and union, intersection and difference with another bitmap.
+//! Changes of many positions, word by word, beside other threads: ranges, claims of the first free
+//! position, and union, intersection and difference with another bitmap.
 
 use super::read::{clamped, ends};
 use super::words::masks;
-use super::{Bitmap, ConcurrentBitmap, OutOfBoundsError, Store};
+use super::{Bitmap, ConcurrentBitmap, OutOfBoundsError, Storage};
 use crate::error::IncompatibleError;
 use crate::words::bits::{Load, acquire};
 use alloc::format;
@@ -15,8 +15,8 @@ impl ConcurrentBitmap {
     /// Inserts every position of a range; returns how many were absent.
     ///
     /// Each position that it counts is a claim of this call, as with [`insert`](Self::insert).
-    /// Fails if the range exceeds the bound. Then nothing is inserted. (A range without an end, as
-    /// `7..`, goes to the bound.)
+    /// Fails if the range exceeds the bound. Then nothing is inserted. (A range without an end,
+    /// such as `7..`, ends at the bound.)
     ///
     /// ```
     /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
@@ -55,9 +55,9 @@ impl ConcurrentBitmap {
     /// Inserts the first free position of a range and returns it, or `None` if all are present: an
     /// allocator of numbers. No two threads get the same position before it is removed.
     ///
-    /// It searches from the start of the range, 64 positions at a time. If much is taken there,
-    /// begin behind the last answer, and at 0 again if there is none. A claim orders memory as an
-    /// [`insert`](Self::insert) that answers `true`.
+    /// It searches from the start of the range, 64 positions at a time. If many positions there are
+    /// taken, begin after the last position that it returned, and at 0 again after a `None`. A
+    /// claim orders memory as an [`insert`](Self::insert) that returns `true`.
     ///
     /// ```
     /// let ids = lanebloom::ConcurrentBitmap::new(1000)?;
@@ -76,7 +76,7 @@ impl ConcurrentBitmap {
                     break;
                 }
                 let lowest = free & free.wrapping_neg();
-                // Otherwise another thread has claimed it meanwhile.
+                // 0 means that another thread has claimed it meanwhile.
                 if self.bits.add(word, lowest) != 0 {
                     return Some(64 * word as u64 + u64::from(lowest.trailing_zeros()));
                 }
@@ -87,15 +87,15 @@ impl ConcurrentBitmap {
     }
 }
 
-/// Operations with another set of the same bound, which may be a [`BitmapView`](super::BitmapView)
-/// and in use meanwhile. Each returns whether this call changed the set.
+/// Operations with another set of the same bound, which may be a [`BitmapView`](super::BitmapView),
+/// and which other threads may use meanwhile. Each returns whether this call changed the set.
 ///
 /// They go [word by word](crate::bitmap#consistency). Publication passes through: a thread that
-/// sees a position here sees what the thread did that inserted it there.
+/// sees a position here sees what the thread that inserted it there did before.
 ///
 /// # Errors
 ///
-/// Each fails if the bounds differ.
+/// They fail if the bounds differ.
 impl ConcurrentBitmap {
     /// Inserts the other set's positions.
     ///
@@ -111,7 +111,7 @@ impl ConcurrentBitmap {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "or")]
-    pub fn union_from<B: Store>(&self, other: &Bitmap<B>) -> Result<bool, IncompatibleError> {
+    pub fn union_from<B: Storage>(&self, other: &Bitmap<B>) -> Result<bool, IncompatibleError> {
         self.merge(other, |word, theirs| self.bits.add(word, theirs))
     }
 
@@ -129,7 +129,7 @@ impl ConcurrentBitmap {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias("and", "retain"))]
-    pub fn intersection_from<B: Store>(&self, other: &Bitmap<B>) -> Result<bool, IncompatibleError> {
+    pub fn intersection_from<B: Storage>(&self, other: &Bitmap<B>) -> Result<bool, IncompatibleError> {
         self.merge(other, |word, theirs| self.bits.take(word, !theirs))
     }
 
@@ -147,13 +147,13 @@ impl ConcurrentBitmap {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias("and_not", "subtract"))]
-    pub fn difference_from<B: Store>(&self, other: &Bitmap<B>) -> Result<bool, IncompatibleError> {
+    pub fn difference_from<B: Storage>(&self, other: &Bitmap<B>) -> Result<bool, IncompatibleError> {
         self.merge(other, |word, theirs| self.bits.take(word, theirs))
     }
 
-    /// Calls `change` with the number of every word and the other set's value; it returns the bits
-    /// that it changed.
-    fn merge<B: Store>(
+    /// Calls `change(word, theirs)` with the index of every word and the other set's value.
+    /// `change` returns the bits that it changed.
+    fn merge<B: Storage>(
         &self,
         other: &Bitmap<B>,
         change: impl Fn(usize, u64) -> u64,

@@ -1,7 +1,7 @@
-//! What only reads a bitmap: counts, searches, iterations.
+//! The methods that only read a bitmap: counts, searches, iterations.
 
 use super::words::masks;
-use super::{Bitmap, Store};
+use super::{Bitmap, Storage};
 use crate::words::bits::{Load, acquire, acquire_if};
 use core::fmt;
 use core::iter::FusedIterator;
@@ -15,8 +15,8 @@ pub(super) fn clamped(range: impl RangeBounds<u64>, bound: u64) -> Range<u64> {
     }
 }
 
-/// The first and the last number in `range`, or `None` if it is empty. A range without an end goes
-/// to `bound`. (Both are in the range, since no `u64` lies beyond the greatest one.)
+/// The first and the last number in `range`, or `None` if it is empty. A range without an end ends
+/// at `bound`. (Both numbers are inclusive: an exclusive end could not express the greatest `u64`.)
 pub(super) fn ends(range: impl RangeBounds<u64>, bound: u64) -> Option<(u64, u64)> {
     let first = match range.start_bound() {
         Bound::Included(&first) => first,
@@ -31,11 +31,11 @@ pub(super) fn ends(range: impl RangeBounds<u64>, bound: u64) -> Option<(u64, u64
     (first <= last).then_some((first, last))
 }
 
-/// Reading. Positions that change meanwhile may be seen as before or as after; see
+/// Reading. A position that changes meanwhile may be seen before or after the change; see
 /// [Consistency](crate::bitmap#consistency). A range that ends before it begins is empty, and one
 /// that exceeds the bound ends there.
-impl<B: Store> Bitmap<B> {
-    /// The positions are the integers below this.
+impl<B: Storage> Bitmap<B> {
+    /// The bound: all positions are below it.
     ///
     /// ```
     /// assert_eq!(lanebloom::ConcurrentBitmap::new(100)?.bound(), 100);
@@ -48,7 +48,7 @@ impl<B: Store> Bitmap<B> {
         self.bits.bound()
     }
 
-    /// Bytes of the bits: an eighth of the bound, in whole lines of 64.
+    /// The bytes of the bits: an eighth of the bound, rounded up to whole lines of 64.
     ///
     /// ```
     /// assert_eq!(lanebloom::ConcurrentBitmap::new(1000)?.memory_bytes(), 128);
@@ -59,11 +59,11 @@ impl<B: Store> Bitmap<B> {
         size_of_val(self.bits.words())
     }
 
-    /// Whether `position` is present. A position beyond the bound is not.
+    /// Whether `position` is present. A position that is not below the bound is absent.
     ///
     /// # Memory ordering
     ///
-    /// `true` ends in an `Acquire`, which pairs with the `Release` of the insert.
+    /// A `true` is an `Acquire`, which pairs with the `Release` of the insert.
     ///
     /// # Examples
     ///
@@ -104,7 +104,7 @@ impl<B: Store> Bitmap<B> {
         acquire();
     }
 
-    /// The number of positions. Reads all words: 2 ms for a bound of 10^8 (Zen 5).
+    /// The number of positions. This reads all words: 2 ms for a bound of 10^8 (Zen 5).
     ///
     /// ```
     /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
@@ -135,7 +135,7 @@ impl<B: Store> Bitmap<B> {
         len
     }
 
-    /// Whether there is no position. Stops at the first one.
+    /// Whether the set has no position. This stops at the first one.
     ///
     /// ```
     /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
@@ -150,7 +150,7 @@ impl<B: Store> Bitmap<B> {
     }
 
     /// Whether all positions of a range are present: true for an empty range, false for a range
-    /// that exceeds the bound. Stops at the first absent one.
+    /// that exceeds the bound. This stops at the first absent one.
     ///
     /// ```
     /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
@@ -208,7 +208,7 @@ impl<B: Store> Bitmap<B> {
         found
     }
 
-    /// The positions, ascending. The iterator reads 64 at a time, when it reaches them.
+    /// The positions in ascending order. The iterator reads 64 at a time, when it reaches them.
     ///
     /// ```
     /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
@@ -220,7 +220,7 @@ impl<B: Store> Bitmap<B> {
         self.range(..)
     }
 
-    /// The positions in a range, ascending: [`iter`](Self::iter) of a part.
+    /// The positions in a range, in ascending order.
     ///
     /// ```
     /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
@@ -239,7 +239,7 @@ impl<B: Store> Bitmap<B> {
         }
     }
 
-    /// The words of a range, with the bits outside of it 0. Call [`acquire`] after the last.
+    /// The words of a range, without the bits outside of it. Call [`acquire`] after the last.
     pub(super) fn values(&self, range: Range<u64>) -> impl Iterator<Item = u64> {
         masks(range).map(|(word, mask)| self.bits.words()[word].load() & mask)
     }
@@ -250,7 +250,8 @@ impl<B: Store> Bitmap<B> {
     }
 }
 
-/// The positions of a [`Bitmap`], ascending, by [`iter`](Bitmap::iter) or [`range`](Bitmap::range).
+/// The positions of a [`Bitmap`] in ascending order, from [`iter`](Bitmap::iter) or
+/// [`range`](Bitmap::range).
 ///
 /// ```
 /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
@@ -262,16 +263,16 @@ impl<B: Store> Bitmap<B> {
 /// ```
 pub struct Positions<'a, B> {
     bitmap: &'a Bitmap<B>,
-    /// The first position of the word that is read now.
+    /// The first position of the current word.
     first: u64,
-    /// The bits of that word which are still to come.
+    /// The bits of that word that are not returned yet.
     left: u64,
     /// The positions that are not read yet.
     rest: Range<u64>,
 }
 
-impl<B: Store> Positions<'_, B> {
-    /// Reads on to the next word that has a position. `None` if there is none.
+impl<B: Storage> Positions<'_, B> {
+    /// Reads the next word that has a position. Returns `None` if there is none.
     fn read_on(&mut self) -> Option<()> {
         let Range { start, end } = self.rest.clone();
         if start >= end {
@@ -282,7 +283,7 @@ impl<B: Store> Positions<'_, B> {
         let mut values = words.iter().map(Load::load);
         let mut value = values.next()? & low;
         let mut at = first;
-        // A loop of its own for words without positions: a sparse set has many.
+        // Words without positions have a loop of their own: a sparse set has many.
         while value == 0 {
             let Some(next) = values.next() else {
                 self.rest.start = end;
@@ -299,7 +300,7 @@ impl<B: Store> Positions<'_, B> {
     }
 }
 
-impl<B: Store> Iterator for Positions<'_, B> {
+impl<B: Storage> Iterator for Positions<'_, B> {
     type Item = u64;
 
     #[inline]
@@ -319,7 +320,7 @@ impl<B: Store> Iterator for Positions<'_, B> {
     }
 }
 
-impl<B: Store> FusedIterator for Positions<'_, B> {}
+impl<B: Storage> FusedIterator for Positions<'_, B> {}
 
 impl<B> Clone for Positions<'_, B> {
     fn clone(&self) -> Self {
@@ -338,7 +339,7 @@ impl<B> fmt::Debug for Positions<'_, B> {
     }
 }
 
-impl<'a, B: Store> IntoIterator for &'a Bitmap<B> {
+impl<'a, B: Storage> IntoIterator for &'a Bitmap<B> {
     type Item = u64;
     type IntoIter = Positions<'a, B>;
 

@@ -1,8 +1,8 @@
 //! Snapshots of a bitmap, in the format of the filters' snapshots (`docs/FORMAT.md`), and
-//! [`BitmapView`], which answers from their bytes in place.
+//! [`BitmapView`], which reads their bytes in place.
 
 use super::words::{sealed, words_of};
-use super::{Bitmap, ConcurrentBitmap, Shared, Store};
+use super::{AtomicBits, Bitmap, ConcurrentBitmap, Storage};
 use crate::codec::{
     Decoded, Hashing, Input, Kind, MOST_WORDS, Out, OwnHeader, SNAPSHOT_HEADER, SnapshotBytes, admit,
     assert_snapshot_length, check_zeros, from_slice, invalid, read_words, snapshot_bytes, write_words,
@@ -14,15 +14,15 @@ use crate::words::chunks::as_chunks;
 use alloc::format;
 use alloc::vec::Vec;
 
-/// Where the header has the bound.
+/// The offset of the bound in the header.
 const BOUND: usize = 32;
-/// A bitmap hashes nothing.
+/// A bitmap has no hasher.
 const NONE: Hashing = Hashing {
     identity: Identity::Other,
     fingerprint: 0,
 };
 
-/// The words that positions lie in, without those that only fill the last line.
+/// The number of words that have positions, without those that only fill the last line.
 fn used(bound: u64) -> usize {
     bound.div_ceil(64) as usize
 }
@@ -39,7 +39,7 @@ fn parse(bytes: &[u8]) -> Decoded<(u64, usize)> {
     if found.hashing != NONE {
         let Hashing { identity, fingerprint } = found.hashing;
         return invalid(format!(
-            "a bitmap hashes nothing, and {identity} with fingerprint {fingerprint:016x} is declared"
+            "a bitmap has no hasher, but the header declares {identity} with fingerprint {fingerprint:016x}"
         ));
     }
     found.zeros(BOUND + 8..120)?;
@@ -63,10 +63,10 @@ fn check_end<W: Load>(words: &[W], bound: u64) -> Decoded<()> {
     }
 }
 
-/// Snapshots. A snapshot holds every position whose insertion happened before and that is not
-/// removed meanwhile.
-impl<B: Store> Bitmap<B> {
-    /// The length of a snapshot in bytes: 192, and the bits, rounded up to 64.
+/// Snapshots. A snapshot holds every position that was inserted before the call and is not removed
+/// meanwhile.
+impl<B: Storage> Bitmap<B> {
+    /// The length of a snapshot in bytes: 192 and the bytes of the bits, rounded up to 64.
     ///
     /// ```
     /// assert_eq!(lanebloom::ConcurrentBitmap::new(1000)?.snapshot_bytes(), 192 + 128);
@@ -140,8 +140,8 @@ impl<B: Store> Bitmap<B> {
 /// Reading snapshots.
 impl ConcurrentBitmap {
     /// The set with which `bytes` begin, and the bytes after it. Fails if the bytes end before the
-    /// set does, are corrupt, are no snapshot of a `ConcurrentBitmap` in this version of the
-    /// format, or the allocation fails. Allocates only if all of the set is there.
+    /// set does, are corrupt, are not a snapshot of a `ConcurrentBitmap` in this version of the
+    /// format, or if the allocation fails. Allocates only if all bytes of the set are there.
     ///
     /// ```
     /// use lanebloom::ConcurrentBitmap;
@@ -187,7 +187,7 @@ impl ConcurrentBitmap {
         let (bound, len) = parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?)?;
         let bytes = words_of(bound).expect("checked by parse") as u64 * 8;
         admit(input, len, bytes, limit)?;
-        let mut bits = Shared::new(bound).map_err(SnapshotErrorKind::OutOfMemory)?;
+        let mut bits = AtomicBits::new(bound).map_err(SnapshotErrorKind::OutOfMemory)?;
         read_words(input, &header(bound).to_bytes(), used(bound), |first, words| {
             bits.store_words(first, words.iter().map(Load::load));
         })?;
@@ -196,12 +196,12 @@ impl ConcurrentBitmap {
     }
 }
 
-/// A [`ConcurrentBitmap`]'s snapshot that answers in place: in borrowed bytes, or in a mapped file
+/// A [`ConcurrentBitmap`]'s snapshot, read in place: in borrowed bytes, or in a mapped file
 /// (feature `mmap`). [`Bitmap`] has its methods.
 ///
 /// Opening takes microseconds, whatever the size. It checks the header, with its checksum, and that
 /// all bytes are there. Only [`verify`](Self::verify) reads all bytes: until then a view of corrupt
-/// bytes gives wrong answers, but safely. The bytes may begin anywhere.
+/// bytes returns wrong results, but safely. The bytes may begin anywhere.
 ///
 /// ```
 /// let set = lanebloom::ConcurrentBitmap::new(1000)?;
@@ -211,17 +211,17 @@ impl ConcurrentBitmap {
 /// assert!(view.contains(17) && !view.contains(18) && view.iter().eq([17, 600]));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub type BitmapView<'a> = Bitmap<View<'a>>;
+pub type BitmapView<'a> = Bitmap<SnapshotBits<'a>>;
 
 /// The bits of a [`BitmapView`]: the bytes of a snapshot.
-pub struct View<'a> {
+pub struct SnapshotBits<'a> {
     snapshot: SnapshotBytes<'a>,
     bound: u64,
 }
 
-impl sealed::Sealed for View<'_> {}
+impl sealed::Sealed for SnapshotBits<'_> {}
 
-impl Store for View<'_> {
+impl Storage for SnapshotBits<'_> {
     type Word = [u8; 8];
     const NAME: &'static str = "BitmapView";
 
@@ -239,7 +239,7 @@ impl Store for View<'_> {
 
 impl<'a> BitmapView<'a> {
     /// A view of the snapshot with which `bytes` begin, and the bytes after it. Fails if the bytes
-    /// end before the snapshot does, the header is corrupt, or they are no snapshot of a
+    /// end before the snapshot does, the header is corrupt, or they are not a snapshot of a
     /// [`ConcurrentBitmap`] in this version of the format.
     ///
     /// ```
@@ -259,8 +259,8 @@ impl<'a> BitmapView<'a> {
     }
 
     fn open(snapshot: SnapshotBytes<'a>, bound: u64) -> Result<Self, SnapshotError> {
-        let view = View { snapshot, bound };
-        // In the last line, what is no position must be 0, as in a filter that is read.
+        let view = SnapshotBits { snapshot, bound };
+        // The unused bits of the last line must be 0, as in a filter's snapshot.
         let end = SNAPSHOT_HEADER + 8 * used(bound);
         let rest = &view.snapshot.bytes()[end..SNAPSHOT_HEADER + size_of_val(view.words())];
         let unused = check_zeros(rest, end).and_then(|()| check_end(view.words(), bound));
@@ -298,7 +298,7 @@ impl<'a> BitmapView<'a> {
         self.bits.snapshot.verify().map_err(SnapshotError)
     }
 
-    /// Bytes of the snapshot.
+    /// The bytes of the snapshot.
     ///
     /// ```
     /// let bytes = lanebloom::ConcurrentBitmap::new(1000)?.to_bytes();
@@ -314,7 +314,8 @@ impl<'a> BitmapView<'a> {
 #[cfg(feature = "mmap")]
 impl BitmapView<'static> {
     /// A view of a file that holds a snapshot and nothing else, mapped into memory (feature
-    /// `mmap`), as [`BloomView::map`](crate::BloomView::map) describes. `file` may be closed then.
+    /// `mmap`), as [`BloomView::map`](crate::BloomView::map) describes. `file` may be closed
+    /// afterwards.
     ///
     /// # Errors
     ///
@@ -335,7 +336,7 @@ impl BitmapView<'static> {
     /// set.insert(17)?;
     /// let file = tempfile::tempfile()?;
     /// set.write_to(&file)?;
-    /// // SAFETY: nobody else knows of the file.
+    /// // SAFETY: no other process knows of the file.
     /// let view = unsafe { lanebloom::bitmap::BitmapView::map(&file)? };
     /// assert!(view == set && view.verify().is_ok());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -353,7 +354,7 @@ mod serde {
     use crate::codec::{Decode, deserialize, serialize};
     use ::serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    /// The snapshot's bytes, in Base64 if the format is text.
+    /// Writes the snapshot's bytes, in Base64 if the format is text.
     ///
     /// ```
     /// use lanebloom::ConcurrentBitmap;
@@ -365,7 +366,7 @@ mod serde {
     /// assert!(same == set);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    impl<B: Store> Serialize for Bitmap<B> {
+    impl<B: Storage> Serialize for Bitmap<B> {
         fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
             serialize(&self.to_bytes(), serializer)
         }

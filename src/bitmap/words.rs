@@ -2,17 +2,17 @@
 //! `position % 64` of word `position / 64`. The words fill whole lines; the bits from the bound on
 //! are always 0.
 //!
-//! Bits are set and unset, unlike in a filter, so both directions publish.
+//! Unlike in a filter, bits are unset too, so both kinds of change publish.
 //!
 //! | operation | ordering | partner, and why |
 //! |---|---|---|
-//! | `set`, `unset`, `add`, `take`: look at the word first | load `Relaxed` | if nothing is to be changed nothing is written, so a line that is only read stays in all caches; [`acquire`] follows |
-//! | `set`, `unset`, `add`, `take`: change it | `fetch_or`, `fetch_and` `AcqRel` | `Release`: whoever sees the change and acquires, sees what this thread did before. `Acquire`: a claim sees what the thread did that released the position. All changes are read-modify-writes, so each continues the release sequences of the ones before it |
+//! | `set`, `unset`, `add`, `take`: look at the word first | load `Relaxed` | if there is nothing to change, nothing is written, so a line that is only read stays in all caches; [`acquire`] follows |
+//! | `set`, `unset`, `add`, `take`: change it | `fetch_or`, `fetch_and` `AcqRel` | `Release`: a thread that sees the change and acquires sees what this thread did before. `Acquire`: a claim sees what the thread that released the position did before. All changes are read-modify-writes, so each continues the release sequences of the ones before it |
 //! | [`load`](Load::load) of a reader | load `Relaxed`, then [`acquire`] | pairs with the changes above: nothing on x86-64, one barrier on Arm |
-//! | `store_words`, `try_clone` | store `Relaxed` | no other thread has the array yet; what hands it on orders them |
+//! | `store_words`, `try_clone` | store `Relaxed` | no other thread has the array yet; the transfer to another thread orders them |
 //!
-//! Looking first is right: if an insert happened before, coherence alone makes the look see its
-//! bit, or a later value of the word. Only the read-modify-write decides who won.
+//! Looking first is correct: if an insert happened before, coherence alone makes the look see its
+//! bit, or a later value of the word. Only the read-modify-write decides which thread won.
 
 use crate::error::{BuildError, BuildErrorKind};
 use crate::geometry::layout::{LINE_BITS, LINE_BYTES, LINE_WORDS};
@@ -22,14 +22,15 @@ use crate::words::sync::{AtomicU64, Ordering};
 use core::ops::Range;
 
 pub(crate) mod sealed {
-    /// Seals [`Store`](super::Store).
+    /// Seals [`Storage`](super::Storage).
     pub trait Sealed {}
 }
 
-/// The place of a [`Bitmap`](super::Bitmap)'s bits: [`Shared`], or a [`View`](super::View).
+/// The storage of a [`Bitmap`](super::Bitmap)'s bits: [`AtomicBits`] or
+/// [`SnapshotBits`](super::SnapshotBits).
 ///
-/// It cannot be implemented further. [`Bitmap`](super::Bitmap) has an example.
-pub trait Store: sealed::Sealed {
+/// Other types cannot implement it. [`Bitmap`](super::Bitmap) has an example.
+pub trait Storage: sealed::Sealed {
     #[doc(hidden)]
     type Word: Load;
 
@@ -45,16 +46,15 @@ pub trait Store: sealed::Sealed {
     fn words(&self) -> &[Self::Word];
 }
 
-/// The bits of a [`ConcurrentBitmap`](super::ConcurrentBitmap): atomic words, in lines of the
-/// cache.
-pub struct Shared {
+/// The bits of a [`ConcurrentBitmap`](super::ConcurrentBitmap): atomic words, in cache lines.
+pub struct AtomicBits {
     words: Words<AtomicU64>,
     bound: u64,
 }
 
-impl sealed::Sealed for Shared {}
+impl sealed::Sealed for AtomicBits {}
 
-impl Store for Shared {
+impl Storage for AtomicBits {
     type Word = AtomicU64;
     const NAME: &'static str = "ConcurrentBitmap";
 
@@ -69,14 +69,15 @@ impl Store for Shared {
     }
 }
 
-/// The words of so many positions, in whole lines; `None` if they exceed the address space.
+/// The number of words for `bound` positions, in whole lines; `None` if they exceed the address
+/// space.
 pub(super) fn words_of(bound: u64) -> Option<usize> {
     let lines = usize::try_from(bound.div_ceil(LINE_BITS as u64)).ok()?;
     lines.checked_mul(LINE_WORDS)
 }
 
 /// The words that a range touches, each with the mask of its bits in the range. (An empty range may
-/// touch one, with no bit.)
+/// touch one word, with the mask 0.)
 pub(super) fn masks(range: Range<u64>) -> impl Iterator<Item = (usize, u64)> {
     let Range { start, end } = range;
     (start / 64..end.div_ceil(64)).map(move |word| {
@@ -86,7 +87,7 @@ pub(super) fn masks(range: Range<u64>) -> impl Iterator<Item = (usize, u64)> {
     })
 }
 
-impl Shared {
+impl AtomicBits {
     pub(super) fn new(bound: u64) -> Result<Self, BuildError> {
         let words = words_of(bound).and_then(Words::new).ok_or_else(|| {
             let bytes = bound.div_ceil(LINE_BITS as u64).saturating_mul(LINE_BYTES as u64);
@@ -110,13 +111,13 @@ impl Shared {
         }
     }
 
-    /// Sets the bit; answers whether this call did.
+    /// Sets the bit; returns whether this call set it.
     #[inline(always)]
     pub(super) fn set(&self, position: u64) -> bool {
         self.add((position / 64) as usize, 1 << (position % 64)) != 0
     }
 
-    /// Unsets the bit; answers whether this call did.
+    /// Unsets the bit; returns whether this call unset it.
     #[inline(always)]
     pub(super) fn unset(&self, position: u64) -> bool {
         self.take((position / 64) as usize, 1 << (position % 64)) != 0

@@ -1,6 +1,6 @@
-//! The words of a snapshot, between its header and its trailer. Here every filter is an array of
-//! 64-bit words that fills whole lines, whether it has bits, counters, fingerprints or cells. Words
-//! become bytes, and back. The filters' own decoders give the words a meaning.
+//! The words of a snapshot, between its header and its trailer. This file turns words into bytes
+//! and back. Here every filter is an array of 64-bit words in whole lines, whether it has bits,
+//! counters, fingerprints or cells. The filters' decoders interpret the words.
 
 use super::header::Checksum;
 use super::{Decoded, Input, Out, SNAPSHOT_HEADER, TRAILER, check_trailer, check_zeros};
@@ -11,7 +11,8 @@ use crate::words::chunks::{as_chunks, as_chunks_mut};
 use alloc::vec::Vec;
 use core::hash::Hasher;
 
-/// Bytes that are copied, summed and passed on at once: they fit L2, and system calls are few.
+/// The number of bytes that are copied, summed and passed on at a time. They fit L2, and system
+/// calls are few.
 const CHUNK: usize = 64 << 10;
 /// Bytes of a word.
 const WORD: usize = 8;
@@ -36,7 +37,7 @@ pub(crate) fn write_words<O: Out>(
             *bytes = word.to_le_bytes();
         }
         rest.fill(0);
-        // A reader of these bytes may rely on what the inserters had done.
+        // A reader of these bytes may rely on what the inserters did before.
         bits::acquire();
         sum.write(chunk);
         out.put(chunk)?;
@@ -46,12 +47,11 @@ pub(crate) fn write_words<O: Out>(
     out.put(&trailer)
 }
 
-/// Reads what [`write_words`] has written after the header. Passes on the words chunk by chunk,
-/// each time with the number of the first word. The caller must not trust the words until the
-/// checksum is verified.
+/// Reads what [`write_words`] wrote after the header. Calls `store(first, words)` for each chunk,
+/// with the index of its first word. The caller must not trust the words until this returns `Ok`.
 pub(crate) fn read_words<I: Input>(
     input: &mut I,
-    // The bytes as they were read. They equal the bytes of the decoded header.
+    // The bytes of the header, for the checksum.
     header: &[u8; SNAPSHOT_HEADER],
     len: usize,
     mut store: impl FnMut(usize, &[[u8; WORD]]),
@@ -76,9 +76,9 @@ pub(crate) fn read_words<I: Input>(
 }
 
 /// Fails if a filter needs more than `limit` bytes of memory, or if the input is known to end
-/// before the snapshot does (the snapshot has `len` bytes, and its header was read). Call it before
-/// allocating. The caller then allocates all of the memory at once. The system provides a page when
-/// it is first written to.
+/// before the snapshot does. (The snapshot has `len` bytes, and its header was read.) The caller
+/// calls this before it allocates all of the memory. The system provides a page when it is first
+/// written to.
 pub(crate) fn admit<I: Input>(input: &mut I, len: usize, needed: u64, limit: usize) -> Decoded<()> {
     if needed > limit as u64 {
         return Err(SnapshotErrorKind::OverLimit {
@@ -93,6 +93,6 @@ pub(crate) fn admit<I: Input>(input: &mut I, len: usize, needed: u64, limit: usi
 pub(crate) fn assert_snapshot_length(len: usize, needed: usize) {
     assert!(
         len == needed,
-        "{len} bytes for a snapshot of {needed}: the lengths must be the same"
+        "the snapshot has {needed} bytes, but the slice has {len}"
     );
 }

@@ -1,11 +1,12 @@
-//! The bytes of a whole snapshot, borrowed or mapped from a file, for views that answer in place.
+//! The bytes of a whole snapshot, borrowed or mapped from a file, for views that read them in
+//! place.
 
 use super::header::Checksum;
 use super::{Decoded, TRAILER, check_trailer, split};
 #[cfg(feature = "mmap")]
 use crate::error::SnapshotErrorKind;
 
-/// Bytes of a snapshot, and no others.
+/// The bytes of one snapshot.
 #[derive(Clone)]
 pub(crate) enum SnapshotBytes<'a> {
     Borrowed(&'a [u8]),
@@ -14,8 +15,8 @@ pub(crate) enum SnapshotBytes<'a> {
 }
 
 impl<'a> SnapshotBytes<'a> {
-    /// The snapshot with which `bytes` begin, and the bytes after it. `parse` reads the header; it
-    /// also returns the length of the snapshot.
+    /// The snapshot with which `bytes` begin, and the bytes after it. `parse` reads the header and
+    /// returns the length of the snapshot too.
     pub(crate) fn borrow<T>(
         bytes: &'a [u8],
         parse: impl FnOnce(&[u8]) -> Decoded<(T, usize)>,

@@ -1,4 +1,5 @@
-//! The body of a delta: lines of bits in, bytes out, and back. `filter/bloom/delta.rs` calls it.
+//! Encodes lines of bits as the body of a delta, and decodes it. The deltas of `ConcurrentBloom`
+//! call it.
 
 use super::{DELTA_HEADER, Decoded};
 use crate::error::SnapshotErrorKind;
@@ -6,14 +7,15 @@ use crate::geometry::layout::LINE_WORDS;
 use alloc::format;
 use alloc::vec::Vec;
 
-/// In place of a word's first bit: all bits follow as a word.
+/// In place of a word's first bit: the bits follow as a whole word.
 const WHOLE: u8 = 64;
-/// Added to the last of a word's bits.
+/// Added to the last bit of a word.
 const LAST: u8 = 128;
-/// The most bits of a word that are written one by one, a byte each.
+/// A word with at most this number of bits is written bit by bit, a byte each.
 const SINGLY: u32 = 8;
 
-/// Adds a line to the body of a delta, `skipped` blocks after the line before it.
+/// Appends a line to the body of a delta. `skipped` unchanged blocks lie between it and the line
+/// before.
 pub(crate) fn put_line(delta: &mut Vec<u8>, mut skipped: u64, words: [u64; LINE_WORDS]) {
     while skipped >= 128 {
         delta.push(skipped as u8 | 128);
@@ -36,15 +38,15 @@ pub(crate) fn put_line(delta: &mut Vec<u8>, mut skipped: u64, words: [u64; LINE_
     }
 }
 
-/// The bits of a delta's body, word for word. The iterator requires a checked body.
+/// The bits of a delta's body, word by word. The iterator requires a checked body.
 #[derive(Default)]
 pub(crate) struct Changes<'a> {
     body: &'a [u8],
     at: usize,
     pub(crate) lines: u64,
-    /// The block after the last line's.
+    /// The block after the last line's block.
     next: u64,
-    /// The block of the current line, and its words that are still to come.
+    /// The block of the current line, and a bit for each of its words that is not returned yet.
     block: u64,
     words: u8,
 }
@@ -59,7 +61,7 @@ impl<'a> Changes<'a> {
 
     pub(crate) fn problem(&self, problem: &'static str) -> SnapshotErrorKind {
         let offset = DELTA_HEADER + self.at;
-        SnapshotErrorKind::Invalid(format!("the delta is none at byte {offset}: {problem}"))
+        SnapshotErrorKind::Invalid(format!("the delta is invalid at byte {offset}: {problem}"))
     }
 
     fn byte(&mut self) -> Decoded<u8> {
@@ -70,7 +72,7 @@ impl<'a> Changes<'a> {
         Ok(byte)
     }
 
-    /// The next word that has bits, by its number in the whole filter, of `blocks` blocks.
+    /// The next word that has bits, with its index in the whole filter, which has `blocks` blocks.
     pub(crate) fn step(&mut self, blocks: u64) -> Decoded<Option<(usize, u64)>> {
         if self.words == 0 {
             if self.at == self.body.len() {
@@ -82,7 +84,7 @@ impl<'a> Changes<'a> {
             };
             self.words = self.byte()?;
             if self.words == 0 {
-                return Err(self.problem("a line without words"));
+                return Err(self.problem("a line has no words"));
             }
             self.next = self.block + 1;
             self.lines += 1;
@@ -98,7 +100,7 @@ impl<'a> Changes<'a> {
             let byte = self.byte()?;
             skipped |= u64::from(byte & 127) << shift;
             match byte {
-                0 if shift > 0 => return Err(self.problem("a number with more bytes than it takes")),
+                0 if shift > 0 => return Err(self.problem("a number is longer than its shortest form")),
                 0..128 => return Ok(skipped),
                 _ => {}
             }
@@ -115,16 +117,16 @@ impl<'a> Changes<'a> {
             self.at += word.len();
             let bits = u64::from_le_bytes(*word);
             if bits.count_ones() <= SINGLY {
-                return Err(self.problem("a word of so few bits that they are written one by one"));
+                return Err(self.problem("a word of at most 8 bits is written whole"));
             }
             return Ok(bits);
         }
         let mut bits = 0u64;
         loop {
             let bit = byte & !LAST;
-            // Bits ascend; those before are in `bits`.
+            // Bits ascend; `bits` has those before.
             if bit >= 64 || bits >> bit != 0 {
-                return Err(self.problem("a bit that is not after the one before it and below 64"));
+                return Err(self.problem("a bit is not above the one before it, or not below 64"));
             }
             bits |= 1 << bit;
             if byte & LAST != 0 {
@@ -133,7 +135,7 @@ impl<'a> Changes<'a> {
             byte = self.byte()?;
         }
         if bits.count_ones() > SINGLY {
-            return Err(self.problem("so many bits of a word that it is written whole"));
+            return Err(self.problem("a word of more than 8 bits is written bit by bit"));
         }
         Ok(bits)
     }

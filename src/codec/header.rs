@@ -1,6 +1,5 @@
-//! The first bytes of a snapshot and of a delta: its kind, its hasher and its length. The decoder
-//! checks them here before it trusts anything that they declare. `docs/FORMAT.md` describes them
-//! byte by byte.
+//! The first bytes of a snapshot and of a delta: kind, hasher and length. The decoders check them
+//! here before they trust what the bytes declare. `docs/FORMAT.md` describes them byte by byte.
 
 use crate::error::SnapshotErrorKind;
 use crate::geometry::layout::{LINE_BYTES, LINE_WORDS, Layout, Shape};
@@ -14,36 +13,34 @@ use core::ops::{Range, RangeInclusive};
 
 /// XXH3-64, seed 0.
 ///
-/// Three checksums were tried (64 MiB, 64 KiB at a time, Emerald Rapids). twox-hash's took 6.6
-/// GB/s. xxhash-rust's, which chooses its vectors at compile time, took 5.6. crc32c, of half the
-/// width, took 8.5.
+/// Three checksums were measured (64 MiB, 64 KiB at a time, Emerald Rapids): twox-hash's reached
+/// 6.6 GB/s. xxhash-rust's, which chooses its vectors at compile time, reached 5.6. crc32c, which
+/// has half the width, reached 8.5.
 pub(super) type Checksum = twox_hash::XxHash3_64;
 
-/// What was decoded, or why nothing was.
+/// The decoded value, or the reason why there is none.
 pub(crate) type Decoded<T> = Result<T, SnapshotErrorKind>;
 
-/// The beginning of every record. The first byte is no text. A transfer that takes the rest for
-/// text breaks the line ends and the end of file of DOS (as in PNG).
+/// The beginning of every record. As in PNG, the first byte is not text, and a transfer as text
+/// breaks the line ends and DOS's end of file.
 pub(super) const MAGIC: [u8; 8] = *b"\x89LBF\r\n\x1a\n";
-/// The version of the format that this crate writes, and the only one so far.
+/// The version of the format that this crate writes. There is no other yet.
 const VERSION: u16 = 1;
-/// The version of the layout: it decides the bits, counters, fingerprints or cells of a hash, by
-/// `pattern.rs` and by the filters that have fingerprints or cells.
+/// The version of the layout. It determines the bits, counters, fingerprints or cells of a hash.
 const LAYOUT_VERSION: u8 = 1;
 
-/// Bytes before a snapshot's body: two lines, so that the body's lines are aligned wherever the
-/// snapshot is.
+/// The bytes before a snapshot's body: two lines, so that an aligned snapshot has an aligned body.
 pub(crate) const SNAPSHOT_HEADER: usize = 128;
-/// Bytes after a snapshot's body: a line, so that what follows is aligned too.
+/// The bytes after a snapshot's body: a line, so that what follows is aligned too.
 pub(crate) const TRAILER: usize = 64;
-/// Bytes before a delta's body.
+/// The bytes before a delta's body.
 pub(crate) const DELTA_HEADER: usize = 64;
-/// The most lines of a body: all addressable bytes, less the header and the trailer.
+/// The largest number of lines of a body: all addressable bytes without the header and the trailer.
 const MOST_LINES: u64 = (isize::MAX as u64 - (SNAPSHOT_HEADER + TRAILER) as u64) / LINE_BYTES as u64;
-/// Words that a snapshot can have.
+/// The largest number of words of a body.
 pub(crate) const MOST_WORDS: u64 = MOST_LINES * LINE_WORDS as u64;
 
-/// The type that a snapshot was taken of. Displays as the type's name.
+/// The type of a snapshot's filter. It displays as the type's name.
 ///
 /// ```
 /// assert_eq!(lanebloom::codec::Kind::Cuckoo.to_string(), "CuckooFilter");
@@ -132,10 +129,10 @@ impl Hashing {
     }
 }
 
-/// The header of a snapshot whose hashes have patterns: of a
-/// [`ConcurrentBloom`](crate::ConcurrentBloom), or of a [`CountingBloom`](crate::CountingBloom).
+/// The header of a snapshot of blocks: of a [`ConcurrentBloom`](crate::ConcurrentBloom) or a
+/// [`CountingBloom`](crate::CountingBloom).
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Header {
+pub(crate) struct BlocksHeader {
     pub(crate) kind: Kind,
     pub(crate) hashing: Hashing,
     pub(crate) layout: Layout,
@@ -144,8 +141,8 @@ pub(crate) struct Header {
     pub(crate) rate: f64,
 }
 
-impl Header {
-    /// Bytes of the whole snapshot.
+impl BlocksHeader {
+    /// The bytes of the whole snapshot.
     pub(crate) fn len(&self) -> usize {
         snapshot_bytes(self.layout.blocks * LINE_WORDS)
     }
@@ -164,7 +161,7 @@ impl Header {
         let layout = parse_layout(bytes)?;
         if kind == Kind::Counting && layout.shape.lines > 1 {
             let lines = layout.shape.lines;
-            return invalid(format!("{lines} lines per key: a CountingBloom has one"));
+            return invalid(format!("{lines} lines per key; a CountingBloom has one"));
         }
         let header = Self {
             kind,
@@ -179,18 +176,18 @@ impl Header {
     }
 }
 
-/// The header of any other snapshot. Each kind interprets the `FIELDS` bytes of its own fields.
+/// The header of a snapshot of any kind. Each kind interprets the `FIELDS` bytes of its own fields.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct OwnHeader {
     pub(crate) kind: Kind,
     pub(crate) hashing: Hashing,
-    /// Bytes of the whole snapshot.
+    /// The bytes of the whole snapshot.
     pub(crate) len: u64,
-    /// From byte 32 on.
+    /// The bytes from byte 32 on.
     pub(crate) fields: [u8; FIELDS],
 }
 
-/// Bytes of a header that belong to its kind.
+/// The number of bytes of a header that its kind interprets.
 const FIELDS: usize = 88;
 
 impl OwnHeader {
@@ -209,7 +206,7 @@ impl OwnHeader {
         let (stored, computed) = (get(bytes, 120), Checksum::oneshot(&bytes[..120]));
         if stored != computed {
             return invalid(format!(
-                "the header is corrupt: its checksum is {computed:016x}, and {stored:016x} is stored"
+                "the header is corrupt: its checksum is {computed:016x}, but {stored:016x} is stored"
             ));
         }
         check_kind(bytes, kind)?;
@@ -231,7 +228,7 @@ impl OwnHeader {
         get(&self.fields, at - 32)
     }
 
-    /// [`get`](Self::get) of a value that must be in this range.
+    /// [`get`](Self::get) of a value that must be in `range`.
     pub(crate) fn value(&self, name: &str, at: usize, range: RangeInclusive<u64>) -> Decoded<u64> {
         in_range(name, self.get(at), range)
     }
@@ -242,7 +239,7 @@ impl OwnHeader {
         Ok(self.value(name, at, *range.start()..=most)? as usize)
     }
 
-    /// A byte of a field, which must be in this range.
+    /// A byte of a field, which must be in `range`.
     pub(crate) fn byte(&self, name: &str, value: u8, range: RangeInclusive<u8>) -> Decoded<u8> {
         in_range(name, value, range)
     }
@@ -266,7 +263,7 @@ impl OwnHeader {
         check_zeros(&self.fields[range.start - 32..range.end - 32], range.start)
     }
 
-    /// The header of a snapshot of so many bytes, without fields.
+    /// The header of a snapshot of `len` bytes, without fields.
     pub(crate) fn of_len(kind: Kind, hashing: Hashing, len: usize) -> Self {
         Self {
             kind,
@@ -276,12 +273,12 @@ impl OwnHeader {
         }
     }
 
-    /// The header of a snapshot of so many words, without fields.
+    /// The header of a snapshot of `words` words, without fields.
     pub(crate) fn of_words(kind: Kind, hashing: Hashing, words: usize) -> Self {
         Self::of_len(kind, hashing, snapshot_bytes(words))
     }
 
-    /// The header of a snapshot of so many buckets with fingerprints of so many bits, in `words`
+    /// The header of a snapshot of `number` buckets with fingerprints of `bits` bits, in `words`
     /// words.
     pub(crate) fn of_buckets(
         kind: Kind,
@@ -298,8 +295,8 @@ impl OwnHeader {
     }
 
     /// The plan of the buckets that a header declares, at most `limit`, and the expected keys.
-    /// `plan` takes the bits of a fingerprint and the number of buckets, and returns the most keys
-    /// too that a builder plans for them.
+    /// `plan` takes the bits of a fingerprint and the number of buckets. It returns the plan and
+    /// the largest number of keys that a builder plans for it.
     pub(crate) fn buckets<P>(
         &self,
         limit: u64,
@@ -313,7 +310,7 @@ impl OwnHeader {
         Ok((plan, self.expected_keys(most_keys)?))
     }
 
-    /// Fails unless the header declares the length of a snapshot of this many words.
+    /// Fails unless the header declares the length of a snapshot of `words` words.
     pub(crate) fn check_words(&self, words: usize) -> Decoded<()> {
         self.check_len(snapshot_bytes(words))
     }
@@ -327,7 +324,7 @@ impl OwnHeader {
         Err(SnapshotErrorKind::Length { declared, needed })
     }
 
-    /// The bytes of the bits in the `parts` inner snapshots. Each part has at least one block.
+    /// The bytes of the bits in the `parts` inner snapshots, which have at least one block each.
     pub(crate) fn body_bytes(&self, parts: usize) -> Decoded<u64> {
         let overhead = (SNAPSHOT_HEADER + parts * (SNAPSHOT_HEADER + TRAILER)) as u64;
         let least = overhead + (parts * LINE_BYTES) as u64;
@@ -341,7 +338,7 @@ impl OwnHeader {
     }
 }
 
-/// Bytes of a snapshot with this many words in its body, at most [`MOST_WORDS`].
+/// The bytes of a snapshot with `words` words in its body, at most [`MOST_WORDS`].
 pub(crate) const fn snapshot_bytes(words: usize) -> usize {
     SNAPSHOT_HEADER + words.div_ceil(LINE_WORDS) * LINE_BYTES + TRAILER
 }
@@ -359,9 +356,9 @@ pub(crate) fn in_range<T: PartialOrd + Display>(name: &str, value: T, range: Ran
 pub(crate) struct DeltaHeader {
     pub(crate) hashing: Hashing,
     pub(crate) layout: Layout,
-    /// Lines that the body has bits of.
+    /// The number of lines in the body.
     pub(crate) lines: u64,
-    /// Bytes of the whole delta.
+    /// The bytes of the whole delta.
     pub(crate) len: u64,
 }
 
@@ -387,7 +384,7 @@ impl DeltaHeader {
         Ok((Self::peek(header)?, body, rest))
     }
 
-    /// The header alone, of a delta. Its checksum, which is also the body's, is unchecked.
+    /// The header of a delta, without a check of its checksum, which covers the body too.
     pub(super) fn peek(header: &[u8; DELTA_HEADER]) -> Decoded<Self> {
         Ok(Self {
             hashing: parse_hashing(header)?,
@@ -418,7 +415,7 @@ fn put<const N: usize>(bytes: &mut [u8], at: usize, field: [u8; N]) {
     bytes[at..at + N].copy_from_slice(&field);
 }
 
-/// The 64-bit field at `at`, which the record has.
+/// The 64-bit field at `at`. It must lie within `bytes`.
 fn get(bytes: &[u8], at: usize) -> u64 {
     let field = bytes[at..].first_chunk().expect("a field lies within its header");
     u64::from_le_bytes(*field)
@@ -451,8 +448,8 @@ fn layout_fields(layout: Layout) -> [u8; 16] {
     fields
 }
 
-/// The first `N` bytes of a record of this version. If fewer bytes could be the beginning of one,
-/// the error says that they are truncated.
+/// The first `N` bytes of a record of this version. Fewer bytes that could begin such a record are
+/// truncated.
 pub(super) fn first<const N: usize>(bytes: &[u8]) -> Decoded<&[u8; N]> {
     let magic = &bytes[..bytes.len().min(MAGIC.len())];
     if !MAGIC.starts_with(magic) {
@@ -460,7 +457,7 @@ pub(super) fn first<const N: usize>(bytes: &[u8]) -> Decoded<&[u8; N]> {
         found[..magic.len()].copy_from_slice(magic);
         let found = found.escape_ascii();
         return invalid(format!(
-            "the bytes begin with \"{found}\": no snapshot or delta of a filter does"
+            "not a snapshot or delta of a filter: the bytes begin with \"{found}\""
         ));
     }
     // Checked before the length, since another version may have another length.
@@ -468,7 +465,7 @@ pub(super) fn first<const N: usize>(bytes: &[u8]) -> Decoded<&[u8; N]> {
         let version = u16::from_le_bytes([low, high]);
         if version != VERSION {
             return invalid(format!(
-                "format version {version} is unknown: this release reads version 1"
+                "unsupported format version {version}; this release reads version 1"
             ));
         }
     }
@@ -504,7 +501,7 @@ fn parse_hashing(bytes: &[u8]) -> Decoded<Hashing> {
         4 => Identity::Prehashed,
         other => {
             return invalid(format!(
-                "hasher {other} is none of 0 (a BuildHasher), 1 (Murmur3), 2 (SipHash-1-3), 3 (FastHash), \
+                "unknown hasher {other}; this release knows 0 (a BuildHasher), 1 (Murmur3), 2 (SipHash-1-3), 3 (FastHash), \
                  4 (Prehashed)"
             ));
         }
@@ -518,7 +515,7 @@ fn parse_hashing(bytes: &[u8]) -> Decoded<Hashing> {
     };
     if let Some(computed) = computed.filter(|&computed| computed != fingerprint) {
         return invalid(format!(
-            "the hasher's fingerprint is that of another one: {identity} has {computed:016x}, and \
+            "the hasher's fingerprint does not match: {identity} has {computed:016x}, but \
              {fingerprint:016x} is stored"
         ));
     }
@@ -538,14 +535,14 @@ fn parse_layout(bytes: &[u8]) -> Decoded<Layout> {
     };
     if !shape.is_known() || shape.words_per_key() != words {
         return invalid(match lines {
-            1 => format!("{words} words per key with {bits} bits each is no layout"),
-            _ => format!("{words} words per key in {lines} lines, with {bits} bits each, is no layout"),
+            1 => format!("invalid layout: {words} words of {bits} bits per key"),
+            _ => format!("invalid layout: {words} words of {bits} bits per key in {lines} lines"),
         });
     }
     check_zeros(&bytes[36..40], 36)?;
     match get(bytes, 40) {
         blocks if blocks % lines as u64 != 0 => {
-            invalid(format!("{blocks} blocks are not divided by {lines} lines per key"))
+            invalid(format!("{blocks} blocks do not divide into {lines} lines per key"))
         }
         blocks @ 1..=MOST_LINES => Ok(Layout {
             shape,
@@ -560,7 +557,7 @@ fn check_layout_version(version: u8) -> Decoded<()> {
         return Ok(());
     }
     invalid(format!(
-        "layout version {version} sets other bits than version 1, which this version knows"
+        "unsupported layout version {version}; this release reads version 1"
     ))
 }
 
@@ -577,8 +574,8 @@ fn check_sum(stored: u64, computed: u64) -> Decoded<()> {
     Err(SnapshotErrorKind::Checksum { stored, computed })
 }
 
-/// Fails if a byte is not 0 although version 1 gives it no meaning. The bytes begin at `offset` of
-/// the record.
+/// Fails if one of these bytes is not 0. The bytes, to which version 1 gives no meaning, begin at
+/// `offset` of the record.
 pub(crate) fn check_zeros(bytes: &[u8], offset: usize) -> Decoded<()> {
     match bytes.iter().position(|byte| *byte != 0) {
         None => Ok(()),
@@ -589,12 +586,12 @@ pub(crate) fn check_zeros(bytes: &[u8], offset: usize) -> Decoded<()> {
     }
 }
 
-/// The error for bytes that no filter of this version writes.
+/// Returns an error for bytes that no filter of this version writes.
 pub(crate) fn invalid<T>(problem: String) -> Decoded<T> {
     Err(SnapshotErrorKind::Invalid(problem))
 }
 
-/// The first `len` of the bytes, and the rest.
+/// The first `len` bytes, and the rest.
 pub(super) fn split(bytes: &[u8], len: u64) -> Decoded<(&[u8], &[u8])> {
     let split = usize::try_from(len).ok().and_then(|len| bytes.split_at_checked(len));
     split.ok_or(SnapshotErrorKind::Truncated {

@@ -1,19 +1,19 @@
-//! Snapshots by `std::io`, in bounded pieces.
+//! Snapshots through `std::io`, in bounded pieces.
 
 use super::{Decoded, Input, Out, Progress};
 use crate::error::SnapshotErrorKind;
 use alloc::vec::Vec;
 use std::io::{self, ErrorKind, Read, Write};
 
-/// Bytes of a write, which begins at a multiple of this number.
+/// The bytes of a write. Each write begins at a multiple of this number.
 ///
 /// It is the size of a huge page: Linux then keeps a file in huge pages if its file system can
-/// (ext4 from 6.16 on, XFS), and a view maps them. With pieces of 64 KiB, batches of lookups in a
+/// (ext4 since 6.16, XFS), and a view maps them. With pieces of 64 KiB, batches of lookups in a
 /// mapped view of 512 MiB took 1.5 to 1.7 times as long as in the filter; with these pieces 0.9 to
 /// 1.1 times (Emerald Rapids, ext4, Linux 6.18).
 const OUTPUT_BYTES: usize = 2 << 20;
 
-/// Passes bytes on in pieces of [`OUTPUT_BYTES`]. [`finish`](Self::finish) passes on the last ones.
+/// Writes bytes in pieces of [`OUTPUT_BYTES`]. [`finish`](Self::finish) writes the last ones.
 pub(crate) struct Writer<W> {
     writer: W,
     piece: Vec<u8>,
@@ -82,7 +82,7 @@ pub(crate) fn from_reader<T, R: Read>(reader: R, decode: impl FnOnce(&mut Reader
     })
 }
 
-/// `Read::read_exact` that returns how many bytes there were: fewer if the reader ends before.
+/// As `Read::read_exact`, but returns the number of bytes read: fewer if the reader ends before.
 fn fill(reader: &mut impl Read, bytes: &mut [u8]) -> io::Result<usize> {
     let mut len = 0;
     while len < bytes.len() {

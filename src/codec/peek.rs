@@ -1,9 +1,9 @@
-//! Headers, for programs that do not know which filter the bytes hold, or cannot read it. Bytes
-//! flow in, a [`SnapshotHeader`] flows out. [`verify`] takes whole records. The decoders of the
-//! filters do not come here; `tests/formats/peek.rs` compares both.
+//! Headers, for programs that do not know which filter the bytes hold, or cannot read it. Bytes go
+//! in, a [`SnapshotHeader`] comes out. [`verify`] takes whole records. The filters' decoders do not
+//! use this file; `tests/formats/peek.rs` compares both.
 
 use super::header::{
-    DELTA_HEADER, DeltaHeader, Hashing, Header, Kind, MAGIC, OwnHeader, SNAPSHOT_HEADER, first, snapshot_bytes,
+    BlocksHeader, DELTA_HEADER, DeltaHeader, Hashing, Kind, MAGIC, OwnHeader, SNAPSHOT_HEADER, first, snapshot_bytes,
 };
 use super::{Decoded, SnapshotBytes, invalid, split};
 use crate::error::{SnapshotError, SnapshotErrorKind};
@@ -14,7 +14,8 @@ use alloc::vec::Vec;
 
 /// What the first bytes of a snapshot or delta say: the kind of the filter, its hasher, its size.
 ///
-/// It needs no hasher and no clock, so it describes snapshots that this program cannot read.
+/// Reading it needs neither the hasher nor a clock, so it also describes snapshots that this
+/// program cannot read.
 ///
 /// ```
 /// use lanebloom::ConcurrentBloom;
@@ -39,9 +40,9 @@ pub struct SnapshotHeader {
     /// The hasher of the keys. `None` for a [`ConcurrentBitmap`](crate::ConcurrentBitmap), which
     /// hashes nothing.
     pub hasher: Option<Identity>,
-    /// The hash of a fixed key, by which reading recognizes the hasher. 0 without a hasher.
+    /// The hash of a fixed key. By it, reading recognizes the hasher. 0 without a hasher.
     pub fingerprint: u64,
-    /// The length of the whole snapshot or delta. Only the header says so: compare it with the
+    /// The length of the whole snapshot or delta, as the header declares it. Compare it with the
     /// length of the file before you allocate.
     pub bytes: u64,
     /// The number of keys that the filter was sized for. For a
@@ -64,7 +65,7 @@ pub enum Content {
     Blocks {
         /// The words that a key touches, in all of its lines.
         words_per_key: usize,
-        /// The bits or counters that a key throws in each of its words.
+        /// The bits or counters per word (two may coincide).
         bits_per_word: usize,
         /// The lines that a key touches.
         lines_per_key: usize,
@@ -85,7 +86,7 @@ pub enum Content {
     /// The snapshots of the layers of a [`ScalableBloom`](crate::ScalableBloom).
     #[non_exhaustive]
     Layers {
-        /// Their number.
+        /// The number of layers.
         layers: usize,
     },
     /// The snapshots of the generations of a `WindowedBloom`.
@@ -104,13 +105,13 @@ pub enum Content {
     /// The bits of a [`ConcurrentBitmap`](crate::ConcurrentBitmap).
     #[non_exhaustive]
     Bits {
-        /// All positions are below it.
+        /// The bound: all positions are below it.
         bound: u64,
     },
 }
 
 impl SnapshotHeader {
-    /// The first bytes of every snapshot and delta, to tell them from other formats.
+    /// The first bytes of every snapshot and delta. They distinguish it from other formats.
     ///
     /// ```
     /// let bytes = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?.to_bytes();
@@ -119,7 +120,7 @@ impl SnapshotHeader {
     /// ```
     pub const MAGIC: [u8; 8] = MAGIC;
 
-    /// The number of bytes that [`peek`](Self::peek) reads at most.
+    /// The largest number of bytes that [`peek`](Self::peek) reads.
     ///
     /// ```
     /// use lanebloom::codec::SnapshotHeader;
@@ -138,7 +139,8 @@ impl SnapshotHeader {
     ///
     /// # Errors
     ///
-    /// Fails if the bytes end within the header, or if version 1 of the format has no such header.
+    /// Fails if the bytes end within the header, or if they are not a header of version 1 of the
+    /// format.
     ///
     /// # Examples
     ///
@@ -176,7 +178,7 @@ impl SnapshotHeader {
             ));
         };
         if let Kind::Bloom | Kind::Counting = kind {
-            let header = Header::parse(bytes, kind)?;
+            let header = BlocksHeader::parse(bytes, kind)?;
             let content = blocks(header.layout, None);
             return Ok(Self {
                 expected_keys: Some(header.expected_keys as u64),
@@ -210,12 +212,12 @@ impl SnapshotHeader {
         }
     }
 
-    /// Bytes that the snapshot has at least: in a filter of several filters, those before the first
-    /// inner snapshot.
+    /// The least number of bytes of the snapshot: in a filter of several filters, the bytes before
+    /// the first inner snapshot.
     fn own_bytes(&self, own: &OwnHeader) -> u64 {
         let bytes = match self.content {
             Content::Layers { .. } | Content::Pair => SNAPSHOT_HEADER,
-            // If generations age, each but the newest has a time.
+            // If generations age, each but the newest has a time of 8 bytes.
             Content::Generations { stored, .. } if own.get(32) as u8 == 1 => snapshot_bytes(stored - 1),
             _ => snapshot_bytes(0),
         };
@@ -223,8 +225,8 @@ impl SnapshotHeader {
     }
 }
 
-/// The content, the expected keys and the rate that the header of any other kind gives.
-/// `docs/FORMAT.md` has the offsets.
+/// The content, the expected keys and the rate in the header of any other kind. `docs/FORMAT.md`
+/// has the offsets.
 fn content(own: &OwnHeader) -> Decoded<(Content, Option<u64>, Option<f64>)> {
     let expected_keys = || own.value("the number of expected keys", 40, 1..=u64::MAX).map(Some);
     Ok(match own.kind {
@@ -280,8 +282,8 @@ fn blocks(layout: Layout, changed: Option<u64>) -> Content {
 /// # Errors
 ///
 /// Fails if [`SnapshotHeader::peek`] does, if bytes are missing, if a checksum differs, or if the
-/// inner snapshots are not as many as the header says. Reading the filter checks more: whether
-/// several filters have one plan, and whether the content of counters and slots is possible.
+/// number of inner snapshots is not the declared one. Reading the filter checks more: whether
+/// several filters follow one plan, and whether the content of counters and slots is possible.
 ///
 /// # Examples
 ///
@@ -327,7 +329,7 @@ fn verify_parts(bytes: &[u8]) -> Decoded<(Vec<&[u8]>, &[u8])> {
     }
     let mut found = Vec::new();
     while !inner.is_empty() {
-        let part = Header::parse(inner, Kind::Bloom)?;
+        let part = BlocksHeader::parse(inner, Kind::Bloom)?;
         let (part, more) = split(inner, part.len() as u64)?;
         SnapshotBytes::Borrowed(part).verify()?;
         found.push(part);
@@ -335,7 +337,7 @@ fn verify_parts(bytes: &[u8]) -> Decoded<(Vec<&[u8]>, &[u8])> {
     }
     if found.len() != parts {
         let found = found.len();
-        return invalid(format!("the header says that {parts} filters follow, and {found} do"));
+        return invalid(format!("the header declares {parts} filters, but {found} follow"));
     }
     Ok((found, rest))
 }

@@ -1,4 +1,4 @@
-//! The destination and the source of a snapshot's bytes, in pieces: slices here, streams in
+//! The destination and the source of a snapshot's bytes, in pieces: slices in this file, streams in
 //! `io.rs`.
 
 use super::header::first;
@@ -16,7 +16,7 @@ pub trait Out {
     fn put(&mut self, bytes: &[u8]) -> Result<(), Self::Error>;
 }
 
-/// Stays within the capacity, which the caller chose.
+/// Appends to the vector, whose capacity the caller has chosen.
 impl Out for Vec<u8> {
     type Error = Infallible;
 
@@ -40,10 +40,10 @@ impl Out for &mut [u8] {
 
 /// The source of a snapshot's bytes.
 pub trait Input {
-    /// The next `len` bytes, which may be in `buffer`. Fails if the source has fewer.
+    /// Returns the next `len` bytes, which may be in `buffer`. Fails if the source has fewer.
     fn take<'a>(&'a mut self, len: usize, buffer: &'a mut Vec<u8>) -> Decoded<&'a [u8]>;
 
-    /// Announces that `len` bytes more follow. Fails if the source is known to have fewer.
+    /// Announces that `len` more bytes follow. Fails if the source is known to have fewer.
     fn announce(&mut self, len: u64) -> Decoded<()>;
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Announces that `len` bytes more follow.
+    /// Announces that `len` more bytes follow.
     pub(crate) fn announce(&mut self, len: u64) {
         self.announced = self.announced.max(self.taken.saturating_add(len));
     }

@@ -1,4 +1,4 @@
-//! Replaces a file as a whole, and removes one for good: for snapshots and Guava's streams.
+//! Replaces a file as a whole, and removes a file for good.
 
 use alloc::format;
 use core::hash::BuildHasher;
@@ -9,9 +9,9 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use twox_hash::XxHash3_64;
 
-/// Writes a file by `write` and gives it the name `path`, in place of the file that may have it. A
-/// program that opens `path` at any time gets all of the old file or all of the new one, even after
-/// a crash of the program or of the machine.
+/// Writes a new file by `write`, and replaces the file `path` by it, if there is one. A program
+/// that opens `path` at any time gets all of the old file or all of the new one, even after a crash
+/// of the program or of the machine.
 ///
 /// The bytes go into a new file in the same directory, `.lanebloom-HASH-RANDOM.new`, where `HASH`
 /// is the hash of the name. This function syncs the file, renames it, and then syncs the directory
@@ -19,19 +19,20 @@ use twox_hash::XxHash3_64;
 ///
 /// # Leftovers
 ///
-/// A killed program leaves its new file there. The next call for the same `path` removes it, if it
-/// is a regular file with such a name and is not locked. A writer at work holds a lock on its file.
-/// Leftovers stay where there are no locks: on some file systems, and outside Unix in a program
+/// A killed program leaves its new file behind. The next call for the same `path` removes it, if it
+/// is a regular file with such a name and is not locked. A running writer holds a lock on its file.
+/// Where there are no locks, leftovers stay: on some file systems, and outside Unix in a program
 /// that was compiled by Rust 1.88 or older.
 ///
 /// # Permissions and owner
 ///
 /// On Unix, a new file in place of an old one is open to its owner only (mode 0600) until it is
 /// whole. Then it gets the owner, the group and the permissions (`rwx` for each) of the old file.
-/// Only root can change a file's owner: another user's new file stays that user's own. If it cannot
-/// have the old group either, its group gets no permissions. Access control lists and extended
-/// attributes are not copied. Other names (hard links) of the old file keep the old bytes. If
-/// `path` names no file yet, or a link, the new file has the permissions of any created file.
+/// Only root can change a file's owner: the new file of another user belongs to that user. If the
+/// user cannot give it the old group either, the group gets no permissions. Access control lists
+/// and extended attributes are not copied. Other names (hard links) of the old file keep the old
+/// bytes. If `path` names no file yet, or a link, the new file has the permissions of any created
+/// file.
 ///
 /// A symbolic link is replaced; its target stays.
 ///
@@ -49,8 +50,8 @@ use twox_hash::XxHash3_64;
 /// mapped, and before Windows 10 also while a program has it open.
 ///
 /// If the sync of the directory fails (on a broken disk, say), the new file is in place, but a
-/// crash of the machine may bring the old one back. A file system that cannot sync a directory at
-/// all is no error.
+/// crash of the machine may bring the old one back. If a file system cannot sync directories at
+/// all, this is not an error.
 ///
 /// # Examples
 ///
@@ -98,8 +99,8 @@ pub fn replace_file<T>(path: impl AsRef<Path>, write: impl FnOnce(&mut File) -> 
     Ok(result)
 }
 
-/// Removes a file. A crash of the machine later does not bring it back: on Unix this function syncs
-/// the directory. A symbolic link is removed; its target stays.
+/// Removes a file for good: a later crash of the machine does not bring it back, since on Unix this
+/// function syncs the directory. A symbolic link is removed; its target stays.
 ///
 /// # Errors
 ///
@@ -107,8 +108,8 @@ pub fn replace_file<T>(path: impl AsRef<Path>, write: impl FnOnce(&mut File) -> 
 /// kind `InvalidInput` where [`replace_file`] does: if it is a device, say. On Unix
 /// the directory must be readable, since the sync needs it open; otherwise the file stays.
 ///
-/// If the sync fails, the file is gone, but a crash may bring it back. A file system that cannot
-/// sync a directory at all is no error.
+/// If the sync fails, the file is gone, but a crash may bring it back. If a file system cannot sync
+/// directories at all, this is not an error.
 ///
 /// # Examples
 ///
@@ -140,30 +141,30 @@ fn split(path: &Path) -> io::Result<(&OsStr, &Path)> {
         (Some(name), Some(directory)) => Ok((name, directory)),
         _ => Err(io::Error::new(
             ErrorKind::InvalidInput,
-            format!("{} is no path of a file", path.display()),
+            format!("{} is not the path of a file", path.display()),
         )),
     }
 }
 
-/// Fails if there is something at the end of a path that is not a regular file.
+/// Fails if `path` leads to something that is not a regular file.
 fn refuse_special(path: &Path) -> io::Result<()> {
     match fs::metadata(path) {
         Ok(metadata) if !metadata.is_file() => Err(io::Error::new(
             ErrorKind::InvalidInput,
             format!("{} is not a regular file", path.display()),
         )),
-        // A link to nothing, or to a place that this user cannot see, is only a name.
+        // A link to nothing, or to a file that this user cannot see, may be replaced.
         _ => Ok(()),
     }
 }
 
-/// A directory whose names are to change: opened before, so that an error comes before the change.
-/// Only Unix can open and sync one.
+/// Opens the directory before its entries change, so that an error comes before the change. Only
+/// Unix can open and sync directories.
 fn open_directory(path: &Path) -> io::Result<Option<File>> {
     cfg!(unix).then(|| File::open(path)).transpose()
 }
 
-/// Without it, the disk may still have the old names after a crash.
+/// Syncs the directory. Otherwise the disk may still have the old names after a crash.
 fn sync_directory(directory: Option<File>) -> io::Result<()> {
     let cannot = |error: &io::Error| matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::Unsupported);
     match directory.map(|opened| opened.sync_all()) {
@@ -202,8 +203,8 @@ struct NewFile {
 }
 
 impl NewFile {
-    /// If `is_private`, only the owner may open it, so that no program opens it now that may not
-    /// open it later.
+    /// If `is_private`, only the owner may open the file: another user, who may not open it later,
+    /// must not open it now.
     fn create(directory: &Path, prefix: &str, is_private: bool) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
@@ -224,8 +225,8 @@ impl NewFile {
                 is_there: true,
             };
             match try_lock(&new.file) {
-                // Another call may have removed it as a leftover before it was locked. From now on
-                // no call does.
+                // Another call may have removed it as a leftover before it was locked. No call does
+                // so from now on.
                 Ok(()) if !new.path.exists() => {}
                 Ok(()) => return Ok(new),
                 // Another call is removing it.
@@ -247,13 +248,12 @@ impl Drop for NewFile {
     }
 }
 
-/// The beginning and the end of a new file's name. Between them are 16 digits of a hash, a hyphen
+/// The beginning and the end of a new file's name. Between them stand 16 digits of a hash, a hyphen
 /// and 16 random digits.
 const PREFIX: &str = ".lanebloom-";
 const SUFFIX: &str = ".new";
 
-/// Removes the new files whose names begin with `prefix` and that no program writes any more.
-/// Ignores its own errors.
+/// Removes the leftovers whose names begin with `prefix`. It ignores its own errors.
 ///
 /// No other file has such a name by chance: it contains a 64-bit hash of the replaced file's name.
 /// (The crates tempfile and atomic-write-file keep the leftovers of a killed program, or need a

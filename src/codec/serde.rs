@@ -1,5 +1,5 @@
-//! A filter's bytes as one value of `serde`; in formats for people as a string in Base64.
-//! `filter/serde.rs` calls it.
+//! A filter's bytes as one value of `serde`; in text formats as a string in Base64. The filters'
+//! `Serialize` and `Deserialize` call it.
 
 use crate::codec::{SNAPSHOT_HEADER, TRAILER};
 use crate::error::{SnapshotError, SnapshotErrorKind};
@@ -13,7 +13,7 @@ use core::marker::PhantomData;
 use serde::de::{DeserializeSeed, Error, SeqAccess, Visitor};
 use serde::{Deserializer, Serializer};
 
-/// The most bytes that are allocated because a sequence announces them.
+/// The largest allocation that a sequence's announced length causes, in bytes.
 const BELIEVED: usize = 64 << 10;
 
 /// A filter that [`Limited`] deserializes: all filters of this crate, the
@@ -44,22 +44,22 @@ impl<F: sealed::Decode> Snapshot for F {}
 pub(crate) mod sealed {
     use core::fmt::Display;
 
-    /// The reading of a filter's bytes. Seals [`Snapshot`](super::Snapshot).
+    /// Reads a filter's bytes. Seals [`Snapshot`](super::Snapshot).
     pub trait Decode: Sized {
         /// The hasher that filled the filter, or `()` if filters of this type have only one.
         type Hasher;
-        /// Why bytes are no filter.
+        /// Why bytes are not a filter.
         type Error: Display;
 
-        /// The filter with which `bytes` begin, if it takes `max_bytes` at most, and the rest.
+        /// The filter with which `bytes` begin, if it takes at most `max_bytes`, and the rest.
         #[doc(hidden)]
         fn decode_within(bytes: &[u8], max_bytes: usize, hasher: Self::Hasher) -> Result<(Self, &[u8]), Self::Error>;
     }
 }
 
-/// Deserializes a filter with any hasher within a limit of bytes, as `read_from_with` does: a
-/// [`DeserializeSeed`]. Its parameter is the filter's type. [`Snapshot`] has an example with a
-/// secret key.
+/// Deserializes a filter with any hasher and a limit of its memory, as `read_from_with` does. It is
+/// a [`DeserializeSeed`], and its parameter is the filter's type. [`Snapshot`] has an example with
+/// a secret key.
 ///
 /// A field of a struct:
 ///
@@ -93,7 +93,7 @@ pub struct Limited<F: Snapshot> {
 }
 
 impl<F: Snapshot> Limited<F> {
-    /// For a filter that takes `max_bytes` at most and was filled by this hasher (`()` for a
+    /// Reads a filter that takes at most `max_bytes` and has this hasher (`()` for a
     /// [`ConcurrentBitmap`](crate::ConcurrentBitmap), which has none).
     ///
     /// ```
@@ -119,15 +119,15 @@ impl<F: Snapshot> Limited<F> {
     }
 }
 
-/// The most bytes of a snapshot beside the filter's own: headers and trailers of 64 parts, and the
-/// rest of a line.
+/// The largest number of bytes of a snapshot beside the filter's own: headers and trailers of 64
+/// parts, and the rest of a line.
 const MOST_BESIDE: usize = SNAPSHOT_HEADER + 64 * (SNAPSHOT_HEADER + TRAILER) + LINE_BYTES;
 
 impl<'de, F: Snapshot> DeserializeSeed<'de> for Limited<F> {
     type Value = F;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<F, D::Error> {
-        // One byte more shows that the input is too long.
+        // One more byte reveals an input that is too long.
         let limit = self.max_bytes.saturating_add(MOST_BESIDE + 1);
         deserialize(deserializer, limit, |bytes| {
             F::decode_within(bytes, self.max_bytes, self.hasher)
@@ -144,7 +144,7 @@ pub fn serialize<Z: Serializer>(bytes: &[u8], serializer: Z) -> Result<Z::Ok, Z:
     }
 }
 
-/// Passes the bytes to `decode`. An error if it leaves any.
+/// Passes the bytes to `decode`. Fails if it leaves any.
 pub fn deserialize<'de, D: Deserializer<'de>, T, E: fmt::Display>(
     deserializer: D,
     limit: usize,
@@ -159,9 +159,9 @@ pub fn deserialize<'de, D: Deserializer<'de>, T, E: fmt::Display>(
     }
 }
 
-/// Takes bytes in any of the forms that formats have for them, and hands them to `decode`.
+/// Accepts bytes in each form that a serde format has for them, and passes them to `decode`.
 struct Bytes<F> {
-    /// Only so many bytes are read. The first ones say how many there should be.
+    /// At most this number of bytes are read. The first ones declare the length.
     limit: usize,
     is_text: bool,
     decode: F,
@@ -196,7 +196,7 @@ impl<'de, T, E: fmt::Display, F: FnOnce(&[u8]) -> Result<(T, &[u8]), E>> Visitor
         self.visit_bytes(&bytes)
     }
 
-    /// For formats without a form for bytes.
+    /// For formats that have sequences, but no bytes.
     fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<T, A::Error> {
         let announced = sequence.size_hint().unwrap_or(0);
         let mut bytes = Vec::with_capacity(announced.min(BELIEVED));

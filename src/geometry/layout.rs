@@ -1,5 +1,5 @@
-//! The geometry of lines: how large they are, and how many of them a filter has. Imports nothing.
-//! `sizing.rs` chooses a layout, `pattern.rs` finds a hash's place in it.
+//! The geometry of lines: their size, and their number in a filter. `sizing.rs` chooses a layout,
+//! `pattern.rs` finds a hash's place in it.
 
 use core::fmt;
 
@@ -10,24 +10,24 @@ pub(crate) const LINE_BITS: usize = LINE_BYTES * 8;
 /// 64-bit words of a line.
 pub(crate) const LINE_WORDS: usize = 8;
 
-/// The words per key that divide a line, each with the most bits per word that a layout uses: for
-/// one and two words as many as the seven bytes of a product hold, else as many as save memory at
-/// any rate down to 1e-9 within the limit of bits per key. (Counters never use more than 6, 5, 3
-/// and 2 bits, down to 1e-6.)
+/// The words per key that divide a line, each with the most bits per word that a layout uses. With
+/// one and two words, the seven bytes of a product hold no more bits. With four and eight, more
+/// bits save no memory at any rate down to 1e-9 within the limit of bits per key. (Counters never
+/// use more than 6, 5, 3 and 2 bits, down to 1e-6.)
 ///
-/// More bits would save memory only if a caller asks for one word below 1e-3, or for two words
-/// below 1e-7. (Builders that choose take more words there. Of those planned to be half full, the
-/// ones for 2% took one word of eight bits, and take two words and less memory now.)
+/// More bits would save memory only if a caller fixes one word per key below 1e-3, or two words
+/// below 1e-7. (Builders that choose take more words there. Filters planned to be half full at 2%
+/// would use one word of eight bits; they use two words, and less memory.)
 pub(crate) const WORDS_PER_KEY: [(usize, usize); 4] = [(1, 6), (2, 7), (4, 6), (8, 4)];
 
-/// The most lines that a key touches.
+/// The largest number of lines that a key touches.
 pub(crate) const MOST_LINES_PER_KEY: usize = 2;
 
-/// The pattern's shape: how many lines a key touches, how many words of each, and how many bits it
-/// sets in each word.
+/// The pattern's shape: the number of lines that a key touches, of words in each line, and of bits
+/// in each word.
 ///
 /// With two lines, the first half of the blocks and the second half are two filters of one line per
-/// key. A key is in both, in the second one by [another hash](crate::geometry::pattern::second).
+/// key. A key is in both: in the second one by [another hash](crate::geometry::pattern::second).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     /// 1 or 2. With 2, the number of blocks is even.
@@ -39,12 +39,12 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// In all lines.
+    /// The number of words in all lines.
     pub(crate) fn words_per_key(self) -> usize {
         self.lines * self.words
     }
 
-    /// Whether there is a kernel for it.
+    /// Whether there is a kernel for this shape.
     pub(crate) fn is_known(self) -> bool {
         let fits = |&(words, most): &(usize, usize)| words == self.words && (1..=most).contains(&self.bits);
         (1..=MOST_LINES_PER_KEY).contains(&self.lines)
@@ -53,7 +53,7 @@ impl Shape {
     }
 }
 
-/// The shape and the number of blocks: they determine a hash's bits.
+/// The shape and the number of blocks. They determine the bits of every hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
     pub(crate) shape: Shape,

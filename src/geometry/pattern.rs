@@ -1,9 +1,8 @@
-//! Turns a hash into a block and a pattern: the words of the block, and the bits of each. Pure
-//! arithmetic on values, the same on every platform. `bits.rs` applies the result to memory.
+//! Turns a hash into a block and a pattern: the words of the block, and the bits in each. This is
+//! pure arithmetic, the same on every platform. `bits.rs` applies the result to memory.
 //!
-//! The bits of the hash are used as follows. The block is the hash scaled to the number of blocks
-//! by a widening multiplication, which takes it from the high bits. The pattern is the bytes of a
-//! product of the whole hash, from the highest down:
+//! A widening multiplication scales the hash to the number of blocks; so the block depends on the
+//! high bits. The pattern is the bytes of a product of the whole hash, from the highest down:
 //!
 //! ```text
 //! one byte of the product:  s s p p p p p p
@@ -11,22 +10,22 @@
 //! s: spare; in the first byte of a word they select it among those of its sector
 //! ```
 //!
-//! A sector is one of `W` equal parts of the block, and gives one word. With `W` = 1 it has eight
-//! words, and a byte of its own for the three bits that select one. If the bytes of the product do
-//! not suffice for another word, the product is multiplied again. (An arithmetic progression inside
-//! the line, as in double hashing, would put a floor of about 1e-3 under the false-positive rate:
-//! two keys of a line would then share all their bits far too often.)
+//! A sector is one of `W` equal parts of the block; the pattern has one word in each. With `W` = 1
+//! the sector has eight words, and a byte of its own for the three bits that select one. If the
+//! bytes of the product do not suffice for another word, the product is multiplied again. (An
+//! arithmetic progression inside the line, as in double hashing, would put a floor of about 1e-3
+//! under the false-positive rate: two keys of a line would share all their bits far too often.)
 //!
-//! The lowest byte is not used: it depends on the lowest 6 bits of the hash alone. Some hashes are
-//! poor there. Murmur3 gives even hashes only if the seed is the length of the keys. (With seed 4
-//! and `u32` keys, patterns of that byte set 5% fewer bits than they should.)
+//! The lowest byte is not used: it depends only on the lowest 6 bits of the hash, and some hashes
+//! are poor there. Murmur3 returns only even hashes if the seed equals the length of the keys.
+//! (With seed 4 and `u32` keys, patterns of that byte set 5% fewer bits than they should.)
 //!
-//! Positions are bytes because every instruction set shuffles bytes: one instruction brings all
-//! positions of a key to their places, another one fetches their bits.
+//! Positions are bytes because every instruction set shuffles bytes: one instruction moves all
+//! positions of a key to their places, another one looks up their bits.
 //!
-//! A key with a second line has its block and its pattern there from another hash ([`second`]).
+//! A key with a second line takes its block and its pattern there from another hash ([`second`]).
 //!
-//! Version 1 of the layout: a change to any of this changes the bits of every filter.
+//! This is version 1 of the layout. A change to any of it changes the bits of every filter.
 
 use crate::geometry::layout::LINE_WORDS;
 
@@ -36,11 +35,11 @@ pub(crate) fn block(hash: u64, blocks: usize) -> usize {
     ((u128::from(hash) * blocks as u128) >> 64) as usize
 }
 
-/// The hash by which a key finds its second line and the pattern there.
+/// The hash that determines a key's second line and the pattern there.
 ///
-/// A bijection. Its bits depend on those of `hash` in another way than the block and the products
-/// do, which take them from products of the hash itself. So the two lines are independent: the
-/// tests measure the product of their rates, down to 1e-7.
+/// It is a bijection. The first line's block and pattern come from products of `hash` itself; the
+/// bits of this hash depend on `hash` in another way. So the two lines are independent: the tests
+/// measure the product of their rates, down to 1e-7.
 #[inline(always)]
 pub(crate) fn second(hash: u64) -> u64 {
     (hash ^ hash >> 32).wrapping_mul(SECOND)
@@ -52,11 +51,12 @@ pub(crate) const SECOND: u64 = 0x9fb2_1c65_1e98_df25;
 /// The fields of one word of the pattern in the product: the same for all keys of a filter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WordFields {
-    /// Whether the product is multiplied (again) before this word is cut from it.
+    /// Whether the product is multiplied (again) before this word's fields are taken from it.
     pub(crate) multiply: bool,
-    /// The shift that brings the number of the selected word down.
+    /// The right shift that moves the index of the selected word to the lowest bits.
     pub(crate) select: u32,
-    /// The shift that brings the lowest position down. The next ones follow by shifts by 8.
+    /// The right shift that moves the lowest position to the lowest bits. Each next position takes
+    /// 8 bits more.
     pub(crate) positions: u32,
 }
 
@@ -67,27 +67,27 @@ pub(crate) struct WordFields {
     not(all(target_arch = "x86_64", lanebloom_rust_1_89, not(lanebloom_loom))),
     allow(dead_code, reason = "a part is for AVX-512")
 )]
-// Each array of 64 bytes is a line of the cache: a lookup of four words took 0.25 ns longer where
-// its multipliers lay across two (Zen 4).
+// Each array of 64 bytes is one cache line: a lookup of four words took 0.25 ns longer where its
+// multipliers lay across two (Zen 4).
 #[repr(C, align(64))]
 pub(crate) struct BitFields {
-    /// For each word: the hash times this is its product, shifted up so that the word's fields are
-    /// the highest.
+    /// For each word: its product is the hash times this, shifted so that the word's fields are the
+    /// highest bits.
     pub(crate) multipliers: [u64; LINE_WORDS],
-    /// Where eight positions of each word begin in its product, a byte each. (A byte that is left
-    /// repeats a position.)
+    /// Where eight positions of each word begin in its product, one per byte. (Spare bytes repeat a
+    /// position.)
     pub(crate) byte_shifts: [u64; LINE_WORDS],
-    /// For each word: the bits of its product that select it.
+    /// For each word: the bits of its product that select it within its sector.
     pub(crate) selects: [u64; LINE_WORDS],
     /// One for each word that a key touches; the others are unused.
     pub(crate) words: [WordFields; LINE_WORDS],
-    /// For each word, which eight bytes are its positions: of its product, or of the packed ones.
-    /// (A byte that is left repeats a position.)
+    /// For each word: the indices of eight bytes with its positions, in its product or in the
+    /// packed ones. (Spare bytes repeat a position.)
     pub(crate) bytes: [u64; LINE_WORDS],
-    /// Whether all positions fit into eight bytes. Then `bytes` are those of the packed products:
-    /// the first one, with the bytes of a second one after those that it gives.
+    /// Whether all positions fit into eight bytes. Then `bytes` refer to the packed products: the
+    /// used bytes of the first one, followed by those of the second one.
     pub(crate) is_packed: bool,
-    /// The shift that brings the second product to its place among the packed; 0 if there is none.
+    /// The shift that moves the second product to its place in the packed ones; 0 if there is none.
     pub(crate) second_at: u32,
     /// Bits per word.
     pub(crate) bits: usize,
@@ -123,8 +123,8 @@ impl BitFields {
             }
             fields.words[i] = WordFields {
                 multiply: i % words_per_product == 0,
-                // With one word to select from, the number is masked away; a shift by 64 would be
-                // an error.
+                // With one word to select from, the index is masked away; a shift by 64 would be an
+                // error.
                 select: (end - select_bits) % 64,
                 positions: end - word_bits,
             };
@@ -147,7 +147,7 @@ impl BitFields {
     }
 }
 
-/// How many words are cut from one product: from seven of its bytes.
+/// The number of words that one product determines, with seven of its bytes.
 pub(crate) const fn words_per_product(words: usize, bits: usize) -> usize {
     56 / word_bits(words, bits) as usize
 }
@@ -158,7 +158,7 @@ const fn word_bits(words: usize, bits: usize) -> u32 {
     8 * (bits as u32 + (words == 1) as u32)
 }
 
-/// Where eight positions begin, a byte each. The last one is repeated.
+/// Where eight positions begin, one per byte. Spare bytes repeat the last one.
 const fn eight(lowest: u32, bits: usize) -> u64 {
     let (mut bytes, mut i) = ([0; 8], 0);
     while i < 8 {
@@ -173,7 +173,7 @@ const fn eight(lowest: u32, bits: usize) -> u64 {
 pub(crate) const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// A word of a key's block, and the positions of the key's bits in it: the low 6 bits of each byte,
-/// the last one lowest. (Positions may repeat.)
+/// from the lowest byte up. (Positions may repeat.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WordBits {
     pub(crate) word: usize,
@@ -232,8 +232,8 @@ mod tests {
         z ^ z >> 31
     }
 
-    /// Part of the strangers that a line finds, in the mean of many lines with `keys` each. All
-    /// hashes of a line share their highest `shared` bits, as in a filter of so many blocks.
+    /// The share of absent keys that a line finds, as the mean of many lines with `keys` each. All
+    /// hashes of a line share their highest `shared` bits, as in a filter of 2^`shared` blocks.
     fn rate<const W: usize>(bits: usize, keys: usize, shared: u32, lines: usize, shape: impl Fn(u64) -> u64) -> f64 {
         let (fields, mut i) = (BitFields::new(W, bits), u64::from(shared) << 40);
         let (mut found, strangers) = (0, 64);
@@ -254,9 +254,9 @@ mod tests {
         f64::from(found) / (lines * strangers) as f64
     }
 
-    /// The rates of lines whose keys' hashes are as those of a line in a filter of 2^10 to 2^32
-    /// blocks: as many strangers are found as with hashes that share nothing. Twice the load of 1%,
-    /// so that few lines tell.
+    /// Lines whose hashes share as many bits as those of one line in a filter of 2^10 to 2^32
+    /// blocks find as many absent keys as lines whose hashes share nothing. The load is twice that
+    /// of 1%, so that few lines suffice.
     fn shared_bits_do_not_matter<const W: usize>(bits: usize, keys: usize) {
         let lines = if cfg!(debug_assertions) { 6_000 } else { 60_000 };
         let alone = rate::<W>(bits, keys, 0, lines, |hash| hash);

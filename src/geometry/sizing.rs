@@ -1,8 +1,8 @@
 //! Turns keys and a false-positive rate into a layout, and back. All false-positive arithmetic is
-//! here. Builders call it, and so do the methods that report a filter's figures.
+//! here. Builders call it, and so do the methods that report a filter's statistics.
 //!
 //! `docs/COST.md` has the model: the sum `g(j)` of `RateModel`, and why two lines need less memory.
-//! Nothing in it is fitted.
+//! No constant of the model is fitted to measurements.
 //!
 //! Only `+ - * /` on `f64` are used, in one order, so that every platform finds the same layout.
 //! (`exp`, `ln` and `powi` may differ in the last bit between platforms, and `core` has none of
@@ -12,11 +12,11 @@ use crate::error::{BuildError, BuildErrorKind};
 use crate::geometry::layout::{LINE_BITS, LINE_BYTES, LINE_WORDS, Layout, MOST_LINES_PER_KEY, Shape, WORDS_PER_KEY};
 use alloc::format;
 
-/// If a rate needs more bits of memory per key, it counts as out of reach. At this price a hash set
-/// of the 64-bit hashes would be wrong less often. (For counters: 128 counters, 512 bits.)
+/// A rate that needs more bits of memory per key is out of reach: a hash set of the 64-bit hashes
+/// would take no more memory and be wrong less often. (For counters: 128 counters, 512 bits.)
 pub(crate) const MAX_BITS_PER_KEY: usize = 128;
 
-/// The cells of a word, on which a key's draws land, by their bits.
+/// What a key's draws hit in a word, by its number of bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Cell {
     #[default]
@@ -31,51 +31,43 @@ impl Cell {
     }
 }
 
-/// The builder chooses fewer words per key if that needs at most this many times the memory of the
-/// best layout: each word less saves an atomic operation per insert. With 1.06 it chooses 1 word at
-/// 10%, 2 at 1%, and 4 from 0.1% to 1e-6; in two lines 2 words of each at 1e-5, and 4 from 1e-6
-/// down.
+/// The builder chooses fewer words per key if that needs at most this multiple of the best layout's
+/// memory: each word less saves an atomic operation per insert. With 1.06 it chooses 1 word at 10%,
+/// 2 at 1%, and 4 from 0.1% to 1e-6; with two lines, 2 words in each at 1e-5, and 4 at 1e-6 and
+/// below.
 const FEWER_WORDS_PRICE: f64 = 1.06;
 
 /// The builder chooses two lines per key if that saves at least one bit in `SECOND_LINE_SAVES`.
-/// With 8 it does so from 1e-5 down. (The second line costs little where keys are absent. A present
-/// key's lookup and an insert take up to twice the time. So a few percent are not worth it: 5% at
-/// 0.1%, 9% at 1e-4, where single lookups beyond the caches take 1.3 to 1.8 times as long (Intel
-/// with AMX). At 1e-5 it saves 13%, at 1e-6 23%.)
+/// With 8 it does so at 1e-5 and below. (The second line costs little where keys are absent. The
+/// lookup of a present key, and an insert, take up to twice the time. So a few percent are not
+/// worth it: a second line saves 5% at 0.1%, and 9% at 1e-4, where single lookups beyond the caches
+/// take 1.3 to 1.8 times as long (Intel with AMX). It saves 13% at 1e-5 and 23% at 1e-6.)
 const SECOND_LINE_SAVES: usize = 8;
 
-/// Above this rate two lines never save so much.
+/// Above this rate, two lines never save enough.
 const HIGH_FOR_TWO_LINES: f64 = 1e-4;
 
-/// From this many keys per line on, the rate is 1: the sums would take long for the same answer.
-/// Builders plan no filter for more.
+/// With at least this number of keys per line, the rate is taken as 1: the sums would take long for
+/// the same result. Builders plan no filter for more.
 const MAX_LOAD: f64 = 32768.0;
 
-/// A builder's settings that many filters have; each is optional.
+/// The builder settings that many filters share; each is optional.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Request {
     pub(crate) keys: Option<usize>,
     pub(crate) rate: Option<f64>,
     pub(crate) budget: Option<usize>,
-    /// In all lines.
+    /// Words per key, in all lines.
     pub(crate) words: Option<usize>,
     pub(crate) lines: Option<usize>,
-    /// Whether the filter can have two lines per key. Then two are planned where that is worth it,
-    /// if neither lines nor words were given.
+    /// Whether the filter can have two lines per key. If neither lines nor words are given, two are
+    /// planned where that is worth it.
     pub(crate) two_lines: bool,
-    /// Plan so that the keys set half of the bits, whatever the rate. (The layouts with the fewest
-    /// bits per key have half of the bits set, or less.) The rate must hold until then, and for one
-    /// key in [`LATE`] more.
-    pub(crate) half_full: bool,
     pub(crate) cell: Cell,
 }
 
-/// A growing filter notices late that a layer is full: the layer then has up to one key in this
-/// many too much.
-const LATE: usize = 32;
-
 impl Request {
-    /// The layout, and the number of keys that it is for.
+    /// The layout, and the number of keys for which it is planned.
     pub(crate) fn solve(self) -> Result<(Layout, usize), BuildError> {
         self.check().map_err(BuildError)?;
         let with = |lines| {
@@ -110,19 +102,19 @@ impl Request {
         const OF: usize = SECOND_LINE_SAVES;
         let ((two, keys_of_two), (one, keys_of_one)) = (two, one);
         if self.is_best_that_fits() {
-            // They would reach the rate of one line with that much less memory.
+            // Whether two lines reach the rate of one with an eighth less memory.
             let blocks = two.blocks / OF * (OF - 1) / 2 * 2;
             let less = Layout { blocks, ..two };
             return blocks > 0 && less.rate_of(self.cell, keys_of_two) <= one.rate_of(self.cell, keys_of_one);
         }
-        // Both by the numbers of keys that a line is for, and by whole lines.
+        // Both by the keys per line that the model allows, and by whole lines.
         let load = |layout: Layout| RateModel::new(layout.shape, self.cell).max_load(self.rate.unwrap_or(0.01));
         let memory = |layout: Layout, others_keys: usize| layout.blocks as u128 * others_keys as u128;
         load(one) * OF as f64 <= load(two) * (OF - 1) as f64
             && memory(two, keys_of_one) * OF as u128 <= memory(one, keys_of_two) * (OF - 1) as u128
     }
 
-    /// With the lines per key that are given.
+    /// [`solve`](Self::solve) with the given lines per key.
     fn solve_for_lines(self) -> Result<(Layout, usize), BuildErrorKind> {
         let lines = self.lines.unwrap_or(1);
         let rate = self.rate.unwrap_or(0.01);
@@ -138,7 +130,8 @@ impl Request {
                 let layout = Layout { shape, blocks };
                 if keys > layout.most_keys() {
                     return Err(BuildErrorKind::Setting(format!(
-                        "{keys} keys in {blocks} blocks are more than the limit of {MAX_LOAD} keys per block"
+                        "{keys} keys in {blocks} blocks exceed the limit of {MAX_LOAD} keys per block; raise the memory \
+                         budget"
                     )));
                 }
                 Ok((layout, keys))
@@ -163,34 +156,39 @@ impl Request {
         }
     }
 
-    const BEYOND: f64 = 1.0 + 1.0 / LATE as f64;
-
     /// The lowest rate in reach: the rate with [`MAX_BITS_PER_KEY`].
     pub(crate) fn least_rate(&self) -> f64 {
         let densest = LINE_BITS as f64 / MAX_BITS_PER_KEY as f64;
-        let rate = |model: RateModel| match self.half_full {
-            true if model.half_load() < densest => 1.0,
-            true => model.rate_at(model.half_load() * Self::BEYOND),
-            false => model.rate_at(densest),
+        let with = |lines| Self {
+            lines: Some(lines),
+            ..*self
         };
-        self.candidates().flatten().map(rate).fold(1.0, f64::min)
+        let least = |request: Self| {
+            let rates = request.candidates().flatten().map(|model| model.rate_at(densest));
+            rates.fold(1.0, f64::min)
+        };
+        let one = least(with(self.lines.unwrap_or(1)));
+        match self.two_lines && self.lines.is_none() && self.words.is_none() {
+            true => one.min(least(with(2))),
+            false => one,
+        }
     }
 
-    /// An error if a setting has a value that no filter can have.
+    /// Fails if a setting has a value that no filter can have.
     pub(crate) fn check(&self) -> Result<(), BuildErrorKind> {
         if let Some(rate) = self.rate.filter(|&rate| !(rate > 0.0 && rate < 1.0)) {
             return Err(BuildErrorKind::Rate(rate));
         }
         let problem = match (self.words, self.lines) {
             (Some(words), _) if !WORDS_PER_KEY.iter().any(|&(w, _)| w == words) => {
-                Some(format!("{words} words per key is not 1, 2, 4 or 8"))
+                Some(format!("invalid words per key: {words}; choose 1, 2, 4 or 8"))
             }
             (_, Some(lines)) if !(1..=MOST_LINES_PER_KEY).contains(&lines) => {
-                Some(format!("{lines} lines per key is not 1 or 2"))
+                Some(format!("invalid lines per key: {lines}; choose 1 or 2"))
             }
-            (Some(words), Some(lines)) if words < lines => {
-                Some(format!("{words} word per key does not reach into {lines} lines"))
-            }
+            (Some(words), Some(lines)) if words < lines => Some(format!(
+                "{words} word per key cannot lie in {lines} lines; choose at least {lines} words"
+            )),
             _ => None,
         };
         if let Some(problem) = problem {
@@ -203,7 +201,7 @@ impl Request {
         }
     }
 
-    /// The words per key to choose from, fewest first, each with its shapes.
+    /// The possible numbers of words per key, fewest first, each with its shapes.
     fn candidates(&self) -> impl Iterator<Item = impl Iterator<Item = RateModel>> {
         let (wanted, cell, lines) = (self.words, self.cell, self.lines.unwrap_or(1));
         let fits = move |words| wanted.map_or(words * lines <= LINE_WORDS, |wanted| words * lines == wanted);
@@ -217,17 +215,7 @@ impl Request {
     fn best_shape_for(&self, rate: f64) -> Result<(Shape, f64), BuildErrorKind> {
         let mut found = [None; WORDS_PER_KEY.len()];
         let mut best_load = 0.0;
-        for (slot, mut models) in found.iter_mut().zip(self.candidates()) {
-            if self.half_full {
-                let reaches = |model: RateModel| {
-                    let load = model.half_load();
-                    (model.rate_at(load * Self::BEYOND) <= rate).then_some((model.shape, load))
-                };
-                // The fewest bits per word need the least memory.
-                *slot = models.find_map(reaches);
-                best_load = slot.map_or(best_load, |(_, load)| f64::max(best_load, load));
-                continue;
-            }
+        for (slot, models) in found.iter_mut().zip(self.candidates()) {
             // The load rises with the bits per word to one maximum and falls again.
             for model in models {
                 let load = model.max_load(rate);
@@ -264,7 +252,7 @@ impl Request {
         };
         let best = best_at(load).map(|(rate, _)| rate).fold(1.0, f64::min);
         let good_enough = |(easier, _): &((f64, Shape), (f64, Shape))| easier.0 <= best;
-        // Fewer words, if they would reach the best rate with that much more memory.
+        // Fewer words, if they would reach the best rate with `FEWER_WORDS_PRICE` times the memory.
         let fewer = best_at(load / FEWER_WORDS_PRICE).zip(best_at(load)).find(good_enough);
         fewer.expect("the best is good enough").1.1
     }
@@ -274,7 +262,7 @@ impl Request {
 fn small_budget(bytes: usize, lines: usize) -> BuildErrorKind {
     let least = if lines == 1 { "one block" } else { "two blocks" };
     BuildErrorKind::Setting(format!(
-        "a memory budget of {bytes} bytes is less than {least} of {LINE_BYTES} bytes"
+        "the memory budget of {bytes} bytes is less than {least} of {LINE_BYTES} bytes"
     ))
 }
 
@@ -333,7 +321,7 @@ impl RateModel {
         pow(self.rate_in_line(load * lines as f64), lines as u64)
     }
 
-    /// The rate of one of a key's lines, where lines have `load` patterns in the mean.
+    /// The rate in one of a key's lines, if lines have `load` patterns in the mean.
     fn rate_in_line(&self, load: f64) -> f64 {
         let terms = self.shape.bits + 1;
         let mut powers = [1.0; Self::TERMS];
@@ -359,12 +347,6 @@ impl RateModel {
         f64::min(sum / total, 1.0)
     }
 
-    /// The keys per line that leave half of the bits unset: each of the keys leaves a bit alone
-    /// with the chance `x[1]`.
-    fn half_load(&self) -> f64 {
-        core::f64::consts::LN_2 / (1.0 - self.x[1]) / self.shape.lines as f64
-    }
-
     /// The most keys per line at which the rate is at most `rate`.
     fn max_load(&self, rate: f64) -> f64 {
         let mut high = 1.0;
@@ -386,17 +368,17 @@ impl RateModel {
 }
 
 impl Layout {
-    /// The most keys that a filter is planned for.
+    /// The largest number of keys that a filter is planned for.
     pub(crate) fn most_keys(&self) -> usize {
         self.blocks.saturating_mul(MAX_LOAD as usize)
     }
 
-    /// The false-positive rate once `keys` distinct keys are in, in words of such cells.
+    /// The false-positive rate with `keys` distinct keys, in words of such cells.
     pub(crate) fn rate_of(&self, cell: Cell, keys: usize) -> f64 {
         RateModel::new(self.shape, cell).rate_at(keys as f64 / self.blocks as f64)
     }
 
-    /// The most keys, but at least 1, at which the rate of such cells is at most `rate`.
+    /// The largest number of keys, at least 1, at which the rate with such cells is at most `rate`.
     pub(crate) fn keys_at(&self, cell: Cell, rate: f64) -> usize {
         usize::max(
             (RateModel::new(self.shape, cell).max_load(rate) * self.blocks as f64) as usize,
@@ -411,8 +393,8 @@ impl Layout {
         words as f64 * 16.0 * (1.0 - pow(15.0 / 16.0, bits as u64))
     }
 
-    /// The rate of a filter of these lines: the mean of theirs. With two lines per key, the product
-    /// of the means of both halves.
+    /// The rate of a filter of these lines: the mean of their rates. With two lines per key, it is
+    /// the product of the means of both halves.
     pub(crate) fn mean_rate(&self, mut lines: impl Iterator<Item = [u64; LINE_WORDS]>) -> f64 {
         let part = self.blocks / self.shape.lines;
         let mut mean = || {
@@ -437,7 +419,7 @@ impl Layout {
     /// The number of distinct keys that leaves this many bits set in the mean.
     ///
     /// A key leaves a given bit alone with the chance `q = 1 - w/(8 * blocks) * (1 - (63/64)^s)`,
-    /// so the answer is the `n` for which `q^n` is the fraction of unset bits.
+    /// so the result is the `n` for which `q^n` is the fraction of unset bits.
     pub(crate) fn keys_for(&self, ones: u64) -> usize {
         let bits = (self.blocks * LINE_BITS) as f64;
         // A full filter shows only that there are many keys: as many as leave half a bit unset.

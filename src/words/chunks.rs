@@ -1,5 +1,5 @@
-//! A slice as arrays of equal length, and what is left of it. The standard library has the same
-//! from Rust 1.88 on, as methods; this file goes when the minimum version reaches it.
+//! Splits a slice into arrays of equal length and a rest. The standard library has the same since
+//! Rust 1.88, as methods; this file goes when the minimum version reaches that.
 
 use core::slice;
 
@@ -17,7 +17,7 @@ pub fn as_chunks<const N: usize, T>(all: &[T]) -> (&[[T; N]], &[T]) {
     )
 }
 
-/// [`as_chunks`] of a slice that may be changed.
+/// [`as_chunks`] of a mutable slice.
 #[inline(always)]
 #[must_use]
 pub fn as_chunks_mut<const N: usize, T>(all: &mut [T]) -> (&mut [[T; N]], &mut [T]) {

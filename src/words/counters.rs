@@ -1,23 +1,23 @@
-//! The lines of counters, 16 of 4 bits in a word. This file takes patterns from `pattern.rs` and
-//! knows no hashes. `scalar.rs` and `filter/counting.rs` call it. It gives the reasons for all
-//! memory orderings of `filter/counting.rs`.
+//! The lines of counters, 16 of 4 bits in a word. This file takes patterns from `pattern.rs`, not
+//! hashes. `scalar.rs` and the counting filter call it. It argues for all memory orderings of the
+//! counting filter.
 //!
 //! A key's pattern is the same as in the filters of bits. Bit `p` of a word lies in counter `p /
 //! 4`, so each bit of the pattern selects a counter. (Two bits of a key in one counter count once.)
-//! [Reading](Load) a word sets all four bits of every counter above 0. Such a word answers lookups
-//! as a word of bits does, so all lookup kernels work here unchanged.
+//! [Reading](Load) a word sets all four bits of every counter above 0. Lookups read such a word
+//! like a word of bits, so all lookup kernels work here unchanged.
 //!
 //! | operation | ordering | partner, and why |
 //! |---|---|---|
-//! | `Load`, the first look of `decrement` | load `Relaxed` | nothing rests on it but the answer; a caller that relies on what the inserters did before calls [`acquire`](bits::acquire) after |
-//! | `increment`, `decrement`, `restore` | compare-exchange `AcqRel`; its look `Relaxed`, as the exchange checks the value | `Release` makes what the caller did before visible to a thread that sees the counters and calls [`acquire`](bits::acquire), or changes them itself. Nothing else changes words, so every change continues the release sequences of the changes before it. `Acquire` pairs with them: an insert or remove sees what the threads did before whose changes it found |
-//! | `add_from`: read the other filter's words | load `Acquire` | pairs with the `Release` of its changes, and stands before our own, so that publication passes through the union |
+//! | `Load`, the first look of `decrement` | load `Relaxed` | only the answer depends on it; a caller that relies on what the inserters did before calls [`acquire`](bits::acquire) afterwards |
+//! | `increment`, `decrement`, `restore` | compare-exchange `AcqRel`; its look `Relaxed`, as the exchange checks the value | `Release` makes what the caller did before visible to a thread that sees the counters and calls [`acquire`](bits::acquire), or changes them itself. Nothing else changes words, so every change continues the release sequences of the changes before it. `Acquire` pairs with them: an insert or remove sees what other threads did before the changes that it found |
+//! | `add_from`: read the other filter's words | load `Acquire` | pairs with the `Release` of its changes; our own follows, so publication passes through the union |
 //! | `add_from`: add them | compare-exchange `AcqRel` | as in `increment` |
 //! | `words`, `try_clone` | load `Relaxed`, then [`acquire`](bits::acquire) | one barrier for the whole copy |
-//! | `store_words`, `replace` | load, store `Relaxed` | borrowed mutably: no other thread has the lines, and what hands them on orders them |
+//! | `store_words`, `replace` | load, store `Relaxed` | borrowed mutably: no other thread has the lines, and the transfer to another thread orders them |
 //!
-//! `docs/SLOTS.md` argues why no key is ever missing if every remove has its own insert before it.
-//! Such a remove need not be one atomic step.
+//! `docs/SLOTS.md` argues that no key is ever missing if every remove has its own insert before it,
+//! although such a remove is not one atomic step.
 
 use crate::error::BuildError;
 use crate::geometry::layout::LINE_WORDS;
@@ -26,7 +26,7 @@ use crate::words::bits::{self, Lines, Load, OwnLines};
 use crate::words::memory::Word;
 use crate::words::sync::{AtomicU64, Ordering};
 
-/// A counter that has reached this value stays there, since its true value is lost.
+/// A counter that reaches this value keeps it, since its true value is lost.
 pub(crate) const STUCK: u64 = 15;
 
 /// The lowest bit of every counter.
@@ -42,7 +42,7 @@ pub(crate) struct Counters(AtomicU64);
 // SAFETY: `AtomicU64`, which is a word, in a transparent wrapper.
 unsafe impl Word for Counters {}
 
-/// For lookups: all bits of the counters above 0.
+/// Loads all four bits of every counter above 0, for lookups.
 // SAFETY: `AtomicU64` in a transparent wrapper, whose counters `load` fills.
 unsafe impl Load for Counters {
     const COUNTERS: bool = true;
@@ -60,8 +60,8 @@ impl Counters {
     }
 
     /// Adds 1 to the counters whose lowest bits are given, except stuck ones; returns the old word.
-    /// Writes even if all are stuck, so that a thread that finds the key sees what this inserter
-    /// did before.
+    /// It writes even if all of them are stuck, so that a thread that finds the key sees what this
+    /// inserter did before.
     #[inline(always)]
     fn increment(&self, counters: u64) -> u64 {
         let incremented = |word| Some(word + (counters & !stuck(word)));
@@ -70,8 +70,8 @@ impl Counters {
         }
     }
 
-    /// Takes 1 from the counters, except stuck ones, if all of them are above 0; answers whether
-    /// they were.
+    /// Subtracts 1 from the counters, except stuck ones, if all of them are above 0; returns
+    /// whether they were.
     #[inline(always)]
     fn decrement(&self, counters: u64) -> bool {
         let decremented = |word| lacks_none(word, counters).then(|| word - (counters & !stuck(word)));
@@ -80,7 +80,7 @@ impl Counters {
             .is_ok()
     }
 
-    /// Adds the counters of another word, up to 15 each; answers whether that changed any.
+    /// Adds the counters of another word, up to 15 each; returns whether that changed any.
     fn add(&self, other: u64) -> bool {
         let summed = |word| Some(sum(word, other)).filter(|&sum| sum != word);
         self.0.fetch_update(Ordering::AcqRel, Ordering::Relaxed, summed).is_ok()
@@ -107,7 +107,7 @@ fn lacks_none(word: u64, counters: u64) -> bool {
     counters & !above_zero(word) == 0
 }
 
-/// The lesser one of each two counters.
+/// The smaller value of each pair of counters.
 pub(crate) fn least(a: u64, b: u64) -> u64 {
     let half = |a: u64, b: u64| {
         let (a, b) = (a & EVERY_OTHER, b & EVERY_OTHER);
@@ -141,7 +141,7 @@ pub(crate) fn stuck_in(word: u64) -> u64 {
     u64::from(stuck(word).count_ones())
 }
 
-/// Increments the counters of the pattern in the line; answers whether any of them was 0.
+/// Increments the counters of the pattern in the line; returns whether any of them was 0.
 #[inline(always)]
 pub(crate) fn increment<const W: usize>(
     lines: Lines<'_, Counters>,
@@ -158,15 +158,15 @@ pub(crate) fn increment<const W: usize>(
     new != 0
 }
 
-/// Decrements the counters of the pattern in the line, if all of them are above 0; answers whether
+/// Decrements the counters of the pattern in the line, if all of them are above 0; returns whether
 /// they were.
 ///
-/// With one word that is one atomic step. With several words this looks at all of them first. If a
-/// word lacks a counter after all, it gives back what it took from the words before. That happens
-/// if another remove of the same key came first, or if the key was never inserted. Until then the
-/// words before are too low by 1, and other keys may be missing: `filter/counting.rs` warns of it.
-/// (To begin with the lowest counters would make this rarer, not impossible. A lock would make it
-/// impossible, and let a stopped thread stop others.)
+/// With one word, this is one atomic step. With several words, it looks at all of them first. If a
+/// later word then turns out to have a counter of 0, it restores the words before. That happens if
+/// another remove of the same key came first, or if the key was never inserted. Until it is
+/// restored, such a word is too low by 1, and other keys may be missing: the counting filter's page
+/// warns of it. (Decrementing the lowest counters first would make this rarer, not impossible. A
+/// lock would make it impossible, but a stopped thread would stop others.)
 #[inline(always)]
 pub(crate) fn decrement<const W: usize>(
     lines: Lines<'_, Counters>,
@@ -194,7 +194,7 @@ pub(crate) fn decrement<const W: usize>(
     true
 }
 
-/// Undoes [`Counters::decrement`]. (It took nothing from stuck counters; they get nothing back.)
+/// Undoes [`Counters::decrement`]. (Both leave stuck counters as they are.)
 #[cold]
 fn restore(words: &[(&Counters, u64)]) {
     for (word, counters) in words {
@@ -206,13 +206,13 @@ fn restore(words: &[(&Counters, u64)]) {
 pub(crate) type CounterLines = OwnLines<Counters>;
 
 impl CounterLines {
-    /// The words, 16 counters in each. Beside changes each word is some value that it had
+    /// The words, 16 counters in each. Beside changes, each word is some value that it had
     /// meanwhile; call [`acquire`](bits::acquire) after the last.
     pub(crate) fn words(&self) -> impl Iterator<Item = u64> {
         self.iter().map(Counters::value)
     }
 
-    /// Every line as lookups see it, and the sum of its counters, from [`words`](Self::words).
+    /// Every line as lookups see it, with the sum of its counters, from [`words`](Self::words).
     pub(crate) fn lines(&self) -> impl Iterator<Item = ([u64; LINE_WORDS], u64)> {
         self.shared().all().iter().map(|line| {
             let values = line.each_ref().map(Counters::value);
@@ -221,8 +221,8 @@ impl CounterLines {
         })
     }
 
-    /// Adds the counters of `other`, up to 15 each; answers whether that changed any. Both may be
-    /// in use meanwhile.
+    /// Adds the counters of `other`, up to 15 each; returns whether that changed any. Other threads
+    /// may use both meanwhile.
     ///
     /// The two must have the same number of lines.
     pub(crate) fn add_from(&self, other: &Self) -> bool {
@@ -235,7 +235,7 @@ impl CounterLines {
         changed
     }
 
-    /// A copy of the words, as [`words`](Self::words) has them.
+    /// A copy of the words, as [`words`](Self::words) returns them.
     pub(crate) fn try_clone(&self) -> Result<Self, BuildError> {
         let mut copy = Self::new(self.len() / LINE_WORDS)?;
         copy.store_words(0, self.words());
@@ -250,7 +250,7 @@ impl CounterLines {
         }
     }
 
-    /// Replaces each word by what `new` makes of it and of one of `others`, while no other thread
+    /// Replaces each word by `new(word, other)`, with one of `others` each, while no other thread
     /// has the lines.
     pub(crate) fn replace(&mut self, others: impl Iterator<Item = u64>, mut new: impl FnMut(u64, u64) -> u64) {
         for (word, other) in self.iter().zip(others) {
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_above_zero_and_stuck_ones_are_told() {
+    fn counters_above_zero_and_stuck_ones_are_found() {
         for word in words() {
             for (i, counter) in each(word).into_iter().enumerate() {
                 assert_eq!(above_zero(word) >> (4 * i) & 15, u64::from(counter > 0));

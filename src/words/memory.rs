@@ -1,5 +1,4 @@
-//! Memory for words: zeroed, aligned to cache lines, and in huge pages if it is large. Knows
-//! nothing of filters.
+//! Memory for words: zeroed, aligned to cache lines, and in huge pages if it is large.
 //!
 //! This file asks the allocator for zeros with the alignment of a word, and takes the aligned part
 //! of them. So the allocator can hand out untouched pages of the system, which are zero already.
@@ -12,7 +11,7 @@ use core::ops::{Deref, DerefMut};
 ///
 /// # Safety
 ///
-/// It is 8 bytes without padding, is valid when they are all zero, and does nothing when dropped.
+/// The type has 8 bytes without padding, is valid when they are all zero, and has no destructor.
 pub unsafe trait Word: Default {}
 // SAFETY: an integer.
 unsafe impl Word for u64 {}
@@ -56,10 +55,10 @@ mod zeroed {
             let huge = bytes >= huge_pages::WORTHWHILE;
             let align = if huge { huge_pages::BYTES } else { LINE_BYTES };
             let layout = Layout::from_size_align(bytes.checked_add(align)?, align_of::<T>()).ok()?;
-            // SAFETY: the layout is of `align` bytes at least.
+            // SAFETY: the layout has at least `align` bytes.
             let given = NonNull::new(unsafe { alloc_zeroed(layout) })?;
             let skip = given.addr().get().next_multiple_of(align) - given.addr().get();
-            // SAFETY: `skip` is below `align`, so that `bytes` are left behind it.
+            // SAFETY: `skip` is below `align`, so at least `bytes` bytes remain after it.
             let words = unsafe { given.add(skip) }.cast();
             if huge {
                 huge_pages::ask(words.cast(), bytes);
@@ -82,7 +81,7 @@ mod zeroed {
     }
 }
 
-/// The model checker's words are no bytes, so they are made one by one.
+/// The model checker's words are not plain bytes, so they are made one by one.
 #[cfg(lanebloom_loom)]
 #[derive(Debug)]
 pub struct Words<T>(alloc::boxed::Box<[T]>);
@@ -137,11 +136,11 @@ impl<T> DerefMut for Words<T> {
     }
 }
 
-/// Large memory in pages of 2 MiB, if the system has them. With pages of 4 KiB every access to a
-/// filter beyond the reach of the TLB waits for a walk through the page tables, prefetched or not.
+/// Puts large memory in pages of 2 MiB, if the system has them. With pages of 4 KiB, every access
+/// to a filter larger than the TLB covers waits for a walk of the page tables, prefetched or not.
 /// (Lookups in batches, AVX-512, Zen 4: 5.9 ns at 64 MiB and 8.5 at 512 MiB without huge pages, 4.4
-/// and 6.1 with them.) The system does not say whether it granted the request; nothing depends on
-/// it.
+/// and 6.1 with them.) The system does not report whether it granted the request; nothing depends
+/// on it.
 #[cfg(not(lanebloom_loom))]
 mod huge_pages {
     use core::ptr::NonNull;
@@ -151,12 +150,12 @@ mod huge_pages {
     /// The smallest memory that is worth the request, in bytes: two huge pages.
     pub(super) const WORTHWHILE: usize = 2 * BYTES;
 
-    /// Asks for huge pages in the `bytes` from `memory` on. `memory` begins a huge page; the caller
-    /// owns it and does not use it yet.
+    /// Requests huge pages for `bytes` bytes at `memory`, which is aligned to a huge page. The
+    /// caller owns this memory and does not use it yet.
     #[cfg(target_os = "linux")]
     pub(super) fn ask(memory: NonNull<u8>, bytes: usize) {
         use rustix::mm::{Advice, madvise};
-        /// A multiple of the page size of every Linux, in bytes: the advice is for whole pages.
+        /// A multiple of the page size of every Linux, in bytes: the advice takes whole pages.
         const PAGE: usize = 64 << 10;
 
         // SAFETY: the caller owns these pages, and the advice does not change their contents. If it

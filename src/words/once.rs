@@ -1,6 +1,6 @@
-//! A place for a value that is set once while others read it, without locks. No thread waits for
-//! the thread that sets the value. Several threads may try, and one wins. The layers of a growing
-//! filter live in such places.
+//! A cell that is set once while other threads read it, without locks. No thread waits for the
+//! thread that sets the value. If several threads try, one wins. The layers of a growing filter are
+//! such cells.
 
 use crate::words::sync::{AtomicPtr, Ordering};
 use alloc::boxed::Box;
@@ -16,16 +16,16 @@ use core::ptr::null_mut;
 /// | `set` | compare-exchange `Release` | as above; `set` does not read another thread's value, so its failure is `Relaxed` |
 /// | `get_mut`, `take`, drop | load `Relaxed` | borrowed mutably: no other thread has it, and the handover ordered its writes |
 pub(crate) struct OnceBox<T> {
-    /// Null, or from `Box::into_raw`. (A box of an array: only for slices can an allocation fail
-    /// with an error.)
+    /// Null, or from `Box::into_raw`. (It is a box of an array, since only allocations of slices
+    /// can return an error.)
     value: AtomicPtr<[T; 1]>,
     owned: PhantomData<*mut T>,
 }
 
 // SAFETY: it owns its value, as a box does.
 unsafe impl<T: Send> Send for OnceBox<T> {}
-// SAFETY: `get` gives references to several threads, hence `Sync`; by `set` a value comes from one
-// thread to be dropped in another, hence `Send`.
+// SAFETY: `get` gives references to several threads, hence `Sync`; a value that one thread `set`
+// may be dropped by another, hence `Send`.
 unsafe impl<T: Send + Sync> Sync for OnceBox<T> {}
 
 impl<T> OnceBox<T> {
@@ -36,17 +36,17 @@ impl<T> OnceBox<T> {
         }
     }
 
-    /// The value, if it is there. Once there it stays.
+    /// The value, if it is set. A value that is set stays.
     #[inline(always)]
     pub(crate) fn get(&self) -> Option<&T> {
         let value = self.value.load(Ordering::Acquire);
-        // SAFETY: if it is not null, `set` put it there, from a box, and only `take` and drop make
-        // it invalid, which borrow this mutably.
+        // SAFETY: a pointer that is not null comes from a box in `set`. Only `take` and drop free
+        // it, and they borrow this mutably.
         let value = unsafe { value.as_ref() }?;
         Some(&value[0])
     }
 
-    /// The value, if it is there, borrowed mutably.
+    /// The value, if it is set, borrowed mutably.
     pub(crate) fn get_mut(&mut self) -> Option<&mut T> {
         let value = self.value.load(Ordering::Relaxed);
         // SAFETY: as in `get`; the mutable borrow excludes other references.
@@ -54,8 +54,8 @@ impl<T> OnceBox<T> {
         Some(&mut value[0])
     }
 
-    /// Makes `value` the value. If there is one already, drops `value`. Returns `None` if there is
-    /// not enough memory for the box.
+    /// Sets the value, or drops `value` if one is set already. Returns `None` if there is not
+    /// enough memory for the box.
     pub(crate) fn set(&self, value: T) -> Option<()> {
         let value = Box::into_raw(try_box(value)?);
         let set = self
@@ -68,15 +68,17 @@ impl<T> OnceBox<T> {
         Some(())
     }
 
-    /// Drops the value, if it is there.
-    pub(crate) fn take(&mut self) {
+    /// Takes the value out, if it is set.
+    pub(crate) fn take(&mut self) -> Option<T> {
         let value = self.value.load(Ordering::Relaxed);
-        if !value.is_null() {
-            self.value = AtomicPtr::new(null_mut());
-            // SAFETY: from `Box::into_raw` in `set`; as this is borrowed mutably, there are no
-            // references to it, and it is gone from here.
-            drop(unsafe { Box::from_raw(value) });
+        if value.is_null() {
+            return None;
         }
+        self.value = AtomicPtr::new(null_mut());
+        // SAFETY: from `Box::into_raw` in `set`. The mutable borrow excludes references to it, and
+        // the pointer is cleared above.
+        let [value] = *unsafe { Box::from_raw(value) };
+        Some(value)
     }
 }
 
@@ -108,8 +110,8 @@ mod tests {
         assert_eq!(once.set(Arc::clone(&second)), Some(()));
         assert_eq!(once.get(), Some(&first));
         assert_eq!((Arc::strong_count(&first), Arc::strong_count(&second)), (2, 1));
-        once.take();
-        assert!(once.get().is_none());
+        assert_eq!(once.take(), Some(Arc::clone(&first)));
+        assert!(once.get().is_none() && once.take().is_none());
         assert_eq!(Arc::strong_count(&first), 1);
         assert_eq!(once.set(Arc::clone(&second)), Some(()));
         drop(once);

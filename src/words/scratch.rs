@@ -1,17 +1,16 @@
-//! Space on the stack for the hashes or the answers of a chunk. Sources and filters take it. It
-//! knows nothing of them.
+//! Space on the stack for the hashes or the results of a chunk. Sources and filters use it.
 
 use core::mem::MaybeUninit;
 use core::ptr;
 
-/// Space for `N` words, cleared only as far as it is used: to clear the space for a whole chunk
-/// takes longer than to work on a few keys.
+/// Space for `N` words, cleared only as far as it is used: clearing the space of a whole chunk
+/// takes longer than the work on a few keys.
 ///
-/// It begins a line of the cache: vectors that lie across two lines take longer.
+/// It is aligned to a line of the cache: vectors that lie across two lines take longer.
 #[repr(align(64))]
 pub struct Scratch<const N: usize> {
     words: [MaybeUninit<u64>; N],
-    /// The first words, so many, have a value.
+    /// Number of initialized words, from the start.
     written: usize,
 }
 
@@ -27,7 +26,7 @@ impl<const N: usize> Scratch<N> {
         }
     }
 
-    /// The first `len` words. They have any values.
+    /// The first `len` words. Their values are arbitrary.
     ///
     /// # Panics
     ///

@@ -17,7 +17,7 @@ pub(crate) use loom::sync::atomic::{AtomicPtr, Ordering, fence};
 /// Lets time pass while this thread waits for another; `turn` counts the calls.
 #[inline]
 pub(crate) fn wait(turn: u32) {
-    /// After this many turns the other thread is probably not running.
+    /// After this number of turns the other thread is probably not running.
     const SHORT: u32 = 64;
 
     #[cfg(all(feature = "std", not(lanebloom_loom)))]
@@ -49,15 +49,15 @@ pub mod swap {
     #[cfg(not(lanebloom_loom))]
     pub struct Swap<T>(arc_swap::ArcSwap<T>);
     /// The model checker cannot look into arc-swap, whose correctness is its own affair. Its
-    /// stand-in keeps every value that it ever had, and publishes the index of the present one,
-    /// ordered as weakly as the users of `Swap` may assume: `Acquire` and `Release`.
+    /// stand-in keeps every value that it ever had, and publishes the index of the current one. Its
+    /// orderings, `Acquire` and `Release`, are the weakest that the users of `Swap` may assume.
     #[cfg(lanebloom_loom)]
     pub struct Swap<T> {
         values: std::sync::Mutex<alloc::vec::Vec<Arc<T>>>,
         present: loom::sync::atomic::AtomicUsize,
     }
 
-    /// A value that was present, kept while it is read.
+    /// A value that was current when it was loaded, kept while it is read.
     #[cfg(not(lanebloom_loom))]
     pub(crate) type Guard<T> = arc_swap::Guard<Arc<T>>;
     #[cfg(lanebloom_loom)]
@@ -93,7 +93,7 @@ pub mod swap {
 
     #[cfg(not(lanebloom_loom))]
     impl<T> Swap<T> {
-        /// With `value` as the first one.
+        /// Creates it with `value` as the first value.
         pub fn new(value: T) -> Self {
             Self(arc_swap::ArcSwap::from_pointee(value))
         }
@@ -107,14 +107,15 @@ pub mod swap {
         /// Replaces the value. Waits until no thread holds the old value, and drops it in this
         /// thread. Threads that load never wait.
         ///
-        /// A thread must not call this while it holds a value that it has loaded from here: it
-        /// would wait for itself.
+        /// A thread that holds a value from [`load`](Self::load) must not call this: it would wait
+        /// for itself.
         pub fn replace(&self, value: T) {
-            /// After this many turns the thread sleeps, since a batch may hold the value for long.
+            /// After this number of turns the thread sleeps, since a batch may hold the value for
+            /// long.
             const SHORT: u32 = 1024;
 
-            // Before arc-swap returns, it turns the loans of all readers into counts of their own.
-            // No reader can get the old value any more, so from then on the count only falls.
+            // Before arc-swap returns, it turns the loans of all readers into counted references.
+            // No reader can get the old value any more, so the count only falls from now on.
             let old = self.0.swap(Arc::new(value));
             let mut turn = 0;
             // `strong_count` orders nothing. The drop below does: it sees what the readers did
@@ -130,7 +131,7 @@ pub mod swap {
             drop(old);
         }
 
-        /// Makes `new` the value if `current` still is the value; answers whether it did.
+        /// Replaces the value by `new` if it still is `current`; returns whether it did.
         pub fn compare_and_swap(&self, current: &Arc<T>, new: Arc<T>) -> bool {
             Arc::ptr_eq(&self.0.compare_and_swap(current, new), current)
         }
@@ -138,7 +139,7 @@ pub mod swap {
 
     #[cfg(lanebloom_loom)]
     impl<T> Swap<T> {
-        /// With `value` as the first one.
+        /// Creates it with `value` as the first value.
         pub fn new(value: T) -> Self {
             Self {
                 values: std::sync::Mutex::new(alloc::vec![Arc::new(value)]),
@@ -146,7 +147,7 @@ pub mod swap {
             }
         }
 
-        /// The present value.
+        /// The current value.
         pub fn load(&self) -> Guard<T> {
             let present = self.present.load(Ordering::Acquire);
             alloc::boxed::Box::new(Arc::clone(&self.values.lock().unwrap()[present]))
@@ -158,7 +159,7 @@ pub mod swap {
             self.present.store(last, Ordering::Release);
         }
 
-        /// Makes `new` the value if `current` still is the value; answers whether it did.
+        /// Replaces the value by `new` if it still is `current`; returns whether it did.
         pub fn compare_and_swap(&self, current: &Arc<T>, new: Arc<T>) -> bool {
             let is_current = |value| Arc::ptr_eq(value, current);
             let place = self.values.lock().unwrap().iter().position(is_current).unwrap();
@@ -169,7 +170,7 @@ pub mod swap {
             swapped.is_ok()
         }
 
-        /// The place of a new value.
+        /// Keeps a new value and returns its index.
         fn keep(&self, value: Arc<T>) -> usize {
             let mut values = self.values.lock().unwrap();
             values.push(value);

@@ -325,6 +325,16 @@ if __name__ == "__main__":
     header += struct.pack("<ddQQ32x", 0.02, 0.5, M, 2)
     header += struct.pack("<Q", xxhash.xxh3_64_intdigest(header))
     (folder / "snapshot_v1_scalable.bin").write_bytes(header + parts)
+    # One whose second layer is for the rest of 450 keys, with two lines per key; both limits are set.
+    rest = (4, 4, 22, 400, 6.498253103037208e-6, 1, 3, lambda key: murmur3(key, 3), 2)
+    layers = [Bloom(*LAYERS[0], 1, 3, lambda key: murmur3(key, 3)), Bloom(*rest)]
+    for i in range(250):
+        layers[i >= 50].insert(b"key %d" % i)
+    parts = b"".join(layer.snapshot() for layer in layers)
+    header = layers[0].header(2, 128 + len(parts))[:32] + struct.pack("<BBBB4xQQ", 0, 0, 0, 5, 50, 3)
+    header += struct.pack("<ddQQQ24x", 0.02, 0.8, 100_000, 2, 450)
+    header += struct.pack("<Q", xxhash.xxh3_64_intdigest(header))
+    (folder / "snapshot_v1_scalable_hint.bin").write_bytes(header + parts)
     # One that forgets, by age and a clock of its own: generations of 10 seconds. The newest began
     # at 61 s and is for 60 to 70 s; those of 50 to 60 s and of 30 to 40 s are there too. None was
     # begun at 40 s. It is 65 s.

@@ -104,7 +104,7 @@ fn what_no_bitmap_writes_is_refused_with_the_reason() {
     );
     assert_eq!(
         read(&with_field(GOLDEN, 16, &[1])),
-        "a bitmap hashes nothing, and a BuildHasher with fingerprint 0000000000000001 is declared"
+        "a bitmap has no hasher, but the header declares a BuildHasher with fingerprint 0000000000000001"
     );
     // Position 1000 is bit 40 of word 15.
     assert_eq!(

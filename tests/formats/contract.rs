@@ -247,10 +247,7 @@ where
         for wrong in [0, bytes.len() - 1, bytes.len() + 1] {
             let write = || filter.write_to_slice(&mut vec![7; wrong]);
             let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(write)).unwrap_err();
-            let expected = format!(
-                "{wrong} bytes for a snapshot of {}: the lengths must be the same",
-                bytes.len()
-            );
+            let expected = format!("the snapshot has {} bytes, but the slice has {wrong}", bytes.len());
             assert_eq!(*panic.downcast::<String>().unwrap(), expected);
         }
     }
@@ -307,12 +304,12 @@ where
             let mut corrupt = bytes.clone();
             corrupt[at] ^= flip;
             let expected: &[&str] = match at {
-                0..8 => &["the bytes begin with \""],
-                8..10 => &["format version "],
+                0..8 => &["not a snapshot or delta of a filter: the bytes begin with \""],
+                8..10 => &["unsupported format version "],
                 10..HEADER => &["the header is corrupt: its checksum is "],
                 _ if in_parts => &[
-                    "the bytes begin with \"",
-                    "format version ",
+                    "not a snapshot or delta of a filter: the bytes begin with \"",
+                    "unsupported format version ",
                     "the header is corrupt: ",
                     "the bytes are corrupt: ",
                     "byte ",
@@ -337,28 +334,28 @@ where
         (
             11,
             &[5][..],
-            "hasher 5 is none of 0 (a BuildHasher), 1 (Murmur3), 2 (SipHash-1-3), 3 (FastHash), 4 (Prehashed)",
+            "unknown hasher 5; this release knows 0 (a BuildHasher), 1 (Murmur3), 2 (SipHash-1-3), 3 (FastHash), 4 (Prehashed)",
         ),
         (11, &[2, 0, 0, 1], "byte 14 is 1, where version 1 of the format has 0"),
         (
             12,
             &[1],
-            "the hasher's fingerprint is that of another one: Murmur3 with seed 1 has ",
+            "the hasher's fingerprint does not match: Murmur3 with seed 1 has ",
         ),
         (
             16,
             &[0; 8],
-            "the hasher's fingerprint is that of another one: Murmur3 with seed 0 has ",
+            "the hasher's fingerprint does not match: Murmur3 with seed 0 has ",
         ),
         (
             11,
             &[3, 7],
-            "the hasher's fingerprint is that of another one: FastHash with seed 7 has ",
+            "the hasher's fingerprint does not match: FastHash with seed 7 has ",
         ),
         (
             11,
             &[4],
-            "the hasher's fingerprint is that of another one: Prehashed has 0000000000000000, ",
+            "the hasher's fingerprint does not match: Prehashed has 0000000000000000, ",
         ),
         (
             24,

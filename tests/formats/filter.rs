@@ -27,34 +27,34 @@ fn wrong_requests_are_errors_that_name_value_and_limit() {
     );
     expect(
         builder(),
-        "neither expected keys nor a memory budget was given; the filter's size follows from one of them",
+        "neither expected keys nor a memory budget was given; set one of them",
     );
     for words in [0, 3, 5, 16, usize::MAX] {
         expect(
             keys().words_per_key(words),
-            &format!("{words} words per key is not 1, 2, 4 or 8"),
+            &format!("invalid words per key: {words}; choose 1, 2, 4 or 8"),
         );
     }
     for lines in [0, 3, usize::MAX] {
         expect(
             keys().lines_per_key(lines),
-            &format!("{lines} lines per key is not 1 or 2"),
+            &format!("invalid lines per key: {lines}; choose 1 or 2"),
         );
     }
     expect(
         keys().lines_per_key(2).words_per_key(1),
-        "1 word per key does not reach into 2 lines",
+        "1 word per key cannot lie in 2 lines; choose at least 2 words",
     );
     expect(
         keys().lines_per_key(2).memory_budget(127),
-        "a memory budget of 127 bytes is less than two blocks of 64 bytes",
+        "the memory budget of 127 bytes is less than two blocks of 64 bytes",
     );
     expect(
         keys().lines_per_key(2).false_positive_rate(1e-300),
         "a false-positive rate of 1e-300 with 2 lines per key takes more than the limit of 128 bits per key",
     );
     for bytes in [0, 1, 63] {
-        let message = format!("a memory budget of {bytes} bytes is less than one block of 64 bytes");
+        let message = format!("the memory budget of {bytes} bytes is less than one block of 64 bytes");
         expect(builder().memory_budget(bytes), &message);
         expect(keys().memory_budget(bytes), &message);
     }

@@ -217,7 +217,7 @@ fn the_path_may_be_a_bare_name_and_must_be_one() {
     for path in ["", "/", "..", "somewhere/.."] {
         let error = replace_file(path, |_| Ok(())).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
-        assert_eq!(error.to_string(), format!("{path} is no path of a file"));
+        assert_eq!(error.to_string(), format!("{path} is not the path of a file"));
     }
     let missing = tempfile::tempdir().unwrap().path().join("gone").join("filter");
     assert_eq!(

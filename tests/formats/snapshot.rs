@@ -299,8 +299,8 @@ fn every_corrupted_byte_is_an_error() {
             let mut corrupt = bytes.clone();
             corrupt[at] ^= flip;
             let expected = match at {
-                0..8 => "the bytes begin with \"",
-                8..10 => "format version ",
+                0..8 => "not a snapshot or delta of a filter: the bytes begin with \"",
+                8..10 => "unsupported format version ",
                 10..128 => "the header is corrupt: its checksum is ",
                 _ if at < bytes.len() - 56 => "the bytes are corrupt: their checksum is ",
                 _ => &format!("byte {at} is {flip}, where version 1 of the format has 0"),
@@ -330,12 +330,12 @@ fn every_absurd_field_is_an_error() {
         (
             32,
             vec![0],
-            "layout version 0 sets other bits than version 1, which this version knows".into(),
+            "unsupported layout version 0; this release reads version 1".into(),
         ),
         (
             32,
             vec![2],
-            "layout version 2 sets other bits than version 1, which this version knows".into(),
+            "unsupported layout version 2; this release reads version 1".into(),
         ),
         (40, number(0), format!("0 blocks is not in 1 to {most}")),
         (
@@ -390,7 +390,7 @@ fn every_absurd_field_is_an_error() {
         (8, 5),
         (255, 255),
     ] {
-        let text = format!("{words} words per key with {bits} bits each is no layout");
+        let text = format!("invalid layout: {words} words of {bits} bits per key");
         cases.push((33, vec![words, bits], text));
     }
     for (words, bits, second) in [
@@ -403,10 +403,10 @@ fn every_absurd_field_is_an_error() {
         (4, 2, 255),
     ] {
         let lines = u16::from(second) + 1;
-        let text = format!("{words} words per key in {lines} lines, with {bits} bits each, is no layout");
+        let text = format!("invalid layout: {words} words of {bits} bits per key in {lines} lines");
         cases.push((33, vec![words, bits, second], text));
     }
-    let odd = "3 blocks are not divided by 2 lines per key";
+    let odd = "3 blocks do not divide into 2 lines per key";
     cases.push((33, vec![4, 2, 1], odd.into()));
     for at in (36..40).chain(64..120) {
         let text = format!("byte {at} is 9, where version 1 of the format has 0");
@@ -467,22 +467,23 @@ fn every_absurd_field_is_an_error() {
     }
     for keys in [most as usize + 1, usize::MAX] {
         let builder = ConcurrentBloom::builder().memory_budget(200).expected_keys(keys);
-        let expected = format!("{keys} keys in 3 blocks are more than the limit of 32768 keys per block");
+        let expected =
+            format!("{keys} keys in 3 blocks exceed the limit of 32768 keys per block; raise the memory budget");
         assert_eq!(builder.build().unwrap_err().to_string(), expected);
     }
     assert_eq!(
         ConcurrentBloom::from_bytes(b"GIF89a..").unwrap_err().to_string(),
-        "the bytes begin with \"GIF89a..\": no snapshot or delta of a filter does"
+        "not a snapshot or delta of a filter: the bytes begin with \"GIF89a..\""
     );
     assert_eq!(
         ConcurrentBloom::from_bytes(b"x").unwrap_err().to_string(),
-        "the bytes begin with \"x\\x00\\x00\\x00\\x00\\x00\\x00\\x00\": no snapshot or delta of a filter does"
+        "not a snapshot or delta of a filter: the bytes begin with \"x\\x00\\x00\\x00\\x00\\x00\\x00\\x00\""
     );
     assert_eq!(
         ConcurrentBloom::from_bytes(b"\x89LBF\r\n\x1a\n\x02\x01")
             .unwrap_err()
             .to_string(),
-        "format version 258 is unknown: this release reads version 1"
+        "unsupported format version 258; this release reads version 1"
     );
 }
 
@@ -730,8 +731,8 @@ mod deltas {
                 let replica = base.clone();
                 let text = replica.apply_deltas(&corrupt).unwrap_err().to_string();
                 let expected: &[&str] = match at {
-                    0..8 => &["the bytes begin with \""],
-                    8..10 => &["format version "],
+                    0..8 => &["not a snapshot or delta of a filter: the bytes begin with \""],
+                    8..10 => &["unsupported format version "],
                     10 => &["the bytes are of kind "],
                     // Too long, or too short.
                     24..32 => &[
@@ -770,8 +771,8 @@ mod deltas {
             (1, &[0, 1], "66: it ends within a line"),
             (1, &[0, 3, 0x80], "67: it ends within a line"),
             (1, &[0, 1, 5], "67: it ends within a line"),
-            (1, &[0, 0], "66: a line without words"),
-            (1, &[0x80, 0, 1, 0x80], "66: a number with more bytes than it takes"),
+            (1, &[0, 0], "66: a line has no words"),
+            (1, &[0x80, 0, 1, 0x80], "66: a number is longer than its shortest form"),
             (1, &[0xac, 2, 1, 0x80], "66: the filter has no such block"),
             (2, &[0xab, 2, 1, 0x80, 0, 1, 0x80], "69: the filter has no such block"),
             (
@@ -788,38 +789,38 @@ mod deltas {
             (
                 1,
                 &[0, 1, 5, 5 | 0x80],
-                "68: a bit that is not after the one before it and below 64",
+                "68: a bit is not above the one before it, or not below 64",
             ),
             (
                 1,
                 &[0, 1, 5, 4 | 0x80],
-                "68: a bit that is not after the one before it and below 64",
+                "68: a bit is not above the one before it, or not below 64",
             ),
             (
                 1,
                 &[0, 1, 64 | 0x80],
-                "67: a bit that is not after the one before it and below 64",
+                "67: a bit is not above the one before it, or not below 64",
             ),
             (
                 1,
                 &[0, 1, 5, 64],
-                "68: a bit that is not after the one before it and below 64",
+                "68: a bit is not above the one before it, or not below 64",
             ),
             (
                 1,
                 &[0, 1, 1, 2, 3, 4, 5, 6, 7, 8, 9 | 0x80],
-                "75: so many bits of a word that it is written whole",
+                "75: a word of more than 8 bits is written bit by bit",
             ),
             (1, &[0, 1, 64, 1, 2, 3], "67: it ends within a word"),
             (
                 1,
                 &[0, 1, 64, 0xff, 0, 0, 0, 0, 0, 0, 0],
-                "75: a word of so few bits that they are written one by one",
+                "75: a word of at most 8 bits is written whole",
             ),
         ] {
             let delta = delta_of(&filter, lines, body);
             let text = filter.apply_deltas(&delta).unwrap_err().to_string();
-            assert_eq!(text, format!("the delta is none at byte {problem}"), "{body:?}");
+            assert_eq!(text, format!("the delta is invalid at byte {problem}"), "{body:?}");
             assert_eq!(filter.fill_ratio(), 0.0);
         }
         // The last block, all of its last word.
@@ -933,7 +934,7 @@ proptest! {
 mod growing {
     use super::*;
     use lanebloom::ScalableBloom;
-    use lanebloom::scalable::{Builder, Growth};
+    use lanebloom::scalable::Builder;
 
     /// Many layers of few keys.
     fn builder() -> Builder {
@@ -966,7 +967,7 @@ mod growing {
                 .map(|layer| (layer.expected_keys(), layer.blocks()))
                 .collect();
             assert_eq!(layers, [(50, 2), (100, 3)]);
-            assert_eq!((filter.max_layers(), filter.is_full()), (30, false));
+            assert_eq!((filter.hint(), filter.is_full()), (0, false));
             assert_eq!(filter.max_false_positive_rate(), 0.02);
             assert_eq!(filter.hasher().seed(), 3);
             // A filter that is built the same way is compatible: what was asked for is all there.
@@ -978,6 +979,21 @@ mod growing {
             assert!(built.union_from(&filter).is_ok());
             assert!((0..150).all(|i| built.contains(&format!("key {i}"))));
         }
+        let golden = include_bytes!("../data/snapshot_v1_scalable_hint.bin");
+        for filter in read_whole(golden) {
+            let filter = filter.unwrap();
+            assert!(filter.to_bytes() == golden);
+            assert!((0..250).all(|i| filter.contains(&format!("key {i}"))));
+            let layers: Vec<_> = filter
+                .layers()
+                .map(|layer| (layer.expected_keys(), layer.lines_per_key()))
+                .collect();
+            assert_eq!(layers, [(50, 1), (400, 2)]);
+            assert_eq!(
+                (filter.hint(), filter.max_bytes(), filter.max_layers()),
+                (450, 100_000, 5)
+            );
+        }
     }
 
     #[test]
@@ -985,7 +1001,7 @@ mod growing {
         let builders = [
             builder(),
             builder().words_per_key(1).expansion(1).tightening_ratio(0.9),
-            builder().growth(Growth::AtHalfFull).expansion(3),
+            builder().hint(100).expansion(3),
             builder().max_layers(3),
             builder().max_bytes(2000),
             builder().non_scaling().seed(9),
@@ -1036,26 +1052,14 @@ mod growing {
         let body = bytes.len() as u64 - 128 - 192 * layers;
         let number = |n: u64| n.to_le_bytes().to_vec();
         let double = |x: f64| number(x.to_bits());
-        let (most, there_can_be) = (usize::MAX, filter.max_layers());
+        let most = usize::MAX;
         let planned = |error: &str| format!("the header describes a filter that cannot be built: {error}");
-        let layer = |number: u32, keys: usize, planned_keys: usize| {
-            let layout = |keys: usize| {
-                let rate = 0.025 / f64::from(1 << number);
-                let filter = ConcurrentBloom::builder().false_positive_rate(rate);
-                let filter = filter.expected_keys(keys + keys.div_ceil(16)).build().unwrap();
-                let (blocks, words, bits) = (filter.blocks(), filter.words_per_key(), filter.bits_per_word());
-                format!("{keys} keys ({blocks} blocks, {words} words per key, {bits} bits per word)")
-            };
-            let (is, planned) = (layout(keys), layout(planned_keys));
-            format!("layer {number} is for {is}, where the header's plan has one for {planned}")
-        };
         let mut cases = vec![
             (
                 10,
                 vec![1],
                 "the bytes are of kind 1 (a ConcurrentBloom), not 2 (a ScalableBloom)".into(),
             ),
-            (32, vec![2], "the way to grow, 2, is not in 0 to 1".into()),
             (33, vec![3], "3 words per key is not 0, 1, 2, 4 or 8".into()),
             (34, vec![2], "whether it is full, 2, is not in 0 to 1".into()),
             // It can have more layers.
@@ -1067,29 +1071,11 @@ mod growing {
                 number(0),
                 format!("the keys of the first layer, 0, is not in 1 to {most}"),
             ),
-            (40, number(19), layer(0, 20, 19)),
             (48, number(0), "the expansion, 0, is not in 1 to 4096".into()),
             (
                 48,
                 number(1 << 27),
                 "the expansion, 134217728, is not in 1 to 4096".into(),
-            ),
-            (48, number(1), layer(1, 40, 20)),
-            (
-                40,
-                number(u64::MAX),
-                format!("the number of layers, {layers}, is not in 1 to 1"),
-            ),
-            (
-                56,
-                double(1e-30),
-                format!("the number of layers, {layers}, is not in 1 to 1"),
-            ),
-            // This rate leaves rates for one layer only.
-            (
-                64,
-                double(1e-200),
-                format!("the number of layers, {layers}, is not in 1 to 1"),
             ),
             (
                 72,
@@ -1101,14 +1087,6 @@ mod growing {
             ),
             (80, number(0), "the number of layers, 0, is not in 1 to 64".into()),
             (80, number(65), "the number of layers, 65, is not in 1 to 64".into()),
-            (
-                80,
-                number(there_can_be as u64 + 1),
-                format!(
-                    "the number of layers, {}, is not in 1 to {there_can_be}",
-                    there_can_be + 1
-                ),
-            ),
             (
                 80,
                 number(layers - 1),
@@ -1142,7 +1120,7 @@ mod growing {
                 format!("the bytes end after {} of {}", bytes.len(), 1u64 << 40),
             ),
             (24, number(bytes.len() as u64 - 64), "the filter takes ".into()),
-            (12, vec![1], "the hasher's fingerprint is that of another one: ".into()),
+            (12, vec![1], "the hasher's fingerprint does not match: ".into()),
         ];
         for wrong in [0.0, 1.0, -0.5, f64::NAN, f64::INFINITY] {
             let message = format!("false-positive rate {wrong} is not between 0 and 1, both excluded");
@@ -1150,7 +1128,7 @@ mod growing {
             let message = format!("tightening ratio {wrong} is not between 0 and 1, both excluded");
             cases.push((64, double(wrong), planned(&message)));
         }
-        for at in (36..40).chain(88..120) {
+        for at in (32..33).chain(36..40).chain(96..120) {
             cases.push((
                 at,
                 vec![5],
@@ -1169,20 +1147,40 @@ mod growing {
                 "byte {at}: {by_reader}"
             );
         }
-        // Layers that are another plan's, though as large: for fewer keys, and of another shape.
+        // Whatever the numbers are that determine the next layer, it is planned or refused.
+        for (at, field) in [
+            (40, number(1)),
+            (40, number(u64::MAX)),
+            (48, number(4096)),
+            (56, double(1e-300)),
+            (64, double(1e-200)),
+            (88, number(1)),
+            (88, number(u64::MAX)),
+        ] {
+            for filter in read_whole(&with_header(&bytes, at, &field)) {
+                let filter = filter.unwrap();
+                let limit = filter.memory_bytes() + 100_000;
+                let filter = ScalableBloom::read_from(&filter.to_bytes()[..], limit).unwrap();
+                assert!(filter.max_layers() >= layers as usize);
+                let inserted = (100..3000u32).take_while(|key| filter.insert(key).is_ok()).count();
+                assert!(filter.memory_bytes() <= limit && filter.false_positive_rate() < 1.0);
+                assert!(inserted == 2900 || filter.is_full(), "byte {at}: {inserted}");
+            }
+        }
+        // Layers of other sizes and shapes, as growth by a hint and unions make them.
         let first = filter.layers().next().unwrap();
-        let is_refused = |layer: ConcurrentBloom| {
-            assert_eq!(layer.blocks(), first.blocks());
+        let words = first.words_per_key();
+        for (words, keys) in [(words, 19), (words % 4 * 2, 20), (words, 1 << 14)] {
+            let layer = empty(words, first.blocks(), keys);
             let mut other = bytes.clone();
             other[128..128 + layer.snapshot_bytes()].copy_from_slice(&layer.to_bytes());
             for result in read_whole(&other) {
-                let error = result.unwrap_err().to_string();
-                assert!(error.starts_with("layer 0 is for "), "{error}");
+                let filter = result.unwrap();
+                assert_eq!(filter.layers().next().unwrap().expected_keys(), keys);
+                assert!(filter.to_bytes() == other);
+                (100..3000u32).for_each(|key| _ = filter.insert(&key));
             }
-        };
-        let words = first.words_per_key();
-        is_refused(empty(words, first.blocks(), 19));
-        is_refused(empty(words % 4 * 2, first.blocks(), 20));
+        }
         for limit in [0, body as usize - 1] {
             assert_eq!(
                 ScalableBloom::read_from(&bytes[..], limit).unwrap_err().to_string(),
@@ -1217,7 +1215,7 @@ mod growing {
         let mut taken = 0;
         // Read again and again, it takes no more either.
         for _ in 0..50 {
-            let keys: Vec<u32> = (taken..2000).collect();
+            let keys: Vec<u32> = (taken..4000).collect();
             let error = filter.insert_batch(&keys).unwrap_err();
             taken += error.inserted() as u32;
             assert!(!error.is_out_of_memory() && filter.is_full());
@@ -1225,7 +1223,8 @@ mod growing {
             assert!((0..taken).all(|key| filter.contains(&key)));
             filter = ScalableBloom::read_from(&filter.to_bytes()[..], LIMIT).unwrap();
         }
-        assert!((18..26).contains(&taken), "{taken} keys");
+        // The second layer fills the rest of the limit, with 13 bits for a key.
+        assert!((2350..2650).contains(&taken), "{taken} keys");
         assert_eq!(
             (filter.max_bytes(), filter.try_clone().unwrap().max_bytes()),
             (LIMIT, LIMIT)
@@ -1235,13 +1234,13 @@ mod growing {
                 .insert(&5000u32)
                 .unwrap_err()
                 .to_string()
-                .ends_with("more than its limit of 4096 bytes")
+                .ends_with(" of its limit of 4096 bytes, which leaves no room for another one")
         );
         // The limit is the reader's: another one may allow more, and what was asked for holds.
         let (unlimited, _) = ScalableBloom::from_bytes(&filter.to_bytes()).unwrap();
         assert_eq!(unlimited.max_bytes(), usize::MAX);
-        (0..200u32).for_each(|key| _ = unlimited.insert(&key).unwrap());
-        assert_eq!(unlimited.layers().len(), 2);
+        (0..5000u32).for_each(|key| _ = unlimited.insert(&key).unwrap());
+        assert_eq!(unlimited.layers().len(), 3);
         let asked = builder.max_bytes(2000).build().unwrap().to_bytes();
         assert_eq!(ScalableBloom::read_from(&asked[..], LIMIT).unwrap().max_bytes(), 2000);
         assert_eq!(ScalableBloom::from_bytes(&asked).unwrap().0.max_bytes(), 2000);

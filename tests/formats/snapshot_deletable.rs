@@ -320,28 +320,16 @@ fn every_absurd_field_of_a_counting_filter_is_an_error() {
     assert_absurd(
         &small_counting(),
         &[
-            (
-                32,
-                &[0],
-                "layout version 0 sets other bits than version 1, which this version knows",
-            ),
-            (
-                32,
-                &[2],
-                "layout version 2 sets other bits than version 1, which this version knows",
-            ),
-            (33, &[3, 2], "3 words per key with 2 bits each is no layout"),
-            (33, &[1, 0], "1 words per key with 0 bits each is no layout"),
-            (33, &[8, 5], "8 words per key with 5 bits each is no layout"),
-            (
-                33,
-                &[1, 1, 1],
-                "1 words per key in 2 lines, with 1 bits each, is no layout",
-            ),
+            (32, &[0], "unsupported layout version 0; this release reads version 1"),
+            (32, &[2], "unsupported layout version 2; this release reads version 1"),
+            (33, &[3, 2], "invalid layout: 3 words of 2 bits per key"),
+            (33, &[1, 0], "invalid layout: 1 words of 0 bits per key"),
+            (33, &[8, 5], "invalid layout: 8 words of 5 bits per key"),
+            (33, &[1, 1, 1], "invalid layout: 1 words of 1 bits per key in 2 lines"),
             (
                 35,
                 &[1, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0],
-                "2 lines per key: a CountingBloom has one",
+                "2 lines per key; a CountingBloom has one",
             ),
             (40, &[0; 8], &limit),
             (
@@ -357,7 +345,7 @@ fn every_absurd_field_of_a_counting_filter_is_an_error() {
     assert_lengths_are_not_believed(&small_counting(), 512, [4, 1 << 20, 1 << 40].into_iter(), MOST_LINES);
     assert_keys_are_planned(&small_counting());
     let beyond = CountingBloom::builder().memory_budget(64).expected_keys(40_000).build();
-    let expected = "40000 keys in 1 blocks are more than the limit of 32768 keys per block";
+    let expected = "40000 keys in 1 blocks exceed the limit of 32768 keys per block; raise the memory budget";
     assert_eq!(beyond.unwrap_err().to_string(), expected);
 
     // Every shape of bits is one of counters, and every word is of counters: all of them at 15 too.
@@ -503,11 +491,7 @@ fn every_absurd_field_of_a_cuckoo_filter_is_an_error() {
     let none = format!("the number of buckets, 0, is not in 1 to {most}");
     let beyond = format!("the number of buckets, {}, is not in 1 to {most}", most + 1);
     let cases: &[(usize, &[u8], &str)] = &[
-        (
-            32,
-            &[2],
-            "layout version 2 sets other bits than version 1, which this version knows",
-        ),
+        (32, &[2], "unsupported layout version 2; this release reads version 1"),
         (
             33,
             &[0],
@@ -609,11 +593,7 @@ fn every_absurd_field_of_a_d_left_filter_is_an_error() {
     assert_absurd(
         &small_d_left(),
         &[
-            (
-                32,
-                &[0],
-                "layout version 0 sets other bits than version 1, which this version knows",
-            ),
+            (32, &[0], "unsupported layout version 0; this release reads version 1"),
             (33, &[13], "the bits of a remainder, 13, is not in 14 to 14"),
             (33, &[15], "the bits of a remainder, 15, is not in 14 to 14"),
             (40, &[0; 8], &none),

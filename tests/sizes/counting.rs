@@ -227,7 +227,7 @@ fn what_does_not_fit_is_an_error() {
                 .words_per_key(1)
                 .memory_budget(8)
         ),
-        "a memory budget of 8 bytes is less than one block of 64 bytes"
+        "the memory budget of 8 bytes is less than one block of 64 bytes"
     );
     assert_eq!(
         message(builder().expected_keys(10).false_positive_rate(1e-4).words_per_key(1)),

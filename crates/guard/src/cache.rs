@@ -1,11 +1,10 @@
-//! What a cache does without a wait: it looks into the guard and the caches, and takes changes of
-//! the store. `future.rs` and `sync.rs` put gets on top.
+//! The part of a cache that never waits: looks into the guard and the caches, and changes of the
+//! store. `future.rs` and `sync.rs` build gets on it.
 
 mod ages;
 mod builder;
 mod counts;
 mod error;
-mod figures;
 mod fill_once;
 mod flights;
 pub mod future;
@@ -16,28 +15,29 @@ mod landing;
 mod limits;
 mod loads;
 mod measurement;
+mod report;
 mod saved;
 mod schedule;
 mod store;
 pub mod sync;
 
-pub use builder::Builder;
+pub use builder::CacheBuilder;
 pub use counts::CacheStats;
-pub use error::{BuilderError, LoadError};
-pub use figures::CacheFigures;
+pub use error::{CacheBuildError, LoadError};
 pub use history::Rebuilt;
 pub use keys::Keys;
 pub use loads::LoadScope;
 pub use moka::Expiry;
 pub use moka::notification::RemovalCause;
+pub use report::CacheReport;
 pub use store::{Key, Value};
 
 use crate::filter::GuardFilter;
 use crate::guard::{CacheGuard, debug_assert_same_bytes};
-use crate::on_drop::{InsertOnDrop, Target};
+use crate::on_drop::{InsertKey, InsertOnDrop};
 use crate::stats::Admission;
 use ages::Age;
-use counts::Counts;
+use counts::CacheCounts;
 use equivalent::Equivalent;
 use fill_once::FillOnce;
 use flights::{Entry, Flights};
@@ -52,18 +52,18 @@ use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::{Arc, Mutex};
 use store::{Cached, Moka};
 
-/// The part that the caches of both modules share: changes, readiness, figures. A
+/// The part that the caches of both modules share: changes, readiness, statistics. A
 /// [`future::GuardedCache`] and a [`sync::GuardedCache`] deref to it. Clones share one cache.
 ///
-/// Code that changes the store needs no more than this, whichever kind the gets are of.
+/// Code that changes the store needs only this type, whether gets are awaited or block.
 ///
 /// # Order of writes
 ///
 /// Write to the store first, and then call [`insert`](Self::insert),
 /// [`insert_value`](Self::insert_value), [`remove`](Self::remove) or
 /// [`invalidate`](Self::invalidate). They take effect before they return: a get that begins later
-/// never answers from an earlier state, also if a load was on its way meanwhile. A get that began
-/// earlier may answer either way.
+/// never returns an earlier state, even if a load was running meanwhile. A get that began earlier
+/// may return either state.
 ///
 /// If the code between the two can be cancelled (at an `await`), use
 /// [`insert_on_drop`](Self::insert_on_drop).
@@ -72,15 +72,15 @@ use store::{Cached, Moka};
 ///
 /// Moka drops values and keys within the calls of this cache, some of them under a lock. **`Drop`,
 /// `Clone`, `Hash` and `Eq` of both must not call the cache**: such a call may wait for itself
-/// forever. If the end of a value must tell the cache, let `Drop` send a message to a task or
-/// thread that does.
+/// forever. If the drop of a value must change the cache, let `Drop` send a message to a task or
+/// thread that calls the cache.
 ///
 /// # Examples
 ///
 /// ```
 /// use lanebloom_guard::{Cache, sync::GuardedCache};
 ///
-/// /// A feed of changes: new keys, and those that are gone.
+/// /// Applies a feed of changes: new keys and removed keys.
 /// fn apply(cache: &Cache<u64, String>, new: &[u64], gone: &[u64]) {
 ///     cache.insert_batch(new);
 ///     gone.iter().for_each(|key| cache.remove(key));
@@ -100,52 +100,52 @@ struct Inner<K: Key + ?Sized, V: Value, F> {
     name: String,
     guard: CacheGuard<K, F>,
     flights: Flights<K, Moka<K, V>, FillOnce<V>>,
-    counts: Counts,
+    counts: CacheCounts,
     limits: Limits,
     plan: FilterFactory<F>,
     history: Mutex<History>,
     measurement: Mutex<Measurement>,
 }
 
-/// What the caches know of an admitted key, or what the key awaits.
-enum Known<'a, V> {
-    Answer(Option<V>),
-    /// A value that should be refreshed.
+/// The result of a look into guard and caches.
+enum Lookup<'a, V> {
+    Known(Option<V>),
+    /// A cached value that should be refreshed.
     Due(V),
     Unknown(Admission<'a>),
 }
 
 impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
-    /// The part of a get before a load, by any form of the key. Counts the answer.
+    /// The part of a get before a load, for a key in any form. It counts the result.
     #[inline]
-    fn look<Q: Funnel + Hash + Equivalent<K::Owned> + ?Sized>(&self, key: &Q) -> Known<'_, V> {
+    fn look<Q: Funnel + Hash + Equivalent<K::Owned> + ?Sized>(&self, key: &Q) -> Lookup<'_, V> {
         match self.0.guard.check_form(key) {
             Some(admission) => self.look_in_caches(key, admission),
-            None => Known::Answer(None),
+            None => Lookup::Known(None),
         }
     }
 
     #[inline]
-    fn look_in_caches<'a, Q>(&self, key: &Q, admission: Admission<'a>) -> Known<'a, V>
+    fn look_in_caches<'a, Q>(&self, key: &Q, admission: Admission<'a>) -> Lookup<'a, V>
     where
         Q: Hash + Equivalent<K::Owned> + ?Sized,
     {
         let flights = &self.0.flights;
-        match flights.present(flights.caches.find(key)) {
+        match flights.current(flights.caches.find(key)) {
             Some(Entry { value, is_due, .. }) => {
                 self.count_known(&value, admission);
                 match value {
-                    Some(value) if is_due => Known::Due(value),
-                    value => Known::Answer(value),
+                    Some(value) if is_due => Lookup::Due(value),
+                    value => Lookup::Known(value),
                 }
             }
-            None => Known::Unknown(admission),
+            None => Lookup::Unknown(admission),
         }
     }
 
     fn count_known(&self, known: &Option<V>, admission: Admission<'_>) {
         match known {
-            // Not recorded with the guard: a hit is the case that happens most.
+            // Not recorded with the guard, since a hit is the most frequent case.
             Some(_) => self.0.counts.add(1, |counts| &counts.hits),
             None => {
                 self.0.counts.add(1, |counts| &counts.known_misses);
@@ -154,11 +154,11 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         }
     }
 
-    /// Tells the cache that the store has a row for `key` now, a new one or another. From now on,
-    /// gets admit the key, and the first one loads the row.
+    /// Call this after the store has committed a row for `key`, a new row or a changed one. From
+    /// now on, gets admit the key, and the first one loads the row.
     ///
-    /// Call it once the store has committed the row. If the filter has no room for the key, the
-    /// cache asks the store [for every unknown key](CacheGuard#open-guards), until a rebuild.
+    /// If the filter has no room for the key, the cache asks the store [for every unknown
+    /// key](CacheGuard#open-guards), until a rebuild.
     ///
     /// ```
     /// # use lanebloom_guard::sync::GuardedCache;
@@ -178,9 +178,9 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         self.change(key.borrow(), None);
     }
 
-    /// [`insert`](Self::insert), with the row: gets need no load. `value` is what the store has: if
-    /// two threads write one key at the same time, neither knows whose row stays, so both should
-    /// call `insert` instead.
+    /// [`insert`](Self::insert) with the row, so that gets need no load. `value` must be the
+    /// store's row. If two threads write one key at the same time, neither knows whose row stays:
+    /// both should call `insert` instead.
     ///
     /// ```
     /// # use lanebloom_guard::sync::GuardedCache;
@@ -194,15 +194,15 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         self.change(key.borrow(), Some(value));
     }
 
-    /// The count first: `restore` relies on it. Then the filter: otherwise a get in between could
-    /// be turned away after another get has found the value.
+    /// It counts first: `restore` relies on that. The filter is second: otherwise a get in between
+    /// could be turned away after another get has found the value.
     fn change(&self, key: &K, value: Option<V>) {
         self.0.counts.add(1, |counts| &counts.inserted);
         self.0.guard.insert(key);
         self.0.flights.changed(key, value);
     }
 
-    /// [`insert`](Self::insert) for many keys.
+    /// [`insert`](Self::insert) of many keys.
     ///
     /// ```
     /// # use lanebloom_guard::sync::GuardedCache;
@@ -222,13 +222,13 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         }
     }
 
-    /// Calls [`insert`](Self::insert) when the returned value is dropped. Make it before the
-    /// store's commit, and keep it until the commit has returned: so it is called however the code
-    /// in between ends, also if its future is dropped.
+    /// Calls [`insert`](Self::insert) when the returned value is dropped. Call this before the
+    /// store's commit, and keep the value until the commit has returned. Then the key is inserted
+    /// however the code in between ends, even if its future is dropped.
     ///
-    /// If the store certainly lacks the row, call [`abandon`](InsertOnDrop::abandon). A commit that
-    /// is still on its way when its future is dropped may come after a load that the drop could not
-    /// stop: to exclude that, run the commit in a task of its own.
+    /// If the store certainly lacks the row, call [`abandon`](InsertOnDrop::abandon). If the future
+    /// is dropped while the commit is running, the commit may come after the next load. To exclude
+    /// that, run the commit in a task of its own.
     ///
     /// ```
     /// # use lanebloom_guard::sync::GuardedCache;
@@ -247,8 +247,8 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         InsertOnDrop::new(self, key)
     }
 
-    /// Tells the cache that the store has no row for `key` any more. The next get asks the store;
-    /// the filter admits the key until the next rebuild.
+    /// Call this after the store has removed the row of `key`. The next get asks the store. The
+    /// filter admits the key until the next rebuild.
     ///
     /// The miss is not remembered before the store has confirmed it: another thread may have added
     /// the key again.
@@ -267,8 +267,8 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         self.0.counts.add(1, |counts| &counts.removed);
     }
 
-    /// Forgets what is known of `key`, because the store has another row for it now. The next get
-    /// loads it.
+    /// Forgets the value or the miss of `key`, because the store has another row for it. The next
+    /// get loads it.
     ///
     /// ```
     /// # use lanebloom_guard::sync::GuardedCache;
@@ -283,8 +283,8 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         self.0.flights.changed(key.borrow(), None);
     }
 
-    /// Forgets all values and all remembered misses, at once and without a wait for other calls.
-    /// The filter stays: to empty it, rebuild. Moka frees the memory during later calls.
+    /// Forgets all values and all remembered misses at once, without waiting for other calls. The
+    /// filter stays: to empty it, rebuild. Moka frees the memory during later calls.
     ///
     /// ```
     /// # use lanebloom_guard::sync::GuardedCache;
@@ -299,13 +299,13 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         self.0.flights.all_changed();
     }
 
-    /// Forgets the values for which `predicate` is true, and answers how many they were. As after
-    /// [`invalidate`](Self::invalidate), a get that begins later never answers with one of them,
-    /// also if a load was on its way meanwhile. Remembered misses stay.
+    /// Forgets the values for which `predicate` is true, and returns their number. As after
+    /// [`invalidate`](Self::invalidate), a get that begins later never returns one of them, even if
+    /// a load was running meanwhile. Remembered misses stay.
     ///
-    /// It asks for all cached values in this thread, before it returns: some 10 ms for 100,000. In
-    /// async code with more of them, use `spawn_blocking`. All loads on their way go on for their
-    /// waiters, and are not cached.
+    /// It calls `predicate` for all cached values in this thread, before it returns: about 10 ms
+    /// for 100,000. In async code with more values, use `spawn_blocking`. Running loads go on for
+    /// their waiters, but are not cached.
     ///
     /// ```
     /// # use lanebloom_guard::sync::GuardedCache;
@@ -327,15 +327,15 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
             .caches
             .values
             .iter()
-            .filter(|(key, cached)| flights.is_present(cached.epoch) && predicate((**key).borrow(), &cached.value));
+            .filter(|(key, cached)| flights.is_current(cached.epoch) && predicate((**key).borrow(), &cached.value));
         of_predicate
             .map(|(key, _)| flights.changed((*key).borrow(), None))
             .count()
     }
 
-    /// The value of `key`, if a get would find it in the cache. It loads nothing, does not look at
-    /// the remembered misses, and counts nowhere. To moka it is a use of the value, like a get: a
-    /// [`time_to_idle`](crate::Builder::time_to_idle) begins anew.
+    /// The value of `key`, if a get would find it in the cache. This loads nothing, does not look
+    /// at the remembered misses, and does not count. To moka it is a use of the value, like a get:
+    /// it restarts the [`time_to_idle`](crate::CacheBuilder::time_to_idle).
     ///
     /// ```
     /// # use lanebloom_guard::sync::GuardedCache;
@@ -353,9 +353,9 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         self.is_answer(key, &cached).then_some(cached.value)
     }
 
-    /// The cached values that gets would find, with their keys, in any order. It blocks nobody, and
-    /// to moka it is no use of the values. A value that comes or goes meanwhile may be among them
-    /// or not; one that was invalidated before this call is not.
+    /// The cached values that gets would find, with their keys, in any order. This blocks no other
+    /// call, and to moka it is not a use of the values. A value that comes or goes meanwhile may be
+    /// among them or not. A value that was invalidated before this call is not.
     ///
     /// ```
     /// # use lanebloom_guard::sync::GuardedCache;
@@ -373,14 +373,14 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         values.filter_map(|(key, cached)| self.is_answer((*key).borrow(), &cached).then_some((key, cached.value)))
     }
 
-    /// Whether a get would answer with this value.
+    /// Whether a get would return this value.
     fn is_answer(&self, key: &K, cached: &Cached<V>) -> bool {
         let flights = &self.0.flights;
-        flights.is_present(cached.epoch) && flights.caches.age(key, cached) != Age::Expired && self.0.guard.admits(key)
+        flights.is_current(cached.epoch) && flights.caches.age(key, cached) != Age::Expired && self.0.guard.admits(key)
     }
 
-    /// The filter's guard, for checks before a get: a tower layer, a queue. Keys are added through
-    /// the cache, which also forgets misses.
+    /// The guard, for checks before a get, such as those of a tower layer or a queue. Add keys
+    /// through the cache, which also forgets misses.
     ///
     /// ```
     /// # use lanebloom_guard::sync::GuardedCache;
@@ -396,12 +396,12 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         &self.0.guard
     }
 
-    /// Whether the filter was filled: by a rebuild, by [`restore`](Self::restore), or by the word
-    /// of [`mark_ready`](Self::mark_ready). Until then every key passes the filter, since it may be
-    /// valid. A service that must not let made-up keys through waits for it before it serves.
+    /// Whether the filter is filled: by a rebuild, by [`restore`](Self::restore), or as declared by
+    /// [`mark_ready`](Self::mark_ready). Until then every key passes the filter, since it may be
+    /// valid. A service that must not let made-up keys through waits for this before it serves.
     ///
     /// It stays true if the filter refuses a key later: see
-    /// [`Figures::is_open`](CacheFigures::is_open).
+    /// [`CacheReport::is_open`].
     ///
     /// ```
     /// # use lanebloom_guard::sync::GuardedCache;
@@ -421,10 +421,11 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         self.0.guard.is_ready()
     }
 
-    /// Says that the filter has all keys of the store: from now on, it turns others away. For three
-    /// cases in which nothing is rebuilt or restored: the store is empty, all its keys were
-    /// [`insert_batch`](Self::insert_batch) before, or the [`filter`](crate::Builder::filter) had
-    /// them from the beginning (a `SharedBloom`, for example).
+    /// Declares that the filter has all keys of the store: from now on, it turns other keys away.
+    /// Use it in three cases, in which nothing is rebuilt or restored: the store is empty, all its
+    /// keys were inserted by [`insert_batch`](Self::insert_batch), or the
+    /// [`filter`](crate::CacheBuilder::filter) had them from the beginning (a `SharedBloom`, for
+    /// example).
     ///
     /// ```
     /// # use lanebloom_guard::sync::GuardedCache;
@@ -442,7 +443,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     }
 }
 
-/// The key that `form` stands for. With debug assertions, the hashes must be alike.
+/// The key that `form` stands for. With debug assertions, this checks that the hashes are the same.
 fn whole<K: Key + ?Sized, Q: Funnel + Hash + ?Sized>(form: &Q) -> K::Owned
 where
     for<'a> &'a Q: Into<K::Owned>,
@@ -461,7 +462,7 @@ where
     key
 }
 
-impl<K: Key + ?Sized, V: Value, F: GuardFilter> Target<K> for Cache<K, V, F> {
+impl<K: Key + ?Sized, V: Value, F: GuardFilter> InsertKey<K> for Cache<K, V, F> {
     fn insert_key(&self, key: &K) {
         self.insert(key);
     }

@@ -4,10 +4,10 @@ use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
-/// Any error.
+/// An error of any type.
 pub type BoxError = Box<dyn Error + Send + Sync>;
 
-/// Why a rebuild could not begin, or was not committed. The guard goes on with its old filter.
+/// Why a rebuild could not begin, or was not committed. The guard keeps its old filter.
 ///
 /// # Examples
 ///
@@ -69,7 +69,7 @@ impl RebuildError {
         matches!(self.0, RebuildErrorKind::InProgress)
     }
 
-    /// Whether the new filter had no room for a key, so that it was not committed.
+    /// Whether the new filter had no room for a key. It was not committed.
     ///
     /// ```
     /// use lanebloom_guard::{CacheGuard, lanebloom::CuckooFilter};
@@ -94,10 +94,10 @@ impl fmt::Display for RebuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             RebuildErrorKind::InProgress => {
-                f.write_str("a rebuild of this guard is in progress; commit or drop it first")
+                f.write_str("another rebuild of this guard is in progress; commit or drop it first")
             }
             RebuildErrorKind::Refused => {
-                f.write_str("the new filter has no room for all keys; the guard goes on with the old one")
+                f.write_str("the new filter has no room for all keys; rebuild into a larger one")
             }
             RebuildErrorKind::Build(error) => write!(f, "the new filter could not be built: {error}"),
             #[cfg(feature = "cache")]

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 /// A filter that a [`CacheGuard`](crate::CacheGuard) can serve from.
 ///
-/// Every [`Filter`] with inserts is one. With the feature `formats`, so is `GuavaBloom` of
-/// `lanebloom-formats`. With the feature `redis`, so are `SharedBloom` and `SharedWindow` of
-/// `lanebloom-redis`.
+/// Every [`Filter`] with inserts implements it. With the feature `formats`, `GuavaBloom` of
+/// `lanebloom-formats` does too. With the feature `redis`, `SharedBloom` and `SharedWindow` of
+/// `lanebloom-redis` do.
 ///
-/// You can implement it for a type of your own that wraps a filter. The promise of the guard is
-/// then yours to keep: if an insert of a key happens before a lookup of the key, the lookup answers
-/// `true`, unless the insert answered `false`.
+/// You can implement it for your own type that wraps a filter. Your type must then keep the guard's
+/// promise: if an insert of a key happens before a lookup of the key, the lookup returns `true`,
+/// unless the insert returned `false`.
 ///
 /// # Examples
 ///
@@ -31,18 +31,17 @@ use std::time::Duration;
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 pub trait GuardFilter: Send + Sync + 'static {
-    /// Whether the filter may have the key.
+    /// Whether the filter may hold the key.
     fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool;
 
     /// [`contains`](Self::contains) of many keys: bit `i % 64` of word `i / 64` for key `i`. `out`
     /// has a word for every 64 keys. The bits after the last key become 0.
     fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]);
 
-    /// Inserts a key. Answers whether the filter has the key from now on; `false` if the filter has
-    /// no room.
+    /// Inserts a key. Returns whether the filter now holds the key: `false` if it has no room.
     fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool;
 
-    /// Inserts as many of the keys as the filter has room for. Answers whether it has all of them.
+    /// Inserts the keys for which the filter has room. Returns whether it now holds all of them.
     fn insert_batch<K: Funnel>(&self, keys: &[K]) -> bool;
 
     /// Fill, number of keys and false-positive rate now, as [`Filter::figures`]: one pass over the
@@ -70,8 +69,8 @@ pub trait GuardFilter: Send + Sync + 'static {
     }
 }
 
-/// Forwards the calls that all filters have under the same name to those of `$filter`, which the
-/// type is or derefs to.
+/// Forwards the calls that all filters share to `$filter`: the type itself, or the type that it
+/// derefs to.
 macro_rules! forward {
     ($filter:ty) => {
         #[inline]
@@ -113,15 +112,15 @@ where
 {
     forward! { Filter<E, S> }
 
-    /// A key that is refused though there is room is there as often as it can be. (A lookup proves
-    /// less: it may find another key, which is removed one day.)
+    /// If the filter refuses a key although it has room, it holds the largest number of copies of
+    /// this key. (A lookup proves less: it may find another key, which may be removed later.)
     #[inline]
     fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
         let inserted = Insert::insert(self, key).changed(1);
         !inserted.is_err_and(|refused| refused.is_full())
     }
 
-    /// A batch of the filter ends at the first key that is refused. The rest goes one by one.
+    /// The filter's batch ends at the first refused key. This inserts the rest one by one.
     fn insert_batch<K: Funnel>(&self, keys: &[K]) -> bool {
         let inserted = Insert::insert_batch(self, keys)
             .changed(keys.len())
@@ -136,7 +135,7 @@ impl GuardFilter for lanebloom_formats::GuavaBloom {
     forward! { Self, whose inserts cannot fail }
 }
 
-/// The local copy answers.
+/// Lookups read the local copy.
 #[cfg(feature = "redis")]
 impl<S: KeyHasher + Send + Sync + 'static> GuardFilter for lanebloom_redis::SharedBloom<S> {
     forward! { lanebloom::ConcurrentBloom<S>, whose inserts cannot fail }
@@ -146,7 +145,7 @@ impl<S: KeyHasher + Send + Sync + 'static> GuardFilter for lanebloom_redis::Shar
     }
 }
 
-/// The local copy answers.
+/// Lookups read the local copy.
 #[cfg(feature = "redis")]
 impl<S: KeyHasher + Clone + Send + Sync + 'static> GuardFilter for lanebloom_redis::SharedWindow<S> {
     forward! { lanebloom::WindowedBloom<S>, whose inserts cannot fail }

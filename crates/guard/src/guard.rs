@@ -1,65 +1,65 @@
-//! The cache-penetration guard: a filter of all valid keys that answers before a store does, so
-//! that made-up keys never reach the store. Request paths call it. It calls a [`GuardFilter`], or
-//! two of them during a rebuild.
+//! The cache-penetration guard: a filter of all valid keys before a store, which keeps made-up keys
+//! away from the store. Request paths call it. It calls a [`GuardFilter`], or two of them during a
+//! rebuild.
 //!
 //! # A rebuild loses nothing
 //!
-//! The guard's state is one pointer to a pair: the filter that serves, and the next one while a
-//! rebuild runs. An insert goes into both. Then it checks that the state is still the one it used;
-//! if not, it inserts again. A rebuild publishes the pair first and reads the valid keys after.
-//! Both put a `SeqCst` fence between their own write and their read of the other's write. So for
-//! each insert one of two things holds. Either the insert saw the pair and inserted into the next
-//! filter, or the rebuild began after the insert and reads a store that has the key already. Here a
-//! batch is one insert: the store has all its keys before, and the check comes after the last key.
+//! The guard has one pointer to a pair: the filter that serves, and during a rebuild the next one.
+//! An insert goes into both. Then it checks that the pair is still the one it used; if not, it
+//! inserts again. A rebuild first publishes the pair, then reads the valid keys. Both put a
+//! `SeqCst` fence between their own write and their read of the other's write. So for each insert
+//! one of two things holds. Either the insert saw the pair and inserted into the next filter, or
+//! the rebuild began after the insert and reads a store that already has the key. A batch counts as
+//! one insert: the store has all its keys before, and the check comes after the last key.
 //!
 //! # Why inserts come after the store's commit
 //!
 //! The second case above needs the order "commit, then insert". An insert *before* the commit is
-//! not enough. A rebuild may begin between the two: it does not see the insert's key in flight,
-//! reads a store that lacks the row, and replaces the filter that has the key. (An additional
-//! insert before the commit does no harm: it costs one read of the store per early request.) But
-//! code after an `await` may never run, because its future may be dropped there. So the caller
-//! makes [`CacheGuard::insert_on_drop`] before the commit, and it inserts when it is dropped: after
-//! the commit, or in place of the code after it. This is the order "commit, then insert" again,
-//! wherever the future ends.
+//! not enough. A rebuild may begin between the two: it does not learn of the key, reads a store
+//! that lacks the row, and replaces the filter that has the key. (An additional insert before the
+//! commit does no harm: it costs one read of the store per early request.) But code after an
+//! `await` may never run, because its future may be dropped there. So the caller calls
+//! [`CacheGuard::insert_on_drop`] before the commit, and the returned value inserts when it is
+//! dropped: after the commit, or in place of the code after it. This is again the order "commit,
+//! then insert", wherever the future ends.
 //!
-//! It cannot order a commit that is still on its way when the future is dropped. The key is then
-//! lost only if a rebuild begins after the drop and reads the store before the commit arrives
-//! there. Nothing in this process can know of such a commit. So the docs name the remedy: a task of
-//! its own for the write.
+//! If the future is dropped while the commit is still running, nothing can order the two. The key
+//! is then lost only if a rebuild begins after the drop and reads the store before the commit
+//! arrives there. Nothing in this process can know of such a commit. So the docs name the remedy:
+//! run the write in a task of its own.
 //!
 //! # The drop of a filter
 //!
 //! Dropping a filter can take long: memory is unmapped, a thread is joined. No reader may do it.
-//! The thread that replaces the state waits until every reader has left the old state, and then
-//! drops it ([`Swap::replace`]). Readers never wait. A reader holds a state only while the filters'
-//! own code runs, never during a caller's code (the loads of [`CacheGuard::get_with`], the closure
-//! of [`CacheGuard::check_batch`]). So the wait is as long as the longest running lookup or batch
-//! of inserts, and the caller's code may itself commit a rebuild.
+//! The thread that replaces the pair waits until every reader has left the old pair, and then drops
+//! it ([`Swap::replace`]). Readers never wait. A reader holds a pair only while the filters' own
+//! code runs, never during a caller's code (the loads of [`CacheGuard::get_with`], the closure of
+//! [`CacheGuard::check_batch`]). So the wait is at most as long as the longest running lookup or
+//! batch of inserts, and the caller's code may itself commit a rebuild.
 //!
 //! # A filter that lacks valid keys
 //!
 //! Some filters can be full. A guard that turned away a key because its filter had no room for it
-//! would be wrong for good: the store has the row. So [`ServedFilter`] notes that its filter
-//! refused a key, and from then on admits every key. The note belongs to the filter, not to the
-//! guard: the next filter that takes over has none, and has the refused keys by the argument above
-//! (they were in the store before they were refused). A refusal by the next filter fails
-//! `Rebuild::commit`; one that comes after its check is noted all the same, and the guard is open
+//! would be wrong for good: the store has the row. So [`ServedFilter`] records that its filter
+//! refused a key, and admits every key from then on. The record belongs to the filter, not to the
+//! guard: the next filter that takes over has none, and holds the refused keys by the argument
+//! above (they were in the store before they were refused). A refusal by the next filter fails
+//! `Rebuild::commit`. A refusal after the check of `commit` is recorded too, and the guard is open
 //! after the commit. In no order is a key turned away.
 //!
-//! [`CacheGuard::new_open`] makes the second note, for a filter that is not filled yet. This note
-//! can be taken back ([`CacheGuard::mark_ready`]), so a check must read it *before* the filter. In
-//! the other order the check could miss a key in the filter, then another thread could insert the
-//! key and take the note back, and the check would turn the key away.
+//! [`CacheGuard::new_open`] makes the second record, for a filter that is not filled yet.
+//! [`CacheGuard::mark_ready`] deletes this record, so a check must read it *before* the filter. In
+//! the other order, the check could miss a key in the filter, then another thread could insert the
+//! key and delete the record, and the check would turn the key away.
 //!
-//! For refused keys, two alternatives are worse. Remembering the refused hashes takes memory
-//! without bound, and memory may be what is missing. Turning the refused key away, and answering
-//! its insert with an error, leaves every caller with a row to repair, and [`InsertOnDrop`] has no
-//! caller. So an insert answers nothing: there is nothing that its caller must do.
+//! For refused keys, two alternatives are worse. A list of the refused hashes takes unbounded
+//! memory, and memory may be what is missing. If the insert returned an error and the key were
+//! turned away, every caller would have a row to repair, and [`InsertOnDrop`] has no caller. So an
+//! insert returns nothing: its caller has nothing to do.
 
 use crate::filter::GuardFilter;
-use crate::on_drop::{InsertOnDrop, Target};
-use crate::stats::{Admission, Counts, GuardStats};
+use crate::on_drop::{InsertKey, InsertOnDrop};
+use crate::stats::{Admission, GuardCounts, GuardStats};
 use equivalent::Equivalent;
 use lanebloom::internal::sync::{AtomicBool, AtomicU64, Ordering, Swap};
 use lanebloom::{BuildError, ConcurrentBloom, Funnel, KeyHasher, Murmur3, SipHash13};
@@ -71,19 +71,18 @@ use std::sync::Arc;
 
 /// Keeps requests for keys that do not exist away from a store, for many threads at once.
 ///
-/// Fill the guard with every valid key, put it before the store, and tell it of every key that is
-/// added ([`insert`](Self::insert)). A key that was inserted is never turned away. A made-up key
-/// is, except for the filter's false-positive rate. Removed keys stay admitted until the next
-/// [rebuild](Self::rebuild_with_capacity), which runs while the guard serves, and is also the way
-/// to grow.
+/// Fill the guard with every valid key, put it before the store, and [`insert`](Self::insert) every
+/// key that is added later. A key that was inserted is never turned away. A made-up key is turned
+/// away, except at the filter's false-positive rate. Removed keys stay admitted until the next
+/// [rebuild](Self::rebuild_with_capacity). A rebuild runs while the guard serves, and can also
+/// enlarge the filter.
 ///
 /// # Key type
 ///
 /// `K` is the type of the keys in their borrowed form: `u64`, `str`, `[u8]`, `(u32, u64)`. The
-/// calls take whatever borrows as `K`. A `CacheGuard<str>` takes `str`, `String`, `&str`,
+/// calls take every type that borrows as `K`. A `CacheGuard<str>` takes `str`, `String`, `&str`,
 /// `Box<str>`, `Arc<str>`, `Cow<str>`, one by one and in batches. A key of another type does not
-/// compile. A filter alone does not check that, and takes `17i32` and `17u64` as two different
-/// keys.
+/// compile. (A filter alone does not check the type: to it, `17i32` and `17u64` are two keys.)
 ///
 /// ```
 /// # use lanebloom_guard::CacheGuard;
@@ -108,26 +107,26 @@ use std::sync::Arc;
 /// `lanebloom-formats`, only if strangers cannot choose the keys.
 ///
 /// A false positive stays one until the filter is replaced. A stranger can find one by trying, and
-/// repeat it: every request reaches the store.
+/// repeat it: every such request reaches the store.
 /// [`rebuild_with_capacity`](Self::rebuild_with_capacity) draws a new key, under which other
-/// made-up keys are false positives. Until then, cache the store's "no" for a while.
+/// made-up keys are false positives. Until then, remember the store's misses for a while.
 ///
 /// # Async code
 ///
 /// One type serves threads and tasks: the guard runs nothing by itself, so it needs no runtime.
-/// Only the calls that take a load come twice. Those that end in `_async` await it.
+/// Only the calls that take a load exist twice. Those that end in `_async` await it.
 ///
 /// # Order of insert and commit
 ///
-/// Insert a key **after** the store has committed it. Until then a rebuild can read the store
-/// without the row, and the guard turns the key away after the rebuild. (You may insert it before
-/// as well, so that it is admitted from the commit on. That costs a read of the store for each
-/// request that comes too early.)
+/// Insert a key **after** the store has committed it. Otherwise a rebuild can read the store
+/// without the row after your insert, and the guard turns the key away after the rebuild. (You may
+/// insert the key before the commit as well, so that it is admitted as soon as it is committed.
+/// That costs a read of the store for each request that comes too early.)
 ///
 /// An async handler can be cancelled at any `await`: the store has committed, and the line with the
 /// `insert` never runs. Then the guard turns away a valid key until the next rebuild.
 /// [`insert_on_drop`](Self::insert_on_drop), called before the commit, inserts when the handler
-/// ends, whether it ends by returning, by an error, by a panic or by cancellation.
+/// ends: by a return, an error, a panic or cancellation.
 ///
 /// # Open guards
 ///
@@ -135,7 +134,7 @@ use std::sync::Arc;
 /// [`is_open`](Self::is_open) reports it. A rebuild closes the guard. There are two causes:
 ///
 /// - The filter is not filled yet. [`new_open`](Self::new_open) makes such a guard, for a service
-///   that serves before it has read all keys. [`mark_ready`](Self::mark_ready) closes it, too.
+///   that serves before it has read all keys. [`mark_ready`](Self::mark_ready) closes it too.
 /// - The filter is full. A [`ScalableBloom`](lanebloom::ScalableBloom) with a limit, a
 ///   [`CuckooFilter`](lanebloom::CuckooFilter) and a [`DLeftFilter`](lanebloom::DLeftFilter) can
 ///   refuse a key. Rebuild into a larger filter.
@@ -176,40 +175,41 @@ use std::sync::Arc;
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 pub struct CacheGuard<K: Funnel + ?Sized, F = ConcurrentBloom<SipHash13>> {
-    pub(crate) state: Swap<State<F>>,
-    /// Whether a `Rebuild` exists; only its owner replaces the state.
+    pub(crate) filters: Swap<FilterPair<F>>,
+    /// Whether a `Rebuild` exists; only its owner replaces the pair.
     pub(crate) rebuilding: AtomicBool,
-    counts: Counts,
-    /// Covariant, so that a guard of `&'static str` takes shorter-lived ones. It keeps no key, so
-    /// `K` need not be `Send`.
+    counts: GuardCounts,
+    /// Covariant, so that a guard of `&'static str` takes references that live shorter. The guard
+    /// stores no key, so `K` need not be `Send`.
     keys: PhantomData<fn() -> *const K>,
 }
 
-/// Keys of a batch that are looked up and counted at once: a bitmap of 128 bytes on the stack.
+/// The keys of a batch that are looked up and counted at a time. Their bitmap takes 128 bytes of
+/// the stack.
 pub(crate) const CHUNK: usize = 1024;
 
-/// The state that a reader loads.
-pub(crate) struct State<F> {
+/// The filters that a reader or an inserter uses.
+pub(crate) struct FilterPair<F> {
     pub(crate) serving: ServedFilter<F>,
     pub(crate) next: Option<ServedFilter<F>>,
 }
 
-/// A filter, and whether it may lack valid keys: then all keys are admitted.
+/// A filter, and a record whether it may lack valid keys. If it may, all keys are admitted.
 pub(crate) struct ServedFilter<F> {
     pub(crate) filter: Arc<F>,
-    /// The causes, or 0: bits of [`UNFILLED`] and [`REFUSED`].
+    /// Why the filter may lack valid keys: bits of [`UNFILLED`] and [`REFUSED`], or 0.
     ///
     /// | operation | ordering | partner, and why |
     /// |---|---|---|
-    /// | `insert` | `fetch_or` `Release` | the load: a check that admits a key by this shows what its inserter had done before, as one that finds it does |
-    /// | `mark_ready` | `fetch_and` `Release` | the load: a check that no longer sees `UNFILLED` finds all keys that were inserted before |
+    /// | `insert` | `fetch_or` `Release` | the load: a check that admits a key because of this record sees what the key's inserter did before, like a check that finds the key |
+    /// | `mark_ready` | `fetch_and` `Release` | the load: a check that does not see `UNFILLED` any more finds all keys that were inserted before |
     /// | `gaps` | load `Acquire` | as above |
     ///
     /// If a refusal happened before a check, the check sees it, by coherence.
     gaps: Arc<AtomicU64>,
 }
 
-/// Nobody has said that the filter has all keys.
+/// The filter is not declared to have all keys.
 const UNFILLED: u64 = 1;
 /// The filter had no room for a key.
 const REFUSED: u64 = 2;
@@ -240,7 +240,7 @@ impl<F: GuardFilter> ServedFilter<F> {
         self.gaps() & REFUSED != 0
     }
 
-    /// The gaps first: see "A filter that lacks valid keys".
+    /// Reads the gaps first: see "A filter that lacks valid keys".
     #[inline]
     fn admits<K: Funnel + ?Sized>(&self, key: &K) -> bool {
         let is_open = self.gaps() != 0;
@@ -275,18 +275,18 @@ impl<F: GuardFilter> ServedFilter<F> {
 }
 
 impl<K: Funnel + ?Sized> CacheGuard<K> {
-    /// An empty guard that admits made-up keys at `false_positive_rate`: a [`ConcurrentBloom`] that
-    /// hashes with [`SipHash13`] under a new random key.
+    /// Builds an empty guard that admits made-up keys at `false_positive_rate`. Its filter is a
+    /// [`ConcurrentBloom`] that hashes with [`SipHash13`] under a new random key.
     ///
-    /// `keys` is the number of keys until the next rebuild, not only today's. The type of the keys
-    /// is named, as in the example, or inferred from the first key.
+    /// `keys` is the number of keys until the next rebuild, not only today's. Name the type of the
+    /// keys, as in the example, or let the compiler infer it from the first key.
     ///
-    /// The guard turns away every key that was not inserted, from the beginning. If it serves while
-    /// it is filled, use [`new_open`](Self::new_open).
+    /// From the beginning, the guard turns away every key that was not inserted. If it serves while
+    /// you fill it, use [`new_open`](Self::new_open).
     ///
     /// # Errors
     ///
-    /// As [`Builder::build`](lanebloom::Builder::build).
+    /// Fails as [`Builder::build`](lanebloom::Builder::build) does.
     ///
     /// # Examples
     ///
@@ -313,7 +313,7 @@ pub(crate) fn keyed_filter(keys: usize, false_positive_rate: f64) -> Result<Conc
 }
 
 impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
-    /// A guard that serves from `filter`, which should hold every valid key.
+    /// Makes a guard that serves from `filter`, which should hold every valid key.
     ///
     /// Keys already in `filter` must have the type `K`: nothing checks that. [Keys from
     /// strangers](Self#keys-from-strangers) says which hasher the filter should have.
@@ -332,8 +332,8 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
         Self::with_gaps(filter, 0)
     }
 
-    /// A guard whose filter is not filled yet: it is [open](Self#open-guards), and admits every key
-    /// until [`mark_ready`](Self::mark_ready) or the commit of a rebuild.
+    /// Makes a guard whose filter is not filled yet. It is [open](Self#open-guards): it admits
+    /// every key until [`mark_ready`](Self::mark_ready) or the commit of a rebuild.
     ///
     /// ```
     /// use lanebloom_guard::{CacheGuard, lanebloom::{ConcurrentBloom, SipHash13}};
@@ -356,20 +356,20 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
 
     fn with_gaps(filter: F, gaps: u64) -> Self {
         Self {
-            state: Swap::new(State {
+            filters: Swap::new(FilterPair {
                 serving: ServedFilter::new(filter, gaps),
                 next: None,
             }),
             rebuilding: AtomicBool::new(false),
-            counts: Counts::new(),
+            counts: GuardCounts::new(),
             keys: PhantomData,
         }
     }
 
-    /// Calls `load` only if the key may exist; records whether it did.
+    /// Calls `load` only if the key may exist, and records whether `load` found it.
     ///
-    /// If reads of the store can fail, use [`try_get_with`](Self::try_get_with); if they are
-    /// awaited, [`get_with_async`](Self::get_with_async).
+    /// If reads of the store can fail, use [`try_get_with`](Self::try_get_with). If they are
+    /// awaited, use [`get_with_async`](Self::get_with_async).
     ///
     /// ```
     /// use lanebloom_guard::CacheGuard;
@@ -388,7 +388,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
         value
     }
 
-    /// [`get_with`](Self::get_with) for a load that can fail; a failure counts as neither.
+    /// [`get_with`](Self::get_with) for a load that can fail. A failure is not recorded.
     ///
     /// # Errors
     ///
@@ -452,8 +452,8 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
         value
     }
 
-    /// [`get_with_async`](Self::get_with_async) for a load that can fail; a failure counts as
-    /// neither.
+    /// [`get_with_async`](Self::get_with_async) for a load that can fail. A failure is not
+    /// recorded.
     ///
     /// # Errors
     ///
@@ -489,9 +489,9 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
         Ok(value)
     }
 
-    /// The first half of [`get_with`](Self::get_with): `None` turns the key away, for it certainly
-    /// does not exist. Otherwise ask the store, and [record](Admission::record) whether it had the
-    /// key. The two halves may lie on two sides of an `await`.
+    /// The first half of [`get_with`](Self::get_with). `None` turns the key away: it certainly does
+    /// not exist. Otherwise read the store, and [record](Admission::record) whether it had the key.
+    /// An `await` may lie between the two halves.
     ///
     /// ```
     /// use lanebloom_guard::CacheGuard;
@@ -516,8 +516,8 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
         self.check_form(key.borrow())
     }
 
-    /// [`check`](Self::check) by a form of the key that it cannot be borrowed as: the parts of a
-    /// composite key, each borrowed. Nothing is allocated.
+    /// [`check`](Self::check) of a key in another form, such as the borrowed parts of a composite
+    /// key. It allocates nothing.
     ///
     /// The form must write the same bytes as the key.
     ///
@@ -535,7 +535,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
         self.check_form(key)
     }
 
-    /// A check by any form of a key.
+    /// A check of a key in any form.
     #[inline]
     pub(crate) fn check_form<Q: Funnel + ?Sized>(&self, key: &Q) -> Option<Admission<'_>> {
         let admitted = self.admits(key);
@@ -546,19 +546,19 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// A check that does not count.
     #[inline]
     pub(crate) fn admits<Q: Funnel + ?Sized>(&self, key: &Q) -> bool {
-        self.state.load().serving.admits(key)
+        self.filters.load().serving.admits(key)
     }
 
-    /// [`check`](Self::check) of many keys, for a multi-get: calls `each` with the position and the
-    /// [`Admission`] of every key that may exist, in order. The others certainly do not.
+    /// [`check`](Self::check) of many keys, for a multi-get. Calls `each(index, admission)` for
+    /// every key that may exist, in order. The other keys certainly do not exist.
     ///
-    /// Counts a key before the call of `each`. Keep the admissions, read all keys from the store at
-    /// once, and then record them.
+    /// A key is counted before the call of `each`. Keep the admissions, read all keys from the
+    /// store at once, and then record them.
     ///
     /// # Panics
     ///
-    /// With debug assertions, if the first key writes other bytes than the `K` that it borrows as:
-    /// see [Borrowed forms](lanebloom::Funnel#borrowed-forms).
+    /// Panics, with debug assertions, if the first key writes other bytes than the `K` that it
+    /// borrows as: see [Borrowed forms](lanebloom::Funnel#borrowed-forms).
     ///
     /// # Examples
     ///
@@ -589,8 +589,8 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
         for (i, keys) in keys.chunks(CHUNK).enumerate() {
             let mut bitmap = [0; CHUNK / 64];
             let bitmap = &mut bitmap[..keys.len().div_ceil(64)];
-            // Releases the state before `each` runs: see "The drop of a filter".
-            self.state.load().serving.admit_batch(keys, bitmap);
+            // Releases the pair before `each` runs: see "The drop of a filter".
+            self.filters.load().serving.admit_batch(keys, bitmap);
             let admitted = bitmap.iter().map(|word| word.count_ones() as usize).sum();
             self.counts.add_checks(admitted, keys.len() - admitted);
             for (j, word) in bitmap.iter_mut().enumerate() {
@@ -603,13 +603,13 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
         }
     }
 
-    /// Admits `key` from now on. Call it once the key can be read from the store.
+    /// Admits `key` from now on. Call this once the key can be read from the store.
     ///
     /// If the filter has no room for the key, the guard [opens](Self#open-guards). If only the new
     /// filter of a rebuild has no room, its commit fails.
     ///
     /// It may run beside a rebuild: the key is admitted before and after the new filter takes over.
-    /// In code that can be cancelled between the store's commit and this call, use
+    /// If the code can be cancelled between the store's commit and this call, use
     /// [`insert_on_drop`](Self::insert_on_drop): see [the order](Self#order-of-insert-and-commit).
     ///
     /// ```
@@ -626,9 +626,10 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
         self.insert_by(|filter| filter.insert(key));
     }
 
-    /// [`insert`](Self::insert) for many keys. Call it once all of them can be read from the store.
+    /// [`insert`](Self::insert) of many keys. Call this once all of them can be read from the
+    /// store.
     ///
-    /// The protocol with rebuilds costs a fence and a second look at the guard's state, here once
+    /// The protocol with rebuilds costs a fence and a second load of the guard's filters: here once
     /// for all keys.
     ///
     /// # Panics
@@ -655,13 +656,13 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
 
     /// Calls `insert` with every filter that needs the keys.
     fn insert_by(&self, insert: impl Fn(&ServedFilter<F>)) {
-        let insert = |state: &State<F>| {
-            insert(&state.serving);
-            state.next.iter().for_each(&insert);
+        let insert = |pair: &FilterPair<F>| {
+            insert(&pair.serving);
+            pair.next.iter().for_each(&insert);
         };
-        // Partner: the fence in `begin_rebuild`. If that one is first, this thread sees the pair.
-        // Otherwise the rebuild reads a store that has the keys.
-        self.state.write_to_current(self.state.load(), insert, |(), ()| ());
+        // Partner: the fence in `begin_rebuild`. If that fence comes first, this thread sees the
+        // pair. Otherwise the rebuild reads a store that has the keys.
+        self.filters.write_to_current(self.filters.load(), insert, |(), ()| ());
     }
 
     /// Inserts `key` when the returned value is dropped. Call it before the store's commit, and
@@ -669,14 +670,14 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     ///
     /// The key is inserted however the code in between ends: by a return, an error, a panic, or the
     /// drop of its future. If the store certainly lacks the key, call
-    /// [`abandon`](InsertOnDrop::abandon): otherwise the key is admitted until the next rebuild,
+    /// [`abandon`](InsertOnDrop::abandon). Otherwise the key is admitted until the next rebuild,
     /// which costs reads of a missing row. If the filter has no room for the key, the guard
     /// [opens](Self#open-guards).
     ///
-    /// A commit that is still on its way when its future is dropped may reach the store after a
-    /// rebuild has read it. Only a rebuild that begins after the drop can so miss the key. To
-    /// exclude that too, run commit and insert in a task of their own (`tokio::spawn`, say). A
-    /// leaked value (`mem::forget`) never inserts.
+    /// If the future is dropped while the commit is still running, the commit may reach the store
+    /// after a rebuild has read it. Only a rebuild that begins after the drop can miss the key in
+    /// this way. To exclude this too, run commit and insert in a task of their own (`tokio::spawn`,
+    /// say). A leaked value (`mem::forget`) never inserts.
     ///
     /// # Examples
     ///
@@ -688,7 +689,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// async fn add(guard: &CacheGuard<u64>, key: u64) -> Result<(), &'static str> {
     ///     let insert = guard.insert_on_drop(key);
     ///     commit(key).await?;
-    ///     drop(insert); // admitted from here on, also if this is never reached
+    ///     drop(insert); // admitted from here on, also if the code never gets here
     ///     tell_others(key).await;
     ///     Ok(())
     /// }
@@ -702,8 +703,8 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
         InsertOnDrop::new(self, key)
     }
 
-    /// The filter that serves now, for its figures and its own calls, which do not check the
-    /// guard's key type. The `Arc` keeps the filter in memory, also after a rebuild has replaced
+    /// The filter that serves now, for its statistics and its own calls, which do not check the
+    /// guard's key type. The `Arc` keeps the filter in memory, even after a rebuild has replaced
     /// it.
     ///
     /// ```
@@ -716,11 +717,11 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// ```
     #[must_use]
     pub fn filter(&self) -> Arc<F> {
-        Arc::clone(&self.state.load().serving.filter)
+        Arc::clone(&self.filters.load().serving.filter)
     }
 
-    /// The filter has every valid key now: a guard of [`new_open`](Self::new_open) turns made-up
-    /// keys away from here on. All inserts of the keys must happen before this call.
+    /// Declares that the filter has every valid key: a guard of [`new_open`](Self::new_open) turns
+    /// made-up keys away from now on. All inserts of the keys must happen before this call.
     ///
     /// A guard whose filter has refused a key stays [open](Self#open-guards). For other guards this
     /// does nothing.
@@ -737,8 +738,8 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn mark_ready(&self) {
-        // A filter that takes over meanwhile has no such note.
-        self.state.load().serving.gaps.fetch_and(!UNFILLED, Ordering::Release);
+        // A filter that takes over meanwhile has no such record.
+        self.filters.load().serving.gaps.fetch_and(!UNFILLED, Ordering::Release);
     }
 
     /// Whether the filter was filled: false after [`new_open`](Self::new_open), until
@@ -759,7 +760,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// ```
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        self.state.load().serving.gaps() & UNFILLED == 0
+        self.filters.load().serving.gaps() & UNFILLED == 0
     }
 
     /// Whether the guard admits every key, because the filter that serves now may lack valid ones.
@@ -777,11 +778,11 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// ```
     #[must_use]
     pub fn is_open(&self) -> bool {
-        self.state.load().serving.gaps() != 0
+        self.filters.load().serving.gaps() != 0
     }
 
-    /// The counts since the guard was made, across rebuilds. Beside other threads, they may be of
-    /// slightly different moments.
+    /// The statistics since the guard was made, across rebuilds. If other threads count meanwhile,
+    /// the counts may be of slightly different moments.
     ///
     /// ```
     /// use lanebloom_guard::CacheGuard;
@@ -806,14 +807,14 @@ impl<K: Funnel + ?Sized, F: fmt::Debug + GuardFilter> fmt::Debug for CacheGuard<
     }
 }
 
-impl<K: Funnel + ?Sized, F: GuardFilter> Target<K> for CacheGuard<K, F> {
+impl<K: Funnel + ?Sized, F: GuardFilter> InsertKey<K> for CacheGuard<K, F> {
     fn insert_key(&self, key: &K) {
         self.insert(key);
     }
 }
 
-/// Batches hash keys as `Q`, and single calls as `K`. [`Funnel`] demands that both be the same;
-/// this tries the first key, by a hash that needs no memory.
+/// Batches hash keys as `Q`, and single calls hash them as `K`. [`Funnel`] requires that both write
+/// the same bytes. This checks the first key, by a hash that allocates nothing.
 pub(crate) fn debug_assert_borrowed_form<K: Funnel + ?Sized, Q: Borrow<K> + Funnel>(keys: &[Q]) {
     if let Some(key) = keys.first() {
         debug_assert_same_bytes::<Q, K>(key, key.borrow());

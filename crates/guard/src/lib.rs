@@ -8,18 +8,18 @@
 //!
 //! | part | what it is |
 //! |---|---|
-//! | [`CacheGuard`] | The filter alone: it says whether a key may exist, counts, and is rebuilt while it serves. You read the store. It needs no runtime |
+//! | [`CacheGuard`] | The filter alone: it decides whether a key may exist, counts, and is rebuilt while it serves. You read the store. It needs no runtime |
 //! | [`future::GuardedCache`], [`sync::GuardedCache`] | A read-through cache behind a guard: cached values, remembered misses, joined loads, rebuilds on a schedule, metrics. Gets are awaited, or block |
-//! | `tower::GuardLayer` | A layer that answers 404 to requests for made-up keys before a handler runs |
+//! | `tower::GuardLayer` | A tower layer that responds with 404 to requests for made-up keys, before a handler runs |
 //!
 //! # When not to use it
 //!
-//! - **The store is in this process**, or answers within a microsecond: ask it.
+//! - **The store is in this process**, or responds within a microsecond: ask it directly.
 //! - **Nearly all requests are for keys that exist**, and you trust the clients: moka alone has
 //!   less to maintain. A cached get takes 5% less time than moka's own when awaited, 19% more when
 //!   blocking (1000 hot keys, Zen 4).
-//! - **Others add rows and do not tell**: their rows are reported missing until the next rebuild.
-//!   See [Several processes](#several-processes).
+//! - **Other processes add rows without notice**: their rows are reported missing until the next
+//!   rebuild. See [Several processes](#several-processes).
 //! - **The keys cannot be listed**, so the filter cannot be filled or rebuilt.
 //!
 //! # Example
@@ -56,70 +56,71 @@
 //! # Ok(()) }
 //! ```
 //!
-//! The rest of this page is about the caches. The page of [`CacheGuard`] has all about the guard.
+//! The rest of this page is about the caches. The page of [`CacheGuard`] describes the guard.
 //!
 //! # Consistency
 //!
 //! 1. **No key that was inserted is reported missing.** A get that begins after
-//!    [`insert`](Cache::insert) has returned never answers "missing" from an earlier state of the
-//!    store. This also holds if a load that saw no row is still on its way, if its miss is being
+//!    [`insert`](Cache::insert) has returned never returns "missing" from an earlier state of the
+//!    store. This also holds if a load that saw no row is still running, if its miss is being
 //!    remembered, if a rebuild swaps the filter, and if the caches evict.
 //! 2. **No older value.** A get that begins after `insert`, `insert_value`, `remove` or
-//!    `invalidate` never answers with the value before, if one thread at a time writes the key.
-//!    This holds beside [refreshes](Builder::refresh_after_write) too, and for the values that
-//!    serve [while the store fails](Builder::stale_if_error).
-//! 3. **One load per key.** While a load is on its way, every get of the key waits for it, except
-//!    after a change (1., 2.): then the next get begins a new load. The other exception is a key of
-//!    a [`load_many`](future::Loader::load_many) that waits, by any number of steps, for itself:
-//!    the key is loaded alone then.
-//! 4. Gets that began before the change returned may answer either way.
+//!    `invalidate` never returns the value before, if one thread at a time writes the key. This
+//!    also holds beside [refreshes](CacheBuilder::refresh_after_write), and for the values that
+//!    serve [while the store fails](CacheBuilder::stale_if_error).
+//! 3. **One load per key.** While a load runs, every get of the key waits for it, except after a
+//!    change (1., 2.): then the next get begins a new load. There is one more exception: if a key
+//!    of a [`load_many`](future::Loader::load_many) waits for itself, in any number of steps, it is
+//!    loaded alone.
+//! 4. **Overlapping gets are free.** A get that began before the change returned may return either
+//!    state.
 //! 5. **No key is turned away while the filter may lack valid keys**: before it is filled (see
-//!    [Readiness](#readiness)), and from a key that it refuses to the next rebuild. Gets ask the
-//!    caches and the store then.
+//!    [Readiness](#readiness)), and after it has refused a key, until the next rebuild. Gets ask
+//!    the caches and the store then.
 //!
-//! The source of `flights.rs` states the protocol and argues for it. The model checker loom tries
-//! it in every interleaving (`loom-tests/src/flights.rs`), and `tests/stress.rs` checks it with 100
+//! The source of `flights.rs` states the protocol and proves it. The model checker loom tries it in
+//! every interleaving (`loom-tests/src/flights.rs`), and `tests/stress.rs` checks it with 100
 //! tasks.
 //!
 //! # Order of writes
 //!
-//! **The store first, then the cache.** Both orders of the two look the same in tests, and only one
-//! is right. A cache that learns of a key before the row is committed lets a get read the store in
-//! between, and the get's miss is remembered. A rebuild in between loses the key altogether.
+//! **The store first, then the cache.** Tests rarely show the difference, but only this order is
+//! right. If the cache learns of a key before the row is committed, a get in between reads the
+//! store and its miss is remembered. A rebuild in between loses the key altogether.
 //!
-//! In an async handler, the future may be dropped while the commit is awaited, and then the line
-//! after it never runs. [`insert_on_drop`](Cache::insert_on_drop), made before the commit, covers
-//! that.
+//! In an async handler, the future may be dropped while it awaits the commit, and then the line
+//! after it never runs. A call of [`insert_on_drop`](Cache::insert_on_drop) before the commit
+//! covers this case.
 //!
 //! # Readiness
 //!
 //! A new cache does not know the valid keys, so every key passes its filter, made-up ones too. It
-//! turns keys away from the moment when it [is ready](Cache::is_ready):
+//! turns keys away once it [is ready](Cache::is_ready). One of three calls makes it so:
 //!
 //! - [`rebuild_now`](future::GuardedCache::rebuild_now) or the first of
 //!   [`rebuild_every`](future::GuardedCache::rebuild_every), which begins at once, has read all
 //!   keys.
 //! - [`restore`](Cache::restore) has read them from a file.
-//! - [`mark_ready`](Cache::mark_ready) says that the filter has all keys: the store is empty, the
-//!   keys were inserted by [`insert_batch`](Cache::insert_batch), or the filter is a shared one
-//!   that others have filled.
+//! - [`mark_ready`](Cache::mark_ready) declares that the filter has all keys: the store is empty,
+//!   the keys were inserted by [`insert_batch`](Cache::insert_batch), or the filter is a shared one
+//!   that other processes have filled.
 //!
-//! A service that must keep made-up keys off its store from the first request on should wait for
-//! that before it serves.
+//! A service that must keep made-up keys off its store from the first request should wait until the
+//! cache is ready before it serves.
 //!
 //! # Rebuilds
 //!
-//! A rebuild reads all keys of the store into a new filter, while the old one serves. It also takes
-//! the keys that are inserted meanwhile. Removed keys are turned away after. The old filter stays
+//! A rebuild reads all keys of the store into a new filter, while the old one serves. Keys that are
+//! inserted meanwhile go into both. Afterwards, removed keys are turned away. The old filter stays
 //! if the source of the keys fails, if the new filter cannot be built or has no room, or if another
 //! rebuild is under way.
 //!
 //! The source is a closure that inserts all keys of the store into the [`Keys`] that it gets. It is
-//! called after the rebuild has begun, and a second time if there are more keys than the new filter
-//! was made for. Then the filter gets room for a quarter more.
+//! called after the rebuild has begun. If there are more keys than the new filter was planned for,
+//! it is called a second time, for a filter with room for a quarter more.
 //!
 //! On a schedule, the first rebuild comes at once, or after one interval if the cache [is
-//! ready](Cache::is_ready). The intervals vary by a tenth, so that processes that were started
+//! ready](Cache::is_ready). The intervals vary by a tenth, so that processes that started
 //! together do not read the store together. After an error or a panic of the source, the next
 //! attempt comes within a second. Then the pauses double, up to the interval.
 //!
@@ -128,57 +129,59 @@
 //! # Loaders that get other keys
 //!
 //! A loader may get keys of its own cache or of another, such as a row's parent, by single gets and
-//! multi-gets. If a row needs itself, by any number of steps, each such get is a [`LoadError`] that
-//! [says so](LoadError::is_cycle), and so are the loads that depend on it. The same holds for two
-//! loads that wait for each other, in any tasks and threads.
+//! multi-gets. If a row needs itself, in any number of steps, each such get fails with a
+//! [`LoadError`] that [says so](LoadError::is_cycle), and so do the loads that depend on it. The
+//! same holds for two loads that wait for each other, in any tasks and threads.
 //!
-//! The cache knows what a load waits for by its task, or by its thread if gets block. A loader that
-//! gets keys in a task or a thread of its own must hand it the load: [`LoadScope`]. Without that,
-//! the cache does not see that the load waits, and can neither find a row that needs itself nor
-//! lend the load's place of the [`load_limit`](Builder::load_limit). Then the loads that wait for
-//! each other end by the [`load_timeout`](Builder::load_timeout) alone.
+//! The cache identifies a load by its task, or by its thread if gets block. A loader that gets keys
+//! in another task or thread must pass the load to it, as a [`LoadScope`]. Otherwise the cache does
+//! not see that the load waits: it cannot detect a row that needs itself, and cannot lend the
+//! load's place of the [`load_limit`](CacheBuilder::load_limit) to others. Only the
+//! [`load_timeout`](CacheBuilder::load_timeout) then ends loads that wait for each other.
 //!
-//! A loader may drop a get that it awaits, by a timeout of its own, say. The load of that get goes
-//! on. The loader's code goes on once the load has its place again.
+//! A loader may drop a get that it awaits, because of its own timeout, say. The load of that get
+//! goes on. The loader's code continues once its load has its place again.
 //!
 //! # Several processes
 //!
-//! Each process has a cache of its own, and the filter must learn of rows that others add:
+//! Each process has its own cache, whose filter must learn of the rows that other processes add.
+//! There are three ways:
 //!
-//! - **A `SharedBloom`** (feature `redis`) as the [`filter`](Builder::filter): a key that one
+//! - **A `SharedBloom`** (feature `redis`) as the [`filter`](CacheBuilder::filter): a key that one
 //!   process adds reaches the others' filters within its interval, 0.1 s by default. Until then
-//!   they turn the key away. A rebuild needs a new name of the set, which all processes change at
-//!   the same time; without removals it is not needed. A process that finds the set filled calls
-//!   [`mark_ready`](Cache::mark_ready).
+//!   they turn the key away. A rebuild needs a new name of the set, to which all processes change
+//!   at the same time; a store without removals needs no rebuild. A process that finds the set
+//!   filled calls [`mark_ready`](Cache::mark_ready).
 //! - **A message** (a change feed, `LISTEN`/`NOTIFY`, a queue) that makes every process call
 //!   [`insert`](Cache::insert), [`remove`](Cache::remove) or [`invalidate`](Cache::invalidate).
-//!   This is the only way for values to be fresh, too.
-//! - **Rebuilds** alone: others' rows appear with the next one.
+//!   This is the only way that keeps values fresh, too.
+//! - **Rebuilds** alone: the rows of other processes appear with the next rebuild.
 //!
 //! A key that other processes add while this one remembers it as missing stays missing for the
-//! [`miss_time_to_live`](Builder::miss_time_to_live), one minute by default. Make it as short as a
-//! new row may be late. Values are as old as the [`time_to_live`](Builder::time_to_live).
+//! [`miss_time_to_live`](CacheBuilder::miss_time_to_live), one minute by default. Set it to the
+//! delay that new rows may have. Values are as old as the
+//! [`time_to_live`](CacheBuilder::time_to_live).
 //!
 //! # Hostile keys
 //!
 //! The default filter hashes with SipHash under a random key, so strangers cannot make keys that
 //! pass it. They can find false positives by trying. Each costs one load per `miss_time_to_live`;
-//! misses have [memory](Builder::miss_memory) of their own, so they push out no value, and a [long
-//! key](Builder::miss_key_limit) is not remembered. Each rebuild draws a new key, under which other
-//! keys pass. With a [`filter`](Builder::filter) of your own, take care that its hasher is keyed.
+//! remembered misses have [memory](CacheBuilder::miss_memory) of their own, so they push out no
+//! value, and a key of more than 1 KiB is not remembered. Each rebuild draws a new key, under which
+//! other keys pass. If you supply the [`filter`](CacheBuilder::filter), give it a keyed hasher.
 //!
 //! # A store under attack
 //!
-//! The filter and the remembered misses keep made-up keys away. These options, all off by default,
-//! are for what is left: a store that is slow, overrun or down.
+//! The filter and the remembered misses keep made-up keys away. Further options, all off by
+//! default, help a store that is slow, overloaded or down:
 //!
 //! | option | what it does |
 //! |---|---|
-//! | [`load_limit`](Builder::load_limit) | limits the loads that run at a time and those that wait; further ones are refused at once. It needs a timeout |
-//! | [`load_timeout`](Builder::load_timeout) | no get waits longer for a load |
-//! | [`stale_if_error`](Builder::stale_if_error) | expired values serve while loads fail |
-//! | [`refresh_after_write`](Builder::refresh_after_write) | values are loaded anew before they expire, and no get waits |
-//! | [`gather_gets`](Builder::gather_gets) | single gets are read together |
+//! | [`load_limit`](CacheBuilder::load_limit) | limits the loads that run at a time and those that wait; further ones are refused at once. It needs a timeout |
+//! | [`load_timeout`](CacheBuilder::load_timeout) | bounds how long a get waits for a load |
+//! | [`stale_if_error`](CacheBuilder::stale_if_error) | returns expired values while loads fail |
+//! | [`refresh_after_write`](CacheBuilder::refresh_after_write) | loads values again before they expire, so that no get waits |
+//! | [`gather_gets`](CacheBuilder::gather_gets) | loads the keys of several single gets by one call |
 //!
 //! # Sizing
 //!
@@ -186,36 +189,36 @@
 //! |---|---|
 //! | the filter | 10.3 bits per key at a rate of 1%, 15.9 at 0.1%; twice that during a rebuild |
 //! | a cached value | the key and the value, and about 200 bytes of moka's |
-//! | a remembered miss | the key, and about 200 bytes; [32 MiB](Builder::miss_memory) for all |
+//! | a remembered miss | the key, and about 200 bytes; [32 MiB](CacheBuilder::miss_memory) for all |
 //!
-//! [`expected_keys`](Builder::expected_keys) is the number until the next rebuild. With more keys
-//! the rate rises: at twice the number, 1% becomes 11%. A rebuild notices, and makes room for a
-//! quarter more than there are. Updates of rows do not count as new keys. A rate of 1% takes 99% of
-//! an attack off the store; 0.1% costs half as much memory again and takes ten times more.
+//! [`expected_keys`](CacheBuilder::expected_keys) is the number until the next rebuild. With more
+//! keys the rate rises: at twice the number, 1% becomes 11%. A rebuild notices this, and makes room
+//! for a quarter more keys than there are. Updates of rows do not count as new keys. A rate of 1%
+//! takes 99% of an attack off the store; 0.1% costs half as much memory again and takes ten times
+//! more.
 //!
-//! Remembered misses pay for keys that are asked for again: removed rows, typing errors, and false
-//! positives that somebody repeats.
+//! Remembered misses pay off for absent keys that are requested again: removed rows, typing errors,
+//! and repeated false positives.
 //!
 //! # Restarts
 //!
 //! A new cache [lets every key through](#readiness) until a rebuild has read all keys.
-//! [`save`](Cache::save) at shutdown and [`restore`](Cache::restore) at the start
-//! avoid that, for a process that alone adds rows. The file serves once, and only a cache of the
-//! same key type and kind of filter. A filter that lacks valid keys is not saved: the next process
-//! rebuilds.
+//! [`save`](Cache::save) at shutdown and [`restore`](Cache::restore) at the start avoid that, if
+//! only this process adds rows. A file can be restored once, by a cache with the same key type and
+//! kind of filter. A filter that lacks valid keys is not saved: the next process rebuilds.
 //!
-//! # Figures
+//! # Metrics
 //!
-//! [`publish`](Cache::publish) hands them to the [`metrics`] facade, each with a help text and a
-//! label `cache`, the [name](Builder::name). Requests write no shared memory for them: each thread
-//! counts for itself. Loads alone are recorded as they end.
+//! [`publish`](Cache::publish) passes them to the [`metrics`] facade, each with a help text and a
+//! label `cache`, the [name](CacheBuilder::name). Requests write no shared memory for them: each
+//! thread counts for itself. Only the histogram of loads is recorded when a load ends.
 //!
 //! | counter | |
 //! |---|---|
 //! | `lanebloom_guard_gets_total` | gets by `outcome`: `turned_away`, `hit`, `known_miss`, `loaded`, `joined` |
 //! | `lanebloom_guard_failed_loads_total` | keys whose load failed |
 //! | `lanebloom_guard_refused_loads_total`, `_timed_out_loads_total` | those of them that were refused, and that took too long |
-//! | `lanebloom_guard_stale_answers_total` | failed loads that were answered with the value before |
+//! | `lanebloom_guard_stale_answers_total` | failed loads whose gets returned the value before |
 //! | `lanebloom_guard_refreshes_total` | loads of values that were refreshed ahead |
 //! | `lanebloom_guard_false_positives_total` | gets of absent keys that the filter let through |
 //! | `lanebloom_guard_inserted_total`, `_removed_total` | keys inserted (updates of rows included) and removed |
@@ -226,21 +229,21 @@
 //! | gauge | |
 //! |---|---|
 //! | `lanebloom_guard_values`, `_misses` | entries of the caches |
-//! | `lanebloom_guard_keys`, `_capacity` | keys in the store, as far as known, at most those of the filter; keys that the filter was made for |
-//! | `lanebloom_guard_filter_keys`, `_filter_bytes`, `_fill_ratio` | the filter: estimated keys, memory, part of the bits that are set |
-//! | `lanebloom_guard_promised_rate`, `_current_rate`, `_measured_rate` | false positives: as built for, by the filter's fill, and as counted |
-//! | `lanebloom_guard_ready` | 1 from when the filter was filled |
+//! | `lanebloom_guard_keys`, `_capacity` | keys in the store, as far as known, at most those of the filter; keys that the filter was planned for |
+//! | `lanebloom_guard_filter_keys`, `_filter_bytes`, `_fill_ratio` | the filter: estimated keys, memory, share of the bits that are set |
+//! | `lanebloom_guard_promised_rate`, `_current_rate`, `_measured_rate` | false-positive rate: the requested one, the one that follows from the fill, and the counted one |
+//! | `lanebloom_guard_ready` | 1 once the filter is filled |
 //! | `lanebloom_guard_open` | 1 while every key passes: the filter is not filled, or it refused a key |
 //! | `lanebloom_guard_lag_seconds` | the time since a shared filter's last exchange with its server |
 //! | `lanebloom_guard_rebuild_seconds` | the duration of the last rebuild |
-//! | `lanebloom_guard_keys_age_seconds` | the time since the [keys were read](CacheFigures::keys_age): alert on it, since it grows if rebuilds fail or hang |
+//! | `lanebloom_guard_keys_age_seconds` | the time since the [keys were read](CacheReport::keys_age): alert on it, since it grows if rebuilds fail or hang |
 //!
 //! | histogram | |
 //! |---|---|
 //! | `lanebloom_guard_load_seconds` | how long loads took, failed ones too; a call of `load_many` is one |
 //!
-//! The package has a dashboard for Grafana, `grafana.json`, which shows all of them. Its quantiles
-//! of load times need buckets. With `metrics-exporter-prometheus`:
+//! The package contains a dashboard for Grafana, `grafana.json`, with all of them. Its quantiles of
+//! load times need buckets. With `metrics-exporter-prometheus`:
 //! `PrometheusBuilder::new().set_buckets(&[0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0])`.
 //!
 //! Spans of [`tracing`]: `load` and `load_many` (debug), `rebuild` (info). Events: a failed load
@@ -255,7 +258,7 @@
 //! | `cache` (default) | the caches, on moka and tokio. Without it the crate has [`CacheGuard`] alone, and depends on `lanebloom` and a trait |
 //! | `formats` | a `GuavaBloom` of `lanebloom-formats` as the filter |
 //! | `redis` | a `SharedBloom` or a `SharedWindow` of `lanebloom-redis` as the filter |
-//! | `tower` | the module `tower`: a layer in front of axum's handlers and of any other tower service |
+//! | `tower` | the module `tower`: a layer before axum's handlers or any other tower service |
 //!
 //! Keys of the types `bytes::Bytes` and `uuid::Uuid` come with the features `bytes` and `uuid` of
 //! `lanebloom`.
@@ -282,7 +285,7 @@ pub mod tower;
 
 #[cfg(feature = "cache")]
 pub use cache::{
-    Builder, BuilderError, Cache, CacheFigures, CacheStats, Expiry, Key, Keys, LoadError, LoadScope, Rebuilt,
+    Cache, CacheBuildError, CacheBuilder, CacheReport, CacheStats, Expiry, Key, Keys, LoadError, LoadScope, Rebuilt,
     RemovalCause, Value, future, sync,
 };
 pub use equivalent::Equivalent;
@@ -294,9 +297,9 @@ pub use parts::Parts;
 pub use rebuild::Rebuild;
 pub use stats::{Admission, GuardStats};
 
-/// The filters, hashers, [`Funnel`](lanebloom::Funnel) and [`Sink`](lanebloom::Sink): the crate
-/// that this one builds on. With `use lanebloom_guard::lanebloom;`, code and the compiler's hints
-/// name it as if it were a dependency.
+/// The crate with the filters, the hashers, [`Funnel`](lanebloom::Funnel) and
+/// [`Sink`](lanebloom::Sink). With `use lanebloom_guard::lanebloom;`, code can name it as if it
+/// were a dependency.
 ///
 /// ```
 /// use lanebloom_guard::{CacheGuard, lanebloom};

@@ -1,4 +1,4 @@
-//! Inserts that come with the end of a scope.
+//! Inserts at the end of a scope.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -20,18 +20,18 @@ use std::fmt;
 /// ```
 #[must_use = "the key is inserted at once if this is not kept until the store has committed"]
 pub struct InsertOnDrop<'a, K: ?Sized, Q: Borrow<K>> {
-    target: &'a (dyn Target<K> + Send + Sync),
+    target: &'a (dyn InsertKey<K> + Send + Sync),
     /// `None` after `abandon`.
     key: Option<Q>,
 }
 
-/// Where a key is inserted: a guard, or a cache behind one.
-pub(crate) trait Target<K: ?Sized> {
+/// Inserts a key: a guard, or a cache behind one.
+pub(crate) trait InsertKey<K: ?Sized> {
     fn insert_key(&self, key: &K);
 }
 
 impl<'a, K: ?Sized, Q: Borrow<K>> InsertOnDrop<'a, K, Q> {
-    pub(crate) fn new(target: &'a (dyn Target<K> + Send + Sync), key: Q) -> Self {
+    pub(crate) fn new(target: &'a (dyn InsertKey<K> + Send + Sync), key: Q) -> Self {
         Self { target, key: Some(key) }
     }
 

@@ -1,15 +1,15 @@
-//! The parts of a composite key, by which it is looked up.
+//! Lookups of composite keys by their borrowed parts.
 
 use equivalent::Equivalent;
 use lanebloom::{Funnel, Sink};
 use std::borrow::Borrow;
 
-/// The parts of a key that is a pair or a triple, each by a reference to its borrowed form:
-/// `Parts((&7, "ann"))` for the key `(7u32, String::from("ann"))`. So a lookup needs no `String`.
+/// The borrowed parts of a key that is a pair or a triple: `Parts((&7, "ann"))` for the key
+/// `(7u32, String::from("ann"))`. With it, a lookup needs no `String`.
 ///
 /// [`CacheGuard::check_equivalent`](crate::CacheGuard::check_equivalent) and the caches' calls
-/// `get_equivalent` take it. For a key type of your own, write a form like this one: an
-/// [`Equivalent`] that hashes like the key and writes its bytes.
+/// `get_equivalent` take it. For your own key type, write a similar form: an [`Equivalent`] that
+/// hashes like the key and writes the same bytes.
 ///
 /// ```
 /// use lanebloom_guard::sync::GuardedCache;
@@ -21,7 +21,7 @@ use std::borrow::Borrow;
 ///     user: String,
 /// }
 ///
-/// /// Its fields in their order: so the derived `Hash` is alike.
+/// /// The same fields in the same order, so the derived `Hash` is the same.
 /// #[derive(Hash)]
 /// struct SessionOf<'a> {
 ///     tenant: u32,

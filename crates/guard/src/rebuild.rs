@@ -1,16 +1,16 @@
-//! A rebuild of a guard: a new filter is filled while the old one serves, and then takes over.
+//! A rebuild of a guard: a new filter is filled while the old one serves, and then replaces it.
 
 use crate::error::{RebuildError, RebuildErrorKind};
 use crate::filter::GuardFilter;
-use crate::guard::{CHUNK, CacheGuard, ServedFilter, State, debug_assert_borrowed_form, keyed_filter};
+use crate::guard::{CHUNK, CacheGuard, FilterPair, ServedFilter, debug_assert_borrowed_form, keyed_filter};
 use lanebloom::internal::sync::{AtomicBool, Ordering, fence};
 use lanebloom::{BuildError, ConcurrentBloom, Funnel, SipHash13};
 use std::borrow::Borrow;
 use std::fmt;
 
-/// A new filter for a guard, to be filled; made by [`CacheGuard::rebuild_with_capacity`] and
-/// [`CacheGuard::rebuild`]. If it is dropped before [`commit`](Self::commit), the guard goes on
-/// with the old filter.
+/// A rebuild in progress, with a new filter to fill; made by
+/// [`CacheGuard::rebuild_with_capacity`] and [`CacheGuard::rebuild`]. If it is dropped before
+/// [`commit`](Self::commit), the guard keeps the old filter.
 ///
 /// # Examples
 ///
@@ -26,7 +26,7 @@ use std::fmt;
 #[must_use = "the guard keeps its old filter until `commit`"]
 pub struct Rebuild<'a, K: Funnel + ?Sized, F: GuardFilter = ConcurrentBloom<SipHash13>> {
     guard: &'a CacheGuard<K, F>,
-    /// The filter that stays: the old one, or after `commit` the new one.
+    /// The filter that serves afterwards: the old one, or after `commit` the new one.
     serving: ServedFilter<F>,
     next: ServedFilter<F>,
     /// Dropped last, after the filters.
@@ -44,9 +44,9 @@ impl Drop for Claim<'_> {
 }
 
 impl<K: Funnel + ?Sized> CacheGuard<K> {
-    /// [Begins a rebuild](Self::rebuild) into a filter of
-    /// [`with_capacity`](Self::with_capacity): of a new size, under a new random key. False
-    /// positives that strangers have found end with the old key.
+    /// [Begins a rebuild](Self::rebuild) into a filter as [`with_capacity`](Self::with_capacity)
+    /// builds it, with a new size and a new random key. False positives that strangers have found
+    /// under the old key end.
     ///
     /// # Errors
     ///
@@ -78,14 +78,14 @@ impl<K: Funnel + ?Sized> CacheGuard<K> {
 }
 
 impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
-    /// Begins to replace the filter with `filter`, an empty one built for the keys to come.
+    /// Begins to replace the filter by `filter`, which is empty and sized for the keys to come.
     ///
-    /// From here on, [inserts](Self::insert) go into both. Read the valid keys from the store
-    /// **after** this call (an earlier snapshot lacks the keys added since), put them into the
+    /// From now on, [inserts](Self::insert) go into both. Read the valid keys from the store
+    /// **after** this call (an earlier snapshot lacks the keys added since), insert them into the
     /// [`Rebuild`], and [commit](Rebuild::commit). The guard serves from the old filter meanwhile.
-    /// Seed and key of the hasher may be new ones, and should be where strangers choose the keys.
+    /// The hasher may have a new seed or key. If strangers choose the keys, it should.
     ///
-    /// Waits until the calls that began before have ended. They wait for nothing.
+    /// This waits until the calls that began before have ended. Those calls wait for nothing.
     ///
     /// # Errors
     ///
@@ -122,8 +122,8 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
         }
         let claim = Claim(&self.rebuilding);
         let next = ServedFilter::new(filter().map_err(RebuildError::build)?, 0);
-        let serving = self.state.load().serving.clone();
-        self.state.replace(State {
+        let serving = self.filters.load().serving.clone();
+        self.filters.replace(FilterPair {
             serving: serving.clone(),
             next: Some(next.clone()),
         });
@@ -141,8 +141,9 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
 impl<K: Funnel + ?Sized, F: GuardFilter> Rebuild<'_, K, F> {
     /// Inserts a key into the new filter alone.
     ///
-    /// For keys that were read from the store. Insert a key that is added to the store into the
-    /// guard. If the filter has no room for a key, [`commit`](Self::commit) fails.
+    /// Use it for keys that you read from the store. A key that is added to the store belongs into
+    /// the guard, by [`CacheGuard::insert`]. If the filter has no room for a key,
+    /// [`commit`](Self::commit) fails.
     ///
     /// ```
     /// use lanebloom_guard::CacheGuard;
@@ -207,7 +208,8 @@ impl<K: Funnel + ?Sized, F: GuardFilter> Rebuild<'_, K, F> {
         }
     }
 
-    /// The new filter, for its figures and its own calls, which do not check the guard's key type.
+    /// The new filter, for its statistics and its own calls, which do not check the guard's key
+    /// type.
     ///
     /// ```
     /// use lanebloom_guard::CacheGuard;
@@ -223,17 +225,17 @@ impl<K: Funnel + ?Sized, F: GuardFilter> Rebuild<'_, K, F> {
         &self.next.filter
     }
 
-    /// Serves from the new filter from now on, if that has taken every key.
+    /// Replaces the old filter by the new one, if the new one holds every key.
     ///
-    /// Returns once every call that began on the old filter has ended, and drops the old filter in
-    /// this thread, unless an `Arc` of [`CacheGuard::filter`] is held. Other threads never wait. A
-    /// key that the new filter refuses while this call runs [opens the
+    /// This returns once every call on the old filter has ended. It drops the old filter in this
+    /// thread, unless somebody holds an `Arc` of [`CacheGuard::filter`]. Other threads never wait.
+    /// A key that the new filter refuses while this call runs [opens the
     /// guard](CacheGuard#open-guards).
     ///
     /// # Errors
     ///
     /// Fails if the new filter refused a key, of the rebuild or of an insert into the guard. The
-    /// guard goes on with the old filter. Begin again with a larger one.
+    /// guard keeps the old filter. Begin again with a larger one.
     ///
     /// # Examples
     ///
@@ -266,7 +268,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> Rebuild<'_, K, F> {
 
 impl<K: Funnel + ?Sized, F: GuardFilter> Drop for Rebuild<'_, K, F> {
     fn drop(&mut self) {
-        self.guard.state.replace(State {
+        self.guard.filters.replace(FilterPair {
             serving: self.serving.clone(),
             next: None,
         });
@@ -308,34 +310,36 @@ mod tests {
     use std::sync::{Arc, Mutex, OnceLock};
     use std::thread::{self, ThreadId};
 
-    /// A filter that holds every reader until it is released, and notes which thread drops it.
-    struct Probe {
+    /// A filter that stops every reader until the test releases it, and records which thread drops
+    /// it.
+    struct HeldFilter {
         entered: Sender<()>,
         gate: Mutex<Receiver<()>>,
         dropped_by: Arc<OnceLock<ThreadId>>,
     }
 
-    impl Probe {
-        /// With the end that hears of every reader, the end that lets one go, and the note.
+    impl HeldFilter {
+        /// Returns it with a receiver of entered readers, a sender that releases one, and the
+        /// record.
         fn new() -> (Self, Receiver<()>, Sender<()>, Arc<OnceLock<ThreadId>>) {
             let ((entered, entries), (opener, gate)) = (channel(), channel());
             let dropped_by = Arc::new(OnceLock::new());
-            let probe = Self {
+            let filter = Self {
                 entered,
                 gate: Mutex::new(gate),
                 dropped_by: Arc::clone(&dropped_by),
             };
-            (probe, entries, opener, dropped_by)
+            (filter, entries, opener, dropped_by)
         }
     }
 
-    impl Drop for Probe {
+    impl Drop for HeldFilter {
         fn drop(&mut self) {
             self.dropped_by.set(thread::current().id()).unwrap();
         }
     }
 
-    impl GuardFilter for Probe {
+    impl GuardFilter for HeldFilter {
         fn contains<K: Funnel + ?Sized>(&self, _: &K) -> bool {
             self.entered.send(()).unwrap();
             self.gate.lock().unwrap().recv().is_ok()
@@ -350,23 +354,23 @@ mod tests {
             unreachable!("no batch is looked up")
         }
         fn figures(&self) -> lanebloom::Figures {
-            unreachable!("nobody asks")
+            unreachable!("not called")
         }
         fn false_positive_rate(&self) -> f64 {
-            unreachable!("nobody asks")
+            unreachable!("not called")
         }
         fn memory_bytes(&self) -> usize {
-            unreachable!("nobody asks")
+            unreachable!("not called")
         }
     }
 
-    /// A reader is in the old filter while that is replaced, since before the rebuild began or
-    /// since after. It is the last to leave the filter, and another thread drops it: a
-    /// `SharedBloom` may wait for the network then.
+    /// A reader is in the old filter while the filter is replaced. It entered before or after the
+    /// rebuild began. It is the last to leave, and still the committing thread drops the filter:
+    /// the drop of a `SharedBloom` may wait for the network.
     #[test]
     fn the_committing_thread_drops_the_old_filter() {
         for before in [true, false] {
-            let (old, entries, opener, dropped_by) = Probe::new();
+            let (old, entries, opener, dropped_by) = HeldFilter::new();
             let guard = &CacheGuard::<u64, _>::new(old);
             let old = Arc::as_ptr(&guard.filter()).addr();
             let ((tell, told), (go, wait)) = (channel(), channel());
@@ -378,7 +382,7 @@ mod tests {
                 };
                 let reader = before.then(read);
                 let committer = scope.spawn(move || {
-                    let rebuild = guard.rebuild(Probe::new().0).unwrap();
+                    let rebuild = guard.rebuild(HeldFilter::new().0).unwrap();
                     tell.send(()).unwrap();
                     wait.iter().next().unwrap();
                     rebuild.commit().unwrap();
@@ -389,10 +393,11 @@ mod tests {
                     read()
                 });
                 go.send(()).unwrap();
-                // What the reader entered by has been replaced, though the reader is still there.
+                // The pair through which the reader entered is replaced, while the reader is
+                // inside.
                 let is_replaced = || {
-                    let state = guard.state.load();
-                    Arc::as_ptr(&state.serving.filter).addr() != old || (before && state.next.is_some())
+                    let pair = guard.filters.load();
+                    Arc::as_ptr(&pair.serving.filter).addr() != old || (before && pair.next.is_some())
                 };
                 while !is_replaced() {
                     thread::yield_now();

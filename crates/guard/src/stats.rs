@@ -1,11 +1,11 @@
-//! A guard's counts: keys that it admitted and turned away, and those that the store had.
+//! A guard's statistics: the keys that it admitted and turned away, and those that the store had.
 
 use crate::striped::Striped;
 use std::sync::atomic::AtomicU64;
 
 /// An admitted key; made by [`CacheGuard::check`](crate::CacheGuard::check) and
-/// [`check_batch`](crate::CacheGuard::check_batch). Dropped without a record, it counts only as
-/// admitted.
+/// [`check_batch`](crate::CacheGuard::check_batch). If it is dropped without a record, the key
+/// counts only as admitted.
 ///
 /// # Examples
 ///
@@ -23,12 +23,11 @@ use std::sync::atomic::AtomicU64;
 #[derive(Debug)]
 #[must_use = "record whether the store had the key"]
 pub struct Admission<'a> {
-    pub(crate) counts: &'a Counts,
+    pub(crate) counts: &'a GuardCounts,
 }
 
 impl Admission<'_> {
-    /// Records whether the store had the key: if not, it was a false positive (or has been
-    /// removed).
+    /// Records whether the store had the key. If not, the key was a false positive, or was removed.
     ///
     /// ```
     /// use lanebloom_guard::CacheGuard;
@@ -47,7 +46,7 @@ impl Admission<'_> {
     }
 }
 
-/// The counts of a guard.
+/// The statistics of a guard: counts of checks.
 ///
 /// # Examples
 ///
@@ -72,14 +71,14 @@ pub struct GuardStats {
     pub admitted: u64,
     /// Checks that turned the key away.
     pub turned_away: u64,
-    /// Admitted keys that the store was recorded to have.
+    /// Admitted keys that were recorded as found in the store.
     pub found: u64,
-    /// Admitted keys that the store was recorded not to have.
+    /// Admitted keys that were recorded as missing in the store.
     pub false_positives: u64,
 }
 
 impl GuardStats {
-    /// The counts since `earlier`: these less those, or 0 if that would be negative.
+    /// The counts since `earlier`: the differences, or 0 where one would be negative.
     ///
     /// ```
     /// use lanebloom_guard::CacheGuard;
@@ -103,7 +102,7 @@ impl GuardStats {
         }
     }
 
-    /// The fraction of absent keys that was admitted, to compare with the filter's rate; `None`
+    /// The share of absent keys that were admitted, to compare with the filter's rate. `None`
     /// before the first absent key.
     ///
     /// ```
@@ -123,17 +122,17 @@ impl GuardStats {
 }
 
 /// The counters of a guard.
-pub(crate) type Counts = Striped<Counters>;
+pub(crate) type GuardCounts = Striped<GuardCounters>;
 
 #[derive(Debug, Default)]
-pub(crate) struct Counters {
+pub(crate) struct GuardCounters {
     admitted: AtomicU64,
     turned_away: AtomicU64,
     found: AtomicU64,
     false_positives: AtomicU64,
 }
 
-impl Counts {
+impl GuardCounts {
     #[inline]
     pub(crate) fn add_check(&self, is_admitted: bool) {
         match is_admitted {

@@ -1,16 +1,16 @@
-//! Counters in stripes, so that threads do not take a line from each other to count.
+//! Counters in stripes: each thread counts in its own cache line.
 
-// Counts order nothing and are no part of the protocols: the model checker need not try their
+// Counts order nothing and are not part of the protocols: the model checker need not try their
 // interleavings.
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
-/// `T` holds the counters, and each stripe has one `T`.
+/// Each stripe has one `T`, which holds the counters.
 #[derive(Debug)]
 pub(crate) struct Striped<T> {
-    /// One for each of the first threads: it alone counts there, without locked operations.
+    /// One for each of the first threads. Only that thread counts there, without locked operations.
     owned: Box<[Stripe<T>]>,
-    /// For all other threads; a power of two of them.
+    /// For all other threads. Their number is a power of two.
     shared: Box<[Stripe<T>]>,
 }
 
@@ -36,13 +36,13 @@ impl<T> Striped<T> {
     pub(crate) fn add(&self, n: usize, count: impl Fn(&T) -> &AtomicU64) {
         static THREADS: AtomicUsize = AtomicUsize::new(0);
         thread_local! {
-            /// The number of this thread, in the order of first calls. No other thread ever has it.
+            /// The number of this thread, in the order of first calls. It is unique.
             static THREAD: usize = THREADS.fetch_add(1, Ordering::Relaxed);
         }
         let (thread, n) = (THREAD.with(|thread| *thread), n as u64);
         match self.owned.get(thread) {
             Some(stripe) => {
-                // Nobody else writes between the two.
+                // No other thread writes between the load and the store.
                 let count = count(&stripe.0);
                 count.store(count.load(Ordering::Relaxed) + n, Ordering::Relaxed);
             }

@@ -1,5 +1,5 @@
-//! `GuardLayer`: requests in, refusals or the inner service's responses out. It checks keys with
-//! the guard alone; the handler behind it gets values from the cache.
+//! `GuardLayer`: requests go in, refusals or the inner service's responses come out. It checks keys
+//! with the guard alone; the handler behind it gets values from the cache.
 
 use crate::filter::GuardFilter;
 use crate::guard::CacheGuard;
@@ -17,40 +17,39 @@ use std::task::{Context, Poll};
 use tower_layer::Layer;
 use tower_service::Service;
 
-/// A tower layer that answers requests for made-up keys itself, before the handler runs.
+/// A tower layer that refuses requests for made-up keys before the handler runs.
 ///
-/// `C` is the check: a closure that answers `Some(response)` for a request that is refused. The
-/// constructors make it of three things:
+/// `C` is the check: a closure that returns `Some(response)` for a request that it refuses. The
+/// constructors make it from three parts:
 ///
 /// - A **guard**: a `GuardedCache` of either kind, or an `Arc<CacheGuard<K, F>>`.
-/// - A **key** of a request: [`path`], [`header`], [`matched_path`], or a closure
-///   that returns an `Option`. A request without a key passes: the handler answers it.
+/// - A **key** of a request: [`path`], [`header`], [`matched_path`], or a closure that returns an
+///   `Option`. A request without a key passes on to the handler.
 /// - A **response**: 404 without a body, or [the caller's](Self::with_response).
 ///
-/// The layer reads the filter only. The handler gets the row from the cache as it would without the
-/// layer, and must be ready to find none: some made-up keys pass, and so do removed ones.
+/// The layer reads only the filter. The handler gets the row from the cache as it would without the
+/// layer, and must expect to find none: some made-up keys pass, and so do removed ones.
 ///
-/// It checks the requests that read, `GET` and `HEAD`. All others pass, so that a `PUT` can create
-/// a key. [`methods`](Self::methods) names others.
+/// It checks the requests that read: `GET` and `HEAD`. All others pass, so that a `PUT` can create
+/// a key. [`methods`](Self::methods) sets other methods.
 ///
 /// # Counts
 ///
-/// A layer whose route is mistyped finds no key in any request, and keeps none away.
+/// A layer with a mistyped route finds no key in any request, and refuses none.
 /// [`without_key`](Self::without_key) counts the requests without a key, and so does the metric
-/// `lanebloom_guard_requests_without_key_total`. Each is an event of
-/// [`tracing`](https://docs.rs/tracing) (debug), and so is the 100th, if none of them had a key
-/// (warn).
+/// `lanebloom_guard_requests_without_key_total`. Each such request is a debug event of
+/// [`tracing`](https://docs.rs/tracing). The 100th is a warning, if no request had a key before.
 ///
-/// A refused request counts as [`turned_away`](crate::GuardStats::turned_away). One that
-/// passes does not count: the handler's get does. (The counts of a bare [`CacheGuard`] have it
-/// twice as `admitted`, if the handler checks again.)
+/// A refused request counts as [`turned_away`](crate::GuardStats::turned_away). The handler's get
+/// counts a request that passes. (A [`CacheGuard`] without a cache counts it twice as `admitted`,
+/// if the handler checks again.)
 ///
 /// # Backpressure
 ///
-/// The layer is ready when the inner service is, and calls that very service, not a clone of it:
-/// the check awaits nothing, so the request need not outlive the call. A refused request uses up
-/// none of the inner service's readiness, so a permit that the inner service took in `poll_ready`
-/// is there for the next request.
+/// The layer is ready when the inner service is. It calls that same service, not a clone of it: the
+/// check awaits nothing, so the request need not outlive the call. A refused request does not use
+/// up the inner service's readiness: a permit that the inner service took in `poll_ready` stays for
+/// the next request.
 ///
 /// # Examples
 ///
@@ -117,11 +116,11 @@ struct KeyCounts {
     missing: AtomicU64,
 }
 
-/// Requests without a key, and none with one before, that say that something is wrong.
+/// After this number of requests, all without a key, the layer's route is probably wrong.
 const SUSPICIOUS: u64 = 100;
 
 impl KeyCounts {
-    /// `Relaxed`: neither orders anything.
+    /// `Relaxed`: these counts order nothing.
     fn note<B>(&self, request: &Request<B>, is_there: bool) {
         if is_there {
             // A read is cheaper than a write to a line that all threads read.
@@ -139,13 +138,13 @@ impl KeyCounts {
         let (method, path) = (request.method(), request.uri().path());
         tracing::debug!(%method, path, "a request without a key");
         if missing == SUSPICIOUS && !self.found.load(Ordering::Relaxed) {
-            tracing::warn!(%method, path, "none of {SUSPICIOUS} requests has a key: is the layer's route right?");
+            tracing::warn!(%method, path, "none of {SUSPICIOUS} requests has a key; check the layer's route");
         }
     }
 }
 
 impl GuardLayer<()> {
-    /// A layer that answers 404 without a body, of any type that has a default.
+    /// Makes a layer that responds with 404 and an empty body, of any type that has a default.
     pub fn new<K, F, B, R>(
         guard: impl AsRef<CacheGuard<K, F>>,
         key: impl Fn(&Request<B>) -> Option<K::Owned>,
@@ -162,7 +161,7 @@ impl GuardLayer<()> {
         })
     }
 
-    /// A layer that answers by `respond`, which makes a response of the inner service's type.
+    /// Makes a layer whose refusals are responses of `respond`, of the inner service's type.
     ///
     /// ```
     /// use lanebloom_guard::CacheGuard;
@@ -224,7 +223,7 @@ impl GuardLayer<()> {
 }
 
 impl<C> GuardLayer<C> {
-    /// The methods of the requests that are checked, in place of `GET` and `HEAD`. All others pass.
+    /// Sets the methods of the requests to check, in place of `GET` and `HEAD`. All others pass.
     ///
     /// ```
     /// # use lanebloom_guard::tower::{GuardLayer, path};
@@ -254,8 +253,8 @@ impl<C> GuardLayer<C> {
         self
     }
 
-    /// The requests so far, of the methods that are checked, in which this layer and its clones
-    /// found no key.
+    /// The number of requests so far in which this layer and its clones found no key. Only requests
+    /// of the checked methods count.
     ///
     /// ```
     /// # use lanebloom_guard::tower::{GuardLayer, path};
@@ -377,16 +376,16 @@ where
     }
 }
 
-/// The key is a parameter of the path: of `/users/17`, by `path("/users/{id}", "id")`, it is 17.
+/// Takes the key from a parameter of the path: `path("/users/{id}", "id")` finds 17 in `/users/17`.
 ///
-/// `route` is in axum's syntax, and is matched by the crate that axum uses. It is the path that the
-/// layer sees: within a nested router axum has taken the prefix off. The parameter is decoded as
-/// axum does, and parsed. A request has no key, and passes, if its path is another or does not
-/// parse.
+/// `route` is in axum's syntax, and the crate that axum uses matches it. It matches the path that
+/// the layer sees: within a nested router, axum has removed the prefix. The parameter is decoded as
+/// axum does, and then parsed. A request has no key, and passes, if its path does not match or the
+/// parameter does not parse.
 ///
 /// # Panics
 ///
-/// If `route` is no route, does not begin with `/`, or has no such parameter.
+/// Panics if `route` is not a route, does not begin with `/`, or has no such parameter.
 ///
 /// # Examples
 ///
@@ -422,12 +421,12 @@ fn parse<T: FromStr>(encoded: &str) -> Option<T> {
     percent_decode_str(encoded).decode_utf8().ok()?.parse().ok()
 }
 
-/// The key is a parameter of the route that axum has matched: of `/users/17`, by
-/// `matched_path("id")`, it is 17 if a route is `/users/{id}`. Otherwise as [`path`].
+/// Takes the key from a parameter of the route that axum has matched: `matched_path("id")` finds 17
+/// in `/users/17` if a route is `/users/{id}`. Otherwise it works as [`path`] does.
 ///
-/// It names no route, so none can be mistyped. It reads axum's `MatchedPath`: the layer must wrap
-/// routes, by `Router::layer`, `Router::route_layer` or `MethodRouter::layer`. Within a nested
-/// router put it on that router; the outer router's layers run before the route is known.
+/// It names no route, so no route can be mistyped. It reads axum's `MatchedPath`: the layer must
+/// wrap routes, by `Router::layer`, `Router::route_layer` or `MethodRouter::layer`. For a nested
+/// router, put it on that router: the outer router's layers run before the route is known.
 ///
 /// # Examples
 ///
@@ -466,7 +465,7 @@ pub fn matched_path<T: FromStr, B>(parameter: &str) -> impl Fn(&Request<B>) -> O
     move |request| {
         let extensions = request.extensions();
         let route = extensions.get::<MatchedPath>()?.as_str();
-        // The route of a nested router has its prefix, and axum takes that off the request's path.
+        // The route of a nested router has the prefix, but axum removes it from the request's path.
         let uri = extensions.get().map_or(request.uri(), |OriginalUri(uri)| uri);
         let mut path = uri.path();
         for part in route.split('/') {
@@ -483,8 +482,8 @@ pub fn matched_path<T: FromStr, B>(parameter: &str) -> impl Fn(&Request<B>) -> O
     }
 }
 
-/// The key is a header, the first one of that name. A request without it has no key, and passes; as
-/// does one whose header is not ASCII or does not parse.
+/// Takes the key from the first header of this name. A request has no key, and passes, if it lacks
+/// the header, or if the header is not ASCII or does not parse.
 ///
 /// ```
 /// use http::{Request, header::HOST};

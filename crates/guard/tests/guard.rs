@@ -129,7 +129,7 @@ fn any_filter_is_guarded_alike() {
 
 // ---- Filters that can be full ----
 
-/// What a guard of such a filter is told of keys beyond its room, by single calls, batches and
+/// What happens to keys beyond the room of a filter, by single calls, batches and
 /// drops.
 fn each_full_filter(test: impl Fn(&dyn Fill)) {
     test(&|keys| {
@@ -149,14 +149,14 @@ fn each_full_filter(test: impl Fn(&dyn Fill)) {
     test(&|keys| DLeftFilter::builder().expected_keys(keys).build().unwrap());
 }
 
-/// A test of one of these filters, for so many keys.
+/// A test of one of these filters, with its number of keys.
 trait Fill {
     fn opens(&self);
     fn commits_no_loss(&self);
 }
 
-/// Ways to tell the guard of the keys of a range.
-fn tell<F: GuardFilter>(guard: &CacheGuard<u32, F>, way: usize, keys: std::ops::Range<u32>) {
+/// Ways to insert the keys of a range.
+fn insert_by<F: GuardFilter>(guard: &CacheGuard<u32, F>, way: usize, keys: std::ops::Range<u32>) {
     match way {
         0 => keys.for_each(|key| guard.insert(&key)),
         1 => guard.insert_batch(&keys.collect::<Vec<_>>()),
@@ -177,17 +177,17 @@ impl<F: GuardFilter, B: Fn(usize) -> F> Fill for B {
     fn opens(&self) {
         for way in 0..3 {
             let guard = CacheGuard::<u32, F>::new(self(1000));
-            tell(&guard, way, 0..900);
+            insert_by(&guard, way, 0..900);
             assert!(!guard.is_open());
             assert_eq!(admitted(&guard, 0..900), 900);
             assert!(admitted(&guard, 10_000..11_000) < 50);
-            tell(&guard, way, 900..1600);
+            insert_by(&guard, way, 900..1600);
             assert!(guard.is_open());
             assert_eq!(admitted(&guard, 0..1600), 1600);
             assert_eq!(admitted(&guard, 10_000..11_000), 1000);
             // Larger, it is closed again, and has the keys of meanwhile.
             let rebuild = guard.rebuild(self(5000)).unwrap();
-            tell(&guard, way, 1600..1700); // the old filter is full
+            insert_by(&guard, way, 1600..1700); // the old filter is full
             rebuild.insert_all(0..1600);
             rebuild.commit().unwrap();
             assert!(!guard.is_open());
@@ -200,22 +200,22 @@ impl<F: GuardFilter, B: Fn(usize) -> F> Fill for B {
         // The guard's own keys find no room in the new filter, or the store's do not.
         for way in 0..4 {
             let guard = CacheGuard::<u32, F>::new(self(5000));
-            tell(&guard, 1, 0..100);
+            insert_by(&guard, 1, 0..100);
             let rebuild = guard.rebuild(self(100)).unwrap();
             match way {
                 3 => rebuild.insert_all(0..400),
-                _ => tell(&guard, way, 100..400),
+                _ => insert_by(&guard, way, 100..400),
             }
             assert!(!guard.is_open());
             let error = rebuild.commit().unwrap_err();
             assert!(error.is_refused() && !error.is_in_progress());
             assert!(!guard.is_open());
-            let told = if way == 3 { 100 } else { 400 };
-            assert_eq!(admitted(&guard, 0..told), told as usize);
+            let inserted = if way == 3 { 100 } else { 400 };
+            assert_eq!(admitted(&guard, 0..inserted), inserted as usize);
             assert!(admitted(&guard, 10_000..11_000) < 50);
             // Given up, it was never there.
             drop(guard.rebuild(self(1)).unwrap());
-            assert_eq!(admitted(&guard, 0..told), told as usize);
+            assert_eq!(admitted(&guard, 0..inserted), inserted as usize);
         }
     }
 }
@@ -230,7 +230,7 @@ fn a_rebuild_into_too_small_a_filter_is_not_committed() {
     each_full_filter(|filter| filter.commits_no_loss());
 }
 
-/// A key that is told again and again takes all slots that it can have, and is refused from then
+/// A key that is inserted repeatedly takes all slots that it can have, and is refused from then
 /// on. It is there, so the guard stays closed, and the keys after it are inserted.
 #[test]
 fn a_key_that_is_there_as_often_as_it_can_be_opens_no_guard() {
@@ -574,7 +574,7 @@ fn a_guard_that_is_not_ready_admits_every_key() {
 
     // It does not close a guard whose filter is full, before or after.
     let guard = CacheGuard::<u32, _>::new_open(filter());
-    tell(&guard, 0, 0..1000);
+    insert_by(&guard, 0, 0..1000);
     guard.mark_ready();
     assert!(guard.is_ready() && guard.is_open());
     assert_eq!(admitted(&guard, 0..2000), 2000);

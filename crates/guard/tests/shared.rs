@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 /// The longest wait, on a machine that is busy.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Of nodes that exchange only when they are told to.
+/// The interval of nodes that exchange only on a call.
 const NEVER: Duration = Duration::from_secs(100_000);
 
 /// The cache of one process. Its store has every key that it is asked for.
@@ -59,9 +59,9 @@ fn a_key_that_one_process_adds_reaches_the_caches_of_others() {
     assert_eq!(stranger.get(&17).unwrap(), None);
     let stats = other.stats();
     assert_eq!((stats.loads, stats.hits, stats.inserted), (1, 0, 0));
-    let figures = other.figures();
-    assert!(figures.lag.is_some());
-    assert_eq!(figures.filter.len, 1);
+    let report = other.report();
+    assert!(report.lag.is_some());
+    assert_eq!(report.filter.len, 1);
 }
 
 #[test]

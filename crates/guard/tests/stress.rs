@@ -6,7 +6,7 @@ mod common;
 
 use common::Limit;
 use lanebloom_guard::future::GuardedCache;
-use lanebloom_guard::{Builder, CacheStats, Keys, LoadError};
+use lanebloom_guard::{CacheBuilder, CacheStats, Keys, LoadError};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use std::sync::Arc;
@@ -24,9 +24,9 @@ const READERS: u64 = 78;
 /// exists, with an even one it does not.
 struct Store {
     versions: Vec<AtomicU64>,
-    /// The last version whose change the cache was told of: a get that begins now must not answer
+    /// The last version of which the cache was informed: a get that begins now must not return
     /// with less.
-    told: Vec<AtomicU64>,
+    announced: Vec<AtomicU64>,
 }
 
 impl Store {
@@ -34,7 +34,7 @@ impl Store {
         let zeros = || (0..KEYS).map(|_| AtomicU64::new(0)).collect();
         Arc::new(Self {
             versions: zeros(),
-            told: zeros(),
+            announced: zeros(),
         })
     }
 
@@ -48,30 +48,33 @@ impl Store {
         Some(self.version(key)).filter(|version| version % 2 == 1)
     }
 
-    fn told(&self, key: u64) -> u64 {
-        self.told
+    fn announced(&self, key: u64) -> u64 {
+        self.announced
             .get(key as usize)
-            .map_or(0, |told| told.load(Ordering::Acquire))
+            .map_or(0, |announced| announced.load(Ordering::Acquire))
     }
 
-    /// `told` is from before the get.
-    fn check(&self, key: u64, told: u64, answer: Option<u64>) {
+    /// `announced` is from before the get.
+    fn check(&self, key: u64, announced: u64, answer: Option<u64>) {
         match answer {
-            Some(row) => assert!(row >= told && row % 2 == 1, "key {key}: {row} is older than {told}"),
-            // Missing at a version from `told` on.
+            Some(row) => assert!(
+                row >= announced && row % 2 == 1,
+                "key {key}: {row} is older than {announced}"
+            ),
+            // Missing at a version from `announced` on.
             None => assert!(
-                told % 2 == 0 || self.version(key) > told,
-                "key {key} is missing after {told}"
+                announced % 2 == 0 || self.version(key) > announced,
+                "key {key} is missing after {announced}"
             ),
         }
     }
 
-    /// The next change of a key, by its writer. The store first, then `tell`.
-    fn change(&self, key: u64, tell: impl FnOnce(u64)) {
+    /// The next change of a key, by its writer. The store first, then `announce`.
+    fn change(&self, key: u64, announce: impl FnOnce(u64)) {
         let version = self.version(key) + 1;
         self.versions[key as usize].store(version, Ordering::Release);
-        tell(version);
-        self.told[key as usize].store(version, Ordering::Release);
+        announce(version);
+        self.announced[key as usize].store(version, Ordering::Release);
     }
 
     /// All keys, each batch as of the moment when it is read.
@@ -101,7 +104,7 @@ fn silence_loaders() {
     }));
 }
 
-fn plain() -> Builder<u64, u64> {
+fn plain() -> CacheBuilder<u64, u64> {
     GuardedCache::<u64, u64>::builder()
         .expected_keys(100) // outgrown
         .capacity(300)
@@ -111,7 +114,7 @@ fn plain() -> Builder<u64, u64> {
 }
 
 /// With all that brings values in, or keeps them, in other ways.
-fn refreshing() -> Builder<u64, u64> {
+fn refreshing() -> CacheBuilder<u64, u64> {
     plain()
         .refresh_after_write(Duration::from_millis(2))
         .time_to_live(Duration::from_millis(5))
@@ -120,7 +123,7 @@ fn refreshing() -> Builder<u64, u64> {
         .load_timeout(Duration::from_millis(20))
 }
 
-async fn stress(gets: u64, builder: Builder<u64, u64>) -> CacheStats {
+async fn stress(gets: u64, builder: CacheBuilder<u64, u64>) -> CacheStats {
     silence_loaders();
     let store = Store::new();
     let load = {
@@ -185,7 +188,7 @@ async fn stress(gets: u64, builder: Builder<u64, u64>) -> CacheStats {
             let mut left = gets / READERS;
             while left > 0 {
                 let keys: Vec<_> = (0..rng.random_range(1..8)).map(|_| random_key(&mut rng)).collect();
-                let told: Vec<_> = keys.iter().map(|key| store.told(*key)).collect();
+                let announced: Vec<_> = keys.iter().map(|key| store.announced(*key)).collect();
                 left = left.saturating_sub(keys.len() as u64);
                 let answers = async {
                     if keys.len() > 1 {
@@ -201,7 +204,7 @@ async fn stress(gets: u64, builder: Builder<u64, u64>) -> CacheStats {
                     () = async { for _ in 0..patience { yield_now().await } }, if patience < 9 => continue,
                 };
                 for (at, answer) in answers.into_iter().flatten().enumerate() {
-                    store.check(keys[at], told[at], answer);
+                    store.check(keys[at], announced[at], answer);
                 }
             }
         });
@@ -260,13 +263,13 @@ async fn stress(gets: u64, builder: Builder<u64, u64>) -> CacheStats {
         };
         assert_eq!(answer, store.row(key));
     }
-    let (stats, figures) = (cache.stats(), cache.figures());
+    let (stats, report) = (cache.stats(), cache.report());
     assert!(
         stats.hits > 0 && stats.known_misses > 0 && stats.joined > 0 && stats.failed > 0,
         "{stats:?}"
     );
-    assert!(figures.rebuilds > 0 && figures.failed_rebuilds > 0, "{figures:?}");
-    println!("{stats:?}\n{figures:?}");
+    assert!(report.rebuilds > 0 && report.failed_rebuilds > 0, "{report:?}");
+    println!("{stats:?}\n{report:?}");
     stats
 }
 
@@ -308,7 +311,7 @@ fn no_blocking_answer_is_older_beside_refreshes_and_stale_values() {
     assert!(stats.refreshes > 0 && stats.stale > 0, "{stats:?}");
 }
 
-fn stress_blocking(builder: Builder<u64, u64>) -> CacheStats {
+fn stress_blocking(builder: CacheBuilder<u64, u64>) -> CacheStats {
     silence_loaders();
     let store = Store::new();
     let load = {
@@ -356,13 +359,13 @@ fn stress_blocking(builder: Builder<u64, u64>) -> CacheStats {
                     let mut rng = SmallRng::seed_from_u64(reader);
                     for _ in 0..10_000 {
                         let keys: Vec<_> = (0..rng.random_range(1..4)).map(|_| random_key(&mut rng)).collect();
-                        let told: Vec<_> = keys.iter().map(|key| store.told(*key)).collect();
+                        let announced: Vec<_> = keys.iter().map(|key| store.announced(*key)).collect();
                         let answers = match keys.len() {
                             1 => cache.get(&keys[0]).map(|answer| vec![answer]),
                             _ => cache.get_many(&keys),
                         };
                         for (at, answer) in answers.into_iter().flatten().enumerate() {
-                            store.check(keys[at], told[at], answer);
+                            store.check(keys[at], announced[at], answer);
                         }
                     }
                 })
@@ -373,6 +376,6 @@ fn stress_blocking(builder: Builder<u64, u64>) -> CacheStats {
         ended.into_iter().for_each(|reader| reader.unwrap());
     });
     rebuilds.stop();
-    assert!(cache.figures().rebuilds > 0 && cache.stats().hits > 0);
+    assert!(cache.report().rebuilds > 0 && cache.stats().hits > 0);
     cache.stats()
 }

@@ -78,7 +78,7 @@ where
     /// assert_eq!(filter.max_copies(), 12);
     /// (0..12).try_for_each(|_| filter.insert("a"))?;
     /// let error = filter.insert("a").unwrap_err();
-    /// let text = "the key is in the filter 12 times, the most copies of one key";
+    /// let text = "the key is in the filter 12 times, the limit for one key";
     /// assert!(!error.is_full() && error.to_string() == text);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

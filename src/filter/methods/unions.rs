@@ -12,8 +12,9 @@ macro_rules! unions {
             ///
             /// # Errors
             ///
-            /// Fails if layout or hasher (its algorithm, seed or key) differ, or if a filter that
-            /// grows has no room for the other one's keys. Then no key is added.
+            /// Fails if layout or hasher (its algorithm, seed or key) differ. A
+            /// [`ScalableBloom`](crate::ScalableBloom) takes any layout, and fails if it has no
+            /// room for the other one's layers. Then no key is added.
             ///
             /// # Memory ordering
             ///
@@ -37,13 +38,13 @@ macro_rules! unions {
             }
 
             /// Whether layout and hasher equal `other`'s, as [`union_from`](Self::union_from)
-            /// requires.
+            /// requires. (For a [`ScalableBloom`](crate::ScalableBloom), the hasher.)
             ///
             /// ```
             #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
             /// assert!(filter.is_compatible(&filter.clone()));
-            #[doc = concat!("let other = lanebloom::", stringify!($filter), "::with_capacity(2000, 0.01)?;")]
-            /// assert!(!filter.is_compatible(&other));
+            #[doc = concat!("let builder = lanebloom::", stringify!($filter), "::builder().expected_keys(1000);")]
+            /// assert!(!filter.is_compatible(&builder.seed(1).build()?));
             /// # Ok::<(), Box<dyn std::error::Error>>(())
             /// ```
             #[doc(alias = "isCompatible")]

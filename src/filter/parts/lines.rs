@@ -4,7 +4,7 @@
 //! [`BloomView`](crate::BloomView). [`Lined`] has lookups, figures, comparison and snapshots. Its
 //! words bring their kernels; inserts stand with the words.
 
-use crate::codec::{Hashing, Header, Input, Kind, Out, SNAPSHOT_HEADER, admit, read_words, write_words};
+use crate::codec::{BlocksHeader, Hashing, Input, Kind, Out, SNAPSHOT_HEADER, admit, read_words, write_words};
 use crate::error::{BuildError, IncompatibleError, SnapshotErrorKind};
 use crate::filter::Figures;
 use crate::filter::traits::{Encode, Engine, FixedSize, Union};
@@ -237,8 +237,8 @@ pub(crate) fn empty<W: OwnWords>(layout: Layout, expected_keys: usize) -> Result
     })
 }
 
-fn header<W: OwnWords>(engine: &Lined<W>, hashing: Hashing) -> Header {
-    Header {
+fn header<W: OwnWords>(engine: &Lined<W>, hashing: Hashing) -> BlocksHeader {
+    BlocksHeader {
         kind: W::KIND,
         hashing,
         layout: engine.layout,
@@ -265,7 +265,7 @@ impl<W: OwnWords> Encode for Lined<W> {
         limit: usize,
         hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,
     ) -> Result<(Self, S), SnapshotErrorKind> {
-        let header = Header::parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?, W::KIND)?;
+        let header = BlocksHeader::parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?, W::KIND)?;
         let hasher = hasher(header.hashing)?;
         let blocks = header.layout.blocks;
         admit(input, header.len(), (blocks * LINE_BYTES) as u64, limit)?;

@@ -114,7 +114,7 @@ impl Bloom {
 
     /// [`insert_flagged`](Self::insert_flagged) without atomics.
     #[inline]
-    fn insert_mut(&mut self, source: &impl Source, answer: Answer<'_>) -> usize {
+    pub(crate) fn insert_mut(&mut self, source: &impl Source, answer: Answer<'_>) -> usize {
         match self.words.bits.words_mut() {
             Some(words) => bulk::insert_mut(words, &self.words.kernels, source, answer),
             None => self.insert_flagged(source, answer),

@@ -21,20 +21,36 @@
 //!
 //! # Growth
 //!
-//! Layer `i` (from 0) is for `expected_keys * expansion^i` keys at a rate of `p * (1 - r) * r^i`,
-//! where `r` is the tightening ratio. (If the number of layers `n` is limited, these rates are
-//! divided by `1 - r^n`, so that nothing of the rate `p` is left over.) A rate that takes more than
-//! 128 bits per key is out of reach, which ends growth: [`max_layers`](ScalableBloom::max_layers)
-//! returns the number of layers until then. With the defaults, 1000 keys at 1%, that is far beyond
-//! any memory.
+//! The first layer is for `expected_keys`, and takes the share `1 - r` of the rate, where `r` is
+//! the tightening ratio. Each later layer is for `expansion` times as many keys, and takes the same
+//! share of what is left of the rate. (If the number of layers is limited, the last one takes all
+//! of it.) A rate that takes more than 128 bits per key is out of reach, which ends growth. With
+//! the defaults, 1000 keys at 1%, that is far beyond any memory.
+//!
+//! With a [hint](Builder::hint) of the number of keys, the first layer is for as many keys and
+//! takes 90% of the rate. If the hint [comes later](Filter::set_hint), the next layer is for the
+//! rest. If more keys come than it says, growth goes on as without it. So the filter takes hardly
+//! more memory than one of the right size, and it has one layer or two. 10 million keys, bytes per
+//! key of an input that has each key twice, and ns per line by
+//! [`insert_hashes_flagged_mut`](Filter::insert_hashes_flagged_mut) (an Intel Xeon that was busy,
+//! so trust the ratios; record: `growing-filter.md`):
+//!
+//! | rate | first layer, expansion | hint | layers | bytes per key | ns per line |
+//! |---|--:|---|--:|--:|--:|
+//! | 1e-6 | 65,536, 2 | the number of keys | 1 | 4.2 | 58 |
+//! | | | by the share that was read | 2 | 4.5 | 71 |
+//! | | | none | 8 | 8.7 | 134 |
+//! | | 10,000, 3 | none | 7 | 5.7 | 123 |
+//! | 1% | 10,000, 3 | none | 7 | 2.5 | |
+//! | | 65,536, 2 | the number of keys | 1 | 1.4 | |
 //!
 //! No insert counts keys: one in 64 to 128 of them estimates how full the layer is. From seven
 //! eighths on, the thread that does so makes the next layer, while the others go on filling this
 //! one. If it is not made when the layer is full, every thread that sees the full layer makes one
 //! too, so that growth waits for no thread.
 //!
-//! So a layer ends up with [a little more or less](crate::docs::cost#growth) than its expected
-//! keys. Every layer is sized for 1/24 more keys than it is for.
+//! A layer is full with 1/64 more than its expected keys, and ends up with [a little more or
+//! less](crate::docs::cost#growth). Every layer is sized for 1/24 more keys than it is for.
 //!
 //! [`expected_keys`](Filter::expected_keys) and all other figures are those of the layers in use,
 //! so they grow with the filter. All layers together stay below
@@ -62,13 +78,15 @@
 //!
 //! # Unions
 //!
-//! A [union](Filter::union_from) works layer by layer. The filter first gets as many layers as the
-//! other one has; if there is no room for them, it fails, and no key was added. Only filters that
-//! were built alike, but for [`max_bytes`](Builder::max_bytes), can be united.
+//! A [union](Filter::union_from) takes the other filter's layers one by one. A layer here of the
+//! same layout takes the keys, if it then has at most 1/32 more keys than it is for. Otherwise a
+//! copy of the layer is added. So filters that were built in different ways can be united, if they
+//! have the same hasher. If there are too many layers, or too many bytes, the union fails, and no
+//! key was added.
 //!
-//! Two united layers hold the keys of both. If both filters have much the same keys, as replicas
-//! do, the promised rate holds. If not, a layer can end up with twice its keys and, from 1%, about
-//! ten times its rate. [`current_false_positive_rate`](Filter::current_false_positive_rate) tells.
+//! Replicas stay as they are. If the filters have different keys, the rate of the union is at most
+//! the sum of both rates. [`current_false_positive_rate`](Filter::current_false_positive_rate)
+//! returns the rate now. Later layers take what they would take without those of other filters.
 //!
 //! # Claims
 //!
@@ -103,9 +121,9 @@ mod snapshot;
 mod steps;
 
 pub use chain::Chain;
-pub use steps::Growth;
 
-use crate::error::{BuildError, InsertError};
+use crate::batch::{HashedKeys, unpack_into};
+use crate::error::{BuildError, BuildErrorKind, InsertError};
 use crate::filter::Filter;
 use crate::filter::methods::builders::built;
 use crate::filter::methods::inserts::inserts;
@@ -115,8 +133,11 @@ use crate::filter::methods::snapshots::stored;
 use crate::filter::methods::unions::unions;
 use crate::filter::traits::Planned;
 use crate::filter::types::bloom::ConcurrentBloom;
+use crate::funnel::Funnel;
 use crate::geometry::sizing::Request;
-use crate::hash::{FilterHasher, Murmur3};
+use crate::hash::{self, FilterHasher, KeyHasher, Murmur3, assert_same_length};
+use alloc::format;
+use alloc::vec::Vec;
 use steps::{MAX_LAYERS, Steps};
 
 /// A lock-free Bloom filter that grows. Many threads can insert and look up at once.
@@ -143,13 +164,12 @@ pub type ScalableBloom<S = Murmur3> = Filter<Chain, S>;
 
 /// Sizes a [`ScalableBloom`]; made by [`ScalableBloom::builder`](Filter::builder).
 ///
-/// `expected_keys` is the number of distinct keys that the first layer is for: the fewest that you
+/// If you know about how many keys will come, give it as a [`hint`](Self::hint). `expected_keys` is
+/// the number of distinct keys that the first layer is for without a hint: the fewest that you
 /// expect; 1000 by default. `false_positive_rate` is that of all layers together, however many.
-/// `words_per_key` holds in every layer; by default each layer has the best number for its rate.
-/// With 1, low rates are soon out of reach, so there can be only few layers.
-///
-/// `build` allocates the first layer, and computes the layouts of all layers up to a million keys:
-/// about half a millisecond for each.
+/// `words_per_key` holds in every layer; by default each layer has the best number for its rate,
+/// and two lines per key from a rate of about 1e-5 down. With 1, low rates are soon out of reach,
+/// so there can be only few layers.
 ///
 /// ```
 /// let builder = lanebloom::ScalableBloom::builder().expected_keys(10_000);
@@ -176,21 +196,30 @@ serialized! { ScalableBloom, "?", both ways }
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     steps: Steps,
+    hint: usize,
     max_bytes: Option<usize>,
+}
+
+impl Options {
+    fn steps(&self, request: Request) -> Steps {
+        Steps {
+            keys: request.keys.unwrap_or(self.steps.keys).max(1),
+            rate: request.rate.unwrap_or(self.steps.rate),
+            words: request.words,
+            ..self.steps
+        }
+    }
+
+    fn max_bytes(&self) -> usize {
+        self.max_bytes.unwrap_or(usize::MAX)
+    }
 }
 
 impl Planned for Chain {
     type Options = Options;
 
     fn build(request: Request, options: Options) -> Result<Self, BuildError> {
-        let Options { steps, max_bytes } = options;
-        let steps = Steps {
-            keys: request.keys.unwrap_or(steps.keys).max(1),
-            rate: request.rate.unwrap_or(steps.rate),
-            words: request.words,
-            ..steps
-        };
-        Self::new(steps, max_bytes.unwrap_or(usize::MAX))
+        Self::new(options.steps(request), options.hint, options.max_bytes())
     }
 }
 
@@ -287,16 +316,16 @@ impl<S> Builder<S> {
     }
 
     /// The most memory that the bits of all layers may take together, in bytes: a limit, where the
-    /// `memory_budget` of other filters is a size. The filter does not add a layer that would take
-    /// more; inserts say that the filter is [full](crate::InsertError). No limit by default.
+    /// `memory_budget` of other filters is a size. The last layer fills what is left. When less
+    /// than 1/32 is left, inserts say that the filter is [full](crate::InsertError). No limit by
+    /// default.
     ///
     /// ```
     /// let builder = lanebloom::ScalableBloom::builder().expected_keys(100);
     /// let filter = builder.max_bytes(10_000).build()?;
     /// let error = filter.insert_all(0..100_000u32).unwrap_err();
-    /// let text = "more than its limit of 10000 bytes";
-    /// assert!(error.to_string().contains(text));
-    /// assert!(filter.memory_bytes() <= 10_000);
+    /// assert!(error.to_string().contains("of its limit of 10000 bytes"));
+    /// assert!((9000..=10_000).contains(&filter.memory_bytes()));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn max_bytes(mut self, bytes: usize) -> Self {
@@ -304,21 +333,81 @@ impl<S> Builder<S> {
         self
     }
 
-    /// When the filter goes on to the next layer: [`Growth::ByKeys`] by default.
+    /// The number of distinct keys that are expected in all, as far as it is known. The first layer
+    /// is for as many keys, and takes most of the rate. So the filter is nearly as small as a
+    /// [`ConcurrentBloom`], and grows if more keys come: see [Growth](self#growth).
+    ///
+    /// [`set_hint`](Filter::set_hint) changes it. 0 if nothing is known, the default.
     ///
     /// ```
-    /// use lanebloom::scalable::{Growth, ScalableBloom};
-    ///
-    /// let filter = ScalableBloom::builder().growth(Growth::AtHalfFull).build()?;
-    /// filter.insert_all(0..930u32)?;
-    /// assert!(filter.fill_ratio() < 0.5 && filter.layers().len() == 1);
-    /// filter.insert_all(930..1100u32)?;
-    /// assert_eq!(filter.layers().len(), 2);
+    /// let builder = lanebloom::ScalableBloom::builder().false_positive_rate(1e-6);
+    /// let filter = builder.hint(100_000).build()?;
+    /// filter.insert_all(0..100_000u32)?;
+    /// assert_eq!(filter.layers().len(), 1);
+    /// assert!(filter.bits_per_key() < 36.0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn growth(mut self, growth: Growth) -> Self {
-        self.options.steps.growth = growth;
+    pub fn hint(mut self, keys: usize) -> Self {
+        self.options.hint = keys;
         self
+    }
+}
+
+impl<S: FilterHasher> Builder<S> {
+    /// A filter that begins with these layers, the oldest first, and grows as the builder says. It
+    /// holds the keys of all layers.
+    ///
+    /// It makes a filter of a [`ConcurrentBloom`] that is full, or of the
+    /// [layers](Filter::into_layers) of another filter. Without layers it is
+    /// [`build`](Self::build).
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`build`](Self::build), if a layer's hasher is not the builder's, or if the layers
+    /// are more or larger than the builder's limits.
+    ///
+    /// ```
+    /// use lanebloom::{ConcurrentBloom, ScalableBloom};
+    ///
+    /// let full = ConcurrentBloom::with_capacity(1000, 0.01)?;
+    /// full.insert_all(0..1000u32);
+    /// let builder = ScalableBloom::builder().false_positive_rate(0.02);
+    /// let filter = builder.build_from([full])?;
+    /// filter.insert_all(1000..3000u32)?;
+    /// assert!((0..3000u32).all(|key| filter.contains(&key)));
+    /// assert!(filter.current_false_positive_rate() < 0.02);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn build_from(
+        self,
+        layers: impl IntoIterator<Item = ConcurrentBloom<S>>,
+    ) -> Result<ScalableBloom<S>, BuildError> {
+        let (steps, max_bytes) = (self.options.steps(self.request), self.options.max_bytes());
+        steps.check()?;
+        let own = hash::fingerprint(&self.hasher);
+        let (mut engines, mut needed) = (Vec::new(), 0usize);
+        for layer in layers {
+            if hash::fingerprint(&layer.hasher) != own {
+                let problem = format!("the hasher of layer {} is not the builder's", engines.len());
+                return Err(BuildError(BuildErrorKind::Setting(problem)));
+            }
+            needed = needed.saturating_add(layer.memory_bytes());
+            engines.push(layer.engine);
+        }
+        if engines.is_empty() {
+            return self.build();
+        }
+        if engines.len() > steps.limit() {
+            let problem = format!("{} layers are more than the limit of {}", engines.len(), steps.limit());
+            return Err(BuildError(BuildErrorKind::Setting(problem)));
+        }
+        if needed > max_bytes {
+            let limit = max_bytes;
+            return Err(BuildError(BuildErrorKind::OverBudget { needed, limit }));
+        }
+        let mut chain = Chain::of(steps, self.options.hint, max_bytes, engines)?;
+        chain.close_if_full();
+        Ok(Filter::of(chain, self.hasher))
     }
 }
 
@@ -339,7 +428,69 @@ impl<S> Filter<Chain, S> {
         self.engine.layers_now().iter().map(|layer| &layer.filter)
     }
 
-    /// The most layers that the filter can have.
+    /// The layers that are in use, the oldest first, each a filter of its own. A key of this filter
+    /// is in one of them.
+    ///
+    /// ```
+    /// let filter = lanebloom::ScalableBloom::with_capacity(100, 0.01)?;
+    /// filter.insert_all(0..500u32)?;
+    /// let layers = filter.into_layers();
+    /// assert_eq!(layers.len(), 3);
+    /// assert!((0..500u32).all(|key| layers.iter().any(|layer| layer.contains(&key))));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn into_layers(self) -> Vec<ConcurrentBloom<S>>
+    where
+        S: Clone,
+    {
+        let Self { engine, hasher, .. } = self;
+        engine
+            .into_layers()
+            .map(|layer| Filter::of(layer, hasher.clone()))
+            .collect()
+    }
+
+    /// The number of distinct keys that are expected in all: the [builder's](Builder::hint), or the
+    /// last one that was [set](Self::set_hint). 0 if nothing is known.
+    ///
+    /// ```
+    /// let filter = lanebloom::ScalableBloom::builder().hint(5000).build()?;
+    /// assert_eq!(filter.hint(), 5000);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn hint(&self) -> usize {
+        self.engine.hint()
+    }
+
+    /// Sets the number of distinct keys that are expected in all, with those that are here. The
+    /// next layer is for the rest. Threads may insert meanwhile.
+    ///
+    /// For a file whose size is known, it is the number of keys so far, divided by the share of the
+    /// file that was read:
+    ///
+    /// ```
+    /// let builder = lanebloom::ScalableBloom::builder().false_positive_rate(1e-6);
+    /// let filter = builder.build()?;
+    /// let (input, mut keys, mut read) = (Vec::from_iter(0..200_000u32), 0, 0);
+    /// for part in input.chunks(500) {
+    ///     keys += filter.insert_batch(part)?;
+    ///     read += part.len();
+    ///     let share = read as f64 / input.len() as f64;
+    ///     filter.set_hint((keys as f64 / share) as usize);
+    /// }
+    /// // For the first thousand keys, and for the others.
+    /// assert_eq!(filter.layers().len(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_hint(&self, keys: usize) {
+        self.engine.set_hint(keys);
+    }
+
+    /// The number of layers that the filter will have when it can grow no more, as planned now.
+    /// Small layers need less of the rate than planned, and leave it to more layers: 64 at most, or
+    /// the [builder's](Builder::max_layers).
     ///
     /// ```
     /// use lanebloom::ScalableBloom;
@@ -402,5 +553,73 @@ impl<S> Filter<Chain, S> {
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.engine.layers_now().phase != chain::OPEN
+    }
+}
+
+/// Inserts without atomics, for exclusive access. The filter grows as it does for others.
+impl<S> Filter<Chain, S> {
+    /// [`insert_hashes`](Self::insert_hashes) without atomics.
+    ///
+    /// ```
+    /// let mut filter = lanebloom::ScalableBloom::with_capacity(100, 1e-6)?;
+    /// let hashes: Vec<u64> = (0..1000u32).map(|key| filter.hash(&key)).collect();
+    /// assert_eq!(filter.insert_hashes_mut(&hashes), Ok(1000));
+    /// assert_eq!(filter.insert_hashes_mut(&hashes), Ok(0));
+    /// assert!(filter.contains(&999u32) && filter.layers().len() > 1);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn insert_hashes_mut(&mut self, hashes: &[u64]) -> Result<usize, InsertError> {
+        self.engine.insert_mut(&hashes, None)
+    }
+
+    /// [`insert_hashes_flagged`](Self::insert_hashes_flagged) without atomics. Panics if the
+    /// lengths differ.
+    ///
+    /// ```
+    /// let mut filter = lanebloom::ScalableBloom::with_capacity(1000, 0.01)?;
+    /// let hashes = ["a", "b", "a"].map(|key| filter.hash(key));
+    /// let mut new = [false; 3];
+    /// assert_eq!(filter.insert_hashes_flagged_mut(&hashes, &mut new), Ok(2));
+    /// assert_eq!(new, [true, true, false]);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn insert_hashes_flagged_mut(&mut self, hashes: &[u64], new: &mut [bool]) -> Result<usize, InsertError> {
+        assert_same_length(hashes.len(), new.len());
+        let isa = self.isa;
+        self.engine.insert_mut(&hashes, Some(&mut unpack_into(isa, new)))
+    }
+}
+
+/// Inserts without atomics, for exclusive access.
+impl<S: KeyHasher> Filter<Chain, S> {
+    /// [`insert_hashes_mut`](Self::insert_hashes_mut) of the keys' hashes.
+    ///
+    /// ```
+    /// let mut filter = lanebloom::ScalableBloom::with_capacity(1000, 0.01)?;
+    /// assert_eq!(filter.insert_batch_mut(&["a", "b", "a"]), Ok(2));
+    /// assert!(filter.contains("a") && filter.contains("b") && !filter.contains("c"));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn insert_batch_mut<K: Funnel>(&mut self, keys: &[K]) -> Result<usize, InsertError> {
+        let Self { engine, hasher, isa } = self;
+        let (hasher, isa) = (&*hasher, *isa);
+        engine.insert_mut(&HashedKeys { hasher, isa, keys }, None)
+    }
+
+    /// [`insert_hashes_flagged_mut`](Self::insert_hashes_flagged_mut) of the keys' hashes. Panics
+    /// if the lengths differ.
+    ///
+    /// ```
+    /// let mut filter = lanebloom::ScalableBloom::with_capacity(1000, 0.01)?;
+    /// let mut new = [false; 3];
+    /// assert_eq!(filter.insert_batch_flagged_mut(&["a", "a", "b"], &mut new), Ok(2));
+    /// assert_eq!(new, [true, false, true]);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn insert_batch_flagged_mut<K: Funnel>(&mut self, keys: &[K], new: &mut [bool]) -> Result<usize, InsertError> {
+        assert_same_length(keys.len(), new.len());
+        let Self { engine, hasher, isa } = self;
+        let (hasher, isa) = (&*hasher, *isa);
+        engine.insert_mut(&HashedKeys { hasher, isa, keys }, Some(&mut unpack_into(isa, new)))
     }
 }

@@ -1,7 +1,7 @@
 //! [`BloomView`]: a snapshot's bytes, borrowed or mapped from a file, that answer lookups in place.
 //! A view copies nothing and inserts nothing.
 
-use crate::codec::{Decoded, Hashing, Header, Kind, SNAPSHOT_HEADER, SnapshotBytes, given, murmur3};
+use crate::codec::{BlocksHeader, Decoded, Hashing, Kind, SNAPSHOT_HEADER, SnapshotBytes, given, murmur3};
 use crate::error::{BuildError, SnapshotError};
 use crate::filter::Filter;
 use crate::filter::parts::lines::{LineWords, Lined};
@@ -110,8 +110,8 @@ impl<'a, S: FilterHasher> BloomView<'a, S> {
 }
 
 /// The header with which `bytes` begin, with its hasher, and the length of the snapshot.
-fn parse<S>(bytes: &[u8], hasher: impl FnOnce(Hashing) -> Decoded<S>) -> Decoded<((Header, S), usize)> {
-    let header = Header::parse(bytes, Kind::Bloom)?;
+fn parse<S>(bytes: &[u8], hasher: impl FnOnce(Hashing) -> Decoded<S>) -> Decoded<((BlocksHeader, S), usize)> {
+    let header = BlocksHeader::parse(bytes, Kind::Bloom)?;
     let hasher = hasher(header.hashing)?;
     Ok(((header, hasher), header.len()))
 }
@@ -282,7 +282,7 @@ impl<S> BloomView<'_, S> {
 }
 
 /// The engine on these bytes.
-fn engine(snapshot: SnapshotBytes<'_>, header: Header) -> View<'_> {
+fn engine(snapshot: SnapshotBytes<'_>, header: BlocksHeader) -> View<'_> {
     let layout = header.layout;
     Lined {
         words: ViewWords {

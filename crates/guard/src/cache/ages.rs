@@ -1,30 +1,30 @@
-//! How old values are, in caches that refresh them ahead or keep them for when the store fails.
+//! The ages of values, in caches that refresh values ahead or keep them for failures of the store.
 
 use equivalent::Equivalent;
 use foldhash::quality::RandomState;
 use std::hash::Hash;
 use std::time::{Duration, Instant};
 
-/// After a load has failed whose key has a value that may serve, the next one comes after this
-/// time: gets of the key do not all wait for a store that fails.
+/// If a load fails and an old value serves instead, the next load of the key begins after this
+/// time. So gets of the key do not all wait for a failing store.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// The keys whose load has just failed, at most: they take 200 bytes each for [`RETRY`].
+/// The largest number of recorded keys whose load has failed. Each takes 200 bytes for [`RETRY`].
 const MOST_FAILED: u64 = 100_000;
 
-/// The ages at which something happens to a value, by the time since it was put in.
+/// The ages at which something happens to a value, since it was put into the cache.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Times {
-    /// It is loaded anew before it is answered.
+    /// A get loads the value again before it returns.
     pub(super) time_to_live: Option<Duration>,
-    /// It is loaded anew behind the answer.
+    /// A get returns the value, and a new load begins behind it.
     pub(super) refresh_after_write: Option<Duration>,
-    /// It is gone. Until then it serves if its load fails.
+    /// The value is removed. Before, it serves if its load fails.
     pub(super) stale_if_error: Option<Duration>,
 }
 
 impl Times {
-    /// How long moka keeps a value. What moka still has may serve if its load fails.
+    /// The time for which moka keeps a value. While moka keeps it, it may serve if its load fails.
     pub(super) fn longest(&self) -> Option<Duration> {
         self.stale_if_error.or(self.time_to_live)
     }
@@ -40,14 +40,14 @@ pub(super) struct Ages<K> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Age {
     Fresh,
-    /// It is answered, and a load should begin.
+    /// A get returns it, and a load should begin.
     Due,
-    /// It may only serve if its load fails.
+    /// It serves only if its load fails.
     Expired,
 }
 
 impl<K: Hash + Eq + Send + Sync + 'static> Ages<K> {
-    /// `None` if moka alone can see to it.
+    /// `None` if moka alone can enforce the times.
     pub(super) fn new(times: Times) -> Option<Self> {
         let failed = moka::sync::Cache::builder()
             .max_capacity(MOST_FAILED)
@@ -59,7 +59,7 @@ impl<K: Hash + Eq + Send + Sync + 'static> Ages<K> {
         })
     }
 
-    /// In nanoseconds, enough for 500 years.
+    /// The time in nanoseconds, which suffice for 500 years.
     pub(super) fn now(&self) -> u64 {
         self.start.elapsed().as_nanos() as u64
     }
@@ -86,7 +86,7 @@ impl<K: Hash + Eq + Send + Sync + 'static> Ages<K> {
     }
 
     fn since(&self, at: u64) -> Duration {
-        // Another thread's moment may be later.
+        // `at` may be later, if another thread has read the clock.
         Duration::from_nanos(self.now().saturating_sub(at))
     }
 }

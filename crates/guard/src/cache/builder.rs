@@ -1,8 +1,8 @@
 //! The builder of both kinds of caches.
 
 use crate::cache::ages::{Ages, Times};
-use crate::cache::counts::Counts;
-use crate::cache::error::BuilderError;
+use crate::cache::counts::CacheCounts;
+use crate::cache::error::CacheBuildError;
 use crate::cache::flights::Flights;
 use crate::cache::history::{FilterFactory, History, MakeFilter};
 use crate::cache::limits::{Limits, Places};
@@ -26,13 +26,13 @@ use std::time::Duration;
 /// 1000 years, the limit of moka.
 const LONGEST: Duration = Duration::from_secs(1000 * 365 * 24 * 3600);
 
-/// What moka takes for a remembered miss beside the key, in bytes, about. Measured.
+/// The memory that moka takes for a remembered miss beside the key, in bytes, as measured.
 const MISS: usize = 200;
 
 type Weigher<K, V> = Box<dyn Fn(&K, &V) -> u32 + Send + Sync>;
 type Listener<K, V> = Box<dyn Fn(Arc<K>, V, RemovalCause) + Send + Sync>;
 
-/// All options but those of the filter. `K` is the keys' owned form.
+/// All options except those of the filter. `K` is the keys' owned form.
 struct Options<K, V> {
     name: String,
     capacity: u64,
@@ -42,30 +42,37 @@ struct Options<K, V> {
     expiry: Option<BoxExpiry<K, V>>,
     listener: Option<Listener<K, V>>,
     miss_memory: u64,
-    miss_key_limit: usize,
     miss_time_to_live: Duration,
-    /// Loads at a time, and those that wait.
+    /// The number of loads at a time, and of those that wait.
     load_limit: Option<(usize, usize)>,
     load_timeout: Option<Duration>,
-    /// A window, and the most keys in it.
+    /// The window, and the largest number of keys in it.
     gather: Option<(Duration, usize)>,
 }
 
 /// Builds a cache; made by [`future::GuardedCache::builder`] and [`sync::GuardedCache::builder`],
-/// which are the same. [`build`](Self::build) or [`build_blocking`](Self::build_blocking) decides
-/// how gets wait.
+/// which are the same. [`build`](Self::build) makes a cache whose gets are awaited,
+/// [`build_blocking`](Self::build_blocking) one whose gets block.
 ///
-/// | option | default |
-/// |---|---|
-/// | [`expected_keys`](Self::expected_keys) | 1,000,000 |
-/// | [`false_positive_rate`](Self::false_positive_rate) | 0.01 |
-/// | [`capacity`](Self::capacity) | 100,000 values |
-/// | [`miss_memory`](Self::miss_memory) | 32 MiB |
-/// | [`miss_key_limit`](Self::miss_key_limit) | 1 KiB |
-/// | [`time_to_live`](Self::time_to_live), [`time_to_idle`](Self::time_to_idle), [`expire_after`](Self::expire_after) | none |
-/// | [`refresh_after_write`](Self::refresh_after_write), [`stale_if_error`](Self::stale_if_error) | none |
-/// | [`miss_time_to_live`](Self::miss_time_to_live) | one minute |
-/// | [`load_limit`](Self::load_limit), [`load_timeout`](Self::load_timeout), [`gather_gets`](Self::gather_gets) | none |
+/// | option | default | why no other option covers it |
+/// |---|---|---|
+/// | [`name`](Self::name) | "default" | the label of the cache's metrics and traces |
+/// | [`expected_keys`](Self::expected_keys) | 1,000,000 | sizes the filter, of any kind |
+/// | [`false_positive_rate`](Self::false_positive_rate) | 0.01 | the one choice that most users make about the filter |
+/// | [`filter`](Self::filter) | a [`ConcurrentBloom`] | another kind of filter, or one that processes share |
+/// | [`capacity`](Self::capacity) | 100,000 values | bounds the memory of the values |
+/// | [`weigher`](Self::weigher) | each value counts 1 | values differ in size |
+/// | [`time_to_live`](Self::time_to_live) | none | bounds the age of a value |
+/// | [`time_to_idle`](Self::time_to_idle) | none | frees values that nobody gets, of any age |
+/// | [`expire_after`](Self::expire_after) | none | each value has its own end |
+/// | [`refresh_after_write`](Self::refresh_after_write) | none | the store works: no get waits for a value to be loaded again |
+/// | [`stale_if_error`](Self::stale_if_error) | none | the store fails: old values serve |
+/// | [`eviction_listener`](Self::eviction_listener) | none | the only way to see which value leaves the cache, and why |
+/// | [`miss_memory`](Self::miss_memory) | 32 MiB | apart from `capacity`, so that made-up keys push out no value |
+/// | [`miss_time_to_live`](Self::miss_time_to_live) | one minute | new rows must appear sooner than old values need to end |
+/// | [`load_limit`](Self::load_limit) | none | bounds what the store does at a time; a timeout alone lets any number of loads run |
+/// | [`load_timeout`](Self::load_timeout) | none | bounds how long a get waits; a limit alone lets one slow load run for ever |
+/// | [`gather_gets`](Self::gather_gets) | none | fewer calls of the store for the same keys; each waits a little longer |
 ///
 /// ```
 /// use lanebloom_guard::sync::GuardedCache;
@@ -85,12 +92,12 @@ struct Options<K, V> {
 /// # Ok::<(), lanebloom_guard::BoxError>(())
 /// ```
 #[must_use = "a builder does nothing until `build` or `build_blocking`"]
-pub struct Builder<K: Key + ?Sized, V, F = ConcurrentBloom<SipHash13>> {
+pub struct CacheBuilder<K: Key + ?Sized, V, F = ConcurrentBloom<SipHash13>> {
     plan: FilterFactory<F>,
     options: Options<K::Owned, V>,
 }
 
-impl<K: Key + ?Sized, V: Value> Builder<K, V> {
+impl<K: Key + ?Sized, V: Value> CacheBuilder<K, V> {
     fn new() -> Self {
         let plan = FilterFactory {
             expected_keys: 1_000_000,
@@ -105,7 +112,6 @@ impl<K: Key + ?Sized, V: Value> Builder<K, V> {
             expiry: None,
             listener: None,
             miss_memory: 32 << 20,
-            miss_key_limit: 1 << 10,
             miss_time_to_live: Duration::from_secs(60),
             load_limit: None,
             load_timeout: None,
@@ -114,7 +120,7 @@ impl<K: Key + ?Sized, V: Value> Builder<K, V> {
         Self { plan, options }
     }
 
-    /// The fraction of made-up keys that the filter lets through. They cost a load each, once per
+    /// The share of made-up keys that the filter lets through. Each of them costs a load, once per
     /// [`miss_time_to_live`](Self::miss_time_to_live).
     pub fn false_positive_rate(mut self, rate: f64) -> Self {
         self.plan.make = keyed_filter(rate);
@@ -129,8 +135,8 @@ fn keyed_filter(rate: f64) -> MakeFilter<ConcurrentBloom<SipHash13>> {
     })
 }
 
-impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
-    /// The name in figures and traces; "default" otherwise.
+impl<K: Key + ?Sized, V: Value, F> CacheBuilder<K, V, F> {
+    /// The name in metrics and traces.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.options.name = name.into();
         self
@@ -143,11 +149,11 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
         self
     }
 
-    /// The filter, any that a [`CacheGuard`] takes, in place of a [`ConcurrentBloom`] under
-    /// SipHash. `make` makes an empty one for a number of keys, once for the cache and once per
+    /// Another filter in place of a [`ConcurrentBloom`] under SipHash: any that a [`CacheGuard`]
+    /// takes. `make` makes an empty filter for a number of keys, once for the cache and once per
     /// rebuild. If strangers choose the keys, its hasher should be a new [`SipHash13::random`] each
-    /// time. A filter that has all keys from the beginning is not known to:
-    /// [`mark_ready`](Cache::mark_ready) says so.
+    /// time. If the filter has all keys from the beginning, declare it by
+    /// [`mark_ready`](Cache::mark_ready).
     ///
     /// ```
     /// use lanebloom_guard::lanebloom::{ScalableBloom, SipHash13};
@@ -170,37 +176,37 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
     pub fn filter<G, E: Into<BoxError>>(
         self,
         make: impl Fn(usize) -> Result<G, E> + Send + Sync + 'static,
-    ) -> Builder<K, V, G> {
+    ) -> CacheBuilder<K, V, G> {
         let plan = FilterFactory {
             expected_keys: self.plan.expected_keys,
             make: Box::new(move |keys| make(keys).map_err(Into::into)),
         };
         let options = self.options;
-        Builder { plan, options }
+        CacheBuilder { plan, options }
     }
 
-    /// The number of values that are cached at most; with a [`weigher`](Self::weigher), their
+    /// The largest number of cached values. With a [`weigher`](Self::weigher), their largest total
     /// weight.
     pub fn capacity(mut self, capacity: u64) -> Self {
         self.options.capacity = capacity;
         self
     }
 
-    /// What a value takes of the [`capacity`](Self::capacity): bytes, say. It must not call the
-    /// cache, which would wait for itself.
+    /// The weight of a value, as a part of the [`capacity`](Self::capacity): its bytes, say. The
+    /// closure must not call the cache, which would wait for itself.
     pub fn weigher(mut self, weigher: impl Fn(&K::Owned, &V) -> u32 + Send + Sync + 'static) -> Self {
         self.options.weigher = Some(Box::new(weigher));
         self
     }
 
-    /// How long a value is cached. Without it, until it is evicted or invalidated.
+    /// How long a value is cached. By default, it is cached until it is evicted or invalidated.
     pub fn time_to_live(mut self, time: Duration) -> Self {
         self.options.times.time_to_live = Some(time);
         self
     }
 
-    /// How long a value is cached after the last get of it. Expiry only removes values, so it meets
-    /// every change of the store as eviction does: no promise depends on it.
+    /// How long a value is cached after its last get. Expiry only removes values, as eviction does,
+    /// so no promise depends on it.
     ///
     /// ```
     /// # use lanebloom_guard::sync::GuardedCache;
@@ -212,7 +218,7 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
     ///     .build_blocking(read)?;
     /// cache.insert_value(&17, 1);
     /// while cache.iter().next().is_some() {
-    ///     std::thread::yield_now(); // a look that is no get
+    ///     std::thread::yield_now(); // `iter` is not a get
     /// }
     /// assert_eq!(cache.get(&17)?, Some(17)); // loaded
     /// # Ok::<(), lanebloom_guard::BoxError>(())
@@ -222,17 +228,17 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
         self
     }
 
-    /// An expiry for each value, moka's [`Expiry`]: by the value, at its creation, at each get and
-    /// at each update. A value ends at the earliest of this, the
+    /// An expiry of its own for each value: moka's [`Expiry`], called at the value's creation, at
+    /// each get and at each update. A value ends at the earliest of this, the
     /// [`time_to_live`](Self::time_to_live) and the [`time_to_idle`](Self::time_to_idle).
-    /// Remembered misses have their [own](Self::miss_time_to_live).
+    /// Remembered misses end by their [own time](Self::miss_time_to_live).
     ///
-    /// An update is a value that takes the place of another that has not ended: by
+    /// An update replaces a value that has not ended: by
     /// [`insert_value`](Cache::insert_value) or a [refresh](Self::refresh_after_write). **By
     /// default, moka's `expire_after_update` keeps the end of the old value**: write it too if the
     /// end depends on the value.
     ///
-    /// Moka calls it under locks of the cache: it must not call the cache.
+    /// Moka calls it under locks of the cache, so it must not call the cache.
     ///
     /// ```
     /// use lanebloom_guard::{Expiry, sync::GuardedCache};
@@ -279,18 +285,17 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
         self
     }
 
-    /// Loads a value anew behind a get that finds it older than this. The get answers with the old
-    /// value at once, and so do further gets until the new row is there: no get of a key that is
-    /// asked for often has to wait. The time must be less than the
-    /// [`time_to_live`](Self::time_to_live), if there is one; a value that nobody asks for in
-    /// between expires.
+    /// If a get finds a value older than this, it returns the value at once and begins to load it
+    /// again. Further gets return the old value until the new row is there, so no get of a frequent
+    /// key has to wait. The time must be less than the [`time_to_live`](Self::time_to_live), if
+    /// there is one. A value without a get in between expires.
     ///
-    /// One refresh of a key runs at a time, by the loader, as a load like others: if the key
-    /// changes meanwhile, the refresh is not cached, and a row that is gone becomes a remembered
-    /// miss. After an error the value stays for its time, and a get after one second begins the
-    /// next refresh. The filter comes first: a key that it turns away is not refreshed. If gets are
-    /// awaited, each refresh is a task; a get outside of a runtime begins none. If gets block, one
-    /// thread of the cache refreshes one value after another.
+    /// One refresh of a key runs at a time, as a load like others: if the key changes meanwhile,
+    /// the refresh is not cached, and a removed row becomes a remembered miss. After an error the
+    /// value stays until its time ends, and a get after one second begins the next refresh. The
+    /// filter comes first: a key that it turns away is not refreshed. If gets are awaited, each
+    /// refresh is a task; a get outside of a runtime begins none. If gets block, one thread of the
+    /// cache refreshes one value after another.
     ///
     /// ```
     /// use lanebloom_guard::future::GuardedCache;
@@ -320,18 +325,18 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
         self
     }
 
-    /// Keeps values to this age, beyond their [`time_to_live`](Self::time_to_live), for when the
-    /// store fails. If a value has expired and its load fails, the gets that wait for the load
-    /// answer with that value instead of the error. All failures count: errors and panics of the
+    /// Keeps values up to this age, beyond their [`time_to_live`](Self::time_to_live), for failures
+    /// of the store. If a value has expired and its load fails, the gets that wait for the load
+    /// return that value instead of the error. Every failure counts: errors and panics of the
     /// loader, a [timeout](Self::load_timeout), a [refusal](Self::load_limit). For the next second,
-    /// gets of the key have the value at once; then one of them tries again. The age is as in
+    /// gets of the key return the value at once; then one of them tries again. The age is as in
     /// HTTP's `stale-if-error`, but counts from the load.
     ///
-    /// A value that was changed, removed, invalidated or cleared never comes back. Nor does one
-    /// that a time to idle, an [expiry](Self::expire_after) or the [capacity](Self::capacity) has
-    /// removed, and the filter turns keys away as ever. Misses are not kept.
-    /// [`CacheStats::stale`](crate::CacheStats::stale) counts, and each failure is an event of
-    /// [`tracing`](https://docs.rs/tracing).
+    /// A value that was changed, removed, invalidated or cleared never comes back. A value that a
+    /// time to idle, an [expiry](Self::expire_after) or the [capacity](Self::capacity) has removed
+    /// does not come back either, and the filter still turns keys away. Misses are not kept.
+    /// [`CacheStats::stale`](crate::CacheStats::stale) counts these gets, and each failure is an
+    /// event of [`tracing`](https://docs.rs/tracing).
     ///
     /// ```
     /// use lanebloom_guard::sync::GuardedCache;
@@ -345,7 +350,7 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
     /// cache.insert_value(&17, 1);
     /// cache.insert(&18);
     /// assert_eq!(cache.get(&17)?, Some(1));
-    /// assert!(cache.get(&18).is_err()); // there is no value of it
+    /// assert!(cache.get(&18).is_err()); // it has no value
     /// assert_eq!((cache.stats().stale, cache.stats().failed), (1, 2));
     /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
@@ -354,15 +359,15 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
         self
     }
 
-    /// Hears of each value that leaves the cache, with its [`RemovalCause`]: expired, pushed out by
-    /// the [`capacity`](Self::capacity), replaced by another value of the key, or invalidated by a
-    /// call such as [`remove`](Cache::remove) or [`clear`](Cache::clear). Moka frees values late:
-    /// after `clear` or an expiry, the listener hears of a value during some later call, or never
-    /// if the cache is dropped before. [`CacheStats::evictions`](crate::CacheStats::evictions)
-    /// counts without a listener.
+    /// Calls `listener` for each value that leaves the cache, with its [`RemovalCause`]: expired,
+    /// pushed out by the [`capacity`](Self::capacity), replaced by another value of the key, or
+    /// invalidated by a call such as [`remove`](Cache::remove) or [`clear`](Cache::clear). Moka
+    /// frees values late: after `clear` or an expiry, it calls the listener during some later call,
+    /// or never if the cache is dropped before.
+    /// [`CacheStats::evictions`](crate::CacheStats::evictions) counts without a listener.
     ///
-    /// Moka calls it under locks of the cache: it **must not call the cache**, but may send a
-    /// message to a task or thread that does. A panic of the listener ends with that call.
+    /// Moka calls it under locks of the cache, so it **must not call the cache**. It may send a
+    /// message to a task or thread that does. A panic of the listener ends only that call.
     ///
     /// ```
     /// use lanebloom_guard::{RemovalCause, sync::GuardedCache};
@@ -392,9 +397,12 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
         self
     }
 
-    /// The memory for keys that are remembered as missing, in bytes, about. Each takes 200 bytes
-    /// and the bytes that it writes as a [`Funnel`](lanebloom::Funnel): 32 MiB are enough for
-    /// 160,000 numbers. With 0, no miss is remembered.
+    /// The memory for keys that are remembered as missing, in bytes, approximately. Each key takes
+    /// 200 bytes and the bytes that it writes as a [`Funnel`](lanebloom::Funnel): 32 MiB suffice
+    /// for 160,000 numbers. With 0, no miss is remembered.
+    ///
+    /// A key of more than 1 KiB is never remembered as missing, so that long made-up keys take no
+    /// memory. Each get of such a key that passes the filter is a load.
     ///
     /// ```
     /// # use lanebloom_guard::sync::GuardedCache;
@@ -412,47 +420,25 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
         self
     }
 
-    /// The length of the longest key that is remembered as missing, in the bytes that it writes as
-    /// a [`Funnel`](lanebloom::Funnel). Each get of a longer one that passes the filter and is
-    /// missing is a load. Set it to the longest valid key, so that made-up longer ones take no
-    /// memory.
-    ///
-    /// ```
-    /// # use lanebloom_guard::sync::GuardedCache;
-    /// # let read = |_| Ok::<Option<u32>, std::convert::Infallible>(None);
-    /// let builder = GuardedCache::<str, u32>::builder().miss_key_limit(3);
-    /// let cache = builder.build_blocking(read)?;
-    /// cache.insert_batch(&["ann", "anna"]);
-    /// cache.get_many(&["ann", "anna"])?;
-    /// cache.get_many(&["ann", "anna"])?;
-    /// assert_eq!((cache.stats().loads, cache.stats().known_misses), (3, 1));
-    /// # Ok::<(), lanebloom_guard::BoxError>(())
-    /// ```
-    pub fn miss_key_limit(mut self, bytes: usize) -> Self {
-        self.options.miss_key_limit = bytes;
-        self
-    }
-
-    /// How long a key is remembered as missing. It matters for rows that other processes add: this
-    /// process may report them missing for so long.
+    /// How long a key is remembered as missing. This matters for rows that other processes add:
+    /// this process may report them missing for this time.
     pub fn miss_time_to_live(mut self, time: Duration) -> Self {
         self.options.miss_time_to_live = time;
         self
     }
 
-    /// The number of loads that run at a time, and of those that wait for their turn; further ones
-    /// are [refused](crate::LoadError::is_refused), and the store does not see them. A call of
-    /// `load_many` is one load; rebuilds are none. Without it, as many loads run as keys
-    /// are asked for that the filter lets through: under an attack on an open filter, one per
-    /// request.
+    /// Limits the loads that run at a time to `at_once`, and those that wait for a place to
+    /// `waiting`. Further loads are [refused](crate::LoadError::is_refused) and do not reach the
+    /// store. A call of `load_many` is one load; a rebuild is not a load. Without a limit, every
+    /// get that needs a load runs one: under an attack on an open filter, one per request.
     ///
-    /// Cached values, remembered misses and keys that the filter turns away need no load. Gets that
-    /// join a load on its way add none. A refusal is an error like the loader's: it reaches the
-    /// gets that wait for this load, and is not cached. While a load waits for [other
-    /// keys](crate#loaders-that-get-other-keys), its place is another's, and it goes on once it has
-    /// a place again.
+    /// Cached values, remembered misses and keys that the filter turns away need no load, and gets
+    /// that join a running load add none. A refusal is an error like the loader's: all gets that
+    /// wait for this load return it, and it is not cached. While a load waits for [other
+    /// keys](crate#loaders-that-get-other-keys), it lends its place, and it continues once it has a
+    /// place again.
     ///
-    /// It needs a [`load_timeout`](Self::load_timeout): a load that never ends would keep its
+    /// It needs a [`load_timeout`](Self::load_timeout), since a load that never ends would keep its
     /// place.
     ///
     /// ```
@@ -468,7 +454,7 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
     ///     Ok::<_, std::convert::Infallible>(Some(id))
     /// };
     /// let cache = GuardedCache::<u64, u64>::builder()
-    ///     .load_limit(1, 0) // 64 and 1000, say
+    ///     .load_limit(1, 0) // in a service, 64 and 1000, say
     ///     .load_timeout(Duration::from_secs(5))
     ///     .build_blocking(read)?;
     /// thread::scope(|scope| {
@@ -486,17 +472,17 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
         self
     }
 
-    /// How long a load may take, with its wait for a turn by the [`load_limit`](Self::load_limit).
-    /// Then every get that waits for it ends with an
-    /// [error](crate::LoadError::is_timeout), which is not cached. A call of `load_many` is one
+    /// The longest time of a load, including its wait for a place of the
+    /// [`load_limit`](Self::load_limit). After that, every get that waits for the load fails with
+    /// an [error](crate::LoadError::is_timeout), which is not cached. A call of `load_many` is one
     /// load.
     ///
     /// - If gets are awaited, the loader's future is dropped, and the next get begins a new load.
     ///   The runtime needs `enable_time`.
-    /// - If gets block, nothing can end the thread that is in the loader. The timeout ends the wait
-    ///   for a turn, and that of the gets that joined the load; the get that runs it returns when
-    ///   the loader does, and its row is cached. Until then further gets join it, and wait for this
-    ///   long. Give the store's client a timeout too.
+    /// - If gets block, the cache cannot end the thread that runs the loader. The timeout ends the
+    ///   wait for a place, and the waits of the gets that joined the load. The get that runs the
+    ///   loader returns when the loader does, and its row is cached. Until then, further gets join
+    ///   the load, and each waits for at most this time. Give the store's client a timeout too.
     ///
     /// ```
     /// use lanebloom_guard::future::GuardedCache;
@@ -523,16 +509,16 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
     }
 
     /// Gathers the loads of single gets into calls of [`load_many`](future::Loader::load_many), as
-    /// dataloaders do: the first get that needs a load waits for `window`, and those that come
+    /// dataloaders do. The first get that needs a load waits for `window`, and the gets that come
     /// meanwhile join its batch. A batch of `max_keys` is loaded at once. A window of zero gathers
-    /// what the tasks ask for that are ready to run. For caches whose gets are awaited, and loaders
-    /// that read many rows at once.
+    /// the gets of all tasks that are ready to run. It needs a cache whose gets are awaited, and a
+    /// loader that reads many rows at once.
     ///
-    /// A batch is one load, of the [`load_limit`](Self::load_limit) and for the
-    /// [`load_timeout`](Self::load_timeout), and its error reaches all its gets. A key that changes
-    /// meanwhile is loaded again by the next get, and the batch does not cache it. Refreshes of
-    /// single gets are gathered too. A [`get_with`](future::GuardedCache::get_with) and a multi-get
-    /// load what they need by themselves, at once.
+    /// A batch is one load for the [`load_limit`](Self::load_limit) and the
+    /// [`load_timeout`](Self::load_timeout), and its error reaches all its gets. If a key changes
+    /// meanwhile, the batch does not cache it, and the next get loads it again. Refreshes of single
+    /// gets are gathered too. A [`get_with`](future::GuardedCache::get_with) and a multi-get load
+    /// at once, by themselves.
     ///
     /// ```
     /// use lanebloom_guard::future::{GuardedCache, Loader};
@@ -572,16 +558,16 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
         self
     }
 
-    /// A cache whose gets are awaited. Until its filter [is filled](Cache::is_ready), every
+    /// Builds a cache whose gets are awaited. Until its filter [is filled](Cache::is_ready), every
     /// key passes to the store. Fill it by [`restore`](Cache::restore) or
-    /// [`rebuild_now`](future::GuardedCache::rebuild_now), or say that it has all keys:
+    /// [`rebuild_now`](future::GuardedCache::rebuild_now), or declare that it has all keys by
     /// [`mark_ready`](Cache::mark_ready).
     ///
     /// # Errors
     ///
     /// Fails if the filter cannot be built, if a time is longer than 1000 years, or if options
-    /// contradict each other; the error says which.
-    pub fn build(self, loader: impl future::Loader<K, V>) -> Result<future::GuardedCache<K, V, F>, BuilderError>
+    /// contradict each other. The message names the option.
+    pub fn build(self, loader: impl future::Loader<K, V>) -> Result<future::GuardedCache<K, V, F>, CacheBuildError>
     where
         F: GuardFilter,
     {
@@ -589,38 +575,38 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
         future::GuardedCache::new(self.build_cache()?, loader, gather)
     }
 
-    /// [`build`](Self::build) of a cache whose gets block.
+    /// Builds a cache whose gets block.
     ///
     /// # Errors
     ///
-    /// As [`build`](Self::build).
-    pub fn build_blocking(self, loader: impl sync::Loader<K, V>) -> Result<sync::GuardedCache<K, V, F>, BuilderError>
+    /// Fails as [`build`](Self::build) does, and with [`gather_gets`](Self::gather_gets).
+    pub fn build_blocking(self, loader: impl sync::Loader<K, V>) -> Result<sync::GuardedCache<K, V, F>, CacheBuildError>
     where
         F: GuardFilter,
     {
         if self.options.gather.is_some() {
-            let text = "gathered gets have to be awaited: `build` makes such a cache";
-            return Err(BuilderError::options(text));
+            let text = "gather_gets needs a cache whose gets are awaited; call `build`";
+            return Err(CacheBuildError::options(text));
         }
         Ok(sync::GuardedCache::new(self.build_cache()?, loader))
     }
 
-    fn build_cache(self) -> Result<Cache<K, V, F>, BuilderError>
+    fn build_cache(self) -> Result<Cache<K, V, F>, CacheBuildError>
     where
         F: GuardFilter,
     {
         let Self { plan, mut options } = self;
-        let filter = (plan.make)(plan.expected_keys).map_err(BuilderError::filter)?;
-        let caches = options.build_caches().map_err(BuilderError::options)?;
-        let limits = options.limits().map_err(BuilderError::options)?;
-        // Some per thread, so that two threads seldom want the same one.
+        let filter = (plan.make)(plan.expected_keys).map_err(CacheBuildError::filter)?;
+        let caches = options.build_caches().map_err(CacheBuildError::options)?;
+        let limits = options.limits().map_err(CacheBuildError::options)?;
+        // Several per thread, so that two threads rarely need the same shard.
         let threads = thread::available_parallelism().map_or(1, usize::from);
         let shards = (16 * threads).next_power_of_two().min(1024);
         let inner = Inner {
             name: options.name,
             guard: CacheGuard::new_open(filter),
             flights: Flights::new(caches, shards),
-            counts: Counts::new(),
+            counts: CacheCounts::new(),
             limits,
             history: Mutex::new(History::new(plan.expected_keys)),
             measurement: Mutex::default(),
@@ -633,16 +619,14 @@ impl<K: Key + ?Sized, V: Value, F> Builder<K, V, F> {
 impl<O: Funnel + Hash + Eq + Send + Sync + 'static, V: Value> Options<O, V> {
     fn limits(&self) -> Result<Limits, String> {
         if let Some((0, waiting)) = self.load_limit {
-            return Err(format!(
-                "a load limit of 0 and {waiting}: no load could run; the least is 1"
-            ));
+            return Err(format!("load_limit(0, {waiting}): no load could run; allow at least 1"));
         }
         if let (Some((at_once, waiting)), None) = (self.load_limit, self.load_timeout) {
-            // Loads may wait, in tasks that the cache does not know to be theirs, for a place that
-            // only they can free.
+            // A load may wait, in a task that the cache does not know to be its own, for a place
+            // that only this load can free.
             return Err(format!(
-                "a load limit of {at_once} and {waiting} without a time: a load that never ends would keep its place \
-                 for ever; set a load_timeout too"
+                "load_limit({at_once}, {waiting}) needs a load_timeout: a load that never ends would keep its place \
+                 forever"
             ));
         }
         Ok(Limits {
@@ -657,15 +641,15 @@ impl<O: Funnel + Hash + Eq + Send + Sync + 'static, V: Value> Options<O, V> {
     fn build_caches<K: Key<Owned = O> + ?Sized>(&mut self) -> Result<Moka<K, V>, String> {
         let times = self.times;
         for (name, time) in [
-            ("time to live", times.time_to_live),
-            ("time to idle", self.time_to_idle),
-            ("refresh", times.refresh_after_write),
-            ("stale value", times.stale_if_error),
-            ("time to live", Some(self.miss_time_to_live)),
+            ("time_to_live", times.time_to_live),
+            ("time_to_idle", self.time_to_idle),
+            ("refresh_after_write", times.refresh_after_write),
+            ("stale_if_error", times.stale_if_error),
+            ("miss_time_to_live", Some(self.miss_time_to_live)),
         ] {
             // Moka would panic.
             if let Some(time) = time.filter(|time| *time > LONGEST) {
-                return Err(format!("a {name} of {time:?} is longer than 1000 years"));
+                return Err(format!("{name} of {time:?} is longer than the limit of 1000 years"));
             }
         }
         let Times {
@@ -675,18 +659,18 @@ impl<O: Funnel + Hash + Eq + Send + Sync + 'static, V: Value> Options<O, V> {
         } = times;
         match (refresh_after_write, time_to_live) {
             (Some(refresh), Some(live)) if refresh >= live => {
-                let text = format!("a refresh after {refresh:?} does not come before the time to live of {live:?}");
+                let text = format!("refresh_after_write of {refresh:?} must be less than time_to_live, {live:?}");
                 return Err(text);
             }
             _ => {}
         }
         match (stale_if_error, time_to_live) {
             (Some(stale), None) => {
-                let text = format!("a stale value of up to {stale:?} needs a time to live: without it none is stale");
+                let text = format!("stale_if_error of {stale:?} needs a time_to_live: without it, no value is stale");
                 return Err(text);
             }
             (Some(stale), Some(live)) if stale <= live => {
-                let text = format!("a stale value of up to {stale:?} is not older than the time to live of {live:?}");
+                let text = format!("stale_if_error of {stale:?} must be greater than time_to_live, {live:?}");
                 return Err(text);
             }
             _ => {}
@@ -712,7 +696,7 @@ impl<O: Funnel + Hash + Eq + Send + Sync + 'static, V: Value> Options<O, V> {
                 counted.fetch_add(1, Ordering::Relaxed);
             }
             if let Some(listener) = &listener {
-                // After a panic, moka would not call this closure again, and count nothing.
+                // Caught, since moka would not call this closure again after a panic.
                 let _ = catch_unwind(AssertUnwindSafe(|| listener(key, cached.value, cause)));
             }
         });
@@ -724,7 +708,6 @@ impl<O: Funnel + Hash + Eq + Send + Sync + 'static, V: Value> Options<O, V> {
             misses: misses
                 .time_to_live(self.miss_time_to_live)
                 .build_with_hasher(RandomState::default()),
-            longest_miss: self.miss_key_limit,
             evictions,
             ages: Ages::new(times),
         })
@@ -732,8 +715,8 @@ impl<O: Funnel + Hash + Eq + Send + Sync + 'static, V: Value> Options<O, V> {
 }
 
 impl<K: Key + ?Sized, V: Value> future::GuardedCache<K, V> {
-    /// A builder. Its filter is a [`ConcurrentBloom`] under a random SipHash key, unless
-    /// [`filter`](Builder::filter) names another.
+    /// Makes a builder. The filter is a [`ConcurrentBloom`] under a random SipHash key, unless
+    /// [`filter`](CacheBuilder::filter) sets another.
     ///
     /// ```
     /// use lanebloom_guard::future::GuardedCache;
@@ -747,14 +730,14 @@ impl<K: Key + ?Sized, V: Value> future::GuardedCache<K, V> {
     /// assert_eq!(cache.get(&17).await?, Some("row 17"));
     /// # Ok(()) }
     /// ```
-    pub fn builder() -> Builder<K, V> {
-        Builder::new()
+    pub fn builder() -> CacheBuilder<K, V> {
+        CacheBuilder::new()
     }
 }
 
 impl<K: Key + ?Sized, V: Value> sync::GuardedCache<K, V> {
-    /// A builder. Its filter is a [`ConcurrentBloom`] under a random SipHash key, unless
-    /// [`filter`](Builder::filter) names another.
+    /// Makes a builder. The filter is a [`ConcurrentBloom`] under a random SipHash key, unless
+    /// [`filter`](CacheBuilder::filter) sets another.
     ///
     /// ```
     /// use lanebloom_guard::sync::GuardedCache;
@@ -769,21 +752,20 @@ impl<K: Key + ?Sized, V: Value> sync::GuardedCache<K, V> {
     /// assert_eq!(cache.get("a made-up path")?, None);
     /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
-    pub fn builder() -> Builder<K, V> {
-        Builder::new()
+    pub fn builder() -> CacheBuilder<K, V> {
+        CacheBuilder::new()
     }
 }
 
-impl<K: Key + ?Sized, V, F> fmt::Debug for Builder<K, V, F> {
+impl<K: Key + ?Sized, V, F> fmt::Debug for CacheBuilder<K, V, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Builder")
+        f.debug_struct("CacheBuilder")
             .field("name", &self.options.name)
             .field("expected_keys", &self.plan.expected_keys)
             .field("capacity", &self.options.capacity)
             .field("times", &self.options.times)
             .field("time_to_idle", &self.options.time_to_idle)
             .field("miss_memory", &self.options.miss_memory)
-            .field("miss_key_limit", &self.options.miss_key_limit)
             .field("miss_time_to_live", &self.options.miss_time_to_live)
             .field("load_limit", &self.options.load_limit)
             .field("load_timeout", &self.options.load_timeout)

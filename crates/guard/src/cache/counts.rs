@@ -1,11 +1,11 @@
-//! The counts of a cache.
+//! The statistics of a cache: its counts.
 
 use crate::stats::GuardStats;
 use crate::striped::Striped;
 use std::sync::atomic::AtomicU64;
 
-/// Counts since the cache was made. Beside other threads, they may be of slightly different
-/// moments.
+/// The statistics of a cache: counts since the cache was made. If other threads count meanwhile,
+/// they may be of slightly different moments.
 ///
 /// Each key of a get or multi-get counts once: in `guard.turned_away`, `hits`, `known_misses`,
 /// `loads` or `joined`.
@@ -27,9 +27,9 @@ use std::sync::atomic::AtomicU64;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CacheStats {
-    /// The counts of the guard, also of checks by [`Cache::guard`](crate::Cache::guard). Keys that
-    /// the filter turned away are here, and keys that it let through and the store did not have.
-    /// Cached values count as admitted, not as found.
+    /// The counts of the guard, including checks by [`Cache::guard`](crate::Cache::guard): keys
+    /// that the filter turned away, and keys that it admitted and the store did not have. Cached
+    /// values count as admitted, not as found.
     pub guard: GuardStats,
     /// Keys whose value was cached.
     pub hits: u64,
@@ -37,15 +37,15 @@ pub struct CacheStats {
     pub known_misses: u64,
     /// Keys that were loaded.
     pub loads: u64,
-    /// Keys whose load was on its way already.
+    /// Keys whose load was already running.
     pub joined: u64,
     /// Keys whose load failed: by an error or a panic of the loader, by the timeout, or refused.
     pub failed: u64,
-    /// Those of the failed that were refused, because too many loads ran and waited.
+    /// Keys among `failed` that were refused, because too many loads ran and waited.
     pub refused: u64,
-    /// Those of the failed that took too long.
+    /// Keys among `failed` whose load took too long.
     pub timed_out: u64,
-    /// Failed loads that were answered with the value before, past its time to live.
+    /// Failed loads whose gets returned the value before, past its time to live.
     pub stale: u64,
     /// Loads of values that were refreshed ahead. They are not among `loads`.
     pub refreshes: u64,
@@ -53,18 +53,18 @@ pub struct CacheStats {
     pub inserted: u64,
     /// Keys that were removed.
     pub removed: u64,
-    /// Values that have expired, or that others pushed out. Moka notices it during later calls.
+    /// Values that expired, or that others pushed out. Moka notices it during later calls.
     pub evictions: u64,
 }
 
 impl CacheStats {
-    /// Keys that were asked for.
+    /// The number of keys that gets and multi-gets requested.
     #[must_use]
     pub fn gets(&self) -> u64 {
         self.guard.turned_away + self.hits + self.known_misses + self.loads + self.joined
     }
 
-    /// The counts since `earlier`: these less those, or 0 if that would be negative.
+    /// The counts since `earlier`: the differences, or 0 where one would be negative.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
         let difference = |count: fn(&Self) -> u64| count(self).saturating_sub(count(earlier));
@@ -86,11 +86,11 @@ impl CacheStats {
     }
 }
 
-/// The counters of a cache, without its guard's.
-pub(super) type Counts = Striped<Counters>;
+/// The counters of a cache, without those of its guard.
+pub(super) type CacheCounts = Striped<CacheCounters>;
 
 #[derive(Debug, Default)]
-pub(crate) struct Counters {
+pub(crate) struct CacheCounters {
     pub(super) hits: AtomicU64,
     pub(super) known_misses: AtomicU64,
     pub(super) loads: AtomicU64,
@@ -104,7 +104,7 @@ pub(crate) struct Counters {
     pub(super) removed: AtomicU64,
 }
 
-impl Counts {
+impl CacheCounts {
     pub(super) fn cache_stats(&self, guard: GuardStats, evictions: u64) -> CacheStats {
         CacheStats {
             guard,

@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Why a load brought no answer. Every get that waited for the load has a clone.
+/// Why a load failed. Every get that waited for the load returns a clone.
 ///
 /// ```
 /// use lanebloom_guard::sync::GuardedCache;
@@ -23,16 +23,16 @@ use std::time::Duration;
 /// # Ok::<(), lanebloom_guard::BoxError>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct LoadError(Kind);
+pub struct LoadError(LoadErrorKind);
 
 #[derive(Clone, Debug)]
-enum Kind {
+enum LoadErrorKind {
     Failed(Arc<dyn Error + Send + Sync>),
     Panicked(Arc<str>),
     Abandoned,
     Cycle,
     TimedOut(Duration),
-    /// With the limits.
+    /// With the limits of loads that run and that wait.
     Refused {
         at_once: usize,
         waiting: usize,
@@ -41,27 +41,27 @@ enum Kind {
 
 impl LoadError {
     pub(crate) fn failed(error: impl Into<BoxError>) -> Self {
-        Self(Kind::Failed(error.into().into()))
+        Self(LoadErrorKind::Failed(error.into().into()))
     }
 
     pub(crate) fn panicked(payload: &(dyn Any + Send)) -> Self {
-        Self(Kind::Panicked(text_of_panic(payload).into()))
+        Self(LoadErrorKind::Panicked(text_of_panic(payload).into()))
     }
 
     pub(crate) fn abandoned() -> Self {
-        Self(Kind::Abandoned)
+        Self(LoadErrorKind::Abandoned)
     }
 
     pub(crate) fn cycle() -> Self {
-        Self(Kind::Cycle)
+        Self(LoadErrorKind::Cycle)
     }
 
     pub(crate) fn timed_out(timeout: Duration) -> Self {
-        Self(Kind::TimedOut(timeout))
+        Self(LoadErrorKind::TimedOut(timeout))
     }
 
     pub(crate) fn refused(at_once: usize, waiting: usize) -> Self {
-        Self(Kind::Refused { at_once, waiting })
+        Self(LoadErrorKind::Refused { at_once, waiting })
     }
 
     /// The loader's error, if it has this type.
@@ -78,14 +78,14 @@ impl LoadError {
     #[must_use]
     pub fn downcast_ref<E: Error + 'static>(&self) -> Option<&E> {
         match &self.0 {
-            Kind::Failed(error) => error.downcast_ref(),
+            LoadErrorKind::Failed(error) => error.downcast_ref(),
             _ => None,
         }
     }
 
     /// Whether the load waits for itself: its loader [gets a
-    /// key](crate#loaders-that-get-other-keys) whose row needs this one. The error of a load whose
-    /// loader passes such an error on has it as [`downcast_ref`](Self::downcast_ref).
+    /// key](crate#loaders-that-get-other-keys) whose row needs this one. If that loader returns
+    /// this error, the load's own error contains it: see [`downcast_ref`](Self::downcast_ref).
     ///
     /// ```
     /// use lanebloom_guard::{LoadError, sync::GuardedCache};
@@ -106,11 +106,11 @@ impl LoadError {
     /// ```
     #[must_use]
     pub fn is_cycle(&self) -> bool {
-        matches!(self.0, Kind::Cycle)
+        matches!(self.0, LoadErrorKind::Cycle)
     }
 
-    /// Whether the load took longer than the [`load_timeout`](crate::Builder::load_timeout). (A
-    /// timeout of the loader's own is the loader's error.)
+    /// Whether the load took longer than the [`load_timeout`](crate::CacheBuilder::load_timeout).
+    /// (If the loader has its own timeout, that is an error of the loader.)
     ///
     /// ```
     /// use lanebloom_guard::future::GuardedCache;
@@ -132,11 +132,11 @@ impl LoadError {
     /// ```
     #[must_use]
     pub fn is_timeout(&self) -> bool {
-        matches!(self.0, Kind::TimedOut(_))
+        matches!(self.0, LoadErrorKind::TimedOut(_))
     }
 
-    /// Whether the load was refused, because [too many](crate::Builder::load_limit) ran and waited.
-    /// The store was not asked. A service answers 503 to it.
+    /// Whether the load was refused, because [too many](crate::CacheBuilder::load_limit) ran and
+    /// waited. The store was not asked. A service should respond with 503.
     ///
     /// ```
     /// use lanebloom_guard::future::GuardedCache;
@@ -163,7 +163,7 @@ impl LoadError {
     /// ```
     #[must_use]
     pub fn is_refused(&self) -> bool {
-        matches!(self.0, Kind::Refused { .. })
+        matches!(self.0, LoadErrorKind::Refused { .. })
     }
 
     /// Whether the loader panicked.
@@ -182,27 +182,29 @@ impl LoadError {
     /// ```
     #[must_use]
     pub fn is_panic(&self) -> bool {
-        matches!(self.0, Kind::Panicked(_))
+        matches!(self.0, LoadErrorKind::Panicked(_))
     }
 }
 
 impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Kind::Failed(error) => write!(f, "the load failed: {error}"),
-            Kind::Panicked(text) => write!(f, "the loader panicked: {text}"),
-            Kind::Abandoned => f.write_str("the runtime shut down before the load ended"),
-            Kind::TimedOut(timeout) => write!(f, "the load took longer than {timeout:?}"),
-            Kind::Refused { at_once: 1, waiting } => {
+            LoadErrorKind::Failed(error) => write!(f, "the load failed: {error}"),
+            LoadErrorKind::Panicked(text) => write!(f, "the loader panicked: {text}"),
+            LoadErrorKind::Abandoned => f.write_str("the runtime shut down before the load ended"),
+            LoadErrorKind::TimedOut(timeout) => write!(f, "the load took longer than {timeout:?}"),
+            LoadErrorKind::Refused { at_once: 1, waiting } => {
                 write!(f, "the load was refused: 1 load runs and {waiting} wait, the limit")
             }
-            Kind::Refused { at_once, waiting } => {
+            LoadErrorKind::Refused { at_once, waiting } => {
                 write!(
                     f,
                     "the load was refused: {at_once} loads run and {waiting} wait, the limit"
                 )
             }
-            Kind::Cycle => f.write_str("the load waits for itself: its loader gets a key whose row needs this one"),
+            LoadErrorKind::Cycle => {
+                f.write_str("the load waits for itself: its loader gets a key whose row needs this one")
+            }
         }
     }
 }
@@ -210,59 +212,60 @@ impl fmt::Display for LoadError {
 impl Error for LoadError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match &self.0 {
-            Kind::Failed(error) => Some(&**error),
+            LoadErrorKind::Failed(error) => Some(&**error),
             _ => None,
         }
     }
 }
 
-/// Why a [`Builder`](crate::Builder) built no cache.
+/// Why a [`CacheBuilder`](crate::CacheBuilder) could not build a cache.
 ///
 /// ```
-/// use lanebloom_guard::{BuilderError, lanebloom::BuildError, sync::GuardedCache};
+/// use lanebloom_guard::lanebloom::BuildError;
+/// use lanebloom_guard::{CacheBuildError, sync::GuardedCache};
 /// use std::error::Error;
 ///
 /// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
 /// let builder = GuardedCache::<u64, u64>::builder().false_positive_rate(2.0);
-/// let error: BuilderError = builder.build_blocking(read).unwrap_err();
+/// let error: CacheBuildError = builder.build_blocking(read).unwrap_err();
 /// let text = "the filter could not be built: false-positive rate 2 is not ";
 /// assert!(error.to_string().starts_with(text));
 /// assert!(error.source().unwrap().is::<BuildError>());
 /// ```
 #[derive(Clone, Debug)]
-pub struct BuilderError(Unbuilt);
+pub struct CacheBuildError(CacheBuildErrorKind);
 
 #[derive(Clone, Debug)]
-enum Unbuilt {
+enum CacheBuildErrorKind {
     Filter(Arc<dyn Error + Send + Sync>),
     Options(Arc<str>),
 }
 
-impl BuilderError {
+impl CacheBuildError {
     pub(super) fn filter(error: BoxError) -> Self {
-        Self(Unbuilt::Filter(error.into()))
+        Self(CacheBuildErrorKind::Filter(error.into()))
     }
 
-    /// For options that are too large, or contradict each other.
+    /// For options that are out of range, or contradict each other.
     pub(super) fn options(text: impl Into<Arc<str>>) -> Self {
-        Self(Unbuilt::Options(text.into()))
+        Self(CacheBuildErrorKind::Options(text.into()))
     }
 }
 
-impl fmt::Display for BuilderError {
+impl fmt::Display for CacheBuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Unbuilt::Filter(error) => write!(f, "the filter could not be built: {error}"),
-            Unbuilt::Options(text) => f.write_str(text),
+            CacheBuildErrorKind::Filter(error) => write!(f, "the filter could not be built: {error}"),
+            CacheBuildErrorKind::Options(text) => f.write_str(text),
         }
     }
 }
 
-impl Error for BuilderError {
+impl Error for CacheBuildError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match &self.0 {
-            Unbuilt::Filter(error) => Some(&**error),
-            Unbuilt::Options(_) => None,
+            CacheBuildErrorKind::Filter(error) => Some(&**error),
+            CacheBuildErrorKind::Options(_) => None,
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Where the result of a load is put, and any number of gets wait for it: as futures, or by
-//! blocking their threads on such a future.
+//! A cell for the result of a load. Any number of gets wait for it, as futures or by blocking their
+//! threads on such a future.
 
 use crate::cache::error::LoadError;
 use crate::cache::flights::Flight;
@@ -24,7 +24,7 @@ impl<V> Default for FillOnce<V> {
 }
 
 impl<V: Clone> FillOnce<V> {
-    /// The first result stays.
+    /// Sets the result, unless there is one.
     pub(super) fn fill(&self, result: Loaded<V>) {
         let _ = self.result.set(result);
         self.filled.notify_waiters();
@@ -36,7 +36,7 @@ impl<V: Clone> FillOnce<V> {
 
     pub(super) async fn filled(&self) -> Loaded<V> {
         loop {
-            // Made before the look: it hears of every `fill` from here on.
+            // Created before the look, so that it notices every `fill` from here on.
             let filled = self.filled.notified();
             if let Some(result) = self.result.get() {
                 return result.clone();

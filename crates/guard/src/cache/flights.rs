@@ -1,61 +1,60 @@
-//! The protocol between loads and changes of the store. `Flights` knows which loads are on their
-//! way, and decides whether a load's result may be cached.
+//! The protocol between loads and changes of the store. `Flights` knows which loads are running,
+//! and decides whether a load's result may be cached.
 //!
 //! # The promise
 //!
 //! A key that was added is not reported missing afterwards: a lookup that begins after
-//! [`changed`](Flights::changed) has returned does not answer "missing" from what an earlier state
-//! of the store said. (The filter in front has the same promise, see `CacheGuard`.) For
-//! values likewise: a lookup after `changed` never answers with the value before. After
+//! [`changed`](Flights::changed) has returned does not return "missing" from an earlier state of
+//! the store. (The filter in front has the same promise, see `CacheGuard`.) The same holds for
+//! values: a lookup after `changed` never returns the value before. After
 //! [`all_changed`](Flights::all_changed), this holds for every key.
 //!
 //! # The protocol
 //!
-//! A *flight* is one load of one key. Shards of the keys have a lock each, and a table of the
-//! flights that may still cache their result. The *epoch* is the number of calls of `all_changed`.
-//! Each entry of the caches has the epoch of its flight. An entry of another epoch than the present
-//! one counts as absent. Under the lock of the key's shard:
+//! A *flight* is one load of one key. Each shard of the keys has a lock, and a table of the flights
+//! that may still cache their result. The *epoch* is the number of calls of `all_changed`. Each
+//! entry of the caches has the epoch of its flight. An entry of another epoch than the current one
+//! counts as absent. Under the lock of the key's shard:
 //!
 //! - **ask** looks into the caches again, then joins the key's flight in the table, or enters a new
-//!   one in the present epoch. It joins no flight of an earlier epoch, but replaces it. The new
-//!   one's load asks the store after that.
+//!   one in the current epoch. It replaces a flight of an earlier epoch. The load of the new flight
+//!   reads the store after that.
 //! - **refresh** enters a flight although the caches have the key, if its entry is old. Lookups
-//!   still take that entry.
-//! - **finish**, after the load: if the table still has *this* flight, takes it out and puts the
+//!   still return that entry.
+//! - **finish**, after the load: if the table still has *this* flight, removes it and puts the
 //!   result into the caches. Otherwise the result is only for the flight's own waiters.
-//! - **fail**, after a load that failed: takes the flight out of the table likewise. If it was
-//!   there, an entry of its epoch that is past its time, and that the caches still keep, may be the
+//! - **fail**, after a load that failed: removes the flight from the table in the same way. If it
+//!   was there, and the caches still keep an expired entry of its epoch, that entry may be the
 //!   result for its waiters.
-//! - **changed**, after the store has the change: takes the key's flight out of the table, if there
-//!   is one, and the key out of the caches, or puts the new value in, in the present epoch.
-//!
+//! - **changed**, after the store has the change: removes the key's flight from the table, and the
+//!   key from the caches, or puts the new value in, in the current epoch.
 //! - **abandon_all**, after the store has changes of some keys: empties the tables, one shard after
-//!   another. The caller then removes from the caches what has changed.
+//!   another. The caller then removes the changed keys from the caches.
 //!
 //! Without a lock:
 //!
 //! - Lookups in the caches.
-//! - **all_changed** increments the epoch. It waits for nobody.
-//! - **begin**: a flight is loaded by the first that begins it, also by one that joined it. So no
-//!   flight waits for another of the same multi-get, and one that its owner leaves behind (a panic,
-//!   a dropped future) is loaded by the next that asks.
+//! - **all_changed** increments the epoch. It waits for no other thread.
+//! - **begin**: the first get that begins a flight loads it, even if another one entered it. So no
+//!   flight waits for another flight of the same multi-get. If the get that entered a flight leaves
+//!   it (by a panic, or because its future is dropped), the next get that asks loads it.
 //!
 //! # The argument
 //!
-//! Suppose the caches say "missing" to a lookup that began after `changed` had returned. A `finish`
-//! put the miss in. That was after `changed`, which removes what it finds. So the flight was in the
-//! table after `changed`, which removes what it finds there too. So its `ask` came after `changed`,
-//! under the same lock, and its load read the store after the change. The store has the key then:
-//! the miss says that it was removed since, or is missing indeed.
+//! Suppose a lookup that began after `changed` had returned finds a miss in the caches. A `finish`
+//! put the miss in, after `changed`, which removes entries that it finds. So the flight was in the
+//! table after `changed`, which removes flights that it finds, too. So its `ask` came after
+//! `changed`, under the same lock, and its load read the store after the change. So the store
+//! lacked the key after the change: it was removed again, or the change was its removal.
 //!
 //! The second way to a "missing" is a joined flight. The lookup finds it in the table after
 //! `changed`, so the same holds: its load began after the change. A lookup that began before
-//! `changed` returned may have joined an earlier flight, and may answer "missing". Both calls ran
+//! `changed` returned may have joined an earlier flight, and may return "missing". Both calls ran
 //! at the same time, so either order is right.
 //!
-//! The third way is an entry past its time that `fail` found. The flight was in the table then, so
-//! no `changed` came between its `ask` and `fail`. The lookup joined it after `changed`, so the
-//! entry was put in after `changed` too, or `changed` would have removed it: by a load that began
+//! The third way is an expired entry that `fail` found. The flight was in the table then, so no
+//! `changed` came between its `ask` and `fail`. The lookup joined it after `changed`. So the entry
+//! was also put in after `changed`, which would have removed it otherwise, by a load that began
 //! after the change.
 //!
 //! A lookup that begins after `all_changed` has returned reads its epoch or a later one. The entry
@@ -66,17 +65,17 @@
 //! entry. A `finish` put it in after the removal, so its flight was in the table after
 //! `abandon_all` had emptied it: the flight's `ask`, and its load, came after the change.
 //!
-//! The argument needs two things from the caches. A lookup that begins after an entry's removal has
-//! returned does not find that entry. And nothing but a put brings entries in: expiry and eviction
-//! only remove.
+//! The argument needs two properties of the caches. A lookup that begins after an entry's removal
+//! has returned does not find that entry. And only a put adds entries: expiry and eviction only
+//! remove.
 //!
 //! Three simpler protocols are wrong. Without the table, a load that read the store before a row
-//! was added puts its "missing" in after `changed` has cleaned up, for as long as misses are
-//! remembered. With an epoch per stripe of keys that the load checks before its put, the check and
-//! the put are two steps, and `changed` fits between them; with that epoch kept in the entry and
-//! checked by each lookup, a change of one key forgets other keys' misses. And an `all_changed`
-//! that empties caches of timestamped entries must wait for the clock, since entries of the same
-//! tick are before it or after.
+//! was added puts its miss in after `changed` has cleaned up, and the miss stays as long as misses
+//! are remembered. With one epoch per stripe of keys, which the load checks before its put,
+//! `changed` can come between the check and the put. If each entry had that epoch and each lookup
+//! checked it, a change of one key would forget the misses of other keys. And an `all_changed` that
+//! empties caches of timestamped entries must wait for the clock, since an entry of the same tick
+//! may be older or newer.
 
 #[cfg(lanebloom_loom)]
 use loom::sync::{
@@ -95,53 +94,52 @@ use std::sync::{
 };
 use std::sync::{PoisonError, TryLockError};
 
-/// The caches, as the protocol sees them: entries that may vanish at any time.
+/// The caches, as the protocol sees them. Entries may vanish at any time.
 pub(crate) trait Caches<K: ToOwned + ?Sized> {
     type Value;
 
     fn get(&self, key: &K) -> Option<Entry<Self::Value>>;
 
-    /// Remembers `value` in place of what was known; `None` if the key is missing.
+    /// Replaces the entry of `key` by `value`: `None` if the key is missing.
     fn put(&self, key: &K, epoch: u64, value: Option<Self::Value>);
 
-    /// The load of `key` has failed. A value that [`get`](Self::get) no longer finds, if it may
-    /// serve instead.
+    /// After the load of `key` has failed: returns a value that [`get`](Self::get) no longer finds,
+    /// if it may serve instead.
     fn fall_back(&self, key: &K) -> Option<Entry<Self::Value>>;
 
-    /// Removes whatever is known of `key`.
+    /// Removes the entry of `key`.
     fn forget(&self, key: &K);
 
-    /// Frees memory: no lookup takes the entries that are there now. Those that it leaves do no
-    /// harm.
+    /// Frees memory: no lookup uses the current entries any more. An entry that stays does no harm.
     fn forget_all(&self);
 }
 
-/// What the store said of a key: its value, or that it is missing.
+/// The store's answer for a key: its value, or that it is missing.
 #[derive(Clone)]
 pub(crate) struct Entry<V> {
     pub(crate) epoch: u64,
     pub(crate) value: Option<V>,
-    /// Whether it should be loaded anew, although it is known.
+    /// Whether it should be loaded again, although it is known.
     pub(crate) is_due: bool,
 }
 
-/// What a lookup is to do.
+/// What a lookup does next.
 pub(crate) enum Asked<V, T> {
     Known(Option<V>),
-    /// Another lookup has entered the flight. [Begin](Flight::begin) it, or wait for it.
+    /// Another lookup entered the flight. [Begin](Flight::begin) it, or wait for it.
     Joined(Arc<Flight<T>>),
-    /// The flight is new. Begin it, or wait for the one who did before.
+    /// The flight is new. Begin it, or wait for it if another lookup began it before.
     New(Arc<Flight<T>>),
 }
 
 /// One load of one key.
 pub(crate) struct Flight<T> {
-    /// Waiters find the result there.
+    /// The result, for the waiters.
     pub(crate) result: T,
     epoch: u64,
-    /// The load that brings the result, 0 before it begins.
+    /// The load that returns the result; 0 before it begins.
     load: AtomicU64,
-    /// It has ended with an error, and may still be in the table.
+    /// Whether it has ended with an error, but may still be in the table.
     is_lost: AtomicBool,
 }
 
@@ -158,18 +156,18 @@ impl<T> Flight<T> {
         }
     }
 
-    /// Whether `load` is the one that begins this flight. Then load its key, and call
-    /// [`Flights::finish`] in any case. Otherwise the error is the load that has begun it.
+    /// Begins this flight with `load`. If it succeeds, load the key and call [`Flights::finish`] in
+    /// any case. Otherwise the error is the load that began it.
     pub(crate) fn begin(&self, load: u64) -> Result<(), u64> {
-        // `Relaxed`: it only picks one of the askers.
+        // `Relaxed`: this only picks one of the askers.
         let begun = self
             .load
             .compare_exchange(0, load, Ordering::Relaxed, Ordering::Relaxed);
         begun.map(drop)
     }
 
-    /// For a flight that could not be removed from the table, since a panic of the key's `Eq` ended
-    /// that: nobody joins it any more.
+    /// Marks a flight that could not be removed from the table, because the key's `Eq` panicked: no
+    /// lookup joins it any more.
     pub(crate) fn lose(&self) {
         self.is_lost.store(true, Ordering::Relaxed);
     }
@@ -186,13 +184,13 @@ impl<T> Flight<T> {
 pub(crate) struct Flights<K: ToOwned + ?Sized, C, T> {
     pub(crate) caches: C,
     epoch: AtomicU64,
-    /// A power of two of them.
+    /// Their number is a power of two.
     shards: Box<[Shard<K, T>]>,
     hasher: RandomState,
 }
 
-type Shard<K, T> = Mutex<Table<K, T>>;
-type Table<K, T> = HashMap<<K as ToOwned>::Owned, Arc<Flight<T>>>;
+type Shard<K, T> = Mutex<FlightTable<K, T>>;
+type FlightTable<K, T> = HashMap<<K as ToOwned>::Owned, Arc<Flight<T>>>;
 
 impl<K, C, T> Flights<K, C, T>
 where
@@ -210,22 +208,23 @@ where
         }
     }
 
-    /// What a lookup in the caches, without a lock, has found, if it counts.
+    /// Filters the result of a lookup in the caches without a lock: entries of another epoch are
+    /// absent.
     #[inline]
-    pub(crate) fn present(&self, found: Option<Entry<C::Value>>) -> Option<Entry<C::Value>> {
-        found.filter(|entry| self.is_present(entry.epoch))
+    pub(crate) fn current(&self, found: Option<Entry<C::Value>>) -> Option<Entry<C::Value>> {
+        found.filter(|entry| self.is_current(entry.epoch))
     }
 
-    /// Whether an entry of this epoch counts.
+    /// Whether `epoch` is the current one.
     #[inline]
-    pub(crate) fn is_present(&self, epoch: u64) -> bool {
+    pub(crate) fn is_current(&self, epoch: u64) -> bool {
         epoch == self.epoch()
     }
 
     /// Enters a flight for `key`, unless there is one or the caches have the key by now. So a key
-    /// that many ask for at once is loaded once.
+    /// that many gets request at the same time is loaded once.
     ///
-    /// It does not join `unlike`, but replaces it.
+    /// It replaces the flight `unlike`, and does not join it.
     pub(crate) fn ask(&self, key: &K, unlike: Option<&Arc<Flight<T>>>) -> Asked<C::Value, T> {
         let mut flights = self.lock(key);
         let epoch = self.epoch();
@@ -236,17 +235,17 @@ where
         let is_other = |flight: &Arc<Flight<T>>| unlike.is_none_or(|unlike| !Arc::ptr_eq(unlike, flight));
         let joins = |flight: &Arc<Flight<T>>| flight.may_be_joined(epoch) && is_other(flight);
         Asked::New(match flights.entry(key.to_owned()) {
-            Occupied(present) if joins(present.get()) => return Asked::Joined(Arc::clone(present.get())),
-            Occupied(mut present) => {
-                present.insert(new());
-                Arc::clone(present.get())
+            Occupied(joined) if joins(joined.get()) => return Asked::Joined(Arc::clone(joined.get())),
+            Occupied(mut old) => {
+                old.insert(new());
+                Arc::clone(old.get())
             }
             Vacant(place) => Arc::clone(place.insert(new())),
         })
     }
 
-    /// Enters a flight for a key whose entry is due, unless there is one. It waits for nobody: if
-    /// the lock is taken, a later lookup will do it.
+    /// Enters a flight for a key whose entry is due, unless there is one. It waits for no other
+    /// thread: if the lock is taken, a later lookup enters the flight.
     pub(crate) fn refresh(&self, key: &K) -> Option<Arc<Flight<T>>> {
         let mut flights = match self.shard(key).try_lock() {
             Ok(flights) => flights,
@@ -273,8 +272,7 @@ where
         }
     }
 
-    /// Ends a flight whose load failed. Answers with the value that serves instead, if there is
-    /// one.
+    /// Ends a flight whose load failed. Returns the value that serves instead, if there is one.
     pub(crate) fn fail(&self, key: &K, flight: &Arc<Flight<T>>) -> Option<C::Value> {
         let mut flights = self.lock(key);
         if take(&mut flights, key, flight) {
@@ -284,7 +282,7 @@ where
         }
     }
 
-    /// [`fail`](Self::fail) for one that no longer waits for a flight, which goes on.
+    /// [`fail`](Self::fail) for a get that stops waiting for a flight, which goes on.
     pub(crate) fn give_up(&self, key: &K, flight: &Arc<Flight<T>>) -> Option<C::Value> {
         let flights = self.lock(key);
         if is_there(&flights, key, flight) {
@@ -294,21 +292,22 @@ where
         }
     }
 
-    /// Under the lock, and the flight is in the table.
+    /// The caller holds the lock, and the flight is in the table.
     fn fall_back(&self, key: &K, flight: &Flight<T>) -> Option<C::Value> {
         let entry = self.caches.fall_back(key)?;
         if entry.epoch == flight.epoch { entry.value } else { None }
     }
 
-    /// Leaves a flight that its asker entered to others. If none of them has begun it, they enter a
-    /// new one.
+    /// Leaves a flight, which this get entered, to the other gets. If it has not begun, the next
+    /// get enters a new one.
     pub(crate) fn leave(&self, key: &K, flight: &Arc<Flight<T>>) {
         if !flight.has_begun() {
             take(&mut self.lock(key), key, flight);
         }
     }
 
-    /// The store has another row for `key` now, or none: `value` if it is known.
+    /// Call it after the store has another row for `key`, or none. `value` is the row, if it is
+    /// known.
     pub(crate) fn changed(&self, key: &K, value: Option<C::Value>) {
         let mut flights = self.lock(key);
         flights.remove(key);
@@ -317,38 +316,38 @@ where
         };
         let put = catch_unwind(AssertUnwindSafe(|| self.caches.put(key, self.epoch(), value)));
         if let Err(panic) = put {
-            // The value before is old, also for a caller that goes on.
+            // The value before is outdated, also for a caller that catches the panic.
             self.caches.forget(key);
             resume_unwind(panic);
         }
     }
 
-    /// Takes all flights out of the table: no load on its way is cached, or joined by a lookup that
-    /// begins now.
+    /// Removes all flights from the tables: no running load is cached, and no lookup that begins
+    /// now joins one.
     pub(crate) fn abandon_all(&self) {
         for shard in &self.shards {
-            // The flights are dropped after the lock: a value's `Drop` takes as long as it likes.
+            // The flights are dropped after the lock, since a value's `Drop` may take long.
             let _flights = mem::take(&mut *lock(shard));
         }
     }
 
-    /// Any row of the store may have changed.
+    /// Call it after any row of the store may have changed.
     pub(crate) fn all_changed(&self) {
         // `Release`: the load of a flight in the new epoch sees the store's changes. Partner: the
-        // load in `epoch`.
+        // `Acquire` load in `epoch`.
         self.epoch.fetch_add(1, Ordering::Release);
         self.caches.forget_all();
     }
 
-    /// A call that begins after `all_changed` has returned sees its epoch or a later one, by
-    /// coherence.
+    /// The current epoch. By coherence, a call that begins after `all_changed` has returned sees
+    /// its epoch or a later one.
     #[inline]
     fn epoch(&self) -> u64 {
         // Partner: the increment in `all_changed`.
         self.epoch.load(Ordering::Acquire)
     }
 
-    fn lock(&self, key: &K) -> MutexGuard<'_, Table<K, T>> {
+    fn lock(&self, key: &K) -> MutexGuard<'_, FlightTable<K, T>> {
         lock(self.shard(key))
     }
 
@@ -360,13 +359,13 @@ where
 }
 
 /// A panic under the lock (in a key's `Eq`, a value's `Drop`, a weigher) leaves table and caches
-/// whole: each of their calls stands alone.
+/// intact, since each of their calls is complete by itself.
 fn lock<T>(shard: &Mutex<T>) -> MutexGuard<'_, T> {
     shard.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Takes `flight` out of the table; answers whether it was there.
-fn take<K, T>(flights: &mut Table<K, T>, key: &K, flight: &Arc<Flight<T>>) -> bool
+/// Removes `flight` from the table; returns whether it was there.
+fn take<K, T>(flights: &mut FlightTable<K, T>, key: &K, flight: &Arc<Flight<T>>) -> bool
 where
     K: Hash + Eq + ToOwned<Owned: Hash + Eq> + ?Sized,
 {
@@ -377,7 +376,7 @@ where
     is_there
 }
 
-fn is_there<K, T>(flights: &Table<K, T>, key: &K, flight: &Arc<Flight<T>>) -> bool
+fn is_there<K, T>(flights: &FlightTable<K, T>, key: &K, flight: &Arc<Flight<T>>) -> bool
 where
     K: Hash + Eq + ToOwned<Owned: Hash + Eq> + ?Sized,
 {

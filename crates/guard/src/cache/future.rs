@@ -1,8 +1,8 @@
 //! Caches whose gets are awaited, on tokio.
 //!
-//! [`Builder::build`](crate::Builder::build) makes one.
+//! [`CacheBuilder::build`](crate::CacheBuilder::build) makes such a cache.
 
-use crate::cache::error::{BuilderError, LoadError};
+use crate::cache::error::{CacheBuildError, LoadError};
 use crate::cache::fill_once::{FlightOf, Loaded};
 use crate::cache::flights::Asked;
 use crate::cache::gathering::{Added, Gathering};
@@ -13,7 +13,7 @@ use crate::cache::loads::Load;
 use crate::cache::measurement::len_of;
 use crate::cache::schedule::{failures, pause};
 use crate::cache::store::{Key, Value};
-use crate::cache::{Cache, Known, whole};
+use crate::cache::{Cache, Lookup, whole};
 use crate::error::{BoxError, RebuildError};
 use crate::filter::GuardFilter;
 use crate::guard::CacheGuard;
@@ -39,23 +39,23 @@ use tracing::{Instrument, debug_span};
 /// A read-through cache over a store, with a filter of all valid keys in front. Its gets are
 /// awaited. Clones share one cache.
 ///
-/// [`get`](Self::get) answers in this order: the filter turns the key away; the cache has its
-/// value; the key is remembered as missing; the [loader](Loader) reads the store, once for all that
-/// ask for the key at the same moment.
+/// [`get`](Self::get) tries in this order: the filter may turn the key away; the cache may have its
+/// value, or remember it as missing; otherwise the [loader](Loader) reads the store, once for all
+/// gets of the key at the same time.
 ///
 /// `K` is the type of the keys in their borrowed form, as in [`CacheGuard`]: `GuardedCache<str,
 /// User>` takes `&str`, `&String` and more.
 ///
-/// Changes of the store, readiness, figures and files ([`save`](Cache::save),
-/// [`restore`](Cache::restore)) are calls of [`Cache`], to which this derefs. Its
-/// page has the order of writes.
+/// Changes of the store, readiness, statistics and files ([`save`](Cache::save),
+/// [`restore`](Cache::restore)) are calls of [`Cache`], to which this type derefs. The page of
+/// [`Cache`] describes the order of writes.
 ///
 /// # Loads
 ///
-/// A load runs in a task of its own. If a waiter is cancelled, also the one that began it, the load
-/// goes on, for the other waiters and for the cache. If the store may hang or be overrun, set a
-/// [`load_timeout`](crate::Builder::load_timeout) and a
-/// [`load_limit`](crate::Builder::load_limit). A loader may [get other
+/// A load runs in a task of its own. If a waiter is cancelled, even the one that began the load,
+/// the load goes on for the other waiters and for the cache. If the store may hang or be
+/// overloaded, set a [`load_timeout`](crate::CacheBuilder::load_timeout) and a
+/// [`load_limit`](crate::CacheBuilder::load_limit). A loader may [get other
 /// keys](crate#loaders-that-get-other-keys).
 ///
 /// An error reaches every waiter and is not cached; the next get tries again. A panic of the loader
@@ -80,7 +80,7 @@ use tracing::{Instrument, debug_span};
 ///
 /// assert_eq!(cache.get(&17).await?.as_deref(), Some("user 17")); // loaded
 /// assert_eq!(cache.get(&17).await?.as_deref(), Some("user 17")); // cached
-/// assert_eq!(cache.get(&1000).await?, None); // the store said so
+/// assert_eq!(cache.get(&1000).await?, None); // missing in the store
 /// assert_eq!(cache.get(&1000).await?, None); // remembered
 /// assert_eq!(cache.get(&123_456).await?, None); // turned away
 ///
@@ -96,15 +96,15 @@ pub struct GuardedCache<K: Key + ?Sized, V: Value, F = ConcurrentBloom<SipHash13
 }
 
 impl<K: Key + ?Sized, V: Value, F> GuardedCache<K, V, F> {
-    /// `gather` is a window and the most keys in it.
+    /// `gather` is a window and the largest number of keys in it.
     pub(super) fn new(
         cache: Cache<K, V, F>,
         loader: impl Loader<K, V>,
         gather: Option<(Duration, usize)>,
-    ) -> Result<Self, BuilderError> {
+    ) -> Result<Self, CacheBuildError> {
         if gather.is_some() && !loader.reads_many() {
-            let text = "gathered gets need a loader with `load_many`: this one reads one key at a time";
-            return Err(BuilderError::options(text));
+            let text = "gather_gets needs a loader with `load_many`; this one reads one key at a time";
+            return Err(CacheBuildError::options(text));
         }
         Ok(Self {
             cache,
@@ -125,7 +125,7 @@ impl<K: Key + ?Sized, V: Value, F> Deref for GuardedCache<K, V, F> {
     }
 }
 
-/// The same as [`Cache::guard`].
+/// Returns [`Cache::guard`].
 impl<K: Key + ?Sized, V: Value, F: GuardFilter> AsRef<CacheGuard<K, F>> for GuardedCache<K, V, F> {
     fn as_ref(&self) -> &CacheGuard<K, F> {
         self.guard()
@@ -155,11 +155,11 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     ///
     /// # Errors
     ///
-    /// Fails if the load does that this get began or joined.
+    /// Fails if the load that this get began or joined fails.
     ///
     /// # Panics
     ///
-    /// If it begins a load outside of a tokio runtime.
+    /// Panics if it begins a load outside of a tokio runtime.
     ///
     /// # Examples
     ///
@@ -180,26 +180,26 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     pub async fn get<Q: Borrow<K> + ?Sized>(&self, key: &Q) -> Result<Option<V>, LoadError> {
         let key = key.borrow();
         match self.look(key) {
-            Known::Answer(known) => Ok(known),
-            Known::Due(value) => Ok(Some(self.refreshed(key, value))),
-            // Boxed, because most gets end before, and a large future is slow to move.
-            Known::Unknown(admission) => Box::pin(self.load_gathered(key, admission)).await,
+            Lookup::Known(known) => Ok(known),
+            Lookup::Due(value) => Ok(Some(self.refreshed(key, value))),
+            // Boxed, because most gets end before this, and a large future is slow to move.
+            Lookup::Unknown(admission) => Box::pin(self.load_gathered(key, admission)).await,
         }
     }
 
-    /// [`get`](Self::get) by a form of the key that it cannot be borrowed as: the borrowed
-    /// [`Parts`](crate::Parts) of a composite key. Only a load makes the key itself.
+    /// [`get`](Self::get) of a key in another form, such as the borrowed [`Parts`](crate::Parts) of
+    /// a composite key. Only a load makes the key itself.
     ///
     /// The form must hash like the key, and write the same bytes.
     ///
     /// # Errors
     ///
-    /// As [`get`](Self::get).
+    /// Fails as [`get`](Self::get) does.
     ///
     /// # Panics
     ///
-    /// As [`get`](Self::get). With debug assertions, also if it comes to a load and the form hashes
-    /// unlike the key.
+    /// Panics as [`get`](Self::get) does. With debug assertions, it also panics if it loads and the
+    /// form hashes unlike the key.
     ///
     /// # Examples
     ///
@@ -228,28 +228,27 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         for<'a> &'a Q: Into<K::Owned>,
     {
         match self.look(key) {
-            Known::Answer(known) => Ok(known),
-            Known::Due(value) => Ok(Some(self.refreshed(whole::<K, Q>(key).borrow(), value))),
-            Known::Unknown(admission) => {
+            Lookup::Known(known) => Ok(known),
+            Lookup::Due(value) => Ok(Some(self.refreshed(whole::<K, Q>(key).borrow(), value))),
+            Lookup::Unknown(admission) => {
                 let key = whole::<K, Q>(key);
                 Box::pin(async move { self.load_gathered(key.borrow(), admission).await }).await
             }
         }
     }
 
-    /// [`get`](Self::get), whose load is this one in place of the loader's, if it comes to a load:
-    /// with a connection that the caller has, or what else only this call knows. The filter, the
-    /// cached value and the remembered miss come first, and a load of the key that is on its way is
-    /// joined, whichever began it. Otherwise `load` runs in a task of its own, and its row or miss
-    /// is cached for all.
+    /// [`get`](Self::get) with another load in place of the loader's: with a connection that the
+    /// caller holds, for example. The filter, the cached value and the remembered miss come first,
+    /// and a running load of the key is joined, whichever call began it. Otherwise `load` runs in a
+    /// task of its own, and its row or miss is cached for all.
     ///
     /// # Errors
     ///
-    /// As [`get`](Self::get).
+    /// Fails as [`get`](Self::get) does.
     ///
     /// # Panics
     ///
-    /// As [`get`](Self::get).
+    /// Panics as [`get`](Self::get) does.
     ///
     /// # Examples
     ///
@@ -288,21 +287,21 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
             Err(load) => load,
         };
         match self.look(key) {
-            Known::Answer(known) => Ok(known),
-            Known::Due(value) => Ok(Some(self.refreshed(key, value))),
-            Known::Unknown(admission) => Box::pin(self.load(key, admission, begin)).await,
+            Lookup::Known(known) => Ok(known),
+            Lookup::Due(value) => Ok(Some(self.refreshed(key, value))),
+            Lookup::Unknown(admission) => Box::pin(self.load(key, admission, begin)).await,
         }
     }
 
     async fn load_gathered(&self, key: &K, admission: Admission<'_>) -> Loaded<V> {
-        // Not twice: a `load_many` that gets its own keys would never come to an end.
+        // Only once: a `load_many` that gets its own keys would never end otherwise.
         let mut gathering = self.gathering.as_ref();
         let begin = |flight: &FlightOf<V>| self.gather(key, flight, gathering.take());
         self.load(key, admission, begin).await
     }
 
-    /// The part of a get after a look that found nothing. `begin` begins its flight, if it comes to
-    /// that, and answers by which load it has begun.
+    /// The part of a get after a look that found nothing. `begin` begins its flight, if necessary,
+    /// and returns the load that began it.
     async fn load(&self, key: &K, admission: Admission<'_>, begin: impl FnMut(&FlightOf<V>) -> Load) -> Loaded<V> {
         let flight = match self.ask(key) {
             Asked::Known(known) => {
@@ -316,26 +315,26 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         Ok(loaded)
     }
 
-    /// Waits for a flight, and begins it if nobody has.
+    /// Waits for a flight, and begins it if no other get has.
     async fn wait(&self, key: &K, mut flight: FlightOf<V>, mut begin: impl FnMut(&FlightOf<V>) -> Load) -> Loaded<V> {
         loop {
             let load = begin(&flight);
-            let circle = match load.awaited() {
+            let cycle = match load.awaited() {
                 Ok(wait) => {
                     let loaded = flight.result.filled().await;
                     wait.end().await;
                     return loaded;
                 }
-                Err(circle) => circle,
+                Err(cycle) => cycle,
             };
-            flight = match self.ask_again(key, &flight, circle)? {
+            flight = match self.ask_again(key, &flight, cycle)? {
                 Asked::Known(known) => return Ok(known),
                 Asked::Joined(flight) | Asked::New(flight) => flight,
             };
         }
     }
 
-    /// Begins a load of a value that is answered meanwhile. Outside of a runtime there is none.
+    /// Returns `value` and begins a load of it behind. Outside of a runtime, it begins none.
     fn refreshed(&self, key: &K, value: V) -> V {
         let flight = Handle::try_current().ok().and_then(|_| self.enter_refresh(key));
         if let Some(flight) = flight {
@@ -344,12 +343,12 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         value
     }
 
-    /// Adds the flight to the batch that gathers, if there is one. Begins it otherwise.
+    /// Adds the flight to the gathering batch, if there is one. Begins it otherwise.
     fn gather(&self, key: &K, flight: &FlightOf<V>, gathering: Option<&Arc<Gathering<K, V, F>>>) -> Load {
         let Some(gathering) = gathering else {
             return self.begin_alone(key, flight);
         };
-        // It panics outside of a runtime. So it comes first: others can still begin the flight.
+        // This panics outside of a runtime, so it comes first: others can still begin the flight.
         let runtime = Handle::current();
         let (load, added) = match gathering.add(|load| self.begin_flight(key, flight, load)) {
             Ok(added) => added,
@@ -395,16 +394,16 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     }
 
     /// The rows of many keys, in their order: one batch of lookups in the filter, one pass over the
-    /// caches, and one call of [`load_many`](Loader::load_many) for the keys that nobody else loads
-    /// at this moment. If the loader is a function, one load after another.
+    /// caches, and one call of [`load_many`](Loader::load_many) for the keys that no other get is
+    /// loading. If the loader is a function, it loads one key after another.
     ///
     /// # Errors
     ///
-    /// Fails if one of the loads does. The rows that were loaded before are cached.
+    /// Fails if one of the loads fails. The rows that were loaded before are cached.
     ///
     /// # Panics
     ///
-    /// As [`get`](Self::get), and as [`check_batch`](crate::CacheGuard::check_batch).
+    /// Panics as [`get`](Self::get) and [`check_batch`](crate::CacheGuard::check_batch) do.
     ///
     /// # Examples
     ///
@@ -424,22 +423,22 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// # Ok(()) }
     /// ```
     pub async fn get_many<Q: Borrow<K> + Funnel>(&self, keys: &[Q]) -> Result<Vec<Option<V>>, LoadError> {
-        let mut asking = self.ask_many(keys);
+        let mut multi_get = self.ask_many(keys);
         if Handle::try_current().is_ok() {
-            self.refresh_many(asking.refreshes());
+            self.refresh_many(multi_get.refreshes());
         }
         if self.loader.reads_many() {
-            self.load_many(asking.begin_all());
+            self.load_many(multi_get.begin_all());
         }
-        for wait in asking.waits.by_ref() {
+        for wait in multi_get.waits.by_ref() {
             let key = keys[wait.at].borrow();
             let loaded = self
                 .wait(key, wait.flight, |flight| self.begin_alone(key, flight))
                 .await?;
             wait.admission.record(loaded.is_some());
-            asking.rows[wait.at] = loaded;
+            multi_get.rows[wait.at] = loaded;
         }
-        Ok(mem::take(&mut asking.rows))
+        Ok(mem::take(&mut multi_get.rows))
     }
 
     fn refresh_many(&self, flights: Vec<(&K, FlightOf<V>)>) {
@@ -464,13 +463,13 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         }
     }
 
-    /// Replaces the filter by one that holds exactly the keys that `source` inserts, and those that
-    /// are inserted into the cache meanwhile: [a rebuild](crate#rebuilds). If the future is
-    /// dropped, the old filter stays.
+    /// Replaces the filter by a new one, with the keys that `source` inserts and those that are
+    /// inserted into the cache meanwhile: [a rebuild](crate#rebuilds). If the future is dropped,
+    /// the old filter stays.
     ///
     /// # Errors
     ///
-    /// Fails as [the chapter](crate#rebuilds) says. The old filter stays.
+    /// Fails as the chapter [Rebuilds](crate#rebuilds) describes. The old filter stays.
     ///
     /// # Examples
     ///
@@ -501,8 +500,8 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         self.rebuild_by(&mut source).await
     }
 
-    /// [`rebuild_now`](Self::rebuild_now) by a reference. (One that is a source itself would keep
-    /// `rebuild_every` from being `Send`: the compiler forgets its lifetime.)
+    /// [`rebuild_now`](Self::rebuild_now) with a reference to a source. (If the reference were the
+    /// source, `rebuild_every` would not be `Send`: the compiler forgets its lifetime.)
     async fn rebuild_by<S>(&self, source: &mut S) -> Result<Rebuilt, RebuildError>
     where
         S: AsyncFnMut(&mut Keys<'_, K::Owned>) -> Result<(), BoxError>,
@@ -535,12 +534,11 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
 
     /// Calls [`rebuild_now`](Self::rebuild_now) about every `interval`, for as long as the future
     /// runs: [a schedule](crate#rebuilds). Spawn it. It has a clone of the cache, and never ends by
-    /// itself. To end it, abort its task: a rebuild that is under way is given up, and the old
-    /// filter stays.
+    /// itself. To end it, abort its task: that cancels a running rebuild, and the old filter stays.
     ///
     /// # Panics
     ///
-    /// Outside of a tokio runtime.
+    /// Panics outside of a tokio runtime.
     ///
     /// # Examples
     ///
@@ -563,7 +561,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// }
     /// assert_eq!((cache.get(&3).await?, cache.get(&4).await?), (Some(3), None));
     /// # tokio::time::sleep(Duration::from_secs(3 * 3600)).await;
-    /// # assert!((3..=4).contains(&cache.figures().rebuilds));
+    /// # assert!((3..=4).contains(&cache.report().rebuilds));
     /// // at shutdown:
     /// rebuilds.abort();
     /// # Ok(()) }
@@ -590,8 +588,8 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     }
 }
 
-/// Reads rows from the store. Every `Fn(key) -> impl Future<Output = Result<Option<V>, E>>` is one.
-/// A type of your own can read many rows at once for [`GuardedCache::get_many`].
+/// Reads rows from the store. Every `Fn(key) -> impl Future<Output = Result<Option<V>, E>>` is a
+/// loader. Your own type can read many rows at once for [`GuardedCache::get_many`].
 ///
 /// ```
 /// use lanebloom_guard::future::{GuardedCache, Loader};
@@ -630,16 +628,16 @@ pub trait Loader<K: Key + ?Sized, V: Send + 'static>: Send + Sync + 'static {
     /// Why a read of the store failed.
     type Error: Into<BoxError>;
 
-    /// Whether a multi-get calls [`load_many`](Self::load_many). Otherwise it loads one key after
-    /// another, and each row is cached as it comes: set it so if you do not write a `load_many`. It
-    /// is `false` for functions.
+    /// Whether a multi-get calls [`load_many`](Self::load_many). If `false`, it loads one key after
+    /// another, and each row is cached as it comes. Set `false` if you do not write a `load_many`;
+    /// functions have `false`.
     const READS_MANY: bool = true;
 
     /// Reads the row of `key`; `None` if the store has none. It may get [other
     /// keys](crate#loaders-that-get-other-keys).
     fn load(&self, key: K::Owned) -> impl Future<Output = Result<Option<V>, Self::Error>> + Send;
 
-    /// Reads the rows of distinct keys. Returns those that there are, in any order. By default, it
+    /// Reads the rows of distinct keys. Returns the rows that exist, in any order. By default, it
     /// reads one after another.
     ///
     /// If it gets one of these keys, the row is read a second time, by `load`.
@@ -675,7 +673,7 @@ where
 
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, LoadError>> + Send + 'a>>;
 
-/// A [`Loader`] of any type. A panic is an error of the future.
+/// A [`Loader`] of any type. Its futures return panics as errors.
 trait AnyLoader<K: Key + ?Sized, V>: Send + Sync {
     fn reads_many(&self) -> bool;
     fn load<'a>(&'a self, key: &'a K::Owned) -> BoxFuture<'a, Option<V>>;
@@ -696,8 +694,8 @@ impl<K: Key + ?Sized, V: Send + 'static, L: Loader<K, V>> AnyLoader<K, V> for L 
     }
 }
 
-/// The payload of the panic in `Err`, if there is one. Nothing is seen of a future after its panic,
-/// so its state may be broken.
+/// Returns the payload of a panic as an error. The future is not used after its panic, so its state
+/// may be broken.
 pub(crate) async fn catch_panic<T>(future: impl Future<Output = T>) -> thread::Result<T> {
     let mut future = pin!(future);
     poll_fn(

@@ -1,35 +1,37 @@
-//! Single gets whose loads are gathered: those that come within a window are one `load_many`.
+//! Gathers the loads of single gets: all loads within a window become one `load_many`.
 
-use crate::cache::error::BuilderError;
+use crate::cache::error::CacheBuildError;
 use crate::cache::landing::Landing;
 use crate::cache::loads::Load;
 use crate::cache::store::{Key, Value};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// The flights of a load that has yet to run.
+/// A load that has not run yet, and its flights.
 pub(super) type Batch<K, V, F> = (Load, Vec<Landing<K, V, F>>);
 
 pub(super) struct Gathering<K: Key + ?Sized, V: Value, F> {
     pub(super) window: Duration,
     max_keys: usize,
-    /// The batch that takes flights now. The first one opens a [`Window`].
+    /// The batch that accepts flights. Its first flight opens a [`Window`].
     open: Mutex<Option<Batch<K, V, F>>>,
 }
 
-/// What the get that added a flight has to do.
+/// What a get does after it has added a flight.
 pub(super) enum Added<K: Key + ?Sized, V: Value, F> {
-    /// Wait until the window is over.
+    /// The flight is the first: wait until the window ends.
     First(Window<K, V, F>),
     Further,
-    /// Load it now.
+    /// The batch is full: load it now.
     Full(Batch<K, V, F>),
 }
 
 impl<K: Key + ?Sized, V: Value, F> Gathering<K, V, F> {
-    pub(super) fn new(window: Duration, max_keys: usize) -> Result<Arc<Self>, BuilderError> {
+    pub(super) fn new(window: Duration, max_keys: usize) -> Result<Arc<Self>, CacheBuildError> {
         if max_keys == 0 {
-            return Err(BuilderError::options("gathered gets of at most 0 keys: the least is 1"));
+            return Err(CacheBuildError::options(
+                "gather_gets: a batch of at most 0 keys; allow at least 1",
+            ));
         }
         Ok(Arc::new(Self {
             window,
@@ -38,7 +40,7 @@ impl<K: Key + ?Sized, V: Value, F> Gathering<K, V, F> {
         }))
     }
 
-    /// Adds the flight that `begin` begins by the batch's load; or the error of `begin`.
+    /// Adds the flight that `begin` begins with the batch's load. Fails if `begin` does.
     pub(super) fn add<E>(
         self: &Arc<Self>,
         begin: impl FnOnce(Load) -> Result<Landing<K, V, F>, E>,
@@ -61,20 +63,20 @@ impl<K: Key + ?Sized, V: Value, F> Gathering<K, V, F> {
     }
 
     fn open(&self) -> MutexGuard<'_, Option<Batch<K, V, F>>> {
-        // After a panic of a key's `Clone`, the batch is as it was.
+        // A panic of a key's `Clone` leaves the batch unchanged.
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The duty to end the batch. If the value is dropped, because the runtime drops its task, the
-/// batch ends with an error.
+/// Ends the batch. If the value is dropped, because the runtime drops its task, the batch ends with
+/// an error.
 pub(super) struct Window<K: Key + ?Sized, V: Value, F> {
     pub(super) gathering: Arc<Gathering<K, V, F>>,
     load: Load,
 }
 
 impl<K: Key + ?Sized, V: Value, F> Window<K, V, F> {
-    /// `None` if the batch was full before.
+    /// Takes the batch; `None` if it was full before.
     pub(super) fn close(&self) -> Option<Batch<K, V, F>> {
         self.gathering.open().take_if(|(load, _)| *load == self.load)
     }

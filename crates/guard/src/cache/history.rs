@@ -1,9 +1,9 @@
-//! What a cache knows of its rebuilds, and what it needs for the next one.
+//! The record of a cache's rebuilds, and the data for the next one.
 
 use crate::error::BoxError;
 use std::time::{Duration, Instant};
 
-/// How filters are made, for the first and for each rebuild.
+/// Makes filters: the first one, and one for each rebuild.
 pub(super) struct FilterFactory<F> {
     pub(super) expected_keys: usize,
     pub(super) make: MakeFilter<F>,
@@ -11,7 +11,7 @@ pub(super) struct FilterFactory<F> {
 
 pub(super) type MakeFilter<F> = Box<dyn Fn(usize) -> Result<F, BoxError> + Send + Sync>;
 
-/// What a rebuild did.
+/// The result of a rebuild.
 ///
 /// ```
 /// # use lanebloom_guard::sync::GuardedCache;
@@ -19,30 +19,30 @@ pub(super) type MakeFilter<F> = Box<dyn Fn(usize) -> Result<F, BoxError> + Send 
 /// let builder = GuardedCache::<u64, u64>::builder().expected_keys(100);
 /// let cache = builder.build_blocking(read)?;
 /// let rebuilt = cache.rebuild_now(|keys| Ok(keys.insert_all(0..1000)?))?;
-/// // Too many: so it read them again, into a filter with room for a quarter more.
+/// // Too many keys: it read them again, for a filter with a quarter more room.
 /// assert_eq!((rebuilt.keys, rebuilt.capacity), (1000, 1250));
 /// # Ok::<(), lanebloom_guard::BoxError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Rebuilt {
-    /// Keys that the source had.
+    /// The number of keys of the source.
     pub keys: usize,
-    /// Keys that the new filter was made for.
+    /// Keys that the new filter was planned for.
     pub capacity: usize,
-    /// From the beginning to the commit.
+    /// The time from the beginning to the commit.
     pub duration: Duration,
 }
 
-/// The rebuilds so far, and what the next one needs.
+/// The rebuilds so far, and the data for the next one.
 #[derive(Clone, Copy)]
 pub(super) struct History {
     pub(super) completed: u64,
     pub(super) failed: u64,
     pub(super) last: Option<(Instant, Rebuilt)>,
-    /// When the keys of the filter were read from the store; before that, when the cache was made.
+    /// When the keys of the filter were read from the store, or else when the cache was made.
     pub(super) read_at: Instant,
-    /// Keys that the filter was made for.
+    /// Keys that the filter was planned for.
     pub(super) capacity: usize,
     /// Keys in the store at the last rebuild, and the number of changes before it.
     pub(super) keys: u64,

@@ -1,11 +1,11 @@
-//! The way of keys from a source into a new filter: one by one in, in batches out.
+//! Passes keys from a source to a new filter: keys come in one by one and go out in batches.
 
 use crate::error::{BoxError, RebuildError};
 use crate::guard::CHUNK;
 use std::fmt;
 
-/// Takes all keys of the store during a [rebuild](crate#rebuilds). A source gets it and inserts the
-/// keys as it reads them.
+/// Takes all keys of the store during a [rebuild](crate#rebuilds). The source inserts each key as
+/// it reads it.
 ///
 /// ```
 /// use lanebloom_guard::{BoxError, Keys, sync::GuardedCache};
@@ -33,7 +33,7 @@ pub struct Keys<'a, T> {
     batch: Vec<T>,
     count: usize,
     add: &'a mut (dyn FnMut(&[T]) -> Result<(), RebuildError> + Send),
-    /// Why `add` failed: the rebuild ends with it, whatever the source makes of it.
+    /// Why `add` failed. The rebuild fails with this error, even if the source ignores it.
     failed: Option<RebuildError>,
 }
 
@@ -53,7 +53,7 @@ impl<'a, T> Keys<'a, T> {
     /// # Errors
     ///
     /// Fails if the rebuild was stopped, by [`sync::Rebuilds::stop`](crate::sync::Rebuilds::stop).
-    /// Return then: no key is taken any more.
+    /// Return then: no further key is accepted.
     pub fn insert(&mut self, key: T) -> Result<(), RebuildError> {
         self.batch.push(key);
         if self.batch.len() < CHUNK {
@@ -62,7 +62,7 @@ impl<'a, T> Keys<'a, T> {
         self.flush()
     }
 
-    /// [`insert`](Self::insert) of many keys: a page of a table, say.
+    /// [`insert`](Self::insert) of many keys, such as a page of a table.
     ///
     /// ```
     /// # use lanebloom_guard::sync::GuardedCache;
@@ -75,7 +75,7 @@ impl<'a, T> Keys<'a, T> {
     ///
     /// # Errors
     ///
-    /// As [`insert`](Self::insert).
+    /// Fails as [`insert`](Self::insert) does.
     pub fn insert_all(&mut self, keys: impl IntoIterator<Item = T>) -> Result<(), RebuildError> {
         keys.into_iter().try_for_each(|key| self.insert(key))
     }
@@ -91,7 +91,8 @@ impl<'a, T> Keys<'a, T> {
         added.inspect_err(|error| self.failed = Some(error.clone()))
     }
 
-    /// Takes the last batch. Answers the number of keys, unless the source failed, by its result.
+    /// Adds the last batch and returns the number of keys. Fails if the source did: `read` is its
+    /// result.
     pub(super) fn finish(mut self, read: Result<(), BoxError>) -> Result<usize, RebuildError> {
         if let (None, Err(error)) = (&self.failed, read) {
             return Err(RebuildError::unreadable(error));

@@ -1,11 +1,11 @@
-//! The flights of gets: how a get enters one, begins it and ends it.
+//! How gets enter, begin and end flights.
 
 use crate::cache::error::LoadError;
 use crate::cache::fill_once::{FillOnce, FlightOf, Loaded};
 use crate::cache::flights::Asked;
-use crate::cache::loads::{Circle, Load};
+use crate::cache::loads::{Cycle, Load};
 use crate::cache::store::{Key, Value};
-use crate::cache::{Cache, Known};
+use crate::cache::{Cache, Lookup};
 use crate::filter::GuardFilter;
 use crate::stats::Admission;
 use lanebloom::Funnel;
@@ -15,7 +15,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::vec;
 
-/// The duty to end a flight that has begun: it is in the table until then, and others wait for it.
+/// A flight that has begun and must end: it is in the table until then, and other gets wait for it.
 /// If the value is dropped, because the runtime drops its task, the flight ends with an error.
 pub(super) struct Landing<K: Key + ?Sized, V: Value, F> {
     pub(super) cache: Cache<K, V, F>,
@@ -30,13 +30,13 @@ impl<K: Key + ?Sized, V: Value, F> Landing<K, V, F> {
         self.load.run(&self.cache.0.limits, load).await
     }
 
-    /// [`run`](Self::run), in this thread.
+    /// [`run`](Self::run) in this thread.
     pub(super) fn run_blocking(&self, load: impl FnOnce() -> Loaded<V>) -> Loaded<V> {
         self.load.run_blocking(&self.cache.0.limits, load)
     }
 
-    /// Ends the flight; answers what its waiters get. The caches first, so that a get after a
-    /// waiter's answer finds it there.
+    /// Ends the flight; returns the result for its waiters. It fills the caches first, so that a
+    /// get after a waiter's return finds the result there.
     pub(super) fn land(&self, loaded: Loaded<V>) -> Loaded<V> {
         let (cache, key) = (&self.cache.0, self.key.borrow());
         let loaded = match loaded {
@@ -58,7 +58,8 @@ impl<K: Key + ?Sized, V: Value, F> Landing<K, V, F> {
 impl<K: Key + ?Sized, V: Value, F> Drop for Landing<K, V, F> {
     fn drop(&mut self) {
         if !self.flight.result.is_filled() {
-            // A panic of the key's `Eq`, which may be why this is dropped, would abort the process.
+            // If a panic of the key's `Eq` has caused this drop, a second one would abort the
+            // process.
             let land = AssertUnwindSafe(|| self.land(Err(LoadError::abandoned())));
             if catch_unwind(land).is_err() {
                 self.flight.lose();
@@ -68,7 +69,7 @@ impl<K: Key + ?Sized, V: Value, F> Drop for Landing<K, V, F> {
     }
 }
 
-/// The distinct keys of a batch. A key begins two flights if it is there twice, and changed between
+/// The distinct keys of a batch. A key that occurs twice begins two flights if it changed between
 /// the two asks.
 pub(super) fn keys_of<K: Key + ?Sized, V: Value, F>(landings: &[Landing<K, V, F>]) -> Vec<K::Owned> {
     let keys: HashSet<_> = landings.iter().map(|landing| &landing.key).collect();
@@ -87,33 +88,33 @@ pub(super) fn land_all<K: Key + ?Sized, V: Value, F>(
     }
 }
 
-/// A place of a multi-get that awaits a flight.
-pub(super) struct Waiting<'a, V> {
+/// A row of a multi-get that waits for a flight.
+pub(super) struct PendingRow<'a, V> {
     pub(super) at: usize,
     pub(super) admission: Admission<'a>,
     pub(super) flight: FlightOf<V>,
-    /// Whether this multi-get entered it.
+    /// Whether this multi-get has entered the flight.
     is_new: bool,
 }
 
-/// A multi-get, after a look into filter and caches. If it ends early, it leaves its flights to
-/// others.
-pub(super) struct Asking<'a, K: Key + ?Sized, V: Value, F: GuardFilter, Q: Borrow<K>> {
+/// A multi-get that has looked into filter and caches. If it ends early, it leaves its flights to
+/// other gets.
+pub(super) struct MultiGet<'a, K: Key + ?Sized, V: Value, F: GuardFilter, Q: Borrow<K>> {
     cache: &'a Cache<K, V, F>,
     keys: &'a [Q],
     pub(super) rows: Vec<Option<V>>,
-    pub(super) waits: vec::IntoIter<Waiting<'a, V>>,
-    /// The places of rows that should be refreshed.
+    pub(super) waits: vec::IntoIter<PendingRow<'a, V>>,
+    /// The indices of rows that should be refreshed.
     due: Vec<usize>,
 }
 
-impl<K: Key + ?Sized, V: Value, F: GuardFilter, Q: Borrow<K>> Asking<'_, K, V, F, Q> {
+impl<K: Key + ?Sized, V: Value, F: GuardFilter, Q: Borrow<K>> MultiGet<'_, K, V, F, Q> {
     /// Begins all new flights by one load.
     pub(super) fn begin_all(&self) -> (Load, Vec<Landing<K, V, F>>) {
         self.cache.begin_all(&Vec::from_iter(self.new_flights()))
     }
 
-    /// Enters flights for the rows that should be refreshed, except for those that others do.
+    /// Enters flights for the rows that should be refreshed, except where one is running.
     pub(super) fn refreshes(&self) -> Vec<(&K, FlightOf<V>)> {
         let keys = self.due.iter().map(|at| self.keys[*at].borrow());
         keys.filter_map(|key| Some((key, self.cache.enter_refresh(key)?)))
@@ -126,10 +127,11 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter, Q: Borrow<K>> Asking<'_, K, V, F
     }
 }
 
-impl<K: Key + ?Sized, V: Value, F: GuardFilter, Q: Borrow<K>> Drop for Asking<'_, K, V, F, Q> {
+impl<K: Key + ?Sized, V: Value, F: GuardFilter, Q: Borrow<K>> Drop for MultiGet<'_, K, V, F, Q> {
     fn drop(&mut self) {
         for (key, flight) in self.new_flights() {
-            // As for a landing. The flight stays in the table, and the next that asks begins it.
+            // As for a landing. The flight stays in the table, and the next get that asks begins
+            // it.
             let _ = catch_unwind(AssertUnwindSafe(|| self.cache.0.flights.leave(key, &flight)));
         }
     }
@@ -141,7 +143,7 @@ impl<K: Key + ?Sized, V: Value, F> Cache<K, V, F> {
         counts.add(1, |counts| &counts.failed);
         if error.is_refused() {
             counts.add(1, |counts| &counts.refused);
-            // There may be thousands in a second.
+            // There may be thousands per second.
             tracing::debug!(cache, %error, "no row");
         } else {
             if error.is_timeout() {
@@ -151,7 +153,7 @@ impl<K: Key + ?Sized, V: Value, F> Cache<K, V, F> {
         }
     }
 
-    /// The old value in place of an error, if there is one.
+    /// Returns the old value in place of an error, if there is one.
     fn or_stale(&self, stale: Option<V>, error: LoadError) -> Loaded<V> {
         match stale {
             None => Err(error),
@@ -164,7 +166,7 @@ impl<K: Key + ?Sized, V: Value, F> Cache<K, V, F> {
 }
 
 impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
-    /// Joins the flight of `key`, or enters one. Counts either.
+    /// Joins the flight of `key`, or enters a new one, and counts it.
     pub(super) fn ask(&self, key: &K) -> Asked<V, FillOnce<V>> {
         let asked = self.0.flights.ask(key, None);
         match &asked {
@@ -175,21 +177,21 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         asked
     }
 
-    /// Ends the wait for a flight that goes on: with the old value, if there is one.
+    /// Ends the wait for a flight that goes on. Returns the old value, if there is one.
     pub(super) fn give_up(&self, key: &K, flight: &FlightOf<V>, error: LoadError) -> Loaded<V> {
         self.or_stale(self.0.flights.give_up(key, flight), error)
     }
 
-    /// A flight for a row that should be refreshed, unless there is one.
+    /// Enters a flight for a row that should be refreshed, unless one is running.
     pub(super) fn enter_refresh(&self, key: &K) -> Option<FlightOf<V>> {
         let flight = self.0.flights.refresh(key)?;
         self.0.counts.add(1, |counts| &counts.refreshes);
         Some(flight)
     }
 
-    /// Begins the flight by `load`, or answers which load has begun it.
+    /// Begins the flight with `load`. If it has begun, the error is the load that began it.
     pub(super) fn begin_flight(&self, key: &K, flight: &FlightOf<V>, load: Load) -> Result<Landing<K, V, F>, Load> {
-        // The clone may panic, so it comes first: others can still begin the flight then.
+        // The clone may panic, so it comes first: others can still begin the flight.
         let key = key.to_owned();
         flight.begin(load.id()).map_err(Load::from_id)?;
         Ok(Landing {
@@ -200,7 +202,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         })
     }
 
-    /// Begins those of the flights that nobody has begun, by one load.
+    /// Begins all flights that have not begun, with one load.
     pub(super) fn begin_all(&self, flights: &[(&K, FlightOf<V>)]) -> (Load, Vec<Landing<K, V, F>>) {
         let load = match flights.len() {
             0 | 1 => Load::of_one(),
@@ -212,35 +214,35 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         (load, begun.collect())
     }
 
-    /// What to do instead of a wait for a flight that waits for this caller. If a load of many keys
-    /// is among those that wait, the flight's key may do without the others: load it alone.
+    /// Decides what to do instead of waiting for a flight that waits for this caller. If a load of
+    /// many keys is in the cycle, the flight's key may not need the others: this asks for it alone.
     ///
-    /// It comes to an end where a row needs itself: the loads of single keys that this begins, one
-    /// deeper than the other, are a circle of rows then.
+    /// If a row needs itself, this ends: the single loads that it begins, each deeper than the
+    /// last, finally form a cycle of rows.
     pub(super) fn ask_again(
         &self,
         key: &K,
         flight: &FlightOf<V>,
-        circle: Circle,
+        cycle: Cycle,
     ) -> Result<Asked<V, FillOnce<V>>, LoadError> {
-        match circle {
-            Circle::OfRows => Err(LoadError::cycle()),
-            Circle::OfBatches => Ok(self.0.flights.ask(key, Some(flight))),
+        match cycle {
+            Cycle::OfRows => Err(LoadError::cycle()),
+            Cycle::OfBatches => Ok(self.0.flights.ask(key, Some(flight))),
         }
     }
 
-    /// The part of a multi-get before its loads: one batch of the filter, one pass over the caches.
-    pub(super) fn ask_many<'a, Q: Borrow<K> + Funnel>(&'a self, keys: &'a [Q]) -> Asking<'a, K, V, F, Q> {
+    /// The part of a multi-get before its loads: one batch in the filter, one pass over the caches.
+    pub(super) fn ask_many<'a, Q: Borrow<K> + Funnel>(&'a self, keys: &'a [Q]) -> MultiGet<'a, K, V, F, Q> {
         let mut rows = vec![None; keys.len()];
         let (mut unknown, mut due) = (Vec::new(), Vec::new());
         self.0.guard.check_batch(keys, |at, admission| {
             match self.look_in_caches(keys[at].borrow(), admission) {
-                Known::Answer(known) => rows[at] = known,
-                Known::Due(value) => {
+                Lookup::Known(known) => rows[at] = known,
+                Lookup::Due(value) => {
                     rows[at] = Some(value);
                     due.push(at);
                 }
-                Known::Unknown(admission) => unknown.push((at, admission)),
+                Lookup::Unknown(admission) => unknown.push((at, admission)),
             }
         });
         let mut waits = Vec::new();
@@ -254,14 +256,14 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
                 Asked::Joined(flight) => (flight, false),
                 Asked::New(flight) => (flight, true),
             };
-            waits.push(Waiting {
+            waits.push(PendingRow {
                 at,
                 admission,
                 flight,
                 is_new,
             });
         }
-        Asking {
+        MultiGet {
             cache: self,
             keys,
             rows,

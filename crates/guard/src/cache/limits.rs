@@ -1,4 +1,4 @@
-//! The limits of loads: how many run at a time, how many wait for that, and how long one may take.
+//! The limits of loads: the number that run at a time, the number that wait, and the time of each.
 
 use crate::cache::error::LoadError;
 use metrics::histogram;
@@ -17,13 +17,13 @@ use tokio::task::unconstrained;
 pub(super) struct Limits {
     /// The name of the cache, for the [`Timer`].
     pub(super) cache: Arc<str>,
-    /// The time that a load may take, with its wait for a place.
+    /// The time that a load may take, including its wait for a place.
     pub(super) timeout: Option<Duration>,
     pub(super) places: Option<Arc<Places>>,
 }
 
 impl Limits {
-    /// For a load that begins now.
+    /// A timer for a load that begins now.
     pub(super) fn timer(&self) -> Timer<'_> {
         Timer {
             cache: &self.cache,
@@ -31,7 +31,7 @@ impl Limits {
         }
     }
 
-    /// For a new load, which has yet to [take](Place::take) it.
+    /// A place for a new load, which must [take](Place::take) it.
     pub(super) fn place(&self) -> Option<Arc<Place>> {
         let places = self.places.as_ref()?;
         Some(Arc::new(Place {
@@ -42,7 +42,7 @@ impl Limits {
     }
 }
 
-/// Publishes how long a load took, when it is dropped: however the load ends.
+/// Publishes the time of a load when it is dropped, however the load ends.
 pub(super) struct Timer<'a> {
     cache: &'a Arc<str>,
     began: Instant,
@@ -54,7 +54,7 @@ impl Drop for Timer<'_> {
     }
 }
 
-/// The places of loads that run, and of those that wait for one.
+/// The places of running loads, and the count of loads that wait for a place.
 #[derive(Debug)]
 pub(super) struct Places {
     free: Semaphore,
@@ -84,88 +84,88 @@ impl Places {
     }
 
     /// `None` if too many wait already.
-    fn wait(&self) -> Option<Waiting<'_>> {
+    fn wait(&self) -> Option<Queued<'_>> {
         // `Relaxed`: only a count.
         let one_more = |waiting| (waiting < self.most_waiting).then(|| waiting + 1);
         let counted = self
             .waiting
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more);
-        counted.ok().map(|_| Waiting(&self.waiting))
+        counted.ok().map(|_| Queued(&self.waiting))
     }
 }
 
-struct Waiting<'a>(&'a AtomicUsize);
+struct Queued<'a>(&'a AtomicUsize);
 
-impl Drop for Waiting<'_> {
+impl Drop for Queued<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-/// A load's place. While the load waits for others, it lends the place: otherwise loads that hold
-/// all places could wait for one that has none, for ever.
+/// A load's place. While the load waits for other loads, it lends the place. Otherwise loads that
+/// hold all places could wait forever for a load that has none.
 ///
-/// The load's code runs only while the load has the place, but for [`Part::Uncounted`]. A load that
-/// is awaited lends the place between two polls, so that it has the place again before its code
-/// sees that a wait is over, also if the code has dropped the get by then (a timeout, a `select`).
+/// The load's code runs only while the load has the place, except for [`LoadPart::Uncounted`]. An
+/// awaited load lends the place between two polls. So it has the place again before its code sees
+/// that a wait is over, even if the code has dropped the get by then (a timeout, a `select`).
 #[derive(Debug)]
 pub(super) struct Place {
     places: Arc<Places>,
-    state: Mutex<State>,
-    /// Another part of the load holds the place now, or the load is over.
+    state: Mutex<PlaceState>,
+    /// Notifies that another part of the load holds the place, or that the load is over.
     changed: Notify,
 }
 
 /// A part of a load: its own task or thread, or one that it has [handed itself
 /// to](crate::LoadScope).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum LoadPart {
     /// A task.
     Awaited,
     /// A thread.
     Thread,
-    /// The thread of a load that blocks, and a thread that has handed the load to others, or awaits
-    /// gets: it waits for others, as far as can be seen.
+    /// The thread of a load that blocks, or a thread that has passed the load to others or awaits
+    /// gets. It counts as waiting, since the cache cannot see whether it runs.
     Uncounted,
 }
 
-impl Part {
+impl LoadPart {
     fn count(self) -> usize {
         usize::from(self != Self::Uncounted)
     }
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct PlaceState {
     is_held: bool,
     is_over: bool,
-    /// [Counted](Part::count) parts of the load that run now.
+    /// The number of [counted](LoadPart::count) parts of the load that are running.
     running: usize,
-    /// Gets of the load that wait now; it may join several.
+    /// The number of the load's gets that are waiting: a load may join several.
     waits: usize,
 }
 
-impl State {
-    /// Whether a part may go on: the load has its place, or is over. A part that does not count
-    /// goes on while gets of the load wait: it would keep the place from them.
-    fn lets_in(&self, part: Part) -> bool {
+impl PlaceState {
+    /// Whether a part may go on: the load has its place, or is over. An uncounted part also goes on
+    /// while gets of the load wait, since it would keep the place from them.
+    fn lets_in(&self, part: LoadPart) -> bool {
         let is_lent = self.running == 0 && self.waits > 0;
-        self.is_held || self.is_over || part == Part::Uncounted && is_lent
+        self.is_held || self.is_over || part == LoadPart::Uncounted && is_lent
     }
 }
 
 impl Place {
-    /// Takes the place for a load that begins. It is given back when the answer is dropped.
+    /// Takes the place for a load that begins. Dropping the returned value gives it back.
     pub(super) async fn take(&self) -> Result<Taken<'_>, LoadError> {
         self.places.acquire().await?.forget();
         self.state().is_held = true;
         Ok(Taken(self))
     }
 
-    /// Waits until the load has its place. Never refused: the load has begun.
-    pub(super) async fn enter(&self, part: Part) {
+    /// Waits until the load has its place. This is never refused, since the load has begun.
+    pub(super) async fn enter(&self, part: LoadPart) {
         loop {
-            // Made before the look: it hears of every change from here on.
+            // Created before the look, so that it notices every change from here on.
             let mut changed = pin!(self.changed.notified());
             {
                 let mut state = self.state();
@@ -174,7 +174,7 @@ impl Place {
                     return;
                 }
             }
-            // Another part of the load may be first: then there may never be a second permit.
+            // Another part of the load may be first. Then there may never be a second permit.
             let mut permit = pin!(self.places.free.acquire());
             let first = poll_fn(|context| match changed.as_mut().poll(context) {
                 Poll::Ready(()) => Poll::Ready(None),
@@ -186,16 +186,16 @@ impl Place {
         }
     }
 
-    /// Does not wait, also if there is no place.
-    fn enter_anyway(&self, part: Part) {
+    /// As [`enter`](Self::enter), but does not wait, even if there is no place.
+    fn enter_anyway(&self, part: LoadPart) {
         if let Ok(permit) = self.places.free.try_acquire() {
             self.hold(permit, part);
         }
         self.state().running += part.count();
     }
 
-    /// Drops the permit if the part does not need it any more.
-    fn hold(&self, permit: SemaphorePermit<'_>, part: Part) {
+    /// Keeps the permit, or drops it if the part does not need it any more.
+    fn hold(&self, permit: SemaphorePermit<'_>, part: LoadPart) {
         let mut state = self.state();
         if !state.lets_in(part) {
             state.is_held = true;
@@ -204,7 +204,7 @@ impl Place {
         }
     }
 
-    pub(super) fn leave(&self, part: Part) {
+    pub(super) fn leave(&self, part: LoadPart) {
         let mut state = self.state();
         state.running -= part.count();
         if state.running == 0 && state.waits > 0 {
@@ -212,10 +212,10 @@ impl Place {
         }
     }
 
-    /// For the length of a wait of `part`. `blocks` says that the get blocks its thread.
-    pub(super) fn lend(self: Arc<Self>, part: Part, blocks: bool) -> Lent {
+    /// Lends the place while `part` waits. `blocks` means that the get blocks its thread.
+    pub(super) fn lend(self: Arc<Self>, part: LoadPart, blocks: bool) -> Lent {
         self.state().waits += 1;
-        let leaves = blocks || part != Part::Awaited;
+        let leaves = blocks || part != LoadPart::Awaited;
         if leaves {
             self.leave(part);
         }
@@ -230,7 +230,7 @@ impl Place {
     pub(super) async fn run<T>(&self, part: impl Future<Output = T>) -> T {
         let mut part = pin!(part);
         loop {
-            self.enter(Part::Awaited).await;
+            self.enter(LoadPart::Awaited).await;
             let poll = poll_fn(|context| {
                 let _running = Running(self);
                 Poll::Ready(part.as_mut().poll(context))
@@ -247,8 +247,8 @@ impl Place {
         }
     }
 
-    /// For a part that waits for another one which it calls.
-    pub(super) fn pause(self: Arc<Self>, part: Part) -> Lent {
+    /// Stops a part while it waits for another part that it calls.
+    pub(super) fn pause(self: Arc<Self>, part: LoadPart) -> Lent {
         self.leave(part);
         Lent {
             place: self,
@@ -257,19 +257,19 @@ impl Place {
         }
     }
 
-    fn give_back(&self, state: &mut State) {
+    fn give_back(&self, state: &mut PlaceState) {
         if state.is_held {
             state.is_held = false;
             self.places.free.add_permits(1);
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, PlaceState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A load that has had a place, until it is over.
+/// A load that has taken its place. It ends when this is dropped.
 pub(super) struct Taken<'a>(&'a Place);
 
 impl Drop for Taken<'_> {
@@ -281,12 +281,12 @@ impl Drop for Taken<'_> {
     }
 }
 
-/// A task of a load that runs.
+/// A running task of a load.
 struct Running<'a>(&'a Place);
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        self.0.leave(Part::Awaited);
+        self.0.leave(LoadPart::Awaited);
     }
 }
 
@@ -294,8 +294,8 @@ impl Drop for Running<'_> {
 pub(super) struct Lent {
     place: Arc<Place>,
     waits: bool,
-    /// The part that does not run while it waits.
-    left: Option<Part>,
+    /// The part that is stopped while it waits.
+    left: Option<LoadPart>,
 }
 
 impl Lent {
@@ -319,13 +319,13 @@ impl Drop for Lent {
     fn drop(&mut self) {
         self.end_wait();
         if let Some(part) = self.left {
-            // A thread that unwinds, or that has dropped a get which it awaited by `block_on`.
+            // The thread unwinds, or it has dropped a get that it awaited by `block_on`.
             self.place.enter_anyway(part);
         }
     }
 }
 
-/// Blocks the thread until `future` has ended, or `timeout` is over.
+/// Blocks the thread until `future` ends, at most for `timeout`.
 pub(super) fn block_on<T>(future: impl Future<Output = T>, timeout: Option<Duration>) -> Result<T, LoadError> {
     struct Unpark(Thread);
     impl Wake for Unpark {
@@ -333,7 +333,8 @@ pub(super) fn block_on<T>(future: impl Future<Output = T>, timeout: Option<Durat
             self.0.unpark();
         }
     }
-    // A task that has used up its budget would be pending until it returns to its runtime.
+    // Unconstrained, since a task that has used up its budget would be pending until it returns to
+    // its runtime.
     let mut future = pin!(unconstrained(future));
     let waker = Arc::new(Unpark(thread::current())).into();
     let mut context = Context::from_waker(&waker);

@@ -1,28 +1,28 @@
-//! Notes which load waits for which, so that a load that would wait for itself ends with an error.
+//! Records which load waits for which, so that a load that would wait for itself fails.
 //!
 //! A loader may get other keys: a row's parent, of the same cache or another. Its load then waits
-//! for theirs. If waits form a circle, no load in it ends. So each wait of a load is noted here,
-//! and one that would close a circle is refused. A get that is not part of a load is in no circle:
-//! nobody waits for it. It notes nothing.
+//! for their loads. If waits form a cycle, no load in it ends. So each wait of a load is recorded
+//! here, and a wait that would close a cycle fails. A get outside of loads is in no cycle, since no
+//! load waits for it: it records nothing.
 //!
 //! A load that waits also lends its place among the loads that its cache allows at a time.
 //!
-//! A circle of loads of single keys is a row that needs itself. One with a load of many keys may be
-//! none: the keys may do without each other.
+//! A cycle of loads of single keys is a row that needs itself. A cycle with a load of many keys may
+//! be harmless: those keys may not need each other.
 //!
-//! A load is known by its task, or its thread in the blocking mode. To a task or thread that the
-//! loader starts, it must hand its [`LoadScope`].
+//! A load is identified by its task, or by its thread in the blocking mode. If the loader starts a
+//! task or a thread, it must pass its [`LoadScope`] on.
 
 use crate::cache::error::LoadError;
-use crate::cache::limits::{Lent, Limits, Part, Place, block_on};
+use crate::cache::limits::{Lent, Limits, LoadPart, Place, block_on};
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 tokio::task_local! {
-    /// The innermost load that the code is part of.
-    static PRESENT: Present;
+    /// The innermost load of which the running code is a part.
+    static CURRENT: CurrentPart;
 }
 
 /// A load, for its parts.
@@ -35,7 +35,7 @@ struct Scope {
 impl Scope {
     async fn run<T>(self, part: impl Future<Output = T>) -> T {
         let place = self.place.clone();
-        let part = PRESENT.scope(self.with(Part::Awaited), part);
+        let part = CURRENT.scope(self.with(LoadPart::Awaited), part);
         match place {
             None => part.await,
             Some(place) => place.run(part).await,
@@ -44,16 +44,16 @@ impl Scope {
 
     fn run_blocking<T>(self, part: impl FnOnce() -> T) -> T {
         let place = self.place.clone();
-        let present = self.with(Part::Thread);
+        let current = self.with(LoadPart::Thread);
         let Some(place) = place else {
-            return PRESENT.sync_scope(present, part);
+            return CURRENT.sync_scope(current, part);
         };
-        // The load's code around this call, if any, waits until it returns.
-        let around = PRESENT.try_with(|around| around.is_in(&place).then(|| around.part.get()));
+        // If code of the load calls this, it waits until this returns.
+        let around = CURRENT.try_with(|around| around.is_in(&place).then(|| around.part.get()));
         let left = around.ok().flatten().map(|around| Arc::clone(&place).pause(around));
-        // Without a timeout, so these cannot fail.
-        let _ = block_on(place.enter(Part::Thread), None);
-        let output = PRESENT.sync_scope(present, || {
+        // These have no timeout, so they cannot fail.
+        let _ = block_on(place.enter(LoadPart::Thread), None);
+        let output = CURRENT.sync_scope(current, || {
             let _running = InThread(&place);
             part()
         });
@@ -61,8 +61,8 @@ impl Scope {
         output
     }
 
-    fn with(self, part: Part) -> Present {
-        Present {
+    fn with(self, part: LoadPart) -> CurrentPart {
+        CurrentPart {
             scope: self,
             part: Cell::new(part),
         }
@@ -71,22 +71,22 @@ impl Scope {
 
 /// A part of a load, in its task or thread.
 #[derive(Debug)]
-struct Present {
+struct CurrentPart {
     scope: Scope,
-    part: Cell<Part>,
+    part: Cell<LoadPart>,
 }
 
-impl Present {
+impl CurrentPart {
     fn is_in(&self, place: &Arc<Place>) -> bool {
         self.scope.place.as_ref().is_some_and(|other| Arc::ptr_eq(other, place))
     }
 
-    /// From now on, this part waits for others, as far as can be seen.
+    /// From now on, this part counts as waiting for others.
     fn hand_over(&self) {
-        if self.part.get() == Part::Thread {
-            self.part.set(Part::Uncounted);
+        if self.part.get() == LoadPart::Thread {
+            self.part.set(LoadPart::Uncounted);
             if let Some(place) = &self.scope.place {
-                place.leave(Part::Thread);
+                place.leave(LoadPart::Thread);
             }
         }
     }
@@ -97,22 +97,23 @@ struct InThread<'a>(&'a Place);
 
 impl Drop for InThread<'_> {
     fn drop(&mut self) {
-        self.0.leave(PRESENT.with(|present| present.part.get()));
+        self.0.leave(CURRENT.with(|current| current.part.get()));
     }
 }
 
-/// The load that the calling code is part of, if any, to hand to a task or a thread that the loader
-/// starts and waits for.
+/// The load of which the calling code is a part, if any. A loader passes it to a task or a thread
+/// that it starts and waits for.
 ///
-/// The caches know a load by its task or its thread. In another one, a get within
+/// The caches identify a load by its task or its thread. In another task or thread, a get within
 /// [`scope`](Self::scope) or [`sync_scope`](Self::sync_scope) is part of the load. Without them, a
-/// row that needs itself waits for itself, and the load keeps its place of the
-/// [`load_limit`](crate::Builder::load_limit) while it waits, until the
-/// [`load_timeout`](crate::Builder::load_timeout).
+/// row that needs itself waits for itself until the
+/// [`load_timeout`](crate::CacheBuilder::load_timeout), and the load keeps its place of the
+/// [`load_limit`](crate::CacheBuilder::load_limit) while it waits.
 ///
-/// A thread that takes its scope, or awaits a get by a `block_on`, counts as waiting from then on:
-/// a get of another part may lend the place. Code that blocks its task until a get has ended, as by
-/// `block_in_place`, needs a [`sync_scope`](Self::sync_scope) around that.
+/// A thread that calls [`current`](Self::current), or awaits a get by a `block_on`, counts as
+/// waiting from then on: a get of another part may lend the place. Code that blocks its task until
+/// a get has ended, by `block_in_place` for example, needs a [`sync_scope`](Self::sync_scope)
+/// around the get.
 ///
 /// ```
 /// use lanebloom_guard::{BoxError, LoadScope, future::GuardedCache};
@@ -123,7 +124,7 @@ impl Drop for InThread<'_> {
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), BoxError> {
-/// // The row of each key above 1 needs that of the key before.
+/// // The row of each key above 1 needs the row of the key before.
 /// async fn read(id: u64) -> Result<Option<u64>, BoxError> {
 ///     if id == 1 {
 ///         return Ok(Some(1));
@@ -148,14 +149,14 @@ pub struct LoadScope(Option<Scope>);
 impl LoadScope {
     /// The load of this task or thread. Outside of a load, the scopes do nothing.
     pub fn current() -> Self {
-        let hand_over = |present: &Present| {
-            present.hand_over();
-            present.scope.clone()
+        let hand_over = |current: &CurrentPart| {
+            current.hand_over();
+            current.scope.clone()
         };
-        Self(PRESENT.try_with(hand_over).ok())
+        Self(CURRENT.try_with(hand_over).ok())
     }
 
-    /// Runs a future as part of the load: in a task that the loader spawns, say.
+    /// Runs a future as part of the load, for example in a task that the loader spawns.
     pub async fn scope<T>(self, part: impl Future<Output = T>) -> T {
         match self.0 {
             None => part.await,
@@ -163,7 +164,7 @@ impl LoadScope {
         }
     }
 
-    /// Runs a closure as part of the load, in this thread: one of `spawn_blocking`, say.
+    /// Runs a closure in this thread as part of the load, for example in `spawn_blocking`.
     ///
     /// ```
     /// use lanebloom_guard::{BoxError, LoadScope, sync::GuardedCache};
@@ -171,7 +172,7 @@ impl LoadScope {
     /// use std::thread;
     ///
     /// static CACHE: OnceLock<GuardedCache<u64, u64>> = OnceLock::new();
-    /// // Each row needs the other one, 1 or 2: without the scope it would never end.
+    /// // Each row, 1 or 2, needs the other: without the scope, no get would end.
     /// let read = |id: u64| {
     ///     let load = LoadScope::current();
     ///     let other = || CACHE.get().unwrap().get(&(3 - id));
@@ -193,7 +194,7 @@ impl LoadScope {
     }
 }
 
-/// The loads that each load waits for now.
+/// The loads for which each load is waiting.
 static WAITS: Mutex<Waits> = Mutex::new(BTreeMap::new());
 
 type Waits = BTreeMap<Load, Vec<Load>>;
@@ -204,7 +205,7 @@ pub(super) struct Load(u64);
 
 impl Load {
     pub(super) fn of_one() -> Self {
-        // `Relaxed`: only that no two are equal matters.
+        // `Relaxed`: the numbers must only be distinct.
         static NEXT: AtomicU64 = AtomicU64::new(2);
         Self(NEXT.fetch_add(2, Ordering::Relaxed))
     }
@@ -227,7 +228,7 @@ impl Load {
         Self(id)
     }
 
-    /// Runs a load once it has a place. After the timeout, `load` is dropped.
+    /// Runs a load once it has a place. The timeout drops `load`.
     pub(super) async fn run<T>(
         self,
         limits: &Limits,
@@ -251,7 +252,8 @@ impl Load {
         }
     }
 
-    /// Runs a load in this thread once it has a place. The timeout ends only the wait for that.
+    /// Runs a load in this thread once it has a place. The timeout ends only the wait for the
+    /// place.
     pub(super) fn run_blocking<T>(
         self,
         limits: &Limits,
@@ -264,7 +266,7 @@ impl Load {
             Some(place) => Some(block_on(place.take(), limits.timeout)??),
         };
         let _timer = limits.timer();
-        PRESENT.sync_scope(scope.with(Part::Uncounted), load)
+        CURRENT.sync_scope(scope.with(LoadPart::Uncounted), load)
     }
 
     fn scope(self, limits: &Limits) -> Scope {
@@ -274,26 +276,26 @@ impl Load {
         }
     }
 
-    /// Notes that the load that calls this waits for `self`, until the answer is dropped. Fails if
-    /// it would wait for itself.
-    pub(super) fn awaited(self) -> Result<Wait, Circle> {
+    /// Records that the calling load waits for `self`, until the returned value is dropped. Fails
+    /// if the calling load would wait for itself.
+    pub(super) fn awaited(self) -> Result<Wait, Cycle> {
         self.awaited_by(false)
     }
 
     /// [`awaited`](Self::awaited) by a get that blocks its thread.
-    pub(super) fn awaited_blocking(self) -> Result<Wait, Circle> {
+    pub(super) fn awaited_blocking(self) -> Result<Wait, Cycle> {
         self.awaited_by(true)
     }
 
-    fn awaited_by(self, blocks: bool) -> Result<Wait, Circle> {
-        let present = PRESENT.try_with(|present| {
+    fn awaited_by(self, blocks: bool) -> Result<Wait, Cycle> {
+        let current = CURRENT.try_with(|current| {
             if !blocks {
                 // A thread may await several gets.
-                present.hand_over();
+                current.hand_over();
             }
-            (present.scope.clone(), present.part.get())
+            (current.scope.clone(), current.part.get())
         });
-        let Ok((by, part)) = present else {
+        let Ok((by, part)) = current else {
             return Ok(Wait {
                 noted: None,
                 lent: None,
@@ -302,8 +304,8 @@ impl Load {
         let mut waits = waits();
         if leads(&waits, self, by.load, |_| true) {
             return Err(match leads(&waits, self, by.load, |load| !load.is_of_many()) {
-                true => Circle::OfRows,
-                false => Circle::OfBatches,
+                true => Cycle::OfRows,
+                false => Cycle::OfBatches,
             });
         }
         waits.entry(by.load).or_default().push(self);
@@ -314,16 +316,16 @@ impl Load {
     }
 }
 
-/// Loads that would wait for each other.
+/// A cycle of loads that would wait for each other.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Circle {
+pub(super) enum Cycle {
     /// Each loads one key: a row needs itself.
     OfRows,
-    /// One of them loads many keys, and those may do without each other.
+    /// One of them loads many keys, which may not need each other.
     OfBatches,
 }
 
-/// Whether `from` waits for `to`, by any number of steps, all of them loads that `through` takes.
+/// Whether `from` waits for `to`, in any number of steps, all through loads that `through` accepts.
 fn leads(waits: &Waits, from: Load, to: Load, through: impl Fn(Load) -> bool) -> bool {
     let (mut seen, mut next) = (BTreeSet::new(), vec![from]);
     while let Some(load) = next.pop() {
@@ -344,7 +346,7 @@ pub(super) struct Wait {
 }
 
 impl Wait {
-    /// Ends the wait. The load goes on once it has its place again.
+    /// Ends the wait. The load continues once it has its place again.
     pub(super) async fn end(mut self) {
         let lent = self.lent.take();
         drop(self);
@@ -353,9 +355,9 @@ impl Wait {
         }
     }
 
-    /// [`end`](Self::end), in the load's thread.
+    /// [`end`](Self::end) in the load's thread.
     pub(super) fn end_blocking(self) {
-        // Without a timeout, so it cannot fail.
+        // It has no timeout, so it cannot fail.
         let _ = block_on(self.end(), None);
     }
 }

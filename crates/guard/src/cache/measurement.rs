@@ -1,4 +1,4 @@
-//! How full a filter is, for callers that must not wait: a large filter is read by a thread.
+//! The statistics of a filter for callers that must not wait: a thread reads a large filter.
 
 use crate::filter::GuardFilter;
 use lanebloom::Figures;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use tokio::sync::oneshot;
 
-/// The memory of a filter that is read at once, in bytes. It takes a millisecond.
+/// A filter of at most this memory, in bytes, is read at once. This takes a millisecond.
 const READ_AT_ONCE: usize = 8 << 20;
 
 #[derive(Default)]
@@ -16,19 +16,19 @@ pub(super) struct Measurement {
 }
 
 impl Measurement {
-    /// The figures of `filter`. Those of a large one are what a thread has read since an earlier
-    /// call; `None` before the first thread has ended.
+    /// The statistics of `filter`. For a large filter, they come from a thread that an earlier call
+    /// started; `None` before the first thread has ended.
     pub(super) fn of<F: GuardFilter>(&mut self, filter: &Arc<F>) -> Option<Figures> {
         if filter.memory_bytes() <= READ_AT_ONCE {
             return Some(filter.figures());
         }
         if self.thread.as_ref().is_none_or(JoinHandle::is_finished) {
-            // A panic of the filter is no figure.
+            // A panic of the filter leaves the last result.
             if let Some(Ok(figures)) = self.thread.take().map(JoinHandle::join) {
                 self.last = Some(figures);
             }
             let filter = Arc::clone(filter);
-            // Without a thread, the next call tries again.
+            // If the thread does not start, the next call tries again.
             self.thread = thread::Builder::new().spawn(move || filter.figures()).ok();
         }
         self.last

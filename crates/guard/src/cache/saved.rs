@@ -1,4 +1,4 @@
-//! The filter in a file, so that a restart need not read all keys from the store.
+//! Saves the filter in a file, so that a restart need not read all keys from the store.
 
 use crate::cache::Cache;
 use crate::cache::store::{Key, Value};
@@ -13,16 +13,16 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-/// The file's first bytes: name and version.
+/// The first bytes of the file: name and version.
 const MAGIC: [u8; 8] = *b"lbguard\x01";
 
-/// Bytes of the first fields: magic, seconds since 1970, keys in the store, bytes of the key type,
-/// SipHash key. All numbers are little-endian. The key type follows, the hash of all of that under
-/// that key, and then the filter's snapshot, which has a checksum of its own and names the filter's
-/// kind.
+/// The number of bytes of the first fields: magic, seconds since 1970, keys in the store, bytes of
+/// the key type, SipHash key. All numbers are little-endian. The key type follows, then the hash of
+/// all these bytes under the SipHash key, then the filter's snapshot, which has its own checksum
+/// and names the filter's kind.
 const FIELDS: usize = 48;
 
-/// The most bytes that a file may have of a key type.
+/// The largest number of bytes of the key type in a file.
 const LONGEST_KEY_TYPE: usize = 1000;
 
 /// Saved filters under SipHash.
@@ -34,16 +34,16 @@ where
     /// shutdown, after the last write to the store: the file does not learn of keys that are
     /// inserted later.
     ///
-    /// Answers whether it wrote one. A filter that [lacks valid
-    /// keys](crate::CacheGuard#open-guards) is not saved: the cache is not ready, or its filter
-    /// has refused a key. Then the next process must rebuild, and an older file is removed.
+    /// Returns whether it wrote a file. It does not save a filter that [may lack valid
+    /// keys](crate::CacheGuard#open-guards), because the cache is not ready or its filter has
+    /// refused a key. It then removes an older file, and the next process must rebuild.
     ///
     /// The file holds the filter's secret key: on Unix only its owner may read it. It replaces an
-    /// older one [in one step](replace_file). The call blocks on the file system.
+    /// older file [in one step](replace_file). The call blocks on the file system.
     ///
     /// # Errors
     ///
-    /// Fails with the file system's error. An older file stays then.
+    /// Fails with the file system's error. Then an older file stays.
     ///
     /// # Examples
     ///
@@ -76,8 +76,8 @@ where
     /// ```
     pub fn save(&self, path: impl AsRef<Path>) -> io::Result<bool> {
         let path = path.as_ref();
-        // Asked before the filter is taken: a rebuild may close the guard in between, and not open
-        // it.
+        // Checked before the filter is loaded: a rebuild in between may close the guard, but not
+        // open it.
         if self.0.guard.is_open() {
             return match remove_file(path) {
                 Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
@@ -106,62 +106,61 @@ where
         Ok(true)
     }
 
-    /// Serves from the filter that [`save`](Self::save) wrote, if the file is there and at most
-    /// `max_age` old; answers whether it does. Otherwise call
-    /// `rebuild_now`.
+    /// Serves from the filter that [`save`](Self::save) wrote, if the file exists and is at most
+    /// `max_age` old. Returns whether it does. If not, call `rebuild_now`.
     ///
-    /// The file is removed, whether it served or not. A process that crashes has not saved the keys
-    /// that it inserted, so the next one must not find an older file. On Unix the file's directory
-    /// is synced: a crash of the machine does not bring the file back.
+    /// The file is removed in any case. A process that crashes has not saved the keys that it
+    /// inserted, so the next one must not find an older file. On Unix the file's directory is
+    /// synced: a crash of the machine does not bring the file back.
     ///
-    /// **Only for stores to which this process alone adds rows**, or none between the two
-    /// processes. Rows that others add between `save` and `restore` are reported missing until the
-    /// next rebuild. Then the age bounds nothing; do not restore.
+    /// **Use it only if no other process adds rows to the store**, at least not between `save` and
+    /// `restore`. Such rows would be reported missing until the next rebuild, whatever `max_age`
+    /// is.
     ///
     /// The call blocks on the file system.
     ///
     /// # Errors
     ///
-    /// The cache stays as it was; rebuild then. Fails
+    /// The cache stays as it was; then rebuild. Fails
     ///
     /// - with kind `InvalidData` if the file is damaged, holds another kind of filter, or was saved
     ///   by a cache with another key type. Types are compared by name and
-    ///   [width](lanebloom::Funnel::WIDTH). Another name does not prove another encoding, but after
-    ///   a rename one rebuild costs less than a key that is turned away.
+    ///   [width](lanebloom::Funnel::WIDTH). A renamed type may have the same encoding, but one
+    ///   rebuild costs less than a valid key that is turned away.
     /// - with kind `InvalidInput` if this cache was filled before, or keys were inserted into it:
     ///   the file may lack their keys.
-    /// - with kind `InvalidInput` if `path` is no regular file. A symbolic link is not followed,
-    ///   since its target would stay. It is not removed.
-    /// - if a rebuild is under way, or with the file system's error.
+    /// - with kind `InvalidInput` if `path` is not a regular file. A symbolic link is neither
+    ///   followed nor removed.
+    /// - if a rebuild is running, or with the file system's error.
     pub fn restore(&self, path: impl AsRef<Path>, max_age: Duration) -> io::Result<bool> {
         let path = path.as_ref();
         let Some(mut file) = open(path)? else {
             return Ok(false);
         };
         let length = file.metadata()?.len();
-        // First of all: nothing that happens later may leave it for another process.
+        // Before anything else, since no later failure may leave the file for another process.
         remove_file(path)?;
-        let header = Header::read(&mut file)?;
+        let header = SavedHeader::read(&mut file)?;
         let of_cache = key_type::<K>();
         if header.key_type != of_cache {
             let [saved, here] = [&header.key_type, &of_cache].map(|name| String::from_utf8_lossy(name));
             return Err(invalid(format!(
-                "the saved guard has keys of the type {saved}, and this cache of the type {here}"
+                "the saved guard has keys of the type {saved}, but this cache has keys of the type {here}"
             )));
         }
         let age = SystemTime::UNIX_EPOCH.elapsed().map_err(io::Error::other)?;
-        // Saved in the future: the clock was wrong then or is now, so the age is unknown.
+        // A file from the future: the clock was wrong then or is now, so the age is unknown.
         let age = age.as_secs().checked_sub(header.saved_at);
         let Some(age) = age.map(Duration::from_secs).filter(|age| *age <= max_age) else {
             return Ok(false);
         };
-        // A damaged length must not allocate more than the file can fill.
+        // A damaged length must not cause a larger allocation than the file can fill.
         let limit = usize::try_from(length).unwrap_or(usize::MAX).saturating_mul(2);
         let filter: Filter<E, SipHash13> = Stored::read_from_with(file, limit, header.secret).map_err(invalid)?;
         let (in_filter, capacity) = (filter.figures().len, filter.expected_keys());
         let rebuild = self.0.guard.rebuild(filter).map_err(io::Error::other)?;
-        // Partner: the fences of `CacheGuard::insert` and of the rebuild's beginning. A key that is
-        // not seen here was inserted after that, and so into the new filter too.
+        // Partner: the fences of `CacheGuard::insert` and of the rebuild's beginning. A key that
+        // this does not see was inserted later, and so into the new filter too.
         let has_keys = self.0.guard.filter().figures().fill_ratio > 0.0;
         if has_keys || self.is_ready() {
             let text = "this cache was filled before, or keys were inserted into it; restore a new cache";
@@ -173,8 +172,8 @@ where
     }
 }
 
-/// What a file says before its filter.
-struct Header {
+/// The fields of a file before its filter.
+struct SavedHeader {
     /// In seconds since 1970.
     saved_at: u64,
     keys: u64,
@@ -182,7 +181,7 @@ struct Header {
     key_type: Vec<u8>,
 }
 
-impl Header {
+impl SavedHeader {
     fn read(file: &mut File) -> io::Result<Self> {
         let mut header = vec![0; FIELDS];
         read(file, &mut header)?;
@@ -215,8 +214,9 @@ fn read(file: &mut File, bytes: &mut [u8]) -> io::Result<()> {
     })
 }
 
-/// The type of the keys, as far as it can be told: two types with the same bytes may differ here,
-/// and two that write different bytes as well if they have the same name and width.
+/// A name for the type of the keys. It is not exact: types that write the same bytes may have
+/// different names here, and types that write different bytes have the same if name and width
+/// agree.
 fn key_type<K: Key + ?Sized>() -> Vec<u8> {
     let mut name = match K::WIDTH {
         Some(width) => format!("{} ({width} bytes)", type_name::<K>()),
@@ -227,7 +227,7 @@ fn key_type<K: Key + ?Sized>() -> Vec<u8> {
     name
 }
 
-/// Opens a regular file, if there is one. A pipe would wait for its other end.
+/// Opens a regular file, if there is one. (Opening a pipe would wait for its other end.)
 fn open(path: &Path) -> io::Result<Option<File>> {
     let kind = match fs::symlink_metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -237,9 +237,9 @@ fn open(path: &Path) -> io::Result<Option<File>> {
         () if kind.is_file() => return File::open(path).map(Some),
         () if kind.is_symlink() => "a symbolic link",
         () if kind.is_dir() => "a directory",
-        () => "no regular file",
+        () => "not a regular file",
     };
-    let text = format!("{} is {kind}: a saved guard is a regular file", path.display());
+    let text = format!("{} is {kind}; a saved guard is a regular file", path.display());
     Err(io::Error::new(ErrorKind::InvalidInput, text))
 }
 

@@ -1,5 +1,5 @@
-//! The steps of a rebuild from all keys of the store, and the pauses between rebuilds. `future.rs`
-//! and `sync.rs` read the keys in between.
+//! The steps of a rebuild from all keys of the store, and the pauses between rebuilds. Between the
+//! steps, `future.rs` and `sync.rs` read the keys.
 
 use crate::cache::Cache;
 use crate::cache::history::{History, Rebuilt};
@@ -13,13 +13,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tracing::{Span, info, info_span, warn};
 
-/// A rebuild that reads keys.
+/// A rebuild that is reading keys.
 pub(super) struct Attempt<'a, K: Key + ?Sized, F: GuardFilter> {
     rebuild: Rebuild<'a, K, F>,
     capacity: usize,
     began: Instant,
-    /// Before the keys were read: inserted and removed keys count again for the next rebuild,
-    /// rather than not at all.
+    /// The counts before the keys were read. So keys that were inserted or removed meanwhile count
+    /// twice rather than not at all.
     inserted: u64,
     removed: u64,
 }
@@ -49,8 +49,8 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     ///
     /// They are at most the filter's own number of keys, `in_filter`, since it has all of them. An
     /// update counts as inserted, although the filter had the key: without this limit, a million
-    /// updates of one row would look like a million rows. (The last rebuild's count is exact, and
-    /// the filter's an estimate, which may be less.)
+    /// updates of one row would look like a million rows. (The last rebuild's count is exact. The
+    /// filter's is an estimate, which may be lower.)
     pub(super) fn known_keys(&self, in_filter: usize) -> u64 {
         let (inserted, removed) = self.changes();
         let history = self.history();
@@ -60,8 +60,8 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         keys.min(history.keys.max(in_filter as u64))
     }
 
-    /// For a filter that another process filled and saved `age` ago, and that has so many keys by
-    /// its own estimate.
+    /// Records a restored filter, which another process saved `age` ago. `in_filter` is the
+    /// filter's own estimate of its keys.
     pub(super) fn note_restored(&self, keys: u64, in_filter: usize, capacity: usize, age: Duration) {
         let mut history = self.history();
         if let Some(at) = Instant::now().checked_sub(age) {
@@ -70,8 +70,8 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         (history.keys, history.capacity) = (keys.min(in_filter as u64), capacity);
     }
 
-    /// With room for a quarter more keys than there are now. The filter has `in_filter` keys, by
-    /// its own estimate.
+    /// The capacity with room for a quarter more keys than there are. `in_filter` is the filter's
+    /// own estimate of its keys.
     pub(super) fn next_capacity(&self, in_filter: usize) -> usize {
         let keys = self.known_keys(in_filter);
         with_room(keys.try_into().unwrap_or(usize::MAX)).max(self.0.plan.expected_keys)
@@ -91,8 +91,8 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         })
     }
 
-    /// Ends an attempt that was given so many keys. `Err` with the capacity that the next attempt
-    /// needs.
+    /// Ends an attempt that was given `keys` keys. The inner error is the capacity that the next
+    /// attempt needs.
     pub(super) fn end(&self, attempt: Attempt<'_, K, F>, keys: usize) -> Result<Result<Rebuilt, usize>, RebuildError> {
         if keys > attempt.capacity {
             info!(keys, attempt.capacity, "the store has outgrown the filter");
@@ -127,7 +127,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         }
     }
 
-    /// A panic of the source is an error, or the schedule would end with it.
+    /// Turns a panic of the source into an error, since it would end the schedule.
     pub(super) fn unless_panicked(
         &self,
         result: thread::Result<Result<Rebuilt, RebuildError>>,
@@ -139,7 +139,8 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         })
     }
 
-    /// None before a cache is ready: until then made-up keys reach the store.
+    /// The pause before the first rebuild: none if the cache is not ready, since made-up keys reach
+    /// the store until then.
     pub(super) fn first_pause(&self, interval: Duration) -> Duration {
         match self.is_ready() {
             true => pause(interval, 0),
@@ -168,14 +169,14 @@ pub(super) fn pause(interval: Duration, failures: u32) -> Duration {
             (backoff.min(interval), 0.5 + 0.5 * random)
         }
     };
-    // An interval without end has no tenth more.
+    // `Duration::MAX` plus a tenth would overflow.
     Duration::try_from_secs_f64(time.as_secs_f64() * part).unwrap_or(Duration::MAX)
 }
 
 /// The number of failures in a row, after this result.
 pub(super) fn failures(before: u32, result: &Result<Rebuilt, RebuildError>) -> u32 {
     match result {
-        // The other rebuild reads the same store.
+        // A rebuild in progress is not a failure: it reads the same store.
         Err(error) if !error.is_in_progress() => before.saturating_add(1),
         _ => 0,
     }

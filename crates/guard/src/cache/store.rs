@@ -1,4 +1,4 @@
-//! The caches of moka behind a guard, and the types that fit them.
+//! The caches of moka behind a guard, and their types of keys and values.
 
 use crate::cache::ages::{Age, Ages};
 use crate::cache::flights::{Caches, Entry};
@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
-/// A type of keys, in their borrowed form: `u64`, `str`, `[u8]`, `(u32, u64)`. Implemented for
-/// every type that fits.
+/// A type of keys, in their borrowed form: `u64`, `str`, `[u8]`, `(u32, u64)`. Every type with
+/// these bounds implements it.
 ///
 /// Filters hash it as a [`Funnel`], the caches by `Hash`. Loaders get its owned form, `String` for
 /// `str`.
@@ -35,7 +35,7 @@ impl<K> Key for K where
 {
 }
 
-/// A type of cached values. Implemented for every type that fits.
+/// A type of cached values. Every type with these bounds implements it.
 ///
 /// ```
 /// use lanebloom_guard::Value;
@@ -48,20 +48,22 @@ pub trait Value: Clone + Send + Sync + 'static {}
 
 impl<V: Clone + Send + Sync + 'static> Value for V {}
 
-/// The values, and the keys that the store lacks. Two caches, so that made-up keys, though they
-/// pass the filter, cannot push out values.
+/// The most bytes of a key that is remembered as missing. Strangers choose the length of a made-up
+/// key, and valid keys are shorter.
+const LONGEST_MISS: usize = 1 << 10;
+
+/// The values, and the keys that the store lacks. They are two caches, so that made-up keys that
+/// pass the filter cannot push out values.
 ///
-/// foldhash and not SipHash, which makes a cached get 4% to 20% slower: a stranger cannot choose
-/// what is cached, since the filter lets only valid keys and few others through.
+/// The caches hash with foldhash, since SipHash makes a cached get 4% to 20% slower. A stranger
+/// cannot choose what is cached: the filter lets only valid keys and few others through.
 pub(crate) struct Moka<K: ToOwned + ?Sized, V> {
     pub(crate) values: moka::sync::Cache<K::Owned, Cached<V>, RandomState>,
     /// Each with its epoch.
     pub(crate) misses: moka::sync::Cache<K::Owned, u64, RandomState>,
-    /// In bytes, of a key that is remembered as missing.
-    pub(crate) longest_miss: usize,
-    /// Values that have expired or were pushed out.
+    /// Values that expired or were pushed out.
     pub(crate) evictions: Arc<AtomicU64>,
-    /// `None` if only moka looks at the time.
+    /// `None` if only moka checks the times.
     pub(super) ages: Option<Ages<K::Owned>>,
 }
 
@@ -75,7 +77,7 @@ pub(crate) struct Cached<V> {
 
 pub(crate) type BoxExpiry<K, V> = Box<dyn Expiry<K, V> + Send + Sync>;
 
-/// An expiry of values as one of what is cached.
+/// Adapts an expiry of values to the cached type.
 pub(crate) struct OfValue<K, V>(pub(crate) BoxExpiry<K, V>);
 
 impl<K, V> Expiry<K, Cached<V>> for OfValue<K, V> {
@@ -122,7 +124,7 @@ impl<K: Key + ?Sized, V: Value> Caches<K> for Moka<K, V> {
             }
             None => {
                 self.values.invalidate(key);
-                if bytes_of(key) <= self.longest_miss {
+                if bytes_of(key) <= LONGEST_MISS {
                     self.misses.insert(key.to_owned(), epoch);
                 }
             }
@@ -145,7 +147,7 @@ impl<K: Key + ?Sized, V: Value> Caches<K> for Moka<K, V> {
         self.values.invalidate(key);
     }
 
-    /// Takes effect as moka's clock goes on, and does not wait for it.
+    /// Takes effect when moka's clock advances, and does not wait for that.
     fn forget_all(&self) {
         self.values.invalidate_all();
         self.misses.invalidate_all();
@@ -153,7 +155,7 @@ impl<K: Key + ?Sized, V: Value> Caches<K> for Moka<K, V> {
 }
 
 impl<K: Key + ?Sized, V: Value> Moka<K, V> {
-    /// [`Caches::get`], by any form of the key.
+    /// [`Caches::get`] of a key in any form.
     #[inline]
     pub(super) fn find<Q: Hash + Equivalent<K::Owned> + ?Sized>(&self, key: &Q) -> Option<Entry<V>> {
         match self.values.get(key) {

@@ -1,6 +1,6 @@
-//! Caches whose gets block: they load in their own thread, or wait for the thread that does.
+//! Caches whose gets block: a get loads in its own thread, or waits for the thread that loads.
 //!
-//! [`Builder::build_blocking`](crate::Builder::build_blocking) makes one.
+//! [`CacheBuilder::build_blocking`](crate::CacheBuilder::build_blocking) makes such a cache.
 
 use crate::cache::error::LoadError;
 use crate::cache::fill_once::{FlightOf, Loaded};
@@ -12,7 +12,7 @@ use crate::cache::limits::block_on;
 use crate::cache::loads::{Load, Wait};
 use crate::cache::schedule::{failures, pause};
 use crate::cache::store::{Key, Value};
-use crate::cache::{Cache, Known, whole};
+use crate::cache::{Cache, Lookup, whole};
 use crate::error::{BoxError, RebuildError, RebuildErrorKind};
 use crate::filter::GuardFilter;
 use crate::guard::CacheGuard;
@@ -33,23 +33,23 @@ use tracing::debug_span;
 /// A read-through cache over a store, with a filter of all valid keys in front. Its gets block.
 /// Clones share one cache.
 ///
-/// [`get`](Self::get) answers in this order: the filter turns the key away; the cache has its
-/// value; the key is remembered as missing; the [loader](Loader) reads the store, once for all that
-/// ask for the key at the same moment.
+/// [`get`](Self::get) tries in this order: the filter may turn the key away; the cache may have its
+/// value, or remember it as missing; otherwise the [loader](Loader) reads the store, once for all
+/// gets of the key at the same time.
 ///
 /// `K` is the type of the keys in their borrowed form, as in [`CacheGuard`]: `GuardedCache<str,
 /// User>` takes `&str`, `&String` and more.
 ///
-/// Changes of the store, readiness, figures and files ([`save`](Cache::save),
-/// [`restore`](Cache::restore)) are calls of [`Cache`], to which this derefs. Its
-/// page has the order of writes.
+/// Changes of the store, readiness, statistics and files ([`save`](Cache::save),
+/// [`restore`](Cache::restore)) are calls of [`Cache`], to which this type derefs. The page of
+/// [`Cache`] describes the order of writes.
 ///
 /// # Loads
 ///
-/// A load runs in the thread that asked first. Nothing can end it there: if the store may hang,
-/// give its client a timeout. A [`load_timeout`](crate::Builder::load_timeout) ends the waits of
-/// the threads that joined, and a [`load_limit`](crate::Builder::load_limit) keeps the store from
-/// being overrun. A loader may [get other keys](crate#loaders-that-get-other-keys).
+/// A load runs in the thread that asked first. The cache cannot end it there: if the store may
+/// hang, give its client a timeout. A [`load_timeout`](crate::CacheBuilder::load_timeout) ends the
+/// waits of the threads that joined, and a [`load_limit`](crate::CacheBuilder::load_limit) protects
+/// the store from overload. A loader may [get other keys](crate#loaders-that-get-other-keys).
 ///
 /// An error reaches every waiter and is not cached; the next get tries again. A panic of the loader
 /// reaches the waiters as a [`LoadError`].
@@ -71,7 +71,7 @@ use tracing::debug_span;
 ///
 /// assert_eq!(cache.get(&17)?.as_deref(), Some("user 17")); // loaded
 /// assert_eq!(cache.get(&17)?.as_deref(), Some("user 17")); // cached
-/// assert_eq!(cache.get(&1000)?, None); // the store said so
+/// assert_eq!(cache.get(&1000)?, None); // missing in the store
 /// assert_eq!(cache.get(&1000)?, None); // remembered
 /// assert_eq!(cache.get(&123_456)?, None); // turned away
 ///
@@ -83,11 +83,11 @@ use tracing::debug_span;
 pub struct GuardedCache<K: Key + ?Sized, V: Value, F = ConcurrentBloom<SipHash13>> {
     cache: Cache<K, V, F>,
     loader: Arc<dyn AnyLoader<K, V>>,
-    /// To the thread that refreshes, from the first refresh on.
+    /// The channel to the refreshing thread, which the first refresh starts.
     refreshes: Arc<OnceLock<Sender<Refreshes<K, V>>>>,
 }
 
-/// Keys to refresh, and their flights, which anyone may begin meanwhile.
+/// Keys to refresh, and their flights, which any get may begin meanwhile.
 type Refreshes<K, V> = Vec<(<K as ToOwned>::Owned, FlightOf<V>)>;
 
 impl<K: Key + ?Sized, V: Value, F> GuardedCache<K, V, F> {
@@ -108,7 +108,7 @@ impl<K: Key + ?Sized, V: Value, F> Deref for GuardedCache<K, V, F> {
     }
 }
 
-/// The same as [`Cache::guard`].
+/// Returns [`Cache::guard`].
 impl<K: Key + ?Sized, V: Value, F: GuardFilter> AsRef<CacheGuard<K, F>> for GuardedCache<K, V, F> {
     fn as_ref(&self) -> &CacheGuard<K, F> {
         self.guard()
@@ -136,7 +136,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     ///
     /// # Errors
     ///
-    /// Fails if the load does, which this thread or another runs.
+    /// Fails if the load fails, in this thread or in another.
     ///
     /// # Examples
     ///
@@ -156,18 +156,18 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         self.get_by(key.borrow(), |key| self.loader.load(key))
     }
 
-    /// [`get`](Self::get) by a form of the key that it cannot be borrowed as: the borrowed
-    /// [`Parts`](crate::Parts) of a composite key. Only a load makes the key itself.
+    /// [`get`](Self::get) of a key in another form, such as the borrowed [`Parts`](crate::Parts) of
+    /// a composite key. Only a load makes the key itself.
     ///
     /// The form must hash like the key, and write the same bytes.
     ///
     /// # Errors
     ///
-    /// As [`get`](Self::get).
+    /// Fails as [`get`](Self::get) does.
     ///
     /// # Panics
     ///
-    /// With debug assertions, if it comes to a load and the form hashes unlike the key.
+    /// Panics, with debug assertions, if it loads and the form hashes unlike the key.
     ///
     /// # Examples
     ///
@@ -191,20 +191,19 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         for<'a> &'a Q: Into<K::Owned>,
     {
         match self.look(key) {
-            Known::Answer(known) => Ok(known),
+            Lookup::Known(known) => Ok(known),
             known => self.answer(known, whole::<K, Q>(key).borrow(), |key| self.loader.load(key)),
         }
     }
 
-    /// [`get`](Self::get), whose load is this one in place of the loader's, if it comes to a load:
-    /// with a connection that the caller has, or what else only this call knows. The filter, the
-    /// cached value and the remembered miss come first, and a load of the key that is on its way is
-    /// joined, whichever began it. Otherwise `load` runs in this thread, and its row or miss is
-    /// cached for all.
+    /// [`get`](Self::get) with another load in place of the loader's: with a connection that the
+    /// caller holds, for example. The filter, the cached value and the remembered miss come first,
+    /// and a running load of the key is joined, whichever call began it. Otherwise `load` runs in
+    /// this thread, and its row or miss is cached for all.
     ///
     /// # Errors
     ///
-    /// As [`get`](Self::get).
+    /// Fails as [`get`](Self::get) does.
     ///
     /// # Examples
     ///
@@ -234,7 +233,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         })
     }
 
-    /// A get whose load is `load`, if it comes to that.
+    /// A get whose load is `load`, if one is necessary.
     #[inline]
     fn get_by(&self, key: &K, load: impl FnMut(&K::Owned) -> Loaded<V>) -> Loaded<V> {
         self.answer(self.look(key), key, load)
@@ -242,16 +241,16 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
 
     /// The part of a get after the look.
     #[inline]
-    fn answer(&self, known: Known<'_, V>, key: &K, load: impl FnMut(&K::Owned) -> Loaded<V>) -> Loaded<V> {
+    fn answer(&self, known: Lookup<'_, V>, key: &K, load: impl FnMut(&K::Owned) -> Loaded<V>) -> Loaded<V> {
         let admission = match known {
-            Known::Answer(known) => return Ok(known),
-            Known::Due(value) => {
+            Lookup::Known(known) => return Ok(known),
+            Lookup::Due(value) => {
                 if let Some(flight) = self.enter_refresh(key) {
                     self.refresh(vec![(key, flight)]);
                 }
                 return Ok(Some(value));
             }
-            Known::Unknown(admission) => admission,
+            Lookup::Unknown(admission) => admission,
         };
         let flight = match self.ask(key) {
             Asked::Known(known) => {
@@ -265,22 +264,22 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         Ok(loaded)
     }
 
-    /// Loads the row of a flight if nobody does, or waits for it.
+    /// Loads the row of a flight if no other thread does, or waits for it.
     fn wait(&self, key: &K, mut flight: FlightOf<V>, mut load: impl FnMut(&K::Owned) -> Loaded<V>) -> Loaded<V> {
         loop {
             let begun_by = match self.begin_flight(key, &flight, Load::of_one()) {
                 Ok(landing) => return self.load(&landing, &mut load),
                 Err(load) => load,
             };
-            let circle = match begun_by.awaited_blocking() {
+            let cycle = match begun_by.awaited_blocking() {
                 Ok(wait) => {
                     let loaded = block_on(flight.result.filled(), self.0.limits.timeout);
                     wait.end_blocking();
                     return loaded.unwrap_or_else(|timeout| self.give_up(key, &flight, timeout));
                 }
-                Err(circle) => circle,
+                Err(cycle) => cycle,
             };
-            flight = match self.ask_again(key, &flight, circle)? {
+            flight = match self.ask_again(key, &flight, cycle)? {
                 Asked::Known(known) => return Ok(known),
                 Asked::Joined(flight) | Asked::New(flight) => flight,
             };
@@ -297,16 +296,16 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     }
 
     /// The rows of many keys, in their order: one batch of lookups in the filter, one pass over the
-    /// caches, and one call of [`load_many`](Loader::load_many) for the keys that nobody else loads
-    /// at this moment. If the loader is a function, one load after another.
+    /// caches, and one call of [`load_many`](Loader::load_many) for the keys that no other get is
+    /// loading. If the loader is a function, it loads one key after another.
     ///
     /// # Errors
     ///
-    /// Fails if one of the loads does. The rows that were loaded before are cached.
+    /// Fails if one of the loads fails. The rows that were loaded before are cached.
     ///
     /// # Panics
     ///
-    /// As [`check_batch`](crate::CacheGuard::check_batch).
+    /// Panics as [`check_batch`](crate::CacheGuard::check_batch) does.
     ///
     /// # Examples
     ///
@@ -324,20 +323,20 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
     pub fn get_many<Q: Borrow<K> + Funnel>(&self, keys: &[Q]) -> Result<Vec<Option<V>>, LoadError> {
-        let mut asking = self.ask_many(keys);
-        self.refresh(asking.refreshes());
+        let mut multi_get = self.ask_many(keys);
+        self.refresh(multi_get.refreshes());
         if self.loader.reads_many() {
-            self.load_many(asking.begin_all());
+            self.load_many(multi_get.begin_all());
         }
-        for wait in asking.waits.by_ref() {
+        for wait in multi_get.waits.by_ref() {
             let loaded = self.wait(keys[wait.at].borrow(), wait.flight, |key| self.loader.load(key))?;
             wait.admission.record(loaded.is_some());
-            asking.rows[wait.at] = loaded;
+            multi_get.rows[wait.at] = loaded;
         }
-        Ok(mem::take(&mut asking.rows))
+        Ok(mem::take(&mut multi_get.rows))
     }
 
-    /// Hands keys to the thread that refreshes, and starts it if it is the first time.
+    /// Sends keys to the refreshing thread. The first call starts it.
     fn refresh(&self, flights: Vec<(&K, FlightOf<V>)>) {
         if flights.is_empty() {
             return;
@@ -345,14 +344,14 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         let refreshes = self.refreshes.get_or_init(|| self.start_refreshing());
         let owned = |(key, flight): (&K, _)| (key.to_owned(), flight);
         if let Err(SendError(flights)) = refreshes.send(flights.into_iter().map(owned).collect()) {
-            // There is no thread: gets load the keys once they have expired.
+            // The thread does not run: gets load the keys once they have expired.
             for (key, flight) in &flights {
                 self.0.flights.leave(key.borrow(), flight);
             }
         }
     }
 
-    /// The thread ends with the last clone of this cache, which has the other end of the channel.
+    /// The thread ends with the last clone of this cache, which holds the other end of the channel.
     fn start_refreshing(&self) -> Sender<Refreshes<K, V>> {
         let (sender, receiver) = mpsc::channel::<Refreshes<K, V>>();
         let cache = Self {
@@ -367,7 +366,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         };
         let thread = thread::Builder::new().name(String::from("lanebloom-refresh"));
         if let Err(error) = thread.spawn(refresh) {
-            tracing::warn!(cache = self.0.name, %error, "no thread to refresh values");
+            tracing::warn!(cache = self.0.name, %error, "the thread that refreshes values does not start");
         }
         sender
     }
@@ -395,12 +394,12 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         }
     }
 
-    /// Replaces the filter by one that holds exactly the keys that `source` inserts, and those that
-    /// are inserted into the cache meanwhile: [a rebuild](crate#rebuilds).
+    /// Replaces the filter by a new one, with the keys that `source` inserts and those that are
+    /// inserted into the cache meanwhile: [a rebuild](crate#rebuilds).
     ///
     /// # Errors
     ///
-    /// Fails as [the chapter](crate#rebuilds) says. The old filter stays.
+    /// Fails as the chapter [Rebuilds](crate#rebuilds) describes. The old filter stays.
     ///
     /// # Examples
     ///
@@ -466,7 +465,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     ///
     /// # Panics
     ///
-    /// If the system cannot start a thread.
+    /// Panics if the system cannot start a thread.
     ///
     /// # Examples
     ///
@@ -499,7 +498,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
             let mut failed = 0;
             let mut wait = cache.first_pause(interval);
             while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(wait) {
-                // Exclusive: a receiver may go to another thread, but not be shared.
+                // Borrowed mutably, since threads cannot share a receiver.
                 let stopped = &mut stopped;
                 let is_stopped = move || stopped.try_recv() == Err(TryRecvError::Disconnected);
                 let rebuild = AssertUnwindSafe(|| cache.rebuild_unless(&mut source, is_stopped));
@@ -511,27 +510,27 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     }
 }
 
-/// Rebuilds on a schedule in a thread; made by [`GuardedCache::rebuild_every`]. They end when
-/// this is dropped.
+/// Rebuilds on a schedule in a thread; made by [`GuardedCache::rebuild_every`]. They end when this
+/// is dropped.
 #[must_use = "the rebuilds end when this is dropped"]
 #[derive(Debug)]
 pub struct Rebuilds {
-    /// The thread stops when this end of the channel is gone.
+    /// The thread stops when this end of the channel is dropped.
     _stop: Sender<()>,
     thread: thread::JoinHandle<()>,
 }
 
 impl Rebuilds {
-    /// Ends the rebuilds and waits until their thread is gone. A rebuild that is under way is given
-    /// up at its next batch: the old filter stays.
+    /// Ends the rebuilds and waits until their thread has ended. A running rebuild stops at its
+    /// next batch, and the old filter stays.
     pub fn stop(self) {
         drop(self._stop);
-        // The thread panics at nothing.
+        // The thread never panics.
         let _ = self.thread.join();
     }
 }
 
-/// Reads rows from the store. Every `Fn(key) -> Result<Option<V>, E>` is one. A type of your own
+/// Reads rows from the store. Every `Fn(key) -> Result<Option<V>, E>` is a loader. Your own type
 /// can read many rows at once for `get_many`.
 ///
 /// ```
@@ -569,16 +568,16 @@ pub trait Loader<K: Key + ?Sized, V>: Send + Sync + 'static {
     /// Why a read of the store failed.
     type Error: Into<BoxError>;
 
-    /// Whether a multi-get calls [`load_many`](Self::load_many). Otherwise it loads one key after
-    /// another, and each row is cached as it comes: set it so if you do not write a `load_many`. It
-    /// is `false` for functions.
+    /// Whether a multi-get calls [`load_many`](Self::load_many). If `false`, it loads one key after
+    /// another, and each row is cached as it comes. Set `false` if you do not write a `load_many`;
+    /// functions have `false`.
     const READS_MANY: bool = true;
 
     /// Reads the row of `key`; `None` if the store has none. It may get [other
     /// keys](crate#loaders-that-get-other-keys).
     fn load(&self, key: K::Owned) -> Result<Option<V>, Self::Error>;
 
-    /// Reads the rows of distinct keys. Returns those that there are, in any order. By default, it
+    /// Reads the rows of distinct keys. Returns the rows that exist, in any order. By default, it
     /// reads one after another.
     ///
     /// If it gets one of these keys, the row is read a second time, by `load`.
@@ -606,7 +605,7 @@ where
     }
 }
 
-/// A [`Loader`] of any type. A panic is an error.
+/// A [`Loader`] of any type. It returns panics as errors.
 trait AnyLoader<K: Key + ?Sized, V>: Send + Sync {
     fn reads_many(&self) -> bool;
     fn load(&self, key: &K::Owned) -> Loaded<V>;

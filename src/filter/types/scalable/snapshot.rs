@@ -1,8 +1,8 @@
 //! Snapshots of a filter that grows: the builder's options, and the snapshots of its layers.
 //! `docs/FORMAT.md` describes the bytes.
 
-use super::chain::{Chain, ChainState, FULL, Layers, OPEN};
-use super::steps::{Growth, MAX_EXPANSION, MAX_LAYERS, Steps};
+use super::chain::{Chain, FULL, Layers};
+use super::steps::{MAX_EXPANSION, MAX_LAYERS, Steps};
 use crate::codec::{Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit};
 use crate::error::SnapshotErrorKind;
 use crate::filter::traits::Encode;
@@ -26,10 +26,6 @@ impl Encode for Chain {
         let layers = self.layers_now();
         let mut header = OwnHeader::of_len(Kind::Scalable, hashing, snapshot_bytes(&layers));
         let steps = &self.steps;
-        let growth = match steps.growth {
-            Growth::ByKeys => 0,
-            Growth::AtHalfFull => 1,
-        };
         let words = steps.words.unwrap_or(0) as u8;
         // A refused allocation or a reader's limit may not apply where the snapshot is read.
         let full = u8::from(layers.phase == FULL && self.max_bytes == self.asked_bytes);
@@ -38,13 +34,14 @@ impl Encode for Chain {
             usize::MAX => u64::MAX,
             bytes => bytes as u64,
         };
-        header.put(32, u64::from_le_bytes([growth, words, full, max_layers, 0, 0, 0, 0]));
+        header.put(32, u64::from_le_bytes([0, words, full, max_layers, 0, 0, 0, 0]));
         header.put(40, steps.keys as u64);
         header.put(48, steps.expansion as u64);
         header.put(56, steps.rate.to_bits());
         header.put(64, steps.ratio.to_bits());
         header.put(72, max_bytes);
         header.put(80, layers.len() as u64);
+        header.put(88, self.hint() as u64);
         out.put(&header.to_bytes())?;
         layers
             .iter()
@@ -60,9 +57,10 @@ impl Encode for Chain {
     ) -> Result<(Self, S), SnapshotErrorKind> {
         let header = OwnHeader::parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?, Kind::Scalable)?;
         let hasher = hasher(header.hashing)?;
-        let [growth, words, full, max_layers, ..] = header.get(32).to_le_bytes();
+        let [_, words, full, max_layers, ..] = header.get(32).to_le_bytes();
+        header.zeros(32..33)?;
         header.zeros(36..40)?;
-        header.zeros(88..120)?;
+        header.zeros(96..120)?;
         let steps = Steps {
             keys: header.number("the keys of the first layer", 40, 1..=u64::MAX)?,
             expansion: header.number("the expansion", 48, 1..=MAX_EXPANSION as u64)?,
@@ -71,10 +69,6 @@ impl Encode for Chain {
             max_layers: match header.byte("the limit of layers", max_layers, 0..=MAX_LAYERS as u8)? {
                 0 => None,
                 most => Some(most),
-            },
-            growth: match header.byte("the way to grow", growth, 0..=1)? {
-                0 => Growth::ByKeys,
-                _ => Growth::AtHalfFull,
             },
             words: match words {
                 0 => None,
@@ -88,40 +82,25 @@ impl Encode for Chain {
         let asked_bytes = usize::try_from(header.get(72)).unwrap_or(usize::MAX);
         let full = header.byte("whether it is full", full, 0..=1)? == 1;
         let count = header.number("the number of layers", 80, 1..=MAX_LAYERS as u64)?;
-
+        let hint = header.number("the hint of the keys", 88, 0..=u64::MAX)?;
         steps.check().map_err(SnapshotErrorKind::Plan)?;
-        header.number("the number of layers", 80, 1..=steps.layers() as u64)?;
+        header.number("the number of layers", 80, 1..=steps.limit() as u64)?;
 
         let bytes = header.body_bytes(count)?;
         admit(input, header.len as usize, bytes, limit)?;
         let layers = Bloom::decode_parts(input, &header, bytes, count)?;
-
-        // The layers must be those that a builder plans. Each plan takes half a millisecond, so
-        // this comes after the checksums. Later layers are planned when they are made.
-        let mut layouts = Vec::new();
-        for (number, layer) in layers.iter().enumerate() {
-            let (keys, layout) = (layer.expected_keys, layer.layout);
-            let planned = steps.layout(number).map_err(SnapshotErrorKind::Plan)?;
-            let planned_keys = steps.keys_of(number);
-            if (keys, layout) != (planned_keys, planned) {
-                return Err(SnapshotErrorKind::Invalid(format!(
-                    "layer {number} is for {keys} keys ({layout}), where the header's plan has one for {planned_keys} keys ({planned})"
-                )));
-            }
-            layouts.push(layout);
-        }
         if bytes > asked_bytes as u64 {
             let (needed, limit) = (bytes, asked_bytes as u64);
             return Err(SnapshotErrorKind::OverLimit { needed, limit });
         }
-        let state = ChainState::new(count, if full { FULL } else { OPEN });
-        let mut chain = Self::planned(steps, asked_bytes, &layouts, state).map_err(SnapshotErrorKind::OutOfMemory)?;
-        for (number, layer) in layers.into_iter().enumerate() {
-            chain.put(number, layer).map_err(SnapshotErrorKind::OutOfMemory)?;
+        let chain = Self::of(steps, hint, asked_bytes, layers);
+        let mut chain = chain.map_err(SnapshotErrorKind::OutOfMemory)?;
+        if full {
+            let can_be_full = u8::from(chain.next(count).is_err());
+            header.byte("whether it is full", 1, 0..=can_be_full)?;
+            chain.close();
         }
         chain.max_bytes = limit.min(asked_bytes);
-        let can_be_full = u8::from(!full || chain.room(count).is_err());
-        header.byte("whether it is full", full.into(), 0..=can_be_full)?;
         if chain.max_bytes < asked_bytes && !full {
             chain.close_if_full();
         }

@@ -1,12 +1,10 @@
-//! The numbers that determine a filter's growth, and the layouts that follow from them. A snapshot
-//! holds the numbers, an error prints them.
+//! The numbers that determine a filter's growth, and the plan of the next layer that follows from
+//! them, from the layers that are there, and from the hint. A snapshot holds the numbers.
 
-use crate::error::{BuildError, BuildErrorKind};
+use crate::error::{BuildError, BuildErrorKind, NoLayer};
 use crate::geometry::layout::{LINE_BYTES, Layout};
-use crate::geometry::sizing::Request;
+use crate::geometry::sizing::{Cell, Request};
 use alloc::format;
-use alloc::vec::Vec;
-use core::fmt;
 
 /// The most layers: a lookup searches all of them.
 pub(super) const MAX_LAYERS: usize = 64;
@@ -24,41 +22,19 @@ const HEADROOM: usize = 24;
 /// a snapshot, whose first inserts would allocate all memory.
 pub(super) const MAX_EXPANSION: usize = 1 << 12;
 
-/// Layouts of layers up to this many keys are computed when the filter is built, since one takes
-/// half a millisecond. For later layers, the last eighth of the layer before leaves enough time: it
-/// has at least 40 thousand keys, from 20 ns per key.
-const PLANNED_KEYS: usize = 1 << 20;
+/// The shares of the rate that the first layer and the second one take, each of what is left, if
+/// the hint says that the layer is the last one. The rest is for keys beyond the hint. (The second
+/// layer is made if the hint came late, or was too low.)
+const HINTED_SHARES: [f64; 2] = [0.9, 0.75];
 
-/// When a [`ScalableBloom`](crate::ScalableBloom) goes on to the next layer.
-///
-/// ```
-/// use lanebloom::scalable::{Growth, ScalableBloom};
-///
-/// let builder = ScalableBloom::builder().expected_keys(10_000);
-/// let filter = builder.growth(Growth::AtHalfFull).build()?;
-/// filter.insert_all(0..12_000u32)?;
-/// assert_eq!(filter.layers().len(), 2);
-/// let first = filter.layers().next().unwrap();
-/// assert!((0.49..0.53).contains(&first.fill_ratio()));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Growth {
-    /// When the layer has its number of keys.
-    #[default]
-    ByKeys,
-    /// When half of the layer's bits are set; the number of bits per key is chosen for that.
-    /// Filters on Redis bitmaps grow in this way, by `BITCOUNT`. At low rates this takes more
-    /// memory than [`ByKeys`](Self::ByKeys), which sets fewer bits. Rates below about 2e-6 are out
-    /// of reach, so there can be fewer layers: 31 from a rate of 1%, 12 with a tightening ratio of
-    /// 0.5.
-    AtHalfFull,
-}
+/// A layer that would take less than one part in `LEAST_PART` of the limit of bytes is not worth
+/// its time at each lookup.
+const LEAST_PART: usize = 32;
 
-/// The numbers that determine the layout of every layer.
+/// The numbers that determine how a filter grows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Steps {
-    /// The keys of the first layer.
+    /// The keys of the first layer without a hint, and the least of the others.
     pub(super) keys: usize,
     pub(super) expansion: usize,
     /// The rate of all layers together.
@@ -67,7 +43,6 @@ pub(super) struct Steps {
     /// [`MAX_LAYERS`] at most.
     pub(super) max_layers: Option<u8>,
     pub(super) words: Option<usize>,
-    pub(super) growth: Growth,
 }
 
 impl Default for Steps {
@@ -79,7 +54,6 @@ impl Default for Steps {
             ratio: 0.8,
             max_layers: None,
             words: None,
-            growth: Growth::ByKeys,
         }
     }
 }
@@ -87,23 +61,36 @@ impl Default for Steps {
 // Rates and ratios are checked when the filter is built: they are never NaN.
 impl Eq for Steps {}
 
+/// What the layers take that are there.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Taken {
+    pub(super) layers: usize,
+    /// The sum of their expected keys.
+    keys: usize,
+    /// The sum of their rates when they are full.
+    rate: f64,
+    bytes: usize,
+}
+
+impl Taken {
+    pub(super) fn add(&mut self, keys: usize, layout: Layout) {
+        self.add_planned(keys, layout.rate_of(Cell::Bit, with_headroom(keys)));
+        self.bytes = self.bytes.saturating_add(layout.blocks * LINE_BYTES);
+    }
+
+    fn add_planned(&mut self, keys: usize, rate: f64) {
+        self.layers += 1;
+        self.keys = self.keys.saturating_add(keys);
+        self.rate += rate;
+    }
+}
+
+/// The number of keys for which a layer of `keys` is sized.
+fn with_headroom(keys: usize) -> usize {
+    keys.saturating_add(keys.div_ceil(HEADROOM))
+}
+
 impl Steps {
-    /// The keys of the layer with this number.
-    pub(super) fn keys_of(&self, layer: usize) -> usize {
-        let times = (0..layer).fold(1usize, |times, _| times.saturating_mul(self.expansion));
-        self.keys.saturating_mul(times)
-    }
-
-    /// The rate of the layer with this number.
-    pub(super) fn rate_of(&self, layer: usize) -> f64 {
-        let all = match self.max_layers {
-            // 1 - ratio^n
-            Some(n) => 1.0 - (0..n).fold(1.0, |power, _| power * self.ratio),
-            None => 1.0,
-        };
-        (0..layer).fold(self.rate * (1.0 - self.ratio) / all, |rate, _| rate * self.ratio)
-    }
-
     /// Fails if no filter can grow so.
     pub(super) fn check(&self) -> Result<(), BuildError> {
         let between_0_and_1 = |value| value > 0.0 && value < 1.0;
@@ -127,78 +114,209 @@ impl Steps {
         Err(BuildError(wrong))
     }
 
+    /// The most layers by the builder's limit.
+    pub(super) fn limit(&self) -> usize {
+        self.max_layers.map_or(MAX_LAYERS, usize::from)
+    }
+
+    /// The keys that the next layer is for.
+    fn keys_of_next(&self, taken: &Taken, hint: usize) -> usize {
+        let all = taken.keys;
+        let rest = hint.saturating_sub(all);
+        let keys = match taken.layers {
+            0 if hint > 0 => return hint,
+            // The hint was too low.
+            1 if hint > 0 && rest == 0 => all,
+            // Many layers take long, and leave little of the rate for the last. So if the hint was
+            // wrong before, the layer is for at least half as many keys as are there.
+            more if rest > 0 => rest.saturating_add(rest / 32).max(if more > 1 { all / 2 } else { 0 }),
+            // The next number of a geometric series, whose sum so far is `all`.
+            _ => all.saturating_mul(self.expansion - 1).saturating_add(self.keys),
+        };
+        keys.max(self.keys)
+    }
+
+    /// The rate of the next layer: a share of what the layers leave.
+    fn rate_of_next(&self, taken: &Taken, hint: usize) -> f64 {
+        let power = |n: usize| (0..n).fold(1.0, |power, _| power * self.ratio);
+        let mut left = self.rate - taken.rate;
+        // Growth leaves more than this. Layers that came by unions may leave nothing: then the next
+        // layers take what they would take without those.
+        let tail = self.rate * power(taken.layers);
+        if left < tail * (1.0 - self.ratio) / 64.0 {
+            left = tail;
+        }
+        // All of what is left, for the last layer of a limited number.
+        let share = match self.max_layers {
+            Some(most) => (1.0 - self.ratio) / (1.0 - power(usize::from(most).saturating_sub(taken.layers).max(1))),
+            None => 1.0 - self.ratio,
+        };
+        let hinted = HINTED_SHARES.get(taken.layers).filter(|_| hint > taken.keys);
+        left * hinted.map_or(share, |hinted| hinted.max(share))
+    }
+
     fn request(&self) -> Request {
         Request {
             words: self.words,
-            half_full: self.growth == Growth::AtHalfFull,
+            two_lines: true,
             ..Request::default()
         }
     }
 
-    /// The layout of the layer with this number.
-    pub(super) fn layout(&self, layer: usize) -> Result<Layout, BuildError> {
-        let keys = self.keys_of(layer);
+    /// The layout of the next layer and the keys that it is for, or why there cannot be one.
+    pub(super) fn next(&self, taken: &Taken, hint: usize, max_bytes: usize) -> Result<(Layout, usize), NoLayer> {
+        self.check_room(taken, max_bytes)?;
+        let limit = taken.layers;
+        let room = max_bytes - taken.bytes;
+        match self.layer(taken, hint).map_err(|_| NoLayer::Layers { limit })? {
+            (layout, _) if layout.blocks.saturating_mul(LINE_BYTES) > room => {
+                // A smaller one, that fills the room.
+                let request = Request {
+                    rate: Some(self.rate_of_next(taken, hint)),
+                    budget: Some(room),
+                    ..self.request()
+                };
+                let (layout, keys) = request.solve().map_err(|_| NoLayer::Layers { limit })?;
+                Ok((layout, usize::max(keys - keys / (HEADROOM + 1), 1)))
+            }
+            next => Ok(next),
+        }
+    }
+
+    /// The layout of the first layer and the keys that it is for.
+    pub(super) fn first(&self, hint: usize, max_bytes: usize) -> Result<(Layout, usize), BuildError> {
+        self.check()?;
+        let (layout, keys) = self.layer(&Taken::default(), hint)?;
+        let needed = layout.blocks * LINE_BYTES;
+        if needed > max_bytes {
+            let limit = max_bytes;
+            return Err(BuildError(BuildErrorKind::OverBudget { needed, limit }));
+        }
+        Ok((layout, keys))
+    }
+
+    /// The next layer if there is memory for it.
+    fn layer(&self, taken: &Taken, hint: usize) -> Result<(Layout, usize), BuildError> {
+        let keys = self.keys_of_next(taken, hint);
         let request = Request {
-            keys: Some(match self.growth {
-                Growth::ByKeys => keys.saturating_add(keys.div_ceil(HEADROOM)),
-                Growth::AtHalfFull => keys,
-            }),
-            rate: Some(self.rate_of(layer)),
+            keys: Some(with_headroom(keys)),
+            rate: Some(self.rate_of_next(taken, hint)),
             ..self.request()
         };
-        Ok(request.solve()?.0)
+        Ok((request.solve()?.0, keys))
     }
 
-    /// The most layers, by the given limit, by the rates in reach, and by the address space: a
-    /// layer for more keys than there are addresses would take an entry in vain.
-    pub(super) fn layers(&self) -> usize {
+    /// Fails if there is no room for another layer, as far as that needs no plan of it.
+    fn check_room(&self, taken: &Taken, max_bytes: usize) -> Result<(), NoLayer> {
+        if taken.layers >= self.limit() {
+            return Err(NoLayer::Layers { limit: taken.layers });
+        }
+        // At least two lines.
+        let least = (max_bytes / LEAST_PART).max(2 * LINE_BYTES);
+        if max_bytes.saturating_sub(taken.bytes) < least {
+            let (bytes, limit) = (taken.bytes, max_bytes);
+            return Err(NoLayer::Bytes { bytes, limit });
+        }
+        Ok(())
+    }
+
+    /// Why there is no next layer, when [`next`](Self::next) has failed.
+    pub(super) fn why_full(&self, taken: &Taken, max_bytes: usize) -> NoLayer {
+        let limit = taken.layers;
+        self.check_room(taken, max_bytes)
+            .err()
+            .unwrap_or(NoLayer::Layers { limit })
+    }
+
+    /// The most layers that there can be, if the next ones are planned after these.
+    pub(super) fn most_layers(&self, mut taken: Taken, hint: usize, max_bytes: usize) -> usize {
+        if max_bytes < usize::MAX {
+            while let Ok((layout, keys)) = self.next(&taken, hint, max_bytes) {
+                taken.add(keys, layout);
+            }
+            return taken.layers;
+        }
+        // Without layouts, which take half a millisecond each.
         let least_rate = self.request().least_rate();
-        let most = self.max_layers.map_or(MAX_LAYERS, usize::from);
-        // The first layer has an error of its own.
-        let in_reach = |&layer: &usize| self.rate_of(layer) >= least_rate && self.keys_of(layer) < isize::MAX as usize;
-        1 + (1..most).take_while(in_reach).count()
-    }
-
-    /// The layouts of the first layers: all up to [`PLANNED_KEYS`], or up to the first one beyond
-    /// the limit of bytes.
-    pub(super) fn layouts(&self, max_bytes: usize) -> Result<Vec<Layout>, BuildError> {
-        let (mut layouts, mut needed) = (Vec::new(), 0usize);
-        for layer in 0..self.layers() {
-            if layer > 0 && (self.keys_of(layer) > PLANNED_KEYS || needed > max_bytes) {
+        while taken.layers < self.limit() {
+            let (keys, rate) = (self.keys_of_next(&taken, hint), self.rate_of_next(&taken, hint));
+            if rate < least_rate || keys >= isize::MAX as usize {
                 break;
             }
-            let layout = match self.layout(layer) {
-                Ok(layout) => layout,
-                Err(error) if layer == 0 => return Err(error),
-                Err(_) => break,
-            };
-            needed = needed.saturating_add(layout.blocks * LINE_BYTES);
-            if layer == 0 && needed > max_bytes {
-                let limit = max_bytes;
-                return Err(BuildError(BuildErrorKind::OverBudget { needed, limit }));
-            }
-            layouts.push(layout);
+            taken.add_planned(keys, rate);
         }
-        Ok(layouts)
+        taken.layers
     }
 }
 
-impl fmt::Display for Steps {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(most) = self.max_layers {
-            write!(f, "up to {most} ")?;
+#[cfg(all(test, not(lanebloom_loom)))]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+
+    /// The layers that follow from the steps alone, up to `most`: keys and rates.
+    fn layers(steps: Steps, hint: usize, most: usize) -> (Vec<(usize, f64)>, Taken) {
+        let (mut taken, mut layers) = (Taken::default(), Vec::new());
+        while layers.len() < most {
+            let Ok((layout, keys)) = steps.next(&taken, hint, usize::MAX) else {
+                break;
+            };
+            let before = taken.rate;
+            taken.add(keys, layout);
+            layers.push((keys, taken.rate - before));
         }
-        let (keys, rate, expansion, ratio) = (self.keys, self.rate_of(0), self.expansion, self.ratio);
-        write!(
-            f,
-            "layers from {keys} keys at a rate of {rate:e}, each for {expansion} times the keys at {ratio} times the rate"
-        )?;
-        if let Some(words) = self.words {
-            write!(f, ", {words} words per key")?;
+        (layers, taken)
+    }
+
+    /// Whatever the hint, the rates of all layers that there can be add up to the promised rate,
+    /// and the first one that the hint names has most of it.
+    #[test]
+    fn the_rates_of_all_layers_stay_below_the_promise() {
+        for (rate, max_layers) in [(0.1, None), (1e-6, None), (0.01, Some(1)), (0.01, Some(3))] {
+            for hint in [0, 500, 50_000, 1_000_000_000] {
+                let steps = Steps {
+                    rate,
+                    max_layers,
+                    ..Steps::default()
+                };
+                let (layers, taken) = layers(steps, hint, 10);
+                assert!(taken.rate <= rate, "{rate} {hint}: {layers:?}");
+                // A filter of few keys has whole lines.
+                assert!(hint < 1000 || layers[0].1 > 0.7 * rate, "{rate} {hint}: {layers:?}");
+            }
         }
-        match self.growth {
-            Growth::ByKeys => Ok(()),
-            Growth::AtHalfFull => f.write_str(", full when half of the bits are set"),
-        }
+    }
+
+    #[test]
+    fn layers_follow_the_hint_if_there_is_one() {
+        let keys = |hint: usize| -> Vec<usize> {
+            let (layers, _) = layers(Steps::default(), hint, 4);
+            layers.into_iter().map(|(keys, _)| keys).collect()
+        };
+        assert_eq!(keys(0), [1000, 3000, 9000, 27_000]);
+        // The hint is exceeded.
+        assert_eq!(keys(50_000), [50_000, 50_000, 201_000, 603_000]);
+        assert_eq!(keys(10), [10, 1000, 3020, 9060]);
+        // It comes when a layer is there.
+        let mut taken = Taken::default();
+        let steps = Steps::default();
+        let (layout, keys) = steps.next(&taken, 0, usize::MAX).unwrap();
+        taken.add(keys, layout);
+        assert_eq!(steps.next(&taken, 101_000, usize::MAX).unwrap().1, 103_125);
+    }
+
+    /// Unions can bring layers that take the whole rate: growth goes on as without them.
+    #[test]
+    fn layers_that_take_the_whole_rate_do_not_end_growth() {
+        let steps = Steps::default();
+        let full = Taken {
+            layers: 3,
+            rate: steps.rate,
+            keys: 1000,
+            bytes: 0,
+        };
+        let (_, plain) = layers(steps, 0, 3);
+        let (with, without) = (steps.rate_of_next(&full, 0), steps.rate_of_next(&plain, 0));
+        assert!((with / without - 1.0).abs() < 0.05, "{with}, {without}");
     }
 }

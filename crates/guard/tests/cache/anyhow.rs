@@ -1,6 +1,6 @@
 //! The errors of the crate in a function that returns `anyhow::Result`: `?` takes each as it is.
 
-use lanebloom_guard::{BuilderError, LoadError, RebuildError, sync};
+use lanebloom_guard::{CacheBuildError, LoadError, RebuildError, sync};
 
 fn read(id: u64) -> anyhow::Result<Option<u64>> {
     match id {
@@ -24,7 +24,7 @@ fn serve(rate: f64, id: u64) -> anyhow::Result<Option<u64>> {
 fn a_question_mark_passes_every_error_on() -> anyhow::Result<()> {
     assert_eq!((serve(0.01, 17)?, serve(0.01, 1_000_017)?), (Some(17), None));
     let error = serve(2.0, 17).unwrap_err();
-    assert!(error.is::<BuilderError>(), "{error:?}");
+    assert!(error.is::<CacheBuildError>(), "{error:?}");
     let causes: Vec<_> = error.chain().map(ToString::to_string).collect();
     assert_eq!(causes.len(), 2, "{causes:?}");
     assert!(causes[1].starts_with("false-positive rate 2 is not"), "{causes:?}");

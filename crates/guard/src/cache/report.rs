@@ -1,4 +1,4 @@
-//! Counts and figures of a cache, and their way to the `metrics` facade.
+//! The statistics and the state of a cache as numbers, and their way to the `metrics` facade.
 
 use crate::cache::Cache;
 use crate::cache::counts::CacheStats;
@@ -10,30 +10,30 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// The state of a cache, from [`Cache::figures`].
+/// The state of a cache in numbers, from [`Cache::report`]. [`CacheStats`] has the counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct CacheFigures {
-    /// Values in the cache, about: moka counts late.
+pub struct CacheReport {
+    /// Values in the cache, approximately: moka counts late.
     pub values: u64,
-    /// Keys remembered as missing, about.
+    /// Keys remembered as missing, approximately.
     pub misses: u64,
-    /// Keys in the store, about: those of the last rebuild, with the changes since, and at most the
-    /// number that the filter has.
+    /// Keys in the store, approximately: those of the last rebuild, with the changes since, and at
+    /// most the number of keys in the filter.
     pub keys: u64,
     /// The time since the keys were read from the store: since the last rebuild began, or since the
-    /// file was saved that the cache has restored. Without either, since the cache was made. It
-    /// grows while rebuilds fail.
+    /// restored file was saved. Without either, since the cache was made. It grows while rebuilds
+    /// fail.
     pub keys_age: Duration,
-    /// Keys that the filter was made for.
+    /// Keys that the filter was planned for.
     pub capacity: usize,
-    /// Fill, estimated keys and false-positive rate of the filter now.
+    /// The filter's statistics: fill, estimated keys and false-positive rate.
     pub filter: lanebloom::Figures,
-    /// The false-positive rate that the filter was built for.
+    /// The false-positive rate that was requested for the filter.
     pub promised_rate: f64,
     /// The memory of the filter, in bytes.
     pub filter_bytes: usize,
-    /// Whether the filter was filled, as [`Cache::is_ready`].
+    /// Whether the filter is filled, as [`Cache::is_ready`].
     pub is_ready: bool,
     /// Whether every key passes the filter: it is not filled yet, or it refused a key.
     pub is_open: bool,
@@ -48,14 +48,15 @@ pub struct CacheFigures {
 }
 
 impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
-    /// The counts since the cache was made, across rebuilds.
+    /// The statistics since the cache was made, across rebuilds.
     pub fn stats(&self) -> CacheStats {
         let evictions = self.0.flights.caches.evictions.load(Ordering::Relaxed);
         self.0.counts.cache_stats(self.0.guard.stats(), evictions)
     }
 
-    /// The state now. It reads the whole filter, which takes a second for some GiB: in async code,
-    /// call it by tokio's `spawn_blocking`, or call [`publish`](Self::publish), which is quick.
+    /// The current state. This reads the whole filter, which takes a second for some GiB. In async
+    /// code, call it in tokio's `spawn_blocking`, or call [`publish`](Self::publish), which is
+    /// quick.
     ///
     /// ```
     /// # use lanebloom_guard::sync::GuardedCache;
@@ -64,20 +65,20 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     /// let cache = builder.build_blocking(read)?;
     /// cache.insert_batch(&Vec::from_iter(0..600));
     /// cache.remove(&17);
-    /// let figures = cache.figures();
-    /// assert!(figures.keys.abs_diff(599) < 60 && figures.capacity == 1000);
-    /// assert!(figures.filter.len.abs_diff(600) < 60);
-    /// assert!(figures.is_open && !figures.is_ready); // there may be more
+    /// let report = cache.report();
+    /// assert!(report.keys.abs_diff(599) < 60 && report.capacity == 1000);
+    /// assert!(report.filter.len.abs_diff(600) < 60);
+    /// assert!(report.is_open && !report.is_ready); // there may be more
     /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
-    pub fn figures(&self) -> CacheFigures {
+    pub fn report(&self) -> CacheReport {
         let caches = &self.0.flights.caches;
         let filter = self.0.guard.filter();
-        // Before the lock, since it takes long.
+        // Before the lock, since this takes long.
         let now = filter.figures();
         let keys = self.known_keys(now.len);
         let history = self.history();
-        CacheFigures {
+        CacheReport {
             values: caches.values.entry_count(),
             misses: caches.misses.entry_count(),
             keys,
@@ -95,13 +96,13 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         }
     }
 
-    /// Hands [`stats`](Self::stats) and [`figures`](Self::figures) to the recorder of the
+    /// Passes [`stats`](Self::stats) and [`report`](Self::report) to the recorder of the
     /// [`metrics`](https://docs.rs/metrics) facade, with help texts. Call it before each scrape, or
-    /// every few seconds. [The crate's page](crate#figures) lists the names.
+    /// every few seconds. [The crate's page](crate#metrics) lists the names.
     ///
-    /// It is quick, and fit for async code. It reads filters of up to 8 MiB, which takes a
-    /// millisecond. A larger one is read by a thread meanwhile, and the next call publishes what
-    /// the thread has found: the estimates of the filter's keys and rate come one call late.
+    /// It is quick, so async code may call it. It reads filters of at most 8 MiB, which takes a
+    /// millisecond. A thread reads a larger filter, and the next call publishes its result: the
+    /// estimates of the filter's keys and rate come one call late.
     ///
     /// ```
     /// use metrics_util::debugging::{DebugValue, DebuggingRecorder};
@@ -137,7 +138,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
 
         let stats = self.stats();
         let gets = "lanebloom_guard_gets_total";
-        describe_counter!(gets, Unit::Count, "Keys that were asked for, by the outcome");
+        describe_counter!(gets, Unit::Count, "Keys that were requested, by the outcome");
         for (outcome, value) in [
             ("turned_away", stats.guard.turned_away),
             ("hit", stats.hits),
@@ -153,11 +154,11 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         count("lanebloom_guard_refused_loads_total", stats.refused, help);
         let help = "Keys whose load took too long";
         count("lanebloom_guard_timed_out_loads_total", stats.timed_out, help);
-        let help = "Failed loads that were answered with the value before";
+        let help = "Failed loads whose gets returned the value before";
         count("lanebloom_guard_stale_answers_total", stats.stale, help);
         let help = "Loads of values that were refreshed ahead";
         count("lanebloom_guard_refreshes_total", stats.refreshes, help);
-        let help = "Time that a load took, a failed one too";
+        let help = "Time that a load took, also a failed one";
         describe_histogram!("lanebloom_guard_load_seconds", Unit::Seconds, help);
         let help = "Gets of absent keys that the filter let through";
         count(
@@ -168,10 +169,10 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         let help = "Keys that were inserted, updates of rows included";
         count("lanebloom_guard_inserted_total", stats.inserted, help);
         count("lanebloom_guard_removed_total", stats.removed, "Keys that were removed");
-        let help = "Values that have expired, or that others pushed out";
+        let help = "Values that expired, or that others pushed out";
         count("lanebloom_guard_evictions_total", stats.evictions, help);
         if let Some(rate) = stats.guard.false_positive_rate() {
-            let help = "Fraction of absent keys that the filter let through, as counted";
+            let help = "Share of absent keys that the filter let through, as counted";
             gauge("lanebloom_guard_measured_rate", rate, Unit::Count, help);
         }
 
@@ -191,9 +192,9 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
             gauge("lanebloom_guard_keys", keys as f64, Unit::Count, help);
             let help = "Keys in the filter, estimated";
             gauge("lanebloom_guard_filter_keys", filter.len as f64, Unit::Count, help);
-            let help = "Part of the filter's bits that are set";
+            let help = "Share of the filter's bits that are set";
             gauge("lanebloom_guard_fill_ratio", filter.fill_ratio, Unit::Count, help);
-            let help = "False-positive rate by the filter's fill";
+            let help = "False-positive rate that follows from the filter's fill";
             gauge(
                 "lanebloom_guard_current_rate",
                 filter.false_positive_rate,
@@ -202,7 +203,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
             );
         }
         let rate = filter.false_positive_rate();
-        let help = "False-positive rate that the filter was built for";
+        let help = "False-positive rate that was requested for the filter";
         gauge("lanebloom_guard_promised_rate", rate, Unit::Count, help);
         let bytes = filter.memory_bytes() as f64;
         gauge(
@@ -215,21 +216,17 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
             let help = "Time since a shared filter's last exchange with its server";
             gauge("lanebloom_guard_lag_seconds", lag.as_secs_f64(), Unit::Seconds, help);
         }
-        flag(
-            "lanebloom_guard_ready",
-            self.is_ready(),
-            "1 from when the filter was filled",
-        );
+        flag("lanebloom_guard_ready", self.is_ready(), "1 once the filter is filled");
         let help = "1 while every key passes the filter: it is not filled, or it refused a key";
         flag("lanebloom_guard_open", self.0.guard.is_open(), help);
 
-        // A copy: the recorder is not called under the lock.
+        // A copy, so that the recorder is not called under the lock.
         let history = *self.history();
         let (completed, failed) = (history.completed, history.failed);
         let help = "Rebuilds that were committed";
         count("lanebloom_guard_rebuilds_total", completed, help);
         count("lanebloom_guard_failed_rebuilds_total", failed, "Rebuilds that failed");
-        let help = "Keys that the filter was made for";
+        let help = "Keys that the filter was planned for";
         gauge("lanebloom_guard_capacity", history.capacity as f64, Unit::Count, help);
         let help = "Time since all keys were read from the store, or since the cache was made";
         let age = history.read_at.elapsed().as_secs_f64();

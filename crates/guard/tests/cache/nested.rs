@@ -1,8 +1,6 @@
 //! Loaders that get other keys of the same cache: a row's parent.
 
-mod common;
-
-use common::Limit;
+use crate::common::Limit;
 use lanebloom_guard::future::{GuardedCache, Loader};
 use lanebloom_guard::{BoxError, LoadError, sync};
 use std::sync::{Arc, Barrier, Mutex, OnceLock};

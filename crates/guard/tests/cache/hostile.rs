@@ -1,9 +1,7 @@
 //! What strangers and odd types can do: long keys, clones that panic, weighers that wait, and
 //! intervals without end.
 
-mod common;
-
-use common::Limit;
+use crate::common::Limit;
 use lanebloom::{Funnel, Sink};
 use lanebloom_guard::{Keys, LoadError, future::GuardedCache, sync};
 use std::convert::Infallible;
@@ -14,12 +12,12 @@ use std::thread;
 use std::time::Duration;
 
 /// The store's rows are gone, so that every key of the filter is a miss.
-fn misses(builder: lanebloom_guard::Builder<str, u32>) -> sync::GuardedCache<str, u32> {
+fn misses(builder: lanebloom_guard::CacheBuilder<str, u32>) -> sync::GuardedCache<str, u32> {
     let cache = builder.expected_keys(10_000);
     cache.build_blocking(|_| Ok::<_, Infallible>(None)).unwrap()
 }
 
-/// Moka counts and evicts after some writes, at the latest after so many.
+/// Moka counts and evicts after at most this number of writes.
 const LAG: u64 = 1024;
 
 #[test]
@@ -33,10 +31,18 @@ fn remembered_misses_are_bounded_in_bytes() {
         cache.insert(&key);
         assert_eq!(cache.get(&key).unwrap(), None);
     }
-    let (figures, stats) = (cache.figures(), cache.stats());
-    assert_eq!((figures.misses, stats.loads, stats.known_misses), (0, 300, 0));
+    let (report, stats) = (cache.report(), cache.stats());
+    assert_eq!((report.misses, stats.loads, stats.known_misses), (0, 300, 0));
     let last = key(299, 60_000);
     assert_eq!((cache.get(&last).unwrap(), cache.stats().loads), (None, 301));
+    // The longest key that is remembered, and one that is a byte longer.
+    for (length, loads, known_misses) in [(1024, 302, 1), (1025, 304, 1)] {
+        let key = key(0, length);
+        cache.insert(&key);
+        assert_eq!((cache.get(&key).unwrap(), cache.get(&key).unwrap()), (None, None));
+        let stats = cache.stats();
+        assert_eq!((stats.loads, stats.known_misses), (loads, known_misses), "{length}");
+    }
 
     let cache = misses(GuardedCache::builder().miss_memory(100_000));
     for id in 0..5000 {
@@ -44,7 +50,7 @@ fn remembered_misses_are_bounded_in_bytes() {
         cache.insert(&key);
         assert_eq!(cache.get(&key).unwrap(), None);
     }
-    let remembered = cache.figures().misses;
+    let remembered = cache.report().misses;
     assert!(remembered <= 100 + LAG, "{remembered} of 1000 bytes each");
     // It remembers some.
     let key = key(0, 10);

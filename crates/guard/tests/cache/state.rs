@@ -1,11 +1,9 @@
 //! What a cache knows of its filter: whether it is filled, whether it lacks keys, how many it has.
 //! Over rebuilds, and over restarts by a file.
 
-mod common;
-
-use common::Limit;
+use crate::common::Limit;
 use lanebloom::{ConcurrentBloom, CuckooFilter, KeyHasher, ScalableBloom, SipHash13};
-use lanebloom_guard::{BoxError, Builder, Key, Keys, future::GuardedCache, sync};
+use lanebloom_guard::{BoxError, CacheBuilder, Key, Keys, future::GuardedCache, sync};
 use std::convert::Infallible;
 use std::fs;
 use std::io::ErrorKind;
@@ -21,12 +19,12 @@ const LONG: Duration = Duration::from_secs(60);
 
 type Cache<F = ConcurrentBloom<SipHash13>> = sync::GuardedCache<u64, u64, F>;
 
-/// A cache for so many keys, over a store that has the rows 0 to 9999.
+/// A cache for `expected_keys` keys, over a store that has the rows 0 to 9999.
 fn new(expected_keys: usize) -> Cache {
     of(GuardedCache::<u64, u64>::builder().expected_keys(expected_keys))
 }
 
-fn of<F: lanebloom_guard::GuardFilter>(builder: Builder<u64, u64, F>) -> Cache<F> {
+fn of<F: lanebloom_guard::GuardFilter>(builder: CacheBuilder<u64, u64, F>) -> Cache<F> {
     let read = |id: u64| Ok::<_, Infallible>((id < 10_000).then_some(id));
     builder.build_blocking(read).unwrap()
 }
@@ -47,7 +45,7 @@ fn admits<F: lanebloom_guard::GuardFilter>(cache: &Cache<F>, key: u64) -> bool {
 fn before_it_is_filled_a_cache_turns_no_key_away() {
     let _limit = Limit::new();
     let cache = new(1000);
-    assert!(!cache.is_ready() && cache.figures().is_open && !cache.figures().is_ready);
+    assert!(!cache.is_ready() && cache.report().is_open && !cache.report().is_ready);
     assert_eq!(cache.get(&17).unwrap(), Some(17));
     assert_eq!(cache.get_many(&[18, 19, 20_000]).unwrap(), [Some(18), Some(19), None]);
     // Some keys are not all keys.
@@ -65,7 +63,7 @@ fn before_it_is_filled_a_cache_turns_no_key_away() {
     assert!(!cache.is_ready() && admits(&cache, 4));
 
     cache.rebuild_now(keys(0..10)).unwrap();
-    assert!(cache.is_ready() && cache.figures().is_ready && !cache.figures().is_open);
+    assert!(cache.is_ready() && cache.report().is_ready && !cache.report().is_open);
     assert!(admits(&cache, 9) && !admits(&cache, 20_000));
 }
 
@@ -85,12 +83,12 @@ fn each_way_to_fill_a_cache_makes_it_ready() {
     rebuild.extend([1, 2]);
     rebuild.commit().unwrap();
     for cache in [by_word, by_file, by_hand] {
-        assert!(cache.is_ready() && !cache.figures().is_open);
+        assert!(cache.is_ready() && !cache.report().is_open);
         assert!(admits(&cache, 1) && admits(&cache, 2) && !admits(&cache, 3));
     }
 }
 
-/// Filled once, it is ready; that it is open then is another figure.
+/// A filled cache stays ready, even if it is open later.
 #[test]
 fn a_full_filter_is_open_and_ready() {
     let _limit = Limit::new();
@@ -98,11 +96,11 @@ fn a_full_filter_is_open_and_ready() {
     let cache = of(GuardedCache::<u64, u64>::builder().expected_keys(10).filter(full));
     cache.mark_ready();
     (0..1000).for_each(|key| cache.insert(&key));
-    let figures = cache.figures();
-    assert!(figures.is_ready && figures.is_open && admits(&cache, 5000));
+    let report = cache.report();
+    assert!(report.is_ready && report.is_open && admits(&cache, 5000));
     // The word does not close it.
     cache.mark_ready();
-    assert!(cache.figures().is_open);
+    assert!(cache.report().is_open);
 }
 
 #[test]
@@ -137,15 +135,15 @@ async fn the_first_scheduled_rebuild_fills_the_cache_at_once() {
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert!(cache.is_ready() && cache.guard().check(&3).is_none());
     tokio::time::sleep(HOUR / 2).await;
-    assert_eq!(cache.figures().rebuilds, 1);
+    assert_eq!(cache.report().rebuilds, 1);
     tokio::time::sleep(HOUR).await;
-    assert_eq!(cache.figures().rebuilds, 2);
+    assert_eq!(cache.report().rebuilds, 2);
     rebuilds.abort();
 
     // A cache that is filled waits.
     let _rebuilds = tokio::spawn(cache.rebuild_every(HOUR, source));
     tokio::time::sleep(HOUR / 2).await;
-    assert_eq!(cache.figures().rebuilds, 2);
+    assert_eq!(cache.report().rebuilds, 2);
 }
 
 #[test]
@@ -184,7 +182,7 @@ fn a_rebuild_that_is_stopped_keeps_the_old_filter() {
         begun.recv().unwrap();
         rebuilds.stop();
         assert!(admits(&cache, 1) && !admits(&cache, 2));
-        assert_eq!((cache.figures().rebuilds, cache.figures().failed_rebuilds), (1, 1));
+        assert_eq!((cache.report().rebuilds, cache.report().failed_rebuilds), (1, 1));
     }
 }
 
@@ -210,11 +208,11 @@ fn updates_of_rows_are_no_new_keys() {
     }
     cache.insert_value(&17, 17);
     assert_eq!(cache.stats().inserted, 200_001);
-    assert_about(cache.figures().keys as usize, 1000);
-    let bytes = cache.figures().filter_bytes;
+    assert_about(cache.report().keys as usize, 1000);
+    let bytes = cache.report().filter_bytes;
     let rebuilt = cache.rebuild_now(keys(0..1000)).unwrap();
     assert_about(rebuilt.capacity, 1250);
-    assert!(cache.figures().filter_bytes <= 2 * bytes);
+    assert!(cache.report().filter_bytes <= 2 * bytes);
     // Nor over a restart.
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("guard");
@@ -222,7 +220,7 @@ fn updates_of_rows_are_no_new_keys() {
     cache.save(&path).unwrap();
     let cache = new(1000);
     assert!(cache.restore(&path, HOUR).unwrap());
-    assert_about(cache.figures().keys as usize, 1000);
+    assert_about(cache.report().keys as usize, 1000);
 }
 
 #[test]
@@ -235,11 +233,11 @@ fn keys_that_are_added_during_a_rebuild_count_after_it() {
         keys(0..500)(rows)
     };
     assert_eq!(cache.rebuild_now(source).unwrap().keys, 500);
-    assert_about(cache.figures().keys as usize, 800);
+    assert_about(cache.report().keys as usize, 800);
     // And those that the source had read before they were added, or that are removed after.
     cache.insert(&0);
     (0..400).for_each(|key| cache.remove(&key));
-    assert_about(cache.figures().keys as usize, 400);
+    assert_about(cache.report().keys as usize, 400);
 }
 
 /// How often a rebuild reads a source of the keys 0 to `n`, and its capacity.
@@ -266,7 +264,7 @@ fn a_rebuild_makes_room_for_the_keys_that_are_known() {
     assert_about(capacity, 3750);
     // The next one, from the count of the one before.
     assert_eq!(rebuild(&cache, 3000), (1, 3750));
-    // And never for fewer than the builder was told.
+    // And never for fewer than the builder expects.
     assert_eq!(rebuild(&cache, 10), (1, 3750));
     assert_eq!(rebuild(&cache, 10), (1, 1000));
 }
@@ -276,7 +274,7 @@ fn a_filter_that_the_store_has_outgrown_is_built_again_with_more_room() {
     let _limit = Limit::new();
     let cache = new(100);
     assert_eq!(rebuild(&cache, 1000), (2, 1250));
-    assert!(cache.figures().filter.false_positive_rate <= 0.01);
+    assert!(cache.report().filter.false_positive_rate <= 0.01);
 }
 
 // ---- Restarts ----
@@ -311,7 +309,7 @@ fn a_saved_filter_serves_once() {
     assert!(restored.restore(&path, HOUR).unwrap());
     assert!((0..500).all(|key| admits(&restored, key)));
     assert!((500..1000).filter(|key| admits(&restored, *key)).count() < 50);
-    assert_about(restored.figures().keys as usize, 500);
+    assert_about(restored.report().keys as usize, 500);
     assert!(!new(1000).restore(&path, HOUR).unwrap(), "used twice");
 }
 
@@ -329,7 +327,7 @@ fn a_restart_does_not_close_an_open_guard() {
     let cache = new();
     cache.rebuild_now(keys(0..50)).unwrap();
     (50..1000).for_each(|key| cache.insert(&key));
-    assert!(cache.figures().is_open);
+    assert!(cache.report().is_open);
     assert!(!cache.save(&path).unwrap());
     assert!(!path.exists(), "the older file lacks keys as well");
     // Nor is it an error that there is none.
@@ -340,9 +338,9 @@ fn a_restart_does_not_close_an_open_guard() {
     for key in 0..1000 {
         assert_eq!(next.get(&key).unwrap(), Some(key));
     }
-    assert!(next.figures().is_open);
+    assert!(next.report().is_open);
     next.rebuild_now(keys(0..1000)).unwrap();
-    assert!(!next.figures().is_open && next.save(&path).unwrap());
+    assert!(!next.report().is_open && next.save(&path).unwrap());
 }
 
 #[test]
@@ -408,7 +406,7 @@ fn a_file_of_other_keys_or_of_another_filter_is_refused() {
     }
     let (_directory, path) = file();
     save(&path);
-    let text = "the saved guard has keys of the type u64 (8 bytes), and this cache of the type ";
+    let text = "the saved guard has keys of the type u64 (8 bytes), but this cache has keys of the type ";
     assert_eq!(restore::<str>(&path), format!("{text}str"));
     assert!(!path.exists());
     save(&path);
@@ -493,7 +491,7 @@ fn an_absurd_number_of_keys_harms_nothing() {
         let cache = new(1000);
         assert!(cache.restore(&path, HOUR).unwrap());
         cache.insert(&600);
-        assert_about(cache.figures().keys as usize, 500);
+        assert_about(cache.report().keys as usize, 500);
         assert_eq!(rebuild(&cache, 600), (1, 1000));
     }
 }
@@ -515,7 +513,7 @@ fn only_a_regular_file_is_restored() {
         std::thread::spawn(job);
         let error = receive.recv_timeout(LONG).expect("it hangs").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
-        let text = format!("{} is {text}: a saved guard is a regular file", path.display());
+        let text = format!("{} is {text}; a saved guard is a regular file", path.display());
         assert_eq!(error.to_string(), text);
         assert!(path.symlink_metadata().is_ok() && !cache.is_ready());
     };
@@ -524,7 +522,7 @@ fn only_a_regular_file_is_restored() {
     let pipe = directory.path().join("pipe");
     let made = std::process::Command::new("mkfifo").arg(&pipe).status();
     if made.is_ok_and(|status| status.success()) {
-        restore(&pipe, "no regular file");
+        restore(&pipe, "not a regular file");
     }
 
     save(&path);

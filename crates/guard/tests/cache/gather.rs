@@ -1,12 +1,9 @@
 //! Single gets that are gathered into calls of `load_many`.
 
-mod common;
-mod gets;
-
-use common::Limit;
-use gets::{Cache, spawn};
+use crate::common::Limit;
+use crate::gets::{Cache, spawn};
 use lanebloom_guard::future::Loader;
-use lanebloom_guard::{BoxError, Builder, BuilderError};
+use lanebloom_guard::{BoxError, CacheBuildError, CacheBuilder};
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
@@ -37,7 +34,7 @@ impl Table {
         self.loads.lock().unwrap().clone()
     }
 
-    fn cache(&self, builder: Builder<u64, u64>) -> Cache {
+    fn cache(&self, builder: CacheBuilder<u64, u64>) -> Cache {
         let cache = builder.build(self.clone()).unwrap();
         assert!(self.cache.set(cache.clone()).is_ok());
         cache
@@ -180,7 +177,7 @@ async fn the_limits_of_loads_hold_for_batches() {
     }
 }
 
-/// The batch is dropped with the runtime: a get elsewhere hears of it, and the next one loads.
+/// The batch is dropped with the runtime: a get elsewhere gets an error, and the next one loads.
 #[test]
 fn the_end_of_a_runtime_ends_its_batches() {
     let _limit = Limit::new();
@@ -217,18 +214,18 @@ fn the_end_of_a_runtime_ends_its_batches() {
 fn gathered_gets_need_what_the_error_says() {
     let _limit = Limit::new();
     let builder = |max_keys| Cache::builder().expected_keys(10).gather_gets(WINDOW, max_keys);
-    let text = |error: BuilderError| error.to_string();
+    let text = |error: CacheBuildError| error.to_string();
     let read = |id| Ok::<_, Infallible>(Some(id));
     assert_eq!(
         text(builder(9).build_blocking(read).unwrap_err()),
-        "gathered gets have to be awaited: `build` makes such a cache"
+        "gather_gets needs a cache whose gets are awaited; call `build`"
     );
     assert_eq!(
         text(builder(9).build(async |id| Ok::<_, Infallible>(Some(id))).unwrap_err()),
-        "gathered gets need a loader with `load_many`: this one reads one key at a time"
+        "gather_gets needs a loader with `load_many`; this one reads one key at a time"
     );
     assert_eq!(
         text(builder(0).build(Table::default()).unwrap_err()),
-        "gathered gets of at most 0 keys: the least is 1"
+        "gather_gets: a batch of at most 0 keys; allow at least 1"
     );
 }

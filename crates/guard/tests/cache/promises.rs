@@ -1,11 +1,8 @@
 //! What a cache promises, beside what the examples of the documentation show.
 
-mod common;
-mod gets;
-mod until;
-
-use common::Limit;
-use gets::{Cache, Got, spawn};
+use crate::common::Limit;
+use crate::gets::{Cache, Got, spawn};
+use crate::until::{LONG, until, until_blocking};
 use lanebloom::{CuckooFilter, Funnel, ScalableBloom, Sink};
 use lanebloom_guard::future::{GuardedCache, Loader};
 use lanebloom_guard::{Keys, sync};
@@ -18,7 +15,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 use tokio::sync::Semaphore;
-use until::{LONG, until, until_blocking};
 
 /// A store whose loads wait for a permit each, and may fail.
 struct Store {
@@ -79,7 +75,7 @@ impl Loader<u64, u64> for ById {
         ids.sort_unstable();
         let mut rows = self.0.read(ids).await?;
         rows.reverse();
-        rows.push((1 << 60, 1)); // nobody asked
+        rows.push((1 << 60, 1)); // not requested
         Ok(rows)
     }
 }
@@ -351,7 +347,7 @@ fn a_get_outside_of_a_runtime_panics_and_leaves_the_cache_usable() {
 #[tokio::test]
 async fn any_filter_of_the_guard_serves() {
     let _limit = Limit::new();
-    async fn check<F>(builder: lanebloom_guard::Builder<u64, u64, F>)
+    async fn check<F>(builder: lanebloom_guard::CacheBuilder<u64, u64, F>)
     where
         F: lanebloom_guard::GuardFilter + Send + Sync + 'static,
     {
@@ -366,7 +362,7 @@ async fn any_filter_of_the_guard_serves() {
         for key in 0..500 {
             assert_eq!(cache.get(&key).await.unwrap(), Some(key));
         }
-        assert!(!cache.figures().is_open && cache.figures().filter.len.abs_diff(500) < 50);
+        assert!(!cache.report().is_open && cache.report().filter.len.abs_diff(500) < 50);
     }
     let builder = || Cache::builder().expected_keys(500);
     check(builder()).await;
@@ -386,14 +382,14 @@ async fn a_full_filter_loses_no_key() {
     let filter = |keys| ScalableBloom::builder().expected_keys(keys).non_scaling().build();
     let cache = Cache::builder().expected_keys(10).filter(filter).build(read).unwrap();
     (0..100).for_each(|key| cache.insert(&key));
-    assert!(cache.figures().filter.len < 50);
+    assert!(cache.report().filter.len < 50);
     for key in 0..100 {
         assert_eq!(cache.get(&key).await.unwrap(), Some(key));
     }
-    assert!(cache.figures().is_open);
+    assert!(cache.report().is_open);
     let source = async |keys: &mut Keys<'_, u64>| Ok(keys.insert_all(0..100)?);
     assert_eq!(cache.rebuild_now(source).await.unwrap().capacity, 125);
-    assert!(!cache.figures().is_open);
+    assert!(!cache.report().is_open);
 }
 
 #[tokio::test]
@@ -418,7 +414,7 @@ async fn a_failed_rebuild_keeps_the_old_filter_and_a_dropped_one_too() {
     assert!(rebuild.await.unwrap_err().is_cancelled());
     let admitted = |key| cache.guard().check(&key).is_some();
     assert!(admitted(1) && admitted(2) && !admitted(3));
-    assert_eq!((cache.figures().rebuilds, cache.figures().failed_rebuilds), (0, 2));
+    assert_eq!((cache.report().rebuilds, cache.report().failed_rebuilds), (0, 2));
     let removed = async |keys: &mut Keys<'_, u64>| Ok(keys.insert(2)?);
     assert_eq!(cache.rebuild_now(removed).await.unwrap().keys, 1);
     assert!(!admitted(1) && admitted(2));
@@ -448,7 +444,7 @@ async fn scheduled_rebuilds_go_on_after_errors_and_end_with_their_task() {
     tokio::time::sleep(Duration::from_secs(800)).await;
     assert_eq!(attempts.load(Ordering::Relaxed), 4);
     assert!(cache.guard().check(&3).is_some() && cache.guard().check(&1).is_none());
-    assert_eq!((cache.figures().rebuilds, cache.figures().failed_rebuilds), (1, 3));
+    assert_eq!((cache.report().rebuilds, cache.report().failed_rebuilds), (1, 3));
     rebuilds.abort();
     assert!(rebuilds.await.unwrap_err().is_cancelled());
     assert_eq!(tokio::runtime::Handle::current().metrics().num_alive_tasks(), 0);
@@ -530,8 +526,8 @@ fn values_and_misses_have_capacities_of_their_own() {
     let before = cache.stats();
     (0..100).for_each(|key| assert!(cache.get(&key).unwrap().is_some()));
     assert_eq!(cache.stats().since(&before).hits, 100);
-    let figures = cache.figures();
-    assert!(figures.values <= 100 && figures.misses <= 10 + 512, "{figures:?}");
+    let report = cache.report();
+    assert!(report.values <= 100 && report.misses <= 10 + 512, "{report:?}");
 }
 
 /// Moka's and the filter's types are `Send` and `Sync`; futures of gets may move among threads.
@@ -568,13 +564,13 @@ fn a_time_to_live_that_moka_cannot_take_is_an_error() {
     let read = |id| Ok::<_, Infallible>(Some(id));
     let years = |n: u64| Duration::from_secs(n * 365 * 24 * 3600);
     let error = builder().time_to_live(years(1001)).build_blocking(read).unwrap_err();
-    let text = "a time to live of 31567536000s is longer than 1000 years";
+    let text = "time_to_live of 31567536000s is longer than the limit of 1000 years";
     assert_eq!(error.to_string(), text);
     let error = builder()
         .miss_time_to_live(years(1001))
         .build_blocking(read)
         .unwrap_err();
-    assert_eq!(error.to_string(), text);
+    assert_eq!(error.to_string(), format!("miss_{text}"));
     let longest = builder().time_to_live(years(1000)).miss_time_to_live(years(1000));
     assert_eq!(longest.build_blocking(read).unwrap().get(&17).unwrap(), Some(17));
 }

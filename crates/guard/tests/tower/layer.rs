@@ -1,13 +1,11 @@
 //! `GuardLayer` before services of tower and routers of axum.
 
-mod common;
-
+use crate::common::Limit;
 use axum::body::Body;
 use axum::extract::{Path, Request};
 use axum::http::{HeaderName, Method, Response, StatusCode, Uri};
 use axum::routing::{get, put};
 use axum::{Router, extract::State};
-use common::Limit;
 use lanebloom_guard::CacheGuard;
 use lanebloom_guard::future::GuardedCache;
 use lanebloom_guard::sync;
@@ -55,7 +53,7 @@ async fn the_handler_runs_only_for_keys_that_pass() {
     assert_eq!(refused.status(), StatusCode::NOT_FOUND);
     assert!(axum::body::to_bytes(refused.into_body(), 1).await.unwrap().is_empty());
     assert_eq!(status(app.clone(), request("/users/99")).await, StatusCode::OK);
-    // Axum's own answer, since it is no key.
+    // Axum's own response, since it is not a key.
     assert_eq!(status(app, request("/users/-1")).await, StatusCode::BAD_REQUEST);
     assert_eq!(*asked.lock().unwrap(), [99]);
 }
@@ -279,7 +277,7 @@ async fn a_service_need_not_be_of_axum() {
 }
 
 /// As services may be: it must be asked whether it is ready before each call, and a clone of it
-/// must be asked anew.
+/// must be asked again.
 struct Strict {
     calls: Arc<AtomicUsize>,
     is_ready: bool,

@@ -1,8 +1,6 @@
 //! Lookups of composite keys by their borrowed parts.
 
-mod common;
-
-use common::Limit;
+use crate::common::Limit;
 use lanebloom_guard::lanebloom::{Funnel, KeyHasher, Murmur3, Sink};
 use lanebloom_guard::{CacheGuard, Equivalent, Parts, future, sync};
 use std::convert::Infallible;

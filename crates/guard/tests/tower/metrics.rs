@@ -1,8 +1,6 @@
 //! What a cache publishes: names, help texts, values; and the dashboard, which names nothing else.
 
-mod common;
-
-use common::Limit;
+use crate::common::Limit;
 use lanebloom_guard::GuardFilter;
 use lanebloom_guard::future;
 use lanebloom_guard::lanebloom::{ConcurrentBloom, Figures, Funnel, SipHash13};
@@ -18,7 +16,7 @@ use std::time::{Duration, Instant};
 /// After so long, nothing will happen any more.
 const LONG: Duration = Duration::from_secs(60);
 
-/// A filter of a size that it claims. It has a lag, and its figures can be made to take long.
+/// A filter that claims its size. It has a lag, and its statistics can be made to take long.
 struct Filter {
     keys: ConcurrentBloom<SipHash13>,
     bytes: usize,
@@ -131,7 +129,7 @@ fn every_metric_has_a_help_text_and_is_on_the_crates_page() {
     let _limit = Limit::new();
     let all = all_metrics();
     assert!(all.len() >= 25, "{:?}", all.keys());
-    let page = include_str!("../src/lib.rs");
+    let page = include_str!("../../src/lib.rs");
     for (name, (help, _)) in all {
         let help = help.unwrap_or_else(|| panic!("{name} has no help text"));
         assert!(help.len() > 10 && !help.ends_with('.'), "{name}: {help}");
@@ -143,7 +141,7 @@ fn every_metric_has_a_help_text_and_is_on_the_crates_page() {
 
 /// The names in the queries of the dashboard.
 fn names_of_dashboard() -> BTreeSet<String> {
-    let dashboard: serde_json::Value = serde_json::from_str(include_str!("../grafana.json")).unwrap();
+    let dashboard: serde_json::Value = serde_json::from_str(include_str!("../../grafana.json")).unwrap();
     let panels = dashboard["panels"].as_array().unwrap();
     let targets = panels.iter().flat_map(|panel| panel["targets"].as_array().unwrap());
     let queries = targets.map(|target| target["expr"].as_str().unwrap());
@@ -205,7 +203,7 @@ fn the_values_are_those_of_the_cache() {
 fn the_age_of_the_keys_is_that_of_the_last_rebuild_that_succeeded() {
     let _limit = Limit::new();
     let cache = cache(|| Filter::new(1000, || ()));
-    let age = || cache.figures().keys_age;
+    let age = || cache.report().keys_age;
     let made = Instant::now();
     // It grows from the beginning, also while rebuilds fail.
     let until = |least| {
@@ -274,9 +272,9 @@ fn publish_does_not_wait_for_a_large_filter() {
     while !keys().is_some_and(about_50) {
         publish();
     }
-    // `figures` itself waits, and is exact.
+    // `report` waits, and is exact.
     let before = reads.load(Ordering::Relaxed);
-    assert!(about_50(cache.figures().filter.len as f64));
+    assert!(about_50(cache.report().filter.len as f64));
     assert!(reads.load(Ordering::Relaxed) > before);
 }
 

@@ -1,8 +1,6 @@
 //! What is passed on from moka keeps the cache's promises: it meets changes, rebuilds and loads.
 
-mod common;
-
-use common::Limit;
+use crate::common::Limit;
 use lanebloom_guard::sync::GuardedCache;
 use lanebloom_guard::{Expiry, RemovalCause};
 use std::convert::Infallible;
@@ -239,7 +237,7 @@ fn an_idle_time_that_moka_cannot_take_is_an_error() {
     let error = builder().time_to_idle(years(1001)).build_blocking(read).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "a time to idle of 31567536000s is longer than 1000 years"
+        "time_to_idle of 31567536000s is longer than the limit of 1000 years"
     );
     assert!(builder().time_to_idle(years(1000)).build_blocking(read).is_ok());
 }

@@ -1,14 +1,11 @@
 //! Values that are refreshed ahead, and values that serve while the store fails: no change of the
 //! store is hidden by either.
 
-mod common;
-mod gets;
-mod until;
-
-use common::Limit;
-use gets::{Cache, spawn};
+use crate::common::Limit;
+use crate::gets::{Cache, spawn};
+use crate::until::{LONG, until, until_blocking};
 use lanebloom_guard::future::Loader;
-use lanebloom_guard::{Builder, sync};
+use lanebloom_guard::{CacheBuilder, sync};
 use std::convert::Infallible;
 use std::future::pending;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,7 +15,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use tokio::task::yield_now;
-use until::{LONG, until, until_blocking};
 
 type Blocking = sync::GuardedCache<u64, u64>;
 
@@ -59,13 +55,13 @@ impl Store {
         }
     }
 
-    fn cache(&self, builder: Builder<u64, u64>) -> Cache {
+    fn cache(&self, builder: CacheBuilder<u64, u64>) -> Cache {
         let store = self.clone();
         builder.build(move |_| store.clone().read()).unwrap()
     }
 }
 
-/// How a cache hears that row 17, which it has as 1, has changed.
+/// The ways to change row 17, which the cache has as 1.
 type Change = fn(&Cache);
 const CHANGES: [Change; 4] = [
     |cache| cache.insert(&17),
@@ -74,12 +70,12 @@ const CHANGES: [Change; 4] = [
     |cache| assert_eq!(cache.invalidate_entries_if(|_, row| *row == 1), 1),
 ];
 
-fn refreshing() -> Builder<u64, u64> {
+fn refreshing() -> CacheBuilder<u64, u64> {
     Cache::builder().refresh_after_write(Duration::ZERO)
 }
 
 /// All values are past their time to live at once.
-fn failing() -> Builder<u64, u64> {
+fn failing() -> CacheBuilder<u64, u64> {
     Cache::builder().time_to_live(Duration::ZERO).stale_if_error(HOUR)
 }
 
@@ -155,7 +151,7 @@ async fn a_refresh_that_fails_leaves_the_value_and_pauses() {
     assert_eq!((cache.stats().loads, cache.stats().refreshes), (0, 2));
 }
 
-/// A cached value is answered, and nothing else comes of it.
+/// A get returns the cached value, and nothing else happens.
 #[test]
 fn a_get_outside_of_a_runtime_refreshes_nothing() {
     let _limit = Limit::new();
@@ -466,26 +462,26 @@ fn ages_that_contradict_each_other_are_errors() {
     let _limit = Limit::new();
     let (short, long) = (Duration::from_secs(1), Duration::from_secs(5));
     let builder = || Cache::builder().expected_keys(10);
-    let error = |builder: Builder<u64, u64>| {
+    let error = |builder: CacheBuilder<u64, u64>| {
         let read = |id| Ok::<_, Infallible>(Some(id));
         builder.build_blocking(read).unwrap_err().to_string()
     };
     assert_eq!(
         error(builder().refresh_after_write(long).time_to_live(long)),
-        "a refresh after 5s does not come before the time to live of 5s"
+        "refresh_after_write of 5s must be less than time_to_live, 5s"
     );
     assert_eq!(
         error(builder().stale_if_error(long)),
-        "a stale value of up to 5s needs a time to live: without it none is stale"
+        "stale_if_error of 5s needs a time_to_live: without it, no value is stale"
     );
     assert_eq!(
         error(builder().stale_if_error(short).time_to_live(long)),
-        "a stale value of up to 1s is not older than the time to live of 5s"
+        "stale_if_error of 1s must be greater than time_to_live, 5s"
     );
     let years = Duration::from_secs(1001 * 365 * 24 * 3600);
     assert_eq!(
         error(builder().refresh_after_write(years)),
-        "a refresh of 31567536000s is longer than 1000 years"
+        "refresh_after_write of 31567536000s is longer than the limit of 1000 years"
     );
     let all = builder()
         .refresh_after_write(short)

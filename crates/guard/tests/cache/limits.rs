@@ -1,11 +1,8 @@
 //! Loads of one call, and the limits of loads: at a time, waiting, in time.
 
-mod common;
-mod gets;
-mod until;
-
-use common::Limit;
-use gets::{Cache, spawn};
+use crate::common::Limit;
+use crate::gets::{Cache, spawn};
+use crate::until::{LONG, until, until_blocking};
 use lanebloom_guard::future::Loader;
 use lanebloom_guard::{LoadError, LoadScope, sync};
 use std::convert::Infallible;
@@ -21,7 +18,6 @@ use tokio::runtime::Handle;
 use tokio::sync::{Barrier, Notify, Semaphore};
 use tokio::task::{block_in_place, spawn_blocking, yield_now};
 use tokio::time::{sleep, timeout};
-use until::{LONG, until, until_blocking};
 
 type Blocking = sync::GuardedCache<u64, u64>;
 
@@ -106,14 +102,14 @@ async fn a_load_of_one_call_is_shared_with_gets_and_meets_changes() {
     cache.invalidate(&17);
     let get = spawn(&cache, 17);
     until(|| cache.stats().loads == 2).await;
-    let joined = of_call(Err("nobody asks this one"));
+    let joined = of_call(Err("not called"));
     until(|| cache.stats().joined == 2).await;
     permits.add_permits(1);
     assert_eq!(
         (get.await.unwrap().unwrap(), joined.await.unwrap().unwrap()),
         (Some(17), Some(17))
     );
-    // A change in between: it answers its caller, and is not cached.
+    // After a change in between, its caller gets the row, and it is not cached.
     for (change, after) in [
         ((|cache: &Cache| cache.invalidate(&17)) as fn(&Cache), Some(17)),
         (|cache| cache.clear(), Some(17)),
@@ -724,7 +720,7 @@ fn threads_whose_loads_wait_for_others_lend_their_places() {
     assert_eq!(cache.get(&10).unwrap(), Some(25));
 }
 
-/// The loader's future is dropped, every waiter hears of it, and the next get loads.
+/// The loader's future is dropped, every waiter gets the error, and the next get loads.
 #[tokio::test(start_paused = true)]
 async fn a_timeout_cancels_the_load_for_all_who_wait() {
     let _limit = Limit::new();
@@ -844,12 +840,11 @@ fn a_limit_that_lets_no_load_run_is_an_error() {
     for (builder, text) in [
         (
             limited(0, 5).load_timeout(LONG),
-            "a load limit of 0 and 5: no load could run; the least is 1",
+            "load_limit(0, 5): no load could run; allow at least 1",
         ),
         (
             limited(2, 5),
-            "a load limit of 2 and 5 without a time: a load that never ends would keep its place for ever; \
-             set a load_timeout too",
+            "load_limit(2, 5) needs a load_timeout: a load that never ends would keep its place forever",
         ),
     ] {
         let error = builder.build_blocking(|id| Ok::<_, Infallible>(Some(id))).unwrap_err();

@@ -1,0 +1,17 @@
+//! What the caches promise. One program, since each would link moka and tokio again.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod anyhow;
+mod equivalent;
+mod gather;
+mod gets;
+mod hostile;
+mod limits;
+mod moka;
+mod nested;
+mod promises;
+mod stale;
+mod state;
+mod until;
