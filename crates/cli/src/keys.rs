@@ -548,8 +548,8 @@ impl Framer {
         (self.searched, self.written, self.ended, self.is_whole) = (0, 0, 0, false);
     }
 
-    /// Finds whole records and their keys, and leaves the header out before the records unless it is
-    /// the first one.
+    /// Finds whole records and their keys, and leaves the header out before the records unless it
+    /// is the first one.
     fn cut_csv(&mut self, bytes: &[u8], is_end: bool, keyed: &mut Keyed) -> Result<Range<usize>> {
         // csv-core skips a byte-order mark only if the first bytes that it gets have all of it.
         let is_begun = !self.lines.is_at_start() || self.searched > 0;

@@ -1,6 +1,5 @@
 //! `lanebloom merge`: makes one filter file of several.
 
-use super::corpus::journal;
 use super::info::any;
 use crate::args::Merge;
 use crate::filter_file::{Content, FilterFile};
@@ -10,6 +9,7 @@ use indicatif::HumanBytes;
 use lanebloom::ConcurrentBloom;
 use lanebloom_files::claims::{Claims, INPUT, OUTPUT};
 use lanebloom_files::input::is_stdin;
+use lanebloom_files::journal;
 use lanebloom_files::output::Output;
 use lanebloom_files::summary::{Summary, count};
 
