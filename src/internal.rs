@@ -81,6 +81,23 @@ impl<E: Engine, S> WithIsa for Filter<E, S> {
     }
 }
 
+/// For `lanebloom-formats`, whose engine of Parquet's filter is not in this crate: a filter of it.
+pub fn filter_of<E: Engine, S>(engine: E, hasher: S) -> Filter<E, S> {
+    Filter::of(engine, hasher)
+}
+
+/// For `lanebloom-formats`: the engine of a [`filter_of`] it.
+#[inline(always)]
+pub fn engine<E, S>(filter: &Filter<E, S>) -> &E {
+    &filter.engine
+}
+
+/// [`engine`], with exclusive access.
+#[inline(always)]
+pub fn engine_mut<E, S>(filter: &mut Filter<E, S>) -> &mut E {
+    &mut filter.engine
+}
+
 /// For `lanebloom-formats`: bits to bools, by this machine's vectors.
 #[inline]
 pub fn unpack() -> impl Fn(&[u64], &mut [bool]) {

@@ -3,7 +3,6 @@
 //! hold what differs, as a [`FormatImpl`]: hash, indexes, sizes, header.
 
 mod batch;
-mod chunks;
 pub(crate) mod error;
 mod figures;
 pub(crate) mod formulas;
