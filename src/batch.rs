@@ -245,7 +245,7 @@ pub fn try_gathered<const N: usize, H: Copy + Default, E>(
 pub fn assert_bitmap_length(keys: usize, words: usize) {
     assert!(
         keys.div_ceil(64) == words,
-        "{keys} keys and {words} words for a bit each: it must be {} words",
+        "a bitmap of {keys} keys needs {} words, but `out` has {words}",
         keys.div_ceil(64)
     );
 }

@@ -16,7 +16,7 @@ pub use crate::filter::{
 /// For `lanebloom-formats`: the end of a key under MurmurHash64A, and a key of few bytes.
 pub use crate::hash::bytes::{Short, load_below_8};
 /// For the tests and benches of this crate: the instruction sets of this machine, and its row in
-/// the table of tunings.
+/// the table of tunings. For the hasher of `lanebloom-formats`: `Isa`, which its methods take.
 pub use crate::kernel::{Isa, instruction_sets, tuning::tuning_name};
 /// For `lanebloom-formats` and `lanebloom-redis`: the loop of a batch.
 pub use crate::kernel::{
@@ -41,7 +41,9 @@ pub use crate::words::sync::AtomicU64;
 #[cfg(feature = "std")]
 pub use crate::words::sync::swap as sync;
 
-/// What bounds of public items and aliases mention, so that it has a name. Nobody uses it.
+/// What bounds of public items and aliases mention, so that it has a name. `lanebloom-formats`
+/// implements `EngineImpl` and `SealedHasher` for Parquet's filter, and reads words by `Load`;
+/// nobody uses the others.
 pub mod bounds {
     pub use crate::batch::{Chunks, Source};
     pub use crate::bitmap::words::sealed::Sealed as SealedStore;

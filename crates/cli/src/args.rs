@@ -153,8 +153,8 @@ pub(crate) struct Build {
     #[arg(long, value_name = "NAME", required_if_eq("format", "redisbloom"))]
     pub(crate) redis_key: Option<String>,
 
-    /// Make bytes of a key by this funnel of Guava, for --format guava. A line that is no value of
-    /// the funnel has no key [default: the bytes of the line, which suits utf8 and bytes]
+    /// Make bytes of a key by this funnel of Guava, for --format guava. A line that is not a value
+    /// of the funnel has no key [default: the bytes of the line, which suits utf8 and bytes]
     #[arg(long, value_enum)]
     pub(crate) funnel: Option<Funnel>,
 
@@ -174,7 +174,7 @@ pub(crate) struct Build {
     pub(crate) summary: SummaryArgs,
 }
 
-/// Say which keys a filter file holds
+/// Print which keys a filter file holds
 ///
 /// Prints `present` or `absent`, a tab, and the line unchanged. Exits with 0 if every key is
 /// present, and with 1 otherwise. A key that was never inserted is present by mistake at the
@@ -203,8 +203,8 @@ pub(crate) struct Query {
     pub(crate) absent: bool,
 
     /// Make bytes of a key by this funnel of Guava: the one that filled the filter, which the file
-    /// does not name. A line that is no value of the funnel has no key [default: the bytes of the
-    /// line, which suits utf8 and bytes]
+    /// does not name. A line that is not a value of the funnel has no key [default: the bytes of
+    /// the line, which suits utf8 and bytes]
     #[arg(long, value_enum)]
     pub(crate) funnel: Option<Funnel>,
 
@@ -426,8 +426,8 @@ pub(crate) struct ThreadArgs {
 /// How large a filter is.
 #[derive(Args, Debug)]
 pub(crate) struct SizeArgs {
-    /// Size the filter for N different keys, such as 5000, 10M or 1e9. More keys are no error: the
-    /// filter grows [default: start small and grow]
+    /// Size the filter for N different keys, such as 5000, 10M or 1e9. The filter grows if
+    /// there are more [default: start small and grow]
     #[arg(long, value_name = "N", value_parser = number)]
     pub(crate) expected: Option<usize>,
 
@@ -474,7 +474,7 @@ pub(crate) struct KeyArgs {
     pub(crate) trim: bool,
 
     /// Read and write lines that end with a zero byte instead of a newline. (Otherwise a carriage
-    /// return before the newline is no part of the key)
+    /// return before the newline is not a part of the key)
     #[arg(long, short = '0', visible_short_alias = 'z')]
     pub(crate) null: bool,
 
