@@ -188,10 +188,10 @@ impl Engine for AnyFilter {
 
     #[inline(always)]
     fn insert_one(&self, hash: u64) -> Result<bool, Fault> {
-        Ok(self.try_insert_hash(hash)?)
+        Ok(self.insert_hash(hash)?)
     }
     fn insert_many(&self, hashes: &[u64]) -> Result<usize, Fault> {
-        Ok(self.try_insert_hashes(hashes)?)
+        Ok(self.insert_hashes(hashes)?)
     }
     fn insert_flagged(&self, hashes: &[u64], new: &mut [bool]) -> Result<usize, Fault> {
         match self {
@@ -203,8 +203,8 @@ impl Engine for AnyFilter {
     }
     fn insert_words(&self, words: &[u64]) -> Option<Result<usize, Fault>> {
         let added = match hasher(self) {
-            AnyHasher::Builtin(_) => self.try_insert_batch(words),
-            _ => self.try_insert_hashes(words),
+            AnyHasher::Builtin(_) => self.insert_batch(words),
+            _ => self.insert_hashes(words),
         };
         Some(added.map_err(Fault::from))
     }
