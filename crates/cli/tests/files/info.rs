@@ -141,7 +141,7 @@ fn every_kind_is_recognized() {
             "delta_v1_four" => "delta of a ConcurrentBloom",
             "bitmap" => "ConcurrentBitmap",
             "counting" | "counting_one" => "CountingBloom",
-            "scalable" => "ScalableBloom",
+            "scalable" | "scalable_hint" => "ScalableBloom",
             "windowed" => "WindowedBloom",
             "tombstone" => "TombstoneBloom",
             name if name.starts_with("cuckoo") => "CuckooFilter",
