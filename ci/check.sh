@@ -42,13 +42,16 @@ lint -p lanebloom-redis --lib
 for features in "" cache tower formats redis; do
     lint -p lanebloom-guard --lib --no-default-features --features "$features"
 done
+lint -p lanebloom-corpus --lib --no-default-features
+# Without Parquet, its files are refused.
+lint -p lanebloom-corpus --bins
 for features in "" std serde mmap; do
     lint -p lanebloom --lib --no-default-features --features "$features"
 done
 
 echo "== documentation"
 # As published, where a link to a private item is an error.
-RUSTDOCFLAGS="-D warnings" cargo doc --profile test -p lanebloom -p lanebloom-formats -p lanebloom-redis -p lanebloom-guard -p lanebloom-text --no-deps --all-features
+RUSTDOCFLAGS="-D warnings" cargo doc --profile test -p lanebloom -p lanebloom-formats -p lanebloom-redis -p lanebloom-guard -p lanebloom-corpus --no-deps --all-features
 
 echo "== without std"
 # Types only, no code: this finds every use of std.

@@ -1,4 +1,4 @@
-"""lanebloom corpus beside dolma: called by ci/corpora.sh.
+"""lanebloom-corpus beside dolma: called by ci/corpora.sh.
 
 Both get the same JSON lines and write dolma's attributes. The contestants take turns; the tables
 have medians. Decisions are compared document by document, for lines also with an exact set. With
@@ -87,13 +87,13 @@ def ours(args, root, document, options, threads=1, annotate=True):
     output = root / "ours.jsonl"
     kind = ["--annotate", "x"] if annotate else []
     rate = [] if "--against" in options else ["--rate", str(RATE)]
-    command = [args.lanebloom, "corpus", "-q", document, "-o", output, "--unit", "line", *kind, *rate]
+    command = [args.lanebloom, "-q", document, "-o", output, "--unit", "line", *kind, *rate]
     return timed([*command, "--threads", str(threads), *options]), output
 
 
 def words(args, document, root):
     """The number of words by Unicode's rules."""
-    command = [args.lanebloom, "corpus", "-q", document, "--build", root / "words", "--ngrams", "1"]
+    command = [args.lanebloom, "-q", document, "--build", root / "words", "--ngrams", "1"]
     subprocess.run([*command, "--rate", "0.1", "--report", root / "words.json"], check=True)
     return json.loads((root / "words.json").read_text())["hashes"]
 
@@ -126,7 +126,7 @@ def peers(args, root, document, table):
     rate = ["--rate", str(RATE)]
 
     def our(*options):
-        return timed([args.lanebloom, "corpus", "-q", part, "-o", kept, *rate, "--threads", "1", *options])
+        return timed([args.lanebloom, "-q", part, "-o", kept, *rate, "--threads", "1", *options])
 
     for name, by_lines, most in [("Whole documents", False, args.bytes), ("Lines as documents", True, args.peer_bytes)]:
         size = part_of(document, part, most, by_lines)
@@ -286,7 +286,7 @@ def main():
 
     # A filter of one key: what reading, cutting, hashing and writing cost alone.
     one = root / "one"
-    subprocess.run([args.lanebloom, "corpus", "-q", "--unit", "line", "--build", one], input=b'{"text":"x"}', check=True)
+    subprocess.run([args.lanebloom, "-q", "--unit", "line", "--build", one], input=b'{"text":"x"}', check=True)
     ngrams = ["--ngrams", "13", "--overlap", str(OVERLAP)]
     for kind, file in files.items():
         table(f"Lines, {kind}", {

@@ -1,5 +1,5 @@
 #!/bin/bash
-# lanebloom corpus beside dolma 1.2.1, on text of packages that lie on this machine: the same
+# lanebloom-corpus beside dolma 1.2.1, on text of packages that lie on this machine: the same
 # decisions but for rates, and the figures of benches/record/corpora-*.md. Not a part of CI.
 #
 #     ci/corpora.sh [--bytes 400e6] [--runs 3] [--huge 1e9] [--peers PEERS] [FOLDERS with text]
@@ -10,7 +10,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3.11}
 target=${CARGO_TARGET_DIR:-target}
-cargo build --release -p lanebloom-cli
+cargo build --release -p lanebloom-corpus
 dolma=$target/peers/dolma
 if [ ! -d "$dolma" ]; then
     mkdir -p "$dolma"
@@ -18,5 +18,5 @@ if [ ! -d "$dolma" ]; then
     "$python" -m pip download -q --no-deps --only-binary=:all: -d "$dolma" dolma==1.2.1
     "$python" -m zipfile -e "$dolma"/dolma-1.2.1-*.whl "$dolma"
 fi
-exec "$python" ci/corpora.py --lanebloom "$target/release/lanebloom" \
+exec "$python" ci/corpora.py --lanebloom "$target/release/lanebloom-corpus" \
     --dolma "$(ls "$dolma"/dolma/dolma.*.so)" --cache "$target/corpus" "$@"

@@ -15,7 +15,7 @@ cargo() { "$toolchain/usr/bin/cargo" "$1" --locked "${@:2}"; }
 # The crates with this minimum.
 crates=()
 for manifest in Cargo.toml crates/*/Cargo.toml; do
-    grep -q "^rust-version = \"$version\"" "$manifest" || continue
+    grep -q '^rust-version.workspace = true' "$manifest" || continue
     crates+=(-p "$(sed -n 's/^name = "\(.*\)"/\1/p' "$manifest" | head -1)")
 done
 

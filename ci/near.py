@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""lanebloom corpus --near beside exact Jaccard similarity. Not a part of CI.
+"""lanebloom-corpus --near beside exact Jaccard similarity. Not a part of CI.
 
-    ci/near.py LANEBLOOM CORPUS.jsonl [--bytes 60e6] [--threshold 0.8]
+    ci/near.py PROGRAM CORPUS.jsonl [--bytes 60e6] [--threshold 0.8]
 
 First edited copies of random documents, then the documents of the corpus: what share of the
 documents goes, by their largest similarity to a document before them that stays. The similarity is
@@ -36,7 +36,7 @@ def jaccard(one, other):
 def removed(args, texts):
     """Whether each document goes."""
     lines = "".join(json.dumps({"id": at, "text": text}) + "\n" for at, text in enumerate(texts))
-    command = [args.lanebloom, "corpus", "-q", "--near", str(args.threshold), "--words", "ascii"]
+    command = [args.lanebloom, "-q", "--near", str(args.threshold), "--words", "ascii"]
     found = subprocess.run([*command, "--annotate", "x"], input=lines.encode(), stdout=subprocess.PIPE, check=True)
     return [bool(json.loads(line)["attributes"]["x"]) for line in found.stdout.splitlines()]
 

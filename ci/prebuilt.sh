@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Makes the prebuilt command in target/prebuilt, each package with the licenses and the completions:
+# Makes the prebuilt commands in target/prebuilt, each package with licenses and completions:
 #
 #   ci/prebuilt.sh linux       lanebloom-VERSION-x86_64-linux.tar.gz and a .deb, with the man pages
 #   ci/prebuilt.sh windows     lanebloom-VERSION-x86_64-windows.zip; needs what
 #                              `ci/install.sh windows` installs
 #   ci/prebuilt.sh             both
 #
-# The program for Linux is linked statically, so it runs on any Linux with that processor. The one
-# for Windows needs Windows 10. Each is tried in a folder that has nothing else.
+# The programs for Linux are linked statically, so they run on any Linux with that processor. Those
+# for Windows need Windows 10. Each is tried in a folder that has nothing else.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 folder=$PWD/target/prebuilt
@@ -23,52 +23,60 @@ mkdir -p "$folder"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# The command in `program`, built for a target. Panics name files without this machine's folders.
+# The commands in the folder `programs`, built for a target. Panics name files without this
+# machine's folders.
 build() {
     echo "== building for $1"
     RUSTFLAGS="-C target-feature=+crt-static -C strip=symbols --remap-path-prefix=$PWD=lanebloom --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo${toolchain:+ --remap-path-prefix=$toolchain=rust}" \
-        cargo build --locked --release -p lanebloom-cli --target "$1" --target-dir target/static "${@:2}"
-    program=target/static/$1/release/lanebloom
+        cargo build --locked --release -p lanebloom-cli -p lanebloom-corpus --target "$1" --target-dir target/static "${@:2}"
+    programs=target/static/$1/release
 }
 
-# The folder `archive` of the program and its papers.
+# The folder `archive` of the programs, whose names end in $2, and their papers.
 begin() {
     name=lanebloom-$version-$machine-$1
     archive=$work/$name
     mkdir -p "$archive/completions"
-    install -m 755 "$program" "$archive/"
+    install -m 755 "$programs"/lanebloom{,-corpus}"${2-}" "$archive/"
     install -m 644 LICENSE-APACHE LICENSE-MIT crates/cli/README.md CHANGELOG.md "$archive/"
+    install -m 644 crates/corpus/README.md "$archive/README-corpus.md"
 }
 
 linux() {
     # glibc's own static library: the standard library for musl comes with rustup only. The flags
     # must not reach build scripts, so the target is named.
     build "$machine-unknown-linux-gnu"
-    if readelf --program-headers "$program" | grep -q INTERP; then
-        echo "$program is not static" >&2
-        exit 1
-    fi
+    for program in "$programs"/lanebloom{,-corpus}; do
+        if readelf --program-headers "$program" | grep -q INTERP; then
+            echo "$program is not static" >&2
+            exit 1
+        fi
+    done
 
     echo "== archive"
     begin linux
     mkdir "$archive/man"
-    "$program" man "$archive/man" >/dev/null
-    "$program" completions bash >"$archive/completions/lanebloom.bash"
-    "$program" completions zsh >"$archive/completions/_lanebloom"
-    "$program" completions fish >"$archive/completions/lanebloom.fish"
+    "$archive/lanebloom" man "$archive/man"
+    "$archive/lanebloom-corpus" --man "$archive/man"
+    for shell in bash zsh fish; do
+        "$archive/lanebloom" completions $shell >"$archive/completions/$(completions_of lanebloom $shell)"
+        "$archive/lanebloom-corpus" --completions $shell >"$archive/completions/$(completions_of lanebloom-corpus $shell)"
+    done
     tar --sort=name --owner=0 --group=0 --numeric-owner --mtime="@$SOURCE_DATE_EPOCH" \
         -C "$work" -cf - "$name" | gzip -9n >"$folder/$name.tar.gz"
 
     echo "== Debian package"
     local deb=$work/deb
-    install -D -m 755 "$program" "$deb/usr/bin/lanebloom"
+    install -D -m 755 -t "$deb/usr/bin" "$archive"/lanebloom{,-corpus}
     for page in "$archive"/man/*; do
         install -d "$deb/usr/share/man/man1"
         gzip -9nc "$page" >"$deb/usr/share/man/man1/${page##*/}.gz"
     done
-    install -D -m 644 "$archive/completions/lanebloom.bash" "$deb/usr/share/bash-completion/completions/lanebloom"
-    install -D -m 644 "$archive/completions/_lanebloom" "$deb/usr/share/zsh/vendor-completions/_lanebloom"
-    install -D -m 644 "$archive/completions/lanebloom.fish" "$deb/usr/share/fish/vendor_completions.d/lanebloom.fish"
+    for command in lanebloom lanebloom-corpus; do
+        install -D -m 644 "$archive/completions/$command.bash" "$deb/usr/share/bash-completion/completions/$command"
+        install -D -m 644 -t "$deb/usr/share/zsh/vendor-completions" "$archive/completions/_$command"
+        install -D -m 644 -t "$deb/usr/share/fish/vendor_completions.d" "$archive/completions/$command.fish"
+    done
     install -d "$deb/usr/share/doc/lanebloom" "$deb/DEBIAN"
     cat LICENSE-MIT LICENSE-APACHE >"$deb/usr/share/doc/lanebloom/copyright"
     gzip -9nc CHANGELOG.md >"$deb/usr/share/doc/lanebloom/changelog.gz"
@@ -82,6 +90,7 @@ Section: utils
 Priority: optional
 Description: deduplicates lines in little memory, and works with Bloom filters
  Removes duplicate lines from files of any size, and builds, queries, merges and plots Bloom filters.
+ Removes duplicate and near-duplicate text from JSON lines.
 CONTROL
     find "$deb" -exec touch -hd "@$SOURCE_DATE_EPOCH" {} +
     dpkg-deb --root-owner-group --build "$deb" "$folder/" >/dev/null
@@ -89,7 +98,7 @@ CONTROL
     echo "== each in a folder of its own"
     try archive /lanebloom unpack
     try deb /usr/bin/lanebloom unpack_deb
-    test -e "$work"/root-archive/man/lanebloom-dedup.1 -a -e "$work"/root-deb/usr/share/man/man1/lanebloom-dedup.1.gz
+    test -e "$work"/root-archive/man/lanebloom-corpus.1 -a -e "$work"/root-archive/man/lanebloom-dedup.1 -a -e "$work"/root-deb/usr/share/man/man1/lanebloom-dedup.1.gz
 }
 
 # What was packed, in a folder in which there is no library and no other program.
@@ -102,6 +111,14 @@ try() {
 unpack() { tar -C "$1" --strip-components=1 -xzf "$folder/$name.tar.gz"; }
 unpack_deb() { dpkg-deb --extract "$folder"/*.deb "$1"; }
 
+# The name of the completions of a command for a shell.
+completions_of() {
+    case $2 in
+        zsh) echo "_$1" ;;
+        *) echo "$1.$2" ;;
+    esac
+}
+
 # Fails unless the program removes a line.
 answer() {
     local answer
@@ -113,16 +130,18 @@ windows() {
     source ci/fetch/use_windows.sh
     use_windows
     build x86_64-pc-windows-gnu -Zbuild-std
-    program+=.exe
-    # mingw's libraries are not there on Windows.
-    if x86_64-w64-mingw32-objdump --private-headers "$program" | grep -i "DLL Name: lib"; then
-        echo "$program is not static" >&2
-        exit 1
-    fi
+    for program in "$programs"/lanebloom{,-corpus}.exe; do
+        # mingw's libraries are not there on Windows.
+        if x86_64-w64-mingw32-objdump --private-headers "$program" | grep -i "DLL Name: lib"; then
+            echo "$program is not static" >&2
+            exit 1
+        fi
+    done
 
     echo "== archive"
-    begin windows
-    "$wine" "$program" completions powershell >"$archive/completions/_lanebloom.ps1"
+    begin windows .exe
+    "$wine" "$archive/lanebloom.exe" completions powershell >"$archive/completions/_lanebloom.ps1"
+    "$wine" "$archive/lanebloom-corpus.exe" --completions powershell >"$archive/completions/_lanebloom-corpus.ps1"
     touch -d "@$SOURCE_DATE_EPOCH" "$archive"{,/*,/*/*}
     (cd "$work" && python3 -m zipfile -c "$folder/$name.zip" "$name")
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Windows: lanebloom, lanebloom-formats, the guard and the command are built for
+# Windows: lanebloom, lanebloom-formats, the guard and the commands are built for
 # x86_64-pc-windows-gnu, and their tests run under wine. Needs what `ci/install.sh windows`
 # installs; fetches the compiler, and builds the standard library.
 #
 #   ci/windows.sh              all
-#   ci/windows.sh PART...      of filters, guard, command
+#   ci/windows.sh PART...      of filters, guard, commands
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source ci/fetch/use_windows.sh
@@ -20,7 +20,7 @@ skipped=(--skip={a_killed_writer_leaves,writers_of_one_file,changes_after_the_se
 # Tests that read every truncation of some bytes find the same on any system.
 skipped+=(--skip={truncation,ends_early})
 
-(($#)) || set -- filters guard command
+(($#)) || set -- filters guard commands
 for part; do
     echo "== $part"
     case $part in
@@ -28,7 +28,7 @@ for part; do
             run --package=lanebloom{,-tests,-formats} --features rayon,mmap,serde --lib --test={api,formats,hash_batch,alloc} -- "${skipped[@]}"
             ;;
         guard) run -p lanebloom-guard --features tower --lib --tests ;;
-        command) run -p lanebloom-cli -- "${skipped[@]}" ;;
-        *) echo "$part is none of filters, guard, command" >&2 && exit 2 ;;
+        commands) run -p lanebloom-{files,cli,corpus} -- "${skipped[@]}" ;;
+        *) echo "$part is none of filters, guard, commands" >&2 && exit 2 ;;
     esac
 done

@@ -7,8 +7,7 @@ use crate::codec::{Decoded, Input, Kind, SnapshotHeader, from_slice, given};
 #[cfg(feature = "std")]
 use crate::codec::{SNAPSHOT_HEADER, from_reader};
 use crate::error::{BuildError, IncompatibleError, InsertError, InsertErrorKind, SnapshotError, SnapshotErrorKind};
-use crate::filter::methods::snapshots::decode;
-use crate::filter::parts::engine::InsertImpl;
+use crate::filter::traits::{Insert, Stored};
 use crate::filter::types::bloom::ConcurrentBloom;
 use crate::filter::types::counting::CountingBloom;
 use crate::filter::types::cuckoo::CuckooFilter;
@@ -229,14 +228,14 @@ impl AnyFilter {
         // A bitmap has none.
         let hasher = hasher.or(header.hasher.map(named)).unwrap_or(AnyHasher::Prehashed);
         match header.kind {
-            Kind::Bloom => decode(input, limit, given(hasher)).map(Self::Bloom),
-            Kind::Scalable => decode(input, limit, given(hasher)).map(Self::Scalable),
+            Kind::Bloom => Stored::decode(input, limit, given(hasher)).map(Self::Bloom),
+            Kind::Scalable => Stored::decode(input, limit, given(hasher)).map(Self::Scalable),
             #[cfg(feature = "std")]
-            Kind::Windowed => decode(input, limit, given(hasher)).map(Self::Windowed),
-            Kind::Counting => decode(input, limit, given(hasher)).map(Self::Counting),
-            Kind::Tombstone => decode(input, limit, given(hasher)).map(Self::Tombstone),
-            Kind::Cuckoo => decode(input, limit, given(hasher)).map(Self::Cuckoo),
-            Kind::DLeft => decode(input, limit, given(hasher)).map(Self::DLeft),
+            Kind::Windowed => Stored::decode(input, limit, given(hasher)).map(Self::Windowed),
+            Kind::Counting => Stored::decode(input, limit, given(hasher)).map(Self::Counting),
+            Kind::Tombstone => Stored::decode(input, limit, given(hasher)).map(Self::Tombstone),
+            Kind::Cuckoo => Stored::decode(input, limit, given(hasher)).map(Self::Cuckoo),
+            Kind::DLeft => Stored::decode(input, limit, given(hasher)).map(Self::DLeft),
             Kind::Bitmap => ConcurrentBitmap::decode(input, limit).map(Self::Bitmap),
             kind => Err(SnapshotErrorKind::Incompatible(format!(
                 "the snapshot is a {kind}, which an AnyFilter does not hold"
@@ -406,7 +405,7 @@ impl AnyFilter {
         })?;
         macro_rules! insert {
             ($filter:expr) => {
-                $filter.engine.insert_all(&hashed($filter, keys, hasher))
+                $filter.engine.insert_source(&hashed($filter, keys, hasher))
             };
         }
         match self {

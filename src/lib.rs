@@ -74,9 +74,10 @@
 //! | Free the unused memory of a large filter, without its keys | [`fold_to_rate`](ConcurrentBloom::fold_to_rate), [`fold`](ConcurrentBloom::fold) |
 //! | Compare or combine two filters | [`union_from`](Filter::union_from), [`intersection_from`](ConcurrentBloom::intersection_from), [`is_subset`](ConcurrentBloom::is_subset), [`is_disjoint`](ConcurrentBloom::is_disjoint), [`estimated_intersection_len`](ConcurrentBloom::estimated_intersection_len) |
 //! | Look up keys in a saved filter without loading it | [`BloomView`], also on a mapped file (feature `mmap`) |
-//! | Read and write the filters of other systems, bit for bit: Guava's `BloomFilter`, the `BF` and `CF` filters of Redis | the crate [`lanebloom-formats`] |
+//! | Read and write the filters of Guava, Spark, Parquet and Redis (commands `BF` and `CF`), bit for bit | the crate [`lanebloom-formats`] |
 //! | Share one set among processes; use filters and plain bitmaps in Redis | the crate [`lanebloom-redis`] |
 //! | Use filters at a shell | the command `lanebloom`, of the crate [`lanebloom-cli`] |
+//! | Deduplicate documents, paragraphs and overlaps of text | the command `lanebloom-corpus`, of the crate [`lanebloom-corpus`] |
 //! | Write code for any of these filters | [`Filter`](Filter#any-filter) with the [`traits`] |
 //!
 //! # Consistency
@@ -176,10 +177,13 @@
 //!
 //! [`CacheGuard`]: https://docs.rs/lanebloom-guard/latest/lanebloom_guard/struct.CacheGuard.html
 //! [`lanebloom-cli`]: https://docs.rs/crate/lanebloom-cli
+//! [`lanebloom-corpus`]: https://docs.rs/lanebloom-corpus
 //! [`lanebloom-formats`]: https://docs.rs/lanebloom-formats
 //! [`lanebloom-guard`]: https://docs.rs/lanebloom-guard
 //! [`lanebloom-redis`]: https://docs.rs/lanebloom-redis
 
+#![deny(missing_docs)]
+#![warn(unnameable_types)]
 #![no_std]
 // For links from the pages of other crates that are built without these pages.
 #![doc(html_root_url = "https://docs.rs/lanebloom/latest")]
@@ -215,7 +219,7 @@ mod words;
 pub use any::AnyFilter;
 pub use bitmap::ConcurrentBitmap;
 pub use error::{BuildError, IncompatibleError, InsertError, SnapshotError};
-pub use filter::methods::traits;
+pub use filter::traits;
 pub use filter::types::bloom::{self, ConcurrentBloom};
 pub use filter::types::counting::{self, CountingBloom};
 pub use filter::types::cuckoo::{self, CuckooFilter};

@@ -1,7 +1,7 @@
 //! What the command line may say.
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
-use lanebloom_files::args::{InputArgs, SummaryArgs, WhenFull, field, number, rate, share, threads};
+use lanebloom_files::args::{InputArgs, SummaryArgs, field, number, rate, threads};
 use lanebloom_files::pages::Shell;
 use std::path::PathBuf;
 
@@ -27,7 +27,6 @@ Exit status:
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Dedup(Dedup),
-    Corpus(Box<Corpus>),
     Build(Build),
     Query(Query),
     Merge(Merge),
@@ -125,198 +124,6 @@ pub(crate) struct Dedup {
     pub(crate) summary: SummaryArgs,
 }
 
-/// Deduplicate text in JSON lines: documents, paragraphs, overlaps
-///
-/// Each line of the input is an object of JSON with a text, a document. What was seen before is
-/// removed from the texts; all other bytes stay as they are. A document that becomes empty goes. A
-/// line without a text, or one that is not JSON, stays, and the summary counts it.
-///
-/// Built with the feature parquet, it reads and writes files of Parquet too: --text is the column.
-///
-/// A Bloom filter remembers hashes of the pieces, and grows as needed. It takes a new piece for one
-/// that was seen with a probability of at most --rate. The first occurrence in the order of the
-/// input stays. The output is the same for any number of threads.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  lanebloom corpus docs.jsonl.gz -o unique.jsonl.gz     # whole documents
-  lanebloom corpus crawl/ --output-dir clean/ --unit line
-  lanebloom corpus crawl/ --output-dir clean/ --state seen.lbf
-  lanebloom corpus a.jsonl -o b.jsonl --unit paragraph --ngrams 13
-  lanebloom corpus a.jsonl -o b.jsonl --near 0.8        # near-duplicates
-  lanebloom corpus tests/ --build tests.lbf --ngrams 13
-  lanebloom corpus crawl/ --output-dir out/ --ngrams 13 --against tests.lbf")]
-pub(crate) struct Corpus {
-    /// Write to FILE instead of stdout, compressed if its name ends in .gz or .zst. FILE is
-    /// replaced as a whole once all documents are in it. It cannot be an input
-    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) output: Option<PathBuf>,
-
-    /// Write the documents of each input file to a file in DIR with the same name, and those of a
-    /// folder to a folder. Each file is written as a whole, compressed as its name says
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "output")]
-    pub(crate) output_dir: Option<PathBuf>,
-
-    /// Only put all pieces into FILE, a filter for --against; write no documents
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["output", "output_dir", "annotate", "state", "against"])]
-    pub(crate) build: Option<PathBuf>,
-
-    /// Write what would be removed, and no texts: for each document its id and the spans of its
-    /// pieces that were seen, in characters, each with the share that was seen. (The attributes of
-    /// dolma, under this name)
-    #[arg(long, value_name = "NAME")]
-    pub(crate) annotate: Option<String>,
-
-    /// The field with the text: a name, or a JSON pointer such as /document/text
-    #[arg(long, value_name = "FIELD", default_value = "text")]
-    pub(crate) text: String,
-
-    /// Compare and remove whole documents, paragraphs (between empty lines), or lines
-    #[arg(long, value_enum, default_value_t = Unit::Document, conflicts_with = "split")]
-    pub(crate) unit: Unit,
-
-    /// Compare and remove what is between the matches of this regular expression
-    #[arg(long, value_name = "REGEX")]
-    pub(crate) split: Option<String>,
-
-    /// Compare by overlap: a piece goes if enough of its sequences of N words were seen. A piece of
-    /// fewer words is one sequence. Those of pieces that stay are remembered
-    #[arg(long, value_name = "N", value_parser = field)]
-    pub(crate) ngrams: Option<usize>,
-
-    /// Remove a piece if at least this share of its sequences was seen before it
-    #[arg(long, value_name = "SHARE", value_parser = share, default_value = "0.8", requires = "ngrams")]
-    pub(crate) overlap: f64,
-
-    /// Remove near-duplicates: a piece goes if its set of sequences (of 5 words, or --ngrams) is
-    /// about as similar to that of a piece before it as SHARE, by Jaccard. Those of pieces that
-    /// stay are remembered. --rate is for a whole piece
-    #[arg(long, value_name = "SHARE", value_parser = share, conflicts_with_all = ["overlap", "like_dolma"])]
-    pub(crate) near: Option<f64>,
-
-    /// What a word is
-    #[arg(long, value_enum, default_value_t = WordRules::Unicode)]
-    pub(crate) words: WordRules,
-
-    /// Ignore differences when pieces are compared; several, such as lower,punctuation
-    #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',')]
-    pub(crate) normalize: Vec<Difference>,
-
-    /// Drop a document with fewer than N words left
-    #[arg(long, value_name = "N", value_parser = number)]
-    pub(crate) min_words: Option<usize>,
-
-    /// Keep a piece of fewer than N words, whatever was seen
-    #[arg(long, value_name = "N", value_parser = number)]
-    pub(crate) keep_short: Option<usize>,
-
-    /// Decide as dolma 1.2 does: remember the sequences of removed pieces too; take a sequence that
-    /// repeats inside of its piece for seen; compare a piece with less than two sequences as a
-    /// whole
-    #[arg(long, requires = "ngrams")]
-    pub(crate) like_dolma: bool,
-
-    /// Remove what FILE holds, and nothing else: FILE is only read, and nothing is remembered
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["state", "expected", "rate", "memory", "seed", "like_dolma"])]
-    pub(crate) against: Option<PathBuf>,
-
-    /// Remember the pieces in FILE across runs, and in FILE.journal the inputs that are done, by
-    /// size and hash. An input that was done is not read again, wherever it lies now. With
-    /// --output-dir, the run saves its work every now and then: after it was killed, the same
-    /// command goes on from there
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) state: Option<PathBuf>,
-
-    /// Begin a journal for a --state that has none, such as a filter of `build`. No input counts as
-    /// done: all documents of an input that the state has seen would be removed
-    #[arg(long, requires = "state")]
-    pub(crate) new_journal: bool,
-
-    /// Share one filter among machines: it is in this server, as redis://HOST:6379, under
-    /// --redis-key, for --expected pieces of all machines together. Of equal pieces, the one whose
-    /// machine asks first stays. An input that the filter has seen is an error. Not for overlaps
-    #[cfg(feature = "redis")]
-    #[arg(long, value_name = "URL", requires_all = ["redis_key", "expected"], conflicts_with_all = ["ngrams", "near", "state", "against", "build", "memory"])]
-    pub(crate) redis: Option<String>,
-
-    /// The name of the filter that --redis shares
-    #[cfg(feature = "redis")]
-    #[arg(long, value_name = "NAME", requires = "redis")]
-    pub(crate) redis_key: Option<String>,
-
-    #[command(flatten)]
-    pub(crate) size: SizeArgs,
-
-    /// Let the filter take at most N bytes, such as 8G
-    #[arg(long, value_name = "N", value_parser = number)]
-    pub(crate) memory: Option<usize>,
-
-    /// What happens once the filter has --memory and is full
-    #[arg(long, value_enum, default_value_t = WhenFull::Stop, requires = "memory")]
-    pub(crate) when_full: WhenFull,
-
-    /// Vary the hashes, and so which pieces are removed by mistake
-    #[arg(long, value_name = "N")]
-    pub(crate) seed: Option<u32>,
-
-    #[command(flatten)]
-    pub(crate) input: InputArgs,
-
-    /// Refuse a line with more than N bytes, or whose pieces and words take more than 6 N bytes of
-    /// memory. A thread takes at most about 12 N
-    #[arg(long, value_name = "N", value_parser = number, default_value = "64M")]
-    pub(crate) max_record: usize,
-
-    #[command(flatten)]
-    pub(crate) threads: ThreadArgs,
-
-    /// Write the figures of the run to FILE as JSON
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) report: Option<PathBuf>,
-
-    #[command(flatten)]
-    pub(crate) summary: SummaryArgs,
-
-    /// Save the work of --state at least so often, in seconds
-    #[arg(long, hide = true, default_value_t = 30.0)]
-    pub(crate) save_every: f64,
-}
-
-/// What a text is cut into.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
-pub(crate) enum Unit {
-    /// The whole text
-    Document,
-    /// Between two newlines in a row
-    Paragraph,
-    /// Between newlines
-    Line,
-}
-
-/// How text is cut into words.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
-pub(crate) enum WordRules {
-    /// By Unicode's rules, as in bff and dolma: a punctuation mark is a word
-    Unicode,
-    /// Letters, digits and underscores in a row, and all characters beyond ASCII; faster
-    Ascii,
-}
-
-/// A difference between texts.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
-pub(crate) enum Difference {
-    /// The composition of characters: Unicode's form NFC
-    Nfc,
-    /// The case of letters
-    Lower,
-    /// Punctuation marks: those between two words are a space
-    Punctuation,
-    /// Digits: all are equal
-    Digits,
-    /// The amount of white space
-    Whitespace,
-}
-
 /// Build a filter file from keys, one per line
 ///
 /// Lines without a key are left out. A file in the format lanebloom also serves as a state of
@@ -346,8 +153,8 @@ pub(crate) struct Build {
     #[arg(long, value_name = "NAME", required_if_eq("format", "redisbloom"))]
     pub(crate) redis_key: Option<String>,
 
-    /// Make bytes of a key by this funnel of Guava, for --format guava. A line that is no value of
-    /// the funnel has no key [default: the bytes of the line, which suits utf8 and bytes]
+    /// Make bytes of a key by this funnel of Guava, for --format guava. A line that is not a value
+    /// of the funnel has no key [default: the bytes of the line, which suits utf8 and bytes]
     #[arg(long, value_enum)]
     pub(crate) funnel: Option<Funnel>,
 
@@ -367,7 +174,7 @@ pub(crate) struct Build {
     pub(crate) summary: SummaryArgs,
 }
 
-/// Say which keys a filter file holds
+/// Print which keys a filter file holds
 ///
 /// Prints `present` or `absent`, a tab, and the line unchanged. Exits with 0 if every key is
 /// present, and with 1 otherwise. A key that was never inserted is present by mistake at the
@@ -396,8 +203,8 @@ pub(crate) struct Query {
     pub(crate) absent: bool,
 
     /// Make bytes of a key by this funnel of Guava: the one that filled the filter, which the file
-    /// does not name. A line that is no value of the funnel has no key [default: the bytes of the
-    /// line, which suits utf8 and bytes]
+    /// does not name. A line that is not a value of the funnel has no key [default: the bytes of
+    /// the line, which suits utf8 and bytes]
     #[arg(long, value_enum)]
     pub(crate) funnel: Option<Funnel>,
 
@@ -425,8 +232,8 @@ pub(crate) struct Query {
 /// was built for. The rate then stays as promised. Other filters follow one another in the output,
 /// and their rates add up. To get one filter, give `build` the --expected number of all keys.
 ///
-/// If each filter is a state of `corpus` with its journal, the output gets one too: the inputs of
-/// all are done.
+/// If each filter is a state of `lanebloom-corpus` with its journal, the output gets one too: the
+/// inputs of all are done.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Example:
@@ -538,17 +345,17 @@ pub(crate) struct Bench {
     #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
 
-    /// Also draw a chart to FILE: SVG or PNG, by the ending of the name
+    /// Also draw a chart to FILE, whose name ends in .svg
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) chart: Option<PathBuf>,
 }
 
-/// Draw a chart as SVG or PNG, by the ending of the output's name
+/// Draw a chart as SVG
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   lanebloom plot rate --keys 1M --rate 0.01 -o rate.svg
-  lanebloom plot speed bench.csv -o speed.png")]
+  lanebloom plot speed bench.csv -o speed.svg")]
 pub(crate) struct Plot {
     #[command(subcommand)]
     pub(crate) chart: ChartKind,
@@ -619,8 +426,8 @@ pub(crate) struct ThreadArgs {
 /// How large a filter is.
 #[derive(Args, Debug)]
 pub(crate) struct SizeArgs {
-    /// Size the filter for N different keys, such as 5000, 10M or 1e9. More keys are no error: the
-    /// filter grows [default: start small and grow]
+    /// Size the filter for N different keys, such as 5000, 10M or 1e9. The filter grows if
+    /// there are more [default: start small and grow]
     #[arg(long, value_name = "N", value_parser = number)]
     pub(crate) expected: Option<usize>,
 
@@ -667,7 +474,7 @@ pub(crate) struct KeyArgs {
     pub(crate) trim: bool,
 
     /// Read and write lines that end with a zero byte instead of a newline. (Otherwise a carriage
-    /// return before the newline is no part of the key)
+    /// return before the newline is not a part of the key)
     #[arg(long, short = '0', visible_short_alias = 'z')]
     pub(crate) null: bool,
 

@@ -1,256 +1,314 @@
-//! Charts as files: SVG, or PNG with letters of an embedded font, since a machine may have none.
+//! Charts as SVG. A picture is text: shapes, and letters in the reader's own font.
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use lanebloom_files::output::Output;
-use plotters::coord::Shift;
-use plotters::coord::ranged1d::Ranged;
-use plotters::element::{DashedPathElement, DynElement, IntoDynElement};
-use plotters::prelude::*;
-use plotters::style::FontStyle;
-use plotters::style::text_anchor::{HPos, Pos, VPos};
+use std::fmt::{self, Display, Write};
+use std::ops::Range;
 use std::path::Path;
-
-/// A PNG has as many times the pixels of an SVG, so its letters are sharp on any display.
-const PNG_SCALE: u32 = 2;
-
-/// In SVG, the reader's own font without serifs.
-const FONT: &str = "sans-serif";
 
 /// Colours that people with any colour vision tell apart (Okabe and Ito 2008), without the yellow,
 /// which is too light for a line on white.
-pub(crate) const COLORS: [RGBColor; 6] = [
-    RGBColor(0, 114, 178),
-    RGBColor(213, 94, 0),
-    RGBColor(0, 158, 115),
-    RGBColor(204, 121, 167),
-    RGBColor(86, 180, 233),
-    RGBColor(230, 159, 0),
-];
-pub(crate) const TEXT: RGBColor = RGBColor(40, 40, 40);
-pub(crate) const GRAY: RGBColor = RGBColor(120, 120, 120);
-const LIGHT_GRAY: RGBColor = RGBColor(170, 170, 170);
-const GRID: RGBColor = RGBColor(225, 225, 225);
+pub(crate) const COLORS: [&str; 6] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00"];
+pub(crate) const TEXT: &str = "#282828";
+pub(crate) const GRAY: &str = "#787878";
+const LIGHT_GRAY: &str = "#aaaaaa";
+const GRID: &str = "#e1e1e1";
 
-pub(crate) type Area<DB> = DrawingArea<DB, Shift>;
-pub(crate) type Drawn<DB> = Result<(), DrawingAreaErrorKind<<DB as DrawingBackend>::ErrorType>>;
+/// Sizes of letters: the title, titles of axes, everything else.
+const LARGE: f64 = 18.0;
+const MIDDLE: f64 = 13.0;
+pub(crate) const SMALL: f64 = 12.0;
 
 /// What can be drawn.
 pub(crate) trait Chart {
-    /// Width and height in pixels of the SVG.
-    const SIZE: (u32, u32);
-
-    fn draw<DB: DrawingBackend>(&self, canvas: &Canvas<DB>) -> Drawn<DB>;
+    fn draw(&self) -> Svg;
 }
 
 /// A file for a chart.
-pub(crate) struct ChartFile {
-    output: Output,
-    format: ImageFormat,
-}
-
-enum ImageFormat {
-    Svg,
-    Png,
-}
+pub(crate) struct ChartFile(Output);
 
 impl ChartFile {
-    /// Fails if the ending of the name is no format for charts, or if the file could not be
-    /// written in the end.
+    /// Fails unless the name ends in `.svg`, or if the file could not be written in the end.
     pub(crate) fn new(path: &Path) -> Result<Self> {
-        let ending = path.extension().unwrap_or_default().to_ascii_lowercase();
-        let format = match ending.to_str() {
-            Some("svg") => ImageFormat::Svg,
-            Some("png") => ImageFormat::Png,
-            _ => bail!("{}: the name must end in .svg or .png", path.display()),
-        };
-        let output = Output::new(path)?;
-        Ok(Self { output, format })
+        if !path.extension().is_some_and(|end| end.eq_ignore_ascii_case("svg")) {
+            bail!("{}: charts are SVG, so the name must end in .svg", path.display());
+        }
+        Output::new(path).map(Self)
     }
 
     pub(crate) fn output(&self) -> &Output {
-        &self.output
+        &self.0
     }
 
     /// Draws a chart and replaces the file.
-    pub(crate) fn draw<C: Chart>(&self, chart: &C) -> Result<()> {
-        let bytes = match self.format {
-            ImageFormat::Svg => svg(chart)?,
-            ImageFormat::Png => png(chart)?,
+    pub(crate) fn draw(&self, chart: &impl Chart) -> Result<()> {
+        let svg = chart.draw();
+        self.0.write(|writer| write!(writer, "{svg}"))
+    }
+}
+
+/// A place in the picture, in pixels from the left and from the top.
+type Point = (f64, f64);
+
+/// Which part of a text lies at its point.
+#[derive(Clone, Copy)]
+pub(crate) enum Anchor {
+    Start,
+    Middle,
+    End,
+}
+
+/// A picture.
+pub(crate) struct Svg {
+    size: (u32, u32),
+    shapes: String,
+}
+
+impl Svg {
+    /// An empty picture with a title, and a second line below it.
+    pub(crate) fn new(size: (u32, u32), title: &str, below: &str) -> Self {
+        let mut svg = Self {
+            size,
+            shapes: String::new(),
         };
-        self.output.write(|writer| writer.write_all(&bytes))
-    }
-}
-
-fn svg<C: Chart>(chart: &C) -> Result<Vec<u8>> {
-    let mut text = String::new();
-    draw_on(SVGBackend::with_string(&mut text, C::SIZE), 1, 0.0, chart)?;
-    Ok(text.into_bytes())
-}
-
-fn png<C: Chart>(chart: &C) -> Result<Vec<u8>> {
-    let (width, height) = (C::SIZE.0 * PNG_SCALE, C::SIZE.1 * PNG_SCALE);
-    let mut pixels = vec![0; (width * height * 3) as usize];
-    draw_on(
-        BitMapBackend::with_buffer(&mut pixels, (width, height)),
-        PNG_SCALE,
-        // It takes a line's height for less than it is.
-        0.15,
-        chart,
-    )?;
-    let mut bytes = Vec::new();
-    let mut encoder = png::Encoder::new(&mut bytes, width, height);
-    encoder.set_color(png::ColorType::Rgb);
-    encoder.set_compression(png::Compression::High);
-    let mut writer = encoder.write_header()?;
-    writer.write_image_data(&pixels)?;
-    writer.finish()?;
-    Ok(bytes)
-}
-
-fn draw_on<DB: DrawingBackend, C: Chart>(backend: DB, scale: u32, sinks: f64, chart: &C) -> Result<()> {
-    // In SVG this font only measures texts. Registered once or twice is the same.
-    plotters::style::register_font(FONT, FontStyle::Normal, epaint_default_fonts::UBUNTU_LIGHT)
-        .map_err(|_| anyhow!("the embedded font is damaged"))?;
-    let canvas = Canvas {
-        area: backend.into_drawing_area(),
-        scale: scale as i32,
-        sinks,
-    };
-    let draw = || {
-        canvas.area.fill(&WHITE)?;
-        chart.draw(&canvas)?;
-        canvas.area.present()
-    };
-    draw().map_err(|error| anyhow!("cannot draw the chart: {error}"))
-}
-
-/// A part of a chart.
-pub(crate) struct Canvas<DB: DrawingBackend> {
-    pub(crate) area: Area<DB>,
-    /// Pixels of the file for each pixel of the SVG.
-    scale: i32,
-    /// By how much of its size a text is too high if centered.
-    sinks: f64,
-}
-
-impl<DB: DrawingBackend> Canvas<DB> {
-    /// Pixels of the file for pixels of the SVG.
-    pub(crate) fn px(&self, pixels: i32) -> i32 {
-        pixels * self.scale
+        svg.text((20.0, 26.0), Anchor::Start, LARGE, TEXT, title);
+        svg.text((20.0, 52.0), Anchor::Start, SMALL, GRAY, below);
+        svg
     }
 
-    /// The part of `height` from `top`, in pixels of the SVG.
-    pub(crate) fn rows(&self, top: i32, height: i32) -> Self {
-        let area = self.area.margin(self.px(top), 0, 0, 0);
-        let (area, _) = area.split_vertically(self.px(height));
-        Self {
-            area,
-            scale: self.scale,
-            sinks: self.sinks,
+    /// Adds an element. (A string takes everything.)
+    fn add(&mut self, element: fmt::Arguments<'_>) {
+        let _ = writeln!(self.shapes, "{element}");
+    }
+
+    /// Writes a text. `at` is its start, its middle or its end, and its middle in height.
+    pub(crate) fn text(&mut self, at: Point, anchor: Anchor, size: f64, color: &str, text: &str) {
+        let anchor = match anchor {
+            Anchor::Start => "start",
+            Anchor::Middle => "middle",
+            Anchor::End => "end",
+        };
+        // Half of a small letter's height below the point.
+        let (x, y) = (Px(at.0), Px(at.1 + 0.35 * size));
+        let text = Escaped(text);
+        self.add(format_args!(
+            r#"<text x="{x}" y="{y}" text-anchor="{anchor}" font-size="{size}" fill="{color}">{text}</text>"#
+        ));
+    }
+
+    /// Writes a text from below to above; `at` is its middle.
+    fn upright(&mut self, (x, y): Point, text: &str) {
+        let (x, y, text) = (Px(x), Px(y), Escaped(text));
+        self.add(format_args!(
+            r#"<text transform="translate({x} {y}) rotate(-90)" text-anchor="middle" font-size="{MIDDLE}" fill="{TEXT}">{text}</text>"#
+        ));
+    }
+
+    pub(crate) fn bar(&mut self, (left, top): Point, (right, bottom): Point, color: &str) {
+        let (x, y, width, height) = (Px(left), Px(top), Px(right - left), Px(bottom - top));
+        self.add(format_args!(
+            r#"<rect x="{x}" y="{y}" width="{width}" height="{height}" fill="{color}" fill-opacity="0.5"/>"#
+        ));
+    }
+
+    fn line(&mut self, points: &[Point], color: &str, width: u32, is_dashed: bool) {
+        let dashes = if is_dashed { r#" stroke-dasharray="7 5""# } else { "" };
+        let points = Points(points);
+        self.add(format_args!(
+            r#"<polyline points="{points}" fill="none" stroke="{color}" stroke-width="{width}"{dashes}/>"#
+        ));
+    }
+
+    fn mark(&mut self, (x, y): Point, mark: Mark, radius: f64, color: &str) {
+        match mark {
+            Mark::None => {}
+            Mark::Circle => {
+                let (x, y) = (Px(x), Px(y));
+                self.add(format_args!(
+                    r#"<circle cx="{x}" cy="{y}" r="{radius}" fill="{color}"/>"#
+                ));
+            }
+            Mark::Triangle => {
+                // With sides of equal length around the point.
+                let (side, radius) = (0.87 * (radius + 2.0), radius + 2.0);
+                let corners = [
+                    (x, y - radius),
+                    (x - side, y + radius / 2.0),
+                    (x + side, y + radius / 2.0),
+                ];
+                let points = Points(&corners);
+                self.add(format_args!(r#"<polygon points="{points}" fill="{color}"/>"#));
+            }
         }
     }
 
-    pub(crate) fn style(&self, size: i32, color: RGBColor) -> TextStyle<'static> {
-        TextStyle {
-            font: (FONT, self.px(size)).into_font(),
-            color: color.to_backend_color(),
-            pos: Pos::default(),
+    /// Connects points, and marks some of them.
+    fn look(&mut self, look: Look, points: &[Point], marked: &[Point]) {
+        let (width, radius) = if look.wide { (5, 7.0) } else { (2, 4.0) };
+        match look.line {
+            Line::None => {}
+            line => self.line(points, look.color, width, matches!(line, Line::Dashed)),
         }
-    }
-
-    fn sink(&self, size: i32) -> i32 {
-        (self.sinks * f64::from(self.px(size))).round() as i32
-    }
-
-    /// Writes a text; `at` is its left or right end or its middle, and its middle in height.
-    pub(crate) fn text(&self, at: (i32, i32), align: HPos, size: i32, color: RGBColor, text: &str) -> Drawn<DB> {
-        let style = self.style(size, color).pos(Pos::new(align, VPos::Center));
-        let at = (self.px(at.0), self.px(at.1) + self.sink(size));
-        self.area.draw_text(text, &style, at)
-    }
-
-    /// The title, and a second line below it.
-    pub(crate) fn title(&self, title: &str, below: &str) -> Drawn<DB> {
-        self.text((20, 26), HPos::Left, 22, TEXT, title)?;
-        self.text((20, 52), HPos::Left, 15, GRAY, below)
-    }
-
-    /// Lines and axes of a chart.
-    pub(crate) fn mesh<'a, X, Y>(
-        &self,
-        chart: &mut ChartContext<'a, DB, Cartesian2d<X, Y>>,
-        (x_title, x_label): (&str, &dyn Fn(&f64) -> String),
-        (y_title, y_label): (&str, &dyn Fn(&f64) -> String),
-    ) -> Drawn<DB>
-    where
-        X: Ranged<ValueType = f64> + plotters::coord::ranged1d::ValueFormatter<f64>,
-        Y: Ranged<ValueType = f64> + plotters::coord::ranged1d::ValueFormatter<f64>,
-    {
-        chart
-            .configure_mesh()
-            .bold_line_style(GRID.stroke_width(self.scale as u32))
-            .light_line_style(TRANSPARENT)
-            .axis_style(GRAY.stroke_width(self.scale as u32))
-            .label_style(self.style(15, TEXT))
-            .axis_desc_style(self.style(16, TEXT))
-            .y_label_offset(self.sink(15))
-            .x_labels(6)
-            .x_label_formatter(x_label)
-            .y_label_formatter(y_label)
-            .x_desc(x_title)
-            .y_desc(y_title)
-            .draw()
-    }
-
-    /// Draws points and what connects them.
-    pub(crate) fn series<X, Y>(
-        &self,
-        chart: &mut ChartContext<'_, DB, Cartesian2d<X, Y>>,
-        look: Look,
-        points: &[(f64, f64)],
-    ) -> Drawn<DB>
-    where
-        X: Ranged<ValueType = f64>,
-        Y: Ranged<ValueType = f64>,
-    {
-        chart.draw_series(look.elements(points, points, self.scale))?;
-        Ok(())
-    }
-
-    /// Draws a vertical line at an `x` that a text above the chart explains.
-    pub(crate) fn rule<X, Y>(
-        &self,
-        chart: &mut ChartContext<'_, DB, Cartesian2d<X, Y>>,
-        x: f64,
-        (bottom, top): (f64, f64),
-    ) -> Drawn<DB>
-    where
-        X: Ranged<ValueType = f64>,
-        Y: Ranged<ValueType = f64>,
-    {
-        let style = LIGHT_GRAY.stroke_width(2 * self.scale as u32);
-        chart.draw_series([PathElement::new([(x, bottom), (x, top)], style)])?;
-        Ok(())
+        for &at in marked {
+            self.mark(at, look.mark, radius, look.color);
+        }
     }
 
     /// Writes the names of series beside samples of their looks, from `at` downwards.
-    pub(crate) fn legend<'a>(&self, at: (i32, i32), entries: impl IntoIterator<Item = (Look, &'a str)>) -> Drawn<DB> {
-        for (i, (look, name)) in (0..).zip(entries) {
-            let y = at.1 + 26 * i;
-            let sample = [at.0, at.0 + 17, at.0 + 34].map(|x| (self.px(x), self.px(y)));
-            for element in look.elements(&sample, &sample[1..2], self.scale) {
-                self.area.draw(&element)?;
-            }
-            self.text((at.0 + 44, y), HPos::Left, 15, TEXT, name)?;
+    pub(crate) fn legend<'a>(&mut self, at: Point, entries: impl IntoIterator<Item = (Look, &'a str)>) {
+        for (i, (look, name)) in entries.into_iter().enumerate() {
+            let y = at.1 + 26.0 * i as f64;
+            let sample = [at.0, at.0 + 17.0, at.0 + 34.0].map(|x| (x, y));
+            self.look(look, &sample, &sample[1..2]);
+            self.text((at.0 + 44.0, y), Anchor::Start, SMALL, TEXT, name);
+        }
+    }
+}
+
+impl Display for Svg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (width, height) = self.size;
+        writeln!(
+            f,
+            r#"<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" font-family="sans-serif">"#
+        )?;
+        writeln!(f, r#"<rect width="{width}" height="{height}" fill="white"/>"#)?;
+        writeln!(f, "{}</svg>", self.shapes)
+    }
+}
+
+/// A length in pixels, with one digit behind the point.
+struct Px(f64);
+
+impl Display for Px {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", (self.0 * 10.0).round() / 10.0)
+    }
+}
+
+struct Points<'a>(&'a [Point]);
+
+impl Display for Points<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, &(x, y)) in self.0.iter().enumerate() {
+            let space = if number > 0 { " " } else { "" };
+            write!(f, "{space}{},{}", Px(x), Px(y))?;
         }
         Ok(())
+    }
+}
+
+/// A text in which no character begins a tag or an entity.
+struct Escaped<'a>(&'a str);
+
+impl Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for char in self.0.chars() {
+            match char {
+                '<' => f.write_str("&lt;")?,
+                '>' => f.write_str("&gt;")?,
+                '&' => f.write_str("&amp;")?,
+                char => f.write_char(char)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An axis: what it shows, between which numbers, and the numbers that are written beside it.
+pub(crate) struct Axis {
+    pub(crate) title: String,
+    pub(crate) range: Range<f64>,
+    pub(crate) is_log: bool,
+    pub(crate) ticks: Vec<(f64, String)>,
+}
+
+impl Axis {
+    /// Where a number lies: 0 is the start of the axis, and 1 its end.
+    fn share(&self, number: f64) -> f64 {
+        let scale = |number: f64| if self.is_log { number.ln() } else { number };
+        let (start, end) = (scale(self.range.start), scale(self.range.end));
+        ((scale(number) - start) / (end - start)).clamp(0.0, 1.0)
+    }
+}
+
+/// Round numbers between two, with at most `most` steps between them: 1, 2 or 5 times a power of
+/// ten apart.
+pub(crate) fn round_ticks(range: &Range<f64>, most: f64) -> Vec<f64> {
+    let least = (range.end - range.start) / most;
+    let power = 10_f64.powf(least.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|digit| digit * power);
+    let step = step.into_iter().find(|&step| step >= least).unwrap_or(least);
+    let (first, last) = ((range.start / step).ceil() as i64, (range.end / step).floor() as i64);
+    (first..=last).map(|number| number as f64 * step).collect()
+}
+
+/// A frame with axes, and what they measure inside.
+pub(crate) struct Frame {
+    left: f64,
+    right: f64,
+    top: f64,
+    bottom: f64,
+    x: Axis,
+    y: Axis,
+}
+
+impl Frame {
+    /// Draws axes and a grid between two corners.
+    pub(crate) fn new(svg: &mut Svg, (left, top): Point, (right, bottom): Point, x: Axis, y: Axis) -> Self {
+        let frame = Self {
+            left,
+            right,
+            top,
+            bottom,
+            x,
+            y,
+        };
+        for (number, label) in &frame.x.ticks {
+            let at = frame.at((*number, frame.y.range.start)).0;
+            svg.line(&[(at, top), (at, bottom)], GRID, 1, false);
+            svg.line(&[(at, bottom), (at, bottom + 5.0)], GRAY, 1, false);
+            svg.text((at, bottom + 16.0), Anchor::Middle, SMALL, TEXT, label);
+        }
+        for (number, label) in &frame.y.ticks {
+            let at = frame.at((frame.x.range.start, *number)).1;
+            svg.line(&[(left, at), (right, at)], GRID, 1, false);
+            svg.line(&[(left - 5.0, at), (left, at)], GRAY, 1, false);
+            svg.text((left - 9.0, at), Anchor::End, SMALL, TEXT, label);
+        }
+        svg.line(&[(left, top), (left, bottom), (right, bottom)], GRAY, 1, false);
+        let middle = (left + right) / 2.0;
+        svg.text((middle, bottom + 42.0), Anchor::Middle, MIDDLE, TEXT, &frame.x.title);
+        svg.upright((22.0, (top + bottom) / 2.0), &frame.y.title);
+        frame
+    }
+
+    /// The place of two numbers in the picture.
+    pub(crate) fn at(&self, (x, y): (f64, f64)) -> Point {
+        (
+            self.left + (self.right - self.left) * self.x.share(x),
+            self.bottom - (self.bottom - self.top) * self.y.share(y),
+        )
+    }
+
+    /// Draws points and what connects them.
+    pub(crate) fn series(&self, svg: &mut Svg, look: Look, points: &[(f64, f64)]) {
+        let points = Vec::from_iter(points.iter().map(|&point| self.at(point)));
+        svg.look(look, &points, &points);
+    }
+
+    /// Draws a vertical line, with a text above it.
+    pub(crate) fn rule(&self, svg: &mut Svg, x: f64, text: &str) {
+        let (at, _) = self.at((x, self.y.range.start));
+        svg.line(&[(at, self.top), (at, self.bottom)], LIGHT_GRAY, 2, false);
+        svg.text((at, self.top - 14.0), Anchor::Middle, SMALL, GRAY, text);
     }
 }
 
 /// How a series looks.
 #[derive(Clone, Copy)]
 pub(crate) struct Look {
-    pub(crate) color: RGBColor,
+    pub(crate) color: &'static str,
     /// Wider than others, so that it is seen below one that takes the same course.
     pub(crate) wide: bool,
     pub(crate) line: Line,
@@ -272,35 +330,41 @@ pub(crate) enum Mark {
 }
 
 impl Look {
-    pub(crate) fn line(color: RGBColor, line: Line) -> Self {
+    pub(crate) fn line(color: &'static str) -> Self {
         Self {
             color,
             wide: false,
-            line,
+            line: Line::Solid,
             mark: Mark::None,
         }
     }
+}
 
-    /// The connection of the points, then the marks on them.
-    fn elements<DB: DrawingBackend, C: Clone + 'static>(
-        self,
-        points: &[C],
-        marked: &[C],
-        scale: i32,
-    ) -> Vec<DynElement<'static, DB, C>> {
-        let (width, mark) = if self.wide { (5, 7) } else { (2, 4) };
-        let style = self.color.stroke_width(width * scale as u32);
-        let points = points.to_vec();
-        let line = match self.line {
-            Line::None => None,
-            Line::Solid => Some(PathElement::new(points, style).into_dyn()),
-            Line::Dashed => Some(DashedPathElement::new(points, 7 * scale, 5 * scale, style).into_dyn()),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round_and_within_the_range() {
+        assert_eq!(round_ticks(&(0.0..2e6), 6.0), [0.0, 5e5, 1e6, 1.5e6, 2e6]);
+        assert_eq!(
+            round_ticks(&(87.0..215.0), 8.0),
+            [100.0, 120.0, 140.0, 160.0, 180.0, 200.0]
+        );
+        assert_eq!(round_ticks(&(0.0..0.055), 6.0), [0.0, 0.01, 0.02, 0.03, 0.04, 0.05]);
+    }
+
+    #[test]
+    fn an_axis_has_shares_of_its_range() {
+        let axis = |is_log| Axis {
+            title: String::new(),
+            range: 1.0..100.0,
+            is_log,
+            ticks: Vec::new(),
         };
-        let marks = marked.iter().filter_map(|at| match self.mark {
-            Mark::None => None,
-            Mark::Circle => Some(Circle::new(at.clone(), mark * scale, self.color.filled()).into_dyn()),
-            Mark::Triangle => Some(TriangleMarker::new(at.clone(), (mark + 2) * scale, self.color.filled()).into_dyn()),
-        });
-        line.into_iter().chain(marks).collect()
+        assert!((axis(true).share(10.0) - 0.5).abs() < 1e-9);
+        assert!((axis(false).share(50.5) - 0.5).abs() < 1e-9);
+        // What is outside stays in the picture.
+        assert_eq!((axis(true).share(0.1), axis(true).share(1e9)), (0.0, 1.0));
     }
 }

@@ -259,7 +259,7 @@ fn check_length(head: &[u8], bytes: u64) -> Result<()> {
     Ok(())
 }
 
-/// Reads the snapshots of `ConcurrentBloom`s, which have so many bytes.
+/// Reads `bytes` bytes of snapshots of `ConcurrentBloom`s.
 fn row(mut head: Vec<u8>, reader: &mut impl Read, bytes: u64) -> Result<Content> {
     let mut layers: Vec<ConcurrentBloom> = Vec::new();
     let mut left = bytes;

@@ -24,7 +24,7 @@ pub(crate) struct KeySpec {
     /// Whether a byte-order mark at the start of an input passes.
     keeps_mark: bool,
     ignore_case: bool,
-    /// Whether white space at the ends of a key, or of each of its parts, is no part of it.
+    /// Whether a key, or each of its parts, loses the white space at its ends.
     trim: bool,
     /// Whether a record with a blank key passes as if it had none.
     keeps_blank: bool,
@@ -86,7 +86,7 @@ pub(crate) struct Keyed {
     key_ends: Vec<usize>,
     /// The hashes of the keys.
     pub(crate) hashes: Vec<u64>,
-    /// Whether a filter has each key, if the work asks one.
+    /// Whether a filter has each key, if the work looks keys up.
     pub(crate) found: Vec<bool>,
     /// How many keys were new in a filter, if the work inserts them.
     pub(crate) inserted: Option<usize>,
@@ -124,7 +124,7 @@ impl Keyed {
         self.skip_key();
     }
 
-    /// The last record is no line of a key.
+    /// The last record does not need a key.
     fn needs_no_key(&mut self) {
         self.passing.push(self.ends.len() - 1);
         self.skip_key();
@@ -136,20 +136,20 @@ impl Keyed {
         self.keys.truncate(self.key_ends.last().copied().unwrap_or(0));
     }
 
-    /// Makes answers for keys those for records: a record without a key gets `keyless`.
-    pub(crate) fn spread(&self, answers: &mut Vec<bool>, keyless: bool) {
+    /// Turns flags of keys into flags of records. A record without a key gets `keyless`.
+    pub(crate) fn spread(&self, flags: &mut Vec<bool>, keyless: bool) {
         if self.keyless.is_empty() {
             return;
         }
-        let mut from = answers.len();
-        answers.resize(self.ends.len(), keyless);
+        let mut from = flags.len();
+        flags.resize(self.ends.len(), keyless);
         let mut without = self.keyless.iter().rev().peekable();
         for record in (0..self.ends.len()).rev() {
-            answers[record] = if without.next_if_eq(&&record).is_some() {
+            flags[record] = if without.next_if_eq(&&record).is_some() {
                 keyless
             } else {
                 from -= 1;
-                answers[from]
+                flags[from]
             };
         }
     }
@@ -212,8 +212,8 @@ impl KeySpec {
     pub(crate) fn of_guava(self, funnel: Option<Funnel>, quiet: bool) -> Self {
         if funnel.is_none() && !quiet {
             lanebloom_files::note(
-                "lanebloom: a Guava file does not name its funnel; without --funnel, the keys are strings in UTF-8 or \
-                 arrays of bytes",
+                "lanebloom: a Guava file does not name its funnel, so keys are taken for strings in UTF-8 or arrays of bytes; \
+                 --funnel names another one",
             );
         }
         Self {
@@ -548,8 +548,8 @@ impl Framer {
         (self.searched, self.written, self.ended, self.is_whole) = (0, 0, 0, false);
     }
 
-    /// Finds whole records and their keys, and leaves the header out before the records unless it is
-    /// the first one.
+    /// Finds whole records and their keys, and leaves the header out before the records unless it
+    /// is the first one.
     fn cut_csv(&mut self, bytes: &[u8], is_end: bool, keyed: &mut Keyed) -> Result<Range<usize>> {
         // csv-core skips a byte-order mark only if the first bytes that it gets have all of it.
         let is_begun = !self.lines.is_at_start() || self.searched > 0;
@@ -694,7 +694,7 @@ impl Framer {
         Ok(Some((len, fields)))
     }
 
-    /// Fails if a record of CSV with so many bytes is too long.
+    /// Fails if a record of CSV with `len` bytes is too long.
     fn check_record(&self, len: usize) -> Result<()> {
         let most = self.spec.max_record;
         if len > most {

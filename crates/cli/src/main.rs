@@ -1,17 +1,16 @@
 //! `lanebloom`: membership filters for the shell. [`args`] says what the command line may say; a
 //! module of [`commands`] runs each command.
 
+#![forbid(unsafe_code)]
+
 mod args;
 mod chart;
 mod commands;
 mod cpu_info;
-mod documents;
 mod filter_file;
 mod json;
 mod keys;
 mod resp;
-#[cfg_attr(not(feature = "parquet"), path = "no_rows.rs")]
-mod rows;
 mod speeds;
 mod table;
 mod test_keys;
@@ -31,7 +30,6 @@ fn run(cli: Cli) -> Result<ExitCode> {
     let quiet = cli.quiet;
     match cli.command {
         Command::Dedup(args) => commands::dedup::run(&args, quiet)?,
-        Command::Corpus(args) => commands::corpus::run(&args, quiet)?,
         Command::Build(args) => commands::build::run(&args, quiet)?,
         Command::Query(args) => return commands::query::run(&args, quiet),
         Command::Merge(args) => commands::merge::run(&args, quiet)?,

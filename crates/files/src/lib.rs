@@ -5,13 +5,17 @@
 //! [`args`] has the options that both commands have. [`input`] yields chunks of whole records.
 //! [`pipeline`] gives them to threads, and then, in order, to a stage. [`output`] replaces files as
 //! a whole. [`claims`] finds a file that has two roles in a run before anything is written.
-//! [`state_file`] keeps a filter from one run to the next.
+//! [`state_file`] keeps a filter from one run to the next, and [`journal`] what its hashes mean.
+
+// Not `forbid`, since the macro of ctor allows itself its own.
+#![deny(unsafe_code)]
 
 pub mod args;
 pub mod claims;
 pub mod growing_filter;
 pub mod identity;
 pub mod input;
+pub mod journal;
 pub mod output;
 pub mod pages;
 pub mod pipeline;

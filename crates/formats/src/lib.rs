@@ -70,6 +70,7 @@
 //! | `serde` | `Serialize` and `Deserialize` of [`GuavaBloom`] and [`SparkBloom`], as their streams |
 //! | `arrow` | Arrow's arrays as keys of [`SplitBlockBloom`]. Needs Rust 1.88, as Arrow does |
 
+#![deny(missing_docs, unsafe_code)]
 #![no_std]
 // For links from the pages of other crates that are made without these pages.
 #![doc(html_root_url = "https://docs.rs/lanebloom-formats/latest")]
@@ -86,6 +87,7 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
+mod chunks;
 mod flat;
 pub mod guava;
 #[doc(hidden)]

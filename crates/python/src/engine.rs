@@ -1,7 +1,7 @@
 //! What each filter does with keys and their hashes.
 
 use crate::bytes::Encoding;
-use lanebloom::traits::Insert;
+use lanebloom::traits::Inserted;
 use lanebloom::{
     BloomView, BuildError, ConcurrentBitmap, ConcurrentBloom, CuckooFilter, InsertError, KeyHasher, ScalableBloom,
     WindowedBloom,
@@ -165,17 +165,17 @@ macro_rules! engines {
 
             #[inline(always)]
             fn insert_one(&self, hash: u64) -> Result<bool, Fault> {
-                Ok(self.try_insert_hash(hash)?)
+                Ok(self.insert_hash(hash).changed(1)? == 1)
             }
             $($($more)*)?
             fn insert_many(&self, hashes: &[u64]) -> Result<usize, Fault> {
-                Ok(self.try_insert_hashes(hashes)?)
+                Ok(self.insert_hashes(hashes).changed(hashes.len())?)
             }
             fn insert_flagged(&self, hashes: &[u64], new: &mut [bool]) -> Result<usize, Fault> {
                 $flagged(self.insert_hashes_flagged(hashes, new))
             }
             fn insert_words(&self, words: &[u64]) -> Option<Result<usize, Fault>> {
-                Some(self.try_insert_batch(words).map_err(Fault::from))
+                Some(self.insert_batch(words).changed(words.len()).map_err(Fault::from))
             }
             fn contains_words(&self, words: &[u64], out: &mut [bool]) -> bool {
                 self.contains_batch(words, out);
@@ -203,10 +203,10 @@ impl<S: KeyHasher + Send + Sync> Engine for CuckooFilter<S> {
     hashing! {}
 
     fn insert_one(&self, hash: u64) -> Result<bool, Fault> {
-        Ok(self.try_insert_hash(hash)?)
+        Ok(self.insert_hash(hash).changed(1)? == 1)
     }
     fn insert_many(&self, hashes: &[u64]) -> Result<usize, Fault> {
-        Ok(self.try_insert_hashes(hashes)?)
+        Ok(self.insert_hashes(hashes).changed(hashes.len())?)
     }
 }
 

@@ -175,6 +175,8 @@
 //! single read. A [`SharedBloom`] has a connection of its own, which [bounds
 //! both](shared#what-it-promises).
 
+#![deny(missing_docs)]
+#![forbid(unsafe_code)]
 // For links from the pages of other crates that are made without these pages.
 #![doc(html_root_url = "https://docs.rs/lanebloom-redis/latest")]
 #![cfg_attr(docsrs, feature(doc_cfg))]

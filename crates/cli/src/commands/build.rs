@@ -285,7 +285,7 @@ impl Filling {
         );
         Summary {
             text,
-            figures: vec![
+            statistics: vec![
                 ("lines", self.records.into()),
                 ("unique_estimated", unique.into()),
                 ("without_key", self.missing.into()),

@@ -245,21 +245,21 @@ impl Facts {
             self.shape(layer);
             return self.estimated(layer);
         }
-        let figures: Vec<Figures> = layers.iter().map(Filter::figures).collect();
+        let statistics: Vec<Figures> = layers.iter().map(Filter::figures).collect();
         let expected: usize = layers.iter().map(Filter::expected_keys).sum();
         let memory: usize = layers.iter().map(Filter::memory_bytes).sum();
-        let fill: f64 = figures
+        let fill: f64 = statistics
             .iter()
             .zip(layers)
             .map(|(now, layer)| now.fill_ratio * layer.memory_bytes() as f64)
             .sum();
         self.add("keys expected", expected);
-        self.add("keys estimated", figures.iter().map(|now| now.len).sum::<usize>());
+        self.add("keys estimated", statistics.iter().map(|now| now.len).sum::<usize>());
         self.memory(memory as u64);
         self.fill(fill / memory as f64);
         let planned = any(layers.iter().map(Filter::false_positive_rate));
         self.rate("rate planned", planned);
-        let now = any(figures.iter().map(|now| now.false_positive_rate));
+        let now = any(statistics.iter().map(|now| now.false_positive_rate));
         self.rate("rate now", now);
         self.overfull(layers.iter().any(Filter::is_overfull));
         self.layers("layer", layers.iter());
@@ -285,7 +285,7 @@ impl Facts {
         self.sized(filter, "keys estimated");
     }
 
-    /// The figures of a filter that knows its number of keys.
+    /// Statistics of a filter that counts its keys.
     fn counted<E: Engine, S>(&mut self, filter: &Filter<E, S>) {
         self.sized(filter, "keys");
     }

@@ -1,6 +1,5 @@
 //! `lanebloom merge`: makes one filter file of several.
 
-use super::corpus::journal;
 use super::info::any;
 use crate::args::Merge;
 use crate::filter_file::{Content, FilterFile};
@@ -10,6 +9,7 @@ use indicatif::HumanBytes;
 use lanebloom::ConcurrentBloom;
 use lanebloom_files::claims::{Claims, INPUT, OUTPUT};
 use lanebloom_files::input::is_stdin;
+use lanebloom_files::journal;
 use lanebloom_files::output::Output;
 use lanebloom_files::summary::{Summary, count};
 
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Merge, quiet: bool) -> Result<()> {
     }
     let mut summary = summary(&merged.content);
     summary.text.insert_str(0, &format!("{} files", args.files.len()));
-    summary.figures.insert(0, ("files", args.files.len().into()));
+    summary.statistics.insert(0, ("files", args.files.len().into()));
     summary.print(&args.summary, quiet);
     Ok(())
 }
@@ -107,12 +107,12 @@ pub(crate) fn add_layer(layers: &mut Vec<ConcurrentBloom>, new: ConcurrentBloom)
 pub(crate) fn summary(content: &Content) -> Summary {
     let (filters, memory, len, rate) = match content {
         Content::Bloom(layers) => {
-            let figures: Vec<_> = layers.iter().map(|layer| layer.figures()).collect();
+            let statistics: Vec<_> = layers.iter().map(|layer| layer.figures()).collect();
             (
                 layers.len(),
                 layers.iter().map(|layer| layer.memory_bytes()).sum(),
-                figures.iter().map(|now| now.len).sum(),
-                any(figures.iter().map(|now| now.false_positive_rate)),
+                statistics.iter().map(|now| now.len).sum(),
+                any(statistics.iter().map(|now| now.false_positive_rate)),
             )
         }
         Content::Guava(filter) => {
@@ -122,7 +122,7 @@ pub(crate) fn summary(content: &Content) -> Summary {
         _ => {
             return Summary {
                 text: format!(", one {}", content.kind()),
-                figures: vec![("kind", content.kind().into())],
+                statistics: vec![("kind", content.kind().into())],
             };
         }
     };
@@ -136,7 +136,7 @@ pub(crate) fn summary(content: &Content) -> Summary {
     );
     Summary {
         text,
-        figures: vec![
+        statistics: vec![
             ("kind", content.kind().into()),
             ("filters", filters.into()),
             ("memory_bytes", memory.into()),

@@ -3,7 +3,6 @@
 pub(crate) mod bench;
 pub(crate) mod build;
 pub(crate) mod convert;
-pub(crate) mod corpus;
 pub(crate) mod dedup;
 pub(crate) mod info;
 pub(crate) mod merge;

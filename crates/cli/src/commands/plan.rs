@@ -66,14 +66,14 @@ fn objects(args: &Plan) -> String {
 /// What a filter takes.
 struct Size {
     bits_per_key: f64,
-    /// The rate that it has at the expected keys, at most the one that was asked for.
+    /// The rate that it has at the expected keys, at most the requested one.
     rate: f64,
     /// Lines of the cache that a lookup touches: of a present key, of an absent key.
     present: f64,
     absent: f64,
 }
 
-/// What a type of filter takes for so many keys at a rate.
+/// What a type of filter takes for a number of keys at a rate.
 type Sizing = fn(usize, f64) -> Result<Size, BuildError>;
 
 /// The bits per key of a filter without lines: `-log2(rate) / ln 2`. A key has `-log2(rate)` bits,

@@ -95,8 +95,8 @@ pub(crate) fn run(args: &Query, quiet: bool) -> Result<ExitCode> {
 /// What is printed of a record.
 #[derive(Clone, Copy)]
 enum Print {
-    /// The answer, a tab, and the record. The answer comes first so that the record stays as it is,
-    /// whatever ends it.
+    /// `present` or `absent`, a tab, and the record. They come first so that the record stays as it
+    /// is, whatever ends it.
     Answers,
     Present,
     Absent,
@@ -144,7 +144,7 @@ impl Answers {
         } = *self;
         Summary {
             text: format!("lanebloom: {} without a key, taken for absent", count(missing, "line")),
-            figures: vec![
+            statistics: vec![
                 ("lines", (present + absent + missing).into()),
                 ("present", present.into()),
                 ("absent", absent.into()),

@@ -113,7 +113,7 @@ impl RecordWriter {
         Ok(mem::take(&mut self.ends))
     }
 
-    /// Takes the answers for the keys of the chunk.
+    /// Writes the records of a chunk whose keys are new.
     pub(super) fn put(&mut self, chunk: &mut Chunk, new: &mut Vec<bool>) -> Result<()> {
         self.add(chunk, new.iter().filter(|&&new| new).count());
         chunk.records.spread(new, !self.inverted);
@@ -150,7 +150,7 @@ impl RecordWriter {
         self.output.write_all(&text).context(OUTPUT)
     }
 
-    /// Counts the records of a chunk, so many of whose keys are new.
+    /// Counts the records of a chunk, of whose keys `new` are new.
     fn add(&mut self, chunk: &Chunk, new: usize) {
         let keyless = chunk.records.keyless.len();
         let (unique, duplicates) = (keyless + new, chunk.records.hashes.len() - new);
@@ -172,14 +172,14 @@ impl RecordWriter {
         } = self;
         let dropped = lines - passed;
         let seconds = start.elapsed().as_secs_f64();
-        let mut figures: Vec<(_, Value)> = vec![
+        let mut statistics: Vec<(_, Value)> = vec![
             ("lines", (*lines).into()),
             ("unique", (*unique).into()),
             ("without_key", (*missing).into()),
             ("dropped", dropped.into()),
         ];
-        figures.extend(extra.figures);
-        figures.push(("seconds", seconds.into()));
+        statistics.extend(extra.statistics);
+        statistics.push(("seconds", seconds.into()));
         let missing = match missing {
             0 => String::new(),
             missing => format!(", {missing} of them without a key"),
@@ -188,6 +188,6 @@ impl RecordWriter {
             "{lines} lines, {unique} unique{missing}, {dropped} dropped{}, {seconds:.2} s",
             extra.text
         );
-        Summary { text, figures }
+        Summary { text, statistics }
     }
 }

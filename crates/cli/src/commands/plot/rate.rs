@@ -1,16 +1,14 @@
 //! The chart of the false-positive rate against the number of keys, planned and measured, and of
 //! how full the blocks are.
 
-use crate::chart::{COLORS, Canvas, Chart, Drawn, GRAY, Line, Look, Mark};
+use crate::chart::{Anchor, Axis, COLORS, Chart, Frame, GRAY, Line, Look, Mark, SMALL, Svg, TEXT, round_ticks};
 use crate::cpu_info;
 use crate::table;
 use crate::test_keys::{absent, hashes_at, insert_range};
 use anyhow::{Context, Result, bail};
 use indicatif::HumanCount;
 use lanebloom::ConcurrentBloom;
-use plotters::coord::combinators::{BindKeyPoints, IntoLogRange};
-use plotters::prelude::*;
-use plotters::style::text_anchor::HPos;
+use std::ops::Range;
 
 /// Numbers of keys at which the rate is measured, up to twice the expected one.
 const STEPS: u64 = 40;
@@ -100,7 +98,7 @@ impl Rates {
     }
 }
 
-/// How many of so many absent keys the filter takes for present.
+/// The number of false positives among `lookups` absent keys.
 fn false_positives(filter: &ConcurrentBloom, lookups: u64) -> u64 {
     const BATCH: usize = 4096;
     let mut found = [0; BATCH / 64];
@@ -124,7 +122,7 @@ fn measured_fill(filter: &ConcurrentBloom) -> Vec<f64> {
     shares
 }
 
-/// The expected share of blocks that have 0, 1, ... bits set by so many keys.
+/// The expected share of blocks that have 0, 1, ... bits set by `keys` keys.
 ///
 /// The keys of a block have a binomial distribution. For each number of them, the bits have a known
 /// mean and variance, and nearly the normal distribution.
@@ -172,50 +170,45 @@ fn expected_fill(filter: &ConcurrentBloom, keys: u64) -> Vec<f64> {
     shares
 }
 
-impl Chart for Rates {
-    const SIZE: (u32, u32) = (1000, 860);
+const SIZE: (u32, u32) = (1000, 860);
 
-    fn draw<DB: DrawingBackend>(&self, canvas: &Canvas<DB>) -> Drawn<DB> {
+/// Where both charts begin and end from left to right, and where their legends begin.
+const LEFT: f64 = 75.0;
+const RIGHT: f64 = 780.0;
+const LEGEND: f64 = 800.0;
+
+impl Chart for Rates {
+    fn draw(&self) -> Svg {
         let keys = HumanCount(self.keys);
         let title = format!("ConcurrentBloom for {keys} keys at a rate of {}", percent(self.rate));
-        canvas.title(&title, &self.filter)?;
-        self.draw_rates(&canvas.rows(70, 450))?;
-        self.draw_fill(&canvas.rows(520, 340))
+        let mut svg = Svg::new(SIZE, &title, &self.filter);
+        self.draw_rates(&mut svg);
+        self.draw_fill(&mut svg);
+        svg
     }
 }
 
-const LEFT: i32 = 75;
-const RIGHT: i32 = 220;
-
 impl Rates {
-    fn draw_rates<DB: DrawingBackend>(&self, canvas: &Canvas<DB>) -> Drawn<DB> {
-        let px = |pixels| canvas.px(pixels);
+    fn draw_rates(&self, svg: &mut Svg) {
         let keys = self.keys as f64;
         let last = self.planned[self.planned.len() - 1].1;
         // A filter of few keys has a better rate than it was made for, since it has whole blocks.
         let low = 10_f64.powf((self.rate.min(last) / 100.0).log10().floor());
         let high = 10_f64.powf(last.log10().ceil());
-        let mut chart = ChartBuilder::on(&canvas.area)
-            .margin_top(px(30))
-            .margin_right(px(RIGHT))
-            .margin_left(px(10))
-            .margin_bottom(px(10))
-            .x_label_area_size(px(55))
-            .y_label_area_size(px(LEFT - 10))
-            .build_cartesian_2d(
-                0.0..2.0 * keys,
-                (low..high).log_scale().with_key_points(decades(low, high)),
-            )?;
-        canvas.mesh(
-            &mut chart,
-            ("keys", &|keys| count(*keys)),
-            ("false-positive rate", &|rate| percent(*rate)),
-        )?;
-        canvas.rule(&mut chart, keys, (low, high))?;
-        let middle = (LEFT + Self::SIZE.0 as i32 - RIGHT) / 2;
-        canvas.text((middle, 15), HPos::Center, 15, GRAY, "expected keys")?;
+        let x = axis("keys", 0.0..2.0 * keys, count);
+        let y = Axis {
+            title: "false-positive rate".into(),
+            range: low..high,
+            is_log: true,
+            ticks: decades(low, high)
+                .into_iter()
+                .map(|rate| (rate, percent(rate)))
+                .collect(),
+        };
+        let frame = Frame::new(svg, (LEFT, 100.0), (RIGHT, 455.0), x, y);
+        frame.rule(svg, keys, "expected keys");
 
-        let planned = Look::line(COLORS[0], Line::Solid);
+        let planned = Look::line(COLORS[0]);
         let measured = Look {
             color: COLORS[1],
             wide: false,
@@ -223,23 +216,20 @@ impl Rates {
             mark: Mark::Circle,
         };
         let shown = |points: &[(f64, f64)]| Vec::from_iter(points.iter().copied().filter(|&(_, rate)| rate >= low));
-        canvas.series(&mut chart, planned, &shown(&self.planned))?;
-        canvas.series(&mut chart, measured, &shown(&self.measured))?;
-        let at = (Self::SIZE.0 as i32 - RIGHT + 20, 40);
-        canvas.legend(at, [(planned, "planned"), (measured, "measured")])?;
+        frame.series(svg, planned, &shown(&self.planned));
+        frame.series(svg, measured, &shown(&self.measured));
+        svg.legend((LEGEND, 110.0), [(planned, "planned"), (measured, "measured")]);
         let notes = [
             format!("at each point {}", HumanCount(self.lookups)),
             "absent keys looked up,".into(),
             format!("at least {LEAST} found"),
         ];
-        for (i, line) in (0..).zip(notes) {
-            canvas.text((at.0, at.1 + 56 + 20 * i), HPos::Left, 14, GRAY, &line)?;
+        for (line, y) in notes.iter().zip([166.0, 186.0, 206.0]) {
+            svg.text((LEGEND, y), Anchor::Start, SMALL, GRAY, line);
         }
-        Ok(())
     }
 
-    fn draw_fill<DB: DrawingBackend>(&self, canvas: &Canvas<DB>) -> Drawn<DB> {
-        let px = |pixels| canvas.px(pixels);
+    fn draw_fill(&self, svg: &mut Svg) {
         let is_seen = |bits: &usize| self.fill[*bits] > 0.0 || self.expected_fill[*bits] > 1e-4;
         let first = (0..=BITS).find(is_seen).unwrap_or(0);
         let last = (0..=BITS).rfind(is_seen).unwrap_or(BITS);
@@ -252,35 +242,31 @@ impl Rates {
         let (fill, expected) = (bars(&self.fill), bars(&self.expected_fill));
         let start = |bar: usize| (first + bar * width) as f64;
         let high = fill.iter().chain(&expected).fold(0.0, |high, &share| share.max(high)) * 1.1;
-        let mut chart = ChartBuilder::on(&canvas.area)
-            .margin_top(px(20))
-            .margin_right(px(RIGHT))
-            .margin_left(px(10))
-            .margin_bottom(px(10))
-            .x_label_area_size(px(55))
-            .y_label_area_size(px(LEFT - 10))
-            .build_cartesian_2d(start(0)..start(fill.len()), 0.0..high)?;
-        let x_title = format!("bits set of the {BITS} of a block, at {} keys", HumanCount(self.keys));
-        canvas.mesh(
-            &mut chart,
-            (&x_title, &|bits| count(*bits)),
-            ("share of blocks", &|share| percent(*share)),
-        )?;
-        let color = COLORS[1].mix(0.5);
-        chart.draw_series(
-            fill.iter()
-                .enumerate()
-                .map(|(bar, &share)| Rectangle::new([(start(bar), 0.0), (start(bar + 1), share)], color.filled())),
-        )?;
-        let look = Look::line(COLORS[0], Line::Solid);
+        let title = format!("bits set of the {BITS} of a block, at {} keys", HumanCount(self.keys));
+        let x = axis(&title, start(0)..start(fill.len()), count);
+        let y = axis("share of blocks", 0.0..high, percent);
+        let frame = Frame::new(svg, (LEFT, 540.0), (RIGHT, 795.0), x, y);
+        for (bar, &share) in fill.iter().enumerate() {
+            let (left, top) = frame.at((start(bar), share));
+            svg.bar((left, top), frame.at((start(bar + 1), 0.0)), COLORS[1]);
+        }
+        let look = Look::line(COLORS[0]);
         let middle = width as f64 / 2.0;
         let points = Vec::from_iter((0..).zip(&expected).map(|(bar, &share)| (start(bar) + middle, share)));
-        canvas.series(&mut chart, look, &points)?;
-        let at = (Self::SIZE.0 as i32 - RIGHT + 20, 30);
-        canvas.legend(at, [(look, "expected")])?;
-        let sample = [(px(at.0), px(at.1 + 18)), (px(at.0 + 34), px(at.1 + 34))];
-        canvas.area.draw(&Rectangle::new(sample, color.filled()))?;
-        canvas.text((at.0 + 44, at.1 + 26), HPos::Left, 15, crate::chart::TEXT, "measured")
+        frame.series(svg, look, &points);
+        svg.legend((LEGEND, 550.0), [(look, "expected")]);
+        svg.bar((LEGEND, 568.0), (LEGEND + 34.0, 584.0), COLORS[1]);
+        svg.text((LEGEND + 44.0, 576.0), Anchor::Start, SMALL, TEXT, "measured");
+    }
+}
+
+/// An axis from number to number in equal steps.
+fn axis(title: &str, range: Range<f64>, label: fn(f64) -> String) -> Axis {
+    Axis {
+        title: title.into(),
+        is_log: false,
+        ticks: round_ticks(&range, 6.0).into_iter().map(|at| (at, label(at))).collect(),
+        range,
     }
 }
 
@@ -316,7 +302,7 @@ fn percent(rate: f64) -> String {
 mod tests {
     use super::*;
 
-    /// Fails unless so many blocks can be a sample of what is expected.
+    /// Fails unless the shares of `blocks` blocks can be a sample of the expected ones.
     #[track_caller]
     fn agree(measured: &[f64], expected: &[f64], blocks: usize, shape: &str) {
         let (mut sums, mut distance) = ((0.0, 0.0), 0.0_f64);
@@ -351,7 +337,7 @@ mod tests {
         }
     }
 
-    /// The bits of a block that has so many keys, without the chance of how many it has.
+    /// The bits of a block with a fixed number of keys: without the chance of how many it has.
     #[test]
     fn a_block_of_so_many_keys_is_as_full_as_expected() {
         const ROUNDS: u64 = 2000;

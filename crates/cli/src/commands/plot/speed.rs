@@ -1,58 +1,49 @@
 //! The chart of what `bench` measured: ns per key against filter size.
 
-use crate::chart::{COLORS, Canvas, Chart, Drawn, GRAY, Line, Look, Mark};
+use crate::chart::{Axis, COLORS, Chart, Frame, Line, Look, Mark, Svg};
 use crate::cpu_info::CpuInfo;
 use crate::speeds::{Speed, Speeds};
 use crate::table;
-use plotters::coord::combinators::{BindKeyPoints, IntoLogRange};
-use plotters::prelude::*;
-use plotters::style::text_anchor::HPos;
+
+const SIZE: (u32, u32) = (1000, 560);
 
 /// The most sizes that have room below the chart.
 const LABELS: usize = 10;
 
 impl Chart for Speeds {
-    const SIZE: (u32, u32) = (1000, 560);
-
-    fn draw<DB: DrawingBackend>(&self, canvas: &Canvas<DB>) -> Drawn<DB> {
+    fn draw(&self) -> Svg {
         let machine = &self.machine;
-        canvas.title(
+        let mut svg = Svg::new(
+            SIZE,
             &format!("ConcurrentBloom on {}", machine.cpu),
             &format!("{}, one thread of {}", machine.instruction_set, machine.threads),
-        )?;
-        let (left, right, top, bottom) = (75, 270, 105, 65);
-        let (width, px) = (Self::SIZE.0, |pixels: u32| canvas.px(pixels as i32));
-
+        );
         let sizes = self.distinct(|speed| speed.filter_bytes as f64);
         let times = self.distinct(|speed| speed.ns_per_key);
-        let x = sizes[0] / 1.5..sizes[sizes.len() - 1] * 1.5;
-        let labels = sizes.iter().copied().step_by(sizes.len().div_ceil(LABELS)).collect();
-        let y = times[0] / 1.5..times[times.len() - 1] * 1.5;
-        let ticks = ticks(y.start, y.end);
-        let (start, end) = (x.start, x.end);
-        let (low, high) = (y.start, y.end);
-        let mut chart = ChartBuilder::on(&canvas.area)
-            .margin_top(px(top - 10))
-            .margin_right(px(right))
-            .margin_left(px(10))
-            .margin_bottom(px(10))
-            .x_label_area_size(px(bottom - 10))
-            .y_label_area_size(px(left - 10))
-            .build_cartesian_2d(
-                x.log_scale().with_key_points(labels),
-                y.log_scale().with_key_points(ticks),
-            )?;
-        let size = |bytes: &f64| table::bytes(*bytes as u64);
-        canvas.mesh(&mut chart, ("filter size", &size), ("ns per key", &|ns| ns.to_string()))?;
+        let around = |numbers: &[f64]| numbers[0] / 1.5..numbers[numbers.len() - 1] * 1.5;
+        let (bytes, ns) = (around(&sizes), around(&times));
+        let labels = sizes.iter().step_by(sizes.len().div_ceil(LABELS));
+        let x = Axis {
+            title: "filter size".into(),
+            range: bytes.clone(),
+            is_log: true,
+            ticks: labels.map(|&size| (size, table::bytes(size as u64))).collect(),
+        };
+        let y = Axis {
+            title: "ns per key".into(),
+            ticks: ticks(ns.start, ns.end)
+                .into_iter()
+                .map(|ns| (ns, ns.to_string()))
+                .collect(),
+            range: ns,
+            is_log: true,
+        };
+        let frame = Frame::new(&mut svg, (75.0, 105.0), (730.0, 495.0), x, y);
 
         let caches = CpuInfo::CACHES.into_iter().zip(machine.caches);
-        for (name, bytes) in caches.filter_map(|(name, bytes)| Some((name, bytes?))) {
-            if (start..end).contains(&(bytes as f64)) {
-                canvas.rule(&mut chart, bytes as f64, (low, high))?;
-                let share = (bytes as f64 / start).ln() / (end / start).ln();
-                let at = f64::from(left) + share * f64::from(width - left - right);
-                let text = format!("{name} {}", table::bytes(bytes));
-                canvas.text((at as i32, top as i32 - 24), HPos::Center, 15, GRAY, &text)?;
+        for (name, size) in caches.filter_map(|(name, bytes)| Some((name, bytes?))) {
+            if bytes.contains(&(size as f64)) {
+                frame.rule(&mut svg, size as f64, &format!("{name} {}", table::bytes(size)));
             }
         }
         let operations = self.operations();
@@ -62,9 +53,10 @@ impl Chart for Speeds {
                     .map(|speed| (speed.filter_bytes as f64, speed.ns_per_key)),
             );
             points.sort_by(|a, b| a.0.total_cmp(&b.0));
-            canvas.series(&mut chart, look, &points)?;
+            frame.series(&mut svg, look, &points);
         }
-        canvas.legend(((width - right + 20) as i32, top as i32 + 10), looks().zip(operations))
+        svg.legend((750.0, 115.0), looks().zip(operations));
+        svg
     }
 }
 

@@ -1,0 +1,378 @@
+//! Decides which pieces were seen, in the order of the input.
+//!
+//! Threads hash the pieces of chunks side by side; they do not look them up side by side. One
+//! thread at a time takes the chunks in order, so a piece is compared with all pieces before it,
+//! and the output depends on nothing else. The rest of the work is done side by side again.
+
+use super::documents::{Documents, Fate};
+use anyhow::Result;
+use lanebloom_corpus::is_covered;
+use lanebloom_files::growing_filter::GrowingFilter;
+use std::ops::Range;
+
+/// Hashes that are looked up at a time, unless one document has more: their lines stay in the L2
+/// cache until they are inserted.
+const WINDOW: usize = 4096;
+
+/// How pieces are decided about.
+#[derive(Clone, Copy)]
+pub(super) struct Way {
+    pub(super) by: By,
+    pub(super) overlap: f64,
+    pub(super) min_words: usize,
+}
+
+#[derive(Clone, Copy, Eq, PartialEq)]
+pub(super) enum By {
+    /// Every hash is inserted, and what was new is known at once.
+    Inserting,
+    /// Hashes are looked up, and those of pieces that stay are inserted.
+    Windows,
+    /// The hashes were looked up in another filter.
+    Found,
+    /// Everything is inserted, and nothing is decided.
+    Nothing,
+}
+
+impl Way {
+    /// Decides what does not depend on the order of the chunks, and counts.
+    pub(super) fn end(self, documents: &mut Documents) {
+        let hashes = documents.pieces.hashes.len();
+        match self.by {
+            By::Nothing => {}
+            By::Windows => return self.count(documents),
+            By::Inserting => {
+                let new = std::mem::take(&mut documents.new);
+                self.score_all(documents, |place| !new[place]);
+                documents.new = new;
+            }
+            By::Found => {
+                let found = std::mem::take(&mut documents.found);
+                debug_assert!(found.len() * 64 >= hashes);
+                documents.rate = 0.0;
+                self.score_all(documents, |place| found[place / 64] >> (place % 64) & 1 == 1);
+                documents.found = found;
+            }
+        }
+        self.count(documents);
+    }
+
+    fn count(self, documents: &mut Documents) {
+        let counts = std::mem::take(&mut documents.counts);
+        documents.counts = counts.with(documents);
+    }
+
+    fn score_all(self, documents: &mut Documents, is_seen: impl Fn(usize) -> bool) {
+        for number in 0..documents.pieces.pieces.len() {
+            let piece = &documents.pieces.pieces[number];
+            let hashes = piece.hashes.clone();
+            if hashes.len() == 1 {
+                // As below, without a branch: whether a line was seen is hard to foresee.
+                let seen = is_seen(hashes.start);
+                documents.counts.hashes_seen += u64::from(seen);
+                documents.counts.mistaken += if seen { 0.0 } else { documents.rate };
+                documents.scores[number] = f64::from(u8::from(seen));
+                continue;
+            }
+            let deciding = if piece.by_last {
+                hashes.end - 1..hashes.end
+            } else {
+                hashes
+            };
+            let seen = deciding.clone().filter(|&place| is_seen(place)).count();
+            let rate = documents.rate;
+            self.score(documents, number, seen, deciding.len(), rate);
+        }
+        for document in 0..documents.all.len() {
+            documents.decide(document, self.min_words);
+        }
+    }
+
+    /// Sets a piece's score: the share that was seen if that is enough; otherwise 0.
+    fn score(self, documents: &mut Documents, number: usize, seen: usize, all: usize, rate: f64) -> f64 {
+        documents.counts.hashes_seen += seen as u64;
+        let mut score = 0.0;
+        if is_covered(seen, all, self.overlap) {
+            score = seen as f64 / all as f64;
+        } else if all == 1 {
+            documents.counts.mistaken += rate;
+        } else if all > 0 {
+            documents.counts.mistaken += chance(seen, all, self.overlap, rate);
+        }
+        documents.scores[number] = score;
+        score
+    }
+}
+
+/// A filter that other machines fill too.
+pub(super) trait Shared: Send {
+    /// Inserts hashes in order, and writes to `new` which of them were new. Returns the rate.
+    fn insert(&mut self, hashes: &[u64], new: &mut [bool]) -> Result<f64>;
+
+    fn statistics(&self) -> Statistics;
+}
+
+/// What a summary says about a filter.
+pub(super) struct Statistics {
+    pub(super) memory: usize,
+    pub(super) fill: f64,
+    pub(super) rate: f64,
+}
+
+pub(super) struct Decider {
+    pub(super) filter: GrowingFilter,
+    /// Takes the place of `filter`.
+    shared: Option<Box<dyn Shared>>,
+    pub(super) way: Way,
+    new: Vec<bool>,
+    found: Vec<u64>,
+    pending: Pending,
+}
+
+impl Decider {
+    pub(super) fn new(filter: GrowingFilter, shared: Option<Box<dyn Shared>>, way: Way) -> Self {
+        Self {
+            filter,
+            shared,
+            way,
+            new: Vec::new(),
+            found: Vec::new(),
+            pending: Pending::default(),
+        }
+    }
+
+    pub(super) fn statistics(&self) -> Statistics {
+        match &self.shared {
+            Some(shared) => shared.statistics(),
+            None => Statistics {
+                memory: self.filter.memory_bytes(),
+                fill: self.filter.fill(),
+                rate: self.filter.current_rate(),
+            },
+        }
+    }
+
+    /// Does what depends on the order of the chunks.
+    pub(super) fn take(&mut self, documents: &mut Documents, share: Option<f64>) -> Result<()> {
+        match self.way.by {
+            By::Found => Ok(()),
+            By::Inserting | By::Nothing => {
+                let before = self.filter.current_rate();
+                documents.new.resize(documents.pieces.hashes.len(), false);
+                if let Some(shared) = &mut self.shared {
+                    documents.rate = shared.insert(&documents.pieces.hashes, &mut documents.new)?;
+                    return Ok(());
+                }
+                self.filter
+                    .insert(&documents.pieces.hashes, &mut documents.new, share)?;
+                documents.rate = (before + self.filter.current_rate()) / 2.0;
+                Ok(())
+            }
+            By::Windows => {
+                let mut first = 0;
+                while first < documents.all.len() {
+                    let mut end = first;
+                    let mut hashes = 0;
+                    while end < documents.all.len() && (end == first || hashes < WINDOW) {
+                        hashes += hashes_of(documents, end).len();
+                        end += 1;
+                    }
+                    self.decide_window(documents, first..end, share)?;
+                    first = end;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Looks up all hashes of some documents, then decides, and then inserts those of the pieces
+    /// that stay. A piece counts as seen only by what stands before it, in its own document too.
+    fn decide_window(&mut self, documents: &mut Documents, window: Range<usize>, share: Option<f64>) -> Result<()> {
+        let rate = self.filter.current_rate();
+        let start = hashes_of(documents, window.start).start;
+        let end = hashes_of(documents, window.end - 1).end;
+        let hashes = start..end;
+        self.found.clear();
+        self.found.resize(hashes.len().div_ceil(64), 0);
+        self.filter
+            .find(&documents.pieces.hashes[hashes.clone()], &mut self.found);
+        self.pending.clear();
+        for document in window {
+            let before = self.pending.order.len();
+            if documents.is_too_short(document, self.way.min_words) {
+                documents.all[document].fate = Fate::TooShort;
+                continue;
+            }
+            for number in documents.all[document].pieces.clone() {
+                let piece = &documents.pieces.pieces[number];
+                let range = piece.hashes.clone();
+                let mut seen = 0;
+                for place in range.clone() {
+                    let at = place - hashes.start;
+                    let is_found = self.found[at / 64] >> (at % 64) & 1 == 1;
+                    seen += usize::from(is_found || self.pending.has(documents.pieces.hashes[place]));
+                }
+                let score = self.way.score(documents, number, seen, range.len(), rate);
+                if score == 0.0 && !self.filter.is_closed {
+                    self.pending.extend(&documents.pieces.hashes[range]);
+                }
+            }
+            if documents.decide(document, self.way.min_words) == Fate::TooShort {
+                // The document goes, and what stays of it too.
+                self.pending.undo(before);
+            }
+        }
+        self.new.resize(self.pending.order.len(), false);
+        let order = std::mem::take(&mut self.pending.order);
+        self.filter.insert(&order, &mut self.new, share)?;
+        self.pending.order = order;
+        Ok(())
+    }
+}
+
+/// The hashes of a document.
+fn hashes_of(documents: &Documents, document: usize) -> Range<usize> {
+    let pieces = documents.all[document].pieces.clone();
+    let hash = |piece: usize| {
+        let piece = documents.pieces.pieces.get(piece);
+        piece.map_or(documents.pieces.hashes.len(), |piece| piece.hashes.start)
+    };
+    hash(pieces.start)..hash(pieces.end)
+}
+
+/// The chance that a piece like this one is removed by mistake: that enough of its new hashes
+/// seem seen. With `d` missing of `u` it is at most (u p)^d / d!.
+fn chance(seen: usize, all: usize, overlap: f64, rate: f64) -> f64 {
+    let missing = ((overlap * all as f64).ceil() as usize).saturating_sub(seen).max(1);
+    let new = (all - seen) as f64;
+    let each = (1..=missing.min(30)).map(|number| new * rate / number as f64);
+    each.product::<f64>().min(1.0)
+}
+
+/// The hashes that are to be inserted: an exact set, in order.
+#[derive(Default)]
+struct Pending {
+    /// Open addressing with linear probing; 0 is free.
+    table: Vec<u64>,
+    order: Vec<u64>,
+}
+
+impl Pending {
+    fn clear(&mut self) {
+        if self.order.len() * 4 < self.table.len() / 4 {
+            for at in 0..self.order.len() {
+                // All of them go, so a gap does no harm in the end.
+                let mut place = self.start(self.order[at]);
+                while self.table[place] != 0 {
+                    self.table[place] = 0;
+                    place = (place + 1) & (self.table.len() - 1);
+                }
+            }
+        } else {
+            self.table.fill(0);
+        }
+        self.order.clear();
+        // The memory of a long document is given back.
+        if self.table.len() > 64 * WINDOW {
+            self.table = Vec::new();
+            self.order.shrink_to(WINDOW);
+        }
+    }
+
+    fn start(&self, hash: u64) -> usize {
+        // The filter uses the high bits first, so any bits do.
+        hash as usize & (self.table.len() - 1)
+    }
+
+    /// The place of the hash, or the free one where it belongs.
+    fn place(&self, hash: u64) -> usize {
+        let mut place = self.start(hash);
+        while self.table[place] != 0 && self.table[place] != hash {
+            place = (place + 1) & (self.table.len() - 1);
+        }
+        place
+    }
+
+    fn has(&self, hash: u64) -> bool {
+        !self.table.is_empty() && hash != 0 && self.table[self.place(hash)] == hash
+    }
+
+    fn extend(&mut self, hashes: &[u64]) {
+        for &hash in hashes {
+            // By the different ones: a long document may repeat a few sequences.
+            if 2 * self.order.len() >= self.table.len() {
+                self.table = vec![0; (2 * self.table.len()).max(4 * WINDOW)];
+                for at in 0..self.order.len() {
+                    let place = self.place(self.order[at]);
+                    self.table[place] = self.order[at];
+                }
+            }
+            let place = self.place(hash);
+            if self.table[place] == 0 {
+                self.table[place] = hash;
+                self.order.push(hash);
+            }
+        }
+    }
+
+    /// Removes all but the first ones, the last one first, so that no search meets a gap.
+    fn undo(&mut self, len: usize) {
+        for hash in self.order.drain(len..).rev() {
+            let mask = self.table.len() - 1;
+            let mut place = hash as usize & mask;
+            while self.table[place] != hash {
+                if self.table[place] == 0 {
+                    break;
+                }
+                place = (place + 1) & mask;
+            }
+            self.table[place] = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn pending_hashes_are_a_set_that_forgets_the_last() {
+        let mut pending = Pending::default();
+        let mut random = 1u64;
+        let mut next = || {
+            random = random
+                .wrapping_mul(6364136223846793005)
+                .wrapping_add(1442695040888963407);
+            // Few different places, so that searches are long.
+            (random >> 60) + 1 + (random >> 40 & 3) * (1 << 32)
+        };
+        for _ in 0..200 {
+            let mut set = HashSet::new();
+            let mut order = Vec::new();
+            for _ in 0..4 {
+                let hashes = [next(), next(), next(), next()];
+                pending.extend(&hashes);
+                order.extend(hashes.iter().copied().filter(|&hash| set.insert(hash)));
+                assert_eq!(pending.order, order);
+                let before = order.len();
+                let more = [next(), next(), next()];
+                pending.extend(&more);
+                pending.undo(before);
+                for hash in (0..4).flat_map(|high| (1..18).map(move |low| low + high * (1 << 32))) {
+                    assert_eq!(pending.has(hash), set.contains(&hash));
+                }
+            }
+            pending.clear();
+            assert!(pending.table.iter().all(|&hash| hash == 0));
+        }
+    }
+
+    #[test]
+    fn the_chance_of_a_mistake_is_the_rate_for_a_single_hash() {
+        assert!((chance(0, 1, 0.8, 1e-6) - 1e-6).abs() < 1e-18);
+        // One of two new ones must seem seen.
+        assert!((chance(3, 5, 0.8, 1e-3) - 2e-3).abs() < 1e-12);
+        assert!(chance(0, 100, 0.8, 1e-3) < 1e-60);
+    }
+}

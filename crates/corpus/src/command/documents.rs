@@ -1,0 +1,454 @@
+//! The documents of a chunk: lines of JSON with a text. Finds the texts, their pieces and the
+//! pieces' hashes, and writes the lines without the pieces that go. `corpus` runs on it.
+
+use super::rows::{Batches, Rows, Table};
+use anyhow::Result;
+use lanebloom_corpus::{Field, Piece, Pieces, Places, Rules};
+use lanebloom_files::input::{Cut, Lines};
+use serde_json::value::RawValue;
+use std::io::Write;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What is done with documents.
+pub(super) struct Reading {
+    pub(super) field: Field,
+    pub(super) rules: Rules,
+    /// The name of the attributes that are written in place of the documents.
+    pub(super) attribute: Option<String>,
+}
+
+/// Bytes that the pieces and words of a document may take, for each byte of --max-record. A text of
+/// Chinese has the most words of those that people write, and takes 5.4.
+pub(super) const PER_BYTE: usize = 6;
+
+/// Bytes of a text whose memory is not kept for the next one.
+const LONG: usize = 1 << 20;
+
+/// The documents of a chunk, in order.
+#[derive(Default)]
+pub(super) struct Documents {
+    pub(super) all: Vec<Document>,
+    /// The rows of Parquet that the documents are texts of.
+    pub(super) rows: Option<Rows>,
+    pub(super) pieces: Pieces,
+    /// Where each piece ends in its text, with the separator behind it, in characters; for spans.
+    span_ends: Vec<usize>,
+    /// The share of each piece that was seen if the piece goes; 0 if it stays.
+    pub(super) scores: Vec<f64>,
+    /// Bits of `pieces.hashes` that a filter to compare with has.
+    pub(super) found: Vec<u64>,
+    text: String,
+    /// The bytes of all texts.
+    pub(super) text_bytes: u64,
+    /// Where the first line begins that needs more memory than the rules allow. No more are read.
+    pub(super) too_large: Option<usize>,
+    /// The filter took all hashes: these were new, and this was its rate then.
+    pub(super) new: Vec<bool>,
+    pub(super) rate: f64,
+    pub(super) counts: Counts,
+    /// What is written.
+    pub(super) output: Vec<u8>,
+}
+
+/// Cuts the bytes of inputs into lines, and reads the rows of those that are files of Parquet.
+pub(super) struct Cutter {
+    lines: Lines,
+    tables: Vec<Option<Arc<Table>>>,
+    max_record: usize,
+    /// The rows that are left of an input.
+    batches: Option<Batches>,
+}
+
+impl Cutter {
+    /// Texts of at most `max_record` bytes. In lines of JSON, a byte-order mark is an error.
+    pub(super) fn new(tables: Vec<Option<Arc<Table>>>, max_record: usize) -> Self {
+        Self {
+            lines: Lines::new(b'\n', max_record, false),
+            tables,
+            max_record,
+            batches: None,
+        }
+    }
+}
+
+impl Cut for Cutter {
+    type Records = Documents;
+
+    fn begin(&mut self, number: usize, _: &str, is_apart: bool) -> Result<bool> {
+        self.lines.begin(is_apart);
+        let table = self.tables.get(number).and_then(Option::as_ref);
+        self.batches = table.map(|table| table.batches(self.max_record)).transpose()?;
+        Ok(self.batches.is_some())
+    }
+
+    fn cut(&mut self, bytes: &[u8], is_end: bool, documents: &mut Documents) -> Result<Range<usize>> {
+        documents.rows = None;
+        Ok(self.lines.cut(bytes, is_end)?.0)
+    }
+
+    fn lines(&self) -> &Lines {
+        &self.lines
+    }
+
+    fn next(&mut self, lines: &mut Vec<u8>, documents: &mut Documents) -> Result<Option<usize>> {
+        let batches = self.batches.as_mut().expect("the input is a file of Parquet");
+        documents.rows = batches.next(lines)?;
+        Ok(documents.rows.as_ref().map(|rows| rows.file_bytes))
+    }
+}
+
+/// What the documents came to.
+#[derive(Default)]
+pub(super) struct Counts {
+    pub(super) documents: u64,
+    /// Those that pass uncompared: lines that are not JSON, and the ones of them with a word of
+    /// JavaScript for a number; lines without a text, and with half a surrogate pair in it.
+    pub(super) not_json: u64,
+    pub(super) with_nan: u64,
+    pub(super) without_text: u64,
+    pub(super) half_surrogate: u64,
+    pub(super) shortened: u64,
+    pub(super) empty: u64,
+    pub(super) too_short: u64,
+    pub(super) pieces: u64,
+    pub(super) pieces_removed: u64,
+    pub(super) hashes: u64,
+    pub(super) hashes_seen: u64,
+    pub(super) text_bytes: u64,
+    /// The expected number of pieces that were removed by mistake.
+    pub(super) mistaken: f64,
+}
+
+impl Counts {
+    /// Counts the documents of a chunk, which were decided.
+    pub(super) fn with(mut self, documents: &Documents) -> Self {
+        self.documents = documents.all.len() as u64;
+        self.text_bytes = documents.text_bytes;
+        self.hashes = documents.pieces.hashes.len() as u64;
+        for (piece, score) in documents.pieces.pieces.iter().zip(&documents.scores) {
+            self.pieces += u64::from(piece.words > 0);
+            self.pieces_removed += u64::from(*score > 0.0);
+        }
+        for document in &documents.all {
+            match document.fate {
+                Fate::Passes(reason) => match reason {
+                    Passes::NotJson { has_nan } => {
+                        self.not_json += 1;
+                        self.with_nan += u64::from(has_nan);
+                    }
+                    Passes::WithoutText => self.without_text += 1,
+                    Passes::HalfSurrogate => self.half_surrogate += 1,
+                },
+                Fate::Same => {}
+                Fate::Shortened => self.shortened += 1,
+                Fate::Empty => self.empty += 1,
+                Fate::TooShort => self.too_short += 1,
+            }
+        }
+        self
+    }
+
+    /// Adds the counts of another chunk.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.documents += other.documents;
+        self.not_json += other.not_json;
+        self.with_nan += other.with_nan;
+        self.without_text += other.without_text;
+        self.half_surrogate += other.half_surrogate;
+        self.shortened += other.shortened;
+        self.empty += other.empty;
+        self.too_short += other.too_short;
+        self.pieces += other.pieces;
+        self.pieces_removed += other.pieces_removed;
+        self.hashes += other.hashes;
+        self.hashes_seen += other.hashes_seen;
+        self.text_bytes += other.text_bytes;
+        self.mistaken += other.mistaken;
+    }
+}
+
+/// A line, which may be a document.
+pub(super) struct Document {
+    /// Its bytes in the chunk, with its end.
+    line: Range<usize>,
+    /// The JSON string of its text, without the quotes; `None` if it has none.
+    text: Option<Range<usize>>,
+    /// The JSON of its id, for spans.
+    id: Option<Range<usize>>,
+    /// The numbers of its pieces.
+    pub(super) pieces: Range<usize>,
+    pub(super) fate: Fate,
+}
+
+/// What happens to a document.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Fate {
+    /// It has no text to compare.
+    Passes(Passes),
+    Same,
+    /// Pieces go.
+    Shortened,
+    /// All pieces with words go, and so does the line.
+    Empty,
+    /// Too few words are left.
+    TooShort,
+}
+
+/// Why a line passes uncompared.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Passes {
+    /// `has_nan`: it has NaN or Infinity, which Python writes, and which are not JSON.
+    NotJson {
+        has_nan: bool,
+    },
+    WithoutText,
+    /// No character stands for it, so no text that can be compared has it.
+    HalfSurrogate,
+}
+
+impl Passes {
+    /// How a line without a text passes.
+    fn of(line: &[u8]) -> Self {
+        if line.trim_ascii().is_empty() || serde_json::from_slice::<&RawValue>(line).is_ok() {
+            return Self::WithoutText;
+        }
+        let has = |word: &[u8]| memchr::memmem::find(line, word).is_some();
+        Self::NotJson {
+            has_nan: has(b"NaN") || has(b"Infinity"),
+        }
+    }
+}
+
+impl Documents {
+    /// Finds the documents in the bytes, and hashes their pieces.
+    pub(super) fn read(&mut self, bytes: &[u8], reading: &Reading) {
+        let Self {
+            all,
+            pieces,
+            span_ends,
+            scores,
+            new,
+            text,
+            text_bytes,
+            too_large,
+            counts,
+            ..
+        } = self;
+        *counts = Counts::default();
+        all.clear();
+        pieces.clear();
+        span_ends.clear();
+        *text_bytes = 0;
+        *too_large = None;
+        let mut start = 0;
+        while start < bytes.len() {
+            let end = memchr::memchr(b'\n', &bytes[start..]).map_or(bytes.len(), |at| start + at + 1);
+            let line = start..end;
+            let first = pieces.pieces.len();
+            let (found, id) = if reading.attribute.is_some() {
+                reading.field.find_with_id(&bytes[line.clone()])
+            } else {
+                (reading.field.find(&bytes[line.clone()]), None)
+            };
+            let mut document = Document {
+                line,
+                text: None,
+                id: id.map(|id| start + id.start..start + id.end),
+                pieces: first..first,
+                fate: Fate::Same,
+            };
+            match found {
+                None => document.fate = Fate::Passes(Passes::of(&bytes[start..end])),
+                Some((_, json)) if !lanebloom_corpus::unescape(json, text) => {
+                    document.fate = Fate::Passes(Passes::HalfSurrogate);
+                }
+                Some((json, _)) => {
+                    document.text = Some(start + json.start..start + json.end);
+                    *text_bytes += text.len() as u64;
+                    if reading.rules.append(text, pieces).is_err() {
+                        *too_large = Some(start);
+                        break;
+                    }
+                    if reading.attribute.is_some() {
+                        push_span_ends(text, &pieces.pieces[first..], span_ends);
+                    }
+                    document.pieces.end = pieces.pieces.len();
+                }
+            }
+            all.push(document);
+            start = end;
+        }
+        scores.clear();
+        scores.resize(pieces.pieces.len(), 0.0);
+        // Frees the memory of a long line. Its text is not needed any more.
+        text.clear();
+        text.shrink_to(LONG);
+        let most = bytes.len() / 8 + 1024;
+        pieces.pieces.shrink_to(most);
+        pieces.hashes.shrink_to(most);
+        scores.shrink_to(most);
+        span_ends.shrink_to(most);
+        new.shrink_to(most);
+    }
+
+    /// What happens to a document after the scores of its pieces are known.
+    pub(super) fn decide(&mut self, document: usize, min_words: usize) -> Fate {
+        let document = &mut self.all[document];
+        if matches!(document.fate, Fate::Passes(_)) {
+            return document.fate;
+        }
+        let (mut left, mut removed) = (0, 0);
+        for number in document.pieces.clone() {
+            // Without a branch, which would often be mispredicted.
+            let goes = usize::from(self.scores[number] > 0.0);
+            removed += goes;
+            left += (1 - goes) * self.pieces.pieces[number].words;
+        }
+        document.fate = match (left, removed) {
+            (0, 1..) => Fate::Empty,
+            _ if left < min_words => Fate::TooShort,
+            (_, 0) => Fate::Same,
+            _ => Fate::Shortened,
+        };
+        document.fate
+    }
+
+    /// Whether a document has too few words even with all its pieces.
+    pub(super) fn is_too_short(&self, document: usize, min_words: usize) -> bool {
+        let document = &self.all[document];
+        let words = |number: usize| self.pieces.pieces[number].words;
+        min_words > 0 && document.text.is_some() && document.pieces.clone().map(words).sum::<usize>() < min_words
+    }
+
+    /// Writes what is left of the lines, or the spans of what would go, to `output`.
+    pub(super) fn write(&mut self, bytes: &[u8], reading: &Reading) {
+        let mut output = std::mem::take(&mut self.output);
+        output.clear();
+        match &reading.attribute {
+            Some(name) => self.write_spans(bytes, name, &mut output),
+            None => self.write_lines(bytes, &mut output),
+        }
+        self.output = output;
+    }
+
+    /// Removes from rows what goes: the rows of documents, and pieces of their texts.
+    pub(super) fn edit(&mut self, bytes: &[u8], rows: &mut Rows) -> Result<()> {
+        let (mut stays, mut texts, mut json) = (Vec::new(), Vec::new(), Vec::new());
+        for (number, document) in self.all.iter().enumerate() {
+            stays.push(!matches!(document.fate, Fate::Empty | Fate::TooShort));
+            if document.fate == Fate::Shortened {
+                json.clear();
+                self.write_text(document, bytes, &mut json);
+                let json = std::str::from_utf8(&json).expect("it is cut between pieces");
+                let mut text = String::new();
+                assert!(
+                    lanebloom_corpus::unescape(json, &mut text),
+                    "its text had no half pairs"
+                );
+                texts.push((number, text));
+            }
+        }
+        rows.edit(stays, &texts)
+    }
+
+    fn write_lines(&self, bytes: &[u8], output: &mut Vec<u8>) {
+        // The lines that stay as they are, up to here.
+        let mut same = 0..0;
+        for document in &self.all {
+            let line = &document.line;
+            if matches!(document.fate, Fate::Same | Fate::Passes(_)) {
+                same.end = line.end;
+                continue;
+            }
+            output.extend_from_slice(&bytes[same.start..line.start]);
+            same = line.end..line.end;
+            if let (Fate::Shortened, Some(text)) = (document.fate, &document.text) {
+                output.extend_from_slice(&bytes[line.start..text.start]);
+                self.write_text(document, bytes, output);
+                output.extend_from_slice(&bytes[text.end..line.end]);
+            }
+        }
+        output.extend_from_slice(&bytes[same]);
+    }
+
+    /// Writes the pieces that stay. The separator before a piece stays with it, but not before the
+    /// first.
+    fn write_text(&self, document: &Document, bytes: &[u8], output: &mut Vec<u8>) {
+        let Some(json) = &document.text else {
+            return;
+        };
+        let json = &bytes[json.clone()];
+        let mut places = Places::new(json);
+        let (mut is_first, mut behind) = (true, 0);
+        for number in document.pieces.clone() {
+            let piece = &self.pieces.pieces[number];
+            if self.scores[number] == 0.0 {
+                let start = places.of(if is_first { piece.text.start } else { behind });
+                output.extend_from_slice(&json[start..places.of(piece.text.end)]);
+                is_first = false;
+            }
+            behind = piece.text.end;
+        }
+    }
+
+    fn write_spans(&self, bytes: &[u8], name: &str, output: &mut Vec<u8>) {
+        let name = serde_json::to_string(name).expect("it is a text");
+        for document in &self.all {
+            let id = document.id.clone().map_or(&b"null"[..], |id| &bytes[id]);
+            for part in [b"{\"id\":", id, b",\"attributes\":{", name.as_bytes(), b":["] {
+                output.extend_from_slice(part);
+            }
+            let (mut comma, mut from) = (None, 0);
+            for number in document.pieces.clone() {
+                let score = self.scores[number];
+                let to = self.span_ends[number];
+                if score > 0.0 {
+                    output.extend(comma);
+                    push_pair(from, to, output);
+                    if score == 1.0 {
+                        output.extend_from_slice(b",1]");
+                    } else {
+                        write!(output, ",{score}]").expect("a vector takes everything");
+                    }
+                    comma = Some(b',');
+                }
+                from = to;
+            }
+            output.extend_from_slice(b"]}}\n");
+        }
+    }
+}
+
+/// Appends `[from,to` in decimal. (There are millions, and `write!` takes three times as long.)
+fn push_pair(from: usize, to: usize, output: &mut Vec<u8>) {
+    let (mut bytes, mut start) = ([0; 42], 42);
+    for (number, before) in [(to, b','), (from, b'[')] {
+        let mut rest = number;
+        loop {
+            start -= 1;
+            bytes[start] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
+        }
+        start -= 1;
+        bytes[start] = before;
+    }
+    output.extend_from_slice(&bytes[start..]);
+}
+
+/// Appends where the spans of a text's pieces end.
+fn push_span_ends(text: &str, pieces: &[Piece], ends: &mut Vec<usize>) {
+    let next_starts = pieces.iter().skip(1).map(|next| next.text.start).chain([text.len()]);
+    if text.is_ascii() {
+        return ends.extend(next_starts);
+    }
+    let (mut start, mut chars) = (0, 0);
+    ends.extend(next_starts.map(|next| {
+        chars += text[start..next].chars().count();
+        start = next;
+        chars
+    }));
+}

@@ -1,0 +1,189 @@
+//! What threads do with the chunks of a run, and what one thread at a time does in their order.
+
+use super::decide::{Decider, Way};
+use super::documents::{Counts, Documents, PER_BYTE, Reading};
+use super::journal::{Journal, done_with};
+use super::writer::{Part, Writer, Written};
+use anyhow::{Context, Result, bail};
+use lanebloom_files::growing_filter::GrowingFilter;
+use lanebloom_files::input::{self, Digest, Stamp};
+use lanebloom_files::pipeline::{Stage, Work};
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+type Chunk = input::Chunk<Documents>;
+
+/// What threads do side by side.
+pub(super) struct CorpusWork {
+    pub(super) reading: Reading,
+    pub(super) against: Option<GrowingFilter>,
+    pub(super) way: Way,
+    pub(super) writer: Arc<Writer>,
+    pub(super) counts: Arc<Mutex<Counts>>,
+}
+
+impl Work<Documents> for CorpusWork {
+    fn work(&self, chunk: &mut Chunk) {
+        let (bytes, documents) = chunk.parts();
+        documents.read(bytes, &self.reading);
+        if let Some(against) = &self.against {
+            let Documents { pieces, found, .. } = documents;
+            found.clear();
+            found.resize(pieces.hashes.len().div_ceil(64), 0);
+            against.find(&pieces.hashes, found);
+        }
+    }
+
+    fn finish(&self, chunk: &mut Chunk, number: u64) -> Result<()> {
+        let input = chunk.input;
+        let (bytes, documents) = chunk.parts();
+        let rows = documents.rows.take();
+        self.way.end(documents);
+        let counts = std::mem::take(&mut documents.counts);
+        // In order, so that a sum of fractions is the same in every run.
+        let add = || {
+            let mut all = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+            all.add(&counts);
+        };
+        self.writer.write(
+            number,
+            input,
+            || {
+                if self.writer.is_nowhere() {
+                    return Ok(Written::Bytes(Cow::default()));
+                }
+                if let Some(mut rows) = rows {
+                    documents.edit(bytes, &mut rows)?;
+                    return Ok(Written::Rows(rows));
+                }
+                documents.write(bytes, &self.reading);
+                if documents.output.is_empty() {
+                    return Ok(Written::Bytes(Cow::default()));
+                }
+                let format = self.writer.format(input);
+                let packed = format.pack(&documents.output).context("cannot compress")?;
+                Ok(Written::Bytes(packed))
+            },
+            add,
+        )
+    }
+}
+
+/// What depends on the order of the input.
+pub(super) struct CorpusStage {
+    pub(super) decider: Decider,
+    pub(super) writer: Arc<Writer>,
+    /// The number of chunks so far.
+    pub(super) taken: u64,
+    /// The names of the inputs.
+    pub(super) names: Vec<String>,
+    /// The limit of a line.
+    pub(super) most: usize,
+    pub(super) saver: Option<Saver>,
+}
+
+impl CorpusStage {
+    /// Gives all outputs their names, and saves the state.
+    pub(super) fn end(&mut self) -> Result<()> {
+        let parts = self.writer.end()?;
+        match &mut self.saver {
+            Some(saver) => saver.save(&self.decider.filter, saver.inputs.len(), parts),
+            None => parts.into_iter().try_for_each(Part::commit),
+        }
+    }
+}
+
+impl Stage<Documents> for CorpusStage {
+    fn take(&mut self, chunk: &mut Chunk) -> Result<()> {
+        if let Some(saver) = &mut self.saver {
+            // The filter has the inputs before this one, and no more.
+            if saver.is_due(chunk.input) {
+                let parts = self.writer.complete(self.taken, chunk.input)?;
+                saver.save(&self.decider.filter, chunk.input, parts)?;
+            }
+        }
+        if let Some(at) = chunk.records.too_large {
+            let most = self.most;
+            let place = match chunk.records.rows {
+                Some(_) => String::new(),
+                None => format!(" at byte {}", chunk.offset + at as u64),
+            };
+            bail!(
+                "{}: the pieces and words of the document{place} take more than {} bytes of memory, {PER_BYTE} times \
+                 --max-record: give a --max-record above {most}, or leave the document out",
+                self.names[chunk.input],
+                PER_BYTE.saturating_mul(most),
+            );
+        }
+        self.taken += 1;
+        self.decider.take(&mut chunk.records, chunk.share)
+    }
+}
+
+/// Saves the state, the journal and the outputs.
+pub(super) struct Saver {
+    journal: Journal,
+    inputs: Vec<PathBuf>,
+    stamps: Vec<Option<Stamp>>,
+    digests: Vec<Digest>,
+    /// The inputs before this one are in the journal.
+    saved: usize,
+    last: Instant,
+    every: Duration,
+    is_apart: bool,
+}
+
+impl Saver {
+    pub(super) fn new(
+        journal: Journal,
+        inputs: Vec<PathBuf>,
+        digests: Vec<Digest>,
+        is_apart: bool,
+        save_every: f64,
+    ) -> Self {
+        Self {
+            journal,
+            stamps: inputs.iter().map(|path| stamp(path)).collect(),
+            inputs,
+            digests,
+            saved: 0,
+            last: Instant::now(),
+            every: Duration::from_secs_f64(save_every.max(0.0)),
+            is_apart,
+        }
+    }
+
+    /// Whether the work shall be saved before the chunks of this input.
+    fn is_due(&self, input: usize) -> bool {
+        self.is_apart && input > self.saved && self.last.elapsed() >= self.every
+    }
+
+    /// Saves the work for the inputs before this one.
+    fn save(&mut self, filter: &GrowingFilter, input: usize, parts: Vec<Part>) -> Result<()> {
+        let start = Instant::now();
+        let mut done = Vec::new();
+        let inputs = self.inputs.iter().zip(&self.stamps).zip(&self.digests);
+        for ((path, before), digest) in inputs.take(input).skip(self.saved) {
+            let now = stamp(path);
+            if before.is_some() && now != *before {
+                bail!("{} changed during the run", path.display());
+            }
+            if before.is_some() {
+                done.extend(done_with(path, digest)?);
+            }
+        }
+        self.journal.save(filter, done, parts)?;
+        self.saved = input;
+        self.last = Instant::now();
+        // A large state takes at most a twentieth of the time.
+        self.every = self.every.max(20 * start.elapsed());
+        Ok(())
+    }
+}
+
+/// The size of an input, and when it was written.
+fn stamp(path: &Path) -> Option<Stamp> {
+    Stamp::now(path, None).ok().flatten()
+}

@@ -1,0 +1,226 @@
+//! Tests of `lanebloom-corpus` with the real binary, against a plain model with exact sets
+//! ([`model`]).
+//!
+//! A filter removes a new piece with a small probability, so tests that compare outputs ask for a
+//! rate of 1e-12 ([`SURE`]). The hashes are the same in every run.
+
+mod bytes;
+mod filters;
+mod generated;
+mod killed;
+mod model;
+mod near;
+mod pieces;
+#[cfg(all(unix, feature = "redis"))]
+mod redis;
+mod state;
+#[cfg(feature = "parquet")]
+mod tables;
+
+use serde_json::Value;
+use std::env;
+use std::fs;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use tempfile::TempDir;
+
+/// At this rate no test loses a piece.
+const SURE: &str = "--rate 1e-12";
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_lanebloom-corpus");
+
+/// The command `lanebloom`, which `cargo test --workspace` builds. The tests that need it pass
+/// without it.
+fn lanebloom() -> Option<Command> {
+    let program = Path::new(PROGRAM).with_file_name(format!("lanebloom{}", env::consts::EXE_SUFFIX));
+    if program.exists() {
+        return Some(Command::new(program));
+    }
+    eprintln!("skipped: there is no {}", program.display());
+    None
+}
+
+/// A folder of its own, and the command in it.
+struct Shell(TempDir);
+
+impl Shell {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    /// The command with these arguments, which have no spaces.
+    fn command(&self, line: &str) -> Command {
+        let mut command = Command::new(PROGRAM);
+        command
+            .env("LC_ALL", "C")
+            .env_remove("CLICOLOR_FORCE")
+            .current_dir(&self.0);
+        command.args(line.split_whitespace()).stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, line: &str) -> Output {
+        self.command(line).output().unwrap()
+    }
+
+    /// The stdout of a run that succeeds.
+    #[track_caller]
+    fn ok(&self, line: &str) -> Vec<u8> {
+        let output = self.run(line);
+        assert!(output.status.success(), "{line}: {}", stderr(&output));
+        output.stdout
+    }
+
+    /// The figures of a run that succeeds.
+    #[track_caller]
+    fn report(&self, line: &str) -> Value {
+        self.ok(&format!("{line} --report report.json"));
+        serde_json::from_slice(&self.read("report.json")).unwrap()
+    }
+
+    /// The stderr of a run that fails.
+    #[track_caller]
+    fn error(&self, line: &str, parts: &[&str]) {
+        let output = self.run(line);
+        let errors = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{line}: {errors}");
+        for part in parts {
+            assert!(errors.contains(part), "{part:?} is not in {errors:?}");
+        }
+        assert!(!errors.contains("panicked"), "{errors}");
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+
+    fn read(&self, name: &str) -> Vec<u8> {
+        fs::read(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    /// The names of all files, without those in folders.
+    fn names(&self, folder: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.path(folder)).unwrap();
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+/// The last line of stderr.
+fn summary(output: &Output) -> String {
+    stderr(output).lines().last().unwrap_or_default().to_owned()
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn gunzip(bytes: &[u8]) -> Vec<u8> {
+    let mut all = Vec::new();
+    flate2::read::MultiGzDecoder::new(bytes).read_to_end(&mut all).unwrap();
+    all
+}
+
+/// The bytes of a file, unpacked as its name says.
+fn unpacked(path: &Path) -> Vec<u8> {
+    let bytes = fs::read(path).unwrap();
+    match path.extension().and_then(|end| end.to_str()) {
+        Some("gz") => gunzip(&bytes),
+        Some("zst") => zstd::decode_all(&bytes[..]).unwrap(),
+        _ => bytes,
+    }
+}
+
+/// Lines of JSON with these texts, and the numbers as ids.
+fn lines<T: AsRef<str>>(texts: &[T]) -> String {
+    let line = |(id, text): (usize, &T)| format!("{}\n", serde_json::json!({"id": id, "text": text.as_ref()}));
+    texts.iter().enumerate().map(line).collect()
+}
+
+/// The texts of lines of JSON.
+fn texts(bytes: &[u8]) -> Vec<String> {
+    let lines = bytes.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+    lines
+        .map(|line| {
+            let value: Value = serde_json::from_slice(line).unwrap();
+            value["text"].as_str().unwrap().to_owned()
+        })
+        .collect()
+}
+
+/// A generator of random numbers with a fixed seed, SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `end`.
+    fn below(&mut self, end: usize) -> usize {
+        (self.next() % end as u64) as usize
+    }
+
+    /// A text of words, of which many are in other texts too: it has whole lines of theirs, and
+    /// lines that differ in a few words.
+    fn text(&mut self, others: &[String]) -> String {
+        let mut lines: Vec<String> = Vec::new();
+        for _ in 0..self.below(8) {
+            let line = match self.below(5) {
+                0 => String::new(),
+                1 | 2 if !others.is_empty() => {
+                    let other = &others[self.below(others.len())];
+                    let all = Vec::from_iter(other.split('\n'));
+                    let mut words = Vec::from_iter(all[self.below(all.len())].split(' ').map(str::to_owned));
+                    if self.below(2) == 0 {
+                        let at = self.below(words.len());
+                        words[at] = self.word();
+                    }
+                    words.join(" ")
+                }
+                _ => {
+                    let words = self.below(20);
+                    Vec::from_iter((0..words).map(|_| self.word())).join(" ")
+                }
+            };
+            lines.push(line);
+        }
+        lines.join("\n")
+    }
+
+    fn word(&mut self) -> String {
+        let words = ["the", "of", "Müller", "naïve", "\"quoted\"", "a\\b", "tab\there", "💥"];
+        match self.below(12) {
+            number @ 0..8 => words[number].into(),
+            _ => format!("w{}", self.below(300)),
+        }
+    }
+
+    fn texts(&mut self, count: usize) -> Vec<String> {
+        let mut texts = Vec::new();
+        for _ in 0..count {
+            let text = self.text(&texts);
+            texts.push(text);
+        }
+        texts
+    }
+}
