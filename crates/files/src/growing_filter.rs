@@ -1,21 +1,11 @@
 //! A set of hashes that grows: Bloom filters in a row, the layers, of which the last one takes new
 //! hashes. A file holds their snapshots in a row, so a set of one layer is an ordinary snapshot.
 //!
-//! [`lanebloom::ScalableBloom`] cannot replace it: its sizes follow from its builder alone, and
-//! readers refuse any others. Here the size of the input is often known, and the share of it that
-//! was read, so the next layer is made for what the rest will bring. There are two or three layers,
-//! and little memory stays empty. The layers are also exclusive, so an insert needs no atomics. 20
-//! million lines, each key twice in a row, at a rate of 1e-6 (Zen 5, one thread of a busy machine,
-//! so trust the ratios):
-//!
-//! | filter | bytes per key | ns per line |
-//! |---|--:|--:|
-//! | this one, for the expected keys | 4.0 | 68 to 85 |
-//! | this one, if the size of the input is known | 4.3 | 90 to 119 |
-//! | this one, in a pipe | 8.5 | 146 to 205 |
-//! | `ScalableBloom` for the expected keys | 24.8 | 201 to 267 |
-//! | `ScalableBloom` for 65,536 keys, each layer twice as large | 11.9 | 285 to 337 |
-//! | the same, each layer four times as large | 14.9 | 252 to 268 |
+//! The size of the input is often known, and the share of it that was read, so the next layer is
+//! made for what the rest will bring. There are two or three layers, and little memory stays empty.
+//! The layers are also exclusive, so an insert needs no atomics. A
+//! [`ScalableBloom`](lanebloom::ScalableBloom) with a hint takes as much memory and time (record:
+//! `growing-filter.md`). This filter counts its keys, and can forget its oldest layers.
 
 use crate::args::WhenFull;
 use anyhow::{Context, Result, bail};
