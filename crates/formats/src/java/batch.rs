@@ -321,7 +321,7 @@ impl<F: JavaFormat> JavaBloom<F> {
     }
 }
 
-/// [`insert_all`](GuavaBloom::insert_all). For `&GuavaBloom` too.
+/// [`insert_all`](JavaBloom::insert_all). For a reference to the filter too.
 ///
 /// ```
 /// let mut filter = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.01)?;

@@ -9,10 +9,11 @@ use super::{sizing, xxh64};
 use core::fmt;
 use core::num::NonZeroUsize;
 use lanebloom::codec::Identity;
-use lanebloom::internal::bounds::{EngineImpl, Load, SealedHasher};
+use lanebloom::internal::bounds::{Load, SealedHasher};
 use lanebloom::internal::{
     AccessPlan, AtomicU64, Bits, Hint, Isa, Plan, acquire_if, assert_same_length, is_cached, prefetch, unpack,
 };
+use lanebloom::traits::Engine;
 use lanebloom::{BuildError, Figures, Funnel, KeyHasher};
 
 /// The hasher of split-block filters: XXH64 with seed 0 of a key's bytes, as
@@ -211,7 +212,7 @@ impl<C: Content> SplitBlock<C> {
     }
 }
 
-impl<C: Content> EngineImpl for SplitBlock<C> {
+impl<C: Content> Engine for SplitBlock<C> {
     const NAME: &'static str = C::NAME;
 
     #[inline]
