@@ -3,9 +3,9 @@
 //! [`Filter`] itself is here.
 //!
 //! A new filter type is a file in `types` that implements [`Engine`](traits::Engine) and the traits
-//! of its operations, and calls the macro of each family that it has. The other lines: its module in
-//! `types.rs`, its name in `lib.rs`, its kind in `codec` if it can be saved, its row in the list of
-//! tests (`tests/common/filters.rs`).
+//! of its operations, and calls the macro of each family that it has. The other lines: its module
+//! in `types.rs`, its name in `lib.rs`, its kind in `codec` if it can be saved, its row in the list
+//! of tests (`tests/common/filters.rs`).
 //!
 //! Macros write the families that some types lack. On the page of an alias such as
 //! [`ConcurrentBloom`](crate::ConcurrentBloom), rustdoc shows every generic impl of [`Filter`],
