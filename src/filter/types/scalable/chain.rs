@@ -492,6 +492,9 @@ impl Growing for &mut Chain {
 
 /// Inserts hashes, the first of which is number `start`: up to `N` per load of the layers, and
 /// fewer if a layer would get too many before the next check. `N` is `64 * WORDS`.
+///
+/// Not inlined: few hashes shall not need the stack of a whole chunk.
+#[inline(never)]
 fn insert_chunk<const N: usize, const WORDS: usize>(
     into: &mut impl Growing,
     start: usize,
