@@ -3,7 +3,7 @@
 //! memory is taken than allowed.
 
 use lanebloom::codec::replace_file;
-use lanebloom::traits::{Encode, Engine, FixedSize, Insert, Inserted, Remove, Stored};
+use lanebloom::traits::{Encode, FixedSize, Insert, Inserted, Remove, Stored};
 use lanebloom::{Filter, KeyHasher, Murmur3, SnapshotError};
 use lanebloom_tests::filters::*;
 use lanebloom_tests::{Full, Pieces, STRESS_KEYS, SetAtEnd, filled, for_each_filter, number, together, with_field};

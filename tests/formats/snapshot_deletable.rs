@@ -2,7 +2,7 @@
 //! absurd word. A filter that was read goes on as the written one.
 
 use super::contract::{self, round_trip};
-use lanebloom::traits::{Encode, Engine, Stored};
+use lanebloom::traits::{Encode, Stored};
 use lanebloom::{CountingBloom, CuckooFilter, DLeftFilter, Filter, Murmur3, SipHash13, TombstoneBloom};
 use lanebloom_tests::{number, with_field};
 
