@@ -5,8 +5,8 @@
 //! within the window. It holds other users back only by a false positive, or for up to a generation
 //! longer.
 //!
-//!     cargo run --release --bin rate_window                                  # simulated time: 60
-//!     windows cargo run --release --bin rate_window -- --seconds 10 --window 2       # real time
+//!     cargo run --release --bin rate_window                             # simulated time: 60 windows
+//!     cargo run --release --bin rate_window -- --seconds 10 --window 2  # real time
 
 use clap::{Parser, value_parser};
 use lanebloom::WindowedBloom;

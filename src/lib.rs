@@ -74,7 +74,7 @@
 //! | Free the unused memory of a large filter, without its keys | [`fold_to_rate`](ConcurrentBloom::fold_to_rate), [`fold`](ConcurrentBloom::fold) |
 //! | Compare or combine two filters | [`union_from`](Filter::union_from), [`intersection_from`](ConcurrentBloom::intersection_from), [`is_subset`](ConcurrentBloom::is_subset), [`is_disjoint`](ConcurrentBloom::is_disjoint), [`estimated_intersection_len`](ConcurrentBloom::estimated_intersection_len) |
 //! | Look up keys in a saved filter without loading it | [`BloomView`], also on a mapped file (feature `mmap`) |
-//! | Read and write the filters of other systems, bit for bit: the `BloomFilter`s of Guava and Spark, Parquet's split blocks, the `BF` and `CF` filters of Redis | the crate [`lanebloom-formats`] |
+//! | Read and write the filters of Guava, Spark, Parquet and Redis (commands `BF` and `CF`), bit for bit | the crate [`lanebloom-formats`] |
 //! | Share one set among processes; use filters and plain bitmaps in Redis | the crate [`lanebloom-redis`] |
 //! | Use filters at a shell | the command `lanebloom`, of the crate [`lanebloom-cli`] |
 //! | Deduplicate documents, paragraphs and overlaps of text | the command `lanebloom-corpus`, of the crate [`lanebloom-corpus`] |

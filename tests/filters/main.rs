@@ -17,7 +17,8 @@ mod sets;
 mod tombstone;
 mod windowed;
 
-use lanebloom::{ConcurrentBloom, CountingBloom};
+use lanebloom::traits::Planned;
+use lanebloom::{Builder, ConcurrentBloom, CountingBloom, Filter};
 use lanebloom_tests::number;
 
 fn numbers(seed: u64, keys: usize) -> Vec<u64> {
@@ -32,4 +33,8 @@ fn bloom(blocks: usize, lines: usize, words: usize) -> ConcurrentBloom {
 fn counting(blocks: usize, words: usize) -> CountingBloom {
     let builder = CountingBloom::builder().memory_budget(64 * blocks);
     builder.words_per_key(words).build().unwrap()
+}
+
+fn rated<E: Planned>(builder: Builder<E>, keys: usize, rate: f64) -> Filter<E> {
+    builder.expected_keys(keys).false_positive_rate(rate).build().unwrap()
 }

@@ -1,12 +1,8 @@
 //! When a filter says that it is overfull.
 
-use crate::numbers;
-use lanebloom::{Builder, ConcurrentBloom, CountingBloom, ScalableBloom, TombstoneBloom};
+use crate::{numbers, rated};
+use lanebloom::{ConcurrentBloom, CountingBloom, ScalableBloom, TombstoneBloom};
 use lanebloom_tests::RATES;
-
-fn rated<E: lanebloom::traits::Planned>(builder: Builder<E>, keys: usize, rate: f64) -> lanebloom::Filter<E> {
-    builder.expected_keys(keys).false_positive_rate(rate).build().unwrap()
-}
 
 /// With the expected keys: no. With six square roots more: yes, nearly always.
 #[test]

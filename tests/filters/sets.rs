@@ -1,6 +1,6 @@
 //! Filters as sets: subset, disjoint, intersection, and their estimates.
 
-use crate::{bloom, counting, numbers};
+use crate::{bloom, counting, numbers, rated};
 use lanebloom::ConcurrentBloom;
 use lanebloom_tests::{LAYOUTS, RATES, number};
 use std::collections::HashSet;

@@ -3,8 +3,8 @@
 //! Every service that reads rows from a store meets keys that the store does not have: old links,
 //! scanners, attacks. A cache does not help against them, because there is no value to cache, and
 //! each request for another made-up key reads the store. This crate puts a filter of all valid keys
-//! in front, from the crate [`lanebloom`]. A made-up key is turned away in some 25 ns, except for
-//! the filter's false-positive rate.
+//! before the store, from the crate [`lanebloom`]. The filter turns a made-up key away in about 25
+//! ns, except at its false-positive rate.
 //!
 //! | part | what it is |
 //! |---|---|
@@ -72,14 +72,14 @@
 //!    change (1., 2.): then the next get begins a new load. There is one more exception: if a key
 //!    of a [`load_many`](future::Loader::load_many) waits for itself, in any number of steps, it is
 //!    loaded alone.
-//! 4. **Overlapping gets are free.** A get that began before the change returned may return either
-//!    state.
+//! 4. **Either state during a change.** A get that began before the change returned may return the
+//!    state before or after it.
 //! 5. **No key is turned away while the filter may lack valid keys**: before it is filled (see
 //!    [Readiness](#readiness)), and after it has refused a key, until the next rebuild. Gets ask
 //!    the caches and the store then.
 //!
-//! The source of `flights.rs` states the protocol and proves it. The model checker loom tries it in
-//! every interleaving (`loom-tests/src/flights.rs`), and `tests/stress.rs` checks it with 100
+//! The source file `flights.rs` states the protocol and proves it. The model checker loom tries it
+//! in every interleaving (`loom-tests/src/flights.rs`), and `tests/stress.rs` checks it with 100
 //! tasks.
 //!
 //! # Order of writes
@@ -113,7 +113,7 @@
 //! A rebuild reads all keys of the store into a new filter, while the old one serves. Keys that are
 //! inserted meanwhile go into both. Afterwards, removed keys are turned away. The old filter stays
 //! if the source of the keys fails, if the new filter cannot be built or has no room, or if another
-//! rebuild is under way.
+//! rebuild is running.
 //!
 //! The source is a closure that inserts all keys of the store into the [`Keys`] that it gets. It is
 //! called after the rebuild has begun. If there are more keys than the new filter was planned for,
@@ -194,8 +194,7 @@
 //! [`expected_keys`](CacheBuilder::expected_keys) is the number until the next rebuild. With more
 //! keys the rate rises: at twice the number, 1% becomes 11%. A rebuild notices this, and makes room
 //! for a quarter more keys than there are. Updates of rows do not count as new keys. A rate of 1%
-//! takes 99% of an attack off the store; 0.1% costs half as much memory again and takes ten times
-//! more.
+//! keeps 99% of an attack off the store. A rate of 0.1% keeps 99.9% off, for 1.5 times the memory.
 //!
 //! Remembered misses pay off for absent keys that are requested again: removed rows, typing errors,
 //! and repeated false positives.
@@ -209,9 +208,9 @@
 //!
 //! # Metrics
 //!
-//! [`publish`](Cache::publish) passes them to the [`metrics`] facade, each with a help text and a
-//! label `cache`, the [name](CacheBuilder::name). Requests write no shared memory for them: each
-//! thread counts for itself. Only the histogram of loads is recorded when a load ends.
+//! [`publish`](Cache::publish) passes the metrics below to the [`metrics`] facade, each with a help
+//! text and a label `cache`, the [name](CacheBuilder::name). Requests write no shared memory for
+//! them: each thread counts for itself. Only the histogram of loads is recorded when a load ends.
 //!
 //! | counter | |
 //! |---|---|
