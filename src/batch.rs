@@ -19,7 +19,8 @@ pub(crate) const CHUNK: usize = 4096;
 pub(crate) type Few = Scratch<{ Length::Many.least() - 1 }>;
 
 /// Hashes in order: a slice of them, or keys to be hashed.
-pub(crate) trait Source {
+pub trait Source {
+    /// The number of hashes.
     fn len(&self) -> usize;
 
     /// The hashes of `range`, in order, at most `most` at a time.
@@ -30,7 +31,7 @@ pub(crate) trait Source {
 }
 
 /// An iterator that lends: a chunk lives until the next one is taken.
-pub(crate) trait Chunks {
+pub trait Chunks {
     /// The next hashes.
     fn next(&mut self) -> Option<&[u64]>;
 }
@@ -244,7 +245,7 @@ pub fn try_gathered<const N: usize, H: Copy + Default, E>(
 pub fn assert_bitmap_length(keys: usize, words: usize) {
     assert!(
         keys.div_ceil(64) == words,
-        "{keys} keys and {words} words for a bit each: it must be {} words",
+        "a bitmap of {keys} keys needs {} words, but `out` has {words}",
         keys.div_ceil(64)
     );
 }

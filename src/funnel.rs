@@ -155,14 +155,14 @@ impl Sink for Vec<u8> {
 /// filter.insert(&Session);
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no key of a filter: it does not say what its bytes are",
+    message = "`{Self}` cannot be used as a filter key: it does not implement `Funnel`",
     label = "`Funnel` is not implemented for `{Self}`",
-    note = "a type of your own says its bytes, those of its fields one after another, in three lines:\n\
+    note = "implement it for your own type by writing its fields one after another:\n\
             impl lanebloom::Funnel for {Self} {{\n    \
             fn funnel<S: lanebloom::Sink + ?Sized>(&self, into: &mut S) {{ self.field.funnel(into); }}\n\
             }}",
-    note = "a package that depends on `lanebloom-guard` alone has it by `use lanebloom_guard::lanebloom;`",
-    note = "any `T: Hash` is a key in `lanebloom::ByHash(key)`, a slice of them in `ByHash::from_slice(keys)`",
+    note = "a package that depends only on `lanebloom-guard` needs `use lanebloom_guard::lanebloom;`",
+    note = "wrap any `T: Hash` as `lanebloom::ByHash(key)`, and a slice of them as `ByHash::from_slice(keys)`",
     note = "keys of common types: https://docs.rs/lanebloom/latest/lanebloom/funnel/#recipes"
 )]
 pub trait Funnel {

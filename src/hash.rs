@@ -147,7 +147,7 @@ pub(crate) fn assert_same_length(keys: usize, out: usize) {
 #[inline(never)]
 #[track_caller]
 fn lengths_differ(keys: usize, out: usize) -> ! {
-    panic!("{keys} keys and {out} places for their answers: the lengths must be the same");
+    panic!("`keys` has {keys} elements, but `out` has {out}");
 }
 
 /// The key whose hash is a hasher's [`fingerprint`](sealed::Sealed::fingerprint).

@@ -11,12 +11,12 @@ pub use crate::codec::serde::{deserialize, sealed::Decode, serialize};
 /// For `lanebloom-formats`: the keys that make a filter overfull, and the factors of folds.
 pub use crate::filter::{
     methods::folds::{check_factor, largest_factor},
-    parts::engine::noticed,
+    traits::overfull_at as noticed,
 };
 /// For `lanebloom-formats`: the end of a key under MurmurHash64A, and a key of few bytes.
 pub use crate::hash::bytes::{Short, load_below_8};
 /// For the tests and benches of this crate: the instruction sets of this machine, and its row in
-/// the table of tunings.
+/// the table of tunings. For the hasher of `lanebloom-formats`: `Isa`, which its methods take.
 pub use crate::kernel::{Isa, instruction_sets, tuning::tuning_name};
 /// For `lanebloom-formats` and `lanebloom-redis`: the loop of a batch.
 pub use crate::kernel::{
@@ -41,19 +41,25 @@ pub use crate::words::sync::AtomicU64;
 #[cfg(feature = "std")]
 pub use crate::words::sync::swap as sync;
 
-/// What bounds of public items and aliases mention, so that it has a name. Nobody uses it.
+/// What bounds of public items and aliases mention, so that it has a name. `lanebloom-formats`
+/// implements `EngineImpl` and `SealedHasher` for Parquet's filter, and reads words by `Load`;
+/// nobody uses the others.
 pub mod bounds {
+    pub use crate::batch::{Chunks, Source};
     pub use crate::bitmap::words::sealed::Sealed as SealedStore;
-    pub use crate::filter::methods::traits::sealed::Sealed as SealedFilter;
-    pub use crate::filter::parts::engine::{EngineImpl, PlannedImpl};
+    pub use crate::codec::header::Hashing;
+    pub use crate::codec::pieces::{Input, Out};
+    pub use crate::error::SnapshotErrorKind;
     pub use crate::filter::parts::lines::Lined;
     pub use crate::filter::parts::slots::Slotted;
+    pub use crate::filter::traits::Total;
     pub use crate::filter::types::cuckoo::table::CuckooTable;
     pub use crate::filter::types::dleft::cells::Cells;
     pub use crate::geometry::sizing::Request;
     pub use crate::hash::sealed::{Identity, Sealed as SealedHasher};
     pub use crate::words::bits::Load;
     pub use crate::words::memory::Word;
+    pub use crate::words::scratch::Scratch;
 }
 
 #[cfg(feature = "std")]
@@ -61,7 +67,7 @@ pub use window::{Numbered, clear_dropped, common_time, numbered_generations};
 
 use crate::error::{BuildErrorKind, IncompatibleError};
 use crate::filter::Figures;
-use crate::filter::methods::traits::Engine;
+use crate::filter::traits::Engine;
 use crate::kernel;
 use crate::words::bits;
 use crate::{BuildError, ConcurrentBitmap, ConcurrentBloom, Filter};
@@ -79,6 +85,23 @@ impl<E: Engine, S> WithIsa for Filter<E, S> {
         self.isa = isa;
         self
     }
+}
+
+/// For `lanebloom-formats`, whose engine of Parquet's filter is not in this crate: a filter of it.
+pub fn filter_of<E: Engine, S>(engine: E, hasher: S) -> Filter<E, S> {
+    Filter::of(engine, hasher)
+}
+
+/// For `lanebloom-formats`: the engine of a [`filter_of`] it.
+#[inline(always)]
+pub fn engine<E, S>(filter: &Filter<E, S>) -> &E {
+    &filter.engine
+}
+
+/// [`engine`], with exclusive access.
+#[inline(always)]
+pub fn engine_mut<E, S>(filter: &mut Filter<E, S>) -> &mut E {
+    &mut filter.engine
 }
 
 /// For `lanebloom-formats`: bits to bools, by this machine's vectors.

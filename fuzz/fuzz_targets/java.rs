@@ -1,5 +1,5 @@
-//! Streams of any bytes, read as Guava's and as Spark's: both ways to read them give the same error,
-//! or the same filter, which writes the same bytes again.
+//! Streams of any bytes, read as Guava's and as Spark's: both ways to read them give the same
+//! error, or the same filter, which writes the same bytes again.
 
 #![no_main]
 

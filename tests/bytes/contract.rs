@@ -3,7 +3,7 @@
 //! memory is taken than allowed.
 
 use lanebloom::codec::replace_file;
-use lanebloom::traits::{Engine, Stored};
+use lanebloom::traits::{Encode, Engine, FixedSize, Insert, Inserted, Remove, Stored};
 use lanebloom::{Filter, KeyHasher, Murmur3, SnapshotError};
 use lanebloom_tests::filters::*;
 use lanebloom_tests::{Full, Pieces, STRESS_KEYS, SetAtEnd, filled, for_each_filter, number, together, with_field};
@@ -126,7 +126,7 @@ fn small<F>(of: impl Fn(usize, &[u64]) -> F) -> F {
 #[track_caller]
 pub(crate) fn read<E: Engine, S: KeyHasher + Clone>(bytes: &[u8], hasher: &S) -> Result<Filter<E, S>, String>
 where
-    Filter<E, S>: Stored<Hasher = S>,
+    E: Encode,
 {
     let by_slice = Filter::<E, S>::from_bytes_with(bytes, hasher.clone()).map(|(filter, _)| filter);
     let by_reader = Filter::<E, S>::read_from_with(Pieces::new(bytes, None), usize::MAX, hasher.clone());
@@ -163,7 +163,7 @@ pub(crate) fn text<F>(result: Result<F, SnapshotError>) -> String {
 /// taken than is its own.
 pub(crate) fn round_trip<E: Engine, S: KeyHasher + Clone + Debug>(filter: &Filter<E, S>) -> Filter<E, S>
 where
-    Filter<E, S>: Stored<Hasher = S>,
+    E: Encode,
 {
     let (bytes, hasher) = (filter.to_bytes(), filter.hasher());
     assert!(bytes.len() % 64 == 0);
@@ -201,7 +201,7 @@ where
 
 fn every_form_reads_what_every_form_wrote<E: Engine, S: KeyHasher + Clone + Debug>(of: Of<E, S>)
 where
-    Filter<E, S>: Stored<Hasher = S>,
+    E: Encode,
 {
     // From one line to some beyond what is copied at once, 64 KiB, and about that.
     let about = 8 * (64 << 10) / of(50_000, &[]).bits_per_key() as usize;
@@ -234,7 +234,7 @@ where
 
 fn fixed<E: Engine, S: KeyHasher>(of: Of<E, S>)
 where
-    Filter<E, S>: Stored<Hasher = S> + Fixed,
+    E: Encode + FixedSize,
 {
     for planned in [1, 1000] {
         let filter = of(planned, &[1]);
@@ -255,7 +255,7 @@ where
 
 fn no_damage_is_read<E: Engine>(name: &str, of: Of<E>)
 where
-    Filter<E>: Stored<Hasher = Murmur3> + OfMurmur3,
+    E: Encode,
 {
     let filter = small(of);
     let (bytes, hasher) = (filter.to_bytes(), *filter.hasher());
@@ -407,14 +407,11 @@ fn hashers_are_told_apart<E: Engine, B: KeyHasher + Clone + Debug>(
     keyed: Of<E, SipHash13>,
     other: Of<E, B>,
 ) where
-    Filter<E>: Stored<Hasher = Murmur3> + OfMurmur3,
-    Filter<E, SipHash13>: Stored<Hasher = SipHash13>,
-    Filter<E, B>: Stored<Hasher = B>,
-    Filter<E, foldhash::quality::FixedState>: Stored<Hasher = foldhash::quality::FixedState>,
+    E: Encode,
 {
     fn refused<E: Engine, S: KeyHasher + Clone>(bytes: &[u8], hasher: &S, expected: &str)
     where
-        Filter<E, S>: Stored<Hasher = S>,
+        E: Encode,
     {
         for error in [
             Filter::<E, S>::from_bytes_with(bytes, hasher.clone())
@@ -484,7 +481,7 @@ fn hashers_are_told_apart<E: Engine, B: KeyHasher + Clone + Debug>(
 /// Whatever is done next, with the copy it is the same: answers, and where everything lies.
 fn goes_on<E: Engine>(of: Of<E>)
 where
-    Filter<E>: Inserts + Removes + OfMurmur3 + Stored<Hasher = Murmur3>,
+    E: Insert + Remove + Encode,
 {
     let turns = if cfg!(debug_assertions) { 3000 } else { 30_000 };
     // Nearly full, so that what is in it is moved.
@@ -496,7 +493,10 @@ where
         for turn in 0..turns {
             let key = number(turn << 32);
             if turn % 3 != 0 && there.len() < 600 {
-                assert_eq!(one.insert(&key).told(), other.insert(&key).told());
+                assert_eq!(
+                    one.insert(&key).changed(0).unwrap(),
+                    other.insert(&key).changed(0).unwrap()
+                );
                 there.push_back(key);
             }
             if turn % 3 != 1 || there.len() == 600 {
@@ -517,7 +517,7 @@ where
 /// or a filter that works.
 fn any_bytes_are_read_or_refused<E: Engine>(of: Of<E>)
 where
-    Filter<E>: Stored<Hasher = Murmur3> + OfMurmur3,
+    E: Encode,
 {
     let filter = small(of);
     let (bytes, hasher) = (filter.to_bytes(), *filter.hasher());
@@ -546,7 +546,7 @@ where
 /// Keys that were inserted before are in the bytes, whatever is inserted meanwhile.
 fn live<E: Engine>(of: Of<E>)
 where
-    Filter<E>: Inserts + OfMurmur3 + Stored<Hasher = Murmur3>,
+    E: Insert + Encode,
     Filter<E>: Sync,
 {
     written_while_inserted(&of(STRESS_KEYS / 4, &[]), |_| ());
@@ -555,14 +555,14 @@ where
 /// Others' keys come and go, so that the filter is full now and then, and what is in it moves.
 fn live_among_guests<E: Engine>(of: Of<E>)
 where
-    Filter<E>: Inserts + Removes + OfMurmur3 + Stored<Hasher = Murmur3>,
+    E: Insert + Remove + Encode,
     Filter<E>: Sync,
 {
     let filter = of(STRESS_KEYS / 4, &[]);
     let guests: Vec<(u64, usize)> = (0..STRESS_KEYS / 8 * 19 / 20).map(|guest| (u64::MAX, guest)).collect();
     written_while_inserted(&filter, |done| {
         while !done.load(Ordering::Relaxed) {
-            filter.insert_batch(&guests).told();
+            filter.insert_batch(&guests).changed(0).unwrap();
             assert_eq!(filter.remove_batch(&guests), guests.len());
         }
     });
@@ -570,7 +570,7 @@ where
 
 fn written_while_inserted<E: Engine>(filter: &Filter<E>, meanwhile: impl Fn(&AtomicBool) + Sync)
 where
-    Filter<E>: Inserts + OfMurmur3 + Stored<Hasher = Murmur3>,
+    E: Insert + Encode,
     Filter<E>: Sync,
 {
     const KEYS: usize = STRESS_KEYS / 8;
@@ -578,7 +578,7 @@ where
     together(3, |thread| match thread {
         0 => {
             for key in 0..KEYS {
-                filter.insert(&key).told();
+                filter.insert(&key).changed(0).unwrap();
                 // Pairs with the load below: these inserts happened before a read of the number.
                 inserted.store(key + 1, Ordering::Release);
             }
@@ -604,7 +604,7 @@ where
 /// A writer that uses the filter itself would wait for ever for what is held by whoever writes.
 fn nothing_is_held<E: Engine>(of: Of<E>)
 where
-    Filter<E>: Inserts + OfMurmur3 + Stored<Hasher = Murmur3>,
+    E: Insert + Encode,
 {
     struct User<F: FnMut()>(F);
     impl<F: FnMut()> Write for User<F> {
@@ -619,7 +619,7 @@ where
     let (filter, mut calls) = (small(of), 0);
     let user = User(|| {
         if calls < 2 {
-            filter.insert("a").told();
+            filter.insert("a").changed(0).unwrap();
         }
         assert!(filter.contains("a"));
         calls += 1;
@@ -645,7 +645,7 @@ mod through_serde {
 
     pub(super) fn round_trip<E: Engine>(of: Of<E>)
     where
-        Filter<E>: Stored<Hasher = Murmur3>,
+        E: Encode,
         Filter<E>: Serialize + DeserializeOwned,
     {
         let filter = small(of);
@@ -685,7 +685,7 @@ mod through_serde {
     /// The same bytes by the hasher that is given, within the limit and not below it.
     pub(super) fn limited<E: Engine, S: KeyHasher + Clone>(of: Of<E, S>, stranger: Of<E, S>)
     where
-        Filter<E, S>: Stored<Hasher = S>,
+        E: Encode,
         Filter<E, S>: Snapshot<Hasher = S> + Serialize,
     {
         let (filter, stranger) = (small(of), small(stranger));

@@ -2,9 +2,8 @@
 //! absurd word. A filter that was read goes on as the written one.
 
 use super::contract::{self, round_trip};
-use lanebloom::traits::{Engine, Stored};
+use lanebloom::traits::{Encode, Engine, Stored};
 use lanebloom::{CountingBloom, CuckooFilter, DLeftFilter, Filter, Murmur3, SipHash13, TombstoneBloom};
-use lanebloom_tests::filters::OfMurmur3;
 use lanebloom_tests::{number, with_field};
 
 const HEADER: usize = 128;
@@ -79,7 +78,7 @@ fn d_left(buckets: usize, keys: u64) -> DLeftFilter {
 /// As a filter by Murmur3.
 fn read<E: Engine>(bytes: &[u8]) -> Result<Filter<E>, String>
 where
-    Filter<E>: Stored<Hasher = Murmur3> + OfMurmur3,
+    E: Encode,
 {
     contract::read(bytes, &Murmur3::default())
 }
@@ -87,7 +86,7 @@ where
 /// The error of a filter of the same type for other bytes.
 fn refused<E: Engine>(_: &Filter<E>, bytes: &[u8]) -> String
 where
-    Filter<E>: Stored<Hasher = Murmur3> + OfMurmur3,
+    E: Encode,
 {
     read::<E>(bytes).map(drop).unwrap_err()
 }
@@ -234,7 +233,7 @@ fn every_form_reads_what_every_form_wrote() {
 fn what_is_behind_the_last_word_is_zero() {
     fn check<E: Engine>(filter: &Filter<E>)
     where
-        Filter<E>: Stored<Hasher = Murmur3> + OfMurmur3,
+        E: Encode,
     {
         let bytes = filter.to_bytes();
         for at in bytes.len() - TRAILER - 8..bytes.len() - TRAILER {
@@ -250,7 +249,7 @@ fn what_is_behind_the_last_word_is_zero() {
 /// Writers of checksums get no further.
 fn assert_absurd<E: Engine>(filter: &Filter<E>, cases: &[(usize, &[u8], &str)])
 where
-    Filter<E>: Stored<Hasher = Murmur3> + OfMurmur3,
+    E: Encode,
 {
     for (at, field, expected) in cases {
         let text = refused(filter, &with_field(&filter.to_bytes(), *at, field));
@@ -261,7 +260,7 @@ where
 /// Bytes of the header that say nothing in a kind.
 fn assert_zeros<E: Engine>(filter: &Filter<E>, places: impl Iterator<Item = usize>)
 where
-    Filter<E>: Stored<Hasher = Murmur3> + OfMurmur3,
+    E: Encode,
 {
     for at in places {
         assert_eq!(
@@ -279,7 +278,7 @@ fn assert_lengths_are_not_believed<E: Engine>(
     buckets: impl Iterator<Item = u64>,
     most: u64,
 ) where
-    Filter<E>: Stored<Hasher = Murmur3> + OfMurmur3,
+    E: Encode,
 {
     let bytes = filter.to_bytes();
     let huge = |buckets: u64| {
@@ -534,7 +533,7 @@ fn every_absurd_field_of_a_cuckoo_filter_is_an_error() {
 /// The most expected keys that are read in the place of the filter's.
 fn planned_keys<E: Engine>(filter: &Filter<E>) -> usize
 where
-    Filter<E>: Stored<Hasher = Murmur3> + OfMurmur3,
+    E: Encode,
 {
     let text = refused(filter, &with_field(&filter.to_bytes(), 48, &[0xff; 8]));
     let (_, most) = text
@@ -546,7 +545,7 @@ where
 /// A number of keys that no builder takes for so many buckets is refused.
 fn assert_keys_are_planned<E: Engine>(filter: &Filter<E>)
 where
-    Filter<E>: Stored<Hasher = Murmur3> + OfMurmur3,
+    E: Encode,
 {
     let most = planned_keys(filter);
     let with = |keys: usize| read::<E>(&with_field(&filter.to_bytes(), 48, &(keys as u64).to_le_bytes()));

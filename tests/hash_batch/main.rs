@@ -367,25 +367,25 @@ proptest! {
 }
 
 #[test]
-#[should_panic(expected = "3 keys and 2 places for their answers: the lengths must be the same")]
+#[should_panic(expected = "`keys` has 3 elements, but `out` has 2")]
 fn murmur3_panics_where_lengths_differ() {
     Murmur3::default().hash_batch(&[1u64, 2, 3], &mut [0; 2]);
 }
 
 #[test]
-#[should_panic(expected = "3 keys and 2 places for their answers: the lengths must be the same")]
+#[should_panic(expected = "`keys` has 3 elements, but `out` has 2")]
 fn fast_hash_panics_where_lengths_differ() {
     FastHash::default().hash_batch(&[1u64, 2, 3], &mut [0; 2]);
 }
 
 #[test]
-#[should_panic(expected = "1 keys and 2 places for their answers: the lengths must be the same")]
+#[should_panic(expected = "`keys` has 1 elements, but `out` has 2")]
 fn siphash_panics_where_lengths_differ() {
     SipHash13::default().hash_batch(&["a"], &mut [0; 2]);
 }
 
 #[test]
-#[should_panic(expected = "0 keys and 1 places for their answers: the lengths must be the same")]
+#[should_panic(expected = "`keys` has 0 elements, but `out` has 1")]
 fn a_build_hasher_panics_where_lengths_differ() {
     foldhash::fast::FixedState::with_seed(3).hash_batch::<&[u8]>(&[], &mut [0; 1]);
 }

@@ -43,7 +43,7 @@ fn write_nested(value: &RawValue, deepest: usize, to: &mut Vec<u8>) -> Option<()
     let text = value.get();
     match text.as_bytes()[0] {
         b'{' => {
-            // Of members with the same name the last one counts.
+            // The last one counts of several members with the same name.
             let members: BTreeMap<String, &RawValue> = serde_json::from_str(text).ok()?;
             to.push(b'{');
             for (number, (name, value)) in members.into_iter().enumerate() {

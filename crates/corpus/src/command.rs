@@ -1,8 +1,8 @@
 //! `lanebloom-corpus`: removes from texts in JSON lines what was seen before.
 //!
 //! Threads read chunks of lines, find the texts and hash their pieces, side by side. One thread at
-//! a time asks the filter about a chunk, in the order of the input ([`decide`]). Then threads write
-//! the lines anew and compress them, side by side, and the [`writer`] puts them in order.
+//! a time looks a chunk up in the filter, in the order of the input ([`decide`]). Then threads
+//! write the lines anew and compress them, side by side, and the [`writer`] puts them in order.
 
 mod args;
 mod decide;
@@ -128,7 +128,7 @@ fn run(args: &Args) -> Result<()> {
     let counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
     let summary = summary::of(&stage.decider, &counts, skipped, args, start).with_skipped(files.skipped);
     if let Some(output) = &report {
-        let members = summary.figures.iter().map(|(name, value)| (name, value.to_string()));
+        let members = summary.statistics.iter().map(|(name, value)| (name, value.to_string()));
         let report = object(members);
         output.write(|writer| writeln!(writer, "{report}"))?;
     }
@@ -251,7 +251,10 @@ fn filter(
             let filter = state.load(expected, is_rate_known.then_some(rate))?;
             let seed = filter.hasher().seed();
             if args.seed.is_some_and(|wanted| wanted != seed) {
-                bail!("the state {} has the seed {seed}", state.path().display());
+                bail!(
+                    "the state {} has the seed {seed}: leave --seed out",
+                    state.path().display()
+                );
             }
             filter
         }
@@ -261,7 +264,7 @@ fn filter(
 }
 
 /// The keys of a filter's first layer. What it has taken when it is full decides the size of the
-/// next one, so it shall see enough of the input: after 65,536 13-grams, 0.5% of an input of 314
+/// next one, so it must see enough of the input: after 65,536 13-grams, 0.5% of an input of 314
 /// MB, the next layer became 55 MiB; after one key for each 512 bytes, 37 MiB.
 fn first_keys(input: Option<u64>, memory: Option<usize>) -> usize {
     const MOST: usize = 1 << 24;
@@ -270,7 +273,7 @@ fn first_keys(input: Option<u64>, memory: Option<usize>) -> usize {
     keys.min(memory.unwrap_or(usize::MAX) / 64).max(FIRST)
 }
 
-/// The filter in Redis, if one is asked for.
+/// The filter in Redis, with --redis.
 #[cfg(feature = "redis")]
 fn shared(args: &Args, way: Way, settings: &str, inputs: &[PathBuf]) -> Result<Option<Box<dyn Shared>>> {
     let (Some(url), Some(name), Some(expected)) = (&args.redis, &args.redis_key, args.expected) else {

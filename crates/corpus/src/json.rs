@@ -30,8 +30,8 @@ impl Field {
     }
 
     /// The JSON string of the field, without its quotes, and where it lies in the line. `None` if
-    /// the line is no object of JSON, or has no string there. The last member with the name counts.
-    /// Other values are checked for their syntax only.
+    /// the line is not an object of JSON, or has no string there. The last member with the name
+    /// counts. Other values are checked for their syntax only.
     pub fn find<'a>(&self, line: &'a [u8]) -> Option<(Range<usize>, &'a str)> {
         found_in(line, self.search(line, false)?.0?)
     }

@@ -1,7 +1,7 @@
 //! Hashes of documents, paragraphs, word n-grams and MinHash bands, to deduplicate text with a
 //! Bloom filter. A text flows in, and [`Pieces`] flow out: where each piece of the text lies, and
-//! the hashes that stand for it. The command `lanebloom-corpus` asks a filter for these hashes, and
-//! removes the pieces that it has seen.
+//! the hashes that stand for it. The command `lanebloom-corpus` looks these hashes up in a
+//! filter, and removes the pieces that it has seen.
 //!
 //! # When not to use it
 //!

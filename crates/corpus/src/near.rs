@@ -169,7 +169,7 @@ mod tests {
             assert_eq!(bands(near, other), found);
         }
         assert_eq!(bands(near, Vec::new()), [0; 0]);
-        // Those of others stay.
+        // The others stay.
         let mut two = vec![1, 2];
         near.replace(&mut two, 1);
         assert_eq!((two[0], &two[1..]), (1, &bands(near, vec![2])[..]));

@@ -260,7 +260,8 @@ impl Room {
     }
 }
 
-/// Whether a text has nothing but white space. In most texts the first byte that is no space tells.
+/// Whether a text has nothing but white space. In most texts the first byte that is not a space
+/// tells.
 fn is_blank(text: &str) -> bool {
     let first = text.bytes().position(|byte| !byte.is_ascii_whitespace());
     first.is_none_or(|at| !text.as_bytes()[at].is_ascii_graphic() && text[at..].trim_start().is_empty())

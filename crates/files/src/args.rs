@@ -27,7 +27,7 @@ pub struct InputArgs {
     pub files0_from: Option<PathBuf>,
 }
 
-/// How the figures of a run are printed.
+/// How the summary of a run is printed.
 #[derive(Args, Debug)]
 pub struct SummaryArgs {
     /// Print the summary on stderr as one line of JSON, unless --quiet is given

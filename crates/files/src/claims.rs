@@ -1,5 +1,5 @@
 //! The files of a run, and what each is for. A command claims all its files here before it writes
-//! anything, so that no file is replaced that nobody named as an output.
+//! anything, so a run replaces only files that were named as outputs.
 
 use crate::args::InputArgs;
 use crate::identity::{FileId, regular};

@@ -15,7 +15,7 @@ impl FileId {
         Ok(Self::of(&file.metadata()?))
     }
 
-    /// That of the file that a path names, which is not opened; `None` if there is none.
+    /// The id of the file at a path, which is not opened; `None` if there is none.
     pub fn at(path: &Path) -> io::Result<Option<Self>> {
         match Self::of_path(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),

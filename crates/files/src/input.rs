@@ -242,8 +242,8 @@ impl<C: Cut> Reader<C> {
         }
     }
 
-    /// Unpacks compressed files before their turn if there are so many threads that they would wait
-    /// for it. Two would not, and it takes a quarter more CPU time.
+    /// Unpacks compressed files before their turn if there are more than two threads, which would
+    /// wait for it. It takes a quarter more CPU time.
     pub fn ahead(self, threads: usize) -> Self {
         let ahead = if threads > 2 { threads.min(MOST_AHEAD) } else { 0 };
         Self { ahead, ..self }
@@ -365,7 +365,7 @@ impl<C: Cut> Reader<C> {
             }
             let whole = self.cutter.cut(&buffer[..len], is_end, &mut chunk.records)?;
             if whole.end > 0 {
-                // A pipe gives less than was asked for: its records do not wait for more.
+                // A pipe may yield fewer bytes than requested. Its records do not wait for more.
                 self.carry.extend_from_slice(&buffer[whole.end..len]);
                 buffer.copy_within(whole.clone(), 0);
                 chunk.len = whole.len();

@@ -88,7 +88,7 @@ pub fn merged(filters: &[PathBuf]) -> Result<Option<Content>> {
     Ok(merged)
 }
 
-/// What the journal of a filter has. That of --build has no inputs.
+/// The content of a journal. The journal of --build has no inputs.
 pub struct Content {
     pub settings: String,
     pub inputs: Option<Vec<Done>>,
@@ -120,7 +120,7 @@ pub fn stranger(path: &Path) -> String {
 pub fn compare(filter: &Path, theirs: &str, ours: &str) -> Result<()> {
     if theirs != ours {
         bail!(
-            "{} was made with other options: {theirs}; these are: {ours}",
+            "{} was made with other options: {theirs}; these are: {ours}. Give the options of the file",
             filter.display()
         );
     }

@@ -13,7 +13,7 @@ use std::thread;
 /// More threads would wait for a stage that inserts.
 pub const MOST_THREADS: usize = 4;
 
-/// The number of threads to [`run`] with a stage that inserts, if none was asked for.
+/// The number of threads to [`run`] with a stage that inserts, if the user did not choose one.
 pub fn threads() -> usize {
     all_threads().min(MOST_THREADS)
 }
@@ -87,7 +87,7 @@ pub fn run<C: Cut, S: Stage<C::Records>>(
             Ok(stage)
         }
         Outcome::Failed(error) => {
-            // An error message shall not stand beside the bar.
+            // The bar goes before the error message comes.
             progress.finish();
             Err(error)
         }

@@ -49,7 +49,7 @@ impl Progress {
         (total > 0).then(|| (read as f64 / total as f64).min(1.0))
     }
 
-    /// Begins another pass over the input, which has so many bytes.
+    /// Begins another pass over the input, which has `total` bytes.
     pub fn restart(&self, total: u64) {
         // Relaxed: as in `add`; no thread is reading now.
         self.read.store(0, Ordering::Relaxed);
@@ -63,7 +63,7 @@ impl Progress {
     }
 }
 
-/// An error message shall not stand beside the bar.
+/// The bar goes before an error message comes.
 impl Drop for Progress {
     fn drop(&mut self) {
         self.finish();

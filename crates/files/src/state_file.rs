@@ -27,7 +27,7 @@ impl StateFile {
         // This refuses a named pipe, which would wait for its other end when it is opened.
         let path = &output::target(path).with_context(at)?;
         let Some(lock) = Lock::take(path).with_context(at)? else {
-            bail!("{} is in use by another run", at());
+            bail!("{} is in use by another run: wait for its end", at());
         };
         let file = match File::open(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => None,

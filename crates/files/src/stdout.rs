@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 static WAS_CLOSED: AtomicBool = AtomicBool::new(false);
 
 // Before `main`, the runtime opens `/dev/null` in the place of a closed stdout (`>&-`). No write to
-// it fails. Later on, nothing tells it from the `/dev/null` that a user asked for.
+// it fails. Later on, it looks like a `/dev/null` that the user chose.
 #[cfg(unix)]
 ctor::declarative::ctor! {
     // SAFETY: this runs before the standard library is ready, and uses none of it: one system call

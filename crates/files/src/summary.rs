@@ -1,13 +1,13 @@
-//! The figures of a run, as a line on stderr.
+//! The summary of a run: statistics, as a line on stderr.
 
 use crate::args::SummaryArgs;
 use crate::note;
 use serde_json::Value;
 
-/// The line for people, and the figures for programs.
+/// A line for people, and statistics for programs.
 pub struct Summary {
     pub text: String,
-    pub figures: Vec<(&'static str, Value)>,
+    pub statistics: Vec<(&'static str, Value)>,
 }
 
 impl Summary {
@@ -16,14 +16,14 @@ impl Summary {
         if skipped > 0 {
             self.text += &format!("; {}", not_read(skipped));
         }
-        self.figures.push(("files_not_read", skipped.into()));
+        self.statistics.push(("files_not_read", skipped.into()));
         self
     }
 
     pub fn print(self, args: &SummaryArgs, quiet: bool) {
-        let Self { text, figures } = self;
+        let Self { text, statistics } = self;
         if args.json_summary && !quiet {
-            let members = figures.into_iter().map(|(name, value)| (name, value.to_string()));
+            let members = statistics.into_iter().map(|(name, value)| (name, value.to_string()));
             note(&object(members));
         } else if !quiet {
             note(&text);

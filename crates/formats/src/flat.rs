@@ -553,14 +553,7 @@ impl Modulo {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Distinct numbers without a pattern (SplitMix64's output function).
-    fn number(i: u64) -> u64 {
-        let mut z = i.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
+    use lanebloom_tests::number;
 
     /// The sizes of arrays that fit `usize`: a 32-bit machine has fewer.
     const MAX_WORDS: u64 = if usize::BITS == 64 {

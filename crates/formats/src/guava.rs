@@ -39,7 +39,7 @@
 //! | `stringFunnel(UTF_16)` | [`Utf16`] of a string |
 //! | `stringFunnel` of any other charset | `[u8]`, the bytes in that charset |
 //! | `sequentialFunnel(f)` | slices, arrays and `Vec`s of what `f` is; a tuple of several of it |
-//! | a funnel of your own | a tuple of its parts, or a [`Funnel`] of your own |
+//! | a funnel of your own | a tuple of its parts, or a [`Funnel`](crate::Funnel) of your own |
 //!
 //! The parts of a funnel of your own, in its order:
 //!

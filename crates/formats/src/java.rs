@@ -3,24 +3,24 @@
 //! hold what differs, as a [`FormatImpl`]: hash, indexes, sizes, header.
 
 mod batch;
-mod chunks;
 pub(crate) mod error;
 mod figures;
 pub(crate) mod formulas;
+pub(crate) mod header;
 pub(crate) mod indexes;
 #[cfg(feature = "serde")]
 mod serde;
 mod sets;
-pub(crate) mod stream;
+mod stream;
 
 use crate::flat::{Flat, NextIndex};
 use core::fmt;
 use error::ReadError;
 use formulas::Shape;
+use header::Header;
 use indexes::IntIndexes;
 use lanebloom::BuildError;
 use lanebloom::internal::acquire_if;
-use stream::Header;
 
 /// The `BloomFilter` of Guava or of Spark, bit for bit: a [`GuavaBloom`](crate::GuavaBloom) or a
 /// [`SparkBloom`](crate::SparkBloom). Many threads can insert and look up at once.

@@ -87,6 +87,7 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
+mod chunks;
 mod flat;
 pub mod guava;
 #[doc(hidden)]

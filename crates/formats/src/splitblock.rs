@@ -46,11 +46,12 @@
 //! ```
 
 mod arrow;
-mod batch;
 mod block;
 mod bytes;
+mod engine;
 pub(crate) mod error;
 mod fold;
+mod inserts;
 #[allow(unsafe_code, reason = "instruction sets that not every CPU has, and their loads")]
 mod kernel;
 mod sets;
@@ -60,17 +61,18 @@ mod xxh64;
 
 pub use self::arrow::{Column, ColumnError};
 pub use self::bytes::{Header, Milvus};
+pub use self::engine::{Owned, SplitBlock, Xxh64};
 pub use self::error::SplitBlockReadError;
 pub use self::sizing::{MAX_FORMAT_BYTES, MIN_FORMAT_BYTES};
 pub use self::view::SplitBlockView;
 
-use self::block::{BLOCK_BYTES, Block};
-use self::kernel::Level;
+use self::block::BLOCK_BYTES;
 use alloc::format;
 use core::fmt;
 use core::num::NonZeroUsize;
-use lanebloom::internal::{AtomicU64, Bits, acquire, acquire_if, build_error, incompatible, noticed};
-use lanebloom::{BuildError, Figures, Funnel, IncompatibleError};
+use core::ops::Deref;
+use lanebloom::internal::{Bits, acquire, acquire_if, build_error, engine, engine_mut, filter_of, incompatible};
+use lanebloom::{BuildError, Filter, Funnel, IncompatibleError};
 
 /// XXH64 with seed 0 of a key's bytes: the hash that all of these filters use.
 ///
@@ -126,6 +128,13 @@ pub fn check_block(block: &[u8; BLOCK_BYTES], hash: u64) -> bool {
 /// Inserts and lookups take `&self` and are lock-free. A lookup reads 32 bytes of one cache line.
 /// [The module](self) says which key is which type of Parquet's.
 ///
+/// It derefs to a [`Filter`], which has the lookups, the batches and the figures of all filters of
+/// lanebloom. The inserts are here, as those of a [`ConcurrentBloom`](lanebloom::ConcurrentBloom).
+///
+/// A filter that was read promises 1%, since its bytes do not say for how many keys it is: its
+/// [`expected_keys`](Filter::expected_keys) are those that keep 1%. If it was made for another rate,
+/// compare its [rate now](Filter::current_false_positive_rate) with that one.
+///
 /// ```
 /// use lanebloom_formats::SplitBlockBloom;
 ///
@@ -146,13 +155,7 @@ pub fn check_block(block: &[u8; BLOCK_BYTES], hash: u64) -> bool {
 /// As [`ConcurrentBloom`](lanebloom::ConcurrentBloom): a key whose insert happened before a lookup
 /// is found. When a lookup answers true, what the inserters of these bits did before is visible.
 /// Two threads that insert one new key at the same time may both get true.
-pub struct SplitBlockBloom {
-    bits: Bits,
-    /// Half a line each; the last line may have one.
-    blocks: NonZeroUsize,
-    expected_keys: usize,
-    level: Level,
-}
+pub struct SplitBlockBloom(Filter<SplitBlock<Owned>, Xxh64>);
 
 /// Making one.
 impl SplitBlockBloom {
@@ -185,7 +188,7 @@ impl SplitBlockBloom {
     /// `-8 keys / ln(1 - rate^(1/8))` bits, raised to a power of two, from 32 bytes to 128 MiB.
     ///
     /// The formula leaves out that keys are not spread evenly, and the limit takes no notice of the
-    /// rate. So ask [`false_positive_rate_at`](Self::false_positive_rate_at), or use
+    /// rate. So ask [`false_positive_rate_at`](lanebloom::Filter::false_positive_rate_at), or use
     /// [`with_parquet_rate`](Self::with_parquet_rate).
     ///
     /// # Errors
@@ -277,12 +280,12 @@ impl SplitBlockBloom {
             )));
         }
         let blocks = NonZeroUsize::new(blocks).unwrap_or(NonZeroUsize::MIN);
-        Ok(Self {
+        let content = Owned {
             bits: Bits::new(blocks.get().div_ceil(2))?,
             blocks,
             expected_keys,
-            level: Level::best(),
-        })
+        };
+        Ok(Self(filter_of(SplitBlock::new(content), Xxh64::new())))
     }
 
     /// [`clone`](Clone::clone) that returns an error, instead of aborting, if the allocation fails.
@@ -294,10 +297,7 @@ impl SplitBlockBloom {
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     pub fn try_clone(&self) -> Result<Self, BuildError> {
-        Ok(Self {
-            bits: self.bits.try_clone()?,
-            ..*self
-        })
+        Ok(Self(self.0.try_clone()?))
     }
 }
 
@@ -321,33 +321,6 @@ impl SplitBlockBloom {
         self.insert_hash(hash(key))
     }
 
-    /// Whether a key may be in the filter. False is certain.
-    ///
-    /// ```
-    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
-    /// filter.insert("a");
-    /// assert!(filter.contains("a") && !filter.contains("b"));
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    #[inline]
-    #[must_use]
-    pub fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-        self.contains_hash(hash(key))
-    }
-
-    /// The hash by which the filter knows a key: [`hash`].
-    ///
-    /// ```
-    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
-    /// filter.insert("a");
-    /// assert!(filter.contains_hash(filter.hash("a")));
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    #[inline]
-    pub fn hash<K: Funnel + ?Sized>(&self, key: &K) -> u64 {
-        hash(key)
-    }
-
     /// [`insert`](Self::insert) by hash.
     ///
     /// ```
@@ -357,31 +330,16 @@ impl SplitBlockBloom {
     /// ```
     #[inline]
     pub fn insert_hash(&self, hash: u64) -> bool {
-        let changed = self.level.insert(self.shared(), hash);
+        let engine = engine(&self.0);
+        let changed = engine.level.insert(engine.blocks(), hash);
         acquire_if(!changed);
         changed
     }
 
-    /// [`contains`](Self::contains) by hash.
-    ///
-    /// ```
-    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
-    /// filter.insert_hash(7);
-    /// assert!(filter.contains_hash(7) && !filter.contains_hash(8));
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    #[inline]
-    #[must_use]
-    pub fn contains_hash(&self, hash: u64) -> bool {
-        let found = self.level.contains(self.shared(), hash);
-        acquire_if(found);
-        found
-    }
-
-    /// The blocks.
+    /// The bits.
     #[inline(always)]
-    fn shared(&self) -> &[Block<AtomicU64>] {
-        &self.bits.fours()[..self.blocks.get()]
+    fn bits(&self) -> &Bits {
+        &engine(&self.0).content.bits
     }
 }
 
@@ -397,7 +355,7 @@ impl SplitBlockBloom {
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     pub fn clear(&mut self) {
-        self.bits.clear();
+        engine_mut(&mut self.0).content.bits.clear();
     }
 
     /// Adds every key of `other` to this filter; returns whether that changed it. Both may be in
@@ -421,7 +379,7 @@ impl SplitBlockBloom {
     /// ```
     pub fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
         self.check_same_size(other)?;
-        let changed = self.bits.or_from(&other.bits, 0..self.bits.blocks());
+        let changed = self.bits().or_from(other.bits(), 0..self.bits().blocks());
         acquire_if(!changed);
         Ok(changed)
     }
@@ -442,12 +400,12 @@ impl SplitBlockBloom {
     }
 
     fn check_same_size(&self, other: &Self) -> Result<(), IncompatibleError> {
-        if self.blocks == other.blocks {
+        let (ours, theirs) = (self.blocks(), other.blocks());
+        if ours == theirs {
             return Ok(());
         }
         Err(incompatible(format!(
-            "the other filter has {} blocks, this one {}",
-            other.blocks, self.blocks
+            "the other filter has {theirs} blocks, this one {ours}"
         )))
     }
 
@@ -459,90 +417,7 @@ impl SplitBlockBloom {
     /// ```
     #[must_use]
     pub fn blocks(&self) -> usize {
-        self.blocks.get()
-    }
-
-    /// The bytes of the bitset.
-    ///
-    /// ```
-    /// use lanebloom_formats::SplitBlockBloom;
-    ///
-    /// assert_eq!(SplitBlockBloom::with_bytes(96)?.memory_bytes(), 96);
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn memory_bytes(&self) -> usize {
-        self.blocks.get() * BLOCK_BYTES
-    }
-
-    /// The keys that the filter was sized for. A filter that was read has those that keep 1%: the
-    /// bytes do not say.
-    ///
-    /// ```
-    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
-    /// assert_eq!(filter.expected_keys(), 1000);
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn expected_keys(&self) -> usize {
-        self.expected_keys
-    }
-
-    /// Whether no key was inserted.
-    ///
-    /// ```
-    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
-    /// assert!(filter.is_empty());
-    /// filter.insert("a");
-    /// assert!(!filter.is_empty());
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        let empty = self.bits.words().all(|line| line == [0; 8]);
-        acquire();
-        empty
-    }
-
-    /// The false-positive rate to expect once the [expected keys](Self::expected_keys) are in.
-    ///
-    /// ```
-    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(100_000, 0.01)?;
-    /// assert!((0.0099..=0.01).contains(&filter.false_positive_rate()));
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn false_positive_rate(&self) -> f64 {
-        self.false_positive_rate_at(self.expected_keys)
-    }
-
-    /// The false-positive rate to expect with so many keys.
-    ///
-    /// ```
-    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
-    /// assert!(filter.false_positive_rate_at(1000) <= 0.01);
-    /// assert!(filter.false_positive_rate_at(2000) > 0.05);
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn false_positive_rate_at(&self, keys: usize) -> f64 {
-        sizing::rate(keys as f64 / self.blocks.get() as f64)
-    }
-
-    /// The share of set bits, the number of keys by it, and the chance that a random hash is taken
-    /// for present, computed from every block. Reads the whole filter.
-    ///
-    /// ```
-    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
-    /// (0..1000).for_each(|i| { filter.insert(&i); });
-    /// let figures = filter.figures();
-    /// assert!((950..1050).contains(&figures.len));
-    /// assert!((0.005..0.015).contains(&figures.false_positive_rate));
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn figures(&self) -> Figures {
-        sizing::figures_of(self.bits.words().flatten(), self.blocks.get())
+        engine(&self.0).content.blocks.get()
     }
 
     /// The number of distinct keys, estimated from the share of set bits. Reads the whole filter.
@@ -560,44 +435,15 @@ impl SplitBlockBloom {
     pub fn estimated_len(&self) -> usize {
         self.figures().len
     }
+}
 
-    /// The chance that a random hash is taken for present now. Reads the whole filter.
-    ///
-    /// ```
-    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
-    /// assert_eq!(filter.current_false_positive_rate(), 0.0);
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn current_false_positive_rate(&self) -> f64 {
-        self.figures().false_positive_rate
-    }
+/// The lookups, the batches and the figures.
+impl Deref for SplitBlockBloom {
+    type Target = Filter<SplitBlock<Owned>, Xxh64>;
 
-    /// Whether the filter is worse than promised: whether its [rate
-    /// now](Self::current_false_positive_rate) is above [that for the expected
-    /// keys](Self::false_positive_rate). [What to do
-    /// then](lanebloom::Filter#when-a-filter-is-overfull). Reads the whole filter.
-    ///
-    /// The rate varies with the keys. So the limit is the rate of `4 * sqrt(n)` keys more than the
-    /// expected `n`. A filter for 0.1% or more stays below it with `n` keys in 999 cases of 1000,
-    /// and is above it with `6 * sqrt(n)` keys more. (At lower rates, the few blocks with the most
-    /// keys decide: at 1e-6, one filter in 30 really is above the limit at `n` keys.)
-    ///
-    /// A filter that was read promises 1%, since its bytes do not say for how many keys it is. If
-    /// it was made for another rate, compare the rate now with that one.
-    ///
-    /// ```
-    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(10_000, 0.01)?;
-    /// filter.insert_all(0..10_000_u32);
-    /// assert!(!filter.is_overfull());
-    /// filter.insert_all(10_000..11_000_u32);
-    /// assert!(filter.is_overfull() && filter.current_false_positive_rate() > 0.012);
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    #[doc(alias("saturated", "is_saturated", "is_full"))]
-    #[must_use]
-    pub fn is_overfull(&self) -> bool {
-        self.current_false_positive_rate() > self.false_positive_rate_at(noticed(self.expected_keys))
+    #[inline(always)]
+    fn deref(&self) -> &Self::Target {
+        &self.0
     }
 }
 
@@ -605,10 +451,7 @@ impl SplitBlockBloom {
 /// fails; [`try_clone`](SplitBlockBloom::try_clone) does not.
 impl Clone for SplitBlockBloom {
     fn clone(&self) -> Self {
-        self.try_clone().unwrap_or_else(|_| {
-            let layout = core::alloc::Layout::array::<u8>(self.memory_bytes());
-            alloc::alloc::handle_alloc_error(layout.expect("a filter of this size exists"))
-        })
+        Self(self.0.clone())
     }
 }
 
@@ -616,7 +459,7 @@ impl Clone for SplitBlockBloom {
 /// meanwhile.
 impl PartialEq for SplitBlockBloom {
     fn eq(&self, other: &Self) -> bool {
-        let same = self.blocks == other.blocks && self.bits.words().eq(other.bits.words());
+        let same = self.blocks() == other.blocks() && self.bits().words().eq(other.bits().words());
         acquire();
         same
     }
@@ -625,10 +468,6 @@ impl PartialEq for SplitBlockBloom {
 /// A summary; it reads the whole filter.
 impl fmt::Debug for SplitBlockBloom {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SplitBlockBloom")
-            .field("expected_keys", &self.expected_keys)
-            .field("memory_bytes", &self.memory_bytes())
-            .field("fill_ratio", &self.figures().fill_ratio)
-            .finish_non_exhaustive()
+        self.0.fmt(f)
     }
 }

@@ -222,9 +222,9 @@ pub use window::exchange_window_over;
 /// A filter that shares one set with other processes, through Redis: a [`SharedBloom`] or a
 /// [`SharedWindow`].
 ///
-/// It derefs to the filter: look up and insert by the filter's own methods, which never wait for the
-/// network. [The module](self) has the promises, the costs, and how a guard treats keys that have
-/// not arrived yet.
+/// It derefs to the filter: look up and insert by the filter's own methods, which never wait for
+/// the network. [The module](self) has the promises, the costs, and how a guard treats keys that
+/// have not arrived yet.
 ///
 /// A drop waits for nothing, so it may happen in any thread. If the last attempt succeeded, the
 /// background thread pushes once more. It ends within eight times the

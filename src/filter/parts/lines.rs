@@ -7,7 +7,7 @@
 use crate::codec::{BlocksHeader, Hashing, Input, Kind, Out, SNAPSHOT_HEADER, admit, read_words, write_words};
 use crate::error::{BuildError, IncompatibleError, SnapshotErrorKind};
 use crate::filter::Figures;
-use crate::filter::parts::engine::{EngineImpl, EstimateImpl, StoredImpl, UnionImpl};
+use crate::filter::traits::{Encode, Engine, FixedSize, Union};
 use crate::geometry::layout::{LINE_BITS, LINE_BYTES, LINE_WORDS, Layout};
 use crate::geometry::sizing::Cell;
 use crate::hash::Murmur3;
@@ -16,9 +16,11 @@ use crate::words::bits::{self, Lines, Load};
 use alloc::vec::Vec;
 use core::fmt;
 
-/// An engine that keeps bits or counters in lines of 64 bytes.
+/// An engine that keeps bits or counters in lines of 64 bytes. `OWNED`: it owns them, so that it can
+/// be changed, compared, united and saved. (Type and not bound, so that rustdoc shows no method for
+/// these on the page of a [`BloomView`](crate::BloomView).)
 #[derive(Clone, Copy)]
-pub struct Lined<W> {
+pub struct Lined<W, const OWNED: bool = true> {
     pub(crate) words: W,
     pub(crate) layout: Layout,
     pub(crate) expected_keys: usize,
@@ -86,7 +88,7 @@ fn fill_ratio(ones: u64, layout: Layout) -> f64 {
     ones as f64 / (layout.blocks * LINE_BITS) as f64
 }
 
-impl<W: LineWords> EngineImpl for Lined<W> {
+impl<W: LineWords, const OWNED: bool> Engine for Lined<W, OWNED> {
     const NAME: &'static str = W::TYPE;
 
     #[inline]
@@ -174,6 +176,12 @@ impl<W: LineWords> EngineImpl for Lined<W> {
         }
     }
 
+    fn estimated_len(&self) -> usize {
+        let total = self.words.weighed().map(|(_, weight)| weight).sum();
+        bits::acquire();
+        W::keys_of(self.layout, total)
+    }
+
     fn try_clone(&self) -> Result<Self, BuildError> {
         Ok(Self {
             words: self.words.copy()?,
@@ -196,15 +204,9 @@ impl<W: LineWords> EngineImpl for Lined<W> {
     }
 }
 
-impl<W: LineWords> EstimateImpl for Lined<W> {
-    fn estimated_len(&self) -> usize {
-        let total = self.words.weighed().map(|(_, weight)| weight).sum();
-        bits::acquire();
-        W::keys_of(self.layout, total)
-    }
-}
+impl<W> FixedSize for Lined<W> {}
 
-impl<W: OwnWords> UnionImpl for Lined<W> {
+impl<W: OwnWords> Union for Lined<W> {
     /// Whether both have the same layout and the same content.
     fn same(&self, other: &Self) -> bool {
         let same = self.layout == other.layout && self.words.words().eq(other.words.words());
@@ -246,7 +248,7 @@ fn header<W: OwnWords>(engine: &Lined<W>, hashing: Hashing) -> BlocksHeader {
 }
 
 /// `docs/FORMAT.md` describes the bytes.
-impl<W: OwnWords> StoredImpl for Lined<W> {
+impl<W: OwnWords> Encode for Lined<W> {
     const HELD: bool = false;
 
     fn snapshot_bytes(&self) -> usize {

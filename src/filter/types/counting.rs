@@ -78,8 +78,15 @@ use crate::batch::{Answer, Source, all, answered, ones, tell};
 use crate::codec::Kind;
 use crate::error::BuildError;
 use crate::filter::Filter;
-use crate::filter::parts::engine::{InsertFlaggedImpl, InsertImpl, PlannedImpl, RemoveImpl};
+use crate::filter::methods::builders::built;
+use crate::filter::methods::inserts::inserts;
+use crate::filter::methods::removes::removes;
+#[cfg(feature = "serde")]
+use crate::filter::methods::serde::serialized;
+use crate::filter::methods::snapshots::stored;
+use crate::filter::methods::unions::unions;
 use crate::filter::parts::lines::{LineWords, Lined, OwnWords, empty};
+use crate::filter::traits::{Insert, Planned, Remove};
 use crate::geometry::layout::{LINE_WORDS, Layout};
 use crate::geometry::sizing::{Cell, Request};
 use crate::hash::Murmur3;
@@ -138,7 +145,15 @@ pub struct CountingWords {
 /// ```
 pub type Builder<S = Murmur3> = crate::filter::Builder<Counting, S>;
 
-impl PlannedImpl for Counting {
+built! { CountingBloom: Counting; memory_budget, words_per_key }
+inserts! { CountingBloom: Counting }
+removes! { CountingBloom: Counting, "" }
+unions! { CountingBloom: Counting, "" }
+stored! { CountingBloom: Counting, "", of one size }
+#[cfg(feature = "serde")]
+serialized! { CountingBloom, "", both ways }
+
+impl Planned for Counting {
     type Options = ();
 
     fn build(request: Request, (): ()) -> Result<Self, BuildError> {
@@ -161,17 +176,16 @@ impl Counting {
     }
 }
 
-impl InsertImpl for Counting {
+impl Insert for Counting {
     type Answer = bool;
-    type Total = usize;
 
     #[inline]
-    fn insert(&self, hash: u64) -> bool {
+    fn insert_hash(&self, hash: u64) -> bool {
         self.words.kernels.insert(self.words.counters.shared(), hash)
     }
 
-    fn insert_all(&self, source: &impl Source) -> usize {
-        self.insert_flagged(source, None)
+    fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> usize {
+        self.change(CounterKernels::insert_hashes, source, answer)
     }
 
     fn clear(&mut self) {
@@ -179,19 +193,13 @@ impl InsertImpl for Counting {
     }
 }
 
-impl InsertFlaggedImpl for Counting {
-    fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> usize {
-        self.change(CounterKernels::insert_hashes, source, answer)
-    }
-}
-
-impl RemoveImpl for Counting {
+impl Remove for Counting {
     #[inline]
-    fn remove(&self, hash: u64) -> bool {
+    fn remove_hash(&self, hash: u64) -> bool {
         self.words.kernels.remove(self.words.counters.shared(), hash)
     }
 
-    fn remove_all(&self, source: &impl Source, answer: Answer<'_>) -> usize {
+    fn remove_flagged(&self, source: &impl Source, answer: Answer<'_>) -> usize {
         self.change(CounterKernels::remove_hashes, source, answer)
     }
 }

@@ -43,7 +43,7 @@ use core::num::NonZeroUsize;
 pub type BloomView<'a, S = Murmur3> = Filter<View<'a>, S>;
 
 /// The engine of [`BloomView`]: the bytes of a snapshot.
-pub type View<'a> = Lined<ViewWords<'a>>;
+pub type View<'a> = Lined<ViewWords<'a>, false>;
 
 /// The bytes of a snapshot, and the kernels that look them up.
 #[doc(hidden)]

@@ -58,7 +58,7 @@ pub(crate) fn run(args: &Dedup, quiet: bool) -> Result<()> {
         let ends = done.output.end(job.files.len())?;
         Ok((done, ends))
     })?;
-    // Lines that went nowhere shall not be remembered.
+    // A line is remembered only after it was written.
     if let Some((mut state, filter)) = done.state {
         state.save(&filter, |_| Ok(()))?;
     }
@@ -97,7 +97,7 @@ fn by_filter(job: &Job<'_>, output: &File) -> Result<Done> {
             filter.mistaken,
             HumanBytes(filter.memory_bytes() as u64)
         ),
-        figures: vec![
+        statistics: vec![
             ("wrongly_dropped_expected", filter.mistaken.into()),
             ("memory_bytes", filter.memory_bytes().into()),
         ],

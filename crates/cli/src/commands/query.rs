@@ -4,7 +4,6 @@ use crate::args::Query;
 use crate::filter_file::{Content, FilterFile};
 use crate::keys::{Chunk, Framer, Hash, KeySpec, Keyed};
 use anyhow::{Context, Result, bail};
-use lanebloom::hash::Murmur3;
 use lanebloom_files::claims::{Claims, INPUT, OUTPUT};
 use lanebloom_files::input::{Files, Input, Reader, is_stdin};
 use lanebloom_files::output::Output;
@@ -44,7 +43,7 @@ pub(crate) fn run(args: &Query, quiet: bool) -> Result<ExitCode> {
             other.kind()
         ),
         Content::Redis(_) => keys.of_redis(),
-        _ => keys,
+        _ => keys.of_hasher(&hasher),
     };
     let output = Output::new(args.output.as_deref().unwrap_or(Path::new("-")))?;
     let mut claims = Claims::default();
@@ -95,8 +94,8 @@ pub(crate) fn run(args: &Query, quiet: bool) -> Result<ExitCode> {
 /// What is printed of a record.
 #[derive(Clone, Copy)]
 enum Print {
-    /// The answer, a tab, and the record. The answer comes first so that the record stays as it is,
-    /// whatever ends it.
+    /// `present` or `absent`, a tab, and the record. They come first so that the record stays as it
+    /// is, whatever ends it.
     Answers,
     Present,
     Absent,
@@ -106,7 +105,7 @@ const FAILED: &str = "cannot write the output";
 
 /// Looks up the keys of chunks.
 struct Find {
-    hash: Hash<Murmur3>,
+    hash: Hash,
     file: FilterFile,
 }
 
@@ -144,7 +143,7 @@ impl Answers {
         } = *self;
         Summary {
             text: format!("lanebloom: {} without a key, taken for absent", count(missing, "line")),
-            figures: vec![
+            statistics: vec![
                 ("lines", (present + absent + missing).into()),
                 ("present", present.into()),
                 ("absent", absent.into()),
@@ -158,6 +157,7 @@ impl Answers {
 impl Stage<Keyed> for Answers {
     fn take(&mut self, chunk: &mut Chunk) -> Result<()> {
         let keyed = &mut chunk.records;
+        keyed.check_hashes()?;
         let mut found = mem::take(&mut keyed.found);
         // What has no key is not in the filter.
         let present = found.iter().filter(|&&found| found).count();

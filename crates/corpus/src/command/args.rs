@@ -70,7 +70,7 @@ pub(super) struct Args {
     pub(super) split: Option<String>,
 
     /// Compare by overlap: a piece goes if enough of its sequences of N words were seen. A piece of
-    /// fewer words is one sequence. Those of pieces that stay are remembered
+    /// fewer words is one sequence. The sequences of pieces that stay are remembered
     #[arg(long, value_name = "N", value_parser = field)]
     pub(super) ngrams: Option<usize>,
 
@@ -134,8 +134,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "NAME", requires = "redis")]
     pub(super) redis_key: Option<String>,
 
-    /// Size the filter for N different pieces, such as 5000, 10M or 1e9. More pieces are no error:
-    /// the filter grows [default: start small and grow]
+    /// Size the filter for N different pieces, such as 5000, 10M or 1e9. The filter grows if there
+    /// are more [default: start small and grow]
     #[arg(long, value_name = "N", value_parser = number)]
     pub(super) expected: Option<usize>,
 
@@ -168,7 +168,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "N", value_parser = threads)]
     pub(super) threads: Option<usize>,
 
-    /// Write the figures of the run to FILE as JSON
+    /// Write the statistics of the run to FILE, as JSON
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(super) report: Option<PathBuf>,
 
@@ -187,7 +187,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, exclusive = true)]
     pub(super) man: Option<PathBuf>,
 
-    /// Save the work of --state at least so often, in seconds
+    /// Save the work of --state after at most this many seconds
     #[arg(long, hide = true, default_value_t = 30.0)]
     pub(super) save_every: f64,
 }

@@ -1,9 +1,8 @@
 //! Decides which pieces were seen, in the order of the input.
 //!
-//! The hashes of a chunk come from threads that work side by side; the filter's answers do not. One
+//! Threads hash the pieces of chunks side by side; they do not look them up side by side. One
 //! thread at a time takes the chunks in order, so a piece is compared with all pieces before it,
-//! and the output depends on nothing else. What follows from the answers is found side by side
-//! again.
+//! and the output depends on nothing else. The rest of the work is done side by side again.
 
 use super::documents::{Documents, Fate};
 use anyhow::Result;
@@ -29,7 +28,7 @@ pub(super) enum By {
     Inserting,
     /// Hashes are looked up, and those of pieces that stay are inserted.
     Windows,
-    /// Another filter has been asked.
+    /// The hashes were looked up in another filter.
     Found,
     /// Everything is inserted, and nothing is decided.
     Nothing,
@@ -110,11 +109,11 @@ pub(super) trait Shared: Send {
     /// Inserts hashes in order, and writes to `new` which of them were new. Returns the rate.
     fn insert(&mut self, hashes: &[u64], new: &mut [bool]) -> Result<f64>;
 
-    fn figures(&self) -> Figures;
+    fn statistics(&self) -> Statistics;
 }
 
 /// What a summary says about a filter.
-pub(super) struct Figures {
+pub(super) struct Statistics {
     pub(super) memory: usize,
     pub(super) fill: f64,
     pub(super) rate: f64,
@@ -142,10 +141,10 @@ impl Decider {
         }
     }
 
-    pub(super) fn figures(&self) -> Figures {
+    pub(super) fn statistics(&self) -> Statistics {
         match &self.shared {
-            Some(shared) => shared.figures(),
-            None => Figures {
+            Some(shared) => shared.statistics(),
+            None => Statistics {
                 memory: self.filter.memory_bytes(),
                 fill: self.filter.fill(),
                 rate: self.filter.current_rate(),
@@ -219,7 +218,7 @@ impl Decider {
                 }
             }
             if documents.decide(document, self.way.min_words) == Fate::TooShort {
-                // Nobody will see what stays.
+                // The document goes, and what stays of it too.
                 self.pending.undo(before);
             }
         }
@@ -241,8 +240,8 @@ fn hashes_of(documents: &Documents, document: usize) -> Range<usize> {
     hash(pieces.start)..hash(pieces.end)
 }
 
-/// The chance that a piece like this one is removed by mistake: that so many of its new hashes seem
-/// seen as are missing. With `d` missing of `u` it is at most (u p)^d / d!.
+/// The chance that a piece like this one is removed by mistake: that enough of its new hashes
+/// seem seen. With `d` missing of `u` it is at most (u p)^d / d!.
 fn chance(seen: usize, all: usize, overlap: f64, rate: f64) -> f64 {
     let missing = ((overlap * all as f64).ceil() as usize).saturating_sub(seen).max(1);
     let new = (all - seen) as f64;

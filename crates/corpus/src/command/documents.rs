@@ -281,7 +281,7 @@ impl Documents {
         }
         scores.clear();
         scores.resize(pieces.pieces.len(), 0.0);
-        // The memory of a long line is given back. Nobody needs its text any more.
+        // Frees the memory of a long line. Its text is not needed any more.
         text.clear();
         text.shrink_to(LONG);
         let most = bytes.len() / 8 + 1024;

@@ -175,7 +175,10 @@ pub(super) fn tables(args: &Args, files: &Files, outputs: Option<&Outputs>) -> R
     let named = named.filter(|to| to.extension().is_some_and(|end| end == "parquet"));
     let (outputs, path, first) = match (outputs, found.find(|(_, table)| table.is_some()), named) {
         (Some(outputs), Some((path, Some(first))), _) => (outputs, path, first),
-        (Some(_), _, Some(to)) => bail!("cannot write {}: no input is a file of Parquet", to.display()),
+        (Some(_), _, Some(to)) => bail!(
+            "cannot write {}: no input is a file of Parquet; give a name that does not end in .parquet",
+            to.display()
+        ),
         _ => return Ok(tables),
     };
     if args.annotate.is_some() {

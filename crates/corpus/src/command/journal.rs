@@ -90,7 +90,7 @@ impl Journal {
         let names = |pair: &Value| {
             let name = |at: usize| Some(folder.join(pair.get(at)?.as_str()?));
             let names = name(0).zip(name(1));
-            // A stranger's journal shall not move or remove other files.
+            // A foreign journal must not move or remove other files.
             names.filter(|(from, to)| *from == Part::path(to)).ok_or_else(failed)
         };
         if !next.is_null() && now.is_some() && id(&next["state"]) == now {

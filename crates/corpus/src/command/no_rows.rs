@@ -1,4 +1,4 @@
-//! In place of `rows.rs`, without the feature `parquet`: names files of Parquet, and refuses them.
+//! Replaces `rows.rs` without the feature `parquet`: recognizes files of Parquet, and refuses them.
 
 use anyhow::{Result, bail};
 use std::fs::File;
@@ -23,7 +23,7 @@ impl Table {
             && File::open(path).is_ok_and(|mut file| file.read_exact(&mut magic).is_ok() && magic == *b"PAR1");
         if is_parquet {
             bail!(
-                "{} is a file of Parquet, for which this program was built without the feature parquet",
+                "{} is a file of Parquet, and this program was built without the feature parquet: install it with --features parquet",
                 path.display()
             );
         }

@@ -5,7 +5,7 @@
 //! begun, by size and hash. The filter remembers the pieces of an input that a killed run has not
 //! written, so the same input again is an error.
 
-use super::decide::{Figures, Shared};
+use super::decide::{Shared, Statistics};
 use super::journal::done_now;
 use anyhow::{Context, Result, bail};
 use lanebloom_files::journal;
@@ -18,8 +18,8 @@ use std::time::Duration;
 /// The longest wait for the server.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Other machines insert too, so the number of keys is asked for after one in so many of the
-/// expected keys were inserted here.
+/// Other machines insert too. So the server is asked for the number of keys whenever this share of
+/// the expected keys was inserted here.
 const STEPS: u64 = 64;
 
 pub(super) struct RedisFilter {
@@ -87,7 +87,7 @@ impl RedisFilter {
                     .or_insert(path);
             }
         }
-        // All are asked about first, so that this error leaves nothing behind.
+        // All are looked up first, so that this error leaves nothing behind.
         for (command, expected) in [("HEXISTS", 0), ("HSETNX", 1)] {
             for (name, path) in &names {
                 let mut command = redis::cmd(command);
@@ -146,11 +146,11 @@ impl Shared for RedisFilter {
         if self.since > self.expected / STEPS {
             self.ask()?;
         }
-        Ok(self.figures().rate)
+        Ok(self.statistics().rate)
     }
 
-    fn figures(&self) -> Figures {
-        Figures {
+    fn statistics(&self) -> Statistics {
+        Statistics {
             memory: self.filter.bit_size() as usize / 8,
             fill: self.fill(),
             rate: self.fill().powi(self.filter.hash_functions().into()),

@@ -46,7 +46,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Opens a file; `None` if it is no Parquet. `field` is the column with the texts.
+    /// Opens a file; `None` if it is not Parquet. `field` is the column with the texts.
     pub(super) fn open(path: &Path, field: &str) -> Result<Option<Self>> {
         if !path.is_file() {
             return Ok(None);
@@ -67,7 +67,7 @@ impl Table {
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View
         ) {
             bail!(
-                "{}: the column {name} has the type {}, and is no text",
+                "{}: the column {name} has the type {}; a column of text is needed",
                 path.display(),
                 found.data_type()
             );

@@ -1,7 +1,7 @@
-//! The figures of a run.
+//! The statistics of a run.
 
 use super::args::Args;
-use super::decide::{By, Decider, Figures};
+use super::decide::{By, Decider, Statistics};
 use super::documents::Counts;
 use indicatif::HumanBytes;
 use lanebloom_corpus::Near;
@@ -30,9 +30,9 @@ pub(super) fn of(decider: &Decider, counts: &Counts, skipped: usize, args: &Args
     } = counts;
     let seconds = start.elapsed().as_secs_f64();
     let mb = *text_bytes as f64 / 1e6;
-    let Figures { memory, fill, rate } = decider.figures();
+    let Statistics { memory, fill, rate } = decider.statistics();
     let rate = rate * args.near.map_or(1.0, |near| Near::new(near).bands() as f64);
-    let mut figures: Vec<(&'static str, Value)> = vec![
+    let mut statistics: Vec<(&'static str, Value)> = vec![
         ("documents", (*documents).into()),
         ("not_json", (*not_json).into()),
         ("not_json_with_nan", (*with_nan).into()),
@@ -78,7 +78,7 @@ pub(super) fn of(decider: &Decider, counts: &Counts, skipped: usize, args: &Args
         }
     }
     if !is_against {
-        figures.extend([
+        statistics.extend([
             ("wrongly_removed_expected", Value::from(*mistaken)),
             ("rate_now", rate.into()),
             ("memory_bytes", memory.into()),
@@ -97,11 +97,11 @@ pub(super) fn of(decider: &Decider, counts: &Counts, skipped: usize, args: &Args
             text += &format!(", which forgot {} hashes", filter.forgotten);
         }
     }
-    figures.extend([
+    statistics.extend([
         ("text_bytes", Value::from(*text_bytes)),
         ("seconds", seconds.into()),
         ("mb_per_second", (mb / seconds).into()),
     ]);
     text += &format!("; {mb:.0} MB of text, {seconds:.2} s, {:.0} MB/s", mb / seconds);
-    Summary { text, figures }
+    Summary { text, statistics }
 }

@@ -25,7 +25,7 @@ pub(super) enum Format {
     Zstd,
 }
 
-/// As `gzip` and `zstd` compress unless they are asked for more.
+/// The defaults of `gzip` and `zstd`.
 const GZIP_LEVEL: u32 = 6;
 const ZSTD_LEVEL: i32 = 3;
 
@@ -141,7 +141,7 @@ impl Part {
                     .map_err(anyhow::Error::from)
             }
             (Written::Rows(rows), Some(table)) => table.write(rows),
-            (Written::Rows(_), None) => Err(anyhow!("it is no file of Parquet")),
+            (Written::Rows(_), None) => Err(anyhow!("it is not a file of Parquet")),
         };
         written.with_context(|| format!("cannot write {}", self.to.display()))
     }

@@ -34,7 +34,7 @@ impl Ahead {
         let (sender, blocks) = mpsc::sync_channel(BLOCKS);
         thread::spawn(move || {
             if let Err(error) = send_all(&path, digest.as_ref(), &sender) {
-                // If this fails, nobody reads the file any more.
+                // This fails if the reader is gone.
                 let _ = sender.send(Err(error));
             }
         });

@@ -29,7 +29,8 @@ fn stdin() -> io::Result<File> {
         .into())
 }
 
-/// Those of a file that is not opened: the writer of a named pipe would take that for its reader.
+/// The metadata of a file, which is not opened: the writer of a named pipe would take that for its
+/// reader.
 pub(super) fn metadata(path: &Path) -> io::Result<Metadata> {
     if is_stdin(path) {
         stdin()?.metadata()

@@ -4,8 +4,8 @@
 use crate::flat::{Modulo, NextIndex};
 use crate::java::error::ReadError;
 use crate::java::formulas::{MAX_WORDS, Shape, functions_by_bits, optimal_bits, round};
+use crate::java::header::{Header, JAVA_OBJECT, MAX_HEADER, java_object, words};
 use crate::java::indexes::IntIndexes;
-use crate::java::stream::{Header, JAVA_OBJECT, MAX_HEADER, java_object, words};
 use crate::java::{FormatImpl, KeyImpl, Layout};
 use crate::logarithm::{Twofold, ln};
 use alloc::format;
@@ -259,14 +259,7 @@ impl NextIndex for WideIndexes {
 mod tests {
     use super::*;
     use alloc::string::ToString;
-
-    /// Distinct numbers without a pattern (SplitMix64's output function).
-    fn number(i: u64) -> u64 {
-        let mut z = i.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
+    use lanebloom_tests::number;
 
     /// Guava's own arithmetic, step by step, beside ours.
     #[test]

@@ -1,13 +1,16 @@
 //! Batches of a [`JavaBloom`]: `flat.rs` takes the indexes of many keys' bits, and returns bitmaps.
 
-use super::chunks;
 use super::{JavaBloom, JavaFormat, JavaKey};
-use crate::{CHUNK, unpack_into};
+use crate::{CHUNK, chunks, unpack_into};
 use alloc::vec::Vec;
 use core::convert::Infallible;
 use lanebloom::internal::{
     Length, Vectorized, assert_bitmap_length, assert_same_length, for_each_absent, try_gathered, vectorized,
 };
+
+/// Keys that are hashed at a time: 8 KiB of hashes of 16 bytes on the stack. (With strings, tiles
+/// of 64 keys that are hashed and looked up in turn take 1 ns a key longer.)
+const CHUNK_KEYS: usize = 512;
 
 /// The hashes of keys, for vectors.
 struct Hashes<'a, F: JavaFormat, K> {
@@ -213,7 +216,7 @@ impl<F: JavaFormat> JavaBloom<F> {
     /// Hashes the keys; calls `each(start, hashes)` for every chunk.
     #[inline]
     fn hashed<K: JavaKey<F>>(&self, keys: &[K], each: impl FnMut(usize, &[F::Hash])) {
-        chunks::hashed(keys, |keys, out| self.hash_batch(keys, out), each);
+        chunks::hashed::<CHUNK_KEYS, _, _>(keys, |keys, out| self.hash_batch(keys, out), each);
     }
 }
 
@@ -318,7 +321,7 @@ impl<F: JavaFormat> JavaBloom<F> {
     }
 }
 
-/// [`insert_all`](GuavaBloom::insert_all). For `&GuavaBloom` too.
+/// [`insert_all`](JavaBloom::insert_all). For a reference to the filter too.
 ///
 /// ```
 /// let mut filter = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.01)?;
@@ -384,7 +387,7 @@ impl<F: JavaFormat> JavaBloom<F> {
         let mut new = 0;
         let format = self.layout.format;
         let hash = |keys: &[K], out: &mut [F::Hash]| hash_batch(format, keys, out);
-        chunks::hashed(keys, hash, |_, hashes| new += self.insert_hashes_mut(hashes));
+        chunks::hashed::<CHUNK_KEYS, _, _>(keys, hash, |_, hashes| new += self.insert_hashes_mut(hashes));
         new
     }
 

@@ -4,31 +4,11 @@
 
 use super::error::{JavaReadError, ReadError};
 use super::formulas::{MAX_WORDS, Shape};
+use super::header::Header;
 use super::{JavaBloom, JavaFormat, Layout};
 use crate::flat::Flat;
-use alloc::format;
 use alloc::vec::Vec;
 use lanebloom::internal::{acquire, as_chunks};
-
-/// The most bytes of a header: those of Spark's V2.
-pub(crate) const MAX_HEADER: usize = 16;
-
-/// A header, and its length.
-pub(crate) type Header = ([u8; MAX_HEADER], usize);
-
-/// What Java's `ObjectOutputStream` begins with (Java Object Serialization Specification,
-/// `STREAM_MAGIC` and `STREAM_VERSION`).
-pub(crate) const JAVA_OBJECT: [u8; 4] = [0xac, 0xed, 0, 5];
-
-/// The number of longs that a stream declares, as Java's `int`.
-pub(crate) fn words(length: [u8; 4]) -> Result<usize, ReadError> {
-    match i32::from_be_bytes(length) {
-        length @ ..=0 => Err(ReadError::Invalid(format!(
-            "a length of {length} longs is not in 1 to {MAX_WORDS}"
-        ))),
-        length => Ok(length as usize),
-    }
-}
 
 /// Bytes of a whole stream.
 fn bytes(header: usize, words: usize) -> u64 {
@@ -42,13 +22,6 @@ fn begin(stream: &[u8], len: usize) -> Result<&[u8], ReadError> {
         bytes: stream.len() as u64,
         needed: len as u64,
     })
-}
-
-/// A Java object instead of a stream.
-pub(crate) fn java_object() -> ReadError {
-    ReadError::Invalid(
-        "a serialized Java object (0xACED): write the filter by BloomFilter.writeTo, not by ObjectOutputStream".into(),
-    )
 }
 
 fn check_limit(shape: Shape, limit: u64) -> Result<(), ReadError> {
@@ -189,8 +162,9 @@ impl<F: JavaFormat> JavaBloom<F> {
 
 #[cfg(feature = "std")]
 mod io {
-    use super::{JavaBloom, JavaFormat, JavaReadError, MAX_HEADER, ReadError, Shape, bytes, check_limit};
+    use super::{JavaBloom, JavaFormat, JavaReadError, ReadError, Shape, bytes, check_limit};
     use crate::flat::{Flat, LINE_WORDS};
+    use crate::java::header::MAX_HEADER;
     use lanebloom::internal::{Bits, acquire, as_chunks, as_chunks_mut};
     use std::io::{self, ErrorKind, Read, Write};
 

@@ -8,7 +8,7 @@ use super::{SplitBlockBloom, sizing};
 use alloc::format;
 use alloc::vec::Vec;
 use lanebloom::BuildError;
-use lanebloom::internal::{acquire, as_chunks, build_error};
+use lanebloom::internal::{acquire, as_chunks, build_error, engine_mut};
 
 /// The header of a filter in a Parquet file: `BloomFilterHeader` of Parquet's Thrift definition, in
 /// the compact protocol. Parquet's writers make it of 15 to 19 bytes.
@@ -176,17 +176,17 @@ impl SplitBlockBloom {
     /// ([`MAX_FORMAT_BYTES`]). [`with_parquet_size`](Self::with_parquet_size) makes one that fits.
     pub fn to_mbf1(&self, says: Milvus) -> Result<Vec<u8>, BuildError> {
         self.check_format_size()?;
-        if !self.blocks.is_power_of_two() {
+        if !self.blocks().is_power_of_two() {
             return Err(build_error(format!(
                 "{} blocks are not a power of two, which Milvus needs",
-                self.blocks
+                self.blocks()
             )));
         }
         let mut bytes = Vec::with_capacity(MILVUS_HEADER + self.memory_bytes());
         bytes.extend(b"MBF1\x01\0\x01\0");
         bytes.extend(says.keys.to_le_bytes());
         bytes.extend(says.rate.to_le_bytes());
-        bytes.extend((self.blocks.get() as u32).to_le_bytes());
+        bytes.extend((self.blocks() as u32).to_le_bytes());
         bytes.extend([u8::from(says.int64) | u8::from(says.utf8) << 1, 0, 0, 0]);
         self.write_bitset(&mut bytes);
         Ok(bytes)
@@ -203,7 +203,7 @@ impl SplitBlockBloom {
     }
 
     fn write_bitset(&self, bytes: &mut Vec<u8>) {
-        let words = self.bits.words().flatten().take(4 * self.blocks.get());
+        let words = self.bits().words().flatten().take(4 * self.blocks());
         words.for_each(|word| bytes.extend(word.to_le_bytes()));
         acquire();
     }
@@ -229,7 +229,7 @@ impl SplitBlockBloom {
         let mut filter =
             Self::new(blocks, sizing::keys(blocks, 0.01)).map_err(|e| SplitBlockReadError(Kind::OutOfMemory(e)))?;
         let words = as_chunks(bitset).0.iter().map(|word| u64::from_le_bytes(*word));
-        filter.bits.store_words(0, words);
+        engine_mut(&mut filter.0).content.bits.store_words(0, words);
         Ok(filter)
     }
 

@@ -11,7 +11,7 @@ use crate::logarithm::pow;
 use core::array;
 use lanebloom::BuildError;
 use lanebloom::internal::bounds::Load;
-use lanebloom::internal::{check_factor, largest_factor};
+use lanebloom::internal::{check_factor, engine, engine_mut, largest_factor};
 
 /// Folds.
 impl SplitBlockBloom {
@@ -19,9 +19,9 @@ impl SplitBlockBloom {
     /// not needed: the filter is then, bit for bit, the one that the same inserts would have made
     /// with so many blocks.
     ///
-    /// The [expected keys](Self::expected_keys) are divided too, so that the promised rate stays.
+    /// The [expected keys](lanebloom::Filter::expected_keys) are divided too, so that the promised rate stays.
     /// The keys that are in stay in: if they were more than that, the filter [is
-    /// overfull](Self::is_overfull) now.
+    /// overfull](lanebloom::Filter::is_overfull) now.
     ///
     /// A filter of [Parquet's size](Self::with_parquet_size) has a power of two of blocks and can
     /// be halved until one is left. Any other filter has the factors that its number of blocks
@@ -52,14 +52,14 @@ impl SplitBlockBloom {
     #[doc(alias("shrink", "halve", "compact"))]
     pub fn fold(&mut self, factor: usize) -> Result<(), BuildError> {
         check_factor(self.blocks(), "", factor)?;
-        self.fold_by(factor, usize::max(self.expected_keys / factor, 1))
+        self.fold_by(factor, usize::max(self.expected_keys() / factor, 1))
     }
 
     /// [Folds](Self::fold) by the largest factor after which the [rate
-    /// now](Self::current_false_positive_rate) is at most `rate`; returns the factor. It is 1, and
+    /// now](lanebloom::Filter::current_false_positive_rate) is at most `rate`; returns the factor. It is 1, and
     /// the filter as before, if every fold would raise the rate beyond that.
     ///
-    /// The [expected keys](Self::expected_keys) are then those for which the new filter keeps this
+    /// The [expected keys](lanebloom::Filter::expected_keys) are then those for which the new filter keeps this
     /// rate. A filter that gets no more keys can give its free memory back so: before it is written
     /// to a file, say.
     ///
@@ -95,7 +95,7 @@ impl SplitBlockBloom {
     ///
     /// That is the largest one after which the mean share of set bits, to the power of 8, is
     /// estimated as at most `rate`. The estimate leaves out that keys are not spread evenly, so the
-    /// rate may be higher: ask [`current_false_positive_rate`](Self::current_false_positive_rate).
+    /// rate may be higher: ask [`current_false_positive_rate`](lanebloom::Filter::current_false_positive_rate).
     ///
     /// # Errors
     ///
@@ -129,7 +129,7 @@ impl SplitBlockBloom {
 
     /// The blocks after a fold by a divisor of their number.
     fn folded(&self, factor: usize) -> impl Iterator<Item = Block<u64>> {
-        self.shared().chunks(factor).map(|blocks| {
+        engine(&self.0).blocks().chunks(factor).map(|blocks| {
             let unite = |united: Block<u64>, block: &Block<_>| array::from_fn(|i| united[i] | Load::load(&block[i]));
             blocks.iter().fold([0; 4], unite)
         })
@@ -144,7 +144,10 @@ impl SplitBlockBloom {
 
     fn fold_by(&mut self, factor: usize, expected_keys: usize) -> Result<(), BuildError> {
         let mut folded = Self::new(self.blocks() / factor, expected_keys)?;
-        folded.bits.store_words(0, self.folded(factor).flatten());
+        engine_mut(&mut folded.0)
+            .content
+            .bits
+            .store_words(0, self.folded(factor).flatten());
         *self = folded;
         Ok(())
     }

@@ -185,16 +185,10 @@ mod tests {
     use crate::splitblock::block::{BLOCK_BYTES, SALTS};
     use alloc::vec::Vec;
     use lanebloom::internal::{Bits, is_cached};
+    use lanebloom_tests::number;
 
     fn hashes(seed: u64, count: usize) -> Vec<u64> {
-        let mut state = seed;
-        let next = |_| {
-            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let z = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-            z ^ z >> 31
-        };
-        (0..count).map(next).collect()
+        (0..count as u64).map(|i| number(seed << 32 | i)).collect()
     }
 
     /// Parquet's own description, word by word.

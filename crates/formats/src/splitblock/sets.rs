@@ -6,8 +6,8 @@ use super::block::Block;
 use super::sizing;
 use core::array;
 use lanebloom::IncompatibleError;
-use lanebloom::internal::acquire;
 use lanebloom::internal::bounds::Load;
+use lanebloom::internal::{acquire, engine, engine_mut};
 
 /// Two filters as sets of keys. All methods fail as [`union_from`](Self::union_from): if the
 /// numbers of blocks differ.
@@ -18,7 +18,7 @@ impl SplitBlockBloom {
     /// The result answers `true` exactly if both filters would have. So it has every key that was
     /// inserted into both, and a key of only one at the other one's rate. It is not the filter of
     /// the common keys alone: bits that different keys set in the two filters stay too. [Its
-    /// rate](Self::current_false_positive_rate) for keys of neither is at most the lower one of the
+    /// rate](lanebloom::Filter::current_false_positive_rate) for keys of neither is at most the lower one of the
     /// two. (At 1%, two full filters without a common key leave 1e-4; if half of the keys are
     /// common, 1.0e-3, where a filter of these alone has 3.2e-4.)
     ///
@@ -41,7 +41,7 @@ impl SplitBlockBloom {
     #[doc(alias("intersect_from", "and", "retain"))]
     pub fn intersection_from(&mut self, other: &Self) -> Result<bool, IncompatibleError> {
         self.check_same_size(other)?;
-        let changed = self.bits.and_from(&other.bits);
+        let changed = engine_mut(&mut self.0).content.bits.and_from(other.bits());
         acquire();
         Ok(changed)
     }
@@ -70,7 +70,7 @@ impl SplitBlockBloom {
     }
 
     /// Whether `other` has every key of this filter: `false` is certain, `true` may be by chance.
-    /// It is `true` exactly if `other` [contains](Self::contains) each of the keys: the ones that
+    /// It is `true` exactly if `other` [contains](lanebloom::Filter::contains) each of the keys: the ones that
     /// it lacks would all have to be false positives.
     ///
     /// If every insert into this filter happens after one of the same key into `other`, the answer
@@ -154,8 +154,9 @@ impl SplitBlockBloom {
     /// The blocks of both, as lookups see them: each of this filter before that of `other`.
     fn both(&self, other: &Self) -> impl Iterator<Item = (Block<u64>, Block<u64>)> {
         let load = |block: &Block<_>| array::from_fn(|i| Load::load(&block[i]));
-        let ours = self.shared().iter().map(load);
+        let ours = engine(&self.0).blocks().iter().map(load);
         // Pairs with the inserts of a thread that inserts each key into `other` first.
-        ours.inspect(|_| acquire()).zip(other.shared().iter().map(load))
+        ours.inspect(|_| acquire())
+            .zip(engine(&other.0).blocks().iter().map(load))
     }
 }

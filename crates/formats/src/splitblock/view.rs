@@ -2,12 +2,12 @@
 
 use super::block::Block;
 use super::bytes::whole_blocks;
+use super::engine::{SplitBlock, Xxh64};
 use super::error::SplitBlockReadError;
-use super::kernel::Level;
-use super::{batch, hash, sizing};
 use core::fmt;
-use lanebloom::internal::{as_chunks, assert_bitmap_length, assert_same_length};
-use lanebloom::{Figures, Funnel};
+use core::ops::Deref;
+use lanebloom::Filter;
+use lanebloom::internal::{as_chunks, engine, filter_of};
 
 /// A split-block filter that is looked up where its bytes lie: in a mapped file, or in a buffer
 /// that was read. No byte is copied.
@@ -26,97 +26,30 @@ use lanebloom::{Figures, Funnel};
 /// assert!(view.contains("ann") && !view.contains("eve"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Copy)]
-pub struct SplitBlockView<'a> {
-    /// At least one.
-    blocks: &'a [Block<[u8; 8]>],
-    level: Level,
-}
+#[derive(Clone)]
+pub struct SplitBlockView<'a>(Filter<SplitBlock<&'a [Block<[u8; 8]>]>, Xxh64>);
 
 impl<'a> SplitBlockView<'a> {
     /// A view of a bitset, which may lie at any address.
     ///
     /// # Errors
     ///
-    /// If the bytes are no whole number of blocks of 32 bytes, or none.
+    /// If the bytes are not a whole number of blocks of 32 bytes, or none.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_formats::SplitBlockView;
+    ///
+    /// assert!(SplitBlockView::new(&[0xff; 32])?.contains("ann"));
+    /// assert!(!SplitBlockView::new(&[0; 32])?.contains("ann"));
+    /// assert!(SplitBlockView::new(&[0; 33]).is_err());
+    /// # Ok::<(), lanebloom_formats::SplitBlockReadError>(())
+    /// ```
     pub fn new(bitset: &'a [u8]) -> Result<Self, SplitBlockReadError> {
         whole_blocks(bitset.len())?;
-        Ok(Self {
-            blocks: as_chunks(as_chunks(bitset).0).0,
-            level: Level::best(),
-        })
-    }
-
-    /// Whether a key may be in the filter. False is certain.
-    ///
-    /// ```
-    /// let bitset = lanebloom_formats::SplitBlockBloom::with_bytes(64)?.to_bitset();
-    /// let view = lanebloom_formats::SplitBlockView::new(&bitset)?;
-    /// assert!(!view.contains("ann"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[inline]
-    #[must_use]
-    pub fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-        self.contains_hash(hash(key))
-    }
-
-    /// [`contains`](Self::contains) by hash.
-    ///
-    /// ```
-    /// let view = lanebloom_formats::SplitBlockView::new(&[0xff; 32])?;
-    /// assert!(view.contains_hash(7));
-    /// # Ok::<(), lanebloom_formats::SplitBlockReadError>(())
-    /// ```
-    #[inline]
-    #[must_use]
-    pub fn contains_hash(&self, hash: u64) -> bool {
-        self.level.contains(self.blocks, hash)
-    }
-
-    /// [`SplitBlockBloom::contains_batch`](super::SplitBlockBloom::contains_batch).
-    ///
-    /// ```
-    /// let view = lanebloom_formats::SplitBlockView::new(&[0xff; 32])?;
-    /// let mut found = [false; 2];
-    /// view.contains_batch(&["a", "b"], &mut found);
-    /// assert_eq!(found, [true, true]);
-    /// # Ok::<(), lanebloom_formats::SplitBlockReadError>(())
-    /// ```
-    pub fn contains_batch<K: Funnel>(&self, keys: &[K], out: &mut [bool]) {
-        assert_same_length(keys.len(), out.len());
-        batch::hashed(self.level, keys, |start, hashes| {
-            self.contains_hashes(hashes, &mut out[start..][..hashes.len()])
-        });
-    }
-
-    /// [`SplitBlockBloom::contains_hashes`](super::SplitBlockBloom::contains_hashes).
-    ///
-    /// ```
-    /// let view = lanebloom_formats::SplitBlockView::new(&[0; 32])?;
-    /// let mut found = [true; 2];
-    /// view.contains_hashes(&[7, 8], &mut found);
-    /// assert_eq!(found, [false, false]);
-    /// # Ok::<(), lanebloom_formats::SplitBlockReadError>(())
-    /// ```
-    pub fn contains_hashes(&self, hashes: &[u64], out: &mut [bool]) {
-        batch::contains_hashes(self.level, self.blocks, hashes, out);
-    }
-
-    /// [`SplitBlockBloom::contains_hashes_bitmap`](super::SplitBlockBloom::contains_hashes_bitmap).
-    ///
-    /// ```
-    /// let view = lanebloom_formats::SplitBlockView::new(&[0xff; 32])?;
-    /// let mut found = [0];
-    /// view.contains_hashes_bitmap(&[7, 8], &mut found);
-    /// assert_eq!(found, [0b11]);
-    /// # Ok::<(), lanebloom_formats::SplitBlockReadError>(())
-    /// ```
-    pub fn contains_hashes_bitmap(&self, hashes: &[u64], out: &mut [u64]) {
-        assert_bitmap_length(hashes.len(), out.len());
-        batch::look_up(self.level, self.blocks, hashes, &mut |at, _, found| {
-            out[at / 64] = found
-        });
+        let blocks = as_chunks(as_chunks(bitset).0).0;
+        Ok(Self(filter_of(SplitBlock::new(blocks), Xxh64::new())))
     }
 
     /// The number of blocks.
@@ -127,27 +60,22 @@ impl<'a> SplitBlockView<'a> {
     /// ```
     #[must_use]
     pub fn blocks(&self) -> usize {
-        self.blocks.len()
+        engine(&self.0).blocks().len()
     }
+}
 
-    /// [`SplitBlockBloom::figures`](super::SplitBlockBloom::figures).
-    ///
-    /// ```
-    /// let figures = lanebloom_formats::SplitBlockView::new(&[0xff; 32])?.figures();
-    /// assert_eq!((figures.fill_ratio, figures.false_positive_rate), (1.0, 1.0));
-    /// # Ok::<(), lanebloom_formats::SplitBlockReadError>(())
-    /// ```
-    #[must_use]
-    pub fn figures(&self) -> Figures {
-        let words = self.blocks.as_flattened().iter().map(|word| u64::from_le_bytes(*word));
-        sizing::figures_of(words, self.blocks.len())
+/// The lookups and the figures.
+impl<'a> Deref for SplitBlockView<'a> {
+    type Target = Filter<SplitBlock<&'a [Block<[u8; 8]>]>, Xxh64>;
+
+    #[inline(always)]
+    fn deref(&self) -> &Self::Target {
+        &self.0
     }
 }
 
 impl fmt::Debug for SplitBlockView<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SplitBlockView")
-            .field("blocks", &self.blocks.len())
-            .finish_non_exhaustive()
+        self.0.fmt(f)
     }
 }

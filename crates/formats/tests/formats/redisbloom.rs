@@ -1093,7 +1093,7 @@ fn threads_ask_one_filter_at_once() {
 }
 
 #[test]
-#[should_panic(expected = "3 keys and 2 places for their answers: the lengths must be the same")]
+#[should_panic(expected = "`keys` has 3 elements, but `out` has 2")]
 fn contains_batch_panics_where_lengths_differ() {
     RedisBloom::with_capacity(10, 0.01)
         .unwrap()
@@ -1101,7 +1101,7 @@ fn contains_batch_panics_where_lengths_differ() {
 }
 
 #[test]
-#[should_panic(expected = "1 keys and 2 places for their answers: the lengths must be the same")]
+#[should_panic(expected = "`keys` has 1 elements, but `out` has 2")]
 fn insert_batch_flagged_panics_where_lengths_differ() {
     let _ = RedisBloom::with_capacity(10, 0.01)
         .unwrap()
@@ -1109,7 +1109,7 @@ fn insert_batch_flagged_panics_where_lengths_differ() {
 }
 
 #[test]
-#[should_panic(expected = "65 keys and 1 words for a bit each: it must be 2 words")]
+#[should_panic(expected = "a bitmap of 65 keys needs 2 words, but `out` has 1")]
 fn contains_batch_bitmap_panics_where_lengths_differ() {
     RedisBloom::with_capacity(10, 0.01)
         .unwrap()

@@ -95,7 +95,7 @@ pub(super) fn run(job: &Job<'_>, output: &File) -> Result<Done> {
         output,
         extra: Summary {
             text: format!(", none wrongly, {number} candidates"),
-            figures: vec![("wrongly_dropped_expected", 0.into()), ("candidates", number.into())],
+            statistics: vec![("wrongly_dropped_expected", 0.into()), ("candidates", number.into())],
         },
         state: None,
     })

@@ -3,7 +3,7 @@
 use crate::args::Dedup;
 use crate::keys::{Chunk, Framer, Hash, KeySpec, Keyed};
 use anyhow::{Context, Result};
-use lanebloom::hash::KeyHasher;
+use lanebloom::hash::AnyHasher;
 use lanebloom_files::growing_filter::GrowingFilter;
 use lanebloom_files::input::{Input, Reader};
 use lanebloom_files::pipeline::{self, Stage};
@@ -47,12 +47,12 @@ impl<'a> Job<'a> {
     pub(super) fn pass<S: Stage<Keyed>>(
         &self,
         inputs: VecDeque<Input>,
-        hasher: impl KeyHasher + Send + Sync + 'static,
+        hasher: impl Into<AnyHasher>,
         stage: S,
     ) -> Result<S> {
         let reader =
             Reader::new(inputs, Framer::new(self.keys.clone()), Arc::clone(&self.progress)).apart(self.is_apart);
-        let keys = self.keys.clone();
+        let (keys, hasher) = (self.keys.clone(), hasher.into());
         pipeline::run(reader, Hash { keys, hasher }, self.threads, stage)
     }
 }
@@ -113,7 +113,7 @@ impl RecordWriter {
         Ok(mem::take(&mut self.ends))
     }
 
-    /// Takes the answers for the keys of the chunk.
+    /// Writes the records of a chunk whose keys are new.
     pub(super) fn put(&mut self, chunk: &mut Chunk, new: &mut Vec<bool>) -> Result<()> {
         self.add(chunk, new.iter().filter(|&&new| new).count());
         chunk.records.spread(new, !self.inverted);
@@ -150,7 +150,7 @@ impl RecordWriter {
         self.output.write_all(&text).context(OUTPUT)
     }
 
-    /// Counts the records of a chunk, so many of whose keys are new.
+    /// Counts the records of a chunk, of whose keys `new` are new.
     fn add(&mut self, chunk: &Chunk, new: usize) {
         let keyless = chunk.records.keyless.len();
         let (unique, duplicates) = (keyless + new, chunk.records.hashes.len() - new);
@@ -172,14 +172,14 @@ impl RecordWriter {
         } = self;
         let dropped = lines - passed;
         let seconds = start.elapsed().as_secs_f64();
-        let mut figures: Vec<(_, Value)> = vec![
+        let mut statistics: Vec<(_, Value)> = vec![
             ("lines", (*lines).into()),
             ("unique", (*unique).into()),
             ("without_key", (*missing).into()),
             ("dropped", dropped.into()),
         ];
-        figures.extend(extra.figures);
-        figures.push(("seconds", seconds.into()));
+        statistics.extend(extra.statistics);
+        statistics.push(("seconds", seconds.into()));
         let missing = match missing {
             0 => String::new(),
             missing => format!(", {missing} of them without a key"),
@@ -188,6 +188,6 @@ impl RecordWriter {
             "{lines} lines, {unique} unique{missing}, {dropped} dropped{}, {seconds:.2} s",
             extra.text
         );
-        Summary { text, figures }
+        Summary { text, statistics }
     }
 }

@@ -98,7 +98,7 @@ impl Rates {
     }
 }
 
-/// How many of so many absent keys the filter takes for present.
+/// The number of false positives among `lookups` absent keys.
 fn false_positives(filter: &ConcurrentBloom, lookups: u64) -> u64 {
     const BATCH: usize = 4096;
     let mut found = [0; BATCH / 64];
@@ -122,7 +122,7 @@ fn measured_fill(filter: &ConcurrentBloom) -> Vec<f64> {
     shares
 }
 
-/// The expected share of blocks that have 0, 1, ... bits set by so many keys.
+/// The expected share of blocks that have 0, 1, ... bits set by `keys` keys.
 ///
 /// The keys of a block have a binomial distribution. For each number of them, the bits have a known
 /// mean and variance, and nearly the normal distribution.
@@ -302,7 +302,7 @@ fn percent(rate: f64) -> String {
 mod tests {
     use super::*;
 
-    /// Fails unless so many blocks can be a sample of what is expected.
+    /// Fails unless the shares of `blocks` blocks can be a sample of the expected ones.
     #[track_caller]
     fn agree(measured: &[f64], expected: &[f64], blocks: usize, shape: &str) {
         let (mut sums, mut distance) = ((0.0, 0.0), 0.0_f64);
@@ -337,7 +337,7 @@ mod tests {
         }
     }
 
-    /// The bits of a block that has so many keys, without the chance of how many it has.
+    /// The bits of a block with a fixed number of keys: without the chance of how many it has.
     #[test]
     fn a_block_of_so_many_keys_is_as_full_as_expected() {
         const ROUNDS: u64 = 2000;

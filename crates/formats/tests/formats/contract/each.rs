@@ -174,7 +174,7 @@ fn every_form_of_a_lookup_answers_alike(of: Of) {
         assert_eq!(panic_message(|| filter.hash_batch(keys, out)), message);
     }
     for (len, places, right) in [(0, 1, 0), (1, 0, 1), (1, 2, 1), (64, 2, 1), (65, 1, 2), (129, 2, 3)] {
-        let message = format!("{len} keys and {places} words for a bit each: it must be {right} words");
+        let message = format!("a bitmap of {len} keys needs {right} words, but `out` has {places}");
         let (keys, hashes, words) = (&keys[..len], &hashes[..len], &mut [0; 3][..places]);
         assert_eq!(panic_message(|| filter.contains_hashes_bitmap(hashes, words)), message);
         assert_eq!(panic_message(|| filter.contains_batch_bitmap(keys, words)), message);
@@ -185,7 +185,7 @@ const LENGTHS_THAT_DIFFER: [(usize, usize); 8] =
     [(0, 1), (1, 0), (1, 2), (8, 7), (9, 16), (64, 63), (65, 66), (130, 192)];
 
 fn places_differ(keys: usize, places: usize) -> String {
-    format!("{keys} keys and {places} places for their answers: the lengths must be the same")
+    format!("`keys` has {keys} elements, but `out` has {places}")
 }
 
 fn panic_message(panics: impl FnOnce()) -> String {

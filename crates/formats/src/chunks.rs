@@ -1,18 +1,19 @@
 //! Batches of keys, hashed a chunk at a time.
 
-/// Keys that are hashed at a time: 8 KiB of hashes of 16 bytes on the stack. (With strings, tiles
-/// of 64 keys that are hashed and looked up in turn take 1 ns a key longer.)
-const CHUNK_KEYS: usize = 512;
-
-/// Hashes chunks of keys by `hash`, and calls `each(start, hashes)` for every chunk.
+/// Hashes chunks of keys by `hash`, `MOST` at a time, and calls `each(start, hashes)` for every
+/// chunk.
 #[inline]
-pub(crate) fn hashed<K, H: Copy + Default>(keys: &[K], hash: impl Fn(&[K], &mut [H]), each: impl FnMut(usize, &[H])) {
+pub(crate) fn hashed<const MOST: usize, K, H: Copy + Default>(
+    keys: &[K],
+    hash: impl Fn(&[K], &mut [H]),
+    each: impl FnMut(usize, &[H]),
+) {
     // To clear the space for a whole chunk takes longer than to work on a few keys.
     match keys.len() {
         0..=4 => hashed_by::<4, _, _>(keys, hash, each),
         5..=16 => hashed_by::<16, _, _>(keys, hash, each),
         17..=64 => hashed_by::<64, _, _>(keys, hash, each),
-        _ => hashed_by::<CHUNK_KEYS, _, _>(keys, hash, each),
+        _ => hashed_by::<MOST, _, _>(keys, hash, each),
     }
 }
 

@@ -1,0 +1,33 @@
+//! What the headers of Guava's and Spark's streams have in common. `guava/layout.rs` and
+//! `spark/layout.rs` read and make them.
+
+use super::error::ReadError;
+use super::formulas::MAX_WORDS;
+use alloc::format;
+
+/// The most bytes of a header: those of Spark's V2.
+pub(crate) const MAX_HEADER: usize = 16;
+
+/// A header, and its length.
+pub(crate) type Header = ([u8; MAX_HEADER], usize);
+
+/// What Java's `ObjectOutputStream` begins with (Java Object Serialization Specification,
+/// `STREAM_MAGIC` and `STREAM_VERSION`).
+pub(crate) const JAVA_OBJECT: [u8; 4] = [0xac, 0xed, 0, 5];
+
+/// The number of longs that a stream declares, as Java's `int`.
+pub(crate) fn words(length: [u8; 4]) -> Result<usize, ReadError> {
+    match i32::from_be_bytes(length) {
+        length @ ..=0 => Err(ReadError::Invalid(format!(
+            "a length of {length} longs is not in 1 to {MAX_WORDS}"
+        ))),
+        length => Ok(length as usize),
+    }
+}
+
+/// A Java object instead of a stream.
+pub(crate) fn java_object() -> ReadError {
+    ReadError::Invalid(
+        "a serialized Java object (0xACED): write the filter by BloomFilter.writeTo, not by ObjectOutputStream".into(),
+    )
+}
