@@ -107,7 +107,7 @@ macro_rules! word {
             unites(filled!($of));
         }
     };
-    // tests/formats has the tests for these words. A word that no arm lists is an error.
+    // tests/bytes has the tests for these words. A word that no arm lists is an error.
     (stored, $of:tt) => {};
     (live, $of:tt) => {};
     (guests, $of:tt) => {};
