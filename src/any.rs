@@ -7,8 +7,7 @@ use crate::codec::{Decoded, Input, Kind, SnapshotHeader, from_slice, given};
 #[cfg(feature = "std")]
 use crate::codec::{SNAPSHOT_HEADER, from_reader};
 use crate::error::{BuildError, IncompatibleError, InsertError, InsertErrorKind, SnapshotError, SnapshotErrorKind};
-use crate::filter::methods::snapshots::decode;
-use crate::filter::parts::engine::InsertImpl;
+use crate::filter::traits::{Insert, Stored};
 use crate::filter::types::bloom::ConcurrentBloom;
 use crate::filter::types::counting::CountingBloom;
 use crate::filter::types::cuckoo::CuckooFilter;
@@ -58,7 +57,7 @@ use core::fmt;
 ///
 /// # Hostile bytes
 ///
-/// Reading checks and limits what the types' own methods do: [see there](crate::codec#hostile-bytes).
+/// Reading checks and limits what the types' own methods do: [see there](crate::codec).
 #[expect(clippy::large_enum_variant, reason = "a program has few of them")]
 #[non_exhaustive]
 pub enum AnyFilter {
@@ -225,18 +224,17 @@ impl AnyFilter {
         header: &SnapshotHeader,
         hasher: Option<AnyHasher>,
     ) -> Decoded<Self> {
-        let named = |identity| AnyHasher::of(identity, header.fingerprint);
         // A bitmap has none.
-        let hasher = hasher.or(header.hasher.map(named)).unwrap_or(AnyHasher::Prehashed);
+        let hasher = hasher.or(header.any_hasher()).unwrap_or(AnyHasher::Prehashed);
         match header.kind {
-            Kind::Bloom => decode(input, limit, given(hasher)).map(Self::Bloom),
-            Kind::Scalable => decode(input, limit, given(hasher)).map(Self::Scalable),
+            Kind::Bloom => Stored::decode(input, limit, given(hasher)).map(Self::Bloom),
+            Kind::Scalable => Stored::decode(input, limit, given(hasher)).map(Self::Scalable),
             #[cfg(feature = "std")]
-            Kind::Windowed => decode(input, limit, given(hasher)).map(Self::Windowed),
-            Kind::Counting => decode(input, limit, given(hasher)).map(Self::Counting),
-            Kind::Tombstone => decode(input, limit, given(hasher)).map(Self::Tombstone),
-            Kind::Cuckoo => decode(input, limit, given(hasher)).map(Self::Cuckoo),
-            Kind::DLeft => decode(input, limit, given(hasher)).map(Self::DLeft),
+            Kind::Windowed => Stored::decode(input, limit, given(hasher)).map(Self::Windowed),
+            Kind::Counting => Stored::decode(input, limit, given(hasher)).map(Self::Counting),
+            Kind::Tombstone => Stored::decode(input, limit, given(hasher)).map(Self::Tombstone),
+            Kind::Cuckoo => Stored::decode(input, limit, given(hasher)).map(Self::Cuckoo),
+            Kind::DLeft => Stored::decode(input, limit, given(hasher)).map(Self::DLeft),
             Kind::Bitmap => ConcurrentBitmap::decode(input, limit).map(Self::Bitmap),
             kind => Err(SnapshotErrorKind::Incompatible(format!(
                 "the snapshot is a {kind}, which an AnyFilter does not hold"
@@ -387,11 +385,11 @@ impl AnyFilter {
     ///
     /// let bytes = ConcurrentBloom::with_capacity(1000, 0.01)?.to_bytes();
     /// let (filter, _) = AnyFilter::from_bytes(&bytes)?;
-    /// assert_eq!(filter.try_insert_batch(&["a", "b", "a"]), Ok(2));
+    /// assert_eq!(filter.insert_batch(&["a", "b", "a"]), Ok(2));
     /// assert_eq!(filter.contains("b"), Ok(true));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn try_insert_batch<K: Funnel>(&self, keys: &[K]) -> Result<usize, InsertError> {
+    pub fn insert_batch<K: Funnel>(&self, keys: &[K]) -> Result<usize, InsertError> {
         fn hashed<'a, K, E, S>(
             filter: &'a Filter<E, S>,
             keys: &'a [K],
@@ -406,7 +404,7 @@ impl AnyFilter {
         })?;
         macro_rules! insert {
             ($filter:expr) => {
-                $filter.engine.insert_all(&hashed($filter, keys, hasher))
+                $filter.engine.insert_source(&hashed($filter, keys, hasher))
             };
         }
         match self {
@@ -430,12 +428,12 @@ impl AnyFilter {
     ///
     /// let bytes = ConcurrentBitmap::new(100)?.to_bytes();
     /// let (set, _) = AnyFilter::from_bytes(&bytes)?;
-    /// assert_eq!([17, 17].map(|one| set.try_insert_hash(one)), [Ok(true), Ok(false)]);
-    /// assert!(set.contains_hash(17) && set.try_insert_hash(100).is_err());
+    /// assert_eq!([17, 17].map(|one| set.insert_hash(one)), [Ok(true), Ok(false)]);
+    /// assert!(set.contains_hash(17) && set.insert_hash(100).is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[inline]
-    pub fn try_insert_hash(&self, hash: u64) -> Result<bool, InsertError> {
+    pub fn insert_hash(&self, hash: u64) -> Result<bool, InsertError> {
         match self {
             Self::Bloom(filter) => Ok(filter.insert_hash(hash)),
             Self::Scalable(filter) => filter.insert_hash(hash),
@@ -449,18 +447,18 @@ impl AnyFilter {
         }
     }
 
-    /// [`try_insert_batch`](Self::try_insert_batch) by hash.
+    /// [`insert_batch`](Self::insert_batch) by hash.
     ///
     /// ```
     /// use lanebloom::{AnyFilter, ConcurrentBloom};
     ///
     /// let bytes = ConcurrentBloom::with_capacity(1000, 0.01)?.to_bytes();
     /// let (filter, _) = AnyFilter::from_bytes(&bytes)?;
-    /// assert_eq!(filter.try_insert_hashes(&[1, 2 << 60, 1]), Ok(2));
+    /// assert_eq!(filter.insert_hashes(&[1, 2 << 60, 1]), Ok(2));
     /// assert!(filter.contains_hash(2 << 60));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn try_insert_hashes(&self, hashes: &[u64]) -> Result<usize, InsertError> {
+    pub fn insert_hashes(&self, hashes: &[u64]) -> Result<usize, InsertError> {
         match self {
             Self::Bloom(filter) => Ok(filter.insert_hashes(hashes)),
             Self::Scalable(filter) => filter.insert_hashes(hashes),
@@ -665,7 +663,7 @@ impl AnyFilter {
     /// let bytes = ConcurrentBloom::with_capacity(1000, 0.01)?.to_bytes();
     /// let (filter, _) = AnyFilter::from_bytes(&bytes)?;
     /// assert!(!filter.is_overfull());
-    /// filter.try_insert_batch(&Vec::from_iter(0..2000u32))?;
+    /// filter.insert_batch(&Vec::from_iter(0..2000u32))?;
     /// assert!(filter.is_overfull());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -19,7 +19,9 @@ pub(crate) const CHUNK: usize = 4096;
 pub(crate) type Few = Scratch<{ Length::Many.least() - 1 }>;
 
 /// Hashes in order: a slice of them, or keys to be hashed.
-pub(crate) trait Source {
+#[expect(clippy::len_without_is_empty, reason = "no caller asks")]
+pub trait Source {
+    /// The number of hashes.
     fn len(&self) -> usize;
 
     /// The hashes of `range`, in order, at most `most` at a time.
@@ -30,7 +32,7 @@ pub(crate) trait Source {
 }
 
 /// An iterator that lends: a chunk lives until the next one is taken.
-pub(crate) trait Chunks {
+pub trait Chunks {
     /// The next hashes.
     fn next(&mut self) -> Option<&[u64]>;
 }

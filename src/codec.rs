@@ -51,11 +51,11 @@
 mod body;
 mod bytes;
 mod delta;
-mod header;
+pub(crate) mod header;
 #[cfg(feature = "std")]
 mod io;
 mod peek;
-mod pieces;
+pub(crate) mod pieces;
 #[cfg(feature = "std")]
 mod replace;
 #[cfg(feature = "serde")]

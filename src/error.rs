@@ -292,8 +292,10 @@ impl Error for InsertError {}
 #[derive(Debug)]
 pub struct SnapshotError(pub(crate) SnapshotErrorKind);
 
+/// Why a snapshot was refused. Nameable for the sake of hidden methods only.
+#[doc(hidden)]
 #[derive(Debug)]
-pub(crate) enum SnapshotErrorKind {
+pub enum SnapshotErrorKind {
     /// The bytes end too early.
     Truncated { bytes: u64, needed: u64 },
     /// Bytes follow where none may.

@@ -1,16 +1,23 @@
 //! The filters: `types` has a file or folder for each, `methods` the families of methods that
-//! several types have, `parts` what the types are made of. [`Filter`] itself is here.
+//! several types have, `parts` what the types are made of, `traits` what each operation is called.
+//! [`Filter`] itself is here.
 //!
-//! Macros write what several filters share, for a list of types. On the page of an alias such as
-//! `ConcurrentBloom`, rustdoc shows every generic impl of [`Filter`], whatever its bounds: methods
-//! of a generic impl would stand on pages where they cannot be called.
+//! A new filter type is a file in `types` that implements [`Engine`](traits::Engine) and the traits
+//! of its operations, and calls the macro of each family that it has. The other lines: its module
+//! in `types.rs`, its name in `lib.rs`, its kind in `codec` if it can be saved, its row in the list
+//! of tests (`tests/common/filters.rs`).
+//!
+//! Macros write the families that some types lack. On the page of an alias such as
+//! [`ConcurrentBloom`](crate::ConcurrentBloom), rustdoc shows every generic impl of [`Filter`],
+//! whatever its bounds: methods of a generic impl would stand on pages where they cannot be called.
+//! `ci/pages.sh` checks that.
 
 pub(crate) mod methods;
 pub(crate) mod parts;
+pub mod traits;
 pub(crate) mod types;
 
 pub use methods::builders::Builder;
-pub use parts::engine::Figures;
 
 use crate::hash::Murmur3;
 use crate::kernel::Isa;
@@ -37,23 +44,20 @@ use crate::kernel::Isa;
 ///
 /// What all filters share stands here: a function that only looks keys up takes a `Filter<E, S>`
 /// with any [`Engine`](crate::traits::Engine). The module [`traits`](crate::traits) has traits for
-/// inserts, removes and unions: the methods of a type answer as its page says (`bool`, or a
-/// `Result`), those of [`Insert`](crate::traits::Insert) answer alike.
+/// inserts, removes and unions. An insert returns what the page of the type says, `bool` or a
+/// `Result`; [`changed`](crate::traits::Inserted::changed) makes the answers of all types alike.
 ///
 /// ```
-/// use lanebloom::traits::{Engine, Insert};
+/// use lanebloom::traits::{Engine, Insert, Inserted};
 /// use lanebloom::{ConcurrentBloom, CuckooFilter, Filter, InsertError, KeyHasher};
 ///
 /// /// Inserts the words; returns how many of them were there before.
-/// fn seen<E: Engine, S: KeyHasher>(
+/// fn seen<E: Engine + Insert, S: KeyHasher>(
 ///     filter: &Filter<E, S>,
 ///     words: &[&str],
-/// ) -> Result<usize, InsertError>
-/// where
-///     Filter<E, S>: Insert,
-/// {
+/// ) -> Result<usize, InsertError> {
 ///     let found = filter.contains_each(words);
-///     filter.try_insert_batch(words)?;
+///     filter.insert_batch(words).changed(words.len())?;
 ///     Ok(found.into_iter().filter(|&found| found).count())
 /// }
 ///
@@ -115,4 +119,26 @@ impl<E, S> Filter<E, S> {
             isa: Isa::best(),
         }
     }
+}
+
+/// The result of [`Filter::figures`](crate::filter::Filter::figures).
+///
+/// ```
+/// use lanebloom::{CuckooFilter, Figures};
+///
+/// let filter = CuckooFilter::with_capacity(1000, 0.01)?;
+/// filter.insert_batch(&["a", "b"]).unwrap();
+/// let Figures { len, fill_ratio, .. } = filter.figures();
+/// assert_eq!((len, fill_ratio), (2, filter.fill_ratio()));
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Figures {
+    /// The share of the bits, counters or slots that are taken.
+    pub fill_ratio: f64,
+    /// The number of keys: exact for filters with slots, otherwise an estimate.
+    pub len: usize,
+    /// The chance that a random hash is taken for present.
+    pub false_positive_rate: f64,
 }

@@ -11,7 +11,7 @@ pub use crate::codec::serde::{deserialize, sealed::Decode, serialize};
 /// For `lanebloom-formats`: the keys that make a filter overfull, and the factors of folds.
 pub use crate::filter::{
     methods::folds::{check_factor, largest_factor},
-    parts::engine::noticed,
+    traits::overfull_at as noticed,
 };
 /// For `lanebloom-formats`: the end of a key under MurmurHash64A, and a key of few bytes.
 pub use crate::hash::bytes::{Short, load_below_8};
@@ -45,17 +45,21 @@ pub use crate::words::sync::swap as sync;
 /// implements `EngineImpl` and `SealedHasher` for Parquet's filter, and reads words by `Load`;
 /// nobody uses the others.
 pub mod bounds {
+    pub use crate::batch::{Chunks, Source};
     pub use crate::bitmap::words::sealed::Sealed as SealedStore;
-    pub use crate::filter::methods::traits::sealed::Sealed as SealedFilter;
-    pub use crate::filter::parts::engine::{EngineImpl, PlannedImpl};
-    pub use crate::filter::parts::lines::Lined;
-    pub use crate::filter::parts::slots::Slotted;
+    pub use crate::codec::header::Hashing;
+    pub use crate::codec::pieces::{Input, Out};
+    pub use crate::error::SnapshotErrorKind;
+    pub use crate::filter::parts::lines::Blocked;
+    pub use crate::filter::parts::slots::Bucketed;
+    pub use crate::filter::traits::Total;
     pub use crate::filter::types::cuckoo::table::CuckooTable;
     pub use crate::filter::types::dleft::cells::Cells;
     pub use crate::geometry::sizing::Request;
     pub use crate::hash::sealed::{Identity, Sealed as SealedHasher};
     pub use crate::words::bits::Load;
     pub use crate::words::memory::Word;
+    pub use crate::words::scratch::Scratch;
 }
 
 #[cfg(feature = "std")]
@@ -63,7 +67,7 @@ pub use window::{Numbered, clear_dropped, common_time, numbered_generations};
 
 use crate::error::{BuildErrorKind, IncompatibleError};
 use crate::filter::Figures;
-use crate::filter::methods::traits::Engine;
+use crate::filter::traits::Engine;
 use crate::kernel;
 use crate::words::bits;
 use crate::{BuildError, ConcurrentBitmap, ConcurrentBloom, Filter};

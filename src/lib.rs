@@ -219,7 +219,7 @@ mod words;
 pub use any::AnyFilter;
 pub use bitmap::ConcurrentBitmap;
 pub use error::{BuildError, IncompatibleError, InsertError, SnapshotError};
-pub use filter::methods::traits;
+pub use filter::traits;
 pub use filter::types::bloom::{self, ConcurrentBloom};
 pub use filter::types::counting::{self, CountingBloom};
 pub use filter::types::cuckoo::{self, CuckooFilter};

@@ -196,9 +196,9 @@ fn any(bytes: &[u8]) {
     };
     let copy = filter.try_clone().unwrap();
     let _ = (
-        filter.try_insert_hashes(&keys),
-        filter.try_insert_batch(&keys[..20]),
-        filter.try_insert_hash(7),
+        filter.insert_hashes(&keys),
+        filter.insert_batch(&keys[..20]),
+        filter.insert_hash(7),
     );
     if filter.kind() != Kind::Windowed {
         check(&filter, &mut found);

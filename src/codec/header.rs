@@ -103,7 +103,7 @@ impl Display for Kind {
 
 /// The identity of a record's hasher: its name and seed, and the hash of a fixed key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Hashing {
+pub struct Hashing {
     pub(crate) identity: Identity,
     pub(crate) fingerprint: u64,
 }

@@ -1,6 +1,6 @@
 //! Headers, for programs that do not know which filter the bytes hold, or cannot read it. Bytes go
 //! in, a [`SnapshotHeader`] comes out. [`verify`] takes whole records. The filters' decoders do not
-//! use this file; `tests/formats/peek.rs` compares both.
+//! use this file; `tests/bytes/peek.rs` compares both.
 
 use super::header::{
     BlocksHeader, DELTA_HEADER, DeltaHeader, Hashing, Kind, MAGIC, OwnHeader, SNAPSHOT_HEADER, first, snapshot_bytes,
@@ -8,6 +8,7 @@ use super::header::{
 use super::{Decoded, SnapshotBytes, invalid, split};
 use crate::error::{SnapshotError, SnapshotErrorKind};
 use crate::geometry::layout::Layout;
+use crate::hash::AnyHasher;
 use crate::hash::sealed::Identity;
 use alloc::format;
 use alloc::vec::Vec;
@@ -156,6 +157,27 @@ impl SnapshotHeader {
     /// ```
     pub fn peek(bytes: &[u8]) -> Result<Self, SnapshotError> {
         Self::parse(bytes).map_err(SnapshotError)
+    }
+
+    /// The hasher, to read the filter with; `None` for a bitmap. [Unknown](AnyHasher::Unknown) if it
+    /// has a secret key or is a `BuildHasher` of the program that wrote the snapshot.
+    ///
+    /// ```
+    /// use lanebloom::codec::SnapshotHeader;
+    /// use lanebloom::{BloomView, ConcurrentBloom, FastHash};
+    ///
+    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
+    /// let filter = builder.hasher(FastHash::with_seed(7)).build()?;
+    /// filter.insert("a");
+    /// let bytes = filter.to_bytes();
+    /// let hasher = SnapshotHeader::peek(&bytes)?.any_hasher().unwrap();
+    /// let (view, _) = BloomView::from_bytes_with(&bytes, hasher)?;
+    /// assert!(view.contains_hash(filter.hash("a")));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn any_hasher(&self) -> Option<AnyHasher> {
+        Some(AnyHasher::of(self.hasher?, self.fingerprint))
     }
 
     pub(crate) fn parse(bytes: &[u8]) -> Decoded<Self> {

@@ -8,8 +8,11 @@ use alloc::vec::Vec;
 use core::convert::Infallible;
 
 /// The destination of a snapshot's bytes.
-pub(crate) trait Out {
+pub trait Out {
+    /// Why bytes were refused.
     type Error;
+
+    /// Takes the next bytes.
     fn put(&mut self, bytes: &[u8]) -> Result<(), Self::Error>;
 }
 
@@ -36,7 +39,7 @@ impl Out for &mut [u8] {
 }
 
 /// The source of a snapshot's bytes.
-pub(crate) trait Input {
+pub trait Input {
     /// Returns the next `len` bytes, which may be in `buffer`. Fails if the source has fewer.
     fn take<'a>(&'a mut self, len: usize, buffer: &'a mut Vec<u8>) -> Decoded<&'a [u8]>;
 

@@ -1,16 +1,16 @@
-//! Methods that several filter types have, a file for each family.
+//! Methods that several filter types have, a file for each family. A macro writes a family that
+//! some types lack, and the file of each type that has it calls the macro.
 
 pub(crate) mod builders;
-mod constructors;
+mod copies;
 pub(crate) mod folds;
-mod inserts;
+pub(crate) mod inserts;
 mod layouts;
 mod lookups;
-mod removes;
+pub(crate) mod removes;
 #[cfg(feature = "serde")]
-mod serde;
-mod sets;
+pub(crate) mod serde;
+pub(crate) mod sets;
 pub(crate) mod snapshots;
 mod statistics;
-pub mod traits;
-mod unions;
+pub(crate) mod unions;

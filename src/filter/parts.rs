@@ -1,9 +1,7 @@
 //! What the filter types are made of.
 
-pub(crate) mod engine;
 pub(crate) mod layers;
 pub(crate) mod lines;
 pub(crate) mod load_estimate;
-pub(crate) mod probe;
 pub(crate) mod slots;
 pub(crate) mod stripes;

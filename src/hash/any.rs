@@ -212,4 +212,24 @@ impl UnknownHasher {
     pub const fn identity(&self) -> Identity {
         self.identity
     }
+
+    /// The hash of a fixed key, by which reading recognizes the hasher.
+    ///
+    /// ```
+    /// use lanebloom::codec::SnapshotHeader;
+    /// use lanebloom::hash::AnyHasher;
+    /// use lanebloom::{AnyFilter, CuckooFilter, SipHash13};
+    ///
+    /// let builder = CuckooFilter::builder().hasher(SipHash13::random());
+    /// let bytes = builder.expected_keys(1000).build()?.to_bytes();
+    /// let (filter, _) = AnyFilter::from_bytes(&bytes)?;
+    /// let Some(AnyHasher::Unknown(hasher)) = filter.hasher() else { panic!() };
+    /// let header = SnapshotHeader::peek(&bytes)?;
+    /// assert_eq!(hasher.fingerprint(), header.fingerprint);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub const fn fingerprint(&self) -> u64 {
+        self.fingerprint
+    }
 }

@@ -8,7 +8,7 @@ use core::ptr;
 ///
 /// It is aligned to a line of the cache: vectors that lie across two lines take longer.
 #[repr(align(64))]
-pub(crate) struct Scratch<const N: usize> {
+pub struct Scratch<const N: usize> {
     words: [MaybeUninit<u64>; N],
     /// Number of initialized words, from the start.
     written: usize,

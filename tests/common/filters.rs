@@ -5,22 +5,21 @@ pub use lanebloom::WindowedBloom;
 pub use lanebloom::{
     BloomView, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, ScalableBloom, SipHash13, TombstoneBloom,
 };
-use lanebloom::{Filter, Funnel, InsertError, KeyHasher, Murmur3, SnapshotError};
-use std::fmt::Debug;
+use lanebloom::{Filter, KeyHasher, Murmur3, SnapshotError};
 pub use std::time::Duration;
 
 /// Calls the macro `$tests` with each type: the name of its tests, the type's own name, a builder
 /// for so many keys, how its filters become the type's where they are built as another one, and
 /// what is promised of it.
 ///
-/// | word | traits: those below, and the crate's |
+/// | word | traits |
 /// |---|---|
-/// | `inserts`, `flags`, `extends` | `Inserts`, `Flags`, `Extend` |
-/// | `removes`, `counts`, `fills` | `Removes`, `Counts`, `Inserts` that is refused when it is full |
-/// | `estimates`, `unites` | `Estimates`, `Union` |
+/// | `inserts`, `flags`, `extends` | `Insert`, which tells new keys from old ones, `Extend` |
+/// | `removes`, `counts`, `fills` | `Remove`, `Count`, `Insert` that is refused when it is full |
+/// | `estimates`, `unites` | that `estimated_len` is an estimate, `Union` |
 /// | `rates` | that its planned keys can come in any way |
-/// | `stored`, `fixed`, `proportional` | `Stored`, snapshots of one length, `Deserialize` |
-/// | `live`, `guests` | `Stored` with `Inserts`, with `Removes` that leaves nothing behind |
+/// | `stored`, `fixed`, `proportional` | `Encode`, `FixedSize`, `Deserialize` |
+/// | `live`, `guests` | `Encode` with `Insert`, with `Remove` that leaves nothing behind |
 #[macro_export]
 macro_rules! for_each_filter {
     ($tests:ident) => {
@@ -93,9 +92,9 @@ macro_rules! filled {
                 // One by one, so that a window rotates in between.
                 content
                     .iter()
-                    .for_each(|key| _ = $crate::filters::Told::told(filter.insert(key)));
+                    .for_each(|key| _ = filter.insert(key).changed(1).unwrap());
             } else {
-                $crate::filters::Told::told(filter.insert_all(content));
+                filter.insert_all(content).changed(0).unwrap();
             }
             $(let filter = filter.$finish().unwrap();)?
             filter
@@ -106,234 +105,6 @@ macro_rules! filled {
 /// A function that `filled` makes. A pointer, so that a promise is compiled once for each type, and
 /// not again for each line of the list.
 pub type Of<E, S = Murmur3> = fn(usize, &[u64]) -> Filter<E, S>;
-
-/// The answer of an insert, or of many, of any type.
-pub trait Told: Debug + PartialEq {
-    /// How many keys were new, or 0 where the type does not say. Panics where one was refused.
-    fn told(self) -> usize;
-}
-
-impl Told for bool {
-    fn told(self) -> usize {
-        self.into()
-    }
-}
-
-impl Told for usize {
-    fn told(self) -> usize {
-        self
-    }
-}
-
-impl Told for () {
-    fn told(self) -> usize {
-        0
-    }
-}
-
-impl<T: Told> Told for Result<T, InsertError> {
-    fn told(self) -> usize {
-        self.unwrap().told()
-    }
-}
-
-// The methods that several types have, as traits: a test takes any of these types by them.
-
-pub trait Inserts {
-    type Answer: Told;
-    type Total: Told;
-
-    fn insert<K: Funnel + ?Sized>(&self, key: &K) -> Self::Answer;
-    fn insert_hash(&self, hash: u64) -> Self::Answer;
-    fn insert_batch<K: Funnel>(&self, keys: &[K]) -> Self::Total;
-    fn insert_hashes(&self, hashes: &[u64]) -> Self::Total;
-    fn insert_all<K: Funnel>(&self, keys: impl IntoIterator<Item = K>) -> Self::Total;
-    fn clear(&mut self);
-}
-
-pub trait Flags: Inserts {
-    fn insert_batch_flagged<K: Funnel>(&self, keys: &[K], new: &mut [bool]) -> Self::Total;
-    fn insert_hashes_flagged(&self, hashes: &[u64], new: &mut [bool]) -> Self::Total;
-}
-
-pub trait Removes {
-    fn remove<K: Funnel + ?Sized>(&self, key: &K) -> bool;
-    fn remove_hash(&self, hash: u64) -> bool;
-    fn remove_batch<K: Funnel>(&self, keys: &[K]) -> usize;
-    fn remove_hashes(&self, hashes: &[u64]) -> usize;
-    fn remove_batch_flagged<K: Funnel>(&self, keys: &[K], removed: &mut [bool]) -> usize;
-    fn remove_hashes_flagged(&self, hashes: &[u64], removed: &mut [bool]) -> usize;
-}
-
-#[expect(clippy::len_without_is_empty, reason = "the tests ask for numbers only")]
-pub trait Counts {
-    fn count<K: Funnel + ?Sized>(&self, key: &K) -> usize;
-    fn count_hash(&self, hash: u64) -> usize;
-    fn len(&self) -> usize;
-    fn slots(&self) -> usize;
-    fn max_copies(&self) -> usize;
-}
-
-pub trait Estimates {
-    fn estimated_len(&self) -> usize;
-}
-
-/// Snapshots of filters whose size never changes.
-pub trait Fixed {
-    fn snapshot_bytes(&self) -> usize;
-    fn write_to_slice(&self, out: &mut [u8]);
-}
-
-/// Snapshots of filters that hash with Murmur3.
-pub trait OfMurmur3: Sized {
-    fn from_bytes(bytes: &[u8]) -> Result<(Self, &[u8]), SnapshotError>;
-    fn read_from(reader: impl std::io::Read, max_bytes: usize) -> Result<Self, SnapshotError>;
-}
-
-macro_rules! inserts {
-    ($($filter:ident: $answer:ty, $total:ty;)*) => {$(
-        impl<S: KeyHasher> Inserts for $filter<S> {
-            type Answer = $answer;
-            type Total = $total;
-
-            fn insert<K: Funnel + ?Sized>(&self, key: &K) -> $answer {
-                self.insert(key)
-            }
-            fn insert_hash(&self, hash: u64) -> $answer {
-                self.insert_hash(hash)
-            }
-            fn insert_batch<K: Funnel>(&self, keys: &[K]) -> $total {
-                self.insert_batch(keys)
-            }
-            fn insert_hashes(&self, hashes: &[u64]) -> $total {
-                self.insert_hashes(hashes)
-            }
-            fn insert_all<K: Funnel>(&self, keys: impl IntoIterator<Item = K>) -> $total {
-                self.insert_all(keys)
-            }
-            fn clear(&mut self) {
-                self.clear();
-            }
-        }
-    )*};
-}
-
-macro_rules! flags {
-    ($($filter:ident),*) => {$(
-        impl<S: KeyHasher> Flags for $filter<S> {
-            fn insert_batch_flagged<K: Funnel>(&self, keys: &[K], new: &mut [bool]) -> Self::Total {
-                self.insert_batch_flagged(keys, new)
-            }
-            fn insert_hashes_flagged(&self, hashes: &[u64], new: &mut [bool]) -> Self::Total {
-                self.insert_hashes_flagged(hashes, new)
-            }
-        }
-    )*};
-}
-
-macro_rules! removes {
-    ($($filter:ident),*) => {$(
-        impl<S: KeyHasher> Removes for $filter<S> {
-            fn remove<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-                self.remove(key)
-            }
-            fn remove_hash(&self, hash: u64) -> bool {
-                self.remove_hash(hash)
-            }
-            fn remove_batch<K: Funnel>(&self, keys: &[K]) -> usize {
-                self.remove_batch(keys)
-            }
-            fn remove_hashes(&self, hashes: &[u64]) -> usize {
-                self.remove_hashes(hashes)
-            }
-            fn remove_batch_flagged<K: Funnel>(&self, keys: &[K], removed: &mut [bool]) -> usize {
-                self.remove_batch_flagged(keys, removed)
-            }
-            fn remove_hashes_flagged(&self, hashes: &[u64], removed: &mut [bool]) -> usize {
-                self.remove_hashes_flagged(hashes, removed)
-            }
-        }
-    )*};
-}
-
-macro_rules! counts {
-    ($($filter:ident),*) => {$(
-        impl<S: KeyHasher> Counts for $filter<S> {
-            fn count<K: Funnel + ?Sized>(&self, key: &K) -> usize {
-                self.count(key)
-            }
-            fn count_hash(&self, hash: u64) -> usize {
-                self.count_hash(hash)
-            }
-            fn len(&self) -> usize {
-                self.len()
-            }
-            fn slots(&self) -> usize {
-                self.slots()
-            }
-            fn max_copies(&self) -> usize {
-                self.max_copies()
-            }
-        }
-    )*};
-}
-
-macro_rules! estimates {
-    ($($filter:ident $(<$life:lifetime>)?),*) => {$(
-        impl<S: KeyHasher> Estimates for $filter<$($life,)? S> {
-            fn estimated_len(&self) -> usize {
-                self.estimated_len()
-            }
-        }
-    )*};
-}
-
-macro_rules! fixed {
-    ($($filter:ident),*) => {$(
-        impl<S: KeyHasher> Fixed for $filter<S> {
-            fn snapshot_bytes(&self) -> usize {
-                self.snapshot_bytes()
-            }
-            fn write_to_slice(&self, out: &mut [u8]) {
-                self.write_to_slice(out);
-            }
-        }
-    )*};
-}
-
-macro_rules! of_murmur3 {
-    ($($filter:ident),*) => {$(
-        impl OfMurmur3 for $filter {
-            fn from_bytes(bytes: &[u8]) -> Result<(Self, &[u8]), SnapshotError> {
-                Self::from_bytes(bytes)
-            }
-            fn read_from(reader: impl std::io::Read, max_bytes: usize) -> Result<Self, SnapshotError> {
-                Self::read_from(reader, max_bytes)
-            }
-        }
-    )*};
-}
-
-inserts! {
-    ConcurrentBloom: bool, usize;
-    CountingBloom: bool, usize;
-    TombstoneBloom: bool, usize;
-    CuckooFilter: Result<(), InsertError>, Result<(), InsertError>;
-    DLeftFilter: Result<(), InsertError>, Result<(), InsertError>;
-    ScalableBloom: Result<bool, InsertError>, Result<usize, InsertError>;
-}
-flags! { ConcurrentBloom, CountingBloom, TombstoneBloom, ScalableBloom }
-removes! { CountingBloom, TombstoneBloom, CuckooFilter, DLeftFilter }
-counts! { CuckooFilter, DLeftFilter }
-estimates! { ConcurrentBloom, CountingBloom, TombstoneBloom, ScalableBloom, BloomView<'_> }
-fixed! { ConcurrentBloom, CountingBloom, TombstoneBloom, CuckooFilter, DLeftFilter }
-of_murmur3! {
-    ConcurrentBloom, CountingBloom, TombstoneBloom, CuckooFilter, DLeftFilter, ScalableBloom
-}
-of_murmur3! { WindowedBloom }
-inserts! { WindowedBloom: bool, usize; }
-flags! { WindowedBloom }
-estimates! { WindowedBloom }
 
 /// A view of bytes that stay for ever.
 pub trait Leaked<S> {

@@ -4,7 +4,7 @@
 //! A program of its own, so that ci/release.sh need not compile it.
 
 use lanebloom::internal::{Isa, WithIsa, instruction_sets};
-use lanebloom::traits::{Engine, Union};
+use lanebloom::traits::{Count, Engine, Insert, Inserted, Remove, Union};
 use lanebloom::{Filter, InsertError, KeyHasher};
 use lanebloom_tests::filters::*;
 use lanebloom_tests::{STRESS_KEYS, filled, for_each_filter, hit_rate, lookups_agree, number, plain, together, within};
@@ -107,7 +107,7 @@ macro_rules! word {
             unites(filled!($of));
         }
     };
-    // tests/formats has the tests for these words. A word that no arm lists is an error.
+    // tests/bytes has the tests for these words. A word that no arm lists is an error.
     (stored, $of:tt) => {};
     (live, $of:tt) => {};
     (guests, $of:tt) => {};
@@ -300,10 +300,7 @@ fn rates<E: Engine, S: KeyHasher>(of: Of<E, S>) {
 
 // ---- Inserts ----
 
-fn inserts<E: Engine, S: KeyHasher + Clone>(of: Of<E, S>)
-where
-    Filter<E, S>: Inserts,
-{
+fn inserts<E: Engine + Insert, S: KeyHasher + Clone>(of: Of<E, S>) {
     for_each_size(of, |isa, planned, lengths| {
         let single = plain(of(planned, &[]));
         let [by_hash, by_keys, by_hashes, all] = copies(of(planned, &[]).with_isa(isa));
@@ -312,17 +309,17 @@ where
             let new = keys(len as u64, len + len / 2);
             let (new, asked) = (&new[..len], &new[len / 2..]);
             let hashes = hashes(&single, new);
-            let told: Vec<usize> = new.iter().map(|key| single.insert(key).told()).collect();
+            let told: Vec<usize> = new.iter().map(|key| single.insert(key).changed(0).unwrap()).collect();
             let sum: usize = told.iter().sum();
             assert!(
                 hashes
                     .iter()
-                    .map(|&hash| by_hash.insert_hash(hash).told())
+                    .map(|&hash| by_hash.insert_hash(hash).changed(0).unwrap())
                     .eq(told.iter().copied())
             );
-            assert_eq!(by_keys.insert_batch(new).told(), sum, "{len}");
-            assert_eq!(by_hashes.insert_hashes(&hashes).told(), sum, "{len}");
-            assert_eq!(all.insert_all(new.iter()).told(), sum, "{len}");
+            assert_eq!(by_keys.insert_batch(new).changed(0).unwrap(), sum, "{len}");
+            assert_eq!(by_hashes.insert_hashes(&hashes).changed(0).unwrap(), sum, "{len}");
+            assert_eq!(all.insert_all(new.iter()).changed(0).unwrap(), sum, "{len}");
             probes.extend_from_slice(asked);
             assert!(new.iter().all(|key| single.contains(key)));
             let found = single.contains_each(asked);
@@ -343,22 +340,22 @@ where
         let empty = of(1000, &[]).with_isa(isa);
         for len in 0..=18 {
             let (filter, all) = (empty.clone(), empty.clone());
-            filter.insert_hashes(&hashes(&filter, &distinct(5, len))).told();
-            all.insert_all(distinct(5, len)).told();
+            filter
+                .insert_hashes(&hashes(&filter, &distinct(5, len)))
+                .changed(0)
+                .unwrap();
+            all.insert_all(distinct(5, len)).changed(0).unwrap();
             assert!(!filter.contains_hash(0) && !all.contains_hash(0));
             assert_eq!(filter.is_empty(), len == 0);
         }
     }
 }
 
-fn clear<E: Engine, S: KeyHasher>(of: Of<E, S>)
-where
-    Filter<E, S>: Inserts,
-{
+fn clear<E: Engine + Insert, S: KeyHasher>(of: Of<E, S>) {
     let new = of(2000, &[]);
     let mut filter = of(2000, &distinct(6, 1000));
     let content = distinct(7, 1500);
-    let told: Vec<usize> = content.iter().map(|key| new.insert(key).told()).collect();
+    let told: Vec<usize> = content.iter().map(|key| new.insert(key).changed(0).unwrap()).collect();
     for _ in 0..2 {
         filter.clear();
         assert!(filter.is_empty());
@@ -368,17 +365,14 @@ where
         assert!(
             content
                 .iter()
-                .map(|key| filter.insert(key).told())
+                .map(|key| filter.insert(key).changed(0).unwrap())
                 .eq(told.iter().copied())
         );
         assert_eq!(filter.figures(), new.figures());
     }
 }
 
-fn flags<E: Engine, S: KeyHasher + Clone>(of: Of<E, S>)
-where
-    Filter<E, S>: Flags,
-{
+fn flags<E: Engine + Insert, S: KeyHasher + Clone>(of: Of<E, S>) {
     for_each_size(of, |isa, planned, lengths| {
         let single = plain(of(planned, &[]));
         let [by_keys, by_hashes] = copies(of(planned, &[]).with_isa(isa));
@@ -390,18 +384,18 @@ where
                 .map(|key| {
                     // The keys that were not found are new, and no others.
                     let absent = !single.contains(key);
-                    assert_eq!(single.insert(key).told(), usize::from(absent));
+                    assert_eq!(single.insert(key).changed(0).unwrap(), usize::from(absent));
                     absent
                 })
                 .collect();
             let sum = expected.iter().filter(|&&new| new).count();
             let before = (offset + len) % 2 == 1;
             let (flags, told) = within(offset % 8, len, before, |out| by_keys.insert_batch_flagged(&new, out));
-            assert!(told.told() == sum && flags == expected, "{len} keys");
+            assert!(told.changed(0).unwrap() == sum && flags == expected, "{len} keys");
             let (flags, told) = within(offset % 8, len, before, |out| {
                 by_hashes.insert_hashes_flagged(&hashes, out)
             });
-            assert!(told.told() == sum && flags == expected, "{len} hashes");
+            assert!(told.changed(0).unwrap() == sum && flags == expected, "{len} hashes");
         }
         if planned == PLANNED {
             assert_eq!(by_keys.figures(), single.figures());
@@ -415,12 +409,22 @@ where
             let (same, turns) = (vec![7; len], Vec::from_iter((0..len as u64).map(|i| i % 2)));
             for (keys, different) in [(&same, 1), (&turns, len.min(2))] {
                 let mut new = vec![true; len];
-                assert_eq!(empty.clone().insert_batch_flagged(keys, &mut new).told(), different);
+                assert_eq!(
+                    empty.clone().insert_batch_flagged(keys, &mut new).changed(0).unwrap(),
+                    different
+                );
                 assert!((0..len).all(|i| new[i] == (i < different)), "{len}");
                 let hashes = hashes(&empty, keys);
-                assert_eq!(empty.clone().insert_hashes_flagged(&hashes, &mut new).told(), different);
+                assert_eq!(
+                    empty
+                        .clone()
+                        .insert_hashes_flagged(&hashes, &mut new)
+                        .changed(0)
+                        .unwrap(),
+                    different
+                );
                 assert!((0..len).all(|i| new[i] == (i < different)), "{len}");
-                assert_eq!(empty.clone().insert_batch(keys).told(), different);
+                assert_eq!(empty.clone().insert_batch(keys).changed(0).unwrap(), different);
             }
         }
     }
@@ -440,9 +444,9 @@ where
     assert!(empty.is_empty());
 }
 
-fn extends<E: Engine, S: KeyHasher>(of: Of<E, S>)
+fn extends<E: Engine + Insert<Answer = bool>, S: KeyHasher>(of: Of<E, S>)
 where
-    Filter<E, S>: Flags<Total = usize> + for<'a> Extend<&'a u64> + Sync,
+    Filter<E, S>: for<'a> Extend<&'a u64> + Sync,
     for<'a, 'b> &'b Filter<E, S>: Extend<&'a u64>,
 {
     let content = distinct(8, 5000);
@@ -451,7 +455,10 @@ where
     // Far more than it is for, so that most keys are taken for present.
     let (batch, flagged, single, mut found) = (of(50, &[]), of(50, &[]), of(50, &[]), vec![false; 700]);
     for keys in content.chunks(700).take(3) {
-        let new: Vec<bool> = keys.iter().map(|key| single.insert(key).told() == 1).collect();
+        let new: Vec<bool> = keys
+            .iter()
+            .map(|key| single.insert(key).changed(0).unwrap() == 1)
+            .collect();
         let sum = new.iter().filter(|&&new| new).count();
         assert_eq!(batch.insert_batch(keys), sum);
         assert_eq!(flagged.insert_batch_flagged(keys, &mut found), sum);
@@ -475,9 +482,9 @@ where
 
 /// Four threads insert, by single calls and by batches, and ask for what others inserted, also in
 /// copies of the filter.
-fn inserts_beside_lookups<E: Engine, S: KeyHasher + Clone>(of: Of<E, S>)
+fn inserts_beside_lookups<E: Engine + Insert, S: KeyHasher + Clone>(of: Of<E, S>)
 where
-    Filter<E, S>: Inserts + Sync,
+    Filter<E, S>: Sync,
 {
     const THREADS: usize = 4;
     const KEYS: usize = STRESS_KEYS / 4;
@@ -494,8 +501,8 @@ where
                 .collect();
             match new[..] {
                 [] => break,
-                [key] => _ = filter.insert(&key).told(),
-                _ => _ = filter.insert_batch(&new).told(),
+                [key] => _ = filter.insert(&key).changed(0).unwrap(),
+                _ => _ = filter.insert_batch(&new).changed(0).unwrap(),
             }
             at += new.len();
             // Pairs with the load below: these inserts happened before a read of the number.
@@ -516,10 +523,7 @@ where
 
 // ---- Removals and counts ----
 
-fn removes<E: Engine, S: KeyHasher + Clone>(of: Of<E, S>)
-where
-    Filter<E, S>: Inserts + Removes,
-{
+fn removes<E: Engine + Insert + Remove, S: KeyHasher + Clone>(of: Of<E, S>) {
     for_each_size(of, |isa, planned, lengths| {
         let single = plain(of(planned, &[]));
         let [by_hash, by_keys, by_hashes, flagged, flagged_hashes] = copies(of(planned, &[]).with_isa(isa));
@@ -527,7 +531,7 @@ where
         for (offset, &len) in lengths.iter().enumerate() {
             let new = keys(len as u64, len + len / 2);
             for filter in all {
-                filter.insert_batch(&new[..len]).told();
+                filter.insert_batch(&new[..len]).changed(0).unwrap();
             }
             // Some that are there, some of them twice, and some that are not.
             let gone = &new[len / 2..];
@@ -587,10 +591,7 @@ where
     assert!(filter.contains(&7u64));
 }
 
-fn counts<E: Engine, S: KeyHasher>(of: Of<E, S>)
-where
-    Filter<E, S>: Counts,
-{
+fn counts<E: Engine + Count, S: KeyHasher>(of: Of<E, S>) {
     let content = distinct(11, 1000);
     let filter = of(2000, &[&content[..], &content[..100]].concat());
     assert_eq!((filter.len(), filter.figures().len), (1100, 1100));
@@ -611,10 +612,7 @@ where
 }
 
 /// One key as often as it can be, beside others that may have to make room for it.
-fn multiples<E: Engine, S: KeyHasher>(of: Of<E, S>)
-where
-    Filter<E, S>: Counts + Removes + Inserts<Answer = Result<(), InsertError>>,
-{
+fn multiples<E: Engine + Count + Remove + Insert<Answer = Result<(), InsertError>>, S: KeyHasher>(of: Of<E, S>) {
     let content = distinct(13, 15_000);
     let filter = of(20_000, &content);
     let key = (1 << 40..).map(number).find(|key| !filter.contains(key)).unwrap();
@@ -632,10 +630,7 @@ where
     assert!(filter.is_empty() && filter.fill_ratio() == 0.0);
 }
 
-fn fills<E: Engine, S: KeyHasher>(of: Of<E, S>)
-where
-    Filter<E, S>: Counts + Removes + Inserts<Answer = Result<(), InsertError>, Total = Result<(), InsertError>>,
-{
+fn fills<E: Engine + Count + Remove + Insert<Answer = Result<(), InsertError>>, S: KeyHasher>(of: Of<E, S>) {
     // A batch ends at the first key that finds no room, and says where that is.
     let content = distinct(14, 10_000);
     let filter = of(3000, &[]);
@@ -643,6 +638,16 @@ where
     let full = content.iter().position(|key| alone.insert(key).is_err()).unwrap();
     let hashes = hashes(&filter, &content);
     let others = [of(3000, &[]), of(3000, &[])];
+    for by_hash in [false, true] {
+        let (flagged, mut new) = (of(3000, &[]), vec![true; content.len()]);
+        let error = if by_hash {
+            flagged.insert_hashes_flagged(&hashes, &mut new).unwrap_err()
+        } else {
+            flagged.insert_batch_flagged(&content, &mut new).unwrap_err()
+        };
+        assert_eq!((error.inserted(), flagged.len()), (full, full));
+        assert!(new[..full].iter().all(|new| *new) && !new[full..].iter().any(|new| *new));
+    }
     for (filter, error) in [
         (&filter, filter.insert_batch(&content)),
         (&others[0], others[0].insert_hashes(&hashes)),
@@ -662,9 +667,9 @@ where
 
 /// Each thread has keys of its own, in a filter so full that inserts move what others inserted.
 /// None is ever missing, and in the end there is nothing left of any.
-fn come_and_go<E: Engine, S: KeyHasher>(of: Of<E, S>)
+fn come_and_go<E: Engine + Count + Remove + Insert<Answer = Result<(), InsertError>>, S: KeyHasher>(of: Of<E, S>)
 where
-    Filter<E, S>: Counts + Removes + Inserts<Answer = Result<(), InsertError>> + Sync,
+    Filter<E, S>: Sync,
 {
     const THREADS: usize = 4;
     let filter = of(STRESS_KEYS, &[]);
@@ -705,10 +710,7 @@ where
 
 // ---- Whole filters ----
 
-fn estimates<E: Engine, S: KeyHasher>(of: Of<E, S>)
-where
-    Filter<E, S>: Estimates,
-{
+fn estimates<E: Engine, S: KeyHasher>(of: Of<E, S>) {
     for keys in [0, 1, 100, 2000, 5000] {
         let filter = of(5000, &distinct(15, keys));
         let len = filter.estimated_len();
@@ -721,15 +723,15 @@ where
     }
 }
 
-fn unites<E: Engine, S: KeyHasher + Clone>(of: Of<E, S>)
+fn unites<E: Engine + Insert + Union, S: KeyHasher + Clone>(of: Of<E, S>)
 where
-    Filter<E, S>: Inserts + Union,
+    Filter<E, S>: PartialEq,
 {
     let (one, other) = (distinct(16, 1000), distinct(17, 1000));
     let (one, other) = (&one[..], [&one[500..], &other[..]].concat());
     let (empty, a) = (of(5000, &[]), of(5000, one));
     let b = empty.clone();
-    b.insert_all(&other).told();
+    b.insert_all(&other).changed(0).unwrap();
     let before = (a.clone(), b.clone());
     // Equal is what has the same content.
     assert!(a == before.0 && b == before.1 && a != b && a != empty);
@@ -744,7 +746,7 @@ where
     assert!(a == b || takes_any_layout, "the order matters");
     // An answer says whether there was a change; an empty filter makes none.
     let three = empty.clone();
-    three.insert_all(distinct(19, 3)).told();
+    three.insert_all(distinct(19, 3)).changed(0).unwrap();
     for add in [&empty, &before.1, &three] {
         let before = a.clone();
         let changed = a.union_from(add).unwrap();
@@ -753,7 +755,7 @@ where
     assert!(!a.union_from(&empty).unwrap() && empty.is_empty());
     // A key that one has makes them differ, in a copy too.
     let copy = b.clone();
-    copy.insert_all(distinct(20, 3)).told();
+    copy.insert_all(distinct(20, 3)).changed(0).unwrap();
     assert!(copy != b);
 
     // A union with a filter for more keys is refused, and changes nothing.

@@ -137,6 +137,8 @@ pub(crate) struct Dedup {
 #[command(after_help = "\
 Examples:
   lanebloom build ids.txt -o ids.lbf --rate 0.001
+  lanebloom build ids.txt -o ids.lbf --hasher fast
+  lanebloom build hashes.txt -o ids.lbf --hasher prehashed
   lanebloom build ids.txt -o ids.guava --format guava --funnel long
   lanebloom build a.txt -o - --format redisbloom --redis-key a > dump.resp
   redis-cli --pipe < dump.resp")]
@@ -148,6 +150,10 @@ pub(crate) struct Build {
     /// Write this format
     #[arg(long, value_enum, default_value_t = Format::Lanebloom)]
     pub(crate) format: Format,
+
+    /// Hash keys by this function. The file names it, so that `query` knows it
+    #[arg(long, value_enum, default_value_t = Hasher::Murmur3)]
+    pub(crate) hasher: Hasher,
 
     /// Load the filter into this key of Redis, for --format redisbloom
     #[arg(long, value_name = "NAME", required_if_eq("format", "redisbloom"))]
@@ -181,8 +187,9 @@ pub(crate) struct Build {
 /// filter's rate. A line without a key is absent. With --quiet it prints nothing and exits at the
 /// first absent key.
 ///
-/// Reads every file that `info` recognizes, unless its hash needs a secret key. If you gave
-/// --ignore-case to `build`, give it to `query` too.
+/// Reads every file that `info` recognizes, unless its hash needs a secret key. The file names the
+/// hasher. A filter of `build --hasher prehashed` is asked for hashes; a line that is not a number
+/// is an error. If you gave --ignore-case to `build`, give it to `query` too.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -307,7 +314,7 @@ pub(crate) struct Convert {
 /// present key and for an absent one. The rate is the filter's own at that number of keys, at most
 /// the wanted one. Two types are left out because their rate cannot be chosen: ConcurrentBitmap
 /// takes one bit for each possible number, and RedisCuckoo takes one byte a key at a rate above
-/// 1.5%.
+/// 1.5%. A second table says which hasher suits.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -497,6 +504,18 @@ pub(crate) enum Format {
     Guava,
     /// Commands BF.LOADCHUNK for RedisBloom, to be piped into `redis-cli --pipe`
     Redisbloom,
+}
+
+/// What hashes keys.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum Hasher {
+    /// Murmur3 x64_128, which every language has. Anyone can make keys that collide
+    Murmur3,
+    /// FastHash of lanebloom: half the time. Anyone can make keys that collide
+    Fast,
+    /// None: the keys are hashes, numbers from 0 to 18446744073709551615 or 0x and hexadecimal
+    /// digits. All 64 bits must vary
+    Prehashed,
 }
 
 /// How Guava makes bytes of a key.

@@ -4,15 +4,12 @@
 use crate::resp::{self, Dump};
 use anyhow::{Context, Result, bail};
 use lanebloom::codec::{self, Identity, Kind, SnapshotHeader};
-use lanebloom::hash::Murmur3;
-use lanebloom::{
-    ConcurrentBitmap, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, ScalableBloom, SnapshotError,
-    TombstoneBloom, WindowedBloom,
-};
+use lanebloom::hash::AnyHasher;
+use lanebloom::{AnyFilter, ConcurrentBloom, Murmur3};
 use lanebloom_files::identity::regular;
 use lanebloom_files::input::{self, Input, is_stdin};
 use lanebloom_formats::GuavaBloom;
-use std::io::{self, BufReader, Chain, Cursor, Read, Write};
+use std::io::{self, BufReader, Cursor, Read, Write};
 use std::path::Path;
 
 /// A file, with what is in it.
@@ -26,21 +23,16 @@ pub(crate) struct FilterFile {
 #[expect(clippy::large_enum_variant, reason = "a command has one or two of them")]
 pub(crate) enum Content {
     /// Snapshots in a row, at least one. All have the same hasher.
-    Bloom(Vec<ConcurrentBloom>),
-    Scalable(ScalableBloom),
-    Windowed(WindowedBloom),
-    Counting(CountingBloom),
-    Tombstone(TombstoneBloom),
-    Cuckoo(CuckooFilter),
-    DLeft(DLeftFilter),
-    Bitmap(ConcurrentBitmap),
+    Row(Vec<ConcurrentBloom<AnyHasher>>),
+    /// Any other filter.
+    Filter(AnyFilter),
     Unreadable(Unreadable),
     Guava(GuavaBloom),
     Redis(Dump),
 }
 
-/// A snapshot or delta of no use without something that is not in the file, such as a secret key.
-/// Its checksums are right.
+/// A snapshot or delta of no use without something that is not in the file. Its checksums are
+/// right.
 pub(crate) struct Unreadable {
     pub(crate) header: SnapshotHeader,
     /// What is missing.
@@ -56,21 +48,26 @@ impl FilterFile {
         Ok(Self { name, bytes, content })
     }
 
-    /// The hasher of the keys, for [`find`](Self::find).
-    pub(crate) fn hasher(&self) -> Result<Murmur3> {
-        Ok(match &self.content {
-            Content::Bloom(layers) => *layers[0].hasher(),
-            Content::Scalable(filter) => *filter.hasher(),
-            Content::Windowed(filter) => *filter.hasher(),
-            Content::Counting(filter) => *filter.hasher(),
-            Content::Tombstone(filter) => *filter.hasher(),
-            Content::Cuckoo(filter) => *filter.hasher(),
-            Content::DLeft(filter) => *filter.hasher(),
-            // They take the keys' bytes.
-            Content::Guava(_) | Content::Redis(_) => Murmur3::default(),
-            Content::Bitmap(_) => bail!("{}: a ConcurrentBitmap holds numbers, not keys", self.name),
+    /// The hasher of the keys, for [`find`](Self::find). Fails if the file's keys cannot be hashed.
+    pub(crate) fn hasher(&self) -> Result<AnyHasher> {
+        let hasher = match &self.content {
             Content::Unreadable(other) => bail!("{}: {}", self.name, other.reason),
-        })
+            // They take the keys' bytes.
+            Content::Guava(_) | Content::Redis(_) => return Ok(Murmur3::default().into()),
+            content => content.hasher(),
+        };
+        match hasher {
+            None => bail!("{}: a ConcurrentBitmap holds numbers, not keys", self.name),
+            Some(AnyHasher::Unknown(unknown)) if unknown.identity() == Identity::SipHash13 => bail!(
+                "{}: its keys are hashed by SipHash-1-3 with a secret key, which is not in the file",
+                self.name
+            ),
+            Some(AnyHasher::Unknown(_)) => bail!(
+                "{}: its keys are hashed by a BuildHasher, which only the program that made it has",
+                self.name
+            ),
+            Some(hasher) => Ok(*hasher),
+        }
     }
 
     /// Writes which keys are present. `hashes` are the keys' hashes by [`hasher`](Self::hasher),
@@ -78,7 +75,7 @@ impl FilterFile {
     pub(crate) fn find<'a>(&self, hashes: &[u64], key: impl Fn(usize) -> &'a [u8], found: &mut [bool]) {
         let keys = || (0..hashes.len()).map(&key).collect::<Vec<_>>();
         match &self.content {
-            Content::Bloom(layers) => {
+            Content::Row(layers) => {
                 layers[0].contains_hashes(hashes, found);
                 let mut more = vec![false; if layers.len() > 1 { hashes.len() } else { 0 }];
                 for layer in &layers[1..] {
@@ -86,15 +83,10 @@ impl FilterFile {
                     found.iter_mut().zip(&more).for_each(|(found, more)| *found |= more);
                 }
             }
-            Content::Scalable(filter) => filter.contains_hashes(hashes, found),
-            Content::Windowed(filter) => filter.contains_hashes(hashes, found),
-            Content::Counting(filter) => filter.contains_hashes(hashes, found),
-            Content::Tombstone(filter) => filter.contains_hashes(hashes, found),
-            Content::Cuckoo(filter) => filter.contains_hashes(hashes, found),
-            Content::DLeft(filter) => filter.contains_hashes(hashes, found),
+            Content::Filter(filter) => filter.contains_hashes(hashes, found),
             Content::Guava(filter) => filter.contains_batch(&keys(), found),
             Content::Redis(dump) => dump.filter.contains_batch(&keys(), found),
-            Content::Bitmap(_) | Content::Unreadable(_) => unreachable!("they have no hasher"),
+            Content::Unreadable(_) => unreachable!("it has no hasher"),
         }
     }
 }
@@ -103,14 +95,8 @@ impl Content {
     /// What it is, in a few words.
     pub(crate) fn kind(&self) -> String {
         let kind = match self {
-            Self::Bloom(_) => Kind::Bloom,
-            Self::Scalable(_) => Kind::Scalable,
-            Self::Windowed(_) => Kind::Windowed,
-            Self::Counting(_) => Kind::Counting,
-            Self::Tombstone(_) => Kind::Tombstone,
-            Self::Cuckoo(_) => Kind::Cuckoo,
-            Self::DLeft(_) => Kind::DLeft,
-            Self::Bitmap(_) => Kind::Bitmap,
+            Self::Row(_) => Kind::Bloom,
+            Self::Filter(filter) => filter.kind(),
             Self::Unreadable(other) => other.header.kind,
             Self::Guava(_) => return "GuavaBloom".into(),
             Self::Redis(_) => return "RedisBloom".into(),
@@ -118,16 +104,19 @@ impl Content {
         kind.to_string()
     }
 
+    /// The hasher of a filter of lanebloom.
+    pub(crate) fn hasher(&self) -> Option<&AnyHasher> {
+        match self {
+            Self::Row(layers) => Some(layers[0].hasher()),
+            Self::Filter(filter) => filter.hasher(),
+            Self::Unreadable(_) | Self::Guava(_) | Self::Redis(_) => None,
+        }
+    }
+
     pub(crate) fn write_to(&self, mut writer: impl Write) -> io::Result<()> {
         match self {
-            Self::Bloom(layers) => layers.iter().try_for_each(|layer| layer.write_to(&mut writer)),
-            Self::Scalable(filter) => filter.write_to(writer),
-            Self::Windowed(filter) => filter.write_to(writer),
-            Self::Counting(filter) => filter.write_to(writer),
-            Self::Tombstone(filter) => filter.write_to(writer),
-            Self::Cuckoo(filter) => filter.write_to(writer),
-            Self::DLeft(filter) => filter.write_to(writer),
-            Self::Bitmap(bitmap) => bitmap.write_to(writer),
+            Self::Row(layers) => layers.iter().try_for_each(|layer| layer.write_to(&mut writer)),
+            Self::Filter(filter) => filter.write_to(writer),
             Self::Unreadable(other) => writer.write_all(&other.bytes),
             Self::Guava(filter) => filter.write_to(writer),
             Self::Redis(dump) => resp::write(&dump.filter, dump.key.as_deref().unwrap_or(b""), &mut writer),
@@ -198,16 +187,9 @@ fn snapshots(head: Vec<u8>, reader: &mut impl Read, bytes: u64) -> Result<Conten
         let bytes = verified(head, reader)?;
         return Ok(Content::Unreadable(Unreadable { header, reason, bytes }));
     }
-    check_length(&head, bytes)?;
-    let content = match header.kind {
-        Kind::Scalable => Content::Scalable(one(&head, reader, ScalableBloom::read_from)?),
-        Kind::Windowed => Content::Windowed(one(&head, reader, WindowedBloom::read_from)?),
-        Kind::Counting => Content::Counting(one(&head, reader, CountingBloom::read_from)?),
-        Kind::Tombstone => Content::Tombstone(one(&head, reader, TombstoneBloom::read_from)?),
-        Kind::Cuckoo => Content::Cuckoo(one(&head, reader, CuckooFilter::read_from)?),
-        Kind::DLeft => Content::DLeft(one(&head, reader, DLeftFilter::read_from)?),
-        Kind::Bitmap => Content::Bitmap(ConcurrentBitmap::read_from(head.chain(&mut *reader), usize::MAX)?),
-        _ => return row(head, reader, bytes),
+    let content = match one(head, reader, bytes)? {
+        AnyFilter::Bloom(first) => return row(first, reader, bytes),
+        filter => Content::Filter(filter),
     };
     if !self::head(reader)?.is_empty() {
         bail!("more bytes follow the snapshot of a {}", content.kind());
@@ -217,21 +199,9 @@ fn snapshots(head: Vec<u8>, reader: &mut impl Read, bytes: u64) -> Result<Conten
 
 /// Why the library cannot read a snapshot or delta with this header, if it cannot.
 fn unreadable(header: &SnapshotHeader) -> Option<&'static str> {
-    match (header.kind, header.hasher, header.content) {
-        (Kind::Delta, ..) => Some("it is a delta, which only changes another filter"),
-        (_, Some(Identity::Other), _) => {
-            Some("its keys are hashed by a BuildHasher, which only the program that made it has")
-        }
-        (_, Some(Identity::SipHash13), _) => {
-            Some("its keys are hashed by SipHash-1-3 with a secret key, which is not in the file")
-        }
-        (_, Some(Identity::FastHash { .. }), _) => {
-            Some("its keys are hashed by FastHash: this command reads filters that hash by Murmur3")
-        }
-        (_, Some(Identity::Prehashed), _) => {
-            Some("it holds hashes, and only the program that made it has their hasher")
-        }
-        (.., codec::Content::Generations { needs_clock: true, .. }) => {
+    match (header.kind, header.content) {
+        (Kind::Delta, _) => Some("it is a delta, which only changes another filter"),
+        (_, codec::Content::Generations { needs_clock: true, .. }) => {
             Some("its keys age by a clock, which only the program that made it has")
         }
         _ => None,
@@ -250,43 +220,51 @@ fn verified(head: Vec<u8>, reader: &mut impl Read) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Fails if the snapshot that begins with `head` is longer than `bytes`.
-fn check_length(head: &[u8], bytes: u64) -> Result<()> {
-    let header = SnapshotHeader::peek(head)?;
+/// Reads the snapshots of `ConcurrentBloom`s after the first one. All have so many bytes.
+fn row(first: ConcurrentBloom<AnyHasher>, reader: &mut impl Read, bytes: u64) -> Result<Content> {
+    let mut left = bytes - first.snapshot_bytes() as u64;
+    let mut layers = vec![first];
+    loop {
+        let head = head(reader)?;
+        if head.is_empty() {
+            return Ok(Content::Row(layers));
+        }
+        let place = || format!("snapshot {} of the file", layers.len() + 1);
+        let layer = match one(head, reader, left).with_context(place)? {
+            AnyFilter::Bloom(layer) => layer,
+            other => bail!(
+                "{}: it is a {}, and the first one a {}",
+                place(),
+                other.kind(),
+                Kind::Bloom
+            ),
+        };
+        same_hasher(layers[0].hasher(), layer.hasher()).context("its snapshots differ")?;
+        left -= layer.snapshot_bytes() as u64;
+        layers.push(layer);
+    }
+}
+
+/// Fails if two filters have other hashers.
+pub(crate) fn same_hasher(ours: &AnyHasher, theirs: &AnyHasher) -> Result<()> {
+    if ours == theirs {
+        return Ok(());
+    }
+    let keys = if ours.to_string() == theirs.to_string() {
+        " with other keys"
+    } else {
+        ""
+    };
+    bail!("the hasher differs: {theirs} there, {ours} here{keys}")
+}
+
+/// Reads the snapshot that begins with `head`. Its length is at most `bytes`. So reading allocates
+/// no more than the file has; for a `WindowedBloom`, all of whose generations are allocated, up to
+/// 65 times as much.
+fn one(head: Vec<u8>, reader: &mut impl Read, bytes: u64) -> Result<AnyFilter> {
+    let header = SnapshotHeader::peek(&head)?;
     if header.bytes > bytes {
         bail!("the bytes end after {bytes} of {}", header.bytes);
     }
-    Ok(())
-}
-
-/// Reads `bytes` bytes of snapshots of `ConcurrentBloom`s.
-fn row(mut head: Vec<u8>, reader: &mut impl Read, bytes: u64) -> Result<Content> {
-    let mut layers: Vec<ConcurrentBloom> = Vec::new();
-    let mut left = bytes;
-    while !head.is_empty() {
-        let mut next = || {
-            check_length(&head, left)?;
-            one(&head, reader, ConcurrentBloom::read_from)
-        };
-        let layer: ConcurrentBloom = next().with_context(|| format!("snapshot {} of the file", layers.len() + 1))?;
-        let theirs = layer.hasher().seed();
-        let first = layers.first().map(|first| first.hasher().seed());
-        if let Some(ours) = first.filter(|ours| *ours != theirs) {
-            bail!("its snapshots differ in the seed of Murmur3: {ours} and {theirs}");
-        }
-        left -= layer.snapshot_bytes() as u64;
-        layers.push(layer);
-        head = self::head(reader)?;
-    }
-    Ok(Content::Bloom(layers))
-}
-
-/// Reads a snapshot whose length was checked. So it allocates no more than the file has; a
-/// `WindowedBloom`, all of whose generations are allocated, up to 65 times as much.
-fn one<'a, R: Read, F>(
-    head: &'a [u8],
-    reader: &'a mut R,
-    read: impl FnOnce(Chain<&'a [u8], &'a mut R>, usize) -> Result<F, SnapshotError>,
-) -> Result<F> {
-    Ok(read(head.chain(reader), usize::MAX)?)
+    Ok(AnyFilter::read_from(head.chain(reader), usize::MAX)?)
 }

@@ -6,7 +6,7 @@ use crate::json::{self, Pointer};
 use anyhow::{Result, bail};
 use csv_core::ReadRecordResult;
 use lanebloom::Funnel as _;
-use lanebloom::hash::KeyHasher;
+use lanebloom::hash::{AnyHasher, KeyHasher};
 use lanebloom_files::input::{self, BOM, Cut, Lines};
 use lanebloom_files::pipeline::Work;
 use lanebloom_formats::guava::UnencodedChars;
@@ -30,6 +30,8 @@ pub(crate) struct KeySpec {
     keeps_blank: bool,
     /// How the filter of another program makes bytes of a key.
     funnel: Option<Funnel>,
+    /// Whether the keys are numbers, which are the hashes.
+    are_hashes: bool,
 }
 
 #[derive(Clone)]
@@ -90,6 +92,8 @@ pub(crate) struct Keyed {
     pub(crate) found: Vec<bool>,
     /// How many keys were new in a filter, if the work inserts them.
     pub(crate) inserted: Option<usize>,
+    /// The first key that should be a hash and is not a number.
+    no_hash: Option<String>,
 }
 
 impl Keyed {
@@ -105,6 +109,7 @@ impl Keyed {
             hashes,
             found,
             inserted,
+            no_hash,
         } = self;
         ends.clear();
         *mark = 0;
@@ -116,6 +121,19 @@ impl Keyed {
         hashes.clear();
         found.clear();
         *inserted = None;
+        *no_hash = None;
+    }
+
+    /// Fails if a key should be a hash and is not a number.
+    pub(crate) fn check_hashes(&self) -> Result<()> {
+        match &self.no_hash {
+            None => Ok(()),
+            Some(key) => bail!(
+                "{key} is not a hash. The filter's hasher is `prehashed`: it takes hashes of 64 bits, each a number \
+                 from 0 to {} or 0x and at most 16 hexadecimal digits",
+                u64::MAX
+            ),
+        }
     }
 
     /// The last record has no key, but should.
@@ -192,6 +210,7 @@ impl KeySpec {
             trim: args.trim,
             keeps_blank: false,
             funnel: None,
+            are_hashes: false,
         })
     }
 
@@ -230,13 +249,21 @@ impl KeySpec {
         }
     }
 
+    /// The keys of a filter with this hasher.
+    pub(crate) fn of_hasher(self, hasher: &AnyHasher) -> Self {
+        Self {
+            are_hashes: *hasher == AnyHasher::Prehashed,
+            ..self
+        }
+    }
+
     pub(crate) fn terminator(&self) -> u8 {
         self.terminator
     }
 
     /// Whether the keys are the records' own bytes.
     pub(crate) fn is_line(&self) -> bool {
-        let is_changed = self.ignore_case || self.trim || self.keeps_blank;
+        let is_changed = self.ignore_case || self.trim || self.keeps_blank || self.are_hashes;
         matches!(self.source, KeySource::Line) && !is_changed && matches!(self.funnel, None | Some(Funnel::Bytes))
     }
 
@@ -251,7 +278,7 @@ impl KeySpec {
     }
 
     /// Finds the records in `bytes`, unless the [`Framer`] did, and hashes their keys.
-    pub(crate) fn hash(&self, bytes: &[u8], keyed: &mut Keyed, hasher: &impl KeyHasher) {
+    pub(crate) fn hash(&self, bytes: &[u8], keyed: &mut Keyed, hasher: &AnyHasher) {
         if self.is_line() {
             let terminator = self.terminator;
             let Keyed { ends, hashes, mark, .. } = keyed;
@@ -313,7 +340,7 @@ impl KeySpec {
             KeySource::Json(pointers) => {
                 let is_array = pointers.len() > 1;
                 // Other programs know no JSON: a string is its text for them.
-                let write = if self.funnel.is_some() && !is_array {
+                let write = if (self.funnel.is_some() || self.are_hashes) && !is_array {
                     json::write_text
                 } else {
                     json::write
@@ -377,6 +404,13 @@ impl KeySpec {
             keyed.keys[start..].make_ascii_lowercase();
         }
         let bytes = match self.funnel {
+            _ if self.are_hashes => {
+                let hash = hash_of(&keyed.keys[start..]);
+                if hash.is_none() && keyed.no_hash.is_none() {
+                    keyed.no_hash = Some(shown(&keyed.keys[start..]));
+                }
+                hash.map(|hash| hash.to_le_bytes().to_vec())
+            }
             None | Some(Funnel::Bytes) => return keyed.key_ends.push(keyed.keys.len()),
             Some(funnel) => std::str::from_utf8(&keyed.keys[start..])
                 .ok()
@@ -419,13 +453,34 @@ fn bytes(text: &str, funnel: Funnel) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-fn hash_all<'a>(keys: impl Iterator<Item = &'a [u8]>, hasher: &impl KeyHasher, hashes: &mut Vec<u64>) {
+/// The hash that a key of a filter of hashes is.
+fn hash_of(key: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(key).ok()?;
+    let (digits, radix) = match text.strip_prefix("0x").or(text.strip_prefix("0X")) {
+        Some(digits) => (digits, 16),
+        None => (text, 10),
+    };
+    // Not a sign, which `from_str_radix` takes.
+    let is_number = digits.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    u64::from_str_radix(digits, radix).ok().filter(|_| is_number)
+}
+
+fn hash_all<'a>(keys: impl Iterator<Item = &'a [u8]>, hasher: &AnyHasher, hashes: &mut Vec<u64>) {
     let mut batch: [&[u8]; BATCH] = [&[]; BATCH];
     let mut len = 0;
     let mut flush = |batch: &[&[u8]]| {
         let start = hashes.len();
         hashes.resize(start + batch.len(), 0);
-        hasher.hash_batch(batch, &mut hashes[start..]);
+        let hashes = &mut hashes[start..];
+        match hasher {
+            AnyHasher::Builtin(hasher) => hasher.hash_batch(batch, hashes),
+            // The bytes of numbers.
+            _ => {
+                for (hash, key) in hashes.iter_mut().zip(batch) {
+                    *hash = u64::from_le_bytes((*key).try_into().expect("a key of 8 bytes"));
+                }
+            }
+        }
     };
     for key in keys {
         batch[len] = key;
@@ -438,10 +493,10 @@ fn hash_all<'a>(keys: impl Iterator<Item = &'a [u8]>, hasher: &impl KeyHasher, h
     flush(&batch[..len]);
 }
 
-/// The names of a header for a message, which are not many or long.
-fn shown(header: &[Vec<u8>]) -> String {
+/// A text for a message, in quotes and not long.
+fn shown(text: &[u8]) -> String {
     const MOST: usize = 80;
-    let text = String::from_utf8_lossy(&header.join(&b',')).escape_debug().to_string();
+    let text = String::from_utf8_lossy(text).escape_debug().to_string();
     if text.chars().count() <= MOST {
         return format!("\"{text}\"");
     }
@@ -449,12 +504,13 @@ fn shown(header: &[Vec<u8>]) -> String {
 }
 
 /// Finds the records of chunks, and hashes their keys.
-pub(crate) struct Hash<H> {
+pub(crate) struct Hash {
     pub(crate) keys: KeySpec,
-    pub(crate) hasher: H,
+    /// It hashes keys, or the keys are hashes.
+    pub(crate) hasher: AnyHasher,
 }
 
-impl<H: KeyHasher + Send + Sync + 'static> Work<Keyed> for Hash<H> {
+impl Work<Keyed> for Hash {
     fn work(&self, chunk: &mut Chunk) {
         let (bytes, keyed) = chunk.parts();
         self.keys.hash(bytes, keyed, &self.hasher);
@@ -592,8 +648,8 @@ impl Framer {
                 Some((first, name)) => bail!(
                     "its header, {}, is not {}, the header of {name}. Give such files one at a time, or to \
                      dedup with --output-dir; if the first line is a row, use --no-header",
-                    shown(&header),
-                    shown(first)
+                    shown(&header.join(&b',')),
+                    shown(&first.join(&b','))
                 ),
             }
         }

@@ -1,26 +1,16 @@
 //! A set of hashes that grows: Bloom filters in a row, the layers, of which the last one takes new
 //! hashes. A file holds their snapshots in a row, so a set of one layer is an ordinary snapshot.
 //!
-//! [`lanebloom::ScalableBloom`] cannot replace it: its sizes follow from its builder alone, and
-//! readers refuse any others. Here the size of the input is often known, and the share of it that
-//! was read, so the next layer is made for what the rest will bring. There are two or three layers,
-//! and little memory stays empty. The layers are also exclusive, so an insert needs no atomics. 20
-//! million lines, each key twice in a row, at a rate of 1e-6 (Zen 5, one thread of a busy machine,
-//! so trust the ratios):
-//!
-//! | filter | bytes per key | ns per line |
-//! |---|--:|--:|
-//! | this one, for the expected keys | 4.0 | 68 to 85 |
-//! | this one, if the size of the input is known | 4.3 | 90 to 119 |
-//! | this one, in a pipe | 8.5 | 146 to 205 |
-//! | `ScalableBloom` for the expected keys | 24.8 | 201 to 267 |
-//! | `ScalableBloom` for 65,536 keys, each layer twice as large | 11.9 | 285 to 337 |
-//! | the same, each layer four times as large | 14.9 | 252 to 268 |
+//! The size of the input is often known, and the share of it that was read, so the next layer is
+//! made for what the rest will bring. There are two or three layers, and little memory stays empty.
+//! The layers are also exclusive, so an insert needs no atomics. A
+//! [`ScalableBloom`](lanebloom::ScalableBloom) with a hint takes as much memory and time (record:
+//! `growing-filter.md`). This filter counts its keys, and can forget its oldest layers.
 
 use crate::args::WhenFull;
 use anyhow::{Context, Result, bail};
 use indicatif::HumanBytes;
-use lanebloom::hash::Murmur3;
+use lanebloom::hash::{FilterHasher, Murmur3};
 use lanebloom::{ConcurrentBloom, SnapshotError};
 use std::fs::File;
 use std::io::{self, BufReader, Write};
@@ -49,9 +39,9 @@ const EXCESS: usize = 256;
 /// How often the rate of the newest filter is computed anew while it fills.
 const STEPS: usize = 64;
 
-pub struct GrowingFilter {
-    /// At least one.
-    layers: Vec<Layer>,
+pub struct GrowingFilter<S = Murmur3> {
+    /// At least one. All have the same hasher.
+    layers: Vec<Layer<S>>,
     /// The promised rate of all layers together.
     rate: f64,
     /// The expected number of new hashes that the filter took for present.
@@ -79,8 +69,8 @@ pub struct Limit {
 /// A layer below this share of the limit is not worth its time at each lookup.
 const LEAST_SHARE: usize = 32;
 
-struct Layer {
-    filter: ConcurrentBloom,
+struct Layer<S> {
+    filter: ConcurrentBloom<S>,
     /// The number of keys, as far as it is known: that of a file is an estimate.
     len: usize,
     /// The rate for the next keys, until there are `step_end`.
@@ -88,8 +78,8 @@ struct Layer {
     step_end: usize,
 }
 
-impl Layer {
-    fn new(filter: ConcurrentBloom) -> Self {
+impl<S: FilterHasher> Layer<S> {
+    fn new(filter: ConcurrentBloom<S>) -> Self {
         let len = filter.estimated_len();
         let rate = filter.false_positive_rate_at(len);
         Self {
@@ -143,19 +133,26 @@ impl GrowingFilter {
 
     /// An empty set for hashes by this seed of Murmur3.
     pub fn seeded(expected: Option<usize>, rate: f64, seed: u32) -> Result<Self> {
-        match expected {
-            // More keys than expected shall not break the promise, so some of the rate is left.
-            Some(keys) => Self::of_layer(layer(keys, rate * 0.9, seed)?, rate),
-            None => Self::beginning(FIRST, rate, seed),
-        }
+        Self::hashed_by(expected, rate, Murmur3::with_seed(seed))
     }
 
     /// An empty set for any number of hashes. The first layer is for so many of them.
     pub fn beginning(first: usize, rate: f64, seed: u32) -> Result<Self> {
-        Self::of_layer(layer(first, rate * FIRST_SHARE, seed)?, rate)
+        Self::of_layer(layer(first, rate * FIRST_SHARE, Murmur3::with_seed(seed))?, rate)
+    }
+}
+
+impl<S: FilterHasher + Copy> GrowingFilter<S> {
+    /// An empty set for hashes by `hasher`.
+    pub fn hashed_by(expected: Option<usize>, rate: f64, hasher: S) -> Result<Self> {
+        match expected {
+            // More keys than expected shall not break the promise, so some of the rate is left.
+            Some(keys) => Self::of_layer(layer(keys, rate * 0.9, hasher)?, rate),
+            None => Self::of_layer(layer(FIRST, rate * FIRST_SHARE, hasher)?, rate),
+        }
     }
 
-    fn of_layer(layer: Layer, rate: f64) -> Result<Self> {
+    fn of_layer(layer: Layer<S>, rate: f64) -> Result<Self> {
         Ok(Self {
             layers: vec![layer],
             rate,
@@ -188,7 +185,7 @@ impl GrowingFilter {
 
     /// The share of all bits that are set.
     pub fn fill(&self) -> f64 {
-        let set = |filter: &ConcurrentBloom| filter.figures().fill_ratio * filter.memory_bytes() as f64;
+        let set = |filter: &ConcurrentBloom<S>| filter.figures().fill_ratio * filter.memory_bytes() as f64;
         self.layers().map(set).sum::<f64>() / self.memory_bytes() as f64
     }
 
@@ -223,7 +220,7 @@ impl GrowingFilter {
         self.new += new;
     }
 
-    fn newest(&mut self) -> &mut Layer {
+    fn newest(&mut self) -> &mut Layer<S> {
         self.layers.last_mut().expect("there is a layer")
     }
 
@@ -287,10 +284,10 @@ impl GrowingFilter {
         let is_last = rest.is_some() && self.layers.len() == 1 && self.loaded == 0;
         let share = if is_last { 0.75 } else { 0.2 };
         self.newest().end();
-        let (rate, seed) = ((left * share).min(0.5), self.hasher().seed());
+        let (rate, hasher) = ((left * share).min(0.5), self.hasher());
         let memory = self.memory_bytes();
         loop {
-            let layer = layer(keys, rate, seed)?;
+            let layer = layer(keys, rate, hasher)?;
             let taken = layer.filter.memory_bytes();
             match self.limit {
                 // Memory that was not touched costs nothing.
@@ -336,21 +333,21 @@ impl GrowingFilter {
                     return Ok(true);
                 }
                 // Only one layer is left, which has nearly all of the memory.
-                let (seed, rate) = (self.hasher().seed(), self.rate);
+                let (hasher, rate) = (self.hasher(), self.rate);
                 let old = self.layers.remove(0);
                 self.forgotten += old.len;
-                self.layers.push(layer(FIRST, rate * 0.2, seed)?);
+                self.layers.push(layer(FIRST, rate * 0.2, hasher)?);
                 Ok(true)
             }
         }
     }
 
     /// The hasher of all layers.
-    pub fn hasher(&self) -> Murmur3 {
+    pub fn hasher(&self) -> S {
         *self.layers[0].filter.hasher()
     }
 
-    pub fn layers(&self) -> impl Iterator<Item = &ConcurrentBloom> {
+    pub fn layers(&self) -> impl Iterator<Item = &ConcurrentBloom<S>> {
         self.layers.iter().map(|layer| &layer.filter)
     }
 
@@ -362,13 +359,15 @@ impl GrowingFilter {
     pub fn write_to(&self, writer: &mut dyn Write) -> io::Result<()> {
         self.layers().try_for_each(|filter| filter.write_to(&mut *writer))
     }
+}
 
+impl GrowingFilter {
     /// Reads what [`write_to`](Self::write_to) wrote. The rate of all layers is `rate`, or a power
     /// of ten: the next above what these layers need, so that it stays when layers are added.
     pub fn read_from(file: &File, rate: Option<f64>) -> Result<Self> {
         let limit = file.metadata().context("cannot read its size")?.len() as usize;
         let mut reader = BufReader::with_capacity(1 << 20, file);
-        let mut layers: Vec<Layer> = Vec::new();
+        let mut layers: Vec<Layer<Murmur3>> = Vec::new();
         while layers.is_empty() || !is_at_end(&mut reader)? {
             let filter = ConcurrentBloom::read_from(&mut reader, limit).map_err(foreign)?;
             let theirs = filter.hasher().seed();
@@ -399,17 +398,17 @@ impl GrowingFilter {
 }
 
 /// A filter that many threads fill, as long as it need not grow.
-pub struct SharedFilter {
-    filter: RwLock<GrowingFilter>,
+pub struct SharedFilter<S = Murmur3> {
+    filter: RwLock<GrowingFilter<S>>,
     /// The number of hashes for which there is room, without those that threads insert now; 0 if
     /// only one thread at a time may insert.
     room: AtomicUsize,
 }
 
-impl SharedFilter {
+impl<S: FilterHasher + Copy> SharedFilter<S> {
     /// With `is_shared`, threads insert side by side. The bits do not depend on their order, unless
     /// there are more hashes than the filter was made for.
-    pub fn new(mut filter: GrowingFilter, is_shared: bool) -> Self {
+    pub fn new(mut filter: GrowingFilter<S>, is_shared: bool) -> Self {
         let room = if is_shared { filter.newest().room() } else { 0 };
         Self {
             filter: RwLock::new(filter),
@@ -447,13 +446,13 @@ impl SharedFilter {
         self.write().count(new);
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, GrowingFilter> {
+    fn write(&self) -> RwLockWriteGuard<'_, GrowingFilter<S>> {
         let filter = self.filter.write().unwrap_or_else(PoisonError::into_inner);
         self.room.store(0, Ordering::Relaxed);
         filter
     }
 
-    pub fn read(&self) -> RwLockReadGuard<'_, GrowingFilter> {
+    pub fn read(&self) -> RwLockReadGuard<'_, GrowingFilter<S>> {
         self.filter.read().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -466,9 +465,9 @@ fn foreign(error: SnapshotError) -> anyhow::Error {
     anyhow::Error::new(error).context("not a filter file of lanebloom")
 }
 
-fn layer(keys: usize, rate: f64, seed: u32) -> Result<Layer> {
+fn layer<S: FilterHasher>(keys: usize, rate: f64, hasher: S) -> Result<Layer<S>> {
     let builder = ConcurrentBloom::builder().expected_keys(keys).false_positive_rate(rate);
-    let filter = builder.seed(seed).build();
+    let filter = builder.hasher(hasher).build();
     Ok(Layer::new(filter.with_context(|| {
         format!("a filter for {keys} keys at a rate of {rate:.2e}")
     })?))

@@ -1,6 +1,6 @@
 //! The filters that a guard can serve from.
 
-use lanebloom::traits::{Engine, Insert};
+use lanebloom::traits::{Engine, Insert, Inserted};
 use lanebloom::{Figures, Filter, Funnel, KeyHasher};
 use std::time::Duration;
 
@@ -107,9 +107,8 @@ macro_rules! forward {
 
 impl<E, S> GuardFilter for Filter<E, S>
 where
-    E: Engine + Send + Sync + 'static,
+    E: Engine + Insert + Send + Sync + 'static,
     S: KeyHasher + Send + Sync + 'static,
-    Self: Insert,
 {
     forward! { Filter<E, S> }
 
@@ -117,13 +116,14 @@ where
     /// this key. (A lookup proves less: it may find another key, which may be removed later.)
     #[inline]
     fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-        !self.try_insert(key).is_err_and(|refused| refused.is_full())
+        let inserted = Insert::insert(self, key).changed(1);
+        !inserted.is_err_and(|refused| refused.is_full())
     }
 
     /// The filter's batch ends at the first refused key. This inserts the rest one by one.
     fn insert_batch<K: Funnel>(&self, keys: &[K]) -> bool {
-        let inserted = self
-            .try_insert_batch(keys)
+        let inserted = Insert::insert_batch(self, keys)
+            .changed(keys.len())
             .map_or_else(|refused| refused.inserted(), |_| keys.len());
         let refused = keys[inserted..].iter().filter(|key| !GuardFilter::insert(self, *key));
         refused.count() == 0

@@ -2,11 +2,9 @@
 
 use crate::engine::{Fault, Foreign, build_error};
 use lanebloom::codec::{Identity, Kind, SnapshotHeader};
+use lanebloom::hash::{AnyHasher, BuiltinHasher};
 use lanebloom::internal::noticed;
-use lanebloom::{
-    BloomView, ConcurrentBitmap, ConcurrentBloom, CuckooFilter, Figures, IncompatibleError, ScalableBloom, SipHash13,
-    WindowedBloom,
-};
+use lanebloom::{AnyFilter, BloomView, ConcurrentBitmap, ConcurrentBloom, Figures, IncompatibleError, SipHash13};
 use lanebloom_formats::{GuavaBloom, SplitBlockBloom};
 use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -14,18 +12,12 @@ use std::error::Error;
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 
-/// A filter. `S` means that its hashes are SipHash-1-3 under a secret key.
+/// A filter.
 pub(crate) enum Any {
-    Bloom(ConcurrentBloom),
-    BloomS(ConcurrentBloom<SipHash13>),
-    View(BloomView<'static>),
-    ViewS(BloomView<'static, SipHash13>),
-    Scalable(ScalableBloom),
-    ScalableS(ScalableBloom<SipHash13>),
-    Windowed(WindowedBloom),
-    WindowedS(WindowedBloom<SipHash13>),
-    Cuckoo(CuckooFilter),
-    CuckooS(CuckooFilter<SipHash13>),
+    /// Of lanebloom, with a hasher that is at hand.
+    Own(AnyFilter),
+    /// A mapped file.
+    View(BloomView<'static, AnyHasher>),
     Bitmap(ConcurrentBitmap),
     Guava(Foreign<GuavaBloom>),
     SplitBlock(Foreign<SplitBlockBloom>),
@@ -39,16 +31,8 @@ macro_rules! each {
     // Those of lanebloom with a hasher, its bitmap, and those of other systems.
     ($any:expr, $filter:ident => $result:expr, $bitmap:ident => $of_bitmap:expr, $foreign:ident => $of_foreign:expr) => {
         match $any {
-            Any::Bloom($filter) => $result,
-            Any::BloomS($filter) => $result,
+            Any::Own($filter) => $result,
             Any::View($filter) => $result,
-            Any::ViewS($filter) => $result,
-            Any::Scalable($filter) => $result,
-            Any::ScalableS($filter) => $result,
-            Any::Windowed($filter) => $result,
-            Any::WindowedS($filter) => $result,
-            Any::Cuckoo($filter) => $result,
-            Any::CuckooS($filter) => $result,
             Any::Bitmap($bitmap) => $of_bitmap,
             Any::Guava($foreign) => $of_foreign,
             Any::SplitBlock($foreign) => $of_foreign,
@@ -57,16 +41,6 @@ macro_rules! each {
 }
 pub(crate) use each;
 
-/// An expression for two filters of one type.
-macro_rules! both {
-    ($a:expr, $b:expr, $($variant:ident)|+, $x:ident, $y:ident => $result:expr) => {
-        match ($a, $b) {
-            $((Any::$variant($x), Any::$variant($y)) => Some($result),)+
-            _ => None,
-        }
-    };
-}
-
 /// An exception for filters that do not go together.
 pub(crate) fn incompatible(error: IncompatibleError) -> PyErr {
     PyValueError::new_err(error.to_string())
@@ -74,7 +48,8 @@ pub(crate) fn incompatible(error: IncompatibleError) -> PyErr {
 
 fn different() -> PyErr {
     PyTypeError::new_err(
-        "the operation takes two filters of one class, both with a secret or both without one, and this class may not have it",
+        "the operation takes two filters of one class with one hasher, both with a secret or both without one, and this \
+         class may not have it",
     )
 }
 
@@ -98,24 +73,60 @@ impl Any {
     /// The name of the class in Python.
     pub(crate) fn class(&self) -> &'static str {
         match self {
-            Self::Bloom(_) | Self::BloomS(_) | Self::View(_) | Self::ViewS(_) => "BloomFilter",
-            Self::Scalable(_) | Self::ScalableS(_) => "ScalableBloomFilter",
-            Self::Windowed(_) | Self::WindowedS(_) => "WindowedBloomFilter",
-            Self::Cuckoo(_) | Self::CuckooS(_) => "CuckooFilter",
+            Self::View(_) => "BloomFilter",
+            Self::Own(filter) => match filter.kind() {
+                Kind::Bloom => "BloomFilter",
+                Kind::Scalable => "ScalableBloomFilter",
+                Kind::Windowed => "WindowedBloomFilter",
+                _ => "CuckooFilter",
+            },
             Self::Bitmap(_) => "Bitmap",
             Self::Guava(_) => "GuavaBloomFilter",
             Self::SplitBlock(_) => "SplitBlockBloomFilter",
         }
     }
 
+    /// The hasher of a filter of lanebloom.
+    pub(crate) fn hasher(&self) -> Option<&AnyHasher> {
+        match self {
+            Self::Own(filter) => filter.hasher(),
+            Self::View(view) => Some(view.hasher()),
+            _ => None,
+        }
+    }
+
+    /// What the argument `hasher` calls it.
+    pub(crate) fn hasher_name(&self) -> Option<&'static str> {
+        self.hasher().map(|hasher| match hasher {
+            AnyHasher::Builtin(BuiltinHasher::FastHash(_)) => "fast",
+            AnyHasher::Builtin(BuiltinHasher::SipHash13(_)) => "siphash",
+            AnyHasher::Prehashed => "prehashed",
+            _ => "murmur3",
+        })
+    }
+
     /// The secret key, if there is one.
     pub(crate) fn secret(&self) -> Option<SipHash13> {
-        match self {
-            Self::BloomS(filter) => Some(*filter.hasher()),
-            Self::ViewS(filter) => Some(*filter.hasher()),
-            Self::ScalableS(filter) => Some(*filter.hasher()),
-            Self::WindowedS(filter) => Some(*filter.hasher()),
-            Self::CuckooS(filter) => Some(*filter.hasher()),
+        match self.hasher() {
+            Some(AnyHasher::Builtin(BuiltinHasher::SipHash13(hasher))) => Some(*hasher),
+            _ => None,
+        }
+    }
+
+    /// Two filters of one kind, whose hashers have one name.
+    fn alike<'a>(&'a self, other: &'a Self) -> Option<(&'a AnyFilter, &'a AnyFilter)> {
+        match (self, other) {
+            (Self::Own(a), Self::Own(b)) if a.kind() == b.kind() && self.hasher_name() == other.hasher_name() => {
+                Some((a, b))
+            }
+            _ => None,
+        }
+    }
+
+    /// Two Bloom filters whose hashers have one name.
+    pub(crate) fn blooms<'a>(&'a self, other: &'a Self) -> Option<[&'a ConcurrentBloom<AnyHasher>; 2]> {
+        match self.alike(other) {
+            Some((AnyFilter::Bloom(a), AnyFilter::Bloom(b))) => Some([a, b]),
             _ => None,
         }
     }
@@ -147,38 +158,42 @@ impl Any {
 
     /// A copy; one that takes keys, of a view.
     pub(crate) fn copy(&self) -> PyResult<Self> {
-        macro_rules! copied {
-            ($($variant:ident),*) => {
-                match self {
-                    $(Self::$variant(filter) => filter.try_clone().map(Self::$variant),)*
-                    Self::View(view) => return view.to_filter().map(Self::Bloom).map_err(unreadable),
-                    Self::ViewS(view) => return view.to_filter().map(Self::BloomS).map_err(unreadable),
-                    Self::Guava(foreign) => foreign.filter.try_clone().map(|filter| Self::Guava(Foreign { filter, ..*foreign })),
-                    Self::SplitBlock(foreign) => foreign.filter.try_clone().map(|filter| Self::SplitBlock(Foreign { filter, ..*foreign })),
-                }
-            };
+        match self {
+            Self::Own(filter) => filter.try_clone().map(Self::Own),
+            Self::View(view) => {
+                let filter = view.to_filter().map_err(unreadable)?;
+                return Ok(Self::Own(AnyFilter::Bloom(filter)));
+            }
+            Self::Bitmap(bitmap) => bitmap.try_clone().map(Self::Bitmap),
+            Self::Guava(foreign) => {
+                let filter = foreign.filter.try_clone();
+                filter.map(|filter| Self::Guava(Foreign { filter, ..*foreign }))
+            }
+            Self::SplitBlock(foreign) => {
+                let filter = foreign.filter.try_clone();
+                filter.map(|filter| Self::SplitBlock(Foreign { filter, ..*foreign }))
+            }
         }
-        copied!(
-            Bloom, BloomS, Scalable, ScalableS, Windowed, WindowedS, Cuckoo, CuckooS, Bitmap
-        )
         .map_err(build_error)
     }
 
     /// Adds all keys of `other`, unless they are too many for the filter's rate.
     pub(crate) fn union_from(&self, other: &Self) -> PyResult<()> {
-        if matches!(self, Self::View(_) | Self::ViewS(_)) {
+        if matches!(self, Self::View(_)) {
             return Err(Fault::ReadOnly.into());
         }
-        if matches!(other, Self::View(_) | Self::ViewS(_)) {
+        if matches!(other, Self::View(_)) {
             return self.union_from(&other.copy()?);
         }
         self.check_union_rate(other)?;
         let united = match (self, other) {
             (Self::Guava(a), Self::Guava(b)) => Some(a.filter.union_from(&b.filter)),
             (Self::SplitBlock(a), Self::SplitBlock(b)) => Some(a.filter.union_from(&b.filter)),
-            _ => {
-                both!(self, other, Bloom | BloomS | Scalable | ScalableS | Windowed | WindowedS | Bitmap, a, b => a.union_from(b))
-            }
+            (Self::Bitmap(a), Self::Bitmap(b)) => Some(a.union_from(b)),
+            _ => match self.alike(other) {
+                Some((AnyFilter::Cuckoo(_), _)) | None => None,
+                Some((a, b)) => Some(a.union_from(b)),
+            },
         };
         united
             .ok_or_else(different)?
@@ -199,21 +214,22 @@ impl Any {
                 })
             };
         }
-        macro_rules! trial {
-            ($a:expr, $b:expr) => {{
-                let copy = $a.try_clone().map_err(build_error)?;
-                copy.union_from($b).map(|_| {
-                    let figures = copy.figures();
-                    (figures.len, figures.false_positive_rate, copy.is_overfull())
-                })
-            }};
-        }
+        let trial = |a: &AnyFilter, b: &AnyFilter| -> PyResult<_> {
+            let copy = a.try_clone().map_err(build_error)?;
+            Ok(copy.union_from(b).map(|_| {
+                let figures = copy.figures();
+                (figures.len, figures.false_positive_rate, copy.is_overfull())
+            }))
+        };
         let united = |a: &Self, b: &Self| -> PyResult<_> {
             let united = match (a, b) {
                 (Self::Guava(a), Self::Guava(b)) => Some(estimate!(a.filter, &b.filter)),
                 (Self::SplitBlock(a), Self::SplitBlock(b)) => Some(estimate!(a.filter, &b.filter)),
-                (Self::Bloom(_) | Self::BloomS(_), _) => both!(a, b, Bloom | BloomS, a, b => estimate!(a, b)),
-                _ => both!(a, b, Scalable | ScalableS | Windowed | WindowedS, a, b => trial!(a, b)),
+                _ => match a.alike(b) {
+                    Some((AnyFilter::Bloom(a), AnyFilter::Bloom(b))) => Some(estimate!(a, b)),
+                    Some((AnyFilter::Cuckoo(_), _)) | None => None,
+                    Some((a, b)) => Some(trial(a, b)?),
+                },
             };
             // The union itself says what does not go together.
             Ok(united.and_then(Result::ok))
@@ -228,7 +244,7 @@ impl Any {
         }
         // A window has them in one of its generations.
         let expected = match self {
-            Self::Windowed(_) | Self::WindowedS(_) => 2 * self.expected_keys(),
+            Self::Own(AnyFilter::Windowed(_)) => 2 * self.expected_keys(),
             _ => len as u64,
         };
         Err(PyValueError::new_err(format!(
@@ -257,20 +273,26 @@ impl Any {
 
     /// A filter of what both have.
     pub(crate) fn intersection(&self, other: &Self) -> PyResult<Self> {
-        if matches!(other, Self::View(_) | Self::ViewS(_)) {
+        if matches!(other, Self::View(_)) {
             return self.intersection(&other.copy()?);
         }
         let mut result = self.copy()?;
-        both!(&mut result, other, Bloom | BloomS | Bitmap, a, b => a.intersection_from(b))
-            .ok_or_else(different)?
-            .map_err(|error| self.cannot_unite(other, error))?;
+        if self.hasher_name() != other.hasher_name() {
+            return Err(different());
+        }
+        let changed = match (&mut result, other) {
+            (Self::Own(AnyFilter::Bloom(a)), Self::Own(AnyFilter::Bloom(b))) => a.intersection_from(b),
+            (Self::Bitmap(a), Self::Bitmap(b)) => a.intersection_from(b),
+            _ => return Err(different()),
+        };
+        changed.map_err(|error| self.cannot_unite(other, error))?;
         Ok(result)
     }
 
     /// `self` as a filter of which each bit can be compared.
     fn loaded<'a>(&'a self, place: &'a mut Option<Self>) -> PyResult<&'a Self> {
         Ok(match self {
-            Self::View(_) | Self::ViewS(_) => place.insert(self.copy()?),
+            Self::View(_) => place.insert(self.copy()?),
             _ => self,
         })
     }
@@ -281,9 +303,8 @@ impl Any {
         if let (Self::Bitmap(bits), Self::Bitmap(_)) = (a, b) {
             return Ok(matches!(a.intersection(b)?, Self::Bitmap(both) if both == *bits));
         }
-        both!(a, b, Bloom | BloomS, a, b => a.is_subset(b))
-            .ok_or_else(different)?
-            .map_err(|error| self.cannot_unite(other, error))
+        let [a, b] = a.blooms(b).ok_or_else(different)?;
+        a.is_subset(b).map_err(|error| self.cannot_unite(other, error))
     }
 
     pub(crate) fn is_disjoint(&self, other: &Self) -> PyResult<bool> {
@@ -292,9 +313,8 @@ impl Any {
         if let (Self::Bitmap(_), Self::Bitmap(_)) = (a, b) {
             return Ok(a.intersection(b)?.len() == 0);
         }
-        both!(a, b, Bloom | BloomS, a, b => a.is_disjoint(b))
-            .ok_or_else(different)?
-            .map_err(|error| self.cannot_unite(other, error))
+        let [a, b] = a.blooms(b).ok_or_else(different)?;
+        a.is_disjoint(b).map_err(|error| self.cannot_unite(other, error))
     }
 
     /// Whether both have the same content; nothing if they are of two types.
@@ -304,26 +324,22 @@ impl Any {
         Ok(match (a, b) {
             (Self::Guava(a), Self::Guava(b)) => Some(a.int_bytes == b.int_bytes && a.filter == b.filter),
             (Self::SplitBlock(a), Self::SplitBlock(b)) => Some(a.int_bytes == b.int_bytes && a.filter == b.filter),
-            // The order of the inserts shows in their bytes, which are small enough to compare.
-            (Self::Cuckoo(a), Self::Cuckoo(b)) => Some(a.to_bytes() == b.to_bytes()),
-            (Self::CuckooS(a), Self::CuckooS(b)) => Some(a.hasher() == b.hasher() && a.to_bytes() == b.to_bytes()),
-            _ => both!(a, b, Bloom | BloomS | Scalable | ScalableS | Windowed | WindowedS | Bitmap, a, b => a == b),
+            (Self::Bitmap(a), Self::Bitmap(b)) => Some(a == b),
+            _ => a.alike(b).map(|(a, b)| match (a, b) {
+                (AnyFilter::Bloom(a), AnyFilter::Bloom(b)) => a == b,
+                (AnyFilter::Scalable(a), AnyFilter::Scalable(b)) => a == b,
+                (AnyFilter::Windowed(a), AnyFilter::Windowed(b)) => a == b,
+                // The order of the inserts shows in their bytes, which are small enough to compare.
+                _ => a.hasher() == b.hasher() && a.to_bytes() == b.to_bytes(),
+            }),
         })
     }
 
     /// The bytes that [`from_bytes`](Self::from_bytes) reads.
     pub(crate) fn to_bytes(&self) -> PyResult<Vec<u8>> {
         Ok(match self {
+            Self::Own(filter) => filter.to_bytes(),
             Self::View(view) => view.bytes().to_vec(),
-            Self::ViewS(view) => view.bytes().to_vec(),
-            Self::Bloom(filter) => filter.to_bytes(),
-            Self::BloomS(filter) => filter.to_bytes(),
-            Self::Scalable(filter) => filter.to_bytes(),
-            Self::ScalableS(filter) => filter.to_bytes(),
-            Self::Windowed(filter) => filter.to_bytes(),
-            Self::WindowedS(filter) => filter.to_bytes(),
-            Self::Cuckoo(filter) => filter.to_bytes(),
-            Self::CuckooS(filter) => filter.to_bytes(),
             Self::Bitmap(bitmap) => bitmap.to_bytes(),
             Self::Guava(foreign) => foreign.filter.to_bytes(),
             Self::SplitBlock(foreign) => foreign.filter.to_parquet().map_err(build_error)?,
@@ -333,19 +349,10 @@ impl Any {
     /// Writes what [`to_bytes`](Self::to_bytes) gives.
     pub(crate) fn write_to(&self, file: &mut File) -> io::Result<()> {
         match self {
-            Self::Bloom(filter) => filter.write_to(file),
-            Self::BloomS(filter) => filter.write_to(file),
-            Self::Scalable(filter) => filter.write_to(file),
-            Self::ScalableS(filter) => filter.write_to(file),
-            Self::Windowed(filter) => filter.write_to(file),
-            Self::WindowedS(filter) => filter.write_to(file),
-            Self::Cuckoo(filter) => filter.write_to(file),
-            Self::CuckooS(filter) => filter.write_to(file),
+            Self::Own(filter) => filter.write_to(file),
             Self::Bitmap(bitmap) => bitmap.write_to(file),
             Self::Guava(foreign) => foreign.filter.write_to(file),
-            Self::View(_) | Self::ViewS(_) | Self::SplitBlock(_) => {
-                file.write_all(&self.to_bytes().map_err(io::Error::other)?)
-            }
+            Self::View(_) | Self::SplitBlock(_) => file.write_all(&self.to_bytes().map_err(io::Error::other)?),
         }
     }
 
@@ -358,31 +365,20 @@ impl Any {
             .take(SnapshotHeader::LEN as u64)
             .read_to_end(&mut head)?;
         let header = SnapshotHeader::peek(&head).map_err(unreadable)?;
-        if secret.is_none() && matches!(header.hasher, Some(Identity::SipHash13)) {
-            return Err(PyValueError::new_err(
-                "the filter was made with a secret key: pass it as secret=",
-            ));
+        if !matches!(
+            header.kind,
+            Kind::Bloom | Kind::Scalable | Kind::Windowed | Kind::Cuckoo | Kind::Bitmap
+        ) {
+            return Err(PyValueError::new_err(format!(
+                "a snapshot of kind {}, which has no class in Python",
+                header.kind
+            )));
         }
+        let hasher = hasher_of(&header, secret)?;
         let mut reader = head.chain(reader);
-        macro_rules! read {
-            ($filter:ident, $plain:ident, $secret:ident) => {
-                match secret {
-                    None => $filter::read_from(&mut reader, max_bytes).map(Self::$plain),
-                    Some(hasher) => $filter::read_from_with(&mut reader, max_bytes, hasher).map(Self::$secret),
-                }
-            };
-        }
-        let result = match header.kind {
-            Kind::Bloom => read!(ConcurrentBloom, Bloom, BloomS),
-            Kind::Scalable => read!(ScalableBloom, Scalable, ScalableS),
-            Kind::Windowed => read!(WindowedBloom, Windowed, WindowedS),
-            Kind::Cuckoo => read!(CuckooFilter, Cuckoo, CuckooS),
-            Kind::Bitmap => ConcurrentBitmap::read_from(&mut reader, max_bytes).map(Self::Bitmap),
-            kind => {
-                return Err(PyValueError::new_err(format!(
-                    "a snapshot of kind {kind}, which has no class in Python"
-                )));
-            }
+        let result = match hasher {
+            None => ConcurrentBitmap::read_from(&mut reader, max_bytes).map(Self::Bitmap),
+            Some(hasher) => AnyFilter::read_from_with(&mut reader, max_bytes, hasher).map(Self::Own),
         };
         let result = result.map_err(unreadable)?;
         let mut next = Vec::new();
@@ -392,6 +388,19 @@ impl Any {
         }
         nothing_more(&next[..])?;
         Ok(result)
+    }
+}
+
+/// The hasher of a filter with this header, which may have a secret; nothing for a bitmap.
+pub(crate) fn hasher_of(header: &SnapshotHeader, secret: Option<SipHash13>) -> PyResult<Option<AnyHasher>> {
+    match (header.any_hasher(), secret) {
+        (None, _) => Ok(None),
+        (Some(_), Some(secret)) => Ok(Some(secret.into())),
+        (Some(AnyHasher::Unknown(hasher)), None) => Err(PyValueError::new_err(match hasher.identity() {
+            Identity::SipHash13 => "the filter was made with a secret key: pass it as secret=",
+            _ => "the keys are hashed by a function that only the Rust program has that made the filter",
+        })),
+        (hasher, None) => Ok(hasher),
     }
 }
 

@@ -1,11 +1,8 @@
 //! What each filter does with keys and their hashes.
 
 use crate::bytes::Encoding;
-use lanebloom::traits::Insert;
-use lanebloom::{
-    BloomView, BuildError, ConcurrentBitmap, ConcurrentBloom, CuckooFilter, InsertError, KeyHasher, ScalableBloom,
-    WindowedBloom,
-};
+use lanebloom::hash::AnyHasher;
+use lanebloom::{AnyFilter, BloomView, BuildError, ConcurrentBitmap, InsertError, KeyHasher};
 use lanebloom_formats::{GuavaBloom, SplitBlockBloom};
 use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -77,8 +74,12 @@ pub(crate) trait Engine: Send + Sync {
     type Hash: Copy + Default + Send + Sync;
     /// The bytes of its numbers.
     const ENCODING: Encoding = Encoding::Python;
-    /// It takes integers only.
-    const INTEGERS: bool = false;
+
+    /// What it says of other keys, if it takes integers only.
+    #[inline(always)]
+    fn integers_only(&self) -> Option<&'static str> {
+        None
+    }
 
     /// Fails for an integer that it would cut off.
     #[inline(always)]
@@ -99,54 +100,72 @@ pub(crate) trait Engine: Send + Sync {
     fn insert_many(&self, hashes: &[Self::Hash]) -> Result<usize, Fault>;
     /// Inserts the keys that are not there, and answers which.
     fn insert_flagged(&self, hashes: &[Self::Hash], new: &mut [bool]) -> Result<usize, Fault> {
-        let mut total = 0;
-        for (&hash, new) in hashes.iter().zip(new) {
-            *new = !self.contains_one(hash) && self.insert_one(hash)?;
-            total += usize::from(*new);
-        }
-        Ok(total)
+        one_by_one(self, hashes, new)
     }
 
     /// Whether there is a way to insert by a pool of threads in which they do not wait for each
     /// other's lines.
-    const BY_POOL: bool = false;
+    fn is_by_pool(&self) -> bool {
+        false
+    }
     /// [`insert_many`](Self::insert_many) by all threads of the pool that runs this.
     fn insert_many_by_pool(&self, _hashes: &[Self::Hash]) -> usize {
-        unreachable!("see BY_POOL")
-    }
-    /// [`insert_many_by_pool`](Self::insert_many_by_pool) for integers that are not hashed first.
-    fn insert_words_by_pool(&self, _words: &[u64]) -> usize {
-        unreachable!("see BY_POOL")
+        unreachable!("see is_by_pool")
     }
 
     /// [`insert_many`](Self::insert_many) for integers, if they need not be hashed first.
     fn insert_words(&self, _words: &[u64]) -> Option<Result<usize, Fault>> {
         None
     }
-    /// [`contains_many`](Self::contains_many) for integers, if they need not be hashed first.
-    fn contains_words(&self, _words: &[u64], _out: &mut [bool]) -> bool {
-        false
-    }
 }
 
-/// What filters by lanebloom's hashers share.
+/// [`Engine::insert_flagged`] by single calls.
+fn one_by_one<E: Engine + ?Sized>(engine: &E, hashes: &[E::Hash], new: &mut [bool]) -> Result<usize, Fault> {
+    let mut total = 0;
+    for (&hash, new) in hashes.iter().zip(new) {
+        *new = !engine.contains_one(hash) && engine.insert_one(hash)?;
+        total += usize::from(*new);
+    }
+    Ok(total)
+}
+
+/// What filters by a hasher of lanebloom share. Hashes that are keys are integers.
 macro_rules! hashing {
-    () => {
+    ($hasher:expr) => {
         type Hash = u64;
 
         #[inline(always)]
+        fn integers_only(&self) -> Option<&'static str> {
+            match $hasher(self) {
+                AnyHasher::Builtin(_) => None,
+                _ => Some("a filter with hasher=\"prehashed\" takes hashes only: integers of 64 bits"),
+            }
+        }
+        #[inline(always)]
         fn hash_word(&self, word: u64) -> u64 {
-            self.hash(&word)
+            match $hasher(self) {
+                AnyHasher::Builtin(hasher) => hasher.hash_key(&word),
+                _ => word,
+            }
         }
         #[inline(always)]
         fn hash_bytes(&self, bytes: &[u8]) -> u64 {
-            self.hash(bytes)
+            match $hasher(self) {
+                AnyHasher::Builtin(hasher) => hasher.hash_key(bytes),
+                _ => unreachable!("integers only"),
+            }
         }
         fn hash_words(&self, words: &[u64], out: &mut [u64]) {
-            self.hash_batch(words, out);
+            match $hasher(self) {
+                AnyHasher::Builtin(hasher) => hasher.hash_batch(words, out),
+                _ => out.copy_from_slice(words),
+            }
         }
         fn hash_slices(&self, keys: &[&[u8]], out: &mut [u64]) {
-            self.hash_batch(keys, out);
+            match $hasher(self) {
+                AnyHasher::Builtin(hasher) => hasher.hash_batch(keys, out),
+                _ => unreachable!("integers only"),
+            }
         }
         #[inline(always)]
         fn contains_one(&self, hash: u64) -> bool {
@@ -158,60 +177,50 @@ macro_rules! hashing {
     };
 }
 
-macro_rules! engines {
-    ($($filter:ident, $flagged:expr $(, { $($more:item)* })?;)*) => {$(
-        impl<S: KeyHasher + Send + Sync> Engine for $filter<S> {
-            hashing! {}
-
-            #[inline(always)]
-            fn insert_one(&self, hash: u64) -> Result<bool, Fault> {
-                Ok(self.try_insert_hash(hash)?)
-            }
-            $($($more)*)?
-            fn insert_many(&self, hashes: &[u64]) -> Result<usize, Fault> {
-                Ok(self.try_insert_hashes(hashes)?)
-            }
-            fn insert_flagged(&self, hashes: &[u64], new: &mut [bool]) -> Result<usize, Fault> {
-                $flagged(self.insert_hashes_flagged(hashes, new))
-            }
-            fn insert_words(&self, words: &[u64]) -> Option<Result<usize, Fault>> {
-                Some(self.try_insert_batch(words).map_err(Fault::from))
-            }
-            fn contains_words(&self, words: &[u64], out: &mut [bool]) -> bool {
-                self.contains_batch(words, out);
-                true
-            }
-        }
-    )*};
+/// The hasher of a filter that is no bitmap.
+#[inline(always)]
+fn hasher(filter: &AnyFilter) -> &AnyHasher {
+    filter.hasher().expect("a bitmap is no AnyFilter here")
 }
 
-engines! {
-    ConcurrentBloom, Ok, {
-        const BY_POOL: bool = true;
-        fn insert_many_by_pool(&self, hashes: &[u64]) -> usize {
-            self.par_insert_hashes(hashes)
-        }
-        fn insert_words_by_pool(&self, words: &[u64]) -> usize {
-            self.par_insert_batch(words)
-        }
-    };
-    WindowedBloom, Ok;
-    ScalableBloom, |result: Result<usize, InsertError>| result.map_err(Fault::from);
-}
+impl Engine for AnyFilter {
+    hashing! { hasher }
 
-impl<S: KeyHasher + Send + Sync> Engine for CuckooFilter<S> {
-    hashing! {}
-
+    #[inline(always)]
     fn insert_one(&self, hash: u64) -> Result<bool, Fault> {
-        Ok(self.try_insert_hash(hash)?)
+        Ok(self.insert_hash(hash)?)
     }
     fn insert_many(&self, hashes: &[u64]) -> Result<usize, Fault> {
-        Ok(self.try_insert_hashes(hashes)?)
+        Ok(self.insert_hashes(hashes)?)
+    }
+    fn insert_flagged(&self, hashes: &[u64], new: &mut [bool]) -> Result<usize, Fault> {
+        match self {
+            Self::Bloom(filter) => Ok(filter.insert_hashes_flagged(hashes, new)),
+            Self::Windowed(filter) => Ok(filter.insert_hashes_flagged(hashes, new)),
+            Self::Scalable(filter) => Ok(filter.insert_hashes_flagged(hashes, new)?),
+            _ => one_by_one(self, hashes, new),
+        }
+    }
+    fn insert_words(&self, words: &[u64]) -> Option<Result<usize, Fault>> {
+        let added = match hasher(self) {
+            AnyHasher::Builtin(_) => self.insert_batch(words),
+            _ => self.insert_hashes(words),
+        };
+        Some(added.map_err(Fault::from))
+    }
+    fn is_by_pool(&self) -> bool {
+        matches!(self, Self::Bloom(_))
+    }
+    fn insert_many_by_pool(&self, hashes: &[u64]) -> usize {
+        match self {
+            Self::Bloom(filter) => filter.par_insert_hashes(hashes),
+            _ => unreachable!("see is_by_pool"),
+        }
     }
 }
 
-impl<S: KeyHasher + Send + Sync> Engine for BloomView<'static, S> {
-    hashing! {}
+impl Engine for BloomView<'static, AnyHasher> {
+    hashing! { Self::hasher }
 
     fn insert_one(&self, _: u64) -> Result<bool, Fault> {
         Err(Fault::ReadOnly)
@@ -221,10 +230,6 @@ impl<S: KeyHasher + Send + Sync> Engine for BloomView<'static, S> {
     }
     fn insert_flagged(&self, _: &[u64], _: &mut [bool]) -> Result<usize, Fault> {
         Err(Fault::ReadOnly)
-    }
-    fn contains_words(&self, words: &[u64], out: &mut [bool]) -> bool {
-        self.contains_batch(words, out);
-        true
     }
 }
 
@@ -290,7 +295,11 @@ foreign! { GuavaBloom: (u64, u64), SplitBlockBloom: u64 }
 /// An integer is its own hash.
 impl Engine for ConcurrentBitmap {
     type Hash = u64;
-    const INTEGERS: bool = true;
+
+    #[inline(always)]
+    fn integers_only(&self) -> Option<&'static str> {
+        Some("a bitmap holds integers only")
+    }
 
     fn hash_word(&self, word: u64) -> u64 {
         word

@@ -35,6 +35,8 @@ pub(crate) struct Filter {
 /// expected: the number of keys. Beyond it the rate of false positives rises.
 /// rate:     the share of absent keys that are taken for present.
 /// secret:   True for keys that strangers choose. The filter's secret is needed to load it again.
+/// hasher:   "murmur3", which every language has; "fast", in half the time; or "prehashed": the keys
+///           are hashes of yours, integers from -2**63 to 2**64 - 1, and all 64 bits must vary.
 /// key:      a function that makes a key of an object, for objects of other types.
 ///
 /// Keys are int, str, bytes, float, bool, None, tuple, UUID, datetime, date, IP addresses and
@@ -49,6 +51,9 @@ pub(crate) struct Filter {
 /// False
 /// >>> "https://example.org/" in seen
 /// True
+/// >>> hashes = BloomFilter(1000, hasher="prehashed")
+/// >>> hashes.add(0x9E3779B97F4A7C15), hashes.hasher
+/// (True, 'prehashed')
 #[pyclass(extends = Filter, frozen, module = "lanebloom")]
 pub(crate) struct BloomFilter;
 
@@ -503,6 +508,13 @@ impl Filter {
         self.any.memory_bytes()
     }
 
+    /// What hashes the keys: "murmur3", "fast", "siphash" (with a secret) or "prehashed". None for
+    /// Bitmap, which hashes nothing, and for the filters of other systems.
+    #[getter]
+    fn hasher(&self) -> Option<&'static str> {
+        self.any.hasher_name()
+    }
+
     /// The secret key, 16 bytes, of a filter made with secret=True. Keep it as you keep passwords.
     #[getter]
     fn secret<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
@@ -578,8 +590,13 @@ impl Filter {
     fn __repr__(&self) -> String {
         let class = self.any.class();
         let (expected, bytes) = (self.any.expected_keys(), self.any.memory_bytes());
-        let secret = if self.any.secret().is_some() { ", secret" } else { "" };
-        let view = if matches!(*self.any, Any::View(_) | Any::ViewS(_)) {
+        let hasher = match self.any.hasher_name() {
+            Some("siphash") => ", secret",
+            Some("fast") => ", fast",
+            Some("prehashed") => ", prehashed",
+            _ => "",
+        };
+        let view = if matches!(*self.any, Any::View(_)) {
             ", read-only file"
         } else {
             ""
@@ -599,7 +616,7 @@ impl Filter {
                 ),
             };
         }
-        text + &format!("{bytes} bytes{secret}{view}>")
+        text + &format!("{bytes} bytes{hasher}{view}>")
     }
 
     /// The filter as bytes: for filters of lanebloom those of the Rust crate and of its command,

@@ -6,6 +6,7 @@ use crate::engine::{Engine, Fault};
 use crate::ffi::{self, Quick};
 use crate::key::{Key, key};
 use pyo3::exceptions::{PyOSError, PyTypeError};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use rayon::prelude::*;
@@ -33,7 +34,7 @@ pub(crate) fn quick_hash<E: Engine>(engine: &E, object: &Bound<'_, PyAny>) -> Op
             let word = value.cast_unsigned();
             engine.check(word).is_ok().then(|| engine.hash_word(word))
         }
-        Quick::Text(text) if !E::INTEGERS => Some(engine.hash_bytes(text)),
+        Quick::Text(text) if engine.integers_only().is_none() => Some(engine.hash_bytes(text)),
         _ => None,
     }
 }
@@ -43,17 +44,21 @@ pub(crate) fn quick_hash<E: Engine>(engine: &E, object: &Bound<'_, PyAny>) -> Op
 pub(crate) fn hash_object<E: Engine>(engine: &E, object: &Bound<'_, PyAny>) -> PyResult<Option<E::Hash>> {
     match key(object, E::ENCODING, &mut Vec::new())? {
         Key::Word(word) => {
+            // A float is a word too.
+            if let Some(why) = engine.integers_only() {
+                if !object.hasattr(intern!(object.py(), "__index__"))? {
+                    return Err(PyTypeError::new_err(why));
+                }
+            }
             engine.check(word)?;
             Ok(Some(engine.hash_word(word)))
         }
-        Key::Bytes(_) if E::INTEGERS => Err(not_an_integer()),
-        Key::Bytes(bytes) => Ok(Some(engine.hash_bytes(bytes))),
+        Key::Bytes(bytes) => match engine.integers_only() {
+            None => Ok(Some(engine.hash_bytes(bytes))),
+            Some(why) => Err(PyTypeError::new_err(why)),
+        },
         Key::Null => Ok(None),
     }
-}
-
-fn not_an_integer() -> PyErr {
-    PyTypeError::new_err("a bitmap holds integers only")
 }
 
 /// What to do with many keys.
@@ -119,8 +124,8 @@ impl Task {
         threads: usize,
         out: &mut [u8],
     ) -> PyResult<usize> {
-        if E::INTEGERS && (!column.is_integers() || column.valid.is_some()) {
-            return Err(not_an_integer());
+        if let (Some(why), true) = (engine.integers_only(), !column.is_integers() || column.valid.is_some()) {
+            return Err(PyTypeError::new_err(why));
         }
         column.check(engine)?;
         let dictionary = column.prepare(engine);
@@ -128,7 +133,7 @@ impl Task {
         // Fewer keys take less time than a thread.
         let workers = threads.min(column.len.min(piece) / (4 * CHUNK)).max(1);
         let mut pool = None;
-        if self == Self::Add && E::BY_POOL && workers > 1 {
+        if self == Self::Add && engine.is_by_pool() && workers > 1 {
             // Made for the call: threads that stay would be missing after a fork.
             let made = rayon::ThreadPoolBuilder::new().num_threads(workers).build();
             pool = Some(made.map_err(|error| PyOSError::new_err(format!("threads={threads}: {error}")))?);
@@ -194,19 +199,6 @@ impl Task {
                 if let Some(result) = engine.insert_words(words) {
                     return result;
                 }
-            } else if self == Self::Contains {
-                let mut answers = [false; CHUNK];
-                let mut chunks = words.chunks(CHUNK).zip(out.chunks_mut(CHUNK));
-                if chunks.all(|(words, out)| {
-                    let answers = &mut answers[..words.len()];
-                    let done = engine.contains_words(words, answers);
-                    for (out, &answer) in out.iter_mut().zip(&*answers) {
-                        *out = answer.into();
-                    }
-                    done
-                }) {
-                    return Ok(0);
-                }
             }
         }
         let size = if self == Self::Add { BULK } else { CHUNK };
@@ -262,9 +254,6 @@ fn add_by_pool<E: Engine>(
     range: Range<usize>,
     most: usize,
 ) -> usize {
-    if let (Values::Words(words), None) = (&column.values, column.valid) {
-        return engine.insert_words_by_pool(&words[range]);
-    }
     let mut hashes = vec![E::Hash::default(); most.min(range.len())];
     let mut added = 0;
     for start in range.clone().step_by(most) {
@@ -312,12 +301,13 @@ impl<'e, E: Engine> Gathered<'e, E> {
 
     /// Takes the items of a list, which may change meanwhile.
     fn list(&mut self, list: &Bound<'_, PyList>, out: &mut Vec<u8>) -> PyResult<()> {
+        let is_any = self.engine.integers_only().is_none();
         let mut i = 0;
         loop {
             // SAFETY: the result is dropped at once.
             let taken = match unsafe { ffi::quick_item(list, i) } {
                 Quick::Int(value) if self.engine.check(value.cast_unsigned()).is_ok() => self.ints(list, i),
-                Quick::Text(_) if !E::INTEGERS => self.texts(list, i),
+                Quick::Text(_) if is_any => self.texts(list, i),
                 _ => {
                     // A key that may run Python code.
                     let Ok(item) = list.get_item(i) else { return Ok(()) };

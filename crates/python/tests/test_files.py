@@ -234,6 +234,7 @@ GOLDEN = [
     ("two_lines", BloomFilter, 200, {}),
     ("siphash", BloomFilter, 500, {"secret": bytes(range(16))}),
     ("scalable", ScalableBloomFilter, 150, {}),
+    ("scalable_hint", ScalableBloomFilter, 250, {}),
 ]
 
 

@@ -31,6 +31,9 @@ assert_type(f.add("a"), bool)
 assert_type("a" in f, bool)
 f.update(["a"], range(3), BloomFilter(1000, 0.001, secret=f.secret or False))
 BloomFilter(1000, seed=3, secret=False)
+BloomFilter(1000, seed=3, hasher="fast")
+assert_type(CuckooFilter(1000, hasher="prehashed", key=hash), CuckooFilter)
+assert_type(f.hasher, "str | None")
 assert_type(f.add_many([1, 2], threads=2), int)
 assert_type(f | f, BloomFilter)
 f |= f
@@ -79,4 +82,7 @@ if TYPE_CHECKING:
     Filter()  # type: ignore[call-arg]
     GuavaBloomFilter(9, int_bytes=2)  # type: ignore[arg-type]
     BloomFilter(9, seed=1, secret=True)  # type: ignore[call-overload]
+    BloomFilter(9, hasher="sha256")  # type: ignore[call-overload]
+    BloomFilter(9, hasher="fast", secret=True)  # type: ignore[call-overload]
+    BloomFilter(9, hasher="prehashed", seed=1)  # type: ignore[call-overload]
     len(f)  # type: ignore[arg-type]

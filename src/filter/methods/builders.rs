@@ -1,11 +1,13 @@
-//! The one builder. Takes the number of keys and the rate, and passes them to the engine, which
-//! sizes itself.
+//! The one builder: takes the number of keys and the rate, and passes them to the engine, which
+//! sizes itself. And the constructors of the types that have one.
 
-use crate::error::BuildError;
+use crate::error::{BuildError, BuildErrorKind};
 use crate::filter::Filter;
-use crate::filter::parts::engine::Planned;
+use crate::filter::traits::{Insert, Inserted, Planned};
+use crate::funnel::Funnel;
 use crate::geometry::sizing::Request;
 use crate::hash::{FilterHasher, Murmur3};
+use alloc::format;
 use core::fmt;
 
 /// Sizes a [`Filter`]; made by [`Filter::builder`].
@@ -61,6 +63,14 @@ impl<E: Planned, S: fmt::Debug> fmt::Debug for Builder<E, S> {
 }
 
 impl<E: Planned> Builder<E> {
+    pub(crate) fn new() -> Self {
+        Self {
+            request: Request::default(),
+            options: E::Options::default(),
+            hasher: Murmur3::default(),
+        }
+    }
+
     /// Seeds [`Murmur3`]; 0 by default. A seed does not protect against hostile keys: see
     /// [`crate::hash`].
     ///
@@ -154,5 +164,152 @@ impl<E: Planned, S> Builder<E, S> {
     /// ```
     pub fn build(self) -> Result<Filter<E, S>, BuildError> {
         Ok(Filter::of(E::build(self.request, self.options)?, self.hasher))
+    }
+}
+
+/// The constructors of a type, and the options that its builder has beside those of all:
+/// `built! { Type: Engine; memory_budget, words_per_key, lines_per_key }`.
+macro_rules! built {
+    ($filter:ident: $engine:ty; $($option:ident),*) => {
+        /// Making a filter.
+        impl $filter {
+            /// An empty filter for `keys` keys at this rate, with the builder's defaults. Fails as
+            /// [`build`](crate::Builder::build).
+            ///
+            /// ```
+            #[doc = concat!("use lanebloom::", stringify!($filter), ";")]
+            ///
+            #[doc = concat!("let filter = ", stringify!($filter), "::with_capacity(1000, 1e-3)?;")]
+            /// assert!(filter.expected_keys() == 1000 && filter.false_positive_rate() <= 1e-3);
+            #[doc = concat!("assert!(", stringify!($filter), "::with_capacity(1000, 1.0).is_err());")]
+            /// # Ok::<(), lanebloom::BuildError>(())
+            /// ```
+            #[doc(alias("create", "new", "with_false_pos"))]
+            pub fn with_capacity(keys: usize, false_positive_rate: f64) -> Result<Self, $crate::BuildError> {
+                let builder = Self::builder().expected_keys(keys);
+                builder.false_positive_rate(false_positive_rate).build()
+            }
+
+            /// A builder, for all options.
+            ///
+            /// ```
+            #[doc = concat!("let builder = lanebloom::", stringify!($filter), "::builder();")]
+            /// let filter = builder.expected_keys(1000).build()?;
+            /// assert_eq!(filter.expected_keys(), 1000);
+            /// # Ok::<(), lanebloom::BuildError>(())
+            /// ```
+            pub fn builder() -> $crate::Builder<$engine> {
+                $crate::Builder::new()
+            }
+
+            /// A filter that holds `keys` and is sized for as many, at this false-positive rate. (A
+            /// [`WindowedBloom`](crate::WindowedBloom) has room for as many in each generation.)
+            /// Fails as [`build`](crate::Builder::build), and if there is no room for one of the
+            /// keys.
+            ///
+            /// ```
+            #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::from_keys([\"a\", \"b\"], 0.01)?;")]
+            /// assert!(filter.contains("a") && filter.contains("b") && !filter.contains("c"));
+            /// # Ok::<(), lanebloom::BuildError>(())
+            /// ```
+            #[doc(alias("collect", "from_iter", "toBloomFilter"))]
+            pub fn from_keys<K: $crate::Funnel>(
+                keys: impl IntoIterator<Item = K, IntoIter: ExactSizeIterator>,
+                false_positive_rate: f64,
+            ) -> Result<Self, $crate::BuildError> {
+                $crate::filter::methods::builders::from_keys(keys.into_iter(), false_positive_rate)
+            }
+        }
+
+        $($crate::filter::methods::builders::built! { @$option $filter: $engine })*
+    };
+
+    (@memory_budget $filter:ident: $engine:ty) => {
+        impl<S> $crate::Builder<$engine, S> {
+            /// The most memory that the filter may take, in bytes: at least one line of 64, and 72
+            /// in a [`DLeftFilter`](crate::DLeftFilter).
+            ///
+            /// ```
+            #[doc = concat!("let builder = lanebloom::", stringify!($filter), "::builder().memory_budget(100_000);")]
+            /// let filter = builder.build()?;
+            /// assert!((99_000..=100_000).contains(&filter.memory_bytes()));
+            /// # Ok::<(), lanebloom::BuildError>(())
+            /// ```
+            pub fn memory_budget(mut self, bytes: usize) -> Self {
+                self.request.budget = Some(bytes);
+                self
+            }
+        }
+    };
+
+    (@words_per_key $filter:ident: $engine:ty) => {
+        impl<S> $crate::Builder<$engine, S> {
+            /// How many 64-bit words a key touches: 1, 2, 4 or 8, all in one line, or half of them
+            /// in each of [two lines](Self::lines_per_key).
+            ///
+            /// An insert of a new key, or a remove, takes one atomic operation for each word. By
+            /// default the builder takes the fewest words whose memory is within 6% of the least.
+            /// With 1, an insert and a remove are claims: if several threads race, exactly one gets
+            /// `true`.
+            ///
+            /// ```
+            #[doc = concat!("let builder = lanebloom::", stringify!($filter), "::builder().expected_keys(1000);")]
+            /// let claims = builder.clone().words_per_key(1).build()?;
+            /// assert!(claims.memory_bytes() > builder.clone().build()?.memory_bytes());
+            /// assert!(builder.words_per_key(3).build().is_err());
+            /// # Ok::<(), lanebloom::BuildError>(())
+            /// ```
+            pub fn words_per_key(mut self, words: usize) -> Self {
+                self.request.words = Some(words);
+                self
+            }
+        }
+    };
+
+    (@lines_per_key $filter:ident: $engine:ty) => {
+        impl<S> $crate::Builder<$engine, S> {
+            /// How many lines of 64 bytes a key touches: 1 or 2. With 2, half of its words are in
+            /// each.
+            ///
+            /// Two lines need [less memory](crate::docs::cost#memory) for the same rate, the more
+            /// so the lower it is. A lookup of an absent key reads the second line in one case of
+            /// hundreds. The lookup of a present key and an insert need both lines, and take
+            /// up to [twice the time](crate::docs::cost#two-lines-per-key). An insert's answer is
+            /// no claim: if several threads race, at least one gets `true`.
+            ///
+            /// By default the builder takes two lines if they save at least an eighth of the
+            /// memory: from a rate of about 1e-5 down. If [`words_per_key`](Self::words_per_key) is
+            /// given, it takes one.
+            ///
+            /// ```
+            #[doc = concat!("let builder = lanebloom::", stringify!($filter), "::builder().expected_keys(100_000);")]
+            /// let builder = builder.false_positive_rate(1e-4);
+            /// let (one, two) = (builder.clone().build()?, builder.lines_per_key(2).build()?);
+            /// assert!(two.memory_bytes() * 100 < one.memory_bytes() * 97);
+            /// # Ok::<(), lanebloom::BuildError>(())
+            /// ```
+            pub fn lines_per_key(mut self, lines: usize) -> Self {
+                self.request.lines = Some(lines);
+                self
+            }
+        }
+    };
+}
+pub(crate) use built;
+
+/// [`from_keys`](crate::ConcurrentBloom::from_keys) of any type.
+pub(crate) fn from_keys<E: Planned + Insert, K: Funnel>(
+    keys: impl ExactSizeIterator<Item = K>,
+    rate: f64,
+) -> Result<Filter<E>, BuildError> {
+    let len = keys.len();
+    let builder = Builder::<E>::new().expected_keys(E::at_once(len));
+    let filter = builder.false_positive_rate(rate).build()?;
+    match filter.insert_all(keys).changed(len) {
+        Ok(_) => Ok(filter),
+        Err(error) => {
+            let text = format!("the filter has room for only {} of {len} keys", error.inserted());
+            Err(BuildError(BuildErrorKind::Setting(text)))
+        }
     }
 }

@@ -7,10 +7,8 @@
 
 use crate::error::{BuildError, BuildErrorKind};
 use crate::filter::Filter;
-use crate::filter::parts::engine::EngineImpl;
-use crate::filter::parts::lines::{LineWords, Lined, OwnWords, empty};
-use crate::filter::types::bloom::Bloom;
-use crate::filter::types::counting::Counting;
+use crate::filter::parts::lines::{Blocked, LineWords, OwnWords, empty};
+use crate::filter::traits::Engine;
 use crate::geometry::layout::{LINE_WORDS, Layout};
 use crate::geometry::sizing::Request;
 use alloc::format;
@@ -30,7 +28,7 @@ fn folded(layout: Layout, factor: usize) -> Layout {
 }
 
 /// The rate now, of the filter after a fold.
-fn folded_rate<W: LineWords>(engine: &Lined<W>, factor: usize) -> f64 {
+fn folded_rate<W: LineWords>(engine: &Blocked<W>, factor: usize) -> f64 {
     let mut lines = engine.words.lines().words();
     let unite = |a: [u64; LINE_WORDS], b: [u64; LINE_WORDS]| array::from_fn(|i| a[i] | b[i]);
     let lines = iter::from_fn(|| lines.by_ref().take(factor).reduce(unite));
@@ -38,7 +36,7 @@ fn folded_rate<W: LineWords>(engine: &Lined<W>, factor: usize) -> f64 {
 }
 
 /// Folds by a divisor of the [`part`].
-fn fold<W: OwnWords>(engine: &mut Lined<W>, factor: usize, expected_keys: usize) -> Result<(), BuildError> {
+fn fold<W: OwnWords>(engine: &mut Blocked<W>, factor: usize, expected_keys: usize) -> Result<(), BuildError> {
     let mut folded = empty::<W>(folded(engine.layout, factor), expected_keys)?;
     let mut words = engine.words.words();
     for block in 0..folded.layout.blocks {
@@ -78,7 +76,7 @@ pub fn largest_factor(blocks: usize, rate: f64, rate_after: impl Fn(usize) -> f6
     Ok(factors[kept.saturating_sub(1)])
 }
 
-fn fold_by<W: OwnWords>(engine: &mut Lined<W>, factor: usize) -> Result<(), BuildError> {
+fn fold_by<W: OwnWords>(engine: &mut Blocked<W>, factor: usize) -> Result<(), BuildError> {
     let of = if engine.layout.shape.lines == 1 {
         ""
     } else {
@@ -88,7 +86,7 @@ fn fold_by<W: OwnWords>(engine: &mut Lined<W>, factor: usize) -> Result<(), Buil
     fold(engine, factor, usize::max(engine.expected_keys / factor, 1))
 }
 
-fn fold_to_rate<W: OwnWords>(engine: &mut Lined<W>, rate: f64) -> Result<usize, BuildError> {
+fn fold_to_rate<W: OwnWords>(engine: &mut Blocked<W>, rate: f64) -> Result<usize, BuildError> {
     let factor = largest_factor(part(engine.layout), rate, |factor| folded_rate(engine, factor))?;
     if factor > 1 {
         fold(engine, factor, folded(engine.layout, factor).keys_at(W::CELL, rate))?;
@@ -96,90 +94,85 @@ fn fold_to_rate<W: OwnWords>(engine: &mut Lined<W>, rate: f64) -> Result<usize, 
     Ok(factor)
 }
 
-macro_rules! folds {
-    ($($filter:ident: $engine:ty),*) => {$(
-        /// Folds.
-        impl<S> Filter<$engine, S> {
-            /// Divides the number of [blocks](Self::blocks), and so the memory, by `factor`. The
-            /// keys are not needed: the filter is then, bit for bit, the one that the same inserts
-            /// would have made with so many blocks.
-            ///
-            /// The [expected keys](Self::expected_keys) are divided too, so that the promised rate
-            /// stays. The keys that are in stay in: if they were more than that, the filter
-            /// [is overfull](Self::is_overfull) now.
-            ///
-            /// A filter of a memory budget of 2^n bytes can be halved until one block is left, or
-            /// two with two lines per key. Any other filter has the factors that its number of
-            /// blocks happens to have.
-            ///
-            /// The content moves to new memory. The old memory is freed at the end, so both are
-            /// there for a while.
-            ///
-            /// # Errors
-            ///
-            /// Fails if `factor` does not divide the number of blocks (with two lines per key, half
-            /// of it), or if the new memory cannot be allocated. Then the filter is as before.
-            ///
-            /// # Examples
-            ///
-            /// ```
-            #[doc = concat!("use lanebloom::", stringify!($filter), ";")]
-            ///
-            #[doc = concat!("let sized = |bytes| ", stringify!($filter), "::builder().memory_budget(bytes).build();")]
-            /// let (mut filter, small) = (sized(1 << 16)?, sized(1 << 13)?);
-            /// filter.insert_all(0..200u32);
-            /// small.insert_all(0..200u32);
-            /// filter.fold(8)?;
-            /// assert!(filter == small && filter.memory_bytes() == 1 << 13);
-            /// assert_eq!(filter.expected_keys(), small.expected_keys());
-            /// assert!(filter.fold(3).is_err());
-            /// # Ok::<(), lanebloom::BuildError>(())
-            /// ```
-            #[doc(alias("shrink", "halve", "compact"))]
-            pub fn fold(&mut self, factor: usize) -> Result<(), BuildError> {
-                fold_by(&mut self.engine, factor)?;
-                self.engine.set_isa(self.isa);
-                Ok(())
-            }
+/// Folds.
+#[expect(private_bounds, reason = "every engine of this kind has it")]
+impl<W: OwnWords, S> Filter<Blocked<W>, S> {
+    /// Divides the number of [blocks](Self::blocks), and so the memory, by `factor`. The
+    /// keys are not needed: the filter is then, bit for bit, the one that the same inserts
+    /// would have made with so many blocks.
+    ///
+    /// The [expected keys](Self::expected_keys) are divided too, so that the promised rate
+    /// stays. The keys that are in stay in: if they were more than that, the filter
+    /// [is overfull](Self::is_overfull) now.
+    ///
+    /// A filter of a memory budget of 2^n bytes can be halved until one block is left, or
+    /// two with two lines per key. Any other filter has the factors that its number of
+    /// blocks happens to have.
+    ///
+    /// The content moves to new memory. The old memory is freed at the end, so both are
+    /// there for a while.
+    ///
+    /// # Errors
+    ///
+    /// Fails if `factor` does not divide the number of blocks (with two lines per key, half
+    /// of it), or if the new memory cannot be allocated. Then the filter is as before.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// let sized = |bytes| ConcurrentBloom::builder().memory_budget(bytes).build();
+    /// let (mut filter, small) = (sized(1 << 16)?, sized(1 << 13)?);
+    /// filter.insert_all(0..200u32);
+    /// small.insert_all(0..200u32);
+    /// filter.fold(8)?;
+    /// assert!(filter == small && filter.memory_bytes() == 1 << 13);
+    /// assert_eq!(filter.expected_keys(), small.expected_keys());
+    /// assert!(filter.fold(3).is_err());
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[doc(alias("shrink", "halve", "compact"))]
+    pub fn fold(&mut self, factor: usize) -> Result<(), BuildError> {
+        fold_by(&mut self.engine, factor)?;
+        self.engine.set_isa(self.isa);
+        Ok(())
+    }
 
-            /// [Folds](Self::fold) by the largest factor after which the [rate
-            /// now](Self::current_false_positive_rate) is at most `rate`; returns the factor. It is
-            /// 1, and the filter as before, if every fold would raise the rate beyond that.
-            ///
-            /// The [expected keys](Self::expected_keys) are then those for which the new filter
-            /// keeps this rate. A filter that gets no more keys can give its free memory back so:
-            /// before it is saved or sent, say.
-            ///
-            /// It reads the filter some times: as many as the number of factors has bits. So it
-            /// takes it that a larger factor has a higher rate. That holds if each factor divides
-            /// the next one, as in a memory budget of 2^n bytes. Otherwise, with a few keys, a
-            /// larger factor than the one found may keep the rate too.
-            ///
-            /// # Errors
-            ///
-            /// Fails if `rate` is not between 0 and 1, or if the new memory cannot be allocated.
-            ///
-            /// # Examples
-            ///
-            /// ```
-            #[doc = concat!("let builder = lanebloom::", stringify!($filter), "::builder().memory_budget(1 << 20);")]
-            /// let mut filter = builder.build()?;
-            /// filter.insert_all(0..1000u32);
-            /// let factor = filter.fold_to_rate(0.01)?;
-            /// assert_eq!(filter.memory_bytes(), (1 << 20) / factor);
-            /// assert!(factor >= 128 && filter.current_false_positive_rate() <= 0.01);
-            /// assert!((0..1000u32).all(|key| filter.contains(&key)));
-            /// assert_eq!(filter.fold_to_rate(0.01)?, 1);
-            /// # Ok::<(), lanebloom::BuildError>(())
-            /// ```
-            #[doc(alias("shrink_to_fit"))]
-            pub fn fold_to_rate(&mut self, rate: f64) -> Result<usize, BuildError> {
-                let factor = fold_to_rate(&mut self.engine, rate)?;
-                self.engine.set_isa(self.isa);
-                Ok(factor)
-            }
-        }
-    )*};
+    /// [Folds](Self::fold) by the largest factor after which the [rate
+    /// now](Self::current_false_positive_rate) is at most `rate`; returns the factor. It is
+    /// 1, and the filter as before, if every fold would raise the rate beyond that.
+    ///
+    /// The [expected keys](Self::expected_keys) are then those for which the new filter
+    /// keeps this rate. A filter that gets no more keys can give its free memory back so:
+    /// before it is saved or sent, say.
+    ///
+    /// It reads the filter some times: as many as the number of factors has bits. So it
+    /// takes it that a larger factor has a higher rate. That holds if each factor divides
+    /// the next one, as in a memory budget of 2^n bytes. Otherwise, with a few keys, a
+    /// larger factor than the one found may keep the rate too.
+    ///
+    /// # Errors
+    ///
+    /// Fails if `rate` is not between 0 and 1, or if the new memory cannot be allocated.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let builder = lanebloom::ConcurrentBloom::builder().memory_budget(1 << 20);
+    /// let mut filter = builder.build()?;
+    /// filter.insert_all(0..1000u32);
+    /// let factor = filter.fold_to_rate(0.01)?;
+    /// assert_eq!(filter.memory_bytes(), (1 << 20) / factor);
+    /// assert!(factor >= 128 && filter.current_false_positive_rate() <= 0.01);
+    /// assert!((0..1000u32).all(|key| filter.contains(&key)));
+    /// assert_eq!(filter.fold_to_rate(0.01)?, 1);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[doc(alias("shrink_to_fit"))]
+    pub fn fold_to_rate(&mut self, rate: f64) -> Result<usize, BuildError> {
+        let factor = fold_to_rate(&mut self.engine, rate)?;
+        self.engine.set_isa(self.isa);
+        Ok(factor)
+    }
 }
-
-folds! { ConcurrentBloom: Bloom, CountingBloom: Counting }

@@ -1,69 +1,61 @@
 //! The layout of the filters in lines, as their users see it.
 
 use crate::filter::Filter;
-use crate::filter::types::bloom::Bloom;
-use crate::filter::types::counting::Counting;
-use crate::filter::types::view::View;
+use crate::filter::parts::lines::Blocked;
 
-macro_rules! layouts {
-    ($($engine:ty),*) => {$(
-        /// The layout.
-        impl<S> Filter<$engine, S> {
-            /// The words that a key touches, in all of its lines: 1, 2, 4 or 8.
-            ///
-            /// ```
-            /// use lanebloom::ConcurrentBloom;
-            ///
-            /// assert_eq!(ConcurrentBloom::with_capacity(1000, 0.01)?.words_per_key(), 2);
-            /// # Ok::<(), lanebloom::BuildError>(())
-            /// ```
-            #[must_use]
-            pub fn words_per_key(&self) -> usize {
-                self.engine.layout.shape.words_per_key()
-            }
+/// The layout.
+impl<W, const OWNED: bool, S> Filter<Blocked<W, OWNED>, S> {
+    /// The words that a key touches, in all of its lines: 1, 2, 4 or 8.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// assert_eq!(ConcurrentBloom::with_capacity(1000, 0.01)?.words_per_key(), 2);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn words_per_key(&self) -> usize {
+        self.engine.layout.shape.words_per_key()
+    }
 
-            /// The lines that a key touches: 1 or 2.
-            ///
-            /// ```
-            /// use lanebloom::ConcurrentBloom;
-            ///
-            /// assert_eq!(ConcurrentBloom::with_capacity(1000, 0.01)?.lines_per_key(), 1);
-            /// assert_eq!(ConcurrentBloom::with_capacity(1000, 1e-6)?.lines_per_key(), 2);
-            /// # Ok::<(), lanebloom::BuildError>(())
-            /// ```
-            #[must_use]
-            pub fn lines_per_key(&self) -> usize {
-                self.engine.layout.shape.lines
-            }
+    /// The lines that a key touches: 1 or 2.
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// assert_eq!(ConcurrentBloom::with_capacity(1000, 0.01)?.lines_per_key(), 1);
+    /// assert_eq!(ConcurrentBloom::with_capacity(1000, 1e-6)?.lines_per_key(), 2);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn lines_per_key(&self) -> usize {
+        self.engine.layout.shape.lines
+    }
 
-            /// The number of bits, or counters, that a key throws in each of its words (two throws
-            /// may hit the same one).
-            ///
-            /// ```
-            /// use lanebloom::ConcurrentBloom;
-            ///
-            /// assert_eq!(ConcurrentBloom::with_capacity(1000, 0.01)?.bits_per_word(), 3);
-            /// # Ok::<(), lanebloom::BuildError>(())
-            /// ```
-            #[must_use]
-            pub fn bits_per_word(&self) -> usize {
-                self.engine.layout.shape.bits
-            }
+    /// The number of bits, or counters, that a key throws in each of its words (two throws
+    /// may hit the same one).
+    ///
+    /// ```
+    /// use lanebloom::ConcurrentBloom;
+    ///
+    /// assert_eq!(ConcurrentBloom::with_capacity(1000, 0.01)?.bits_per_word(), 3);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn bits_per_word(&self) -> usize {
+        self.engine.layout.shape.bits
+    }
 
-            /// The number of blocks, each a line of 64 bytes.
-            ///
-            /// ```
-            /// let builder = lanebloom::ConcurrentBloom::builder();
-            /// let filter = builder.memory_budget(1 << 20).build()?;
-            /// assert_eq!(filter.blocks(), 1 << 14);
-            /// # Ok::<(), lanebloom::BuildError>(())
-            /// ```
-            #[must_use]
-            pub fn blocks(&self) -> usize {
-                self.engine.layout.blocks
-            }
-        }
-    )*};
+    /// The number of blocks, each a line of 64 bytes.
+    ///
+    /// ```
+    /// let builder = lanebloom::ConcurrentBloom::builder();
+    /// let filter = builder.memory_budget(1 << 20).build()?;
+    /// assert_eq!(filter.blocks(), 1 << 14);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn blocks(&self) -> usize {
+        self.engine.layout.blocks
+    }
 }
-
-layouts! { Bloom, Counting, View<'_> }

@@ -4,7 +4,7 @@
 use crate::batch::{Chunks, Few, HashedKeys, Source, all, answered, assert_bitmap_length, for_each_absent};
 use crate::error::BuildError;
 use crate::filter::Filter;
-use crate::filter::parts::engine::Engine;
+use crate::filter::traits::Engine;
 use crate::funnel::Funnel;
 use crate::hash::{KeyHasher, assert_same_length};
 use crate::kernel::scalar::bitmap_of;

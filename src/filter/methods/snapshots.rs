@@ -1,64 +1,65 @@
-//! Snapshots of every filter that can be saved: as bytes, into the caller's memory, by streams.
+//! Snapshots, for the types that can be saved: as bytes, into the caller's memory, by streams.
 //! `docs/FORMAT.md` describes the bytes.
 
-use crate::codec::{Hashing, Input, Out, assert_snapshot_length, from_slice, given, murmur3};
-use crate::error::{SnapshotError, SnapshotErrorKind};
-use crate::filter::Filter;
-use crate::filter::methods::traits::Stored;
-#[cfg(feature = "std")]
-use crate::filter::parts::engine::EngineImpl;
-use crate::filter::parts::engine::StoredImpl;
-use crate::filter::types::bloom::{Bloom, ConcurrentBloom};
-use crate::filter::types::counting::{Counting, CountingBloom};
-use crate::filter::types::cuckoo::{Cuckoo, CuckooFilter};
-use crate::filter::types::dleft::{DLeft, DLeftFilter};
-use crate::filter::types::scalable::{Chain, ScalableBloom};
-use crate::filter::types::tombstone::{Tombstone, TombstoneBloom};
-#[cfg(feature = "std")]
-use crate::filter::types::windowed::{Generations, WindowedBloom};
-use crate::hash::FilterHasher;
-use alloc::vec::Vec;
-
-fn encode<E: StoredImpl, S: FilterHasher, O: Out>(filter: &Filter<E, S>, out: &mut O) -> Result<(), O::Error> {
-    filter.engine.encode(Hashing::of(&filter.hasher), out)
-}
-
-/// Reads a filter of at most `limit` bytes.
-pub(crate) fn decode<E: StoredImpl, S, I: Input>(
-    input: &mut I,
-    limit: usize,
-    hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,
-) -> Result<Filter<E, S>, SnapshotErrorKind> {
-    let (engine, hasher) = E::decode(input, limit, hasher)?;
-    Ok(Filter::of(engine, hasher))
-}
-
+/// The snapshots of a type; `of one size` if their length never changes. `$asks` is `?` in an
+/// example if an insert can be refused.
 macro_rules! stored {
-    ($($filter:ident: $engine:ty),*) => {$(
+    ($filter:ident: $engine:ty, $asks:literal, of one size) => {
+        $crate::filter::methods::snapshots::stored! { $filter: $engine, $asks }
+
+        /// Snapshots of filters whose size never changes.
+        impl<S: $crate::hash::FilterHasher> $crate::Filter<$engine, S> {
+            /// The length of a snapshot in bytes: 192, and the content, rounded up to 64.
+            ///
+            /// ```
+            #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
+            /// assert_eq!(filter.snapshot_bytes(), filter.to_bytes().len());
+            /// # Ok::<(), lanebloom::BuildError>(())
+            /// ```
+            #[must_use]
+            pub fn snapshot_bytes(&self) -> usize {
+                $crate::traits::Stored::snapshot_bytes(self)
+            }
+
+            /// [`to_bytes`](Self::to_bytes) into the caller's memory. Panics if `out` does not have
+            /// [`snapshot_bytes`](Self::snapshot_bytes) bytes.
+            ///
+            /// ```
+            #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
+            #[doc = concat!("filter.insert(\"a\")", $asks, ";")]
+            /// let mut bytes = vec![0; filter.snapshot_bytes()];
+            /// filter.write_to_slice(&mut bytes);
+            /// assert_eq!(bytes, filter.to_bytes());
+            /// # Ok::<(), Box<dyn std::error::Error>>(())
+            /// ```
+            pub fn write_to_slice(&self, out: &mut [u8]) {
+                $crate::traits::Stored::write_to_slice(self, out);
+            }
+        }
+    };
+
+    ($filter:ident: $engine:ty, $asks:literal) => {
         /// Snapshots.
-        impl<S: FilterHasher> Filter<$engine, S> {
-            /// The filter as bytes that [`from_bytes`](Filter::from_bytes) reads, in the
+        impl<S: $crate::hash::FilterHasher> $crate::Filter<$engine, S> {
+            /// The filter as bytes that [`from_bytes`](Self::from_bytes) reads, in the
             /// [format](crate::codec#the-format) of snapshots.
             ///
             /// Holds every key whose insertion happened before. Aborts if the allocation fails;
-            /// [`write_to_slice`](Filter::write_to_slice) does not allocate.
+            /// [`write_to_slice`](Self::write_to_slice) does not allocate.
             ///
             /// ```
-            /// use lanebloom::CuckooFilter;
+            #[doc = concat!("use lanebloom::", stringify!($filter), ";")]
             ///
-            /// let filter = CuckooFilter::with_capacity(1000, 0.01)?;
-            /// filter.insert("a")?;
+            #[doc = concat!("let filter = ", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
+            #[doc = concat!("filter.insert(\"a\")", $asks, ";")]
             /// let bytes = filter.to_bytes();
-            /// assert_eq!(bytes.len(), filter.snapshot_bytes());
-            /// let (same, _) = CuckooFilter::from_bytes(&bytes)?;
-            /// assert!(same.to_bytes() == bytes && same.remove("a") && same.is_empty());
+            #[doc = concat!("let (same, rest) = ", stringify!($filter), "::from_bytes(&bytes)?;")]
+            /// assert!(same.contains("a") && !same.contains("b") && rest.is_empty());
             /// # Ok::<(), Box<dyn std::error::Error>>(())
             /// ```
             #[must_use]
-            pub fn to_bytes(&self) -> Vec<u8> {
-                let mut bytes = Vec::with_capacity(self.engine.snapshot_bytes());
-                let Ok(()) = encode(self, &mut bytes);
-                bytes
+            pub fn to_bytes(&self) -> alloc::vec::Vec<u8> {
+                $crate::traits::Stored::to_bytes(self)
             }
 
             /// [`to_bytes`](Self::to_bytes) to a writer, up to 2 MiB at a time, so that the writer
@@ -75,8 +76,8 @@ macro_rules! stored {
             /// # Examples
             ///
             /// ```
-            /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
-            /// filter.insert("a")?;
+            #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
+            #[doc = concat!("filter.insert(\"a\")", $asks, ";")]
             /// let mut stream = Vec::new();
             /// filter.write_to(&mut stream)?;
             /// assert_eq!(stream, filter.to_bytes());
@@ -84,64 +85,55 @@ macro_rules! stored {
             /// ```
             #[cfg(feature = "std")]
             pub fn write_to(&self, writer: impl std::io::Write) -> std::io::Result<()> {
-                let mut out = crate::codec::Writer::new(writer);
-                let hashing = Hashing::of(&self.hasher);
-                if <$engine>::HELD {
-                    let copy = self.engine.try_clone();
-                    let copy = copy.map_err(|error| std::io::Error::new(std::io::ErrorKind::OutOfMemory, error))?;
-                    copy.encode(hashing, &mut out)?;
-                } else {
-                    self.engine.encode(hashing, &mut out)?;
-                }
-                out.finish()
+                $crate::traits::Stored::write_to(self, writer)
             }
 
-            /// [`from_bytes`](Filter::from_bytes) for any hasher: `hasher` must be the one that
-            /// filled the filter. Fails as [`from_bytes`](Filter::from_bytes), and if the hasher
+            /// [`from_bytes`](Self::from_bytes) for any hasher: `hasher` must be the one that
+            /// filled the filter. Fails as [`from_bytes`](Self::from_bytes), and if the hasher
             /// differs.
             ///
             /// ```
-            /// use lanebloom::{CuckooFilter, SipHash13};
+            #[doc = concat!("use lanebloom::{", stringify!($filter), ", SipHash13};")]
             ///
             /// let hasher = SipHash13::random();
-            /// let builder = CuckooFilter::builder().expected_keys(1000);
+            #[doc = concat!("let builder = ", stringify!($filter), "::builder().expected_keys(1000);")]
             /// let filter = builder.hasher(hasher).build()?;
-            /// filter.insert("a")?;
+            #[doc = concat!("filter.insert(\"a\")", $asks, ";")]
             /// let bytes = filter.to_bytes();
-            /// let (same, _) = CuckooFilter::from_bytes_with(&bytes, hasher)?;
-            /// assert!(same.remove("a") && !same.contains("a"));
-            /// assert!(CuckooFilter::from_bytes(&bytes).unwrap_err().is_incompatible());
+            #[doc = concat!("let (same, _) = ", stringify!($filter), "::from_bytes_with(&bytes, hasher)?;")]
+            /// assert!(same.contains("a") && !same.contains("b"));
+            #[doc = concat!("assert!(", stringify!($filter), "::from_bytes(&bytes).unwrap_err().is_incompatible());")]
             /// # Ok::<(), Box<dyn std::error::Error>>(())
             /// ```
-            pub fn from_bytes_with(bytes: &[u8], hasher: S) -> Result<(Self, &[u8]), SnapshotError> {
-                from_slice(bytes, |input| decode(input, usize::MAX, given(hasher))).map_err(SnapshotError)
+            pub fn from_bytes_with(bytes: &[u8], hasher: S) -> Result<(Self, &[u8]), $crate::SnapshotError> {
+                $crate::traits::Stored::from_bytes_with(bytes, hasher)
             }
 
-            /// [`read_from`](Filter::read_from) for any hasher: `hasher` must be the one that
-            /// filled the filter. Fails as [`read_from`](Filter::read_from), and if the hasher
+            /// [`read_from`](Self::read_from) for any hasher: `hasher` must be the one that
+            /// filled the filter. Fails as [`read_from`](Self::read_from), and if the hasher
             /// differs.
             ///
             /// ```
-            /// use lanebloom::{CuckooFilter, SipHash13};
+            #[doc = concat!("use lanebloom::{", stringify!($filter), ", SipHash13};")]
             ///
             /// let hasher = SipHash13::random();
-            /// let builder = CuckooFilter::builder().expected_keys(1000);
+            #[doc = concat!("let builder = ", stringify!($filter), "::builder().expected_keys(1000);")]
             /// let filter = builder.hasher(hasher).build()?;
-            /// filter.insert("a")?;
+            #[doc = concat!("filter.insert(\"a\")", $asks, ";")]
             /// let stream = filter.to_bytes();
-            /// let same = CuckooFilter::read_from_with(&stream[..], 1 << 20, hasher)?;
-            /// assert!(same.remove("a") && !same.contains("a"));
-            /// assert!(CuckooFilter::read_from(&stream[..], 1 << 20).is_err());
+            #[doc = concat!("let same = ", stringify!($filter), "::read_from_with(&stream[..], 1 << 20, hasher)?;")]
+            /// assert!(same.contains("a") && !same.contains("b"));
+            #[doc = concat!("assert!(", stringify!($filter), "::read_from(&stream[..], 1 << 20).is_err());")]
             /// # Ok::<(), Box<dyn std::error::Error>>(())
             /// ```
             #[cfg(feature = "std")]
-            pub fn read_from_with(reader: impl std::io::Read, max_bytes: usize, hasher: S) -> Result<Self, SnapshotError> {
-                crate::codec::from_reader(reader, |input| decode(input, max_bytes, given(hasher))).map_err(SnapshotError)
+            pub fn read_from_with(reader: impl std::io::Read, max_bytes: usize, hasher: S) -> Result<Self, $crate::SnapshotError> {
+                $crate::traits::Stored::read_from_with(reader, max_bytes, hasher)
             }
         }
 
         /// Snapshots of filters that hash with [`Murmur3`](crate::Murmur3).
-        impl Filter<$engine> {
+        impl $crate::Filter<$engine> {
             /// The filter with which `bytes` begin, and the bytes after it.
             ///
             /// # Errors
@@ -156,20 +148,21 @@ macro_rules! stored {
             /// # Examples
             ///
             /// ```
-            /// use lanebloom::CuckooFilter;
+            #[doc = concat!("use lanebloom::", stringify!($filter), ";")]
             ///
-            /// let filter = CuckooFilter::builder().expected_keys(1000).seed(7).build()?;
-            /// filter.insert("a")?;
+            #[doc = concat!("let builder = ", stringify!($filter), "::builder().expected_keys(1000);")]
+            /// let filter = builder.seed(7).build()?;
+            #[doc = concat!("filter.insert(\"a\")", $asks, ";")]
             /// let mut bytes = filter.to_bytes();
             /// bytes.extend(b"more");
-            /// let (same, rest) = CuckooFilter::from_bytes(&bytes)?;
-            /// assert!(same.remove("a") && !same.contains("a") && same.hasher().seed() == 7);
+            #[doc = concat!("let (same, rest) = ", stringify!($filter), "::from_bytes(&bytes)?;")]
+            /// assert!(same.contains("a") && same.hasher().seed() == 7);
             /// assert_eq!(rest, b"more");
-            /// assert!(CuckooFilter::from_bytes(&bytes[..500]).unwrap_err().is_truncated());
+            #[doc = concat!("assert!(", stringify!($filter), "::from_bytes(&bytes[..500]).unwrap_err().is_truncated());")]
             /// # Ok::<(), Box<dyn std::error::Error>>(())
             /// ```
-            pub fn from_bytes(bytes: &[u8]) -> Result<(Self, &[u8]), SnapshotError> {
-                from_slice(bytes, |input| decode(input, usize::MAX, murmur3)).map_err(SnapshotError)
+            pub fn from_bytes(bytes: &[u8]) -> Result<(Self, &[u8]), $crate::SnapshotError> {
+                $crate::traits::Stored::from_bytes(bytes)
             }
 
             /// Reads a snapshot of a filter that takes at most `max_bytes` of memory. The bytes
@@ -186,88 +179,21 @@ macro_rules! stored {
             /// # Examples
             ///
             /// ```
-            /// use lanebloom::CuckooFilter;
+            #[doc = concat!("use lanebloom::", stringify!($filter), ";")]
             ///
-            /// let filter = CuckooFilter::with_capacity(1000, 0.01)?;
-            /// filter.insert("a")?;
+            #[doc = concat!("let filter = ", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
+            #[doc = concat!("filter.insert(\"a\")", $asks, ";")]
             /// let stream = filter.to_bytes();
-            /// let same = CuckooFilter::read_from(&stream[..], 1 << 20)?;
-            /// assert!(same.remove("a") && !same.contains("a"));
-            /// assert!(CuckooFilter::read_from(&stream[..], 100).is_err());
+            #[doc = concat!("let same = ", stringify!($filter), "::read_from(&stream[..], 1 << 20)?;")]
+            /// assert!(same.contains("a") && !same.contains("b"));
+            #[doc = concat!("assert!(", stringify!($filter), "::read_from(&stream[..], 100).is_err());")]
             /// # Ok::<(), Box<dyn std::error::Error>>(())
             /// ```
             #[cfg(feature = "std")]
-            pub fn read_from(reader: impl std::io::Read, max_bytes: usize) -> Result<Self, SnapshotError> {
-                crate::codec::from_reader(reader, |input| decode(input, max_bytes, murmur3)).map_err(SnapshotError)
+            pub fn read_from(reader: impl std::io::Read, max_bytes: usize) -> Result<Self, $crate::SnapshotError> {
+                $crate::traits::Stored::read_from(reader, max_bytes)
             }
         }
-
-        impl<S: FilterHasher> Stored for $filter<S> {
-            type Hasher = S;
-
-            fn to_bytes(&self) -> Vec<u8> {
-                self.to_bytes()
-            }
-
-            #[cfg(feature = "std")]
-            fn write_to(&self, writer: impl std::io::Write) -> std::io::Result<()> {
-                self.write_to(writer)
-            }
-
-            fn from_bytes_with(bytes: &[u8], hasher: S) -> Result<(Self, &[u8]), SnapshotError> {
-                Self::from_bytes_with(bytes, hasher)
-            }
-
-            #[cfg(feature = "std")]
-            fn read_from_with(reader: impl std::io::Read, max_bytes: usize, hasher: S) -> Result<Self, SnapshotError> {
-                Self::read_from_with(reader, max_bytes, hasher)
-            }
-        }
-    )*};
+    };
 }
-
-stored! {
-    ConcurrentBloom: Bloom, CountingBloom: Counting, CuckooFilter: Cuckoo, DLeftFilter: DLeft,
-    ScalableBloom: Chain, TombstoneBloom: Tombstone
-}
-#[cfg(feature = "std")]
-stored! { WindowedBloom: Generations }
-
-macro_rules! fixed_size {
-    ($($engine:ty),*) => {$(
-        /// Snapshots of filters whose size never changes.
-        impl<S: FilterHasher> Filter<$engine, S> {
-            /// The length of a snapshot in bytes: 192, and the content, rounded up to 64.
-            ///
-            /// ```
-            /// let builder = lanebloom::CuckooFilter::builder().expected_keys(1000);
-            /// let filter = builder.fingerprint_bits(16).build()?;
-            /// let buckets = filter.slots() / 4;
-            /// assert_eq!(filter.snapshot_bytes(), 192 + buckets.div_ceil(8) * 64);
-            /// # Ok::<(), lanebloom::BuildError>(())
-            /// ```
-            #[must_use]
-            pub fn snapshot_bytes(&self) -> usize {
-                self.engine.snapshot_bytes()
-            }
-
-            /// [`to_bytes`](Self::to_bytes) into the caller's memory. Panics if `out` does not have
-            /// [`snapshot_bytes`](Self::snapshot_bytes) bytes.
-            ///
-            /// ```
-            /// let filter = lanebloom::CuckooFilter::with_capacity(1000, 0.01)?;
-            /// filter.insert("a")?;
-            /// let mut bytes = vec![0; filter.snapshot_bytes()];
-            /// filter.write_to_slice(&mut bytes);
-            /// assert_eq!(bytes, filter.to_bytes());
-            /// # Ok::<(), Box<dyn std::error::Error>>(())
-            /// ```
-            pub fn write_to_slice(&self, mut out: &mut [u8]) {
-                assert_snapshot_length(out.len(), self.snapshot_bytes());
-                let Ok(()) = encode(self, &mut out);
-            }
-        }
-    )*};
-}
-
-fixed_size! { Bloom, Counting, Cuckoo, DLeft, Tombstone }
+pub(crate) use stored;

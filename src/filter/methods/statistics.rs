@@ -1,15 +1,8 @@
 //! The figures of a filter: size, fill, number of keys, false-positive rate. (rustdoc sorts generic
 //! impls on an alias' page by file: lookups, in `lookups.rs`, come before these.)
 
-use crate::filter::Filter;
-use crate::filter::parts::engine::{Engine, EstimateImpl, Figures};
-use crate::filter::types::bloom::Bloom;
-use crate::filter::types::counting::Counting;
-use crate::filter::types::scalable::Chain;
-use crate::filter::types::tombstone::Tombstone;
-use crate::filter::types::view::View;
-#[cfg(feature = "std")]
-use crate::filter::types::windowed::Generations;
+use crate::filter::traits::Engine;
+use crate::filter::{Figures, Filter};
 
 /// Figures. Figures of the content read the whole filter, each word at some moment.
 impl<E: Engine, S> Filter<E, S> {
@@ -165,35 +158,24 @@ impl<E: Engine, S> Filter<E, S> {
     pub fn figures(&self) -> Figures {
         self.engine.figures()
     }
-}
 
-macro_rules! estimates {
-    ($($engine:ty),*) => {$(
-        /// Estimates.
-        impl<S> Filter<$engine, S> {
-            /// An estimate of the number of distinct keys in the filter.
-            ///
-            /// It comes from the share of set bits, or from the sum of the counters. Up to the
-            /// expected keys, the relative standard error for `n` keys is about `0.2 / sqrt(n)`,
-            /// and below `0.3 / sqrt(n)`: 1% at 1000 keys, 0.03% at a million. Far beyond, the
-            /// error grows. A full filter answers the least number that would have filled it.
-            ///
-            /// ```
-            /// let filter = lanebloom::ConcurrentBloom::with_capacity(100_000, 0.01)?;
-            /// assert_eq!(filter.estimated_len(), 0);
-            /// filter.insert_all(0..50_000u32);
-            /// assert!(filter.estimated_len().abs_diff(50_000) < 1000);
-            /// # Ok::<(), lanebloom::BuildError>(())
-            /// ```
-            #[doc(alias("approximate_element_count", "approximateElementCount"))]
-            #[must_use]
-            pub fn estimated_len(&self) -> usize {
-                self.engine.estimated_len()
-            }
-        }
-    )*};
+    /// An estimate of the number of distinct keys in the filter.
+    ///
+    /// It comes from the share of set bits, or from the sum of the counters. Up to the
+    /// expected keys, the relative standard error for `n` keys is about `0.2 / sqrt(n)`,
+    /// and below `0.3 / sqrt(n)`: 1% at 1000 keys, 0.03% at a million. Far beyond, the
+    /// error grows. A full filter answers the least number that would have filled it.
+    ///
+    /// ```
+    /// let filter = lanebloom::ConcurrentBloom::with_capacity(100_000, 0.01)?;
+    /// assert_eq!(filter.estimated_len(), 0);
+    /// filter.insert_all(0..50_000u32);
+    /// assert!(filter.estimated_len().abs_diff(50_000) < 1000);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[doc(alias("approximate_element_count", "approximateElementCount"))]
+    #[must_use]
+    pub fn estimated_len(&self) -> usize {
+        self.engine.estimated_len()
+    }
 }
-
-estimates! { Bloom, Counting, View<'_>, Chain, Tombstone }
-#[cfg(feature = "std")]
-estimates! { Generations }

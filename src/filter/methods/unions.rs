@@ -1,21 +1,10 @@
 //! Unions and comparison, for the types whose content does not depend on the order of the inserts.
 
-use crate::error::IncompatibleError;
-use crate::filter::Filter;
-use crate::filter::methods::traits::Union;
-use crate::filter::parts::engine::UnionImpl;
-use crate::filter::types::bloom::{Bloom, ConcurrentBloom};
-use crate::filter::types::counting::{Counting, CountingBloom};
-use crate::filter::types::scalable::{Chain, ScalableBloom};
-use crate::filter::types::tombstone::{Tombstone, TombstoneBloom};
-#[cfg(feature = "std")]
-use crate::filter::types::windowed::{Generations, WindowedBloom};
-use crate::hash::{self, FilterHasher};
-
+/// The unions of a type; `$asks` is `?` in an example if an insert can be refused.
 macro_rules! unions {
-    ($($filter:ident: $engine:ty),*) => {$(
+    ($filter:ident: $engine:ty, $asks:literal) => {
         /// Unions.
-        impl<S: FilterHasher> Filter<$engine, S> {
+        impl<S: $crate::hash::FilterHasher> $crate::Filter<$engine, S> {
             /// Adds every key of `other` to this filter; returns whether that changed it. Both may
             /// be in use meanwhile.
             ///
@@ -35,66 +24,43 @@ macro_rules! unions {
             /// # Examples
             ///
             /// ```
-            /// let all = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
-            /// let part = all.clone();
-            /// part.insert("a");
+            #[doc = concat!("let all = lanebloom::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
+            /// let (part, empty) = (all.clone(), all.clone());
+            #[doc = concat!("part.insert(\"a\")", $asks, ";")]
             /// assert_eq!(all.union_from(&part), Ok(true));
-            /// assert_eq!(all.union_from(&part), Ok(false));
+            /// assert_eq!(all.union_from(&empty), Ok(false));
             /// assert!(all.contains("a"));
-            /// # Ok::<(), lanebloom::BuildError>(())
+            /// # Ok::<(), Box<dyn std::error::Error>>(())
             /// ```
             #[doc(alias("merge", "put_all", "putAll"))]
-            pub fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
-                self.check_compatible(other)?;
-                self.engine.union_from(&other.engine)
+            pub fn union_from(&self, other: &Self) -> Result<bool, $crate::IncompatibleError> {
+                $crate::traits::Union::union_from(self, other)
             }
 
             /// Whether layout and hasher equal `other`'s, as [`union_from`](Self::union_from)
             /// requires. (For a [`ScalableBloom`](crate::ScalableBloom), the hasher.)
             ///
             /// ```
-            /// let filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
+            #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
             /// assert!(filter.is_compatible(&filter.clone()));
-            /// let other = lanebloom::ConcurrentBloom::with_capacity(2000, 0.01)?;
-            /// assert!(!filter.is_compatible(&other));
-            /// # Ok::<(), lanebloom::BuildError>(())
+            #[doc = concat!("let builder = lanebloom::", stringify!($filter), "::builder().expected_keys(1000);")]
+            /// assert!(!filter.is_compatible(&builder.seed(1).build()?));
+            /// # Ok::<(), Box<dyn std::error::Error>>(())
             /// ```
             #[doc(alias = "isCompatible")]
             #[must_use]
             pub fn is_compatible(&self, other: &Self) -> bool {
-                self.check_compatible(other).is_ok()
-            }
-
-            /// Fails unless layout and hasher match.
-            pub(crate) fn check_compatible(&self, other: &Self) -> Result<(), IncompatibleError> {
-                self.engine.check_union(&other.engine)?;
-                if hash::fingerprint(&self.hasher) != hash::fingerprint(&other.hasher) {
-                    return Err(IncompatibleError::hasher());
-                }
-                Ok(())
-            }
-        }
-
-        impl<S: FilterHasher> Union for $filter<S> {
-            fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
-                self.union_from(other)
-            }
-
-            fn is_compatible(&self, other: &Self) -> bool {
-                self.is_compatible(other)
+                $crate::traits::Union::is_compatible(self, other)
             }
         }
 
         /// Same layout, same hasher and same content. Beside inserts, reads each word at some
         /// moment.
-        impl<S: FilterHasher> PartialEq for $filter<S> {
+        impl<S: $crate::hash::FilterHasher> PartialEq for $filter<S> {
             fn eq(&self, other: &Self) -> bool {
-                hash::fingerprint(&self.hasher) == hash::fingerprint(&other.hasher) && self.engine.same(&other.engine)
+                $crate::traits::Union::same(self, other)
             }
         }
-    )*};
+    };
 }
-
-unions! { ConcurrentBloom: Bloom, CountingBloom: Counting, ScalableBloom: Chain, TombstoneBloom: Tombstone }
-#[cfg(feature = "std")]
-unions! { WindowedBloom: Generations }
+pub(crate) use unions;

@@ -2,7 +2,7 @@
 //! window.
 
 use crate::batch::CHUNK;
-use crate::filter::parts::engine::EngineImpl;
+use crate::filter::traits::Engine;
 use crate::filter::types::bloom::Bloom;
 
 /// The fill of several engines together, from the fill of each.

@@ -2,6 +2,7 @@
 //! [crate's page](crate) says when to use it, and what threads may rely on.
 
 mod delta;
+mod estimates;
 #[cfg(feature = "rayon")]
 mod parallel;
 
@@ -10,8 +11,14 @@ use crate::bulk;
 use crate::codec::{Input, Kind, OwnHeader};
 use crate::error::{BuildError, SnapshotErrorKind};
 use crate::filter::Filter;
-use crate::filter::parts::engine::{EngineImpl, InsertFlaggedImpl, InsertImpl, PlannedImpl, StoredImpl};
-use crate::filter::parts::lines::{LineWords, Lined, OwnWords, empty};
+use crate::filter::methods::builders::built;
+use crate::filter::methods::inserts::inserts;
+#[cfg(feature = "serde")]
+use crate::filter::methods::serde::serialized;
+use crate::filter::methods::snapshots::stored;
+use crate::filter::methods::unions::unions;
+use crate::filter::parts::lines::{Blocked, LineWords, OwnWords, empty};
+use crate::filter::traits::{Encode, Engine, Insert, Planned};
 use crate::funnel::Funnel;
 use crate::geometry::layout::Layout;
 use crate::geometry::sizing::{Cell, Request};
@@ -49,11 +56,11 @@ use alloc::vec::Vec;
 pub type ConcurrentBloom<S = Murmur3> = Filter<Bloom, S>;
 
 /// The engine of [`ConcurrentBloom`]: bits in lines of 64 bytes.
-pub type Bloom = Lined<BloomWords>;
+pub type Bloom = Blocked<BloomBits>;
 
 /// Bits, and the kernels that set them and look them up.
 #[doc(hidden)]
-pub struct BloomWords {
+pub struct BloomBits {
     pub(crate) bits: Bits,
     pub(crate) kernels: Kernels,
 }
@@ -64,7 +71,14 @@ pub struct BloomWords {
 /// down its words lie in [two lines](Self::lines_per_key); at 1e-6 they are 8.
 pub type Builder<S = Murmur3> = crate::filter::Builder<Bloom, S>;
 
-impl PlannedImpl for Bloom {
+built! { ConcurrentBloom: Bloom; memory_budget, words_per_key, lines_per_key }
+inserts! { ConcurrentBloom: Bloom }
+unions! { ConcurrentBloom: Bloom, "" }
+stored! { ConcurrentBloom: Bloom, "", of one size }
+#[cfg(feature = "serde")]
+serialized! { ConcurrentBloom, "", both ways }
+
+impl Planned for Bloom {
     type Options = ();
 
     fn build(request: Request, (): ()) -> Result<Self, BuildError> {
@@ -110,7 +124,7 @@ impl Bloom {
     /// An empty engine that is otherwise the same.
     #[cfg(feature = "std")]
     pub(crate) fn blank(&self) -> Result<Self, BuildError> {
-        let words = BloomWords {
+        let words = BloomBits {
             bits: Bits::new(self.layout.blocks)?,
             ..self.words
         };
@@ -118,12 +132,11 @@ impl Bloom {
     }
 }
 
-impl InsertImpl for Bloom {
+impl Insert for Bloom {
     type Answer = bool;
-    type Total = usize;
 
     #[inline]
-    fn insert(&self, hash: u64) -> bool {
+    fn insert_hash(&self, hash: u64) -> bool {
         let changed = self.words.kernels.insert(&self.words.bits, hash);
         bits::acquire_if(!changed);
         changed
@@ -131,34 +144,21 @@ impl InsertImpl for Bloom {
 
     // A call, so that one key costs what a single insert does.
     #[inline(never)]
-    fn insert_all(&self, source: &impl Source) -> usize {
+    fn insert_source(&self, source: &impl Source) -> usize {
         self.insert_flagged(source, None)
     }
 
     #[inline]
     fn insert_hashes(&self, hashes: &[u64]) -> usize {
         if hashes.len() < self.words.kernels.fewest_not_single() {
-            return hashes.iter().map(|&hash| usize::from(self.insert(hash))).sum();
+            return hashes.iter().map(|&hash| usize::from(self.insert_hash(hash))).sum();
         }
-        self.insert_all(&hashes)
+        self.insert_source(&hashes)
     }
 
-    fn clear(&mut self) {
-        self.words.bits.clear();
-    }
-}
-
-/// From so many on, `bulk.rs` decides. (For loom, what it calls a dense batch.)
-const FEWEST_IN_BULK: usize = if cfg!(lanebloom_loom) {
-    bulk::LEAST
-} else {
-    MANY_INSERTS
-};
-
-impl InsertFlaggedImpl for Bloom {
     #[inline]
     fn insert_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> usize {
-        let BloomWords { bits, kernels } = &self.words;
+        let BloomBits { bits, kernels } = &self.words;
         let changed = if source.len() < FEWEST_IN_BULK {
             let mut space = Few::new();
             let hashes = source.few(&mut space);
@@ -186,9 +186,20 @@ impl InsertFlaggedImpl for Bloom {
         bits::acquire();
         changed
     }
+
+    fn clear(&mut self) {
+        self.words.bits.clear();
+    }
 }
 
-impl LineWords for BloomWords {
+/// From so many on, `bulk.rs` decides. (For loom, what it calls a dense batch.)
+const FEWEST_IN_BULK: usize = if cfg!(lanebloom_loom) {
+    bulk::LEAST
+} else {
+    MANY_INSERTS
+};
+
+impl LineWords for BloomBits {
     type Word = AtomicU64;
     const TYPE: &'static str = "ConcurrentBloom";
     const CELL: Cell = Cell::Bit;
@@ -215,7 +226,7 @@ impl LineWords for BloomWords {
     }
 }
 
-impl OwnWords for BloomWords {
+impl OwnWords for BloomBits {
     const KIND: Kind = Kind::Bloom;
 
     fn empty(layout: Layout) -> Result<Self, BuildError> {

@@ -78,8 +78,15 @@ use crate::batch::{Answer, Source, all, answered, ones, tell};
 use crate::codec::Kind;
 use crate::error::BuildError;
 use crate::filter::Filter;
-use crate::filter::parts::engine::{InsertFlaggedImpl, InsertImpl, PlannedImpl, RemoveImpl};
-use crate::filter::parts::lines::{LineWords, Lined, OwnWords, empty};
+use crate::filter::methods::builders::built;
+use crate::filter::methods::inserts::inserts;
+use crate::filter::methods::removes::removes;
+#[cfg(feature = "serde")]
+use crate::filter::methods::serde::serialized;
+use crate::filter::methods::snapshots::stored;
+use crate::filter::methods::unions::unions;
+use crate::filter::parts::lines::{Blocked, LineWords, OwnWords, empty};
+use crate::filter::traits::{Insert, Planned, Remove};
 use crate::geometry::layout::{LINE_WORDS, Layout};
 use crate::geometry::sizing::{Cell, Request};
 use crate::hash::Murmur3;
@@ -111,11 +118,11 @@ use core::fmt;
 pub type CountingBloom<S = Murmur3> = Filter<Counting, S>;
 
 /// The engine of [`CountingBloom`]: counters of 4 bits in lines of 64 bytes.
-pub type Counting = Lined<CountingWords>;
+pub type Counting = Blocked<BloomCounters>;
 
 /// Counters, and the kernels that change them and look them up.
 #[doc(hidden)]
-pub struct CountingWords {
+pub struct BloomCounters {
     counters: CounterLines,
     kernels: CounterKernels,
 }
@@ -138,7 +145,15 @@ pub struct CountingWords {
 /// ```
 pub type Builder<S = Murmur3> = crate::filter::Builder<Counting, S>;
 
-impl PlannedImpl for Counting {
+built! { CountingBloom: Counting; memory_budget, words_per_key }
+inserts! { CountingBloom: Counting }
+removes! { CountingBloom: Counting, "" }
+unions! { CountingBloom: Counting, "" }
+stored! { CountingBloom: Counting, "", of one size }
+#[cfg(feature = "serde")]
+serialized! { CountingBloom, "", both ways }
+
+impl Planned for Counting {
     type Options = ();
 
     fn build(request: Request, (): ()) -> Result<Self, BuildError> {
@@ -161,17 +176,16 @@ impl Counting {
     }
 }
 
-impl InsertImpl for Counting {
+impl Insert for Counting {
     type Answer = bool;
-    type Total = usize;
 
     #[inline]
-    fn insert(&self, hash: u64) -> bool {
+    fn insert_hash(&self, hash: u64) -> bool {
         self.words.kernels.insert(self.words.counters.shared(), hash)
     }
 
-    fn insert_all(&self, source: &impl Source) -> usize {
-        self.insert_flagged(source, None)
+    fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> usize {
+        self.change(CounterKernels::insert_hashes, source, answer)
     }
 
     fn clear(&mut self) {
@@ -179,24 +193,18 @@ impl InsertImpl for Counting {
     }
 }
 
-impl InsertFlaggedImpl for Counting {
-    fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> usize {
-        self.change(CounterKernels::insert_hashes, source, answer)
-    }
-}
-
-impl RemoveImpl for Counting {
+impl Remove for Counting {
     #[inline]
-    fn remove(&self, hash: u64) -> bool {
+    fn remove_hash(&self, hash: u64) -> bool {
         self.words.kernels.remove(self.words.counters.shared(), hash)
     }
 
-    fn remove_all(&self, source: &impl Source, answer: Answer<'_>) -> usize {
+    fn remove_flagged(&self, source: &impl Source, answer: Answer<'_>) -> usize {
         self.change(CounterKernels::remove_hashes, source, answer)
     }
 }
 
-impl CountingWords {
+impl BloomCounters {
     fn stuck(&self) -> usize {
         let stuck: u64 = self.counters.words().map(counters::stuck_in).sum();
         bits::acquire();
@@ -204,7 +212,7 @@ impl CountingWords {
     }
 }
 
-impl LineWords for CountingWords {
+impl LineWords for BloomCounters {
     type Word = Counters;
     const TYPE: &'static str = "CountingBloom";
     const CELL: Cell = Cell::Counter;
@@ -243,7 +251,7 @@ impl LineWords for CountingWords {
     }
 }
 
-impl OwnWords for CountingWords {
+impl OwnWords for BloomCounters {
     const KIND: Kind = Kind::Counting;
 
     fn empty(layout: Layout) -> Result<Self, BuildError> {

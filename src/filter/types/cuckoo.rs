@@ -79,8 +79,14 @@ pub(crate) mod table;
 use crate::error::BuildError;
 pub use crate::error::InsertError;
 pub(crate) use crate::filter::Filter;
-use crate::filter::parts::engine::PlannedImpl;
-use crate::filter::parts::slots::{Slots, Slotted, planned};
+use crate::filter::methods::builders::built;
+use crate::filter::methods::inserts::inserts;
+use crate::filter::methods::removes::removes;
+#[cfg(feature = "serde")]
+use crate::filter::methods::serde::serialized;
+use crate::filter::methods::snapshots::stored;
+use crate::filter::parts::slots::{Bucketed, Slots, planned};
+use crate::filter::traits::Planned;
 use crate::geometry::sizing::Request;
 use crate::hash::Murmur3;
 use table::CuckooTable;
@@ -104,7 +110,7 @@ use table::CuckooTable;
 pub type CuckooFilter<S = Murmur3> = Filter<Cuckoo, S>;
 
 /// The engine of [`CuckooFilter`]: fingerprints in buckets, a bucket in a word.
-pub type Cuckoo = Slotted<CuckooTable>;
+pub type Cuckoo = Bucketed<CuckooTable>;
 
 /// Sizes a [`CuckooFilter`]; made by [`CuckooFilter::builder`](Filter::builder).
 ///
@@ -122,7 +128,14 @@ pub type Cuckoo = Slotted<CuckooTable>;
 /// ```
 pub type Builder<S = Murmur3> = crate::filter::Builder<Cuckoo, S>;
 
-impl PlannedImpl for Cuckoo {
+built! { CuckooFilter: Cuckoo; memory_budget }
+inserts! { CuckooFilter: Cuckoo => Result<(), InsertError>, Result<(), InsertError>, again "true" }
+removes! { CuckooFilter: Cuckoo, "?" }
+stored! { CuckooFilter: Cuckoo, "?", of one size }
+#[cfg(feature = "serde")]
+serialized! { CuckooFilter, "?", both ways }
+
+impl Planned for Cuckoo {
     /// The bits of a fingerprint.
     type Options = Option<usize>;
 
@@ -158,6 +171,6 @@ impl<S> Filter<Cuckoo, S> {
     /// ```
     #[must_use]
     pub fn fingerprint_bits(&self) -> usize {
-        self.engine.table.bucket_layout().0.fingerprint_bits as usize
+        self.engine.table.buckets().0.fingerprint_bits as usize
     }
 }

@@ -62,8 +62,14 @@ pub use crate::error::InsertError;
 
 use crate::error::BuildError;
 use crate::filter::Filter;
-use crate::filter::parts::engine::PlannedImpl;
-use crate::filter::parts::slots::{Slotted, planned};
+use crate::filter::methods::builders::built;
+use crate::filter::methods::inserts::inserts;
+use crate::filter::methods::removes::removes;
+#[cfg(feature = "serde")]
+use crate::filter::methods::serde::serialized;
+use crate::filter::methods::snapshots::stored;
+use crate::filter::parts::slots::{Bucketed, planned};
+use crate::filter::traits::Planned;
 use crate::geometry::sizing::Request;
 use crate::hash::Murmur3;
 use cells::Cells;
@@ -88,7 +94,7 @@ use cells::Cells;
 pub type DLeftFilter<S = Murmur3> = Filter<DLeft, S>;
 
 /// The engine of [`DLeftFilter`]: counted remainders in cells.
-pub type DLeft = Slotted<Cells>;
+pub type DLeft = Bucketed<Cells>;
 
 /// Sizes a [`DLeftFilter`]; made by [`DLeftFilter::builder`](Filter::builder).
 ///
@@ -103,7 +109,14 @@ pub type DLeft = Slotted<Cells>;
 /// ```
 pub type Builder<S = Murmur3> = crate::filter::Builder<DLeft, S>;
 
-impl PlannedImpl for DLeft {
+built! { DLeftFilter: DLeft; memory_budget }
+inserts! { DLeftFilter: DLeft => Result<(), InsertError>, Result<(), InsertError>, again "true" }
+removes! { DLeftFilter: DLeft, "?" }
+stored! { DLeftFilter: DLeft, "?", of one size }
+#[cfg(feature = "serde")]
+serialized! { DLeftFilter, "?", both ways }
+
+impl Planned for DLeft {
     type Options = ();
 
     fn build(request: Request, (): ()) -> Result<Self, BuildError> {

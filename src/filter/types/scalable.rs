@@ -125,7 +125,13 @@ pub use chain::Chain;
 use crate::batch::{HashedKeys, unpack_into};
 use crate::error::{BuildError, BuildErrorKind, InsertError};
 use crate::filter::Filter;
-use crate::filter::parts::engine::PlannedImpl;
+use crate::filter::methods::builders::built;
+use crate::filter::methods::inserts::inserts;
+#[cfg(feature = "serde")]
+use crate::filter::methods::serde::serialized;
+use crate::filter::methods::snapshots::stored;
+use crate::filter::methods::unions::unions;
+use crate::filter::traits::Planned;
 use crate::filter::types::bloom::ConcurrentBloom;
 use crate::funnel::Funnel;
 use crate::geometry::sizing::Request;
@@ -178,6 +184,13 @@ pub type ScalableBloom<S = Murmur3> = Filter<Chain, S>;
 /// ```
 pub type Builder<S = Murmur3> = crate::filter::Builder<Chain, S>;
 
+built! { ScalableBloom: Chain; words_per_key }
+inserts! { ScalableBloom: Chain => Result<bool, InsertError>, Result<usize, InsertError>, again "false" }
+unions! { ScalableBloom: Chain, "?" }
+stored! { ScalableBloom: Chain, "?" }
+#[cfg(feature = "serde")]
+serialized! { ScalableBloom, "?", both ways }
+
 /// How a chain grows, and up to how many bytes.
 #[doc(hidden)]
 #[derive(Clone, Debug, Default)]
@@ -202,7 +215,7 @@ impl Options {
     }
 }
 
-impl PlannedImpl for Chain {
+impl Planned for Chain {
     type Options = Options;
 
     fn build(request: Request, options: Options) -> Result<Self, BuildError> {

@@ -67,11 +67,16 @@
 use crate::batch::{Answer, HASHED, Source, all, answered, each_one, ones, tell};
 use crate::codec::{Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, given};
 use crate::error::{BuildError, BuildErrorKind, IncompatibleError, SnapshotErrorKind};
-use crate::filter::parts::engine::{
-    EngineImpl, EstimateImpl, InsertFlaggedImpl, InsertImpl, PlannedImpl, RemoveImpl, StoredImpl, UnionImpl,
-};
+use crate::filter::methods::builders::built;
+use crate::filter::methods::inserts::inserts;
+use crate::filter::methods::removes::removes;
+#[cfg(feature = "serde")]
+use crate::filter::methods::serde::serialized;
+use crate::filter::methods::snapshots::stored;
+use crate::filter::methods::unions::unions;
 use crate::filter::parts::layers::fill_of_all;
-use crate::filter::types::bloom::{Bloom, BloomWords};
+use crate::filter::traits::{Encode, Engine, FixedSize, Insert, Planned, Remove, Union};
+use crate::filter::types::bloom::{Bloom, BloomBits};
 use crate::filter::{Figures, Filter};
 use crate::geometry::sizing::Request;
 use crate::hash::Murmur3;
@@ -138,6 +143,14 @@ pub(crate) fn tombstone(hash: u64) -> u64 {
 /// ```
 pub type Builder<S = Murmur3> = crate::filter::Builder<Tombstone, S>;
 
+built! { TombstoneBloom: Tombstone; words_per_key, lines_per_key }
+inserts! { TombstoneBloom: Tombstone }
+removes! { TombstoneBloom: Tombstone, "" }
+unions! { TombstoneBloom: Tombstone, "" }
+stored! { TombstoneBloom: Tombstone, "", of one size }
+#[cfg(feature = "serde")]
+serialized! { TombstoneBloom, "", both ways }
+
 impl<S> Builder<S> {
     /// The number of distinct keys ever removed, up to which the rate of false negatives holds. 0
     /// means 1. The default is all expected keys.
@@ -170,7 +183,7 @@ impl<S> Builder<S> {
     }
 }
 
-impl PlannedImpl for Tombstone {
+impl Planned for Tombstone {
     /// The number of removed keys, and the rate of false negatives.
     type Options = (Option<usize>, Option<f64>);
 
@@ -245,7 +258,7 @@ impl Tombstone {
     }
 }
 
-impl EngineImpl for Tombstone {
+impl Engine for Tombstone {
     const NAME: &'static str = "TombstoneBloom";
 
     #[inline]
@@ -301,6 +314,12 @@ impl EngineImpl for Tombstone {
         self.added.is_overfull() || self.removed.is_overfull()
     }
 
+    fn estimated_len(&self) -> usize {
+        // In this order, as in `figures`.
+        let removed = self.removed.estimated_len();
+        self.added.estimated_len().saturating_sub(removed)
+    }
+
     fn try_clone(&self) -> Result<Self, BuildError> {
         // Copies the filter of removed keys last, so that few keys in the copy are removed already.
         let added = self.added.try_clone()?;
@@ -320,17 +339,20 @@ impl EngineImpl for Tombstone {
     }
 }
 
-impl InsertImpl for Tombstone {
+impl Insert for Tombstone {
     type Answer = bool;
-    type Total = usize;
 
     #[inline]
-    fn insert(&self, hash: u64) -> bool {
-        self.added.insert(hash)
+    fn insert_hash(&self, hash: u64) -> bool {
+        self.added.insert_hash(hash)
     }
 
-    fn insert_all(&self, source: &impl Source) -> usize {
-        self.added.insert_all(source)
+    fn insert_source(&self, source: &impl Source) -> usize {
+        self.added.insert_source(source)
+    }
+
+    fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> usize {
+        self.added.insert_flagged(source, answer)
     }
 
     fn clear(&mut self) {
@@ -339,21 +361,17 @@ impl InsertImpl for Tombstone {
     }
 }
 
-impl InsertFlaggedImpl for Tombstone {
-    fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> usize {
-        self.added.insert_flagged(source, answer)
-    }
-}
+impl FixedSize for Tombstone {}
 
-impl RemoveImpl for Tombstone {
+impl Remove for Tombstone {
     #[inline]
-    fn remove(&self, hash: u64) -> bool {
-        self.added.contains(hash) && self.removed.insert(tombstone(hash))
+    fn remove_hash(&self, hash: u64) -> bool {
+        self.added.contains(hash) && self.removed.insert_hash(tombstone(hash))
     }
 
-    fn remove_all(&self, source: &impl Source, mut answer: Answer<'_>) -> usize {
+    fn remove_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> usize {
         let bury = |tombstones: &[u64], answers: &mut [u64]| {
-            let BloomWords { kernels, bits } = &self.removed.words;
+            let BloomBits { kernels, bits } = &self.removed.words;
             kernels.insert_hashes(bits, tombstones, answers);
             bits::acquire();
         };
@@ -367,15 +385,7 @@ impl RemoveImpl for Tombstone {
     }
 }
 
-impl EstimateImpl for Tombstone {
-    fn estimated_len(&self) -> usize {
-        // In this order, as in `figures`.
-        let removed = self.removed.estimated_len();
-        self.added.estimated_len().saturating_sub(removed)
-    }
-}
-
-impl UnionImpl for Tombstone {
+impl Union for Tombstone {
     fn same(&self, other: &Self) -> bool {
         self.added.same(&other.added) && self.removed.same(&other.removed)
     }
@@ -394,7 +404,7 @@ impl UnionImpl for Tombstone {
 }
 
 /// A header, and the snapshots of both. `docs/FORMAT.md` describes the bytes.
-impl StoredImpl for Tombstone {
+impl Encode for Tombstone {
     const HELD: bool = false;
 
     fn snapshot_bytes(&self) -> usize {

@@ -161,8 +161,14 @@ pub use generations::Generations;
 
 use crate::error::{BuildError, BuildErrorKind};
 use crate::filter::Filter;
-use crate::filter::parts::engine::PlannedImpl;
+use crate::filter::methods::builders::built;
+use crate::filter::methods::inserts::inserts;
+#[cfg(feature = "serde")]
+use crate::filter::methods::serde::serialized;
+use crate::filter::methods::snapshots::stored;
+use crate::filter::methods::unions::unions;
 use crate::filter::parts::lines::empty;
+use crate::filter::traits::Planned;
 use crate::filter::types::bloom::{Bloom, ConcurrentBloom};
 use crate::geometry::sizing::Request;
 use crate::hash::Murmur3;
@@ -220,6 +226,13 @@ pub type WindowedBloom<S = Murmur3> = Filter<Generations, S>;
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 pub type Builder<S = Murmur3> = crate::filter::Builder<Generations, S>;
+
+built! { WindowedBloom: Generations; memory_budget, words_per_key, lines_per_key }
+inserts! { WindowedBloom: Generations }
+unions! { WindowedBloom: Generations, "" }
+stored! { WindowedBloom: Generations, "" }
+#[cfg(feature = "serde")]
+serialized! { WindowedBloom, "" }
 
 /// What a window is, besides its size.
 #[doc(hidden)]
@@ -388,7 +401,7 @@ impl<S> Builder<S> {
     }
 }
 
-impl PlannedImpl for Generations {
+impl Planned for Generations {
     type Options = Options;
 
     fn build(asked: Request, options: Options) -> Result<Self, BuildError> {

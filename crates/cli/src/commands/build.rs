@@ -1,11 +1,12 @@
 //! `lanebloom build`: makes a filter file of keys.
 
-use crate::args::{Build, Format};
+use crate::args::{Build, Format, Hasher};
 use crate::keys::{Chunk, Framer, Hash, KeySpec, Keyed};
 use crate::{resp, table};
 use anyhow::{Context, Result, bail};
 use indicatif::HumanBytes;
-use lanebloom::hash::Murmur3;
+use lanebloom::hash::AnyHasher;
+use lanebloom::{FastHash, Murmur3};
 use lanebloom_files::claims::{Claims, INPUT, OUTPUT};
 use lanebloom_files::growing_filter::{GrowingFilter, SharedFilter};
 use lanebloom_files::input::{Files, Input, Part, Reader};
@@ -36,6 +37,14 @@ pub(crate) fn run(args: &Build, quiet: bool) -> Result<()> {
     if args.funnel.is_some() && args.format != Format::Guava {
         bail!("--funnel is for --format guava");
     }
+    if args.hasher != Hasher::Murmur3 && args.format != Format::Lanebloom {
+        bail!("--hasher is for --format lanebloom: the other formats have hashes of their own");
+    }
+    let hasher = match args.hasher {
+        Hasher::Murmur3 => Murmur3::default().into(),
+        Hasher::Fast => FastHash::default().into(),
+        Hasher::Prehashed => AnyHasher::Prehashed,
+    };
     let Files {
         paths: files, skipped, ..
     } = Files::new(&args.input)?;
@@ -48,20 +57,21 @@ pub(crate) fn run(args: &Build, quiet: bool) -> Result<()> {
         args,
         files,
         keys: match args.format {
-            Format::Lanebloom => keys,
+            Format::Lanebloom => keys.of_hasher(&hasher),
             Format::Guava => keys.of_guava(args.funnel, quiet),
             Format::Redisbloom => keys.of_redis(),
         },
+        hasher,
         parts: None,
         quiet,
     };
     let rate = args.size.rate.unwrap_or(RATE);
     let filter = match args.format {
-        Format::Lanebloom => AnyFilter::growing(args.size.expected, rate, job.all_threads() > MOST_THREADS)?,
+        Format::Lanebloom => Target::growing(args.size.expected, rate, hasher, job.all_threads() > MOST_THREADS)?,
         Format::Guava => {
             let keys = job.count()?;
             let filter = GuavaBloom::with_capacity(keys, rate);
-            AnyFilter::Guava(
+            Target::Guava(
                 filter
                     .with_context(|| format!("a Guava filter for {keys} keys"))?
                     .into(),
@@ -70,7 +80,7 @@ pub(crate) fn run(args: &Build, quiet: bool) -> Result<()> {
         Format::Redisbloom => {
             let keys = job.count()?;
             let filter = RedisBloom::with_capacity(keys, rate);
-            AnyFilter::Redis(filter.with_context(|| format!("a RedisBloom filter for {keys} keys"))?)
+            Target::Redis(filter.with_context(|| format!("a RedisBloom filter for {keys} keys"))?)
         }
     };
     let filled = job.fill(filter)?;
@@ -84,6 +94,7 @@ struct BuildJob<'a> {
     args: &'a Build,
     files: Vec<PathBuf>,
     keys: KeySpec,
+    hasher: AnyHasher,
     /// The inputs, if they are read twice.
     parts: Option<Vec<Part>>,
     quiet: bool,
@@ -98,7 +109,7 @@ impl BuildJob<'_> {
         let progress = self.progress(&Input::all(&self.files));
         self.parts = Some(Part::all(&self.files, &progress)?);
         drop(progress);
-        let counted = self.fill(AnyFilter::growing(None, RATE_OF_COUNT, false)?)?;
+        let counted = self.fill(Target::growing(None, RATE_OF_COUNT, self.hasher, false)?)?;
         Ok(counted.unique().max(1))
     }
 
@@ -110,7 +121,7 @@ impl BuildJob<'_> {
         self.args.threads.threads.unwrap_or_else(pipeline::all_threads)
     }
 
-    fn fill(&self, filter: AnyFilter) -> Result<Filling> {
+    fn fill(&self, filter: Target) -> Result<Filling> {
         let inputs = match &self.parts {
             Some(parts) => parts.iter().cloned().map(Input::Part).collect(),
             None => Input::all(&self.files),
@@ -126,14 +137,14 @@ impl BuildJob<'_> {
             changed: 0,
             missing: 0,
         };
-        let (keys, hasher) = (self.keys.clone(), Murmur3::default());
+        let (keys, hasher) = (self.keys.clone(), self.hasher);
         let hash = Hash { keys, hasher };
         let mut filled = match &filling.filter {
-            AnyFilter::Guava(filter) => {
+            Target::Guava(filter) => {
                 let filter = Arc::clone(filter);
                 pipeline::run(reader, Insert { hash, filter }, self.all_threads(), filling)
             }
-            AnyFilter::Growing(filter) if filter.is_shared() => {
+            Target::Growing(filter) if filter.is_shared() => {
                 let filter = Arc::clone(filter);
                 pipeline::run(reader, Insert { hash, filter }, self.all_threads(), filling)
             }
@@ -142,7 +153,7 @@ impl BuildJob<'_> {
                 pipeline::run(reader, hash, threads, filling)
             }
         }?;
-        if let AnyFilter::Growing(filter) = &filled.filter {
+        if let Target::Growing(filter) = &filled.filter {
             filter.count(mem::take(&mut filled.counted));
         }
         Ok(filled)
@@ -150,9 +161,9 @@ impl BuildJob<'_> {
 }
 
 /// The filter that is filled.
-enum AnyFilter {
+enum Target {
     /// Filled by the threads side by side, if these are many and the number of keys is expected.
-    Growing(Arc<SharedFilter>),
+    Growing(Arc<SharedFilter<AnyHasher>>),
     /// Filled by the threads side by side.
     Guava(Arc<GuavaBloom>),
     Redis(RedisBloom),
@@ -160,11 +171,11 @@ enum AnyFilter {
 
 /// Inserts keys into a filter that many threads may fill.
 struct Insert<F> {
-    hash: Hash<Murmur3>,
+    hash: Hash,
     filter: Arc<F>,
 }
 
-impl Work<Keyed> for Insert<SharedFilter> {
+impl Work<Keyed> for Insert<SharedFilter<AnyHasher>> {
     fn work(&self, chunk: &mut Chunk) {
         self.hash.work(chunk);
         chunk.records.inserted = self.filter.try_insert(&chunk.records.hashes);
@@ -180,9 +191,9 @@ impl Work<Keyed> for Insert<GuavaBloom> {
     }
 }
 
-impl AnyFilter {
-    fn growing(expected: Option<usize>, rate: f64, has_threads: bool) -> Result<Self> {
-        let filter = GrowingFilter::new(expected, rate)?;
+impl Target {
+    fn growing(expected: Option<usize>, rate: f64, hasher: AnyHasher, has_threads: bool) -> Result<Self> {
+        let filter = GrowingFilter::hashed_by(expected, rate, hasher)?;
         // Few threads are faster with a stage that inserts, since it needs no atomics: 4 million
         // keys take 0.29 s of CPU time, instead of 0.38.
         let is_shared = expected.is_some() && has_threads;
@@ -200,7 +211,7 @@ impl AnyFilter {
 
 struct Filling {
     keys: KeySpec,
-    filter: AnyFilter,
+    filter: Target,
     new: Vec<bool>,
     records: u64,
     /// The number of new keys that the threads inserted and that the filter does not count yet.
@@ -214,6 +225,7 @@ struct Filling {
 impl Stage<Keyed> for Filling {
     fn take(&mut self, chunk: &mut Chunk) -> Result<()> {
         let keyed = &chunk.records;
+        keyed.check_hashes()?;
         let count = keyed.hashes.len();
         let keys = || {
             (0..count)
@@ -223,7 +235,7 @@ impl Stage<Keyed> for Filling {
         self.records += (count + keyed.missing) as u64;
         self.missing += keyed.missing;
         self.changed += match &mut self.filter {
-            AnyFilter::Growing(growing) => match keyed.inserted {
+            Target::Growing(growing) => match keyed.inserted {
                 Some(new) => {
                     self.counted += new;
                     new
@@ -235,8 +247,8 @@ impl Stage<Keyed> for Filling {
                     self.new.iter().filter(|&&new| new).count()
                 }
             },
-            AnyFilter::Guava(_) => 0,
-            AnyFilter::Redis(filter) => filter.insert_batch(&keys())?,
+            Target::Guava(_) => 0,
+            Target::Redis(filter) => filter.insert_batch(&keys())?,
         };
         Ok(())
     }
@@ -246,16 +258,16 @@ impl Filling {
     /// The number of different keys, with those that were taken for present by mistake.
     fn unique(&self) -> usize {
         match &self.filter {
-            AnyFilter::Growing(growing) => self.changed + growing.read().mistaken.round() as usize,
-            AnyFilter::Guava(filter) => filter.estimated_len().min(self.records as usize),
+            Target::Growing(growing) => self.changed + growing.read().mistaken.round() as usize,
+            Target::Guava(filter) => filter.estimated_len().min(self.records as usize),
             // As BF.CARD and BF.INFO count.
-            AnyFilter::Redis(_) => self.changed,
+            Target::Redis(_) => self.changed,
         }
     }
 
     fn summary(&self, start: Instant) -> Summary {
         let (filters, memory, rate) = match &self.filter {
-            AnyFilter::Growing(growing) => {
+            Target::Growing(growing) => {
                 let growing = growing.read();
                 let rates = growing.layers().map(|layer| layer.current_false_positive_rate());
                 (
@@ -264,8 +276,8 @@ impl Filling {
                     super::info::any(rates),
                 )
             }
-            AnyFilter::Guava(filter) => (1, filter.memory_bytes(), filter.current_false_positive_rate()),
-            AnyFilter::Redis(filter) => {
+            Target::Guava(filter) => (1, filter.memory_bytes(), filter.current_false_positive_rate()),
+            Target::Redis(filter) => {
                 let memory = filter.memory_bytes();
                 (filter.info().filters, memory, filter.current_false_positive_rate())
             }

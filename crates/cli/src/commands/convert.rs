@@ -5,7 +5,8 @@ use crate::args::{Convert, Target};
 use crate::filter_file::{Content, FilterFile};
 use crate::resp::Dump;
 use anyhow::{Context, Result, bail};
-use lanebloom::{ConcurrentBloom, ScalableBloom, codec};
+use lanebloom::hash::AnyHasher;
+use lanebloom::{AnyFilter, ConcurrentBloom, ScalableBloom, codec};
 use lanebloom_files::output::Output;
 
 pub(crate) fn run(args: &Convert, quiet: bool) -> Result<()> {
@@ -24,8 +25,8 @@ pub(crate) fn run(args: &Convert, quiet: bool) -> Result<()> {
 
 fn convert(args: &Convert, content: Content) -> Result<Content> {
     Ok(match (args.to, content) {
-        (Target::Lanebloom, Content::Bloom(layers)) => Content::Bloom(united(layers)?),
-        (Target::Lanebloom, Content::Scalable(filter)) => Content::Bloom(united(layers(&filter)?)?),
+        (Target::Lanebloom, Content::Row(layers)) => Content::Row(united(layers)?),
+        (Target::Lanebloom, Content::Filter(AnyFilter::Scalable(filter))) => Content::Row(united(layers(&filter)?)?),
         (Target::Redisbloom, Content::Redis(Dump { filter, key })) => {
             let key = args.redis_key.clone().map(String::into_bytes).or(key);
             if key.is_none() {
@@ -48,16 +49,16 @@ fn convert(args: &Convert, content: Content) -> Result<Content> {
     })
 }
 
-fn united(layers: Vec<ConcurrentBloom>) -> Result<Vec<ConcurrentBloom>> {
+fn united(layers: Vec<ConcurrentBloom<AnyHasher>>) -> Result<Vec<ConcurrentBloom<AnyHasher>>> {
     let mut all = Vec::new();
     layers.into_iter().try_for_each(|layer| add_layer(&mut all, layer))?;
     Ok(all)
 }
 
 /// The layers with the filter's hasher, which only their snapshots have.
-fn layers(filter: &ScalableBloom) -> Result<Vec<ConcurrentBloom>> {
+fn layers(filter: &ScalableBloom<AnyHasher>) -> Result<Vec<ConcurrentBloom<AnyHasher>>> {
     let bytes = filter.to_bytes();
     let (layers, _) = codec::verify(&bytes)?;
-    let read = |bytes| Ok(ConcurrentBloom::from_bytes(bytes)?.0);
+    let read = |bytes| Ok(ConcurrentBloom::from_bytes_with(bytes, *filter.hasher())?.0);
     layers.into_iter().map(read).collect()
 }

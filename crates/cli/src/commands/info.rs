@@ -6,10 +6,10 @@ use crate::table;
 use anyhow::Result;
 use indicatif::HumanBytes;
 use lanebloom::bloom::Bloom;
-use lanebloom::codec::{self, Identity, Kind, SnapshotHeader};
-use lanebloom::hash::Murmur3;
+use lanebloom::codec::{self, Kind, SnapshotHeader};
+use lanebloom::hash::{AnyHasher, BuiltinHasher};
 use lanebloom::traits::Engine;
-use lanebloom::{Figures, Filter};
+use lanebloom::{AnyFilter, Figures, Filter};
 use lanebloom_files::stdout;
 use lanebloom_files::summary::object;
 use serde_json::Value;
@@ -52,61 +52,12 @@ impl Facts {
         facts.add("format", format(&file.content));
         facts.add("bytes", file.bytes);
         match &file.content {
-            Content::Bloom(layers) => {
-                facts.hasher(*layers[0].hasher());
+            Content::Row(layers) => {
+                facts.hasher(layers[0].hasher());
                 facts.add("layers", layers.len());
                 facts.row(layers);
             }
-            Content::Scalable(filter) => {
-                facts.murmur3(filter);
-                facts.add("most layers", filter.max_layers());
-                facts.rate("rate promised", filter.max_false_positive_rate());
-                facts.add("layers", filter.layers().len());
-                facts.estimated(filter);
-                facts.layers("layer", filter.layers());
-            }
-            Content::Windowed(filter) => {
-                facts.murmur3(filter);
-                facts.add("generations", filter.generations());
-                if let Some(window) = filter.window() {
-                    let seconds = window.as_secs_f64();
-                    facts.show("window", format!("{seconds} s"), seconds);
-                }
-                facts.estimated(filter);
-                let live = filter.live_generations();
-                facts.layers("generation", live.iter().map(|generation| &**generation));
-            }
-            Content::Counting(filter) => {
-                facts.murmur3(filter);
-                facts.add("words per key", filter.words_per_key());
-                facts.add("bits per word", filter.bits_per_word());
-                facts.add("blocks", filter.blocks());
-                facts.add("stuck counters", filter.stuck_counters());
-                facts.estimated(filter);
-            }
-            Content::Tombstone(filter) => {
-                facts.murmur3(filter);
-                facts.add("removals expected", filter.expected_removals());
-                facts.add("removals estimated", filter.estimated_removals());
-                facts.rate("missed now", filter.current_false_negative_rate());
-                facts.estimated(filter);
-            }
-            Content::Cuckoo(filter) => {
-                facts.murmur3(filter);
-                facts.add("bits per fingerprint", filter.fingerprint_bits());
-                facts.add("slots", filter.slots());
-                facts.counted(filter);
-            }
-            Content::DLeft(filter) => {
-                facts.murmur3(filter);
-                facts.add("slots", filter.slots());
-                facts.counted(filter);
-            }
-            Content::Bitmap(bitmap) => {
-                facts.add("bound", bitmap.bound());
-                facts.add("numbers", bitmap.len());
-                facts.memory(bitmap.memory_bytes() as u64);
-            }
+            Content::Filter(filter) => facts.filter(filter),
             Content::Unreadable(other) => {
                 facts.header(&other.header);
                 facts.add("not readable", other.reason);
@@ -182,20 +133,75 @@ impl Facts {
         self.show("fill", format!("{:.2}%", 100.0 * ratio), ratio);
     }
 
-    fn hasher(&mut self, hasher: Murmur3) {
-        self.add("hasher", format!("Murmur3, seed {}", hasher.seed()));
+    fn hasher(&mut self, hasher: &AnyHasher) {
+        let text = match hasher {
+            AnyHasher::Builtin(BuiltinHasher::Murmur3(hasher)) => format!("Murmur3, seed {}", hasher.seed()),
+            AnyHasher::Builtin(BuiltinHasher::FastHash(hasher)) => format!("FastHash, seed {}", hasher.seed()),
+            AnyHasher::Unknown(hasher) => format!("{}, fingerprint {:016x}", hasher.identity(), hasher.fingerprint()),
+            _ => hasher.to_string(),
+        };
+        self.add("hasher", text);
     }
 
-    fn murmur3<E: Engine>(&mut self, filter: &Filter<E>) {
-        self.hasher(*filter.hasher());
+    /// A filter that is not in a row.
+    fn filter(&mut self, filter: &AnyFilter) {
+        if let Some(hasher) = filter.hasher() {
+            self.hasher(hasher);
+        }
+        match filter {
+            AnyFilter::Scalable(filter) => {
+                self.add("most layers", filter.max_layers());
+                self.rate("rate promised", filter.max_false_positive_rate());
+                self.add("layers", filter.layers().len());
+                self.estimated(filter);
+                self.layers("layer", filter.layers());
+            }
+            AnyFilter::Windowed(filter) => {
+                self.add("generations", filter.generations());
+                if let Some(window) = filter.window() {
+                    let seconds = window.as_secs_f64();
+                    self.show("window", format!("{seconds} s"), seconds);
+                }
+                self.estimated(filter);
+                let live = filter.live_generations();
+                self.layers("generation", live.iter().map(|generation| &**generation));
+            }
+            AnyFilter::Counting(filter) => {
+                self.add("words per key", filter.words_per_key());
+                self.add("bits per word", filter.bits_per_word());
+                self.add("blocks", filter.blocks());
+                self.add("stuck counters", filter.stuck_counters());
+                self.estimated(filter);
+            }
+            AnyFilter::Tombstone(filter) => {
+                self.add("removals expected", filter.expected_removals());
+                self.add("removals estimated", filter.estimated_removals());
+                self.rate("missed now", filter.current_false_negative_rate());
+                self.estimated(filter);
+            }
+            AnyFilter::Cuckoo(filter) => {
+                self.add("bits per fingerprint", filter.fingerprint_bits());
+                self.add("slots", filter.slots());
+                self.counted(filter);
+            }
+            AnyFilter::DLeft(filter) => {
+                self.add("slots", filter.slots());
+                self.counted(filter);
+            }
+            AnyFilter::Bitmap(bitmap) => {
+                self.add("bound", bitmap.bound());
+                self.add("numbers", bitmap.len());
+                self.memory(bitmap.memory_bytes() as u64);
+            }
+            // A type that this command does not know.
+            _ => self.now(filter.figures(), "keys estimated"),
+        }
     }
 
     /// All that is known of a filter that cannot be read.
     fn header(&mut self, header: &SnapshotHeader) {
-        match header.hasher {
-            Some(Identity::Murmur3 { seed, .. }) => self.hasher(Murmur3::with_seed(seed)),
-            Some(hasher) => self.add("hasher", format!("{hasher}, fingerprint {:016x}", header.fingerprint)),
-            None => {}
+        if let Some(hasher) = header.hasher {
+            self.add("hasher", format!("{hasher}, fingerprint {:016x}", header.fingerprint));
         }
         let mut keys = "keys expected";
         match header.content {
@@ -240,7 +246,7 @@ impl Facts {
     }
 
     /// `ConcurrentBloom`s in a row, which are searched as one filter.
-    fn row(&mut self, layers: &[Filter<Bloom>]) {
+    fn row<S>(&mut self, layers: &[Filter<Bloom, S>]) {
         if let [layer] = layers {
             self.shape(layer);
             return self.estimated(layer);

@@ -2,11 +2,13 @@
 
 use super::info::any;
 use crate::args::Merge;
-use crate::filter_file::{Content, FilterFile};
+use crate::filter_file::{Content, FilterFile, same_hasher};
 use crate::table;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use indicatif::HumanBytes;
 use lanebloom::ConcurrentBloom;
+use lanebloom::codec::Kind;
+use lanebloom::hash::AnyHasher;
 use lanebloom_files::claims::{Claims, INPUT, OUTPUT};
 use lanebloom_files::input::is_stdin;
 use lanebloom_files::journal;
@@ -53,29 +55,21 @@ pub(crate) fn run(args: &Merge, quiet: bool) -> Result<()> {
 fn unite(into: &mut Content, from: Content) -> Result<()> {
     match (into, from) {
         (_, Content::Unreadable(other)) => bail!("{}", other.reason),
-        (Content::Bloom(layers), Content::Bloom(more)) => {
-            let (ours, theirs) = (layers[0].hasher().seed(), more[0].hasher().seed());
-            if ours != theirs {
-                bail!("the seed of Murmur3 differs: {theirs} there, {ours} here");
-            }
+        (Content::Row(layers), Content::Row(more)) => {
+            same_hasher(layers[0].hasher(), more[0].hasher())?;
             more.into_iter().try_for_each(|layer| add_layer(layers, layer))?;
         }
-        (Content::Scalable(into), Content::Scalable(from)) => drop(into.union_from(&from)?),
-        (Content::Windowed(into), Content::Windowed(from)) => drop(into.union_from(&from)?),
-        (Content::Counting(into), Content::Counting(from)) => drop(into.union_from(&from)?),
-        (Content::Tombstone(into), Content::Tombstone(from)) => drop(into.union_from(&from)?),
-        (Content::Bitmap(into), Content::Bitmap(from)) => drop(into.union_from(&from)?),
-        (Content::Guava(into), Content::Guava(from)) => drop(into.union_from(&from)?),
-        (into, from) if into.kind() != from.kind() => {
-            bail!("the kind differs: a {} there, a {} here", from.kind(), into.kind());
+        (Content::Filter(into), Content::Filter(from)) if into.kind() == from.kind() => {
+            into.union_from(&from).map_err(|error| match into.kind() {
+                Kind::Cuckoo | Kind::DLeft => anyhow!("{error}: run `build` on all keys"),
+                _ => error.into(),
+            })?;
         }
-        (Content::Redis(_), _) => {
+        (Content::Guava(into), Content::Guava(from)) => drop(into.union_from(&from)?),
+        (Content::Redis(_), Content::Redis(_)) => {
             bail!("a RedisBloom counts its keys, which a union cannot do: run `build` on all keys")
         }
-        (into, _) => bail!(
-            "a {} has no union, since the keys of two may not fit into one: run `build` on all keys",
-            into.kind()
-        ),
+        (into, from) => bail!("the kind differs: a {} there, a {} here", from.kind(), into.kind()),
     }
     Ok(())
 }
@@ -85,7 +79,7 @@ fn unite(into: &mut Content, from: Content) -> Result<()> {
 ///
 /// Otherwise the filter follows the others. Their rates add up, and stay far below that of an
 /// overfull union: two full filters for 1% each have 2%, and their union has 11%.
-pub(crate) fn add_layer(layers: &mut Vec<ConcurrentBloom>, new: ConcurrentBloom) -> Result<()> {
+pub(crate) fn add_layer(layers: &mut Vec<ConcurrentBloom<AnyHasher>>, new: ConcurrentBloom<AnyHasher>) -> Result<()> {
     for layer in layers.iter_mut() {
         // The number of keys is an estimate; from a thousand keys on its error is below this.
         let most = layer.expected_keys() + layer.expected_keys() / 32;
@@ -106,7 +100,7 @@ pub(crate) fn add_layer(layers: &mut Vec<ConcurrentBloom>, new: ConcurrentBloom)
 /// What a written file has.
 pub(crate) fn summary(content: &Content) -> Summary {
     let (filters, memory, len, rate) = match content {
-        Content::Bloom(layers) => {
+        Content::Row(layers) => {
             let statistics: Vec<_> = layers.iter().map(|layer| layer.figures()).collect();
             (
                 layers.len(),

@@ -4,7 +4,6 @@ use crate::args::Query;
 use crate::filter_file::{Content, FilterFile};
 use crate::keys::{Chunk, Framer, Hash, KeySpec, Keyed};
 use anyhow::{Context, Result, bail};
-use lanebloom::hash::Murmur3;
 use lanebloom_files::claims::{Claims, INPUT, OUTPUT};
 use lanebloom_files::input::{Files, Input, Reader, is_stdin};
 use lanebloom_files::output::Output;
@@ -44,7 +43,7 @@ pub(crate) fn run(args: &Query, quiet: bool) -> Result<ExitCode> {
             other.kind()
         ),
         Content::Redis(_) => keys.of_redis(),
-        _ => keys,
+        _ => keys.of_hasher(&hasher),
     };
     let output = Output::new(args.output.as_deref().unwrap_or(Path::new("-")))?;
     let mut claims = Claims::default();
@@ -106,7 +105,7 @@ const FAILED: &str = "cannot write the output";
 
 /// Looks up the keys of chunks.
 struct Find {
-    hash: Hash<Murmur3>,
+    hash: Hash,
     file: FilterFile,
 }
 
@@ -158,6 +157,7 @@ impl Answers {
 impl Stage<Keyed> for Answers {
     fn take(&mut self, chunk: &mut Chunk) -> Result<()> {
         let keyed = &mut chunk.records;
+        keyed.check_hashes()?;
         let mut found = mem::take(&mut keyed.found);
         // What has no key is not in the filter.
         let present = found.iter().filter(|&&found| found).count();

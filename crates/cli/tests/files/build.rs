@@ -223,7 +223,7 @@ fn outputs_are_replaced_as_a_whole() {
     shell.write("keys.zst", broken);
     assert!(shell.error("build keys.zst -o filter").contains("keys.zst"));
     assert!(shell.error("merge filter keys -o filter").contains("keys"));
-    assert!(shell.error("convert filter -o filter --to cuckoo").contains("filter"));
+    assert!(shell.error("convert keys -o filter --to lanebloom").contains("keys"));
     assert_eq!(shell.read("filter"), old);
     fs::remove_file(shell.path("keys.zst")).unwrap();
 

@@ -1,7 +1,7 @@
 //! `query`: answers, what is printed of a line, and the exit status.
 
 use super::{Shell, lines, stderr};
-use lanebloom::{CuckooFilter, DLeftFilter, ScalableBloom, WindowedBloom};
+use lanebloom::{ConcurrentBloom, CuckooFilter, DLeftFilter, FastHash, Prehashed, ScalableBloom, WindowedBloom};
 use std::process::{self, Stdio};
 
 /// Lines stay as they are; the exit status says whether all keys are there.
@@ -152,6 +152,138 @@ fn filters_of_programs_are_queried() {
     assert_eq!(shell.fact("filter", "generation 2: keys expected"), "334");
     let estimate: u32 = shell.fact("filter", "generation 2: keys estimated").parse().unwrap();
     assert!((470..530).contains(&estimate));
+}
+
+/// The file names the hasher that `build` was given, or that another program chose.
+#[test]
+fn hashers() {
+    let shell = Shell::new();
+    let (all, others) = (lines(0..20_000), lines(20_000..40_000));
+    shell.write("keys", &all);
+    shell.write("others", &others);
+    for (options, hasher) in [
+        ("", "Murmur3, seed 0"),
+        ("--hasher murmur3", "Murmur3, seed 0"),
+        ("--hasher fast", "FastHash, seed 0"),
+        ("--hasher fast --expected 20000", "FastHash, seed 0"),
+        ("--hasher fast --expected 20000 --threads 8", "FastHash, seed 0"),
+    ] {
+        shell.ok(&format!("build keys -o filter --rate 0.001 {options}"));
+        assert_eq!(shell.fact("filter", "hasher"), hasher);
+        assert_eq!(shell.ok("query filter keys --present"), all);
+        let found = shell.run("query filter others --present").stdout;
+        assert!(found.iter().filter(|&&byte| byte == b'\n').count() < 60, "{options}");
+    }
+    // The bits are the library's.
+    let fast = |seed| ConcurrentBloom::builder().hasher(FastHash::with_seed(seed));
+    let library = fast(0)
+        .expected_keys(20_000)
+        .false_positive_rate(0.0009)
+        .build()
+        .unwrap();
+    library.insert_all(all.lines());
+    assert_eq!(shell.fact("filter", "hasher"), "FastHash, seed 0");
+    assert!(shell.read("filter") == library.to_bytes());
+    // A seed of another program's.
+    let seeded = CuckooFilter::builder().hasher(FastHash::with_seed(7));
+    let seeded = seeded.expected_keys(100).build().unwrap();
+    seeded.insert("a").unwrap();
+    shell.write("seeded", seeded.to_bytes());
+    assert_eq!(shell.fact("seeded", "hasher"), "FastHash, seed 7");
+    assert_eq!(shell.run_with("query seeded --present", "a\nb\n").stdout, b"a\n");
+
+    let error = shell.error("build keys -o filter --hasher siphash");
+    assert!(error.contains("'siphash'") && error.contains("prehashed"), "{error}");
+    for format in ["guava", "redisbloom --redis-key a"] {
+        let error = shell.error(&format!("build keys -o filter --hasher fast --format {format}"));
+        assert!(
+            error.starts_with("lanebloom: --hasher is for --format lanebloom"),
+            "{error}"
+        );
+    }
+}
+
+/// A filter of hashes takes numbers, and no other key.
+#[test]
+fn hashes_as_keys() {
+    let shell = Shell::new();
+    let hash = |number: u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let decimal = |numbers: std::ops::Range<u64>| numbers.map(|i| format!("{}\n", hash(i))).collect::<String>();
+    let hexadecimal: String = (0..2000).map(|i| format!("0x{:X}\n", hash(i))).collect();
+    let all = decimal(0..2000);
+    shell.write("keys", &all);
+    for options in ["", "--expected 2000", "--expected 2000 --threads 8"] {
+        shell.ok(&format!(
+            "build keys -o filter --rate 0.001 --hasher prehashed {options}"
+        ));
+        assert_eq!(shell.fact("filter", "hasher"), "Prehashed");
+        assert_eq!(shell.ok("query filter keys --present"), all);
+        let answers = shell.run_with("query filter --present", &hexadecimal[..]);
+        assert_eq!(
+            (answers.status.code(), answers.stdout),
+            (Some(0), hexadecimal.clone().into())
+        );
+        let found = shell.run_with("query filter --present", decimal(2000..4000)).stdout;
+        assert!(found.iter().filter(|&&byte| byte == b'\n').count() < 20);
+    }
+    let rate = 0.9 * 0.001;
+    let library = ConcurrentBloom::builder().expected_keys(2000).false_positive_rate(rate);
+    let library = library.hasher(Prehashed).build().unwrap();
+    library.insert_hashes(&(0..2000).map(hash).collect::<Vec<u64>>());
+    assert!(shell.read("filter") == library.to_bytes());
+    // Of a field, a column, a value of JSON, and of another program's filter.
+    let last = hash(1999);
+    let present = |line: &str, text: String| assert_eq!(shell.run_with(line, text).status.code(), Some(0), "{line}");
+    present("query filter --field 2", format!("x\t{last}\n"));
+    present("query filter --csv hash", format!("id,hash\n1,{last}\n"));
+    present("query filter --json /hash", format!("{{\"hash\": {last}}}\n"));
+    present("query filter --json /hash", format!("{{\"hash\": \"{last:#x}\"}}\n"));
+    present("query filter --trim", format!(" {last} \n"));
+    let cuckoo = CuckooFilter::builder()
+        .hasher(Prehashed)
+        .expected_keys(100)
+        .build()
+        .unwrap();
+    cuckoo.insert_hash(u64::MAX).unwrap();
+    shell.write("cuckoo", cuckoo.to_bytes());
+    present("query cuckoo", "18446744073709551615\n0xffffffffffffffff\n".into());
+
+    // What is no number of 64 bits is refused, wherever it stands, and no file is written.
+    for key in [
+        "a",
+        "",
+        "-1",
+        "+1",
+        "1.5",
+        "1e3",
+        "0x",
+        "0x+1",
+        "0xg",
+        "18446744073709551616",
+        "0x10000000000000000",
+    ] {
+        let text = format!("1\n{key}\n2\n");
+        for line in [
+            "query filter",
+            "query cuckoo --quiet",
+            "build -o new --hasher prehashed",
+            "build -o new --hasher prehashed --expected 5 --threads 8",
+        ] {
+            let output = shell.run_with(line, &text[..]);
+            let said = format!("\"{key}\" is not a hash. The filter's hasher is `prehashed`");
+            // With --quiet, an absent key ends it before.
+            let ended = line.ends_with("--quiet") && output.status.code() == Some(1);
+            assert!(
+                ended || stderr(&output).contains(&said),
+                "{line} {key}: {}",
+                stderr(&output)
+            );
+            assert!(ended || output.status.code() == Some(2), "{line} {key}");
+        }
+        assert!(!shell.path("new").exists());
+    }
+    let error = stderr(&shell.run_with("query filter", "customer\n"));
+    assert!(error.contains("from 0 to 18446744073709551615 or 0x"), "{error}");
 }
 
 /// A reader that closes the output is no error to tell of.

@@ -9,10 +9,11 @@ use super::{sizing, xxh64};
 use core::fmt;
 use core::num::NonZeroUsize;
 use lanebloom::codec::Identity;
-use lanebloom::internal::bounds::{EngineImpl, Load, SealedHasher};
+use lanebloom::internal::bounds::{Load, SealedHasher};
 use lanebloom::internal::{
     AccessPlan, AtomicU64, Bits, Hint, Isa, Length, acquire_if, assert_same_length, is_cached, prefetch, unpack,
 };
+use lanebloom::traits::Engine;
 use lanebloom::{BuildError, Figures, Funnel, KeyHasher};
 
 /// Smallest batch that takes a pipeline.
@@ -214,7 +215,7 @@ impl<C: Content> SplitBlock<C> {
     }
 }
 
-impl<C: Content> EngineImpl for SplitBlock<C> {
+impl<C: Content> Engine for SplitBlock<C> {
     const NAME: &'static str = C::NAME;
 
     #[inline]

@@ -68,6 +68,11 @@ class Filter:
     def nbytes(self) -> int:
         """The memory of the filter in bytes."""
     @property
+    def hasher(self) -> Optional[str]:
+        """What hashes the keys: "murmur3", "fast", "siphash" (with a secret) or "prehashed". None for
+        Bitmap, which hashes nothing, and for the filters of other systems.
+        """
+    @property
     def secret(self) -> Optional[bytes]:
         """The secret key, 16 bytes, of a filter made with secret=True. Keep it as you keep passwords."""
     def add(self, key: Any, /) -> bool:
@@ -208,6 +213,8 @@ class BloomFilter(_Compared):
     expected: the number of keys. Beyond it the rate of false positives rises.
     rate:     the share of absent keys that are taken for present.
     secret:   True for keys that strangers choose. The filter's secret is needed to load it again.
+    hasher:   "murmur3", which every language has; "fast", in half the time; or "prehashed": the keys
+              are hashes of yours, integers from -2**63 to 2**64 - 1, and all 64 bits must vary.
     key:      a function that makes a key of an object, for objects of other types.
 
     Keys are int, str, bytes, float, bool, None, tuple, UUID, datetime, date, IP addresses and
@@ -222,6 +229,9 @@ class BloomFilter(_Compared):
     False
     >>> "https://example.org/" in seen
     True
+    >>> hashes = BloomFilter(1000, hasher="prehashed")
+    >>> hashes.add(0x9E3779B97F4A7C15), hashes.hasher
+    (True, 'prehashed')
     """
 
     @overload
@@ -239,9 +249,20 @@ class BloomFilter(_Compared):
         expected: int,
         rate: float = 0.01,
         *,
-        seed: int,
+        seed: int = 0,
         secret: Literal[False] = False,
+        hasher: Literal["murmur3", "fast"] = "murmur3",
         key: _KeyFunction = None,
+    ) -> Self: ...
+    @overload
+    def __new__(
+        cls,
+        expected: int,
+        rate: float = 0.01,
+        *,
+        secret: Literal[False] = False,
+        hasher: Literal["prehashed"],
+        key: Optional[Callable[[Any], int]] = None,
     ) -> Self: ...
     @staticmethod
     def mmap(path: _Path, /, *, secret: Optional[bytes] = None, key: _KeyFunction = None) -> BloomFilter:
@@ -285,9 +306,21 @@ class ScalableBloomFilter(_United):
         rate: float = 0.01,
         *,
         max_bytes: Optional[int] = None,
-        seed: int,
+        seed: int = 0,
         secret: Literal[False] = False,
+        hasher: Literal["murmur3", "fast"] = "murmur3",
         key: _KeyFunction = None,
+    ) -> Self: ...
+    @overload
+    def __new__(
+        cls,
+        expected: int = 10_000,
+        rate: float = 0.01,
+        *,
+        max_bytes: Optional[int] = None,
+        secret: Literal[False] = False,
+        hasher: Literal["prehashed"],
+        key: Optional[Callable[[Any], int]] = None,
     ) -> Self: ...
 
 @final
@@ -324,9 +357,22 @@ class WindowedBloomFilter(_United):
         *,
         window: Union[datetime.timedelta, float, None] = None,
         generations: int = 4,
-        seed: int,
+        seed: int = 0,
         secret: Literal[False] = False,
+        hasher: Literal["murmur3", "fast"] = "murmur3",
         key: _KeyFunction = None,
+    ) -> Self: ...
+    @overload
+    def __new__(
+        cls,
+        expected: int,
+        rate: float = 0.01,
+        *,
+        window: Union[datetime.timedelta, float, None] = None,
+        generations: int = 4,
+        secret: Literal[False] = False,
+        hasher: Literal["prehashed"],
+        key: Optional[Callable[[Any], int]] = None,
     ) -> Self: ...
     def rotate(self) -> None:
         """Forget the oldest generation of keys now."""
@@ -362,9 +408,20 @@ class CuckooFilter(Filter):
         expected: int,
         rate: float = 0.01,
         *,
-        seed: int,
+        seed: int = 0,
         secret: Literal[False] = False,
+        hasher: Literal["murmur3", "fast"] = "murmur3",
         key: _KeyFunction = None,
+    ) -> Self: ...
+    @overload
+    def __new__(
+        cls,
+        expected: int,
+        rate: float = 0.01,
+        *,
+        secret: Literal[False] = False,
+        hasher: Literal["prehashed"],
+        key: Optional[Callable[[Any], int]] = None,
     ) -> Self: ...
     def discard(self, key: Any) -> bool:
         """Remove a key, or one of its copies; returns whether it was there."""

@@ -4,28 +4,41 @@ use super::{
     Bitmap, BloomFilter, Cuckoo, Filter, GuavaBloomFilter, ScalableBloomFilter, SplitBlockBloomFilter,
     WindowedBloomFilter,
 };
-use crate::any::{Any, check_int_bytes, guava, incompatible, read_limit, split_block, unmappable};
+use crate::any::{
+    Any, check_int_bytes, guava, hasher_of, incompatible, read_limit, split_block, unmappable, unreadable,
+};
 use crate::arguments::{FilePath, Number, Secret, SecretKey, Span, open, open_regular};
 use crate::engine::{Foreign, build_error};
 use crate::ffi::Buffer;
 use crate::task::hash_object;
-use lanebloom::{BloomView, ConcurrentBitmap, ConcurrentBloom, CuckooFilter, ScalableBloom, WindowedBloom};
+use lanebloom::codec::SnapshotHeader;
+use lanebloom::hash::AnyHasher;
+use lanebloom::{
+    AnyFilter, BloomView, ConcurrentBitmap, ConcurrentBloom, CuckooFilter, FastHash, Murmur3, ScalableBloom,
+    WindowedBloom,
+};
 use lanebloom_formats::{GuavaBloom, SplitBlockBloom};
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use std::io::{BufReader, Read};
 
-/// Builds a filter with or without a secret.
-macro_rules! build {
-    ($builder:expr, $seed:expr, $secret:expr, $plain:ident, $with_secret:ident) => {{
-        let builder = $builder;
-        match $secret.0 {
-            None => builder.seed($seed.0).build().map(Any::$plain),
-            Some(_) if $seed.0 != 0 => return Err(PyValueError::new_err("seed and secret exclude each other")),
-            Some(hasher) => builder.hasher(hasher).build().map(Any::$with_secret),
+/// The hasher of a new filter.
+fn hasher(name: &str, seed: Number<u32>, secret: Secret) -> PyResult<AnyHasher> {
+    let exclude = |one: &str| PyValueError::new_err(format!("{one} exclude each other"));
+    Ok(match (name, secret.0) {
+        ("murmur3", Some(_)) if seed.0 != 0 => return Err(exclude("seed and secret")),
+        ("murmur3", Some(secret)) => secret.into(),
+        ("murmur3", None) => Murmur3::with_seed(seed.0).into(),
+        ("fast" | "prehashed", Some(_)) => return Err(exclude(&format!("hasher=\"{name}\" and secret"))),
+        ("fast", None) => FastHash::with_seed(seed.0).into(),
+        ("prehashed", None) if seed.0 != 0 => return Err(exclude("hasher=\"prehashed\" and seed")),
+        ("prehashed", None) => AnyHasher::Prehashed,
+        _ => {
+            return Err(PyValueError::new_err(format!(
+                "hasher=\"{name}\": \"murmur3\", \"fast\" or \"prehashed\" (and secret=True is SipHash)"
+            )));
         }
-        .map_err(build_error)?
-    }};
+    })
 }
 
 /// The two parts of a new object.
@@ -36,18 +49,24 @@ fn parts<C: pyo3::PyClass<BaseType = Filter>>(any: Any, key: Option<Py<PyAny>>, 
 #[pymethods]
 impl BloomFilter {
     #[new]
-    #[pyo3(signature = (expected, rate=0.01, *, seed=Number(0), secret=Secret(None), key=None), text_signature = "(expected, rate=0.01, *, seed=0, secret=False, key=None)")]
+    #[pyo3(signature = (expected, rate=0.01, *, seed=Number(0), secret=Secret(None), hasher="murmur3", key=None), text_signature = "(expected, rate=0.01, *, seed=0, secret=False, hasher='murmur3', key=None)")]
     fn new(
         expected: Number<usize>,
         rate: f64,
         seed: Number<u32>,
         secret: Secret,
+        hasher: &str,
         key: Option<Py<PyAny>>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let builder = ConcurrentBloom::builder()
             .expected_keys(expected.0)
             .false_positive_rate(rate);
-        Ok(parts(build!(builder, seed, secret, Bloom, BloomS), key, Self))
+        let filter = builder.hasher(self::hasher(hasher, seed, secret)?).build();
+        Ok(parts(
+            Any::Own(AnyFilter::Bloom(filter.map_err(build_error)?)),
+            key,
+            Self,
+        ))
     }
 
     /// A read-only filter in a file that save() wrote: it is not read but mapped, so that processes
@@ -58,43 +77,46 @@ impl BloomFilter {
     #[staticmethod]
     #[pyo3(signature = (path, /, *, secret=None, key=None))]
     fn mmap(py: Python<'_>, path: FilePath, secret: Option<SecretKey>, key: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
-        let file = open_regular(&path.0)?;
+        let mut file = open_regular(&path.0)?;
+        let mut head = Vec::new();
+        file.by_ref().take(SnapshotHeader::LEN as u64).read_to_end(&mut head)?;
+        let header = SnapshotHeader::peek(&head).map_err(unreadable)?;
+        let hasher = hasher_of(&header, secret.map(|key| key.0))?;
+        // Of a bitmap, which has none, a view cannot be.
+        let hasher = hasher.unwrap_or(AnyHasher::Prehashed);
         // SAFETY: the caller's promise, as documented.
-        let any = unsafe {
-            match secret {
-                None => BloomView::map(&file).map(Any::View),
-                Some(key) => BloomView::map_with(&file, key.0).map(Any::ViewS),
-            }
-        };
+        let any = unsafe { BloomView::map_with(&file, hasher).map(Any::View) };
         let any = any.map_err(|error| unmappable(file, error))?;
         Filter::new(any, key).into_object(py)
     }
 
     /// An estimate of the number of keys in both filters.
     fn approx_intersection_len(slf: &Bound<'_, Self>, other: &Bound<'_, Self>) -> PyResult<usize> {
-        match (&*slf.as_super().get().any, &*other.as_super().get().any) {
-            (Any::Bloom(a), Any::Bloom(b)) => a.estimated_intersection_len(b),
-            (Any::BloomS(a), Any::BloomS(b)) => a.estimated_intersection_len(b),
-            _ => {
-                return Err(PyTypeError::new_err(
-                    "the estimate takes two filters in memory, both with a secret or both without one",
-                ));
-            }
-        }
-        .map_err(incompatible)
+        let [a, b] = slf
+            .as_super()
+            .get()
+            .any
+            .blooms(&other.as_super().get().any)
+            .ok_or_else(|| {
+                PyTypeError::new_err(
+                    "the estimate takes two filters in memory with one hasher, both with a secret or both without one",
+                )
+            })?;
+        a.estimated_intersection_len(b).map_err(incompatible)
     }
 }
 
 #[pymethods]
 impl ScalableBloomFilter {
     #[new]
-    #[pyo3(signature = (expected=Number(10_000), rate=0.01, *, max_bytes=None, seed=Number(0), secret=Secret(None), key=None), text_signature = "(expected=10_000, rate=0.01, *, max_bytes=None, seed=0, secret=False, key=None)")]
+    #[pyo3(signature = (expected=Number(10_000), rate=0.01, *, max_bytes=None, seed=Number(0), secret=Secret(None), hasher="murmur3", key=None), text_signature = "(expected=10_000, rate=0.01, *, max_bytes=None, seed=0, secret=False, hasher='murmur3', key=None)")]
     fn new(
         expected: Number<usize>,
         rate: f64,
         max_bytes: Option<Number<usize>>,
         seed: Number<u32>,
         secret: Secret,
+        hasher: &str,
         key: Option<Py<PyAny>>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let mut builder = ScalableBloom::builder()
@@ -103,14 +125,19 @@ impl ScalableBloomFilter {
         if let Some(max_bytes) = max_bytes {
             builder = builder.max_bytes(max_bytes.0);
         }
-        Ok(parts(build!(builder, seed, secret, Scalable, ScalableS), key, Self))
+        let filter = builder.hasher(self::hasher(hasher, seed, secret)?).build();
+        Ok(parts(
+            Any::Own(AnyFilter::Scalable(filter.map_err(build_error)?)),
+            key,
+            Self,
+        ))
     }
 }
 
 #[pymethods]
 impl WindowedBloomFilter {
     #[new]
-    #[pyo3(signature = (expected, rate=0.01, *, window=None, generations=Number(4), seed=Number(0), secret=Secret(None), key=None), text_signature = "(expected, rate=0.01, *, window=None, generations=4, seed=0, secret=False, key=None)")]
+    #[pyo3(signature = (expected, rate=0.01, *, window=None, generations=Number(4), seed=Number(0), secret=Secret(None), hasher="murmur3", key=None), text_signature = "(expected, rate=0.01, *, window=None, generations=4, seed=0, secret=False, hasher='murmur3', key=None)")]
     fn new(
         expected: Number<usize>,
         rate: f64,
@@ -118,6 +145,7 @@ impl WindowedBloomFilter {
         generations: Number<usize>,
         seed: Number<u32>,
         secret: Secret,
+        hasher: &str,
         key: Option<Py<PyAny>>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let mut builder = WindowedBloom::builder()
@@ -128,15 +156,18 @@ impl WindowedBloomFilter {
             None => builder.rotate_when_full(),
             Some(Span(window)) => builder.window(window),
         };
-        Ok(parts(build!(builder, seed, secret, Windowed, WindowedS), key, Self))
+        let filter = builder.hasher(self::hasher(hasher, seed, secret)?).build();
+        Ok(parts(
+            Any::Own(AnyFilter::Windowed(filter.map_err(build_error)?)),
+            key,
+            Self,
+        ))
     }
 
     /// Forget the oldest generation of keys now.
     fn rotate(slf: &Bound<'_, Self>) {
-        match &*slf.as_super().get().any {
-            Any::Windowed(filter) => filter.rotate(),
-            Any::WindowedS(filter) => filter.rotate(),
-            _ => {}
+        if let Any::Own(AnyFilter::Windowed(filter)) = &*slf.as_super().get().any {
+            filter.rotate();
         }
     }
 }
@@ -144,26 +175,33 @@ impl WindowedBloomFilter {
 #[pymethods]
 impl Cuckoo {
     #[new]
-    #[pyo3(signature = (expected, rate=0.01, *, seed=Number(0), secret=Secret(None), key=None), text_signature = "(expected, rate=0.01, *, seed=0, secret=False, key=None)")]
+    #[pyo3(signature = (expected, rate=0.01, *, seed=Number(0), secret=Secret(None), hasher="murmur3", key=None), text_signature = "(expected, rate=0.01, *, seed=0, secret=False, hasher='murmur3', key=None)")]
     fn new(
         expected: Number<usize>,
         rate: f64,
         seed: Number<u32>,
         secret: Secret,
+        hasher: &str,
         key: Option<Py<PyAny>>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let builder = CuckooFilter::builder()
             .expected_keys(expected.0)
             .false_positive_rate(rate);
-        Ok(parts(build!(builder, seed, secret, Cuckoo, CuckooS), key, Self))
+        let filter = builder.hasher(self::hasher(hasher, seed, secret)?).build();
+        Ok(parts(
+            Any::Own(AnyFilter::Cuckoo(filter.map_err(build_error)?)),
+            key,
+            Self,
+        ))
     }
 
     /// Remove a key, or one of its copies; returns whether it was there.
     fn discard(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let this = slf.as_super().get();
         this.keyed(key, |key| match &*this.any {
-            Any::Cuckoo(filter) => Ok(hash_object(filter, key)?.is_some_and(|hash| filter.remove_hash(hash))),
-            Any::CuckooS(filter) => Ok(hash_object(filter, key)?.is_some_and(|hash| filter.remove_hash(hash))),
+            Any::Own(own @ AnyFilter::Cuckoo(filter)) => {
+                Ok(hash_object(own, key)?.is_some_and(|hash| filter.remove_hash(hash)))
+            }
             _ => Ok(false),
         })
     }
@@ -181,8 +219,9 @@ impl Cuckoo {
     fn count(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<usize> {
         let this = slf.as_super().get();
         this.keyed(key, |key| match &*this.any {
-            Any::Cuckoo(filter) => Ok(hash_object(filter, key)?.map_or(0, |hash| filter.count_hash(hash))),
-            Any::CuckooS(filter) => Ok(hash_object(filter, key)?.map_or(0, |hash| filter.count_hash(hash))),
+            Any::Own(own @ AnyFilter::Cuckoo(filter)) => {
+                Ok(hash_object(own, key)?.map_or(0, |hash| filter.count_hash(hash)))
+            }
             _ => Ok(0),
         })
     }

@@ -5,6 +5,7 @@ use super::Bloom;
 use crate::codec::{Changes, DELTA_HEADER, DeltaHeader, Hashing, put_line};
 use crate::error::{IncompatibleError, SnapshotError, SnapshotErrorKind};
 use crate::filter::Filter;
+use crate::filter::traits::Union;
 use crate::geometry::layout::LINE_WORDS;
 use crate::hash::FilterHasher;
 use crate::words::bits;
@@ -60,7 +61,7 @@ impl<S: FilterHasher> Filter<Bloom, S> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn delta_of_blocks(&self, baseline: &Self, blocks: Range<usize>) -> Result<Vec<u8>, IncompatibleError> {
-        self.check_compatible(baseline)?;
+        self.check_union(baseline)?;
         let mut delta = alloc::vec![0; DELTA_HEADER];
         let mut lines = 0;
         let mut skipped = blocks.start as u64;

@@ -4,6 +4,7 @@ use crate::batch::{HASHED, Source};
 use crate::bulk;
 use crate::error::{BuildError, IncompatibleError};
 use crate::filter::Filter;
+use crate::filter::traits::Union;
 use crate::filter::types::bloom::{Bloom, Builder, ConcurrentBloom};
 use crate::funnel::Funnel;
 use crate::hash::{FilterHasher, KeyHasher, assert_same_length};
@@ -70,7 +71,7 @@ impl<S: FilterHasher + Sync> Filter<Bloom, S> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn par_union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
-        self.check_compatible(other)?;
+        self.check_union(other)?;
         let blocks = self.blocks();
         let starts = (0..blocks).into_par_iter().step_by(UNITED);
         let unite = |start: usize| {

@@ -12,7 +12,7 @@
 //! them differ with the chance `exp(-2 * slots * load / (2^fingerprint_bits - 1))`.
 
 use crate::error::{BuildErrorKind, SnapshotErrorKind};
-use crate::filter::parts::slots::{BucketLayout, too_short};
+use crate::filter::parts::slots::too_short;
 use crate::filter::parts::stripes::Stripes;
 use crate::geometry::sizing::{MAX_BITS_PER_KEY, Request, ceil};
 use alloc::format;
@@ -48,7 +48,7 @@ impl BucketShape {
     }
 
     /// The shape with fingerprints of so many bits, or the problem that there is none.
-    fn of(bits: usize) -> Result<Self, String> {
+    pub(super) fn of(bits: usize) -> Result<Self, String> {
         let shape = Self::ALL
             .into_iter()
             .find(|shape| shape.fingerprint_bits as usize == bits);
@@ -184,35 +184,6 @@ impl BucketShape {
         } else {
             2.0 * pairs
         }
-    }
-}
-
-impl BucketLayout for (BucketShape, usize) {
-    fn slots(self) -> usize {
-        self.1 * self.0.slots as usize
-    }
-
-    /// The number of slots in two buckets.
-    fn max_copies(self) -> usize {
-        2 * self.0.slots as usize
-    }
-
-    fn rate_at(self, load: f64) -> f64 {
-        self.0.rate_at(load)
-    }
-
-    fn to_header(self) -> (u8, usize) {
-        (self.0.fingerprint_bits as u8, self.1)
-    }
-
-    fn of_header(bits: u8, buckets: usize) -> Result<(Self, usize), SnapshotErrorKind> {
-        let shape = BucketShape::of(bits.into()).map_err(SnapshotErrorKind::Invalid)?;
-        // Two at least, then, and a key's two are never one.
-        if buckets % 2 != 0 {
-            let problem = format!("{buckets} buckets is not an even number");
-            return Err(SnapshotErrorKind::Invalid(problem));
-        }
-        Ok(((shape, buckets), shape.most_keys(buckets)))
     }
 }
 

@@ -31,14 +31,14 @@
 use super::shape::{self, BucketShape};
 use crate::codec::Kind;
 use crate::error::{BuildError, BuildErrorKind, InsertErrorKind, SnapshotErrorKind};
-use crate::filter::parts::probe::Probe;
-use crate::filter::parts::slots::{BucketLayout, Refused, Slots, SlotsMut};
+use crate::filter::parts::slots::{Refused, Slots};
 use crate::filter::parts::stripes::Stripes;
 use crate::geometry::pattern::block;
 use crate::geometry::sizing::Request;
 use crate::words::bits::{Hint, prefetch};
 use crate::words::memory::Words;
 use crate::words::sync::{AtomicU64, Ordering};
+use alloc::format;
 
 /// The most buckets of a search, before it reports that there is no room: 32 KiB of the stack. The
 /// load at the first failure, in filters of 10 million buckets of 3, 4, 5 and 6 slots:
@@ -258,54 +258,22 @@ impl CuckooTable {
     }
 }
 
-impl Probe for CuckooTable {
-    type Address = CuckooAddress;
-    const LINES: usize = 2;
-
-    #[inline(always)]
-    fn address(&self, hash: u64) -> CuckooAddress {
-        let (fingerprint, first) = (self.shape.fingerprint(hash), block(hash, self.words.len()));
-        CuckooAddress {
-            fingerprint,
-            first,
-            second: self.other(first, fingerprint),
-        }
-    }
-
-    #[inline(always)]
-    fn prefetch(&self, address: &CuckooAddress, hint: Hint) {
-        self.prefetch_bucket(address.first, hint);
-        self.prefetch_bucket(address.second, hint);
-    }
-
-    #[inline(always)]
-    fn holds(&self, address: &CuckooAddress) -> bool {
-        loop {
-            let moves = self.stripes.moves(address.fingerprint);
-            let spread = self.shape.spread(address.fingerprint);
-            // Reads both, whatever the first answers: a branch on it would be mispredicted as often
-            // as the answer varies.
-            let first = self.words[address.first].load(Ordering::Acquire);
-            let second = self.words[address.second].load(Ordering::Acquire);
-            let found = self.shape.matches(first, spread) | self.shape.matches(second, spread) != 0;
-            // For the same reason it always checks for a move.
-            let moved = self.stripes.moved_since(address.fingerprint, moves);
-            if found | !moved {
-                return found;
-            }
-        }
-    }
-
-    fn bytes(&self) -> usize {
-        8 * self.words.len()
-    }
-}
-
 impl Slots for CuckooTable {
     const TYPE: &'static str = "CuckooFilter";
     const KIND: Kind = Kind::Cuckoo;
     const WORDS: usize = 1;
-    type BucketLayout = (BucketShape, usize);
+    const LINES: usize = 2;
+    type Address = CuckooAddress;
+    type Buckets = (BucketShape, usize);
+    /// The bits of a fingerprint.
+    type Options = Option<usize>;
+
+    fn solve(
+        request: Request,
+        fingerprint_bits: Option<usize>,
+    ) -> Result<((BucketShape, usize), usize), BuildErrorKind> {
+        shape::solve(request, fingerprint_bits)
+    }
 
     /// The number of buckets is even and not 0.
     fn new((shape, buckets): (BucketShape, usize)) -> Result<Self, BuildError> {
@@ -317,8 +285,35 @@ impl Slots for CuckooTable {
         Ok(Self { words, stripes, shape })
     }
 
-    fn bucket_layout(&self) -> (BucketShape, usize) {
+    fn buckets(&self) -> (BucketShape, usize) {
         (self.shape, self.words.len())
+    }
+
+    fn slots_of((shape, buckets): (BucketShape, usize)) -> usize {
+        buckets * shape.slots as usize
+    }
+
+    /// The number of slots in two buckets.
+    fn max_copies((shape, _): (BucketShape, usize)) -> usize {
+        2 * shape.slots as usize
+    }
+
+    fn rate_at((shape, _): (BucketShape, usize), load: f64) -> f64 {
+        shape.rate_at(load)
+    }
+
+    fn to_header((shape, buckets): (BucketShape, usize)) -> (u8, usize) {
+        (shape.fingerprint_bits as u8, buckets)
+    }
+
+    fn of_header(bits: u8, buckets: usize) -> Result<((BucketShape, usize), usize), SnapshotErrorKind> {
+        let shape = BucketShape::of(bits.into()).map_err(SnapshotErrorKind::Invalid)?;
+        // Two at least, then, and a key's two are never one.
+        if buckets % 2 != 0 {
+            let problem = format!("{buckets} buckets is not an even number");
+            return Err(SnapshotErrorKind::Invalid(problem));
+        }
+        Ok(((shape, buckets), shape.most_keys(buckets)))
     }
 
     fn words_of((_, buckets): (BucketShape, usize)) -> usize {
@@ -355,6 +350,40 @@ impl Slots for CuckooTable {
         (occupied, occupied)
     }
 
+    #[inline(always)]
+    fn address(&self, hash: u64) -> CuckooAddress {
+        let (fingerprint, first) = (self.shape.fingerprint(hash), block(hash, self.words.len()));
+        CuckooAddress {
+            fingerprint,
+            first,
+            second: self.other(first, fingerprint),
+        }
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, address: &CuckooAddress, hint: Hint) {
+        self.prefetch_bucket(address.first, hint);
+        self.prefetch_bucket(address.second, hint);
+    }
+
+    #[inline(always)]
+    fn holds(&self, address: &CuckooAddress) -> bool {
+        loop {
+            let moves = self.stripes.moves(address.fingerprint);
+            let spread = self.shape.spread(address.fingerprint);
+            // Reads both, whatever the first answers: a branch on it would be mispredicted as often
+            // as the answer varies.
+            let first = self.words[address.first].load(Ordering::Acquire);
+            let second = self.words[address.second].load(Ordering::Acquire);
+            let found = self.shape.matches(first, spread) | self.shape.matches(second, spread) != 0;
+            // For the same reason it always checks for a move.
+            let moved = self.stripes.moved_since(address.fingerprint, moves);
+            if found | !moved {
+                return found;
+            }
+        }
+    }
+
     fn copies(&self, address: &CuckooAddress) -> usize {
         loop {
             let moves = self.stripes.moves(address.fingerprint);
@@ -367,24 +396,12 @@ impl Slots for CuckooTable {
             }
         }
     }
-}
-
-impl SlotsMut for CuckooTable {
-    /// The bits of a fingerprint.
-    type Options = Option<usize>;
-
-    fn solve(
-        request: Request,
-        fingerprint_bits: Option<usize>,
-    ) -> Result<((BucketShape, usize), usize), BuildErrorKind> {
-        shape::solve(request, fingerprint_bits)
-    }
 
     #[inline]
     fn insert(&self, address: &CuckooAddress) -> Result<(), Refused> {
         if self.insert_fingerprint(*address) {
             Ok(())
-        } else if self.copies(address) >= self.bucket_layout().max_copies() {
+        } else if self.copies(address) >= Self::max_copies(self.buckets()) {
             Err(Refused::Copies)
         } else {
             Err(Refused::Full)

@@ -31,8 +31,7 @@
 
 use crate::codec::{Kind, in_range};
 use crate::error::{BuildError, BuildErrorKind, InsertErrorKind, SnapshotErrorKind};
-use crate::filter::parts::probe::Probe;
-use crate::filter::parts::slots::{BucketLayout, Refused, Slots, SlotsMut, too_short};
+use crate::filter::parts::slots::{Refused, Slots, too_short};
 use crate::filter::parts::stripes::Stripes;
 use crate::geometry::layout::LINE_BYTES;
 use crate::geometry::pattern::block;
@@ -249,41 +248,61 @@ impl Cells {
     }
 }
 
-impl Probe for Cells {
-    type Address = DLeftAddress;
-    const LINES: usize = SUBTABLES;
-
-    #[inline(always)]
-    fn address(&self, hash: u64) -> DLeftAddress {
-        self.address_at(block(hash, self.buckets), hash & ((1 << REMAINDER_BITS) - 1))
-    }
-
-    #[inline(always)]
-    fn prefetch(&self, address: &DLeftAddress, hint: Hint) {
-        for word in address.words {
-            prefetch(self.words.as_ptr().wrapping_add(word), hint);
-        }
-    }
-
-    /// Reads all buckets, whatever the first ones answer: a branch on them would be mispredicted as
-    /// often as the answer varies.
-    #[inline(always)]
-    fn holds(&self, address: &DLeftAddress) -> bool {
-        let mut all = 0;
-        self.each_word(address, |_, word| all |= matches(word, address.remainder));
-        all != 0
-    }
-
-    fn bytes(&self) -> usize {
-        8 * self.words.len()
-    }
-}
-
 impl Slots for Cells {
     const TYPE: &'static str = "DLeftFilter";
     const KIND: Kind = Kind::DLeft;
     const WORDS: usize = WORDS_PER_KEY;
-    type BucketLayout = usize;
+    const LINES: usize = SUBTABLES;
+    type Address = DLeftAddress;
+    /// The number of buckets in each subtable, not 0.
+    type Buckets = usize;
+    type Options = ();
+
+    fn solve(request: Request, (): ()) -> Result<(usize, usize), BuildErrorKind> {
+        request.check()?;
+        let load = request
+            .rate
+            .map_or(PLANNED_LOAD, |rate| f64::min(PLANNED_LOAD, rate / rate_at(1.0)));
+        if f64::from(CELL_BITS) > MAX_BITS_PER_KEY as f64 * load {
+            return Err(too_short(request.rate.unwrap_or(0.0), "remainders", REMAINDER_BITS));
+        }
+        let over_budget = |needed| BuildErrorKind::OverBudget {
+            needed,
+            limit: request.budget.unwrap_or(0),
+        };
+        if request.budget.is_some_and(|bytes| bytes < LEAST_BYTES) {
+            return Err(over_budget(LEAST_BYTES));
+        }
+        let buckets_for = |keys: usize| {
+            let buckets = ceil(keys as f64 / (CELLS_PER_KEY as f64 * load));
+            // One more where rounding left `keys` short.
+            let short = buckets < 1e15 && keys_of(buckets as usize, load) < keys;
+            if short { buckets + 1.0 } else { buckets }
+        };
+        match (request.keys.map(|keys| keys.max(1)), request.budget.map(buckets_in)) {
+            (None, None) => Err(BuildErrorKind::NothingToSizeFor),
+            (None, Some(buckets)) => Ok((buckets, keys_of(buckets, load))),
+            // The whole budget, for the best rate.
+            (Some(keys), Some(buckets)) if request.rate.is_none() => {
+                if keys_of(buckets, load) < keys {
+                    return Err(over_budget(bytes_of(buckets_for(keys) as usize)));
+                }
+                Ok((buckets, keys))
+            }
+            (Some(keys), limit) => {
+                let buckets = buckets_for(keys);
+                if buckets >= (isize::MAX as usize / (2 * BYTES_PER_KEY)) as f64 {
+                    let rate = rate_at(load);
+                    return Err(BuildErrorKind::TooLarge { keys, rate });
+                }
+                let buckets = buckets as usize;
+                if limit.is_some_and(|limit| buckets > limit) {
+                    return Err(over_budget(bytes_of(buckets)));
+                }
+                Ok((buckets, keys))
+            }
+        }
+    }
 
     fn new(buckets: usize) -> Result<Self, BuildError> {
         let words = buckets.checked_mul(WORDS_PER_KEY);
@@ -300,8 +319,30 @@ impl Slots for Cells {
         })
     }
 
-    fn bucket_layout(&self) -> usize {
+    fn buckets(&self) -> usize {
         self.buckets
+    }
+
+    fn slots_of(buckets: usize) -> usize {
+        CELLS_PER_KEY * buckets
+    }
+
+    fn max_copies(_: usize) -> usize {
+        MAX_COUNT as usize
+    }
+
+    fn rate_at(_: usize, load: f64) -> f64 {
+        rate_at(load)
+    }
+
+    fn to_header(buckets: usize) -> (u8, usize) {
+        (REMAINDER_BITS as u8, buckets)
+    }
+
+    fn of_header(bits: u8, buckets: usize) -> Result<(usize, usize), SnapshotErrorKind> {
+        let remainder = REMAINDER_BITS as u8;
+        in_range("the bits of a remainder", bits, remainder..=remainder)?;
+        Ok((buckets, keys_of(buckets, PLANNED_LOAD)))
     }
 
     fn words_of(buckets: usize) -> usize {
@@ -372,83 +413,29 @@ impl Slots for Cells {
         sums
     }
 
+    #[inline(always)]
+    fn address(&self, hash: u64) -> DLeftAddress {
+        self.address_at(block(hash, self.buckets), hash & ((1 << REMAINDER_BITS) - 1))
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, address: &DLeftAddress, hint: Hint) {
+        for word in address.words {
+            prefetch(self.words.as_ptr().wrapping_add(word), hint);
+        }
+    }
+
+    /// Reads all buckets, whatever the first ones answer: a branch on them would be mispredicted as
+    /// often as the answer varies.
+    #[inline(always)]
+    fn holds(&self, address: &DLeftAddress) -> bool {
+        let mut all = 0;
+        self.each_word(address, |_, word| all |= matches(word, address.remainder));
+        all != 0
+    }
+
     fn copies(&self, address: &DLeftAddress) -> usize {
         self.find(address).map_or(0, Found::count) as usize
-    }
-}
-
-/// The number of buckets in each subtable, not 0.
-impl BucketLayout for usize {
-    fn slots(self) -> usize {
-        CELLS_PER_KEY * self
-    }
-
-    fn max_copies(self) -> usize {
-        MAX_COUNT as usize
-    }
-
-    fn rate_at(self, load: f64) -> f64 {
-        rate_at(load)
-    }
-
-    fn to_header(self) -> (u8, usize) {
-        (REMAINDER_BITS as u8, self)
-    }
-
-    fn of_header(bits: u8, buckets: usize) -> Result<(usize, usize), SnapshotErrorKind> {
-        let remainder = REMAINDER_BITS as u8;
-        in_range("the bits of a remainder", bits, remainder..=remainder)?;
-        Ok((buckets, keys_of(buckets, PLANNED_LOAD)))
-    }
-}
-
-impl SlotsMut for Cells {
-    type Options = ();
-
-    fn solve(request: Request, (): ()) -> Result<(usize, usize), BuildErrorKind> {
-        request.check()?;
-        let load = request
-            .rate
-            .map_or(PLANNED_LOAD, |rate| f64::min(PLANNED_LOAD, rate / rate_at(1.0)));
-        if f64::from(CELL_BITS) > MAX_BITS_PER_KEY as f64 * load {
-            return Err(too_short(request.rate.unwrap_or(0.0), "remainders", REMAINDER_BITS));
-        }
-        let over_budget = |needed| BuildErrorKind::OverBudget {
-            needed,
-            limit: request.budget.unwrap_or(0),
-        };
-        if request.budget.is_some_and(|bytes| bytes < LEAST_BYTES) {
-            return Err(over_budget(LEAST_BYTES));
-        }
-        let buckets_for = |keys: usize| {
-            let buckets = ceil(keys as f64 / (CELLS_PER_KEY as f64 * load));
-            // One more where rounding left `keys` short.
-            let short = buckets < 1e15 && keys_of(buckets as usize, load) < keys;
-            if short { buckets + 1.0 } else { buckets }
-        };
-        match (request.keys.map(|keys| keys.max(1)), request.budget.map(buckets_in)) {
-            (None, None) => Err(BuildErrorKind::NothingToSizeFor),
-            (None, Some(buckets)) => Ok((buckets, keys_of(buckets, load))),
-            // The whole budget, for the best rate.
-            (Some(keys), Some(buckets)) if request.rate.is_none() => {
-                if keys_of(buckets, load) < keys {
-                    return Err(over_budget(bytes_of(buckets_for(keys) as usize)));
-                }
-                Ok((buckets, keys))
-            }
-            (Some(keys), limit) => {
-                let buckets = buckets_for(keys);
-                if buckets >= (isize::MAX as usize / (2 * BYTES_PER_KEY)) as f64 {
-                    let rate = rate_at(load);
-                    return Err(BuildErrorKind::TooLarge { keys, rate });
-                }
-                let buckets = buckets as usize;
-                if limit.is_some_and(|limit| buckets > limit) {
-                    return Err(over_budget(bytes_of(buckets)));
-                }
-                Ok((buckets, keys))
-            }
-        }
     }
 
     fn insert(&self, address: &DLeftAddress) -> Result<(), Refused> {

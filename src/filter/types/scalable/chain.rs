@@ -4,10 +4,10 @@
 use super::steps::{Steps, Taken};
 use crate::batch::{Answer, CHUNK, Chunks, HASHED, Source, for_each_absent, tell, unpack_into};
 use crate::error::{BuildError, BuildErrorKind, IncompatibleError, InsertError, InsertErrorKind, NoLayer};
-use crate::filter::parts::engine::{EngineImpl, EstimateImpl, InsertFlaggedImpl, InsertImpl, UnionImpl};
 use crate::filter::parts::layers::{contains_any, fill_of_all};
 use crate::filter::parts::lines::{OwnWords, empty};
 use crate::filter::parts::load_estimate::Gauge;
+use crate::filter::traits::{Engine, Insert, Union};
 use crate::filter::types::bloom::Bloom;
 use crate::filter::{Figures, Filter};
 use crate::geometry::layout::Layout;
@@ -338,7 +338,7 @@ fn out_of_memory(bytes: usize) -> BuildError {
     BuildError(BuildErrorKind::OutOfMemory { bytes })
 }
 
-impl EngineImpl for Chain {
+impl Engine for Chain {
     const NAME: &'static str = "ScalableBloom";
 
     #[inline]
@@ -415,6 +415,13 @@ impl EngineImpl for Chain {
         self.current_false_positive_rate() > self.steps.rate
     }
 
+    fn estimated_len(&self) -> usize {
+        self.layers_now()
+            .iter()
+            .map(|layer| layer.bloom().estimated_len())
+            .sum()
+    }
+
     fn try_clone(&self) -> Result<Self, BuildError> {
         let layers = self.layers_now();
         let copy = Self {
@@ -485,6 +492,9 @@ impl Growing for &mut Chain {
 
 /// Inserts hashes, the first of which is number `start`: up to `N` per load of the layers, and
 /// fewer if a layer would get too many before the next check. `N` is `64 * WORDS`.
+///
+/// Not inlined: few hashes shall not need the stack of a whole chunk.
+#[inline(never)]
 fn insert_chunk<const N: usize, const WORDS: usize>(
     into: &mut impl Growing,
     start: usize,
@@ -573,18 +583,17 @@ fn insert_source(
 }
 
 impl Chain {
-    /// [`insert_flagged`](InsertFlaggedImpl::insert_flagged) without atomics.
+    /// [`insert_flagged`](Insert::insert_flagged) without atomics.
     pub(super) fn insert_mut(&mut self, source: &impl Source, answer: Answer<'_>) -> Result<usize, InsertError> {
         insert_source(&mut &mut *self, source, CHUNK, answer)
     }
 }
 
-impl InsertImpl for Chain {
+impl Insert for Chain {
     type Answer = Result<bool, InsertError>;
-    type Total = Result<usize, InsertError>;
 
     #[inline]
-    fn insert(&self, hash: u64) -> Result<bool, InsertError> {
+    fn insert_hash(&self, hash: u64) -> Result<bool, InsertError> {
         loop {
             let layers = self.layers_now();
             if (layers.len() > 1 || layers.phase != OPEN) && layers.contains(hash) {
@@ -592,7 +601,7 @@ impl InsertImpl for Chain {
             }
             if layers.phase == OPEN {
                 let newest = layers.newest();
-                let changed = newest.bloom().insert(hash);
+                let changed = newest.bloom().insert_hash(hash);
                 if changed && newest.gauge.is_due(hash) {
                     self.look(layers.len(), hash);
                 }
@@ -602,8 +611,8 @@ impl InsertImpl for Chain {
         }
     }
 
-    fn insert_all(&self, source: &impl Source) -> Result<usize, InsertError> {
-        self.insert_flagged(source, None)
+    fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> Result<usize, InsertError> {
+        insert_source(&mut &*self, source, HASHED, answer)
     }
 
     fn clear(&mut self) {
@@ -616,22 +625,7 @@ impl InsertImpl for Chain {
     }
 }
 
-impl InsertFlaggedImpl for Chain {
-    fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> Result<usize, InsertError> {
-        insert_source(&mut &*self, source, HASHED, answer)
-    }
-}
-
-impl EstimateImpl for Chain {
-    fn estimated_len(&self) -> usize {
-        self.layers_now()
-            .iter()
-            .map(|layer| layer.bloom().estimated_len())
-            .sum()
-    }
-}
-
-impl UnionImpl for Chain {
+impl Union for Chain {
     fn same(&self, other: &Self) -> bool {
         let (ours, theirs) = (self.layers_now(), other.layers_now());
         let mut pairs = ours.iter().zip(theirs.iter());

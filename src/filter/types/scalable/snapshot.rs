@@ -5,7 +5,7 @@ use super::chain::{Chain, FULL, Layers};
 use super::steps::{MAX_EXPANSION, MAX_LAYERS, Steps};
 use crate::codec::{Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit};
 use crate::error::SnapshotErrorKind;
-use crate::filter::parts::engine::StoredImpl;
+use crate::filter::traits::Encode;
 use crate::filter::types::bloom::Bloom;
 use alloc::format;
 use alloc::vec::Vec;
@@ -15,7 +15,7 @@ fn snapshot_bytes(layers: &Layers<'_>) -> usize {
     SNAPSHOT_HEADER + parts.sum::<usize>()
 }
 
-impl StoredImpl for Chain {
+impl Encode for Chain {
     const HELD: bool = false;
 
     fn snapshot_bytes(&self) -> usize {

@@ -7,8 +7,8 @@ use super::settings::{NEVER, When};
 use crate::batch::{Answer, Chunks, HASHED, Source, for_each_absent, ones, tell};
 use crate::error::{BuildError, IncompatibleError};
 use crate::filter::Figures;
-use crate::filter::parts::engine::{EngineImpl, EstimateImpl, InsertFlaggedImpl, InsertImpl, UnionImpl};
 use crate::filter::parts::layers::{contains_any, each_found, with_bitmap};
+use crate::filter::traits::{Engine, Insert, Union};
 use crate::filter::types::bloom::{Bloom, ConcurrentBloom};
 use crate::geometry::layout::{LINE_BITS, LINE_WORDS, Layout};
 use crate::kernel::Isa;
@@ -17,7 +17,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::{fmt, mem};
 
-impl EngineImpl for Generations {
+impl Engine for Generations {
     const NAME: &'static str = "WindowedBloom";
 
     #[inline]
@@ -81,6 +81,12 @@ impl EngineImpl for Generations {
         }
     }
 
+    fn estimated_len(&self) -> usize {
+        let mut distinct = 0;
+        each_line(&self.live(), |line| distinct += ones_of_any(line));
+        self.layout().keys_for(distinct)
+    }
+
     fn try_clone(&self) -> Result<Self, BuildError> {
         self.try_map(|bloom| bloom.try_clone())
     }
@@ -103,19 +109,18 @@ impl EngineImpl for Generations {
     }
 }
 
-impl InsertImpl for Generations {
+impl Insert for Generations {
     type Answer = bool;
-    type Total = usize;
 
     #[inline]
-    fn insert(&self, hash: u64) -> bool {
+    fn insert_hash(&self, hash: u64) -> bool {
         let (now, list) = self.present();
         let has = |generations: &[Generation]| generations.iter().any(|one| one.has(hash));
         if !self.settings.renew && has(list.live(now)) {
             return false;
         }
         let insert = |list: &List| {
-            let changed = list.newest().insert(hash);
+            let changed = list.newest().insert_hash(hash);
             (changed, changed && !has(list.older(now)))
         };
         let (changed, new) = self.list.write_to_current(list, insert, |first, _| first);
@@ -128,16 +133,6 @@ impl InsertImpl for Generations {
         new
     }
 
-    fn insert_all(&self, source: &impl Source) -> usize {
-        self.insert_flagged(source, None)
-    }
-
-    fn clear(&mut self) {
-        self.forget_all();
-    }
-}
-
-impl InsertFlaggedImpl for Generations {
     fn insert_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> usize {
         let most = match &self.settings.when {
             When::Full(gauge) => gauge.interval(),
@@ -151,17 +146,13 @@ impl InsertFlaggedImpl for Generations {
         }
         new
     }
-}
 
-impl EstimateImpl for Generations {
-    fn estimated_len(&self) -> usize {
-        let mut distinct = 0;
-        each_line(&self.live(), |line| distinct += ones_of_any(line));
-        self.layout().keys_for(distinct)
+    fn clear(&mut self) {
+        self.forget_all();
     }
 }
 
-impl UnionImpl for Generations {
+impl Union for Generations {
     fn same(&self, other: &Self) -> bool {
         let settings = |one: &Self| {
             let settings = &one.settings;
@@ -281,7 +272,7 @@ impl Generations {
         let mut answered = false;
         let insert = |list: &List| {
             if mem::replace(&mut answered, true) {
-                return (list.newest().insert_all(&hashes), 0);
+                return (list.newest().insert_source(&hashes), 0);
             }
             let older = list.older(now);
             let mut sum = 0;
@@ -328,7 +319,7 @@ impl Generations {
         let mut answered = false;
         let insert = |list: &List| {
             if mem::replace(&mut answered, true) {
-                return list.newest().insert_all(&absent);
+                return list.newest().insert_source(&absent);
             }
             let mut keep = |at: usize, bitmap: &[u64]| changed[at / 64..][..bitmap.len()].copy_from_slice(bitmap);
             list.newest().insert_flagged(&absent, Some(&mut keep))

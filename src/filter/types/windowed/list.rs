@@ -1,6 +1,6 @@
 //! The list of generations that a reader sees at one moment.
 
-use crate::filter::parts::engine::EngineImpl;
+use crate::filter::traits::Engine;
 use crate::filter::types::bloom::{Bloom, ConcurrentBloom};
 use alloc::sync::Arc;
 use alloc::vec::Vec;

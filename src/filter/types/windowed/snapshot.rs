@@ -12,7 +12,7 @@ use crate::codec::{
 };
 use crate::error::{SnapshotError, SnapshotErrorKind};
 use crate::filter::Filter;
-use crate::filter::parts::engine::StoredImpl;
+use crate::filter::traits::Encode;
 use crate::filter::types::bloom::Bloom;
 use crate::hash::FilterHasher;
 use crate::words::sync::Guard;
@@ -121,7 +121,7 @@ impl Kept {
 }
 
 /// A header, the expiry times, and the generations.
-impl StoredImpl for Generations {
+impl Encode for Generations {
     const HELD: bool = false;
 
     fn snapshot_bytes(&self) -> usize {

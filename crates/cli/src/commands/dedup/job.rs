@@ -3,7 +3,7 @@
 use crate::args::Dedup;
 use crate::keys::{Chunk, Framer, Hash, KeySpec, Keyed};
 use anyhow::{Context, Result};
-use lanebloom::hash::KeyHasher;
+use lanebloom::hash::AnyHasher;
 use lanebloom_files::growing_filter::GrowingFilter;
 use lanebloom_files::input::{Input, Reader};
 use lanebloom_files::pipeline::{self, Stage};
@@ -47,12 +47,12 @@ impl<'a> Job<'a> {
     pub(super) fn pass<S: Stage<Keyed>>(
         &self,
         inputs: VecDeque<Input>,
-        hasher: impl KeyHasher + Send + Sync + 'static,
+        hasher: impl Into<AnyHasher>,
         stage: S,
     ) -> Result<S> {
         let reader =
             Reader::new(inputs, Framer::new(self.keys.clone()), Arc::clone(&self.progress)).apart(self.is_apart);
-        let keys = self.keys.clone();
+        let (keys, hasher) = (self.keys.clone(), hasher.into());
         pipeline::run(reader, Hash { keys, hasher }, self.threads, stage)
     }
 }

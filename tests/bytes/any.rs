@@ -164,14 +164,14 @@ fn keys_are_hashed_by_the_hasher_that_is_named() {
             }
             // Keys that are inserted are found, by all three.
             let keys: Vec<String> = (0..100).map(|i| format!("key {i}")).collect();
-            let added = filter.try_insert_batch(&keys).unwrap();
+            let added = filter.insert_batch(&keys).unwrap();
             assert!((90..=100).contains(&added), "{kind} {added}");
             assert!(keys.iter().all(|key| filter.contains(key) == Ok(true)));
             let one = hasher.hash_key("one");
-            assert_eq!(filter.try_insert_hash(one), Ok(true), "{kind}");
+            assert_eq!(filter.insert_hash(one), Ok(true), "{kind}");
             assert_eq!(filter.contains("one"), Ok(true));
             let more = hashes(600);
-            let added = filter.try_insert_hashes(&more[500..]).unwrap();
+            let added = filter.insert_hashes(&more[500..]).unwrap();
             assert!((90..=100).contains(&added), "{kind} {added}");
             assert!(more.iter().all(|&hash| filter.contains_hash(hash)));
         });
@@ -185,9 +185,9 @@ fn keys_are_hashed_by_the_hasher_that_is_named() {
 fn a_refused_insert_says_how_many_came_before() {
     let bytes = CuckooFilter::with_capacity(10, 0.01).unwrap().to_bytes();
     let filter = any(&bytes);
-    let by_key = filter.try_insert_batch(&["a"; 100]).unwrap_err();
+    let by_key = filter.insert_batch(&["a"; 100]).unwrap_err();
     let hash = filter.hash("a").unwrap();
-    let by_hash = any(&bytes).try_insert_hashes(&[hash; 100]).unwrap_err();
+    let by_hash = any(&bytes).insert_hashes(&[hash; 100]).unwrap_err();
     assert!(by_key.inserted() > 0 && !by_key.is_full());
     assert_eq!(by_key, by_hash);
     assert_eq!(filter.figures().len, by_key.inserted());
@@ -204,7 +204,7 @@ fn what_takes_keys_says_why_it_cannot() {
         prehashed.contains_batch(&["a"], &mut found).unwrap_err().to_string(),
         why
     );
-    let error = prehashed.try_insert_batch(&["a"]).unwrap_err();
+    let error = prehashed.insert_batch(&["a"]).unwrap_err();
     assert_eq!(
         (error.to_string().as_str(), error.inserted(), error.is_full()),
         (why, 0, false)
@@ -217,9 +217,9 @@ fn what_takes_keys_says_why_it_cannot() {
         bitmap.hash("a").unwrap_err().to_string(),
         "a ConcurrentBitmap holds numbers, not keys"
     );
-    let error = bitmap.try_insert_hashes(&[17, 100]).unwrap_err();
+    let error = bitmap.insert_hashes(&[17, 100]).unwrap_err();
     assert_eq!(error.to_string(), "position 100 is not below the bound of 100");
-    assert_eq!(bitmap.try_insert_hashes(&[17, 99, 17]), Ok(2));
+    assert_eq!(bitmap.insert_hashes(&[17, 99, 17]), Ok(2));
     let figures = bitmap.figures();
     assert_eq!(
         (figures.len, figures.fill_ratio, figures.false_positive_rate),
@@ -248,7 +248,7 @@ fn unions_are_those_of_the_type() {
             } else {
                 0x1234_5678_9abc_def0
             };
-            assert_eq!(other.try_insert_hash(new), Ok(true));
+            assert_eq!(other.insert_hash(new), Ok(true));
             let united = one.union_from(&other);
             match (kind == other_kind, kind) {
                 (true, Kind::Cuckoo | Kind::DLeft) => {
