@@ -16,8 +16,8 @@ use lanebloom::internal::{
 use lanebloom::traits::Engine;
 use lanebloom::{BuildError, Figures, Funnel, KeyHasher};
 
-/// The hasher of split-block filters: XXH64 with seed 0 of a key's bytes, as
-/// [`hash`](super::hash) makes it.
+/// The hasher of split-block filters: XXH64 with seed 0 of a key's bytes, as [`hash`](super::hash)
+/// makes it.
 ///
 /// ```
 /// use lanebloom::KeyHasher;
