@@ -18,7 +18,7 @@
 
 use clap::Parser;
 use lanebloom::Funnel;
-use lanebloom_benches::number;
+use lanebloom_benches::{number, parse_size};
 use lanebloom_formats::GuavaBloom;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fmt::Write as _;
@@ -34,7 +34,7 @@ use std::time::Instant;
 struct Args {
     /// Sizes of the filter: bytes with K, M or G.
     #[arg(long, value_delimiter = ',', value_parser = parse_size, default_value = "512K,8M,64M,512M")]
-    sizes: Vec<u64>,
+    sizes: Vec<usize>,
     /// Rounds, of which the tables show the median.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
@@ -50,19 +50,6 @@ struct Args {
     /// Passed by cargo.
     #[arg(long, hide = true)]
     bench: bool,
-}
-
-fn parse_size(text: &str) -> Result<u64, String> {
-    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
-    let shift = match unit {
-        "" => 0,
-        "K" => 10,
-        "M" => 20,
-        "G" => 30,
-        _ => return Err(format!("{unit:?} is not K, M or G")),
-    };
-    let number = number.parse::<u64>().map_err(|error| error.to_string())?;
-    Ok(number << shift)
 }
 
 /// Bytes that were allocated, by all threads.
@@ -415,7 +402,7 @@ fn main() {
                 |--:|---|---|--:|--:|--:|--:|--:|--:|--:|--:|";
     println!("{head}");
     writeln!(table, "{head}").unwrap();
-    for bytes in args.sizes.clone() {
+    for bytes in args.sizes.iter().map(|&bytes| bytes as u64) {
         size::<u64>(&args, bytes, &mut table);
         size::<String>(&args, bytes, &mut table);
     }

@@ -12,13 +12,13 @@ if ! unshare -T --fork true 2>/dev/null; then
 fi
 
 # The programs of these targets, by the source files of the targets.
-programs=$(cargo test --workspace --all-features --no-run --lib --test={api,formats,servers} --message-format=json-render-diagnostics)
+programs=$(cargo test --workspace --all-features --no-run --lib --test={filters,bytes,servers} --message-format=json-render-diagnostics)
 program_of() {
     sed -n "s|.*\"src_path\":\"$PWD/$1\".*\"executable\":\"\([^\"]*\)\".*|\1|p" <<<"$programs"
 }
 units=$(program_of src/lib.rs)
-api=$(program_of tests/api/main.rs)
-formats=$(program_of tests/formats/main.rs)
+filters=$(program_of tests/filters/main.rs)
+bytes=$(program_of tests/bytes/main.rs)
 servers=$(program_of crates/redis/tests/servers/main.rs)
 
 # Runs the tests this many seconds after the boot.
@@ -28,8 +28,8 @@ tests_at() {
     echo "== booted $1 seconds ago"
     "${at[@]}" cut -d ' ' -f 1 /proc/uptime
     "${at[@]}" "$units"
-    "${at[@]}" "$api" windowed
-    "${at[@]}" "$formats" forgetting::
+    "${at[@]}" "$filters" windowed
+    "${at[@]}" "$bytes" forgetting::
     LANEBLOOM_REQUIRE_REDIS=1 "${at[@]}" "$servers" redis_shared::
 }
 

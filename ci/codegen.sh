@@ -4,7 +4,7 @@
 # programs of ci/release.sh. Also: the assembly in the sources encodes with every register that a
 # compiler may choose. Needs objdump and as, which come with the linker.
 #
-#   ci/codegen.sh               looks at the programs of tests/{sizes,stress,edges}
+#   ci/codegen.sh               looks at the programs of tests/{filters,stress,memory_edges}
 #   ci/codegen.sh PROGRAM...    looks at these
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

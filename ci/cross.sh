@@ -19,7 +19,7 @@ package=(-p lanebloom -p lanebloom-tests)
 # and the contract of the filters whose kernels have vectors. All else is the same code on any
 # processor with this byte order.
 vectors() {
-    cargo test --no-fail-fast "$@" --lib --test={contract,edges,hash_batch} -- \
+    cargo test --no-fail-fast "$@" --lib --test={contract,memory_edges,hash_batch} -- \
         --skip={sizing,gauge,the_rate,estimated_len,view,counting,tombstone,d_left,cuckoo,scalable,windowed}
 }
 
@@ -49,7 +49,7 @@ s390x() {
     export CARGO_TARGET_S390X_UNKNOWN_LINUX_GNU_LINKER=s390x-linux-gnu-gcc
     export CARGO_TARGET_S390X_UNKNOWN_LINUX_GNU_RUNNER="qemu-s390x-static -L /usr/s390x-linux-gnu"
     package+=(-p lanebloom-formats --target s390x-unknown-linux-gnu --target-dir "$target/s390x" --features mmap,serde)
-    cargo test --no-fail-fast "${package[@]}" --lib --test={formats,hash_batch} -- \
+    cargo test --no-fail-fast "${package[@]}" --lib --test={bytes,formats,hash_batch} -- \
         --skip={batches,truncation,ends_early,big_filters,every_bit_of_a_key,older_chains,16_mib,mitz,hashes_stand_for} \
         --skip={scalable_grown,contract::scalable::,estimated_len,killed_writer,live_filter,nothing_is_held,gauge} \
         --skip={instruction_sets,sizing,the_rate,no_builder,more_filters,any_sequence,strings_unlike,any_build_hasher} \

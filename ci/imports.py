@@ -116,7 +116,8 @@ def circle(graph):
 
 
 failed = False
-for root in [TREE / "src/lib.rs", *sorted(TREE.glob("crates/*/src/lib.rs")), *sorted(TREE.glob("crates/*/src/main.rs"))]:
+ROOTS = ["src/lib.rs", "crates/*/src/lib.rs", "crates/*/src/main.rs", "benches/*/main.rs"]
+for root in [root for pattern in ROOTS for root in sorted(TREE.glob(pattern))]:
     folder = root.parent
     ROOT = Module(root, None)
     parse(ROOT, read(root), folder)

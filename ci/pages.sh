@@ -1,14 +1,25 @@
 #!/usr/bin/env bash
 # Fails if a filter's page shows a method that its type lacks. On the page of an alias
 # (`ConcurrentBloom` is a `Filter<Bloom, S>`), rustdoc shows every inherent impl whose type fits,
-# whatever its bounds. So a generic impl may ask only for what every engine is (`Engine`; `Planned`,
-# if it has a builder). The rest is written for a list of types, by a macro.
+# whatever its bounds. So a generic impl may ask only for what every engine that fits is:
+#
+# - `Filter<E, S>` for `Engine`, `Builder<E, S>` for `Planned`;
+# - `Filter<Blocked<W>, S>`, an owned engine of lines, for `OwnWords`, and with `OWNED` for nothing;
+# - `Filter<Bucketed<T>, S>` for `Count` and `Engine`.
+#
+# A macro writes the rest, and the file of each type that has the family calls it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-generic='^ *impl<.*> (Filter<(E|Lined<[A-Z]\w*>|Slotted<[A-Z]\w*>)\b|Builder<E\b)'
-bounds='impl<E(: Engine)?(, S(: KeyHasher)?)?> Filter<E'
-found=$(grep -rnE "$generic" src | grep -vE "$bounds" | grep -vE 'impl<E: Planned(, S)?> Builder<E' || true)
+generic='^ *impl<.*> (\$crate::)?(Filter<(E|Blocked<[A-Z]\w*|Bucketed<[A-Z]\w*)\b|Builder<E\b)'
+hashers='(, S(: (KeyHasher|FilterHasher))?)?'
+found=$(
+    grep -rnE "$generic" src | grep -vE "impl<E(: Engine)?$hashers> Filter<E\b" \
+        | grep -vE 'impl<E: Planned(, S)?> Builder<E' \
+        | grep -vE "impl<W: OwnWords$hashers> Filter<Blocked<W>, S>" \
+        | grep -vE "impl<W, const OWNED: bool$hashers> Filter<Blocked<W, OWNED>, S>" \
+        | grep -vE "impl<T$hashers> Filter<Bucketed<T>, S>" || true
+)
 if [[ -n $found ]]; then
     echo "these impls show on pages of types that lack their methods:"
     echo "$found"

@@ -18,7 +18,7 @@ for package in lanebloom lanebloom-{tests,formats,guard,redis}; do
         run+=(--config "profile.test.package.$package.$setting")
     done
 done
-core=(-p lanebloom-tests --test={sizes,stress,edges})
+core=(-p lanebloom-tests --test={filters,stress,memory_edges})
 case ${1-} in
     '') "${run[@]}" "${core[@]}" ;;
     build)

@@ -26,14 +26,14 @@ thread() {
     local run=(cargo test -Zbuild-std --target $host --target-dir "$target/tsan" --no-fail-fast -p lanebloom -p lanebloom-tests --features rayon)
     export RUSTFLAGS=-Zsanitizer=thread
     "${run[@]}" --lib
-    "${run[@]}" --test={api,stress} -- threads:: beside racing lookups_hold_on lists_are_used_again
+    "${run[@]}" --test={filters,stress} -- threads:: beside racing lookups_hold_on lists_are_used_again
 }
 
 # Without the tests that read every truncation of some bytes.
 address() {
     RUSTFLAGS=-Zsanitizer=address \
         cargo test --target $host --target-dir "$target/asan" --no-fail-fast \
-        -p lanebloom -p lanebloom-tests -p lanebloom-formats --features rayon,mmap,serde --lib --test={api,formats,hash_batch,stress} -- --skip={rates::,gauge,truncation}
+        -p lanebloom -p lanebloom-tests -p lanebloom-formats --features rayon,mmap,serde --lib --test={filters,bytes,formats,hash_batch,stress} -- --skip={rates::,gauge,truncation}
 }
 
 (($#)) || set -- thread address

@@ -3,7 +3,7 @@
 # crate with the last release, which is the newest tag of a version that HEAD contains.
 # `cargo install cargo-semver-checks` first.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 if ! last=$(git describe --tags --abbrev=0 --match 'v[0-9]*' 2> /dev/null); then
     echo "semver: there is no release to compare with"

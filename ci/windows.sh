@@ -25,7 +25,7 @@ for part; do
     echo "== $part"
     case $part in
         filters)
-            run --package=lanebloom{,-tests,-formats} --features rayon,mmap,serde --lib --test={api,formats,hash_batch,alloc} -- "${skipped[@]}"
+            run --package=lanebloom{,-tests,-formats} --features rayon,mmap,serde --lib --test={filters,bytes,formats,hash_batch,alloc} -- "${skipped[@]}"
             ;;
         guard) run -p lanebloom-guard --features tower --lib --tests ;;
         commands) run -p lanebloom-{files,cli,corpus} -- "${skipped[@]}" ;;

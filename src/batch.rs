@@ -19,6 +19,7 @@ pub(crate) const CHUNK: usize = 4096;
 pub(crate) type Few = Scratch<{ Length::Many.least() - 1 }>;
 
 /// Hashes in order: a slice of them, or keys to be hashed.
+#[expect(clippy::len_without_is_empty, reason = "no caller asks")]
 pub trait Source {
     /// The number of hashes.
     fn len(&self) -> usize;

@@ -1,9 +1,16 @@
 //! The filters: `types` has a file or folder for each, `methods` the families of methods that
-//! several types have, `parts` what the types are made of. [`Filter`] itself is here.
+//! several types have, `parts` what the types are made of, `traits` what each operation is called.
+//! [`Filter`] itself is here.
 //!
-//! Macros write what several filters share, for a list of types. On the page of an alias such as
-//! `ConcurrentBloom`, rustdoc shows every generic impl of [`Filter`], whatever its bounds: methods
-//! of a generic impl would stand on pages where they cannot be called.
+//! A new filter type is a file in `types` that implements [`Engine`](traits::Engine) and the traits
+//! of its operations, and calls the macro of each family that it has. The other lines: its module
+//! in `types.rs`, its name in `lib.rs`, its kind in `codec` if it can be saved, its row in the list
+//! of tests (`tests/common/filters.rs`).
+//!
+//! Macros write the families that some types lack. On the page of an alias such as
+//! [`ConcurrentBloom`](crate::ConcurrentBloom), rustdoc shows every generic impl of [`Filter`],
+//! whatever its bounds: methods of a generic impl would stand on pages where they cannot be called.
+//! `ci/pages.sh` checks that.
 
 pub(crate) mod methods;
 pub(crate) mod parts;

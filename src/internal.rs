@@ -50,8 +50,8 @@ pub mod bounds {
     pub use crate::codec::header::Hashing;
     pub use crate::codec::pieces::{Input, Out};
     pub use crate::error::SnapshotErrorKind;
-    pub use crate::filter::parts::lines::Lined;
-    pub use crate::filter::parts::slots::Slotted;
+    pub use crate::filter::parts::lines::Blocked;
+    pub use crate::filter::parts::slots::Bucketed;
     pub use crate::filter::traits::Total;
     pub use crate::filter::types::cuckoo::table::CuckooTable;
     pub use crate::filter::types::dleft::cells::Cells;

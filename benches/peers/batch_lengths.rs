@@ -1,8 +1,8 @@
 //! Batches of several lengths beside single calls, to see from which length on a batch wins.
 
 use crate::contestants::{BATCH, Ours, count};
-use crate::features::{Library, features, missing};
-use crate::{Args, Lookups, fill, timed};
+use crate::features::{Library, features};
+use crate::{Args, Lookups, fill, missing, timed};
 use lanebloom::ConcurrentBloom;
 use lanebloom_benches::median;
 

@@ -4,7 +4,7 @@
 
 use crate::contestants::Peer;
 use crate::features::Library;
-use crate::key_calls::Key;
+use crate::keys::{Key, Kind};
 use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -29,19 +29,6 @@ unsafe extern "C" {
 /// Whether it has lookups in bulk.
 pub(crate) fn has_bulk() -> bool {
     peers_boost_version() >= 109_000
-}
-
-/// What a filter takes, as in `boost.cpp`.
-#[repr(C)]
-pub(crate) enum Kind {
-    /// Hashes of keys.
-    Hash,
-    /// `u64`, which Boost hashes, like the others.
-    Number,
-    /// `[u8; 16]`.
-    Bytes,
-    /// `Text`.
-    Text,
 }
 
 /// A filter of one kind, whose keys are `K`.

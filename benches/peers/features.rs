@@ -1,5 +1,4 @@
-//! For which CPU features the contestants' code was compiled, or which it chooses when it runs; and
-//! which contestants are missing.
+//! For which CPU features the contestants' code was compiled, or which it chooses when it runs.
 
 use crate::Args;
 use std::env::consts::ARCH;
@@ -89,19 +88,4 @@ pub(crate) fn features(args: &Args, libraries: impl IntoIterator<Item = Library>
     let each = |library: Library| format!("{}: {}", library.name(), library.features(args));
     let all: Vec<String> = all.into_iter().map(each).collect();
     format!("CPU features: {}\n\n", all.join("; "))
-}
-
-/// Rows that say why Boost.Bloom or quickbloom is missing, or Boost's bulk calls.
-pub(crate) fn missing() -> String {
-    // By `build.rs`.
-    #[cfg(not(has_boost))]
-    let boost = Some(env!("BUILD_OF_BOOST"));
-    #[cfg(has_boost)]
-    let boost = (!crate::boost::has_bulk()).then_some("no bulk calls before Boost 1.90");
-    #[cfg(not(has_quickbloom))]
-    let quickbloom = Some(env!("BUILD_OF_QUICKBLOOM"));
-    #[cfg(has_quickbloom)]
-    let quickbloom = None;
-    let row = |(name, reason)| Option::map_or(reason, String::new(), |reason| format!("| {name} | {reason} |\n"));
-    [("Boost.Bloom", boost), ("quickbloom", quickbloom)].map(row).concat()
 }

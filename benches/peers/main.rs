@@ -32,6 +32,7 @@ mod contestants;
 mod features;
 mod growth;
 mod key_calls;
+mod keys;
 mod murmur3;
 #[cfg(has_quickbloom)]
 mod quickbloom;
@@ -39,8 +40,8 @@ mod quickbloom;
 use clap::{Parser, ValueEnum};
 use contestants::{Fast, Locked, Ours, Peer, Sbbf, Touch};
 use fastbloom::AtomicBloomFilter;
-use features::{features, missing};
-use key_calls::{Key, Text};
+use features::features;
+use keys::{Key, Text};
 use lanebloom::internal::{Isa, instruction_sets};
 use lanebloom_benches::{best_instruction_set, machine, median, number, parse_size};
 use std::fmt::Write as _;
@@ -502,4 +503,19 @@ fn hot_keys(args: &Args) -> String {
         writeln!(table, "| {:47} | {time:.2} ({ratio:.2}x) |", peer.name()).unwrap();
     }
     table + &missing()
+}
+
+/// Rows that say why Boost.Bloom or quickbloom is missing, or Boost's bulk calls.
+fn missing() -> String {
+    // By `build.rs`.
+    #[cfg(not(has_boost))]
+    let boost = Some(env!("BUILD_OF_BOOST"));
+    #[cfg(has_boost)]
+    let boost = (!boost::has_bulk()).then_some("no bulk calls before Boost 1.90");
+    #[cfg(not(has_quickbloom))]
+    let quickbloom = Some(env!("BUILD_OF_QUICKBLOOM"));
+    #[cfg(has_quickbloom)]
+    let quickbloom = None;
+    let row = |(name, reason)| Option::map_or(reason, String::new(), |reason| format!("| {name} | {reason} |\n"));
+    [("Boost.Bloom", boost), ("quickbloom", quickbloom)].map(row).concat()
 }

@@ -9,7 +9,7 @@
 
 use crate::contestants::Peer;
 use crate::features::Library;
-use crate::key_calls::Key;
+use crate::keys::Key;
 use lanebloom_formats::SplitBlockBloom;
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;

@@ -1,6 +1,6 @@
 //! Headers, for programs that do not know which filter the bytes hold, or cannot read it. Bytes go
 //! in, a [`SnapshotHeader`] comes out. [`verify`] takes whole records. The filters' decoders do not
-//! use this file; `tests/formats/peek.rs` compares both.
+//! use this file; `tests/bytes/peek.rs` compares both.
 
 use super::header::{
     BlocksHeader, DELTA_HEADER, DeltaHeader, Hashing, Kind, MAGIC, OwnHeader, SNAPSHOT_HEADER, first, snapshot_bytes,

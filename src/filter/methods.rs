@@ -1,5 +1,5 @@
-//! Methods that several filter types have, a file for each family. A macro writes a family that some
-//! types lack, and the file of each type that has it calls the macro.
+//! Methods that several filter types have, a file for each family. A macro writes a family that
+//! some types lack, and the file of each type that has it calls the macro.
 
 pub(crate) mod builders;
 mod copies;

@@ -498,7 +498,11 @@ impl<E: Insert, S> Insert for Filter<E, S> {
 /// use lanebloom::traits::{Engine, Insert, Inserted, Remove};
 /// use lanebloom::{CountingBloom, CuckooFilter, Filter, InsertError};
 ///
-/// fn replace<E>(filter: &Filter<E>, old: &str, new: &str) -> Result<bool, InsertError>
+/// fn replace<E>(
+///     filter: &Filter<E>,
+///     old: &str,
+///     new: &str,
+/// ) -> Result<bool, InsertError>
 /// where
 ///     E: Engine + Insert + Remove,
 /// {
@@ -588,7 +592,10 @@ impl<E: Remove, S> Remove for Filter<E, S> {
 /// use lanebloom::traits::{Count, Engine, Insert};
 /// use lanebloom::{CuckooFilter, DLeftFilter, Filter};
 ///
-/// fn copies<E: Engine + Insert + Count>(filter: &Filter<E>, keys: &[&str]) -> [usize; 2] {
+/// fn copies<E>(filter: &Filter<E>, keys: &[&str]) -> [usize; 2]
+/// where
+///     E: Engine + Insert + Count,
+/// {
 ///     filter.insert_batch(keys);
 ///     [filter.count(keys[0]), filter.len()]
 /// }

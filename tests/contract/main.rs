@@ -107,7 +107,7 @@ macro_rules! word {
             unites(filled!($of));
         }
     };
-    // tests/formats has the tests for these words. A word that no arm lists is an error.
+    // tests/bytes has the tests for these words. A word that no arm lists is an error.
     (stored, $of:tt) => {};
     (live, $of:tt) => {};
     (guests, $of:tt) => {};
@@ -300,10 +300,7 @@ fn rates<E: Engine, S: KeyHasher>(of: Of<E, S>) {
 
 // ---- Inserts ----
 
-fn inserts<E: Engine, S: KeyHasher + Clone>(of: Of<E, S>)
-where
-    E: Insert,
-{
+fn inserts<E: Engine + Insert, S: KeyHasher + Clone>(of: Of<E, S>) {
     for_each_size(of, |isa, planned, lengths| {
         let single = plain(of(planned, &[]));
         let [by_hash, by_keys, by_hashes, all] = copies(of(planned, &[]).with_isa(isa));
@@ -354,10 +351,7 @@ where
     }
 }
 
-fn clear<E: Engine, S: KeyHasher>(of: Of<E, S>)
-where
-    E: Insert,
-{
+fn clear<E: Engine + Insert, S: KeyHasher>(of: Of<E, S>) {
     let new = of(2000, &[]);
     let mut filter = of(2000, &distinct(6, 1000));
     let content = distinct(7, 1500);
@@ -378,10 +372,7 @@ where
     }
 }
 
-fn flags<E: Engine, S: KeyHasher + Clone>(of: Of<E, S>)
-where
-    E: Insert,
-{
+fn flags<E: Engine + Insert, S: KeyHasher + Clone>(of: Of<E, S>) {
     for_each_size(of, |isa, planned, lengths| {
         let single = plain(of(planned, &[]));
         let [by_keys, by_hashes] = copies(of(planned, &[]).with_isa(isa));
@@ -453,9 +444,8 @@ where
     assert!(empty.is_empty());
 }
 
-fn extends<E: Engine, S: KeyHasher>(of: Of<E, S>)
+fn extends<E: Engine + Insert<Answer = bool>, S: KeyHasher>(of: Of<E, S>)
 where
-    E: Insert<Answer = bool>,
     Filter<E, S>: for<'a> Extend<&'a u64> + Sync,
     for<'a, 'b> &'b Filter<E, S>: Extend<&'a u64>,
 {
@@ -492,9 +482,8 @@ where
 
 /// Four threads insert, by single calls and by batches, and ask for what others inserted, also in
 /// copies of the filter.
-fn inserts_beside_lookups<E: Engine, S: KeyHasher + Clone>(of: Of<E, S>)
+fn inserts_beside_lookups<E: Engine + Insert, S: KeyHasher + Clone>(of: Of<E, S>)
 where
-    E: Insert,
     Filter<E, S>: Sync,
 {
     const THREADS: usize = 4;
@@ -534,10 +523,7 @@ where
 
 // ---- Removals and counts ----
 
-fn removes<E: Engine, S: KeyHasher + Clone>(of: Of<E, S>)
-where
-    E: Insert + Remove,
-{
+fn removes<E: Engine + Insert + Remove, S: KeyHasher + Clone>(of: Of<E, S>) {
     for_each_size(of, |isa, planned, lengths| {
         let single = plain(of(planned, &[]));
         let [by_hash, by_keys, by_hashes, flagged, flagged_hashes] = copies(of(planned, &[]).with_isa(isa));
@@ -605,10 +591,7 @@ where
     assert!(filter.contains(&7u64));
 }
 
-fn counts<E: Engine, S: KeyHasher>(of: Of<E, S>)
-where
-    E: Count,
-{
+fn counts<E: Engine + Count, S: KeyHasher>(of: Of<E, S>) {
     let content = distinct(11, 1000);
     let filter = of(2000, &[&content[..], &content[..100]].concat());
     assert_eq!((filter.len(), filter.figures().len), (1100, 1100));
@@ -629,10 +612,7 @@ where
 }
 
 /// One key as often as it can be, beside others that may have to make room for it.
-fn multiples<E: Engine, S: KeyHasher>(of: Of<E, S>)
-where
-    E: Count + Remove + Insert<Answer = Result<(), InsertError>>,
-{
+fn multiples<E: Engine + Count + Remove + Insert<Answer = Result<(), InsertError>>, S: KeyHasher>(of: Of<E, S>) {
     let content = distinct(13, 15_000);
     let filter = of(20_000, &content);
     let key = (1 << 40..).map(number).find(|key| !filter.contains(key)).unwrap();
@@ -650,10 +630,7 @@ where
     assert!(filter.is_empty() && filter.fill_ratio() == 0.0);
 }
 
-fn fills<E: Engine, S: KeyHasher>(of: Of<E, S>)
-where
-    E: Count + Remove + Insert<Answer = Result<(), InsertError>>,
-{
+fn fills<E: Engine + Count + Remove + Insert<Answer = Result<(), InsertError>>, S: KeyHasher>(of: Of<E, S>) {
     // A batch ends at the first key that finds no room, and says where that is.
     let content = distinct(14, 10_000);
     let filter = of(3000, &[]);
@@ -690,9 +667,8 @@ where
 
 /// Each thread has keys of its own, in a filter so full that inserts move what others inserted.
 /// None is ever missing, and in the end there is nothing left of any.
-fn come_and_go<E: Engine, S: KeyHasher>(of: Of<E, S>)
+fn come_and_go<E: Engine + Count + Remove + Insert<Answer = Result<(), InsertError>>, S: KeyHasher>(of: Of<E, S>)
 where
-    E: Count + Remove + Insert<Answer = Result<(), InsertError>>,
     Filter<E, S>: Sync,
 {
     const THREADS: usize = 4;
@@ -747,9 +723,8 @@ fn estimates<E: Engine, S: KeyHasher>(of: Of<E, S>) {
     }
 }
 
-fn unites<E: Engine, S: KeyHasher + Clone>(of: Of<E, S>)
+fn unites<E: Engine + Insert + Union, S: KeyHasher + Clone>(of: Of<E, S>)
 where
-    E: Insert + Union,
     Filter<E, S>: PartialEq,
 {
     let (one, other) = (distinct(16, 1000), distinct(17, 1000));

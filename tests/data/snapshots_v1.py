@@ -2,7 +2,7 @@
 
     pip install xxhash && python3 tests/data/snapshots_v1.py
 
-tests/formats/snapshot.rs, snapshot_deletable.rs and bitmap.rs make the same filters and compare. What is here was made when version 1 of the format was, and is never
+tests/bytes/snapshot.rs, snapshot_deletable.rs and bitmap.rs make the same filters and compare. What is here was made when version 1 of the format was, and is never
 made anew after a release: a later version must read it. (Before the first one it was, when positions became bytes.)
 """
 

@@ -1,8 +1,8 @@
 //! Hashing many keys at once against hashing them one by one: the same hashes, whatever the type of
-//! the keys, their lengths and their order, under every instruction set. (`tests/formats/hash.rs`
+//! the keys, their lengths and their order, under every instruction set. (`tests/bytes/hash.rs`
 //! says what those hashes must be.)
 //!
-//! A program of its own, for ci/cross.sh: it compiles in a fraction of the time of `formats`.
+//! A program of its own, for ci/cross.sh: it compiles in a fraction of the time of `bytes`.
 
 use lanebloom::internal::{Isa, instruction_sets};
 use lanebloom::{FastHash, Funnel, KeyHasher, Murmur3, Sink, SipHash13};

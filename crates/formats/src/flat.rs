@@ -23,7 +23,7 @@ pub trait NextIndex: Copy + Default {
     fn next_index(&mut self, modulo: &Modulo) -> u64;
 
     /// Writes the first indexes of all keys of a tile: `columns[j][i]` for bit `j` of key `i`.
-    /// Answers false if it cannot, and then [`next_index`](Self::next_index) does.
+    /// Returns false if it cannot; then [`next_index`](Self::next_index) does.
     ///
     /// There are fewer than 2^31 bits. Made for vectors, so it must be `#[inline(always)]`.
     #[inline(always)]
@@ -153,7 +153,7 @@ impl Flat {
         }
     }
 
-    /// Sets the bits of a key; answers whether this call set any of them.
+    /// Sets the bits of a key; returns whether this call set any of them.
     #[inline(always)]
     pub(crate) fn set(&self, mut next: impl NextIndex) -> bool {
         let mut indexes = [0; GROUP];
@@ -431,7 +431,7 @@ impl Flat {
         groups.chunks(GROUP).all(all) && all(last)
     }
 
-    /// Sets the bits at these indexes; answers whether this call set any of them.
+    /// Sets the bits at these indexes; returns whether this call set any of them.
     ///
     /// Looks first and writes only the bits that lack: a load costs next to nothing, a locked
     /// operation some nanoseconds.

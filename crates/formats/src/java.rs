@@ -69,8 +69,8 @@ pub struct JavaBloom<F> {
     expected_keys: usize,
 }
 
-/// The system of a [`JavaBloom`]: [`Guava`](crate::guava::Guava) or
-/// [`Spark`](crate::spark::Spark). No other type can implement it.
+/// The system of a [`JavaBloom`]: [`Guava`](crate::guava::Guava) or [`Spark`](crate::spark::Spark).
+/// No other type can implement it.
 pub trait JavaFormat: FormatImpl {}
 
 impl<F: FormatImpl> JavaFormat for F {}
@@ -143,8 +143,8 @@ impl<F: FormatImpl> fmt::Display for Layout<F> {
 
 /// Making a filter.
 impl<F: JavaFormat> JavaBloom<F> {
-    /// An empty filter for `keys` keys at this rate, with the defaults of today's Guava, or of Spark
-    /// 4.3.
+    /// An empty filter for `keys` keys at this rate, with the defaults of today's Guava, or of
+    /// Spark 4.3.
     ///
     /// # Errors
     ///
@@ -209,8 +209,8 @@ impl<F: JavaFormat> JavaBloom<F> {
     /// Inserts `key`; returns whether that changed the filter: `put` of Guava and Spark.
     ///
     /// It can return `false` for a new key, at the false-positive rate. If several threads race to
-    /// insert a new key, **at least** one of them gets `true`, and several may: do not take it for a
-    /// claim.
+    /// insert a new key, **at least** one of them gets `true`, and several may: do not take it for
+    /// a claim.
     ///
     /// # Memory ordering
     ///

@@ -87,8 +87,8 @@ pub fn hash<K: Funnel + ?Sized>(key: &K) -> u64 {
     xxh64::of_key(key)
 }
 
-/// The number of the block that has the bits of a hash, in a filter of so many blocks. Block `i`
-/// begins at byte `32 * i` of the bitset.
+/// The number of the block that has the bits of a hash, in a filter of this number of blocks. Block
+/// `i` begins at byte `32 * i` of the bitset.
 ///
 /// ```
 /// use lanebloom_formats::splitblock::block_index;
@@ -132,8 +132,8 @@ pub fn check_block(block: &[u8; BLOCK_BYTES], hash: u64) -> bool {
 /// lanebloom. The inserts are here, as those of a [`ConcurrentBloom`](lanebloom::ConcurrentBloom).
 ///
 /// A filter that was read promises 1%, since its bytes do not say for how many keys it is: its
-/// [`expected_keys`](Filter::expected_keys) are those that keep 1%. If it was made for another rate,
-/// compare its [rate now](Filter::current_false_positive_rate) with that one.
+/// [`expected_keys`](Filter::expected_keys) are those that keep 1%. If it was made for another
+/// rate, compare its [rate now](Filter::current_false_positive_rate) with that one.
 ///
 /// ```
 /// use lanebloom_formats::SplitBlockBloom;
@@ -153,7 +153,7 @@ pub fn check_block(block: &[u8; BLOCK_BYTES], hash: u64) -> bool {
 /// # Consistency
 ///
 /// As [`ConcurrentBloom`](lanebloom::ConcurrentBloom): a key whose insert happened before a lookup
-/// is found. When a lookup answers true, what the inserters of these bits did before is visible.
+/// is found. When a lookup returns true, what the inserters of these bits did before is visible.
 /// Two threads that insert one new key at the same time may both get true.
 pub struct SplitBlockBloom(Filter<SplitBlock<Owned>, Xxh64>);
 
@@ -184,7 +184,7 @@ impl SplitBlockBloom {
         Self::new(sizing::blocks(keys, false_positive_rate)?, keys)
     }
 
-    /// A filter of the size that Parquet's libraries choose for so many distinct values: by
+    /// A filter of the size that Parquet's libraries choose for this number of distinct values: by
     /// `-8 keys / ln(1 - rate^(1/8))` bits, raised to a power of two, from 32 bytes to 128 MiB.
     ///
     /// The formula leaves out that keys are not spread evenly, and the limit takes no notice of the
@@ -249,8 +249,8 @@ impl SplitBlockBloom {
     ///
     /// # Errors
     ///
-    /// If the bytes are no whole number of blocks of 32 bytes, none, or 2^32 blocks or more, or if
-    /// there is not enough memory.
+    /// If the bytes are not a whole number of blocks of 32 bytes, none, or 2^32 blocks or more, or
+    /// if there is not enough memory.
     ///
     /// # Examples
     ///

@@ -1,5 +1,5 @@
-//! The one builder: takes the number of keys and the rate, and passes them to the engine, which sizes
-//! itself. And the constructors of the types that have one.
+//! The one builder: takes the number of keys and the rate, and passes them to the engine, which
+//! sizes itself. And the constructors of the types that have one.
 
 use crate::error::{BuildError, BuildErrorKind};
 use crate::filter::Filter;

@@ -1,15 +1,15 @@
 //! Copies and slots, for the types that keep each key in a slot.
 
 use crate::filter::Filter;
-use crate::filter::parts::slots::Slotted;
+use crate::filter::parts::slots::Bucketed;
 use crate::filter::traits::{Count, Engine};
 use crate::funnel::Funnel;
 use crate::hash::KeyHasher;
 
 /// Copies and slots.
-impl<T, S: KeyHasher> Filter<Slotted<T>, S>
+impl<T, S: KeyHasher> Filter<Bucketed<T>, S>
 where
-    Slotted<T>: Count + Engine,
+    Bucketed<T>: Count + Engine,
 {
     /// How often `key` is in the filter: as often as it was inserted and not removed, or
     /// more at the false-positive rate.
@@ -27,9 +27,9 @@ where
 }
 
 /// Copies and slots.
-impl<T, S> Filter<Slotted<T>, S>
+impl<T, S> Filter<Bucketed<T>, S>
 where
-    Slotted<T>: Count,
+    Bucketed<T>: Count,
 {
     /// [`count`](Self::count) by hash.
     ///

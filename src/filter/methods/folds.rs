@@ -7,7 +7,7 @@
 
 use crate::error::{BuildError, BuildErrorKind};
 use crate::filter::Filter;
-use crate::filter::parts::lines::{LineWords, Lined, OwnWords, empty};
+use crate::filter::parts::lines::{Blocked, LineWords, OwnWords, empty};
 use crate::filter::traits::Engine;
 use crate::geometry::layout::{LINE_WORDS, Layout};
 use crate::geometry::sizing::Request;
@@ -28,7 +28,7 @@ fn folded(layout: Layout, factor: usize) -> Layout {
 }
 
 /// The rate now, of the filter after a fold.
-fn folded_rate<W: LineWords>(engine: &Lined<W>, factor: usize) -> f64 {
+fn folded_rate<W: LineWords>(engine: &Blocked<W>, factor: usize) -> f64 {
     let mut lines = engine.words.lines().words();
     let unite = |a: [u64; LINE_WORDS], b: [u64; LINE_WORDS]| array::from_fn(|i| a[i] | b[i]);
     let lines = iter::from_fn(|| lines.by_ref().take(factor).reduce(unite));
@@ -36,7 +36,7 @@ fn folded_rate<W: LineWords>(engine: &Lined<W>, factor: usize) -> f64 {
 }
 
 /// Folds by a divisor of the [`part`].
-fn fold<W: OwnWords>(engine: &mut Lined<W>, factor: usize, expected_keys: usize) -> Result<(), BuildError> {
+fn fold<W: OwnWords>(engine: &mut Blocked<W>, factor: usize, expected_keys: usize) -> Result<(), BuildError> {
     let mut folded = empty::<W>(folded(engine.layout, factor), expected_keys)?;
     let mut words = engine.words.words();
     for block in 0..folded.layout.blocks {
@@ -76,7 +76,7 @@ pub fn largest_factor(blocks: usize, rate: f64, rate_after: impl Fn(usize) -> f6
     Ok(factors[kept.saturating_sub(1)])
 }
 
-fn fold_by<W: OwnWords>(engine: &mut Lined<W>, factor: usize) -> Result<(), BuildError> {
+fn fold_by<W: OwnWords>(engine: &mut Blocked<W>, factor: usize) -> Result<(), BuildError> {
     let of = if engine.layout.shape.lines == 1 {
         ""
     } else {
@@ -86,7 +86,7 @@ fn fold_by<W: OwnWords>(engine: &mut Lined<W>, factor: usize) -> Result<(), Buil
     fold(engine, factor, usize::max(engine.expected_keys / factor, 1))
 }
 
-fn fold_to_rate<W: OwnWords>(engine: &mut Lined<W>, rate: f64) -> Result<usize, BuildError> {
+fn fold_to_rate<W: OwnWords>(engine: &mut Blocked<W>, rate: f64) -> Result<usize, BuildError> {
     let factor = largest_factor(part(engine.layout), rate, |factor| folded_rate(engine, factor))?;
     if factor > 1 {
         fold(engine, factor, folded(engine.layout, factor).keys_at(W::CELL, rate))?;
@@ -96,7 +96,7 @@ fn fold_to_rate<W: OwnWords>(engine: &mut Lined<W>, rate: f64) -> Result<usize, 
 
 /// Folds.
 #[expect(private_bounds, reason = "every engine of this kind has it")]
-impl<W: OwnWords, S> Filter<Lined<W>, S> {
+impl<W: OwnWords, S> Filter<Blocked<W>, S> {
     /// Divides the number of [blocks](Self::blocks), and so the memory, by `factor`. The
     /// keys are not needed: the filter is then, bit for bit, the one that the same inserts
     /// would have made with so many blocks.

@@ -1,8 +1,8 @@
 //! Inserts, for the types that have them. (In a generic impl, their answer would be an associated
 //! type.)
 
-/// The inserts of a type: `inserts! { Type: Engine }` if it takes every key, and otherwise with what
-/// one insert and a batch return, and what a second insert of a key reports.
+/// The inserts of a type: `inserts! { Type: Engine }` if it takes every key. Otherwise also what
+/// one insert and a batch return, and whether a second insert of a key changes the filter.
 macro_rules! inserts {
     ($filter:ident: $engine:ty) => {
         $crate::filter::methods::inserts::inserts! { $filter: $engine => bool, usize;

@@ -1,10 +1,10 @@
 //! The layout of the filters in lines, as their users see it.
 
 use crate::filter::Filter;
-use crate::filter::parts::lines::Lined;
+use crate::filter::parts::lines::Blocked;
 
 /// The layout.
-impl<W, const OWNED: bool, S> Filter<Lined<W, OWNED>, S> {
+impl<W, const OWNED: bool, S> Filter<Blocked<W, OWNED>, S> {
     /// The words that a key touches, in all of its lines: 1, 2, 4 or 8.
     ///
     /// ```

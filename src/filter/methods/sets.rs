@@ -4,7 +4,7 @@
 
 use crate::error::IncompatibleError;
 use crate::filter::Filter;
-use crate::filter::parts::lines::{LineWords, Lined, OwnWords};
+use crate::filter::parts::lines::{Blocked, LineWords, OwnWords};
 use crate::filter::traits::Union;
 use crate::geometry::layout::{LINE_WORDS, Layout};
 use crate::hash::FilterHasher;
@@ -15,7 +15,7 @@ use core::ops::Range;
 type Line = [u64; LINE_WORDS];
 
 /// Keeps what `other`, of the same layout, has too; returns whether that changed `engine`.
-fn intersection_from<W: OwnWords>(engine: &mut Lined<W>, other: &Lined<W>) -> bool {
+fn intersection_from<W: OwnWords>(engine: &mut Blocked<W>, other: &Blocked<W>) -> bool {
     let mut lost = 0;
     engine.words.replace(other.words.words(), |ours, theirs| {
         let common = W::common(ours, theirs);
@@ -28,8 +28,8 @@ fn intersection_from<W: OwnWords>(engine: &mut Lined<W>, other: &Lined<W>) -> bo
 
 /// Some lines of both, as lookups see them: each of `engine` before that of `other`.
 pub(crate) fn both<W: LineWords>(
-    engine: &Lined<W>,
-    other: &Lined<W>,
+    engine: &Blocked<W>,
+    other: &Blocked<W>,
     blocks: Range<usize>,
 ) -> impl Iterator<Item = (Line, Line)> {
     let ours = engine.words.lines().words_of(blocks.clone());
@@ -40,7 +40,7 @@ pub(crate) fn both<W: LineWords>(
 
 /// Whether no key can be in both. A key has a bit in every sector of a line; with two lines, in one
 /// of each half of the blocks.
-fn is_disjoint<W: LineWords>(engine: &Lined<W>, other: &Lined<W>) -> bool {
+fn is_disjoint<W: LineWords>(engine: &Blocked<W>, other: &Blocked<W>) -> bool {
     let Layout { shape, blocks } = engine.layout;
     let (sector, part) = (LINE_WORDS / shape.words, blocks / shape.lines);
     let may_share = |(a, b): (Line, Line)| {
@@ -52,7 +52,7 @@ fn is_disjoint<W: LineWords>(engine: &Lined<W>, other: &Lined<W>) -> bool {
     (0..shape.lines).any(|half| !both(engine, other, half * part..(half + 1) * part).any(may_share))
 }
 
-fn is_subset<W: LineWords>(engine: &Lined<W>, other: &Lined<W>) -> bool {
+fn is_subset<W: LineWords>(engine: &Blocked<W>, other: &Blocked<W>) -> bool {
     let mut lines = both(engine, other, 0..engine.layout.blocks);
     let subset = lines.all(|(a, b)| (0..LINE_WORDS).fold(0, |missing, i| missing | a[i] & !b[i]) == 0);
     bits::acquire();
@@ -62,7 +62,7 @@ fn is_subset<W: LineWords>(engine: &Lined<W>, other: &Lined<W>) -> bool {
 /// Two filters as sets of keys. All methods fail as [`union_from`](Self::union_from): if
 /// layout or hasher differ.
 #[expect(private_bounds, reason = "every engine of this kind has it")]
-impl<W: OwnWords, S: FilterHasher> Filter<Lined<W>, S> {
+impl<W: OwnWords, S: FilterHasher> Filter<Blocked<W>, S> {
     /// Keeps only what `other` has too; returns whether that changed this filter. `other`
     /// may be in use meanwhile. It takes `&mut self`: beside inserts, some keys would
     /// survive in part.

@@ -1,7 +1,7 @@
 //! The common part of engines whose cells lie in lines of the cache: the bits of a
 //! [`ConcurrentBloom`](crate::ConcurrentBloom), the counters of a
 //! [`CountingBloom`](crate::CountingBloom), and the snapshot of a
-//! [`BloomView`](crate::BloomView). [`Lined`] has lookups, figures, comparison and snapshots. Its
+//! [`BloomView`](crate::BloomView). [`Blocked`] has lookups, figures, comparison and snapshots. Its
 //! words bring their kernels; inserts stand with the words.
 
 use crate::codec::{BlocksHeader, Hashing, Input, Kind, Out, SNAPSHOT_HEADER, admit, read_words, write_words};
@@ -16,11 +16,11 @@ use crate::words::bits::{self, Lines, Load};
 use alloc::vec::Vec;
 use core::fmt;
 
-/// An engine that keeps bits or counters in lines of 64 bytes. `OWNED`: it owns them, so that it can
-/// be changed, compared, united and saved. (Type and not bound, so that rustdoc shows no method for
-/// these on the page of a [`BloomView`](crate::BloomView).)
+/// An engine that keeps bits or counters in lines of 64 bytes. If it is `OWNED`, it can be changed,
+/// compared, united and saved. (This is a parameter, since rustdoc ignores bounds: on the page of a
+/// [`BloomView`](crate::BloomView) it would show methods that need them.)
 #[derive(Clone, Copy)]
-pub struct Lined<W, const OWNED: bool = true> {
+pub struct Blocked<W, const OWNED: bool = true> {
     pub(crate) words: W,
     pub(crate) layout: Layout,
     pub(crate) expected_keys: usize,
@@ -88,7 +88,7 @@ fn fill_ratio(ones: u64, layout: Layout) -> f64 {
     ones as f64 / (layout.blocks * LINE_BITS) as f64
 }
 
-impl<W: LineWords, const OWNED: bool> Engine for Lined<W, OWNED> {
+impl<W: LineWords, const OWNED: bool> Engine for Blocked<W, OWNED> {
     const NAME: &'static str = W::TYPE;
 
     #[inline]
@@ -204,9 +204,9 @@ impl<W: LineWords, const OWNED: bool> Engine for Lined<W, OWNED> {
     }
 }
 
-impl<W> FixedSize for Lined<W> {}
+impl<W> FixedSize for Blocked<W> {}
 
-impl<W: OwnWords> Union for Lined<W> {
+impl<W: OwnWords> Union for Blocked<W> {
     /// Whether both have the same layout and the same content.
     fn same(&self, other: &Self) -> bool {
         let same = self.layout == other.layout && self.words.words().eq(other.words.words());
@@ -229,15 +229,15 @@ impl<W: OwnWords> Union for Lined<W> {
     }
 }
 
-pub(crate) fn empty<W: OwnWords>(layout: Layout, expected_keys: usize) -> Result<Lined<W>, BuildError> {
-    Ok(Lined {
+pub(crate) fn empty<W: OwnWords>(layout: Layout, expected_keys: usize) -> Result<Blocked<W>, BuildError> {
+    Ok(Blocked {
         words: W::empty(layout)?,
         layout,
         expected_keys,
     })
 }
 
-fn header<W: OwnWords>(engine: &Lined<W>, hashing: Hashing) -> BlocksHeader {
+fn header<W: OwnWords>(engine: &Blocked<W>, hashing: Hashing) -> BlocksHeader {
     BlocksHeader {
         kind: W::KIND,
         hashing,
@@ -248,7 +248,7 @@ fn header<W: OwnWords>(engine: &Lined<W>, hashing: Hashing) -> BlocksHeader {
 }
 
 /// `docs/FORMAT.md` describes the bytes.
-impl<W: OwnWords> Encode for Lined<W> {
+impl<W: OwnWords> Encode for Blocked<W> {
     const HELD: bool = false;
 
     fn snapshot_bytes(&self) -> usize {

@@ -1,11 +1,11 @@
-//! The common part of engines that keep each key in one slot of a few buckets: the fingerprints of a
-//! cuckoo filter, and the cells of a d-left filter. Lookups, batches, statistics and snapshots are
-//! here. A table ([`Slots`]) brings its words, its addresses, and its argument about races.
+//! The common part of engines that keep each key in one slot of a few buckets: the fingerprints of
+//! a cuckoo filter, and the cells of a d-left filter. Lookups, batches, statistics and snapshots
+//! are here. A table ([`Slots`]) brings its words, its addresses, and its argument about races.
 //!
 //! Batches go by the scalar loop of `kernel/tiles.rs`: a bucket is a word, and one operation
 //! compares all of its slots. Compiled for AVX-512, where the compiler makes vectors of the
-//! addresses, it took as long (4.8 and 13 ns for a lookup in L2, Emerald Rapids). Outside the caches
-//! the lines take the time.
+//! addresses, it took as long (4.8 and 13 ns for a lookup in L2, Emerald Rapids). Outside the
+//! caches the lines take the time.
 
 use crate::batch::{Answer, Source, all, answered, ones, tell};
 use crate::codec::{
@@ -126,12 +126,12 @@ pub(crate) fn random(state: &mut u64) -> u64 {
 }
 
 /// An engine with slots for its keys.
-pub struct Slotted<T> {
+pub struct Bucketed<T> {
     pub(crate) table: T,
     pub(crate) expected_keys: usize,
 }
 
-impl<T: Slots> Engine for Slotted<T> {
+impl<T: Slots> Engine for Bucketed<T> {
     const NAME: &'static str = T::TYPE;
 
     #[inline]
@@ -203,7 +203,7 @@ impl<T: Slots> Engine for Slotted<T> {
 }
 
 #[expect(private_bounds, reason = "its methods are private")]
-impl<T: Slots> Slotted<T> {
+impl<T: Slots> Bucketed<T> {
     /// Bytes of the buckets alone.
     fn bytes(&self) -> usize {
         8 * T::words_of(self.table.buckets())
@@ -226,14 +226,14 @@ impl<T: Slots> Slotted<T> {
 }
 
 /// An empty engine for what a builder was asked for.
-pub(crate) fn planned<T: Slots>(request: Request, options: T::Options) -> Result<Slotted<T>, BuildError> {
+pub(crate) fn planned<T: Slots>(request: Request, options: T::Options) -> Result<Bucketed<T>, BuildError> {
     let (buckets, expected_keys) = T::solve(request, options).map_err(BuildError)?;
     let table = T::new(buckets)?;
-    Ok(Slotted { table, expected_keys })
+    Ok(Bucketed { table, expected_keys })
 }
 
 #[inline]
-fn insert_address<T: Slots>(engine: &Slotted<T>, address: &T::Address) -> Result<(), InsertErrorKind> {
+fn insert_address<T: Slots>(engine: &Bucketed<T>, address: &T::Address) -> Result<(), InsertErrorKind> {
     engine.table.insert(address).map_err(|refused| match refused {
         Refused::Full => T::full(engine.expected_keys),
         Refused::Copies => InsertErrorKind::Copies {
@@ -242,7 +242,7 @@ fn insert_address<T: Slots>(engine: &Slotted<T>, address: &T::Address) -> Result
     })
 }
 
-impl<T: Slots> Insert for Slotted<T> {
+impl<T: Slots> Insert for Bucketed<T> {
     type Answer = Result<(), InsertError>;
 
     #[inline]
@@ -285,7 +285,7 @@ impl<T: Slots> Insert for Slotted<T> {
     }
 }
 
-impl<T: Slots> Remove for Slotted<T> {
+impl<T: Slots> Remove for Bucketed<T> {
     #[inline]
     fn remove_hash(&self, hash: u64) -> bool {
         self.table.remove(&self.table.address(hash))
@@ -306,7 +306,7 @@ impl<T: Slots> Remove for Slotted<T> {
     }
 }
 
-impl<T: Slots> Count for Slotted<T> {
+impl<T: Slots> Count for Bucketed<T> {
     fn count_hash(&self, hash: u64) -> usize {
         self.table.copies(&self.table.address(hash))
     }
@@ -324,10 +324,10 @@ impl<T: Slots> Count for Slotted<T> {
     }
 }
 
-impl<T> FixedSize for Slotted<T> {}
+impl<T> FixedSize for Bucketed<T> {}
 
 /// The buckets as they are. `docs/FORMAT.md` describes the bytes.
-impl<T: Slots> Encode for Slotted<T> {
+impl<T: Slots> Encode for Bucketed<T> {
     const HELD: bool = true;
 
     fn snapshot_bytes(&self) -> usize {

@@ -17,7 +17,7 @@ use crate::filter::methods::inserts::inserts;
 use crate::filter::methods::serde::serialized;
 use crate::filter::methods::snapshots::stored;
 use crate::filter::methods::unions::unions;
-use crate::filter::parts::lines::{LineWords, Lined, OwnWords, empty};
+use crate::filter::parts::lines::{Blocked, LineWords, OwnWords, empty};
 use crate::filter::traits::{Encode, Engine, Insert, Planned};
 use crate::funnel::Funnel;
 use crate::geometry::layout::Layout;
@@ -56,11 +56,11 @@ use alloc::vec::Vec;
 pub type ConcurrentBloom<S = Murmur3> = Filter<Bloom, S>;
 
 /// The engine of [`ConcurrentBloom`]: bits in lines of 64 bytes.
-pub type Bloom = Lined<BloomWords>;
+pub type Bloom = Blocked<BloomBits>;
 
 /// Bits, and the kernels that set them and look them up.
 #[doc(hidden)]
-pub struct BloomWords {
+pub struct BloomBits {
     pub(crate) bits: Bits,
     pub(crate) kernels: Kernels,
 }
@@ -124,7 +124,7 @@ impl Bloom {
     /// An empty engine that is otherwise the same.
     #[cfg(feature = "std")]
     pub(crate) fn blank(&self) -> Result<Self, BuildError> {
-        let words = BloomWords {
+        let words = BloomBits {
             bits: Bits::new(self.layout.blocks)?,
             ..self.words
         };
@@ -158,7 +158,7 @@ impl Insert for Bloom {
 
     #[inline]
     fn insert_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> usize {
-        let BloomWords { bits, kernels } = &self.words;
+        let BloomBits { bits, kernels } = &self.words;
         let changed = if source.len() < FEWEST_IN_BULK {
             let mut space = Few::new();
             let hashes = source.few(&mut space);
@@ -199,7 +199,7 @@ const FEWEST_IN_BULK: usize = if cfg!(lanebloom_loom) {
     MANY_INSERTS
 };
 
-impl LineWords for BloomWords {
+impl LineWords for BloomBits {
     type Word = AtomicU64;
     const TYPE: &'static str = "ConcurrentBloom";
     const CELL: Cell = Cell::Bit;
@@ -226,7 +226,7 @@ impl LineWords for BloomWords {
     }
 }
 
-impl OwnWords for BloomWords {
+impl OwnWords for BloomBits {
     const KIND: Kind = Kind::Bloom;
 
     fn empty(layout: Layout) -> Result<Self, BuildError> {

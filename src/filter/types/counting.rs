@@ -85,7 +85,7 @@ use crate::filter::methods::removes::removes;
 use crate::filter::methods::serde::serialized;
 use crate::filter::methods::snapshots::stored;
 use crate::filter::methods::unions::unions;
-use crate::filter::parts::lines::{LineWords, Lined, OwnWords, empty};
+use crate::filter::parts::lines::{Blocked, LineWords, OwnWords, empty};
 use crate::filter::traits::{Insert, Planned, Remove};
 use crate::geometry::layout::{LINE_WORDS, Layout};
 use crate::geometry::sizing::{Cell, Request};
@@ -118,11 +118,11 @@ use core::fmt;
 pub type CountingBloom<S = Murmur3> = Filter<Counting, S>;
 
 /// The engine of [`CountingBloom`]: counters of 4 bits in lines of 64 bytes.
-pub type Counting = Lined<CountingWords>;
+pub type Counting = Blocked<BloomCounters>;
 
 /// Counters, and the kernels that change them and look them up.
 #[doc(hidden)]
-pub struct CountingWords {
+pub struct BloomCounters {
     counters: CounterLines,
     kernels: CounterKernels,
 }
@@ -204,7 +204,7 @@ impl Remove for Counting {
     }
 }
 
-impl CountingWords {
+impl BloomCounters {
     fn stuck(&self) -> usize {
         let stuck: u64 = self.counters.words().map(counters::stuck_in).sum();
         bits::acquire();
@@ -212,7 +212,7 @@ impl CountingWords {
     }
 }
 
-impl LineWords for CountingWords {
+impl LineWords for BloomCounters {
     type Word = Counters;
     const TYPE: &'static str = "CountingBloom";
     const CELL: Cell = Cell::Counter;
@@ -251,7 +251,7 @@ impl LineWords for CountingWords {
     }
 }
 
-impl OwnWords for CountingWords {
+impl OwnWords for BloomCounters {
     const KIND: Kind = Kind::Counting;
 
     fn empty(layout: Layout) -> Result<Self, BuildError> {

@@ -85,7 +85,7 @@ use crate::filter::methods::removes::removes;
 #[cfg(feature = "serde")]
 use crate::filter::methods::serde::serialized;
 use crate::filter::methods::snapshots::stored;
-use crate::filter::parts::slots::{Slots, Slotted, planned};
+use crate::filter::parts::slots::{Bucketed, Slots, planned};
 use crate::filter::traits::Planned;
 use crate::geometry::sizing::Request;
 use crate::hash::Murmur3;
@@ -110,7 +110,7 @@ use table::CuckooTable;
 pub type CuckooFilter<S = Murmur3> = Filter<Cuckoo, S>;
 
 /// The engine of [`CuckooFilter`]: fingerprints in buckets, a bucket in a word.
-pub type Cuckoo = Slotted<CuckooTable>;
+pub type Cuckoo = Bucketed<CuckooTable>;
 
 /// Sizes a [`CuckooFilter`]; made by [`CuckooFilter::builder`](Filter::builder).
 ///

@@ -68,7 +68,7 @@ use crate::filter::methods::removes::removes;
 #[cfg(feature = "serde")]
 use crate::filter::methods::serde::serialized;
 use crate::filter::methods::snapshots::stored;
-use crate::filter::parts::slots::{Slotted, planned};
+use crate::filter::parts::slots::{Bucketed, planned};
 use crate::filter::traits::Planned;
 use crate::geometry::sizing::Request;
 use crate::hash::Murmur3;
@@ -94,7 +94,7 @@ use cells::Cells;
 pub type DLeftFilter<S = Murmur3> = Filter<DLeft, S>;
 
 /// The engine of [`DLeftFilter`]: counted remainders in cells.
-pub type DLeft = Slotted<Cells>;
+pub type DLeft = Bucketed<Cells>;
 
 /// Sizes a [`DLeftFilter`]; made by [`DLeftFilter::builder`](Filter::builder).
 ///

@@ -76,7 +76,7 @@ use crate::filter::methods::snapshots::stored;
 use crate::filter::methods::unions::unions;
 use crate::filter::parts::layers::fill_of_all;
 use crate::filter::traits::{Encode, Engine, FixedSize, Insert, Planned, Remove, Union};
-use crate::filter::types::bloom::{Bloom, BloomWords};
+use crate::filter::types::bloom::{Bloom, BloomBits};
 use crate::filter::{Figures, Filter};
 use crate::geometry::sizing::Request;
 use crate::hash::Murmur3;
@@ -371,7 +371,7 @@ impl Remove for Tombstone {
 
     fn remove_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> usize {
         let bury = |tombstones: &[u64], answers: &mut [u64]| {
-            let BloomWords { kernels, bits } = &self.removed.words;
+            let BloomBits { kernels, bits } = &self.removed.words;
             kernels.insert_hashes(bits, tombstones, answers);
             bits::acquire();
         };

@@ -4,7 +4,7 @@
 use crate::codec::{BlocksHeader, Decoded, Hashing, Kind, SNAPSHOT_HEADER, SnapshotBytes, given, murmur3};
 use crate::error::{BuildError, SnapshotError};
 use crate::filter::Filter;
-use crate::filter::parts::lines::{LineWords, Lined};
+use crate::filter::parts::lines::{Blocked, LineWords};
 use crate::filter::types::bloom::ConcurrentBloom;
 use crate::geometry::layout::{LINE_BYTES, Layout};
 use crate::geometry::sizing::Cell;
@@ -43,11 +43,11 @@ use core::num::NonZeroUsize;
 pub type BloomView<'a, S = Murmur3> = Filter<View<'a>, S>;
 
 /// The engine of [`BloomView`]: the bytes of a snapshot.
-pub type View<'a> = Lined<ViewWords<'a>, false>;
+pub type View<'a> = Blocked<BloomBytes<'a>, false>;
 
 /// The bytes of a snapshot, and the kernels that look them up.
 #[doc(hidden)]
-pub struct ViewWords<'a> {
+pub struct BloomBytes<'a> {
     snapshot: SnapshotBytes<'a>,
     lookups: Lookups<[u8; 8]>,
     /// The header's number of blocks.
@@ -284,8 +284,8 @@ impl<S> BloomView<'_, S> {
 /// The engine on these bytes.
 fn engine(snapshot: SnapshotBytes<'_>, header: BlocksHeader) -> View<'_> {
     let layout = header.layout;
-    Lined {
-        words: ViewWords {
+    Blocked {
+        words: BloomBytes {
             snapshot,
             lookups: Lookups::of(layout, Isa::best()),
             blocks: NonZeroUsize::new(layout.blocks).expect("a header without blocks is refused"),
@@ -295,7 +295,7 @@ fn engine(snapshot: SnapshotBytes<'_>, header: BlocksHeader) -> View<'_> {
     }
 }
 
-impl LineWords for ViewWords<'_> {
+impl LineWords for BloomBytes<'_> {
     type Word = [u8; 8];
     const TYPE: &'static str = "BloomView";
     const CELL: Cell = Cell::Bit;

@@ -131,8 +131,8 @@ impl FormatImpl for Guava {
         IntIndexes::new((h1 as i32, (h1 >> 32) as i32))
     }
 
-    /// A byte for the strategy's place in Guava's `BloomFilterStrategies`, and a byte for the number
-    /// of hash functions.
+    /// A byte for the strategy's place in Guava's `BloomFilterStrategies`, and a byte for the
+    /// number of hash functions.
     fn header(self, shape: Shape) -> Header {
         let ordinal = match self.strategy {
             Strategy::Mitz32 => 0,

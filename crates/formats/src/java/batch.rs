@@ -132,8 +132,7 @@ impl<F: JavaFormat> JavaBloom<F> {
         self.look_up(0, hashes, &mut unpack_into(out));
     }
 
-    /// [`contains_batch`](Self::contains_batch) into a bitmap. Bits after the last key
-    /// become 0.
+    /// [`contains_batch`](Self::contains_batch) into a bitmap. Bits after the last key become 0.
     ///
     /// # Panics
     ///
@@ -179,8 +178,7 @@ impl<F: JavaFormat> JavaBloom<F> {
         self.look_up(0, hashes, &mut |at, _, found| out[at / 64] |= found << (at % 64));
     }
 
-    /// Calls `each` with the position of every key that is certainly not in the filter, in
-    /// order.
+    /// Calls `each` with the position of every key that is certainly not in the filter, in order.
     ///
     /// ```
     /// let filter = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.01)?;
@@ -247,8 +245,8 @@ impl<F: JavaFormat> JavaBloom<F> {
         self.insert_chunk(0, hashes, &mut |_, _, _| ())
     }
 
-    /// [`insert_batch`](Self::insert_batch) that also writes each insert's answer to the
-    /// same place of `new`. The first of several equal keys gets `true`.
+    /// [`insert_batch`](Self::insert_batch) that also writes each insert's answer to the same place
+    /// of `new`. The first of several equal keys gets `true`.
     ///
     /// # Panics
     ///

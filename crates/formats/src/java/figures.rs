@@ -6,8 +6,7 @@ use lanebloom::Figures;
 
 /// Figures. Figures of the content read the whole filter, each word at some moment.
 impl<F: JavaFormat> JavaBloom<F> {
-    /// The number of bits, a multiple of 64: Spark's `bitSize`, which Guava does not make
-    /// public.
+    /// The number of bits, a multiple of 64: Spark's `bitSize`, which Guava does not make public.
     ///
     /// ```
     /// use lanebloom_formats::GuavaBloom;
@@ -37,8 +36,8 @@ impl<F: JavaFormat> JavaBloom<F> {
 
     /// The number of keys that the filter was sized for.
     ///
-    /// A stream does not have it: for a filter that was read, it is the number of keys that
-    /// set half of its bits.
+    /// A stream does not have it: for a filter that was read, it is the number of keys that set
+    /// half of its bits.
     ///
     /// ```
     /// use lanebloom_formats::GuavaBloom;
@@ -105,8 +104,8 @@ impl<F: JavaFormat> JavaBloom<F> {
         self.figures().fill_ratio
     }
 
-    /// The estimated number of distinct keys in the filter, from the share of set bits, by
-    /// Guava's formula. Spark has none.
+    /// The estimated number of distinct keys in the filter, from the share of set bits, by Guava's
+    /// formula. Spark has none.
     ///
     /// `usize::MAX` for a full filter, where Guava throws.
     ///
@@ -123,8 +122,7 @@ impl<F: JavaFormat> JavaBloom<F> {
         self.figures().len
     }
 
-    /// The false-positive rate to expect once the [expected keys](Self::expected_keys) are
-    /// in.
+    /// The false-positive rate to expect once the [expected keys](Self::expected_keys) are in.
     ///
     /// ```
     /// let filter = lanebloom_formats::GuavaBloom::with_capacity(100_000, 0.01)?;
@@ -169,10 +167,10 @@ impl<F: JavaFormat> JavaBloom<F> {
     /// keys](Self::false_positive_rate). [What to do
     /// then](lanebloom::Filter#when-a-filter-is-overfull). Reads the whole filter.
     ///
-    /// The limit is the rate of some keys more than these `n`: `4 * sqrt(n)`, since the
-    /// rate varies, and one in `2k - 1` with `k` hash functions. Both systems round `k`, so
-    /// a filter that was read from a stream knows its expected keys only within that. (At
-    /// 1%, `k` is 7, and the limit is 1.4%.)
+    /// The limit is the rate of some keys more than these `n`: `4 * sqrt(n)`, since the rate
+    /// varies, and one in `2k - 1` with `k` hash functions. Both systems round `k`, so a filter
+    /// that was read from a stream knows its expected keys only within that. (At 1%, `k` is 7, and
+    /// the limit is 1.4%.)
     ///
     /// ```
     /// let filter = lanebloom_formats::GuavaBloom::from_keys(0..1000i32, 0.01)?;

@@ -30,7 +30,7 @@ impl Shape {
         pow(fill, self.hash_functions.into())
     }
 
-    /// [`rate_of`](Self::rate_of) the fill by so many keys.
+    /// [`rate_of`](Self::rate_of) the fill by this number of keys.
     pub(crate) fn rate_at(&self, keys: usize) -> f64 {
         self.rate_of(self.fill_at(keys))
     }

@@ -1,12 +1,13 @@
-//! `Serialize` and `Deserialize` of a [`JavaBloom`] (feature `serde`): the bytes of its stream, with
-//! the same checks.
+//! `Serialize` and `Deserialize` of a [`JavaBloom`] (feature `serde`): the bytes of its stream,
+//! with the same checks.
 
 use super::error::JavaReadError;
 use super::{JavaBloom, JavaFormat};
 use lanebloom::internal::{Decode, deserialize, serialize};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The stream of its system, in Base64 if the format is text. Allocates as much as the filter takes.
+/// The stream of its system, in Base64 if the format is text. Allocates as much as the filter
+/// takes.
 ///
 /// ```
 /// use lanebloom_formats::GuavaBloom;

@@ -10,8 +10,7 @@ use lanebloom::{BuildError, IncompatibleError};
 
 /// Whole filters.
 impl<F: JavaFormat> JavaBloom<F> {
-    /// Removes all keys. It takes `&mut self`: beside inserts, some keys would survive in
-    /// part.
+    /// Removes all keys. It takes `&mut self`: beside inserts, some keys would survive in part.
     ///
     /// ```
     /// let mut filter = lanebloom_formats::GuavaBloom::with_capacity(1000, 0.01)?;
@@ -24,8 +23,7 @@ impl<F: JavaFormat> JavaBloom<F> {
         self.flat.bits.clear();
     }
 
-    /// [`clone`](Clone::clone) that returns an error, instead of aborting, if the
-    /// allocation fails.
+    /// [`clone`](Clone::clone) that returns an error, instead of aborting, if the allocation fails.
     ///
     /// # Errors
     ///
@@ -119,8 +117,8 @@ impl<F: JavaFormat> JavaBloom<F> {
     }
 }
 
-/// A copy that holds at least every key whose insertion happened before. Aborts if the
-/// allocation fails; `try_clone` does not.
+/// A copy that holds at least every key whose insertion happened before. Aborts if the allocation
+/// fails; `try_clone` does not.
 impl<F: JavaFormat> Clone for JavaBloom<F> {
     fn clone(&self) -> Self {
         Self {
@@ -130,16 +128,14 @@ impl<F: JavaFormat> Clone for JavaBloom<F> {
     }
 }
 
-/// Two filters as sets of keys. All methods fail as [`union_from`](Self::union_from) does
-/// for filters of different layouts.
+/// Two filters as sets of keys. All methods fail as [`union_from`](Self::union_from) does for
+/// filters of different layouts.
 impl<F: JavaFormat> JavaBloom<F> {
-    /// Keeps only what `other` has too; returns whether that changed this filter. `other`
-    /// may be in use meanwhile. It takes `&mut self`: beside inserts, some keys would
-    /// survive in part.
+    /// Keeps only what `other` has too; returns whether that changed this filter. `other` may be in
+    /// use meanwhile. It takes `&mut self`: beside inserts, some keys would survive in part.
     ///
-    /// The result has every key that was inserted into both, and more keys of only one than
-    /// the false-positive rate says: bits that different keys set in the two filters stay
-    /// too.
+    /// The result has every key that was inserted into both, and more keys of only one than the
+    /// false-positive rate says: bits that different keys set in the two filters stay too.
     ///
     /// # Errors
     ///
@@ -169,8 +165,8 @@ impl<F: JavaFormat> JavaBloom<F> {
         Ok(changed)
     }
 
-    /// Whether `other` has every key of this filter: `false` is certain, `true` may be by
-    /// chance, as if each key that `other` lacks were a false positive there.
+    /// Whether `other` has every key of this filter: `false` is certain, `true` may be by chance,
+    /// as if each key that `other` lacks were a false positive there.
     ///
     /// # Errors
     ///
@@ -214,9 +210,9 @@ impl<F: JavaFormat> JavaBloom<F> {
         Ok(either)
     }
 
-    /// An estimate of the number of distinct keys that are in both filters: those of each
-    /// less those of either. For few common keys of large filters it is no more than noise:
-    /// about `0.5 * sqrt(n)` for two filters with their `n` expected keys at 1%.
+    /// An estimate of the number of distinct keys that are in both filters: those of each less
+    /// those of either. For few common keys of large filters it is no more than noise: about `0.5 *
+    /// sqrt(n)` for two filters with their `n` expected keys at 1%.
     ///
     /// # Errors
     ///

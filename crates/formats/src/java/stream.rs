@@ -34,8 +34,8 @@ fn check_limit(shape: Shape, limit: u64) -> Result<(), ReadError> {
 
 /// The streams of Guava and Spark.
 impl<F: JavaFormat> JavaBloom<F> {
-    /// The filter as `writeTo` of its system writes it: a header of 6 bytes for Guava, 12 for Spark's
-    /// V1 and 16 for V2, and 8 bytes for every 64 bits.
+    /// The filter as `writeTo` of its system writes it: a header of 6 bytes for Guava, 12 for
+    /// Spark's V1 and 16 for V2, and 8 bytes for every 64 bits.
     ///
     /// Beside inserts, it holds at least every key whose insertion happened before. Aborts if the
     /// allocation fails; [`write_to`](Self::write_to) allocates nothing.
@@ -68,8 +68,8 @@ impl<F: JavaFormat> JavaBloom<F> {
     /// The length in bytes of the stream that begins with `head`. The header says it: 6 bytes for
     /// Guava, 12 for Spark's V1 and 16 for V2.
     ///
-    /// A stream of Guava has no magic number. To recognize one among files of other formats, compare
-    /// this length with that of the file.
+    /// A stream of Guava has no magic number. To recognize one among files of other formats,
+    /// compare this length with that of the file.
     ///
     /// # Errors
     ///
@@ -95,10 +95,10 @@ impl<F: JavaFormat> JavaBloom<F> {
     ///
     /// # Errors
     ///
-    /// Fails if the bytes end before the filter does, strategy or version are unknown, the number of
-    /// hash functions is out of range (1 to 255 for Guava, 1 to 65,536 for Spark), the number of
-    /// longs is 0 or negative, or the allocation fails. Allocates nothing unless all of the filter is
-    /// there.
+    /// Fails if the bytes end before the filter does, strategy or version are unknown, the number
+    /// of hash functions is out of range (1 to 255 for Guava, 1 to 65,536 for Spark), the number of
+    /// longs is 0 or negative, or the allocation fails. Allocates nothing unless all of the filter
+    /// is there.
     ///
     /// # Examples
     ///
@@ -267,7 +267,7 @@ mod io {
         }
     }
 
-    /// Reads the longs that follow a header of so many bytes, unless they take more than `limit`
+    /// Reads the longs that follow a header of this length, unless they take more than `limit`
     /// bytes. Memory grows with the bytes that arrive.
     fn read_longs(mut reader: impl Read, header: usize, shape: Shape, limit: u64) -> Result<Flat, ReadError> {
         check_limit(shape, limit)?;

@@ -113,7 +113,7 @@ impl CuckooLayer {
         count(address.first) + count(address.second)
     }
 
-    /// Replaces the first `from` in the key's buckets by `to`; answers whether there was one.
+    /// Replaces the first `from` in the key's buckets by `to`; returns whether there was one.
     fn replace(&mut self, address: RedisAddress, from: u8, to: u8) -> bool {
         [address.first, address.second].into_iter().any(|bucket| {
             let slot = self
@@ -160,7 +160,7 @@ impl CuckooLayer {
         false
     }
 
-    /// Moves every fingerprint into a free slot of an older layer of the chain; answers whether
+    /// Moves every fingerprint into a free slot of an older layer of the chain; returns whether
     /// this one is empty then: `CuckooFilter_CompactSingle`.
     ///
     /// An older filter has as many buckets or fewer, so a bucket's number here determines the

@@ -45,7 +45,7 @@ enum Keys<'a> {
     /// At least one offset; rising, and none beyond the values.
     Bytes(&'a [i32], &'a [u8]),
     LargeBytes(&'a [i64], &'a [u8]),
-    /// Values of so many bytes.
+    /// Values of this number of bytes.
     Fixed(usize, &'a [u8]),
     #[cfg(feature = "arrow")]
     Views(&'a arrow_array::BinaryViewArray),
@@ -63,7 +63,7 @@ enum Narrow<'a> {
     U16(&'a [u16]),
 }
 
-/// Why buffers are no column of keys, or an array has no keys of Parquet's.
+/// Why buffers are not a column of keys, or an array has no keys of Parquet's.
 ///
 /// ```
 /// use lanebloom_formats::splitblock::Column;
@@ -157,7 +157,7 @@ impl<'a> Column<'a> {
     ///
     /// # Errors
     ///
-    /// If the width is 0, or the values are no multiple of it.
+    /// If the width is 0, or the values are not a multiple of it.
     ///
     /// # Examples
     ///

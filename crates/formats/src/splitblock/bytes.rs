@@ -34,8 +34,8 @@ impl Header {
     ///
     /// # Errors
     ///
-    /// If the bytes end too early, are no header, or if the filter has another algorithm, hash or
-    /// compression than Parquet defines so far.
+    /// If the bytes end too early, are not a header, or if the filter has another algorithm, hash
+    /// or compression than Parquet defines so far.
     pub fn parse(bytes: &[u8]) -> Result<Self, SplitBlockReadError> {
         let mut thrift = Thrift { bytes, at: 0 };
         let mut size = None;
@@ -172,7 +172,7 @@ impl SplitBlockBloom {
     ///
     /// # Errors
     ///
-    /// If the number of blocks is no power of two, or the bitset is larger than 128 MiB
+    /// If the number of blocks is not a power of two, or the bitset is larger than 128 MiB
     /// ([`MAX_FORMAT_BYTES`]). [`with_parquet_size`](Self::with_parquet_size) makes one that fits.
     pub fn to_mbf1(&self, says: Milvus) -> Result<Vec<u8>, BuildError> {
         self.check_format_size()?;
@@ -215,7 +215,7 @@ impl SplitBlockBloom {
     ///
     /// # Errors
     ///
-    /// If the bytes are no whole number of blocks, or none, or if there is not enough memory.
+    /// If the bytes are not a whole number of blocks, or none, or if there is not enough memory.
     ///
     /// # Examples
     ///
@@ -277,7 +277,7 @@ impl SplitBlockBloom {
     ///
     /// # Errors
     ///
-    /// If the bytes end too early or are no filter, or if there is not enough memory.
+    /// If the bytes end too early or are not a filter, or if there is not enough memory.
     ///
     /// # Examples
     ///
@@ -341,7 +341,7 @@ fn invalid(problem: alloc::string::String) -> SplitBlockReadError {
     SplitBlockReadError(Kind::Invalid(problem))
 }
 
-/// The blocks of so many bytes.
+/// The blocks of this number of bytes.
 pub(super) fn whole_blocks(bytes: usize) -> Result<usize, SplitBlockReadError> {
     let blocks = bytes / BLOCK_BYTES;
     if bytes % BLOCK_BYTES != 0 || blocks == 0 {

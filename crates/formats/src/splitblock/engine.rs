@@ -19,8 +19,8 @@ use lanebloom::{BuildError, Figures, Funnel, KeyHasher};
 /// Smallest batch that takes a pipeline.
 const MANY: usize = 32;
 
-/// The hasher of split-block filters: XXH64 with seed 0 of a key's bytes, as
-/// [`hash`](super::hash) makes it.
+/// The hasher of split-block filters: XXH64 with seed 0 of a key's bytes, as [`hash`](super::hash)
+/// makes it.
 ///
 /// ```
 /// use lanebloom::KeyHasher;

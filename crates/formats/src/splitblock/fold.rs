@@ -17,10 +17,10 @@ use lanebloom::internal::{check_factor, engine, engine_mut, largest_factor};
 impl SplitBlockBloom {
     /// Divides the number of [blocks](Self::blocks), and so the memory, by `factor`. The keys are
     /// not needed: the filter is then, bit for bit, the one that the same inserts would have made
-    /// with so many blocks.
+    /// with this number of blocks.
     ///
-    /// The [expected keys](lanebloom::Filter::expected_keys) are divided too, so that the promised rate stays.
-    /// The keys that are in stay in: if they were more than that, the filter [is
+    /// The [expected keys](lanebloom::Filter::expected_keys) are divided too, so that the promised
+    /// rate stays. The keys that are in stay in: if they were more than that, the filter [is
     /// overfull](lanebloom::Filter::is_overfull) now.
     ///
     /// A filter of [Parquet's size](Self::with_parquet_size) has a power of two of blocks and can
@@ -56,12 +56,12 @@ impl SplitBlockBloom {
     }
 
     /// [Folds](Self::fold) by the largest factor after which the [rate
-    /// now](lanebloom::Filter::current_false_positive_rate) is at most `rate`; returns the factor. It is 1, and
-    /// the filter as before, if every fold would raise the rate beyond that.
+    /// now](lanebloom::Filter::current_false_positive_rate) is at most `rate`; returns the factor.
+    /// It is 1, and the filter as before, if every fold would raise the rate beyond that.
     ///
-    /// The [expected keys](lanebloom::Filter::expected_keys) are then those for which the new filter keeps this
-    /// rate. A filter that gets no more keys can give its free memory back so: before it is written
-    /// to a file, say.
+    /// The [expected keys](lanebloom::Filter::expected_keys) are then those for which the new
+    /// filter keeps this rate. A filter that gets no more keys can give its free memory back so:
+    /// before it is written to a file, say.
     ///
     /// It reads the filter some times: as many as the number of factors has bits.
     ///
@@ -95,7 +95,8 @@ impl SplitBlockBloom {
     ///
     /// That is the largest one after which the mean share of set bits, to the power of 8, is
     /// estimated as at most `rate`. The estimate leaves out that keys are not spread evenly, so the
-    /// rate may be higher: ask [`current_false_positive_rate`](lanebloom::Filter::current_false_positive_rate).
+    /// rate may be higher: ask
+    /// [`current_false_positive_rate`](lanebloom::Filter::current_false_positive_rate).
     ///
     /// # Errors
     ///

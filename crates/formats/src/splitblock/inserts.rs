@@ -1,5 +1,5 @@
-//! Inserts of many keys into a [`SplitBlockBloom`]: keys are hashed by chunks, and `kernel.rs` works
-//! on the hashes.
+//! Inserts of many keys into a [`SplitBlockBloom`]: keys are hashed by chunks, and `kernel.rs`
+//! works on the hashes.
 
 use super::SplitBlockBloom;
 use super::engine::SplitBlock;

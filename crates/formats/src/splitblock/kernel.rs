@@ -88,7 +88,7 @@ impl Level {
         }
     }
 
-    /// Sets the bits of a hash; answers whether this call set any of them.
+    /// Sets the bits of a hash; returns whether this call set any of them.
     #[inline(always)]
     pub(super) fn insert(self, blocks: &[Block<AtomicU64>], hash: u64) -> bool {
         if self.contains(blocks, hash) {

@@ -18,9 +18,9 @@ impl SplitBlockBloom {
     /// The result answers `true` exactly if both filters would have. So it has every key that was
     /// inserted into both, and a key of only one at the other one's rate. It is not the filter of
     /// the common keys alone: bits that different keys set in the two filters stay too. [Its
-    /// rate](lanebloom::Filter::current_false_positive_rate) for keys of neither is at most the lower one of the
-    /// two. (At 1%, two full filters without a common key leave 1e-4; if half of the keys are
-    /// common, 1.0e-3, where a filter of these alone has 3.2e-4.)
+    /// rate](lanebloom::Filter::current_false_positive_rate) for keys of neither is at most the
+    /// lower one of the two. (At 1%, two full filters without a common key leave 1e-4; if half of
+    /// the keys are common, 1.0e-3, where a filter of these alone has 3.2e-4.)
     ///
     /// # Memory ordering
     ///
@@ -70,8 +70,8 @@ impl SplitBlockBloom {
     }
 
     /// Whether `other` has every key of this filter: `false` is certain, `true` may be by chance.
-    /// It is `true` exactly if `other` [contains](lanebloom::Filter::contains) each of the keys: the ones that
-    /// it lacks would all have to be false positives.
+    /// It is `true` exactly if `other` [contains](lanebloom::Filter::contains) each of the keys:
+    /// the ones that it lacks would all have to be false positives.
     ///
     /// If every insert into this filter happens after one of the same key into `other`, the answer
     /// is `true` beside such inserts too.

@@ -19,7 +19,7 @@ pub(super) const MOST_BLOCKS: usize = if usize::BITS == 64 {
     isize::MAX as usize / BLOCK_BYTES
 };
 
-/// The false-positive rate with so many keys in a block on average.
+/// The false-positive rate with this number of keys in a block on average.
 ///
 /// The number of a block's keys has a Poisson distribution. After `j` keys, each of the eight words
 /// has a given bit with the chance `1 - (31/32)^j`.
@@ -60,12 +60,12 @@ fn keys_per_block(rate_wanted: f64) -> f64 {
     enough
 }
 
-/// The most keys with which so many blocks keep a rate.
+/// The most keys with which this number of blocks keeps a rate.
 pub(super) fn keys(blocks: usize, rate_wanted: f64) -> usize {
     (blocks as f64 * keys_per_block(rate_wanted)) as usize
 }
 
-/// The fewest blocks with which so many keys keep a rate.
+/// The fewest blocks with which this number of keys keeps a rate.
 pub(super) fn blocks(keys: usize, rate_wanted: f64) -> Result<usize, BuildError> {
     check(rate_wanted)?;
     let blocks = keys as f64 / keys_per_block(rate_wanted);
@@ -91,7 +91,7 @@ pub(super) fn parquet_bytes(keys: usize, rate: f64) -> Result<usize, BuildError>
     Ok(bytes.clamp(MIN_FORMAT_BYTES, MAX_FORMAT_BYTES).next_power_of_two())
 }
 
-/// The number of distinct keys that leaves so many bits set in the mean.
+/// The number of distinct keys that leaves this number of bits set in the mean.
 ///
 /// A key leaves a given bit alone with the chance `q = 1 - 1 / (32 * blocks)`, so the answer is the
 /// `n` for which `q^n` is the share of unset bits. (The sum over the blocks, of the number of keys

@@ -14,7 +14,7 @@ pub(super) const MAX_LAYERS: usize = 64;
 /// the layers that they have, all full: four threads that inserted batches reached 0.82 to 0.89 of
 /// the promised rate. With one in 32, two threads reached 0.88 to 0.99, and once, beside other
 /// work, 1.04. Without a limit of layers, two or four threads that inserted a thousand times the
-/// planned keys reached 0.61 to 0.69. `tests/sizes/scalable.rs` repeats it.)
+/// planned keys reached 0.61 to 0.69. `tests/filters/scalable.rs` repeats it.)
 const HEADROOM: usize = 24;
 
 /// The greatest expansion. With it, the third layer is for 17 billion keys if the first is

@@ -13,7 +13,7 @@ pub(super) fn holds<T: Load>(block: &Block<T>, hash: u64) -> bool {
     unsafe { vector_holds(block, hash) }
 }
 
-/// Sets the bits of a hash in a block; answers whether this call set any of them.
+/// Sets the bits of a hash in a block; returns whether this call set any of them.
 #[inline(always)]
 pub(super) fn insert(block: &Block<AtomicU64>, hash: u64) -> bool {
     !holds(block, hash) && set_four(block, mask(hash))

@@ -177,7 +177,7 @@ unsafe fn vector_holds<T: Load>(constants: (__m256i, __m256i), block: &Block<T>,
     _mm256_testc_si256(words, mask) == 1
 }
 
-/// Sets the bits of a hash; answers whether this call set any of them.
+/// Sets the bits of a hash; returns whether this call set any of them.
 #[target_feature(enable = "avx2")]
 #[inline]
 unsafe fn vector_set(constants: (__m256i, __m256i), block: &Block<AtomicU64>, hash: u64) -> bool {
@@ -195,7 +195,7 @@ unsafe fn vector_set(constants: (__m256i, __m256i), block: &Block<AtomicU64>, ha
     unsafe { set_halves(block, old, new) }
 }
 
-/// Sets the bits of a mask in a block; answers whether this call set any of them.
+/// Sets the bits of a mask in a block; returns whether this call set any of them.
 ///
 /// # Safety
 ///
@@ -222,7 +222,7 @@ unsafe fn set_halves(block: &Block<AtomicU64>, old: Block<u64>, mask: Block<u64>
     }
 }
 
-/// Sets the bits of two words, which were `old` before; answers whether this call set any of them.
+/// Sets the bits of two words, which were `old` before; returns whether this call set any of them.
 ///
 /// # Safety
 ///

@@ -2,7 +2,7 @@
 //! absurd word. A filter that was read goes on as the written one.
 
 use super::contract::{self, round_trip};
-use lanebloom::traits::{Encode, Engine, Stored};
+use lanebloom::traits::{Encode, Stored};
 use lanebloom::{CountingBloom, CuckooFilter, DLeftFilter, Filter, Murmur3, SipHash13, TombstoneBloom};
 use lanebloom_tests::{number, with_field};
 
@@ -76,18 +76,12 @@ fn d_left(buckets: usize, keys: u64) -> DLeftFilter {
 }
 
 /// As a filter by Murmur3.
-fn read<E: Engine>(bytes: &[u8]) -> Result<Filter<E>, String>
-where
-    E: Encode,
-{
+fn read<E: Encode>(bytes: &[u8]) -> Result<Filter<E>, String> {
     contract::read(bytes, &Murmur3::default())
 }
 
 /// The error of a filter of the same type for other bytes.
-fn refused<E: Engine>(_: &Filter<E>, bytes: &[u8]) -> String
-where
-    E: Encode,
-{
+fn refused<E: Encode>(_: &Filter<E>, bytes: &[u8]) -> String {
     read::<E>(bytes).map(drop).unwrap_err()
 }
 
@@ -231,10 +225,7 @@ fn every_form_reads_what_every_form_wrote() {
 /// Nothing between the last word and the trailer but zeros, where the last line is not full.
 #[test]
 fn what_is_behind_the_last_word_is_zero() {
-    fn check<E: Engine>(filter: &Filter<E>)
-    where
-        E: Encode,
-    {
+    fn check<E: Encode>(filter: &Filter<E>) {
         let bytes = filter.to_bytes();
         for at in bytes.len() - TRAILER - 8..bytes.len() - TRAILER {
             assert_eq!(
@@ -247,10 +238,7 @@ fn what_is_behind_the_last_word_is_zero() {
 }
 
 /// Writers of checksums get no further.
-fn assert_absurd<E: Engine>(filter: &Filter<E>, cases: &[(usize, &[u8], &str)])
-where
-    E: Encode,
-{
+fn assert_absurd<E: Encode>(filter: &Filter<E>, cases: &[(usize, &[u8], &str)]) {
     for (at, field, expected) in cases {
         let text = refused(filter, &with_field(&filter.to_bytes(), *at, field));
         assert!(text.starts_with(expected), "byte {at}: {text}");
@@ -258,10 +246,7 @@ where
 }
 
 /// Bytes of the header that say nothing in a kind.
-fn assert_zeros<E: Engine>(filter: &Filter<E>, places: impl Iterator<Item = usize>)
-where
-    E: Encode,
-{
+fn assert_zeros<E: Encode>(filter: &Filter<E>, places: impl Iterator<Item = usize>) {
     for at in places {
         assert_eq!(
             refused(filter, &with_field(&filter.to_bytes(), at, &[5])),
@@ -272,14 +257,12 @@ where
 
 /// A length that nobody has is believed only within the limit; and memory for it is not asked for
 /// unless all is there.
-fn assert_lengths_are_not_believed<E: Engine>(
+fn assert_lengths_are_not_believed<E: Encode>(
     filter: &Filter<E>,
     bytes_of_bucket: u64,
     buckets: impl Iterator<Item = u64>,
     most: u64,
-) where
-    E: Encode,
-{
+) {
     let bytes = filter.to_bytes();
     let huge = |buckets: u64| {
         let body = (u128::from(buckets) * u128::from(bytes_of_bucket)).div_ceil(512) as u64 * 64;
@@ -531,10 +514,7 @@ fn every_absurd_field_of_a_cuckoo_filter_is_an_error() {
 }
 
 /// The most expected keys that are read in the place of the filter's.
-fn planned_keys<E: Engine>(filter: &Filter<E>) -> usize
-where
-    E: Encode,
-{
+fn planned_keys<E: Encode>(filter: &Filter<E>) -> usize {
     let text = refused(filter, &with_field(&filter.to_bytes(), 48, &[0xff; 8]));
     let (_, most) = text
         .split_once(&format!("the number of expected keys, {}, is not in 1 to ", u64::MAX))
@@ -543,10 +523,7 @@ where
 }
 
 /// A number of keys that no builder takes for so many buckets is refused.
-fn assert_keys_are_planned<E: Engine>(filter: &Filter<E>)
-where
-    E: Encode,
-{
+fn assert_keys_are_planned<E: Encode>(filter: &Filter<E>) {
     let most = planned_keys(filter);
     let with = |keys: usize| read::<E>(&with_field(&filter.to_bytes(), 48, &(keys as u64).to_le_bytes()));
     for keys in [1, most] {

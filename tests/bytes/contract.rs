@@ -3,7 +3,7 @@
 //! memory is taken than allowed.
 
 use lanebloom::codec::replace_file;
-use lanebloom::traits::{Encode, Engine, FixedSize, Insert, Inserted, Remove, Stored};
+use lanebloom::traits::{Encode, FixedSize, Insert, Inserted, Remove, Stored};
 use lanebloom::{Filter, KeyHasher, Murmur3, SnapshotError};
 use lanebloom_tests::filters::*;
 use lanebloom_tests::{Full, Pieces, STRESS_KEYS, SetAtEnd, filled, for_each_filter, number, together, with_field};
@@ -124,10 +124,7 @@ fn small<F>(of: impl Fn(usize, &[u64]) -> F) -> F {
 
 /// Both ways to read a snapshot by a hasher; they say the same.
 #[track_caller]
-pub(crate) fn read<E: Engine, S: KeyHasher + Clone>(bytes: &[u8], hasher: &S) -> Result<Filter<E, S>, String>
-where
-    E: Encode,
-{
+pub(crate) fn read<E: Encode, S: KeyHasher + Clone>(bytes: &[u8], hasher: &S) -> Result<Filter<E, S>, String> {
     let by_slice = Filter::<E, S>::from_bytes_with(bytes, hasher.clone()).map(|(filter, _)| filter);
     let by_reader = Filter::<E, S>::read_from_with(Pieces::new(bytes, None), usize::MAX, hasher.clone());
     match (by_slice, by_reader) {
@@ -161,10 +158,7 @@ pub(crate) fn text<F>(result: Result<F, SnapshotError>) -> String {
 
 /// By all calls, the same bytes; from all of them, the same filter; and no more of what is there is
 /// taken than is its own.
-pub(crate) fn round_trip<E: Engine, S: KeyHasher + Clone + Debug>(filter: &Filter<E, S>) -> Filter<E, S>
-where
-    E: Encode,
-{
+pub(crate) fn round_trip<E: Encode, S: KeyHasher + Clone + Debug>(filter: &Filter<E, S>) -> Filter<E, S> {
     let (bytes, hasher) = (filter.to_bytes(), filter.hasher());
     assert!(bytes.len() % 64 == 0);
     let mut stream = Vec::new();
@@ -199,10 +193,7 @@ where
     same
 }
 
-fn every_form_reads_what_every_form_wrote<E: Engine, S: KeyHasher + Clone + Debug>(of: Of<E, S>)
-where
-    E: Encode,
-{
+fn every_form_reads_what_every_form_wrote<E: Encode, S: KeyHasher + Clone + Debug>(of: Of<E, S>) {
     // From one line to some beyond what is copied at once, 64 KiB, and about that.
     let about = 8 * (64 << 10) / of(50_000, &[]).bits_per_key() as usize;
     for (planned, keys) in [
@@ -232,10 +223,7 @@ where
     assert!(same.to_bytes() == filter.to_bytes());
 }
 
-fn fixed<E: Engine, S: KeyHasher>(of: Of<E, S>)
-where
-    E: Encode + FixedSize,
-{
+fn fixed<E: Encode + FixedSize, S: KeyHasher>(of: Of<E, S>) {
     for planned in [1, 1000] {
         let filter = of(planned, &[1]);
         let bytes = filter.to_bytes();
@@ -253,10 +241,7 @@ where
     }
 }
 
-fn no_damage_is_read<E: Engine>(name: &str, of: Of<E>)
-where
-    E: Encode,
-{
+fn no_damage_is_read<E: Encode>(name: &str, of: Of<E>) {
     let filter = small(of);
     let (bytes, hasher) = (filter.to_bytes(), *filter.hasher());
     for end in 0..bytes.len() {
@@ -401,18 +386,13 @@ where
 
 /// A filter is read by the hasher that filled it and by no other; and by none that is given, if it
 /// is [`Murmur3`].
-fn hashers_are_told_apart<E: Engine, B: KeyHasher + Clone + Debug>(
+fn hashers_are_told_apart<E: Encode, B: KeyHasher + Clone + Debug>(
     plain: Of<E>,
     seeded: Of<E>,
     keyed: Of<E, SipHash13>,
     other: Of<E, B>,
-) where
-    E: Encode,
-{
-    fn refused<E: Engine, S: KeyHasher + Clone>(bytes: &[u8], hasher: &S, expected: &str)
-    where
-        E: Encode,
-    {
+) {
+    fn refused<E: Encode, S: KeyHasher + Clone>(bytes: &[u8], hasher: &S, expected: &str) {
         for error in [
             Filter::<E, S>::from_bytes_with(bytes, hasher.clone())
                 .map(drop)
@@ -479,10 +459,7 @@ fn hashers_are_told_apart<E: Engine, B: KeyHasher + Clone + Debug>(
 }
 
 /// Whatever is done next, with the copy it is the same: answers, and where everything lies.
-fn goes_on<E: Engine>(of: Of<E>)
-where
-    E: Insert + Remove + Encode,
-{
+fn goes_on<E: Insert + Remove + Encode>(of: Of<E>) {
     let turns = if cfg!(debug_assertions) { 3000 } else { 30_000 };
     // Nearly full, so that what is in it is moved.
     let content = content(570);
@@ -515,10 +492,7 @@ where
 
 /// Fields of up to eight bytes under checksums that are right, and bytes that end early: an error,
 /// or a filter that works.
-fn any_bytes_are_read_or_refused<E: Engine>(of: Of<E>)
-where
-    E: Encode,
-{
+fn any_bytes_are_read_or_refused<E: Encode>(of: Of<E>) {
     let filter = small(of);
     let (bytes, hasher) = (filter.to_bytes(), *filter.hasher());
     let mut read_ones = 0;
@@ -544,18 +518,16 @@ where
 }
 
 /// Keys that were inserted before are in the bytes, whatever is inserted meanwhile.
-fn live<E: Engine>(of: Of<E>)
+fn live<E: Insert + Encode>(of: Of<E>)
 where
-    E: Insert + Encode,
     Filter<E>: Sync,
 {
     written_while_inserted(&of(STRESS_KEYS / 4, &[]), |_| ());
 }
 
 /// Others' keys come and go, so that the filter is full now and then, and what is in it moves.
-fn live_among_guests<E: Engine>(of: Of<E>)
+fn live_among_guests<E: Insert + Remove + Encode>(of: Of<E>)
 where
-    E: Insert + Remove + Encode,
     Filter<E>: Sync,
 {
     let filter = of(STRESS_KEYS / 4, &[]);
@@ -568,9 +540,8 @@ where
     });
 }
 
-fn written_while_inserted<E: Engine>(filter: &Filter<E>, meanwhile: impl Fn(&AtomicBool) + Sync)
+fn written_while_inserted<E: Insert + Encode>(filter: &Filter<E>, meanwhile: impl Fn(&AtomicBool) + Sync)
 where
-    E: Insert + Encode,
     Filter<E>: Sync,
 {
     const KEYS: usize = STRESS_KEYS / 8;
@@ -602,10 +573,7 @@ where
 }
 
 /// A writer that uses the filter itself would wait for ever for what is held by whoever writes.
-fn nothing_is_held<E: Engine>(of: Of<E>)
-where
-    E: Insert + Encode,
-{
+fn nothing_is_held<E: Insert + Encode>(of: Of<E>) {
     struct User<F: FnMut()>(F);
     impl<F: FnMut()> Write for User<F> {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -643,9 +611,8 @@ mod through_serde {
         }
     }
 
-    pub(super) fn round_trip<E: Engine>(of: Of<E>)
+    pub(super) fn round_trip<E: Encode>(of: Of<E>)
     where
-        E: Encode,
         Filter<E>: Serialize + DeserializeOwned,
     {
         let filter = small(of);
@@ -683,9 +650,8 @@ mod through_serde {
     }
 
     /// The same bytes by the hasher that is given, within the limit and not below it.
-    pub(super) fn limited<E: Engine, S: KeyHasher + Clone>(of: Of<E, S>, stranger: Of<E, S>)
+    pub(super) fn limited<E: Encode, S: KeyHasher + Clone>(of: Of<E, S>, stranger: Of<E, S>)
     where
-        E: Encode,
         Filter<E, S>: Snapshot<Hasher = S> + Serialize,
     {
         let (filter, stranger) = (small(of), small(stranger));
