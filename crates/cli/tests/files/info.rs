@@ -174,8 +174,8 @@ fn every_kind_is_recognized() {
     assert!(count >= 20);
 }
 
-/// A filter whose hasher has a secret key is described, and its checksums are right or not. Its keys
-/// cannot be looked up.
+/// A filter whose hasher has a secret key is described, and its checksums are right or not. Its
+/// keys cannot be looked up.
 #[test]
 fn a_secret_key() {
     let shell = Shell::new();
