@@ -61,9 +61,9 @@ pub enum Plan {
     Pipeline,
 }
 
-/// The most keys of a few: as many as a word of a bitmap has bits. (Intel with AMX, flags of 32, 48
-/// and 64 by groups and by a pipeline: 0.96 and 1.33 ns, 0.85 and 1.13, 0.81 and 0.99 at 32 KiB;
-/// 13.1 and 17.4, 12.7 and 15.6, 13.1 and 15.1 at 64 MiB.)
+/// The most keys of a few: as many as a word of a bitmap has bits. (Intel with AMX, flags of 32 and
+/// 64 by groups and by a pipeline: 0.96 and 1.32 ns, 0.83 and 0.96 at 32 KiB; of 32 13.1 and 17.4 at
+/// 64 MiB. 24 to 31 take 1.06 times as long as with room for 32 alone.)
 pub(crate) const FEW: usize = TILE;
 
 /// The model checker has batches of one key, and is to see their loops.
