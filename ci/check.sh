@@ -24,8 +24,9 @@ echo "== imports without circles"
 ci/imports.py
 
 echo "== the plan of a batch is asked at the door"
-# By the length of a batch and the size of a filter src/kernel/plan.rs decides. What is left: whole
-# groups of vectors, the space for keys of 16 bytes and for a chunk of a growing filter, and the doors of kernels, slots and bitmaps.
+# src/kernel/plan.rs decides by the length of a batch and the size of a filter. What is left: whole
+# groups of vectors, the space for keys of 16 bytes and for a chunk of a growing filter, and the
+# doors of kernels, slots and bitmaps.
 few() {
     found=$(grep -rnE "$2" src --include=*.rs | grep -vE "plan\.rs|tests\.rs|: *//|GROUP" || true)
     test "$(grep -c . <<<"$found")" -le "$1" || { echo "$found" && exit 1; }

@@ -20,7 +20,7 @@ package=(-p lanebloom -p lanebloom-tests)
 # processor with this byte order.
 vectors() {
     cargo test --no-fail-fast "$@" --lib --test={contract,memory_edges,hash_batch} -- \
-        --skip={sizing,gauge,the_rate,estimated_len,view,counting,tombstone,d_left,cuckoo,scalable,windowed}
+        --skip={sizing,load_estimate,the_rate,estimated_len,view,counting,tombstone,d_left,cuckoo,scalable,windowed}
 }
 
 # The programs of ci/test.sh.
@@ -51,7 +51,7 @@ s390x() {
     package+=(-p lanebloom-formats --target s390x-unknown-linux-gnu --target-dir "$target/s390x" --features mmap,serde)
     cargo test --no-fail-fast "${package[@]}" --lib --test={bytes,formats,hash_batch} -- \
         --skip={batches,truncation,ends_early,big_filters,every_bit_of_a_key,older_chains,16_mib,mitz,hashes_stand_for} \
-        --skip={scalable_grown,contract::scalable::,estimated_len,killed_writer,live_filter,nothing_is_held,gauge} \
+        --skip={scalable_grown,contract::scalable::,estimated_len,killed_writer,live_filter,nothing_is_held,load_estimate} \
         --skip={instruction_sets,sizing,the_rate,no_builder,more_filters,any_sequence,strings_unlike,any_build_hasher} \
         --skip={other_values,told_apart,any_bytes,a_slice_is,replace::,ln_of_a_sum,ln_is_that,absurd_time,delta_is_compact}
 }

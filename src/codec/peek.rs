@@ -159,8 +159,8 @@ impl SnapshotHeader {
         Self::parse(bytes).map_err(SnapshotError)
     }
 
-    /// The hasher, to read the filter with; `None` for a bitmap. [Unknown](AnyHasher::Unknown) if it
-    /// has a secret key or is a `BuildHasher` of the program that wrote the snapshot.
+    /// The hasher, to read the filter with; `None` for a bitmap. [Unknown](AnyHasher::Unknown) if
+    /// it has a secret key or is a `BuildHasher` of the program that wrote the snapshot.
     ///
     /// ```
     /// use lanebloom::codec::SnapshotHeader;

@@ -11,12 +11,15 @@
 //!   earlier ones. Those of a tile at once would wait for room for so many misses.
 
 use crate::geometry::layout::LINE_WORDS;
-use crate::kernel::plan::{AccessPlan, GROUP, MOST_AHEAD, TILE, TILE_GROUPS};
+use crate::kernel::plan::{AccessPlan, GROUP, MOST_AHEAD, TILE};
 use crate::words::bits::{Hint, Insertable, Prefetchable};
 use core::mem::MaybeUninit;
 use core::ptr;
 
 pub(super) type Group = [u64; GROUP];
+
+/// Groups of a tile.
+pub(super) const TILE_GROUPS: usize = TILE / GROUP;
 
 const RING_TILES: usize = MOST_AHEAD + 1;
 const RING: usize = RING_TILES * TILE_GROUPS;

@@ -62,8 +62,8 @@ pub enum Plan {
 }
 
 /// The most keys of a few: as many as a word of a bitmap has bits. (Intel with AMX, flags of 32 and
-/// 64 by groups and by a pipeline: 0.96 and 1.32 ns, 0.83 and 0.96 at 32 KiB; of 32 13.1 and 17.4 at
-/// 64 MiB. 24 to 31 take 1.06 times as long as with room for 32 alone.)
+/// 64 by groups and by a pipeline: 0.96 and 1.32 ns, 0.83 and 0.96 at 32 KiB; of 32 13.1 and 17.4
+/// at 64 MiB. 24 to 31 take 1.06 times as long as with room for 32 alone.)
 pub(crate) const FEW: usize = TILE;
 
 /// The model checker has batches of one key, and is to see their loops.
@@ -316,9 +316,6 @@ pub const TILE: usize = 64;
 
 /// Keys of a group: as many as the widest vectors hold. The kernels take no fewer.
 pub(crate) const GROUP: usize = 8;
-
-/// Groups of a tile.
-pub(super) const TILE_GROUPS: usize = TILE / GROUP;
 
 /// The most lines that a tile asks for: 32 KiB, a part of L2.
 pub const LINES: usize = 512;

@@ -18,7 +18,8 @@ mod loads;
 
 pub(super) use self::inlined::Inlined;
 use super::dispatch::{ContainsBatch, HashTable, Insert, LineInserts, LineLookups, TwoLookups, Unpack, Vectorized};
-use super::plan::{Forms, TILE_GROUPS, TuningRow};
+use super::pipeline::TILE_GROUPS;
+use super::plan::{Forms, TuningRow};
 use super::portable;
 use crate::geometry::pattern::words_per_product;
 use crate::words::bits::Load;

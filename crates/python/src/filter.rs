@@ -35,8 +35,8 @@ pub(crate) struct Filter {
 /// expected: the number of keys. Beyond it the rate of false positives rises.
 /// rate:     the share of absent keys that are taken for present.
 /// secret:   True for keys that strangers choose. The filter's secret is needed to load it again.
-/// hasher:   "murmur3", which every language has; "fast", in half the time; or "prehashed": keys are
-///           hashes of yours, integers from -2**63 to 2**64 - 1, and all 64 bits must vary.
+/// hasher:   "murmur3", which every language has; "fast", in half the time; or "prehashed": keys
+///           are hashes of yours, integers from -2**63 to 2**64 - 1, and all 64 bits must vary.
 /// key:      a function that makes a key of an object, for objects of other types.
 ///
 /// Keys are int, str, bytes, float, bool, None, tuple, UUID, datetime, date, IP addresses and
