@@ -3,7 +3,8 @@
 mod neon;
 
 use super::dispatch::{HashTable, LineInserts, LineLookups, TwoLookups, Unpack, Vectorized};
-use super::plan::{Forms, TILE_GROUPS, TuningRow};
+use super::pipeline::TILE_GROUPS;
+use super::plan::{Forms, TuningRow};
 use super::portable;
 pub(super) use super::portable::Inlined;
 use crate::words::bits::Load;

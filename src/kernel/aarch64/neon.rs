@@ -31,8 +31,8 @@
 use crate::geometry::layout::LINE_WORDS;
 use crate::geometry::pattern::{self, BitFields, MULTIPLIER};
 use crate::kernel::dispatch::Probe;
-use crate::kernel::pipeline::{self, Group, GroupWords, Slot};
-use crate::kernel::plan::{AccessPlan, GROUP, TILE_GROUPS};
+use crate::kernel::pipeline::{self, Group, GroupWords, Slot, TILE_GROUPS};
+use crate::kernel::plan::{AccessPlan, GROUP};
 use crate::kernel::scalar;
 use crate::words::bits::{Insertable, Lines, Load, OwnedRange, Prefetchable};
 use crate::words::sync::AtomicU64;
