@@ -18,6 +18,7 @@ pub(crate) const LINE_BYTES: usize = 64;
 pub(crate) const LINE_WORDS: usize = LINE_BYTES / 8;
 
 /// The indexes of one key's bits, one after another.
+#[allow(unreachable_pub, reason = "its bounds are public; Rust 1.85 does not see it")]
 pub trait NextIndex: Copy + Default {
     /// The next bit's index in the whole array; `modulo` has the array's size.
     fn next_index(&mut self, modulo: &Modulo) -> u64;
@@ -491,6 +492,7 @@ fn one_by_one<K>(keys: &[K], mut work: impl FnMut(&K) -> bool, mut each: impl Fn
 ///
 /// Source: Granlund and Montgomery, "Division by invariant integers using multiplication" (1994).
 #[derive(Clone, Copy, Debug)]
+#[allow(unreachable_pub, reason = "its bounds are public; Rust 1.85 does not see it")]
 pub struct Modulo {
     bits: u64,
     multiplier: u64,
