@@ -78,7 +78,6 @@ kernels='
     kernel::x86_64::avx512::gather              | 1 | zmm vpmullq vpcompressq | vpcompressq
     kernel::x86_64::bitalg::few_flags           | 8 | vpmultishiftqb      | vpshufbitqmb
     kernel::x86_64::bitalg::few_bitmap          | 8 | vpmultishiftqb      | vpshufbitqmb
-    kernel::x86_64::bitalg::group_flags         | 8 | zmm vpmultishiftqb  |
     kernel::x86_64::bitalg::group_bitmap        | 8 | zmm vpmultishiftqb  | vpshufbitqmb
     kernel::x86_64::bitalg::contains_hashes     | 16 | zmm vpmullq vpmultishiftqb | vpshufbitqmb
     kernel::x86_64::bitalg::insert_hashes       | 16 | zmm vpmultishiftqb lock | vpshufbitqmb
