@@ -22,7 +22,7 @@
 //! | `SocketAddrV4`, `SocketAddrV6`, `SocketAddr` | 6: octets, port; or 26: octets, port, flow information, scope | |
 //! | `Duration` | 12: seconds as `u64`, nanoseconds as `u32` | |
 //! | `SystemTime` (feature `std`) | 12: seconds since 1970 as `i64`, rounded down, nanoseconds as `u32` | |
-//! | `OsStr`, `OsString` (feature `std`) | UTF-8; the system's bytes if they are no Unicode | `stringFunnel(UTF_8)` |
+//! | `OsStr`, `OsString` (feature `std`) | UTF-8; the system's bytes if they are not Unicode | `stringFunnel(UTF_8)` |
 //! | `uuid::Uuid` (feature `uuid`) | 16, in the order of its text | |
 //! | `bytes::Bytes`, `bytes::BytesMut` (feature `bytes`) | as they are | `byteArrayFunnel()` |
 //!
@@ -422,7 +422,7 @@ macro_rules! by_reference {
 by_reference! {
     [] str as [u8], |key| key.as_bytes();
     [] String as [u8], |key| key.as_bytes();
-    // Text has its UTF-8 on every system. A name that is no text has its bytes on Unix, and
+    // Text has its UTF-8 on every system. A name that is not text has its bytes on Unix, and
     // elsewhere Rust's own encoding, which may change with the version of Rust.
     #[cfg(feature = "std")]
     [] OsStr as [u8], |key| key.as_encoded_bytes();

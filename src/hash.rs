@@ -619,7 +619,7 @@ fn hash_many<K: Funnel, const N: usize>(
     one_by_one(hasher, alone, alone_out);
 }
 
-/// Hashes at most [`TILE`] keys of `width` bytes, at most 16; answers whether it could.
+/// Hashes at most [`TILE`] keys of `width` bytes, at most 16; returns whether it could.
 #[inline]
 fn hash_short<K: Funnel, const N: usize>(
     kernels: HashKernels<N>,

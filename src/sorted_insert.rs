@@ -69,7 +69,7 @@ const MOST_PER_LINE: usize = 12;
 /// lines per key, and by several threads together.
 const MOST_PER_LINE_IN_ROUNDS: usize = 16;
 
-/// Up to so many hashes are a round, however small the filter is: they take 64 MiB. (Zen 4, two
+/// Minimum size of a round, for any filter: these hashes take 64 MiB. (Zen 4, two
 /// threads, 8 MiB: 16 per line 3.5, all 2.9.)
 const LEAST_IN_A_ROUND: usize = 8 << 20;
 

@@ -8,7 +8,7 @@
 //! - By tiles: three loops over 64 keys. In the caches nothing waits, and long loops of one kind
 //!   are faster.
 //! - By groups, beyond the caches: the lines of a group are asked for between the work on two
-//!   earlier ones. Those of a tile at once would wait for room for so many misses.
+//!   earlier ones. Those of a tile at once would wait for room for that many misses.
 
 use crate::geometry::layout::LINE_WORDS;
 use crate::kernel::plan::{AccessPlan, GROUP, MOST_AHEAD, TILE};
@@ -176,7 +176,7 @@ pub(super) unsafe fn insert<const W: usize, const TURN: usize, T: Insertable>(
     unsafe { pipeline::<W, TURN, _>(target, access, hashes, changed, places, work) };
 }
 
-/// Calls `places` for every group, and later `work`, which answers one bit a hash: `TURN` groups
+/// Calls `places` for every group, and later `work`, which returns one bit a hash: `TURN` groups
 /// of each in turn, 1 or [`TILE_GROUPS`].
 ///
 /// (With that number as data AVX2's part is 16 KiB smaller, and batches beyond the caches take 1.05

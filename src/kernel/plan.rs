@@ -84,7 +84,7 @@ impl Plan {
         matches!(self, Self::Single)
     }
 
-    /// For lookups of so many keys that are not hashed yet: how they are hashed.
+    /// For lookups of this many keys that are not hashed yet: how they are hashed.
     ///
     /// Few are hashed one by one: they do not fill a vector, and a hash that a vector stored is
     /// read back late. (Intel with AMX, 32 KiB, 8 keys: 3.2 ns, by vectors 5.6.)
@@ -288,8 +288,8 @@ pub const fn is_cached(bytes: usize) -> bool {
     bytes <= CACHED_BYTES
 }
 
-/// The most tiles by which lines are asked for ahead: `pipeline.rs` and `tiles.rs` keep the places
-/// of so many.
+/// The most tiles by which lines are prefetched ahead: `pipeline.rs` and `tiles.rs` keep the places
+/// of this many.
 pub(super) const MOST_AHEAD: usize = 4;
 
 /// How batches are read on a CPU.
@@ -299,13 +299,13 @@ pub(crate) struct TuningRow {
     pub(super) lookups: Hint,
     /// The hint for lines that an insert or a remove will change.
     pub(super) changes: Hint,
-    /// How many tiles ahead lines are asked for, if a key has one: at most [`MOST_AHEAD`].
+    /// How many tiles ahead lines are prefetched, if a key has one: at most [`MOST_AHEAD`].
     pub(super) ahead: usize,
-    /// How many groups ahead vectors ask for lines by groups: at most those of [`MOST_AHEAD`]
+    /// How many groups ahead vectors prefetch lines by groups: at most those of [`MOST_AHEAD`]
     /// tiles.
     pub(super) groups_ahead: usize,
-    /// From so many bytes of a filter on, vectors ask for the lines of a group between the work on
-    /// two earlier ones; below, for those of a tile at once.
+    /// Filters of at least this many bytes prefetch per group, between the work on two earlier
+    /// groups; smaller ones prefetch per tile.
     pub(super) groups_from: usize,
     /// Whether the processor's gather is faster than eight loads.
     pub(super) gather: bool,
@@ -317,7 +317,7 @@ pub const TILE: usize = 64;
 /// Keys of a group: as many as the widest vectors hold. The kernels take no fewer.
 pub(crate) const GROUP: usize = 8;
 
-/// The most lines that a tile asks for: 32 KiB, a part of L2.
+/// The most lines that a tile prefetches: 32 KiB, a part of L2.
 pub const LINES: usize = 512;
 
 /// The most lines of a key for which those of a tile are asked for into L1: 16 KiB, a third of it.
@@ -343,7 +343,7 @@ pub struct AccessPlan {
 
 /// For `tiles.rs`.
 impl AccessPlan {
-    /// For batches of lookups in a filter of which a key touches so many `lines`.
+    /// For batches of lookups in a filter of which a key touches this many `lines`.
     #[inline(always)]
     #[must_use]
     pub fn lookups(is_cached: bool, lines: usize) -> Self {
@@ -468,7 +468,7 @@ pub fn tuning_name() -> &'static str {
 }
 
 impl TuningRow {
-    /// How a batch comes to the words of a target of so many bytes, if a key has one line.
+    /// How a batch reaches the words of a target of this many bytes, if a key has one line.
     #[inline(always)]
     pub(super) fn access(self, bytes: usize, hint: Hint) -> AccessPlan {
         AccessPlan {
@@ -479,7 +479,7 @@ impl TuningRow {
         }
     }
 
-    /// The form that is faster for a target of so many bytes.
+    /// The form that is faster for a target of this many bytes.
     pub(super) fn form<F>(self, bytes: usize, forms: Forms<F>) -> F {
         if !is_cached(bytes) && bytes >= self.groups_from {
             forms.groups

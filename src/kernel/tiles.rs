@@ -17,11 +17,11 @@ type Ring<P> = [MaybeUninit<P>; TILE];
 /// Calls three functions for all keys, in order. (The keys themselves, and not their numbers: a
 /// check of bounds for each costs d-left lookups in L1 a twentieth.)
 ///
-/// 1. `place(target, i, key)` answers the place of key `i`. It may be `()`, where a place is found
+/// 1. `place(target, i, key)` returns the place of key `i`. It may be `()`, where a place is found
 ///    again for less than it is kept, or kept by the caller.
-/// 2. `prefetch(target, i, key, place, hint)` asks for its lines, if that is worthwhile.
+/// 2. `prefetch(target, i, key, place, hint)` prefetches its lines, if that is worthwhile.
 /// 3. `work(target, start, places)` gets the tile that begins with key `start`, some tiles later.
-///    The loop ends when it answers false.
+///    The loop ends when it returns false.
 ///
 /// The work has a loop of its own, so that a mispredicted branch in it throws no place away. (With
 /// one more loop for the lines, lookups take longer: while the processor waits for

@@ -158,7 +158,7 @@ impl<'a> Answers<'a> {
     }
 }
 
-/// Inserts the hash by `line`, the insert into one line; answers whether that changed one of them.
+/// Inserts the hash by `line`, the insert into one line; returns whether that changed one of them.
 #[inline(always)]
 pub(super) fn insert(lines: Lines<'_, AtomicU64>, hash: u64, line: impl Fn(Lines<'_, AtomicU64>, u64) -> bool) -> bool {
     let ([first, other], then) = (lines.halves(), second(hash));

@@ -102,7 +102,7 @@ impl Level {
     }
 }
 
-/// The single calls that are inlined, for patterns of so many words and bits.
+/// The single calls that are inlined, for patterns of this many words and bits.
 pub(super) fn inlined(level: Level, words: usize, bits: usize) -> Inlined {
     if words != 2 || words_per_product(words, bits) < words {
         return Inlined::NONE;

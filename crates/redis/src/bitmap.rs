@@ -27,17 +27,17 @@ use std::time::Duration;
 ///
 /// # Errors
 ///
-/// A call fails in these cases. No other method repeats this list. A missing key is no error: it is
-/// an empty bitmap.
+/// A call fails in these cases. No other method repeats this list. A missing key is not an error:
+/// it is an empty bitmap.
 ///
 /// - The server cannot be reached, or its reply does not fit the command.
 /// - A Redis key holds something else than a bitmap.
-/// - The cursor of a growing filter is no number in 0 to 1023.
+/// - The cursor of a growing filter is not a number in 0 to 1023.
 /// - The cursor of a growing filter is missing, and the filter has more than one bitmap.
 /// - The configuration of a filter of Redisson's has another size or number of hash functions.
 /// - The bitmap of a filter of Redisson's has no configuration, except for `clear` and `expire`.
 /// - Inserts, `clear` and `expire`: the server is a read-only replica, or refuses writes.
-/// - Inserts: the layout has no place for a key (`scrapy`: bytes that are no UTF-8).
+/// - Inserts: the layout has no place for a key (`scrapy`: bytes that are not UTF-8).
 ///
 /// # Examples
 ///
@@ -225,7 +225,7 @@ impl RedisBitmap {
     /// `SCHEDULER_DUPEFILTER_KEY` was set.
     ///
     /// Keys are texts: for Scrapy, the 40 hexadecimal digits of a request's fingerprint. A key
-    /// whose bytes are no UTF-8 cannot be inserted, and no lookup finds it. (The package never
+    /// whose bytes are not UTF-8 cannot be inserted, and no lookup finds it. (The package never
     /// finds the empty string. Here it is a key like any other.)
     ///
     /// **The hash is bad.** The hash functions are weighted sums of the characters. The first one

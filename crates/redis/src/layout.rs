@@ -132,10 +132,10 @@ impl BitmapLayout {
         self.bits.div_ceil(8)
     }
 
-    /// Calls `each` with the offsets of the key's bits, one after another, until it answers false.
+    /// Calls `each` with the offsets of the key's bits, one after another, until it returns false.
     /// Returns whether it answered true to all.
     ///
-    /// Also returns false if the layout has no place for the key: a key that is no text, in a
+    /// Also returns false if the layout has no place for the key: a key that is not text, in a
     /// layout that sums characters.
     #[inline]
     pub(crate) fn all<K: Funnel + ?Sized>(&self, key: &K, mut each: impl FnMut(u64) -> bool) -> bool {
@@ -181,7 +181,7 @@ impl BitmapLayout {
         (keys + 0.5).floor() as u64
     }
 
-    /// Appends the offsets of the key's bits; answers whether the layout has a place for the key.
+    /// Appends the offsets of the key's bits; returns whether the layout has a place for the key.
     pub(crate) fn offsets<K: Funnel + ?Sized>(&self, key: &K, into: &mut Vec<u64>) -> bool {
         self.all(key, |offset| {
             into.push(offset);
@@ -215,7 +215,7 @@ fn highway_hash<K: Funnel + ?Sized>(key: &K) -> (u64, u64) {
     (first, second)
 }
 
-/// Calls `then` with the key as a text. Answers false if its bytes are no UTF-8.
+/// Calls `then` with the key as a text. Returns false if its bytes are not UTF-8.
 fn with_text<K: Funnel + ?Sized>(key: &K, then: impl FnOnce(&str) -> bool) -> bool {
     let then = |bytes: &[u8]| std::str::from_utf8(bytes).is_ok_and(then);
     match key.bytes() {

@@ -108,13 +108,13 @@
 //!
 //! | | what happens |
 //! |---|---|
-//! | the key is not there, or has expired | the filter is empty: no key is in it, which is no error |
+//! | the key is not there, or has expired | the filter is empty: no key is in it, which is not an error |
 //! | the key holds a list, a hash, ... | an error, [`is_wrong_type`](BitmapError::is_wrong_type); Redis does nothing |
 //! | the key is at another node of a cluster | an error, [`is_elsewhere`](BitmapError::is_elsewhere); see [Redis Cluster](#redis-cluster) |
 //! | the server is a replica | lookups and copies work; writes are an error, [`is_read_only`](BitmapError::is_read_only) |
 //! | no server, or the connection breaks | an error, [`is_unreachable`](BitmapError::is_unreachable); the insert may have been done, and to do it again does no harm |
 //! | a layout of more than 2^32 bits | an error of the constructor: `SETBIT` takes no higher offset |
-//! | the cursor is no number in 0 to 1023 | an error that names it |
+//! | the cursor is not a number in 0 to 1023 | an error that names it |
 //! | the configuration of a filter of Redisson's says another size | an error that names both, [`is_other_configuration`](BitmapError::is_other_configuration) |
 //! | another size or number of functions than the other programs', elsewhere | **no error**, and keys are not found: the bitmap does not tell. A copy fails if the bitmap is longer than the layout |
 //! | a reply of another kind | an error that quotes its beginning, as all errors here do |
@@ -146,7 +146,7 @@
 //! This fails as soon as a slot moves.
 //!
 //! **Repeated inserts.** If a connection breaks before the reply, a `ClusterConnection` sends the
-//! command again. An insert that was done twice answers false for a new key. If exactly one client
+//! command again. An insert that was done twice returns false for a new key. If exactly one client
 //! must get true, treat false as "perhaps mine", or build the client with `retries(0)`. Then it
 //! follows no slots either.
 //!

@@ -16,7 +16,7 @@
 //!    [`sync`](SharedBloom::sync) and [`close`](SharedBloom::close) wait. All promises of the crate
 //!    for the filter ([Consistency](lanebloom#consistency)) hold within the process.
 //! 2. **A pushed key arrives.** If a key was inserted here before a call of
-//!    [`sync`](SharedBloom::sync), and `sync` answers `Ok`, the key is on the server. Every node
+//!    [`sync`](SharedBloom::sync), and `sync` returns `Ok`, the key is on the server. Every node
 //!    that calls `sync` or connects from then on finds it. Without `sync` the same happens in the
 //!    background, every [interval](SharedBuilder::interval).
 //! 3. **No push is lost by a race.** The server ORs in a script, and runs only one script at a
@@ -51,9 +51,9 @@
 //! # What it does not promise
 //!
 //! - **A key that another node inserted comes late**: after up to an interval at each end and the
-//!   network's time. Until then a lookup here answers "certainly not" for a key that is in the set.
+//!   network's time. Until then a lookup here says "certainly not" for a key that is in the set.
 //!   The next section says how a guard copes with it.
-//! - An insert that answers true says that the key is new *here*. Several nodes may each get true
+//! - An insert that returns true says that the key is new *here*. Several nodes may each get true
 //!   for one key. To claim a key among nodes, ask a server.
 //! - Keys are never removed, and the set cannot grow. Both need a new set under another name. A
 //!   guard goes over to the new set by `CacheGuard::rebuild`. The

@@ -55,7 +55,7 @@ pub trait Transfer: Commands {
     /// # Errors
     ///
     /// Fails if the server cannot be reached, has not loaded RedisBloom, or holds no filter at
-    /// `key`. Fails as [`Loader::load`] does if the reply is no dump of a filter, or exceeds the
+    /// `key`. Fails as [`Loader::load`] does if the reply is not a dump of a filter, or exceeds the
     /// limit. Fails if another filter took the place of this one meanwhile.
     ///
     /// A [`RedisCuckoo`] also fails if it has no keys: Redis does not dump it then. And it fails if

@@ -224,7 +224,7 @@ impl RedisBitmap {
         }
     }
 
-    /// Sets all bits of each key; answers whether one of them was not set.
+    /// Sets all bits of each key; returns whether one of them was not set.
     async fn set(&self, connection: &mut impl Connection, offsets: Vec<u64>) -> Result<Vec<bool>, BitmapError> {
         for _ in 0..ATTEMPTS {
             match self.work(connection, Work::Set, &offsets).await? {

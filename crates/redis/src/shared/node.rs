@@ -34,7 +34,7 @@ pub(super) trait Side: Send {
     /// Pushes the bits that the server lacks, and pulls the bits that this node lacks. After `Ok`,
     /// the server has every bit that was here before, and this node has every bit that was there.
     ///
-    /// Ends early, with an error, once `ended` answers true.
+    /// Ends early, with an error, once `ended` returns true.
     fn pass(&mut self, server: &mut dyn ConnectionLike, ended: &dyn Fn() -> bool) -> Result<(), SharedError>;
 
     /// Forgets the state of the server, so that the next pass begins anew. Called after a panic in
