@@ -55,7 +55,7 @@ pub trait Engine: Sized {
     #[doc(hidden)]
     fn contains(&self, hash: u64) -> bool;
 
-    /// The plan of lookups of so many hashes.
+    /// The plan of lookups of this many hashes.
     #[doc(hidden)]
     #[inline(always)]
     fn plan(&self, hashes: usize) -> Plan {

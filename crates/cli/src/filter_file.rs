@@ -220,7 +220,7 @@ fn verified(head: Vec<u8>, reader: &mut impl Read) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads the snapshots of `ConcurrentBloom`s after the first one. All have so many bytes.
+/// Reads the snapshots of `ConcurrentBloom`s after the first one. All have this many bytes.
 fn row(first: ConcurrentBloom<AnyHasher>, reader: &mut impl Read, bytes: u64) -> Result<Content> {
     let mut left = bytes - first.snapshot_bytes() as u64;
     let mut layers = vec![first];

@@ -136,7 +136,7 @@ impl GrowingFilter {
         Self::hashed_by(expected, rate, Murmur3::with_seed(seed))
     }
 
-    /// An empty set for any number of hashes. The first layer is for so many of them.
+    /// An empty set for any number of hashes. The first layer is for this many of them.
     pub fn beginning(first: usize, rate: f64, seed: u32) -> Result<Self> {
         Self::of_layer(layer(first, rate * FIRST_SHARE, Murmur3::with_seed(seed))?, rate)
     }

@@ -13,7 +13,7 @@ pub struct Progress {
 
 impl Progress {
     pub fn new(total: Option<u64>, is_shown: bool) -> Self {
-        // The target hides itself where stderr is no terminal.
+        // The target hides itself where stderr is not a terminal.
         let target = if is_shown {
             ProgressDrawTarget::stderr_with_hz(5)
         } else {

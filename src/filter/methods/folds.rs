@@ -99,7 +99,7 @@ fn fold_to_rate<W: OwnWords>(engine: &mut Blocked<W>, rate: f64) -> Result<usize
 impl<W: OwnWords, S> Filter<Blocked<W>, S> {
     /// Divides the number of [blocks](Self::blocks), and so the memory, by `factor`. The
     /// keys are not needed: the filter is then, bit for bit, the one that the same inserts
-    /// would have made with so many blocks.
+    /// would have made with this many blocks.
     ///
     /// The [expected keys](Self::expected_keys) are divided too, so that the promised rate
     /// stays. The keys that are in stay in: if they were more than that, the filter

@@ -138,8 +138,8 @@ macro_rules! stored {
             ///
             /// # Errors
             ///
-            /// Fails if the bytes end before the filter does, are corrupt, are no snapshot of this
-            /// type of filter or of this version of the format, the hasher is not
+            /// Fails if the bytes end before the filter does, are corrupt, are not a snapshot of
+            /// this type of filter or of this version of the format, the hasher is not
             /// [`Murmur3`](crate::Murmur3) ([`from_bytes_with`](Self::from_bytes_with) reads
             /// others), or the allocation fails. Nothing is allocated unless all of the filter is
             /// there. (A [`WindowedBloom`](crate::WindowedBloom) may need [a

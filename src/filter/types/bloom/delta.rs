@@ -97,7 +97,7 @@ impl<S: FilterHasher> Filter<Bloom, S> {
     ///
     /// # Errors
     ///
-    /// Fails if the bytes end within a delta, are corrupt, are no deltas, or their filter's layout
+    /// Fails if the bytes end within a delta, are corrupt, are not deltas, or their filter's layout
     /// or hasher (its algorithm, seed or key) differs. Then the filter has all deltas before the
     /// faulty one, and nothing of the faulty one.
     ///

@@ -146,7 +146,7 @@ impl CuckooTable {
         }
     }
 
-    /// Takes the fingerprint out of one of its buckets; answers whether it was there.
+    /// Takes the fingerprint out of one of its buckets; returns whether it was there.
     fn take(&self, address: &CuckooAddress) -> bool {
         let spread = self.shape.spread(address.fingerprint);
         let _held = self.stripes.hold(address.fingerprint);

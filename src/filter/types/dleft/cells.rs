@@ -143,7 +143,7 @@ impl Cells {
         found
     }
 
-    /// Replaces the word of `found`, if it still has its value; answers whether it had.
+    /// Replaces the word of `found`, if it still has its value; returns whether it had.
     #[inline(always)]
     fn change(&self, found: Found, to: u64) -> bool {
         let word = &self.words[found.at];

@@ -233,7 +233,7 @@ impl Generations {
         Self::new(List { generations, ..**list }, self.settings.clone())
     }
 
-    /// The fill of so many generations in which `ones` bits are set.
+    /// The fill of this many generations in which `ones` bits are set.
     fn fill(&self, generations: usize, ones: u64) -> f64 {
         ones as f64 / (generations.max(1) * self.layout().blocks * LINE_BITS) as f64
     }

@@ -279,7 +279,7 @@ impl Generations {
 
     /// Adds empty generations that expire at these times, if `old` is still the list.
     ///
-    /// This is no rotation, since the newest generation stays. An insert that sees the list
+    /// This is not a rotation, since the newest generation stays. An insert that sees the list
     /// replaced writes the same bits again. Fails if the allocation fails.
     pub(super) fn complete(&self, old: Arc<List>, missing: &[u64]) -> Result<(), BuildError> {
         let mut new = self.spare_list();
