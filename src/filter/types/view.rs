@@ -60,8 +60,8 @@ impl<'a> BloomView<'a> {
     /// # Errors
     ///
     /// Fails if the bytes end before the snapshot does, the header is corrupt, they are not a
-    /// snapshot of a [`ConcurrentBloom`] in this version of the format, or the hasher is not [`Murmur3`]
-    /// ([`from_bytes_with`](Self::from_bytes_with) takes others).
+    /// snapshot of a [`ConcurrentBloom`] in this version of the format, or the hasher is not
+    /// [`Murmur3`] ([`from_bytes_with`](Self::from_bytes_with) takes others).
     ///
     /// # Examples
     ///
