@@ -723,7 +723,7 @@ impl AnyFilter {
     ///
     /// # Errors
     ///
-    /// Fails if the writer fails, or with kind `OutOfMemory` if there is no memory for a copy.
+    /// Fails if the writer fails, or with kind `OutOfMemory` if a copy cannot be allocated.
     ///
     /// # Examples
     ///

@@ -24,7 +24,7 @@ pub(crate) type Decoded<T> = Result<T, SnapshotErrorKind>;
 /// The beginning of every record. As in PNG, the first byte is not text, and a transfer as text
 /// breaks the line ends and DOS's end of file.
 pub(super) const MAGIC: [u8; 8] = *b"\x89LBF\r\n\x1a\n";
-/// The version of the format that this crate writes. There is no other yet.
+/// The only version of the format so far.
 const VERSION: u16 = 1;
 /// The version of the layout. It determines the bits, counters, fingerprints or cells of a hash.
 const LAYOUT_VERSION: u8 = 1;

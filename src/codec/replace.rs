@@ -21,7 +21,7 @@ use twox_hash::XxHash3_64;
 ///
 /// A killed program leaves its new file behind. The next call for the same `path` removes it, if it
 /// is a regular file with such a name and is not locked. A running writer holds a lock on its file.
-/// Where there are no locks, leftovers stay: on some file systems, and outside Unix in a program
+/// Leftovers stay where files cannot be locked: on some file systems, and outside Unix in a program
 /// that was compiled by Rust 1.88 or older.
 ///
 /// # Permissions and owner

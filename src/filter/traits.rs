@@ -793,7 +793,7 @@ pub trait Stored: Sized {
     ///
     /// # Errors
     ///
-    /// Fails if the writer fails, or with kind `OutOfMemory` if there is no memory for a copy.
+    /// Fails if the writer fails, or with kind `OutOfMemory` if a copy cannot be allocated.
     #[cfg(feature = "std")]
     fn write_to(&self, writer: impl std::io::Write) -> std::io::Result<()> {
         let mut out = crate::codec::Writer::new(writer);

@@ -50,7 +50,7 @@ impl ChartFile {
 /// A place in the picture, in pixels from the left and from the top.
 type Point = (f64, f64);
 
-/// Which part of a text lies at its point.
+/// The part of a text that lies at its point.
 #[derive(Clone, Copy)]
 pub(crate) enum Anchor {
     Start,

@@ -177,7 +177,7 @@ macro_rules! hashing {
     };
 }
 
-/// The hasher of a filter that is no bitmap.
+/// The hasher of a filter. A bitmap has none.
 #[inline(always)]
 fn hasher(filter: &AnyFilter) -> &AnyHasher {
     filter.hasher().expect("a bitmap is no AnyFilter here")

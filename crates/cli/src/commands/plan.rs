@@ -255,8 +255,8 @@ fn by_rate(keys: usize) -> Vec<Vec<String>> {
     rows
 }
 
-/// Which hasher suits. ns of a lookup at 32 KiB, one key after another, on an Intel with AMX
-/// (`docs/HASHES.md`).
+/// The table of hashers. Its times are ns per lookup at 32 KiB, one key after another, on an Intel
+/// with AMX (`docs/HASHES.md`).
 fn hashers() -> Vec<Vec<String>> {
     vec![
         row(["", "ns of a lookup", "", "", "", ""]),

@@ -231,7 +231,7 @@ fn hashes_as_keys() {
     let library = library.hasher(Prehashed).build().unwrap();
     library.insert_hashes(&(0..2000).map(hash).collect::<Vec<u64>>());
     assert!(shell.read("filter") == library.to_bytes());
-    // Of a field, a column, a value of JSON, and of another program's filter.
+    // The hash may be a field, a column or a value of JSON, and may ask another program's filter.
     let last = hash(1999);
     let present = |line: &str, text: String| assert_eq!(shell.run_with(line, text).status.code(), Some(0), "{line}");
     present("query filter --field 2", format!("x\t{last}\n"));
@@ -248,7 +248,7 @@ fn hashes_as_keys() {
     shell.write("cuckoo", cuckoo.to_bytes());
     present("query cuckoo", "18446744073709551615\n0xffffffffffffffff\n".into());
 
-    // What is no number of 64 bits is refused, wherever it stands, and no file is written.
+    // A key that is not a number of 64 bits is refused, wherever it stands. No file is written.
     for key in [
         "a",
         "",

@@ -211,7 +211,7 @@ impl<F: JavaFormat> JavaBloom<F> {
     }
 
     /// An estimate of the number of distinct keys that are in both filters: those of each less
-    /// those of either. For few common keys of large filters it is no more than noise: about `0.5 *
+    /// those of either. For few common keys of large filters it is only noise: about `0.5 *
     /// sqrt(n)` for two filters with their `n` expected keys at 1%.
     ///
     /// # Errors

@@ -74,7 +74,8 @@ impl<F: JavaFormat> JavaBloom<F> {
     /// # Errors
     ///
     /// Fails if `head` is shorter than the header, or if no stream begins with it: strategy or
-    /// version are unknown, the number of hash functions is out of range, or there are no longs.
+    /// version are unknown, the number of hash functions is out of range, or the number of longs is
+    /// 0.
     ///
     /// # Examples
     ///

@@ -186,7 +186,7 @@ impl Place {
         }
     }
 
-    /// As [`enter`](Self::enter), but does not wait, even if there is no place.
+    /// Enters as [`enter`](Self::enter) does, but never waits, even if all places are taken.
     fn enter_anyway(&self, part: LoadPart) {
         if let Ok(permit) = self.places.free.try_acquire() {
             self.hold(permit, part);

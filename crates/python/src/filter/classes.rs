@@ -82,7 +82,7 @@ impl BloomFilter {
         file.by_ref().take(SnapshotHeader::LEN as u64).read_to_end(&mut head)?;
         let header = SnapshotHeader::peek(&head).map_err(unreadable)?;
         let hasher = hasher_of(&header, secret.map(|key| key.0))?;
-        // Of a bitmap, which has none, a view cannot be.
+        // Only a bitmap has no hasher, and a bitmap cannot be a view.
         let hasher = hasher.unwrap_or(AnyHasher::Prehashed);
         // SAFETY: the caller's promise, as documented.
         let any = unsafe { BloomView::map_with(&file, hasher).map(Any::View) };

@@ -74,8 +74,14 @@ pub(super) struct Taken {
 
 impl Taken {
     pub(super) fn add(&mut self, keys: usize, layout: Layout) {
-        self.add_planned(keys, layout.rate_of(Cell::Bit, with_headroom(keys)));
+        self.add_planned(keys, planned_rate(keys, layout));
         self.bytes = self.bytes.saturating_add(layout.blocks * LINE_BYTES);
+    }
+
+    /// Counts the layer that was added last with the rate `measured`, if that is above the planned
+    /// one.
+    pub(super) fn raise_rate(&mut self, layout: Layout, keys: usize, measured: f64) {
+        self.rate += f64::max(measured - planned_rate(keys, layout), 0.0);
     }
 
     fn add_planned(&mut self, keys: usize, rate: f64) {
@@ -83,6 +89,11 @@ impl Taken {
         self.keys = self.keys.saturating_add(keys);
         self.rate += rate;
     }
+}
+
+/// The rate of a full layer for `keys`.
+fn planned_rate(keys: usize, layout: Layout) -> f64 {
+    layout.rate_of(Cell::Bit, with_headroom(keys))
 }
 
 /// The number of keys for which a layer of `keys` is sized.
