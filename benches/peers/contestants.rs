@@ -266,8 +266,8 @@ impl Peer for Touch {
             sum += self.0[line(hash)].0[hash as usize % 8];
         }
         assert_eq!(sum as usize, keys.len());
-        // The answer of a filter that holds half of them.
-        keys.len() / 2
+        // As many as a filter finds that holds half of them, in a part of an odd length too.
+        keys.len().div_ceil(2)
     }
     fn clear(&mut self) {}
     fn bytes(&self) -> usize {

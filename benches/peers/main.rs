@@ -437,7 +437,9 @@ fn one_group<K: Key>(args: &Args, bytes: usize, table: Table, mut group: Group<K
             group.rounds(args.rounds, |peer| {
                 warm(peer, &mixed);
                 let (time, found) = timed(threads, &mixed, |keys| peer.contains(keys));
-                let wrong = found.checked_sub(half).expect("a key that was inserted was not found");
+                let wrong = found
+                    .checked_sub(half)
+                    .unwrap_or_else(|| panic!("{}: found {found}, {half} were inserted", peer.name()));
                 assert!(wrong <= half / 4, "{}: {wrong} of {half} false positives", peer.name());
                 Some(time)
             }),
