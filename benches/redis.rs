@@ -316,7 +316,7 @@ fn lookups(args: &Args, redis: &Redis, module: bool) -> String {
     out
 }
 
-/// Lookups a second of so many threads.
+/// Lookups a second of this many threads.
 fn measure(args: &Args, way: &Way<'_>, threads: u64) -> f64 {
     let barrier = Barrier::new(threads as usize);
     let counts = thread::scope(|scope| {

@@ -56,7 +56,7 @@
 //! | a path | `path.as_os_str()` | equal paths like `a/b` and `a//b` are two keys |
 //! | any other `T: Hash` | [`ByHash(key)`](ByHash), [`ByHash::from_slice(keys)`](ByHash::from_slice) | |
 //!
-//! (`Path` itself is no key. Equal keys must have equal bytes. Two equal paths may be written
+//! (`Path` itself is not a key. Equal keys must have equal bytes. Two equal paths may be written
 //! differently, and the rules for this differ between systems.)
 //!
 //! # Concatenation has no separators

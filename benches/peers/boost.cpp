@@ -105,7 +105,7 @@ Raw* peers_boost_new(int kind, std::size_t keys, double rate) noexcept {
     }
 }
 
-// A filter of hashes in blocks of 32 bytes, of about so many bytes.
+// A filter of hashes in blocks of 32 bytes, of this many bytes.
 Raw* peers_boost_split_blocks(std::size_t bytes) noexcept {
     return new Filter<std::uint64_t, std::uint64_t, Identity, boost::bloom::fast_multiblock32<8>>(8 * bytes);
 }

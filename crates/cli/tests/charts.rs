@@ -405,7 +405,7 @@ fn a_bad_table_is_an_error_with_its_line() {
     fails(directory, &["plot", "speed", ".", "-o", "old.svg"], &["."]);
     assert_eq!(fs::read(directory.join("old.svg")).unwrap(), b"old");
 
-    // What is no error: other orders of columns, another column, a byte order mark, one line.
+    // What is not an error: other orders of columns, another column, a byte order mark, one line.
     let other = "\u{feff}operation,ns_per_key,note,filter_bytes,l1d_bytes,l2_bytes,l3_bytes,threads,instruction_set,cpu\r\n\
                  a,1,x,4096,,,,2,AVX2,X\r\n";
     fs::write(directory.join("other.csv"), other).unwrap();

@@ -345,7 +345,7 @@ unsafe fn column(schema: &Schema, array: &Array, skip: usize, rows: Option<usize
                 "an Arrow array of format {format:?} without buffer {i}"
             )));
         }
-        // SAFETY: there are so many pointers.
+        // SAFETY: there are this many pointers.
         Ok(unsafe { *array.buffers.add(i) })
     };
     macro_rules! values {
@@ -415,7 +415,7 @@ unsafe fn column(schema: &Schema, array: &Array, skip: usize, rows: Option<usize
                 return Err(PyValueError::new_err("an Arrow table without columns has no keys"));
             }
             let columns = (0..children).map(|i| {
-                // SAFETY: there are so many children, and the promise holds for each.
+                // SAFETY: there are this many children, and the promise holds for each.
                 unsafe { column(&**schema.children.add(i), &**array.children.add(i), first, Some(len)) }
             });
             let mut columns = columns.collect::<PyResult<Vec<_>>>()?;

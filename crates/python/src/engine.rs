@@ -94,11 +94,11 @@ pub(crate) trait Engine: Send + Sync {
 
     fn contains_one(&self, hash: Self::Hash) -> bool;
     fn contains_many(&self, hashes: &[Self::Hash], out: &mut [bool]);
-    /// Inserts, and answers whether the key was new.
+    /// Inserts, and returns whether the key was new.
     fn insert_one(&self, hash: Self::Hash) -> Result<bool, Fault>;
-    /// Inserts, and answers how many of the keys were new.
+    /// Inserts, and returns how many of the keys were new.
     fn insert_many(&self, hashes: &[Self::Hash]) -> Result<usize, Fault>;
-    /// Inserts the keys that are not there, and answers which.
+    /// Inserts the keys that are not there, and returns which.
     fn insert_flagged(&self, hashes: &[Self::Hash], new: &mut [bool]) -> Result<usize, Fault> {
         one_by_one(self, hashes, new)
     }
@@ -180,7 +180,7 @@ macro_rules! hashing {
 /// The hasher of a filter. A bitmap has none.
 #[inline(always)]
 fn hasher(filter: &AnyFilter) -> &AnyHasher {
-    filter.hasher().expect("a bitmap is no AnyFilter here")
+    filter.hasher().expect("no bitmap is held here")
 }
 
 impl Engine for AnyFilter {

@@ -84,7 +84,7 @@ unsafe fn quick_object<'a>(object: *mut ffi::PyObject) -> Quick<'a> {
     Quick::Other
 }
 
-/// The UTF-8 of a string, of a subclass of `str` too. Fails for one that is no Unicode.
+/// The UTF-8 of a string, of a subclass of `str` too. Fails for one that is not Unicode.
 pub(crate) fn utf8<'a>(string: &'a Bound<'_, pyo3::types::PyString>) -> PyResult<&'a [u8]> {
     let mut size = 0;
     // SAFETY: it is a string; the rest as in `quick`.
@@ -155,7 +155,7 @@ impl Buffer {
         if self.raw.len == 0 {
             return &[];
         }
-        // SAFETY: the exporter keeps so many contiguous bytes there until the release.
+        // SAFETY: the exporter keeps this many contiguous bytes there until the release.
         unsafe { slice::from_raw_parts(self.raw.buf.cast(), self.raw.len.cast_unsigned()) }
     }
 

@@ -18,7 +18,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PySlice, PyString, PyTuple, PyType};
 use std::io::BufReader;
 
-/// What all filters share: a set of keys that answers "certainly not" or "probably".
+/// What all filters share: a set of keys that says "certainly not" or "probably".
 ///
 /// Make one by a class such as BloomFilter, or by Filter.load(path) and Filter.from_bytes(data),
 /// which return the class that was saved.
@@ -237,7 +237,7 @@ impl Filter {
                 .get_type()
                 .name()
                 .map_or_else(|_| "?".into(), |name| name.to_string());
-            PyTypeError::new_err(format!("{name} is no filter; update() takes any iterable"))
+            PyTypeError::new_err(format!("{name} is not a filter; update() takes any iterable"))
         })
     }
 }
@@ -283,7 +283,7 @@ impl<'py> Source<'py> {
                 // The keys of that column, as pandas has them, and not as Arrow gets them.
                 object = object.getattr(intern!(py, "iloc"))?.get_item((PySlice::full(py), 0))?;
             }
-            // A frame's index is no key.
+            // A frame's index is not a key.
             if object.hasattr(intern!(py, "columns"))? {
                 let options = PyDict::new(py);
                 options.set_item("drop", true)?;

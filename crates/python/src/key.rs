@@ -1,7 +1,7 @@
 //! Turns one Python object into a key: an integer of 64 bits, or the bytes of its content.
 //!
-//! The bytes are those of the Rust crate's funnels, so a filter that a Rust program filled answers
-//! here. README.md has the table.
+//! The bytes are those of the Rust crate's funnels, so a filter that a Rust program filled has the
+//! same keys here. README.md has the table.
 
 use crate::bytes::{Encoding, NONE, Written, large_len, time_bytes, write_float};
 use crate::ffi::{self, Buffer, Quick};

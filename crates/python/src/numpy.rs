@@ -144,7 +144,7 @@ fn array_of<'py>(numpy: &Bound<'py, PyAny>, object: &Bound<'py, PyAny>, is_scala
     array = exact(numpy, &array, false)?;
     let len = array.len()?;
     let data = address(&array)?;
-    // SAFETY: the array has so many values of this type there, in a row: `require` saw to it, and
+    // SAFETY: the array has this many values of this type there, in a row: `require` saw to it, and
     // `exact` that numpy itself says so. It keeps them as long as it lives, and the batch owns a
     // reference. Other threads can write to them meanwhile, as they can while numpy itself
     // computes.
@@ -247,7 +247,7 @@ pub(crate) fn buffer(object: &Bound<'_, PyAny>) -> PyResult<Option<Batch>> {
     let (format, width) = buffer.item()?;
     let data = buffer.bytes().as_ptr().cast();
     let len = buffer.bytes().len() / width.max(1);
-    // SAFETY: the exporter has so many values of this format there, until the buffer is released,
+    // SAFETY: the exporter has this many values of this format there, until the buffer is released,
     // and the batch owns the buffer.
     let values = unsafe {
         match (

@@ -16,7 +16,7 @@ use std::thread;
 /// Keys whose answers are made at a time.
 const CHUNK: usize = 1024;
 
-/// Keys that are inserted at a time: so many that a batch is dense in a filter of some megabytes.
+/// Keys that are inserted at a time: as many as make a batch dense in a filter of some megabytes.
 /// Their hashes take 8 MiB. With 2^17, strings of Arrow took 16 ns instead of 14.
 const BULK: usize = 1 << 20;
 

@@ -712,7 +712,7 @@ def test_integers_that_have_no_four_bytes_are_refused(make):
         # As in a set, the keys of a list before the bad one are in.
         assert 7 in f and 8 in f and 1 not in f
     assert f.add_many(pa.array([5, 6], pa.int64())) == 2
-    # What lies below a null is no key.
+    # What lies below a null is not a key.
     below = pa.Array.from_buffers(pa.int64(), 2, [pa.py_buffer(b"\1"), pa.array([5, 2**40]).buffers()[1]])
     assert make(9, int_bytes=4).add_many(below) == 1
 

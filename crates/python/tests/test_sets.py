@@ -159,9 +159,9 @@ def test_filters_that_do_not_go_together():
     for call in [lambda: f | {1}, lambda: f & [1], lambda: {1} | f]:
         with pytest.raises(TypeError, match="unsupported operand"):
             call()
-    with pytest.raises(TypeError, match="set is no filter"):
+    with pytest.raises(TypeError, match="set is not a filter"):
         f.issubset({1})
-    with pytest.raises(TypeError, match="set is no filter"):
+    with pytest.raises(TypeError, match="set is not a filter"):
         f |= {1}
     a, b = CuckooFilter(9), CuckooFilter(9)
     with pytest.raises(TypeError, match="one class"):

@@ -190,7 +190,7 @@ fn several_files_are_one_input() {
         }
         for flags in [SURE, &["--exact"]] {
             let output = Run::new(dedup(flags).args(&files), "").output();
-            // A line feed after the last line, if only empty files follow, is no difference.
+            // A line feed after the last line, if only empty files follow, makes no difference.
             let expected = unique(&all);
             let output = output.strip_suffix(b"\n").unwrap_or(&output);
             assert_bytes(output, expected.strip_suffix(b"\n").unwrap_or(&expected), (seed, flags));

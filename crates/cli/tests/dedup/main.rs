@@ -154,7 +154,7 @@ struct Memory {
     now: u64,
 }
 
-/// Runs the command until it has read these bytes from a pipe and written so many. Returns these,
+/// Runs the command until it has read these bytes from a pipe and written this many. Returns these,
 /// and its memory then; `None` where no `/proc` tells it.
 fn memory(command: &mut Command, stdin: &[u8], len: usize) -> (Vec<u8>, Option<Memory>) {
     let mut child = command

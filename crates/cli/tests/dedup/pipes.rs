@@ -126,7 +126,7 @@ fn a_full_output_ends_it() {
 }
 
 /// The runtime opens `/dev/null` in the place of a closed stdout, so no write fails. What the user
-/// sends there on purpose is no error.
+/// sends there on purpose is not an error.
 #[test]
 #[cfg(unix)] // A shell.
 fn a_closed_stdout_is_an_error() {

@@ -82,7 +82,7 @@ fn the_estimate_is_the_sum_of_the_rates() {
         let told = expected_mistakes(&run.errors);
         assert!((told / expected - 1.0).abs() < 0.02, "{expected}: {}", run.errors);
     }
-    // The first run fills one filter. Its lines come again and again, which is no mistake.
+    // The first run fills one filter. Its lines come again and again, which is not a mistake.
     let first = folder.file("first", numbers(0, 20_000).repeat(5));
     let run = Run::new(dedup(flags).arg("--state").arg(&state).arg(&first), "");
     let [_, mut new, _] = summary(&run.errors);

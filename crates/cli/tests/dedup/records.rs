@@ -169,7 +169,7 @@ fn columns_of_csv() {
     passes(&["--csv=k"], "k", "k", 0);
     passes(&["--csv=k"], "", "", 0);
     passes(&["--csv=k", "-d"], "k\na\na\nb\n", "k\na\n", 0);
-    // A byte order mark is no part of the first name.
+    // A byte order mark is not part of the first name.
     passes(
         &["--csv=k"],
         "\u{feff}k,v\n1,2\n1,3\n\u{feff}1,4\n",
@@ -531,7 +531,7 @@ fn values_of_json() {
                    {\"k\":0.12345678901234567892}\n";
     json("/k", numbers, numbers, 0);
     json("", "1e5\n1E5\n1e+5\n1E+5\n1e-5\n1.0\n1\n", "1e5\n1e-5\n1.0\n1\n", 0);
-    // An object is no number, whatever the names in it.
+    // An object is not a number, whatever the names in it.
     let tokens = "{\"k\":5}\n{\"k\":{\"$serde_json::private::Number\":\"5\"}}\n\
                   {\"k\":{\"$serde_json::private::RawValue\":\"5\"}}\n";
     json("/k", tokens, tokens, 0);
@@ -541,7 +541,7 @@ fn values_of_json() {
         "{\"k\":5}\n{\"k\":5}\n",
         2,
     );
-    // Half a surrogate pair is no text, and nothing of such a value is in the next key.
+    // Half a surrogate pair is not text, and nothing of such a value is in the next key.
     let half = "{\"k\":[1,\"\\ud800\"]}\n";
     json(
         "/k",

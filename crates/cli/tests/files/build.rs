@@ -1,4 +1,4 @@
-//! `build`: what it makes answers at its rate, and is bit for bit what other systems make.
+//! `build`: its filters keep their rate, and is bit for bit what other systems make.
 
 use super::{Shell, golden, hex, lines, stderr};
 use lanebloom::hash::Murmur3;

@@ -116,7 +116,7 @@ fn lines_without_a_key() {
     assert_eq!(query("--field 2 --quiet", "1\n"), (1, plain(), plain()));
 }
 
-/// Other filters than those of `build` answer by the same hashes.
+/// Other filters than those of `build` use the same hashes.
 #[test]
 fn filters_of_programs_are_queried() {
     let shell = Shell::new();
@@ -286,7 +286,7 @@ fn hashes_as_keys() {
     assert!(error.contains("from 0 to 18446744073709551615 or 0x"), "{error}");
 }
 
-/// A reader that closes the output is no error to tell of.
+/// A reader that closes the output is not an error.
 #[test]
 fn a_closed_output() {
     let shell = Shell::new();
@@ -326,7 +326,7 @@ fn funnels_of_guava() {
     };
     let missing = |lines: &str| format!("lanebloom: {lines} without a key, taken for absent\n");
 
-    // What the funnel does not take is no key: no number, one that is too large, no UTF-8.
+    // What the funnel does not take is not a key: not a number, one that is too large, not UTF-8.
     let numbers = b"1\n-2\n9223372036854775808\n+03\n4.0\n 5\n\n9223372036854775807\n";
     let summary = funneled("long", "", numbers);
     assert!(summary.contains(", 4 of them without a key, "), "{summary}");

@@ -1,4 +1,4 @@
-//! Bytes that pass as they are; inputs and outputs of every format; what is no document.
+//! Bytes that pass as they are; inputs and outputs of every format; what is not a document.
 
 use super::*;
 

@@ -42,7 +42,7 @@ class ArrowAnswers:
     def __iter__(self) -> Iterator[bool]: ...
 
 class Filter:
-    """What all filters share: a set of keys that answers "certainly not" or "probably".
+    """What all filters share: a set of keys that says "certainly not" or "probably".
 
     Make one by a class such as BloomFilter, or by Filter.load(path) and Filter.from_bytes(data),
     which return the class that was saved.

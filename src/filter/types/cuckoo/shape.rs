@@ -47,7 +47,7 @@ impl BucketShape {
         }
     }
 
-    /// The shape with fingerprints of so many bits, or the problem that there is none.
+    /// The shape with fingerprints of this many bits, or the problem that there is none.
     pub(super) fn of(bits: usize) -> Result<Self, String> {
         let shape = Self::ALL
             .into_iter()
