@@ -345,7 +345,7 @@ fn two_that_complete_the_list_share_what_they_added() {
     });
 }
 
-/// The list is replaced under an insert, and that is not a rotation: a thread that completes the list
+/// The list is replaced under an insert, which is not a rotation: a thread that completes the list
 /// and misses the key has it for its window after.
 #[test]
 fn an_insert_beside_a_list_that_is_completed_lives_its_window() {
