@@ -5,7 +5,7 @@ use lanebloom::codec::{Identity, Kind, SnapshotHeader};
 use lanebloom::hash::{AnyHasher, BuiltinHasher};
 use lanebloom::internal::noticed;
 use lanebloom::{AnyFilter, BloomView, ConcurrentBitmap, ConcurrentBloom, Figures, IncompatibleError, SipHash13};
-use lanebloom_formats::{GuavaBloom, SplitBlockBloom};
+use lanebloom_formats::{GuavaBloom, SparkBloom, SplitBlockBloom};
 use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use std::error::Error;
@@ -20,6 +20,7 @@ pub(crate) enum Any {
     View(BloomView<'static, AnyHasher>),
     Bitmap(ConcurrentBitmap),
     Guava(Foreign<GuavaBloom>),
+    Spark(Foreign<SparkBloom>),
     SplitBlock(Foreign<SplitBlockBloom>),
 }
 
@@ -35,6 +36,7 @@ macro_rules! each {
             Any::View($filter) => $result,
             Any::Bitmap($bitmap) => $of_bitmap,
             Any::Guava($foreign) => $of_foreign,
+            Any::Spark($foreign) => $of_foreign,
             Any::SplitBlock($foreign) => $of_foreign,
         }
     };
@@ -82,6 +84,7 @@ impl Any {
             },
             Self::Bitmap(_) => "Bitmap",
             Self::Guava(_) => "GuavaBloomFilter",
+            Self::Spark(_) => "SparkBloomFilter",
             Self::SplitBlock(_) => "SplitBlockBloomFilter",
         }
     }
@@ -169,6 +172,10 @@ impl Any {
                 let filter = foreign.filter.try_clone();
                 filter.map(|filter| Self::Guava(Foreign { filter, ..*foreign }))
             }
+            Self::Spark(foreign) => {
+                let filter = foreign.filter.try_clone();
+                filter.map(|filter| Self::Spark(Foreign { filter, ..*foreign }))
+            }
             Self::SplitBlock(foreign) => {
                 let filter = foreign.filter.try_clone();
                 filter.map(|filter| Self::SplitBlock(Foreign { filter, ..*foreign }))
@@ -188,6 +195,7 @@ impl Any {
         self.check_union_rate(other)?;
         let united = match (self, other) {
             (Self::Guava(a), Self::Guava(b)) => Some(a.filter.union_from(&b.filter)),
+            (Self::Spark(a), Self::Spark(b)) => Some(a.filter.union_from(&b.filter)),
             (Self::SplitBlock(a), Self::SplitBlock(b)) => Some(a.filter.union_from(&b.filter)),
             (Self::Bitmap(a), Self::Bitmap(b)) => Some(a.union_from(b)),
             _ => match self.alike(other) {
@@ -224,6 +232,7 @@ impl Any {
         let united = |a: &Self, b: &Self| -> PyResult<_> {
             let united = match (a, b) {
                 (Self::Guava(a), Self::Guava(b)) => Some(estimate!(a.filter, &b.filter)),
+                (Self::Spark(a), Self::Spark(b)) => Some(estimate!(a.filter, &b.filter)),
                 (Self::SplitBlock(a), Self::SplitBlock(b)) => Some(estimate!(a.filter, &b.filter)),
                 _ => match a.alike(b) {
                     Some((AnyFilter::Bloom(a), AnyFilter::Bloom(b))) => Some(estimate!(a, b)),
@@ -323,6 +332,7 @@ impl Any {
         let (a, b) = (self.loaded(&mut x)?, other.loaded(&mut y)?);
         Ok(match (a, b) {
             (Self::Guava(a), Self::Guava(b)) => Some(a.int_bytes == b.int_bytes && a.filter == b.filter),
+            (Self::Spark(a), Self::Spark(b)) => Some(a.filter == b.filter),
             (Self::SplitBlock(a), Self::SplitBlock(b)) => Some(a.int_bytes == b.int_bytes && a.filter == b.filter),
             (Self::Bitmap(a), Self::Bitmap(b)) => Some(a == b),
             _ => a.alike(b).map(|(a, b)| match (a, b) {
@@ -342,6 +352,7 @@ impl Any {
             Self::View(view) => view.bytes().to_vec(),
             Self::Bitmap(bitmap) => bitmap.to_bytes(),
             Self::Guava(foreign) => foreign.filter.to_bytes(),
+            Self::Spark(foreign) => foreign.filter.to_bytes(),
             Self::SplitBlock(foreign) => foreign.filter.to_parquet().map_err(build_error)?,
         })
     }
@@ -352,6 +363,7 @@ impl Any {
             Self::Own(filter) => filter.write_to(file),
             Self::Bitmap(bitmap) => bitmap.write_to(file),
             Self::Guava(foreign) => foreign.filter.write_to(file),
+            Self::Spark(foreign) => foreign.filter.write_to(file),
             Self::View(_) | Self::SplitBlock(_) => file.write_all(&self.to_bytes().map_err(io::Error::other)?),
         }
     }
@@ -451,6 +463,13 @@ pub(crate) fn guava(reader: impl Read, int_bytes: usize, max_bytes: usize) -> Py
     let filter = GuavaBloom::read_from(&mut reader, max_bytes).map_err(unreadable)?;
     nothing_more(reader)?;
     Ok(Any::Guava(Foreign { filter, int_bytes }))
+}
+
+/// A filter of Spark that takes at most `max_bytes` of memory.
+pub(crate) fn spark(mut reader: impl Read, max_bytes: usize) -> PyResult<Any> {
+    let filter = SparkBloom::read_from(&mut reader, max_bytes).map_err(unreadable)?;
+    nothing_more(reader)?;
+    Ok(Any::Spark(Foreign { filter, int_bytes: 8 }))
 }
 
 /// A filter of Parquet; if `is_prefix`, the bytes may go on after it.

@@ -32,6 +32,26 @@ impl<T: TryFrom<u64>> FromPyObject<'_, '_> for Number<T> {
     }
 }
 
+/// An `int` of Java.
+pub(crate) struct JavaInt(pub(crate) i32);
+
+impl FromPyObject<'_, '_> for JavaInt {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        match object.extract() {
+            Ok(value) => Ok(Self(value)),
+            Err(error) if error.is_instance_of::<PyTypeError>(object.py()) => Err(error),
+            Err(_) => Err(PyValueError::new_err(format!(
+                "{}: an integer from {} to {}",
+                &*object,
+                i32::MIN,
+                i32::MAX
+            ))),
+        }
+    }
+}
+
 /// A secret key.
 #[derive(Clone, Copy)]
 pub(crate) struct SecretKey(pub(crate) SipHash13);

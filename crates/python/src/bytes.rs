@@ -8,8 +8,10 @@ pub(crate) const NONE: &[u8] = &[0];
 pub(crate) enum Encoding {
     /// Numbers that are equal are one key: `1`, `1.0` and `True`.
     Python,
-    /// Parquet's and Java's: each type has its own bytes. Integers have 8 bytes, or 4.
+    /// Parquet's and Guava's: each type has its own bytes. Integers have 8 bytes, or 4.
     Plain,
+    /// Spark's: integers, strings and bytes only.
+    Spark,
 }
 
 /// A key, as it was written.

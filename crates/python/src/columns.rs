@@ -2,7 +2,7 @@
 //! `numpy.rs` and `arrow.rs` make columns, `task.rs` asks for their hashes.
 
 use crate::bytes::{Encoding, NONE, Written, float, time_bytes, write_float};
-use crate::engine::{Engine, Fault};
+use crate::engine::{Engine, Fault, NOT_SPARKS};
 use std::slice;
 
 /// Keys that are hashed at a time.
@@ -270,16 +270,18 @@ impl<'a> Column<'a> {
             return Written::Null;
         }
         match &self.values {
-            Values::F32(values) if encoding == Encoding::Plain => {
+            Values::F32(values) if encoding != Encoding::Python => {
                 out.extend_from_slice(&values[i].to_bits().to_le_bytes())
             }
-            Values::F64(values) if encoding == Encoding::Plain => {
+            Values::F64(values) if encoding != Encoding::Python => {
                 out.extend_from_slice(&values[i].to_bits().to_le_bytes())
             }
             Values::F32(values) => return write_float(values[i].into(), out),
             Values::F64(values) => return write_float(values[i], out),
-            Values::Times(values, ..) if encoding == Encoding::Plain => out.extend_from_slice(&values[i].to_le_bytes()),
-            Values::Days(values) if encoding == Encoding::Plain => out.extend_from_slice(&values[i].to_le_bytes()),
+            Values::Times(values, ..) if encoding != Encoding::Python => {
+                out.extend_from_slice(&values[i].to_le_bytes())
+            }
+            Values::Days(values) if encoding != Encoding::Python => out.extend_from_slice(&values[i].to_le_bytes()),
             Values::Times(values, unit, _) => {
                 // A time outside of 64 bits of seconds wraps around, as numpy's do.
                 let (seconds, rest) = (
@@ -333,8 +335,13 @@ impl<'a> Column<'a> {
     pub(crate) fn check_stored(&self, encoding: Encoding) -> Result<(), Fault> {
         match (&self.values, self.stored_otherwise) {
             _ if encoding == Encoding::Python => Ok(()),
-            (_, Some(advice)) => Err(Fault::StoredOtherwise(advice)),
             (Values::Dictionary(_, values), _) => values.check_stored(encoding),
+            _ if encoding == Encoding::Spark => {
+                let is_sparks =
+                    self.is_integers() || self.has_slices() || matches!(self.values, Values::Utf32(..) | Values::Nulls);
+                is_sparks.then_some(()).ok_or(Fault::StoredOtherwise(NOT_SPARKS))
+            }
+            (_, Some(advice)) => Err(Fault::StoredOtherwise(advice)),
             (Values::Rows(columns), _) => columns.iter().try_for_each(|column| column.check_stored(encoding)),
             _ => Ok(()),
         }

@@ -3,7 +3,7 @@
 use crate::bytes::Encoding;
 use lanebloom::hash::AnyHasher;
 use lanebloom::{AnyFilter, BloomView, BuildError, ConcurrentBitmap, InsertError, KeyHasher};
-use lanebloom_formats::{GuavaBloom, SplitBlockBloom};
+use lanebloom_formats::{GuavaBloom, SparkBloom, SplitBlockBloom, spark};
 use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -21,6 +21,10 @@ pub(crate) enum Fault {
     /// Values that other systems store in another way, and what to do.
     StoredOtherwise(&'static str),
 }
+
+/// What a filter of Spark's says of other keys.
+pub(crate) const NOT_SPARKS: &str = "Spark's filters hold integers, strings and bytes only. Look up other columns by a \
+                                    number, such as xxhash64(column) of Spark SQL";
 
 /// An integer that came as its two's complement.
 fn signed(value: u64) -> String {
@@ -236,15 +240,15 @@ impl Engine for BloomView<'static, AnyHasher> {
 /// A filter of another system, whose integers have 8 bytes or 4.
 pub(crate) struct Foreign<F> {
     pub(crate) filter: F,
-    /// 4 or 8.
+    /// 4 or 8; 8 for Spark, which makes a `long` of every integer.
     pub(crate) int_bytes: usize,
 }
 
 macro_rules! foreign {
-    ($($filter:ident: $hash:ty),*) => {$(
+    ($($filter:ident: $hash:ty, $encoding:ident, $int:ty, $long:ty, |$from:ident, $words:ident, $out:ident| $hash_longs:expr;)*) => {$(
         impl Engine for Foreign<$filter> {
             type Hash = $hash;
-            const ENCODING: Encoding = Encoding::Plain;
+            const ENCODING: Encoding = Encoding::$encoding;
 
             fn check(&self, word: u64) -> Result<(), Fault> {
                 /// An `int` of Java and Parquet, or one without a sign.
@@ -255,14 +259,15 @@ macro_rules! foreign {
                 Err(Fault::Wide(word))
             }
             fn hash_word(&self, word: u64) -> $hash {
-                if self.int_bytes == 4 { self.filter.hash(&(word as u32)) } else { self.filter.hash(&word) }
+                if self.int_bytes == 4 { self.filter.hash(&(word as $int)) } else { self.filter.hash(&(word as $long)) }
             }
             fn hash_bytes(&self, bytes: &[u8]) -> $hash {
                 self.filter.hash(bytes)
             }
             fn hash_words(&self, words: &[u64], out: &mut [$hash]) {
                 if self.int_bytes == 8 {
-                    return self.filter.hash_batch(words, out);
+                    let ($from, $words, $out) = (&self.filter, words, out);
+                    return $hash_longs;
                 }
                 for (&word, out) in words.iter().zip(out) {
                     *out = self.hash_word(word);
@@ -290,7 +295,24 @@ macro_rules! foreign {
     )*};
 }
 
-foreign! { GuavaBloom: (u64, u64), SplitBlockBloom: u64 }
+foreign! {
+    GuavaBloom: (u64, u64), Plain, u32, u64, |filter, words, out| filter.hash_batch(words, out);
+    SplitBlockBloom: u64, Plain, u32, u64, |filter, words, out| filter.hash_batch(words, out);
+    SparkBloom: spark::Hash, Spark, i32, i64, |filter, words, out| hash_longs(filter, words, out);
+}
+
+/// Spark's keys have a sign.
+fn hash_longs(filter: &SparkBloom, words: &[u64], out: &mut [spark::Hash]) {
+    const TILE: usize = 512;
+    let mut longs = [0; TILE];
+    for (words, out) in words.chunks(TILE).zip(out.chunks_mut(TILE)) {
+        let longs = &mut longs[..words.len()];
+        for (long, word) in longs.iter_mut().zip(words) {
+            *long = word.cast_signed();
+        }
+        filter.hash_batch(longs, out);
+    }
+}
 
 /// An integer is its own hash.
 impl Engine for ConcurrentBitmap {

@@ -3,7 +3,7 @@
 
 mod classes;
 
-use crate::any::{Any, each, guava, read_limit, split_block};
+use crate::any::{Any, each, guava, read_limit, spark, split_block};
 use crate::arguments::{FilePath, MOST_THREADS, Number, SecretKey, of_file, open};
 use crate::arrow::{ArrowAnswers, Stream};
 use crate::columns::{Batch, Column};
@@ -121,6 +121,24 @@ pub(crate) struct Bitmap;
 #[pyclass(extends = Filter, frozen, module = "lanebloom")]
 pub(crate) struct GuavaBloomFilter;
 
+/// Spark's BloomFilter, bit for bit.
+///
+/// to_bytes and save write what writeTo of Java writes, and rate and size are those of
+/// BloomFilter.create. Keys are integers, which all are a long in Spark, str and bytes. Others,
+/// floats and times among them, are a TypeError, as in Spark. Nulls are skipped: they are not
+/// added, and not found.
+///
+/// version: 2, which Spark 4.1 and later write and read, or 1, which every Spark reads.
+/// seed:    of the hash, only for version 2.
+///
+/// >>> f = SparkBloomFilter(1000, 0.01)
+/// >>> f.add(17), f.version
+/// (True, 2)
+/// >>> 17 in SparkBloomFilter.from_bytes(f.to_bytes())
+/// True
+#[pyclass(extends = Filter, frozen, module = "lanebloom")]
+pub(crate) struct SparkBloomFilter;
+
 /// The filter of Parquet files, bit for bit: split blocks and XXH64.
 ///
 /// to_bytes and save write the header and the bits as a Parquet file has them. Keys are hashed as
@@ -168,6 +186,7 @@ impl Filter {
             "CuckooFilter" => object!(Cuckoo),
             "Bitmap" => object!(Bitmap),
             "GuavaBloomFilter" => object!(GuavaBloomFilter),
+            "SparkBloomFilter" => object!(SparkBloomFilter),
             _ => object!(SplitBlockBloomFilter),
         }
     }
@@ -708,6 +727,7 @@ pub(crate) fn _restore(
 ) -> PyResult<Py<PyAny>> {
     let any = match class {
         "GuavaBloomFilter" => guava(data, int_bytes, usize::MAX)?,
+        "SparkBloomFilter" => spark(data, usize::MAX)?,
         "SplitBlockBloomFilter" => split_block(data, int_bytes, false)?,
         _ => Any::read(data, secret.map(|key| key.0), read_limit(data))?,
     };

@@ -4,6 +4,7 @@
 //! same keys here. README.md has the table.
 
 use crate::bytes::{Encoding, NONE, Written, large_len, time_bytes, write_float};
+use crate::engine::{Fault, NOT_SPARKS};
 use crate::ffi::{self, Buffer, Quick};
 use crate::numpy;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -40,7 +41,7 @@ fn slow<'a>(object: &'a Bound<'_, PyAny>, encoding: Encoding, spare: &'a mut Vec
     spare.clear();
     Ok(match write(object, encoding, spare, 0)? {
         Written::Word(word) => Key::Word(word),
-        Written::Null if encoding == Encoding::Plain => Key::Null,
+        Written::Null if encoding != Encoding::Python => Key::Null,
         _ => Key::Bytes(spare),
     })
 }
@@ -56,13 +57,6 @@ fn write(object: &Bound<'_, PyAny>, encoding: Encoding, out: &mut Vec<u8>, depth
         out.extend_from_slice(ffi::utf8(text)?);
         return Ok(Written::Varying);
     }
-    if let Ok(number) = object.cast::<PyFloat>() {
-        if encoding == Encoding::Plain {
-            out.extend_from_slice(&number.value().to_bits().to_le_bytes());
-            return Ok(Written::Fixed);
-        }
-        return Ok(write_float(number.value(), out));
-    }
     if object.is_none() {
         return Ok(null(out));
     }
@@ -73,6 +67,16 @@ fn write(object: &Bound<'_, PyAny>, encoding: Encoding, out: &mut Vec<u8>, depth
     if object.is_instance_of::<PyByteArray>() || object.is_instance_of::<PyMemoryView>() {
         out.extend_from_slice(Buffer::of(object)?.bytes());
         return Ok(Written::Varying);
+    }
+    if encoding == Encoding::Spark {
+        return write_of_library(object, encoding, out)?.ok_or_else(|| Fault::StoredOtherwise(NOT_SPARKS).into());
+    }
+    if let Ok(number) = object.cast::<PyFloat>() {
+        if encoding == Encoding::Plain {
+            out.extend_from_slice(&number.value().to_bits().to_le_bytes());
+            return Ok(Written::Fixed);
+        }
+        return Ok(write_float(number.value(), out));
     }
     if let Ok(tuple) = object.cast::<PyTuple>() {
         return write_tuple(tuple, encoding, out, depth);
@@ -101,20 +105,26 @@ fn write(object: &Bound<'_, PyAny>, encoding: Encoding, out: &mut Vec<u8>, depth
         }
         return write_time(object, types, out);
     }
-    // Scalars of numpy, as arrays of no dimension: they have the bytes of an array's items.
+    write_of_library(object, encoding, out)?.ok_or_else(|| unsupported(object))
+}
+
+/// Scalars of numpy, as arrays of no dimension: they have the bytes of an array's items. And the
+/// null of pandas.
+fn write_of_library(object: &Bound<'_, PyAny>, encoding: Encoding, out: &mut Vec<u8>) -> PyResult<Option<Written>> {
+    let py = object.py();
     if let Some(batch) = numpy::scalar(object)? {
         let written = batch.column().write(0, encoding, out);
         if written != Written::Null {
             batch.column().check_stored(encoding)?;
         }
-        return Ok(written);
+        return Ok(Some(written));
     }
     if let Some(pandas) = numpy::loaded(py, "pandas")? {
         if object.is(&pandas.getattr(intern!(py, "NA"))?) {
-            return Ok(null(out));
+            return Ok(Some(null(out)));
         }
     }
-    Err(unsupported(object))
+    Ok(None)
 }
 
 fn null(out: &mut Vec<u8>) -> Written {
@@ -142,7 +152,7 @@ fn integer(object: &Bound<'_, PyAny>, encoding: Encoding, out: &mut Vec<u8>) -> 
     if let Ok(value) = object.extract::<u64>() {
         return Ok(Written::Word(value));
     }
-    if encoding == Encoding::Plain {
+    if encoding != Encoding::Python {
         return Err(PyValueError::new_err(format!(
             "{object}: this filter takes integers from {} to {}",
             i64::MIN,

@@ -28,8 +28,8 @@ mod _lanebloom {
     use crate::arrow::ArrowAnswers;
     #[pymodule_export]
     use crate::filter::{
-        _restore, Bitmap, BloomFilter, Cuckoo, Filter, GuavaBloomFilter, ScalableBloomFilter, SplitBlockBloomFilter,
-        WindowedBloomFilter,
+        _restore, Bitmap, BloomFilter, Cuckoo, Filter, GuavaBloomFilter, ScalableBloomFilter, SparkBloomFilter,
+        SplitBlockBloomFilter, WindowedBloomFilter,
     };
     #[pymodule_export]
     use crate::key::key_bytes;
@@ -43,7 +43,7 @@ mod _lanebloom {
                 [$(module.py().get_type::<$class>()),*]
             };
         }
-        let classes = add!(Filter BloomFilter ScalableBloomFilter WindowedBloomFilter Cuckoo Bitmap GuavaBloomFilter SplitBlockBloomFilter);
+        let classes = add!(Filter BloomFilter ScalableBloomFilter WindowedBloomFilter Cuckoo Bitmap GuavaBloomFilter SparkBloomFilter SplitBlockBloomFilter);
         for class in classes {
             crate::ffi::add_method::<Filter>(&class, c"add", ADD)?;
         }

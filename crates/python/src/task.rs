@@ -213,7 +213,7 @@ impl Task {
                 &mut out[start - range.start..][..len]
             };
             let hashes = &mut hashes[..len];
-            total += if E::ENCODING == Encoding::Plain && column.may_have_nulls() {
+            total += if E::ENCODING != Encoding::Python && column.may_have_nulls() {
                 self.by_present(engine, hashes, |i| column.is_null(start + i), out)?
             } else {
                 self.by_hash(engine, hashes, out)?

@@ -14,7 +14,7 @@ import uuid
 
 import pytest
 
-from lanebloom import ArrowAnswers, Bitmap, BloomFilter, GuavaBloomFilter, SplitBlockBloomFilter
+from lanebloom import ArrowAnswers, Bitmap, BloomFilter, GuavaBloomFilter, SparkBloomFilter, SplitBlockBloomFilter
 
 numpy = pytest.importorskip("numpy")
 SIZE = 3000
@@ -527,6 +527,42 @@ def test_filters_of_other_systems_skip_nulls(make):
     assert f.approx_len == 0
     # NaN is a value there.
     assert f.add(float("nan")) and f.contains_many(numpy.array([float("nan")])).all()
+
+
+def test_sparks_filter_takes_the_columns_that_spark_takes():
+    one = SparkBloomFilter(1000)
+    one.update([5, -3, 0, "a", "grün", "x" * 40])
+    for dtype in "i1", "i2", "i4", "i8", ">i4":
+        assert one.contains_many(numpy.array([5, -3, 0, 9], dtype)).tolist() == [True] * 3 + [False]
+    texts = ["a", "grün", None, "x" * 40, "b"]
+    found = [True, True, False, True, False]
+    for kind in pa.string(), pa.large_string(), pa.string_view(), pa.binary():
+        assert one.contains_many(pa.array(texts).cast(kind)).tolist() == found
+    assert one.contains_many(pa.array(texts).dictionary_encode()).tolist() == found
+    assert one.contains_many(numpy.array(["a", "grün", "b"])).tolist() == [True, True, False]
+    assert one.contains_many(pa.nulls(2)).tolist() == [False, False]
+    assert one.contains_many(pa.array([5, None, -3, 77], pa.int32())).tolist() == [True, False, True, False]
+
+    filled = SparkBloomFilter(3000)
+    assert filled.add_new(pa.array([1, None, 3] * 700)).tolist() == [True, False, True] + [False] * 2097
+    assert filled.contains_many([1, None, 3] * 700, threads=2).tolist() == [True, False, True] * 700
+    assert filled.approx_len == 2
+    keys = numpy.random.default_rng(1).integers(-(2**63), 2**63 - 1, 3000)
+    one = SparkBloomFilter(3000)
+    for key in keys.tolist():
+        one.add(key)
+    many = SparkBloomFilter(3000)
+    many.add_many(keys, threads=2)
+    assert one == many
+
+    day = datetime.datetime(2024, 5, 1)
+    for bad in [numpy.array([1.5]), numpy.array([1.5], "f2"), pa.array([1.5], pa.float32()), pa.array([day.date()]),
+                pa.array([day]), pa.array([day], pa.timestamp("s")), numpy.array([day], "M8[us]"), [numpy.float32(1)],
+                pa.array([1.5]).dictionary_encode(), pa.table({"a": [1], "b": ["x"]}), [numpy.datetime64(day)]]:
+        for call in many.add_many, many.contains_many, many.add_new:
+            with pytest.raises(TypeError, match="integers, strings and bytes only"):
+                call(bad)
+    assert one == many
 
 
 def test_parquets_filter_hashes_columns_by_their_type():

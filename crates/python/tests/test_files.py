@@ -1,6 +1,7 @@
 """Files, bytes, pickles and copies; files of the Rust crate and of the command; hostile bytes."""
 
 import copy
+import hashlib
 import json
 import os
 import pathlib
@@ -18,6 +19,7 @@ from lanebloom import (
     Filter,
     GuavaBloomFilter,
     ScalableBloomFilter,
+    SparkBloomFilter,
     SplitBlockBloomFilter,
     WindowedBloomFilter,
 )
@@ -26,6 +28,7 @@ from test_sets import MAKERS, ident, of
 ROOT = pathlib.Path(os.environ.get("LANEBLOOM_ROOT") or pathlib.Path(__file__).parents[3])
 SECRET = b"s" * 16
 KEYS = [3, 7, 900]
+LOADS = [GuavaBloomFilter.load, SparkBloomFilter.load, SplitBlockBloomFilter.load]
 
 
 def options(f):
@@ -34,7 +37,7 @@ def options(f):
 
 def base(f):
     """The class that reads the filter's bytes."""
-    return type(f) if isinstance(f, (GuavaBloomFilter, SplitBlockBloomFilter)) else Filter
+    return type(f) if isinstance(f, (GuavaBloomFilter, SparkBloomFilter, SplitBlockBloomFilter)) else Filter
 
 
 @pytest.mark.parametrize("make", MAKERS, ids=ident)
@@ -116,7 +119,7 @@ def test_a_mapped_file_answers_and_takes_nothing(tmp_path):
 
 def test_errors_of_files_name_them(tmp_path):
     missing = tmp_path / "missing"
-    for call in [Filter.load, BloomFilter.load, BloomFilter.mmap, GuavaBloomFilter.load, SplitBlockBloomFilter.load]:
+    for call in [Filter.load, BloomFilter.load, BloomFilter.mmap, *LOADS]:
         with pytest.raises(FileNotFoundError) as error:
             call(missing)
         assert error.value.filename == str(missing) or error.value.filename == missing
@@ -125,7 +128,7 @@ def test_errors_of_files_name_them(tmp_path):
     with pytest.raises(OSError):
         Filter.load(tmp_path)
     (tmp_path / "empty").touch()
-    for call in [Filter.load, BloomFilter.mmap, GuavaBloomFilter.load, SplitBlockBloomFilter.load]:
+    for call in [Filter.load, BloomFilter.mmap, *LOADS]:
         with pytest.raises(ValueError):
             call(tmp_path / "empty")
 
@@ -135,7 +138,7 @@ def test_a_path_may_be_bytes(tmp_path):
         def __fspath__(self):
             return os.fsencode(tmp_path / "filter")
 
-    for f in BloomFilter(9), GuavaBloomFilter(9), SplitBlockBloomFilter(9):
+    for f in BloomFilter(9), GuavaBloomFilter(9), SparkBloomFilter(9), SplitBlockBloomFilter(9):
         for path in os.fsencode(tmp_path / "filter"), Path():
             f.save(path)
             assert type(f).load(path) == f
@@ -166,7 +169,8 @@ def test_what_is_no_file_is_neither_replaced_nor_waited_for(tmp_path):
 def test_limits_of_memory(tmp_path):
     path = tmp_path / "filter"
     for f in [BloomFilter(100_000), ScalableBloomFilter(100_000), CuckooFilter(100_000), Bitmap(1_000_000),
-              WindowedBloomFilter(100_000), GuavaBloomFilter(100_000), SplitBlockBloomFilter(100_000)]:
+              WindowedBloomFilter(100_000), GuavaBloomFilter(100_000), SparkBloomFilter(100_000),
+              SplitBlockBloomFilter(100_000)]:
         f.save(path)
         with pytest.raises(ValueError, match="1000|1_000|limit"):
             type(f).load(path, max_bytes=1000)
@@ -191,9 +195,9 @@ def test_hostile_bytes_are_a_value_error(make):
             g = read(data, **options(f))
         except (ValueError, MemoryError):
             return True
-        # Guava's and Parquet's formats have no checksum.
+        # The formats of Guava, Spark and Parquet have no checksum.
         repr(g), g.approx_len, 5 in g, g.to_bytes()
-        return isinstance(g, (GuavaBloomFilter, SplitBlockBloomFilter))
+        return isinstance(g, (GuavaBloomFilter, SparkBloomFilter, SplitBlockBloomFilter))
 
     assert not refused(good) or base(f) is not Filter
     assert all(refused(good[:n]) for n in [*range(0, 300), *range(300, len(good), 37)] if n < len(good))
@@ -215,6 +219,8 @@ def test_hostile_pickles_are_errors():
         ("BloomFilter", b"junk", None, None, 0),
         ("GuavaBloomFilter", b"\1\5\xff\xff\xff\xff" + bytes(8), None, None, 8),
         ("GuavaBloomFilter", b"\1\5\x7f\xff\xff\xff" + bytes(8), None, None, 8),
+        ("SparkBloomFilter", b"\0\0\0\3" + bytes(20), None, None, 8),
+        ("SparkBloomFilter", b"\0\0\0\1\0\0\0\5\x7f\xff\xff\xff" + bytes(8), None, None, 8),
         ("SplitBlockBloomFilter", b"\xff" * 40, None, None, 8),
         ("SplitBlockBloomFilter", BloomFilter(9).to_bytes(), None, None, 8),
         ("Nothing", b"", None, None, 8),
@@ -280,6 +286,41 @@ def test_files_of_guava_are_read_and_written():
             assert made.to_bytes() == data
             seen += 1
     assert seen >= 2
+
+
+def test_filters_of_a_jvm_of_spark_are_read_and_written():
+    """Golden bytes of spark-sketch 4.3.0: every key that Spark has, both versions, two seeds."""
+    golden = json.loads((ROOT / "crates/formats/tests/data/spark.json").read_text("utf-8"))
+    longs = {"min": -(2**63), "max": 2**63 - 1}
+    seen = set()
+    for case in golden["small_filters_n10_128bits"]:
+        kind, _, listed = case["keys"].partition(" ")
+        if kind in ("long", "int"):
+            keys = [longs.get(key) or int(key) for key in listed.split(",")]
+        elif kind == "utf8":
+            keys = listed.split(",")
+        else:
+            keys = [bytes.fromhex(key.replace("[]", "")) for key in listed.split(" and ")]
+        data = bytes.fromhex(case["hex"])
+        f = SparkBloomFilter.from_bytes(data)
+        assert (f.version, f.seed) == (case["version"], case["seed"])
+        assert f.contains_many(keys).all() and all(key in f for key in keys) and 12_345 not in f
+        assert f.to_bytes() == data
+        # A filter of this size, empty: the header and zeros.
+        header = 12 if f.version == 1 else 16
+        made = SparkBloomFilter.from_bytes(data[:header] + bytes(len(data) - header))
+        made.update(keys)
+        assert made.to_bytes() == data
+        seen.add((f.version, f.seed, kind))
+    assert len(seen) >= 8
+    for case in golden["big_filters"]["cases"]:
+        f = SparkBloomFilter(1_000_000, version=case["version"], seed=case["seed"])
+        evens, odds = range(0, 2_000_000, 2), range(1, 2_000_000, 2)
+        if case["type"] == "utf8":
+            evens, odds = map(str, evens), map(str, odds)
+        f.add_many(evens)
+        assert hashlib.sha256(f.to_bytes()).hexdigest() == case["sha256"]
+        assert sum(map(bool, f.contains_many(odds))) == case["false_positives"]
 
 
 def test_filters_of_parquet_files_are_read_and_written():

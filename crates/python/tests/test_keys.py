@@ -10,7 +10,7 @@ import uuid
 
 import pytest
 
-from lanebloom import BloomFilter, GuavaBloomFilter, SplitBlockBloomFilter, key_bytes
+from lanebloom import BloomFilter, GuavaBloomFilter, SparkBloomFilter, SplitBlockBloomFilter, key_bytes
 
 UTC = datetime.timezone.utc
 
@@ -227,6 +227,25 @@ def test_guava_and_parquet_have_their_own_numbers():
         assert b"\1\0\0\0" in small and 1 in small and b"\1" + bytes(7) not in small
         with pytest.raises(TypeError, match="units"):
             f.add(datetime.date(2024, 1, 1))
+
+
+def test_sparks_filter_has_the_keys_of_spark():
+    f = SparkBloomFilter(100, 1e-6)
+    f.update([1, -1, "grün", b"\xff", bytearray(b"ab")])
+    assert all(key in f for key in [1, -1, True, "grün", "grün".encode(), b"\xff", "ab", memoryview(b"ab")])
+    # An integer is a long, whose hash is that of its bytes.
+    assert (1).to_bytes(8, "little") in f and (1).to_bytes(4, "little") not in f and "1" not in f
+    assert 2**64 - 1 in f
+    assert not f.add(None) and None not in f
+    for bad in (0.5, 1.0, float("nan"), (1, 2), datetime.date(2024, 1, 1), datetime.datetime.now(), uuid.UUID(int=1),
+                ipaddress.ip_address("::1"), object(), [1]):
+        for call in f.add, f.__contains__, lambda bad: f.update([bad]), lambda bad: f.contains_many(iter([bad])):
+            with pytest.raises(TypeError, match="integers, strings and bytes only.*xxhash64"):
+                call(bad)
+    for bad in 2**64, -(2**63) - 1:
+        with pytest.raises(ValueError, match=f"^{bad}: "):
+            f.add(bad)
+    assert f.approx_len == 5
 
 
 def test_python_types_survive_json_keys():

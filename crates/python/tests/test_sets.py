@@ -13,6 +13,7 @@ from lanebloom import (
     Filter,
     GuavaBloomFilter,
     ScalableBloomFilter,
+    SparkBloomFilter,
     SplitBlockBloomFilter,
     WindowedBloomFilter,
 )
@@ -29,6 +30,8 @@ MAKERS = [
     lambda: CuckooFilter(1000, 1e-4, secret=b"s" * 16),
     lambda: Bitmap(1000),
     lambda: GuavaBloomFilter(1000, 1e-4),
+    lambda: SparkBloomFilter(1000, 1e-4),
+    lambda: SparkBloomFilter(1000, 1e-4, version=1),
     lambda: SplitBlockBloomFilter(1000, 1e-4),
 ]
 UNITES = [make for make in MAKERS if not isinstance(make(), CuckooFilter)]
@@ -85,6 +88,7 @@ def test_unions_have_the_keys_of_both(make):
     lambda: BloomFilter(250),
     lambda: WindowedBloomFilter(250),
     lambda: GuavaBloomFilter(250, 0.01),
+    lambda: SparkBloomFilter(250, 0.01),
     lambda: SplitBlockBloomFilter(250),
 ], ids=ident)
 def test_a_union_keeps_the_rate_or_says_what_to_do(make):
@@ -213,6 +217,12 @@ BAD = [
     (lambda: ScalableBloomFilter(9, max_bytes=1), ValueError, "1"),
     (lambda: Bitmap(2**63), MemoryError, "bytes failed"),
     (lambda: GuavaBloomFilter(9, int_bytes=2), ValueError, "int_bytes=2: 4 or 8"),
+    (lambda: SparkBloomFilter(9, version=3), ValueError, "version=3: 1 or 2"),
+    (lambda: SparkBloomFilter(9, version=1, seed=7), ValueError, "a V1 filter has no seed, and cannot have 7"),
+    (lambda: SparkBloomFilter(0), ValueError, "at least 1"),
+    (lambda: SparkBloomFilter(9, seed=2**31), ValueError, "2147483648: an integer from -2147483648 to 2147483647"),
+    (lambda: SparkBloomFilter(9) | SparkBloomFilter(9, seed=1), ValueError, "the filters differ"),
+    (lambda: SparkBloomFilter(9) | SparkBloomFilter(9, version=1), ValueError, "the filters differ"),
     (lambda: CuckooFilter(9, 0), ValueError, "rate 0 is not"),
     (lambda: SplitBlockBloomFilter(10**12), ValueError, "134217728 bytes, which keep a rate of 0.01 for .* not for 10{12}"),
     (lambda: SplitBlockBloomFilter(9, 1), ValueError, "rate 1 is not between 0 and 1"),

@@ -14,6 +14,7 @@ from lanebloom import (
     Filter,
     GuavaBloomFilter,
     ScalableBloomFilter,
+    SparkBloomFilter,
     SplitBlockBloomFilter,
     WindowedBloomFilter,
     key_bytes,
@@ -61,6 +62,10 @@ for position in b:
     assert_type(position, int)
 g = GuavaBloomFilter(10, int_bytes=4)
 assert_type(GuavaBloomFilter.from_bytes(g.to_bytes(), int_bytes=4), GuavaBloomFilter)
+k = SparkBloomFilter(10, version=1)
+assert_type(SparkBloomFilter.from_bytes(k.to_bytes()), SparkBloomFilter)
+assert_type(k.seed, int)
+assert_type(k | k, SparkBloomFilter)
 s = SplitBlockBloomFilter(10)
 assert_type(SplitBlockBloomFilter.from_bytes(s.to_bytes()), SplitBlockBloomFilter)
 assert_type(ScalableBloomFilter().current_rate, float)
@@ -81,6 +86,7 @@ if TYPE_CHECKING:
     f.issubset(b)  # type: ignore[arg-type]
     Filter()  # type: ignore[call-arg]
     GuavaBloomFilter(9, int_bytes=2)  # type: ignore[arg-type]
+    SparkBloomFilter(9, version=3)  # type: ignore[arg-type]
     BloomFilter(9, seed=1, secret=True)  # type: ignore[call-overload]
     BloomFilter(9, hasher="sha256")  # type: ignore[call-overload]
     BloomFilter(9, hasher="fast", secret=True)  # type: ignore[call-overload]

@@ -213,8 +213,8 @@ class BloomFilter(_Compared):
     expected: the number of keys. Beyond it the rate of false positives rises.
     rate:     the share of absent keys that are taken for present.
     secret:   True for keys that strangers choose. The filter's secret is needed to load it again.
-    hasher:   "murmur3", which every language has; "fast", in half the time; or "prehashed": keys are
-              hashes of yours, integers from -2**63 to 2**64 - 1, and all 64 bits must vary.
+    hasher:   "murmur3", which every language has; "fast", in half the time; or "prehashed": keys
+              are hashes of yours, integers from -2**63 to 2**64 - 1, and all 64 bits must vary.
     key:      a function that makes a key of an object, for objects of other types.
 
     Keys are int, str, bytes, float, bool, None, tuple, UUID, datetime, date, IP addresses and
@@ -475,6 +475,45 @@ class GuavaBloomFilter(_United):
     def load(  # type: ignore[override]
         path: _Path, /, *, int_bytes: Literal[4, 8] = 8, key: _KeyFunction = None, max_bytes: Optional[int] = None
     ) -> GuavaBloomFilter:
+        """Read a file that Java or save() wrote."""
+
+@final
+class SparkBloomFilter(_United):
+    """Spark's BloomFilter, bit for bit.
+
+    to_bytes and save write what writeTo of Java writes, and rate and size are those of
+    BloomFilter.create. Keys are integers, which all are a long in Spark, str and bytes. Others,
+    floats and times among them, are a TypeError, as in Spark. Nulls are skipped: they are not
+    added, and not found.
+
+    version: 2, which Spark 4.1 and later write and read, or 1, which every Spark reads.
+    seed:    of the hash, only for version 2.
+
+    >>> f = SparkBloomFilter(1000, 0.01)
+    >>> f.add(17), f.version
+    (True, 2)
+    >>> 17 in SparkBloomFilter.from_bytes(f.to_bytes())
+    True
+    """
+
+    def __new__(
+        cls, expected: int, rate: float = 0.03, *, version: Literal[1, 2] = 2, seed: int = 0, key: _KeyFunction = None
+    ) -> Self: ...
+    @property
+    def version(self) -> Literal[1, 2]:
+        """The version of Spark's format, 1 or 2."""
+    @property
+    def seed(self) -> int:
+        """The seed of the hash; 0 for version 1, which has none."""
+    @staticmethod
+    def from_bytes(  # type: ignore[override]
+        data: Buffer, /, *, key: _KeyFunction = None
+    ) -> SparkBloomFilter:
+        """The filter that writeTo of Java or to_bytes wrote."""
+    @staticmethod
+    def load(  # type: ignore[override]
+        path: _Path, /, *, key: _KeyFunction = None, max_bytes: Optional[int] = None
+    ) -> SparkBloomFilter:
         """Read a file that Java or save() wrote."""
 
 @final

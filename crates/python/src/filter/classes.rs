@@ -1,13 +1,13 @@
 //! The methods of each class: its constructor, and what it alone can do.
 
 use super::{
-    Bitmap, BloomFilter, Cuckoo, Filter, GuavaBloomFilter, ScalableBloomFilter, SplitBlockBloomFilter,
-    WindowedBloomFilter,
+    Bitmap, BloomFilter, Cuckoo, Filter, GuavaBloomFilter, ScalableBloomFilter, SparkBloomFilter,
+    SplitBlockBloomFilter, WindowedBloomFilter,
 };
 use crate::any::{
-    Any, check_int_bytes, guava, hasher_of, incompatible, read_limit, split_block, unmappable, unreadable,
+    Any, check_int_bytes, guava, hasher_of, incompatible, read_limit, spark, split_block, unmappable, unreadable,
 };
-use crate::arguments::{FilePath, Number, Secret, SecretKey, Span, open, open_regular};
+use crate::arguments::{FilePath, JavaInt, Number, Secret, SecretKey, Span, open, open_regular};
 use crate::engine::{Foreign, build_error};
 use crate::ffi::Buffer;
 use crate::task::hash_object;
@@ -17,7 +17,8 @@ use lanebloom::{
     AnyFilter, BloomView, ConcurrentBitmap, ConcurrentBloom, CuckooFilter, FastHash, Murmur3, ScalableBloom,
     WindowedBloom,
 };
-use lanebloom_formats::{GuavaBloom, SplitBlockBloom};
+use lanebloom_formats::spark::Version;
+use lanebloom_formats::{GuavaBloom, SparkBloom, SplitBlockBloom};
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use std::io::{BufReader, Read};
@@ -349,6 +350,75 @@ impl GuavaBloomFilter {
                 max_bytes.map_or(usize::MAX, |most| most.0),
             )
         })?;
+        Filter::new(any, key).into_object(py)
+    }
+}
+
+impl SparkBloomFilter {
+    fn filter<'a>(slf: &'a Bound<'_, Self>) -> PyResult<&'a SparkBloom> {
+        match &*slf.as_super().get().any {
+            Any::Spark(foreign) => Ok(&foreign.filter),
+            _ => Err(PyTypeError::new_err("no filter of Spark")),
+        }
+    }
+}
+
+#[pymethods]
+impl SparkBloomFilter {
+    #[new]
+    #[pyo3(signature = (expected, rate=0.03, *, version=Number(2), seed=JavaInt(0), key=None), text_signature = "(expected, rate=0.03, *, version=2, seed=0, key=None)")]
+    fn new(
+        expected: Number<usize>,
+        rate: f64,
+        version: Number<u32>,
+        seed: JavaInt,
+        key: Option<Py<PyAny>>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let version = match version.0 {
+            1 => Version::V1,
+            2 => Version::V2,
+            other => return Err(PyValueError::new_err(format!("version={other}: 1 or 2"))),
+        };
+        let builder = SparkBloom::builder().expected_keys(expected.0);
+        let builder = builder.false_positive_rate(rate).version(version).seed(seed.0);
+        let filter = builder.build().map_err(build_error)?;
+        Ok(parts(Any::Spark(Foreign { filter, int_bytes: 8 }), key, Self))
+    }
+
+    /// The version of Spark's format, 1 or 2.
+    #[getter]
+    fn version(slf: &Bound<'_, Self>) -> PyResult<u32> {
+        Ok(match Self::filter(slf)?.version() {
+            Version::V1 => 1,
+            Version::V2 => 2,
+        })
+    }
+
+    /// The seed of the hash; 0 for version 1, which has none.
+    #[getter]
+    fn seed(slf: &Bound<'_, Self>) -> PyResult<i32> {
+        Ok(Self::filter(slf)?.seed())
+    }
+
+    /// The filter that writeTo of Java or to_bytes wrote.
+    #[staticmethod]
+    #[pyo3(signature = (data, /, *, key=None))]
+    fn from_bytes(py: Python<'_>, data: &Bound<'_, PyAny>, key: Option<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+        let buffer = Buffer::of(data)?;
+        Filter::new(spark(buffer.bytes(), read_limit(buffer.bytes()))?, key).into_object(py)
+    }
+
+    /// Read a file that Java or save() wrote.
+    #[staticmethod]
+    #[pyo3(signature = (path, /, *, key=None, max_bytes=None))]
+    fn load(
+        py: Python<'_>,
+        path: FilePath,
+        key: Option<Py<PyAny>>,
+        max_bytes: Option<Number<usize>>,
+    ) -> PyResult<Py<PyAny>> {
+        let limit = max_bytes.map_or(usize::MAX, |most| most.0);
+        let any = py.detach(|| spark(BufReader::new(open(&path.0)?), limit))?;
         Filter::new(any, key).into_object(py)
     }
 }
