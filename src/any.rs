@@ -7,7 +7,7 @@ use crate::codec::{Decoded, Input, Kind, SnapshotHeader, from_slice, given};
 #[cfg(feature = "std")]
 use crate::codec::{SNAPSHOT_HEADER, from_reader};
 use crate::error::{BuildError, IncompatibleError, InsertError, InsertErrorKind, SnapshotError, SnapshotErrorKind};
-use crate::filter::traits::{Insert, Stored};
+use crate::filter::traits::{Insert, Inserted, Stored};
 use crate::filter::types::bloom::ConcurrentBloom;
 use crate::filter::types::counting::CountingBloom;
 use crate::filter::types::cuckoo::CuckooFilter;
@@ -390,34 +390,20 @@ impl AnyFilter {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn insert_batch<K: Funnel>(&self, keys: &[K]) -> Result<usize, InsertError> {
-        fn hashed<'a, K, E, S>(
-            filter: &'a Filter<E, S>,
-            keys: &'a [K],
-            hasher: &'a BuiltinHasher,
-        ) -> HashedKeys<'a, K, BuiltinHasher> {
+        fn insert<E: Insert, S, K: Funnel>(
+            filter: &Filter<E, S>,
+            hasher: &BuiltinHasher,
+            keys: &[K],
+        ) -> Result<usize, InsertError> {
             let isa = filter.isa;
-            HashedKeys { hasher, isa, keys }
+            let inserted = filter.engine.insert_source(&HashedKeys { hasher, isa, keys });
+            inserted.changed(keys.len())
         }
         let hasher = self.key_hasher().map_err(|error| InsertError {
             kind: InsertErrorKind::NotTaken(error.0),
             inserted: 0,
         })?;
-        macro_rules! insert {
-            ($filter:expr) => {
-                $filter.engine.insert_source(&hashed($filter, keys, hasher))
-            };
-        }
-        match self {
-            Self::Bloom(filter) => Ok(insert!(filter)),
-            Self::Scalable(filter) => insert!(filter),
-            #[cfg(feature = "std")]
-            Self::Windowed(filter) => Ok(insert!(filter)),
-            Self::Counting(filter) => Ok(insert!(filter)),
-            Self::Tombstone(filter) => Ok(insert!(filter)),
-            Self::Cuckoo(filter) => insert!(filter).map(|()| keys.len()),
-            Self::DLeft(filter) => insert!(filter).map(|()| keys.len()),
-            Self::Bitmap(_) => unreachable!("it has no hasher"),
-        }
+        each!(self, filter => insert(filter, hasher, keys), _bits => unreachable!("it has no hasher"))
     }
 
     /// Inserts a key by hash; returns whether that changed the filter. For a bitmap, the hash is
@@ -434,17 +420,11 @@ impl AnyFilter {
     /// ```
     #[inline]
     pub fn insert_hash(&self, hash: u64) -> Result<bool, InsertError> {
-        match self {
-            Self::Bloom(filter) => Ok(filter.insert_hash(hash)),
-            Self::Scalable(filter) => filter.insert_hash(hash),
-            #[cfg(feature = "std")]
-            Self::Windowed(filter) => Ok(filter.insert_hash(hash)),
-            Self::Counting(filter) => Ok(filter.insert_hash(hash)),
-            Self::Tombstone(filter) => Ok(filter.insert_hash(hash)),
-            Self::Cuckoo(filter) => filter.insert_hash(hash).map(|()| true),
-            Self::DLeft(filter) => filter.insert_hash(hash).map(|()| true),
-            Self::Bitmap(bits) => bits.insert(hash).map_err(out_of_bounds),
-        }
+        each!(
+            self,
+            filter => filter.insert_hash(hash).changed(1).map(|changed| changed > 0),
+            bits => bits.insert(hash).map_err(out_of_bounds)
+        )
     }
 
     /// [`insert_batch`](Self::insert_batch) by hash.
@@ -459,17 +439,11 @@ impl AnyFilter {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn insert_hashes(&self, hashes: &[u64]) -> Result<usize, InsertError> {
-        match self {
-            Self::Bloom(filter) => Ok(filter.insert_hashes(hashes)),
-            Self::Scalable(filter) => filter.insert_hashes(hashes),
-            #[cfg(feature = "std")]
-            Self::Windowed(filter) => Ok(filter.insert_hashes(hashes)),
-            Self::Counting(filter) => Ok(filter.insert_hashes(hashes)),
-            Self::Tombstone(filter) => Ok(filter.insert_hashes(hashes)),
-            Self::Cuckoo(filter) => filter.insert_hashes(hashes).map(|()| hashes.len()),
-            Self::DLeft(filter) => filter.insert_hashes(hashes).map(|()| hashes.len()),
-            Self::Bitmap(bits) => bits.insert_batch(hashes).map_err(out_of_bounds),
-        }
+        each!(
+            self,
+            filter => filter.insert_hashes(hashes).changed(hashes.len()),
+            bits => bits.insert_batch(hashes).map_err(out_of_bounds)
+        )
     }
 }
 

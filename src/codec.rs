@@ -64,7 +64,7 @@ pub(crate) mod serde;
 #[cfg(feature = "serde")]
 pub use self::serde::{Limited, Snapshot};
 #[cfg(feature = "serde")]
-pub(crate) use self::serde::{deserialize, sealed::Decode, serialize};
+pub(crate) use self::serde::{deserialize, serialize};
 pub(crate) use body::{admit, assert_snapshot_length, read_words, write_words};
 pub(crate) use bytes::SnapshotBytes;
 pub(crate) use delta::{Changes, put_line};
@@ -83,7 +83,7 @@ pub(crate) use pieces::{Input, Out, from_slice};
 #[cfg(feature = "std")]
 pub use replace::{remove_file, replace_file};
 
-pub use crate::hash::sealed::Identity;
+pub use crate::hash::Identity;
 use crate::hash::{FilterHasher, Murmur3};
 
 /// Returns `hasher`, or an error if the record has another hasher.

@@ -24,17 +24,10 @@ use crate::kernel::Isa;
 
 /// A membership filter: keys in, "certainly not" or "probably" out.
 ///
-/// This type has the methods that its filters share. You name it by what it does with its keys:
-///
-/// | type | an insert answers | keys can be removed |
-/// |---|---|---|
-/// | [`ConcurrentBloom`](crate::ConcurrentBloom) | whether it changed the filter | no |
-/// | [`CountingBloom`](crate::CountingBloom) | whether the key was new | yes |
-/// | [`TombstoneBloom`](crate::TombstoneBloom) | whether the key was new | yes, for good |
-/// | [`ScalableBloom`](crate::ScalableBloom) | whether it changed the filter, or an error if it cannot grow | no |
-/// | [`CuckooFilter`](crate::CuckooFilter), [`DLeftFilter`](crate::DLeftFilter) | an error if there is no room | yes |
-/// | [`WindowedBloom`](crate::WindowedBloom) | whether the key was not seen within the window | no, but it forgets them |
-/// | [`BloomView`](crate::BloomView) | cannot be inserted into | no |
+/// This type has the methods that all filters share. A program names a filter by its alias, such as
+/// [`ConcurrentBloom`](crate::ConcurrentBloom): [the table](crate#the-filters) has all of them. An
+/// insert returns whether it changed the filter, an error if there is no room for the key, or both
+/// in one `Result`, as the type's page says.
 ///
 /// `E` is the engine of such a type, `S` the hasher. Keys are any [`Funnel`](crate::Funnel) type.
 /// All methods but [`clear`](Self::clear) take `&self`: share a filter as `Arc`. Each type's page

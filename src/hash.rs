@@ -95,7 +95,8 @@ pub trait KeyHasher: FilterHasher {
 }
 
 /// What a filter, its unions and its snapshots need of a hasher: a name. Every [`KeyHasher`] has
-/// one, and so has [`Prehashed`], which hashes no keys.
+/// one, and so has [`Prehashed`], which hashes no keys. Only the crates of this workspace implement
+/// it and [`KeyHasher`], so that batch kernels can be added.
 ///
 /// ```
 /// use lanebloom::hash::FilterHasher;
@@ -118,9 +119,16 @@ pub trait KeyHasher: FilterHasher {
 /// assert!(sent(&hashes, Prehashed)?.contains_hash(keys.hash("a")));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub trait FilterHasher: sealed::Sealed {}
+pub trait FilterHasher {
+    /// The hasher's name in a snapshot.
+    #[doc(hidden)]
+    fn identity(&self) -> Identity;
 
-impl<S: sealed::Sealed> FilterHasher for S {}
+    /// The hash of one fixed key. It tells hashers of any type apart, up to a chance of 2^-64, and
+    /// reveals no more about a secret key than any other hash does.
+    #[doc(hidden)]
+    fn fingerprint(&self) -> u64;
+}
 
 /// [`KeyHasher::hash_batch`] without vectors.
 #[inline(always)]
@@ -150,123 +158,103 @@ fn lengths_differ(keys: usize, out: usize) -> ! {
     panic!("`keys` has {keys} elements, but `out` has {out}");
 }
 
-/// The key whose hash is a hasher's [`fingerprint`](sealed::Sealed::fingerprint).
+/// The key whose hash is a hasher's [`fingerprint`](FilterHasher::fingerprint).
 const FINGERPRINTED: &str = "lanebloom hasher print";
 
-pub(crate) mod sealed {
-    use super::{FINGERPRINTED, KeyHasher};
-
-    /// Keeps [`FilterHasher`](super::FilterHasher) and [`KeyHasher`] ours, so that batch kernels
-    /// can be added.
-    pub trait Sealed {
-        /// The hasher's name in a snapshot.
-        fn identity(&self) -> Identity;
-
-        /// The hash of one fixed key. It tells hashers of any type apart, up to a chance of 2^-64,
-        /// and reveals no more about a secret key than any other hash does.
-        fn fingerprint(&self) -> u64;
+impl FilterHasher for Murmur3 {
+    fn identity(&self) -> Identity {
+        Identity::Murmur3 { seed: self.seed }
     }
 
-    impl Sealed for super::Murmur3 {
-        fn identity(&self) -> Identity {
-            Identity::Murmur3 { seed: self.seed }
-        }
-
-        fn fingerprint(&self) -> u64 {
-            self.hash_key(FINGERPRINTED)
-        }
-    }
-
-    impl Sealed for super::FastHash {
-        fn identity(&self) -> Identity {
-            Identity::FastHash { seed: self.seed() }
-        }
-
-        fn fingerprint(&self) -> u64 {
-            self.hash_key(FINGERPRINTED)
-        }
-    }
-
-    impl Sealed for super::SipHash13 {
-        fn identity(&self) -> Identity {
-            Identity::SipHash13
-        }
-
-        fn fingerprint(&self) -> u64 {
-            self.hash_key(FINGERPRINTED)
-        }
-    }
-
-    impl Sealed for super::Prehashed {
-        fn identity(&self) -> Identity {
-            Identity::Prehashed
-        }
-
-        fn fingerprint(&self) -> u64 {
-            0
-        }
-    }
-
-    impl<B: super::BuildHasher> Sealed for B {
-        fn identity(&self) -> Identity {
-            Identity::Other
-        }
-
-        fn fingerprint(&self) -> u64 {
-            self.hash_key(FINGERPRINTED)
-        }
-    }
-
-    /// The hasher that a snapshot names. The name holds no secret key.
-    ///
-    /// ```
-    /// use lanebloom::codec::{Identity, SnapshotHeader};
-    /// use lanebloom::{ConcurrentBloom, SipHash13};
-    ///
-    /// let builder = ConcurrentBloom::builder().hasher(SipHash13::random());
-    /// let bytes = builder.expected_keys(1000).build()?.to_bytes();
-    /// assert_eq!(SnapshotHeader::peek(&bytes)?.hasher, Some(Identity::SipHash13));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    #[non_exhaustive]
-    pub enum Identity {
-        /// A `BuildHasher` of the program that wrote the snapshot.
-        Other,
-        /// [`Murmur3`](crate::Murmur3) with this seed.
-        #[non_exhaustive]
-        Murmur3 {
-            /// The seed.
-            seed: u32,
-        },
-        /// [`SipHash13`](crate::SipHash13) with a secret key.
-        SipHash13,
-        /// [`FastHash`](crate::FastHash) with this seed.
-        #[non_exhaustive]
-        FastHash {
-            /// The seed.
-            seed: u32,
-        },
-        /// [`Prehashed`](crate::Prehashed): the program that wrote the snapshot hashed the keys.
-        Prehashed,
-    }
-
-    impl core::fmt::Display for Identity {
-        fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-            match self {
-                Self::Other => f.write_str("a BuildHasher"),
-                Self::Murmur3 { seed } => write!(f, "Murmur3 with seed {seed}"),
-                Self::SipHash13 => f.write_str("SipHash-1-3"),
-                Self::FastHash { seed } => write!(f, "FastHash with seed {seed}"),
-                Self::Prehashed => f.write_str("Prehashed"),
-            }
-        }
+    fn fingerprint(&self) -> u64 {
+        self.hash_key(FINGERPRINTED)
     }
 }
 
-/// The hash of one fixed key: [`Sealed::fingerprint`](sealed::Sealed::fingerprint).
-pub(crate) fn fingerprint(hasher: &impl FilterHasher) -> u64 {
-    hasher.fingerprint()
+impl FilterHasher for FastHash {
+    fn identity(&self) -> Identity {
+        Identity::FastHash { seed: self.seed() }
+    }
+
+    fn fingerprint(&self) -> u64 {
+        self.hash_key(FINGERPRINTED)
+    }
+}
+
+impl FilterHasher for SipHash13 {
+    fn identity(&self) -> Identity {
+        Identity::SipHash13
+    }
+
+    fn fingerprint(&self) -> u64 {
+        self.hash_key(FINGERPRINTED)
+    }
+}
+
+impl FilterHasher for Prehashed {
+    fn identity(&self) -> Identity {
+        Identity::Prehashed
+    }
+
+    fn fingerprint(&self) -> u64 {
+        0
+    }
+}
+
+impl<B: BuildHasher> FilterHasher for B {
+    fn identity(&self) -> Identity {
+        Identity::Other
+    }
+
+    fn fingerprint(&self) -> u64 {
+        self.hash_key(FINGERPRINTED)
+    }
+}
+
+/// The hasher that a snapshot names. The name holds no secret key.
+///
+/// ```
+/// use lanebloom::codec::{Identity, SnapshotHeader};
+/// use lanebloom::{ConcurrentBloom, SipHash13};
+///
+/// let builder = ConcurrentBloom::builder().hasher(SipHash13::random());
+/// let bytes = builder.expected_keys(1000).build()?.to_bytes();
+/// assert_eq!(SnapshotHeader::peek(&bytes)?.hasher, Some(Identity::SipHash13));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Identity {
+    /// A `BuildHasher` of the program that wrote the snapshot.
+    Other,
+    /// [`Murmur3`](crate::Murmur3) with this seed.
+    #[non_exhaustive]
+    Murmur3 {
+        /// The seed.
+        seed: u32,
+    },
+    /// [`SipHash13`](crate::SipHash13) with a secret key.
+    SipHash13,
+    /// [`FastHash`](crate::FastHash) with this seed.
+    #[non_exhaustive]
+    FastHash {
+        /// The seed.
+        seed: u32,
+    },
+    /// [`Prehashed`](crate::Prehashed): the program that wrote the snapshot hashed the keys.
+    Prehashed,
+}
+
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Other => f.write_str("a BuildHasher"),
+            Self::Murmur3 { seed } => write!(f, "Murmur3 with seed {seed}"),
+            Self::SipHash13 => f.write_str("SipHash-1-3"),
+            Self::FastHash { seed } => write!(f, "FastHash with seed {seed}"),
+            Self::Prehashed => f.write_str("Prehashed"),
+        }
+    }
 }
 
 /// The bytes of a key that a `Hasher` gets in one write.

@@ -7,7 +7,7 @@
 pub use crate::chunks::{assert_bitmap_length, each_one, for_each_absent, try_gathered};
 /// For `lanebloom-formats`: `Serialize` and `Deserialize`, also by `codec::Limited`.
 #[cfg(feature = "serde")]
-pub use crate::codec::serde::{deserialize, sealed::Decode, serialize};
+pub use crate::codec::serde::{deserialize, serialize};
 /// For `lanebloom-formats`: the keys that make a filter overfull, and the factors of folds.
 pub use crate::filter::{
     methods::folds::{check_factor, largest_factor},
@@ -42,10 +42,8 @@ pub use crate::words::sync::AtomicU64;
 pub use crate::words::sync::swap as sync;
 
 /// What bounds of public items and aliases mention, so that it has a name. `lanebloom-formats`
-/// implements `EngineImpl` and `SealedHasher` for Parquet's filter, and reads words by `Load`;
-/// nobody uses the others.
+/// reads words by `Load`; nobody uses the others.
 pub mod bounds {
-    pub use crate::bitmap::words::sealed::Sealed as SealedStore;
     pub use crate::chunks::{Chunks, Source};
     pub use crate::codec::header::Hashing;
     pub use crate::codec::pieces::{Input, Out};
@@ -56,7 +54,6 @@ pub mod bounds {
     pub use crate::filter::types::cuckoo::table::CuckooTable;
     pub use crate::filter::types::dleft::cells::Cells;
     pub use crate::geometry::sizing::Request;
-    pub use crate::hash::sealed::{Identity, Sealed as SealedHasher};
     pub use crate::words::bits::Load;
     pub use crate::words::memory::Word;
     pub use crate::words::scratch::Scratch;

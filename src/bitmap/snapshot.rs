@@ -1,14 +1,14 @@
 //! Snapshots of a bitmap, in the format of the filters' snapshots (`docs/FORMAT.md`), and
 //! [`BitmapView`], which reads their bytes in place.
 
-use super::words::{sealed, words_of};
+use super::words::words_of;
 use super::{AtomicBits, Bitmap, ConcurrentBitmap, Storage};
 use crate::codec::{
     Decoded, Hashing, Input, Kind, MOST_WORDS, Out, OwnHeader, SNAPSHOT_HEADER, SnapshotBytes, admit,
     assert_snapshot_length, check_zeros, from_slice, invalid, read_words, snapshot_bytes, write_words,
 };
 use crate::error::{SnapshotError, SnapshotErrorKind};
-use crate::hash::sealed::Identity;
+use crate::hash::Identity;
 use crate::words::bits::Load;
 use crate::words::chunks::as_chunks;
 use alloc::format;
@@ -219,8 +219,6 @@ pub struct SnapshotBits<'a> {
     bound: u64,
 }
 
-impl sealed::Sealed for SnapshotBits<'_> {}
-
 impl Storage for SnapshotBits<'_> {
     type Word = [u8; 8];
     const NAME: &'static str = "BitmapView";
@@ -351,7 +349,7 @@ impl BitmapView<'static> {
 #[cfg(feature = "serde")]
 mod serde {
     use super::*;
-    use crate::codec::{Decode, deserialize, serialize};
+    use crate::codec::{Snapshot, deserialize, serialize};
     use ::serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     /// Writes the snapshot's bytes, in Base64 if the format is text.
@@ -380,7 +378,7 @@ mod serde {
         }
     }
 
-    impl Decode for ConcurrentBitmap {
+    impl Snapshot for ConcurrentBitmap {
         type Hasher = ();
         type Error = SnapshotError;
 

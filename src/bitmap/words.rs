@@ -21,16 +21,11 @@ use crate::words::memory::Words;
 use crate::words::sync::{AtomicU64, Ordering};
 use core::ops::Range;
 
-pub(crate) mod sealed {
-    /// Seals [`Storage`](super::Storage).
-    pub trait Sealed {}
-}
-
 /// The storage of a [`Bitmap`](super::Bitmap)'s bits: [`AtomicBits`] or
 /// [`SnapshotBits`](super::SnapshotBits).
 ///
-/// Other types cannot implement it. [`Bitmap`](super::Bitmap) has an example.
-pub trait Storage: sealed::Sealed {
+/// Only this crate implements it. [`Bitmap`](super::Bitmap) has an example.
+pub trait Storage {
     #[doc(hidden)]
     type Word: Load;
 
@@ -51,8 +46,6 @@ pub struct AtomicBits {
     words: Words<AtomicU64>,
     bound: u64,
 }
-
-impl sealed::Sealed for AtomicBits {}
 
 impl Storage for AtomicBits {
     type Word = AtomicU64;

@@ -3,8 +3,7 @@
 
 use crate::error::SnapshotErrorKind;
 use crate::geometry::layout::{LINE_BYTES, LINE_WORDS, Layout, Shape};
-use crate::hash::sealed::Identity;
-use crate::hash::{self, FastHash, FilterHasher, Murmur3, Prehashed};
+use crate::hash::{FastHash, FilterHasher, Identity, Murmur3, Prehashed};
 use alloc::format;
 use alloc::string::String;
 use core::fmt::{self, Display};
@@ -74,30 +73,51 @@ impl Kind {
     /// other kind gets it.
     pub(super) const RESERVED: u8 = 7;
 
-    /// Every kind by its name.
-    const NAMES: [(Self, &str); 9] = [
-        (Self::Bloom, "ConcurrentBloom"),
-        (Self::Scalable, "ScalableBloom"),
-        (Self::Windowed, "WindowedBloom"),
-        (Self::Counting, "CountingBloom"),
-        (Self::Tombstone, "TombstoneBloom"),
-        (Self::Cuckoo, "CuckooFilter"),
-        (Self::DLeft, "DLeftFilter"),
-        (Self::Bitmap, "ConcurrentBitmap"),
-        (Self::Delta, "delta of a ConcurrentBloom"),
+    /// Every kind, its name and its body.
+    const ALL: [(Self, &str, Body); 9] = [
+        (Self::Bloom, "ConcurrentBloom", Body::Blocks),
+        (Self::Scalable, "ScalableBloom", Body::Layers),
+        (Self::Windowed, "WindowedBloom", Body::Generations),
+        (Self::Counting, "CountingBloom", Body::Blocks),
+        (Self::Tombstone, "TombstoneBloom", Body::Pair),
+        (Self::Cuckoo, "CuckooFilter", Body::Buckets),
+        (Self::DLeft, "DLeftFilter", Body::Buckets),
+        (Self::Bitmap, "ConcurrentBitmap", Body::Bits),
+        (Self::Delta, "delta of a ConcurrentBloom", Body::Changes),
     ];
 
     /// The kind that a header's byte stands for.
     pub(super) fn of(byte: u8) -> Option<Self> {
-        let mut kinds = Self::NAMES.into_iter().map(|(kind, _)| kind);
+        let mut kinds = Self::ALL.into_iter().map(|(kind, ..)| kind);
         kinds.find(|kind| *kind as u8 == byte)
     }
+
+    fn row(self) -> (Self, &'static str, Body) {
+        let row = Self::ALL.into_iter().find(|(kind, ..)| *kind == self);
+        row.expect("every kind has a row")
+    }
+
+    /// What the bytes after the header are.
+    pub(super) fn body(self) -> Body {
+        self.row().2
+    }
+}
+
+/// What the bytes after a header are.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Body {
+    Blocks,
+    Buckets,
+    Layers,
+    Generations,
+    Pair,
+    Bits,
+    Changes,
 }
 
 impl Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let named = Self::NAMES.into_iter().find(|(kind, _)| kind == self);
-        f.pad(named.expect("every kind has a name").1)
+        f.pad(self.row().1)
     }
 }
 
@@ -111,8 +131,8 @@ pub struct Hashing {
 impl Hashing {
     pub(crate) fn of(hasher: &impl FilterHasher) -> Self {
         Self {
-            identity: hash::sealed::Sealed::identity(hasher),
-            fingerprint: hash::fingerprint(hasher),
+            identity: hasher.identity(),
+            fingerprint: hasher.fingerprint(),
         }
     }
 
@@ -508,9 +528,9 @@ fn parse_hashing(bytes: &[u8]) -> Decoded<Hashing> {
     };
     let fingerprint = get(bytes, 16);
     let computed = match identity {
-        Identity::Murmur3 { seed } => Some(hash::fingerprint(&Murmur3::with_seed(seed))),
-        Identity::FastHash { seed } => Some(hash::fingerprint(&FastHash::with_seed(seed))),
-        Identity::Prehashed => Some(hash::fingerprint(&Prehashed)),
+        Identity::Murmur3 { seed } => Some(Murmur3::with_seed(seed).fingerprint()),
+        Identity::FastHash { seed } => Some(FastHash::with_seed(seed).fingerprint()),
+        Identity::Prehashed => Some(Prehashed.fingerprint()),
         Identity::Other | Identity::SipHash13 => None,
     };
     if let Some(computed) = computed.filter(|&computed| computed != fingerprint) {

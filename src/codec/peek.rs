@@ -3,13 +3,13 @@
 //! use this file; `tests/bytes/peek.rs` compares both.
 
 use super::header::{
-    BlocksHeader, DELTA_HEADER, DeltaHeader, Hashing, Kind, MAGIC, OwnHeader, SNAPSHOT_HEADER, first, snapshot_bytes,
+    BlocksHeader, Body, DELTA_HEADER, DeltaHeader, Hashing, Kind, MAGIC, OwnHeader, SNAPSHOT_HEADER, first,
+    snapshot_bytes,
 };
 use super::{Decoded, SnapshotBytes, invalid, split};
 use crate::error::{SnapshotError, SnapshotErrorKind};
 use crate::geometry::layout::Layout;
-use crate::hash::AnyHasher;
-use crate::hash::sealed::Identity;
+use crate::hash::{AnyHasher, Identity};
 use alloc::format;
 use alloc::vec::Vec;
 
@@ -101,7 +101,7 @@ pub enum Content {
         /// clock.
         needs_clock: bool,
     },
-    /// The snapshots of both filters of a [`TombstoneBloom`](crate::TombstoneBloom).
+    /// The snapshots of two filters: of the keys added, and of those removed.
     Pair,
     /// The bits of a [`ConcurrentBitmap`](crate::ConcurrentBitmap).
     #[non_exhaustive]
@@ -199,7 +199,7 @@ impl SnapshotHeader {
                 "kind {number} is {problem}: this release reads kinds 1 to 6, 8, 16 and 129"
             ));
         };
-        if let Kind::Bloom | Kind::Counting = kind {
+        if let Body::Blocks = kind.body() {
             let header = BlocksHeader::parse(bytes, kind)?;
             let content = blocks(header.layout, None);
             return Ok(Self {
@@ -251,13 +251,13 @@ impl SnapshotHeader {
 /// has the offsets.
 fn content(own: &OwnHeader) -> Decoded<(Content, Option<u64>, Option<f64>)> {
     let expected_keys = || own.value("the number of expected keys", 40, 1..=u64::MAX).map(Some);
-    Ok(match own.kind {
-        Kind::Scalable => {
+    Ok(match own.kind.body() {
+        Body::Layers => {
             let rate = own.rate()?;
             let layers = own.value("the number of layers", 80, 1..=64)? as usize;
             (Content::Layers { layers }, expected_keys()?, Some(rate))
         }
-        Kind::Windowed => {
+        Body::Generations => {
             let [_, _, generations, clock, ..] = own.get(32).to_le_bytes();
             let content = Content::Generations {
                 generations: own.byte("the number of generations", generations, 2..=64)?.into(),
@@ -266,8 +266,8 @@ fn content(own: &OwnHeader) -> Decoded<(Content, Option<u64>, Option<f64>)> {
             };
             (content, expected_keys()?, None)
         }
-        Kind::Tombstone => (Content::Pair, None, None),
-        Kind::Cuckoo | Kind::DLeft => {
+        Body::Pair => (Content::Pair, None, None),
+        Body::Buckets => {
             let plan = |fingerprint_bits, buckets| {
                 let buckets = buckets as u64;
                 let content = Content::Buckets {
@@ -279,8 +279,8 @@ fn content(own: &OwnHeader) -> Decoded<(Content, Option<u64>, Option<f64>)> {
             let (content, keys) = own.buckets(u64::MAX, plan)?;
             (content, Some(keys as u64), None)
         }
-        Kind::Bitmap => (Content::Bits { bound: own.get(32) }, None, None),
-        Kind::Bloom | Kind::Counting | Kind::Delta => unreachable!("they have headers of their own"),
+        Body::Bits => (Content::Bits { bound: own.get(32) }, None, None),
+        Body::Blocks | Body::Changes => unreachable!("they have headers of their own"),
     })
 }
 

@@ -18,7 +18,7 @@ const BELIEVED: usize = 64 << 10;
 
 /// A filter that [`Limited`] deserializes: all filters of this crate, the
 /// [`ConcurrentBitmap`](crate::ConcurrentBitmap), and the `GuavaBloom` of `lanebloom-formats`.
-/// Other types cannot implement it.
+/// Only the crates of this workspace implement it.
 ///
 /// ```
 /// use lanebloom::codec::{Limited, Snapshot};
@@ -37,24 +37,15 @@ const BELIEVED: usize = 64 << 10;
 /// assert!(read::<CuckooFilter<SipHash13>>(&json, hasher).is_err());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub trait Snapshot: sealed::Decode {}
+pub trait Snapshot: Sized {
+    /// The hasher that filled the filter, or `()` if filters of this type have only one.
+    type Hasher;
+    /// Why bytes are not a filter.
+    type Error: fmt::Display;
 
-impl<F: sealed::Decode> Snapshot for F {}
-
-pub(crate) mod sealed {
-    use core::fmt::Display;
-
-    /// Reads a filter's bytes. Seals [`Snapshot`](super::Snapshot).
-    pub trait Decode: Sized {
-        /// The hasher that filled the filter, or `()` if filters of this type have only one.
-        type Hasher;
-        /// Why bytes are not a filter.
-        type Error: Display;
-
-        /// The filter with which `bytes` begin, if it takes at most `max_bytes`, and the rest.
-        #[doc(hidden)]
-        fn decode_within(bytes: &[u8], max_bytes: usize, hasher: Self::Hasher) -> Result<(Self, &[u8]), Self::Error>;
-    }
+    /// The filter with which `bytes` begin, if it takes at most `max_bytes`, and the rest.
+    #[doc(hidden)]
+    fn decode_within(bytes: &[u8], max_bytes: usize, hasher: Self::Hasher) -> Result<(Self, &[u8]), Self::Error>;
 }
 
 /// Deserializes a filter with any hasher and a limit of its memory, as `read_from_with` does. It is

@@ -9,7 +9,7 @@ mod layouts;
 mod lookups;
 pub(crate) mod removes;
 #[cfg(feature = "serde")]
-pub(crate) mod serde;
+mod serde;
 pub(crate) mod sets;
 pub(crate) mod snapshots;
 mod statistics;

@@ -23,7 +23,7 @@ use crate::error::{BuildError, IncompatibleError, InsertError, SnapshotError, Sn
 use crate::filter::{Figures, Filter};
 use crate::funnel::Funnel;
 use crate::geometry::sizing::Request;
-use crate::hash::{FilterHasher, KeyHasher, Murmur3, assert_same_length, fingerprint};
+use crate::hash::{FilterHasher, KeyHasher, Murmur3, assert_same_length};
 use crate::kernel::{self, Isa, Plan};
 use alloc::vec::Vec;
 use core::fmt;
@@ -700,7 +700,7 @@ pub trait Union {
 impl<E: Union, S: FilterHasher> Union for Filter<E, S> {
     fn check_union(&self, other: &Self) -> Result<(), IncompatibleError> {
         self.engine.check_union(&other.engine)?;
-        if fingerprint(&self.hasher) != fingerprint(&other.hasher) {
+        if self.hasher.fingerprint() != other.hasher.fingerprint() {
             return Err(IncompatibleError::hasher());
         }
         Ok(())
@@ -712,7 +712,7 @@ impl<E: Union, S: FilterHasher> Union for Filter<E, S> {
     }
 
     fn same(&self, other: &Self) -> bool {
-        fingerprint(&self.hasher) == fingerprint(&other.hasher) && self.engine.same(&other.engine)
+        self.hasher.fingerprint() == other.hasher.fingerprint() && self.engine.same(&other.engine)
     }
 }
 

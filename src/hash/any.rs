@@ -1,9 +1,8 @@
 //! Hashers that a program chooses while it runs: those that hash keys, and whatever a snapshot
 //! names.
 
-use super::{FastHash, KeyHasher, Murmur3, Prehashed, SipHash13, sealed};
+use super::{FastHash, FilterHasher, Identity, KeyHasher, Murmur3, Prehashed, SipHash13};
 use crate::funnel::Funnel;
-use crate::hash::sealed::Identity;
 use crate::kernel::Isa;
 use core::fmt::{self, Display};
 
@@ -55,7 +54,7 @@ impl KeyHasher for BuiltinHasher {
     }
 }
 
-impl sealed::Sealed for BuiltinHasher {
+impl FilterHasher for BuiltinHasher {
     fn identity(&self) -> Identity {
         each!(self, hasher => hasher.identity())
     }
@@ -130,7 +129,7 @@ impl AnyHasher {
     }
 }
 
-impl sealed::Sealed for AnyHasher {
+impl FilterHasher for AnyHasher {
     fn identity(&self) -> Identity {
         match self {
             Self::Builtin(hasher) => hasher.identity(),
@@ -150,7 +149,7 @@ impl sealed::Sealed for AnyHasher {
 
 impl Display for AnyHasher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        sealed::Sealed::identity(self).fmt(f)
+        self.identity().fmt(f)
     }
 }
 
@@ -160,29 +159,29 @@ impl From<Prehashed> for AnyHasher {
     }
 }
 
-impl From<BuiltinHasher> for AnyHasher {
-    fn from(hasher: BuiltinHasher) -> Self {
-        Self::Builtin(hasher)
+impl<H: Into<BuiltinHasher>> From<H> for AnyHasher {
+    fn from(hasher: H) -> Self {
+        Self::Builtin(hasher.into())
     }
 }
 
-macro_rules! builtin {
-    ($($hasher:ident),*) => {$(
-        impl From<$hasher> for BuiltinHasher {
-            fn from(hasher: $hasher) -> Self {
-                Self::$hasher(hasher)
-            }
-        }
-
-        impl From<$hasher> for AnyHasher {
-            fn from(hasher: $hasher) -> Self {
-                Self::Builtin(hasher.into())
-            }
-        }
-    )*};
+impl From<Murmur3> for BuiltinHasher {
+    fn from(hasher: Murmur3) -> Self {
+        Self::Murmur3(hasher)
+    }
 }
 
-builtin! { Murmur3, FastHash, SipHash13 }
+impl From<FastHash> for BuiltinHasher {
+    fn from(hasher: FastHash) -> Self {
+        Self::FastHash(hasher)
+    }
+}
+
+impl From<SipHash13> for BuiltinHasher {
+    fn from(hasher: SipHash13) -> Self {
+        Self::SipHash13(hasher)
+    }
+}
 
 /// The name and the fingerprint of a hasher that only another program has, such as
 /// [`SipHash13`] under a key that is not at hand. Two of them are equal if their snapshots have

@@ -1,9 +1,8 @@
 //! A check for tests: [`OneKeyType`] wraps a hasher, checks the keys, and hands them on.
 
 use crate::funnel::Funnel;
-use crate::hash::KeyHasher;
 use crate::hash::bytes::Short;
-use crate::hash::sealed::{Identity, Sealed};
+use crate::hash::{FilterHasher, Identity, KeyHasher};
 use crate::kernel::Isa;
 use crate::words::once::OnceBox;
 use alloc::sync::Arc;
@@ -107,7 +106,7 @@ impl<S: fmt::Debug> fmt::Debug for OneKeyType<S> {
     }
 }
 
-impl<S: KeyHasher> Sealed for OneKeyType<S> {
+impl<S: KeyHasher> FilterHasher for OneKeyType<S> {
     fn identity(&self) -> Identity {
         self.hasher.identity()
     }

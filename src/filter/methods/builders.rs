@@ -177,11 +177,9 @@ macro_rules! built {
             /// [`build`](crate::Builder::build).
             ///
             /// ```
-            #[doc = concat!("use lanebloom::", stringify!($filter), ";")]
-            ///
-            #[doc = concat!("let filter = ", stringify!($filter), "::with_capacity(1000, 1e-3)?;")]
+            #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::with_capacity(1000, 1e-3)?;")]
             /// assert!(filter.expected_keys() == 1000 && filter.false_positive_rate() <= 1e-3);
-            #[doc = concat!("assert!(", stringify!($filter), "::with_capacity(1000, 1.0).is_err());")]
+            #[doc = concat!("assert!(lanebloom::", stringify!($filter), "::with_capacity(1000, 1.0).is_err());")]
             /// # Ok::<(), lanebloom::BuildError>(())
             /// ```
             #[doc(alias("create", "new", "with_false_pos"))]

@@ -1,6 +1,33 @@
 //! Inserts, for the types that have them. (In a generic impl, their answer would be an associated
 //! type.)
 
+use crate::filter::Filter;
+use crate::filter::traits::{Engine, Insert};
+use crate::funnel::Funnel;
+use crate::hash::KeyHasher;
+
+/// [`insert_all`](crate::ConcurrentBloom::insert_all), for the types that refuse no key.
+///
+/// ```
+/// let mut filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
+/// filter.extend(["a", "b"]);
+/// (&filter).extend(0..10u32);
+/// assert!(filter.contains("b") && filter.contains(&9u32));
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+impl<K: Funnel, E: Engine + Insert<Answer = bool>, S: KeyHasher> Extend<K> for Filter<E, S> {
+    fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
+        (&*self).extend(keys);
+    }
+}
+
+/// Through a reference.
+impl<K: Funnel, E: Engine + Insert<Answer = bool>, S: KeyHasher> Extend<K> for &Filter<E, S> {
+    fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
+        Insert::insert_all(*self, keys);
+    }
+}
+
 /// The inserts of a type: `inserts! { Type: Engine }` if it takes every key. Otherwise also what
 /// one insert and a batch return, and whether a second insert of a key changes the filter.
 macro_rules! inserts {
@@ -11,27 +38,6 @@ rate. If several threads race to insert a new key, **at least** one of them gets
 may: do not take it for a claim. (With one [word per key](crate::bloom::Builder::words_per_key) \
 exactly one thread gets it.) `false` ends in an `Acquire`, like a lookup's `true`.",
         "", "false" }
-
-        /// [`insert_all`](Self::insert_all). For a reference to the filter too.
-        ///
-        /// ```
-        #[doc = concat!("let mut filter = lanebloom::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
-        /// filter.extend(["a", "b"]);
-        /// (&filter).extend(0..10u32);
-        /// assert!(filter.contains("b") && filter.contains(&9u32));
-        /// # Ok::<(), lanebloom::BuildError>(())
-        /// ```
-        impl<K: $crate::Funnel, S: $crate::KeyHasher> Extend<K> for $filter<S> {
-            fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
-                self.insert_all(keys);
-            }
-        }
-
-        impl<K: $crate::Funnel, S: $crate::KeyHasher> Extend<K> for &$filter<S> {
-            fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
-                self.insert_all(keys);
-            }
-        }
     };
 
     ($filter:ident: $engine:ty => $answer:ty, $total:ty, again $again:literal) => {

@@ -48,13 +48,11 @@ macro_rules! stored {
             /// [`write_to_slice`](Self::write_to_slice) does not allocate.
             ///
             /// ```
-            #[doc = concat!("use lanebloom::", stringify!($filter), ";")]
-            ///
-            #[doc = concat!("let filter = ", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
+            #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
             #[doc = concat!("filter.insert(\"a\")", $asks, ";")]
             /// let bytes = filter.to_bytes();
-            #[doc = concat!("let (same, rest) = ", stringify!($filter), "::from_bytes(&bytes)?;")]
-            /// assert!(same.contains("a") && !same.contains("b") && rest.is_empty());
+            #[doc = concat!("let (same, rest) = lanebloom::", stringify!($filter), "::from_bytes(&bytes)?;")]
+            /// assert!(same.to_bytes() == bytes && same.contains("a") && rest.is_empty());
             /// # Ok::<(), Box<dyn std::error::Error>>(())
             /// ```
             #[must_use]
@@ -148,17 +146,15 @@ macro_rules! stored {
             /// # Examples
             ///
             /// ```
-            #[doc = concat!("use lanebloom::", stringify!($filter), ";")]
-            ///
-            #[doc = concat!("let builder = ", stringify!($filter), "::builder().expected_keys(1000);")]
+            #[doc = concat!("let builder = lanebloom::", stringify!($filter), "::builder().expected_keys(1000);")]
             /// let filter = builder.seed(7).build()?;
             #[doc = concat!("filter.insert(\"a\")", $asks, ";")]
             /// let mut bytes = filter.to_bytes();
             /// bytes.extend(b"more");
-            #[doc = concat!("let (same, rest) = ", stringify!($filter), "::from_bytes(&bytes)?;")]
+            #[doc = concat!("let (same, rest) = lanebloom::", stringify!($filter), "::from_bytes(&bytes)?;")]
             /// assert!(same.contains("a") && same.hasher().seed() == 7);
             /// assert_eq!(rest, b"more");
-            #[doc = concat!("assert!(", stringify!($filter), "::from_bytes(&bytes[..500]).unwrap_err().is_truncated());")]
+            #[doc = concat!("assert!(lanebloom::", stringify!($filter), "::from_bytes(&bytes[..500]).unwrap_err().is_truncated());")]
             /// # Ok::<(), Box<dyn std::error::Error>>(())
             /// ```
             pub fn from_bytes(bytes: &[u8]) -> Result<(Self, &[u8]), $crate::SnapshotError> {
@@ -179,14 +175,12 @@ macro_rules! stored {
             /// # Examples
             ///
             /// ```
-            #[doc = concat!("use lanebloom::", stringify!($filter), ";")]
-            ///
-            #[doc = concat!("let filter = ", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
+            #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
             #[doc = concat!("filter.insert(\"a\")", $asks, ";")]
             /// let stream = filter.to_bytes();
-            #[doc = concat!("let same = ", stringify!($filter), "::read_from(&stream[..], 1 << 20)?;")]
+            #[doc = concat!("let same = lanebloom::", stringify!($filter), "::read_from(&stream[..], 1 << 20)?;")]
             /// assert!(same.contains("a") && !same.contains("b"));
-            #[doc = concat!("assert!(", stringify!($filter), "::read_from(&stream[..], 100).is_err());")]
+            #[doc = concat!("assert!(lanebloom::", stringify!($filter), "::read_from(&stream[..], 100).is_err());")]
             /// # Ok::<(), Box<dyn std::error::Error>>(())
             /// ```
             #[cfg(feature = "std")]

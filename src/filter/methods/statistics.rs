@@ -124,8 +124,7 @@ impl<E: Engine, S> Filter<E, S> {
     /// [line per key](crate::bloom::Builder::lines_per_key) is forced where two are the default: at
     /// 1e-6 up to one filter in 12 really is above the limit at `n` keys.)
     ///
-    /// A [`ScalableBloom`](crate::ScalableBloom) is overfull beyond its `max_false_positive_rate`,
-    /// and a [`TombstoneBloom`](crate::TombstoneBloom) if either of its two rates is too high. A
+    /// A [`ScalableBloom`](crate::ScalableBloom) is overfull beyond its `max_false_positive_rate`. A
     /// filter with slots refuses inserts when it is full, so it never gets much worse than
     /// promised.
     ///

@@ -1,5 +1,16 @@
 //! Unions and comparison, for the types whose content does not depend on the order of the inserts.
 
+use crate::filter::Filter;
+use crate::filter::traits::Union;
+use crate::hash::FilterHasher;
+
+/// Same layout, same hasher and same content. Beside inserts, reads each word at some moment.
+impl<E: Union, S: FilterHasher> PartialEq for Filter<E, S> {
+    fn eq(&self, other: &Self) -> bool {
+        self.same(other)
+    }
+}
+
 /// The unions of a type; `$asks` is `?` in an example if an insert can be refused.
 macro_rules! unions {
     ($filter:ident: $engine:ty, $asks:literal) => {
@@ -51,14 +62,6 @@ macro_rules! unions {
             #[must_use]
             pub fn is_compatible(&self, other: &Self) -> bool {
                 $crate::traits::Union::is_compatible(self, other)
-            }
-        }
-
-        /// Same layout, same hasher and same content. Beside inserts, reads each word at some
-        /// moment.
-        impl<S: $crate::hash::FilterHasher> PartialEq for $filter<S> {
-            fn eq(&self, other: &Self) -> bool {
-                $crate::traits::Union::same(self, other)
             }
         }
     };

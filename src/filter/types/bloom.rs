@@ -12,8 +12,6 @@ use crate::error::{BuildError, SnapshotErrorKind};
 use crate::filter::Filter;
 use crate::filter::methods::builders::built;
 use crate::filter::methods::inserts::inserts;
-#[cfg(feature = "serde")]
-use crate::filter::methods::serde::serialized;
 use crate::filter::methods::snapshots::stored;
 use crate::filter::methods::unions::unions;
 use crate::filter::parts::lines::{Blocked, LineWords, OwnWords, empty};
@@ -75,8 +73,6 @@ built! { ConcurrentBloom: Bloom; memory_budget, words_per_key, lines_per_key }
 inserts! { ConcurrentBloom: Bloom }
 unions! { ConcurrentBloom: Bloom, "" }
 stored! { ConcurrentBloom: Bloom, "", of one size }
-#[cfg(feature = "serde")]
-serialized! { ConcurrentBloom, "", both ways }
 
 impl Planned for Bloom {
     type Options = ();

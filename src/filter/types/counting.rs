@@ -81,8 +81,6 @@ use crate::filter::Filter;
 use crate::filter::methods::builders::built;
 use crate::filter::methods::inserts::inserts;
 use crate::filter::methods::removes::removes;
-#[cfg(feature = "serde")]
-use crate::filter::methods::serde::serialized;
 use crate::filter::methods::snapshots::stored;
 use crate::filter::methods::unions::unions;
 use crate::filter::parts::lines::{Blocked, LineWords, OwnWords, empty};
@@ -150,8 +148,6 @@ inserts! { CountingBloom: Counting }
 removes! { CountingBloom: Counting, "" }
 unions! { CountingBloom: Counting, "" }
 stored! { CountingBloom: Counting, "", of one size }
-#[cfg(feature = "serde")]
-serialized! { CountingBloom, "", both ways }
 
 impl Planned for Counting {
     type Options = ();

@@ -44,6 +44,11 @@
 //! often. Each copy of a key takes a slot, and a key has only the slots of its two buckets: 12, 10,
 //! 8 or 6 ([`max_copies`](Filter::max_copies)).
 //!
+//! ```
+//! let error = lanebloom::CuckooFilter::from_keys(["a"; 20], 0.01).unwrap_err();
+//! assert_eq!(error.to_string(), "the filter has room for only 12 of 20 keys");
+//! ```
+//!
 //! # Consistency
 //!
 //! The promises of the [crate](crate#consistency) for this filter:
@@ -82,8 +87,6 @@ pub(crate) use crate::filter::Filter;
 use crate::filter::methods::builders::built;
 use crate::filter::methods::inserts::inserts;
 use crate::filter::methods::removes::removes;
-#[cfg(feature = "serde")]
-use crate::filter::methods::serde::serialized;
 use crate::filter::methods::snapshots::stored;
 use crate::filter::parts::slots::{Bucketed, Slots, planned};
 use crate::filter::traits::Planned;
@@ -132,8 +135,6 @@ built! { CuckooFilter: Cuckoo; memory_budget }
 inserts! { CuckooFilter: Cuckoo => Result<(), InsertError>, Result<(), InsertError>, again "true" }
 removes! { CuckooFilter: Cuckoo, "?" }
 stored! { CuckooFilter: Cuckoo, "?", of one size }
-#[cfg(feature = "serde")]
-serialized! { CuckooFilter, "?", both ways }
 
 impl Planned for Cuckoo {
     /// The bits of a fingerprint.

@@ -65,8 +65,6 @@ use crate::filter::Filter;
 use crate::filter::methods::builders::built;
 use crate::filter::methods::inserts::inserts;
 use crate::filter::methods::removes::removes;
-#[cfg(feature = "serde")]
-use crate::filter::methods::serde::serialized;
 use crate::filter::methods::snapshots::stored;
 use crate::filter::parts::slots::{Bucketed, planned};
 use crate::filter::traits::Planned;
@@ -113,8 +111,6 @@ built! { DLeftFilter: DLeft; memory_budget }
 inserts! { DLeftFilter: DLeft => Result<(), InsertError>, Result<(), InsertError>, again "true" }
 removes! { DLeftFilter: DLeft, "?" }
 stored! { DLeftFilter: DLeft, "?", of one size }
-#[cfg(feature = "serde")]
-serialized! { DLeftFilter, "?", both ways }
 
 impl Planned for DLeft {
     type Options = ();

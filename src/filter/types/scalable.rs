@@ -127,15 +127,13 @@ use crate::error::{BuildError, BuildErrorKind, InsertError};
 use crate::filter::Filter;
 use crate::filter::methods::builders::built;
 use crate::filter::methods::inserts::inserts;
-#[cfg(feature = "serde")]
-use crate::filter::methods::serde::serialized;
 use crate::filter::methods::snapshots::stored;
 use crate::filter::methods::unions::unions;
 use crate::filter::traits::Planned;
 use crate::filter::types::bloom::ConcurrentBloom;
 use crate::funnel::Funnel;
 use crate::geometry::sizing::Request;
-use crate::hash::{self, FilterHasher, KeyHasher, Murmur3, assert_same_length};
+use crate::hash::{FilterHasher, KeyHasher, Murmur3, assert_same_length};
 use alloc::format;
 use alloc::vec::Vec;
 use steps::{MAX_LAYERS, Steps};
@@ -188,8 +186,6 @@ built! { ScalableBloom: Chain; words_per_key }
 inserts! { ScalableBloom: Chain => Result<bool, InsertError>, Result<usize, InsertError>, again "false" }
 unions! { ScalableBloom: Chain, "?" }
 stored! { ScalableBloom: Chain, "?" }
-#[cfg(feature = "serde")]
-serialized! { ScalableBloom, "?", both ways }
 
 /// How a chain grows, and up to how many bytes.
 #[doc(hidden)]
@@ -384,10 +380,10 @@ impl<S: FilterHasher> Builder<S> {
     ) -> Result<ScalableBloom<S>, BuildError> {
         let (steps, max_bytes) = (self.options.steps(self.request), self.options.max_bytes());
         steps.check()?;
-        let own = hash::fingerprint(&self.hasher);
+        let own = self.hasher.fingerprint();
         let (mut engines, mut needed) = (Vec::new(), 0usize);
         for layer in layers {
-            if hash::fingerprint(&layer.hasher) != own {
+            if layer.hasher.fingerprint() != own {
                 let problem = format!("the hasher of layer {} is not the builder's", engines.len());
                 return Err(BuildError(BuildErrorKind::Setting(problem)));
             }

@@ -29,7 +29,8 @@
 //!   use a [`CountingBloom`](crate::CountingBloom).
 //! - **A removed key cannot come back.** Another insert of it changes nothing.
 //! - Both filters fill up if keys come and go without end: every key that was ever added or removed
-//!   counts. Beyond the expected numbers both rates rise.
+//!   counts. Beyond the expected numbers both rates rise, and
+//!   [`is_overfull`](TombstoneBloom::is_overfull) returns true once either is too high.
 //!
 //! # The rates
 //!
@@ -70,8 +71,6 @@ use crate::error::{BuildError, BuildErrorKind, IncompatibleError, SnapshotErrorK
 use crate::filter::methods::builders::built;
 use crate::filter::methods::inserts::inserts;
 use crate::filter::methods::removes::removes;
-#[cfg(feature = "serde")]
-use crate::filter::methods::serde::serialized;
 use crate::filter::methods::snapshots::stored;
 use crate::filter::methods::unions::unions;
 use crate::filter::parts::layers::fill_of_all;
@@ -148,8 +147,6 @@ inserts! { TombstoneBloom: Tombstone }
 removes! { TombstoneBloom: Tombstone, "" }
 unions! { TombstoneBloom: Tombstone, "" }
 stored! { TombstoneBloom: Tombstone, "", of one size }
-#[cfg(feature = "serde")]
-serialized! { TombstoneBloom, "", both ways }
 
 impl<S> Builder<S> {
     /// The number of distinct keys ever removed, up to which the rate of false negatives holds. 0

@@ -163,8 +163,6 @@ use crate::error::{BuildError, BuildErrorKind};
 use crate::filter::Filter;
 use crate::filter::methods::builders::built;
 use crate::filter::methods::inserts::inserts;
-#[cfg(feature = "serde")]
-use crate::filter::methods::serde::serialized;
 use crate::filter::methods::snapshots::stored;
 use crate::filter::methods::unions::unions;
 use crate::filter::parts::lines::empty;
@@ -231,8 +229,6 @@ built! { WindowedBloom: Generations; memory_budget, words_per_key, lines_per_key
 inserts! { WindowedBloom: Generations }
 unions! { WindowedBloom: Generations, "" }
 stored! { WindowedBloom: Generations, "" }
-#[cfg(feature = "serde")]
-serialized! { WindowedBloom, "" }
 
 /// What a window is, besides its size.
 #[doc(hidden)]

@@ -3,7 +3,8 @@
 
 use super::error::JavaReadError;
 use super::{JavaBloom, JavaFormat};
-use lanebloom::internal::{Decode, deserialize, serialize};
+use lanebloom::codec::Snapshot;
+use lanebloom::internal::{deserialize, serialize};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The stream of its system, in Base64 if the format is text. Allocates as much as the filter
@@ -49,7 +50,7 @@ impl<'de, F: JavaFormat> Deserialize<'de> for JavaBloom<F> {
     }
 }
 
-impl<F: JavaFormat> Decode for JavaBloom<F> {
+impl<F: JavaFormat> Snapshot for JavaBloom<F> {
     type Hasher = ();
     type Error = JavaReadError;
 

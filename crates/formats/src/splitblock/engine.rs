@@ -9,7 +9,8 @@ use super::{sizing, xxh64};
 use core::fmt;
 use core::num::NonZeroUsize;
 use lanebloom::codec::Identity;
-use lanebloom::internal::bounds::{Load, SealedHasher};
+use lanebloom::hash::FilterHasher;
+use lanebloom::internal::bounds::Load;
 use lanebloom::internal::{
     AccessPlan, AtomicU64, Bits, Hint, Isa, Plan, acquire_if, assert_same_length, is_cached, prefetch, unpack,
 };
@@ -72,7 +73,7 @@ impl KeyHasher for Xxh64 {
     }
 }
 
-impl SealedHasher for Xxh64 {
+impl FilterHasher for Xxh64 {
     fn identity(&self) -> Identity {
         Identity::Other
     }

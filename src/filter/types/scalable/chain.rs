@@ -463,39 +463,35 @@ impl Engine for Chain {
     }
 }
 
-/// A chain that takes hashes: shared by threads, or of one owner.
-trait Growing {
-    fn chain(&self) -> &Chain;
+/// A chain that takes hashes.
+enum Growing<'a> {
+    /// Threads share it.
+    Shared(&'a Chain),
+    /// It has one owner, who inserts by plain stores.
+    Owned(&'a mut Chain),
+}
+
+impl Growing<'_> {
+    fn chain(&self) -> &Chain {
+        match self {
+            Self::Shared(chain) => chain,
+            Self::Owned(chain) => chain,
+        }
+    }
 
     /// Inserts into the layer with this number. Passes on which of the hashes changed it.
-    fn insert_into(&mut self, number: usize, hashes: &[u64], answer: Answer<'_>) -> usize;
-}
-
-impl Growing for &Chain {
-    #[inline(always)]
-    fn chain(&self) -> &Chain {
-        self
-    }
-
-    #[inline(always)]
     fn insert_into(&mut self, number: usize, hashes: &[u64], answer: Answer<'_>) -> usize {
-        let layer = self.entries[number].get().expect("a layer that is counted is there");
-        layer.bloom().insert_flagged(&hashes, answer)
-    }
-}
-
-/// By plain stores.
-impl Growing for &mut Chain {
-    #[inline(always)]
-    fn chain(&self) -> &Chain {
-        self
-    }
-
-    #[inline(always)]
-    fn insert_into(&mut self, number: usize, hashes: &[u64], answer: Answer<'_>) -> usize {
-        let layer = self.entries[number].get_mut();
-        let layer = layer.expect("a layer that is counted is there");
-        layer.filter.engine.insert_mut(&hashes, answer)
+        let there = "a layer that is counted is there";
+        match self {
+            Self::Shared(chain) => {
+                let layer = chain.entries[number].get().expect(there);
+                layer.bloom().insert_flagged(&hashes, answer)
+            }
+            Self::Owned(chain) => {
+                let layer = chain.entries[number].get_mut().expect(there);
+                layer.filter.engine.insert_mut(&hashes, answer)
+            }
+        }
     }
 }
 
@@ -505,7 +501,7 @@ impl Growing for &mut Chain {
 /// Not inlined: few hashes shall not need the stack of a whole chunk.
 #[inline(never)]
 fn insert_chunk<const N: usize, const WORDS: usize>(
-    into: &mut impl Growing,
+    into: &mut Growing<'_>,
     start: usize,
     hashes: &[u64],
     answer: &mut Answer<'_>,
@@ -563,7 +559,7 @@ fn insert_chunk<const N: usize, const WORDS: usize>(
 
 /// Inserts all hashes, up to the first that is refused; `most` at a time.
 fn insert_source(
-    into: &mut impl Growing,
+    into: &mut Growing<'_>,
     source: &impl Source,
     most: usize,
     mut answer: Answer<'_>,
@@ -594,7 +590,7 @@ fn insert_source(
 impl Chain {
     /// [`insert_flagged`](Insert::insert_flagged) without atomics.
     pub(super) fn insert_mut(&mut self, source: &impl Source, answer: Answer<'_>) -> Result<usize, InsertError> {
-        insert_source(&mut &mut *self, source, CHUNK, answer)
+        insert_source(&mut Growing::Owned(self), source, CHUNK, answer)
     }
 }
 
@@ -621,7 +617,7 @@ impl Insert for Chain {
     }
 
     fn insert_flagged(&self, source: &impl Source, answer: Answer<'_>) -> Result<usize, InsertError> {
-        insert_source(&mut &*self, source, HASHED, answer)
+        insert_source(&mut Growing::Shared(self), source, HASHED, answer)
     }
 
     fn clear(&mut self) {

@@ -107,3 +107,21 @@ impl Encode for Chain {
         Ok((chain, hasher))
     }
 }
+
+/// Reads a filter that hashes with [`Murmur3`](crate::Murmur3), in proportion to the input.
+///
+/// ```
+/// use lanebloom::ScalableBloom;
+///
+/// let filter = ScalableBloom::with_capacity(10, 0.01)?;
+/// filter.insert_all(0..1000u32)?;
+/// let json = serde_json::to_string(&filter)?;
+/// assert!(serde_json::from_str::<ScalableBloom>(&json)? == filter);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[cfg(feature = "serde")]
+impl<'de> serde::Deserialize<'de> for super::ScalableBloom {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        crate::codec::deserialize(deserializer, usize::MAX, Self::from_bytes)
+    }
+}
