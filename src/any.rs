@@ -16,7 +16,7 @@ use crate::filter::types::scalable::ScalableBloom;
 use crate::filter::types::tombstone::TombstoneBloom;
 #[cfg(feature = "std")]
 use crate::filter::types::windowed::WindowedBloom;
-use crate::filter::{Figures, Filter};
+use crate::filter::{Filter, Statistics};
 use crate::funnel::Funnel;
 use crate::hash::{AnyHasher, BuiltinHasher, KeyHasher, assert_same_length};
 use crate::words::scratch::Scratch;
@@ -616,13 +616,13 @@ impl AnyFilter {
     /// let filter = ConcurrentBloom::with_capacity(1000, 0.01)?;
     /// filter.insert("a");
     /// let (any, _) = AnyFilter::from_bytes(&filter.to_bytes())?;
-    /// assert_eq!(any.figures(), filter.figures());
-    /// assert_eq!(any.figures().len, 1);
+    /// assert_eq!(any.statistics(), filter.statistics());
+    /// assert_eq!(any.statistics().len, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn figures(&self) -> Figures {
-        each!(self, filter => filter.figures(), bits => Figures {
+    pub fn statistics(&self) -> Statistics {
+        each!(self, filter => filter.statistics(), bits => Statistics {
             fill_ratio: bits.len() as f64 / bits.bound().max(1) as f64,
             len: bits.len() as usize,
             false_positive_rate: 0.0,

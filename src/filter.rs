@@ -114,20 +114,20 @@ impl<E, S> Filter<E, S> {
     }
 }
 
-/// The result of [`Filter::figures`](crate::filter::Filter::figures).
+/// The result of [`Filter::statistics`](crate::filter::Filter::statistics).
 ///
 /// ```
-/// use lanebloom::{CuckooFilter, Figures};
+/// use lanebloom::{CuckooFilter, Statistics};
 ///
 /// let filter = CuckooFilter::with_capacity(1000, 0.01)?;
 /// filter.insert_batch(&["a", "b"]).unwrap();
-/// let Figures { len, fill_ratio, .. } = filter.figures();
+/// let Statistics { len, fill_ratio, .. } = filter.statistics();
 /// assert_eq!((len, fill_ratio), (2, filter.fill_ratio()));
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Figures {
+pub struct Statistics {
     /// The share of the bits, counters or slots that are taken.
     pub fill_ratio: f64,
     /// The number of keys: exact for filters with slots, otherwise an estimate.

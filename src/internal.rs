@@ -11,7 +11,7 @@ pub use crate::codec::serde::{deserialize, serialize};
 /// For `lanebloom-formats`: the keys that make a filter overfull, and the factors of folds.
 pub use crate::filter::{
     methods::folds::{check_factor, largest_factor},
-    traits::overfull_at as noticed,
+    traits::overfull_at,
 };
 /// For `lanebloom-formats`: the end of a key under MurmurHash64A, and a key of few bytes.
 pub use crate::hash::bytes::{Short, load_below_8};
@@ -63,7 +63,7 @@ pub mod bounds {
 pub use window::{Numbered, clear_dropped, common_time, numbered_generations};
 
 use crate::error::{BuildErrorKind, IncompatibleError};
-use crate::filter::Figures;
+use crate::filter::Statistics;
 use crate::filter::traits::Engine;
 use crate::kernel;
 use crate::words::bits;
@@ -140,9 +140,9 @@ pub fn incompatible(problem: String) -> IncompatibleError {
     IncompatibleError(problem)
 }
 
-/// For `lanebloom-formats`: [`Figures`], which other crates cannot make.
-pub fn figures(fill_ratio: f64, len: usize, false_positive_rate: f64) -> Figures {
-    Figures {
+/// For `lanebloom-formats`: [`Statistics`], which other crates cannot make.
+pub fn statistics(fill_ratio: f64, len: usize, false_positive_rate: f64) -> Statistics {
+    Statistics {
         fill_ratio,
         len,
         false_positive_rate,

@@ -229,7 +229,7 @@ pub use filter::types::tombstone::{self, TombstoneBloom};
 pub use filter::types::view::{self, BloomView};
 #[cfg(feature = "std")]
 pub use filter::types::windowed::{self, WindowedBloom};
-pub use filter::{Builder, Figures, Filter};
+pub use filter::{Builder, Filter, Statistics};
 pub use funnel::{ByHash, Funnel, Sink};
 pub use hash::{FastHash, KeyHasher, Murmur3, Prehashed, SipHash13};
 pub use kernel::instruction_set;

@@ -58,7 +58,7 @@ macro_rules! more_lookups {
     }};
 }
 
-/// Figures that are in 0 to 1.
+/// Statistics that are in 0 to 1.
 fn fractions<const N: usize>(figures: [f64; N]) {
     assert!(figures.iter().all(|figure| (0.0..=1.0).contains(figure)), "{figures:?}");
 }
@@ -173,10 +173,10 @@ fn any(bytes: &[u8]) {
                     .all(|(key, found)| filter.contains(key) == Ok(*found))
             );
         }
-        let figures = filter.figures();
+        let now = filter.statistics();
         fractions([
-            figures.fill_ratio,
-            figures.false_positive_rate,
+            now.fill_ratio,
+            now.false_positive_rate,
             filter.false_positive_rate(),
         ]);
         fractions(KEYS.map(|keys| filter.false_positive_rate_at(keys)));

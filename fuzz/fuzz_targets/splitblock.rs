@@ -63,9 +63,9 @@ fn used(filter: SplitBlockBloom, bitset: &[u8]) {
         assert!(filter.contains_hash(*hash) == found && view.contains_hash(*hash) == found);
         assert!(flags[i] == found && (bitmap[i / 64] >> (i % 64) & 1 == 1) == found);
     }
-    let figures = filter.figures();
-    assert!((0.0..=1.0).contains(&figures.false_positive_rate) && (0.0..=1.0).contains(&figures.fill_ratio));
-    assert_eq!(figures.false_positive_rate, view.figures().false_positive_rate);
+    let now = filter.statistics();
+    assert!((0.0..=1.0).contains(&now.false_positive_rate) && (0.0..=1.0).contains(&now.fill_ratio));
+    assert_eq!(now.false_positive_rate, view.statistics().false_positive_rate);
 
     let copy = filter.clone();
     let new = hashes.iter().filter(|hash| filter.insert_hash(**hash)).count();

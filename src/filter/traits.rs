@@ -20,7 +20,7 @@
 use crate::chunks::{Answer, HASHED, Source, try_gathered, unpack_into};
 use crate::codec::{Hashing, Input, Out, assert_snapshot_length, from_slice, given, murmur3};
 use crate::error::{BuildError, IncompatibleError, InsertError, SnapshotError, SnapshotErrorKind};
-use crate::filter::{Figures, Filter};
+use crate::filter::{Filter, Statistics};
 use crate::funnel::Funnel;
 use crate::geometry::sizing::Request;
 use crate::hash::{FilterHasher, KeyHasher, Murmur3, assert_same_length};
@@ -106,13 +106,13 @@ pub trait Engine: Sized {
     /// The share of the bits, counters or slots that are taken.
     #[doc(hidden)]
     fn fill_ratio(&self) -> f64 {
-        self.figures().fill_ratio
+        self.statistics().fill_ratio
     }
 
     /// The number of keys: exact for slots, otherwise an estimate.
     #[doc(hidden)]
     fn estimated_len(&self) -> usize {
-        self.figures().len
+        self.statistics().len
     }
 
     /// The rate to expect with this many keys.
@@ -122,12 +122,12 @@ pub trait Engine: Sized {
     /// The rate now.
     #[doc(hidden)]
     fn current_false_positive_rate(&self) -> f64 {
-        self.figures().false_positive_rate
+        self.statistics().false_positive_rate
     }
 
     /// Fill, number of keys and rate now.
     #[doc(hidden)]
-    fn figures(&self) -> Figures;
+    fn statistics(&self) -> Statistics;
 
     /// Whether the rate now is above the promised one, beyond what chance explains.
     #[doc(hidden)]

@@ -39,7 +39,7 @@ macro_rules! for_each_kind {
                     expected_keys: filter.expected_keys(),
                     rate: filter.false_positive_rate(),
                     rate_at: filter.false_positive_rate_at(5000),
-                    figures: filter.figures(),
+                    statistics: filter.statistics(),
                     memory_bytes: filter.memory_bytes(),
                     is_overfull: filter.is_overfull(),
                 };
@@ -61,7 +61,7 @@ struct Said<'a> {
     expected_keys: usize,
     rate: f64,
     rate_at: f64,
-    figures: lanebloom::Figures,
+    statistics: lanebloom::Statistics,
     memory_bytes: usize,
     is_overfull: bool,
 }
@@ -76,7 +76,7 @@ fn says_the_same(kind: Kind, bytes: &[u8], said: &Said<'_>, filter: &AnyFilter) 
     assert_eq!(filter.expected_keys(), said.expected_keys);
     assert_eq!(filter.false_positive_rate(), said.rate);
     assert_eq!(filter.false_positive_rate_at(5000), said.rate_at);
-    assert_eq!(filter.figures(), said.figures);
+    assert_eq!(filter.statistics(), said.statistics);
     assert_eq!(filter.memory_bytes(), said.memory_bytes);
     assert_eq!(filter.is_overfull(), said.is_overfull, "{kind}");
     assert!(format!("{filter:?}").contains("hasher"), "{filter:?}");
@@ -190,7 +190,7 @@ fn a_refused_insert_says_how_many_came_before() {
     let by_hash = any(&bytes).insert_hashes(&[hash; 100]).unwrap_err();
     assert!(by_key.inserted() > 0 && !by_key.is_full());
     assert_eq!(by_key, by_hash);
-    assert_eq!(filter.figures().len, by_key.inserted());
+    assert_eq!(filter.statistics().len, by_key.inserted());
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn what_takes_keys_says_why_it_cannot() {
         (error.to_string().as_str(), error.inserted(), error.is_full()),
         (why, 0, false)
     );
-    assert_eq!(prehashed.figures().len, 0);
+    assert_eq!(prehashed.statistics().len, 0);
 
     let bitmap = any(&ConcurrentBitmap::new(100).unwrap().to_bytes());
     assert_eq!(bitmap.hasher(), None);
@@ -220,16 +220,16 @@ fn what_takes_keys_says_why_it_cannot() {
     let error = bitmap.insert_hashes(&[17, 100]).unwrap_err();
     assert_eq!(error.to_string(), "position 100 is not below the bound of 100");
     assert_eq!(bitmap.insert_hashes(&[17, 99, 17]), Ok(2));
-    let figures = bitmap.figures();
+    let statistics = bitmap.statistics();
     assert_eq!(
-        (figures.len, figures.fill_ratio, figures.false_positive_rate),
+        (statistics.len, statistics.fill_ratio, statistics.false_positive_rate),
         (2, 0.02, 0.0)
     );
     assert_eq!((bitmap.expected_keys(), bitmap.false_positive_rate()), (100, 0.0));
     let mut found = [false; 4];
     bitmap.contains_hashes(&[17, 18, 99, u64::MAX], &mut found);
     assert_eq!(found, [true, false, true, false]);
-    assert_eq!(any(&bitmap.to_bytes()).figures(), figures);
+    assert_eq!(any(&bitmap.to_bytes()).statistics(), statistics);
 }
 
 /// Filters of one kind unite as their type does. Others say what differs.

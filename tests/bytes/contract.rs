@@ -169,7 +169,7 @@ pub(crate) fn round_trip<E: Encode, S: KeyHasher + Clone + Debug>(filter: &Filte
     let (same, rest) = Filter::<E, S>::from_bytes_with(&more, hasher.clone()).unwrap();
     assert!(same.to_bytes() == bytes && rest == b"more");
     assert_eq!(format!("{same:?}"), format!("{filter:?}"));
-    assert_eq!(same.figures(), filter.figures());
+    assert_eq!(same.statistics(), filter.statistics());
     // Exactly as much as the limit, and what follows stays where it is.
     let limit = filter.memory_bytes();
     assert_eq!(same.memory_bytes(), limit);
@@ -484,7 +484,7 @@ fn goes_on<E: Insert + Remove + Encode>(of: Of<E>) {
             let asked = number(turn);
             assert_eq!(one.contains(&asked), other.contains(&asked));
         }
-        assert!(one.to_bytes() == other.to_bytes() && one.figures() == other.figures());
+        assert!(one.to_bytes() == other.to_bytes() && one.statistics() == other.statistics());
         one.clear();
         other.clear();
     }

@@ -199,7 +199,7 @@ where
     );
     let rates = [0, 100, 500, 900].map(|keys| filter.false_positive_rate_at(keys));
     assert!(rates.is_sorted_by(|a, b| a < b), "{rates:?}");
-    let now = filter.figures();
+    let now = filter.statistics();
     assert!(now.len > 450 && now.len < 550 && now.fill_ratio > 0.0 && now.false_positive_rate > 0.0);
     assert!((now.fill_ratio - filter.fill_ratio()).abs() < 1e-12);
     assert!((now.false_positive_rate - filter.current_false_positive_rate()).abs() < 1e-12);
@@ -207,7 +207,7 @@ where
     // A copy is another filter with the same keys, by the same hasher.
     for copy in [filter.clone(), filter.try_clone().unwrap()] {
         assert_eq!(format!("{copy:?}"), text);
-        assert_eq!(copy.figures(), now);
+        assert_eq!(copy.statistics(), now);
         assert!(
             (0..1000)
                 .map(number)
@@ -331,7 +331,7 @@ fn inserts<E: Engine + Insert, S: KeyHasher + Clone>(of: Of<E, S>) {
         for other in [&by_hash, &by_keys, &by_hashes, &all] {
             assert!(other.contains_each(&probes) == found);
             if planned == PLANNED {
-                assert_eq!(other.figures(), single.figures());
+                assert_eq!(other.statistics(), single.statistics());
             }
         }
     });
@@ -359,7 +359,7 @@ fn clear<E: Engine + Insert, S: KeyHasher>(of: Of<E, S>) {
     for _ in 0..2 {
         filter.clear();
         assert!(filter.is_empty());
-        let now = filter.figures();
+        let now = filter.statistics();
         assert_eq!((now.len, now.fill_ratio, now.false_positive_rate), (0, 0.0, 0.0));
         assert!(distinct(6, 1000).iter().all(|key| !filter.contains(key)));
         assert!(
@@ -368,7 +368,7 @@ fn clear<E: Engine + Insert, S: KeyHasher>(of: Of<E, S>) {
                 .map(|key| filter.insert(key).changed(0).unwrap())
                 .eq(told.iter().copied())
         );
-        assert_eq!(filter.figures(), new.figures());
+        assert_eq!(filter.statistics(), new.statistics());
     }
 }
 
@@ -398,8 +398,8 @@ fn flags<E: Engine + Insert, S: KeyHasher + Clone>(of: Of<E, S>) {
             assert!(told.changed(0).unwrap() == sum && flags == expected, "{len} hashes");
         }
         if planned == PLANNED {
-            assert_eq!(by_keys.figures(), single.figures());
-            assert_eq!(by_hashes.figures(), single.figures());
+            assert_eq!(by_keys.statistics(), single.statistics());
+            assert_eq!(by_hashes.statistics(), single.statistics());
         }
     });
     // Only the first of equal keys is new, and of two that take turns the first of each.
@@ -465,14 +465,14 @@ where
         assert!(found == new);
         lookups_agree(&batch, &distinct(21, 700), 1);
         assert_eq!(
-            (batch.figures(), flagged.figures()),
-            (single.figures(), single.figures())
+            (batch.statistics(), flagged.statistics()),
+            (single.statistics(), single.statistics())
         );
     }
     let parts: Vec<&[u64]> = content.chunks(content.len().div_ceil(4)).collect();
     together(4, |thread| (&shared).extend(parts[thread]));
-    assert_eq!(own.figures(), expected.figures());
-    assert_eq!(shared.figures(), expected.figures());
+    assert_eq!(own.statistics(), expected.statistics());
+    assert_eq!(shared.statistics(), expected.statistics());
     assert!(
         content
             .iter()
@@ -561,7 +561,7 @@ fn removes<E: Engine + Insert + Remove, S: KeyHasher + Clone>(of: Of<E, S>) {
             lookups_agree(&by_keys, &new, offset % 8);
         }
         if planned == PLANNED {
-            assert!(all.iter().all(|filter| filter.figures() == single.figures()));
+            assert!(all.iter().all(|filter| filter.statistics() == single.statistics()));
         }
     });
     // In a filter so sparse that nothing is taken for something else.
@@ -594,7 +594,7 @@ fn removes<E: Engine + Insert + Remove, S: KeyHasher + Clone>(of: Of<E, S>) {
 fn counts<E: Engine + Count, S: KeyHasher>(of: Of<E, S>) {
     let content = distinct(11, 1000);
     let filter = of(2000, &[&content[..], &content[..100]].concat());
-    assert_eq!((filter.len(), filter.figures().len), (1100, 1100));
+    assert_eq!((filter.len(), filter.statistics().len), (1100, 1100));
     assert!(filter.slots() >= 2000 && filter.max_copies() >= 3);
     for (i, key) in content.iter().enumerate() {
         assert_eq!(filter.count(key), filter.count_hash(filter.hash(key)));
@@ -719,7 +719,7 @@ fn estimates<E: Engine, S: KeyHasher>(of: Of<E, S>) {
             len.abs_diff(keys) as f64 <= 0.5 + 4.0 * 0.3 * (keys as f64).sqrt(),
             "{len} of {keys}"
         );
-        assert_eq!(filter.figures().len, len);
+        assert_eq!(filter.statistics().len, len);
     }
 }
 

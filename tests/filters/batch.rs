@@ -287,5 +287,5 @@ fn figures_are_those_of_the_single_calls() {
     let bloom = ConcurrentBloom::from_keys(&keys, 0.01).unwrap();
     let bytes = bloom.to_bytes();
     let (view, _) = BloomView::from_bytes(&bytes).unwrap();
-    assert!(view.figures() == bloom.figures() && !view.is_empty());
+    assert!(view.statistics() == bloom.statistics() && !view.is_empty());
 }

@@ -1049,11 +1049,8 @@ fn a_filter_whose_keys_have_expired_is_empty() {
     assert!(!filter.is_empty());
     time.set(300);
     assert!(filter.is_empty());
-    let figures = filter.figures();
-    assert_eq!(
-        (figures.len, figures.fill_ratio, figures.false_positive_rate),
-        (0, 0.0, 0.0)
-    );
+    let now = filter.statistics();
+    assert_eq!((now.len, now.fill_ratio, now.false_positive_rate), (0, 0.0, 0.0));
     filter.insert(&2u64);
     assert!(!filter.is_empty());
 }
@@ -1393,11 +1390,11 @@ fn figures_say_what_the_filter_is() {
         (filter.generations(), filter.window(), filter.expected_keys()),
         (4, None, 30_000)
     );
-    let figures = filter.figures();
-    assert_eq!(figures.len, filter.estimated_len());
-    assert!((figures.fill_ratio - filter.fill_ratio()).abs() < 1e-9);
-    assert!((0.4..0.5).contains(&figures.fill_ratio));
-    assert_eq!(figures.false_positive_rate, filter.current_false_positive_rate());
+    let now = filter.statistics();
+    assert_eq!(now.len, filter.estimated_len());
+    assert!((now.fill_ratio - filter.fill_ratio()).abs() < 1e-9);
+    assert!((0.4..0.5).contains(&now.fill_ratio));
+    assert_eq!(now.false_positive_rate, filter.current_false_positive_rate());
     let debug = format!(
         "{filter:?} {:?}",
         WindowedBloom::builder().window(Duration::from_secs(9))
@@ -1622,9 +1619,9 @@ fn lookups_hold_on_to_what_they_read() {
                     assert!(!found.contains(&true));
                     let older = filter.live_generations().swap_remove(1);
                     // Any bit that is set or unset changes them.
-                    let before = older.figures();
+                    let before = older.statistics();
                     filter.contains_batch(&never, &mut found);
-                    assert_eq!(before, older.figures());
+                    assert_eq!(before, older.statistics());
                     held.fetch_add(1, Ordering::Relaxed);
                 }
             });

@@ -185,7 +185,7 @@ impl<S: FilterHasher + Copy> GrowingFilter<S> {
 
     /// The share of all bits that are set.
     pub fn fill(&self) -> f64 {
-        let set = |filter: &ConcurrentBloom<S>| filter.figures().fill_ratio * filter.memory_bytes() as f64;
+        let set = |filter: &ConcurrentBloom<S>| filter.statistics().fill_ratio * filter.memory_bytes() as f64;
         self.layers().map(set).sum::<f64>() / self.memory_bytes() as f64
     }
 

@@ -4,13 +4,13 @@
 
 mod batch;
 pub(crate) mod error;
-mod figures;
 pub(crate) mod formulas;
 pub(crate) mod header;
 pub(crate) mod indexes;
 #[cfg(feature = "serde")]
 mod serde;
 mod sets;
+mod statistics;
 mod stream;
 
 use crate::flat::{Flat, NextIndex};

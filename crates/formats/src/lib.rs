@@ -105,7 +105,7 @@ pub use guava::GuavaBloom;
 pub use java::error::JavaReadError;
 pub use java::{JavaBloom, JavaFormat, JavaKey};
 #[doc(no_inline)]
-pub use lanebloom::{BuildError, Figures, Funnel, IncompatibleError};
+pub use lanebloom::{BuildError, Funnel, IncompatibleError, Statistics};
 pub use redisbloom::RedisBloom;
 pub use redisbloom::error::{RedisBloomInsertError, RedisBloomLoadError};
 pub use rediscuckoo::RedisCuckoo;

@@ -67,21 +67,21 @@
 
 mod dump;
 pub(crate) mod error;
-mod figures;
 pub(crate) mod layout;
+mod statistics;
 
 use crate::CHUNK;
 use crate::flat::Flat;
 pub use crate::scandump::{Dumped, LoadChunks, Loader};
 use alloc::vec::Vec;
 use error::{RedisBloomInsertError, RedisBloomInsertErrorKind};
-pub use figures::{Info, LayerInfo};
 use lanebloom::BuildError;
 use lanebloom::internal::{
     AccessPlan, assert_bitmap_length, assert_same_length, build_error, each_one, for_each_absent, out_of_memory, tiles,
     try_gathered, unpack, wrong_rate,
 };
 use layout::{Hash, LayerIndexes, LayerLayout, TIGHTENING, hash, options};
+pub use statistics::{Info, LayerInfo};
 
 /// RedisBloom's `BF` filter, bit for bit: a chain of filters that grows as keys are inserted.
 ///

@@ -107,7 +107,7 @@ struct Settings {
     expansion: u16,
 }
 
-/// The figures of a [`RedisCuckoo`], as `CF.INFO` tells them.
+/// The statistics of a [`RedisCuckoo`], as `CF.INFO` tells them.
 ///
 /// # Examples
 ///
@@ -705,7 +705,7 @@ impl PartialEq for RedisCuckoo {
     }
 }
 
-/// A summary: the figures.
+/// A summary: the statistics.
 impl core::fmt::Debug for RedisCuckoo {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("RedisCuckoo")

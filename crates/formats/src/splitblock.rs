@@ -128,8 +128,9 @@ pub fn check_block(block: &[u8; BLOCK_BYTES], hash: u64) -> bool {
 /// Inserts and lookups take `&self` and are lock-free. A lookup reads 32 bytes of one cache line.
 /// [The module](self) says which key is which type of Parquet's.
 ///
-/// It derefs to a [`Filter`], which has the lookups, the batches and the figures of all filters of
-/// lanebloom. The inserts are here, as those of a [`ConcurrentBloom`](lanebloom::ConcurrentBloom).
+/// It derefs to a [`Filter`], which has the lookups, the batches and the statistics of all filters
+/// of lanebloom. The inserts are here, as those of a
+/// [`ConcurrentBloom`](lanebloom::ConcurrentBloom).
 ///
 /// A filter that was read promises 1%, since its bytes do not say for how many keys it is: its
 /// [`expected_keys`](Filter::expected_keys) are those that keep 1%. If it was made for another
@@ -433,11 +434,11 @@ impl SplitBlockBloom {
     /// ```
     #[must_use]
     pub fn estimated_len(&self) -> usize {
-        self.figures().len
+        self.statistics().len
     }
 }
 
-/// The lookups, the batches and the figures.
+/// The lookups, the batches and the statistics.
 impl Deref for SplitBlockBloom {
     type Target = Filter<SplitBlock<Owned>, Xxh64>;
 

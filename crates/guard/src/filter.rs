@@ -1,7 +1,7 @@
 //! The filters that a guard can serve from.
 
 use lanebloom::traits::{Engine, Insert, Inserted};
-use lanebloom::{Figures, Filter, Funnel, KeyHasher};
+use lanebloom::{Filter, Funnel, KeyHasher, Statistics};
 use std::time::Duration;
 
 /// A filter that a [`CacheGuard`](crate::CacheGuard) can serve from.
@@ -20,7 +20,7 @@ use std::time::Duration;
 /// use lanebloom_guard::{CacheGuard, GuardFilter, lanebloom::ConcurrentBloom};
 ///
 /// fn keys<F: GuardFilter>(guard: &CacheGuard<str, F>) -> usize {
-///     guard.filter().figures().len
+///     guard.filter().statistics().len
 /// }
 ///
 /// let keyed = CacheGuard::with_capacity(1000, 0.01)?;
@@ -44,9 +44,9 @@ pub trait GuardFilter: Send + Sync + 'static {
     /// Inserts the keys for which the filter has room. Returns whether it now holds all of them.
     fn insert_batch<K: Funnel>(&self, keys: &[K]) -> bool;
 
-    /// Fill, number of keys and false-positive rate now, as [`Filter::figures`]: one pass over the
-    /// whole filter.
-    fn figures(&self) -> Figures;
+    /// Fill, number of keys and false-positive rate now, as [`Filter::statistics`]: one pass over
+    /// the whole filter.
+    fn statistics(&self) -> Statistics;
 
     /// The false-positive rate that the filter was built for.
     fn false_positive_rate(&self) -> f64;
@@ -80,8 +80,8 @@ macro_rules! forward {
         fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
             <$filter>::contains_batch_bitmap(self, keys, out);
         }
-        fn figures(&self) -> Figures {
-            <$filter>::figures(self)
+        fn statistics(&self) -> Statistics {
+            <$filter>::statistics(self)
         }
         fn false_positive_rate(&self) -> f64 {
             <$filter>::false_positive_rate(self)

@@ -353,7 +353,7 @@ mod tests {
         fn contains_batch_bitmap<K: Funnel>(&self, _: &[K], _: &mut [u64]) {
             unreachable!("no batch is looked up")
         }
-        fn figures(&self) -> lanebloom::Figures {
+        fn statistics(&self) -> lanebloom::Statistics {
             unreachable!("not called")
         }
         fn false_positive_rate(&self) -> f64 {

@@ -118,7 +118,7 @@ fn any_filter_is_guarded_alike() {
         let stats = guard.stats();
         assert_eq!((stats.admitted, stats.turned_away, stats.found), (5, 5, 3));
         let filter = guard.filter();
-        assert!((2..5).contains(&filter.figures().len) && filter.false_positive_rate() < 0.02);
+        assert!((2..5).contains(&filter.statistics().len) && filter.false_positive_rate() < 0.02);
         assert!(filter.memory_bytes() >= 1000 && filter.lag().is_none());
     }
     serves_and_is_rebuilt(|| ConcurrentBloom::builder().expected_keys(1000).build().unwrap());

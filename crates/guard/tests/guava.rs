@@ -25,6 +25,6 @@ fn a_guard_serves_from_it_and_is_rebuilt() {
     rebuild.commit().unwrap();
     assert!(guard.check("ann").is_some() && guard.check("added meanwhile").is_some());
     assert!(guard.check("bob").is_none());
-    let expected = GuardFilter::figures(&*guard.filter());
-    assert_eq!(expected, guard.filter().figures());
+    let expected = GuardFilter::statistics(&*guard.filter());
+    assert_eq!(expected, guard.filter().statistics());
 }

@@ -1,10 +1,10 @@
-//! One type for all filters, and what is done with a whole filter: figures, unions, bytes.
+//! One type for all filters, and what is done with a whole filter: statistics, unions, bytes.
 
 use crate::engine::{Fault, Foreign, build_error};
 use lanebloom::codec::{Identity, Kind, SnapshotHeader};
 use lanebloom::hash::{AnyHasher, BuiltinHasher};
-use lanebloom::internal::noticed;
-use lanebloom::{AnyFilter, BloomView, ConcurrentBitmap, ConcurrentBloom, Figures, IncompatibleError, SipHash13};
+use lanebloom::internal::overfull_at;
+use lanebloom::{AnyFilter, BloomView, ConcurrentBitmap, ConcurrentBloom, IncompatibleError, SipHash13, Statistics};
 use lanebloom_formats::{GuavaBloom, SparkBloom, SplitBlockBloom};
 use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -135,8 +135,8 @@ impl Any {
     }
 
     /// How full it is; nothing for a bitmap, which is exact.
-    pub(crate) fn figures(&self) -> Option<Figures> {
-        each!(self, filter => Some(filter.figures()), _bitmap => None, foreign => Some(foreign.filter.figures()))
+    pub(crate) fn statistics(&self) -> Option<Statistics> {
+        each!(self, filter => Some(filter.statistics()), _bitmap => None, foreign => Some(foreign.filter.statistics()))
     }
 
     pub(crate) fn memory_bytes(&self) -> usize {
@@ -155,7 +155,7 @@ impl Any {
     pub(crate) fn len(&self) -> u64 {
         match self {
             Self::Bitmap(bitmap) => bitmap.len(),
-            _ => self.figures().map_or(0, |figures| figures.len as u64),
+            _ => self.statistics().map_or(0, |statistics| statistics.len as u64),
         }
     }
 
@@ -217,7 +217,7 @@ impl Any {
             ($a:expr, $b:expr) => {
                 $a.estimated_union_len($b).map(|len| {
                     let rate = $a.false_positive_rate_at(len);
-                    let is_overfull = rate > $a.false_positive_rate_at(noticed($a.expected_keys()));
+                    let is_overfull = rate > $a.false_positive_rate_at(overfull_at($a.expected_keys()));
                     (len, rate, is_overfull)
                 })
             };
@@ -225,8 +225,8 @@ impl Any {
         let trial = |a: &AnyFilter, b: &AnyFilter| -> PyResult<_> {
             let copy = a.try_clone().map_err(build_error)?;
             Ok(copy.union_from(b).map(|_| {
-                let figures = copy.figures();
-                (figures.len, figures.false_positive_rate, copy.is_overfull())
+                let statistics = copy.statistics();
+                (statistics.len, statistics.false_positive_rate, copy.is_overfull())
             }))
         };
         let united = |a: &Self, b: &Self| -> PyResult<_> {

@@ -511,7 +511,7 @@ impl Filter {
     /// The rate of false positives now. Reads the whole filter.
     #[getter]
     fn current_rate(&self) -> f64 {
-        self.any.figures().map_or(0.0, |figures| figures.false_positive_rate)
+        self.any.statistics().map_or(0.0, |statistics| statistics.false_positive_rate)
     }
 
     /// An estimate of the number of keys; exact for CuckooFilter and Bitmap. Reads the whole
@@ -625,13 +625,13 @@ impl Filter {
             _ => format!("<{class} for {expected} at {:.2e}: ", self.any.rate()),
         };
         if bytes <= REPR_READS {
-            text += &match self.any.figures() {
+            text += &match self.any.statistics() {
                 None => format!("{} set, ", self.any.len()),
-                Some(figures) => format!(
+                Some(statistics) => format!(
                     "about {} keys, {:.1}% full, rate now {:.2e}, ",
-                    figures.len,
-                    100.0 * figures.fill_ratio,
-                    figures.false_positive_rate,
+                    statistics.len,
+                    100.0 * statistics.fill_ratio,
+                    statistics.false_positive_rate,
                 ),
             };
         }

@@ -1,10 +1,10 @@
-//! The figures of a filter: size, fill, number of keys, false-positive rate. (rustdoc sorts generic
-//! impls on an alias' page by file: lookups, in `lookups.rs`, come before these.)
+//! The statistics of a filter: size, fill, number of keys, false-positive rate. (rustdoc sorts
+//! generic impls on an alias' page by file: lookups, in `lookups.rs`, come before these.)
 
 use crate::filter::traits::Engine;
-use crate::filter::{Figures, Filter};
+use crate::filter::{Filter, Statistics};
 
-/// Figures. Figures of the content read the whole filter, each word at some moment.
+/// Statistics. Those of the content read the whole filter, each word at some moment.
 impl<E: Engine, S> Filter<E, S> {
     /// The number of keys that the filter was sized for.
     ///
@@ -124,8 +124,8 @@ impl<E: Engine, S> Filter<E, S> {
     /// [line per key](crate::bloom::Builder::lines_per_key) is forced where two are the default: at
     /// 1e-6 up to one filter in 12 really is above the limit at `n` keys.)
     ///
-    /// A [`ScalableBloom`](crate::ScalableBloom) is overfull beyond its `max_false_positive_rate`. A
-    /// filter with slots refuses inserts when it is full, so it never gets much worse than
+    /// A [`ScalableBloom`](crate::ScalableBloom) is overfull beyond its `max_false_positive_rate`.
+    /// A filter with slots refuses inserts when it is full, so it never gets much worse than
     /// promised.
     ///
     /// ```
@@ -147,15 +147,15 @@ impl<E: Engine, S> Filter<E, S> {
     /// ```
     /// let filter = lanebloom::ConcurrentBloom::with_capacity(1000, 0.01)?;
     /// filter.insert_all(0..1000u32);
-    /// let now = filter.figures();
+    /// let now = filter.statistics();
     /// assert_eq!(now.fill_ratio, filter.fill_ratio());
     /// assert_eq!(now.len, filter.estimated_len());
     /// assert_eq!(now.false_positive_rate, filter.current_false_positive_rate());
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use]
-    pub fn figures(&self) -> Figures {
-        self.engine.figures()
+    pub fn statistics(&self) -> Statistics {
+        self.engine.statistics()
     }
 
     /// An estimate of the number of distinct keys in the filter.

@@ -1,12 +1,12 @@
 //! The common part of engines whose cells lie in lines of the cache: the bits of a
 //! [`ConcurrentBloom`](crate::ConcurrentBloom), the counters of a
-//! [`CountingBloom`](crate::CountingBloom), and the snapshot of a
-//! [`BloomView`](crate::BloomView). [`Blocked`] has lookups, figures, comparison and snapshots. Its
-//! words bring their kernels; inserts stand with the words.
+//! [`CountingBloom`](crate::CountingBloom), and the snapshot of a [`BloomView`](crate::BloomView).
+//! [`Blocked`] has lookups, statistics, comparison and snapshots. Its words bring their kernels;
+//! inserts stand with the words.
 
 use crate::codec::{BlocksHeader, Hashing, Input, Kind, Out, SNAPSHOT_HEADER, admit, read_words, write_words};
 use crate::error::{BuildError, IncompatibleError, SnapshotErrorKind};
-use crate::filter::Figures;
+use crate::filter::Statistics;
 use crate::filter::traits::{Encode, Engine, FixedSize, Union};
 use crate::geometry::layout::{LINE_BITS, LINE_BYTES, LINE_WORDS, Layout};
 use crate::geometry::sizing::Cell;
@@ -54,7 +54,7 @@ pub(crate) trait LineWords: Sized {
     /// Replaces the kernels by those of `isa`.
     fn set_kernels(&mut self, layout: Layout, isa: Isa);
 
-    /// The figures that only this engine has.
+    /// The statistics that only this engine has.
     fn debug_more(&self, _: &mut fmt::DebugStruct<'_, '_>) {}
 }
 
@@ -160,7 +160,7 @@ impl<W: LineWords, const OWNED: bool> Engine for Blocked<W, OWNED> {
         rate
     }
 
-    fn figures(&self) -> Figures {
+    fn statistics(&self) -> Statistics {
         let (mut ones, mut total) = (0, 0);
         let lines = self.words.weighed().map(|(line, weight)| {
             ones += bits::ones_of(&line);
@@ -169,7 +169,7 @@ impl<W: LineWords, const OWNED: bool> Engine for Blocked<W, OWNED> {
         });
         let false_positive_rate = self.layout.mean_rate(lines);
         bits::acquire();
-        Figures {
+        Statistics {
             fill_ratio: fill_ratio(ones, self.layout),
             len: W::keys_of(self.layout, total),
             false_positive_rate,

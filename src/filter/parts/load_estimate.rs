@@ -3,7 +3,7 @@
 //!
 //! It counts no keys, so inserts write no shared counter. Among the hashes that changed a filter,
 //! one in `keys / 128` to `keys / 64` is *due*, by the highest bits of a product. At a due hash,
-//! the gauge counts the bits that are set in up to [`LINES`] lines.
+//! the estimate counts the bits that are set in up to [`LINES`] lines.
 //!
 //! The estimate varies with the number of keys in the sampled lines, by `1 / sqrt(keys)`: at a rate
 //! of 1% (50 keys to a line) 0.9% for 256 lines, and 0.3% if a filter of 10 thousand keys is read
@@ -32,7 +32,7 @@ const SPREAD: u64 = 0xd6e8_feb8_6659_fd93;
 
 /// Estimates the fill of filters of one layout.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Gauge {
+pub(crate) struct LoadEstimate {
     /// A hash is due if its product with [`SPREAD`] is at most this.
     due: u64,
     /// The number of lines of a look.
@@ -41,7 +41,7 @@ pub(crate) struct Gauge {
     full: f64,
 }
 
-impl Gauge {
+impl LoadEstimate {
     /// For filters like `filter`, full at this many distinct keys.
     pub(crate) fn new(filter: &Bloom, keys: usize) -> Self {
         let layout = filter.layout;
@@ -56,7 +56,8 @@ impl Gauge {
         }
     }
 
-    /// Whether to look at the [`level`](Self::level), now that this hash has changed the filter.
+    /// Whether to look at the [`load_of`](Self::load_of), now that this hash has changed the
+    /// filter.
     #[inline(always)]
     pub(crate) fn is_due(&self, hash: u64) -> bool {
         hash.wrapping_mul(SPREAD) <= self.due
@@ -69,12 +70,12 @@ impl Gauge {
 
     /// The filter's fill: 0 when it is empty, 1 when it has all its keys, and more beyond. The due
     /// `hash` selects the lines.
-    pub(crate) fn level(&self, filter: &Bloom, hash: u64) -> f64 {
+    pub(crate) fn load_of(&self, filter: &Bloom, hash: u64) -> f64 {
         keys_in(filter, self.sample, hash) / self.full
     }
 
-    /// [`level`](Self::level) by more lines, for a filter that is nearly full.
-    pub(crate) fn precise_level(&self, filter: &Bloom, hash: u64) -> f64 {
+    /// [`load_of`](Self::load_of) by more lines, for a filter that is nearly full.
+    pub(crate) fn precise_load(&self, filter: &Bloom, hash: u64) -> f64 {
         let layout = filter.layout;
         let blocks = layout.blocks.min(MANY_LINES);
         let keys = keys_in(filter, Layout { blocks, ..layout }, hash);
@@ -114,10 +115,10 @@ mod tests {
         builder.build().unwrap()
     }
 
-    /// Filters with a quarter of their keys, and on to twice as many: the mean of the levels at 40
+    /// Filters with a quarter of their keys, and on to twice as many: the mean of the loads at 40
     /// places, and the error of one.
     #[test]
-    fn the_level_is_the_part_of_the_keys_that_are_in() {
+    fn the_load_is_the_part_of_the_keys_that_are_in() {
         for (keys, rate, spread) in [
             (500, 0.1, 0.12),
             (10_000, 0.01, 0.02),
@@ -125,21 +126,21 @@ mod tests {
             (100_000, 1e-4, 0.06),
         ] {
             let filter = filter(keys, rate);
-            let gauge = Gauge::new(&filter.engine, keys);
-            assert_eq!(gauge.level(&filter.engine, 0), 0.0);
+            let estimate = LoadEstimate::new(&filter.engine, keys);
+            assert_eq!(estimate.load_of(&filter.engine, 0), 0.0);
             for quarter in 1..=8u32 {
                 let from = keys as u64 * u64::from(quarter - 1) / 4;
                 let hashes: Vec<u64> = (from..keys as u64 * u64::from(quarter) / 4).map(number).collect();
                 filter.insert_hashes(&hashes);
                 let inserted = f64::from(quarter) / 4.0;
-                let levels: Vec<f64> = (0..40)
-                    .map(|i| gauge.level(&filter.engine, number(i) << 20) / inserted)
+                let loads: Vec<f64> = (0..40)
+                    .map(|i| estimate.load_of(&filter.engine, number(i) << 20) / inserted)
                     .collect();
-                let mean = levels.iter().sum::<f64>() / 40.0;
-                let is_near = |level: f64, most: f64| (level - 1.0).abs() < most;
+                let mean = loads.iter().sum::<f64>() / 40.0;
+                let is_near = |load: f64, most: f64| (load - 1.0).abs() < most;
                 assert!(is_near(mean, spread / 2.0), "{keys} keys, {inserted}: {mean}");
-                let all_near = levels.iter().all(|level| is_near(*level, spread));
-                assert!(all_near, "{keys} keys, {inserted}: {levels:?}");
+                let all_near = loads.iter().all(|load| is_near(*load, spread));
+                assert!(all_near, "{keys} keys, {inserted}: {loads:?}");
             }
         }
     }
@@ -147,9 +148,9 @@ mod tests {
     #[test]
     fn one_hash_in_so_many_is_due() {
         for (keys, one_in) in [(1, 1), (64, 1), (127, 1), (128, 2), (10_000, 128), (1 << 20, 1 << 14)] {
-            let gauge = Gauge::new(&filter(keys, 0.01).engine, keys);
-            assert_eq!(gauge.interval(), one_in);
-            let due = (0..64 * one_in as u64).filter(|&i| gauge.is_due(number(i))).count();
+            let estimate = LoadEstimate::new(&filter(keys, 0.01).engine, keys);
+            assert_eq!(estimate.interval(), one_in);
+            let due = (0..64 * one_in as u64).filter(|&i| estimate.is_due(number(i))).count();
             assert!((35..100).contains(&due), "{keys} keys: {due}");
         }
     }
@@ -157,10 +158,10 @@ mod tests {
     /// Also for hashes that were selected by some of their bits, for a shard or a thread.
     #[test]
     fn every_shard_has_hashes_that_are_due() {
-        let gauge = Gauge::new(&filter(10_000, 0.01).engine, 10_000);
+        let estimate = LoadEstimate::new(&filter(10_000, 0.01).engine, 10_000);
         let due = |chosen: fn(u64) -> u64| {
             let hashes = (0..64 * 128).map(number).map(chosen);
-            hashes.filter(|&hash| gauge.is_due(hash)).count()
+            hashes.filter(|&hash| estimate.is_due(hash)).count()
         };
         let shards: [fn(u64) -> u64; 5] = [
             |hash| hash | 63,
@@ -178,11 +179,11 @@ mod tests {
     #[test]
     fn looks_everywhere() {
         let filter = filter(100_000, 0.01);
-        let gauge = Gauge::new(&filter.engine, 100_000);
+        let estimate = LoadEstimate::new(&filter.engine, 100_000);
         // One block near each end is full of bits.
         filter.insert_hashes(&(0..1000).map(|i| u64::MAX - (number(i) >> 16)).collect::<Vec<_>>());
         filter.insert_hashes(&(0..1000).map(|i| number(i) >> 16).collect::<Vec<_>>());
-        assert!(gauge.level(&filter.engine, u64::MAX) > 0.0 && gauge.level(&filter.engine, 0) > 0.0);
-        assert_eq!(gauge.level(&filter.engine, 1 << 63), 0.0);
+        assert!(estimate.load_of(&filter.engine, u64::MAX) > 0.0 && estimate.load_of(&filter.engine, 0) > 0.0);
+        assert_eq!(estimate.load_of(&filter.engine, 1 << 63), 0.0);
     }
 }

@@ -12,7 +12,7 @@ use crate::codec::{
     Hashing, Input, Kind, MOST_WORDS, Out, OwnHeader, SNAPSHOT_HEADER, admit, read_words, snapshot_bytes, write_words,
 };
 use crate::error::{BuildError, BuildErrorKind, InsertError, InsertErrorKind, SnapshotErrorKind};
-use crate::filter::Figures;
+use crate::filter::Statistics;
 use crate::filter::traits::{Count, Encode, Engine, FixedSize, Insert, Remove};
 use crate::geometry::sizing::{MAX_BITS_PER_KEY, Request};
 use crate::kernel::plan::AccessPlan;
@@ -180,10 +180,10 @@ impl<T: Slots> Engine for Bucketed<T> {
         T::rate_at(buckets, f64::min(load, 1.0))
     }
 
-    fn figures(&self) -> Figures {
+    fn statistics(&self) -> Statistics {
         let (buckets, (slots, len)) = (self.table.buckets(), self.table.occupied());
         let fill_ratio = slots as f64 / T::slots_of(buckets) as f64;
-        Figures {
+        Statistics {
             fill_ratio,
             len,
             false_positive_rate: T::rate_at(buckets, fill_ratio),

@@ -52,8 +52,8 @@
 //! A layer is full with 1/64 more than its expected keys, and ends up with [a little more or
 //! less](crate::docs::cost#growth). Every layer is sized for 1/24 more keys than it is for.
 //!
-//! [`expected_keys`](Filter::expected_keys) and all other figures are those of the layers in use,
-//! so they grow with the filter. All layers together stay below
+//! [`expected_keys`](Filter::expected_keys) and all other statistics are those of the layers in
+//! use, so they grow with the filter. All layers together stay below
 //! [`max_false_positive_rate`](ScalableBloom::max_false_positive_rate).
 //!
 //! # What it costs
@@ -409,8 +409,8 @@ impl<S: FilterHasher> Builder<S> {
 
 /// Layers and limits.
 impl<S> Filter<Chain, S> {
-    /// The layers that are in use, the oldest first, for their figures. They have no hasher: only
-    /// the filter inserts into them.
+    /// The layers that are in use, the oldest first, for their statistics. They have no hasher:
+    /// only the filter inserts into them.
     ///
     /// ```
     /// let filter = lanebloom::ScalableBloom::with_capacity(100, 0.01)?;

@@ -76,7 +76,7 @@ use crate::filter::methods::unions::unions;
 use crate::filter::parts::layers::fill_of_all;
 use crate::filter::traits::{Encode, Engine, FixedSize, Insert, Planned, Remove, Union};
 use crate::filter::types::bloom::{Bloom, BloomBits};
-use crate::filter::{Figures, Filter};
+use crate::filter::{Filter, Statistics};
 use crate::geometry::sizing::Request;
 use crate::hash::Murmur3;
 use crate::kernel::{Isa, Plan};
@@ -294,13 +294,13 @@ impl Engine for Tombstone {
         fill_of_all(parts.into_iter().map(|part| (part.fill_ratio(), part)))
     }
 
-    fn figures(&self) -> Figures {
+    fn statistics(&self) -> Statistics {
         // Reads the filter of added keys last. Beside removes of keys that were just added, the
         // length is then rather too large than too small.
-        let removed = self.removed.figures();
-        let added = self.added.figures();
+        let removed = self.removed.statistics();
+        let added = self.added.statistics();
         let fills = [(removed.fill_ratio, &self.removed), (added.fill_ratio, &self.added)];
-        Figures {
+        Statistics {
             fill_ratio: fill_of_all(fills.into_iter()),
             len: added.len.saturating_sub(removed.len),
             false_positive_rate: added.false_positive_rate * (1.0 - removed.false_positive_rate),
@@ -312,7 +312,7 @@ impl Engine for Tombstone {
     }
 
     fn estimated_len(&self) -> usize {
-        // In this order, as in `figures`.
+        // In this order, as in `statistics`.
         let removed = self.removed.estimated_len();
         self.added.estimated_len().saturating_sub(removed)
     }

@@ -180,8 +180,8 @@ use settings::{MAX_GENERATIONS, MAX_WINDOW, NEVER, When, WindowSettings};
 
 /// A filter that forgets: keys are visible for a window of time, of keys, or of rotations.
 ///
-/// [The module](self) says what the window is and what threads may rely on. Figures are those of
-/// the visible generations together. In [`len`](crate::Figures::len) and
+/// [The module](self) says what the window is and what threads may rely on. Statistics are those of
+/// the visible generations together. In [`len`](crate::Statistics::len) and
 /// [`estimated_len`](Filter::estimated_len) a key that several generations have counts once; the
 /// error of this estimate is a few times greater the more generations there are.
 ///
@@ -439,7 +439,7 @@ impl Planned for Generations {
                 let nanos = window.as_nanos() as u64;
                 (When::Aged(options.clock), nanos.div_ceil(generations as u64 - 1))
             }
-            Rotation::Full => (When::Full(settings::gauge(&bloom, share(expected_keys))), NEVER),
+            Rotation::Full => (When::Full(settings::estimate(&bloom, share(expected_keys))), NEVER),
         };
         let settings = WindowSettings {
             when,

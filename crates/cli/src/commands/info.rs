@@ -9,7 +9,7 @@ use lanebloom::bloom::Bloom;
 use lanebloom::codec::{self, Kind, SnapshotHeader};
 use lanebloom::hash::{AnyHasher, BuiltinHasher};
 use lanebloom::traits::Engine;
-use lanebloom::{AnyFilter, Figures, Filter};
+use lanebloom::{AnyFilter, Filter, Statistics};
 use lanebloom_files::stdout;
 use lanebloom_files::summary::object;
 use serde_json::Value;
@@ -69,7 +69,7 @@ impl Facts {
                 facts.add("bits", filter.bit_size());
                 // The stream does not say for how many keys it is.
                 facts.memory(filter.memory_bytes() as u64);
-                facts.now(filter.figures(), "keys estimated");
+                facts.now(filter.statistics(), "keys estimated");
                 facts.overfull(filter.is_overfull());
             }
             Content::Redis(dump) => {
@@ -83,7 +83,7 @@ impl Facts {
                 facts.add("layers", info.filters);
                 facts.add("keys expected", info.capacity);
                 facts.memory(filter.memory_bytes() as u64);
-                facts.now(filter.figures(), "keys estimated");
+                facts.now(filter.statistics(), "keys estimated");
                 for (number, layer) in filter.layers().enumerate() {
                     (facts.part_name, facts.part) = ("layer", number + 1);
                     facts.add("bits", layer.bits);
@@ -194,7 +194,7 @@ impl Facts {
                 self.memory(bitmap.memory_bytes() as u64);
             }
             // A type that this command does not know.
-            _ => self.now(filter.figures(), "keys estimated"),
+            _ => self.now(filter.statistics(), "keys estimated"),
         }
     }
 
@@ -251,7 +251,7 @@ impl Facts {
             self.shape(layer);
             return self.estimated(layer);
         }
-        let statistics: Vec<Figures> = layers.iter().map(Filter::figures).collect();
+        let statistics: Vec<Statistics> = layers.iter().map(Filter::statistics).collect();
         let expected: usize = layers.iter().map(Filter::expected_keys).sum();
         let memory: usize = layers.iter().map(Filter::memory_bytes).sum();
         let fill: f64 = statistics
@@ -300,11 +300,11 @@ impl Facts {
         self.add("keys expected", filter.expected_keys());
         self.memory(filter.memory_bytes() as u64);
         self.rate("rate planned", filter.false_positive_rate());
-        self.now(filter.figures(), keys);
+        self.now(filter.statistics(), keys);
         self.overfull(filter.is_overfull());
     }
 
-    fn now(&mut self, now: Figures, keys: &'static str) {
+    fn now(&mut self, now: Statistics, keys: &'static str) {
         self.add(keys, now.len);
         self.fill(now.fill_ratio);
         self.rate("rate now", now.false_positive_rate);

@@ -101,7 +101,7 @@ pub(crate) fn add_layer(layers: &mut Vec<ConcurrentBloom<AnyHasher>>, new: Concu
 pub(crate) fn summary(content: &Content) -> Summary {
     let (filters, memory, len, rate) = match content {
         Content::Row(layers) => {
-            let statistics: Vec<_> = layers.iter().map(|layer| layer.figures()).collect();
+            let statistics: Vec<_> = layers.iter().map(|layer| layer.statistics()).collect();
             (
                 layers.len(),
                 layers.iter().map(|layer| layer.memory_bytes()).sum(),
@@ -110,7 +110,7 @@ pub(crate) fn summary(content: &Content) -> Summary {
             )
         }
         Content::Guava(filter) => {
-            let now = filter.figures();
+            let now = filter.statistics();
             (1, filter.memory_bytes(), now.len, now.false_positive_rate)
         }
         _ => {

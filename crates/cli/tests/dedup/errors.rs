@@ -126,7 +126,7 @@ fn a_summary_and_nothing_else() {
     assert!(line.starts_with("3 lines, 2 unique, 1 dropped, 0.00 of them expected to be wrongly dropped, "));
     assert!(line.contains(", a filter of ") && line.ends_with(" s"), "{line}");
     run.output();
-    // Figures that few lines, or none, give a meaning.
+    // Statistics that few lines, or none, give a meaning.
     let summary = |command: &mut Command| Run::new(command, "").errors;
     let text = summary(&mut dedup::<&str>([]));
     let memory =

@@ -22,7 +22,7 @@ fn info_as_json() {
     );
     let value: Value = serde_json::from_str(first).unwrap();
     let bloom = ConcurrentBloom::from_bytes(&shell.read("two")).unwrap().0;
-    let now = bloom.figures();
+    let now = bloom.statistics();
     for (name, expected) in [
         ("bytes", Value::from(1536)),
         ("hasher", "Murmur3, seed 7".into()),

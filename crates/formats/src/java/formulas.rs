@@ -4,8 +4,8 @@
 use crate::flat::Flat;
 use crate::logarithm::{Twofold, ln, pow};
 use core::f64::consts::LN_2;
-use lanebloom::Figures;
-use lanebloom::internal::{acquire, figures, noticed};
+use lanebloom::Statistics;
+use lanebloom::internal::{acquire, overfull_at, statistics};
 
 /// The most longs of a filter: the length of a Java array is an `int`.
 pub(crate) const MAX_WORDS: u64 = i32::MAX as u64;
@@ -36,11 +36,11 @@ impl Shape {
     }
 
     /// Fill, number of keys and rate of a filter of this shape now, from one pass over it.
-    pub(crate) fn figures(&self, flat: &Flat) -> Figures {
+    pub(crate) fn statistics(&self, flat: &Flat) -> Statistics {
         let ones = flat.ones();
         acquire();
         let fill = self.fill(ones);
-        figures(fill, self.len_of(ones), self.rate_of(fill))
+        statistics(fill, self.len_of(ones), self.rate_of(fill))
     }
 
     /// The number of keys that leave `ones` bits set in the mean.
@@ -53,8 +53,8 @@ impl Shape {
     /// a reader knows the expected keys only up to a share of `1 / (2k - 1)`.
     pub(crate) fn is_overfull(&self, flat: &Flat, keys: usize) -> bool {
         let rounded = keys / (2 * self.hash_functions as usize - 1);
-        let limit = noticed(keys).saturating_add(rounded);
-        self.figures(flat).false_positive_rate > self.rate_at(limit)
+        let limit = overfull_at(keys).saturating_add(rounded);
+        self.statistics(flat).false_positive_rate > self.rate_at(limit)
     }
 
     /// The share of the bits that `keys` keys set in the mean.

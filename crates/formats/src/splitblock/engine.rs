@@ -1,7 +1,7 @@
 //! The engine of a [`SplitBlockBloom`](super::SplitBlockBloom) and of a
 //! [`SplitBlockView`](super::SplitBlockView), and their hasher: with these, both are a
-//! [`Filter`](lanebloom::Filter), which has the lookups, the batches and the figures. `kernel.rs`
-//! works on the blocks.
+//! [`Filter`](lanebloom::Filter), which has the lookups, the batches and the statistics.
+//! `kernel.rs` works on the blocks.
 
 use super::block::{BLOCK_BYTES, Block, block_index};
 use super::kernel::Level;
@@ -15,7 +15,7 @@ use lanebloom::internal::{
     AccessPlan, AtomicU64, Bits, Hint, Isa, Plan, acquire_if, assert_same_length, is_cached, prefetch, unpack,
 };
 use lanebloom::traits::Engine;
-use lanebloom::{BuildError, Figures, Funnel, KeyHasher};
+use lanebloom::{BuildError, Funnel, KeyHasher, Statistics};
 
 /// The hasher of split-block filters: XXH64 with seed 0 of a key's bytes, as [`hash`](super::hash)
 /// makes it.
@@ -275,9 +275,9 @@ impl<C: Content> Engine for SplitBlock<C> {
         sizing::rate(keys as f64 / self.blocks().len() as f64)
     }
 
-    fn figures(&self) -> Figures {
+    fn statistics(&self) -> Statistics {
         let words = self.blocks().as_flattened().iter().map(Load::load);
-        sizing::figures_of(words, self.blocks().len())
+        sizing::statistics_of(words, self.blocks().len())
     }
 
     fn try_clone(&self) -> Result<Self, BuildError> {

@@ -84,7 +84,7 @@ impl SplitBlockBloom {
     #[doc(alias("shrink_to_fit"))]
     pub fn fold_to_rate(&mut self, rate: f64) -> Result<usize, BuildError> {
         let factor = largest_factor(self.blocks(), rate, |factor| {
-            sizing::figures_of(self.folded(factor).flatten(), self.blocks() / factor).false_positive_rate
+            sizing::statistics_of(self.folded(factor).flatten(), self.blocks() / factor).false_positive_rate
         })?;
         self.fold_by_for(factor, rate)?;
         Ok(factor)
@@ -116,7 +116,7 @@ impl SplitBlockBloom {
     #[doc(alias("fold_to_target_fpp"))]
     pub fn fold_as_parquet(&mut self, rate: f64) -> Result<usize, BuildError> {
         sizing::check(rate)?;
-        let (mut clear, mut factor) = (1.0 - self.figures().fill_ratio, 1);
+        let (mut clear, mut factor) = (1.0 - self.statistics().fill_ratio, 1);
         while self.blocks() % (2 * factor) == 0 {
             clear *= clear;
             if pow(1.0 - clear, 8) > rate {

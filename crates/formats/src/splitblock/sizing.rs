@@ -2,8 +2,8 @@
 
 use super::block::BLOCK_BYTES;
 use crate::logarithm::{Twofold, ln, pow};
-use lanebloom::internal::{acquire, figures, too_large, wrong_rate};
-use lanebloom::{BuildError, Figures};
+use lanebloom::internal::{acquire, statistics, too_large, wrong_rate};
+use lanebloom::{BuildError, Statistics};
 
 /// The smallest bitset of the format, in bytes: one block.
 pub const MIN_FORMAT_BYTES: usize = 32;
@@ -105,8 +105,8 @@ pub(super) fn keys_for(ones: u64, blocks: usize) -> usize {
     (scale * ln(Twofold::new(unset)) + 0.5) as usize
 }
 
-/// The figures of some words, four to a block.
-pub(super) fn figures_of(words: impl Iterator<Item = u64>, blocks: usize) -> Figures {
+/// The statistics of some words, four to a block.
+pub(super) fn statistics_of(words: impl Iterator<Item = u64>, blocks: usize) -> Statistics {
     let (mut ones, mut rate, mut rates) = (0, 1.0, 0.0);
     for (i, word) in words.take(4 * blocks).enumerate() {
         let [low, high] = [word as u32, (word >> 32) as u32].map(u32::count_ones);
@@ -119,7 +119,7 @@ pub(super) fn figures_of(words: impl Iterator<Item = u64>, blocks: usize) -> Fig
     }
     acquire();
     let fill = ones as f64 / (256.0 * blocks as f64);
-    figures(fill, keys_for(ones, blocks), rates / blocks as f64)
+    statistics(fill, keys_for(ones, blocks), rates / blocks as f64)
 }
 
 pub(super) fn check(rate: f64) -> Result<(), BuildError> {

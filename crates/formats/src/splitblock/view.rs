@@ -64,7 +64,7 @@ impl<'a> SplitBlockView<'a> {
     }
 }
 
-/// The lookups and the figures.
+/// The lookups and the statistics.
 impl<'a> Deref for SplitBlockView<'a> {
     type Target = Filter<SplitBlock<&'a [Block<[u8; 8]>]>, Xxh64>;
 

@@ -85,7 +85,7 @@ fn a_filter_in_one_call_is_the_builders() {
 fn figures_are_those_of_the_single_calls() {
     let mut redis = RedisBloom::with_capacity(1000, 0.01).unwrap();
     redis.insert_all((0..1000).map(|key| key.to_string())).unwrap();
-    let now = redis.figures();
+    let now = redis.statistics();
     assert!(now.len > 0 && now.fill_ratio > 0.0 && now.false_positive_rate > 0.0);
     assert_eq!((now.len, now.fill_ratio), (redis.estimated_len(), redis.fill_ratio()));
     assert_eq!(now.false_positive_rate, redis.current_false_positive_rate());

@@ -1,7 +1,7 @@
 //! The statistics of a filter for callers that must not wait: a thread reads a large filter.
 
 use crate::filter::GuardFilter;
-use lanebloom::Figures;
+use lanebloom::Statistics;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use tokio::sync::oneshot;
@@ -11,25 +11,25 @@ const READ_AT_ONCE: usize = 8 << 20;
 
 #[derive(Default)]
 pub(super) struct Measurement {
-    thread: Option<JoinHandle<Figures>>,
-    last: Option<Figures>,
+    thread: Option<JoinHandle<Statistics>>,
+    last: Option<Statistics>,
 }
 
 impl Measurement {
     /// The statistics of `filter`. For a large filter, they come from a thread that an earlier call
     /// started; `None` before the first thread has ended.
-    pub(super) fn of<F: GuardFilter>(&mut self, filter: &Arc<F>) -> Option<Figures> {
+    pub(super) fn of<F: GuardFilter>(&mut self, filter: &Arc<F>) -> Option<Statistics> {
         if filter.memory_bytes() <= READ_AT_ONCE {
-            return Some(filter.figures());
+            return Some(filter.statistics());
         }
         if self.thread.as_ref().is_none_or(JoinHandle::is_finished) {
             // A panic of the filter leaves the last result.
-            if let Some(Ok(figures)) = self.thread.take().map(JoinHandle::join) {
-                self.last = Some(figures);
+            if let Some(Ok(statistics)) = self.thread.take().map(JoinHandle::join) {
+                self.last = Some(statistics);
             }
             let filter = Arc::clone(filter);
             // If the thread does not start, the next call tries again.
-            self.thread = thread::Builder::new().spawn(move || filter.figures()).ok();
+            self.thread = thread::Builder::new().spawn(move || filter.statistics()).ok();
         }
         self.last
     }
@@ -40,7 +40,7 @@ pub(super) async fn len_of<F: GuardFilter>(filter: Arc<F>) -> usize {
     if filter.memory_bytes() > READ_AT_ONCE {
         let (send, receive) = oneshot::channel();
         let of_thread = Arc::clone(&filter);
-        let read = move || send.send(of_thread.figures().len);
+        let read = move || send.send(of_thread.statistics().len);
         // If the thread does not start, or the filter panics in it, this task reads the filter.
         if thread::Builder::new().spawn(read).is_ok() {
             if let Ok(len) = receive.await {
@@ -48,5 +48,5 @@ pub(super) async fn len_of<F: GuardFilter>(filter: Arc<F>) -> usize {
             }
         }
     }
-    filter.figures().len
+    filter.statistics().len
 }

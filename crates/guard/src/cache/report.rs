@@ -28,7 +28,7 @@ pub struct CacheReport {
     /// Keys that the filter was planned for.
     pub capacity: usize,
     /// The filter's statistics: fill, estimated keys and false-positive rate.
-    pub filter: lanebloom::Figures,
+    pub filter: lanebloom::Statistics,
     /// The false-positive rate that was requested for the filter.
     pub promised_rate: f64,
     /// The memory of the filter, in bytes.
@@ -75,7 +75,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         let caches = &self.0.flights.caches;
         let filter = self.0.guard.filter();
         // Before the lock, since this takes long.
-        let now = filter.figures();
+        let now = filter.statistics();
         let keys = self.known_keys(now.len);
         let history = self.history();
         CacheReport {

@@ -85,7 +85,7 @@ where
             };
         }
         let filter = self.0.guard.filter();
-        let keys = self.known_keys(filter.figures().len);
+        let keys = self.known_keys(filter.statistics().len);
         let secret = *filter.hasher();
         let key_type = key_type::<K>();
         let now = SystemTime::UNIX_EPOCH.elapsed().map_err(io::Error::other)?;
@@ -157,11 +157,11 @@ where
         // A damaged length must not cause a larger allocation than the file can fill.
         let limit = usize::try_from(length).unwrap_or(usize::MAX).saturating_mul(2);
         let filter: Filter<E, SipHash13> = Stored::read_from_with(file, limit, header.secret).map_err(invalid)?;
-        let (in_filter, capacity) = (filter.figures().len, filter.expected_keys());
+        let (in_filter, capacity) = (filter.statistics().len, filter.expected_keys());
         let rebuild = self.0.guard.rebuild(filter).map_err(io::Error::other)?;
         // Partner: the fences of `CacheGuard::insert` and of the rebuild's beginning. A key that
         // this does not see was inserted later, and so into the new filter too.
-        let has_keys = self.0.guard.filter().figures().fill_ratio > 0.0;
+        let has_keys = self.0.guard.filter().statistics().fill_ratio > 0.0;
         if has_keys || self.is_ready() {
             let text = "this cache was filled before, or keys were inserted into it; restore a new cache";
             return Err(io::Error::new(ErrorKind::InvalidInput, text));

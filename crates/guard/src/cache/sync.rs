@@ -435,7 +435,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     {
         let _span = self.span().entered();
         let mut rebuild = || {
-            let mut capacity = self.next_capacity(self.guard().filter().figures().len);
+            let mut capacity = self.next_capacity(self.guard().filter().statistics().len);
             loop {
                 let attempt = self.begin(capacity)?;
                 let mut add = |batch: &[K::Owned]| {

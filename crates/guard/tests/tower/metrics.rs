@@ -3,7 +3,7 @@
 use crate::common::Limit;
 use lanebloom_guard::GuardFilter;
 use lanebloom_guard::future;
-use lanebloom_guard::lanebloom::{ConcurrentBloom, Figures, Funnel, SipHash13};
+use lanebloom_guard::lanebloom::{ConcurrentBloom, Funnel, SipHash13, Statistics};
 use lanebloom_guard::sync::GuardedCache;
 use metrics_util::MetricKind;
 use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
@@ -49,9 +49,9 @@ impl GuardFilter for Filter {
         self.keys.insert_batch(keys);
         true
     }
-    fn figures(&self) -> Figures {
+    fn statistics(&self) -> Statistics {
         (self.figures)();
-        self.keys.figures()
+        self.keys.statistics()
     }
     fn false_positive_rate(&self) -> f64 {
         self.keys.false_positive_rate()

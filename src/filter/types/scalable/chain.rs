@@ -6,10 +6,10 @@ use crate::chunks::{Answer, CHUNK, Chunks, HASHED, Source, for_each_absent, tell
 use crate::error::{BuildError, BuildErrorKind, IncompatibleError, InsertError, InsertErrorKind, NoLayer};
 use crate::filter::parts::layers::{contains_any, fill_of_all};
 use crate::filter::parts::lines::{OwnWords, empty};
-use crate::filter::parts::load_estimate::Gauge;
+use crate::filter::parts::load_estimate::LoadEstimate;
 use crate::filter::traits::{Engine, Insert, Union};
 use crate::filter::types::bloom::Bloom;
-use crate::filter::{Figures, Filter};
+use crate::filter::{Filter, Statistics};
 use crate::geometry::layout::Layout;
 use crate::geometry::sizing::Cell;
 use crate::kernel::{Isa, Plan};
@@ -44,7 +44,7 @@ pub struct Chain {
 pub(super) struct Layer {
     /// Without a hasher: the chain hashes keys.
     pub(super) filter: Filter<Bloom, ()>,
-    gauge: Gauge,
+    estimate: LoadEstimate,
 }
 
 impl Layer {
@@ -91,14 +91,14 @@ impl ChainState {
     }
 }
 
-/// How full the newest layer is, by its [`Gauge`], when the next one is made.
+/// How full the newest layer is, by its [`LoadEstimate`], when the next one is made.
 const AHEAD: f64 = 0.875;
 
-/// From this level on a precise look decides whether the layer is full.
+/// From this load on a precise look decides whether the layer is full.
 const NEARLY_FULL: f64 = 0.97;
 
 /// A layer is full when it has one key in `EXCESS` more than its keys. So a filter that gets as
-/// many keys as it was built for stays as it is, though the level is an estimate. This is a part of
+/// many keys as it was built for stays as it is, though the load is an estimate. This is a part of
 /// the headroom of [`Steps`].
 const EXCESS: usize = 64;
 
@@ -220,9 +220,9 @@ impl Chain {
     fn put(&self, number: usize, mut bloom: Bloom) -> Result<(), BuildError> {
         bloom.set_isa(self.isa);
         let keys = bloom.expected_keys;
-        let gauge = Gauge::new(&bloom, keys.saturating_add(keys / EXCESS));
+        let estimate = LoadEstimate::new(&bloom, keys.saturating_add(keys / EXCESS));
         let filter = Filter::of(bloom, ());
-        let put = self.entries[number].set(Layer { filter, gauge });
+        let put = self.entries[number].set(Layer { filter, estimate });
         put.ok_or(out_of_memory(size_of::<Layer>()))
     }
 
@@ -237,21 +237,21 @@ impl Chain {
 /// Growth.
 impl Chain {
     /// Checks how full the layer before number `next` is, and grows the chain if necessary. Inserts
-    /// call it for the hashes that are due by the gauge.
+    /// call it for the hashes that are due by the estimate.
     #[cold]
     #[inline(never)]
     fn look(&self, next: usize, hash: u64) {
         let newest = self.entries[next - 1].get();
-        let Layer { filter, gauge } = newest.expect("a layer that is counted is there");
-        let mut level = gauge.level(&filter.engine, hash);
-        if level >= NEARLY_FULL {
-            level = gauge.precise_level(&filter.engine, hash);
+        let Layer { filter, estimate } = newest.expect("a layer that is counted is there");
+        let mut load = estimate.load_of(&filter.engine, hash);
+        if load >= NEARLY_FULL {
+            load = estimate.precise_load(&filter.engine, hash);
         }
-        if level >= 1.0 {
+        if load >= 1.0 {
             // Several threads may make it at once: none waits for the one that began it ahead of
             // need and was interrupted.
             let _ = self.grow(next); // If it fails, the next inserts report it.
-        } else if level >= AHEAD && self.claim(next) && self.make(next).is_err() {
+        } else if load >= AHEAD && self.claim(next) && self.make(next).is_err() {
             self.unclaim();
         }
     }
@@ -318,7 +318,7 @@ impl Chain {
     pub(super) fn close_if_full(&mut self) {
         let layers = self.layers_now();
         let newest = layers.newest();
-        if newest.gauge.precise_level(newest.bloom(), 0) >= 1.0 && self.next(layers.len()).is_err() {
+        if newest.estimate.precise_load(newest.bloom(), 0) >= 1.0 && self.next(layers.len()).is_err() {
             self.close();
         }
     }
@@ -403,16 +403,16 @@ impl Engine for Chain {
         fill_of_all(blooms.map(|one| (one.fill_ratio(), one)))
     }
 
-    fn figures(&self) -> Figures {
+    fn statistics(&self) -> Statistics {
         let (mut len, mut missed) = (0, 1.0);
         let blooms = self.layers_now().iter().map(Layer::bloom);
         let fill_ratio = fill_of_all(blooms.map(|one| {
-            let figures = one.figures();
-            len += figures.len;
-            missed *= 1.0 - figures.false_positive_rate;
-            (figures.fill_ratio, one)
+            let now = one.statistics();
+            len += now.len;
+            missed *= 1.0 - now.false_positive_rate;
+            (now.fill_ratio, one)
         }));
-        Figures {
+        Statistics {
             fill_ratio,
             len,
             false_positive_rate: 1.0 - missed,
@@ -524,9 +524,9 @@ fn insert_chunk<const N: usize, const WORDS: usize>(
             }
             continue;
         }
-        let (count, isa, gauge) = (layers.len(), chain.isa, layers.newest().gauge);
+        let (count, isa, estimate) = (layers.len(), chain.isa, layers.newest().estimate);
         let part = &hashes[at..];
-        let part = &part[..part.len().min(gauge.interval()).min(N)];
+        let part = &part[..part.len().min(estimate.interval()).min(N)];
 
         let mut found = [0; WORDS];
         let found = &mut found[..part.len().div_ceil(64)];
@@ -550,7 +550,7 @@ fn insert_chunk<const N: usize, const WORDS: usize>(
         }
         at += part.len();
         let mut inserted = absent.iter().zip(first_seen).filter(|(_, first_seen)| **first_seen);
-        if let Some((&hash, _)) = inserted.find(|(hash, _)| gauge.is_due(**hash)) {
+        if let Some((&hash, _)) = inserted.find(|(hash, _)| estimate.is_due(**hash)) {
             into.chain().look(count, hash);
         }
     }
@@ -607,7 +607,7 @@ impl Insert for Chain {
             if layers.phase == OPEN {
                 let newest = layers.newest();
                 let changed = newest.bloom().insert_hash(hash);
-                if changed && newest.gauge.is_due(hash) {
+                if changed && newest.estimate.is_due(hash) {
                     self.look(layers.len(), hash);
                 }
                 return Ok(changed);

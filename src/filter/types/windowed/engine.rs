@@ -1,12 +1,12 @@
-//! The engine traits of a window: lookups, inserts, figures and unions, on the list of generations.
-//! `generations.rs` argues about threads.
+//! The engine traits of a window: lookups, inserts, statistics and unions, on the list of
+//! generations. `generations.rs` argues about threads.
 
 use super::generations::Generations;
 use super::list::{Generation, List};
 use super::settings::{NEVER, When};
 use crate::chunks::{Answer, Chunks, HASHED, Source, for_each_absent, ones, tell};
 use crate::error::{BuildError, IncompatibleError};
-use crate::filter::Figures;
+use crate::filter::Statistics;
 use crate::filter::parts::layers::{contains_any, each_found, with_bitmap};
 use crate::filter::traits::{Engine, Insert, Union};
 use crate::filter::types::bloom::{Bloom, ConcurrentBloom};
@@ -62,7 +62,7 @@ impl Engine for Generations {
     /// The length comes from the bits of all generations together: a key in several of them counts
     /// once. For the rate, the generations' chances in a line are taken as independent; with two
     /// lines per key, those in all lines.
-    fn figures(&self) -> Figures {
+    fn statistics(&self) -> Statistics {
         let live = self.live();
         let layout = self.layout();
         let (mut ones, mut distinct, mut rate) = (0, 0, 0.0);
@@ -71,7 +71,7 @@ impl Engine for Generations {
             distinct += ones_of_any(line);
             rate += rate_of_any(layout, line);
         });
-        Figures {
+        Statistics {
             fill_ratio: self.fill(live.len(), ones),
             len: layout.keys_for(distinct),
             false_positive_rate: match layout.shape.lines {
@@ -125,8 +125,8 @@ impl Insert for Generations {
         };
         let (changed, new) = self.list.write_to_current(list, insert, |first, _| first);
         match &self.settings.when {
-            When::Full(gauge) if changed && gauge.is_due(hash) => {
-                self.rotate_if_full(gauge, hash);
+            When::Full(estimate) if changed && estimate.is_due(hash) => {
+                self.rotate_if_full(estimate, hash);
             }
             _ => {}
         }
@@ -135,7 +135,7 @@ impl Insert for Generations {
 
     fn insert_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> usize {
         let most = match &self.settings.when {
-            When::Full(gauge) => gauge.interval(),
+            When::Full(estimate) => estimate.interval(),
             _ => usize::MAX,
         };
         let most = if self.settings.renew { most } else { most.min(HASHED) };
@@ -211,8 +211,8 @@ impl Union for Generations {
         let changed = self
             .list
             .write_to_current(list, add, |first, second| Ok(first? | second?));
-        if let When::Full(gauge) = &self.settings.when {
-            self.rotate_if_full(gauge, 0);
+        if let When::Full(estimate) = &self.settings.when {
+            self.rotate_if_full(estimate, 0);
         }
         changed
     }
@@ -256,9 +256,9 @@ impl Generations {
             self.insert_absent(hashes, tell)
         };
         match &self.settings.when {
-            When::Full(gauge) if changed > 0 => {
-                if let Some(&hash) = hashes.iter().find(|hash| gauge.is_due(**hash)) {
-                    self.rotate_if_full(gauge, hash);
+            When::Full(estimate) if changed > 0 => {
+                if let Some(&hash) = hashes.iter().find(|hash| estimate.is_due(**hash)) {
+                    self.rotate_if_full(estimate, hash);
                 }
             }
             _ => {}

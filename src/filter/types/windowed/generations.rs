@@ -13,7 +13,7 @@ use super::list::{Generation, List};
 use super::settings::{NEVER, When, WindowSettings};
 use crate::error::{BuildError, BuildErrorKind};
 use crate::filter::Filter;
-use crate::filter::parts::load_estimate::Gauge;
+use crate::filter::parts::load_estimate::LoadEstimate;
 use crate::filter::traits::{Engine, Insert};
 use crate::filter::types::bloom::{Bloom, ConcurrentBloom};
 use crate::words::sync::{Guard, Ordering, Swap, fence};
@@ -135,7 +135,7 @@ impl Generations {
         match &self.settings.when {
             When::Called => false,
             When::Aged(_) => self.rotate_if_old(),
-            When::Full(gauge) => self.rotate_if_full(gauge, 0),
+            When::Full(estimate) => self.rotate_if_full(estimate, 0),
         }
     }
 
@@ -165,10 +165,10 @@ impl Generations {
 
     /// Rotates if the newest generation is full; returns whether this call did.
     #[cold]
-    pub(super) fn rotate_if_full(&self, gauge: &Gauge, hash: u64) -> bool {
+    pub(super) fn rotate_if_full(&self, estimate: &LoadEstimate, hash: u64) -> bool {
         let old = Arc::clone(&self.list.load());
         // If another thread was faster, the full generation is no longer the newest.
-        gauge.level(old.newest(), hash) >= 1.0 && self.replace(old, 0, NEVER, self.settings.generations)
+        estimate.load_of(old.newest(), hash) >= 1.0 && self.replace(old, 0, NEVER, self.settings.generations)
     }
 
     /// Drops all keys.

@@ -2,7 +2,7 @@
 //! rotation.
 
 use super::clock::Clock;
-use crate::filter::parts::load_estimate::Gauge;
+use crate::filter::parts::load_estimate::LoadEstimate;
 use crate::filter::types::bloom::Bloom;
 use core::fmt;
 use core::time::Duration;
@@ -16,8 +16,8 @@ pub(super) const MAX_GENERATIONS: usize = 64;
 pub(super) const MAX_WINDOW: Duration = Duration::from_nanos(1 << 62);
 
 /// If the filter rotates by the number of keys, a generation ends at this multiple of its share of
-/// them. The gauge is off by 1% to 2%, and the window must not be shorter for it. The generation is
-/// sized for a little more, since the gauge only looks now and then.
+/// them. The estimate is off by 1% to 2%, and the window must not be shorter for it. The generation
+/// is sized for a little more, since the estimate only looks now and then.
 const FULL_AT: f64 = 1.04;
 const SIZED_FOR: f64 = 1.06;
 
@@ -26,7 +26,7 @@ const SIZED_FOR: f64 = 1.06;
 pub(super) enum When {
     Called,
     Aged(Clock),
-    Full(Gauge),
+    Full(LoadEstimate),
 }
 
 #[derive(Clone)]
@@ -83,9 +83,9 @@ pub(super) fn share_of(sized_for: usize) -> usize {
     (sized_for as f64 / SIZED_FOR) as usize
 }
 
-/// The gauge of generations like `bloom`.
-pub(super) fn gauge(bloom: &Bloom, share: usize) -> Gauge {
-    Gauge::new(bloom, times(share, FULL_AT))
+/// The estimate of generations like `bloom`.
+pub(super) fn estimate(bloom: &Bloom, share: usize) -> LoadEstimate {
+    LoadEstimate::new(bloom, times(share, FULL_AT))
 }
 
 fn times(keys: usize, factor: f64) -> usize {

@@ -252,7 +252,7 @@ impl Generations {
         let when = match rotation {
             CALLED => When::Called,
             AGED => When::Aged(clock),
-            _ => When::Full(settings::gauge(first, share)),
+            _ => When::Full(settings::estimate(first, share)),
         };
         let settings = WindowSettings {
             when,

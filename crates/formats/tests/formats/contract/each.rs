@@ -128,14 +128,14 @@ fn is_what_it_says(of: Of) {
     assert_eq!(filter.false_positive_rate(), filter.false_positive_rate_at(1000));
     let rates = [0, 100, 500, 900].map(|keys| filter.false_positive_rate_at(keys));
     assert!(rates.is_sorted_by(|a, b| a < b), "{rates:?}");
-    let now = filter.figures();
+    let now = filter.statistics();
     assert!((450..550).contains(&now.len) && now.len == filter.estimated_len());
     assert_eq!(now.fill_ratio, filter.fill_ratio());
     assert_eq!(now.false_positive_rate, filter.current_false_positive_rate());
 
     // A copy is another filter with the same keys.
     for copy in [filter.clone(), filter.try_clone().unwrap()] {
-        assert_eq!((format!("{copy:?}"), copy.figures()), (text.clone(), now));
+        assert_eq!((format!("{copy:?}"), copy.statistics()), (text.clone(), now));
         let same = |key| copy.contains(&key) == filter.contains(&key);
         assert!((0..1000).map(number).all(same));
     }

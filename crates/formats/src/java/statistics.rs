@@ -1,10 +1,10 @@
-//! The figures of a [`JavaBloom`]: its size, its fill, and what the formulas of Guava and of Spark
-//! compute from that.
+//! The statistics of a [`JavaBloom`]: its size, its fill, and what the formulas of Guava and of
+//! Spark compute from that.
 
 use super::{JavaBloom, JavaFormat};
-use lanebloom::Figures;
+use lanebloom::Statistics;
 
-/// Figures. Figures of the content read the whole filter, each word at some moment.
+/// Statistics. Those of the content read the whole filter, each word at some moment.
 impl<F: JavaFormat> JavaBloom<F> {
     /// The number of bits, a multiple of 64: Spark's `bitSize`, which Guava does not make public.
     ///
@@ -101,7 +101,7 @@ impl<F: JavaFormat> JavaBloom<F> {
     /// ```
     #[must_use]
     pub fn fill_ratio(&self) -> f64 {
-        self.figures().fill_ratio
+        self.statistics().fill_ratio
     }
 
     /// The estimated number of distinct keys in the filter, from the share of set bits, by Guava's
@@ -119,7 +119,7 @@ impl<F: JavaFormat> JavaBloom<F> {
     #[doc(alias("approximate_element_count", "approximateElementCount"))]
     #[must_use]
     pub fn estimated_len(&self) -> usize {
-        self.figures().len
+        self.statistics().len
     }
 
     /// The false-positive rate to expect once the [expected keys](Self::expected_keys) are in.
@@ -159,7 +159,7 @@ impl<F: JavaFormat> JavaBloom<F> {
     #[doc(alias("expected_fpp", "expectedFpp"))]
     #[must_use]
     pub fn current_false_positive_rate(&self) -> f64 {
-        self.figures().false_positive_rate
+        self.statistics().false_positive_rate
     }
 
     /// Whether the filter is worse than promised: whether its [rate
@@ -187,15 +187,15 @@ impl<F: JavaFormat> JavaBloom<F> {
     /// Fill, number of keys and false-positive rate now, from one pass over the content.
     ///
     /// ```
-    /// use lanebloom_formats::{Figures, GuavaBloom};
+    /// use lanebloom_formats::{Statistics, GuavaBloom};
     ///
     /// let filter = GuavaBloom::from_keys(0..1000i32, 0.01)?;
-    /// let Figures { fill_ratio, len, .. } = filter.figures();
+    /// let Statistics { fill_ratio, len, .. } = filter.statistics();
     /// assert_eq!((fill_ratio, len), (filter.fill_ratio(), filter.estimated_len()));
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     #[must_use]
-    pub fn figures(&self) -> Figures {
-        self.layout.shape.figures(&self.flat)
+    pub fn statistics(&self) -> Statistics {
+        self.layout.shape.statistics(&self.flat)
     }
 }

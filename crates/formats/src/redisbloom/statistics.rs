@@ -1,9 +1,9 @@
-//! The figures of a chain: `BF.INFO`, `BF.DEBUG`, and those of every filter.
+//! The statistics of a chain: `BF.INFO`, `BF.DEBUG`, and those of every filter.
 
 use super::{BloomLayer, RedisBloom, options};
 use crate::logarithm::pow;
 use core::fmt;
-use lanebloom::{Figures, internal};
+use lanebloom::{Statistics, internal};
 
 /// The reply of `BF.INFO`; made by [`RedisBloom::info`].
 ///
@@ -58,7 +58,7 @@ pub struct LayerInfo {
     pub false_positive_rate: f64,
 }
 
-/// Figures.
+/// Statistics.
 impl RedisBloom {
     /// The reply of `BF.INFO`.
     ///
@@ -199,7 +199,7 @@ impl RedisBloom {
     /// ```
     #[must_use]
     pub fn fill_ratio(&self) -> f64 {
-        self.figures().fill_ratio
+        self.statistics().fill_ratio
     }
 
     /// RedisBloom's count of distinct keys: too small by the false positives among them.
@@ -242,22 +242,22 @@ impl RedisBloom {
     /// ```
     #[must_use]
     pub fn current_false_positive_rate(&self) -> f64 {
-        self.figures().false_positive_rate
+        self.statistics().false_positive_rate
     }
 
     /// Fill, number of keys and false-positive rate now, from one pass over the content.
     ///
     /// ```
-    /// use lanebloom_formats::{Figures, RedisBloom};
+    /// use lanebloom_formats::{Statistics, RedisBloom};
     ///
     /// let mut filter = RedisBloom::with_capacity(10, 0.01)?;
     /// filter.insert("a")?;
-    /// let Figures { fill_ratio, len, .. } = filter.figures();
+    /// let Statistics { fill_ratio, len, .. } = filter.statistics();
     /// assert_eq!((fill_ratio, len), (8.0 / 128.0, 1));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn figures(&self) -> Figures {
+    pub fn statistics(&self) -> Statistics {
         let (mut ones, mut bits) = (0, 0);
         let rates = self.layers.iter().map(|layer| {
             let (set, used) = (layer.ones(), layer.layout.used_bits());
@@ -266,7 +266,7 @@ impl RedisBloom {
             pow(set as f64 / used as f64, layer.layout.hash_functions.into())
         });
         let false_positive_rate = compound(rates);
-        internal::figures(ones as f64 / bits as f64, self.estimated_len(), false_positive_rate)
+        internal::statistics(ones as f64 / bits as f64, self.estimated_len(), false_positive_rate)
     }
 }
 
