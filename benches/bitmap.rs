@@ -11,7 +11,7 @@
 
 use clap::Parser;
 use lanebloom::ConcurrentBitmap;
-use lanebloom_benches::{machine, median, number};
+use lanebloom_benches::{BenchArgs, machine, median, number};
 use roaring::RoaringBitmap;
 use std::fmt::Write as _;
 use std::hint::black_box;
@@ -28,15 +28,8 @@ struct Args {
     /// Lookups and inserts of a round.
     #[arg(long, default_value_t = 1 << 20)]
     operations: u64,
-    /// Also write the tables to this file.
-    #[arg(long)]
-    record: Option<std::path::PathBuf>,
-    /// Run once with a tiny size, to see that everything works.
-    #[arg(long)]
-    test: bool,
-    /// Passed by cargo.
-    #[arg(long, hide = true)]
-    bench: bool,
+    #[command(flatten)]
+    bench: BenchArgs,
 }
 
 /// The set's positions, ascending.
@@ -76,7 +69,7 @@ fn time<R>(operations: usize, work: impl FnOnce() -> R) -> (f64, R) {
 
 fn main() {
     let mut args = Args::parse();
-    if args.test {
+    if args.bench.test {
         (args.bound, args.rounds, args.operations) = (100_000, 1, 1000);
     }
     let bound = args.bound;
@@ -197,8 +190,5 @@ fn main() {
         writeln!(out, "| {kind} | ConcurrentBitmap | {:.2} | {hit:.1} | {batch:.1} | {insert:.1} ({insert_batch:.1} in batches) | {remove:.1} | {union:.2} | {len:.2} | {iter:.2} |", mib(ours.memory_bytes())).unwrap();
         writeln!(out, "| | roaring | {:.2} | {their_hit:.1} | | {their_insert:.1} | {their_remove:.1} | {their_union:.2} | {their_len:.4} | {their_iter:.2} |", mib(theirs.serialized_size())).unwrap();
     }
-    print!("{out}");
-    if let Some(path) = args.record {
-        std::fs::write(path, out).unwrap();
-    }
+    args.bench.add(&mut String::new(), &out);
 }

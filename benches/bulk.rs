@@ -18,12 +18,11 @@
 use clap::Parser;
 use fastbloom::AtomicBloomFilter;
 use lanebloom::ConcurrentBloom;
-use lanebloom_benches::{machine, median, number, parse_size};
+use lanebloom_benches::{BenchArgs, machine, median, number, parse_size};
 use rayon::ThreadPoolBuilder;
 use rayon::prelude::*;
 use std::fmt::Write as _;
 use std::hint::black_box;
-use std::path::PathBuf;
 use std::thread;
 use std::time::Instant;
 
@@ -44,15 +43,8 @@ struct Args {
     /// Fill two new filters of the first size by one call each, with the first number of threads.
     #[arg(long)]
     first: bool,
-    /// Also write the tables to this file.
-    #[arg(long)]
-    record: Option<PathBuf>,
-    /// Run once with a tiny size, to see that everything works.
-    #[arg(long)]
-    test: bool,
-    /// Passed by cargo.
-    #[arg(long, hide = true)]
-    bench: bool,
+    #[command(flatten)]
+    bench: BenchArgs,
 }
 
 /// The most hashes that fastbloom inserts.
@@ -122,7 +114,7 @@ fn by_threads(hashes: &[u64], threads: usize, insert: impl Fn(&[u64]) -> usize +
 
 fn main() {
     let mut args = Args::parse();
-    if args.test {
+    if args.bench.test {
         (args.sizes, args.rounds) = (vec![16 << 10], 1);
     }
     if args.first {
@@ -132,11 +124,7 @@ fn main() {
     print!("{report}");
     for &bytes in &args.sizes {
         let table = fill(&args, bytes);
-        print!("{table}");
-        report.push_str(&table);
-        if let Some(path) = &args.record {
-            std::fs::write(path, &report).unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
-        }
+        args.bench.add(&mut report, &table);
     }
 }
 

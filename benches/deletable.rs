@@ -21,13 +21,12 @@
 
 use clap::Parser;
 use lanebloom::{CountingBloom, CuckooFilter, DLeftFilter, InsertError, TombstoneBloom};
-use lanebloom_benches::{machine, median, number, parse_size};
+use lanebloom_benches::{BenchArgs, machine, median, number, parse_size};
 use rand_09::SeedableRng;
 use rand_09::rngs::SmallRng;
 use scalable_cuckoo_filter::{ScalableCuckooFilter, ScalableCuckooFilterBuilder};
 use std::fmt::Write as _;
 use std::hash::Hasher;
-use std::path::PathBuf;
 use std::sync::{Barrier, RwLock};
 use std::thread;
 use std::time::Instant;
@@ -46,15 +45,8 @@ struct Args {
     /// The most keys of a round.
     #[arg(long, default_value_t = 1 << 21)]
     keys: usize,
-    /// Also write the tables to this file.
-    #[arg(long)]
-    record: Option<PathBuf>,
-    /// Run once with tiny sizes, to see that everything works.
-    #[arg(long)]
-    test: bool,
-    /// Passed by cargo.
-    #[arg(long, hide = true)]
-    bench: bool,
+    #[command(flatten)]
+    bench: BenchArgs,
 }
 
 /// A contestant. Another filter enters by this trait and a line in `contestants`.
@@ -608,7 +600,7 @@ fn highest_load(one: &dyn Contestant, n: usize) -> Option<f64> {
 
 fn main() {
     let mut args = Args::parse();
-    if args.test {
+    if args.bench.test {
         (args.sizes, args.rounds, args.keys) = (vec![16 << 10], 2, 4096);
     }
     let mut report = format!("{}; {} rounds of at most {} keys\n", machine(), args.rounds, args.keys);
@@ -616,13 +608,7 @@ fn main() {
     for &bytes in &args.sizes {
         for &rate in &args.rates {
             let table = table(&args, bytes, rate);
-            print!("{table}");
-            report.push_str(&table);
-            // After every table, so that an interrupted run leaves its tables.
-            if let Some(path) = &args.record {
-                std::fs::write(path, &report)
-                    .unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
-            }
+            args.bench.add(&mut report, &table);
         }
     }
 }

@@ -18,12 +18,12 @@
 
 use clap::Parser;
 use lanebloom::Funnel;
-use lanebloom_benches::{number, parse_size};
+use lanebloom_benches::{BenchArgs, number, parse_size};
 use lanebloom_formats::GuavaBloom;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, BufWriter, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -41,15 +41,8 @@ struct Args {
     /// The most keys of a round.
     #[arg(long, default_value_t = 1 << 20)]
     keys: u64,
-    /// Also write the table to this file.
-    #[arg(long)]
-    record: Option<PathBuf>,
-    /// Run once with a tiny size, to see that everything works.
-    #[arg(long)]
-    test: bool,
-    /// Passed by cargo.
-    #[arg(long, hide = true)]
-    bench: bool,
+    #[command(flatten)]
+    bench: BenchArgs,
 }
 
 /// Bytes that were allocated, by all threads.
@@ -394,7 +387,7 @@ fn bytes_in_kib(bytes: usize) -> usize {
 
 fn main() {
     let mut args = Args::parse();
-    if args.test {
+    if args.bench.test {
         (args.sizes, args.rounds, args.keys) = (vec![64 << 10], 1, 1 << 12);
     }
     let mut table = String::new();
@@ -406,12 +399,9 @@ fn main() {
         size::<u64>(&args, bytes, &mut table);
         size::<String>(&args, bytes, &mut table);
     }
-    if let Some(path) = &args.record {
-        let command: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
-        let text = format!(
-            "# Guava\n\n`cargo bench --bench guava -- {}`\n\n{table}",
-            command.join(" ")
-        );
-        std::fs::write(path, text).unwrap();
-    }
+    let command: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
+    let command = command.join(" ");
+    args.bench.write(&format!(
+        "# Guava\n\n`cargo bench --bench guava -- {command}`\n\n{table}"
+    ));
 }

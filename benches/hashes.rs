@@ -13,7 +13,7 @@
 
 use clap::Parser;
 use lanebloom::{ConcurrentBloom, FastHash, Funnel, KeyHasher, Murmur3, SipHash13};
-use lanebloom_benches::{machine, number};
+use lanebloom_benches::{BenchArgs, machine, number};
 use std::fmt::Write as _;
 use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
 use std::hint::black_box;
@@ -30,15 +30,8 @@ struct Args {
     /// Rounds of the times.
     #[arg(long, default_value_t = 200)]
     rounds: usize,
-    /// Also write the tables to this file.
-    #[arg(long)]
-    record: Option<std::path::PathBuf>,
-    /// Run once with a tiny size, to see that everything works.
-    #[arg(long)]
-    test: bool,
-    /// Passed by cargo.
-    #[arg(long, hide = true)]
-    bench: bool,
+    #[command(flatten)]
+    bench: BenchArgs,
 }
 
 /// FNV-1a, 64 bits.
@@ -216,7 +209,7 @@ fn rates<K: Funnel>(args: &Args, rate: f64, key: impl Fn(u64) -> K) -> Vec<f64> 
 
 fn main() {
     let mut args = Args::parse();
-    if args.test {
+    if args.bench.test {
         (args.keys, args.queries, args.rounds) = (1000, 1000, 1);
     }
     let mut names = Vec::new();
@@ -268,7 +261,7 @@ fn main() {
             let figures = columns.each_ref().map(|column| format!("{:.4}%", 100.0 * column[i]));
             writeln!(out, "| {name} | {} |", figures.join(" | ")).unwrap();
         }
-        if !args.test {
+        if !args.bench.test {
             // The good ones do what was asked for, up to four standard deviations.
             let most = 1.05 * rate + 4.0 * (rate / args.queries as f64).sqrt();
             for (name, measured) in columns.iter().flat_map(|column| names.iter().zip(column).take(3)) {
@@ -279,8 +272,5 @@ fn main() {
             }
         }
     }
-    print!("{out}");
-    if let Some(path) = args.record {
-        std::fs::write(path, out).unwrap();
-    }
+    args.bench.add(&mut String::new(), &out);
 }

@@ -1,17 +1,14 @@
-//! Code that the benches share: numbers without a pattern, the machine's name, sizes on the command
-//! line, the median.
+//! Code that the benches share: numbers without a pattern, the machine's name, the command line,
+//! the median.
+
+#[path = "../tests/common/number.rs"]
+mod number;
+
+pub use number::number;
 
 use lanebloom::internal::{Isa, instruction_sets, tuning_name};
-use std::thread;
-
-/// The i-th of a sequence of distinct, random-looking numbers (SplitMix64's output function).
-#[inline]
-pub fn number(i: u64) -> u64 {
-    let mut z = i.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
+use std::path::PathBuf;
+use std::{fs, thread};
 
 /// Bytes, with K, M or G.
 pub fn parse_size(text: &str) -> Result<usize, String> {
@@ -27,6 +24,37 @@ pub fn parse_size(text: &str) -> Result<usize, String> {
         .parse::<usize>()
         .map(|number| number << shift)
         .map_err(|error| error.to_string())
+}
+
+/// Options of most benches.
+#[derive(clap::Args)]
+pub struct BenchArgs {
+    /// Also write the tables to this file.
+    #[arg(long)]
+    record: Option<PathBuf>,
+    /// Run once with a tiny size, to see that everything works.
+    #[arg(long)]
+    pub test: bool,
+    /// Passed by cargo.
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+impl BenchArgs {
+    /// Prints a table, and writes the report with it to the file. (After every table, so that an
+    /// interrupted run leaves its tables.)
+    pub fn add(&self, report: &mut String, table: &str) {
+        print!("{table}");
+        report.push_str(table);
+        self.write(report);
+    }
+
+    /// Writes the report to the file.
+    pub fn write(&self, report: &str) {
+        if let Some(path) = &self.record {
+            fs::write(path, report).unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
+        }
+    }
 }
 
 /// The best instruction set that this machine has.
@@ -50,7 +78,7 @@ const FEATURES: [&str; 9] = [
 /// The machine, for the record: the CPU and those of its features that matter, the caches, and what
 /// the crate makes of them.
 pub fn machine() -> String {
-    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let cpuinfo = read("/proc/cpuinfo");
     let field = |name: &str| {
         let line = cpuinfo

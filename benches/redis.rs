@@ -23,7 +23,7 @@ mod redis_server;
 use clap::Parser;
 use hdrhistogram::Histogram;
 use lanebloom::{ConcurrentBloom, Murmur3, WindowedBloom};
-use lanebloom_benches::{machine, median, number, parse_size};
+use lanebloom_benches::{BenchArgs, machine, median, number, parse_size};
 use lanebloom_formats::RedisBloom;
 use lanebloom_redis::{SharedBloom, SharedWindow, Transfer};
 use proxy::Proxy;
@@ -32,7 +32,6 @@ use redis_server::{Redis, Server};
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::ops::Range;
-use std::path::PathBuf;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -52,15 +51,8 @@ struct Args {
     /// Sizes of filters whose comparison is timed: bytes with K, M or G.
     #[arg(long, value_delimiter = ',', value_parser = parse_size, default_value = "1M,8M,64M")]
     sizes: Vec<usize>,
-    /// Also write the tables to this file.
-    #[arg(long)]
-    record: Option<PathBuf>,
-    /// Run once with a tiny size, to see that everything works.
-    #[arg(long)]
-    test: bool,
-    /// Passed by cargo.
-    #[arg(long, hide = true)]
-    bench: bool,
+    #[command(flatten)]
+    bench: BenchArgs,
 }
 
 /// Bits of a plain bitmap per key, and how many of them a key sets: the textbook's for a rate of
@@ -91,7 +83,7 @@ struct Way<'a> {
 
 fn main() {
     let mut args = Args::parse();
-    if args.test {
+    if args.bench.test {
         (args.keys, args.rounds, args.milliseconds, args.sizes) = (2000, 1, 2, vec![1 << 16]);
     }
     let module = redis_server::bloom_module();
@@ -111,10 +103,7 @@ fn main() {
     out += &comparisons(&args, &redis);
     out += &idle(&args, &redis);
     out += &faults(&args);
-    print!("{out}");
-    if let Some(path) = &args.record {
-        std::fs::write(path, out).unwrap();
-    }
+    args.bench.add(&mut String::new(), &out);
 }
 
 fn fill(args: &Args, redis: &Redis, module: bool) -> ConcurrentBloom {

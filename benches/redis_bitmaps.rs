@@ -17,10 +17,10 @@
 mod redis_server;
 
 use clap::Parser;
+use lanebloom_benches::BenchArgs;
 use lanebloom_redis::{LocalBitmap, RedisBitmap};
 use redis_server::{Redis, Server};
 use std::fmt::Write as _;
-use std::path::PathBuf;
 use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -36,15 +36,8 @@ struct Args {
     /// Rounds of which the median is taken.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// Also write the table to this file.
-    #[arg(long)]
-    record: Option<PathBuf>,
-    /// Run once with a tiny size, to see that everything works.
-    #[arg(long)]
-    test: bool,
-    /// Passed by cargo.
-    #[arg(long, hide = true)]
-    bench: bool,
+    #[command(flatten)]
+    bench: BenchArgs,
 }
 
 /// Keys of a call.
@@ -61,7 +54,7 @@ fn key(i: u64) -> String {
 
 fn main() {
     let mut args = Args::parse();
-    if args.test {
+    if args.bench.test {
         (args.keys, args.seconds, args.rounds) = (2000, 0.002, 1);
     }
     let Some(server) = Server::of("the bench").start() else {
@@ -120,10 +113,7 @@ fn main() {
             writeln!(table, " {single:.0} | {batches:.0} |").unwrap();
         }
     }
-    print!("{table}");
-    if let Some(file) = args.record {
-        std::fs::write(file, table).unwrap();
-    }
+    args.bench.add(&mut String::new(), &table);
 }
 
 /// Thousands of lookups a second by all threads: the median of the rounds. `ask` gets a thread's

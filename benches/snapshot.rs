@@ -16,7 +16,7 @@
 use clap::Parser;
 use fastbloom::AtomicBloomFilter;
 use lanebloom::{BloomView, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter};
-use lanebloom_benches::{machine, median, number, parse_size};
+use lanebloom_benches::{BenchArgs, machine, median, number, parse_size};
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::hint::black_box;
@@ -38,15 +38,8 @@ struct Args {
     /// Lookups of a round.
     #[arg(long, default_value_t = 4 << 20)]
     lookups: usize,
-    /// Also write the tables to this file.
-    #[arg(long)]
-    record: Option<PathBuf>,
-    /// Run once with a tiny size, to see that everything works.
-    #[arg(long)]
-    test: bool,
-    /// Passed by cargo.
-    #[arg(long, hide = true)]
-    bench: bool,
+    #[command(flatten)]
+    bench: BenchArgs,
 }
 
 /// The false-positive rate that both filters are sized for.
@@ -77,7 +70,7 @@ type Way<'a> = (&'a str, Box<dyn Fn() -> usize + 'a>);
 
 fn main() {
     let mut args = Args::parse();
-    if args.test {
+    if args.bench.test {
         (args.size, args.rounds, args.lookups) = (1 << 20, 1, 10_000);
     }
     let parent = args.directory.clone().unwrap_or_else(std::env::temp_dir);
@@ -100,13 +93,7 @@ fn main() {
         fast,
         directory: directory.path().to_owned(),
     };
-    let mut add = |table: String| {
-        print!("{table}");
-        report.push_str(&table);
-        if let Some(path) = &args.record {
-            fs::write(path, &report).unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
-        }
-    };
+    let mut add = |table: String| args.bench.add(&mut report, &table);
     add(save(&args, &filters, false));
     add(save(&args, &filters, true));
     add(load(&args, &filters));

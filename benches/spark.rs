@@ -17,7 +17,7 @@
 //! round were never used before. Every answer is counted and compared.
 
 use clap::Parser;
-use lanebloom_benches::number;
+use lanebloom_benches::{BenchArgs, number};
 use lanebloom_formats::spark::{SparkBloom, SparkKey, Version};
 use std::io::{BufRead, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -32,12 +32,8 @@ struct Args {
     /// Rounds, of which the table shows the median.
     #[arg(long, default_value_t = 7)]
     rounds: u64,
-    /// Run once with a tiny size, to see that everything works.
-    #[arg(long)]
-    test: bool,
-    /// Passed by cargo.
-    #[arg(long, hide = true)]
-    bench: bool,
+    #[command(flatten)]
+    bench: BenchArgs,
 }
 
 /// A type of keys, each made of a number.
@@ -225,7 +221,7 @@ fn table<K: Key>(args: &Args, version: Version) {
 
 fn main() {
     let mut args = Args::parse();
-    if args.test {
+    if args.bench.test {
         (args.keys, args.rounds) = (1 << 12, 1);
     }
     println!("{} keys at 1%, {} rounds, ns per key\n", args.keys, args.rounds);

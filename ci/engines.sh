@@ -7,7 +7,7 @@
 #   PYTHON=FOLDER/bin/python ci/engines.sh     a Python that has these packages
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-package=crates/formats/parquet
+package=crates/parquet
 target=${CARGO_TARGET_DIR:-$PWD/target}
 export CARGO_TARGET_DIR=$target/engines
 

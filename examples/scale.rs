@@ -9,7 +9,7 @@
 //! ```
 
 use clap::{Parser, value_parser};
-use lanebloom::ConcurrentBloom;
+use lanebloom::{ConcurrentBloom, FastHash, KeyHasher};
 use std::error::Error;
 use std::time::Instant;
 
@@ -47,12 +47,9 @@ fn main() -> Result<()> {
     join(&args, &constants)
 }
 
-/// Keys without a pattern (SplitMix64's output function), as their hashes.
+/// Keys without a pattern, as their hashes.
 fn hash(i: u64) -> u64 {
-    let mut z = i.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    FastHash::with_seed(0).hash_key(&i)
 }
 
 fn hashes(range: std::ops::Range<u64>) -> Vec<u64> {

@@ -98,7 +98,7 @@ impl Peer for LockedGrowing {
 /// Filters that grow to ten, a hundred and a thousand times the planned keys, and their memory at
 /// every moment.
 pub(crate) fn growing(args: &Args) -> String {
-    let planned = if args.test { 20 } else { 10_000 };
+    let planned = if args.bench.test { 20 } else { 10_000 };
     let tables = [10, 100, 1000].map(|times| grown(args, planned, times * planned));
     tables.concat() + &memory(args, planned)
 }

@@ -43,10 +43,9 @@ use fastbloom::AtomicBloomFilter;
 use features::features;
 use keys::{Key, Text};
 use lanebloom::internal::{Isa, instruction_sets};
-use lanebloom_benches::{best_instruction_set, machine, median, number, parse_size};
+use lanebloom_benches::{BenchArgs, best_instruction_set, machine, median, number, parse_size};
 use std::fmt::Write as _;
 use std::iter::Sum;
-use std::path::PathBuf;
 use std::sync::{Barrier, RwLock};
 use std::thread;
 use std::time::Instant;
@@ -72,18 +71,11 @@ struct Args {
     /// example.
     #[arg(long, value_parser = parse_level)]
     level: Option<Isa>,
-    /// Also write the table to this file.
-    #[arg(long)]
-    record: Option<PathBuf>,
-    /// Run once with tiny sizes, to see that everything works.
-    #[arg(long)]
-    test: bool,
     /// Print the CPU and what the crate makes of it, and stop.
     #[arg(long)]
     cpu: bool,
-    /// Passed by cargo.
-    #[arg(long, hide = true)]
-    bench: bool,
+    #[command(flatten)]
+    bench: BenchArgs,
 }
 
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
@@ -328,7 +320,7 @@ fn main() {
         println!("{}", machine());
         return;
     }
-    if args.test {
+    if args.bench.test {
         (args.sizes, args.rounds, args.keys) = (vec![16 << 10], 1, 4096);
     }
     let mut report = machine();
@@ -337,14 +329,7 @@ fn main() {
     }
     report += &format!("; {} rounds of at most {} keys\n", args.rounds, args.keys);
     print!("{report}");
-    let mut publish = |table: String| {
-        print!("{table}");
-        report.push_str(&table);
-        // After every table, so that an interrupted run leaves its tables.
-        if let Some(path) = &args.record {
-            std::fs::write(path, &report).unwrap_or_else(|error| panic!("cannot write {}: {error}", path.display()));
-        }
-    };
+    let mut publish = |table: String| args.bench.add(&mut report, &table);
     let wanted = |table| args.tables.contains(&table);
     for &bytes in &args.sizes {
         for table in [Table::Singles, Table::Hashes, Table::Keys] {

@@ -223,13 +223,12 @@ impl WordBits {
 #[cfg(all(test, not(lanebloom_loom)))]
 mod tests {
     use super::*;
+    use crate::hash::bytes::mix;
 
     /// Distinct numbers without a pattern: SplitMix64.
     fn number(i: &mut u64) -> u64 {
         *i = i.wrapping_add(MULTIPLIER);
-        let z = (*i ^ *i >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
+        mix(*i)
     }
 
     /// The share of absent keys that a line finds, as the mean of many lines with `keys` each. All

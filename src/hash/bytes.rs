@@ -1,6 +1,6 @@
 //! Few bytes as numbers, for the hash functions: a whole key of up to 16 bytes ([`Short`]), or the
 //! bytes with which a longer key ends. Loads that overlap take the place of a loop, or of a
-//! `memcpy` of unknown length.
+//! `memcpy` of unknown length. And a mixer of one word.
 
 use crate::funnel::{Funnel, Sink};
 
@@ -40,6 +40,14 @@ impl Sink for Short {
         }
         self.len += bytes.len();
     }
+}
+
+/// The output function of SplitMix64: a bijection whose result has no pattern.
+#[inline(always)]
+pub(crate) const fn mix(word: u64) -> u64 {
+    let word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    word ^ word >> 31
 }
 
 /// Up to 15 bytes, by two loads. The loads agree where they overlap, so the result is their OR.

@@ -16,7 +16,7 @@
 //! took 5.3 ns by two calls, and by `twox-hash` inlined 3.8. `twox-hash` hashes longer keys.
 
 use crate::funnel::Sink;
-use crate::hash::bytes::{Short, load_below_8};
+use crate::hash::bytes::{Short, load_below_8, mix};
 use core::hash::Hasher;
 use twox_hash::XxHash3_64;
 use twox_hash::xxhash3_64::{DEFAULT_SECRET_LENGTH, RawHasher, SecretBuffer};
@@ -57,13 +57,8 @@ impl Seed {
     /// The word is an output of SplitMix64, so that near seeds have distant words: the seed is
     /// XORed, and two seeds hash the same numbers in another order if their words are near.
     pub(crate) const fn new(given: u32) -> Self {
-        let mut word = (given as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        Self {
-            given,
-            word: word ^ word >> 31,
-        }
+        let word = mix((given as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        Self { given, word }
     }
 }
 

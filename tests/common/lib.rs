@@ -2,7 +2,11 @@
 //! writers that fail, forged snapshots.
 
 pub mod filters;
+mod number;
 
+pub use number::number;
+
+use lanebloom::internal::bounds::Blocked;
 use lanebloom::internal::{WithIsa, instruction_sets};
 use lanebloom::traits::Engine;
 use lanebloom::{Filter, Funnel, KeyHasher};
@@ -11,14 +15,6 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use twox_hash::XxHash3_64;
-
-/// The i-th of a sequence of distinct, random-looking numbers (SplitMix64's output function).
-pub fn number(i: u64) -> u64 {
-    let mut z = i.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
 
 /// Keys that a stress test takes: small where everything is slow, with debug assertions or under
 /// emulation.
@@ -93,6 +89,32 @@ pub fn lookups_agree<E: Engine, S: KeyHasher, K: Funnel>(filter: &Filter<E, S>, 
     filter.for_each_absent(keys, |i| by_key.push(i));
     filter.for_each_absent_hash(&hashes, |i| by_hash.push(i));
     assert!(by_key == absent && by_hash == absent, "{len}");
+}
+
+/// Filters of every rate and number of words are those of a golden file: by their layout, and by a
+/// print of the keys that they find, which any moved bit changes. `filled` returns `None` for what
+/// is not a layout.
+pub fn assert_prints<W>(expected: &str, filled: impl Fn(f64, usize) -> Option<Filter<Blocked<W>>>)
+where
+    Blocked<W>: Engine,
+{
+    let mut prints = Vec::new();
+    for (rate, words) in RATES.into_iter().flat_map(|rate| WORDS.map(|words| (rate, words))) {
+        let Some(filter) = filled(rate, words) else {
+            continue;
+        };
+        let found = (0..5000u64).map(|i| filter.contains_hash(number(i)));
+        let print = found.fold(0u64, |print, found| {
+            print.wrapping_mul(3).wrapping_add(u64::from(found))
+        });
+        let (bits, blocks) = (filter.bits_per_word(), filter.blocks());
+        prints.push(format!("{rate:e} {words} {bits} {blocks} {print:016x}"));
+    }
+    assert!(
+        prints.iter().eq(expected.lines()),
+        "now they are:\n{}",
+        prints.join("\n")
+    );
 }
 
 /// The share of so many keys that were not inserted which the filter finds.

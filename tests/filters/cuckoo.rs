@@ -1,6 +1,7 @@
 //! The cuckoo filter beside a multiset, full and beyond, its rates beside its model, and with real
 //! threads near its highest load.
 
+use crate::{Step, steps};
 use lanebloom::CuckooFilter;
 use lanebloom_tests::{STRESS_KEYS, SetAtEnd, hit_rate, number, together};
 use proptest::prelude::*;
@@ -17,29 +18,10 @@ fn filter(keys: usize, fingerprint_bits: usize) -> CuckooFilter {
         .unwrap()
 }
 
-#[derive(Clone, Debug)]
-enum Step {
-    Insert(u64),
-    Remove(u64),
-    InsertBatch(Vec<u64>),
-    RemoveBatch(Vec<u64>),
-    Clone,
-}
-
 /// Few buckets and few fingerprints, so that keys share both.
-fn any_hash() -> impl Strategy<Value = u64> {
+fn any_hash() -> impl Strategy<Value = u64> + Clone {
     (0..6u64, 0..4u64, 0..3u64)
         .prop_map(|(bucket, fingerprint, rest)| bucket << 61 | rest << 40 | fingerprint << 30 | fingerprint)
-}
-
-fn any_step() -> impl Strategy<Value = Step> {
-    prop_oneof![
-        8 => any_hash().prop_map(Step::Insert),
-        6 => any_hash().prop_map(Step::Remove),
-        2 => prop::collection::vec(any_hash(), 0..8).prop_map(Step::InsertBatch),
-        2 => prop::collection::vec(any_hash(), 0..8).prop_map(Step::RemoveBatch),
-        1 => Just(Step::Clone),
-    ]
 }
 
 /// Keys that the filter takes for one: its fingerprint and its two buckets are the same.
@@ -82,7 +64,7 @@ proptest! {
     #[test]
     fn a_cuckoo_filter_is_a_multiset_of_classes(
         fingerprint_bits in prop::sample::select(&FINGERPRINT_BITS[..]),
-        steps in prop::collection::vec(any_step(), 0..120),
+        steps in steps(120, any_hash(), 8, [6, 2]),
     ) {
         let classes = Classes::new(fingerprint_bits);
         prop_assert!(classes.0.values().collect::<std::collections::HashSet<_>>().len() < all_hashes().count());

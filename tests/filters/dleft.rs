@@ -1,6 +1,7 @@
 //! The d-left filter beside a multiset, full and saturated, its rates beside its model, and with
 //! real threads that share its cells.
 
+use crate::{Step, steps};
 use lanebloom::DLeftFilter;
 use lanebloom_tests::{STRESS_KEYS, hit_rate, number, together};
 use proptest::prelude::*;
@@ -10,29 +11,10 @@ fn filter(keys: usize) -> DLeftFilter {
     DLeftFilter::builder().expected_keys(keys).build().unwrap()
 }
 
-#[derive(Clone, Debug)]
-enum Step {
-    Insert(u64),
-    Remove(u64),
-    InsertBatch(Vec<u64>),
-    RemoveBatch(Vec<u64>),
-    Clone,
-}
-
 /// In a filter of one bucket per subtable a key is its remainder of 14 bits: a few near each other
 /// and at both ends, under different other bits.
-fn any_hash() -> impl Strategy<Value = u64> {
+fn any_hash() -> impl Strategy<Value = u64> + Clone {
     (0..4u64, 0..48u64).prop_map(|(rest, i)| rest << 50 | (if i < 24 { i } else { 0x3fff - (i - 24) }))
-}
-
-fn any_step() -> impl Strategy<Value = Step> {
-    prop_oneof![
-        8 => any_hash().prop_map(Step::Insert),
-        5 => any_hash().prop_map(Step::Remove),
-        2 => prop::collection::vec(any_hash(), 0..20).prop_map(Step::InsertBatch),
-        1 => prop::collection::vec(any_hash(), 0..20).prop_map(Step::RemoveBatch),
-        1 => Just(Step::Clone),
-    ]
 }
 
 /// The specification of the filter: a count of 1 to 3 for each of at most 32 remainders.
@@ -71,7 +53,7 @@ proptest! {
 
     /// Inserts, removals, counts, answers and errors, full or not.
     #[test]
-    fn a_d_left_filter_is_a_multiset_of_up_to_three_of_each(steps in prop::collection::vec(any_step(), 0..150)) {
+    fn a_d_left_filter_is_a_multiset_of_up_to_three_of_each(steps in steps(150, any_hash(), 20, [5, 1])) {
         let mut filter = DLeftFilter::builder().memory_budget(72).build().unwrap();
         prop_assert_eq!(filter.slots(), 32);
         let mut model = Model::default();

@@ -20,6 +20,7 @@ mod windowed;
 use lanebloom::traits::Planned;
 use lanebloom::{Builder, ConcurrentBloom, CountingBloom, Filter};
 use lanebloom_tests::number;
+use proptest::prelude::*;
 
 fn numbers(seed: u64, keys: usize) -> Vec<u64> {
     (0..keys as u64).map(|i| number(seed << 32 | i)).collect()
@@ -37,4 +38,33 @@ fn counting(blocks: usize, words: usize) -> CountingBloom {
 
 fn rated<E: Planned>(builder: Builder<E>, keys: usize, rate: f64) -> Filter<E> {
     builder.expected_keys(keys).false_positive_rate(rate).build().unwrap()
+}
+
+/// A step of a filter with slots beside its model.
+#[derive(Clone, Debug)]
+enum Step {
+    Insert(u64),
+    Remove(u64),
+    InsertBatch(Vec<u64>),
+    RemoveBatch(Vec<u64>),
+    Clone,
+}
+
+/// Fewer than `most` steps, with batches of fewer than `batch` hashes. `removes` is how often
+/// single removes and batches of them come, beside 8 single inserts and 2 batches.
+fn steps(
+    most: usize,
+    hash: impl Strategy<Value = u64> + Clone + 'static,
+    batch: usize,
+    removes: [u32; 2],
+) -> impl Strategy<Value = Vec<Step>> {
+    let hashes = prop::collection::vec(hash.clone(), 0..batch);
+    let step = prop_oneof![
+        8 => hash.clone().prop_map(Step::Insert),
+        removes[0] => hash.prop_map(Step::Remove),
+        2 => hashes.clone().prop_map(Step::InsertBatch),
+        removes[1] => hashes.prop_map(Step::RemoveBatch),
+        1 => Just(Step::Clone),
+    ];
+    prop::collection::vec(step, 0..most)
 }

@@ -1,17 +1,13 @@
 //! Writes lines of 20 to 100 bytes to stdout, of which a share repeats earlier ones: `lines COUNT
 //! PERCENT`. The number of different lines goes to stderr.
 
+#[path = "../../../tests/common/number.rs"]
+mod number;
+
+use number::number;
 use std::env;
 use std::error::Error;
 use std::io::{self, BufWriter, Write};
-
-/// SplitMix64's output function: a number without a pattern for each `i`.
-fn number(i: u64) -> u64 {
-    let mut z = i.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
 
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<u64> = env::args().skip(1).map(|arg| arg.parse()).collect::<Result<_, _>>()?;

@@ -1,15 +1,12 @@
 //! Numbers that stand for the hashes of keys, for measurements: always the same ones.
 
-use lanebloom::ConcurrentBloom;
+use lanebloom::{ConcurrentBloom, FastHash, KeyHasher};
 use std::array;
 use std::ops::Range;
 
-/// The i-th of a sequence of distinct, random-looking numbers (SplitMix64's output function).
+/// The i-th of a sequence of numbers without a pattern.
 pub(crate) fn hash_at(i: u64) -> u64 {
-    let mut z = i.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    FastHash::with_seed(0).hash_key(&i)
 }
 
 /// `N` numbers of the sequence: the i-th is at the place `which(i)`.

@@ -103,11 +103,11 @@ fn keys_in(filter: &Bloom, sample: Layout, hash: u64) -> f64 {
 mod tests {
     use super::*;
     use crate::filter::types::bloom::ConcurrentBloom;
-    use crate::filter::types::tombstone::tombstone;
+    use crate::hash::bytes::mix;
     use alloc::vec::Vec;
 
     fn number(i: u64) -> u64 {
-        tombstone(i.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+        mix(i.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
     }
 
     fn filter(keys: usize, rate: f64) -> ConcurrentBloom {

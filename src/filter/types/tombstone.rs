@@ -79,6 +79,7 @@ use crate::filter::types::bloom::{Bloom, BloomBits};
 use crate::filter::{Filter, Statistics};
 use crate::geometry::sizing::Request;
 use crate::hash::Murmur3;
+use crate::hash::bytes::mix;
 use crate::kernel::{Isa, Plan};
 use crate::words::bits;
 use alloc::format;
@@ -116,13 +117,9 @@ pub struct Tombstone {
 /// Maps a key's hash in the filter of added keys to its hash in the filter of removed keys. The map
 /// is a bijection, as good as another hash. With the same hash in both, two keys that collide in
 /// one filter would collide in the other, and the rates would depend on each other.
-///
-/// (Two rounds of xor-shift and multiplication, with the constants of SplitMix64.)
 #[inline(always)]
-pub(crate) fn tombstone(hash: u64) -> u64 {
-    let mixed = (hash ^ hash >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ mixed >> 31
+fn tombstone(hash: u64) -> u64 {
+    mix(hash)
 }
 
 /// Sizes a [`TombstoneBloom`]; made by [`TombstoneBloom::builder`](Filter::builder). By default the

@@ -11,12 +11,15 @@ mod killed;
 mod model;
 mod near;
 mod pieces;
+#[path = "../../../cli/tests/dedup/random.rs"]
+mod random;
 #[cfg(all(unix, feature = "redis"))]
 mod redis;
 mod state;
 #[cfg(feature = "parquet")]
 mod tables;
 
+use random::Random;
 use serde_json::Value;
 use std::env;
 use std::fs;
@@ -164,22 +167,7 @@ fn texts(bytes: &[u8]) -> Vec<String> {
         .collect()
 }
 
-/// A generator of random numbers with a fixed seed, SplitMix64.
-struct Random(u64);
-
 impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// A number below `end`.
-    fn below(&mut self, end: usize) -> usize {
-        (self.next() % end as u64) as usize
-    }
-
     /// A text of words, of which many are in other texts too: it has whole lines of theirs, and
     /// lines that differ in a few words.
     fn text(&mut self, others: &[String]) -> String {

@@ -1,5 +1,5 @@
 //! `SplitBlockBloom` without an engine: filters that pyarrow, DuckDB and pymilvus made.
-//! crates/formats/parquet asks the engines themselves.
+//! crates/parquet asks the engines themselves.
 
 use lanebloom_formats::splitblock::{Header, Milvus, block_index, check_block, hash};
 use lanebloom_formats::{SplitBlockBloom, SplitBlockView};

@@ -53,6 +53,37 @@ impl Running {
     }
 }
 
+/// A cache of so many places whose loads get others.
+fn nested<L>(places: usize, load: impl Fn(Cache, u64) -> L + Send + Sync + 'static) -> Cache
+where
+    L: Future<Output = Result<Option<u64>, LoadError>> + Send + 'static,
+{
+    let cell: Arc<OnceLock<Cache>> = Arc::default();
+    let of_loads = Arc::clone(&cell);
+    let builder = Cache::builder().load_limit(places, 100).load_timeout(LONG);
+    let cache = builder
+        .build(move |id| load(of_loads.get().unwrap().clone(), id))
+        .unwrap();
+    assert!(cell.set(cache.clone()).is_ok());
+    cache
+}
+
+/// [`nested`], for threads.
+fn nested_blocking(
+    places: usize,
+    timeout: Duration,
+    load: impl Fn(&Blocking, u64) -> Result<Option<u64>, LoadError> + Send + Sync + 'static,
+) -> Blocking {
+    let cell: Arc<OnceLock<Blocking>> = Arc::default();
+    let of_loads = Arc::clone(&cell);
+    let builder = Blocking::builder().load_limit(places, 100).load_timeout(timeout);
+    let cache = builder
+        .build_blocking(move |id| load(of_loads.get().unwrap(), id))
+        .unwrap();
+    assert!(cell.set(cache.clone()).is_ok());
+    cache
+}
+
 /// Gets each key in a task of its own, and expects it as its own row.
 async fn get_all(cache: &Cache, keys: Range<u64>) {
     let gets = Vec::from_iter(keys.clone().map(|key| spawn(cache, key)));
@@ -274,34 +305,24 @@ async fn every_end_of_a_load_gives_its_place_back() {
 #[tokio::test]
 async fn loads_that_wait_for_others_lend_their_places() {
     let _limit = Limit::new();
-    let cell: Arc<OnceLock<Cache>> = Arc::default();
     let go = Arc::new(Semaphore::new(0));
-    let read = {
-        let (cell, go) = (Arc::clone(&cell), Arc::clone(&go));
-        move |id: u64| {
-            let (cell, go) = (Arc::clone(&cell), Arc::clone(&go));
-            async move {
-                if id == 10 {
-                    go.acquire().await.unwrap().forget();
-                }
-                let Some(next) = needed(id) else {
-                    return Ok(Some(id));
-                };
-                let cache = cell.get().unwrap();
-                // Two at a time: neither resumes the place while the other waits.
-                let both = [5, next];
-                let (next, other) = tokio::join!(cache.get(&next), cache.get_many(&both));
-                assert_eq!(other?[1], next.as_ref().ok().copied().flatten());
-                Ok::<_, LoadError>(next?.map(|row| row + id))
+    let of_loads = go.clone();
+    let cache = nested(1, move |cache, id| {
+        let go = of_loads.clone();
+        async move {
+            if id == 10 {
+                go.acquire().await.unwrap().forget();
             }
+            let Some(next) = needed(id) else {
+                return Ok(Some(id));
+            };
+            // Two at a time: neither resumes the place while the other waits.
+            let both = [5, next];
+            let (next, other) = tokio::join!(cache.get(&next), cache.get_many(&both));
+            assert_eq!(other?[1], next.as_ref().ok().copied().flatten());
+            Ok::<_, LoadError>(next?.map(|row| row + id))
         }
-    };
-    let cache = Cache::builder()
-        .load_limit(1, 100)
-        .load_timeout(LONG)
-        .build(read)
-        .unwrap();
-    assert!(cell.set(cache.clone()).is_ok());
+    });
     assert_eq!(cache.get(&1).await.unwrap(), Some(15));
     // Here 10 has the only place, and joins a load that waits for it.
     cache.clear();
@@ -326,27 +347,18 @@ async fn loads_that_wait_for_others_lend_their_places() {
 #[tokio::test]
 async fn no_more_loads_run_than_the_limit_says_after_they_have_waited() {
     let _limit = Limit::new();
-    let cell: Arc<OnceLock<Cache>> = Arc::default();
     let running = Running::default();
-    let read = {
-        let (cell, running) = (Arc::clone(&cell), running.clone());
-        move |id: u64| {
-            let (cell, running) = (Arc::clone(&cell), running.clone());
-            async move {
-                if id < 50 {
-                    cell.get().unwrap().get(&(50 + id % 5)).await?;
-                }
-                running.load(5).await;
-                Ok::<_, LoadError>(Some(id))
+    let of_loads = running.clone();
+    let cache = nested(3, move |cache, id| {
+        let running = of_loads.clone();
+        async move {
+            if id < 50 {
+                cache.get(&(50 + id % 5)).await?;
             }
+            running.load(5).await;
+            Ok::<_, LoadError>(Some(id))
         }
-    };
-    let cache = Cache::builder()
-        .load_limit(3, 100)
-        .load_timeout(LONG)
-        .build(read)
-        .unwrap();
-    assert!(cell.set(cache.clone()).is_ok());
+    });
     get_all(&cache, 0..50).await;
     assert_eq!(running.most(), 3);
 }
@@ -356,31 +368,22 @@ async fn no_more_loads_run_than_the_limit_says_after_they_have_waited() {
 #[tokio::test(start_paused = true)]
 async fn no_more_loads_run_than_the_limit_says_after_they_have_dropped_a_get() {
     let _limit = Limit::new();
-    let cell: Arc<OnceLock<Cache>> = Arc::default();
     let running = Running::default();
-    let read = {
-        let (cell, running) = (Arc::clone(&cell), running.clone());
-        move |id: u64| {
-            let (cell, running) = (Arc::clone(&cell), running.clone());
-            async move {
-                if id > 0 {
-                    let get = cell.get().unwrap().get(&0);
-                    assert!(timeout(Duration::from_millis(5), get).await.is_err());
-                    running.load(5).await;
-                    sleep(Duration::from_millis(1)).await;
-                } else {
-                    sleep(Duration::from_millis(100)).await;
-                }
-                Ok::<_, LoadError>(Some(id))
+    let of_loads = running.clone();
+    let cache = nested(2, move |cache, id| {
+        let running = of_loads.clone();
+        async move {
+            if id > 0 {
+                let get = cache.get(&0);
+                assert!(timeout(Duration::from_millis(5), get).await.is_err());
+                running.load(5).await;
+                sleep(Duration::from_millis(1)).await;
+            } else {
+                sleep(Duration::from_millis(100)).await;
             }
+            Ok::<_, LoadError>(Some(id))
         }
-    };
-    let cache = Cache::builder()
-        .load_limit(2, 100)
-        .load_timeout(LONG)
-        .build(read)
-        .unwrap();
-    assert!(cell.set(cache.clone()).is_ok());
+    });
     get_all(&cache, 1..14).await;
     // The other place is that of the load whose gets they have dropped.
     assert_eq!(running.most(), 1);
@@ -390,25 +393,12 @@ async fn no_more_loads_run_than_the_limit_says_after_they_have_dropped_a_get() {
 #[tokio::test(start_paused = true)]
 async fn a_load_whose_task_waits_for_its_place_ends() {
     let _limit = Limit::new();
-    let cell: Arc<OnceLock<Cache>> = Arc::default();
-    let read = {
-        let cell = Arc::clone(&cell);
-        move |id: u64| {
-            let cache = cell.get().unwrap().clone();
-            async move {
-                match id {
-                    1 => spawn(&cache, 2).await.unwrap(),
-                    id => Ok::<_, LoadError>(Some(id)),
-                }
-            }
+    let cache = nested(1, |cache, id| async move {
+        match id {
+            1 => spawn(&cache, 2).await.unwrap(),
+            id => Ok::<_, LoadError>(Some(id)),
         }
-    };
-    let cache = Cache::builder()
-        .load_limit(1, 100)
-        .load_timeout(LONG)
-        .build(read)
-        .unwrap();
-    assert!(cell.set(cache.clone()).is_ok());
+    });
     let (one, three) = (spawn(&cache, 1), spawn(&cache, 3));
     assert!(one.await.unwrap().unwrap_err().is_timeout());
     // It came after.
@@ -419,19 +409,10 @@ async fn a_load_whose_task_waits_for_its_place_ends() {
 #[test]
 fn a_load_whose_thread_waits_for_its_place_ends() {
     let _limit = Limit::new();
-    let cell: Arc<OnceLock<Blocking>> = Arc::default();
-    let read = {
-        let cell = Arc::clone(&cell);
-        move |id: u64| match id {
-            1 => thread::scope(|scope| scope.spawn(|| cell.get().unwrap().get(&2)).join().unwrap()),
-            id => Ok::<_, LoadError>(Some(id)),
-        }
-    };
-    let builder = Blocking::builder()
-        .load_limit(1, 100)
-        .load_timeout(Duration::from_millis(5));
-    let cache = builder.build_blocking(read).unwrap();
-    assert!(cell.set(cache.clone()).is_ok());
+    let cache = nested_blocking(1, Duration::from_millis(5), |cache, id| match id {
+        1 => thread::scope(|scope| scope.spawn(|| cache.get(&2)).join().unwrap()),
+        id => Ok(Some(id)),
+    });
     let error = cache.get(&1).unwrap_err();
     assert!(error.downcast_ref::<LoadError>().unwrap().is_timeout());
     assert_eq!(cache.get(&3).unwrap(), Some(3));
@@ -441,34 +422,21 @@ fn a_load_whose_thread_waits_for_its_place_ends() {
 #[tokio::test]
 async fn a_load_that_is_handed_to_tasks_and_threads_lends_its_place() {
     let _limit = Limit::new();
-    let cell: Arc<OnceLock<Cache>> = Arc::default();
-    let read = {
-        let cell = Arc::clone(&cell);
-        move |id: u64| {
-            let cache = cell.get().unwrap().clone();
-            async move {
-                let Some(next) = [2, 3, 0, 4].get(id as usize - 1).filter(|next| **next > 0) else {
-                    return Ok(Some(id));
-                };
-                // Two tasks at a time.
-                let tasks = [cache.clone(), cache].map(|cache| {
-                    let get = async move { cache.get(next).await };
-                    tokio::spawn(LoadScope::current().scope(get))
-                });
-                let mut row = None;
-                for task in tasks {
-                    row = task.await.unwrap()?;
-                }
-                Ok::<_, LoadError>(row.map(|row| row + id))
-            }
+    let cache = nested(1, |cache, id| async move {
+        let Some(next) = [2, 3, 0, 4].get(id as usize - 1).filter(|next| **next > 0) else {
+            return Ok(Some(id));
+        };
+        // Two tasks at a time.
+        let tasks = [cache.clone(), cache].map(|cache| {
+            let get = async move { cache.get(next).await };
+            tokio::spawn(LoadScope::current().scope(get))
+        });
+        let mut row = None;
+        for task in tasks {
+            row = task.await.unwrap()?;
         }
-    };
-    let cache = Cache::builder()
-        .load_limit(1, 100)
-        .load_timeout(LONG)
-        .build(read)
-        .unwrap();
-    assert!(cell.set(cache.clone()).is_ok());
+        Ok::<_, LoadError>(row.map(|row| row + id))
+    });
     for _ in 0..3 {
         assert_eq!(cache.get(&1).await.unwrap(), Some(6));
         let error = cache.get(&4).await.unwrap_err();
@@ -480,29 +448,19 @@ async fn a_load_that_is_handed_to_tasks_and_threads_lends_its_place() {
 #[test]
 fn a_load_that_is_handed_to_threads_lends_its_place() {
     let _limit = Limit::new();
-    let cell: Arc<OnceLock<Blocking>> = Arc::default();
-    let read = {
-        let cell = Arc::clone(&cell);
-        move |id: u64| {
-            let Some(next) = [2, 3, 0, 4].get(id as usize - 1).filter(|next| **next > 0) else {
-                return Ok(Some(id));
-            };
-            let load = LoadScope::current();
-            let get = |load: LoadScope| load.sync_scope(|| cell.get().unwrap().get(next));
-            let row = thread::scope(|scope| {
-                let other = scope.spawn(|| get(load.clone()));
-                let one = scope.spawn(|| get(load.clone()));
-                other.join().unwrap().and(one.join().unwrap())
-            });
-            Ok::<_, LoadError>(row?.map(|row| row + id))
-        }
-    };
-    let cache = Blocking::builder()
-        .load_limit(1, 100)
-        .load_timeout(LONG)
-        .build_blocking(read)
-        .unwrap();
-    assert!(cell.set(cache.clone()).is_ok());
+    let cache = nested_blocking(1, LONG, |cache, id| {
+        let Some(next) = [2, 3, 0, 4].get(id as usize - 1).filter(|next| **next > 0) else {
+            return Ok(Some(id));
+        };
+        let load = LoadScope::current();
+        let get = |load: LoadScope| load.sync_scope(|| cache.get(next));
+        let row = thread::scope(|scope| {
+            let other = scope.spawn(|| get(load.clone()));
+            let one = scope.spawn(|| get(load.clone()));
+            other.join().unwrap().and(one.join().unwrap())
+        });
+        Ok::<_, LoadError>(row?.map(|row| row + id))
+    });
     for _ in 0..30 {
         assert_eq!(cache.get(&1).unwrap(), Some(6));
         let error = cache.get(&4).unwrap_err();
@@ -515,48 +473,38 @@ fn a_load_that_is_handed_to_threads_lends_its_place() {
 #[test]
 fn a_part_of_a_load_that_hands_it_on_lends_its_place() {
     let _limit = Limit::new();
-    let cell: Arc<OnceLock<Blocking>> = Arc::default();
-    let read = {
-        let cell = Arc::clone(&cell);
-        move |id: u64| {
-            let get = || cell.get().unwrap().get(&10);
-            let in_thread = |part: &(dyn Fn() -> Result<Option<u64>, LoadError> + Sync)| {
+    let cache = nested_blocking(1, LONG, move |cache, id| {
+        let get = || cache.get(&10);
+        let in_thread = |part: &(dyn Fn() -> Result<Option<u64>, LoadError> + Sync)| {
+            let load = LoadScope::current();
+            thread::scope(|scope| scope.spawn(|| load.sync_scope(part)).join().unwrap())
+        };
+        let in_this = |part: &dyn Fn() -> Result<Option<u64>, LoadError>| {
+            let load = LoadScope::current();
+            load.clone().sync_scope(|| load.sync_scope(part))
+        };
+        match id {
+            1 => in_thread(&|| in_thread(&get)),
+            2 => in_thread(&|| in_thread(&|| in_thread(&get)).and(get())),
+            3 => in_this(&get),
+            4 => in_thread(&|| in_this(&get)),
+            5 => in_this(&|| in_thread(&get)).and(get()),
+            // One part waits for loads that need the place several times, while the other one
+            // is back.
+            6 => {
                 let load = LoadScope::current();
-                thread::scope(|scope| scope.spawn(|| load.sync_scope(part)).join().unwrap())
-            };
-            let in_this = |part: &dyn Fn() -> Result<Option<u64>, LoadError>| {
-                let load = LoadScope::current();
-                load.clone().sync_scope(|| load.sync_scope(part))
-            };
-            match id {
-                1 => in_thread(&|| in_thread(&get)),
-                2 => in_thread(&|| in_thread(&|| in_thread(&get)).and(get())),
-                3 => in_this(&get),
-                4 => in_thread(&|| in_this(&get)),
-                5 => in_this(&|| in_thread(&get)).and(get()),
-                // One part waits for loads that need the place several times, while the other one
-                // is back.
-                6 => {
-                    let (load, cache) = (LoadScope::current(), cell.get().unwrap());
-                    let loads = cache.stats().loads;
-                    thread::scope(|scope| {
-                        let other = scope.spawn(|| load.sync_scope(|| cache.get(&7)));
-                        until_blocking(|| cache.stats().loads > loads);
-                        cache.get(&11)?;
-                        other.join().unwrap()
-                    })
-                }
-                7 => get(),
-                id => Ok(Some(id)),
+                let loads = cache.stats().loads;
+                thread::scope(|scope| {
+                    let other = scope.spawn(|| load.sync_scope(|| cache.get(&7)));
+                    until_blocking(|| cache.stats().loads > loads);
+                    cache.get(&11)?;
+                    other.join().unwrap()
+                })
             }
+            7 => get(),
+            id => Ok(Some(id)),
         }
-    };
-    let cache = Blocking::builder()
-        .load_limit(1, 100)
-        .load_timeout(LONG)
-        .build_blocking(read)
-        .unwrap();
-    assert!(cell.set(cache.clone()).is_ok());
+    });
     for id in 1..=6 {
         assert_eq!(cache.get(&id).unwrap(), Some(10), "{id}");
         cache.clear();
@@ -567,39 +515,26 @@ fn a_part_of_a_load_that_hands_it_on_lends_its_place() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thread_of_a_load_that_awaits_gets_lends_its_place() {
     let _limit = Limit::new();
-    let cell: Arc<OnceLock<Cache>> = Arc::default();
-    let read = {
-        let cell = Arc::clone(&cell);
-        move |id: u64| {
-            let cache = cell.get().unwrap().clone();
-            async move {
-                let handle = Handle::current();
-                match id {
-                    1 => {
-                        let get = || handle.block_on(cache.get(&3));
-                        block_in_place(|| LoadScope::current().sync_scope(get))
-                    }
-                    2 => {
-                        let load = LoadScope::current();
-                        let both = async move {
-                            let (one, other) = tokio::join!(cache.get(&3), cache.get(&5));
-                            one.and(other)
-                        };
-                        let thread = move || load.sync_scope(|| handle.block_on(both));
-                        spawn_blocking(thread).await.unwrap()
-                    }
-                    3 => cache.get(&4).await,
-                    id => Ok::<_, LoadError>(Some(id)),
-                }
+    let cache = nested(1, |cache, id| async move {
+        let handle = Handle::current();
+        match id {
+            1 => {
+                let get = || handle.block_on(cache.get(&3));
+                block_in_place(|| LoadScope::current().sync_scope(get))
             }
+            2 => {
+                let load = LoadScope::current();
+                let both = async move {
+                    let (one, other) = tokio::join!(cache.get(&3), cache.get(&5));
+                    one.and(other)
+                };
+                let thread = move || load.sync_scope(|| handle.block_on(both));
+                spawn_blocking(thread).await.unwrap()
+            }
+            3 => cache.get(&4).await,
+            id => Ok::<_, LoadError>(Some(id)),
         }
-    };
-    let cache = Cache::builder()
-        .load_limit(1, 100)
-        .load_timeout(LONG)
-        .build(read)
-        .unwrap();
-    assert!(cell.set(cache.clone()).is_ok());
+    });
     for (id, row) in [(1, 4), (2, 5)].repeat(100) {
         assert_eq!(cache.get(&id).await.unwrap(), Some(row));
         cache.clear();
@@ -682,28 +617,18 @@ async fn loads_of_every_shape_keep_the_limit_and_end() {
 #[test]
 fn threads_whose_loads_wait_for_others_lend_their_places() {
     let _limit = Limit::new();
-    let cell: Arc<OnceLock<Blocking>> = Arc::default();
     let (go, gone) = mpsc::channel::<()>();
     let gone = Mutex::new(gone);
-    let read = {
-        let cell = Arc::clone(&cell);
-        move |id: u64| {
-            if id == 10 {
-                gone.lock().unwrap().recv().unwrap();
-            }
-            let Some(next) = needed(id) else {
-                return Ok(Some(id));
-            };
-            let row = cell.get().unwrap().get(&next)?;
-            Ok::<_, LoadError>(row.map(|row| row + id))
+    let cache = nested_blocking(1, LONG, move |cache, id| {
+        if id == 10 {
+            gone.lock().unwrap().recv().unwrap();
         }
-    };
-    let cache = Blocking::builder()
-        .load_limit(1, 100)
-        .load_timeout(LONG)
-        .build_blocking(read)
-        .unwrap();
-    assert!(cell.set(cache.clone()).is_ok());
+        let Some(next) = needed(id) else {
+            return Ok(Some(id));
+        };
+        let row = cache.get(&next)?;
+        Ok::<_, LoadError>(row.map(|row| row + id))
+    });
     assert_eq!(cache.get(&1).unwrap(), Some(15));
     cache.clear();
     thread::scope(|scope| {
@@ -801,24 +726,14 @@ fn a_timeout_ends_the_waits_of_threads_and_not_the_load() {
 #[tokio::test]
 async fn a_blocking_get_within_a_task_ends() {
     let _limit = Limit::new();
-    let cell: Arc<OnceLock<Blocking>> = Arc::default();
     let (begin, begun) = mpsc::channel();
-    let read = {
-        let cell = Arc::clone(&cell);
-        move |id: u64| {
-            if id == 1 {
-                begin.send(()).unwrap();
-                until_blocking(|| cell.get().unwrap().stats().loads == 2);
-            }
-            Ok::<_, Infallible>(Some(id))
+    let cache = nested_blocking(1, LONG, move |cache, id| {
+        if id == 1 {
+            begin.send(()).unwrap();
+            until_blocking(|| cache.stats().loads == 2);
         }
-    };
-    let cache = Blocking::builder()
-        .load_limit(1, 1)
-        .load_timeout(LONG)
-        .build_blocking(read)
-        .unwrap();
-    assert!(cell.set(cache.clone()).is_ok());
+        Ok(Some(id))
+    });
     let one = thread::spawn({
         let cache = cache.clone();
         move || cache.get(&1)

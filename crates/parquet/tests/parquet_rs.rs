@@ -1,9 +1,13 @@
 //! `SplitBlockBloom` beside parquet-rs: the same bits, the same sizes, and each other's files.
 
+#[path = "../../../tests/common/number.rs"]
+mod number;
+
 use bytes::Bytes;
 use lanebloom_formats::splitblock::{Header, MAX_FORMAT_BYTES, block_index, check_block, hash};
 use lanebloom_formats::{Funnel, SplitBlockBloom, SplitBlockView};
 use lanebloom_parquet::{filter_bytes, hashes, with_filters};
+use number::number;
 use parquet::basic::Type;
 use parquet::bloom_filter::Sbbf;
 use parquet::data_type::{
@@ -19,14 +23,6 @@ use parquet::schema::parser::parse_message_type;
 use serde_json::Value;
 use std::collections::HashSet;
 use std::sync::Arc;
-
-/// Numbers without a pattern: SplitMix64.
-fn number(i: u64) -> u64 {
-    let mut x = i.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ x >> 31
-}
 
 fn numbers(len: u64) -> impl Iterator<Item = u64> {
     (0..len).map(number)
@@ -391,7 +387,7 @@ fn parquet_rs_skips_row_groups_by_our_filters() {
 /// The bytes that `golden.py` had from pyarrow and DuckDB, by parquet-rs.
 #[test]
 fn golden_filters_are_parquet_rs() {
-    let golden: Value = serde_json::from_str(include_str!("../../tests/data/split_block.json")).unwrap();
+    let golden: Value = serde_json::from_str(include_str!("../../formats/tests/data/split_block.json")).unwrap();
     for case in golden["parquet"].as_array().unwrap() {
         let unhex = |text: &Value| -> Vec<u8> {
             let pairs = text.as_str().unwrap().as_bytes().chunks(2);

@@ -11,10 +11,14 @@
 //! cargo run --release --example parquet_prune -- FILES ROWS IDS
 //! ```
 
+#[path = "../../../tests/common/number.rs"]
+mod number;
+
 use bytes::{Buf, Bytes, buf::Reader};
 use lanebloom_formats::splitblock::{Header, block_index, check_block, hash};
 use lanebloom_formats::{SplitBlockBloom, SplitBlockView};
 use lanebloom_parquet::{Result, with_filters};
+use number::number;
 use parquet::column::page::PageReader;
 use parquet::column::reader::{get_column_reader, get_typed_column_reader};
 use parquet::data_type::Int64Type;
@@ -119,12 +123,9 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// The id of a row: numbers without a pattern (SplitMix64's finalizer), all different.
+/// The id of a row: numbers without a pattern, all different.
 fn id(row: usize) -> i64 {
-    let mut x = (row as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (x ^ x >> 31) as i64
+    number(row as u64) as i64
 }
 
 /// The bytes of a file: by parquet-rs, with filters of the ids by `SplitBlockBloom`.

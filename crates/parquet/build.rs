@@ -5,7 +5,7 @@
 use std::env;
 use std::path::PathBuf;
 
-const SOURCE: &str = "../../../benches/peers/boost.cpp";
+const SOURCE: &str = "../../benches/peers/boost.cpp";
 
 fn main() {
     println!("cargo::rustc-check-cfg=cfg(has_boost)");

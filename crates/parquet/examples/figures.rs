@@ -14,8 +14,12 @@
 //! found or set is compared with the others; Boost sets other bits, so its answers are counted.
 //! A contestant that takes hashes is given them.
 
+#[path = "../../../tests/common/number.rs"]
+mod number;
+
 use lanebloom_formats::SplitBlockBloom;
 use lanebloom_formats::splitblock::hash;
+use number::number;
 use parquet::bloom_filter::Sbbf;
 use std::hint::black_box;
 use std::time::Instant;
@@ -72,14 +76,6 @@ impl Table {
         }
         println!();
     }
-}
-
-/// A number without a pattern: SplitMix64.
-fn number(i: u64) -> u64 {
-    let mut x = i.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ x >> 31
 }
 
 fn hashes(keys: &[i64]) -> Vec<u64> {
