@@ -174,11 +174,7 @@ fn any(bytes: &[u8]) {
             );
         }
         let now = filter.statistics();
-        fractions([
-            now.fill_ratio,
-            now.false_positive_rate,
-            filter.false_positive_rate(),
-        ]);
+        fractions([now.fill_ratio, now.false_positive_rate, filter.false_positive_rate()]);
         fractions(KEYS.map(|keys| filter.false_positive_rate_at(keys)));
         let _ = (
             format!("{filter:?}"),

@@ -511,7 +511,9 @@ impl Filter {
     /// The rate of false positives now. Reads the whole filter.
     #[getter]
     fn current_rate(&self) -> f64 {
-        self.any.statistics().map_or(0.0, |statistics| statistics.false_positive_rate)
+        self.any
+            .statistics()
+            .map_or(0.0, |statistics| statistics.false_positive_rate)
     }
 
     /// An estimate of the number of keys; exact for CuckooFilter and Bitmap. Reads the whole
