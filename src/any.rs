@@ -323,7 +323,7 @@ impl AnyFilter {
     pub fn contains_batch<K: Funnel>(&self, keys: &[K], out: &mut [bool]) -> Result<(), IncompatibleError> {
         assert_same_length(keys.len(), out.len());
         let hasher = self.key_hasher()?;
-        let mut space = Scratch::<HASHED>::new();
+        let mut space = Scratch::<HASHED>::default();
         for (keys, out) in keys.chunks(HASHED).zip(out.chunks_mut(HASHED)) {
             let hashes = space.first(keys.len());
             hasher.hash_batch(keys, hashes);

@@ -113,7 +113,7 @@ impl<K: Funnel, S: KeyHasher> Source for HashedKeys<'_, K, S> {
             hasher: self.hasher,
             isa: self.isa,
             left: self.keys[range].chunks(HASHED.min(most)),
-            hashes: Scratch::new(),
+            hashes: Scratch::default(),
         }
     }
 
@@ -163,7 +163,7 @@ pub(crate) fn answered<C: Chunks>(chunks: C) -> Answered<C> {
     Answered {
         chunks,
         start: 0,
-        bitmap: Scratch::new(),
+        bitmap: Scratch::default(),
     }
 }
 
@@ -181,7 +181,7 @@ impl<C: Chunks> Answered<C> {
 
 /// Called with the start of a chunk of hashes and the bitmap of its answers. A later call for the
 /// same hashes replaces the answers.
-pub(crate) type Answer<'a> = Option<&'a mut dyn FnMut(usize, &[u64])>;
+pub type Answer<'a> = Option<&'a mut dyn FnMut(usize, &[u64])>;
 
 /// Passes the bitmap of the hashes from number `start` on to `answer`, if there is one.
 #[inline(always)]

@@ -8,11 +8,11 @@ pub use crate::chunks::{assert_bitmap_length, each_one, for_each_absent, try_gat
 /// For `lanebloom-formats`: `Serialize` and `Deserialize`, also by `codec::Limited`.
 #[cfg(feature = "serde")]
 pub use crate::codec::serde::{deserialize, serialize};
-/// For `lanebloom-formats`: the keys that make a filter overfull, and the factors of folds.
-pub use crate::filter::{
-    methods::folds::{check_factor, largest_factor},
-    traits::overfull_at,
-};
+/// For `lanebloom-formats`: the methods of its types that deref to a [`Filter`], and what they need
+/// of the engine.
+pub use crate::filter::methods::{folds::Fold, sets::Sets};
+/// For `lanebloom-formats` and the Python package: the keys that make a filter overfull.
+pub use crate::filter::traits::overfull_at;
 /// For `lanebloom-formats`: the end of a key under MurmurHash64A, and a key of few bytes.
 pub use crate::hash::bytes::{Short, load_below_8};
 /// For the tests and benches of this crate: the instruction sets of this machine, and its row in
@@ -20,7 +20,7 @@ pub use crate::hash::bytes::{Short, load_below_8};
 pub use crate::kernel::{Isa, instruction_sets, plan::tuning_name};
 /// For `lanebloom-formats` and `lanebloom-redis`: the loop of a batch.
 pub use crate::kernel::{
-    Plan, is_cached,
+    Plan,
     plan::{AccessPlan, LINES, TILE},
     tiles::{answers, tiles},
 };
@@ -35,6 +35,7 @@ pub use crate::words::chunks::{as_chunks, as_chunks_mut};
 pub use crate::words::memory::Words;
 /// For `lanebloom-formats`: the words of [`Bits`].
 pub use crate::words::sync::AtomicU64;
+pub use crate::{folds, inserts, sets, unions};
 
 /// For `lanebloom-guard`: a pointer that is swapped while others read through it, and what the
 /// protocol around it needs. Under `--cfg lanebloom_loom` they are the model checker's.
@@ -44,7 +45,7 @@ pub use crate::words::sync::swap as sync;
 /// What bounds of public items and aliases mention, so that it has a name. `lanebloom-formats`
 /// reads words by `Load`; nobody uses the others.
 pub mod bounds {
-    pub use crate::chunks::{Chunks, Source};
+    pub use crate::chunks::{Answer, Chunks, Source};
     pub use crate::codec::header::Hashing;
     pub use crate::codec::pieces::{Input, Out};
     pub use crate::error::SnapshotErrorKind;

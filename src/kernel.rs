@@ -90,8 +90,8 @@ pub use self::isa::{Isa, instruction_set, instruction_sets};
 use self::arch::Inlined;
 pub(crate) use self::call::CounterBatch;
 use self::dispatch::{Contains, ContainsBatch, InsertBatch, LineInserts, LineLookups, Probe, TwoLookups, Unpack};
+pub use self::plan::Plan;
 use self::plan::{AccessPlan, Ladder, Traits, TuningRow};
-pub use self::plan::{Plan, is_cached};
 use crate::geometry::layout::{LINE_BYTES, Layout, Shape};
 use crate::geometry::pattern::BitFields;
 use crate::words::bits::{Hint, Lines, Load};
@@ -200,7 +200,7 @@ fn traits(isa: Isa, layout: Layout, inlined: Inlined, has_groups: bool) -> Trait
     Traits {
         words: layout.shape.words,
         has_two_lines: layout.shape.lines > 1,
-        is_cached: is_cached(layout.blocks * LINE_BYTES),
+        is_cached: plan::is_cached(layout.blocks * LINE_BYTES),
         is_inlined: inlined.is_some(),
         has_groups,
         looks_first: isa.level().looks_first(),

@@ -4,7 +4,6 @@ use super::{Bitmap, ConcurrentBitmap, OutOfBoundsError, Storage};
 use crate::chunks::{assert_bitmap_length, unpack_into};
 use crate::hash::assert_same_length;
 use crate::kernel::Isa;
-use crate::kernel::is_cached;
 use crate::kernel::plan::AccessPlan;
 use crate::kernel::tiles::{self, tiles};
 use crate::words::bits::{self, Hint, Load, acquire};
@@ -68,7 +67,7 @@ impl<B: Storage> Bitmap<B> {
     #[inline(always)]
     fn each_tile(
         &self,
-        access: impl Fn(bool, usize) -> AccessPlan,
+        access: impl Fn(usize, usize) -> AccessPlan,
         positions: &[u64],
         work: impl Fn(u64) -> u64,
         mut each: impl FnMut(usize, u64),
@@ -82,7 +81,7 @@ impl<B: Storage> Bitmap<B> {
             each(start / 64, results);
             true
         };
-        let (mut ones, access) = (0, access(is_cached(size_of_val(self.bits.words())), 1));
+        let (mut ones, access) = (0, access(size_of_val(self.bits.words()), 1));
         tiles(&mut ones, access, positions, |_, _, _| (), prefetch, work);
         ones
     }

@@ -284,7 +284,7 @@ const CACHED_BYTES: usize = 2 << 20;
 /// Whether lookups in a filter of this size, in bytes, do without prefetching.
 #[inline(always)]
 #[must_use]
-pub const fn is_cached(bytes: usize) -> bool {
+pub(super) const fn is_cached(bytes: usize) -> bool {
     bytes <= CACHED_BYTES
 }
 
@@ -343,12 +343,13 @@ pub struct AccessPlan {
 
 /// For `tiles.rs`.
 impl AccessPlan {
-    /// For batches of lookups in a filter of which a key touches this many `lines`.
+    /// For batches of lookups in a filter of this many `bytes`, of which a key touches this many
+    /// `lines`.
     #[inline(always)]
     #[must_use]
-    pub fn lookups(is_cached: bool, lines: usize) -> Self {
+    pub fn lookups(bytes: usize, lines: usize) -> Self {
         Self::of(
-            is_cached,
+            bytes,
             lines,
             |tuning| if lines == 1 { tuning.lookups } else { Hint::L2 },
         )
@@ -357,15 +358,15 @@ impl AccessPlan {
     /// For batches of inserts or removes.
     #[inline(always)]
     #[must_use]
-    pub fn changes(is_cached: bool, lines: usize) -> Self {
-        Self::of(is_cached, lines, |tuning| {
+    pub fn changes(bytes: usize, lines: usize) -> Self {
+        Self::of(bytes, lines, |tuning| {
             if lines <= MOST_IN_L1 { tuning.changes } else { Hint::L2 }
         })
     }
 
     #[inline(always)]
-    fn of(is_cached: bool, lines: usize, hint: impl Fn(TuningRow) -> Hint) -> Self {
-        if is_cached {
+    fn of(bytes: usize, lines: usize, hint: impl Fn(TuningRow) -> Hint) -> Self {
+        if is_cached(bytes) {
             return Self {
                 hint: None,
                 ahead: 0,
@@ -411,7 +412,8 @@ impl AccessPlan {
         (key >> self.log_tile & 1, key & (self.tile() - 1))
     }
 
-    /// The hint for lines that are asked for beside those of the loop, if it is worthwhile.
+    /// The hint for lines that are prefetched beside those of the loop. `None` if no prefetch is
+    /// worthwhile.
     #[inline(always)]
     #[must_use]
     pub fn hint(self) -> Option<Hint> {

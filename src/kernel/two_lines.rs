@@ -69,7 +69,7 @@ pub(super) unsafe fn contains_hashes<T: Load>(
     // In the caches nothing is asked for ahead, and less space stays in the first of them.
     let most = if hint.is_none() { PASS / 4 } else { PASS };
     let [first, other] = lines.halves();
-    let (mut seconds, mut held) = (Scratch::<{ PASS + ROOM }>::new(), [0; PASS / 64]);
+    let (mut seconds, mut held) = (Scratch::<{ PASS + ROOM }>::default(), [0; PASS / 64]);
     for (hashes, found) in hashes.chunks(most).zip(found.chunks_mut(most / 64)) {
         line(first, hashes, found);
         let seconds = seconds.first(hashes.len() + ROOM);
@@ -212,7 +212,7 @@ pub(super) fn fill(
 /// bitmaps become one.
 #[inline(always)]
 fn each_pass(hashes: &[u64], changed: &mut [u64], mut work: impl FnMut(&[u64], &[u64], &mut [u64], &mut [u64])) {
-    let (mut seconds, mut more) = (Scratch::<PASS>::new(), [0; PASS / 64]);
+    let (mut seconds, mut more) = (Scratch::<PASS>::default(), [0; PASS / 64]);
     for (hashes, changed) in hashes.chunks(PASS).zip(changed.chunks_mut(PASS / 64)) {
         let (seconds, more) = (seconds.first(hashes.len()), &mut more[..changed.len()]);
         for (to, hash) in seconds.iter_mut().zip(hashes) {

@@ -17,15 +17,17 @@ pub struct Scratch<const N: usize> {
 /// The first words are cleared in steps of these lengths, without a call.
 const STEPS: [usize; 4] = [0, 8, 16, 32];
 
-impl<const N: usize> Scratch<N> {
+impl<const N: usize> Default for Scratch<N> {
     #[inline(always)]
-    pub(crate) fn new() -> Self {
+    fn default() -> Self {
         Self {
             words: [const { MaybeUninit::uninit() }; N],
             written: 0,
         }
     }
+}
 
+impl<const N: usize> Scratch<N> {
     /// The first `len` words. Their values are arbitrary.
     ///
     /// # Panics
@@ -60,7 +62,7 @@ mod tests {
 
     #[test]
     fn words_are_cleared_once() {
-        let mut space = Scratch::<70>::new();
+        let mut space = Scratch::<70>::default();
         for len in [0, 1, 8, 9, 16, 17, 32, 33, 70] {
             let words = space.first(len);
             assert_eq!(words.len(), len);
@@ -69,6 +71,6 @@ mod tests {
             words.fill(7);
             assert!(space.first(len).iter().all(|word| *word == 7));
         }
-        assert_eq!(Scratch::<5>::new().first(5), [0; 5]);
+        assert_eq!(Scratch::<5>::default().first(5), [0; 5]);
     }
 }

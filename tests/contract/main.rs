@@ -5,7 +5,9 @@
 
 use lanebloom::internal::{Isa, WithIsa, instruction_sets};
 use lanebloom::traits::{Count, Engine, Insert, Inserted, Remove, Union};
-use lanebloom::{Filter, InsertError, KeyHasher};
+use lanebloom::{BuildError, Filter, InsertError, KeyHasher};
+use lanebloom_formats::SplitBlockBloom;
+use lanebloom_formats::splitblock::{Owned, SplitBlock, Xxh64};
 use lanebloom_tests::filters::*;
 use lanebloom_tests::{STRESS_KEYS, filled, for_each_filter, hit_rate, lookups_agree, number, plain, together, within};
 use std::fmt::Debug;
@@ -116,6 +118,21 @@ macro_rules! word {
 }
 
 for_each_filter!(tests);
+tests! { split_block: SplitBlockBloom = { SplitBlocks(0) } [inserts flags extends estimates unites rates] }
+
+/// Builds a filter whose engine is of another crate.
+struct SplitBlocks(usize);
+
+impl SplitBlocks {
+    fn expected_keys(self, keys: usize) -> Self {
+        Self(keys)
+    }
+
+    fn build(self) -> Result<Filter<SplitBlock<Owned>, Xxh64>, BuildError> {
+        let filter = SplitBlockBloom::with_capacity(self.0, 0.01)?;
+        Filter::try_clone(&filter)
+    }
+}
 
 // ---- Keys ----
 

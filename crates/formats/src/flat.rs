@@ -9,7 +9,7 @@
 
 use lanebloom::BuildError;
 use lanebloom::internal::{
-    AccessPlan, Bits, Hint, LINES, Plan, TILE, Vectorized, acquire, answers, each_one, is_cached, tiles, vectorized,
+    AccessPlan, Bits, Hint, LINES, Plan, TILE, Vectorized, acquire, answers, each_one, tiles, vectorized,
 };
 
 /// Bytes of a cache line.
@@ -189,15 +189,26 @@ impl Flat {
         self.functions as usize
     }
 
-    /// Whether a prefetch is not worthwhile.
-    pub(crate) fn is_cached(&self) -> bool {
-        // The model checker's filters are too small to take the other way.
-        let small = if cfg!(lanebloom_loom) {
-            self.modulo.bits == 64
-        } else {
-            is_cached(self.bits.bytes())
-        };
-        small || self.functions() > LINES
+    /// How batches of lookups read.
+    fn lookups(&self) -> AccessPlan {
+        AccessPlan::lookups(self.bytes_to_prefetch(), self.functions())
+    }
+
+    /// How batches of inserts read and write.
+    pub(crate) fn changes(&self) -> AccessPlan {
+        AccessPlan::changes(self.bytes_to_prefetch(), self.functions())
+    }
+
+    /// The bytes, but 0 if a key has too many bits to prefetch them.
+    fn bytes_to_prefetch(&self) -> usize {
+        if self.functions() > LINES {
+            return 0;
+        }
+        // The model checker's filters are too small to be prefetched.
+        match self.modulo.bits {
+            65.. if cfg!(lanebloom_loom) => usize::MAX,
+            _ => self.bits.bytes(),
+        }
     }
 
     /// Looks keys up. `key` gives the indexes of each key. Calls `each(start, len, bitmap)`
@@ -211,10 +222,12 @@ impl Flat {
     ) {
         if Plan::of_keys(keys.len()).is_single() {
             one_by_one(keys, |from| self.holds(key(from)), each);
-        } else if self.is_cached() {
-            self.contains_cached(keys, key, each);
         } else {
-            self.contains_ahead(keys, key, each);
+            let access = self.lookups();
+            match access.hint() {
+                None => self.contains_cached(access, keys, key, each),
+                Some(_) => self.contains_ahead(access, keys, key, each),
+            }
         }
     }
 
@@ -232,11 +245,11 @@ impl Flat {
     #[inline(never)]
     fn contains_cached<K, P: NextIndex>(
         &self,
+        access: AccessPlan,
         keys: &[K],
         mut key: impl FnMut(&K) -> P,
         mut each: impl FnMut(usize, usize, u64),
     ) {
-        let access = AccessPlan::lookups(true, self.functions());
         let index = |_: &mut _, _, from: &K| key(from);
         tiles(
             &mut [[0; TILE]; GROUP],
@@ -266,13 +279,13 @@ impl Flat {
     #[inline(never)]
     fn contains_ahead<K, P: NextIndex>(
         &self,
+        access: AccessPlan,
         keys: &[K],
         mut key: impl FnMut(&K) -> P,
         mut each: impl FnMut(usize, usize, u64),
     ) {
         let functions = self.functions();
         let first = FIRST.min(functions);
-        let access = AccessPlan::lookups(false, functions);
         let size = access.tile();
         // A key that has only one bit has it twice.
         let index = |_: &mut _, _, from: &K| {
@@ -345,7 +358,7 @@ impl Flat {
             }
             return;
         }
-        let access = AccessPlan::changes(self.is_cached(), functions).next_tile(functions);
+        let access = self.changes().next_tile(functions);
         let of_key = |i| {
             let (ring, i) = access.in_rings(i);
             (ring, i * functions..(i + 1) * functions)

@@ -77,7 +77,7 @@ use alloc::vec::Vec;
 use error::{RedisBloomInsertError, RedisBloomInsertErrorKind};
 use lanebloom::BuildError;
 use lanebloom::internal::{
-    AccessPlan, assert_bitmap_length, assert_same_length, build_error, each_one, for_each_absent, out_of_memory, tiles,
+    assert_bitmap_length, assert_same_length, build_error, each_one, for_each_absent, out_of_memory, tiles,
     try_gathered, unpack, wrong_rate,
 };
 use layout::{Hash, LayerIndexes, LayerLayout, TIGHTENING, hash, options};
@@ -544,7 +544,7 @@ impl RedisBloom {
         each: &mut impl FnMut(usize, bool),
     ) -> Result<usize, RedisBloomInsertError> {
         let flat = &self.newest().flat;
-        let access = AccessPlan::changes(flat.is_cached(), flat.functions());
+        let access = flat.changes();
         let prefetch = |filter: &mut Self, _, hash: &Hash, (): &(), hint| {
             let newest = filter.newest();
             newest.flat.prefetch(newest.indexes(*hash), hint);

@@ -58,9 +58,7 @@ use crate::unpack_into;
 use alloc::format;
 use alloc::vec::Vec;
 use lanebloom::BuildError;
-use lanebloom::internal::{
-    AccessPlan, TILE, answers, assert_same_length, build_error, each_one, is_cached, out_of_memory, tiles,
-};
+use lanebloom::internal::{AccessPlan, TILE, answers, assert_same_length, build_error, each_one, out_of_memory, tiles};
 use layer::{CuckooLayer, RedisAddress};
 
 /// Redis' `CF` filter, bit for bit: a chain of cuckoo filters that grows when one is full.
@@ -579,7 +577,7 @@ impl RedisCuckoo {
         let Some((first, others)) = self.layers.split_first() else {
             return out.fill(false);
         };
-        let access = |layer: &CuckooLayer| AccessPlan::lookups(is_cached(layer.bytes().len()), 2);
+        let access = |layer: &CuckooLayer| AccessPlan::lookups(layer.bytes().len(), 2);
         let place = |_: &mut _, _, key: &K| address(key.as_ref());
         let prefetch = |_: &mut _, _, _: &K, hash: &RedisAddress, hint| first.prefetch(*hash, hint);
         let unpack = &mut unpack_into(out);

@@ -50,11 +50,8 @@ mod block;
 mod bytes;
 mod engine;
 pub(crate) mod error;
-mod fold;
-mod inserts;
 #[allow(unsafe_code, reason = "instruction sets that not every CPU has, and their loads")]
 mod kernel;
-mod sets;
 mod sizing;
 mod view;
 mod xxh64;
@@ -67,12 +64,13 @@ pub use self::sizing::{MAX_FORMAT_BYTES, MIN_FORMAT_BYTES};
 pub use self::view::SplitBlockView;
 
 use self::block::BLOCK_BYTES;
+use crate::logarithm::pow;
+use crate::{CHUNK, chunks};
 use alloc::format;
 use core::fmt;
-use core::num::NonZeroUsize;
-use core::ops::Deref;
-use lanebloom::internal::{Bits, acquire, acquire_if, build_error, engine, engine_mut, filter_of, incompatible};
-use lanebloom::{BuildError, Filter, Funnel, IncompatibleError};
+use core::ops::{Deref, DerefMut};
+use lanebloom::internal::{Bits, Fold, build_error, engine, engine_mut, filter_of, folds, inserts, sets, unions};
+use lanebloom::{BuildError, Filter, Funnel, KeyHasher};
 
 /// XXH64 with seed 0 of a key's bytes: the hash that all of these filters use.
 ///
@@ -156,6 +154,7 @@ pub fn check_block(block: &[u8; BLOCK_BYTES], hash: u64) -> bool {
 /// As [`ConcurrentBloom`](lanebloom::ConcurrentBloom): a key whose insert happened before a lookup
 /// is found. When a lookup returns true, what the inserters of these bits did before is visible.
 /// Two threads that insert one new key at the same time may both get true.
+#[derive(Clone, PartialEq)]
 pub struct SplitBlockBloom(Filter<SplitBlock<Owned>, Xxh64>);
 
 /// Making one.
@@ -274,18 +273,7 @@ impl SplitBlockBloom {
     }
 
     fn new(blocks: usize, expected_keys: usize) -> Result<Self, BuildError> {
-        if blocks > sizing::MOST_BLOCKS {
-            return Err(build_error(format!(
-                "{blocks} blocks are more than {}",
-                sizing::MOST_BLOCKS
-            )));
-        }
-        let blocks = NonZeroUsize::new(blocks).unwrap_or(NonZeroUsize::MIN);
-        let content = Owned {
-            bits: Bits::new(blocks.get().div_ceil(2))?,
-            blocks,
-            expected_keys,
-        };
+        let content = Owned::new(blocks, expected_keys)?;
         Ok(Self(filter_of(SplitBlock::new(content), Xxh64::new())))
     }
 
@@ -302,114 +290,47 @@ impl SplitBlockBloom {
     }
 }
 
-/// One key at a time.
+inserts! { "lanebloom_formats::", SplitBlockBloom: SplitBlock<Owned>,
+"The answer is `false` for a key that is there, and by chance for a new one, at the false-positive rate. If \
+several threads race to insert a new key, **at least** one of them gets `true`, and several may: do not take it \
+for a claim. `false` ends in an `Acquire`, like a lookup's `true`." }
+unions! { "lanebloom_formats::", SplitBlockBloom: SplitBlock<Owned>, "with_bytes(2048)?" }
+sets! { "lanebloom_formats::", SplitBlockBloom: SplitBlock<Owned>, estimates }
+folds! { "lanebloom_formats::", SplitBlockBloom: SplitBlock<Owned>, "with_bytes(bytes)" }
+
+/// Inserts without atomics, for exclusive access.
 impl SplitBlockBloom {
-    /// Inserts a key; returns whether this changed the filter.
-    ///
-    /// # Memory ordering
-    ///
-    /// What this thread did before is visible to one whose lookup finds the key.
-    ///
-    /// # Examples
+    /// [`insert_batch`](Self::insert_batch) without atomics.
     ///
     /// ```
-    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
-    /// assert!(filter.insert("a") && !filter.insert("a"));
+    /// let mut filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
+    /// assert_eq!(filter.insert_batch_mut(&[1_i64, 2, 1]), 2);
+    /// assert!(filter.contains(&2_i64));
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
-    #[inline]
-    pub fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-        self.insert_hash(hash(key))
+    pub fn insert_batch_mut<K: Funnel>(&mut self, keys: &[K]) -> usize {
+        let mut new = 0;
+        let hasher = *self.hasher();
+        let hash = |keys: &[K], out: &mut [u64]| hasher.hash_batch(keys, out);
+        chunks::hashed::<CHUNK, _, _>(keys, hash, |_, hashes| new += self.insert_hashes_mut(hashes));
+        new
     }
 
-    /// [`insert`](Self::insert) by hash.
+    /// [`insert_hashes`](Self::insert_hashes) without atomics.
     ///
     /// ```
-    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
-    /// assert!(filter.insert_hash(7) && !filter.insert_hash(7));
+    /// let mut filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
+    /// assert_eq!(filter.insert_hashes_mut(&[7, 8, 7]), 2);
+    /// assert!(filter.contains_hash(8));
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
-    #[inline]
-    pub fn insert_hash(&self, hash: u64) -> bool {
-        let engine = engine(&self.0);
-        let changed = engine.level.insert(engine.blocks(), hash);
-        acquire_if(!changed);
-        changed
-    }
-
-    /// The bits.
-    #[inline(always)]
-    fn bits(&self) -> &Bits {
-        &engine(&self.0).content.bits
+    pub fn insert_hashes_mut(&mut self, hashes: &[u64]) -> usize {
+        engine_mut(self).insert_mut(hashes)
     }
 }
 
 /// The whole filter.
 impl SplitBlockBloom {
-    /// Unsets all bits.
-    ///
-    /// ```
-    /// let mut filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
-    /// filter.insert("a");
-    /// filter.clear();
-    /// assert!(filter.is_empty());
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    pub fn clear(&mut self) {
-        engine_mut(&mut self.0).content.bits.clear();
-    }
-
-    /// Adds every key of `other` to this filter; returns whether that changed it. Both may be in
-    /// use meanwhile.
-    ///
-    /// # Errors
-    ///
-    /// If the numbers of blocks differ. Then no key is added.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom_formats::SplitBlockBloom;
-    ///
-    /// let one = SplitBlockBloom::with_bytes(1024)?;
-    /// let other = SplitBlockBloom::with_bytes(1024)?;
-    /// other.insert("a");
-    /// assert!(one.union_from(&other)?);
-    /// assert!(one.contains("a"));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
-        self.check_same_size(other)?;
-        let changed = self.bits().or_from(other.bits(), 0..self.bits().blocks());
-        acquire_if(!changed);
-        Ok(changed)
-    }
-
-    /// Whether the numbers of blocks are equal, as [`union_from`](Self::union_from) requires.
-    ///
-    /// ```
-    /// use lanebloom_formats::SplitBlockBloom;
-    ///
-    /// let filter = SplitBlockBloom::with_bytes(1024)?;
-    /// assert!(filter.is_compatible(&filter.clone()));
-    /// assert!(!filter.is_compatible(&SplitBlockBloom::with_bytes(2048)?));
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    #[must_use]
-    pub fn is_compatible(&self, other: &Self) -> bool {
-        self.check_same_size(other).is_ok()
-    }
-
-    fn check_same_size(&self, other: &Self) -> Result<(), IncompatibleError> {
-        let (ours, theirs) = (self.blocks(), other.blocks());
-        if ours == theirs {
-            return Ok(());
-        }
-        Err(incompatible(format!(
-            "the other filter has {theirs} blocks, this one {ours}"
-        )))
-    }
-
     /// The number of blocks.
     ///
     /// ```
@@ -421,20 +342,47 @@ impl SplitBlockBloom {
         engine(&self.0).content.blocks.get()
     }
 
-    /// The number of distinct keys, estimated from the share of set bits. Reads the whole filter.
+    /// [Folds](Self::fold) by the power of two that parquet-rs chooses for a filter of a file, by
+    /// its `fold_to_target_fpp`; returns the factor.
     ///
-    /// The relative standard error for `n` expected keys is about `0.3 / sqrt(n)` at 1%: 1% at 1000
-    /// keys, 0.03% at a million. A full filter answers the least number that would have filled it.
+    /// That is the largest one after which the mean share of set bits, to the power of 8, is
+    /// estimated as at most `rate`. The estimate leaves out that keys are not spread evenly, so the
+    /// rate may be higher: ask
+    /// [`current_false_positive_rate`](lanebloom::Filter::current_false_positive_rate).
+    ///
+    /// # Errors
+    ///
+    /// As [`fold_to_rate`](Self::fold_to_rate).
+    ///
+    /// # Examples
     ///
     /// ```
-    /// let filter = lanebloom_formats::SplitBlockBloom::with_capacity(1000, 0.01)?;
-    /// filter.insert("a");
-    /// assert_eq!(filter.estimated_len(), 1);
+    /// use lanebloom_formats::SplitBlockBloom;
+    ///
+    /// let mut filter = SplitBlockBloom::with_parquet_size(1_000_000, 0.01)?;
+    /// filter.insert_all(0..1000_u32);
+    /// assert_eq!(filter.fold_as_parquet(0.01)?, 1024);
+    /// assert_eq!(filter.memory_bytes(), 2048);
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
-    #[must_use]
-    pub fn estimated_len(&self) -> usize {
-        self.statistics().len
+    #[doc(alias("fold_to_target_fpp"))]
+    pub fn fold_as_parquet(&mut self, rate: f64) -> Result<usize, BuildError> {
+        sizing::check(rate)?;
+        let (mut clear, mut factor) = (1.0 - self.statistics().fill_ratio, 1);
+        while self.blocks() % (2 * factor) == 0 {
+            clear *= clear;
+            if pow(1.0 - clear, 8) > rate {
+                break;
+            }
+            factor *= 2;
+        }
+        Fold::fold_for_rate(&mut self.0, factor, rate)
+    }
+
+    /// The bits.
+    #[inline(always)]
+    fn bits(&self) -> &Bits {
+        &engine(self).content.bits
     }
 }
 
@@ -448,21 +396,10 @@ impl Deref for SplitBlockBloom {
     }
 }
 
-/// A copy that holds at least every key whose insertion happened before. Aborts if the allocation
-/// fails; [`try_clone`](SplitBlockBloom::try_clone) does not.
-impl Clone for SplitBlockBloom {
-    fn clone(&self) -> Self {
-        Self(self.0.clone())
-    }
-}
-
-/// Whether both have the same bits. Beside inserts, each word counts as some value that it had
-/// meanwhile.
-impl PartialEq for SplitBlockBloom {
-    fn eq(&self, other: &Self) -> bool {
-        let same = self.blocks() == other.blocks() && self.bits().words().eq(other.bits().words());
-        acquire();
-        same
+impl DerefMut for SplitBlockBloom {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.0
     }
 }
 

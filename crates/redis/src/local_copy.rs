@@ -8,9 +8,7 @@ use crate::connection::Async;
 use crate::connection::{self, Blocking, Connection, Talk, lossy, now};
 use crate::error::{BitmapError, BitmapErrorKind};
 use crate::layout::MAX_BITS;
-use lanebloom::internal::{
-    AccessPlan, LINES, acquire_if, assert_same_length, is_cached, is_present, prefetch_position, tiles,
-};
+use lanebloom::internal::{AccessPlan, LINES, acquire_if, assert_same_length, is_present, prefetch_position, tiles};
 use lanebloom::{ConcurrentBitmap, Funnel};
 use redis::{ConnectionLike, Value};
 use std::sync::OnceLock;
@@ -161,7 +159,7 @@ impl LocalBitmap {
             return out.fill(false);
         };
         let functions = usize::from(self.source.layout.functions);
-        let access = AccessPlan::lookups(is_cached(first.memory_bytes()), functions).next_tile(functions);
+        let access = AccessPlan::lookups(first.memory_bytes(), functions).next_tile(functions);
         let range = |i: usize| i * functions..(i + 1) * functions;
         // Whether the layout has places for the key.
         let place = |rings: &mut [[u64; LINES]; 2], i: usize, key: &K| {

@@ -7,7 +7,7 @@
 
 use crate::error::{BuildError, BuildErrorKind};
 use crate::filter::Filter;
-use crate::filter::parts::lines::{Blocked, LineWords, OwnWords, empty};
+use crate::filter::parts::lines::{Blocked, OwnWords, empty};
 use crate::filter::traits::Engine;
 use crate::geometry::layout::{LINE_WORDS, Layout};
 use crate::geometry::sizing::Request;
@@ -15,9 +15,57 @@ use alloc::format;
 use alloc::vec::Vec;
 use core::{array, iter};
 
-/// The number of blocks that a key's line is one of: its divisors are the factors of folds.
-fn part(layout: Layout) -> usize {
-    layout.blocks / layout.shape.lines
+/// An engine of blocks, in which neighbouring blocks can be united.
+pub trait Fold: Engine {
+    /// The number of blocks whose divisors are the factors, and what they are a part of, if not the
+    /// whole filter.
+    fn blocks_to_fold(&self) -> (usize, &'static str);
+
+    /// The rate after a fold by a divisor.
+    fn rate_after(&self, factor: usize) -> f64;
+
+    /// The number of keys that keep `rate` after a fold.
+    fn keys_after(&self, factor: usize, rate: f64) -> usize;
+
+    /// The engine after a fold by a divisor.
+    fn folded(&self, factor: usize, expected_keys: usize) -> Result<Self, BuildError>;
+
+    /// Folds, if `factor` is a divisor.
+    fn fold<S>(filter: &mut Filter<Self, S>, factor: usize) -> Result<(), BuildError> {
+        let (blocks, of) = filter.engine.blocks_to_fold();
+        if factor == 0 || blocks % factor != 0 {
+            let problem = format!("the {blocks} blocks{of} cannot be folded by {factor}, which does not divide them");
+            return Err(BuildError(BuildErrorKind::Setting(problem)));
+        }
+        replace(filter, factor, usize::max(filter.expected_keys() / factor, 1))
+    }
+
+    /// Folds by the largest divisor that keeps `rate`, or by 1.
+    fn fold_to_rate<S>(filter: &mut Filter<Self, S>, rate: f64) -> Result<usize, BuildError> {
+        let request = Request {
+            rate: Some(rate),
+            ..Request::default()
+        };
+        request.check().map_err(BuildError)?;
+        let (blocks, _) = filter.engine.blocks_to_fold();
+        let factors: Vec<usize> = (1..=blocks).filter(|factor| blocks % factor == 0).collect();
+        let kept = factors.partition_point(|&factor| filter.engine.rate_after(factor) <= rate);
+        Self::fold_for_rate(filter, factors[kept.saturating_sub(1)], rate)
+    }
+
+    /// Folds by a divisor for as many keys as keep `rate` then; returns the divisor.
+    fn fold_for_rate<S>(filter: &mut Filter<Self, S>, factor: usize, rate: f64) -> Result<usize, BuildError> {
+        if factor > 1 {
+            replace(filter, factor, filter.engine.keys_after(factor, rate))?;
+        }
+        Ok(factor)
+    }
+}
+
+fn replace<E: Fold, S>(filter: &mut Filter<E, S>, factor: usize, expected_keys: usize) -> Result<(), BuildError> {
+    filter.engine = filter.engine.folded(factor, expected_keys)?;
+    filter.engine.set_isa(filter.isa);
+    Ok(())
 }
 
 fn folded(layout: Layout, factor: usize) -> Layout {
@@ -27,152 +75,129 @@ fn folded(layout: Layout, factor: usize) -> Layout {
     }
 }
 
-/// The rate now, of the filter after a fold.
-fn folded_rate<W: LineWords>(engine: &Blocked<W>, factor: usize) -> f64 {
-    let mut lines = engine.words.lines().words();
-    let unite = |a: [u64; LINE_WORDS], b: [u64; LINE_WORDS]| array::from_fn(|i| a[i] | b[i]);
-    let lines = iter::from_fn(|| lines.by_ref().take(factor).reduce(unite));
-    folded(engine.layout, factor).mean_rate(lines)
+impl<W: OwnWords> Fold for Blocked<W> {
+    fn blocks_to_fold(&self) -> (usize, &'static str) {
+        match self.layout.shape.lines {
+            1 => (self.layout.blocks, ""),
+            lines => (self.layout.blocks / lines, " of each half"),
+        }
+    }
+
+    fn rate_after(&self, factor: usize) -> f64 {
+        let mut lines = self.words.lines().words();
+        let unite = |a: [u64; LINE_WORDS], b: [u64; LINE_WORDS]| array::from_fn(|i| a[i] | b[i]);
+        let lines = iter::from_fn(|| lines.by_ref().take(factor).reduce(unite));
+        folded(self.layout, factor).mean_rate(lines)
+    }
+
+    fn keys_after(&self, factor: usize, rate: f64) -> usize {
+        folded(self.layout, factor).keys_at(W::CELL, rate)
+    }
+
+    fn folded(&self, factor: usize, expected_keys: usize) -> Result<Self, BuildError> {
+        let mut folded = empty::<W>(folded(self.layout, factor), expected_keys)?;
+        let mut words = self.words.words();
+        for block in 0..folded.layout.blocks {
+            let mut line = [0; LINE_WORDS];
+            for _ in 0..factor {
+                for (word, other) in line.iter_mut().zip(&mut words) {
+                    *word = W::united(*word, other);
+                }
+            }
+            folded.words.store_words(block * LINE_WORDS, line.into_iter());
+        }
+        Ok(folded)
+    }
 }
 
-/// Folds by a divisor of the [`part`].
-fn fold<W: OwnWords>(engine: &mut Blocked<W>, factor: usize, expected_keys: usize) -> Result<(), BuildError> {
-    let mut folded = empty::<W>(folded(engine.layout, factor), expected_keys)?;
-    let mut words = engine.words.words();
-    for block in 0..folded.layout.blocks {
-        let mut line = [0; LINE_WORDS];
-        for _ in 0..factor {
-            for (word, other) in line.iter_mut().zip(&mut words) {
-                *word = W::united(*word, other);
+/// The folds of a type: `folds! { Type: Engine }`. A type of another crate says before it which,
+/// `"its_crate::"`, and after it how `bytes` make a filter of as many.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! folds {
+    ($filter:ident: $engine:ty) => {
+        $crate::folds! { "lanebloom::", $filter for [S] $filter<S>; $engine, "builder().memory_budget(bytes).build()" }
+    };
+
+    ($krate:literal, $filter:ident: $engine:ty, $sized:literal) => {
+        $crate::folds! { $krate, $filter for [] $filter; $engine, $sized }
+    };
+
+    ($krate:literal, $filter:ident for [$($any:tt)*] $target:ty; $engine:ty, $sized:literal) => {
+        /// Folds.
+        impl<$($any)*> $target {
+            /// Divides the number of [blocks](Self::blocks), and so the memory, by `factor`. The
+            /// keys are not needed: the filter is then, bit for bit, the one that the same inserts
+            /// would have made with this many blocks.
+            ///
+            /// The [expected keys](Self::expected_keys) are divided too, so that the promised rate
+            /// stays. The keys that are in stay in: if they were more than that, the filter
+            /// [is overfull](Self::is_overfull) now.
+            ///
+            /// A filter of 2^n bytes can be halved until one block is left, or
+            /// two with two lines per key. Any other filter has the factors that its number of
+            /// blocks happens to have.
+            ///
+            /// The content moves to new memory. The old memory is freed at the end, so both are
+            /// there for a while.
+            ///
+            /// # Errors
+            ///
+            /// Fails if `factor` does not divide the number of blocks (with two lines per key, half
+            /// of it), or if the new memory cannot be allocated. Then the filter is as before.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            #[doc = concat!("let sized = |bytes| ", $krate, stringify!($filter), "::", $sized, ";")]
+            /// let (mut filter, small) = (sized(1 << 16)?, sized(1 << 13)?);
+            /// filter.insert_all(0..200u32);
+            /// small.insert_all(0..200u32);
+            /// filter.fold(8)?;
+            /// assert!(filter == small && filter.memory_bytes() == 1 << 13);
+            /// assert_eq!(filter.expected_keys(), small.expected_keys());
+            /// assert!(filter.fold(3).is_err());
+            /// # Ok::<(), lanebloom::BuildError>(())
+            /// ```
+            #[doc(alias("shrink", "halve", "compact"))]
+            pub fn fold(&mut self, factor: usize) -> Result<(), $crate::BuildError> {
+                <$engine as $crate::internal::Fold>::fold(self, factor)
+            }
+
+            /// [Folds](Self::fold) by the largest factor after which the [rate
+            /// now](Self::current_false_positive_rate) is at most `rate`; returns the factor. It is
+            /// 1, and the filter as before, if every fold would raise the rate beyond that.
+            ///
+            /// The [expected keys](Self::expected_keys) are then those for which the new filter
+            /// keeps this rate. Fold a filter that gets no more keys before it is saved or sent.
+            ///
+            /// It reads the filter some times: as many as the number of factors has bits. It
+            /// assumes that the rate grows with the factor. That holds if each factor divides the
+            /// next one, as in a filter of 2^n bytes. Otherwise, with a few keys, a larger factor
+            /// than the one found may keep the rate too.
+            ///
+            /// # Errors
+            ///
+            /// Fails if `rate` is not between 0 and 1, or if the new memory cannot be allocated.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            #[doc = concat!("let sized = |bytes| ", $krate, stringify!($filter), "::", $sized, ";")]
+            /// let mut filter = sized(1 << 20)?;
+            /// filter.insert_all(0..1000u32);
+            /// let factor = filter.fold_to_rate(0.01)?;
+            /// assert_eq!(filter.memory_bytes(), (1 << 20) / factor);
+            /// assert!(factor >= 128 && filter.current_false_positive_rate() <= 0.01);
+            /// assert!((0..1000u32).all(|key| filter.contains(&key)));
+            /// assert_eq!(filter.fold_to_rate(0.01)?, 1);
+            /// # Ok::<(), lanebloom::BuildError>(())
+            /// ```
+            #[doc(alias("shrink_to_fit"))]
+            pub fn fold_to_rate(&mut self, rate: f64) -> Result<usize, $crate::BuildError> {
+                <$engine as $crate::internal::Fold>::fold_to_rate(self, rate)
             }
         }
-        folded.words.store_words(block * LINE_WORDS, line.into_iter());
-    }
-    drop(words);
-    *engine = folded;
-    Ok(())
-}
-
-/// Fails unless `factor` divides the number of blocks. `of` says what they are a part of, if not
-/// the whole filter.
-pub fn check_factor(blocks: usize, of: &str, factor: usize) -> Result<(), BuildError> {
-    if factor != 0 && blocks % factor == 0 {
-        return Ok(());
-    }
-    let problem = format!("the {blocks} blocks{of} cannot be folded by {factor}, which does not divide them");
-    Err(BuildError(BuildErrorKind::Setting(problem)))
-}
-
-/// The largest divisor of the number of blocks by which a fold keeps `rate`, or 1. `rate_after`
-/// says which rate a fold leaves.
-pub fn largest_factor(blocks: usize, rate: f64, rate_after: impl Fn(usize) -> f64) -> Result<usize, BuildError> {
-    let request = Request {
-        rate: Some(rate),
-        ..Request::default()
     };
-    request.check().map_err(BuildError)?;
-    let factors: Vec<usize> = (1..=blocks).filter(|factor| blocks % factor == 0).collect();
-    let kept = factors.partition_point(|&factor| rate_after(factor) <= rate);
-    Ok(factors[kept.saturating_sub(1)])
 }
-
-fn fold_by<W: OwnWords>(engine: &mut Blocked<W>, factor: usize) -> Result<(), BuildError> {
-    let of = if engine.layout.shape.lines == 1 {
-        ""
-    } else {
-        " of each half"
-    };
-    check_factor(part(engine.layout), of, factor)?;
-    fold(engine, factor, usize::max(engine.expected_keys / factor, 1))
-}
-
-fn fold_to_rate<W: OwnWords>(engine: &mut Blocked<W>, rate: f64) -> Result<usize, BuildError> {
-    let factor = largest_factor(part(engine.layout), rate, |factor| folded_rate(engine, factor))?;
-    if factor > 1 {
-        fold(engine, factor, folded(engine.layout, factor).keys_at(W::CELL, rate))?;
-    }
-    Ok(factor)
-}
-
-/// Folds.
-#[expect(private_bounds, reason = "every engine of this kind has it")]
-impl<W: OwnWords, S> Filter<Blocked<W>, S> {
-    /// Divides the number of [blocks](Self::blocks), and so the memory, by `factor`. The
-    /// keys are not needed: the filter is then, bit for bit, the one that the same inserts
-    /// would have made with this many blocks.
-    ///
-    /// The [expected keys](Self::expected_keys) are divided too, so that the promised rate
-    /// stays. The keys that are in stay in: if they were more than that, the filter
-    /// [is overfull](Self::is_overfull) now.
-    ///
-    /// A filter of a memory budget of 2^n bytes can be halved until one block is left, or
-    /// two with two lines per key. Any other filter has the factors that its number of
-    /// blocks happens to have.
-    ///
-    /// The content moves to new memory. The old memory is freed at the end, so both are
-    /// there for a while.
-    ///
-    /// # Errors
-    ///
-    /// Fails if `factor` does not divide the number of blocks (with two lines per key, half
-    /// of it), or if the new memory cannot be allocated. Then the filter is as before.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom::ConcurrentBloom;
-    ///
-    /// let sized = |bytes| ConcurrentBloom::builder().memory_budget(bytes).build();
-    /// let (mut filter, small) = (sized(1 << 16)?, sized(1 << 13)?);
-    /// filter.insert_all(0..200u32);
-    /// small.insert_all(0..200u32);
-    /// filter.fold(8)?;
-    /// assert!(filter == small && filter.memory_bytes() == 1 << 13);
-    /// assert_eq!(filter.expected_keys(), small.expected_keys());
-    /// assert!(filter.fold(3).is_err());
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[doc(alias("shrink", "halve", "compact"))]
-    pub fn fold(&mut self, factor: usize) -> Result<(), BuildError> {
-        fold_by(&mut self.engine, factor)?;
-        self.engine.set_isa(self.isa);
-        Ok(())
-    }
-
-    /// [Folds](Self::fold) by the largest factor after which the [rate
-    /// now](Self::current_false_positive_rate) is at most `rate`; returns the factor. It is
-    /// 1, and the filter as before, if every fold would raise the rate beyond that.
-    ///
-    /// The [expected keys](Self::expected_keys) are then those for which the new filter
-    /// keeps this rate. A filter that gets no more keys can give its free memory back so:
-    /// before it is saved or sent, say.
-    ///
-    /// It reads the filter some times: as many as the number of factors has bits. So it
-    /// takes it that a larger factor has a higher rate. That holds if each factor divides
-    /// the next one, as in a memory budget of 2^n bytes. Otherwise, with a few keys, a
-    /// larger factor than the one found may keep the rate too.
-    ///
-    /// # Errors
-    ///
-    /// Fails if `rate` is not between 0 and 1, or if the new memory cannot be allocated.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let builder = lanebloom::ConcurrentBloom::builder().memory_budget(1 << 20);
-    /// let mut filter = builder.build()?;
-    /// filter.insert_all(0..1000u32);
-    /// let factor = filter.fold_to_rate(0.01)?;
-    /// assert_eq!(filter.memory_bytes(), (1 << 20) / factor);
-    /// assert!(factor >= 128 && filter.current_false_positive_rate() <= 0.01);
-    /// assert!((0..1000u32).all(|key| filter.contains(&key)));
-    /// assert_eq!(filter.fold_to_rate(0.01)?, 1);
-    /// # Ok::<(), lanebloom::BuildError>(())
-    /// ```
-    #[doc(alias("shrink_to_fit"))]
-    pub fn fold_to_rate(&mut self, rate: f64) -> Result<usize, BuildError> {
-        let factor = fold_to_rate(&mut self.engine, rate)?;
-        self.engine.set_isa(self.isa);
-        Ok(factor)
-    }
-}
+pub(crate) use folds;

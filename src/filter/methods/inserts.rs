@@ -30,9 +30,15 @@ impl<K: Funnel, E: Engine + Insert<Answer = bool>, S: KeyHasher> Extend<K> for &
 
 /// The inserts of a type: `inserts! { Type: Engine }` if it takes every key. Otherwise also what
 /// one insert and a batch return, and whether a second insert of a key changes the filter.
+///
+/// A type of another crate is not an alias of a [`Filter`](crate::Filter), but derefs to one:
+/// `inserts! { "its_crate::", Type: Engine, "what an insert's answer means" }`.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! inserts {
     ($filter:ident: $engine:ty) => {
-        $crate::filter::methods::inserts::inserts! { $filter: $engine => bool, usize;
+        $crate::inserts! { "lanebloom::", $filter for [S: $crate::KeyHasher] $filter<S>, [S] $crate::Filter<$engine, S>;
+        $engine => bool, usize;
         "The answer is `false` for a key that is there, and by chance for a new one, at the false-positive \
 rate. If several threads race to insert a new key, **at least** one of them gets `true`, and several \
 may: do not take it for a claim. (With one [word per key](crate::bloom::Builder::words_per_key) \
@@ -41,15 +47,21 @@ exactly one thread gets it.) `false` ends in an `Acquire`, like a lookup's `true
     };
 
     ($filter:ident: $engine:ty => $answer:ty, $total:ty, again $again:literal) => {
-        $crate::filter::methods::inserts::inserts! { $filter: $engine => $answer, $total;
+        $crate::inserts! { "lanebloom::", $filter for [S: $crate::KeyHasher] $filter<S>, [S] $crate::Filter<$engine, S>;
+        $engine => $answer, $total;
         "# Errors\n\nFails if the filter is full, or if the key was inserted as often as it can be. The filter \
 loses nothing.",
         "?", $again }
     };
 
-    ($filter:ident: $engine:ty => $answer:ty, $total:ty; $says:literal, $asks:literal, $again:literal) => {
+    ($krate:literal, $filter:ident: $engine:ty, $says:literal) => {
+        $crate::inserts! { $krate, $filter for [] $filter, [] $filter; $engine => bool, usize; $says, "", "false" }
+    };
+
+    ($krate:literal, $filter:ident for [$($hashes:tt)*] $keyed:ty, [$($any:tt)*] $hashed:ty;
+    $engine:ty => $answer:ty, $total:ty; $says:literal, $asks:literal, $again:literal) => {
         /// Inserts.
-        impl<S: $crate::KeyHasher> $filter<S> {
+        impl<$($hashes)*> $keyed {
             /// Inserts `key`. [The type](Self) says what the answer means. Every change is a
             /// `Release`.
             ///
@@ -58,7 +70,7 @@ loses nothing.",
             /// # Examples
             ///
             /// ```
-            #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
+            #[doc = concat!("let filter = ", $krate, stringify!($filter), "::with_capacity(1000, 0.01)?;")]
             #[doc = concat!("filter.insert(\"a\")", $asks, ";")]
             /// assert!(filter.contains("a") && !filter.contains("b"));
             /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -66,39 +78,39 @@ loses nothing.",
             #[doc(alias("add", "put", "check_and_set"))]
             #[inline]
             pub fn insert<K: $crate::Funnel + ?Sized>(&self, key: &K) -> $answer {
-                $crate::traits::Insert::insert(self, key)
+                <$crate::Filter<$engine, _> as $crate::traits::Insert>::insert(self, key)
             }
 
             /// Inserts every key in order, up to one that is refused; returns how many inserts
             /// changed the filter, if the type counts them. An error says how many keys were
-            /// [inserted](crate::InsertError::inserted) before.
+            /// [inserted](lanebloom::InsertError::inserted) before.
             ///
-            /// A `ConcurrentBloom` inserts dense batches [in bulk](crate#inserting-in-bulk), which
-            /// allocates memory: from 1024 keys, and 6 per line of the filter, on.
+            /// A `ConcurrentBloom` inserts dense batches [in bulk](lanebloom#inserting-in-bulk),
+            /// which allocates memory: from 1024 keys, and 6 per line of the filter, on.
             ///
             /// ```
-            #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
+            #[doc = concat!("let filter = ", $krate, stringify!($filter), "::with_capacity(1000, 0.01)?;")]
             #[doc = concat!("filter.insert_batch(&[\"a\", \"b\"])", $asks, ";")]
             /// assert!(filter.contains("a") && filter.contains("b") && !filter.contains("c"));
             /// # Ok::<(), Box<dyn std::error::Error>>(())
             /// ```
             #[inline]
             pub fn insert_batch<K: $crate::Funnel>(&self, keys: &[K]) -> $total {
-                $crate::traits::Insert::insert_batch(self, keys)
+                <$crate::Filter<$engine, _> as $crate::traits::Insert>::insert_batch(self, keys)
             }
 
             /// [`insert_batch`](Self::insert_batch) for the keys of an iterator, some at a time. A
             /// filter that refuses a key takes no more from the iterator.
             ///
             /// ```
-            #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
+            #[doc = concat!("let filter = ", $krate, stringify!($filter), "::with_capacity(1000, 0.01)?;")]
             #[doc = concat!("filter.insert_all(0..100u32)", $asks, ";")]
             /// assert!((0..100u32).all(|key| filter.contains(&key)));
             /// # Ok::<(), Box<dyn std::error::Error>>(())
             /// ```
             #[doc(alias("extend", "try_extend"))]
             pub fn insert_all<K: $crate::Funnel>(&self, keys: impl IntoIterator<Item = K>) -> $total {
-                $crate::traits::Insert::insert_all(self, keys)
+                <$crate::Filter<$engine, _> as $crate::traits::Insert>::insert_all(self, keys)
             }
 
             /// [`insert_batch`](Self::insert_batch) that also writes whether each insert changed
@@ -106,50 +118,50 @@ loses nothing.",
             /// the lengths differ.
             ///
             /// ```
-            #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
+            #[doc = concat!("let filter = ", $krate, stringify!($filter), "::with_capacity(1000, 0.01)?;")]
             /// let mut new = [false; 3];
             #[doc = concat!("filter.insert_batch_flagged(&[\"a\", \"a\", \"b\"], &mut new)", $asks, ";")]
             #[doc = concat!("assert_eq!(new, [true, ", $again, ", true]);")]
             /// # Ok::<(), Box<dyn std::error::Error>>(())
             /// ```
             pub fn insert_batch_flagged<K: $crate::Funnel>(&self, keys: &[K], new: &mut [bool]) -> $total {
-                $crate::traits::Insert::insert_batch_flagged(self, keys, new)
+                <$crate::Filter<$engine, _> as $crate::traits::Insert>::insert_batch_flagged(self, keys, new)
             }
         }
 
         /// Inserts by hash.
-        impl<S> $crate::Filter<$engine, S> {
+        impl<$($any)*> $hashed {
             /// [`insert`](Self::insert) by hash.
             ///
             /// ```
-            #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
+            #[doc = concat!("let filter = ", $krate, stringify!($filter), "::with_capacity(1000, 0.01)?;")]
             #[doc = concat!("filter.insert_hash(0x9e37_79b9_7f4a_7c15)", $asks, ";")]
             /// assert!(filter.contains_hash(0x9e37_79b9_7f4a_7c15));
             /// # Ok::<(), Box<dyn std::error::Error>>(())
             /// ```
             #[inline]
             pub fn insert_hash(&self, hash: u64) -> $answer {
-                $crate::traits::Insert::insert_hash(&self.engine, hash)
+                <$crate::Filter<$engine, _> as $crate::traits::Insert>::insert_hash(self, hash)
             }
 
             /// [`insert_batch`](Self::insert_batch) by hash.
             ///
             /// ```
-            #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
+            #[doc = concat!("let filter = ", $krate, stringify!($filter), "::with_capacity(1000, 0.01)?;")]
             #[doc = concat!("filter.insert_hashes(&[\"a\", \"b\"].map(|key| filter.hash(key)))", $asks, ";")]
             /// assert!(filter.contains("a") && filter.contains("b") && !filter.contains("c"));
             /// # Ok::<(), Box<dyn std::error::Error>>(())
             /// ```
             #[inline]
             pub fn insert_hashes(&self, hashes: &[u64]) -> $total {
-                $crate::traits::Insert::insert_hashes(self, hashes)
+                <$crate::Filter<$engine, _> as $crate::traits::Insert>::insert_hashes(self, hashes)
             }
 
             /// [`insert_batch_flagged`](Self::insert_batch_flagged) by hash. Panics if the lengths
             /// differ.
             ///
             /// ```
-            #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
+            #[doc = concat!("let filter = ", $krate, stringify!($filter), "::with_capacity(1000, 0.01)?;")]
             /// let hashes = ["a", "b", "a"].map(|key| filter.hash(key));
             /// let mut new = [false; 3];
             #[doc = concat!("filter.insert_hashes_flagged(&hashes, &mut new)", $asks, ";")]
@@ -157,21 +169,21 @@ loses nothing.",
             /// # Ok::<(), Box<dyn std::error::Error>>(())
             /// ```
             pub fn insert_hashes_flagged(&self, hashes: &[u64], new: &mut [bool]) -> $total {
-                $crate::traits::Insert::insert_hashes_flagged(self, hashes, new)
+                <$crate::Filter<$engine, _> as $crate::traits::Insert>::insert_hashes_flagged(self, hashes, new)
             }
 
             /// Removes all keys. It takes `&mut self`: beside inserts, some keys would survive in
             /// part.
             ///
             /// ```
-            #[doc = concat!("let mut filter = lanebloom::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
+            #[doc = concat!("let mut filter = ", $krate, stringify!($filter), "::with_capacity(1000, 0.01)?;")]
             #[doc = concat!("filter.insert(\"a\")", $asks, ";")]
             /// filter.clear();
             /// assert!(!filter.contains("a") && filter.is_empty());
             /// # Ok::<(), Box<dyn std::error::Error>>(())
             /// ```
             pub fn clear(&mut self) {
-                $crate::traits::Insert::clear(&mut self.engine);
+                <$crate::Filter<$engine, _> as $crate::traits::Insert>::clear(self);
             }
         }
     };

@@ -100,7 +100,7 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
     fn contains_several<K: Funnel>(&self, keys: &[K], out: &mut [bool]) {
         let source = self.keys(keys);
         if Plan::of_keys(keys.len()).is_few() {
-            return self.engine.contains_few(source.few(&mut Few::new()), out);
+            return self.engine.contains_few(source.few(&mut Few::default()), out);
         }
         self.contains_many(source, out);
     }
@@ -138,7 +138,7 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
         }
         let source = self.keys(keys);
         if Plan::of_keys(keys.len()).is_few() {
-            return out.fill(self.engine.contains_few_bitmap(source.few(&mut Few::new())));
+            return out.fill(self.engine.contains_few_bitmap(source.few(&mut Few::default())));
         }
         let (mut chunks, mut answered) = (all(&source), 0);
         while let Some(hashes) = chunks.next() {

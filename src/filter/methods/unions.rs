@@ -12,10 +12,24 @@ impl<E: Union, S: FilterHasher> PartialEq for Filter<E, S> {
 }
 
 /// The unions of a type; `$asks` is `?` in an example if an insert can be refused.
+///
+/// A type of another crate is not an alias of a [`Filter`](crate::Filter), but derefs to one:
+/// `unions! { "its_crate::", Type: Engine, "a call that makes a filter of another layout" }`.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! unions {
     ($filter:ident: $engine:ty, $asks:literal) => {
+        $crate::unions! { "lanebloom::", $filter for [S: $crate::hash::FilterHasher] $filter<S>; $engine, $asks,
+        "builder().expected_keys(1000).seed(1).build()?" }
+    };
+
+    ($krate:literal, $filter:ident: $engine:ty, $other:literal) => {
+        $crate::unions! { $krate, $filter for [] $filter; $engine, "", $other }
+    };
+
+    ($krate:literal, $filter:ident for [$($hashes:tt)*] $target:ty; $engine:ty, $asks:literal, $other:literal) => {
         /// Unions.
-        impl<S: $crate::hash::FilterHasher> $crate::Filter<$engine, S> {
+        impl<$($hashes)*> $target {
             /// Adds every key of `other` to this filter; returns whether that changed it. Both may
             /// be in use meanwhile.
             ///
@@ -24,7 +38,7 @@ macro_rules! unions {
             /// # Errors
             ///
             /// Fails if layout or hasher (its algorithm, seed or key) differ. A
-            /// [`ScalableBloom`](crate::ScalableBloom) takes any layout, and fails if it has no
+            /// [`ScalableBloom`](lanebloom::ScalableBloom) takes any layout, and fails if it has no
             /// room for the other one's layers. Then no key is added.
             ///
             /// # Memory ordering
@@ -35,7 +49,7 @@ macro_rules! unions {
             /// # Examples
             ///
             /// ```
-            #[doc = concat!("let all = lanebloom::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
+            #[doc = concat!("let all = ", $krate, stringify!($filter), "::with_capacity(1000, 0.01)?;")]
             /// let (part, empty) = (all.clone(), all.clone());
             #[doc = concat!("part.insert(\"a\")", $asks, ";")]
             /// assert_eq!(all.union_from(&part), Ok(true));
@@ -45,23 +59,23 @@ macro_rules! unions {
             /// ```
             #[doc(alias("merge", "put_all", "putAll"))]
             pub fn union_from(&self, other: &Self) -> Result<bool, $crate::IncompatibleError> {
-                $crate::traits::Union::union_from(self, other)
+                <$crate::Filter<$engine, _> as $crate::traits::Union>::union_from(self, other)
             }
 
             /// Whether layout and hasher equal `other`'s, as [`union_from`](Self::union_from)
-            /// requires. (For a [`ScalableBloom`](crate::ScalableBloom), the hasher.)
+            /// requires. (For a [`ScalableBloom`](lanebloom::ScalableBloom), the hasher.)
             ///
             /// ```
-            #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
+            #[doc = concat!("let filter = ", $krate, stringify!($filter), "::with_capacity(1000, 0.01)?;")]
             /// assert!(filter.is_compatible(&filter.clone()));
-            #[doc = concat!("let builder = lanebloom::", stringify!($filter), "::builder().expected_keys(1000);")]
-            /// assert!(!filter.is_compatible(&builder.seed(1).build()?));
+            #[doc = concat!("let other = ", $krate, stringify!($filter), "::", $other, ";")]
+            /// assert!(!filter.is_compatible(&other));
             /// # Ok::<(), Box<dyn std::error::Error>>(())
             /// ```
             #[doc(alias = "isCompatible")]
             #[must_use]
             pub fn is_compatible(&self, other: &Self) -> bool {
-                $crate::traits::Union::is_compatible(self, other)
+                <$crate::Filter<$engine, _> as $crate::traits::Union>::is_compatible(self, other)
             }
         }
     };

@@ -15,10 +15,10 @@ use crate::error::{BuildError, BuildErrorKind, InsertError, InsertErrorKind, Sna
 use crate::filter::Statistics;
 use crate::filter::traits::{Count, Encode, Engine, FixedSize, Insert, Remove};
 use crate::geometry::sizing::{MAX_BITS_PER_KEY, Request};
+use crate::kernel::Plan;
 use crate::kernel::plan::AccessPlan;
 use crate::kernel::scalar::unpack_few;
 use crate::kernel::tiles::{self, tiles};
-use crate::kernel::{Plan, is_cached};
 use crate::words::bits::{self, Hint, Load};
 use alloc::format;
 use alloc::vec::Vec;
@@ -215,8 +215,8 @@ impl<T: Slots> Bucketed<T> {
     }
 
     #[inline(always)]
-    fn access(&self, of: impl Fn(bool, usize) -> AccessPlan) -> AccessPlan {
-        of(is_cached(self.bytes()), T::LINES)
+    fn access(&self, of: impl Fn(usize, usize) -> AccessPlan) -> AccessPlan {
+        of(self.bytes(), T::LINES)
     }
 
     /// Calls `work(start, addresses)` for every tile of hashes, until it returns false.

@@ -2,7 +2,6 @@
 //! [crate's page](crate) says when to use it, and what threads may rely on.
 
 mod delta;
-mod estimates;
 #[cfg(feature = "rayon")]
 mod parallel;
 
@@ -11,7 +10,9 @@ use crate::codec::{Input, Kind, OwnHeader};
 use crate::error::{BuildError, SnapshotErrorKind};
 use crate::filter::Filter;
 use crate::filter::methods::builders::built;
+use crate::filter::methods::folds::folds;
 use crate::filter::methods::inserts::inserts;
+use crate::filter::methods::sets::sets;
 use crate::filter::methods::snapshots::stored;
 use crate::filter::methods::unions::unions;
 use crate::filter::parts::lines::{Blocked, LineWords, OwnWords, empty};
@@ -72,6 +73,8 @@ pub type Builder<S = Murmur3> = crate::filter::Builder<Bloom, S>;
 built! { ConcurrentBloom: Bloom; memory_budget, words_per_key, lines_per_key }
 inserts! { ConcurrentBloom: Bloom }
 unions! { ConcurrentBloom: Bloom, "" }
+sets! { ConcurrentBloom: Bloom, estimates }
+folds! { ConcurrentBloom: Bloom }
 stored! { ConcurrentBloom: Bloom, "", of one size }
 
 impl Planned for Bloom {
@@ -156,7 +159,7 @@ impl Insert for Bloom {
     fn insert_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> usize {
         let BloomBits { bits, kernels } = &self.words;
         let changed = if Plan::of_inserts(source.len()).is_few() {
-            let mut space = Few::new();
+            let mut space = Few::default();
             let hashes = source.few(&mut space);
             let (changed, count) = match hashes {
                 [] => return 0,

@@ -79,8 +79,10 @@ use crate::codec::Kind;
 use crate::error::BuildError;
 use crate::filter::Filter;
 use crate::filter::methods::builders::built;
+use crate::filter::methods::folds::folds;
 use crate::filter::methods::inserts::inserts;
 use crate::filter::methods::removes::removes;
+use crate::filter::methods::sets::sets;
 use crate::filter::methods::snapshots::stored;
 use crate::filter::methods::unions::unions;
 use crate::filter::parts::lines::{Blocked, LineWords, OwnWords, empty};
@@ -147,6 +149,8 @@ built! { CountingBloom: Counting; memory_budget, words_per_key }
 inserts! { CountingBloom: Counting }
 removes! { CountingBloom: Counting, "" }
 unions! { CountingBloom: Counting, "" }
+sets! { CountingBloom: Counting }
+folds! { CountingBloom: Counting }
 stored! { CountingBloom: Counting, "", of one size }
 
 impl Planned for Counting {

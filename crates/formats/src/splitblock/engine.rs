@@ -5,17 +5,20 @@
 
 use super::block::{BLOCK_BYTES, Block, block_index};
 use super::kernel::Level;
-use super::{sizing, xxh64};
-use core::fmt;
+use super::sizing::{self, MOST_BLOCKS};
+use super::xxh64;
+use alloc::format;
 use core::num::NonZeroUsize;
+use core::{array, fmt};
 use lanebloom::codec::Identity;
 use lanebloom::hash::FilterHasher;
-use lanebloom::internal::bounds::Load;
+use lanebloom::internal::bounds::{Answer, Chunks, Load, Source};
 use lanebloom::internal::{
-    AccessPlan, AtomicU64, Bits, Hint, Isa, Plan, acquire_if, assert_same_length, is_cached, prefetch, unpack,
+    AccessPlan, AtomicU64, Bits, Fold, Hint, Isa, Plan, Sets, acquire, acquire_if, as_chunks_mut, assert_same_length,
+    build_error, incompatible, prefetch, unpack,
 };
-use lanebloom::traits::Engine;
-use lanebloom::{BuildError, Funnel, KeyHasher, Statistics};
+use lanebloom::traits::{Engine, FixedSize, Insert, Union};
+use lanebloom::{BuildError, Funnel, IncompatibleError, KeyHasher, Statistics};
 
 /// The hasher of split-block filters: XXH64 with seed 0 of a key's bytes, as [`hash`](super::hash)
 /// makes it.
@@ -133,6 +136,23 @@ pub struct Owned {
     pub(super) expected_keys: usize,
 }
 
+impl Owned {
+    /// Blocks without a bit set: at least one.
+    pub(super) fn new(blocks: usize, expected_keys: usize) -> Result<Self, BuildError> {
+        if blocks > MOST_BLOCKS {
+            return Err(build_error(format!(
+                "{blocks} blocks are more than {MOST_BLOCKS}, the limit"
+            )));
+        }
+        let blocks = NonZeroUsize::new(blocks).unwrap_or(NonZeroUsize::MIN);
+        Ok(Self {
+            bits: Bits::new(blocks.get().div_ceil(2))?,
+            blocks,
+            expected_keys,
+        })
+    }
+}
+
 impl Content for Owned {
     type Word = AtomicU64;
     const NAME: &'static str = "SplitBlockBloom";
@@ -189,17 +209,12 @@ impl<C: Content> SplitBlock<C> {
         self.content.blocks()
     }
 
-    /// Whether a prefetch is not worthwhile.
-    #[inline(always)]
-    fn is_cached(&self) -> bool {
-        is_cached(self.blocks().len() * BLOCK_BYTES)
-    }
-
     /// Prefetches the blocks of a few hashes, unless they are in the caches.
     #[inline(always)]
     fn prefetch_few(&self, hashes: &[u64]) {
         let blocks = self.blocks();
-        if !Plan::of_keys(hashes.len()).is_single() && !self.is_cached() {
+        let access = AccessPlan::lookups(self.memory_bytes(), 1);
+        if !Plan::of_keys(hashes.len()).is_single() && access.hint().is_some() {
             for hash in hashes {
                 prefetch(&raw const blocks[block_index(*hash, blocks.len())], Hint::L1);
             }
@@ -227,7 +242,7 @@ impl<C: Content> Engine for SplitBlock<C> {
         if hashes.is_empty() {
             return;
         }
-        let access = AccessPlan::lookups(self.is_cached(), 1);
+        let access = AccessPlan::lookups(self.memory_bytes(), 1);
         let each = &mut |at, _, bitmap| found[at / 64] = bitmap;
         self.level.contains_each(self.blocks(), access, hashes, each);
         acquire_if(C::SHARED);
@@ -290,4 +305,152 @@ impl<C: Content> Engine for SplitBlock<C> {
     fn debug(&self, f: &mut fmt::DebugStruct<'_, '_>) {
         f.field("fill_ratio", &self.fill_ratio());
     }
+}
+
+impl SplitBlock<Owned> {
+    /// Inserts. Calls `each(start, len, changed)` for every tile.
+    fn insert_each(&self, hashes: &[u64], each: &mut dyn FnMut(usize, usize, u64)) {
+        let access = AccessPlan::changes(self.memory_bytes(), 1);
+        self.level.insert_each(self.blocks(), access, hashes, each);
+        acquire();
+    }
+
+    /// Inserts by plain stores; returns how many hashes changed a block.
+    pub(super) fn insert_mut(&mut self, hashes: &[u64]) -> usize {
+        let access = AccessPlan::changes(self.memory_bytes(), 1);
+        let Self { content, level } = self;
+        match content.bits.words_mut() {
+            Some(words) => {
+                let blocks = &mut as_chunks_mut(words).0[..content.blocks.get()];
+                level.insert_all_mut(blocks, access, hashes)
+            }
+            None => self.insert_hashes(hashes),
+        }
+    }
+}
+
+impl Insert for SplitBlock<Owned> {
+    type Answer = bool;
+
+    #[inline]
+    fn insert_hash(&self, hash: u64) -> bool {
+        let changed = self.level.insert(self.blocks(), hash);
+        acquire_if(!changed);
+        changed
+    }
+
+    fn insert_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> usize {
+        if Plan::of_keys(source.len()).is_few() {
+            let mut changed = 0;
+            self.insert_each(source.few(&mut Default::default()), &mut |_, _, bits| changed = bits);
+            if let (Some(answer), 1..) = (answer, source.len()) {
+                answer(0, &[changed]);
+            }
+            return changed.count_ones() as usize;
+        }
+        let (mut start, mut new) = (0, 0);
+        let mut chunks = source.chunks_of(0..source.len(), usize::MAX);
+        while let Some(hashes) = chunks.next() {
+            self.insert_each(hashes, &mut |at, _, changed| {
+                new += changed.count_ones() as usize;
+                if let Some(answer) = &mut answer {
+                    answer(start + at, &[changed]);
+                }
+            });
+            start += hashes.len();
+        }
+        new
+    }
+
+    fn insert_hashes(&self, hashes: &[u64]) -> usize {
+        let mut new = 0;
+        self.insert_each(hashes, &mut |_, _, changed| new += changed.count_ones() as usize);
+        new
+    }
+
+    fn clear(&mut self) {
+        self.content.bits.clear();
+    }
+}
+
+impl Union for SplitBlock<Owned> {
+    fn check_union(&self, other: &Self) -> Result<(), IncompatibleError> {
+        let (ours, theirs) = (self.blocks().len(), other.blocks().len());
+        if ours == theirs {
+            return Ok(());
+        }
+        Err(incompatible(format!(
+            "the other filter's layout differs: {theirs} blocks there, {ours} here"
+        )))
+    }
+
+    fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
+        let (ours, theirs) = (&self.content.bits, &other.content.bits);
+        let changed = ours.or_from(theirs, 0..ours.blocks());
+        acquire_if(!changed);
+        Ok(changed)
+    }
+
+    fn same(&self, other: &Self) -> bool {
+        let (ours, theirs) = (&self.content, &other.content);
+        let same = ours.blocks == theirs.blocks && ours.bits.words().eq(theirs.bits.words());
+        acquire();
+        same
+    }
+}
+
+impl FixedSize for SplitBlock<Owned> {}
+
+impl Sets for SplitBlock<Owned> {
+    type Block = Block<u64>;
+
+    fn blocks(&self) -> impl Iterator<Item = Block<u64>> {
+        let load = |block: &Block<_>| array::from_fn(|i| Load::load(&block[i]));
+        self.content.blocks().iter().map(load)
+    }
+
+    fn keys_for(&self, ones: u64) -> usize {
+        sizing::keys_for(ones, self.content.blocks.get())
+    }
+
+    fn keep_common(&mut self, other: &Self) -> bool {
+        self.content.bits.and_from(&other.content.bits)
+    }
+
+    /// A key has a bit in each word of 32.
+    fn share_no_key(&self, other: &Self) -> bool {
+        let share = |word: u64| word as u32 != 0 && word >> 32 != 0;
+        !self.both(other).any(|(a, b)| (0..4).all(|i| share(a[i] & b[i])))
+    }
+}
+
+/// The block of a hash is the floor of its upper half times `blocks / 2^32`. With `blocks / f`
+/// blocks, it is the floor of that block divided by `f`. So `f` neighbouring blocks, united, are
+/// the block that their keys would have filled.
+impl Fold for SplitBlock<Owned> {
+    fn blocks_to_fold(&self) -> (usize, &'static str) {
+        (self.content.blocks.get(), "")
+    }
+
+    fn rate_after(&self, factor: usize) -> f64 {
+        let blocks = self.content.blocks.get() / factor;
+        sizing::statistics_of(united(self, factor).flatten(), blocks).false_positive_rate
+    }
+
+    fn keys_after(&self, factor: usize, rate: f64) -> usize {
+        usize::max(sizing::keys(self.content.blocks.get() / factor, rate), 1)
+    }
+
+    fn folded(&self, factor: usize, expected_keys: usize) -> Result<Self, BuildError> {
+        let mut content = Owned::new(self.content.blocks.get() / factor, expected_keys)?;
+        content.bits.store_words(0, united(self, factor).flatten());
+        Ok(Self { content, ..*self })
+    }
+}
+
+/// Every `factor` blocks as one.
+fn united(engine: &SplitBlock<Owned>, factor: usize) -> impl Iterator<Item = Block<u64>> {
+    let mut blocks = Sets::blocks(engine);
+    let unite = |a: Block<u64>, b: Block<u64>| array::from_fn(|i| a[i] | b[i]);
+    core::iter::from_fn(move || blocks.by_ref().take(factor).reduce(unite))
 }

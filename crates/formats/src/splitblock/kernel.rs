@@ -184,7 +184,7 @@ mod tests {
     use super::*;
     use crate::splitblock::block::{BLOCK_BYTES, SALTS};
     use alloc::vec::Vec;
-    use lanebloom::internal::{Bits, is_cached};
+    use lanebloom::internal::Bits;
     use lanebloom_tests::number;
 
     fn hashes(seed: u64, count: usize) -> Vec<u64> {
@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn all_levels_agree() {
         let large = (4 << 20) / BLOCK_BYTES;
-        assert!(!is_cached(large * BLOCK_BYTES));
+        assert!(AccessPlan::lookups(large * BLOCK_BYTES, 1).hint().is_some());
         for (count, keys) in [(1, 9), (3, 40), (1000, 12_000), (large, 40_000)] {
             let model = Bits::new(count.div_ceil(2)).unwrap();
             let blocks = &model.fours()[..count];
@@ -223,7 +223,7 @@ mod tests {
                 .collect();
             assert!(found[..keys].iter().all(|found| *found));
             assert!(count == 1 || found[keys..].iter().any(|found| !*found));
-            let cached = is_cached(count * BLOCK_BYTES);
+            let bytes = count * BLOCK_BYTES;
             for level in Level::all() {
                 for (single, batch) in [(true, false), (false, true)] {
                     let bits = Bits::new(count.div_ceil(2)).unwrap();
@@ -239,7 +239,7 @@ mod tests {
                         for len in (0..).map(|i| i % 200) {
                             let len = len.min(keys - start);
                             let part = &inserted[start..start + len];
-                            level.insert_each(ours, AccessPlan::changes(cached, 1), part, &mut |at, len, bitmap| {
+                            level.insert_each(ours, AccessPlan::changes(bytes, 1), part, &mut |at, len, bitmap| {
                                 assert!(len == 64 || bitmap >> len == 0);
                                 (0..len).for_each(|i| new[start + at + i] = bitmap >> i & 1 == 1);
                             });
@@ -253,7 +253,7 @@ mod tests {
                     assert!(bits.words().eq(model.words()), "{level:?}");
                 }
                 let mut own = alloc::vec![[0; 4]; count];
-                let access = AccessPlan::changes(cached, 1);
+                let access = AccessPlan::changes(bytes, 1);
                 let (first, rest) = inserted.split_at(keys / 3);
                 let new = level.insert_all_mut(&mut own, access, first) + level.insert_all_mut(&mut own, access, rest);
                 assert_eq!(new, changed.iter().filter(|changed| **changed).count(), "{level:?}");
@@ -267,7 +267,7 @@ mod tests {
                 }
                 for len in (0..150).chain([asked.len()]).filter(|len| *len <= asked.len()) {
                     let mut answers = Vec::new();
-                    let access = AccessPlan::lookups(cached, 1);
+                    let access = AccessPlan::lookups(bytes, 1);
                     level.contains_each(blocks, access, &asked[asked.len() - len..], &mut |at, len, bitmap| {
                         assert_eq!(at, answers.len());
                         assert!(len == 64 || bitmap >> len == 0);
@@ -292,7 +292,7 @@ mod tests {
                     block[bit / 64] ^= 1 << (bit % 64);
                     assert!(!level.contains(&as_bytes(block), hash), "{level:?} {bit}");
                     let mut answers = 0;
-                    let access = AccessPlan::lookups(true, 1);
+                    let access = AccessPlan::lookups(BLOCK_BYTES, 1);
                     level.contains_each(&as_bytes(block), access, &[hash; 64], &mut |_, _, found| {
                         answers |= found
                     });
@@ -326,7 +326,7 @@ mod tests {
                                     level.insert(blocks, *hash);
                                 }
                             } else {
-                                level.insert_each(blocks, AccessPlan::changes(true, 1), part, &mut |_, _, _| ());
+                                level.insert_each(blocks, AccessPlan::changes(BLOCK_BYTES, 1), part, &mut |_, _, _| ());
                             }
                         });
                     }

@@ -196,7 +196,7 @@ fn sizes_that_do_not_fit_are_errors() {
     assert_eq!(error.unwrap_err().to_string(), text);
     other.insert("a");
     let error = three.union_from(&other).unwrap_err().to_string();
-    assert_eq!(error, "the other filter has 2 blocks, this one 3");
+    assert_eq!(error, "the other filter's layout differs: 2 blocks there, 3 here");
     assert!(three.is_empty());
 }
 

@@ -233,7 +233,10 @@ fn filters_of_other_sizes_are_refused() {
         a.estimated_intersection_len(&other).unwrap_err(),
         a.intersection_from(&other).unwrap_err(),
     ] {
-        assert_eq!(error.to_string(), "the other filter has 3 blocks, this one 2");
+        assert_eq!(
+            error.to_string(),
+            "the other filter's layout differs: 3 blocks there, 2 here"
+        );
     }
     assert!(a == before);
 }
