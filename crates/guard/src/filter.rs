@@ -7,8 +7,8 @@ use std::time::Duration;
 /// A filter that a [`CacheGuard`](crate::CacheGuard) can serve from.
 ///
 /// Every [`Filter`] with inserts implements it. With the feature `formats`, `GuavaBloom` of
-/// `lanebloom-formats` does too. With the feature `redis`, `SharedBloom` and `SharedWindow` of
-/// `lanebloom-redis` do.
+/// `lanebloom-formats` does too. With the feature `redis`, `Shared` of `lanebloom-redis`
+/// does.
 ///
 /// You can implement it for your own type that wraps a filter. Your type must then keep the guard's
 /// promise: if an insert of a key happens before a lookup of the key, the lookup returns `true`,
@@ -69,7 +69,7 @@ pub trait GuardFilter: Send + Sync + 'static {
     }
 }
 
-/// Forwards the calls that all filters share to `$filter`: the type itself, or the type that it
+/// Forwards the calls that all filters share to `$filter`: the type itself, or a filter that it
 /// derefs to.
 macro_rules! forward {
     ($filter:ty) => {
@@ -88,19 +88,6 @@ macro_rules! forward {
         }
         fn memory_bytes(&self) -> usize {
             <$filter>::memory_bytes(self)
-        }
-    };
-    ($filter:ty, whose inserts cannot fail) => {
-        forward! { $filter }
-
-        #[inline]
-        fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-            <$filter>::insert(self, key);
-            true
-        }
-        fn insert_batch<K: Funnel>(&self, keys: &[K]) -> bool {
-            <$filter>::insert_batch(self, keys);
-            true
         }
     };
 }
@@ -132,23 +119,33 @@ where
 
 #[cfg(feature = "formats")]
 impl GuardFilter for lanebloom_formats::GuavaBloom {
-    forward! { Self, whose inserts cannot fail }
-}
+    forward! { Self }
 
-/// Lookups read the local copy.
-#[cfg(feature = "redis")]
-impl<S: KeyHasher + Send + Sync + 'static> GuardFilter for lanebloom_redis::SharedBloom<S> {
-    forward! { lanebloom::ConcurrentBloom<S>, whose inserts cannot fail }
+    #[inline]
+    fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+        Self::insert(self, key);
+        true
+    }
 
-    fn lag(&self) -> Option<Duration> {
-        Some(self.stats().lag)
+    fn insert_batch<K: Funnel>(&self, keys: &[K]) -> bool {
+        Self::insert_batch(self, keys);
+        true
     }
 }
 
-/// Lookups read the local copy.
+/// Reads and writes the local copy.
 #[cfg(feature = "redis")]
-impl<S: KeyHasher + Clone + Send + Sync + 'static> GuardFilter for lanebloom_redis::SharedWindow<S> {
-    forward! { lanebloom::WindowedBloom<S>, whose inserts cannot fail }
+impl<F: GuardFilter> GuardFilter for lanebloom_redis::Shared<F> {
+    forward! { F }
+
+    #[inline]
+    fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+        F::insert(self, key)
+    }
+
+    fn insert_batch<K: Funnel>(&self, keys: &[K]) -> bool {
+        F::insert_batch(self, keys)
+    }
 
     fn lag(&self) -> Option<Duration> {
         Some(self.stats().lag)
