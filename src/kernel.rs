@@ -38,7 +38,7 @@
 //! | AVX2 | `inlined.rs`, else `avx2.rs`, inserts `scalar.rs` | `avx2.rs` | `hash_avx2.rs` up to 16 bytes |
 //! | AVX-512 | as AVX2 | `avx512.rs` | `hash_avx512.rs` |
 //! | AVX-512 BITALG, with or without gather | `inlined.rs`, else `bitalg.rs` | `bitalg.rs` | `hash_avx512.rs` |
-//! | NEON | `scalar.rs` | `neon.rs` | as plain |
+//! | NEON | `neon.rs` | `neon.rs` | `hash_neon.rs`: Murmur3 below 16 bytes |
 //!
 //! # Shapes as data
 //!

@@ -29,6 +29,9 @@ pub struct Murmur3Sink {
 pub(crate) const C1: u64 = 0x87c3_7b91_1142_53d5;
 pub(crate) const C2: u64 = 0x4cf5_ad43_2745_937f;
 
+/// The factors of [`fmix`].
+pub(crate) const FMIX: [u64; 2] = [0xff51_afd7_ed55_8ccd, 0xc4ce_b9fe_1a85_ec53];
+
 #[inline(always)]
 pub(crate) fn mix_k1(k1: u64) -> u64 {
     k1.wrapping_mul(C1).rotate_left(31).wrapping_mul(C2)
@@ -42,9 +45,9 @@ pub(crate) fn mix_k2(k2: u64) -> u64 {
 #[inline(always)]
 pub(crate) fn fmix(mut k: u64) -> u64 {
     k ^= k >> 33;
-    k = k.wrapping_mul(0xff51_afd7_ed55_8ccd);
+    k = k.wrapping_mul(FMIX[0]);
     k ^= k >> 33;
-    k = k.wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+    k = k.wrapping_mul(FMIX[1]);
     k ^ (k >> 33)
 }
 
@@ -65,6 +68,14 @@ impl Murmur3Sink {
     pub(crate) fn resume(h1: u64, h2: u64, len: u64) -> Self {
         debug_assert_eq!(len % 16, 0);
         Self { h1, h2, tail: 0, len }
+    }
+
+    /// The state `start`, and then the `len` bytes of `tail`: fewer than 16, zero above.
+    #[cfg(all(target_arch = "aarch64", not(lanebloom_loom)))]
+    #[inline(always)]
+    pub(crate) fn of_tail(&[h1, h2]: &[u64; 2], tail: u128, len: u64) -> Self {
+        debug_assert!(len < 16);
+        Self { h1, h2, tail, len }
     }
 
     /// Both halves of the hash of up to 16 bytes.

@@ -1,5 +1,6 @@
 //! The tables of 64-bit Arm: plain and NEON. The twin of `x86_64.rs` and `portable.rs`.
 
+mod hash_neon;
 mod neon;
 
 use super::dispatch::{HashTable, LineInserts, LineLookups, TwoLookups, Unpack, Vectorized};
@@ -101,9 +102,15 @@ pub(super) fn unpack(_: Level) -> Unpack {
     portable::unpack(PLAIN)
 }
 
-// NEON has no multiplication of 64 bits, and two lanes: one key at a time is faster.
-pub(super) fn murmur3(_: Level) -> Option<HashTable<2>> {
-    portable::murmur3(PLAIN)
+pub(super) fn murmur3(level: Level) -> Option<HashTable<2>> {
+    match level {
+        Level::Plain => portable::murmur3(PLAIN),
+        Level::Neon => Some(HashTable {
+            most: hash_neon::MOST,
+            short: hash_neon::murmur3_short,
+            slices: None,
+        }),
+    }
 }
 
 pub(super) fn siphash13(_: Level) -> Option<HashTable<4>> {

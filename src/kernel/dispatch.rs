@@ -101,6 +101,8 @@ pub trait Vectorized {
 /// The kernels of a hash function with a state of `N` words.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HashTable<const N: usize> {
+    /// The longest keys of `short`, in bytes: at most 16.
+    pub(super) most: usize,
     pub(super) short: unsafe fn(&[u64; N], usize, &mut [u64], &[u64]),
     pub(super) slices: Option<HashSlices<N>>,
 }

@@ -38,11 +38,17 @@ impl HashKernels<4> {
 }
 
 impl<const N: usize> HashKernels<N> {
-    /// Hashes keys of `width` bytes, at most 16. `keys` has the first 8 bytes of each,
-    /// little-endian, and becomes the hashes. `high` has the other bytes, or is empty.
+    /// The longest keys of [`short`](Self::short), in bytes.
+    #[inline]
+    pub(crate) fn most(self) -> usize {
+        self.table.most
+    }
+
+    /// Hashes keys of `width` bytes, at most [`most`](Self::most). `keys` has the first 8 bytes of
+    /// each, little-endian, and becomes the hashes. `high` has the other bytes, or is empty.
     #[inline]
     pub(crate) fn short(self, start: &[u64; N], width: usize, keys: &mut [u64], high: &[u64]) {
-        debug_assert!(width <= 16 && (width <= 8 || keys.len() == high.len()));
+        debug_assert!(width <= self.most() && (width <= 8 || keys.len() == high.len()));
         // SAFETY: the table is that of the `Isa`.
         unsafe { (self.table.short)(start, width, keys, high) }
     }

@@ -300,11 +300,13 @@ pub(super) fn murmur3(level: Level) -> Option<HashTable<2>> {
     match level {
         Level::Plain => portable::murmur3(PLAIN),
         Level::Avx2 => Some(HashTable {
+            most: 16,
             short: hash_avx2::murmur3_short,
             slices: None,
         }),
         #[cfg(lanebloom_rust_1_89)]
         Level::Avx512 | Level::Gather | Level::Bitalg => Some(HashTable {
+            most: 16,
             short: hash_avx512::murmur3_short,
             slices: Some(hash_avx512::murmur3_slices),
         }),
@@ -316,11 +318,13 @@ pub(super) fn siphash13(level: Level) -> Option<HashTable<4>> {
     match level {
         Level::Plain => portable::siphash13(PLAIN),
         Level::Avx2 => Some(HashTable {
+            most: 16,
             short: hash_avx2::siphash13_short,
             slices: None,
         }),
         #[cfg(lanebloom_rust_1_89)]
         Level::Avx512 | Level::Gather | Level::Bitalg => Some(HashTable {
+            most: 16,
             short: hash_avx512::siphash13_short,
             slices: Some(hash_avx512::siphash13_slices),
         }),

@@ -28,7 +28,7 @@
 )]
 
 use super::avx2::multiply;
-use crate::hash::murmur3::{self, C1, C2};
+use crate::hash::murmur3::{self, C1, C2, FMIX};
 use crate::hash::siphash;
 use crate::words::chunks::as_chunks_mut;
 use core::arch::asm;
@@ -234,8 +234,8 @@ unsafe fn mix_k2(k2: __m256i) -> __m256i {
 #[target_feature(enable = "avx2")]
 #[inline]
 unsafe fn fmix(k: __m256i) -> __m256i {
-    let k = multiply(_mm256_xor_si256(k, _mm256_srli_epi64::<33>(k)), 0xff51_afd7_ed55_8ccd);
-    let k = multiply(_mm256_xor_si256(k, _mm256_srli_epi64::<33>(k)), 0xc4ce_b9fe_1a85_ec53);
+    let k = multiply(_mm256_xor_si256(k, _mm256_srli_epi64::<33>(k)), FMIX[0]);
+    let k = multiply(_mm256_xor_si256(k, _mm256_srli_epi64::<33>(k)), FMIX[1]);
     _mm256_xor_si256(k, _mm256_srli_epi64::<33>(k))
 }
 

@@ -7,7 +7,7 @@
 
 use super::avx512::{load, store};
 use crate::funnel::Sink;
-use crate::hash::murmur3::{C1, C2, Murmur3Sink};
+use crate::hash::murmur3::{C1, C2, FMIX, Murmur3Sink};
 use crate::hash::siphash;
 use crate::kernel::plan::GROUP;
 use core::arch::x86_64::*;
@@ -435,8 +435,8 @@ fn mix_k2(k2: __m512i) -> __m512i {
 #[target_feature(enable = "avx512f,avx512dq")]
 #[inline]
 fn fmix(k: __m512i) -> __m512i {
-    let k = multiply(_mm512_xor_si512(k, _mm512_srli_epi64::<33>(k)), 0xff51_afd7_ed55_8ccd);
-    let k = multiply(_mm512_xor_si512(k, _mm512_srli_epi64::<33>(k)), 0xc4ce_b9fe_1a85_ec53);
+    let k = multiply(_mm512_xor_si512(k, _mm512_srli_epi64::<33>(k)), FMIX[0]);
+    let k = multiply(_mm512_xor_si512(k, _mm512_srli_epi64::<33>(k)), FMIX[1]);
     _mm512_xor_si512(k, _mm512_srli_epi64::<33>(k))
 }
 
