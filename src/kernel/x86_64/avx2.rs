@@ -5,7 +5,7 @@
 //! this instruction set. The compiler then makes all masks of a key by vector shifts; the baseline
 //! makes only one bit at a time. For 2 words with many bits vectors of positions are as fast in the
 //! caches, and up to 1.5 times as fast in memory (Zen 5). The others test bytes, as batches do;
-//! most calls of 2 words are inlined (`inlined.rs`).
+//! most calls of 2 words, and of 4 with up to 3 bits, are inlined (`inlined.rs`).
 
 #![expect(
     unsafe_op_in_unsafe_fn,
@@ -18,7 +18,7 @@
 
 use super::loads::{self, line_of};
 use crate::geometry::layout::LINE_WORDS;
-use crate::geometry::pattern::{BitFields, MULTIPLIER, words_per_product};
+use crate::geometry::pattern::{BitFields, MULTIPLIER};
 use crate::kernel::dispatch::{Probe, Vectorized};
 use crate::kernel::pipeline::{self, Group, GroupWords, Slot, TILE_GROUPS};
 use crate::kernel::plan::{AccessPlan, GROUP};
@@ -48,10 +48,10 @@ pub(super) unsafe fn contains<const W: usize, const S: usize, T: Load>(
     hash: u64,
     _: &Probe<T>,
 ) -> bool {
-    let fields = const { &BitFields::new(W, S) };
     if W == 4 && S <= 3 {
-        return contains_bytes::<W, S, T>(lines, hash, fields);
+        return loads::Four::of(S).contains(lines, hash);
     }
+    let fields = const { &BitFields::new(W, S) };
     if W > 2 {
         return scalar::contains::<W, true, T>(lines, fields, hash);
     }
@@ -79,60 +79,6 @@ pub(super) unsafe fn contains<const W: usize, const S: usize, T: Load>(
         }
     }
     _mm256_testc_si256(all, _mm256_set1_epi64x(1)) == 1
-}
-
-/// The lookup of four words with at most three bits: by the bytes of one or two products.
-#[target_feature(enable = "avx2,bmi1,bmi2")]
-#[inline]
-unsafe fn contains_bytes<const W: usize, const S: usize, T: Load>(
-    lines: Lines<'_, T>,
-    hash: u64,
-    fields: &BitFields,
-) -> bool {
-    let line = line_of(lines, hash);
-    let product = hash.wrapping_mul(MULTIPLIER);
-    let next = product.wrapping_mul(MULTIPLIER);
-    let select = |word: usize| {
-        let product = if word < words_per_product(W, S) { product } else { next };
-        product >> fields.words[word].select & 1
-    };
-    // SAFETY: words of a line of the filter: one bit selects one of a sector.
-    let [even, odd] = unsafe {
-        [
-            loads::two::<2, T>(line, select(0), select(2)),
-            loads::two::<2, T>(line.add(2), select(1), select(3)),
-        ]
-    };
-    // As in `pairs_lack`.
-    let second_words = _mm_set_epi64x(NO_BIT | 0x4000_4000_4000_4000, NO_BIT);
-    let positions = |products: __m128i, lanes: [u64; 2]| {
-        let lanes = _mm_set_epi64x(0, (lanes[0] | lanes[1] << 32) as i64);
-        let lanes = _mm_unpacklo_epi8(_mm_set1_epi8(-128), lanes);
-        let products = _mm_and_si128(products, _mm_set1_epi8(63));
-        _mm_or_si128(_mm_shuffle_epi8(products, lanes), second_words)
-    };
-    let held = |words, positions| _mm_shuffle_epi8(words, _mm_srli_epi16::<3>(positions));
-    let masks = |positions| _mm_shuffle_epi8(_mm_set1_epi64x(BITS), positions);
-    if fields.is_packed {
-        // Two lanes for each word: of words 0 and 1, and 2 and 3.
-        let kept = match fields.second_at {
-            0 => product,
-            at => product & !(u64::MAX >> at) | next >> at,
-        };
-        let lanes = |word: usize| fields.bytes[word] & 0xffff | (fields.bytes[word + 1] & 0xffff) << 16;
-        let positions = positions(_mm_cvtsi64_si128(kept as i64), [lanes(0), lanes(2)]);
-        let held = _mm_blend_epi32::<0b1010>(held(even, positions), held(odd, positions));
-        return _mm_testc_si128(held, masks(positions)) == 1;
-    }
-    // Four lanes for each word, of two registers. The words 2 and 3 are the second product's.
-    let products = _mm_set_epi64x(next as i64, product as i64);
-    let lanes = |word: usize| fields.bytes[word] & 0xffff_ffff;
-    let lacks = |words, word| {
-        let positions = positions(products, [lanes(word), lanes(word + 2) | 0x0808_0808]);
-        _mm_andnot_si128(held(words, positions), masks(positions))
-    };
-    let missing = _mm_or_si128(lacks(even, 0), lacks(odd, 1));
-    _mm_testz_si128(missing, missing) == 1
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]

@@ -21,7 +21,7 @@
 //!   the processor. A torn element would mix the bytes of two values that the word had. Both have
 //!   the bits of every insert that happened before (of a counter, a value above 0 in its own half
 //!   of a byte), so no inserted key would be missed.
-//! - **Loads of 16 and 32 bytes** ([`two_keys`]) end with a word that is wanted, and begin with
+//! - **Loads of 16 and 32 bytes** ([`two_keys`], [`four_hold`]) have a word that is wanted, and
 //!   others of the same line, which the block ignores. They are as many relaxed loads of words that
 //!   are there. That each of the words is read at once is not promised for all processors; what was
 //!   said of a gather's elements holds for them too.
@@ -39,7 +39,7 @@
 )]
 
 use crate::geometry::layout::LINE_BYTES;
-use crate::geometry::pattern::block;
+use crate::geometry::pattern::{BitFields, MULTIPLIER, block, words_per_product};
 #[cfg(lanebloom_rust_1_89)]
 use crate::kernel::pipeline::Group;
 use crate::words::bits::{Lines, Load, Prefetchable};
@@ -318,6 +318,156 @@ pub(super) unsafe fn pair_holds<T: Load>(
 unsafe fn is_set(carry: u8) -> bool {
     // SAFETY: as promised.
     unsafe { core::mem::transmute::<u8, bool>(carry) }
+}
+
+/// The constants of [`four_hold`], for one number of bits.
+#[derive(Debug)]
+#[repr(C, align(64))]
+struct FourBytes {
+    /// The numbers of the bytes that are positions, four for each word, counted through both
+    /// products.
+    positions: [u8; 16],
+    /// The numbers of the bytes whose highest bits select the words, four times each.
+    selects: [u8; 16],
+    /// What of a position says which byte of the word it is in.
+    byte: [u8; 16],
+    /// What of a byte selects.
+    select: [u8; 16],
+    /// What of a position says which bit of the byte it is.
+    bit: [u8; 16],
+    /// The bit that a position has in its byte.
+    bits: [u8; 16],
+}
+
+impl FourBytes {
+    /// For `bits` in each of four words, at most three.
+    const fn new(bits: usize) -> Self {
+        let (fields, per) = (BitFields::new(4, bits), words_per_product(4, bits));
+        assert!(
+            bits <= 3 && per >= 2,
+            "the words have two products, and four bytes each"
+        );
+        let mut new = Self {
+            positions: [0; 16],
+            selects: [0; 16],
+            byte: [0x38; 16],
+            select: [0x80; 16],
+            bit: [0x07; 16],
+            bits: [1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128],
+        };
+        let mut at = 0;
+        while at < 16 {
+            let (word, number) = (at / 4, at % 4);
+            let product = 8 * (word / per);
+            let number = if number < bits { number } else { bits - 1 };
+            new.positions[at] = (product + fields.words[word].positions as usize / 8 + number) as u8;
+            new.selects[at] = (product + fields.words[word].select as usize / 8) as u8;
+            at += 1;
+        }
+        new
+    }
+}
+
+/// The constants of lookups of four words with one to three bits, for AVX2.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Four(&'static FourBytes);
+
+impl Four {
+    pub(super) fn of(bits: usize) -> Self {
+        static OF: [FourBytes; 3] = [FourBytes::new(1), FourBytes::new(2), FourBytes::new(3)];
+        Self(&OF[bits - 1])
+    }
+
+    /// # Safety
+    ///
+    /// The CPU has AVX2 and BMI2.
+    #[inline(always)]
+    pub(super) unsafe fn contains<T: Load>(self, lines: Lines<'_, T>, hash: u64) -> bool {
+        let products = [MULTIPLIER, MULTIPLIER.wrapping_mul(MULTIPLIER)].map(|by| hash.wrapping_mul(by));
+        // SAFETY: `Lines` has at least one line.
+        unsafe { four_hold(lines.all().as_ptr().cast::<T>(), lines.blocks(), hash, products, self.0) }
+    }
+}
+
+/// Whether the four words of the hash hold the bits at the positions that are bytes of two
+/// products.
+///
+/// Reads the whole line: two words of each quarter, so that the same shuffle selects a word and a
+/// byte in it. That takes fewer instructions than to select the words by numbers, and the loads do
+/// not wait for the products.
+///
+/// # Safety
+///
+/// The CPU has AVX2 and BMI2. There are `blocks` lines at `all`, at least one.
+#[inline(always)]
+unsafe fn four_hold<T: Load>(
+    all: *const T,
+    blocks: usize,
+    hash: u64,
+    products: [u64; 2],
+    constants: &FourBytes,
+) -> bool {
+    let (held, masks): (__m128i, __m128i);
+    // SAFETY: the constants are memory of their own. The block of a hash is below their number; see
+    // the top of this file.
+    unsafe {
+        asm!(
+            "mulx {line}, {low}, {blocks}",
+            "shl {line}, 6",
+            "add {line}, {all}",
+            "vmovq {selects}, {first}",
+            "vmovq {third}, {second}",
+            "vpunpcklqdq {selects}, {selects}, {third}",
+            "vpshufb {positions}, {selects}, [{constants}]",
+            "vpshufb {selects}, {selects}, [{constants} + 16]",
+            "vpand {masks}, {positions}, [{constants} + 64]",
+            "vpand {positions}, {positions}, [{constants} + 32]",
+            "vpand {selects}, {selects}, [{constants} + 48]",
+            "vpsrlw {positions}, {positions}, 3",
+            "vpsrlw {selects}, {selects}, 4",
+            "vpshufb {masks}, {bits}, {masks}",
+            "vpor {positions}, {positions}, {selects}",
+            "vmovdqu {held}, [{line}]",
+            "vmovdqu {selects}, [{line} + 16]",
+            "vmovdqu {third}, [{line} + 32]",
+            "vmovdqu {fourth}, [{line} + 48]",
+            "vpshufb {held}, {held}, {positions}",
+            "vpshufb {selects}, {selects}, {positions}",
+            "vpshufb {third}, {third}, {positions}",
+            "vpshufb {fourth}, {fourth}, {positions}",
+            "vpblendd {held}, {held}, {selects}, 2",
+            "vpblendd {third}, {third}, {fourth}, 8",
+            "vpblendd {held}, {held}, {third}, 12",
+            line = out(reg) _,
+            low = out(reg) _,
+            positions = out(xmm_reg) _,
+            selects = out(xmm_reg) _,
+            masks = out(xmm_reg) masks,
+            held = out(xmm_reg) held,
+            third = out(xmm_reg) _,
+            fourth = out(xmm_reg) _,
+            bits = in(xmm_reg) _mm_load_si128(constants.bits.as_ptr().cast()),
+            all = in(reg) all,
+            blocks = in(reg) blocks,
+            in("rdx") hash,
+            first = in(reg) products[0],
+            second = in(reg) products[1],
+            constants = in(reg) constants,
+            options(readonly, nostack),
+        );
+        // (A counter is in one byte, so the other bytes of its word change nothing.)
+        let held = if T::COUNTERS { fill_128(held) } else { held };
+        let all_held: u8;
+        asm!(
+            "vptest {held}, {masks}",
+            "setc {all_held}",
+            held = in(xmm_reg) held,
+            masks = in(xmm_reg) masks,
+            all_held = out(reg_byte) all_held,
+            options(nomem, nostack),
+        );
+        is_set(all_held)
+    }
 }
 
 /// [`pair_holds`] of two words that were loaded.
