@@ -94,7 +94,7 @@ loses nothing.",
             /// assert!(filter.contains("a") && filter.contains("b") && !filter.contains("c"));
             /// # Ok::<(), Box<dyn std::error::Error>>(())
             /// ```
-            #[inline]
+            #[inline(always)]
             pub fn insert_batch<K: $crate::Funnel>(&self, keys: &[K]) -> $total {
                 <$crate::Filter<$engine, _> as $crate::traits::Insert>::insert_batch(self, keys)
             }
