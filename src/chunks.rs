@@ -28,6 +28,16 @@ pub trait Source {
     /// The hashes of `range`, in order, at most `most` at a time.
     fn chunks_of(&self, range: Range<usize>, most: usize) -> impl Chunks;
 
+    /// Calls `each(start, hashes)` for all hashes, in order, in chunks of any length.
+    #[inline(always)]
+    fn for_each_chunk(&self, mut each: impl FnMut(usize, &[u64])) {
+        let (mut start, mut chunks) = (0, self.chunks_of(0..self.len(), usize::MAX));
+        while let Some(hashes) = chunks.next() {
+            each(start, hashes);
+            start += hashes.len();
+        }
+    }
+
     /// All hashes, if [their plan](Plan::is_few) is one for a few. Keys are hashed into `space`.
     fn few<'a>(&'a self, space: &'a mut Few) -> &'a [u64];
 }

@@ -135,3 +135,23 @@ pub struct Statistics {
     /// The chance that a random hash is taken for present.
     pub false_positive_rate: f64,
 }
+
+impl Statistics {
+    /// The statistics of a filter that is not a [`Filter`].
+    ///
+    /// ```
+    /// use lanebloom::Statistics;
+    ///
+    /// let of_an_exact_set = Statistics::new(0.5, 100, 0.0);
+    /// assert_eq!((of_an_exact_set.fill_ratio, of_an_exact_set.len), (0.5, 100));
+    /// assert_eq!(of_an_exact_set.false_positive_rate, 0.0);
+    /// ```
+    #[must_use]
+    pub fn new(fill_ratio: f64, len: usize, false_positive_rate: f64) -> Self {
+        Self {
+            fill_ratio,
+            len,
+            false_positive_rate,
+        }
+    }
+}

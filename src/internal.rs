@@ -19,11 +19,7 @@ pub use crate::hash::bytes::{Short, load_below_8};
 /// the table of tunings. For the hasher of `lanebloom-formats`: `Isa`, which its methods take.
 pub use crate::kernel::{Isa, instruction_sets, plan::tuning_name};
 /// For `lanebloom-formats` and `lanebloom-redis`: the loop of a batch.
-pub use crate::kernel::{
-    Plan,
-    plan::{AccessPlan, LINES, TILE},
-    tiles::{answers, tiles},
-};
+pub use crate::kernel::{Plan, plan::AccessPlan, tiles::answers};
 /// For `lanebloom-formats`: loops that become vectors.
 pub use crate::kernel::{Vectorized, vectorized};
 /// For `lanebloom-formats`: the memory of its filters, and the hints and fences beside it. (For
@@ -61,15 +57,15 @@ pub mod bounds {
 }
 
 #[cfg(feature = "std")]
-pub use window::{Numbered, clear_dropped, common_time, numbered_generations};
-
-use crate::error::{BuildErrorKind, IncompatibleError};
-use crate::filter::Statistics;
+use crate::WindowedBloom;
+use crate::error::BuildErrorKind;
 use crate::filter::traits::Engine;
+use crate::geometry::sizing::Request;
 use crate::kernel;
 use crate::words::bits;
 use crate::{BuildError, ConcurrentBitmap, ConcurrentBloom, Filter};
-use alloc::string::String;
+#[cfg(feature = "std")]
+use alloc::{sync::Arc, vec::Vec};
 
 /// For benches and tests of this crate: a filter by other kernels.
 pub trait WithIsa {
@@ -86,20 +82,39 @@ impl<E: Engine, S> WithIsa for Filter<E, S> {
 }
 
 /// For `lanebloom-formats`, whose engine of Parquet's filter is not in this crate: a filter of it.
-pub fn filter_of<E: Engine, S>(engine: E, hasher: S) -> Filter<E, S> {
-    Filter::of(engine, hasher)
+pub trait Parts {
+    /// The engine of the filter.
+    type Engine;
+    /// Its hasher.
+    type Hasher;
+
+    /// A filter of both.
+    fn of_parts(engine: Self::Engine, hasher: Self::Hasher) -> Self;
+
+    /// The engine.
+    fn engine(&self) -> &Self::Engine;
+
+    /// The engine, with exclusive access.
+    fn engine_mut(&mut self) -> &mut Self::Engine;
 }
 
-/// For `lanebloom-formats`: the engine of a [`filter_of`] it.
-#[inline(always)]
-pub fn engine<E, S>(filter: &Filter<E, S>) -> &E {
-    &filter.engine
-}
+impl<E: Engine, S> Parts for Filter<E, S> {
+    type Engine = E;
+    type Hasher = S;
 
-/// [`engine`], with exclusive access.
-#[inline(always)]
-pub fn engine_mut<E, S>(filter: &mut Filter<E, S>) -> &mut E {
-    &mut filter.engine
+    fn of_parts(engine: E, hasher: S) -> Self {
+        Self::of(engine, hasher)
+    }
+
+    #[inline(always)]
+    fn engine(&self) -> &E {
+        &self.engine
+    }
+
+    #[inline(always)]
+    fn engine_mut(&mut self) -> &mut E {
+        &mut self.engine
+    }
 }
 
 /// For `lanebloom-formats`: bits to bools, by this machine's vectors.
@@ -108,24 +123,22 @@ pub fn unpack() -> impl Fn(&[u64], &mut [bool]) {
     kernel::unpack(Isa::best())
 }
 
-/// For filters with settings or limits of their own: an error that says `problem`.
-pub fn build_error(problem: String) -> BuildError {
-    BuildError(BuildErrorKind::Setting(problem))
-}
-
-/// For `lanebloom-formats`: a rate that is not between 0 and 1.
-pub fn wrong_rate(rate: f64) -> BuildError {
-    BuildError(BuildErrorKind::Rate(rate))
+/// For `lanebloom-formats`: fails unless a rate is between 0 and 1.
+///
+/// # Errors
+///
+/// Says which rate it is.
+pub fn check_rate(rate: f64) -> Result<(), BuildError> {
+    let request = Request {
+        rate: Some(rate),
+        ..Request::default()
+    };
+    request.check().map_err(BuildError)
 }
 
 /// For `lanebloom-formats`: more bytes than addresses.
 pub fn too_large(keys: usize, rate: f64) -> BuildError {
     BuildError(BuildErrorKind::TooLarge { keys, rate })
-}
-
-/// For `lanebloom-formats`: the allocation of `bytes` bytes failed.
-pub fn out_of_memory(bytes: usize) -> BuildError {
-    BuildError(BuildErrorKind::OutOfMemory { bytes })
 }
 
 /// For `lanebloom-formats` and `lanebloom-redis`: panics unless there is a place for the answer of
@@ -136,76 +149,83 @@ pub fn assert_same_length(keys: usize, out: usize) {
     crate::hash::assert_same_length(keys, out);
 }
 
-/// For `lanebloom-formats`: two filters that cannot be united. The error says `problem`.
-pub fn incompatible(problem: String) -> IncompatibleError {
-    IncompatibleError(problem)
+/// For `lanebloom-redis`, which pushes and pulls bits.
+pub trait SharedBits {
+    /// Writes to `missing` the bits of the blocks from `first` on that `known` has not; returns
+    /// whether there are any. If so, what the inserters of these bits did before is visible.
+    fn missing_in(&self, first: usize, known: &[u64], missing: &mut [u64]) -> bool;
+
+    /// Adds bits to a word, given by its number in the whole filter.
+    fn add_bits(&self, word: usize, bits: u64);
 }
 
-/// For `lanebloom-formats`: [`Statistics`], which other crates cannot make.
-pub fn statistics(fill_ratio: f64, len: usize, false_positive_rate: f64) -> Statistics {
-    Statistics {
-        fill_ratio,
-        len,
-        false_positive_rate,
+impl<S> SharedBits for ConcurrentBloom<S> {
+    fn missing_in(&self, first: usize, known: &[u64], missing: &mut [u64]) -> bool {
+        let any = self.bits().missing_in(first, known, missing);
+        bits::acquire_if(any);
+        any
+    }
+
+    fn add_bits(&self, word: usize, bits: u64) {
+        self.bits().set_word(word, bits);
     }
 }
 
-/// For `lanebloom-redis`, which pushes bits: writes to `missing` the bits of the blocks from
-/// `first` on that `known` has not; returns whether there are any. If so, what the inserters of
-/// these bits did before is visible.
-pub fn bits_missing_in<S>(filter: &ConcurrentBloom<S>, first: usize, known: &[u64], missing: &mut [u64]) -> bool {
-    let any = filter.bits().missing_in(first, known, missing);
-    bits::acquire_if(any);
-    any
+/// For `lanebloom-redis`, whose keys have several positions each.
+pub trait Positions {
+    /// Whether a position below the bound is present. Call [`acquire_if`] once after the last one.
+    fn is_present(&self, position: u64) -> bool;
+
+    /// Prefetches the line of a position.
+    fn prefetch(&self, position: u64, hint: Hint);
 }
 
-/// For `lanebloom-redis`, which pulls bits: adds them to a word, given by its number in the whole
-/// filter.
-pub fn add_bits<S>(filter: &ConcurrentBloom<S>, word: usize, bits: u64) {
-    filter.bits().set_word(word, bits);
+impl Positions for ConcurrentBitmap {
+    #[inline(always)]
+    fn is_present(&self, position: u64) -> bool {
+        Self::is_present(self, position)
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, position: u64, hint: Hint) {
+        Self::prefetch(self, position, hint);
+    }
 }
 
-/// For `lanebloom-redis`, whose keys have several positions each: whether one is present. It must
-/// be below the bound. Call [`acquire_if`] once after the last one.
-#[inline(always)]
-pub fn is_present(set: &ConcurrentBitmap, position: u64) -> bool {
-    set.is_present(position)
-}
-
-/// For `lanebloom-redis`, before [`is_present`]: asks for the line of a position.
-#[inline(always)]
-pub fn prefetch_position(set: &ConcurrentBitmap, position: u64, hint: Hint) {
-    set.prefetch(position, hint);
-}
+/// A generation, and the number of its time.
+#[cfg(feature = "std")]
+pub type Numbered = (u64, Arc<ConcurrentBloom<()>>);
 
 /// For `lanebloom-redis`, which keeps the generations of a window equal on many machines.
 #[cfg(feature = "std")]
-mod window {
-    use crate::{BuildError, ConcurrentBloom, WindowedBloom};
-    use alloc::sync::Arc;
-    use alloc::vec::Vec;
-
-    /// A generation, and the number of its time.
-    pub type Numbered = (u64, Arc<ConcurrentBloom<()>>);
-
+pub trait NumberedGenerations {
     /// The generations, each with the number of its time, the newest first. It has at least the
     /// number `least`. `None` if the clock was set back or `rotate` was called.
     ///
     /// # Errors
     ///
     /// If a generation that the filter lacks cannot be allocated.
-    pub fn numbered_generations<S>(filter: &WindowedBloom<S>, least: u64) -> Result<Option<Vec<Numbered>>, BuildError> {
-        filter.engine.numbered(least)
-    }
+    fn numbered(&self, least: u64) -> Result<Option<Vec<Numbered>>, BuildError>;
 
     /// Clears a dropped generation, so that the next rotation need not do it.
-    pub fn clear_dropped<S>(filter: &WindowedBloom<S>) {
-        filter.engine.clean_ahead();
-    }
+    fn clear_dropped(&self);
 
     /// The time in nanoseconds by the filter's clock. `None` if keys do not age, or if the clock is
     /// this machine's monotonic one, which no other machine has.
-    pub fn common_time<S>(filter: &WindowedBloom<S>) -> Option<u64> {
-        filter.engine.common_time()
+    fn common_time(&self) -> Option<u64>;
+}
+
+#[cfg(feature = "std")]
+impl<S> NumberedGenerations for WindowedBloom<S> {
+    fn numbered(&self, least: u64) -> Result<Option<Vec<Numbered>>, BuildError> {
+        self.engine.numbered(least)
+    }
+
+    fn clear_dropped(&self) {
+        self.engine.clean_ahead();
+    }
+
+    fn common_time(&self) -> Option<u64> {
+        self.engine.common_time()
     }
 }

@@ -3,7 +3,7 @@
 
 use super::*;
 use lanebloom::WindowedBloom;
-use lanebloom::internal::numbered_generations;
+use lanebloom::internal::NumberedGenerations;
 use std::time::Duration;
 
 fn window(generations: usize) -> lanebloom::windowed::Builder {
@@ -293,7 +293,7 @@ fn what_is_copied_into_an_older_generation_is_found_beside_a_rotation() {
         let (copying, inserting) = (Arc::clone(&filter), Arc::clone(&filter));
         let (copied, _) = beside(
             move || {
-                let generations = numbered_generations(&copying, 0).unwrap().unwrap();
+                let generations = copying.numbered(0).unwrap().unwrap();
                 let (number, oldest) = &generations[1];
                 oldest.insert_hash(A);
                 // By its number it has expired once the other has rotated to 7.
@@ -301,7 +301,7 @@ fn what_is_copied_into_an_older_generation_is_found_beside_a_rotation() {
                 (*number, found)
             },
             move || {
-                numbered_generations(&inserting, 6).unwrap().unwrap();
+                inserting.numbered(6).unwrap().unwrap();
                 inserting.insert_hash(B);
             },
         );
@@ -310,12 +310,7 @@ fn what_is_copied_into_an_older_generation_is_found_beside_a_rotation() {
         // One whose number is kept by the newest is found.
         assert!(copied.0 == 4 || copied.1 && filter.contains_hash(A));
         assert!(filter.contains_hash(B));
-        let numbers: Vec<u64> = numbered_generations(&filter, 0)
-            .unwrap()
-            .unwrap()
-            .iter()
-            .map(|one| one.0)
-            .collect();
+        let numbers: Vec<u64> = filter.numbered(0).unwrap().unwrap().iter().map(|one| one.0).collect();
         assert_eq!(numbers, [6, 5]);
     });
 }
@@ -330,7 +325,7 @@ fn two_that_complete_the_list_share_what_they_added() {
         let (one, other) = (Arc::clone(&filter), Arc::clone(&filter));
         let copy = |filter: Arc<WindowedBloom>, hash| {
             move || {
-                let generations = numbered_generations(&filter, 0).unwrap().unwrap();
+                let generations = filter.numbered(0).unwrap().unwrap();
                 assert_eq!(generations.iter().map(|one| one.0).collect::<Vec<_>>(), [5, 4]);
                 generations[1].1.insert_hash(hash);
                 assert!(filter.contains_hash(hash));
@@ -339,7 +334,7 @@ fn two_that_complete_the_list_share_what_they_added() {
         beside(copy(one, A), copy(other, B));
         assert!(filter.contains_hash(A) && filter.contains_hash(B));
         // The generation that one of them made in vain is reused, and none of the list.
-        let next = numbered_generations(&filter, 6).unwrap().unwrap();
+        let next = filter.numbered(6).unwrap().unwrap();
         assert!(!next[0].1.contains_hash(A) && !next[0].1.contains_hash(B));
         assert!(!std::sync::Arc::ptr_eq(&next[0].1, &next[1].1));
     });
@@ -357,14 +352,14 @@ fn an_insert_beside_a_list_that_is_completed_lives_its_window() {
         let (_, comes_after) = beside(
             move || inserting.insert_hash(A),
             move || {
-                numbered_generations(&rotating, 0).unwrap().unwrap();
-                numbered_generations(&rotating, 6).unwrap().unwrap();
+                rotating.numbered(0).unwrap().unwrap();
+                rotating.numbered(6).unwrap().unwrap();
                 !rotating.contains_hash(A)
             },
         );
         assert!(filter.contains_hash(A));
         if comes_after {
-            numbered_generations(&filter, 7).unwrap().unwrap();
+            filter.numbered(7).unwrap().unwrap();
             assert!(filter.contains_hash(A));
         }
     });

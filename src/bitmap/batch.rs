@@ -5,7 +5,7 @@ use crate::chunks::{assert_bitmap_length, unpack_into};
 use crate::hash::assert_same_length;
 use crate::kernel::Isa;
 use crate::kernel::plan::AccessPlan;
-use crate::kernel::tiles::{self, tiles};
+use crate::kernel::tiles;
 use crate::words::bits::{self, Hint, Load, acquire};
 
 impl<B: Storage> Bitmap<B> {
@@ -82,7 +82,7 @@ impl<B: Storage> Bitmap<B> {
             true
         };
         let (mut ones, access) = (0, access(size_of_val(self.bits.words()), 1));
-        tiles(&mut ones, access, positions, |_, _, _| (), prefetch, work);
+        access.tiles(&mut ones, positions, |_, _, _| (), prefetch, work);
         ones
     }
 

@@ -314,13 +314,13 @@ pub(crate) struct TuningRow {
 }
 
 /// The most keys of a tile: as many as a word of a bitmap has bits.
-pub const TILE: usize = 64;
+pub(crate) const TILE: usize = 64;
 
 /// Keys of a group: as many as the widest vectors hold. The kernels take no fewer.
 pub(crate) const GROUP: usize = 8;
 
 /// The most lines that a tile prefetches: 32 KiB, a part of L2.
-pub const LINES: usize = 512;
+const LINES: usize = 512;
 
 /// The most lines of a key for which those of a tile are asked for into L1: 16 KiB, a third of it.
 /// (Chosen by this size, not measured.)
@@ -345,6 +345,19 @@ pub struct AccessPlan {
 
 /// For `tiles.rs`.
 impl AccessPlan {
+    /// The most keys of a tile.
+    pub const TILE: usize = TILE;
+
+    /// The most lines that a tile prefetches.
+    pub const LINES: usize = LINES;
+
+    /// Whether batches prefetch the lines of a filter of this many `bytes`.
+    #[inline(always)]
+    #[must_use]
+    pub const fn prefetches(bytes: usize) -> bool {
+        !is_cached(bytes)
+    }
+
     /// For batches of lookups in a filter of this many `bytes`, of which a key touches this many
     /// `lines`.
     #[inline(always)]

@@ -9,7 +9,7 @@
 
 use super::dispatch::Probe;
 use super::plan::AccessPlan;
-use super::tiles::{self, tiles};
+use super::tiles;
 use crate::geometry::pattern::{BitFields, block, pattern};
 use crate::words::bits::{Hint, Insertable, Lines, Load, OwnedRange, Prefetchable};
 use crate::words::chunks::as_chunks_mut;
@@ -137,9 +137,8 @@ pub(crate) fn one_by_one<T: Prefetchable>(
     debug_assert_eq!(hashes.len().div_ceil(64), answers.len());
     // A hash is its own place.
     let prefetch = |target: &mut T, _, hash: &u64, (): &(), hint| target.prefetch(block(*hash, target.blocks()), hint);
-    tiles(
+    access.tiles(
         target,
-        access,
         hashes,
         |_, _, _| (),
         prefetch,

@@ -14,57 +14,60 @@ use core::ptr;
 /// lookups.)
 type Ring<P> = [MaybeUninit<P>; TILE];
 
-/// Calls three functions for all keys, in order. (The keys themselves, and not their numbers: a
-/// check of bounds for each costs d-left lookups in L1 a twentieth.)
-///
-/// 1. `place(target, i, key)` returns the place of key `i`. It may be `()`, where a place is found
-///    again for less than it is kept, or kept by the caller.
-/// 2. `prefetch(target, i, key, place, hint)` prefetches its lines, if that is worthwhile.
-/// 3. `work(target, start, places)` gets the tile that begins with key `start`, some tiles later.
-///    The loop ends when it returns false.
-///
-/// The work has a loop of its own, so that a mispredicted branch in it throws no place away. (With
-/// one more loop for the lines, lookups take longer: while the processor waits for
-/// room for the next hint, it finds the next place.)
-#[inline(always)]
-pub fn tiles<T: ?Sized, K, P: Copy>(
-    target: &mut T,
-    access: AccessPlan,
-    keys: &[K],
-    mut place: impl FnMut(&mut T, usize, &K) -> P,
-    mut prefetch: impl FnMut(&mut T, usize, &K, &P, Hint),
-    mut work: impl FnMut(&mut T, usize, &mut [P]) -> bool,
-) {
-    let AccessPlan { ahead, hint, .. } = access;
-    let (tile, len) = (access.tile(), keys.len());
-    let mut rings: [Ring<P>; MOST_AHEAD + 1] = [const { [const { MaybeUninit::uninit() }; TILE] }; MOST_AHEAD + 1];
-    let next = |ring: usize| if ring == ahead { 0 } else { ring + 1 };
-    // The keys that have places, and those that the work is done for; each with its ring.
-    let (mut placed, mut worked) = ((0, 0), (0, 0));
-    while worked.0 < len {
-        while placed.0 < len && placed.0 <= worked.0 + ahead * tile {
-            let end = len.min(placed.0 + tile);
-            for ((slot, key), i) in rings[placed.1].iter_mut().zip(&keys[placed.0..end]).zip(placed.0..) {
-                let place = slot.write(place(target, i, key));
-                // The hint is a constant of each call, so that no line asks which one it is.
-                match hint {
-                    None => {}
-                    Some(Hint::L2) => prefetch(target, i, key, place, Hint::L2),
-                    Some(Hint::L1) => prefetch(target, i, key, place, Hint::L1),
-                    Some(Hint::L1Write) => prefetch(target, i, key, place, Hint::L1Write),
+/// The loop.
+impl AccessPlan {
+    /// Calls three functions for all keys, in order. (The keys themselves, and not their numbers: a
+    /// check of bounds for each costs d-left lookups in L1 a twentieth.)
+    ///
+    /// 1. `place(target, i, key)` returns the place of key `i`. It may be `()`, where a place is
+    ///    found again for less than it is kept, or kept by the caller.
+    /// 2. `prefetch(target, i, key, place, hint)` prefetches its lines, if that is worthwhile.
+    /// 3. `work(target, start, places)` gets the tile that begins with key `start`, some tiles
+    ///    later. The loop ends when it returns false.
+    ///
+    /// The work has a loop of its own, so that a mispredicted branch in it throws no place away.
+    /// (With one more loop for the lines, lookups take longer: while the processor waits for room
+    /// for the next hint, it finds the next place.)
+    #[inline(always)]
+    pub fn tiles<T: ?Sized, K, P: Copy>(
+        self,
+        target: &mut T,
+        keys: &[K],
+        mut place: impl FnMut(&mut T, usize, &K) -> P,
+        mut prefetch: impl FnMut(&mut T, usize, &K, &P, Hint),
+        mut work: impl FnMut(&mut T, usize, &mut [P]) -> bool,
+    ) {
+        let Self { ahead, hint, .. } = self;
+        let (tile, len) = (self.tile(), keys.len());
+        let mut rings: [Ring<P>; MOST_AHEAD + 1] = [const { [const { MaybeUninit::uninit() }; TILE] }; MOST_AHEAD + 1];
+        let next = |ring: usize| if ring == ahead { 0 } else { ring + 1 };
+        // The keys that have places, and those that the work is done for; each with its ring.
+        let (mut placed, mut worked) = ((0, 0), (0, 0));
+        while worked.0 < len {
+            while placed.0 < len && placed.0 <= worked.0 + ahead * tile {
+                let end = len.min(placed.0 + tile);
+                for ((slot, key), i) in rings[placed.1].iter_mut().zip(&keys[placed.0..end]).zip(placed.0..) {
+                    let place = slot.write(place(target, i, key));
+                    // The hint is a constant of each call, so that no line asks which one it is.
+                    match hint {
+                        None => {}
+                        Some(Hint::L2) => prefetch(target, i, key, place, Hint::L2),
+                        Some(Hint::L1) => prefetch(target, i, key, place, Hint::L1),
+                        Some(Hint::L1Write) => prefetch(target, i, key, place, Hint::L1Write),
+                    }
                 }
+                placed = (end, next(placed.1));
             }
-            placed = (end, next(placed.1));
+            let (start, end) = (worked.0, len.min(worked.0 + tile));
+            let places = &mut rings[worked.1][..end - start];
+            // SAFETY: written before, and `ahead` other rings since then.
+            // `MaybeUninit` has the layout of what is in it.
+            let places = unsafe { &mut *(ptr::from_mut(places) as *mut [P]) };
+            if !work(target, start, places) {
+                return;
+            }
+            worked = (end, next(worked.1));
         }
-        let (start, end) = (worked.0, len.min(worked.0 + tile));
-        let places = &mut rings[worked.1][..end - start];
-        // SAFETY: written before, and `ahead` other rings since then.
-        // `MaybeUninit` has the layout of what is in it.
-        let places = unsafe { &mut *(ptr::from_mut(places) as *mut [P]) };
-        if !work(target, start, places) {
-            return;
-        }
-        worked = (end, next(worked.1));
     }
 }
 
@@ -104,9 +107,8 @@ mod tests {
                 assert!(matches!(hint, Hint::L1) && *place == 7 * i && *key == i + 1);
                 asked.push(i);
             };
-            tiles(
+            access.tiles(
                 &mut asked,
-                access,
                 &keys,
                 |_, i, _| 7 * i,
                 prefetch,
@@ -132,9 +134,8 @@ mod tests {
             log_tile: 6,
         };
         let mut calls = 0;
-        tiles(
+        access.tiles(
             &mut calls,
-            access,
             &[0; 300],
             |_, i, _| i,
             |_, _, _, _, _| (),

@@ -8,9 +8,7 @@
 //! the orderings.)
 
 use lanebloom::BuildError;
-use lanebloom::internal::{
-    AccessPlan, Bits, Hint, LINES, Plan, TILE, Vectorized, acquire, answers, each_one, tiles, vectorized,
-};
+use lanebloom::internal::{AccessPlan, Bits, Hint, Plan, Vectorized, acquire, answers, each_one, vectorized};
 
 /// Bytes of a cache line.
 pub(crate) const LINE_BYTES: usize = 64;
@@ -28,17 +26,17 @@ pub trait NextIndex: Copy + Default {
     ///
     /// There are fewer than 2^31 bits. Made for vectors, so it must be `#[inline(always)]`.
     #[inline(always)]
-    fn columns(_tile: &[Self; TILE], _modulo: &Modulo, _columns: &mut [Column]) -> bool {
+    fn columns(_tile: &[Self; AccessPlan::TILE], _modulo: &Modulo, _columns: &mut [Column]) -> bool {
         false
     }
 }
 
 /// The indexes of one bit of each key of a tile.
-pub(crate) type Column = [u32; TILE];
+pub(crate) type Column = [u32; AccessPlan::TILE];
 
 /// [`NextIndex::columns`], for vectors.
 struct Columns<'a, P> {
-    tile: &'a [P; TILE],
+    tile: &'a [P; AccessPlan::TILE],
     modulo: &'a Modulo,
     columns: &'a mut [Column],
 }
@@ -201,7 +199,7 @@ impl Flat {
 
     /// The bytes, but 0 if a key has too many bits to prefetch them.
     fn bytes_to_prefetch(&self) -> usize {
-        if self.functions() > LINES {
+        if self.functions() > AccessPlan::LINES {
             return 0;
         }
         // The model checker's filters are too small to be prefetched.
@@ -251,15 +249,14 @@ impl Flat {
         mut each: impl FnMut(usize, usize, u64),
     ) {
         let index = |_: &mut _, _, from: &K| key(from);
-        tiles(
-            &mut [[0; TILE]; GROUP],
-            access,
+        access.tiles(
+            &mut [[0; AccessPlan::TILE]; GROUP],
             keys,
             index,
             |_, _, _, _, _| (),
             |columns, start, tile| {
                 let found = match self.columns(tile, columns) {
-                    Some(columns) => answers((0..TILE).map(|i| {
+                    Some(columns) => answers((0..AccessPlan::TILE).map(|i| {
                         let bit = |column: &Column| self.bits.bit(column[i].into());
                         columns.iter().fold(1, |all, column| all & bit(column)) & 1
                     })),
@@ -303,11 +300,11 @@ impl Flat {
         };
         let mut rings = [const {
             Tile {
-                indexes: [0; LINES],
+                indexes: [0; AccessPlan::LINES],
                 candidates: 0,
             }
         }; 2];
-        tiles(&mut rings, access, keys, index, prefetch, |rings, start, tile| {
+        access.tiles(&mut rings, keys, index, prefetch, |rings, start, tile| {
             let number = start / size;
             let Tile { indexes, candidates } = &mut rings[number % 2];
             let both = |(_, [first, second]): &(P, [u64; FIRST])| self.bits.bit(*first) & self.bits.bit(*second) & 1;
@@ -351,8 +348,8 @@ impl Flat {
             return one_by_one(keys, |from| self.set(key(from)), each);
         }
         let functions = self.functions();
-        if functions > LINES {
-            for (start, keys) in (0..).step_by(TILE).zip(keys.chunks(TILE)) {
+        if functions > AccessPlan::LINES {
+            for (start, keys) in (0..).step_by(AccessPlan::TILE).zip(keys.chunks(AccessPlan::TILE)) {
                 let each = |at, len, changed| each(start + at, len, changed);
                 one_by_one(keys, |from| self.set(key(from)), each);
             }
@@ -363,19 +360,18 @@ impl Flat {
             let (ring, i) = access.in_rings(i);
             (ring, i * functions..(i + 1) * functions)
         };
-        let index = |rings: &mut [[u64; LINES]; 2], i, from: &K| {
+        let index = |rings: &mut [[u64; AccessPlan::LINES]; 2], i, from: &K| {
             let (ring, range) = of_key(i);
             self.index(&mut key(from), &mut rings[ring][range], None);
         };
-        let prefetch = |rings: &mut [[u64; LINES]; 2], i, _: &K, (): &(), hint| {
+        let prefetch = |rings: &mut [[u64; AccessPlan::LINES]; 2], i, _: &K, (): &(), hint| {
             let (ring, range) = of_key(i);
             rings[ring][range]
                 .iter()
                 .for_each(|index| self.bits.prefetch_bit(*index, hint));
         };
-        tiles(
-            &mut [[0; LINES]; 2],
-            access,
+        access.tiles(
+            &mut [[0; AccessPlan::LINES]; 2],
             keys,
             index,
             prefetch,
@@ -398,12 +394,12 @@ impl Flat {
         mut each: impl FnMut(usize, usize, u64),
     ) {
         let functions = self.functions;
-        let (mut tile, mut columns) = ([P::default(); TILE], [[0; TILE]; GROUP]);
-        for (start, keys) in (0..).step_by(TILE).zip(keys.chunks(TILE)) {
+        let (mut tile, mut columns) = ([P::default(); AccessPlan::TILE], [[0; AccessPlan::TILE]; GROUP]);
+        for (start, keys) in (0..).step_by(AccessPlan::TILE).zip(keys.chunks(AccessPlan::TILE)) {
             let tile = &mut tile[..keys.len()];
             tile.iter_mut().zip(keys).for_each(|(place, from)| *place = key(from));
             let changed = match self.columns(tile, &mut columns) {
-                Some(columns) => answers((0..TILE).map(|i| {
+                Some(columns) => answers((0..AccessPlan::TILE).map(|i| {
                     let mut all = 1;
                     for column in columns {
                         all &= self.bits.bit(column[i].into());
@@ -468,7 +464,7 @@ impl Flat {
 /// A tile of which the first bits of each key were tested.
 struct Tile {
     /// The indexes of all bits of each key; of the candidates those after the first.
-    indexes: [u64; LINES],
+    indexes: [u64; AccessPlan::LINES],
     /// The keys whose first bits are set.
     candidates: u64,
 }

@@ -32,7 +32,7 @@ use lanebloom::internal::acquire_if;
 ///
 /// # Batches
 ///
-/// A batch gives the answers of single calls in order, duplicates within the batch included, many
+/// A batch returns the results of single calls in order, duplicates within the batch included, many
 /// keys at a time. Methods named `_hashes` take hashes of [`hash`](Self::hash) or
 /// [`hash_batch`](Self::hash_batch), so that a caller can hash once for several filters of one
 /// system (and of one seed, for Spark). Methods named `_flagged` write the answer for each key to
@@ -42,7 +42,7 @@ use lanebloom::internal::acquire_if;
 ///
 /// An insert is a `Release`. A lookup that returns `true`, or an insert that returns `false`, ends
 /// in an `Acquire`: everything that the inserters of the key had done before is visible. In batches
-/// one `Acquire` serves many keys, and comes before their answers.
+/// one `Acquire` serves many keys, and comes before their results.
 ///
 /// # Examples
 ///

@@ -59,7 +59,7 @@
 //! # Moving a service over
 //!
 //! As from [Guava](crate::guava#moving-a-service-over): a service takes the filter out of Redis and
-//! answers from the copy. Meanwhile it fills a [`ConcurrentBloom`](lanebloom::ConcurrentBloom) from
+//! looks up in the copy. Meanwhile it fills a [`ConcurrentBloom`](lanebloom::ConcurrentBloom) from
 //! the source of truth, with room for more keys than [`estimated_len`](RedisBloom::estimated_len).
 //!
 //! **Strangers can make keys that collide** under MurmurHash64A, whatever its seed, as under every
@@ -77,8 +77,7 @@ use alloc::vec::Vec;
 use error::{RedisBloomInsertError, RedisBloomInsertErrorKind};
 use lanebloom::BuildError;
 use lanebloom::internal::{
-    assert_bitmap_length, assert_same_length, build_error, each_one, for_each_absent, out_of_memory, tiles,
-    try_gathered, unpack, wrong_rate,
+    assert_bitmap_length, assert_same_length, check_rate, each_one, for_each_absent, try_gathered, unpack,
 };
 use layout::{Hash, LayerIndexes, LayerLayout, TIGHTENING, hash, options};
 pub use statistics::{Info, LayerInfo};
@@ -242,11 +241,9 @@ impl Builder {
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     pub fn build(self) -> Result<RedisBloom, BuildError> {
-        if !(self.rate > 0.0 && self.rate < 1.0) {
-            return Err(wrong_rate(self.rate));
-        }
+        check_rate(self.rate)?;
         if self.expansion == 0 {
-            return Err(build_error(error::NO_EXPANSION.into()));
+            return Err(BuildError::new(error::NO_EXPANSION));
         }
         let scaling = self.options & options::NO_SCALING == 0;
         let rate = if scaling { self.rate * TIGHTENING } else { self.rate };
@@ -309,7 +306,7 @@ impl RedisBloom {
     fn add_layer(&mut self, layout: LayerLayout, items: u64) -> Result<(), BuildError> {
         let flat = Flat::new(layout.words, layout.hash_functions)?;
         let reserved = self.layers.try_reserve(1);
-        reserved.map_err(|_| out_of_memory(size_of::<BloomLayer>() * (self.layers.len() + 1)))?;
+        reserved.map_err(|_| BuildError::out_of_memory(size_of::<BloomLayer>() * (self.layers.len() + 1)))?;
         self.layers.push(BloomLayer { flat, layout, items });
         Ok(())
     }
@@ -550,9 +547,8 @@ impl RedisBloom {
             newest.flat.prefetch(newest.indexes(*hash), hint);
         };
         let (mut new, mut refused) = (0, None);
-        tiles(
+        access.tiles(
             self,
-            access,
             hashes,
             |_, _, _| (),
             prefetch,
@@ -719,7 +715,7 @@ impl RedisBloom {
     pub fn try_clone(&self) -> Result<Self, BuildError> {
         let mut layers = Vec::new();
         let reserved = layers.try_reserve(self.layers.len());
-        reserved.map_err(|_| out_of_memory(size_of::<BloomLayer>() * self.layers.len()))?;
+        reserved.map_err(|_| BuildError::out_of_memory(size_of::<BloomLayer>() * self.layers.len()))?;
         for layer in &self.layers {
             layers.push(BloomLayer {
                 flat: layer.flat.try_clone()?,

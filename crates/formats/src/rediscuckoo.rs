@@ -58,7 +58,7 @@ use crate::unpack_into;
 use alloc::format;
 use alloc::vec::Vec;
 use lanebloom::BuildError;
-use lanebloom::internal::{AccessPlan, TILE, answers, assert_same_length, build_error, each_one, out_of_memory, tiles};
+use lanebloom::internal::{AccessPlan, answers, assert_same_length, each_one};
 use layer::{CuckooLayer, RedisAddress};
 
 /// Redis' `CF` filter, bit for bit: a chain of cuckoo filters that grows when one is full.
@@ -105,7 +105,7 @@ struct Settings {
     expansion: u16,
 }
 
-/// The statistics of a [`RedisCuckoo`], as `CF.INFO` tells them.
+/// The statistics of a [`RedisCuckoo`], as `CF.INFO` returns them.
 ///
 /// # Examples
 ///
@@ -274,7 +274,7 @@ impl Builder {
             };
             return RedisCuckoo::empty(settings, 1, u64::MAX);
         };
-        Err(build_error(problem))
+        Err(BuildError::new(problem))
     }
 }
 
@@ -289,7 +289,7 @@ impl Settings {
 
     fn layer(self, number: usize) -> Result<CuckooLayer, BuildError> {
         let Some(buckets) = self.buckets_of(number) else {
-            return Err(build_error(format!(
+            return Err(BuildError::new(format!(
                 "layer {number} of the chain has more than {} slots, which are numbered in 32 bits",
                 u32::MAX
             )));
@@ -581,10 +581,10 @@ impl RedisCuckoo {
         let place = |_: &mut _, _, key: &K| address(key.as_ref());
         let prefetch = |_: &mut _, _, _: &K, hash: &RedisAddress, hint| first.prefetch(*hash, hint);
         let unpack = &mut unpack_into(out);
-        tiles(unpack, access(first), keys, place, prefetch, |unpack, start, hashes| {
+        access(first).tiles(unpack, keys, place, prefetch, |unpack, start, hashes| {
             let mut found = answers(hashes.iter().map(|hash| first.holds(*hash)));
             for layer in others {
-                let open = !found & u64::MAX >> (TILE - hashes.len());
+                let open = !found & u64::MAX >> (AccessPlan::TILE - hashes.len());
                 if let Some(hint) = access(layer).hint() {
                     each_one(open, |i| layer.prefetch(hashes[i], hint));
                 }
@@ -613,7 +613,7 @@ impl RedisCuckoo {
         self.layers.iter().map(|layer| layer.count(address)).sum()
     }
 
-    /// What `CF.INFO` answers.
+    /// What `CF.INFO` returns.
     ///
     /// ```
     /// let filter = lanebloom_formats::RedisCuckoo::with_capacity(64)?;
@@ -690,7 +690,7 @@ impl RedisCuckoo {
 
 fn push(layers: &mut Vec<CuckooLayer>, layer: CuckooLayer) -> Result<(), BuildError> {
     let reserved = layers.try_reserve(1);
-    reserved.map_err(|_| out_of_memory(size_of::<CuckooLayer>() * (layers.len() + 1)))?;
+    reserved.map_err(|_| BuildError::out_of_memory(size_of::<CuckooLayer>() * (layers.len() + 1)))?;
     layers.push(layer);
     Ok(())
 }
@@ -698,8 +698,8 @@ fn push(layers: &mut Vec<CuckooLayer>, layer: CuckooLayer) -> Result<(), BuildEr
 /// Same settings, counts and slots: the same dump.
 impl PartialEq for RedisCuckoo {
     fn eq(&self, other: &Self) -> bool {
-        let figures = |filter: &Self| (filter.settings, filter.items, filter.deletes);
-        figures(self) == figures(other) && self.layers == other.layers
+        let counts = |filter: &Self| (filter.settings, filter.items, filter.deletes);
+        counts(self) == counts(other) && self.layers == other.layers
     }
 }
 

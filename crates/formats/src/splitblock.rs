@@ -69,7 +69,7 @@ use crate::{CHUNK, chunks};
 use alloc::format;
 use core::fmt;
 use core::ops::{Deref, DerefMut};
-use lanebloom::internal::{Bits, Fold, build_error, engine, engine_mut, filter_of, folds, inserts, sets, unions};
+use lanebloom::internal::{Bits, Fold, Parts, check_rate, folds, inserts, sets, unions};
 use lanebloom::{BuildError, Filter, Funnel, KeyHasher};
 
 /// XXH64 with seed 0 of a key's bytes: the hash that all of these filters use.
@@ -236,8 +236,8 @@ impl SplitBlockBloom {
         match blocks {
             Ok(blocks) if blocks <= most => Self::new(blocks, keys),
             // Not between 0 and 1.
-            Err(error) if sizing::check(false_positive_rate).is_err() => Err(error),
-            _ => Err(build_error(format!(
+            Err(error) if check_rate(false_positive_rate).is_err() => Err(error),
+            _ => Err(BuildError::new(format!(
                 "a Parquet filter has at most {MAX_FORMAT_BYTES} bytes, which keep a rate of {false_positive_rate} for \
                  {} keys, not for {keys}: choose fewer keys or a higher rate",
                 sizing::keys(most, false_positive_rate)
@@ -264,7 +264,7 @@ impl SplitBlockBloom {
     /// ```
     pub fn with_bytes(bytes: usize) -> Result<Self, BuildError> {
         if bytes % BLOCK_BYTES != 0 || bytes == 0 {
-            return Err(build_error(format!(
+            return Err(BuildError::new(format!(
                 "{bytes} bytes are not a whole number of blocks of {BLOCK_BYTES} bytes"
             )));
         }
@@ -274,7 +274,7 @@ impl SplitBlockBloom {
 
     fn new(blocks: usize, expected_keys: usize) -> Result<Self, BuildError> {
         let content = Owned::new(blocks, expected_keys)?;
-        Ok(Self(filter_of(SplitBlock::new(content), Xxh64::new())))
+        Ok(Self(Filter::of_parts(SplitBlock::new(content), Xxh64::new())))
     }
 
     /// [`clone`](Clone::clone) that returns an error, instead of aborting, if the allocation fails.
@@ -325,7 +325,7 @@ impl SplitBlockBloom {
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     pub fn insert_hashes_mut(&mut self, hashes: &[u64]) -> usize {
-        engine_mut(self).insert_mut(hashes)
+        self.0.engine_mut().insert_mut(hashes)
     }
 }
 
@@ -339,7 +339,7 @@ impl SplitBlockBloom {
     /// ```
     #[must_use]
     pub fn blocks(&self) -> usize {
-        engine(&self.0).content.blocks.get()
+        self.0.engine().content.blocks.get()
     }
 
     /// [Folds](Self::fold) by the power of two that parquet-rs chooses for a filter of a file, by
@@ -367,7 +367,7 @@ impl SplitBlockBloom {
     /// ```
     #[doc(alias("fold_to_target_fpp"))]
     pub fn fold_as_parquet(&mut self, rate: f64) -> Result<usize, BuildError> {
-        sizing::check(rate)?;
+        check_rate(rate)?;
         let (mut clear, mut factor) = (1.0 - self.statistics().fill_ratio, 1);
         while self.blocks() % (2 * factor) == 0 {
             clear *= clear;
@@ -382,7 +382,7 @@ impl SplitBlockBloom {
     /// The bits.
     #[inline(always)]
     fn bits(&self) -> &Bits {
-        &engine(self).content.bits
+        &self.0.engine().content.bits
     }
 }
 

@@ -230,7 +230,7 @@ impl RedisBitmap {
     ///
     /// **The hash is bad.** The hash functions are weighted sums of the characters. The first one
     /// is the plain sum, which takes only some hundred values for fingerprints. Soon all of these
-    /// bits are set, and the function tells nothing any more. With 40,000 random fingerprints in
+    /// bits are set, and the function says nothing any more. With 40,000 random fingerprints in
     /// 2^20 bits the rate is 2.1e-4, where six good functions have 7.3e-5; with 110,000 it is 1.13%
     /// and not 1.04%. Short keys do far worse, since all their sums are small: after 110,000 words
     /// of 5 random letters, 94% of the other words are false positives

@@ -342,7 +342,7 @@ impl fmt::Display for BitmapError {
             BitmapErrorKind::ReadOnly { key, error } => {
                 write!(f, "{key:?} was not written, the server is a read-only replica: {error}")
             }
-            BitmapErrorKind::WrongType { key, error } => write!(f, "{key:?} is no bitmap: {error}"),
+            BitmapErrorKind::WrongType { key, error } => write!(f, "{key:?} is not a bitmap: {error}"),
             BitmapErrorKind::Elsewhere { key, error } => write_elsewhere(f, key, error),
             BitmapErrorKind::CrossSlot { key, error } => write!(
                 f,
@@ -591,9 +591,9 @@ impl fmt::Display for SharedError {
             }
             SharedErrorKind::OutOfMemory { bytes } => write!(
                 f,
-                "there is no memory for the record of pushed bits: the allocation of {bytes} bytes failed"
+                "not enough memory for the record of pushed bits: the allocation of {bytes} bytes failed"
             ),
-            SharedErrorKind::Build(error) => write!(f, "there is no memory for a generation: {error}"),
+            SharedErrorKind::Build(error) => write!(f, "not enough memory for a generation: {error}"),
             SharedErrorKind::Thread(error) => write!(f, "no thread could be started: {error}"),
             SharedErrorKind::Redis(error) => match error.redirect_node() {
                 Some((node, slot)) => write!(

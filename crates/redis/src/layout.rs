@@ -2,7 +2,6 @@
 //! bits. `bitmap/calls.rs` sends the offsets to a server. `local_copy.rs` tests them in a copy.
 
 use highway::{HighwayHash, HighwayHasher, Key};
-use lanebloom::internal::build_error;
 use lanebloom::{BuildError, Funnel, Murmur3, Sink};
 use lanebloom_formats::internal::{guava_functions, guava_size};
 use std::fmt::Display;
@@ -72,7 +71,7 @@ impl BitmapLayout {
     /// number of hash functions.
     pub(crate) fn go_zero_sized(keys: u64, rate: f64) -> Result<Self, BuildError> {
         if !(rate > 0.0 && rate < 1.0) {
-            return Err(build_error(format!(
+            return Err(BuildError::new(format!(
                 "false-positive rate {rate} is not between 0 and 1, both excluded"
             )));
         }
@@ -85,13 +84,13 @@ impl BitmapLayout {
     /// Guavas, and its limits.
     pub(crate) fn redisson(keys: u64, rate: f64) -> Result<Self, BuildError> {
         if keys == 0 {
-            return Err(build_error(
-                "Redisson has no filter for 0 keys: at least 1 is needed".into(),
+            return Err(BuildError::new(
+                "Redisson has no filter for 0 keys: at least 1 is needed",
             ));
         }
         let (bits, functions) = guava_size(keys, rate)?;
         if bits > REDISSON_MAX_BITS {
-            return Err(build_error(format!(
+            return Err(BuildError::new(format!(
                 "a filter of {bits} bits is beyond Redisson's limit of {REDISSON_MAX_BITS} bits"
             )));
         }
@@ -113,7 +112,7 @@ impl BitmapLayout {
 
     fn new(scheme: Scheme, bits: u64, functions: u8) -> Result<Self, BuildError> {
         if bits == 0 || functions == 0 {
-            return Err(build_error(format!(
+            return Err(BuildError::new(format!(
                 "a bitmap of {bits} bits, {functions} of each key, is none: both must be at least 1"
             )));
         }
@@ -238,7 +237,7 @@ fn weighed_sum(text: &str, seed: u8) -> u64 {
 }
 
 fn too_large(bits: impl Display) -> BuildError {
-    build_error(format!(
+    BuildError::new(format!(
         "a bitmap of {bits} bits is beyond Redis's limit of {MAX_BITS} bits (512 MiB)"
     ))
 }

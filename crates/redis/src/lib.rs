@@ -116,7 +116,7 @@
 //! | a layout of more than 2^32 bits | an error of the constructor: `SETBIT` takes no higher offset |
 //! | the cursor is not a number in 0 to 1023 | an error that names it |
 //! | the configuration of a filter of Redisson's says another size | an error that names both, [`is_other_configuration`](BitmapError::is_other_configuration) |
-//! | another size or number of functions than the other programs', elsewhere | **no error**, and keys are not found: the bitmap does not tell. A copy fails if the bitmap is longer than the layout |
+//! | another size or number of functions than the other programs', elsewhere | **no error**, and keys are not found: the bitmap does not record them. A copy fails if the bitmap is longer than the layout |
 //! | a reply of another kind | an error that quotes its beginning, as all errors here do |
 //! | the last bitmap but one of a growing filter is evicted or expires | its keys are not found |
 //!
@@ -170,7 +170,7 @@
 //! The `redis` crate reads all of a reply into memory before this crate sees its length. A text
 //! takes its bytes and a copy of them. A list of small values takes some ten times its bytes. The
 //! limits of calls (`max_bytes`) bound the memory that this crate makes of the replies, and no call
-//! asks for more than a chunk at a time. But a wrong server can send replies of any length. A
+//! requests more than a chunk at a time. But a wrong server can send replies of any length. A
 //! connection of the `redis` crate does not bound a reply's time either: its timeouts hold for each
 //! single read. A [`SharedBloom`] has a connection of its own, which [bounds
 //! both](shared#what-it-promises).

@@ -8,7 +8,7 @@ use crate::connection::Async;
 use crate::connection::{self, Blocking, Connection, Talk, lossy, now};
 use crate::error::{BitmapError, BitmapErrorKind};
 use crate::layout::MAX_BITS;
-use lanebloom::internal::{AccessPlan, LINES, acquire_if, assert_same_length, is_present, prefetch_position, tiles};
+use lanebloom::internal::{AccessPlan, Positions, acquire_if, assert_same_length};
 use lanebloom::{ConcurrentBitmap, Funnel};
 use redis::{ConnectionLike, Value};
 use std::sync::OnceLock;
@@ -27,12 +27,12 @@ const LINE_BYTES: u64 = 64;
 /// Words of a chunk.
 const CHUNK_WORDS: usize = CHUNK_BYTES as usize / 8;
 
-/// A copy of a [`RedisBitmap`] in this process, which many threads may ask at once. Made by
+/// A copy of a [`RedisBitmap`] in this process, which many threads may look up at once. Made by
 /// [`fetch_local`](RedisBitmap::fetch_local).
 ///
-/// It answers as the filter did when the copy was fetched or last [refreshed](Self::refresh), and
-/// does not see later inserts. Lookups never wait, neither for the server nor for a refresh beside
-/// them.
+/// A lookup returns what the filter returned when the copy was fetched or last
+/// [refreshed](Self::refresh): it does not see later inserts. It never waits, neither for the
+/// server nor for a refresh by another thread.
 ///
 /// # Examples
 ///
@@ -124,9 +124,11 @@ impl LocalBitmap {
     #[inline]
     #[must_use]
     pub fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-        let found = self
-            .all_bits()
-            .any(|bits| self.source.layout.all(key, |offset| is_present(bits, offset)));
+        let found = self.all_bits().any(|bits| {
+            self.source
+                .layout
+                .all(key, |offset| Positions::is_present(bits, offset))
+        });
         acquire_if(found);
         found
     }
@@ -162,7 +164,7 @@ impl LocalBitmap {
         let access = AccessPlan::lookups(first.memory_bytes(), functions).next_tile(functions);
         let range = |i: usize| i * functions..(i + 1) * functions;
         // Whether the layout has places for the key.
-        let place = |rings: &mut [[u64; LINES]; 2], i: usize, key: &K| {
+        let place = |rings: &mut [[u64; AccessPlan::LINES]; 2], i: usize, key: &K| {
             let (ring, in_tile) = access.in_rings(i);
             let mut places = rings[ring][range(in_tile)].iter_mut();
             self.source.layout.all(key, |offset| {
@@ -172,14 +174,13 @@ impl LocalBitmap {
                 true
             })
         };
-        let prefetch = |rings: &mut [[u64; LINES]; 2], i, _: &K, _: &bool, hint| {
+        let prefetch = |rings: &mut [[u64; AccessPlan::LINES]; 2], i, _: &K, _: &bool, hint| {
             let (ring, in_tile) = access.in_rings(i);
             let places = &rings[ring][range(in_tile)];
-            places.iter().for_each(|&place| prefetch_position(first, place, hint));
+            places.iter().for_each(|&place| Positions::prefetch(first, place, hint));
         };
-        tiles(
-            &mut [[0; LINES]; 2],
-            access,
+        access.tiles(
+            &mut [[0; AccessPlan::LINES]; 2],
             keys,
             place,
             prefetch,
@@ -193,11 +194,11 @@ impl LocalBitmap {
                     if let (1.., Some(hint)) = (number, access.hint()) {
                         let open = (0..).zip(&*out).filter(|&(i, &found)| is_open(i, found));
                         open.flat_map(|(i, _)| of_key(i))
-                            .for_each(|&place| prefetch_position(bits, place, hint));
+                            .for_each(|&place| Positions::prefetch(bits, place, hint));
                     }
                     for (i, found) in out.iter_mut().enumerate() {
                         if is_open(i, *found) {
-                            *found = of_key(i).iter().all(|&place| is_present(bits, place));
+                            *found = of_key(i).iter().all(|&place| Positions::is_present(bits, place));
                         }
                     }
                 }

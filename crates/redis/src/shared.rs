@@ -72,7 +72,7 @@
 //!
 //! A `CacheGuard` (of the crate `lanebloom-guard`) over a `SharedBloom` turns away keys that other
 //! nodes have just added to the store, until the keys have arrived. The remedy depends on the
-//! client that first asks for a new key:
+//! client that first requests a new key:
 //!
 //! - Insert, `sync`, and only then hand the id out. The other nodes have it within their interval.
 //!   The client that made the id finds it at once at the node where it made it.
@@ -178,7 +178,7 @@
 //! use lanebloom_redis::SharedBloom;
 //! use std::time::Duration;
 //!
-//! // Strangers ask for ids, so all nodes hash under one secret key, which is part
+//! // Strangers request ids, so all nodes hash under one secret key, which is part
 //! // of their configuration.
 //! let secret = *b"16 random bytes!";
 //! let hasher = SipHash13::with_key(secret);

@@ -316,7 +316,7 @@ impl<'a> Talk<'a> {
     }
 }
 
-/// A yes or no. (With the newer protocol, RedisBloom answers by that protocol's booleans.)
+/// A yes or no. (With the newer protocol, RedisBloom returns that protocol's booleans.)
 fn flag(reply: Value) -> Result<bool, String> {
     match reply {
         Value::Int(0) | Value::Boolean(false) => Ok(false),

@@ -18,7 +18,7 @@ use crate::geometry::sizing::{MAX_BITS_PER_KEY, Request};
 use crate::kernel::Plan;
 use crate::kernel::plan::AccessPlan;
 use crate::kernel::scalar::unpack_few;
-use crate::kernel::tiles::{self, tiles};
+use crate::kernel::tiles;
 use crate::words::bits::{self, Hint, Load};
 use alloc::format;
 use alloc::vec::Vec;
@@ -224,14 +224,9 @@ impl<T: Slots> Bucketed<T> {
     fn tiles(&self, access: AccessPlan, hashes: &[u64], work: impl FnMut(usize, &[T::Address]) -> bool) {
         let address = |_: &mut _, _, hash: &u64| self.table.address(*hash);
         let prefetch = |_: &mut _, _, _: &u64, address: &T::Address, hint| self.table.prefetch(address, hint);
-        tiles(
-            &mut { work },
-            access,
-            hashes,
-            address,
-            prefetch,
-            |work, start, addresses| work(start, addresses),
-        );
+        access.tiles(&mut { work }, hashes, address, prefetch, |work, start, addresses| {
+            work(start, addresses)
+        });
     }
 }
 

@@ -11,7 +11,7 @@ use crate::logarithm::{Twofold, ln};
 use alloc::format;
 use core::f64::consts::LN_2;
 use core::fmt;
-use lanebloom::internal::{build_error, wrong_rate};
+use lanebloom::internal::check_rate;
 use lanebloom::{BuildError, Funnel, Murmur3};
 
 /// Bytes before the longs.
@@ -191,18 +191,16 @@ impl<K: Funnel + ?Sized> KeyImpl<Guava> for K {
 /// The number of bits, before it is rounded up to whole longs, and the number of hash functions, by
 /// Guava's formulas.
 pub(crate) fn size(keys: u64, rate: f64, hash_functions: HashFunctions) -> Result<(u64, u8), BuildError> {
-    if !(rate > 0.0 && rate < 1.0) {
-        return Err(wrong_rate(rate));
-    }
+    check_rate(rate)?;
     let keys = keys.max(1);
     let bits = optimal_bits(keys, rate);
     if bits == 0 {
-        return Err(build_error(format!(
+        return Err(BuildError::new(format!(
             "Guava's formula gives a filter for {keys} keys at a rate of {rate} no bit at all"
         )));
     }
     if bits > 64 * MAX_WORDS {
-        return Err(build_error(format!(
+        return Err(BuildError::new(format!(
             "a filter of {bits} bits is beyond Guava's limit of {} bits",
             64 * MAX_WORDS
         )));
@@ -212,7 +210,7 @@ pub(crate) fn size(keys: u64, rate: f64, hash_functions: HashFunctions) -> Resul
         HashFunctions::ByRate => round(-ln(Twofold::new(rate)) / LN_2).max(1),
     };
     let hash_functions = u8::try_from(number).map_err(|_| {
-        build_error(format!(
+        BuildError::new(format!(
             "a rate of {rate:e} takes {number} hash functions, more than Guava's limit of {MAX_HASH_FUNCTIONS}"
         ))
     })?;

@@ -5,7 +5,7 @@ use crate::flat::Flat;
 use crate::logarithm::{Twofold, ln, pow};
 use core::f64::consts::LN_2;
 use lanebloom::Statistics;
-use lanebloom::internal::{acquire, overfull_at, statistics};
+use lanebloom::internal::{acquire, overfull_at};
 
 /// The most longs of a filter: the length of a Java array is an `int`.
 pub(crate) const MAX_WORDS: u64 = i32::MAX as u64;
@@ -40,7 +40,7 @@ impl Shape {
         let ones = flat.ones();
         acquire();
         let fill = self.fill(ones);
-        statistics(fill, self.len_of(ones), self.rate_of(fill))
+        Statistics::new(fill, self.len_of(ones), self.rate_of(fill))
     }
 
     /// The number of keys that leave `ones` bits set in the mean.

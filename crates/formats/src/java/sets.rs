@@ -5,7 +5,7 @@ use super::formulas::Shape;
 use super::{JavaBloom, JavaFormat};
 use crate::flat::Flat;
 use alloc::format;
-use lanebloom::internal::{acquire, acquire_if, incompatible};
+use lanebloom::internal::{acquire, acquire_if};
 use lanebloom::{BuildError, IncompatibleError};
 
 /// Whole filters.
@@ -101,7 +101,7 @@ impl<F: JavaFormat> JavaBloom<F> {
 
     fn check_union(&self, other: &Self) -> Result<(), IncompatibleError> {
         if F::REFUSES_ITSELF && core::ptr::eq(self, other) {
-            return Err(incompatible("a filter cannot be united with itself".into()));
+            return Err(IncompatibleError::new("a filter cannot be united with itself"));
         }
         self.check_layout(other)
     }
@@ -111,7 +111,7 @@ impl<F: JavaFormat> JavaBloom<F> {
         if ours == theirs {
             return Ok(());
         }
-        Err(incompatible(format!(
+        Err(IncompatibleError::new(format!(
             "the other filter's layout differs: {theirs} there, {ours} here"
         )))
     }

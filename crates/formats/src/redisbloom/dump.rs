@@ -21,7 +21,7 @@ use crate::scandump::sealed::Chain;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use lanebloom::internal::{as_chunks, as_chunks_mut, wrong_rate};
+use lanebloom::internal::{as_chunks, as_chunks_mut, check_rate};
 
 /// Bytes of the header before the filters, and for each of them.
 const HEADER: usize = 20;
@@ -124,9 +124,7 @@ fn parse_layer(numbers: &mut Numbers, most_rate: f64) -> Result<(LayerLayout, u6
     if log > 63 || log > 0 && 1 << log > bits {
         return Err(format!("2^{log} bits are more than its {bits}"));
     }
-    if !(rate > 0.0 && rate < 1.0) {
-        return Err(wrong_rate(rate).to_string());
-    }
+    check_rate(rate).map_err(|error| error.to_string())?;
     if rate > most_rate {
         return Err(format!(
             "false-positive rate {rate:e} is above {most_rate:e}, half of the one before"

@@ -61,11 +61,9 @@ impl LayerLayout {
     /// The layout that RedisBloom's `bloom_init` chooses.
     pub(crate) fn solve(capacity: u64, rate: f64, options: u32) -> Result<Self, BuildError> {
         if capacity == 0 {
-            return Err(internal::build_error(NO_CAPACITY.into()));
+            return Err(BuildError::new(NO_CAPACITY));
         }
-        if !(rate > 0.0 && rate < 1.0) {
-            return Err(internal::wrong_rate(rate));
-        }
+        internal::check_rate(rate)?;
         let bits_per_key = bits_per_key(rate);
         let needed = capacity as f64 * bits_per_key;
         let too_large = || internal::too_large(usize::try_from(capacity).unwrap_or(usize::MAX), rate);

@@ -3,7 +3,7 @@
 use super::{BloomLayer, RedisBloom, options};
 use crate::logarithm::pow;
 use core::fmt;
-use lanebloom::{Statistics, internal};
+use lanebloom::Statistics;
 
 /// The reply of `BF.INFO`; made by [`RedisBloom::info`].
 ///
@@ -266,7 +266,7 @@ impl RedisBloom {
             pow(set as f64 / used as f64, layer.layout.hash_functions.into())
         });
         let false_positive_rate = compound(rates);
-        internal::statistics(ones as f64 / bits as f64, self.estimated_len(), false_positive_rate)
+        Statistics::new(ones as f64 / bits as f64, self.estimated_len(), false_positive_rate)
     }
 }
 

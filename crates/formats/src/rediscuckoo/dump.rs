@@ -45,11 +45,11 @@ impl Header {
         let (items, buckets, deletes, filters) = (long(0), long(1), long(2), long(3));
         let (bucket_size, max_iterations, expansion) = (short(0), short(1), short(2));
         let problem = if !buckets.is_power_of_two() {
-            format!("{buckets} buckets are no power of two")
+            format!("{buckets} buckets are not a power of two")
         } else if !(1..=255).contains(&bucket_size) || max_iterations == 0 {
             format!("buckets of {bucket_size} slots and {max_iterations} iterations are not in 1 to 255 and at least 1")
         } else if expansion != 0 && !expansion.is_power_of_two() {
-            format!("an expansion of {expansion} is no power of two")
+            format!("an expansion of {expansion} is not a power of two")
         } else if !(1..=u16::MAX.into()).contains(&filters) || expansion == 0 && filters > 1 {
             format!("{filters} filters in a chain with an expansion of {expansion} cannot be")
         } else {

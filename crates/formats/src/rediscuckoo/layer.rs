@@ -2,7 +2,7 @@
 //! `cuckoo.c`. The functions of that file have their names here in the comments.
 
 use lanebloom::BuildError;
-use lanebloom::internal::{Hint, Words, out_of_memory, prefetch};
+use lanebloom::internal::{Hint, Words, prefetch};
 
 /// A key's fingerprint, and two numbers that give its buckets.
 #[derive(Clone, Copy, Default)]
@@ -52,7 +52,7 @@ impl CuckooLayer {
     pub(super) fn new(buckets: usize, size: usize) -> Result<Self, BuildError> {
         debug_assert!(buckets.is_power_of_two());
         let bytes = buckets * size;
-        let words = Words::new(bytes.div_ceil(8)).ok_or(out_of_memory(bytes))?;
+        let words = Words::new(bytes.div_ceil(8)).ok_or(BuildError::out_of_memory(bytes))?;
         Ok(Self { words, buckets, size })
     }
 

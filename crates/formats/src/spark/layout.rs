@@ -11,7 +11,7 @@ use crate::java::{FormatImpl, KeyImpl, Layout};
 use alloc::format;
 use core::fmt;
 use lanebloom::BuildError;
-use lanebloom::internal::{TILE, as_chunks, build_error, wrong_rate};
+use lanebloom::internal::{AccessPlan, as_chunks, check_rate};
 
 /// Bytes of an `int`.
 const INT: usize = 4;
@@ -57,35 +57,34 @@ impl fmt::Display for Spark {
 
 /// The number of bits for keys and a rate.
 pub(super) fn bits(keys: u64, rate: f64) -> Result<u64, BuildError> {
-    if rate > 0.0 && rate < 1.0 {
-        Ok(optimal_bits(keys, rate))
-    } else {
-        Err(wrong_rate(rate))
-    }
+    check_rate(rate)?;
+    Ok(optimal_bits(keys, rate))
 }
 
 /// The layout that Spark's `create` chooses.
 pub(super) fn solve(version: Version, seed: i32, keys: u64, bits: u64) -> Result<Layout<Spark>, BuildError> {
     if keys == 0 {
-        return Err(build_error("the number of expected keys must be at least 1".into()));
+        return Err(BuildError::new("the number of expected keys must be at least 1"));
     }
     if bits == 0 {
-        return Err(build_error(format!(
+        return Err(BuildError::new(format!(
             "a Spark filter for {keys} keys must have at least 1 bit"
         )));
     }
     if bits > 64 * MAX_WORDS {
-        return Err(build_error(format!(
+        return Err(BuildError::new(format!(
             "a filter of {bits} bits is beyond Spark's limit of {} bits",
             64 * MAX_WORDS
         )));
     }
     if version == Version::V1 && seed != 0 {
-        return Err(build_error(format!("a V1 filter has no seed, and cannot have {seed}")));
+        return Err(BuildError::new(format!(
+            "a V1 filter has no seed, and cannot have {seed}"
+        )));
     }
     let hash_functions = functions_by_bits(bits, keys);
     if hash_functions > MAX_HASH_FUNCTIONS as u64 {
-        return Err(build_error(format!(
+        return Err(BuildError::new(format!(
             "{bits} bits for {keys} keys take {hash_functions} hash functions, more than the limit of \
              {MAX_HASH_FUNCTIONS}"
         )));
@@ -222,7 +221,7 @@ impl NextIndex for LongIndexes {
     /// number of bits. The sum of a key changes its sign only if the first hash is below about the
     /// number of bits of a key.
     #[inline(always)]
-    fn columns(tile: &[Self; TILE], modulo: &Modulo, columns: &mut [Column]) -> bool {
+    fn columns(tile: &[Self; AccessPlan::TILE], modulo: &Modulo, columns: &mut [Column]) -> bool {
         let steps = columns.len() as i64 - 1;
         let changes = tile
             .iter()
@@ -233,8 +232,8 @@ impl NextIndex for LongIndexes {
         let bits = modulo.bits() as u32;
         // A multiple of the bits that no step is below.
         let above = (1u64 << 31).div_ceil(modulo.bits()) * modulo.bits();
-        let (mut index, mut step) = ([0; TILE], [0; TILE]);
-        for i in 0..TILE {
+        let (mut index, mut step) = ([0; AccessPlan::TILE], [0; AccessPlan::TILE]);
+        for i in 0..AccessPlan::TILE {
             let LongIndexes { next, step: by } = tile[i];
             let sign = next >> 63;
             index[i] = modulo.remainder((next ^ sign) as u64) as u32;
@@ -242,7 +241,7 @@ impl NextIndex for LongIndexes {
         }
         for column in columns {
             *column = index;
-            for i in 0..TILE {
+            for i in 0..AccessPlan::TILE {
                 // Below 2^32; the lesser one is what is left.
                 let next = index[i] + step[i];
                 index[i] = next.min(next.wrapping_sub(bits));

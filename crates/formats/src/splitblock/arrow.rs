@@ -8,7 +8,7 @@ use alloc::format;
 use alloc::string::String;
 use core::error::Error;
 use core::fmt;
-use lanebloom::internal::{as_chunks, assert_bitmap_length, engine};
+use lanebloom::internal::{Parts, as_chunks, assert_bitmap_length};
 
 /// A column of keys: one buffer of values, for strings their offsets too, and which of them are not
 /// null. Borrows Arrow's buffers.
@@ -172,7 +172,7 @@ impl<'a> Column<'a> {
     pub fn fixed(width: usize, values: &'a [u8]) -> Result<Self, ColumnError> {
         if width == 0 || values.len() % width != 0 {
             return Err(ColumnError(format!(
-                "{} bytes are no values of {width} bytes",
+                "{} bytes are not a whole number of values of {width} bytes",
                 values.len()
             )));
         }
@@ -339,7 +339,7 @@ impl SplitBlockBloom {
     /// ```
     pub fn insert_column(&self, column: &Column<'_>) -> usize {
         let mut new = 0;
-        column.hashed(engine(&self.0).level, |start, hashes| {
+        column.hashed(self.0.engine().level, |start, hashes| {
             let mut len = hashes.len();
             if column.validity.is_some() {
                 len = 0;
@@ -378,7 +378,7 @@ impl SplitBlockBloom {
     /// ```
     pub fn contains_column(&self, column: &Column<'_>, out: &mut [u64]) {
         assert_bitmap_length(column.len, out.len());
-        column.hashed(engine(&self.0).level, |start, hashes| {
+        column.hashed(self.0.engine().level, |start, hashes| {
             let out = &mut out[start / 64..][..hashes.len().div_ceil(64)];
             self.contains_hashes_bitmap(hashes, out);
             for (out, first) in out.iter_mut().zip((start..).step_by(64)) {

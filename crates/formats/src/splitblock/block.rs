@@ -2,7 +2,7 @@
 //! of many hashes. The specification, from Parquet's BloomFilter.md.
 
 use lanebloom::internal::bounds::Load;
-use lanebloom::internal::{AccessPlan, answers, prefetch, tiles};
+use lanebloom::internal::{AccessPlan, answers, prefetch};
 
 /// Bytes of a block.
 pub(super) const BLOCK_BYTES: usize = 32;
@@ -43,7 +43,7 @@ pub(super) fn holds<T: Load>(block: &Block<T>, hash: u64) -> bool {
     lacks(0) | lacks(1) | lacks(2) | lacks(3) == 0
 }
 
-/// The loop of a batch: `work` gives the answers for a tile of blocks, with their hashes.
+/// The loop of a batch: `work` returns the results of a tile of blocks and their hashes.
 #[inline(always)]
 pub(super) fn each_tile<T: Load>(
     blocks: &[Block<T>],
@@ -52,9 +52,8 @@ pub(super) fn each_tile<T: Load>(
     each: &mut dyn FnMut(usize, usize, u64),
     work: impl Fn(&[u32], &[u64]) -> u64,
 ) {
-    tiles(
+    access.tiles(
         &mut (),
-        access,
         hashes,
         |(), _, hash| block_index(*hash, blocks.len()) as u32,
         |(), _, _, block, hint| prefetch(blocks.as_ptr().wrapping_add(*block as usize), hint),
@@ -74,9 +73,8 @@ pub(super) fn insert_all_mut(
     mask: impl Fn(u64) -> Block<u64>,
 ) -> usize {
     let (count, mut changed) = (blocks.len(), 0);
-    tiles(
+    access.tiles(
         blocks,
-        access,
         hashes,
         |_, _, hash| block_index(*hash, count) as u32,
         |blocks, _, _, block, hint| prefetch(blocks.as_ptr().wrapping_add(*block as usize), hint),

@@ -8,7 +8,7 @@ use super::{SplitBlockBloom, sizing};
 use alloc::format;
 use alloc::vec::Vec;
 use lanebloom::BuildError;
-use lanebloom::internal::{acquire, as_chunks, build_error, engine_mut};
+use lanebloom::internal::{Parts, acquire, as_chunks};
 
 /// The header of a filter in a Parquet file: `BloomFilterHeader` of Parquet's Thrift definition, in
 /// the compact protocol. Parquet's writers make it of 15 to 19 bytes.
@@ -177,7 +177,7 @@ impl SplitBlockBloom {
     pub fn to_mbf1(&self, says: Milvus) -> Result<Vec<u8>, BuildError> {
         self.check_format_size()?;
         if !self.blocks().is_power_of_two() {
-            return Err(build_error(format!(
+            return Err(BuildError::new(format!(
                 "{} blocks are not a power of two, which Milvus needs",
                 self.blocks()
             )));
@@ -197,7 +197,7 @@ impl SplitBlockBloom {
         if bytes <= MAX_FORMAT_BYTES {
             return Ok(());
         }
-        Err(build_error(format!(
+        Err(BuildError::new(format!(
             "the filter's {bytes} bytes are more than the format's {MAX_FORMAT_BYTES}"
         )))
     }
@@ -229,7 +229,7 @@ impl SplitBlockBloom {
         let mut filter =
             Self::new(blocks, sizing::keys(blocks, 0.01)).map_err(|e| SplitBlockReadError(Kind::OutOfMemory(e)))?;
         let words = as_chunks(bitset).0.iter().map(|word| u64::from_le_bytes(*word));
-        engine_mut(&mut filter.0).content.bits.store_words(0, words);
+        filter.0.engine_mut().content.bits.store_words(0, words);
         Ok(filter)
     }
 
@@ -315,7 +315,7 @@ impl SplitBlockBloom {
         let blocks = u32::from_le_bytes(as_chunks(&header[24..]).0[0]) as usize;
         if !blocks.is_power_of_two() || blocks > MAX_FORMAT_BYTES / BLOCK_BYTES {
             return Err(invalid(format!(
-                "{blocks} blocks are no power of two up to {}",
+                "{blocks} blocks are not a power of two of at most {}",
                 MAX_FORMAT_BYTES / BLOCK_BYTES
             )));
         }

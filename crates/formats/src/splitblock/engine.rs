@@ -12,10 +12,10 @@ use core::num::NonZeroUsize;
 use core::{array, fmt};
 use lanebloom::codec::Identity;
 use lanebloom::hash::FilterHasher;
-use lanebloom::internal::bounds::{Answer, Chunks, Load, Source};
+use lanebloom::internal::bounds::{Answer, Load, Source};
 use lanebloom::internal::{
     AccessPlan, AtomicU64, Bits, Fold, Hint, Isa, Plan, Sets, acquire, acquire_if, as_chunks_mut, assert_same_length,
-    build_error, incompatible, prefetch, unpack,
+    prefetch, unpack,
 };
 use lanebloom::traits::{Engine, FixedSize, Insert, Union};
 use lanebloom::{BuildError, Funnel, IncompatibleError, KeyHasher, Statistics};
@@ -140,7 +140,7 @@ impl Owned {
     /// Blocks without a bit set: at least one.
     pub(super) fn new(blocks: usize, expected_keys: usize) -> Result<Self, BuildError> {
         if blocks > MOST_BLOCKS {
-            return Err(build_error(format!(
+            return Err(BuildError::new(format!(
                 "{blocks} blocks are more than {MOST_BLOCKS}, the limit"
             )));
         }
@@ -213,8 +213,7 @@ impl<C: Content> SplitBlock<C> {
     #[inline(always)]
     fn prefetch_few(&self, hashes: &[u64]) {
         let blocks = self.blocks();
-        let access = AccessPlan::lookups(self.memory_bytes(), 1);
-        if !Plan::of_keys(hashes.len()).is_single() && access.hint().is_some() {
+        if !Plan::of_keys(hashes.len()).is_single() && AccessPlan::prefetches(self.memory_bytes()) {
             for hash in hashes {
                 prefetch(&raw const blocks[block_index(*hash, blocks.len())], Hint::L1);
             }
@@ -348,17 +347,15 @@ impl Insert for SplitBlock<Owned> {
             }
             return changed.count_ones() as usize;
         }
-        let (mut start, mut new) = (0, 0);
-        let mut chunks = source.chunks_of(0..source.len(), usize::MAX);
-        while let Some(hashes) = chunks.next() {
+        let mut new = 0;
+        source.for_each_chunk(|start, hashes| {
             self.insert_each(hashes, &mut |at, _, changed| {
                 new += changed.count_ones() as usize;
                 if let Some(answer) = &mut answer {
                     answer(start + at, &[changed]);
                 }
             });
-            start += hashes.len();
-        }
+        });
         new
     }
 
@@ -379,7 +376,7 @@ impl Union for SplitBlock<Owned> {
         if ours == theirs {
             return Ok(());
         }
-        Err(incompatible(format!(
+        Err(IncompatibleError::new(format!(
             "the other filter's layout differs: {theirs} blocks there, {ours} here"
         )))
     }

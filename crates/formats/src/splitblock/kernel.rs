@@ -1,5 +1,4 @@
-//! The work on blocks, for every instruction set: a hash and the blocks in, an answer out. Called
-//! by `splitblock.rs`, `view.rs` and `batch.rs`.
+//! Lookups and inserts of hashes in blocks, for every instruction set. `engine.rs` calls it.
 //!
 //! `block.rs` is the specification. The vectors of `x86_64.rs` make a mask by one multiplication
 //! for all eight words, and test it against the block at once.

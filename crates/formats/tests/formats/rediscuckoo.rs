@@ -304,15 +304,15 @@ fn what_is_no_dump_is_refused_with_the_reason() {
         replies[0].1[at..at + bytes.len()].copy_from_slice(bytes);
         read(&replies).unwrap_err()
     };
-    assert_eq!(header(8, &[33]), "33 buckets are no power of two");
-    assert_eq!(header(8, &[0]), "0 buckets are no power of two");
+    assert_eq!(header(8, &[33]), "33 buckets are not a power of two");
+    assert_eq!(header(8, &[0]), "0 buckets are not a power of two");
     assert_eq!(
         header(32, &[0, 0]),
         "buckets of 0 slots and 20 iterations are not in 1 to 255 and at least 1"
     );
     assert!(header(32, &[0, 1]).starts_with("buckets of 256 slots"));
     assert!(header(34, &[0, 0]).contains("0 iterations"));
-    assert_eq!(header(36, &[3]), "an expansion of 3 is no power of two");
+    assert_eq!(header(36, &[3]), "an expansion of 3 is not a power of two");
     assert_eq!(
         header(36, &[0]),
         "2 filters in a chain with an expansion of 0 cannot be"

@@ -167,7 +167,7 @@ fn milvus_envelopes_that_are_none_are_errors() {
     }
     // 128 MiB are 2^22 blocks.
     for blocks in [0, 3, (1 << 22) + 1, 1 << 23, 1 << 31] {
-        let text = format!("{blocks} blocks are no power of two up to 4194304");
+        let text = format!("{blocks} blocks are not a power of two of at most 4194304");
         assert_eq!(with(24, &u32::to_le_bytes(blocks)), text);
     }
     assert!(with(24, &u32::to_le_bytes(1 << 22)).starts_with("the bytes end after 96 of"));

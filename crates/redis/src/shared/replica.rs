@@ -31,7 +31,8 @@ use super::lifetime::Lifetime;
 use super::node::{Counts, Side};
 use crate::error::{SharedError, SharedErrorKind};
 use crate::reply;
-use lanebloom::{ConcurrentBloom, internal};
+use lanebloom::ConcurrentBloom;
+use lanebloom::internal::SharedBits;
 use redis::{ConnectionLike, RedisResult, Script, Value};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -46,7 +47,7 @@ const LOG_BYTES: (usize, usize) = (1 << 20, 16 << 20);
 /// Chunks that one call reads: half a MiB.
 const CHUNKS_AT_ONCE: usize = 64;
 
-/// The most bytes of a reply without versions. A script answers a MiB and a delta; in deltas of 8
+/// The most bytes of a reply without versions. A script returns a MiB and a delta; in deltas of 8
 /// bytes the protocol makes 9 MiB of it.
 const REPLY_BYTES: usize = 16 << 20;
 /// The most bytes of a chunk's number and version in the protocol.
@@ -56,7 +57,7 @@ const VERSION_BYTES: usize = 128;
 const RESYNCS: usize = 8;
 
 /// How often the server may answer in one pass that there is more to pull: each time a MiB, from a
-/// log of 16. So a server that always answers this does not hold a pass for ever.
+/// log of 16. So a server that always returns this does not hold a pass for ever.
 const MORE: usize = 64;
 
 /// The id of an exchange: its number, and 64 random bits, since a server that lost its last
@@ -245,7 +246,7 @@ impl<S> Replica<S> {
             && let Some(pushed) = pushed.next()
         {
             let added = &mut added[..pushed.len()];
-            if internal::bits_missing_in(&self.filter, next * CHUNK_BLOCKS, pushed, added) {
+            if self.filter.missing_in(next * CHUNK_BLOCKS, pushed, added) {
                 delta.push(next as u32, added);
             }
             next += 1;
@@ -274,7 +275,7 @@ impl<S> Replica<S> {
         call.arg(self.expires.tolerance());
         let answer = answer(call.invoke(server), "exchange.lua")?;
         let [what, id, pulled @ ..] = &answer[..] else {
-            return Err(self.keys.foreign("meta", "the script answers too little"));
+            return Err(self.keys.foreign("meta", "the reply of the script is too short"));
         };
         let done = match &what[..] {
             b"done" => true,
@@ -282,7 +283,7 @@ impl<S> Replica<S> {
             b"more" if !pulled.is_empty() => false,
             b"lost" => return Ok(Exchanged::Lost),
             b"other" => return Err(self.differs(id)),
-            _ => return Err(self.keys.foreign("meta", "the script answers something unknown")),
+            _ => return Err(self.keys.foreign("meta", "the reply of the script is unknown")),
         };
         let mut take = || {
             let (pulled, []) = pulled.as_chunks() else {
@@ -295,7 +296,7 @@ impl<S> Replica<S> {
             if done && !delta.chunks.is_empty() {
                 passed &= self.take(id, &delta.bytes, false)?;
             }
-            self.at = Some(Id::parse(id).ok_or("is no id")?);
+            self.at = Some(Id::parse(id).ok_or("its id is not one of a stream entry")?);
             Ok(passed && (self.ahead.is_empty() || !done))
         };
         let taken = take();
@@ -311,15 +312,15 @@ impl<S> Replica<S> {
         })
     }
 
-    /// Notes a delta that is on the server, and takes its bits if it was `pulled`. Answers false if
+    /// Notes a delta that is on the server, and takes its bits if it was `pulled`. Returns false if
     /// the delta contradicts a version that was read before.
     fn take(&mut self, id: &[u8], delta: &[u8], pulled: bool) -> Result<bool, &'static str> {
-        let id = Id::parse(id).ok_or("is no id")?;
+        let id = Id::parse(id).ok_or("its id is not one of a stream entry")?;
         let mut passed = true;
         delta::decode(delta, self.pushed.len(), |chunk, word, bits| {
             let word = chunk * CHUNK_WORDS + word;
             if pulled {
-                internal::add_bits(&self.filter, word, bits);
+                self.filter.add_bits(word, bits);
             }
             self.pushed[word] |= bits;
             match self.ahead.get(&chunk) {
@@ -347,14 +348,16 @@ impl<S> Replica<S> {
         self.ahead.clear();
         let state = self.read(&[], server)?;
         let [description, head, theirs @ ..] = &state[..] else {
-            return Err(self.keys.foreign("meta", "the script answers too little"));
+            return Err(self.keys.foreign("meta", "the reply of the script is too short"));
         };
         if !description.is_empty() {
             self.description.check(&self.keys, description)?;
         }
         let head = match &head[..] {
             [] => Id::default(),
-            head => Id::parse(head).ok_or_else(|| self.keys.foreign("meta", "the head is no id"))?,
+            head => {
+                Id::parse(head).ok_or_else(|| self.keys.foreign("meta", "the head is not the id of a stream entry"))?
+            }
         };
         let mut versions = vec![Id::default(); self.versions.len()];
         for [chunk, version] in theirs.as_chunks().0 {
@@ -381,12 +384,14 @@ impl<S> Replica<S> {
             }
             let chunks = self.read(some, server)?;
             let (chunks, []) = chunks.as_chunks() else {
-                return Err(self.keys.foreign("versions", "a version without its chunk is answered"));
+                return Err(self
+                    .keys
+                    .foreign("versions", "the reply has a version without its chunk"));
             };
             if chunks.len() != some.len() {
                 return Err(self
                     .keys
-                    .foreign("versions", "chunks are answered that were not asked for"));
+                    .foreign("versions", "the reply has other chunks than the request"));
             }
             for (&chunk, [version, content]) in some.iter().zip(chunks) {
                 let version = self.version(version)?;
@@ -416,7 +421,10 @@ impl<S> Replica<S> {
         if text.is_empty() {
             return Ok(Id::default());
         }
-        Id::parse(text).ok_or_else(|| self.keys.foreign("versions", "a version is no id"))
+        Id::parse(text).ok_or_else(|| {
+            self.keys
+                .foreign("versions", "a version is not the id of a stream entry")
+        })
     }
 
     /// Takes the content of a chunk: `pushed` then has exactly these bits of it.
@@ -436,7 +444,7 @@ impl<S> Replica<S> {
             bytes[..there.len()].copy_from_slice(there);
             let bits = u64::from_le_bytes(bytes);
             self.pushed[first + i] = bits;
-            internal::add_bits(&self.filter, first + i, bits);
+            self.filter.add_bits(first + i, bits);
         }
         self.counts.pulled_bytes += content.len() as u64;
         Ok(())

@@ -17,7 +17,7 @@ use super::node::{self, Counts, Node, Side};
 use super::replica::{Expires, Replica, answer};
 use super::{Shared, SharedBuilder};
 use crate::error::{SharedError, SharedErrorKind};
-use lanebloom::internal::{Numbered, clear_dropped, common_time, numbered_generations};
+use lanebloom::internal::{Numbered, NumberedGenerations};
 use lanebloom::{KeyHasher, Murmur3, WindowedBloom};
 use redis::{Client, ConnectionLike, Script};
 use std::sync::Arc;
@@ -161,7 +161,7 @@ impl<S: KeyHasher> Generations<S> {
     fn new(keys: RedisKeys, window: Arc<WindowedBloom<S>>) -> Result<Self, SharedError> {
         let generations = window.generations() as u64;
         let age = window.window().ok_or(SharedErrorKind::WindowAgeless)?;
-        common_time(&window).ok_or(SharedErrorKind::WindowClock)?;
+        window.common_time().ok_or(SharedErrorKind::WindowClock)?;
         // A period is a whole number of nanoseconds, so nothing is rounded.
         let period = age.as_nanos() as u64 / (generations - 1);
         if period < SHORTEST {
@@ -184,7 +184,7 @@ impl<S: KeyHasher> Generations<S> {
 
     /// The generations that all nodes have. The number of the newest is at least `least`.
     fn list(window: &WindowedBloom<S>, least: u64) -> Result<Vec<Numbered>, SharedError> {
-        let list = numbered_generations(window, least).map_err(SharedErrorKind::Build)?;
+        let list = window.numbered(least).map_err(SharedErrorKind::Build)?;
         Ok(list.ok_or(SharedErrorKind::WindowAstray)?)
     }
 
@@ -204,7 +204,7 @@ impl<S: KeyHasher> Generations<S> {
         });
         // A rotation reuses the memory of dropped generations. It is cleared here, so that the
         // insert that rotates need not clear it.
-        clear_dropped(&self.window);
+        self.window.clear_dropped();
         for (place, (number, filter)) in list.into_iter().enumerate() {
             if self.replicas.get(place).is_none_or(|there| there.0 != number) {
                 let replica = Replica::new(self.keys.of_generation(number), self.description, filter)?;
@@ -216,7 +216,7 @@ impl<S: KeyHasher> Generations<S> {
 
     /// In nanoseconds of the clock. (A window keeps the clock that `new` has checked.)
     fn now(&self) -> u64 {
-        common_time(&self.window).unwrap_or_default()
+        self.window.common_time().unwrap_or_default()
     }
 
     /// The ms from `now` (in ns) until no node needs a generation any more. That is one generation
@@ -247,13 +247,15 @@ impl<S: KeyHasher> Generations<S> {
         call.arg(self.description.to_string()).arg(lasting(2)).arg(lasting(3));
         let answer = answer(call.invoke(server), "look.lua")?;
         let [description, ahead, heads @ ..] = &answer[..] else {
-            return Err(self.keys.foreign("meta", "the script answers too little"));
+            return Err(self.keys.foreign("meta", "the reply of the script is too short"));
         };
         if !description.is_empty() {
             self.description.check(&self.keys, description)?;
         }
         if heads.len() != self.replicas.len() {
-            return Err(self.keys.foreign("meta", "the script answers for other generations"));
+            return Err(self
+                .keys
+                .foreign("meta", "the reply of the script is about other generations"));
         }
         Ok((heads.to_vec(), ahead == b"1"))
     }
@@ -348,7 +350,7 @@ mod tests {
         let mut numbers = Vec::new();
         for _ in 0..3 {
             side.follow(0).unwrap();
-            let list = numbered_generations(&side.window, 0).unwrap().unwrap();
+            let list = side.window.numbered(0).unwrap().unwrap();
             assert_eq!(side.replicas.len(), list.len());
             for ((number, filter), (followed, replica)) in list.iter().zip(&side.replicas) {
                 assert_eq!(number, followed);

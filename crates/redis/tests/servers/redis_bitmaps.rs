@@ -968,7 +968,7 @@ fn keys_of_another_type_are_told() {
                 error.is_wrong_type() && !error.is_read_only() && !error.is_unreachable(),
                 "{name}: {error:?}"
             );
-            assert!(error.to_string().contains("is no bitmap: "), "{error}");
+            assert!(error.to_string().contains("is not a bitmap: "), "{error}");
             assert!(error.source().unwrap().is::<redis::RedisError>());
         }
     }

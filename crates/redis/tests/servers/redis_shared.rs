@@ -1038,7 +1038,9 @@ fn what_is_no_shared_filter_is_an_error() {
     assert!(connect().contains("WRONGTYPE"));
     command(&redis, &["DEL", "{ids}:15"]);
     command(&redis, &["HSET", "{ids}:meta", "head", "x"]);
-    assert!(connect().contains("{ids}:meta was not written by a shared filter: the head is no id"));
+    assert!(
+        connect().contains("{ids}:meta was not written by a shared filter: the head is not the id of a stream entry")
+    );
     command(&redis, &["FLUSHALL"]);
     sync(&one);
     assert_eq!(missing(&node(&redis), 0..100), 0);
@@ -1064,9 +1066,9 @@ fn a_server_that_answers_without_sense_is_an_error() {
             .to_string()
     };
     // More, without end.
-    assert!(exchange(&["more", "1-1"]).contains("the script answers something unknown"));
+    assert!(exchange(&["more", "1-1"]).contains("the reply of the script is unknown"));
     assert!(exchange(&["done", "1-1", "1-1"]).contains("an exchange without its delta"));
-    assert!(exchange(&["done"]).contains("the script answers too little"));
+    assert!(exchange(&["done"]).contains("the reply of the script is too short"));
     let own = format!("1 {} 2 3 0 0", filter(KEYS).blocks());
     assert!(exchange(&["other", &own]).contains("differs"));
     // More without end, each time of something new.
@@ -1111,7 +1113,7 @@ fn a_server_that_answers_without_sense_is_an_error() {
             assert!(error.starts_with(&says) && error.len() < 200, "{error}");
         }
     }
-    assert!(answers(vec![list(vec![text("")])]).contains("the script answers too little"));
+    assert!(answers(vec![list(vec![text("")])]).contains("the reply of the script is too short"));
     assert!(
         answers(vec![list(vec![text(""), text("1-1"), text("99"), text("1-1")])])
             .contains("a chunk is none of the filter's")
@@ -1123,7 +1125,9 @@ fn a_server_that_answers_without_sense_is_an_error() {
     ] {
         assert!(answers(vec![state(), list(chunks)]).contains("answered"));
     }
-    assert!(answers(vec![state(), list(vec![text("x"), text("")])]).contains("a version is no id"));
+    assert!(
+        answers(vec![state(), list(vec![text("x"), text("")])]).contains("a version is not the id of a stream entry")
+    );
     assert!(answers(vec![state(), list(vec![text("1-1"), long()])]).contains("the chunk is longer"));
     // An error that is long is one as well.
     let error = redis::parse_redis_value(format!("-ERR {}\r\n", "x".repeat(1 << 20)).as_bytes()).unwrap();

@@ -1007,7 +1007,7 @@ fn what_is_no_shared_window_is_an_error() {
     let generation = START / PERIOD;
     command(&redis, &["HSET", &format!("{{recent}}:{generation}:meta"), "head", "x"]);
     fails(&format!(
-        "{{recent}}:{generation}:meta was not written by a shared filter: the head is no id"
+        "{{recent}}:{generation}:meta was not written by a shared filter: the head is not the id of a stream entry"
     ));
     command(&redis, &["FLUSHALL"]);
     sync(&one);
