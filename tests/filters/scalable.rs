@@ -225,6 +225,33 @@ fn the_limit_of_bytes_is_used() {
     }
 }
 
+/// Also if the next layer was made before. Snapshots do not record it.
+#[test]
+fn a_limit_that_is_set_later_holds_until_it_is_lifted() {
+    let mut filter = unlimited(1000, 0.01).build().unwrap();
+    fill(&filter, 0..950);
+    let (first, bytes) = (filter.memory_bytes(), filter.to_bytes());
+    filter.set_max_bytes(first);
+    assert!(!filter.is_full() && filter.to_bytes() == bytes);
+    let refused = (950..3000).find(|&key| filter.insert_hash(number(key)).is_err());
+    assert!((980..1100).contains(&refused.unwrap()), "{refused:?}");
+    assert_eq!(
+        (filter.is_full(), filter.memory_bytes(), filter.max_bytes()),
+        (true, first, first)
+    );
+    let (same, _) = ScalableBloom::from_bytes(&filter.to_bytes()).unwrap();
+    assert_eq!((same.is_full(), same.max_bytes()), (false, usize::MAX));
+
+    filter.set_max_bytes(10 * first);
+    assert!(!filter.is_full());
+    fill(&filter, 0..5000);
+    assert!((0..5000).all(|key| filter.contains_hash(number(key))));
+    // A full filter stays so.
+    assert!((5000..50_000).any(|key| filter.insert_hash(number(key)).is_err()));
+    filter.set_max_bytes(first);
+    assert!(filter.is_full() && filter.memory_bytes() > 5 * first);
+}
+
 #[test]
 fn a_batch_that_is_refused_says_how_much_was_taken() {
     for batch in [1, 50, 64, 65, 1000, 3000] {

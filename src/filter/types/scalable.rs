@@ -501,9 +501,9 @@ impl<S> Filter<Chain, S> {
     }
 
     /// The most memory that the bits of all layers may take together, in bytes: [the
-    /// builder's](Builder::max_bytes), or the limit of [`read_from`](Filter::read_from) where that
-    /// is less. (Snapshots record the builder's, so that a later reader may allow more.)
-    /// `usize::MAX` if there is no limit.
+    /// builder's](Builder::max_bytes), the limit of [`read_from`](Filter::read_from) where that is
+    /// less, or the one that was [set](Self::set_max_bytes). (Snapshots record the builder's, so
+    /// that a later reader may allow more.) `usize::MAX` if there is no limit.
     ///
     /// ```
     /// use lanebloom::ScalableBloom;
@@ -519,6 +519,23 @@ impl<S> Filter<Chain, S> {
     #[must_use]
     pub fn max_bytes(&self) -> usize {
         self.engine.max_bytes
+    }
+
+    /// Sets the most memory that the bits of all layers may take together from now on, as the limit
+    /// of a reader does. Snapshots still record the [builder's](Builder::max_bytes). Layers that
+    /// are in use stay, also beyond the limit.
+    ///
+    /// ```
+    /// let mut filter = lanebloom::ScalableBloom::with_capacity(100, 0.01)?;
+    /// filter.set_max_bytes(10_000);
+    /// assert!(filter.insert_all(0..100_000u32).is_err() && filter.is_full());
+    /// assert!(filter.memory_bytes() <= 10_000);
+    /// filter.set_max_bytes(usize::MAX);
+    /// filter.insert_all(0..100_000u32)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_max_bytes(&mut self, bytes: usize) {
+        self.engine.limit(bytes);
     }
 
     /// The false-positive rate that was asked for: all layers together stay below it, however many.

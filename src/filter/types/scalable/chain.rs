@@ -37,7 +37,7 @@ pub struct Chain {
     isa: Isa,
     /// The builder's limit of bytes; a snapshot records it.
     pub(super) asked_bytes: usize,
-    /// The limit that holds: the builder's, or a smaller one of the reader.
+    /// The limit that holds: the builder's, or that of the reader or the owner.
     pub(super) max_bytes: usize,
 }
 
@@ -311,6 +311,17 @@ impl Chain {
             return Err(NoLayer::OutOfMemory);
         }
         self.grow(next).inspect_err(|_| self.unclaim())
+    }
+
+    /// Sets the limit of bytes that holds from now on. For exclusive access.
+    pub(super) fn limit(&mut self, max_bytes: usize) {
+        let layers = self.layers_now().len();
+        // A layer that was made ahead of need may be too large now.
+        self.entries[layers..].iter_mut().for_each(|entry| drop(entry.take()));
+        self.claimed = AtomicU64::new(0);
+        self.state = AtomicU64::new(ChainState::new(layers, OPEN).0);
+        self.max_bytes = max_bytes;
+        self.close_if_full();
     }
 
     /// Notes that the newest layer is full if the reader's limit says so: otherwise the filter
