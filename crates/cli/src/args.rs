@@ -107,7 +107,7 @@ pub(crate) struct Dedup {
 
     /// Remember the lines in FILE across runs. The run creates FILE if it is missing, and replaces
     /// it as a whole after all output is written. One run at a time can use it: a second one fails
-    /// at once. Without --rate, later runs keep the rate of FILE, rounded up to a power of ten
+    /// at once. Without --rate, later runs keep the rate of FILE
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "exact")]
     pub(crate) state: Option<PathBuf>,
 
@@ -126,8 +126,8 @@ pub(crate) struct Dedup {
 
 /// Build a filter file from keys, one per line
 ///
-/// Lines without a key are left out. A file in the format lanebloom also serves as a state of
-/// `dedup --state`.
+/// Lines without a key are left out. In the format lanebloom, the filter is a ConcurrentBloom, or a
+/// ScalableBloom if it has grown. It also serves as a state of `dedup --state`.
 ///
 /// A Guava filter cannot grow, and a RedisBloom filter takes more memory after it has grown. So
 /// without --expected, the formats guava and redisbloom read the input twice, to count the
@@ -236,8 +236,9 @@ pub(crate) struct Query {
 /// Merge filter files
 ///
 /// Two filters with the same layout become one if all keys together fit the number of keys that it
-/// was built for. The rate then stays as promised. Other filters follow one another in the output,
-/// and their rates add up. To get one filter, give `build` the --expected number of all keys.
+/// was built for. The rate then stays as promised. Other Bloom filters become layers of a
+/// ScalableBloom, and their rates add up. To get one layer, give `build` the --expected number of
+/// all keys.
 ///
 /// If each filter is a state of `lanebloom-corpus` with its journal, the output gets one too: the
 /// inputs of all are done.
@@ -246,7 +247,7 @@ pub(crate) struct Query {
 Example:
   lanebloom merge monday.lbf tuesday.lbf -o week.lbf")]
 pub(crate) struct Merge {
-    /// Two or more filter files of the same kind
+    /// Two or more filter files of the same kind; Bloom filters may be of both kinds
     #[arg(required = true, num_args = 2.., value_hint = ValueHint::FilePath)]
     pub(crate) files: Vec<PathBuf>,
 
@@ -285,7 +286,7 @@ pub(crate) struct Info {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  lanebloom convert scalable.lbf -o seen.lbf --to lanebloom   # for --state
+  lanebloom convert state.lbf -o bloom.lbf --to lanebloom
   lanebloom convert dump.resp -o copy.resp --to redisbloom --redis-key b")]
 pub(crate) struct Convert {
     /// The filter file to read; `-`: stdin
@@ -536,7 +537,7 @@ pub(crate) enum Funnel {
 /// What `convert` makes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum Target {
-    /// Snapshots of ConcurrentBloom, from a ScalableBloom or from snapshots that can become one
+    /// A snapshot of a ConcurrentBloom, from a ScalableBloom with one layer
     Lanebloom,
     /// Commands BF.LOADCHUNK for RedisBloom, from a dump of RedisBloom
     Redisbloom,

@@ -4,8 +4,8 @@
 use crate::resp::{self, Dump};
 use anyhow::{Context, Result, bail};
 use lanebloom::codec::{self, Identity, Kind, SnapshotHeader};
-use lanebloom::hash::AnyHasher;
-use lanebloom::{AnyFilter, ConcurrentBloom, Murmur3};
+use lanebloom::hash::{AnyHasher, FilterHasher};
+use lanebloom::{AnyFilter, Murmur3, ScalableBloom};
 use lanebloom_files::identity::regular;
 use lanebloom_files::input::{self, Input, is_stdin};
 use lanebloom_formats::GuavaBloom;
@@ -22,9 +22,6 @@ pub(crate) struct FilterFile {
 
 #[expect(clippy::large_enum_variant, reason = "a command has one or two of them")]
 pub(crate) enum Content {
-    /// Snapshots in a row, at least one. All have the same hasher.
-    Row(Vec<ConcurrentBloom<AnyHasher>>),
-    /// Any other filter.
     Filter(AnyFilter),
     Unreadable(Unreadable),
     Guava(GuavaBloom),
@@ -75,14 +72,6 @@ impl FilterFile {
     pub(crate) fn find<'a>(&self, hashes: &[u64], key: impl Fn(usize) -> &'a [u8], found: &mut [bool]) {
         let keys = || (0..hashes.len()).map(&key).collect::<Vec<_>>();
         match &self.content {
-            Content::Row(layers) => {
-                layers[0].contains_hashes(hashes, found);
-                let mut more = vec![false; if layers.len() > 1 { hashes.len() } else { 0 }];
-                for layer in &layers[1..] {
-                    layer.contains_hashes(hashes, &mut more);
-                    found.iter_mut().zip(&more).for_each(|(found, more)| *found |= more);
-                }
-            }
             Content::Filter(filter) => filter.contains_hashes(hashes, found),
             Content::Guava(filter) => filter.contains_batch(&keys(), found),
             Content::Redis(dump) => dump.filter.contains_batch(&keys(), found),
@@ -95,7 +84,6 @@ impl Content {
     /// What it is, in a few words.
     pub(crate) fn kind(&self) -> String {
         let kind = match self {
-            Self::Row(_) => Kind::Bloom,
             Self::Filter(filter) => filter.kind(),
             Self::Unreadable(other) => other.header.kind,
             Self::Guava(_) => return "GuavaBloom".into(),
@@ -107,7 +95,6 @@ impl Content {
     /// The hasher of a filter of lanebloom.
     pub(crate) fn hasher(&self) -> Option<&AnyHasher> {
         match self {
-            Self::Row(layers) => Some(layers[0].hasher()),
             Self::Filter(filter) => filter.hasher(),
             Self::Unreadable(_) | Self::Guava(_) | Self::Redis(_) => None,
         }
@@ -115,7 +102,6 @@ impl Content {
 
     pub(crate) fn write_to(&self, mut writer: impl Write) -> io::Result<()> {
         match self {
-            Self::Row(layers) => layers.iter().try_for_each(|layer| layer.write_to(&mut writer)),
             Self::Filter(filter) => filter.write_to(writer),
             Self::Unreadable(other) => writer.write_all(&other.bytes),
             Self::Guava(filter) => filter.write_to(writer),
@@ -155,7 +141,7 @@ fn recognize(reader: &mut impl Read, bytes: u64) -> Result<Content> {
     }
     let magic = SnapshotHeader::MAGIC;
     if magic.starts_with(&head[..head.len().min(magic.len())]) {
-        return snapshots(head, reader, bytes);
+        return snapshot(head, reader, bytes);
     }
     let memory = usize::try_from(bytes).unwrap_or(usize::MAX);
     if resp::begins(&head) {
@@ -180,21 +166,23 @@ fn recognize(reader: &mut impl Read, bytes: u64) -> Result<Content> {
     )
 }
 
-/// Reads snapshots, the first of which begins with `head`.
-fn snapshots(head: Vec<u8>, reader: &mut impl Read, bytes: u64) -> Result<Content> {
+/// Reads the snapshot that begins with `head`. Its length is at most `bytes`. So reading allocates
+/// no more than the file has; for a `WindowedBloom`, all of whose generations are allocated, up to
+/// 65 times as much.
+fn snapshot(head: Vec<u8>, reader: &mut impl Read, bytes: u64) -> Result<Content> {
     let header = SnapshotHeader::peek(&head)?;
     if let Some(reason) = unreadable(&header) {
         let bytes = verified(head, reader)?;
         return Ok(Content::Unreadable(Unreadable { header, reason, bytes }));
     }
-    let content = match one(head, reader, bytes)? {
-        AnyFilter::Bloom(first) => return row(first, reader, bytes),
-        filter => Content::Filter(filter),
-    };
-    if !self::head(reader)?.is_empty() {
-        bail!("more bytes follow the snapshot of a {}", content.kind());
+    if header.bytes > bytes {
+        bail!("the bytes end after {bytes} of {}", header.bytes);
     }
-    Ok(content)
+    let filter = AnyFilter::read_from(head.chain(&mut *reader), usize::MAX)?;
+    if !self::head(reader)?.is_empty() {
+        bail!("more bytes follow the snapshot of a {}", filter.kind());
+    }
+    Ok(Content::Filter(filter))
 }
 
 /// Why the library cannot read a snapshot or delta with this header, if it cannot.
@@ -220,51 +208,34 @@ fn verified(head: Vec<u8>, reader: &mut impl Read) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads the snapshots of `ConcurrentBloom`s after the first one. All have this many bytes.
-fn row(first: ConcurrentBloom<AnyHasher>, reader: &mut impl Read, bytes: u64) -> Result<Content> {
-    let mut left = bytes - first.snapshot_bytes() as u64;
-    let mut layers = vec![first];
-    loop {
-        let head = head(reader)?;
-        if head.is_empty() {
-            return Ok(Content::Row(layers));
-        }
-        let place = || format!("snapshot {} of the file", layers.len() + 1);
-        let layer = match one(head, reader, left).with_context(place)? {
-            AnyFilter::Bloom(layer) => layer,
-            other => bail!(
-                "{}: it is a {}, and the first one a {}",
-                place(),
-                other.kind(),
-                Kind::Bloom
-            ),
-        };
-        same_hasher(layers[0].hasher(), layer.hasher()).context("its snapshots differ")?;
-        left -= layer.snapshot_bytes() as u64;
-        layers.push(layer);
-    }
-}
-
-/// Fails if two filters have other hashers.
-pub(crate) fn same_hasher(ours: &AnyHasher, theirs: &AnyHasher) -> Result<()> {
-    if ours == theirs {
-        return Ok(());
-    }
-    let keys = if ours.to_string() == theirs.to_string() {
-        " with other keys"
+/// Writes a filter of one layer as a `ConcurrentBloom`, which more programs read, and any other one
+/// as it is. Its hint is about the input that filled it, and stays out.
+pub(crate) fn write_scalable<S: FilterHasher>(filter: &ScalableBloom<S>, writer: impl Write) -> io::Result<()> {
+    filter.set_hint(0);
+    // The layer's own snapshot follows the header.
+    let skipped = if filter.layers().len() == 1 {
+        SnapshotHeader::LEN
     } else {
-        ""
+        0
     };
-    bail!("the hasher differs: {theirs} there, {ours} here{keys}")
+    filter.write_to(Tail { writer, skipped })
 }
 
-/// Reads the snapshot that begins with `head`. Its length is at most `bytes`. So reading allocates
-/// no more than the file has; for a `WindowedBloom`, all of whose generations are allocated, up to
-/// 65 times as much.
-fn one(head: Vec<u8>, reader: &mut impl Read, bytes: u64) -> Result<AnyFilter> {
-    let header = SnapshotHeader::peek(&head)?;
-    if header.bytes > bytes {
-        bail!("the bytes end after {bytes} of {}", header.bytes);
+/// Passes on what follows the first `skipped` bytes.
+struct Tail<W> {
+    writer: W,
+    skipped: usize,
+}
+
+impl<W: Write> Write for Tail<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let skipped = self.skipped.min(bytes.len());
+        self.skipped -= skipped;
+        self.writer.write_all(&bytes[skipped..])?;
+        Ok(bytes.len())
     }
-    Ok(AnyFilter::read_from(head.chain(reader), usize::MAX)?)
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer.flush()
+    }
 }

@@ -9,6 +9,7 @@ mod decide;
 mod documents;
 mod files;
 mod journal;
+mod memory;
 #[cfg(feature = "redis")]
 mod redis;
 #[cfg_attr(not(feature = "parquet"), path = "command/no_rows.rs")]
@@ -23,14 +24,16 @@ use clap::{CommandFactory, Parser};
 use decide::{By, Decider, Shared, Way};
 use documents::{Counts, Cutter, PER_BYTE, Reading};
 use files::RunFiles;
+use lanebloom::{Murmur3, ScalableBloom};
 use lanebloom_corpus::{Field, Near, Normalize, Regex, Rules, Split, Words};
-use lanebloom_files::growing_filter::{FIRST, GrowingFilter, Limit, RATE};
 use lanebloom_files::input::{Digest, Input, Reader};
 use lanebloom_files::journal::{Content, compare, settings_of};
 use lanebloom_files::output::{self, Outputs};
 use lanebloom_files::progress::Progress;
+use lanebloom_files::seen::{self, FIRST, RATE, Seen};
 use lanebloom_files::summary::object;
 use lanebloom_files::{pages, pipeline};
+use memory::{Limit, Limited};
 use run::{CorpusStage, CorpusWork, Saver};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -73,7 +76,7 @@ fn run(args: &Args) -> Result<()> {
     let total = Input::total(&inputs);
     let bands = rules.near.map_or(1, |near| near.bands());
     let (filter, against) = filter(args, bands, journal.as_ref(), &settings, total)?;
-    let hasher = against.as_ref().unwrap_or(&filter).hasher();
+    let hasher = *against.as_ref().unwrap_or(filter.filter()).hasher();
     let way = way(args);
     let shared = shared(args, way, &settings, &files.paths)?;
     let tables = files::tables(args, &files, outputs.as_ref())?;
@@ -117,7 +120,7 @@ fn run(args: &Args) -> Result<()> {
     let done = pipeline::run(reader, work, threads, stage).and_then(|mut stage| {
         stage.end()?;
         if let Some(build) = &build {
-            save_build(build.path(), &stage.decider.filter, &settings)?;
+            save_build(build.path(), &stage.decider.filter.seen, &settings)?;
         }
         Ok(stage)
     });
@@ -221,7 +224,7 @@ fn filter(
     journal: Option<&journal::Journal>,
     settings: &str,
     input: Option<u64>,
-) -> Result<(GrowingFilter, Option<GrowingFilter>)> {
+) -> Result<(Limited, Option<ScalableBloom>)> {
     let limit = args.memory.map(|bytes| Limit {
         bytes,
         when_full: args.when_full,
@@ -232,9 +235,10 @@ fn filter(
         rate / bands as f64,
         args.expected.map(|pieces| pieces.saturating_mul(bands)),
     );
+    let hasher = Murmur3::with_seed(seed);
     let new = || match expected {
-        Some(_) => GrowingFilter::seeded(expected, rate, seed),
-        None => GrowingFilter::beginning(first_keys(input, args.memory), rate, seed),
+        Some(_) => seen::empty(expected, rate, hasher),
+        None => seen::beginning(first_keys(input, args.memory), rate, hasher),
     };
     if let Some(path) = &args.against {
         let failed = || format!("cannot read {}", path.display());
@@ -242,8 +246,8 @@ fn filter(
         if let Some(theirs) = settings_of(path, &file)? {
             compare(path, &theirs, settings)?;
         }
-        let against = GrowingFilter::read_from(&file, None).with_context(failed)?;
-        return Ok((new()?, Some(against)));
+        let against = seen::read_from(&file, None).with_context(failed)?;
+        return Ok((Limited::new(new()?, None)?, Some(against)));
     }
     let filter = match journal.map(journal::Journal::state) {
         Some(state) if state.id()?.is_some() => {
@@ -260,7 +264,7 @@ fn filter(
         }
         _ => new()?,
     };
-    Ok((filter.limited(limit)?, None))
+    Ok((Limited::new(filter, limit)?, None))
 }
 
 /// The keys of a filter's first layer. What it has taken when it is full decides the size of the
@@ -294,9 +298,9 @@ fn shared(_: &Args, _: Way, _: &str, _: &[PathBuf]) -> Result<Option<Box<dyn Sha
 }
 
 /// Saves a filter for --against, and its settings.
-fn save_build(path: &Path, filter: &GrowingFilter, settings: &str) -> Result<()> {
+fn save_build(path: &Path, seen: &Seen, settings: &str) -> Result<()> {
     let failed = || format!("cannot write {}", path.display());
-    output::replace(path, |writer| filter.write_to(writer)).with_context(failed)?;
+    output::replace(path, |writer| seen.write_to(writer)).with_context(failed)?;
     let content = Content {
         settings: settings.to_owned(),
         inputs: None,

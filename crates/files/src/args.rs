@@ -1,6 +1,6 @@
 //! The options that both commands have, and what their values may be.
 
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{Args, ValueHint};
 use std::path::PathBuf;
 
 /// What is read.
@@ -33,17 +33,6 @@ pub struct SummaryArgs {
     /// Print the summary on stderr as one line of JSON, unless --quiet is given
     #[arg(long)]
     pub json_summary: bool,
-}
-
-/// What happens when a filter may grow no more.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
-pub enum WhenFull {
-    /// The run fails
-    Stop,
-    /// Nothing more is remembered; what is new from then on stays, however often it occurs
-    Keep,
-    /// The oldest part of the filter is forgotten
-    Forget,
 }
 
 /// A whole number of keys, words or bytes.

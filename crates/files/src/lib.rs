@@ -12,7 +12,6 @@
 
 pub mod args;
 pub mod claims;
-pub mod growing_filter;
 pub mod identity;
 pub mod input;
 pub mod journal;
@@ -21,6 +20,7 @@ pub mod pages;
 pub mod pipeline;
 pub mod positioned;
 pub mod progress;
+pub mod seen;
 pub mod state_file;
 pub mod stdout;
 pub mod summary;

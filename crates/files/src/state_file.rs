@@ -1,11 +1,12 @@
-//! A file of [`GrowingFilter`] that is kept from one run to the next.
+//! A filter file that is kept from one run to the next.
 
-use crate::growing_filter::GrowingFilter;
 use crate::identity::FileId;
 use crate::output;
 use crate::positioned::FileExt;
+use crate::seen::{self, RATE, Seen};
 use crate::stdout;
 use anyhow::{Context, Result, bail};
+use lanebloom::{Murmur3, ScalableBloom};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
@@ -47,19 +48,17 @@ impl StateFile {
         })
     }
 
-    /// The layers in the file, or new ones.
-    pub fn load(&self, expected: Option<usize>, rate: Option<f64>) -> Result<GrowingFilter> {
+    /// The filter in the file, or an empty one.
+    pub fn load(&self, expected: Option<usize>, rate: Option<f64>) -> Result<ScalableBloom> {
         match &self.file {
-            Some(file) => {
-                GrowingFilter::read_from(file, rate).with_context(|| format!("the state {}", self.path.display()))
-            }
-            None => GrowingFilter::new(expected, rate.unwrap_or(crate::growing_filter::RATE)),
+            Some(file) => seen::read_from(file, rate).with_context(|| format!("the state {}", self.path.display())),
+            None => seen::empty(expected, rate.unwrap_or(RATE), Murmur3::default()),
         }
     }
 
     /// Replaces the file. If this fails, the old one is still there. Calls `before` with the new
     /// file's [`id`](Self::id) just before it gets its name.
-    pub fn save(&mut self, layers: &GrowingFilter, before: impl FnOnce((u64, u64)) -> Result<()>) -> Result<()> {
+    pub fn save(&mut self, seen: &Seen, before: impl FnOnce((u64, u64)) -> Result<()>) -> Result<()> {
         let Self { path, file, .. } = self;
         let opened = file.as_ref().map(FileId::of_file).transpose()?;
         // By a program that does not know the lock.
@@ -78,7 +77,7 @@ impl StateFile {
                 len: 0,
                 last: Vec::new(),
             };
-            layers.write_to(&mut tail)?;
+            seen.write_to(&mut tail)?;
             let id = tail.id();
             before(id).map_err(io::Error::other)
         });

@@ -10,7 +10,7 @@ use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use std::error::Error;
 use std::fs::File;
-use std::io::{self, Read, Seek, Write};
+use std::io::{self, Read, Write};
 
 /// A filter.
 pub(crate) enum Any {
@@ -393,12 +393,7 @@ impl Any {
             Some(hasher) => AnyFilter::read_from_with(&mut reader, max_bytes, hasher).map(Self::Own),
         };
         let result = result.map_err(unreadable)?;
-        let mut next = Vec::new();
-        reader.take(SnapshotHeader::MAGIC.len() as u64).read_to_end(&mut next)?;
-        if next == SnapshotHeader::MAGIC {
-            return Err(in_a_row());
-        }
-        nothing_more(&next[..])?;
+        nothing_more(reader)?;
         Ok(result)
     }
 }
@@ -420,32 +415,6 @@ pub(crate) fn hasher_of(header: &SnapshotHeader, secret: Option<SipHash13>) -> P
 /// 64 at most, that have keys.
 pub(crate) fn read_limit(bytes: &[u8]) -> usize {
     bytes.len().saturating_mul(64)
-}
-
-/// An exception for snapshots in a row, which are no filter of this package.
-fn in_a_row() -> PyErr {
-    PyValueError::new_err(
-        "several filters in a row, as the command lanebloom makes them for a number of keys that it does not know: make \
-         the file by build --expected N",
-    )
-}
-
-/// An exception for a file that could not be mapped because of `error`.
-pub(crate) fn unmappable(mut file: File, error: impl Error + 'static) -> PyErr {
-    let mut next_magic = || {
-        let (mut head, mut magic) = ([0; SnapshotHeader::LEN], [0; SnapshotHeader::MAGIC.len()]);
-        file.rewind()?;
-        file.read_exact(&mut head)?;
-        file.seek(io::SeekFrom::Start(
-            SnapshotHeader::peek(&head).map_err(io::Error::other)?.bytes,
-        ))?;
-        file.read_exact(&mut magic)?;
-        io::Result::Ok(magic)
-    };
-    match next_magic() {
-        Ok(SnapshotHeader::MAGIC) => in_a_row(),
-        _ => unreadable(error),
-    }
 }
 
 /// Fails if there are more bytes.

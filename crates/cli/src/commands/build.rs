@@ -1,25 +1,26 @@
 //! `lanebloom build`: makes a filter file of keys.
 
 use crate::args::{Build, Format, Hasher};
+use crate::filter_file::write_scalable;
 use crate::keys::{Chunk, Framer, Hash, KeySpec, Keyed};
 use crate::{resp, table};
 use anyhow::{Context, Result, bail};
 use indicatif::HumanBytes;
 use lanebloom::hash::AnyHasher;
-use lanebloom::{FastHash, Murmur3};
+use lanebloom::{FastHash, Murmur3, ScalableBloom};
 use lanebloom_files::claims::{Claims, INPUT, OUTPUT};
-use lanebloom_files::growing_filter::{GrowingFilter, SharedFilter};
 use lanebloom_files::input::{Files, Input, Part, Reader};
 use lanebloom_files::output::Output;
 use lanebloom_files::pipeline::{self, MOST_THREADS, Stage, Work};
 use lanebloom_files::progress::Progress;
+use lanebloom_files::seen::{self, Seen};
 use lanebloom_files::summary::{self, Summary};
 use lanebloom_formats::{GuavaBloom, RedisBloom};
 use std::collections::VecDeque;
 use std::io::{self, Write};
-use std::mem;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
 use std::time::Instant;
 
 /// The library's default, and RedisBloom's. A key that is wrongly present costs a lookup in most
@@ -133,13 +134,12 @@ impl BuildJob<'_> {
             filter,
             new: Vec::new(),
             records: 0,
-            counted: 0,
             changed: 0,
             missing: 0,
         };
         let (keys, hasher) = (self.keys.clone(), self.hasher);
         let hash = Hash { keys, hasher };
-        let mut filled = match &filling.filter {
+        match &filling.filter {
             Target::Guava(filter) => {
                 let filter = Arc::clone(filter);
                 pipeline::run(reader, Insert { hash, filter }, self.all_threads(), filling)
@@ -152,18 +152,14 @@ impl BuildJob<'_> {
                 let threads = self.args.threads.threads.unwrap_or_else(pipeline::threads);
                 pipeline::run(reader, hash, threads, filling)
             }
-        }?;
-        if let Target::Growing(filter) = &filled.filter {
-            filter.count(mem::take(&mut filled.counted));
         }
-        Ok(filled)
     }
 }
 
 /// The filter that is filled.
 enum Target {
     /// Filled by the threads side by side, if these are many and the number of keys is expected.
-    Growing(Arc<SharedFilter<AnyHasher>>),
+    Growing(Arc<SharedSeen>),
     /// Filled by the threads side by side.
     Guava(Arc<GuavaBloom>),
     Redis(RedisBloom),
@@ -175,7 +171,7 @@ struct Insert<F> {
     filter: Arc<F>,
 }
 
-impl Work<Keyed> for Insert<SharedFilter<AnyHasher>> {
+impl Work<Keyed> for Insert<SharedSeen> {
     fn work(&self, chunk: &mut Chunk) {
         self.hash.work(chunk);
         chunk.records.inserted = self.filter.try_insert(&chunk.records.hashes);
@@ -191,18 +187,67 @@ impl Work<Keyed> for Insert<GuavaBloom> {
     }
 }
 
+/// A filter that many threads fill, as long as it need not grow. So the bits do not depend on their
+/// order, and no thread fills a layer beyond its rate.
+struct SharedSeen {
+    seen: RwLock<Seen<AnyHasher>>,
+    /// The number of hashes for which there is room, without those that threads insert now; 0 if
+    /// only one thread at a time may insert.
+    room: AtomicUsize,
+    /// The number of new hashes that `seen` does not count yet.
+    uncounted: AtomicUsize,
+}
+
+impl SharedSeen {
+    fn new(filter: ScalableBloom<AnyHasher>, is_shared: bool) -> Self {
+        let room = if is_shared { filter.expected_keys() } else { 0 };
+        Self {
+            seen: RwLock::new(Seen::of(filter)),
+            room: room.into(),
+            uncounted: 0.into(),
+        }
+    }
+
+    fn is_shared(&self) -> bool {
+        self.room.load(Ordering::Relaxed) > 0
+    }
+
+    /// Inserts hashes while other threads may do so too. Returns how many were new, or `None` if
+    /// there may be no room for them.
+    fn try_insert(&self, hashes: &[u64]) -> Option<usize> {
+        let seen = self.seen.read().unwrap_or_else(PoisonError::into_inner);
+        // Relaxed, here and below: numbers that order nothing. The lock keeps them and the filter
+        // together.
+        let reserve = |room: usize| room.checked_sub(hashes.len());
+        let reserved = self.room.fetch_update(Ordering::Relaxed, Ordering::Relaxed, reserve);
+        let new = reserved.ok().and_then(|_| seen.filter().insert_hashes(hashes).ok())?;
+        self.room.fetch_add(hashes.len() - new, Ordering::Relaxed);
+        self.uncounted.fetch_add(new, Ordering::Relaxed);
+        Some(new)
+    }
+
+    /// The filter alone, with all counts. From now on [`try_insert`](Self::try_insert) returns
+    /// `None`.
+    fn whole(&self) -> RwLockWriteGuard<'_, Seen<AnyHasher>> {
+        let mut seen = self.seen.write().unwrap_or_else(PoisonError::into_inner);
+        self.room.store(0, Ordering::Relaxed);
+        seen.count(self.uncounted.swap(0, Ordering::Relaxed));
+        seen
+    }
+}
+
 impl Target {
     fn growing(expected: Option<usize>, rate: f64, hasher: AnyHasher, has_threads: bool) -> Result<Self> {
-        let filter = GrowingFilter::hashed_by(expected, rate, hasher)?;
+        let filter = seen::empty(expected, rate, hasher)?;
         // Few threads are faster with a stage that inserts, since it needs no atomics: 4 million
         // keys take 0.29 s of CPU time, instead of 0.38.
         let is_shared = expected.is_some() && has_threads;
-        Ok(Self::Growing(SharedFilter::new(filter, is_shared).into()))
+        Ok(Self::Growing(SharedSeen::new(filter, is_shared).into()))
     }
 
     fn write_to(&self, key: &[u8], mut writer: &mut dyn Write) -> io::Result<()> {
         match self {
-            Self::Growing(growing) => growing.read().write_to(writer),
+            Self::Growing(seen) => write_scalable(seen.whole().filter(), writer),
             Self::Guava(filter) => filter.write_to(writer),
             Self::Redis(filter) => resp::write(filter, key, &mut writer),
         }
@@ -214,9 +259,7 @@ struct Filling {
     filter: Target,
     new: Vec<bool>,
     records: u64,
-    /// The number of new keys that the threads inserted and that the filter does not count yet.
-    counted: usize,
-    /// The number of keys that changed the filter, if the stage inserts them.
+    /// The number of keys that changed the filter.
     changed: usize,
     /// The number of records without a key.
     missing: usize,
@@ -235,15 +278,11 @@ impl Stage<Keyed> for Filling {
         self.records += (count + keyed.missing) as u64;
         self.missing += keyed.missing;
         self.changed += match &mut self.filter {
-            Target::Growing(growing) => match keyed.inserted {
-                Some(new) => {
-                    self.counted += new;
-                    new
-                }
+            Target::Growing(seen) => match keyed.inserted {
+                Some(new) => new,
                 None => {
-                    growing.count(mem::take(&mut self.counted));
                     self.new.resize(count, false);
-                    growing.insert(&keyed.hashes, &mut self.new, chunk.share)?;
+                    seen.whole().insert(&keyed.hashes, &mut self.new, chunk.share)?;
                     self.new.iter().filter(|&&new| new).count()
                 }
             },
@@ -258,7 +297,7 @@ impl Filling {
     /// The number of different keys, with those that were taken for present by mistake.
     fn unique(&self) -> usize {
         match &self.filter {
-            Target::Growing(growing) => self.changed + growing.read().mistaken.round() as usize,
+            Target::Growing(seen) => self.changed + seen.whole().mistakes.expected.round() as usize,
             Target::Guava(filter) => filter.estimated_len().min(self.records as usize),
             // As BF.CARD and BF.INFO count.
             Target::Redis(_) => self.changed,
@@ -267,14 +306,11 @@ impl Filling {
 
     fn summary(&self, start: Instant) -> Summary {
         let (filters, memory, rate) = match &self.filter {
-            Target::Growing(growing) => {
-                let growing = growing.read();
-                let rates = growing.layers().map(|layer| layer.current_false_positive_rate());
-                (
-                    growing.layers().count(),
-                    growing.memory_bytes(),
-                    super::info::any(rates),
-                )
+            Target::Growing(seen) => {
+                let seen = seen.whole();
+                let filter = seen.filter();
+                let rate = filter.current_false_positive_rate();
+                (filter.layers().len(), filter.memory_bytes(), rate)
             }
             Target::Guava(filter) => (1, filter.memory_bytes(), filter.current_false_positive_rate()),
             Target::Redis(filter) => {

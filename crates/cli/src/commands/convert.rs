@@ -1,12 +1,11 @@
 //! `lanebloom convert`: what can be made of a filter without its keys.
 
-use super::merge::{add_layer, summary};
+use super::merge::{plain, summary};
 use crate::args::{Convert, Target};
 use crate::filter_file::{Content, FilterFile};
 use crate::resp::Dump;
 use anyhow::{Context, Result, bail};
-use lanebloom::hash::AnyHasher;
-use lanebloom::{AnyFilter, ConcurrentBloom, ScalableBloom, codec};
+use lanebloom::AnyFilter;
 use lanebloom_files::output::Output;
 
 pub(crate) fn run(args: &Convert, quiet: bool) -> Result<()> {
@@ -25,8 +24,14 @@ pub(crate) fn run(args: &Convert, quiet: bool) -> Result<()> {
 
 fn convert(args: &Convert, content: Content) -> Result<Content> {
     Ok(match (args.to, content) {
-        (Target::Lanebloom, Content::Row(layers)) => Content::Row(united(layers)?),
-        (Target::Lanebloom, Content::Filter(AnyFilter::Scalable(filter))) => Content::Row(united(layers(&filter)?)?),
+        (Target::Lanebloom, Content::Filter(filter @ AnyFilter::Bloom(_))) => Content::Filter(filter),
+        (Target::Lanebloom, Content::Filter(AnyFilter::Scalable(filter))) => match plain(filter) {
+            AnyFilter::Scalable(filter) => bail!(
+                "it has {} layers, and a ConcurrentBloom has one: run `build` on the keys, with their --expected number",
+                filter.layers().len()
+            ),
+            plain => Content::Filter(plain),
+        },
         (Target::Redisbloom, Content::Redis(Dump { filter, key })) => {
             let key = args.redis_key.clone().map(String::into_bytes).or(key);
             if key.is_none() {
@@ -47,18 +52,4 @@ fn convert(args: &Convert, content: Content) -> Result<Content> {
             )
         }
     })
-}
-
-fn united(layers: Vec<ConcurrentBloom<AnyHasher>>) -> Result<Vec<ConcurrentBloom<AnyHasher>>> {
-    let mut all = Vec::new();
-    layers.into_iter().try_for_each(|layer| add_layer(&mut all, layer))?;
-    Ok(all)
-}
-
-/// The layers with the filter's hasher, which only their snapshots have.
-fn layers(filter: &ScalableBloom<AnyHasher>) -> Result<Vec<ConcurrentBloom<AnyHasher>>> {
-    let bytes = filter.to_bytes();
-    let (layers, _) = codec::verify(&bytes)?;
-    let read = |bytes| Ok(ConcurrentBloom::from_bytes_with(bytes, *filter.hasher())?.0);
-    layers.into_iter().map(read).collect()
 }

@@ -8,12 +8,13 @@ use crate::keys::{Chunk, Keyed};
 use anyhow::{Result, bail};
 use indicatif::HumanBytes;
 use job::{Done, Job, RecordWriter};
+use lanebloom::Murmur3;
 use lanebloom::hash::SipHash13;
 use lanebloom_files::claims::Claims;
-use lanebloom_files::growing_filter::{GrowingFilter, RATE};
 use lanebloom_files::input::{Files, Input};
 use lanebloom_files::output::Outputs;
 use lanebloom_files::pipeline::Stage;
+use lanebloom_files::seen::{self, RATE, Seen};
 use lanebloom_files::state_file::StateFile;
 use lanebloom_files::summary::Summary;
 use std::fs::File;
@@ -59,8 +60,8 @@ pub(crate) fn run(args: &Dedup, quiet: bool) -> Result<()> {
         Ok((done, ends))
     })?;
     // A line is remembered only after it was written.
-    if let Some((mut state, filter)) = done.state {
-        state.save(&filter, |_| Ok(()))?;
+    if let Some((mut state, seen)) = done.state {
+        state.save(&seen, |_| Ok(()))?;
     }
     job.progress.finish();
     let summary = done.output.summary(done.extra, start).with_skipped(skipped);
@@ -75,11 +76,11 @@ fn by_filter(job: &Job<'_>, output: &File) -> Result<Done> {
     let expected = size.expected.map(|keys| keys.max(SMALLEST));
     let filter = match &state {
         Some(state) => state.load(expected, size.rate)?,
-        None => GrowingFilter::new(expected, size.rate.unwrap_or(RATE))?,
+        None => seen::empty(expected, size.rate.unwrap_or(RATE), Murmur3::default())?,
     };
-    let hasher = filter.hasher();
+    let hasher = *filter.hasher();
     let stage = ByFilter {
-        filter,
+        seen: Seen::of(filter),
         new: Vec::new(),
         output: RecordWriter::new(job.args, output)?,
     };
@@ -90,27 +91,28 @@ fn by_filter(job: &Job<'_>, output: &File) -> Result<Done> {
     } else {
         job.pass(inputs, SipHash13::random(), stage)?
     };
-    let ByFilter { filter, output, .. } = stage;
+    let ByFilter { seen, output, .. } = stage;
+    let (mistaken, memory) = (seen.mistakes.expected, seen.filter().memory_bytes());
     let extra = Summary {
         text: format!(
             ", {:.2} of them expected to be wrongly dropped, a filter of {}",
-            filter.mistaken,
-            HumanBytes(filter.memory_bytes() as u64)
+            mistaken,
+            HumanBytes(memory as u64)
         ),
         statistics: vec![
-            ("wrongly_dropped_expected", filter.mistaken.into()),
-            ("memory_bytes", filter.memory_bytes().into()),
+            ("wrongly_dropped_expected", mistaken.into()),
+            ("memory_bytes", memory.into()),
         ],
     };
     Ok(Done {
         output,
         extra,
-        state: state.map(|state| (state, filter)),
+        state: state.map(|state| (state, seen)),
     })
 }
 
 struct ByFilter {
-    filter: GrowingFilter,
+    seen: Seen,
     new: Vec<bool>,
     output: RecordWriter,
 }
@@ -118,7 +120,7 @@ struct ByFilter {
 impl Stage<Keyed> for ByFilter {
     fn take(&mut self, chunk: &mut Chunk) -> Result<()> {
         self.new.resize(chunk.records.hashes.len(), false);
-        self.filter.insert(&chunk.records.hashes, &mut self.new, chunk.share)?;
+        self.seen.insert(&chunk.records.hashes, &mut self.new, chunk.share)?;
         self.output.put(chunk, &mut self.new)
     }
 }

@@ -52,11 +52,6 @@ impl Facts {
         facts.add("format", format(&file.content));
         facts.add("bytes", file.bytes);
         match &file.content {
-            Content::Row(layers) => {
-                facts.hasher(layers[0].hasher());
-                facts.add("layers", layers.len());
-                facts.row(layers);
-            }
             Content::Filter(filter) => facts.filter(filter),
             Content::Unreadable(other) => {
                 facts.header(&other.header);
@@ -143,12 +138,15 @@ impl Facts {
         self.add("hasher", text);
     }
 
-    /// A filter that is not in a row.
     fn filter(&mut self, filter: &AnyFilter) {
         if let Some(hasher) = filter.hasher() {
             self.hasher(hasher);
         }
         match filter {
+            AnyFilter::Bloom(filter) => {
+                self.shape(filter);
+                self.estimated(filter);
+            }
             AnyFilter::Scalable(filter) => {
                 self.add("most layers", filter.max_layers());
                 self.rate("rate promised", filter.max_false_positive_rate());
@@ -245,32 +243,6 @@ impl Facts {
         }
     }
 
-    /// `ConcurrentBloom`s in a row, which are searched as one filter.
-    fn row<S>(&mut self, layers: &[Filter<Bloom, S>]) {
-        if let [layer] = layers {
-            self.shape(layer);
-            return self.estimated(layer);
-        }
-        let statistics: Vec<Statistics> = layers.iter().map(Filter::statistics).collect();
-        let expected: usize = layers.iter().map(Filter::expected_keys).sum();
-        let memory: usize = layers.iter().map(Filter::memory_bytes).sum();
-        let fill: f64 = statistics
-            .iter()
-            .zip(layers)
-            .map(|(now, layer)| now.fill_ratio * layer.memory_bytes() as f64)
-            .sum();
-        self.add("keys expected", expected);
-        self.add("keys estimated", statistics.iter().map(|now| now.len).sum::<usize>());
-        self.memory(memory as u64);
-        self.fill(fill / memory as f64);
-        let planned = any(layers.iter().map(Filter::false_positive_rate));
-        self.rate("rate planned", planned);
-        let now = any(statistics.iter().map(|now| now.false_positive_rate));
-        self.rate("rate now", now);
-        self.overfull(layers.iter().any(Filter::is_overfull));
-        self.layers("layer", layers.iter());
-    }
-
     fn layers<'a, S: 'a>(&mut self, name: &'static str, layers: impl Iterator<Item = &'a Filter<Bloom, S>>) {
         for (number, layer) in layers.enumerate() {
             (self.part_name, self.part) = (name, number + 1);
@@ -352,10 +324,4 @@ fn format(content: &Content) -> &'static str {
         Content::Unreadable(other) if other.header.kind == Kind::Delta => "delta of lanebloom, version 1",
         _ => "snapshot of lanebloom, version 1",
     }
-}
-
-/// The rate at which any of several filters is wrong.
-pub(crate) fn any(rates: impl Iterator<Item = f64>) -> f64 {
-    // Not 1 - (1 - a)(1 - b), which loses low rates.
-    rates.fold(0.0, |sum, rate| sum + rate - sum * rate)
 }

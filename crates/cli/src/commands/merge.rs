@@ -1,14 +1,13 @@
 //! `lanebloom merge`: makes one filter file of several.
 
-use super::info::any;
 use crate::args::Merge;
-use crate::filter_file::{Content, FilterFile, same_hasher};
+use crate::filter_file::{Content, FilterFile};
 use crate::table;
 use anyhow::{Context, Result, anyhow, bail};
 use indicatif::HumanBytes;
-use lanebloom::ConcurrentBloom;
 use lanebloom::codec::Kind;
 use lanebloom::hash::AnyHasher;
+use lanebloom::{AnyFilter, ScalableBloom};
 use lanebloom_files::claims::{Claims, INPUT, OUTPUT};
 use lanebloom_files::input::is_stdin;
 use lanebloom_files::journal;
@@ -37,8 +36,9 @@ pub(crate) fn run(args: &Merge, quiet: bool) -> Result<()> {
     }
     for path in files {
         let file = FilterFile::open(path)?;
-        let (into, from) = (merged.name.clone(), file.name.clone());
-        unite(&mut merged.content, file.content).with_context(|| format!("cannot merge {from} with {into}"))?;
+        let (into, from) = (&merged.name, file.name);
+        let united = united(merged.content, file.content);
+        merged.content = united.with_context(|| format!("cannot merge {from} with {into}"))?;
     }
     output.write(|writer| merged.content.write_to(writer))?;
     if let Some(journal) = journal {
@@ -51,68 +51,102 @@ pub(crate) fn run(args: &Merge, quiet: bool) -> Result<()> {
     Ok(())
 }
 
-/// Adds the keys of `from`.
-fn unite(into: &mut Content, from: Content) -> Result<()> {
-    match (into, from) {
+/// The union of two filters.
+fn united(into: Content, from: Content) -> Result<Content> {
+    use AnyFilter::{Bloom, Scalable};
+    Ok(match (into, from) {
         (_, Content::Unreadable(other)) => bail!("{}", other.reason),
-        (Content::Row(layers), Content::Row(more)) => {
-            same_hasher(layers[0].hasher(), more[0].hasher())?;
-            more.into_iter().try_for_each(|layer| add_layer(layers, layer))?;
+        (Content::Filter(into @ (Bloom(_) | Scalable(_))), Content::Filter(from @ (Bloom(_) | Scalable(_)))) => {
+            Content::Filter(united_layers(into, from)?)
         }
-        (Content::Filter(into), Content::Filter(from)) if into.kind() == from.kind() => {
+        (Content::Filter(into), Content::Filter(from)) => {
             into.union_from(&from).map_err(|error| match into.kind() {
-                Kind::Cuckoo | Kind::DLeft => anyhow!("{error}: run `build` on all keys"),
+                Kind::Cuckoo | Kind::DLeft if from.kind() == into.kind() => anyhow!("{error}: run `build` on all keys"),
                 _ => error.into(),
             })?;
+            Content::Filter(into)
         }
-        (Content::Guava(into), Content::Guava(from)) => drop(into.union_from(&from)?),
+        (Content::Guava(into), Content::Guava(from)) => {
+            into.union_from(&from)?;
+            Content::Guava(into)
+        }
         (Content::Redis(_), Content::Redis(_)) => {
             bail!("a RedisBloom counts its keys, which a union cannot do: run `build` on all keys")
         }
         (into, from) => bail!("the kind differs: a {} there, a {} here", from.kind(), into.kind()),
-    }
-    Ok(())
+    })
 }
 
-/// Adds a filter to those that are searched one after another: by union with one of them, if all
-/// keys fit into the number that this one is for, so that its rate holds.
-///
-/// Otherwise the filter follows the others. Their rates add up, and stay far below that of an
-/// overfull union: two full filters for 1% each have 2%, and their union has 11%.
-pub(crate) fn add_layer(layers: &mut Vec<ConcurrentBloom<AnyHasher>>, new: ConcurrentBloom<AnyHasher>) -> Result<()> {
-    for layer in layers.iter_mut() {
-        // The number of keys is an estimate; from a thousand keys on its error is below this.
-        let most = layer.expected_keys() + layer.expected_keys() / 32;
-        let larger = layer.estimated_len().max(new.estimated_len());
-        if layer.is_compatible(&new) && larger <= most {
-            let united = layer.try_clone()?;
-            united.union_from(&new)?;
-            if united.estimated_len() <= most {
-                *layer = united;
-                return Ok(());
-            }
-        }
+/// The union of two filters, each of which is a `ConcurrentBloom` or a `ScalableBloom`. Two
+/// `ConcurrentBloom`s stay one if one layer takes all keys. Otherwise layers follow one another,
+/// and their rates add up: two full filters for 1% each have 2%, and one layer with all their keys
+/// would have 11%.
+fn united_layers(into: AnyFilter, from: AnyFilter) -> Result<AnyFilter> {
+    if let (Some(ours), Some(theirs)) = (into.hasher(), from.hasher()) {
+        same_hasher(ours, theirs)?;
     }
-    layers.push(new);
-    Ok(())
+    let is_plain = matches!(into, AnyFilter::Bloom(_));
+    let rate = (rate_of(&into) + rate_of(&from)).min(0.5);
+    let into = growing(into, rate)?;
+    into.union_from(&growing(from, rate)?)?;
+    Ok(if is_plain {
+        plain(into)
+    } else {
+        AnyFilter::Scalable(into)
+    })
+}
+
+/// Fails if two filters have other hashers.
+fn same_hasher(ours: &AnyHasher, theirs: &AnyHasher) -> Result<()> {
+    if ours == theirs {
+        return Ok(());
+    }
+    let keys = if ours.to_string() == theirs.to_string() {
+        " with other keys"
+    } else {
+        ""
+    };
+    bail!("the hasher differs: {theirs} there, {ours} here{keys}")
+}
+
+/// The rate that a filter is for.
+fn rate_of(filter: &AnyFilter) -> f64 {
+    match filter {
+        AnyFilter::Bloom(filter) => filter.false_positive_rate(),
+        AnyFilter::Scalable(filter) => filter.max_false_positive_rate(),
+        _ => unreachable!("its kind was compared"),
+    }
+}
+
+/// A filter that takes layers, for this rate unless it has one of its own.
+fn growing(filter: AnyFilter, rate: f64) -> Result<ScalableBloom<AnyHasher>> {
+    match filter {
+        AnyFilter::Bloom(filter) => {
+            let builder = ScalableBloom::builder().false_positive_rate(rate);
+            Ok(builder.hasher(*filter.hasher()).build_from([filter])?)
+        }
+        AnyFilter::Scalable(filter) => Ok(filter),
+        _ => unreachable!("its kind was compared"),
+    }
+}
+
+/// A filter of one layer as a `ConcurrentBloom`, and any other one as it is.
+pub(crate) fn plain(filter: ScalableBloom<AnyHasher>) -> AnyFilter {
+    if filter.layers().len() > 1 {
+        return AnyFilter::Scalable(filter);
+    }
+    let layer = filter.into_layers().pop();
+    AnyFilter::Bloom(layer.expect("there is a layer"))
 }
 
 /// What a written file has.
 pub(crate) fn summary(content: &Content) -> Summary {
-    let (filters, memory, len, rate) = match content {
-        Content::Row(layers) => {
-            let statistics: Vec<_> = layers.iter().map(|layer| layer.statistics()).collect();
-            (
-                layers.len(),
-                layers.iter().map(|layer| layer.memory_bytes()).sum(),
-                statistics.iter().map(|now| now.len).sum(),
-                any(statistics.iter().map(|now| now.false_positive_rate)),
-            )
+    let (filters, memory, now) = match content {
+        Content::Filter(AnyFilter::Bloom(filter)) => (1, filter.memory_bytes(), filter.statistics()),
+        Content::Filter(AnyFilter::Scalable(filter)) => {
+            (filter.layers().len(), filter.memory_bytes(), filter.statistics())
         }
-        Content::Guava(filter) => {
-            let now = filter.statistics();
-            (1, filter.memory_bytes(), now.len, now.false_positive_rate)
-        }
+        Content::Guava(filter) => (1, filter.memory_bytes(), filter.statistics()),
         _ => {
             return Summary {
                 text: format!(", one {}", content.kind()),
@@ -123,10 +157,11 @@ pub(crate) fn summary(content: &Content) -> Summary {
     // Several filters may have the same key.
     let about = if filters == 1 { "about" } else { "at most about" };
     let text = format!(
-        ", {} of {}, {about} {len} keys, rate {}",
+        ", {} of {}, {about} {} keys, rate {}",
         count(filters, "filter"),
         HumanBytes(memory as u64),
-        table::rate(rate)
+        now.len,
+        table::rate(now.false_positive_rate)
     );
     Summary {
         text,
@@ -134,8 +169,8 @@ pub(crate) fn summary(content: &Content) -> Summary {
             ("kind", content.kind().into()),
             ("filters", filters.into()),
             ("memory_bytes", memory.into()),
-            ("keys_estimated", len.into()),
-            ("rate", rate.into()),
+            ("keys_estimated", now.len.into()),
+            ("rate", now.false_positive_rate.into()),
         ],
     }
 }

@@ -52,13 +52,13 @@ fn new_lines_are_dropped_at_the_promised_rate() {
 }
 
 /// How many of the first `keys` new keys are taken for present by mistake: a key is, if one of the
-/// filters there holds it. Each filter but the last has as many keys as it is for.
-fn model(filters: &[ConcurrentBloom], keys: f64) -> f64 {
+/// layers there holds it. The layers fill one after another, up to the keys that they have now.
+fn model(layers: &[ConcurrentBloom], keys: f64) -> f64 {
     const STEPS: usize = 1000;
     let (mut left, mut older, mut mistakes) = (keys, 0.0, 0.0);
-    for filter in filters {
-        let len = left.min(filter.expected_keys() as f64);
-        let rate = |share: f64| filter.false_positive_rate_at((len * share) as usize);
+    for layer in layers {
+        let len = left.min(layer.estimated_len() as f64);
+        let rate = |share: f64| layer.false_positive_rate_at((len * share) as usize);
         let mean = (0..STEPS)
             .map(|step| rate((step as f64 + 0.5) / STEPS as f64))
             .sum::<f64>()
@@ -70,8 +70,8 @@ fn model(filters: &[ConcurrentBloom], keys: f64) -> f64 {
     mistakes
 }
 
-/// The estimate in the summary is the sum of the filters' rates over the new lines of this run. It
-/// follows from how many there are, not from their hashes, so the bound is that of its own steps.
+/// The estimate in the summary is the sum of the layers' rates over the new lines of this run. Each
+/// layer's number of keys is an estimate here, within 0.5%, so the sum is one within 3%.
 #[test]
 fn the_estimate_is_the_sum_of_the_rates() {
     let folder = Folder::new();
@@ -80,13 +80,13 @@ fn the_estimate_is_the_sum_of_the_rates() {
     #[track_caller]
     fn assert_told(run: &Run, expected: f64) {
         let told = expected_mistakes(&run.errors);
-        assert!((told / expected - 1.0).abs() < 0.02, "{expected}: {}", run.errors);
+        assert!((told / expected - 1.0).abs() < 0.04, "{expected}: {}", run.errors);
     }
-    // The first run fills one filter. Its lines come again and again, which is not a mistake.
+    // The first run fills one layer. Its lines come again and again, which is not a mistake.
     let first = folder.file("first", numbers(0, 20_000).repeat(5));
     let run = Run::new(dedup(flags).arg("--state").arg(&state).arg(&first), "");
     let [_, mut new, _] = summary(&run.errors);
-    let one = state::filters(&state);
+    let one = state::layers(&state);
     assert_eq!(one.len(), 1);
     assert_told(&run, model(&one, new as f64));
     // Without a state the hash has another key.
@@ -96,9 +96,9 @@ fn the_estimate_is_the_sum_of_the_rates() {
     // A run that grows.
     let (many, grown) = (folder.file("many", numbers(0, 90_000)), folder.path("grown"));
     let run = Run::new(dedup(flags).arg("--state").arg(&grown).arg(&many), "");
-    let filters = state::filters(&grown);
-    assert!(filters.len() > 1);
-    assert_told(&run, model(&filters, summary(&run.errors)[1] as f64));
+    let layers = state::layers(&grown);
+    assert!(layers.len() > 1);
+    assert_told(&run, model(&layers, summary(&run.errors)[1] as f64));
 
     // Later runs count their own lines only.
     for number in 1..4 {
@@ -106,9 +106,9 @@ fn the_estimate_is_the_sum_of_the_rates() {
         let run = Run::new(dedup(flags).arg("--state").arg(&state).arg(&more), "");
         let before = new;
         new += summary(&run.errors)[1];
-        let filters = state::filters(&state);
-        assert!(filters.len() > 1);
-        assert_told(&run, model(&filters, new as f64) - model(&filters, before as f64));
+        let layers = state::layers(&state);
+        assert!(layers.len() > 1);
+        assert_told(&run, model(&layers, new as f64) - model(&layers, before as f64));
     }
 }
 

@@ -1,7 +1,7 @@
 //! `--state`: lines are remembered across runs, and no failure changes the file.
 
 use super::*;
-use lanebloom::ConcurrentBloom;
+use lanebloom::{ConcurrentBloom, ScalableBloom};
 use std::fs::File;
 use std::io::Read;
 #[cfg(unix)]
@@ -16,13 +16,12 @@ fn with_state(state: &Path) -> Command {
     command
 }
 
-/// The filters in a state file.
-pub(super) fn filters(state: &Path) -> Vec<ConcurrentBloom> {
-    let (mut bytes, mut filters) = (&fs::read(state).unwrap()[..], Vec::new());
-    while !bytes.is_empty() {
-        filters.push(ConcurrentBloom::read_from(&mut bytes, 1 << 30).unwrap());
-    }
-    filters
+/// The layers of the filter in a state file.
+pub(super) fn layers(state: &Path) -> Vec<ConcurrentBloom> {
+    let bytes = fs::read(state).unwrap();
+    let (filter, rest) = ScalableBloom::from_bytes(&bytes).unwrap();
+    assert!(rest.is_empty());
+    filter.into_layers()
 }
 
 #[test]
@@ -49,7 +48,7 @@ fn runs_continue_each_other() {
             let output = Run::new(&mut command, &input).output();
             assert_bytes(&output, &expected, (seed, run));
         }
-        assert!(!filters(&state).is_empty());
+        assert!(!layers(&state).is_empty());
     }
     assert_eq!(fs::read_dir(&folder.path).unwrap().count(), 4, "nothing else is left");
 
@@ -72,7 +71,7 @@ fn permissions_stay() {
     assert_eq!(fs::metadata(&state).unwrap().permissions().mode() & 0o777, 0o640);
 }
 
-/// The sum of the filters' planned rates is the promise, however often they grow.
+/// The sum of the layers' planned rates is the promise, however often they grow.
 #[test]
 fn the_rate_holds_over_many_runs() {
     let folder = Folder::new();
@@ -83,10 +82,10 @@ fn the_rate_holds_over_many_runs() {
             // Without the flag the state's own rate goes on.
             let flags = if run % 2 == 0 { flags } else { &[] };
             Run::new(with_state(&state).args(flags).arg("--count").arg(&file), "").output();
-            let filters = filters(&state);
-            let planned: f64 = filters.iter().map(ConcurrentBloom::false_positive_rate).sum();
-            assert!(planned <= rate, "run {run}: {planned:.3e} in {} filters", filters.len());
-            assert!(filters.len() <= 6, "{} filters", filters.len());
+            let layers = layers(&state);
+            let planned: f64 = layers.iter().map(ConcurrentBloom::false_positive_rate).sum();
+            assert!(planned <= rate, "run {run}: {planned:.3e} in {} layers", layers.len());
+            assert!(layers.len() <= 6, "{} layers", layers.len());
         }
     }
 }
@@ -384,7 +383,7 @@ fn links() {
     assert_eq!(Run::new(&mut with_state(&link), "a\nb\n").output(), b"b\n");
     assert_eq!(fs::read_link(&link).unwrap(), Path::new("there/state"));
     assert_eq!(Run::new(&mut with_state(&state), "a\nb\nc\n").output(), b"c\n");
-    assert_eq!(filters(&link).len(), 1);
+    assert_eq!(layers(&link).len(), 1);
 
     // The file behind it is not there yet, and the link is relative to its own folder.
     let early = folder.path("early");
@@ -392,7 +391,7 @@ fn links() {
     symlink("there/link to early", &early).unwrap();
     Run::new(&mut with_state(&early), "a\n").output();
     assert!(early.is_symlink() && folder.path("there/link to early").is_symlink());
-    assert_eq!(filters(&folder.path("there/later")).len(), 1);
+    assert_eq!(layers(&folder.path("there/later")).len(), 1);
 }
 
 /// A limit for the size of files stands for a full disk: the write fails, or kills the program.
@@ -425,7 +424,8 @@ fn no_room_for_the_new_state() {
     Run::new(&mut limited(&with_state(&first), 50, true), "new\n").error(&[utf8(&first)]);
     assert!(!first.exists());
 
-    let mut bytes = std::io::BufReader::new(File::open(&state).unwrap());
-    let filter = ConcurrentBloom::<lanebloom::hash::Murmur3>::read_from(&mut bytes, 1 << 30).unwrap();
+    let [filter] = &layers(&state)[..] else {
+        panic!("several layers")
+    };
     assert!(filter.contains("new") && filter.contains("000000042"));
 }

@@ -24,7 +24,7 @@ fn a_merge_is_what_was_built_of_both() {
     }
 }
 
-/// Filters that differ, or would be overfull, follow one another.
+/// Filters that differ, or would be overfull, are layers of one filter.
 #[test]
 fn a_merge_keeps_the_rate() {
     let shell = Shell::new();
@@ -35,21 +35,32 @@ fn a_merge_keeps_the_rate() {
     let merged = shell.run("merge fa fb -o both");
     let text = stderr(&merged);
     assert!(
-        text.starts_with("2 files, 2 filters of 51.50 KiB, at most about "),
+        text.starts_with("2 files, 2 filters of 53.75 KiB, at most about "),
         "{text}"
     );
-    // Twice a rate of 0.9%, where a union would have 11%.
-    assert!(text.ends_with(", rate 1.79%\n"), "{text}");
-    assert_eq!(shell.read("both"), [shell.read("fa"), shell.read("fb")].concat());
+    // Twice a rate of 0.75%, where one layer would have 9%.
+    assert!(text.ends_with(", rate 1.50%\n"), "{text}");
+    assert_eq!(shell.fact("both", "kind"), "ScalableBloom");
     assert_eq!(shell.fact("both", "layers"), "2");
+    assert_eq!(shell.fact("both", "overfull"), "no");
     assert_eq!(shell.ok("query both a b --absent"), "");
 
-    // A growing one has filters of two sizes, and a state of dedup may be one of them.
+    // The order does not matter, and a third filter may come.
+    shell.ok("--quiet merge fb both fa -o all");
+    assert_eq!(shell.fact("all", "layers"), "2");
+
+    // A growing one has layers of two sizes, and a state of dedup may be one of them.
     shell.ok("build b -o fb --rate 1e-4");
     shell.ok("--quiet merge fa fb -o both");
     assert_eq!(shell.ok("query both a b --absent"), "");
     let output = shell.run_with("dedup --state both --count", lines(0..40_000));
     assert_eq!(String::from_utf8_lossy(&output.stdout), "0\n", "{}", stderr(&output));
+    assert_eq!(shell.fact("both", "kind"), "ScalableBloom");
+    // So may a ConcurrentBloom be.
+    assert_eq!(shell.fact("fa", "kind"), "ConcurrentBloom");
+    let output = shell.run_with("dedup --state fa --count", lines(0..20_000));
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "0\n", "{}", stderr(&output));
+    assert_eq!(shell.fact("fa", "kind"), "ScalableBloom");
 }
 
 #[test]
@@ -164,9 +175,19 @@ fn conversions() {
     scalable.insert_all(&keys).unwrap();
     shell.write("scalable", scalable.to_bytes());
     shell.write("keys", &all);
+    let error = shell.error("convert scalable -o bloom --to lanebloom");
+    let text = format!(
+        "it has {} layers, and a ConcurrentBloom has one: run `build`",
+        scalable.layers().len()
+    );
+    assert!(error.contains(&text), "{error}");
+    // All keys are in one layer.
+    let scalable = ScalableBloom::builder().hint(5000).seed(3).build().unwrap();
+    scalable.insert_all(&keys).unwrap();
+    shell.write("scalable", scalable.to_bytes());
     shell.ok("convert scalable -o bloom --to lanebloom");
+    assert!(shell.read("bloom") == scalable.into_layers()[0].to_bytes());
     assert_eq!(shell.fact("bloom", "kind"), "ConcurrentBloom");
-    assert_eq!(shell.fact("bloom", "layers"), scalable.layers().len().to_string());
     assert_eq!(shell.fact("bloom", "hasher"), "Murmur3, seed 3");
     assert_eq!(shell.ok("query bloom keys --present"), all);
     assert_eq!(
@@ -174,15 +195,17 @@ fn conversions() {
         shell.run("query scalable scalable").stdout
     );
 
-    // Alike snapshots that have room for all keys become one.
+    // Filters of one layout that have room for all keys become one.
     let half = |range: std::ops::Range<usize>| {
         let filter = ConcurrentBloom::with_capacity(5000, 0.01).unwrap();
         filter.insert_all(&keys[range]);
         filter.to_bytes()
     };
-    shell.write("halves", [half(0..2000), half(2000..5000)].concat());
-    shell.ok("convert halves -o one --to lanebloom");
-    assert_eq!(shell.read("one"), half(0..5000));
+    shell.write("first", half(0..2000));
+    shell.write("second", half(2000..5000));
+    shell.ok("merge first second -o one");
+    shell.ok("convert one -o same --to lanebloom");
+    assert!(shell.read("one") == half(0..5000) && shell.read("same") == half(0..5000));
 
     shell.write("cuckoo", CuckooFilter::with_capacity(10, 0.01).unwrap().to_bytes());
     shell.write("guava", GuavaBloom::with_capacity(10, 0.01).unwrap().to_bytes());

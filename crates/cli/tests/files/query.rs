@@ -1,7 +1,7 @@
 //! `query`: answers, what is printed of a line, and the exit status.
 
 use super::{Shell, lines, stderr};
-use lanebloom::{ConcurrentBloom, CuckooFilter, DLeftFilter, FastHash, Prehashed, ScalableBloom, WindowedBloom};
+use lanebloom::{CuckooFilter, DLeftFilter, FastHash, Prehashed, ScalableBloom, WindowedBloom};
 use std::process::{self, Stdio};
 
 /// Lines stay as they are; the exit status says whether all keys are there.
@@ -175,15 +175,11 @@ fn hashers() {
         assert!(found.iter().filter(|&&byte| byte == b'\n').count() < 60, "{options}");
     }
     // The bits are the library's.
-    let fast = |seed| ConcurrentBloom::builder().hasher(FastHash::with_seed(seed));
-    let library = fast(0)
-        .expected_keys(20_000)
-        .false_positive_rate(0.0009)
-        .build()
-        .unwrap();
-    library.insert_all(all.lines());
+    let library = ScalableBloom::builder().hasher(FastHash::default()).hint(20_000);
+    let library = library.false_positive_rate(0.001).build().unwrap();
+    library.insert_all(all.lines()).unwrap();
     assert_eq!(shell.fact("filter", "hasher"), "FastHash, seed 0");
-    assert!(shell.read("filter") == library.to_bytes());
+    assert!(shell.read("filter") == library.into_layers()[0].to_bytes());
     // A seed of another program's.
     let seeded = CuckooFilter::builder().hasher(FastHash::with_seed(7));
     let seeded = seeded.expected_keys(100).build().unwrap();
@@ -226,11 +222,12 @@ fn hashes_as_keys() {
         let found = shell.run_with("query filter --present", decimal(2000..4000)).stdout;
         assert!(found.iter().filter(|&&byte| byte == b'\n').count() < 20);
     }
-    let rate = 0.9 * 0.001;
-    let library = ConcurrentBloom::builder().expected_keys(2000).false_positive_rate(rate);
-    let library = library.hasher(Prehashed).build().unwrap();
-    library.insert_hashes(&(0..2000).map(hash).collect::<Vec<u64>>());
-    assert!(shell.read("filter") == library.to_bytes());
+    let library = ScalableBloom::builder().hasher(Prehashed).hint(2000);
+    let library = library.false_positive_rate(0.001).build().unwrap();
+    library
+        .insert_hashes(&(0..2000).map(hash).collect::<Vec<u64>>())
+        .unwrap();
+    assert!(shell.read("filter") == library.into_layers()[0].to_bytes());
     // The hash may be a field, a column or a value of JSON, and may ask another program's filter.
     let last = hash(1999);
     let present = |line: &str, text: String| assert_eq!(shell.run_with(line, text).status.code(), Some(0), "{line}");

@@ -1,7 +1,7 @@
 //! What the command line may say.
 
 use clap::{Parser, ValueEnum, ValueHint};
-use lanebloom_files::args::{InputArgs, SummaryArgs, WhenFull, field, number, rate, share, threads};
+use lanebloom_files::args::{InputArgs, SummaryArgs, field, number, rate, share, threads};
 use lanebloom_files::pages::Shell;
 use std::path::PathBuf;
 
@@ -201,6 +201,17 @@ pub(super) enum Unit {
     Paragraph,
     /// Between newlines
     Line,
+}
+
+/// What happens when a filter may grow no more.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(super) enum WhenFull {
+    /// The run fails
+    Stop,
+    /// Nothing more is remembered; what is new from then on stays, however often it occurs
+    Keep,
+    /// The oldest part of the filter is forgotten
+    Forget,
 }
 
 /// How text is cut into words.

@@ -5,9 +5,9 @@
 //! and the output depends on nothing else. The rest of the work is done side by side again.
 
 use super::documents::{Documents, Fate};
+use super::memory::Limited;
 use anyhow::Result;
 use lanebloom_corpus::is_covered;
-use lanebloom_files::growing_filter::GrowingFilter;
 use std::ops::Range;
 
 /// Hashes that are looked up at a time, unless one document has more: their lines stay in the L2
@@ -120,7 +120,7 @@ pub(super) struct Statistics {
 }
 
 pub(super) struct Decider {
-    pub(super) filter: GrowingFilter,
+    pub(super) filter: Limited,
     /// Takes the place of `filter`.
     shared: Option<Box<dyn Shared>>,
     pub(super) way: Way,
@@ -130,7 +130,7 @@ pub(super) struct Decider {
 }
 
 impl Decider {
-    pub(super) fn new(filter: GrowingFilter, shared: Option<Box<dyn Shared>>, way: Way) -> Self {
+    pub(super) fn new(filter: Limited, shared: Option<Box<dyn Shared>>, way: Way) -> Self {
         Self {
             filter,
             shared,
@@ -145,9 +145,9 @@ impl Decider {
         match &self.shared {
             Some(shared) => shared.statistics(),
             None => Statistics {
-                memory: self.filter.memory_bytes(),
-                fill: self.filter.fill(),
-                rate: self.filter.current_rate(),
+                memory: self.filter.filter().memory_bytes(),
+                fill: self.filter.filter().fill_ratio(),
+                rate: self.filter.seen.mistakes.rate(),
             },
         }
     }
@@ -157,7 +157,7 @@ impl Decider {
         match self.way.by {
             By::Found => Ok(()),
             By::Inserting | By::Nothing => {
-                let before = self.filter.current_rate();
+                let before = self.filter.seen.mistakes.rate();
                 documents.new.resize(documents.pieces.hashes.len(), false);
                 if let Some(shared) = &mut self.shared {
                     documents.rate = shared.insert(&documents.pieces.hashes, &mut documents.new)?;
@@ -165,7 +165,7 @@ impl Decider {
                 }
                 self.filter
                     .insert(&documents.pieces.hashes, &mut documents.new, share)?;
-                documents.rate = (before + self.filter.current_rate()) / 2.0;
+                documents.rate = (before + self.filter.seen.mistakes.rate()) / 2.0;
                 Ok(())
             }
             By::Windows => {
@@ -188,14 +188,14 @@ impl Decider {
     /// Looks up all hashes of some documents, then decides, and then inserts those of the pieces
     /// that stay. A piece counts as seen only by what stands before it, in its own document too.
     fn decide_window(&mut self, documents: &mut Documents, window: Range<usize>, share: Option<f64>) -> Result<()> {
-        let rate = self.filter.current_rate();
+        let rate = self.filter.seen.mistakes.rate();
         let start = hashes_of(documents, window.start).start;
         let end = hashes_of(documents, window.end - 1).end;
         let hashes = start..end;
         self.found.clear();
         self.found.resize(hashes.len().div_ceil(64), 0);
-        self.filter
-            .find(&documents.pieces.hashes[hashes.clone()], &mut self.found);
+        let filter = self.filter.filter();
+        filter.contains_hashes_bitmap(&documents.pieces.hashes[hashes.clone()], &mut self.found);
         self.pending.clear();
         for document in window {
             let before = self.pending.order.len();

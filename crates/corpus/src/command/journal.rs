@@ -20,9 +20,9 @@
 use super::writer::{Part, rename};
 use anyhow::{Context, Result, anyhow, bail};
 use lanebloom_files::claims::resolved;
-use lanebloom_files::growing_filter::GrowingFilter;
 use lanebloom_files::input::{Digest, digested, is_stdin};
 use lanebloom_files::journal::{Done, Id, bad, compare, done, id, inputs, path_of, read, stranger, write};
+use lanebloom_files::seen::Seen;
 use lanebloom_files::state_file::StateFile;
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
@@ -184,7 +184,7 @@ impl Journal {
     }
 
     /// Saves the state after some more inputs, and gives their outputs the names.
-    pub(super) fn save(&mut self, filter: &GrowingFilter, done: Vec<Done>, mut outputs: Vec<Part>) -> Result<()> {
+    pub(super) fn save(&mut self, seen: &Seen, done: Vec<Done>, mut outputs: Vec<Part>) -> Result<()> {
         let mut next = self.done.clone();
         next.extend(done);
         let folder = self.folder();
@@ -194,7 +194,7 @@ impl Journal {
             .map(|part| Ok(json!([name(&part.path)?, name(&part.to)?])));
         let names: Value = names.collect::<Result<_>>()?;
         let file = self.file(self.state.id()?);
-        self.state.save(filter, |(len, hash)| {
+        self.state.save(seen, |(len, hash)| {
             file.write(&json!({"state": [len, hash], "inputs": inputs(&next), "outputs": names}))?;
             // From here on the journal decides about them, even if a name cannot be given now.
             outputs.iter_mut().for_each(Part::keep);

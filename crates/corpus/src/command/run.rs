@@ -5,9 +5,10 @@ use super::documents::{Counts, Documents, PER_BYTE, Reading};
 use super::journal::{Journal, done_with};
 use super::writer::{Part, Writer, Written};
 use anyhow::{Context, Result, bail};
-use lanebloom_files::growing_filter::GrowingFilter;
+use lanebloom::ScalableBloom;
 use lanebloom_files::input::{self, Digest, Stamp};
 use lanebloom_files::pipeline::{Stage, Work};
+use lanebloom_files::seen::Seen;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,7 +19,7 @@ type Chunk = input::Chunk<Documents>;
 /// What threads do side by side.
 pub(super) struct CorpusWork {
     pub(super) reading: Reading,
-    pub(super) against: Option<GrowingFilter>,
+    pub(super) against: Option<ScalableBloom>,
     pub(super) way: Way,
     pub(super) writer: Arc<Writer>,
     pub(super) counts: Arc<Mutex<Counts>>,
@@ -32,7 +33,7 @@ impl Work<Documents> for CorpusWork {
             let Documents { pieces, found, .. } = documents;
             found.clear();
             found.resize(pieces.hashes.len().div_ceil(64), 0);
-            against.find(&pieces.hashes, found);
+            against.contains_hashes_bitmap(&pieces.hashes, found);
         }
     }
 
@@ -89,7 +90,7 @@ impl CorpusStage {
     pub(super) fn end(&mut self) -> Result<()> {
         let parts = self.writer.end()?;
         match &mut self.saver {
-            Some(saver) => saver.save(&self.decider.filter, saver.inputs.len(), parts),
+            Some(saver) => saver.save(&self.decider.filter.seen, saver.inputs.len(), parts),
             None => parts.into_iter().try_for_each(Part::commit),
         }
     }
@@ -101,7 +102,7 @@ impl Stage<Documents> for CorpusStage {
             // The filter has the inputs before this one, and no more.
             if saver.is_due(chunk.input) {
                 let parts = self.writer.complete(self.taken, chunk.input)?;
-                saver.save(&self.decider.filter, chunk.input, parts)?;
+                saver.save(&self.decider.filter.seen, chunk.input, parts)?;
             }
         }
         if let Some(at) = chunk.records.too_large {
@@ -161,7 +162,7 @@ impl Saver {
     }
 
     /// Saves the work for the inputs before this one.
-    fn save(&mut self, filter: &GrowingFilter, input: usize, parts: Vec<Part>) -> Result<()> {
+    fn save(&mut self, seen: &Seen, input: usize, parts: Vec<Part>) -> Result<()> {
         let start = Instant::now();
         let mut done = Vec::new();
         let inputs = self.inputs.iter().zip(&self.stamps).zip(&self.digests);
@@ -174,7 +175,7 @@ impl Saver {
                 done.extend(done_with(path, digest)?);
             }
         }
-        self.journal.save(filter, done, parts)?;
+        self.journal.save(seen, done, parts)?;
         self.saved = input;
         self.last = Instant::now();
         // A large state takes at most a twentieth of the time.

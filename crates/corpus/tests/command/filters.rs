@@ -41,7 +41,7 @@ fn a_full_filter_stops_keeps_or_forgets() {
     let first = different(200_000);
     shell.write("in.jsonl", format!("{first}{first}"));
     let line = "in.jsonl -o out --memory 500k --rate 1e-6";
-    shell.error(line, &["the filter is full", "--when-full", "KiB"]);
+    shell.error(line, &["the filter is full", "--when-full", "limit of 500000 bytes"]);
     assert!(!shell.path("out").exists());
     shell.error("in.jsonl -o out --memory 1k", &["at the start", "--memory"]);
 

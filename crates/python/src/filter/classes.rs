@@ -5,7 +5,7 @@ use super::{
     SplitBlockBloomFilter, WindowedBloomFilter,
 };
 use crate::any::{
-    Any, check_int_bytes, guava, hasher_of, incompatible, read_limit, spark, split_block, unmappable, unreadable,
+    Any, check_int_bytes, guava, hasher_of, incompatible, read_limit, spark, split_block, unreadable,
 };
 use crate::arguments::{FilePath, JavaInt, Number, Secret, SecretKey, Span, open, open_regular};
 use crate::engine::{Foreign, build_error};
@@ -87,7 +87,7 @@ impl BloomFilter {
         let hasher = hasher.unwrap_or(AnyHasher::Prehashed);
         // SAFETY: the caller's promise, as documented.
         let any = unsafe { BloomView::map_with(&file, hasher).map(Any::View) };
-        let any = any.map_err(|error| unmappable(file, error))?;
+        let any = any.map_err(unreadable)?;
         Filter::new(any, key).into_object(py)
     }
 

@@ -6,11 +6,12 @@
 use super::job::{Done, Job, RecordWriter};
 use crate::keys::{Chunk, KeySpec, Keyed};
 use anyhow::{Context, Error, Result, anyhow, bail};
+use lanebloom::Murmur3;
 use lanebloom::hash::SipHash13;
-use lanebloom_files::growing_filter::GrowingFilter;
 use lanebloom_files::input::{Input, Part};
 use lanebloom_files::pipeline::Stage;
 use lanebloom_files::positioned::FileExt;
+use lanebloom_files::seen::{self, Seen};
 use lanebloom_files::summary::Summary;
 use std::collections::HashMap;
 use std::env;
@@ -31,8 +32,8 @@ pub(super) fn run(job: &Job<'_>, output: &File) -> Result<Done> {
 
     let rate = job.args.size.rate.unwrap_or(RATE);
     let mark = Mark {
-        seen: GrowingFilter::new(job.args.size.expected, rate)?,
-        repeated: GrowingFilter::new(None, rate)?,
+        seen: Seen::of(seen::empty(job.args.size.expected, rate, Murmur3::default())?),
+        repeated: Seen::of(seen::empty(None, rate, Murmur3::default())?),
         digest: Digest::default(),
         new: Vec::new(),
         again: Vec::new(),
@@ -131,9 +132,9 @@ impl Stage<Keyed> for Digest {
 
 /// The first pass.
 struct Mark {
-    seen: GrowingFilter,
+    seen: Seen,
     /// The keys that `seen` held, or seemed to hold, when they came.
-    repeated: GrowingFilter,
+    repeated: Seen,
     digest: Digest,
     new: Vec<bool>,
     again: Vec<u64>,
@@ -149,14 +150,14 @@ impl Stage<Keyed> for Mark {
         let keys = hashes.iter().zip(&self.new);
         self.again.extend(keys.filter(|(_, new)| !**new).map(|(&hash, _)| hash));
         self.new.resize(self.again.len(), false);
-        self.repeated.insert(&self.again, &mut self.new, chunk.share)
+        Ok(self.repeated.insert(&self.again, &mut self.new, chunk.share)?)
     }
 }
 
 /// The keys that may occur more than once, with their first occurrences.
 struct Candidates {
     spec: KeySpec,
-    repeated: GrowingFilter,
+    repeated: Seen,
     places: LineTable,
     keys: KeyStore,
     found: Vec<u64>,
@@ -172,7 +173,7 @@ impl Candidates {
         let hashes = &chunk.records.hashes;
         self.digest.add(hashes);
         self.found.resize(hashes.len().div_ceil(64), 0);
-        self.repeated.find(hashes, &mut self.found);
+        self.repeated.filter().contains_hashes_bitmap(hashes, &mut self.found);
         let is_candidate = |number: usize| self.found[number / 64] >> (number % 64) & 1 == 1;
         self.numbers.clear();
         self.numbers

@@ -4,10 +4,10 @@ use crate::args::Dedup;
 use crate::keys::{Chunk, Framer, Hash, KeySpec, Keyed};
 use anyhow::{Context, Result};
 use lanebloom::hash::AnyHasher;
-use lanebloom_files::growing_filter::GrowingFilter;
 use lanebloom_files::input::{Input, Reader};
 use lanebloom_files::pipeline::{self, Stage};
 use lanebloom_files::progress::Progress;
+use lanebloom_files::seen::Seen;
 use lanebloom_files::state_file::StateFile;
 use lanebloom_files::summary::Summary;
 use serde_json::Value;
@@ -63,7 +63,7 @@ pub(super) struct Done {
     /// The end of the summary.
     pub(super) extra: Summary,
     /// The state, and what it is to hold.
-    pub(super) state: Option<(StateFile, GrowingFilter)>,
+    pub(super) state: Option<(StateFile, Seen)>,
 }
 
 const OUTPUT: &str = "cannot write the output";
