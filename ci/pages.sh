@@ -4,7 +4,7 @@
 # whatever its bounds. So a generic impl may ask only for what every engine that fits is:
 #
 # - `Filter<E, S>` for `Engine`, `Builder<E, S>` for `Planned`;
-# - `Filter<Blocked<W>, S>`, an owned engine of lines, for `OwnWords`, and with `OWNED` for nothing;
+# - `Filter<Blocked<W, OWNED>, S>`, an engine of lines, for nothing;
 # - `Filter<Bucketed<T>, S>` for `Count` and `Engine`.
 #
 # A macro writes the rest, and the file of each type that has the family calls it.
@@ -16,7 +16,6 @@ hashers='(, S(: (KeyHasher|FilterHasher))?)?'
 found=$(
     grep -rnE "$generic" src | grep -vE "impl<E(: Engine)?$hashers> Filter<E\b" \
         | grep -vE 'impl<E: Planned(, S)?> Builder<E' \
-        | grep -vE "impl<W: OwnWords$hashers> Filter<Blocked<W>, S>" \
         | grep -vE "impl<W, const OWNED: bool$hashers> Filter<Blocked<W, OWNED>, S>" \
         | grep -vE "impl<T$hashers> Filter<Bucketed<T>, S>" || true
 )

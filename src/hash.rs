@@ -227,21 +227,21 @@ impl<B: BuildHasher> FilterHasher for B {
 pub enum Identity {
     /// A `BuildHasher` of the program that wrote the snapshot.
     Other,
-    /// [`Murmur3`](crate::Murmur3) with this seed.
+    /// [`Murmur3`] with this seed.
     #[non_exhaustive]
     Murmur3 {
         /// The seed.
         seed: u32,
     },
-    /// [`SipHash13`](crate::SipHash13) with a secret key.
+    /// [`SipHash13`] with a secret key.
     SipHash13,
-    /// [`FastHash`](crate::FastHash) with this seed.
+    /// [`FastHash`] with this seed.
     #[non_exhaustive]
     FastHash {
         /// The seed.
         seed: u32,
     },
-    /// [`Prehashed`](crate::Prehashed): the program that wrote the snapshot hashed the keys.
+    /// [`Prehashed`]: the program that wrote the snapshot hashed the keys.
     Prehashed,
 }
 

@@ -23,7 +23,7 @@ pub use crate::kernel::{Plan, plan::AccessPlan, tiles::answers};
 /// For `lanebloom-formats`: loops that become vectors.
 pub use crate::kernel::{Vectorized, vectorized};
 /// For `lanebloom-formats`: the memory of its filters, and the hints and fences beside it. (For
-/// `lanebloom-redis`, after [`is_present`]: `acquire_if`.)
+/// `lanebloom-redis`, after [`Positions::is_present`]: `acquire_if`.)
 pub use crate::words::bits::{Bits, Hint, acquire, acquire_if, prefetch, set_four};
 /// For `lanebloom-formats`: a newer function of the standard library.
 pub use crate::words::chunks::{as_chunks, as_chunks_mut};
