@@ -373,6 +373,29 @@ impl AnyFilter {
     pub fn contains_hashes(&self, hashes: &[u64], out: &mut [bool]) {
         each!(self, filter => filter.contains_hashes(hashes, out), bits => bits.contains_batch(hashes, out));
     }
+
+    /// [`contains_hashes`](Self::contains_hashes) as a bitmap: bit `i % 64` of `out[i / 64]` is for
+    /// hash `i`. The bits after the last hash become 0. Panics if `out` does not have a word for
+    /// every 64 hashes.
+    ///
+    /// ```
+    /// use lanebloom::{AnyFilter, CuckooFilter};
+    ///
+    /// let filter = CuckooFilter::with_capacity(1000, 0.01)?;
+    /// filter.insert("a")?;
+    /// let (any, _) = AnyFilter::from_bytes(&filter.to_bytes())?;
+    /// let mut found = [0];
+    /// any.contains_hashes_bitmap(&["b", "a"].map(|key| filter.hash(key)), &mut found);
+    /// assert_eq!(found, [0b10]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn contains_hashes_bitmap(&self, hashes: &[u64], out: &mut [u64]) {
+        each!(
+            self,
+            filter => filter.contains_hashes_bitmap(hashes, out),
+            bits => bits.contains_batch_bitmap(hashes, out)
+        );
+    }
 }
 
 /// Inserts. They answer and fail as those of [`Insert`](crate::traits::Insert), for a key that is

@@ -83,9 +83,19 @@ fn says_the_same(kind: Kind, bytes: &[u8], said: &Said<'_>, filter: &AnyFilter) 
     let asked = hashes(1100);
     let mut found = vec![false; asked.len()];
     filter.contains_hashes(&asked, &mut found);
+    let mut bitmap = vec![u64::MAX; asked.len().div_ceil(64)];
+    filter.contains_hashes_bitmap(&asked, &mut bitmap);
+    let ones = bitmap.iter().map(|word| word.count_ones() as usize);
+    assert_eq!(
+        ones.sum::<usize>(),
+        found.iter().filter(|found| **found).count(),
+        "{kind}"
+    );
     assert!(found[..500].iter().all(|&found| found), "{kind}");
-    for (&hash, found) in asked.iter().zip(found) {
-        assert_eq!((filter.contains_hash(hash), found), ((said.contains)(hash), found));
+    for (at, (&hash, found)) in asked.iter().zip(found).enumerate() {
+        let expected = (said.contains)(hash);
+        let bit = bitmap[at / 64] >> (at % 64) & 1 == 1;
+        assert_eq!((filter.contains_hash(hash), found, bit), (expected, expected, expected));
     }
 }
 
@@ -229,6 +239,9 @@ fn what_takes_keys_says_why_it_cannot() {
     let mut found = [false; 4];
     bitmap.contains_hashes(&[17, 18, 99, u64::MAX], &mut found);
     assert_eq!(found, [true, false, true, false]);
+    let mut found = [0];
+    bitmap.contains_hashes_bitmap(&[17, 18, 99, u64::MAX], &mut found);
+    assert_eq!(found, [0b101]);
     assert_eq!(any(&bitmap.to_bytes()).statistics(), statistics);
 }
 

@@ -20,7 +20,7 @@ use formulas::Shape;
 use header::Header;
 use indexes::IntIndexes;
 use lanebloom::BuildError;
-use lanebloom::internal::acquire_if;
+use lanebloom::internal::{Vectorized, acquire_if, assert_same_length, vectorized};
 
 /// The `BloomFilter` of Guava or of Spark, bit for bit: a [`GuavaBloom`](crate::GuavaBloom) or a
 /// [`SparkBloom`](crate::SparkBloom). Many threads can insert and look up at once.
@@ -71,9 +71,57 @@ pub struct JavaBloom<F> {
 
 /// The system of a [`JavaBloom`]: [`Guava`](crate::guava::Guava) or [`Spark`](crate::spark::Spark).
 /// No other type can implement it.
-pub trait JavaFormat: FormatImpl {}
+pub trait JavaFormat: FormatImpl {
+    /// Writes the hash of each key to the same place of `out`, without a filter: that of
+    /// [`JavaBloom::hash_batch`] in every filter of this [`format`](JavaBloom::format).
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_formats::spark::{Spark, SparkBloom};
+    /// use lanebloom_formats::{BuildError, JavaFormat};
+    ///
+    /// let mut hashes = [(0, 0); 2];
+    /// Spark::default().hash_batch(&["a", "b"], &mut hashes);
+    /// let filter = SparkBloom::with_capacity(1000, 0.01)?;
+    /// assert_eq!(hashes, ["a", "b"].map(|key| filter.hash(key)));
+    /// # Ok::<(), BuildError>(())
+    /// ```
+    fn hash_batch<K: JavaKey<Self>>(self, keys: &[K], out: &mut [Self::Hash]) {
+        assert_same_length(keys.len(), out.len());
+        let format = self;
+        let hashes = Hashes { keys, format, out };
+        if Self::HASHES_IN_VECTORS {
+            vectorized(hashes);
+        } else {
+            hashes.run();
+        }
+    }
+}
 
 impl<F: FormatImpl> JavaFormat for F {}
+
+/// The hashes of keys, for vectors.
+struct Hashes<'a, F: JavaFormat, K> {
+    keys: &'a [K],
+    format: F,
+    out: &'a mut [F::Hash],
+}
+
+impl<F: JavaFormat, K: JavaKey<F>> Vectorized for Hashes<'_, F, K> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for (hash, key) in self.out.iter_mut().zip(self.keys) {
+            *hash = key.hash_for(self.format);
+        }
+    }
+}
 
 /// A key of a [`JavaBloom`]: any [`Funnel`](crate::Funnel) for [`Guava`](crate::guava::Guava), any
 /// [`SparkKey`](crate::spark::SparkKey) for [`Spark`](crate::spark::Spark). For a type of your own,

@@ -4,31 +4,11 @@ use super::{JavaBloom, JavaFormat, JavaKey};
 use crate::{CHUNK, chunks, unpack_into};
 use alloc::vec::Vec;
 use core::convert::Infallible;
-use lanebloom::internal::{
-    Plan, Vectorized, assert_bitmap_length, assert_same_length, for_each_absent, try_gathered, vectorized,
-};
+use lanebloom::internal::{Plan, assert_bitmap_length, assert_same_length, for_each_absent, try_gathered};
 
 /// Keys that are hashed at a time: 8 KiB of hashes of 16 bytes on the stack. (With strings, tiles
 /// of 64 keys that are hashed and looked up in turn take 1 ns a key longer.)
 const CHUNK_KEYS: usize = 512;
-
-/// The hashes of keys, for vectors.
-struct Hashes<'a, F: JavaFormat, K> {
-    keys: &'a [K],
-    format: F,
-    out: &'a mut [F::Hash],
-}
-
-impl<F: JavaFormat, K: JavaKey<F>> Vectorized for Hashes<'_, F, K> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        for (hash, key) in self.out.iter_mut().zip(self.keys) {
-            *hash = key.hash_for(self.format);
-        }
-    }
-}
 
 /// Hashes of many keys.
 impl<F: JavaFormat> JavaBloom<F> {
@@ -48,8 +28,7 @@ impl<F: JavaFormat> JavaBloom<F> {
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     pub fn hash_batch<K: JavaKey<F>>(&self, keys: &[K], out: &mut [F::Hash]) {
-        assert_same_length(keys.len(), out.len());
-        hash_batch(self.layout.format, keys, out);
+        self.layout.format.hash_batch(keys, out);
     }
 }
 
@@ -384,7 +363,7 @@ impl<F: JavaFormat> JavaBloom<F> {
     pub fn insert_batch_mut<K: JavaKey<F>>(&mut self, keys: &[K]) -> usize {
         let mut new = 0;
         let format = self.layout.format;
-        let hash = |keys: &[K], out: &mut [F::Hash]| hash_batch(format, keys, out);
+        let hash = |keys: &[K], out: &mut [F::Hash]| format.hash_batch(keys, out);
         chunks::hashed::<CHUNK_KEYS, _, _>(keys, hash, |_, hashes| new += self.insert_hashes_mut(hashes));
         new
     }
@@ -407,14 +386,5 @@ impl<F: JavaFormat> JavaBloom<F> {
             self.flat.insert_each_mut(hashes, |hash| F::narrow(*hash), each);
         }
         new
-    }
-}
-
-fn hash_batch<F: JavaFormat, K: JavaKey<F>>(format: F, keys: &[K], out: &mut [F::Hash]) {
-    let hashes = Hashes { keys, format, out };
-    if F::HASHES_IN_VECTORS {
-        vectorized(hashes);
-    } else {
-        hashes.run();
     }
 }

@@ -6,6 +6,22 @@ use lanebloom::Statistics;
 
 /// Statistics. Those of the content read the whole filter, each word at some moment.
 impl<F: JavaFormat> JavaBloom<F> {
+    /// The system, and what determines the hashes of keys: the seed, for Spark.
+    ///
+    /// ```
+    /// use lanebloom_formats::SparkBloom;
+    /// use lanebloom_formats::spark::Spark;
+    ///
+    /// let builder = SparkBloom::builder().expected_keys(1000);
+    /// assert_eq!(builder.clone().build()?.format(), Spark::default());
+    /// assert_ne!(builder.seed(7).build()?.format(), Spark::default());
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn format(&self) -> F {
+        self.layout.format
+    }
+
     /// The number of bits, a multiple of 64: Spark's `bitSize`, which Guava does not make public.
     ///
     /// ```

@@ -32,7 +32,7 @@ pub enum Version {
     V2,
 }
 
-/// The system of a [`SparkBloom`](super::SparkBloom).
+/// The system of a [`SparkBloom`](super::SparkBloom). By default V2 with the seed 0.
 ///
 /// ```
 /// use lanebloom_formats::JavaBloom;
@@ -42,7 +42,7 @@ pub enum Version {
 /// assert!(filter.is_empty());
 /// # Ok::<(), lanebloom_formats::BuildError>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spark {
     pub(super) version: Version,
     /// 0 for V1.
