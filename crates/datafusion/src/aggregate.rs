@@ -1,28 +1,35 @@
-//! Both aggregates: how DataFusion's batches and states reach a set of keys. The set is a
-//! [`Growing`] for `bloom_agg`, and Spark's filter for `bloom_filter_agg`.
+//! What both aggregates share: how arguments, batches and states of DataFusion reach a set of keys.
+//! `bloom.rs` and `spark.rs` have the sets.
 
-use crate::keys::{Class, HashKeys, Murmur, constant, hash_array, hash_valid, nulls_of};
-use crate::value::{Growing, Plan};
+use crate::keys::{Class, HashKeys, constant, hash_array, hash_valid, nulls_of};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BinaryViewBuilder, BooleanArray};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
-use datafusion::common::{Result, ScalarValue, exec_err, plan_err};
+use datafusion::common::{DataFusionError, Result, ScalarValue, exec_err, plan_err};
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::{Accumulator, AggregateUDFImpl, EmitTo, GroupsAccumulator, Signature, Volatility};
 use std::fmt::Debug;
+use std::hash::{Hash, Hasher};
+use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// A set of keys of one group: a [`Growing`], or Spark's filter.
+/// The set of keys of one group.
 pub(crate) trait Sketch: Debug + Default + Send + Sync + 'static {
     /// What all groups of one aggregate share.
     type Plan: Debug + Send + Sync + 'static;
-    type Hasher: HashKeys;
+    type Hasher: HashKeys + Default;
 
-    fn hasher(plan: &Self::Plan) -> &Self::Hasher;
+    /// The aggregate's name in SQL, the most arguments that it takes, and the type of its value.
+    const NAME: &str;
+    const MAX_ARGUMENTS: usize;
+    const TYPE: DataType;
+
+    fn plan(arguments: Arguments) -> Result<Self::Plan>;
     fn insert(&mut self, hashes: &[HashOf<Self>], plan: &Self::Plan) -> Result<()>;
-    /// Adds what another one's `state` wrote.
+    /// Adds what another set's `state` wrote.
     fn merge(&mut self, state: &[u8], plan: &Self::Plan) -> Result<()>;
     fn state(&mut self, plan: &Self::Plan) -> Result<Vec<u8>>;
-    /// The value; `None` is NULL.
+    /// The value; `None` is NULL. The set stays as it is: a window takes the value after each of
+    /// its rows.
     fn finish(&mut self, plan: &Self::Plan) -> Result<Option<Vec<u8>>>;
     /// A value as one of the aggregate's type.
     fn scalar(value: Option<Vec<u8>>) -> ScalarValue;
@@ -33,7 +40,132 @@ pub(crate) trait Sketch: Debug + Default + Send + Sync + 'static {
 
 type HashOf<S> = <<S as Sketch>::Hasher as HashKeys>::Hash;
 
-/// A column of binary views. A join that repeats a value of it for every row copies no filter.
+/// The hashes of a small set.
+#[derive(Debug, Default)]
+pub(crate) struct Hashes<H> {
+    list: Vec<H>,
+    /// The number of hashes at which duplicates go.
+    compact_at: usize,
+}
+
+impl<H: Copy + Ord> Hashes<H> {
+    /// Adds hashes; returns whether duplicates went meanwhile, so that the length is the number of
+    /// keys.
+    pub(crate) fn insert(&mut self, hashes: &[H]) -> bool {
+        self.list.extend_from_slice(hashes);
+        let is_due = self.list.len() >= self.compact_at.max(128);
+        if is_due {
+            self.compact();
+        }
+        is_due
+    }
+
+    /// Sorts the hashes, and removes duplicates.
+    pub(crate) fn compact(&mut self) -> &[H] {
+        self.list.sort_unstable();
+        self.list.dedup();
+        self.compact_at = 2 * self.list.len();
+        &self.list
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    pub(crate) fn take(&mut self) -> Vec<H> {
+        self.compact_at = 0;
+        std::mem::take(&mut self.list)
+    }
+
+    pub(crate) fn memory_bytes(&self) -> usize {
+        self.list.capacity() * size_of::<H>()
+    }
+}
+
+/// The aggregate of a set.
+#[derive(Debug)]
+pub(crate) struct Aggregate<S> {
+    signature: Signature,
+    set: PhantomData<S>,
+}
+
+impl<S> Aggregate<S> {
+    pub(crate) fn new() -> Self {
+        Self {
+            signature: Signature::user_defined(Volatility::Immutable),
+            set: PhantomData,
+        }
+    }
+}
+
+// All aggregates of one set are the same function.
+impl<S> PartialEq for Aggregate<S> {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl<S> Eq for Aggregate<S> {}
+
+impl<S> Hash for Aggregate<S> {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
+}
+
+impl<S: Sketch> AggregateUDFImpl for Aggregate<S> {
+    fn name(&self) -> &str {
+        S::NAME
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    /// A key, and numbers.
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        let (name, most) = (S::NAME, S::MAX_ARGUMENTS);
+        if types.is_empty() || types.len() > most {
+            return plan_err!("{name} takes 1 to {most} arguments, not {}", types.len());
+        }
+        let mut out = types.to_vec();
+        if out[0] == DataType::Null {
+            out[0] = DataType::Int64;
+        }
+        Class::of(&out[0])?;
+        for (i, of) in out.iter_mut().enumerate().skip(1) {
+            *of = match &*of {
+                of if of.is_integer() || of.is_null() => DataType::Int64,
+                of if i == 2 && of.is_numeric() => DataType::Float64,
+                of => return plan_err!("argument {} of {name} is of type {of}: pass a number", i + 1),
+            };
+        }
+        Ok(out)
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(S::TYPE)
+    }
+
+    fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
+        let name = format!("{}[filter]", args.name);
+        Ok(vec![Arc::new(Field::new(name, DataType::BinaryView, true))])
+    }
+
+    fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        let (plan, set) = (S::plan(Arguments::of(S::NAME, &args)?)?, S::default());
+        Ok(Box::new(SketchAccumulator { plan, set }))
+    }
+
+    fn groups_accumulator_supported(&self, _: AccumulatorArgs) -> bool {
+        true
+    }
+
+    fn create_groups_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn GroupsAccumulator>> {
+        let (plan, sets, bytes) = (S::plan(Arguments::of(S::NAME, &args)?)?, Vec::<S>::new(), 0);
+        Ok(Box::new(Groups { plan, sets, bytes }))
+    }
+}
+
+/// A column of binary views. A join that repeats a value for every row does not copy the filter.
 pub(crate) fn views(values: Vec<Option<Vec<u8>>>) -> Result<ArrayRef> {
     let mut out = BinaryViewBuilder::with_capacity(values.len());
     for value in values {
@@ -47,22 +179,15 @@ pub(crate) fn views(values: Vec<Option<Vec<u8>>>) -> Result<ArrayRef> {
 
 /// The accumulator of an aggregate without groups.
 #[derive(Debug)]
-pub(crate) struct SketchAccumulator<S: Sketch> {
+struct SketchAccumulator<S: Sketch> {
     plan: S::Plan,
     set: S,
-}
-
-impl<S: Sketch> SketchAccumulator<S> {
-    pub(crate) fn new(plan: S::Plan) -> Self {
-        let set = S::default();
-        Self { plan, set }
-    }
 }
 
 impl<S: Sketch> Accumulator for SketchAccumulator<S> {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         self.set
-            .insert(&hash_valid(&values[0], S::hasher(&self.plan))?, &self.plan)
+            .insert(&hash_valid(&values[0], &S::Hasher::default())?, &self.plan)
     }
 
     fn merge_batch(&mut self, states: &[ArrayRef]) -> Result<()> {
@@ -92,29 +217,29 @@ fn each_binary(array: &dyn Array, mut each: impl FnMut(usize, &[u8]) -> Result<(
         DataType::Binary => all(&mut array.as_binary::<i32>().iter()),
         DataType::LargeBinary => all(&mut array.as_binary::<i64>().iter()),
         DataType::BinaryView => all(&mut array.as_binary_view().iter()),
-        other => exec_err!("a state of type {other} is not binary"),
+        other => exec_err!("a state of an aggregate is binary, not of type {other}"),
     }
 }
 
-/// The arguments after the value, which are the same for all rows.
+/// The class of the keys, and the other arguments, which are the same for all rows.
 pub(crate) struct Arguments {
     pub(crate) class: Class,
     pub(crate) expected: Option<usize>,
-    /// The third one: a rate, or a number of bits.
+    /// The third argument: a rate, or a number of bits.
     pub(crate) third: Option<ScalarValue>,
     pub(crate) fourth: Option<ScalarValue>,
 }
 
 impl Arguments {
-    pub(crate) fn of(args: &AccumulatorArgs<'_>) -> Result<Self> {
+    fn of(name: &str, args: &AccumulatorArgs<'_>) -> Result<Self> {
         let constant = |i: usize| {
             let value = args.exprs.get(i).map(constant).transpose()?;
-            Ok::<_, datafusion::common::DataFusionError>(value.filter(|value| !value.is_null()))
+            Ok::<_, DataFusionError>(value.filter(|value| !value.is_null()))
         };
         let expected = match constant(1)? {
             None => None,
             Some(ScalarValue::Int64(Some(keys))) if keys > 0 => Some(keys as usize),
-            Some(other) => return exec_err!("{} expected keys of {} are below 1", other, args.name),
+            Some(other) => return exec_err!("{name} expects {other} keys: pass at least 1"),
         };
         Ok(Self {
             class: Class::of(args.expr_fields[0].data_type())?,
@@ -130,140 +255,12 @@ pub(crate) fn checked_rate(rate: f64) -> Result<f64> {
     if rate > 0.0 && rate < 1.0 {
         Ok(rate)
     } else {
-        exec_err!("a false-positive rate of {rate} is not between 0 and 1")
-    }
-}
-
-/// The types that an aggregate takes: a key, and numbers.
-pub(crate) fn coerce(name: &str, types: &[DataType], most: usize) -> Result<Vec<DataType>> {
-    if types.is_empty() || types.len() > most {
-        return plan_err!("{name} takes 1 to {most} arguments, not {}", types.len());
-    }
-    let mut out = types.to_vec();
-    if out[0] == DataType::Null {
-        out[0] = DataType::Int64;
-    }
-    Class::of(&out[0])?;
-    for (i, of) in out.iter_mut().enumerate().skip(1) {
-        *of = match &*of {
-            of if of.is_integer() || of.is_null() => DataType::Int64,
-            of if i == 2 && of.is_numeric() => DataType::Float64,
-            of => return plan_err!("argument {} of {name} is of type {of}, not a number", i + 1),
-        };
-    }
-    Ok(out)
-}
-
-/// The one field of a state.
-pub(crate) fn state_field(args: &StateFieldsArgs<'_>) -> Vec<FieldRef> {
-    let name = format!("{}[filter]", args.name);
-    vec![Arc::new(Field::new(name, DataType::BinaryView, true))]
-}
-
-/// `bloom_agg(value [, expected [, rate]])`.
-#[derive(Debug, PartialEq, Eq, Hash)]
-pub(crate) struct BloomAgg {
-    signature: Signature,
-}
-
-impl BloomAgg {
-    pub(crate) fn new() -> Self {
-        Self {
-            signature: Signature::user_defined(Volatility::Immutable),
-        }
-    }
-}
-
-/// The false-positive rate of a filter for which none was asked.
-pub(crate) const DEFAULT_RATE: f64 = 0.01;
-
-impl Plan {
-    fn of(args: &AccumulatorArgs<'_>) -> Result<Self> {
-        let Arguments {
-            class, expected, third, ..
-        } = Arguments::of(args)?;
-        let rate = match third {
-            None => DEFAULT_RATE,
-            Some(ScalarValue::Float64(Some(rate))) => checked_rate(rate)?,
-            Some(other) => return exec_err!("a false-positive rate of {other} is not between 0 and 1"),
-        };
-        Ok(Self { class, expected, rate })
-    }
-}
-
-impl AggregateUDFImpl for BloomAgg {
-    fn name(&self) -> &str {
-        "bloom_agg"
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        coerce(self.name(), types, 3)
-    }
-
-    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        Ok(DataType::BinaryView)
-    }
-
-    fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
-        Ok(state_field(&args))
-    }
-
-    fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        Ok(Box::new(SketchAccumulator::<Growing>::new(Plan::of(&args)?)))
-    }
-
-    fn groups_accumulator_supported(&self, _: AccumulatorArgs) -> bool {
-        true
-    }
-
-    fn create_groups_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn GroupsAccumulator>> {
-        Ok(Box::new(Groups::<Growing>::new(Plan::of(&args)?)))
-    }
-}
-
-impl Sketch for Growing {
-    type Plan = Plan;
-    type Hasher = Murmur;
-
-    fn hasher(_: &Plan) -> &Murmur {
-        &Murmur
-    }
-
-    fn insert(&mut self, hashes: &[u64], plan: &Plan) -> Result<()> {
-        Growing::insert(self, hashes, plan)
-    }
-
-    fn merge(&mut self, state: &[u8], plan: &Plan) -> Result<()> {
-        Growing::merge(self, state, plan)
-    }
-
-    fn state(&mut self, plan: &Plan) -> Result<Vec<u8>> {
-        Growing::state(self, plan)
-    }
-
-    fn finish(&mut self, plan: &Plan) -> Result<Option<Vec<u8>>> {
-        Growing::finish(self, plan).map(Some)
-    }
-
-    fn scalar(value: Option<Vec<u8>>) -> ScalarValue {
-        ScalarValue::BinaryView(value)
-    }
-
-    fn column(values: Vec<Option<Vec<u8>>>) -> Result<ArrayRef> {
-        views(values)
-    }
-
-    fn memory_bytes(&self) -> usize {
-        Growing::memory_bytes(self)
+        exec_err!("a false-positive rate of {rate} is not between 0 and 1, both excluded")
     }
 }
 
 /// The sets of many groups. A batch is hashed once for all of them.
-pub(crate) struct Groups<S: Sketch> {
+struct Groups<S: Sketch> {
     plan: S::Plan,
     sets: Vec<S>,
     /// The memory of all sets.
@@ -271,11 +268,6 @@ pub(crate) struct Groups<S: Sketch> {
 }
 
 impl<S: Sketch> Groups<S> {
-    pub(crate) fn new(plan: S::Plan) -> Self {
-        let (sets, bytes) = (vec![], 0);
-        Self { plan, sets, bytes }
-    }
-
     fn grow(&mut self, groups: usize) {
         self.sets.resize_with(groups.max(self.sets.len()), S::default);
     }
@@ -288,7 +280,7 @@ impl<S: Sketch> Groups<S> {
         out
     }
 
-    /// What `bytes` makes of the first sets, which go.
+    /// Removes the first sets; returns what `bytes` makes of each.
     fn emit(
         &mut self,
         emit_to: EmitTo,
@@ -314,9 +306,9 @@ impl<S: Sketch> GroupsAccumulator for Groups<S> {
         total_num_groups: usize,
     ) -> Result<()> {
         self.grow(total_num_groups);
-        let hashes = hash_array(values[0].as_ref(), S::hasher(&self.plan))?;
+        let hashes = hash_array(values[0].as_ref(), &S::Hasher::default())?;
         let nulls = nulls_of(values[0].as_ref());
-        // Runs of one group, as sorted input has them, are inserted at once.
+        // A run of rows of one group, as in sorted input, is inserted at once.
         let mut run = vec![];
         for (row, (hash, group)) in hashes.iter().zip(group_indices).enumerate() {
             if nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row)) && passes(opt_filter, row) {
@@ -347,7 +339,7 @@ impl<S: Sketch> GroupsAccumulator for Groups<S> {
     }
 
     fn convert_to_state(&self, values: &[ArrayRef], opt_filter: Option<&BooleanArray>) -> Result<Vec<ArrayRef>> {
-        let hashes = hash_array(values[0].as_ref(), S::hasher(&self.plan))?;
+        let hashes = hash_array(values[0].as_ref(), &S::Hasher::default())?;
         let nulls = nulls_of(values[0].as_ref());
         let mut states = Vec::with_capacity(hashes.len());
         for (row, hash) in hashes.iter().enumerate() {

@@ -1,18 +1,18 @@
-//! The rule for joins: a filter of the small side's keys, below the large side's scan.
+//! The rule for joins: a filter of the small side's keys, above the scan of the large side.
 //!
-//! A logical plan flows in from DataFusion's optimizer, on its way to the planner of the session.
-//! It flows out with a condition `bloom_contains((SELECT bloom_agg(key) FROM small side), key,
-//! 0.1)` on the large side of joins. These are plain SQL functions, so that the plan also travels
-//! to executors.
+//! The rule gets a logical plan from DataFusion's optimizer. It adds a condition
+//! `bloom_contains((SELECT bloom_agg(key) FROM small side), key, 0.1)` to the large side of joins,
+//! and gives the plan to the planner of the session. These are plain SQL functions, so the plan can
+//! go to executors.
 //!
-//! Statistics are those of physical plans, which a logical rule cannot ask for. So this is a
-//! [`QueryPlanner`] around the session's own.
+//! The rule needs statistics. Only a physical plan has them, and a logical rule cannot make one. So
+//! this is a [`QueryPlanner`] around the session's own.
 
 use crate::Functions;
+use crate::bloom::{DEFAULT_RATE, MANY};
 use crate::keys::Class;
 use crate::metrics::Metrics;
 use crate::total::{is_total_plan, is_total_within};
-use crate::value::MANY;
 use async_trait::async_trait;
 use datafusion::catalog::Session;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
@@ -33,30 +33,29 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Plans filters below joins; made by [`new`](Self::new), and set to work by
-/// [`install`](Self::install).
+/// Plans filters below joins, once it is [installed](Self::install).
 ///
 /// A join gets a filter if all of this holds:
 ///
 /// - It is an inner or a semi join by equality, and a NULL equals nothing.
-/// - By its statistics, one side has at most [`max_build_rows`](Self::max_build_rows), and the
-///   other one at least [`min_ratio`](Self::min_ratio) times as many. Or the first side is [hinted
-///   at](Self::small_table).
-/// - Ballista would not send all of the first side to every executor, as it does up to its
-///   `broadcast_join_threshold_bytes`, 128 MiB by default. Such a join sends nothing of the other
-///   side. Or the first side is hinted at.
-/// - The first side has a condition, so that it may lack keys of the other side; or it is hinted
-///   at.
-/// - The first side gives the same rows when it is read twice: it consists of tables, conditions,
+/// - By its statistics, the small side has at most [`max_build_rows`](Self::max_build_rows), and
+///   the other side has at least [`min_ratio`](Self::min_ratio) times as many. Or a
+///   [hint](Self::small_table) names the small side.
+/// - Ballista would not send all of the small side to every executor. It does so up to its
+///   `broadcast_join_threshold_bytes`, 128 MiB by default, and then sends nothing of the other
+///   side. Or a hint names the small side.
+/// - The small side has a condition, so that it may lack keys of the other side. Or a hint names
+///   it.
+/// - The small side has the same rows when it is read twice: it consists of tables, conditions,
 ///   columns, unions, inner and semi joins, without `LIMIT` and volatile functions.
-/// - The keys, and what the first side computes for its keys, cannot fail. The filter makes
-///   DataFusion compute them for rows that a condition drops, or a join does not reach. Columns,
-///   comparisons, casts to a type with all values of the other one, and the arithmetic of integers
-///   and floats cannot fail. Other casts, functions, decimals' arithmetic and a division by
-///   a column can.
+/// - The keys, and what the small side computes for its keys, cannot fail. The filter makes
+///   DataFusion compute them for rows that a condition drops, or that a join does not reach.
+///   Columns, comparisons, casts to a type with all values of the other type, and the arithmetic
+///   of integers and floats cannot fail. Other casts, functions, decimals' arithmetic and
+///   a division by a column can.
 ///
-/// The first side is read twice: for the filter, and for the join. A table that changes between
-/// both reads of one query gives a join of both states.
+/// The small side is read twice: for the filter, and for the join. If a table changes between the
+/// two reads, the join has rows of both states.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -87,14 +86,14 @@ pub struct JoinFilters {
 }
 
 impl JoinFilters {
-    /// The defaults: at most 1,000,000 rows on the small side, 10 times as many on the other one, a
-    /// false-positive rate of 1%, and 10% of the rows to prune.
+    /// The defaults: at most 1,000,000 rows on the small side, at least 10 times as many on the
+    /// other side, a false-positive rate of 1%, and at least 10% of the rows pruned.
     #[must_use]
     pub fn new() -> Self {
         Self {
             max_build_rows: 1_000_000,
             min_ratio: 10,
-            rate: crate::aggregate::DEFAULT_RATE,
+            rate: DEFAULT_RATE,
             min_pruned: 0.1,
             small: HashSet::new(),
         }
@@ -124,7 +123,7 @@ impl JoinFilters {
         self
     }
 
-    /// How many times more rows the other side has at least.
+    /// The other side has at least this many times the rows of the small side.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -148,12 +147,11 @@ impl JoinFilters {
         self
     }
 
-    /// The false-positive rate of the filters: the part of the other side's rows that pass without
-    /// a partner.
+    /// The false-positive rate of the filters: of the rows without a partner, this share passes.
     ///
     /// # Errors
     ///
-    /// Fails unless the rate is between 0 and 1.
+    /// Fails unless the rate is between 0 and 1, both excluded.
     ///
     /// # Examples
     ///
@@ -168,9 +166,9 @@ impl JoinFilters {
         Ok(self)
     }
 
-    /// The part of the other side's rows that a filter has to prune, in 0 to 1. Statistics do not
-    /// tell it. So a filter shows it in its first 65,536 rows: while it prunes less, the next
-    /// million rows pass without a lookup, and then it is asked again.
+    /// The least share of the other side's rows that a filter must prune, from 0 to 1. Statistics
+    /// do not have it, so it is measured: after 65,536 rows of which the filter pruned less, the
+    /// next million rows pass without a lookup. Then the filter is tried again.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -198,18 +196,18 @@ impl JoinFilters {
     }
 
     /// A hint: a side that reads only such tables is small, and lacks keys of the other side,
-    /// whatever the statistics are. An alias in the query is no name of a table.
+    /// whatever the statistics are. The name is that of the table, not an alias in the query.
     #[must_use]
     pub fn small_table(mut self, name: impl Into<String>) -> Self {
         self.small.insert(name.into());
         self
     }
 
-    /// Registers the functions, and makes the session plan filters from now on; returns the
-    /// counters of both.
+    /// Registers the functions, and makes the session plan filters from now on. Returns the
+    /// counters.
     ///
-    /// For Ballista, call this on the context that `SessionContext::remote` made. The scheduler and
-    /// the executors need only [the functions](crate::Functions).
+    /// For Ballista, call this on the context that `SessionContext::remote` returned. The scheduler
+    /// and the executors need only [the functions](crate::Functions).
     pub fn install(self, ctx: &SessionContext) -> Arc<Metrics> {
         let functions = Functions::new();
         functions.register_in(ctx);
@@ -277,7 +275,7 @@ impl QueryPlanner for JoinFilterPlanner {
     }
 }
 
-/// A filter that one join gets.
+/// The filter of one join.
 struct Planned {
     build: Arc<LogicalPlan>,
     build_key: Expr,
@@ -289,8 +287,8 @@ struct Planned {
 impl JoinFilterPlanner {
     /// The plan with filters where they pay.
     async fn rewrite(&self, plan: &LogicalPlan, session: &dyn Session) -> Result<LogicalPlan> {
-        // Statistics take a physical plan, which is made asynchronously: first decide, then
-        // rewrite.
+        // A decision needs a physical plan, which is made asynchronously. So all decisions come
+        // before the rewriting, which is not asynchronous.
         let mut joins = vec![];
         plan.apply(|node| {
             if let LogicalPlan::Join(join) = node
@@ -310,7 +308,7 @@ impl JoinFilterPlanner {
             return Ok(plan.clone());
         }
         let planned = filters.len() as u64;
-        // From the bottom, so that a join is found before its parents change; its inputs may have.
+        // From the top, so that a join is found before its inputs change.
         let rewritten = plan.clone().transform_down(|node| {
             let LogicalPlan::Join(join) = &node else {
                 return Ok(Transformed::no(node));
@@ -333,7 +331,7 @@ impl JoinFilterPlanner {
         session.optimize(&rewritten.data)
     }
 
-    /// Finds the side of a join that filters the other one, if any does.
+    /// The filter for a join, if one side can filter the other.
     async fn decide(&self, join: &Join, session: &dyn Session) -> Result<Option<Planned>> {
         let Some((left_key, right_key)) = join.on.iter().find(|(left, right)| {
             let class = |key: &Expr, plan: &LogicalPlan| {
@@ -405,7 +403,7 @@ impl JoinFilterPlanner {
     /// `(SELECT bloom_agg(key, ...) FROM build)`.
     fn subquery(&self, planned: &Planned) -> Result<Expr> {
         let mut arguments = vec![planned.build_key.clone()];
-        if planned.expected.is_some() || self.settings.rate != crate::aggregate::DEFAULT_RATE {
+        if planned.expected.is_some() || self.settings.rate != DEFAULT_RATE {
             arguments.push(lit(planned.expected.unwrap_or(1) as i64));
             arguments.push(lit(self.settings.rate));
         }
@@ -419,8 +417,8 @@ impl JoinFilterPlanner {
         }))
     }
 
-    /// Puts the condition as deep into the probed side as the key goes unchanged, above conditions
-    /// that are there, which are cheaper.
+    /// Puts the condition as deep into the probed side as the key goes unchanged, but above the
+    /// conditions that are there, since these are cheaper.
     fn place(&self, plan: LogicalPlan, key: Expr, filter: Expr) -> Result<LogicalPlan> {
         if let Expr::Column(column) = &key {
             match &plan {
@@ -453,7 +451,7 @@ impl JoinFilterPlanner {
     }
 }
 
-/// Whether only rows with a partner are in a join's result, so that others can go before it.
+/// Whether a join's result has only rows with a partner, so that the others can be dropped before.
 fn may_filter(join: &Join) -> bool {
     matches!(
         join.join_type,
@@ -462,7 +460,7 @@ fn may_filter(join: &Join) -> bool {
         && !join.on.is_empty()
 }
 
-/// Whether a plan gives the same rows each time. Nodes that are not known to do so, do not.
+/// Whether a plan is known to have the same rows each time that it runs.
 fn is_repeatable(plan: &LogicalPlan) -> Result<bool> {
     let mut is_repeatable = true;
     plan.apply_with_subqueries(|node| {
@@ -477,7 +475,7 @@ fn is_repeatable(plan: &LogicalPlan) -> Result<bool> {
             | LogicalPlan::EmptyRelation(_) => true,
             LogicalPlan::Sort(sort) => sort.fetch.is_none(),
             LogicalPlan::Repartition(_) => true,
-            // Groups are the same each time; what an aggregate says may depend on the order.
+            // Groups are the same each time. The value of an aggregate may depend on the order.
             LogicalPlan::Aggregate(aggregate) => aggregate.aggr_expr.is_empty(),
             _ => false,
         };
@@ -491,8 +489,8 @@ fn is_repeatable(plan: &LogicalPlan) -> Result<bool> {
     Ok(is_repeatable)
 }
 
-/// Whether all that gives a key of a plan cannot fail. Columns that the key does not need are left
-/// out, as in the plan of its filter.
+/// Whether nothing that a plan computes for a key can fail. Columns that the key does not need are
+/// left out, as in the plan of its filter.
 fn is_total(plan: &Arc<LogicalPlan>, key: &Expr, session: &dyn Session) -> Result<bool> {
     let keys = LogicalPlanBuilder::from(Arc::clone(plan)).project([key.clone()])?;
     is_total_plan(&session.optimize(&keys.build()?)?)
@@ -509,7 +507,7 @@ fn has_condition(plan: &LogicalPlan) -> Result<bool> {
     })
 }
 
-/// What statistics say of a plan's result.
+/// The size of a plan's result, by its statistics.
 struct Size {
     rows: usize,
     bytes: Option<usize>,
@@ -527,8 +525,8 @@ async fn size(plan: &LogicalPlan, session: &dyn Session) -> Option<Size> {
 }
 
 impl Size {
-    /// Whether Ballista sends all of a join's side to every executor, and nothing of the other one.
-    /// Without Ballista there are no such limits.
+    /// Whether Ballista sends all of this side of a join to every executor, and nothing of the
+    /// other side. Without Ballista there are no such limits.
     fn is_broadcast(&self, session: &dyn Session) -> bool {
         let entries = session.config_options().entries();
         let is_within = |size: usize, limit: &str| {

@@ -1,10 +1,10 @@
-//! Arrow arrays as keys. An array flows in and one hash for each row flows out, whatever the type;
-//! the aggregates insert these hashes, the predicates look them up.
+//! Arrow arrays as keys: one hash for each row of an array of any type. The aggregates insert these
+//! hashes, and the predicates look them up.
 //!
-//! A key is a 64-bit integer where the type allows it, otherwise bytes. Values of types that SQL
-//! compares without loss become equal keys: integers of all widths, strings and binary and their
-//! views, dictionaries and their values. [`Class`] tells the others apart: SQL may call two of them
-//! equal after a conversion, which no hash can know.
+//! A key is a 64-bit integer if the type allows it, and bytes otherwise. Types that SQL compares
+//! without loss have equal keys for equal values: integers of all widths, strings and binary and
+//! their views, dictionaries and their values. Other types differ by their [`Class`]: SQL may
+//! convert two values before it compares them, which their hashes do not show.
 
 use datafusion::arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray};
 use datafusion::arrow::buffer::NullBuffer;
@@ -12,13 +12,14 @@ use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::*;
 use datafusion::common::{Result, exec_err};
 use datafusion::physical_plan::PhysicalExpr;
-use lanebloom::ConcurrentBloom;
-use lanebloom_formats::SparkBloom;
+use lanebloom::{KeyHasher, Murmur3};
+use lanebloom_formats::JavaFormat;
+use lanebloom_formats::spark::{self, Spark};
 use std::fmt;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
-/// The kind of a filter's keys. A filter of one class is not asked for keys of another one, whose
-/// hashes say nothing about equality.
+/// The kind of a filter's keys. A filter of one class is not searched for keys of another class:
+/// equal values of two classes have different hashes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Class {
     pub(crate) kind: u8,
@@ -41,7 +42,7 @@ const KINDS: [&str; 11] = [
 ];
 
 impl Class {
-    /// The class of a type; fails for a type that is no key: lists, structs, intervals and so on.
+    /// The class of a type. Fails for a type that cannot be a key: a list, a struct, an interval.
     pub(crate) fn of(data_type: &DataType) -> Result<Self> {
         use DataType::*;
         let unit = |unit: &TimeUnit| match unit {
@@ -58,14 +59,14 @@ impl Class {
             Date32 | Date64 => (5, 0),
             Time32(of) | Time64(of) => (6, unit(of)),
             Timestamp(of, None) => (7, unit(of)),
-            // A moment, whatever the zone. One without a zone is a clock's reading. SQL compares
-            // both in a zone that the filter does not know.
+            // A moment, whatever the zone. Without a zone, it is what a clock shows. SQL compares
+            // the two in a zone that the filter does not know.
             Timestamp(of, Some(_)) => (10, unit(of)),
             Duration(of) => (8, unit(of)),
             Utf8 | LargeUtf8 | Utf8View | Binary | LargeBinary | BinaryView | FixedSizeBinary(_) => (9, 0),
             Dictionary(_, value) => return Self::of(value),
             RunEndEncoded(_, value) => return Self::of(value.data_type()),
-            other => return exec_err!("values of type {other} are no keys of a Bloom filter"),
+            other => return exec_err!("values of type {other} cannot be keys of a Bloom filter: cast them"),
         };
         Ok(Self { kind, detail })
     }
@@ -104,39 +105,32 @@ pub(crate) trait HashKeys {
     fn hash_bytes(&self, keys: &[&[u8]], out: &mut [Self::Hash]);
 }
 
-/// The hashes of `bloom_agg`: those of a [`ConcurrentBloom`] by default.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Murmur;
-
-/// Only its hasher is used, which is the same for all filters.
-static HASHER: LazyLock<ConcurrentBloom> =
-    LazyLock::new(|| ConcurrentBloom::with_capacity(1, 0.5).expect("memory for one line"));
-
-impl HashKeys for Murmur {
+/// The hashes of `bloom_agg`.
+impl HashKeys for Murmur3 {
     type Hash = u64;
 
     fn hash_longs(&self, keys: &[i64], out: &mut [u64]) {
-        HASHER.hash_batch(keys, out);
+        self.hash_batch(keys, out);
     }
 
     fn hash_bytes(&self, keys: &[&[u8]], out: &mut [u64]) {
-        HASHER.hash_batch(keys, out);
-    }
-}
-
-impl HashKeys for SparkBloom {
-    type Hash = (i32, i32);
-
-    fn hash_longs(&self, keys: &[i64], out: &mut [(i32, i32)]) {
-        self.hash_batch(keys, out);
-    }
-
-    fn hash_bytes(&self, keys: &[&[u8]], out: &mut [(i32, i32)]) {
         self.hash_batch(keys, out);
     }
 }
 
-/// The hash of every row. Those of nulls have no meaning: [`Array::logical_nulls`] tells.
+impl HashKeys for Spark {
+    type Hash = spark::Hash;
+
+    fn hash_longs(&self, keys: &[i64], out: &mut [spark::Hash]) {
+        self.hash_batch(keys, out);
+    }
+
+    fn hash_bytes(&self, keys: &[&[u8]], out: &mut [spark::Hash]) {
+        self.hash_batch(keys, out);
+    }
+}
+
+/// The hash of every row. The hash of a null has no meaning: see [`nulls_of`].
 pub(crate) fn hash_array<H: HashKeys>(array: &dyn Array, hasher: &H) -> Result<Vec<H::Hash>> {
     use DataType::*;
     let mut out = vec![H::Hash::default(); array.len()];
@@ -166,7 +160,7 @@ pub(crate) fn hash_array<H: HashKeys>(array: &dyn Array, hasher: &H) -> Result<V
             let wide = cast(&cast(&array.slice(0, array.len()), &Int32)?, &Int64)?;
             hasher.hash_longs(wide.as_primitive::<Int64Type>().values(), &mut out);
         }
-        // The buffer as it is.
+        // The values of the buffer, whatever the unit.
         Time64(_) | Timestamp(_, _) | Duration(_) => {
             let data = array.to_data();
             let values = &data.buffers()[0].typed_data::<i64>()[data.offset()..][..data.len()];
@@ -177,7 +171,8 @@ pub(crate) fn hash_array<H: HashKeys>(array: &dyn Array, hasher: &H) -> Result<V
         Decimal128(_, _) => {
             let values = array.as_primitive::<Decimal128Type>();
             longs::<Decimal128Type, _>(array, hasher, &mut out, |value| value as i64);
-            // A value beyond 64 bits is its bytes. Those of 64 bits are as in narrower decimals.
+            // The key of a value beyond 64 bits is its bytes. Other values have the keys of
+            // narrower decimals.
             let wide = |value: i128| (i128::from(value as i64) != value).then(|| value.to_le_bytes());
             patch(values, hasher, &mut out, wide);
         }
@@ -199,7 +194,7 @@ pub(crate) fn hash_array<H: HashKeys>(array: &dyn Array, hasher: &H) -> Result<V
         LargeBinary => bytes(array.as_binary::<i64>().iter(), hasher, &mut out),
         BinaryView => bytes(array.as_binary_view().iter(), hasher, &mut out),
         FixedSizeBinary(_) => bytes(array.as_fixed_size_binary().iter(), hasher, &mut out),
-        other => return exec_err!("values of type {other} are no keys of a Bloom filter"),
+        other => return exec_err!("values of type {other} cannot be keys of a Bloom filter: cast them"),
     }
     Ok(out)
 }
@@ -225,7 +220,7 @@ fn longs<T: ArrowPrimitiveType, H: HashKeys>(
     hasher.hash_longs(&longs, out);
 }
 
-/// Hashes the bytes of those values that have some.
+/// Replaces the hash of each value for which `bytes` returns some, by the hash of these bytes.
 fn patch<T: ArrowPrimitiveType, H: HashKeys, const N: usize>(
     values: &PrimitiveArray<T>,
     hasher: &H,
@@ -262,18 +257,18 @@ pub(crate) fn hash_valid<H: HashKeys>(array: &ArrayRef, hasher: &H) -> Result<Ve
     Ok(hashes)
 }
 
-/// The nulls of an array that has some.
+/// The nulls of an array, if it has any.
 pub(crate) fn nulls_of(array: &dyn Array) -> Option<NullBuffer> {
     array.logical_nulls().filter(|nulls| nulls.null_count() > 0)
 }
 
-/// The value of an argument that does not depend on rows.
+/// The value of a constant argument.
 pub(crate) fn constant(expr: &Arc<dyn PhysicalExpr>) -> Result<datafusion::common::ScalarValue> {
     use datafusion::logical_expr::ColumnarValue;
     let empty = datafusion::arrow::array::RecordBatch::new_empty(Arc::new(Schema::empty()));
     match expr.evaluate(&empty) {
         Ok(ColumnarValue::Scalar(value)) => Ok(value),
-        _ => exec_err!("the argument {expr} of an aggregate of a Bloom filter is not constant"),
+        _ => exec_err!("the argument {expr} of a Bloom filter depends on rows: pass a constant"),
     }
 }
 
@@ -284,7 +279,7 @@ mod tests {
 
     #[test]
     fn equal_values_are_one_key() {
-        let hashes = |array: &dyn Array| hash_array(array, &Murmur).unwrap();
+        let hashes = |array: &dyn Array| hash_array(array, &Murmur3::default()).unwrap();
         // A millisecond before 1970 is on the day before it.
         let days = hashes(&Date32Array::from(vec![-1, 0]));
         assert_eq!(hashes(&Date64Array::from(vec![-1, 86_399_999])), days);

@@ -1,12 +1,13 @@
-//! Bloom filters as SQL functions of DataFusion, and a rule that puts them below joins. A query
-//! builds one filter on all threads or executors, merges it, and looks rows up in it everywhere.
+//! Bloom filters as SQL functions of DataFusion, and a rule that puts them below joins. All threads
+//! or executors of a query build parts of one filter. The query merges them, and looks rows up in
+//! the filter on all of them.
 //!
 //! # When not to use it
 //!
-//! - A join within one process: DataFusion pushes its own dynamic filters into scans. They are
-//!   exact, and this rule adds a second pass over the small side.
-//! - Every row has a partner: a filter then costs, and removes nothing.
-//! - Spark and Comet have these functions. Use theirs there; they read the bytes made here.
+//! - For a join within one process: DataFusion pushes its own dynamic filters into scans. They are
+//!   exact, and this rule reads the small side twice.
+//! - If every row has a partner: a filter costs time, and removes nothing.
+//! - In Spark and Comet: these have such functions. They read the bytes of `bloom_filter_agg`.
 //!
 //! # Example
 //!
@@ -35,43 +36,53 @@
 //!
 //! | function | |
 //! |---|---|
-//! | `bloom_agg(value [, expected [, rate]])` | an aggregate: a filter of the values that are not NULL. It grows if `expected` was too small; the rate is 1% by default |
-//! | `bloom_contains(filter, value [, least])` | whether the filter may contain the value; NULL if one of both is NULL. With `least`, it answers true without a lookup while the filter rejects less than this part of the rows: for conditions that another one checks again |
-//! | `bloom_figures(filter)` | a struct: `class` of keys, `bytes`, estimated `keys`, present false-positive `rate` |
+//! | `bloom_agg(value [, expected [, rate]])` | an aggregate: a filter of the values that are not NULL. `expected` is the number of distinct values, see [Size](#size); the rate is 1% by default |
+//! | `bloom_contains(filter, value [, least])` | whether the filter may contain the value; NULL if one of both is NULL. With `least`, it returns true without a lookup while the filter rejects less than this share of the rows: only for a query that checks the rows again |
+//! | `bloom_statistics(filter)` | a struct: `class` of keys, `bytes`, estimated `keys`, false-positive `rate` now |
 //! | `bloom_filter_agg(value [, expected [, bits or rate [, version]]])` | Spark's aggregate, bit for bit; NULL without a key. `version` is 1 (default) or 2 |
 //! | `might_contain(filter, value)` | Spark's predicate, for filters of both versions |
+//!
+//! # Size
+//!
+//! For up to 262,144 distinct keys, a filter of `bloom_agg` has the size for its keys. For more
+//! keys, pass their number: 10 million keys then take 11.0 bits each, and 21.1 bits without it. If
+//! more keys come, the filter grows. The threads of a query then unite full filters, so the rate
+//! can exceed the requested one: 1.5% for four threads, twice the expected keys and a rate of 1%.
 //!
 //! # Keys
 //!
 //! Booleans, integers, floats, decimals, dates, times, timestamps, durations, strings and binary,
-//! in all widths, as views and as dictionaries. Equal values of different widths are equal keys. A
-//! filter of `bloom_agg` knows the class of its keys: a decimal's scale, a time's unit, and whether
-//! a timestamp has a zone belong to it. `bloom_contains` refuses a value of another class, though
-//! SQL's `=` may convert it: cast it.
+//! in all widths, as views and as dictionaries. Equal values of different widths are equal keys.
 //!
-//! Spark's format does not say what its keys are. There `TINYINT` to `BIGINT` are one kind of key,
-//! and strings and binary another, as in Spark. For other types, Spark hashes first: pass
+//! A filter of `bloom_agg` knows the class of its keys, with a decimal's scale, a time's unit, and
+//! whether a timestamp has a zone. `bloom_contains` refuses a value of another class, which SQL's
+//! `=` may convert. Cast such a value.
+//!
+//! Spark's format does not say what its keys are. As in Spark, `TINYINT` to `BIGINT` are one kind
+//! of key, and strings and binary are another. Spark hashes other types first: pass
 //! `xxhash64(value)` of the crate `datafusion-spark`. Here these types are keys too, but no other
-//! system agrees on their bits: a date is its days, a timestamp its count of units, in UTC if it
-//! has a zone, a float the bits of its `DOUBLE`, a decimal its unscaled value.
+//! system has the same bits for them: a date is its days, a timestamp its count of units, in UTC if
+//! it has a zone, a float the bits of its `DOUBLE`, a decimal its unscaled value.
 //!
 //! # Hostile bytes
 //!
-//! A filter is bytes, and bytes can come from strangers. Whatever they are, a predicate answers or
-//! fails with an error. It allocates in proportion to the bytes, of which there are at most
-//! [`MAX_BYTES`]. Murmur3 with a known seed hashes the keys, so strangers can make keys that
-//! collide.
+//! The bytes of a filter can come from strangers. Whatever they are, a predicate returns a value or
+//! an error. It allocates in proportion to the bytes, which are at most [`MAX_BYTES`]. Murmur3 with
+//! a known seed hashes the keys, so strangers can make keys that collide.
 
 mod aggregate;
-mod figures;
+mod bloom;
+
 mod join;
 mod keys;
 mod metrics;
 mod predicate;
 mod spark;
+mod statistics;
 mod total;
 mod value;
 
+use aggregate::Aggregate;
 use datafusion::execution::FunctionRegistry;
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
 use datafusion::prelude::SessionContext;
@@ -81,14 +92,14 @@ use predicate::{Contains, Format};
 use std::sync::Arc;
 pub use value::MAX_BYTES;
 
-/// The functions of this crate, for a registry of functions that is no `SessionContext`: that of a
-/// Ballista scheduler or executor.
+/// The functions of this crate, for a registry of functions that is not a `SessionContext`, such as
+/// that of a Ballista scheduler or executor.
 ///
 /// ```
 /// let functions = lanebloom_datafusion::Functions::new();
 /// let scalar = functions.scalar().iter();
 /// let names: Vec<_> = scalar.map(|function| function.name().to_owned()).collect();
-/// assert_eq!(names, ["bloom_contains", "might_contain", "bloom_figures"]);
+/// assert_eq!(names, ["bloom_contains", "might_contain", "bloom_statistics"]);
 /// ```
 #[derive(Debug)]
 pub struct Functions {
@@ -112,11 +123,11 @@ impl Functions {
             scalar: vec![
                 contains(Format::Ours),
                 contains(Format::Spark),
-                Arc::new(ScalarUDF::from(figures::BloomFigures::new())),
+                Arc::new(ScalarUDF::from(statistics::BloomStatistics::new())),
             ],
             aggregate: vec![
-                Arc::new(AggregateUDF::from(aggregate::BloomAgg::new())),
-                Arc::new(AggregateUDF::from(spark::BloomFilterAgg::new())),
+                Arc::new(AggregateUDF::from(Aggregate::<bloom::Set>::new())),
+                Arc::new(AggregateUDF::from(Aggregate::<spark::SparkSet>::new())),
             ],
             metrics,
         }
@@ -156,7 +167,7 @@ impl Functions {
         &self.metrics
     }
 
-    /// Adds the functions to a registry: a `SessionState`, for one.
+    /// Adds the functions to a registry, such as a `SessionState`.
     ///
     /// # Errors
     ///

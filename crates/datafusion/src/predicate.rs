@@ -1,7 +1,7 @@
-//! Both predicates: `bloom_contains` and `might_contain`. A batch of values flows in, a bitmap
-//! flows out. A filter is read once and then found again by its bytes.
+//! Both predicates, `bloom_contains` and `might_contain`: a bitmap for a batch of values. A filter
+//! is decoded once, and then found by its bytes.
 
-use crate::keys::{Class, Murmur, hash_array, nulls_of};
+use crate::keys::{Class, hash_array, nulls_of};
 use crate::metrics::Metrics;
 use crate::value::{Filter, external};
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray, BooleanBufferBuilder};
@@ -9,6 +9,7 @@ use datafusion::arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue, exec_err, plan_err};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility};
+use lanebloom::Murmur3;
 use lanebloom_formats::SparkBloom;
 use std::collections::VecDeque;
 use std::fmt;
@@ -18,10 +19,10 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Views of one filter that are remembered within a batch.
+/// The most views of one filter that are remembered within a batch.
 const SEEN: usize = 8;
 
-/// Filters that a function keeps after their batch.
+/// The most filters that a function keeps after their batch.
 const CACHED: usize = 8;
 
 /// Whose bytes a predicate reads.
@@ -47,21 +48,22 @@ struct Known {
     watch: Watch,
 }
 
-/// Rows after which a filter shows whether it prunes enough.
+/// The rows of a window. After it, the filter has pruned enough of them or not.
 const WINDOW: u64 = 1 << 16;
-/// So many times as many rows then pass without a lookup, before the next window.
+/// The number of windows whose rows pass without a lookup after a window that pruned too little.
 const SKIPPED: u64 = 16;
 
-/// How much a filter pruned of late. To select most of the rows costs more than it saves.
+/// How much a filter has pruned in this window. A filter that keeps most rows costs more time than
+/// it saves.
 #[derive(Default)]
 struct Watch {
     rows: AtomicU64,
     kept: AtomicU64,
-    /// Rows that still pass without a lookup.
+    /// The number of rows that pass without a lookup from now on.
     skip: AtomicU64,
 }
 
-// Relaxed: no answer depends on these; threads that race only move a window's end.
+// Relaxed: no result depends on these. Threads that race only move the end of a window.
 impl Watch {
     fn is_skipped(&self, rows: u64) -> bool {
         let less = |skip: u64| (skip > 0).then(|| skip.saturating_sub(rows));
@@ -85,7 +87,7 @@ impl Watch {
 /// The bytes of a filter.
 enum Bytes {
     Copied(Box<[u8]>),
-    /// A buffer that has them, and where. While it is held, nothing else has its address.
+    /// A buffer and the place of the bytes in it. While it is held, nothing else has its address.
     Shared(Buffer, Range<usize>),
 }
 
@@ -104,7 +106,7 @@ pub(crate) struct Contains {
     format: Format,
     signature: Signature,
     pub(crate) metrics: Arc<Metrics>,
-    /// The one that was used last in front.
+    /// The first one is the one that was used last.
     cache: Mutex<VecDeque<Entry>>,
 }
 
@@ -120,7 +122,7 @@ impl Contains {
 
     fn decode(&self, bytes: &[u8], buffers: &[Buffer]) -> Result<Arc<Known>> {
         {
-            // Poison says nothing: a cache is whole between any two of its calls.
+            // A poisoned lock is no problem: the cache is whole between any two of its calls.
             let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(at) = cache.iter().position(|entry| entry.is(bytes)) {
                 cache.swap(0, at);
@@ -131,7 +133,7 @@ impl Contains {
             Format::Ours => Decoded::Ours(Filter::parse_to_search(bytes)?),
             Format::Spark => match SparkBloom::from_bytes(bytes).map_err(external)? {
                 (filter, []) => Decoded::Spark(filter),
-                (_, rest) => return exec_err!("{} bytes follow a filter of Spark's", rest.len()),
+                (_, rest) => return exec_err!("the filter is damaged: unknown bytes ({}) follow it", rest.len()),
             },
         };
         let watch = Watch::default();
@@ -152,7 +154,7 @@ impl Contains {
         Ok(known)
     }
 
-    /// The answers for all values, without their nulls.
+    /// Whether each value may be in the filter, without the nulls of the values.
     fn search(
         &self,
         filter: &[u8],
@@ -167,15 +169,19 @@ impl Contains {
         if let Decoded::Ours(filter) = &known.decoded
             && class != filter.class
         {
-            return exec_err!("the filter holds {}, the value is of {class}: cast it", filter.class);
+            return exec_err!("the filter holds {}, not {class}: cast the value", filter.class);
         }
         if least.is_some() && known.watch.is_skipped(rows as u64) {
             self.metrics.rows_skipped.fetch_add(rows as u64, Relaxed);
             return Ok(BooleanBuffer::new_set(rows));
         }
         match &known.decoded {
-            Decoded::Ours(filter) => filter.contains_hashes_bitmap(&hash_array(values, &Murmur)?, &mut bitmap),
-            Decoded::Spark(filter) => filter.contains_hashes_bitmap(&hash_array(values, filter)?, &mut bitmap),
+            Decoded::Ours(filter) => {
+                filter.contains_hashes_bitmap(&hash_array(values, &Murmur3::default())?, &mut bitmap);
+            }
+            Decoded::Spark(filter) => {
+                filter.contains_hashes_bitmap(&hash_array(values, &filter.format())?, &mut bitmap);
+            }
         }
         // Words are little-endian bytes, as Arrow's bits are.
         bitmap.iter_mut().for_each(|word| *word = word.to_le());
@@ -205,7 +211,7 @@ impl Contains {
         Ok(BooleanArray::new(found, values.logical_nulls()))
     }
 
-    /// A filter for every value; equal ones that follow one another are searched at once.
+    /// A filter for every value. Equal filters in a row are searched at once.
     fn each(&self, filters: &ArrayRef, values: &dyn Array, least: Option<f64>) -> Result<BooleanArray> {
         let rows = values.len();
         let filter_nulls = filters.logical_nulls();
@@ -244,11 +250,11 @@ impl<'a> Filters<'a> {
             DataType::Binary => Self::Binary(array.as_binary()),
             DataType::LargeBinary => Self::Large(array.as_binary()),
             DataType::BinaryView => Self::View(array.as_binary_view()),
-            other => return exec_err!("a filter of type {other} is not binary"),
+            other => return exec_err!("a filter is binary, not of type {other}: pass a value of an aggregate"),
         })
     }
 
-    /// The buffers that long values of views are in.
+    /// The buffers of long views.
     fn buffers(&self) -> &[Buffer] {
         match self {
             Self::View(array) => array.data_buffers(),
@@ -264,10 +270,10 @@ impl<'a> Filters<'a> {
         }
     }
 
-    /// Whether a row has the filter of the row `start`; bytes are compared only if nothing else
-    /// tells. `seen` has the views that were found to be the same as that of `start`: a batch that
-    /// was gathered from others has one filter in several buffers, and to compare 100 KB for each
-    /// row takes longer than the lookup.
+    /// Whether a row has the filter of the row `start`. Bytes are compared only if the views
+    /// differ. `seen` has the views that were found equal to that of `start`: a batch that was
+    /// gathered from others has one filter in several buffers, and comparing 100 KB for each row
+    /// takes longer than the lookup.
     fn are_same(&self, start: usize, row: usize, seen: &mut Vec<u128>) -> bool {
         let view = match self {
             Self::View(array) if array.is_valid(start) && array.is_valid(row) => {
@@ -317,9 +323,9 @@ impl ScalarUDFImpl for Contains {
         let filter = match filter {
             DataType::Binary | DataType::LargeBinary | DataType::BinaryView => filter.clone(),
             DataType::FixedSizeBinary(_) | DataType::Null => DataType::BinaryView,
-            other => return plan_err!("a filter of type {other} is not binary"),
+            other => return plan_err!("a filter is binary, not of type {other}: pass a value of an aggregate"),
         };
-        // NULL is of no class.
+        // NULL has no class.
         if !value.is_null() {
             Class::of(value)?;
         }
@@ -334,7 +340,7 @@ impl ScalarUDFImpl for Contains {
         let (filter, values, least) = match &args.args[..] {
             [filter, values] => (filter, values, None),
             [filter, values, ColumnarValue::Scalar(ScalarValue::Float64(least))] => (filter, values, *least),
-            _ => return exec_err!("{} takes a filter, a value, and a constant", self.name()),
+            _ => return exec_err!("the third argument of {} depends on rows: pass a constant", self.name()),
         };
         if values.data_type().is_null() {
             return Ok(ColumnarValue::Scalar(ScalarValue::Boolean(None)));
@@ -352,7 +358,7 @@ impl ScalarUDFImpl for Contains {
             ColumnarValue::Scalar(
                 ScalarValue::Binary(filter) | ScalarValue::LargeBinary(filter) | ScalarValue::BinaryView(filter),
             ) => self.one(filter.as_deref(), values.as_ref(), least)?,
-            ColumnarValue::Scalar(other) => return exec_err!("a filter of type {} is not binary", other.data_type()),
+            ColumnarValue::Scalar(other) => return exec_err!("a filter is binary, not of type {}", other.data_type()),
         };
         if is_scalar {
             return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&found, 0)?));
@@ -361,7 +367,7 @@ impl ScalarUDFImpl for Contains {
     }
 }
 
-// All predicates of one name are the same function: the cache and the counters change no answer.
+// All predicates of one format are the same function: cache and counters change no result.
 impl PartialEq for Contains {
     fn eq(&self, other: &Self) -> bool {
         self.format == other.format

@@ -1,14 +1,12 @@
 //! `bloom_filter_agg`, with the arguments, the defaults and the bits of Spark's.
 
-use crate::aggregate::{Arguments, Groups, Sketch, SketchAccumulator, checked_rate, coerce, state_field};
-use crate::value::{Hashes, MAX_BYTES, external};
+use crate::aggregate::{Arguments, Hashes, Sketch, checked_rate};
+use crate::value::{MAX_BYTES, external, hashes_of};
 use datafusion::arrow::array::{ArrayRef, BinaryArray};
-use datafusion::arrow::datatypes::{DataType, FieldRef};
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Result, ScalarValue, exec_err};
-use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
-use datafusion::logical_expr::{Accumulator, AggregateUDFImpl, GroupsAccumulator, Signature, Volatility};
 use lanebloom_formats::SparkBloom;
-use lanebloom_formats::spark::{Builder, Version};
+use lanebloom_formats::spark::{Builder, Spark, Version};
 use std::sync::Arc;
 
 // spark.sql.optimizer.runtime.bloomFilter.{expectedNumItems, numBits, maxNumItems, maxNumBits}.
@@ -17,109 +15,24 @@ const BITS: u64 = 8_388_608;
 const MAX_EXPECTED: usize = 4_000_000;
 const MAX_BITS: u64 = 67_108_864;
 
-/// `bloom_filter_agg(value [, expected [, bits or rate [, version]]])`.
-#[derive(Debug, PartialEq, Eq, Hash)]
-pub(crate) struct BloomFilterAgg {
-    signature: Signature,
-}
-
-impl BloomFilterAgg {
-    pub(crate) fn new() -> Self {
-        Self {
-            signature: Signature::user_defined(Volatility::Immutable),
-        }
-    }
-}
-
-impl AggregateUDFImpl for BloomFilterAgg {
-    fn name(&self) -> &str {
-        "bloom_filter_agg"
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        coerce(self.name(), types, 4)
-    }
-
-    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        Ok(DataType::Binary)
-    }
-
-    fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
-        Ok(state_field(&args))
-    }
-
-    fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        Ok(Box::new(SketchAccumulator::<SparkSet>::new(Plan::of(&args)?)))
-    }
-
-    fn groups_accumulator_supported(&self, _: AccumulatorArgs) -> bool {
-        true
-    }
-
-    fn create_groups_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn GroupsAccumulator>> {
-        Ok(Box::new(Groups::<SparkSet>::new(Plan::of(&args)?)))
-    }
-}
-
-/// What `bloom_filter_agg` was asked for.
+/// The arguments of `bloom_filter_agg`.
 #[derive(Debug)]
-struct Plan {
-    /// The filter that Spark makes for these arguments.
+pub(crate) struct Plan {
+    /// Builds the filter that Spark makes for these arguments.
     builder: Builder,
-    /// The bytes of one.
+    /// The memory of this filter.
     bytes: usize,
-    /// Only its hasher is used, which is the same for all versions and sizes.
-    hasher: SparkBloom,
 }
 
-impl Plan {
-    fn of(args: &AccumulatorArgs<'_>) -> Result<Self> {
-        let Arguments {
-            expected,
-            third,
-            fourth,
-            ..
-        } = Arguments::of(args)?;
-        let version = match fourth {
-            None | Some(ScalarValue::Int64(Some(1))) => Version::V1,
-            Some(ScalarValue::Int64(Some(2))) => Version::V2,
-            Some(other) => return exec_err!("version {other} of Spark's format is neither 1 nor 2"),
-        };
-        let builder = SparkBloom::builder().version(version);
-        let hasher = builder.clone().expected_keys(1).bits(64).build().map_err(external)?;
-        let capped = expected.map_or(EXPECTED, |keys| keys.min(MAX_EXPECTED));
-        let builder = match third {
-            Some(ScalarValue::Float64(Some(rate))) => builder
-                .expected_keys(expected.unwrap_or(EXPECTED))
-                .false_positive_rate(checked_rate(rate)?),
-            Some(ScalarValue::Int64(Some(bits))) if bits > 0 => {
-                builder.expected_keys(capped).bits((bits as u64).min(MAX_BITS))
-            }
-            // One byte for each key, as Spark's form with two arguments has it.
-            None if expected.is_some() => builder.expected_keys(capped).bits(capped as u64 * 8),
-            None => builder.expected_keys(capped).bits(BITS),
-            Some(other) => return exec_err!("{other} is neither a number of bits nor a rate"),
-        };
-        let bytes = builder.clone().build().map_err(external)?.memory_bytes();
-        if bytes > MAX_BYTES {
-            return exec_err!("a filter of {bytes} bytes is above the limit of {MAX_BYTES}");
-        }
-        Ok(Self { builder, bytes, hasher })
-    }
-}
-
-/// Spark's filter. Until its hashes take as many bytes, it is these: many groups have few keys.
+/// Hashes until they take as many bytes as the filter, then Spark's filter: many groups have few
+/// keys.
 #[derive(Debug, Default)]
-struct SparkSet {
+pub(crate) struct SparkSet {
     hashes: Hashes<(i32, i32)>,
     filter: Option<Box<SparkBloom>>,
 }
 
-/// Before the hashes of a state, where a filter has its version, which is not 0.
+/// The first bytes of a state without a filter. A filter begins with its version, which is not 0.
 const NO_FILTER: [u8; 4] = [0; 4];
 
 impl SparkSet {
@@ -135,12 +48,47 @@ impl SparkSet {
     }
 }
 
+/// `bloom_filter_agg(value [, expected [, bits or rate [, version]]])`.
 impl Sketch for SparkSet {
     type Plan = Plan;
-    type Hasher = SparkBloom;
+    /// All versions and sizes have the same hash.
+    type Hasher = Spark;
 
-    fn hasher(plan: &Plan) -> &SparkBloom {
-        &plan.hasher
+    const NAME: &str = "bloom_filter_agg";
+    const MAX_ARGUMENTS: usize = 4;
+    const TYPE: DataType = DataType::Binary;
+
+    fn plan(arguments: Arguments) -> Result<Plan> {
+        let Arguments {
+            expected,
+            third,
+            fourth,
+            ..
+        } = arguments;
+        let version = match fourth {
+            None | Some(ScalarValue::Int64(Some(1))) => Version::V1,
+            Some(ScalarValue::Int64(Some(2))) => Version::V2,
+            Some(other) => return exec_err!("bloom_filter_agg writes versions 1 and 2 of Spark's format, not {other}"),
+        };
+        let builder = SparkBloom::builder().version(version);
+        let capped = expected.map_or(EXPECTED, |keys| keys.min(MAX_EXPECTED));
+        let builder = match third {
+            Some(ScalarValue::Float64(Some(rate))) => builder
+                .expected_keys(expected.unwrap_or(EXPECTED))
+                .false_positive_rate(checked_rate(rate)?),
+            Some(ScalarValue::Int64(Some(bits))) if bits > 0 => {
+                builder.expected_keys(capped).bits((bits as u64).min(MAX_BITS))
+            }
+            // One byte for each key, as Spark's form with two arguments has it.
+            None if expected.is_some() => builder.expected_keys(capped).bits(capped as u64 * 8),
+            None => builder.expected_keys(capped).bits(BITS),
+            Some(other) => return exec_err!("bloom_filter_agg takes a number of bits or a rate, not {other}"),
+        };
+        let bytes = builder.clone().build().map_err(external)?.memory_bytes();
+        if bytes > MAX_BYTES {
+            return exec_err!("a filter of {bytes} bytes is above the limit of {MAX_BYTES}: ask for a higher rate");
+        }
+        Ok(Plan { builder, bytes })
     }
 
     fn insert(&mut self, hashes: &[(i32, i32)], plan: &Plan) -> Result<()> {
@@ -156,17 +104,14 @@ impl Sketch for SparkSet {
         let Some(hashes) = state.strip_prefix(&NO_FILTER) else {
             let (more, rest) = SparkBloom::from_bytes(state).map_err(external)?;
             if !rest.is_empty() {
-                return exec_err!("{} bytes follow a state of bloom_filter_agg", rest.len());
+                return exec_err!("the filter is damaged: unknown bytes ({}) follow it", rest.len());
             }
             return self.filter(plan)?.union_from(&more).map(drop).map_err(external);
         };
-        let (hashes, rest) = hashes.as_chunks::<8>();
-        if !rest.is_empty() {
-            return exec_err!("hashes of {} bytes are no multiple of 8", state.len() - NO_FILTER.len());
-        }
-        let half = |bytes: &[u8]| i32::from_le_bytes(bytes.try_into().expect("4 bytes"));
-        let hashes = hashes.iter().map(|hash| (half(&hash[..4]), half(&hash[4..])));
-        self.insert(&hashes.collect::<Vec<_>>(), plan)
+        let hashes = hashes_of(hashes, |[a, b, c, d, e, f, g, h]| {
+            (i32::from_le_bytes([a, b, c, d]), i32::from_le_bytes([e, f, g, h]))
+        })?;
+        self.insert(&hashes, plan)
     }
 
     fn state(&mut self, _: &Plan) -> Result<Vec<u8>> {
@@ -194,7 +139,7 @@ impl Sketch for SparkSet {
         let bytes: usize = values.iter().flatten().map(Vec::len).sum();
         if bytes > i32::MAX as usize {
             return exec_err!(
-                "the filters of {} groups take {bytes} bytes, above the limit of {}: expect fewer keys",
+                "the filters of {} groups take {bytes} bytes, above the limit of {}: ask for fewer bits",
                 values.len(),
                 i32::MAX
             );

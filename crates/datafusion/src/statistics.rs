@@ -1,20 +1,21 @@
-//! `bloom_figures(filter)`: what is in a value of `bloom_agg`.
+//! `bloom_statistics(filter)`: the content of a value of `bloom_agg`.
 
 use crate::value::Filter;
-use datafusion::arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray, StructArray};
+use datafusion::arrow::array::{ArrayRef, AsArray, Float64Array, Int64Array, StringArray, StructArray};
 use datafusion::arrow::buffer::NullBuffer;
 use datafusion::arrow::datatypes::{DataType, Field, Fields};
 use datafusion::common::{Result, exec_err};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility};
 use std::sync::Arc;
 
-/// `bloom_figures(filter)`: a struct of the keys' class, bytes, estimated keys, and present rate.
+/// `bloom_statistics(filter)`: a struct of the class of the keys, the bytes, the estimated number
+/// of keys, and the false-positive rate now.
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub(crate) struct BloomFigures {
+pub(crate) struct BloomStatistics {
     signature: Signature,
 }
 
-impl BloomFigures {
+impl BloomStatistics {
     pub(crate) fn new() -> Self {
         Self {
             signature: Signature::exact(vec![DataType::BinaryView], Volatility::Immutable),
@@ -31,9 +32,9 @@ fn fields() -> Fields {
     ])
 }
 
-impl ScalarUDFImpl for BloomFigures {
+impl ScalarUDFImpl for BloomStatistics {
     fn name(&self) -> &str {
-        "bloom_figures"
+        "bloom_statistics"
     }
 
     fn signature(&self) -> &Signature {
@@ -47,24 +48,28 @@ impl ScalarUDFImpl for BloomFigures {
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let arrays = ColumnarValue::values_to_arrays(&args.args)?;
         let [values] = &arrays[..] else {
-            return exec_err!("bloom_figures takes a filter");
+            return exec_err!("bloom_statistics takes one filter, not {} arguments", arrays.len());
         };
-        use datafusion::arrow::array::AsArray;
         let filters = values.as_binary_view().iter();
-        let filters = filters.map(|value| value.map(Filter::parse).transpose());
-        let filters: Vec<Option<Filter>> = filters.collect::<Result<_>>()?;
-        fn column<T>(filters: &[Option<Filter>], of: impl Fn(&Filter) -> T) -> Vec<Option<T>> {
-            filters.iter().map(|filter| filter.as_ref().map(&of)).collect()
-        }
+        let read = |filter: &[u8]| {
+            let filter = Filter::parse(filter)?;
+            let (keys, rate) = filter.keys_and_rate();
+            Ok((
+                filter.class.to_string(),
+                filter.memory_bytes() as i64,
+                keys as i64,
+                rate,
+            ))
+        };
+        let rows = filters.map(|filter| filter.map(read).transpose());
+        let rows = rows.collect::<Result<Vec<_>>>()?;
         let columns: Vec<ArrayRef> = vec![
-            Arc::new(StringArray::from(column(&filters, |filter| filter.class.to_string()))),
-            Arc::new(Int64Array::from(column(&filters, |filter| {
-                filter.memory_bytes() as i64
-            }))),
-            Arc::new(Int64Array::from(column(&filters, |filter| filter.keys() as i64))),
-            Arc::new(Float64Array::from(column(&filters, Filter::rate))),
+            Arc::new(StringArray::from_iter(rows.iter().map(|row| Some(&row.as_ref()?.0)))),
+            Arc::new(Int64Array::from_iter(rows.iter().map(|row| Some(row.as_ref()?.1)))),
+            Arc::new(Int64Array::from_iter(rows.iter().map(|row| Some(row.as_ref()?.2)))),
+            Arc::new(Float64Array::from_iter(rows.iter().map(|row| Some(row.as_ref()?.3)))),
         ];
-        let nulls = NullBuffer::from(filters.iter().map(Option::is_some).collect::<Vec<_>>());
+        let nulls = NullBuffer::from(rows.iter().map(Option::is_some).collect::<Vec<_>>());
         Ok(ColumnarValue::Array(Arc::new(StructArray::new(
             fields(),
             columns,

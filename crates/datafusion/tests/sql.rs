@@ -81,8 +81,8 @@ async fn the_files() {
     assert!(checked > 100, "{checked} records");
 }
 
-/// 1,000,000 keys in 8,388,608 bits, 8 bits for each expected key, or so many bits; at most
-/// 4,000,000 keys, and 67,108,864 bits.
+/// 1,000,000 keys in 8,388,608 bits, 8 bits for each expected key, or the given number of bits; at
+/// most 4,000,000 keys, and 67,108,864 bits.
 #[tokio::test]
 async fn sizes_are_those_of_spark() {
     let ctx = SessionContext::new();
