@@ -1,12 +1,12 @@
 //! A join through Ballista with and without filters: one scheduler and two executors, each a
 //! process of its own on this machine. Makes TPC-H-like data (`lineitem`, and `part` with a
-//! thirtieth of its rows) as Parquet, then runs the same query both ways. It prints the median, and
-//! what the executors wrote for the shuffle, and fails unless both answers are equal. At last it
-//! kills executors in the middle of queries, `--kills` times, and fails unless each answer is right
-//! or an error within [`DEADLINE`].
+//! thirtieth of its rows) as Parquet, then runs the same query both ways. It prints the median
+//! times, and the rows and bytes that the executors wrote for the shuffle, and fails unless both
+//! answers are equal. Then it kills executors in the middle of queries, `--kills` times, and fails
+//! unless each query returns the right answer or an error within [`DEADLINE`].
 //!
-//! Ballista sends a small side of up to 128 MiB whole to every executor, and then nothing of the
-//! large side crosses the shuffle. So that the small side here stands for one above that limit, the
+//! Ballista sends all of a small side of up to 128 MiB to every executor, and then nothing of the
+//! large side crosses the shuffle. The small side here stands for one above this limit, so the
 //! limit is 0, unless `--broadcast-bytes` sets it.
 //!
 //! ```sh
@@ -66,8 +66,8 @@ async fn scheduler(port: u16) -> Result<()> {
     };
     let config = SchedulerConfig {
         // Executors send a heartbeat each second, so a dead one is found after 3 to 6 s. By
-        // default, Ballista needs three minutes. It stops an executor that is alive and silent for
-        // so long.
+        // default, Ballista needs three minutes. It also stops an executor that is alive and silent
+        // for as long.
         executor_timeout_seconds: 4,
         expire_dead_executor_interval_seconds: 1,
         override_session_builder: Some(Arc::new(session)),
@@ -108,7 +108,7 @@ async fn cancel(job: JobId, scheduler_port: u16) -> Result<()> {
     Ok(())
 }
 
-/// An executor runs them.
+/// An executor, with our functions.
 async fn executor(scheduler_port: u16, port: u16, work_dir: &str) -> Result<()> {
     let functions = Functions::new();
     let mut registry = BallistaFunctionRegistry::default();
@@ -229,7 +229,7 @@ async fn answer(ctx: &SessionContext, sql: &str) -> Result<String> {
     Ok(pretty_format_batches(&batches)?.to_string())
 }
 
-/// An answer that takes longer is an error.
+/// A query that takes longer fails.
 const DEADLINE: Duration = Duration::from_secs(30);
 
 /// The answer, or an error after [`DEADLINE`]. Ballista itself has no deadline for a query, and a
@@ -310,7 +310,7 @@ async fn compare() -> Result<()> {
             let answer = answer(&ctx, &sql).await?;
             sides.push((filters, ctx, answer, vec![], 0));
         }
-        // The runs of both take turns.
+        // Runs with and without filters take turns.
         for _ in 0..option("--runs", 3) {
             for (_, ctx, expected, times, bytes) in &mut sides {
                 let before = bytes_below(&work);
@@ -345,7 +345,7 @@ async fn compare() -> Result<()> {
         expected = answers.swap_remove(0);
     }
 
-    // The last query again, while executors die at moments that are spread over it.
+    // The last query again, while an executor dies at another moment of it each time.
     let sql = query(option("--permille", 500));
     let (mut right, mut errors) = (vec![], vec![]);
     for kill in 0..option("--kills", 10) {
@@ -380,7 +380,7 @@ async fn compare() -> Result<()> {
     }
     let slowest = |seconds: &[f64]| seconds.iter().copied().fold(0.0, f64::max);
     println!(
-        "\nan executor was killed: {} right answers, after {:.1} s at most; {} errors, after {:.1} s at most",
+        "\nan executor was killed: {} right answers, after at most {:.1} s; {} errors, after at most {:.1} s",
         right.len(),
         slowest(&right),
         errors.len(),

@@ -1,5 +1,5 @@
-//! What the functions cost, on two threads: aggregates over BIGINTs against `count(DISTINCT)` and
-//! `approx_distinct`; predicates against an `IN` list and a semi join; a join with the rule and
+//! Times of the functions on two threads: aggregates of BIGINTs beside `count(DISTINCT)` and
+//! `approx_distinct`, predicates beside an `IN` list and a semi join, and joins with the rule and
 //! without. Every answer is checked. Times are medians of `--runs` runs.
 //!
 //! ```sh
@@ -23,7 +23,7 @@ fn option(name: &str, default: usize) -> usize {
     args.next().map_or(default, |value| value.parse().expect("a number"))
 }
 
-/// A bijection of 64 bits: distinct rows, in no order.
+/// A bijection of 64 bits: distinct rows in a random order.
 fn mixed(row: u64) -> i64 {
     let mut x = row.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -49,7 +49,7 @@ fn table(rows: usize) -> Result<MemTable> {
     MemTable::try_new(schema, vec![one.to_vec(), other.to_vec()])
 }
 
-/// The median seconds of queries, whose runs take turns, and the number that each answers.
+/// The median seconds of queries, whose runs take turns, and the number that each returns.
 async fn run(queries: &[(&SessionContext, String)]) -> Result<Vec<(f64, i64)>> {
     let mut out = vec![(vec![], 0); queries.len()];
     for _ in 0..option("--runs", 3) {
@@ -142,7 +142,7 @@ async fn main() -> Result<()> {
         .small_table("dim")
         .install(&joined);
     for permille in [1, 10, 100, 500] {
-        // The large side: keys of the small one, and others.
+        // The large side has keys of the small one, and others.
         let sql = format!(
             "SELECT count(*) FROM (SELECT CASE WHEN permille < {permille} THEN permille ELSE x END AS k FROM fact) f
              JOIN (SELECT x, row FROM (SELECT x, permille AS row FROM dim) UNION ALL

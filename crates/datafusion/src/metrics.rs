@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// What the predicates of one [`register`](crate::register) did so far, in this process.
+/// Counters of what the predicates of one [`register`](crate::register) have done in this process.
 #[derive(Debug, Default)]
 pub struct Metrics {
     pub(crate) rows_in: AtomicU64,
@@ -21,7 +21,7 @@ impl Metrics {
         self.rows_in.load(Relaxed)
     }
 
-    /// Rows whose answer was false or NULL.
+    /// Rows for which the predicate returned false or NULL.
     pub fn rows_pruned(&self) -> u64 {
         self.rows_pruned.load(Relaxed)
     }
@@ -46,7 +46,7 @@ impl Metrics {
         self.planned.load(Relaxed)
     }
 
-    /// The part of the rows that passed, in 0 to 1; 0 before the first row.
+    /// The share of the rows that passed, from 0 to 1; 0 before the first row.
     pub fn pass_rate(&self) -> f64 {
         let rows = self.rows_in();
         if rows == 0 {

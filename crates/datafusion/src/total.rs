@@ -1,10 +1,10 @@
-//! Tells which expressions cannot fail: they may be computed for rows that a query drops.
+//! Which expressions cannot fail, so that a query can compute them for rows that it drops.
 //!
-//! Expressions and plans flow in from the rule for joins. A filter's key is computed where the
-//! optimizer moves the filter: below conditions, projections, groups and unions, on both sides of
-//! joins. The other side of a filter is read even if the join would have stopped before. So the
-//! rule takes only what gives a value for every row. A list of what cannot fail stays right when
-//! DataFusion learns new expressions; a function may always fail.
+//! The rule for joins asks this. The optimizer moves a filter below conditions, projections, groups
+//! and unions, and to both sides of joins, and the filter's key is computed there. The small side
+//! is read even if the join would not have read it. So the rule needs a value for every row. The
+//! list is of what cannot fail, so that it stays right when DataFusion gets new expressions. Any
+//! function may fail.
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
@@ -18,7 +18,7 @@ pub(crate) fn is_total_plan(plan: &LogicalPlan) -> Result<bool> {
     let mut is_total = true;
     plan.apply(|node| {
         let schema = match node {
-            // Its conditions also take columns that it does not give.
+            // Its conditions can use columns that are not in its result.
             LogicalPlan::TableScan(scan) => {
                 DFSchema::try_from_qualified_schema(scan.table_name.clone(), &scan.source.schema())?
             }
@@ -36,8 +36,8 @@ pub(crate) fn is_total_plan(plan: &LogicalPlan) -> Result<bool> {
     Ok(is_total)
 }
 
-/// Whether an expression on a plan's rows cannot fail, wherever in the plan it is computed: with
-/// its columns replaced by the expressions that make them.
+/// Whether an expression on a plan's rows cannot fail wherever in the plan it is computed, with its
+/// columns replaced by the expressions that compute them.
 pub(crate) fn is_total_within(expr: &Expr, plan: &LogicalPlan) -> Result<bool> {
     if !is_total_expr(expr, plan.schema())? {
         return Ok(false);
@@ -50,8 +50,8 @@ pub(crate) fn is_total_within(expr: &Expr, plan: &LogicalPlan) -> Result<bool> {
     Ok(true)
 }
 
-/// [`is_total_within`] for a column of a plan. The nodes are those that DataFusion's optimizer
-/// moves a condition through; columns that other expressions cannot replace are values.
+/// [`is_total_within`] for a column of a plan. DataFusion's optimizer moves conditions through
+/// these nodes. A column that no other expression replaces is a value.
 fn is_total_column(column: &Column, plan: &LogicalPlan) -> Result<bool> {
     let at = plan.schema().index_of_column(column)?;
     let of_input = |input: &LogicalPlan| {
@@ -70,7 +70,7 @@ fn is_total_column(column: &Column, plan: &LogicalPlan) -> Result<bool> {
             None => Ok(true),
         },
         LogicalPlan::Join(join) => {
-            // The optimizer infers the same condition for an equal column of the other side.
+            // The optimizer also applies a condition to an equal column of the other side.
             let equal = join.on.iter().filter_map(|pair| match pair {
                 (Expr::Column(left), Expr::Column(right)) if left == column => Some((right, &join.right)),
                 (Expr::Column(left), Expr::Column(right)) if right == column => Some((left, &join.left)),
@@ -146,7 +146,7 @@ fn is_total_node(expr: &Expr, schema: &DFSchema) -> Result<bool> {
             | Operator::GtEq
             | Operator::IsDistinctFrom
             | Operator::IsNotDistinctFrom => true,
-            // Without an error at an overflow; decimals and times have one.
+            // An overflow is not an error, except for decimals and times.
             Operator::Plus | Operator::Minus | Operator::Multiply | Operator::Divide | Operator::Modulo => {
                 let are_numbers = is_number(&type_of(left)?) && is_number(&type_of(right)?);
                 are_numbers && (!matches!(op, Operator::Divide | Operator::Modulo) || is_divisor(right))
@@ -162,8 +162,8 @@ fn is_number(of: &DataType) -> bool {
     of.is_integer() || of.is_floating()
 }
 
-/// Whether a division by this integer or float has a quotient for every dividend: -1 is left out,
-/// as the least integer has none.
+/// Whether a division by this integer or float has a quotient for every dividend. The least integer
+/// divided by -1 has none.
 fn is_divisor(expr: &Expr) -> bool {
     let Expr::Literal(value, _) = expr else {
         return false;
@@ -215,7 +215,7 @@ fn is_total_cast(from: &DataType, to: &DataType) -> bool {
         (from, to) if from.is_integer() || from.is_string() => is_wide_string(to),
         (Binary | LargeBinary | BinaryView | FixedSizeBinary(_), LargeBinary | BinaryView) => true,
         (Date32, Date64) => true,
-        // The moment is the same in each zone.
+        // The moment is the same in every zone.
         (Timestamp(unit, Some(_)), Timestamp(other, _)) => unit == other,
         _ => false,
     }
@@ -238,7 +238,7 @@ mod tests {
     use datafusion::prelude::SessionContext;
     use std::sync::Arc;
 
-    /// The least and the largest values, as far as a type has them.
+    /// The least and the largest values of all types.
     fn extremes() -> Vec<ArrayRef> {
         let longs = Int64Array::from_iter((0..64).flat_map(|bits| [i64::MAX >> bits, i64::MIN >> bits, 0]));
         let unsigned = UInt64Array::from_iter_values((0..64).map(|bits| u64::MAX >> bits));
@@ -304,10 +304,10 @@ mod tests {
         };
         let mut total = 0;
         for from in types() {
-            // Values of this type; those that it does not have are nulls.
+            // Values that this type does not have become nulls.
             let arrays = extremes().into_iter().filter_map(|values| cast(&values, &from).ok());
             let arrays: Vec<_> = arrays.filter(|array| array.null_count() < array.len()).collect();
-            // Arrow panics at some of the other casts.
+            // Arrow panics for some of the other casts.
             for to in types().into_iter().filter(|to| is_total_cast(&from, to)) {
                 total += usize::from(from != to);
                 for array in &arrays {
@@ -349,7 +349,7 @@ mod tests {
             (floats, vec![lit(0.0), lit(0.5), lit(f64::NAN)]),
             (strings, vec![lit("x")]),
         ] {
-            // Each value beside each.
+            // Every value beside every other.
             let rows = values.len();
             let pairs = (0..rows * rows).map(|pair| (pair / rows, pair % rows));
             let take = |rows: Vec<u32>| {

@@ -1,5 +1,5 @@
-//! Aggregates with many groups: the same filters whatever the batches, partitions and spills; and
-//! what the aggregates tell DataFusion's memory pool.
+//! Aggregates with many groups: the filters do not depend on batches, partitions and spills, and
+//! DataFusion's memory pool counts them.
 
 use datafusion::arrow::array::AsArray;
 use datafusion::arrow::compute::cast;
@@ -40,7 +40,7 @@ async fn run(ctx: &SessionContext, sql: &str) -> Result<(BTreeMap<i64, Vec<u8>>,
     for batch in collect(Arc::clone(&plan), ctx.task_ctx()).await? {
         let groups = batch.column(0).as_primitive::<Int64Type>().values();
         let values = cast(batch.column(1), &DataType::LargeBinary)?;
-        // NULL is no filter's bytes.
+        // NULL becomes no bytes.
         let values = values
             .as_binary::<i64>()
             .iter()

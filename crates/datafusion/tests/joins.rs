@@ -11,7 +11,7 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 use lanebloom_datafusion::{JoinFilters, Metrics};
 use std::sync::Arc;
 
-/// Xorshift64*; a test's numbers are the same each time.
+/// Xorshift64*: the numbers of a test are the same each time.
 struct Random(u64);
 
 impl Random {
@@ -76,7 +76,7 @@ impl Random {
             5 => format!("{table}.b <> 0"),
             6 => format!("{table}.n <> 'x'"),
             8 => format!("{table}.a >= (SELECT min(a) FROM v)"),
-            // A condition that fails for some rows, where it is not after another one.
+            // A condition that fails for some rows, unless another one drops them before.
             7 => format!("10 / {table}.b > {}", self.below(4)),
             _ => format!("{table}.a IN (1, 4, 9, {})", self.below(30)),
         }
@@ -140,12 +140,12 @@ fn contexts(random: &mut Random) -> (SessionContext, SessionContext, Arc<Metrics
     let config = SessionConfig::new()
         .with_target_partitions(1 + random.below(3) as usize)
         .with_batch_size(batch)
-        // A side that fails is not read if the other one is empty and comes first. With a filter,
-        // statistics may change the order.
+        // A side that fails is not read if the other one comes first and is empty. A filter may
+        // change the statistics and so the order.
         .set_bool("datafusion.optimizer.join_reordering", false)
         .set_bool(
             "datafusion.optimizer.enable_physical_uncorrelated_scalar_subquery",
-            // As Ballista has it.
+            // The setting of Ballista.
             random.below(2) == 0,
         );
     let (plain, filtered) = (
@@ -157,7 +157,7 @@ fn contexts(random: &mut Random) -> (SessionContext, SessionContext, Arc<Metrics
         plain.register_table(name, Arc::clone(&table) as _).unwrap();
         filtered.register_table(name, table).unwrap();
     }
-    // Filters wherever they are allowed.
+    // Filters wherever the rule allows them.
     let rule = JoinFilters::new().min_ratio(0).small_table("u").small_table("v");
     let metrics = rule.rate(0.3).unwrap().install(&filtered);
     (plain, filtered, metrics)
@@ -179,7 +179,7 @@ async fn try_rows(ctx: &SessionContext, sql: &str) -> Result<Vec<String>> {
     Ok(lines)
 }
 
-/// `LANEBLOOM_PLANS` sets how many; 10,000 take some minutes.
+/// `LANEBLOOM_PLANS` sets the number of plans; 10,000 take some minutes.
 #[tokio::test]
 async fn random_plans_give_the_same_rows() {
     let plans = std::env::var("LANEBLOOM_PLANS").map_or(400, |plans| plans.parse().unwrap());
@@ -189,7 +189,7 @@ async fn random_plans_give_the_same_rows() {
         let (plain, filtered, metrics) = contexts(&mut random);
         for _ in 0..20 {
             let sql = random.query();
-            // A query that fails for a row may fail or not with a filter.
+            // A query that fails for a row may succeed with a filter.
             let Ok(expected) = try_rows(&plain, &sql).await else {
                 failed += 1;
                 continue;
@@ -249,7 +249,7 @@ async fn statistics_decide() {
         assert_eq!(metrics.planned(), 1, "{sql}");
     }
 
-    // More rows than are allowed; a hint at one of two tables.
+    // More rows than are allowed, and a hint for only one of two tables.
     for (rule, planned) in [
         (JoinFilters::new().max_build_rows(99), 0),
         (JoinFilters::new().max_build_rows(1000), 1),
@@ -340,7 +340,7 @@ async fn keys_that_can_fail_get_no_filter() {
         over("CAST(CAST(f.s AS INT) AS BIGINT)"),
         over("f.big + f.big"),
         over("checked_id(f.x)"),
-        // In the other one's zone, in which some clock's readings may never have been.
+        // A cast to the zone of the other side, in which some times of a clock do not exist.
         "SELECT id FROM fact f JOIN dim ON f.tz = dim.ts".into(),
         // The optimizer moves a condition through each of these.
         from("SELECT 10 / x AS q FROM fact WHERE x <> 0"),
@@ -441,9 +441,9 @@ async fn parquet_runs_the_filter_in_the_scan() {
     assert_eq!((metrics.rows_in(), metrics.rows_pruned()), (50_000, 49_500));
 }
 
-/// A filter that prunes too little is asked again only after a million rows.
+/// A filter that prunes too little is tried again only after a million rows.
 #[tokio::test]
-async fn a_filter_that_prunes_little_is_not_asked() {
+async fn a_filter_that_prunes_little_is_tried_rarely() {
     let ctx = SessionContext::new_with_config(SessionConfig::new().with_target_partitions(1));
     let metrics = JoinFilters::new().min_pruned(0.6).small_table("dim").install(&ctx);
     for sql in [
