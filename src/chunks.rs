@@ -80,10 +80,10 @@ pub(crate) fn all(source: &impl Source) -> impl Chunks {
 
 /// A part of another source.
 #[cfg(feature = "rayon")]
-pub(crate) struct Part<'a, T>(pub(crate) &'a T, pub(crate) Range<usize>);
+pub(crate) struct SourceRange<'a, T>(pub(crate) &'a T, pub(crate) Range<usize>);
 
 #[cfg(feature = "rayon")]
-impl<T: Source> Source for Part<'_, T> {
+impl<T: Source> Source for SourceRange<'_, T> {
     fn len(&self) -> usize {
         self.1.len()
     }

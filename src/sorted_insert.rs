@@ -23,7 +23,7 @@
 //! takes 2 to 4 ns a byte for memory that was not in use before. So the buckets are small.
 
 #[cfg(feature = "rayon")]
-use crate::chunks::Part;
+use crate::chunks::SourceRange;
 use crate::chunks::{Answer, CHUNK, Chunks, Source, all, answered, ones, tell};
 use crate::geometry::layout::{LINE_BYTES, LINE_WORDS};
 use crate::geometry::pattern::{block, second};
@@ -303,7 +303,7 @@ pub(crate) fn par_insert(bits: &Bits, kernels: &Kernels, source: &(impl Source +
         let part = source.len().div_ceil(parts).max(CHUNK);
         let starts = (0..source.len()).into_par_iter().step_by(part);
         let insert_part = |start| {
-            let part = Part(source, start..source.len().min(start + part));
+            let part = SourceRange(source, start..source.len().min(start + part));
             insert(bits, kernels, &part, None)
         };
         starts.map(insert_part).sum()

@@ -14,3 +14,11 @@ pub(crate) mod sets;
 pub(crate) mod snapshots;
 mod statistics;
 pub(crate) mod unions;
+
+pub(crate) use builders::built;
+pub(crate) use folds::folds;
+pub(crate) use inserts::inserts;
+pub(crate) use removes::removes;
+pub(crate) use sets::sets;
+pub(crate) use snapshots::stored;
+pub(crate) use unions::unions;

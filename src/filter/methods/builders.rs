@@ -191,8 +191,7 @@ macro_rules! built {
             /// A builder, for all options.
             ///
             /// ```
-            #[doc = concat!("let builder = lanebloom::", stringify!($filter), "::builder();")]
-            /// let filter = builder.expected_keys(1000).build()?;
+            #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::builder().expected_keys(1000).build()?;")]
             /// assert_eq!(filter.expected_keys(), 1000);
             /// # Ok::<(), lanebloom::BuildError>(())
             /// ```
@@ -219,7 +218,7 @@ macro_rules! built {
             }
         }
 
-        $($crate::filter::methods::builders::built! { @$option $filter: $engine })*
+        $($crate::filter::methods::built! { @$option $filter: $engine })*
     };
 
     (@memory_budget $filter:ident: $engine:ty) => {
@@ -228,8 +227,7 @@ macro_rules! built {
             /// in a [`DLeftFilter`](crate::DLeftFilter).
             ///
             /// ```
-            #[doc = concat!("let builder = lanebloom::", stringify!($filter), "::builder().memory_budget(100_000);")]
-            /// let filter = builder.build()?;
+            #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::builder().memory_budget(100_000).build()?;")]
             /// assert!((99_000..=100_000).contains(&filter.memory_bytes()));
             /// # Ok::<(), lanebloom::BuildError>(())
             /// ```
@@ -280,8 +278,7 @@ macro_rules! built {
             /// given, it takes one.
             ///
             /// ```
-            #[doc = concat!("let builder = lanebloom::", stringify!($filter), "::builder().expected_keys(100_000);")]
-            /// let builder = builder.false_positive_rate(1e-4);
+            #[doc = concat!("let builder = lanebloom::", stringify!($filter), "::builder().expected_keys(100_000).false_positive_rate(1e-4);")]
             /// let (one, two) = (builder.clone().build()?, builder.lines_per_key(2).build()?);
             /// assert!(two.memory_bytes() * 100 < one.memory_bytes() * 97);
             /// # Ok::<(), lanebloom::BuildError>(())

@@ -42,16 +42,14 @@ macro_rules! inserts {
         "The answer is `false` for a key that is there, and by chance for a new one, at the false-positive \
 rate. If several threads race to insert a new key, **at least** one of them gets `true`, and several \
 may: do not take it for a claim. (With one [word per key](crate::bloom::Builder::words_per_key) \
-exactly one thread gets it.) `false` ends in an `Acquire`, like a lookup's `true`.",
-        "", "false" }
+exactly one thread gets it.) `false` ends in an `Acquire`, like a lookup's `true`.", "", "false" }
     };
 
     ($filter:ident: $engine:ty => $answer:ty, $total:ty, again $again:literal) => {
         $crate::inserts! { "lanebloom::", $filter for [S: $crate::KeyHasher] $filter<S>, [S] $crate::Filter<$engine, S>;
         $engine => $answer, $total;
         "# Errors\n\nFails if the filter is full, or if the key was inserted as often as it can be. The filter \
-loses nothing.",
-        "?", $again }
+loses nothing.", "?", $again }
     };
 
     ($krate:literal, $filter:ident: $engine:ty, $says:literal) => {

@@ -5,7 +5,7 @@
 /// example if an insert can be refused.
 macro_rules! stored {
     ($filter:ident: $engine:ty, $asks:literal, of one size) => {
-        $crate::filter::methods::snapshots::stored! { $filter: $engine, $asks }
+        $crate::filter::methods::stored! { $filter: $engine, $asks }
 
         /// Snapshots of filters whose size never changes.
         impl<S: $crate::hash::FilterHasher> $crate::Filter<$engine, S> {
@@ -91,16 +91,15 @@ macro_rules! stored {
             /// differs.
             ///
             /// ```
-            #[doc = concat!("use lanebloom::{", stringify!($filter), ", SipHash13};")]
+            #[doc = concat!("use lanebloom::{", stringify!($filter), " as Filter, SipHash13};")]
             ///
             /// let hasher = SipHash13::random();
-            #[doc = concat!("let builder = ", stringify!($filter), "::builder().expected_keys(1000);")]
-            /// let filter = builder.hasher(hasher).build()?;
+            /// let filter = Filter::builder().expected_keys(1000).hasher(hasher).build()?;
             #[doc = concat!("filter.insert(\"a\")", $asks, ";")]
             /// let bytes = filter.to_bytes();
-            #[doc = concat!("let (same, _) = ", stringify!($filter), "::from_bytes_with(&bytes, hasher)?;")]
+            /// let (same, _) = Filter::from_bytes_with(&bytes, hasher)?;
             /// assert!(same.contains("a") && !same.contains("b"));
-            #[doc = concat!("assert!(", stringify!($filter), "::from_bytes(&bytes).unwrap_err().is_incompatible());")]
+            /// assert!(Filter::from_bytes(&bytes).unwrap_err().is_incompatible());
             /// # Ok::<(), Box<dyn std::error::Error>>(())
             /// ```
             pub fn from_bytes_with(bytes: &[u8], hasher: S) -> Result<(Self, &[u8]), $crate::SnapshotError> {
@@ -112,16 +111,15 @@ macro_rules! stored {
             /// differs.
             ///
             /// ```
-            #[doc = concat!("use lanebloom::{", stringify!($filter), ", SipHash13};")]
+            #[doc = concat!("use lanebloom::{", stringify!($filter), " as Filter, SipHash13};")]
             ///
             /// let hasher = SipHash13::random();
-            #[doc = concat!("let builder = ", stringify!($filter), "::builder().expected_keys(1000);")]
-            /// let filter = builder.hasher(hasher).build()?;
+            /// let filter = Filter::builder().expected_keys(1000).hasher(hasher).build()?;
             #[doc = concat!("filter.insert(\"a\")", $asks, ";")]
             /// let stream = filter.to_bytes();
-            #[doc = concat!("let same = ", stringify!($filter), "::read_from_with(&stream[..], 1 << 20, hasher)?;")]
+            /// let same = Filter::read_from_with(&stream[..], 1 << 20, hasher)?;
             /// assert!(same.contains("a") && !same.contains("b"));
-            #[doc = concat!("assert!(", stringify!($filter), "::read_from(&stream[..], 1 << 20).is_err());")]
+            /// assert!(Filter::read_from(&stream[..], 1 << 20).is_err());
             /// # Ok::<(), Box<dyn std::error::Error>>(())
             /// ```
             #[cfg(feature = "std")]
@@ -146,8 +144,7 @@ macro_rules! stored {
             /// # Examples
             ///
             /// ```
-            #[doc = concat!("let builder = lanebloom::", stringify!($filter), "::builder().expected_keys(1000);")]
-            /// let filter = builder.seed(7).build()?;
+            #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::builder().expected_keys(1000).seed(7).build()?;")]
             #[doc = concat!("filter.insert(\"a\")", $asks, ";")]
             /// let mut bytes = filter.to_bytes();
             /// bytes.extend(b"more");

@@ -13,6 +13,7 @@ use crate::codec::{
 };
 use crate::error::{BuildError, BuildErrorKind, InsertError, InsertErrorKind, SnapshotErrorKind};
 use crate::filter::Statistics;
+use crate::filter::parts::stripes::{AllHeld, Stripes};
 use crate::filter::traits::{Count, Encode, Engine, FixedSize, Insert, Remove};
 use crate::geometry::sizing::{MAX_BITS_PER_KEY, Request};
 use crate::kernel::Plan;
@@ -20,6 +21,7 @@ use crate::kernel::plan::AccessPlan;
 use crate::kernel::scalar::unpack_few;
 use crate::kernel::tiles;
 use crate::words::bits::{self, Hint, Load};
+use crate::words::sync::{AtomicU64, Ordering};
 use alloc::format;
 use alloc::vec::Vec;
 use core::fmt;
@@ -70,15 +72,26 @@ pub(crate) trait Slots: Sized {
     /// Fails if the words, read from a snapshot, are not those of a table.
     fn check(&self) -> Result<(), SnapshotErrorKind>;
 
+    /// The words, and the stripes that lock some of them.
+    fn memory(&self) -> (&[AtomicU64], &Stripes);
+
     /// The words, one after another. Call [`acquire`](bits::acquire) after the last.
-    fn words(&self) -> impl Iterator<Item = u64>;
+    fn words(&self) -> impl Iterator<Item = u64> {
+        self.memory().0.iter().map(|word| word.load(Ordering::Relaxed))
+    }
 
     /// Sets the words from `first` on, while no other thread knows of the table.
-    fn store(&mut self, first: usize, words: impl Iterator<Item = u64>);
+    fn store(&mut self, first: usize, words: impl Iterator<Item = u64>) {
+        for (word, value) in self.memory().0[first..].iter().zip(words) {
+            word.store(value, Ordering::Relaxed);
+        }
+    }
 
     /// Makes the changes wait that could hide a key from a reader of all words, until the result is
-    /// dropped.
-    fn hold(&self) -> impl Sized;
+    /// dropped: moves and removals of a cuckoo filter, inserts of a d-left filter that take a cell.
+    fn hold(&self) -> AllHeld<'_> {
+        self.memory().1.hold_all()
+    }
 
     /// The slots that hold a key, and the keys in them. Ends in an `Acquire`.
     fn occupied(&self) -> (usize, usize);

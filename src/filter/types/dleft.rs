@@ -62,10 +62,7 @@ pub use crate::error::InsertError;
 
 use crate::error::BuildError;
 use crate::filter::Filter;
-use crate::filter::methods::builders::built;
-use crate::filter::methods::inserts::inserts;
-use crate::filter::methods::removes::removes;
-use crate::filter::methods::snapshots::stored;
+use crate::filter::methods::{built, inserts, removes, stored};
 use crate::filter::parts::slots::{Bucketed, planned};
 use crate::filter::traits::Planned;
 use crate::geometry::sizing::Request;

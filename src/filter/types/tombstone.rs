@@ -68,11 +68,7 @@
 use crate::chunks::{Answer, HASHED, Source, all, answered, each_one, ones, tell};
 use crate::codec::{Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, given};
 use crate::error::{BuildError, BuildErrorKind, IncompatibleError, SnapshotErrorKind};
-use crate::filter::methods::builders::built;
-use crate::filter::methods::inserts::inserts;
-use crate::filter::methods::removes::removes;
-use crate::filter::methods::snapshots::stored;
-use crate::filter::methods::unions::unions;
+use crate::filter::methods::{built, inserts, removes, stored, unions};
 use crate::filter::parts::layers::fill_of_all;
 use crate::filter::traits::{Encode, Engine, FixedSize, Insert, Planned, Remove, Union};
 use crate::filter::types::bloom::{Bloom, BloomBits};

@@ -161,10 +161,7 @@ pub use generations::Generations;
 
 use crate::error::{BuildError, BuildErrorKind};
 use crate::filter::Filter;
-use crate::filter::methods::builders::built;
-use crate::filter::methods::inserts::inserts;
-use crate::filter::methods::snapshots::stored;
-use crate::filter::methods::unions::unions;
+use crate::filter::methods::{built, inserts, stored, unions};
 use crate::filter::parts::lines::empty;
 use crate::filter::traits::Planned;
 use crate::filter::types::bloom::{Bloom, ConcurrentBloom};

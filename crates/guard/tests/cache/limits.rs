@@ -53,7 +53,7 @@ impl Running {
     }
 }
 
-/// A cache of so many places whose loads get others.
+/// A cache with this number of places, whose loads get others.
 fn nested<L>(places: usize, load: impl Fn(Cache, u64) -> L + Send + Sync + 'static) -> Cache
 where
     L: Future<Output = Result<Option<u64>, LoadError>> + Send + 'static,

@@ -329,19 +329,8 @@ impl Slots for CuckooTable {
         self.shape.check(self.words())
     }
 
-    fn words(&self) -> impl Iterator<Item = u64> {
-        self.words.iter().map(|word| word.load(Ordering::Relaxed))
-    }
-
-    fn store(&mut self, first: usize, words: impl Iterator<Item = u64>) {
-        for (word, value) in self.words[first..].iter().zip(words) {
-            word.store(value, Ordering::Relaxed);
-        }
-    }
-
-    /// Moves and removals wait.
-    fn hold(&self) -> impl Sized {
-        self.stripes.hold_all()
+    fn memory(&self) -> (&[AtomicU64], &Stripes) {
+        (&self.words, &self.stripes)
     }
 
     fn occupied(&self) -> (usize, usize) {
