@@ -7,9 +7,9 @@
 use crate::codec::{BlocksHeader, Hashing, Input, Kind, Out, SNAPSHOT_HEADER, admit, read_words, write_words};
 use crate::error::{BuildError, IncompatibleError, SnapshotErrorKind};
 use crate::filter::Statistics;
-use crate::filter::traits::{Encode, Engine, FixedSize, Union};
+use crate::filter::traits::{Encode, Engine, FixedSize, Planned, Union};
 use crate::geometry::layout::{LINE_BITS, LINE_BYTES, LINE_WORDS, Layout};
-use crate::geometry::sizing::Cell;
+use crate::geometry::sizing::{Cell, Request};
 use crate::hash::Murmur3;
 use crate::kernel::{Isa, Lookups, Plan};
 use crate::words::bits::{self, Lines, Load};
@@ -201,6 +201,22 @@ impl<W: LineWords, const OWNED: bool> Engine for Blocked<W, OWNED> {
 
     fn set_isa(&mut self, isa: Isa) {
         self.words.set_kernels(self.layout, isa);
+    }
+}
+
+/// Bits lie in two lines where that is worth it.
+impl<W: OwnWords> Planned for Blocked<W> {
+    type Options = ();
+
+    fn build(request: Request, (): ()) -> Result<Self, BuildError> {
+        let (cell, two_lines) = (W::CELL, W::CELL == Cell::Bit);
+        let (layout, expected_keys) = Request {
+            cell,
+            two_lines,
+            ..request
+        }
+        .solve()?;
+        empty(layout, expected_keys)
     }
 }
 

@@ -14,7 +14,7 @@ use crate::codec::{
 use crate::error::{BuildError, BuildErrorKind, InsertError, InsertErrorKind, SnapshotErrorKind};
 use crate::filter::Statistics;
 use crate::filter::parts::stripes::{AllHeld, Stripes};
-use crate::filter::traits::{Count, Encode, Engine, FixedSize, Insert, Remove};
+use crate::filter::traits::{Count, Encode, Engine, FixedSize, Insert, Planned, Remove};
 use crate::geometry::sizing::{MAX_BITS_PER_KEY, Request};
 use crate::kernel::Plan;
 use crate::kernel::plan::AccessPlan;
@@ -40,11 +40,10 @@ pub(crate) trait Slots: Sized {
     type Address: Copy;
     /// The shape of the buckets, and how many there are.
     type Buckets: Copy;
-    /// What a builder collects that only this table needs.
-    type Options: Clone + Default + fmt::Debug;
 
     /// The plan for what a builder was asked for, and the number of keys that it is for.
-    fn solve(request: Request, options: Self::Options) -> Result<(Self::Buckets, usize), BuildErrorKind>;
+    /// (`fingerprint_bits` may be given for a table that has several lengths.)
+    fn solve(request: Request, fingerprint_bits: Option<usize>) -> Result<(Self::Buckets, usize), BuildErrorKind>;
 
     /// An empty table.
     fn new(buckets: Self::Buckets) -> Result<Self, BuildError>;
@@ -243,11 +242,15 @@ impl<T: Slots> Bucketed<T> {
     }
 }
 
-/// An empty engine for what a builder was asked for.
-pub(crate) fn planned<T: Slots>(request: Request, options: T::Options) -> Result<Bucketed<T>, BuildError> {
-    let (buckets, expected_keys) = T::solve(request, options).map_err(BuildError)?;
-    let table = T::new(buckets)?;
-    Ok(Bucketed { table, expected_keys })
+impl<T: Slots> Planned for Bucketed<T> {
+    /// The bits of a fingerprint.
+    type Options = Option<usize>;
+
+    fn build(request: Request, fingerprint_bits: Option<usize>) -> Result<Self, BuildError> {
+        let (buckets, expected_keys) = T::solve(request, fingerprint_bits).map_err(BuildError)?;
+        let table = T::new(buckets)?;
+        Ok(Self { table, expected_keys })
+    }
 }
 
 #[inline]

@@ -10,11 +10,11 @@ use crate::codec::{Input, Kind, OwnHeader};
 use crate::error::{BuildError, SnapshotErrorKind};
 use crate::filter::Filter;
 use crate::filter::methods::{built, folds, inserts, sets, stored, unions};
-use crate::filter::parts::lines::{Blocked, LineWords, OwnWords, empty};
-use crate::filter::traits::{Encode, Engine, Insert, Planned};
+use crate::filter::parts::lines::{Blocked, LineWords, OwnWords};
+use crate::filter::traits::{Encode, Engine, Insert};
 use crate::funnel::Funnel;
 use crate::geometry::layout::Layout;
-use crate::geometry::sizing::{Cell, Request};
+use crate::geometry::sizing::Cell;
 use crate::hash::{KeyHasher, Murmur3, assert_same_length};
 use crate::kernel::{Isa, Kernels, Lookups, Plan};
 use crate::sorted_insert;
@@ -71,16 +71,6 @@ unions! { ConcurrentBloom: Bloom, "" }
 sets! { ConcurrentBloom: Bloom, estimates }
 folds! { ConcurrentBloom: Bloom }
 stored! { ConcurrentBloom: Bloom, "", of one size }
-
-impl Planned for Bloom {
-    type Options = ();
-
-    fn build(request: Request, (): ()) -> Result<Self, BuildError> {
-        let two_lines = true;
-        let (layout, expected_keys) = Request { two_lines, ..request }.solve()?;
-        empty(layout, expected_keys)
-    }
-}
 
 impl Bloom {
     /// Reads the `count` parts of a snapshot, whose bits take exactly `bytes` together.

@@ -79,10 +79,10 @@ use crate::codec::Kind;
 use crate::error::BuildError;
 use crate::filter::Filter;
 use crate::filter::methods::{built, folds, inserts, removes, sets, stored, unions};
-use crate::filter::parts::lines::{Blocked, LineWords, OwnWords, empty};
-use crate::filter::traits::{Insert, Planned, Remove};
+use crate::filter::parts::lines::{Blocked, LineWords, OwnWords};
+use crate::filter::traits::{Insert, Remove};
 use crate::geometry::layout::{LINE_WORDS, Layout};
-use crate::geometry::sizing::{Cell, Request};
+use crate::geometry::sizing::Cell;
 use crate::hash::Murmur3;
 use crate::kernel::{CounterBatch, CounterKernels, Isa, Lookups};
 use crate::words::bits::{self, Lines};
@@ -146,16 +146,6 @@ unions! { CountingBloom: Counting, "" }
 sets! { CountingBloom: Counting }
 folds! { CountingBloom: Counting }
 stored! { CountingBloom: Counting, "", of one size }
-
-impl Planned for Counting {
-    type Options = ();
-
-    fn build(request: Request, (): ()) -> Result<Self, BuildError> {
-        let cell = Cell::Counter;
-        let (layout, expected_keys) = Request { cell, ..request }.solve()?;
-        empty(layout, expected_keys)
-    }
-}
 
 impl Counting {
     /// Inserts or removes hashes; returns how many operations answered yes.

@@ -81,13 +81,10 @@
 mod shape;
 pub(crate) mod table;
 
-use crate::error::BuildError;
 pub use crate::error::InsertError;
 pub(crate) use crate::filter::Filter;
 use crate::filter::methods::{built, inserts, removes, stored};
-use crate::filter::parts::slots::{Bucketed, Slots, planned};
-use crate::filter::traits::Planned;
-use crate::geometry::sizing::Request;
+use crate::filter::parts::slots::{Bucketed, Slots};
 use crate::hash::Murmur3;
 use table::CuckooTable;
 
@@ -132,15 +129,6 @@ built! { CuckooFilter: Cuckoo; memory_budget }
 inserts! { CuckooFilter: Cuckoo => Result<(), InsertError>, Result<(), InsertError>, again "true" }
 removes! { CuckooFilter: Cuckoo, "?" }
 stored! { CuckooFilter: Cuckoo, "?", of one size }
-
-impl Planned for Cuckoo {
-    /// The bits of a fingerprint.
-    type Options = Option<usize>;
-
-    fn build(request: Request, fingerprint_bits: Option<usize>) -> Result<Self, BuildError> {
-        planned(request, fingerprint_bits)
-    }
-}
 
 impl<S> Builder<S> {
     /// The length of a fingerprint in bits: 10, 12, 16 or 21. A bucket then holds six, five, four

@@ -60,12 +60,9 @@ pub(crate) mod cells;
 
 pub use crate::error::InsertError;
 
-use crate::error::BuildError;
 use crate::filter::Filter;
 use crate::filter::methods::{built, inserts, removes, stored};
-use crate::filter::parts::slots::{Bucketed, planned};
-use crate::filter::traits::Planned;
-use crate::geometry::sizing::Request;
+use crate::filter::parts::slots::Bucketed;
 use crate::hash::Murmur3;
 use cells::Cells;
 
@@ -108,11 +105,3 @@ built! { DLeftFilter: DLeft; memory_budget }
 inserts! { DLeftFilter: DLeft => Result<(), InsertError>, Result<(), InsertError>, again "true" }
 removes! { DLeftFilter: DLeft, "?" }
 stored! { DLeftFilter: DLeft, "?", of one size }
-
-impl Planned for DLeft {
-    type Options = ();
-
-    fn build(request: Request, (): ()) -> Result<Self, BuildError> {
-        planned(request, ())
-    }
-}

@@ -265,8 +265,6 @@ impl Slots for CuckooTable {
     const LINES: usize = 2;
     type Address = CuckooAddress;
     type Buckets = (BucketShape, usize);
-    /// The bits of a fingerprint.
-    type Options = Option<usize>;
 
     fn solve(
         request: Request,

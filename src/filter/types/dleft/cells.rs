@@ -256,9 +256,8 @@ impl Slots for Cells {
     type Address = DLeftAddress;
     /// The number of buckets in each subtable, not 0.
     type Buckets = usize;
-    type Options = ();
 
-    fn solve(request: Request, (): ()) -> Result<(usize, usize), BuildErrorKind> {
+    fn solve(request: Request, _: Option<usize>) -> Result<(usize, usize), BuildErrorKind> {
         request.check()?;
         let load = request
             .rate
