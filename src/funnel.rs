@@ -284,6 +284,18 @@ by_value! {
     bool as u8, |key| u8::from(*key);
     char as u32, |key| u32::from(*key);
     () as [u8; 0], |_key| [];
+    NonZero<i8> as i8, |key| key.get();
+    NonZero<i16> as i16, |key| key.get();
+    NonZero<i32> as i32, |key| key.get();
+    NonZero<i64> as i64, |key| key.get();
+    NonZero<i128> as i128, |key| key.get();
+    NonZero<isize> as isize, |key| key.get();
+    NonZero<u8> as u8, |key| key.get();
+    NonZero<u16> as u16, |key| key.get();
+    NonZero<u32> as u32, |key| key.get();
+    NonZero<u64> as u64, |key| key.get();
+    NonZero<u128> as u128, |key| key.get();
+    NonZero<usize> as usize, |key| key.get();
     Ipv4Addr as [u8; 4], |key| key.octets();
     Ipv6Addr as [u8; 16], |key| key.octets();
     SocketAddrV4 as (Ipv4Addr, u16), |key| (*key.ip(), key.port());
@@ -295,13 +307,6 @@ by_value! {
     #[cfg(feature = "std")]
     SystemTime as (u64, u32), |key| since_1970(*key);
 }
-
-macro_rules! nonzero {
-    ($($t:ty),*) => {
-        by_value! { $(NonZero<$t> as $t, |key| key.get();)* }
-    };
-}
-nonzero!(i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize);
 
 /// Seconds, of which those before 1970 are negative, and nanoseconds.
 #[cfg(feature = "std")]

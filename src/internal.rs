@@ -67,14 +67,12 @@ use crate::{BuildError, ConcurrentBitmap, ConcurrentBloom, Filter};
 #[cfg(feature = "std")]
 use alloc::{sync::Arc, vec::Vec};
 
-/// For benches and tests of this crate: a filter by other kernels.
-pub trait WithIsa {
-    /// The same filter by the kernels of `isa`, one of [`instruction_sets`].
-    fn with_isa(self, isa: Isa) -> Self;
-}
-
-impl<E: Engine, S> WithIsa for Filter<E, S> {
-    fn with_isa(mut self, isa: Isa) -> Self {
+impl<E: Engine, S> Filter<E, S> {
+    /// For benches and tests of this crate: the same filter by the kernels of `isa`, one of
+    /// [`instruction_sets`].
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_isa(mut self, isa: Isa) -> Self {
         self.engine.set_isa(isa);
         self.isa = isa;
         self

@@ -4,7 +4,7 @@
 use crate::features::Library;
 use fastbloom::AtomicBloomFilter;
 use lanebloom::ConcurrentBloom;
-use lanebloom::internal::{Isa, WithIsa};
+use lanebloom::internal::Isa;
 use std::hash::BuildHasher;
 use std::sync::RwLock;
 

@@ -4,7 +4,6 @@ use crate::contestants::{BATCH, Ours, Peer, count};
 use crate::features::{Library, features};
 use crate::{Args, Group, STRANGERS, timed, warm};
 use growable_bloom_filter::{GrowableBloom, GrowableBloomBuilder};
-use lanebloom::internal::WithIsa;
 use lanebloom::{ConcurrentBloom, ScalableBloom};
 use lanebloom_benches::number;
 use std::fmt::Write as _;

@@ -9,7 +9,6 @@ use crate::keys::Key;
 use crate::quickbloom;
 use crate::{Args, Group, Table, one_group};
 use fastbloom::AtomicBloomFilter;
-use lanebloom::internal::WithIsa;
 use lanebloom::{ConcurrentBloom, FastHash, KeyHasher, Murmur3, SipHash13};
 #[cfg(has_quickbloom)]
 use std::ffi::c_void;

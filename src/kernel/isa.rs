@@ -84,7 +84,7 @@ pub fn instruction_set() -> &'static str {
 }
 
 /// The instruction sets that this machine has, the best last. The tests and benches give one to
-/// [`WithIsa::with_isa`](crate::internal::WithIsa::with_isa) or
+/// [`with_isa`](crate::Filter::with_isa) or
 /// [`KeyHasher::hash_batch_by`](crate::KeyHasher::hash_batch_by).
 pub fn instruction_sets() -> impl Iterator<Item = Isa> {
     Isa::all()

@@ -2,7 +2,7 @@
 //! every absurd field.
 
 use lanebloom::codec::{Identity, SnapshotHeader};
-use lanebloom::internal::{WithIsa, instruction_sets};
+use lanebloom::internal::instruction_sets;
 use lanebloom::{BloomView, ConcurrentBloom, FastHash, KeyHasher, Murmur3, Prehashed, SipHash13, SnapshotError};
 use lanebloom_tests::{number, with_field};
 use proptest::prelude::*;

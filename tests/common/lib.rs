@@ -7,7 +7,7 @@ mod number;
 pub use number::number;
 
 use lanebloom::internal::bounds::Blocked;
-use lanebloom::internal::{WithIsa, instruction_sets};
+use lanebloom::internal::instruction_sets;
 use lanebloom::traits::Engine;
 use lanebloom::{Filter, Funnel, KeyHasher};
 use std::io::{self, Read, Write};

@@ -3,7 +3,7 @@
 //!
 //! A program of its own, so that ci/release.sh need not compile it.
 
-use lanebloom::internal::{Isa, WithIsa, instruction_sets};
+use lanebloom::internal::{Isa, instruction_sets};
 use lanebloom::traits::{Count, Engine, Insert, Inserted, Remove, Union};
 use lanebloom::{BuildError, Filter, InsertError, KeyHasher};
 use lanebloom_formats::SplitBlockBloom;

@@ -3,7 +3,7 @@
 
 use lanebloom::ConcurrentBloom;
 use lanebloom::bloom::Builder;
-use lanebloom::internal::{Isa, WithIsa, instruction_sets};
+use lanebloom::internal::{Isa, instruction_sets};
 use lanebloom_tests::{LAYOUTS, RATES, lookups_agree, number, plain, within};
 use std::hash::{BuildHasher, Hasher};
 

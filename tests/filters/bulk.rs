@@ -2,7 +2,7 @@
 //! bits and the same answers.
 
 use lanebloom::ConcurrentBloom;
-use lanebloom::internal::{WithIsa, instruction_sets};
+use lanebloom::internal::instruction_sets;
 use lanebloom_tests::{LAYOUTS, number, plain, together};
 use proptest::prelude::*;
 #[cfg(feature = "rayon")]

@@ -1,7 +1,7 @@
 //! Folds: a smaller filter with the same keys.
 
 use crate::{bloom, counting, numbers};
-use lanebloom::internal::{WithIsa, instruction_sets};
+use lanebloom::internal::instruction_sets;
 use lanebloom::{BuildError, ConcurrentBloom, CountingBloom};
 use lanebloom_tests::{LAYOUTS, RATES, hit_rate, lookups_agree};
 

@@ -2,7 +2,7 @@
 //! keys and by calls. The tests compare the answers of its calls with a plain map. Both also run
 //! beside threads that rotate.
 
-use lanebloom::internal::{WithIsa, instruction_sets};
+use lanebloom::internal::instruction_sets;
 use lanebloom::windowed::Builder;
 use lanebloom::{SipHash13, WindowedBloom};
 use lanebloom_tests::{STRESS_KEYS, SetAtEnd, hit_rate, lookups_agree, number, plain};

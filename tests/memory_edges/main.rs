@@ -5,7 +5,7 @@
 #![cfg(target_os = "linux")]
 
 use lanebloom::bloom::Builder;
-use lanebloom::internal::{WithIsa, instruction_sets};
+use lanebloom::internal::instruction_sets;
 use lanebloom::{ConcurrentBloom, Funnel, KeyHasher, Murmur3, SipHash13};
 use lanebloom_tests::{WORDS, number};
 use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap_anonymous, mprotect, munmap};
