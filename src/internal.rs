@@ -10,7 +10,7 @@ pub use crate::chunks::{assert_bitmap_length, each_one, for_each_absent, try_gat
 pub use crate::codec::serde::{deserialize, serialize};
 /// For `lanebloom-formats`: the methods of its types that deref to a [`Filter`], and what they need
 /// of the engine.
-pub use crate::filter::methods::{folds::Fold, sets::Sets};
+pub use crate::filter::methods::sets::Sets;
 /// For `lanebloom-formats` and the Python package: the keys that make a filter overfull.
 pub use crate::filter::traits::overfull_at;
 /// For `lanebloom-formats`: the end of a key under MurmurHash64A, and a key of few bytes.
@@ -31,7 +31,7 @@ pub use crate::words::chunks::{as_chunks, as_chunks_mut};
 pub use crate::words::memory::Words;
 /// For `lanebloom-formats`: the words of [`Bits`].
 pub use crate::words::sync::AtomicU64;
-pub use crate::{folds, inserts, sets, unions};
+pub use crate::{inserts, sets, unions};
 
 /// For `lanebloom-guard`: a pointer that is swapped while others read through it, and what the
 /// protocol around it needs. Under `--cfg lanebloom_loom` they are the model checker's.

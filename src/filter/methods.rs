@@ -3,7 +3,6 @@
 
 pub(crate) mod builders;
 mod copies;
-pub(crate) mod folds;
 pub(crate) mod inserts;
 mod layouts;
 mod lookups;
@@ -16,7 +15,6 @@ mod statistics;
 pub(crate) mod unions;
 
 pub(crate) use builders::built;
-pub(crate) use folds::folds;
 pub(crate) use inserts::inserts;
 pub(crate) use removes::removes;
 pub(crate) use sets::sets;

@@ -69,7 +69,7 @@ use crate::{CHUNK, chunks};
 use alloc::format;
 use core::fmt;
 use core::ops::{Deref, DerefMut};
-use lanebloom::internal::{Bits, Fold, Parts, check_rate, folds, inserts, sets, unions};
+use lanebloom::internal::{Bits, Parts, Sets, check_rate, inserts, sets, unions};
 use lanebloom::{BuildError, Filter, Funnel, KeyHasher};
 
 /// XXH64 with seed 0 of a key's bytes: the hash that all of these filters use.
@@ -295,8 +295,7 @@ inserts! { "lanebloom_formats::", SplitBlockBloom: SplitBlock<Owned>,
 several threads race to insert a new key, **at least** one of them gets `true`, and several may: do not take it \
 for a claim. `false` ends in an `Acquire`, like a lookup's `true`." }
 unions! { "lanebloom_formats::", SplitBlockBloom: SplitBlock<Owned>, "with_bytes(2048)?" }
-sets! { "lanebloom_formats::", SplitBlockBloom: SplitBlock<Owned>, estimates }
-folds! { "lanebloom_formats::", SplitBlockBloom: SplitBlock<Owned>, "with_bytes(bytes)" }
+sets! { "lanebloom_formats::", SplitBlockBloom: SplitBlock<Owned>, "with_bytes(bytes)", estimates }
 
 /// Inserts without atomics, for exclusive access.
 impl SplitBlockBloom {
@@ -376,7 +375,7 @@ impl SplitBlockBloom {
             }
             factor *= 2;
         }
-        Fold::fold_for_rate(&mut self.0, factor, rate)
+        Sets::fold_for_rate(&mut self.0, factor, rate)
     }
 
     /// The bits.

@@ -9,7 +9,7 @@ use crate::chunks::{Answer, Few, HashedKeys, Source, tell, unpack_into};
 use crate::codec::{Input, Kind, OwnHeader};
 use crate::error::{BuildError, SnapshotErrorKind};
 use crate::filter::Filter;
-use crate::filter::methods::{built, folds, inserts, sets, stored, unions};
+use crate::filter::methods::{built, inserts, sets, stored, unions};
 use crate::filter::parts::lines::{Blocked, LineWords, OwnWords};
 use crate::filter::traits::{Encode, Engine, Insert};
 use crate::funnel::Funnel;
@@ -69,7 +69,6 @@ built! { ConcurrentBloom: Bloom; memory_budget, words_per_key, lines_per_key }
 inserts! { ConcurrentBloom: Bloom }
 unions! { ConcurrentBloom: Bloom, "" }
 sets! { ConcurrentBloom: Bloom, estimates }
-folds! { ConcurrentBloom: Bloom }
 stored! { ConcurrentBloom: Bloom, "", of one size }
 
 impl Bloom {

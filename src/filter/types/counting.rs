@@ -78,7 +78,7 @@ use crate::chunks::{Answer, Source, all, answered, ones, tell};
 use crate::codec::Kind;
 use crate::error::BuildError;
 use crate::filter::Filter;
-use crate::filter::methods::{built, folds, inserts, removes, sets, stored, unions};
+use crate::filter::methods::{built, inserts, removes, sets, stored, unions};
 use crate::filter::parts::lines::{Blocked, LineWords, OwnWords};
 use crate::filter::traits::{Insert, Remove};
 use crate::geometry::layout::{LINE_WORDS, Layout};
@@ -144,7 +144,6 @@ inserts! { CountingBloom: Counting }
 removes! { CountingBloom: Counting, "" }
 unions! { CountingBloom: Counting, "" }
 sets! { CountingBloom: Counting }
-folds! { CountingBloom: Counting }
 stored! { CountingBloom: Counting, "", of one size }
 
 impl Counting {

@@ -14,7 +14,7 @@ use lanebloom::codec::Identity;
 use lanebloom::hash::FilterHasher;
 use lanebloom::internal::bounds::{Answer, Load, Source};
 use lanebloom::internal::{
-    AccessPlan, AtomicU64, Bits, Fold, Hint, Isa, Plan, Sets, acquire, acquire_if, as_chunks_mut, assert_same_length,
+    AccessPlan, AtomicU64, Bits, Hint, Isa, Plan, Sets, acquire, acquire_if, as_chunks_mut, assert_same_length,
     prefetch, unpack,
 };
 use lanebloom::traits::{Engine, FixedSize, Insert, Union};
@@ -398,6 +398,9 @@ impl Union for SplitBlock<Owned> {
 
 impl FixedSize for SplitBlock<Owned> {}
 
+/// The block of a hash is the floor of its upper half times `blocks / 2^32`. With `blocks / f`
+/// blocks, it is the floor of that block divided by `f`. So `f` neighbouring blocks, united, are
+/// the block that their keys would have filled.
 impl Sets for SplitBlock<Owned> {
     type Block = Block<u64>;
 
@@ -419,12 +422,7 @@ impl Sets for SplitBlock<Owned> {
         let share = |word: u64| word as u32 != 0 && word >> 32 != 0;
         !self.both(other).any(|(a, b)| (0..4).all(|i| share(a[i] & b[i])))
     }
-}
 
-/// The block of a hash is the floor of its upper half times `blocks / 2^32`. With `blocks / f`
-/// blocks, it is the floor of that block divided by `f`. So `f` neighbouring blocks, united, are
-/// the block that their keys would have filled.
-impl Fold for SplitBlock<Owned> {
     fn blocks_to_fold(&self) -> (usize, &'static str) {
         (self.content.blocks.get(), "")
     }
