@@ -390,6 +390,13 @@ pub trait Insert {
         self.insert_flagged(source, None)
     }
 
+    /// The plan of a batch of keys that are not hashed yet.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn plan_of_keys(&self, keys: usize) -> Plan {
+        Plan::of_inserts(keys)
+    }
+
     /// [`insert_batch`](Self::insert_batch) by hash.
     #[inline]
     fn insert_hashes(&self, hashes: &[u64]) -> Total<Self> {
@@ -427,7 +434,7 @@ pub trait Insert {
         if let [key] = keys {
             return sum(core::iter::once(self.insert(key)));
         }
-        if Plan::of_inserts(keys.len()).is_single() {
+        if self.plan_of_keys(keys.len()).is_single() {
             return sum(keys.iter().map(|key| self.insert(key)));
         }
         self.insert_source(&self.source(keys))
@@ -478,6 +485,11 @@ impl<E: Insert, S> Insert for Filter<E, S> {
     #[inline]
     fn insert_source(&self, source: &impl Source) -> Total<Self> {
         self.engine.insert_source(source)
+    }
+
+    #[inline(always)]
+    fn plan_of_keys(&self, keys: usize) -> Plan {
+        self.engine.plan_of_keys(keys)
     }
 
     #[inline]

@@ -99,15 +99,19 @@ impl Plan {
         .plan(keys)
     }
 
-    /// As [`of_keys`](Self::of_keys), for inserts. (Intel with AMX, 32 new hashes, as a few and by
-    /// a pipeline: 12.4 and 11.1 ns at 32 KiB, 19.6 and 17.3 at 8 MiB. Present ones: 1.4 and 1.5,
-    /// 3.8 and 4.8.)
+    /// As [`of_keys`](Self::of_keys), for inserts. A few are hashed one by one; whether single
+    /// calls insert them is the filter's plan, since the call for a few takes 3 ns. (Present `u64`
+    /// keys, 32 KiB, one by one and as a few. Zen 5, AVX-512: 4 keys 2.8 and 3.6 ns, 8 keys 2.8 and
+    /// 3.2. Intel with AMX: 3.4 and 3.5, 3.4 and 3.1; by AVX2 4.6 and 4.2, 4.6 and 3.8.)
+    ///
+    /// (Intel with AMX, 32 new hashes, as a few and by a pipeline: 12.4 and 11.1 ns at 32 KiB, 19.6
+    /// and 17.3 at 8 MiB. Present ones: 1.4 and 1.5, 3.8 and 4.8.)
     #[inline(always)]
     #[must_use]
     pub const fn of_inserts(keys: usize) -> Self {
         Ladder {
             few: FEW_INSERTS,
-            groups: FEWEST_INSERTS_IN_A_PIPELINE,
+            groups: if IS_CHECKED { FEWEST_INSERTS_IN_A_PIPELINE } else { 16 },
             pipeline: FEWEST_INSERTS_IN_A_PIPELINE,
         }
         .plan(keys)

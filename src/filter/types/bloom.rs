@@ -133,6 +133,14 @@ impl Insert for Bloom {
         self.insert_flagged(source, None)
     }
 
+    #[inline(always)]
+    fn plan_of_keys(&self, keys: usize) -> Plan {
+        match Plan::of_inserts(keys) {
+            Plan::Few => self.words.kernels.plan(keys),
+            plan => plan,
+        }
+    }
+
     #[inline]
     fn insert_hashes(&self, hashes: &[u64]) -> usize {
         if self.words.kernels.plan(hashes.len()).is_single() {
