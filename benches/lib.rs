@@ -26,7 +26,7 @@ pub fn parse_size(text: &str) -> Result<usize, String> {
         .map_err(|error| error.to_string())
 }
 
-/// Options of most benches.
+// Options of most benches. (Not a comment of documentation, which would head the help.)
 #[derive(clap::Args)]
 pub struct BenchArgs {
     /// Also write the tables to this file.
