@@ -5,13 +5,17 @@
 # installs the libraries)
 #
 # usage: ci/python.sh [FOLDER]
+#        ci/python.sh spark
 #
-# The wheel and the sdist stay in FOLDER, if it is named.
+# The wheel and the sdist stay in FOLDER, if it is named. `spark` runs only the tests of
+# lanebloom.spark, with three versions of PySpark, of 450 MB each. They need a JDK 17.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+mode=
+[[ ${1-} != spark ]] || { mode=spark && shift; }
 out=${1:-$work/dist}
 python=${PYTHON:-python3}
 
@@ -19,6 +23,21 @@ python=${PYTHON:-python3}
 bin=$work/venv/bin
 "$bin/pip" install -q -U pip 'maturin>=1.9,<2'
 "$bin/maturin" build --release --locked --strip -q -m crates/python/Cargo.toml -o "$out"
+
+if [[ $mode == spark ]]; then
+    export LANEBLOOM_ROOT=$PWD
+    # Spark 3.5 and 4.0 have version 1 of the format, and no arrow_udf.
+    for spark in '3.5.*' '4.0.*' '4.*'; do
+        echo "PySpark $spark"
+        "$python" -m venv "$work/spark"
+        "$work/spark/bin/pip" install -q "$(ls "$out"/lanebloom-*.whl)" "pyspark[connect]==$spark" 'pandas<3' pyarrow pytest setuptools
+        cp -r crates/python/tests "$work/tests"
+        (cd "$work/tests" && "$work/spark/bin/python" -m pytest -q -p no:cacheprovider test_spark.py)
+        rm -rf "$work/spark" "$work/tests"
+    done
+    exit
+fi
+
 "$bin/maturin" sdist -m crates/python/Cargo.toml -o "$out"
 wheel=$(ls "$out"/lanebloom-*-cp39-abi3-*.whl)
 size=$(stat -c %s "$wheel")

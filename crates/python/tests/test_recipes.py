@@ -46,7 +46,8 @@ def run(word):
 
 
 def test_every_example_is_one_of_these():
-    assert README.count("```python") == 7
+    # Those of Spark are in test_spark.py.
+    assert README.count("```python") == 11
 
 
 def test_the_first_example():
@@ -150,3 +151,22 @@ def test_a_token_is_taken_once():
 
     assert [status(X_TOKEN="a"), status(X_TOKEN="b"), status(X_TOKEN="a")] == ["200", "200", "409"]
     assert status() == status() == "200"
+
+
+def test_dask_makes_a_filter_by_all_workers():
+    pytest.importorskip("dask.bag")
+    import dask
+
+    with dask.config.set(scheduler="threads"):
+        names = run("Dask")
+    assert names["seen"].compute().approx_len in range(1990, 2011)
+
+
+def test_ray_makes_a_filter_by_all_workers():
+    ray = pytest.importorskip("ray")
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    try:
+        names = run("Ray")
+        assert ray.get(names["seen"]).approx_len in range(1990, 2011)
+    finally:
+        ray.shutdown()

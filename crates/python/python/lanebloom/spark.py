@@ -1,0 +1,319 @@
+"""Filters in Spark jobs: built on the executors, and looked up inside the JVM.
+
+    from lanebloom import spark as bloom
+
+    seen = bloom.build(users, "id")
+    events.filter(bloom.maybe_in(seen, "user_id"))
+    bloom.join(events, users, on="id")
+
+For PySpark 3.5 and 4.x. The executors need this package too, except for lookups in the JVM.
+
+A filter pays off if it drops most rows, and if the rows that it drops would have been shuffled. It
+costs more than it saves if most rows match, or if Spark broadcasts the small side anyway.
+
+Keys. The filter of one integer or string column holds its values, as in df.stat.bloomFilter. The filter of several columns holds their xxhash64, as Spark's
+own runtime filters do; so the columns of both sides must have the same types: an int and a bigint
+of one value have two hashes. For one column of another type, such as a date or a decimal, pass
+xxhash64(column) to build and to maybe_in.
+
+Integers and hashes are looked up by Spark's own code, in the JVM. Strings go through Python, which
+takes several times as long: xxhash64(column) is faster for them too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Optional, Union, cast
+
+from ._lanebloom import SparkBloomFilter
+
+if TYPE_CHECKING:
+    import pyarrow
+    from pyspark.sql import Column, DataFrame
+
+__all__ = ["build", "from_spark", "join", "maybe_in", "to_spark"]
+
+# What DataType.simpleString says of the types whose values a filter holds as they are.
+_INTEGERS = ("tinyint", "smallint", "int", "bigint")
+# Types whose equal values have one xxhash64, and decimals of one precision and scale.
+_HASHED = (*_INTEGERS, "string", "binary", "boolean", "float", "double", "date", "timestamp", "timestamp_ntz")
+
+# Joins that drop each row of the large side that has no partner.
+_PRUNED = ("inner", "right", "rightouter", "semi", "leftsemi")
+
+# The tasks that merge the parts of a filter, before one task merges what they made.
+_MERGERS = 8
+
+# The most bytes of a filter. Spark keeps several copies of it in the memory of the driver.
+_MOST_BYTES = 256 << 20
+
+
+def build(
+    df: DataFrame,
+    *columns: Union[Column, str],
+    expected: Optional[int] = None,
+    rate: float = 0.01,
+    nulls: bool = False,
+) -> SparkBloomFilter:
+    """Build a filter of the keys in these columns, on the executors.
+
+    expected: the number of keys; without it, the rows of df are counted first, so df is computed
+              twice: cache it if that is costly.
+    rate:     the share of absent keys that are taken for present.
+    nulls:    True makes a key of each row, also if it has nulls: for joins by eqNullSafe. Say it to
+              maybe_in too. Otherwise rows with a null in one of the columns are left out, since no
+              join by = finds them.
+
+    Each task fills a filter of the whole size, and the filters are merged on the executors. Many
+    more keys than expected are a ValueError. The filter has version 2 of Spark's format, and version 1
+    for a Spark before 4.1.
+    """
+    keys = _keys(df, columns, nulls)
+    if expected is None:
+        expected = max(1, keys.count())
+    version: Any = 2 if _version(df.sparkSession.version) >= (4, 1) else 1
+    layout = {"expected": expected, "rate": rate, "version": version}
+    result = SparkBloomFilter(**layout)
+    _check_size(result)
+
+    def fill(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        part, rows = SparkBloomFilter(**layout), 0
+        for batch in batches:
+            rows += batch.num_rows
+            part.add_many(batch.column(0))
+        if rows:
+            yield _row(part)
+
+    def merge(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        merged, rows = SparkBloomFilter(**layout), 0
+        for batch in batches:
+            for part in batch.column(0):
+                rows += 1
+                merged |= SparkBloomFilter.from_bytes(part.as_buffer())
+        if rows:
+            yield _row(merged)
+
+    parts = keys.mapInArrow(fill, "filter binary")
+    for tasks in _MERGERS, 1:
+        parts = parts.repartition(tasks).mapInArrow(merge, "filter binary")
+    for (part,) in parts.collect():
+        result |= SparkBloomFilter.from_bytes(part)
+    if result.current_rate > 2 * rate:
+        raise ValueError(
+            f"expected={expected}, but there are more keys: the rate would be {result.current_rate:.2g}, not {rate:.2g}. "
+            "Say how many there are, or leave expected out"
+        )
+    return result
+
+
+def maybe_in(filter: SparkBloomFilter, *columns: Union[Column, str], nulls: bool = False) -> Column:
+    """A column that says whether the key in these columns may be in the filter.
+
+    False is certain. The result is null if one of the columns is, unless nulls=True, which is for
+    filters that were built so.
+
+    One column of integers or strings is looked up as it is, several by their xxhash64. One column of
+    another type is an error of the query.
+    """
+    from pyspark.sql import functions as F
+
+    if not columns:
+        raise TypeError("maybe_in takes one or more columns")
+    _check_size(filter)
+    given = [F.col(column) if isinstance(column, str) else column for column in columns]
+    native = _native(filter)
+    if nulls or len(given) > 1:
+        key = F.xxhash64(*given)
+        found = native(key) if native else _by_python(filter, key)
+        for column in [] if nulls else given:
+            found = F.when(column.isNotNull(), found)
+        return found
+    (column,) = given
+    if not native:
+        return _by_python(filter, column)
+    # Spark knows the type before it runs the query, and keeps only the branch of the type.
+    is_integer = F.typeof(column).isin(*_INTEGERS)
+    return F.when(is_integer, native(column.cast("bigint"))).otherwise(_by_python(filter, column))
+
+
+def join(
+    large: DataFrame,
+    small: DataFrame,
+    on: Union[str, Iterable[str]],
+    how: str = "inner",
+    *,
+    expected: Optional[int] = None,
+    rate: float = 0.01,
+) -> DataFrame:
+    """large.join(small, on, how), after a filter of small's keys has dropped rows of large.
+
+    on:       the names of the columns that both have, of the same types.
+    how:      inner, right or left_semi. The others keep rows of large that have no partner, which
+              the filter would drop: they are a ValueError.
+    expected: the number of rows of small; without it they are counted.
+    rate:     the share of rows without a partner that the filter keeps.
+
+    small is computed for the filter, and again for the join: cache it if that is costly. It must
+    give the same rows each time.
+    """
+    from pyspark.sql import functions as F
+
+    names = [on] if isinstance(on, str) else list(on)
+    if not names or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"on={on!r}: a name of a column that both sides have, or several")
+    if how.lower().replace("_", "") not in _PRUNED:
+        raise ValueError(
+            f"how={how!r} may keep rows of large that have no partner, which the filter drops: inner, right or left_semi"
+        )
+    types = [[df.select(name).schema[0].dataType.simpleString() for name in names] for df in (large, small)]
+    for name, one, other in zip(names, *types):
+        if one != other and not (len(names) == 1 and one in _INTEGERS and other in _INTEGERS):
+            raise TypeError(f"column {name} is {one} in large and {other} in small: cast one of them")
+        if one not in _HASHED and not one.startswith("decimal"):
+            raise TypeError(f"column {name} is {one}: equal values may have different hashes. Join without a filter")
+    key: list[Any] = list(names)
+    if len(names) == 1 and types[0][0] not in _INTEGERS:
+        key = [F.when(F.col(names[0]).isNotNull(), F.xxhash64(names[0]))]
+    filter = build(small, *key, expected=expected, rate=rate)
+    return large.filter(maybe_in(filter, *key)).join(small, names, how)
+
+
+def from_spark(filter: Any) -> SparkBloomFilter:
+    """The filter that Spark made: a BloomFilter of the JVM, such as df._jdf.stat().bloomFilter(...),
+    or the bytes of one, such as the result of the aggregate bloom_filter_agg."""
+    if isinstance(filter, (bytes, bytearray, memoryview)):
+        return SparkBloomFilter.from_bytes(filter)
+    out = _jvm().java.io.ByteArrayOutputStream()
+    filter.writeTo(out)
+    return SparkBloomFilter.from_bytes(out.toByteArray())
+
+
+def to_spark(filter: SparkBloomFilter) -> Any:
+    """The filter as a BloomFilter of the JVM, org.apache.spark.util.sketch.BloomFilter."""
+    _check_version(filter)
+    jvm = _jvm()
+    stream = jvm.java.io.ByteArrayInputStream(filter.to_bytes())
+    return jvm.org.apache.spark.util.sketch.BloomFilter.readFrom(stream)
+
+
+def _version(version: str) -> tuple[int, int]:
+    major, minor = version.split(".")[:2]
+    return int(major), int(minor)
+
+
+def _check_size(filter: SparkBloomFilter) -> None:
+    if filter.nbytes > _MOST_BYTES:
+        raise ValueError(
+            f"a filter of {filter.nbytes} bytes, and the limit is {_MOST_BYTES}, since Spark sends it to every executor: "
+            "take a higher rate, or join parts of the small side, one after another"
+        )
+
+
+def _keys(df: DataFrame, columns: tuple[Union[Column, str], ...], nulls: bool) -> DataFrame:
+    """The keys: one column of bigint or string."""
+    from pyspark.sql import functions as F
+
+    if not columns:
+        raise TypeError("build takes one or more columns")
+    chosen = df.select(*columns)
+    types = [field.dataType.simpleString() for field in chosen.schema]
+    names = [f"c{i}" for i in range(len(types))]
+    chosen, label = chosen.toDF(*names), chosen.columns[0]
+    # (dropna would drop NaN too.)
+    for name in [] if nulls else names:
+        chosen = chosen.filter(F.col(name).isNotNull())
+    if nulls or len(types) > 1:
+        key = F.xxhash64(*names)
+    elif types[0] in _INTEGERS:
+        key = F.col(names[0]).cast("bigint")
+    elif types[0] == "string":
+        key = F.col(names[0])
+    else:
+        raise TypeError(f"column {label} is {types[0]}: pass xxhash64({label}) to build and to maybe_in")
+    return chosen.select(key)
+
+
+def _row(filter: SparkBloomFilter) -> pyarrow.RecordBatch:
+    import pyarrow
+
+    return pyarrow.RecordBatch.from_arrays([pyarrow.array([filter.to_bytes()], pyarrow.binary())], ["filter"])
+
+
+def _by_python(filter: SparkBloomFilter, column: Column) -> Column:
+    """A lookup that moves the keys to Python: of any column whose type a filter takes.
+
+    By Arrow where Spark has it, 4.1 and later. Otherwise one key after another: a pandas_udf would
+    make floats of bigints with nulls, and those above 2^53 would not be found.
+    """
+    import pyarrow
+    import pyarrow.compute
+    from pyspark.sql import functions
+
+    F: Any = functions
+
+    def look_up(keys: Any) -> Any:
+        found = pyarrow.array(filter.contains_many(keys, as_arrow=True))
+        return pyarrow.compute.if_else(keys.is_valid(), found, None)
+
+    def look_up_one(key: Any) -> Optional[bool]:
+        return None if key is None else key in filter
+
+    result: Column
+    if hasattr(F, "arrow_udf"):
+        # From these Spark knows that it is a function of arrays.
+        look_up.__annotations__ = {"keys": pyarrow.Array, "return": pyarrow.Array}
+        result = F.arrow_udf(look_up, "boolean")(column)
+    else:
+        result = F.udf(look_up_one, "boolean")(column)
+    return result
+
+
+# Private names of Spark, each with what it is for. tests/test_spark.py runs them.
+
+
+def _jvm() -> Any:
+    """The driver's JVM; a RuntimeError on Spark Connect, where there is none."""
+    from pyspark import SparkContext
+    from pyspark.sql.utils import is_remote
+
+    context = SparkContext._active_spark_context
+    if context is None or is_remote():
+        raise RuntimeError("no JVM: this needs a classic session of Spark, not Spark Connect")
+    return context._jvm
+
+
+def _check_version(filter: SparkBloomFilter) -> None:
+    """Fails if the JVM's Spark cannot read the filter."""
+    from pyspark import SparkContext
+
+    context = SparkContext._active_spark_context
+    if context is not None and filter.version == 2 and _version(context.version) < (4, 1):
+        raise ValueError(f"Spark {context.version} reads version=1 of its filters only, and this one has version=2")
+
+
+def _native(filter: SparkBloomFilter) -> Optional[Callable[[Any], Column]]:
+    """The function that looks up a column of bigint by Spark's might_contain, which is no function
+    of SQL; None on Spark Connect, and where a Spark has other names."""
+    from pyspark.sql import Column, SparkSession
+    from pyspark.sql import functions as F
+    from pyspark.sql.utils import is_remote
+
+    if is_remote():
+        return None
+    _check_version(filter)
+    from py4j.java_gateway import JavaClass
+
+    jvm, column = _jvm(), cast(Any, Column)
+    might_contain = jvm.org.apache.spark.sql.catalyst.expressions.BloomFilterMightContain
+    # A name that the JVM does not have is a package.
+    if not isinstance(might_contain, JavaClass):
+        return None
+    utils = jvm.org.apache.spark.sql.classic.ExpressionUtils
+    if not isinstance(utils, JavaClass):
+        data: Any = F.lit(filter.to_bytes())
+        return lambda key: column(jvm.org.apache.spark.sql.Column(might_contain(data._jc.expr(), key._jc.expr())))
+    # A subquery, so that plans and errors do not show the bytes: for 60 MB it saves a second.
+    # (The active session is one of this thread.)
+    session = SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
+    data = session.createDataFrame([(filter.to_bytes(),)], "filter binary").scalar()
+    return lambda key: column(utils.column(might_contain(utils.expression(data._jc), utils.expression(key._jc))))
