@@ -11,10 +11,10 @@ For PySpark 3.5 and 4.x. The executors need this package too, except for lookups
 A filter pays off if it drops most rows, and if the rows that it drops would have been shuffled. It
 costs more than it saves if most rows match, or if Spark broadcasts the small side anyway.
 
-Keys. The filter of one integer or string column holds its values, as in df.stat.bloomFilter. The filter of several columns holds their xxhash64, as Spark's
-own runtime filters do; so the columns of both sides must have the same types: an int and a bigint
-of one value have two hashes. For one column of another type, such as a date or a decimal, pass
-xxhash64(column) to build and to maybe_in.
+Keys. The filter of one integer or string column holds its values, as in df.stat.bloomFilter. The
+filter of several columns holds their xxhash64, as Spark's own runtime filters do; so the columns of
+both sides must have the same types: an int and a bigint of one value have two hashes. For one
+column of another type, such as a date or a decimal, pass xxhash64(column) to build and to maybe_in.
 
 Integers and hashes are looked up by Spark's own code, in the JVM. Strings go through Python, which
 takes several times as long: xxhash64(column) is faster for them too.

@@ -4,9 +4,7 @@ use super::{
     Bitmap, BloomFilter, Cuckoo, Filter, GuavaBloomFilter, ScalableBloomFilter, SparkBloomFilter,
     SplitBlockBloomFilter, WindowedBloomFilter,
 };
-use crate::any::{
-    Any, check_int_bytes, guava, hasher_of, incompatible, read_limit, spark, split_block, unreadable,
-};
+use crate::any::{Any, check_int_bytes, guava, hasher_of, incompatible, read_limit, spark, split_block, unreadable};
 use crate::arguments::{FilePath, JavaInt, Number, Secret, SecretKey, Span, open, open_regular};
 use crate::engine::{Foreign, build_error};
 use crate::ffi::Buffer;
