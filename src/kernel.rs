@@ -174,7 +174,7 @@ impl<T: Load> Lookups<T> {
             _ => (Inlined::NONE, two.contains, Some(two)),
         };
         let bytes = layout.blocks * LINE_BYTES;
-        let traits = traits(isa, layout, inlined.is_some(), line.groups.is_some());
+        let traits = traits(isa, layout, inlined, line.groups.is_some());
         Self {
             isa,
             tuning,
@@ -196,12 +196,12 @@ impl<T: Load> Lookups<T> {
     }
 }
 
-fn traits(isa: Isa, layout: Layout, is_inlined: bool, has_groups: bool) -> Traits {
+fn traits(isa: Isa, layout: Layout, inlined: Inlined, has_groups: bool) -> Traits {
     Traits {
         words: layout.shape.words,
         has_two_lines: layout.shape.lines > 1,
         is_cached: plan::is_cached(layout.blocks * LINE_BYTES),
-        is_inlined,
+        is_inlined: inlined.is_some(),
         has_groups,
         looks_first: isa.level().looks_first(),
     }
@@ -242,7 +242,7 @@ impl Kernels {
             isa, tuning, inlined, ..
         } = lookups;
         let bytes = layout.blocks * LINE_BYTES / layout.shape.lines;
-        let traits = traits(isa, layout, inlined.has_inserts(), lookups.line.groups.is_some());
+        let traits = traits(isa, layout, inlined, lookups.line.groups.is_some());
         Self {
             ladder: Ladder::of_inserts(traits),
             batch: line.batch.map(|forms| tuning.form(bytes, forms)),

@@ -11,10 +11,8 @@ use crate::{Args, Group, Table, one_group};
 use fastbloom::AtomicBloomFilter;
 use lanebloom::{ConcurrentBloom, FastHash, KeyHasher, Murmur3, SipHash13};
 #[cfg(has_quickbloom)]
-use std::ffi::c_void;
 use std::hash::BuildHasher;
 #[cfg(has_quickbloom)]
-use std::ptr;
 
 struct Ours<H> {
     filter: ConcurrentBloom<H>,

@@ -15,15 +15,9 @@ impl<T: Load> Lookups<T> {
         unsafe {
             match self.inlined.contains(lines, hash) {
                 Some(found) => found,
-                None => self.contains_by_call(lines, hash),
+                None => (self.contains)(lines, hash, &self.probe),
             }
         }
-    }
-
-    #[inline(always)]
-    fn contains_by_call(&self, lines: Lines<'_, T>, hash: u64) -> bool {
-        // SAFETY: as in `contains`.
-        unsafe { (self.contains)(lines, hash, &self.probe) }
     }
 
     /// Calls `answer` with what belongs to each hash, and whether the hash is found.
@@ -37,7 +31,7 @@ impl<T: Load> Lookups<T> {
         // SAFETY: as in `contains`.
         unsafe {
             self.inlined
-                .contains_each(lines, hashes, answer, |hash| self.contains_by_call(lines, hash));
+                .contains_each(lines, hashes, answer, |hash| (self.contains)(lines, hash, &self.probe));
         }
     }
 
@@ -189,8 +183,7 @@ impl Kernels {
         // SAFETY: as in `Lookups::contains`.
         match unsafe { self.lookups.inlined.insert(lines, hash, missing) } {
             Some(changed) => changed,
-            // (Where lookups are inlined and inserts are not, it does not look first.)
-            None if self.looks_first() && self.lookups.contains_by_call(lines, hash) => false,
+            None if self.looks_first() && self.lookups.contains(lines, hash) => false,
             None => self.insert_missing(lines, hash),
         }
     }

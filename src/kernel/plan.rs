@@ -218,10 +218,9 @@ impl Ladder {
     ///
     /// Single calls in the caches: up to where a batch is faster, or a function for a few, which
     /// has the lookups inlined. Beyond the caches: up to where prefetches are faster, which takes
-    /// longer if single lookups are inlined. (Intel with AMX, AVX2 forced, inlined, two words: 48
-    /// flags take 1.5 ns one by one and 1.85 by a pipeline at 32 KiB, 3.3 and 3.7 at 8 MiB, 16.3
-    /// and 15.0 at 64 MiB. Zen 5, AVX2 forced, four words: 48 flags 2.0 and 2.5 at 32 KiB; at 64
-    /// MiB 16 flags take 19.1 and 19.0, and 24 flags 22.3 and 13.9.)
+    /// longer if single lookups are inlined. (Intel with AMX, AVX2 forced, inlined: 48 flags take
+    /// 1.5 ns one by one and 1.85 by a pipeline at 32 KiB, 3.3 and 3.7 at 8 MiB, 16.3 and 15.0 at
+    /// 64 MiB.)
     pub(super) const fn of_lookups(traits: Traits) -> Self {
         let line = Self::of_line(traits);
         let takes_few = traits.has_groups && !traits.has_two_lines;
@@ -229,7 +228,6 @@ impl Ladder {
             (true, true, true) => IN_GROUPS,
             (true, true, false) => 16,
             (true, false, true) => FEW,
-            (true, false, false) if traits.words > 2 => 16,
             (true, false, false) => 48,
             (false, false, true) if traits.has_groups => IN_GROUPS,
             (false, false, true) => 16,

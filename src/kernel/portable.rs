@@ -101,11 +101,6 @@ impl Inlined {
         false
     }
 
-    #[inline(always)]
-    pub(super) fn has_inserts(&self) -> bool {
-        false
-    }
-
     /// # Safety
     ///
     /// The CPU has the level that this was made for.

@@ -104,16 +104,14 @@ impl Level {
 
 /// The single calls that are inlined, for patterns of this many words and bits.
 pub(super) fn inlined(level: Level, words: usize, bits: usize) -> Inlined {
-    let is_pair = words == 2 && words_per_product(words, bits) == 2;
+    if words != 2 || words_per_product(words, bits) < words {
+        return Inlined::NONE;
+    }
     match level {
         Level::Plain => Inlined::NONE,
         #[cfg(lanebloom_rust_1_89)]
-        Level::Gather | Level::Bitalg if is_pair => Inlined::bitalg(bits),
-        #[cfg(lanebloom_rust_1_89)]
-        Level::Gather | Level::Bitalg => Inlined::NONE,
-        _ if is_pair => Inlined::avx2(bits),
-        _ if words == 4 && bits <= 3 => Inlined::four(bits),
-        _ => Inlined::NONE,
+        Level::Gather | Level::Bitalg => Inlined::bitalg(bits),
+        _ => Inlined::avx2(bits),
     }
 }
 

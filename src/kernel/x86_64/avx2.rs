@@ -5,7 +5,7 @@
 //! this instruction set. The compiler then makes all masks of a key by vector shifts; the baseline
 //! makes only one bit at a time. For 2 words with many bits vectors of positions are as fast in the
 //! caches, and up to 1.5 times as fast in memory (Zen 5). The others test bytes, as batches do;
-//! most calls of 2 words, and of 4 with up to 3 bits, are inlined (`inlined.rs`).
+//! most calls of 2 words are inlined (`inlined.rs`).
 
 #![expect(
     unsafe_op_in_unsafe_fn,

@@ -2,11 +2,15 @@
 //! whole lookup (Zen 3: 1.54 ns for a call of an empty function). By assembly, so that they are
 //! inlined into code that is compiled for older CPUs.
 //!
-//! For patterns of two words from one product, the most usual ones: with BITALG and with AVX2. With
-//! AVX2 also lookups of four words with at most three bits, which 0.1% and 1e-4 choose. The 128-bit
-//! instructions of AVX leave the upper halves of the registers clean, so older code runs on without
-//! a penalty. (Patterns of one word were tried: on an Intel with AMX no faster than by a pointer,
-//! and the shift that they have as data made those of two words 4% slower.)
+//! For patterns of two words from one product, the most usual ones: with BITALG and with AVX2. The
+//! 128-bit instructions of AVX leave the upper halves of the registers clean, so older code runs on
+//! without a penalty. Tried and not taken:
+//!
+//! - Patterns of one word: on an Intel with AMX no faster than by a pointer, and the shift that
+//!   they have as data made those of two words 4% slower.
+//! - Four words by AVX2, as a third way: 0.69 to 0.80 times the time of a pointer where the
+//!   compiler copies the caller's loop for each way. Some callers then get no copies, and two words
+//!   take 1.4 times as long (Zen 5, `benches/record/avx2-four-words-zen5.md`).
 
 #[cfg(lanebloom_rust_1_89)]
 use super::bitalg;
@@ -16,16 +20,15 @@ use crate::geometry::pattern::{BitFields, MULTIPLIER};
 use crate::words::bits::{Lines, Load, Prefetchable, add_missing};
 use crate::words::sync::AtomicU64;
 
-/// The single calls of one filter: by one of these, or else by a pointer.
+/// The single calls of one filter: by one of the two, or else by a pointer.
 ///
-/// (Not an enum: the compiler makes copies of a caller's loop for branches one after another, and
-/// none for a switch. Then 3.3 ns for a `u64` became 3.7, Intel with AMX.)
+/// (Not an enum: the compiler makes copies of a caller's loop for two branches, and none for a
+/// switch of three ways. Then 3.3 ns for a `u64` became 3.7, Intel with AMX.)
 #[derive(Clone, Copy, Debug)]
 pub(in crate::kernel) struct Inlined {
     #[cfg(lanebloom_rust_1_89)]
     bitalg: Option<bitalg::Pair>,
     avx2: Option<Pair>,
-    four: Option<loads::Four>,
 }
 
 impl Inlined {
@@ -33,7 +36,6 @@ impl Inlined {
         #[cfg(lanebloom_rust_1_89)]
         bitalg: None,
         avx2: None,
-        four: None,
     };
 
     /// For patterns of two words from one product.
@@ -49,21 +51,8 @@ impl Inlined {
         Self { avx2, ..Self::NONE }
     }
 
-    /// For lookups of four words with at most three bits.
-    pub(super) fn four(bits: usize) -> Self {
-        let four = Some(loads::Four::of(bits));
-        Self { four, ..Self::NONE }
-    }
-
-    /// Whether lookups are inlined.
     #[inline(always)]
     pub(in crate::kernel) fn is_some(&self) -> bool {
-        self.four.is_some() || self.has_inserts()
-    }
-
-    /// Whether inserts are inlined.
-    #[inline(always)]
-    pub(in crate::kernel) fn has_inserts(&self) -> bool {
         #[cfg(lanebloom_rust_1_89)]
         if self.bitalg.is_some() {
             return true;
@@ -82,18 +71,14 @@ impl Inlined {
             if let Some(pair) = &self.bitalg {
                 return Some(pair.contains(lines, hash));
             }
-            if let Some(pair) = &self.avx2 {
-                return Some(pair.contains(lines, hash));
-            }
-            let four = self.four.as_ref()?;
-            Some(four.contains(lines, hash))
+            let pair = self.avx2.as_ref()?;
+            Some(pair.contains(lines, hash))
         }
     }
 
     /// Calls `answer` with what belongs to each hash, and whether the hash is found: by `otherwise`
-    /// if no call is inlined, and for four words. A loop for each way, since the compiler makes
-    /// them of one loop only where that loop stands in no other. (With a loop for four words, flags
-    /// of one hash took 1.09 times as long with two words: Zen 5, AVX2 forced.)
+    /// if no call is inlined. A loop for each way, since the compiler makes them of one loop only
+    /// where that loop stands in no other.
     ///
     /// # Safety
     ///

@@ -1123,7 +1123,7 @@ fn a_server_that_answers_without_sense_is_an_error() {
         vec![text("1-1"); 3],
         vec![text("1-1"), text(""), text("1-1"), text("")],
     ] {
-        assert!(answers(vec![state(), list(chunks)]).contains("answered"));
+        assert!(answers(vec![state(), list(chunks)]).contains("the reply has "));
     }
     assert!(
         answers(vec![state(), list(vec![text("x"), text("")])]).contains("a version is not the id of a stream entry")
