@@ -131,9 +131,8 @@
 //!
 //! The minimum Rust version is 1.85. Compilers before 1.89 lack the intrinsics of AVX-512, so the
 //! best instruction set is AVX2 ([`instruction_set`] returns it). On a CPU with AVX-512, this makes
-//! lookups of pre-hashed keys slower: batches take 0.9 (64 MiB, Zen 5) to 1.6 times as long (32
-//! KiB, Zen 5 and Zen 4), single calls 1.7 to 2.2 times (Zen 4). The records are `peers-zen5.md`
-//! and `peers-zen4.md`.
+//! lookups of pre-hashed keys slower: batches take 1.1 (64 MiB) to 1.6 times as long (32 KiB),
+//! single calls 1.0 to 1.2 times (Zen 5, record `peers-zen5.md`).
 //!
 //! The target must have 64-bit atomics; otherwise the build fails with a message. All 64-bit
 //! processors have them. So do 32-bit x86, WebAssembly, and Arm since version 7, but no Cortex-M.
@@ -148,24 +147,25 @@
 //!
 //! A key takes 10.3 bits at a rate of 1% and 31.6 at 1e-6.
 //!
-//! The times below were measured at earlier commits, at 1%; half of the lookups find their key. The
-//! CPUs are Zen 5 and Zen 4 (records `peers-zen5.md`, `peers-zen4.md` and `hash-zen5.md`), for AVX2
-//! also Zen 3 (no record). ns of a lookup in a filter of 512 KiB:
+//! The times below are at 1%; half of the lookups find their key. The CPUs are Zen 5 and an Intel
+//! with AMX (records `peers-zen5.md`, `kernels-intel-amx.md` and `hash-lookups-intel-amx.md`). Both
+//! have AVX-512; AVX2 was forced on them. ns of a lookup in a filter of 512 KiB:
 //!
 //! | | single calls, AVX-512 | single calls, AVX2 | batches of 1024, AVX-512 | batches, AVX2 |
 //! |---|--:|--:|--:|--:|
-//! | pre-hashed keys | 1.4 to 1.5 | 3.1 to 4.2 | 0.9 to 1.3 | 1.3 to 2.7 |
-//! | `u64`, hashed by Murmur3 | 4.1 to 4.6 | 8.4 | 1.2 to 1.9 | 1.7 to 4.0 |
-//! | strings of 24 bytes, Murmur3 | 7.9 to 10 | | 2.9 | |
+//! | pre-hashed keys | 1.1 to 1.3 | 1.2 to 1.7 | 0.8 to 1.0 | 1.1 to 1.5 |
+//! | `u64`, hashed by Murmur3 | 3.4 to 3.6 | 3.6 to 4.2 | 1.1 to 1.9 | 2.4 |
+//! | `u64`, hashed by [`FastHash`] | 1.7 to 2.0 | 2.1 to 2.5 | 1.7 | |
+//! | strings of 24 bytes, Murmur3 | 7.2 to 7.8 | 7.7 to 7.8 | 4.4 | 6.3 |
+//! | strings of 24 bytes, [`FastHash`] | 3.1 to 3.6 | 3.4 to 3.8 | 2.9 | 3.3 |
 //!
-//! In L1 and L2, batches of at most 32 pre-hashed keys take 0.9 to 1.4 times as long as single
-//! calls. Batches of 1024 keys are faster than single calls by these factors:
+//! Batches of at most 16 pre-hashed keys take as long as single calls. Batches of 1024 keys are
+//! faster than single calls by these factors (Zen 5):
 //!
 //! | | in L1 and L2, AVX-512 | in L1 and L2, AVX2 | 64 MiB, AVX-512 | 64 MiB, AVX2 |
 //! |---|--:|--:|--:|--:|
-//! | pre-hashed keys | 1.2 to 1.7 | 1.4 to 1.9 | 3.0 to 3.8 | 2.8 to 5.1 |
-//! | `u64`, hashed by Murmur3 | 2.5 to 3.3 | 1.4 | 6.0 to 8.8 | |
-//! | strings, Murmur3 | 2.7 | 1.06 | | |
+//! | pre-hashed keys | 1.3 to 1.4 | 1.0 to 1.1 | 3.3 | 3.5 |
+//! | `u64`, hashed by Murmur3 | 3.2 | 1.5 | 8.1 | 5.5 |
 //!
 //! [`docs::cost`] has more tables, other libraries, and the cases in which those are faster.
 //!

@@ -30,9 +30,9 @@
 //!
 //! Measured, ns per lookup, 1%, batches of 1024:
 //!
-//! - Zen 5 (`benches/record/peers-zen5.md`): 8 MiB, 64 keys ahead 2.4, 128 1.9, 192 1.6, 256 1.5.
-//!   64 MiB: 3.1 into L1, 3.3 into L2. 32 KiB: 0.8, by gather 1.3. Inserts were not measured with
-//!   other hints, nor lines asked for by groups.
+//! - Zen 5, by an earlier version: 8 MiB, 64 keys ahead 2.4, 128 1.9, 192 1.6, 256 1.5. 64 MiB: 3.1
+//!   into L1, 3.3 into L2. 32 KiB: 0.8, by gather 1.3. Inserts were not measured with other hints,
+//!   nor lines prefetched by groups.
 //! - Sapphire Rapids, by prototypes: 8 MiB 3.6, and 1.5 times as long 192 ahead into L2. 512 KiB:
 //!   1.2, by loads 2.0. 64 MiB: 5.3 by tiles, 4.5 by groups; in the caches, and inserts at 8 MiB,
 //!   take 1.05 to 1.2 times as long by groups.
