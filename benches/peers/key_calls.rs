@@ -10,9 +10,7 @@ use crate::quickbloom;
 use crate::{Args, Group, Table, one_group};
 use fastbloom::AtomicBloomFilter;
 use lanebloom::{ConcurrentBloom, FastHash, KeyHasher, Murmur3, SipHash13};
-#[cfg(has_quickbloom)]
 use std::hash::BuildHasher;
-#[cfg(has_quickbloom)]
 
 struct Ours<H> {
     filter: ConcurrentBloom<H>,
