@@ -25,9 +25,9 @@ use crate::kernel::Isa;
 /// A membership filter: keys in, "certainly not" or "probably" out.
 ///
 /// This type has the methods that all filters share. A program names a filter by its alias, such as
-/// [`ConcurrentBloom`](crate::ConcurrentBloom): [the table](crate#the-filters) has all of them. An
-/// insert returns whether it changed the filter, an error if there is no room for the key, or both
-/// in one `Result`, as the type's page says.
+/// [`ConcurrentBloom`](crate::ConcurrentBloom): [the table](crate#the-filters) has all of them. The
+/// type's page says what its inserts return: whether the filter changed, an error if the key has no
+/// room, or both in one `Result`.
 ///
 /// `E` is the engine of such a type, `S` the hasher. Keys are any [`Funnel`](crate::Funnel) type.
 /// All methods but [`clear`](Self::clear) take `&self`: share a filter as `Arc`. Each type's page

@@ -70,6 +70,20 @@ fn a_layer_is_left_when_it_is_full() {
     }
 }
 
+/// A batch of new keys has the filter looked at after every interval: 20,551 keys at most. (Where
+/// chance alone decided, the worst of these layers had 21,520.)
+#[test]
+fn batches_of_new_keys_leave_a_layer_in_time() {
+    const KEYS: usize = 20_000;
+    for run in 0..30 {
+        let filter = builder(KEYS, 0.01).expansion(1).build().unwrap();
+        let hashes: Vec<u64> = (0..2 * KEYS as u64).map(|i| number(run << 32 | i)).collect();
+        hashes.chunks(4096).for_each(|part| _ = filter.insert_hashes(part).unwrap());
+        let keys = filter.layers().next().unwrap().estimated_len();
+        assert!(keys < 20_700, "run {run}: {keys}");
+    }
+}
+
 /// The steps as documented: capacities, and rates that add up to the one that was asked for and
 /// waste little of it.
 #[test]

@@ -526,7 +526,7 @@ async fn size(plan: &LogicalPlan, session: &dyn Session) -> Option<Size> {
 
 impl Size {
     /// Whether Ballista sends all of this side of a join to every executor, and nothing of the
-    /// other side. Without Ballista there are no such limits.
+    /// other side. Only Ballista has these limits.
     fn is_broadcast(&self, session: &dyn Session) -> bool {
         let entries = session.config_options().entries();
         let is_within = |size: usize, limit: &str| {

@@ -1,4 +1,4 @@
-//! Which expressions cannot fail, so that a query can compute them for rows that it drops.
+//! Finds the expressions that cannot fail: a query can compute them for rows that it drops.
 //!
 //! The rule for joins asks this. The optimizer moves a filter below conditions, projections, groups
 //! and unions, and to both sides of joins, and the filter's key is computed there. The small side

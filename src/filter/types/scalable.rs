@@ -500,7 +500,7 @@ impl<S> Filter<Chain, S> {
     /// The most memory that the bits of all layers may take together, in bytes: [the
     /// builder's](Builder::max_bytes), the limit of [`read_from`](Filter::read_from) where that is
     /// less, or the one that was [set](Self::set_max_bytes). (Snapshots record the builder's, so
-    /// that a later reader may allow more.) `usize::MAX` if there is no limit.
+    /// that a later reader may allow more.) A filter without a limit returns `usize::MAX`.
     ///
     /// ```
     /// use lanebloom::ScalableBloom;
