@@ -78,7 +78,9 @@ fn batches_of_new_keys_leave_a_layer_in_time() {
     for run in 0..30 {
         let filter = builder(KEYS, 0.01).expansion(1).build().unwrap();
         let hashes: Vec<u64> = (0..2 * KEYS as u64).map(|i| number(run << 32 | i)).collect();
-        hashes.chunks(4096).for_each(|part| _ = filter.insert_hashes(part).unwrap());
+        hashes
+            .chunks(4096)
+            .for_each(|part| _ = filter.insert_hashes(part).unwrap());
         let keys = filter.layers().next().unwrap().estimated_len();
         assert!(keys < 20_700, "run {run}: {keys}");
     }

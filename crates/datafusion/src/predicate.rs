@@ -122,7 +122,7 @@ impl Contains {
 
     fn decode(&self, bytes: &[u8], buffers: &[Buffer]) -> Result<Arc<Known>> {
         {
-            // The cache is whole between any two of its calls, so a poisoned lock is taken as it is.
+            // The cache is whole between any two of its calls, also after a panic.
             let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(at) = cache.iter().position(|entry| entry.is(bytes)) {
                 cache.swap(0, at);

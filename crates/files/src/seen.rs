@@ -159,8 +159,8 @@ impl<S: FilterHasher> Seen<S> {
     }
 
     /// Sets the hint, now that this share of the input has been read: the rest brings as many new
-    /// hashes a byte. Lookups in many layers take long, so a layer is for at least half as many keys
-    /// as the filter had before this run.
+    /// hashes a byte. Lookups in many layers take long, so a layer is for at least half as many
+    /// keys as the filter had before this run.
     fn expect_rest(&self, share: f64) {
         if share > 0.0 {
             let new = f64::max(self.new as f64 / share, self.before / 2.0);
