@@ -10,7 +10,7 @@ cargo metadata --locked --format-version 1 >/dev/null
 echo "== formatting"
 cargo fmt --all --check
 rustfmt --edition 2024 --check fuzz/fuzz_targets/*.rs
-rustfmt --edition 2024 --check ci/no_std.rs
+rustfmt --edition 2024 --check ci/no_std.rs loom-tests/src/lib.rs loom-tests/build.rs
 
 echo "== comments of at most 100 columns, files of at most 900 lines"
 ci/widths.sh

@@ -1,14 +1,13 @@
 //! lanebloom's contract. Loom tries each promise in every interleaving and under every value that
 //! the memory model allows.
 //!
-//! `ci/loom.sh` runs it. It is a crate of its own, built with `--cfg lanebloom_loom`, which
-//! exchanges the atomics of lanebloom for loom's. Without that flag the crate is empty. Filters are
-//! one line of eight words, the smallest.
+//! `ci/loom.sh` runs it. `build.rs` sets `lanebloom_loom`, which exchanges the atomics of lanebloom
+//! for loom's. Filters are one line of eight words, the smallest.
 //!
 //! The name of a test is the property. Loom cannot see the vector kernels (they work on values) and
 //! arc-swap.
 
-#![cfg(all(test, lanebloom_loom))]
+#![cfg(test)]
 
 #[cfg(not(debug_assertions))]
 compile_error!("loom needs debug assertions to see its own errors: run ci/loom.sh");

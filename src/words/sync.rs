@@ -1,9 +1,9 @@
 //! The only switch between the real primitives and the model checker's.
 //!
-//! All atomics that threads share come from here. Under `--cfg lanebloom_loom` they are loom's,
-//! which try every interleaving and every value that the memory model allows. It is a `cfg` and not
-//! a feature because features only add. It is not plain `cfg(loom)` because `cfg(loom)` reaches
-//! every dependency.
+//! All atomics that threads share come from here. Under `cfg(lanebloom_loom)`, which the manifests
+//! in `loom-tests` set, they are loom's, which try every interleaving and every value that the
+//! memory model allows. It is a `cfg` and not a feature because features only add. It is not plain
+//! `cfg(loom)` because that reaches every dependency.
 
 #[cfg(not(lanebloom_loom))]
 pub use core::sync::atomic::AtomicU64;
