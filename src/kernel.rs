@@ -89,7 +89,7 @@ pub use self::isa::{Isa, instruction_set, instruction_sets};
 
 use self::arch::Inlined;
 pub(crate) use self::call::CounterBatch;
-use self::dispatch::{Contains, ContainsBatch, InsertBatch, LineInserts, LineLookups, Probe, TwoLookups, Unpack};
+use self::dispatch::{BatchInserts, BatchLookups, Contains, Insert, Probe, TwoLookups, Unpack};
 pub use self::plan::Plan;
 use self::plan::{AccessPlan, Ladder, Traits, TuningRow};
 use crate::geometry::layout::{LINE_BYTES, Layout, Shape};
@@ -122,7 +122,7 @@ macro_rules! of_layout {
 
 /// The operations on hashes that only read, for one shape, one instruction set and one kind of
 /// words: `AtomicU64` of a filter, its counters, or the bytes of a snapshot. All is chosen when the
-/// filter is built, except what depends on a batch's length.
+/// filter is built, except what depends on a batch's length: of the functions for batches, a row.
 #[derive(Debug)]
 pub(crate) struct Lookups<T> {
     /// The proof that the CPU has what the functions of the tables need: `new` takes them from its
@@ -135,9 +135,10 @@ pub(crate) struct Lookups<T> {
     /// For a key with all its lines.
     contains: Contains<T>,
     probe: Probe<T>,
-    line: LineLookups<T>,
-    /// By the form that is faster for these lines.
-    batch: Option<ContainsBatch<T>>,
+    /// Of the table of [`BatchLookups`].
+    row: u8,
+    /// Whether batches prefetch by groups.
+    by_groups: bool,
     access: AccessPlan,
     line_ladder: Ladder,
     unpack: Unpack,
@@ -161,20 +162,20 @@ impl<T: Load> Lookups<T> {
 
     fn new<const W: usize, const S: usize>(isa: Isa, layout: Layout, tuning: TuningRow) -> Self {
         let level = isa.level();
-        let line = arch::lookups::<W, S, T>(level);
+        let line = arch::contains::<W, S, T>(level);
         Self::with(isa, layout, tuning, line, arch::two_lookups::<W, S, T>(level))
     }
 
     // A call, since it is the same for each shape.
     #[inline(never)]
-    fn with(isa: Isa, layout: Layout, tuning: TuningRow, line: LineLookups<T>, two: TwoLookups<T>) -> Self {
+    fn with(isa: Isa, layout: Layout, tuning: TuningRow, line: Contains<T>, two: TwoLookups<T>) -> Self {
         let Shape { lines, words, bits } = layout.shape;
         let (inlined, contains, two) = match lines {
-            1 => (arch::inlined(isa.level(), words, bits), line.contains, None),
+            1 => (arch::inlined(isa.level(), words, bits), line, None),
             _ => (Inlined::NONE, two.contains, Some(two)),
         };
         let bytes = layout.blocks * LINE_BYTES;
-        let traits = traits(isa, layout, inlined, line.groups.is_some());
+        let traits = traits(isa, layout, inlined);
         Self {
             isa,
             tuning,
@@ -183,26 +184,31 @@ impl<T: Load> Lookups<T> {
             contains,
             probe: Probe {
                 fields: BitFields::new(words, bits),
-                line: line.contains,
+                line,
                 hint: (!traits.is_cached).then_some(Hint::L1),
             },
-            line,
-            batch: line.batch.map(|forms| tuning.form(bytes / lines, forms)),
+            row: arch::lookup_row(isa.level(), words, bits),
+            by_groups: tuning.takes_groups(bytes / lines),
             access: tuning.access(bytes / lines, tuning.lookups),
             line_ladder: Ladder::of_line(traits),
             unpack: arch::unpack(isa.level()),
             two,
         }
     }
+
+    /// The lookups of several hashes in one line.
+    #[inline(always)]
+    fn batches(&self) -> &'static BatchLookups<T> {
+        arch::batch_lookups(self.row)
+    }
 }
 
-fn traits(isa: Isa, layout: Layout, inlined: Inlined, has_groups: bool) -> Traits {
+fn traits(isa: Isa, layout: Layout, inlined: Inlined) -> Traits {
     Traits {
         words: layout.shape.words,
         has_two_lines: layout.shape.lines > 1,
         is_cached: plan::is_cached(layout.blocks * LINE_BYTES),
         is_inlined: inlined.is_some(),
-        has_groups,
         looks_first: isa.level().looks_first(),
     }
 }
@@ -213,9 +219,9 @@ pub(crate) struct Kernels {
     /// With the proof that the CPU has what the functions of `line` need.
     lookups: Lookups<AtomicU64>,
     ladder: Ladder,
-    line: LineInserts,
-    /// By the form that is faster for these lines.
-    batch: Option<InsertBatch>,
+    line_insert: Insert,
+    /// Of the table of [`BatchInserts`].
+    row: u8,
     access: AccessPlan,
     line_ladder: Ladder,
 }
@@ -231,24 +237,24 @@ impl Kernels {
     }
 
     fn new<const W: usize, const S: usize>(isa: Isa, layout: Layout, tuning: TuningRow) -> Self {
-        let line = arch::inserts::<W, S>(isa.level());
+        let line = arch::insert::<W, S>(isa.level());
         Self::with(layout, Lookups::new::<W, S>(isa, layout, tuning), line)
     }
 
     // A call, as `Lookups::with`.
     #[inline(never)]
-    fn with(layout: Layout, lookups: Lookups<AtomicU64>, line: LineInserts) -> Self {
+    fn with(layout: Layout, lookups: Lookups<AtomicU64>, line_insert: Insert) -> Self {
         let Lookups {
             isa, tuning, inlined, ..
         } = lookups;
         let bytes = layout.blocks * LINE_BYTES / layout.shape.lines;
-        let traits = traits(isa, layout, inlined, lookups.line.groups.is_some());
+        let traits = traits(isa, layout, inlined);
         Self {
             ladder: Ladder::of_inserts(traits),
-            batch: line.batch.map(|forms| tuning.form(bytes, forms)),
+            row: arch::insert_row(isa.level(), layout.shape.words),
             access: tuning.access(bytes, tuning.changes),
             line_ladder: Ladder::of_line_inserts(traits),
-            line,
+            line_insert,
             lookups,
         }
     }
@@ -256,11 +262,17 @@ impl Kernels {
     /// The kernels of one line, for one half of the lines.
     pub(crate) fn one_line(&self) -> Self {
         let lookups = Lookups {
-            contains: self.lookups.line.contains,
+            contains: self.lookups.probe.line,
             two: None,
             ..self.lookups
         };
         Self { lookups, ..*self }
+    }
+
+    /// The inserts of several hashes into one line.
+    #[inline(always)]
+    fn batches(&self) -> &'static BatchInserts {
+        arch::batch_inserts(self.row)
     }
 }
 

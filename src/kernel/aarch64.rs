@@ -3,12 +3,13 @@
 mod hash_neon;
 mod neon;
 
-use super::dispatch::{HashTable, LineInserts, LineLookups, TwoLookups, Unpack, Vectorized};
+use super::dispatch::{BatchInserts, BatchLookups, Contains, HashTable, Insert, TwoLookups, Unpack, Vectorized};
 use super::pipeline::TILE_GROUPS;
 use super::plan::{Forms, TuningRow};
 use super::portable;
 pub(super) use super::portable::Inlined;
 use crate::words::bits::Load;
+use core::marker::PhantomData;
 
 /// The instruction sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,18 +60,46 @@ pub(super) fn inlined(_: Level, _: usize, _: usize) -> Inlined {
     Inlined::NONE
 }
 
-pub(super) fn lookups<const W: usize, const S: usize, T: Load>(level: Level) -> LineLookups<T> {
-    let plain = portable::lookups::<W, S, T>(PLAIN);
+pub(super) fn contains<const W: usize, const S: usize, T: Load>(level: Level) -> Contains<T> {
     match level {
-        Level::Plain => plain,
-        Level::Neon => LineLookups {
-            contains: neon::contains::<W, S, T>,
+        Level::Plain => portable::contains::<W, S, T>(PLAIN),
+        Level::Neon => neon::contains::<W, S, T>,
+    }
+}
+
+/// The row of [`batch_lookups`] for patterns of this many words.
+pub(super) fn lookup_row(level: Level, words: usize, _: usize) -> u8 {
+    insert_row(level, words)
+}
+
+#[inline(always)]
+pub(super) fn batch_lookups<T: Load>(row: u8) -> &'static BatchLookups<T> {
+    &LookupRows::<T>::ROWS[usize::from(row)]
+}
+
+struct LookupRows<T>(PhantomData<T>);
+
+impl<T: Load> LookupRows<T> {
+    /// Four for each level: for 1, 2, 4, and 8 words.
+    const ROWS: &[BatchLookups<T>] = &[
+        portable::plain_lookups(),
+        portable::plain_lookups(),
+        portable::plain_lookups(),
+        portable::plain_lookups(),
+        Self::neon::<1>(),
+        Self::neon::<2>(),
+        Self::neon::<4>(),
+        Self::neon::<8>(),
+    ];
+
+    const fn neon<const W: usize>() -> BatchLookups<T> {
+        BatchLookups {
             batch: Some(Forms {
                 tiles: neon::contains_hashes::<W, TILE_GROUPS, T>,
                 groups: neon::contains_hashes::<W, 1, T>,
             }),
-            ..plain
-        },
+            ..portable::plain_lookups()
+        }
     }
 }
 
@@ -78,18 +107,39 @@ pub(super) fn two_lookups<const W: usize, const S: usize, T: Load>(_: Level) -> 
     portable::two_lookups::<W, S, T>(PLAIN)
 }
 
-pub(super) fn inserts<const W: usize, const S: usize>(level: Level) -> LineInserts {
-    let plain = portable::inserts::<W, S>(PLAIN);
-    match level {
-        Level::Plain => plain,
-        Level::Neon => LineInserts {
-            batch: Some(Forms {
-                tiles: neon::insert_hashes::<W, TILE_GROUPS>,
-                groups: neon::insert_hashes::<W, 1>,
-            }),
-            fill: neon::fill::<W>,
-            ..plain
-        },
+pub(super) fn insert<const W: usize, const S: usize>(_: Level) -> Insert {
+    portable::insert::<W, S>(PLAIN)
+}
+
+/// The row of [`batch_inserts`] for patterns of this many words.
+pub(super) fn insert_row(level: Level, words: usize) -> u8 {
+    4 * level as u8 + portable::insert_row(PLAIN, words)
+}
+
+#[inline(always)]
+pub(super) fn batch_inserts(row: u8) -> &'static BatchInserts {
+    &INSERT_ROWS[usize::from(row)]
+}
+
+/// Four for each level, as [`batch_lookups`].
+static INSERT_ROWS: [BatchInserts; 8] = [
+    portable::plain_inserts::<1>(),
+    portable::plain_inserts::<2>(),
+    portable::plain_inserts::<4>(),
+    portable::plain_inserts::<8>(),
+    neon_inserts::<1>(),
+    neon_inserts::<2>(),
+    neon_inserts::<4>(),
+    neon_inserts::<8>(),
+];
+
+const fn neon_inserts<const W: usize>() -> BatchInserts {
+    BatchInserts {
+        batch: Some(Forms {
+            tiles: neon::insert_hashes::<W, TILE_GROUPS>,
+            groups: neon::insert_hashes::<W, 1>,
+        }),
+        fill: neon::fill::<W>,
     }
 }
 

@@ -47,8 +47,8 @@ impl<T: Load> Lookups<T> {
         match self.plan(hashes.len()) {
             Plan::Single => self.contains_each(lines, hashes.iter().copied().zip(found), |place, found| *place = found),
             // SAFETY: as in `contains`.
-            Plan::Few => unsafe { (self.line.few_flags)(lines, hashes, &self.probe, found) },
-            plan => match (plan, self.line.groups) {
+            Plan::Few => unsafe { (self.batches().few_flags)(lines, hashes, &self.probe, found) },
+            plan => match (plan, self.batches().groups) {
                 // SAFETY: as in `contains`.
                 (Plan::Groups, Some((flags, _))) => unsafe { flags(lines, hashes, &self.probe, found) },
                 _ => {
@@ -132,9 +132,10 @@ impl<T: Load> Lookups<T> {
     /// By the function for a few, in groups if that is the plan.
     #[inline(always)]
     fn line_few(&self, plan: Plan, lines: Lines<'_, T>, hashes: &[u64]) -> u64 {
-        let lookup = match (plan, self.line.groups) {
+        let batches = self.batches();
+        let lookup = match (plan, batches.groups) {
             (Plan::Groups, Some((_, bitmap))) => bitmap,
-            _ => self.line.few_bitmap,
+            _ => batches.few_bitmap,
         };
         // SAFETY: as in `contains`.
         unsafe { lookup(lines, hashes, &self.probe) }
@@ -142,12 +143,14 @@ impl<T: Load> Lookups<T> {
 
     #[inline]
     fn line_many(&self, mut lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
-        match self.batch {
+        match &self.batches().batch {
             // SAFETY: as in `contains`.
-            Some(contains) => unsafe { contains(lines, &self.probe.fields, self.access, hashes, found) },
+            Some(forms) => unsafe {
+                forms.pick(self.by_groups)(lines, &self.probe.fields, self.access, hashes, found);
+            },
             None => one_by_one(&mut lines, self.access, hashes, found, |lines, hash| {
                 // SAFETY: as in `contains`.
-                unsafe { (self.line.contains)(*lines, hash, &self.probe) }
+                unsafe { (self.probe.line)(*lines, hash, &self.probe) }
             }),
         }
     }
@@ -273,7 +276,7 @@ impl Kernels {
     #[inline(always)]
     fn line_insert(&self, lines: Lines<'_, AtomicU64>, hash: u64) -> bool {
         // SAFETY: the `Isa` of the lookups proves that the CPU has what the function needs.
-        unsafe { (self.line.insert)(lines, hash, &self.lookups.probe.fields) }
+        unsafe { (self.line_insert)(lines, hash, &self.lookups.probe.fields) }
     }
 
     /// [`insert_hashes`](Self::insert_hashes) into these lines.
@@ -297,9 +300,12 @@ impl Kernels {
         changed: &mut [u64],
         insert: impl Fn(u64) -> bool,
     ) {
-        match self.batch {
+        match &self.batches().batch {
             // SAFETY: as in `line_insert`.
-            Some(batch) => unsafe { batch(lines, &self.lookups.probe.fields, self.access, hashes, changed) },
+            Some(forms) => unsafe {
+                let lookups = &self.lookups;
+                forms.pick(lookups.by_groups)(lines, &lookups.probe.fields, self.access, hashes, changed);
+            },
             None => one_by_one(&mut lines, self.access, hashes, changed, |_, hash| insert(hash)),
         }
     }
@@ -309,7 +315,7 @@ impl Kernels {
         let tuning = self.lookups.tuning;
         let access: AccessPlan = tuning.access(region.bytes(), tuning.changes);
         // SAFETY: as in `line_insert`.
-        unsafe { (self.line.fill)(region, &self.lookups.probe.fields, access, hashes, changed) }
+        unsafe { (self.batches().fill)(region, &self.lookups.probe.fields, access, hashes, changed) }
     }
 }
 

@@ -39,11 +39,11 @@ impl<T> Clone for Probe<T> {
 
 impl<T> Copy for Probe<T> {}
 
-/// The lookups in lines of one kind of words: `AtomicU64` of a filter, its counters, or the bytes
-/// of a snapshot.
+/// The lookups of several hashes, in lines of one kind of words: `AtomicU64` of a filter, its
+/// counters, or the bytes of a snapshot. A filter keeps the number of the row and no pointer, so
+/// that a program which looks up single keys alone is linked without them.
 #[derive(Debug)]
-pub(super) struct LineLookups<T> {
-    pub(super) contains: Contains<T>,
+pub(super) struct BatchLookups<T> {
     /// For a few hashes, one by one.
     pub(super) few_flags: ContainsFew<T>,
     pub(super) few_bitmap: ContainsFewBitmap<T>,
@@ -55,14 +55,6 @@ pub(super) struct LineLookups<T> {
 
 /// The answers of a few hashes as flags, and as a bitmap.
 pub(super) type Groups<T> = (ContainsFew<T>, ContainsFewBitmap<T>);
-
-impl<T> Clone for LineLookups<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for LineLookups<T> {}
 
 /// The lookups of keys with two lines, beside those in one.
 #[derive(Debug)]
@@ -79,10 +71,9 @@ impl<T> Clone for TwoLookups<T> {
 
 impl<T> Copy for TwoLookups<T> {}
 
-/// The inserts into lines of bits.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct LineInserts {
-    pub(super) insert: Insert,
+/// The inserts of several hashes into lines of bits: as [`BatchLookups`], by a row's number.
+#[derive(Debug)]
+pub(super) struct BatchInserts {
     /// If there is none, hashes go one by one.
     pub(super) batch: Option<Forms<InsertBatch>>,
     pub(super) fill: Fill,

@@ -169,9 +169,8 @@ pub(super) struct Traits {
     pub(super) is_cached: bool,
     /// Single calls are inlined.
     pub(super) is_inlined: bool,
-    /// The instruction set looks up a few in groups.
-    pub(super) has_groups: bool,
-    /// Where a lookup is faster than to make the masks of an insert, it comes first.
+    /// A lookup is faster than to make the masks of an insert, and comes first. The instruction set
+    /// looks up a few in groups.
     pub(super) looks_first: bool,
 }
 
@@ -196,7 +195,7 @@ impl Ladder {
     /// memory. (Zen 4, flags of 16: 1.5 ns one by one and 1.8 in groups at 32 KiB, 12.4 and 10.2 at
     /// 64 MiB.)
     pub(super) const fn of_line(traits: Traits) -> Self {
-        if !traits.has_groups {
+        if !traits.looks_first {
             return Self {
                 few: 0,
                 groups: 16,
@@ -223,13 +222,13 @@ impl Ladder {
     /// 64 MiB.)
     pub(super) const fn of_lookups(traits: Traits) -> Self {
         let line = Self::of_line(traits);
-        let takes_few = traits.has_groups && !traits.has_two_lines;
+        let takes_few = traits.looks_first && !traits.has_two_lines;
         let few = match (traits.is_inlined, takes_few, traits.is_cached) {
             (true, true, true) => IN_GROUPS,
             (true, true, false) => 16,
             (true, false, true) => FEW,
             (true, false, false) => 48,
-            (false, false, true) if traits.has_groups => IN_GROUPS,
+            (false, false, true) if traits.looks_first => IN_GROUPS,
             (false, false, true) => 16,
             (false, ..) => 8,
         };
@@ -441,10 +440,17 @@ impl AccessPlan {
 /// The two forms of a pipeline (`pipeline.rs`): lines are asked for by tiles, or by groups. (In one
 /// function, with a branch, inserts in the caches took 1.05 to 1.1 times as long.) AVX-512 without
 /// BITALG has the first alone, to save code: it was not measured on a processor of its own.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) struct Forms<F> {
     pub(super) tiles: F,
     pub(super) groups: F,
+}
+
+impl<F: Copy> Forms<F> {
+    #[inline(always)]
+    pub(super) fn pick(&self, by_groups: bool) -> F {
+        if by_groups { self.groups } else { self.tiles }
+    }
 }
 
 /// The rows of the table.
@@ -498,13 +504,9 @@ impl TuningRow {
         }
     }
 
-    /// The form that is faster for a target of this many bytes.
-    pub(super) fn form<F>(self, bytes: usize, forms: Forms<F>) -> F {
-        if !is_cached(bytes) && bytes >= self.groups_from {
-            forms.groups
-        } else {
-            forms.tiles
-        }
+    /// Whether [`Forms::groups`] is faster for a target of this many bytes.
+    pub(super) fn takes_groups(self, bytes: usize) -> bool {
+        !is_cached(bytes) && bytes >= self.groups_from
     }
 
     /// For AVX2, whose work on a group takes longer: fewer keys ahead, and by groups wherever lines

@@ -1,7 +1,7 @@
 //! The tables of machines without vectors that this crate knows, filled from `scalar.rs`: the twin
 //! of `x86_64.rs` and `aarch64.rs`, and their lowest level.
 
-use super::dispatch::{HashTable, LineInserts, LineLookups, Probe, TwoLookups, Unpack, Vectorized};
+use super::dispatch::{BatchInserts, BatchLookups, Contains, HashTable, Insert, Probe, TwoLookups, Unpack, Vectorized};
 use super::plan::TuningRow;
 use super::{scalar, two_lines};
 use crate::geometry::pattern::BitFields;
@@ -54,17 +54,11 @@ pub(super) fn inlined(_: Level, _: usize, _: usize) -> Inlined {
     Inlined
 }
 
-pub(super) fn lookups<const W: usize, const S: usize, T: Load>(_: Level) -> LineLookups<T> {
+pub(super) fn contains<const W: usize, const S: usize, T: Load>(_: Level) -> Contains<T> {
     fn contains<const W: usize, const S: usize, T: Load>(lines: Lines<'_, T>, hash: u64, _: &Probe<T>) -> bool {
         scalar::contains::<W, false, T>(lines, const { &BitFields::new(W, S) }, hash)
     }
-    LineLookups {
-        contains: contains::<W, S, T>,
-        few_flags: scalar::few_flags,
-        few_bitmap: scalar::few_lookups,
-        groups: None,
-        batch: None,
-    }
+    contains::<W, S, T>
 }
 
 pub(super) fn two_lookups<const W: usize, const S: usize, T: Load>(_: Level) -> TwoLookups<T> {
@@ -74,12 +68,62 @@ pub(super) fn two_lookups<const W: usize, const S: usize, T: Load>(_: Level) -> 
     }
 }
 
-pub(super) fn inserts<const W: usize, const S: usize>(_: Level) -> LineInserts {
+pub(super) fn insert<const W: usize, const S: usize>(_: Level) -> Insert {
     fn insert<const W: usize, const S: usize>(mut lines: Lines<'_, AtomicU64>, hash: u64, _: &BitFields) -> bool {
         scalar::insert::<W>(&mut lines, const { &BitFields::new(W, S) }, hash)
     }
-    LineInserts {
-        insert: insert::<W, S>,
+    insert::<W, S>
+}
+
+/// The row of [`batch_lookups`] for patterns of this many words and bits.
+#[cfg_attr(
+    all(any(target_arch = "x86_64", target_arch = "aarch64"), not(lanebloom_loom)),
+    expect(dead_code, reason = "the other tables have rows of their own")
+)]
+pub(super) fn lookup_row(_: Level, _: usize, _: usize) -> u8 {
+    0
+}
+
+#[cfg_attr(
+    all(any(target_arch = "x86_64", target_arch = "aarch64"), not(lanebloom_loom)),
+    expect(dead_code, reason = "the other tables have rows of their own")
+)]
+#[inline(always)]
+pub(super) fn batch_lookups<T: Load>(_: u8) -> &'static BatchLookups<T> {
+    const { &plain_lookups() }
+}
+
+pub(super) const fn plain_lookups<T: Load>() -> BatchLookups<T> {
+    BatchLookups {
+        few_flags: scalar::few_flags,
+        few_bitmap: scalar::few_lookups,
+        groups: None,
+        batch: None,
+    }
+}
+
+/// The row of [`batch_inserts`] for patterns of this many words.
+pub(super) fn insert_row(_: Level, words: usize) -> u8 {
+    words.ilog2() as u8
+}
+
+#[cfg_attr(
+    all(any(target_arch = "x86_64", target_arch = "aarch64"), not(lanebloom_loom)),
+    expect(dead_code, reason = "the other tables have rows of their own")
+)]
+#[inline(always)]
+pub(super) fn batch_inserts(row: u8) -> &'static BatchInserts {
+    static ROWS: [BatchInserts; 4] = [
+        plain_inserts::<1>(),
+        plain_inserts::<2>(),
+        plain_inserts::<4>(),
+        plain_inserts::<8>(),
+    ];
+    &ROWS[usize::from(row)]
+}
+
+pub(super) const fn plain_inserts<const W: usize>() -> BatchInserts {
+    BatchInserts {
         batch: None,
         fill: scalar::fill::<W>,
     }

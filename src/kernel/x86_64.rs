@@ -17,12 +17,13 @@ mod inlined;
 mod loads;
 
 pub(super) use self::inlined::Inlined;
-use super::dispatch::{ContainsBatch, HashTable, Insert, LineInserts, LineLookups, TwoLookups, Unpack, Vectorized};
+use super::dispatch::{BatchInserts, BatchLookups, Contains, HashTable, Insert, TwoLookups, Unpack, Vectorized};
 use super::pipeline::TILE_GROUPS;
 use super::plan::{Forms, TuningRow};
 use super::portable;
 use crate::geometry::pattern::words_per_product;
 use crate::words::bits::Load;
+use core::marker::PhantomData;
 
 /// The instruction sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,11 +33,11 @@ pub(super) enum Level {
     Avx2,
     #[cfg(lanebloom_rust_1_89)]
     Avx512,
+    #[cfg(lanebloom_rust_1_89)]
+    Bitalg,
     /// BITALG with the processor's gather.
     #[cfg(lanebloom_rust_1_89)]
     Gather,
-    #[cfg(lanebloom_rust_1_89)]
-    Bitalg,
 }
 
 const PLAIN: portable::Level = portable::Level::Plain;
@@ -115,82 +116,135 @@ pub(super) fn inlined(level: Level, words: usize, bits: usize) -> Inlined {
     }
 }
 
-pub(super) fn lookups<const W: usize, const S: usize, T: Load>(level: Level) -> LineLookups<T> {
-    let plain = portable::lookups::<W, S, T>(PLAIN);
+pub(super) fn contains<const W: usize, const S: usize, T: Load>(level: Level) -> Contains<T> {
     match level {
-        Level::Plain => plain,
-        Level::Avx2 => LineLookups {
-            contains: avx2::contains::<W, S, T>,
-            batch: batch::<W, T>(level),
-            ..plain
-        },
+        Level::Plain => portable::contains::<W, S, T>(PLAIN),
+        Level::Avx2 => avx2::contains::<W, S, T>,
+        // One key at a time has no use for wider vectors.
         #[cfg(lanebloom_rust_1_89)]
-        Level::Avx512 => LineLookups {
-            // One key at a time has no use for wider vectors.
-            contains: avx2::contains::<W, S, T>,
-            batch: batch::<W, T>(level),
-            ..plain
-        },
+        Level::Avx512 => avx2::contains::<W, S, T>,
+        #[cfg(lanebloom_rust_1_89)]
+        Level::Bitalg => bitalg::contains_one::<W, 0, T>,
         // (A constant, so that the other arms are not compiled.)
         #[cfg(lanebloom_rust_1_89)]
-        Level::Gather | Level::Bitalg => match const { bitalg::scalar_words(W, S, true) } {
-            0 => bitalg_lookups::<W, 0, T>(level),
-            1 => bitalg_lookups::<W, 1, T>(level),
-            2 => bitalg_lookups::<W, 2, T>(level),
-            3 => bitalg_lookups::<W, 3, T>(level),
-            _ => bitalg_lookups::<W, 4, T>(level),
+        Level::Gather => match const { bitalg::scalar_words(W, S, true) } {
+            0 => bitalg::contains_one::<W, 0, T>,
+            1 => bitalg::contains_one::<W, 1, T>,
+            2 => bitalg::contains_one::<W, 2, T>,
+            3 => bitalg::contains_one::<W, 3, T>,
+            _ => bitalg::contains_one::<W, 4, T>,
         },
     }
 }
 
-/// The batches of lookups. A call, since they are the same for each number of bits.
-#[inline(never)]
-fn batch<const W: usize, T: Load>(level: Level) -> Option<Forms<ContainsBatch<T>>> {
-    match level {
-        Level::Plain => None,
-        Level::Avx2 => Some(Forms {
-            tiles: avx2::contains_hashes::<W, TILE_GROUPS, T>,
-            groups: avx2::contains_hashes::<W, 1, T>,
-        }),
-        #[cfg(lanebloom_rust_1_89)]
-        Level::Avx512 => Some(Forms {
-            tiles: avx512::contains_hashes::<W, T>,
-            groups: avx512::contains_hashes::<W, T>,
-        }),
-        #[cfg(lanebloom_rust_1_89)]
-        Level::Gather => Some(Forms {
-            tiles: bitalg::contains_hashes::<W, TILE_GROUPS, true, T>,
-            groups: bitalg::contains_hashes::<W, 1, true, T>,
-        }),
-        #[cfg(lanebloom_rust_1_89)]
-        Level::Bitalg => Some(Forms {
-            tiles: bitalg::contains_hashes::<W, TILE_GROUPS, false, T>,
-            groups: bitalg::contains_hashes::<W, 1, false, T>,
-        }),
+/// The row of [`batch_lookups`] for patterns of this many words and bits.
+pub(super) fn lookup_row(level: Level, words: usize, bits: usize) -> u8 {
+    #[cfg(lanebloom_rust_1_89)]
+    if level == Level::Gather {
+        // After those of the other levels: one for 1 word, two for 2, four for 4, and one for 8.
+        let place = match (words, bitalg::scalar_words(words, bits, true)) {
+            (1, _) => 0,
+            (2, scalar) => scalar,
+            (4, scalar) => 2 + scalar,
+            _ => 7,
+        };
+        return GATHER + place as u8;
     }
+    let _ = bits;
+    insert_row(level, words)
 }
 
-/// The lookups of BITALG with the fastest single ones for the shape: `SCALAR` says how many words
-/// a product has, on Intel. A call, as [`batch`].
+/// The first row of [`Level::Gather`] in [`batch_lookups`].
 #[cfg(lanebloom_rust_1_89)]
-#[inline(never)]
-fn bitalg_lookups<const W: usize, const SCALAR: usize, T: Load>(level: Level) -> LineLookups<T> {
-    let batch = batch::<W, T>(level);
-    if level.gathers() {
-        LineLookups {
-            contains: bitalg::contains_one::<W, SCALAR, T>,
+const GATHER: u8 = 16;
+
+#[inline(always)]
+pub(super) fn batch_lookups<T: Load>(row: u8) -> &'static BatchLookups<T> {
+    &LookupRows::<T>::ROWS[usize::from(row)]
+}
+
+struct LookupRows<T>(PhantomData<T>);
+
+impl<T: Load> LookupRows<T> {
+    /// Four for each level: for 1, 2, 4, and 8 words.
+    const ROWS: &[BatchLookups<T>] = &[
+        portable::plain_lookups(),
+        portable::plain_lookups(),
+        portable::plain_lookups(),
+        portable::plain_lookups(),
+        Self::avx2::<1>(),
+        Self::avx2::<2>(),
+        Self::avx2::<4>(),
+        Self::avx2::<8>(),
+        #[cfg(lanebloom_rust_1_89)]
+        Self::avx512::<1>(),
+        #[cfg(lanebloom_rust_1_89)]
+        Self::avx512::<2>(),
+        #[cfg(lanebloom_rust_1_89)]
+        Self::avx512::<4>(),
+        #[cfg(lanebloom_rust_1_89)]
+        Self::avx512::<8>(),
+        #[cfg(lanebloom_rust_1_89)]
+        Self::bitalg::<1, 0, false>(),
+        #[cfg(lanebloom_rust_1_89)]
+        Self::bitalg::<2, 0, false>(),
+        #[cfg(lanebloom_rust_1_89)]
+        Self::bitalg::<4, 0, false>(),
+        #[cfg(lanebloom_rust_1_89)]
+        Self::bitalg::<8, 0, false>(),
+        #[cfg(lanebloom_rust_1_89)]
+        Self::bitalg::<1, 0, true>(),
+        #[cfg(lanebloom_rust_1_89)]
+        Self::bitalg::<2, 1, true>(),
+        #[cfg(lanebloom_rust_1_89)]
+        Self::bitalg::<2, 2, true>(),
+        #[cfg(lanebloom_rust_1_89)]
+        Self::bitalg::<4, 1, true>(),
+        #[cfg(lanebloom_rust_1_89)]
+        Self::bitalg::<4, 2, true>(),
+        #[cfg(lanebloom_rust_1_89)]
+        Self::bitalg::<4, 3, true>(),
+        #[cfg(lanebloom_rust_1_89)]
+        Self::bitalg::<4, 4, true>(),
+        #[cfg(lanebloom_rust_1_89)]
+        Self::bitalg::<8, 0, true>(),
+    ];
+
+    const fn avx2<const W: usize>() -> BatchLookups<T> {
+        BatchLookups {
+            batch: Some(Forms {
+                tiles: avx2::contains_hashes::<W, TILE_GROUPS, T>,
+                groups: avx2::contains_hashes::<W, 1, T>,
+            }),
+            ..portable::plain_lookups()
+        }
+    }
+
+    #[cfg(lanebloom_rust_1_89)]
+    const fn avx512<const W: usize>() -> BatchLookups<T> {
+        BatchLookups {
+            batch: Some(Forms {
+                tiles: avx512::contains_hashes::<W, T>,
+                groups: avx512::contains_hashes::<W, T>,
+            }),
+            ..portable::plain_lookups()
+        }
+    }
+
+    /// `SCALAR` is that of [`contains`].
+    #[cfg(lanebloom_rust_1_89)]
+    const fn bitalg<const W: usize, const SCALAR: usize, const GATHER: bool>() -> BatchLookups<T> {
+        BatchLookups {
             few_flags: bitalg::few_flags::<W, SCALAR, T>,
             few_bitmap: bitalg::few_bitmap::<W, SCALAR, T>,
-            groups: Some((bitalg::group_flags::<W, true, T>, bitalg::group_bitmap::<W, true, T>)),
-            batch,
-        }
-    } else {
-        LineLookups {
-            contains: bitalg::contains_one::<W, 0, T>,
-            few_flags: bitalg::few_flags::<W, 0, T>,
-            few_bitmap: bitalg::few_bitmap::<W, 0, T>,
-            groups: Some((bitalg::group_flags::<W, false, T>, bitalg::group_bitmap::<W, false, T>)),
-            batch,
+            groups: Some((
+                bitalg::group_flags::<W, GATHER, T>,
+                bitalg::group_bitmap::<W, GATHER, T>,
+            )),
+            batch: Some(Forms {
+                tiles: bitalg::contains_hashes::<W, TILE_GROUPS, GATHER, T>,
+                groups: bitalg::contains_hashes::<W, 1, GATHER, T>,
+            }),
         }
     }
 }
@@ -225,52 +279,88 @@ pub(super) fn two_lookups<const W: usize, const S: usize, T: Load>(level: Level)
     }
 }
 
-pub(super) fn inserts<const W: usize, const S: usize>(level: Level) -> LineInserts {
+pub(super) fn insert<const W: usize, const S: usize>(level: Level) -> Insert {
     match level {
-        Level::Plain => portable::inserts::<W, S>(PLAIN),
-        _ => vector_inserts::<W>(level, avx2::insert::<W, S>),
+        Level::Plain => portable::insert::<W, S>(PLAIN),
+        _ => avx2::insert::<W, S>,
     }
 }
 
-/// A call, as [`batch`].
-#[inline(never)]
-fn vector_inserts<const W: usize>(level: Level, insert: Insert) -> LineInserts {
-    match level {
-        Level::Plain | Level::Avx2 => LineInserts {
-            insert,
-            batch: Some(Forms {
-                tiles: avx2::insert_hashes::<W, TILE_GROUPS>,
-                groups: avx2::insert_hashes::<W, 1>,
-            }),
-            fill: avx2::fill::<W>,
-        },
-        #[cfg(lanebloom_rust_1_89)]
-        Level::Avx512 => LineInserts {
-            insert,
-            batch: Some(Forms {
-                tiles: avx512::insert_hashes::<W>,
-                groups: avx512::insert_hashes::<W>,
-            }),
-            fill: avx512::fill::<W>,
-        },
-        #[cfg(lanebloom_rust_1_89)]
-        Level::Gather => LineInserts {
-            insert,
-            batch: Some(Forms {
-                tiles: bitalg::insert_hashes::<W, TILE_GROUPS, true>,
-                groups: bitalg::insert_hashes::<W, 1, true>,
-            }),
-            fill: avx512::fill::<W>,
-        },
-        #[cfg(lanebloom_rust_1_89)]
-        Level::Bitalg => LineInserts {
-            insert,
-            batch: Some(Forms {
-                tiles: bitalg::insert_hashes::<W, TILE_GROUPS, false>,
-                groups: bitalg::insert_hashes::<W, 1, false>,
-            }),
-            fill: avx512::fill::<W>,
-        },
+/// The row of [`batch_inserts`] for patterns of this many words.
+pub(super) fn insert_row(level: Level, words: usize) -> u8 {
+    4 * level as u8 + portable::insert_row(PLAIN, words)
+}
+
+#[inline(always)]
+pub(super) fn batch_inserts(row: u8) -> &'static BatchInserts {
+    &INSERT_ROWS[usize::from(row)]
+}
+
+/// Four for each level, as [`batch_lookups`].
+static INSERT_ROWS: &[BatchInserts] = &[
+    portable::plain_inserts::<1>(),
+    portable::plain_inserts::<2>(),
+    portable::plain_inserts::<4>(),
+    portable::plain_inserts::<8>(),
+    avx2_inserts::<1>(),
+    avx2_inserts::<2>(),
+    avx2_inserts::<4>(),
+    avx2_inserts::<8>(),
+    #[cfg(lanebloom_rust_1_89)]
+    avx512_inserts::<1>(),
+    #[cfg(lanebloom_rust_1_89)]
+    avx512_inserts::<2>(),
+    #[cfg(lanebloom_rust_1_89)]
+    avx512_inserts::<4>(),
+    #[cfg(lanebloom_rust_1_89)]
+    avx512_inserts::<8>(),
+    #[cfg(lanebloom_rust_1_89)]
+    bitalg_inserts::<1, false>(),
+    #[cfg(lanebloom_rust_1_89)]
+    bitalg_inserts::<2, false>(),
+    #[cfg(lanebloom_rust_1_89)]
+    bitalg_inserts::<4, false>(),
+    #[cfg(lanebloom_rust_1_89)]
+    bitalg_inserts::<8, false>(),
+    #[cfg(lanebloom_rust_1_89)]
+    bitalg_inserts::<1, true>(),
+    #[cfg(lanebloom_rust_1_89)]
+    bitalg_inserts::<2, true>(),
+    #[cfg(lanebloom_rust_1_89)]
+    bitalg_inserts::<4, true>(),
+    #[cfg(lanebloom_rust_1_89)]
+    bitalg_inserts::<8, true>(),
+];
+
+const fn avx2_inserts<const W: usize>() -> BatchInserts {
+    BatchInserts {
+        batch: Some(Forms {
+            tiles: avx2::insert_hashes::<W, TILE_GROUPS>,
+            groups: avx2::insert_hashes::<W, 1>,
+        }),
+        fill: avx2::fill::<W>,
+    }
+}
+
+#[cfg(lanebloom_rust_1_89)]
+const fn avx512_inserts<const W: usize>() -> BatchInserts {
+    BatchInserts {
+        batch: Some(Forms {
+            tiles: avx512::insert_hashes::<W>,
+            groups: avx512::insert_hashes::<W>,
+        }),
+        fill: avx512::fill::<W>,
+    }
+}
+
+#[cfg(lanebloom_rust_1_89)]
+const fn bitalg_inserts<const W: usize, const GATHER: bool>() -> BatchInserts {
+    BatchInserts {
+        batch: Some(Forms {
+            tiles: bitalg::insert_hashes::<W, TILE_GROUPS, GATHER>,
+            groups: bitalg::insert_hashes::<W, 1, GATHER>,
+        }),
+        fill: avx512::fill::<W>,
     }
 }
 

@@ -283,7 +283,7 @@ impl Bits {
 /// The type has 8 bytes without padding. [`load`](Self::load) returns the value of these bytes, in
 /// the byte order of x86-64 and by one access; with [`COUNTERS`](Self::COUNTERS), that value with
 /// every counter above 0 filled.
-pub unsafe trait Load {
+pub unsafe trait Load: 'static {
     /// Whether other threads may set its bits, so that a reader needs an [`acquire`].
     const SHARED: bool = true;
     /// Whether the memory holds 16 counters, and [`load`](Self::load) sets all four bits of each
