@@ -49,7 +49,7 @@ pub mod bounds {
     pub use crate::filter::parts::slots::Bucketed;
     pub use crate::filter::traits::Total;
     pub use crate::filter::types::cuckoo::table::CuckooTable;
-    pub use crate::filter::types::dleft::cells::Cells;
+    pub use crate::filter::types::dleft::cells::DLeftCells;
     pub use crate::geometry::sizing::Request;
     pub use crate::words::bits::Load;
     pub use crate::words::memory::Word;

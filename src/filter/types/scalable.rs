@@ -120,7 +120,7 @@ mod chain;
 mod snapshot;
 mod steps;
 
-pub use chain::Chain;
+pub use chain::Scalable;
 
 use crate::chunks::{HashedKeys, unpack_into};
 use crate::error::{BuildError, BuildErrorKind, InsertError};
@@ -155,7 +155,7 @@ use steps::{MAX_LAYERS, Steps};
 /// assert_eq!(seen.layers().len(), 4);
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
-pub type ScalableBloom<S = Murmur3> = Filter<Chain, S>;
+pub type ScalableBloom<S = Murmur3> = Filter<Scalable, S>;
 
 /// Sizes a [`ScalableBloom`]; made by [`ScalableBloom::builder`](Filter::builder).
 ///
@@ -177,12 +177,12 @@ pub type ScalableBloom<S = Murmur3> = Filter<Chain, S>;
 /// assert!(filter.layers().all(|layer| layer.words_per_key() == 4));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub type Builder<S = Murmur3> = crate::filter::Builder<Chain, S>;
+pub type Builder<S = Murmur3> = crate::filter::Builder<Scalable, S>;
 
-built! { ScalableBloom: Chain; words_per_key }
-inserts! { ScalableBloom: Chain => Result<bool, InsertError>, Result<usize, InsertError>, again "false" }
-unions! { ScalableBloom: Chain, "?" }
-stored! { ScalableBloom: Chain, "?" }
+built! { ScalableBloom: Scalable; words_per_key }
+inserts! { ScalableBloom: Scalable => Result<bool, InsertError>, Result<usize, InsertError>, again "false" }
+unions! { ScalableBloom: Scalable, "?" }
+stored! { ScalableBloom: Scalable, "?" }
 
 /// How a chain grows, and up to how many bytes.
 #[doc(hidden)]
@@ -208,7 +208,7 @@ impl Options {
     }
 }
 
-impl Planned for Chain {
+impl Planned for Scalable {
     type Options = Options;
 
     fn build(request: Request, options: Options) -> Result<Self, BuildError> {
@@ -398,14 +398,14 @@ impl<S: FilterHasher> Builder<S> {
             let limit = max_bytes;
             return Err(BuildError(BuildErrorKind::OverBudget { needed, limit }));
         }
-        let mut chain = Chain::of(steps, self.options.hint, max_bytes, engines)?;
+        let mut chain = Scalable::of(steps, self.options.hint, max_bytes, engines)?;
         chain.close_if_full();
         Ok(Filter::of(chain, self.hasher))
     }
 }
 
 /// Layers and limits.
-impl<S> Filter<Chain, S> {
+impl<S> Filter<Scalable, S> {
     /// The layers that are in use, the oldest first, for their statistics. They have no hasher:
     /// only the filter inserts into them.
     ///
@@ -567,7 +567,7 @@ impl<S> Filter<Chain, S> {
 }
 
 /// Inserts without atomics, for exclusive access. The filter grows as it does for others.
-impl<S> Filter<Chain, S> {
+impl<S> Filter<Scalable, S> {
     /// [`insert_hashes`](Self::insert_hashes) without atomics.
     ///
     /// ```
@@ -601,7 +601,7 @@ impl<S> Filter<Chain, S> {
 }
 
 /// Inserts without atomics, for exclusive access.
-impl<S: KeyHasher> Filter<Chain, S> {
+impl<S: KeyHasher> Filter<Scalable, S> {
     /// [`insert_hashes_mut`](Self::insert_hashes_mut) of the keys' hashes.
     ///
     /// ```

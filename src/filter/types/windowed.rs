@@ -157,7 +157,7 @@ mod list;
 mod settings;
 mod snapshot;
 
-pub use generations::Generations;
+pub use generations::Windowed;
 
 use crate::error::{BuildError, BuildErrorKind};
 use crate::filter::Filter;
@@ -193,7 +193,7 @@ use settings::{MAX_GENERATIONS, MAX_WINDOW, NEVER, When, WindowSettings};
 /// assert!(old.iter().filter(|key| recent.contains(*key)).count() < 4000);
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
-pub type WindowedBloom<S = Murmur3> = Filter<Generations, S>;
+pub type WindowedBloom<S = Murmur3> = Filter<Windowed, S>;
 
 /// Sizes a [`WindowedBloom`]; made by [`WindowedBloom::builder`](Filter::builder).
 ///
@@ -220,12 +220,12 @@ pub type WindowedBloom<S = Murmur3> = Filter<Generations, S>;
 /// assert!((0.008..0.0105).contains(&filter.current_false_positive_rate()));
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
-pub type Builder<S = Murmur3> = crate::filter::Builder<Generations, S>;
+pub type Builder<S = Murmur3> = crate::filter::Builder<Windowed, S>;
 
-built! { WindowedBloom: Generations; memory_budget, words_per_key, lines_per_key }
-inserts! { WindowedBloom: Generations }
-unions! { WindowedBloom: Generations, "" }
-stored! { WindowedBloom: Generations, "" }
+built! { WindowedBloom: Windowed; memory_budget, words_per_key, lines_per_key }
+inserts! { WindowedBloom: Windowed }
+unions! { WindowedBloom: Windowed, "" }
+stored! { WindowedBloom: Windowed, "" }
 
 /// What a window is, besides its size.
 #[doc(hidden)]
@@ -394,7 +394,7 @@ impl<S> Builder<S> {
     }
 }
 
-impl Planned for Generations {
+impl Planned for Windowed {
     type Options = Options;
 
     fn build(asked: Request, options: Options) -> Result<Self, BuildError> {
@@ -467,7 +467,7 @@ impl Planned for Generations {
 }
 
 /// Rotations.
-impl<S> Filter<Generations, S> {
+impl<S> Filter<Windowed, S> {
     /// Rotates: puts an empty generation before the others, and forgets all but the newest `G`. It
     /// does so whatever else makes rotations due.
     ///

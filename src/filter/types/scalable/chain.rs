@@ -21,7 +21,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 /// The engine of a [`ScalableBloom`](super::ScalableBloom): layers of bits.
-pub struct Chain {
+pub struct Scalable {
     /// For all layers that there can be.
     entries: Box<[OnceBox<Layer>]>,
     /// See [`ChainState`].
@@ -65,7 +65,7 @@ impl Layer {
 ///
 /// | operation | ordering | partner, and why |
 /// |---|---|---|
-/// | [`layers`](Chain::layers_now) | load `Acquire` | `change`: a thread that sees the number sees that the layers are there |
+/// | [`layers`](Scalable::layers_now) | load `Acquire` | `change`: a thread that sees the number sees that the layers are there |
 /// | `change` | compare-exchange `Release` | as above, for a layer that this thread made, or got by `OnceBox::get`. All changes are read-modify-write operations, so that those before continue to be seen. A failure is `Relaxed`: this thread touches nothing that the other one has published |
 ///
 /// Lookups miss nothing, and that needs no ordering: the number only grows. If an insert happened
@@ -137,7 +137,7 @@ impl<'a> Layers<'a> {
     }
 }
 
-impl Chain {
+impl Scalable {
     /// A chain of these layers, the oldest first: at least one.
     pub(super) fn of(steps: Steps, hint: usize, max_bytes: usize, layers: Vec<Bloom>) -> Result<Self, BuildError> {
         let chain = Self {
@@ -235,7 +235,7 @@ impl Chain {
 }
 
 /// Growth.
-impl Chain {
+impl Scalable {
     /// Checks how full the layer before number `next` is, and grows the chain if necessary. Inserts
     /// call it for the hashes that are due by the estimate.
     #[cold]
@@ -358,7 +358,7 @@ fn out_of_memory(bytes: usize) -> BuildError {
     BuildError(BuildErrorKind::OutOfMemory { bytes })
 }
 
-impl Engine for Chain {
+impl Engine for Scalable {
     const NAME: &'static str = "ScalableBloom";
 
     #[inline]
@@ -477,13 +477,13 @@ impl Engine for Chain {
 /// A chain that takes hashes.
 enum Growing<'a> {
     /// Threads share it.
-    Shared(&'a Chain),
+    Shared(&'a Scalable),
     /// It has one owner, who inserts by plain stores.
-    Owned(&'a mut Chain),
+    Owned(&'a mut Scalable),
 }
 
 impl Growing<'_> {
-    fn chain(&self) -> &Chain {
+    fn chain(&self) -> &Scalable {
         match self {
             Self::Shared(chain) => chain,
             Self::Owned(chain) => chain,
@@ -602,14 +602,14 @@ fn insert_source(
     Ok(new)
 }
 
-impl Chain {
+impl Scalable {
     /// [`insert_flagged`](Insert::insert_flagged) without atomics.
     pub(super) fn insert_mut(&mut self, source: &impl Source, answer: Answer<'_>) -> Result<usize, InsertError> {
         insert_source(&mut Growing::Owned(self), source, CHUNK, answer)
     }
 }
 
-impl Insert for Chain {
+impl Insert for Scalable {
     type Answer = Result<bool, InsertError>;
 
     #[inline]
@@ -645,7 +645,7 @@ impl Insert for Chain {
     }
 }
 
-impl Union for Chain {
+impl Union for Scalable {
     fn same(&self, other: &Self) -> bool {
         let (ours, theirs) = (self.layers_now(), other.layers_now());
         let mut pairs = ours.iter().zip(theirs.iter());
@@ -731,7 +731,7 @@ fn no_room(theirs: &Bloom, why: NoLayer) -> IncompatibleError {
     ))
 }
 
-impl Chain {
+impl Scalable {
     /// Fails if a union with these layers needs more layers or memory than there can be.
     fn check_room_for(&self, theirs: &Layers<'_>) -> Result<(), IncompatibleError> {
         let ours = self.layers_now();

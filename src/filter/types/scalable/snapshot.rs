@@ -1,7 +1,7 @@
 //! Snapshots of a filter that grows: the builder's options, and the snapshots of its layers.
 //! `docs/FORMAT.md` describes the bytes.
 
-use super::chain::{Chain, FULL, Layers};
+use super::chain::{FULL, Layers, Scalable};
 use super::steps::{MAX_EXPANSION, MAX_LAYERS, Steps};
 use crate::codec::{Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit};
 use crate::error::SnapshotErrorKind;
@@ -15,7 +15,7 @@ fn snapshot_bytes(layers: &Layers<'_>) -> usize {
     SNAPSHOT_HEADER + parts.sum::<usize>()
 }
 
-impl Encode for Chain {
+impl Encode for Scalable {
     const HELD: bool = false;
 
     fn snapshot_bytes(&self) -> usize {

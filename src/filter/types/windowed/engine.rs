@@ -1,7 +1,7 @@
 //! The engine traits of a window: lookups, inserts, statistics and unions, on the list of
 //! generations. `generations.rs` argues about threads.
 
-use super::generations::Generations;
+use super::generations::Windowed;
 use super::list::{Generation, List};
 use super::settings::{NEVER, When};
 use crate::chunks::{Answer, Chunks, HASHED, Source, for_each_absent, ones, tell};
@@ -17,7 +17,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::{fmt, mem};
 
-impl Engine for Generations {
+impl Engine for Windowed {
     const NAME: &'static str = "WindowedBloom";
 
     #[inline]
@@ -109,7 +109,7 @@ impl Engine for Generations {
     }
 }
 
-impl Insert for Generations {
+impl Insert for Windowed {
     type Answer = bool;
 
     #[inline]
@@ -152,7 +152,7 @@ impl Insert for Generations {
     }
 }
 
-impl Union for Generations {
+impl Union for Windowed {
     fn same(&self, other: &Self) -> bool {
         let settings = |one: &Self| {
             let settings = &one.settings;
@@ -218,7 +218,7 @@ impl Union for Generations {
     }
 }
 
-impl Generations {
+impl Windowed {
     /// A copy with `copy` of each generation.
     fn try_map(
         &self,
@@ -245,7 +245,7 @@ impl Generations {
 }
 
 /// Batches.
-impl Generations {
+impl Windowed {
     /// Inserts hashes in one place of the order of rotations; returns how many were new. Calls
     /// `tell` with the start of a part and the bitmap of the new ones. A later call for a part
     /// replaces the earlier one.

@@ -1,4 +1,4 @@
-//! [`Generations`], the engine of a window, and its rotations. Inserts, lookups and unions are in
+//! [`Windowed`], the engine of a window, and its rotations. Inserts, lookups and unions are in
 //! `engine.rs`; they work on the list that this file replaces.
 //!
 //! The state is one pointer to a list of generations. A rotation replaces it by a compare-and-swap
@@ -25,7 +25,7 @@ use std::sync::Mutex;
 const SPARE_LISTS: usize = 4;
 
 /// The engine of a [`WindowedBloom`](super::WindowedBloom): a list of generations.
-pub struct Generations {
+pub struct Windowed {
     pub(super) list: Swap<List>,
     pool: Mutex<Pool>,
     pub(super) settings: WindowSettings,
@@ -74,7 +74,7 @@ fn out_of_memory(one: &Bloom) -> ! {
     alloc::alloc::handle_alloc_error(layout.expect("a filter of this size exists"))
 }
 
-impl Generations {
+impl Windowed {
     /// Allocates all the memory that rotations need unless lookups hold on to some: the generations
     /// that `list` lacks, a spare one, and two lists.
     pub(super) fn new(mut list: List, settings: WindowSettings) -> Result<Self, BuildError> {
@@ -317,7 +317,7 @@ impl Generations {
 type Numbered = (u64, Arc<ConcurrentBloom<()>>);
 
 /// For copies of the window on other machines.
-impl Generations {
+impl Windowed {
     /// The time in nanoseconds, by a clock that other machines have too.
     pub(crate) fn common_time(&self) -> Option<u64> {
         match &self.settings.when {

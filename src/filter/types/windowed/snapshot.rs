@@ -3,7 +3,7 @@
 
 use super::WindowedBloom;
 use super::clock::Clock;
-use super::generations::Generations;
+use super::generations::Windowed;
 use super::list::{Generation, List};
 use super::settings::{self, MAX_GENERATIONS, MAX_WINDOW, NEVER, When, WindowSettings};
 use crate::codec::{
@@ -89,7 +89,7 @@ impl<S: FilterHasher> WindowedBloom<S> {
     }
 
     fn decode_by<I: Input>(clock: Clock, input: &mut I, limit: usize, hasher: S) -> Result<Self, SnapshotErrorKind> {
-        let (engine, hasher) = Generations::decode_by(Some(clock), input, limit, given(hasher))?;
+        let (engine, hasher) = Windowed::decode_by(Some(clock), input, limit, given(hasher))?;
         Ok(Filter::of(engine, hasher))
     }
 }
@@ -121,7 +121,7 @@ impl Kept {
 }
 
 /// A header, the expiry times, and the generations.
-impl Encode for Generations {
+impl Encode for Windowed {
     const HELD: bool = false;
 
     fn snapshot_bytes(&self) -> usize {
@@ -168,7 +168,7 @@ impl Encode for Generations {
     }
 }
 
-impl Generations {
+impl Windowed {
     fn kept(&self) -> Kept {
         // Before the list: no generation is newer than this time.
         let now = self.settings.now();
