@@ -6,23 +6,51 @@
 #
 # usage: ci/python.sh [FOLDER]
 #        ci/python.sh spark
+#        ci/python.sh free-threaded [FOLDER]
 #
 # The wheel and the sdist stay in FOLDER, if it is named. `spark` runs only the tests of
 # lanebloom.spark, with three versions of PySpark, of 450 MB each. They need a JDK 17.
+# `free-threaded` builds a wheel for CPython 3.13 without the interpreter's lock, and CPython itself
+# the first time (ci/fetch/python_free_threaded.sh), and runs all tests with what has wheels for it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mode=
-[[ ${1-} != spark ]] || { mode=spark && shift; }
+case ${1-} in spark | free-threaded) mode=$1 && shift ;; esac
 out=${1:-$work/dist}
 python=${PYTHON:-python3}
+manifest=crates/python/Cargo.toml
+
+if [[ $mode == free-threaded ]]; then
+    python=$(ci/fetch/python_free_threaded.sh)
+    # PyO3 0.28 is the last that takes 3.13t. It is the product's PyO3 but for the capsules of Arrow.
+    mkdir "$work/crate"
+    manifest=$work/crate/Cargo.toml
+    cp -r crates/python/{Cargo.toml,Cargo.lock,pyproject.toml,README.md,LICENSE*,build.rs,python,src} "$work/crate"
+    sed -i -E 's|^(pyo3.*)"0\.30"|\1"0.28"|; s|path = "\.\./\.\."|path = "'"$PWD"'"|; s|path = "\.\./|path = "'"$PWD"'/crates/|' "$manifest"
+    sed -i -E 's/new_with_value\(py, (\w+), (c"\w+")\)/new(py, \1, Some(\2.into()))/' "$work/crate/src/arrow.rs"
+    cargo update -q --manifest-path "$manifest" -p pyo3 -p pyo3-build-config
+    CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$PWD/target}/python3.13t
+    export CARGO_TARGET_DIR PYTHON_GIL=0
+fi
 
 "$python" -m venv "$work/venv"
 bin=$work/venv/bin
 "$bin/pip" install -q -U pip 'maturin>=1.9,<2'
-"$bin/maturin" build --release --locked --strip -q -m crates/python/Cargo.toml -o "$out"
+"$bin/maturin" build --release --locked --strip -q -m "$manifest" -o "$out"
+
+if [[ $mode == free-threaded ]]; then
+    export LANEBLOOM_ROOT=$PWD
+    # The others have no wheels for it: their tests are skipped.
+    "$bin/pip" install -q --only-binary :all: "$(ls "$out"/lanebloom-*-cp313t-*.whl)" numpy pandas pyarrow hypothesis pytest typing_extensions
+    cp -r crates/python/tests "$work/tests"
+    cd "$work/tests"
+    "$bin/python" -c 'import lanebloom, sys; assert not sys._is_gil_enabled()'
+    timeout 1800 "$bin/python" -m pytest -q -p no:cacheprovider .
+    exit
+fi
 
 if [[ $mode == spark ]]; then
     export LANEBLOOM_ROOT=$PWD
@@ -38,7 +66,8 @@ if [[ $mode == spark ]]; then
     exit
 fi
 
-"$bin/maturin" sdist -m crates/python/Cargo.toml -o "$out"
+PYO3_PYTHON=$bin/python cargo clippy -q --locked --manifest-path "$manifest" --all-targets -- -D warnings
+"$bin/maturin" sdist -m "$manifest" -o "$out"
 wheel=$(ls "$out"/lanebloom-*-cp39-abi3-*.whl)
 size=$(stat -c %s "$wheel")
 echo "${wheel##*/}: $size bytes"

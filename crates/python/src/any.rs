@@ -15,9 +15,9 @@ use std::io::{self, Read, Write};
 /// A filter.
 pub(crate) enum Any {
     /// Of lanebloom, with a hasher that is at hand.
-    Own(AnyFilter),
+    Own(Box<AnyFilter>),
     /// A mapped file.
-    View(BloomView<'static, AnyHasher>),
+    View(Box<BloomView<'static, AnyHasher>>),
     Bitmap(ConcurrentBitmap),
     Guava(Foreign<GuavaBloom>),
     Spark(Foreign<SparkBloom>),
@@ -32,8 +32,14 @@ macro_rules! each {
     // Those of lanebloom with a hasher, its bitmap, and those of other systems.
     ($any:expr, $filter:ident => $result:expr, $bitmap:ident => $of_bitmap:expr, $foreign:ident => $of_foreign:expr) => {
         match $any {
-            Any::Own($filter) => $result,
-            Any::View($filter) => $result,
+            Any::Own(filter) => {
+                let $filter = &**filter;
+                $result
+            }
+            Any::View(view) => {
+                let $filter = &**view;
+                $result
+            }
             Any::Bitmap($bitmap) => $of_bitmap,
             Any::Guava($foreign) => $of_foreign,
             Any::Spark($foreign) => $of_foreign,
@@ -72,6 +78,11 @@ pub(crate) fn unreadable(error: impl Error + 'static) -> PyErr {
 }
 
 impl Any {
+    /// A filter of lanebloom, with a hasher that is at hand.
+    pub(crate) fn own(filter: AnyFilter) -> Self {
+        Self::Own(Box::new(filter))
+    }
+
     /// The name of the class in Python.
     pub(crate) fn class(&self) -> &'static str {
         match self {
@@ -120,7 +131,7 @@ impl Any {
     fn alike<'a>(&'a self, other: &'a Self) -> Option<(&'a AnyFilter, &'a AnyFilter)> {
         match (self, other) {
             (Self::Own(a), Self::Own(b)) if a.kind() == b.kind() && self.hasher_name() == other.hasher_name() => {
-                Some((a, b))
+                Some((&**a, &**b))
             }
             _ => None,
         }
@@ -162,10 +173,10 @@ impl Any {
     /// A copy; one that takes keys, of a view.
     pub(crate) fn copy(&self) -> PyResult<Self> {
         match self {
-            Self::Own(filter) => filter.try_clone().map(Self::Own),
+            Self::Own(filter) => filter.try_clone().map(Self::own),
             Self::View(view) => {
                 let filter = view.to_filter().map_err(unreadable)?;
-                return Ok(Self::Own(AnyFilter::Bloom(filter)));
+                return Ok(Self::own(AnyFilter::Bloom(filter)));
             }
             Self::Bitmap(bitmap) => bitmap.try_clone().map(Self::Bitmap),
             Self::Guava(foreign) => {
@@ -253,7 +264,7 @@ impl Any {
         }
         // A window has them in one of its generations.
         let expected = match self {
-            Self::Own(AnyFilter::Windowed(_)) => 2 * self.expected_keys(),
+            Self::Own(filter) if filter.kind() == Kind::Windowed => 2 * self.expected_keys(),
             _ => len as u64,
         };
         Err(PyValueError::new_err(format!(
@@ -290,7 +301,10 @@ impl Any {
             return Err(different());
         }
         let changed = match (&mut result, other) {
-            (Self::Own(AnyFilter::Bloom(a)), Self::Own(AnyFilter::Bloom(b))) => a.intersection_from(b),
+            (Self::Own(a), Self::Own(b)) => match (&mut **a, &**b) {
+                (AnyFilter::Bloom(a), AnyFilter::Bloom(b)) => a.intersection_from(b),
+                _ => return Err(different()),
+            },
             (Self::Bitmap(a), Self::Bitmap(b)) => a.intersection_from(b),
             _ => return Err(different()),
         };
@@ -390,7 +404,7 @@ impl Any {
         let mut reader = head.chain(reader);
         let result = match hasher {
             None => ConcurrentBitmap::read_from(&mut reader, max_bytes).map(Self::Bitmap),
-            Some(hasher) => AnyFilter::read_from_with(&mut reader, max_bytes, hasher).map(Self::Own),
+            Some(hasher) => AnyFilter::read_from_with(&mut reader, max_bytes, hasher).map(Self::own),
         };
         let result = result.map_err(unreadable)?;
         nothing_more(reader)?;

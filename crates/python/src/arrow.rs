@@ -8,6 +8,7 @@ use crate::columns::{Batch, Column, Unit, Values};
 use crate::ffi::lend;
 use pyo3::exceptions::{PyIndexError, PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::sync::critical_section::with_critical_section;
 use pyo3::types::{PyCapsule, PyIterator, PyList, PyTuple};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem;
@@ -102,8 +103,10 @@ impl<T: Released> Owned<T> {
         let capsule = capsule.cast::<PyCapsule>()?;
         let raw: *mut T = capsule.pointer_checked(Some(name))?.as_ptr().cast();
         // SAFETY: a capsule of this name points to such a structure. It stays valid as what the
-        // interface calls released, and is moved while no other thread runs Python code.
-        Ok(Self(mem::replace(unsafe { &mut *raw }, T::EMPTY)))
+        // interface calls released. It is moved while this thread has the interpreter's lock, or on
+        // free threads the capsule's: of the threads that call this with one capsule, one gets it.
+        let take = || mem::replace(unsafe { &mut *raw }, T::EMPTY);
+        Ok(Self(with_critical_section(capsule.as_any(), take)))
     }
 }
 

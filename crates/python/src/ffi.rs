@@ -9,6 +9,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::panic::PanicException;
 use pyo3::prelude::*;
+use pyo3::sync::critical_section::with_critical_section;
 use pyo3::types::{PyList, PyType};
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -100,13 +101,33 @@ pub(crate) fn utf8<'a>(string: &'a Bound<'_, pyo3::types::PyString>) -> PyResult
 /// The content of the list's item `i`, if its type is exactly `int` or `str`; [`Quick::Other`]
 /// behind the end.
 ///
+/// With the interpreter's lock, the list keeps the item alive. On free threads another thread may
+/// remove the item, so a reference to a string goes to `kept`.
+///
 /// # Safety
 ///
-/// As long as the result lives, no Python code runs: it could remove the item from the list.
+/// As long as the result lives, `kept` keeps what it has, and this thread runs no Python code: it
+/// could remove the item from the list.
 #[inline(always)]
-pub(crate) unsafe fn quick_item<'a>(list: &'a Bound<'_, PyList>, i: usize) -> Quick<'a> {
+pub(crate) unsafe fn quick_item<'a, 'py>(
+    list: &'a Bound<'py, PyList>,
+    i: usize,
+    kept: &mut Vec<Bound<'py, PyAny>>,
+) -> Quick<'a> {
+    if cfg!(Py_GIL_DISABLED) {
+        // `PyList_GetItemRef`, which checks the index.
+        let Ok(item) = list.get_item(i) else {
+            return Quick::Other;
+        };
+        // SAFETY: the thread is attached, and `kept` has the object, whose content an integer is not.
+        let quick = unsafe { quick_object(item.as_ptr()) };
+        if let Quick::Text(_) = quick {
+            kept.push(item);
+        }
+        return quick;
+    }
     // SAFETY: it is a list, and `PyList_GetItem` checks the index. The list keeps the item alive,
-    // since by the caller's promise nothing changes the list.
+    // since by the caller's promise and the interpreter's lock nothing changes the list.
     unsafe {
         let item = ffi::PyList_GetItem(list.as_ptr(), i.cast_signed());
         if item.is_null() {
@@ -143,8 +164,10 @@ impl Buffer {
             suboffsets: ptr::null_mut(),
             internal: ptr::null_mut(),
         });
+        // Objects count their buffers, some of them without atomics: bytearray before Python 3.14.
         // SAFETY: the object is alive; the view is writable and does not move until its release.
-        if unsafe { PyObject_GetBuffer(object.as_ptr(), &mut *raw, CONTIGUOUS) } != 0 {
+        let get = || unsafe { PyObject_GetBuffer(object.as_ptr(), &mut *raw, CONTIGUOUS) };
+        if with_critical_section(object, get) != 0 {
             return Err(PyErr::fetch(object.py()));
         }
         Ok(Self { raw })
@@ -180,8 +203,16 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        // SAFETY: the view came from `PyObject_GetBuffer` and is released once.
-        Python::attach(|_| unsafe { PyBuffer_Release(&mut *self.raw) });
+        Python::attach(|py| {
+            // SAFETY: the view has a reference to its exporter, or null.
+            let exporter = unsafe { Bound::from_borrowed_ptr_or_opt(py, self.raw.obj) };
+            // SAFETY: the view came from `PyObject_GetBuffer` and is released once.
+            let mut release = || unsafe { PyBuffer_Release(&mut *self.raw) };
+            match &exporter {
+                Some(exporter) => with_critical_section(exporter, release),
+                None => release(),
+            }
+        });
     }
 }
 

@@ -24,8 +24,7 @@ use std::io::BufReader;
 /// which return the class that was saved.
 #[pyclass(subclass, frozen, module = "lanebloom")]
 pub(crate) struct Filter {
-    /// In a box, since a filter wants more alignment than Python's allocator gives an object.
-    any: Box<Any>,
+    any: Any,
     /// Makes a key of an object.
     key: Option<Py<PyAny>>,
 }
@@ -161,10 +160,7 @@ const _: () = assert!(align_of::<Filter>() <= 8, "Python aligns objects to 16 by
 
 impl Filter {
     fn new(any: Any, key: Option<Py<PyAny>>) -> Self {
-        Self {
-            any: Box::new(any),
-            key,
-        }
+        Self { any, key }
     }
 
     /// A filter like this one, of another content.
@@ -222,7 +218,7 @@ impl Filter {
         }
         let answers = |column: &Column<'_>| if task == Task::Add { 0 } else { column.len };
         let batch = |column: &Column<'_>, out: &mut [u8]| -> PyResult<usize> {
-            py.detach(|| each!(&*self.any, filter => task.by_column(filter, column, threads, out)))
+            py.detach(|| each!(&self.any, filter => task.by_column(filter, column, threads, out)))
         };
         let (mut added, mut out) = (0, Vec::new());
         match Source::of(keys, self.key.is_some())? {
@@ -244,7 +240,7 @@ impl Filter {
             }
             Source::Items(items) => {
                 let map = self.key.as_ref().map(|key| key.bind(py));
-                added = each!(&*self.any, filter => task.by_items(filter, &items, map, &mut out))?;
+                added = each!(&self.any, filter => task.by_items(filter, &items, map, &mut out))?;
             }
         }
         Ok((added, PyByteArray::new(py, &out)))
@@ -342,7 +338,11 @@ impl<'py> Source<'py> {
 
 /// Fails for a dict of arrays, whose names nobody means as keys.
 fn refuse_columns(dict: &Bound<'_, PyDict>) -> PyResult<()> {
-    let Some((name, value)) = dict.iter().next() else {
+    // Not `dict.iter()`, which panics if another thread adds a key.
+    let Some(name) = dict.as_any().try_iter()?.next().transpose()? else {
+        return Ok(());
+    };
+    let Some(value) = dict.get_item(&name)? else {
         return Ok(());
     };
     let has = |name| value.hasattr(name);
@@ -380,7 +380,7 @@ impl Filter {
     fn add_any(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         self.keyed(
             key,
-            |key| each!(&*self.any, filter => hash_object(filter, key)?.map_or(Ok(false), |hash| Ok(filter.insert_one(hash)?))),
+            |key| each!(&self.any, filter => hash_object(filter, key)?.map_or(Ok(false), |hash| Ok(filter.insert_one(hash)?))),
         )
     }
 
@@ -389,7 +389,7 @@ impl Filter {
     fn contains_any(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         self.keyed(
             key,
-            |key| each!(&*self.any, filter => Ok(hash_object(filter, key)?.is_some_and(|hash| filter.contains_one(hash)))),
+            |key| each!(&self.any, filter => Ok(hash_object(filter, key)?.is_some_and(|hash| filter.contains_one(hash)))),
         )
     }
 }
@@ -398,7 +398,7 @@ impl OneArgument for Filter {
     #[inline(always)]
     fn call(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         if self.key.is_none() {
-            each!(&*self.any, filter => if let Some(hash) = quick_hash(filter, key) {
+            each!(&self.any, filter => if let Some(hash) = quick_hash(filter, key) {
                 return Ok(filter.insert_one(hash)?);
             });
         }
@@ -410,7 +410,7 @@ impl OneArgument for Filter {
 impl Filter {
     fn __contains__(&self, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         if self.key.is_none() {
-            each!(&*self.any, filter => if let Some(hash) = quick_hash(filter, key) {
+            each!(&self.any, filter => if let Some(hash) = quick_hash(filter, key) {
                 return Ok(filter.contains_one(hash));
             });
         }
@@ -617,12 +617,12 @@ impl Filter {
             Some("prehashed") => ", prehashed",
             _ => "",
         };
-        let view = if matches!(*self.any, Any::View(_)) {
+        let view = if matches!(&self.any, Any::View(_)) {
             ", read-only file"
         } else {
             ""
         };
-        let mut text = match &*self.any {
+        let mut text = match &self.any {
             Any::Bitmap(_) => format!("<{class} of {expected}: "),
             _ => format!("<{class} for {expected} at {:.2e}: ", self.any.rate()),
         };
@@ -689,7 +689,7 @@ impl Filter {
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let restore = py.import("lanebloom")?.getattr("_restore")?;
-        let int_bytes = match &*self.any {
+        let int_bytes = match &self.any {
             Any::Guava(foreign) => foreign.int_bytes,
             Any::SplitBlock(foreign) => foreign.int_bytes,
             _ => 0,

@@ -17,12 +17,8 @@ mod key;
 mod numpy;
 mod task;
 
-// `ffi.rs` borrows items of lists: the lock protects them.
-#[cfg(Py_GIL_DISABLED)]
-compile_error!("lanebloom needs the interpreter's lock: build it for an ordinary CPython, not a free-threaded one");
-
 /// Fast approximate sets: Bloom and cuckoo filters that share a file format with Rust.
-#[pyo3::pymodule(gil_used = true)]
+#[pyo3::pymodule(gil_used = false)]
 mod _lanebloom {
     #[pymodule_export]
     use crate::arrow::ArrowAnswers;

@@ -305,7 +305,7 @@ impl<'e, E: Engine> Gathered<'e, E> {
         let mut i = 0;
         loop {
             // SAFETY: the result is dropped at once.
-            let taken = match unsafe { ffi::quick_item(list, i) } {
+            let taken = match unsafe { ffi::quick_item(list, i, &mut Vec::new()) } {
                 Quick::Int(value) if self.engine.check(value.cast_unsigned()).is_ok() => self.ints(list, i),
                 Quick::Text(_) if is_any => self.texts(list, i),
                 _ => {
@@ -331,8 +331,9 @@ impl<'e, E: Engine> Gathered<'e, E> {
     fn ints(&mut self, list: &Bound<'_, PyList>, start: usize) -> usize {
         const INTS: usize = 128;
         let (mut words, mut len) = ([0; INTS], 0);
+        let mut kept = Vec::new();
         // SAFETY: the result is copied.
-        while let (true, Quick::Int(value)) = (len < INTS, unsafe { ffi::quick_item(list, start + len) }) {
+        while let (true, Quick::Int(value)) = (len < INTS, unsafe { ffi::quick_item(list, start + len, &mut kept) }) {
             words[len] = value.cast_unsigned();
             if self.engine.check(words[len]).is_err() {
                 break;
@@ -347,9 +348,10 @@ impl<'e, E: Engine> Gathered<'e, E> {
     fn texts(&mut self, list: &Bound<'_, PyList>, start: usize) -> usize {
         const TEXTS: usize = 64;
         let (mut texts, mut len): ([&[u8]; TEXTS], usize) = ([&[]; TEXTS], 0);
-        // SAFETY: until the end of this function no Python code runs: hashing calls none, and
-        // neither does asking an item for its content.
-        while let (true, Quick::Text(text)) = (len < TEXTS, unsafe { ffi::quick_item(list, start + len) }) {
+        let mut kept = Vec::new();
+        // SAFETY: until the end of this function `kept` loses nothing, and this thread runs no
+        // Python code: hashing calls none, and neither does asking an item for its content.
+        while let (true, Quick::Text(text)) = (len < TEXTS, unsafe { ffi::quick_item(list, start + len, &mut kept) }) {
             texts[len] = text;
             len += 1;
         }

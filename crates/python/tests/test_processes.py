@@ -79,7 +79,7 @@ def test_an_interrupt_is_seen_between_the_pieces_of_an_array(keys):
 @pytest.mark.parametrize("secret", [False, b"s" * 16])
 @pytest.mark.parametrize("call", ["add_many", "add_new", "update", "update_filter", "unite"])
 def test_single_adds_beside_a_batch_lose_no_key(call, secret):
-    """A single add stores plainly if no other thread adds keys without the interpreter's lock."""
+    """A batch writes to the same words without the interpreter's lock."""
     size, lost, singles = 100_000, 0, 0
     keys = numpy.random.default_rng(1).permutation(size)
     other = BloomFilter(10 * size, secret=secret)

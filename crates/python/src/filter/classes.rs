@@ -62,7 +62,7 @@ impl BloomFilter {
             .false_positive_rate(rate);
         let filter = builder.hasher(self::hasher(hasher, seed, secret)?).build();
         Ok(parts(
-            Any::Own(AnyFilter::Bloom(filter.map_err(build_error)?)),
+            Any::own(AnyFilter::Bloom(filter.map_err(build_error)?)),
             key,
             Self,
         ))
@@ -84,7 +84,7 @@ impl BloomFilter {
         // Only a bitmap has no hasher, and a bitmap cannot be a view.
         let hasher = hasher.unwrap_or(AnyHasher::Prehashed);
         // SAFETY: the caller's promise, as documented.
-        let any = unsafe { BloomView::map_with(&file, hasher).map(Any::View) };
+        let any = unsafe { BloomView::map_with(&file, hasher).map(|view| Any::View(Box::new(view))) };
         let any = any.map_err(unreadable)?;
         Filter::new(any, key).into_object(py)
     }
@@ -126,7 +126,7 @@ impl ScalableBloomFilter {
         }
         let filter = builder.hasher(self::hasher(hasher, seed, secret)?).build();
         Ok(parts(
-            Any::Own(AnyFilter::Scalable(filter.map_err(build_error)?)),
+            Any::own(AnyFilter::Scalable(filter.map_err(build_error)?)),
             key,
             Self,
         ))
@@ -136,6 +136,7 @@ impl ScalableBloomFilter {
 #[pymethods]
 impl WindowedBloomFilter {
     #[new]
+    #[expect(clippy::too_many_arguments, reason = "one for each argument in Python")]
     #[pyo3(signature = (expected, rate=0.01, *, window=None, generations=Number(4), seed=Number(0), secret=Secret(None), hasher="murmur3", key=None), text_signature = "(expected, rate=0.01, *, window=None, generations=4, seed=0, secret=False, hasher='murmur3', key=None)")]
     fn new(
         expected: Number<usize>,
@@ -157,7 +158,7 @@ impl WindowedBloomFilter {
         };
         let filter = builder.hasher(self::hasher(hasher, seed, secret)?).build();
         Ok(parts(
-            Any::Own(AnyFilter::Windowed(filter.map_err(build_error)?)),
+            Any::own(AnyFilter::Windowed(filter.map_err(build_error)?)),
             key,
             Self,
         ))
@@ -165,9 +166,31 @@ impl WindowedBloomFilter {
 
     /// Forget the oldest generation of keys now.
     fn rotate(slf: &Bound<'_, Self>) {
-        if let Any::Own(AnyFilter::Windowed(filter)) = &*slf.as_super().get().any {
-            filter.rotate();
+        if let Any::Own(filter) = &slf.as_super().get().any {
+            if let AnyFilter::Windowed(filter) = &**filter {
+                filter.rotate();
+            }
         }
+    }
+}
+
+impl Cuckoo {
+    /// Calls `f` with the filter and the hash of a key.
+    fn by_hash<R: Default>(
+        slf: &Bound<'_, Self>,
+        key: &Bound<'_, PyAny>,
+        f: impl FnOnce(&CuckooFilter<AnyHasher>, u64) -> R,
+    ) -> PyResult<R> {
+        let this = slf.as_super().get();
+        this.keyed(key, |key| {
+            let Any::Own(own) = &this.any else {
+                return Ok(R::default());
+            };
+            let AnyFilter::Cuckoo(filter) = &**own else {
+                return Ok(R::default());
+            };
+            Ok(hash_object(&**own, key)?.map_or_else(R::default, |hash| f(filter, hash)))
+        })
     }
 }
 
@@ -188,7 +211,7 @@ impl Cuckoo {
             .false_positive_rate(rate);
         let filter = builder.hasher(self::hasher(hasher, seed, secret)?).build();
         Ok(parts(
-            Any::Own(AnyFilter::Cuckoo(filter.map_err(build_error)?)),
+            Any::own(AnyFilter::Cuckoo(filter.map_err(build_error)?)),
             key,
             Self,
         ))
@@ -196,13 +219,7 @@ impl Cuckoo {
 
     /// Remove a key, or one of its copies; returns whether it was there.
     fn discard(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
-        let this = slf.as_super().get();
-        this.keyed(key, |key| match &*this.any {
-            Any::Own(own @ AnyFilter::Cuckoo(filter)) => {
-                Ok(hash_object(own, key)?.is_some_and(|hash| filter.remove_hash(hash)))
-            }
-            _ => Ok(false),
-        })
+        Self::by_hash(slf, key, |filter, hash| filter.remove_hash(hash))
     }
 
     /// Remove a key, or one of its copies; a KeyError if it is not there.
@@ -216,13 +233,7 @@ impl Cuckoo {
 
     /// How often a key was added and not removed; more at the rate of false positives.
     fn count(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<usize> {
-        let this = slf.as_super().get();
-        this.keyed(key, |key| match &*this.any {
-            Any::Own(own @ AnyFilter::Cuckoo(filter)) => {
-                Ok(hash_object(own, key)?.map_or(0, |hash| filter.count_hash(hash)))
-            }
-            _ => Ok(0),
-        })
+        Self::by_hash(slf, key, |filter, hash| filter.count_hash(hash))
     }
 
     fn __len__(slf: &Bound<'_, Self>) -> usize {
@@ -232,7 +243,7 @@ impl Cuckoo {
 
 impl Bitmap {
     fn bits<'a>(slf: &'a Bound<'_, Self>) -> PyResult<&'a ConcurrentBitmap> {
-        match &*slf.as_super().get().any {
+        match &slf.as_super().get().any {
             Any::Bitmap(bitmap) => Ok(bitmap),
             _ => Err(PyTypeError::new_err("no bitmap")),
         }
@@ -295,11 +306,18 @@ impl Positions {
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<u64>> {
         use std::sync::atomic::Ordering::Relaxed;
-        // Relaxed: the iterator belongs to one thread at a time, the one that is attached.
-        let from = self.next.load(Relaxed);
-        let found = Bitmap::bits(self.bitmap.bind(py))?.first_present(from);
-        self.next.store(found.map_or(u64::MAX, |found| found + 1), Relaxed);
-        Ok(found)
+        let bitmap = Bitmap::bits(self.bitmap.bind(py))?;
+        // Relaxed: the place orders nothing but itself. Threads that share the iterator get each
+        // integer once.
+        let mut from = self.next.load(Relaxed);
+        loop {
+            let found = bitmap.first_present(from);
+            let next = found.map_or(u64::MAX, |found| found + 1);
+            match self.next.compare_exchange_weak(from, next, Relaxed, Relaxed) {
+                Ok(_) => return Ok(found),
+                Err(now) => from = now,
+            }
+        }
     }
 }
 
@@ -354,7 +372,7 @@ impl GuavaBloomFilter {
 
 impl SparkBloomFilter {
     fn filter<'a>(slf: &'a Bound<'_, Self>) -> PyResult<&'a SparkBloom> {
-        match &*slf.as_super().get().any {
+        match &slf.as_super().get().any {
             Any::Spark(foreign) => Ok(&foreign.filter),
             _ => Err(PyTypeError::new_err("no filter of Spark")),
         }

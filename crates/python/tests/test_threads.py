@@ -1,0 +1,299 @@
+"""Eight threads that share a filter and the objects that hold its keys.
+
+With the interpreter's lock, only calls that release it run at once; on free threads, all do. No test
+depends on the pace: each compares with what one thread gets.
+"""
+
+import array
+import faulthandler
+import pickle
+import random
+import sys
+import threading
+
+import pytest
+
+from lanebloom import (
+    Bitmap,
+    BloomFilter,
+    CuckooFilter,
+    Filter,
+    GuavaBloomFilter,
+    ScalableBloomFilter,
+    SparkBloomFilter,
+    SplitBlockBloomFilter,
+    WindowedBloomFilter,
+)
+
+THREADS = 8
+
+# By their number of keys.
+MAKES = {
+    "bloom": lambda size: BloomFilter(size, 1e-3),
+    "fast": lambda size: BloomFilter(size, 1e-3, hasher="fast"),
+    "secret": lambda size: BloomFilter(size, 1e-3, secret=b"s" * 16),
+    "scalable": lambda size: ScalableBloomFilter(max(size // 8, 1), 1e-3),
+    "windowed": lambda size: WindowedBloomFilter(4 * size, 1e-3),
+    "cuckoo": lambda size: CuckooFilter(size, 1e-3),
+    "bitmap": lambda size: Bitmap(size),
+    "guava": lambda size: GuavaBloomFilter(size, 1e-3),
+    "spark": lambda size: SparkBloomFilter(size, 1e-3),
+    "split block": lambda size: SplitBlockBloomFilter(size, 1e-3),
+    "key": lambda size: BloomFilter(size, 1e-3, key=lambda key: key),
+}
+# Those whose content does not depend on the order of the keys.
+EXACT = sorted(set(MAKES) - {"scalable", "windowed", "cuckoo"})
+
+
+@pytest.fixture(autouse=True)
+def frequent_switches():
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(interval)
+
+
+def together(work, threads=THREADS):
+    """Runs work(0), work(1) and so on at once; the first error is the caller's."""
+    barrier, errors = threading.Barrier(threads), []
+
+    def run(number):
+        try:
+            barrier.wait()
+            work(number)
+        except BaseException as error:
+            errors.append(error)
+
+    running = [threading.Thread(target=run, args=(number,), daemon=True) for number in range(threads)]
+    for thread in running:
+        thread.start()
+    for thread in running:
+        thread.join(300)
+        if thread.is_alive():
+            faulthandler.dump_traceback()
+            pytest.fail("threads wait for each other")
+    if errors:
+        raise errors[0]
+
+
+def as_keys(numbers, kind):
+    """A bitmap takes integers only."""
+    return list(numbers) if kind == "bitmap" else [key if key % 3 else f"key {key}" for key in numbers]
+
+
+@pytest.mark.parametrize("kind", MAKES)
+def test_threads_do_everything_at_once(kind, tmp_path):
+    """What a thread added before a call is in all that the call makes."""
+    size = 4000
+    make, rounds = MAKES[kind], 10
+    f, path = make(size), tmp_path / "filter"
+    own = [as_keys(range(number, size, THREADS), kind) for number in range(THREADS)]
+
+    def work(number):
+        keys, part = own[number], len(own[number]) // rounds
+        for i in range(rounds):
+            known, new = keys[:(i + 1) * part], keys[i * part:(i + 1) * part]
+            third = part // 3
+            for key in new[:third]:
+                f.add(key)
+                assert key in f
+            f.add_many(new[third:2 * third])
+            # A union of growing filters takes the layers of both: many of them are refused.
+            if kind == "cuckoo" or kind == "scalable" and i:
+                f.update(new[2 * third:])
+            else:
+                other = make(size)
+                other.update(new[2 * third:])
+                f.update(other)
+                assert all((f | other).contains_many(known))
+            action = (number + i) % 6
+            if action == 0:
+                made = f.copy()
+            elif action == 1:
+                made = pickle.loads(pickle.dumps(f)) if kind != "key" else f
+            elif action == 2:
+                f.save(path)
+                # It may be the file of another thread.
+                made = type(f).load(path, **({"secret": f.secret} if kind == "secret" else {}))
+                assert made.nbytes > 0
+                continue
+            elif action == 3:
+                if kind in ("cuckoo", "bitmap"):
+                    assert len(f) >= len(known)
+                else:
+                    assert f.approx_len > 0 and f.current_rate < 1
+                assert repr(f)
+                made = f
+            elif action == 4:
+                if kind == "bitmap":
+                    assert set(known) <= set(f)
+                made = f
+            else:
+                data = f.to_bytes()
+                if kind == "secret":
+                    made = Filter.from_bytes(data, secret=f.secret)
+                else:
+                    made = type(f).from_bytes(data)
+            assert all(made.contains_many(known))
+        f.update(keys[rounds * part:])
+
+    together(work)
+    every = [key for keys in own for key in keys]
+    assert all(f.contains_many(every)) and all(key in f for key in every)
+    if kind == "cuckoo":
+        assert len(f) == len(every)
+        together(lambda number: [f.remove(key) for key in own[number]])
+        assert len(f) == 0
+    if kind == "bitmap":
+        assert list(f) == sorted(every) and len(f) == size
+    if kind in EXACT and kind != "secret":
+        alone = make(size)
+        alone.update(every)
+        assert f == alone
+
+
+@pytest.mark.parametrize("call", ["add", "add_many", "add_new"])
+@pytest.mark.parametrize("kind", MAKES)
+def test_threads_that_write_to_the_same_words_lose_no_key(kind, call):
+    """Small filters, so that threads meet in each word."""
+    make, each, filters = MAKES[kind], 24, 24
+    size = THREADS * each
+    own = [as_keys(range(number, size, THREADS), kind) for number in range(THREADS)]
+    barrier = threading.Barrier(THREADS)
+    for _ in range(10):
+        made = [make(size) for _ in range(filters)]
+
+        def work(number):
+            keys = own[number]
+            for f in made:
+                barrier.wait()
+                if call == "add":
+                    add = f.add
+                    for key in keys:
+                        add(key)
+                else:
+                    getattr(f, call)(keys)
+
+        together(work)
+        for f in made:
+            missing = [key for keys in own for key in keys if key not in f]
+            assert not missing
+            if kind in ("cuckoo", "bitmap"):
+                assert len(f) == size
+
+
+@pytest.mark.parametrize("kind", sorted(set(MAKES) - {"cuckoo"}))
+def test_unions_both_ways_end(kind):
+    size = 2000
+    make = MAKES[kind]
+    left, right = make(size), make(size)
+    keys = as_keys(range(size), kind)
+    left.update(keys[: size // 2])
+    right.update(keys[size // 2:])
+
+    def work(number):
+        a, b = (left, right) if number % 2 else (right, left)
+        for _ in range(20):
+            a.update(b)
+            # As in Java.
+            if kind != "guava":
+                a.update(a)
+            assert all((a | b).contains_many(keys))
+
+    together(work)
+    assert all(left.contains_many(keys)) and all(right.contains_many(keys))
+
+
+def test_a_list_that_other_threads_change():
+    """Strings that nothing else holds go away while they are hashed."""
+    keys, known = [], [f"known {i}" for i in range(64)]
+    f = BloomFilter(1_000_000, 1e-4)
+
+    def work(number):
+        for i in range(100):
+            if number % 2:
+                f.add_many(keys)
+                f.contains_many(keys)
+            elif number == 0:
+                keys.clear()
+            else:
+                keys.extend(known)
+                keys[:8] = [f"{number} {i} {j} " * 9 for j in range(200)]
+
+    together(work)
+    f.add_many(keys)
+    assert all(key in f for key in keys)
+
+
+def test_a_dict_that_other_threads_change():
+    """The interpreter notices it: an error of its own, and no panic."""
+    keys, f = {0: 0}, BloomFilter(1_000_000, 1e-4)
+
+    def work(number):
+        for i in range(1000):
+            if number % 2:
+                try:
+                    f.update(keys)
+                except RuntimeError as error:
+                    assert "changed" in str(error)
+            else:
+                keys[number, i] = i
+                if i % 50 == 0:
+                    keys.clear()
+
+    together(work)
+    f.update(keys)
+    assert all(key in f for key in keys)
+
+
+@pytest.mark.parametrize("make", [
+    lambda: bytearray(b"abcdefgh" * 100),
+    lambda: array.array("q", range(100)),
+])
+def test_a_buffer_that_threads_share_is_given_back(make):
+    shared, f = make(), BloomFilter(1000, 1e-6)
+
+    def work(number):
+        for _ in range(3000):
+            if isinstance(shared, bytearray):
+                f.add(shared)
+                assert shared in f
+            else:
+                f.add_many(shared)
+
+    together(work)
+    # An object whose buffer is in use refuses to grow.
+    shared.extend(shared[:1])
+    assert len(shared) in (101, 801)
+
+
+def test_a_capsule_of_arrow_goes_to_one_thread():
+    answers = BloomFilter(1000).contains_many(list(range(100)), as_arrow=True)
+
+    class Once:
+        def __init__(self):
+            self.capsules = answers.__arrow_c_array__()
+
+        def __arrow_c_array__(self, requested_schema=None):
+            return self.capsules
+
+    for _ in range(50):
+        once, got = Once(), []
+
+        def work(number):
+            try:
+                BloomFilter(1000).add_many(once)
+                got.append(number)
+            except ValueError as error:
+                assert "released" in str(error) or "before" in str(error)
+
+        together(work)
+        assert len(got) <= 1
+
+
+def test_threads_that_share_an_iterator_get_each_integer_once():
+    f = Bitmap(20_000)
+    f.update(random.Random(1).sample(range(20_000), 10_000))
+    integers, got = iter(f), [[] for _ in range(THREADS)]
+    together(lambda number: got[number].extend(iter(lambda: next(integers, None), None)))
+    assert sorted(key for keys in got for key in keys) == list(f)
