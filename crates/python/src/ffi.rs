@@ -119,7 +119,7 @@ pub(crate) unsafe fn quick_item<'a, 'py>(
         let Ok(item) = list.get_item(i) else {
             return Quick::Other;
         };
-        // SAFETY: the thread is attached, and `kept` has the object, whose content an integer is not.
+        // SAFETY: the thread is attached; an integer is copied, and `kept` keeps a string.
         let quick = unsafe { quick_object(item.as_ptr()) };
         if let Quick::Text(_) = quick {
             kept.push(item);

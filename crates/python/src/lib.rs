@@ -4,6 +4,10 @@
 //! `columns.rs` hashes columns, `task.rs` runs the loops over keys, `engine.rs` and `any.rs` know
 //! each type of filter, and `filter.rs` has the classes, whose arguments `arguments.rs` reads.
 //! `ffi.rs` is the room for CPython's C interface.
+//!
+//! The module needs no interpreter's lock. All classes are frozen: a method borrows its object
+//! shared, and the filters are atomic. What belongs to Python (lists, buffers, capsules) is held by
+//! references or in a critical section while it is read; `Py_GIL_DISABLED` marks the places.
 
 mod any;
 mod arguments;

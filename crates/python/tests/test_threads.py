@@ -10,6 +10,7 @@ import pickle
 import random
 import sys
 import threading
+import time
 
 import pytest
 
@@ -155,8 +156,8 @@ def test_threads_do_everything_at_once(kind, tmp_path):
 @pytest.mark.parametrize("call", ["add", "add_many", "add_new"])
 @pytest.mark.parametrize("kind", MAKES)
 def test_threads_that_write_to_the_same_words_lose_no_key(kind, call):
-    """Small filters, so that threads meet in each word."""
-    make, each, filters = MAKES[kind], 24, 24
+    """Filters of a few lines, in which threads meet."""
+    make, each, filters = MAKES[kind], 150, 12
     size = THREADS * each
     own = [as_keys(range(number, size, THREADS), kind) for number in range(THREADS)]
     barrier = threading.Barrier(THREADS)
@@ -206,23 +207,28 @@ def test_unions_both_ways_end(kind):
 
 def test_a_list_that_other_threads_change():
     """Strings that nothing else holds go away while they are hashed."""
-    keys, known = [], [f"known {i}" for i in range(64)]
-    f = BloomFilter(1_000_000, 1e-4)
+    def strings():
+        # Not ASCII: their UTF-8 lies apart, and is freed with them.
+        return [f"é{i} " * 300 for i in range(64)]
+
+    keys, f, known = [], BloomFilter(1000, 1e-4), BloomFilter(1000, 1e-4)
+    known.update(strings())
+    done = threading.Event()
 
     def work(number):
-        for i in range(100):
-            if number % 2:
-                f.add_many(keys)
-                f.contains_many(keys)
-            elif number == 0:
-                keys.clear()
-            else:
-                keys.extend(known)
-                keys[:8] = [f"{number} {i} {j} " * 9 for j in range(200)]
+        try:
+            for _ in range(5000):
+                if number == 0:
+                    f.add_many(keys)
+                elif not done.is_set():
+                    # The thread that made a string frees it at once, another one later.
+                    keys[:] = strings()
+        finally:
+            done.set()
 
-    together(work)
+    together(work, threads=2)
     f.add_many(keys)
-    assert all(key in f for key in keys)
+    assert f == known
 
 
 def test_a_dict_that_other_threads_change():
@@ -277,18 +283,25 @@ def test_a_capsule_of_arrow_goes_to_one_thread():
         def __arrow_c_array__(self, requested_schema=None):
             return self.capsules
 
-    for _ in range(50):
-        once, got = Once(), []
+    every = [Once() for _ in range(3000)]
+    got, at, errors = [0, 0], [0, 0], set()
 
-        def work(number):
+    def work(number):
+        f = BloomFilter(1000)
+        for i, once in enumerate(every):
+            # In step, so that they meet at each capsule.
+            at[number] = i
+            while at[1 - number] < i:
+                time.sleep(0)
             try:
-                BloomFilter(1000).add_many(once)
-                got.append(number)
+                f.add_many(once)
+                got[number] += 1
             except ValueError as error:
-                assert "released" in str(error) or "before" in str(error)
+                errors.add(str(error))
+        at[number] = len(every)
 
-        together(work)
-        assert len(got) <= 1
+    together(work, threads=2)
+    assert sum(got) == len(every) and len(errors) == 1
 
 
 def test_threads_that_share_an_iterator_get_each_integer_once():
