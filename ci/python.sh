@@ -25,7 +25,8 @@ manifest=crates/python/Cargo.toml
 
 if [[ $mode == free-threaded ]]; then
     python=$(ci/fetch/python_free_threaded.sh)
-    # PyO3 0.28 is the last that takes 3.13t. It is the product's PyO3 but for the capsules of Arrow.
+    # PyO3 0.28 is the last version that supports 3.13t. Of what the package calls, only the
+    # constructor of a capsule differs.
     mkdir "$work/crate"
     manifest=$work/crate/Cargo.toml
     cp -r crates/python/{Cargo.toml,Cargo.lock,pyproject.toml,README.md,LICENSE*,build.rs,python,src} "$work/crate"
@@ -39,7 +40,7 @@ fi
 "$python" -m venv "$work/venv"
 bin=$work/venv/bin
 "$bin/pip" install -q -U pip 'maturin>=1.9,<2'
-"$bin/maturin" build --release --locked --strip -q -m "$manifest" -o "$out"
+"$bin/maturin" build --release --locked --strip -q -i "$bin/python" -m "$manifest" -o "$out"
 
 if [[ $mode == free-threaded ]]; then
     export LANEBLOOM_ROOT=$PWD
