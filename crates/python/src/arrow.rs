@@ -98,15 +98,14 @@ unsafe impl<T: Released> Send for Owned<T> {}
 unsafe impl<T: Released> Sync for Owned<T> {}
 
 impl<T: Released> Owned<T> {
-    /// Moves the structure out of a capsule of the interface.
+    /// Moves the structure out of a capsule of the interface. On free threads, the caller is in the
+    /// capsule's critical section, or in that of the capsule that comes with it.
     fn take(capsule: &Bound<'_, PyAny>, name: &CStr) -> PyResult<Self> {
         let capsule = capsule.cast::<PyCapsule>()?;
         let raw: *mut T = capsule.pointer_checked(Some(name))?.as_ptr().cast();
         // SAFETY: a capsule of this name points to such a structure. It stays valid as what the
-        // interface calls released. It is moved while this thread has the interpreter's lock, or on
-        // free threads the capsule's: of the threads that call this with one capsule, one gets it.
-        let take = || mem::replace(unsafe { &mut *raw }, T::EMPTY);
-        Ok(Self(with_critical_section(capsule.as_any(), take)))
+        // interface calls released, and is moved while no other thread runs this for the capsule.
+        Ok(Self(mem::replace(unsafe { &mut *raw }, T::EMPTY)))
     }
 }
 
@@ -133,15 +132,20 @@ impl Stream {
     pub(crate) fn of(object: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
         if let Some(export) = object.getattr_opt("__arrow_c_array__")? {
             let (schema, array): (Bound<'_, PyAny>, Bound<'_, PyAny>) = export.call0()?.extract()?;
-            return Ok(Some(Self {
-                schema: Owned::take(&schema, c"arrow_schema")?,
-                rest: Rest::One(Some(Owned::take(&array, c"arrow_array")?)),
-            }));
+            // One thread gets both.
+            return with_critical_section(&schema, || {
+                Ok(Some(Self {
+                    schema: Owned::take(&schema, c"arrow_schema")?,
+                    rest: Rest::One(Some(Owned::take(&array, c"arrow_array")?)),
+                }))
+            });
         }
         let Some(export) = object.getattr_opt("__arrow_c_stream__")? else {
             return Ok(None);
         };
-        let mut stream = Box::new(Owned::<RawStream>::take(&export.call0()?, c"arrow_array_stream")?);
+        let capsule = export.call0()?;
+        let take = || Owned::<RawStream>::take(&capsule, c"arrow_array_stream");
+        let mut stream = Box::new(with_critical_section(&capsule, take)?);
         let mut schema = Owned(Schema::EMPTY);
         let get_schema = stream.0.get_schema.ok_or_else(released_error)?;
         // SAFETY: the stream is not released; it writes a schema there, or an error.
