@@ -3,7 +3,8 @@
 //!
 //! `PyObject_GetBuffer`, `PyBuffer_Release` and `PyUnicode_AsUTF8AndSize` belong to the stable
 //! interface from Python 3.11 or 3.10 on. Python 3.9 and 3.10 for Linux and macOS export them too,
-//! with the same signatures and the same `Py_buffer`, so they are declared here.
+//! with the same signatures and the same `Py_buffer`, so they are declared here. For Windows the
+//! package needs 3.11 (the feature `abi3-py311`).
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
@@ -15,6 +16,9 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::{ptr, slice};
 
+#[cfg(windows)]
+use ffi::{PyBuffer_Release, PyObject_GetBuffer, PyUnicode_AsUTF8AndSize};
+#[cfg(not(windows))]
 unsafe extern "C" {
     fn PyUnicode_AsUTF8AndSize(unicode: *mut ffi::PyObject, size: *mut ffi::Py_ssize_t) -> *const c_char;
     fn PyObject_GetBuffer(object: *mut ffi::PyObject, view: *mut RawBuffer, flags: c_int) -> c_int;
@@ -166,7 +170,7 @@ impl Buffer {
         });
         // Objects count their buffers, some of them without atomics: bytearray before Python 3.14.
         // SAFETY: the object is alive; the view is writable and does not move until its release.
-        let get = || unsafe { PyObject_GetBuffer(object.as_ptr(), &mut *raw, CONTIGUOUS) };
+        let get = || unsafe { PyObject_GetBuffer(object.as_ptr(), (&raw mut *raw).cast(), CONTIGUOUS) };
         if with_critical_section(object, get) != 0 {
             return Err(PyErr::fetch(object.py()));
         }
@@ -207,7 +211,7 @@ impl Drop for Buffer {
             // SAFETY: the view has a reference to its exporter, or null.
             let exporter = unsafe { Bound::from_borrowed_ptr_or_opt(py, self.raw.obj) };
             // SAFETY: the view came from `PyObject_GetBuffer` and is released once.
-            let mut release = || unsafe { PyBuffer_Release(&mut *self.raw) };
+            let mut release = || unsafe { PyBuffer_Release((&raw mut *self.raw).cast()) };
             match &exporter {
                 Some(exporter) => with_critical_section(exporter, release),
                 None => release(),
