@@ -5,6 +5,10 @@
 #   ci/prebuilt.sh windows     lanebloom-VERSION-x86_64-windows.zip; needs what
 #                              `ci/install.sh windows` installs
 #   ci/prebuilt.sh             both
+#   ci/prebuilt.sh native      an archive for the system of this machine, such as macOS
+#
+# With cargo-auditable, the programs hold the list of their dependencies, which `cargo audit bin`
+# reads; with cargo-cyclonedx, the folder gets that list as files (an SBOM).
 #
 # The programs for Linux are linked statically, so they run on any Linux with that processor. Those
 # for Windows need Windows 10. Each is tried in a folder that has nothing else.
@@ -27,8 +31,10 @@ trap 'rm -rf "$work"' EXIT
 # machine's folders.
 build() {
     echo "== building for $1"
-    RUSTFLAGS="-C target-feature=+crt-static -C strip=symbols --remap-path-prefix=$PWD=lanebloom --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo${toolchain:+ --remap-path-prefix=$toolchain=rust}" \
-        cargo build --locked --release -p lanebloom-cli -p lanebloom-corpus --target "$1" --target-dir target/static "${@:2}"
+    local auditable=()
+    ! cargo auditable --version >/dev/null 2>&1 || auditable=(auditable)
+    RUSTFLAGS="${static--C target-feature=+crt-static} -C strip=symbols --remap-path-prefix=$PWD=lanebloom --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=cargo${toolchain:+ --remap-path-prefix=$toolchain=rust}" \
+        cargo "${auditable[@]}" build --locked --release -p lanebloom-cli -p lanebloom-corpus --target "$1" --target-dir target/static "${@:2}"
     programs=target/static/$1/release
 }
 
@@ -150,12 +156,38 @@ windows() {
     answer "$wine" "$work/root/$name/lanebloom.exe"
 }
 
+native() {
+    local host suffix=
+    host=$(rustc -vV | sed -n 's/^host: //p')
+    # Only the standard library for Windows can be static here.
+    [[ $host == *windows* ]] && suffix=.exe || static=
+    build "$host"
+    begin "${host#*-}" "$suffix"
+    local format=zip
+    [[ $host == *windows* ]] || format=gztar
+    python3 -c 'import shutil, sys; shutil.make_archive(*sys.argv[1:])' "$folder/$name" "$format" "$work" "$name"
+
+    echo "== in a folder of its own"
+    python3 -c 'import shutil, sys; shutil.unpack_archive(*sys.argv[1:])' "$folder/$name".[zt]* "$work/root"
+    # (zip keeps no rights.)
+    chmod +x "$work/root/$name/lanebloom$suffix"
+    answer "$work/root/$name/lanebloom$suffix"
+}
+
 (($#)) || set -- linux windows
 for system; do
     case $system in
-        linux | windows) ;;
-        *) echo "$system is none of linux, windows" >&2 && exit 2 ;;
+        linux | windows | native) ;;
+        *) echo "$system is none of linux, windows, native" >&2 && exit 2 ;;
     esac
     ($system)
 done
-(cd "$folder" && sha256sum ./*)
+if cargo cyclonedx --version >/dev/null 2>&1; then
+    for crate in cli corpus; do
+        cargo cyclonedx --quiet --format json --manifest-path "crates/$crate/Cargo.toml" --override-filename sbom
+        mv "crates/$crate/sbom.json" "$folder/lanebloom-$crate-$version.cdx.json"
+    done
+fi
+(cd "$folder" && python3 -c 'import hashlib, pathlib
+for path in sorted(pathlib.Path().iterdir()):
+    print(hashlib.sha256(path.read_bytes()).hexdigest(), path, sep="  ")')

@@ -14,7 +14,8 @@ trap 'rm -rf "$work"' EXIT
 mkdir "$work/lists" "$work/unpacked"
 echo "deb ${mirror:?apt has no mirror of Debian} sid main" >"$work/sources.list"
 apt=(apt-get -qq -o APT::Sandbox::User=root -o Acquire::Languages=none -o Dir::State::Lists="$work/lists"
-    -o Dir::Etc::SourceList="$work/sources.list" -o Dir::Etc::SourceParts=/dev/null -o Dir::Cache="$work")
+    -o Dir::Etc::SourceList="$work/sources.list" -o Dir::Etc::SourceParts=/dev/null -o Dir::Cache="$work"
+    -o APT::Architectures::=amd64 -o APT::Architectures::=arm64)
 "${apt[@]}" update >&2
 (cd "$work" && "${apt[@]}" download "${@:2}" >&2)
 for package in "$work"/*.deb; do
