@@ -3,8 +3,8 @@
 
 use crate::funnel::Funnel;
 use crate::hash::{KeyHasher, one_by_one};
-use crate::kernel::plan::{FEW, Plan};
-use crate::kernel::{self, Isa};
+use crate::kernel::Isa;
+use crate::kernel::plan::{AccessPlan, FEW, Plan};
 use crate::words::scratch::Scratch;
 use core::ops::Range;
 use core::slice;
@@ -206,26 +206,17 @@ pub(crate) fn ones(bitmap: &[u64]) -> usize {
     bitmap.iter().map(|word| word.count_ones() as usize).sum()
 }
 
-/// Calls `each` with the number of every bit that is set, in order.
-#[inline(always)]
-pub fn each_one(mut bitmap: u64, mut each: impl FnMut(usize)) {
-    while bitmap != 0 {
-        each(bitmap.trailing_zeros() as usize);
-        bitmap &= bitmap - 1;
-    }
-}
-
 /// Calls `each` with the position of every 0, in order, among the answers for `len` hashes.
 #[inline(always)]
-pub fn for_each_absent(found: &[u64], len: usize, mut each: impl FnMut(usize)) {
+pub(crate) fn for_each_absent(found: &[u64], len: usize, mut each: impl FnMut(usize)) {
     for (at, found) in (0..len).step_by(64).zip(found) {
-        each_one(!found & u64::MAX >> (64 - (len - at).min(64)), |i| each(at + i));
+        AccessPlan::each_one(!found & u64::MAX >> (64 - (len - at).min(64)), |i| each(at + i));
     }
 }
 
 /// Writes the bits of bitmaps to their places of `out`.
 pub(crate) fn unpack_into(isa: Isa, out: &mut [bool]) -> impl FnMut(usize, &[u64]) {
-    let unpack = kernel::unpack(isa);
+    let unpack = isa.unpack();
     move |at, bitmap| {
         let end = out.len().min(at + 64 * bitmap.len());
         unpack(bitmap, &mut out[at..end]);

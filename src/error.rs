@@ -88,6 +88,36 @@ impl BuildError {
         Self(BuildErrorKind::OutOfMemory { bytes })
     }
 
+    /// The error of a filter for `keys` keys at `rate` that no address space has room for.
+    ///
+    /// ```
+    /// let error = lanebloom::BuildError::too_large(usize::MAX, 1e-3);
+    /// assert!(error.to_string().contains("needs more than the addressable memory"));
+    /// assert!(!error.is_out_of_memory());
+    /// ```
+    #[must_use]
+    pub fn too_large(keys: usize, rate: f64) -> Self {
+        Self(BuildErrorKind::TooLarge { keys, rate })
+    }
+
+    /// Fails unless a false-positive rate is between 0 and 1, both excluded.
+    ///
+    /// ```
+    /// use lanebloom::BuildError;
+    ///
+    /// assert!(BuildError::check_rate(0.01).is_ok());
+    /// let error = BuildError::check_rate(1.0).unwrap_err();
+    /// let text = "false-positive rate 1 is not between 0 and 1, both excluded";
+    /// assert_eq!(error.to_string(), text);
+    /// ```
+    pub fn check_rate(rate: f64) -> Result<(), Self> {
+        if rate > 0.0 && rate < 1.0 {
+            Ok(())
+        } else {
+            Err(Self(BuildErrorKind::Rate(rate)))
+        }
+    }
+
     /// Whether the allocator refused the memory. A smaller filter may succeed.
     ///
     /// ```

@@ -104,8 +104,10 @@ pub struct Filter<E, S = Murmur3> {
 }
 
 impl<E, S> Filter<E, S> {
-    /// A filter that works by the best instruction set of this machine.
-    pub(crate) fn of(engine: E, hasher: S) -> Self {
+    /// A filter that works by the best instruction set of this machine. (Public for
+    /// `lanebloom-formats`.)
+    #[doc(hidden)]
+    pub fn of(engine: E, hasher: S) -> Self {
         Self {
             engine,
             hasher,

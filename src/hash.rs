@@ -143,9 +143,10 @@ pub(crate) fn one_by_one<K: Funnel>(hasher: &(impl KeyHasher + ?Sized), keys: &[
 
 /// Panics unless there is a place for the answer of each key. (Inlined, so that a batch of one key
 /// pays for no call.)
+#[doc(hidden)]
 #[inline(always)]
 #[track_caller]
-pub(crate) fn assert_same_length(keys: usize, out: usize) {
+pub fn assert_same_length(keys: usize, out: usize) {
     if keys != out {
         lengths_differ(keys, out);
     }

@@ -4,42 +4,44 @@
 //! public method instead.
 
 /// For `lanebloom-formats`: what batches of all filters share.
-pub use crate::chunks::{assert_bitmap_length, each_one, for_each_absent, try_gathered};
-/// For `lanebloom-formats`: `Serialize` and `Deserialize`, also by `codec::Limited`.
+pub use crate::chunks::{assert_bitmap_length, try_gathered};
+/// For `lanebloom-formats`: `Serialize`.
 #[cfg(feature = "serde")]
-pub use crate::codec::serde::{deserialize, serialize};
-/// For `lanebloom-formats`: the methods of its types that deref to a [`Filter`], and what they need
-/// of the engine.
+pub use crate::codec::serde::serialize;
+/// For `lanebloom-formats`: the inserts, the unions and the sets of its types that deref to a
+/// [`Filter`], and what the sets need of the engine.
 pub use crate::filter::methods::sets::Sets;
 /// For `lanebloom-formats` and the Python package: the keys that make a filter overfull.
 pub use crate::filter::traits::overfull_at;
-/// For `lanebloom-formats`: the end of a key under MurmurHash64A, and a key of few bytes.
-pub use crate::hash::bytes::{Short, load_below_8};
-/// For the tests and benches of this crate: the instruction sets of this machine, and its row in
-/// the table of tunings. For the hasher of `lanebloom-formats`: `Isa`, which its methods take.
-pub use crate::kernel::{Isa, instruction_sets, plan::tuning_name};
+/// For `lanebloom-formats` and `lanebloom-redis`: panics unless there is a place for the answer of
+/// each key.
+pub use crate::hash::assert_same_length;
+/// For `lanebloom-formats`: a key of few bytes.
+pub use crate::hash::bytes::Short;
 /// For `lanebloom-formats` and `lanebloom-redis`: the loop of a batch.
-pub use crate::kernel::{Plan, plan::AccessPlan, tiles::answers};
-/// For `lanebloom-formats`: loops that become vectors.
-pub use crate::kernel::{Vectorized, vectorized};
+pub use crate::kernel::plan::{AccessPlan, Plan};
+/// For the tests and benches of this crate: the instruction sets of this machine, and its row in
+/// the table of tunings. For `lanebloom-formats`: `Isa`, which the methods of its hasher take, and
+/// loops that become vectors.
+pub use crate::kernel::{Isa, Vectorized, instruction_sets, plan::tuning_name};
+pub use crate::sets;
 /// For `lanebloom-formats`: the memory of its filters, and the hints and fences beside it. (For
-/// `lanebloom-redis`, after [`Positions::is_present`]: `acquire_if`.)
-pub use crate::words::bits::{Bits, Hint, acquire, acquire_if, prefetch, set_four};
+/// `lanebloom-redis`, after [`ConcurrentBitmap::is_present`](crate::ConcurrentBitmap::is_present):
+/// `acquire_if`.)
+pub use crate::words::bits::{Bits, Hint, acquire_if};
 /// For `lanebloom-formats`: a newer function of the standard library.
-pub use crate::words::chunks::{as_chunks, as_chunks_mut};
+pub use crate::words::chunks::as_chunks;
 /// For `lanebloom-formats`: the memory of `RedisCuckoo`, which is bytes.
 pub use crate::words::memory::Words;
-/// For `lanebloom-formats`: the words of [`Bits`].
+/// For `lanebloom-formats`: the words of [`Bits`]. For `lanebloom-guard`: flags beside a `Swap`.
+/// Under `--cfg lanebloom_loom` they are the model checker's.
 pub use crate::words::sync::AtomicU64;
-pub use crate::{inserts, sets, unions};
-
-/// For `lanebloom-guard`: a pointer that is swapped while others read through it, and what the
-/// protocol around it needs. Under `--cfg lanebloom_loom` they are the model checker's.
+/// For `lanebloom-guard`: a pointer that is swapped while others read through it.
 #[cfg(feature = "std")]
-pub use crate::words::sync::swap as sync;
+pub use crate::words::sync::Swap;
 
 /// What bounds of public items and aliases mention, so that it has a name. `lanebloom-formats`
-/// reads words by `Load`; nobody uses the others.
+/// reads words by `Load` and hashes from a `Source`; nobody uses the others.
 pub mod bounds {
     pub use crate::chunks::{Answer, Chunks, Source};
     pub use crate::codec::header::Hashing;
@@ -56,14 +58,11 @@ pub mod bounds {
     pub use crate::words::scratch::Scratch;
 }
 
-#[cfg(feature = "std")]
-use crate::WindowedBloom;
-use crate::error::BuildErrorKind;
 use crate::filter::traits::Engine;
-use crate::geometry::sizing::Request;
-use crate::kernel;
 use crate::words::bits;
-use crate::{BuildError, ConcurrentBitmap, ConcurrentBloom, Filter};
+#[cfg(feature = "std")]
+use crate::{BuildError, WindowedBloom};
+use crate::{ConcurrentBloom, Filter};
 #[cfg(feature = "std")]
 use alloc::{sync::Arc, vec::Vec};
 
@@ -79,151 +78,62 @@ impl<E: Engine, S> Filter<E, S> {
     }
 }
 
-/// For `lanebloom-formats`, whose engine of Parquet's filter is not in this crate: a filter of it.
-pub trait Parts {
-    /// The engine of the filter.
-    type Engine;
-    /// Its hasher.
-    type Hasher;
-
-    /// A filter of both.
-    fn of_parts(engine: Self::Engine, hasher: Self::Hasher) -> Self;
-
+/// For `lanebloom-formats`, whose engine of Parquet's filter is not in this crate.
+#[doc(hidden)]
+impl<E, S> Filter<E, S> {
     /// The engine.
-    fn engine(&self) -> &Self::Engine;
-
-    /// The engine, with exclusive access.
-    fn engine_mut(&mut self) -> &mut Self::Engine;
-}
-
-impl<E: Engine, S> Parts for Filter<E, S> {
-    type Engine = E;
-    type Hasher = S;
-
-    fn of_parts(engine: E, hasher: S) -> Self {
-        Self::of(engine, hasher)
-    }
-
     #[inline(always)]
-    fn engine(&self) -> &E {
+    pub fn engine(&self) -> &E {
         &self.engine
     }
 
+    /// The engine, with exclusive access.
     #[inline(always)]
-    fn engine_mut(&mut self) -> &mut E {
+    pub fn engine_mut(&mut self) -> &mut E {
         &mut self.engine
     }
 }
 
-/// For `lanebloom-formats`: bits to bools, by this machine's vectors.
-#[inline]
-pub fn unpack() -> impl Fn(&[u64], &mut [bool]) {
-    kernel::unpack(Isa::best())
-}
-
-/// For `lanebloom-formats`: fails unless a rate is between 0 and 1.
-///
-/// # Errors
-///
-/// Says which rate it is.
-pub fn check_rate(rate: f64) -> Result<(), BuildError> {
-    let request = Request {
-        rate: Some(rate),
-        ..Request::default()
-    };
-    request.check().map_err(BuildError)
-}
-
-/// For `lanebloom-formats`: more bytes than addresses.
-pub fn too_large(keys: usize, rate: f64) -> BuildError {
-    BuildError(BuildErrorKind::TooLarge { keys, rate })
-}
-
-/// For `lanebloom-formats` and `lanebloom-redis`: panics unless there is a place for the answer of
-/// each key.
-#[inline(always)]
-#[track_caller]
-pub fn assert_same_length(keys: usize, out: usize) {
-    crate::hash::assert_same_length(keys, out);
-}
-
 /// For `lanebloom-redis`, which pushes and pulls bits.
-pub trait SharedBits {
+#[doc(hidden)]
+impl<S> ConcurrentBloom<S> {
     /// Writes to `missing` the bits of the blocks from `first` on that `known` has not; returns
     /// whether there are any. If so, what the inserters of these bits did before is visible.
-    fn missing_in(&self, first: usize, known: &[u64], missing: &mut [u64]) -> bool;
-
-    /// Adds bits to a word, given by its number in the whole filter.
-    fn add_bits(&self, word: usize, bits: u64);
-}
-
-impl<S> SharedBits for ConcurrentBloom<S> {
-    fn missing_in(&self, first: usize, known: &[u64], missing: &mut [u64]) -> bool {
+    pub fn missing_in(&self, first: usize, known: &[u64], missing: &mut [u64]) -> bool {
         let any = self.bits().missing_in(first, known, missing);
         bits::acquire_if(any);
         any
     }
 
-    fn add_bits(&self, word: usize, bits: u64) {
+    /// Adds bits to a word, given by its number in the whole filter.
+    pub fn add_bits(&self, word: usize, bits: u64) {
         self.bits().set_word(word, bits);
     }
 }
 
-/// For `lanebloom-redis`, whose keys have several positions each.
-pub trait Positions {
-    /// Whether a position below the bound is present. Call [`acquire_if`] once after the last one.
-    fn is_present(&self, position: u64) -> bool;
-
-    /// Prefetches the line of a position.
-    fn prefetch(&self, position: u64, hint: Hint);
-}
-
-impl Positions for ConcurrentBitmap {
-    #[inline(always)]
-    fn is_present(&self, position: u64) -> bool {
-        Self::is_present(self, position)
-    }
-
-    #[inline(always)]
-    fn prefetch(&self, position: u64, hint: Hint) {
-        Self::prefetch(self, position, hint);
-    }
-}
-
-/// A generation, and the number of its time.
-#[cfg(feature = "std")]
-pub type Numbered = (u64, Arc<ConcurrentBloom<()>>);
-
 /// For `lanebloom-redis`, which keeps the generations of a window equal on many machines.
 #[cfg(feature = "std")]
-pub trait NumberedGenerations {
+#[doc(hidden)]
+impl<S> WindowedBloom<S> {
     /// The generations, each with the number of its time, the newest first. It has at least the
     /// number `least`. `None` if the clock was set back or `rotate` was called.
     ///
     /// # Errors
     ///
     /// If a generation that the filter lacks cannot be allocated.
-    fn numbered(&self, least: u64) -> Result<Option<Vec<Numbered>>, BuildError>;
-
-    /// Clears a dropped generation, so that the next rotation need not do it.
-    fn clear_dropped(&self);
-
-    /// The time in nanoseconds by the filter's clock. `None` if keys do not age, or if the clock is
-    /// this machine's monotonic one, which no other machine has.
-    fn common_time(&self) -> Option<u64>;
-}
-
-#[cfg(feature = "std")]
-impl<S> NumberedGenerations for WindowedBloom<S> {
-    fn numbered(&self, least: u64) -> Result<Option<Vec<Numbered>>, BuildError> {
+    #[allow(clippy::type_complexity, reason = "a list of pairs")]
+    pub fn numbered(&self, least: u64) -> Result<Option<Vec<(u64, Arc<ConcurrentBloom<()>>)>>, BuildError> {
         self.engine.numbered(least)
     }
 
-    fn clear_dropped(&self) {
+    /// Clears a dropped generation, so that the next rotation need not do it.
+    pub fn clear_dropped(&self) {
         self.engine.clean_ahead();
     }
 
-    fn common_time(&self) -> Option<u64> {
+    /// The time in nanoseconds by the filter's clock. `None` if keys do not age, or if the clock is
+    /// this machine's monotonic one, which no other machine has.
+    pub fn common_time(&self) -> Option<u64> {
         self.engine.common_time()
     }
 }

@@ -90,7 +90,7 @@ pub use self::isa::{Isa, instruction_set, instruction_sets};
 use self::arch::Inlined;
 pub(crate) use self::call::CounterBatch;
 use self::dispatch::{BatchInserts, BatchLookups, Contains, Insert, Probe, TwoLookups, Unpack};
-pub use self::plan::Plan;
+pub(crate) use self::plan::Plan;
 use self::plan::{AccessPlan, Ladder, Traits, TuningRow};
 use crate::geometry::layout::{LINE_BYTES, Layout, Shape};
 use crate::geometry::pattern::BitFields;
@@ -307,18 +307,20 @@ impl CounterKernels {
     }
 }
 
-/// The function of `isa` that writes a bit of a bitmap to each place of a slice.
-#[inline]
-pub(crate) fn unpack(isa: Isa) -> impl Fn(&[u64], &mut [bool]) {
-    let unpack = arch::unpack(isa.level());
-    // SAFETY: the `Isa` proves that the CPU has what the function needs.
-    move |bitmap, out| unsafe { unpack(bitmap, out) }
-}
+impl Isa {
+    /// The function that writes a bit of a bitmap to each place of a slice.
+    #[inline]
+    pub fn unpack(self) -> impl Fn(&[u64], &mut [bool]) {
+        let unpack = arch::unpack(self.level());
+        // SAFETY: the `Isa` proves that the CPU has what the function needs.
+        move |bitmap, out| unsafe { unpack(bitmap, out) }
+    }
 
-/// Runs `work`, compiled for the best instruction set of this CPU.
-#[inline]
-pub fn vectorized<W: Vectorized>(work: W) -> W::Output {
-    arch::vectorized(Isa::best().level(), work)
+    /// Runs `work`, compiled for this instruction set.
+    #[inline]
+    pub fn vectorized<W: Vectorized>(self, work: W) -> W::Output {
+        arch::vectorized(self.level(), work)
+    }
 }
 
 #[cfg(all(test, not(lanebloom_loom)))]

@@ -3,7 +3,6 @@
 
 use super::*;
 use lanebloom::WindowedBloom;
-use lanebloom::internal::NumberedGenerations;
 use std::time::Duration;
 
 fn window(generations: usize) -> lanebloom::windowed::Builder {

@@ -5,8 +5,7 @@ use crate::chunks::{assert_bitmap_length, unpack_into};
 use crate::hash::assert_same_length;
 use crate::kernel::Isa;
 use crate::kernel::plan::AccessPlan;
-use crate::kernel::tiles;
-use crate::words::bits::{self, Hint, Load, acquire};
+use crate::words::bits::{Hint, Load, acquire};
 
 impl<B: Storage> Bitmap<B> {
     /// Writes whether each position is present to the same place of `out`.
@@ -76,7 +75,7 @@ impl<B: Storage> Bitmap<B> {
         let prefetch = |_: &mut usize, _, position: &u64, (): &(), hint| self.prefetch(*position, hint);
         let work = |ones: &mut usize, start: usize, tile: &mut [()]| {
             let positions = &positions[start..][..tile.len()];
-            let results = tiles::answers(positions.iter().map(|position| work(*position)));
+            let results = AccessPlan::answers(positions.iter().map(|position| work(*position)));
             *ones += results.count_ones() as usize;
             each(start / 64, results);
             true
@@ -86,17 +85,20 @@ impl<B: Storage> Bitmap<B> {
         ones
     }
 
-    /// [`contains`](Self::contains) of a position below the bound, without its `Acquire`.
+    /// [`contains`](Self::contains) of a position below the bound, without its `Acquire`. (Public
+    /// for `lanebloom-redis`, whose keys have several positions each.)
+    #[doc(hidden)]
     #[inline(always)]
-    pub(crate) fn is_present(&self, position: u64) -> bool {
+    pub fn is_present(&self, position: u64) -> bool {
         self.bits.words()[(position / 64) as usize].load() >> (position % 64) & 1 == 1
     }
 
-    /// Prefetches the line of a position.
+    /// Prefetches the line of a position. (Public as `is_present`.)
+    #[doc(hidden)]
     #[inline(always)]
-    pub(crate) fn prefetch(&self, position: u64, hint: Hint) {
+    pub fn prefetch(&self, position: u64, hint: Hint) {
         // No harm if there is no such line.
-        bits::prefetch(self.bits.words().as_ptr().wrapping_add((position / 64) as usize), hint);
+        hint.prefetch(self.bits.words().as_ptr().wrapping_add((position / 64) as usize));
     }
 }
 

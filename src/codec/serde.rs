@@ -136,7 +136,7 @@ pub fn serialize<Z: Serializer>(bytes: &[u8], serializer: Z) -> Result<Z::Ok, Z:
 }
 
 /// Passes the bytes to `decode`. Fails if it leaves any.
-pub fn deserialize<'de, D: Deserializer<'de>, T, E: fmt::Display>(
+pub(crate) fn deserialize<'de, D: Deserializer<'de>, T, E: fmt::Display>(
     deserializer: D,
     limit: usize,
     decode: impl FnOnce(&[u8]) -> Result<(T, &[u8]), E>,

@@ -176,8 +176,8 @@ impl Request {
 
     /// Fails if a setting has a value that no filter can have.
     pub(crate) fn check(&self) -> Result<(), BuildErrorKind> {
-        if let Some(rate) = self.rate.filter(|&rate| !(rate > 0.0 && rate < 1.0)) {
-            return Err(BuildErrorKind::Rate(rate));
+        if let Some(rate) = self.rate {
+            BuildError::check_rate(rate).map_err(|error| error.0)?;
         }
         let problem = match (self.words, self.lines) {
             (Some(words), _) if !WORDS_PER_KEY.iter().any(|&(w, _)| w == words) => {

@@ -65,7 +65,7 @@ pub(crate) fn load_le(bytes: &[u8]) -> u128 {
 
 /// Up to 7 bytes, as a little-endian number.
 #[inline(always)]
-pub fn load_below_8(bytes: &[u8]) -> u64 {
+pub(crate) fn load_below_8(bytes: &[u8]) -> u64 {
     let n = bytes.len();
     debug_assert!(n < 8);
     if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {

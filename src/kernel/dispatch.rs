@@ -79,8 +79,8 @@ pub(super) struct BatchInserts {
     pub(super) fill: Fill,
 }
 
-/// Plain loops over arrays that a compiler can turn into vectors. `vectorized` compiles them once
-/// for each instruction set. (A closure would be a function of its own, without vectors.)
+/// Plain loops over arrays that a compiler can turn into vectors. `Isa::vectorized` compiles them
+/// once for each instruction set. (A closure would be a function of its own, without vectors.)
 pub trait Vectorized {
     /// What the loops answer.
     type Output;

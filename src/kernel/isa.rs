@@ -29,7 +29,8 @@ impl Isa {
 
     /// The best that this CPU has.
     #[inline]
-    pub(crate) fn best() -> Self {
+    #[must_use]
+    pub fn best() -> Self {
         // Relaxed: nothing else is published by it.
         match BEST.load(Ordering::Relaxed) {
             0 => Self::find_best(),

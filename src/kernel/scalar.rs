@@ -9,7 +9,6 @@
 
 use super::dispatch::Probe;
 use super::plan::AccessPlan;
-use super::tiles;
 use crate::geometry::pattern::{BitFields, block, pattern};
 use crate::words::bits::{Hint, Insertable, Lines, Load, OwnedRange, Prefetchable};
 use crate::words::chunks::as_chunks_mut;
@@ -144,7 +143,7 @@ pub(crate) fn one_by_one<T: Prefetchable>(
         prefetch,
         |target, start, tile| {
             let hashes = &hashes[start..][..tile.len()];
-            answers[start / 64] = tiles::answers(hashes.iter().map(|hash| each(target, *hash)));
+            answers[start / 64] = AccessPlan::answers(hashes.iter().map(|hash| each(target, *hash)));
             true
         },
     );

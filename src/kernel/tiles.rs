@@ -69,18 +69,27 @@ impl AccessPlan {
             worked = (end, next(worked.1));
         }
     }
-}
 
-/// A word of a bitmap: the answers for a tile of keys, bools or the bits 0 and 1.
-#[inline(always)]
-pub fn answers<A: Into<u64>>(each: impl ExactSizeIterator<Item = A>) -> u64 {
-    let len = each.len();
-    let mut answers = 0;
-    // No `fold`, which the compiler may take for a function of its own.
-    for answer in each {
-        answers = answers >> 1 | answer.into() << 63;
+    /// A word of a bitmap: the answers for a tile of keys, bools or the bits 0 and 1.
+    #[inline(always)]
+    pub fn answers<A: Into<u64>>(each: impl ExactSizeIterator<Item = A>) -> u64 {
+        let len = each.len();
+        let mut answers = 0;
+        // No `fold`, which the compiler may take for a function of its own.
+        for answer in each {
+            answers = answers >> 1 | answer.into() << 63;
+        }
+        if len == 0 { 0 } else { answers >> (TILE - len) }
     }
-    if len == 0 { 0 } else { answers >> (TILE - len) }
+
+    /// Calls `each` with the number of every answer that is 1, in order.
+    #[inline(always)]
+    pub fn each_one(mut answers: u64, mut each: impl FnMut(usize)) {
+        while answers != 0 {
+            each(answers.trailing_zeros() as usize);
+            answers &= answers - 1;
+        }
+    }
 }
 
 #[cfg(all(test, not(lanebloom_loom)))]

@@ -93,11 +93,11 @@ pub enum Hint {
 /// Makes visible what other threads did before they set the bits that this thread has seen. Pairs
 /// with the `Release` of `set` and `or_from`.
 #[inline(always)]
-pub fn acquire() {
+pub(crate) fn acquire() {
     fence(Ordering::Acquire);
 }
 
-/// [`acquire`] if this thread has `seen` bits.
+/// `acquire` if this thread has `seen` bits.
 ///
 /// On x86-64 the fence takes no instruction, and a branch around it would be mispredicted as often
 /// as the answer varies: a lookup of 4 ns would take 13.
@@ -131,7 +131,7 @@ impl Bits {
         self.words.shared()
     }
 
-    /// [`prefetch`] of a line. No harm if there is no such line.
+    /// [Prefetches](Hint::prefetch) a line. No harm if there is no such line.
     #[inline(always)]
     pub(crate) fn prefetch(&self, block: usize, hint: Hint) {
         self.shared().prefetch(block, hint);
@@ -144,7 +144,7 @@ impl Bits {
 
     /// The words, for a caller that borrows them mutably. (`None` under the model checker, whose
     /// words are not plain ones.)
-    pub fn words_mut(&mut self) -> Option<&mut [u64]> {
+    pub(crate) fn words_mut(&mut self) -> Option<&mut [u64]> {
         #[cfg(not(lanebloom_loom))]
         {
             let words = &mut *self.words;
@@ -262,6 +262,19 @@ impl Bits {
         as_chunks(&self.words).0
     }
 
+    /// [`fours`](Self::fours), for a caller that borrows them mutably. (`None` under the model
+    /// checker, whose words are not plain ones.)
+    pub fn fours_mut(&mut self) -> Option<&mut [[u64; 4]]> {
+        Some(as_chunks_mut(self.words_mut()?).0)
+    }
+
+    /// `set` of four words.
+    #[inline(always)]
+    pub fn set_four(words: &[AtomicU64; 4], masks: [u64; 4]) -> bool {
+        let [a, b, c, d] = words;
+        set([(a, masks[0]), (b, masks[1]), (c, masks[2]), (d, masks[3])])
+    }
+
     /// Prefetches the bit's line.
     #[inline(always)]
     pub fn prefetch_bit(&self, index: u64, hint: Hint) {
@@ -284,7 +297,7 @@ impl Bits {
 /// the byte order of x86-64 and by one access; with [`COUNTERS`](Self::COUNTERS), that value with
 /// every counter above 0 filled.
 pub unsafe trait Load: 'static {
-    /// Whether other threads may set its bits, so that a reader needs an [`acquire`].
+    /// Whether other threads may set its bits, so that a reader needs an `Acquire`.
     const SHARED: bool = true;
     /// Whether the memory holds 16 counters, and [`load`](Self::load) sets all four bits of each
     /// counter above 0.
@@ -442,7 +455,7 @@ impl Lines<'_, AtomicU64> {
         let lines = &self.0[first..];
         for (copies, line) in as_chunks_mut::<LINE_WORDS, _>(image).0.iter_mut().zip(lines) {
             // Later loads wait for a locked operation; a prefetch does not.
-            prefetch((&raw const *line).wrapping_add(4), Hint::L1Write);
+            Hint::L1Write.prefetch((&raw const *line).wrapping_add(4));
             for (copy, word) in copies.iter_mut().zip(line) {
                 sum += u128::from(*copy);
                 let missing = *copy & !word.load(Ordering::Relaxed);
@@ -483,7 +496,7 @@ pub(crate) trait Prefetchable {
     /// The number of bytes of these lines.
     fn bytes(&self) -> usize;
 
-    /// [`prefetch`] of a line. No harm if there is no such line.
+    /// [Prefetches](Hint::prefetch) a line. No harm if there is no such line.
     fn prefetch(&self, block: usize, hint: Hint);
 }
 
@@ -500,7 +513,7 @@ impl<T> Prefetchable for Lines<'_, T> {
 
     #[inline(always)]
     fn prefetch(&self, block: usize, hint: Hint) {
-        prefetch(self.0.as_ptr().wrapping_add(block), hint);
+        hint.prefetch(self.0.as_ptr().wrapping_add(block));
     }
 }
 
@@ -571,10 +584,7 @@ impl Prefetchable for OwnedRange<'_> {
 
     #[inline(always)]
     fn prefetch(&self, block: usize, hint: Hint) {
-        prefetch(
-            self.words.as_ptr().wrapping_add((block - self.first) * LINE_WORDS),
-            hint,
-        );
+        hint.prefetch(self.words.as_ptr().wrapping_add((block - self.first) * LINE_WORDS));
     }
 }
 
@@ -641,27 +651,21 @@ pub(crate) fn add_missing<const W: usize>(words: [&AtomicU64; W], missing: [u64;
     changed
 }
 
-/// `set` of the words of a block, from [`Bits::fours`].
-#[inline(always)]
-pub fn set_four(words: &[AtomicU64; 4], masks: [u64; 4]) -> bool {
-    let [a, b, c, d] = words;
-    set([(a, masks[0]), (b, masks[1]), (c, masks[2]), (d, masks[3])])
-}
-
 /// Adds the bits of `mask` to `word`; returns whether this call added any.
 #[inline(always)]
 fn add(word: &AtomicU64, mask: u64) -> bool {
     word.fetch_or(mask, Ordering::Release) & mask != mask
 }
 
-/// Prefetches the line: into L2 for later, or into L1 to read or to write it. No harm if there is
-/// no memory at `line`.
-#[inline(always)]
-pub fn prefetch<T>(line: *const T, hint: Hint) {
-    match hint {
-        Hint::L2 => hints::l2(line),
-        Hint::L1 => hints::l1(line),
-        Hint::L1Write => hints::l1_write(line),
+impl Hint {
+    /// Prefetches the line. No harm if there is no memory at `line`.
+    #[inline(always)]
+    pub fn prefetch<T>(self, line: *const T) {
+        match self {
+            Self::L2 => hints::l2(line),
+            Self::L1 => hints::l1(line),
+            Self::L1Write => hints::l1_write(line),
+        }
     }
 }
 

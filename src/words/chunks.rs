@@ -20,7 +20,7 @@ pub fn as_chunks<const N: usize, T>(all: &[T]) -> (&[[T; N]], &[T]) {
 /// [`as_chunks`] of a mutable slice.
 #[inline(always)]
 #[must_use]
-pub fn as_chunks_mut<const N: usize, T>(all: &mut [T]) -> (&mut [[T; N]], &mut [T]) {
+pub(crate) fn as_chunks_mut<const N: usize, T>(all: &mut [T]) -> (&mut [[T; N]], &mut [T]) {
     const { assert!(N > 0, "an array has at least one element") };
     let chunks = all.len() / N;
     let (whole, rest) = all.split_at_mut(chunks * N);

@@ -33,17 +33,15 @@ pub(crate) fn wait(turn: u32) {
 }
 
 #[cfg(feature = "std")]
-pub(crate) use swap::{Guard, Swap};
+pub(crate) use swap::Guard;
+#[cfg(feature = "std")]
+pub use swap::Swap;
 
 /// A shared pointer that can be replaced while others read through it.
 #[cfg(feature = "std")]
-pub mod swap {
+pub(crate) mod swap {
+    use super::{Ordering, fence};
     use alloc::sync::Arc;
-
-    #[cfg(not(lanebloom_loom))]
-    pub use core::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
-    #[cfg(lanebloom_loom)]
-    pub use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 
     /// A value that can be replaced while others read it.
     #[cfg(not(lanebloom_loom))]
@@ -68,8 +66,8 @@ pub mod swap {
         /// `value`, which was loaded before. If another value has taken its place meanwhile, calls
         /// `write` with that one too, until none has. Combines the results of the calls.
         ///
-        /// Its partner is a thread that replaces the value, calls `fence(SeqCst)` and then reads
-        /// what others wrote. One of the two fences comes first: either that thread sees this
+        /// Its partner is a thread that replaces the value, which ends in the other fence, and then
+        /// reads what others wrote. One of the two fences comes first: either that thread sees this
         /// call's write, or this call sees the new value and writes there too.
         #[inline]
         pub fn write_to_current<R>(
@@ -105,7 +103,7 @@ pub mod swap {
         }
 
         /// Replaces the value. Waits until no thread holds the old value, and drops it in this
-        /// thread. Threads that load never wait.
+        /// thread. Threads that load never wait. Ends in a `SeqCst` fence.
         ///
         /// A thread that holds a value from [`load`](Self::load) must not call this: it would wait
         /// for itself.
@@ -129,11 +127,15 @@ pub mod swap {
                 }
             }
             drop(old);
+            fence(Ordering::SeqCst);
         }
 
-        /// Replaces the value by `new` if it still is `current`; returns whether it did.
+        /// Replaces the value by `new` if it still is `current`; returns whether it did. Ends in a
+        /// `SeqCst` fence.
         pub fn compare_and_swap(&self, current: &Arc<T>, new: Arc<T>) -> bool {
-            Arc::ptr_eq(&self.0.compare_and_swap(current, new), current)
+            let swapped = Arc::ptr_eq(&self.0.compare_and_swap(current, new), current);
+            fence(Ordering::SeqCst);
+            swapped
         }
     }
 
@@ -153,13 +155,15 @@ pub mod swap {
             alloc::boxed::Box::new(Arc::clone(&self.values.lock().unwrap()[present]))
         }
 
-        /// Replaces the value.
+        /// Replaces the value, and ends in a `SeqCst` fence.
         pub fn replace(&self, value: T) {
             let last = self.keep(Arc::new(value));
             self.present.store(last, Ordering::Release);
+            fence(Ordering::SeqCst);
         }
 
-        /// Replaces the value by `new` if it still is `current`; returns whether it did.
+        /// Replaces the value by `new` if it still is `current`; returns whether it did. Ends in a
+        /// `SeqCst` fence.
         pub fn compare_and_swap(&self, current: &Arc<T>, new: Arc<T>) -> bool {
             let is_current = |value| Arc::ptr_eq(value, current);
             let place = self.values.lock().unwrap().iter().position(is_current).unwrap();
@@ -167,6 +171,7 @@ pub mod swap {
             let swapped = self
                 .present
                 .compare_exchange(place, last, Ordering::AcqRel, Ordering::Acquire);
+            fence(Ordering::SeqCst);
             swapped.is_ok()
         }
 

@@ -4,11 +4,11 @@
 //! `redisbloom.rs` call it.
 //!
 //! The bits that are set here are a `Release`. If an answer rests on bits seen, the caller calls
-//! [`acquire`]. Batches call it here, once per tile. (lanebloom's `bits.rs` gives the reasons for
-//! the orderings.)
+//! [`acquire_if`]. Batches call it here, once per tile. (lanebloom's `bits.rs` gives the reasons
+//! for the orderings.)
 
 use lanebloom::BuildError;
-use lanebloom::internal::{AccessPlan, Bits, Hint, Plan, Vectorized, acquire, answers, each_one, vectorized};
+use lanebloom::internal::{AccessPlan, Bits, Hint, Isa, Plan, Vectorized, acquire_if};
 
 /// Bytes of a cache line.
 pub(crate) const LINE_BYTES: usize = 64;
@@ -72,7 +72,7 @@ impl Clone for Flat {
 impl PartialEq for Flat {
     fn eq(&self, other: &Self) -> bool {
         let same = self.words().eq(other.words());
-        acquire();
+        acquire_if(true);
         same
     }
 }
@@ -106,12 +106,12 @@ impl Flat {
         (self.modulo.bits / 64) as usize
     }
 
-    /// The words, those that only fill the last line left out. Call [`acquire`] after the last.
+    /// The words, those that only fill the last line left out. Call [`acquire_if`] after the last.
     pub(crate) fn words(&self) -> impl Iterator<Item = u64> {
         self.bits.words().flatten().take(self.word_count())
     }
 
-    /// The number of bits that are set. Call [`acquire`] after.
+    /// The number of bits that are set. Call [`acquire_if`] after.
     pub(crate) fn ones(&self) -> u64 {
         let ones = |line: [u64; LINE_WORDS]| line.iter().map(|word| u64::from(word.count_ones())).sum::<u64>();
         self.bits.words().map(ones).sum()
@@ -120,7 +120,7 @@ impl Flat {
     /// Whether no bit is set.
     pub(crate) fn is_empty(&self) -> bool {
         let empty = self.words().all(|word| word == 0);
-        acquire();
+        acquire_if(true);
         empty
     }
 
@@ -236,7 +236,7 @@ impl Flat {
         let columns = columns.get_mut(..self.functions())?;
         let modulo = &self.modulo;
         let work = Columns { tile, modulo, columns };
-        (modulo.bits < 1 << 31 && vectorized(work)).then_some(&*columns)
+        (modulo.bits < 1 << 31 && Isa::best().vectorized(work)).then_some(&*columns)
     }
 
     // A call, as `contains_ahead`, whose stack frame is large.
@@ -256,13 +256,13 @@ impl Flat {
             |_, _, _, _, _| (),
             |columns, start, tile| {
                 let found = match self.columns(tile, columns) {
-                    Some(columns) => answers((0..AccessPlan::TILE).map(|i| {
+                    Some(columns) => AccessPlan::answers((0..AccessPlan::TILE).map(|i| {
                         let bit = |column: &Column| self.bits.bit(column[i].into());
                         columns.iter().fold(1, |all, column| all & bit(column)) & 1
                     })),
-                    None => answers(tile.iter().map(|indexes| self.holds(*indexes))),
+                    None => AccessPlan::answers(tile.iter().map(|indexes| self.holds(*indexes))),
                 };
-                acquire();
+                acquire_if(true);
                 each(start, tile.len(), found);
                 true
             },
@@ -308,8 +308,8 @@ impl Flat {
             let number = start / size;
             let Tile { indexes, candidates } = &mut rings[number % 2];
             let both = |(_, [first, second]): &(P, [u64; FIRST])| self.bits.bit(*first) & self.bits.bit(*second) & 1;
-            *candidates = answers(tile.iter().map(both));
-            each_one(*candidates, |i| {
+            *candidates = AccessPlan::answers(tile.iter().map(both));
+            AccessPlan::each_one(*candidates, |i| {
                 let others = &mut indexes[functions * i + first..functions * (i + 1)];
                 // As `AccessPlan::lookups` for several lines.
                 self.index(&mut tile[i].0, others, Some(Hint::L2));
@@ -328,11 +328,11 @@ impl Flat {
     #[inline(always)]
     fn finish(&self, tile: &Tile, start: usize, len: usize, first: usize, each: &mut impl FnMut(usize, usize, u64)) {
         let (functions, mut found) = (self.functions(), tile.candidates);
-        each_one(tile.candidates, |i| {
+        AccessPlan::each_one(tile.candidates, |i| {
             let set = self.all_set(&tile.indexes[functions * i + first..functions * (i + 1)]);
             found ^= u64::from(!set) << i;
         });
-        acquire();
+        acquire_if(true);
         each(start, len, found);
     }
 
@@ -378,8 +378,8 @@ impl Flat {
             |rings, start, tile| {
                 let (ring, _) = access.in_rings(start);
                 let indexes = rings[ring].chunks_exact(functions).take(tile.len());
-                let changed = answers(indexes.map(|indexes| self.set_all(indexes)));
-                acquire();
+                let changed = AccessPlan::answers(indexes.map(|indexes| self.set_all(indexes)));
+                acquire_if(true);
                 each(start, tile.len(), changed);
                 true
             },
@@ -399,7 +399,7 @@ impl Flat {
             let tile = &mut tile[..keys.len()];
             tile.iter_mut().zip(keys).for_each(|(place, from)| *place = key(from));
             let changed = match self.columns(tile, &mut columns) {
-                Some(columns) => answers((0..AccessPlan::TILE).map(|i| {
+                Some(columns) => AccessPlan::answers((0..AccessPlan::TILE).map(|i| {
                     let mut all = 1;
                     for column in columns {
                         all &= self.bits.bit(column[i].into());
@@ -407,7 +407,7 @@ impl Flat {
                     }
                     all & 1 ^ 1
                 })),
-                None => answers(tile.iter().map(|indexes| {
+                None => AccessPlan::answers(tile.iter().map(|indexes| {
                     let (mut indexes, mut all) = (*indexes, 1);
                     for _ in 0..functions {
                         let index = indexes.next_index(&self.modulo);
@@ -453,7 +453,7 @@ impl Flat {
             for index in indexes {
                 missing = missing >> 1 | !self.bits.bit(*index) << 63;
             }
-            each_one(missing >> (64 - indexes.len()), |i| {
+            AccessPlan::each_one(missing >> (64 - indexes.len()), |i| {
                 changed |= self.bits.add_bit(indexes[i])
             });
         }
@@ -475,7 +475,7 @@ fn one_by_one<K>(keys: &[K], mut work: impl FnMut(&K) -> bool, mut each: impl Fn
     if !keys.is_empty() {
         let bits = keys.iter().enumerate().map(|(i, key)| u64::from(work(key)) << i);
         let answers = bits.fold(0, |answers, bit| answers | bit);
-        acquire();
+        acquire_if(true);
         each(0, keys.len(), answers);
     }
 }

@@ -20,7 +20,7 @@ use formulas::Shape;
 use header::Header;
 use indexes::IntIndexes;
 use lanebloom::BuildError;
-use lanebloom::internal::{Vectorized, acquire_if, assert_same_length, vectorized};
+use lanebloom::internal::{Isa, Vectorized, acquire_if, assert_same_length};
 
 /// The `BloomFilter` of Guava or of Spark, bit for bit: a [`GuavaBloom`](crate::GuavaBloom) or a
 /// [`SparkBloom`](crate::SparkBloom). Many threads can insert and look up at once.
@@ -96,7 +96,7 @@ pub trait JavaFormat: FormatImpl {
         let format = self;
         let hashes = Hashes { keys, format, out };
         if Self::HASHES_IN_VECTORS {
-            vectorized(hashes);
+            Isa::best().vectorized(hashes);
         } else {
             hashes.run();
         }

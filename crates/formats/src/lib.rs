@@ -118,7 +118,7 @@ const CHUNK: usize = 1024;
 /// Writes the answers of windows, each with its start, its length and its bitmap, to their places
 /// of `out`.
 fn unpack_into(out: &mut [bool]) -> impl FnMut(usize, usize, u64) {
-    let unpack = lanebloom::internal::unpack();
+    let unpack = lanebloom::internal::Isa::best().unpack();
     move |at, len, answers| unpack(&[answers], &mut out[at..][..len])
 }
 

@@ -7,7 +7,7 @@
 //! Source: Austin Appleby's `MurmurHash64A` and `MurmurHash2`, SMHasher, public domain. Results on
 //! every machine are those of a little-endian one.
 
-use lanebloom::internal::{as_chunks, load_below_8};
+use lanebloom::internal::{Short, as_chunks};
 
 /// The multiplier and the shift of MurmurHash64A.
 const M: u64 = 0xc6a4_a793_5bd1_e995;
@@ -24,7 +24,7 @@ pub(crate) fn murmur64a(bytes: &[u8], seed: u64) -> u64 {
         hash = (hash ^ k.wrapping_mul(M)).wrapping_mul(M);
     }
     if !rest.is_empty() {
-        hash = (hash ^ load_below_8(rest)).wrapping_mul(M);
+        hash = (hash ^ Short::of(rest).bytes as u64).wrapping_mul(M);
     }
     hash = (hash ^ hash >> R).wrapping_mul(M);
     hash ^ hash >> R
@@ -42,7 +42,7 @@ pub(crate) fn murmur2(bytes: &[u8], seed: u32) -> u32 {
         hash = hash.wrapping_mul(M) ^ k.wrapping_mul(M);
     }
     if !rest.is_empty() {
-        hash = (hash ^ load_below_8(rest) as u32).wrapping_mul(M);
+        hash = (hash ^ Short::of(rest).bytes as u32).wrapping_mul(M);
     }
     hash = (hash ^ hash >> 13).wrapping_mul(M);
     hash ^ hash >> 15

@@ -76,9 +76,7 @@ pub use crate::scandump::{Dumped, LoadChunks, Loader};
 use alloc::vec::Vec;
 use error::{RedisBloomInsertError, RedisBloomInsertErrorKind};
 use lanebloom::BuildError;
-use lanebloom::internal::{
-    assert_bitmap_length, assert_same_length, check_rate, each_one, for_each_absent, try_gathered, unpack,
-};
+use lanebloom::internal::{AccessPlan, Isa, assert_bitmap_length, assert_same_length, try_gathered};
 use layout::{Hash, LayerIndexes, LayerLayout, TIGHTENING, hash, options};
 pub use statistics::{Info, LayerInfo};
 
@@ -241,7 +239,7 @@ impl Builder {
     /// # Ok::<(), lanebloom_formats::BuildError>(())
     /// ```
     pub fn build(self) -> Result<RedisBloom, BuildError> {
-        check_rate(self.rate)?;
+        BuildError::check_rate(self.rate)?;
         if self.expansion == 0 {
             return Err(BuildError::new(error::NO_EXPANSION));
         }
@@ -605,7 +603,7 @@ impl RedisBloom {
     #[doc(alias = "BF.MEXISTS")]
     pub fn contains_batch<K: AsRef<[u8]>>(&self, keys: &[K], out: &mut [bool]) {
         assert_same_length(keys.len(), out.len());
-        let unpack = unpack();
+        let unpack = Isa::best().unpack();
         self.look_up(keys, |at, len, found| unpack(found, &mut out[at..][..len]));
     }
 
@@ -658,7 +656,10 @@ impl RedisBloom {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn for_each_absent<K: AsRef<[u8]>>(&self, keys: &[K], mut each: impl FnMut(usize)) {
-        self.look_up(keys, |at, len, found| for_each_absent(found, len, |i| each(at + i)));
+        self.look_up(keys, |at, len, found| {
+            let absent = (0..len).filter(|i| found[i / 64] >> (i % 64) & 1 == 0);
+            absent.for_each(|i| each(at + i));
+        });
     }
 
     /// Looks keys up; calls `each(start, len, bitmap)` for every chunk.
@@ -681,11 +682,11 @@ impl RedisBloom {
             let (searched, mut kept) = (left, 0);
             let key = |position: &u16| layer.indexes(hashes[usize::from(*position)]);
             layer.flat.contains_each(&searched[..len], key, |at, len, answers| {
-                each_one(answers, |i| {
+                AccessPlan::each_one(answers, |i| {
                     let position = usize::from(searched[at + i]);
                     found[position / 64] |= 1 << (position % 64);
                 });
-                for_each_absent(&[answers], len, |i| {
+                AccessPlan::each_one(!answers & u64::MAX >> (64 - len), |i| {
                     left[kept] = searched[at + i];
                     kept += 1;
                 });

@@ -58,7 +58,7 @@ use crate::unpack_into;
 use alloc::format;
 use alloc::vec::Vec;
 use lanebloom::BuildError;
-use lanebloom::internal::{AccessPlan, answers, assert_same_length, each_one};
+use lanebloom::internal::{AccessPlan, assert_same_length};
 use layer::{CuckooLayer, RedisAddress};
 
 /// Redis' `CF` filter, bit for bit: a chain of cuckoo filters that grows when one is full.
@@ -582,13 +582,13 @@ impl RedisCuckoo {
         let prefetch = |_: &mut _, _, _: &K, hash: &RedisAddress, hint| first.prefetch(*hash, hint);
         let unpack = &mut unpack_into(out);
         access(first).tiles(unpack, keys, place, prefetch, |unpack, start, hashes| {
-            let mut found = answers(hashes.iter().map(|hash| first.holds(*hash)));
+            let mut found = AccessPlan::answers(hashes.iter().map(|hash| first.holds(*hash)));
             for layer in others {
                 let open = !found & u64::MAX >> (AccessPlan::TILE - hashes.len());
                 if let Some(hint) = access(layer).hint() {
-                    each_one(open, |i| layer.prefetch(hashes[i], hint));
+                    AccessPlan::each_one(open, |i| layer.prefetch(hashes[i], hint));
                 }
-                each_one(open, |i| found |= u64::from(layer.holds(hashes[i])) << i);
+                AccessPlan::each_one(open, |i| found |= u64::from(layer.holds(hashes[i])) << i);
             }
             unpack(start, hashes.len(), found);
             true

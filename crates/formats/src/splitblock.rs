@@ -69,7 +69,7 @@ use crate::{CHUNK, chunks};
 use alloc::format;
 use core::fmt;
 use core::ops::{Deref, DerefMut};
-use lanebloom::internal::{Bits, Parts, Sets, check_rate, inserts, sets, unions};
+use lanebloom::internal::{Bits, Sets, sets};
 use lanebloom::{BuildError, Filter, Funnel, KeyHasher};
 
 /// XXH64 with seed 0 of a key's bytes: the hash that all of these filters use.
@@ -236,7 +236,7 @@ impl SplitBlockBloom {
         match blocks {
             Ok(blocks) if blocks <= most => Self::new(blocks, keys),
             // Not between 0 and 1.
-            Err(error) if check_rate(false_positive_rate).is_err() => Err(error),
+            Err(error) if BuildError::check_rate(false_positive_rate).is_err() => Err(error),
             _ => Err(BuildError::new(format!(
                 "a Parquet filter has at most {MAX_FORMAT_BYTES} bytes, which keep a rate of {false_positive_rate} for \
                  {} keys, not for {keys}: choose fewer keys or a higher rate",
@@ -274,7 +274,7 @@ impl SplitBlockBloom {
 
     fn new(blocks: usize, expected_keys: usize) -> Result<Self, BuildError> {
         let content = Owned::new(blocks, expected_keys)?;
-        Ok(Self(Filter::of_parts(SplitBlock::new(content), Xxh64::new())))
+        Ok(Self(Filter::of(SplitBlock::new(content), Xxh64::new())))
     }
 
     /// [`clone`](Clone::clone) that returns an error, instead of aborting, if the allocation fails.
@@ -290,12 +290,10 @@ impl SplitBlockBloom {
     }
 }
 
-inserts! { "lanebloom_formats::", SplitBlockBloom: SplitBlock<Owned>,
+sets! { "lanebloom_formats::", SplitBlockBloom: SplitBlock<Owned>, "with_bytes(bytes)", "with_bytes(2048)?",
 "The answer is `false` for a key that is there, and by chance for a new one, at the false-positive rate. If \
 several threads race to insert a new key, **at least** one of them gets `true`, and several may: do not take it \
 for a claim. `false` ends in an `Acquire`, like a lookup's `true`." }
-unions! { "lanebloom_formats::", SplitBlockBloom: SplitBlock<Owned>, "with_bytes(2048)?" }
-sets! { "lanebloom_formats::", SplitBlockBloom: SplitBlock<Owned>, "with_bytes(bytes)", estimates }
 
 /// Inserts without atomics, for exclusive access.
 impl SplitBlockBloom {
@@ -366,7 +364,7 @@ impl SplitBlockBloom {
     /// ```
     #[doc(alias("fold_to_target_fpp"))]
     pub fn fold_as_parquet(&mut self, rate: f64) -> Result<usize, BuildError> {
-        check_rate(rate)?;
+        BuildError::check_rate(rate)?;
         let (mut clear, mut factor) = (1.0 - self.statistics().fill_ratio, 1);
         while self.blocks() % (2 * factor) == 0 {
             clear *= clear;

@@ -61,13 +61,14 @@ use crate::filter::GuardFilter;
 use crate::on_drop::{InsertKey, InsertOnDrop};
 use crate::stats::{Admission, GuardCounts, GuardStats};
 use equivalent::Equivalent;
-use lanebloom::internal::sync::{AtomicBool, AtomicU64, Ordering, Swap};
+use lanebloom::internal::{AtomicU64, Swap};
 use lanebloom::{BuildError, ConcurrentBloom, Funnel, KeyHasher, Murmur3, SipHash13};
 use std::any::type_name;
 use std::borrow::Borrow;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// Keeps requests for keys that do not exist away from a store, for many threads at once.
 ///
@@ -176,8 +177,8 @@ use std::sync::Arc;
 /// ```
 pub struct CacheGuard<K: Funnel + ?Sized, F = ConcurrentBloom<SipHash13>> {
     pub(crate) filters: Swap<FilterPair<F>>,
-    /// Whether a `Rebuild` exists; only its owner replaces the pair.
-    pub(crate) rebuilding: AtomicBool,
+    /// 1 while a `Rebuild` exists; only its owner replaces the pair.
+    pub(crate) rebuilding: AtomicU64,
     counts: GuardCounts,
     /// Covariant, so that a guard of `&'static str` takes references that live shorter. The guard
     /// stores no key, so `K` need not be `Send`.
@@ -360,7 +361,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
                 serving: ServedFilter::new(filter, gaps),
                 next: None,
             }),
-            rebuilding: AtomicBool::new(false),
+            rebuilding: AtomicU64::new(0),
             counts: GuardCounts::new(),
             keys: PhantomData,
         }
@@ -660,8 +661,8 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
             insert(&pair.serving);
             pair.next.iter().for_each(&insert);
         };
-        // Partner: the fence in `begin_rebuild`. If that fence comes first, this thread sees the
-        // pair. Otherwise the rebuild reads a store that has the keys.
+        // Partner: the fence of `Swap::replace` in `begin_rebuild`. If that fence comes first, this
+        // thread sees the pair. Otherwise the rebuild reads a store that has the keys.
         self.filters.write_to_current(self.filters.load(), insert, |(), ()| ());
     }
 

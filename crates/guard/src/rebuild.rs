@@ -3,10 +3,11 @@
 use crate::error::{RebuildError, RebuildErrorKind};
 use crate::filter::GuardFilter;
 use crate::guard::{CHUNK, CacheGuard, FilterPair, ServedFilter, debug_assert_borrowed_form, keyed_filter};
-use lanebloom::internal::sync::{AtomicBool, Ordering, fence};
+use lanebloom::internal::AtomicU64;
 use lanebloom::{BuildError, ConcurrentBloom, Funnel, SipHash13};
 use std::borrow::Borrow;
 use std::fmt;
+use std::sync::atomic::Ordering;
 
 /// A rebuild in progress, with a new filter to fill; made by
 /// [`CacheGuard::rebuild_with_capacity`] and [`CacheGuard::rebuild`]. If it is dropped before
@@ -34,12 +35,12 @@ pub struct Rebuild<'a, K: Funnel + ?Sized, F: GuardFilter = ConcurrentBloom<SipH
 }
 
 /// Excludes other rebuilds until it is dropped.
-struct Claim<'a>(&'a AtomicBool);
+struct Claim<'a>(&'a AtomicU64);
 
 impl Drop for Claim<'_> {
     fn drop(&mut self) {
         // Partner: the swap in `CacheGuard::begin_rebuild`.
-        self.0.store(false, Ordering::Release);
+        self.0.store(0, Ordering::Release);
     }
 }
 
@@ -117,18 +118,17 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
 
     fn begin_rebuild(&self, filter: impl FnOnce() -> Result<F, BuildError>) -> Result<Rebuild<'_, K, F>, RebuildError> {
         // Partner: the store in `Claim::drop`, so that this thread loads its last state.
-        if self.rebuilding.swap(true, Ordering::Acquire) {
+        if self.rebuilding.swap(1, Ordering::Acquire) != 0 {
             return Err(RebuildError(RebuildErrorKind::InProgress));
         }
         let claim = Claim(&self.rebuilding);
         let next = ServedFilter::new(filter().map_err(RebuildError::build)?, 0);
         let serving = self.filters.load().serving.clone();
+        // Ends in a fence. Partner: that of `insert_by`, in `Swap::write_to_current`.
         self.filters.replace(FilterPair {
             serving: serving.clone(),
             next: Some(next.clone()),
         });
-        // Partner: the fence of `insert_by`, in `Swap::write_to_current`.
-        fence(Ordering::SeqCst);
         Ok(Rebuild {
             guard: self,
             serving,

@@ -8,7 +8,7 @@ use crate::connection::Async;
 use crate::connection::{self, Blocking, Connection, Talk, lossy, now};
 use crate::error::{BitmapError, BitmapErrorKind};
 use crate::layout::MAX_BITS;
-use lanebloom::internal::{AccessPlan, Positions, acquire_if, assert_same_length};
+use lanebloom::internal::{AccessPlan, acquire_if, assert_same_length};
 use lanebloom::{ConcurrentBitmap, Funnel};
 use redis::{ConnectionLike, Value};
 use std::sync::OnceLock;
@@ -124,11 +124,9 @@ impl LocalBitmap {
     #[inline]
     #[must_use]
     pub fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-        let found = self.all_bits().any(|bits| {
-            self.source
-                .layout
-                .all(key, |offset| Positions::is_present(bits, offset))
-        });
+        let found = self
+            .all_bits()
+            .any(|bits| self.source.layout.all(key, |offset| bits.is_present(offset)));
         acquire_if(found);
         found
     }
@@ -177,7 +175,7 @@ impl LocalBitmap {
         let prefetch = |rings: &mut [[u64; AccessPlan::LINES]; 2], i, _: &K, _: &bool, hint| {
             let (ring, in_tile) = access.in_rings(i);
             let places = &rings[ring][range(in_tile)];
-            places.iter().for_each(|&place| Positions::prefetch(first, place, hint));
+            places.iter().for_each(|&place| first.prefetch(place, hint));
         };
         access.tiles(
             &mut [[0; AccessPlan::LINES]; 2],
@@ -194,11 +192,11 @@ impl LocalBitmap {
                     if let (1.., Some(hint)) = (number, access.hint()) {
                         let open = (0..).zip(&*out).filter(|&(i, &found)| is_open(i, found));
                         open.flat_map(|(i, _)| of_key(i))
-                            .for_each(|&place| Positions::prefetch(bits, place, hint));
+                            .for_each(|&place| bits.prefetch(place, hint));
                     }
                     for (i, found) in out.iter_mut().enumerate() {
                         if is_open(i, *found) {
-                            *found = of_key(i).iter().all(|&place| Positions::is_present(bits, place));
+                            *found = of_key(i).iter().all(|&place| bits.is_present(place));
                         }
                     }
                 }

@@ -30,9 +30,6 @@ impl<K: Funnel, E: Engine + Insert<Answer = bool>, S: KeyHasher> Extend<K> for &
 
 /// The inserts of a type: `inserts! { Type: Engine }` if it takes every key. Otherwise also what
 /// one insert and a batch return, and whether a second insert of a key changes the filter.
-///
-/// A type of another crate is not an alias of a [`Filter`](crate::Filter), but derefs to one:
-/// `inserts! { "its_crate::", Type: Engine, "what an insert's answer means" }`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! inserts {
@@ -50,10 +47,6 @@ exactly one thread gets it.) `false` ends in an `Acquire`, like a lookup's `true
         $engine => $answer, $total;
         "# Errors\n\nFails if the filter is full, or if the key was inserted as often as it can be. The filter \
 loses nothing.", "?", $again }
-    };
-
-    ($krate:literal, $filter:ident: $engine:ty, $says:literal) => {
-        $crate::inserts! { $krate, $filter for [] $filter, [] $filter; $engine => bool, usize; $says, "", "false" }
     };
 
     ($krate:literal, $filter:ident for [$($hashes:tt)*] $keyed:ty, [$($any:tt)*] $hashed:ty;

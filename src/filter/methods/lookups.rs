@@ -7,8 +7,8 @@ use crate::filter::Filter;
 use crate::filter::traits::Engine;
 use crate::funnel::Funnel;
 use crate::hash::{KeyHasher, assert_same_length};
+use crate::kernel::Plan;
 use crate::kernel::scalar::bitmap_of;
-use crate::kernel::{Plan, unpack};
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -191,7 +191,7 @@ impl<E: Engine, S> Filter<E, S> {
     // frame.
     #[inline(never)]
     fn contains_many(&self, source: impl Source, out: &mut [bool]) {
-        let (mut chunks, unpack) = (answered(all(&source)), unpack(self.isa));
+        let (mut chunks, unpack) = (answered(all(&source)), self.isa.unpack());
         while let Some((start, hashes, found)) = chunks.next() {
             self.engine.contains_bitmap(hashes, found);
             unpack(found, &mut out[start..][..hashes.len()]);

@@ -12,7 +12,6 @@ use crate::filter::Filter;
 use crate::filter::parts::lines::{Blocked, OwnWords, empty};
 use crate::filter::traits::{Engine, Union};
 use crate::geometry::layout::{LINE_WORDS, Layout};
-use crate::geometry::sizing::Request;
 use crate::hash::FilterHasher;
 use crate::words::bits;
 use alloc::format;
@@ -123,11 +122,7 @@ pub trait Sets: Engine + Union {
 
     /// Folds by the largest divisor that keeps `rate`, or by 1.
     fn fold_to_rate<S>(filter: &mut Filter<Self, S>, rate: f64) -> Result<usize, BuildError> {
-        let request = Request {
-            rate: Some(rate),
-            ..Request::default()
-        };
-        request.check().map_err(BuildError)?;
+        BuildError::check_rate(rate)?;
         let (blocks, _) = filter.engine.blocks_to_fold();
         let factors: Vec<usize> = (1..=blocks).filter(|factor| blocks % factor == 0).collect();
         let kept = factors.partition_point(|&factor| filter.engine.rate_after(factor) <= rate);
@@ -226,8 +221,12 @@ impl<W: OwnWords> Sets for Blocked<W> {
 }
 
 /// The sets and folds of a type: `sets! { Type: Engine }`, with estimates `sets! { Type: Engine,
-/// estimates }`. A type of another crate says before it which, `"its_crate::"`, and after it how
-/// `bytes` make a filter of as many.
+/// estimates }`.
+///
+/// A type of another crate is not an alias of a [`Filter`](crate::Filter), but derefs to one. It
+/// has its inserts and its unions from here too: `sets! { "its_crate::", Type: Engine, "a call that
+/// makes a filter of some bytes", "one that makes a filter of another layout", "what an insert's
+/// answer means" }`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! sets {
@@ -236,8 +235,10 @@ macro_rules! sets {
         $engine, "builder().memory_budget(bytes).build()" $(, $estimates)? }
     };
 
-    ($krate:literal, $filter:ident: $engine:ty, $sized:literal, $estimates:ident) => {
-        $crate::sets! { $krate, $filter for [] $filter; $engine, $sized, $estimates }
+    ($krate:literal, $filter:ident: $engine:ty, $sized:literal, $other:literal, $says:literal) => {
+        $crate::inserts! { $krate, $filter for [] $filter, [] $filter; $engine => bool, usize; $says, "", "false" }
+        $crate::unions! { $krate, $filter for [] $filter; $engine, "", $other }
+        $crate::sets! { $krate, $filter for [] $filter; $engine, $sized, estimates }
     };
 
     ($krate:literal, $filter:ident for [$($hashes:tt)*] $target:ty; $engine:ty, $sized:literal, estimates) => {

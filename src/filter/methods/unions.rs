@@ -12,19 +12,12 @@ impl<E: Union, S: FilterHasher> PartialEq for Filter<E, S> {
 }
 
 /// The unions of a type; `$asks` is `?` in an example if an insert can be refused.
-///
-/// A type of another crate is not an alias of a [`Filter`](crate::Filter), but derefs to one:
-/// `unions! { "its_crate::", Type: Engine, "a call that makes a filter of another layout" }`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! unions {
     ($filter:ident: $engine:ty, $asks:literal) => {
         $crate::unions! { "lanebloom::", $filter for [S: $crate::hash::FilterHasher] $filter<S>; $engine, $asks,
         "builder().expected_keys(1000).seed(1).build()?" }
-    };
-
-    ($krate:literal, $filter:ident: $engine:ty, $other:literal) => {
-        $crate::unions! { $krate, $filter for [] $filter; $engine, "", $other }
     };
 
     ($krate:literal, $filter:ident for [$($hashes:tt)*] $target:ty; $engine:ty, $asks:literal, $other:literal) => {

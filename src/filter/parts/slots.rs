@@ -19,7 +19,6 @@ use crate::geometry::sizing::{MAX_BITS_PER_KEY, Request};
 use crate::kernel::Plan;
 use crate::kernel::plan::AccessPlan;
 use crate::kernel::scalar::unpack_few;
-use crate::kernel::tiles;
 use crate::words::bits::{self, Hint, Load};
 use crate::words::sync::{AtomicU64, Ordering};
 use alloc::format;
@@ -156,7 +155,7 @@ impl<T: Slots> Engine for Bucketed<T> {
     fn contains_bitmap(&self, hashes: &[u64], found: &mut [u64]) {
         let access = self.access(AccessPlan::lookups);
         self.tiles(access, hashes, |start, addresses| {
-            found[start / 64] = tiles::answers(addresses.iter().map(|address| self.table.holds(address)));
+            found[start / 64] = AccessPlan::answers(addresses.iter().map(|address| self.table.holds(address)));
             true
         });
     }
@@ -317,7 +316,7 @@ impl<T: Slots> Remove for Bucketed<T> {
         let (mut chunks, mut count) = (answered(all(source)), 0);
         while let Some((start, hashes, removed)) = chunks.next() {
             self.tiles(access, hashes, |start, addresses| {
-                removed[start / 64] = tiles::answers(addresses.iter().map(|address| self.table.remove(address)));
+                removed[start / 64] = AccessPlan::answers(addresses.iter().map(|address| self.table.remove(address)));
                 true
             });
             tell(&mut answer, start, removed);

@@ -65,7 +65,7 @@
 //!    every key that was removed before is absent. Every key that was inserted before and is not
 //!    removed meanwhile is there, but for the rate of false negatives.
 
-use crate::chunks::{Answer, HASHED, Source, all, answered, each_one, ones, tell};
+use crate::chunks::{Answer, HASHED, Source, all, answered, ones, tell};
 use crate::codec::{Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, given};
 use crate::error::{BuildError, BuildErrorKind, IncompatibleError, SnapshotErrorKind};
 use crate::filter::methods::{built, inserts, removes, stored, unions};
@@ -76,6 +76,7 @@ use crate::filter::{Filter, Statistics};
 use crate::geometry::sizing::Request;
 use crate::hash::Murmur3;
 use crate::hash::bytes::mix;
+use crate::kernel::plan::AccessPlan;
 use crate::kernel::{Isa, Plan};
 use crate::words::bits;
 use alloc::format;
@@ -229,7 +230,7 @@ impl Tombstone {
         self.added.contains_bitmap(hashes, found);
         let mut count = 0;
         for (hashes, found) in hashes.chunks(64).zip(&*found) {
-            each_one(*found, |i| {
+            AccessPlan::each_one(*found, |i| {
                 tombstones[count] = tombstone(hashes[i]);
                 count += 1;
             });
@@ -238,7 +239,7 @@ impl Tombstone {
         second(&tombstones[..count], both);
         let mut next = 0;
         for found in found {
-            each_one(*found, |i| {
+            AccessPlan::each_one(*found, |i| {
                 if both[next / 64] >> (next % 64) & 1 == 0 {
                     *found &= !(1 << i);
                 }

@@ -11,7 +11,6 @@ use crate::logarithm::{Twofold, ln};
 use alloc::format;
 use core::f64::consts::LN_2;
 use core::fmt;
-use lanebloom::internal::check_rate;
 use lanebloom::{BuildError, Funnel, Murmur3};
 
 /// Bytes before the longs.
@@ -191,7 +190,7 @@ impl<K: Funnel + ?Sized> KeyImpl<Guava> for K {
 /// The number of bits, before it is rounded up to whole longs, and the number of hash functions, by
 /// Guava's formulas.
 pub(crate) fn size(keys: u64, rate: f64, hash_functions: HashFunctions) -> Result<(u64, u8), BuildError> {
-    check_rate(rate)?;
+    BuildError::check_rate(rate)?;
     let keys = keys.max(1);
     let bits = optimal_bits(keys, rate);
     if bits == 0 {

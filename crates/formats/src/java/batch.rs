@@ -4,7 +4,7 @@ use super::{JavaBloom, JavaFormat, JavaKey};
 use crate::{CHUNK, chunks, unpack_into};
 use alloc::vec::Vec;
 use core::convert::Infallible;
-use lanebloom::internal::{Plan, assert_bitmap_length, assert_same_length, for_each_absent, try_gathered};
+use lanebloom::internal::{AccessPlan, Plan, assert_bitmap_length, assert_same_length, try_gathered};
 
 /// Keys that are hashed at a time: 8 KiB of hashes of 16 bytes on the stack. (With strings, tiles
 /// of 64 keys that are hashed and looked up in turn take 1 ns a key longer.)
@@ -186,7 +186,7 @@ impl<F: JavaFormat> JavaBloom<F> {
     /// ```
     pub fn for_each_absent_hash(&self, hashes: &[F::Hash], mut each: impl FnMut(usize)) {
         self.look_up(0, hashes, &mut |at, len, found| {
-            for_each_absent(&[found], len, |i| each(at + i));
+            AccessPlan::each_one(!found & u64::MAX >> (64 - len), |i| each(at + i));
         });
     }
 

@@ -5,7 +5,7 @@ use crate::flat::Flat;
 use crate::logarithm::{Twofold, ln, pow};
 use core::f64::consts::LN_2;
 use lanebloom::Statistics;
-use lanebloom::internal::{acquire, overfull_at};
+use lanebloom::internal::{acquire_if, overfull_at};
 
 /// The most longs of a filter: the length of a Java array is an `int`.
 pub(crate) const MAX_WORDS: u64 = i32::MAX as u64;
@@ -38,7 +38,7 @@ impl Shape {
     /// Fill, number of keys and rate of a filter of this shape now, from one pass over it.
     pub(crate) fn statistics(&self, flat: &Flat) -> Statistics {
         let ones = flat.ones();
-        acquire();
+        acquire_if(true);
         let fill = self.fill(ones);
         Statistics::new(fill, self.len_of(ones), self.rate_of(fill))
     }

@@ -3,8 +3,9 @@
 
 use super::error::JavaReadError;
 use super::{JavaBloom, JavaFormat};
-use lanebloom::codec::Snapshot;
-use lanebloom::internal::{deserialize, serialize};
+use lanebloom::codec::{Limited, Snapshot};
+use lanebloom::internal::serialize;
+use serde::de::DeserializeSeed;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The stream of its system, in Base64 if the format is text. Allocates as much as the filter
@@ -46,7 +47,7 @@ impl<F: JavaFormat> Serialize for JavaBloom<F> {
 /// ```
 impl<'de, F: JavaFormat> Deserialize<'de> for JavaBloom<F> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserialize(deserializer, usize::MAX, Self::from_bytes)
+        Limited::new(usize::MAX, ()).deserialize(deserializer)
     }
 }
 

@@ -8,7 +8,7 @@ use super::header::Header;
 use super::{JavaBloom, JavaFormat, Layout};
 use crate::flat::Flat;
 use alloc::vec::Vec;
-use lanebloom::internal::{acquire, as_chunks};
+use lanebloom::internal::{acquire_if, as_chunks};
 
 /// Bytes of a whole stream.
 fn bytes(header: usize, words: usize) -> u64 {
@@ -61,7 +61,7 @@ impl<F: JavaFormat> JavaBloom<F> {
         let mut stream = Vec::with_capacity(len + 8 * self.layout.shape.words);
         stream.extend_from_slice(&header[..len]);
         stream.extend(self.flat.words().flat_map(u64::to_be_bytes));
-        acquire();
+        acquire_if(true);
         stream
     }
 
@@ -166,7 +166,7 @@ mod io {
     use super::{JavaBloom, JavaFormat, JavaReadError, ReadError, Shape, bytes, check_limit};
     use crate::flat::{Flat, LINE_WORDS};
     use crate::java::header::MAX_HEADER;
-    use lanebloom::internal::{Bits, acquire, as_chunks, as_chunks_mut};
+    use lanebloom::internal::{Bits, acquire_if, as_chunks};
     use std::io::{self, ErrorKind, Read, Write};
 
     /// Bytes read or written at once, on the stack.
@@ -203,14 +203,14 @@ mod io {
             let mut longs = self.flat.words();
             loop {
                 let mut len = 0;
-                for (place, long) in as_chunks_mut(&mut buffer).0.iter_mut().zip(&mut longs) {
-                    *place = long.to_be_bytes();
+                for (place, long) in buffer.chunks_exact_mut(8).zip(&mut longs) {
+                    place.copy_from_slice(&long.to_be_bytes());
                     len += place.len();
                 }
                 if len == 0 {
                     return Ok(());
                 }
-                acquire();
+                acquire_if(true);
                 writer.write_all(&buffer[..len])?;
             }
         }

@@ -21,7 +21,8 @@ use crate::scandump::sealed::Chain;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use lanebloom::internal::{as_chunks, as_chunks_mut, check_rate};
+use lanebloom::BuildError;
+use lanebloom::internal::as_chunks;
 
 /// Bytes of the header before the filters, and for each of them.
 const HEADER: usize = 20;
@@ -124,7 +125,7 @@ fn parse_layer(numbers: &mut Numbers, most_rate: f64) -> Result<(LayerLayout, u6
     if log > 63 || log > 0 && 1 << log > bits {
         return Err(format!("2^{log} bits are more than its {bits}"));
     }
-    check_rate(rate).map_err(|error| error.to_string())?;
+    BuildError::check_rate(rate).map_err(|error| error.to_string())?;
     if rate > most_rate {
         return Err(format!(
             "false-positive rate {rate:e} is above {most_rate:e}, half of the one before"
@@ -273,8 +274,8 @@ impl Chain for RedisBloom {
         for bytes in bytes.chunks_mut(size_of_val(&words)) {
             let words = &mut words[..bytes.len() / 8];
             self.layers[filter].flat.bits.copy(line, words);
-            for (bytes, word) in as_chunks_mut(bytes).0.iter_mut().zip(words) {
-                *bytes = word.to_le_bytes();
+            for (bytes, word) in bytes.chunks_exact_mut(8).zip(words) {
+                bytes.copy_from_slice(&word.to_le_bytes());
             }
             line += bytes.len() / LINE_BYTES;
         }

@@ -9,7 +9,6 @@ use crate::flat::{LINE_BYTES, Modulo, NextIndex};
 use crate::logarithm::{Twofold, ln};
 use crate::murmur2::{murmur2, murmur64a};
 use lanebloom::BuildError;
-use lanebloom::internal;
 
 /// The options of RedisBloom's dumps, a bit each.
 pub(super) mod options {
@@ -63,10 +62,10 @@ impl LayerLayout {
         if capacity == 0 {
             return Err(BuildError::new(NO_CAPACITY));
         }
-        internal::check_rate(rate)?;
+        BuildError::check_rate(rate)?;
         let bits_per_key = bits_per_key(rate);
         let needed = capacity as f64 * bits_per_key;
-        let too_large = || internal::too_large(usize::try_from(capacity).unwrap_or(usize::MAX), rate);
+        let too_large = || BuildError::too_large(usize::try_from(capacity).unwrap_or(usize::MAX), rate);
         // Prevents overflow below; smaller sizes would be beyond memory too.
         if needed >= (1u64 << 62) as f64 {
             return Err(too_large());

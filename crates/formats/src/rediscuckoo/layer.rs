@@ -2,7 +2,7 @@
 //! `cuckoo.c`. The functions of that file have their names here in the comments.
 
 use lanebloom::BuildError;
-use lanebloom::internal::{Hint, Words, prefetch};
+use lanebloom::internal::{Hint, Words};
 
 /// A key's fingerprint, and two numbers that give its buckets.
 #[derive(Clone, Copy, Default)]
@@ -98,7 +98,7 @@ impl CuckooLayer {
     #[inline(always)]
     pub(super) fn prefetch(&self, address: RedisAddress, hint: Hint) {
         for bucket in [address.first, address.second] {
-            prefetch(self.bytes().as_ptr().wrapping_add(self.slot(bucket)), hint);
+            hint.prefetch(self.bytes().as_ptr().wrapping_add(self.slot(bucket)));
         }
     }
 

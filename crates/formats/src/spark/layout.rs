@@ -11,7 +11,7 @@ use crate::java::{FormatImpl, KeyImpl, Layout};
 use alloc::format;
 use core::fmt;
 use lanebloom::BuildError;
-use lanebloom::internal::{AccessPlan, as_chunks, check_rate};
+use lanebloom::internal::{AccessPlan, as_chunks};
 
 /// Bytes of an `int`.
 const INT: usize = 4;
@@ -57,7 +57,7 @@ impl fmt::Display for Spark {
 
 /// The number of bits for keys and a rate.
 pub(super) fn bits(keys: u64, rate: f64) -> Result<u64, BuildError> {
-    check_rate(rate)?;
+    BuildError::check_rate(rate)?;
     Ok(optimal_bits(keys, rate))
 }
 

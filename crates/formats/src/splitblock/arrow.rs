@@ -8,7 +8,7 @@ use alloc::format;
 use alloc::string::String;
 use core::error::Error;
 use core::fmt;
-use lanebloom::internal::{Parts, as_chunks, assert_bitmap_length};
+use lanebloom::internal::{as_chunks, assert_bitmap_length};
 
 /// A column of keys: one buffer of values, for strings their offsets too, and which of them are not
 /// null. Borrows Arrow's buffers.

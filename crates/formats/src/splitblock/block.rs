@@ -1,8 +1,8 @@
 //! A block of a split-block filter: which one a hash has, which bits, and the loops over the blocks
 //! of many hashes. The specification, from Parquet's BloomFilter.md.
 
+use lanebloom::internal::AccessPlan;
 use lanebloom::internal::bounds::Load;
-use lanebloom::internal::{AccessPlan, answers, prefetch};
 
 /// Bytes of a block.
 pub(super) const BLOCK_BYTES: usize = 32;
@@ -56,7 +56,7 @@ pub(super) fn each_tile<T: Load>(
         &mut (),
         hashes,
         |(), _, hash| block_index(*hash, blocks.len()) as u32,
-        |(), _, _, block, hint| prefetch(blocks.as_ptr().wrapping_add(*block as usize), hint),
+        |(), _, _, block, hint| hint.prefetch(blocks.as_ptr().wrapping_add(*block as usize)),
         |(), start, places| {
             each(start, places.len(), work(places, &hashes[start..][..places.len()]));
             true
@@ -77,7 +77,7 @@ pub(super) fn insert_all_mut(
         blocks,
         hashes,
         |_, _, hash| block_index(*hash, count) as u32,
-        |blocks, _, _, block, hint| prefetch(blocks.as_ptr().wrapping_add(*block as usize), hint),
+        |blocks, _, _, block, hint| hint.prefetch(blocks.as_ptr().wrapping_add(*block as usize)),
         |blocks, start, places| {
             for (block, hash) in places.iter().zip(&hashes[start..]) {
                 let (block, mask) = (&mut blocks[*block as usize], mask(*hash));
@@ -104,7 +104,7 @@ pub(super) fn each_block<T: Load>(
     work: impl Fn(&Block<T>, u64) -> bool,
 ) {
     each_tile(blocks, access, hashes, each, |places, hashes| {
-        answers(
+        AccessPlan::answers(
             places
                 .iter()
                 .zip(hashes)

@@ -12,11 +12,8 @@ use core::num::NonZeroUsize;
 use core::{array, fmt};
 use lanebloom::codec::Identity;
 use lanebloom::hash::FilterHasher;
-use lanebloom::internal::bounds::{Answer, Load, Source};
-use lanebloom::internal::{
-    AccessPlan, AtomicU64, Bits, Hint, Isa, Plan, Sets, acquire, acquire_if, as_chunks_mut, assert_same_length,
-    prefetch, unpack,
-};
+use lanebloom::internal::bounds::{Load, Source};
+use lanebloom::internal::{AccessPlan, AtomicU64, Bits, Hint, Isa, Plan, Sets, acquire_if, assert_same_length};
 use lanebloom::traits::{Engine, FixedSize, Insert, Union};
 use lanebloom::{BuildError, Funnel, IncompatibleError, KeyHasher, Statistics};
 
@@ -215,7 +212,7 @@ impl<C: Content> SplitBlock<C> {
         let blocks = self.blocks();
         if !Plan::of_keys(hashes.len()).is_single() && AccessPlan::prefetches(self.memory_bytes()) {
             for hash in hashes {
-                prefetch(&raw const blocks[block_index(*hash, blocks.len())], Hint::L1);
+                Hint::L1.prefetch(&raw const blocks[block_index(*hash, blocks.len())]);
             }
         }
     }
@@ -262,7 +259,7 @@ impl<C: Content> Engine for SplitBlock<C> {
 
     fn contains_few(&self, hashes: &[u64], found: &mut [bool]) {
         if !Plan::of_scalar(hashes.len()).is_few() {
-            return unpack()(&[self.contains_few_bitmap(hashes)], found);
+            return Isa::best().unpack()(&[self.contains_few_bitmap(hashes)], found);
         }
         self.prefetch_few(hashes);
         for (hash, found) in hashes.iter().zip(found) {
@@ -311,18 +308,15 @@ impl SplitBlock<Owned> {
     fn insert_each(&self, hashes: &[u64], each: &mut dyn FnMut(usize, usize, u64)) {
         let access = AccessPlan::changes(self.memory_bytes(), 1);
         self.level.insert_each(self.blocks(), access, hashes, each);
-        acquire();
+        acquire_if(true);
     }
 
     /// Inserts by plain stores; returns how many hashes changed a block.
     pub(super) fn insert_mut(&mut self, hashes: &[u64]) -> usize {
         let access = AccessPlan::changes(self.memory_bytes(), 1);
         let Self { content, level } = self;
-        match content.bits.words_mut() {
-            Some(words) => {
-                let blocks = &mut as_chunks_mut(words).0[..content.blocks.get()];
-                level.insert_all_mut(blocks, access, hashes)
-            }
+        match content.bits.fours_mut() {
+            Some(blocks) => level.insert_all_mut(&mut blocks[..content.blocks.get()], access, hashes),
             None => self.insert_hashes(hashes),
         }
     }
@@ -338,7 +332,7 @@ impl Insert for SplitBlock<Owned> {
         changed
     }
 
-    fn insert_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> usize {
+    fn insert_flagged(&self, source: &impl Source, mut answer: Option<&mut dyn FnMut(usize, &[u64])>) -> usize {
         if Plan::of_keys(source.len()).is_few() {
             let mut changed = 0;
             self.insert_each(source.few(&mut Default::default()), &mut |_, _, bits| changed = bits);
@@ -391,7 +385,7 @@ impl Union for SplitBlock<Owned> {
     fn same(&self, other: &Self) -> bool {
         let (ours, theirs) = (&self.content, &other.content);
         let same = ours.blocks == theirs.blocks && ours.bits.words().eq(theirs.bits.words());
-        acquire();
+        acquire_if(true);
         same
     }
 }

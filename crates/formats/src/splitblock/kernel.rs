@@ -12,7 +12,7 @@ use super::block::{Block, block_index, each_block, holds, insert_all_mut, mask};
 use super::xxh64;
 use lanebloom::Funnel;
 use lanebloom::internal::bounds::Load;
-use lanebloom::internal::{AccessPlan, AtomicU64, Short, set_four};
+use lanebloom::internal::{AccessPlan, AtomicU64, Bits, Short};
 
 /// An instruction set that this CPU has: [`Level::all`] alone makes one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,7 +101,7 @@ impl Level {
             #[cfg(all(target_arch = "x86_64", lanebloom_rust_1_89, not(lanebloom_loom)))]
             // SAFETY: as in `contains`.
             Set::Avx512 => unsafe { x86_64::set(block, mask(hash)) },
-            _ => set_four(block, mask(hash)),
+            _ => Bits::set_four(block, mask(hash)),
         }
     }
 
@@ -165,7 +165,9 @@ impl Level {
         each: &mut dyn FnMut(usize, usize, u64),
     ) {
         match self.0 {
-            Set::Plain => each_block(blocks, access, hashes, each, |block, hash| set_four(block, mask(hash))),
+            Set::Plain => each_block(blocks, access, hashes, each, |block, hash| {
+                Bits::set_four(block, mask(hash))
+            }),
             #[cfg(all(target_arch = "x86_64", not(lanebloom_loom)))]
             // SAFETY: as in `contains`.
             Set::Avx2 => unsafe { x86_64::insert_each_avx2(blocks, access, hashes, each) },
@@ -183,7 +185,6 @@ mod tests {
     use super::*;
     use crate::splitblock::block::{BLOCK_BYTES, SALTS};
     use alloc::vec::Vec;
-    use lanebloom::internal::Bits;
     use lanebloom_tests::number;
 
     fn hashes(seed: u64, count: usize) -> Vec<u64> {
@@ -213,7 +214,7 @@ mod tests {
             let inserted = hashes(2, keys);
             let changed: Vec<bool> = inserted
                 .iter()
-                .map(|hash| set_four(&blocks[block_index(*hash, count)], mask(*hash)))
+                .map(|hash| Bits::set_four(&blocks[block_index(*hash, count)], mask(*hash)))
                 .collect();
             let asked: Vec<u64> = inserted.iter().copied().chain(hashes(3, keys)).collect();
             let found: Vec<bool> = asked

@@ -2,7 +2,7 @@
 
 use super::block::BLOCK_BYTES;
 use crate::logarithm::{Twofold, ln, pow};
-use lanebloom::internal::{acquire, check_rate, too_large};
+use lanebloom::internal::acquire_if;
 use lanebloom::{BuildError, Statistics};
 
 /// The smallest bitset of the format, in bytes: one block.
@@ -67,10 +67,10 @@ pub(super) fn keys(blocks: usize, rate_wanted: f64) -> usize {
 
 /// The fewest blocks with which this number of keys keeps a rate.
 pub(super) fn blocks(keys: usize, rate_wanted: f64) -> Result<usize, BuildError> {
-    check_rate(rate_wanted)?;
+    BuildError::check_rate(rate_wanted)?;
     let blocks = keys as f64 / keys_per_block(rate_wanted);
     if blocks >= MOST_BLOCKS as f64 {
-        return Err(too_large(keys, rate_wanted));
+        return Err(BuildError::too_large(keys, rate_wanted));
     }
     // Rounded up, as `f64::ceil` would.
     Ok((blocks as usize + usize::from(blocks > (blocks as usize) as f64)).max(1))
@@ -79,7 +79,7 @@ pub(super) fn blocks(keys: usize, rate_wanted: f64) -> Result<usize, BuildError>
 /// The bytes by the formula of Parquet's libraries, `-8 keys / ln(1 - rate^(1/8))` bits, raised to
 /// a power of two.
 pub(super) fn parquet_bytes(keys: usize, rate: f64) -> Result<usize, BuildError> {
-    check_rate(rate)?;
+    BuildError::check_rate(rate)?;
     // The eighth root by Newton's steps from above.
     let mut root = 1.0;
     for _ in 0..200 {
@@ -117,7 +117,7 @@ pub(super) fn statistics_of(words: impl Iterator<Item = u64>, blocks: usize) -> 
             rate = 1.0;
         }
     }
-    acquire();
+    acquire_if(true);
     let fill = ones as f64 / (256.0 * blocks as f64);
     Statistics::new(fill, keys_for(ones, blocks), rates / blocks as f64)
 }

@@ -7,7 +7,7 @@ use super::error::SplitBlockReadError;
 use core::fmt;
 use core::ops::Deref;
 use lanebloom::Filter;
-use lanebloom::internal::{Parts, as_chunks};
+use lanebloom::internal::as_chunks;
 
 /// A split-block filter that is looked up where its bytes lie: in a mapped file, or in a buffer
 /// that was read. No byte is copied.
@@ -49,7 +49,7 @@ impl<'a> SplitBlockView<'a> {
     pub fn new(bitset: &'a [u8]) -> Result<Self, SplitBlockReadError> {
         whole_blocks(bitset.len())?;
         let blocks = as_chunks(as_chunks(bitset).0).0;
-        Ok(Self(Filter::of_parts(SplitBlock::new(blocks), Xxh64::new())))
+        Ok(Self(Filter::of(SplitBlock::new(blocks), Xxh64::new())))
     }
 
     /// The number of blocks.

@@ -32,7 +32,6 @@ use super::node::{Counts, Side};
 use crate::error::{SharedError, SharedErrorKind};
 use crate::reply;
 use lanebloom::ConcurrentBloom;
-use lanebloom::internal::SharedBits;
 use redis::{ConnectionLike, RedisResult, Script, Value};
 use std::collections::BTreeMap;
 use std::fmt;

@@ -17,8 +17,7 @@ use super::node::{self, Counts, Node, Side};
 use super::replica::{Expires, Replica, answer};
 use super::{Shared, SharedBuilder};
 use crate::error::{SharedError, SharedErrorKind};
-use lanebloom::internal::{Numbered, NumberedGenerations};
-use lanebloom::{KeyHasher, Murmur3, WindowedBloom};
+use lanebloom::{ConcurrentBloom, KeyHasher, Murmur3, WindowedBloom};
 use redis::{Client, ConnectionLike, Script};
 use std::sync::Arc;
 use std::time::Duration;
@@ -156,6 +155,9 @@ struct Generations<S> {
     /// The counts of replicas that were dropped.
     past: Counts,
 }
+
+/// A generation and its number.
+type Numbered = (u64, Arc<ConcurrentBloom<()>>);
 
 impl<S: KeyHasher> Generations<S> {
     fn new(keys: RedisKeys, window: Arc<WindowedBloom<S>>) -> Result<Self, SharedError> {

@@ -35,7 +35,7 @@ use crate::filter::parts::slots::{Refused, Slots};
 use crate::filter::parts::stripes::Stripes;
 use crate::geometry::pattern::block;
 use crate::geometry::sizing::Request;
-use crate::words::bits::{Hint, prefetch};
+use crate::words::bits::Hint;
 use crate::words::memory::Words;
 use crate::words::sync::{AtomicU64, Ordering};
 use alloc::format;
@@ -254,7 +254,7 @@ impl CuckooTable {
 
     #[inline(always)]
     fn prefetch_bucket(&self, bucket: usize, hint: Hint) {
-        prefetch(self.words.as_ptr().wrapping_add(bucket), hint);
+        hint.prefetch(self.words.as_ptr().wrapping_add(bucket));
     }
 }
 

@@ -37,7 +37,7 @@ use crate::geometry::layout::LINE_BYTES;
 use crate::geometry::pattern::block;
 use crate::geometry::sizing::{MAX_BITS_PER_KEY, Request, ceil};
 use crate::kernel::plan::TILE;
-use crate::words::bits::{Hint, prefetch};
+use crate::words::bits::Hint;
 use crate::words::chunks::as_chunks;
 use crate::words::memory::Words;
 use crate::words::sync::{AtomicU64, Ordering};
@@ -409,7 +409,7 @@ impl Slots for DLeftCells {
     #[inline(always)]
     fn prefetch(&self, address: &DLeftAddress, hint: Hint) {
         for word in address.words {
-            prefetch(self.words.as_ptr().wrapping_add(word), hint);
+            hint.prefetch(self.words.as_ptr().wrapping_add(word));
         }
     }
 

@@ -16,7 +16,7 @@ use crate::filter::Filter;
 use crate::filter::parts::load_estimate::LoadEstimate;
 use crate::filter::traits::{Engine, Insert};
 use crate::filter::types::bloom::{Bloom, ConcurrentBloom};
-use crate::words::sync::{Guard, Ordering, Swap, fence};
+use crate::words::sync::{Guard, Swap};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use std::sync::Mutex;
@@ -225,8 +225,6 @@ impl Windowed {
             }
             return false;
         }
-        // Partner: the fence in `Swap::write_to_current`.
-        fence(Ordering::SeqCst);
         if let Ok(mut pool) = self.pool.try_lock() {
             for dropped in dropped {
                 Pool::keep(&mut pool.dropped, Arc::clone(&dropped.bloom));

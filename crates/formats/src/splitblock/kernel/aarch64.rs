@@ -4,7 +4,7 @@
 use crate::splitblock::block::{Block, SALTS, mask};
 use core::arch::aarch64::*;
 use lanebloom::internal::bounds::Load;
-use lanebloom::internal::{AtomicU64, set_four};
+use lanebloom::internal::{AtomicU64, Bits};
 
 /// Whether a block has all bits of a hash.
 #[inline(always)]
@@ -16,7 +16,7 @@ pub(super) fn holds<T: Load>(block: &Block<T>, hash: u64) -> bool {
 /// Sets the bits of a hash in a block; returns whether this call set any of them.
 #[inline(always)]
 pub(super) fn insert(block: &Block<AtomicU64>, hash: u64) -> bool {
-    !holds(block, hash) && set_four(block, mask(hash))
+    !holds(block, hash) && Bits::set_four(block, mask(hash))
 }
 
 #[target_feature(enable = "neon")]
