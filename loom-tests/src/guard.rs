@@ -154,6 +154,35 @@ fn a_key_is_admitted_before_and_after_the_guard_is_ready() {
     });
 }
 
+/// The store gets a row, and the guard learns only that it may lack some. A rebuild that began
+/// before has read the store without the row: its commit must not close the guard.
+#[test]
+fn a_key_that_was_not_told_is_admitted_after_a_reopen() {
+    loom::model(|| {
+        let (guard, store) = (Arc::new(Guard::new(filter(1))), Arc::new(Work::new()));
+        let reopening = {
+            share!(guard, store);
+            move || {
+                store.do_it();
+                guard.reopen();
+                assert!(admits(&guard, &["a"]), "a key is lost");
+            }
+        };
+        let rebuilding = Arc::clone(&guard);
+        beside(reopening, move || {
+            let mut rebuild = rebuilding.rebuild(filter(1)).unwrap();
+            rebuild.extend(store.is_visible().then_some("a"));
+            rebuild.commit().unwrap();
+        });
+        assert!(admits(&guard, &["a"]), "a key is lost");
+        // The next one closes it.
+        let mut rebuild = guard.rebuild(filter(1)).unwrap();
+        rebuild.extend(["a"]);
+        rebuild.commit().unwrap();
+        assert!(!guard.is_open() && admits(&guard, &["a"]));
+    });
+}
+
 /// A guard whose filter is full at one key.
 type Tiny = CacheGuard<str, ScalableBloom>;
 

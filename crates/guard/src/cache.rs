@@ -20,6 +20,7 @@ mod saved;
 mod schedule;
 mod store;
 pub mod sync;
+mod warning;
 
 pub use builder::CacheBuilder;
 pub use counts::CacheStats;
@@ -51,6 +52,8 @@ use std::fmt;
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::{Arc, Mutex};
 use store::{Cached, Moka};
+use tracing::warn;
+use warning::Warning;
 
 /// The part that the caches of both modules share: changes, readiness, statistics. A
 /// [`future::GuardedCache`] and a [`sync::GuardedCache`] deref to it. Clones share one cache.
@@ -105,6 +108,8 @@ struct Inner<K: Key + ?Sized, V: Value, F> {
     plan: FilterFactory<F>,
     history: Mutex<History>,
     measurement: Mutex<Measurement>,
+    reopened: Warning,
+    failed: Warning,
 }
 
 /// The result of a look into guard and caches.
@@ -400,8 +405,10 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     /// [`mark_ready`](Self::mark_ready). Until then every key passes the filter, since it may be
     /// valid. A service that must not let made-up keys through waits for this before it serves.
     ///
-    /// It stays true if the filter refuses a key later: see
-    /// [`CacheReport::is_open`].
+    /// [`reopen`](Self::reopen) makes it false again. So do not let a probe take processes out of
+    /// service by it: a feed that breaks would take out all of them.
+    ///
+    /// It stays true if the filter refuses a key later: see [`CacheReport::is_open`].
     ///
     /// ```
     /// # use lanebloom_guard::sync::GuardedCache;
@@ -440,6 +447,38 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     /// ```
     pub fn mark_ready(&self) {
         self.0.guard.mark_ready();
+    }
+
+    /// Declares that the filter may lack valid keys, because this process was not told of some: a
+    /// feed of changes broke, say. From now on every key passes the filter, until the end of a
+    /// rebuild that begins after this call. A rebuild under way does not count, because it may have
+    /// read the store before these keys were there.
+    ///
+    /// So call it as soon as the feed breaks, listen again, and then rebuild. Values and remembered
+    /// misses stay: call [`clear`](Self::clear) too, once the feed is heard again.
+    ///
+    /// ```
+    /// # use lanebloom_guard::sync::GuardedCache;
+    /// # let read = |id: u64| Ok::<_, std::convert::Infallible>((id < 4).then_some(id));
+    /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
+    /// cache.rebuild_now(|keys| Ok(keys.insert_all([1, 2])?))?;
+    /// assert_eq!(cache.get(&3)?, None);
+    /// cache.reopen(); // another process may have added rows
+    /// assert_eq!(cache.get(&3)?, Some(3));
+    /// assert!(cache.report().is_open && !cache.is_ready());
+    ///
+    /// cache.rebuild_now(|keys| Ok(keys.insert_all([1, 2, 3])?))?;
+    /// assert_eq!((cache.get(&3)?, cache.get(&5)?), (Some(3), None));
+    /// assert!(!cache.report().is_open && cache.is_ready());
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
+    /// ```
+    pub fn reopen(&self) {
+        let cache = &self.0.name;
+        self.0.guard.reopen();
+        if let Some(held_back) = self.0.reopened.pass() {
+            let text = "the filter may lack keys: every key passes until the next rebuild";
+            warn!(cache, held_back, "{text}");
+        }
     }
 }
 

@@ -52,6 +52,11 @@
 //! the other order, the check could miss a key in the filter, then another thread could insert the
 //! key and delete the record, and the check would turn the key away.
 //!
+//! [`CacheGuard::reopen`] makes the second record again, because keys were added of which the guard
+//! was not told. It makes it as an insert goes into the filters: for the one that serves, for the
+//! next one, and again if the pair was replaced meanwhile. So by the argument above, a rebuild that
+//! does not have the record began after the call, and reads a store that has these keys.
+//!
 //! For refused keys, two alternatives are worse. A list of the refused hashes takes unbounded
 //! memory, and memory may be what is missing. If the insert returned an error and the key were
 //! turned away, every caller would have a row to repair, and [`InsertOnDrop`] has no caller. So an
@@ -132,13 +137,15 @@ use std::sync::atomic::Ordering;
 /// # Open guards
 ///
 /// A guard is **open** while its filter may lack valid keys: it admits every key.
-/// [`is_open`](Self::is_open) reports it. A rebuild closes the guard. There are two causes:
+/// [`is_open`](Self::is_open) reports it. A rebuild closes the guard. There are three causes:
 ///
 /// - The filter is not filled yet. [`new_open`](Self::new_open) makes such a guard, for a service
 ///   that serves before it has read all keys. [`mark_ready`](Self::mark_ready) closes it too.
 /// - The filter is full. A [`ScalableBloom`](lanebloom::ScalableBloom) with a limit, a
 ///   [`CuckooFilter`](lanebloom::CuckooFilter) and a [`DLeftFilter`](lanebloom::DLeftFilter) can
 ///   refuse a key. Rebuild into a larger filter.
+/// - The guard was not told of some keys, because a feed of changes broke, say.
+///   [`reopen`](Self::reopen) declares it.
 ///
 /// ```
 /// use lanebloom_guard::{CacheGuard, lanebloom::ScalableBloom};
@@ -203,6 +210,7 @@ pub(crate) struct ServedFilter<F> {
     /// | operation | ordering | partner, and why |
     /// |---|---|---|
     /// | `insert` | `fetch_or` `Release` | the load: a check that admits a key because of this record sees what the key's inserter did before, like a check that finds the key |
+    /// | `reopen` | `fetch_or` `Release` | as `insert` |
     /// | `mark_ready` | `fetch_and` `Release` | the load: a check that does not see `UNFILLED` any more finds all keys that were inserted before |
     /// | `gaps` | load `Acquire` | as above |
     ///
@@ -210,7 +218,7 @@ pub(crate) struct ServedFilter<F> {
     gaps: Arc<AtomicU64>,
 }
 
-/// The filter is not declared to have all keys.
+/// The filter is not declared to have all keys, or not any more.
 const UNFILLED: u64 = 1;
 /// The filter had no room for a key.
 const REFUSED: u64 = 2;
@@ -265,6 +273,10 @@ impl<F: GuardFilter> ServedFilter<F> {
 
     pub(crate) fn insert_batch<K: Funnel>(&self, keys: &[K]) {
         self.note(self.filter.insert_batch(keys));
+    }
+
+    fn open(&self) {
+        self.gaps.fetch_or(UNFILLED, Ordering::Release);
     }
 
     #[inline]
@@ -655,7 +667,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
         self.insert_by(|filter| filter.insert_batch(keys));
     }
 
-    /// Calls `insert` with every filter that needs the keys.
+    /// Calls `insert` with every filter that needs the keys, or the record.
     fn insert_by(&self, insert: impl Fn(&ServedFilter<F>)) {
         let insert = |pair: &FilterPair<F>| {
             insert(&pair.serving);
@@ -743,9 +755,37 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
         self.filters.load().serving.gaps.fetch_and(!UNFILLED, Ordering::Release);
     }
 
-    /// Whether the filter was filled: false after [`new_open`](Self::new_open), until
-    /// [`mark_ready`](Self::mark_ready) or the commit of a rebuild. It stays true if the filter
-    /// refuses a key and the guard [opens](Self#open-guards) again.
+    /// Declares that the filter may lack valid keys, because the guard was not told of some. From
+    /// now on it admits every key, until the commit of a rebuild that begins after this call, or
+    /// until [`mark_ready`](Self::mark_ready).
+    ///
+    /// A rebuild under way does not close the guard, because it may have read the store before
+    /// these keys were there. It commits as usual, and the guard stays open.
+    ///
+    /// ```
+    /// use lanebloom_guard::CacheGuard;
+    ///
+    /// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
+    /// let early = guard.rebuild_with_capacity(1000, 0.01)?;
+    /// guard.reopen(); // the feed of changes broke
+    /// early.commit()?;
+    /// assert!(guard.is_open() && !guard.is_ready());
+    /// assert!(guard.check("added meanwhile").is_some());
+    ///
+    /// let mut rebuild = guard.rebuild_with_capacity(1000, 0.01)?;
+    /// rebuild.extend(["added meanwhile"]);
+    /// rebuild.commit()?;
+    /// assert!(!guard.is_open() && guard.check("added meanwhile").is_some());
+    /// assert!(guard.check("eve").is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn reopen(&self) {
+        self.insert_by(ServedFilter::open);
+    }
+
+    /// Whether the filter was filled: false after [`new_open`](Self::new_open) and after
+    /// [`reopen`](Self::reopen), until [`mark_ready`](Self::mark_ready) or the commit of a rebuild.
+    /// It stays true if the filter refuses a key and the guard [opens](Self#open-guards) again.
     ///
     /// ```
     /// use lanebloom_guard::{CacheGuard, lanebloom::CuckooFilter};

@@ -75,8 +75,9 @@
 //! 4. **Either state during a change.** A get that began before the change returned may return the
 //!    state before or after it.
 //! 5. **No key is turned away while the filter may lack valid keys**: before it is filled (see
-//!    [Readiness](#readiness)), and after it has refused a key, until the next rebuild. Gets ask
-//!    the caches and the store then.
+//!    [Readiness](#readiness)), and after it has refused a key or [`reopen`](Cache::reopen) has
+//!    been called, until the end of the next rebuild that begins after that. Gets ask the caches
+//!    and the store then.
 //!
 //! The source file `flights.rs` states the protocol and proves it. The model checker loom tries it
 //! in every interleaving (`loom-tests/src/flights.rs`), and `tests/stress.rs` checks it with 100
@@ -231,8 +232,8 @@
 //! | `lanebloom_guard_keys`, `_capacity` | keys in the store, as far as known, at most those of the filter; keys that the filter was planned for |
 //! | `lanebloom_guard_filter_keys`, `_filter_bytes`, `_fill_ratio` | the filter: estimated keys, memory, share of the bits that are set |
 //! | `lanebloom_guard_promised_rate`, `_current_rate`, `_measured_rate` | false-positive rate: the requested one, the one that follows from the fill, and the counted one |
-//! | `lanebloom_guard_ready` | 1 once the filter is filled |
-//! | `lanebloom_guard_open` | 1 while every key passes: the filter is not filled, or it refused a key |
+//! | `lanebloom_guard_ready` | 1 once the filter is filled, until [`reopen`](Cache::reopen) |
+//! | `lanebloom_guard_open` | 1 while every key passes: the filter is not filled, it refused a key, or it was reopened |
 //! | `lanebloom_guard_lag_seconds` | the time since a shared filter's last exchange with its server |
 //! | `lanebloom_guard_rebuild_seconds` | the duration of the last rebuild |
 //! | `lanebloom_guard_keys_age_seconds` | the time since the [keys were read](CacheReport::keys_age): alert on it, since it grows if rebuilds fail or hang |
@@ -245,8 +246,9 @@
 //! load times need buckets. With `metrics-exporter-prometheus`:
 //! `PrometheusBuilder::new().set_buckets(&[0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0])`.
 //!
-//! Spans of [`tracing`]: `load` and `load_many` (debug), `rebuild` (info). Events: a failed load
-//! and a failed rebuild (warn), a rebuild (info).
+//! Spans of [`tracing`]: `load` and `load_many` (debug), `rebuild` (info). Events: a failed rebuild
+//! (warn), a rebuild (info), and once a second at most, a failed load and a reopened filter (warn),
+//! with the number of those held back.
 //!
 //! # Features
 //!

@@ -7,6 +7,7 @@ use crate::cache::flights::Flights;
 use crate::cache::history::{FilterFactory, History, MakeFilter};
 use crate::cache::limits::{Limits, Places};
 use crate::cache::store::{BoxExpiry, Cached, Key, Moka, OfValue, Value, bytes_of};
+use crate::cache::warning::Warning;
 use crate::cache::{Cache, Inner, future, sync};
 use crate::error::BoxError;
 use crate::filter::GuardFilter;
@@ -610,6 +611,8 @@ impl<K: Key + ?Sized, V: Value, F> CacheBuilder<K, V, F> {
             limits,
             history: Mutex::new(History::new(plan.expected_keys)),
             measurement: Mutex::default(),
+            reopened: Warning::new(),
+            failed: Warning::new(),
             plan,
         };
         Ok(Cache(Arc::new(inner)))

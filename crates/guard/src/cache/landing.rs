@@ -143,13 +143,13 @@ impl<K: Key + ?Sized, V: Value, F> Cache<K, V, F> {
         counts.add(1, |counts| &counts.failed);
         if error.is_refused() {
             counts.add(1, |counts| &counts.refused);
-            // There may be thousands per second.
-            tracing::debug!(cache, %error, "no row");
-        } else {
-            if error.is_timeout() {
-                counts.add(1, |counts| &counts.timed_out);
-            }
-            tracing::warn!(cache, %error, "no row");
+        } else if error.is_timeout() {
+            counts.add(1, |counts| &counts.timed_out);
+        }
+        let error = error as &dyn std::error::Error;
+        match self.0.failed.pass() {
+            Some(held_back) => tracing::warn!(cache, error, held_back, "load failed"),
+            None => tracing::debug!(cache, error, "load failed"),
         }
     }
 

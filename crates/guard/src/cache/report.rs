@@ -35,7 +35,8 @@ pub struct CacheReport {
     pub filter_bytes: usize,
     /// Whether the filter is filled, as [`Cache::is_ready`].
     pub is_ready: bool,
-    /// Whether every key passes the filter: it is not filled yet, or it refused a key.
+    /// Whether every key passes the filter: it is not filled, it refused a key, or it was
+    /// [reopened](Cache::reopen).
     pub is_open: bool,
     /// The time since a `SharedBloom`'s last exchange with its server; `None` for other filters.
     pub lag: Option<Duration>,

@@ -139,12 +139,12 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         })
     }
 
-    /// The pause before the first rebuild: none if the cache is not ready, since made-up keys reach
-    /// the store until then.
+    /// The pause before the first rebuild: none if the cache is open, since made-up keys reach the
+    /// store until then.
     pub(super) fn first_pause(&self, interval: Duration) -> Duration {
-        match self.is_ready() {
-            true => pause(interval, 0),
-            false => Duration::ZERO,
+        match self.0.guard.is_open() {
+            true => Duration::ZERO,
+            false => pause(interval, 0),
         }
     }
 
