@@ -1,8 +1,10 @@
 """The examples of every docstring, and what help() shows."""
 
 import ast
+import datetime
 import doctest
 import inspect
+import os
 import pathlib
 import pydoc
 import sys
@@ -91,3 +93,55 @@ def test_help_shows_signatures_and_text(name):
     assert name == "Filter" or sys.version_info < (3, 10) or "..." not in str(inspect.signature(ITEMS[name]))
     for word in "contains_many", "update", "copy", "save":
         assert word in text
+
+
+def test_the_table_of_arrays():
+    numpy = pytest.importorskip("numpy")
+    day, moment = datetime.date(2024, 2, 29), datetime.datetime(2024, 2, 29, 1, 2, 3)
+    objects = [None, "a", 2.0, ("x", 1)]
+    rows = {
+        "`datetime64[D]` and other units": [
+            (numpy.array(["2024-02-29"], "datetime64[D]"), [day]),
+            (numpy.array(["2024-02"], "datetime64[M]"), [datetime.date(2024, 2, 1)]),
+            (numpy.array(["2024"], "datetime64[Y]"), [datetime.datetime(2024, 1, 1)]),
+            *((numpy.array([moment], f"datetime64[{unit}]"), [moment]) for unit in ("s", "ms", "us", "ns")),
+        ],
+        "`NaT`, NaN, a masked value": [
+            (numpy.array(["NaT"], "datetime64[D]"), [None]),
+            (numpy.array([float("nan")]), [None]),
+            (numpy.ma.masked_array([1, 2], [True, False]), [None, 2]),
+            (numpy.array([None, 3], object), [None, 3]),
+        ],
+        "`S`": [(numpy.array([b"ab\0\0", b"c"], "S4"), [b"ab", b"c"])],
+        "`V`": [(numpy.array([b"ab\0\0"], "V4"), [b"ab\0\0"])],
+        "`U`, `StringDType`": [
+            (numpy.array(["gr\u00fcn"]), ["gr\u00fcn"]),
+            *([(numpy.array(["a"], numpy.dtypes.StringDType()), ["a"])] if hasattr(getattr(numpy, "dtypes", None), "StringDType") else []),
+        ],
+        "bool, integers, floats": [
+            (numpy.array([True]), [1]), (numpy.array([3], "i2"), [3]), (numpy.array([0.5], "f4"), [0.5]),
+        ],
+        "objects": [(numpy.array([*objects, None], object)[:4], objects)],
+        "`timedelta64`, `datetime64[ps]`": [
+            (numpy.array([1], "timedelta64[s]"), TypeError), (numpy.array([1], "datetime64[ps]"), TypeError),
+            (numpy.array([1j]), TypeError), (numpy.array([(1, "a")], "i8,U1"), TypeError),
+            (numpy.array([[1, 2]]), ValueError),
+        ],
+    }
+    for array, keys in (case for cases in rows.values() for case in cases):
+        f = lanebloom.BloomFilter(1000, 1e-9)
+        if not isinstance(keys, list):
+            with pytest.raises(keys):
+                f.add_many(array)
+            continue
+        assert f.add_many(array) == len(keys)
+        assert all(key in f for key in keys), (array, keys)
+        assert "another" not in f
+    root = os.environ.get("LANEBLOOM_ROOT")
+    if root is None:
+        pytest.skip("without LANEBLOOM_ROOT, the page is not there")
+    page = (pathlib.Path(root) / "crates/python/README.md").read_text(encoding="utf-8")
+    table = page.split("| in an array | key |")[1].split("\n\n")[0].splitlines()[2:]
+    assert len(table) == len(rows)
+    for line, start in zip(table, rows):
+        assert line.startswith(f"| {start}")
