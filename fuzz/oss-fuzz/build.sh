@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# For google/oss-fuzz, as projects/lanebloom/build.sh: each target of fuzz/fuzz_targets, with its small
-# corpus. Their image has cargo-fuzz, and sets SRC and OUT. `FUZZ_BUILD` stands in for it elsewhere.
+# For google/oss-fuzz, as projects/lanebloom/build.sh: each target of fuzz/fuzz_targets, with its
+# small corpus. Their image has cargo-fuzz, and sets SRC and OUT. Elsewhere, FUZZ_BUILD is the
+# command in its place, and FUZZ_FOLDER its target folder.
 set -euo pipefail
 cd "$SRC/lanebloom"
 
@@ -10,7 +11,6 @@ host=$(rustc -vV | sed -n 's/^host: //p')
 for source in fuzz/fuzz_targets/*.rs; do
     target=${source##*/}
     target=${target%.rs}
-    [[ -x ${FUZZ_FOLDER:-fuzz/target}/$host/release/$target ]] || continue
     cp "${FUZZ_FOLDER:-fuzz/target}/$host/release/$target" "$OUT/"
     [[ ! -d fuzz/corpus/$target ]] || (cd "fuzz/corpus/$target" && python3 -m zipfile -c "$OUT/${target}_seed_corpus.zip" ./*)
 done
