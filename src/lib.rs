@@ -48,8 +48,9 @@
 //!
 //! # The filters
 //!
-//! All have `with_capacity` or `builder`, `insert` and `contains`, batches (`insert_batch`,
-//! `contains_batch`), and statistics such as their fill. [`Filter`] documents what they share.
+//! All have `insert` and `contains`, batches (`insert_batch`, `contains_batch`), and statistics such
+//! as their fill. They are made by `with_capacity` or `builder`, a bitmap by
+//! [`new`](ConcurrentBitmap::new). [`Filter`] documents what filters share.
 //!
 //! | your keys | filter | a lookup reads | bits per key at 1% | not if |
 //! |---|---|---|---|---|
