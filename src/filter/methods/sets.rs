@@ -226,7 +226,8 @@ impl<W: OwnWords> Sets for Blocked<W> {
 /// A type of another crate is not an alias of a [`Filter`](crate::Filter), but derefs to one. It
 /// has its inserts and its unions from here too: `sets! { "its_crate::", Type: Engine, "a call that
 /// makes a filter of some bytes", "one that makes a filter of another layout", "what an insert's
-/// answer means" }`.
+/// answer means" }`. A type that derefs to none has the estimates alone, from a function
+/// `estimated_lens` of its module: `sets! { estimates "its_crate::", Name for [] Type; self }`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! sets {
@@ -243,7 +244,10 @@ macro_rules! sets {
 
     ($krate:literal, $filter:ident for [$($hashes:tt)*] $target:ty; $engine:ty, $sized:literal, estimates) => {
         $crate::sets! { $krate, $filter for [$($hashes)*] $target; $engine, $sized }
+        $crate::sets! { estimates $krate, $filter for [$($hashes)*] $target; <$engine as $crate::internal::Sets> }
+    };
 
+    (estimates $krate:literal, $filter:ident for [$($hashes:tt)*] $target:ty; $($sets:tt)+) => {
         /// Estimates for two filters. They fail as [`union_from`](Self::union_from): if layout or
         /// hasher differ.
         impl<$($hashes)*> $target {
@@ -259,7 +263,7 @@ macro_rules! sets {
             /// # Ok::<(), lanebloom::BuildError>(())
             /// ```
             pub fn estimated_union_len(&self, other: &Self) -> Result<usize, $crate::IncompatibleError> {
-                let [_, _, either] = <$engine as $crate::internal::Sets>::estimated_lens(self, other)?;
+                let [_, _, either] = $($sets)+::estimated_lens(self, other)?;
                 Ok(either)
             }
 
@@ -279,7 +283,7 @@ macro_rules! sets {
             /// # Ok::<(), lanebloom::BuildError>(())
             /// ```
             pub fn estimated_intersection_len(&self, other: &Self) -> Result<usize, $crate::IncompatibleError> {
-                let [ours, theirs, either] = <$engine as $crate::internal::Sets>::estimated_lens(self, other)?;
+                let [ours, theirs, either] = $($sets)+::estimated_lens(self, other)?;
                 Ok(ours.saturating_add(theirs).saturating_sub(either))
             }
         }

@@ -1,11 +1,10 @@
 //! Whole filters of Guava or of Spark, cleared and copied, and two filters as sets of keys: union,
 //! intersection, subset, and the numbers of keys that both or either have.
 
-use super::formulas::Shape;
 use super::{JavaBloom, JavaFormat};
 use crate::flat::Flat;
 use alloc::format;
-use lanebloom::internal::acquire_if;
+use lanebloom::internal::{acquire_if, sets};
 use lanebloom::{BuildError, IncompatibleError};
 
 /// Whole filters.
@@ -184,75 +183,25 @@ impl<F: JavaFormat> JavaBloom<F> {
     /// ```
     pub fn is_subset(&self, other: &Self) -> Result<bool, IncompatibleError> {
         self.check_layout(other)?;
-        Ok(is_subset(&self.flat, &other.flat))
-    }
-
-    /// An estimate of the number of distinct keys in either filter: the
-    /// [`estimated_len`](Self::estimated_len) of their union, which is not made.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the layouts differ.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let a = lanebloom_formats::GuavaBloom::with_capacity(100_000, 0.01)?;
-    /// let b = a.clone();
-    /// a.insert_all(0..50_000i32);
-    /// b.insert_all(40_000..80_000i32);
-    /// assert!(a.estimated_union_len(&b).unwrap().abs_diff(80_000) < 500);
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    pub fn estimated_union_len(&self, other: &Self) -> Result<usize, IncompatibleError> {
-        self.check_layout(other)?;
-        let [_, _, either] = self.layout.shape.lens(&self.flat, &other.flat);
-        Ok(either)
-    }
-
-    /// An estimate of the number of distinct keys that are in both filters: those of each less
-    /// those of either. For few common keys of large filters it is only noise: about `0.5 *
-    /// sqrt(n)` for two filters with their `n` expected keys at 1%.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the layouts differ.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let a = lanebloom_formats::GuavaBloom::with_capacity(100_000, 0.01)?;
-    /// let b = a.clone();
-    /// a.insert_all(0..50_000i32);
-    /// b.insert_all(40_000..80_000i32);
-    /// assert!(a.estimated_intersection_len(&b).unwrap().abs_diff(10_000) < 500);
-    /// # Ok::<(), lanebloom_formats::BuildError>(())
-    /// ```
-    pub fn estimated_intersection_len(&self, other: &Self) -> Result<usize, IncompatibleError> {
-        self.check_layout(other)?;
-        let [ours, theirs, either] = self.layout.shape.lens(&self.flat, &other.flat);
-        Ok(ours.saturating_add(theirs).saturating_sub(either))
-    }
-}
-
-fn is_subset(ours: &Flat, theirs: &Flat) -> bool {
-    let subset = both(ours, theirs).all(|(a, b)| a & !b == 0);
-    acquire_if(true);
-    subset
-}
-
-impl Shape {
-    /// The numbers of keys in the one filter, in the other, and in either.
-    fn lens(&self, ours: &Flat, theirs: &Flat) -> [usize; 3] {
-        let mut ones = [0; 3];
-        for (a, b) in both(ours, theirs) {
-            for (ones, word) in ones.iter_mut().zip([a, b, a | b]) {
-                *ones += u64::from(word.count_ones());
-            }
-        }
+        let subset = both(&self.flat, &other.flat).all(|(a, b)| a & !b == 0);
         acquire_if(true);
-        ones.map(|ones| self.len_of(ones))
+        Ok(subset)
     }
+}
+
+sets! { estimates "lanebloom_formats::", GuavaBloom for [F: JavaFormat] JavaBloom<F>; self }
+
+/// The numbers of keys in the one filter, in the other, and in either.
+fn estimated_lens<F: JavaFormat>(ours: &JavaBloom<F>, theirs: &JavaBloom<F>) -> Result<[usize; 3], IncompatibleError> {
+    ours.check_layout(theirs)?;
+    let mut ones = [0; 3];
+    for (a, b) in both(&ours.flat, &theirs.flat) {
+        for (ones, word) in ones.iter_mut().zip([a, b, a | b]) {
+            *ones += u64::from(word.count_ones());
+        }
+    }
+    acquire_if(true);
+    Ok(ones.map(|ones| ours.layout.shape.len_of(ones)))
 }
 
 /// The words of both, as lookups see them: each of the one filter before that of the other.
