@@ -70,13 +70,13 @@ pub(crate) mod error;
 pub(crate) mod layout;
 mod statistics;
 
-use crate::CHUNK;
 use crate::flat::Flat;
 pub use crate::scandump::{Dumped, LoadChunks, Loader};
+use crate::{CHUNK, chunks};
 use alloc::vec::Vec;
 use error::{RedisBloomInsertError, RedisBloomInsertErrorKind};
 use lanebloom::BuildError;
-use lanebloom::internal::{AccessPlan, Isa, assert_bitmap_length, assert_same_length, try_gathered};
+use lanebloom::internal::{AccessPlan, Isa, Plan, assert_bitmap_length, assert_same_length, try_gathered};
 use layout::{Hash, LayerIndexes, LayerLayout, TIGHTENING, hash, options};
 pub use statistics::{Info, LayerInfo};
 
@@ -426,13 +426,11 @@ impl RedisBloom {
     }
 }
 
-/// Hashes the keys into the first places of an array; returns these.
-fn hash_all<'a, K: AsRef<[u8]>>(keys: &[K], options: u32, hashes: &'a mut [Hash]) -> &'a [Hash] {
-    let hashes = &mut hashes[..keys.len()];
+/// Hashes each key into its place.
+fn hash_all<K: AsRef<[u8]>>(keys: &[K], options: u32, hashes: &mut [Hash]) {
     for (kept, key) in hashes.iter_mut().zip(keys) {
         *kept = hash(key.as_ref(), options);
     }
-    hashes
 }
 
 /// Batches, as those of [`GuavaBloom`](crate::GuavaBloom#batches).
@@ -524,7 +522,8 @@ impl RedisBloom {
     ) -> Result<usize, RedisBloomInsertError> {
         let (mut new, mut hashes) = (0, [(0, 0); CHUNK]);
         for (at, keys) in (0..).step_by(CHUNK).zip(keys.chunks(CHUNK)) {
-            let hashes = hash_all(keys, self.options, &mut hashes);
+            let hashes = &mut hashes[..keys.len()];
+            hash_all(keys, self.options, hashes);
             new += self.insert_chunk(hashes, at, &mut each)?;
         }
         Ok(new)
@@ -664,18 +663,25 @@ impl RedisBloom {
 
     /// Looks keys up; calls `each(start, len, bitmap)` for every chunk.
     fn look_up<K: AsRef<[u8]>>(&self, keys: &[K], mut each: impl FnMut(usize, usize, &[u64])) {
-        let (mut hashes, mut found) = ([(0, 0); CHUNK], [0; CHUNK / 64]);
-        for (at, keys) in (0..).step_by(CHUNK).zip(keys.chunks(CHUNK)) {
-            let found = &mut found[..keys.len().div_ceil(64)];
-            self.contains_bitmap(hash_all(keys, self.options, &mut hashes), found);
-            each(at, keys.len(), found);
-        }
+        let mut found = [0; CHUNK / 64];
+        let hash = |keys: &[K], hashes: &mut [Hash]| hash_all(keys, self.options, hashes);
+        chunks::hashed::<CHUNK, _, _>(keys, hash, |at, hashes| {
+            let found = &mut found[..hashes.len().div_ceil(64)];
+            self.contains_bitmap(hashes, found);
+            each(at, hashes.len(), found);
+        });
     }
 
     /// The answers for at most [`CHUNK`] keys. Searches each layer of the chain for the keys that
     /// no newer one has. Prefetching begins anew in each filter, so there should be many keys.
     fn contains_bitmap(&self, hashes: &[Hash], found: &mut [u64]) {
         found.fill(0);
+        if Plan::of_keys(hashes.len()).is_single() {
+            for (i, hash) in hashes.iter().enumerate() {
+                found[0] |= u64::from(self.holds(*hash)) << i;
+            }
+            return;
+        }
         let mut left: [u16; CHUNK] = core::array::from_fn(|i| i as u16);
         let mut len = hashes.len();
         for layer in self.layers.iter().rev() {
