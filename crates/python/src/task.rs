@@ -130,11 +130,12 @@ impl Task {
         column.check(engine)?;
         let dictionary = column.prepare(engine);
         let piece = PIECE * threads;
-        // Fewer keys take less time than a thread.
-        let workers = threads.min(column.len.min(piece) / (4 * CHUNK)).max(1);
+        // Fewer keys for each take less time than a thread: 100,000 by two took as long as by one.
+        let workers = threads.min(column.len.min(piece) / (64 * CHUNK)).max(1);
         let mut pool = None;
-        if self == Self::Add && engine.is_by_pool() && workers > 1 {
-            // Made for the call: threads that stay would be missing after a fork.
+        if self == Self::Add && engine.is_by_pool() && workers > 1 && column.len >= BULK {
+            // Made for the call, which takes as long as some 100,000 keys: threads that stay would
+            // be missing after a fork.
             let made = rayon::ThreadPoolBuilder::new().num_threads(workers).build();
             pool = Some(made.map_err(|error| PyOSError::new_err(format!("threads={threads}: {error}")))?);
         }

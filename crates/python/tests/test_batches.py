@@ -316,12 +316,12 @@ def test_arrays_of_arrow(values, objects):
     agrees(long[13:57], keys((objects * 20)[13:57]))
 
 
-@pytest.mark.parametrize("size", [50_000, 2_200_000])
+@pytest.mark.parametrize("size", [200_000, 2_200_000])
 def test_threads_take_each_key_of_a_long_array(size):
     numbers = numpy.arange(size)
     strings = pa.array(numbers).cast(pa.string())
     nulls = pa.array(numbers, mask=numbers % 7 == 0)
-    for values in numbers, strings[3:], nulls[5:], strings.dictionary_encode() if size < 100_000 else nulls:
+    for values in numbers, strings[3:], nulls[5:], strings.dictionary_encode() if size < 1_000_000 else nulls:
         one, two = BloomFilter(size, 1e-3), BloomFilter(size, 1e-3)
         added = one.add_many(values)
         assert abs(two.add_many(values, threads=2) - added) <= size // 100 and one == two
