@@ -27,6 +27,8 @@ for package in "${packages[@]}"; do
 done
 # The scripts of ci/fetch download packages with pip. A Python that has pip need not be Debian's.
 python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
+python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
+command -v npm >/dev/null || missing+=(npm)
 if ((${#missing[@]} == 0)); then
     echo "nothing to install"
 else
