@@ -48,8 +48,8 @@
 //!
 //! # The filters
 //!
-//! All have `insert` and `contains`, batches (`insert_batch`, `contains_batch`), and statistics such
-//! as their fill. They are made by `with_capacity` or `builder`, a bitmap by
+//! All have `insert` and `contains`, batches (`insert_batch`, `contains_batch`), and statistics
+//! such as their fill. They are made by `with_capacity` or `builder`, a bitmap by
 //! [`new`](ConcurrentBitmap::new). [`Filter`] documents what filters share.
 //!
 //! | your keys | filter | a lookup reads | bits per key at 1% | not if |
