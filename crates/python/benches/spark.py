@@ -1,11 +1,13 @@
-"""A join in Spark without a filter, with lanebloom.spark, and with Spark's own runtime filter.
+"""Joins in Spark without a filter, with lanebloom.spark, and with Spark's own runtime filter.
 
-usage: python spark.py KEYS ROWS MATCHING ROUNDS
+usage: python spark.py ROUNDS KEYS:ROWS:MATCHING[:broadcast]...
 
 ROWS rows with a text of 64 characters are joined with KEYS keys by sort and merge, MATCHING of the
-rows (0.01 for one in a hundred) have a key. All ways in turn, ROUNDS times, in one warm session of
-local[2] (0: only make the files, below $SPARK_BENCH); prints medians of the wall seconds and of the CPU seconds of the JVM and Python's workers.
-Every answer is compared with the exact one. For "by Spark" its runtime filter may be as large as ours.
+rows (0.01 for one in a hundred) have a key; with `broadcast`, Spark sends all keys to each task, and
+shuffles nothing. All cases and all ways in turn, ROUNDS times, in one warm session of local[2] (0:
+only make the files, below $SPARK_BENCH); prints medians of the wall seconds and of the CPU seconds
+of the JVM and Python's workers. Every answer is compared with the exact one. For "by Spark" its
+runtime filter may be as large as ours; "by arrow_udf" looks up our filter in Python.
 """
 
 import os
@@ -39,77 +41,92 @@ def cpu_seconds():
     return total / os.sysconf("SC_CLK_TCK")
 
 
-def main(keys, rows, matching, rounds):
+SPREAD = 0x9E3779B97F4A7C15 - 2**64
+
+
+def files(spark, keys, rows, matching):
+    """Both sides are read from files, as a job reads them. The keys are spread over 64 bits."""
+    folder = pathlib.Path(os.environ.get("SPARK_BENCH", "/tmp"))
+    large, small = folder / f"spark-{keys}-{rows}-{matching}", folder / f"spark-{keys}"
+    if not (large / "_SUCCESS").exists():
+        present = F.when(F.col("id") % round(1 / matching) == 0, F.col("id") % keys)
+        key = present.otherwise(F.col("id") + keys) * F.lit(SPREAD)
+        text = F.sha2(F.col("id").cast("string"), 256)
+        spark.range(rows).select(key.alias("key"), text.alias("text")).write.mode("overwrite").parquet(str(large))
+    if not (small / "_SUCCESS").exists():
+        key = F.col("id") * F.lit(SPREAD)
+        spark.range(keys).select(key.alias("key"), F.lit(1).alias("chosen")).write.mode("overwrite").parquet(str(small))
+    # (Spark makes its filter only of a side that has a condition.)
+    return spark.read.parquet(str(large)), spark.read.parquet(str(small)).filter("chosen >= 1")
+
+
+def main(rounds, cases):
+    runtime_filter = "spark.sql.optimizer.runtime.bloomFilter."
     options = {
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",
         "spark.driver.memory": "6g",
+        "spark.sql.ansi.enabled": "false",
         "spark.sql.shuffle.partitions": "8",
         "spark.sql.autoBroadcastJoinThreshold": "-1",
-        "spark.sql.optimizer.runtime.bloomFilter.applicationSideScanSizeThreshold": "0",
-        "spark.sql.optimizer.runtime.bloomFilter.creationSideThreshold": "100g",
-        "spark.sql.optimizer.runtime.bloomFilter.expectedNumItems": str(keys),
-        "spark.sql.optimizer.runtime.bloomFilter.maxNumItems": str(keys),
-        "spark.sql.optimizer.runtime.bloomFilter.maxNumBits": str(10 * keys),
-        "spark.sql.optimizer.runtime.bloomFilter.numBits": str(10 * keys),
+        runtime_filter + "applicationSideScanSizeThreshold": "0",
+        runtime_filter + "creationSideThreshold": "100g",
     }
     builder = SparkSession.builder.master("local[2]")
     for name, value in options.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
-    runtime_filter = "spark.sql.optimizer.runtime.bloomFilter.enabled"
+    sides = {case: files(spark, *case[:3]) for case in cases}
 
-    # Both sides are read from files, as a job reads them. The keys are spread over 64 bits.
-    folder = pathlib.Path(os.environ.get("SPARK_BENCH", "/tmp")) / f"spark-{keys}-{rows}-{matching}"
-    spread = F.col("id") * F.lit(0x9E3779B97F4A7C15 - 2**64)
-    if not (folder / "small").exists():
-        spark.conf.set("spark.sql.ansi.enabled", "false")
-        every = round(1 / matching)
-        present = (F.col("id") % keys) * F.lit(0x9E3779B97F4A7C15 - 2**64)
-        absent = (F.col("id") + keys) * F.lit(0x9E3779B97F4A7C15 - 2**64)
-        key = F.when(F.col("id") % every == 0, present).otherwise(absent)
-        text = F.sha2(F.col("id").cast("string"), 256)
-        spark.range(rows).select(key.alias("key"), text.alias("text")).write.mode("overwrite").parquet(str(folder / "large"))
-        spark.range(keys).select(spread.alias("key"), F.lit(1).alias("chosen")).write.parquet(str(folder / "small"))
-    if rounds == 0:
-        return
-    large = spark.read.parquet(str(folder / "large"))
-    # (Spark makes its filter only of a side that has a condition.)
-    small = spark.read.parquet(str(folder / "small")).filter("chosen >= 1")
+    def joined(case, way):
+        keys, is_broadcast = case[0], case[3]
+        large, small = sides[case]
+        partner = F.broadcast(small) if is_broadcast else small
+        spark.conf.set(runtime_filter + "enabled", str(way == "by Spark").lower())
+        for name, value in ("expectedNumItems", keys), ("maxNumItems", keys), ("numBits", 10 * keys), ("maxNumBits", 10 * keys):
+            spark.conf.set(runtime_filter + name, str(value))
+        if way == "by lanebloom":
+            return bloom.join(large, partner, "key", expected=keys)
+        if way == "by arrow_udf":
+            found = bloom._by_python(bloom.build(small, "key", expected=keys), F.col("key"))
+            return large.filter(found).join(partner, "key")
+        return large.join(partner, "key")
 
-    def without():
-        return large.join(small, "key")
-
-    def ours():
-        return bloom.join(large, small, "key", expected=keys)
-
-    ways = {"no filter": without, "by Spark": without, "by lanebloom": ours}
-    found = {name: [] for name in ways}
-    answers = set()
-    for turn in range(rounds + 1):
-        for name, way in ways.items():
-            spark.conf.set(runtime_filter, str(name == "by Spark").lower())
-            wall, cpu = time.monotonic(), cpu_seconds()
-            joined = way()
-            counted = joined.agg(F.count("key"), F.max("text"), F.sum(F.crc32("text"))).first()
-            wall, cpu = time.monotonic() - wall, cpu_seconds() - cpu
-            answers.add(tuple(counted))
-            if turn == 0:
-                # Warm; and each way is what it says.
-                is_pruned = "might_contain" in way()._jdf.queryExecution().optimizedPlan().toString()
-                assert is_pruned == (name != "no filter"), name
-            else:
-                found[name].append((wall, cpu))
-                print(f"    {name}: {wall:.1f} s, {cpu:.1f} CPU s", flush=True)
-    assert len(answers) == 1, answers
-    every = round(1 / matching)
-    assert next(iter(answers))[0] == -(-rows // every), answers
-    for name, times in found.items():
+    found, answers = {}, {}
+    for turn in range(rounds + 1 if rounds else 0):
+        # Round 0 warms the session, by its first case.
+        for case in cases if turn else cases[:1]:
+            keys, rows, matching, is_broadcast = case
+            # (Of a side that is broadcast Spark makes no filter.)
+            for way in ["no filter", "by Spark", "by lanebloom", "by arrow_udf"]:
+                if is_broadcast and way == "by Spark":
+                    continue
+                wall, cpu = time.monotonic(), cpu_seconds()
+                query = joined(case, way)
+                counted = query.agg(F.count("key"), F.max("text"), F.sum(F.crc32("text"))).first()
+                wall, cpu = time.monotonic() - wall, cpu_seconds() - cpu
+                plan = query._jdf.queryExecution().optimizedPlan().toString()
+                # Each way is what it says, and its answer is exact.
+                assert ("might_contain" in plan) == (way in ("by Spark", "by lanebloom")), way
+                assert ("look_up" in plan) == (way == "by arrow_udf"), way
+                assert counted[0] == -(-rows // round(1 / matching)), (case, way, counted)
+                assert answers.setdefault(case, counted) == counted, (case, way, counted)
+                label = "broadcast, " * is_broadcast + way
+                print(f"    {turn}: {keys} {matching} {label}: {wall:.1f} s, {cpu:.1f} CPU s", flush=True)
+                if turn:
+                    found.setdefault((keys, rows, matching, label), []).append((wall, cpu))
+    for (keys, rows, matching, label), times in found.items():
         wall, cpu = (statistics.median(part) for part in zip(*times))
-        print(f"| {keys:,} | {rows:,} | {matching:.1%} | {name} | {wall:.1f} | {cpu:.1f} |", flush=True)
+        print(f"| {keys:,} | {rows:,} | {matching:.1%} | {label} | {wall:.1f} | {cpu:.1f} |", flush=True)
+
+
+def parsed(case):
+    keys, rows, matching, *broadcast = case.split(":")
+    assert broadcast in ([], ["broadcast"]), case
+    return int(keys), int(rows), float(matching), bool(broadcast)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4]))
+    main(int(sys.argv[1]), [parsed(case) for case in sys.argv[2:]])
