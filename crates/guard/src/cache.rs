@@ -5,6 +5,7 @@ mod ages;
 mod builder;
 mod counts;
 mod error;
+mod feed;
 mod fill_once;
 mod flights;
 pub mod future;
@@ -25,12 +26,14 @@ mod warning;
 pub use builder::CacheBuilder;
 pub use counts::CacheStats;
 pub use error::{CacheBuildError, LoadError};
+pub use feed::{Change, Feed};
 pub use history::Rebuilt;
 pub use keys::Keys;
 pub use loads::LoadScope;
 pub use moka::Expiry;
 pub use moka::notification::RemovalCause;
 pub use report::CacheReport;
+pub use saved::Restored;
 pub use store::{Key, Value};
 
 use crate::filter::GuardFilter;
@@ -454,7 +457,8 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     /// rebuild that begins after this call. A rebuild under way does not count, because it may have
     /// read the store before these keys were there.
     ///
-    /// So call it as soon as the feed breaks, listen again, and then rebuild. Values and remembered
+    /// So call it as soon as the feed breaks, listen again, and then rebuild:
+    /// [`follow`](crate::future::GuardedCache::follow) does all of this. Values and remembered
     /// misses stay: call [`clear`](Self::clear) too, once the feed is heard again.
     ///
     /// ```

@@ -224,12 +224,12 @@
 //! | `lanebloom_guard_inserted_total`, `_removed_total` | keys inserted (updates of rows included) and removed |
 //! | `lanebloom_guard_evictions_total` | values that have expired, or that others pushed out |
 //! | `lanebloom_guard_rebuilds_total`, `_failed_rebuilds_total` | rebuilds |
-//! | `lanebloom_guard_requests_without_key_total` | requests in which a `GuardLayer` found no key; without a label, and not by `publish` |
+//! | `lanebloom_guard_requests_without_key_total` | requests in which a `GuardLayer` found no key; not by `publish`, and with a label `layer`, its name |
 //!
 //! | gauge | |
 //! |---|---|
 //! | `lanebloom_guard_values`, `_misses` | entries of the caches |
-//! | `lanebloom_guard_keys`, `_capacity` | keys in the store, as far as known, at most those of the filter; keys that the filter was planned for |
+//! | `lanebloom_guard_keys`, `_capacity` | keys in the store, absent before a rebuild or a restore has counted them; keys that the filter was planned for |
 //! | `lanebloom_guard_filter_keys`, `_filter_bytes`, `_fill_ratio` | the filter: estimated keys, memory, share of the bits that are set |
 //! | `lanebloom_guard_promised_rate`, `_current_rate`, `_measured_rate` | false-positive rate: the requested one, the one that follows from the fill, and the counted one |
 //! | `lanebloom_guard_ready` | 1 once the filter is filled, until [`reopen`](Cache::reopen) |
@@ -287,8 +287,8 @@ pub mod tower;
 
 #[cfg(feature = "cache")]
 pub use cache::{
-    Cache, CacheBuildError, CacheBuilder, CacheReport, CacheStats, Expiry, Key, Keys, LoadError, LoadScope, Rebuilt,
-    RemovalCause, Value, future, sync,
+    Cache, CacheBuildError, CacheBuilder, CacheReport, CacheStats, Change, Expiry, Feed, Key, Keys, LoadError,
+    LoadScope, Rebuilt, RemovalCause, Restored, Value, future, sync,
 };
 pub use equivalent::Equivalent;
 pub use error::{BoxError, RebuildError};

@@ -5,14 +5,15 @@ use crate::filter::GuardFilter;
 use crate::guard::CacheGuard;
 use http::{HeaderName, Method, Request, Response, StatusCode};
 use lanebloom::Funnel;
+use metrics::SharedString;
 use percent_encoding::percent_decode_str;
 use pin_project_lite::pin_project;
 use std::borrow::Borrow;
 use std::fmt;
 use std::pin::Pin;
 use std::str::FromStr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use tower_layer::Layer;
 use tower_service::Service;
@@ -110,6 +111,8 @@ pub struct GuardLayer<C> {
 /// The keys that a layer finds in requests.
 #[derive(Default)]
 struct KeyCounts {
+    /// The layer's name, if it has one.
+    layer: OnceLock<SharedString>,
     /// Whether a request had a key.
     found: AtomicBool,
     /// Requests without a key.
@@ -134,11 +137,12 @@ impl KeyCounts {
         if missing == 1 {
             metrics::describe_counter!(name, metrics::Unit::Count, "Requests in which a layer found no key");
         }
-        metrics::counter!(name).increment(1);
+        let layer = self.layer.get().cloned().unwrap_or(SharedString::const_str("default"));
+        metrics::counter!(name, "layer" => layer.clone()).increment(1);
         let (method, path) = (request.method(), request.uri().path());
-        tracing::debug!(%method, path, "a request without a key");
+        tracing::debug!(%layer, %method, path, "a request without a key");
         if missing == SUSPICIOUS && !self.found.load(Ordering::Relaxed) {
-            tracing::warn!(%method, path, "none of {SUSPICIOUS} requests has a key; check the layer's route");
+            tracing::warn!(%layer, %method, path, "none of {SUSPICIOUS} requests has a key; check the layer's route");
         }
     }
 }
@@ -168,7 +172,7 @@ impl GuardLayer<()> {
     /// use lanebloom_guard::tower::{GuardLayer, header};
     /// use http::{HeaderName, Request, Response, StatusCode};
     /// use std::convert::Infallible;
-    /// use std::sync::Arc;
+    /// use std::sync::{Arc, OnceLock};
     /// use tower::{ServiceBuilder, ServiceExt, service_fn};
     ///
     /// let guard = Arc::new(CacheGuard::<str>::with_capacity(1000, 0.01)?);
@@ -250,6 +254,34 @@ impl<C> GuardLayer<C> {
     #[must_use]
     pub fn methods(mut self, methods: impl IntoIterator<Item = Method>) -> Self {
         self.methods = methods.into_iter().collect();
+        self
+    }
+
+    /// Names the layer and its clones, for the label `layer` of its metric: `default` otherwise.
+    /// The first name stays.
+    ///
+    /// ```
+    /// use metrics_util::debugging::DebuggingRecorder;
+    /// # use lanebloom_guard::tower::{GuardLayer, path};
+    /// # use http::{Request, Response};
+    /// # use tower::{Layer, Service, service_fn};
+    /// # use std::convert::Infallible;
+    /// # let guard = std::sync::Arc::new(lanebloom_guard::CacheGuard::<u64>::with_capacity(10, 0.01)?);
+    /// # let handler = async |_: Request<()>| Ok::<_, Infallible>(Response::new(()));
+    /// let layer = GuardLayer::new(guard, path("/user/{id}", "id")).name("users");
+    /// let mut service = layer.layer(service_fn(handler));
+    /// let recorder = DebuggingRecorder::new();
+    /// metrics::with_local_recorder(&recorder, || {
+    ///     drop(service.call(Request::get("/users/17").body(()).unwrap()));
+    /// });
+    /// let metrics = recorder.snapshotter().snapshot().into_vec();
+    /// let label = metrics[0].0.key().labels().next().unwrap();
+    /// assert_eq!((label.key(), label.value()), ("layer", "users"));
+    /// # Ok::<(), lanebloom_guard::BoxError>(())
+    /// ```
+    #[must_use]
+    pub fn name(self, name: impl Into<String>) -> Self {
+        let _ = self.keys.layer.set(SharedString::from(name.into()));
         self
     }
 

@@ -3,13 +3,14 @@
 use equivalent::Equivalent;
 use foldhash::quality::RandomState;
 use std::hash::Hash;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// If a load fails and an old value serves instead, the next load of the key begins after this
-/// time. So gets of the key do not all wait for a failing store.
+/// time, so that gets do not all call a failing store.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// The largest number of recorded keys whose load has failed. Each takes 200 bytes for [`RETRY`].
+/// The largest number of recorded keys whose load has failed. Each takes 200 bytes.
 const MOST_FAILED: u64 = 100_000;
 
 /// The ages at which something happens to a value, since it was put into the cache.
@@ -34,7 +35,10 @@ impl Times {
 pub(super) struct Ages<K> {
     start: Instant,
     times: Times,
-    failed: moka::sync::Cache<K, (), RandomState>,
+    /// When the last load of a key failed.
+    failed: moka::sync::Cache<K, u64, RandomState>,
+    /// Whether the load that ended last has failed, of any key. `Relaxed`: it is a hint.
+    is_failing: AtomicBool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -42,7 +46,7 @@ pub(super) enum Age {
     Fresh,
     /// A get returns it, and a load should begin.
     Due,
-    /// It serves only if its load fails.
+    /// It serves only if its load fails. No load of its cache failed lately.
     Expired,
 }
 
@@ -51,11 +55,12 @@ impl<K: Hash + Eq + Send + Sync + 'static> Ages<K> {
     pub(super) fn new(times: Times) -> Option<Self> {
         let failed = moka::sync::Cache::builder()
             .max_capacity(MOST_FAILED)
-            .time_to_live(RETRY);
+            .time_to_live(times.longest().unwrap_or_default().max(RETRY));
         (times.refresh_after_write.is_some() || times.stale_if_error.is_some()).then(|| Self {
             start: Instant::now(),
             times,
             failed: failed.build_with_hasher(RandomState::default()),
+            is_failing: AtomicBool::new(false),
         })
     }
 
@@ -72,17 +77,28 @@ impl<K: Hash + Eq + Send + Sync + 'static> Ages<K> {
             is_over(self.times.time_to_live),
             is_over(self.times.refresh_after_write),
         );
-        if !(expired || due) || self.failed.contains_key(key) {
-            Age::Fresh
-        } else if expired {
-            Age::Expired
-        } else {
-            Age::Due
+        if !(expired || due) {
+            return Age::Fresh;
+        }
+        // A failure before this value says nothing about it.
+        match self.failed.get(key).filter(|failed| *failed >= at) {
+            Some(failed) if self.since(failed) < RETRY => Age::Fresh,
+            Some(_) => Age::Due,
+            None if expired && !self.is_failing.load(Ordering::Relaxed) => Age::Expired,
+            None => Age::Due,
         }
     }
 
     pub(super) fn note_failed(&self, key: K) {
-        self.failed.insert(key, ());
+        self.failed.insert(key, self.now());
+    }
+
+    /// Notes the end of a load of any key. While loads fail, gets do not wait for a load of a key
+    /// that has an old value: it runs behind them.
+    pub(super) fn note_ended(&self, has_failed: bool) {
+        if self.is_failing.load(Ordering::Relaxed) != has_failed {
+            self.is_failing.store(has_failed, Ordering::Relaxed);
+        }
     }
 
     fn since(&self, at: u64) -> Duration {

@@ -329,9 +329,12 @@ impl<K: Key + ?Sized, V: Value, F> CacheBuilder<K, V, F> {
     /// Keeps values up to this age, beyond their [`time_to_live`](Self::time_to_live), for failures
     /// of the store. If a value has expired and its load fails, the gets that wait for the load
     /// return that value instead of the error. Every failure counts: errors and panics of the
-    /// loader, a [timeout](Self::load_timeout), a [refusal](Self::load_limit). For the next second,
-    /// gets of the key return the value at once; then one of them tries again. The age is as in
+    /// loader, a [timeout](Self::load_timeout), a [refusal](Self::load_limit). The age is as in
     /// HTTP's `stale-if-error`, but counts from the load.
+    ///
+    /// Once a load has failed, gets of keys with such a value return it at once, even if the store
+    /// hangs: further tries run behind them, at most one per second and key. This ends when a load
+    /// succeeds.
     ///
     /// A value that was changed, removed, invalidated or cleared never comes back. A value that a
     /// time to idle, an [expiry](Self::expire_after) or the [capacity](Self::capacity) has removed

@@ -9,6 +9,9 @@ use std::time::Duration;
 
 /// Why a load failed. Every get that waited for the load returns a clone.
 ///
+/// The loader's error is its [`source`](std::error::Error::source), which its text does not repeat:
+/// print the chain, as `{:#}` of anyhow and the subscribers of `tracing` do.
+///
 /// ```
 /// use lanebloom_guard::sync::GuardedCache;
 /// use std::io::{self, ErrorKind};
@@ -17,7 +20,7 @@ use std::time::Duration;
 /// let cache = GuardedCache::<u64, u32>::builder().build_blocking(read)?;
 /// cache.insert(&17);
 /// let error = cache.get(&17).unwrap_err();
-/// assert_eq!(error.to_string(), "the load failed: timed out");
+/// assert_eq!(error.to_string(), "the load failed");
 /// let cause = error.downcast_ref::<io::Error>().unwrap();
 /// assert_eq!(cause.kind(), ErrorKind::TimedOut);
 /// # Ok::<(), lanebloom_guard::BoxError>(())
@@ -189,7 +192,7 @@ impl LoadError {
 impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            LoadErrorKind::Failed(error) => write!(f, "the load failed: {error}"),
+            LoadErrorKind::Failed(_) => f.write_str("the load failed"),
             LoadErrorKind::Panicked(text) => write!(f, "the loader panicked: {text}"),
             LoadErrorKind::Abandoned => f.write_str("the runtime shut down before the load ended"),
             LoadErrorKind::TimedOut(timeout) => write!(f, "the load took longer than {timeout:?}"),
@@ -228,8 +231,7 @@ impl Error for LoadError {
 /// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
 /// let builder = GuardedCache::<u64, u64>::builder().false_positive_rate(2.0);
 /// let error: CacheBuildError = builder.build_blocking(read).unwrap_err();
-/// let text = "the filter could not be built: false-positive rate 2 is not ";
-/// assert!(error.to_string().starts_with(text));
+/// assert_eq!(error.to_string(), "the filter could not be built");
 /// assert!(error.source().unwrap().is::<BuildError>());
 /// ```
 #[derive(Clone, Debug)]
@@ -255,7 +257,7 @@ impl CacheBuildError {
 impl fmt::Display for CacheBuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            CacheBuildErrorKind::Filter(error) => write!(f, "the filter could not be built: {error}"),
+            CacheBuildErrorKind::Filter(_) => f.write_str("the filter could not be built"),
             CacheBuildErrorKind::Options(text) => f.write_str(text),
         }
     }

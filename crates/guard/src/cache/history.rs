@@ -44,6 +44,8 @@ pub(super) struct History {
     pub(super) read_at: Instant,
     /// Keys that the filter was planned for.
     pub(super) capacity: usize,
+    /// Whether a rebuild or a file has told how many keys the store has.
+    pub(super) has_keys: bool,
     /// Keys in the store at the last rebuild, and the number of changes before it.
     pub(super) keys: u64,
     pub(super) inserted: u64,
@@ -58,6 +60,7 @@ impl History {
             last: None,
             read_at: Instant::now(),
             capacity,
+            has_keys: false,
             keys: 0,
             inserted: 0,
             removed: 0,

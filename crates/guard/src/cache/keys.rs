@@ -25,8 +25,9 @@ use std::fmt;
 /// assert_eq!((cache.get(&17)?, cache.get(&18)?), (Some(17), None));
 ///
 /// let error = cache.rebuild_now(|keys| read_ids("1\nann\n", keys)).unwrap_err();
-/// let text = "reading the keys failed: invalid digit found in string";
-/// assert_eq!(error.to_string(), text);
+/// assert_eq!(error.to_string(), "reading the keys failed");
+/// let cause = std::error::Error::source(&error).unwrap();
+/// assert_eq!(cause.to_string(), "invalid digit found in string");
 /// # Ok::<(), lanebloom_guard::BoxError>(())
 /// ```
 pub struct Keys<'a, T> {

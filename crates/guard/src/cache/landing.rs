@@ -39,6 +39,7 @@ impl<K: Key + ?Sized, V: Value, F> Landing<K, V, F> {
     /// get after a waiter's return finds the result there.
     pub(super) fn land(&self, loaded: Loaded<V>) -> Loaded<V> {
         let (cache, key) = (&self.cache.0, self.key.borrow());
+        self.cache.note_ended(loaded.is_err());
         let loaded = match loaded {
             Ok(found) => {
                 cache.flights.finish(key, &self.flight, found.clone());
@@ -138,6 +139,12 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter, Q: Borrow<K>> Drop for MultiGet<
 }
 
 impl<K: Key + ?Sized, V: Value, F> Cache<K, V, F> {
+    fn note_ended(&self, has_failed: bool) {
+        if let Some(ages) = &self.0.flights.caches.ages {
+            ages.note_ended(has_failed);
+        }
+    }
+
     fn note_failed(&self, error: &LoadError) {
         let (counts, cache) = (&self.0.counts, &self.0.name);
         counts.add(1, |counts| &counts.failed);
@@ -179,6 +186,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
 
     /// Ends the wait for a flight that goes on. Returns the old value, if there is one.
     pub(super) fn give_up(&self, key: &K, flight: &FlightOf<V>, error: LoadError) -> Loaded<V> {
+        self.note_ended(true);
         self.or_stale(self.0.flights.give_up(key, flight), error)
     }
 

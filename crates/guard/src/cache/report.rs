@@ -19,7 +19,8 @@ pub struct CacheReport {
     /// Keys remembered as missing, approximately.
     pub misses: u64,
     /// Keys in the store, approximately: those of the last rebuild, with the changes since, and at
-    /// most the number of keys in the filter.
+    /// most the number of keys in the filter. Before the first rebuild, those that this process
+    /// has inserted.
     pub keys: u64,
     /// The time since the keys were read from the store: since the last rebuild began, or since the
     /// restored file was saved. Without either, since the cache was made. It grows while rebuilds
@@ -188,9 +189,11 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         let measured = measurement.of(&filter);
         drop(measurement);
         if let Some(filter) = measured {
-            let keys = self.known_keys(filter.len);
-            let help = "Keys in the store, as far as known";
-            gauge("lanebloom_guard_keys", keys as f64, Unit::Count, help);
+            if self.history().has_keys {
+                let keys = self.known_keys(filter.len);
+                let help = "Keys in the store, as far as known";
+                gauge("lanebloom_guard_keys", keys as f64, Unit::Count, help);
+            }
             let help = "Keys in the filter, estimated";
             gauge("lanebloom_guard_filter_keys", filter.len as f64, Unit::Count, help);
             let help = "Share of the filter's bits that are set";

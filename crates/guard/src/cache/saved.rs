@@ -8,6 +8,7 @@ use lanebloom::codec::{remove_file, replace_file};
 use lanebloom::traits::{Engine, Stored};
 use lanebloom::{Filter, KeyHasher, SipHash13};
 use std::any::type_name;
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::Path;
@@ -55,7 +56,7 @@ where
     /// # let path = directory.path().join("users.guard");
     /// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
     /// # let builder = GuardedCache::<u64, u64>::builder;
-    /// # use lanebloom_guard::Keys;
+    /// # use lanebloom_guard::{Keys, Restored};
     /// # let source = |keys: &mut Keys<'_, u64>| Ok(keys.insert_all([1, 2, 3])?);
     /// let cache = builder().build_blocking(read)?;
     /// cache.rebuild_now(source)?;
@@ -64,14 +65,17 @@ where
     ///
     /// // The next process:
     /// let cache = builder().build_blocking(read)?;
-    /// if !cache.restore(&path, Duration::from_secs(300))? {
+    /// let restored = cache.restore(&path, Duration::from_secs(300))?;
+    /// if restored != Restored::Serves {
     ///     cache.rebuild_now(source)?;
     /// }
     /// assert_eq!((cache.get(&17)?, cache.get(&18)?), (Some(17), None));
     ///
     /// // The one after that, if the second process crashes:
     /// let cache = builder().build_blocking(read)?;
-    /// assert!(!cache.restore(&path, Duration::from_secs(300))?);
+    /// let restored = cache.restore(&path, Duration::from_secs(300))?;
+    /// assert_eq!(restored, Restored::NoFile);
+    /// assert_eq!(restored.to_string(), "there is no saved guard");
     /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
     pub fn save(&self, path: impl AsRef<Path>) -> io::Result<bool> {
@@ -107,7 +111,7 @@ where
     }
 
     /// Serves from the filter that [`save`](Self::save) wrote, if the file exists and is at most
-    /// `max_age` old. Returns whether it does. If not, call `rebuild_now`.
+    /// `max_age` old. Returns whether it does, or why not: then call `rebuild_now`.
     ///
     /// The file is removed in any case. A process that crashes has not saved the keys that it
     /// inserted, so the next one must not find an older file. On Unix the file's directory is
@@ -132,10 +136,10 @@ where
     /// - with kind `InvalidInput` if `path` is not a regular file. A symbolic link is neither
     ///   followed nor removed.
     /// - if a rebuild is running, or with the file system's error.
-    pub fn restore(&self, path: impl AsRef<Path>, max_age: Duration) -> io::Result<bool> {
+    pub fn restore(&self, path: impl AsRef<Path>, max_age: Duration) -> io::Result<Restored> {
         let path = path.as_ref();
         let Some(mut file) = open(path)? else {
-            return Ok(false);
+            return Ok(Restored::NoFile);
         };
         let length = file.metadata()?.len();
         // Before anything else, since no later failure may leave the file for another process.
@@ -148,12 +152,14 @@ where
                 "the saved guard has keys of the type {saved}, but this cache has keys of the type {here}"
             )));
         }
-        let age = SystemTime::UNIX_EPOCH.elapsed().map_err(io::Error::other)?;
-        // A file from the future: the clock was wrong then or is now, so the age is unknown.
-        let age = age.as_secs().checked_sub(header.saved_at);
-        let Some(age) = age.map(Duration::from_secs).filter(|age| *age <= max_age) else {
-            return Ok(false);
+        let now = SystemTime::UNIX_EPOCH.elapsed().map_err(io::Error::other)?.as_secs();
+        let Some(age) = now.checked_sub(header.saved_at).map(Duration::from_secs) else {
+            let ahead = Duration::from_secs(header.saved_at - now);
+            return Ok(Restored::FromFuture { ahead });
         };
+        if age > max_age {
+            return Ok(Restored::TooOld { age });
+        }
         // A damaged length must not cause a larger allocation than the file can fill.
         let limit = usize::try_from(length).unwrap_or(usize::MAX).saturating_mul(2);
         let filter: Filter<E, SipHash13> = Stored::read_from_with(file, limit, header.secret).map_err(invalid)?;
@@ -168,7 +174,46 @@ where
         }
         rebuild.commit().map_err(io::Error::other)?;
         self.note_restored(header.keys, in_filter, capacity, age);
-        Ok(true)
+        Ok(Restored::Serves)
+    }
+}
+
+/// Whether a cache serves from a saved filter, or why not: the result of
+/// [`restore`](Cache::restore), whose example shows it. A file of other keys is an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "unless it serves, rebuild"]
+#[non_exhaustive]
+pub enum Restored {
+    /// The cache serves from the filter.
+    Serves,
+    /// There is no file: this is the first start, the last process crashed, or its filter lacked
+    /// keys.
+    NoFile,
+    /// The file is older than the limit.
+    TooOld {
+        /// The time since it was saved.
+        age: Duration,
+    },
+    /// The file is from the future, so its age is unknown: the clock was wrong then, or is now.
+    FromFuture {
+        /// The time until it was saved.
+        ahead: Duration,
+    },
+}
+
+impl fmt::Display for Restored {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Serves => f.write_str("the saved guard serves"),
+            Self::NoFile => f.write_str("there is no saved guard"),
+            Self::TooOld { age } => write!(f, "the saved guard is too old: {age:?}"),
+            Self::FromFuture { ahead } => {
+                write!(
+                    f,
+                    "the saved guard is from the future: {ahead:?}; the clock was wrong then, or is now"
+                )
+            }
+        }
     }
 }
 

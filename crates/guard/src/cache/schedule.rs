@@ -68,6 +68,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
             history.read_at = at;
         }
         (history.keys, history.capacity) = (keys.min(in_filter as u64), capacity);
+        history.has_keys = true;
     }
 
     /// The capacity with room for a quarter more keys than there are. `in_filter` is the filter's
@@ -108,7 +109,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         history.last = Some((Instant::now(), rebuilt));
         history.read_at = attempt.began;
         history.capacity = attempt.capacity;
-        history.keys = keys as u64;
+        (history.has_keys, history.keys) = (true, keys as u64);
         (history.inserted, history.removed) = (attempt.inserted, attempt.removed);
         Ok(Ok(rebuilt))
     }
@@ -122,7 +123,8 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
             }
             Err(error) => {
                 history.failed += 1;
-                warn!(%error, "the rebuild failed");
+                let error = error as &dyn std::error::Error;
+                warn!(error, "the rebuild failed");
             }
         }
     }

@@ -29,8 +29,8 @@ fn a_question_mark_passes_every_error_on() -> anyhow::Result<()> {
     assert_eq!(causes.len(), 2, "{causes:?}");
     assert!(causes[1].starts_with("false-positive rate 2 is not"), "{causes:?}");
     let error = serve(0.01, 7).unwrap_err();
-    assert!(error.is::<RebuildError>() && error.to_string() == "reading the keys failed: the store is down");
+    assert!(error.is::<RebuildError>() && format!("{error:#}") == "reading the keys failed: the store is down");
     let error = serve(0.01, 13).unwrap_err();
-    assert!(error.is::<LoadError>() && error.to_string() == "the load failed: row 13 is damaged");
+    assert!(error.is::<LoadError>() && format!("{error:#}") == "the load failed: row 13 is damaged");
     Ok(())
 }

@@ -120,7 +120,7 @@ async fn a_batch_meets_changes_errors_and_callers_that_go() {
     let gets = [0, 3].map(|key| spawn(&cache, key));
     for get in gets {
         let error = get.await.unwrap().unwrap_err();
-        assert_eq!(error.to_string(), "the load failed: the store is busy");
+        assert_eq!(error.to_string(), "the load failed");
     }
     assert_eq!(cache.get(&3).await.unwrap(), Some(30));
 }
@@ -142,7 +142,8 @@ async fn loads_of_a_batch_that_get_other_keys_end() {
         match get.await.unwrap() {
             Ok(found) => assert_eq!(found, Some(row)),
             Err(error) => {
-                assert!(error.to_string().contains("the load waits for itself"), "{error}");
+                let error = format!("{:#}", ::anyhow::Error::from(error));
+                assert!(error.contains("the load waits for itself"), "{error}");
                 errors += 1;
             }
         }

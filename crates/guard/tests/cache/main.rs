@@ -12,6 +12,7 @@ mod limits;
 mod moka;
 mod nested;
 mod promises;
+mod replicas;
 mod stale;
 mod state;
 mod until;

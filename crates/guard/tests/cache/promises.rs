@@ -119,7 +119,7 @@ async fn an_error_reaches_every_waiter_and_is_not_cached() {
     let store = Store::new([17]);
     let cache = cache(&store, &[17]);
     for (outcome, text) in [
-        (Outcome::Error, "the load failed: timed out"),
+        (Outcome::Error, "the load failed"),
         (Outcome::Panic, "the loader panicked: a bug in the loader"),
     ] {
         *store.outcome.lock().unwrap() = outcome;
@@ -402,7 +402,7 @@ async fn a_failed_rebuild_keeps_the_old_filter_and_a_dropped_one_too() {
         Err("connection lost".into())
     };
     let error = cache.rebuild_now(failing).await.unwrap_err();
-    assert_eq!(error.to_string(), "reading the keys failed: connection lost");
+    assert_eq!(error.to_string(), "reading the keys failed");
     let rebuild = tokio::spawn({
         let cache = cache.clone();
         async move { cache.rebuild_now(async |_| pending().await).await }

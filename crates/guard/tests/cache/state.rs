@@ -3,7 +3,7 @@
 
 use crate::common::Limit;
 use lanebloom::{ConcurrentBloom, CuckooFilter, KeyHasher, ScalableBloom, SipHash13};
-use lanebloom_guard::{BoxError, CacheBuilder, Key, Keys, future::GuardedCache, sync};
+use lanebloom_guard::{BoxError, CacheBuilder, Key, Keys, Restored, future::GuardedCache, sync};
 use std::convert::Infallible;
 use std::fs;
 use std::io::ErrorKind;
@@ -77,7 +77,7 @@ fn each_way_to_fill_a_cache_makes_it_ready() {
     by_word.mark_ready();
     assert!(by_word.save(&path).unwrap());
     let by_file = new(1000);
-    assert!(by_file.restore(&path, HOUR).unwrap());
+    assert_eq!(by_file.restore(&path, HOUR).unwrap(), Restored::Serves);
     let by_hand = new(1000);
     let mut rebuild = by_hand.guard().rebuild_with_capacity(1000, 0.01).unwrap();
     rebuild.extend([1, 2]);
@@ -219,7 +219,7 @@ fn updates_of_rows_are_no_new_keys() {
     (0..1000).for_each(|key| cache.insert(&key));
     cache.save(&path).unwrap();
     let cache = new(1000);
-    assert!(cache.restore(&path, HOUR).unwrap());
+    assert_eq!(cache.restore(&path, HOUR).unwrap(), Restored::Serves);
     assert_about(cache.report().keys as usize, 1000);
 }
 
@@ -298,7 +298,7 @@ fn save(path: &Path) -> Vec<u8> {
 fn a_saved_filter_serves_once() {
     let _limit = Limit::new();
     let (_directory, path) = file();
-    assert!(!new(1000).restore(&path, HOUR).unwrap());
+    assert_eq!(new(1000).restore(&path, HOUR).unwrap(), Restored::NoFile);
     save(&path);
     #[cfg(unix)]
     {
@@ -306,11 +306,11 @@ fn a_saved_filter_serves_once() {
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     }
     let restored = new(1000);
-    assert!(restored.restore(&path, HOUR).unwrap());
+    assert_eq!(restored.restore(&path, HOUR).unwrap(), Restored::Serves);
     assert!((0..500).all(|key| admits(&restored, key)));
     assert!((500..1000).filter(|key| admits(&restored, *key)).count() < 50);
     assert_about(restored.report().keys as usize, 500);
-    assert!(!new(1000).restore(&path, HOUR).unwrap(), "used twice");
+    assert_eq!(new(1000).restore(&path, HOUR).unwrap(), Restored::NoFile, "used twice");
 }
 
 /// It lacks keys of the store, so the next process must not turn keys away by it.
@@ -334,7 +334,7 @@ fn a_restart_does_not_close_an_open_guard() {
     assert!(!cache.save(&path).unwrap());
 
     let next = new();
-    assert!(!next.restore(&path, HOUR).unwrap());
+    assert_eq!(next.restore(&path, HOUR).unwrap(), Restored::NoFile);
     for key in 0..1000 {
         assert_eq!(next.get(&key).unwrap(), Some(key));
     }
@@ -390,7 +390,7 @@ fn a_restore_loses_no_key_that_the_cache_has() {
         Err("no".into())
     };
     cache.rebuild_now(failing).unwrap_err();
-    assert!(cache.restore(&path, HOUR).unwrap());
+    assert_eq!(cache.restore(&path, HOUR).unwrap(), Restored::Serves);
 }
 
 #[test]
@@ -442,13 +442,20 @@ fn a_file_that_is_too_old_or_from_the_future_does_not_serve() {
     let _limit = Limit::new();
     let (_directory, path) = file();
     let bytes = save(&path);
-    for (shift, serves) in [(-7200i64, false), (7200, false), (-1800, true)] {
+    for shift in [-7200i64, 7200, -1800] {
         let mut bytes = bytes.clone();
         let saved = i64::from_le_bytes(bytes[8..16].try_into().unwrap()) + shift;
         bytes[8..16].copy_from_slice(&saved.to_le_bytes());
         hash(&mut bytes);
         fs::write(&path, &bytes).unwrap();
-        assert_eq!(new(1000).restore(&path, HOUR).unwrap(), serves);
+        // The time since the file was saved is some seconds.
+        let about = |time: Duration| (7200 - LONG.as_secs()..=7200 + LONG.as_secs()).contains(&time.as_secs());
+        match (shift, new(1000).restore(&path, HOUR).unwrap()) {
+            (-7200, Restored::TooOld { age }) => assert!(about(age)),
+            (7200, Restored::FromFuture { ahead }) => assert!(about(ahead)),
+            (-1800, Restored::Serves) => {}
+            other => panic!("{other:?}"),
+        }
         assert!(!path.exists());
     }
 }
@@ -489,7 +496,7 @@ fn an_absurd_number_of_keys_harms_nothing() {
         hash(&mut bytes);
         fs::write(&path, &bytes).unwrap();
         let cache = new(1000);
-        assert!(cache.restore(&path, HOUR).unwrap());
+        assert_eq!(cache.restore(&path, HOUR).unwrap(), Restored::Serves);
         cache.insert(&600);
         assert_about(cache.report().keys as usize, 500);
         assert_eq!(rebuild(&cache, 600), (1, 1000));
