@@ -67,10 +67,31 @@ pub trait GuardFilter: Send + Sync + 'static {
     fn lag(&self) -> Option<Duration> {
         None
     }
+
+    /// Whether the filter holds every key for a while, because it may lack valid ones: a guard over
+    /// it [is open](crate::CacheGuard#open-guards). False, except for a shared filter with
+    /// `open_above_lag`.
+    ///
+    /// ```
+    /// use lanebloom_guard::{CacheGuard, GuardFilter};
+    ///
+    /// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
+    /// assert!(!guard.filter().may_lack_keys() && !guard.is_open());
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    fn may_lack_keys(&self) -> bool {
+        false
+    }
 }
 
-/// Forwards the calls that all filters share to `$filter`: the type itself, or a filter that it
-/// derefs to.
+/// Sets the bits of this many keys.
+pub(crate) fn admit_all(keys: usize, out: &mut [u64]) {
+    for (i, word) in out.iter_mut().enumerate() {
+        *word = u64::MAX >> (64 - (keys - 64 * i).min(64));
+    }
+}
+
+/// Forwards the calls that all filters share to the type's own, which have the same names.
 macro_rules! forward {
     ($filter:ty) => {
         #[inline]
@@ -133,10 +154,36 @@ impl GuardFilter for lanebloom_formats::GuavaBloom {
     }
 }
 
-/// Reads and writes the local copy.
+/// Reads and writes the local copy. While the copy lags, every key may be in the set.
 #[cfg(feature = "redis")]
 impl<F: GuardFilter> GuardFilter for lanebloom_redis::Shared<F> {
-    forward! { F }
+    #[inline]
+    fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+        // The second lookup is for a key that was pulled after the first one: an exchange may have
+        // ended the lag in between.
+        F::contains(self, key) || self.has_lag_limit() && (self.is_lagging() || F::contains(self, key))
+    }
+
+    fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
+        // Before the lookup, for the same reason.
+        let is_lagging = self.is_lagging();
+        F::contains_batch_bitmap(self, keys, out);
+        if is_lagging {
+            admit_all(keys.len(), out);
+        }
+    }
+
+    fn statistics(&self) -> Statistics {
+        F::statistics(self)
+    }
+
+    fn false_positive_rate(&self) -> f64 {
+        F::false_positive_rate(self)
+    }
+
+    fn memory_bytes(&self) -> usize {
+        F::memory_bytes(self)
+    }
 
     #[inline]
     fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
@@ -149,5 +196,9 @@ impl<F: GuardFilter> GuardFilter for lanebloom_redis::Shared<F> {
 
     fn lag(&self) -> Option<Duration> {
         Some(self.stats().lag)
+    }
+
+    fn may_lack_keys(&self) -> bool {
+        self.is_lagging()
     }
 }

@@ -62,7 +62,7 @@
 //! turned away, every caller would have a row to repair, and [`InsertOnDrop`] has no caller. So an
 //! insert returns nothing: its caller has nothing to do.
 
-use crate::filter::GuardFilter;
+use crate::filter::{GuardFilter, admit_all};
 use crate::on_drop::{InsertKey, InsertOnDrop};
 use crate::stats::{Admission, GuardCounts, GuardStats};
 use equivalent::Equivalent;
@@ -137,7 +137,7 @@ use std::sync::atomic::Ordering;
 /// # Open guards
 ///
 /// A guard is **open** while its filter may lack valid keys: it admits every key.
-/// [`is_open`](Self::is_open) reports it. A rebuild closes the guard. There are three causes:
+/// [`is_open`](Self::is_open) reports it. A rebuild closes the guard. There are four causes:
 ///
 /// - The filter is not filled yet. [`new_open`](Self::new_open) makes such a guard, for a service
 ///   that serves before it has read all keys. [`mark_ready`](Self::mark_ready) closes it too.
@@ -146,6 +146,8 @@ use std::sync::atomic::Ordering;
 ///   refuse a key. Rebuild into a larger filter.
 /// - The guard was not told of some keys, because a feed of changes broke, say.
 ///   [`reopen`](Self::reopen) declares it.
+/// - A `SharedBloom` or `SharedWindow` (feature `redis`) lags above the limit that its builder's
+///   `open_above_lag` set. The guard closes by itself once the filter has caught up.
 ///
 /// ```
 /// use lanebloom_guard::{CacheGuard, lanebloom::ScalableBloom};
@@ -260,9 +262,7 @@ impl<F: GuardFilter> ServedFilter<F> {
         let is_open = self.gaps() != 0;
         self.filter.contains_batch_bitmap(keys, admitted);
         if is_open {
-            for (word, keys) in admitted.iter_mut().zip(keys.chunks(64)) {
-                *word = u64::MAX >> (64 - keys.len());
-            }
+            admit_all(keys.len(), admitted);
         }
     }
 
@@ -819,7 +819,8 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// ```
     #[must_use]
     pub fn is_open(&self) -> bool {
-        self.filters.load().serving.gaps() != 0
+        let pair = self.filters.load();
+        pair.serving.gaps() != 0 || pair.serving.filter.may_lack_keys()
     }
 
     /// The statistics since the guard was made, across rebuilds. If other threads count meanwhile,

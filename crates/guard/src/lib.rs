@@ -233,7 +233,7 @@
 //! | `lanebloom_guard_filter_keys`, `_filter_bytes`, `_fill_ratio` | the filter: estimated keys, memory, share of the bits that are set |
 //! | `lanebloom_guard_promised_rate`, `_current_rate`, `_measured_rate` | false-positive rate: the requested one, the one that follows from the fill, and the counted one |
 //! | `lanebloom_guard_ready` | 1 once the filter is filled, until [`reopen`](Cache::reopen) |
-//! | `lanebloom_guard_open` | 1 while every key passes: the filter is not filled, it refused a key, or it was reopened |
+//! | `lanebloom_guard_open` | 1 while every key passes: the filter is not filled, refused a key, was reopened, or lags |
 //! | `lanebloom_guard_lag_seconds` | the time since a shared filter's last exchange with its server |
 //! | `lanebloom_guard_rebuild_seconds` | the duration of the last rebuild |
 //! | `lanebloom_guard_keys_age_seconds` | the time since the [keys were read](CacheReport::keys_age): alert on it, since it grows if rebuilds fail or hang |

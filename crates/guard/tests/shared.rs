@@ -130,3 +130,111 @@ fn a_guard_serves_from_a_shared_window() {
     rebuild.commit().unwrap();
     assert!(guards[1].check("dave").is_some());
 }
+
+/// Stops a server's process, so that it answers nothing and connections to it stay, until dropped.
+#[cfg(unix)]
+struct Frozen(u32);
+
+#[cfg(unix)]
+impl Frozen {
+    fn new(redis: &Redis) -> Self {
+        let id = redis.id();
+        Self::signal("-STOP", id);
+        Self(id)
+    }
+
+    fn signal(signal: &str, id: u32) {
+        let status = std::process::Command::new("kill")
+            .args([signal, &id.to_string()])
+            .status();
+        assert!(status.unwrap().success());
+    }
+}
+
+#[cfg(unix)]
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        Self::signal("-CONT", self.0);
+    }
+}
+
+/// While the server is frozen, one process inserts keys. Once the guard of the other has opened, it
+/// refuses none of them, and it closes when it has all of them.
+///
+/// The last part holds if the first process pushes within three quarters of the limit once the
+/// server is back. A machine that is too busy for that repeats the test with twice the limit.
+#[cfg(unix)]
+#[test]
+fn a_guard_opens_while_its_filter_lags() {
+    let _limit = Limit::new();
+    let Some(redis) = Server::of("a_guard_opens_while_its_filter_lags").start() else {
+        return;
+    };
+    for round in 0..5 {
+        let limit = Duration::from_millis(1000 << round);
+        let node = || {
+            let filter = ConcurrentBloom::builder().expected_keys(100_000).build().unwrap();
+            let builder = SharedBloom::builder(format!("ids {round}")).interval(Duration::from_millis(10));
+            let node = builder.open_above_lag(limit).connect(redis.client(), filter).unwrap();
+            CacheGuard::<u64, _>::new(node)
+        };
+        let (one, other) = (node(), node());
+        let until = |what, is_open| {
+            let began = Instant::now();
+            while other.is_open() != is_open {
+                assert!(began.elapsed() < 10 * limit + PATIENCE, "the guard is not {what}");
+                thread::sleep(Duration::from_millis(1));
+            }
+            began.elapsed()
+        };
+        until("closed", false);
+        one.insert(&0);
+        one.filter().sync(PATIENCE).unwrap();
+        other.filter().sync(PATIENCE).unwrap();
+        assert!(other.check(&0).is_some());
+
+        let frozen = Frozen::new(&redis);
+        let opened_after = until("open", true);
+        let (mut keys, mut refused) = (0, 0);
+        let began = Instant::now();
+        while began.elapsed() < 2 * limit {
+            keys += 100;
+            let new: Vec<u64> = (keys - 99..=keys).collect();
+            one.insert_batch(&new);
+            let mut admitted = 0;
+            other.check_batch(&new, |_, _| admitted += 1);
+            refused += new.len() - admitted;
+            refused += new.iter().filter(|key| other.check(*key).is_none()).count();
+            thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(refused, 0, "of {keys} keys, while the guard was open");
+        let stats = other.filter().stats();
+        assert!(stats.is_lagging && stats.lags > 0 && stats.lag > limit, "{stats:?}");
+        let (lags, passes) = (stats.lags, one.filter().stats().passes);
+
+        drop(frozen);
+        let back = Instant::now();
+        let (mut checks, mut pushed) = (0, None);
+        while other.is_open() || pushed.is_none() {
+            assert!(back.elapsed() < 10 * limit + PATIENCE, "the guard does not close");
+            checks += 1;
+            refused += usize::from(other.check(&(1 + checks % keys)).is_none());
+            if pushed.is_none() && one.filter().stats().passes > passes {
+                pushed = Some(back.elapsed());
+            }
+        }
+        let (closed_after, pushed) = (back.elapsed(), pushed.unwrap());
+        let missing = (1..=keys).filter(|key| other.check(key).is_none()).count();
+        if pushed > limit * 3 / 4 || other.filter().stats().lags > lags {
+            continue;
+        }
+        assert_eq!((refused, missing), (0, 0), "of {keys} keys");
+        assert!(other.check(&u64::MAX).is_none());
+        println!(
+            "limit {limit:?}: open {opened_after:?} after the freeze, closed {closed_after:?} after its end \
+             (the other process had pushed after {pushed:?}); {keys} keys, {checks} checks, 0 refused"
+        );
+        return;
+    }
+    panic!("the machine is too busy");
+}

@@ -79,8 +79,17 @@
 //! - If a client may ask another node for a new id within milliseconds, let the request prove that
 //!   the id is new (by a time in the id, for example). Let such requests pass the guard: ids
 //!   younger than [`lag`](SharedStats::lag) plus the others' interval.
-//! - A node whose `lag` grows does not hear of new keys. Above some seconds, admit everything and
-//!   rely on the store alone.
+//! - A node whose `lag` grows does not hear of new keys. With
+//!   [`open_above_lag`](SharedBuilder::open_above_lag) a guard over it then admits everything, by
+//!   itself, until the node has caught up.
+//!
+//! With a limit at all nodes, and a server that is away for all of them (frozen, restarted, cut
+//! off), for however long: a guard can turn a key away until **twice the limit** after its
+//! insertion at another node, and never later. This assumes that an exchange with the server that
+//! is back takes less than a quarter of the limit, and that the threads run. It does not cover a
+//! node that alone is cut off, or that dies: the others cannot know of the keys that it has not
+//! pushed, and are not open. Only `sync` before the id is handed out covers this. The time in which
+//! a machine sleeps does not count.
 //!
 //! # What it costs
 //!
@@ -197,6 +206,7 @@
 mod deadline_socket;
 mod delta;
 mod description;
+mod lag_limit;
 pub(super) mod lifetime;
 mod node;
 mod replica;
@@ -299,6 +309,7 @@ pub struct SharedBuilder {
     timeout: Duration,
     /// In ms since 1970; 0 if never.
     expires: u64,
+    lag_limit: Option<Duration>,
 }
 
 impl SharedBloom {
@@ -322,6 +333,7 @@ impl SharedBloom {
             interval: Duration::from_millis(100),
             timeout: Duration::from_secs(2),
             expires: 0,
+            lag_limit: None,
         }
     }
 }
@@ -383,6 +395,36 @@ impl SharedBuilder {
     /// ```
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
+        self
+    }
+
+    /// A guard over this node admits every key while the node lags: while its last successful
+    /// exchange is longer ago than `limit`. Never by default: without a limit, a guard turns away
+    /// the keys that others insert while the server is away.
+    ///
+    /// The guard opens and closes by itself. It closes once exchanges have succeeded for `limit`,
+    /// so that the other nodes can push first. A node with a limit exchanges at least every quarter
+    /// of the limit, and ends a round trip after half of it. [The promise](self#before-a-store)
+    /// needs the same limit at all nodes. Take some seconds: below, a busy machine opens the guard.
+    ///
+    /// The time is that of this machine's monotonic clock. [`SharedStats::is_lagging`] and
+    /// [`SharedStats::lags`] show the state, and the thread logs a warning when a lag begins.
+    ///
+    /// ```no_run
+    /// use lanebloom::ConcurrentBloom;
+    /// use lanebloom_redis::SharedBloom;
+    /// use std::time::Duration;
+    ///
+    /// let server = redis::Client::open("redis://127.0.0.1/")?;
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let shared = SharedBloom::builder("ids")
+    ///     .open_above_lag(Duration::ZERO) // an exchange is always longer ago
+    ///     .connect(server, filter)?;
+    /// assert!(shared.is_lagging());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn open_above_lag(mut self, limit: Duration) -> Self {
+        self.lag_limit = Some(limit);
         self
     }
 
@@ -450,7 +492,7 @@ impl SharedBuilder {
         };
         let description = Description::of(&filter, filter.hasher(), lifetime);
         let replica = Replica::new(RedisKeys::of(&self.name)?, description, Arc::clone(&filter))?;
-        let node = Node::start(server, Box::new(replica), self.interval, self.timeout)?;
+        let node = Node::start(server, Box::new(replica), self.interval, self.timeout, self.lag_limit)?;
         Ok(Shared { filter, node })
     }
 }
@@ -543,6 +585,37 @@ impl<F> Shared<F> {
     #[must_use]
     pub fn stats(&self) -> SharedStats {
         self.node.stats()
+    }
+
+    /// Whether the filter may lack keys that other nodes inserted longer ago than the
+    /// [limit](SharedBuilder::open_above_lag). False without a limit. Takes a load and a look at
+    /// the clock.
+    ///
+    /// If this returns false, every lookup after it finds the keys that the server had at the
+    /// node's last exchange, which is no longer ago than the limit.
+    ///
+    /// ```no_run
+    /// use lanebloom::ConcurrentBloom;
+    /// use lanebloom_redis::SharedBloom;
+    ///
+    /// let server = redis::Client::open("redis://127.0.0.1/")?;
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let shared = SharedBloom::builder("ids").connect(server, filter)?;
+    /// assert!(!shared.is_lagging());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn is_lagging(&self) -> bool {
+        self.node.lag_limit().is_exceeded()
+    }
+
+    /// For guards: whether [`is_lagging`](Self::is_lagging) can ever return true.
+    #[doc(hidden)]
+    #[inline]
+    #[must_use]
+    pub fn has_lag_limit(&self) -> bool {
+        self.node.lag_limit().is_set()
     }
 
     /// The local filter.

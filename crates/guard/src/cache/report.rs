@@ -36,8 +36,8 @@ pub struct CacheReport {
     pub filter_bytes: usize,
     /// Whether the filter is filled, as [`Cache::is_ready`].
     pub is_ready: bool,
-    /// Whether every key passes the filter: it is not filled, it refused a key, or it was
-    /// [reopened](Cache::reopen).
+    /// Whether every key passes the filter: it is not filled, it refused a key, it was
+    /// [reopened](Cache::reopen), or it is a shared filter that lags.
     pub is_open: bool,
     /// The time since a `SharedBloom`'s last exchange with its server; `None` for other filters.
     pub lag: Option<Duration>,
@@ -221,7 +221,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
             gauge("lanebloom_guard_lag_seconds", lag.as_secs_f64(), Unit::Seconds, help);
         }
         flag("lanebloom_guard_ready", self.is_ready(), "1 once the filter is filled");
-        let help = "1 while every key passes the filter: it is not filled, or it refused a key";
+        let help = "1 while every key passes the filter: it is not filled, refused a key, or lags";
         flag("lanebloom_guard_open", self.0.guard.is_open(), help);
 
         // A copy, so that the recorder is not called under the lock.

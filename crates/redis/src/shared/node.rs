@@ -11,6 +11,7 @@
 //! a last round trip that began within the timeout of the push.
 
 use super::deadline_socket::DeadlineSocket;
+use super::lag_limit::LagLimit;
 use crate::error::{SharedError, SharedErrorKind};
 use redis::{Client, ConnectionAddr, ConnectionLike};
 use std::any::Any;
@@ -84,7 +85,10 @@ impl Node {
         side: Box<dyn Side>,
         interval: Duration,
         timeout: Duration,
+        lag_limit: Option<Duration>,
     ) -> Result<Self, SharedError> {
+        let control = Arc::new(Control::new(LagLimit::new(lag_limit)));
+        let timeout = control.lag_limit.timeout(timeout);
         let mut worker = Worker {
             side,
             server,
@@ -96,9 +100,9 @@ impl Node {
             timeout: timeout.clamp(Duration::from_millis(1), Duration::from_secs(3600)),
             random: RandomState::new(),
         };
-        let control = Arc::new(Control::new());
         let began = Instant::now();
         worker.pass(&|| false)?;
+        control.lag_limit.begin(began);
         control.report(0, began, worker.side.counts(), None);
         let its_control = Arc::clone(&control);
         thread::Builder::new()
@@ -134,7 +138,12 @@ impl Node {
         Err(SharedErrorKind::Timeout { after: timeout, last }.into())
     }
 
+    pub(super) fn lag_limit(&self) -> &LagLimit {
+        &self.0.lag_limit
+    }
+
     pub(super) fn stats(&self) -> SharedStats {
+        let is_lagging = self.0.lag_limit.is_exceeded();
         let state = self.0.lock();
         SharedStats {
             passes: state.passes,
@@ -143,6 +152,8 @@ impl Node {
             pushed_bytes: state.counts.pushed_bytes,
             pulled_bytes: state.counts.pulled_bytes,
             lag: state.current.elapsed(),
+            is_lagging,
+            lags: state.lags + u64::from(is_lagging && !state.is_lagging),
             last_error: state.error.clone(),
         }
     }
@@ -189,6 +200,10 @@ pub struct SharedStats {
     /// The time since the last successful exchange began. The server has the keys that were here
     /// before, and this node has the keys that were there.
     pub lag: Duration,
+    /// Whether the node [lags](super::SharedBuilder::open_above_lag): a guard over it is open.
+    pub is_lagging: bool,
+    /// How often the node has begun to lag.
+    pub lags: u64,
     /// Why the last attempt failed, if it did. A panic in the caller's code, the clock of a window,
     /// also counts. The thread goes on in any case.
     pub last_error: Option<SharedError>,
@@ -214,6 +229,7 @@ impl Drop for AtEnd<'_> {
 /// the state.
 struct Control {
     state: Mutex<State>,
+    lag_limit: LagLimit,
     /// Wakes the thread: an owner asked for a pass, or for the end.
     asked: Condvar,
     /// Wakes the threads that wait in `sync` and `close`.
@@ -236,12 +252,18 @@ struct State {
     counts: Counts,
     /// The beginning of the last pass that succeeded.
     current: Instant,
+    /// See [`LagLimit::succeeded`].
+    recovered: Option<Instant>,
+    /// Whether the thread has told that the node lags, and how often it has.
+    is_lagging: bool,
+    lags: u64,
     error: Option<SharedError>,
 }
 
 impl Control {
-    fn new() -> Self {
+    fn new(lag_limit: LagLimit) -> Self {
         Self {
+            lag_limit,
             state: Mutex::new(State {
                 asked: 0,
                 attempted: 0,
@@ -253,6 +275,9 @@ impl Control {
                 failures: 0,
                 counts: Counts::default(),
                 current: Instant::now(),
+                recovered: None,
+                is_lagging: false,
+                lags: 0,
                 error: None,
             }),
             asked: Condvar::new(),
@@ -301,18 +326,35 @@ impl Control {
     }
 
     fn report(&self, asked: u64, began: Instant, counts: Counts, error: Option<SharedError>) {
-        let mut state = self.lock();
+        let ended = Instant::now();
+        let mut guard = self.lock();
+        let state = &mut *guard;
         state.counts = counts;
         state.attempted = asked;
+        // Before this exchange counts: it may be the first after a lag.
+        let lagged = self.lag_limit.is_exceeded();
         if error.is_none() {
             state.succeeded = asked;
             state.current = began;
             state.passes += 1;
+            self.lag_limit.succeeded(&mut state.recovered, began, ended);
         } else {
             state.failures += 1;
         }
         state.error = error;
-        drop(state);
+        let begins = lagged && !state.is_lagging;
+        state.lags += u64::from(begins);
+        state.is_lagging = self.lag_limit.is_exceeded();
+        let ends = lagged && !state.is_lagging;
+        let last = state.error.clone();
+        drop(guard);
+        if begins {
+            let error = last.as_ref().map(tracing::field::display);
+            tracing::warn!(error, "a shared filter lags above its limit: its guards are open");
+        }
+        if ends {
+            tracing::info!("a shared filter has caught up: its guards are closed");
+        }
         self.reported.notify_all();
     }
 
@@ -343,7 +385,7 @@ struct Worker {
 
 impl Worker {
     fn run(mut self, control: &Control) {
-        let mut pause = self.interval;
+        let mut pause = control.lag_limit.pause(self.interval);
         let mut failures = 0;
         while let Some(asked) = control.wait(pause) {
             let began = Instant::now();
@@ -353,7 +395,7 @@ impl Worker {
                 Err(error) if error.is_ended() => break,
                 Err(_) => failures += 1,
             }
-            pause = self.pause(failures);
+            pause = control.lag_limit.pause(self.pause(failures));
             control.report(asked, began, self.side.counts(), result.err());
         }
         if failures == 0 && !control.lock().pushed {

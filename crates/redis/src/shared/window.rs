@@ -136,7 +136,7 @@ impl SharedBuilder {
             return Err(SharedErrorKind::WindowExpires(self.expires).into());
         }
         let side = Generations::new(RedisKeys::of(&self.name)?, Arc::clone(&filter))?;
-        let node = Node::start(server, Box::new(side), self.interval, self.timeout)?;
+        let node = Node::start(server, Box::new(side), self.interval, self.timeout, self.lag_limit)?;
         Ok(Shared { filter, node })
     }
 }

@@ -153,6 +153,11 @@ impl Redis {
         self.port
     }
 
+    /// The number of its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.process.id()
+    }
+
     pub(crate) fn url(&self) -> String {
         format!("redis://127.0.0.1:{}/", self.port)
     }
