@@ -19,7 +19,7 @@ pub enum Change<K> {
 
 /// A feed of the changes that other processes make in the store: `LISTEN`/`NOTIFY`, Redis pub/sub,
 /// a queue, a table of changes. [`follow`](crate::future::GuardedCache::follow) applies it to a
-/// cache; the chapter [Several processes](crate#several-processes) has an example.
+/// cache, and has an example.
 ///
 /// A feed may delay changes, repeat them, and swap those of different keys. If it may have lost
 /// one, `next` must fail.

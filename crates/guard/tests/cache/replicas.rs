@@ -319,7 +319,7 @@ fn run_all(seeds: u64, loses_silently: bool) -> Wrong {
 #[test]
 fn replicas_that_follow_a_feed_refuse_no_row_and_have_no_older_value() {
     let _limit = Limit::new();
-    let sum = run_all(400, false);
+    let sum = run_all(100, false);
     // The filters were in use.
     assert!(sum.closed > sum.gets / 4, "{sum:?}");
 }
@@ -328,6 +328,6 @@ fn replicas_that_follow_a_feed_refuse_no_row_and_have_no_older_value() {
 #[test]
 fn a_feed_that_loses_silently_makes_replicas_refuse_rows() {
     let _limit = Limit::new();
-    let sum = run_all(40, true);
+    let sum = run_all(20, true);
     assert!(sum.refused > 0 && sum.stale > 0, "{sum:?}");
 }
