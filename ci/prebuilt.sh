@@ -183,10 +183,12 @@ for system; do
     ($system)
 done
 if cargo cyclonedx --version >/dev/null 2>&1; then
+    # It writes a file into the folder of each package of the workspace.
+    cargo cyclonedx --quiet --format json --override-filename sbom-of-a-release
     for crate in cli corpus; do
-        cargo cyclonedx --quiet --format json --manifest-path "crates/$crate/Cargo.toml" --override-filename sbom
-        mv "crates/$crate/sbom.json" "$folder/lanebloom-$crate-$version.cdx.json"
+        mv "crates/$crate/sbom-of-a-release.json" "$folder/lanebloom-$crate-$version.cdx.json"
     done
+    find . -name sbom-of-a-release.json -not -path './target/*' -delete
 fi
 (cd "$folder" && python3 -c 'import hashlib, pathlib
 for path in sorted(pathlib.Path().iterdir()):

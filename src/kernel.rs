@@ -135,7 +135,7 @@ pub(crate) struct Lookups<T> {
     /// For a key with all its lines.
     contains: Contains<T>,
     probe: Probe<T>,
-    /// Of the table of [`BatchLookups`].
+    /// The number of its row in the table of [`BatchLookups`].
     row: u8,
     /// Whether batches prefetch by groups.
     by_groups: bool,
@@ -220,7 +220,7 @@ pub(crate) struct Kernels {
     lookups: Lookups<AtomicU64>,
     ladder: Ladder,
     line_insert: Insert,
-    /// Of the table of [`BatchInserts`].
+    /// The number of its row in the table of [`BatchInserts`].
     row: u8,
     access: AccessPlan,
     line_ladder: Ladder,

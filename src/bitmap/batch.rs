@@ -97,7 +97,7 @@ impl<B: Storage> Bitmap<B> {
     #[doc(hidden)]
     #[inline(always)]
     pub fn prefetch(&self, position: u64, hint: Hint) {
-        // No harm if there is no such line.
+        // A line outside of the memory does no harm.
         hint.prefetch(self.bits.words().as_ptr().wrapping_add((position / 64) as usize));
     }
 }

@@ -131,7 +131,7 @@ impl Bits {
         self.words.shared()
     }
 
-    /// [Prefetches](Hint::prefetch) a line. No harm if there is no such line.
+    /// [Prefetches](Hint::prefetch) a line. A line outside of the memory does no harm.
     #[inline(always)]
     pub(crate) fn prefetch(&self, block: usize, hint: Hint) {
         self.shared().prefetch(block, hint);
@@ -496,7 +496,7 @@ pub(crate) trait Prefetchable {
     /// The number of bytes of these lines.
     fn bytes(&self) -> usize;
 
-    /// [Prefetches](Hint::prefetch) a line. No harm if there is no such line.
+    /// [Prefetches](Hint::prefetch) a line. A line outside of the memory does no harm.
     fn prefetch(&self, block: usize, hint: Hint);
 }
 
@@ -658,7 +658,7 @@ fn add(word: &AtomicU64, mask: u64) -> bool {
 }
 
 impl Hint {
-    /// Prefetches the line. No harm if there is no memory at `line`.
+    /// Prefetches the line. An address without memory does no harm.
     #[inline(always)]
     pub fn prefetch<T>(self, line: *const T) {
         match self {

@@ -591,8 +591,8 @@ impl<F> Shared<F> {
     /// [limit](SharedBuilder::open_above_lag). False without a limit. Takes a load and a look at
     /// the clock.
     ///
-    /// If this returns false, every lookup after it finds the keys that the server had at the
-    /// node's last exchange, which is no longer ago than the limit.
+    /// After `false`, every lookup finds the keys that the server had at the node's last exchange.
+    /// That exchange lies at most the limit back.
     ///
     /// ```no_run
     /// use lanebloom::ConcurrentBloom;

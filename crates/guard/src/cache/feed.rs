@@ -13,7 +13,7 @@ pub enum Change<K> {
     Written(K),
     /// The store has removed the row of the key.
     Removed(K),
-    /// There is no change, but the feed is alive: a heartbeat.
+    /// A heartbeat: nothing has changed, and the feed is alive.
     Alive,
 }
 

@@ -75,7 +75,7 @@ where
     /// let cache = builder().build_blocking(read)?;
     /// let restored = cache.restore(&path, Duration::from_secs(300))?;
     /// assert_eq!(restored, Restored::NoFile);
-    /// assert_eq!(restored.to_string(), "there is no saved guard");
+    /// assert_eq!(restored.to_string(), "no saved guard was found");
     /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
     pub fn save(&self, path: impl AsRef<Path>) -> io::Result<bool> {
@@ -186,7 +186,7 @@ where
 pub enum Restored {
     /// The cache serves from the filter.
     Serves,
-    /// There is no file: this is the first start, the last process crashed, or its filter lacked
+    /// No file was found: this is the first start, the last process crashed, or its filter lacked
     /// keys.
     NoFile,
     /// The file is older than the limit.
@@ -205,7 +205,7 @@ impl fmt::Display for Restored {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Serves => f.write_str("the saved guard serves"),
-            Self::NoFile => f.write_str("there is no saved guard"),
+            Self::NoFile => f.write_str("no saved guard was found"),
             Self::TooOld { age } => write!(f, "the saved guard is too old: {age:?}"),
             Self::FromFuture { ahead } => {
                 write!(
