@@ -8,6 +8,7 @@ mod error;
 mod feed;
 mod fill_once;
 mod flights;
+mod follow;
 pub mod future;
 mod gathering;
 mod history;
@@ -26,7 +27,8 @@ mod warning;
 pub use builder::CacheBuilder;
 pub use counts::CacheStats;
 pub use error::{CacheBuildError, LoadError};
-pub use feed::{Change, Feed};
+pub use feed::{BlockingFeed, Change, Feed};
+pub use follow::Following;
 pub use history::Rebuilt;
 pub use keys::Keys;
 pub use loads::LoadScope;
@@ -53,6 +55,7 @@ use std::any::type_name;
 use std::borrow::Borrow;
 use std::fmt;
 use std::hash::{BuildHasher, Hash, RandomState};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use store::{Cached, Moka};
 use tracing::warn;
@@ -111,6 +114,15 @@ struct Inner<K: Key + ?Sized, V: Value, F> {
     plan: FilterFactory<F>,
     history: Mutex<History>,
     measurement: Mutex<Measurement>,
+    /// Whether remembered misses may be wrong while the filter is not filled: since
+    /// [`Cache::reopen`], until a feed is heard again.
+    ///
+    /// | operation | ordering | partner |
+    /// |---|---|---|
+    /// | `open` | store `Release` | the load: a get that the opened guard admits sees it, because it reads the guard first |
+    /// | `trust_misses` | store `Release` | the load: a get that sees it sees the epoch of the `clear` before, too |
+    /// | `doubts_misses` | load `Acquire` | as above |
+    is_untold: AtomicBool,
     reopened: Warning,
     failed: Warning,
 }
@@ -139,7 +151,14 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         Q: Hash + Equivalent<K::Owned> + ?Sized,
     {
         let flights = &self.0.flights;
-        match flights.current(flights.caches.find(key)) {
+        let found = flights.caches.find(key);
+        let is_miss = found.as_ref().is_some_and(|entry| entry.value.is_none());
+        // Before `current`, which then sees the epoch since which misses are trusted again.
+        if is_miss && self.doubts_misses() {
+            flights.caches.misses.invalidate(key);
+            return Lookup::Unknown(admission);
+        }
+        match flights.current(found) {
             Some(Entry { value, is_due, .. }) => {
                 self.count_known(&value, admission);
                 match value {
@@ -457,6 +476,9 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     /// rebuild that begins after this call. A rebuild under way does not count, because it may have
     /// read the store before these keys were there.
     ///
+    /// Until then, a get that finds a remembered miss asks the store again, because another process
+    /// may have added the row.
+    ///
     /// So call it as soon as the feed breaks, listen again, and then rebuild:
     /// [`follow`](crate::future::GuardedCache::follow) does all of this. Values and remembered
     /// misses stay: call [`clear`](Self::clear) too, once the feed is heard again.
@@ -478,11 +500,26 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     /// ```
     pub fn reopen(&self) {
         let cache = &self.0.name;
-        self.0.guard.reopen();
+        self.open();
         if let Some(held_back) = self.0.reopened.pass() {
             let text = "the filter may lack keys: every key passes until the next rebuild";
             warn!(cache, held_back, "{text}");
         }
+    }
+
+    /// [`reopen`](Self::reopen) without its warning.
+    fn open(&self) {
+        self.0.is_untold.store(true, Ordering::Release);
+        self.0.guard.reopen();
+    }
+
+    /// Ends the doubts about misses: those that are remembered from now on are told when they end.
+    fn trust_misses(&self) {
+        self.0.is_untold.store(false, Ordering::Release);
+    }
+
+    fn doubts_misses(&self) -> bool {
+        self.0.is_untold.load(Ordering::Acquire) && !self.is_ready()
     }
 }
 

@@ -83,6 +83,23 @@
 //! in every interleaving (`loom-tests/src/flights.rs`), and `tests/stress.rs` checks it with 100
 //! tasks.
 //!
+//! These promises are about the changes that *this* process makes or is told of. With a feed that
+//! [`follow`](future::GuardedCache::follow) applies, this holds for the changes of others:
+//!
+//! - **Told**: 1. and 2. hold as if this process had made the change, once it has applied the
+//!   feed's message; and once it listens, for every change from before.
+//! - **Not told yet**: for the delay of the feed, and at most for `silence` after it broke without
+//!   notice, a new row is turned away, and values are those before the change.
+//! - **Broken**: from the moment at which the process notices that the feed is broken until it
+//!   listens again, no committed row is turned away: gets ask the store. They may join a load, so a
+//!   row may be missing until the loads that began before its commit have ended. Cached values
+//!   serve, as old as the [`time_to_live`](CacheBuilder::time_to_live).
+//! - 3. holds for each process.
+//!
+//! `tests/cache/replicas.rs` simulates two processes with a feed that breaks, delays, repeats and
+//! swaps changes. It also shows what does not hold: if the feed loses a change without an error,
+//! the row is turned away until the next rebuild.
+//!
 //! # Order of writes
 //!
 //! **The store first, then the cache.** Tests rarely show the difference, but only this order is
@@ -98,9 +115,9 @@
 //! A new cache does not know the valid keys, so every key passes its filter, made-up ones too. It
 //! turns keys away once it [is ready](Cache::is_ready). One of three calls makes it so:
 //!
-//! - [`rebuild_now`](future::GuardedCache::rebuild_now) or the first of
-//!   [`rebuild_every`](future::GuardedCache::rebuild_every), which begins at once, has read all
-//!   keys.
+//! - [`rebuild_now`](future::GuardedCache::rebuild_now), or the first rebuild of
+//!   [`rebuild_every`](future::GuardedCache::rebuild_every) or
+//!   [`follow`](future::GuardedCache::follow), which begins at once, has read all keys.
 //! - [`restore`](Cache::restore) has read them from a file.
 //! - [`mark_ready`](Cache::mark_ready) declares that the filter has all keys: the store is empty,
 //!   the keys were inserted by [`insert_batch`](Cache::insert_batch), or the filter is a shared one
@@ -148,20 +165,52 @@
 //! Each process has its own cache, whose filter must learn of the rows that other processes add.
 //! There are three ways:
 //!
-//! - **A `SharedBloom`** (feature `redis`) as the [`filter`](CacheBuilder::filter): a key that one
-//!   process adds reaches the others' filters within its interval, 0.1 s by default. Until then
-//!   they turn the key away. A rebuild needs a new name of the set, to which all processes change
-//!   at the same time; a store without removals needs no rebuild. A process that finds the set
-//!   filled calls [`mark_ready`](Cache::mark_ready).
-//! - **A message** (a change feed, `LISTEN`/`NOTIFY`, a queue) that makes every process call
-//!   [`insert`](Cache::insert), [`remove`](Cache::remove) or [`invalidate`](Cache::invalidate).
-//!   This is the only way that keeps values fresh, too.
-//! - **Rebuilds** alone: the rows of other processes appear with the next rebuild.
+//! | way | turns a new row away | values |
+//! |---|---|---|
+//! | **A feed** of changes: `LISTEN`/`NOTIFY`, Redis pub/sub, a queue, a table | until the feed tells it | those before the change, until the feed tells it |
+//! | **A `SharedBloom`** (feature `redis`) as the [`filter`](CacheBuilder::filter) | for its interval, 0.1 s by default; while Redis is away, until the filter opens by its `open_above_lag` | as old as the [`time_to_live`](CacheBuilder::time_to_live) |
+//! | **Rebuilds** alone | until the next rebuild | as old as the `time_to_live` |
 //!
-//! A key that other processes add while this one remembers it as missing stays missing for the
-//! [`miss_time_to_live`](CacheBuilder::miss_time_to_live), one minute by default. Set it to the
-//! delay that new rows may have. Values are as old as the
-//! [`time_to_live`](CacheBuilder::time_to_live).
+//! Without a feed, a key that another process adds while this one remembers it as missing stays
+//! missing for the [`miss_time_to_live`](CacheBuilder::miss_time_to_live), one minute by default.
+//! Set it to the delay that new rows may have.
+//!
+//! A rebuild of a `SharedBloom` needs a new name of the set, to which all processes change at the
+//! same time; a store without removals needs no rebuild. A process that finds the set filled calls
+//! [`mark_ready`](Cache::mark_ready).
+//!
+//! ## The order of a feed
+//!
+//! Implement [`Feed`] (or [`BlockingFeed`]), and let `follow`
+//! ([async](future::GuardedCache::follow), [blocking](sync::GuardedCache::follow)) apply it. It
+//! keeps the only order in which no row is lost:
+//!
+//! | step | why |
+//! |---|---|
+//! | 1. [open](Cache::reopen) the filter, doubt remembered misses | rows are added, and nobody tells |
+//! | 2. listen | from here on, every change is told |
+//! | 3. [forget](Cache::clear) values and misses | they may be older than the connection |
+//! | 4. [rebuild](#rebuilds), and apply what is told | the source reads the rows from before 2., the feed tells the later ones |
+//! | 5. the feed breaks or is silent: from 1. again | a change may be lost |
+//!
+//! If the rebuild came before 2., it would lack the rows that are committed in between. Without 1.,
+//! the rows of a broken feed would be turned away until the next rebuild. Without 3., values of
+//! that time would stay for their `time_to_live`.
+//!
+//! ## What the feed must do
+//!
+//! - **Tell every change, or fail.** A process that publishes a message after its commit may be
+//!   killed in between, and nobody is told. Let the store tell: by `NOTIFY` in the transaction, or
+//!   by a table of changes that the transaction writes to. Buffers that drop messages must report
+//!   it, as `broadcast::Receiver` does when it lags.
+//! - **Say something** more often than every `silence`: [`Change::Alive`] if there is no change. A
+//!   server that is frozen closes no connection.
+//! - **Tell a change after it can be read.** If loads read from a replica of the database that
+//!   lags, a message that overtakes it brings the state before back: read the key from the primary,
+//!   or delay the feed.
+//!
+//! A process that was itself stopped, by the host of its virtual machine for example, has a backlog
+//! when it goes on: rows of that time are turned away until it has applied them.
 //!
 //! # Hostile keys
 //!
@@ -287,8 +336,8 @@ pub mod tower;
 
 #[cfg(feature = "cache")]
 pub use cache::{
-    Cache, CacheBuildError, CacheBuilder, CacheReport, CacheStats, Change, Expiry, Feed, Key, Keys, LoadError,
-    LoadScope, Rebuilt, RemovalCause, Restored, Value, future, sync,
+    BlockingFeed, Cache, CacheBuildError, CacheBuilder, CacheReport, CacheStats, Change, Expiry, Feed, Following, Key,
+    Keys, LoadError, LoadScope, Rebuilt, RemovalCause, Restored, Value, future, sync,
 };
 pub use equivalent::Equivalent;
 pub use error::{BoxError, RebuildError};

@@ -19,7 +19,7 @@ use moka::notification::RemovalCause;
 use std::fmt;
 use std::hash::Hash;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -614,6 +614,7 @@ impl<K: Key + ?Sized, V: Value, F> CacheBuilder<K, V, F> {
             limits,
             history: Mutex::new(History::new(plan.expected_keys)),
             measurement: Mutex::default(),
+            is_untold: AtomicBool::new(false),
             reopened: Warning::new(),
             failed: Warning::new(),
             plan,

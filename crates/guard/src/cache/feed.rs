@@ -1,9 +1,7 @@
-//! Feeds of changes: what other processes write to the store. `future.rs` follows them.
+//! Feeds of changes: what other processes write to the store. `follow.rs` applies them to a cache.
 
-use crate::cache::Cache;
-use crate::cache::store::{Key, Value};
 use crate::error::BoxError;
-use crate::filter::GuardFilter;
+use std::time::Duration;
 
 /// A change of the store, as a [`Feed`] tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +17,8 @@ pub enum Change<K> {
 
 /// A feed of the changes that other processes make in the store: `LISTEN`/`NOTIFY`, Redis pub/sub,
 /// a queue, a table of changes. [`follow`](crate::future::GuardedCache::follow) applies it to a
-/// cache, and has an example.
+/// cache, and has an example. [Several processes](crate#several-processes) describes what a feed
+/// must do.
 ///
 /// A feed may delay changes, repeat them, and swap those of different keys. If it may have lost
 /// one, `next` must fail.
@@ -32,7 +31,8 @@ pub trait Feed<K>: Send {
     /// Fails if the feed cannot be reached. The next attempt comes after a pause.
     fn listen(&mut self) -> impl Future<Output = Result<(), BoxError>> + Send;
 
-    /// The next change, or [`Change::Alive`] if there was none for a while.
+    /// The next change, or [`Change::Alive`] if there was none for a while. The change before has
+    /// been applied to the cache when this is called.
     ///
     /// # Errors
     ///
@@ -40,12 +40,23 @@ pub trait Feed<K>: Send {
     fn next(&mut self) -> impl Future<Output = Result<Change<K>, BoxError>> + Send;
 }
 
-impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
-    pub(super) fn apply(&self, change: Change<K::Owned>) {
-        match change {
-            Change::Written(key) => self.insert(&key),
-            Change::Removed(key) => self.remove(&key),
-            Change::Alive => {}
-        }
-    }
+/// A [`Feed`] whose calls block, for [`sync::GuardedCache::follow`]. Everything that the page of
+/// `Feed` says holds for it, too.
+///
+/// [`sync::GuardedCache::follow`]: crate::sync::GuardedCache::follow
+pub trait BlockingFeed<K>: Send {
+    /// [`Feed::listen`], for at most `timeout`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the feed cannot be reached in this time.
+    fn listen(&mut self, timeout: Duration) -> Result<(), BoxError>;
+
+    /// [`Feed::next`], for at most `timeout`. Nothing else ends a wait for a server that is frozen:
+    /// so give the timeout to the feed's client.
+    ///
+    /// # Errors
+    ///
+    /// Fails if nothing comes in this time, or if a change may be lost. `listen` is called next.
+    fn next(&mut self, timeout: Duration) -> Result<Change<K>, BoxError>;
 }

@@ -3,7 +3,6 @@
 //! [`CacheBuilder::build`](crate::CacheBuilder::build) makes such a cache.
 
 use crate::cache::error::{CacheBuildError, LoadError};
-use crate::cache::feed::Feed;
 use crate::cache::fill_once::{FlightOf, Loaded};
 use crate::cache::flights::Asked;
 use crate::cache::gathering::{Added, Gathering};
@@ -15,7 +14,7 @@ use crate::cache::measurement::len_of;
 use crate::cache::schedule::{failures, pause};
 use crate::cache::store::{Key, Value};
 use crate::cache::{Cache, Lookup, whole};
-use crate::error::{BoxError, RebuildError, text_of_panic};
+use crate::error::{BoxError, RebuildError};
 use crate::filter::GuardFilter;
 use crate::guard::CacheGuard;
 use crate::stats::Admission;
@@ -35,7 +34,7 @@ use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 use tokio::runtime::Handle;
-use tracing::{Instrument, debug_span, warn};
+use tracing::{Instrument, debug_span};
 
 /// A read-through cache over a store, with a filter of all valid keys in front. Its gets are
 /// awaited. Clones share one cache.
@@ -503,7 +502,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
 
     /// [`rebuild_now`](Self::rebuild_now) with a reference to a source. (If the reference were the
     /// source, `rebuild_every` would not be `Send`: the compiler forgets its lifetime.)
-    async fn rebuild_by<S>(&self, source: &mut S) -> Result<Rebuilt, RebuildError>
+    pub(super) async fn rebuild_by<S>(&self, source: &mut S) -> Result<Rebuilt, RebuildError>
     where
         S: AsyncFnMut(&mut Keys<'_, K::Owned>) -> Result<(), BoxError>,
     {
@@ -586,150 +585,6 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
                 wait = pause(interval, failed);
             }
         }
-    }
-
-    /// Applies a feed of the changes that other processes make in the store, for as long as the
-    /// future runs. Spawn it, once per cache. It has a clone of the cache, and never ends by
-    /// itself.
-    ///
-    /// It keeps the only order in which no row is lost: it [opens](Cache::reopen) the cache,
-    /// listens, [forgets](Cache::clear) values and misses, and then
-    /// [rebuilds](Self::rebuild_now) from `source`, while it applies the changes that come. When
-    /// the feed breaks, it begins again, after a pause of up to a second, then of two, four and so
-    /// on, up to half a minute.
-    ///
-    /// A feed that says nothing for the time of `silence` counts as broken, because its server may
-    /// be frozen: so it must tell [`Change::Alive`](crate::Change::Alive) more often than that. A
-    /// row is then turned away at most for `silence` and the feed's own delay. It removes no keys
-    /// from the filter: for that, run [`rebuild_every`](Self::rebuild_every) too.
-    ///
-    /// # Panics
-    ///
-    /// Panics outside of a tokio runtime.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom_guard::{BoxError, Change, Feed, Keys, future::GuardedCache};
-    /// use std::convert::Infallible;
-    /// use std::time::Duration;
-    /// use tokio::sync::broadcast;
-    ///
-    /// struct Messages(broadcast::Sender<u64>, Option<broadcast::Receiver<u64>>);
-    ///
-    /// impl Feed<u64> for Messages {
-    ///     async fn listen(&mut self) -> Result<(), BoxError> {
-    ///         self.1 = Some(self.0.subscribe());
-    ///         Ok(())
-    ///     }
-    ///
-    ///     async fn next(&mut self) -> Result<Change<u64>, BoxError> {
-    ///         let messages = self.1.as_mut().ok_or("not listening")?;
-    ///         Ok(Change::Written(messages.recv().await?)) // fails if it lags
-    ///     }
-    /// }
-    ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), BoxError> {
-    /// let read = async |id: u64| Ok::<_, Infallible>(Some(id));
-    /// let cache = GuardedCache::<u64, u64>::builder().build(read)?;
-    /// let (send, _) = broadcast::channel(1000);
-    /// let feed = Messages(send.clone(), None);
-    /// let silence = Duration::from_secs(60);
-    /// let all = async |keys: &mut Keys<'_, u64>| Ok(keys.insert_all([1, 2])?);
-    /// let following = tokio::spawn(cache.follow(feed, silence, all));
-    /// while !cache.is_ready() {
-    ///     tokio::task::yield_now().await; // the first rebuild
-    /// }
-    /// assert_eq!(cache.get(&3).await?, None);
-    /// send.send(3)?; // another process has added the row
-    /// while cache.get(&3).await? != Some(3) {
-    ///     tokio::task::yield_now().await;
-    /// }
-    /// # following.abort();
-    /// # Ok(()) }
-    /// ```
-    pub fn follow<W, S>(
-        &self,
-        mut feed: W,
-        silence: Duration,
-        mut source: S,
-    ) -> impl Future<Output = Infallible> + use<K, V, F, W, S>
-    where
-        W: Feed<K::Owned>,
-        S: AsyncFnMut(&mut Keys<'_, K::Owned>) -> Result<(), BoxError>,
-    {
-        let cache = self.clone();
-        async move {
-            cache.guard().reopen();
-            let mut failed = 0;
-            loop {
-                let followed = cache.follow_until_broken(&mut feed, silence, &mut source, &mut failed);
-                let error = match catch_panic(followed).await {
-                    Ok(error) => error,
-                    Err(payload) => format!("a panic: {}", text_of_panic(&*payload)).into(),
-                };
-                cache.reopen();
-                warn!(
-                    cache = cache.0.name,
-                    error = &*error as &dyn std::error::Error,
-                    "the feed broke"
-                );
-                failed = failed.saturating_add(1);
-                tokio::time::sleep(pause(LONGEST_PAUSE, failed)).await;
-            }
-        }
-    }
-
-    /// Returns why the feed broke. Sets `failed` to 0 once the filter is filled.
-    async fn follow_until_broken<W, S>(
-        &self,
-        feed: &mut W,
-        silence: Duration,
-        source: &mut S,
-        failed: &mut u32,
-    ) -> BoxError
-    where
-        W: Feed<K::Owned>,
-        S: AsyncFnMut(&mut Keys<'_, K::Owned>) -> Result<(), BoxError>,
-    {
-        if let Err(error) = unless_silent(silence, feed.listen()).await {
-            return error;
-        }
-        // What changed before `listen` returned was told to nobody. Later loads and the rebuild see
-        // it, because they begin after that.
-        self.clear();
-        let rebuild = async {
-            let mut attempts = 0;
-            while !self.is_ready() {
-                let result = catch_panic(self.rebuild_by(source)).await;
-                // After a rebuild that another task had begun before, the cache is still open.
-                if self.unless_panicked(result).is_err() || !self.is_ready() {
-                    attempts += 1;
-                    tokio::time::sleep(pause(LONGEST_PAUSE, attempts)).await;
-                }
-            }
-            *failed = 0;
-        };
-        // Beside the rebuild: inserts go into both filters, and the feed's buffer stays short.
-        let apply = async {
-            loop {
-                match unless_silent(silence, feed.next()).await {
-                    Ok(change) => self.apply(change),
-                    Err(error) => return error,
-                }
-            }
-        };
-        let (mut rebuild, mut apply) = (pin!(rebuild), pin!(apply));
-        let mut is_rebuilt = false;
-        poll_fn(|context| {
-            if let Poll::Ready(error) = apply.as_mut().poll(context) {
-                return Poll::Ready(error);
-            }
-            is_rebuilt = is_rebuilt || rebuild.as_mut().poll(context).is_ready();
-            Poll::Pending
-        })
-        .await
     }
 }
 
@@ -814,14 +669,6 @@ where
     fn load(&self, key: K::Owned) -> impl Future<Output = Result<Option<V>, E>> + Send {
         self(key)
     }
-}
-
-/// The longest pause before a feed is tried again.
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-
-async fn unless_silent<T>(silence: Duration, told: impl Future<Output = Result<T, BoxError>>) -> Result<T, BoxError> {
-    let is_silent = |_| Err(format!("it said nothing for {silence:?}").into());
-    tokio::time::timeout(silence, told).await.unwrap_or_else(is_silent)
 }
 
 type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, LoadError>> + Send + 'a>>;

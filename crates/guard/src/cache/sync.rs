@@ -24,7 +24,7 @@ use std::hash::Hash;
 use std::mem;
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{self, RecvTimeoutError, SendError, Sender, TryRecvError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SendError, Sender, TryRecvError};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
@@ -425,7 +425,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         self.rebuild_unless(source, || false)
     }
 
-    fn rebuild_unless<S>(
+    pub(super) fn rebuild_unless<S>(
         &self,
         mut source: S,
         mut is_stopped: impl FnMut() -> bool + Send,
@@ -493,20 +493,16 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         S: FnMut(&mut Keys<'_, K::Owned>) -> Result<(), BoxError> + Send + 'static,
     {
         let cache = self.clone();
-        let (stop, mut stopped) = mpsc::channel::<()>();
-        let thread = thread::spawn(move || {
+        Rebuilds(Background::start(move |mut stopped| {
             let mut failed = 0;
             let mut wait = cache.first_pause(interval);
             while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(wait) {
-                // Borrowed mutably, since threads cannot share a receiver.
-                let stopped = &mut stopped;
-                let is_stopped = move || stopped.try_recv() == Err(TryRecvError::Disconnected);
+                let is_stopped = || is_dropped(&mut stopped);
                 let rebuild = AssertUnwindSafe(|| cache.rebuild_unless(&mut source, is_stopped));
                 failed = failures(failed, &cache.unless_panicked(catch_unwind(rebuild)));
                 wait = pause(interval, failed);
             }
-        });
-        Rebuilds { _stop: stop, thread }
+        }))
     }
 }
 
@@ -514,20 +510,45 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
 /// is dropped.
 #[must_use = "the rebuilds end when this is dropped"]
 #[derive(Debug)]
-pub struct Rebuilds {
-    /// The thread stops when this end of the channel is dropped.
-    _stop: Sender<()>,
-    thread: thread::JoinHandle<()>,
-}
+pub struct Rebuilds(Background);
 
 impl Rebuilds {
     /// Ends the rebuilds and waits until their thread has ended. A running rebuild stops at its
     /// next batch, and the old filter stays.
     pub fn stop(self) {
+        self.0.stop();
+    }
+}
+
+/// A thread that ends some time after this is dropped.
+#[derive(Debug)]
+pub(super) struct Background {
+    /// The thread ends when this end of the channel is dropped.
+    _stop: Sender<()>,
+    thread: thread::JoinHandle<()>,
+}
+
+impl Background {
+    pub(super) fn start(run: impl FnOnce(Receiver<()>) + Send + 'static) -> Self {
+        let (stop, stopped) = mpsc::channel();
+        Self {
+            _stop: stop,
+            thread: thread::spawn(move || run(stopped)),
+        }
+    }
+
+    /// Waits until the thread has ended.
+    pub(super) fn stop(self) {
         drop(self._stop);
         // The thread never panics.
         let _ = self.thread.join();
     }
+}
+
+/// Whether the other end of the channel is dropped. Borrowed mutably, since threads cannot share a
+/// receiver.
+pub(super) fn is_dropped(receiver: &mut Receiver<()>) -> bool {
+    receiver.try_recv() == Err(TryRecvError::Disconnected)
 }
 
 /// Reads rows from the store. Every `Fn(key) -> Result<Option<V>, E>` is a loader. Your own type

@@ -5,6 +5,7 @@ mod common;
 
 mod anyhow;
 mod equivalent;
+mod follow;
 mod gather;
 mod gets;
 mod hostile;

@@ -178,7 +178,10 @@ impl Feed<u64> for Replica {
                     if !due.is_empty() {
                         // In any order.
                         let at = due[state.rng.random_range(0..due.len())];
-                        let id = connection.queue.swap_remove(at).1.ok_or("the connection broke")?;
+                        let Some(id) = connection.queue.swap_remove(at).1 else {
+                            connection.knows_of_break = true;
+                            return Err("the connection broke".into());
+                        };
                         connection.returned = Some((id, state.rows[&id]));
                         return Ok(Change::Written(id));
                     }
@@ -235,12 +238,7 @@ async fn run(seed: u64, loses_silently: bool) -> Wrong {
     world.state().loses_silently = loses_silently;
     let caches: [Cache; 2] = std::array::from_fn(|_| {
         let store = world.clone();
-        // Nothing is remembered as missing, because the promise about rows that were committed
-        // while the feed is broken does not hold for such keys.
-        let builder = Cache::builder()
-            .expected_keys(100)
-            .false_positive_rate(1e-6)
-            .miss_memory(0);
+        let builder = Cache::builder().expected_keys(100).false_positive_rate(1e-6);
         builder.build(move |id| store.clone().read(id)).unwrap()
     });
     let follows = [0, 1].map(|replica| {

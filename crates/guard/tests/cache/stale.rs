@@ -253,7 +253,6 @@ fn blocking_gets_do_not_wait_for_refreshes() {
     );
 }
 
-/// The thread that refreshes has the loader, until the last clone of the cache is gone.
 /// A panic of the weigher is one under the lock of the key's shard. Refreshes wait for no lock.
 #[test]
 fn a_panic_under_a_lock_ends_no_refresh() {
@@ -275,6 +274,7 @@ fn a_panic_under_a_lock_ends_no_refresh() {
     assert!(cache.stats().refreshes > 0);
 }
 
+/// The thread that refreshes has the loader, until the last clone of the cache is gone.
 #[test]
 fn the_thread_that_refreshes_ends_with_the_cache() {
     let _limit = Limit::new();

@@ -1,0 +1,384 @@
+//! Applies a feed of changes to a cache. The order is the same in both modes: open, listen, forget,
+//! and rebuild beside the changes that come. The steps are those of `Cache`; between them, an
+//! awaited feed is a future, and a blocking one has a thread.
+
+use crate::cache::Cache;
+use crate::cache::feed::{BlockingFeed, Change, Feed};
+use crate::cache::future::{self, catch_panic};
+use crate::cache::history::Rebuilt;
+use crate::cache::keys::Keys;
+use crate::cache::schedule::pause;
+use crate::cache::store::{Key, Value};
+use crate::cache::sync::{self, Background, is_dropped};
+use crate::error::{BoxError, RebuildError, text_of_panic};
+use crate::filter::GuardFilter;
+use std::convert::Infallible;
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::task::Poll;
+use std::thread;
+use std::time::Duration;
+use tracing::warn;
+
+/// The longest pause before a feed is tried again.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
+    /// Call it once the feed listens. What changed before was told to nobody. Later loads and the
+    /// rebuild see it, because they begin after this.
+    fn note_listening(&self) {
+        self.clear();
+        self.trust_misses();
+    }
+
+    fn note_broken(&self, error: &BoxError) {
+        self.reopen();
+        let (cache, error) = (&self.0.name, &**error as &dyn std::error::Error);
+        warn!(cache, error, "the feed broke");
+    }
+
+    fn apply(&self, change: Change<K::Owned>) {
+        match change {
+            Change::Written(key) => self.insert(&key),
+            Change::Removed(key) => self.remove(&key),
+            Change::Alive => {}
+        }
+    }
+
+    /// The pause after a rebuild, before the next; `None` if the filter is filled. After a rebuild
+    /// that another task had begun before the feed broke, the cache is still open.
+    fn pause_unless_filled(
+        &self,
+        result: thread::Result<Result<Rebuilt, RebuildError>>,
+        attempts: &mut u32,
+    ) -> Option<Duration> {
+        let _ = self.unless_panicked(result);
+        *attempts += 1;
+        (!self.is_ready()).then(|| pause(LONGEST_PAUSE, *attempts))
+    }
+}
+
+/// Opens the cache of a feed, and opens it again when the feed is followed no more.
+struct Followed<'a, K: Key + ?Sized, V: Value, F: GuardFilter>(&'a Cache<K, V, F>);
+
+impl<'a, K: Key + ?Sized, V: Value, F: GuardFilter> Followed<'a, K, V, F> {
+    fn new(cache: &'a Cache<K, V, F>) -> Self {
+        cache.open();
+        Self(cache)
+    }
+}
+
+impl<K: Key + ?Sized, V: Value, F: GuardFilter> Drop for Followed<'_, K, V, F> {
+    fn drop(&mut self) {
+        self.0.open();
+    }
+}
+
+impl<K: Key + ?Sized, V: Value, F: GuardFilter> future::GuardedCache<K, V, F> {
+    /// Applies a feed of the changes that other processes make in the store, for as long as the
+    /// future runs. Spawn it, once per cache. It has a clone of the cache, and never ends by
+    /// itself. If it is dropped, because its task is aborted, the cache [opens](Cache::reopen).
+    ///
+    /// It keeps the only order in which no row is lost: it [opens](Cache::reopen) the cache,
+    /// listens, [forgets](Cache::clear) values and misses, and then
+    /// [rebuilds](Self::rebuild_now) from `source`, while it applies the changes that come. When
+    /// the feed breaks, it begins again, after a pause of up to a second, then of two, four and so
+    /// on, up to half a minute.
+    ///
+    /// A feed that says nothing for the time of `silence` counts as broken, because its server may
+    /// be frozen: so it must tell [`Change::Alive`] more often than that. A row is then turned away
+    /// at most for `silence` and the feed's own delay. It removes no keys from the filter: for
+    /// that, run [`rebuild_every`](Self::rebuild_every) too. [Several
+    /// processes](crate#several-processes) describes what holds meanwhile.
+    ///
+    /// # Panics
+    ///
+    /// Panics outside of a tokio runtime.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_guard::{BoxError, Change, Feed, Keys, future::GuardedCache};
+    /// use std::convert::Infallible;
+    /// use std::time::Duration;
+    /// use tokio::sync::broadcast;
+    ///
+    /// struct Messages(broadcast::Sender<u64>, Option<broadcast::Receiver<u64>>);
+    ///
+    /// impl Feed<u64> for Messages {
+    ///     async fn listen(&mut self) -> Result<(), BoxError> {
+    ///         self.1 = Some(self.0.subscribe());
+    ///         Ok(())
+    ///     }
+    ///
+    ///     async fn next(&mut self) -> Result<Change<u64>, BoxError> {
+    ///         let messages = self.1.as_mut().ok_or("not listening")?;
+    ///         Ok(Change::Written(messages.recv().await?)) // fails if it lags
+    ///     }
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), BoxError> {
+    /// let read = async |id: u64| Ok::<_, Infallible>(Some(id));
+    /// let cache = GuardedCache::<u64, u64>::builder().build(read)?;
+    /// let (send, _) = broadcast::channel(1000);
+    /// let feed = Messages(send.clone(), None);
+    /// let silence = Duration::from_secs(60);
+    /// let all = async |keys: &mut Keys<'_, u64>| Ok(keys.insert_all([1, 2])?);
+    /// let following = tokio::spawn(cache.follow(feed, silence, all));
+    /// while !cache.is_ready() {
+    ///     tokio::task::yield_now().await; // the first rebuild
+    /// }
+    /// assert_eq!(cache.get(&3).await?, None);
+    /// send.send(3)?; // another process has added the row
+    /// while cache.get(&3).await? != Some(3) {
+    ///     tokio::task::yield_now().await;
+    /// }
+    /// # following.abort();
+    /// # Ok(()) }
+    /// ```
+    pub fn follow<W, S>(
+        &self,
+        mut feed: W,
+        silence: Duration,
+        mut source: S,
+    ) -> impl Future<Output = Infallible> + use<K, V, F, W, S>
+    where
+        W: Feed<K::Owned>,
+        S: AsyncFnMut(&mut Keys<'_, K::Owned>) -> Result<(), BoxError>,
+    {
+        let cache = self.clone();
+        async move {
+            let _followed = Followed::new(&cache);
+            let mut failed = 0;
+            loop {
+                let followed = cache.follow_until_broken(&mut feed, silence, &mut source, &mut failed);
+                let error = catch_panic(followed).await;
+                cache.note_broken(&error.unwrap_or_else(error_of_panic));
+                failed = failed.saturating_add(1);
+                tokio::time::sleep(pause(LONGEST_PAUSE, failed)).await;
+            }
+        }
+    }
+
+    /// Returns why the feed broke. Sets `failed` to 0 once the filter is filled.
+    async fn follow_until_broken<W, S>(
+        &self,
+        feed: &mut W,
+        silence: Duration,
+        source: &mut S,
+        failed: &mut u32,
+    ) -> BoxError
+    where
+        W: Feed<K::Owned>,
+        S: AsyncFnMut(&mut Keys<'_, K::Owned>) -> Result<(), BoxError>,
+    {
+        if let Err(error) = unless_silent(silence, feed.listen()).await {
+            return error;
+        }
+        self.note_listening();
+        let fill = async {
+            let mut attempts = 0;
+            while !self.is_ready() {
+                let result = catch_panic(self.rebuild_by(source)).await;
+                if let Some(pause) = self.pause_unless_filled(result, &mut attempts) {
+                    tokio::time::sleep(pause).await;
+                }
+            }
+            *failed = 0;
+        };
+        // Beside the rebuild: inserts go into both filters, and the feed's buffer stays short.
+        let apply = async {
+            loop {
+                match unless_silent(silence, feed.next()).await {
+                    Ok(change) => self.apply(change),
+                    Err(error) => return error,
+                }
+            }
+        };
+        let (mut fill, mut apply) = (pin!(fill), pin!(apply));
+        let mut is_filled = false;
+        poll_fn(|context| {
+            if let Poll::Ready(error) = apply.as_mut().poll(context) {
+                return Poll::Ready(error);
+            }
+            is_filled = is_filled || fill.as_mut().poll(context).is_ready();
+            Poll::Pending
+        })
+        .await
+    }
+}
+
+async fn unless_silent<T>(silence: Duration, told: impl Future<Output = Result<T, BoxError>>) -> Result<T, BoxError> {
+    let is_silent = |_| Err(format!("it said nothing for {silence:?}").into());
+    tokio::time::timeout(silence, told).await.unwrap_or_else(is_silent)
+}
+
+fn error_of_panic(payload: Box<dyn std::any::Any + Send>) -> BoxError {
+    format!("a panic: {}", text_of_panic(&*payload)).into()
+}
+
+impl<K: Key + ?Sized, V: Value, F: GuardFilter> sync::GuardedCache<K, V, F> {
+    /// Applies a feed of the changes that other processes make in the store, in a thread of its
+    /// own, until the returned value is dropped or [stopped](Following::stop). Then the cache
+    /// [opens](Cache::reopen). Call it once per cache.
+    ///
+    /// It keeps the order that [`future::GuardedCache::follow`] describes, and calls `source` in
+    /// another thread, beside the changes that come. `silence` is the timeout that it gives to the
+    /// feed. If the feed breaks during a rebuild, it listens again once `source` has inserted its
+    /// next keys or has returned; the cache is open meanwhile.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the system cannot start a thread.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_guard::{BlockingFeed, BoxError, Change, sync::GuardedCache};
+    /// use std::convert::Infallible;
+    /// use std::sync::mpsc::{self, Receiver};
+    /// use std::time::Duration;
+    ///
+    /// /// A queue of ids that loses none.
+    /// struct Queue(Receiver<u64>);
+    ///
+    /// impl BlockingFeed<u64> for Queue {
+    ///     fn listen(&mut self, _: Duration) -> Result<(), BoxError> {
+    ///         Ok(())
+    ///     }
+    ///
+    ///     fn next(&mut self, timeout: Duration) -> Result<Change<u64>, BoxError> {
+    ///         Ok(Change::Written(self.0.recv_timeout(timeout)?))
+    ///     }
+    /// }
+    ///
+    /// let read = |id: u64| Ok::<_, Infallible>(Some(id));
+    /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
+    /// let (send, receive) = mpsc::channel();
+    /// let silence = Duration::from_secs(60);
+    /// let following = cache.follow(Queue(receive), silence, |keys| {
+    ///     keys.insert_all([1, 2])?;
+    ///     Ok(())
+    /// });
+    /// while !cache.is_ready() {
+    ///     std::thread::yield_now(); // the first rebuild
+    /// }
+    /// assert_eq!(cache.get(&3)?, None);
+    /// send.send(3)?; // another process has added the row
+    /// while cache.get(&3)? != Some(3) {
+    ///     std::thread::yield_now();
+    /// }
+    /// drop(send);
+    /// following.stop();
+    /// assert!(!cache.is_ready());
+    /// # Ok::<(), BoxError>(())
+    /// ```
+    pub fn follow<W, S>(&self, mut feed: W, silence: Duration, mut source: S) -> Following
+    where
+        W: BlockingFeed<K::Owned> + 'static,
+        S: FnMut(&mut Keys<'_, K::Owned>) -> Result<(), BoxError> + Send + 'static,
+    {
+        let cache = self.clone();
+        // Here, so that no get is turned away once this has returned.
+        cache.open();
+        Following(Background::start(move |mut stopped| {
+            let _followed = Followed::new(&cache);
+            let mut failed = 0;
+            while cache.follow_until_broken(&mut feed, silence, &mut source, &mut failed, &mut stopped) {
+                failed = failed.saturating_add(1);
+                if stopped.recv_timeout(pause(LONGEST_PAUSE, failed)) != Err(RecvTimeoutError::Timeout) {
+                    return;
+                }
+            }
+        }))
+    }
+
+    /// Returns whether the feed broke: otherwise this was stopped. Sets `failed` to 0 once the
+    /// filter is filled.
+    fn follow_until_broken<W, S>(
+        &self,
+        feed: &mut W,
+        silence: Duration,
+        source: &mut S,
+        failed: &mut u32,
+        stopped: &mut Receiver<()>,
+    ) -> bool
+    where
+        W: BlockingFeed<K::Owned>,
+        S: FnMut(&mut Keys<'_, K::Owned>) -> Result<(), BoxError> + Send,
+    {
+        if let Err(error) = unless_panicked(|| feed.listen(silence)) {
+            self.note_broken(&error);
+            return true;
+        }
+        self.note_listening();
+        let (broke, broken) = mpsc::channel();
+        thread::scope(|scope| {
+            let fill = thread::Builder::new().name(String::from("lanebloom-fill"));
+            let fill = match fill.spawn_scoped(scope, || self.fill(source, broken)) {
+                Ok(fill) => fill,
+                Err(error) => {
+                    self.note_broken(&error.into());
+                    return true;
+                }
+            };
+            let is_broken = loop {
+                if is_dropped(stopped) {
+                    break false;
+                }
+                let apply_next = || feed.next(silence).map(|change| self.apply(change));
+                if let Err(error) = unless_panicked(apply_next) {
+                    // Before the rebuild ends, which then leaves the cache open.
+                    self.note_broken(&error);
+                    break true;
+                }
+            };
+            drop(broke);
+            if fill.join().is_ok_and(|is_filled| is_filled) {
+                *failed = 0;
+            }
+            is_broken
+        })
+    }
+
+    /// Rebuilds until the filter is filled, or the other end of `broken` is dropped: then it
+    /// returns false.
+    fn fill<S>(&self, source: &mut S, mut broken: Receiver<()>) -> bool
+    where
+        S: FnMut(&mut Keys<'_, K::Owned>) -> Result<(), BoxError>,
+    {
+        let mut attempts = 0;
+        while !self.is_ready() {
+            let is_broken = || is_dropped(&mut broken);
+            let rebuild = AssertUnwindSafe(|| self.rebuild_unless(&mut *source, is_broken));
+            let Some(pause) = self.pause_unless_filled(catch_unwind(rebuild), &mut attempts) else {
+                break;
+            };
+            if broken.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+fn unless_panicked<T>(call: impl FnOnce() -> Result<T, BoxError>) -> Result<T, BoxError> {
+    catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|payload| Err(error_of_panic(payload)))
+}
+
+/// A feed that is followed in a thread; made by [`sync::GuardedCache::follow`]. It is followed no
+/// more when this is dropped, and the cache [opens](Cache::reopen).
+#[must_use = "the feed is followed no more when this is dropped"]
+#[derive(Debug)]
+pub struct Following(Background);
+
+impl Following {
+    /// Ends the thread and waits for its end, which comes with the next change of the feed, or
+    /// after its `silence`.
+    pub fn stop(self) {
+        self.0.stop();
+    }
+}

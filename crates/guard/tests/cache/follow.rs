@@ -1,0 +1,228 @@
+//! A feed in a thread, and the ends of following. `replicas.rs` simulates feeds that are awaited.
+
+use crate::common::Limit;
+use crate::until::{until, until_blocking};
+use lanebloom_guard::{BlockingFeed, BoxError, Change, Feed, Keys, future, sync};
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+type Rows = Arc<Mutex<BTreeSet<u64>>>;
+type Cache = sync::GuardedCache<u64, u64>;
+
+const LONG: Duration = Duration::from_secs(60);
+
+/// What the feed does next.
+enum Told {
+    Written(u64),
+    Removed(u64),
+    Breaks,
+    Panics,
+}
+
+/// A feed that waits for a permit before it listens, while other processes write.
+struct Script {
+    rows: Rows,
+    permits: Receiver<()>,
+    told: Receiver<Told>,
+    listens: Arc<AtomicUsize>,
+}
+
+impl BlockingFeed<u64> for Script {
+    fn listen(&mut self, timeout: Duration) -> Result<(), BoxError> {
+        self.permits.recv_timeout(timeout)?;
+        // Committed before it listens, and told to nobody.
+        let listens = self.listens.fetch_add(1, Ordering::Relaxed);
+        self.rows.lock().unwrap().insert(100 + listens as u64);
+        Ok(())
+    }
+
+    fn next(&mut self, timeout: Duration) -> Result<Change<u64>, BoxError> {
+        match self.told.recv_timeout(timeout)? {
+            Told::Written(id) => Ok(Change::Written(id)),
+            Told::Removed(id) => Ok(Change::Removed(id)),
+            Told::Breaks => Err("the connection broke".into()),
+            Told::Panics => panic!("a bug in the feed"),
+        }
+    }
+}
+
+fn read(rows: &Rows) -> impl Fn(u64) -> Result<Option<u64>, Infallible> + use<> {
+    let rows = Arc::clone(rows);
+    move |id| Ok(rows.lock().unwrap().get(&id).copied())
+}
+
+fn source(rows: &Rows) -> impl FnMut(&mut Keys<'_, u64>) -> Result<(), BoxError> + use<> {
+    let rows = Arc::clone(rows);
+    move |keys| Ok(keys.insert_all(rows.lock().unwrap().iter().copied())?)
+}
+
+#[test]
+fn a_blocking_feed_is_followed_in_the_same_order() {
+    let _limit = Limit::new();
+    let rows = Rows::default();
+    let write = |id: u64| assert!(rows.lock().unwrap().insert(id));
+    let builder = Cache::builder().expected_keys(1000).false_positive_rate(1e-6);
+    let cache = builder.build_blocking(read(&rows)).unwrap();
+    let get = |id: u64| cache.get(&id).unwrap();
+    cache.mark_ready();
+    write(1);
+    cache.insert_value(&1, 0);
+
+    let (permit, permits) = mpsc::channel();
+    let (tell, told) = mpsc::channel();
+    let listens = Arc::new(AtomicUsize::new(0));
+    let feed = Script {
+        rows: Arc::clone(&rows),
+        permits,
+        told,
+        listens: Arc::clone(&listens),
+    };
+    let following = cache.follow(feed, LONG, source(&rows));
+    // It does not listen yet, and others write.
+    write(2);
+    assert_eq!((get(1), get(2), cache.is_ready()), (Some(0), Some(2), false));
+    permit.send(()).unwrap();
+    until_blocking(|| cache.is_ready());
+    assert_eq!((get(1), get(2), get(100)), (Some(1), Some(2), Some(100)));
+    write(3);
+    assert_eq!(get(3), None);
+    tell.send(Told::Written(3)).unwrap();
+    until_blocking(|| get(3) == Some(3));
+    // A miss that is remembered, and trusted while the feed tells.
+    rows.lock().unwrap().remove(&3);
+    tell.send(Told::Removed(3)).unwrap();
+    until_blocking(|| get(3).is_none());
+    let before = cache.stats();
+    assert_eq!((get(3), cache.stats().since(&before).known_misses), (None, 1));
+
+    for (round, end) in [(1, Told::Breaks), (2, Told::Panics)] {
+        tell.send(end).unwrap();
+        until_blocking(|| !cache.is_ready());
+        // Added again, and a new one.
+        rows.lock().unwrap().insert(3);
+        write(10 + round);
+        assert_eq!((get(3), get(10 + round)), (Some(3), Some(10 + round)));
+        permit.send(()).unwrap();
+        until_blocking(|| cache.is_ready());
+        assert_eq!(listens.load(Ordering::Relaxed) as u64, 1 + round);
+        let found = [3, 10 + round, 100 + round].map(get);
+        assert_eq!(found, [Some(3), Some(10 + round), Some(100 + round)]);
+        assert!(cache.guard().check(&50).is_none());
+        rows.lock().unwrap().remove(&3);
+        tell.send(Told::Removed(3)).unwrap();
+        until_blocking(|| get(3).is_none());
+    }
+    drop(tell);
+    following.stop();
+    write(20);
+    assert_eq!((get(20), cache.is_ready()), (Some(20), false));
+}
+
+/// It listens again, and a rebuild that hangs does not close the cache meanwhile.
+#[test]
+fn a_blocking_feed_that_is_silent_is_broken() {
+    let _limit = Limit::new();
+    let rows = Rows::default();
+    let cache = Cache::builder().build_blocking(read(&rows)).unwrap();
+    let (permit, permits) = mpsc::channel();
+    (0..10).for_each(|_| permit.send(()).unwrap());
+    let (_tell, told) = mpsc::channel();
+    let listens = Arc::new(AtomicUsize::new(0));
+    let feed = Script {
+        rows: Arc::clone(&rows),
+        permits,
+        told,
+        listens: Arc::clone(&listens),
+    };
+    let mut source = source(&rows);
+    let rebuilds = Arc::new(AtomicUsize::new(0));
+    let following = cache.follow(feed, Duration::from_millis(50), {
+        let (listens, rebuilds) = (Arc::clone(&listens), Arc::clone(&rebuilds));
+        move |keys| {
+            source(keys)?;
+            if rebuilds.fetch_add(1, Ordering::Relaxed) == 0 {
+                // Longer than the silence: the feed breaks before this ends.
+                let before = listens.load(Ordering::Relaxed);
+                std::thread::sleep(Duration::from_millis(200));
+                assert_eq!(before, listens.load(Ordering::Relaxed));
+            }
+            Ok(())
+        }
+    });
+    until_blocking(|| rebuilds.load(Ordering::Relaxed) == 1);
+    until_blocking(|| listens.load(Ordering::Relaxed) == 2 || cache.is_ready());
+    assert!(!cache.is_ready() || rebuilds.load(Ordering::Relaxed) == 2);
+    until_blocking(|| listens.load(Ordering::Relaxed) == 3);
+    following.stop();
+    assert!(!cache.is_ready());
+}
+
+struct Never;
+
+impl Feed<u64> for Never {
+    async fn listen(&mut self) -> Result<(), BoxError> {
+        Ok(())
+    }
+
+    async fn next(&mut self) -> Result<Change<u64>, BoxError> {
+        std::future::pending().await
+    }
+}
+
+/// Nobody tells any more.
+#[tokio::test]
+async fn a_cache_opens_when_its_feed_is_followed_no_more() {
+    let _limit = Limit::new();
+    let read = async |id: u64| Ok::<_, Infallible>(Some(id));
+    let cache = future::GuardedCache::<u64, u64>::builder().build(read).unwrap();
+    let all = async |keys: &mut Keys<'_, u64>| Ok(keys.insert_all([1, 2])?);
+    let following = tokio::spawn(cache.follow(Never, LONG, all));
+    until(|| cache.is_ready()).await;
+    assert_eq!(cache.get(&3).await.unwrap(), None);
+    following.abort();
+    assert!(following.await.is_err());
+    assert_eq!((cache.get(&3).await.unwrap(), cache.is_ready()), (Some(3), false));
+}
+
+/// Without a feed: from `reopen` until a rebuild.
+#[test]
+fn a_miss_is_doubted_while_a_reopened_cache_is_not_filled() {
+    let _limit = Limit::new();
+    let rows = Rows::default();
+    let cache = Cache::builder().build_blocking(read(&rows)).unwrap();
+    let known_misses = || cache.stats().known_misses;
+    // A cache that was never filled remembers.
+    assert_eq!((cache.get(&1), cache.get(&1), known_misses()).2, 1);
+    cache.reopen();
+    rows.lock().unwrap().insert(1);
+    assert_eq!((cache.get(&1).unwrap(), known_misses()), (Some(1), 1));
+    assert_eq!(cache.get_many(&[2]).unwrap(), [None]);
+    rows.lock().unwrap().insert(2);
+    assert_eq!(cache.get_many(&[2]).unwrap(), [Some(2)]);
+    cache.clear();
+    cache.rebuild_now(source(&rows)).unwrap();
+    cache.insert(&3);
+    assert_eq!(cache.get(&3).unwrap(), None);
+    assert_eq!((cache.get(&3).unwrap(), known_misses()), (None, 2));
+}
+
+/// A rebuild may take minutes. Made-up keys that come again do not read the store meanwhile.
+#[tokio::test]
+async fn misses_serve_once_a_feed_is_heard() {
+    let _limit = Limit::new();
+    let read = async |_| Ok::<Option<u64>, Infallible>(None);
+    let cache = future::GuardedCache::<u64, u64>::builder().build(read).unwrap();
+    let hangs = async |_: &mut Keys<'_, u64>| std::future::pending().await;
+    let following = tokio::spawn(cache.follow(Never, LONG, hangs));
+    let began = std::time::Instant::now();
+    while cache.stats().known_misses < 10 {
+        assert_eq!(cache.get(&1).await.unwrap(), None);
+        assert!(began.elapsed() < LONG, "{:?}", cache.stats());
+        tokio::task::yield_now().await;
+    }
+    following.abort();
+}
