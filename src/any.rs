@@ -218,8 +218,8 @@ impl AnyFilter {
     }
 
     /// Reads a filter of at most `limit` bytes with `hasher`, or with that of the `header`.
-    fn decode<I: Input>(
-        input: &mut I,
+    fn decode(
+        input: &mut dyn Input,
         limit: usize,
         header: &SnapshotHeader,
         hasher: Option<AnyHasher>,

@@ -86,6 +86,22 @@ pub use replace::{remove_file, replace_file};
 pub use crate::hash::Identity;
 use crate::hash::{FilterHasher, Murmur3};
 
+/// Takes the record of the hasher, or fails.
+pub(crate) type AskHasher<'a> = &'a mut dyn FnMut(Hashing) -> Decoded<()>;
+
+/// What `decode` returns, and the hasher that `hasher` makes of the record that `decode` reads.
+pub(crate) fn with_hasher<T, S>(
+    hasher: impl FnOnce(Hashing) -> Decoded<S>,
+    decode: impl FnOnce(AskHasher<'_>) -> Decoded<T>,
+) -> Decoded<(T, S)> {
+    let (mut hasher, mut made) = (Some(hasher), None);
+    let decoded = decode(&mut |hashing| {
+        let hasher = hasher.take().expect("a snapshot has one hasher");
+        hasher(hashing).map(|hasher| made = Some(hasher))
+    })?;
+    Ok((decoded, made.expect("a snapshot has a hasher")))
+}
+
 /// Returns `hasher`, or an error if the record has another hasher.
 pub(crate) fn given<S: FilterHasher>(hasher: S) -> impl FnOnce(Hashing) -> Decoded<S> {
     move |hashing| hashing.check(Hashing::of(&hasher)).map(|()| hasher)

@@ -183,12 +183,12 @@ impl ConcurrentBitmap {
     }
 
     /// Reads a set of at most `limit` bytes.
-    pub(crate) fn decode<I: Input>(input: &mut I, limit: usize) -> Decoded<Self> {
+    pub(crate) fn decode(input: &mut dyn Input, limit: usize) -> Decoded<Self> {
         let (bound, len) = parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?)?;
         let bytes = words_of(bound).expect("checked by parse") as u64 * 8;
         admit(input, len, bytes, limit)?;
         let mut bits = AtomicBits::new(bound).map_err(SnapshotErrorKind::OutOfMemory)?;
-        read_words(input, &header(bound).to_bytes(), used(bound), |first, words| {
+        read_words(input, &header(bound).to_bytes(), used(bound), &mut |first, words| {
             bits.store_words(first, words.iter().map(Load::load));
         })?;
         check_end(bits.words(), bound)?;

@@ -49,12 +49,12 @@ pub(crate) fn write_words<O: Out>(
 
 /// Reads what [`write_words`] wrote after the header. Calls `store(first, words)` for each chunk,
 /// with the index of its first word. The caller must not trust the words until this returns `Ok`.
-pub(crate) fn read_words<I: Input>(
-    input: &mut I,
+pub(crate) fn read_words(
+    input: &mut dyn Input,
     // The bytes of the header, for the checksum.
     header: &[u8; SNAPSHOT_HEADER],
     len: usize,
-    mut store: impl FnMut(usize, &[[u8; WORD]]),
+    store: &mut dyn FnMut(usize, &[[u8; WORD]]),
 ) -> Decoded<()> {
     let mut sum = Checksum::default();
     sum.write(header);
@@ -79,7 +79,7 @@ pub(crate) fn read_words<I: Input>(
 /// before the snapshot does. (The snapshot has `len` bytes, and its header was read.) The caller
 /// calls this before it allocates all of the memory. The system provides a page when it is first
 /// written to.
-pub(crate) fn admit<I: Input>(input: &mut I, len: usize, needed: u64, limit: usize) -> Decoded<()> {
+pub(crate) fn admit(input: &mut dyn Input, len: usize, needed: u64, limit: usize) -> Decoded<()> {
     if needed > limit as u64 {
         return Err(SnapshotErrorKind::OverLimit {
             needed,

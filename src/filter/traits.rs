@@ -18,7 +18,7 @@
 //! traits, so that methods can be added: the hidden ones belong to one exact version.
 
 use crate::chunks::{Answer, HASHED, Source, try_gathered, unpack_into};
-use crate::codec::{Hashing, Input, Out, assert_snapshot_length, from_slice, given, murmur3};
+use crate::codec::{AskHasher, Hashing, Input, Out, assert_snapshot_length, from_slice, given, murmur3, with_hasher};
 use crate::error::{BuildError, IncompatibleError, InsertError, SnapshotError, SnapshotErrorKind};
 use crate::filter::{Filter, Statistics};
 use crate::funnel::Funnel;
@@ -743,13 +743,10 @@ pub trait Encode: Engine {
     #[doc(hidden)]
     fn encode<O: Out>(&self, hashing: Hashing, out: &mut O) -> Result<(), O::Error>;
 
-    /// Reads an engine of at most `limit` bytes. `hasher` turns the record of the hasher into one.
+    /// Reads an engine of at most `limit` bytes. Tells `hasher` the record of the hasher, once, and
+    /// fails if that does. (Without parameters of types, so that it is compiled once.)
     #[doc(hidden)]
-    fn decode<I: Input, S>(
-        input: &mut I,
-        limit: usize,
-        hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,
-    ) -> Result<(Self, S), SnapshotErrorKind>;
+    fn decode(input: &mut dyn Input, limit: usize, hasher: AskHasher<'_>) -> Result<Self, SnapshotErrorKind>;
 }
 
 /// The size of such a filter never changes, and so the length of its snapshots.
@@ -791,8 +788,8 @@ pub trait Stored: Sized {
 
     /// Reads a filter of at most `limit` bytes.
     #[doc(hidden)]
-    fn decode<I: Input>(
-        input: &mut I,
+    fn decode(
+        input: &mut dyn Input,
         limit: usize,
         hasher: impl FnOnce(Hashing) -> Result<Self::Hasher, SnapshotErrorKind>,
     ) -> Result<Self, SnapshotErrorKind>;
@@ -889,12 +886,12 @@ impl<E: Encode, S: FilterHasher> Stored for Filter<E, S> {
         copy.encode(Hashing::of(&self.hasher), out)
     }
 
-    fn decode<I: Input>(
-        input: &mut I,
+    fn decode(
+        input: &mut dyn Input,
         limit: usize,
         hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,
     ) -> Result<Self, SnapshotErrorKind> {
-        let (engine, hasher) = E::decode(input, limit, hasher)?;
+        let (engine, hasher) = with_hasher(hasher, |hasher| E::decode(input, limit, hasher))?;
         Ok(Self::of(engine, hasher))
     }
 }

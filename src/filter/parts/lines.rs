@@ -4,7 +4,9 @@
 //! [`Blocked`] has lookups, statistics, comparison and snapshots. Its words bring their kernels;
 //! inserts stand with the words.
 
-use crate::codec::{BlocksHeader, Hashing, Input, Kind, Out, SNAPSHOT_HEADER, admit, read_words, write_words};
+use crate::codec::{
+    AskHasher, BlocksHeader, Hashing, Input, Kind, Out, SNAPSHOT_HEADER, admit, read_words, write_words,
+};
 use crate::error::{BuildError, IncompatibleError, SnapshotErrorKind};
 use crate::filter::Statistics;
 use crate::filter::traits::{Encode, Engine, FixedSize, Planned, Union};
@@ -276,20 +278,16 @@ impl<W: OwnWords> Encode for Blocked<W> {
         write_words(out, &header(self, hashing).to_bytes(), words, self.words.words())
     }
 
-    fn decode<I: Input, S>(
-        input: &mut I,
-        limit: usize,
-        hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,
-    ) -> Result<(Self, S), SnapshotErrorKind> {
+    fn decode(input: &mut dyn Input, limit: usize, hasher: AskHasher<'_>) -> Result<Self, SnapshotErrorKind> {
         let header = BlocksHeader::parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?, W::KIND)?;
-        let hasher = hasher(header.hashing)?;
+        hasher(header.hashing)?;
         let blocks = header.layout.blocks;
         admit(input, header.len(), (blocks * LINE_BYTES) as u64, limit)?;
         let engine = empty::<W>(header.layout, header.expected_keys);
         let mut engine = engine.map_err(SnapshotErrorKind::OutOfMemory)?;
-        read_words(input, &header.to_bytes(), blocks * LINE_WORDS, |first, words| {
+        read_words(input, &header.to_bytes(), blocks * LINE_WORDS, &mut |first, words| {
             engine.words.store_words(first, words.iter().map(Load::load));
         })?;
-        Ok((engine, hasher))
+        Ok(engine)
     }
 }

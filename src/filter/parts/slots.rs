@@ -9,7 +9,8 @@
 
 use crate::chunks::{Answer, Source, all, answered, ones, tell};
 use crate::codec::{
-    Hashing, Input, Kind, MOST_WORDS, Out, OwnHeader, SNAPSHOT_HEADER, admit, read_words, snapshot_bytes, write_words,
+    AskHasher, Hashing, Input, Kind, MOST_WORDS, Out, OwnHeader, SNAPSHOT_HEADER, admit, read_words, snapshot_bytes,
+    write_words,
 };
 use crate::error::{BuildError, BuildErrorKind, InsertError, InsertErrorKind, SnapshotErrorKind};
 use crate::filter::Statistics;
@@ -362,22 +363,18 @@ impl<T: Slots> Encode for Bucketed<T> {
         write_words(out, &header.to_bytes(), words, self.table.words())
     }
 
-    fn decode<I: Input, S>(
-        input: &mut I,
-        limit: usize,
-        hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,
-    ) -> Result<(Self, S), SnapshotErrorKind> {
+    fn decode(input: &mut dyn Input, limit: usize, hasher: AskHasher<'_>) -> Result<Self, SnapshotErrorKind> {
         let header = OwnHeader::parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?, T::KIND)?;
-        let hasher = hasher(header.hashing)?;
+        hasher(header.hashing)?;
         let (buckets, expected_keys) = header.buckets(MOST_WORDS / T::WORDS as u64, T::of_header)?;
         let words = T::words_of(buckets);
         header.check_words(words)?;
         admit(input, header.len as usize, T::bytes_of(buckets) as u64, limit)?;
         let mut table = T::new(buckets).map_err(SnapshotErrorKind::OutOfMemory)?;
-        read_words(input, &header.to_bytes(), words, |first, words| {
+        read_words(input, &header.to_bytes(), words, &mut |first, words| {
             table.store(first, words.iter().map(Load::load));
         })?;
         table.check()?;
-        Ok((Self { table, expected_keys }, hasher))
+        Ok(Self { table, expected_keys })
     }
 }

@@ -73,8 +73,8 @@ stored! { ConcurrentBloom: Bloom, "", of one size }
 
 impl Bloom {
     /// Reads the `count` parts of a snapshot, whose bits take exactly `bytes` together.
-    pub(crate) fn decode_parts<I: Input>(
-        input: &mut I,
+    pub(crate) fn decode_parts(
+        input: &mut dyn Input,
         header: &OwnHeader,
         bytes: u64,
         count: usize,
@@ -82,7 +82,7 @@ impl Bloom {
         let mut left = bytes;
         let mut parts = Vec::new();
         for _ in 0..count {
-            let (part, ()) = Self::decode(input, left as usize, |own| own.check(header.hashing))?;
+            let part = Self::decode(input, left as usize, &mut |own| own.check(header.hashing))?;
             left -= part.memory_bytes() as u64;
             parts.push(part);
         }

@@ -66,7 +66,7 @@
 //!    removed meanwhile is there, but for the rate of false negatives.
 
 use crate::chunks::{Answer, HASHED, Source, all, answered, ones, tell};
-use crate::codec::{Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, given};
+use crate::codec::{AskHasher, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit};
 use crate::error::{BuildError, BuildErrorKind, IncompatibleError, SnapshotErrorKind};
 use crate::filter::methods::{built, inserts, removes, stored, unions};
 use crate::filter::parts::layers::fill_of_all;
@@ -410,22 +410,19 @@ impl Encode for Tombstone {
         self.removed.encode(Hashing::of(&Murmur3::default()), out)
     }
 
-    fn decode<I: Input, S>(
-        input: &mut I,
-        limit: usize,
-        hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,
-    ) -> Result<(Self, S), SnapshotErrorKind> {
+    fn decode(input: &mut dyn Input, limit: usize, hasher: AskHasher<'_>) -> Result<Self, SnapshotErrorKind> {
         let header = OwnHeader::parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?, Kind::Tombstone)?;
-        let hasher = hasher(header.hashing)?;
+        hasher(header.hashing)?;
         header.zeros(32..120)?;
         let bytes = header.body_bytes(2)?;
         admit(input, header.len as usize, bytes, limit)?;
-        let (added, ()) = Bloom::decode(input, bytes as usize, |hashing| hashing.check(header.hashing))?;
+        let added = Bloom::decode(input, bytes as usize, &mut |hashing| hashing.check(header.hashing))?;
         let left = bytes as usize - added.memory_bytes();
-        let (removed, _) = Bloom::decode(input, left, given(Murmur3::default()))?;
+        let of_murmur3 = Hashing::of(&Murmur3::default());
+        let removed = Bloom::decode(input, left, &mut |hashing| hashing.check(of_murmur3))?;
         let engine = Self { added, removed };
         header.check_len(engine.snapshot_bytes())?;
-        Ok((engine, hasher))
+        Ok(engine)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::chain::{FULL, Layers, Scalable};
 use super::steps::{MAX_EXPANSION, MAX_LAYERS, Steps};
-use crate::codec::{Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit};
+use crate::codec::{AskHasher, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit};
 use crate::error::SnapshotErrorKind;
 use crate::filter::traits::Encode;
 use crate::filter::types::bloom::Bloom;
@@ -50,13 +50,9 @@ impl Encode for Scalable {
 
     /// `limit` bounds growth too: a hostile snapshot may say that each layer has 4096 times the
     /// keys of the one before.
-    fn decode<I: Input, S>(
-        input: &mut I,
-        limit: usize,
-        hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,
-    ) -> Result<(Self, S), SnapshotErrorKind> {
+    fn decode(input: &mut dyn Input, limit: usize, hasher: AskHasher<'_>) -> Result<Self, SnapshotErrorKind> {
         let header = OwnHeader::parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?, Kind::Scalable)?;
-        let hasher = hasher(header.hashing)?;
+        hasher(header.hashing)?;
         let [_, words, full, max_layers, ..] = header.get(32).to_le_bytes();
         header.zeros(32..33)?;
         header.zeros(36..40)?;
@@ -104,7 +100,7 @@ impl Encode for Scalable {
         if chain.max_bytes < asked_bytes && !full {
             chain.close_if_full();
         }
-        Ok((chain, hasher))
+        Ok(chain)
     }
 }
 

@@ -7,8 +7,8 @@ use super::generations::Windowed;
 use super::list::{Generation, List};
 use super::settings::{self, MAX_GENERATIONS, MAX_WINDOW, NEVER, When, WindowSettings};
 use crate::codec::{
-    self, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, from_slice, given, read_words, snapshot_bytes,
-    write_words,
+    self, AskHasher, Hashing, Input, Kind, Out, OwnHeader, SNAPSHOT_HEADER, admit, from_slice, given, read_words,
+    snapshot_bytes, with_hasher, write_words,
 };
 use crate::error::{SnapshotError, SnapshotErrorKind};
 use crate::filter::Filter;
@@ -88,8 +88,9 @@ impl<S: FilterHasher> WindowedBloom<S> {
         codec::from_reader(reader, |input| Self::decode_by(clock, input, max_bytes, hasher)).map_err(SnapshotError)
     }
 
-    fn decode_by<I: Input>(clock: Clock, input: &mut I, limit: usize, hasher: S) -> Result<Self, SnapshotErrorKind> {
-        let (engine, hasher) = Windowed::decode_by(Some(clock), input, limit, given(hasher))?;
+    fn decode_by(clock: Clock, input: &mut dyn Input, limit: usize, hasher: S) -> Result<Self, SnapshotErrorKind> {
+        let decode = |hasher: AskHasher<'_>| Windowed::decode_by(Some(clock), input, limit, hasher);
+        let (engine, hasher) = with_hasher(given(hasher), decode)?;
         Ok(Filter::of(engine, hasher))
     }
 }
@@ -159,11 +160,7 @@ impl Encode for Windowed {
         blooms.try_for_each(|one| one.encode(hashing, out))
     }
 
-    fn decode<I: Input, S>(
-        input: &mut I,
-        limit: usize,
-        hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,
-    ) -> Result<(Self, S), SnapshotErrorKind> {
+    fn decode(input: &mut dyn Input, limit: usize, hasher: AskHasher<'_>) -> Result<Self, SnapshotErrorKind> {
         Self::decode_by(None, input, limit, hasher)
     }
 }
@@ -178,14 +175,14 @@ impl Windowed {
     }
 
     /// Reads an engine whose keys age by `supplied`, or by the clock that the snapshot names.
-    fn decode_by<I: Input, S>(
+    fn decode_by(
         supplied: Option<Clock>,
-        input: &mut I,
+        input: &mut dyn Input,
         limit: usize,
-        hasher: impl FnOnce(Hashing) -> Result<S, SnapshotErrorKind>,
-    ) -> Result<(Self, S), SnapshotErrorKind> {
+        hasher: AskHasher<'_>,
+    ) -> Result<Self, SnapshotErrorKind> {
         let header = OwnHeader::parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?, Kind::Windowed)?;
-        let hasher = hasher(header.hashing)?;
+        hasher(header.hashing)?;
         let [rotation, renew, generations, clock, ..] = header.get(32).to_le_bytes();
         let renew = header.byte("whether a key is renewed", renew, 0..=1)? == 1;
         let rotation = header.byte("the way to rotate", rotation, 0..=FULL)?;
@@ -224,7 +221,7 @@ impl Windowed {
         let needed = (bytes / count as u64).saturating_mul(generations as u64 + 1);
         admit(input, header.len as usize, needed, limit)?;
         let mut expires = Vec::new();
-        read_words(input, &header.to_bytes(), times, |_, words| {
+        read_words(input, &header.to_bytes(), times, &mut |_, words| {
             expires.extend(words.iter().map(|word| u64::from_le_bytes(*word)));
         })?;
         let clock = match (supplied, kind) {
@@ -300,7 +297,6 @@ impl Windowed {
             begin,
             until,
         };
-        let engine = Self::new(list, settings).map_err(SnapshotErrorKind::OutOfMemory)?;
-        Ok((engine, hasher))
+        Self::new(list, settings).map_err(SnapshotErrorKind::OutOfMemory)
     }
 }
