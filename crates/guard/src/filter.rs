@@ -70,7 +70,7 @@ pub trait GuardFilter: Send + Sync + 'static {
 
     /// Whether the filter holds every key for a while, because it may lack valid ones: a guard over
     /// it [is open](crate::CacheGuard#open-guards). False, except for a shared filter with
-    /// `open_above_lag`.
+    /// `open_above_lag` or `open_until_filled`.
     ///
     /// ```
     /// use lanebloom_guard::{CacheGuard, GuardFilter};
@@ -154,21 +154,21 @@ impl GuardFilter for lanebloom_formats::GuavaBloom {
     }
 }
 
-/// Reads and writes the local copy. While the copy lags, every key may be in the set.
+/// Reads and writes the local copy. While the copy may lack keys, every key may be in the set.
 #[cfg(feature = "redis")]
 impl<F: GuardFilter> GuardFilter for lanebloom_redis::Shared<F> {
     #[inline]
     fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
         // The second lookup is for a key that was pulled after the first one: an exchange may have
-        // ended the lag in between.
-        F::contains(self, key) || self.has_lag_limit() && (self.is_lagging() || F::contains(self, key))
+        // ended the lag, or brought a filled set, in between.
+        F::contains(self, key) || self.can_lack_keys() && (self.may_lack_keys() || F::contains(self, key))
     }
 
     fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
         // Before the lookup, for the same reason.
-        let is_lagging = self.is_lagging();
+        let is_open = self.may_lack_keys();
         F::contains_batch_bitmap(self, keys, out);
-        if is_lagging {
+        if is_open {
             admit_all(keys.len(), out);
         }
     }
@@ -199,6 +199,6 @@ impl<F: GuardFilter> GuardFilter for lanebloom_redis::Shared<F> {
     }
 
     fn may_lack_keys(&self) -> bool {
-        self.is_lagging()
+        Self::may_lack_keys(self)
     }
 }

@@ -137,7 +137,7 @@ use std::sync::atomic::Ordering;
 /// # Open guards
 ///
 /// A guard is **open** while its filter may lack valid keys: it admits every key.
-/// [`is_open`](Self::is_open) reports it. A rebuild closes the guard. There are four causes:
+/// [`is_open`](Self::is_open) reports it. A rebuild closes the guard. There are five causes:
 ///
 /// - The filter is not filled yet. [`new_open`](Self::new_open) makes such a guard, for a service
 ///   that serves before it has read all keys. [`mark_ready`](Self::mark_ready) closes it too.
@@ -148,6 +148,8 @@ use std::sync::atomic::Ordering;
 ///   [`reopen`](Self::reopen) declares it.
 /// - A `SharedBloom` or `SharedWindow` (feature `redis`) lags above the limit that its builder's
 ///   `open_above_lag` set. The guard closes by itself once the filter has caught up.
+/// - A `SharedBloom` with `open_until_filled` is not filled yet. The guard closes by itself once
+///   a process has filled the set and the keys have arrived.
 ///
 /// ```
 /// use lanebloom_guard::{CacheGuard, lanebloom::ScalableBloom};

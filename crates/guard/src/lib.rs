@@ -77,7 +77,9 @@
 //! 5. **No key is turned away while the filter may lack valid keys**: before it is filled (see
 //!    [Readiness](#readiness)), and after it has refused a key or [`reopen`](Cache::reopen) has
 //!    been called, until the end of the next rebuild that begins after that. Gets ask the caches
-//!    and the store then.
+//!    and the store then. The same holds for a `SharedBloom` with `open_until_filled`, from the
+//!    beginning until one of the processes has inserted all keys of the store and they have
+//!    arrived in this process.
 //!
 //! The source file `flights.rs` states the protocol and proves it. The model checker loom tries it
 //! in every interleaving (`loom-tests/src/flights.rs`), and `tests/stress.rs` checks it with 100
@@ -176,8 +178,9 @@
 //! Set it to the delay that new rows may have.
 //!
 //! A rebuild of a `SharedBloom` needs a new name of the set, to which all processes change at the
-//! same time; a store without removals needs no rebuild. A process that finds the set filled calls
-//! [`mark_ready`](Cache::mark_ready).
+//! same time; a store without removals needs no rebuild. One process fills the set, by `fill_once`,
+//! and the others wait: connect the set with `open_until_filled`, and call
+//! [`mark_ready`](Cache::mark_ready) at once. The cache is open until the set is filled.
 //!
 //! ## The order of a feed
 //!

@@ -11,8 +11,8 @@ use lanebloom_guard::sync::GuardedCache;
 use lanebloom_redis::{SharedBloom, SharedWindow};
 use redis_server::{Redis, Server};
 use std::convert::Infallible;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -156,6 +156,168 @@ impl Drop for Frozen {
     fn drop(&mut self) {
         Self::signal("-CONT", self.0);
     }
+}
+
+/// Three processes start with an empty set, serve from the beginning, and add rows. One of them
+/// reads the store.
+#[test]
+fn no_row_is_refused_while_one_process_fills_the_set() {
+    const ROWS: u64 = 20_000;
+    let _limit = Limit::new();
+    let Some(redis) = Server::of("no_row_is_refused_while_one_process_fills_the_set").start() else {
+        return;
+    };
+    let client = redis.client();
+    let cache = || {
+        let client = client.clone();
+        let filter = move |keys| {
+            let filter = ConcurrentBloom::builder().expected_keys(keys).build()?;
+            let builder = SharedBloom::builder("ids").interval(Duration::from_millis(5));
+            let builder = builder.timeout(PATIENCE).open_until_filled();
+            Ok::<_, lanebloom_guard::BoxError>(builder.connect(client.clone(), filter)?)
+        };
+        let builder = lanebloom_guard::future::GuardedCache::<u64, u64>::builder().expected_keys(2 * ROWS as usize);
+        let cache = builder
+            .filter(filter)
+            .build_blocking(|id| Ok::<_, Infallible>((id < 2 * ROWS).then_some(id)));
+        let cache = cache.unwrap();
+        cache.mark_ready();
+        cache
+    };
+    let caches = [cache(), cache(), cache()];
+    let (fills, refused) = (AtomicU64::new(0), AtomicU64::new(0));
+    thread::scope(|scope| {
+        for (i, cache) in (0..).zip(&caches) {
+            let (fills, refused) = (&fills, &refused);
+            scope.spawn(move || {
+                let filled = cache.guard().filter().fill_once(PATIENCE, |ids| {
+                    fills.fetch_add(1, Ordering::Relaxed);
+                    for id in 0..ROWS {
+                        ids.insert(&id);
+                        if id % 1000 == 0 {
+                            thread::sleep(Duration::from_millis(5));
+                        }
+                    }
+                    Ok::<_, Infallible>(())
+                });
+                filled.unwrap();
+            });
+            scope.spawn(move || {
+                // Rows of the store, and new ones of this process.
+                let mut id = i;
+                while cache.guard().is_open() || id < ROWS {
+                    refused.fetch_add(u64::from(cache.get(&(id % ROWS)).unwrap().is_none()), Ordering::Relaxed);
+                    if id % 10 == i {
+                        cache.insert(&(ROWS + id % ROWS));
+                    }
+                    id += 1;
+                }
+            });
+        }
+    });
+    assert_eq!((fills.into_inner(), refused.into_inner()), (1, 0));
+    for cache in &caches {
+        cache.guard().filter().sync(PATIENCE).unwrap();
+    }
+    for cache in &caches {
+        cache.guard().filter().sync(PATIENCE).unwrap();
+        assert!(!cache.guard().is_open() && cache.is_ready());
+        let rows = (0..ROWS).chain((ROWS..2 * ROWS).filter(|id| (id - ROWS) % 10 < 3));
+        assert_eq!(rows.filter(|id| cache.guard().check(id).is_none()).count(), 0);
+        let made_up = (1 << 40..(1 << 40) + 1000).filter(|id| cache.guard().check(id).is_some());
+        assert!(made_up.count() < 50);
+    }
+    // A process that starts now is closed, and reads nothing.
+    let late = cache();
+    assert!(!late.guard().is_open() && late.get(&(ROWS - 1)).unwrap().is_some());
+}
+
+/// The texts of all warnings, of all threads.
+struct Warnings(Mutex<Vec<String>>);
+
+impl Warnings {
+    /// The warnings of this process from now on.
+    fn collect() -> &'static Self {
+        static WARNINGS: OnceLock<&'static Warnings> = OnceLock::new();
+        WARNINGS.get_or_init(|| {
+            let warnings: &'static Self = Box::leak(Box::new(Self(Mutex::default())));
+            tracing::subscriber::set_global_default(warnings).unwrap();
+            warnings
+        })
+    }
+
+    fn count(&self, text: &str) -> usize {
+        self.0
+            .lock()
+            .unwrap()
+            .iter()
+            .filter(|warning| warning.contains(text))
+            .count()
+    }
+}
+
+impl tracing::Subscriber for &'static Warnings {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        *metadata.level() == tracing::Level::WARN
+    }
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+    fn event(&self, event: &tracing::Event<'_>) {
+        struct Texts(String);
+        impl tracing::field::Visit for Texts {
+            fn record_debug(&mut self, _: &tracing::field::Field, value: &dyn std::fmt::Debug) {
+                self.0 += &format!("{value:?} ");
+            }
+        }
+        let mut texts = Texts(String::new());
+        event.record(&mut texts);
+        self.0.lock().unwrap().push(texts.0);
+    }
+    fn enter(&self, _: &tracing::span::Id) {}
+    fn exit(&self, _: &tracing::span::Id) {}
+}
+
+/// The same limit for a window, and the warning that tells of it.
+#[cfg(unix)]
+#[test]
+fn a_guard_over_a_window_opens_while_it_lags_and_says_so() {
+    let _limit = Limit::new();
+    let Some(redis) = Server::of("a_guard_over_a_window_opens_while_it_lags_and_says_so").start() else {
+        return;
+    };
+    let warnings = Warnings::collect();
+    let says = "a shared filter lags above its limit: its guards are open";
+    let filter = WindowedBloom::builder()
+        .expected_keys(10_000)
+        .window(Duration::from_secs(3600));
+    let builder = SharedWindow::builder("recent").interval(Duration::from_millis(10));
+    let builder = builder.open_above_lag(Duration::from_secs(1));
+    let node = builder.connect_window(redis.client(), filter.time_of_day().build().unwrap());
+    let guard = CacheGuard::<u64, _>::new(node.unwrap());
+    let until = |is_open| {
+        let began = Instant::now();
+        while guard.is_open() != is_open {
+            assert!(began.elapsed() < PATIENCE, "not {is_open}");
+            thread::sleep(Duration::from_millis(1));
+        }
+    };
+    until(false);
+    assert!(guard.check(&17).is_none());
+    let (lags, warned) = (guard.filter().stats().lags, warnings.count(says));
+    let frozen = Frozen::new(&redis);
+    until(true);
+    assert!(guard.check(&17).is_some() && guard.filter().is_lagging());
+    let began = Instant::now();
+    while warnings.count(says) == warned {
+        assert!(began.elapsed() < PATIENCE, "no warning");
+        thread::sleep(Duration::from_millis(1));
+    }
+    drop(frozen);
+    until(false);
+    assert!(guard.check(&17).is_none() && guard.filter().stats().lags > lags);
 }
 
 /// While the server is frozen, one process inserts keys. Once the guard of the other has opened, it

@@ -475,6 +475,8 @@ pub(crate) enum SharedErrorKind {
         reply: String,
     },
     Behind,
+    /// The source of `fill_once` failed.
+    Source(Arc<dyn Error + Send + Sync>),
     Timeout {
         after: Duration,
         last: Option<SharedError>,
@@ -548,6 +550,28 @@ impl SharedError {
             SharedErrorKind::Timeout { last: Some(last), .. } => last.is_expired(),
             _ => false,
         }
+    }
+
+    /// Whether the source of [`fill_once`](crate::SharedBloom::fill_once) failed. Its error is the
+    /// [`source`](Error::source).
+    ///
+    /// ```no_run
+    /// use lanebloom::ConcurrentBloom;
+    /// use lanebloom_redis::SharedBloom;
+    /// use std::time::Duration;
+    ///
+    /// let server = redis::Client::open("redis://127.0.0.1/")?;
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let ids = SharedBloom::builder("ids").connect(server, filter)?;
+    /// let fails = |_: &ConcurrentBloom| Err("the store is down");
+    /// let error = ids.fill_once(Duration::from_secs(30), fails).unwrap_err();
+    /// assert!(error.is_source());
+    /// assert_eq!(error.to_string(), "the source of the keys failed");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn is_source(&self) -> bool {
+        matches!(*self.0, SharedErrorKind::Source(_))
     }
 
     /// Whether no later attempt will succeed.
@@ -637,6 +661,7 @@ impl fmt::Display for SharedError {
             SharedErrorKind::Foreign { key, what } => write!(f, "{key} was not written by a shared filter: {what}"),
             SharedErrorKind::Reply { to, reply } => write!(f, "unexpected reply to {to}: {reply}"),
             SharedErrorKind::Behind => f.write_str("the server trimmed its log faster than this node could read it"),
+            SharedErrorKind::Source(_) => f.write_str("the source of the keys failed"),
             SharedErrorKind::Timeout { after, last: None } => write!(f, "not done within {after:?}"),
             SharedErrorKind::Timeout {
                 after,
@@ -654,6 +679,7 @@ impl Error for SharedError {
             SharedErrorKind::Build(error) => Some(error),
             SharedErrorKind::Thread(error) => Some(error),
             SharedErrorKind::Redis(error) => Some(error),
+            SharedErrorKind::Source(error) => Some(&**error),
             SharedErrorKind::Timeout { last: Some(last), .. } => Some(last),
             _ => None,
         }

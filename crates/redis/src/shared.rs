@@ -91,6 +91,27 @@
 //! pushed, and are not open. Only `sync` before the id is handed out covers this. The time in which
 //! a machine sleeps does not count.
 //!
+//! # The first fill
+//!
+//! A new set is empty, and a guard over it would turn every valid key away. With these two calls
+//! one process fills the set, and no guard turns a key away meanwhile:
+//!
+//! 1. Connect with [`open_until_filled`](SharedBuilder::open_until_filled). A guard over the node
+//!    admits every key until the set is filled.
+//! 2. Call [`fill_once`](SharedBloom::fill_once) in every process, in a thread of its own if the
+//!    process should serve meanwhile. The server lets one process read all keys from the store.
+//!
+//! When the source has ended and the server has all keys, the set gets a mark. Each node sees the
+//! mark in the exchange that brings it the rest of the keys, and its guard closes. A process that
+//! starts later sees the mark when it connects, and reads nothing from the store.
+//!
+//! | failure during the fill | what happens |
+//! |---|---|
+//! | the process that fills dies | after ten seconds another process fills |
+//! | its source fails or panics | another process fills at once |
+//! | the server freezes or is away | all guards stay open. If it takes longer than ten seconds, a second process may fill too, which does no harm |
+//! | the server loses its last writes, or all data | a process that has all keys pushes them and marks the set again. New guards are open until then |
+//!
 //! # What it costs
 //!
 //! - Memory: twice the filter's. The second half is a copy of the bits that the server is known to
@@ -206,6 +227,8 @@
 mod deadline_socket;
 mod delta;
 mod description;
+mod fill;
+mod filling;
 mod lag_limit;
 pub(super) mod lifetime;
 mod node;
@@ -224,6 +247,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+pub use fill::Filled;
 pub use node::SharedStats;
 pub use window::SharedWindow;
 #[doc(hidden)]
@@ -310,6 +334,7 @@ pub struct SharedBuilder {
     /// In ms since 1970; 0 if never.
     expires: u64,
     lag_limit: Option<Duration>,
+    open_until_filled: bool,
 }
 
 impl SharedBloom {
@@ -334,6 +359,7 @@ impl SharedBloom {
             timeout: Duration::from_secs(2),
             expires: 0,
             lag_limit: None,
+            open_until_filled: false,
         }
     }
 }
@@ -428,6 +454,30 @@ impl SharedBuilder {
         self
     }
 
+    /// A guard over this node admits every key until a node has filled the set, by
+    /// [`fill_once`](SharedBloom::fill_once), and its keys have arrived here. By default, a guard
+    /// turns away what is not in the set, filled or not.
+    ///
+    /// A cache over this node needs no rebuild: call its `mark_ready` at once. It stays open until
+    /// the set is filled. A [`SharedWindow`] ignores this option: it forgets what is filled in.
+    ///
+    /// ```no_run
+    /// use lanebloom::ConcurrentBloom;
+    /// use lanebloom_redis::SharedBloom;
+    ///
+    /// let server = redis::Client::open("redis://127.0.0.1/")?;
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let shared = SharedBloom::builder("ids")
+    ///     .open_until_filled()
+    ///     .connect(server, filter)?;
+    /// assert!(shared.may_lack_keys() && !shared.stats().is_filled);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn open_until_filled(mut self) -> Self {
+        self.open_until_filled = true;
+        self
+    }
+
     /// The time when the server deletes the whole set; never by default. The precision is 1 ms. The
     /// server refuses a node with another time.
     ///
@@ -492,7 +542,15 @@ impl SharedBuilder {
         };
         let description = Description::of(&filter, filter.hasher(), lifetime);
         let replica = Replica::new(RedisKeys::of(&self.name)?, description, Arc::clone(&filter))?;
-        let node = Node::start(server, Box::new(replica), self.interval, self.timeout, self.lag_limit)?;
+        let (interval, timeout) = (self.interval, self.timeout);
+        let node = Node::start(
+            server,
+            Box::new(replica),
+            interval,
+            timeout,
+            self.lag_limit,
+            self.open_until_filled,
+        )?;
         Ok(Shared { filter, node })
     }
 }
@@ -610,12 +668,35 @@ impl<F> Shared<F> {
         self.node.lag_limit().is_exceeded()
     }
 
-    /// For guards: whether [`is_lagging`](Self::is_lagging) can ever return true.
+    /// Whether a guard over this node is open: the node [lags](Self::is_lagging), or the set is not
+    /// [filled](SharedBuilder::open_until_filled). False without one of the two options. Takes two
+    /// loads and a look at the clock.
+    ///
+    /// ```no_run
+    /// use lanebloom::ConcurrentBloom;
+    /// use lanebloom_redis::SharedBloom;
+    ///
+    /// let server = redis::Client::open("redis://127.0.0.1/")?;
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let builder = SharedBloom::builder("ids");
+    /// let waits = builder.clone().open_until_filled();
+    /// let other = builder.connect(server.clone(), filter.clone())?;
+    /// assert!(!other.may_lack_keys());
+    /// assert!(waits.connect(server, filter)?.may_lack_keys());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn may_lack_keys(&self) -> bool {
+        self.node.may_lack_keys()
+    }
+
+    /// For guards: whether [`may_lack_keys`](Self::may_lack_keys) can ever return true.
     #[doc(hidden)]
     #[inline]
     #[must_use]
-    pub fn has_lag_limit(&self) -> bool {
-        self.node.lag_limit().is_set()
+    pub fn can_lack_keys(&self) -> bool {
+        self.node.can_lack_keys()
     }
 
     /// The local filter.

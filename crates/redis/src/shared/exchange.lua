@@ -4,17 +4,27 @@
 -- ARGV: 1 description, 2 the last exchange that the node knows, 3 token, 4 the log's limit in bytes, 5 the delta,
 --       6 when the set expires: in ms since 1970, or after a "+" in ms from now; 0 if never
 --       7 the tolerance of a time from now, in ms
+--       8 the node's part in filling the set: '' none, its token if it fills or wants to, 'all' if all keys of the set are on the
+--         server once this delta is
+--       9 with a token: for how many ms the node then holds the lease; 0 ends it
 --
 -- Answers { what, id, id of an exchange, its delta, ... }:
 --   'other'   the set has another description, which takes the place of the id
 --   'lost'    the log does not go back to the node's last exchange: the node must read the chunks
 --   'more'    one answer cannot hold all deltas; nothing was pushed
 --   'done'    everything was pulled, and the delta is in; the id is the node's exchange, or the last one
+--   'holds'   the same, and the node holds the lease: it fills the set
+--   'filled'  the same, and a node has filled the set
 local function number(id)
     return tonumber(string.match(id, '^%d+'))
 end
 
-local meta = redis.call('HMGET', KEYS[1], 'description', 'head', 'bytes', 'base', 'expires')
+local function milliseconds()
+    local now = redis.call('TIME')
+    return now[1] * 1000 + math.floor(now[2] / 1000)
+end
+
+local meta = redis.call('HMGET', KEYS[1], 'description', 'head', 'bytes', 'base', 'expires', 'filled', 'filler', 'lease')
 
 -- All keys of a set expire at one moment, whatever the server's clock does until then: if chunks
 -- expired before their versions, no node would notice. If nodes give the time from now, since the
@@ -23,8 +33,7 @@ local meta = redis.call('HMGET', KEYS[1], 'description', 'head', 'bytes', 'base'
 local expires = ARGV[6]
 local later = false
 if string.sub(expires, 1, 1) == '+' then
-    local now = redis.call('TIME')
-    local wanted = now[1] * 1000 + math.floor(now[2] / 1000) + tonumber(expires)
+    local wanted = milliseconds() + tonumber(expires)
     local kept = tonumber(meta[5] or '0')
     later = wanted > kept + tonumber(ARGV[7])
     expires = string.format('%.0f', later and wanted or kept)
@@ -53,8 +62,37 @@ elseif meta[1] ~= ARGV[1] then
     return { 'other', meta[1] }
 end
 
+-- The lease, by the server's clock. It only spares the store: two nodes that fill at once do no harm. A server that is full, or takes
+-- no writes, gives no lease. (A lease of more time than this node asks for was given before the clock was set back.)
+local filled = meta[6]
+local holds = false
+if not filled and ARGV[8] ~= '' and ARGV[8] ~= 'all' then
+    local now, time, lease = milliseconds(), tonumber(ARGV[9]), tonumber(meta[8] or '0')
+    local mine = meta[7] == ARGV[8]
+    if time == 0 and mine then
+        redis.pcall('HDEL', KEYS[1], 'filler', 'lease')
+    elseif time > 0 and (mine or now >= lease or lease > now + time) then
+        holds = type(redis.pcall('HSET', KEYS[1], 'filler', ARGV[8], 'lease', string.format('%.0f', now + time))) == 'number'
+    end
+end
+
 local head = meta[2] or '0-0'
 local answer = { 'done', head }
+
+-- The end of an exchange after which everything is pulled and pushed. The mark is made here, where the server has every bit that the
+-- node knows: a server that loses bits loses the mark with them, since it lost the last writes.
+local function done()
+    if not filled and ARGV[8] == 'all' and type(redis.pcall('HSET', KEYS[1], 'filled', '1')) == 'number' then
+        filled = true
+        redis.call('HDEL', KEYS[1], 'filler', 'lease')
+    end
+    if filled then
+        answer[1] = 'filled'
+    elseif holds then
+        answer[1] = 'holds'
+    end
+    return answer
+end
 
 -- Pull. A node that knows the last exchange has nothing to pull, and most calls end here.
 local at = ARGV[2]
@@ -93,7 +131,7 @@ end
 -- Push.
 local delta = ARGV[5]
 if #delta == 0 then
-    return answer
+    return done()
 end
 local id = string.format('%.0f-%s', number(head) + 1, ARGV[3])
 local versions = {}
@@ -152,4 +190,4 @@ if later then
     end
 end
 answer[2] = id
-return answer
+return done()

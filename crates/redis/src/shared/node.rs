@@ -11,12 +11,14 @@
 //! a last round trip that began within the timeout of the push.
 
 use super::deadline_socket::DeadlineSocket;
+use super::filling::{self, Fill, Filling};
 use super::lag_limit::LagLimit;
 use crate::error::{SharedError, SharedErrorKind};
 use redis::{Client, ConnectionAddr, ConnectionLike};
 use std::any::Any;
 use std::hash::{BuildHasher, RandomState};
 use std::panic::{self, AssertUnwindSafe};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -47,6 +49,11 @@ pub(super) trait Side: Send {
 
     /// The work so far.
     fn counts(&self) -> Counts;
+
+    /// The node's part in filling the set, if the set can be filled once.
+    fn filling(&mut self) -> Option<&mut Filling> {
+        None
+    }
 }
 
 /// Makes this many passes of a side, as its thread does, and goes on after errors. Returns the
@@ -86,8 +93,9 @@ impl Node {
         interval: Duration,
         timeout: Duration,
         lag_limit: Option<Duration>,
+        open_until_filled: bool,
     ) -> Result<Self, SharedError> {
-        let control = Arc::new(Control::new(LagLimit::new(lag_limit)));
+        let control = Arc::new(Control::new(LagLimit::new(lag_limit), open_until_filled));
         let timeout = control.lag_limit.timeout(timeout);
         let mut worker = Worker {
             side,
@@ -103,7 +111,7 @@ impl Node {
         let began = Instant::now();
         worker.pass(&|| false)?;
         control.lag_limit.begin(began);
-        control.report(0, began, worker.side.counts(), None);
+        control.report(0, began, &mut *worker.side, None);
         let its_control = Arc::clone(&control);
         thread::Builder::new()
             .name("lanebloom-shared".into())
@@ -138,8 +146,22 @@ impl Node {
         Err(SharedErrorKind::Timeout { after: timeout, last }.into())
     }
 
+    pub(super) fn control(&self) -> &Control {
+        &self.0
+    }
+
     pub(super) fn lag_limit(&self) -> &LagLimit {
         &self.0.lag_limit
+    }
+
+    /// Whether [`may_lack_keys`](Self::may_lack_keys) can ever return true.
+    pub(super) fn can_lack_keys(&self) -> bool {
+        self.0.open_until_filled || self.0.lag_limit.is_set()
+    }
+
+    #[inline]
+    pub(super) fn may_lack_keys(&self) -> bool {
+        self.0.open_until_filled && !self.0.is_filled() || self.0.lag_limit.is_exceeded()
     }
 
     pub(super) fn stats(&self) -> SharedStats {
@@ -154,6 +176,9 @@ impl Node {
             lag: state.current.elapsed(),
             is_lagging,
             lags: state.lags + u64::from(is_lagging && !state.is_lagging),
+            is_filled: self.0.is_filled(),
+            fills: state.fill.fills,
+            failed_fills: state.fill.failed,
             last_error: state.error.clone(),
         }
     }
@@ -204,6 +229,13 @@ pub struct SharedStats {
     pub is_lagging: bool,
     /// How often the node has begun to lag.
     pub lags: u64,
+    /// Whether the set has all keys of its source, as far as this node knows:
+    /// [`fill_once`](super::SharedBloom::fill_once) has ended at this node or another.
+    pub is_filled: bool,
+    /// How often this node has begun to fill the set.
+    pub fills: u64,
+    /// How often the source of the keys failed or panicked here.
+    pub failed_fills: u64,
     /// Why the last attempt failed, if it did. A panic in the caller's code, the clock of a window,
     /// also counts. The thread goes on in any case.
     pub last_error: Option<SharedError>,
@@ -227,16 +259,20 @@ impl Drop for AtEnd<'_> {
 
 /// The messages between the thread and its owners. A thread holds the lock only to read and write
 /// the state.
-struct Control {
+pub(super) struct Control {
     state: Mutex<State>,
     lag_limit: LagLimit,
+    open_until_filled: bool,
+    /// Whether this node has all keys of a set that is filled. Stored with `Release` after the bits
+    /// of an exchange were added, and loaded with `Acquire`: see `lag_limit.rs`.
+    is_filled: AtomicBool,
     /// Wakes the thread: an owner asked for a pass, or for the end.
     asked: Condvar,
-    /// Wakes the threads that wait in `sync` and `close`.
-    reported: Condvar,
+    /// Wakes the threads that wait in `sync`, `close` and `fill_once`.
+    pub(super) reported: Condvar,
 }
 
-struct State {
+pub(super) struct State {
     /// Calls of `sync` so far.
     asked: u64,
     /// The calls of `sync` before the last pass that ended, and before the last that succeeded.
@@ -257,13 +293,16 @@ struct State {
     /// Whether the thread has told that the node lags, and how often it has.
     is_lagging: bool,
     lags: u64,
-    error: Option<SharedError>,
+    pub(super) error: Option<SharedError>,
+    pub(super) fill: Fill,
 }
 
 impl Control {
-    fn new(lag_limit: LagLimit) -> Self {
+    fn new(lag_limit: LagLimit, open_until_filled: bool) -> Self {
         Self {
             lag_limit,
+            open_until_filled,
+            is_filled: AtomicBool::new(false),
             state: Mutex::new(State {
                 asked: 0,
                 attempted: 0,
@@ -279,21 +318,20 @@ impl Control {
                 is_lagging: false,
                 lags: 0,
                 error: None,
+                fill: Fill::default(),
             }),
             asked: Condvar::new(),
             reported: Condvar::new(),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn sync(&self, timeout: Duration) -> Result<(), SharedError> {
         let mut state = self.lock();
-        state.asked += 1;
-        let mine = state.asked;
-        self.asked.notify_one();
+        let mine = self.ask(&mut state);
         let (state, _) = self
             .reported
             .wait_timeout_while(state, timeout, |state| {
@@ -314,6 +352,19 @@ impl Control {
         })
     }
 
+    #[inline]
+    pub(super) fn is_filled(&self) -> bool {
+        // Partner: the store in `report`.
+        self.is_filled.load(Ordering::Acquire)
+    }
+
+    /// Asks the thread for a pass. Returns the number of the call.
+    pub(super) fn ask(&self, state: &mut State) -> u64 {
+        state.asked += 1;
+        self.asked.notify_one();
+        state.asked
+    }
+
     /// Waits until the pause is over or an owner asks. Returns the calls of `sync` by then, or
     /// `None` at the end.
     fn wait(&self, pause: Duration) -> Option<u64> {
@@ -325,11 +376,11 @@ impl Control {
         (!state.ended).then_some(state.asked)
     }
 
-    fn report(&self, asked: u64, began: Instant, counts: Counts, error: Option<SharedError>) {
+    fn report(&self, asked: u64, began: Instant, side: &mut dyn Side, error: Option<SharedError>) {
         let ended = Instant::now();
         let mut guard = self.lock();
         let state = &mut *guard;
-        state.counts = counts;
+        state.counts = side.counts();
         state.attempted = asked;
         // Before this exchange counts: it may be the first after a lag.
         let lagged = self.lag_limit.is_exceeded();
@@ -337,6 +388,11 @@ impl Control {
             state.succeeded = asked;
             state.current = began;
             state.passes += 1;
+            if let Some(filling) = side.filling() {
+                state.fill.holds = filling.holds;
+                // Partner: the load in `is_filled`.
+                self.is_filled.store(filling.is_filled, Ordering::Release);
+            }
             self.lag_limit.succeeded(&mut state.recovered, began, ended);
         } else {
             state.failures += 1;
@@ -388,6 +444,9 @@ impl Worker {
         let mut pause = control.lag_limit.pause(self.interval);
         let mut failures = 0;
         while let Some(asked) = control.wait(pause) {
+            if let Some(filling) = self.side.filling() {
+                control.lock().fill.tell(filling);
+            }
             let began = Instant::now();
             let result = self.try_pass(&|| control.ended());
             match &result {
@@ -396,7 +455,10 @@ impl Worker {
                 Err(_) => failures += 1,
             }
             pause = control.lag_limit.pause(self.pause(failures));
-            control.report(asked, began, self.side.counts(), result.err());
+            if self.side.filling().is_some_and(|filling| filling.wants) {
+                pause = pause.min(filling::RENEWAL);
+            }
+            control.report(asked, began, &mut *self.side, result.err());
         }
         if failures == 0 && !control.lock().pushed {
             let end = Instant::now() + self.timeout;

@@ -27,6 +27,7 @@
 
 use super::delta::{self, BLOCK_WORDS, CHUNK_BLOCKS, CHUNK_WORDS, Delta};
 use super::description::{Description, RedisKeys};
+use super::filling::Filling;
 use super::lifetime::Lifetime;
 use super::node::{Counts, Side};
 use crate::error::{SharedError, SharedErrorKind};
@@ -133,6 +134,7 @@ pub(super) struct Replica<S> {
     ahead: BTreeMap<usize, Id>,
     calls: u64,
     pub(super) counts: Counts,
+    filling: Filling,
 }
 
 /// The result of a call of the script.
@@ -179,6 +181,7 @@ impl<S> Replica<S> {
             ahead: BTreeMap::new(),
             calls: 0,
             counts: Counts::default(),
+            filling: Filling::default(),
             filter,
         })
     }
@@ -207,7 +210,8 @@ impl<S> Replica<S> {
             if ended() {
                 return Err(SharedErrorKind::Ended.into());
             }
-            match self.exchange(server, &delta) {
+            let is_last = next == chunks && refused.is_none();
+            match self.exchange(server, &delta, is_last) {
                 Ok(Exchanged::Done) => {
                     (delta, next) = self.changes_from(next);
                     if delta.chunks.is_empty() {
@@ -254,8 +258,14 @@ impl<S> Replica<S> {
         (delta, next)
     }
 
-    /// One call of the script: pulls, and pushes `delta` if it has pulled everything.
-    fn exchange(&mut self, server: &mut dyn ConnectionLike, delta: &Delta) -> Result<Exchanged, SharedError> {
+    /// One call of the script: pulls, and pushes `delta` if it has pulled everything. `is_last`
+    /// says that the server then has every bit that was in the filter before the pass.
+    fn exchange(
+        &mut self,
+        server: &mut dyn ConnectionLike,
+        delta: &Delta,
+        is_last: bool,
+    ) -> Result<Exchanged, SharedError> {
         let Some(at) = self.at else {
             return Ok(Exchanged::Lost);
         };
@@ -272,12 +282,14 @@ impl<S> Replica<S> {
         call.arg(self.description.to_string()).arg(at.to_string()).arg(token);
         call.arg(log_bytes).arg(&delta.bytes).arg(self.expires.to_string());
         call.arg(self.expires.tolerance());
+        let (part, lease) = self.filling.says(is_last);
+        call.arg(part).arg(lease);
         let answer = answer(call.invoke(server), "exchange.lua")?;
         let [what, id, pulled @ ..] = &answer[..] else {
             return Err(self.keys.foreign("meta", "the reply of the script is too short"));
         };
         let done = match &what[..] {
-            b"done" => true,
+            b"done" | b"holds" | b"filled" => true,
             // An answer without deltas could come for ever.
             b"more" if !pulled.is_empty() => false,
             b"lost" => return Ok(Exchanged::Lost),
@@ -305,7 +317,10 @@ impl<S> Replica<S> {
         }
         self.counts.pushed_bytes += delta.bytes.len() as u64;
         Ok(match (taken, done) {
-            (Ok(true), true) => Exchanged::Done,
+            (Ok(true), true) => {
+                self.filling.hears(what);
+                Exchanged::Done
+            }
             (Ok(true), false) => Exchanged::More,
             _ => Exchanged::Lost,
         })
@@ -493,6 +508,10 @@ impl<S: Send + Sync> Side for Replica<S> {
 
     fn counts(&self) -> Counts {
         self.counts
+    }
+
+    fn filling(&mut self) -> Option<&mut Filling> {
+        Some(&mut self.filling)
     }
 }
 

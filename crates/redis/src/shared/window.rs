@@ -136,7 +136,14 @@ impl SharedBuilder {
             return Err(SharedErrorKind::WindowExpires(self.expires).into());
         }
         let side = Generations::new(RedisKeys::of(&self.name)?, Arc::clone(&filter))?;
-        let node = Node::start(server, Box::new(side), self.interval, self.timeout, self.lag_limit)?;
+        let node = Node::start(
+            server,
+            Box::new(side),
+            self.interval,
+            self.timeout,
+            self.lag_limit,
+            false,
+        )?;
         Ok(Shared { filter, node })
     }
 }

@@ -2,6 +2,7 @@
 //! the server, the network and the nodes. `redis_shared/processes.rs` has the faults that need
 //! processes of their own.
 
+mod fill;
 mod processes;
 mod proxy;
 mod window;

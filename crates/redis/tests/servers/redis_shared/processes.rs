@@ -3,6 +3,7 @@
 use super::{KEYS, PATIENCE, asks, assert_as_without, filter, insert, measure, missing, node, sync};
 use crate::redis_server::{Redis, Server, skip};
 use lanebloom_redis::SharedBloom;
+use std::convert::Infallible;
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::ops::Range;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -16,7 +17,7 @@ const NODE_OF: &str = "LANEBLOOM_TEST_NODE_OF";
 /// The beginning of its answers, among the output of the test harness.
 const ANSWER: &str = "node: ";
 
-struct Process {
+pub(super) struct Process {
     child: Child,
     orders: ChildStdin,
     answers: Lines<BufReader<ChildStdout>>,
@@ -25,7 +26,7 @@ struct Process {
 impl Process {
     /// Starts a node; nothing where this program cannot be started by itself, because it is
     /// emulated.
-    fn start(test: &str, redis: &Redis) -> Option<Self> {
+    pub(super) fn start(test: &str, redis: &Redis) -> Option<Self> {
         let spawned = Command::new(std::env::current_exe().unwrap())
             .args([
                 "redis_shared::processes::node_process",
@@ -66,7 +67,7 @@ impl Process {
         panic!("the node ended: {:?}", self.child.wait());
     }
 
-    fn tell(&mut self, order: &str) -> String {
+    pub(super) fn tell(&mut self, order: &str) -> String {
         writeln!(self.orders, "{order}").unwrap();
         self.answer()
     }
@@ -89,7 +90,7 @@ impl Process {
         self.tell("measured").parse().unwrap()
     }
 
-    fn kill(mut self) {
+    pub(super) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
@@ -129,6 +130,17 @@ fn node_process() {
                 Ok(()) => answer("done"),
                 Err(error) => answer(&format!("failed: {error}")),
             },
+            // Does not end.
+            "fill" => {
+                let filled = node.fill_once(PATIENCE, |_| -> Result<(), Infallible> {
+                    insert(&node, numbers[0]..numbers[1]);
+                    answer("fills");
+                    loop {
+                        thread::park();
+                    }
+                });
+                answer(&format!("{filled:?}"));
+            }
             // Keys without end, each range acknowledged.
             "stream" => {
                 for first in (numbers[0]..).step_by(100) {

@@ -1,0 +1,197 @@
+//! Filling a set once: one node reads all keys from their source, and the others wait.
+//!
+//! # The mark
+//!
+//! The meta key of a set has a field `filled` once the set has all keys. A node makes the mark in an
+//! exchange after which the server has every bit of its filter, and only if that filter has all
+//! keys: the node's source has ended before the pass, or the node has pulled a filled set. So a
+//! node that pulls a set with the mark has all keys too.
+//!
+//! A server that loses its last writes loses the mark before it loses bits that the mark speaks of.
+//! The nodes that have all keys push what was lost, and then make the mark again.
+//!
+//! # The lease
+//!
+//! The fields `filler` and `lease` say which node fills, and until when, by the server's clock. The
+//! lease only keeps the nodes from reading the source all at once. Two nodes that fill a set at the
+//! same time do no harm, since bits are only added. Therefore a node that lost its lease, because
+//! the server was frozen, say, goes on and makes the mark.
+
+use super::SharedBloom;
+use super::filling::Fill;
+use super::node::{Control, State};
+use crate::error::{SharedError, SharedErrorKind};
+use lanebloom::{ConcurrentBloom, KeyHasher};
+use std::error::Error;
+use std::sync::{MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Which node filled a set, as [`fill_once`](SharedBloom::fill_once) returns it.
+///
+/// ```no_run
+/// use lanebloom::ConcurrentBloom;
+/// use lanebloom_redis::{SharedBloom, shared::Filled};
+/// use std::time::Duration;
+///
+/// let server = redis::Client::open("redis://127.0.0.1/")?;
+/// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+/// let node =
+///     || SharedBloom::builder("ids").connect(server.clone(), filter.clone());
+/// let fill = |ids: &ConcurrentBloom| {
+///     ids.insert("ann");
+///     Ok::<_, std::io::Error>(())
+/// };
+/// let minute = Duration::from_secs(60);
+/// assert_eq!(node()?.fill_once(minute, fill)?, Filled::Here);
+/// assert_eq!(node()?.fill_once(minute, fill)?, Filled::Elsewhere);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Filled {
+    /// The source of this call has filled the set.
+    Here,
+    /// Another node has, or an earlier call.
+    Elsewhere,
+}
+
+/// Filling the set.
+impl<S: KeyHasher> SharedBloom<S> {
+    /// Fills the set, unless a node has already filled it. Every process calls this when it starts:
+    /// the server lets one of them run its `source`, which inserts all keys. The others wait until
+    /// the set is filled. If the process that fills dies, the server chooses another one after ten
+    /// seconds; if its source fails, at once.
+    ///
+    /// From then on the set has a mark on the server. Nodes built with
+    /// [`open_until_filled`](super::SharedBuilder::open_until_filled) see the mark in an exchange
+    /// that also brings them the keys, and close.
+    ///
+    /// The source must begin to read **after** it is called, from a store in which every row is
+    /// committed before its key is inserted at any node. Keys that nodes insert meanwhile are in the
+    /// set as well. Two sources run at once if the server lost the lease or was frozen for longer
+    /// than it: this does no harm.
+    ///
+    /// Blocks the thread: for the duration of the source, and before and after it for at most
+    /// `timeout` each, while another node fills or the server is away. An async program calls it by
+    /// `tokio::task::spawn_blocking`.
+    ///
+    /// # Errors
+    ///
+    /// - The source failed ([`is_source`](SharedError::is_source)). Call again after a pause.
+    /// - A wait took longer than `timeout`. The error has that of the last exchange. The keys that
+    ///   the source inserted stay here and will be pushed, but the set gets its mark only if the
+    ///   source had ended.
+    /// - The set on the server is another filter's, or has expired.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use lanebloom::ConcurrentBloom;
+    /// use lanebloom_redis::SharedBloom;
+    /// use std::time::Duration;
+    ///
+    /// let server = redis::Client::open("redis://127.0.0.1/")?;
+    /// let filter = ConcurrentBloom::builder().expected_keys(1000).build()?;
+    /// let ids = SharedBloom::builder("ids")
+    ///     .open_until_filled()
+    ///     .connect(server, filter)?;
+    /// assert!(ids.may_lack_keys());
+    ///
+    /// let store = std::collections::HashMap::from([("ann", 1), ("bob", 2)]);
+    /// ids.fill_once(Duration::from_secs(3600), |ids| {
+    ///     for id in store.keys() {
+    ///         ids.insert(id); // SELECT id FROM users
+    ///     }
+    ///     Ok::<_, std::io::Error>(())
+    /// })?;
+    /// assert!(!ids.may_lack_keys() && ids.contains("bob"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn fill_once<E: Into<Box<dyn Error + Send + Sync>>>(
+        &self,
+        timeout: Duration,
+        source: impl FnOnce(&ConcurrentBloom<S>) -> Result<(), E>,
+    ) -> Result<Filled, SharedError> {
+        let call = Call::begin(self.node.control());
+        let (mut state, filled) = call.wait(timeout, |fill| fill.holds && !fill.runs && !fill.has_all)?;
+        if filled {
+            return Ok(Filled::Elsewhere);
+        }
+        state.fill.runs = true;
+        state.fill.fills += 1;
+        drop(state);
+        tracing::info!("this node fills a shared set");
+        let mut run = Run(call.control, false);
+        source(&self.filter).map_err(|error| SharedErrorKind::Source(error.into().into()))?;
+        run.1 = true;
+        drop(run);
+        drop(call.wait(timeout, |_| false)?);
+        Ok(Filled::Here)
+    }
+}
+
+/// A call of `fill_once`, until it returns.
+struct Call<'a> {
+    control: &'a Control,
+}
+
+impl<'a> Call<'a> {
+    fn begin(control: &'a Control) -> Self {
+        let mut state = control.lock();
+        state.fill.calls += 1;
+        control.ask(&mut state);
+        drop(state);
+        Self { control }
+    }
+
+    /// Waits until the set is filled (true), or the node may go on as `until` says.
+    fn wait(
+        &self,
+        timeout: Duration,
+        until: impl Fn(&Fill) -> bool,
+    ) -> Result<(MutexGuard<'a, State>, bool), SharedError> {
+        let is_final = |state: &State| state.error.as_ref().is_some_and(SharedError::is_final);
+        let is_filled = || self.control.is_filled();
+        let (state, _) = self
+            .control
+            .reported
+            .wait_timeout_while(self.control.lock(), timeout, |state| {
+                !is_filled() && !until(&state.fill) && !is_final(state)
+            })
+            .unwrap_or_else(PoisonError::into_inner);
+        if is_filled() {
+            return Ok((state, true));
+        }
+        if until(&state.fill) {
+            return Ok((state, false));
+        }
+        Err(match state.error.clone() {
+            Some(error) if error.is_final() => error,
+            last => SharedErrorKind::Timeout { after: timeout, last }.into(),
+        })
+    }
+}
+
+impl Drop for Call<'_> {
+    fn drop(&mut self) {
+        let mut state = self.control.lock();
+        state.fill.calls -= 1;
+        // The last one ends the lease.
+        self.control.ask(&mut state);
+    }
+}
+
+/// A source that runs, and whether it has ended well. (A panic passes by.)
+struct Run<'a>(&'a Control, bool);
+
+impl Drop for Run<'_> {
+    fn drop(&mut self) {
+        let Self(control, ended_well) = *self;
+        let mut state = control.lock();
+        state.fill.runs = false;
+        state.fill.has_all |= ended_well;
+        state.fill.failed += u64::from(!ended_well);
+        control.ask(&mut state);
+        drop(state);
+        control.reported.notify_all();
+    }
+}

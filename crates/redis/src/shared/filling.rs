@@ -1,0 +1,76 @@
+//! What a node knows and says about filling its set: the part of the thread, which exchanges it with
+//! the server, and the part of the callers of `fill_once`. `fill.rs` has the rules.
+
+use std::hash::{BuildHasher, RandomState};
+use std::time::Duration;
+
+/// How long a lease lasts after the last exchange of its node.
+const LEASE: Duration = Duration::from_secs(10);
+/// The longest pause of a node that holds the lease, or waits for it.
+pub(super) const RENEWAL: Duration = Duration::from_millis(2500);
+
+/// The part of the thread: what it says to the server, and what the server has answered.
+#[derive(Debug)]
+pub(super) struct Filling {
+    token: u64,
+    /// Whether a caller of `fill_once` fills or waits.
+    pub(super) wants: bool,
+    /// Whether a source of this node has inserted all keys.
+    has_all: bool,
+    pub(super) holds: bool,
+    pub(super) is_filled: bool,
+}
+
+impl Default for Filling {
+    fn default() -> Self {
+        Self {
+            token: RandomState::new().hash_one("lease"),
+            wants: false,
+            has_all: false,
+            holds: false,
+            is_filled: false,
+        }
+    }
+}
+
+impl Filling {
+    /// The node's part as the script takes it, with the ms of the lease.
+    pub(super) fn says(&self, is_last: bool) -> (String, u64) {
+        if (self.has_all || self.is_filled) && is_last {
+            (String::from("all"), 0)
+        } else if self.wants {
+            (self.token.to_string(), LEASE.as_millis() as u64)
+        } else if self.holds {
+            (self.token.to_string(), 0)
+        } else {
+            (String::new(), 0)
+        }
+    }
+
+    /// Takes the first word of an answer, after everything was pulled.
+    pub(super) fn hears(&mut self, answer: &[u8]) {
+        self.holds = answer == b"holds";
+        self.is_filled |= answer == b"filled";
+    }
+}
+
+/// The part of the callers of `fill_once`.
+#[derive(Debug, Default)]
+pub(super) struct Fill {
+    /// Calls that have not returned.
+    pub(super) calls: usize,
+    /// Whether a source runs. The calls of one node take turns.
+    pub(super) runs: bool,
+    pub(super) has_all: bool,
+    pub(super) holds: bool,
+    pub(super) fills: u64,
+    pub(super) failed: u64,
+}
+
+impl Fill {
+    /// Before a pass: what the source has inserted by now, the pass pushes.
+    pub(super) fn tell(&self, filling: &mut Filling) {
+        filling.wants = self.calls > 0;
+        filling.has_all |= self.has_all;
+    }
+}
