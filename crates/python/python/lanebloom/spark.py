@@ -41,8 +41,9 @@ _HASHED = (*_INTEGERS, "string", "binary", "boolean", "float", "double", "date",
 # Joins that drop each row of the large side that has no partner.
 _PRUNED = ("inner", "right", "rightouter", "semi", "leftsemi")
 
-# The tasks that merge the parts of a filter, before one task merges what they made.
-_MERGERS = 8
+# Parts of a filter are merged by slices of so many bytes. (Spark sends 10,000 rows at a time to
+# Python, and Arrow takes less than 2 GiB of bytes.)
+_SLICE = 1 << 16
 
 # The most bytes of a filter. Spark keeps several copies of it in the memory of the driver.
 _MOST_BYTES = 256 << 20
@@ -64,7 +65,7 @@ def build(
               maybe_in too. Otherwise rows with a null in one of the columns are left out, since no
               join by = finds them.
 
-    Each task fills a filter of the whole size, and the filters are merged on the executors. Many
+    Each task fills a filter of the whole size, and the executors merge them slice by slice. Many
     more keys than expected are a ValueError. The filter has version 2 of Spark's format, and version 1
     for a Spark before 4.1.
     """
@@ -82,22 +83,25 @@ def build(
             rows += batch.num_rows
             part.add_many(batch.column(0))
         if rows:
-            yield _row(part)
+            data = part.to_bytes()
+            starts = range(0, len(data), _SLICE)
+            yield _rows(starts, [data[start : start + _SLICE] for start in starts])
+
+    # The order of the bytes does not matter for a union, and all parts begin alike.
+    size = len(result.to_bytes())
 
     def merge(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-        merged, rows = SparkBloomFilter(**layout), 0
+        merged: dict[int, int] = {}
         for batch in batches:
-            for part in batch.column(0):
-                rows += 1
-                merged |= SparkBloomFilter.from_bytes(part.as_buffer())
-        if rows:
-            yield _row(merged)
+            for start, data in zip(*batch.to_pydict().values()):
+                merged[start] = merged.get(start, 0) | int.from_bytes(data, "little")
+        yield _rows(merged, [merged[start].to_bytes(min(_SLICE, size - start), "little") for start in merged])
 
-    parts = keys.mapInArrow(fill, "filter binary")
-    for tasks in _MERGERS, 1:
-        parts = parts.repartition(tasks).mapInArrow(merge, "filter binary")
-    for (part,) in parts.collect():
-        result |= SparkBloomFilter.from_bytes(part)
+    parts = keys.mapInArrow(fill, "start bigint, data binary")
+    parts = parts.repartition("start").mapInArrow(merge, "start bigint, data binary")
+    slices = sorted(parts.collect())
+    if slices:
+        result = SparkBloomFilter.from_bytes(b"".join(data for _, data in slices))
     if result.current_rate > 2 * rate:
         raise ValueError(
             f"expected={expected}, but there are more keys: the rate would be {result.current_rate:.2g}, not {rate:.2g}. "
@@ -233,10 +237,12 @@ def _keys(df: DataFrame, columns: tuple[Union[Column, str], ...], nulls: bool) -
     return chosen.select(key)
 
 
-def _row(filter: SparkBloomFilter) -> pyarrow.RecordBatch:
+def _rows(starts: Iterable[int], data: list[bytes]) -> pyarrow.RecordBatch:
     import pyarrow
 
-    return pyarrow.RecordBatch.from_arrays([pyarrow.array([filter.to_bytes()], pyarrow.binary())], ["filter"])
+    return pyarrow.RecordBatch.from_arrays(
+        [pyarrow.array(starts, pyarrow.int64()), pyarrow.array(data, pyarrow.binary())], ["start", "data"]
+    )
 
 
 def _by_python(filter: SparkBloomFilter, column: Column) -> Column:
