@@ -10,7 +10,7 @@ cargo metadata --locked --format-version 1 >/dev/null
 echo "== formatting"
 cargo fmt --all --check
 rustfmt --edition 2024 --check fuzz/fuzz_targets/*.rs
-rustfmt --edition 2024 --check ci/no_std.rs loom-tests/src/lib.rs loom-tests/build.rs
+rustfmt --edition 2024 --check ci/messages.rs ci/no_std.rs loom-tests/src/lib.rs loom-tests/build.rs
 
 echo "== comments of at most 100 columns, files of at most 900 lines"
 ci/widths.sh
@@ -59,6 +59,9 @@ lint -p lanebloom-corpus --bins
 for features in "" std serde mmap; do
     lint -p lanebloom --lib --no-default-features --features "$features"
 done
+
+echo "== messages of the compiler"
+ci/messages.sh
 
 echo "== documentation"
 # As published, where a link to a private item is an error.

@@ -4,19 +4,19 @@
 # whatever its bounds. So a generic impl may ask only for what every engine that fits is:
 #
 # - `Filter<E, S>` for `Engine`, `Builder<E, S>` for `Planned`;
-# - `Filter<Blocked<W, OWNED>, S>`, an engine of lines, for nothing;
+# - `Filter<Bloom<W>, S>`, an engine of lines, for nothing;
 # - `Filter<Bucketed<T>, S>` for `Count` and `Engine`.
 #
 # A macro writes the rest, and the file of each type that has the family calls it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-generic='^ *impl<.*> (\$crate::)?(Filter<(E|Blocked<[A-Z]\w*|Bucketed<[A-Z]\w*)\b|Builder<E\b)'
+generic='^ *impl<.*> (\$crate::)?(Filter<(E|Bloom<W|Bucketed<[A-Z]\w*)\b|Builder<E\b)'
 hashers='(, S(: (KeyHasher|FilterHasher))?)?'
 found=$(
     grep -rnE "$generic" src | grep -vE "impl<E(: Engine)?$hashers> Filter<E\b" \
         | grep -vE 'impl<E: Planned(, S)?> Builder<E' \
-        | grep -vE "impl<W, const OWNED: bool$hashers> Filter<Blocked<W, OWNED>, S>" \
+        | grep -vE "impl<W$hashers> Filter<Bloom<W>, S>" \
         | grep -vE "impl<T$hashers> Filter<Bucketed<T>, S>" || true
 )
 if [[ -n $found ]]; then

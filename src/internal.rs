@@ -47,11 +47,7 @@ pub mod bounds {
     pub use crate::codec::header::Hashing;
     pub use crate::codec::pieces::{Input, Out};
     pub use crate::error::SnapshotErrorKind;
-    pub use crate::filter::parts::lines::Blocked;
-    pub use crate::filter::parts::slots::Bucketed;
     pub use crate::filter::traits::Total;
-    pub use crate::filter::types::cuckoo::table::CuckooTable;
-    pub use crate::filter::types::dleft::cells::DLeftCells;
     pub use crate::geometry::sizing::Request;
     pub use crate::words::bits::Load;
     pub use crate::words::memory::Word;

@@ -223,6 +223,8 @@ mod words;
 pub use any::AnyFilter;
 pub use bitmap::ConcurrentBitmap;
 pub use error::{BuildError, IncompatibleError, InsertError, SnapshotError};
+#[doc(hidden)]
+pub use filter::parts::slots::Bucketed;
 pub use filter::traits;
 pub use filter::types::bloom::{self, ConcurrentBloom};
 pub use filter::types::counting::{self, CountingBloom};

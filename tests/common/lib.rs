@@ -6,7 +6,7 @@ mod number;
 
 pub use number::number;
 
-use lanebloom::internal::bounds::Blocked;
+use lanebloom::bloom::Bloom;
 use lanebloom::internal::instruction_sets;
 use lanebloom::traits::Engine;
 use lanebloom::{Filter, Funnel, KeyHasher};
@@ -94,9 +94,9 @@ pub fn lookups_agree<E: Engine, S: KeyHasher, K: Funnel>(filter: &Filter<E, S>, 
 /// Filters of every rate and number of words are those of a golden file: by their layout, and by a
 /// print of the keys that they find, which any moved bit changes. `filled` returns `None` for what
 /// is not a layout.
-pub fn assert_prints<W>(expected: &str, filled: impl Fn(f64, usize) -> Option<Filter<Blocked<W>>>)
+pub fn assert_prints<W>(expected: &str, filled: impl Fn(f64, usize) -> Option<Filter<Bloom<W>>>)
 where
-    Blocked<W>: Engine,
+    Bloom<W>: Engine,
 {
     let mut prints = Vec::new();
     for (rate, words) in RATES.into_iter().flat_map(|rate| WORDS.map(|words| (rate, words))) {

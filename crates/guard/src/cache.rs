@@ -38,6 +38,7 @@ pub use report::CacheReport;
 pub use saved::Restored;
 pub use store::{Key, Value};
 
+use crate::as_key::AsKey;
 use crate::filter::GuardFilter;
 use crate::guard::{CacheGuard, debug_assert_same_bytes};
 use crate::on_drop::{InsertKey, InsertOnDrop};
@@ -201,7 +202,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     /// assert_eq!(cache.get(&17)?, Some(17));
     /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
-    pub fn insert<Q: Borrow<K> + ?Sized>(&self, key: &Q) {
+    pub fn insert<Q: AsKey<K> + ?Sized>(&self, key: &Q) {
         self.change(key.borrow(), None);
     }
 
@@ -217,7 +218,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     /// assert_eq!(cache.get(&17)?, Some("row 17"));
     /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
-    pub fn insert_value<Q: Borrow<K> + ?Sized>(&self, key: &Q, value: V) {
+    pub fn insert_value<Q: AsKey<K> + ?Sized>(&self, key: &Q, value: V) {
         self.change(key.borrow(), Some(value));
     }
 
@@ -241,7 +242,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     /// assert_eq!(cache.get_many(&[4, 3, 2])?, [None, Some(3), Some(2)]);
     /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
-    pub fn insert_batch<Q: Borrow<K> + Funnel>(&self, keys: &[Q]) {
+    pub fn insert_batch<Q: AsKey<K> + Funnel>(&self, keys: &[Q]) {
         self.0.counts.add(keys.len(), |counts| &counts.inserted);
         self.0.guard.insert_batch(keys);
         for key in keys {
@@ -270,7 +271,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     /// assert_eq!(cache.get(&17)?, Some(17));
     /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
-    pub fn insert_on_drop<Q: Borrow<K>>(&self, key: Q) -> InsertOnDrop<'_, K, Q> {
+    pub fn insert_on_drop<Q: AsKey<K>>(&self, key: Q) -> InsertOnDrop<'_, K, Q> {
         InsertOnDrop::new(self, key)
     }
 
@@ -289,7 +290,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     /// assert_eq!(cache.get(&17)?, None);
     /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
-    pub fn remove<Q: Borrow<K> + ?Sized>(&self, key: &Q) {
+    pub fn remove<Q: AsKey<K> + ?Sized>(&self, key: &Q) {
         self.invalidate(key);
         self.0.counts.add(1, |counts| &counts.removed);
     }
@@ -306,7 +307,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     /// assert_eq!(cache.get(&17)?, Some("new row"));
     /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
-    pub fn invalidate<Q: Borrow<K> + ?Sized>(&self, key: &Q) {
+    pub fn invalidate<Q: AsKey<K> + ?Sized>(&self, key: &Q) {
         self.0.flights.changed(key.borrow(), None);
     }
 
@@ -374,7 +375,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     /// assert_eq!(cache.stats().gets(), 0);
     /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
-    pub fn peek<Q: Borrow<K> + ?Sized>(&self, key: &Q) -> Option<V> {
+    pub fn peek<Q: AsKey<K> + ?Sized>(&self, key: &Q) -> Option<V> {
         let key = key.borrow();
         let cached = self.0.flights.caches.values.get(key)?;
         self.is_answer(key, &cached).then_some(cached.value)

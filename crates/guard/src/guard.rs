@@ -62,6 +62,7 @@
 //! turned away, every caller would have a row to repair, and [`InsertOnDrop`] has no caller. So an
 //! insert returns nothing: its caller has nothing to do.
 
+use crate::as_key::AsKey;
 use crate::filter::{GuardFilter, admit_all};
 use crate::on_drop::{InsertKey, InsertOnDrop};
 use crate::stats::{Admission, GuardCounts, GuardStats};
@@ -86,9 +87,9 @@ use std::sync::atomic::Ordering;
 /// # Key type
 ///
 /// `K` is the type of the keys in their borrowed form: `u64`, `str`, `[u8]`, `(u32, u64)`. The
-/// calls take every type that borrows as `K`. A `CacheGuard<str>` takes `str`, `String`, `&str`,
-/// `Box<str>`, `Arc<str>`, `Cow<str>`, one by one and in batches. A key of another type does not
-/// compile. (A filter alone does not check the type: to it, `17i32` and `17u64` are two keys.)
+/// calls take every [form](crate::AsKey) that borrows as `K`. A `CacheGuard<str>` takes `str`,
+/// `String`, `&str`, `Box<str>`, `Arc<str>`, `Cow<str>`, one by one and in batches. A key of another
+/// type does not compile. (A filter alone does not check the type: to it, `17i32` and `17u64` are two keys.)
 ///
 /// ```
 /// # use lanebloom_guard::CacheGuard;
@@ -396,7 +397,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// assert_eq!(guard.get_with(&18, load), None);
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    pub fn get_with<Q: Borrow<K> + ?Sized, V>(&self, key: &Q, load: impl FnOnce() -> Option<V>) -> Option<V> {
+    pub fn get_with<Q: AsKey<K> + ?Sized, V>(&self, key: &Q, load: impl FnOnce() -> Option<V>) -> Option<V> {
         let admission = self.check(key)?;
         let value = load();
         admission.record(value.is_some());
@@ -422,7 +423,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// assert_eq!((guard.stats().admitted, guard.stats().found), (1, 0));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    pub fn try_get_with<Q: Borrow<K> + ?Sized, V, E>(
+    pub fn try_get_with<Q: AsKey<K> + ?Sized, V, E>(
         &self,
         key: &Q,
         load: impl FnOnce() -> Result<Option<V>, E>,
@@ -456,7 +457,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// # assert_eq!((guard.stats().found, guard.stats().turned_away), (1, 1));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    pub async fn get_with_async<Q: Borrow<K> + ?Sized, V>(
+    pub async fn get_with_async<Q: AsKey<K> + ?Sized, V>(
         &self,
         key: &Q,
         load: impl AsyncFnOnce() -> Option<V>,
@@ -491,7 +492,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// # assert_eq!((guard.stats().admitted, guard.stats().found), (1, 0));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    pub async fn try_get_with_async<Q: Borrow<K> + ?Sized, V, E>(
+    pub async fn try_get_with_async<Q: AsKey<K> + ?Sized, V, E>(
         &self,
         key: &Q,
         load: impl AsyncFnOnce() -> Result<Option<V>, E>,
@@ -527,7 +528,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     #[must_use = "a key for which this is None must not reach the store"]
-    pub fn check<Q: Borrow<K> + ?Sized>(&self, key: &Q) -> Option<Admission<'_>> {
+    pub fn check<Q: AsKey<K> + ?Sized>(&self, key: &Q) -> Option<Admission<'_>> {
         self.check_form(key.borrow())
     }
 
@@ -599,7 +600,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// assert_eq!((stats.admitted, stats.found, stats.turned_away), (2, 2, 2));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    pub fn check_batch<'a, Q: Borrow<K> + Funnel>(&'a self, keys: &[Q], mut each: impl FnMut(usize, Admission<'a>)) {
+    pub fn check_batch<'a, Q: AsKey<K> + Funnel>(&'a self, keys: &[Q], mut each: impl FnMut(usize, Admission<'a>)) {
         debug_assert_borrowed_form(keys);
         for (i, keys) in keys.chunks(CHUNK).enumerate() {
             let mut bitmap = [0; CHUNK / 64];
@@ -636,7 +637,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// assert!(guard.check("ann").is_some());
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    pub fn insert<Q: Borrow<K> + ?Sized>(&self, key: &Q) {
+    pub fn insert<Q: AsKey<K> + ?Sized>(&self, key: &Q) {
         let key = key.borrow();
         self.insert_by(|filter| filter.insert(key));
     }
@@ -664,7 +665,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// assert!(guard.check("ann").is_some() && guard.check("bob").is_some());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn insert_batch<Q: Borrow<K> + Funnel>(&self, keys: &[Q]) {
+    pub fn insert_batch<Q: AsKey<K> + Funnel>(&self, keys: &[Q]) {
         debug_assert_borrowed_form(keys);
         self.insert_by(|filter| filter.insert_batch(keys));
     }
@@ -714,7 +715,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// # assert!(guard.check(&17).is_some());
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
-    pub fn insert_on_drop<Q: Borrow<K>>(&self, key: Q) -> InsertOnDrop<'_, K, Q> {
+    pub fn insert_on_drop<Q: AsKey<K>>(&self, key: Q) -> InsertOnDrop<'_, K, Q> {
         InsertOnDrop::new(self, key)
     }
 

@@ -324,6 +324,7 @@
 // On docs.rs every item shows which feature it needs.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
+mod as_key;
 #[cfg(feature = "cache")]
 mod cache;
 mod error;
@@ -337,6 +338,7 @@ mod striped;
 #[cfg(feature = "tower")]
 pub mod tower;
 
+pub use as_key::AsKey;
 #[cfg(feature = "cache")]
 pub use cache::{
     BlockingFeed, Cache, CacheBuildError, CacheBuilder, CacheReport, CacheStats, Change, Expiry, Feed, Following, Key,

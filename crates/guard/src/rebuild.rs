@@ -1,11 +1,11 @@
 //! A rebuild of a guard: a new filter is filled while the old one serves, and then replaces it.
 
+use crate::as_key::AsKey;
 use crate::error::{RebuildError, RebuildErrorKind};
 use crate::filter::GuardFilter;
 use crate::guard::{CHUNK, CacheGuard, FilterPair, ServedFilter, debug_assert_borrowed_form, keyed_filter};
 use lanebloom::internal::AtomicU64;
 use lanebloom::{BuildError, ConcurrentBloom, Funnel, SipHash13};
-use std::borrow::Borrow;
 use std::fmt;
 use std::sync::atomic::Ordering;
 
@@ -155,7 +155,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> Rebuild<'_, K, F> {
     /// assert!(guard.check("ann").is_some());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn insert<Q: Borrow<K> + ?Sized>(&self, key: &Q) {
+    pub fn insert<Q: AsKey<K> + ?Sized>(&self, key: &Q) {
         self.next.insert(key.borrow());
     }
 
@@ -177,7 +177,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> Rebuild<'_, K, F> {
     /// assert!(guard.check("bob").is_some());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn insert_batch<Q: Borrow<K> + Funnel>(&self, keys: &[Q]) {
+    pub fn insert_batch<Q: AsKey<K> + Funnel>(&self, keys: &[Q]) {
         debug_assert_borrowed_form(keys);
         self.next.insert_batch(keys);
     }
@@ -196,7 +196,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> Rebuild<'_, K, F> {
     /// assert!(guard.check(&899).is_some());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn insert_all<Q: Borrow<K> + Funnel>(&self, keys: impl IntoIterator<Item = Q>) {
+    pub fn insert_all<Q: AsKey<K> + Funnel>(&self, keys: impl IntoIterator<Item = Q>) {
         let (mut keys, mut batch) = (keys.into_iter(), Vec::with_capacity(CHUNK));
         while !self.next.has_refused() {
             batch.extend(keys.by_ref().take(CHUNK));
@@ -289,7 +289,7 @@ impl<K: Funnel + ?Sized, F: GuardFilter> Drop for Rebuild<'_, K, F> {
 /// assert!(guard.check("bob").is_some());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-impl<K: Funnel + ?Sized, F: GuardFilter, Q: Borrow<K> + Funnel> Extend<Q> for Rebuild<'_, K, F> {
+impl<K: Funnel + ?Sized, F: GuardFilter, Q: AsKey<K> + Funnel> Extend<Q> for Rebuild<'_, K, F> {
     fn extend<I: IntoIterator<Item = Q>>(&mut self, keys: I) {
         self.insert_all(keys);
     }

@@ -1,10 +1,10 @@
 //! The layout of the filters in lines, as their users see it.
 
 use crate::filter::Filter;
-use crate::filter::parts::lines::Blocked;
+use crate::filter::parts::lines::Bloom;
 
 /// The layout.
-impl<W, const OWNED: bool, S> Filter<Blocked<W, OWNED>, S> {
+impl<W, S> Filter<Bloom<W>, S> {
     /// The words that a key touches, in all of its lines: 1, 2, 4 or 8.
     ///
     /// ```

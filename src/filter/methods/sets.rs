@@ -9,7 +9,7 @@
 
 use crate::error::{BuildError, BuildErrorKind, IncompatibleError};
 use crate::filter::Filter;
-use crate::filter::parts::lines::{Blocked, OwnWords, empty};
+use crate::filter::parts::lines::{Bloom, OwnWords, empty};
 use crate::filter::traits::{Engine, Union};
 use crate::geometry::layout::{LINE_WORDS, Layout};
 use crate::hash::FilterHasher;
@@ -151,7 +151,7 @@ fn folded(layout: Layout, factor: usize) -> Layout {
     }
 }
 
-impl<W: OwnWords> Sets for Blocked<W> {
+impl<W: OwnWords> Sets for Bloom<W> {
     type Block = [u64; LINE_WORDS];
 
     fn blocks(&self) -> impl Iterator<Item = Self::Block> {

@@ -1,7 +1,7 @@
 //! The common part of engines whose cells lie in lines of the cache: the bits of a
 //! [`ConcurrentBloom`](crate::ConcurrentBloom), the counters of a
 //! [`CountingBloom`](crate::CountingBloom), and the snapshot of a [`BloomView`](crate::BloomView).
-//! [`Blocked`] has lookups, statistics, comparison and snapshots. Its words bring their kernels;
+//! [`Bloom`] has lookups, statistics, comparison and snapshots. Its words bring their kernels;
 //! inserts stand with the words.
 
 use crate::codec::{
@@ -13,19 +13,26 @@ use crate::filter::traits::{Encode, Engine, FixedSize, Planned, Union};
 use crate::geometry::layout::{LINE_BITS, LINE_BYTES, LINE_WORDS, Layout};
 use crate::geometry::sizing::{Cell, Request};
 use crate::hash::Murmur3;
-use crate::kernel::{Isa, Lookups, Plan};
-use crate::words::bits::{self, Lines, Load};
+use crate::kernel::{Isa, Kernels, Lookups, Plan};
+use crate::words::bits::{self, Bits, Lines, Load};
 use alloc::vec::Vec;
 use core::fmt;
 
-/// An engine that keeps bits or counters in lines of 64 bytes. If it is `OWNED`, it can be changed,
-/// compared, united and saved. (This is a parameter, since rustdoc ignores bounds: on the page of a
-/// [`BloomView`](crate::BloomView) it would show methods that need them.)
+/// The engine of [`ConcurrentBloom`](crate::ConcurrentBloom): bits in lines of 64 bytes. With other
+/// words, that of its relatives.
+// `W` has a default, so that compilers print `Filter<Bloom>` in messages.
 #[derive(Clone, Copy)]
-pub struct Blocked<W, const OWNED: bool = true> {
+pub struct Bloom<W = BloomBits> {
     pub(crate) words: W,
     pub(crate) layout: Layout,
     pub(crate) expected_keys: usize,
+}
+
+/// Bits, and the kernels that set them and look them up.
+#[doc(hidden)]
+pub struct BloomBits {
+    pub(crate) bits: Bits,
+    pub(crate) kernels: Kernels,
 }
 
 /// Words in lines, and the kernels that look them up.
@@ -90,7 +97,7 @@ fn fill_ratio(ones: u64, layout: Layout) -> f64 {
     ones as f64 / (layout.blocks * LINE_BITS) as f64
 }
 
-impl<W: LineWords, const OWNED: bool> Engine for Blocked<W, OWNED> {
+impl<W: LineWords> Engine for Bloom<W> {
     const NAME: &'static str = W::TYPE;
 
     #[inline]
@@ -207,7 +214,7 @@ impl<W: LineWords, const OWNED: bool> Engine for Blocked<W, OWNED> {
 }
 
 /// Bits lie in two lines where that is worth it.
-impl<W: OwnWords> Planned for Blocked<W> {
+impl<W: OwnWords> Planned for Bloom<W> {
     type Options = ();
 
     fn build(request: Request, (): ()) -> Result<Self, BuildError> {
@@ -222,9 +229,9 @@ impl<W: OwnWords> Planned for Blocked<W> {
     }
 }
 
-impl<W> FixedSize for Blocked<W> {}
+impl<W> FixedSize for Bloom<W> {}
 
-impl<W: OwnWords> Union for Blocked<W> {
+impl<W: OwnWords> Union for Bloom<W> {
     /// Whether both have the same layout and the same content.
     fn same(&self, other: &Self) -> bool {
         let same = self.layout == other.layout && self.words.words().eq(other.words.words());
@@ -247,15 +254,15 @@ impl<W: OwnWords> Union for Blocked<W> {
     }
 }
 
-pub(crate) fn empty<W: OwnWords>(layout: Layout, expected_keys: usize) -> Result<Blocked<W>, BuildError> {
-    Ok(Blocked {
+pub(crate) fn empty<W: OwnWords>(layout: Layout, expected_keys: usize) -> Result<Bloom<W>, BuildError> {
+    Ok(Bloom {
         words: W::empty(layout)?,
         layout,
         expected_keys,
     })
 }
 
-fn header<W: OwnWords>(engine: &Blocked<W>, hashing: Hashing) -> BlocksHeader {
+fn header<W: OwnWords>(engine: &Bloom<W>, hashing: Hashing) -> BlocksHeader {
     BlocksHeader {
         kind: W::KIND,
         hashing,
@@ -266,7 +273,7 @@ fn header<W: OwnWords>(engine: &Blocked<W>, hashing: Hashing) -> BlocksHeader {
 }
 
 /// `docs/FORMAT.md` describes the bytes.
-impl<W: OwnWords> Encode for Blocked<W> {
+impl<W: OwnWords> Encode for Bloom<W> {
     const HELD: bool = false;
 
     fn snapshot_bytes(&self) -> usize {

@@ -10,7 +10,10 @@ use crate::codec::{Input, Kind, OwnHeader};
 use crate::error::{BuildError, SnapshotErrorKind};
 use crate::filter::Filter;
 use crate::filter::methods::{built, inserts, sets, stored, unions};
-use crate::filter::parts::lines::{Blocked, LineWords, OwnWords};
+pub use crate::filter::parts::lines::Bloom;
+#[doc(hidden)]
+pub use crate::filter::parts::lines::BloomBits;
+use crate::filter::parts::lines::{LineWords, OwnWords};
 use crate::filter::traits::{Encode, Engine, Insert};
 use crate::funnel::Funnel;
 use crate::geometry::layout::Layout;
@@ -48,16 +51,6 @@ use alloc::vec::Vec;
 /// # Ok::<(), lanebloom::BuildError>(())
 /// ```
 pub type ConcurrentBloom<S = Murmur3> = Filter<Bloom, S>;
-
-/// The engine of [`ConcurrentBloom`]: bits in lines of 64 bytes.
-pub type Bloom = Blocked<BloomBits>;
-
-/// Bits, and the kernels that set them and look them up.
-#[doc(hidden)]
-pub struct BloomBits {
-    pub(crate) bits: Bits,
-    pub(crate) kernels: Kernels,
-}
 
 /// Sizes a [`ConcurrentBloom`]; made by [`ConcurrentBloom::builder`](Filter::builder).
 ///

@@ -79,7 +79,7 @@ use crate::codec::Kind;
 use crate::error::BuildError;
 use crate::filter::Filter;
 use crate::filter::methods::{built, inserts, removes, sets, stored, unions};
-use crate::filter::parts::lines::{Blocked, LineWords, OwnWords};
+use crate::filter::parts::lines::{Bloom, LineWords, OwnWords};
 use crate::filter::traits::{Insert, Remove};
 use crate::geometry::layout::{LINE_WORDS, Layout};
 use crate::geometry::sizing::Cell;
@@ -112,7 +112,7 @@ use core::fmt;
 pub type CountingBloom<S = Murmur3> = Filter<Counting, S>;
 
 /// The engine of [`CountingBloom`]: counters of 4 bits in lines of 64 bytes.
-pub type Counting = Blocked<BloomCounters>;
+pub type Counting = Bloom<BloomCounters>;
 
 /// Counters, and the kernels that change them and look them up.
 #[doc(hidden)]

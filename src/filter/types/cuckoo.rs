@@ -81,12 +81,14 @@
 mod shape;
 pub(crate) mod table;
 
+#[doc(hidden)]
+pub use table::CuckooTable;
+
 pub use crate::error::InsertError;
 pub(crate) use crate::filter::Filter;
 use crate::filter::methods::{built, inserts, removes, stored};
 use crate::filter::parts::slots::{Bucketed, Slots};
 use crate::hash::Murmur3;
-use table::CuckooTable;
 
 /// A cuckoo filter: keys can be removed again. Many threads can insert, look up and remove at once.
 ///

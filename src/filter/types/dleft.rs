@@ -64,7 +64,8 @@ use crate::filter::Filter;
 use crate::filter::methods::{built, inserts, removes, stored};
 use crate::filter::parts::slots::Bucketed;
 use crate::hash::Murmur3;
-use cells::DLeftCells;
+#[doc(hidden)]
+pub use cells::DLeftTable;
 
 /// A d-left counting filter: keys can be removed again. Many threads can insert, look up and remove
 /// at once.
@@ -86,7 +87,7 @@ use cells::DLeftCells;
 pub type DLeftFilter<S = Murmur3> = Filter<DLeft, S>;
 
 /// The engine of [`DLeftFilter`]: counted remainders in cells.
-pub type DLeft = Bucketed<DLeftCells>;
+pub type DLeft = Bucketed<DLeftTable>;
 
 /// Sizes a [`DLeftFilter`]; made by [`DLeftFilter::builder`](Filter::builder).
 ///

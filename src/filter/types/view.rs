@@ -4,7 +4,7 @@
 use crate::codec::{BlocksHeader, Decoded, Hashing, Kind, SNAPSHOT_HEADER, SnapshotBytes, given, murmur3};
 use crate::error::{BuildError, SnapshotError};
 use crate::filter::Filter;
-use crate::filter::parts::lines::{Blocked, LineWords};
+use crate::filter::parts::lines::{Bloom, LineWords};
 use crate::filter::types::bloom::ConcurrentBloom;
 use crate::geometry::layout::{LINE_BYTES, Layout};
 use crate::geometry::sizing::Cell;
@@ -43,7 +43,7 @@ use core::num::NonZeroUsize;
 pub type BloomView<'a, S = Murmur3> = Filter<View<'a>, S>;
 
 /// The engine of [`BloomView`]: the bytes of a snapshot.
-pub type View<'a> = Blocked<BloomBytes<'a>, false>;
+pub type View<'a> = Bloom<BloomBytes<'a>>;
 
 /// The bytes of a snapshot, and the kernels that look them up.
 #[doc(hidden)]
@@ -284,7 +284,7 @@ impl<S> BloomView<'_, S> {
 /// The engine on these bytes.
 fn engine(snapshot: SnapshotBytes<'_>, header: BlocksHeader) -> View<'_> {
     let layout = header.layout;
-    Blocked {
+    Bloom {
         words: BloomBytes {
             snapshot,
             lookups: Lookups::of(layout, Isa::best()),

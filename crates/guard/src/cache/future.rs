@@ -2,6 +2,7 @@
 //!
 //! [`CacheBuilder::build`](crate::CacheBuilder::build) makes such a cache.
 
+use crate::as_key::AsKey;
 use crate::cache::error::{CacheBuildError, LoadError};
 use crate::cache::fill_once::{FlightOf, Loaded};
 use crate::cache::flights::Asked;
@@ -177,7 +178,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// assert_eq!(cache.get("eve").await?, None); // the store was not asked
     /// # Ok(()) }
     /// ```
-    pub async fn get<Q: Borrow<K> + ?Sized>(&self, key: &Q) -> Result<Option<V>, LoadError> {
+    pub async fn get<Q: AsKey<K> + ?Sized>(&self, key: &Q) -> Result<Option<V>, LoadError> {
         let key = key.borrow();
         match self.look(key) {
             Lookup::Known(known) => Ok(known),
@@ -269,7 +270,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// assert_eq!(cache.get(&17).await?, row); // cached
     /// # Ok(()) }
     /// ```
-    pub async fn get_with<Q: Borrow<K> + ?Sized, E: Into<BoxError>>(
+    pub async fn get_with<Q: AsKey<K> + ?Sized, E: Into<BoxError>>(
         &self,
         key: &Q,
         load: impl Future<Output = Result<Option<V>, E>> + Send + 'static,
@@ -422,7 +423,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// assert_eq!(cache.stats().loads, 2);
     /// # Ok(()) }
     /// ```
-    pub async fn get_many<Q: Borrow<K> + Funnel>(&self, keys: &[Q]) -> Result<Vec<Option<V>>, LoadError> {
+    pub async fn get_many<Q: AsKey<K> + Funnel>(&self, keys: &[Q]) -> Result<Vec<Option<V>>, LoadError> {
         let mut multi_get = self.ask_many(keys);
         if Handle::try_current().is_ok() {
             self.refresh_many(multi_get.refreshes());

@@ -2,6 +2,7 @@
 //!
 //! [`CacheBuilder::build_blocking`](crate::CacheBuilder::build_blocking) makes such a cache.
 
+use crate::as_key::AsKey;
 use crate::cache::error::LoadError;
 use crate::cache::fill_once::{FlightOf, Loaded};
 use crate::cache::flights::Asked;
@@ -152,7 +153,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// assert_eq!(cache.get("eve")?, None); // the store was not asked
     /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
-    pub fn get<Q: Borrow<K> + ?Sized>(&self, key: &Q) -> Result<Option<V>, LoadError> {
+    pub fn get<Q: AsKey<K> + ?Sized>(&self, key: &Q) -> Result<Option<V>, LoadError> {
         self.get_by(key.borrow(), |key| self.loader.load(key))
     }
 
@@ -221,7 +222,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// assert_eq!(cache.get(&17)?, Some("from the primary")); // cached
     /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
-    pub fn get_with<Q: Borrow<K> + ?Sized, E: Into<BoxError>>(
+    pub fn get_with<Q: AsKey<K> + ?Sized, E: Into<BoxError>>(
         &self,
         key: &Q,
         load: impl FnOnce() -> Result<Option<V>, E>,
@@ -322,7 +323,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// assert_eq!(cache.stats().loads, 2);
     /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
-    pub fn get_many<Q: Borrow<K> + Funnel>(&self, keys: &[Q]) -> Result<Vec<Option<V>>, LoadError> {
+    pub fn get_many<Q: AsKey<K> + Funnel>(&self, keys: &[Q]) -> Result<Vec<Option<V>>, LoadError> {
         let mut multi_get = self.ask_many(keys);
         self.refresh(multi_get.refreshes());
         if self.loader.reads_many() {

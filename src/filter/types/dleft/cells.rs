@@ -88,7 +88,7 @@ const fn shift(marks: u64) -> u32 {
 }
 
 /// The cells of a d-left filter.
-pub struct DLeftCells {
+pub struct DLeftTable {
     words: Words<AtomicU64>,
     stripes: Stripes,
     buckets: usize,
@@ -116,7 +116,7 @@ impl Found {
     }
 }
 
-impl DLeftCells {
+impl DLeftTable {
     /// Calls `each(index, word)` for every word of the key's buckets, in order.
     #[inline(always)]
     fn each_word(&self, address: &DLeftAddress, mut each: impl FnMut(usize, u64)) {
@@ -248,7 +248,7 @@ impl DLeftCells {
     }
 }
 
-impl Slots for DLeftCells {
+impl Slots for DLeftTable {
     const TYPE: &'static str = "DLeftFilter";
     const KIND: Kind = Kind::DLeft;
     const WORDS: usize = WORDS_PER_KEY;
@@ -554,7 +554,7 @@ mod tests {
     #[test]
     fn each_subtable_is_a_permutation() {
         let buckets = 7;
-        let cells = DLeftCells::new(buckets).unwrap();
+        let cells = DLeftTable::new(buckets).unwrap();
         let mut seen = alloc::vec![false; (SUBTABLES * buckets) << REMAINDER_BITS];
         for q in 0..buckets as u64 {
             for r in 0..1u64 << REMAINDER_BITS {
