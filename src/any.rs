@@ -12,6 +12,7 @@ use crate::filter::types::bloom::ConcurrentBloom;
 use crate::filter::types::counting::CountingBloom;
 use crate::filter::types::cuckoo::CuckooFilter;
 use crate::filter::types::dleft::DLeftFilter;
+use crate::filter::types::fuse::StaticFilter;
 use crate::filter::types::scalable::ScalableBloom;
 use crate::filter::types::tombstone::TombstoneBloom;
 #[cfg(feature = "std")]
@@ -76,13 +77,19 @@ pub enum AnyFilter {
     Cuckoo(CuckooFilter<AnyHasher>),
     /// A d-left filter.
     DLeft(DLeftFilter<AnyHasher>),
+    /// A filter that does not change.
+    Static(StaticFilter<AnyHasher>),
     /// An exact set of integers.
     Bitmap(ConcurrentBitmap),
 }
 
-/// `$result` for the filter that `$any` holds, and `$of_bits` for a bitmap.
+/// `$result` for the filter that `$any` holds, and `$of_bits` for a bitmap. `$of_static`, if it is
+/// given, for a filter that does not change.
 macro_rules! each {
     ($any:expr, $filter:ident => $result:expr, $bits:ident => $of_bits:expr) => {
+        each!($any, $filter => $result, $filter => $result, $bits => $of_bits)
+    };
+    ($any:expr, $filter:ident => $result:expr, $static:ident => $of_static:expr, $bits:ident => $of_bits:expr) => {
         match $any {
             AnyFilter::Bloom($filter) => $result,
             AnyFilter::Scalable($filter) => $result,
@@ -92,6 +99,7 @@ macro_rules! each {
             AnyFilter::Tombstone($filter) => $result,
             AnyFilter::Cuckoo($filter) => $result,
             AnyFilter::DLeft($filter) => $result,
+            AnyFilter::Static($static) => $of_static,
             AnyFilter::Bitmap($bits) => $of_bits,
         }
     };
@@ -235,6 +243,7 @@ impl AnyFilter {
             Kind::Tombstone => Stored::decode(input, limit, given(hasher)).map(Self::Tombstone),
             Kind::Cuckoo => Stored::decode(input, limit, given(hasher)).map(Self::Cuckoo),
             Kind::DLeft => Stored::decode(input, limit, given(hasher)).map(Self::DLeft),
+            Kind::Static => Stored::decode(input, limit, given(hasher)).map(Self::Static),
             Kind::Bitmap => ConcurrentBitmap::decode(input, limit).map(Self::Bitmap),
             kind => Err(SnapshotErrorKind::Incompatible(format!(
                 "the snapshot is a {kind}, which an AnyFilter does not hold"
@@ -399,7 +408,8 @@ impl AnyFilter {
 }
 
 /// Inserts. They answer and fail as those of [`Insert`](crate::traits::Insert), for a key that is
-/// not hashed, and for a position that is not below a bitmap's bound.
+/// not hashed, for a position that is not below a bitmap's bound, and for a filter that does not
+/// change.
 impl AnyFilter {
     /// Inserts every key, in order; returns how many of them changed the filter.
     ///
@@ -426,7 +436,12 @@ impl AnyFilter {
             kind: InsertErrorKind::NotTaken(error.0),
             inserted: 0,
         })?;
-        each!(self, filter => insert(filter, hasher, keys), _bits => unreachable!("it has no hasher"))
+        each!(
+            self,
+            filter => insert(filter, hasher, keys),
+            _filter => takes_none(keys.len()),
+            _bits => unreachable!("it has no hasher")
+        )
     }
 
     /// Inserts a key by hash; returns whether that changed the filter. For a bitmap, the hash is
@@ -446,6 +461,7 @@ impl AnyFilter {
         each!(
             self,
             filter => filter.insert_hash(hash).changed(1).map(|changed| changed > 0),
+            _filter => takes_none(1).map(|_| false),
             bits => bits.insert(hash).map_err(out_of_bounds)
         )
     }
@@ -465,9 +481,22 @@ impl AnyFilter {
         each!(
             self,
             filter => filter.insert_hashes(hashes).changed(hashes.len()),
+            _filter => takes_none(hashes.len()),
             bits => bits.insert_batch(hashes).map_err(out_of_bounds)
         )
     }
+}
+
+/// The answer of a filter that does not change.
+#[cold]
+fn takes_none(keys: usize) -> Result<usize, InsertError> {
+    if keys == 0 {
+        return Ok(0);
+    }
+    Err(InsertError {
+        kind: InsertErrorKind::NotTaken("a StaticFilter takes no inserts: build it anew from all keys".into()),
+        inserted: 0,
+    })
 }
 
 #[cold]
@@ -550,6 +579,7 @@ impl AnyFilter {
             Self::Tombstone(_) => Kind::Tombstone,
             Self::Cuckoo(_) => Kind::Cuckoo,
             Self::DLeft(_) => Kind::DLeft,
+            Self::Static(_) => Kind::Static,
             Self::Bitmap(_) => Kind::Bitmap,
         }
     }
@@ -694,6 +724,7 @@ impl AnyFilter {
             Self::Tombstone(filter) => Self::Tombstone(filter.try_clone()?),
             Self::Cuckoo(filter) => Self::Cuckoo(filter.try_clone()?),
             Self::DLeft(filter) => Self::DLeft(filter.try_clone()?),
+            Self::Static(filter) => Self::Static(filter.try_clone()?),
             Self::Bitmap(bits) => Self::Bitmap(bits.try_clone()?),
         })
     }

@@ -65,6 +65,7 @@
 mod aarch64;
 mod call;
 mod dispatch;
+pub(crate) mod fuse;
 pub(crate) mod hash;
 mod isa;
 #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(lanebloom_loom)))]

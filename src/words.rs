@@ -2,6 +2,7 @@
 //! it. These files, and those of the slotted filters, argue for every memory ordering of the crate.
 
 pub(crate) mod bits;
+pub(crate) mod cells;
 pub(crate) mod chunks;
 pub(crate) mod counters;
 pub(crate) mod memory;

@@ -9,7 +9,7 @@
 use lanebloom::codec::{self, Kind, SnapshotHeader};
 use lanebloom::{
     AnyFilter, BloomView, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Murmur3, ScalableBloom, SipHash13,
-    SnapshotError, TombstoneBloom, WindowedBloom,
+    SnapshotError, StaticFilter, StaticView, TombstoneBloom, WindowedBloom,
 };
 use libfuzzer_sys::fuzz_target;
 use std::time::Duration;
@@ -88,6 +88,7 @@ fuzz_target!(|input: &[u8]| {
     pair(&bytes);
     cuckoo(&bytes);
     d_left(&bytes);
+    fixed(&bytes);
 
     let by_slice = ConcurrentBloom::from_bytes(&bytes);
     let by_reader = ConcurrentBloom::read_from(&bytes[..], LIMIT);
@@ -205,6 +206,37 @@ fn any(bytes: &[u8]) {
     assert_eq!((again.kind(), again.hasher()), (filter.kind(), filter.hasher()));
     if filter.kind() != Kind::Windowed {
         assert!(again.to_bytes() == written);
+    }
+}
+
+/// A filter that does not change: the same as a view of its bytes.
+fn fixed(bytes: &[u8]) {
+    let by_view = StaticView::from_bytes(bytes).map(|(view, _)| view);
+    match (StaticFilter::from_bytes(bytes), StaticFilter::read_from(bytes, LIMIT)) {
+        (Ok((filter, rest)), other) => {
+            let read = &bytes[..bytes.len() - rest.len()];
+            match other {
+                Ok(same) => assert!(same.to_bytes() == read),
+                Err(error) => assert!(error.to_string().contains("more than the limit of"), "{error}"),
+            }
+            let view = by_view.unwrap();
+            view.verify().unwrap();
+            assert!(view.bytes() == read && view.to_filter().unwrap().to_bytes() == read);
+            more_lookups!(&filter);
+            more_lookups!(&view);
+            for hash in hashes() {
+                assert_eq!(view.contains_hash(hash), filter.contains_hash(hash));
+            }
+            fractions([filter.fill_ratio(), filter.current_false_positive_rate()]);
+            let _ = (filter.retries(), filter.cells_per_key(), filter.fingerprint_bits());
+        }
+        (Err(_), other) => {
+            assert!(other.is_err());
+            if let Ok(view) = by_view {
+                assert!(view.verify().is_err());
+                more_lookups!(&view);
+            }
+        }
     }
 }
 

@@ -62,6 +62,8 @@ pub enum Kind {
     Cuckoo = 6,
     /// A [`DLeftFilter`](crate::DLeftFilter).
     DLeft = 8,
+    /// A [`StaticFilter`](crate::StaticFilter).
+    Static = 9,
     /// A [`ConcurrentBitmap`](crate::ConcurrentBitmap).
     Bitmap = 16,
     /// A delta, which [`apply_deltas`](crate::ConcurrentBloom::apply_deltas) reads.
@@ -74,7 +76,7 @@ impl Kind {
     pub(super) const RESERVED: u8 = 7;
 
     /// Every kind, its name and its body.
-    const ALL: [(Self, &str, Body); 9] = [
+    const ALL: [(Self, &str, Body); 10] = [
         (Self::Bloom, "ConcurrentBloom", Body::Blocks),
         (Self::Scalable, "ScalableBloom", Body::Layers),
         (Self::Windowed, "WindowedBloom", Body::Generations),
@@ -82,6 +84,7 @@ impl Kind {
         (Self::Tombstone, "TombstoneBloom", Body::Pair),
         (Self::Cuckoo, "CuckooFilter", Body::Buckets),
         (Self::DLeft, "DLeftFilter", Body::Buckets),
+        (Self::Static, "StaticFilter", Body::Cells),
         (Self::Bitmap, "ConcurrentBitmap", Body::Bits),
         (Self::Delta, "delta of a ConcurrentBloom", Body::Changes),
     ];
@@ -108,6 +111,7 @@ impl Kind {
 pub(super) enum Body {
     Blocks,
     Buckets,
+    Cells,
     Layers,
     Generations,
     Pair,
@@ -322,12 +326,17 @@ impl OwnHeader {
         limit: u64,
         plan: impl FnOnce(u8, usize) -> Decoded<(P, usize)>,
     ) -> Decoded<(P, usize)> {
-        check_layout_version(self.fields[0])?;
+        self.check_layout_version()?;
         self.zeros(34..40)?;
         self.zeros(56..120)?;
         let number = self.number("the number of buckets", 40, 1..=limit)?;
         let (plan, most_keys) = plan(self.fields[1], number)?;
         Ok((plan, self.expected_keys(most_keys)?))
+    }
+
+    /// Fails unless byte 32 is the version of the layout.
+    pub(crate) fn check_layout_version(&self) -> Decoded<()> {
+        check_layout_version(self.fields[0])
     }
 
     /// Fails unless the header declares the length of a snapshot of `words` words.

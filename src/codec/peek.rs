@@ -84,6 +84,16 @@ pub enum Content {
         /// tables.
         buckets: u64,
     },
+    /// The cells of a [`StaticFilter`](crate::StaticFilter).
+    #[non_exhaustive]
+    Cells {
+        /// The bits of a fingerprint.
+        fingerprint_bits: u8,
+        /// The cells that a key has.
+        cells_per_key: u8,
+        /// The number of cells.
+        cells: u64,
+    },
     /// The snapshots of the layers of a [`ScalableBloom`](crate::ScalableBloom).
     #[non_exhaustive]
     Layers {
@@ -196,7 +206,7 @@ impl SnapshotHeader {
                 "unknown"
             };
             return invalid(format!(
-                "kind {number} is {problem}: this release reads kinds 1 to 6, 8, 16 and 129"
+                "kind {number} is {problem}: this release reads kinds 1 to 6, 8, 9, 16 and 129"
             ));
         };
         if let Body::Blocks = kind.body() {
@@ -278,6 +288,15 @@ fn content(own: &OwnHeader) -> Decoded<(Content, Option<u64>, Option<f64>)> {
             };
             let (content, keys) = own.buckets(u64::MAX, plan)?;
             (content, Some(keys as u64), None)
+        }
+        Body::Cells => {
+            let (layout, _, keys) = own.fuse()?;
+            let content = Content::Cells {
+                fingerprint_bits: layout.bits as u8,
+                cells_per_key: layout.cells_per_key as u8,
+                cells: layout.cells(),
+            };
+            (content, Some(keys as u64), Some(layout.rate_at(keys)))
         }
         Body::Bits => (Content::Bits { bound: own.get(32) }, None, None),
         Body::Blocks | Body::Changes => unreachable!("they have headers of their own"),

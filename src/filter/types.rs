@@ -4,6 +4,7 @@ pub mod bloom;
 pub mod counting;
 pub mod cuckoo;
 pub mod dleft;
+pub mod fuse;
 pub mod scalable;
 pub mod tombstone;
 pub mod view;

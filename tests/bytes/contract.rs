@@ -366,6 +366,7 @@ fn no_damage_is_read<E: Encode>(name: &str, of: Of<E>) {
         "CuckooFilter",
         "",
         "DLeftFilter",
+        "StaticFilter",
     ];
     let kind = |kind: u8| match (kind, names.get(usize::from(kind))) {
         (129, _) => "129 (a delta of a ConcurrentBloom)".into(),
@@ -374,7 +375,7 @@ fn no_damage_is_read<E: Encode>(name: &str, of: Of<E>) {
         _ => kind.to_string(),
     };
     assert_eq!(names[usize::from(bytes[10])], name);
-    for other in [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 129, 255] {
+    for other in [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 129, 255] {
         if other != bytes[10] {
             assert_eq!(
                 refused(10, &[other]),

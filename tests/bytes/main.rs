@@ -11,3 +11,4 @@ mod recipes;
 mod replace;
 mod snapshot;
 mod snapshot_deletable;
+mod snapshot_static;

@@ -4,7 +4,7 @@
 use lanebloom::codec::{Content, Identity, Kind, SnapshotHeader, verify};
 use lanebloom::{
     ConcurrentBitmap, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, ScalableBloom, SipHash13,
-    TombstoneBloom, WindowedBloom,
+    StaticFilter, TombstoneBloom, WindowedBloom,
 };
 use lanebloom_tests::with_field;
 use std::time::Duration;
@@ -65,6 +65,10 @@ fn every_kind() -> Vec<(Kind, Vec<u8>)> {
         (Kind::Tombstone, tombstone.to_bytes()),
         (Kind::Cuckoo, cuckoo.to_bytes()),
         (Kind::DLeft, dleft.to_bytes()),
+        (
+            Kind::Static,
+            StaticFilter::from_keys(0..50u64, 0.01).unwrap().to_bytes(),
+        ),
         (Kind::Bitmap, bitmap.to_bytes()),
         (Kind::Delta, delta()),
     ]
@@ -250,13 +254,13 @@ fn absurd_fields_are_errors() {
         ),
         (
             10,
-            &[9],
-            "kind 9 is unknown: this release reads kinds 1 to 6, 8, 16 and 129",
+            &[10],
+            "kind 10 is unknown: this release reads kinds 1 to 6, 8, 9, 16 and 129",
         ),
         (
             10,
             &[7],
-            "kind 7 is reserved: this release reads kinds 1 to 6, 8, 16 and 129",
+            "kind 7 is reserved: this release reads kinds 1 to 6, 8, 9, 16 and 129",
         ),
         (11, &[5], "unknown hasher 5; "),
         (

@@ -3,9 +3,11 @@
 
 pub use lanebloom::WindowedBloom;
 pub use lanebloom::{
-    BloomView, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, ScalableBloom, SipHash13, TombstoneBloom,
+    BloomView, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, ScalableBloom, SipHash13, StaticFilter,
+    StaticView, TombstoneBloom,
 };
-use lanebloom::{Filter, KeyHasher, Murmur3, SnapshotError};
+use lanebloom::{BuildError, Filter, Funnel, KeyHasher, Murmur3, SnapshotError};
+use std::cell::RefCell;
 pub use std::time::Duration;
 
 /// Calls the macro `$tests` with each type: the name of its tests, the type's own name, a builder
@@ -65,6 +67,12 @@ macro_rules! for_each_filter {
         [inserts removes counts fills rates stored live guests fixed proportional] }
         $tests! { d_left: DLeftFilter = { DLeftFilter::builder() }
         [inserts removes counts fills rates stored live guests fixed proportional] }
+        $tests! { static_8: StaticFilter = { Static::builder() => frozen }
+        [estimates rates stored fixed proportional] }
+        $tests! { static_11_of_4: StaticFilter = { Static { bits: 11, cells: 4, ..Static::builder() } => frozen }
+        [estimates rates stored fixed proportional] }
+        $tests! { static_view: StaticView = { Static { bits: 16, ..Static::builder() } => shown }
+        [estimates rates] }
         $tests! { scalable: ScalableBloom = { ScalableBloom::builder().max_layers(6) }
         [inserts flags estimates unites rates stored live proportional] }
         $tests! { scalable_grown: ScalableBloom
@@ -114,5 +122,67 @@ pub trait Leaked<S> {
 impl<S: KeyHasher + Clone> Leaked<S> for ConcurrentBloom<S> {
     fn leaked(&self) -> Result<BloomView<'static, S>, SnapshotError> {
         BloomView::from_bytes_with(self.to_bytes().leak(), self.hasher().clone()).map(|(view, _)| view)
+    }
+}
+
+/// Collects keys for a filter that does not change.
+pub struct Static<S = Murmur3> {
+    pub bits: usize,
+    pub cells: usize,
+    pub hasher: S,
+    pub hashes: RefCell<Vec<u64>>,
+}
+
+impl Static {
+    pub fn builder() -> Self {
+        Self {
+            bits: 8,
+            cells: 3,
+            hasher: Murmur3::default(),
+            hashes: RefCell::default(),
+        }
+    }
+}
+
+impl<S: KeyHasher + Clone> Static<S> {
+    #[must_use]
+    pub fn expected_keys(self, _: usize) -> Self {
+        self
+    }
+
+    pub fn hasher<T>(self, hasher: T) -> Static<T> {
+        let Self {
+            bits, cells, hashes, ..
+        } = self;
+        Static {
+            bits,
+            cells,
+            hasher,
+            hashes,
+        }
+    }
+
+    pub fn build(self) -> Result<Self, BuildError> {
+        Ok(self)
+    }
+
+    pub fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+        self.hashes.borrow_mut().push(self.hasher.hash_key(key));
+        true
+    }
+
+    pub fn insert_all<K: Funnel>(&self, keys: impl IntoIterator<Item = K>) -> usize {
+        keys.into_iter().map(|key| usize::from(self.insert(&key))).sum()
+    }
+
+    pub fn frozen(&self) -> Result<StaticFilter<S>, BuildError> {
+        let builder = StaticFilter::builder().hasher(self.hasher.clone());
+        let builder = builder.fingerprint_bits(self.bits).cells_per_key(self.cells);
+        builder.build_from_hashes(&self.hashes.borrow())
+    }
+
+    pub fn shown(&self) -> Result<StaticView<'static, S>, SnapshotError> {
+        let bytes = self.frozen().unwrap().to_bytes().leak();
+        StaticView::from_bytes_with(bytes, self.hasher.clone()).map(|(view, _)| view)
     }
 }

@@ -9,6 +9,7 @@ mod counting;
 mod cuckoo;
 mod dleft;
 mod folds;
+mod fuse;
 mod overfull;
 #[cfg(feature = "rayon")]
 mod parallel;

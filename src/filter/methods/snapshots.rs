@@ -2,17 +2,36 @@
 //! `docs/FORMAT.md` describes the bytes.
 
 /// The snapshots of a type; `of one size` if their length never changes. `$asks` is `?` in an
-/// example if an insert can be refused.
+/// example if an insert can be refused. `built once` is for a type without inserts.
 macro_rules! stored {
     ($filter:ident: $engine:ty, $asks:literal, of one size) => {
         $crate::filter::methods::stored! { $filter: $engine, $asks }
+        $crate::filter::methods::stored! { @size $filter: $engine,
+        "with_capacity(1000, 0.01)?;", concat!("filter.insert(\"a\")", $asks, ";") }
+    };
+
+    ($filter:ident: $engine:ty, $asks:literal) => {
+        $crate::filter::methods::stored! { @all $filter: $engine,
+        "with_capacity(1000, 0.01)?;", concat!("filter.insert(\"a\")", $asks, ";"),
+        "builder().expected_keys(1000)", "build()?;" }
+    };
+
+    ($filter:ident: $engine:ty, built once) => {
+        $crate::filter::methods::stored! { @all $filter: $engine,
+        "from_keys([\"a\"], 0.01)?;", "assert!(filter.contains(\"a\"));",
+        "builder()", "build_from_keys([\"a\"])?;" }
+        $crate::filter::methods::stored! { @size $filter: $engine,
+        "from_keys([\"a\"], 0.01)?;", "assert!(filter.contains(\"a\"));" }
+    };
+
+    (@size $filter:ident: $engine:ty, $new:expr, $insert:expr) => {
 
         /// Snapshots of filters whose size never changes.
         impl<S: $crate::hash::FilterHasher> $crate::Filter<$engine, S> {
             /// The length of a snapshot in bytes: 192, and the content, rounded up to 64.
             ///
             /// ```
-            #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
+            #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::", $new)]
             /// assert_eq!(filter.snapshot_bytes(), filter.to_bytes().len());
             /// # Ok::<(), lanebloom::BuildError>(())
             /// ```
@@ -25,8 +44,8 @@ macro_rules! stored {
             /// [`snapshot_bytes`](Self::snapshot_bytes) bytes.
             ///
             /// ```
-            #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
-            #[doc = concat!("filter.insert(\"a\")", $asks, ";")]
+            #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::", $new)]
+            #[doc = $insert]
             /// let mut bytes = vec![0; filter.snapshot_bytes()];
             /// filter.write_to_slice(&mut bytes);
             /// assert_eq!(bytes, filter.to_bytes());
@@ -38,7 +57,7 @@ macro_rules! stored {
         }
     };
 
-    ($filter:ident: $engine:ty, $asks:literal) => {
+    (@all $filter:ident: $engine:ty, $new:expr, $insert:expr, $builder:expr, $build:expr) => {
         /// Snapshots.
         impl<S: $crate::hash::FilterHasher> $crate::Filter<$engine, S> {
             /// The filter as bytes that [`from_bytes`](Self::from_bytes) reads, in the
@@ -48,8 +67,8 @@ macro_rules! stored {
             /// [`write_to_slice`](Self::write_to_slice) does not allocate.
             ///
             /// ```
-            #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
-            #[doc = concat!("filter.insert(\"a\")", $asks, ";")]
+            #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::", $new)]
+            #[doc = $insert]
             /// let bytes = filter.to_bytes();
             #[doc = concat!("let (same, rest) = lanebloom::", stringify!($filter), "::from_bytes(&bytes)?;")]
             /// assert!(same.to_bytes() == bytes && same.contains("a") && rest.is_empty());
@@ -74,8 +93,8 @@ macro_rules! stored {
             /// # Examples
             ///
             /// ```
-            #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
-            #[doc = concat!("filter.insert(\"a\")", $asks, ";")]
+            #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::", $new)]
+            #[doc = $insert]
             /// let mut stream = Vec::new();
             /// filter.write_to(&mut stream)?;
             /// assert_eq!(stream, filter.to_bytes());
@@ -94,8 +113,8 @@ macro_rules! stored {
             #[doc = concat!("use lanebloom::{", stringify!($filter), " as Filter, SipHash13};")]
             ///
             /// let hasher = SipHash13::random();
-            /// let filter = Filter::builder().expected_keys(1000).hasher(hasher).build()?;
-            #[doc = concat!("filter.insert(\"a\")", $asks, ";")]
+            #[doc = concat!("let filter = Filter::", $builder, ".hasher(hasher).", $build)]
+            #[doc = $insert]
             /// let bytes = filter.to_bytes();
             /// let (same, _) = Filter::from_bytes_with(&bytes, hasher)?;
             /// assert!(same.contains("a") && !same.contains("b"));
@@ -114,8 +133,8 @@ macro_rules! stored {
             #[doc = concat!("use lanebloom::{", stringify!($filter), " as Filter, SipHash13};")]
             ///
             /// let hasher = SipHash13::random();
-            /// let filter = Filter::builder().expected_keys(1000).hasher(hasher).build()?;
-            #[doc = concat!("filter.insert(\"a\")", $asks, ";")]
+            #[doc = concat!("let filter = Filter::", $builder, ".hasher(hasher).", $build)]
+            #[doc = $insert]
             /// let stream = filter.to_bytes();
             /// let same = Filter::read_from_with(&stream[..], 1 << 20, hasher)?;
             /// assert!(same.contains("a") && !same.contains("b"));
@@ -144,14 +163,14 @@ macro_rules! stored {
             /// # Examples
             ///
             /// ```
-            #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::builder().expected_keys(1000).seed(7).build()?;")]
-            #[doc = concat!("filter.insert(\"a\")", $asks, ";")]
+            #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::", $builder, ".seed(7).", $build)]
+            #[doc = $insert]
             /// let mut bytes = filter.to_bytes();
             /// bytes.extend(b"more");
             #[doc = concat!("let (same, rest) = lanebloom::", stringify!($filter), "::from_bytes(&bytes)?;")]
             /// assert!(same.contains("a") && same.hasher().seed() == 7);
             /// assert_eq!(rest, b"more");
-            #[doc = concat!("assert!(lanebloom::", stringify!($filter), "::from_bytes(&bytes[..500]).unwrap_err().is_truncated());")]
+            #[doc = concat!("assert!(lanebloom::", stringify!($filter), "::from_bytes(&bytes[..150]).unwrap_err().is_truncated());")]
             /// # Ok::<(), Box<dyn std::error::Error>>(())
             /// ```
             pub fn from_bytes(bytes: &[u8]) -> Result<(Self, &[u8]), $crate::SnapshotError> {
@@ -172,8 +191,8 @@ macro_rules! stored {
             /// # Examples
             ///
             /// ```
-            #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::with_capacity(1000, 0.01)?;")]
-            #[doc = concat!("filter.insert(\"a\")", $asks, ";")]
+            #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::", $new)]
+            #[doc = $insert]
             /// let stream = filter.to_bytes();
             #[doc = concat!("let same = lanebloom::", stringify!($filter), "::read_from(&stream[..], 1 << 20)?;")]
             /// assert!(same.contains("a") && !same.contains("b"));

@@ -1,0 +1,423 @@
+//! A filter that does not change: a binary fuse filter. [`StaticFilter`] is built from all of its
+//! keys at once. Then it takes three quarters of the memory of a
+//! [`ConcurrentBloom`](crate::ConcurrentBloom) at 1%, and less than two thirds at 1e-6.
+//!
+//! A key has three cells, and its fingerprint is their xor. A lookup reads them at once: none waits
+//! for another. **There is no insert.** To add a key, build the filter anew from all keys. If that
+//! happens often, use another filter.
+//!
+//! # Example
+//!
+//! ```
+//! let names = ["ads.example", "spy.example"];
+//! let blocked = lanebloom::StaticFilter::from_keys(names, 1e-4)?;
+//! assert!(blocked.contains("ads.example"));
+//! assert!(!blocked.contains("docs.example"));
+//! # Ok::<(), lanebloom::BuildError>(())
+//! ```
+//!
+//! # Size
+//!
+//! A fingerprint has 7 to 32 bits. Each bit halves the false-positive rate: 8 bits are 0.39%, 16
+//! are 0.0015%, 32 are 2.3e-10. The builder takes the shortest fingerprint for the given rate.
+//!
+//! | distinct keys | bits per key for each bit of a fingerprint | with [four cells per key](Builder::cells_per_key) |
+//! |---|--:|--:|
+//! | ten thousand | 1.28 | 1.23 |
+//! | a million and more | 1.13 | 1.08 |
+//!
+//! Hashes have 64 bits, so `n` keys are not told apart from others at a rate below `n / 2^64`.
+//!
+//! # Build
+//!
+//! Duplicate keys are allowed. They cost a sort of all hashes, since a build with them fails first.
+//!
+//! Each million of keys is a filter of its own, a shard: it stays in the caches while it is built.
+//! Beside the hashes (8 bytes per key) a build takes at most 12 bytes per key from ten million keys
+//! on: a copy that is sorted by shard, and 20 MB for each thread. With the feature `rayon` all
+//! threads of the pool build shards ([`build_from_par_iter`](Builder::build_from_par_iter),
+//! [`par_build_from_hashes`](Builder::par_build_from_hashes)).
+//!
+//! A build of a shard can fail by chance, and then tries another seed, at most 64:
+//! [`retries`](StaticFilter::retries) counts them. If all fail, the hashes are not random, and the
+//! build returns an error. (Strangers who choose the keys can cause that, unless the hasher has a secret
+//! key: see [`hash`](crate::hash).)
+//!
+//! # Consistency
+//!
+//! Nothing changes a filter, so threads share it freely. The same set of keys, in any order and by
+//! any number of threads, makes the same filter, bit for bit.
+
+mod build;
+mod table;
+mod view;
+
+pub use table::Fuse;
+#[doc(hidden)]
+pub use table::{FuseBytes, OwnCells, SnapshotCells};
+pub use view::{StaticBytes, StaticView};
+
+use crate::error::BuildError;
+use crate::filter::Filter;
+use crate::filter::methods::stored;
+use crate::funnel::Funnel;
+use crate::geometry::fuse::{CELLS_PER_KEY, FINGERPRINT_BITS};
+use crate::hash::{FilterHasher, KeyHasher, Murmur3};
+use alloc::format;
+use alloc::vec::Vec;
+use build::Shape;
+
+/// A filter that does not change, built from all of its keys at once: a binary fuse filter.
+///
+/// `S` hashes the keys; it is [`Murmur3`] by default. [`Filter`] has the methods. [The
+/// module](self) says what a build takes.
+///
+/// ```
+/// use lanebloom::StaticFilter;
+///
+/// let even = (0..1_000_000u32).map(|i| 2 * i);
+/// let filter = StaticFilter::from_keys(even, 1.0 / 256.0)?;
+/// assert!((0..1_000_000u32).all(|i| filter.contains(&(2 * i))));
+/// assert!(filter.bits_per_key() < 9.1);
+///
+/// let mut found = [false; 3];
+/// filter.contains_batch(&[4u32, 6, 7], &mut found);
+/// assert_eq!(found, [true, true, false]);
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+pub type StaticFilter<S = Murmur3> = Filter<Static, S>;
+
+/// The engine of [`StaticFilter`]: fingerprints in cells.
+pub type Static = Fuse<OwnCells>;
+
+stored! { StaticFilter: Static, built once }
+
+/// Making a filter.
+impl StaticFilter {
+    /// A filter that holds `keys`, with at most this false-positive rate and the builder's
+    /// defaults. Fails as [`build_from_hashes`](Builder::build_from_hashes).
+    ///
+    /// ```
+    /// let filter = lanebloom::StaticFilter::from_keys(["a", "c", "a"], 1e-3)?;
+    /// assert!(filter.contains("a") && filter.contains("c") && !filter.contains("b"));
+    /// assert_eq!(filter.expected_keys(), 2);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[doc(alias("collect", "from_iter"))]
+    pub fn from_keys<K: Funnel>(
+        keys: impl IntoIterator<Item = K>,
+        false_positive_rate: f64,
+    ) -> Result<Self, BuildError> {
+        Self::builder()
+            .false_positive_rate(false_positive_rate)
+            .build_from_keys(keys)
+    }
+
+    /// [`from_keys`](Self::from_keys) by the hashes of [`Murmur3`] with seed 0. (A
+    /// [builder](Self::builder) takes those of other hashers.)
+    ///
+    /// ```
+    /// use lanebloom::{KeyHasher, Murmur3, StaticFilter};
+    ///
+    /// let hashes = ["a", "b"].map(|key| Murmur3::default().hash_key(key));
+    /// let filter = StaticFilter::from_hashes(&hashes, 1e-3)?;
+    /// assert!(filter.contains("a") && !filter.contains("c"));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn from_hashes(hashes: &[u64], false_positive_rate: f64) -> Result<Self, BuildError> {
+        Self::builder()
+            .false_positive_rate(false_positive_rate)
+            .build_from_hashes(hashes)
+    }
+
+    /// A builder, for all options.
+    ///
+    /// ```
+    /// let builder = lanebloom::StaticFilter::builder().fingerprint_bits(16);
+    /// assert!(builder.build_from_keys(["a"])?.contains("a"));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn builder() -> Builder {
+        Builder {
+            rate: None,
+            bits: None,
+            cells_per_key: *CELLS_PER_KEY.start() as usize,
+            hasher: Murmur3::default(),
+        }
+    }
+}
+
+impl<B: FuseBytes, S> Filter<Fuse<B>, S> {
+    /// The length of a fingerprint in bits: 7 to 32.
+    ///
+    /// ```
+    /// let filter = lanebloom::StaticFilter::from_keys(["a"], 1e-3)?;
+    /// assert_eq!(filter.fingerprint_bits(), 10);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn fingerprint_bits(&self) -> usize {
+        self.engine.layout.bits as usize
+    }
+
+    /// The cells that a key has: 3 or 4.
+    ///
+    /// ```
+    /// let builder = lanebloom::StaticFilter::builder().cells_per_key(4);
+    /// assert_eq!(builder.build_from_keys(["a"])?.cells_per_key(), 4);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn cells_per_key(&self) -> usize {
+        self.engine.layout.cells_per_key as usize
+    }
+
+    /// How often the build tried one more seed for a part of the keys. About one part in a hundred
+    /// takes a second one; of small filters one in ten.
+    ///
+    /// ```
+    /// let filter = lanebloom::StaticFilter::from_keys(0..100_000u32, 1e-3)?;
+    /// assert!(filter.retries() < 10);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn retries(&self) -> usize {
+        self.engine.retries()
+    }
+}
+
+/// Builds a [`StaticFilter`]; made by [`StaticFilter::builder`].
+///
+/// ```
+/// use lanebloom::{FastHash, StaticFilter};
+///
+/// let builder = StaticFilter::builder().hasher(FastHash::default());
+/// let filter = builder.false_positive_rate(1e-4).build_from_keys(0..1000u32)?;
+/// assert!(filter.contains(&999u32) && !filter.contains(&1000u32));
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+#[must_use = "a builder does nothing until it gets keys"]
+#[derive(Clone, Debug)]
+pub struct Builder<S = Murmur3> {
+    rate: Option<f64>,
+    bits: Option<usize>,
+    cells_per_key: usize,
+    hasher: S,
+}
+
+impl Builder {
+    /// Seeds [`Murmur3`]; 0 by default.
+    ///
+    /// ```
+    /// let filter = lanebloom::StaticFilter::builder().seed(7).build_from_keys(["a"])?;
+    /// assert_eq!(filter.hasher().seed(), 7);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn seed(mut self, seed: u32) -> Self {
+        self.hasher = Murmur3::with_seed(seed);
+        self
+    }
+}
+
+impl<S> Builder<S> {
+    /// The chance that the filter reports a key that it does not hold, at most: 1% by default. The
+    /// shortest fingerprints for it are taken.
+    ///
+    /// ```
+    /// let builder = lanebloom::StaticFilter::builder().false_positive_rate(1e-6);
+    /// let filter = builder.build_from_keys(0..1000u32)?;
+    /// assert_eq!(filter.fingerprint_bits(), 20);
+    /// assert!((9e-7..1e-6).contains(&filter.false_positive_rate()));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[doc(alias = "fpp")]
+    pub fn false_positive_rate(mut self, rate: f64) -> Self {
+        self.rate = Some(rate);
+        self
+    }
+
+    /// The length of a fingerprint in bits, 7 to 32, in place of a rate. 8, 16 and 32 bits are
+    /// looked up fastest.
+    ///
+    /// ```
+    /// let builder = lanebloom::StaticFilter::builder().fingerprint_bits(8);
+    /// let filter = builder.build_from_keys(0..1000u32)?;
+    /// assert!((0.0038..0.00391).contains(&filter.false_positive_rate()));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn fingerprint_bits(mut self, bits: usize) -> Self {
+        self.bits = Some(bits);
+        self
+    }
+
+    /// The cells of a key: 3 by default, or 4. With 4, a filter takes 4% less memory. A lookup
+    /// touches one more line, and a build takes longer.
+    ///
+    /// ```
+    /// let builder = lanebloom::StaticFilter::builder().fingerprint_bits(8);
+    /// let three = builder.clone().build_from_keys(0..100_000u32)?;
+    /// let four = builder.cells_per_key(4).build_from_keys(0..100_000u32)?;
+    /// assert!(four.memory_bytes() < three.memory_bytes());
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn cells_per_key(mut self, cells: usize) -> Self {
+        self.cells_per_key = cells;
+        self
+    }
+
+    /// Another hasher, as that of [any builder](crate::Builder::hasher).
+    ///
+    /// ```
+    /// let builder = lanebloom::StaticFilter::builder();
+    /// let builder = builder.hasher(std::hash::RandomState::new());
+    /// let filter = builder.build_from_keys(["a"])?;
+    /// assert!(filter.contains("a") && !filter.contains("b"));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn hasher<T: FilterHasher>(self, hasher: T) -> Builder<T> {
+        Builder {
+            rate: self.rate,
+            bits: self.bits,
+            cells_per_key: self.cells_per_key,
+            hasher,
+        }
+    }
+
+    /// The filter of keys with these hashes, which the hasher computed. Some may be equal.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the rate is not between 0 and 1 or below 2^-32, an option is out of range, the
+    /// hashes are not random (64 seeds fail, or some parts of their range have more of them than
+    /// others), or the allocation fails.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::{Prehashed, StaticFilter};
+    ///
+    /// let builder = StaticFilter::builder().hasher(Prehashed).fingerprint_bits(32);
+    /// let digests = [0x2fd4_e1c6_7a2d_28fc, 0xda39_a3ee_5e6b_4b0d];
+    /// let filter = builder.clone().build_from_hashes(&digests)?;
+    /// assert!(filter.contains_hash(digests[0]) && !filter.contains_hash(1));
+    ///
+    /// let error = builder.fingerprint_bits(6).build_from_hashes(&[]).unwrap_err();
+    /// assert_eq!(error.to_string(), "6 bits of a fingerprint is not in 7 to 32");
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn build_from_hashes(self, hashes: &[u64]) -> Result<StaticFilter<S>, BuildError> {
+        self.build(hashes, false)
+    }
+
+    fn build(self, hashes: &[u64], parallel: bool) -> Result<StaticFilter<S>, BuildError> {
+        let shape = Shape {
+            parallel,
+            ..self.shape()?
+        };
+        Ok(Filter::of(Fuse::of(build::build(hashes, shape)?), self.hasher))
+    }
+
+    fn shape(&self) -> Result<Shape, BuildError> {
+        let within = |what: &str, value: usize, range: core::ops::RangeInclusive<u32>| {
+            let narrow = u32::try_from(value).ok().filter(|value| range.contains(value));
+            narrow.ok_or_else(|| {
+                let (least, most) = range.into_inner();
+                BuildError::new(format!("{value} {what} is not in {least} to {most}"))
+            })
+        };
+        let bits = match (self.bits, self.rate) {
+            (Some(_), Some(_)) => return Err(BuildError::new("both a rate and the bits of a fingerprint are given")),
+            (Some(bits), None) => within("bits of a fingerprint", bits, FINGERPRINT_BITS)?,
+            (None, rate) => bits_for(rate.unwrap_or(0.01))?,
+        };
+        Ok(Shape {
+            bits,
+            cells_per_key: within("cells per key", self.cells_per_key, CELLS_PER_KEY)?,
+            parallel: false,
+        })
+    }
+}
+
+/// The shortest fingerprint for a rate.
+fn bits_for(rate: f64) -> Result<u32, BuildError> {
+    BuildError::check_rate(rate)?;
+    let reaches = |bits: &u32| rate * (1u64 << bits) as f64 >= 1.0;
+    FINGERPRINT_BITS.into_iter().find(reaches).ok_or_else(|| {
+        let most = FINGERPRINT_BITS.end();
+        BuildError::new(format!(
+            "a false-positive rate of {rate:e} takes fingerprints of more than {most} bits"
+        ))
+    })
+}
+
+impl<S: KeyHasher> Builder<S> {
+    /// The filter of these keys. Keeps the hash of each, 8 bytes, until it is built. Fails as
+    /// [`build_from_hashes`](Self::build_from_hashes).
+    ///
+    /// ```
+    /// let builder = lanebloom::StaticFilter::builder().false_positive_rate(1e-4);
+    /// let filter = builder.build_from_keys("to be or not to be".split(' '))?;
+    /// assert!(filter.contains("not") && !filter.contains("now"));
+    /// assert_eq!(filter.estimated_len(), 4);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn build_from_keys<K: Funnel>(self, keys: impl IntoIterator<Item = K>) -> Result<StaticFilter<S>, BuildError> {
+        let keys = keys.into_iter();
+        let mut hashes = Vec::new();
+        let len = keys.size_hint().0;
+        let refused = |_| BuildError::out_of_memory(len.saturating_mul(8));
+        hashes.try_reserve_exact(len).map_err(refused)?;
+        hashes.extend(keys.map(|key| self.hasher.hash_key(&key)));
+        self.build(&hashes, false)
+    }
+}
+
+#[cfg(feature = "rayon")]
+mod parallel {
+    use super::{BuildError, Builder, Funnel, KeyHasher, StaticFilter, Vec};
+    use rayon::prelude::*;
+
+    /// On the threads of rayon's pool (feature `rayon`). The filter is the same, bit for bit.
+    impl<S> Builder<S> {
+        /// [`build_from_hashes`](Self::build_from_hashes) in parallel: a thread builds a million
+        /// keys at a time.
+        ///
+        /// ```
+        /// use lanebloom::{KeyHasher, StaticFilter};
+        ///
+        /// let hash = |key: u64| lanebloom::Murmur3::default().hash_key(&key);
+        /// let hashes: Vec<u64> = (0..10_000).map(hash).collect();
+        /// let builder = StaticFilter::builder();
+        /// let one = builder.clone().build_from_hashes(&hashes)?;
+        /// assert!(one.to_bytes() == builder.par_build_from_hashes(&hashes)?.to_bytes());
+        /// # Ok::<(), lanebloom::BuildError>(())
+        /// ```
+        pub fn par_build_from_hashes(self, hashes: &[u64]) -> Result<StaticFilter<S>, BuildError> {
+            self.build(hashes, true)
+        }
+    }
+
+    /// On the threads of rayon's pool (feature `rayon`).
+    impl<S: KeyHasher + Sync> Builder<S> {
+        /// [`build_from_keys`](Self::build_from_keys) in parallel: all threads hash keys and build.
+        ///
+        /// ```
+        /// use lanebloom::StaticFilter;
+        /// use rayon::prelude::*;
+        ///
+        /// let squares = (0..10_000u64).into_par_iter().map(|key| key * key);
+        /// let filter = StaticFilter::builder().build_from_par_iter(squares)?;
+        /// assert_eq!(filter.expected_keys(), 10_000);
+        /// assert!(filter.contains(&(9999u64 * 9999)));
+        /// # Ok::<(), lanebloom::BuildError>(())
+        /// ```
+        pub fn build_from_par_iter<I>(self, keys: I) -> Result<StaticFilter<S>, BuildError>
+        where
+            I: IntoParallelIterator<Item: Funnel>,
+        {
+            let hash = |key| self.hasher.hash_key(&key);
+            let hashes: Vec<u64> = keys.into_par_iter().map(hash).collect();
+            self.build(&hashes, true)
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! The lookups of a binary fuse filter (`geometry/fuse.rs`): single ones, and batches by tiles of
+//! 64 hashes. The places of a tile come from a loop that is compiled for each instruction set; the
+//! cells are loaded one by one.
+
+use super::dispatch::Vectorized;
+use super::isa::Isa;
+use super::plan::{AccessPlan, GROUP, TILE};
+use crate::geometry::fuse::{FuseProbe, mixed};
+use crate::words::bits::Hint;
+use crate::words::cells::load;
+
+/// The cells of a filter, to be looked up.
+#[derive(Clone, Copy)]
+pub(crate) struct FuseCells<'a> {
+    probe: &'a FuseProbe,
+    /// That of each shard's seed.
+    multipliers: &'a [u64],
+    /// From the first cell on.
+    bytes: &'a [u8],
+}
+
+/// The cells of a tile's hashes, and the fingerprints.
+struct Tile<const A: usize> {
+    cells: [[u64; TILE]; A],
+    fingerprints: [u64; TILE],
+}
+
+impl<'a> FuseCells<'a> {
+    /// The cells in `bytes`, which begin with the seeds.
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many bytes as the layout has.
+    #[inline(always)]
+    pub(crate) fn new(probe: &'a FuseProbe, multipliers: &'a [u64], bytes: &'a [u8]) -> Self {
+        assert!(bytes.len() >= probe.bytes);
+        Self {
+            probe,
+            multipliers,
+            bytes: &bytes[probe.start..],
+        }
+    }
+
+    /// Whether a hash may be there.
+    #[inline(always)]
+    pub(crate) fn contains(self, hash: u64) -> bool {
+        let probe = self.probe;
+        match (probe.cells_per_key, probe.bits) {
+            (3, 8) => self.contains_by::<3, 1>(hash),
+            (3, 16) => self.contains_by::<3, 2>(hash),
+            _ => self.contains_any(hash),
+        }
+    }
+
+    // A call, so that an inlined lookup is small.
+    #[inline(never)]
+    fn contains_any(self, hash: u64) -> bool {
+        match self.probe.cells_per_key {
+            3 => self.contains_by::<3, 8>(hash),
+            _ => self.contains_by::<4, 8>(hash),
+        }
+    }
+
+    /// By `A` cells of `N` bytes, or of any number of bits if `N` is 8.
+    #[inline(always)]
+    fn contains_by<const A: usize, const N: usize>(self, hash: u64) -> bool {
+        let probe = self.probe;
+        let (multiplier, base) = match self.multipliers {
+            &[multiplier] => (multiplier, 0),
+            multipliers => {
+                let shard = probe.shard(hash);
+                (multipliers[shard], shard as u64 * probe.shard_cells)
+            }
+        };
+        let mixed = mixed(hash, multiplier);
+        let first = probe.first_cell(mixed);
+        let mut found = probe.fingerprint(mixed);
+        for i in 0..A {
+            let cell = match i {
+                0 => first,
+                i => probe.next_cell::<A>(first, mixed, i),
+            };
+            // SAFETY: the cell is one of the layout's, as in `matches`.
+            found ^= unsafe { self.cell::<N>(base + cell) };
+        }
+        found & self.mask::<N>() == 0
+    }
+
+    #[inline(always)]
+    fn mask<const N: usize>(self) -> u64 {
+        if N == 8 { self.probe.mask } else { u64::MAX }
+    }
+
+    /// The byte in which a cell begins, and its first bit there.
+    #[inline(always)]
+    fn place<const N: usize>(self, cell: u64) -> (usize, u64) {
+        if N == 8 {
+            let bit = cell * u64::from(self.probe.bits);
+            ((bit / 8) as usize, bit % 8)
+        } else {
+            (cell as usize * N, 0)
+        }
+    }
+
+    /// The value of a cell, under higher bits of any value.
+    ///
+    /// # Safety
+    ///
+    /// The layout has so many cells.
+    #[inline(always)]
+    unsafe fn cell<const N: usize>(self, cell: u64) -> u64 {
+        let (byte, bit) = self.place::<N>(cell);
+        // SAFETY: `new` has checked that all cells are there, and 8 bytes after them.
+        unsafe { load::<N>(self.bytes, byte) >> bit }
+    }
+
+    /// Whether each hash may be there, as a bitmap.
+    pub(crate) fn contains_bitmap(self, isa: Isa, access: AccessPlan, hashes: &[u64], found: &mut [u64]) {
+        let contains = match (self.probe.cells_per_key, self.probe.bits) {
+            (3, 8) => Self::bitmap_by::<3, 1>,
+            (3, 16) => Self::bitmap_by::<3, 2>,
+            (3, 32) => Self::bitmap_by::<3, 4>,
+            (3, _) => Self::bitmap_by::<3, 8>,
+            (_, 8) => Self::bitmap_by::<4, 1>,
+            (_, 16) => Self::bitmap_by::<4, 2>,
+            (_, 32) => Self::bitmap_by::<4, 4>,
+            _ => Self::bitmap_by::<4, 8>,
+        };
+        contains(self, isa, access, hashes, found);
+    }
+
+    fn bitmap_by<const A: usize, const N: usize>(
+        self,
+        isa: Isa,
+        access: AccessPlan,
+        hashes: &[u64],
+        found: &mut [u64],
+    ) {
+        let mut ring = [const {
+            Tile::<A> {
+                cells: [[0; TILE]; A],
+                fingerprints: [0; TILE],
+            }
+        }; 2];
+        let place = |hashes: &[u64], tile: &mut Tile<A>| {
+            isa.vectorized(Places {
+                probe: *self.probe,
+                multipliers: self.multipliers,
+                hashes,
+                tile,
+            });
+            match access.hint() {
+                None => {}
+                Some(Hint::L2) => self.prefetch::<A, N>(tile, hashes.len(), Hint::L2),
+                Some(hint) => self.prefetch::<A, N>(tile, hashes.len(), hint),
+            }
+        };
+        let mut next = hashes.chunks(TILE);
+        if let Some(hashes) = next.next() {
+            place(hashes, &mut ring[0]);
+        }
+        for (i, (hashes, found)) in hashes.chunks(TILE).zip(found).enumerate() {
+            // The lines of the next tile are under way.
+            if let Some(hashes) = next.next() {
+                place(hashes, &mut ring[(i + 1) % 2]);
+            }
+            *found = self.matches::<A, N>(&ring[i % 2], hashes.len());
+        }
+    }
+
+    #[inline(always)]
+    fn prefetch<const A: usize, const N: usize>(self, tile: &Tile<A>, len: usize, hint: Hint) {
+        for i in 0..len.min(TILE) {
+            for cells in &tile.cells {
+                hint.prefetch(self.bytes.as_ptr().wrapping_add(self.place::<N>(cells[i]).0));
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn matches<const A: usize, const N: usize>(self, tile: &Tile<A>, len: usize) -> u64 {
+        let mask = self.mask::<N>();
+        let mut answers = 0;
+        for group in (0..len.min(TILE)).step_by(GROUP) {
+            // Unrolled: to shift by a number that varies, or two words by one, takes longer than
+            // the loads.
+            let mut answer = 0;
+            for i in 0..GROUP {
+                let mut found = tile.fingerprints[group + i];
+                for cells in &tile.cells {
+                    // SAFETY: `Places` has written a cell of the layout: a first one is below the
+                    // span, and another one in one of the segments after it. (What was not written
+                    // is 0.)
+                    found ^= unsafe { self.cell::<N>(cells[group + i]) };
+                }
+                answer |= u64::from(found & mask == 0) << i;
+            }
+            answers |= answer << group;
+        }
+        answers & u64::MAX >> (TILE - len.clamp(1, TILE))
+    }
+}
+
+/// Finds the cells of at most a tile of hashes.
+struct Places<'a, const A: usize> {
+    probe: FuseProbe,
+    multipliers: &'a [u64],
+    hashes: &'a [u64],
+    tile: &'a mut Tile<A>,
+}
+
+impl<const A: usize> Vectorized for Places<'_, A> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self {
+            probe,
+            multipliers,
+            hashes,
+            tile,
+        } = self;
+        let len = hashes.len().min(TILE);
+        let (mut of_hash, mut bases) = ([multipliers[0]; TILE], [0; TILE]);
+        if multipliers.len() > 1 {
+            for i in 0..len {
+                let shard = probe.shard(hashes[i]);
+                of_hash[i] = multipliers[shard];
+                bases[i] = shard as u64 * probe.shard_cells;
+            }
+        }
+        for i in 0..len {
+            let mixed = mixed(hashes[i], of_hash[i]);
+            let first = probe.first_cell(mixed);
+            tile.fingerprints[i] = probe.fingerprint(mixed);
+            tile.cells[0][i] = bases[i] + first;
+            for (number, cells) in (1..).zip(&mut tile.cells[1..]) {
+                cells[i] = bases[i] + probe.next_cell::<A>(first, mixed, number);
+            }
+        }
+    }
+}
