@@ -90,36 +90,17 @@ pub use self::isa::{Isa, instruction_set, instruction_sets};
 
 use self::arch::Inlined;
 pub(crate) use self::call::CounterBatch;
-use self::dispatch::{BatchInserts, BatchLookups, Contains, Insert, Probe, TwoLookups, Unpack};
+use self::dispatch::{
+    BatchInserts, BatchLookups, Contains, Gather, Insert, Probe, SHAPES, Unpack, of_shapes, shape_number,
+};
 pub(crate) use self::plan::Plan;
 use self::plan::{AccessPlan, Ladder, Traits, TuningRow};
+use self::scalar::{decrement, increment};
 use crate::geometry::layout::{LINE_BYTES, Layout, Shape};
 use crate::geometry::pattern::BitFields;
 use crate::words::bits::{Hint, Lines, Load};
 use crate::words::counters::Counters;
 use crate::words::sync::AtomicU64;
-
-/// `$scope::$function::<W, S>$arguments` for the words and bits of a layout's shape.
-macro_rules! of_layout {
-    ($layout:expr, $scope:ident::$function:ident $arguments:tt) => {
-        of_layout! { $layout, ($scope, $function, $arguments);
-            1: 1 2 3 4 5 6;
-            2: 1 2 3 4 5 6 7;
-            4: 1 2 3 4 5 6;
-            8: 1 2 3 4;
-        }
-    };
-    ($layout:expr, $call:tt; $($w:literal: $($s:literal)*;)*) => {{
-        let Shape { words, bits, .. } = $layout.shape;
-        match (words, bits) {
-            $($( ($w, $s) => of_layout!(@ $w, $s, $call), )*)*
-            _ => unreachable!("{words} words with {bits} bits is not a shape of sizing.rs"),
-        }
-    }};
-    (@ $w:literal, $s:literal, ($scope:ident, $function:ident, $arguments:tt)) => {
-        $scope::$function::<$w, $s> $arguments
-    };
-}
 
 /// The operations on hashes that only read, for one shape, one instruction set and one kind of
 /// words: `AtomicU64` of a filter, its counters, or the bytes of a snapshot. All is chosen when the
@@ -144,7 +125,7 @@ pub(crate) struct Lookups<T> {
     line_ladder: Ladder,
     unpack: Unpack,
     /// If a key touches two lines.
-    two: Option<TwoLookups<T>>,
+    gather: Option<Gather>,
 }
 
 impl<T> Clone for Lookups<T> {
@@ -158,22 +139,20 @@ impl<T> Copy for Lookups<T> {}
 impl<T: Load> Lookups<T> {
     /// The lookups for `layout` by `isa`.
     pub(crate) fn of(layout: Layout, isa: Isa) -> Self {
-        of_layout!(layout, Self::new(isa.for_blocks(layout.blocks), layout, isa.tuning()))
+        Self::tuned(layout, isa, isa.tuning())
     }
 
-    fn new<const W: usize, const S: usize>(isa: Isa, layout: Layout, tuning: TuningRow) -> Self {
-        let level = isa.level();
-        let line = arch::contains::<W, S, T>(level);
-        Self::with(isa, layout, tuning, line, arch::two_lookups::<W, S, T>(level))
-    }
-
-    // A call, since it is the same for each shape.
-    #[inline(never)]
-    fn with(isa: Isa, layout: Layout, tuning: TuningRow, line: Contains<T>, two: TwoLookups<T>) -> Self {
+    fn tuned(layout: Layout, isa: Isa, tuning: TuningRow) -> Self {
+        let isa = isa.for_blocks(layout.blocks);
         let Shape { lines, words, bits } = layout.shape;
-        let (inlined, contains, two) = match lines {
+        let line = arch::contains(isa.level(), words, bits);
+        let (inlined, contains, gather) = match lines {
             1 => (arch::inlined(isa.level(), words, bits), line, None),
-            _ => (Inlined::NONE, two.contains, Some(two)),
+            _ => (
+                Inlined::NONE,
+                arch::contains_two(isa.level(), words, bits),
+                Some(arch::gather(isa.level())),
+            ),
         };
         let bytes = layout.blocks * LINE_BYTES;
         let traits = traits(isa, layout, inlined);
@@ -193,7 +172,7 @@ impl<T: Load> Lookups<T> {
             access: tuning.access(bytes / lines, tuning.lookups),
             line_ladder: Ladder::of_line(traits),
             unpack: arch::unpack(isa.level()),
-            two,
+            gather,
         }
     }
 
@@ -234,28 +213,17 @@ impl Kernels {
     }
 
     fn tuned(layout: Layout, isa: Isa, tuning: TuningRow) -> Self {
-        of_layout!(layout, Self::new(isa.for_blocks(layout.blocks), layout, tuning))
-    }
-
-    fn new<const W: usize, const S: usize>(isa: Isa, layout: Layout, tuning: TuningRow) -> Self {
-        let line = arch::insert::<W, S>(isa.level());
-        Self::with(layout, Lookups::new::<W, S>(isa, layout, tuning), line)
-    }
-
-    // A call, as `Lookups::with`.
-    #[inline(never)]
-    fn with(layout: Layout, lookups: Lookups<AtomicU64>, line_insert: Insert) -> Self {
-        let Lookups {
-            isa, tuning, inlined, ..
-        } = lookups;
+        let lookups = Lookups::tuned(layout, isa, tuning);
+        let Lookups { isa, inlined, .. } = lookups;
+        let Shape { words, bits, .. } = layout.shape;
         let bytes = layout.blocks * LINE_BYTES / layout.shape.lines;
         let traits = traits(isa, layout, inlined);
         Self {
             ladder: Ladder::of_inserts(traits),
-            row: arch::insert_row(isa.level(), layout.shape.words),
+            row: arch::insert_row(isa.level(), words),
             access: tuning.access(bytes, tuning.changes),
             line_ladder: Ladder::of_line_inserts(traits),
-            line_insert,
+            line_insert: arch::insert(isa.level(), words, bits),
             lookups,
         }
     }
@@ -264,7 +232,7 @@ impl Kernels {
     pub(crate) fn one_line(&self) -> Self {
         let lookups = Lookups {
             contains: self.lookups.probe.line,
-            two: None,
+            gather: None,
             ..self.lookups
         };
         Self { lookups, ..*self }
@@ -285,25 +253,26 @@ impl Kernels {
 pub(crate) struct CounterKernels {
     lookups: Lookups<Counters>,
     access: AccessPlan,
-    insert: fn(Lines<'_, Counters>, u64) -> bool,
-    remove: fn(Lines<'_, Counters>, u64) -> bool,
+    insert: CounterChange,
+    remove: CounterChange,
 }
+
+type CounterChange = fn(Lines<'_, Counters>, u64) -> bool;
 
 impl CounterKernels {
     /// The kernels for `layout` by `isa`.
     pub(crate) fn of(layout: Layout, isa: Isa) -> Self {
-        of_layout!(layout, Self::new(isa.for_blocks(layout.blocks), layout))
-    }
-
-    fn new<const W: usize, const S: usize>(isa: Isa, layout: Layout) -> Self {
-        let lookups = Lookups::new::<W, S>(isa, layout, isa.tuning());
+        static INCREMENTS: [CounterChange; SHAPES] = of_shapes!(increment);
+        static DECREMENTS: [CounterChange; SHAPES] = of_shapes!(decrement);
+        let lookups = Lookups::of(layout, isa);
+        let shape = shape_number(layout.shape.words, layout.shape.bits);
         Self {
             access: lookups
                 .tuning
                 .access(layout.blocks * LINE_BYTES, lookups.tuning.changes),
             lookups,
-            insert: scalar::increment::<W, S>,
-            remove: scalar::decrement::<W, S>,
+            insert: INCREMENTS[shape],
+            remove: DECREMENTS[shape],
         }
     }
 }

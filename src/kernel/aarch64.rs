@@ -3,7 +3,10 @@
 mod hash_neon;
 mod neon;
 
-use super::dispatch::{BatchInserts, BatchLookups, Contains, HashTable, Insert, TwoLookups, Unpack, Vectorized};
+use super::dispatch::{
+    BatchInserts, BatchLookups, Contains, Gather, HashTable, Insert, SHAPES, Unpack, Vectorized, of_shapes, of_words,
+    shape_number,
+};
 use super::pipeline::TILE_GROUPS;
 use super::plan::{Forms, TuningRow};
 use super::portable;
@@ -60,11 +63,26 @@ pub(super) fn inlined(_: Level, _: usize, _: usize) -> Inlined {
     Inlined::NONE
 }
 
-pub(super) fn contains<const W: usize, const S: usize, T: Load>(level: Level) -> Contains<T> {
+pub(super) fn contains<T: Load>(level: Level, words: usize, bits: usize) -> Contains<T> {
+    use neon::contains;
+    let table: &[Contains<T>; SHAPES] = const { &of_shapes!(contains, T) };
     match level {
-        Level::Plain => portable::contains::<W, S, T>(PLAIN),
-        Level::Neon => neon::contains::<W, S, T>,
+        Level::Plain => portable::contains(PLAIN, words, bits),
+        Level::Neon => table[shape_number(words, bits)],
     }
+}
+
+/// [`contains`] for keys with two lines.
+pub(super) fn contains_two<T: Load>(_: Level, words: usize, bits: usize) -> Contains<T> {
+    portable::contains_two(PLAIN, words, bits)
+}
+
+pub(super) fn gather(_: Level) -> Gather {
+    portable::gather(PLAIN)
+}
+
+pub(super) fn insert(_: Level, words: usize, bits: usize) -> Insert {
+    portable::insert(PLAIN, words, bits)
 }
 
 /// The row of [`batch_lookups`] for patterns of this many words.
@@ -74,23 +92,14 @@ pub(super) fn lookup_row(level: Level, words: usize, _: usize) -> u8 {
 
 #[inline(always)]
 pub(super) fn batch_lookups<T: Load>(row: u8) -> &'static BatchLookups<T> {
-    &LookupRows::<T>::ROWS[usize::from(row)]
+    &LookupRows::<T>::ROWS.as_flattened()[usize::from(row)]
 }
 
 struct LookupRows<T>(PhantomData<T>);
 
 impl<T: Load> LookupRows<T> {
     /// Four for each level: for 1, 2, 4, and 8 words.
-    const ROWS: &[BatchLookups<T>] = &[
-        portable::plain_lookups(),
-        portable::plain_lookups(),
-        portable::plain_lookups(),
-        portable::plain_lookups(),
-        Self::neon::<1>(),
-        Self::neon::<2>(),
-        Self::neon::<4>(),
-        Self::neon::<8>(),
-    ];
+    const ROWS: &[[BatchLookups<T>; 4]] = &[[const { portable::plain_lookups() }; 4], of_words!(Self::neon)];
 
     const fn neon<const W: usize>() -> BatchLookups<T> {
         BatchLookups {
@@ -103,14 +112,6 @@ impl<T: Load> LookupRows<T> {
     }
 }
 
-pub(super) fn two_lookups<const W: usize, const S: usize, T: Load>(_: Level) -> TwoLookups<T> {
-    portable::two_lookups::<W, S, T>(PLAIN)
-}
-
-pub(super) fn insert<const W: usize, const S: usize>(_: Level) -> Insert {
-    portable::insert::<W, S>(PLAIN)
-}
-
 /// The row of [`batch_inserts`] for patterns of this many words.
 pub(super) fn insert_row(level: Level, words: usize) -> u8 {
     4 * level as u8 + portable::insert_row(PLAIN, words)
@@ -118,20 +119,11 @@ pub(super) fn insert_row(level: Level, words: usize) -> u8 {
 
 #[inline(always)]
 pub(super) fn batch_inserts(row: u8) -> &'static BatchInserts {
-    &INSERT_ROWS[usize::from(row)]
+    &INSERT_ROWS.as_flattened()[usize::from(row)]
 }
 
 /// Four for each level, as [`batch_lookups`].
-static INSERT_ROWS: [BatchInserts; 8] = [
-    portable::plain_inserts::<1>(),
-    portable::plain_inserts::<2>(),
-    portable::plain_inserts::<4>(),
-    portable::plain_inserts::<8>(),
-    neon_inserts::<1>(),
-    neon_inserts::<2>(),
-    neon_inserts::<4>(),
-    neon_inserts::<8>(),
-];
+static INSERT_ROWS: &[[BatchInserts; 4]] = &[of_words!(portable::plain_inserts), of_words!(neon_inserts)];
 
 const fn neon_inserts<const W: usize>() -> BatchInserts {
     BatchInserts {

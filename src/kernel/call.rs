@@ -1,9 +1,10 @@
 //! Calls the kernels: takes hashes, and gives answers. The filters call it. The ladder of a filter
 //! (`plan.rs`) says which function takes a batch; below, nothing asks for its length again.
 
+use super::dispatch::Gather;
 use super::plan::{AccessPlan, Plan};
 use super::scalar::{few_bitmap, one_by_one};
-use super::{CounterKernels, Kernels, Lookups, TwoLookups, two_lines};
+use super::{CounterKernels, Kernels, Lookups, two_lines};
 use crate::words::bits::{Bits, Hint, Lines, Load, OwnedRange, Prefetchable};
 use crate::words::counters::Counters;
 use crate::words::sync::AtomicU64;
@@ -96,25 +97,20 @@ impl<T: Load> Lookups<T> {
 
     #[inline]
     fn contains_many(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
-        match &self.two {
+        match self.gather {
             None => self.line_many(lines, hashes, found),
-            Some(two) => self.two_lines_contain(two, lines, hashes, found),
+            Some(gather) => self.two_lines_contain(gather, lines, hashes, found),
         }
     }
 
     // A call, so that the batches of one line have a small stack frame.
     #[inline(never)]
-    fn two_lines_contain(&self, two: &TwoLookups<T>, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
+    fn two_lines_contain(&self, gather: Gather, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
         // SAFETY: as in `contains`.
         unsafe {
-            two_lines::contains_hashes(
-                lines,
-                hashes,
-                found,
-                two.gather,
-                self.probe.hint,
-                |line, hashes, found| self.line_contains_hashes(line, hashes, found),
-            );
+            two_lines::contains_hashes(lines, hashes, found, gather, self.probe.hint, |line, hashes, found| {
+                self.line_contains_hashes(line, hashes, found)
+            });
         }
     }
 }
@@ -170,7 +166,7 @@ impl Kernels {
 
     #[inline(always)]
     fn has_two_lines(&self) -> bool {
-        self.lookups.two.is_some()
+        self.lookups.gather.is_some()
     }
 
     /// What only reads.

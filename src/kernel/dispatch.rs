@@ -3,9 +3,51 @@
 //! the instruction set that it is compiled for.
 
 use super::plan::{AccessPlan, Forms, GROUP};
+use crate::geometry::layout::WORDS_PER_KEY;
 use crate::geometry::pattern::BitFields;
 use crate::words::bits::{Hint, Lines, OwnedRange};
 use crate::words::sync::AtomicU64;
+
+/// An array of `$function::<W, S>` for every shape, in the order of [`shape_number`].
+macro_rules! of_shapes {
+    ($function:ident $(, $T:ty)?) => {
+        of_shapes!(@ ($function $(, $T)?);
+            1: 1 2 3 4 5 6;
+            2: 1 2 3 4 5 6 7;
+            4: 1 2 3 4 5 6;
+            8: 1 2 3 4;
+        )
+    };
+    (@ $call:tt; $($w:literal: $($s:literal)*;)*) => {
+        [$($( of_shapes!(@ $w, $s, $call), )*)*]
+    };
+    (@ $w:literal, $s:literal, ($function:ident $(, $T:ty)?)) => {
+        $function::<$w, $s $(, $T)?>
+    };
+}
+
+/// `$function::<W>()` for 1, 2, 4, and 8 words.
+macro_rules! of_words {
+    ($($function:ident)::+ $(, $more:literal)*) => {
+        [
+            $($function)::+::<1 $(, $more)*>(),
+            $($function)::+::<2 $(, $more)*>(),
+            $($function)::+::<4 $(, $more)*>(),
+            $($function)::+::<8 $(, $more)*>(),
+        ]
+    };
+}
+
+pub(super) use {of_shapes, of_words};
+
+/// The shapes of a line.
+pub(super) const SHAPES: usize = 23;
+
+/// The number of a shape in the tables.
+pub(super) fn shape_number(words: usize, bits: usize) -> usize {
+    let before = WORDS_PER_KEY.iter().take_while(|shapes| shapes.0 < words);
+    before.map(|shapes| shapes.1).sum::<usize>() + bits - 1
+}
 
 // (The order of the arguments brings the hash into the register that the multiplication needs.)
 pub(super) type Contains<T> = unsafe fn(Lines<'_, T>, u64, &Probe<T>) -> bool;
@@ -55,21 +97,6 @@ pub(super) struct BatchLookups<T> {
 
 /// The answers of a few hashes as flags, and as a bitmap.
 pub(super) type Groups<T> = (ContainsFew<T>, ContainsFewBitmap<T>);
-
-/// The lookups of keys with two lines, beside those in one.
-#[derive(Debug)]
-pub(super) struct TwoLookups<T> {
-    pub(super) contains: Contains<T>,
-    pub(super) gather: Gather,
-}
-
-impl<T> Clone for TwoLookups<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T> Copy for TwoLookups<T> {}
 
 /// The inserts of several hashes into lines of bits: as [`BatchLookups`], by a row's number.
 #[derive(Debug)]

@@ -1,7 +1,10 @@
 //! The tables of machines without vectors that this crate knows, filled from `scalar.rs`: the twin
 //! of `x86_64.rs` and `aarch64.rs`, and their lowest level.
 
-use super::dispatch::{BatchInserts, BatchLookups, Contains, HashTable, Insert, Probe, TwoLookups, Unpack, Vectorized};
+use super::dispatch::{
+    BatchInserts, BatchLookups, Contains, Gather, HashTable, Insert, Probe, SHAPES, Unpack, Vectorized, of_shapes,
+    of_words, shape_number,
+};
 use super::plan::TuningRow;
 use super::{scalar, two_lines};
 use crate::geometry::pattern::BitFields;
@@ -54,25 +57,29 @@ pub(super) fn inlined(_: Level, _: usize, _: usize) -> Inlined {
     Inlined
 }
 
-pub(super) fn contains<const W: usize, const S: usize, T: Load>(_: Level) -> Contains<T> {
+pub(super) fn contains<T: Load>(_: Level, words: usize, bits: usize) -> Contains<T> {
     fn contains<const W: usize, const S: usize, T: Load>(lines: Lines<'_, T>, hash: u64, _: &Probe<T>) -> bool {
         scalar::contains::<W, false, T>(lines, const { &BitFields::new(W, S) }, hash)
     }
-    contains::<W, S, T>
+    let table: &[Contains<T>; SHAPES] = const { &of_shapes!(contains, T) };
+    table[shape_number(words, bits)]
 }
 
-pub(super) fn two_lookups<const W: usize, const S: usize, T: Load>(_: Level) -> TwoLookups<T> {
-    TwoLookups {
-        contains: two_lines::contains,
-        gather: two_lines::gather,
-    }
+/// [`contains`] for keys with two lines.
+pub(super) fn contains_two<T: Load>(_: Level, _: usize, _: usize) -> Contains<T> {
+    two_lines::contains
 }
 
-pub(super) fn insert<const W: usize, const S: usize>(_: Level) -> Insert {
+pub(super) fn gather(_: Level) -> Gather {
+    two_lines::gather
+}
+
+pub(super) fn insert(_: Level, words: usize, bits: usize) -> Insert {
     fn insert<const W: usize, const S: usize>(mut lines: Lines<'_, AtomicU64>, hash: u64, _: &BitFields) -> bool {
         scalar::insert::<W>(&mut lines, const { &BitFields::new(W, S) }, hash)
     }
-    insert::<W, S>
+    static TABLE: [Insert; SHAPES] = of_shapes!(insert);
+    TABLE[shape_number(words, bits)]
 }
 
 /// The row of [`batch_lookups`] for patterns of this many words and bits.
@@ -113,12 +120,7 @@ pub(super) fn insert_row(_: Level, words: usize) -> u8 {
 )]
 #[inline(always)]
 pub(super) fn batch_inserts(row: u8) -> &'static BatchInserts {
-    static ROWS: [BatchInserts; 4] = [
-        plain_inserts::<1>(),
-        plain_inserts::<2>(),
-        plain_inserts::<4>(),
-        plain_inserts::<8>(),
-    ];
+    static ROWS: [BatchInserts; 4] = of_words!(plain_inserts);
     &ROWS[usize::from(row)]
 }
 

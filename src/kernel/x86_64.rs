@@ -17,10 +17,15 @@ mod inlined;
 mod loads;
 
 pub(super) use self::inlined::Inlined;
-use super::dispatch::{BatchInserts, BatchLookups, Contains, HashTable, Insert, TwoLookups, Unpack, Vectorized};
+use super::dispatch::{
+    BatchInserts, BatchLookups, Contains, Gather, HashTable, Insert, SHAPES, Unpack, Vectorized, of_shapes, of_words,
+    shape_number,
+};
 use super::pipeline::TILE_GROUPS;
 use super::plan::{Forms, TuningRow};
 use super::portable;
+#[cfg(lanebloom_rust_1_89)]
+use super::two_lines;
 use crate::geometry::pattern::words_per_product;
 use crate::words::bits::Load;
 use core::marker::PhantomData;
@@ -116,24 +121,72 @@ pub(super) fn inlined(level: Level, words: usize, bits: usize) -> Inlined {
     }
 }
 
-pub(super) fn contains<const W: usize, const S: usize, T: Load>(level: Level) -> Contains<T> {
+pub(super) fn contains<T: Load>(level: Level, words: usize, bits: usize) -> Contains<T> {
     match level {
-        Level::Plain => portable::contains::<W, S, T>(PLAIN),
-        Level::Avx2 => avx2::contains::<W, S, T>,
+        Level::Plain => portable::contains(PLAIN, words, bits),
+        Level::Avx2 => SingleLookups::AVX2[shape_number(words, bits)],
         // One key at a time has no use for wider vectors.
         #[cfg(lanebloom_rust_1_89)]
-        Level::Avx512 => avx2::contains::<W, S, T>,
+        Level::Avx512 => SingleLookups::AVX2[shape_number(words, bits)],
         #[cfg(lanebloom_rust_1_89)]
-        Level::Bitalg => bitalg::contains_one::<W, 0, T>,
-        // (A constant, so that the other arms are not compiled.)
+        Level::Gather | Level::Bitalg => SingleLookups::bitalg(level, words, bits).0,
+    }
+}
+
+/// [`contains`] for keys with two lines.
+pub(super) fn contains_two<T: Load>(level: Level, words: usize, bits: usize) -> Contains<T> {
+    match level {
         #[cfg(lanebloom_rust_1_89)]
-        Level::Gather => match const { bitalg::scalar_words(W, S, true) } {
-            0 => bitalg::contains_one::<W, 0, T>,
-            1 => bitalg::contains_one::<W, 1, T>,
-            2 => bitalg::contains_one::<W, 2, T>,
-            3 => bitalg::contains_one::<W, 3, T>,
-            _ => bitalg::contains_one::<W, 4, T>,
-        },
+        Level::Gather | Level::Bitalg => SingleLookups::bitalg(level, words, bits).1,
+        _ => portable::contains_two(PLAIN, words, bits),
+    }
+}
+
+/// The tables of single lookups: not those of batches, so that a program without batches is linked
+/// without these.
+struct SingleLookups<T>(PhantomData<T>);
+
+impl<T: Load> SingleLookups<T> {
+    const AVX2: &[Contains<T>; SHAPES] = {
+        use avx2::contains;
+        &of_shapes!(contains, T)
+    };
+
+    /// In one line, and of two lines.
+    #[cfg(lanebloom_rust_1_89)]
+    fn bitalg(level: Level, words: usize, bits: usize) -> (Contains<T>, Contains<T>) {
+        Self::BITALG.as_flattened()[usize::from(lookup_row(level, words, bits) - BITALG)]
+    }
+
+    /// In the order of the rows of [`batch_lookups`].
+    #[cfg(lanebloom_rust_1_89)]
+    const BITALG: &[[(Contains<T>, Contains<T>); 4]] = &[
+        of_words!(Self::one_and_two, 0),
+        [
+            Self::one_and_two::<1, 0>(),
+            Self::one_and_two::<2, 1>(),
+            Self::one_and_two::<2, 2>(),
+            Self::one_and_two::<4, 1>(),
+        ],
+        [
+            Self::one_and_two::<4, 2>(),
+            Self::one_and_two::<4, 3>(),
+            Self::one_and_two::<4, 4>(),
+            Self::one_and_two::<8, 0>(),
+        ],
+    ];
+
+    #[cfg(lanebloom_rust_1_89)]
+    const fn one_and_two<const W: usize, const SCALAR: usize>() -> (Contains<T>, Contains<T>) {
+        // (Constants, so that the other is not compiled.)
+        let two: Contains<T> = const {
+            if T::COUNTERS || W > 4 {
+                two_lines::contains
+            } else {
+                bitalg::contains_two::<W, SCALAR, T>
+            }
+        };
+        (bitalg::contains_one::<W, SCALAR, T>, two)
     }
 }
 
@@ -154,60 +207,42 @@ pub(super) fn lookup_row(level: Level, words: usize, bits: usize) -> u8 {
     insert_row(level, words)
 }
 
-/// The first row of [`Level::Gather`] in [`batch_lookups`].
+/// The first rows of two levels in [`batch_lookups`].
+#[cfg(lanebloom_rust_1_89)]
+const BITALG: u8 = 12;
 #[cfg(lanebloom_rust_1_89)]
 const GATHER: u8 = 16;
 
 #[inline(always)]
 pub(super) fn batch_lookups<T: Load>(row: u8) -> &'static BatchLookups<T> {
-    &LookupRows::<T>::ROWS[usize::from(row)]
+    &LookupRows::<T>::ROWS.as_flattened()[usize::from(row)]
 }
 
 struct LookupRows<T>(PhantomData<T>);
 
 impl<T: Load> LookupRows<T> {
     /// Four for each level: for 1, 2, 4, and 8 words.
-    const ROWS: &[BatchLookups<T>] = &[
-        portable::plain_lookups(),
-        portable::plain_lookups(),
-        portable::plain_lookups(),
-        portable::plain_lookups(),
-        Self::avx2::<1>(),
-        Self::avx2::<2>(),
-        Self::avx2::<4>(),
-        Self::avx2::<8>(),
+    const ROWS: &[[BatchLookups<T>; 4]] = &[
+        [const { portable::plain_lookups() }; 4],
+        of_words!(Self::avx2),
         #[cfg(lanebloom_rust_1_89)]
-        Self::avx512::<1>(),
+        of_words!(Self::avx512),
         #[cfg(lanebloom_rust_1_89)]
-        Self::avx512::<2>(),
+        of_words!(Self::bitalg, 0, false),
         #[cfg(lanebloom_rust_1_89)]
-        Self::avx512::<4>(),
+        [
+            Self::bitalg::<1, 0, true>(),
+            Self::bitalg::<2, 1, true>(),
+            Self::bitalg::<2, 2, true>(),
+            Self::bitalg::<4, 1, true>(),
+        ],
         #[cfg(lanebloom_rust_1_89)]
-        Self::avx512::<8>(),
-        #[cfg(lanebloom_rust_1_89)]
-        Self::bitalg::<1, 0, false>(),
-        #[cfg(lanebloom_rust_1_89)]
-        Self::bitalg::<2, 0, false>(),
-        #[cfg(lanebloom_rust_1_89)]
-        Self::bitalg::<4, 0, false>(),
-        #[cfg(lanebloom_rust_1_89)]
-        Self::bitalg::<8, 0, false>(),
-        #[cfg(lanebloom_rust_1_89)]
-        Self::bitalg::<1, 0, true>(),
-        #[cfg(lanebloom_rust_1_89)]
-        Self::bitalg::<2, 1, true>(),
-        #[cfg(lanebloom_rust_1_89)]
-        Self::bitalg::<2, 2, true>(),
-        #[cfg(lanebloom_rust_1_89)]
-        Self::bitalg::<4, 1, true>(),
-        #[cfg(lanebloom_rust_1_89)]
-        Self::bitalg::<4, 2, true>(),
-        #[cfg(lanebloom_rust_1_89)]
-        Self::bitalg::<4, 3, true>(),
-        #[cfg(lanebloom_rust_1_89)]
-        Self::bitalg::<4, 4, true>(),
-        #[cfg(lanebloom_rust_1_89)]
-        Self::bitalg::<8, 0, true>(),
+        [
+            Self::bitalg::<4, 2, true>(),
+            Self::bitalg::<4, 3, true>(),
+            Self::bitalg::<4, 4, true>(),
+            Self::bitalg::<8, 0, true>(),
+        ],
     ];
 
     const fn avx2<const W: usize>() -> BatchLookups<T> {
@@ -249,40 +284,20 @@ impl<T: Load> LookupRows<T> {
     }
 }
 
-#[cfg(lanebloom_rust_1_89)]
-fn bitalg_two_lookups<const W: usize, const S: usize, const GATHER: bool, T: Load>() -> TwoLookups<T> {
-    TwoLookups {
-        contains: match const { bitalg::scalar_words(W, S, GATHER) } {
-            0 => bitalg::contains_two::<W, 0, T>,
-            1 => bitalg::contains_two::<W, 1, T>,
-            2 => bitalg::contains_two::<W, 2, T>,
-            3 => bitalg::contains_two::<W, 3, T>,
-            _ => bitalg::contains_two::<W, 4, T>,
-        },
-        gather: avx512::gather,
+pub(super) fn gather(level: Level) -> Gather {
+    match level {
+        Level::Plain | Level::Avx2 => portable::gather(PLAIN),
+        #[cfg(lanebloom_rust_1_89)]
+        Level::Avx512 | Level::Gather | Level::Bitalg => avx512::gather,
     }
 }
 
-pub(super) fn two_lookups<const W: usize, const S: usize, T: Load>(level: Level) -> TwoLookups<T> {
-    let plain = portable::two_lookups::<W, S, T>(PLAIN);
+pub(super) fn insert(level: Level, words: usize, bits: usize) -> Insert {
+    use avx2::insert;
+    static AVX2: [Insert; SHAPES] = of_shapes!(insert);
     match level {
-        Level::Plain | Level::Avx2 => plain,
-        #[cfg(lanebloom_rust_1_89)]
-        Level::Avx512 => TwoLookups {
-            gather: avx512::gather,
-            ..plain
-        },
-        #[cfg(lanebloom_rust_1_89)]
-        Level::Gather => bitalg_two_lookups::<W, S, true, T>(),
-        #[cfg(lanebloom_rust_1_89)]
-        Level::Bitalg => bitalg_two_lookups::<W, S, false, T>(),
-    }
-}
-
-pub(super) fn insert<const W: usize, const S: usize>(level: Level) -> Insert {
-    match level {
-        Level::Plain => portable::insert::<W, S>(PLAIN),
-        _ => avx2::insert::<W, S>,
+        Level::Plain => portable::insert(PLAIN, words, bits),
+        _ => AVX2[shape_number(words, bits)],
     }
 }
 
@@ -293,43 +308,19 @@ pub(super) fn insert_row(level: Level, words: usize) -> u8 {
 
 #[inline(always)]
 pub(super) fn batch_inserts(row: u8) -> &'static BatchInserts {
-    &INSERT_ROWS[usize::from(row)]
+    &INSERT_ROWS.as_flattened()[usize::from(row)]
 }
 
 /// Four for each level, as [`batch_lookups`].
-static INSERT_ROWS: &[BatchInserts] = &[
-    portable::plain_inserts::<1>(),
-    portable::plain_inserts::<2>(),
-    portable::plain_inserts::<4>(),
-    portable::plain_inserts::<8>(),
-    avx2_inserts::<1>(),
-    avx2_inserts::<2>(),
-    avx2_inserts::<4>(),
-    avx2_inserts::<8>(),
+static INSERT_ROWS: &[[BatchInserts; 4]] = &[
+    of_words!(portable::plain_inserts),
+    of_words!(avx2_inserts),
     #[cfg(lanebloom_rust_1_89)]
-    avx512_inserts::<1>(),
+    of_words!(avx512_inserts),
     #[cfg(lanebloom_rust_1_89)]
-    avx512_inserts::<2>(),
+    of_words!(bitalg_inserts, false),
     #[cfg(lanebloom_rust_1_89)]
-    avx512_inserts::<4>(),
-    #[cfg(lanebloom_rust_1_89)]
-    avx512_inserts::<8>(),
-    #[cfg(lanebloom_rust_1_89)]
-    bitalg_inserts::<1, false>(),
-    #[cfg(lanebloom_rust_1_89)]
-    bitalg_inserts::<2, false>(),
-    #[cfg(lanebloom_rust_1_89)]
-    bitalg_inserts::<4, false>(),
-    #[cfg(lanebloom_rust_1_89)]
-    bitalg_inserts::<8, false>(),
-    #[cfg(lanebloom_rust_1_89)]
-    bitalg_inserts::<1, true>(),
-    #[cfg(lanebloom_rust_1_89)]
-    bitalg_inserts::<2, true>(),
-    #[cfg(lanebloom_rust_1_89)]
-    bitalg_inserts::<4, true>(),
-    #[cfg(lanebloom_rust_1_89)]
-    bitalg_inserts::<8, true>(),
+    of_words!(bitalg_inserts, true),
 ];
 
 const fn avx2_inserts<const W: usize>() -> BatchInserts {

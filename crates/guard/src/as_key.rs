@@ -5,8 +5,8 @@ use std::borrow::Borrow;
 /// A form of a key of type `K`. Every type that borrows as `K` implements it: `str`, `String`,
 /// `&str`, `Box<str>`, `Arc<str>` and `Cow<str>` for `str`; `u64` and `&u64` for `u64`.
 ///
-/// It says what [`Borrow`] says. It exists for the compiler's message: a type that is not a key gets
-/// one that names both types.
+/// It says what [`Borrow`] says. It exists for the compiler's message: a type that is not a key
+/// gets one that names both types.
 ///
 /// ```
 /// use lanebloom_guard::{AsKey, CacheGuard};

@@ -88,8 +88,9 @@ use std::sync::atomic::Ordering;
 ///
 /// `K` is the type of the keys in their borrowed form: `u64`, `str`, `[u8]`, `(u32, u64)`. The
 /// calls take every [form](crate::AsKey) that borrows as `K`. A `CacheGuard<str>` takes `str`,
-/// `String`, `&str`, `Box<str>`, `Arc<str>`, `Cow<str>`, one by one and in batches. A key of another
-/// type does not compile. (A filter alone does not check the type: to it, `17i32` and `17u64` are two keys.)
+/// `String`, `&str`, `Box<str>`, `Arc<str>`, `Cow<str>`, one by one and in batches. A key of
+/// another type does not compile. (A filter alone does not check the type: to it, `17i32` and
+/// `17u64` are two keys.)
 ///
 /// ```
 /// # use lanebloom_guard::CacheGuard;
