@@ -219,6 +219,8 @@ pub mod hash;
 pub mod internal;
 mod kernel;
 mod sorted_insert;
+#[cfg(feature = "std")]
+mod system;
 mod words;
 
 pub use any::AnyFilter;

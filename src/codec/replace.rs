@@ -1,5 +1,6 @@
 //! Replaces a file as a whole, and removes a file for good.
 
+use crate::system::try_lock;
 use alloc::format;
 use core::hash::BuildHasher;
 use std::ffi::OsStr;
@@ -273,34 +274,12 @@ fn remove_leftovers(directory: &Path, prefix: &str) {
     }
 }
 
-/// Locks a file until it is closed. Fails with kind `WouldBlock` if it is locked already.
-#[cfg(unix)]
-fn try_lock(file: &File) -> io::Result<()> {
-    use rustix::fs::{FlockOperation, flock};
-    Ok(flock(file, FlockOperation::NonBlockingLockExclusive)?)
-}
-
-#[cfg(all(not(unix), lanebloom_rust_1_89))]
-#[clippy::msrv = "1.89"]
-fn try_lock(file: &File) -> io::Result<()> {
-    Ok(file.try_lock()?)
-}
-
-#[cfg(not(any(unix, lanebloom_rust_1_89)))]
-fn try_lock(_: &File) -> io::Result<()> {
-    Err(ErrorKind::Unsupported.into())
-}
-
 /// Opens a regular file: follows no link, and waits for no other end of a pipe.
 fn open_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true);
     #[cfg(unix)]
-    {
-        use rustix::fs::OFlags;
-        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, flags.bits() as i32);
-    }
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NOFOLLOW | libc::O_NONBLOCK);
     let file = options.open(path)?;
     match file.metadata()?.is_file() {
         true => Ok(file),

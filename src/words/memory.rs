@@ -154,13 +154,12 @@ mod huge_pages {
     /// caller owns this memory and does not use it yet.
     #[cfg(target_os = "linux")]
     pub(super) fn ask(memory: NonNull<u8>, bytes: usize) {
-        use rustix::mm::{Advice, madvise};
         /// A multiple of the page size of every Linux, in bytes: the advice takes whole pages.
         const PAGE: usize = 64 << 10;
 
         // SAFETY: the caller owns these pages, and the advice does not change their contents. If it
         // fails, the pages are small.
-        let _ = unsafe { madvise(memory.as_ptr().cast(), bytes / PAGE * PAGE, Advice::LinuxHugepage) };
+        let _ = unsafe { libc::madvise(memory.as_ptr().cast(), bytes / PAGE * PAGE, libc::MADV_HUGEPAGE) };
     }
 
     #[cfg(not(target_os = "linux"))]
