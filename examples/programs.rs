@@ -46,6 +46,7 @@ programs! {
     coupons: "coupons" "--coupons 100000";
     scale: "scale" "--keys 100000";
     guarded_service: "guarded_service" "--test";
+    replicas: "replicas" "--requests 20000 --rate 2000 --silence 400 --rows 5000";
 }
 
 #[test]

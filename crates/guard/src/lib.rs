@@ -215,6 +215,10 @@
 //! A process that was itself stopped, by the host of its virtual machine for example, has a backlog
 //! when it goes on: rows of that time are turned away until it has applied them.
 //!
+//! The program `replicas` of the repository's `examples` does all this with two processes over
+//! SQLite. It cuts and freezes the feed, kills processes, hangs the store and makes it fail, and
+//! counts the rows that were refused.
+//!
 //! # Hostile keys
 //!
 //! The default filter hashes with SipHash under a random key, so strangers cannot make keys that

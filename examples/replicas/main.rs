@@ -1,0 +1,270 @@
+//! Two replicas of a service over one store, each with a `GuardedCache` that follows a feed of the
+//! changes that the other makes. The main process owns the feed's server, and makes trouble: it
+//! cuts and freezes the feed, kills replicas, hangs the store and makes it fail. Requests and
+//! writes are cancelled, too. The replicas count the rows that they refused although they were told
+//! of them, and the values that are older than what they were told. If there is one, the exit code
+//! says so.
+//!
+//! ```sh
+//! cargo run --release --bin replicas --features replicas
+//! cargo run --release --bin replicas --features replicas -- --requests 500000
+//! cargo run --release --bin replicas --features replicas -- --replicas 1 --calm
+//! ```
+//!
+//! `feed.rs` has both ends of the feed, `replica.rs` the cache and its checks.
+
+mod feed;
+mod replica;
+mod store;
+
+use clap::{Parser, value_parser};
+use feed::Server;
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
+use replica::{Counts, Order};
+use std::error::Error;
+use std::io::{BufRead, BufReader, Write};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+use store::Store;
+
+type Result<T, E = Box<dyn Error + Send + Sync>> = std::result::Result<T, E>;
+
+/// Runs replicas of a service that follow a feed of changes, breaks what they depend on, and counts
+/// the valid ids that they refuse.
+#[derive(Clone, Parser)]
+struct Args {
+    /// Requests of all replicas together, at least: each fault comes at least once
+    #[arg(long, default_value_t = 100_000)]
+    requests: u64,
+    /// Requests per second of each replica
+    #[arg(long, default_value_t = 5000, value_parser = value_parser!(u64).range(1..=1_000_000))]
+    rate: u64,
+    /// Rows that each replica writes per second
+    #[arg(long, default_value_t = 100, value_parser = value_parser!(u64).range(1..=1000))]
+    writes: u64,
+    /// Replicas; a single one follows no feed
+    #[arg(long, default_value_t = 2, value_parser = value_parser!(u64).range(1..=8))]
+    replicas: u64,
+    /// Rows in the store at first
+    #[arg(long, default_value_t = 20_000, value_parser = value_parser!(u64).range(1..=10_000_000))]
+    rows: u64,
+    /// Milliseconds without a word after which the feed counts as broken
+    #[arg(long, default_value_t = 500, value_parser = value_parser!(u64).range(10..=60_000))]
+    silence: u64,
+    /// No faults
+    #[arg(long)]
+    calm: bool,
+    /// Seed of requests and faults
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// The number of this process, if it is a replica: `main` starts replicas this way
+    #[arg(long, hide = true, requires_all = ["folder", "feed"])]
+    replica: Option<u64>,
+    /// The store
+    #[arg(long, hide = true)]
+    folder: Option<PathBuf>,
+    /// The feed's server
+    #[arg(long, hide = true)]
+    feed: Option<SocketAddr>,
+}
+
+impl Args {
+    fn silence(&self) -> Duration {
+        Duration::from_millis(self.silence)
+    }
+}
+
+fn main() -> Result<()> {
+    let args = Args::parse();
+    match (args.replica, &args.folder, args.feed) {
+        (Some(me), Some(folder), Some(feed)) => replica::run(me, &args, folder, feed),
+        _ => all(&args),
+    }
+}
+
+/// A replica, seen from `main`: one process after another.
+struct Replica {
+    me: u64,
+    process: Child,
+    /// What it prints beside its counts.
+    lines: mpsc::Receiver<String>,
+}
+
+impl Replica {
+    /// `counts` has the last counts of each process of this replica.
+    fn start(me: u64, args: &Args, folder: &Path, feed: SocketAddr, counts: Arc<Mutex<Vec<Counts>>>) -> Result<Self> {
+        let mut command = Command::new(std::env::current_exe()?);
+        for (name, value) in [
+            ("--replica", me),
+            ("--rate", args.rate),
+            ("--writes", args.writes),
+            ("--replicas", args.replicas),
+            ("--rows", args.rows),
+            ("--silence", args.silence),
+            ("--seed", args.seed),
+        ] {
+            command.arg(name).arg(value.to_string());
+        }
+        command.arg("--folder").arg(folder).arg("--feed").arg(feed.to_string());
+        let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let output = BufReader::new(process.stdout.take().ok_or("no stdout")?);
+        let (sender, lines) = mpsc::channel();
+        let place = {
+            let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
+            counts.push(Counts::default());
+            counts.len() - 1
+        };
+        thread::spawn(move || {
+            for line in output.lines().map_while(std::io::Result::ok) {
+                match Counts::parse(&line) {
+                    Some(latest) => counts.lock().unwrap_or_else(PoisonError::into_inner)[place] = latest,
+                    None => {
+                        let _ = sender.send(line);
+                    }
+                }
+            }
+        });
+        Ok(Self { me, process, lines })
+    }
+
+    fn order(&mut self, order: Order) -> Result<()> {
+        let input = self.process.stdin.as_mut().ok_or("no stdin")?;
+        Ok(writeln!(input, "{order}")?)
+    }
+
+    fn line(&self) -> Result<String> {
+        let long = Duration::from_secs(120);
+        let silent = |_| format!("replica {} has ended or hangs", self.me);
+        Ok(self.lines.recv_timeout(long).map_err(silent)?)
+    }
+}
+
+impl Drop for Replica {
+    fn drop(&mut self) {
+        // On Unix, this is a SIGKILL.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// What happens to the feed, the replicas and the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    FeedCut,
+    FeedFrozen,
+    ReplicaKilled,
+    StoreHangs,
+    StoreFails,
+}
+
+const FAULTS: [Fault; 5] = [
+    Fault::FeedCut,
+    Fault::FeedFrozen,
+    Fault::ReplicaKilled,
+    Fault::StoreHangs,
+    Fault::StoreFails,
+];
+
+fn all(args: &Args) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let store = Store::create(folder.path(), args.rows)?;
+    let server = Server::start(folder.path(), args.silence())?;
+    let counts: Vec<Arc<Mutex<Vec<Counts>>>> = (0..args.replicas).map(|_| Arc::default()).collect();
+    let start = |me: u64| {
+        let counts = Arc::clone(&counts[me as usize]);
+        Replica::start(me, args, folder.path(), server.address(), counts)
+    };
+    let mut replicas = (0..args.replicas).map(start).collect::<Result<Vec<_>>>()?;
+    let sum = || {
+        let mut sum = Counts::default();
+        for counts in &counts {
+            let counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
+            counts.iter().for_each(|counts| sum.add(counts));
+        }
+        sum
+    };
+
+    let mut rng = SmallRng::seed_from_u64(args.seed);
+    let mut faults = 0;
+    let planned = Duration::from_secs(args.requests / (args.rate * args.replicas));
+    let limit = Duration::from_secs(120) + 4 * planned;
+    let began = Instant::now();
+    while sum().requests() < args.requests || !(args.calm || faults % FAULTS.len() == 0 && faults > 0) {
+        if began.elapsed() > limit {
+            return Err(format!(
+                "{} requests in {limit:?}: a replica has ended or hangs",
+                sum().requests()
+            )
+            .into());
+        }
+        thread::sleep(Duration::from_millis(rng.random_range(500..1500)));
+        if args.calm {
+            continue;
+        }
+        match FAULTS[faults % FAULTS.len()] {
+            Fault::FeedCut => server.cut(),
+            Fault::FeedFrozen => {
+                server.freeze(true);
+                thread::sleep(args.silence() * 2);
+                server.freeze(false);
+            }
+            Fault::ReplicaKilled => {
+                let me = (faults / FAULTS.len()) as u64 % args.replicas;
+                // The process ends first: a number of a row has one writer at a time.
+                drop(replicas.remove(me as usize));
+                replicas.insert(me as usize, start(me)?);
+            }
+            fault @ (Fault::StoreHangs | Fault::StoreFails) => {
+                replicas
+                    .iter_mut()
+                    .try_for_each(|replica| replica.order(Order::Store(false)))?;
+                match fault {
+                    Fault::StoreHangs => store.hang(Duration::from_millis(1200))?,
+                    _ => store.fail(Duration::from_millis(300))?,
+                }
+                replicas
+                    .iter_mut()
+                    .try_for_each(|replica| replica.order(Order::Store(true)))?;
+            }
+        }
+        faults += 1;
+    }
+
+    for replica in &mut replicas {
+        replica.order(Order::Stop)?;
+    }
+    for replica in &replicas {
+        while replica.line()? != "stopped" {}
+    }
+    // No process writes any more. Once a replica is told of this row, it was told of all.
+    let last = store.write(store::LAST)?;
+    println!("{faults} faults in {:.0?}: {FAULTS:?} in turn", began.elapsed());
+    for replica in &mut replicas {
+        replica.order(Order::Check(last))?;
+    }
+    for replica in &replicas {
+        for _ in 0..replica::SUMMARY {
+            println!("replica {}: {}", replica.me, replica.line()?);
+        }
+    }
+    for replica in &mut replicas {
+        let status = replica.process.wait()?;
+        if !status.success() {
+            return Err(format!("replica {}: {status}", replica.me).into());
+        }
+    }
+    let sum = sum();
+    println!("{sum}");
+    if sum.is_wrong() {
+        return Err("valid ids were refused, or values were older than what was told".into());
+    }
+    if !args.calm && !sum.has_met_faults() {
+        return Err("the faults had no effect on the requests: this run shows nothing".into());
+    }
+    Ok(())
+}
