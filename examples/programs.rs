@@ -49,16 +49,23 @@ programs! {
     replicas: "replicas" "--requests 20000 --rate 2000 --silence 400 --rows 5000";
 }
 
-#[test]
-fn shared_guard() {
-    // The program starts a server of its own.
+/// Runs a program that starts a server of its own.
+fn runs_redis(program: &str, line: &str) {
     let has_server = Command::new("redis-server").arg("--version").output().is_ok();
     if !has_server && std::env::var_os("LANEBLOOM_REQUIRE_REDIS").is_none() {
         eprintln!("skipped: there is no redis-server");
         return;
     }
-    runs(
-        env!("CARGO_BIN_EXE_shared_guard"),
-        "--rate 500 --seconds 1 --interval 20",
-    );
+    runs(program, line);
+}
+
+#[test]
+fn shared_guard() {
+    let line = "--rate 500 --seconds 1 --interval 20";
+    runs_redis(env!("CARGO_BIN_EXE_shared_guard"), line);
+}
+
+#[test]
+fn shared_set() {
+    runs_redis(env!("CARGO_BIN_EXE_shared_set"), "--rows 20000");
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 /// A filter that a [`CacheGuard`](crate::CacheGuard) can serve from.
 ///
 /// Every [`Filter`] with inserts implements it. With the feature `formats`, `GuavaBloom` of
-/// `lanebloom-formats` does too. With the feature `redis`, `Shared` of `lanebloom-redis`
-/// does.
+/// `lanebloom-formats` does too. With the feature `redis`, `Shared` and `SharedSet` of
+/// `lanebloom-redis` do.
 ///
 /// You can implement it for your own type that wraps a filter. Your type must then keep the guard's
 /// promise: if an insert of a key happens before a lookup of the key, the lookup returns `true`,
@@ -192,6 +192,55 @@ impl<F: GuardFilter> GuardFilter for lanebloom_redis::Shared<F> {
 
     fn insert_batch<K: Funnel>(&self, keys: &[K]) -> bool {
         F::insert_batch(self, keys)
+    }
+
+    fn lag(&self) -> Option<Duration> {
+        Some(self.stats().lag)
+    }
+
+    fn may_lack_keys(&self) -> bool {
+        Self::may_lack_keys(self)
+    }
+}
+
+/// As for `Shared`, with the generations of the set.
+#[cfg(feature = "redis")]
+impl<S: KeyHasher + Send + Sync + 'static> GuardFilter for lanebloom_redis::SharedSet<S> {
+    #[inline]
+    fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+        // Twice for the same reason.
+        Self::contains(self, key) || self.may_lack_keys() || Self::contains(self, key)
+    }
+
+    fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
+        let is_open = self.may_lack_keys();
+        Self::contains_batch_bitmap(self, keys, out);
+        if is_open {
+            admit_all(keys.len(), out);
+        }
+    }
+
+    fn statistics(&self) -> Statistics {
+        Self::statistics(self)
+    }
+
+    fn false_positive_rate(&self) -> f64 {
+        Self::false_positive_rate(self)
+    }
+
+    fn memory_bytes(&self) -> usize {
+        Self::memory_bytes(self)
+    }
+
+    #[inline]
+    fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+        Self::insert(self, key);
+        true
+    }
+
+    fn insert_batch<K: Funnel>(&self, keys: &[K]) -> bool {
+        Self::insert_batch(self, keys);
+        true
     }
 
     fn lag(&self) -> Option<Duration> {

@@ -79,7 +79,7 @@
 //!    been called, until the end of the next rebuild that begins after that. Gets ask the caches
 //!    and the store then. The same holds for a `SharedBloom` with `open_until_filled`, from the
 //!    beginning until one of the processes has inserted all keys of the store and they have
-//!    arrived in this process.
+//!    arrived in this process; and for a `SharedSet`, which rebuilds while it is closed.
 //!
 //! The source file `flights.rs` states the protocol and proves it. The model checker loom tries it
 //! in every interleaving (`loom-tests/src/flights.rs`), and `tests/stress.rs` checks it with 100
@@ -177,10 +177,11 @@
 //! missing for the [`miss_time_to_live`](CacheBuilder::miss_time_to_live), one minute by default.
 //! Set it to the delay that new rows may have.
 //!
-//! A rebuild of a `SharedBloom` needs a new name of the set, to which all processes change at the
-//! same time; a store without removals needs no rebuild. One process fills the set, by `fill_once`,
-//! and the others wait: connect the set with `open_until_filled`, and call
-//! [`mark_ready`](Cache::mark_ready) at once. The cache is open until the set is filled.
+//! One process fills a shared filter, by `fill_once`, and the others wait: connect it with
+//! `open_until_filled`, and call [`mark_ready`](Cache::mark_ready) at once. The cache is open until
+//! the filter is filled. A `SharedSet` can also be rebuilt, by its own `rebuild`, which all
+//! processes follow; the cache's rebuilds are not needed then. (A rebuild of a cache over a
+//! `SharedBloom` needs a new name of the set, to which all processes change at the same time.)
 //!
 //! ## The order of a feed
 //!
@@ -314,7 +315,7 @@
 //! |---|---|
 //! | `cache` (default) | the caches, on moka and tokio. Without it the crate has [`CacheGuard`] alone, and depends on `lanebloom` and a trait |
 //! | `formats` | a `GuavaBloom` of `lanebloom-formats` as the filter |
-//! | `redis` | a `SharedBloom` or a `SharedWindow` of `lanebloom-redis` as the filter |
+//! | `redis` | a `SharedBloom`, `SharedSet` or `SharedWindow` of `lanebloom-redis` as the filter |
 //! | `tower` | the module `tower`: a layer before axum's handlers or any other tower service |
 //!
 //! Keys of the types `bytes::Bytes` and `uuid::Uuid` come with the features `bytes` and `uuid` of

@@ -8,7 +8,7 @@ use common::Limit;
 use lanebloom::{ConcurrentBloom, WindowedBloom};
 use lanebloom_guard::CacheGuard;
 use lanebloom_guard::sync::GuardedCache;
-use lanebloom_redis::{SharedBloom, SharedWindow};
+use lanebloom_redis::{SharedBloom, SharedSet, SharedWindow};
 use redis_server::{Redis, Server};
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -230,6 +230,70 @@ fn no_row_is_refused_while_one_process_fills_the_set() {
     // A process that starts now is closed, and reads nothing.
     let late = cache();
     assert!(!late.guard().is_open() && late.get(&(ROWS - 1)).unwrap().is_some());
+}
+
+/// A cache over a set with generations: open until the first fill, closed during a rebuild.
+#[test]
+fn a_cache_over_a_set_stays_closed_while_it_is_rebuilt() {
+    let _limit = Limit::new();
+    let Some(redis) = Server::of("a_cache_over_a_set_stays_closed_while_it_is_rebuilt").start() else {
+        return;
+    };
+    let client = redis.client();
+    let cache = || {
+        let client = client.clone();
+        let filter = move |keys| {
+            let build = |keys| ConcurrentBloom::builder().expected_keys(keys).build();
+            let builder = SharedBloom::builder("ids").interval(Duration::from_millis(5));
+            Ok::<_, lanebloom_guard::BoxError>(builder.timeout(PATIENCE).connect_set(client.clone(), keys, build)?)
+        };
+        let builder = lanebloom_guard::future::GuardedCache::<u64, u64>::builder().expected_keys(1000);
+        let cache = builder
+            .filter(filter)
+            .build_blocking(|id| Ok::<_, Infallible>(Some(id)));
+        let cache = cache.unwrap();
+        cache.mark_ready();
+        cache
+    };
+    let caches = [cache(), cache()];
+    let fill = |cache: &GuardedCache<u64, u64, SharedSet>, rows: u64| {
+        let filled = cache.guard().filter().fill_once(PATIENCE, |ids| {
+            ids.insert_batch(&Vec::from_iter(0..rows));
+            Ok::<_, Infallible>(())
+        });
+        filled.unwrap();
+    };
+    assert!(caches.iter().all(|cache| cache.guard().is_open()));
+    fill(&caches[0], 3000);
+    fill(&caches[1], 3000);
+    let refuses = |cache: &GuardedCache<u64, u64, SharedSet>| cache.guard().check(&(1 << 50)).is_none();
+    for cache in &caches {
+        assert!(!cache.guard().is_open());
+        assert_eq!((0..3000).filter(|id| cache.guard().check(id).is_none()).count(), 0);
+    }
+    assert!(refuses(&caches[0]) == refuses(&caches[1]));
+    let set = caches[1].guard().filter();
+    assert!(set.is_outgrown());
+    set.rebuild(10_000, PATIENCE).unwrap();
+    caches[1].insert(&3000);
+    let mut admitted = 0;
+    caches[1].guard().check_batch(&[0, 2999, 3000], |_, _| admitted += 1);
+    assert_eq!((admitted, caches[1].guard().is_open()), (3, false));
+    fill(&caches[0], 3000);
+    for cache in &caches {
+        cache.guard().filter().sync(PATIENCE).unwrap();
+    }
+    caches[0].guard().filter().sync(PATIENCE).unwrap();
+    for cache in &caches {
+        assert_eq!((0..=3000).filter(|id| cache.guard().check(id).is_none()).count(), 0);
+        assert!(!cache.guard().is_open() && !cache.guard().filter().is_outgrown());
+        let set = cache.guard().filter();
+        assert!(
+            set.statistics().len.abs_diff(3001) < 300,
+            "{:?} {set:?}",
+            set.statistics()
+        );
+    }
 }
 
 /// The texts of all warnings, of all threads.

@@ -457,6 +457,7 @@ pub(crate) enum SharedErrorKind {
         theirs: Lifetime,
     },
     Expired,
+    SetExpires(u64),
     WindowExpires(u64),
     WindowAgeless,
     WindowClock,
@@ -475,6 +476,15 @@ pub(crate) enum SharedErrorKind {
         reply: String,
     },
     Behind,
+    /// A set has a newer generation. Its node goes there.
+    Superseded {
+        gone: bool,
+    },
+    /// A generation's expected keys.
+    Keys {
+        keys: u64,
+        limit: u64,
+    },
     /// The source of `fill_once` failed.
     Source(Arc<dyn Error + Send + Sync>),
     Timeout {
@@ -587,6 +597,14 @@ impl SharedError {
         }
     }
 
+    /// If the set has a newer generation: whether the server has lost the older one.
+    pub(crate) fn superseded(&self) -> Option<bool> {
+        match *self.0 {
+            SharedErrorKind::Superseded { gone } => Some(gone),
+            _ => None,
+        }
+    }
+
     pub(crate) fn is_ended(&self) -> bool {
         matches!(*self.0, SharedErrorKind::Ended)
     }
@@ -637,6 +655,9 @@ impl fmt::Display for SharedError {
                 Ok(())
             }
             SharedErrorKind::Expired => f.write_str("the set has expired"),
+            SharedErrorKind::SetExpires(time) => {
+                write!(f, "a set that can be rebuilt takes no expiry time, here {time} ms since 1970")
+            }
             SharedErrorKind::WindowExpires(time) => {
                 write!(
                     f,
@@ -661,6 +682,10 @@ impl fmt::Display for SharedError {
             SharedErrorKind::Foreign { key, what } => write!(f, "{key} was not written by a shared filter: {what}"),
             SharedErrorKind::Reply { to, reply } => write!(f, "unexpected reply to {to}: {reply}"),
             SharedErrorKind::Behind => f.write_str("the server trimmed its log faster than this node could read it"),
+            SharedErrorKind::Superseded { .. } => f.write_str("the set is being rebuilt"),
+            SharedErrorKind::Keys { keys, limit } => {
+                write!(f, "a generation for {keys} keys exceeds this node's limit of {limit} keys")
+            }
             SharedErrorKind::Source(_) => f.write_str("the source of the keys failed"),
             SharedErrorKind::Timeout { after, last: None } => write!(f, "not done within {after:?}"),
             SharedErrorKind::Timeout {

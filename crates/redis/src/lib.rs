@@ -45,12 +45,13 @@
 //! | task | type | a lookup asks |
 //! |---|---|---|
 //! | Share one set among processes | [`SharedBloom`] | this process's memory |
+//! | Share one set that grows, or whose keys the store removes | [`SharedSet`] | this process's memory |
 //! | Share a set that forgets after some minutes | [`SharedWindow`] | this process's memory |
 //! | Use a plain bitmap that a Java, Go or Python program fills | [`RedisBitmap`] | the server |
 //! | Answer from a copy of such a bitmap | [`LocalBitmap`] | this process's memory |
 //! | Move a filter of the `BF` or `CF` commands out of Redis and back | [`Transfer`], of [`RedisBloom`](lanebloom_formats::RedisBloom) and [`RedisCuckoo`](lanebloom_formats::RedisCuckoo) | this process's memory |
 //!
-//! [`SharedBloom`] and [`SharedWindow`] can be the filter of a guard, with the crate
+//! [`SharedBloom`], [`SharedSet`] and [`SharedWindow`] can be the filter of a guard, with the crate
 //! `lanebloom-guard` and its feature `redis`. The module [`shared`] has their promises and costs.
 //! The rest of this page is about bitmaps.
 //!
@@ -136,7 +137,7 @@
 //! | `jedis`, `scrapy` | one script, not a pipeline | a pipeline |
 //! | `contains_pairs`, `insert_pairs` | one round trip for each pair | one for all, on this node's keys |
 //! | [`Transfer`] | works | [`is_elsewhere`](TransferError::is_elsewhere) |
-//! | [`SharedBloom`], [`SharedWindow`] | take a client of any node | [follow the set from node to node](shared#redis-cluster) |
+//! | [`SharedBloom`], [`SharedSet`], [`SharedWindow`] | take a client of any node | [follow the set from node to node](shared#redis-cluster) |
 //!
 //! **Hash tags.** Filters with one Redis key need none. A name of Redisson's and its configuration
 //! have one by themselves. A growing filter (`guava`) has several keys: give `base` and the cursor
@@ -193,7 +194,7 @@ mod transfer;
 pub use bitmap::RedisBitmap;
 pub use error::{BitmapError, SharedError, TransferError};
 pub use local_copy::{LocalBitmap, Refreshed};
-pub use shared::{Shared, SharedBloom, SharedWindow};
+pub use shared::{Shared, SharedBloom, SharedSet, SharedWindow};
 pub use transfer::Transfer;
 
 /// The crate of the connections, version 1.8 or a later 1.x.

@@ -1,6 +1,6 @@
 //! One set on many nodes. [`SharedBloom`] is a filter in every process. A background thread keeps
-//! it equal to the others' through Redis. [`SharedWindow`] is such a set that
-//! [forgets](#forgetting).
+//! it equal to the others' through Redis. [`SharedSet`] is such a set that can be
+//! [rebuilt](#outgrowing), and [`SharedWindow`] one that [forgets](#forgetting).
 //!
 //! ```text
 //! process A                             Redis                          process B
@@ -55,10 +55,8 @@
 //!   The next section says how a guard copes with it.
 //! - An insert that returns true says that the key is new *here*. Several nodes may each get true
 //!   for one key. To claim a key among nodes, ask a server.
-//! - Keys are never removed, and the set cannot grow. Both need a new set under another name. A
-//!   guard goes over to the new set by `CacheGuard::rebuild`. The
-//!   old set can [expire](SharedBuilder::expires_at). Or use a set that [forgets](#forgetting) by
-//!   itself.
+//! - A `SharedBloom` cannot remove keys, and cannot grow. A [`SharedSet`] can be
+//!   [rebuilt](#outgrowing) for both, and a [`SharedWindow`] [forgets](#forgetting) by itself.
 //! - Anybody who can write to the server can set every bit. Wrong data from a broken server or
 //!   another program gives an error, and nothing worse.
 //! - The server must not evict. With `maxmemory`, use a policy of `noeviction`, or of `volatile-*`
@@ -111,6 +109,45 @@
 //! | its source fails or panics | another process fills at once |
 //! | the server freezes or is away | all guards stay open. If it takes longer than ten seconds, a second process may fill too, which does no harm |
 //! | the server loses its last writes, or all data | a process that has all keys pushes them and marks the set again. New guards are open until then |
+//!
+//! # Outgrowing
+//!
+//! A [`SharedSet`] is a set that is rebuilt while all processes serve: larger if it has outgrown
+//! its size, or without the keys that the store has removed. The processes need not agree on a
+//! moment.
+//!
+//! ```text
+//! maintain, in every process, about once a second:
+//!     if the set is filled and is_outgrown():
+//!         rebuild(twice the rows)     # one process begins generation n + 1
+//!     fill_once(all rows)             # one process fills it, the others wait
+//! ```
+//!
+//! Each generation has keys of its own on the server. From the moment that a generation is
+//! announced, only this one takes inserts. Lookups ask the generation before it as well, until the
+//! new one is filled and its keys have arrived. Then the server deletes the older one, and each
+//! node releases its memory.
+//!
+//! What holds, across any number of rebuilds:
+//!
+//! 1. **No node that has found a key refuses it** as long as the store has it: it finds it, or its
+//!    guard is open.
+//! 2. **A key whose `sync` returned is found by every node that exchanges later**, as in a
+//!    `SharedBloom`. This holds also if the node that inserted it dies right afterwards.
+//! 3. **A node that was away follows late.** Its inserts of that time are not lost: it keeps their
+//!    hashes, up to a million, and inserts them into the newest generation. If there were more, all
+//!    nodes open until a source has read the store again.
+//! 4. **A process that dies in a rebuild leaves it to the others**, at whatever step.
+//! 5. **A server that lost data**, even the announcement of a generation, makes all nodes open
+//!    until a source has read the store again. (Not covered: a backup of a history that the server
+//!    has already left, by an earlier backup.)
+//!
+//! A node opens, and closes by itself, in these cases: it connects during a rebuild, since it has
+//! no older generation; two rebuilds began in one of its intervals; and after losses, as in 3. and
+//! 5.
+//!
+//! `examples/shared_set.rs` is such a service. `tests/servers/redis_shared/simulation.rs` tries
+//! these promises in many histories.
 //!
 //! # What it costs
 //!
@@ -233,6 +270,7 @@ mod lag_limit;
 pub(super) mod lifetime;
 mod node;
 mod replica;
+mod set;
 mod window;
 
 use crate::error::SharedError;
@@ -249,6 +287,9 @@ use std::time::{Duration, SystemTime};
 
 pub use fill::Filled;
 pub use node::SharedStats;
+pub use set::SharedSet;
+#[doc(hidden)]
+pub use set::{SteppedHandle, SteppedSet};
 pub use window::SharedWindow;
 #[doc(hidden)]
 pub use window::exchange_window_over;

@@ -28,7 +28,7 @@ impl RedisKeys {
     }
 
     /// The keys of one of the set's generations.
-    pub(super) fn of_generation(&self, number: u64) -> Self {
+    pub(super) fn of_generation(&self, number: impl fmt::Display) -> Self {
         let (name, prefix) = (self.name.clone(), self.key(number));
         Self { name, prefix }
     }

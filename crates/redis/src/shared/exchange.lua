@@ -7,6 +7,8 @@
 --       8 the node's part in filling the set: '' none, its token if it fills or wants to, 'all' if all keys of the set are on the
 --         server once this delta is
 --       9 with a token: for how many ms the node then holds the lease; 0 ends it
+--       10 the root key if this is a generation of a set, or '' (it is on the same server, by the set's hash tag)
+--       11 with a root key: this generation's id, 12 its expected keys
 --
 -- Answers { what, id, id of an exchange, its delta, ... }:
 --   'other'   the set has another description, which takes the place of the id
@@ -15,6 +17,8 @@
 --   'done'    everything was pulled, and the delta is in; the id is the node's exchange, or the last one
 --   'holds'   the same, and the node holds the lease: it fills the set
 --   'filled'  the same, and a node has filled the set
+--   'next'    everything was pulled and nothing pushed: another generation is the newest
+--   'gone'    the same, but nothing was pulled, since this generation is not on the server
 local function number(id)
     return tonumber(string.match(id, '^%d+'))
 end
@@ -41,6 +45,19 @@ end
 local function expire(key)
     if expires ~= '0' then
         redis.call('PEXPIREAT', key, expires)
+    end
+end
+
+-- Only the newest generation takes pushes, so an older one does not change any more. (A server without a root has lost everything, and
+-- this node's generation goes on.)
+local next = false
+if ARGV[10] ~= '' then
+    local newest = redis.call('HGET', ARGV[10], 'newest')
+    next = newest and newest ~= ARGV[11]
+    if next and not meta[1] then
+        return { 'gone', ARGV[11] }
+    elseif not newest then
+        redis.call('HSET', ARGV[10], 'newest', ARGV[11], 'keys', ARGV[12])
     end
 end
 
@@ -85,6 +102,18 @@ local function done()
     if not filled and ARGV[8] == 'all' and type(redis.pcall('HSET', KEYS[1], 'filled', '1')) == 'number' then
         filled = true
         redis.call('HDEL', KEYS[1], 'filler', 'lease')
+        -- From here on no node needs the generations before.
+        local before = ARGV[10] ~= '' and redis.call('HGET', ARGV[10], 'before') or ''
+        for id in string.gmatch(before, '%S+') do
+            local prefix = ARGV[10]:sub(1, -5) .. id .. ':'
+            for _, chunk in ipairs(redis.call('HKEYS', prefix .. 'versions')) do
+                redis.call('UNLINK', prefix .. chunk)
+            end
+            redis.call('UNLINK', prefix .. 'meta', prefix .. 'log', prefix .. 'versions')
+        end
+        if before ~= '' then
+            redis.call('HDEL', ARGV[10], 'before', 'lost')
+        end
     end
     if filled then
         answer[1] = 'filled'
@@ -126,6 +155,11 @@ if at ~= head then
         page = redis.call('XRANGE', KEYS[2], at, '+', 'COUNT', 64)
         first = 2
     end
+end
+
+if next then
+    answer[1] = 'next'
+    return answer
 end
 
 -- Push.

@@ -2,8 +2,8 @@
 //!
 //! # The mark
 //!
-//! The meta key of a set has a field `filled` once the set has all keys. A node makes the mark in an
-//! exchange after which the server has every bit of its filter, and only if that filter has all
+//! The meta key of a set has a field `filled` once the set has all keys. A node makes the mark in
+//! an exchange after which the server has every bit of its filter, and only if that filter has all
 //! keys: the node's source has ended before the pass, or the node has pulled a filled set. So a
 //! node that pulls a set with the mark has all keys too.
 //!
@@ -18,7 +18,6 @@
 //! the server was frozen, say, goes on and makes the mark.
 
 use super::SharedBloom;
-use super::filling::Fill;
 use super::node::{Control, State};
 use crate::error::{SharedError, SharedErrorKind};
 use lanebloom::{ConcurrentBloom, KeyHasher};
@@ -66,9 +65,9 @@ impl<S: KeyHasher> SharedBloom<S> {
     /// that also brings them the keys, and close.
     ///
     /// The source must begin to read **after** it is called, from a store in which every row is
-    /// committed before its key is inserted at any node. Keys that nodes insert meanwhile are in the
-    /// set as well. Two sources run at once if the server lost the lease or was frozen for longer
-    /// than it: this does no harm.
+    /// committed before its key is inserted at any node. Keys that nodes insert meanwhile are in
+    /// the set as well. Two sources run at once if the server lost the lease or was frozen for
+    /// longer than it: this does no harm.
     ///
     /// Blocks the thread: for the duration of the source, and before and after it for at most
     /// `timeout` each, while another node fills or the server is away. An async program calls it by
@@ -111,22 +110,33 @@ impl<S: KeyHasher> SharedBloom<S> {
         timeout: Duration,
         source: impl FnOnce(&ConcurrentBloom<S>) -> Result<(), E>,
     ) -> Result<Filled, SharedError> {
-        let call = Call::begin(self.node.control());
-        let (mut state, filled) = call.wait(timeout, |fill| fill.holds && !fill.runs && !fill.has_all)?;
-        if filled {
-            return Ok(Filled::Elsewhere);
-        }
+        let mut source = Some(source);
+        let run = |_| source.take().map_or(Ok(()), |source| source(&self.filter));
+        fill_once(self.node.control(), timeout, run)
+    }
+}
+
+/// [`SharedBloom::fill_once`] of a set that may come to a new generation meanwhile: then `source`
+/// is called again. It is given the generation.
+pub(super) fn fill_once<E: Into<Box<dyn Error + Send + Sync>>>(
+    control: &Control,
+    timeout: Duration,
+    mut source: impl FnMut(u64) -> Result<(), E>,
+) -> Result<Filled, SharedError> {
+    let call = Call::begin(control);
+    let mut filled = Filled::Elsewhere;
+    while let Some(mut state) = call.wait_for_turn(timeout)? {
+        let generation = state.fill.generation;
         state.fill.runs = true;
         state.fill.fills += 1;
         drop(state);
         tracing::info!("this node fills a shared set");
-        let mut run = Run(call.control, false);
-        source(&self.filter).map_err(|error| SharedErrorKind::Source(error.into().into()))?;
-        run.1 = true;
-        drop(run);
-        drop(call.wait(timeout, |_| false)?);
-        Ok(Filled::Here)
+        let mut run = Run { control, filled: None };
+        source(generation).map_err(|error| SharedErrorKind::Source(error.into().into()))?;
+        run.filled = Some(generation);
+        filled = Filled::Here;
     }
+    Ok(filled)
 }
 
 /// A call of `fill_once`, until it returns.
@@ -143,26 +153,22 @@ impl<'a> Call<'a> {
         Self { control }
     }
 
-    /// Waits until the set is filled (true), or the node may go on as `until` says.
-    fn wait(
-        &self,
-        timeout: Duration,
-        until: impl Fn(&Fill) -> bool,
-    ) -> Result<(MutexGuard<'a, State>, bool), SharedError> {
+    /// Waits until this call may run its source. `None` if the set is filled.
+    fn wait_for_turn(&self, timeout: Duration) -> Result<Option<MutexGuard<'a, State>>, SharedError> {
         let is_final = |state: &State| state.error.as_ref().is_some_and(SharedError::is_final);
         let is_filled = || self.control.is_filled();
         let (state, _) = self
             .control
             .reported
             .wait_timeout_while(self.control.lock(), timeout, |state| {
-                !is_filled() && !until(&state.fill) && !is_final(state)
+                !is_filled() && !state.fill.has_turn() && !is_final(state)
             })
             .unwrap_or_else(PoisonError::into_inner);
         if is_filled() {
-            return Ok((state, true));
+            return Ok(None);
         }
-        if until(&state.fill) {
-            return Ok((state, false));
+        if state.fill.has_turn() {
+            return Ok(Some(state));
         }
         Err(match state.error.clone() {
             Some(error) if error.is_final() => error,
@@ -181,15 +187,19 @@ impl Drop for Call<'_> {
 }
 
 /// A source that runs, and whether it has ended well. (A panic passes by.)
-struct Run<'a>(&'a Control, bool);
+struct Run<'a> {
+    control: &'a Control,
+    /// The generation that the source has filled.
+    filled: Option<u64>,
+}
 
 impl Drop for Run<'_> {
     fn drop(&mut self) {
-        let Self(control, ended_well) = *self;
+        let Self { control, filled } = *self;
         let mut state = control.lock();
         state.fill.runs = false;
-        state.fill.has_all |= ended_well;
-        state.fill.failed += u64::from(!ended_well);
+        state.fill.has_all = filled.or(state.fill.has_all);
+        state.fill.failed += u64::from(filled.is_none());
         control.ask(&mut state);
         drop(state);
         control.reported.notify_all();

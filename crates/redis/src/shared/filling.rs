@@ -1,5 +1,5 @@
-//! What a node knows and says about filling its set: the part of the thread, which exchanges it with
-//! the server, and the part of the callers of `fill_once`. `fill.rs` has the rules.
+//! What a node knows and says about filling its set: the part of the thread, which exchanges it
+//! with the server, and the part of the callers of `fill_once`. `fill.rs` has the rules.
 
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
@@ -19,6 +19,12 @@ pub(super) struct Filling {
     has_all: bool,
     pub(super) holds: bool,
     pub(super) is_filled: bool,
+    /// Which of a set's generations this is: they are counted from 0 as this node comes to them.
+    pub(super) generation: u64,
+    /// Whether lookups find all keys in an older generation, until this one is filled.
+    pub(super) is_covered: bool,
+    /// The expected keys of the next generation, if a caller wants one.
+    pub(super) rebuild: Option<u64>,
 }
 
 impl Default for Filling {
@@ -29,11 +35,29 @@ impl Default for Filling {
             has_all: false,
             holds: false,
             is_filled: false,
+            generation: 0,
+            is_covered: false,
+            rebuild: None,
         }
     }
 }
 
 impl Filling {
+    /// Of the generation after this one.
+    pub(super) fn next(&self, is_covered: bool) -> Self {
+        Self {
+            wants: self.wants,
+            generation: self.generation + 1,
+            is_covered,
+            ..Self::default()
+        }
+    }
+
+    /// Whether lookups find all keys.
+    pub(super) fn is_complete(&self) -> bool {
+        self.is_filled || self.is_covered
+    }
+
     /// The node's part as the script takes it, with the ms of the lease.
     pub(super) fn says(&self, is_last: bool) -> (String, u64) {
         if (self.has_all || self.is_filled) && is_last {
@@ -61,16 +85,32 @@ pub(super) struct Fill {
     pub(super) calls: usize,
     /// Whether a source runs. The calls of one node take turns.
     pub(super) runs: bool,
-    pub(super) has_all: bool,
+    /// The generation that a source has filled.
+    pub(super) has_all: Option<u64>,
     pub(super) holds: bool,
+    /// The newest generation.
+    pub(super) generation: u64,
+    pub(super) rebuild: Option<u64>,
     pub(super) fills: u64,
     pub(super) failed: u64,
 }
 
 impl Fill {
     /// Before a pass: what the source has inserted by now, the pass pushes.
-    pub(super) fn tell(&self, filling: &mut Filling) {
+    pub(super) fn tell(&mut self, filling: &mut Filling) {
         filling.wants = self.calls > 0;
-        filling.has_all |= self.has_all;
+        filling.has_all |= self.has_all == Some(filling.generation);
+        filling.rebuild = self.rebuild.take().or(filling.rebuild);
+    }
+
+    /// After a pass that succeeded.
+    pub(super) fn hears(&mut self, filling: &Filling) {
+        self.holds = filling.holds;
+        self.generation = filling.generation;
+    }
+
+    /// Whether a call may run its source.
+    pub(super) fn has_turn(&self) -> bool {
+        self.holds && !self.runs && self.has_all != Some(self.generation)
     }
 }

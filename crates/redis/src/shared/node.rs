@@ -161,7 +161,8 @@ impl Node {
 
     #[inline]
     pub(super) fn may_lack_keys(&self) -> bool {
-        self.0.open_until_filled && !self.0.is_filled() || self.0.lag_limit.is_exceeded()
+        // Partner: the store in `Control::report`.
+        self.0.open_until_filled && !self.0.is_complete.load(Ordering::Acquire) || self.0.lag_limit.is_exceeded()
     }
 
     pub(super) fn stats(&self) -> SharedStats {
@@ -263,9 +264,11 @@ pub(super) struct Control {
     state: Mutex<State>,
     lag_limit: LagLimit,
     open_until_filled: bool,
-    /// Whether this node has all keys of a set that is filled. Stored with `Release` after the bits
-    /// of an exchange were added, and loaded with `Acquire`: see `lag_limit.rs`.
+    /// Whether the set's newest generation is filled, and whether lookups find all keys, in that
+    /// one or in an older one. Stored with `Release` after the bits of an exchange were added, and
+    /// loaded with `Acquire`: see `lag_limit.rs`.
     is_filled: AtomicBool,
+    is_complete: AtomicBool,
     /// Wakes the thread: an owner asked for a pass, or for the end.
     asked: Condvar,
     /// Wakes the threads that wait in `sync`, `close` and `fill_once`.
@@ -303,6 +306,7 @@ impl Control {
             lag_limit,
             open_until_filled,
             is_filled: AtomicBool::new(false),
+            is_complete: AtomicBool::new(false),
             state: Mutex::new(State {
                 asked: 0,
                 attempted: 0,
@@ -358,6 +362,28 @@ impl Control {
         self.is_filled.load(Ordering::Acquire)
     }
 
+    /// Asks for a new generation of a set, and waits for it.
+    pub(super) fn rebuild(&self, keys: u64, timeout: Duration) -> Result<(), SharedError> {
+        let mut state = self.lock();
+        let generation = state.fill.generation;
+        state.fill.rebuild = Some(keys);
+        self.ask(&mut state);
+        let is_final = |state: &State| state.error.as_ref().is_some_and(SharedError::is_final);
+        let (state, _) = self
+            .reported
+            .wait_timeout_while(state, timeout, |state| {
+                state.fill.generation == generation && !is_final(state)
+            })
+            .unwrap_or_else(PoisonError::into_inner);
+        if state.fill.generation != generation {
+            return Ok(());
+        }
+        Err(match state.error.clone() {
+            Some(error) if error.is_final() => error,
+            last => SharedErrorKind::Timeout { after: timeout, last }.into(),
+        })
+    }
+
     /// Asks the thread for a pass. Returns the number of the call.
     pub(super) fn ask(&self, state: &mut State) -> u64 {
         state.asked += 1;
@@ -389,9 +415,10 @@ impl Control {
             state.current = began;
             state.passes += 1;
             if let Some(filling) = side.filling() {
-                state.fill.holds = filling.holds;
-                // Partner: the load in `is_filled`.
+                state.fill.hears(filling);
+                // Partners: the loads in `is_filled` and `may_lack_keys`.
                 self.is_filled.store(filling.is_filled, Ordering::Release);
+                self.is_complete.store(filling.is_complete(), Ordering::Release);
             }
             self.lag_limit.succeeded(&mut state.recovered, began, ended);
         } else {

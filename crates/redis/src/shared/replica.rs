@@ -63,9 +63,9 @@ const MORE: usize = 64;
 /// The id of an exchange: its number, and 64 random bits, since a server that lost its last
 /// exchanges gives their numbers again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Id {
-    number: u64,
-    token: u64,
+pub(super) struct Id {
+    pub(super) number: u64,
+    pub(super) token: u64,
 }
 
 impl fmt::Display for Id {
@@ -75,7 +75,7 @@ impl fmt::Display for Id {
 }
 
 impl Id {
-    fn parse(text: &[u8]) -> Option<Self> {
+    pub(super) fn parse(text: &[u8]) -> Option<Self> {
         let (number, token) = std::str::from_utf8(text).ok()?.split_once('-')?;
         Some(Self {
             number: number.parse().ok()?,
@@ -134,7 +134,11 @@ pub(super) struct Replica<S> {
     ahead: BTreeMap<usize, Id>,
     calls: u64,
     pub(super) counts: Counts,
-    filling: Filling,
+    pub(super) filling: Filling,
+    /// Of a set with generations: its root key, this generation, and its expected keys.
+    pub(super) generation: Option<(String, Id, u64)>,
+    /// Whether a chunk on the server lacks bits that were there.
+    pub(super) has_lost: bool,
 }
 
 /// The result of a call of the script.
@@ -182,6 +186,8 @@ impl<S> Replica<S> {
             calls: 0,
             counts: Counts::default(),
             filling: Filling::default(),
+            generation: None,
+            has_lost: false,
             filter,
         })
     }
@@ -284,6 +290,10 @@ impl<S> Replica<S> {
         call.arg(self.expires.tolerance());
         let (part, lease) = self.filling.says(is_last);
         call.arg(part).arg(lease);
+        match &self.generation {
+            Some((root, id, keys)) => call.arg(root).arg(id.to_string()).arg(keys),
+            None => call.arg(""),
+        };
         let answer = answer(call.invoke(server), "exchange.lua")?;
         let [what, id, pulled @ ..] = &answer[..] else {
             return Err(self.keys.foreign("meta", "the reply of the script is too short"));
@@ -293,6 +303,8 @@ impl<S> Replica<S> {
             // An answer without deltas could come for ever.
             b"more" if !pulled.is_empty() => false,
             b"lost" => return Ok(Exchanged::Lost),
+            b"next" => false,
+            b"gone" => return Err(SharedErrorKind::Superseded { gone: true }.into()),
             b"other" => return Err(self.differs(id)),
             _ => return Err(self.keys.foreign("meta", "the reply of the script is unknown")),
         };
@@ -308,7 +320,7 @@ impl<S> Replica<S> {
                 passed &= self.take(id, &delta.bytes, false)?;
             }
             self.at = Some(Id::parse(id).ok_or("its id is not one of a stream entry")?);
-            Ok(passed && (self.ahead.is_empty() || !done))
+            Ok(passed && (self.ahead.is_empty() || *what == b"more"))
         };
         let taken = take();
         if let Err(what) = taken {
@@ -321,6 +333,7 @@ impl<S> Replica<S> {
                 self.filling.hears(what);
                 Exchanged::Done
             }
+            (Ok(true), false) if *what == b"next" => return Err(SharedErrorKind::Superseded { gone: false }.into()),
             (Ok(true), false) => Exchanged::More,
             _ => Exchanged::Lost,
         })
@@ -457,6 +470,7 @@ impl<S> Replica<S> {
             let there = &there[..there.len().min(8)];
             bytes[..there.len()].copy_from_slice(there);
             let bits = u64::from_le_bytes(bytes);
+            self.has_lost |= self.pushed[first + i] & !bits != 0;
             self.pushed[first + i] = bits;
             self.filter.add_bits(first + i, bits);
         }

@@ -5,6 +5,8 @@
 mod fill;
 mod processes;
 mod proxy;
+mod set;
+mod simulation;
 mod window;
 
 use crate::common::{SetAtEnd, number};

@@ -236,7 +236,7 @@ fn no_mark_is_made_while_the_server_lacks_keys() {
             .key("{ids}:log")
             .key("{ids}:versions")
             .key("{ids}:scratch")
-            .arg(&[&description, at, "1", "1000000", "", "0", "0", "all", "0"])
+            .arg(&[&description, at, "1", "1000000", "", "0", "0", "all", "0", ""])
             .invoke(&mut redis.connection())
             .unwrap()
     };

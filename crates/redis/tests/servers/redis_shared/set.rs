@@ -1,0 +1,216 @@
+//! A set with generations, whose nodes follow a rebuild.
+
+use super::{PATIENCE, cluster, wait_until};
+use crate::common::{SetAtEnd, number};
+use crate::redis_server::Redis;
+use lanebloom::{BuildError, ConcurrentBloom};
+use lanebloom_redis::shared::Filled;
+use lanebloom_redis::{SharedBloom, SharedError, SharedSet};
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+fn build(keys: usize) -> Result<ConcurrentBloom, BuildError> {
+    ConcurrentBloom::builder().expected_keys(keys).build()
+}
+
+fn connect(redis: &Redis, keys: usize) -> Result<SharedSet, SharedError> {
+    let builder = SharedBloom::builder("ids").interval(Duration::from_millis(5));
+    builder.timeout(PATIENCE).connect_set(redis.client(), keys, build)
+}
+
+fn fill(node: &SharedSet, rows: u64) -> Filled {
+    let filled = node.fill_once(PATIENCE, |ids| {
+        for row in 0..rows {
+            ids.insert(&number(row));
+        }
+        Ok::<_, Infallible>(())
+    });
+    filled.unwrap()
+}
+
+fn sync(node: &SharedSet) {
+    node.sync(PATIENCE).unwrap();
+}
+
+fn redis_keys(redis: &Redis) -> Vec<String> {
+    let mut keys = redis::cmd("KEYS");
+    let mut keys: Vec<String> = keys.arg("*").query(&mut redis.connection()).unwrap();
+    keys.sort();
+    keys
+}
+
+/// Writers go on while the set is rebuilt larger, three times. No node refuses a row that was
+/// synced, or that it wrote itself.
+fn grows(redis: &Redis) {
+    let nodes: Vec<_> = (0..3).map(|_| connect(redis, 1000).unwrap()).collect();
+    let rows = AtomicU64::new(1000);
+    assert_eq!(fill(&nodes[0], 1000), Filled::Here);
+    nodes.iter().for_each(|node| wait_until(|| !node.may_lack_keys()));
+    let (stop, opened, refused) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
+    thread::scope(|scope| {
+        let end = SetAtEnd(&stop);
+        let (nodes, rows, stop, opened, refused) = (&nodes, &rows, &stop, &opened, &refused);
+        scope.spawn(move || {
+            for i in 0.. {
+                if stop.load(Ordering::Acquire) {
+                    break;
+                }
+                let writer = &nodes[i % 3];
+                let row = rows.fetch_add(1, Ordering::SeqCst);
+                writer.insert(&number(row));
+                writer.insert_batch(&[number(row)]);
+                sync(writer);
+                nodes.iter().for_each(sync);
+                for node in nodes {
+                    let some = [0, row / 2, row - 1, row].map(number);
+                    let mut found = [0];
+                    node.contains_batch_bitmap(&some, &mut found);
+                    let alone = some.iter().filter(|row| node.contains(*row)).count();
+                    opened.fetch_add(u64::from(node.may_lack_keys()), Ordering::Relaxed);
+                    refused.fetch_add(u64::from(found[0] != 15 || alone != 4), Ordering::Relaxed);
+                }
+            }
+        });
+        for (generation, keys) in [(1, 2000), (2, 20_000), (3, 200_000)] {
+            // Of two that want it at once, one begins it.
+            let calls = [&nodes[0], &nodes[2]].map(|node| scope.spawn(move || node.rebuild(keys, PATIENCE)));
+            calls.into_iter().for_each(|call| call.join().unwrap().unwrap());
+            let filler = &nodes[generation as usize % 3];
+            wait_until(|| filler.generation() == generation && !filler.stats().is_filled);
+            let filled = filler.fill_once(PATIENCE, |ids| {
+                for row in 0..rows.load(Ordering::SeqCst) {
+                    ids.insert(&number(row));
+                }
+                Ok::<_, Infallible>(())
+            });
+            assert_eq!(filled.unwrap(), Filled::Here);
+            for node in nodes {
+                wait_until(|| node.stats().is_filled && node.generation() == generation);
+            }
+        }
+        drop(end);
+    });
+    assert_eq!((opened.into_inner(), refused.into_inner()), (0, 0));
+    let rows = rows.into_inner();
+    // The older ones are gone, and a new node has all rows of the newest.
+    let new = connect(redis, 1000).unwrap();
+    for node in nodes.iter().chain([&new]) {
+        sync(node);
+        assert!(!node.may_lack_keys() && !node.is_outgrown() && node.generation() == 3);
+        assert_eq!((0..rows).filter(|row| !node.contains(&number(*row))).count(), 0);
+    }
+    let keys = redis_keys(redis);
+    let generations = keys.iter().filter(|key| key.ends_with(":meta")).count();
+    assert!(
+        generations == 2 && keys.iter().all(|key| key.contains("}:3-") || key == "{ids}:meta"),
+        "{keys:?}"
+    );
+}
+
+#[test]
+fn nodes_follow_a_set_that_grows() {
+    grows(&server!(nodes_follow_a_set_that_grows));
+}
+
+#[test]
+fn nodes_follow_a_set_that_grows_in_a_cluster() {
+    if let Some(redis) = cluster("nodes_follow_a_set_that_grows_in_a_cluster") {
+        grows(&redis);
+    }
+}
+
+/// Removed rows are turned away once the next generation is filled, and not earlier.
+#[test]
+fn a_rebuild_forgets_what_the_store_has_removed() {
+    let redis = server!(a_rebuild_forgets_what_the_store_has_removed);
+    let (one, other) = (connect(&redis, 1000).unwrap(), connect(&redis, 1000).unwrap());
+    fill(&one, 1000);
+    wait_until(|| !other.may_lack_keys());
+    assert!(other.contains(&number(999)));
+    one.rebuild(1000, PATIENCE).unwrap();
+    wait_until(|| other.generation() == 1 && !other.stats().is_filled);
+    assert!(other.contains(&number(999)) && !other.may_lack_keys());
+    // Whoever comes now has nothing to answer from.
+    assert!(connect(&redis, 1000).unwrap().may_lack_keys());
+    fill(&other, 500);
+    wait_until(|| one.stats().is_filled);
+    let found = (500..1000).filter(|row| one.contains(&number(*row))).count();
+    assert!(found < 50, "{found}");
+    assert_eq!((0..500).filter(|row| !one.contains(&number(*row))).count(), 0);
+}
+
+/// The node that began a rebuild is gone. Another one fills, since it repeats `fill_once`.
+#[test]
+fn a_rebuild_outlives_the_node_that_began_it() {
+    let redis = server!(a_rebuild_outlives_the_node_that_began_it);
+    let (one, other) = (connect(&redis, 1000).unwrap(), connect(&redis, 1000).unwrap());
+    fill(&one, 1000);
+    assert_eq!(fill(&other, 1000), Filled::Elsewhere);
+    one.rebuild(5000, PATIENCE).unwrap();
+    drop(one);
+    wait_until(|| fill(&other, 1000) == Filled::Here);
+    assert!(other.generation() == 1 && other.stats().is_filled);
+}
+
+#[test]
+fn what_does_not_fit_a_set_is_an_error() {
+    let redis = server!(what_does_not_fit_a_set_is_an_error);
+    let node = connect(&redis, 1000).unwrap();
+    let error = node
+        .rebuild(1_024_001, Duration::from_millis(200))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("a generation for 1024001 keys exceeds this node's limit of 1024000 keys"),
+        "{error}"
+    );
+    drop(node);
+    // A small node beside a large set.
+    let node = connect(&redis, 1000).unwrap();
+    node.rebuild(1_000_000, PATIENCE).unwrap();
+    let error = connect(&redis, 10).unwrap_err().to_string();
+    assert!(error.contains("exceeds this node's limit of 10240 keys"), "{error}");
+    // Another rate, and another hasher.
+    let builder = || SharedBloom::builder("ids").timeout(PATIENCE);
+    let finer = |keys| {
+        ConcurrentBloom::builder()
+            .expected_keys(keys)
+            .false_positive_rate(1e-4)
+            .build()
+    };
+    assert!(
+        builder()
+            .connect_set(redis.client(), 1000, finer)
+            .unwrap_err()
+            .is_incompatible()
+    );
+    let seeded = |keys| ConcurrentBloom::builder().expected_keys(keys).seed(1).build();
+    assert!(
+        builder()
+            .connect_set(redis.client(), 1000, seeded)
+            .unwrap_err()
+            .is_incompatible()
+    );
+    let error = builder()
+        .expires_at(std::time::SystemTime::now())
+        .connect_set(redis.client(), 1000, build);
+    assert!(error.unwrap_err().to_string().contains("takes no expiry time"));
+    // A root that nobody wrote.
+    for (field, value) in [("newest", "x"), ("newest", "1"), ("keys", "-1")] {
+        super::command(
+            &redis,
+            &["HSET", "{other}:meta", "newest", "7-7", "keys", "10", field, value],
+        );
+        let error = SharedBloom::builder("other")
+            .connect_set(redis.client(), 1000, build)
+            .unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .contains("{other}:meta was not written by a shared filter"),
+            "{error}"
+        );
+    }
+}
