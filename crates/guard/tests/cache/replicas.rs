@@ -15,6 +15,8 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
 const SILENCE: Duration = Duration::from_millis(200);
+/// The longest delay of a change, but for frozen servers.
+const DELAY: Duration = Duration::from_millis(40);
 const IDS: u64 = 24;
 
 type Cache = GuardedCache<u64, u64>;
@@ -27,6 +29,7 @@ struct State {
     rng: StdRng,
     /// The rows, each with its number of changes.
     rows: BTreeMap<u64, u64>,
+    added: BTreeMap<u64, Instant>,
     connections: [Connection; 2],
     /// Nothing is delivered until then.
     frozen_until: Instant,
@@ -52,6 +55,7 @@ impl World {
         let state = State {
             rng: StdRng::seed_from_u64(seed),
             rows: BTreeMap::new(),
+            added: BTreeMap::new(),
             connections: Default::default(),
             frozen_until: Instant::now(),
             loses_silently: false,
@@ -81,11 +85,13 @@ impl World {
         let State {
             rng,
             rows,
+            added,
             connections,
             loses_silently,
             ..
         } = &mut *state;
         *rows.entry(id).or_default() += 1;
+        added.entry(id).or_insert_with(Instant::now);
         for connection in connections.iter_mut().filter(|connection| !connection.is_broken) {
             if rng.random_bool(0.1) {
                 if *loses_silently {
@@ -94,7 +100,7 @@ impl World {
                 connection.is_broken = true;
             }
             for _ in 0..rng.random_range(1..=2) {
-                let at = Instant::now() + Duration::from_millis(rng.random_range(0..40));
+                let at = Instant::now() + DELAY.mul_f64(rng.random());
                 connection.queue.push((at, (!connection.is_broken).then_some(id)));
             }
         }
@@ -211,7 +217,7 @@ async fn get(world: &World, cache: &Cache, replica: usize, wrong: &Mutex<Wrong>)
     for _ in 0..60 {
         world.step().await;
         let id = world.random(IDS);
-        let (known, committed) = {
+        let (known, committed, is_old) = {
             let state = world.state();
             let connection = &state.connections[replica];
             // A replica that knows of a break may have old values, but refuses no row.
@@ -220,14 +226,18 @@ async fn get(world: &World, cache: &Cache, replica: usize, wrong: &Mutex<Wrong>)
                 .then(|| state.rows.get(&id).copied())
                 .flatten();
             let known = connection.known.get(&id).copied();
-            (if connection.knows_of_break { None } else { known }, committed)
+            let is_old = state
+                .added
+                .get(&id)
+                .is_some_and(|added| added.elapsed() > SILENCE + DELAY);
+            (if connection.knows_of_break { None } else { known }, committed, is_old)
         };
         let is_closed = cache.is_ready();
         let row = cache.get(&id).await.unwrap();
         let mut wrong = wrong.lock().unwrap();
         wrong.gets += 1;
         wrong.closed += u64::from(is_closed);
-        wrong.refused += u64::from(row.is_none() && (known.is_some() || committed.is_some()));
+        wrong.refused += u64::from(row.is_none() && (known.is_some() || committed.is_some() || is_old));
         wrong.stale += u64::from(row.is_some() && row < known);
     }
 }
@@ -312,8 +322,8 @@ fn run_all(seeds: u64, loses_silently: bool) -> Wrong {
 }
 
 /// With a feed that tells when it breaks: no row is turned away that the replica was told of, that
-/// is older than its connection, or that was committed while it knew of a break; and no value is
-/// older than the last that it was told.
+/// is older than its connection, or that was committed while it knew of a break; none for longer
+/// than the silence and the feed's delay; and no value is older than the last that it was told.
 #[test]
 fn replicas_that_follow_a_feed_refuse_no_row_and_have_no_older_value() {
     let _limit = Limit::new();
