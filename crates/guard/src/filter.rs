@@ -1,14 +1,14 @@
 //! The filters that a guard can serve from.
 
 use lanebloom::traits::{Engine, Insert, Inserted};
-use lanebloom::{Filter, Funnel, KeyHasher, Statistics};
+use lanebloom::{BuildError, Filter, Funnel, KeyHasher, Statistics};
 use std::time::Duration;
 
 /// A filter that a [`CacheGuard`](crate::CacheGuard) can serve from.
 ///
-/// Every [`Filter`] with inserts implements it. With the feature `formats`, `GuavaBloom` of
-/// `lanebloom-formats` does too. With the feature `redis`, `Shared` and `SharedSet` of
-/// `lanebloom-redis` do.
+/// Every [`Filter`] with inserts implements it, and [`Layered`](crate::Layered), which takes less
+/// memory. With the feature `formats`, `GuavaBloom` of `lanebloom-formats` does too. With the
+/// feature `redis`, `Shared` and `SharedSet` of `lanebloom-redis` do.
 ///
 /// You can implement it for your own type that wraps a filter. Your type must then keep the guard's
 /// promise: if an insert of a key happens before a lookup of the key, the lookup returns `true`,
@@ -81,6 +81,23 @@ pub trait GuardFilter: Send + Sync + 'static {
     /// ```
     fn may_lack_keys(&self) -> bool {
         false
+    }
+
+    /// Called when a [rebuild](crate::Rebuild) is committed, before the filter serves: builds what
+    /// needs all keys at once. Other threads may insert meanwhile. If it fails, the guard keeps the
+    /// old filter.
+    ///
+    /// ```
+    /// use lanebloom_guard::{GuardFilter, Layered};
+    ///
+    /// let filter = Layered::new(1000, 1e-3)?;
+    /// assert!(filter.insert("a") && filter.may_lack_keys() && filter.contains("b"));
+    /// filter.complete()?;
+    /// assert!(filter.contains("a") && !filter.may_lack_keys() && !filter.contains("b"));
+    /// # Ok::<(), lanebloom_guard::lanebloom::BuildError>(())
+    /// ```
+    fn complete(&self) -> Result<(), BuildError> {
+        Ok(())
     }
 }
 
@@ -200,6 +217,10 @@ impl<F: GuardFilter> GuardFilter for lanebloom_redis::Shared<F> {
 
     fn may_lack_keys(&self) -> bool {
         Self::may_lack_keys(self)
+    }
+
+    fn complete(&self) -> Result<(), BuildError> {
+        F::complete(self)
     }
 }
 

@@ -235,7 +235,8 @@ impl<K: Funnel + ?Sized, F: GuardFilter> Rebuild<'_, K, F> {
     /// # Errors
     ///
     /// Fails if the new filter refused a key, of the rebuild or of an insert into the guard. The
-    /// guard keeps the old filter. Begin again with a larger one.
+    /// guard keeps the old filter. Begin again with a larger one. Fails, too, if the filter cannot
+    /// [be completed](GuardFilter::complete).
     ///
     /// # Examples
     ///
@@ -258,6 +259,10 @@ impl<K: Funnel + ?Sized, F: GuardFilter> Rebuild<'_, K, F> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn commit(mut self) -> Result<(), RebuildError> {
+        if self.next.has_refused() {
+            return Err(RebuildError(RebuildErrorKind::Refused));
+        }
+        self.next.filter.complete().map_err(RebuildError::build)?;
         if self.next.has_refused() {
             return Err(RebuildError(RebuildErrorKind::Refused));
         }

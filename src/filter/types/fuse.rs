@@ -40,8 +40,8 @@
 //!
 //! A build of a shard can fail by chance, and then tries another seed, at most 64:
 //! [`retries`](StaticFilter::retries) counts them. If all fail, the hashes are not random, and the
-//! build returns an error. (Strangers who choose the keys can cause that, unless the hasher has a secret
-//! key: see [`hash`](crate::hash).)
+//! build returns an error. (Strangers who choose the keys can cause that, unless the hasher has a
+//! secret key: see [`hash`](crate::hash).)
 //!
 //! # Consistency
 //!
