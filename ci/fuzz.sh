@@ -17,7 +17,7 @@ seconds=${1-5}
 if (($# > 1)); then
     targets=("${@:2}")
 else
-    targets=(snapshot bitmap delta java redisbloom rediscuckoo splitblock shared serde model)
+    targets=(snapshot bank bitmap delta java redisbloom rediscuckoo splitblock shared serde model)
 fi
 
 # The flags of cargo-fuzz, which takes a minute to install. One unit of code generation, or coverage

@@ -18,6 +18,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
 
+mod bank;
 mod batch;
 mod bitmap;
 mod bulk;

@@ -66,6 +66,8 @@ pub enum Kind {
     Static = 9,
     /// A [`ConcurrentBitmap`](crate::ConcurrentBitmap).
     Bitmap = 16,
+    /// A [`FilterBank`](crate::FilterBank).
+    Bank = 17,
     /// A delta, which [`apply_deltas`](crate::ConcurrentBloom::apply_deltas) reads.
     Delta = 129,
 }
@@ -76,7 +78,7 @@ impl Kind {
     pub(super) const RESERVED: u8 = 7;
 
     /// Every kind, its name and its body.
-    const ALL: [(Self, &str, Body); 10] = [
+    const ALL: [(Self, &str, Body); 11] = [
         (Self::Bloom, "ConcurrentBloom", Body::Blocks),
         (Self::Scalable, "ScalableBloom", Body::Layers),
         (Self::Windowed, "WindowedBloom", Body::Generations),
@@ -86,6 +88,7 @@ impl Kind {
         (Self::DLeft, "DLeftFilter", Body::Buckets),
         (Self::Static, "StaticFilter", Body::Cells),
         (Self::Bitmap, "ConcurrentBitmap", Body::Bits),
+        (Self::Bank, "FilterBank", Body::Rows),
         (Self::Delta, "delta of a ConcurrentBloom", Body::Changes),
     ];
 
@@ -116,6 +119,7 @@ pub(super) enum Body {
     Generations,
     Pair,
     Bits,
+    Rows,
     Changes,
 }
 
@@ -153,8 +157,8 @@ impl Hashing {
     }
 }
 
-/// The header of a snapshot of blocks: of a [`ConcurrentBloom`](crate::ConcurrentBloom) or a
-/// [`CountingBloom`](crate::CountingBloom).
+/// The header of a snapshot of blocks: of a [`ConcurrentBloom`](crate::ConcurrentBloom), a
+/// [`CountingBloom`](crate::CountingBloom), or a [`FilterBank`](crate::FilterBank) of such filters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct BlocksHeader {
     pub(crate) kind: Kind,
@@ -163,19 +167,27 @@ pub(crate) struct BlocksHeader {
     pub(crate) expected_keys: usize,
     /// The false-positive rate at the expected keys.
     pub(crate) rate: f64,
+    /// The number of filters of a bank, a multiple of 64; 0 for a single filter.
+    pub(crate) columns: usize,
 }
 
 impl BlocksHeader {
+    /// The words of the body: those of all filters, and of a bank a bit for each column.
+    pub(crate) fn words(&self) -> usize {
+        self.layout.blocks * LINE_WORDS * self.columns.max(1) + self.columns / 64
+    }
+
     /// The bytes of the whole snapshot.
     pub(crate) fn len(&self) -> usize {
-        snapshot_bytes(self.layout.blocks * LINE_WORDS)
+        snapshot_bytes(self.words())
     }
 
     pub(crate) fn to_bytes(self) -> [u8; SNAPSHOT_HEADER] {
-        let mut own = OwnHeader::of_words(self.kind, self.hashing, self.layout.blocks * LINE_WORDS);
+        let mut own = OwnHeader::of_words(self.kind, self.hashing, self.words());
         put(&mut own.fields, 0, layout_fields(self.layout));
         own.put(48, self.expected_keys as u64);
         own.put(56, self.rate.to_bits());
+        own.put(64, self.columns as u64);
         own.to_bytes()
     }
 
@@ -193,9 +205,13 @@ impl BlocksHeader {
             layout,
             expected_keys: own.expected_keys(layout.most_keys())?,
             rate: own.rate()?,
+            columns: match kind {
+                Kind::Bank => own.columns(layout.blocks)?,
+                _ => 0,
+            },
         };
-        own.zeros(64..120)?;
-        own.check_words(layout.blocks * LINE_WORDS)?;
+        own.zeros(if kind == Kind::Bank { 72..120 } else { 64..120 })?;
+        own.check_words(header.words())?;
         Ok(header)
     }
 }
@@ -271,6 +287,17 @@ impl OwnHeader {
     /// The expected keys of a filter with a layout, at most `most`.
     fn expected_keys(&self, most: usize) -> Decoded<usize> {
         self.number("the number of expected keys", 48, 1..=most as u64)
+    }
+
+    /// The number of columns of a bank of filters of this many blocks.
+    fn columns(&self, blocks: usize) -> Decoded<usize> {
+        // Less than half of what is addressable, so that there is room for a bit for each column.
+        let most = MOST_LINES / 2 / blocks as u64;
+        let columns = self.number("the number of columns", 64, 64..=most)?;
+        if columns % 64 != 0 {
+            return invalid(format!("the number of columns, {columns}, is not a multiple of 64"));
+        }
+        Ok(columns)
     }
 
     /// The false-positive rate at the expected keys.

@@ -119,6 +119,20 @@ pub enum Content {
         /// The bound: all positions are below it.
         bound: u64,
     },
+    /// The rows of a [`FilterBank`](crate::FilterBank).
+    #[non_exhaustive]
+    Rows {
+        /// The columns: the filters for which the bank has room.
+        columns: usize,
+        /// The words that a key touches in a filter, in all of its lines.
+        words_per_key: usize,
+        /// The bits per word (two may coincide).
+        bits_per_word: usize,
+        /// The lines that a key touches in a filter.
+        lines_per_key: usize,
+        /// The number of blocks of each filter.
+        blocks: u64,
+    },
 }
 
 impl SnapshotHeader {
@@ -206,12 +220,15 @@ impl SnapshotHeader {
                 "unknown"
             };
             return invalid(format!(
-                "kind {number} is {problem}: this release reads kinds 1 to 6, 8, 9, 16 and 129"
+                "kind {number} is {problem}: this release reads kinds 1 to 6, 8, 9, 16, 17 and 129"
             ));
         };
-        if let Body::Blocks = kind.body() {
+        if let Body::Blocks | Body::Rows = kind.body() {
             let header = BlocksHeader::parse(bytes, kind)?;
-            let content = blocks(header.layout, None);
+            let content = match header.columns {
+                0 => blocks(header.layout, None),
+                columns => rows(header.layout, columns),
+            };
             return Ok(Self {
                 expected_keys: Some(header.expected_keys as u64),
                 false_positive_rate: Some(header.rate),
@@ -299,7 +316,7 @@ fn content(own: &OwnHeader) -> Decoded<(Content, Option<u64>, Option<f64>)> {
             (content, Some(keys as u64), Some(layout.rate_at(keys)))
         }
         Body::Bits => (Content::Bits { bound: own.get(32) }, None, None),
-        Body::Blocks | Body::Changes => unreachable!("they have headers of their own"),
+        Body::Blocks | Body::Rows | Body::Changes => unreachable!("they have headers of their own"),
     })
 }
 
@@ -310,6 +327,16 @@ fn blocks(layout: Layout, changed: Option<u64>) -> Content {
         lines_per_key: layout.shape.lines,
         blocks: layout.blocks as u64,
         changed,
+    }
+}
+
+fn rows(layout: Layout, columns: usize) -> Content {
+    Content::Rows {
+        columns,
+        words_per_key: layout.shape.words_per_key(),
+        bits_per_word: layout.shape.bits,
+        lines_per_key: layout.shape.lines,
+        blocks: layout.blocks as u64,
     }
 }
 

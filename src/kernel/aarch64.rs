@@ -4,8 +4,8 @@ mod hash_neon;
 mod neon;
 
 use super::dispatch::{
-    BatchInserts, BatchLookups, Contains, Gather, HashTable, Insert, SHAPES, Unpack, Vectorized, of_shapes, of_words,
-    shape_number,
+    AndRows, BatchInserts, BatchLookups, Contains, Gather, HashTable, Insert, SHAPES, Unpack, Vectorized, of_shapes,
+    of_words, shape_number,
 };
 use super::pipeline::TILE_GROUPS;
 use super::plan::{Forms, TuningRow};
@@ -142,6 +142,14 @@ pub(super) fn vectorized<W: Vectorized>(_: Level, work: W) -> W::Output {
 
 pub(super) fn unpack(_: Level) -> Unpack {
     portable::unpack(PLAIN)
+}
+
+pub(super) fn and_rows<T: Load>(level: Level) -> AndRows<T> {
+    match level {
+        // (The bytes of a snapshot are little-endian.)
+        Level::Neon if cfg!(target_endian = "little") => neon::and_rows,
+        _ => portable::and_rows(PLAIN),
+    }
 }
 
 pub(super) fn murmur3(level: Level) -> Option<HashTable<2>> {

@@ -59,6 +59,11 @@ pub(super) type InsertBatch = unsafe fn(Lines<'_, AtomicU64>, &BitFields, Access
 pub(super) type Fill = unsafe fn(&mut OwnedRange<'_>, &BitFields, AccessPlan, &[u64], &mut [u64]);
 /// As `two_lines::gather`.
 pub(super) type Gather = unsafe fn(&[u64], &[u64], &mut [u64]) -> usize;
+/// Writes the places of a hash's bits in its line, bit 0 first, as the starts of rows: `line(hash,
+/// first, width, starts)`, where `first` is the row of bit 0, and a row has `width` words.
+pub(crate) type LineRows = fn(u64, u64, u64, &mut [u64]);
+/// As `scalar::and_rows`.
+pub(super) type AndRows<T> = unsafe fn(&[T], &[u64], &mut [u64]);
 /// As `scalar::unpack`.
 pub(super) type Unpack = unsafe fn(&[u64], &mut [bool]);
 

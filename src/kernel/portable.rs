@@ -2,8 +2,8 @@
 //! of `x86_64.rs` and `aarch64.rs`, and their lowest level.
 
 use super::dispatch::{
-    BatchInserts, BatchLookups, Contains, Gather, HashTable, Insert, Probe, SHAPES, Unpack, Vectorized, of_shapes,
-    of_words, shape_number,
+    AndRows, BatchInserts, BatchLookups, Contains, Gather, HashTable, Insert, Probe, SHAPES, Unpack, Vectorized,
+    of_shapes, of_words, shape_number,
 };
 use super::plan::TuningRow;
 use super::{scalar, two_lines};
@@ -185,6 +185,10 @@ pub(super) fn vectorized<W: Vectorized>(_: Level, work: W) -> W::Output {
 
 pub(super) fn unpack(_: Level) -> Unpack {
     scalar::unpack
+}
+
+pub(super) fn and_rows<T: Load>(_: Level) -> AndRows<T> {
+    scalar::and_rows
 }
 
 pub(super) fn murmur3(_: Level) -> Option<HashTable<2>> {

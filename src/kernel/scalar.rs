@@ -149,6 +149,75 @@ pub(crate) fn one_by_one<T: Prefetchable>(
     );
 }
 
+/// As `LineRows` of `dispatch.rs` says. Panics unless there is a place for each bit.
+pub(super) fn line_rows<const W: usize, const S: usize>(hash: u64, first: u64, width: u64, starts: &mut [u64]) {
+    assert_eq!(starts.len(), W * S);
+    let fields = const { &BitFields::new(W, S) };
+    for (i, part) in pattern::<W>(hash, fields).into_iter().enumerate() {
+        let word = first + 64 * part.word as u64;
+        for (start, position) in starts[S * i..][..S].iter_mut().zip(part.positions(S)) {
+            *start = (word + position) * width;
+        }
+    }
+}
+
+/// The most rows that are read before a kernel looks whether any bit is left. (A bank at 1% has six
+/// rows for a key, at 1e-4 twelve to sixteen: there, eight leave a bit in one of three lines of
+/// columns.)
+pub(super) const ROWS_BEFORE_A_LOOK: usize = 8;
+
+/// Writes to `out` the AND of rows of `words`: each begins at one of `starts`, and is as long as
+/// `out`.
+pub(super) fn and_rows<T: Load>(words: &[T], starts: &[u64], out: &mut [u64]) {
+    for (i, out) in out.iter_mut().enumerate() {
+        let mut all = u64::MAX;
+        for starts in starts.chunks(ROWS_BEFORE_A_LOOK) {
+            for &start in starts {
+                all &= words[start as usize + i].load();
+            }
+            if all == 0 {
+                break;
+            }
+        }
+        *out = all;
+    }
+}
+
+/// [`and_rows`] with vectors of `N` words: `and` returns those at an address, ANDed with others;
+/// `is_zero` and `store` read them. Returns the number of words that it wrote: a multiple of `N`.
+///
+/// # Safety
+///
+/// `and` reads `N` words from its address on, and no other memory. All rows lie within `words`.
+#[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(lanebloom_loom)))]
+#[inline(always)]
+pub(super) unsafe fn and_rows_by<const N: usize, T, V: Copy>(
+    words: &[T],
+    starts: &[u64],
+    out: &mut [u64],
+    ones: V,
+    and: impl Fn(V, *const T) -> V,
+    is_zero: impl Fn(V) -> bool,
+    store: impl Fn(&mut [u64; N], V),
+) -> usize {
+    let (vectors, _) = as_chunks_mut::<N, _>(out);
+    let (first, rest) = starts.split_at(starts.len().min(ROWS_BEFORE_A_LOOK));
+    for (i, out) in vectors.iter_mut().enumerate() {
+        let words = words.as_ptr().wrapping_add(N * i);
+        let mut all = ones;
+        for &start in first {
+            all = and(all, words.wrapping_add(start as usize));
+        }
+        if !rest.is_empty() && !is_zero(all) {
+            for &start in rest {
+                all = and(all, words.wrapping_add(start as usize));
+            }
+        }
+        store(out, all);
+    }
+    N * vectors.len()
+}
+
 /// Writes a bit of the bitmap to each place of `out`.
 pub(crate) fn unpack(bitmap: &[u64], out: &mut [bool]) {
     debug_assert_eq!(out.len().div_ceil(64), bitmap.len());

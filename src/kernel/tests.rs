@@ -80,6 +80,54 @@ fn all_instruction_sets_agree() {
     }
 }
 
+/// Rows of every width around the vectors, of words that other threads could write and of bytes at
+/// any address; as many rows as are read before a look at the bits that are left, and more.
+#[test]
+fn all_instruction_sets_and_the_same_rows() {
+    // Dense words, so that bits are left after many rows.
+    let dense = |i: usize| hashes(7 * i as u64, 9)[5..].iter().fold(0, |word, hash| word | hash);
+    let words: Vec<u64> = (0..3000).map(dense).collect();
+    let mut bits = Bits::new(words.len() / 8).unwrap();
+    bits.store_words(0, words.iter().copied());
+    let bytes: Vec<u8> = [0; 3]
+        .into_iter()
+        .chain(words.iter().flat_map(|word| word.to_le_bytes()))
+        .collect();
+    let shared = bits.shared().all().as_flattened();
+    let stored: &[[u8; 8]] = as_chunks(&bytes[3..]).0;
+    for isa in Isa::all() {
+        for width in (0..=40).chain([63, 64, 65, 128]) {
+            for rows in [1, 2, 6, 7, 8, 9, 16, 17, 48] {
+                // The last rows end with the words.
+                let starts: Vec<u64> = (0..rows)
+                    .map(|i| (2999 - 37 * i as u64 - width as u64) + u64::from(i == 0))
+                    .collect();
+                let mut expected = vec![u64::MAX; width];
+                for &start in &starts {
+                    for (all, word) in expected.iter_mut().zip(&words[start as usize..]) {
+                        *all &= word;
+                    }
+                }
+                let (mut ours, mut theirs) = (vec![7; width], vec![7; width]);
+                RowKernel::of(isa).and(shared, &starts, &mut ours);
+                RowKernel::of(isa).and(stored, &starts, &mut theirs);
+                assert_eq!(ours, expected, "{isa}, {rows} rows of {width}");
+                assert_eq!(theirs, expected, "{isa}, {rows} rows of {width}");
+            }
+        }
+    }
+}
+
+#[test]
+#[should_panic(expected = "do not lie within 8 words")]
+fn rows_beyond_the_words_are_refused() {
+    RowKernel::of(Isa::best()).and(
+        Bits::new(1).unwrap().shared().all().as_flattened(),
+        &[0, 5],
+        &mut [0; 4],
+    );
+}
+
 fn agree(shape: Shape, isa: Isa, blocks: usize, plain: &Kernels, kernels: &Kernels) {
     let [by_one, single, batch, own] = [(); 4].map(|()| Bits::new(blocks).unwrap());
     let mut own = own;

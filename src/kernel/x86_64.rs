@@ -18,8 +18,8 @@ mod loads;
 
 pub(super) use self::inlined::Inlined;
 use super::dispatch::{
-    BatchInserts, BatchLookups, Contains, Gather, HashTable, Insert, SHAPES, Unpack, Vectorized, of_shapes, of_words,
-    shape_number,
+    AndRows, BatchInserts, BatchLookups, Contains, Gather, HashTable, Insert, SHAPES, Unpack, Vectorized, of_shapes,
+    of_words, shape_number,
 };
 use super::pipeline::TILE_GROUPS;
 use super::plan::{Forms, TuningRow};
@@ -361,6 +361,15 @@ pub(super) fn unpack(level: Level) -> Unpack {
         Level::Avx2 => avx2::unpack,
         #[cfg(lanebloom_rust_1_89)]
         Level::Avx512 | Level::Gather | Level::Bitalg => avx512::unpack,
+    }
+}
+
+pub(super) fn and_rows<T: Load>(level: Level) -> AndRows<T> {
+    match level {
+        Level::Plain => portable::and_rows(PLAIN),
+        Level::Avx2 => avx2::and_rows,
+        #[cfg(lanebloom_rust_1_89)]
+        Level::Avx512 | Level::Gather | Level::Bitalg => avx512::and_rows,
     }
 }
 

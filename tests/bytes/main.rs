@@ -2,6 +2,7 @@
 //! read, sent, refused and kept in files. The bytes are the crate's own.
 
 mod any;
+mod bank;
 mod bitmap;
 mod contract;
 mod filter;

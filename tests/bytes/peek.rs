@@ -255,12 +255,12 @@ fn absurd_fields_are_errors() {
         (
             10,
             &[10],
-            "kind 10 is unknown: this release reads kinds 1 to 6, 8, 9, 16 and 129",
+            "kind 10 is unknown: this release reads kinds 1 to 6, 8, 9, 16, 17 and 129",
         ),
         (
             10,
             &[7],
-            "kind 7 is reserved: this release reads kinds 1 to 6, 8, 9, 16 and 129",
+            "kind 7 is reserved: this release reads kinds 1 to 6, 8, 9, 16, 17 and 129",
         ),
         (11, &[5], "unknown hasher 5; "),
         (

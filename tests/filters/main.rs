@@ -2,6 +2,7 @@
 //! small with assertions, where everything is slow, and large in a release build, where
 //! ci/release.sh runs these tests. What all filters share is tested in `contract`.
 
+mod bank;
 mod batch;
 mod bitmap;
 mod bulk;

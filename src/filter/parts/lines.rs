@@ -218,15 +218,20 @@ impl<W: OwnWords> Planned for Bloom<W> {
     type Options = ();
 
     fn build(request: Request, (): ()) -> Result<Self, BuildError> {
-        let (cell, two_lines) = (W::CELL, W::CELL == Cell::Bit);
-        let (layout, expected_keys) = Request {
-            cell,
-            two_lines,
-            ..request
-        }
-        .solve()?;
+        let (layout, expected_keys) = plan::<W>(request)?;
         empty(layout, expected_keys)
     }
+}
+
+/// The layout of such an engine, and the number of keys for which it is planned.
+pub(crate) fn plan<W: LineWords>(request: Request) -> Result<(Layout, usize), BuildError> {
+    let (cell, two_lines) = (W::CELL, W::CELL == Cell::Bit);
+    Request {
+        cell,
+        two_lines,
+        ..request
+    }
+    .solve()
 }
 
 impl<W> FixedSize for Bloom<W> {}
@@ -269,6 +274,7 @@ fn header<W: OwnWords>(engine: &Bloom<W>, hashing: Hashing) -> BlocksHeader {
         layout: engine.layout,
         expected_keys: engine.expected_keys,
         rate: engine.false_positive_rate_at(engine.expected_keys),
+        columns: 0,
     }
 }
 

@@ -110,6 +110,38 @@ pub(super) unsafe fn fill<const W: usize>(
     insert_into::<W, TILE_GROUPS, _>(region, fields, access, hashes, changed, |_| 0);
 }
 
+/// As [`scalar::and_rows`].
+///
+/// By assembly, since a vector load would be a data race with threads that write the words. `ld1`
+/// reads each element of 8 bytes at once (Arm's manual, "Requirements for single-copy atomicity"),
+/// so the block does what two relaxed loads do. The callers' barrier orders it like all loads.
+///
+/// # Safety
+///
+/// All rows lie within `words`.
+#[target_feature(enable = "neon")]
+pub(super) unsafe fn and_rows<T: Load>(words: &[T], starts: &[u64], out: &mut [u64]) {
+    let done = scalar::and_rows_by::<2, _, _>(
+        words,
+        starts,
+        out,
+        vdupq_n_u64(u64::MAX),
+        |all, at| {
+            let words: uint64x2_t;
+            core::arch::asm!(
+                "ld1 {{{words:v}.2d}}, [{at}]",
+                words = lateout(vreg) words,
+                at = in(reg) at,
+                options(readonly, nostack, preserves_flags),
+            );
+            vandq_u64(all, words)
+        },
+        |all| vmaxvq_u32(vreinterpretq_u32_u64(all)) == 0,
+        |out, all| vst1q_u64(out.as_mut_ptr(), all),
+    );
+    scalar::and_rows(&words[done..], starts, &mut out[done..]);
+}
+
 #[target_feature(enable = "neon")]
 #[inline]
 unsafe fn insert_into<const W: usize, const TURN: usize, T: Insertable>(

@@ -173,6 +173,25 @@ pub(super) unsafe fn vectorized<W: Vectorized>(work: W) -> W::Output {
     work.run()
 }
 
+/// As [`scalar::and_rows`].
+///
+/// # Safety
+///
+/// All rows lie within `words`.
+#[target_feature(enable = "avx2,bmi1,bmi2")]
+pub(super) unsafe fn and_rows<T: Load>(words: &[T], starts: &[u64], out: &mut [u64]) {
+    let done = scalar::and_rows_by::<4, _, _>(
+        words,
+        starts,
+        out,
+        _mm256_set1_epi64x(-1),
+        |all, at| loads::and_four(all, at),
+        |all| _mm256_testz_si256(all, all) == 1,
+        |out, all| _mm256_storeu_si256(out.as_mut_ptr().cast(), all),
+    );
+    scalar::and_rows(&words[done..], starts, &mut out[done..]);
+}
+
 /// Writes a bit of the bitmap to each place of `out`.
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 pub(super) unsafe fn unpack(bitmap: &[u64], out: &mut [bool]) {

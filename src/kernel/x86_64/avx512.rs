@@ -6,7 +6,7 @@
     reason = "loops over W and S unroll, which those over iterators do not always"
 )]
 
-use super::loads;
+use super::{avx2, loads};
 use crate::geometry::layout::LINE_WORDS;
 use crate::geometry::pattern::{self, BitFields, MULTIPLIER};
 use crate::kernel::dispatch::Vectorized;
@@ -116,6 +116,32 @@ pub(super) fn insert_into<const W: usize, const TURN: usize, const KEPT: bool, T
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
 pub(super) unsafe fn vectorized<W: Vectorized>(work: W) -> W::Output {
     work.run()
+}
+
+/// As [`scalar::and_rows`].
+///
+/// # Safety
+///
+/// All rows lie within `words`.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
+pub(super) unsafe fn and_rows<T: Load>(words: &[T], starts: &[u64], out: &mut [u64]) {
+    // SAFETY: a row has as many words as `out`. The vectors of a row end with it or before, so all
+    // words are there.
+    let done = unsafe {
+        scalar::and_rows_by::<8, _, _>(
+            words,
+            starts,
+            out,
+            _mm512_set1_epi64(-1),
+            |all, at| loads::and_eight(all, at),
+            |all| _mm512_test_epi64_mask(all, all) == 0,
+            |out, all| _mm512_storeu_si512(out.as_mut_ptr().cast(), all),
+        )
+    };
+    if done < out.len() {
+        // SAFETY: the rest of each row.
+        unsafe { avx2::and_rows(&words[done..], starts, &mut out[done..]) };
+    }
 }
 
 /// Writes a bit of the bitmap to each place of `out`.

@@ -24,7 +24,8 @@
 //! - **Loads of 16 and 32 bytes** ([`two_keys`], [`four_hold`]) have a word that is wanted, and
 //!   others of the same line, which the block ignores. They are as many relaxed loads of words that
 //!   are there. That each of the words is read at once is not promised for all processors; what was
-//!   said of a gather's elements holds for them too.
+//!   said of a gather's elements holds for them too. So it does for the loads of 32 and 64 bytes of
+//!   a bank's rows ([`and_four`], [`and_eight`]), whose words are all wanted.
 //! - x86-64 performs every load as an acquire. The compiler moves no fence across the block, since
 //!   the block reads memory. So an [`acquire`](crate::words::bits::acquire) after it pairs with the
 //!   `Release` of the bits seen, as after `AtomicU64::load`.
@@ -703,6 +704,51 @@ unsafe fn gathered<T>(all: *const T, numbers: &Group) -> __m512i {
         );
     }
     words
+}
+
+/// Four words, ANDed with others.
+///
+/// # Safety
+///
+/// The words are there.
+#[target_feature(enable = "avx2")]
+#[inline]
+pub(super) unsafe fn and_four<T: Load>(others: __m256i, words: *const T) -> __m256i {
+    let all;
+    // SAFETY: see the top of this file.
+    unsafe {
+        asm!(
+            "vpand {all}, {others}, [{words}]",
+            all = lateout(ymm_reg) all,
+            others = in(ymm_reg) others,
+            words = in(reg) words,
+            options(readonly, nostack, preserves_flags),
+        );
+    }
+    all
+}
+
+/// Eight words, ANDed with others.
+///
+/// # Safety
+///
+/// The words are there.
+#[cfg(lanebloom_rust_1_89)]
+#[target_feature(enable = "avx512f")]
+#[inline]
+pub(super) unsafe fn and_eight<T: Load>(others: __m512i, words: *const T) -> __m512i {
+    let all;
+    // SAFETY: see the top of this file.
+    unsafe {
+        asm!(
+            "vpandq {all}, {others}, [{words}]",
+            all = lateout(zmm_reg) all,
+            others = in(zmm_reg) others,
+            words = in(reg) words,
+            options(readonly, nostack, preserves_flags),
+        );
+    }
+    all
 }
 
 /// All bits of every counter of 4 bits that is above 0, as in [`Load::load`].

@@ -1,0 +1,399 @@
+//! `FilterBank` beside a loop over as many `ConcurrentBloom`s, and beside their lines side by side:
+//! which of the filters may hold a key?
+//!
+//!     cargo bench --bench bank                              # 64, 1,024 and 8,192 filters: 4 GB
+//!     cargo bench --bench bank -- --filters 1024 --record record/FILE.md
+//!     cargo bench --bench bank -- --test                    # a tiny size, to see that it runs
+//!
+//! Filters are at 1%. Half of the keys are in one filter, the others in none. Keys are hashes, so
+//! that no time is that of hashing. In a round every contestant answers once, in turn; the table
+//! has medians of the rounds. Contestants:
+//!
+//! - *loop*: for every key a loop over the filters, which prefetches the line of a filter some
+//!   filters ahead (of 4, 8, 16 and 32 the best).
+//! - *loop, batches*: for every filter a batch of 1,024 keys, `contains_hashes_bitmap`. Each filter
+//!   is in the caches while it answers. No key has its answer before all filters have worked.
+//! - *lines side by side*: the same line of all filters one after another, as OpenObserve stores
+//!   them. A key's block is 64 bytes of each filter, in order.
+//! - *bank*: `which_hash_into`; *bank, batches*: `which_hashes`.
+
+use clap::Parser;
+use lanebloom::bank::columns;
+use lanebloom::codec::{Content, SnapshotHeader};
+use lanebloom::internal::Hint;
+use lanebloom::{BloomView, ConcurrentBloom, FilterBank};
+use lanebloom_benches::{BenchArgs, machine, median, number};
+use std::fmt::Write as _;
+use std::hint::black_box;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Instant;
+
+#[derive(Parser)]
+struct Args {
+    /// The numbers of filters.
+    #[arg(long, value_delimiter = ',', default_values_t = [64, 1024, 8192])]
+    filters: Vec<usize>,
+    /// Keys of a filter; half as many with more than 4,096 filters.
+    #[arg(long, default_value_t = 100_000)]
+    keys: usize,
+    /// Rounds of which the median is taken.
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// Keys and filters that are asked in a round, multiplied.
+    #[arg(long, default_value_t = 1 << 24)]
+    lookups: usize,
+    #[command(flatten)]
+    bench: BenchArgs,
+}
+
+/// Nanoseconds of `work` for each of `operations`.
+fn time<R>(operations: usize, work: impl FnOnce() -> R) -> (f64, R) {
+    let start = Instant::now();
+    let result = black_box(work());
+    (start.elapsed().as_nanos() as f64 / operations as f64, result)
+}
+
+/// The hash of key `key` of a filter.
+fn hash(filter: usize, key: usize) -> u64 {
+    number((filter as u64) << 32 | key as u64)
+}
+
+fn filled(count: usize, keys: usize) -> Vec<ConcurrentBloom> {
+    let filter = |i| {
+        let filter = ConcurrentBloom::with_capacity(keys, 0.01).unwrap();
+        let hashes: Vec<u64> = (0..keys).map(|key| hash(i, key)).collect();
+        filter.insert_hashes(&hashes);
+        filter
+    };
+    (0..count).map(filter).collect()
+}
+
+/// The bits of a hash in its line, as `docs/FORMAT.md` describes them: two words of three bits.
+struct Pattern([(usize, u64); 2]);
+
+impl Pattern {
+    fn of(hash: u64) -> Self {
+        let product = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let byte = |i: u32| product >> (8 * i);
+        let word = |first: u32| {
+            let mask = (0..3).fold(0, |mask, i| mask | 1 << (byte(first - i) & 63));
+            ((byte(first) >> 6 & 3) as usize, mask)
+        };
+        let [(one, first), (other, second)] = [word(7), word(4)];
+        Self([(one, first), (4 + other, second)])
+    }
+
+    fn is_in(&self, line: &[u64; 8]) -> bool {
+        let missing = |(word, mask): (usize, u64)| mask & !line[word];
+        missing(self.0[0]) | missing(self.0[1]) == 0
+    }
+}
+
+fn block(hash: u64, blocks: usize) -> usize {
+    ((u128::from(hash) * blocks as u128) >> 64) as usize
+}
+
+/// The same line of all filters side by side.
+struct Lines {
+    lines: Vec<[u64; 8]>,
+    filters: usize,
+}
+
+impl Lines {
+    fn of(filters: &[ConcurrentBloom]) -> Self {
+        let (count, blocks) = (filters.len(), filters[0].blocks());
+        let mut lines = vec![[0; 8]; count * blocks];
+        for (i, filter) in filters.iter().enumerate() {
+            let bytes = filter.to_bytes();
+            for (block, line) in bytes[128..][..64 * blocks].chunks_exact(64).enumerate() {
+                let word = |w: usize| u64::from_le_bytes(*line[8 * w..].first_chunk().unwrap());
+                lines[block * count + i] = std::array::from_fn(word);
+            }
+        }
+        let filters = count;
+        Self { lines, filters }
+    }
+
+    fn which(&self, hash: u64, out: &mut [u64]) {
+        let (pattern, blocks) = (Pattern::of(hash), self.lines.len() / self.filters);
+        let lines = &self.lines[block(hash, blocks) * self.filters..][..self.filters];
+        for (out, lines) in out.iter_mut().zip(lines.chunks(64)) {
+            *out = lines
+                .iter()
+                .rev()
+                .fold(0, |all, line| all << 1 | u64::from(pattern.is_in(line)));
+        }
+    }
+}
+
+/// The filters one after another, the line of each prefetched `ahead` filters before.
+fn ask_each(views: &[BloomView<'_>], ahead: usize, hash: u64, out: &mut [u64]) {
+    let block = block(hash, views[0].bytes().len() / 64 - 3);
+    let line = |view: &BloomView<'_>| view.bytes()[128 + 64 * block..].as_ptr();
+    for view in &views[..ahead.min(views.len())] {
+        Hint::L1.prefetch(line(view));
+    }
+    for (word, (out, now)) in out.iter_mut().zip(views.chunks(64)).enumerate() {
+        *out = 0;
+        for (i, view) in now.iter().enumerate() {
+            if let Some(later) = views.get(64 * word + i + ahead) {
+                Hint::L1.prefetch(line(later));
+            }
+            *out |= u64::from(view.contains_hash(hash)) << i;
+        }
+    }
+}
+
+/// The sum of all bitmaps' bits, each with its place: contestants must agree.
+fn add(sum: &mut u64, key: usize, bitmap: &[u64]) {
+    for column in columns(bitmap) {
+        *sum = sum.wrapping_add(number((key as u64) << 32 | column as u64));
+    }
+}
+
+fn main() {
+    let mut args = Args::parse();
+    if args.bench.test {
+        (args.filters, args.keys, args.rounds, args.lookups) = (vec![64, 200], 500, 1, 10_000);
+    }
+    let mut report = format!("{}; {} rounds; ns\n", machine(), args.rounds);
+    args.bench.add(&mut String::new(), &report.clone());
+    for &count in &args.filters {
+        let keys = if count > 4096 { args.keys / 2 } else { args.keys };
+        let mut out = String::new();
+        measure(&args, count, keys, &mut out);
+        args.bench.add(&mut report, &out);
+    }
+}
+
+fn measure(args: &Args, count: usize, keys: usize, out: &mut String) {
+    let filters = filled(count, keys);
+    let header = SnapshotHeader::peek(&filters[0].to_bytes()).unwrap();
+    let two_of_three = matches!(
+        header.content,
+        Content::Blocks {
+            words_per_key: 2,
+            bits_per_word: 3,
+            lines_per_key: 1,
+            ..
+        }
+    );
+    assert!(two_of_three, "`Pattern` is for two words of three bits");
+
+    // Making the bank.
+    let rows = 512 * filters[0].blocks();
+    let builder = ConcurrentBloom::builder().expected_keys(keys).false_positive_rate(0.01);
+    let mut bank = FilterBank::new(count, &builder).unwrap();
+    let words = rows * count.div_ceil(64);
+    let (first_pages, _) = time(words, || bank.push_all(&filters).unwrap());
+    let empty = |bank: &mut FilterBank| (0..count).for_each(|column| bank.clear(column).unwrap());
+    let mut push_all = Vec::new();
+    for _ in 0..args.rounds.min(3) {
+        empty(&mut bank);
+        push_all.push(time(words, || bank.push_all(&filters).unwrap()).0);
+    }
+    let singles = count.min(32);
+    let mut push = Vec::new();
+    let mut clear = Vec::new();
+    for _ in 0..args.rounds.min(3) {
+        clear.push(time(rows * singles, || (0..singles).for_each(|i| bank.clear(i).unwrap())).0);
+        push.push(
+            time(rows * singles, || {
+                filters[..singles]
+                    .iter()
+                    .for_each(|filter| _ = bank.push(filter).unwrap())
+            })
+            .0,
+        );
+    }
+    assert!((0..count).step_by(17).all(|i| bank.to_filter(i).unwrap() == filters[i]));
+    let memory = bank.memory_bytes();
+    assert_eq!(memory, bank.columns() * filters[0].memory_bytes());
+
+    let (bytes, lines): (Vec<_>, _) = (
+        filters.iter().map(ConcurrentBloom::to_bytes).collect(),
+        Lines::of(&filters),
+    );
+    let views: Vec<BloomView<'_>> = bytes
+        .iter()
+        .map(|bytes| BloomView::from_bytes(bytes).unwrap().0)
+        .collect();
+    let width = bank.columns() / 64;
+    let asked_of = |round: usize, len: usize| -> Vec<u64> {
+        let pick = |i: usize| number((round as u64) << 40 | i as u64);
+        let of = |i: usize| match i % 2 {
+            0 => hash(pick(i) as usize % count, (pick(i) >> 32) as usize % keys),
+            _ => pick(i),
+        };
+        (0..len).map(of).collect()
+    };
+    let (few, many) = (
+        (args.lookups / count).next_multiple_of(1024),
+        (16 * args.lookups / count).next_multiple_of(1024),
+    );
+
+    // The best distance of the loop.
+    let mut bitmap = vec![0; width];
+    let asked = asked_of(100, few / 4);
+    let distances = [4, 8, 16, 32].map(|ahead| {
+        let times = (0..3).map(|_| {
+            time(1, || {
+                asked
+                    .iter()
+                    .for_each(|&hash| ask_each(&views, ahead, hash, &mut bitmap))
+            })
+            .0
+        });
+        (times.fold(f64::MAX, f64::min) as u64, ahead)
+    });
+    let ahead = distances.into_iter().min().unwrap().1;
+
+    let inserted_into = bank.try_clone().unwrap();
+    let mut figures = vec![Vec::new(); 7];
+    for round in 0..args.rounds {
+        let asked = asked_of(round, few);
+        let mut sums = [0; 5];
+        let mut row = Vec::new();
+        row.push(time(few, || {
+            for (i, &hash) in asked.iter().enumerate() {
+                ask_each(&views, ahead, hash, &mut bitmap);
+                add(&mut sums[0], i, &bitmap);
+            }
+        }));
+        row.push(time(few, || {
+            for (batch, asked) in asked.chunks(1024).enumerate() {
+                let mut found = [0; 16];
+                for (column, filter) in filters.iter().enumerate() {
+                    filter.contains_hashes_bitmap(asked, &mut found);
+                    for i in columns(&found) {
+                        sums[1] = number(((1024 * batch + i) as u64) << 32 | column as u64).wrapping_add(sums[1]);
+                    }
+                }
+            }
+        }));
+        row.push(time(few, || {
+            for (i, &hash) in asked.iter().enumerate() {
+                lines.which(hash, &mut bitmap);
+                add(&mut sums[2], i, &bitmap);
+            }
+        }));
+        // The bank with the same keys, for the sums, and with more of them, for the time.
+        for (i, &hash) in asked.iter().enumerate() {
+            bank.which_hash_into(hash, &mut bitmap);
+            add(&mut sums[3], i, &bitmap);
+        }
+        bank.which_hashes(&asked, |i, bitmap| add(&mut sums[4], i, bitmap));
+        assert!(
+            sums.iter().all(|&sum| sum == sums[0] && sum != 0),
+            "the contestants differ: {sums:?}"
+        );
+        let asked = asked_of(round, many);
+        row.push(time(many, || {
+            asked
+                .iter()
+                .for_each(|&hash| _ = black_box(bank.which_hash_into(hash, &mut bitmap)))
+        }));
+        row.push(time(many, || {
+            bank.which_hashes(&asked, |_, bitmap| _ = black_box(bitmap))
+        }));
+        row.push((two_threads(&bank, &asked_of(round + 200, many), &asked), ()));
+        row.push((beside_inserts(&inserted_into, &asked, keys), ()));
+        for (figure, (value, ())) in figures.iter_mut().zip(row) {
+            figure.push(value);
+        }
+    }
+    let [each, batches, side, single, batch, two, inserts] = std::array::from_fn(|i| median(figures[i].clone()));
+    let mib = memory as f64 / f64::from(1 << 20);
+    writeln!(out, "\n{count} filters of {keys} keys, {mib:.1} MiB\n").unwrap();
+    writeln!(
+        out,
+        "| | per key | per filter and key | bank, batches, is faster |\n|---|--:|--:|--:|"
+    )
+    .unwrap();
+    let mut line = |name: &str, ns: f64| {
+        writeln!(
+            out,
+            "| {name} | {ns:.1} | {:.3} | {:.1} |",
+            ns / count as f64,
+            ns / batch
+        )
+        .unwrap();
+    };
+    line(&format!("loop, {ahead} filters ahead"), each);
+    line("loop, batches of 1,024 keys", batches);
+    line("lines side by side", side);
+    line("bank", single);
+    line("bank, batches", batch);
+    line("bank, batches, each of two threads", two);
+    line("bank, batches, while another thread inserts", inserts);
+    let median = |figures: Vec<f64>| median(figures);
+    writeln!(out, "\n`push_all` {:.2} for each word of a row ({first_pages:.2} into fresh memory); `push` {:.2} for each bit of the filter, `clear` {:.2}",
+        median(push_all), median(push), median(clear)).unwrap();
+    inserted(args, &bank, keys, out);
+}
+
+/// Two threads ask at once: nanoseconds per key of each.
+fn two_threads(bank: &FilterBank, one: &[u64], other: &[u64]) -> f64 {
+    let ask = |asked: &[u64]| {
+        time(asked.len(), || {
+            bank.which_hashes(asked, |_, bitmap| _ = black_box(bitmap))
+        })
+        .0
+    };
+    thread::scope(|scope| {
+        let beside = scope.spawn(|| ask(other));
+        (ask(one) + beside.join().unwrap()) / 2.0
+    })
+}
+
+/// One thread asks while another one inserts: nanoseconds per key of the one.
+fn beside_inserts(bank: &FilterBank, asked: &[u64], keys: usize) -> f64 {
+    let (stop, inserts) = (AtomicBool::new(false), AtomicU64::new(0));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                // Keys that are there: the bank stays as full as it is. One of 64 is new.
+                let i = inserts.fetch_add(1, Ordering::Relaxed) as usize;
+                let column = number(i as u64) as usize % bank.len();
+                let key = if i.is_multiple_of(64) { usize::MAX - i } else { i % keys };
+                bank.insert_hash(column, hash(column, key)).unwrap();
+            }
+        });
+        let ns = time(asked.len(), || {
+            bank.which_hashes(asked, |_, bitmap| _ = black_box(bitmap))
+        })
+        .0;
+        stop.store(true, Ordering::Relaxed);
+        ns
+    })
+}
+
+/// Inserts of new keys into one column of an empty bank, beside those into a filter.
+fn inserted(args: &Args, bank: &FilterBank, keys: usize, out: &mut String) {
+    let hashes: Vec<u64> = (0..keys).map(|key| hash(usize::MAX >> 33, key)).collect();
+    let builder = ConcurrentBloom::builder().expected_keys(keys).false_positive_rate(0.01);
+    let empty = FilterBank::new(bank.columns(), &builder).unwrap();
+    let mut figures = [const { Vec::new() }; 4];
+    for round in 0..args.rounds.min(3) {
+        // (A column whose lines are in memory, but not in the caches.)
+        let columns = [2 * round, 2 * round + 1];
+        empty.insert_hashes(63, &hashes).unwrap();
+        figures[0].push(
+            time(keys, || {
+                hashes
+                    .iter()
+                    .filter(|&&hash| empty.insert_hash(columns[0], hash).unwrap())
+                    .count()
+            })
+            .0,
+        );
+        figures[1].push(time(keys, || empty.insert_hashes(columns[1], &hashes).unwrap()).0);
+        let [one, batch] = [(); 2].map(|()| builder.clone().build().unwrap());
+        figures[2].push(time(keys, || hashes.iter().filter(|&&hash| one.insert_hash(hash)).count()).0);
+        figures[3].push(time(keys, || batch.insert_hashes(&hashes)).0);
+        assert!(empty.to_filter(columns[0]).unwrap() == one && empty.to_filter(columns[1]).unwrap() == batch);
+    }
+    let [insert, batch, plain, plain_batch] = figures.map(median);
+    writeln!(out, "a new key: `insert` {insert:.1}, `insert_batch` {batch:.1}; into a `ConcurrentBloom` {plain:.1}, {plain_batch:.1}").unwrap();
+}

@@ -1,0 +1,138 @@
+//! A bank of filters: inserts into columns of one word, publication, pushes, snapshots.
+
+use super::*;
+use lanebloom::FilterBank;
+use lanebloom::bank::BankView;
+
+/// 64 columns of one line each: a word for every row. Keys have one word of one bit, so that loom
+/// has few accesses to try.
+fn bank() -> Arc<FilterBank> {
+    Arc::new(FilterBank::new(64, &builder()).unwrap())
+}
+
+fn builder() -> lanebloom::bloom::Builder {
+    ConcurrentBloom::builder().memory_budget(64).words_per_key(1)
+}
+
+fn insert(bank: &Arc<FilterBank>, work: &Arc<Work>, column: usize) -> impl FnOnce() -> bool + 'static {
+    share!(bank, work);
+    move || {
+        work.do_it();
+        bank.insert_hash(column, A).unwrap()
+    }
+}
+
+#[test]
+fn inserts_into_two_columns_of_a_word_keep_each_other() {
+    loom::model(|| {
+        let (bank, work) = (bank(), Arc::new(Work::new()));
+        let new = beside(insert(&bank, &work, 3), insert(&bank, &work, 7));
+        assert_eq!(new, (true, true));
+        assert!(bank.which_hash(A).eq([3, 7]) && bank.columns_in_use().eq([3, 7]));
+    });
+}
+
+#[test]
+fn of_two_inserts_of_a_key_into_a_column_one_is_new() {
+    loom::model(|| {
+        let (bank, work) = (bank(), Arc::new(Work::new()));
+        let new = beside(insert(&bank, &work, 3), insert(&bank, &work, 3));
+        assert!(new.0 || new.1);
+        assert!(bank.which_hash(A).eq([3]));
+    });
+}
+
+/// The thread that finds the key in the column, or inserts it in vain, sees the work.
+#[test]
+fn whoever_finds_a_column_sees_what_its_inserter_did_before() {
+    let finds: [fn(&FilterBank) -> bool; 5] = [
+        |bank| bank.which_hash(A).next() == Some(3),
+        |bank| bank.which_hash_into(A, &mut [0]),
+        |bank| bank.any_hash(A),
+        |bank| bank.contains_hash(3, A),
+        |bank| !bank.insert_hash(3, A).unwrap(),
+    ];
+    for find in finds {
+        loom::model(move || {
+            let (bank, work) = (bank(), Arc::new(Work::new()));
+            let looking = Arc::clone(&bank);
+            let seen = Arc::clone(&work);
+            beside(insert(&bank, &work, 3), move || {
+                if find(&looking) {
+                    assert!(seen.is_visible());
+                }
+            });
+            // And an insert that happened before is found.
+            assert!(bank.which_hash(A).eq([3]));
+        });
+    }
+}
+
+/// A push passes on what the inserters of its filter did, and holds every key inserted before.
+#[test]
+fn a_push_publishes_the_inserts_of_its_filter() {
+    model_with_two_preemptions(|| {
+        let (bank, work) = (bank(), Arc::new(Work::new()));
+        let filter = Arc::new(builder().build().unwrap());
+        let inserter = work_and_insert(&filter, &work);
+        let pusher = {
+            share!(bank, filter);
+            move || bank.push(&filter).unwrap()
+        };
+        let looker = {
+            share!(bank, work);
+            move || {
+                if bank.any_hash(A) {
+                    assert!(work.is_visible());
+                }
+            }
+        };
+        let (inserter, pusher, looker) = (thread::spawn(inserter), thread::spawn(pusher), thread::spawn(looker));
+        inserter.join().unwrap();
+        assert_eq!(pusher.join().unwrap(), 0);
+        looker.join().unwrap();
+        assert_eq!(bank.push(&filter).unwrap(), 1);
+        assert!(bank.contains_hash(1, A));
+    });
+}
+
+/// With one preemption, since the whole bank has 512 words.
+fn model_of_all_words(check: impl Fn() + Send + Sync + 'static) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(1);
+    model.max_branches = 10_000;
+    model.check(check);
+}
+
+#[test]
+fn whoever_finds_a_key_in_a_copy_sees_what_its_inserter_did_before() {
+    let finds: [fn(&FilterBank) -> bool; 2] = [
+        |bank| bank.to_filter(3).unwrap().contains_hash(A),
+        |bank| bank.try_clone().unwrap().any_hash(A),
+    ];
+    for find in finds {
+        model_of_all_words(move || {
+            let (bank, work) = (bank(), Arc::new(Work::new()));
+            let (looking, seen) = (Arc::clone(&bank), Arc::clone(&work));
+            beside(insert(&bank, &work, 3), move || {
+                if find(&looking) {
+                    assert!(seen.is_visible());
+                }
+            });
+        });
+    }
+}
+
+/// The snapshot of a bank beside an insert can be read: a column that has a bit is in use.
+#[test]
+fn a_snapshot_beside_an_insert_is_whole() {
+    model_of_all_words(|| {
+        let (bank, work) = (bank(), Arc::new(Work::new()));
+        let saved = Arc::clone(&bank);
+        beside(insert(&bank, &work, 3), move || {
+            let bytes = saved.to_bytes();
+            let (view, _) = BankView::from_bytes(&bytes).unwrap();
+            view.to_bank().unwrap();
+        });
+    });
+}

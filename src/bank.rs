@@ -1,0 +1,630 @@
+//! Many Bloom filters of one shape, asked with one key at once: which of them may hold it?
+//!
+//! [`FilterBank`] is the bank: a filter for each of 1,000 files, segments, tenants or days. Each
+//! filter is a *column*, bit for bit a [`ConcurrentBloom`] of the bank's layout:
+//! [`push`](FilterBank::push) takes one, [`to_filter`](Bank::to_filter) returns one. [`BankView`]
+//! reads a snapshot's bytes in place. Both are a [`Bank`], which has the lookups.
+//!
+//! # How it works
+//!
+//! A `ConcurrentBloom` keeps the bits of a key in one block of 512 bits. A bank has the same block
+//! of all its filters side by side, as 512 rows: row `b` holds bit `b` of every filter. With 1,024
+//! columns a row is 128 bytes, and all rows of a block are 64 KiB.
+//!
+//! ```text
+//! block = the key's block, as in a ConcurrentBloom
+//! found = all ones                                   a bit for each column
+//! for bit in the key's bits in its block:            6 at a rate of 1%
+//!     found &= row[block][bit]                       vectors of 8 words
+//!     if every word of found is 0: end               after 8 rows
+//! ```
+//!
+//! A loop over the filters reads a line of each, of which it uses 6 bits. A bank reads 6 bits of
+//! each filter, and no others.
+//!
+//! # How many columns are wrong
+//!
+//! A key asks every filter, so the false positives add up: on average, columns × rate of them are
+//! wrong. [`with_capacity`](FilterBank::with_capacity) takes this number for the whole bank.
+//!
+//! | columns | wrong columns per key at 1% | at 1e-3 | at 1e-4 | at 1e-5 | bits per key for 0.1 wrong columns |
+//! |--:|--:|--:|--:|--:|--:|
+//! | 64 | 0.64 | 0.064 | 0.0064 | 0.00064 | 14.6 |
+//! | 256 | 2.6 | 0.26 | 0.026 | 0.0026 | 18.6 |
+//! | 1,024 | 10 | 1.0 | 0.10 | 0.010 | 22.6 |
+//! | 8,192 | 82 | 8.2 | 0.82 | 0.082 | 26.4 |
+//!
+//! # When not to use it
+//!
+//! - **Few filters**, or filters that are mostly asked alone. A lookup in one column
+//!   ([`contains`](Bank::contains)) reads a line for each of the key's bits, where a
+//!   `ConcurrentBloom` reads one line.
+//! - **Filters of very different sizes.** All columns have the size of one layout. A larger filter
+//!   [folds](ConcurrentBloom::fold) if its blocks are a multiple of the bank's, and then answers at
+//!   a higher rate. Use a bank for each size.
+//! - **Filters that are filled key by key.** An [`insert`](FilterBank::insert) writes a line for
+//!   each bit of the key. Fill a `ConcurrentBloom` and [`push`](FilterBank::push) it.
+//! - **Most keys are in most filters**: invert the table instead, and store the list of files with
+//!   each key.
+//!
+//! # Consistency
+//!
+//! The columns of a bank keep the crate's [promises](crate#consistency), each as a
+//! [`ConcurrentBloom`] does, with "lookup" for all methods that return columns or bitmaps of them:
+//!
+//! 1. **No false negatives.** If an [`insert`](FilterBank::insert) of a key into a column happens
+//!    before a lookup, the lookup returns this column. The same holds for the keys of a filter, if
+//!    its [`push`](FilterBank::push) happens before the lookup. Beside a push, a lookup may return
+//!    the column or not.
+//! 2. **Publication.** If a lookup returns a column, the caller sees everything that the threads
+//!    which set the key's bits in this column did before. A push passes on what the inserters of
+//!    its filter did.
+//! 3. **Lock-freedom.** Inserts, pushes and lookups never block. An insert takes one atomic
+//!    operation for each bit that is new. Lookups allocate nothing, except for the bitmap of a
+//!    batch in a bank of more than 8,192 columns.
+//! 4. **The whole bank beside inserts.** [`to_filter`](Bank::to_filter), snapshots and `try_clone`
+//!    hold at least every insert and push that happened before them.
+//! 5. **What takes `&mut self`.** [`clear`](FilterBank::clear) cannot be made safe beside inserts
+//!    and lookups, and [`push_all`](FilterBank::push_all) writes without atomics.
+
+mod columns;
+pub(crate) mod rows;
+mod snapshot;
+mod which;
+
+pub use rows::{Columns, columns};
+pub use snapshot::{BankHeader, BankView, SnapshotRows};
+pub use which::Which;
+
+use crate::bitmap::{ConcurrentBitmap, Storage};
+use crate::error::{BuildError, BuildErrorKind};
+use crate::filter::Builder;
+use crate::filter::parts::lines::plan;
+use crate::filter::types::bloom::{Bloom, BloomBits, ConcurrentBloom};
+use crate::funnel::Funnel;
+use crate::geometry::layout::{LINE_BYTES, Layout};
+use crate::geometry::sizing::Cell;
+use crate::hash::{FilterHasher, KeyHasher, Murmur3};
+use crate::kernel::{Isa, RowKernel};
+use crate::words::bits::{Bits, Load, acquire};
+use crate::words::sync::AtomicU64;
+use alloc::format;
+use alloc::string::String;
+use core::error::Error;
+use core::fmt;
+use rows::{Places, WORD};
+
+/// Many Bloom filters of one shape, side by side: the methods that read them.
+///
+/// `R` stores the rows: [`AtomicRows`] in a [`FilterBank`], [`SnapshotRows`] in a [`BankView`]. `S`
+/// hashes the keys.
+///
+/// ```
+/// use lanebloom::bank::{Bank, BankView, Rows};
+/// use lanebloom::{ConcurrentBloom, FilterBank};
+///
+/// fn in_all<R: Rows>(bank: &Bank<R>, keys: &[&str]) -> usize {
+///     keys.iter().filter(|key| bank.count(*key) == bank.len()).count()
+/// }
+///
+/// let bank = FilterBank::with_capacity(64, 1000, 0.1)?;
+/// bank.insert_batch(0, &["a", "b"])?;
+/// bank.insert_batch(1, &["b", "c"])?;
+/// let bytes = bank.to_bytes();
+/// assert_eq!(in_all(&bank, &["a", "b", "c"]), 1);
+/// assert_eq!(in_all(&BankView::from_bytes(&bytes)?.0, &["a", "b", "c"]), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Bank<R: Rows, S = Murmur3> {
+    rows: R,
+    places: Places,
+    kernel: RowKernel<R::Word>,
+    columns: usize,
+    layout: Layout,
+    expected_keys: usize,
+    hasher: S,
+    isa: Isa,
+}
+
+/// A bank of Bloom filters, which many threads fill and ask at once.
+///
+/// [The module's page](self) says how it works, when not to use it, and what it guarantees to
+/// threads. [`Bank`] has the methods that only read.
+///
+/// ```
+/// use lanebloom::{ConcurrentBloom, FilterBank};
+///
+/// // A filter for each file.
+/// let filters: Vec<_> = (0..100u32)
+///     .map(|file| ConcurrentBloom::from_keys(file * 10..file * 10 + 20, 1e-4))
+///     .collect::<Result<_, _>>()?;
+/// let bank = FilterBank::from_filters(&filters)?;
+///
+/// // Which files may have it?
+/// assert!(bank.which(&435u32).eq([42, 43]));
+/// assert!(bank.any(&999u32) && !bank.any(&5000u32));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[doc(alias("bit-sliced", "interleaved", "bitslice", "BIGSI", "IBF"))]
+pub type FilterBank<S = Murmur3> = Bank<AtomicRows, S>;
+
+/// The storage of a [`Bank`]'s rows: [`AtomicRows`] or [`SnapshotRows`].
+///
+/// Only this crate implements it. [`Bank`] has an example.
+pub trait Rows {
+    #[doc(hidden)]
+    type Word: Load;
+
+    /// The name of the type, for `Debug`.
+    #[doc(hidden)]
+    const NAME: &'static str;
+
+    /// The rows of all blocks.
+    #[doc(hidden)]
+    fn rows(&self) -> &[Self::Word];
+
+    /// A bit for each column: whether it is in use.
+    #[doc(hidden)]
+    fn in_use(&self) -> &[Self::Word];
+}
+
+/// The rows of a [`FilterBank`]: atomic words.
+pub struct AtomicRows {
+    /// Bit `columns * row + column` is that row's bit of this column.
+    bits: Bits,
+    /// The columns in use. A column is marked before a bit of it is set.
+    in_use: ConcurrentBitmap,
+}
+
+impl AtomicRows {
+    /// Rows of zeros, and no column in use.
+    fn new(layout: Layout, columns: usize) -> Result<Self, BuildError> {
+        let lines = layout.blocks.checked_mul(columns).ok_or_else(|| {
+            let bytes = layout.blocks.saturating_mul(columns).saturating_mul(LINE_BYTES);
+            BuildError(BuildErrorKind::OutOfMemory { bytes })
+        })?;
+        Ok(Self {
+            bits: Bits::new(lines)?,
+            in_use: ConcurrentBitmap::new(columns as u64)?,
+        })
+    }
+}
+
+impl Rows for AtomicRows {
+    type Word = AtomicU64;
+    const NAME: &'static str = "FilterBank";
+
+    #[inline(always)]
+    fn rows(&self) -> &[AtomicU64] {
+        self.bits.shared().all().as_flattened()
+    }
+
+    #[inline(always)]
+    fn in_use(&self) -> &[AtomicU64] {
+        &self.in_use.bits.words()[..self.in_use.bound() as usize / WORD]
+    }
+}
+
+/// Making a bank.
+impl FilterBank {
+    /// An empty bank of at least `columns` filters for `keys` keys each. On average, a key that no
+    /// filter holds is found in `false_columns` of them, once all hold their keys.
+    ///
+    /// The filters have a rate of `false_columns / columns`. They are bit for bit those of
+    /// [`ConcurrentBloom::with_capacity`] at this rate; [`new`](Self::new) takes the rate itself.
+    /// The number of columns is rounded up to a multiple of 64.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`new`](Self::new), and if `false_columns` is not above 0 and below the number of
+    /// columns.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::FilterBank;
+    ///
+    /// let bank = FilterBank::with_capacity(1000, 10_000, 0.1)?;
+    /// assert_eq!((bank.columns(), bank.expected_keys()), (1024, 10_000));
+    /// assert!(bank.false_positive_rate() * 1024.0 <= 0.1);
+    /// assert!(FilterBank::with_capacity(1000, 10_000, 1024.0).is_err());
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn with_capacity(columns: usize, keys: usize, false_columns: f64) -> Result<Self, BuildError> {
+        let columns = whole_words(columns)?;
+        if !(false_columns > 0.0 && false_columns < columns as f64) {
+            let problem = format!(
+                "{false_columns} false columns per key is not between 0 and the {columns} columns, both excluded"
+            );
+            return Err(BuildError::new(problem));
+        }
+        let filters = ConcurrentBloom::builder().expected_keys(keys);
+        Self::new(columns, &filters.false_positive_rate(false_columns / columns as f64))
+    }
+}
+
+/// Making a bank with any hasher.
+impl<S: Clone> FilterBank<S> {
+    /// An empty bank of at least `columns` filters as this builder makes them. A memory budget is
+    /// that of one filter.
+    ///
+    /// The number of columns is rounded up to a multiple of 64. The memory is untouched zero pages,
+    /// so this takes microseconds.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`Builder::build`], if there are no columns, and if the allocation of all filters
+    /// fails.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::{ConcurrentBloom, FastHash, FilterBank};
+    ///
+    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
+    /// let builder = builder.false_positive_rate(1e-3).hasher(FastHash::default());
+    /// let bank = FilterBank::new(100, &builder)?;
+    /// let filter = builder.build()?;
+    /// assert_eq!(bank.memory_bytes(), 128 * filter.memory_bytes());
+    /// filter.insert("a");
+    /// let column = bank.push(&filter)?;
+    /// assert!(bank.which("a").eq([column]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn new(columns: usize, filters: &Builder<Bloom, S>) -> Result<Self, BuildError> {
+        let (layout, expected_keys) = plan::<BloomBits>(filters.request)?;
+        Self::empty(layout, whole_words(columns)?, expected_keys, filters.hasher.clone())
+    }
+}
+
+/// `columns`, rounded up to whole words of a row.
+fn whole_words(columns: usize) -> Result<usize, BuildError> {
+    match columns.checked_next_multiple_of(WORD) {
+        None | Some(0) => Err(BuildError::new(format!(
+            "{columns} columns are not in 1 to {}",
+            usize::MAX / WORD * WORD
+        ))),
+        Some(columns) => Ok(columns),
+    }
+}
+
+impl<S> FilterBank<S> {
+    fn empty(layout: Layout, columns: usize, expected_keys: usize, hasher: S) -> Result<Self, BuildError> {
+        let rows = AtomicRows::new(layout, columns)?;
+        Ok(Self::of(rows, layout, columns, expected_keys, hasher))
+    }
+
+    /// A copy. It holds every key that was inserted or pushed before the call. Fails if the
+    /// allocation fails.
+    ///
+    /// ```
+    /// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
+    /// bank.insert(7, "a")?;
+    /// let copy = bank.try_clone()?;
+    /// bank.insert(8, "a")?;
+    /// assert!(copy.which("a").eq([7]) && bank.which("a").eq([7, 8]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn try_clone(&self) -> Result<Self, BuildError>
+    where
+        S: Clone,
+    {
+        // The rows before the columns in use, which are marked before their bits are set.
+        let bits = self.rows.bits.try_clone()?;
+        let in_use = self.rows.in_use.try_clone()?;
+        let rows = AtomicRows { bits, in_use };
+        Ok(Self::of(
+            rows,
+            self.layout,
+            self.columns,
+            self.expected_keys,
+            self.hasher.clone(),
+        ))
+    }
+}
+
+impl<R: Rows, S> Bank<R, S> {
+    fn of(rows: R, layout: Layout, columns: usize, expected_keys: usize, hasher: S) -> Self {
+        let isa = Isa::best();
+        Self {
+            rows,
+            places: Places::new(layout, columns),
+            kernel: RowKernel::of(isa),
+            columns,
+            layout,
+            expected_keys,
+            hasher,
+            isa,
+        }
+    }
+
+    /// The same bank, worked on by another instruction set. For tests and benches.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_isa(self, isa: Isa) -> Self {
+        Self {
+            kernel: RowKernel::of(isa),
+            isa,
+            ..self
+        }
+    }
+
+    fn check(&self, column: usize) -> Result<(), BankError> {
+        if column < self.columns {
+            return Ok(());
+        }
+        let columns = self.columns;
+        Err(BankError(Problem::Column { column, columns }))
+    }
+}
+
+/// What a bank is. These count columns in use by reading a bit of each.
+impl<R: Rows, S> Bank<R, S> {
+    /// The number of columns, in use or not: a multiple of 64.
+    ///
+    /// ```
+    /// assert_eq!(lanebloom::FilterBank::with_capacity(65, 1000, 0.1)?.columns(), 128);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// The number of columns in use: those that were pushed or inserted into, and not cleared.
+    ///
+    /// ```
+    /// let mut bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
+    /// bank.insert(7, "a")?;
+    /// assert_eq!((bank.len(), bank.is_empty()), (1, false));
+    /// bank.clear(7)?;
+    /// assert_eq!((bank.len(), bank.is_empty()), (0, true));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.columns_in_use().count()
+    }
+
+    /// Whether no column is in use.
+    ///
+    /// ```
+    /// assert!(lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?.is_empty());
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.columns_in_use().next().is_none()
+    }
+
+    /// The columns in use, in ascending order.
+    ///
+    /// ```
+    /// let bank = lanebloom::FilterBank::with_capacity(100, 1000, 0.1)?;
+    /// bank.insert(70, "a")?;
+    /// bank.insert(7, "b")?;
+    /// assert!(bank.columns_in_use().eq([7, 70]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn columns_in_use(&self) -> impl Iterator<Item = usize> + '_ {
+        let words = self.rows.in_use().iter().enumerate();
+        words.flat_map(|(i, word)| {
+            let word = word.load();
+            acquire();
+            (0..WORD)
+                .filter(move |bit| word >> bit & 1 == 1)
+                .map(move |bit| WORD * i + bit)
+        })
+    }
+
+    /// The number of keys for which each filter is sized.
+    ///
+    /// ```
+    /// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
+    /// assert_eq!(bank.expected_keys(), 1000);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn expected_keys(&self) -> usize {
+        self.expected_keys
+    }
+
+    /// The false-positive rate of each filter with its expected keys. On average, a key that no
+    /// filter holds is found in this share of the columns.
+    ///
+    /// ```
+    /// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.64)?;
+    /// assert!((0.008..=0.01).contains(&bank.false_positive_rate()));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn false_positive_rate(&self) -> f64 {
+        self.layout.rate_of(Cell::Bit, self.expected_keys)
+    }
+
+    /// The number of blocks of each filter.
+    ///
+    /// ```
+    /// use lanebloom::{ConcurrentBloom, FilterBank};
+    ///
+    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
+    /// let bank = FilterBank::new(64, &builder)?;
+    /// assert_eq!(bank.blocks(), builder.build()?.blocks());
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn blocks(&self) -> usize {
+        self.layout.blocks
+    }
+
+    /// The bytes of the rows: the sum of all filters, in use or not.
+    ///
+    /// ```
+    /// use lanebloom::{ConcurrentBloom, FilterBank};
+    ///
+    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
+    /// let bank = FilterBank::new(64, &builder)?;
+    /// assert_eq!(bank.memory_bytes(), 64 * builder.build()?.memory_bytes());
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.layout.blocks * self.columns * LINE_BYTES
+    }
+
+    /// The hasher.
+    ///
+    /// ```
+    /// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
+    /// assert_eq!(bank.hasher().seed(), 0);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn hasher(&self) -> &S {
+        &self.hasher
+    }
+
+    /// The hash by which this bank knows `key`: that of its filters.
+    ///
+    /// ```
+    /// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
+    /// bank.insert_hash(7, bank.hash("a"))?;
+    /// assert!(bank.which("a").eq([7]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    #[must_use]
+    pub fn hash<K: Funnel + ?Sized>(&self, key: &K) -> u64
+    where
+        S: KeyHasher,
+    {
+        self.hasher.hash_key(key)
+    }
+}
+
+/// Banks are equal if their layouts, hashers, numbers of columns, columns in use and bits are.
+///
+/// ```
+/// use lanebloom::FilterBank;
+///
+/// let a = FilterBank::with_capacity(64, 1000, 0.1)?;
+/// let b = FilterBank::with_capacity(64, 1000, 0.1)?;
+/// a.insert(7, "a")?;
+/// assert!(a != b);
+/// b.insert(7, "a")?;
+/// assert!(a == b && a != FilterBank::with_capacity(65, 1000, 0.1)?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+impl<A: Rows, B: Rows, S: FilterHasher> PartialEq<Bank<B, S>> for Bank<A, S> {
+    fn eq(&self, other: &Bank<B, S>) -> bool {
+        fn words<'a, W: Load>(words: &'a [W]) -> impl Iterator<Item = u64> + 'a {
+            words.iter().map(Load::load)
+        }
+        let equal = self.layout == other.layout
+            && self.columns == other.columns
+            && self.hasher.fingerprint() == other.hasher.fingerprint()
+            && words(self.rows.in_use()).eq(words(other.rows.in_use()))
+            && words(self.rows.rows()).eq(words(other.rows.rows()));
+        acquire();
+        equal
+    }
+}
+
+/// Prints the numbers of columns, and the layout of each filter.
+impl<R: Rows, S> fmt::Debug for Bank<R, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct(R::NAME)
+            .field("columns", &self.columns)
+            .field("len", &self.len())
+            .field("layout", &format_args!("{}", self.layout))
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why a [`FilterBank`] did not do what it was asked to: there is no such column, no free one, or a
+/// filter does not fit. The bank is unchanged.
+///
+/// ```
+/// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
+/// let error = bank.insert(64, "a").unwrap_err();
+/// assert_eq!(error.to_string(), "column 64 is not below the bank's 64 columns");
+/// assert!(!error.is_full() && !error.is_incompatible());
+/// # Ok::<(), lanebloom::BuildError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct BankError(Problem);
+
+#[derive(Clone, Debug, PartialEq)]
+enum Problem {
+    Column {
+        column: usize,
+        columns: usize,
+    },
+    Full {
+        filters: usize,
+        free: usize,
+        columns: usize,
+    },
+    Incompatible(String),
+    Build(BuildError),
+}
+
+impl BankError {
+    /// Whether the bank has fewer free columns than filters were pushed.
+    ///
+    /// ```
+    /// use lanebloom::{ConcurrentBloom, FilterBank};
+    ///
+    /// let builder = ConcurrentBloom::builder().expected_keys(10);
+    /// let bank = FilterBank::new(64, &builder)?;
+    /// let filter = builder.build()?;
+    /// let error = (0..65).find_map(|_| bank.push(&filter).err()).unwrap();
+    /// assert!(error.is_full() && bank.len() == 64);
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        matches!(self.0, Problem::Full { .. })
+    }
+
+    /// Whether a filter does not fit the bank: its hasher or its shape differ, or the number of its
+    /// blocks is not a multiple of the bank's.
+    ///
+    /// ```
+    /// use lanebloom::{ConcurrentBloom, FilterBank};
+    ///
+    /// let bank = FilterBank::with_capacity(64, 1000, 0.1)?;
+    /// let filter = ConcurrentBloom::with_capacity(999, 0.2)?;
+    /// assert!(bank.push(&filter).unwrap_err().is_incompatible());
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn is_incompatible(&self) -> bool {
+        matches!(self.0, Problem::Incompatible(_))
+    }
+}
+
+impl From<BuildError> for BankError {
+    fn from(error: BuildError) -> Self {
+        Self(Problem::Build(error))
+    }
+}
+
+impl fmt::Display for BankError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Problem::Column { column, columns } => {
+                write!(f, "column {column} is not below the bank's {columns} columns")
+            }
+            Problem::Full { filters, free, columns } => write!(
+                f,
+                "the bank has {free} free columns of {columns}, and {filters} filters were pushed"
+            ),
+            Problem::Incompatible(problem) => f.write_str(problem),
+            Problem::Build(error) => error.fmt(f),
+        }
+    }
+}
+
+impl Error for BankError {}

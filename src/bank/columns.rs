@@ -1,0 +1,415 @@
+//! The columns of a bank: keys and filters into them, filters out of them.
+
+use super::rows::{AddRows, Square, Transpose, WORD};
+use super::{Bank, BankError, FilterBank, Problem, Rows};
+use crate::chunks::{HashedKeys, Source};
+use crate::error::BuildError;
+use crate::filter::Filter;
+use crate::filter::parts::lines::empty;
+use crate::filter::types::bloom::{BloomBits, ConcurrentBloom};
+use crate::funnel::Funnel;
+use crate::geometry::layout::{LINE_BITS, LINE_WORDS, Layout};
+use crate::hash::{FilterHasher, KeyHasher};
+use crate::kernel::plan::AccessPlan;
+use crate::words::bits::{Hint, Load, acquire, acquire_if};
+use crate::words::scratch::Scratch;
+use alloc::format;
+use alloc::vec::Vec;
+use core::array;
+use core::borrow::Borrow;
+
+/// Words of a row that [`FilterBank::push_all`] writes at a time: a cache line.
+const GROUP: usize = LINE_WORDS;
+
+/// Keys into columns. All methods take `&self`, and may run beside each other and beside lookups.
+impl<S: KeyHasher> FilterBank<S> {
+    /// Inserts `key` into a column; returns whether this changed it. The column is in use then.
+    ///
+    /// It takes one atomic operation for each bit that is new, each in a cache line of its own; a
+    /// `ConcurrentBloom` takes one for each word, all in one line. If the keys of a column are at
+    /// hand, fill a filter and [`push`](Self::push) it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such column.
+    ///
+    /// # Memory ordering
+    ///
+    /// As an insert into a [`ConcurrentBloom`]: a `Release`, and an `Acquire` if it returns false.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// // A column for each day.
+    /// let days = lanebloom::FilterBank::with_capacity(366, 10_000, 0.1)?;
+    /// assert_eq!(days.insert(31, "203.0.113.7"), Ok(true));
+    /// assert_eq!(days.insert(31, "203.0.113.7"), Ok(false));
+    /// days.insert(59, "203.0.113.7")?;
+    /// assert!(days.which("203.0.113.7").eq([31, 59]));
+    /// assert!(days.insert(384, "203.0.113.7").is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn insert<K: Funnel + ?Sized>(&self, column: usize, key: &K) -> Result<bool, BankError> {
+        self.insert_hash(column, self.hash(key))
+    }
+
+    /// [`insert`](Self::insert) of every key into one column; returns the number of keys that
+    /// changed it. Fails as [`insert`](Self::insert); then no key was inserted.
+    ///
+    /// ```
+    /// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.01)?;
+    /// assert_eq!(bank.insert_batch(7, &["a", "b", "a"]), Ok(2));
+    /// assert!(bank.which("a").eq([7]) && bank.which("b").eq([7]));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn insert_batch<K: Funnel>(&self, column: usize, keys: &[K]) -> Result<usize, BankError> {
+        let (hasher, isa) = (&self.hasher, self.isa);
+        self.insert_source(column, &HashedKeys { hasher, isa, keys })
+    }
+}
+
+/// Keys into columns, by hash.
+impl<S> FilterBank<S> {
+    /// [`insert`](Self::insert) by hash.
+    ///
+    /// ```
+    /// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
+    /// bank.insert_hash(7, 0x9e37_79b9_7f4a_7c15)?;
+    /// assert!(bank.which_hash(0x9e37_79b9_7f4a_7c15).eq([7]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn insert_hash(&self, column: usize, hash: u64) -> Result<bool, BankError> {
+        self.use_column(column)?;
+        let changed = self.set(column, hash);
+        acquire_if(!changed);
+        Ok(changed)
+    }
+
+    /// [`insert_batch`](Self::insert_batch) by hashes.
+    ///
+    /// ```
+    /// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
+    /// let hashes = ["a", "b", "a"].map(|key| bank.hash(key));
+    /// assert_eq!(bank.insert_hashes(7, &hashes), Ok(2));
+    /// assert!(bank.which("b").eq([7]));
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn insert_hashes(&self, column: usize, hashes: &[u64]) -> Result<usize, BankError> {
+        self.insert_source(column, &hashes)
+    }
+
+    fn insert_source(&self, column: usize, source: &impl Source) -> Result<usize, BankError> {
+        self.check(column)?;
+        if source.len() > 0 {
+            self.use_column(column)?;
+        }
+        let access = AccessPlan::changes(self.memory_bytes(), self.places.rows());
+        let mut changed = 0;
+        source.for_each_chunk(|_, hashes| {
+            access.tiles(
+                &mut changed,
+                hashes,
+                |_, _, _| (),
+                |_, _, &hash, (), hint| {
+                    let mut space = Scratch::default();
+                    for &start in self.places.starts(hash, &mut space) {
+                        self.rows.bits.prefetch_bit(64 * start + column as u64, hint);
+                    }
+                },
+                |changed, start, tile| {
+                    let hashes = &hashes[start..][..tile.len()];
+                    *changed += hashes.iter().filter(|&&hash| self.set(column, hash)).count();
+                    true
+                },
+            );
+        });
+        acquire();
+        Ok(changed)
+    }
+
+    /// Marks a column as in use, before its first bit is set: a snapshot that has the bit has the
+    /// mark.
+    fn use_column(&self, column: usize) -> Result<(), BankError> {
+        let marked = self.rows.in_use.insert(column as u64);
+        marked.map(|_| ()).or_else(|_| self.check(column))
+    }
+
+    /// Sets the bits of a hash in a column; returns whether this call set any.
+    fn set(&self, column: usize, hash: u64) -> bool {
+        let bits = &self.rows.bits;
+        let mut space = Scratch::default();
+        let starts = self.places.starts(hash, &mut space);
+        // All loads first, so that none waits for an atomic operation before it.
+        let mut missing = 0;
+        for (i, start) in starts.iter().enumerate() {
+            missing |= (!bits.bit(64 * start + column as u64) & 1) << i;
+        }
+        let mut changed = false;
+        AccessPlan::each_one(missing, |i| changed |= bits.add_bit(64 * starts[i] + column as u64));
+        changed
+    }
+}
+
+/// Filters into columns.
+impl<S: FilterHasher> FilterBank<S> {
+    /// A bank of these filters, in order: column `i` is filter `i`. It has the layout of the filter
+    /// with the fewest blocks.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`push_all`](Self::push_all), if there are no filters, and if the allocation fails.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::{ConcurrentBloom, FilterBank};
+    ///
+    /// let files = [["a", "b"], ["b", "c"], ["c", "d"]];
+    /// let filters = files.map(|keys| ConcurrentBloom::from_keys(keys, 1e-4).unwrap());
+    /// let bank = FilterBank::from_filters(&filters)?;
+    /// assert_eq!((bank.len(), bank.columns()), (3, 64));
+    /// assert!(bank.which("b").eq([0, 1]) && bank.which("d").eq([2]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn from_filters<F: Borrow<ConcurrentBloom<S>>>(filters: &[F]) -> Result<Self, BankError>
+    where
+        S: Clone,
+    {
+        let smallest = filters.iter().map(Borrow::borrow).min_by_key(|filter| filter.blocks());
+        let Some(smallest) = smallest else {
+            return Err(BuildError::new("a bank of 0 filters has no layout").into());
+        };
+        let columns = filters.len().next_multiple_of(WORD);
+        let hasher = smallest.hasher().clone();
+        let mut bank = Self::empty(smallest.layout(), columns, smallest.expected_keys(), hasher)?;
+        bank.push_all(filters)?;
+        Ok(bank)
+    }
+
+    /// Copies a filter to the first column that is not in use; returns the column.
+    ///
+    /// The column answers as the filter did. A filter whose blocks are a multiple of the bank's is
+    /// [folded](ConcurrentBloom::fold). Other threads may insert into the filter meanwhile: the
+    /// column holds at least every key that was inserted before the call.
+    ///
+    /// It takes an atomic operation for each bit of the filter, and touches every line of the bank
+    /// in which the column lies. [`push_all`](Self::push_all) does so for 512 filters at a time.
+    ///
+    /// # Errors
+    ///
+    /// Fails if all columns are in use, or if the filter's hasher or shape differ, or its number of
+    /// blocks is not a multiple of the bank's.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::{ConcurrentBloom, FilterBank};
+    ///
+    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
+    /// let bank = FilterBank::new(64, &builder)?;
+    /// let filter = builder.build()?;
+    /// filter.insert("a");
+    /// let column = bank.push(&filter)?;
+    /// assert!(bank.which("a").eq([column]) && bank.to_filter(column)? == filter);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn push(&self, filter: &ConcurrentBloom<S>) -> Result<usize, BankError> {
+        let factor = self.fold_of(filter)?;
+        let free = self.rows.in_use.claim_free(..);
+        let column = free.ok_or_else(|| self.full(1))? as usize;
+        for block in 0..self.layout.blocks {
+            let line = folded(filter, block, factor);
+            // The bits below pass on what their inserters did.
+            acquire();
+            for (word, bits) in line.into_iter().enumerate() {
+                let row = block * LINE_BITS + 64 * word;
+                AccessPlan::each_one(bits, |bit| {
+                    self.rows.bits.add_bit(self.bit(row + bit, column));
+                });
+            }
+        }
+        Ok(column)
+    }
+
+    /// [`push`](Self::push) of many filters; returns their columns, in ascending order. It writes
+    /// whole words of rows, without atomics.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`push`](Self::push); then the bank is unchanged.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::{ConcurrentBloom, FilterBank};
+    ///
+    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
+    /// let mut bank = FilterBank::new(64, &builder)?;
+    /// let filters = [builder.clone().build()?, builder.build()?];
+    /// filters[1].insert("a");
+    /// bank.insert(0, "b")?;
+    /// assert_eq!(bank.push_all(&filters)?, [1, 2]);
+    /// assert!(bank.which("a").eq([2]) && bank.which("b").eq([0]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn push_all<F: Borrow<ConcurrentBloom<S>>>(&mut self, filters: &[F]) -> Result<Vec<usize>, BankError> {
+        let mut pushed = Vec::with_capacity(filters.len());
+        for filter in filters {
+            let filter: &ConcurrentBloom<S> = filter.borrow();
+            pushed.push((filter, self.fold_of(filter)?));
+        }
+        if self.columns - self.len() < filters.len() {
+            return Err(self.full(filters.len()));
+        }
+        // (Under the model checker, whose words are not plain ones, by atomics.)
+        if self.rows.bits.words_mut().is_none() {
+            return filters.iter().map(|filter| self.push(filter.borrow())).collect();
+        }
+        let free = |_: &_| self.rows.in_use.claim_free(..).expect("they were counted") as usize;
+        let columns: Vec<usize> = filters.iter().map(free).collect();
+        let mut rest = (&columns[..], &pushed[..]);
+        while let Some(&first) = rest.0.first() {
+            let group = first / (GROUP * WORD);
+            let here = rest.0.partition_point(|column| column / (GROUP * WORD) == group);
+            self.write_group(group * GROUP, &rest.0[..here], &rest.1[..here]);
+            rest = (&rest.0[here..], &rest.1[here..]);
+        }
+        Ok(columns)
+    }
+
+    /// Writes filters, each with its fold, to their columns, which lie in words `first` to `first +
+    /// GROUP` of a row.
+    fn write_group(&mut self, first: usize, columns: &[usize], filters: &[(&ConcurrentBloom<S>, usize)]) {
+        let (isa, width) = (self.isa, self.columns / WORD);
+        let end = columns.last().map_or(first, |last| last / WORD + 1);
+        let empty: ([u64; LINE_WORDS], Square) = ([0; LINE_WORDS], [[0; LINE_WORDS]; WORD]);
+        let mut squares = alloc::vec![empty; end - first];
+        let blocks = self.layout.blocks;
+        let words = self.rows.bits.words_mut().expect("the caller asked");
+        for (block, words) in words.chunks_exact_mut(LINE_BITS * width).enumerate() {
+            for (_, square) in &mut squares {
+                *square = empty.1;
+            }
+            for (column, (filter, factor)) in columns.iter().zip(filters) {
+                if block + 1 < blocks {
+                    filter.bits().prefetch((block + 1) * factor, Hint::L1);
+                }
+                squares[column / WORD - first].1[column % WORD] = folded(filter, block, *factor);
+            }
+            for (_, square) in &mut squares {
+                isa.vectorized(Transpose(square));
+            }
+            isa.vectorized(AddRows {
+                block: words,
+                width,
+                first,
+                squares: &squares,
+            });
+        }
+        acquire();
+    }
+
+    /// The divisor by which a filter is folded. Fails if it does not fit.
+    fn fold_of(&self, filter: &ConcurrentBloom<S>) -> Result<usize, BankError> {
+        let (theirs, ours): (Layout, Layout) = (filter.layout(), self.layout);
+        let problem = if theirs.shape != ours.shape || theirs.blocks % ours.blocks != 0 {
+            format!("a filter of {theirs} does not fit a bank of {ours}: only its blocks may be more, as a multiple")
+        } else if filter.hasher().fingerprint() != self.hasher.fingerprint() {
+            "the filter's hasher is not the bank's: another algorithm, seed or key".into()
+        } else {
+            return Ok(theirs.blocks / ours.blocks);
+        };
+        Err(BankError(Problem::Incompatible(problem)))
+    }
+}
+
+/// A block of a filter after a fold by `factor`. The caller acquires.
+#[inline(always)]
+fn folded<S>(filter: &ConcurrentBloom<S>, block: usize, factor: usize) -> [u64; LINE_WORDS] {
+    let lines = filter.bits().shared().words_of(block * factor..(block + 1) * factor);
+    lines.fold([0; LINE_WORDS], |a, b| array::from_fn(|i| a[i] | b[i]))
+}
+
+impl<S> FilterBank<S> {
+    /// The number of a bit among all bits.
+    #[inline(always)]
+    fn bit(&self, row: usize, column: usize) -> u64 {
+        (row * self.columns + column) as u64
+    }
+
+    fn full(&self, filters: usize) -> BankError {
+        let columns = self.columns;
+        let free = columns - self.len();
+        BankError(Problem::Full { filters, free, columns })
+    }
+
+    /// Empties a column, so that it is not in use, and the next [`push`](Self::push) may take it.
+    ///
+    /// It takes `&mut self`: a key that another thread inserts or looks up meanwhile would be there
+    /// in part. Beside lookups, let the program drop the column from their results, and clear it
+    /// later.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such column.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let mut bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
+    /// bank.insert(7, "a")?;
+    /// bank.insert(8, "a")?;
+    /// bank.clear(7)?;
+    /// assert!(bank.which("a").eq([8]) && bank.columns_in_use().eq([8]));
+    /// assert!(bank.clear(64).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn clear(&mut self, column: usize) -> Result<(), BankError> {
+        self.check(column)?;
+        for row in 0..self.layout.blocks * LINE_BITS {
+            let bit = self.bit(row, column);
+            self.rows.bits.unset_bit(bit);
+        }
+        self.rows.in_use.remove(column as u64);
+        Ok(())
+    }
+}
+
+/// Filters out of columns.
+impl<R: Rows, S: Clone> Bank<R, S> {
+    /// A column as a filter, with the same keys. The column stays. (That of a column which is not
+    /// in use is an empty filter that fits the bank.)
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such column, or if the allocation fails.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
+    /// bank.insert(7, "a")?;
+    /// let filter = bank.to_filter(7)?;
+    /// assert!(filter.contains("a") && filter.insert("b"));
+    /// assert!(!bank.contains(7, "b") && bank.to_filter(64).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "take")]
+    pub fn to_filter(&self, column: usize) -> Result<ConcurrentBloom<S>, BankError> {
+        self.check(column)?;
+        let mut engine = empty::<BloomBits>(self.layout, self.expected_keys)?;
+        let (width, rows) = (self.columns / WORD, self.rows.rows());
+        let words = rows[column / WORD..].chunks(64 * width).map(|rows| {
+            // The last row ends with the column's word.
+            let bits = rows.iter().step_by(width).take(64);
+            bits.rev()
+                .fold(0, |word, row| word << 1 | row.load() >> (column % WORD) & 1)
+        });
+        engine
+            .words
+            .bits
+            .store_words(0, words.take(self.layout.blocks * LINE_WORDS));
+        acquire();
+        Ok(Filter::of(engine, self.hasher.clone()))
+    }
+}

@@ -1,0 +1,648 @@
+//! Snapshots of a bank, in the format of the filters' snapshots (`docs/FORMAT.md`); [`BankView`],
+//! which reads their bytes in place; and [`BankHeader`], which tells the ranges of a snapshot that
+//! a key needs.
+
+use super::rows::{Places, WORD};
+use super::{AtomicRows, Bank, FilterBank, Rows};
+use crate::chunks::assert_bitmap_length;
+use crate::codec::{
+    BlocksHeader, Decoded, Hashing, Input, Kind, Out, SNAPSHOT_HEADER, SnapshotBytes, admit, assert_snapshot_length,
+    check_zeros, from_slice, given, invalid, murmur3, read_words, write_words,
+};
+use crate::error::{SnapshotError, SnapshotErrorKind};
+use crate::funnel::Funnel;
+use crate::geometry::layout::LINE_BYTES;
+use crate::hash::{FilterHasher, KeyHasher, Murmur3};
+use crate::kernel::{Isa, RowKernel};
+use crate::words::bits::{Load, acquire};
+use crate::words::chunks::as_chunks;
+use crate::words::scratch::Scratch;
+use alloc::format;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::iter;
+use core::ops::Range;
+
+/// Snapshots. A snapshot holds every key that was inserted or pushed before the call.
+impl<R: Rows, S: FilterHasher> Bank<R, S> {
+    /// The length of a snapshot in bytes: 192, and those of the rows and of a bit for each column,
+    /// rounded up to 64.
+    ///
+    /// ```
+    /// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
+    /// assert_eq!(bank.snapshot_bytes(), 192 + bank.memory_bytes() + 64);
+    /// assert_eq!(bank.snapshot_bytes(), bank.to_bytes().len());
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn snapshot_bytes(&self) -> usize {
+        self.header().len()
+    }
+
+    /// The bank as bytes that [`from_bytes`](FilterBank::from_bytes) reads, in the
+    /// [format](crate::codec#the-format) of snapshots. Aborts if the allocation fails.
+    ///
+    /// ```
+    /// use lanebloom::FilterBank;
+    ///
+    /// let bank = FilterBank::with_capacity(64, 1000, 0.1)?;
+    /// bank.insert(7, "a")?;
+    /// let bytes = bank.to_bytes();
+    /// let (same, rest) = FilterBank::from_bytes(&bytes)?;
+    /// assert!(same == bank && same.which("a").eq([7]) && rest.is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.snapshot_bytes());
+        let Ok(()) = self.encode(&mut bytes);
+        bytes
+    }
+
+    /// [`to_bytes`](Self::to_bytes) into the caller's memory. Panics if `out` does not have
+    /// [`snapshot_bytes`](Self::snapshot_bytes) bytes.
+    ///
+    /// ```
+    /// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
+    /// bank.insert(7, "a")?;
+    /// let mut bytes = vec![0; bank.snapshot_bytes()];
+    /// bank.write_to_slice(&mut bytes);
+    /// assert_eq!(bytes, bank.to_bytes());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn write_to_slice(&self, mut out: &mut [u8]) {
+        assert_snapshot_length(out.len(), self.snapshot_bytes());
+        let Ok(()) = self.encode(&mut out);
+    }
+
+    /// [`to_bytes`](Self::to_bytes) to a writer, up to 2 MiB at a time, so that the writer need not
+    /// be buffered. It does not flush. Fails if the writer fails.
+    ///
+    /// ```
+    /// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
+    /// bank.insert(7, "a")?;
+    /// let mut stream = Vec::new();
+    /// bank.write_to(&mut stream)?;
+    /// assert_eq!(stream, bank.to_bytes());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "std")]
+    pub fn write_to(&self, writer: impl std::io::Write) -> std::io::Result<()> {
+        let mut out = crate::codec::Writer::new(writer);
+        self.encode(&mut out)?;
+        out.finish()
+    }
+
+    fn header(&self) -> BlocksHeader {
+        BlocksHeader {
+            kind: Kind::Bank,
+            hashing: Hashing::of(&self.hasher),
+            layout: self.layout,
+            expected_keys: self.expected_keys,
+            rate: self.false_positive_rate(),
+            columns: self.columns,
+        }
+    }
+
+    fn encode<O: Out>(&self, out: &mut O) -> Result<(), O::Error> {
+        let header = self.header();
+        // A column is marked before its first bit is set. So whoever has seen the bit sees the
+        // mark.
+        let in_use = iter::once_with(acquire).flat_map(|()| self.rows.in_use().iter().map(Load::load));
+        let rows = self.rows.rows().iter().map(Load::load);
+        write_words(out, &header.to_bytes(), header.words(), rows.chain(in_use))
+    }
+}
+
+/// Reading snapshots.
+impl FilterBank {
+    /// The bank with which `bytes` begin, and the bytes after it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the bytes end before the bank does, are corrupt, are not a snapshot of a
+    /// `FilterBank` in this version of the format, the hasher is not [`Murmur3`]
+    /// ([`from_bytes_with`](Self::from_bytes_with) reads others), or the allocation fails.
+    /// Allocates only if all bytes of the bank are there.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::FilterBank;
+    ///
+    /// let bank = FilterBank::with_capacity(64, 1000, 0.1)?;
+    /// bank.insert(7, "a")?;
+    /// let mut bytes = bank.to_bytes();
+    /// bytes.extend(b"more");
+    /// let (same, rest) = FilterBank::from_bytes(&bytes)?;
+    /// assert!(same.which("a").eq([7]) && rest == b"more");
+    /// assert!(FilterBank::from_bytes(&bytes[..300]).unwrap_err().is_truncated());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn from_bytes(bytes: &[u8]) -> Result<(Self, &[u8]), SnapshotError> {
+        from_slice(bytes, |input| Self::decode(input, usize::MAX, murmur3)).map_err(SnapshotError)
+    }
+
+    /// Reads a snapshot of a bank that takes at most `max_bytes` of memory. The bytes after it stay
+    /// unread.
+    ///
+    /// Checks the declared length before it allocates. The reader need not be buffered.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the reader fails (its error is the [source](core::error::Error::source)), if the
+    /// bank takes more than `max_bytes`, and as [`from_bytes`](Self::from_bytes).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom::FilterBank;
+    ///
+    /// let bank = FilterBank::with_capacity(64, 1000, 0.1)?;
+    /// let stream = bank.to_bytes();
+    /// assert!(FilterBank::read_from(&stream[..], bank.memory_bytes())? == bank);
+    /// assert!(FilterBank::read_from(&stream[..], bank.memory_bytes() - 1).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "std")]
+    pub fn read_from(reader: impl std::io::Read, max_bytes: usize) -> Result<Self, SnapshotError> {
+        crate::codec::from_reader(reader, |input| Self::decode(input, max_bytes, murmur3)).map_err(SnapshotError)
+    }
+}
+
+/// Reading snapshots with any hasher.
+impl<S: FilterHasher> FilterBank<S> {
+    /// [`from_bytes`](FilterBank::from_bytes) for any hasher: `hasher` must be the one that filled
+    /// the bank. Fails as [`from_bytes`](FilterBank::from_bytes), and if the hasher differs.
+    ///
+    /// ```
+    /// use lanebloom::{ConcurrentBloom, FilterBank, SipHash13};
+    ///
+    /// let hasher = SipHash13::random();
+    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
+    /// let bank = FilterBank::new(64, &builder.hasher(hasher))?;
+    /// bank.insert(7, "a")?;
+    /// let bytes = bank.to_bytes();
+    /// assert!(FilterBank::from_bytes_with(&bytes, hasher)?.0 == bank);
+    /// assert!(FilterBank::from_bytes(&bytes).unwrap_err().is_incompatible());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn from_bytes_with(bytes: &[u8], hasher: S) -> Result<(Self, &[u8]), SnapshotError> {
+        from_slice(bytes, |input| Self::decode(input, usize::MAX, given(hasher))).map_err(SnapshotError)
+    }
+
+    /// [`read_from`](FilterBank::read_from) for any hasher, as
+    /// [`from_bytes_with`](Self::from_bytes_with).
+    ///
+    /// ```
+    /// use lanebloom::{ConcurrentBloom, FilterBank, SipHash13};
+    ///
+    /// let hasher = SipHash13::random();
+    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
+    /// let bank = FilterBank::new(64, &builder.hasher(hasher))?;
+    /// let stream = bank.to_bytes();
+    /// assert!(FilterBank::read_from_with(&stream[..], 1 << 20, hasher)? == bank);
+    /// assert!(FilterBank::read_from_with(&stream[..], 1 << 10, hasher).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[cfg(feature = "std")]
+    pub fn read_from_with(reader: impl std::io::Read, max_bytes: usize, hasher: S) -> Result<Self, SnapshotError> {
+        crate::codec::from_reader(reader, |input| Self::decode(input, max_bytes, given(hasher))).map_err(SnapshotError)
+    }
+
+    /// Reads a bank of at most `limit` bytes.
+    fn decode<I: Input>(input: &mut I, limit: usize, hasher: impl FnOnce(Hashing) -> Decoded<S>) -> Decoded<Self> {
+        let header = BlocksHeader::parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?, Kind::Bank)?;
+        let hasher = hasher(header.hashing)?;
+        let BlocksHeader { layout, columns, .. } = header;
+        admit(
+            input,
+            header.len(),
+            (layout.blocks * columns * LINE_BYTES) as u64,
+            limit,
+        )?;
+        let mut rows = AtomicRows::new(layout, columns).map_err(SnapshotErrorKind::OutOfMemory)?;
+        let (width, len) = (columns / WORD, rows.rows().len());
+        // The columns with a bit in any row, and those in use.
+        let (mut filled, mut in_use) = (vec![0; width], vec![0; width]);
+        read_words(input, &header.to_bytes(), header.words(), &mut |first, words| {
+            let (of_rows, of_columns) = words.split_at(words.len().min(len.saturating_sub(first)));
+            rows.bits.store_words(first, of_rows.iter().map(Load::load));
+            let mut column = first % width;
+            for word in of_rows {
+                filled[column] |= word.load();
+                column = if column + 1 == width { 0 } else { column + 1 };
+            }
+            let done = first.saturating_sub(len);
+            for (in_use, word) in in_use[done..].iter_mut().zip(of_columns) {
+                *in_use = word.load();
+            }
+        })?;
+        for (word, (filled, in_use)) in filled.iter().zip(&in_use).enumerate() {
+            let beside = filled & !in_use;
+            if beside != 0 {
+                let column = WORD * word + beside.trailing_zeros() as usize;
+                return invalid(format!("column {column} has bits, but is not in use"));
+            }
+        }
+        let marked = rows.in_use.insert_words(0, &in_use);
+        marked.expect("there is a bit for each column");
+        Ok(Self::of(rows, layout, columns, header.expected_keys, hasher))
+    }
+}
+
+/// A [`FilterBank`]'s snapshot, read in place: in borrowed bytes, or in a mapped file (feature
+/// `mmap`). [`Bank`] has its methods.
+///
+/// Opening takes microseconds, whatever the size. It checks the header, with its checksum, and that
+/// all bytes are there. Only [`verify`](Self::verify) reads all bytes: until then a view of corrupt
+/// bytes returns wrong results, but safely. The bytes may begin anywhere; lookups are as fast as in
+/// a bank if they begin with a line of the cache.
+///
+/// ```
+/// use lanebloom::bank::BankView;
+///
+/// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
+/// bank.insert(7, "a")?;
+/// let bytes = bank.to_bytes();
+/// let (view, _) = BankView::from_bytes(&bytes)?;
+/// assert!(view.which("a").eq([7]) && !view.any("b"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub type BankView<'a, S = Murmur3> = Bank<SnapshotRows<'a>, S>;
+
+/// The rows of a [`BankView`]: the bytes of a snapshot.
+pub struct SnapshotRows<'a> {
+    snapshot: SnapshotBytes<'a>,
+    /// Words of all rows.
+    len: usize,
+    /// Words of a row.
+    width: usize,
+}
+
+impl SnapshotRows<'_> {
+    #[inline(always)]
+    fn words(&self) -> &[[u8; 8]] {
+        as_chunks(&self.snapshot.bytes()[SNAPSHOT_HEADER..]).0
+    }
+}
+
+impl Rows for SnapshotRows<'_> {
+    type Word = [u8; 8];
+    const NAME: &'static str = "BankView";
+
+    #[inline(always)]
+    fn rows(&self) -> &[[u8; 8]] {
+        &self.words()[..self.len]
+    }
+
+    #[inline(always)]
+    fn in_use(&self) -> &[[u8; 8]] {
+        &self.words()[self.len..][..self.width]
+    }
+}
+
+/// Opening a view.
+impl<'a> BankView<'a> {
+    /// A view of the snapshot with which `bytes` begin, and the bytes after it. Fails if the bytes
+    /// end before the snapshot does, the header is corrupt, they are not a snapshot of a
+    /// [`FilterBank`] in this version of the format, or the hasher is not [`Murmur3`].
+    ///
+    /// ```
+    /// use lanebloom::bank::BankView;
+    ///
+    /// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
+    /// bank.insert(7, "a")?;
+    /// let bytes = [bank.to_bytes(), b"more".to_vec()].concat();
+    /// let (view, rest) = BankView::from_bytes(&bytes)?;
+    /// assert!(view == bank && rest == b"more");
+    /// assert!(BankView::from_bytes(&bytes[..300]).unwrap_err().is_truncated());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn from_bytes(bytes: &'a [u8]) -> Result<(Self, &'a [u8]), SnapshotError> {
+        Self::borrow(bytes, murmur3).map_err(SnapshotError)
+    }
+}
+
+/// Opening a view with any hasher; and the snapshot.
+impl<'a, S: FilterHasher> BankView<'a, S> {
+    /// [`from_bytes`](BankView::from_bytes) for any hasher: `hasher` must be the one that filled
+    /// the bank. Fails as [`from_bytes`](BankView::from_bytes), and if the hasher differs.
+    ///
+    /// ```
+    /// use lanebloom::bank::BankView;
+    /// use lanebloom::{ConcurrentBloom, FilterBank, SipHash13};
+    ///
+    /// let hasher = SipHash13::random();
+    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
+    /// let bank = FilterBank::new(64, &builder.hasher(hasher))?;
+    /// bank.insert(7, "a")?;
+    /// let bytes = bank.to_bytes();
+    /// assert!(BankView::from_bytes_with(&bytes, hasher)?.0.which("a").eq([7]));
+    /// assert!(BankView::from_bytes(&bytes).unwrap_err().is_incompatible());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn from_bytes_with(bytes: &'a [u8], hasher: S) -> Result<(Self, &'a [u8]), SnapshotError> {
+        Self::borrow(bytes, given(hasher)).map_err(SnapshotError)
+    }
+
+    fn borrow(bytes: &'a [u8], hasher: impl FnOnce(Hashing) -> Decoded<S>) -> Decoded<(Self, &'a [u8])> {
+        let (snapshot, parsed, rest) = SnapshotBytes::borrow(bytes, |bytes| parse(bytes, hasher))?;
+        Ok((Self::open(snapshot, parsed)?, rest))
+    }
+
+    fn open(snapshot: SnapshotBytes<'a>, (header, hasher): (BlocksHeader, S)) -> Decoded<Self> {
+        let BlocksHeader { layout, columns, .. } = header;
+        let width = columns / WORD;
+        let len = header.words() - width;
+        let rows = SnapshotRows { snapshot, len, width };
+        // The unused bytes of the last line must be 0.
+        let end = SNAPSHOT_HEADER + 8 * header.words();
+        check_zeros(&rows.snapshot.bytes()[end..end.next_multiple_of(LINE_BYTES)], end)?;
+        Ok(Self::of(rows, layout, columns, header.expected_keys, hasher))
+    }
+
+    /// A bank with the same columns that accepts inserts. Fails if the bytes are corrupt, or the
+    /// allocation fails.
+    ///
+    /// ```
+    /// use lanebloom::bank::BankView;
+    ///
+    /// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
+    /// bank.insert(7, "a")?;
+    /// let bytes = bank.to_bytes();
+    /// let same = BankView::from_bytes(&bytes)?.0.to_bank()?;
+    /// assert!(same == bank && same.insert(8, "a")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn to_bank(&self) -> Result<FilterBank<S>, SnapshotError>
+    where
+        S: Clone,
+    {
+        FilterBank::from_bytes_with(self.bytes(), self.hasher.clone()).map(|(bank, _)| bank)
+    }
+}
+
+/// The snapshot.
+impl<S> BankView<'_, S> {
+    /// Computes the checksum of all the bytes. Fails if the checksum differs from the one in the
+    /// snapshot.
+    ///
+    /// ```
+    /// use lanebloom::bank::BankView;
+    ///
+    /// let mut bytes = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?.to_bytes();
+    /// assert!(BankView::from_bytes(&bytes)?.0.verify().is_ok());
+    /// bytes[130] ^= 1;
+    /// assert!(BankView::from_bytes(&bytes)?.0.verify().is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn verify(&self) -> Result<(), SnapshotError> {
+        self.rows.snapshot.verify().map_err(SnapshotError)
+    }
+
+    /// The bytes of the snapshot.
+    ///
+    /// ```
+    /// let bytes = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?.to_bytes();
+    /// assert_eq!(lanebloom::bank::BankView::from_bytes(&bytes)?.0.bytes(), bytes);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        self.rows.snapshot.bytes()
+    }
+}
+
+/// The header with which `bytes` begin, with its hasher, and the length of the snapshot.
+fn parse<S>(bytes: &[u8], hasher: impl FnOnce(Hashing) -> Decoded<S>) -> Decoded<((BlocksHeader, S), usize)> {
+    let header = BlocksHeader::parse(bytes, Kind::Bank)?;
+    let hasher = hasher(header.hashing)?;
+    Ok(((header, hasher), header.len()))
+}
+
+#[cfg(feature = "mmap")]
+mod map {
+    use super::*;
+    use std::fs::File;
+
+    impl BankView<'static> {
+        /// A view of a file that holds a snapshot and nothing else, mapped into memory (feature
+        /// `mmap`), as [`BloomView::map`](crate::BloomView::map) describes. `file` may be closed
+        /// afterwards.
+        ///
+        /// # Errors
+        ///
+        /// Fails if the file cannot be mapped (the system's error is the
+        /// [source](core::error::Error::source)), if it has bytes after the snapshot, and as
+        /// [`from_bytes`](BankView::from_bytes).
+        ///
+        /// # Safety
+        ///
+        /// As long as the view lives, no process may write to the file or make it shorter.
+        /// [`replace_file`](crate::codec::replace_file) does not change the file: the view keeps
+        /// the old one.
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
+        /// bank.insert(7, "a")?;
+        /// let file = tempfile::tempfile()?;
+        /// bank.write_to(&file)?;
+        /// // SAFETY: no other process knows of the file.
+        /// let view = unsafe { lanebloom::bank::BankView::map(&file)? };
+        /// assert!(view == bank && view.which("a").eq([7]));
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        pub unsafe fn map(file: &File) -> Result<Self, SnapshotError> {
+            // SAFETY: the caller's promise.
+            unsafe { Self::map_file(file, murmur3) }.map_err(SnapshotError)
+        }
+    }
+
+    impl<S: FilterHasher> BankView<'static, S> {
+        /// [`map`](BankView::map) for any hasher: `hasher` must be the one that filled the bank.
+        /// Fails as [`map`](BankView::map), and if the hasher differs.
+        ///
+        /// # Safety
+        ///
+        /// As [`map`](BankView::map).
+        ///
+        /// # Examples
+        ///
+        /// ```
+        /// use lanebloom::{ConcurrentBloom, FilterBank, SipHash13, bank::BankView};
+        ///
+        /// let builder = ConcurrentBloom::builder().expected_keys(1000);
+        /// let bank = FilterBank::new(64, &builder.hasher(SipHash13::random()))?;
+        /// bank.insert(7, "a")?;
+        /// let file = tempfile::tempfile()?;
+        /// bank.write_to(&file)?;
+        /// // SAFETY: no other process knows of the file.
+        /// let view = unsafe { BankView::map_with(&file, *bank.hasher())? };
+        /// assert!(view.which("a").eq([7]));
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        pub unsafe fn map_with(file: &File, hasher: S) -> Result<Self, SnapshotError> {
+            // SAFETY: the caller's promise.
+            unsafe { Self::map_file(file, given(hasher)) }.map_err(SnapshotError)
+        }
+
+        /// # Safety
+        ///
+        /// As `map`.
+        unsafe fn map_file(file: &File, hasher: impl FnOnce(Hashing) -> Decoded<S>) -> Decoded<Self> {
+            // SAFETY: the caller's promise.
+            let (snapshot, parsed) = unsafe { SnapshotBytes::map(file, |bytes| parse(bytes, hasher)) }?;
+            Self::open(snapshot, parsed)
+        }
+    }
+}
+
+/// The header of a snapshot that lies elsewhere, such as in object storage: it tells which bytes of
+/// the snapshot a key needs, and which columns they name.
+///
+/// A key needs the rows of one block, a range of 64 bytes for each column (64 KiB for 1,024
+/// columns), or of two blocks if a key has [two lines](crate::bloom::Builder::lines_per_key). The
+/// checksum of the snapshot covers all bytes, so it cannot be checked.
+///
+/// ```
+/// use lanebloom::FilterBank;
+/// use lanebloom::bank::{BankHeader, columns};
+/// use lanebloom::codec::SnapshotHeader;
+///
+/// let bank = FilterBank::with_capacity(64, 1000, 0.1)?;
+/// bank.insert(7, "a")?;
+/// let object = bank.to_bytes();
+/// let fetch = |start: u64, end: u64| &object[start as usize..end as usize];
+///
+/// let header = BankHeader::from_bytes(fetch(0, SnapshotHeader::LEN as u64))?;
+/// let ranges = header.ranges("a");
+/// let blocks: Vec<_> = ranges.map(|at| fetch(at.start, at.end)).collect();
+/// assert_eq!(blocks.concat().len(), 64 * bank.columns());
+///
+/// let mut found = vec![0; header.columns() / 64];
+/// header.which_into("a", &blocks, &mut found)?;
+/// assert!(columns(&found).eq([7]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct BankHeader<S = Murmur3> {
+    places: Places,
+    columns: usize,
+    hasher: S,
+}
+
+impl BankHeader {
+    /// Reads the first [`SnapshotHeader::LEN`](crate::codec::SnapshotHeader::LEN) bytes of a
+    /// snapshot, or more. Fails as [`BankView::from_bytes`], but for missing bytes after these.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, SnapshotError> {
+        Self::read(bytes, murmur3).map_err(SnapshotError)
+    }
+}
+
+impl<S: FilterHasher> BankHeader<S> {
+    /// [`from_bytes`](BankHeader::from_bytes) for any hasher: `hasher` must be the one that filled
+    /// the bank. Fails as [`from_bytes`](BankHeader::from_bytes), and if the hasher differs.
+    ///
+    /// ```
+    /// use lanebloom::{ConcurrentBloom, FilterBank, SipHash13, bank::BankHeader};
+    ///
+    /// let builder = ConcurrentBloom::builder().expected_keys(1000);
+    /// let bank = FilterBank::new(64, &builder.hasher(SipHash13::random()))?;
+    /// let bytes = bank.to_bytes();
+    /// assert!(BankHeader::from_bytes_with(&bytes[..128], *bank.hasher()).is_ok());
+    /// assert!(BankHeader::from_bytes(&bytes[..128]).is_err());
+    /// # Ok::<(), lanebloom::BuildError>(())
+    /// ```
+    pub fn from_bytes_with(bytes: &[u8], hasher: S) -> Result<Self, SnapshotError> {
+        Self::read(bytes, given(hasher)).map_err(SnapshotError)
+    }
+
+    fn read(bytes: &[u8], hasher: impl FnOnce(Hashing) -> Decoded<S>) -> Decoded<Self> {
+        let ((header, hasher), _) = parse(bytes, hasher)?;
+        Ok(Self {
+            places: Places::new(header.layout, header.columns),
+            columns: header.columns,
+            hasher,
+        })
+    }
+}
+
+impl<S: KeyHasher> BankHeader<S> {
+    /// The number of columns of the bank, a multiple of 64.
+    ///
+    /// ```
+    /// let bytes = lanebloom::FilterBank::with_capacity(65, 1000, 0.1)?.to_bytes();
+    /// assert_eq!(lanebloom::bank::BankHeader::from_bytes(&bytes)?.columns(), 128);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// The ranges of bytes of the snapshot that `key` needs: one or two, each of 64 bytes for each
+    /// column. [`BankHeader`] has an example.
+    pub fn ranges<K: Funnel + ?Sized>(&self, key: &K) -> impl Iterator<Item = Range<u64>> + use<K, S> {
+        let bytes = (LINE_BYTES * self.columns) as u64;
+        let blocks = self.places.blocks(self.hasher.hash_key(key));
+        blocks.map(move |block| {
+            let start = SNAPSHOT_HEADER as u64 + block as u64 * bytes;
+            start..start + bytes
+        })
+    }
+
+    /// The columns that may hold `key`, from the bytes of its [`ranges`](Self::ranges), in the same
+    /// order: as [`Bank::which_into`].
+    ///
+    /// # Errors
+    ///
+    /// Fails if `blocks` are not as many, or not as long, as the ranges.
+    ///
+    /// # Panics
+    ///
+    /// If `out` does not have a word for every 64 columns.
+    ///
+    /// # Examples
+    ///
+    /// [`BankHeader`] has one.
+    ///
+    /// ```
+    /// # use lanebloom::{FilterBank, bank::BankHeader};
+    /// let bytes = FilterBank::with_capacity(64, 1000, 0.1)?.to_bytes();
+    /// let header = BankHeader::from_bytes(&bytes)?;
+    /// let error = header.which_into("a", &[[0; 100]], &mut [0]).unwrap_err();
+    /// assert!(error.is_truncated());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn which_into<K: Funnel + ?Sized>(
+        &self,
+        key: &K,
+        blocks: &[impl AsRef<[u8]>],
+        out: &mut [u64],
+    ) -> Result<bool, SnapshotError> {
+        assert_bitmap_length(self.columns, out.len());
+        let needed = (LINE_BYTES * self.columns) as u64;
+        let lines = self.places.lines();
+        let bytes = blocks.iter().map(|block| block.as_ref().len() as u64);
+        // Every block has its length, and there are as many as lines.
+        let wrong = bytes.clone().find(|&bytes| bytes != needed);
+        if let Some(bytes) = wrong.or((blocks.len() != lines).then(|| bytes.sum())) {
+            let needed = needed * if blocks.len() == lines { 1 } else { lines as u64 };
+            return Err(SnapshotError(SnapshotErrorKind::Truncated { bytes, needed }));
+        }
+        let (mut space, mut one) = (Scratch::default(), vec![0; out.len()]);
+        let kernel = RowKernel::<[u8; 8]>::of(Isa::best());
+        let starts = self.places.starts_in_blocks(self.hasher.hash_key(key), &mut space);
+        out.fill(u64::MAX);
+        for (starts, block) in starts.chunks(starts.len() / lines).zip(blocks) {
+            kernel.and(as_chunks(block.as_ref()).0, starts, &mut one);
+            for (out, one) in out.iter_mut().zip(&one) {
+                *out &= one;
+            }
+        }
+        Ok(out.iter().any(|&word| word != 0))
+    }
+}

@@ -1,0 +1,372 @@
+//! Lookups in a bank: the columns that may hold a key.
+
+use super::rows::{MOST_ROWS, WORD};
+use super::{Bank, Rows};
+use crate::chunks::{HashedKeys, Source, assert_bitmap_length};
+use crate::funnel::Funnel;
+use crate::geometry::layout::LINE_WORDS;
+use crate::hash::KeyHasher;
+use crate::kernel::plan::AccessPlan;
+use crate::words::bits::{Hint, Load, acquire_if};
+use crate::words::scratch::Scratch;
+use core::fmt;
+use core::iter::FusedIterator;
+
+/// Words of a bitmap that an iterator reads at a time: 1,024 columns.
+const CHUNK: usize = 16;
+
+/// The most words of a bitmap that a batch keeps on the stack: 8,192 columns.
+const ON_STACK: usize = 128;
+
+/// Which columns may hold a key. No method locks or writes.
+///
+/// # Memory ordering
+///
+/// A lookup that returns a column, or `true`, ends in an `Acquire`, which pairs with the `Release`
+/// of the inserts and pushes that set the key's bits.
+impl<R: Rows, S: KeyHasher> Bank<R, S> {
+    /// The columns that may hold `key`, in ascending order. A column that is not returned certainly
+    /// does not.
+    ///
+    /// The iterator reads the rows of 1,024 columns at a time, when it reaches them.
+    ///
+    /// ```
+    /// let bank = lanebloom::FilterBank::with_capacity(128, 1000, 0.01)?;
+    /// for column in [3, 70] {
+    ///     bank.insert(column, "a")?;
+    /// }
+    /// assert!(bank.which("a").eq([3, 70]));
+    /// assert_eq!(bank.which("b").next(), None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn which<K: Funnel + ?Sized>(&self, key: &K) -> Which<'_, R, S> {
+        self.which_hash(self.hash(key))
+    }
+
+    /// [`which`](Self::which) as a bitmap: bit `i % 64` of `out[i / 64]` is for column `i`. Returns
+    /// whether any bit is set; [`columns`](super::columns) lists them.
+    ///
+    /// # Panics
+    ///
+    /// If `out` does not have a word for every 64 columns.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let bank = lanebloom::FilterBank::with_capacity(128, 1000, 0.01)?;
+    /// bank.insert(70, "a")?;
+    /// let mut found = [u64::MAX; 2];
+    /// assert!(bank.which_into("a", &mut found));
+    /// assert_eq!(found, [0, 1 << 6]);
+    /// assert!(!bank.which_into("b", &mut found));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn which_into<K: Funnel + ?Sized>(&self, key: &K, out: &mut [u64]) -> bool {
+        self.which_hash_into(self.hash(key), out)
+    }
+
+    /// Calls `each(i, bitmap)` for every key `i` in order, with the columns that may hold it: bit
+    /// `i % 64` of word `i / 64` is for column `i`. [`columns`](super::columns) lists them.
+    ///
+    /// In a bank beyond the caches it prefetches the rows of later keys. So a batch takes less time
+    /// than single calls.
+    ///
+    /// ```
+    /// use lanebloom::bank::columns;
+    ///
+    /// let bank = lanebloom::FilterBank::with_capacity(128, 1000, 0.01)?;
+    /// bank.insert_batch(3, &["a", "b"])?;
+    /// bank.insert_batch(70, &["b"])?;
+    /// let mut pairs = Vec::new();
+    /// bank.which_batch(&["a", "b", "c"], |key, found| {
+    ///     pairs.extend(columns(found).map(|column| (key, column)));
+    /// });
+    /// assert_eq!(pairs, [(0, 3), (1, 3), (1, 70)]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn which_batch<K: Funnel>(&self, keys: &[K], each: impl FnMut(usize, &[u64])) {
+        let (hasher, isa) = (&self.hasher, self.isa);
+        self.which_source(&HashedKeys { hasher, isa, keys }, each);
+    }
+
+    /// Whether any column may hold `key`. It ends at the first 1,024 columns of which one may.
+    ///
+    /// ```
+    /// let bank = lanebloom::FilterBank::with_capacity(128, 1000, 0.01)?;
+    /// bank.insert(70, "a")?;
+    /// assert!(bank.any("a") && !bank.any("b"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn any<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+        self.any_hash(self.hash(key))
+    }
+
+    /// The number of columns that may hold `key`.
+    ///
+    /// ```
+    /// let bank = lanebloom::FilterBank::with_capacity(128, 1000, 0.01)?;
+    /// bank.insert(3, "a")?;
+    /// bank.insert(70, "a")?;
+    /// assert_eq!((bank.count("a"), bank.count("b")), (2, 0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn count<K: Funnel + ?Sized>(&self, key: &K) -> usize {
+        self.count_hash(self.hash(key))
+    }
+
+    /// Whether one column may hold `key`; false for a column that does not exist.
+    ///
+    /// ```
+    /// let bank = lanebloom::FilterBank::with_capacity(128, 1000, 0.01)?;
+    /// bank.insert(70, "a")?;
+    /// assert!(bank.contains(70, "a") && !bank.contains(71, "a"));
+    /// assert!(!bank.contains(70, "b") && !bank.contains(1000, "a"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn contains<K: Funnel + ?Sized>(&self, column: usize, key: &K) -> bool {
+        self.contains_hash(column, self.hash(key))
+    }
+}
+
+/// The same by hash.
+impl<R: Rows, S> Bank<R, S> {
+    /// [`which`](Bank::which) by hash.
+    ///
+    /// ```
+    /// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
+    /// bank.insert(7, "a")?;
+    /// assert!(bank.which_hash(bank.hash("a")).eq([7]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn which_hash(&self, hash: u64) -> Which<'_, R, S> {
+        let mut starts = Scratch::default();
+        self.places.starts(hash, &mut starts);
+        Which {
+            bank: self,
+            starts,
+            chunk: [0; CHUNK],
+            read: 0,
+            at: 0,
+            left: 0,
+        }
+    }
+
+    /// [`which_into`](Bank::which_into) by hash.
+    ///
+    /// ```
+    /// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
+    /// bank.insert(7, "a")?;
+    /// let mut found = [0];
+    /// assert!(bank.which_hash_into(bank.hash("a"), &mut found));
+    /// assert_eq!(found, [1 << 7]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn which_hash_into(&self, hash: u64, out: &mut [u64]) -> bool {
+        assert_bitmap_length(self.columns, out.len());
+        let mut space = Scratch::default();
+        self.and(0, self.places.starts(hash, &mut space), out)
+    }
+
+    /// [`which_batch`](Bank::which_batch) by hashes.
+    ///
+    /// ```
+    /// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
+    /// bank.insert(7, "a")?;
+    /// let mut all = Vec::new();
+    /// let hashes = ["a", "b"].map(|key| bank.hash(key));
+    /// bank.which_hashes(&hashes, |_, found| all.push(found[0]));
+    /// assert_eq!(all, [1 << 7, 0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn which_hashes(&self, hashes: &[u64], each: impl FnMut(usize, &[u64])) {
+        self.which_source(&hashes, each);
+    }
+
+    /// [`any`](Bank::any) by hash.
+    ///
+    /// ```
+    /// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
+    /// bank.insert(7, "a")?;
+    /// assert!(bank.any_hash(bank.hash("a")) && !bank.any_hash(bank.hash("b")));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn any_hash(&self, hash: u64) -> bool {
+        self.which_hash(hash).next().is_some()
+    }
+
+    /// [`count`](Bank::count) by hash.
+    ///
+    /// ```
+    /// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
+    /// bank.insert(7, "a")?;
+    /// assert_eq!(bank.count_hash(bank.hash("a")), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn count_hash(&self, hash: u64) -> usize {
+        let mut space = Scratch::default();
+        let starts = self.places.starts(hash, &mut space);
+        let (mut chunk, mut count) = ([0; CHUNK], 0);
+        for first in (0..self.columns / WORD).step_by(CHUNK) {
+            let chunk = &mut chunk[..CHUNK.min(self.columns / WORD - first)];
+            self.and(first, starts, chunk);
+            count += chunk.iter().map(|word| word.count_ones() as usize).sum::<usize>();
+        }
+        count
+    }
+
+    /// [`contains`](Bank::contains) by hash.
+    ///
+    /// ```
+    /// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;
+    /// bank.insert(7, "a")?;
+    /// let hashes = ["a", "b"].map(|key| bank.hash(key));
+    /// assert_eq!(hashes.map(|hash| bank.contains_hash(7, hash)), [true, false]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn contains_hash(&self, column: usize, hash: u64) -> bool {
+        if column >= self.columns {
+            return false;
+        }
+        let mut space = Scratch::default();
+        let words = &self.rows.rows()[column / WORD..];
+        let starts = self.places.starts(hash, &mut space);
+        let all = starts
+            .iter()
+            .fold(u64::MAX, |all, &start| all & words[start as usize].load());
+        let found = all >> (column % WORD) & 1 == 1;
+        acquire_if(found);
+        found
+    }
+
+    /// Writes to `out` the words of a bitmap from `first` on, for the rows of a hash; returns
+    /// whether any bit is set.
+    #[inline(always)]
+    fn and(&self, first: usize, starts: &[u64], out: &mut [u64]) -> bool {
+        self.kernel.and(&self.rows.rows()[first..], starts, out);
+        let any = out.iter().fold(0, |any, word| any | word) != 0;
+        if R::Word::SHARED {
+            acquire_if(any);
+        }
+        any
+    }
+
+    fn which_source(&self, source: &impl Source, mut each: impl FnMut(usize, &[u64])) {
+        let width = self.columns / WORD;
+        let (mut stack, mut heap) = ([0; ON_STACK], alloc::vec::Vec::new());
+        let found = match stack.get_mut(..width) {
+            Some(found) => found,
+            None => {
+                heap.resize(width, 0);
+                &mut heap[..]
+            }
+        };
+        let lines = self.places.rows() * width.div_ceil(LINE_WORDS);
+        let access = AccessPlan::lookups(self.memory_bytes(), lines);
+        source.for_each_chunk(|before, hashes| {
+            access.tiles(
+                &mut *found,
+                hashes,
+                |_, _, _| (),
+                |_, _, &hash, (), hint| self.prefetch(hash, hint),
+                |found, start, tile| {
+                    for (i, &hash) in hashes[start..][..tile.len()].iter().enumerate() {
+                        let mut space = Scratch::default();
+                        self.and(0, self.places.starts(hash, &mut space), found);
+                        each(before + start + i, found);
+                    }
+                    true
+                },
+            );
+        });
+    }
+
+    /// Prefetches the rows of a hash.
+    #[inline(always)]
+    fn prefetch(&self, hash: u64, hint: Hint) {
+        let (width, words) = (self.columns / WORD, self.rows.rows().as_ptr());
+        let mut space = Scratch::default();
+        for &start in self.places.starts(hash, &mut space) {
+            let row = words.wrapping_add(start as usize);
+            for word in (0..width).step_by(LINE_WORDS) {
+                hint.prefetch(row.wrapping_add(word));
+            }
+            // A row that does not begin with a line may end in one more.
+            if width % LINE_WORDS > 1 {
+                hint.prefetch(row.wrapping_add(width - 1));
+            }
+        }
+    }
+}
+
+/// The columns that may hold a key, in ascending order, from [`Bank::which`].
+///
+/// ```
+/// let bank = lanebloom::FilterBank::with_capacity(128, 1000, 0.01)?;
+/// bank.insert(3, "a")?;
+/// bank.insert(70, "a")?;
+/// let mut found = bank.which("a");
+/// assert_eq!((found.next(), found.next()), (Some(3), Some(70)));
+/// assert_eq!(found.next(), None);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "an iterator does nothing until it is asked"]
+pub struct Which<'a, R: Rows, S> {
+    bank: &'a Bank<R, S>,
+    /// Where the rows of the key begin.
+    starts: Scratch<MOST_ROWS>,
+    chunk: [u64; CHUNK],
+    /// The number of words that were read, up to the end of the chunk.
+    read: usize,
+    /// The number of words before the current one.
+    at: usize,
+    /// The bits of the current word that are not returned yet.
+    left: u64,
+}
+
+impl<R: Rows, S> Iterator for Which<'_, R, S> {
+    type Item = usize;
+
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
+        while self.left == 0 {
+            // The chunk's words are returned from the end of the chunk before on.
+            let mut next = self.at + usize::from(self.read > 0);
+            if next >= self.read {
+                let bank = self.bank;
+                next = self.read;
+                let len = CHUNK.min(bank.columns / WORD - next);
+                if len == 0 {
+                    return None;
+                }
+                let starts = self.starts.first(bank.places.rows());
+                bank.and(next, starts, &mut self.chunk[..len]);
+                self.read = next + len;
+            }
+            self.at = next;
+            self.left = self.chunk[next % CHUNK];
+        }
+        let column = WORD * self.at + self.left.trailing_zeros() as usize;
+        self.left &= self.left - 1;
+        Some(column)
+    }
+}
+
+impl<R: Rows, S> FusedIterator for Which<'_, R, S> {}
+
+impl<R: Rows, S> fmt::Debug for Which<'_, R, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Which")
+            .field("read", &(WORD * self.read))
+            .finish_non_exhaustive()
+    }
+}

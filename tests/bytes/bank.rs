@@ -1,0 +1,261 @@
+//! Snapshots of a `FilterBank`: the bytes, every form of reading and writing them, and what is
+//! refused.
+
+use lanebloom::bank::{Bank, BankHeader, BankView, Rows, columns};
+use lanebloom::codec::{self, Content, Kind, SnapshotHeader};
+use lanebloom::{AnyFilter, ConcurrentBloom, FilterBank};
+use lanebloom_tests::{Full, Pieces, number, with_field};
+use proptest::prelude::*;
+
+const GOLDEN: &[u8] = include_bytes!("../data/snapshot_v1_bank.bin");
+
+/// Filters of one block; column 5 is not in use.
+fn golden() -> FilterBank {
+    let builder = ConcurrentBloom::builder().memory_budget(64).false_positive_rate(0.01);
+    let bank = FilterBank::new(64, &builder.seed(7)).unwrap();
+    for column in (0..64).filter(|&column| column != 5) {
+        let keys: Vec<u64> = (0..column as u64).map(|i| number(100 * column as u64 + i)).collect();
+        bank.insert_batch(column, &keys).unwrap();
+        bank.insert(column, "in all").unwrap();
+    }
+    bank
+}
+
+/// Banks of several layouts, with two lines per key too, and of columns that do not fill a line.
+fn banks() -> Vec<FilterBank> {
+    let of = |columns, keys, rate, lines| {
+        let builder = ConcurrentBloom::builder().expected_keys(keys).false_positive_rate(rate);
+        let bank = FilterBank::new(columns, &builder.lines_per_key(lines)).unwrap();
+        for i in 0..2 * columns as u64 {
+            bank.insert(number(i) as usize % columns, &i).unwrap();
+        }
+        bank
+    };
+    vec![
+        of(64, 100, 0.01, 1),
+        of(600, 20, 0.01, 1),
+        of(200, 60, 1e-4, 2),
+        of(1000, 300, 1e-3, 1),
+    ]
+}
+
+#[test]
+fn the_bytes_are_those_of_version_1() {
+    let bank = golden();
+    assert!(bank.to_bytes() == GOLDEN);
+    assert!(FilterBank::from_bytes(GOLDEN).unwrap().0 == bank);
+    let (view, rest) = BankView::from_bytes(GOLDEN).unwrap();
+    assert!(view == bank && rest.is_empty() && view.to_bytes() == GOLDEN && view.hasher().seed() == 7);
+    view.verify().unwrap();
+}
+
+/// By `docs/FORMAT.md`: bit `c % 64` of word `c / 64` of row `r` of block `b` is bit `r` of block
+/// `b` of filter `c`. After the rows, a bit for each column in use.
+#[test]
+fn the_body_has_the_bits_of_the_filters() {
+    for bank in banks() {
+        let bytes = bank.to_bytes();
+        let body = &bytes[128..];
+        let (columns, blocks) = (bank.columns(), bank.blocks());
+        for column in 0..columns {
+            let filter = bank.to_filter(column).unwrap().to_bytes();
+            for bit in 0..512 * blocks {
+                let in_filter = filter[128 + bit / 8] >> (bit % 8) & 1;
+                let at = bit * columns + column;
+                assert_eq!(body[at / 8] >> (at % 8) & 1, in_filter);
+            }
+            let at = 512 * blocks * columns + column;
+            let in_use = body[at / 8] >> (at % 8) & 1 == 1;
+            assert_eq!(in_use, bank.columns_in_use().any(|used| used == column));
+        }
+        assert_eq!(
+            bytes.len(),
+            192 + bank.memory_bytes() + (columns / 8).next_multiple_of(64)
+        );
+    }
+}
+
+#[test]
+fn every_form_writes_and_reads_the_same() {
+    for bank in banks() {
+        let bytes = bank.to_bytes();
+        let (mut stream, mut slice) = (Vec::new(), vec![7; bank.snapshot_bytes()]);
+        bank.write_to(&mut stream).unwrap();
+        bank.write_to_slice(&mut slice);
+        assert!(stream == bytes && slice == bytes);
+        let limit = bank.memory_bytes();
+        let read = FilterBank::read_from(Pieces::new(&bytes, None), limit).unwrap();
+        assert!(read == bank && read.len() == bank.len() && read.expected_keys() == bank.expected_keys());
+        let error = FilterBank::read_from(&bytes[..], limit - 1).unwrap_err().to_string();
+        assert!(
+            error.ends_with(&format!("more than the limit of {} bytes", limit - 1)),
+            "{error}"
+        );
+        assert!(bank.write_to(Full(300)).is_err());
+        // At any address, also beside other bytes.
+        for offset in 0..9 {
+            let bytes = [&[1; 8][..offset.min(8)], &bytes, b"more"].concat();
+            let (view, rest) = BankView::from_bytes(&bytes[offset.min(8)..]).unwrap();
+            assert!(view == bank && rest == b"more" && view.to_bank().unwrap() == bank);
+            for key in (0..300u64).step_by(7) {
+                assert!(view.which(&key).eq(bank.which(&key)) && view.count(&key) == bank.count(&key));
+            }
+        }
+    }
+}
+
+/// The header alone, and the blocks of a key, give the answer of the whole.
+#[test]
+fn the_ranges_of_a_key_are_enough() {
+    for bank in banks() {
+        let bytes = bank.to_bytes();
+        let header = BankHeader::from_bytes(&bytes[..SnapshotHeader::LEN]).unwrap();
+        let mut out = vec![7; header.columns() / 64];
+        for key in 0..300u64 {
+            let ranges: Vec<_> = header.ranges(&key).collect();
+            assert!(
+                ranges
+                    .iter()
+                    .all(|range| range.end - range.start == 64 * bank.columns() as u64)
+            );
+            let range = |range: &std::ops::Range<u64>| &bytes[range.start as usize..range.end as usize];
+            let blocks: Vec<&[u8]> = ranges.iter().map(range).collect();
+            let any = header.which_into(&key, &blocks, &mut out).unwrap();
+            assert!(columns(&out).eq(bank.which(&key)) && any == bank.any(&key));
+            for wrong in [&blocks[1..], &[&blocks[0][1..]], &[blocks[0]; 3]] {
+                header.which_into(&key, wrong, &mut out).unwrap_err();
+            }
+        }
+        assert!(BankHeader::from_bytes(&bytes[..127]).unwrap_err().is_truncated());
+    }
+}
+
+#[test]
+fn the_header_tells_what_it_is() {
+    let header = SnapshotHeader::peek(GOLDEN).unwrap();
+    assert_eq!(
+        (header.kind, header.kind.to_string().as_str()),
+        (Kind::Bank, "FilterBank")
+    );
+    assert_eq!(header.hasher.unwrap().to_string(), "Murmur3 with seed 7");
+    let of_rows = |content| {
+        matches!(
+            content,
+            Content::Rows {
+                columns: 64,
+                blocks: 1,
+                lines_per_key: 1,
+                ..
+            }
+        )
+    };
+    assert!(of_rows(header.content) && header.bytes == GOLDEN.len() as u64);
+    assert_eq!(header.expected_keys, Some(golden().expected_keys() as u64));
+    assert_eq!(codec::verify(GOLDEN).unwrap(), (vec![GOLDEN], &[][..]));
+    let error = AnyFilter::from_bytes(GOLDEN).err().unwrap().to_string();
+    assert_eq!(error, "the snapshot is a FilterBank, which an AnyFilter does not hold");
+}
+
+#[test]
+fn every_truncation_and_every_corrupted_byte_is_an_error() {
+    for len in (0..GOLDEN.len()).filter(|len| len % 5 == 0 || GOLDEN.len() - len < 200) {
+        let bytes = &GOLDEN[..len];
+        let error = FilterBank::from_bytes(bytes).unwrap_err();
+        assert!(error.is_truncated(), "{len}: {error}");
+        assert!(FilterBank::read_from(bytes, 1 << 20).unwrap_err().is_truncated());
+        assert!(BankView::from_bytes(bytes).unwrap_err().is_truncated());
+    }
+    for at in 0..GOLDEN.len() {
+        let mut bytes = GOLDEN.to_vec();
+        bytes[at] ^= 0x10;
+        let error = FilterBank::from_bytes(&bytes).unwrap_err().to_string();
+        let by_stream = FilterBank::read_from(&bytes[..], 1 << 20).unwrap_err().to_string();
+        assert_eq!(error, by_stream, "{at}");
+        if let Ok((view, _)) = BankView::from_bytes(&bytes) {
+            assert!(at >= 128, "{at}");
+            view.verify().unwrap_err();
+        }
+    }
+}
+
+#[test]
+fn what_no_bank_writes_is_refused_with_the_reason() {
+    let read = |bytes: &[u8]| FilterBank::from_bytes(bytes).unwrap_err().to_string();
+    let both = |bytes: &[u8]| {
+        let error = read(bytes);
+        assert_eq!(BankView::from_bytes(bytes).unwrap_err().to_string(), error);
+        error
+    };
+    let number = u64::to_le_bytes;
+    let bloom = ConcurrentBloom::with_capacity(100, 0.01).unwrap().to_bytes();
+    assert_eq!(
+        both(&bloom),
+        "the bytes are of kind 1 (a ConcurrentBloom), not 17 (a FilterBank)"
+    );
+    let most = "the number of columns, ";
+    for (columns, text) in [
+        (0, "0, is not in 64 to"),
+        (63, "63, is not in 64 to"),
+        (65, "65, is not a multiple of 64"),
+        (u64::MAX, "18446744073709551615, is not in 64 to"),
+    ] {
+        let error = both(&with_field(GOLDEN, 64, &number(columns)));
+        assert!(error.starts_with(&format!("{most}{text}")), "{error}");
+    }
+    // More blocks than memory has, which would overflow if multiplied first.
+    let error = both(&with_field(GOLDEN, 40, &number(1 << 56)));
+    assert!(
+        error.starts_with("the number of columns, 64, is not in 64 to 0"),
+        "{error}"
+    );
+    assert_eq!(
+        both(&with_field(GOLDEN, 64, &number(128))),
+        "the header declares a length of 4352 bytes, but its other fields need 8448"
+    );
+    assert_eq!(
+        both(&with_field(GOLDEN, 72, &[3])),
+        "byte 72 is 3, where version 1 of the format has 0"
+    );
+    // Beyond the columns in use, the line is filled with zeros.
+    let end = 128 + 4096 + 8;
+    assert_eq!(
+        both(&with_field(GOLDEN, end, &[5])),
+        "byte 4232 is 5, where version 1 of the format has 0"
+    );
+    // Column 5 is not in use, and has a bit; only reading all finds that.
+    let bytes = with_field(GOLDEN, 128, &[GOLDEN[128] | 1 << 5]);
+    assert_eq!(read(&bytes), "column 5 has bits, but is not in use");
+    assert!(BankView::from_bytes(&bytes).unwrap().0.to_bank().is_err());
+    let seed = with_field(GOLDEN, 12, &[8]);
+    assert!(both(&seed).starts_with("the hasher's fingerprint does not match"));
+}
+
+/// A view of any bytes behind a good header answers, whatever it answers.
+fn asks<R: Rows>(bank: &Bank<R>) {
+    for key in 0..20u64 {
+        assert_eq!(bank.which(&key).count(), bank.count(&key));
+        assert!(bank.which(&key).all(|column| bank.contains(column, &key)));
+    }
+    assert_eq!(bank.columns_in_use().count(), bank.len());
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_are_read_or_refused(at in 0..4352usize, field in prop::collection::vec(any::<u8>(), 1..9)) {
+        // Half of the places in the header and around the ends.
+        let at = if at % 2 == 0 { at } else { [at % 128, 4224 + at % 128][at / 2 % 2] };
+        let bytes = with_field(GOLDEN, at.min(4352 - field.len()), &field);
+        let view = BankView::from_bytes(&bytes);
+        if let Ok((view, _)) = &view {
+            asks(view);
+        }
+        if let Ok((bank, rest)) = FilterBank::from_bytes(&bytes) {
+            prop_assert!(view.unwrap().0 == bank);
+            let written = bank.to_bytes();
+            // (The rate in the header is that of the model again.)
+            let body = 128..written.len() - 64;
+            prop_assert!(bytes[body.clone()] == written[body] && bytes.ends_with(rest));
+            asks(&bank);
+        }
+    }
+}
