@@ -1,17 +1,18 @@
-//! A service of several processes: one set of ids in Redis, filled once, that grows while all serve.
+//! A service of several processes: one set of ids in Redis, filled once, that grows while all
+//! serve.
 //!
 //! ```sh
 //! cargo run --release --bin shared_set --features redis
-//! cargo run --release --bin shared_set --features redis -- --nodes 5 --rows 1000000
+//! cargo run --release --bin shared_set --features redis -- --rows 500000
 //! ```
 //!
-//! The store is a file of rows. Each process adds rows to it, and asks its guard for the rows of all.
-//! The first process that fills the set is killed in the middle of it. The set expects a tenth of the
-//! rows, so it outgrows its size again and again, and some process rebuilds it. The program ends with
-//! an error if a guard refuses a row.
+//! The store is a file of rows. Each process adds rows to it, and asks its guard for the rows of
+//! all. The first process that fills the set is killed in the middle of it. The set expects a tenth
+//! of the rows, so it outgrows its size again and again, and some process rebuilds it. The program
+//! ends with an error if a guard refuses a row.
 //!
-//! With `--redis redis://127.0.0.1/` it uses that server. Otherwise it starts a `redis-server` of its
-//! own.
+//! With `--redis redis://127.0.0.1/` it uses that server. Otherwise it starts a `redis-server` of
+//! its own.
 
 #[path = "../crates/redis/tests/servers/redis_server.rs"]
 mod redis_server;

@@ -90,7 +90,8 @@ pub(super) struct Fill {
     pub(super) holds: bool,
     /// The newest generation.
     pub(super) generation: u64,
-    pub(super) rebuild: Option<u64>,
+    /// A generation after which a caller wants another, and the expected keys of that one.
+    pub(super) rebuild: Option<(u64, u64)>,
     pub(super) fills: u64,
     pub(super) failed: u64,
 }
@@ -100,7 +101,10 @@ impl Fill {
     pub(super) fn tell(&mut self, filling: &mut Filling) {
         filling.wants = self.calls > 0;
         filling.has_all |= self.has_all == Some(filling.generation);
-        filling.rebuild = self.rebuild.take().or(filling.rebuild);
+        // If there is another one already, the caller has it.
+        let wanted = self.rebuild.take();
+        let wanted = wanted.filter(|(after, _)| *after == filling.generation);
+        filling.rebuild = wanted.map(|(_, keys)| keys).or(filling.rebuild);
     }
 
     /// After a pass that succeeded.

@@ -366,7 +366,7 @@ impl Control {
     pub(super) fn rebuild(&self, keys: u64, timeout: Duration) -> Result<(), SharedError> {
         let mut state = self.lock();
         let generation = state.fill.generation;
-        state.fill.rebuild = Some(keys);
+        state.fill.rebuild = Some((generation, keys));
         self.ask(&mut state);
         let is_final = |state: &State| state.error.as_ref().is_some_and(SharedError::is_final);
         let (state, _) = self

@@ -6,10 +6,11 @@
 //!
 //! The root key names the newest generation. The rules, by which no key is turned away:
 //!
-//! 1. **Only the newest generation takes pushes.** The script checks it, in the call that pushes. So
-//!    from the announcement of a generation on, the older ones do not change.
-//! 2. **A node that is told of a newer generation has pulled all of its own one.** Lookups ask both,
-//!    until the newer one is filled and pulled. If there was one in between, the node opens instead.
+//! 1. **Only the newest generation takes pushes.** The script checks it, in the call that pushes.
+//!    So from the announcement of a generation on, the older ones do not change.
+//! 2. **A node that is told of a newer generation has pulled all of its own one.** Lookups ask
+//!    both, until the newer one is filled and pulled. If there was one in between, the node opens
+//!    instead.
 //! 3. **The source of a generation reads the store after the announcement.** A key that is in an
 //!    older generation on the server was pushed before the announcement, after its row was
 //!    committed, so the source reads it.
@@ -17,19 +18,19 @@
 //!    node keeps the hashes of inserts until they are pushed (`Log`). The hasher of all generations
 //!    is the same. If there are too many hashes, the node announces one more generation, whose
 //!    source reads the rows, as after a loss (5.).
-//! 5. **After a loss, all nodes open until a source has read the store again.** If the server lost the
-//!    announcement of a generation, or pushes to an older one, some keys are in no generation that
-//!    the others ask. The node that notices it (its generation is gone, or lacks its pushes, or is
-//!    later than the newest one, and the newest one is not filled) announces a further generation,
-//!    with a mark by which all nodes open. If the newest generation is filled, its source has read
-//!    these keys.
+//! 5. **After a loss, all nodes open until a source has read the store again.** If the server lost
+//!    the announcement of a generation, or pushes to an older one, some keys are in no generation
+//!    that the others ask. The node that notices it (its generation is gone, or lacks its pushes,
+//!    or is later than the newest one, and the newest one is not filled) announces a further
+//!    generation, with a mark by which all nodes open. If the newest generation is filled, its
+//!    source has read these keys.
 //!
 //! # Memory ordering of an insert
 //!
 //! An insert writes the bits into the newest generation, then logs the hash, and then checks that
-//! the list of generations is the one it used ([`Swap::write_to_current`]). A hash in the log has its bits
-//! in the filter, so a pass that begins later compares them. The thread replaces the list, and then
-//! reads the log: either it finds the hash there, or the insert finds the new list.
+//! the list of generations is the one it used ([`Swap::write_to_current`]). A hash in the log has
+//! its bits in the filter, so a pass that begins later compares them. The thread replaces the list,
+//! and then reads the log: either it finds the hash there, or the insert finds the new list.
 
 use super::SharedBuilder;
 use super::description::{Description, RedisKeys};
@@ -78,7 +79,8 @@ const MOST_GROWTH: u64 = 1024;
 /// let server = redis::Client::open("redis://127.0.0.1/")?;
 /// let hasher = SipHash13::with_key(*b"16 random bytes!");
 /// let ids = SharedBloom::builder("ids").connect_set(server, 1000, move |keys| {
-///     ConcurrentBloom::builder().expected_keys(keys).hasher(hasher.clone()).build()
+///     let builder = ConcurrentBloom::builder().expected_keys(keys);
+///     builder.hasher(hasher.clone()).build()
 /// })?;
 /// let fill = || {
 ///     ids.fill_once(Duration::from_secs(3600), |ids| {
@@ -178,8 +180,8 @@ impl<S: KeyHasher> State<S> {
 }
 
 impl SharedBuilder {
-    /// [`connect`](Self::connect) for a set that can be [rebuilt](SharedSet::rebuild). If the server
-    /// has none, it begins one for `expected_keys`.
+    /// [`connect`](Self::connect) for a set that can be [rebuilt](SharedSet::rebuild). If the
+    /// server has none, it begins one for `expected_keys`.
     ///
     /// `build` makes an empty filter for a number of keys. All nodes must build the same: the same
     /// rate, shape and hasher. The set's keys in Redis are `{name}:meta` and, for each generation,
@@ -497,7 +499,8 @@ impl<S: KeyHasher> SharedSet<S> {
     /// # use std::time::Duration;
     /// # let server = redis::Client::open("redis://127.0.0.1/")?;
     /// # let build = |keys| ConcurrentBloom::builder().expected_keys(keys).build();
-    /// let node = || SharedBloom::builder("ids").connect_set(server.clone(), 1000, build);
+    /// let builder = SharedBloom::builder("ids");
+    /// let node = || builder.clone().connect_set(server.clone(), 1000, build);
     /// let one = node()?;
     /// one.insert("order 17");
     /// one.sync(Duration::from_secs(30))?;
@@ -516,7 +519,8 @@ impl<S: KeyHasher> SharedSet<S> {
     /// # use std::time::Duration;
     /// # let server = redis::Client::open("redis://127.0.0.1/")?;
     /// # let build = |keys| ConcurrentBloom::builder().expected_keys(keys).build();
-    /// let node = || SharedBloom::builder("ids").connect_set(server.clone(), 1000, build);
+    /// let builder = SharedBloom::builder("ids");
+    /// let node = || builder.clone().connect_set(server.clone(), 1000, build);
     /// let one = node()?;
     /// one.insert("order 17");
     /// one.close(Duration::from_secs(30))?;
@@ -534,7 +538,8 @@ impl<S: KeyHasher> SharedSet<S> {
     /// # use lanebloom_redis::SharedBloom;
     /// # let server = redis::Client::open("redis://127.0.0.1/")?;
     /// # let build = |keys| ConcurrentBloom::builder().expected_keys(keys).build();
-    /// let stats = SharedBloom::builder("ids").connect_set(server, 1000, build)?.stats();
+    /// let ids = SharedBloom::builder("ids").connect_set(server, 1000, build)?;
+    /// let stats = ids.stats();
     /// assert!(stats.passes >= 1 && !stats.is_filled);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -660,8 +665,8 @@ where
         Ok(())
     }
 
-    /// Goes to the newest generation: see "The switch". `is_gone` says that the server does not have
-    /// the present one.
+    /// Goes to the newest generation: see "The switch". `is_gone` says that the server does not
+    /// have the present one.
     fn follow(&mut self, server: &mut dyn ConnectionLike, is_gone: bool) -> Result<(), SharedError> {
         let present = self.state.newest();
         let is_lost = self.has_joined && (is_gone || self.replica.has_lost);
@@ -878,10 +883,12 @@ impl<S: KeyHasher + Send + Sync + 'static> SteppedSet<S> {
         let mut fill = Fill {
             calls: usize::from(wants),
             has_all,
-            rebuild,
             ..Fill::default()
         };
-        self.side.filling().into_iter().for_each(|filling| fill.tell(filling));
+        if let Some(filling) = self.side.filling() {
+            fill.rebuild = rebuild.map(|keys| (filling.generation, keys));
+            fill.tell(filling);
+        }
         self.side.pass(server, &|| false)?;
         if let Some(filling) = self.side.filling() {
             fill.hears(filling);

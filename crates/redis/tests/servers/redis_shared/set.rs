@@ -1,11 +1,13 @@
 //! A set with generations, whose nodes follow a rebuild.
 
-use super::{PATIENCE, cluster, wait_until};
+use super::{Backup, PATIENCE, cluster, wait_until};
 use crate::common::{SetAtEnd, number};
+use crate::mock::meanwhile;
 use crate::redis_server::Redis;
-use lanebloom::{BuildError, ConcurrentBloom};
-use lanebloom_redis::shared::Filled;
+use lanebloom::{BuildError, ConcurrentBloom, Murmur3};
+use lanebloom_redis::shared::{Filled, SteppedHandle, SteppedSet};
 use lanebloom_redis::{SharedBloom, SharedError, SharedSet};
+use redis::Connection;
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -213,4 +215,116 @@ fn what_does_not_fit_a_set_is_an_error() {
             "{error}"
         );
     }
+}
+
+/// A node whose passes the test makes, after both have filled the first generation.
+struct Stepped {
+    node: SteppedSet<Murmur3>,
+    handle: SteppedHandle<Murmur3>,
+    server: Connection,
+}
+
+impl Stepped {
+    fn pass(&mut self, rebuild: Option<u64>) {
+        self.node.pass(&mut self.server, false, None, rebuild).unwrap();
+    }
+
+    /// Two nodes that are closed.
+    fn two(redis: &Redis) -> [Self; 2] {
+        let build = |keys| {
+            ConcurrentBloom::builder()
+                .expected_keys(keys)
+                .false_positive_rate(1e-9)
+                .build()
+        };
+        let mut nodes = [(); 2].map(|()| {
+            let node = SteppedSet::new("ids", 100, build).unwrap();
+            let (handle, server) = (node.handle(), redis.connection());
+            Self { node, handle, server }
+        });
+        let one = &mut nodes[0];
+        assert!(one.node.pass(&mut one.server, true, None, None).unwrap());
+        let (place, filter) = one.handle.newest();
+        filter.insert(&0u64);
+        one.node.pass(&mut one.server, true, Some(place), None).unwrap();
+        nodes[1].pass(None);
+        for node in &nodes {
+            assert!(!node.node.may_lack_keys() && node.handle.contains(0));
+        }
+        nodes
+    }
+
+    /// Inserts a key and pushes it.
+    fn push(&mut self, key: u64) {
+        self.handle.insert(key);
+        self.pass(None);
+    }
+
+    fn refuses(&self, key: u64) -> bool {
+        !self.node.may_lack_keys() && !self.handle.contains(key)
+    }
+}
+
+/// The second node hears of two generations at once. The first of them has a key.
+#[test]
+fn a_generation_in_between_is_not_passed_over() {
+    let redis = server!(a_generation_in_between_is_not_passed_over);
+    let [mut one, mut other] = Stepped::two(&redis);
+    one.pass(Some(100));
+    one.push(17);
+    one.pass(Some(100));
+    other.pass(None);
+    assert!(!other.refuses(17) && !other.refuses(0) && !one.refuses(17));
+}
+
+/// The server forgets a generation that only the first node knows, with a key.
+#[test]
+fn a_generation_that_is_lost_opens_all() {
+    let redis = server!(a_generation_that_is_lost_opens_all);
+    for begins_anew in [false, true] {
+        super::command(&redis, &["FLUSHALL"]);
+        let [mut one, mut other] = Stepped::two(&redis);
+        let before = Backup::of(&redis);
+        one.pass(Some(100));
+        one.push(17);
+        before.bring_back(&redis);
+        if begins_anew {
+            other.pass(Some(100));
+        }
+        one.pass(None);
+        other.pass(None);
+        assert!(!one.refuses(17) && !other.refuses(17), "{begins_anew}");
+        assert!(one.node.may_lack_keys() && other.node.may_lack_keys());
+    }
+}
+
+/// The server forgets a push, and another generation begins before its node pushes it again.
+#[test]
+fn a_push_that_is_lost_before_a_rebuild_opens_all() {
+    let redis = server!(a_push_that_is_lost_before_a_rebuild_opens_all);
+    let [mut one, mut other] = Stepped::two(&redis);
+    let before = Backup::of(&redis);
+    one.push(17);
+    before.bring_back(&redis);
+    other.pass(Some(100));
+    one.pass(None);
+    other.pass(None);
+    assert!(!one.refuses(17) && !other.refuses(17));
+}
+
+/// After the comparison of a pass, before its answer. A rebuild follows.
+#[test]
+fn an_insert_during_a_pass_comes_to_the_next_generation() {
+    let redis = server!(an_insert_during_a_pass_comes_to_the_next_generation);
+    let [mut one, mut other] = Stepped::two(&redis);
+    let handle = one.node.handle();
+    let mut server = meanwhile(&redis, |_| {
+        handle.insert(17);
+        Ok(())
+    });
+    one.node.pass(&mut server, false, None, None).unwrap();
+    other.pass(Some(100));
+    one.pass(None);
+    other.pass(None);
+    assert!(other.handle.contains(17) && !other.node.may_lack_keys());
 }

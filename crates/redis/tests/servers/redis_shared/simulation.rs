@@ -1,6 +1,6 @@
-//! Many histories of a set with generations, each from a seed: nodes that insert, fill, rebuild, die
-//! and begin again, and a server that loses its last writes. A request or its reply may be lost, and
-//! a request may arrive twice. Between the requests of a node's pass the others go on.
+//! Many histories of a set with generations, each from a seed: nodes that insert, fill, rebuild,
+//! die and begin again, and a server that loses its last writes. A request or its reply may be
+//! lost, and a request may arrive twice. Between the requests of a node's pass the others go on.
 //!
 //! The nodes are the crate's own, without their threads, and the server is a Redis. The rules:
 //!
