@@ -155,6 +155,11 @@ pub(crate) struct Build {
     #[arg(long, value_enum, default_value_t = Hasher::Murmur3)]
     pub(crate) hasher: Hasher,
 
+    /// Make a filter that does not change, in three quarters of the memory. Until it is built, it
+    /// keeps the hashes of all keys, 8 bytes each
+    #[arg(long = "static", conflicts_with = "expected")]
+    pub(crate) is_static: bool,
+
     /// Load the filter into this key of Redis, for --format redisbloom
     #[arg(long, value_name = "NAME", required_if_eq("format", "redisbloom"))]
     pub(crate) redis_key: Option<String>,

@@ -16,6 +16,41 @@
 //! # Ok::<(), lanebloom::BuildError>(())
 //! ```
 //!
+//! # Lists
+//!
+//! A name and all domains above it, in one batch:
+//!
+//! ```
+//! use lanebloom::StaticFilter;
+//!
+//! let blocked = StaticFilter::builder().fingerprint_bits(16);
+//! let blocked = blocked.build_from_keys(["ads.example", "spy.test"])?;
+//! let is_blocked = |name: &str| {
+//!     let dots = name.match_indices('.').map(|(dot, _)| &name[dot + 1..]);
+//!     let suffixes: Vec<&str> = std::iter::once(name).chain(dots).collect();
+//!     blocked.contains_each(&suffixes).contains(&true)
+//! };
+//! assert!(is_blocked("x.y.ads.example") && is_blocked("spy.test"));
+//! assert!(!is_blocked("docs.example") && !is_blocked("test"));
+//! # Ok::<(), lanebloom::BuildError>(())
+//! ```
+//!
+//! Digests, of which the first 64 bits are hash enough ([`Prehashed`](crate::Prehashed)):
+//!
+//! ```
+//! use lanebloom::{Prehashed, StaticFilter};
+//!
+//! let sha1 = "5BAA61E4C9B93F3F0682250B6CF8331B7EE68FD8\n\
+//!             7C4A8D09CA3762AF61E59520943DC26494F8941B\n";
+//! let hash = |digest: &str| u64::from_str_radix(&digest[..16], 16);
+//! let hashes: Vec<u64> = sha1.lines().map(hash).collect::<Result<_, _>>()?;
+//! let builder = StaticFilter::builder().hasher(Prehashed).fingerprint_bits(32);
+//! let leaked = builder.build_from_hashes(&hashes)?;
+//! assert!(leaked.contains_hash(hash("5baa61e4c9b93f3f")?));
+//! assert!(!leaked.contains_hash(hash("0123456789abcdef")?));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # Size
 //!
 //! A fingerprint has 7 to 32 bits. Each bit halves the false-positive rate: 8 bits are 0.39%, 16

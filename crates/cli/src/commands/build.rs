@@ -7,7 +7,7 @@ use crate::{resp, table};
 use anyhow::{Context, Result, bail};
 use indicatif::HumanBytes;
 use lanebloom::hash::AnyHasher;
-use lanebloom::{FastHash, Murmur3, ScalableBloom};
+use lanebloom::{FastHash, Murmur3, ScalableBloom, StaticFilter};
 use lanebloom_files::claims::{Claims, INPUT, OUTPUT};
 use lanebloom_files::input::{Files, Input, Part, Reader};
 use lanebloom_files::output::Output;
@@ -41,6 +41,9 @@ pub(crate) fn run(args: &Build, quiet: bool) -> Result<()> {
     if args.hasher != Hasher::Murmur3 && args.format != Format::Lanebloom {
         bail!("--hasher is for --format lanebloom: the other formats have hashes of their own");
     }
+    if args.is_static && args.format != Format::Lanebloom {
+        bail!("--static is for --format lanebloom");
+    }
     let hasher = match args.hasher {
         Hasher::Murmur3 => Murmur3::default().into(),
         Hasher::Fast => FastHash::default().into(),
@@ -68,6 +71,7 @@ pub(crate) fn run(args: &Build, quiet: bool) -> Result<()> {
     };
     let rate = args.size.rate.unwrap_or(RATE);
     let filter = match args.format {
+        Format::Lanebloom if args.is_static => Target::Hashes(Vec::new()),
         Format::Lanebloom => Target::growing(args.size.expected, rate, hasher, job.all_threads() > MOST_THREADS)?,
         Format::Guava => {
             let keys = job.count()?;
@@ -84,7 +88,12 @@ pub(crate) fn run(args: &Build, quiet: bool) -> Result<()> {
             Target::Redis(filter.with_context(|| format!("a RedisBloom filter for {keys} keys"))?)
         }
     };
-    let filled = job.fill(filter)?;
+    let mut filled = job.fill(filter)?;
+    if let Target::Hashes(hashes) = &filled.filter {
+        let builder = StaticFilter::builder().hasher(hasher).false_positive_rate(rate);
+        let filter = builder.build_from_hashes(hashes);
+        filled.filter = Target::Static(filter.with_context(|| format!("a static filter for {} keys", hashes.len()))?);
+    }
     let key = args.redis_key.as_deref().unwrap_or("");
     output.write(|writer| filled.filter.write_to(key.as_bytes(), writer))?;
     filled.summary(start).with_skipped(skipped).print(&args.summary, quiet);
@@ -163,6 +172,9 @@ enum Target {
     /// Filled by the threads side by side.
     Guava(Arc<GuavaBloom>),
     Redis(RedisBloom),
+    /// The keys of a filter that does not change.
+    Hashes(Vec<u64>),
+    Static(StaticFilter<AnyHasher>),
 }
 
 /// Inserts keys into a filter that many threads may fill.
@@ -250,6 +262,8 @@ impl Target {
             Self::Growing(seen) => write_scalable(seen.whole().filter(), writer),
             Self::Guava(filter) => filter.write_to(writer),
             Self::Redis(filter) => resp::write(filter, key, &mut writer),
+            Self::Static(filter) => filter.write_to(writer),
+            Self::Hashes(_) => unreachable!("a filter was built of them"),
         }
     }
 }
@@ -288,6 +302,11 @@ impl Stage<Keyed> for Filling {
             },
             Target::Guava(_) => 0,
             Target::Redis(filter) => filter.insert_batch(&keys())?,
+            Target::Hashes(hashes) => {
+                hashes.extend_from_slice(&keyed.hashes);
+                0
+            }
+            Target::Static(_) => unreachable!("it is built of all keys"),
         };
         Ok(())
     }
@@ -301,6 +320,8 @@ impl Filling {
             Target::Guava(filter) => filter.estimated_len().min(self.records as usize),
             // As BF.CARD and BF.INFO count.
             Target::Redis(_) => self.changed,
+            Target::Hashes(hashes) => hashes.len(),
+            Target::Static(filter) => filter.estimated_len(),
         }
     }
 
@@ -317,6 +338,8 @@ impl Filling {
                 let memory = filter.memory_bytes();
                 (filter.info().filters, memory, filter.current_false_positive_rate())
             }
+            Target::Static(filter) => (1, filter.memory_bytes(), filter.current_false_positive_rate()),
+            Target::Hashes(_) => unreachable!("a filter was built of them"),
         };
         let unique = self.unique();
         let missing = match self.missing {

@@ -186,6 +186,13 @@ impl Facts {
                 self.add("slots", filter.slots());
                 self.counted(filter);
             }
+            AnyFilter::Static(filter) => {
+                self.add("bits per fingerprint", filter.fingerprint_bits());
+                self.add("cells per key", filter.cells_per_key());
+                self.add("retries", filter.retries());
+                self.now(filter.statistics(), "keys");
+                self.memory(filter.memory_bytes() as u64);
+            }
             AnyFilter::Bitmap(bitmap) => {
                 self.add("bound", bitmap.bound());
                 self.add("numbers", bitmap.len());
@@ -232,6 +239,17 @@ impl Facts {
             } => {
                 self.add("bits per fingerprint", fingerprint_bits);
                 self.add("buckets", buckets);
+            }
+            codec::Content::Cells {
+                fingerprint_bits,
+                cells_per_key,
+                cells,
+                ..
+            } => {
+                self.add("bits per fingerprint", fingerprint_bits);
+                self.add("cells per key", cells_per_key);
+                self.add("cells", cells);
+                keys = "keys";
             }
             _ => {}
         }

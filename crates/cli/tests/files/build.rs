@@ -45,6 +45,35 @@ fn what_was_built_answers_at_its_rate() {
     }
 }
 
+/// Of the same keys in any order, twice or once.
+#[test]
+fn a_static_filter_holds_its_keys_in_less_memory() {
+    let shell = Shell::new();
+    let present = lines(0..50_000);
+    shell.write("keys", &present);
+    shell.write("others", lines(50_000..100_000));
+    shell.ok("build --static --rate 0.01 keys -o filter");
+    shell.ok("build --static --rate 0.01 keys keys --threads 2 -o twice");
+    assert_eq!(
+        fs::read(shell.path("filter")).unwrap(),
+        fs::read(shell.path("twice")).unwrap()
+    );
+    assert_eq!(shell.ok("query filter keys --present"), present);
+    let found = shell.run("query filter others --present").stdout;
+    let found = found.iter().filter(|&&byte| byte == b'\n').count();
+    assert!((300..500).contains(&found), "{found} of 50,000 at 1/128");
+    let info = shell.ok("info filter");
+    for line in ["StaticFilter", "bits per fingerprint  7", "cells per key         3"] {
+        assert!(info.contains(line), "{info}");
+    }
+    assert!(fs::metadata(shell.path("filter")).unwrap().len() < 50_000 * 9 / 8);
+    let text = shell.error("build --static --format guava keys -o x");
+    assert!(text.contains("--static is for --format lanebloom"), "{text}");
+    shell.error("build --static --expected 10 keys -o x");
+    shell.error("merge filter filter -o x");
+    shell.error("convert filter --to lanebloom -o x");
+}
+
 /// All threads insert at once, and the bits are the same in any order. With too many keys for that
 /// the filter grows, and still has them all.
 #[test]
