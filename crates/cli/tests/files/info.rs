@@ -146,6 +146,7 @@ fn every_kind_is_recognized() {
             "scalable" | "scalable_hint" => "ScalableBloom",
             "windowed" => "WindowedBloom",
             "tombstone" => "TombstoneBloom",
+            "static" => "StaticFilter",
             name if name.starts_with("cuckoo") => "CuckooFilter",
             name if name.starts_with("dleft") => "DLeftFilter",
             _ => "ConcurrentBloom",
