@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What the compiler says about frequent mistakes: compiles ci/messages.rs, and fails unless it prints
-# the lines that the program expects, or names a private module. Runs no test.
+# What the compiler says about frequent mistakes: compiles ci/messages.rs, and fails unless it
+# prints the lines that the program expects, or names a private module. Runs no test.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD target=${CARGO_TARGET_DIR:-$PWD/target}
