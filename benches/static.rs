@@ -8,9 +8,10 @@
 //!
 //! How it measures: keys are hashes already. Each contestant is built in turn, once per round, and
 //! then looks up the same hashes, of which half are keys; the tables show the median of the rounds.
-//! then looks up the same hashes, of which half are keys; the tables show the median of the
-//! rounds. xorf mixes each key with its seed. sux hashes it to 128 bits. Every answer is counted
-//! and checked.
+//! xorf mixes each key with its seed. sux hashes it to 128 bits. Every answer is counted and
+//! checked.
+
+use clap::Parser;
 use dsi_progress_logger::no_logging;
 use lanebloom::{ConcurrentBloom, Prehashed, StaticFilter};
 use lanebloom_benches::{BenchArgs, machine, median, number};
