@@ -9,6 +9,7 @@ use crate::redis_server::{Redis, Server, server_with_bloom};
 use cluster::{Cluster, until};
 use lanebloom::{ConcurrentBloom, WindowedBloom};
 use lanebloom_formats::{RedisBloom, RedisCuckoo};
+use lanebloom_redis::shared::Filled;
 use lanebloom_redis::{BitmapError, RedisBitmap, SharedBloom, SharedError, SharedWindow, Transfer};
 use redis::ConnectionLike;
 use redis::cluster::{ClusterClient, ClusterConnection};
@@ -363,6 +364,44 @@ fn shared_sets_follow_their_slot() {
     let late = shared(&cluster.nodes[2], &name).unwrap();
     for step in ["before", "moved", "after the failover"] {
         assert!(late.contains(&format!("{step} 0")) && late.contains(&format!("{step} 1")));
+    }
+}
+
+/// Half moved, a set cannot be rebuilt, and no node makes a second root. Then all follow.
+#[test]
+fn a_set_is_rebuilt_after_its_slot_has_moved() {
+    let cluster = cluster!(a_set_is_rebuilt_after_its_slot_has_moved);
+    let name = cluster.name_at(0, 3, "growing");
+    let slot = cluster.slot_of(&name);
+    let build = |keys| ConcurrentBloom::builder().expected_keys(keys).build();
+    let nodes = [0, 2].map(|node| {
+        let builder = SharedBloom::builder(&name).interval(Duration::from_millis(5));
+        builder.connect_set(cluster.nodes[node].client(), 1000, build).unwrap()
+    });
+    let fill = |node: usize, rows: &[&str]| {
+        let filled = nodes[node].fill_once(PATIENCE, |ids| {
+            ids.insert_batch(rows);
+            Ok::<_, std::convert::Infallible>(())
+        });
+        filled.unwrap()
+    };
+    assert_eq!((fill(0, &["row"]), fill(1, &[])), (Filled::Here, Filled::Elsewhere));
+    cluster.begin_move(slot, 0, 1);
+    cluster.move_keys(slot, 0, 1, 1);
+    assert!(nodes[0].rebuild(5000, Duration::from_millis(100)).is_err());
+    nodes[1].insert("meanwhile");
+    assert!(nodes.iter().all(|node| node.contains("row") && !node.may_lack_keys()));
+    while cluster.move_keys(slot, 0, 1, 1) {}
+    cluster.end_move(slot, 0, 1);
+    // What was asked for comes now.
+    until("the set is rebuilt", || nodes.iter().all(|node| node.generation() == 1));
+    nodes.iter().for_each(|node| node.sync(PATIENCE).unwrap());
+    nodes.iter().for_each(|node| node.sync(PATIENCE).unwrap());
+    assert!(nodes[0].contains("meanwhile") && nodes[0].contains("row"));
+    let all = ["row", "meanwhile"];
+    assert_eq!((fill(1, &all), fill(0, &[])), (Filled::Here, Filled::Elsewhere));
+    for node in &nodes {
+        assert!(node.contains("row") && node.contains("meanwhile") && !node.may_lack_keys());
     }
 }
 
