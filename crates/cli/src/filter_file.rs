@@ -189,6 +189,7 @@ fn snapshot(head: Vec<u8>, reader: &mut impl Read, bytes: u64) -> Result<Content
 fn unreadable(header: &SnapshotHeader) -> Option<&'static str> {
     match (header.kind, header.content) {
         (Kind::Delta, _) => Some("it is a delta, which only changes another filter"),
+        (Kind::Bank, _) => Some("it is a bank of filters, which only a program reads, by FilterBank"),
         (_, codec::Content::Generations { needs_clock: true, .. }) => {
             Some("its keys age by a clock, which only the program that made it has")
         }

@@ -147,6 +147,7 @@ fn every_kind_is_recognized() {
             "windowed" => "WindowedBloom",
             "tombstone" => "TombstoneBloom",
             "static" => "StaticFilter",
+            "bank" => "FilterBank",
             name if name.starts_with("cuckoo") => "CuckooFilter",
             name if name.starts_with("dleft") => "DLeftFilter",
             _ => "ConcurrentBloom",
