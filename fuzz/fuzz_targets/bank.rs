@@ -80,5 +80,10 @@ fn check(mut bank: FilterBank, input: &[u8]) {
         assert_eq!(bank.which_into(&key, &mut found), bank.any(&key));
         assert!(columns(&found).eq((0..filters.len()).filter(|&i| filters[i].contains(&key))));
     }
-    assert!(filters.iter().enumerate().all(|(i, filter)| bank.to_filter(i).unwrap() == *filter));
+    assert!(
+        filters
+            .iter()
+            .enumerate()
+            .all(|(i, filter)| bank.to_filter(i).unwrap() == *filter)
+    );
 }

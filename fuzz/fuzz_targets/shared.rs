@@ -111,7 +111,9 @@ impl Answer {
     fn values(self) -> RedisResult<Vec<Value>> {
         match self {
             Self::Exchange(word, id, pulled) => {
-                let words = ["done", "more", "lost", "other", "none", "", "holds", "filled", "next", "gone"];
+                let words = [
+                    "done", "more", "lost", "other", "none", "", "holds", "filled", "next", "gone",
+                ];
                 let word = words[usize::from(word) % words.len()];
                 let mut values = vec![Value::BulkString(word.into()), id.value()];
                 values.extend(pulled.into_iter().flat_map(|(id, delta)| [id.value(), delta.value()]));
