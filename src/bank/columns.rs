@@ -100,7 +100,7 @@ impl<S> FilterBank<S> {
 
     fn insert_source(&self, column: usize, source: &impl Source) -> Result<usize, BankError> {
         self.check(column)?;
-        if source.len() > 0 {
+        if source.len() != 0 {
             self.use_column(column)?;
         }
         let access = AccessPlan::changes(self.memory_bytes(), self.places.rows());

@@ -133,7 +133,7 @@ struct Log {
 
 impl Log {
     fn extend(&mut self, hashes: &[u64]) {
-        self.is_cut |= hashes.len() > MOST_HASHES - self.hashes.len();
+        self.is_cut |= MOST_HASHES < self.hashes.len() + hashes.len();
         if self.is_cut {
             self.hashes = Vec::new();
         } else {

@@ -311,7 +311,7 @@ impl Shard<'_> {
 
     /// Gives each cell its fingerprint, if this multiplier succeeds.
     fn solve<const A: usize>(&mut self, hashes: &[u64], multiplier: u64) -> bool {
-        if hashes.len() > self.cells.len() || !self.add::<A>(hashes, multiplier) {
+        if self.cells.len() < hashes.len() || !self.add::<A>(hashes, multiplier) {
             return false;
         }
         let done = self.peel::<A>();
@@ -336,7 +336,7 @@ impl Shard<'_> {
     fn add<const A: usize>(&mut self, hashes: &[u64], multiplier: u64) -> bool {
         self.cells.fill(0);
         self.counts.fill(0);
-        if hashes.len() <= UNSORTED {
+        if UNSORTED >= hashes.len() {
             return self.add_each::<A>(hashes.iter().map(|&hash| mixed(hash, multiplier)));
         }
         self.sort_by_segment(hashes, multiplier);
