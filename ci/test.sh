@@ -21,6 +21,6 @@ if [[ -e $valkey ]]; then
 fi
 
 echo "== benches, without measuring"
-benches=(bitmap filter hashes peers deletable bulk guava spark snapshot windowed redis_bitmaps redis)
+benches=(bank bitmap filter hashes peers deletable bulk guava spark snapshot static windowed redis_bitmaps redis)
 cargo test "${all[@]}" "${benches[@]/#/--bench=}" -- --test
 cargo test "${all[@]}" --bench=gets
