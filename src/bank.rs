@@ -159,7 +159,7 @@ pub struct Bank<R: Rows, S = Murmur3> {
 ///     .collect::<Result<_, _>>()?;
 /// let bank = FilterBank::from_filters(&filters)?;
 ///
-/// // Which files may have it?
+/// // The files that may have it.
 /// assert!(bank.which(&435u32).eq([42, 43]));
 /// assert!(bank.any(&999u32) && !bank.any(&5000u32));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -272,7 +272,7 @@ impl<S: Clone> FilterBank<S> {
     ///
     /// # Errors
     ///
-    /// Fails as [`Builder::build`], if there are no columns, and if the allocation of all filters
+    /// Fails as [`Builder::build`] does, if `columns` is 0, and if the allocation of all filters
     /// fails.
     ///
     /// # Examples
@@ -561,8 +561,8 @@ impl<R: Rows, S> fmt::Debug for Bank<R, S> {
     }
 }
 
-/// Why a [`FilterBank`] did not do what it was asked to: there is no such column, no free one, or a
-/// filter does not fit. The bank is unchanged.
+/// A [`FilterBank`] refused a call: it lacks the column, no column is free, or a filter does not
+/// fit. The bank is unchanged.
 ///
 /// ```
 /// let bank = lanebloom::FilterBank::with_capacity(64, 1000, 0.1)?;

@@ -31,7 +31,7 @@ impl<S: KeyHasher> FilterBank<S> {
     ///
     /// # Errors
     ///
-    /// Fails if there is no such column.
+    /// Fails if the bank lacks the column.
     ///
     /// # Memory ordering
     ///
@@ -351,7 +351,7 @@ impl<S> FilterBank<S> {
     ///
     /// # Errors
     ///
-    /// Fails if there is no such column.
+    /// Fails if the bank lacks the column.
     ///
     /// # Examples
     ///
@@ -382,7 +382,7 @@ impl<R: Rows, S: Clone> Bank<R, S> {
     ///
     /// # Errors
     ///
-    /// Fails if there is no such column, or if the allocation fails.
+    /// Fails if the bank lacks the column, or if the allocation fails.
     ///
     /// # Examples
     ///

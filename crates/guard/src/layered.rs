@@ -48,9 +48,9 @@ pub struct Layered {
 }
 
 impl Layered {
-    /// A filter that collects keys for its static part. The other part is for so many keys that are
-    /// inserted after the commit. Both parts together have this false-positive rate. They share a
-    /// random key of [`SipHash13`].
+    /// A filter that collects keys for its static part. The other part is sized for `additions`
+    /// keys, which are inserted after the commit. Both parts together have this false-positive
+    /// rate. They share a random key of [`SipHash13`].
     ///
     /// # Errors
     ///

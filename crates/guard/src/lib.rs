@@ -207,8 +207,8 @@
 //!   killed in between, and nobody is told. Let the store tell: by `NOTIFY` in the transaction, or
 //!   by a table of changes that the transaction writes to. Buffers that drop messages must report
 //!   it, as `broadcast::Receiver` does when it lags.
-//! - **Say something** more often than every `silence`: [`Change::Alive`] if there is no change. A
-//!   server that is frozen closes no connection.
+//! - **Send more often than every `silence`**: [`Change::Alive`] where nothing has changed. A
+//!   frozen server closes no connection.
 //! - **Tell a change after it can be read.** If loads read from a replica of the database that
 //!   lags, a message that overtakes it brings the state before back: read the key from the primary,
 //!   or delay the feed.

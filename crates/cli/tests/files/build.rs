@@ -45,7 +45,7 @@ fn what_was_built_answers_at_its_rate() {
     }
 }
 
-/// Of the same keys in any order, twice or once.
+/// The order of the keys and repeated keys change nothing.
 #[test]
 fn a_static_filter_holds_its_keys_in_less_memory() {
     let shell = Shell::new();

@@ -25,7 +25,7 @@ use std::error::Error;
 use std::sync::{MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Which node filled a set, as [`fill_once`](SharedBloom::fill_once) returns it.
+/// The result of [`fill_once`](SharedBloom::fill_once): the node that filled the set.
 ///
 /// ```no_run
 /// use lanebloom::ConcurrentBloom;

@@ -19,7 +19,7 @@ pub(super) struct Filling {
     has_all: bool,
     pub(super) holds: bool,
     pub(super) is_filled: bool,
-    /// Which of a set's generations this is: they are counted from 0 as this node comes to them.
+    /// The number of this generation of a set, from 0 in the order in which this node meets them.
     pub(super) generation: u64,
     /// Whether lookups find all keys in an older generation, until this one is filled.
     pub(super) is_covered: bool,
@@ -43,7 +43,7 @@ impl Default for Filling {
 }
 
 impl Filling {
-    /// Of the generation after this one.
+    /// The node's part in filling the generation after this one.
     pub(super) fn next(&self, is_covered: bool) -> Self {
         Self {
             wants: self.wants,

@@ -135,7 +135,7 @@ pub(super) struct Replica<S> {
     calls: u64,
     pub(super) counts: Counts,
     pub(super) filling: Filling,
-    /// Of a set with generations: its root key, this generation, and its expected keys.
+    /// The root key, this generation and its expected keys, if the set has generations.
     pub(super) generation: Option<(String, Id, u64)>,
     /// Whether a chunk on the server lacks bits that were there.
     pub(super) has_lost: bool,

@@ -566,7 +566,7 @@ struct SetSide<S, B> {
     most_keys: u64,
     announce: Script,
     random: RandomState,
-    /// Of the newest generation.
+    /// This node's side of the newest generation.
     replica: Replica<S>,
     /// Whether the server has had the newest generation, as this node knows it.
     has_joined: bool,
