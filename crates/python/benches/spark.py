@@ -14,6 +14,7 @@ import os
 import pathlib
 import statistics
 import sys
+import threading
 import time
 
 os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -23,22 +24,39 @@ from pyspark.sql import SparkSession, functions as F
 from lanebloom import spark as bloom
 
 
-def cpu_seconds():
-    """Of all processes below this one, also those that have ended."""
-    children, spent = {}, {}
-    for folder in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
-            fields = (folder / "stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        children.setdefault(int(fields[1]), []).append(int(folder.name))
-        spent[int(folder.name)] = sum(map(int, fields[11:15]))
-    total, stack = 0, list(children.get(os.getpid(), []))
-    while stack:
-        one = stack.pop()
-        total += spent[one]
-        stack += children.get(one, [])
-    return total / os.sysconf("SC_CLK_TCK")
+class CpuSeconds:
+    """Of all processes below this one. Spark ends idle workers, and their times are lost with them,
+    so a thread notes the times of each process ten times a second."""
+
+    def __init__(self):
+        self.noted = {}
+        threading.Thread(target=self.watch, daemon=True).start()
+
+    def watch(self):
+        while True:
+            self.note()
+            time.sleep(0.1)
+
+    def note(self):
+        children, spent = {}, {}
+        for folder in pathlib.Path("/proc").glob("[0-9]*"):
+            try:
+                fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            children.setdefault(int(fields[1]), []).append(int(folder.name))
+            # A number is given anew to a later process, which began at another time.
+            spent[int(folder.name)] = fields[19], sum(map(int, fields[11:13]))
+        stack = list(children.get(os.getpid(), []))
+        while stack:
+            one = stack.pop()
+            began, ticks = spent[one]
+            self.noted[one, began] = ticks
+            stack += children.get(one, [])
+
+    def total(self):
+        self.note()
+        return sum(self.noted.values()) / os.sysconf("SC_CLK_TCK")
 
 
 SPREAD = 0x9E3779B97F4A7C15 - 2**64
@@ -94,7 +112,7 @@ def main(rounds, cases):
             return large.filter(found).join(partner, "key")
         return large.join(partner, "key")
 
-    found, answers = {}, {}
+    found, answers, cpu_seconds = {}, {}, CpuSeconds()
     for turn in range(rounds + 1 if rounds else 0):
         # Round 0 warms the session, by its first case.
         for case in cases if turn else cases[:1]:
@@ -103,10 +121,10 @@ def main(rounds, cases):
             for way in ["no filter", "by Spark", "by lanebloom", "by arrow_udf"]:
                 if is_broadcast and way == "by Spark":
                     continue
-                wall, cpu = time.monotonic(), cpu_seconds()
+                wall, cpu = time.monotonic(), cpu_seconds.total()
                 query = joined(case, way)
                 counted = query.agg(F.count("key"), F.max("text"), F.sum(F.crc32("text"))).first()
-                wall, cpu = time.monotonic() - wall, cpu_seconds() - cpu
+                wall, cpu = time.monotonic() - wall, cpu_seconds.total() - cpu
                 plan = query._jdf.queryExecution().optimizedPlan().toString()
                 # Each way is what it says, and its answer is exact.
                 assert ("might_contain" in plan) == (way in ("by Spark", "by lanebloom")), way
