@@ -19,8 +19,8 @@ pub(crate) struct Cli {
 
 const EXIT_STATUS: &str = "\
 Exit status:
-  0    success; `query` found every key
-  1    `query` missed a key
+  0    success; `query` and `which` found every key
+  1    `query` or `which` missed a key
   2    an error, with a message on stderr; states and outputs are as before
   141  the reader of the output closed it (as after SIGPIPE)";
 
@@ -29,6 +29,7 @@ pub(crate) enum Command {
     Dedup(Dedup),
     Build(Build),
     Query(Query),
+    Which(Which),
     Merge(Merge),
     Info(Info),
     Convert(Convert),
@@ -139,6 +140,7 @@ Examples:
   lanebloom build ids.txt -o ids.lbf --rate 0.001
   lanebloom build ids.txt -o ids.lbf --hasher fast
   lanebloom build hashes.txt -o ids.lbf --hasher prehashed
+  lanebloom build --bank logs/ -o logs.bank --field 1 --blanks
   lanebloom build ids.txt -o ids.guava --format guava --funnel long
   lanebloom build a.txt -o - --format redisbloom --redis-key a > dump.resp
   redis-cli --pipe < dump.resp")]
@@ -159,6 +161,14 @@ pub(crate) struct Build {
     /// keeps the hashes of all keys, 8 bytes each
     #[arg(long = "static", conflicts_with = "expected")]
     pub(crate) is_static: bool,
+
+    /// Make a bank: a filter for each input file, which `which` asks all at once. --expected is the
+    /// number of different keys in the largest file; without it, the input is read twice. --rate
+    /// is the bank's: a key that no file has is found in one by mistake with at most this
+    /// probability. If the first input is a filter file of `build`, all are, and each is taken as
+    /// it is: build them for the same number of keys and the same rate
+    #[arg(long, conflicts_with = "is_static")]
+    pub(crate) bank: bool,
 
     /// Load the filter into this key of Redis, for --format redisbloom
     #[arg(long, value_name = "NAME", required_if_eq("format", "redisbloom"))]
@@ -221,21 +231,44 @@ pub(crate) struct Query {
     pub(crate) funnel: Option<Funnel>,
 
     #[command(flatten)]
-    pub(crate) input: InputArgs,
+    pub(crate) lookup: LookupArgs,
+}
+
+/// Print which files of a bank hold each key
+///
+/// `build --bank` makes the bank of the files. For each file that may hold the key of a line, this
+/// prints the name of the file, a tab, and the line unchanged. Exits with 0 if every key is in a
+/// file, and with 1 otherwise. A name may be wrong: `info` prints how many are, on average. A line
+/// without a key is in no file. With --quiet it prints nothing and exits at the first key that is
+/// in no file.
+///
+/// The bank names the hasher, as for `query`. If you gave --ignore-case to `build`, give it to
+/// `which` too.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  lanebloom build --bank logs/ -o logs.bank --field 1 --blanks
+  echo 203.0.113.7 | lanebloom which logs.bank
+  lanebloom which logs.bank addresses.txt | cut -f1 | sort -u")]
+pub(crate) struct Which {
+    /// The bank; `-`: stdin
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) bank: PathBuf,
+
+    /// Print only the lines whose keys are in no file, unchanged
+    #[arg(long, short)]
+    pub(crate) absent: bool,
+
+    /// Print before each line the number of files that may hold its key, in place of their names
+    #[arg(long, short, conflicts_with = "absent")]
+    pub(crate) count: bool,
+
+    /// Print for each line an object of JSON, with the line and the names of the files
+    #[arg(long, conflicts_with_all = ["absent", "count"])]
+    pub(crate) json_output: bool,
 
     #[command(flatten)]
-    pub(crate) keys: KeyArgs,
-
-    /// Write to FILE instead of stdout. FILE is replaced as a whole once all lines are in it. It
-    /// cannot be an input
-    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) output: Option<PathBuf>,
-
-    #[command(flatten)]
-    pub(crate) threads: ThreadArgs,
-
-    #[command(flatten)]
-    pub(crate) summary: SummaryArgs,
+    pub(crate) lookup: LookupArgs,
 }
 
 /// Merge filter files
@@ -425,6 +458,27 @@ pub(crate) struct Man {
     /// Write to this folder, which is created if it is missing
     #[arg(value_hint = ValueHint::DirPath)]
     pub(crate) folder: PathBuf,
+}
+
+/// The keys that are looked up, and where the answers go.
+#[derive(Args, Debug)]
+pub(crate) struct LookupArgs {
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
+
+    #[command(flatten)]
+    pub(crate) keys: KeyArgs,
+
+    /// Write to FILE instead of stdout. FILE is replaced as a whole once all lines are in it. It
+    /// cannot be an input
+    #[arg(long, short, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) threads: ThreadArgs,
+
+    #[command(flatten)]
+    pub(crate) summary: SummaryArgs,
 }
 
 /// How many threads work.

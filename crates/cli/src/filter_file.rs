@@ -1,6 +1,7 @@
 //! Filter files, recognized by their content: snapshots of lanebloom, Guava's streams, and chunks
 //! of RedisBloom. `query`, `merge`, `info` and `convert` read them here.
 
+use crate::bank::{self, BankFile};
 use crate::resp::{self, Dump};
 use anyhow::{Context, Result, bail};
 use lanebloom::codec::{self, Identity, Kind, SnapshotHeader};
@@ -24,6 +25,7 @@ pub(crate) struct FilterFile {
 pub(crate) enum Content {
     Filter(AnyFilter),
     Unreadable(Unreadable),
+    Bank(BankFile),
     Guava(GuavaBloom),
     Redis(Dump),
 }
@@ -75,7 +77,7 @@ impl FilterFile {
             Content::Filter(filter) => filter.contains_hashes(hashes, found),
             Content::Guava(filter) => filter.contains_batch(&keys(), found),
             Content::Redis(dump) => dump.filter.contains_batch(&keys(), found),
-            Content::Unreadable(_) => unreachable!("it has no hasher"),
+            Content::Unreadable(_) | Content::Bank(_) => unreachable!("`query` refuses it"),
         }
     }
 }
@@ -86,6 +88,7 @@ impl Content {
         let kind = match self {
             Self::Filter(filter) => filter.kind(),
             Self::Unreadable(other) => other.header.kind,
+            Self::Bank(bank) => bank.header.kind,
             Self::Guava(_) => return "GuavaBloom".into(),
             Self::Redis(_) => return "RedisBloom".into(),
         };
@@ -96,6 +99,7 @@ impl Content {
     pub(crate) fn hasher(&self) -> Option<&AnyHasher> {
         match self {
             Self::Filter(filter) => filter.hasher(),
+            Self::Bank(file) => Some(file.bank.hasher()),
             Self::Unreadable(_) | Self::Guava(_) | Self::Redis(_) => None,
         }
     }
@@ -104,6 +108,7 @@ impl Content {
         match self {
             Self::Filter(filter) => filter.write_to(writer),
             Self::Unreadable(other) => writer.write_all(&other.bytes),
+            Self::Bank(file) => bank::write(&file.bank, &file.names.0, writer),
             Self::Guava(filter) => filter.write_to(writer),
             Self::Redis(dump) => resp::write(&dump.filter, dump.key.as_deref().unwrap_or(b""), &mut writer),
         }
@@ -178,6 +183,9 @@ fn snapshot(head: Vec<u8>, reader: &mut impl Read, bytes: u64) -> Result<Content
     if header.bytes > bytes {
         bail!("the bytes end after {bytes} of {}", header.bytes);
     }
+    if header.kind == Kind::Bank {
+        return Ok(Content::Bank(BankFile::read(header, head.chain(reader))?));
+    }
     let filter = AnyFilter::read_from(head.chain(&mut *reader), usize::MAX)?;
     if !self::head(reader)?.is_empty() {
         bail!("more bytes follow the snapshot of a {}", filter.kind());
@@ -189,7 +197,6 @@ fn snapshot(head: Vec<u8>, reader: &mut impl Read, bytes: u64) -> Result<Content
 fn unreadable(header: &SnapshotHeader) -> Option<&'static str> {
     match (header.kind, header.content) {
         (Kind::Delta, _) => Some("it is a delta, which only changes another filter"),
-        (Kind::Bank, _) => Some("it is a bank of filters, which only a program reads, by FilterBank"),
         (_, codec::Content::Generations { needs_clock: true, .. }) => {
             Some("its keys age by a clock, which only the program that made it has")
         }

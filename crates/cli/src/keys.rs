@@ -90,6 +90,10 @@ pub(crate) struct Keyed {
     pub(crate) hashes: Vec<u64>,
     /// Whether a filter has each key, if the work looks keys up.
     pub(crate) found: Vec<bool>,
+    /// The columns of a bank that have the keys, one key after another, and where those of each
+    /// end.
+    pub(crate) columns: Vec<usize>,
+    pub(crate) column_ends: Vec<usize>,
     /// How many keys were new in a filter, if the work inserts them.
     pub(crate) inserted: Option<usize>,
     /// The first key that should be a hash and is not a number.
@@ -108,6 +112,8 @@ impl Keyed {
             key_ends,
             hashes,
             found,
+            columns,
+            column_ends,
             inserted,
             no_hash,
         } = self;
@@ -120,6 +126,8 @@ impl Keyed {
         key_ends.clear();
         hashes.clear();
         found.clear();
+        columns.clear();
+        column_ends.clear();
         *inserted = None;
         *no_hash = None;
     }
@@ -134,6 +142,21 @@ impl Keyed {
                 u64::MAX
             ),
         }
+    }
+
+    /// The columns of a bank that have the key of each record; none for a record without a key.
+    pub(crate) fn columns(&self) -> impl Iterator<Item = &[usize]> {
+        let mut without = self.keyless.iter().peekable();
+        let (mut start, mut ends) = (0, self.column_ends.iter());
+        (0..self.ends.len()).map(move |record| {
+            if without.next_if_eq(&&record).is_some() {
+                return &[][..];
+            }
+            let end = *ends.next().expect("every key was looked up");
+            let columns = &self.columns[start..end];
+            start = end;
+            columns
+        })
     }
 
     /// The last record has no key, but should.

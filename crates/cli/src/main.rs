@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod bank;
 mod chart;
 mod commands;
 mod cpu_info;
@@ -32,6 +33,7 @@ fn run(cli: Cli) -> Result<ExitCode> {
         Command::Dedup(args) => commands::dedup::run(&args, quiet)?,
         Command::Build(args) => commands::build::run(&args, quiet)?,
         Command::Query(args) => return commands::query::run(&args, quiet),
+        Command::Which(args) => return commands::query::which(&args, quiet),
         Command::Merge(args) => commands::merge::run(&args, quiet)?,
         Command::Info(args) => commands::info::run(&args)?,
         Command::Convert(args) => commands::convert::run(&args, quiet)?,

@@ -14,6 +14,15 @@ pub(crate) fn rate(rate: f64) -> String {
     }
 }
 
+/// A number on average: three digits after the point, or powers of ten.
+pub(crate) fn mean(number: f64) -> String {
+    if number < 1e-3 {
+        format!("{number:.2e}")
+    } else {
+        format!("{number:.3}")
+    }
+}
+
 /// Bytes as KiB, MiB or GiB: `48 KiB`, `1.50 MiB`.
 pub(crate) fn bytes(bytes: u64) -> String {
     HumanBytes(bytes).to_string().replace(".00 ", " ")

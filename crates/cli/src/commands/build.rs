@@ -1,5 +1,7 @@
 //! `lanebloom build`: makes a filter file of keys.
 
+mod bank;
+
 use crate::args::{Build, Format, Hasher};
 use crate::filter_file::write_scalable;
 use crate::keys::{Chunk, Framer, Hash, KeySpec, Keyed};
@@ -41,8 +43,10 @@ pub(crate) fn run(args: &Build, quiet: bool) -> Result<()> {
     if args.hasher != Hasher::Murmur3 && args.format != Format::Lanebloom {
         bail!("--hasher is for --format lanebloom: the other formats have hashes of their own");
     }
-    if args.is_static && args.format != Format::Lanebloom {
-        bail!("--static is for --format lanebloom");
+    for (name, is_given) in [("--static", args.is_static), ("--bank", args.bank)] {
+        if is_given && args.format != Format::Lanebloom {
+            bail!("{name} is for --format lanebloom");
+        }
     }
     let hasher = match args.hasher {
         Hasher::Murmur3 => Murmur3::default().into(),
@@ -70,6 +74,12 @@ pub(crate) fn run(args: &Build, quiet: bool) -> Result<()> {
         quiet,
     };
     let rate = args.size.rate.unwrap_or(RATE);
+    if args.bank {
+        let (made, summary) = job.bank(rate)?;
+        output.write(|writer| made.write_to(writer))?;
+        summary.with_skipped(skipped).print(&args.summary, quiet);
+        return Ok(());
+    }
     let filter = match args.format {
         Format::Lanebloom if args.is_static => Target::Hashes(Vec::new()),
         Format::Lanebloom => Target::growing(args.size.expected, rate, hasher, job.all_threads() > MOST_THREADS)?,
@@ -116,11 +126,25 @@ impl BuildJob<'_> {
         if let Some(expected) = self.args.size.expected {
             return Ok(expected);
         }
-        let progress = self.progress(&Input::all(&self.files));
-        self.parts = Some(Part::all(&self.files, &progress)?);
-        drop(progress);
+        self.keep_parts()?;
         let counted = self.fill(Target::growing(None, RATE_OF_COUNT, self.hasher, false)?)?;
         Ok(counted.unique().max(1))
+    }
+
+    /// Keeps the bytes of the inputs, to be read twice.
+    fn keep_parts(&mut self) -> Result<()> {
+        let progress = self.progress(&Input::all(&self.files));
+        self.parts = Some(Part::all(&self.files, &progress)?);
+        Ok(())
+    }
+
+    fn reader(&self) -> Reader<Framer> {
+        let inputs = match &self.parts {
+            Some(parts) => parts.iter().cloned().map(Input::Part).collect(),
+            None => Input::all(&self.files),
+        };
+        let progress = self.progress(&inputs);
+        Reader::new(inputs, Framer::new(self.keys.clone()), progress)
     }
 
     fn progress(&self, inputs: &VecDeque<Input>) -> Arc<Progress> {
@@ -132,12 +156,7 @@ impl BuildJob<'_> {
     }
 
     fn fill(&self, filter: Target) -> Result<Filling> {
-        let inputs = match &self.parts {
-            Some(parts) => parts.iter().cloned().map(Input::Part).collect(),
-            None => Input::all(&self.files),
-        };
-        let progress = self.progress(&inputs);
-        let reader = Reader::new(inputs, Framer::new(self.keys.clone()), progress);
+        let reader = self.reader();
         let filling = Filling {
             keys: self.keys.clone(),
             filter,

@@ -2,6 +2,7 @@
 
 use super::merge::{plain, summary};
 use crate::args::{Convert, Target};
+use crate::bank;
 use crate::filter_file::{Content, FilterFile};
 use crate::resp::Dump;
 use anyhow::{Context, Result, bail};
@@ -40,6 +41,7 @@ fn convert(args: &Convert, content: Content) -> Result<Content> {
             Content::Redis(Dump { filter, key })
         }
         (_, Content::Unreadable(other)) => bail!("{}", other.reason),
+        (_, Content::Bank(_)) => bail!(bank::INSTEAD),
         (target, content) => {
             let wanted = match target {
                 Target::Lanebloom => "a ConcurrentBloom",

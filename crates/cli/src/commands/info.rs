@@ -1,6 +1,7 @@
 //! `lanebloom info`: rows of a fact and its value, or an object of JSON for each file.
 
 use crate::args::Info;
+use crate::bank::BankFile;
 use crate::filter_file::{Content, FilterFile};
 use crate::table;
 use anyhow::Result;
@@ -15,6 +16,9 @@ use lanebloom_files::summary::object;
 use serde_json::Value;
 use std::fmt::Write as _;
 use std::io::Write;
+
+/// The most names of columns that a row shows.
+const MOST_NAMES: usize = 5;
 
 pub(crate) fn run(args: &Info) -> Result<()> {
     for (number, path) in args.files.iter().enumerate() {
@@ -54,9 +58,14 @@ impl Facts {
         match &file.content {
             Content::Filter(filter) => facts.filter(filter),
             Content::Unreadable(other) => {
-                facts.header(&other.header);
+                let header = &other.header;
+                if let Some(hasher) = header.hasher {
+                    facts.add("hasher", format!("{hasher}, fingerprint {:016x}", header.fingerprint));
+                }
+                facts.header(header);
                 facts.add("not readable", other.reason);
             }
+            Content::Bank(file) => facts.bank(file),
             Content::Guava(filter) => {
                 facts.add("hasher", "Murmur3 x64_128, seed 0");
                 facts.add("strategy", format!("{:?}", filter.strategy()));
@@ -203,12 +212,25 @@ impl Facts {
         }
     }
 
-    /// All that is known of a filter that cannot be read.
+    /// Without the number of keys in each column: to count them takes a pass for every column.
+    fn bank(&mut self, file: &BankFile) {
+        let BankFile { header, bank, names } = file;
+        self.hasher(bank.hasher());
+        self.header(header);
+        let in_use = bank.len();
+        let wrong = in_use as f64 * bank.false_positive_rate();
+        self.add("columns in use", in_use);
+        self.show("wrong columns per key", table::mean(wrong), wrong);
+        let shown = names.0.iter().take(MOST_NAMES).map(String::as_str);
+        let more = names.0.len().saturating_sub(MOST_NAMES);
+        let more = (more > 0).then(|| format!("and {more} more"));
+        let text: Vec<&str> = shown.chain(more.as_deref()).collect();
+        self.show("names", text.join(", "), names.0.clone());
+    }
+
+    /// What a header tells beside the hasher.
     fn header(&mut self, header: &SnapshotHeader) {
-        if let Some(hasher) = header.hasher {
-            self.add("hasher", format!("{hasher}, fingerprint {:016x}", header.fingerprint));
-        }
-        let mut keys = "keys expected";
+        let (mut keys, mut rate) = ("keys expected", "rate planned");
         match header.content {
             codec::Content::Blocks {
                 words_per_key,
@@ -251,13 +273,29 @@ impl Facts {
                 self.add("cells", cells);
                 keys = "keys";
             }
+            codec::Content::Rows {
+                columns,
+                words_per_key,
+                bits_per_word,
+                lines_per_key,
+                blocks,
+                ..
+            } => {
+                self.add("columns", columns);
+                self.add("words per key", words_per_key);
+                self.add("bits per word", bits_per_word);
+                self.add("lines per key", lines_per_key);
+                self.add("blocks per column", blocks);
+                self.memory(blocks.saturating_mul(64 * columns as u64));
+                (keys, rate) = ("keys per column", "rate per column");
+            }
             _ => {}
         }
         if let Some(expected) = header.expected_keys {
             self.add(keys, expected);
         }
-        if let Some(rate) = header.false_positive_rate {
-            self.rate("rate planned", rate);
+        if let Some(planned) = header.false_positive_rate {
+            self.rate(rate, planned);
         }
     }
 

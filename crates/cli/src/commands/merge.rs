@@ -1,6 +1,7 @@
 //! `lanebloom merge`: makes one filter file of several.
 
 use crate::args::Merge;
+use crate::bank;
 use crate::filter_file::{Content, FilterFile};
 use crate::table;
 use anyhow::{Context, Result, anyhow, bail};
@@ -34,6 +35,9 @@ pub(crate) fn run(args: &Merge, quiet: bool) -> Result<()> {
     if let Content::Unreadable(other) = &merged.content {
         bail!("{}: {}", merged.name, other.reason);
     }
+    if let Content::Bank(_) = &merged.content {
+        bail!("{}: {}", merged.name, bank::INSTEAD);
+    }
     for path in files {
         let file = FilterFile::open(path)?;
         let (into, from) = (&merged.name, file.name);
@@ -56,6 +60,7 @@ fn united(into: Content, from: Content) -> Result<Content> {
     use AnyFilter::{Bloom, Scalable};
     Ok(match (into, from) {
         (_, Content::Unreadable(other)) => bail!("{}", other.reason),
+        (_, Content::Bank(_)) => bail!(bank::INSTEAD),
         (Content::Filter(into @ (Bloom(_) | Scalable(_))), Content::Filter(from @ (Bloom(_) | Scalable(_)))) => {
             Content::Filter(united_layers(into, from)?)
         }

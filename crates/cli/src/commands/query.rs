@@ -1,6 +1,8 @@
-//! `lanebloom query`: says which keys are in a filter file.
+//! `lanebloom query`: says which keys are in a filter file. `lanebloom which`: says in which
+//! columns of a bank they are.
 
-use crate::args::Query;
+use crate::args::{LookupArgs, Query, Which};
+use crate::bank::{self, Names};
 use crate::filter_file::{Content, FilterFile};
 use crate::keys::{Chunk, Framer, Hash, KeySpec, Keyed};
 use anyhow::{Context, Result, bail};
@@ -9,7 +11,8 @@ use lanebloom_files::input::{Files, Input, Reader, is_stdin};
 use lanebloom_files::output::Output;
 use lanebloom_files::pipeline::{self, Stage, Work};
 use lanebloom_files::progress::Progress;
-use lanebloom_files::summary::{Summary, count};
+use lanebloom_files::summary::{Summary, count, object};
+use serde_json::Value;
 use std::fmt;
 use std::fs::File;
 use std::io::Write;
@@ -20,22 +23,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 pub(crate) fn run(args: &Query, quiet: bool) -> Result<ExitCode> {
-    let start = Instant::now();
-    if quiet && args.output.is_some() {
-        bail!("--quiet prints nothing, so --output would get nothing");
-    }
-    let lists = [&args.input.files_from, &args.input.files0_from];
-    let Files {
-        paths: files, skipped, ..
-    } = Files::new(&args.input)?;
-    let mut sources = lists.into_iter().flatten().chain(&files);
-    if is_stdin(&args.filter) && sources.any(|file| is_stdin(file)) {
-        bail!("the filter and the keys cannot both come from stdin");
-    }
-    let file = FilterFile::open(&args.filter)?;
-    let hasher = file.hasher()?;
-    let keys = KeySpec::new(&args.keys)?;
+    let lookup = Lookup::open(&args.filter, &args.lookup, quiet)?;
+    let keys = KeySpec::new(&args.lookup.keys)?;
+    let file = &lookup.file;
     let keys = match &file.content {
+        Content::Bank(_) => bail!("{}: {}", file.name, bank::INSTEAD),
         Content::Guava(_) => keys.of_guava(args.funnel, quiet),
         other if args.funnel.is_some() => bail!(
             "{}: --funnel is for a Guava filter, and this is a {}",
@@ -43,62 +35,135 @@ pub(crate) fn run(args: &Query, quiet: bool) -> Result<ExitCode> {
             other.kind()
         ),
         Content::Redis(_) => keys.of_redis(),
-        _ => keys.of_hasher(&hasher),
+        _ => keys.of_hasher(&file.hasher()?),
     };
-    let output = Output::new(args.output.as_deref().unwrap_or(Path::new("-")))?;
-    let mut claims = Claims::default();
-    claims.inputs(INPUT, &args.input, &files);
-    claims.reads(INPUT, &args.filter);
-    output.claim(&mut claims, OUTPUT)?;
-    let inputs = Input::all(&files);
-    let progress = Arc::new(Progress::new(Input::total(&inputs), !quiet));
-    let keys = if args.present || args.absent {
-        keys
-    } else {
-        keys.without_mark()
-    };
-    let reader = Reader::new(inputs, Framer::new(keys.clone()), progress);
-    let stage = Answers {
-        print: match (args.present, args.absent) {
+    lookup.run(
+        keys,
+        match (args.present, args.absent) {
             (true, _) => Print::Present,
             (_, true) => Print::Absent,
             _ => Print::Answers,
         },
-        output: None,
-        text: Vec::new(),
-        is_all: true,
-        present: 0,
-        absent: 0,
-        missing: 0,
+    )
+}
+
+pub(crate) fn which(args: &Which, quiet: bool) -> Result<ExitCode> {
+    let lookup = Lookup::open(&args.bank, &args.lookup, quiet)?;
+    let file = &lookup.file;
+    let Content::Bank(bank) = &file.content else {
+        let kind = file.content.kind();
+        bail!("{}: it is a {kind}, not a bank: run `query` on it", file.name);
     };
-    let ask = |output: Option<File>| {
-        let stage = Answers { output, ..stage };
-        let hash = Hash { keys, hasher };
-        let threads = args.threads.threads.unwrap_or_else(pipeline::all_threads);
-        pipeline::run(reader, Find { hash, file }, threads, stage)
+    let print = match (args.absent, args.count, args.json_output) {
+        (true, ..) => Print::Absent,
+        (_, true, _) => Print::Counts,
+        (.., true) => Print::Objects(bank.names.clone()),
+        _ => Print::Names(bank.names.clone()),
     };
-    let stage = if quiet {
-        match ask(None) {
-            Err(error) if error.is::<Absent>() => return Ok(ExitCode::from(1)),
-            asked => asked?,
+    let keys = KeySpec::new(&args.lookup.keys)?.of_hasher(&file.hasher()?);
+    lookup.run(keys, print)
+}
+
+/// A filter or a bank, and the inputs whose keys are looked up in it.
+struct Lookup<'a> {
+    start: Instant,
+    path: &'a Path,
+    file: FilterFile,
+    inputs: Files,
+    args: &'a LookupArgs,
+    quiet: bool,
+}
+
+impl<'a> Lookup<'a> {
+    fn open(path: &'a Path, args: &'a LookupArgs, quiet: bool) -> Result<Self> {
+        let start = Instant::now();
+        if quiet && args.output.is_some() {
+            bail!("--quiet prints nothing, so --output would get nothing");
         }
-    } else {
-        output.fill(|file| ask(Some(file.try_clone().context(FAILED)?)))?
-    };
-    if args.summary.json_summary || stage.missing > 0 || skipped > 0 {
-        stage.summary(start).with_skipped(skipped).print(&args.summary, quiet);
+        let lists = [&args.input.files_from, &args.input.files0_from];
+        let inputs = Files::new(&args.input)?;
+        let sources = || lists.into_iter().flatten().chain(&inputs.paths);
+        if is_stdin(path) && sources().any(|file| is_stdin(file)) {
+            bail!("the filter and the keys cannot both come from stdin");
+        }
+        Ok(Self {
+            start,
+            path,
+            file: FilterFile::open(path)?,
+            inputs,
+            args,
+            quiet,
+        })
     }
-    Ok(ExitCode::from(if stage.is_all { 0 } else { 1 }))
+
+    fn run(self, keys: KeySpec, print: Print) -> Result<ExitCode> {
+        let Self {
+            start,
+            path,
+            file,
+            inputs: Files {
+                paths: files, skipped, ..
+            },
+            args,
+            quiet,
+        } = self;
+        let hasher = file.hasher()?;
+        let output = Output::new(args.output.as_deref().unwrap_or(Path::new("-")))?;
+        let mut claims = Claims::default();
+        claims.inputs(INPUT, &args.input, &files);
+        claims.reads(INPUT, path);
+        output.claim(&mut claims, OUTPUT)?;
+        let inputs = Input::all(&files);
+        let progress = Arc::new(Progress::new(Input::total(&inputs), !quiet));
+        let keys = match print {
+            Print::Present | Print::Absent => keys,
+            _ => keys.without_mark(),
+        };
+        let reader = Reader::new(inputs, Framer::new(keys.clone()), progress);
+        let stage = Answers {
+            keys: keys.clone(),
+            print,
+            output: None,
+            text: Vec::new(),
+            is_all: true,
+            present: 0,
+            absent: 0,
+            missing: 0,
+        };
+        let ask = |output: Option<File>| {
+            let stage = Answers { output, ..stage };
+            let hash = Hash { keys, hasher };
+            let threads = args.threads.threads.unwrap_or_else(pipeline::all_threads);
+            pipeline::run(reader, Find { hash, file }, threads, stage)
+        };
+        let stage = if quiet {
+            match ask(None) {
+                Err(error) if error.is::<Absent>() => return Ok(ExitCode::from(1)),
+                asked => asked?,
+            }
+        } else {
+            output.fill(|file| ask(Some(file.try_clone().context(FAILED)?)))?
+        };
+        if args.summary.json_summary || stage.missing > 0 || skipped > 0 {
+            stage.summary(start).with_skipped(skipped).print(&args.summary, quiet);
+        }
+        Ok(ExitCode::from(if stage.is_all { 0 } else { 1 }))
+    }
 }
 
 /// What is printed of a record.
-#[derive(Clone, Copy)]
 enum Print {
     /// `present` or `absent`, a tab, and the record. They come first so that the record stays as it
     /// is, whatever ends it.
     Answers,
     Present,
     Absent,
+    /// For each column that has the key, its name, a tab, and the record.
+    Names(Names),
+    /// The number of these columns, a tab, and the record.
+    Counts,
+    /// The record and these columns as an object.
+    Objects(Names),
 }
 
 const FAILED: &str = "cannot write the output";
@@ -112,6 +177,9 @@ struct Find {
 impl Work<Keyed> for Find {
     fn work(&self, chunk: &mut Chunk) {
         self.hash.work(chunk);
+        if let Content::Bank(bank) = &self.file.content {
+            return bank.find(&mut chunk.records);
+        }
         let mut found = mem::take(&mut chunk.records.found);
         found.resize(chunk.records.hashes.len(), false);
         let key = |number| self.hash.keys.key(chunk.bytes(), &chunk.records, number).0;
@@ -121,6 +189,7 @@ impl Work<Keyed> for Find {
 }
 
 struct Answers {
+    keys: KeySpec,
     print: Print,
     /// `None` if nothing is printed.
     output: Option<File>,
@@ -172,29 +241,64 @@ impl Stage<Keyed> for Answers {
         // The header of the first input of CSV, and empty lines at the end of an input.
         let passing = chunk.records.passing.clone();
         let passes = |record| passing.contains(&record);
-        let text = match self.print {
-            Print::Answers => {
-                answer(chunk, &found, passes, &mut self.text);
-                &self.text
-            }
+        let text = match &self.print {
             Print::Present => chunk.retain(|keyed: &Keyed| &keyed.ends, |record| found[record] || passes(record)),
             Print::Absent => chunk.retain(|keyed: &Keyed| &keyed.ends, |record| !found[record] || passes(record)),
+            print => {
+                self.text.clear();
+                answer(print, &self.keys, chunk, &found, passes, &mut self.text);
+                &self.text
+            }
         };
         output.write_all(text).context(FAILED)
     }
 }
 
-/// Writes each record after its answer and a tab to `text`.
-fn answer(chunk: &Chunk, found: &[bool], passes: impl Fn(usize) -> bool, text: &mut Vec<u8>) {
-    text.clear();
+/// Writes to `text` the answer to each record. A record that passes has none.
+fn answer(
+    print: &Print,
+    keys: &KeySpec,
+    chunk: &Chunk,
+    found: &[bool],
+    passes: impl Fn(usize) -> bool,
+    text: &mut Vec<u8>,
+) {
     let mut start = 0;
-    for (record, &end) in chunk.records.ends.iter().enumerate() {
-        if !passes(record) {
-            let answer: &[u8] = if found[record] { b"present\t" } else { b"absent\t" };
-            text.extend_from_slice(answer);
-        }
-        text.extend_from_slice(&chunk.bytes()[start..end]);
+    let (keyed, mut columns) = (&chunk.records, chunk.records.columns());
+    for (record, &end) in keyed.ends.iter().enumerate() {
+        let line = &chunk.bytes()[start..end];
         start = end;
+        let columns = match print {
+            Print::Answers => &[],
+            _ => columns.next().expect("every record has columns"),
+        };
+        let mut add = |answer: &[u8]| {
+            text.extend_from_slice(answer);
+            text.extend_from_slice(line);
+            // The last line may have no end, and several answers.
+            let end = matches!(print, Print::Names(_)) && !line.ends_with(&[keys.terminator()]);
+            text.extend(end.then_some(keys.terminator()));
+        };
+        match print {
+            Print::Objects(_) if passes(record) => {}
+            _ if passes(record) => add(b""),
+            Print::Names(names) => {
+                for &column in columns {
+                    add(format!("{}\t", names.of(column)).as_bytes());
+                }
+            }
+            Print::Counts => add(format!("{}\t", columns.len()).as_bytes()),
+            Print::Objects(names) => {
+                let columns: Vec<_> = columns.iter().map(|&column| names.of(column)).collect();
+                let line = String::from_utf8_lossy(keys.text(line));
+                let members = [("line", Value::from(line)), ("columns", columns.into())];
+                let object = object(members.map(|(name, value)| (name, value.to_string())));
+                text.extend_from_slice(object.as_bytes());
+                text.push(b'\n');
+            }
+            _ if found[record] => add(b"present\t"),
+            _ => add(b"absent\t"),
+        }
     }
 }
 

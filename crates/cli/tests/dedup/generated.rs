@@ -36,6 +36,7 @@ fn man_pages() {
         "plot rate",
         "plot speed",
         "query",
+        "which",
     ];
     let mut names: Vec<_> = commands
         .map(|command| format!("{}.1", format!("lanebloom {command}").trim().replace(' ', "-")))
@@ -97,7 +98,7 @@ fn man_pages() {
         .collect();
     found.sort();
     names.sort();
-    assert_eq!(found, names, "14 pages, none of a subcommand help");
+    assert_eq!(found, names, "15 pages, none of a subcommand help");
 
     let file = folder.file("file", "");
     Run::new(lanebloom().arg("man").arg(&file), "").error(&[utf8(&file)]);

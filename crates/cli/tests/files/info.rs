@@ -165,6 +165,9 @@ fn every_kind_is_recognized() {
         } else if text.contains("\nnot readable ") {
             let reason = shell.fact("file", "not readable");
             assert_eq!(stderr(&query), format!("lanebloom: file: {reason}\n"));
+        } else if kind == "FilterBank" {
+            assert!(stderr(&query).starts_with("lanebloom: file: it is a bank of filters: `which` says"));
+            assert_eq!(shell.run_with("which file", "in all\n").status.code(), Some(0));
         } else if kind == "ConcurrentBitmap" {
             assert_eq!(
                 stderr(&query),

@@ -1,6 +1,7 @@
-//! The commands that make and read filter files, by the binary: `build`, `query`, `merge`, `info`,
-//! `convert`, `plan`.
+//! The commands that make and read filter files, by the binary: `build`, `query`, `which`, `merge`,
+//! `info`, `convert`, `plan`.
 
+mod bank;
 mod build;
 mod info;
 mod merge;

@@ -1,0 +1,270 @@
+//! `lanebloom build --bank`: makes a filter of each input, side by side in one file.
+
+use super::{BuildJob, RATE_OF_COUNT};
+use crate::args::Hasher;
+use crate::bank;
+use crate::filter_file::{Content, FilterFile};
+use crate::keys::{Chunk, Hash, Keyed};
+use crate::table;
+use anyhow::{Context, Result, bail};
+use indicatif::HumanBytes;
+use lanebloom::bloom::Builder;
+use lanebloom::codec::SnapshotHeader;
+use lanebloom::hash::AnyHasher;
+use lanebloom::{AnyFilter, ConcurrentBloom, FilterBank, ScalableBloom};
+use lanebloom_files::input::{self, Input, is_stdin};
+use lanebloom_files::pipeline::{self, Stage};
+use lanebloom_files::seen;
+use lanebloom_files::summary::{Summary, count};
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::time::Instant;
+
+/// Filters that are in memory before they become columns: those of a word of a row.
+const GROUP: usize = 64;
+
+/// A bank, and the names of its columns.
+pub(super) struct Made {
+    bank: FilterBank<AnyHasher>,
+    names: Vec<String>,
+}
+
+impl Made {
+    pub(super) fn write_to(&self, writer: impl Write) -> io::Result<()> {
+        bank::write(&self.bank, &self.names, writer)
+    }
+}
+
+impl BuildJob<'_> {
+    /// The bank of all inputs, for a key of none of which it finds an input at this rate.
+    pub(super) fn bank(&mut self, rate: f64) -> Result<(Made, Summary)> {
+        let start = Instant::now();
+        let names = Input::all(&self.files).iter().map(Input::name).collect();
+        let (bank, mut text, mut statistics, wrong) = if is_filter(&self.files[0])? {
+            self.of_filters()?
+        } else {
+            self.of_keys(rate)?
+        };
+        let seconds = start.elapsed().as_secs_f64();
+        let memory = bank.memory_bytes();
+        text += &format!(
+            ", {}, {} wrong columns per key, {seconds:.2} s",
+            HumanBytes(memory as u64),
+            table::mean(wrong)
+        );
+        statistics.extend([
+            ("filters", bank.len().into()),
+            ("memory_bytes", memory.into()),
+            ("wrong_columns_per_key", wrong.into()),
+            ("seconds", seconds.into()),
+        ]);
+        Ok((Made { bank, names }, Summary { text, statistics }))
+    }
+
+    fn of_filters(&self) -> Result<Parts> {
+        let args = self.args;
+        if args.size.expected.or(args.size.rate.map(|_| 0)).is_some() || args.hasher != Hasher::Murmur3 {
+            let name = self.files[0].display();
+            bail!("--expected, --rate and --hasher are for keys, and {name} is a filter, which has its own");
+        }
+        let mut filters = Vec::new();
+        for path in &self.files {
+            let FilterFile { name, content, .. } = FilterFile::open(path)?;
+            match content {
+                Content::Filter(AnyFilter::Bloom(filter)) => filters.push(filter),
+                other => bail!(
+                    "{name}: it is a {}, and the columns of a bank are ConcurrentBlooms: `build --expected` makes one",
+                    other.kind()
+                ),
+            }
+        }
+        let bank = FilterBank::from_filters(&filters).or_else(|error| {
+            // Which of them does not fit the smallest one?
+            let smallest = filters.iter().min_by_key(|filter| filter.blocks());
+            let fits = |filter| FilterBank::from_filters(&[smallest.unwrap_or(filter), filter]).is_ok();
+            let other = filters.iter().position(|filter| !fits(filter)).unwrap_or(0);
+            Err(error).with_context(|| {
+                let name = self.files[other].display();
+                format!("{name}: build all filters with the same --expected, --rate and --hasher")
+            })
+        })?;
+        let text = count(filters.len(), "filter");
+        let rate = filters.iter().map(ConcurrentBloom::current_false_positive_rate).sum();
+        Ok((bank, text, Vec::new(), rate))
+    }
+
+    fn of_keys(&mut self, rate: f64) -> Result<Parts> {
+        let files = self.files.len();
+        let keys = match self.args.size.expected {
+            Some(keys) => keys,
+            None => {
+                self.keep_parts()?;
+                let seen = seen::empty(None, RATE_OF_COUNT, self.hasher)?;
+                let counted = self.in_order(Counting {
+                    seen,
+                    input: 0,
+                    new: 0,
+                    most: 1,
+                })?;
+                // It takes new keys for old ones at this rate.
+                counted.most + (counted.most as f64 * RATE_OF_COUNT).ceil() as usize
+            }
+        };
+        let builder = ConcurrentBloom::builder().expected_keys(keys);
+        let builder = builder.false_positive_rate(rate / files as f64).hasher(self.hasher);
+        let bank = FilterBank::new(files, &builder).with_context(|| {
+            let rate = table::rate(rate);
+            format!("a bank of {files} filters for {keys} keys each at a rate of {rate} for all")
+        })?;
+        let mut filling = self.in_order(Filling {
+            bank,
+            builder,
+            filters: Vec::new(),
+            pushed: 0,
+            lines: 0,
+            unique: 0,
+            missing: 0,
+            rate: 0.0,
+            overfull: 0,
+        })?;
+        // An input without a key has a column too.
+        filling.filter_of(files - 1)?;
+        filling.push()?;
+        let Filling {
+            bank,
+            lines,
+            unique,
+            missing,
+            rate,
+            overfull,
+            ..
+        } = filling;
+        let mut text = format!(
+            "{lines} lines of {}, about {unique} unique within their file",
+            count(files, "file")
+        );
+        if missing > 0 {
+            text += &format!(", {missing} of them without a key");
+        }
+        if overfull > 0 {
+            text += &format!(", {overfull} files with more keys than the {keys} of --expected");
+        }
+        let statistics = vec![
+            ("lines", lines.into()),
+            ("unique_estimated", unique.into()),
+            ("without_key", missing.into()),
+            ("overfull", overfull.into()),
+        ];
+        Ok((bank, text, statistics, rate))
+    }
+
+    /// Gives the chunks of each input in order to a stage.
+    fn in_order<S: Stage<Keyed>>(&self, stage: S) -> Result<S> {
+        let hash = Hash {
+            keys: self.keys.clone(),
+            hasher: self.hasher,
+        };
+        let threads = self.args.threads.threads.unwrap_or_else(pipeline::threads);
+        pipeline::run(self.reader().apart(true), hash, threads, stage)
+    }
+}
+
+/// A bank, what the summary says first, and how many columns are wrong for a key, on average.
+type Parts = (
+    FilterBank<AnyHasher>,
+    String,
+    Vec<(&'static str, serde_json::Value)>,
+    f64,
+);
+
+/// Whether a file is a snapshot of lanebloom.
+fn is_filter(path: &Path) -> Result<bool> {
+    // A pipe is read once.
+    if is_stdin(path) || !path.metadata().is_ok_and(|file| file.is_file()) {
+        return Ok(false);
+    }
+    let failed = || format!("cannot read {}", path.display());
+    let mut head = Vec::new();
+    let most = SnapshotHeader::MAGIC.len() as u64;
+    let file = input::open(path).with_context(failed)?;
+    file.take(most).read_to_end(&mut head).with_context(failed)?;
+    Ok(head == SnapshotHeader::MAGIC)
+}
+
+/// Counts the different keys of each input.
+struct Counting {
+    /// The keys of the input that is read now, and their number.
+    seen: ScalableBloom<AnyHasher>,
+    input: usize,
+    new: usize,
+    /// The most keys of an input.
+    most: usize,
+}
+
+impl Stage<Keyed> for Counting {
+    fn take(&mut self, chunk: &mut Chunk) -> Result<()> {
+        chunk.records.check_hashes()?;
+        if chunk.input != self.input {
+            self.seen = seen::empty(None, RATE_OF_COUNT, *self.seen.hasher())?;
+            (self.input, self.new) = (chunk.input, 0);
+        }
+        self.new += self.seen.insert_hashes(&chunk.records.hashes)?;
+        self.most = self.most.max(self.new);
+        Ok(())
+    }
+}
+
+/// Fills a filter of each input.
+struct Filling {
+    bank: FilterBank<AnyHasher>,
+    builder: Builder<AnyHasher>,
+    /// The filters of the inputs after those that were pushed.
+    filters: Vec<ConcurrentBloom<AnyHasher>>,
+    pushed: usize,
+    lines: usize,
+    unique: usize,
+    /// The number of records without a key.
+    missing: usize,
+    /// The sum of the filters' rates.
+    rate: f64,
+    /// The number of filters with more keys than expected.
+    overfull: usize,
+}
+
+impl Filling {
+    /// The filter of the input with this number. All before it are filled.
+    fn filter_of(&mut self, input: usize) -> Result<&mut ConcurrentBloom<AnyHasher>> {
+        while self.pushed + self.filters.len() <= input {
+            if self.filters.len() == GROUP {
+                self.push()?;
+            }
+            self.filters.push(self.builder.clone().build()?);
+        }
+        self.filters
+            .last_mut()
+            .context("a filter was pushed before its input ended")
+    }
+
+    fn push(&mut self) -> Result<()> {
+        for filter in &self.filters {
+            self.rate += filter.current_false_positive_rate();
+            self.overfull += usize::from(filter.is_overfull());
+        }
+        self.bank.push_all(&self.filters)?;
+        self.pushed += self.filters.len();
+        self.filters.clear();
+        Ok(())
+    }
+}
+
+impl Stage<Keyed> for Filling {
+    fn take(&mut self, chunk: &mut Chunk) -> Result<()> {
+        let keyed = &chunk.records;
+        keyed.check_hashes()?;
+        self.lines += keyed.hashes.len() + keyed.missing;
+        self.missing += keyed.missing;
+        let new = self.filter_of(chunk.input)?.insert_hashes_mut(&keyed.hashes);
+        self.unique += new;
+        Ok(())
+    }
+}
