@@ -59,12 +59,12 @@ pub(crate) mod pieces;
 #[cfg(feature = "std")]
 mod replace;
 #[cfg(feature = "serde")]
-pub(crate) mod serde;
+mod serde;
 
 #[cfg(feature = "serde")]
-pub use self::serde::{Limited, Snapshot};
+pub(crate) use self::serde::deserialize;
 #[cfg(feature = "serde")]
-pub(crate) use self::serde::{deserialize, serialize};
+pub use self::serde::{Limited, Snapshot};
 pub(crate) use body::{admit, assert_snapshot_length, read_words, write_words};
 pub(crate) use bytes::SnapshotBytes;
 pub(crate) use delta::{Changes, put_line};

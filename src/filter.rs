@@ -156,4 +156,17 @@ impl Statistics {
             false_positive_rate,
         }
     }
+
+    /// The number of keys whose rate is above that of the expected `keys` beyond what chance
+    /// explains. (Public for `lanebloom-formats` and the Python package.)
+    ///
+    /// Let the rate of a block grow as the power `p` of its keys, `m` in the mean of `b` blocks.
+    /// Keys per block vary by `sqrt(m)`, the rates by the share `p / sqrt(m)`, and their mean by
+    /// `p / sqrt(b * m)`. With `n = b * m`, this is what `sqrt(n)` keys more change, for any
+    /// layout.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn overfull_at(keys: usize) -> usize {
+        keys.saturating_add(4 * keys.isqrt())
+    }
 }

@@ -5,14 +5,9 @@
 
 /// For `lanebloom-formats`: what batches of all filters share.
 pub use crate::chunks::{assert_bitmap_length, try_gathered};
-/// For `lanebloom-formats`: `Serialize`.
-#[cfg(feature = "serde")]
-pub use crate::codec::serde::serialize;
 /// For `lanebloom-formats`: the inserts, the unions and the sets of its types that deref to a
 /// [`Filter`], and what the sets need of the engine.
 pub use crate::filter::methods::sets::Sets;
-/// For `lanebloom-formats` and the Python package: the keys that make a filter overfull.
-pub use crate::filter::traits::overfull_at;
 /// For `lanebloom-formats` and `lanebloom-redis`: panics unless there is a place for the answer of
 /// each key.
 pub use crate::hash::assert_same_length;

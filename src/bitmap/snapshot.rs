@@ -349,7 +349,7 @@ impl BitmapView<'static> {
 #[cfg(feature = "serde")]
 mod serde {
     use super::*;
-    use crate::codec::{Snapshot, deserialize, serialize};
+    use crate::codec::{Snapshot, deserialize};
     use ::serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     /// Writes the snapshot's bytes, in Base64 if the format is text.
@@ -366,7 +366,7 @@ mod serde {
     /// ```
     impl<B: Storage> Serialize for Bitmap<B> {
         fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
-            serialize(&self.to_bytes(), serializer)
+            ConcurrentBitmap::serialize_bytes(&self.to_bytes(), serializer)
         }
     }
 

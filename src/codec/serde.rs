@@ -46,6 +46,16 @@ pub trait Snapshot: Sized {
     /// The filter with which `bytes` begin, if it takes at most `max_bytes`, and the rest.
     #[doc(hidden)]
     fn decode_within(bytes: &[u8], max_bytes: usize, hasher: Self::Hasher) -> Result<(Self, &[u8]), Self::Error>;
+
+    /// Writes the bytes of a filter, in Base64 if the format is text.
+    #[doc(hidden)]
+    fn serialize_bytes<Z: Serializer>(bytes: &[u8], serializer: Z) -> Result<Z::Ok, Z::Error> {
+        if serializer.is_human_readable() {
+            serializer.collect_str(&Base64Display::new(bytes, &STANDARD))
+        } else {
+            serializer.serialize_bytes(bytes)
+        }
+    }
 }
 
 /// Deserializes a filter with any hasher and a limit of its memory, as `read_from_with` does. It is
@@ -123,15 +133,6 @@ impl<'de, F: Snapshot> DeserializeSeed<'de> for Limited<F> {
         deserialize(deserializer, limit, |bytes| {
             F::decode_within(bytes, self.max_bytes, self.hasher)
         })
-    }
-}
-
-/// Writes bytes, in Base64 if the format is text.
-pub fn serialize<Z: Serializer>(bytes: &[u8], serializer: Z) -> Result<Z::Ok, Z::Error> {
-    if serializer.is_human_readable() {
-        serializer.collect_str(&Base64Display::new(bytes, &STANDARD))
-    } else {
-        serializer.serialize_bytes(bytes)
     }
 }
 

@@ -132,7 +132,7 @@ pub trait Engine: Sized {
     /// Whether the rate now is above the promised one, beyond what chance explains.
     #[doc(hidden)]
     fn is_overfull(&self) -> bool {
-        self.current_false_positive_rate() > self.false_positive_rate_at(overfull_at(self.expected_keys()))
+        self.current_false_positive_rate() > self.false_positive_rate_at(Statistics::overfull_at(self.expected_keys()))
     }
 
     /// A copy that holds at least every insert that happened before.
@@ -146,15 +146,6 @@ pub trait Engine: Sized {
     /// Works by the kernels of `isa` from now on, if the engine has any.
     #[doc(hidden)]
     fn set_isa(&mut self, _: Isa) {}
-}
-
-/// The number of keys whose rate is above that of the expected `keys` beyond what chance explains.
-///
-/// Let the rate of a block grow as the power `p` of its keys, `m` in the mean of `b` blocks. Keys
-/// per block vary by `sqrt(m)`, the rates by the share `p / sqrt(m)`, and their mean by `p / sqrt(b
-/// * m)`. With `n = b * m`, this is what `sqrt(n)` keys more change, for any layout.
-pub fn overfull_at(keys: usize) -> usize {
-    keys.saturating_add(4 * keys.isqrt())
 }
 
 /// The engine of a filter that a [`Builder`](crate::Builder) makes.

@@ -104,6 +104,7 @@ pub mod splitblock;
 pub use guava::GuavaBloom;
 pub use java::error::JavaReadError;
 pub use java::{JavaBloom, JavaFormat, JavaKey};
+use lanebloom::internal::Isa;
 #[doc(no_inline)]
 pub use lanebloom::{BuildError, Funnel, IncompatibleError, Statistics};
 pub use redisbloom::RedisBloom;
@@ -118,7 +119,7 @@ const CHUNK: usize = 1024;
 /// Writes the answers of windows, each with its start, its length and its bitmap, to their places
 /// of `out`.
 fn unpack_into(out: &mut [bool]) -> impl FnMut(usize, usize, u64) {
-    let unpack = lanebloom::internal::Isa::best().unpack();
+    let unpack = Isa::best().unpack();
     move |at, len, answers| unpack(&[answers], &mut out[at..][..len])
 }
 

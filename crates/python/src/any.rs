@@ -3,7 +3,6 @@
 use crate::engine::{Fault, Foreign, build_error};
 use lanebloom::codec::{Identity, Kind, SnapshotHeader};
 use lanebloom::hash::{AnyHasher, BuiltinHasher};
-use lanebloom::internal::overfull_at;
 use lanebloom::{AnyFilter, BloomView, ConcurrentBitmap, ConcurrentBloom, IncompatibleError, SipHash13, Statistics};
 use lanebloom_formats::{GuavaBloom, SparkBloom, SplitBlockBloom};
 use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
@@ -228,7 +227,8 @@ impl Any {
             ($a:expr, $b:expr) => {
                 $a.estimated_union_len($b).map(|len| {
                     let rate = $a.false_positive_rate_at(len);
-                    let is_overfull = rate > $a.false_positive_rate_at(overfull_at($a.expected_keys()));
+                    let limit = Statistics::overfull_at($a.expected_keys());
+                    let is_overfull = rate > $a.false_positive_rate_at(limit);
                     (len, rate, is_overfull)
                 })
             };

@@ -1,7 +1,7 @@
 //! `Serialize` and `Deserialize` of the filters (feature `serde`): the bytes of the snapshot, with
 //! the same checks.
 
-use crate::codec::{Snapshot, deserialize, from_slice, given, serialize};
+use crate::codec::{Snapshot, deserialize, from_slice, given};
 use crate::error::SnapshotError;
 use crate::filter::Filter;
 use crate::filter::traits::{Encode, FixedSize, Stored};
@@ -20,7 +20,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// ```
 impl<E: Encode, S: FilterHasher> Serialize for Filter<E, S> {
     fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
-        serialize(&self.to_bytes(), serializer)
+        Self::serialize_bytes(&self.to_bytes(), serializer)
     }
 }
 

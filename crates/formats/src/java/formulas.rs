@@ -5,7 +5,7 @@ use crate::flat::Flat;
 use crate::logarithm::{Twofold, ln, pow};
 use core::f64::consts::LN_2;
 use lanebloom::Statistics;
-use lanebloom::internal::{acquire_if, overfull_at};
+use lanebloom::internal::acquire_if;
 
 /// The most longs of a filter: the length of a Java array is an `int`.
 pub(crate) const MAX_WORDS: u64 = i32::MAX as u64;
@@ -53,7 +53,7 @@ impl Shape {
     /// a reader knows the expected keys only up to a share of `1 / (2k - 1)`.
     pub(crate) fn is_overfull(&self, flat: &Flat, keys: usize) -> bool {
         let rounded = keys / (2 * self.hash_functions as usize - 1);
-        let limit = overfull_at(keys).saturating_add(rounded);
+        let limit = Statistics::overfull_at(keys).saturating_add(rounded);
         self.statistics(flat).false_positive_rate > self.rate_at(limit)
     }
 

@@ -4,7 +4,6 @@
 use super::error::JavaReadError;
 use super::{JavaBloom, JavaFormat};
 use lanebloom::codec::{Limited, Snapshot};
-use lanebloom::internal::serialize;
 use serde::de::DeserializeSeed;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -23,7 +22,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// ```
 impl<F: JavaFormat> Serialize for JavaBloom<F> {
     fn serialize<Z: Serializer>(&self, serializer: Z) -> Result<Z::Ok, Z::Error> {
-        serialize(&self.to_bytes(), serializer)
+        Self::serialize_bytes(&self.to_bytes(), serializer)
     }
 }
 

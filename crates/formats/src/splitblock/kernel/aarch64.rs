@@ -25,6 +25,7 @@ unsafe fn vector_holds<T: Load>(block: &Block<T>, hash: u64) -> bool {
     // SAFETY: reads the 32 bytes of the array.
     let salts = unsafe { [vld1q_u32(SALTS.as_ptr()), vld1q_u32(SALTS.as_ptr().add(4))] };
     // SAFETY: intrinsics of this function's instruction set, on registers.
+    #[allow(unused_unsafe, reason = "unsafe for the oldest supported compiler")]
     unsafe {
         let lacks = |i: usize| {
             let products = vmulq_u32(salts[i], vdupq_n_u32(hash as u32));
