@@ -91,6 +91,40 @@ use crate::kernel::Isa;
 /// - **Remove.** If keys end, use a [`CountingBloom`](crate::CountingBloom) or a
 ///   [`CuckooFilter`](crate::CuckooFilter), and remove those that ended.
 ///
+/// # Two filters as sets
+///
+/// After [`intersection_from`](crate::ConcurrentBloom::intersection_from) a filter answers `true`
+/// exactly if both filters would have. So it has every key that was inserted into both, and a key
+/// of only one at the other one's rate. It is not the filter of the common keys alone: bits that
+/// different keys set in the two filters stay too. [Its rate](Self::current_false_positive_rate)
+/// for keys of neither is at most the lower one of the two. (At 1%, two full filters without a
+/// common key leave 1e-4; if half of the keys are common, 1e-3 to 1.3e-3, where a filter of these
+/// alone has 3e-4 to 6e-4.) A counter keeps the lesser of two values.
+///
+/// [`is_disjoint`](crate::ConcurrentBloom::is_disjoint) tells only sparse filters apart: with 4
+/// keys per block of 64 bytes in each of the two, or 3 keys per block of 32 bytes, the result is
+/// nearly always `false`. (A full filter for 1% has 50 or 24.) For fuller filters, use
+/// [`estimated_intersection_len`](crate::ConcurrentBloom::estimated_intersection_len).
+///
+/// # Folds
+///
+/// A [fold](crate::ConcurrentBloom::fold) makes a filter smaller without its keys. The filter is
+/// then, bit for bit, the one that the same inserts would have made with so many blocks.
+///
+/// The expected keys are divided too, so that the promised rate stays. The keys that are in stay
+/// in: if they were more than that, the filter [is overfull](Self::is_overfull) now.
+///
+/// A filter of 2^n bytes can be halved until one block is left, or two with two lines per key. Any
+/// other filter has the factors that its number of blocks happens to have.
+///
+/// The content moves to new memory. The old memory is freed at the end, so both are there for a
+/// while.
+///
+/// [`fold_to_rate`](crate::ConcurrentBloom::fold_to_rate) looks for the factor. It reads the filter
+/// some times: as many as the number of factors has bits. It assumes that the rate grows with the
+/// factor. That holds if each factor divides the next one, as in a filter of 2^n bytes. Otherwise,
+/// with a few keys, a larger factor than the one found may keep the rate too.
+///
 /// # Memory ordering
 ///
 /// An insert is a `Release`. A lookup that answers `true` ends in an `Acquire`: everything that the

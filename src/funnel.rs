@@ -245,24 +245,10 @@ const fn both(a: Option<usize>, b: Option<usize>) -> Option<usize> {
     }
 }
 
+/// Keys that write the bytes of another value.
 // These functions, and those below that only hand on, are always inlined into the function that
 // makes the sink, so that the sink's `put` knows the bytes before. Otherwise the compiler calls
 // them, and a u64's hash takes 80 instructions instead of 30.
-macro_rules! integers {
-    ($($t:ty),*) => {$(
-        impl Funnel for $t {
-            const WIDTH: Option<usize> = Some(size_of::<$t>());
-
-            #[inline(always)]
-            fn funnel<S: Sink + ?Sized>(&self, into: &mut S) {
-                into.put(&self.to_le_bytes());
-            }
-        }
-    )*};
-}
-integers!(i8, i16, i32, i64, i128, u16, u32, u64, u128);
-
-/// Keys that write the bytes of another value.
 macro_rules! by_value {
     ($($(#[$meta:meta])* $t:ty as $value:ty, |$key:ident| $make:expr;)*) => {$(
         $(#[$meta])*
@@ -279,6 +265,15 @@ macro_rules! by_value {
     )*};
 }
 by_value! {
+    i8 as [u8; 1], |key| key.to_le_bytes();
+    i16 as [u8; 2], |key| key.to_le_bytes();
+    i32 as [u8; 4], |key| key.to_le_bytes();
+    i64 as [u8; 8], |key| key.to_le_bytes();
+    i128 as [u8; 16], |key| key.to_le_bytes();
+    u16 as [u8; 2], |key| key.to_le_bytes();
+    u32 as [u8; 4], |key| key.to_le_bytes();
+    u64 as [u8; 8], |key| key.to_le_bytes();
+    u128 as [u8; 16], |key| key.to_le_bytes();
     isize as i64, |key| *key as i64;
     usize as u64, |key| *key as u64;
     bool as u8, |key| u8::from(*key);

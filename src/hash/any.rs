@@ -32,35 +32,42 @@ pub enum BuiltinHasher {
     SipHash13(SipHash13),
 }
 
-/// `$result` for the hasher that `$any` holds.
-macro_rules! each {
-    ($any:expr, $hasher:ident => $result:expr) => {
-        match $any {
-            BuiltinHasher::Murmur3($hasher) => $result,
-            BuiltinHasher::FastHash($hasher) => $result,
-            BuiltinHasher::SipHash13($hasher) => $result,
+impl BuiltinHasher {
+    fn as_dyn(&self) -> &dyn FilterHasher {
+        match self {
+            Self::Murmur3(hasher) => hasher,
+            Self::FastHash(hasher) => hasher,
+            Self::SipHash13(hasher) => hasher,
         }
-    };
+    }
 }
 
 impl KeyHasher for BuiltinHasher {
     #[inline(always)]
     fn hash_key<K: Funnel + ?Sized>(&self, key: &K) -> u64 {
-        each!(self, hasher => hasher.hash_key(key))
+        match self {
+            Self::Murmur3(hasher) => hasher.hash_key(key),
+            Self::FastHash(hasher) => hasher.hash_key(key),
+            Self::SipHash13(hasher) => hasher.hash_key(key),
+        }
     }
 
     fn hash_batch_by<K: Funnel>(&self, isa: Isa, keys: &[K], out: &mut [u64]) {
-        each!(self, hasher => hasher.hash_batch_by(isa, keys, out));
+        match self {
+            Self::Murmur3(hasher) => hasher.hash_batch_by(isa, keys, out),
+            Self::FastHash(hasher) => hasher.hash_batch_by(isa, keys, out),
+            Self::SipHash13(hasher) => hasher.hash_batch_by(isa, keys, out),
+        }
     }
 }
 
 impl FilterHasher for BuiltinHasher {
     fn identity(&self) -> Identity {
-        each!(self, hasher => hasher.identity())
+        self.as_dyn().identity()
     }
 
     fn fingerprint(&self) -> u64 {
-        each!(self, hasher => hasher.fingerprint())
+        self.as_dyn().fingerprint()
     }
 }
 

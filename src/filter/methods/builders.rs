@@ -175,13 +175,9 @@ macro_rules! built {
         impl $filter {
             /// An empty filter for `keys` keys at this rate, with the builder's defaults. Fails as
             /// [`build`](crate::Builder::build).
-            ///
-            /// ```
-            #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::with_capacity(1000, 1e-3)?;")]
-            /// assert!(filter.expected_keys() == 1000 && filter.false_positive_rate() <= 1e-3);
-            #[doc = concat!("assert!(lanebloom::", stringify!($filter), "::with_capacity(1000, 1.0).is_err());")]
-            /// # Ok::<(), lanebloom::BuildError>(())
-            /// ```
+            #[doc = $crate::example!("filter" = "lanebloom::" $filter "with_capacity(1000, 1e-3)";
+                "assert!(filter.expected_keys() == 1000 && filter.false_positive_rate() <= 1e-3);",
+                concat!("assert!(lanebloom::", stringify!($filter), "::with_capacity(1000, 1.0).is_err());"))]
             #[doc(alias("create", "new", "with_false_pos"))]
             pub fn with_capacity(keys: usize, false_positive_rate: f64) -> Result<Self, $crate::BuildError> {
                 let builder = Self::builder().expected_keys(keys);
@@ -189,12 +185,8 @@ macro_rules! built {
             }
 
             /// A builder, for all options.
-            ///
-            /// ```
-            #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::builder().expected_keys(1000).build()?;")]
-            /// assert_eq!(filter.expected_keys(), 1000);
-            /// # Ok::<(), lanebloom::BuildError>(())
-            /// ```
+            #[doc = $crate::example!("filter" = "lanebloom::" $filter "builder().expected_keys(1000).build()";
+                "assert_eq!(filter.expected_keys(), 1000);")]
             pub fn builder() -> $crate::Builder<$engine> {
                 $crate::Builder::new()
             }
@@ -203,12 +195,8 @@ macro_rules! built {
             /// [`WindowedBloom`](crate::WindowedBloom) has room for as many in each generation.)
             /// Fails as [`build`](crate::Builder::build), and if there is no room for one of the
             /// keys.
-            ///
-            /// ```
-            #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::from_keys([\"a\", \"b\"], 0.01)?;")]
-            /// assert!(filter.contains("a") && filter.contains("b") && !filter.contains("c"));
-            /// # Ok::<(), lanebloom::BuildError>(())
-            /// ```
+            #[doc = $crate::example!("filter" = "lanebloom::" $filter "from_keys([1, 2], 0.01)";
+                "assert!(filter.contains(&1) && filter.contains(&2) && !filter.contains(&3));")]
             #[doc(alias("collect", "from_iter", "toBloomFilter"))]
             pub fn from_keys<K: $crate::Funnel>(
                 keys: impl IntoIterator<Item = K, IntoIter: ExactSizeIterator>,
@@ -225,12 +213,8 @@ macro_rules! built {
         impl<S> $crate::Builder<$engine, S> {
             /// The most memory that the filter may take, in bytes: at least one line of 64, and 72
             /// in a [`DLeftFilter`](crate::DLeftFilter).
-            ///
-            /// ```
-            #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::builder().memory_budget(100_000).build()?;")]
-            /// assert!((99_000..=100_000).contains(&filter.memory_bytes()));
-            /// # Ok::<(), lanebloom::BuildError>(())
-            /// ```
+            #[doc = $crate::example!("filter" = "lanebloom::" $filter "builder().memory_budget(100_000).build()";
+                "assert!((99_000..=100_000).contains(&filter.memory_bytes()));")]
             pub fn memory_budget(mut self, bytes: usize) -> Self {
                 self.request.budget = Some(bytes);
                 self
@@ -247,14 +231,11 @@ macro_rules! built {
             /// default the builder takes the fewest words whose memory is within 6% of the least.
             /// With 1, an insert and a remove are claims: if several threads race, exactly one gets
             /// `true`.
-            ///
-            /// ```
-            #[doc = concat!("let builder = lanebloom::", stringify!($filter), "::builder().expected_keys(1000);")]
-            /// let claims = builder.clone().words_per_key(1).build()?;
-            /// assert!(claims.memory_bytes() > builder.clone().build()?.memory_bytes());
-            /// assert!(builder.words_per_key(3).build().is_err());
-            /// # Ok::<(), lanebloom::BuildError>(())
-            /// ```
+            #[doc = $crate::example!(
+                concat!("let builder = lanebloom::", stringify!($filter), "::builder().expected_keys(1000);"),
+                "let claims = builder.clone().words_per_key(1).build()?;",
+                "assert!(claims.memory_bytes() > builder.clone().build()?.memory_bytes());",
+                "assert!(builder.words_per_key(3).build().is_err());")]
             pub fn words_per_key(mut self, words: usize) -> Self {
                 self.request.words = Some(words);
                 self
@@ -267,22 +248,16 @@ macro_rules! built {
             /// How many lines of 64 bytes a key touches: 1 or 2. With 2, half of its words are in
             /// each.
             ///
-            /// Two lines need [less memory](crate::docs::cost#memory) for the same rate, the more
-            /// so the lower it is. A lookup of an absent key reads the second line in one case of
-            /// hundreds. The lookup of a present key and an insert need both lines, and take
-            /// up to [twice the time](crate::docs::cost#two-lines-per-key). An insert's answer is
-            /// no claim: if several threads race, at least one gets `true`.
-            ///
-            /// By default the builder takes two lines if they save at least an eighth of the
-            /// memory: from a rate of about 1e-5 down. If [`words_per_key`](Self::words_per_key) is
-            /// given, it takes one.
-            ///
-            /// ```
-            #[doc = concat!("let builder = lanebloom::", stringify!($filter), "::builder().expected_keys(100_000).false_positive_rate(1e-4);")]
-            /// let (one, two) = (builder.clone().build()?, builder.lines_per_key(2).build()?);
-            /// assert!(two.memory_bytes() * 100 < one.memory_bytes() * 97);
-            /// # Ok::<(), lanebloom::BuildError>(())
-            /// ```
+            /// Two lines need [less memory](crate::docs::cost#memory) for the same rate, and [more
+            /// time](crate::docs::cost#two-lines-per-key). By default the builder takes two if they
+            /// save at least an eighth of the memory: from a rate of about 1e-5 down. If
+            /// [`words_per_key`](Self::words_per_key) is given, it takes one. With two, an insert's
+            /// answer is not a claim: if several threads race, at least one gets `true`.
+            #[doc = $crate::example!(
+                concat!("let builder = lanebloom::", stringify!($filter), "::builder().false_positive_rate(1e-4);"),
+                "let builder = builder.expected_keys(100_000);",
+                "let (one, two) = (builder.clone().build()?, builder.lines_per_key(2).build()?);",
+                "assert!(two.memory_bytes() * 100 < one.memory_bytes() * 97);")]
             pub fn lines_per_key(mut self, lines: usize) -> Self {
                 self.request.lines = Some(lines);
                 self

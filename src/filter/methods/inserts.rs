@@ -59,13 +59,9 @@ loses nothing.", "?", $again }
             #[doc = $says]
             ///
             /// # Examples
-            ///
-            /// ```
-            #[doc = concat!("let filter = ", $krate, stringify!($filter), "::with_capacity(1000, 0.01)?;")]
-            #[doc = concat!("filter.insert(\"a\")", $asks, ";")]
-            /// assert!(filter.contains("a") && !filter.contains("b"));
-            /// # Ok::<(), Box<dyn std::error::Error>>(())
-            /// ```
+            #[doc = $crate::example!($krate $filter;
+                concat!("filter.insert(\"a\")", $asks, ";"),
+                "assert!(filter.contains(\"a\") && !filter.contains(\"b\"));")]
             #[doc(alias("add", "put", "check_and_set"))]
             #[inline]
             pub fn insert<K: $crate::Funnel + ?Sized>(&self, key: &K) -> $answer {
@@ -75,16 +71,9 @@ loses nothing.", "?", $again }
             /// Inserts every key in order, up to one that is refused; returns how many inserts
             /// changed the filter, if the type counts them. An error says how many keys were
             /// [inserted](lanebloom::InsertError::inserted) before.
-            ///
-            /// A `ConcurrentBloom` inserts dense batches [in bulk](lanebloom#inserting-in-bulk),
-            /// which allocates memory: from 1024 keys, and 6 per line of the filter, on.
-            ///
-            /// ```
-            #[doc = concat!("let filter = ", $krate, stringify!($filter), "::with_capacity(1000, 0.01)?;")]
-            #[doc = concat!("filter.insert_batch(&[\"a\", \"b\"])", $asks, ";")]
-            /// assert!(filter.contains("a") && filter.contains("b") && !filter.contains("c"));
-            /// # Ok::<(), Box<dyn std::error::Error>>(())
-            /// ```
+            #[doc = $crate::example!($krate $filter;
+                concat!("filter.insert_batch(&[1, 2])", $asks, ";"),
+                "assert!(filter.contains(&1) && filter.contains(&2) && !filter.contains(&3));")]
             #[inline(always)]
             pub fn insert_batch<K: $crate::Funnel>(&self, keys: &[K]) -> $total {
                 <$crate::Filter<$engine, _> as $crate::traits::Insert>::insert_batch(self, keys)
@@ -92,13 +81,9 @@ loses nothing.", "?", $again }
 
             /// [`insert_batch`](Self::insert_batch) for the keys of an iterator, some at a time. A
             /// filter that refuses a key takes no more from the iterator.
-            ///
-            /// ```
-            #[doc = concat!("let filter = ", $krate, stringify!($filter), "::with_capacity(1000, 0.01)?;")]
-            #[doc = concat!("filter.insert_all(0..100u32)", $asks, ";")]
-            /// assert!((0..100u32).all(|key| filter.contains(&key)));
-            /// # Ok::<(), Box<dyn std::error::Error>>(())
-            /// ```
+            #[doc = $crate::example!($krate $filter;
+                concat!("filter.insert_all(0..100)", $asks, ";"),
+                "assert!((0..100).all(|key| filter.contains(&key)));")]
             #[doc(alias("extend", "try_extend"))]
             pub fn insert_all<K: $crate::Funnel>(&self, keys: impl IntoIterator<Item = K>) -> $total {
                 <$crate::Filter<$engine, _> as $crate::traits::Insert>::insert_all(self, keys)
@@ -107,14 +92,10 @@ loses nothing.", "?", $again }
             /// [`insert_batch`](Self::insert_batch) that also writes whether each insert changed
             /// the filter to the same place of `new`; `false` for a key that is refused. Panics if
             /// the lengths differ.
-            ///
-            /// ```
-            #[doc = concat!("let filter = ", $krate, stringify!($filter), "::with_capacity(1000, 0.01)?;")]
-            /// let mut new = [false; 3];
-            #[doc = concat!("filter.insert_batch_flagged(&[\"a\", \"a\", \"b\"], &mut new)", $asks, ";")]
-            #[doc = concat!("assert_eq!(new, [true, ", $again, ", true]);")]
-            /// # Ok::<(), Box<dyn std::error::Error>>(())
-            /// ```
+            #[doc = $crate::example!($krate $filter;
+                "let mut new = [false; 3];",
+                concat!("filter.insert_batch_flagged(&[1, 1, 2], &mut new)", $asks, ";"),
+                concat!("assert_eq!(new, [true, ", $again, ", true]);"))]
             pub fn insert_batch_flagged<K: $crate::Funnel>(&self, keys: &[K], new: &mut [bool]) -> $total {
                 <$crate::Filter<$engine, _> as $crate::traits::Insert>::insert_batch_flagged(self, keys, new)
             }
@@ -123,26 +104,18 @@ loses nothing.", "?", $again }
         /// Inserts by hash.
         impl<$($any)*> $hashed {
             /// [`insert`](Self::insert) by hash.
-            ///
-            /// ```
-            #[doc = concat!("let filter = ", $krate, stringify!($filter), "::with_capacity(1000, 0.01)?;")]
-            #[doc = concat!("filter.insert_hash(0x9e37_79b9_7f4a_7c15)", $asks, ";")]
-            /// assert!(filter.contains_hash(0x9e37_79b9_7f4a_7c15));
-            /// # Ok::<(), Box<dyn std::error::Error>>(())
-            /// ```
+            #[doc = $crate::example!($krate $filter;
+                concat!("filter.insert_hash(0x9e37_79b9_7f4a_7c15)", $asks, ";"),
+                "assert!(filter.contains_hash(0x9e37_79b9_7f4a_7c15));")]
             #[inline]
             pub fn insert_hash(&self, hash: u64) -> $answer {
                 <$crate::Filter<$engine, _> as $crate::traits::Insert>::insert_hash(self, hash)
             }
 
             /// [`insert_batch`](Self::insert_batch) by hash.
-            ///
-            /// ```
-            #[doc = concat!("let filter = ", $krate, stringify!($filter), "::with_capacity(1000, 0.01)?;")]
-            #[doc = concat!("filter.insert_hashes(&[\"a\", \"b\"].map(|key| filter.hash(key)))", $asks, ";")]
-            /// assert!(filter.contains("a") && filter.contains("b") && !filter.contains("c"));
-            /// # Ok::<(), Box<dyn std::error::Error>>(())
-            /// ```
+            #[doc = $crate::example!($krate $filter;
+                concat!("filter.insert_hashes(&[1, 2].map(|key| filter.hash(&key)))", $asks, ";"),
+                "assert!(filter.contains(&1) && filter.contains(&2) && !filter.contains(&3));")]
             #[inline]
             pub fn insert_hashes(&self, hashes: &[u64]) -> $total {
                 <$crate::Filter<$engine, _> as $crate::traits::Insert>::insert_hashes(self, hashes)
@@ -150,29 +123,21 @@ loses nothing.", "?", $again }
 
             /// [`insert_batch_flagged`](Self::insert_batch_flagged) by hash. Panics if the lengths
             /// differ.
-            ///
-            /// ```
-            #[doc = concat!("let filter = ", $krate, stringify!($filter), "::with_capacity(1000, 0.01)?;")]
-            /// let hashes = ["a", "b", "a"].map(|key| filter.hash(key));
-            /// let mut new = [false; 3];
-            #[doc = concat!("filter.insert_hashes_flagged(&hashes, &mut new)", $asks, ";")]
-            #[doc = concat!("assert_eq!(new, [true, true, ", $again, "]);")]
-            /// # Ok::<(), Box<dyn std::error::Error>>(())
-            /// ```
+            #[doc = $crate::example!($krate $filter;
+                "let hashes = [1, 2, 1].map(|key| filter.hash(&key));",
+                "let mut new = [false; 3];",
+                concat!("filter.insert_hashes_flagged(&hashes, &mut new)", $asks, ";"),
+                concat!("assert_eq!(new, [true, true, ", $again, "]);"))]
             pub fn insert_hashes_flagged(&self, hashes: &[u64], new: &mut [bool]) -> $total {
                 <$crate::Filter<$engine, _> as $crate::traits::Insert>::insert_hashes_flagged(self, hashes, new)
             }
 
             /// Removes all keys. It takes `&mut self`: beside inserts, some keys would survive in
             /// part.
-            ///
-            /// ```
-            #[doc = concat!("let mut filter = ", $krate, stringify!($filter), "::with_capacity(1000, 0.01)?;")]
-            #[doc = concat!("filter.insert(\"a\")", $asks, ";")]
-            /// filter.clear();
-            /// assert!(!filter.contains("a") && filter.is_empty());
-            /// # Ok::<(), Box<dyn std::error::Error>>(())
-            /// ```
+            #[doc = $crate::example!("mut filter" = $krate $filter "with_capacity(1000, 0.01)";
+                concat!("filter.insert(\"a\")", $asks, ";"),
+                "filter.clear();",
+                "assert!(!filter.contains(\"a\") && filter.is_empty());")]
             pub fn clear(&mut self) {
                 <$crate::Filter<$engine, _> as $crate::traits::Insert>::clear(self);
             }

@@ -253,15 +253,10 @@ macro_rules! sets {
         impl<$($hashes)*> $target {
             /// An estimate of the number of distinct keys in either filter: the
             /// [`estimated_len`](Self::estimated_len) of their union, which is not made.
-            ///
-            /// ```
-            #[doc = concat!("let a = ", $krate, stringify!($filter), "::with_capacity(100_000, 0.01)?;")]
-            /// let b = a.clone();
-            /// a.insert_all(0..50_000u32);
-            /// b.insert_all(40_000..80_000u32);
-            /// assert!(a.estimated_union_len(&b).unwrap().abs_diff(80_000) < 500);
-            /// # Ok::<(), lanebloom::BuildError>(())
-            /// ```
+            #[doc = $crate::example!("a" = $krate $filter "with_capacity(100_000, 0.01)";
+                "let b = a.clone();", "a.insert_all(0..50_000);",
+                "b.insert_all(40_000..80_000);",
+                "assert!(a.estimated_union_len(&b).unwrap().abs_diff(80_000) < 500);")]
             pub fn estimated_union_len(&self, other: &Self) -> Result<usize, $crate::IncompatibleError> {
                 let [_, _, either] = $($sets)+::estimated_lens(self, other)?;
                 Ok(either)
@@ -273,15 +268,10 @@ macro_rules! sets {
             /// At rates of at most 1%, the standard error is at most `0.5 * sqrt(n)` for two
             /// filters with their `n` expected keys, even if few keys are common: two filters of a
             /// million keys cannot show whether they have 500 keys in common, or none.
-            ///
-            /// ```
-            #[doc = concat!("let a = ", $krate, stringify!($filter), "::with_capacity(100_000, 0.01)?;")]
-            /// let b = a.clone();
-            /// a.insert_all(0..50_000u32);
-            /// b.insert_all(40_000..80_000u32);
-            /// assert!(a.estimated_intersection_len(&b).unwrap().abs_diff(10_000) < 500);
-            /// # Ok::<(), lanebloom::BuildError>(())
-            /// ```
+            #[doc = $crate::example!("a" = $krate $filter "with_capacity(100_000, 0.01)";
+                "let b = a.clone();", "a.insert_all(0..50_000);",
+                "b.insert_all(40_000..80_000);",
+                "assert!(a.estimated_intersection_len(&b).unwrap().abs_diff(10_000) < 500);")]
             pub fn estimated_intersection_len(&self, other: &Self) -> Result<usize, $crate::IncompatibleError> {
                 let [ours, theirs, either] = $($sets)+::estimated_lens(self, other)?;
                 Ok(ours.saturating_add(theirs).saturating_sub(either))
@@ -298,30 +288,20 @@ macro_rules! sets {
             /// survive in part.
             ///
             /// The result answers `true` exactly if both filters would have. So it has every key
-            /// that was inserted into both, and a key of only one at the other one's rate. It is
-            /// not the filter of the common keys alone: bits that different keys set in the two
-            /// filters stay too. [Its rate](Self::current_false_positive_rate) for keys of neither
-            /// is at most the lower one of the two. (At 1%, two full filters without a common key
-            /// leave 1e-4; if half of the keys are common, 1e-3 to 1.3e-3, where a filter of these
-            /// alone has 3e-4 to 6e-4.) A counter keeps the lesser of two values, so what was
-            /// inserted into both can be removed again.
+            /// that was inserted into both, [and others](lanebloom::Filter#two-filters-as-sets).
+            /// What was inserted into two filters with counters can be removed again.
             ///
             /// # Memory ordering
             ///
             /// Ends in an `Acquire` on `other`'s content.
             ///
             /// # Examples
-            ///
-            /// ```
-            #[doc = concat!("let mut both = ", $krate, stringify!($filter), "::with_capacity(1000, 0.01)?;")]
-            /// let other = both.clone();
-            /// both.insert_batch(&["a", "b"]);
-            /// other.insert_batch(&["b", "c"]);
-            /// assert_eq!(both.intersection_from(&other), Ok(true));
-            /// assert_eq!(both.intersection_from(&other), Ok(false));
-            /// assert!(both.contains("b") && !both.contains("a") && !both.contains("c"));
-            /// # Ok::<(), lanebloom::BuildError>(())
-            /// ```
+            #[doc = $crate::example!("mut both" = $krate $filter "with_capacity(1000, 0.01)";
+                "let other = both.clone();", "both.insert_batch(&[1, 2]);",
+                "other.insert_batch(&[2, 3]);",
+                "assert_eq!(both.intersection_from(&other), Ok(true));",
+                "assert_eq!(both.intersection_from(&other), Ok(false));",
+                "assert!(both.contains(&2) && !both.contains(&1) && !both.contains(&3));")]
             #[doc(alias("intersect_from", "and", "retain"))]
             pub fn intersection_from(&mut self, other: &Self) -> Result<bool, $crate::IncompatibleError> {
                 <$engine as $crate::internal::Sets>::intersection_from(self, other)
@@ -329,21 +309,12 @@ macro_rules! sets {
 
             /// Whether no key is in both filters: `true` is certain, `false` may be by chance.
             ///
-            /// Only sparse filters can be told apart: with 4 keys per block of 64 bytes in each of
-            /// the two, or 3 keys per block of 32 bytes, the result is nearly always `false`. (A
-            /// full filter for 1% has 50 or 24.) For fuller filters, use
-            /// [`estimated_intersection_len`](lanebloom::ConcurrentBloom::estimated_intersection_len).
-            ///
-            /// ```
-            #[doc = concat!("let a = ", $krate, stringify!($filter), "::with_capacity(1000, 0.01)?;")]
-            /// let b = a.clone();
-            /// a.insert("a");
-            /// b.insert("b");
-            /// assert_eq!(a.is_disjoint(&b), Ok(true));
-            /// b.insert("a");
-            /// assert_eq!(a.is_disjoint(&b), Ok(false));
-            /// # Ok::<(), lanebloom::BuildError>(())
-            /// ```
+            /// Only [sparse filters](lanebloom::Filter#two-filters-as-sets) can be told apart.
+            #[doc = $crate::example!("a" = $krate $filter "with_capacity(1000, 0.01)";
+                "let b = a.clone();", "a.insert(&1);", "b.insert(&2);",
+                "assert_eq!(a.is_disjoint(&b), Ok(true));",
+                "b.insert(&1);",
+                "assert_eq!(a.is_disjoint(&b), Ok(false));")]
             pub fn is_disjoint(&self, other: &Self) -> Result<bool, $crate::IncompatibleError> {
                 <$engine as $crate::internal::Sets>::is_disjoint(self, other)
             }
@@ -360,16 +331,10 @@ macro_rules! sets {
             /// Ends in an `Acquire`, like a lookup's `true`.
             ///
             /// # Examples
-            ///
-            /// ```
-            #[doc = concat!("let part = ", $krate, stringify!($filter), "::with_capacity(1000, 0.01)?;")]
-            /// let all = part.clone();
-            /// part.insert("a");
-            /// all.insert_batch(&["a", "b"]);
-            /// assert_eq!(part.is_subset(&all), Ok(true));
-            /// assert_eq!(all.is_subset(&part), Ok(false));
-            /// # Ok::<(), lanebloom::BuildError>(())
-            /// ```
+            #[doc = $crate::example!("part" = $krate $filter "with_capacity(1000, 0.01)";
+                "let all = part.clone();", "part.insert(&1);", "all.insert_batch(&[1, 2]);",
+                "assert_eq!(part.is_subset(&all), Ok(true));",
+                "assert_eq!(all.is_subset(&part), Ok(false));")]
             #[doc(alias = "is_superset")]
             pub fn is_subset(&self, other: &Self) -> Result<bool, $crate::IncompatibleError> {
                 <$engine as $crate::internal::Sets>::is_subset(self, other)
@@ -378,20 +343,9 @@ macro_rules! sets {
 
         /// Folds.
         impl<$($hashes)*> $target {
-            /// Divides the number of [blocks](Self::blocks), and so the memory, by `factor`. The
-            /// keys are not needed: the filter is then, bit for bit, the one that the same inserts
-            /// would have made with this many blocks.
-            ///
-            /// The [expected keys](Self::expected_keys) are divided too, so that the promised rate
-            /// stays. The keys that are in stay in: if they were more than that, the filter
-            /// [is overfull](Self::is_overfull) now.
-            ///
-            /// A filter of 2^n bytes can be halved until one block is left, or
-            /// two with two lines per key. Any other filter has the factors that its number of
-            /// blocks happens to have.
-            ///
-            /// The content moves to new memory. The old memory is freed at the end, so both are
-            /// there for a while.
+            /// Divides the number of [blocks](Self::blocks), and so the memory and the [expected
+            /// keys](Self::expected_keys), by `factor`. The keys are not needed: [how a fold
+            /// works](lanebloom::Filter#folds), and which factors a filter has.
             ///
             /// # Errors
             ///
@@ -399,18 +353,14 @@ macro_rules! sets {
             /// of it), or if the new memory cannot be allocated. Then the filter is as before.
             ///
             /// # Examples
-            ///
-            /// ```
-            #[doc = concat!("let sized = |bytes| ", $krate, stringify!($filter), "::", $sized, ";")]
-            /// let (mut filter, small) = (sized(1 << 16)?, sized(1 << 13)?);
-            /// filter.insert_all(0..200u32);
-            /// small.insert_all(0..200u32);
-            /// filter.fold(8)?;
-            /// assert!(filter == small && filter.memory_bytes() == 1 << 13);
-            /// assert_eq!(filter.expected_keys(), small.expected_keys());
-            /// assert!(filter.fold(3).is_err());
-            /// # Ok::<(), lanebloom::BuildError>(())
-            /// ```
+            #[doc = $crate::example!(
+                concat!("let sized = |bytes| ", $krate, stringify!($filter), "::", $sized, ";"),
+                "let (mut filter, small) = (sized(1 << 16)?, sized(1 << 13)?);",
+                "filter.insert_all(0..200);", "small.insert_all(0..200);",
+                "filter.fold(8)?;",
+                "assert!(filter == small && filter.memory_bytes() == 1 << 13);",
+                "assert_eq!(filter.expected_keys(), small.expected_keys());",
+                "assert!(filter.fold(3).is_err());")]
             #[doc(alias("shrink", "halve", "compact"))]
             pub fn fold(&mut self, factor: usize) -> Result<(), $crate::BuildError> {
                 <$engine as $crate::internal::Sets>::fold(self, factor)
@@ -423,28 +373,19 @@ macro_rules! sets {
             /// The [expected keys](Self::expected_keys) are then those for which the new filter
             /// keeps this rate. Fold a filter that gets no more keys before it is saved or sent.
             ///
-            /// It reads the filter some times: as many as the number of factors has bits. It
-            /// assumes that the rate grows with the factor. That holds if each factor divides the
-            /// next one, as in a filter of 2^n bytes. Otherwise, with a few keys, a larger factor
-            /// than the one found may keep the rate too.
-            ///
             /// # Errors
             ///
             /// Fails if `rate` is not between 0 and 1, or if the new memory cannot be allocated.
             ///
             /// # Examples
-            ///
-            /// ```
-            #[doc = concat!("let sized = |bytes| ", $krate, stringify!($filter), "::", $sized, ";")]
-            /// let mut filter = sized(1 << 20)?;
-            /// filter.insert_all(0..1000u32);
-            /// let factor = filter.fold_to_rate(0.01)?;
-            /// assert_eq!(filter.memory_bytes(), (1 << 20) / factor);
-            /// assert!(factor >= 128 && filter.current_false_positive_rate() <= 0.01);
-            /// assert!((0..1000u32).all(|key| filter.contains(&key)));
-            /// assert_eq!(filter.fold_to_rate(0.01)?, 1);
-            /// # Ok::<(), lanebloom::BuildError>(())
-            /// ```
+            #[doc = $crate::example!(
+                concat!("let sized = |bytes| ", $krate, stringify!($filter), "::", $sized, ";"),
+                "let mut filter = sized(1 << 20)?;", "filter.insert_all(0..1000);",
+                "let factor = filter.fold_to_rate(0.01)?;",
+                "assert_eq!(filter.memory_bytes(), (1 << 20) / factor);",
+                "assert!(factor >= 128 && filter.current_false_positive_rate() <= 0.01);",
+                "assert!((0..1000).all(|key| filter.contains(&key)));",
+                "assert_eq!(filter.fold_to_rate(0.01)?, 1);")]
             #[doc(alias("shrink_to_fit"))]
             pub fn fold_to_rate(&mut self, rate: f64) -> Result<usize, $crate::BuildError> {
                 <$engine as $crate::internal::Sets>::fold_to_rate(self, rate)

@@ -6,35 +6,26 @@
 macro_rules! stored {
     ($filter:ident: $engine:ty, $asks:literal, of one size) => {
         $crate::filter::methods::stored! { $filter: $engine, $asks }
-        $crate::filter::methods::stored! { @size $filter: $engine,
-        "with_capacity(1000, 0.01)?;", concat!("filter.insert(\"a\")", $asks, ";") }
+        $crate::filter::methods::stored! { @size $filter: $engine }
     };
 
     ($filter:ident: $engine:ty, $asks:literal) => {
-        $crate::filter::methods::stored! { @all $filter: $engine,
-        "with_capacity(1000, 0.01)?;", concat!("filter.insert(\"a\")", $asks, ";"),
-        "builder().expected_keys(1000)", "build()?;" }
+        $crate::filter::methods::stored! { @all $filter: $engine, "\n    .expected_keys(1000)\n    .build()",
+        concat!("filter.insert(\"a\")", $asks, ";") }
     };
 
     ($filter:ident: $engine:ty, built once) => {
-        $crate::filter::methods::stored! { @all $filter: $engine,
-        "from_keys([\"a\"], 0.01)?;", "assert!(filter.contains(\"a\"));",
-        "builder()", "build_from_keys([\"a\"])?;" }
-        $crate::filter::methods::stored! { @size $filter: $engine,
-        "from_keys([\"a\"], 0.01)?;", "assert!(filter.contains(\"a\"));" }
+        $crate::filter::methods::stored! { @all $filter: $engine, "\n    .build_from_keys([\"a\"])",
+        "assert!(filter.contains(\"a\"));" }
+        $crate::filter::methods::stored! { @size $filter: $engine }
     };
 
-    (@size $filter:ident: $engine:ty, $new:expr, $insert:expr) => {
-
+    (@size $filter:ident: $engine:ty) => {
         /// Snapshots of filters whose size never changes.
         impl<S: $crate::hash::FilterHasher> $crate::Filter<$engine, S> {
             /// The length of a snapshot in bytes: 192, and the content, rounded up to 64.
-            ///
-            /// ```
-            #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::", $new)]
-            /// assert_eq!(filter.snapshot_bytes(), filter.to_bytes().len());
-            /// # Ok::<(), lanebloom::BuildError>(())
-            /// ```
+            #[doc = $crate::example!("filter" = "lanebloom::" $filter "from_keys([\"a\"], 0.01)";
+                "assert_eq!(filter.snapshot_bytes(), filter.to_bytes().len());")]
             #[must_use]
             pub fn snapshot_bytes(&self) -> usize {
                 $crate::traits::Stored::snapshot_bytes(self)
@@ -42,22 +33,17 @@ macro_rules! stored {
 
             /// [`to_bytes`](Self::to_bytes) into the caller's memory. Panics if `out` does not have
             /// [`snapshot_bytes`](Self::snapshot_bytes) bytes.
-            ///
-            /// ```
-            #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::", $new)]
-            #[doc = $insert]
-            /// let mut bytes = vec![0; filter.snapshot_bytes()];
-            /// filter.write_to_slice(&mut bytes);
-            /// assert_eq!(bytes, filter.to_bytes());
-            /// # Ok::<(), Box<dyn std::error::Error>>(())
-            /// ```
+            #[doc = $crate::example!("filter" = "lanebloom::" $filter "from_keys([\"a\"], 0.01)";
+                "let mut bytes = vec![0; filter.snapshot_bytes()];",
+                "filter.write_to_slice(&mut bytes);",
+                "assert_eq!(bytes, filter.to_bytes());")]
             pub fn write_to_slice(&self, out: &mut [u8]) {
                 $crate::traits::Stored::write_to_slice(self, out);
             }
         }
     };
 
-    (@all $filter:ident: $engine:ty, $new:expr, $insert:expr, $builder:expr, $build:expr) => {
+    (@all $filter:ident: $engine:ty, $build:literal, $insert:expr) => {
         /// Snapshots.
         impl<S: $crate::hash::FilterHasher> $crate::Filter<$engine, S> {
             /// The filter as bytes that [`from_bytes`](Self::from_bytes) reads, in the
@@ -65,15 +51,10 @@ macro_rules! stored {
             ///
             /// Holds every key whose insertion happened before. Aborts if the allocation fails;
             /// [`write_to_slice`](Self::write_to_slice) does not allocate.
-            ///
-            /// ```
-            #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::", $new)]
-            #[doc = $insert]
-            /// let bytes = filter.to_bytes();
-            #[doc = concat!("let (same, rest) = lanebloom::", stringify!($filter), "::from_bytes(&bytes)?;")]
-            /// assert!(same.to_bytes() == bytes && same.contains("a") && rest.is_empty());
-            /// # Ok::<(), Box<dyn std::error::Error>>(())
-            /// ```
+            #[doc = $crate::example!("filter" = "lanebloom::" $filter "from_keys([\"a\"], 0.01)";
+                "let bytes = filter.to_bytes();",
+                concat!("let (same, rest) = lanebloom::", stringify!($filter), "::from_bytes(&bytes)?;"),
+                "assert!(same.to_bytes() == bytes && same.contains(\"a\") && rest.is_empty());")]
             #[must_use]
             pub fn to_bytes(&self) -> alloc::vec::Vec<u8> {
                 $crate::traits::Stored::to_bytes(self)
@@ -91,15 +72,9 @@ macro_rules! stored {
             /// copy.
             ///
             /// # Examples
-            ///
-            /// ```
-            #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::", $new)]
-            #[doc = $insert]
-            /// let mut stream = Vec::new();
-            /// filter.write_to(&mut stream)?;
-            /// assert_eq!(stream, filter.to_bytes());
-            /// # Ok::<(), Box<dyn std::error::Error>>(())
-            /// ```
+            #[doc = $crate::example!("filter" = "lanebloom::" $filter "from_keys([\"a\"], 0.01)";
+                "let mut stream = Vec::new();", "filter.write_to(&mut stream)?;",
+                "assert_eq!(stream, filter.to_bytes());")]
             #[cfg(feature = "std")]
             pub fn write_to(&self, writer: impl std::io::Write) -> std::io::Result<()> {
                 $crate::traits::Stored::write_to(self, writer)
@@ -108,19 +83,14 @@ macro_rules! stored {
             /// [`from_bytes`](Self::from_bytes) for any hasher: `hasher` must be the one that
             /// filled the filter. Fails as [`from_bytes`](Self::from_bytes), and if the hasher
             /// differs.
-            ///
-            /// ```
-            #[doc = concat!("use lanebloom::{", stringify!($filter), " as Filter, SipHash13};")]
-            ///
-            /// let hasher = SipHash13::random();
-            #[doc = concat!("let filter = Filter::", $builder, ".hasher(hasher).", $build)]
-            #[doc = $insert]
-            /// let bytes = filter.to_bytes();
-            /// let (same, _) = Filter::from_bytes_with(&bytes, hasher)?;
-            /// assert!(same.contains("a") && !same.contains("b"));
-            /// assert!(Filter::from_bytes(&bytes).unwrap_err().is_incompatible());
-            /// # Ok::<(), Box<dyn std::error::Error>>(())
-            /// ```
+            #[doc = $crate::example!("filter" = "lanebloom::" $filter
+                concat!("builder()\n    .hasher(lanebloom::SipHash13::random())", $build);
+                $insert,
+                "let (bytes, hasher) = (filter.to_bytes(), *filter.hasher());",
+                concat!("let (same, _) = lanebloom::", stringify!($filter), "::from_bytes_with(&bytes, hasher)?;"),
+                "assert!(same.contains(\"a\") && !same.contains(\"b\"));",
+                concat!("let error = lanebloom::", stringify!($filter), "::from_bytes(&bytes).unwrap_err();"),
+                "assert!(error.is_incompatible());")]
             pub fn from_bytes_with(bytes: &[u8], hasher: S) -> Result<(Self, &[u8]), $crate::SnapshotError> {
                 $crate::traits::Stored::from_bytes_with(bytes, hasher)
             }
@@ -128,19 +98,12 @@ macro_rules! stored {
             /// [`read_from`](Self::read_from) for any hasher: `hasher` must be the one that
             /// filled the filter. Fails as [`read_from`](Self::read_from), and if the hasher
             /// differs.
-            ///
-            /// ```
-            #[doc = concat!("use lanebloom::{", stringify!($filter), " as Filter, SipHash13};")]
-            ///
-            /// let hasher = SipHash13::random();
-            #[doc = concat!("let filter = Filter::", $builder, ".hasher(hasher).", $build)]
-            #[doc = $insert]
-            /// let stream = filter.to_bytes();
-            /// let same = Filter::read_from_with(&stream[..], 1 << 20, hasher)?;
-            /// assert!(same.contains("a") && !same.contains("b"));
-            /// assert!(Filter::read_from(&stream[..], 1 << 20).is_err());
-            /// # Ok::<(), Box<dyn std::error::Error>>(())
-            /// ```
+            #[doc = $crate::example!("filter" = "lanebloom::" $filter
+                concat!("builder()\n    .hasher(lanebloom::SipHash13::random())", $build);
+                $insert,
+                "let (stream, hasher) = (filter.to_bytes(), *filter.hasher());",
+                concat!("let same = lanebloom::", stringify!($filter), "::read_from_with(&stream[..], 1 << 20, hasher)?;"),
+                "assert!(same.contains(\"a\") && !same.contains(\"b\"));")]
             #[cfg(feature = "std")]
             pub fn read_from_with(reader: impl std::io::Read, max_bytes: usize, hasher: S) -> Result<Self, $crate::SnapshotError> {
                 $crate::traits::Stored::read_from_with(reader, max_bytes, hasher)
@@ -161,18 +124,14 @@ macro_rules! stored {
             /// clock](crate::windowed#snapshots).)
             ///
             /// # Examples
-            ///
-            /// ```
-            #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::", $builder, ".seed(7).", $build)]
-            #[doc = $insert]
-            /// let mut bytes = filter.to_bytes();
-            /// bytes.extend(b"more");
-            #[doc = concat!("let (same, rest) = lanebloom::", stringify!($filter), "::from_bytes(&bytes)?;")]
-            /// assert!(same.contains("a") && same.hasher().seed() == 7);
-            /// assert_eq!(rest, b"more");
-            #[doc = concat!("assert!(lanebloom::", stringify!($filter), "::from_bytes(&bytes[..150]).unwrap_err().is_truncated());")]
-            /// # Ok::<(), Box<dyn std::error::Error>>(())
-            /// ```
+            #[doc = $crate::example!("filter" = "lanebloom::" $filter concat!("builder()\n    .seed(7)", $build);
+                $insert,
+                "let bytes = [filter.to_bytes(), b\"more\".to_vec()].concat();",
+                concat!("let (same, rest) = lanebloom::", stringify!($filter), "::from_bytes(&bytes)?;"),
+                "assert!(same.contains(\"a\") && same.hasher().seed() == 7);",
+                "assert_eq!(rest, b\"more\");",
+                concat!("let error = lanebloom::", stringify!($filter), "::from_bytes(&bytes[..150]).unwrap_err();"),
+                "assert!(error.is_truncated());")]
             pub fn from_bytes(bytes: &[u8]) -> Result<(Self, &[u8]), $crate::SnapshotError> {
                 $crate::traits::Stored::from_bytes(bytes)
             }
@@ -189,16 +148,11 @@ macro_rules! stored {
             /// the filter takes more than `max_bytes`, and as [`from_bytes`](Self::from_bytes).
             ///
             /// # Examples
-            ///
-            /// ```
-            #[doc = concat!("let filter = lanebloom::", stringify!($filter), "::", $new)]
-            #[doc = $insert]
-            /// let stream = filter.to_bytes();
-            #[doc = concat!("let same = lanebloom::", stringify!($filter), "::read_from(&stream[..], 1 << 20)?;")]
-            /// assert!(same.contains("a") && !same.contains("b"));
-            #[doc = concat!("assert!(lanebloom::", stringify!($filter), "::read_from(&stream[..], 100).is_err());")]
-            /// # Ok::<(), Box<dyn std::error::Error>>(())
-            /// ```
+            #[doc = $crate::example!("filter" = "lanebloom::" $filter "from_keys([\"a\"], 0.01)";
+                "let stream = filter.to_bytes();",
+                concat!("let read = |most| lanebloom::", stringify!($filter), "::read_from(&stream[..], most);"),
+                "assert!(read(1 << 20)?.contains(\"a\"));",
+                "assert!(read(10).is_err());")]
             #[cfg(feature = "std")]
             pub fn read_from(reader: impl std::io::Read, max_bytes: usize) -> Result<Self, $crate::SnapshotError> {
                 $crate::traits::Stored::read_from(reader, max_bytes)

@@ -40,16 +40,12 @@ macro_rules! unions {
             /// key here sees what its inserter there had done before. `false` ends in an `Acquire`.
             ///
             /// # Examples
-            ///
-            /// ```
-            #[doc = concat!("let all = ", $krate, stringify!($filter), "::with_capacity(1000, 0.01)?;")]
-            /// let (part, empty) = (all.clone(), all.clone());
-            #[doc = concat!("part.insert(\"a\")", $asks, ";")]
-            /// assert_eq!(all.union_from(&part), Ok(true));
-            /// assert_eq!(all.union_from(&empty), Ok(false));
-            /// assert!(all.contains("a"));
-            /// # Ok::<(), Box<dyn std::error::Error>>(())
-            /// ```
+            #[doc = $crate::example!("all" = $krate $filter "with_capacity(1000, 0.01)";
+                "let (part, empty) = (all.clone(), all.clone());",
+                concat!("part.insert(\"a\")", $asks, ";"),
+                "assert_eq!(all.union_from(&part), Ok(true));",
+                "assert_eq!(all.union_from(&empty), Ok(false));",
+                "assert!(all.contains(\"a\"));")]
             #[doc(alias("merge", "put_all", "putAll"))]
             pub fn union_from(&self, other: &Self) -> Result<bool, $crate::IncompatibleError> {
                 <$crate::Filter<$engine, _> as $crate::traits::Union>::union_from(self, other)
@@ -57,14 +53,10 @@ macro_rules! unions {
 
             /// Whether layout and hasher equal `other`'s, as [`union_from`](Self::union_from)
             /// requires. (For a [`ScalableBloom`](lanebloom::ScalableBloom), the hasher.)
-            ///
-            /// ```
-            #[doc = concat!("let filter = ", $krate, stringify!($filter), "::with_capacity(1000, 0.01)?;")]
-            /// assert!(filter.is_compatible(&filter.clone()));
-            #[doc = concat!("let other = ", $krate, stringify!($filter), "::", $other, ";")]
-            /// assert!(!filter.is_compatible(&other));
-            /// # Ok::<(), Box<dyn std::error::Error>>(())
-            /// ```
+            #[doc = $crate::example!($krate $filter;
+                "assert!(filter.is_compatible(&filter.clone()));",
+                concat!("let other = ", $krate, stringify!($filter), "::", $other, ";"),
+                "assert!(!filter.is_compatible(&other));")]
             #[doc(alias = "isCompatible")]
             #[must_use]
             pub fn is_compatible(&self, other: &Self) -> bool {

@@ -28,7 +28,9 @@ use alloc::vec::Vec;
 /// A lock-free Bloom filter in cache-line blocks. Many threads can insert and look up at once.
 ///
 /// `S` hashes the keys; it is [`Murmur3`] by default. [`Filter`] has the methods, and the chapter
-/// [Consistency](crate#consistency) the promises to threads.
+/// [Consistency](crate#consistency) the promises to threads. Dense batches are inserted [in
+/// bulk](crate#inserting-in-bulk), which allocates memory: those of at least 1024 keys, and of 6
+/// per line of the filter.
 ///
 /// ```
 /// use lanebloom::ConcurrentBloom;

@@ -141,7 +141,7 @@ pub type Builder<S = Murmur3> = crate::filter::Builder<Counting, S>;
 
 built! { CountingBloom: Counting; memory_budget, words_per_key }
 inserts! { CountingBloom: Counting }
-removes! { CountingBloom: Counting, "" }
+removes! { CountingBloom: Counting }
 unions! { CountingBloom: Counting, "" }
 sets! { CountingBloom: Counting }
 stored! { CountingBloom: Counting, "", of one size }

@@ -129,7 +129,7 @@ pub type Builder<S = Murmur3> = crate::filter::Builder<Cuckoo, S>;
 
 built! { CuckooFilter: Cuckoo; memory_budget }
 inserts! { CuckooFilter: Cuckoo => Result<(), InsertError>, Result<(), InsertError>, again "true" }
-removes! { CuckooFilter: Cuckoo, "?" }
+removes! { CuckooFilter: Cuckoo }
 stored! { CuckooFilter: Cuckoo, "?", of one size }
 
 impl<S> Builder<S> {

@@ -104,5 +104,5 @@ pub type Builder<S = Murmur3> = crate::filter::Builder<DLeft, S>;
 
 built! { DLeftFilter: DLeft; memory_budget }
 inserts! { DLeftFilter: DLeft => Result<(), InsertError>, Result<(), InsertError>, again "true" }
-removes! { DLeftFilter: DLeft, "?" }
+removes! { DLeftFilter: DLeft }
 stored! { DLeftFilter: DLeft, "?", of one size }

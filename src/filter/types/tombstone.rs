@@ -138,7 +138,7 @@ pub type Builder<S = Murmur3> = crate::filter::Builder<Tombstone, S>;
 
 built! { TombstoneBloom: Tombstone; words_per_key, lines_per_key }
 inserts! { TombstoneBloom: Tombstone }
-removes! { TombstoneBloom: Tombstone, "" }
+removes! { TombstoneBloom: Tombstone }
 unions! { TombstoneBloom: Tombstone, "" }
 stored! { TombstoneBloom: Tombstone, "", of one size }
 
