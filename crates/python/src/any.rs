@@ -90,6 +90,7 @@ impl Any {
                 Kind::Bloom => "BloomFilter",
                 Kind::Scalable => "ScalableBloomFilter",
                 Kind::Windowed => "WindowedBloomFilter",
+                Kind::Static => "StaticFilter",
                 _ => "CuckooFilter",
             },
             Self::Bitmap(_) => "Bitmap",
@@ -110,20 +111,12 @@ impl Any {
 
     /// What the argument `hasher` calls it.
     pub(crate) fn hasher_name(&self) -> Option<&'static str> {
-        self.hasher().map(|hasher| match hasher {
-            AnyHasher::Builtin(BuiltinHasher::FastHash(_)) => "fast",
-            AnyHasher::Builtin(BuiltinHasher::SipHash13(_)) => "siphash",
-            AnyHasher::Prehashed => "prehashed",
-            _ => "murmur3",
-        })
+        self.hasher().map(hasher_name)
     }
 
     /// The secret key, if there is one.
     pub(crate) fn secret(&self) -> Option<SipHash13> {
-        match self.hasher() {
-            Some(AnyHasher::Builtin(BuiltinHasher::SipHash13(hasher))) => Some(*hasher),
-            _ => None,
-        }
+        self.hasher().and_then(secret_of)
     }
 
     /// Two filters of one kind, whose hashers have one name.
@@ -209,7 +202,7 @@ impl Any {
             (Self::SplitBlock(a), Self::SplitBlock(b)) => Some(a.filter.union_from(&b.filter)),
             (Self::Bitmap(a), Self::Bitmap(b)) => Some(a.union_from(b)),
             _ => match self.alike(other) {
-                Some((AnyFilter::Cuckoo(_), _)) | None => None,
+                Some((AnyFilter::Cuckoo(_) | AnyFilter::Static(_), _)) | None => None,
                 Some((a, b)) => Some(a.union_from(b)),
             },
         };
@@ -247,7 +240,7 @@ impl Any {
                 (Self::SplitBlock(a), Self::SplitBlock(b)) => Some(estimate!(a.filter, &b.filter)),
                 _ => match a.alike(b) {
                     Some((AnyFilter::Bloom(a), AnyFilter::Bloom(b))) => Some(estimate!(a, b)),
-                    Some((AnyFilter::Cuckoo(_), _)) | None => None,
+                    Some((AnyFilter::Cuckoo(_) | AnyFilter::Static(_), _)) | None => None,
                     Some((a, b)) => Some(trial(a, b)?),
                 },
             };
@@ -353,7 +346,7 @@ impl Any {
                 (AnyFilter::Bloom(a), AnyFilter::Bloom(b)) => a == b,
                 (AnyFilter::Scalable(a), AnyFilter::Scalable(b)) => a == b,
                 (AnyFilter::Windowed(a), AnyFilter::Windowed(b)) => a == b,
-                // The order of the inserts shows in their bytes, which are small enough to compare.
+                // A cuckoo filter's bytes show the order of the inserts too.
                 _ => a.hasher() == b.hasher() && a.to_bytes() == b.to_bytes(),
             }),
         })
@@ -384,16 +377,11 @@ impl Any {
 
     /// Reads a snapshot of lanebloom's and nothing else: what takes more than `max_bytes` of memory
     /// is an error.
-    pub(crate) fn read(mut reader: impl Read, secret: Option<SipHash13>, max_bytes: usize) -> PyResult<Self> {
-        let mut head = Vec::with_capacity(SnapshotHeader::LEN);
-        reader
-            .by_ref()
-            .take(SnapshotHeader::LEN as u64)
-            .read_to_end(&mut head)?;
-        let header = SnapshotHeader::peek(&head).map_err(unreadable)?;
+    pub(crate) fn read(reader: impl Read, secret: Option<SipHash13>, max_bytes: usize) -> PyResult<Self> {
+        let (header, mut reader) = peek(reader)?;
         if !matches!(
             header.kind,
-            Kind::Bloom | Kind::Scalable | Kind::Windowed | Kind::Cuckoo | Kind::Bitmap
+            Kind::Bloom | Kind::Scalable | Kind::Windowed | Kind::Cuckoo | Kind::Static | Kind::Bitmap
         ) {
             return Err(PyValueError::new_err(format!(
                 "a snapshot of kind {}, which has no class in Python",
@@ -401,7 +389,6 @@ impl Any {
             )));
         }
         let hasher = hasher_of(&header, secret)?;
-        let mut reader = head.chain(reader);
         let result = match hasher {
             None => ConcurrentBitmap::read_from(&mut reader, max_bytes).map(Self::Bitmap),
             Some(hasher) => AnyFilter::read_from_with(&mut reader, max_bytes, hasher).map(Self::own),
@@ -409,6 +396,45 @@ impl Any {
         let result = result.map_err(unreadable)?;
         nothing_more(reader)?;
         Ok(result)
+    }
+}
+
+/// The header with which a snapshot begins, and all of its bytes.
+pub(crate) fn peek(mut reader: impl Read) -> PyResult<(SnapshotHeader, impl Read)> {
+    let mut head = Vec::with_capacity(SnapshotHeader::LEN);
+    reader
+        .by_ref()
+        .take(SnapshotHeader::LEN as u64)
+        .read_to_end(&mut head)?;
+    let header = SnapshotHeader::peek(&head).map_err(unreadable)?;
+    Ok((header, io::Cursor::new(head).chain(reader)))
+}
+
+/// What the argument `hasher` calls a hasher.
+pub(crate) fn hasher_name(hasher: &AnyHasher) -> &'static str {
+    match hasher {
+        AnyHasher::Builtin(BuiltinHasher::FastHash(_)) => "fast",
+        AnyHasher::Builtin(BuiltinHasher::SipHash13(_)) => "siphash",
+        AnyHasher::Prehashed => "prehashed",
+        _ => "murmur3",
+    }
+}
+
+/// What `repr` says of a hasher that is not the default.
+pub(crate) fn hasher_note(name: Option<&str>) -> &'static str {
+    match name {
+        Some("siphash") => ", secret",
+        Some("fast") => ", fast",
+        Some("prehashed") => ", prehashed",
+        _ => "",
+    }
+}
+
+/// The secret key of a hasher that has one.
+pub(crate) fn secret_of(hasher: &AnyHasher) -> Option<SipHash13> {
+    match hasher {
+        AnyHasher::Builtin(BuiltinHasher::SipHash13(hasher)) => Some(*hasher),
+        _ => None,
     }
 }
 
@@ -432,7 +458,7 @@ pub(crate) fn read_limit(bytes: &[u8]) -> usize {
 }
 
 /// Fails if there are more bytes.
-fn nothing_more(mut reader: impl Read) -> PyResult<()> {
+pub(crate) fn nothing_more(mut reader: impl Read) -> PyResult<()> {
     if reader.read(&mut [0])? == 0 {
         return Ok(());
     }

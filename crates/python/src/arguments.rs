@@ -1,7 +1,8 @@
 //! Arguments of constructors and methods: what is out of range is a ValueError that names the value
 //! and the limit.
 
-use lanebloom::SipHash13;
+use lanebloom::hash::AnyHasher;
+use lanebloom::{FastHash, Murmur3, SipHash13};
 use pyo3::exceptions::{PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyDelta};
@@ -10,8 +11,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Threads of one call.
-pub(crate) const MOST_THREADS: usize = 1024;
+/// The argument `threads`.
+pub(crate) fn check_threads(threads: usize) -> PyResult<usize> {
+    const MOST: usize = 1024;
+    if (1..=MOST).contains(&threads) {
+        return Ok(threads);
+    }
+    Err(PyValueError::new_err(format!("threads={threads}: from 1 to {MOST}")))
+}
 
 /// An unsigned integer.
 #[derive(Clone, Copy)]
@@ -94,6 +101,25 @@ impl FromPyObject<'_, '_> for Secret {
         };
         Ok(Self(Some(key.0)))
     }
+}
+
+/// The hasher of a new filter.
+pub(crate) fn hasher(name: &str, seed: Number<u32>, secret: Secret) -> PyResult<AnyHasher> {
+    let exclude = |one: &str| PyValueError::new_err(format!("{one} exclude each other"));
+    Ok(match (name, secret.0) {
+        ("murmur3", Some(_)) if seed.0 != 0 => return Err(exclude("seed and secret")),
+        ("murmur3", Some(secret)) => secret.into(),
+        ("murmur3", None) => Murmur3::with_seed(seed.0).into(),
+        ("fast" | "prehashed", Some(_)) => return Err(exclude(&format!("hasher=\"{name}\" and secret"))),
+        ("fast", None) => FastHash::with_seed(seed.0).into(),
+        ("prehashed", None) if seed.0 != 0 => return Err(exclude("hasher=\"prehashed\" and seed")),
+        ("prehashed", None) => AnyHasher::Prehashed,
+        _ => {
+            return Err(PyValueError::new_err(format!(
+                "hasher=\"{name}\": \"murmur3\", \"fast\" or \"prehashed\" (and secret=True is SipHash)"
+            )));
+        }
+    })
 }
 
 /// A span of time: a timedelta, or seconds.

@@ -6,6 +6,7 @@ use lanebloom::{AnyFilter, BloomView, BuildError, ConcurrentBitmap, InsertError,
 use lanebloom_formats::{GuavaBloom, SparkBloom, SplitBlockBloom, spark};
 use pyo3::exceptions::{PyMemoryError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
+use std::sync::{Mutex, PoisonError};
 
 /// Why keys were not added.
 #[derive(Debug)]
@@ -18,6 +19,10 @@ pub(crate) enum Fault {
     Wide(u64),
     /// A view of a file.
     ReadOnly,
+    /// A filter that does not change.
+    Static,
+    /// Hashes that need this many more bytes than there are.
+    Memory(usize),
     /// Values that other systems store in another way, and what to do.
     StoredOtherwise(&'static str),
 }
@@ -58,6 +63,8 @@ impl From<Fault> for PyErr {
                 u32::MAX
             )),
             Fault::ReadOnly => PyTypeError::new_err("a view of a file takes no keys: copy() makes a filter that does"),
+            Fault::Static => PyTypeError::new_err("a StaticFilter takes no keys: make a new one of all keys"),
+            Fault::Memory(bytes) => PyMemoryError::new_err(format!("allocating {bytes} bytes for hashes failed")),
             Fault::StoredOtherwise(advice) => PyTypeError::new_err(advice),
         }
     }
@@ -171,6 +178,12 @@ macro_rules! hashing {
                 _ => unreachable!("integers only"),
             }
         }
+    };
+}
+
+/// The lookups of filters of lanebloom.
+macro_rules! by_hash {
+    () => {
         #[inline(always)]
         fn contains_one(&self, hash: u64) -> bool {
             self.contains_hash(hash)
@@ -187,21 +200,32 @@ fn hasher(filter: &AnyFilter) -> &AnyHasher {
     filter.hasher().expect("no bitmap is held here")
 }
 
+/// Why a filter refused keys.
+#[cold]
+fn refused(filter: &AnyFilter, error: InsertError) -> Fault {
+    match filter {
+        AnyFilter::Static(_) => Fault::Static,
+        _ => Fault::Insert(error),
+    }
+}
+
 impl Engine for AnyFilter {
     hashing! { hasher }
+    by_hash! {}
 
     #[inline(always)]
     fn insert_one(&self, hash: u64) -> Result<bool, Fault> {
-        Ok(self.insert_hash(hash)?)
+        self.insert_hash(hash).map_err(|error| refused(self, error))
     }
     fn insert_many(&self, hashes: &[u64]) -> Result<usize, Fault> {
-        Ok(self.insert_hashes(hashes)?)
+        self.insert_hashes(hashes).map_err(|error| refused(self, error))
     }
     fn insert_flagged(&self, hashes: &[u64], new: &mut [bool]) -> Result<usize, Fault> {
         match self {
             Self::Bloom(filter) => Ok(filter.insert_hashes_flagged(hashes, new)),
             Self::Windowed(filter) => Ok(filter.insert_hashes_flagged(hashes, new)),
             Self::Scalable(filter) => Ok(filter.insert_hashes_flagged(hashes, new)?),
+            Self::Static(_) => Err(Fault::Static),
             _ => one_by_one(self, hashes, new),
         }
     }
@@ -210,7 +234,7 @@ impl Engine for AnyFilter {
             AnyHasher::Builtin(_) => self.insert_batch(words),
             _ => self.insert_hashes(words),
         };
-        Some(added.map_err(Fault::from))
+        Some(added.map_err(|error| refused(self, error)))
     }
     fn is_by_pool(&self) -> bool {
         matches!(self, Self::Bloom(_))
@@ -225,6 +249,7 @@ impl Engine for AnyFilter {
 
 impl Engine for BloomView<'static, AnyHasher> {
     hashing! { Self::hasher }
+    by_hash! {}
 
     fn insert_one(&self, _: u64) -> Result<bool, Fault> {
         Err(Fault::ReadOnly)
@@ -234,6 +259,52 @@ impl Engine for BloomView<'static, AnyHasher> {
     }
     fn insert_flagged(&self, _: &[u64], _: &mut [bool]) -> Result<usize, Fault> {
         Err(Fault::ReadOnly)
+    }
+}
+
+/// The hashes of keys: "added" to it, they are gathered.
+pub(crate) struct Hashes {
+    hasher: AnyHasher,
+    all: Mutex<Vec<u64>>,
+}
+
+impl Hashes {
+    pub(crate) fn new(hasher: AnyHasher) -> Self {
+        Self {
+            hasher,
+            all: Mutex::default(),
+        }
+    }
+
+    #[inline(always)]
+    fn hasher(&self) -> &AnyHasher {
+        &self.hasher
+    }
+
+    /// All hashes; of each thread in their order.
+    pub(crate) fn into_all(self) -> Vec<u64> {
+        self.all.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Engine for Hashes {
+    hashing! { Self::hasher }
+
+    fn contains_one(&self, _: u64) -> bool {
+        unreachable!("keys are only gathered")
+    }
+    fn contains_many(&self, _: &[u64], _: &mut [bool]) {
+        unreachable!("keys are only gathered")
+    }
+    fn insert_one(&self, _: u64) -> Result<bool, Fault> {
+        unreachable!("keys are only gathered")
+    }
+    fn insert_many(&self, hashes: &[u64]) -> Result<usize, Fault> {
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let refused = |_| Fault::Memory(8 * hashes.len());
+        all.try_reserve(hashes.len()).map_err(refused)?;
+        all.extend_from_slice(hashes);
+        Ok(hashes.len())
     }
 }
 

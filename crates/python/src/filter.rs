@@ -1,21 +1,20 @@
-//! The classes: [`Filter`], which has what all share, and where keys come from. `classes.rs` has
-//! the methods of the others.
+//! The classes: [`Filter`], which has what all share. `classes.rs` has the methods of the others.
 
 mod classes;
 
-use crate::any::{Any, each, guava, read_limit, spark, split_block};
-use crate::arguments::{FilePath, MOST_THREADS, Number, SecretKey, of_file, open};
-use crate::arrow::{ArrowAnswers, Stream};
-use crate::columns::{Batch, Column};
+use crate::any::{Any, each, guava, hasher_note, read_limit, spark, split_block};
+use crate::arguments::{FilePath, Number, SecretKey, of_file, open};
+use crate::arrow::ArrowAnswers;
 use crate::engine::Engine;
 use crate::ffi::OneArgument;
-use crate::numpy::{self, Array};
+use crate::numpy;
+use crate::source::{keyed, many};
 use crate::task::{Task, hash_object, quick_hash};
+use lanebloom::AnyFilter;
 use lanebloom::codec::replace_file;
-use pyo3::exceptions::{PyImportError, PyTypeError, PyValueError};
-use pyo3::intern;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyDict, PyList, PySlice, PyString, PyTuple, PyType};
+use pyo3::types::{PyByteArray, PyBytes, PyTuple, PyType};
 use std::io::BufReader;
 
 /// What all filters share: a set of keys that says "certainly not" or "probably".
@@ -98,6 +97,30 @@ pub(crate) struct WindowedBloomFilter;
 #[pyclass(extends = Filter, frozen, module = "lanebloom", name = "CuckooFilter")]
 pub(crate) struct Cuckoo;
 
+/// A filter that does not change, made of all its keys at once: in three quarters of the memory.
+///
+/// From a million keys on it takes 9.1 bits per key at a rate of 1/256, and 18.1 at 1/65536. It
+/// takes no keys later: make a new one of all keys. The keys may come in any order, some of them
+/// twice: the same keys make the same bytes.
+///
+/// keys:    a list or another iterable of keys, or an array, as add_many of other filters takes it.
+/// rate:    the share of absent keys that are taken for present; 0.01, if bits is not given.
+/// bits:    in place of a rate, the bits of each key's fingerprint, 7 to 32. Each one halves the
+///          rate; 8, 16 and 32 are looked up fastest.
+/// threads: that hash an array, and build. Building takes 20 bytes of memory for each key.
+/// hasher:  and the others as in BloomFilter. With hasher="prehashed", a million keys whose bits
+///          are not random are a ValueError.
+///
+/// >>> from lanebloom import StaticFilter
+/// >>> blocked = StaticFilter(["ads.example", "spy.example"], 1e-4)
+/// >>> "ads.example" in blocked, "docs.example" in blocked
+/// (True, False)
+/// >>> small = StaticFilter(range(10_000), bits=8)
+/// >>> len(small), round(small.bits_per_key), round(small.rate * 256, 1)
+/// (10000, 10, 1.0)
+#[pyclass(extends = Filter, frozen, module = "lanebloom")]
+pub(crate) struct StaticFilter;
+
 /// An exact set of integers from 0 to bound - 1: a bit for each.
 ///
 /// >>> ids = Bitmap(100)
@@ -159,7 +182,7 @@ pub(crate) struct SplitBlockBloomFilter;
 const _: () = assert!(align_of::<Filter>() <= 8, "Python aligns objects to 16 bytes at most");
 
 impl Filter {
-    fn new(any: Any, key: Option<Py<PyAny>>) -> Self {
+    pub(crate) fn new(any: Any, key: Option<Py<PyAny>>) -> Self {
         Self { any, key }
     }
 
@@ -169,7 +192,7 @@ impl Filter {
     }
 
     /// As an object of the class that fits.
-    fn into_object(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+    pub(crate) fn into_object(self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         macro_rules! object {
             ($class:ident) => {
                 Ok(Py::new(py, PyClassInitializer::from(self).add_subclass($class))?.into_any())
@@ -180,6 +203,7 @@ impl Filter {
             "ScalableBloomFilter" => object!(ScalableBloomFilter),
             "WindowedBloomFilter" => object!(WindowedBloomFilter),
             "CuckooFilter" => object!(Cuckoo),
+            "StaticFilter" => object!(StaticFilter),
             "Bitmap" => object!(Bitmap),
             "GuavaBloomFilter" => object!(GuavaBloomFilter),
             "SparkBloomFilter" => object!(SparkBloomFilter),
@@ -190,10 +214,7 @@ impl Filter {
     /// Calls `f` with the object that is the key of `object`.
     #[inline(always)]
     fn keyed<R>(&self, object: &Bound<'_, PyAny>, f: impl FnOnce(&Bound<'_, PyAny>) -> PyResult<R>) -> PyResult<R> {
-        match &self.key {
-            None => f(object),
-            Some(key) => f(&key.bind(object.py()).call1((object,))?),
-        }
+        keyed(self.key.as_ref(), object, f)
     }
 
     /// Does `task` with all keys; returns how many were added, and the answers.
@@ -203,47 +224,7 @@ impl Filter {
         threads: usize,
         task: Task,
     ) -> PyResult<(usize, Bound<'py, PyByteArray>)> {
-        let py = keys.py();
-        if keys.is_instance_of::<PyString>() || keys.is_instance_of::<PyBytes>() || keys.is_instance_of::<PyByteArray>()
-        {
-            return Err(PyTypeError::new_err(format!(
-                "{} is one key: pass it to add, or in a list",
-                keys.get_type().name()?
-            )));
-        }
-        if !(1..=MOST_THREADS).contains(&threads) {
-            return Err(PyValueError::new_err(format!(
-                "threads={threads}: from 1 to {MOST_THREADS}"
-            )));
-        }
-        let answers = |column: &Column<'_>| if task == Task::Add { 0 } else { column.len };
-        let batch = |column: &Column<'_>, out: &mut [u8]| -> PyResult<usize> {
-            py.detach(|| each!(&self.any, filter => task.by_column(filter, column, threads, out)))
-        };
-        let (mut added, mut out) = (0, Vec::new());
-        match Source::of(keys, self.key.is_some())? {
-            Source::One(one) => {
-                // Written where they stay, without a copy.
-                let bytes = PyByteArray::new_with(py, answers(one.column()), |out| {
-                    added = batch(one.column(), out)?;
-                    Ok(())
-                })?;
-                return Ok((added, bytes));
-            }
-            Source::Stream(mut stream) => {
-                while let Some(one) = stream.next(py)? {
-                    py.check_signals()?;
-                    let answered = out.len();
-                    out.resize(answered + answers(one.column()), 0);
-                    added += batch(one.column(), &mut out[answered..])?;
-                }
-            }
-            Source::Items(items) => {
-                let map = self.key.as_ref().map(|key| key.bind(py));
-                added = each!(&self.any, filter => task.by_items(filter, &items, map, &mut out))?;
-            }
-        }
-        Ok((added, PyByteArray::new(py, &out)))
+        each!(&self.any, filter => many(filter, task, keys, self.key.as_ref(), threads))
     }
 
     fn other<'a, 'py>(object: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, Self>> {
@@ -261,116 +242,12 @@ impl Filter {
 /// takes some 50 µs.
 const REPR_READS: usize = 1 << 20;
 
-/// Where keys come from.
-enum Source<'py> {
-    One(Batch),
-    Stream(Stream),
-    /// One Python object after another.
-    Items(Bound<'py, PyAny>),
-}
-
-impl<'py> Source<'py> {
-    fn of(keys: &Bound<'py, PyAny>, mapped: bool) -> PyResult<Self> {
-        let py = keys.py();
-        if let Ok(dict) = keys.cast::<PyDict>() {
-            refuse_columns(dict)?;
-        }
-        if mapped || keys.is_exact_instance_of::<PyList>() || keys.is_instance_of::<PyTuple>() {
-            return Ok(Self::Items(keys.clone()));
-        }
-        let array = |values: &Bound<'py, PyAny>| -> PyResult<_> {
-            Ok(numpy::array(values)?.map(|array| match array {
-                Array::Column(batch) => Self::One(batch),
-                Array::Objects(objects) => Self::Items(objects),
-            }))
-        };
-        if let Some(source) = array(keys)? {
-            return Ok(source);
-        }
-        let mut object = keys.clone();
-        let module = keys.get_type().module()?;
-        if module.to_cow()?.starts_with("pandas") {
-            let columns = object.getattr_opt(intern!(py, "columns"))?;
-            if columns
-                .as_ref()
-                .is_some_and(|columns| columns.len().is_ok_and(|columns| columns == 1))
-            {
-                // The keys of that column, as pandas has them, and not as Arrow gets them.
-                object = object.getattr(intern!(py, "iloc"))?.get_item((PySlice::full(py), 0))?;
-            }
-            // A frame's index is not a key.
-            if object.hasattr(intern!(py, "columns"))? {
-                let options = PyDict::new(py);
-                options.set_item("drop", true)?;
-                object = object.call_method("reset_index", (), Some(&options))?;
-            } else if object
-                .getattr(intern!(py, "dtype"))?
-                .get_type()
-                .module()?
-                .to_cow()?
-                .starts_with("numpy")
-            {
-                // A series of numpy's values. Arrow would refuse some of Python's objects.
-                if let Some(source) = array(&object.call_method0("to_numpy")?)? {
-                    return Ok(source);
-                }
-            }
-        }
-        match Stream::of(&object) {
-            Ok(Some(stream)) => return Ok(Self::Stream(stream)),
-            Ok(None) => {}
-            // pandas without pyarrow.
-            Err(error) if error.is_instance_of::<PyImportError>(py) => {}
-            Err(error) => return Err(error),
-        }
-        if let Some(batch) = numpy::buffer(&object)? {
-            return Ok(Self::One(batch));
-        }
-        if object.hasattr(intern!(py, "__array__"))? {
-            let values = py.import("numpy")?.call_method1("asarray", (&object,))?;
-            if let Some(source) = array(&values)? {
-                return Ok(source);
-            }
-        }
-        Ok(Self::Items(object))
-    }
-}
-
-/// Fails for a dict of arrays, whose names nobody means as keys.
-fn refuse_columns(dict: &Bound<'_, PyDict>) -> PyResult<()> {
-    // Not `dict.iter()`, which panics if another thread adds a key.
-    let Some(name) = dict.as_any().try_iter()?.next().transpose()? else {
-        return Ok(());
-    };
-    let Some(value) = dict.get_item(&name)? else {
-        return Ok(());
-    };
-    let has = |name| value.hasattr(name);
-    // A scalar of numpy has no length.
-    if has("__arrow_c_array__")? || has("__arrow_c_stream__")? || has("__array__")? && value.len().is_ok() {
-        return Err(PyTypeError::new_err(format!(
-            "a dict of arrays: its names, such as {}, would be the keys. Pass an array, or a frame or a table of these \
-             columns; list(keys) are the names",
-            name.repr()?
-        )));
-    }
-    Ok(())
-}
-
-/// Answers as a bitmap of Arrow's; or as an array of numpy, or a memoryview without numpy.
+/// Answers as a bitmap of Arrow's; or as an array.
 fn flags(bytes: Bound<'_, PyByteArray>, as_arrow: bool) -> PyResult<Bound<'_, PyAny>> {
     if as_arrow {
         return Ok(Bound::new(bytes.py(), ArrowAnswers::new(&bytes.to_vec()))?.into_any());
     }
-    let py = bytes.py();
-    match py.import(intern!(py, "numpy")) {
-        Ok(numpy) => numpy.call_method1(intern!(py, "frombuffer"), (bytes, "?")),
-        Err(error) if error.is_instance_of::<PyImportError>(py) => {
-            let view = py.get_type::<pyo3::types::PyMemoryView>().call1((bytes,))?;
-            view.call_method1("cast", ("?",))
-        }
-        Err(error) => Err(error),
-    }
+    numpy::answers(bytes, "?")
 }
 
 impl Filter {
@@ -516,8 +393,8 @@ impl Filter {
             .map_or(0.0, |statistics| statistics.false_positive_rate)
     }
 
-    /// An estimate of the number of keys; exact for CuckooFilter and Bitmap. Reads the whole
-    /// filter.
+    /// An estimate of the number of keys; exact for CuckooFilter, StaticFilter and Bitmap. Reads
+    /// the whole filter.
     #[getter]
     fn approx_len(&self) -> u64 {
         self.any.len()
@@ -611,12 +488,7 @@ impl Filter {
     fn __repr__(&self) -> String {
         let class = self.any.class();
         let (expected, bytes) = (self.any.expected_keys(), self.any.memory_bytes());
-        let hasher = match self.any.hasher_name() {
-            Some("siphash") => ", secret",
-            Some("fast") => ", fast",
-            Some("prehashed") => ", prehashed",
-            _ => "",
-        };
+        let hasher = hasher_note(self.any.hasher_name());
         let view = if matches!(&self.any, Any::View(_)) {
             ", read-only file"
         } else {
@@ -624,6 +496,10 @@ impl Filter {
         };
         let mut text = match &self.any {
             Any::Bitmap(_) => format!("<{class} of {expected}: "),
+            Any::Own(own) if matches!(**own, AnyFilter::Static(_)) => {
+                let (len, rate) = (self.any.len(), self.any.rate());
+                return format!("<{class} of {len} at {rate:.2e}: {bytes} bytes{hasher}>");
+            }
             _ => format!("<{class} for {expected} at {:.2e}: ", self.any.rate()),
         };
         if bytes <= REPR_READS {

@@ -1,8 +1,9 @@
 //! Filters for Python: the extension module `lanebloom._lanebloom`.
 //!
 //! A Python object becomes a key in `key.rs`, an array a column in `numpy.rs` or `arrow.rs`.
-//! `columns.rs` hashes columns, `task.rs` runs the loops over keys, `engine.rs` and `any.rs` know
-//! each type of filter, and `filter.rs` has the classes, whose arguments `arguments.rs` reads.
+//! `source.rs` tells them apart. `columns.rs` hashes columns, `task.rs` runs the loops over keys,
+//! `engine.rs` and `any.rs` know each type of filter, and `filter.rs` has the classes, whose
+//! arguments `arguments.rs` reads.
 //! `ffi.rs` is the room for CPython's C interface.
 //!
 //! The module needs no interpreter's lock. All classes are frozen: a method borrows its object
@@ -19,6 +20,7 @@ mod ffi;
 mod filter;
 mod key;
 mod numpy;
+mod source;
 mod task;
 
 /// Fast approximate sets: Bloom and cuckoo filters that share a file format with Rust.
@@ -29,7 +31,7 @@ mod _lanebloom {
     #[pymodule_export]
     use crate::filter::{
         _restore, Bitmap, BloomFilter, Cuckoo, Filter, GuavaBloomFilter, ScalableBloomFilter, SparkBloomFilter,
-        SplitBlockBloomFilter, WindowedBloomFilter,
+        SplitBlockBloomFilter, StaticFilter, WindowedBloomFilter,
     };
     #[pymodule_export]
     use crate::key::key_bytes;
@@ -43,7 +45,7 @@ mod _lanebloom {
                 [$(module.py().get_type::<$class>()),*]
             };
         }
-        let classes = add!(Filter BloomFilter ScalableBloomFilter WindowedBloomFilter Cuckoo Bitmap GuavaBloomFilter SparkBloomFilter SplitBlockBloomFilter);
+        let classes = add!(Filter BloomFilter ScalableBloomFilter WindowedBloomFilter Cuckoo Bitmap GuavaBloomFilter SparkBloomFilter SplitBlockBloomFilter StaticFilter);
         for class in classes {
             crate::ffi::add_method::<Filter>(&class, c"add", ADD)?;
         }

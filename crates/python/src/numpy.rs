@@ -1,17 +1,35 @@
-//! Arrays of numpy, and whatever else has a buffer, as columns.
+//! Arrays of numpy, and whatever else has a buffer, as columns; answers as arrays.
 
 use crate::columns::{Batch, Column, Unit, Values};
 use crate::ffi::{Buffer, lend};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyImportError, PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{PyByteArray, PyDict, PyList, PyMemoryView};
 use std::ffi::c_void;
 
 /// A module, if the program has imported it: otherwise nobody has an object of it.
 pub(crate) fn loaded<'py>(py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
     let modules = py.import("sys")?.getattr(intern!(py, "modules"))?;
     modules.cast::<PyDict>()?.get_item(name)
+}
+
+/// Answers as an array of numpy; as a memoryview, without numpy. `format` is that of the module
+/// `struct`: `?` or `q`.
+pub(crate) fn answers<'py>(bytes: Bound<'py, PyByteArray>, format: &str) -> PyResult<Bound<'py, PyAny>> {
+    let py = bytes.py();
+    match py.import(intern!(py, "numpy")) {
+        // numpy's own name of the integers: those of C have another type, of the same size.
+        Ok(numpy) => numpy.call_method1(
+            intern!(py, "frombuffer"),
+            (bytes, if format == "q" { "i8" } else { format }),
+        ),
+        Err(error) if error.is_instance_of::<PyImportError>(py) => {
+            let view = py.get_type::<PyMemoryView>().call1((bytes,))?;
+            view.call_method1("cast", (format,))
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// The keys of an array.

@@ -18,7 +18,7 @@ const CHUNK: usize = 1024;
 
 /// Keys that are inserted at a time: as many as make a batch dense in a filter of some megabytes.
 /// Their hashes take 8 MiB. With 2^17, strings of Arrow took 16 ns instead of 14.
-const BULK: usize = 1 << 20;
+pub(crate) const BULK: usize = 1 << 20;
 
 /// Keys of an array that a thread takes between two looks at signals: 20 to 100 ms.
 const PIECE: usize = 1 << 22;
@@ -134,10 +134,7 @@ impl Task {
         let workers = threads.min(column.len.min(piece) / (64 * CHUNK)).max(1);
         let mut pool = None;
         if self == Self::Add && engine.is_by_pool() && workers > 1 && column.len >= BULK {
-            // Made for the call, which takes as long as some 100,000 keys: threads that stay would
-            // be missing after a fork.
-            let made = rayon::ThreadPoolBuilder::new().num_threads(workers).build();
-            pool = Some(made.map_err(|error| PyOSError::new_err(format!("threads={threads}: {error}")))?);
+            pool = Some(self::pool(workers)?);
         }
         let mut total = 0;
         let mut outs = out.chunks_mut(piece);
@@ -244,6 +241,13 @@ impl Task {
         gathered.flush(out)?;
         result.map(|()| gathered.total)
     }
+}
+
+/// Threads for one call. To make them takes as long as some 100,000 keys; those that stay would be
+/// missing after a fork.
+pub(crate) fn pool(threads: usize) -> PyResult<rayon::ThreadPool> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    pool.map_err(|error| PyOSError::new_err(format!("threads={threads}: {error}")))
 }
 
 /// Adds a range of a column's keys by all threads of this pool: hashes up to `most` of them, and

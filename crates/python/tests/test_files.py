@@ -392,10 +392,10 @@ def test_the_command_and_python_read_each_other(tmp_path):
     assert run("query", str(tmp_path / "ours"), "-").returncode == 0
 
     # Without a number of keys, and more of them than the first layer takes.
-    keys = [f"{i}" for i in range(300_000)]
-    assert run("build", "-o", str(tmp_path / "grown"), text="\n".join(keys)).returncode == 0
+    many = [f"{i}" for i in range(300_000)]
+    assert run("build", "-o", str(tmp_path / "grown"), text="\n".join(many)).returncode == 0
     for f in Filter.load(tmp_path / "grown"), ScalableBloomFilter.load(tmp_path / "grown"):
-        assert type(f) is ScalableBloomFilter and f.contains_many(keys).all() and "absent" not in f
+        assert type(f) is ScalableBloomFilter and f.contains_many(many).all() and "absent" not in f
     for call in BloomFilter.load, BloomFilter.mmap:
         with pytest.raises(ValueError):
             call(tmp_path / "grown")

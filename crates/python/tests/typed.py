@@ -16,6 +16,7 @@ from lanebloom import (
     ScalableBloomFilter,
     SparkBloomFilter,
     SplitBlockBloomFilter,
+    StaticFilter,
     WindowedBloomFilter,
     key_bytes,
 )
@@ -68,6 +69,11 @@ assert_type(k.seed, int)
 assert_type(k | k, SparkBloomFilter)
 s = SplitBlockBloomFilter(10)
 assert_type(SplitBlockBloomFilter.from_bytes(s.to_bytes()), SplitBlockBloomFilter)
+t = StaticFilter(["a", "b"], 0.001, threads=2, secret=True)
+assert_type(StaticFilter.from_bytes(t.to_bytes(), secret=t.secret), StaticFilter)
+assert_type(StaticFilter([1], bits=8, hasher="fast", seed=1).bits, int)
+assert_type(StaticFilter([5 << 60], hasher="prehashed").bits_per_key, float)
+assert ("a" in t, len(t)) == (True, 2)
 assert_type(ScalableBloomFilter().current_rate, float)
 assert_type(key_bytes(("a", 1)), bytes)
 
@@ -79,6 +85,9 @@ if TYPE_CHECKING:
     f.remove(3)  # type: ignore[attr-defined]
     c | c  # type: ignore[operator]
     c.update(c)  # type: ignore[arg-type]
+    t.add(3)  # type: ignore[arg-type]
+    t | t  # type: ignore[operator]
+    StaticFilter([1], seed=1, secret=True)  # type: ignore[call-overload]
     w & w  # type: ignore[operator]
     w.issubset(w)  # type: ignore[attr-defined]
     f | c  # type: ignore[operator]

@@ -2,43 +2,24 @@
 
 use super::{
     Bitmap, BloomFilter, Cuckoo, Filter, GuavaBloomFilter, ScalableBloomFilter, SparkBloomFilter,
-    SplitBlockBloomFilter, WindowedBloomFilter,
+    SplitBlockBloomFilter, StaticFilter, WindowedBloomFilter,
 };
 use crate::any::{Any, check_int_bytes, guava, hasher_of, incompatible, read_limit, spark, split_block, unreadable};
-use crate::arguments::{FilePath, JavaInt, Number, Secret, SecretKey, Span, open, open_regular};
+use crate::arguments::{self, FilePath, JavaInt, Number, Secret, SecretKey, Span, open, open_regular};
 use crate::engine::{Foreign, build_error};
 use crate::ffi::Buffer;
-use crate::task::hash_object;
+use crate::source::hashes;
+use crate::task::{BULK, hash_object, pool};
 use lanebloom::codec::SnapshotHeader;
 use lanebloom::hash::AnyHasher;
 use lanebloom::{
-    AnyFilter, BloomView, ConcurrentBitmap, ConcurrentBloom, CuckooFilter, FastHash, Murmur3, ScalableBloom,
-    WindowedBloom,
+    AnyFilter, BloomView, ConcurrentBitmap, ConcurrentBloom, CuckooFilter, ScalableBloom, WindowedBloom, fuse,
 };
 use lanebloom_formats::spark::Version;
 use lanebloom_formats::{GuavaBloom, SparkBloom, SplitBlockBloom};
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use std::io::{BufReader, Read};
-
-/// The hasher of a new filter.
-fn hasher(name: &str, seed: Number<u32>, secret: Secret) -> PyResult<AnyHasher> {
-    let exclude = |one: &str| PyValueError::new_err(format!("{one} exclude each other"));
-    Ok(match (name, secret.0) {
-        ("murmur3", Some(_)) if seed.0 != 0 => return Err(exclude("seed and secret")),
-        ("murmur3", Some(secret)) => secret.into(),
-        ("murmur3", None) => Murmur3::with_seed(seed.0).into(),
-        ("fast" | "prehashed", Some(_)) => return Err(exclude(&format!("hasher=\"{name}\" and secret"))),
-        ("fast", None) => FastHash::with_seed(seed.0).into(),
-        ("prehashed", None) if seed.0 != 0 => return Err(exclude("hasher=\"prehashed\" and seed")),
-        ("prehashed", None) => AnyHasher::Prehashed,
-        _ => {
-            return Err(PyValueError::new_err(format!(
-                "hasher=\"{name}\": \"murmur3\", \"fast\" or \"prehashed\" (and secret=True is SipHash)"
-            )));
-        }
-    })
-}
 
 /// The two parts of a new object.
 fn parts<C: pyo3::PyClass<BaseType = Filter>>(any: Any, key: Option<Py<PyAny>>, class: C) -> PyClassInitializer<C> {
@@ -60,7 +41,7 @@ impl BloomFilter {
         let builder = ConcurrentBloom::builder()
             .expected_keys(expected.0)
             .false_positive_rate(rate);
-        let filter = builder.hasher(self::hasher(hasher, seed, secret)?).build();
+        let filter = builder.hasher(arguments::hasher(hasher, seed, secret)?).build();
         Ok(parts(
             Any::own(AnyFilter::Bloom(filter.map_err(build_error)?)),
             key,
@@ -124,7 +105,7 @@ impl ScalableBloomFilter {
         if let Some(max_bytes) = max_bytes {
             builder = builder.max_bytes(max_bytes.0);
         }
-        let filter = builder.hasher(self::hasher(hasher, seed, secret)?).build();
+        let filter = builder.hasher(arguments::hasher(hasher, seed, secret)?).build();
         Ok(parts(
             Any::own(AnyFilter::Scalable(filter.map_err(build_error)?)),
             key,
@@ -156,7 +137,7 @@ impl WindowedBloomFilter {
             None => builder.rotate_when_full(),
             Some(Span(window)) => builder.window(window),
         };
-        let filter = builder.hasher(self::hasher(hasher, seed, secret)?).build();
+        let filter = builder.hasher(arguments::hasher(hasher, seed, secret)?).build();
         Ok(parts(
             Any::own(AnyFilter::Windowed(filter.map_err(build_error)?)),
             key,
@@ -209,7 +190,7 @@ impl Cuckoo {
         let builder = CuckooFilter::builder()
             .expected_keys(expected.0)
             .false_positive_rate(rate);
-        let filter = builder.hasher(self::hasher(hasher, seed, secret)?).build();
+        let filter = builder.hasher(arguments::hasher(hasher, seed, secret)?).build();
         Ok(parts(
             Any::own(AnyFilter::Cuckoo(filter.map_err(build_error)?)),
             key,
@@ -234,6 +215,78 @@ impl Cuckoo {
     /// How often a key was added and not removed; more at the rate of false positives.
     fn count(slf: &Bound<'_, Self>, key: &Bound<'_, PyAny>) -> PyResult<usize> {
         Self::by_hash(slf, key, |filter, hash| filter.count_hash(hash))
+    }
+
+    fn __len__(slf: &Bound<'_, Self>) -> usize {
+        slf.as_super().get().any.len() as usize
+    }
+}
+
+impl StaticFilter {
+    fn filter<'a>(slf: &'a Bound<'_, Self>) -> PyResult<&'a lanebloom::StaticFilter<AnyHasher>> {
+        if let Any::Own(filter) = &slf.as_super().get().any {
+            if let AnyFilter::Static(filter) = &**filter {
+                return Ok(filter);
+            }
+        }
+        Err(PyTypeError::new_err("no StaticFilter"))
+    }
+}
+
+/// Builds a filter of these hashes by up to `threads` threads.
+fn build(
+    builder: fuse::Builder<AnyHasher>,
+    hashes: &[u64],
+    threads: usize,
+) -> PyResult<lanebloom::StaticFilter<AnyHasher>> {
+    let filter = if threads > 1 && hashes.len() >= BULK {
+        pool(threads)?.install(|| builder.par_build_from_hashes(hashes))
+    } else {
+        builder.build_from_hashes(hashes)
+    };
+    filter.map_err(build_error)
+}
+
+#[pymethods]
+impl StaticFilter {
+    #[new]
+    #[expect(clippy::too_many_arguments, reason = "one for each argument in Python")]
+    #[pyo3(signature = (keys, rate=None, *, bits=None, threads=Number(1), seed=Number(0), secret=Secret(None), hasher="murmur3", key=None), text_signature = "(keys, rate=None, *, bits=None, threads=1, seed=0, secret=False, hasher='murmur3', key=None)")]
+    fn new(
+        keys: &Bound<'_, PyAny>,
+        rate: Option<f64>,
+        bits: Option<Number<usize>>,
+        threads: Number<usize>,
+        seed: Number<u32>,
+        secret: Secret,
+        hasher: &str,
+        key: Option<Py<PyAny>>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let hasher = arguments::hasher(hasher, seed, secret)?;
+        let mut builder = lanebloom::StaticFilter::builder().hasher(hasher);
+        if let Some(rate) = rate {
+            builder = builder.false_positive_rate(rate);
+        }
+        if let Some(bits) = bits {
+            builder = builder.fingerprint_bits(bits.0);
+        }
+        // What is wrong with them is known before all keys are hashed.
+        builder.clone().build_from_hashes(&[]).map_err(build_error)?;
+        let hashes = hashes(hasher, key.as_ref(), keys, threads.0)?;
+        let filter = keys.py().detach(|| build(builder, &hashes, threads.0))?;
+        Ok(parts(Any::own(AnyFilter::Static(filter)), key, Self))
+    }
+
+    /// The bits of each key's fingerprint.
+    #[getter]
+    fn bits(slf: &Bound<'_, Self>) -> PyResult<usize> {
+        Ok(Self::filter(slf)?.fingerprint_bits())
+    }
+
+    /// The bits of memory for each key.
+    #[getter]
+    fn bits_per_key(slf: &Bound<'_, Self>) -> PyResult<f64> {
+        Ok(Self::filter(slf)?.bits_per_key())
     }
 
     fn __len__(slf: &Bound<'_, Self>) -> usize {
