@@ -1,6 +1,8 @@
 //! Removes, for the types that have them.
 
 /// The removes of a type: `removes! { Type: Engine }`.
+// rustfmt 1.9 moves the lines of an example further to the right each time.
+#[rustfmt::skip]
 macro_rules! removes {
     ($filter:ident: $engine:ty) => {
         /// Removing keys.
@@ -10,8 +12,8 @@ macro_rules! removes {
             ///
             /// Remove only keys that were inserted: removing a false positive damages another key.
             #[doc = $crate::example!("filter" = "lanebloom::" $filter "from_keys([\"a\"], 0.01)";
-                                "assert!(filter.remove(\"a\"));",
-                                "assert!(!filter.contains(\"a\") && !filter.remove(\"a\"));")]
+                "assert!(filter.remove(\"a\"));",
+                "assert!(!filter.contains(\"a\") && !filter.remove(\"a\"));")]
             #[inline]
             pub fn remove<K: $crate::Funnel + ?Sized>(&self, key: &K) -> bool {
                 $crate::traits::Remove::remove(self, key)
@@ -19,8 +21,8 @@ macro_rules! removes {
 
             /// Removes every key; returns how many were there.
             #[doc = $crate::example!("filter" = "lanebloom::" $filter "from_keys([1, 2], 0.001)";
-                                "assert_eq!(filter.remove_batch(&[1, 3]), 1);",
-                                "assert!(filter.contains(&2) && !filter.contains(&1));")]
+                "assert_eq!(filter.remove_batch(&[1, 3]), 1);",
+                "assert!(filter.contains(&2) && !filter.contains(&1));")]
             pub fn remove_batch<K: $crate::Funnel>(&self, keys: &[K]) -> usize {
                 $crate::traits::Remove::remove_batch(self, keys)
             }
@@ -28,9 +30,9 @@ macro_rules! removes {
             /// [`remove_batch`](Self::remove_batch) that also writes whether each key was there to
             /// the same place of `removed`. Panics if the lengths differ.
             #[doc = $crate::example!("filter" = "lanebloom::" $filter "from_keys([1, 2], 0.001)";
-                                "let mut removed = [false; 2];",
-                                "assert_eq!(filter.remove_batch_flagged(&[3, 1], &mut removed), 1);",
-                                "assert_eq!(removed, [false, true]);")]
+                "let mut removed = [false; 2];",
+                "assert_eq!(filter.remove_batch_flagged(&[3, 1], &mut removed), 1);",
+                "assert_eq!(removed, [false, true]);")]
             pub fn remove_batch_flagged<K: $crate::Funnel>(&self, keys: &[K], removed: &mut [bool]) -> usize {
                 $crate::traits::Remove::remove_batch_flagged(self, keys, removed)
             }
@@ -40,9 +42,9 @@ macro_rules! removes {
         impl<S> $crate::Filter<$engine, S> {
             /// [`remove`](Self::remove) by hash.
             #[doc = $crate::example!("filter" = "lanebloom::" $filter "from_keys([\"a\"], 0.01)";
-                                "let hash = filter.hash(\"a\");",
-                                "assert!(filter.remove_hash(hash));",
-                                "assert!(!filter.contains(\"a\") && !filter.remove_hash(hash));")]
+                "let hash = filter.hash(\"a\");",
+                "assert!(filter.remove_hash(hash));",
+                "assert!(!filter.contains(\"a\") && !filter.remove_hash(hash));")]
             #[inline]
             pub fn remove_hash(&self, hash: u64) -> bool {
                 $crate::traits::Remove::remove_hash(&self.engine, hash)
@@ -50,8 +52,8 @@ macro_rules! removes {
 
             /// [`remove_batch`](Self::remove_batch) by hash.
             #[doc = $crate::example!("filter" = "lanebloom::" $filter "from_keys([1, 2], 0.001)";
-                                "assert_eq!(filter.remove_hashes(&[1, 3].map(|key| filter.hash(&key))), 1);",
-                                "assert!(filter.contains(&2) && !filter.contains(&1));")]
+                "assert_eq!(filter.remove_hashes(&[1, 3].map(|key| filter.hash(&key))), 1);",
+                "assert!(filter.contains(&2) && !filter.contains(&1));")]
             pub fn remove_hashes(&self, hashes: &[u64]) -> usize {
                 $crate::traits::Remove::remove_hashes(self, hashes)
             }
@@ -59,10 +61,10 @@ macro_rules! removes {
             /// [`remove_batch_flagged`](Self::remove_batch_flagged) by hash. Panics if the lengths
             /// differ.
             #[doc = $crate::example!("filter" = "lanebloom::" $filter "from_keys([1, 2], 0.001)";
-                                "let hashes = [3, 1].map(|key| filter.hash(&key));",
-                                "let mut removed = [false; 2];",
-                                "assert_eq!(filter.remove_hashes_flagged(&hashes, &mut removed), 1);",
-                                "assert_eq!(removed, [false, true]);")]
+                "let hashes = [3, 1].map(|key| filter.hash(&key));",
+                "let mut removed = [false; 2];",
+                "assert_eq!(filter.remove_hashes_flagged(&hashes, &mut removed), 1);",
+                "assert_eq!(removed, [false, true]);")]
             pub fn remove_hashes_flagged(&self, hashes: &[u64], removed: &mut [bool]) -> usize {
                 $crate::traits::Remove::remove_hashes_flagged(self, hashes, removed)
             }
