@@ -383,10 +383,12 @@ impl Any {
             header.kind,
             Kind::Bloom | Kind::Scalable | Kind::Windowed | Kind::Cuckoo | Kind::Static | Kind::Bitmap
         ) {
-            return Err(PyValueError::new_err(format!(
-                "a snapshot of kind {}, which has no class in Python",
-                header.kind
-            )));
+            let kind = header.kind;
+            let advice = match kind {
+                Kind::Bank => "which FilterBank.load and FilterBank.from_bytes read",
+                _ => "which has no class in Python",
+            };
+            return Err(PyValueError::new_err(format!("a snapshot of kind {kind}, {advice}")));
         }
         let hasher = hasher_of(&header, secret)?;
         let result = match hasher {
@@ -458,7 +460,7 @@ pub(crate) fn read_limit(bytes: &[u8]) -> usize {
 }
 
 /// Fails if there are more bytes.
-pub(crate) fn nothing_more(mut reader: impl Read) -> PyResult<()> {
+fn nothing_more(mut reader: impl Read) -> PyResult<()> {
     if reader.read(&mut [0])? == 0 {
         return Ok(());
     }

@@ -5,7 +5,7 @@ use lanebloom::hash::AnyHasher;
 use lanebloom::{FastHash, Murmur3, SipHash13};
 use pyo3::exceptions::{PyOSError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyBytes, PyDelta};
+use pyo3::types::{PyBool, PyBytes, PyDelta, PyString};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -135,6 +135,21 @@ impl FromPyObject<'_, '_> for Span {
         }
         let seconds: f64 = object.extract()?;
         Duration::try_from_secs_f64(seconds).map(Self).map_err(|_| bad())
+    }
+}
+
+/// Strings of any iterable, except for the letters of a string.
+pub(crate) struct Strings(pub(crate) Vec<String>);
+
+impl FromPyObject<'_, '_> for Strings {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        if object.is_instance_of::<PyString>() {
+            return Err(PyTypeError::new_err(format!("{}: a list of strings", object.repr()?)));
+        }
+        let strings = object.try_iter()?.map(|string| string?.extract());
+        strings.collect::<PyResult<_>>().map(Self)
     }
 }
 

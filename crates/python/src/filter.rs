@@ -182,6 +182,10 @@ pub(crate) struct SplitBlockBloomFilter;
 const _: () = assert!(align_of::<Filter>() <= 8, "Python aligns objects to 16 bytes at most");
 
 impl Filter {
+    pub(crate) fn any(&self) -> &Any {
+        &self.any
+    }
+
     pub(crate) fn new(any: Any, key: Option<Py<PyAny>>) -> Self {
         Self { any, key }
     }

@@ -3,16 +3,18 @@
 //! A Python object becomes a key in `key.rs`, an array a column in `numpy.rs` or `arrow.rs`.
 //! `source.rs` tells them apart. `columns.rs` hashes columns, `task.rs` runs the loops over keys,
 //! `engine.rs` and `any.rs` know each type of filter, and `filter.rs` has the classes, whose
-//! arguments `arguments.rs` reads.
-//! `ffi.rs` is the room for CPython's C interface.
+//! arguments `arguments.rs` reads. `bank.rs` has the class of many filters. `ffi.rs` is the room
+//! for CPython's C interface.
 //!
 //! The module needs no interpreter's lock. All classes are frozen: a method borrows its object
-//! shared, and the filters are atomic. What belongs to Python (lists, buffers, capsules) is held by
-//! references or in a critical section while it is read; `Py_GIL_DISABLED` marks the places.
+//! shared, and the filters are atomic. A bank has a lock, which most calls share. What belongs to
+//! Python (lists, buffers, capsules) is held by references or in a critical section while it is
+//! read; `Py_GIL_DISABLED` marks the places.
 
 mod any;
 mod arguments;
 mod arrow;
+mod bank;
 mod bytes;
 mod columns;
 mod engine;
@@ -28,6 +30,8 @@ mod task;
 mod _lanebloom {
     #[pymodule_export]
     use crate::arrow::ArrowAnswers;
+    #[pymodule_export]
+    use crate::bank::{_restore_bank, FilterBank};
     #[pymodule_export]
     use crate::filter::{
         _restore, Bitmap, BloomFilter, Cuckoo, Filter, GuavaBloomFilter, ScalableBloomFilter, SparkBloomFilter,

@@ -1,12 +1,12 @@
-//! Where keys come from: an array, a stream of arrays, or one object after another; and the call that
-//! takes all of them.
+//! Where keys come from: an array, a stream of arrays, or one object after another; and the call
+//! that takes all of them.
 
 use crate::arguments::check_threads;
 use crate::arrow::Stream;
 use crate::columns::{Batch, Column};
 use crate::engine::{Engine, Hashes};
 use crate::numpy::{self, Array};
-use crate::task::Task;
+use crate::task::{Task, hash_object, quick_hash};
 use lanebloom::hash::AnyHasher;
 use pyo3::exceptions::{PyImportError, PyTypeError};
 use pyo3::intern;
@@ -70,6 +70,15 @@ pub(crate) fn many<'py, E: Engine>(
         }
     }
     Ok((added, PyByteArray::new(py, &out)))
+}
+
+/// The hash of one key, which `map` makes of the object.
+pub(crate) fn hash(hasher: AnyHasher, map: Option<&Py<PyAny>>, object: &Bound<'_, PyAny>) -> PyResult<u64> {
+    let hashes = Hashes::new(hasher);
+    keyed(map, object, |key| match quick_hash(&hashes, key) {
+        Some(hash) => Ok(hash),
+        None => hash_object(&hashes, key).map(Option::unwrap_or_default),
+    })
 }
 
 /// The hashes of all keys; in their order, if one thread computes them.

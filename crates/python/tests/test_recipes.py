@@ -47,7 +47,7 @@ def run(word):
 
 def test_every_example_is_one_of_these():
     # Those of Spark are in test_spark.py.
-    assert README.count("```python") == 11
+    assert README.count("```python") == 12
 
 
 def test_the_first_example():
@@ -112,6 +112,11 @@ process.start()
 def test_frames_without_duplicates():
     pytest.importorskip("polars"), pytest.importorskip("pandas")
     run("polars or pandas")
+
+
+def test_files_that_may_have_a_key():
+    pytest.importorskip("pandas")
+    assert len(run("Files that may have a key")["bank"]) == 1000
 
 
 def test_a_parquet_file_by_batches(tmp_path, monkeypatch):

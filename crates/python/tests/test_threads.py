@@ -19,10 +19,12 @@ from lanebloom import (
     BloomFilter,
     CuckooFilter,
     Filter,
+    FilterBank,
     GuavaBloomFilter,
     ScalableBloomFilter,
     SparkBloomFilter,
     SplitBlockBloomFilter,
+    StaticFilter,
     WindowedBloomFilter,
 )
 
@@ -204,6 +206,130 @@ def test_unions_both_ways_end(kind):
 
     together(work)
     assert all(left.contains_many(keys)) and all(right.contains_many(keys))
+
+
+def keys_of(number, part):
+    """Keys of which no other thread and no other part has any."""
+    return [f"key {number} {part} {i}" if i % 2 else 1000 * (number * 100 + part) + i for i in range(60)]
+
+
+def test_threads_do_everything_with_a_bank(tmp_path):
+    """Each fills columns of its own, which share their words with those of the others."""
+    parts, make = 6, lambda: FilterBank(128, 200, 1e-4)
+    bank, other = make(), make()
+
+    def work(number):
+        for part in range(parts):
+            column, keys = 8 * part + number, keys_of(number, part)
+            for key in keys[:20]:
+                assert bank.add(column, key)
+                assert column in bank.which(key) and bank.contains(column, key) and bank.any(key)
+            bank.add_many(column, keys[20:], threads=2)
+            rows, columns = bank.which_many(keys)
+            assert [int(row) for row, found in zip(rows, columns) if found == column] == list(range(60))
+            action = (number + part) % 7
+            if action == 0:
+                made = bank.copy()
+            elif action == 1:
+                made = pickle.loads(pickle.dumps(bank))
+            elif action == 2:
+                path = tmp_path / (str(number) if sys.platform == "win32" else "bank")
+                bank.save(path)
+                assert len(FilterBank.load(path)) > 0
+                made = FilterBank.from_bytes(bank.to_bytes())
+            elif action == 3:
+                # Beside the others' columns: a scratch one, which comes and goes.
+                filled = bank.to_filter(column)
+                scratch = bank.push(filled) if part % 2 else bank.push_all([filled])[0]
+                assert bank.to_filter(scratch) == filled
+                bank.clear(scratch)
+                made = bank
+            elif action == 4:
+                # Two banks in both orders, while others wait to have them alone.
+                for _ in range(20):
+                    other == bank, bank == other
+                    other.clear(5)
+                made = bank
+            else:
+                assert repr(bank) and bank.count(keys[0]) > 0
+                made = bank
+            assert all(made.contains(column, key) for key in keys)
+
+    # Columns that push finds in use.
+    for column in range(8 * parts):
+        bank.add(column, "in all")
+    together(work)
+    assert bank.columns_in_use() == list(range(8 * parts)) == bank.which("in all")
+    for part in range(parts):
+        for number in range(THREADS):
+            alone = BloomFilter(200, 1e-4)
+            alone.update(["in all"], keys_of(number, part))
+            assert bank.to_filter(8 * part + number) == alone
+
+
+@pytest.mark.parametrize("call", ["add", "add_many"])
+def test_threads_that_write_to_the_same_words_of_a_bank_lose_no_key(call):
+    barrier = threading.Barrier(THREADS)
+    for column_of in lambda number: number, lambda number: 5:
+        banks = [FilterBank(64, 1000, 1e-3) for _ in range(30)]
+
+        def work(number):
+            keys = range(number, 1000, THREADS)
+            for bank in banks:
+                barrier.wait()
+                if call == "add":
+                    for key in keys:
+                        bank.add(column_of(number), key)
+                else:
+                    bank.add_many(column_of(number), keys)
+
+        together(work)
+        for bank in banks:
+            for number in range(THREADS):
+                assert bank.to_filter(column_of(number)).contains_many(range(number, 1000, THREADS)).all()
+            assert bank == banks[0]
+
+
+def test_columns_are_cleared_whole_while_others_are_filled():
+    bank = FilterBank(64, 2000, 1e-3)
+    template = bank.to_filter(0)
+    template.update(range(2000))
+    done = [False] * THREADS
+
+    def work(number):
+        if number == 0:
+            while not all(done[1:]):
+                column = bank.push(template)
+                assert bank.to_filter(column) == template
+                bank.clear(column)
+                assert bank.to_filter(column).approx_len == 0
+            return
+        try:
+            for i in range(300):
+                key = 10_000 * number + i
+                bank.add(number, key)
+                assert number in bank.which(key)
+        finally:
+            done[number] = True
+
+    for column in range(1, THREADS):
+        bank.add(column, -1)
+    together(work)
+    assert len(bank) == THREADS - 1
+    for number in range(1, THREADS):
+        assert all(bank.contains(number, 10_000 * number + i) for i in range(300))
+
+
+def test_threads_read_a_filter_that_does_not_change():
+    f = StaticFilter(range(100_000), 1e-3)
+
+    def work(number):
+        for i in range(5):
+            assert all(f.contains_many(range(number, 100_000, 97), threads=2)) and number in f and len(f) == 100_000
+            made = [f.copy(), pickle.loads(pickle.dumps(f)), Filter.from_bytes(f.to_bytes())][i % 3]
+            assert made == f == StaticFilter(range(99_999, -1, -1), 1e-3)
+
+    together(work)
 
 
 def test_a_list_that_other_threads_change():

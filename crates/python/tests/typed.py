@@ -12,6 +12,7 @@ from lanebloom import (
     BloomFilter,
     CuckooFilter,
     Filter,
+    FilterBank,
     GuavaBloomFilter,
     ScalableBloomFilter,
     SparkBloomFilter,
@@ -74,6 +75,16 @@ assert_type(StaticFilter.from_bytes(t.to_bytes(), secret=t.secret), StaticFilter
 assert_type(StaticFilter([1], bits=8, hasher="fast", seed=1).bits, int)
 assert_type(StaticFilter([5 << 60], hasher="prehashed").bits_per_key, float)
 assert ("a" in t, len(t)) == (True, 2)
+m = FilterBank(64, 100, false_columns=0.1, hasher="fast", seed=1)
+assert_type(m.add(3, "a"), bool)
+assert_type(m.add_many(3, [1, 2], threads=2), int)
+assert_type(m.push(m.to_filter(3)), int)
+assert_type(m.push_all([m.to_filter(9), BloomFilter(100, m.rate, hasher="fast", seed=1)][:1]), "list[int]")
+assert_type(m.which("a"), "list[int]")
+rows, columns = m.which_many(["a", 7777])
+assert rows.tolist() == [0, 0] and columns.tolist() == [0, 3]
+assert_type(m.copy() == m, bool)
+assert_type(FilterBank.from_bytes(m.to_bytes()), FilterBank)
 assert_type(ScalableBloomFilter().current_rate, float)
 assert_type(key_bytes(("a", 1)), bytes)
 
@@ -86,6 +97,10 @@ if TYPE_CHECKING:
     c | c  # type: ignore[operator]
     c.update(c)  # type: ignore[arg-type]
     t.add(3)  # type: ignore[arg-type]
+    m.push(c)  # type: ignore[arg-type]
+    m.add("a", 3)  # type: ignore[arg-type]
+    3 in m  # type: ignore[operator]
+    FilterBank(9, 9, hasher="prehashed", seed=1)  # type: ignore[call-overload]
     t | t  # type: ignore[operator]
     StaticFilter([1], seed=1, secret=True)  # type: ignore[call-overload]
     w & w  # type: ignore[operator]

@@ -6,6 +6,7 @@ from ._lanebloom import (
     BloomFilter,
     CuckooFilter,
     Filter,
+    FilterBank,
     GuavaBloomFilter,
     ScalableBloomFilter,
     SparkBloomFilter,
@@ -14,6 +15,7 @@ from ._lanebloom import (
     WindowedBloomFilter,
     __version__,
     _restore,
+    _restore_bank,
     key_bytes,
 )
 
@@ -23,6 +25,7 @@ __all__ = [
     "BloomFilter",
     "CuckooFilter",
     "Filter",
+    "FilterBank",
     "GuavaBloomFilter",
     "ScalableBloomFilter",
     "SparkBloomFilter",

@@ -633,6 +633,222 @@ class SplitBlockBloomFilter(_United):
     ) -> SplitBlockBloomFilter:
         """Read a file that save() wrote."""
 
+@final
+class FilterBank:
+    """Many Bloom filters of one size, asked with one key at once: which of them may have it?
+
+    Each filter is a column: of a file, a segment, a tenant or a day. 1,024 filters of 100,000 keys
+    answer in the time of two or three; the memory is the sum of the filters.
+
+    columns:  the number of filters, rounded up to a multiple of 64.
+    expected: the number of keys in each filter.
+    rate:     the share of absent keys that a filter takes for present; 0.01, if false_columns is
+              not given. With 1,024 columns, a key would then be found in 10 wrong ones.
+    false_columns: in place of a rate, the number of wrong columns for each key, such as 0.1.
+    names:    of the first columns, in files too, as `lanebloom build --bank` writes them.
+    hasher:   and secret, seed and key as in BloomFilter.
+
+    >>> from lanebloom import BloomFilter, FilterBank
+    >>> bank = FilterBank(1000, 10_000, false_columns=0.1)
+    >>> bank.add(3, "ann"), bank.add(900, "ann"), bank.add(3, "bob")
+    (True, True, True)
+    >>> bank.which("ann"), bank.which("bob"), bank.which("eve")
+    ([3, 900], [3], [])
+    >>> bank.columns, len(bank)
+    (1024, 2)
+    """
+
+    @overload
+    def __new__(
+        cls,
+        columns: int,
+        expected: int,
+        rate: Optional[float] = None,
+        *,
+        false_columns: Optional[float] = None,
+        names: Iterable[str] = (),
+        secret: Union[bool, bytes] = False,
+        key: _KeyFunction = None,
+    ) -> Self: ...
+    @overload
+    def __new__(
+        cls,
+        columns: int,
+        expected: int,
+        rate: Optional[float] = None,
+        *,
+        false_columns: Optional[float] = None,
+        names: Iterable[str] = (),
+        seed: int = 0,
+        secret: Literal[False] = False,
+        hasher: Literal["murmur3", "fast"] = "murmur3",
+        key: _KeyFunction = None,
+    ) -> Self: ...
+    @overload
+    def __new__(
+        cls,
+        columns: int,
+        expected: int,
+        rate: Optional[float] = None,
+        *,
+        false_columns: Optional[float] = None,
+        names: Iterable[str] = (),
+        secret: Literal[False] = False,
+        hasher: Literal["prehashed"],
+        key: Optional[Callable[[Any], int]] = None,
+    ) -> Self: ...
+    def add(self, column: int, key: Any) -> bool:
+        """Add a key to a column; returns whether it was new there.
+
+        It takes longer than to add it to a BloomFilter. Where all keys of a column are at hand, fill
+        a BloomFilter and push it.
+        """
+    def add_many(self, column: int, keys: _Keys, /, *, threads: int = 1) -> int:
+        """Add all keys of an array or of an iterable to a column; returns how many were new there.
+
+        The keys are those that add_many of BloomFilter takes. It hashes all of them first, 8 bytes
+        each: if one is refused, none is added.
+
+        >>> bank = FilterBank(64, 1000)
+        >>> bank.add_many(7, ["ann", "bob", "ann"])
+        2
+        """
+    def push(self, filter: BloomFilter, /) -> int:
+        """Copy a BloomFilter to the first column that is not in use; returns the column.
+
+        The filter must have the bank's arguments: expected, rate, seed, secret and hasher. A larger
+        one is folded if its size is a multiple. What is in the filter when the call begins is in
+        the column when it returns; later keys are not. push_all copies many filters in less time.
+
+        >>> bank = FilterBank(64, 1000, 1e-4)
+        >>> file = BloomFilter(1000, 1e-4)
+        >>> file.update(["ann", "bob"])
+        >>> bank.push(file), bank.push(BloomFilter(1000, 1e-4))
+        (0, 1)
+        >>> bank.which("ann")
+        [0]
+        """
+    def push_all(self, filters: Iterable[BloomFilter], /) -> list[int]:
+        """Copy all filters of an iterable; returns their columns. If one does not fit, none is copied.
+
+        Other calls wait meanwhile.
+
+        >>> bank = FilterBank(64, 1000)
+        >>> bank.push_all(BloomFilter(1000) for day in range(3))
+        [0, 1, 2]
+        """
+    def which(self, key: Any) -> list[int]:
+        """The columns that may have a key, as a list in ascending order. The others certainly do not."""
+    def which_many(
+        self, keys: _Keys, /, *, threads: int = 1
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The columns that may have each key: two arrays of integers, rows and columns.
+
+        Key rows[i] may be in column columns[i]. The pairs are sorted by key, then by column. They
+        are arrays of numpy, or memoryviews where numpy is missing.
+
+        Most keys are in few columns, so pairs are small: 16 bytes each. A table of truth values for
+        a million keys and 1,024 columns would have a gigabyte. And pairs are what frames take:
+        frame.iloc[rows] of pandas and table.take(rows) of pyarrow are the rows of the keys, once
+        for each column that may have them, names[columns] the columns' names in an array,
+        numpy.unique(rows) the keys that any column may have. For a table, say
+        table[rows, columns] = True.
+
+        Keys are those that contains_many of BloomFilter takes.
+
+        >>> bank = FilterBank(64, 1000, 1e-6)
+        >>> bank.add_many(3, ["ann", "bob"]), bank.add_many(7, ["bob"])
+        (2, 1)
+        >>> rows, columns = bank.which_many(["eve", "bob", "ann"])
+        >>> [(int(row), int(column)) for row, column in zip(rows, columns)]
+        [(1, 3), (1, 7), (2, 3)]
+        """
+    def any(self, key: Any) -> bool:
+        """Whether any column may have a key.
+
+        >>> bank = FilterBank(64, 1000, 1e-6)
+        >>> bank.add(3, "ann")
+        True
+        >>> bank.any("ann"), bank.any("eve"), bank.count("ann"), bank.count("eve")
+        (True, False, 1, 0)
+        """
+    def count(self, key: Any) -> int:
+        """The number of columns that may have a key."""
+    def contains(self, column: int, key: Any) -> bool:
+        """Whether a column may have a key."""
+    def to_filter(self, column: int) -> BloomFilter:
+        """A column as a BloomFilter of its own, with the same keys. That of a column which is not in
+        use is an empty filter, of a size that push takes.
+
+        >>> bank = FilterBank(64, 1000)
+        >>> file = bank.to_filter(0)
+        >>> file.add("ann"), bank.push(file), bank.to_filter(0) == file
+        (True, 0, True)
+        """
+    def clear(self, column: int) -> None:
+        """Empty a column, so that it is not in use, and push may take it. Other calls wait meanwhile,
+        and see the whole column or nothing of it.
+
+        >>> bank = FilterBank(64, 1000)
+        >>> bank.add(3, "ann"), bank.which("ann")
+        (True, [3])
+        >>> bank.clear(3)
+        >>> bank.which("ann"), bank.columns_in_use()
+        ([], [])
+        """
+    def columns_in_use(self) -> list[int]:
+        """The columns that were pushed, or to which keys were added, and that were not cleared."""
+    def __len__(self) -> int: ...
+    @property
+    def columns(self) -> int:
+        """The number of columns, in use or not."""
+    @property
+    def names(self) -> list[str]:
+        """The names of the first columns, as a list."""
+    @property
+    def expected(self) -> int:
+        """The number of keys that each filter was made for."""
+    @property
+    def rate(self) -> float:
+        """The rate of false positives of each filter at the expected number of keys."""
+    @property
+    def nbytes(self) -> int:
+        """The memory of all filters in bytes, in use or not."""
+    @property
+    def hasher(self) -> str:
+        """What hashes the keys: "murmur3", "fast", "siphash" (with a secret) or "prehashed"."""
+    @property
+    def secret(self) -> Optional[bytes]:
+        """The secret key, 16 bytes, of a bank made with secret=True. Keep it as you keep passwords."""
+    def copy(self) -> Self:
+        """A copy."""
+    def __copy__(self) -> Self: ...
+    def __deepcopy__(self, _memo: Any, /) -> Self: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    __hash__: None  # type: ignore[assignment]
+    def to_bytes(self) -> bytes:
+        """The bank as bytes: those of the Rust crate, and the names after them, as the command writes
+        them. They do not hold a secret.
+        """
+    @staticmethod
+    def from_bytes(data: Buffer, /, *, secret: Optional[bytes] = None, key: _KeyFunction = None) -> FilterBank:
+        """The bank that to_bytes made. Bytes that are no bank are a ValueError."""
+    def save(self, path: _Path) -> None:
+        """Write the bank to a file, in place of the old one, as save of BloomFilter does."""
+    @staticmethod
+    def load(
+        path: _Path,
+        /,
+        *,
+        secret: Optional[bytes] = None,
+        key: _KeyFunction = None,
+        max_bytes: Optional[int] = None,
+    ) -> FilterBank:
+        """Read a bank that save() wrote, or the Rust crate, or its command. A bank that takes more than
+        max_bytes of memory is a ValueError.
+        """
+    def __reduce__(self) -> tuple[Any, ...]: ...
+
 def key_bytes(key: Any, /) -> bytes:
     r"""The bytes by which filters know a key: for programs in other languages.
 
@@ -644,3 +860,4 @@ def key_bytes(key: Any, /) -> bytes:
 def _restore(
     class_: str, data: bytes, secret: Optional[bytes], key: _KeyFunction, int_bytes: int
 ) -> Filter: ...
+def _restore_bank(data: Buffer, secret: Optional[bytes], key: _KeyFunction) -> FilterBank: ...
