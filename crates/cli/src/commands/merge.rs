@@ -66,7 +66,9 @@ fn united(into: Content, from: Content) -> Result<Content> {
         }
         (Content::Filter(into), Content::Filter(from)) => {
             into.union_from(&from).map_err(|error| match into.kind() {
-                Kind::Cuckoo | Kind::DLeft if from.kind() == into.kind() => anyhow!("{error}: run `build` on all keys"),
+                Kind::Cuckoo | Kind::DLeft | Kind::Static if from.kind() == into.kind() => {
+                    anyhow!("{error}: run `build` on all keys")
+                }
                 _ => error.into(),
             })?;
             Content::Filter(into)

@@ -70,8 +70,24 @@ fn a_static_filter_holds_its_keys_in_less_memory() {
     let text = shell.error("build --static --format guava keys -o x");
     assert!(text.contains("--static is for --format lanebloom"), "{text}");
     shell.error("build --static --expected 10 keys -o x");
-    shell.error("merge filter filter -o x");
-    shell.error("convert filter --to lanebloom -o x");
+    let text = shell.error("merge filter filter -o x");
+    assert!(text.contains("StaticFilter") && text.contains("build"), "{text}");
+    // Neither way: the bits of one do not tell those of the other.
+    shell.ok("build keys -o bloom");
+    for (from, to) in [
+        ("filter", "lanebloom"),
+        ("filter", "redisbloom"),
+        ("bloom", "redisbloom"),
+    ] {
+        let text = shell.error(&format!("convert {from} --to {to} -o x"));
+        assert!(text.contains("has other hashes or another layout"), "{text}");
+        assert!(text.contains("run `build` on the keys"), "{text}");
+    }
+    assert!(
+        shell
+            .error("convert bloom --to static -o x")
+            .contains("[possible values: lanebloom, redisbloom]")
+    );
 }
 
 /// All threads insert at once, and the bits are the same in any order. With too many keys for that

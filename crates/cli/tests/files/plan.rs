@@ -1,7 +1,7 @@
 //! `plan`.
 
 use super::{Shell, Value};
-use lanebloom::{ConcurrentBloom, CuckooFilter, ScalableBloom};
+use lanebloom::{ConcurrentBloom, CuckooFilter, ScalableBloom, StaticFilter};
 use lanebloom_formats::{GuavaBloom, RedisBloom};
 
 /// The cells of a table: more than one space separates them.
@@ -21,7 +21,7 @@ fn plans_as_json() {
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     };
     let of_rate = objects("plan --keys 1000 --rate 0.01 --json");
-    assert_eq!(of_rate.len(), 10);
+    assert_eq!(of_rate.len(), 11);
     let bloom = ConcurrentBloom::with_capacity(1000, 0.01).unwrap();
     let is_about = |value: &Value, expected: f64| assert!((value.as_f64().unwrap() / expected - 1.0).abs() < 1e-12);
     let found = of_rate
@@ -37,7 +37,7 @@ fn plans_as_json() {
         (&1.0.into(), &1.0.into())
     );
     let all = objects("plan --keys 1000 --json");
-    assert_eq!(all.len(), 8 * 10);
+    assert_eq!(all.len(), 8 * 11);
     assert!(of_rate.iter().all(|object| all.contains(object)));
     // Out of reach for fingerprints of 21 bits.
     let last = all.iter().rfind(|object| object["filter"] == "CuckooFilter").unwrap();
@@ -58,15 +58,24 @@ fn plans() {
     let guava = GuavaBloom::with_capacity(3_000_000, 1e-3).unwrap();
     let scalable = ScalableBloom::with_capacity(3_000_000, 1e-3).unwrap();
     let redis = RedisBloom::with_capacity(3_000_000, 1e-3).unwrap();
+    let fixed = StaticFilter::from_keys(0..3_000_000u32, 1e-3).unwrap();
     for (name, built) in [
         ("ConcurrentBloom", bloom.bits_per_key()),
         ("CuckooFilter", cuckoo.bits_per_key()),
         ("GuavaBloom", guava.bits_per_key()),
         ("ScalableBloom", scalable.bits_per_key()),
         ("RedisBloom", redis.bits_per_key()),
+        ("StaticFilter", fixed.bits_per_key()),
         ("textbook Bloom filter", 14.3776),
     ] {
         assert!((bits(name) - built).abs() < 0.055, "{name}: {} and {built}", bits(name));
+    }
+    // 1.125 cells for each key.
+    for (rate, expected) in [("0.0039063", "9.0"), ("0.0000152588", "18.0")] {
+        let table = shell.ok(&format!("plan --keys 10M --rate {rate}"));
+        let line = table.lines().find(|line| line.starts_with("StaticFilter")).unwrap();
+        assert_eq!((cells(line)[2], cells(line)[5]), (expected, "3"));
+        assert!(table.contains("rather not if the keys change"));
     }
     // A small one is built as it is.
     let table = shell.ok("plan --keys 1000 --rate 0.01");
