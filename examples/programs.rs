@@ -1,5 +1,6 @@
 //! Each program runs to its end at a small size. They check what they compute.
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -57,6 +58,20 @@ fn runs_redis(program: &str, line: &str) {
         return;
     }
     runs(program, line);
+}
+
+/// With servers of its own, of which one is frozen and killed after the other.
+#[test]
+fn replicas_on_servers() {
+    let has_postgres =
+        Path::new("/usr/lib/postgresql").exists() || Command::new("postgres").arg("--version").output().is_ok();
+    if !has_postgres && std::env::var_os("LANEBLOOM_REQUIRE_POSTGRES").is_none() {
+        eprintln!("skipped: there is no PostgreSQL");
+        return;
+    }
+    let line = "--requests 20000 --rate 2000 --silence 400 --rows 5000 --postgres";
+    runs(env!("CARGO_BIN_EXE_replicas"), line);
+    runs_redis(env!("CARGO_BIN_EXE_replicas"), &format!("{line} --redis"));
 }
 
 #[test]

@@ -1,22 +1,80 @@
-//! The feed: a server that reads the table of changes and sends them to all who listen, as lines of
-//! text, and a `Feed` that reads them.
+//! The feed: a process reads the table of changes and sends them to all who listen, as lines of
+//! text, by sockets of its own or by Redis; or PostgreSQL sends them itself. `LineFeed` is the
+//! `Feed` that reads these lines.
 
-use crate::Result;
-use crate::store::{Store, id_of, now};
+use crate::postgres::Listener;
+use crate::store::{Outbox, Store, id_of, now};
+use crate::{Args, Result};
+use futures_util::StreamExt;
 use lanebloom_guard::{BoxError, Change, Feed};
+use redis::aio::PubSubStream;
 use std::io::Write;
 use std::mem;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
+use tokio::runtime::Handle;
 
-/// The pause of the server between looks into the table.
+/// The pause between looks into the table, and between attempts to send.
 const POLL: Duration = Duration::from_millis(2);
 
+/// The channel in Redis.
+const CHANNEL: &str = "lanebloom replicas";
+
+/// A change, as it is sent. A line without a change is "alive".
+pub fn line_of(number: u64, version: u64) -> String {
+    format!("{number} {version}")
+}
+
+/// Sends all changes on, by a thread of its own. What could not be sent, because Redis was away,
+/// is sent again, perhaps twice. It says that it is alive only if it could read the table.
+fn relay(mut outbox: Outbox, silence: Duration, mut send: impl FnMut(&[String]) -> Result<()> + Send + 'static) {
+    let runtime = Handle::current();
+    thread::spawn(move || {
+        let mut sent = Instant::now();
+        loop {
+            thread::sleep(POLL);
+            let Ok(mut lines) = runtime.block_on(outbox.read()) else {
+                continue;
+            };
+            if lines.is_empty() && sent.elapsed() > silence / 4 {
+                lines.push(String::from("alive"));
+            }
+            if lines.is_empty() || send(&lines).is_err() {
+                continue;
+            }
+            sent = Instant::now();
+            // If this fails, they are sent again.
+            let _ = runtime.block_on(outbox.note_sent());
+        }
+    });
+}
+
+/// Publishes all changes in Redis.
+pub fn publish_all(store: &Store, silence: Duration, url: &str) -> Result<()> {
+    let client = redis::Client::open(url)?;
+    let mut connection = None;
+    let send = move |lines: &[String]| {
+        let mut open = match connection.take() {
+            Some(open) => open,
+            None => client.get_connection()?,
+        };
+        let mut messages = redis::pipe();
+        for line in lines {
+            messages.publish(CHANNEL, line).ignore();
+        }
+        messages.exec(&mut open)?;
+        connection = Some(open);
+        Ok(())
+    };
+    relay(store.outbox()?, silence, send);
+    Ok(())
+}
+
+/// Sends all changes to those who connect.
 pub struct Server {
     address: SocketAddr,
     listeners: Arc<Mutex<Vec<TcpStream>>>,
@@ -24,7 +82,7 @@ pub struct Server {
 }
 
 impl Server {
-    pub fn start(folder: &Path, silence: Duration) -> Result<Self> {
+    pub fn start(store: &Store, silence: Duration) -> Result<Self> {
         let socket = TcpListener::bind("127.0.0.1:0")?;
         let server = Self {
             address: socket.local_addr()?,
@@ -34,9 +92,7 @@ impl Server {
         let (listeners, is_frozen) = (Arc::clone(&server.listeners), Arc::clone(&server.is_frozen));
         thread::spawn(move || {
             for stream in socket.incoming().filter_map(std::io::Result::ok) {
-                while is_frozen.load(Ordering::Relaxed) {
-                    thread::sleep(POLL);
-                }
+                wait_while(&is_frozen);
                 let _ = stream.set_nodelay(true);
                 // From here on, it is sent every change that is committed. The greeting is its
                 // first line, since changes are sent under the lock.
@@ -46,33 +102,14 @@ impl Server {
                 }
             }
         });
-        let mut session = Store::open(folder)?.session()?;
         let (listeners, is_frozen) = (Arc::clone(&server.listeners), Arc::clone(&server.is_frozen));
-        thread::spawn(move || {
-            let (mut last, mut sent) = (0, Instant::now());
-            loop {
-                thread::sleep(POLL);
-                if is_frozen.load(Ordering::Relaxed) {
-                    continue;
-                }
-                // It says that it is alive only if it could read the table.
-                let Ok(changes) = session.changes(last) else {
-                    continue;
-                };
-                let mut lines = String::new();
-                for (sequence, number, version) in changes {
-                    last = sequence;
-                    lines += &format!("{number} {version}\n");
-                }
-                if lines.is_empty() && sent.elapsed() > silence / 4 {
-                    lines += "alive\n";
-                }
-                if !lines.is_empty() {
-                    sent = Instant::now();
-                    lock(&listeners).retain_mut(|stream| stream.write_all(lines.as_bytes()).is_ok());
-                }
-            }
-        });
+        let send = move |lines: &[String]| {
+            wait_while(&is_frozen);
+            let lines = lines.join("\n") + "\n";
+            lock(&listeners).retain_mut(|stream| stream.write_all(lines.as_bytes()).is_ok());
+            Ok(())
+        };
+        relay(store.outbox()?, silence, send);
         Ok(server)
     }
 
@@ -93,8 +130,51 @@ impl Server {
     }
 }
 
+fn wait_while(is_frozen: &AtomicBool) {
+    while is_frozen.load(Ordering::Relaxed) {
+        thread::sleep(POLL);
+    }
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Where the lines come from.
+enum Source {
+    Tcp(Lines<BufReader<tokio::net::TcpStream>>),
+    Postgres(Listener),
+    Redis(PubSubStream),
+}
+
+impl Source {
+    /// Once it has returned, every change that is committed from now on comes.
+    async fn connect(args: &Args) -> Result<Self> {
+        if let Some(url) = &args.redis {
+            let mut messages = redis::Client::open(url.as_str())?.get_async_pubsub().await?;
+            messages.subscribe(CHANNEL).await?;
+            return Ok(Self::Redis(messages.into_on_message()));
+        }
+        if let Some(url) = &args.postgres {
+            return Ok(Self::Postgres(Listener::new(url).await?));
+        }
+        let server = args.feed.ok_or("no address of the feed")?;
+        let mut lines = BufReader::new(tokio::net::TcpStream::connect(server).await?).lines();
+        lines.next_line().await?.ok_or("the connection is closed")?;
+        Ok(Self::Tcp(lines))
+    }
+
+    async fn line(&mut self, silence: Duration) -> Result<String> {
+        let line = match self {
+            Self::Tcp(lines) => lines.next_line().await?,
+            Self::Postgres(listener) => Some(listener.line(silence / 4).await?),
+            Self::Redis(messages) => match messages.next().await {
+                Some(message) => Some(message.get_payload()?),
+                None => None,
+            },
+        };
+        Ok(line.ok_or("the connection is closed")?)
+    }
 }
 
 /// What a replica was told, for its checks.
@@ -144,9 +224,9 @@ impl Told {
 }
 
 /// The feed, as a replica reads it.
-pub struct TcpFeed {
-    server: SocketAddr,
-    lines: Option<Lines<BufReader<tokio::net::TcpStream>>>,
+pub struct LineFeed {
+    args: Args,
+    source: Option<Source>,
     told: Arc<Told>,
     /// When it began to listen, until the cache has taken note of that.
     listens_since: Option<u64>,
@@ -154,31 +234,24 @@ pub struct TcpFeed {
     returned: Option<(u64, u64)>,
 }
 
-impl TcpFeed {
-    pub fn new(server: SocketAddr, told: Arc<Told>) -> Self {
+impl LineFeed {
+    pub fn new(args: &Args, told: Arc<Told>) -> Self {
         Self {
-            server,
-            lines: None,
+            args: args.clone(),
+            source: None,
             told,
             listens_since: None,
             returned: None,
         }
     }
-
-    async fn line(&mut self) -> Result<String> {
-        let lines = self.lines.as_mut().ok_or("it is not connected")?;
-        Ok(lines.next_line().await?.ok_or("the connection is closed")?)
-    }
 }
 
-impl Feed<u64> for TcpFeed {
+impl Feed<u64> for LineFeed {
     async fn listen(&mut self) -> Result<(), BoxError> {
         self.told.note_turn(false);
         self.returned = None;
-        let stream = tokio::net::TcpStream::connect(self.server).await?;
-        self.lines = Some(BufReader::new(stream).lines());
-        // The server's word that it sends all changes from now on.
-        self.line().await?;
+        self.source = None;
+        self.source = Some(Source::connect(&self.args).await?);
         self.listens_since = Some(now());
         Ok(())
     }
@@ -193,7 +266,8 @@ impl Feed<u64> for TcpFeed {
         }
         let told = Arc::clone(&self.told);
         let broken = BrokenOnDrop(&told);
-        let line = self.line().await?;
+        let source = self.source.as_mut().ok_or("it does not listen")?;
+        let line = source.line(self.args.silence()).await?;
         let change = match line.split_once(' ') {
             None => Change::Alive,
             Some((number, version)) => {

@@ -1,6 +1,6 @@
 //! A replica: the cache, requests and writes, and what is right and wrong about the answers.
 
-use crate::feed::{TcpFeed, Told};
+use crate::feed::{LineFeed, Told};
 use crate::store::{Commit, LAST, Store, id_of, now};
 use crate::{Args, Result};
 use hdrhistogram::Histogram;
@@ -9,7 +9,6 @@ use lanebloom_guard::future::GuardedCache;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use std::fmt;
-use std::net::SocketAddr;
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -168,19 +167,8 @@ struct Replica {
     times: [Mutex<Histogram<u64>>; 3],
 }
 
-pub fn run(me: u64, args: &Args, folder: &Path, feed: SocketAddr) -> Result<()> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .max_blocking_threads(8)
-        .enable_all()
-        .build()?;
-    let result = runtime.block_on(serve(me, args, folder, feed));
-    runtime.shutdown_background();
-    result
-}
-
-async fn serve(me: u64, args: &Args, folder: &Path, feed: SocketAddr) -> Result<()> {
-    let store = Store::open(folder)?;
+pub async fn serve(me: u64, args: &Args, folder: &Path) -> Result<()> {
+    let store = Store::open(args, folder)?;
     let told = Arc::new(Told::new(args.rows + NEW_ROWS));
     let loads = store.clone();
     let cache = Cache::builder()
@@ -195,7 +183,7 @@ async fn serve(me: u64, args: &Args, folder: &Path, feed: SocketAddr) -> Result<
         async move |keys: &mut Keys<'_, u64>| store.ids(keys).await
     };
     if args.replicas > 1 {
-        let feed = TcpFeed::new(feed, Arc::clone(&told));
+        let feed = LineFeed::new(args, Arc::clone(&told));
         tokio::spawn(cache.follow(feed, args.silence(), source));
     } else {
         told.note_since(now());
@@ -234,6 +222,7 @@ async fn serve(me: u64, args: &Args, folder: &Path, feed: SocketAddr) -> Result<
                 while !(requests.is_finished() && writes.is_finished()) {
                     sleep(PAUSE).await;
                 }
+                replica.store.settle().await;
                 println!("stopped");
             }
             Order::Check(version) => {
@@ -395,7 +384,7 @@ impl Replica {
                 rng.random_range(1..=rows)
             };
             let insert = self.cache.insert_on_drop(id_of(number));
-            let commit = self.store.write_behind(number);
+            let commit = self.store.write(number);
             // A commit that is cancelled may come later. Then only the feed tells.
             let patience = match rng.random_bool(0.05) && replicas > 1 {
                 true => Duration::from_micros(rng.random_range(0..500)),

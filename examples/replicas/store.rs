@@ -1,19 +1,17 @@
-//! The store: a table of users in SQLite, and a table of its changes, which each transaction writes
-//! to. Beside it is a file of what is committed, which only the checks read: it tells a replica
-//! what the other one has committed, at once and without the feed.
+//! The store: a table of users, of which each change is told by the store itself. Beside it is a
+//! file of what is committed, which only the checks read: it tells a replica what the other one has
+//! committed, at once and without the feed.
 
-use crate::Result;
+use crate::postgres::{self, Postgres};
+use crate::sqlite::{self, Sqlite};
+use crate::{Args, Result};
 use lanebloom_guard::{BoxError, Keys};
-use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior};
-use rustix::fs::{FlockOperation, flock};
-use std::cell::RefCell;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
-use tokio::task::spawn_blocking;
+use tokio::sync::RwLock;
 
 /// The number of the row that is written last.
 pub const LAST: u64 = 0;
@@ -73,107 +71,94 @@ impl Commits {
 
 #[derive(Clone)]
 pub struct Store {
-    folder: Arc<PathBuf>,
+    database: Database,
     commits: Arc<Commits>,
+    /// Each write that has begun reads it until it has ended.
+    writes: Arc<RwLock<()>>,
+}
+
+#[derive(Clone)]
+enum Database {
+    Sqlite(Sqlite),
+    Postgres(Arc<Postgres>),
 }
 
 impl Store {
-    /// Rows 1 to `rows`.
-    pub fn create(folder: &Path, rows: u64) -> Result<Self> {
-        let store = Self::open(folder)?;
-        let mut connection = store.session()?.connection;
-        connection.execute_batch(
-            "CREATE TABLE users (id INTEGER PRIMARY KEY, version INTEGER NOT NULL);
-            CREATE TABLE changes (sequence INTEGER PRIMARY KEY AUTOINCREMENT, number INTEGER, version INTEGER);",
-        )?;
-        let mut ids: Vec<i64> = (1..=rows).map(|number| id_of(number) as i64).collect();
-        ids.sort_unstable();
-        let transaction = connection.transaction()?;
-        {
-            let mut insert = transaction.prepare("INSERT INTO users VALUES (?, 1)")?;
-            for id in ids {
-                insert.execute([id])?;
-            }
-        }
-        transaction.commit()?;
-        (1..=rows).try_for_each(|number| store.commits.note(number, 1))?;
-        Ok(store)
-    }
-
-    pub fn open(folder: &Path) -> Result<Self> {
+    pub fn open(args: &Args, folder: &Path) -> Result<Self> {
+        let database = match &args.postgres {
+            Some(url) => Database::Postgres(Arc::new(Postgres::new(url)?)),
+            None => Database::Sqlite(Sqlite::new(folder)),
+        };
         Ok(Self {
-            folder: Arc::new(folder.to_owned()),
+            database,
             commits: Arc::new(Commits::open(folder)?),
+            writes: Arc::default(),
         })
     }
 
-    /// Runs `work` on a thread for work that blocks, which keeps its session.
-    async fn run<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
-    ) -> Result<T> {
-        thread_local! {
-            static SESSION: RefCell<Option<Session>> = const { RefCell::new(None) };
+    /// Rows 1 to `args.rows`.
+    pub async fn create(args: &Args, folder: &Path) -> Result<Self> {
+        let store = Self::open(args, folder)?;
+        match &store.database {
+            Database::Sqlite(database) => database.create(args.rows)?,
+            // Redis is told by a process that reads the table of changes.
+            Database::Postgres(database) => database.create(args.rows, args.redis.is_some()).await?,
         }
-        let folder = Arc::clone(&self.folder);
-        let run = move || {
-            SESSION.with_borrow_mut(|session| {
-                let open = match session.take() {
-                    Some(open) => open,
-                    None => Session::open(&folder)?,
-                };
-                session.insert(open).run(work)
-            })
-        };
-        spawn_blocking(run).await?
+        (1..=args.rows).try_for_each(|number| store.commits.note(number, 1))?;
+        Ok(store)
+    }
+
+    /// Leaves nothing in a database that was there before.
+    pub async fn remove(&self) -> Result<()> {
+        match &self.database {
+            Database::Sqlite(_) => Ok(()),
+            Database::Postgres(database) => database.remove().await,
+        }
     }
 
     /// The version of the row of `id`.
     pub async fn read(self, id: u64) -> Result<Option<u64>> {
-        self.run(move |connection| {
-            let mut query = connection.prepare_cached("SELECT version FROM users WHERE id = ?")?;
-            query.query_row([id as i64], |row| unsigned(row, 0)).optional()
-        })
-        .await
-    }
-
-    /// All ids, page by page: a source.
-    pub async fn ids(&self, keys: &mut Keys<'_, u64>) -> Result<(), BoxError> {
-        let mut last = None;
-        loop {
-            let page = move |connection: &mut Connection| {
-                let text = "SELECT id FROM users WHERE ?1 IS NULL OR id > ?1 ORDER BY id LIMIT 1000";
-                let mut query = connection.prepare_cached(text)?;
-                let ids = query.query_map([last], |row| row.get(0))?;
-                ids.collect::<rusqlite::Result<Vec<i64>>>()
-            };
-            let ids = self.run(page).await?;
-            let Some(id) = ids.last() else { return Ok(()) };
-            last = Some(*id);
-            keys.insert_all(ids.into_iter().map(|id| id as u64))?;
+        match &self.database {
+            Database::Sqlite(database) => database.read(id).await,
+            Database::Postgres(database) => database.read(id).await,
         }
     }
 
-    /// Adds or changes a row, and tells the table of changes in the same transaction. Returns the
-    /// row's version.
-    pub fn write(&self, number: u64) -> Result<u64> {
-        let version = self.session()?.run(|connection| write(connection, number))?;
-        self.commits.note(number, version)?;
-        Ok(version)
+    /// All ids: a source.
+    pub async fn ids(&self, keys: &mut Keys<'_, u64>) -> Result<(), BoxError> {
+        match &self.database {
+            Database::Sqlite(database) => database.ids(keys).await,
+            Database::Postgres(database) => database.ids(keys).await,
+        }
     }
 
-    /// [`write`](Self::write) that goes on if the future is dropped.
-    pub async fn write_behind(&self, number: u64) -> Result<u64> {
-        let commits = Arc::clone(&self.commits);
-        let write = move |connection: &mut Connection| {
-            let version = write(connection, number)?;
-            Ok(commits.note(number, version).map(|()| version))
+    /// Adds or changes a row. Returns its version. If the future is dropped, the write goes on.
+    pub async fn write(&self, number: u64) -> Result<u64> {
+        let store = self.clone();
+        let running = Arc::clone(&self.writes).read_owned().await;
+        let write = async move {
+            let _running = running;
+            let version = match &store.database {
+                Database::Sqlite(database) => database.write(number).await?,
+                Database::Postgres(database) => database.write(number).await?,
+            };
+            store.commits.note(number, version)?;
+            Ok(version)
         };
-        self.run(write).await?
+        tokio::spawn(write).await?
     }
 
-    pub fn session(&self) -> Result<Session> {
-        Session::open(&self.folder)
+    /// Waits until no write runs.
+    pub async fn settle(&self) {
+        drop(self.writes.write().await);
+    }
+
+    /// The changes, for a process that sends them on.
+    pub fn outbox(&self) -> Result<Outbox> {
+        Ok(match &self.database {
+            Database::Sqlite(database) => Outbox::Sqlite(database.outbox()?),
+            Database::Postgres(database) => Outbox::Postgres(postgres::Outbox::new(database)),
+        })
     }
 
     /// The last commit of a row, for checks.
@@ -187,77 +172,59 @@ impl Store {
     }
 
     /// Reads and writes wait for this time.
-    pub fn hang(&self, time: Duration) -> Result<()> {
-        let gate = self.session()?.gate;
-        flock(&gate, FlockOperation::LockExclusive)?;
-        thread::sleep(time);
-        Ok(flock(&gate, FlockOperation::Unlock)?)
+    pub async fn hang(&self, time: Duration) -> Result<()> {
+        match &self.database {
+            Database::Sqlite(database) => database.hang(time),
+            Database::Postgres(database) => database.hang(time).await,
+        }
     }
 
     /// Reads and writes fail for this time.
-    pub fn fail(&self, time: Duration) -> Result<()> {
-        let connection = self.session()?.connection;
-        connection.execute("ALTER TABLE users RENAME TO away", ())?;
-        thread::sleep(time);
-        connection.execute("ALTER TABLE away RENAME TO users", ())?;
+    pub async fn fail(&self, time: Duration) -> Result<()> {
+        match &self.database {
+            Database::Sqlite(database) => database.fail(time),
+            Database::Postgres(database) => database.fail(time).await,
+        }
+    }
+
+    /// The processes of the sessions of PostgreSQL, or of those that listen.
+    pub async fn sessions(&self, that_listen: bool) -> Result<Vec<u32>> {
+        match &self.database {
+            Database::Sqlite(_) => Ok(Vec::new()),
+            Database::Postgres(database) => database.sessions(that_listen).await,
+        }
+    }
+
+    /// Ends the sessions of PostgreSQL that listen.
+    pub async fn cut(&self) -> Result<()> {
+        match &self.database {
+            Database::Sqlite(_) => Ok(()),
+            Database::Postgres(database) => database.cut().await,
+        }
+    }
+}
+
+/// The table of changes.
+pub enum Outbox {
+    Sqlite(sqlite::Outbox),
+    Postgres(postgres::Outbox),
+}
+
+impl Outbox {
+    /// The changes that were not sent yet.
+    pub async fn read(&mut self) -> Result<Vec<String>> {
+        match self {
+            Self::Sqlite(outbox) => outbox.read(),
+            Self::Postgres(outbox) => outbox.read().await,
+        }
+    }
+
+    /// Call it once those of the last [`read`](Self::read) are sent. Otherwise they come again.
+    pub async fn note_sent(&mut self) -> Result<()> {
+        match self {
+            Self::Sqlite(outbox) => outbox.note_sent(),
+            Self::Postgres(outbox) => outbox.note_sent().await?,
+        }
         Ok(())
     }
-}
-
-/// A connection, behind a gate that can be shut: no lock of SQLite stops readers in WAL mode.
-pub struct Session {
-    connection: Connection,
-    gate: File,
-}
-
-impl Session {
-    fn open(folder: &Path) -> Result<Self> {
-        let connection = Connection::open(folder.join("users.sqlite"))?;
-        connection.busy_timeout(Duration::from_secs(60))?;
-        connection.pragma_update(None, "journal_mode", "wal")?;
-        // A commit waits for no disk. A killed process takes nothing back, only a power failure
-        // does.
-        connection.pragma_update(None, "synchronous", "off")?;
-        let gate = File::create(folder.join("gate"))?;
-        Ok(Self { connection, gate })
-    }
-
-    fn run<T>(&mut self, work: impl FnOnce(&mut Connection) -> rusqlite::Result<T>) -> Result<T> {
-        flock(&self.gate, FlockOperation::LockShared)?;
-        let result = work(&mut self.connection);
-        flock(&self.gate, FlockOperation::Unlock)?;
-        Ok(result?)
-    }
-
-    /// The changes after the one of number `last`, each with its number, the row's number and its
-    /// version.
-    pub fn changes(&mut self, last: i64) -> Result<Vec<(i64, u64, u64)>> {
-        self.run(|connection| {
-            let text = "SELECT sequence, number, version FROM changes WHERE sequence > ? ORDER BY sequence";
-            let mut query = connection.prepare_cached(text)?;
-            let changes = query.query_map([last], |row| Ok((row.get(0)?, unsigned(row, 1)?, unsigned(row, 2)?)))?;
-            changes.collect()
-        })
-    }
-}
-
-fn unsigned(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
-    row.get::<_, u32>(column).map(u64::from)
-}
-
-fn write(connection: &mut Connection, number: u64) -> rusqlite::Result<u64> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let version = {
-        let text = "INSERT INTO users VALUES (?, 1)
-            ON CONFLICT (id) DO UPDATE SET version = version + 1 RETURNING version";
-        let mut write = transaction.prepare_cached(text)?;
-        let version = write.query_row([id_of(number) as i64], |row| unsigned(row, 0))?;
-        let text = "INSERT INTO changes (number, version) VALUES (?, ?)";
-        transaction
-            .prepare_cached(text)?
-            .execute((number as i64, version as i64))?;
-        version
-    };
-    transaction.commit()?;
-    Ok(version)
 }

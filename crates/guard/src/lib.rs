@@ -205,10 +205,14 @@
 //!
 //! - **Tell every change, or fail.** A process that publishes a message after its commit may be
 //!   killed in between, and nobody is told. Let the store tell: by `NOTIFY` in the transaction, or
-//!   by a table of changes that the transaction writes to. Buffers that drop messages must report
-//!   it, as `broadcast::Receiver` does when it lags.
+//!   by a table of changes that the transaction writes to. Transactions that run side by side do
+//!   not commit in the order of such a table's sequence: remove each change once it is sent, in
+//!   place of reading all after the last number. Buffers that drop messages must report it, as
+//!   `broadcast::Receiver` does when it lags.
 //! - **Send more often than every `silence`**: [`Change::Alive`] where nothing has changed. A
-//!   frozen server closes no connection.
+//!   frozen server closes no connection. The heartbeat must come from the one that reads the
+//!   changes. For `LISTEN`, that is the server's end of the connection: an empty query on it is
+//!   enough. A ping to Redis says nothing about the process that publishes.
 //! - **Tell a change after it can be read.** If loads read from a replica of the database that
 //!   lags, a message that overtakes it brings the state before back: read the key from the primary,
 //!   or delay the feed.
@@ -216,9 +220,10 @@
 //! A process that was itself stopped, by the host of its virtual machine for example, has a backlog
 //! when it goes on: rows of that time are turned away until it has applied them.
 //!
-//! The program `replicas` of the repository's `examples` does all this with two processes over
-//! SQLite. It cuts and freezes the feed, kills processes, hangs the store and makes it fail, and
-//! counts the rows that were refused.
+//! The program `replicas` of the repository's `examples` does all this with two processes: over
+//! SQLite and TCP, or with PostgreSQL (`--postgres`: `LISTEN`/`NOTIFY`), Redis (`--redis`: pub/sub)
+//! or both. It cuts and freezes the feed, stops and kills servers and processes, hangs the store
+//! and makes it fail, and counts the rows that were refused.
 //!
 //! # Hostile keys
 //!

@@ -131,33 +131,6 @@ fn a_guard_serves_from_a_shared_window() {
     assert!(guards[1].check("dave").is_some());
 }
 
-/// Stops a server's process, so that it answers nothing and connections to it stay, until dropped.
-#[cfg(unix)]
-struct Frozen(u32);
-
-#[cfg(unix)]
-impl Frozen {
-    fn new(redis: &Redis) -> Self {
-        let id = redis.id();
-        Self::signal("-STOP", id);
-        Self(id)
-    }
-
-    fn signal(signal: &str, id: u32) {
-        let status = std::process::Command::new("kill")
-            .args([signal, &id.to_string()])
-            .status();
-        assert!(status.unwrap().success());
-    }
-}
-
-#[cfg(unix)]
-impl Drop for Frozen {
-    fn drop(&mut self) {
-        Self::signal("-CONT", self.0);
-    }
-}
-
 /// Three processes start with an empty set, serve from the beginning, and add rows. One of them
 /// reads the store.
 #[test]
@@ -371,7 +344,7 @@ fn a_guard_over_a_window_opens_while_it_lags_and_says_so() {
     until(false);
     assert!(guard.check(&17).is_none());
     let (lags, warned) = (guard.filter().stats().lags, warnings.count(says));
-    let frozen = Frozen::new(&redis);
+    let frozen = redis.freeze();
     until(true);
     assert!(guard.check(&17).is_some() && guard.filter().is_lagging());
     let began = Instant::now();
@@ -419,7 +392,7 @@ fn a_guard_opens_while_its_filter_lags() {
         other.filter().sync(PATIENCE).unwrap();
         assert!(other.check(&0).is_some());
 
-        let frozen = Frozen::new(&redis);
+        let frozen = redis.freeze();
         let opened_after = until("open", true);
         let (mut keys, mut refused) = (0, 0);
         let began = Instant::now();

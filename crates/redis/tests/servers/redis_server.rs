@@ -183,6 +183,14 @@ impl Redis {
         let _ = self.process.wait();
     }
 
+    /// Stops the process, which responds to nothing, and keeps its connections, until the value is
+    /// dropped.
+    #[cfg(unix)]
+    pub(crate) fn freeze(&self) -> Frozen {
+        Frozen::signal("-STOP", self.id());
+        Frozen(self.id())
+    }
+
     /// Starts the server again, at the same port and in the same folder. Its data is lost, unless
     /// its arguments say otherwise.
     pub(crate) fn restart(&mut self) {
@@ -195,6 +203,25 @@ impl Redis {
                 Err(log) => assert!(began.elapsed() < PATIENCE, "the server did not start again:\n{log}"),
             }
         };
+    }
+}
+
+/// A process that is stopped; made by [`Redis::freeze`].
+#[cfg(unix)]
+pub(crate) struct Frozen(u32);
+
+#[cfg(unix)]
+impl Frozen {
+    fn signal(signal: &str, id: u32) {
+        let status = Command::new("kill").args([signal, &id.to_string()]).status();
+        assert!(status.unwrap().success());
+    }
+}
+
+#[cfg(unix)]
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        Self::signal("-CONT", self.0);
     }
 }
 
