@@ -8,7 +8,7 @@ use std::time::Duration;
 ///
 /// Every [`Filter`] with inserts implements it, and [`Layered`](crate::Layered), which takes less
 /// memory. With the feature `formats`, `GuavaBloom` of `lanebloom-formats` does too. With the
-/// feature `redis`, `Shared` and `SharedSet` of `lanebloom-redis` do.
+/// feature `redis`, `Shared` of `lanebloom-redis` does.
 ///
 /// You can implement it for your own type that wraps a filter. Your type must then keep the guard's
 /// promise: if an insert of a key happens before a lookup of the key, the lookup returns `true`,
@@ -128,6 +128,19 @@ macro_rules! forward {
             <$filter>::memory_bytes(self)
         }
     };
+    ($filter:ty, which takes every key) => {
+        forward! { $filter }
+
+        #[inline]
+        fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+            <$filter>::insert(self, key);
+            true
+        }
+        fn insert_batch<K: Funnel>(&self, keys: &[K]) -> bool {
+            <$filter>::insert_batch(self, keys);
+            true
+        }
+    };
 }
 
 impl<E, S> GuardFilter for Filter<E, S>
@@ -157,18 +170,7 @@ where
 
 #[cfg(feature = "formats")]
 impl GuardFilter for lanebloom_formats::GuavaBloom {
-    forward! { Self }
-
-    #[inline]
-    fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-        Self::insert(self, key);
-        true
-    }
-
-    fn insert_batch<K: Funnel>(&self, keys: &[K]) -> bool {
-        Self::insert_batch(self, keys);
-        true
-    }
+    forward! { Self, which takes every key }
 }
 
 /// Reads and writes the local copy. While the copy may lack keys, every key may be in the set.
@@ -224,51 +226,8 @@ impl<F: GuardFilter> GuardFilter for lanebloom_redis::Shared<F> {
     }
 }
 
-/// As for `Shared`, with the generations of the set.
+/// The generations of a `SharedSet` in this process.
 #[cfg(feature = "redis")]
-impl<S: KeyHasher + Send + Sync + 'static> GuardFilter for lanebloom_redis::SharedSet<S> {
-    #[inline]
-    fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-        // Twice for the same reason.
-        Self::contains(self, key) || self.may_lack_keys() || Self::contains(self, key)
-    }
-
-    fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
-        let is_open = self.may_lack_keys();
-        Self::contains_batch_bitmap(self, keys, out);
-        if is_open {
-            admit_all(keys.len(), out);
-        }
-    }
-
-    fn statistics(&self) -> Statistics {
-        Self::statistics(self)
-    }
-
-    fn false_positive_rate(&self) -> f64 {
-        Self::false_positive_rate(self)
-    }
-
-    fn memory_bytes(&self) -> usize {
-        Self::memory_bytes(self)
-    }
-
-    #[inline]
-    fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-        Self::insert(self, key);
-        true
-    }
-
-    fn insert_batch<K: Funnel>(&self, keys: &[K]) -> bool {
-        Self::insert_batch(self, keys);
-        true
-    }
-
-    fn lag(&self) -> Option<Duration> {
-        Some(self.stats().lag)
-    }
-
-    fn may_lack_keys(&self) -> bool {
-        Self::may_lack_keys(self)
-    }
+impl<S: KeyHasher + Send + Sync + 'static> GuardFilter for lanebloom_redis::LocalSet<S> {
+    forward! { Self, which takes every key }
 }

@@ -194,7 +194,7 @@ mod transfer;
 pub use bitmap::RedisBitmap;
 pub use error::{BitmapError, SharedError, TransferError};
 pub use local_copy::{LocalBitmap, Refreshed};
-pub use shared::{Shared, SharedBloom, SharedSet, SharedWindow};
+pub use shared::{LocalSet, Shared, SharedBloom, SharedSet, SharedWindow};
 pub use transfer::Transfer;
 
 /// The crate of the connections, version 1.8 or a later 1.x.

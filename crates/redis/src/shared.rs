@@ -287,15 +287,15 @@ use std::time::{Duration, SystemTime};
 
 pub use fill::Filled;
 pub use node::SharedStats;
-pub use set::SharedSet;
+pub use set::{LocalSet, SharedSet};
 #[doc(hidden)]
 pub use set::{SteppedHandle, SteppedSet};
 pub use window::SharedWindow;
 #[doc(hidden)]
 pub use window::exchange_window_over;
 
-/// A filter that shares one set with other processes, through Redis: a [`SharedBloom`] or a
-/// [`SharedWindow`].
+/// A filter that shares one set with other processes, through Redis: a [`SharedBloom`], a
+/// [`SharedSet`] or a [`SharedWindow`].
 ///
 /// It derefs to the filter: look up and insert by the filter's own methods, which never wait for
 /// the network. [The module](self) has the promises, the costs, and how a guard treats keys that
@@ -710,8 +710,9 @@ impl<F> Shared<F> {
     }
 
     /// Whether a guard over this node is open: the node [lags](Self::is_lagging), or the set is not
-    /// [filled](SharedBuilder::open_until_filled). False without one of the two options. Takes two
-    /// loads and a look at the clock.
+    /// [filled](SharedBuilder::open_until_filled). False without one of the two options, unless it
+    /// is a [`SharedSet`], which always has the second one. Takes two loads and a look at the
+    /// clock.
     ///
     /// ```no_run
     /// use lanebloom::ConcurrentBloom;

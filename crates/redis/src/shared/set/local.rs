@@ -1,0 +1,289 @@
+//! [`LocalSet`]: the generations of a [`SharedSet`](super::SharedSet) in this process, and the log
+//! of inserts. Callers read and insert; the background thread replaces the list and takes the log.
+
+use crate::shared::replica::Id;
+use lanebloom::internal::Swap;
+use lanebloom::{ConcurrentBloom, Funnel, KeyHasher, Murmur3, Statistics};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Hashes that a node keeps at most: 8 MiB.
+const MOST_HASHES: usize = 1 << 20;
+
+/// What a [`SharedSet`](super::SharedSet) has in this process: the newest generation, and the older ones until the
+/// newest is filled.
+///
+/// ```no_run
+/// use lanebloom::ConcurrentBloom;
+/// use lanebloom_redis::{LocalSet, SharedBloom};
+///
+/// fn is_known(ids: &LocalSet, id: &str) -> bool {
+///     ids.contains(id)
+/// }
+///
+/// let server = redis::Client::open("redis://127.0.0.1/")?;
+/// let ids = SharedBloom::builder("ids").connect_set(server, 1000, |keys| {
+///     ConcurrentBloom::builder().expected_keys(keys).build()
+/// })?;
+/// ids.insert("ann");
+/// assert!(is_known(&ids, "ann") && !is_known(&ids, "eve"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct LocalSet<S = Murmur3> {
+    /// The newest is the last one. The older ones are there until it is filled.
+    pub(super) generations: Swap<Vec<Generation<S>>>,
+    pub(super) log: Mutex<Log>,
+}
+
+pub(super) struct Generation<S> {
+    /// As [`Filling::generation`].
+    pub(super) place: u64,
+    pub(super) id: Id,
+    pub(super) filter: Arc<ConcurrentBloom<S>>,
+}
+
+impl<S> Clone for Generation<S> {
+    fn clone(&self) -> Self {
+        let (place, id, filter) = (self.place, self.id, Arc::clone(&self.filter));
+        Self { place, id, filter }
+    }
+}
+
+/// Inserts that are perhaps not pushed yet.
+#[derive(Default)]
+pub(super) struct Log {
+    pub(super) hashes: Vec<u64>,
+    /// Whether there were too many.
+    pub(super) is_cut: bool,
+}
+
+impl Log {
+    fn extend(&mut self, hashes: &[u64]) {
+        self.is_cut |= MOST_HASHES < self.hashes.len() + hashes.len();
+        if self.is_cut {
+            self.hashes = Vec::new();
+        } else {
+            self.hashes.extend_from_slice(hashes);
+        }
+    }
+
+    pub(super) fn append(&mut self, other: Self) {
+        self.is_cut |= other.is_cut;
+        self.extend(&other.hashes);
+    }
+}
+
+/// Lookups and inserts, which never wait for the network.
+impl<S: KeyHasher> LocalSet<S> {
+    /// Whether the set may hold the key, as far as this node has heard.
+    ///
+    /// ```no_run
+    /// # use lanebloom::ConcurrentBloom;
+    /// # use lanebloom_redis::SharedBloom;
+    /// # let server = redis::Client::open("redis://127.0.0.1/")?;
+    /// # let build = |keys| ConcurrentBloom::builder().expected_keys(keys).build();
+    /// let ids = SharedBloom::builder("ids").connect_set(server, 1000, build)?;
+    /// ids.insert("ann");
+    /// assert!(ids.contains("ann") && !ids.contains("eve"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+        let generations = self.generations.load();
+        generations
+            .iter()
+            .rev()
+            .any(|generation| generation.filter.contains(key))
+    }
+
+    /// [`contains`](Self::contains) of many keys: bit `i % 64` of word `i / 64` for key `i`.
+    ///
+    /// # Panics
+    ///
+    /// Panics if `out` has not one word for every 64 keys.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// # use lanebloom::ConcurrentBloom;
+    /// # use lanebloom_redis::SharedBloom;
+    /// # let server = redis::Client::open("redis://127.0.0.1/")?;
+    /// # let build = |keys| ConcurrentBloom::builder().expected_keys(keys).build();
+    /// let ids = SharedBloom::builder("ids").connect_set(server, 1000, build)?;
+    /// ids.insert_batch(&["ann", "bob"]);
+    /// let mut found = [0];
+    /// ids.contains_batch_bitmap(&["bob", "eve", "ann"], &mut found);
+    /// assert_eq!(found, [0b101]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
+        let generations = self.generations.load();
+        let mut generations = generations.iter().rev();
+        if let Some(newest) = generations.next() {
+            newest.filter.contains_batch_bitmap(keys, out);
+        }
+        for older in generations {
+            let mut found = vec![0; out.len()];
+            older.filter.contains_batch_bitmap(keys, &mut found);
+            out.iter_mut().zip(found).for_each(|(out, found)| *out |= found);
+        }
+    }
+
+    /// Inserts a key. Returns whether it is new in the newest generation at this node.
+    ///
+    /// ```no_run
+    /// # use lanebloom::ConcurrentBloom;
+    /// # use lanebloom_redis::SharedBloom;
+    /// # let server = redis::Client::open("redis://127.0.0.1/")?;
+    /// # let build = |keys| ConcurrentBloom::builder().expected_keys(keys).build();
+    /// let ids = SharedBloom::builder("ids").connect_set(server, 1000, build)?;
+    /// assert!(ids.insert("ann") && !ids.insert("ann"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+        self.insert_hashes(&[self.newest().filter.hash(key)]) == 1
+    }
+
+    /// [`insert`](Self::insert) of many keys. Returns the number of new ones.
+    ///
+    /// ```no_run
+    /// # use lanebloom::ConcurrentBloom;
+    /// # use lanebloom_redis::SharedBloom;
+    /// # let server = redis::Client::open("redis://127.0.0.1/")?;
+    /// # let build = |keys| ConcurrentBloom::builder().expected_keys(keys).build();
+    /// let ids = SharedBloom::builder("ids").connect_set(server, 1000, build)?;
+    /// assert_eq!(ids.insert_batch(&["ann", "bob"]), 2);
+    /// assert!(ids.contains("bob"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn insert_batch<K: Funnel>(&self, keys: &[K]) -> usize {
+        let newest = self.newest();
+        let hashes: Vec<u64> = keys.iter().map(|key| newest.filter.hash(key)).collect();
+        self.insert_hashes(&hashes)
+    }
+
+    /// The newest generation's fill, number of keys, and false-positive rate.
+    ///
+    /// ```no_run
+    /// # use lanebloom::ConcurrentBloom;
+    /// # use lanebloom_redis::SharedBloom;
+    /// # let server = redis::Client::open("redis://127.0.0.1/")?;
+    /// # let build = |keys| ConcurrentBloom::builder().expected_keys(keys).build();
+    /// let ids = SharedBloom::builder("ids").connect_set(server, 1000, build)?;
+    /// ids.insert("ann");
+    /// assert_eq!(ids.statistics().len, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn statistics(&self) -> Statistics {
+        self.newest().filter.statistics()
+    }
+
+    /// The false-positive rate that the newest generation was built for.
+    ///
+    /// ```no_run
+    /// # use lanebloom::ConcurrentBloom;
+    /// # use lanebloom_redis::SharedBloom;
+    /// # let server = redis::Client::open("redis://127.0.0.1/")?;
+    /// # let build = |keys| ConcurrentBloom::builder().expected_keys(keys).build();
+    /// let ids = SharedBloom::builder("ids").connect_set(server, 1000, build)?;
+    /// assert!(ids.false_positive_rate() <= 0.01);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn false_positive_rate(&self) -> f64 {
+        self.newest().filter.false_positive_rate()
+    }
+
+    /// The memory of the filters, in bytes, without the copy of the newest one.
+    ///
+    /// ```no_run
+    /// # use lanebloom::ConcurrentBloom;
+    /// # use lanebloom_redis::SharedBloom;
+    /// # let server = redis::Client::open("redis://127.0.0.1/")?;
+    /// # let build = |keys| ConcurrentBloom::builder().expected_keys(keys).build();
+    /// let ids = SharedBloom::builder("ids").connect_set(server, 1000, build)?;
+    /// assert!(ids.memory_bytes() > 1000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        let generations = self.generations.load();
+        generations
+            .iter()
+            .map(|generation| generation.filter.memory_bytes())
+            .sum()
+    }
+
+    /// Whether the newest generation has more keys than it expects: a rebuild is due. Takes a pass
+    /// over the filter.
+    ///
+    /// ```no_run
+    /// # use lanebloom::ConcurrentBloom;
+    /// # use lanebloom_redis::SharedBloom;
+    /// # let server = redis::Client::open("redis://127.0.0.1/")?;
+    /// # let build = |keys| ConcurrentBloom::builder().expected_keys(keys).build();
+    /// let ids = SharedBloom::builder("ids").connect_set(server, 1000, build)?;
+    /// assert!(!ids.is_outgrown());
+    /// ids.insert_batch(&Vec::from_iter(0..3000u32));
+    /// assert!(ids.is_outgrown());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn is_outgrown(&self) -> bool {
+        let newest = self.newest();
+        newest.filter.estimated_len() > newest.filter.expected_keys()
+    }
+
+    /// The number of the newest generation that this node knows: 0, and one more with each rebuild.
+    /// (A server that lost data may repeat a number.)
+    ///
+    /// ```no_run
+    /// # use lanebloom::ConcurrentBloom;
+    /// # use lanebloom_redis::SharedBloom;
+    /// # use std::time::Duration;
+    /// # let server = redis::Client::open("redis://127.0.0.1/")?;
+    /// # let build = |keys| ConcurrentBloom::builder().expected_keys(keys).build();
+    /// let ids = SharedBloom::builder("ids").connect_set(server, 1000, build)?;
+    /// ids.rebuild(2000, Duration::from_secs(30))?;
+    /// assert_eq!(ids.generation(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn generation(&self) -> u64 {
+        self.newest().id.number
+    }
+}
+
+/// For the callers and the thread.
+impl<S: KeyHasher> LocalSet<S> {
+    pub(super) fn newest(&self) -> Generation<S> {
+        let generations = self.generations.load();
+        generations.last().expect("a set has a generation").clone()
+    }
+
+    fn insert_hashes(&self, hashes: &[u64]) -> usize {
+        let write = |generations: &Vec<Generation<S>>| {
+            let new = generations
+                .last()
+                .map_or(0, |newest| newest.filter.insert_hashes(hashes));
+            self.lock().extend(hashes);
+            new
+        };
+        // The first filter decides whether a key is new.
+        self.generations
+            .write_to_current(self.generations.load(), write, |first, _| first)
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Log> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<S: KeyHasher> fmt::Debug for LocalSet<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LocalSet")
+            .field("generation", &self.generation())
+            .finish_non_exhaustive()
+    }
+}

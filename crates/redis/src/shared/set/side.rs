@@ -1,0 +1,272 @@
+//! What the background thread does for a [`SharedSet`](super::SharedSet): exchanges for the newest
+//! generation, announcements, and the switch to a newer one.
+
+use super::local::{Generation, LocalSet, Log};
+use crate::error::{SharedError, SharedErrorKind};
+use crate::shared::description::{Description, RedisKeys};
+use crate::shared::filling::Filling;
+use crate::shared::lifetime::Lifetime;
+use crate::shared::node::{Counts, Side};
+use crate::shared::replica::{Id, Replica, answer};
+use lanebloom::internal::Swap;
+use lanebloom::{BuildError, ConcurrentBloom, KeyHasher};
+use redis::{ConnectionLike, Script};
+use std::hash::{BuildHasher, RandomState};
+use std::mem;
+use std::sync::{Arc, Mutex};
+
+/// Generations that a pass follows, before it gives up until the next pass.
+const MOST_GENERATIONS: usize = 8;
+/// A node takes generations for at most this many times the keys that it expected.
+const MOST_GROWTH: u64 = 1024;
+
+/// The side of a [`SharedSet`](super::SharedSet).
+pub(super) struct SetSide<S, B> {
+    pub(super) local: Arc<LocalSet<S>>,
+    keys: RedisKeys,
+    build: B,
+    most_keys: u64,
+    announce: Script,
+    random: RandomState,
+    /// This node's side of the newest generation.
+    replica: Replica<S>,
+    /// Whether the server has had the newest generation, as this node knows it.
+    has_joined: bool,
+    /// The inserts that no pass has pushed, without those in the local log.
+    unpushed: Log,
+    /// The counts of older replicas.
+    past: Counts,
+}
+
+impl<S, B> SetSide<S, B>
+where
+    S: KeyHasher + Send + Sync,
+    B: Fn(usize) -> Result<ConcurrentBloom<S>, BuildError> + Send,
+{
+    pub(super) fn new(keys: RedisKeys, expected_keys: usize, build: B) -> Result<Self, SharedError> {
+        let random = RandomState::new();
+        // The first one, unless the server has another.
+        let id = Id {
+            number: 0,
+            token: random.hash_one("the first generation"),
+        };
+        let filter = Arc::new(build(expected_keys).map_err(SharedErrorKind::Build)?);
+        let replica = replica_of(&keys, id, expected_keys as u64, &filter)?;
+        let first = Generation { place: 0, id, filter };
+        Ok(Self {
+            local: Arc::new(LocalSet {
+                generations: Swap::new(vec![first]),
+                log: Mutex::default(),
+            }),
+            keys,
+            build,
+            most_keys: (expected_keys as u64).max(1).saturating_mul(MOST_GROWTH),
+            announce: Script::new(include_str!("../announce.lua")),
+            random,
+            replica,
+            has_joined: false,
+            unpushed: Log::default(),
+            past: Counts::default(),
+        })
+    }
+
+    /// Takes the log: these inserts are in the newest filter.
+    fn collect(&mut self) {
+        let log = mem::take(&mut *self.local.lock());
+        self.unpushed.append(log);
+    }
+
+    /// The newest generation on the server.
+    fn root(&self, server: &mut dyn ConnectionLike) -> Result<Root, SharedError> {
+        let mut get = redis::cmd("HMGET");
+        get.arg(self.keys.key("meta"))
+            .arg(&["newest", "keys", "lost", "before"]);
+        let foreign = || self.keys.foreign("meta", "it names no generation of a set");
+        let root: Vec<Option<Vec<u8>>> = get.query(server).map_err(SharedErrorKind::redis)?;
+        let [Some(newest), Some(keys), lost, before] = &root[..] else {
+            return Err(foreign());
+        };
+        let newest = Id::parse(newest).ok_or_else(foreign)?;
+        let keys = std::str::from_utf8(keys).ok().and_then(|keys| keys.parse().ok());
+        let mut get = redis::cmd("HEXISTS");
+        get.arg(self.keys.of_generation(newest).key("meta")).arg("filled");
+        Ok(Root {
+            newest,
+            keys: keys.ok_or_else(foreign)?,
+            has_lost: lost.is_some(),
+            before: before
+                .as_deref()
+                .and_then(|all| Id::parse(all.rsplit(|byte| *byte == b' ').next()?)),
+            is_filled: get.query(server).map_err(SharedErrorKind::redis)?,
+        })
+    }
+
+    /// Announces the generation `number`, after `newest`. Returns false if another one is newer.
+    fn announce(
+        &self,
+        server: &mut dyn ConnectionLike,
+        newest: Id,
+        number: u64,
+        keys: u64,
+        lost: bool,
+    ) -> Result<bool, SharedError> {
+        self.check(keys)?;
+        let token = self.random.hash_one((number, newest.token));
+        let next = Id { number, token }.to_string();
+        let mut call = self.announce.prepare_invoke();
+        call.key(self.keys.key("meta")).arg(newest.to_string()).arg(next);
+        call.arg(keys).arg(u8::from(lost));
+        Ok(answer(call.invoke(server), "announce.lua")?.is_empty())
+    }
+
+    fn check(&self, keys: u64) -> Result<(), SharedError> {
+        let limit = self.most_keys;
+        if keys > limit {
+            return Err(SharedErrorKind::Keys { keys, limit }.into());
+        }
+        Ok(())
+    }
+
+    /// Goes to the newest generation: see "The switch". `is_gone` says that the server does not
+    /// have the present one.
+    fn follow(&mut self, server: &mut dyn ConnectionLike, is_gone: bool) -> Result<(), SharedError> {
+        let present = self.local.newest();
+        let is_lost = self.has_joined && (is_gone || self.replica.has_lost);
+        let mut root = self.root(server)?;
+        let is_wrong =
+            |root: &Root| root.newest.number < present.id.number || is_lost && !root.is_filled && !root.has_lost;
+        for _ in 0..MOST_GENERATIONS {
+            if !is_wrong(&root) {
+                break;
+            }
+            let own_keys = self
+                .replica
+                .generation
+                .as_ref()
+                .map_or(root.keys, |generation| generation.2);
+            let number = root.newest.number.max(present.id.number) + 1;
+            self.announce(server, root.newest, number, own_keys, true)?;
+            root = self.root(server)?;
+        }
+        if is_wrong(&root) {
+            return Err(SharedErrorKind::Behind.into());
+        }
+        let Root { newest, keys, .. } = root;
+        if newest == present.id {
+            // The server has lost the later one in between.
+            return Ok(());
+        }
+        self.check(keys)?;
+        // A generation in between may have keys that this node has not pulled.
+        let is_next = root.before == Some(present.id);
+        let is_covered = self.replica.filling.is_complete() && is_next && !is_gone && !root.has_lost;
+        let filter = (self.build)(usize::try_from(keys).unwrap_or(usize::MAX)).map_err(SharedErrorKind::Build)?;
+        let filter = Arc::new(filter);
+        let mut replica = replica_of(&self.keys, newest, keys, &filter)?;
+        replica.filling = self.replica.filling.next(is_covered);
+        let next = Generation {
+            place: replica.filling.generation,
+            id: newest,
+            filter,
+        };
+        let mut generations = self.local.generations.load().to_vec();
+        generations.push(next);
+        self.local.generations.replace(generations);
+        self.past.add(mem::replace(&mut self.replica, replica).counts);
+        self.collect();
+        self.replica.filter().insert_hashes(&self.unpushed.hashes);
+        if self.unpushed.is_cut {
+            self.replica.filling.rebuild = Some(keys);
+        }
+        tracing::info!(generation = newest.number, keys, "a shared set has a new generation");
+        Ok(())
+    }
+}
+
+/// What the root key says.
+struct Root {
+    newest: Id,
+    keys: u64,
+    /// The one before it, if the newest one is not filled.
+    before: Option<Id>,
+    /// Whether keys were lost since the last generation that was filled.
+    has_lost: bool,
+    /// Whether the newest one is filled.
+    is_filled: bool,
+}
+
+fn replica_of<S: KeyHasher>(
+    keys: &RedisKeys,
+    id: Id,
+    expected_keys: u64,
+    filter: &Arc<ConcurrentBloom<S>>,
+) -> Result<Replica<S>, SharedError> {
+    let description = Description::of(filter, filter.hasher(), Lifetime::Forever);
+    let mut replica = Replica::new(keys.of_generation(id), description, Arc::clone(filter))?;
+    replica.generation = Some((keys.key("meta"), id, expected_keys));
+    Ok(replica)
+}
+
+impl<S, B> Side for SetSide<S, B>
+where
+    S: KeyHasher + Send + Sync,
+    B: Fn(usize) -> Result<ConcurrentBloom<S>, BuildError> + Send,
+{
+    fn prepare(&mut self) -> Result<(), SharedError> {
+        Ok(())
+    }
+
+    fn pass(&mut self, server: &mut dyn ConnectionLike, ended: &dyn Fn() -> bool) -> Result<(), SharedError> {
+        // Before the comparison: it covers these inserts.
+        self.collect();
+        for _ in 0..MOST_GENERATIONS {
+            let result = self.replica.catch_up(server, ended, None);
+            if let Err(error) = &result
+                && let Some(gone) = error.superseded()
+            {
+                self.follow(server, gone)?;
+                continue;
+            }
+            result?;
+            self.has_joined = true;
+            self.replica.has_lost = false;
+            if let Some(keys) = self.replica.filling.rebuild {
+                let newest = self.local.newest().id;
+                let has_lost = self.unpushed.is_cut;
+                if self.announce(server, newest, newest.number + 1, keys, has_lost)? {
+                    // Its source reads the rows of these inserts.
+                    self.unpushed = Log::default();
+                }
+                if !self.unpushed.is_cut {
+                    self.replica.filling.rebuild = None;
+                }
+                continue;
+            }
+            self.unpushed = Log::default();
+            if self.replica.filling.is_filled && self.local.generations.load().len() > 1 {
+                self.local.generations.replace(vec![self.local.newest()]);
+            }
+            return Ok(());
+        }
+        Err(SharedErrorKind::Behind.into())
+    }
+
+    fn forget(&mut self) {
+        self.replica.forget();
+    }
+
+    fn most_bytes(&self) -> usize {
+        self.replica.most_bytes()
+    }
+
+    fn counts(&self) -> Counts {
+        let mut counts = self.past;
+        counts.add(self.replica.counts);
+        counts.comparing = self.replica.counts.comparing;
+        counts
+    }
+
+    fn filling(&mut self) -> Option<&mut Filling> {
+        Some(&mut self.replica.filling)
+    }
+}

@@ -1,0 +1,100 @@
+//! For tests: a node of a set without a thread.
+
+use super::local::{LocalSet, Log};
+use super::side::SetSide;
+use crate::error::SharedError;
+use crate::shared::description::RedisKeys;
+use crate::shared::filling::Fill;
+use crate::shared::node::Side;
+use lanebloom::{BuildError, ConcurrentBloom, KeyHasher};
+use redis::ConnectionLike;
+use std::sync::Arc;
+
+/// For tests: a node of a set whose passes the caller makes, over any connection.
+#[doc(hidden)]
+pub struct SteppedSet<S> {
+    local: Arc<LocalSet<S>>,
+    side: Box<dyn Side>,
+    is_complete: bool,
+}
+
+/// For tests: the callers' part of a [`SteppedSet`].
+#[doc(hidden)]
+pub struct SteppedHandle<S>(Arc<LocalSet<S>>);
+
+impl<S: KeyHasher> SteppedHandle<S> {
+    #[must_use]
+    pub fn contains(&self, key: u64) -> bool {
+        self.0.contains(&key)
+    }
+
+    pub fn insert(&self, key: u64) {
+        self.0.insert(&key);
+    }
+
+    /// The newest filter, for a source.
+    #[must_use]
+    pub fn newest(&self) -> (u64, Arc<ConcurrentBloom<S>>) {
+        let newest = self.0.newest();
+        (newest.place, newest.filter)
+    }
+
+    /// As after too many inserts.
+    pub fn cut_log(&self) {
+        *self.0.lock() = Log {
+            hashes: Vec::new(),
+            is_cut: true,
+        };
+    }
+}
+
+impl<S: KeyHasher + Send + Sync + 'static> SteppedSet<S> {
+    pub fn new(
+        name: &str,
+        expected_keys: usize,
+        build: impl Fn(usize) -> Result<ConcurrentBloom<S>, BuildError> + Send + 'static,
+    ) -> Result<Self, SharedError> {
+        let side = SetSide::new(RedisKeys::of(name)?, expected_keys, build)?;
+        Ok(Self {
+            local: Arc::clone(&side.local),
+            side: Box::new(side),
+            is_complete: false,
+        })
+    }
+
+    #[must_use]
+    pub fn handle(&self) -> SteppedHandle<S> {
+        SteppedHandle(Arc::clone(&self.local))
+    }
+
+    #[must_use]
+    pub fn may_lack_keys(&self) -> bool {
+        !self.is_complete
+    }
+
+    /// A pass, as the thread makes it. `has_all` is the generation that a source has filled.
+    /// Returns whether the node may run a source.
+    pub fn pass(
+        &mut self,
+        server: &mut dyn ConnectionLike,
+        wants: bool,
+        has_all: Option<u64>,
+        rebuild: Option<u64>,
+    ) -> Result<bool, SharedError> {
+        let mut fill = Fill {
+            calls: usize::from(wants),
+            has_all,
+            ..Fill::default()
+        };
+        if let Some(filling) = self.side.filling() {
+            fill.rebuild = rebuild.map(|keys| (filling.generation, keys));
+            fill.tell(filling);
+        }
+        self.side.pass(server, &|| false)?;
+        if let Some(filling) = self.side.filling() {
+            fill.hears(filling);
+            self.is_complete = filling.is_complete();
+        }
+        Ok(fill.has_turn())
+    }
+}
