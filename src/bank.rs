@@ -34,6 +34,35 @@
 //! | 1,024 | 10 | 1.0 | 0.10 | 0.010 | 22.6 |
 //! | 8,192 | 82 | 8.2 | 0.82 | 0.082 | 26.4 |
 //!
+//! # More filters than columns
+//!
+//! The number of columns is fixed, since one more word in each row would move all rows. Banks make
+//! a chain: when the last one is full, the program adds one. A lookup asks each bank. From 512
+//! columns on, a bank has whole lines in each row, and a chain of such banks reads no more lines
+//! than one long bank would.
+//!
+//! ```
+//! use lanebloom::{ConcurrentBloom, FilterBank};
+//!
+//! let builder = ConcurrentBloom::builder().expected_keys(1000);
+//! let builder = builder.false_positive_rate(1e-6);
+//! let mut banks: Vec<FilterBank> = Vec::new();
+//! for day in 0..200u32 {
+//!     let filter = builder.clone().build()?;
+//!     filter.insert(&(day / 10));
+//!     if banks.last().is_none_or(|bank| bank.len() == bank.columns()) {
+//!         banks.push(FilterBank::new(64, &builder)?);
+//!     }
+//!     banks.last().expect("there is one").push(&filter)?;
+//! }
+//! let numbered = banks.iter().zip((0..).step_by(64));
+//! let days = numbered.flat_map(|(bank, first)| {
+//!     bank.which(&7u32).map(move |column| first + column)
+//! });
+//! assert!(days.eq(70..80));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # Cost
 //!
 //! The memory is the sum of the filters. ns to ask all filters with one pre-hashed key; filters of

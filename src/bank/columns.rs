@@ -1,6 +1,6 @@
 //! The columns of a bank: keys and filters into them, filters out of them.
 
-use super::rows::{AddRows, Square, Transpose, WORD};
+use super::rows::{Square, Transpose, WORD, add_rows};
 use super::{Bank, BankError, FilterBank, Problem, Rows};
 use crate::chunks::{HashedKeys, Source};
 use crate::error::BuildError;
@@ -15,7 +15,6 @@ use crate::words::bits::{Hint, Load, acquire, acquire_if};
 use crate::words::scratch::Scratch;
 use alloc::format;
 use alloc::vec::Vec;
-use core::array;
 use core::borrow::Borrow;
 
 /// Words of a row that [`FilterBank::push_all`] writes at a time: a cache line.
@@ -80,7 +79,8 @@ impl<S> FilterBank<S> {
     /// ```
     pub fn insert_hash(&self, column: usize, hash: u64) -> Result<bool, BankError> {
         self.use_column(column)?;
-        let changed = self.set(column, hash);
+        let mut space = Scratch::default();
+        let changed = self.set(column, self.places.starts(hash, &mut space));
         acquire_if(!changed);
         Ok(changed)
     }
@@ -103,26 +103,19 @@ impl<S> FilterBank<S> {
         if source.len() != 0 {
             self.use_column(column)?;
         }
-        let access = AccessPlan::changes(self.memory_bytes(), self.places.rows());
+        let lines = self.places.rows();
+        let access = (AccessPlan::changes(self.memory_bytes(), lines), lines);
         let mut changed = 0;
-        source.for_each_chunk(|_, hashes| {
-            access.tiles(
-                &mut changed,
-                hashes,
-                |_, _, _| (),
-                |_, _, &hash, (), hint| {
-                    let mut space = Scratch::default();
-                    for &start in self.places.starts(hash, &mut space) {
-                        self.rows.bits.prefetch_bit(64 * start + column as u64, hint);
-                    }
-                },
-                |changed, start, tile| {
-                    let hashes = &hashes[start..][..tile.len()];
-                    *changed += hashes.iter().filter(|&&hash| self.set(column, hash)).count();
-                    true
-                },
-            );
-        });
+        self.places.for_each(
+            source,
+            access,
+            |starts, hint| {
+                for &start in starts {
+                    self.rows.bits.prefetch_bit(64 * start + column as u64, hint);
+                }
+            },
+            |_, starts| changed += usize::from(self.set(column, starts)),
+        );
         acquire();
         Ok(changed)
     }
@@ -134,11 +127,10 @@ impl<S> FilterBank<S> {
         marked.map(|_| ()).or_else(|_| self.check(column))
     }
 
-    /// Sets the bits of a hash in a column; returns whether this call set any.
-    fn set(&self, column: usize, hash: u64) -> bool {
+    /// Sets a column's bits in rows; returns whether this call set any.
+    #[inline(always)]
+    fn set(&self, column: usize, starts: &[u64]) -> bool {
         let bits = &self.rows.bits;
-        let mut space = Scratch::default();
-        let starts = self.places.starts(hash, &mut space);
         // All loads first, so that none waits for an atomic operation before it.
         let mut missing = 0;
         for (i, start) in starts.iter().enumerate() {
@@ -221,12 +213,14 @@ impl<S: FilterHasher> FilterBank<S> {
             let line = folded(filter, block, factor);
             // The bits below pass on what their inserters did.
             acquire();
-            for (word, bits) in line.into_iter().enumerate() {
-                let row = block * LINE_BITS + 64 * word;
-                AccessPlan::each_one(bits, |bit| {
-                    self.rows.bits.add_bit(self.bit(row + bit, column));
-                });
-            }
+            let each_bit = |work: &dyn Fn(u64)| {
+                for (word, bits) in line.into_iter().enumerate() {
+                    let row = block * LINE_BITS + 64 * word;
+                    AccessPlan::each_one(bits, |bit| work(self.bit(row + bit, column)));
+                }
+            };
+            each_bit(&|bit| self.rows.bits.prefetch_bit(bit, Hint::L2));
+            each_bit(&|bit| _ = self.rows.bits.add_bit(bit));
         }
         Ok(column)
     }
@@ -281,30 +275,36 @@ impl<S: FilterHasher> FilterBank<S> {
     /// GROUP` of a row.
     fn write_group(&mut self, first: usize, columns: &[usize], filters: &[(&ConcurrentBloom<S>, usize)]) {
         let (isa, width) = (self.isa, self.columns / WORD);
-        let end = columns.last().map_or(first, |last| last / WORD + 1);
+        let many = columns.last().map_or(first, |last| last / WORD + 1) - first;
         let empty: ([u64; LINE_WORDS], Square) = ([0; LINE_WORDS], [[0; LINE_WORDS]; WORD]);
-        let mut squares = alloc::vec![empty; end - first];
-        let blocks = self.layout.blocks;
-        let words = self.rows.bits.words_mut().expect("the caller asked");
-        for (block, words) in words.chunks_exact_mut(LINE_BITS * width).enumerate() {
-            for (_, square) in &mut squares {
-                *square = empty.1;
+        // Those of a block, or of a few blocks, one after another: 32 KiB. (Of four blocks with
+        // eight words, so that each filter is read in runs of 256 bytes: as fast.)
+        let blocks = GROUP / many;
+        let mut squares = alloc::vec![empty; blocks * many];
+        let rows = self.rows.bits.words_mut().expect("the caller asked");
+        for (i, rows) in rows.chunks_mut(blocks * LINE_BITS * width).enumerate() {
+            let by_block = rows.chunks_exact_mut(LINE_BITS * width);
+            if columns.len() < many * WORD {
+                squares.fill(empty);
             }
             for (column, (filter, factor)) in columns.iter().zip(filters) {
-                if block + 1 < blocks {
-                    filter.bits().prefetch((block + 1) * factor, Hint::L1);
+                for (block, squares) in (blocks * i..).zip(squares.chunks_exact_mut(many).take(by_block.len())) {
+                    filter.bits().prefetch((block + blocks) * factor, Hint::L2);
+                    squares[column / WORD - first].1[column % WORD] = folded(filter, block, *factor);
                 }
-                squares[column / WORD - first].1[column % WORD] = folded(filter, block, *factor);
             }
-            for (_, square) in &mut squares {
-                isa.vectorized(Transpose(square));
+            for (rows, squares) in by_block.zip(squares.chunks_exact_mut(many)) {
+                let each = LINE_BITS / many;
+                for (i, (_, square)) in squares.iter_mut().enumerate() {
+                    // The lines of a part of the rows, which are added to below.
+                    let part = rows[first..].chunks(width).skip(each * i).take(each);
+                    for row in part.step_by((LINE_WORDS / width).max(1)) {
+                        Hint::L2.prefetch(row.as_ptr());
+                    }
+                    isa.vectorized(Transpose(square));
+                }
+                add_rows(rows, width, first, squares);
             }
-            isa.vectorized(AddRows {
-                block: words,
-                width,
-                first,
-                squares: &squares,
-            });
         }
         acquire();
     }
@@ -326,8 +326,13 @@ impl<S: FilterHasher> FilterBank<S> {
 /// A block of a filter after a fold by `factor`. The caller acquires.
 #[inline(always)]
 fn folded<S>(filter: &ConcurrentBloom<S>, block: usize, factor: usize) -> [u64; LINE_WORDS] {
-    let lines = filter.bits().shared().words_of(block * factor..(block + 1) * factor);
-    lines.fold([0; LINE_WORDS], |a, b| array::from_fn(|i| a[i] | b[i]))
+    let mut all = [0; LINE_WORDS];
+    for line in &filter.bits().shared().all()[block * factor..][..factor] {
+        for (all, word) in all.iter_mut().zip(line) {
+            *all |= Load::load(word);
+        }
+    }
+    all
 }
 
 impl<S> FilterBank<S> {

@@ -271,31 +271,23 @@ impl<R: Rows, S> Bank<R, S> {
             }
         };
         let lines = self.places.rows() * width.div_ceil(LINE_WORDS);
-        let access = AccessPlan::lookups(self.memory_bytes(), lines);
-        source.for_each_chunk(|before, hashes| {
-            access.tiles(
-                &mut *found,
-                hashes,
-                |_, _, _| (),
-                |_, _, &hash, (), hint| self.prefetch(hash, hint),
-                |found, start, tile| {
-                    for (i, &hash) in hashes[start..][..tile.len()].iter().enumerate() {
-                        let mut space = Scratch::default();
-                        self.and(0, self.places.starts(hash, &mut space), found);
-                        each(before + start + i, found);
-                    }
-                    true
-                },
-            );
-        });
+        let access = (AccessPlan::lookups(self.memory_bytes(), lines), lines);
+        self.places.for_each(
+            source,
+            access,
+            |starts, hint| self.prefetch(starts, hint),
+            |i, starts| {
+                self.and(0, starts, found);
+                each(i, found);
+            },
+        );
     }
 
-    /// Prefetches the rows of a hash.
+    /// Prefetches rows.
     #[inline(always)]
-    fn prefetch(&self, hash: u64, hint: Hint) {
+    fn prefetch(&self, starts: &[u64], hint: Hint) {
         let (width, words) = (self.columns / WORD, self.rows.rows().as_ptr());
-        let mut space = Scratch::default();
-        for &start in self.places.starts(hash, &mut space) {
+        for &start in starts {
             let row = words.wrapping_add(start as usize);
             for word in (0..width).step_by(LINE_WORDS) {
                 hint.prefetch(row.wrapping_add(word));
