@@ -33,7 +33,7 @@ type Bank = lanebloom::FilterBank<AnyHasher>;
 /// Many Bloom filters of one size, asked with one key at once: which of them may have it?
 ///
 /// Each filter is a column: of a file, a segment, a tenant or a day. 1,024 filters of 100,000 keys
-/// answer in the time of two or three; the memory is the sum of the filters.
+/// answer in the time of five to eight. The memory is the sum of the filters.
 ///
 /// columns:  the number of filters, rounded up to a multiple of 64.
 /// expected: the number of keys in each filter.

@@ -77,7 +77,7 @@ def test_pairs_are_those_of_single_lookups(threads):
     assert [len(part) for part in bank.which_many([])] == [0, 0]
 
 
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("threads", [1, 8])
 def test_rows_of_long_arrays_are_their_places(threads):
     numpy = pytest.importorskip("numpy")
     bank = FilterBank(64, 100, 1e-9)
