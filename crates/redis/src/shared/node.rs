@@ -581,3 +581,38 @@ fn message(panic: &(dyn Any + Send)) -> &str {
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("it says nothing")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shared::filling::Filling;
+
+    /// Two ask before the pass that begins the generation, and two while it runs.
+    #[test]
+    fn callers_that_rebuild_at_once_begin_one_generation() {
+        let control = Control::new(LagLimit::new(None), true);
+        let mut filling = Filling::default();
+        thread::scope(|scope| {
+            let call = || scope.spawn(|| control.rebuild(1000, Duration::from_secs(60)));
+            let have_asked = |callers| {
+                while control.lock().asked < callers {
+                    thread::yield_now();
+                }
+            };
+            let mut calls = vec![call(), call()];
+            have_asked(2);
+            control.lock().fill.tell(&mut filling);
+            assert_eq!(filling.rebuild, Some(1000));
+            calls.extend([call(), call()]);
+            have_asked(4);
+            filling = filling.next(true);
+            control.lock().fill.hears(&filling);
+            control.reported.notify_all();
+            for call in calls {
+                call.join().unwrap().unwrap();
+            }
+        });
+        control.lock().fill.tell(&mut filling);
+        assert_eq!(filling.rebuild, None);
+    }
+}

@@ -188,7 +188,8 @@ impl<S: KeyHasher> SharedSet<S> {
 
     /// Begins a new generation for `expected_keys`, and waits until this node has it. Then
     /// [`fill_once`](Self::fill_once) fills it, at this node or another. Lookups ask the present
-    /// generation as well until then. If several nodes call this at once, one generation begins.
+    /// generation as well until then. If several callers or nodes want one at once, one generation
+    /// begins, with the keys that one of them expects.
     ///
     /// # Errors
     ///

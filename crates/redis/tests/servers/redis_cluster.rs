@@ -367,6 +367,38 @@ fn shared_sets_follow_their_slot() {
     }
 }
 
+/// The server that has the set hangs, and stays so: all nodes lag, so their guards open. Once a
+/// replica has taken over, they catch up there.
+#[cfg(unix)]
+#[test]
+fn a_set_lags_until_a_replica_takes_over() {
+    let mut cluster = cluster!(a_set_lags_until_a_replica_takes_over);
+    let name = cluster.name_at(0, 3, "set");
+    let replica = cluster.add_replica(0, Server::of("a_set_lags_until_a_replica_takes_over"));
+    let sets = [1, 2].map(|node| {
+        let filter = ConcurrentBloom::builder().expected_keys(10_000).build().unwrap();
+        let builder = SharedBloom::builder(&name).interval(Duration::from_millis(5));
+        let builder = builder.open_above_lag(Duration::from_millis(500));
+        builder.connect(cluster.nodes[node].client(), filter).unwrap()
+    });
+    let sync = |set: &SharedBloom| set.sync(PATIENCE).unwrap();
+    sets[0].insert("before");
+    sets.iter().for_each(sync);
+    assert!(sets[1].contains("before"));
+    until("both are fresh", || sets.iter().all(|set| !set.may_lack_keys()));
+    cluster.await_replica(0, replica);
+
+    let frozen = cluster.nodes[0].freeze();
+    until("both lag", || sets.iter().all(SharedBloom::may_lack_keys));
+    sets[0].insert("meanwhile");
+    assert!(!sets[1].contains("meanwhile") && sets[1].may_lack_keys());
+    cluster.take_over(0, replica);
+    until("both have caught up", || sets.iter().all(|set| !set.may_lack_keys()));
+    sets.iter().for_each(sync);
+    assert!(sets[1].contains("meanwhile") && sets[1].contains("before"));
+    drop(frozen);
+}
+
 /// Half moved, a set cannot be rebuilt, and no node makes a second root. Then all follow.
 #[test]
 fn a_set_is_rebuilt_after_its_slot_has_moved() {

@@ -160,8 +160,14 @@ impl Cluster {
 
     /// Kills a node whose replica then takes its place, and waits until the other nodes know.
     pub(crate) fn fail_over(&mut self, dead: usize, replica: usize) {
-        let id = self.id(replica);
         self.nodes[dead].kill();
+        self.take_over(dead, replica);
+    }
+
+    /// Lets a replica take its master's place, which is dead or hangs, and waits until the other
+    /// nodes know.
+    pub(crate) fn take_over(&self, dead: usize, replica: usize) {
+        let id = self.id(replica);
         self.nodes[replica].ask::<()>(&["CLUSTER", "FAILOVER", "TAKEOVER"]);
         let line = |line: &str| line.starts_with(&id) && line.contains("master") && line.contains('-');
         until("the others know the new master", || {

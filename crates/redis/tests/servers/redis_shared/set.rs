@@ -263,6 +263,47 @@ impl Stepped {
     }
 }
 
+/// Two nodes want a rebuild at once. Before which request of the first one's pass the second one
+/// makes its own: one generation begins.
+#[test]
+fn of_nodes_that_rebuild_at_once_one_begins_a_generation() {
+    let redis = server!(of_nodes_that_rebuild_at_once_one_begins_a_generation);
+    let mut requests = usize::MAX;
+    for at in 1.. {
+        super::command(&redis, &["FLUSHALL"]);
+        let [mut one, mut other] = Stepped::two(&redis);
+        let mut server = meanwhile(&redis, |number| {
+            if number == at {
+                other.pass(Some(300));
+            }
+            Ok(())
+        });
+        one.node.pass(&mut server, false, None, Some(200)).unwrap();
+        requests = server.requests;
+        drop(server);
+        if at > requests {
+            break;
+        }
+        one.push(17);
+        other.push(18);
+        one.pass(None);
+        let mut root = redis::cmd("HMGET");
+        let root = root.arg("{ids}:meta").arg(&["newest", "before", "keys"]);
+        let [newest, before, keys]: [String; 3] = root.query(&mut redis.connection()).unwrap();
+        assert!(newest.starts_with("1-"), "{at}: {newest}");
+        assert!(before.starts_with("0-") && !before.contains(' '), "{at}: {before}");
+        assert!(["200", "300"].contains(&&*keys));
+        for node in [&one, &other] {
+            assert!(
+                !node.refuses(17) && !node.refuses(18) && !node.node.may_lack_keys(),
+                "{at}"
+            );
+        }
+    }
+    // The exchange, the announcement, what is newest, and the exchange of that.
+    assert!(requests >= 4, "{requests}");
+}
+
 /// The second node hears of two generations at once. The first of them has a key.
 #[test]
 fn a_generation_in_between_is_not_passed_over() {
