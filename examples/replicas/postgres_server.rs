@@ -1,5 +1,5 @@
-//! A PostgreSQL of the program's own: in a temporary folder, reached by a socket there, stopped when
-//! it is dropped. Needs `initdb` and `postgres`, in the path or where Debian has them.
+//! A PostgreSQL of the program's own: in a temporary folder, reached by a socket there, stopped
+//! when it is dropped. Needs `initdb` and `postgres`, in the path or where Debian has them.
 
 use crate::Result;
 use crate::servers::signal;
@@ -59,8 +59,8 @@ impl Postgres {
         self.process.id()
     }
 
-    /// Ends all processes at once, as a crash does, and starts the server again. It has kept what was
-    /// committed.
+    /// Ends all processes at once, as a crash does, and starts the server again. It has kept what
+    /// was committed.
     pub fn crash(&mut self) -> Result<()> {
         self.end();
         self.process = launch(&self.programs, self.folder.path())?;
