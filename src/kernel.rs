@@ -112,7 +112,7 @@ pub(crate) struct Lookups<T> {
     /// level.
     isa: Isa,
     tuning: TuningRow,
-    ladder: Ladder,
+    pub(crate) ladder: Ladder,
     /// For keys with one line.
     inlined: Inlined,
     /// For a key with all its lines.
@@ -199,7 +199,7 @@ fn traits(isa: Isa, layout: Layout, inlined: Inlined) -> Traits {
 pub(crate) struct Kernels {
     /// With the proof that the CPU has what the functions of `line` need.
     lookups: Lookups<AtomicU64>,
-    ladder: Ladder,
+    pub(crate) ladder: Ladder,
     line_insert: Insert,
     /// The number of its row in the table of [`BatchInserts`].
     row: u8,

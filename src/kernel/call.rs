@@ -36,16 +36,10 @@ impl<T: Load> Lookups<T> {
         }
     }
 
-    /// The plan of a batch of this length.
-    #[inline(always)]
-    pub(crate) fn plan(&self, hashes: usize) -> Plan {
-        self.ladder.plan(hashes)
-    }
-
     /// Whether each of a few hashes is found.
     #[inline]
     pub(crate) fn contains_few(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [bool]) {
-        match self.plan(hashes.len()) {
+        match self.ladder.plan(hashes.len()) {
             Plan::Single => self.contains_each(lines, hashes.iter().copied().zip(found), |place, found| *place = found),
             // SAFETY: as in `contains`.
             Plan::Few => unsafe { (self.batches().few_flags)(lines, hashes, &self.probe, found) },
@@ -64,7 +58,7 @@ impl<T: Load> Lookups<T> {
     /// [`contains_few`](Self::contains_few) as a bitmap.
     #[inline]
     pub(crate) fn contains_few_bitmap(&self, lines: Lines<'_, T>, hashes: &[u64]) -> u64 {
-        self.planned_bitmap(self.plan(hashes.len()), lines, hashes)
+        self.planned_bitmap(self.ladder.plan(hashes.len()), lines, hashes)
     }
 
     #[inline(always)]
@@ -89,7 +83,7 @@ impl<T: Load> Lookups<T> {
     /// Whether each hash is found, as a bitmap.
     #[inline]
     pub(crate) fn contains_hashes(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
-        match self.plan(hashes.len()) {
+        match self.ladder.plan(hashes.len()) {
             Plan::Pipeline => self.contains_many(lines, hashes, found),
             few => found.fill(self.planned_bitmap(few, lines, hashes)),
         }
@@ -153,12 +147,6 @@ impl<T: Load> Lookups<T> {
 }
 
 impl Kernels {
-    /// The plan of a batch of this length.
-    #[inline(always)]
-    pub(crate) fn plan(&self, hashes: usize) -> Plan {
-        self.ladder.plan(hashes)
-    }
-
     /// 1 or 2.
     pub(crate) fn lines_per_key(&self) -> usize {
         1 + usize::from(self.has_two_lines())
@@ -218,7 +206,7 @@ impl Kernels {
     /// Whether each hash's insert changed the filter, as a bitmap.
     #[inline]
     pub(crate) fn insert_hashes(&self, bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
-        match self.plan(hashes.len()) {
+        match self.ladder.plan(hashes.len()) {
             Plan::Pipeline => self.insert_many(bits, hashes, changed),
             Plan::Single => changed.fill(few_bitmap(hashes, &bits.shared(), None, |hash| self.insert(bits, hash))),
             _ if self.looks_first() => changed.fill(self.look_up_and_insert(bits, hashes)),

@@ -52,30 +52,7 @@ impl<const W: usize> GroupWords<W> {
     }
 }
 
-/// Lookups by groups. An instruction set supplies two functions for a group: the `places` of its
-/// hashes, and whether their words `hold` the patterns, one bit a hash.
-///
-/// # Safety
-///
-/// `places` writes all words, and the products if `hold` reads them.
-#[inline(always)]
-pub(super) unsafe fn contains<const W: usize, const TURN: usize>(
-    lines: &mut impl Prefetchable,
-    access: AccessPlan,
-    hashes: &[u64],
-    found: &mut [u64],
-    places: impl Fn(&Group, &mut GroupWords<W>),
-    hold: impl Fn(&Group, &GroupWords<W>) -> u8,
-) {
-    // SAFETY: as promised.
-    unsafe {
-        pipeline::<W, TURN, _>(lines, access, hashes, found, places, |_, hashes, places| {
-            hold(hashes, places)
-        })
-    };
-}
-
-/// [`contains`] for a few hashes: all places, then all answers, as the bits of a word.
+/// [`run`] for lookups of a few hashes: all places, then all answers, as the bits of a word.
 ///
 /// # Panics
 ///
@@ -83,7 +60,7 @@ pub(super) unsafe fn contains<const W: usize, const TURN: usize>(
 ///
 /// # Safety
 ///
-/// As for [`contains`].
+/// As for [`run`]; `places` writes the products too if `hold` reads them.
 #[cfg_attr(
     not(all(target_arch = "x86_64", lanebloom_rust_1_89)),
     allow(dead_code, reason = "for AVX-512")
@@ -173,11 +150,12 @@ pub(super) unsafe fn insert<const W: usize, const TURN: usize, T: Insertable>(
         changes
     };
     // SAFETY: as promised.
-    unsafe { pipeline::<W, TURN, _>(target, access, hashes, changed, places, work) };
+    unsafe { run::<W, TURN, _>(target, access, hashes, changed, places, work) };
 }
 
 /// Calls `places` for every group, and later `work`, which returns one bit a hash: `TURN` groups
-/// of each in turn, 1 or [`TILE_GROUPS`].
+/// of each in turn, 1 or [`TILE_GROUPS`]. An instruction set supplies both functions. For lookups,
+/// `work` is whether the words at the places hold the patterns.
 ///
 /// (With that number as data AVX2's part is 16 KiB smaller, and batches beyond the caches take 1.05
 /// to 1.2 times as long. If both forms share a function that adds the patterns of missing hashes,
@@ -192,9 +170,9 @@ pub(super) unsafe fn insert<const W: usize, const TURN: usize, T: Insertable>(
 ///
 /// # Safety
 ///
-/// `places` writes all words.
+/// `places` writes all words, and the products if `work` reads them.
 #[inline(always)]
-unsafe fn pipeline<const W: usize, const TURN: usize, T: Prefetchable>(
+pub(super) unsafe fn run<const W: usize, const TURN: usize, T: Prefetchable>(
     target: &mut T,
     access: AccessPlan,
     hashes: &[u64],

@@ -111,7 +111,7 @@ impl<W: LineWords> Engine for Bloom<W> {
 
     #[inline(always)]
     fn plan(&self, hashes: usize) -> Plan {
-        self.words.lookups().plan(hashes)
+        self.words.lookups().ladder.plan(hashes)
     }
 
     #[inline(always)]

@@ -131,14 +131,14 @@ impl Insert for Bloom {
     #[inline(always)]
     fn plan_of_keys(&self, keys: usize) -> Plan {
         match Plan::of_inserts(keys) {
-            Plan::Few => self.words.kernels.plan(keys),
+            Plan::Few => self.words.kernels.ladder.plan(keys),
             plan => plan,
         }
     }
 
     #[inline]
     fn insert_hashes(&self, hashes: &[u64]) -> usize {
-        if self.words.kernels.plan(hashes.len()).is_single() {
+        if self.words.kernels.ladder.plan(hashes.len()).is_single() {
             return hashes.iter().map(|&hash| usize::from(self.insert_hash(hash))).sum();
         }
         self.insert_source(&hashes)
@@ -152,7 +152,7 @@ impl Insert for Bloom {
             let hashes = source.few(&mut space);
             let (changed, count) = match hashes {
                 [] => return 0,
-                _ if kernels.plan(hashes.len()).is_single() => {
+                _ if kernels.ladder.plan(hashes.len()).is_single() => {
                     let (mut changed, mut count) = (0, 0);
                     for (i, &hash) in hashes.iter().enumerate() {
                         let new = kernels.insert(bits, hash);

@@ -70,13 +70,13 @@ pub(super) unsafe fn contains_hashes<const W: usize, const TURN: usize, T: Load>
     let count = lines.blocks();
     // SAFETY: `places` writes the products and all words, of blocks below `count`; a block has 8.
     unsafe {
-        pipeline::contains::<W, TURN>(
+        pipeline::run::<W, TURN, _>(
             &mut { lines },
             access,
             hashes,
             found,
             |group, at| places::<W, TURN, T>(group, fields, 0, count, at),
-            |_, at| hold::<W, TURN, true, T>(fields, lines, at),
+            |_, _, at| hold::<W, TURN, true, T>(fields, lines, at),
         );
     }
 }

@@ -102,13 +102,13 @@ pub(super) unsafe fn contains_hashes<const W: usize, const TURN: usize, T: Load>
     // SAFETY: `places` writes the products and all words, of blocks below `count`, which is below
     // 2^32 (`Isa::for_blocks`); a block has 8. So they are words of `all`.
     unsafe {
-        pipeline::contains::<W, TURN>(
+        pipeline::run::<W, TURN, _>(
             &mut { lines },
             access,
             hashes,
             found,
             |group, at| places::<W>(group, fields, 0, count, at),
-            |_, at| hold::<W, TURN, true, T>(fields, all, at),
+            |_, _, at| hold::<W, TURN, true, T>(fields, all, at),
         );
     }
 }

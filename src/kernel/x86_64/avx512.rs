@@ -47,13 +47,13 @@ pub(super) fn contains_hashes<const W: usize, T: Load>(
     // SAFETY: `places` writes the product and all words, of blocks below `count`, which is below
     // 2^32 (`Isa::for_blocks`); a block has 8. So they are words of `all`.
     unsafe {
-        pipeline::contains::<W, TILE_GROUPS>(
+        pipeline::run::<W, TILE_GROUPS, _>(
             &mut { lines },
             access,
             hashes,
             found,
             |group, at| places::<W, true>(group, fields, 0, count, at),
-            |_, at| hold::<W, true, T>(fields, all, at),
+            |_, _, at| hold::<W, true, T>(fields, all, at),
         );
     }
 }

@@ -269,13 +269,13 @@ pub(super) fn contains_hashes<const W: usize, const TURN: usize, const GATHER: b
     // SAFETY: `places` writes the product and all words, of blocks below `count`, which is below
     // 2^32 (`Isa::for_blocks`); a block has 8. So they are words of `all`.
     unsafe {
-        pipeline::contains::<W, TURN>(
+        pipeline::run::<W, TURN, _>(
             &mut { lines },
             access,
             hashes,
             found,
             |group, at| places::<W, GATHER>(group, fields, 0, count, at),
-            |group, at| hold::<W, TURN, GATHER, 0, T>(group, fields, all, at),
+            |_, group, at| hold::<W, TURN, GATHER, 0, T>(group, fields, all, at),
         );
     }
 }

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Hashes that a node keeps at most: 8 MiB.
 const MOST_HASHES: usize = 1 << 20;
 
-/// What a [`SharedSet`](super::SharedSet) has in this process: the newest generation, and the older ones until the
-/// newest is filled.
+/// What a [`SharedSet`](super::SharedSet) has in this process: the newest generation, and the older
+/// ones until the newest is filled.
 ///
 /// ```no_run
 /// use lanebloom::ConcurrentBloom;
