@@ -9,9 +9,11 @@ use lanebloom::{BuildError, Filter, InsertError, KeyHasher};
 use lanebloom_formats::SplitBlockBloom;
 use lanebloom_formats::splitblock::{Owned, SplitBlock, Xxh64};
 use lanebloom_tests::filters::*;
-use lanebloom_tests::{STRESS_KEYS, filled, for_each_filter, hit_rate, lookups_agree, number, plain, together, within};
+use lanebloom_tests::{
+    LENGTHS_THAT_DIFFER, STRESS_KEYS, assert_lengths_are_checked, filled, for_each_filter, hit_rate, lookups_agree,
+    number, panic_message, places_differ, plain, together, within,
+};
 use std::fmt::Debug;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 macro_rules! tests {
@@ -260,42 +262,7 @@ fn lookups<E: Engine, S: KeyHasher + Clone>(of: Of<E, S>) {
         assert!(found < 100, "{found} of 1000 strangers are found");
     });
     let filter = of(1000, &distinct(0, 10));
-    let hashes = hashes(&filter, &[7; 200]);
-    let (hash, keys) = (hashes[0], [7; 200]);
-    for (len, places) in LENGTHS_THAT_DIFFER {
-        let (keys, hashes, message) = (&keys[..len], &hashes[..len], places_differ(len, places));
-        let (bools, out) = (&mut [false; 200][..places], &mut [hash; 200][..places]);
-        assert_eq!(panic_message(|| filter.contains_hashes(hashes, bools)), message);
-        assert_eq!(panic_message(|| filter.contains_batch(keys, bools)), message);
-        assert_eq!(panic_message(|| filter.hash_batch(keys, out)), message);
-    }
-    let words = [
-        (0, 1, 0),
-        (1, 0, 1),
-        (1, 2, 1),
-        (64, 2, 1),
-        (65, 1, 2),
-        (128, 3, 2),
-        (129, 2, 3),
-    ];
-    for (len, places, right) in words {
-        let message = format!("a bitmap of {len} keys needs {right} words, but `out` has {places}");
-        let (keys, hashes, words) = (&keys[..len], &hashes[..len], &mut [0; 3][..places]);
-        assert_eq!(panic_message(|| filter.contains_hashes_bitmap(hashes, words)), message);
-        assert_eq!(panic_message(|| filter.contains_batch_bitmap(keys, words)), message);
-    }
-}
-
-const LENGTHS_THAT_DIFFER: [(usize, usize); 8] =
-    [(0, 1), (1, 0), (1, 2), (8, 7), (9, 16), (64, 63), (65, 66), (130, 192)];
-
-fn places_differ(keys: usize, places: usize) -> String {
-    format!("`keys` has {keys} elements, but `out` has {places}")
-}
-
-fn panic_message(panics: impl FnOnce()) -> String {
-    let panic = catch_unwind(AssertUnwindSafe(panics)).expect_err("no panic");
-    *panic.downcast::<String>().expect("a panic with values in its message")
+    assert_lengths_are_checked!(&filter, 7u64);
 }
 
 /// With the planned keys in it: the measured rate is the one that the filter computes of itself,

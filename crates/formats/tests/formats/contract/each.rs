@@ -2,8 +2,10 @@
 //! there), for each version of its format. `contract.rs` says which filter, as `super`.
 
 use super::{Bloom, Hash, Int, Key, NAME, UNITES_WITH_ITSELF, VERSIONS};
-use lanebloom_tests::{STRESS_KEYS, together, within};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use lanebloom_tests::{
+    LENGTHS_THAT_DIFFER, STRESS_KEYS, assert_lengths_are_checked, assert_lookups_agree, panic_message, places_differ,
+    together, within,
+};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Numbers without a pattern.
@@ -71,40 +73,7 @@ fn hashes(filter: &Bloom, keys: &[Int]) -> Vec<Hash> {
 
 /// Every form of lookup gives the answers of single calls, written `offset` into larger buffers.
 pub(crate) fn lookups_agree<K: Key>(filter: &Bloom, keys: &[K], offset: usize) {
-    const GARBAGE: u64 = 0xa5a5_5a5a_a5a5_5a5a;
-    let len = keys.len();
-    let expected: Vec<bool> = keys.iter().map(|key| filter.contains(key)).collect();
-    let hashes: Vec<Hash> = keys.iter().map(|key| filter.hash(key)).collect();
-    let (hashed, ()) = within(offset, len, (0, 0), |out| filter.hash_batch(keys, out));
-    assert!(hashed == hashes);
-    let by_hash = hashes.iter().map(|&hash| filter.contains_hash(hash));
-    assert!(by_hash.eq(expected.iter().copied()));
-
-    assert!(filter.contains_each(keys) == expected);
-    let before = (offset + len) % 2 == 1;
-    let (found, ()) = within(offset, len, before, |out| filter.contains_batch(keys, out));
-    assert!(found == expected, "{len} keys");
-    let (found, ()) = within(offset, len, before, |out| filter.contains_hashes(&hashes, out));
-    assert!(found == expected, "{len} hashes");
-
-    // All 64 bits of the last word: those of no key are 0.
-    let bit = |i: usize| u64::from(expected.get(i).copied().unwrap_or(false)) << (i % 64);
-    let words = len.div_ceil(64);
-    let bitmap: Vec<u64> = (0..words)
-        .map(|word| (64 * word..64 * word + 64).map(bit).sum())
-        .collect();
-    let (found, ()) = within(offset, words, GARBAGE, |out| filter.contains_batch_bitmap(keys, out));
-    assert!(found == bitmap, "{len} keys");
-    let (found, ()) = within(offset, words, GARBAGE, |out| {
-        filter.contains_hashes_bitmap(&hashes, out)
-    });
-    assert!(found == bitmap, "{len} hashes");
-
-    let absent: Vec<usize> = (0..len).filter(|&i| !expected[i]).collect();
-    let (mut by_key, mut by_hash) = (Vec::new(), Vec::new());
-    filter.for_each_absent(keys, |i| by_key.push(i));
-    filter.for_each_absent_hash(&hashes, |i| by_hash.push(i));
-    assert!(by_key == absent && by_hash == absent, "{len}");
+    assert_lookups_agree!(filter, keys, offset, (0, 0));
 }
 
 /// The share of so many keys that were not inserted which the filter finds.
@@ -165,32 +134,7 @@ fn every_form_of_a_lookup_answers_alike(of: Of) {
     lookups_agree(&of(1000, &distinct(1, 100)), &distinct(1, 300), 1);
 
     let filter = of(1000, &distinct(0, 10));
-    let (keys, hashes) = ([7; 200], [filter.hash(&(7 as Int)); 200]);
-    for (len, places) in LENGTHS_THAT_DIFFER {
-        let (keys, hashes, message) = (&keys[..len], &hashes[..len], places_differ(len, places));
-        let (bools, out) = (&mut [false; 200][..places], &mut [(0, 0); 200][..places]);
-        assert_eq!(panic_message(|| filter.contains_hashes(hashes, bools)), message);
-        assert_eq!(panic_message(|| filter.contains_batch(keys, bools)), message);
-        assert_eq!(panic_message(|| filter.hash_batch(keys, out)), message);
-    }
-    for (len, places, right) in [(0, 1, 0), (1, 0, 1), (1, 2, 1), (64, 2, 1), (65, 1, 2), (129, 2, 3)] {
-        let message = format!("a bitmap of {len} keys needs {right} words, but `out` has {places}");
-        let (keys, hashes, words) = (&keys[..len], &hashes[..len], &mut [0; 3][..places]);
-        assert_eq!(panic_message(|| filter.contains_hashes_bitmap(hashes, words)), message);
-        assert_eq!(panic_message(|| filter.contains_batch_bitmap(keys, words)), message);
-    }
-}
-
-const LENGTHS_THAT_DIFFER: [(usize, usize); 8] =
-    [(0, 1), (1, 0), (1, 2), (8, 7), (9, 16), (64, 63), (65, 66), (130, 192)];
-
-fn places_differ(keys: usize, places: usize) -> String {
-    format!("`keys` has {keys} elements, but `out` has {places}")
-}
-
-fn panic_message(panics: impl FnOnce()) -> String {
-    let panic = catch_unwind(AssertUnwindSafe(panics)).expect_err("no panic");
-    *panic.downcast::<String>().expect("a panic with values in its message")
+    assert_lengths_are_checked!(&filter, 7 as Int);
 }
 
 /// With the planned keys in it: the measured rate is the one that the filter computes of itself,
