@@ -1,9 +1,11 @@
 //! Lookups of a filter in Redis, of RedisBloom, of a local filter, of `SharedBloom` and of
-//! `SharedWindow`, side by side. Also the bytes that the shared ones send, and the time of their
-//! inserts and lookups while the server is well, and while it is not.
+//! `SharedWindow`, side by side. What a `SharedSet` costs beside a `SharedBloom`. Also the bytes
+//! that the shared ones send, and the time of their inserts and lookups while the server is well,
+//! and while it is not.
 //!
 //!     cargo bench --bench redis --features redis                       # everything, about 2 minutes
 //!     cargo bench --bench redis --features redis -- --record FILE      # the tables into benches/FILE too
+//!     cargo bench --bench redis --features redis -- --sets             # SharedSet beside SharedBloom alone
 //!     cargo bench --bench redis --features redis -- --test             # tiny, to see that it runs
 //!
 //! Needs `redis-server`, which it starts, on the loopback; clients and server share the machine's
@@ -25,7 +27,7 @@ use hdrhistogram::Histogram;
 use lanebloom::{ConcurrentBloom, Murmur3, WindowedBloom};
 use lanebloom_benches::{BenchArgs, machine, median, number, parse_size};
 use lanebloom_formats::RedisBloom;
-use lanebloom_redis::{SharedBloom, SharedWindow, Transfer};
+use lanebloom_redis::{SharedBloom, SharedSet, SharedWindow, Transfer};
 use proxy::Proxy;
 use redis::{Connection, Script};
 use redis_server::{Redis, Server};
@@ -51,6 +53,9 @@ struct Args {
     /// Sizes of filters whose comparison is timed: bytes with K, M or G.
     #[arg(long, value_delimiter = ',', value_parser = parse_size, default_value = "1M,8M,64M")]
     sizes: Vec<usize>,
+    /// The table of SharedSet alone.
+    #[arg(long)]
+    sets: bool,
     #[command(flatten)]
     bench: BenchArgs,
 }
@@ -98,11 +103,16 @@ fn main() {
     if module.is_none() {
         out += "(RedisBloom is not there, and is not measured.)\n";
     }
-    out += &lookups(&args, &redis, module.is_some());
-    out += &wire(&args, &redis);
-    out += &comparisons(&args, &redis);
-    out += &idle(&args, &redis);
-    out += &faults(&args);
+    if !args.sets {
+        out += &lookups(&args, &redis, module.is_some());
+    }
+    out += &sets(&args, &redis);
+    if !args.sets {
+        out += &wire(&args, &redis);
+        out += &comparisons(&args, &redis);
+        out += &idle(&args, &redis);
+        out += &faults(&args);
+    }
     args.bench.add(&mut String::new(), &out);
 }
 
@@ -360,6 +370,139 @@ fn measure(args: &Args, way: &Way<'_>, threads: u64) -> f64 {
         way.name
     );
     counts.iter().map(|count| count.0).sum()
+}
+
+/// The calls that a `SharedSet` and a `SharedBloom` have in common, and a filter.
+macro_rules! calls {
+    ($set:expr) => {
+        Calls {
+            contains: &|keys| keys.iter().filter(|key| $set.contains(*key)).count(),
+            contains_batch: &|keys| {
+                let mut found = [0];
+                let keys = keys.chunks(BATCH as usize).map(|keys| {
+                    $set.contains_batch_bitmap(keys, &mut found);
+                    found[0].count_ones() as usize
+                });
+                keys.sum()
+            },
+            insert: &|keys| keys.iter().filter(|key| $set.insert(*key)).count(),
+            insert_batch: &|keys| keys.chunks(BATCH as usize).map(|keys| $set.insert_batch(keys)).sum(),
+        }
+    };
+}
+
+/// Each takes many keys, and returns how many of them are found, or new.
+struct Calls<'a> {
+    contains: &'a dyn Fn(&[u64]) -> usize,
+    contains_batch: &'a dyn Fn(&[u64]) -> usize,
+    insert: &'a dyn Fn(&[u64]) -> usize,
+    insert_batch: &'a dyn Fn(&[u64]) -> usize,
+}
+
+/// A set that can be rebuilt, beside one that cannot and a local filter: ns per key, by one thread.
+fn sets(args: &Args, redis: &Redis) -> String {
+    let keys = args.keys as usize;
+    let build = |keys| ConcurrentBloom::builder().expected_keys(keys).build();
+    let local = build(keys).unwrap();
+    let builder = |name: &str| SharedBloom::builder(name).interval(Duration::from_secs(100_000));
+    let bloom = builder("bloom").connect(redis.client(), build(keys).unwrap()).unwrap();
+    let set = builder("set").connect_set(redis.client(), keys, build).unwrap();
+    let subjects: [(&str, Calls<'_>); 3] = [
+        ("local filter", calls!(local)),
+        ("SharedBloom", calls!(bloom)),
+        ("SharedSet", calls!(set)),
+    ];
+    let sync = || {
+        bloom.sync(PATIENCE).unwrap();
+        set.sync(PATIENCE).unwrap();
+    };
+    let time = |call: &dyn Fn(&[u64]) -> usize, keys: &[u64]| {
+        let began = Instant::now();
+        let count = std::hint::black_box(call(keys));
+        (began.elapsed().as_nanos() as f64 / keys.len() as f64, count)
+    };
+    let half =
+        |found: usize, asked: usize| assert!((asked / 2..=asked * 53 / 100).contains(&found), "{found} of {asked}");
+    let others: Vec<u64> = (0..args.keys).map(|i| number(OTHERS + i)).collect();
+    let each = keys / args.rounds / 2;
+    let mut times = [(); 3].map(|()| [(); 5].map(|()| Vec::new()));
+    let mut members = Vec::new();
+    for round in 0..args.rounds {
+        let new: Vec<u64> = (0..2 * each).map(|i| number((2 * each * round + i) as u64)).collect();
+        for ((_, calls), times) in subjects.iter().zip(&mut times) {
+            let (one, new_ones) = time(calls.insert, &new[..each]);
+            let (again, of_old) = time(calls.insert, &new[..each]);
+            let (batch, new_batch) = time(calls.insert_batch, &new[each..]);
+            assert!(of_old == 0 && new_ones > each * 9 / 10 && new_batch > each * 9 / 10);
+            for (times, time) in times.iter_mut().zip([one, again, batch]) {
+                times.push(time);
+            }
+        }
+        sync();
+        members.extend(new);
+    }
+    // Half of them are members, in no order.
+    let mixed = |len: usize| -> Vec<u64> {
+        let key = |i: u64| match i & 1 {
+            0 => members[(number(i) % members.len() as u64) as usize],
+            _ => others[(number(i) % args.keys) as usize],
+        };
+        (0..len as u64).map(key).collect()
+    };
+    let asked = mixed(2 * each);
+    let lookups = |times: &mut [Vec<f64>; 5], calls: &Calls<'_>| {
+        for _ in 0..args.rounds {
+            for (times, call) in times[3..].iter_mut().zip([calls.contains, calls.contains_batch]) {
+                let (took, found) = time(call, &asked);
+                half(found, asked.len());
+                times.push(took);
+            }
+        }
+    };
+    for ((_, calls), times) in subjects.iter().zip(&mut times) {
+        lookups(times, calls);
+    }
+    // Of two generations, of which the newer one is empty.
+    let fill = |set: &SharedSet| {
+        let filled = set.fill_once(PATIENCE, |newest| {
+            newest.insert_batch(&members);
+            Ok::<_, std::convert::Infallible>(())
+        });
+        filled.unwrap();
+    };
+    fill(&set);
+    let began = Instant::now();
+    set.rebuild(keys, PATIENCE).unwrap();
+    let announced = began.elapsed();
+    let mut rebuilt = [(); 5].map(|()| Vec::new());
+    lookups(&mut rebuilt, &subjects[2].1);
+    let began = Instant::now();
+    fill(&set);
+    let filled = began.elapsed();
+    let mut out = format!(
+        "\nA set of {keys} keys at 1%, ns per key by one thread, batches of {BATCH}, half of the lookups hits:\n\n\
+        | | insert, new | insert, present | new, batches | lookup | lookups, batches |\n|---|--:|--:|--:|--:|--:|\n"
+    );
+    let rows = subjects.iter().map(|(name, _)| *name).zip(times);
+    for (name, times) in rows.chain([("SharedSet, while it is rebuilt", rebuilt)]) {
+        let cell = |times: Vec<f64>| {
+            if times.is_empty() {
+                String::new()
+            } else {
+                format!("{:.1}", median(times))
+            }
+        };
+        writeln!(out, "| {name} | {} |", times.map(cell).join(" | ")).unwrap();
+    }
+    writeln!(
+        out,
+        "\nThe rebuild: {:.1} ms until it was announced, {:.0} ms for the fill and its push; {} bytes of filters meanwhile.",
+        announced.as_secs_f64() * 1e3,
+        filled.as_secs_f64() * 1e3,
+        2 * local.memory_bytes(),
+    )
+    .unwrap();
+    out
 }
 
 /// A node that exchanges only by `sync`.

@@ -60,8 +60,9 @@ use std::time::Duration;
 /// [`fill_once`](Self::fill_once): one of them reads the store into the new generation. Until it is
 /// filled, lookups ask the old generation and the new one. Then the server deletes the old one.
 ///
-/// An insert takes a lock for some nanoseconds, and keeps the key's hash until it is pushed. A
-/// lookup takes as long as in a `SharedBloom`, and twice that during a rebuild.
+/// An insert takes a lock, and keeps the key's hash until it is pushed: 90 ns in place of 41 in a
+/// `SharedBloom` (a million keys, Zen 4), 19 in place of 12 in batches. A single lookup takes 13 ns
+/// in place of 6; in batches it takes as long. Lookups take twice as long during a rebuild.
 ///
 /// It derefs to a [`LocalSet`], which has the lookups, inserts and statistics. Its
 /// [`may_lack_keys`](Shared::may_lack_keys) is true until a generation here has all keys.
