@@ -46,6 +46,9 @@ programs! {
     rate_window_by_time: "rate_window" "--seconds 1 --window 0.2 --users 20000";
     coupons: "coupons" "--coupons 100000";
     scale: "scale" "--keys 100000";
+    log_days: "log_days" "--days 100 --lines 1000 --addresses 1000";
+    blocked_domains: "blocked_domains" "--domains 20000";
+    leaked_passwords: "leaked_passwords" "--digests 20000 --rate 0.0001";
     guarded_service: "guarded_service" "--test";
     replicas: "replicas" "--requests 20000 --rate 2000 --silence 400 --rows 5000";
 }

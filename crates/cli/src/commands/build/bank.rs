@@ -8,7 +8,6 @@ use crate::keys::{Chunk, Hash, Keyed};
 use crate::table;
 use anyhow::{Context, Result, bail};
 use indicatif::HumanBytes;
-use lanebloom::bloom::Builder;
 use lanebloom::codec::SnapshotHeader;
 use lanebloom::hash::AnyHasher;
 use lanebloom::{AnyFilter, ConcurrentBloom, FilterBank, ScalableBloom};
@@ -118,7 +117,7 @@ impl BuildJob<'_> {
         })?;
         let mut filling = self.in_order(Filling {
             bank,
-            builder,
+            empty: builder.build()?,
             filters: Vec::new(),
             pushed: 0,
             lines: 0,
@@ -217,7 +216,8 @@ impl Stage<Keyed> for Counting {
 /// Fills a filter of each input.
 struct Filling {
     bank: FilterBank<AnyHasher>,
-    builder: Builder<AnyHasher>,
+    /// Cloned, since to plan a filter takes as long as to fill it.
+    empty: ConcurrentBloom<AnyHasher>,
     /// The filters of the inputs after those that were pushed.
     filters: Vec<ConcurrentBloom<AnyHasher>>,
     pushed: usize,
@@ -238,7 +238,7 @@ impl Filling {
             if self.filters.len() == GROUP {
                 self.push()?;
             }
-            self.filters.push(self.builder.clone().build()?);
+            self.filters.push(self.empty.try_clone()?);
         }
         self.filters
             .last_mut()
