@@ -288,8 +288,8 @@ impl FilterBank {
 
     /// Add a key to a column; returns whether it was new there.
     ///
-    /// It takes longer than to add it to a BloomFilter. Where all keys of a column are at hand, fill
-    /// a BloomFilter and push it.
+    /// It takes longer than to add it to a BloomFilter. Where all keys of a column are at hand,
+    /// fill a BloomFilter and push it.
     fn add(&self, column: Number<usize>, key: &Bound<'_, PyAny>) -> PyResult<bool> {
         let hash = self.hash(key)?;
         self.with(key.py(), |bank| bank.insert_hash(column.0, hash))
@@ -541,7 +541,8 @@ impl FilterBank {
         let other = other.get();
         let equal = ptr::eq(self, other)
             || py.detach(|| {
-                // In one order: threads that compare two banks both ways do not wait for each other.
+                // In one order: threads that compare two banks both ways do not wait for each
+                // other.
                 let (a, b) = if ptr::from_ref(self) < ptr::from_ref(other) {
                     (self, other)
                 } else {
@@ -599,8 +600,8 @@ impl FilterBank {
         py.detach(|| write().map_err(|error| of_file(&path.0, error)))
     }
 
-    /// Read a bank that save() wrote, or the Rust crate, or its command. A bank that takes more than
-    /// max_bytes of memory is a ValueError.
+    /// Read a bank that save() wrote, or the Rust crate, or its command. A bank that takes more
+    /// than max_bytes of memory is a ValueError.
     #[staticmethod]
     #[pyo3(signature = (path, /, *, secret=None, key=None, max_bytes=None))]
     fn load(

@@ -700,8 +700,8 @@ class FilterBank:
     def add(self, column: int, key: Any) -> bool:
         """Add a key to a column; returns whether it was new there.
 
-        It takes longer than to add it to a BloomFilter. Where all keys of a column are at hand, fill
-        a BloomFilter and push it.
+        It takes longer than to add it to a BloomFilter. Where all keys of a column are at hand,
+        fill a BloomFilter and push it.
         """
     def add_many(self, column: int, keys: _Keys, /, *, threads: int = 1) -> int:
         """Add all keys of an array or of an iterable to a column; returns how many were new there.
@@ -844,8 +844,8 @@ class FilterBank:
         key: _KeyFunction = None,
         max_bytes: Optional[int] = None,
     ) -> FilterBank:
-        """Read a bank that save() wrote, or the Rust crate, or its command. A bank that takes more than
-        max_bytes of memory is a ValueError.
+        """Read a bank that save() wrote, or the Rust crate, or its command. A bank that takes more
+        than max_bytes of memory is a ValueError.
         """
     def __reduce__(self) -> tuple[Any, ...]: ...
 
