@@ -133,10 +133,11 @@ fn by_threads<R: Send>(hashes: &[u64], threads: usize, f: impl Fn(usize, &[u64])
     })
 }
 
-/// Integers as an array.
-fn numbers<'py>(py: Python<'py>, values: &[i64]) -> PyResult<Bound<'py, PyAny>> {
-    let bytes = PyByteArray::new_with(py, 8 * values.len(), |out| {
-        for (out, value) in out.chunks_exact_mut(8).zip(values) {
+/// The integers of all parts as an array.
+fn numbers<'py>(py: Python<'py>, parts: &[Vec<i64>]) -> PyResult<Bound<'py, PyAny>> {
+    let len: usize = parts.iter().map(Vec::len).sum();
+    let bytes = PyByteArray::new_with(py, 8 * len, |out| {
+        for (out, value) in out.chunks_exact_mut(8).zip(parts.iter().flatten()) {
             out.copy_from_slice(&value.to_ne_bytes());
         }
         Ok(())
@@ -411,8 +412,8 @@ impl FilterBank {
                 (rows, found)
             };
             for part in py.detach(|| by_threads(piece, threads, look)) {
-                rows.extend(part.0);
-                found.extend(part.1);
+                rows.push(part.0);
+                found.push(part.1);
             }
         }
         Ok((numbers(py, &rows)?, numbers(py, &found)?))
