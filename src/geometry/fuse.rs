@@ -178,12 +178,6 @@ impl FuseProbe {
         ((mixed >> 32) * self.span) >> 32
     }
 
-    /// The segment of a cell.
-    #[inline(always)]
-    pub(crate) fn segment(&self, cell: u64) -> usize {
-        (cell >> self.log_segment) as usize
-    }
-
     /// Cell `i` of `A` in its shard, given the first. (Four have bits in common: the low half has
     /// not enough. That leaves 32 of 36 for the largest segments.)
     #[inline(always)]

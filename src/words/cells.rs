@@ -18,7 +18,7 @@ pub(crate) unsafe fn load<const N: usize>(bytes: &[u8], at: usize) -> u64 {
 
 /// Writes the lowest `bits` bits of each value, one after another, from the lowest bit of the first
 /// byte on. The values have no higher bits. They end with a byte, as `bytes` do.
-pub(crate) fn pack(values: &[u64], bits: u32, bytes: &mut [u8]) {
+pub(crate) fn pack(values: &[u32], bits: u32, bytes: &mut [u8]) {
     debug_assert_eq!(values.len() * bits as usize, 8 * bytes.len());
     // Plain loops, which the compiler makes vectors of.
     match bits {
@@ -31,7 +31,7 @@ pub(crate) fn pack(values: &[u64], bits: u32, bytes: &mut [u8]) {
         _ => {
             let (mut left, mut filled, mut bytes) = (0, 0, bytes.iter_mut());
             for value in values {
-                left |= value << filled;
+                left |= u64::from(*value) << filled;
                 filled += bits;
                 while filled >= 8 {
                     *bytes.next().expect("there is a byte for every 8 bits") = left as u8;
@@ -43,7 +43,7 @@ pub(crate) fn pack(values: &[u64], bits: u32, bytes: &mut [u8]) {
     }
 }
 
-fn pack_whole<const N: usize>(values: &[u64], bytes: &mut [u8]) {
+fn pack_whole<const N: usize>(values: &[u32], bytes: &mut [u8]) {
     for (bytes, value) in bytes.chunks_exact_mut(N).zip(values) {
         bytes.copy_from_slice(&value.to_le_bytes()[..N]);
     }
@@ -58,15 +58,13 @@ mod tests {
     #[test]
     fn packed_values_are_loaded() {
         for bits in 7..=32u32 {
-            let values: Vec<u64> = (0..64u64)
-                .map(|i| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - bits))
-                .collect();
+            let values: Vec<u32> = (0..64u32).map(|i| i.wrapping_mul(0x9e37_79b9) >> (32 - bits)).collect();
             let mut bytes = vec![0xff; 8 * bits as usize + 8];
             let end = 8 * bits as usize;
             pack(&values, bits, &mut bytes[..end]);
             assert!(bytes[end..].iter().all(|&byte| byte == 0xff));
             for (i, &value) in values.iter().enumerate() {
-                let at = i * bits as usize;
+                let (at, value) = (i * bits as usize, u64::from(value));
                 // SAFETY: 8 bytes follow the cells.
                 let word = unsafe { load::<8>(&bytes, at / 8) };
                 assert_eq!(word >> (at % 8) & ((1 << bits) - 1), value, "{bits}");

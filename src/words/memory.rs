@@ -7,13 +7,15 @@
 
 use core::ops::{Deref, DerefMut};
 
-/// An element of [`Words`]: 8 bytes, all zero when new.
+/// An element of [`Words`]: 4 or 8 bytes, all zero when new.
 ///
 /// # Safety
 ///
-/// The type has 8 bytes without padding, is valid when they are all zero, and has no destructor.
+/// The type has 4 or 8 bytes without padding, is valid when they are all zero, and has no destructor.
 pub unsafe trait Word: Default {}
 // SAFETY: an integer.
+unsafe impl Word for u32 {}
+// SAFETY: as above.
 unsafe impl Word for u64 {}
 // SAFETY: documented to have the representation of `u64`. (The model checker's is not treated as
 // bytes.)
@@ -50,7 +52,7 @@ mod zeroed {
     impl<T: Word> Words<T> {
         /// Allocates `len` zeros, or returns `None` if there is not enough memory.
         pub fn new(len: usize) -> Option<Self> {
-            const { assert!(size_of::<T>() == 8 && !core::mem::needs_drop::<T>()) };
+            const { assert!(matches!(size_of::<T>(), 4 | 8) && !core::mem::needs_drop::<T>()) };
             let bytes = len.checked_mul(size_of::<T>())?;
             let huge = bytes >= huge_pages::WORTHWHILE;
             let align = if huge { huge_pages::BYTES } else { LINE_BYTES };
@@ -173,6 +175,8 @@ mod tests {
 
     #[test]
     fn words_are_zero_and_aligned() {
+        let halves = Words::<u32>::new((4 << 20) / 4 + 1).unwrap();
+        assert!(halves.iter().all(|&word| word == 0) && halves.as_ptr().addr() % (2 << 20) == 0);
         for len in [0, 1, 8, 9, 1000, (4 << 20) / 8 - 1, (4 << 20) / 8, (9 << 20) / 8 + 3] {
             let mut words = Words::<u64>::new(len).unwrap();
             assert_eq!(words.len(), len);

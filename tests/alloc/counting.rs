@@ -3,6 +3,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::ptr::null_mut;
+use std::sync::atomic::{AtomicIsize, Ordering};
 
 thread_local! {
     /// Allocations of this thread, so that the test harness's own do not count.
@@ -11,6 +12,19 @@ thread_local! {
     pub(crate) static BYTES: Cell<usize> = const { Cell::new(0) };
     /// Allocations of more bytes than this fail.
     pub(crate) static LIMIT: Cell<usize> = const { Cell::new(usize::MAX) };
+    /// Whether this thread is watched.
+    pub(crate) static IS_WATCHED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Bytes that watched threads hold, and the most so far.
+pub(crate) static HELD: AtomicIsize = AtomicIsize::new(0);
+pub(crate) static MOST: AtomicIsize = AtomicIsize::new(0);
+
+fn hold(bytes: isize) {
+    if IS_WATCHED.get() {
+        let held = HELD.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        MOST.fetch_max(held, Ordering::Relaxed);
+    }
 }
 
 struct Counting;
@@ -24,10 +38,12 @@ unsafe impl GlobalAlloc for Counting {
         if layout.size() > LIMIT.get() {
             return null_mut();
         }
+        hold(layout.size() as isize);
         // SAFETY: the caller's promise about `layout` is passed on.
         unsafe { System.alloc(layout) }
     }
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        hold(-(layout.size() as isize));
         // SAFETY: `block` came from `alloc` above, hence from `System`, with this layout.
         unsafe { System.dealloc(block, layout) }
     }

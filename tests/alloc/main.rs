@@ -3,11 +3,12 @@
 
 mod counting;
 
-use counting::{ALLOCATIONS, BYTES, LIMIT, allocations};
+use counting::{ALLOCATIONS, BYTES, HELD, IS_WATCHED, LIMIT, MOST, allocations};
 use lanebloom::{
     BloomView, ConcurrentBloom, CountingBloom, CuckooFilter, DLeftFilter, Murmur3, ScalableBloom, Sink, TombstoneBloom,
 };
 use std::hint::black_box;
+use std::sync::atomic::Ordering;
 
 #[test]
 fn hashing_inserts_and_lookups_never_allocate() {
@@ -276,7 +277,7 @@ fn a_dense_batch_allocates_as_much_as_documented_and_does_without() {
 fn a_filter_that_forgets_never_allocates() {
     use lanebloom::WindowedBloom;
     use std::sync::Arc;
-    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::sync::atomic::AtomicU64;
     use std::time::Duration;
 
     let time = Arc::new(AtomicU64::new(0));
@@ -384,4 +385,46 @@ fn a_filter_that_forgets_does_without_the_memory_for_another_generation() {
         filter.rotate();
     }
     assert!((0..10u64).all(|key| !filter.contains(&key)));
+}
+
+/// The most bytes that `work` holds at a time, in a pool of this many threads, and its result. One
+/// test at a time may call it.
+fn peak<R: Send>(threads: usize, work: impl FnOnce() -> R + Send) -> (usize, R) {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+    let pool = pool.start_handler(|_| IS_WATCHED.set(true)).build().unwrap();
+    HELD.store(0, Ordering::Relaxed);
+    MOST.store(0, Ordering::Relaxed);
+    let result = pool.install(work);
+    (MOST.load(Ordering::Relaxed) as usize, result)
+}
+
+/// Beside the hashes and the filter itself. (Hashes that come twice take 8 bytes more: a copy, to
+/// be sorted.)
+#[test]
+fn a_build_takes_at_most_twelve_bytes_per_key() {
+    use lanebloom::{Prehashed, StaticFilter};
+
+    // One shard, two, and the fewest for which there is a copy. Without the optimizer only one.
+    let sizes: &[usize] = if cfg!(debug_assertions) {
+        &[1_000_000]
+    } else {
+        &[1_000_000, 2_000_000, 7_000_000, 10_000_000, 30_000_000]
+    };
+    for &keys in sizes {
+        let hashes: Vec<u64> = (0..keys as u64).map(lanebloom_tests::number).collect();
+        let builder = StaticFilter::builder().hasher(Prehashed).fingerprint_bits(8);
+        for threads in [1, 2] {
+            let build = || {
+                #[cfg(feature = "rayon")]
+                let filter = builder.clone().par_build_from_hashes(&hashes);
+                #[cfg(not(feature = "rayon"))]
+                let filter = builder.clone().build_from_hashes(&hashes);
+                filter.unwrap().memory_bytes()
+            };
+            let (bytes, filter_bytes) = peak(threads, build);
+            let per_key = [bytes - filter_bytes, bytes].map(|bytes| bytes as f64 / keys as f64);
+            println!("{keys} keys, {threads} threads: {per_key:.2?} bytes per key without and with the filter");
+            assert!((1.0..12.0).contains(&per_key[0]), "{keys} {threads}: {per_key:?}");
+        }
+    }
 }

@@ -1,37 +1,39 @@
 //! The build of a binary fuse filter: hashes in, cells out.
 //!
 //! ```text
-//! sort the hashes by shard                 a copy of them; all threads
+//! sort the hashes by shard                 a copy of them; all threads; not for a few shards
 //! for each shard, on any thread:
 //!     for each seed until one succeeds:
-//!         sort the mixed hashes by segment so that the rest stays in caches
-//!         for each cell of each hash:      (number of hashes, their xor)
-//!             add the hash
-//!         while a cell has one hash:       its xor is that hash
-//!             take the hash out of its cells, remember the cell
+//!         for each cell of each hash:      (number of hashes, xor of their indexes)
+//!             add the index
+//!         while a cell has one hash:       its xor is the hash's index
+//!             take the index out of the hash's cells, list it
 //!         if hashes are left: the next seed
-//!     for remembered cells, last first:    other cells do not change later
-//!         cell = fingerprint xor the hash's other cells
+//!     for listed hashes, last first:       other cells do not change later
+//!         cell where it was alone = fingerprint xor the hash's cells
 //! ```
 //!
-//! The cells depend on the set of hashes alone, neither on their order nor on the threads.
+//! The cells depend on the set of hashes alone, neither on their order nor on the threads: which
+//! hash is alone in a cell depends on the set, and so does the order of cells.
 //!
-//! Memory beside the hashes: the copy (8 bytes each), and for each thread about 19 bytes for each
-//! hash of one shard. A filter of one shard needs no copy.
+//! Memory beside the hashes: the filter, for each thread 9 bytes for each hash of one shard, and the
+//! copy (8 bytes each). For a few shards there is no copy: each shard searches all hashes for its
+//! own.
 
 use crate::error::BuildError;
-use crate::geometry::fuse::{FuseLayout, FuseProbe, SEEDS, mixed, multiplier};
+use crate::geometry::fuse::{FuseLayout, FuseProbe, MOST_CELLS, SEEDS, mixed, multiplier};
+use crate::words::bits::Hint;
 use crate::words::cells::pack;
-use crate::words::memory::Words;
+use crate::words::memory::{Word, Words};
 use alloc::format;
 use alloc::vec::Vec;
-
-/// Shards of at most this many hashes are not sorted by segment: their cells are in L2 anyway.
-const UNSORTED: usize = 1 << 14;
 
 /// The hashes of a shard are worth a search for duplicates if the largest shard has this share of
 /// them more than the mean.
 const UNEVEN: f64 = 1.05;
+
+/// Up to this many shards, each searches all hashes for its own.
+const MOST_SEARCHED: usize = 6;
 
 /// What a builder was asked for.
 #[derive(Clone, Copy, Debug)]
@@ -60,14 +62,14 @@ enum Failed {
 
 /// Builds the filter of these hashes, some of which may be equal.
 pub(super) fn build(hashes: &[u64], shape: Shape) -> Result<Built, BuildError> {
-    match attempt(hashes, shape) {
+    match attempt(hashes, false, shape) {
         Err(Failed::Duplicates) => {
-            let mut distinct = allocate(hashes.len()).map_err(Failed::into_error)?;
+            let mut distinct: Words<u64> = allocate(hashes.len()).map_err(Failed::into_error)?;
             let distinct = distinct.get_mut(..hashes.len()).expect("as long");
             distinct.copy_from_slice(hashes);
             sort(distinct, shape.parallel);
             let len = dedup(distinct);
-            attempt(&distinct[..len], shape).map_err(Failed::into_error)
+            attempt(&distinct[..len], true, shape).map_err(Failed::into_error)
         }
         result => result.map_err(Failed::into_error),
     }
@@ -86,8 +88,8 @@ impl Failed {
 }
 
 /// Words of zeros.
-fn allocate(len: usize) -> Result<Words<u64>, Failed> {
-    Words::new(len).ok_or(Failed::OutOfMemory(len.saturating_mul(8)))
+fn allocate<T: Word>(len: usize) -> Result<Words<T>, Failed> {
+    Words::new(len).ok_or(Failed::OutOfMemory(len.saturating_mul(size_of::<T>())))
 }
 
 /// Moves each distinct hash of a sorted list to its front; returns their number.
@@ -111,88 +113,134 @@ fn sort(hashes: &mut [u64], parallel: bool) {
     hashes.sort_unstable();
 }
 
-fn attempt(hashes: &[u64], shape: Shape) -> Result<Built, Failed> {
+/// The hashes of a shard.
+#[derive(Clone, Copy)]
+struct Members<'a> {
+    shard: usize,
+    /// The hashes that are searched for those of the shard.
+    among: &'a [u64],
+    len: usize,
+}
+
+fn attempt(hashes: &[u64], is_sorted: bool, shape: Shape) -> Result<Built, Failed> {
     let shards = FuseLayout::shards_for(hashes.len());
     // Only its number of shards is needed before they are counted.
     let plan = |most| FuseLayout::plan(shape.bits, shape.cells_per_key, shards, most).ok_or(Failed::Duplicates);
+    let probe = FuseProbe::of(&plan(1)?);
+    // A part for each thread.
+    let parts: Vec<&[u64]> = hashes
+        .chunks(hashes.len().div_ceil(threads(shape.parallel)).max(1))
+        .collect();
     let copy;
-    let (sorted, ends): (&[u64], Vec<usize>) = if shards == 1 {
-        (hashes, Vec::from([hashes.len()]))
+    let members: Vec<Members<'_>> = if shards == 1 || is_sorted {
+        let end = |shard| hashes.partition_point(|&hash| probe.shard(hash) <= shard);
+        of_ends(hashes, (0..shards).map(end))
     } else {
-        let layout = plan(1)?;
-        let (words, ends) = sort_by_shard(hashes, &layout, shape.parallel)?;
-        copy = words;
-        (&copy, ends)
+        let counts = count(&parts, &probe, shards, shape.parallel);
+        let len = |shard: usize| counts.iter().map(|counts| counts[shard]).sum();
+        if shards <= MOST_SEARCHED {
+            let among = hashes;
+            (0..shards)
+                .map(|shard| Members {
+                    shard,
+                    among,
+                    len: len(shard),
+                })
+                .collect()
+        } else {
+            copy = sort_by_shard(&parts, &counts, &probe, shape.parallel)?;
+            let mut end = 0;
+            let ends = (0..shards).map(|shard| {
+                end += len(shard);
+                end
+            });
+            of_ends(&copy, ends)
+        }
     };
-    let starts = core::iter::once(0).chain(ends.iter().copied());
-    let ranges: Vec<_> = starts.zip(&ends).map(|(start, &end)| start..end).collect();
-    let most = ranges.iter().map(|range| range.len()).max().unwrap_or(0);
+    let most = members.iter().map(|members| members.len).max().unwrap_or(0);
     if most as f64 > UNEVEN * hashes.len().div_ceil(shards) as f64 {
         return Err(Failed::Duplicates);
     }
     let layout = plan(most)?;
     let too_large = Failed::OutOfMemory(usize::MAX);
-    let mut words = allocate(layout.words().ok_or(too_large)?)?;
+    let mut words: Words<u64> = allocate(layout.words().ok_or(too_large)?)?;
     let (seeds, cells) = words.bytes_mut().split_at_mut(layout.seed_bytes());
     let cells = &mut cells[..layout.shard_bytes() * shards];
-    let work = |scratch: &mut Scratch, (range, (seed, bytes)): (&core::ops::Range<usize>, (&mut u8, &mut [u8]))| {
-        *seed = scratch.fill(&layout, &sorted[range.clone()], bytes)?;
+    let work = |scratch: &mut Scratch, (members, (seed, bytes)): (&Members<'_>, (&mut u8, &mut [u8]))| {
+        *seed = scratch.fill(&layout, *members, bytes)?;
         Ok(())
     };
-    for_each(&ranges, seeds, cells, layout.shard_bytes(), shape.parallel, work)?;
+    for_each(&members, seeds, cells, layout.shard_bytes(), shape.parallel, work)?;
     let keys = hashes.len();
     Ok(Built { layout, words, keys })
 }
 
-/// Calls `work` with each shard's range, seed and cells.
+/// The shards of hashes in their order, which end at these places.
+fn of_ends(hashes: &[u64], ends: impl Iterator<Item = usize>) -> Vec<Members<'_>> {
+    let mut start = 0;
+    let members = ends.enumerate().map(|(shard, end)| {
+        let among = &hashes[core::mem::replace(&mut start, end)..end];
+        Members {
+            shard,
+            among,
+            len: among.len(),
+        }
+    });
+    members.collect()
+}
+
+/// Calls `work` with each shard's hashes, seed and cells.
 fn for_each(
-    ranges: &[core::ops::Range<usize>],
+    members: &[Members<'_>],
     seeds: &mut [u8],
     cells: &mut [u8],
     shard_bytes: usize,
     parallel: bool,
-    work: impl Fn(&mut Scratch, (&core::ops::Range<usize>, (&mut u8, &mut [u8]))) -> Result<(), Failed> + Sync + Send,
+    work: impl Fn(&mut Scratch, (&Members<'_>, (&mut u8, &mut [u8]))) -> Result<(), Failed> + Sync + Send,
 ) -> Result<(), Failed> {
     #[cfg(feature = "rayon")]
     if parallel {
         use rayon::prelude::*;
         let places = seeds.par_iter_mut().zip(cells.par_chunks_mut(shard_bytes));
-        let shards = ranges.par_iter().zip(places).with_max_len(1);
+        let shards = members.par_iter().zip(places).with_max_len(1);
         return shards.try_for_each_init(Scratch::default, work);
     }
     let _ = parallel;
     let places = seeds.iter_mut().zip(cells.chunks_mut(shard_bytes));
     let mut scratch = Scratch::default();
-    ranges
+    members
         .iter()
         .zip(places)
         .try_for_each(|shard| work(&mut scratch, shard))
 }
 
-/// The hashes in the order of their shards, and where each shard ends.
-fn sort_by_shard(hashes: &[u64], layout: &FuseLayout, parallel: bool) -> Result<(Words<u64>, Vec<usize>), Failed> {
-    let (shards, probe) = (layout.shards as usize, FuseProbe::of(layout));
-    let count = |part: &&[u64]| {
+/// For each part of the hashes, how many of them lie in each shard.
+fn count(parts: &[&[u64]], probe: &FuseProbe, shards: usize, parallel: bool) -> Vec<Vec<usize>> {
+    map(parts, parallel, |part| {
         let mut counts = alloc::vec![0usize; shards];
         part.iter().for_each(|&hash| counts[probe.shard(hash)] += 1);
         counts
-    };
-    let mut sorted = allocate(hashes.len())?;
-    // A part for each thread.
-    let threads = threads(parallel);
-    let parts: Vec<&[u64]> = hashes.chunks(hashes.len().div_ceil(threads).max(1)).collect();
-    let counts: Vec<Vec<usize>> = map(&parts, parallel, count);
+    })
+}
+
+/// The hashes in the order of their shards.
+fn sort_by_shard(
+    parts: &[&[u64]],
+    counts: &[Vec<usize>],
+    probe: &FuseProbe,
+    parallel: bool,
+) -> Result<Words<u64>, Failed> {
+    let shards = counts[0].len();
+    let mut sorted = allocate(parts.iter().map(|part| part.len()).sum())?;
     // Each shard's place is divided among the parts.
     let mut places: Vec<Vec<&mut [u64]>> = parts.iter().map(|_| Vec::with_capacity(shards)).collect();
-    let (mut rest, mut ends, mut end) = (&mut sorted[..], Vec::with_capacity(shards), 0);
+    let mut rest = &mut sorted[..];
     for shard in 0..shards {
         for (counts, places) in counts.iter().zip(&mut places) {
             let (place, after) = rest.split_at_mut(counts[shard]);
             places.push(place);
             rest = after;
-            end += counts[shard];
         }
-        ends.push(end);
     }
     let move_part = |(part, mut places): (&[u64], Vec<&mut [u64]>)| {
         let mut filled = alloc::vec![0usize; shards];
@@ -202,9 +250,9 @@ fn sort_by_shard(hashes: &[u64], layout: &FuseLayout, parallel: bool) -> Result<
             filled[shard] += 1;
         }
     };
-    let moves: Vec<_> = parts.into_iter().zip(places).collect();
+    let moves: Vec<_> = parts.iter().copied().zip(places).collect();
     consume(moves, parallel, move_part);
-    Ok((sorted, ends))
+    Ok(sorted)
 }
 
 fn threads(parallel: bool) -> usize {
@@ -238,58 +286,67 @@ fn consume<T: Send>(items: Vec<T>, parallel: bool, each: impl Fn(T) + Sync + Sen
 
 /// The memory for the build of one shard, kept for the next one.
 #[derive(Default)]
-struct Scratch {
-    /// The mixed hashes by segment; then the cells in the order in which they had one hash.
-    list: Option<Words<u64>>,
-    /// The xor of the hashes of each cell; then its fingerprint.
-    cells: Option<Words<u64>>,
-    /// The number of hashes of each cell.
-    counts: Vec<u8>,
-}
+struct Scratch(Option<Words<u32>>);
 
 /// A shard while it is built.
 struct Shard<'a> {
     probe: FuseProbe,
-    segments: usize,
-    list: &'a mut [u64],
-    cells: &'a mut [u64],
-    counts: &'a mut [u8],
+    members: Members<'a>,
+    multiplier: u64,
+    /// Cells that have one hash, in the order in which they were found. From the front on, hashes
+    /// take their places: an index, and above it the number of the hash's cell that it was alone in.
+    list: &'a mut [u32],
+    /// The xor of the indexes of a cell's hashes, and above it their number. Then fingerprints.
+    cells: &'a mut [u32],
 }
 
+/// Shards of more hashes than this prefetch: their hashes and cells are beyond L2.
+const MOST_CACHED: usize = 1 << 16;
+
+/// How many steps ahead of its use a hash is prefetched, and how many its cells are. (Zen 4, a
+/// million hashes, ns per hash without and with: to take the hashes out 29 to 43 and 16, fingerprints
+/// 12 to 20 and 11. To add hashes 7 and 6. In L2 the whole build takes 16 and 20.)
+const HASH_AHEAD: usize = 16;
+const CELLS_AHEAD: usize = 8;
+
+/// The bits of an index: a shard has fewer hashes than cells.
+const INDEX_BITS: u32 = MOST_CELLS.ilog2();
+const INDEX: u32 = (1 << INDEX_BITS) - 1;
+
 impl Scratch {
-    /// Fills `bytes` with the cells of the shard of these hashes; returns its seed.
-    fn fill(&mut self, layout: &FuseLayout, hashes: &[u64], bytes: &mut [u8]) -> Result<u8, Failed> {
+    /// Fills `bytes` with the cells of a shard; returns its seed.
+    fn fill(&mut self, layout: &FuseLayout, members: Members<'_>, bytes: &mut [u8]) -> Result<u8, Failed> {
         let cells = layout.shard_cells() as usize;
-        for words in [&mut self.list, &mut self.cells] {
-            if words.as_ref().is_none_or(|words| words.len() <= cells) {
-                *words = Some(allocate(cells + 1)?);
-            }
+        // More hashes than cells have no solution.
+        if members.len >= cells || members.among.len() > 1 << INDEX_BITS {
+            return Err(Failed::Duplicates);
         }
-        if self.counts.len() < cells {
-            let more = cells - self.counts.len();
-            self.counts
-                .try_reserve_exact(more)
-                .map_err(|_| Failed::OutOfMemory(more))?;
-            self.counts.resize(cells, 0);
+        let len = 2 * cells + 1;
+        if self.0.as_ref().is_none_or(|words| words.len() < len) {
+            self.0 = Some(allocate(len)?);
         }
+        let words = &mut self.0.as_mut().expect("allocated")[..len];
+        let (list, cells) = words.split_at_mut(cells + 1);
         let mut shard = Shard {
             probe: FuseProbe::of(layout),
-            segments: layout.segments as usize,
-            list: &mut self.list.as_mut().expect("allocated")[..=cells],
-            cells: &mut self.cells.as_mut().expect("allocated")[..cells],
-            counts: &mut self.counts[..cells],
+            members,
+            multiplier: 0,
+            list,
+            cells,
         };
         for seed in 0..SEEDS {
+            shard.multiplier = multiplier(seed);
             let done = if layout.cells_per_key == 3 {
-                shard.solve::<3>(hashes, multiplier(seed))
+                shard.solve::<3>()
             } else {
-                shard.solve::<4>(hashes, multiplier(seed))
+                shard.solve::<4>()
             };
             if done {
                 pack(shard.cells, layout.bits, bytes);
                 return Ok(seed);
             }
-            if seed == 0 && shard.has_duplicates(hashes) {
+            // By chance, one shard in some thousand comes here.
+            if seed == 1 && shard.has_duplicates() {
                 return Err(Failed::Duplicates);
             }
         }
@@ -299,140 +356,139 @@ impl Scratch {
 
 impl Shard<'_> {
     /// Whether two of the hashes are equal.
-    fn has_duplicates(&mut self, hashes: &[u64]) -> bool {
-        // More than there are cells have no solution.
-        let Some(list) = self.list.get_mut(..hashes.len()) else {
-            return true;
-        };
-        list.copy_from_slice(hashes);
-        list.sort_unstable();
-        list.windows(2).any(|pair| pair[0] == pair[1])
+    fn has_duplicates(&mut self) -> bool {
+        self.list_all();
+        let hash = |&index: &u32| self.members.among[index as usize];
+        let list = &mut self.list[..self.members.len];
+        list.sort_unstable_by_key(hash);
+        list.windows(2).any(|pair| hash(&pair[0]) == hash(&pair[1]))
     }
 
     /// Gives each cell its fingerprint, if this multiplier succeeds.
-    fn solve<const A: usize>(&mut self, hashes: &[u64], multiplier: u64) -> bool {
-        if self.cells.len() < hashes.len() || !self.add::<A>(hashes, multiplier) {
+    fn solve<const A: usize>(&mut self) -> bool {
+        self.list_all();
+        if !self.add::<A>() || self.peel::<A>() < self.members.len {
             return false;
         }
-        let done = self.peel::<A>();
-        if done < hashes.len() {
-            return false;
-        }
-        self.assign::<A>(done);
+        self.assign::<A>();
         true
     }
 
+    /// Lists the indexes of the shard's hashes.
+    fn list_all(&mut self) {
+        let Members { shard, among, .. } = self.members;
+        let mut len = 0;
+        if among.len() == self.members.len {
+            return self.list.iter_mut().zip(0..).for_each(|(place, index)| *place = index);
+        }
+        for (index, &hash) in (0..).zip(among) {
+            self.list[len] = index;
+            len += usize::from(self.probe.shard(hash) == shard);
+        }
+    }
+
+    /// The bits of a hash that select its cells.
     #[inline(always)]
-    fn places<const A: usize>(probe: &FuseProbe, mixed: u64) -> [usize; A] {
-        let first = probe.first_cell(mixed);
+    fn mixed(&self, index: u32) -> u64 {
+        mixed(self.members.among[index as usize], self.multiplier)
+    }
+
+    #[inline(always)]
+    fn places<const A: usize>(&self, mixed: u64) -> [usize; A] {
+        let first = self.probe.first_cell(mixed);
         let mut places = [first as usize; A];
         for (place, i) in places[1..].iter_mut().zip(1..) {
-            *place = probe.next_cell::<A>(first, mixed, i) as usize;
+            *place = self.probe.next_cell::<A>(first, mixed, i) as usize;
         }
         places
     }
 
-    /// Adds the hashes to their cells. Fails if a cell has too many to count.
-    fn add<const A: usize>(&mut self, hashes: &[u64], multiplier: u64) -> bool {
-        self.cells.fill(0);
-        self.counts.fill(0);
-        if UNSORTED >= hashes.len() {
-            return self.add_each::<A>(hashes.iter().map(|&hash| mixed(hash, multiplier)));
-        }
-        self.sort_by_segment(hashes, multiplier);
-        let list = core::mem::take(&mut self.list);
-        let added = self.add_each::<A>(list[..hashes.len()].iter().copied());
-        self.list = list;
-        added
+    #[inline(always)]
+    fn prefetch_hash(&self, index: u32) {
+        Hint::L1.prefetch(self.members.among.as_ptr().wrapping_add(index as usize));
     }
 
     #[inline(always)]
-    fn add_each<const A: usize>(&mut self, mixed: impl Iterator<Item = u64>) -> bool {
+    fn prefetch_cells<const A: usize>(&self, index: u32) {
+        for place in self.places::<A>(self.mixed(index)) {
+            Hint::L1.prefetch(self.cells.as_ptr().wrapping_add(place));
+        }
+    }
+
+    /// Adds the listed hashes to their cells. Fails if a cell has too many to count.
+    fn add<const A: usize>(&mut self) -> bool {
+        self.cells.fill(0);
         let mut most = 0;
-        for mixed in mixed {
-            for place in Self::places::<A>(&self.probe, mixed) {
-                let count = self.counts[place];
-                most |= count;
-                self.counts[place] = count.wrapping_add(1);
-                self.cells[place] ^= mixed;
+        for i in 0..self.members.len {
+            let index = self.list[i];
+            for place in self.places::<A>(self.mixed(index)) {
+                let cell = &mut self.cells[place];
+                most |= *cell;
+                *cell = (*cell ^ index).wrapping_add(1 << INDEX_BITS);
             }
         }
         // A cell has three on the average, and 128 only if hashes are equal or not random.
-        most < 128
+        most >> INDEX_BITS < 128
     }
 
-    /// Writes the mixed hashes to the list, in the order of the segments of their first cells.
-    fn sort_by_segment(&mut self, hashes: &[u64], multiplier: u64) {
-        let probe = self.probe;
-        let segment = |mixed| probe.segment(probe.first_cell(mixed));
-        let mut ends = alloc::vec![0usize; self.segments];
-        for &hash in hashes {
-            ends[segment(mixed(hash, multiplier))] += 1;
-        }
-        let mut start = 0;
-        for end in &mut ends {
-            start += core::mem::replace(end, start);
-        }
-        for &hash in hashes {
-            let mixed = mixed(hash, multiplier);
-            let end = &mut ends[segment(mixed)];
-            self.list[*end] = mixed;
-            *end += 1;
-        }
-    }
-
-    /// Takes hashes out that are alone in a cell, until there are none. Lists these cells in order,
-    /// and returns their number. A cell that is listed keeps its hash.
+    /// Takes hashes out that are alone in a cell, until there are none. Lists them in order, and
+    /// returns their number. Cells without a hash are 0.
     fn peel<const A: usize>(&mut self) -> usize {
-        let Self {
-            probe,
-            list,
-            cells,
-            counts,
-            ..
-        } = self;
         // Of the list, the first part is done, and the last one is a queue. (With a stack, each
         // cell waits for the one before: 22 ns per hash in place of 13, Zen 5.) A cell is found
         // once, so they fit.
         let (mut done, mut next, mut end) = (0, 0, 0);
-        for segment in 0..cells.len() >> probe.log_segment {
-            let first = segment << probe.log_segment;
-            for (cell, &count) in (first..).zip(&counts[first..first + (1 << probe.log_segment)]) {
-                list[end] = cell as u64;
-                end += usize::from(count == 1);
+        let (log_segment, is_large) = (self.probe.log_segment, self.members.len > MOST_CACHED);
+        for segment in 0..self.cells.len() >> log_segment {
+            let first = segment << log_segment;
+            for cell in first..first + (1 << log_segment) {
+                self.list[end] = cell as u32;
+                end += usize::from(self.cells[cell] >> INDEX_BITS == 1);
             }
             while next < end {
-                let cell = list[next] as usize;
+                if is_large && next + HASH_AHEAD < end {
+                    self.prefetch_hash(self.cells[self.list[next + HASH_AHEAD] as usize] & INDEX);
+                    self.prefetch_cells::<A>(self.cells[self.list[next + CELLS_AHEAD] as usize] & INDEX);
+                }
+                let found = self.list[next] as usize;
                 next += 1;
-                if counts[cell] == 0 {
+                let cell = self.cells[found];
+                if cell == 0 {
                     continue;
                 }
-                list[done] = cell as u64;
-                done += 1;
-                let mixed = cells[cell];
-                for place in Self::places::<A>(probe, mixed) {
-                    let count = counts[place] - 1;
-                    counts[place] = count;
-                    cells[place] ^= mixed;
+                let index = cell & INDEX;
+                let mut entry = index;
+                for (i, place) in (0..).zip(self.places::<A>(self.mixed(index))) {
+                    entry |= if place == found { i << INDEX_BITS } else { 0 };
+                    let cell = (self.cells[place] ^ index).wrapping_sub(1 << INDEX_BITS);
+                    self.cells[place] = cell;
                     // Without a branch, which would be mispredicted once for each hash.
-                    list[end] = place as u64;
-                    end += usize::from(count == 1);
+                    self.list[end] = place as u32;
+                    end += usize::from(cell >> INDEX_BITS == 1);
                 }
-                cells[cell] = mixed;
+                self.list[done] = entry;
+                done += 1;
             }
         }
         done
     }
 
-    /// Gives the listed cells their fingerprints, the last one first. Of the other cells of its
-    /// hash each is listed after it, and has its fingerprint, or is never listed, and is 0.
-    fn assign<const A: usize>(&mut self, done: usize) {
-        for &cell in self.list[..done].iter().rev() {
-            let cell = cell as usize;
-            let mixed = core::mem::take(&mut self.cells[cell]);
-            let places = Self::places::<A>(&self.probe, mixed);
-            let fingerprint = self.probe.fingerprint(mixed);
-            self.cells[cell] = places.iter().fold(fingerprint, |sum, &place| sum ^ self.cells[place]);
+    /// Gives the cells of the listed hashes their fingerprints, the last one first. Each other cell
+    /// of a hash belongs to one that was listed after it, and has its fingerprint, or to none, and
+    /// is 0.
+    fn assign<const A: usize>(&mut self) {
+        let is_large = self.members.len > MOST_CACHED;
+        for i in (0..self.members.len).rev() {
+            if is_large && i >= HASH_AHEAD {
+                self.prefetch_hash(self.list[i - HASH_AHEAD] & INDEX);
+                self.prefetch_cells::<A>(self.list[i - CELLS_AHEAD] & INDEX);
+            }
+            let entry = self.list[i];
+            let mixed = self.mixed(entry & INDEX);
+            let places = self.places::<A>(mixed);
+            let fingerprint = self.probe.fingerprint(mixed) as u32;
+            let sum = places.iter().fold(fingerprint, |sum, &place| sum ^ self.cells[place]);
+            self.cells[places[(entry >> INDEX_BITS) as usize]] = sum;
         }
     }
 }
