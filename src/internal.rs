@@ -28,6 +28,8 @@ pub use crate::words::bits::{Bits, Hint, acquire_if};
 pub use crate::words::chunks::as_chunks;
 /// For `lanebloom-formats`: the memory of `RedisCuckoo`, which is bytes.
 pub use crate::words::memory::Words;
+/// For `lanebloom-guard`: a value that is set once while others look.
+pub use crate::words::once::OnceBox;
 /// For `lanebloom-formats`: the words of [`Bits`]. For `lanebloom-guard`: flags beside a `Swap`.
 /// Under `--cfg lanebloom_loom` they are the model checker's.
 pub use crate::words::sync::AtomicU64;

@@ -28,6 +28,7 @@ mod dleft;
 mod flights;
 mod guard;
 mod guava;
+mod layered;
 mod scalable;
 mod single;
 mod splitblock;

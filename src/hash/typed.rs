@@ -70,7 +70,7 @@ impl<S> OneKeyType<S> {
     pub fn new(hasher: S) -> Self {
         Self {
             hasher,
-            first: Arc::new(OnceBox::new()),
+            first: Arc::new(OnceBox::default()),
         }
     }
 

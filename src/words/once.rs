@@ -15,7 +15,7 @@ use core::ptr::null_mut;
 /// | `get` | load `Acquire` | the exchange in `set`: a thread that sees the pointer sees the value |
 /// | `set` | compare-exchange `Release` | as above; `set` does not read another thread's value, so its failure is `Relaxed` |
 /// | `get_mut`, `take`, drop | load `Relaxed` | borrowed mutably: no other thread has it, and the handover ordered its writes |
-pub(crate) struct OnceBox<T> {
+pub struct OnceBox<T> {
     /// Null, or from `Box::into_raw`. (It is a box of an array, since only allocations of slices
     /// can return an error.)
     value: AtomicPtr<[T; 1]>,
@@ -28,17 +28,21 @@ unsafe impl<T: Send> Send for OnceBox<T> {}
 // may be dropped by another, hence `Send`.
 unsafe impl<T: Send + Sync> Sync for OnceBox<T> {}
 
-impl<T> OnceBox<T> {
-    pub(crate) fn new() -> Self {
+impl<T> Default for OnceBox<T> {
+    /// Without a value.
+    fn default() -> Self {
         Self {
             value: AtomicPtr::new(null_mut()),
             owned: PhantomData,
         }
     }
+}
 
+impl<T> OnceBox<T> {
     /// The value, if it is set. A value that is set stays.
     #[inline(always)]
-    pub(crate) fn get(&self) -> Option<&T> {
+    #[must_use]
+    pub fn get(&self) -> Option<&T> {
         let value = self.value.load(Ordering::Acquire);
         // SAFETY: a pointer that is not null comes from a box in `set`. Only `take` and drop free
         // it, and they borrow this mutably.
@@ -56,7 +60,8 @@ impl<T> OnceBox<T> {
 
     /// Sets the value, or drops `value` if one is set already. Returns `None` if there is not
     /// enough memory for the box.
-    pub(crate) fn set(&self, value: T) -> Option<()> {
+    #[must_use = "there may be no memory"]
+    pub fn set(&self, value: T) -> Option<()> {
         let value = Box::into_raw(try_box(value)?);
         let set = self
             .value
@@ -104,7 +109,7 @@ mod tests {
     #[test]
     fn the_first_value_stays_and_every_one_is_dropped_once() {
         let (first, second) = (Arc::new(1), Arc::new(2));
-        let mut once = OnceBox::new();
+        let mut once = OnceBox::default();
         assert!(once.get().is_none());
         assert_eq!(once.set(Arc::clone(&first)), Some(()));
         assert_eq!(once.set(Arc::clone(&second)), Some(()));

@@ -2,9 +2,14 @@
 //! that came since.
 
 use crate::filter::{GuardFilter, admit_all};
+use lanebloom::internal::OnceBox;
 use lanebloom::{BuildError, ConcurrentBloom, Funnel, SipHash13, StaticFilter, Statistics};
+#[cfg(lanebloom_loom)]
+use loom::sync::{Mutex, MutexGuard};
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::PoisonError;
+#[cfg(not(lanebloom_loom))]
+use std::sync::{Mutex, MutexGuard};
 
 /// A filter for a guard in two thirds of the memory: a [`StaticFilter`] of the keys of a rebuild,
 /// and a [`ConcurrentBloom`] of the keys that were inserted since.
@@ -41,7 +46,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 pub struct Layered {
     /// The bits of a fingerprint of `base`.
     bits: usize,
-    base: OnceLock<StaticFilter<SipHash13>>,
+    base: OnceBox<StaticFilter<SipHash13>>,
     added: ConcurrentBloom<SipHash13>,
     /// The hashes for `base`, until it is built.
     collected: Mutex<Option<Vec<u64>>>,
@@ -76,11 +81,17 @@ impl Layered {
                 "a false-positive rate of {false_positive_rate:e} is below what a static filter reaches, 2^-31"
             ))
         })?;
-        let builder = ConcurrentBloom::builder().hasher(SipHash13::random());
+        // The model checker tries one interleaving after another on the same filter.
+        let hasher = if cfg!(lanebloom_loom) {
+            SipHash13::with_key([0; 16])
+        } else {
+            SipHash13::random()
+        };
+        let builder = ConcurrentBloom::builder().hasher(hasher);
         let builder = builder.expected_keys(additions);
         Ok(Self {
             bits,
-            base: OnceLock::new(),
+            base: OnceBox::default(),
             added: builder
                 .false_positive_rate(false_positive_rate - rate_of(bits))
                 .build()?,
@@ -193,9 +204,9 @@ impl GuardFilter for Layered {
             .fingerprint_bits(self.bits)
             .cells_per_key(4)
             .build_from_hashes(&hashes)?;
-        // Only who took the hashes comes here.
-        let _ = self.base.set(base);
-        Ok(())
+        // Only the thread that took the hashes comes here.
+        let bytes = size_of::<StaticFilter<SipHash13>>();
+        self.base.set(base).ok_or_else(|| BuildError::out_of_memory(bytes))
     }
 }
 

@@ -6,7 +6,7 @@ mod common;
 
 use common::Limit;
 use lanebloom_guard::future::GuardedCache;
-use lanebloom_guard::{CacheBuilder, CacheStats, Keys, LoadError};
+use lanebloom_guard::{CacheBuilder, CacheStats, GuardFilter, Keys, Layered, LoadError};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use std::sync::Arc;
@@ -304,6 +304,13 @@ fn no_blocking_answer_is_older_than_what_its_asker_knew() {
     stress_blocking(plain());
 }
 
+/// Both parts of the filter have keys: each rebuild empties the one that takes inserts.
+#[test]
+fn no_blocking_answer_is_older_with_layers_as_the_filter() {
+    let _limit = Limit::new();
+    stress_blocking(plain().filter(|keys| Layered::new(keys / 10, 0.01)));
+}
+
 #[test]
 fn no_blocking_answer_is_older_beside_refreshes_and_stale_values() {
     let _limit = Limit::new();
@@ -311,7 +318,7 @@ fn no_blocking_answer_is_older_beside_refreshes_and_stale_values() {
     assert!(stats.refreshes > 0 && stats.stale > 0, "{stats:?}");
 }
 
-fn stress_blocking(builder: CacheBuilder<u64, u64>) -> CacheStats {
+fn stress_blocking<F: GuardFilter>(builder: CacheBuilder<u64, u64, F>) -> CacheStats {
     silence_loaders();
     let store = Store::new();
     let load = {

@@ -1,8 +1,8 @@
 //! A guard among real threads. Loom proves its protocol on one line; these tests run at the size of
 //! a filter and the speed of the machine.
 
-use lanebloom::ConcurrentBloom;
-use lanebloom_guard::CacheGuard;
+use lanebloom::{ConcurrentBloom, SipHash13};
+use lanebloom_guard::{CacheGuard, GuardFilter, Layered};
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -38,11 +38,26 @@ impl Drop for SetAtEnd<'_> {
     }
 }
 
-/// Rows are added and asked for while the guard is rebuilt over and over: none is ever turned away.
 #[test]
 fn a_guard_turns_no_valid_key_away_while_it_is_rebuilt() {
+    turns_no_valid_key_away(|| {
+        let builder = ConcurrentBloom::builder().hasher(SipHash13::random());
+        builder.expected_keys(STRESS_KEYS).build().unwrap()
+    });
+}
+
+#[test]
+fn a_guard_over_layers_turns_no_valid_key_away_while_it_is_rebuilt() {
+    turns_no_valid_key_away(|| Layered::new(STRESS_KEYS / 10, 0.01).unwrap());
+}
+
+/// Rows are added and asked for while the guard is rebuilt over and over: none is ever turned away.
+fn turns_no_valid_key_away<F: GuardFilter>(new: impl Fn() -> F + Sync) {
     const BATCH: usize = 20;
-    let guard = CacheGuard::<usize>::with_capacity(STRESS_KEYS, 0.01).unwrap();
+    let filter = new();
+    filter.complete().unwrap();
+    let guard = CacheGuard::<usize, F>::new(filter);
+    assert!(!guard.is_open());
     // The store: rows below `rows` exist.
     let rows = AtomicUsize::new(0);
     let announced = AtomicUsize::new(0);
@@ -69,7 +84,7 @@ fn a_guard_turns_no_valid_key_away_while_it_is_rebuilt() {
             1 => {
                 // Once at least, however late this thread gets to run.
                 while rebuilds == 0 || !done.load(Ordering::Acquire) {
-                    let mut rebuild = guard.rebuild_with_capacity(STRESS_KEYS, 0.01).unwrap();
+                    let mut rebuild = guard.rebuild(new()).unwrap();
                     rebuild.extend(0..rows.load(Ordering::Acquire));
                     rebuild.commit().unwrap();
                     rebuilds += 1;
@@ -100,7 +115,7 @@ fn a_guard_turns_no_valid_key_away_while_it_is_rebuilt() {
     })
     .into_iter()
     .sum();
-    assert!(rebuilds > 0);
+    assert!(rebuilds > 0 && !guard.is_open());
     assert!((0..STRESS_KEYS).all(|row| guard.check(&row).is_some()));
     let stats = guard.stats();
     assert_eq!((stats.turned_away, stats.false_positives), (0, 0));

@@ -345,7 +345,7 @@ fn entries(len: usize) -> Result<Box<[OnceBox<Layer>]>, BuildError> {
     entries
         .try_reserve_exact(len)
         .map_err(|_| out_of_memory(len * size_of::<OnceBox<Layer>>()))?;
-    entries.extend((0..len).map(|_| OnceBox::new()));
+    entries.extend((0..len).map(|_| OnceBox::default()));
     Ok(entries.into_boxed_slice())
 }
 
