@@ -1,4 +1,21 @@
 //! A bank of filters: inserts into columns of one word, publication, pushes, snapshots.
+//!
+//! Each of these changes to the bank was seen red, one at a time:
+//!
+//! | change | red |
+//! |---|---|
+//! | `Bits::add_bit` is `Relaxed`, or a load and a store | five models; `inserts_into_two_columns...` |
+//! | `and` or `contains_hash` without `acquire_if` | `whoever_finds_a_column...` |
+//! | `insert_hash` or `insert_hashes` without its acquire | `whoever_finds_a_column...` |
+//! | `push` without its acquire, or without some bits | `a_push_publishes...` |
+//! | the mark of a column comes after its bits | both models of copies |
+//! | the mark is set without `Release`, or `columns_in_use` does not acquire | `whoever_finds_a_column...` |
+//! | `try_clone` copies the marks before the bits, or does not acquire between them | `a_copy_beside...` |
+//! | a snapshot does not acquire before it reads the marks | both models of copies |
+//!
+//! `to_filter` without its acquire stays green: every method that reads the copy acquires too, and
+//! another thread's fence takes, in loom, what the copying thread saw. (The standard does not let
+//! it: so the acquire stays.)
 
 use super::*;
 use lanebloom::FilterBank;
