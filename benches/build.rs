@@ -1,5 +1,5 @@
-//! Compiles two libraries of other languages for the bench `peers`. Without one, the bench is built
-//! without it, and its tables say why.
+//! Compiles libraries of other languages for the benches `peers` and `bank`. Without one, the bench
+//! is built without it, and its tables say why.
 //!
 //! Boost.Bloom, of C++: `peers/boost.cpp`. Needs g++ and the headers of Boost 1.89 or newer. The
 //! environment variable `BOOST_ROOT` names the folder with the headers: `boost/version.hpp` is in
@@ -11,6 +11,13 @@
 //! variable `QUICKBLOOM_ROOT` names a checkout. No registry has it, so a person fetches it:
 //!
 //!     git clone https://github.com/dmatth1/quickbloom FOLDER
+//!
+//! seqan's interleaved Bloom filter, of C++: `bank/seqan.cpp`. The environment variable
+//! `SEQAN_ROOT` names a folder whose subfolder `include` has SeqAn's headers (`ci/fetch/seqan.sh`
+//! fetches them), or a checkout of its successor, which needs the headers of cereal (on Debian
+//! `libcereal-dev`):
+//!
+//!     git clone https://github.com/seqan/hibf FOLDER
 
 use std::env;
 use std::fs;
@@ -18,9 +25,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn main() {
-    println!("cargo::rustc-check-cfg=cfg(has_boost, has_quickbloom)");
+    println!("cargo::rustc-check-cfg=cfg(has_boost, has_quickbloom, has_seqan)");
     // For the tables: how it was compiled, or why it was not.
-    for (name, built) in [("boost", boost()), ("quickbloom", quickbloom())] {
+    for (name, built) in [("boost", boost()), ("quickbloom", quickbloom()), ("seqan", seqan())] {
         if built.is_ok() {
             println!("cargo::rustc-cfg=has_{name}");
         }
@@ -67,6 +74,29 @@ fn quickbloom() -> Result<String, &'static str> {
     let flags = ["-mavx2", "-mbmi2", "-mfma", "-maes", "-fno-semantic-interposition"];
     let built = compile(build, "peers_quickbloom", &flags)?;
     Ok(format!("version {}, {built}", version.trim_matches('"')))
+}
+
+fn seqan() -> Result<String, &'static str> {
+    println!("cargo::rerun-if-changed=bank/seqan.cpp");
+    println!("cargo::rerun-if-env-changed=SEQAN_ROOT");
+    let root = PathBuf::from(env::var_os("SEQAN_ROOT").ok_or("no headers of SeqAn (SEQAN_ROOT)")?);
+    let include = root.join("include");
+    let mut build = cc::Build::new();
+    build.cpp(true).compiler("g++").std("c++23").define("NDEBUG", None);
+    build.include(&include).file("bank/seqan.cpp");
+    if include.join("hibf/version.hpp").is_file() {
+        // What the filter needs of the library.
+        build.define("HIBF", None);
+        let sources = ["interleaved_bloom_filter", "config", "sketch/hyperloglog"];
+        build.files(sources.map(|name| root.join("src").join(name).with_extension("cpp")));
+    } else if !include.join("seqan3/version.hpp").is_file() {
+        println!(
+            "cargo::warning=SEQAN_ROOT: {} has no headers of SeqAn",
+            include.display()
+        );
+        return Err("no headers of SeqAn in SEQAN_ROOT");
+    }
+    compile(build, "peers_seqan", &["-march=native", "-fopenmp-simd"])
 }
 
 /// Compiles with `flags`, which say for which CPUs. Returns the compiler and the flags.

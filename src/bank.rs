@@ -70,17 +70,16 @@
 //!
 //! | filters | a loop over them, with prefetch | a loop, batches of 1,024 keys | lines side by side | [`which_into`](Bank::which_into) | [`which_batch`](Bank::which_batch) |
 //! |--:|--:|--:|--:|--:|--:|
-//! | 64 (8 MiB) | 278 | 140 | 125 | 27 | 36 |
-//! | 1,024 (125 MiB) | 18,500 | 10,400 | 7,400 | 143 | 49 |
-//! | 8,192 (502 MiB) | 323,000 | 132,000 | 138,000 | 1,460 | 680 |
+//! | 64 (8 MiB) | 278 | 140 | 125 | 27 | 16 |
+//! | 1,024 (125 MiB) | 18,500 | 10,400 | 7,400 | 143 | 37 |
+//! | 8,192 (502 MiB) | 323,000 | 132,000 | 138,000 | 712 | 378 |
 //!
-//! In a bank that fits the caches, single calls take less time than batches. While another thread
-//! inserts, a key of a batch takes 114 ns with 1,024 filters.
+//! While another thread inserts, a key of a batch takes 30, 40 and 725 ns.
 //!
-//! To insert a new key takes 49 ns with 64 columns and 212 ns with 1,024; into a `ConcurrentBloom`
-//! it takes 8.5 ns. [`push`](FilterBank::push) takes 1.6 to 9.4 ns for each bit of a filter, set or
-//! not. [`push_all`](FilterBank::push_all) takes 3.6 to 7.9 ns for each word of a row, of 64
-//! filters.
+//! To insert a new key takes 30 to 60 ns with 64 columns and 220 to 370 ns with 1,024; into a
+//! `ConcurrentBloom` it takes 8.5 ns. [`push`](FilterBank::push) takes 1.6 to 7.7 ns for each bit
+//! of a filter, set or not. [`push_all`](FilterBank::push_all) takes 1.7 to 4.4 ns for each *row
+//! word*: one bit of 64 filters. So 64 filters of a million bits each take 2 to 4 ms.
 //!
 //! # When not to use it
 //!

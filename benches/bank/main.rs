@@ -1,9 +1,11 @@
-//! `FilterBank` beside a loop over as many `ConcurrentBloom`s, and beside their lines side by side:
-//! which of the filters may hold a key?
+//! `FilterBank` beside a loop over as many `ConcurrentBloom`s, beside their lines side by side, and
+//! beside seqan's interleaved Bloom filter: which of the filters may hold a key?
 //!
 //!     cargo bench --bench bank                              # 64, 1,024 and 8,192 filters: 4 GB
 //!     cargo bench --bench bank -- --filters 1024 --record record/FILE.md
+//!     cargo bench --bench bank -- --only-banks              # without what takes longest, the loops
 //!     cargo bench --bench bank -- --test                    # a tiny size, to see that it runs
+//!     SEQAN_ROOT=$(ci/fetch/seqan.sh) cargo bench --bench bank      # with seqan's filter
 //!
 //! Filters are at 1%. Half of the keys are in one filter, the others in none. Keys are hashes, so
 //! that no time is that of hashing. In a round every contestant answers once, in turn; the table
@@ -16,6 +18,15 @@
 //! - *lines side by side*: the same line of all filters one after another, as OpenObserve stores
 //!   them. A key's block is 64 bytes of each filter, in order.
 //! - *bank*: `which_hash_into`; *bank, batches*: `which_hashes`.
+//! - *seqan's*: `bulk_contains` of its interleaved Bloom filter, with as many bits, and with 5 hash
+//!   functions, the most that it takes (the bank has 6). It has no batches.
+//!
+//! A *row word* is 64 bits of one row: those of 64 filters. A filter of `n` bits has `n` rows, so
+//! that `push_all` of 64 filters of `n` bits writes `n` row words, and `push` touches one for each
+//! bit of its filter.
+
+#[cfg(has_seqan)]
+mod seqan;
 
 use clap::Parser;
 use lanebloom::bank::columns;
@@ -25,7 +36,7 @@ use lanebloom::{BloomView, ConcurrentBloom, FilterBank};
 use lanebloom_benches::{BenchArgs, machine, median, number};
 use std::fmt::Write as _;
 use std::hint::black_box;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Instant;
 
@@ -43,6 +54,9 @@ struct Args {
     /// Keys and filters that are asked in a round, multiplied.
     #[arg(long, default_value_t = 1 << 24)]
     lookups: usize,
+    /// Measure no loops over filters, and no lines side by side.
+    #[arg(long)]
+    only_banks: bool,
     #[command(flatten)]
     bench: BenchArgs,
 }
@@ -157,7 +171,12 @@ fn main() {
     if args.bench.test {
         (args.filters, args.keys, args.rounds, args.lookups) = (vec![64, 200], 500, 1, 10_000);
     }
-    let mut report = format!("{}; {} rounds; ns\n", machine(), args.rounds);
+    let mut report = format!(
+        "{}; {} rounds; ns; seqan's filter: {}\n",
+        machine(),
+        args.rounds,
+        env!("BUILD_OF_SEQAN")
+    );
     args.bench.add(&mut String::new(), &report.clone());
     for &count in &args.filters {
         let keys = if count > 4096 { args.keys / 2 } else { args.keys };
@@ -211,14 +230,6 @@ fn measure(args: &Args, count: usize, keys: usize, out: &mut String) {
     let memory = bank.memory_bytes();
     assert_eq!(memory, bank.columns() * filters[0].memory_bytes());
 
-    let (bytes, lines): (Vec<_>, _) = (
-        filters.iter().map(ConcurrentBloom::to_bytes).collect(),
-        Lines::of(&filters),
-    );
-    let views: Vec<BloomView<'_>> = bytes
-        .iter()
-        .map(|bytes| BloomView::from_bytes(bytes).unwrap().0)
-        .collect();
     let width = bank.columns() / 64;
     let asked_of = |round: usize, len: usize| -> Vec<u64> {
         let pick = |i: usize| number((round as u64) << 40 | i as u64);
@@ -232,78 +243,102 @@ fn measure(args: &Args, count: usize, keys: usize, out: &mut String) {
         (args.lookups / count).next_multiple_of(1024),
         (16 * args.lookups / count).next_multiple_of(1024),
     );
+    let mut figures: Vec<(String, Vec<f64>)> = Vec::new();
+    let mut add_figure = |name: &str, ns: f64| match figures.iter_mut().find(|(known, _)| known == name) {
+        Some((_, all)) => all.push(ns),
+        None => figures.push((name.into(), vec![ns])),
+    };
 
-    // The best distance of the loop.
-    let mut bitmap = vec![0; width];
-    let asked = asked_of(100, few / 4);
-    let distances = [4, 8, 16, 32].map(|ahead| {
-        let times = (0..3).map(|_| {
-            time(1, || {
-                asked
-                    .iter()
-                    .for_each(|&hash| ask_each(&views, ahead, hash, &mut bitmap))
-            })
-            .0
+    if !args.only_banks {
+        let lines = Lines::of(&filters);
+        let bytes: Vec<_> = filters.iter().map(ConcurrentBloom::to_bytes).collect();
+        let views: Vec<BloomView<'_>> = bytes
+            .iter()
+            .map(|bytes| BloomView::from_bytes(bytes).unwrap().0)
+            .collect();
+        let mut bitmap = vec![0; width];
+        // The best distance of the loop.
+        let asked = asked_of(100, few / 4);
+        let distances = [4, 8, 16, 32].map(|ahead| {
+            let times = (0..3).map(|_| {
+                time(1, || {
+                    asked
+                        .iter()
+                        .for_each(|&hash| ask_each(&views, ahead, hash, &mut bitmap))
+                })
+                .0
+            });
+            (times.fold(f64::MAX, f64::min) as u64, ahead)
         });
-        (times.fold(f64::MAX, f64::min) as u64, ahead)
-    });
-    let ahead = distances.into_iter().min().unwrap().1;
-
-    let inserted_into = bank.try_clone().unwrap();
-    let mut figures = vec![Vec::new(); 7];
-    for round in 0..args.rounds {
-        let asked = asked_of(round, few);
-        let mut sums = [0; 5];
-        let mut row = Vec::new();
-        row.push(time(few, || {
-            for (i, &hash) in asked.iter().enumerate() {
-                ask_each(&views, ahead, hash, &mut bitmap);
-                add(&mut sums[0], i, &bitmap);
-            }
-        }));
-        row.push(time(few, || {
-            for (batch, asked) in asked.chunks(1024).enumerate() {
-                let mut found = [0; 16];
-                for (column, filter) in filters.iter().enumerate() {
-                    filter.contains_hashes_bitmap(asked, &mut found);
-                    for i in columns(&found) {
-                        sums[1] = number(((1024 * batch + i) as u64) << 32 | column as u64).wrapping_add(sums[1]);
+        let ahead = distances.into_iter().min().unwrap().1;
+        for round in 0..args.rounds {
+            let asked = asked_of(round, few);
+            let mut sums = [0; 5];
+            let (ns, ()) = time(few, || {
+                for (i, &hash) in asked.iter().enumerate() {
+                    ask_each(&views, ahead, hash, &mut bitmap);
+                    add(&mut sums[0], i, &bitmap);
+                }
+            });
+            add_figure(&format!("loop, {ahead} filters ahead"), ns);
+            let (ns, ()) = time(few, || {
+                for (batch, asked) in asked.chunks(1024).enumerate() {
+                    let mut found = [0; 16];
+                    for (column, filter) in filters.iter().enumerate() {
+                        filter.contains_hashes_bitmap(asked, &mut found);
+                        for i in columns(&found) {
+                            sums[1] = number(((1024 * batch + i) as u64) << 32 | column as u64).wrapping_add(sums[1]);
+                        }
                     }
                 }
-            }
-        }));
-        row.push(time(few, || {
+            });
+            add_figure("loop, batches of 1,024 keys", ns);
+            let (ns, ()) = time(few, || {
+                for (i, &hash) in asked.iter().enumerate() {
+                    lines.which(hash, &mut bitmap);
+                    add(&mut sums[2], i, &bitmap);
+                }
+            });
+            add_figure("lines side by side", ns);
             for (i, &hash) in asked.iter().enumerate() {
-                lines.which(hash, &mut bitmap);
-                add(&mut sums[2], i, &bitmap);
+                bank.which_hash_into(hash, &mut bitmap);
+                add(&mut sums[3], i, &bitmap);
             }
-        }));
-        // The bank with the same keys, for the sums, and with more of them, for the time.
-        for (i, &hash) in asked.iter().enumerate() {
-            bank.which_hash_into(hash, &mut bitmap);
-            add(&mut sums[3], i, &bitmap);
-        }
-        bank.which_hashes(&asked, |i, bitmap| add(&mut sums[4], i, bitmap));
-        assert!(
-            sums.iter().all(|&sum| sum == sums[0] && sum != 0),
-            "the contestants differ: {sums:?}"
-        );
-        let asked = asked_of(round, many);
-        row.push(time(many, || {
-            asked
-                .iter()
-                .for_each(|&hash| _ = black_box(bank.which_hash_into(hash, &mut bitmap)))
-        }));
-        row.push(time(many, || {
-            bank.which_hashes(&asked, |_, bitmap| _ = black_box(bitmap))
-        }));
-        row.push((two_threads(&bank, &asked_of(round + 200, many), &asked), ()));
-        row.push((beside_inserts(&inserted_into, &asked, keys), ()));
-        for (figure, (value, ())) in figures.iter_mut().zip(row) {
-            figure.push(value);
+            bank.which_hashes(&asked, |i, bitmap| add(&mut sums[4], i, bitmap));
+            assert!(
+                sums.iter().all(|&sum| sum == sums[0] && sum != 0),
+                "the contestants differ: {sums:?}"
+            );
         }
     }
-    let [each, batches, side, single, batch, two, inserts] = std::array::from_fn(|i| median(figures[i].clone()));
+    drop(filters);
+    #[cfg(has_seqan)]
+    let seqan = seqan_of(&bank, count, keys, out);
+    let copy = bank.try_clone().unwrap();
+    for round in 0..args.rounds {
+        let asked = asked_of(round, many);
+        let mut bitmap = vec![0; width];
+        #[cfg(has_seqan)]
+        add_figure(seqan::name(), time(many, || seqan.ask(&asked)).0);
+        let (ns, ()) = time(many, || {
+            asked
+                .iter()
+                .for_each(|&hash| _ = black_box(bank.which_hash_into(hash, &mut bitmap)));
+        });
+        add_figure("bank", ns);
+        add_figure("bank, batches", ask(&bank, &asked));
+        add_figure(
+            "bank, batches, each of two threads",
+            two_threads(&bank, &asked_of(round + 200, many), &asked),
+        );
+        add_figure("a copy, batches", ask(&copy, &asked));
+        add_figure(
+            "a copy, batches, while another thread inserts",
+            beside_inserts(&copy, &asked, count, keys),
+        );
+    }
+    let figures: Vec<_> = figures.into_iter().map(|(name, all)| (name, median(all))).collect();
+    let batch = figures.iter().find(|(name, _)| name == "bank, batches").unwrap().1;
     let mib = memory as f64 / f64::from(1 << 20);
     writeln!(out, "\n{count} filters of {keys} keys, {mib:.1} MiB\n").unwrap();
     writeln!(
@@ -311,59 +346,82 @@ fn measure(args: &Args, count: usize, keys: usize, out: &mut String) {
         "| | per key | per filter and key | bank, batches, is faster |\n|---|--:|--:|--:|"
     )
     .unwrap();
-    let mut line = |name: &str, ns: f64| {
-        writeln!(
-            out,
-            "| {name} | {ns:.1} | {:.3} | {:.1} |",
-            ns / count as f64,
-            ns / batch
-        )
-        .unwrap();
-    };
-    line(&format!("loop, {ahead} filters ahead"), each);
-    line("loop, batches of 1,024 keys", batches);
-    line("lines side by side", side);
-    line("bank", single);
-    line("bank, batches", batch);
-    line("bank, batches, each of two threads", two);
-    line("bank, batches, while another thread inserts", inserts);
-    let median = |figures: Vec<f64>| median(figures);
-    writeln!(out, "\n`push_all` {:.2} for each word of a row ({first_pages:.2} into fresh memory); `push` {:.2} for each bit of the filter, `clear` {:.2}",
+    for (name, ns) in figures {
+        let of_filter = ns / count as f64;
+        writeln!(out, "| {name} | {ns:.1} | {of_filter:.3} | {:.1} |", ns / batch).unwrap();
+    }
+    writeln!(out, "\n`push_all` {:.2} for each row word ({first_pages:.2} into fresh memory); `push` {:.2} for each bit of the filter, `clear` {:.2}",
         median(push_all), median(push), median(clear)).unwrap();
     inserted(args, &bank, keys, out);
 }
 
+/// seqan's filter with the keys of the bank's, and with as many bits. Says how many columns either
+/// finds for a key of none.
+#[cfg(has_seqan)]
+fn seqan_of(bank: &FilterBank, count: usize, keys: usize, out: &mut String) -> seqan::Seqan {
+    let mut seqan = seqan::Seqan::new(count, 512 * bank.blocks(), seqan::MOST_HASH_FUNCTIONS);
+    for column in 0..count {
+        let hashes: Vec<u64> = (0..keys).map(|key| hash(column, key)).collect();
+        seqan.insert(column, &hashes);
+    }
+    let mut bitmap = vec![0; count.div_ceil(64)];
+    for i in 0..1000 {
+        let (column, key) = (number(i) as usize % count, number(i + 1000) as usize % keys);
+        seqan.which(hash(column, key), &mut bitmap);
+        assert!(
+            bitmap[column / 64] >> (column % 64) & 1 == 1,
+            "a key of filter {column}"
+        );
+    }
+    let strangers = 100_000;
+    let (mut ours, mut theirs) = (0, 0);
+    for i in 0..strangers {
+        let stranger = number(1 << 50 | i);
+        seqan.which(stranger, &mut bitmap);
+        theirs += columns(&bitmap).count();
+        ours += bank.count_hash(stranger);
+    }
+    let rate = |wrong: usize| 100.0 * wrong as f64 / (strangers * count as u64) as f64;
+    writeln!(
+        out,
+        "\nrate: bank {:.2}%, {} {:.2}%",
+        rate(ours),
+        seqan::name(),
+        rate(theirs)
+    )
+    .unwrap();
+    seqan
+}
+
+/// Nanoseconds per key of a batch.
+fn ask(bank: &FilterBank, asked: &[u64]) -> f64 {
+    time(asked.len(), || {
+        bank.which_hashes(asked, |_, bitmap| _ = black_box(bitmap))
+    })
+    .0
+}
+
 /// Two threads ask at once: nanoseconds per key of each.
 fn two_threads(bank: &FilterBank, one: &[u64], other: &[u64]) -> f64 {
-    let ask = |asked: &[u64]| {
-        time(asked.len(), || {
-            bank.which_hashes(asked, |_, bitmap| _ = black_box(bitmap))
-        })
-        .0
-    };
     thread::scope(|scope| {
-        let beside = scope.spawn(|| ask(other));
-        (ask(one) + beside.join().unwrap()) / 2.0
+        let beside = scope.spawn(|| ask(bank, other));
+        (ask(bank, one) + beside.join().unwrap()) / 2.0
     })
 }
 
 /// One thread asks while another one inserts: nanoseconds per key of the one.
-fn beside_inserts(bank: &FilterBank, asked: &[u64], keys: usize) -> f64 {
-    let (stop, inserts) = (AtomicBool::new(false), AtomicU64::new(0));
+fn beside_inserts(bank: &FilterBank, asked: &[u64], count: usize, keys: usize) -> f64 {
+    let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
-            while !stop.load(Ordering::Relaxed) {
+            for i in (0..).take_while(|_| !stop.load(Ordering::Relaxed)) {
                 // Keys that are there: the bank stays as full as it is. One of 64 is new.
-                let i = inserts.fetch_add(1, Ordering::Relaxed) as usize;
-                let column = number(i as u64) as usize % bank.len();
-                let key = if i.is_multiple_of(64) { usize::MAX - i } else { i % keys };
+                let column = number(i as u64) as usize % count;
+                let key = if i % 64 == 0 { usize::MAX - i } else { i % keys };
                 bank.insert_hash(column, hash(column, key)).unwrap();
             }
         });
-        let ns = time(asked.len(), || {
-            bank.which_hashes(asked, |_, bitmap| _ = black_box(bitmap))
-        })
-        .0;
+        let ns = ask(bank, asked);
         stop.store(true, Ordering::Relaxed);
         ns
     })

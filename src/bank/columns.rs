@@ -225,8 +225,10 @@ impl<S: FilterHasher> FilterBank<S> {
         Ok(column)
     }
 
-    /// [`push`](Self::push) of many filters; returns their columns, in ascending order. It writes
-    /// whole words of rows, without atomics.
+    /// [`push`](Self::push) of many filters; returns their columns, in ascending order.
+    ///
+    /// It writes whole words of rows, without atomics: a word has one bit of each of 64 filters. So
+    /// it takes the least time for each filter if their number is a multiple of 64.
     ///
     /// # Errors
     ///
