@@ -318,6 +318,8 @@ type CounterChange = fn(Lines<'_, Counters>, u64) -> bool;
 impl CounterKernels {
     /// The kernels for `layout` by `isa`.
     pub(crate) fn of(layout: Layout, isa: Isa) -> Self {
+        // (With the number of bits as data there would be 38 functions fewer, and removes take 1.13
+        // to 1.33 times as long; Zen 4, 0.5 and 8 MiB, 1% and 0.1%.)
         static INCREMENTS: [CounterChange; SHAPES] = of_shapes!(increment);
         static DECREMENTS: [CounterChange; SHAPES] = of_shapes!(decrement);
         let lookups = Lookups::of(layout, isa);
