@@ -5,7 +5,7 @@
 //! ```sh
 //! cargo run --release --bin blocked_domains                     # 100,000 domains
 //! cargo run --release --bin blocked_domains -- --domains 2000000
-//! cargo run --release --bin blocked_domains -- --list hosts.txt # a name on each line
+//! cargo run --release --bin blocked_domains -- --list names.txt
 //! ```
 //!
 //! The exit status says whether every blocked name was found, and no more other names than the rate

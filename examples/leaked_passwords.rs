@@ -4,9 +4,9 @@
 //! is hashed again. The digests of the list, as bytes, check the answers.
 //!
 //! ```sh
-//! cargo run --release --bin leaked_passwords                    # 200,000 made-up digests
+//! cargo run --release --bin leaked_passwords   # 200,000 digests
 //! cargo run --release --bin leaked_passwords -- --digests 10000000
-//! cargo run --release --bin leaked_passwords -- --list pwned-passwords-sha1.txt
+//! cargo run --release --bin leaked_passwords -- --list sha1.txt
 //! ```
 //!
 //! The exit status says whether every digest of the list was found, and no more others than the

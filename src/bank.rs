@@ -164,7 +164,7 @@ use rows::{Places, WORD};
 /// ```
 pub struct Bank<R: Rows, S = Murmur3> {
     rows: R,
-    places: Places,
+    pub(crate) places: Places,
     kernel: RowKernel<R::Word>,
     columns: usize,
     layout: Layout,
@@ -325,7 +325,7 @@ impl<S: Clone> FilterBank<S> {
 }
 
 /// `columns`, rounded up to whole words of a row.
-fn whole_words(columns: usize) -> Result<usize, BuildError> {
+pub(crate) fn whole_words(columns: usize) -> Result<usize, BuildError> {
     match columns.checked_next_multiple_of(WORD) {
         None | Some(0) => Err(BuildError::new(format!(
             "{columns} columns are not in 1 to {}",
@@ -336,7 +336,7 @@ fn whole_words(columns: usize) -> Result<usize, BuildError> {
 }
 
 impl<S> FilterBank<S> {
-    fn empty(layout: Layout, columns: usize, expected_keys: usize, hasher: S) -> Result<Self, BuildError> {
+    pub(crate) fn empty(layout: Layout, columns: usize, expected_keys: usize, hasher: S) -> Result<Self, BuildError> {
         let rows = AtomicRows::new(layout, columns)?;
         Ok(Self::of(rows, layout, columns, expected_keys, hasher))
     }
@@ -360,13 +360,9 @@ impl<S> FilterBank<S> {
         let bits = self.rows.bits.try_clone()?;
         let in_use = self.rows.in_use.try_clone()?;
         let rows = AtomicRows { bits, in_use };
-        Ok(Self::of(
-            rows,
-            self.layout,
-            self.columns,
-            self.expected_keys,
-            self.hasher.clone(),
-        ))
+        let mut copy = Self::of(rows, self.layout, self.columns, self.expected_keys, self.hasher.clone());
+        copy.places = self.places;
+        Ok(copy)
     }
 }
 
@@ -649,6 +645,15 @@ impl BankError {
     #[must_use]
     pub fn is_incompatible(&self) -> bool {
         matches!(self.0, Problem::Incompatible(_))
+    }
+}
+
+#[doc(hidden)]
+impl BankError {
+    /// For `lanebloom-formats`: a filter does not fit.
+    #[must_use]
+    pub fn incompatible(problem: String) -> Self {
+        Self(Problem::Incompatible(problem))
     }
 }
 

@@ -3,7 +3,8 @@
 //! Outside semver: those crates depend on this exact version. A need that users have too becomes a
 //! public method instead.
 
-/// For `lanebloom-formats`: what batches of all filters share.
+/// For `lanebloom-formats`: what banks and batches of all filters share.
+pub use crate::bank::rows::KeyRows;
 pub use crate::chunks::{assert_bitmap_length, try_gathered};
 /// For `lanebloom-formats`: the inserts, the unions and the sets of its types that deref to a
 /// [`Filter`], and what the sets need of the engine.
@@ -51,11 +52,15 @@ pub mod bounds {
     pub use crate::words::scratch::Scratch;
 }
 
-use crate::filter::traits::Engine;
-use crate::words::bits;
 #[cfg(feature = "std")]
-use crate::{BuildError, WindowedBloom};
-use crate::{ConcurrentBloom, Filter};
+use crate::WindowedBloom;
+use crate::bank::FilterBank;
+use crate::filter::parts::lines::empty;
+use crate::filter::traits::Engine;
+use crate::filter::types::bloom::BloomBits;
+use crate::geometry::layout::{Layout, Shape};
+use crate::words::bits;
+use crate::{BuildError, ConcurrentBloom, Filter};
 #[cfg(feature = "std")]
 use alloc::{sync::Arc, vec::Vec};
 
@@ -84,6 +89,59 @@ impl<E, S> Filter<E, S> {
     #[inline(always)]
     pub fn engine_mut(&mut self) -> &mut E {
         &mut self.engine
+    }
+}
+
+/// The shape of a Parquet filter's lines, as far as a bank needs it: a key has eight rows.
+const EIGHT_ROWS: Shape = Shape {
+    lines: 1,
+    words: 8,
+    bits: 1,
+};
+
+/// For `lanebloom-formats`, whose bank of Parquet's filters holds their lines.
+#[doc(hidden)]
+impl<S> ConcurrentBloom<S> {
+    /// A filter of these words, as a bank takes and returns it. It finds no keys by itself.
+    ///
+    /// # Errors
+    ///
+    /// If the allocation fails.
+    pub fn of_lines(lines: usize, words: impl Iterator<Item = u64>, hasher: S) -> Result<Self, BuildError> {
+        let (shape, blocks) = (EIGHT_ROWS, lines);
+        let mut engine = empty::<BloomBits>(Layout { shape, blocks }, 1)?;
+        engine.words.bits.store_words(0, words);
+        Ok(Self::of(engine, hasher))
+    }
+
+    /// The words of all lines.
+    pub fn words(&self) -> impl Iterator<Item = u64> + '_ {
+        self.bits().words().flatten()
+    }
+}
+
+/// For `lanebloom-formats`, as above.
+#[doc(hidden)]
+impl<S> FilterBank<S> {
+    /// A bank of filters of this many lines and blocks, in which a key has these rows.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new).
+    pub fn of_lines(
+        lines: usize,
+        columns: usize,
+        (rows, blocks): (KeyRows, usize),
+        hasher: S,
+    ) -> Result<Self, BuildError> {
+        let layout = Layout {
+            shape: EIGHT_ROWS,
+            blocks: lines,
+        };
+        let columns = crate::bank::whole_words(columns)?;
+        let mut bank = Self::empty(layout, columns, 1, hasher)?;
+        bank.places = bank.places.with_rows(rows, blocks);
+        Ok(bank)
     }
 }
 

@@ -17,10 +17,17 @@ pub(crate) const WORD: usize = 64;
 /// The most rows of a key: those of two lines with four words of six bits.
 pub(crate) const MOST_ROWS: usize = 48;
 
+/// Writes the rows of a hash in a filter of this many blocks, as starts: `rows(hash, blocks, width,
+/// starts)`, where a row has `width` words.
+pub type KeyRows = fn(u64, usize, u64, &mut [u64]);
+
 /// Finds the rows of a hash.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Places {
     line: LineRows,
+    /// The rows and the blocks of another crate's filters. Then the layout tells the number of
+    /// lines and of rows only.
+    other: Option<(KeyRows, usize)>,
     layout: Layout,
     /// The words of a row.
     width: usize,
@@ -30,9 +37,16 @@ impl Places {
     pub(crate) fn new(layout: Layout, columns: usize) -> Self {
         Self {
             line: line_rows_of(layout),
+            other: None,
             layout,
             width: columns / WORD,
         }
+    }
+
+    /// The same lines, where a hash has other rows.
+    pub(crate) fn with_rows(self, rows: KeyRows, blocks: usize) -> Self {
+        let other = Some((rows, blocks));
+        Self { other, ..self }
     }
 
     /// The number of rows of a key. (Two may coincide.)
@@ -122,6 +136,9 @@ impl Places {
     fn starts_from(&self, hash: u64, starts: &mut [u64], first: impl Fn(usize) -> u64) {
         let Layout { shape, blocks } = self.layout;
         let (part, width) = (blocks / shape.lines, self.width as u64);
+        if let Some((rows, blocks)) = self.other {
+            return rows(hash, blocks, width, starts);
+        }
         let (line, second_line) = starts.split_at_mut(shape.words * shape.bits);
         (self.line)(hash, first(block(hash, part)), width, line);
         if !second_line.is_empty() {

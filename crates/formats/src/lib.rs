@@ -50,7 +50,7 @@
 //! [`RedisBloom::from_scandump`] and [`RedisCuckoo::from_scandump`] read what `BF.SCANDUMP` and
 //! `CF.SCANDUMP` print; `to_loadchunks` makes what `BF.LOADCHUNK` and `CF.LOADCHUNK` take.
 //! [`SplitBlockBloom::from_parquet`] and [`to_parquet`](SplitBlockBloom::to_parquet) are what a
-//! Parquet file has.
+//! Parquet file has. A [`SplitBlockBank`] asks the filters of many files with one key at once.
 //!
 //! The module of each filter says which types of keys are which of its system's, and how a service
 //! moves over: [`guava`], [`spark`], [`splitblock`], [`redisbloom`],
@@ -111,7 +111,7 @@ pub use redisbloom::RedisBloom;
 pub use redisbloom::error::{RedisBloomInsertError, RedisBloomLoadError};
 pub use rediscuckoo::RedisCuckoo;
 pub use spark::SparkBloom;
-pub use splitblock::{SplitBlockBloom, SplitBlockReadError, SplitBlockView};
+pub use splitblock::{SplitBlockBank, SplitBlockBloom, SplitBlockReadError, SplitBlockView};
 
 /// Keys that are hashed at a time.
 const CHUNK: usize = 1024;

@@ -46,6 +46,7 @@
 //! ```
 
 mod arrow;
+mod bank;
 mod block;
 mod bytes;
 mod engine;
@@ -57,6 +58,7 @@ mod view;
 mod xxh64;
 
 pub use self::arrow::{Column, ColumnError};
+pub use self::bank::SplitBlockBank;
 pub use self::bytes::{Header, Milvus};
 pub use self::engine::{Owned, SplitBlock, Xxh64};
 pub use self::error::SplitBlockReadError;

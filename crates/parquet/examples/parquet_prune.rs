@@ -6,8 +6,12 @@
 //! A request for a few ids reads 32 bytes of a filter for each. A request for many reads the whole
 //! filter, when that is fewer bytes. The filter's headers are read once, as the files' metadata is.
 //!
+//! Then it keeps the filters of all row groups in memory, as a list and as one bank, and asks both
+//! for all ids. Requests through the bank read no filter from the files.
+//!
 //! ```sh
-//! # 64 files of 100,000 rows, and 10,000 ids, unless others are given.
+//! # 64 files of 100,000 rows, and 10,000 ids, unless others are given. With 256 files, there are
+//! # 1,024 row groups.
 //! cargo run --release --example parquet_prune -- FILES ROWS IDS
 //! ```
 
@@ -15,8 +19,9 @@
 mod number;
 
 use bytes::{Buf, Bytes, buf::Reader};
+use lanebloom::bank::columns;
 use lanebloom_formats::splitblock::{Header, block_index, check_block, hash};
-use lanebloom_formats::{SplitBlockBloom, SplitBlockView};
+use lanebloom_formats::{SplitBlockBank, SplitBlockBloom, SplitBlockView};
 use lanebloom_parquet::{Result, with_filters};
 use number::number;
 use parquet::column::page::PageReader;
@@ -95,21 +100,27 @@ fn main() -> Result<()> {
         100.0 * ruled_out
     );
 
+    let bank = table.bank(&wanted)?;
+
     println!(
         "\nids per request | by   | requests | row groups read | of filters | of columns | bytes per id | ms per request"
     );
     for of in [1, 10, 100, ids] {
-        for by_filter in [false, true] {
+        for by in [By::Nothing, By::Filters, By::Bank(&bank)] {
             let mut requests: Vec<&[i64]> = wanted.chunks(of).collect();
-            if !by_filter {
+            if let By::Nothing = by {
                 // One takes long, and all take equally long.
                 requests.truncate(20);
             }
-            let report = table.run(&requests, by_filter, &expected)?;
+            let report = table.run(&requests, by, &expected)?;
             let (of_filters, of_columns) = (report.filter_bytes as u64, report.column_bytes as u64);
             println!(
                 "{of:15} | {:4} | {:8} | {:14.2}% | {:>10} | {:>10} | {:>12} | {:.3}",
-                if by_filter { "ours" } else { "none" },
+                match by {
+                    By::Nothing => "none",
+                    By::Filters => "ours",
+                    By::Bank(_) => "bank",
+                },
                 requests.len(),
                 100.0 * report.groups as f64 / (requests.len() * table.groups.len()) as f64,
                 size(of_filters),
@@ -194,6 +205,15 @@ struct Group {
     bitset: u64,
 }
 
+/// What tells the row groups to read.
+#[derive(Clone, Copy)]
+enum By<'a> {
+    Nothing,
+    /// The filters in the files.
+    Filters,
+    Bank(&'a SplitBlockBank),
+}
+
 #[derive(Default)]
 struct Report {
     groups: usize,
@@ -219,26 +239,90 @@ impl Table {
         Ok(table)
     }
 
+    /// The filters of all row groups as a bank. Asks them for all ids, one by one and as a bank,
+    /// compares the answers, and prints the times.
+    fn bank(&self, ids: &[i64]) -> Result<SplitBlockBank> {
+        let start = Instant::now();
+        let mut filters = Vec::new();
+        for group in &self.groups {
+            let bitset = read(&self.files[group.file], group.bitset, group.header.bitset_bytes())?;
+            filters.push(SplitBlockBloom::from_bitset(&bitset)?);
+        }
+        let read = start.elapsed();
+        let start = Instant::now();
+        let bank = SplitBlockBank::from_filters(&filters)?;
+        let made = start.elapsed();
+        let hashes: Vec<u64> = ids.iter().map(hash).collect();
+
+        let words = bank.columns() / 64;
+        let mut right = vec![0_u64; hashes.len() * words];
+        let start = Instant::now();
+        let mut found = vec![false; hashes.len()];
+        for (group, filter) in filters.iter().enumerate() {
+            filter.contains_hashes(&hashes, &mut found);
+            for (bitmap, &found) in right.chunks_mut(words).zip(&found) {
+                bitmap[group / 64] |= u64::from(found) << (group % 64);
+            }
+        }
+        let batches = start.elapsed();
+        let start = Instant::now();
+        let few = hashes.len().min(1000);
+        for (bitmap, &hash) in right.chunks(words).zip(&hashes[..few]) {
+            for (group, filter) in filters.iter().enumerate() {
+                if filter.contains_hash(hash) != (bitmap[group / 64] >> (group % 64) & 1 == 1) {
+                    return Err(format!("the answers of filter {group} differ").into());
+                }
+            }
+        }
+        let single = start.elapsed();
+        let start = Instant::now();
+        let mut asked = vec![0_u64; right.len()];
+        bank.which_hashes(&hashes, |i, bitmap| asked[i * words..][..words].copy_from_slice(bitmap));
+        let by_bank = start.elapsed();
+        if asked != right {
+            return Err("the bank's answers are not the filters'".into());
+        }
+        let per_id = |time: Duration, ids: usize| 1e6 * time.as_secs_f64() / ids as f64;
+        println!(
+            "\nin memory: {} filters of {} in all, read in {:.0} ms; a bank of {}, made in {:.0} ms\n\
+             us per id: {:.2} by the filters one after another, {:.2} by batches of all ids for each filter, {:.3} by \
+             the bank; all answers are the same",
+            filters.len(),
+            size(filters.iter().map(|filter| filter.memory_bytes() as u64).sum()),
+            1e3 * read.as_secs_f64(),
+            size(bank.memory_bytes() as u64),
+            1e3 * made.as_secs_f64(),
+            per_id(single, few),
+            per_id(batches, hashes.len()),
+            per_id(by_bank, hashes.len()),
+        );
+        Ok(bank)
+    }
+
     /// Answers all requests, and compares the answers.
-    fn run(&self, requests: &[&[i64]], by_filter: bool, expected: &HashMap<i64, i64>) -> Result<Report> {
+    fn run(&self, requests: &[&[i64]], by: By, expected: &HashMap<i64, i64>) -> Result<Report> {
         let (groups, filter_bytes, column_bytes) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
         let start = Instant::now();
         in_threads(requests.len(), |i| {
             let (mut request, mut found) = (requests[i].to_vec(), HashMap::new());
             request.sort_unstable();
             let hashes: Vec<u64> = request.iter().map(hash).collect();
-            for group in &self.groups {
+            let mut by_group = vec![Vec::new(); self.groups.len()];
+            if let By::Bank(bank) = by {
+                bank.which_hashes(&hashes, |i, found| {
+                    columns(found).for_each(|group| by_group[group].push(request[i]));
+                });
+            }
+            for (group, mut ids) in self.groups.iter().zip(by_group) {
                 let file = &self.files[group.file];
-                let mut maybe = vec![true; request.len()];
-                if by_filter {
-                    filter_bytes.fetch_add(group.look_up(file, &hashes, &mut maybe)?, Relaxed);
+                if !matches!(by, By::Bank(_)) {
+                    let mut maybe = vec![true; request.len()];
+                    if let By::Filters = by {
+                        filter_bytes.fetch_add(group.look_up(file, &hashes, &mut maybe)?, Relaxed);
+                    }
+                    let maybe = request.iter().zip(maybe).filter(|(_, maybe)| *maybe);
+                    ids.extend(maybe.map(|(id, _)| *id));
                 }
-                let ids: Vec<i64> = request
-                    .iter()
-                    .zip(maybe)
-                    .filter(|(_, maybe)| *maybe)
-                    .map(|(id, _)| *id)
-                    .collect();
                 if !ids.is_empty() {
                     groups.fetch_add(1, Relaxed);
                     column_bytes.fetch_add(group.find(file, &ids, &mut found)?, Relaxed);

@@ -12,6 +12,7 @@ mod rediscuckoo;
 mod serde;
 mod spark;
 mod spark_jvm;
+mod splitblock_bank;
 mod splitblock_bytes;
 mod splitblock_golden;
 mod splitblock_whole;

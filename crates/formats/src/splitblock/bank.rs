@@ -1,0 +1,399 @@
+//! Many split-block filters, asked with one key at once: [`SplitBlockBank`].
+
+use super::SplitBlockBloom;
+use super::block::{SALTS, block_index};
+use super::engine::{Owned, SplitBlock, Xxh64};
+use super::sizing::{self, MOST_BLOCKS};
+use alloc::format;
+use alloc::vec::Vec;
+use core::borrow::Borrow;
+use core::fmt;
+use lanebloom::bank::{AtomicRows, BankError, FilterBank, Which};
+use lanebloom::internal::bounds::Load;
+use lanebloom::{BuildError, ConcurrentBloom, Filter, Funnel};
+
+/// Filters that are copied at a time before they become columns: those of a word of a row.
+const GROUP: usize = 64;
+
+/// The filters of many Parquet files or row groups as one index: which of them may have a value?
+///
+/// Each filter is a column, bit for bit. A block of all filters lies side by side, as 256 rows with
+/// a bit for each filter. A key reads eight rows, whatever the number of filters; a loop over the
+/// filters reads 32 bytes of each. [`lanebloom::bank`] has the idea, the costs, and what a bank
+/// guarantees to threads. With 1,024 filters of 54 MB in all, a batch takes 0.2 µs per key, a loop
+/// over the filters 21, and one with a batch for each filter 3.3 (Zen 4, record
+/// `parquet-bank-zen4.md`).
+///
+/// A key asks every filter, so the false positives add up: 1,024 filters at 0.1% have one wrong
+/// column for each key.
+///
+/// # Sizes
+///
+/// All columns have as many blocks as the bank. A smaller filter, whose blocks divide the bank's,
+/// becomes a larger one that answers in the same way: each of its blocks is repeated. A larger one,
+/// whose blocks are a multiple of the bank's, is [folded](SplitBlockBloom::fold), and answers at a
+/// higher rate. So filters whose sizes are powers of two, as Parquet's libraries make them, all fit
+/// a bank of the largest size. Row groups of very different sizes waste memory: use a bank for each
+/// size.
+///
+/// ```
+/// use lanebloom_formats::{SplitBlockBank, SplitBlockBloom};
+///
+/// // The filters of a column in three files.
+/// let filters = [0..1000_i64, 1000..1500, 400..1100].map(|ids| {
+///     let filter = SplitBlockBloom::with_parquet_size(ids.clone().count(), 1e-4).unwrap();
+///     filter.insert_all(ids);
+///     filter
+/// });
+/// let bank = SplitBlockBank::from_filters(&filters)?;
+/// assert!(bank.which(&450_i64).eq([0, 2]));
+/// assert!(bank.which(&1200_i64).eq([1]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct SplitBlockBank {
+    /// The lines of all filters. A line has two blocks.
+    bank: FilterBank<Xxh64>,
+    blocks: usize,
+}
+
+/// The rows of a hash, as `KeyRows` of the library says.
+fn rows(hash: u64, blocks: usize, width: u64, starts: &mut [u64]) {
+    let first = 256 * block_index(hash, blocks) as u64;
+    for (i, (start, salt)) in (0..).zip(starts.iter_mut().zip(SALTS)) {
+        let bit = (hash as u32).wrapping_mul(salt) >> 27;
+        *start = (first + 32 * i + u64::from(bit)) * width;
+    }
+}
+
+/// Making a bank.
+impl SplitBlockBank {
+    /// An empty bank for at least `columns` filters of this many blocks of 32 bytes. The number of
+    /// columns is rounded up to a multiple of 64.
+    ///
+    /// # Errors
+    ///
+    /// If there are no columns or no blocks, 2^32 blocks or more, or the allocation fails.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let bank = lanebloom_formats::SplitBlockBank::new(100, 32)?;
+    /// assert_eq!((bank.columns(), bank.blocks(), bank.memory_bytes()), (128, 32, 128 * 1024));
+    /// assert!(lanebloom_formats::SplitBlockBank::new(100, 0).is_err());
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    pub fn new(columns: usize, blocks: usize) -> Result<Self, BuildError> {
+        if !(1..=MOST_BLOCKS).contains(&blocks) {
+            return Err(BuildError::new(format!(
+                "{blocks} blocks are not in 1 to {MOST_BLOCKS}"
+            )));
+        }
+        let bank = FilterBank::of_lines(blocks.div_ceil(2), columns, (rows, blocks), Xxh64::new())?;
+        Ok(Self { bank, blocks })
+    }
+
+    /// A bank of these filters, in order: column `i` is filter `i`. It has the blocks of the largest
+    /// one.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`push_all`](Self::push_all), if there are no filters, and if the allocation fails.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_formats::{SplitBlockBank, SplitBlockBloom};
+    ///
+    /// let filters = [32, 1024].map(|bytes| SplitBlockBloom::with_bytes(bytes).unwrap());
+    /// filters.iter().for_each(|filter| _ = filter.insert("ann"));
+    /// let bank = SplitBlockBank::from_filters(&filters)?;
+    /// assert!(bank.blocks() == 32 && bank.which("ann").eq([0, 1]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn from_filters<F: Borrow<SplitBlockBloom>>(filters: &[F]) -> Result<Self, BankError> {
+        let blocks = filters.iter().map(|filter| filter.borrow().blocks()).max();
+        let mut bank = Self::new(filters.len(), blocks.unwrap_or(1))?;
+        bank.push_all(filters)?;
+        Ok(bank)
+    }
+}
+
+/// Filters into columns, and out of them.
+impl SplitBlockBank {
+    /// Copies a filter to the first column that is not in use; returns the column. Other threads may
+    /// insert into the filter meanwhile, and ask the bank.
+    ///
+    /// # Errors
+    ///
+    /// Fails if all columns are in use, the filter's blocks neither divide the bank's nor are a
+    /// multiple of them, or the allocation of a copy of the filter fails.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_formats::{SplitBlockBank, SplitBlockBloom};
+    ///
+    /// let bank = SplitBlockBank::new(64, 32)?;
+    /// let filter = SplitBlockBloom::with_bytes(1024)?;
+    /// filter.insert("ann");
+    /// let column = bank.push(&filter)?;
+    /// assert!(bank.which("ann").eq([column]) && bank.to_filter(column)? == filter);
+    /// let error = bank.push(&SplitBlockBloom::with_bytes(320)?).unwrap_err();
+    /// assert!(error.to_string().starts_with("a filter of 10 blocks does not fit a bank of 32"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn push(&self, filter: &SplitBlockBloom) -> Result<usize, BankError> {
+        self.bank.push(&self.lines(filter)?)
+    }
+
+    /// [`push`](Self::push) of many filters; returns their columns, in ascending order. It takes a
+    /// small part of the time.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`push`](Self::push). Columns that were written before stay.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use lanebloom_formats::{SplitBlockBank, SplitBlockBloom};
+    ///
+    /// let mut bank = SplitBlockBank::new(64, 32)?;
+    /// let filters = [SplitBlockBloom::with_bytes(1024)?, SplitBlockBloom::with_bytes(512)?];
+    /// filters[1].insert("ann");
+    /// assert_eq!(bank.push_all(&filters)?, [0, 1]);
+    /// assert!(bank.which("ann").eq([1]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn push_all<F: Borrow<SplitBlockBloom>>(&mut self, filters: &[F]) -> Result<Vec<usize>, BankError> {
+        let mut columns = Vec::with_capacity(filters.len());
+        for filters in filters.chunks(GROUP) {
+            let lines = filters.iter().map(|filter| self.lines(filter.borrow()));
+            let lines = lines.collect::<Result<Vec<_>, _>>()?;
+            columns.extend(self.bank.push_all(&lines)?);
+        }
+        Ok(columns)
+    }
+
+    /// A column as a filter with the bank's blocks. Fails if the bank lacks the column, or the
+    /// allocation fails.
+    ///
+    /// ```
+    /// use lanebloom_formats::{SplitBlockBank, SplitBlockBloom};
+    ///
+    /// let filter = SplitBlockBloom::with_bytes(96)?;
+    /// filter.insert("ann");
+    /// let bank = SplitBlockBank::from_filters(&[&filter])?;
+    /// assert!(bank.to_filter(0)? == filter);
+    /// assert!(bank.to_filter(64).is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn to_filter(&self, column: usize) -> Result<SplitBlockBloom, BankError> {
+        let lines = self.bank.to_filter(column)?;
+        let mut content = Owned::new(self.blocks, sizing::keys(self.blocks, 0.01))?;
+        content.bits.store_words(0, lines.words());
+        Ok(SplitBlockBloom(Filter::of(SplitBlock::new(content), Xxh64::new())))
+    }
+
+    /// Empties a column, so that the next [`push`](Self::push) may take it. Fails if the bank lacks
+    /// the column.
+    ///
+    /// ```
+    /// use lanebloom_formats::{SplitBlockBank, SplitBlockBloom};
+    ///
+    /// let filter = SplitBlockBloom::with_bytes(96)?;
+    /// filter.insert("ann");
+    /// let mut bank = SplitBlockBank::from_filters(&[&filter, &filter])?;
+    /// bank.clear(0)?;
+    /// assert!(bank.which("ann").eq([1]) && bank.len() == 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn clear(&mut self, column: usize) -> Result<(), BankError> {
+        self.bank.clear(column)
+    }
+
+    /// The lines of a filter as one of the bank's size.
+    fn lines(&self, filter: &SplitBlockBloom) -> Result<ConcurrentBloom<Xxh64>, BankError> {
+        let (ours, theirs) = (self.blocks, filter.blocks());
+        let (folded, repeated) = (theirs / ours, ours / theirs);
+        if folded * ours != theirs && repeated * theirs != ours {
+            return Err(BankError::incompatible(format!(
+                "a filter of {theirs} blocks does not fit a bank of {ours}: its blocks must divide the bank's, or be a \
+                 multiple of them"
+            )));
+        }
+        let blocks = filter.engine().blocks();
+        let (folded, repeated) = (folded.max(1), repeated.max(1));
+        let words = blocks.chunks(folded).flat_map(|blocks| {
+            let word = move |i: usize| blocks.iter().fold(0, |word, block| word | Load::load(&block[i]));
+            (0..repeated).flat_map(move |_| (0..4).map(word))
+        });
+        Ok(ConcurrentBloom::of_lines(ours.div_ceil(2), words, Xxh64::new())?)
+    }
+}
+
+/// Lookups. [`Bank`](lanebloom::bank::Bank) documents each.
+impl SplitBlockBank {
+    /// The columns that may have `key`, in ascending order. A column that is not returned certainly
+    /// does not.
+    ///
+    /// ```
+    /// use lanebloom_formats::{SplitBlockBank, SplitBlockBloom};
+    ///
+    /// let filter = SplitBlockBloom::with_bytes(96)?;
+    /// filter.insert(&7_i64);
+    /// let bank = SplitBlockBank::from_filters(&[&SplitBlockBloom::with_bytes(96)?, &filter])?;
+    /// assert!(bank.which(&7_i64).eq([1]) && bank.which(&8_i64).next().is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn which<K: Funnel + ?Sized>(&self, key: &K) -> Which<'_, AtomicRows, Xxh64> {
+        self.bank.which(key)
+    }
+
+    /// [`which`](Self::which) as a bitmap: bit `i % 64` of `out[i / 64]` is for column `i`. Returns
+    /// whether any bit is set. Panics if `out` does not have a word for every 64 columns.
+    ///
+    /// ```
+    /// use lanebloom_formats::{SplitBlockBank, SplitBlockBloom};
+    ///
+    /// let filter = SplitBlockBloom::with_bytes(96)?;
+    /// filter.insert("ann");
+    /// let bank = SplitBlockBank::from_filters(&[&filter])?;
+    /// let mut found = [7];
+    /// assert!(bank.which_into("ann", &mut found));
+    /// assert_eq!(found, [1]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn which_into<K: Funnel + ?Sized>(&self, key: &K, out: &mut [u64]) -> bool {
+        self.bank.which_into(key, out)
+    }
+
+    /// Calls `each(i, bitmap)` for every key `i` in order, with the columns that may have it;
+    /// [`columns`](lanebloom::bank::columns) lists them.
+    ///
+    /// ```
+    /// use lanebloom::bank::columns;
+    /// use lanebloom_formats::{SplitBlockBank, SplitBlockBloom};
+    ///
+    /// let filter = SplitBlockBloom::with_bytes(96)?;
+    /// filter.insert("ann");
+    /// let bank = SplitBlockBank::from_filters(&[&filter, &filter])?;
+    /// let mut all = Vec::new();
+    /// bank.which_batch(&["eve", "ann"], |key, found| all.extend(columns(found).map(|column| (key, column))));
+    /// assert_eq!(all, [(1, 0), (1, 1)]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn which_batch<K: Funnel>(&self, keys: &[K], each: impl FnMut(usize, &[u64])) {
+        self.bank.which_batch(keys, each);
+    }
+
+    /// [`which`](Self::which) by [hash](super::hash).
+    ///
+    /// ```
+    /// use lanebloom_formats::splitblock::hash;
+    /// use lanebloom_formats::{SplitBlockBank, SplitBlockBloom};
+    ///
+    /// let filter = SplitBlockBloom::with_bytes(96)?;
+    /// filter.insert("ann");
+    /// let bank = SplitBlockBank::from_filters(&[&filter])?;
+    /// assert!(bank.which_hash(hash("ann")).eq([0]) && bank.which_hash(hash("eve")).next().is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn which_hash(&self, hash: u64) -> Which<'_, AtomicRows, Xxh64> {
+        self.bank.which_hash(hash)
+    }
+
+    /// [`which_batch`](Self::which_batch) by [hashes](super::hash).
+    ///
+    /// ```
+    /// use lanebloom_formats::splitblock::hash;
+    /// use lanebloom_formats::{SplitBlockBank, SplitBlockBloom};
+    ///
+    /// let filter = SplitBlockBloom::with_bytes(96)?;
+    /// filter.insert("ann");
+    /// let bank = SplitBlockBank::from_filters(&[&filter])?;
+    /// let mut all = Vec::new();
+    /// bank.which_hashes(&["eve", "ann"].map(hash), |_, found| all.push(found[0]));
+    /// assert_eq!(all, [0, 1]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn which_hashes(&self, hashes: &[u64], each: impl FnMut(usize, &[u64])) {
+        self.bank.which_hashes(hashes, each);
+    }
+}
+
+/// What a bank is.
+impl SplitBlockBank {
+    /// The number of columns, in use or not: a multiple of 64.
+    ///
+    /// ```
+    /// assert_eq!(lanebloom_formats::SplitBlockBank::new(65, 1)?.columns(), 128);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn columns(&self) -> usize {
+        self.bank.columns()
+    }
+
+    /// The number of columns in use: those that were pushed, and not cleared.
+    ///
+    /// ```
+    /// use lanebloom_formats::{SplitBlockBank, SplitBlockBloom};
+    ///
+    /// let bank = SplitBlockBank::from_filters(&[SplitBlockBloom::with_bytes(96)?])?;
+    /// assert_eq!(bank.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.bank.len()
+    }
+
+    /// Whether no column is in use.
+    ///
+    /// ```
+    /// assert!(lanebloom_formats::SplitBlockBank::new(64, 1)?.is_empty());
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.bank.is_empty()
+    }
+
+    /// The number of blocks of each filter.
+    ///
+    /// ```
+    /// assert_eq!(lanebloom_formats::SplitBlockBank::new(64, 3)?.blocks(), 3);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn blocks(&self) -> usize {
+        self.blocks
+    }
+
+    /// The bytes of the rows: the sum of all filters, in use or not. An odd number of blocks takes
+    /// as many as the next even one.
+    ///
+    /// ```
+    /// assert_eq!(lanebloom_formats::SplitBlockBank::new(64, 32)?.memory_bytes(), 64 * 1024);
+    /// # Ok::<(), lanebloom_formats::BuildError>(())
+    /// ```
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        self.bank.memory_bytes()
+    }
+}
+
+/// Prints the numbers of columns and of blocks.
+impl fmt::Debug for SplitBlockBank {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SplitBlockBank")
+            .field("columns", &self.columns())
+            .field("len", &self.len())
+            .field("blocks", &self.blocks)
+            .finish_non_exhaustive()
+    }
+}
