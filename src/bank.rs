@@ -5,6 +5,9 @@
 //! [`push`](FilterBank::push) takes one, [`to_filter`](Bank::to_filter) returns one. [`BankView`]
 //! reads a snapshot's bytes in place. Both are a [`Bank`], which has the lookups.
 //!
+//! The filters in Parquet files have a bank of their own, `SplitBlockBank` of the crate
+//! `lanebloom-formats`.
+//!
 //! # How it works
 //!
 //! A `ConcurrentBloom` keeps the bits of a key in one block of 512 bits. A bank has the same block
