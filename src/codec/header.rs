@@ -78,7 +78,7 @@ impl Kind {
     pub(super) const RESERVED: u8 = 7;
 
     /// Every kind, its name and its body.
-    const ALL: [(Self, &str, Body); 11] = [
+    const ALL: &[(Self, &str, Body)] = &[
         (Self::Bloom, "ConcurrentBloom", Body::Blocks),
         (Self::Scalable, "ScalableBloom", Body::Layers),
         (Self::Windowed, "WindowedBloom", Body::Generations),
@@ -94,13 +94,13 @@ impl Kind {
 
     /// The kind that a header's byte stands for.
     pub(super) fn of(byte: u8) -> Option<Self> {
-        let mut kinds = Self::ALL.into_iter().map(|(kind, ..)| kind);
+        let mut kinds = Self::ALL.iter().map(|row| row.0);
         kinds.find(|kind| *kind as u8 == byte)
     }
 
     fn row(self) -> (Self, &'static str, Body) {
-        let row = Self::ALL.into_iter().find(|(kind, ..)| *kind == self);
-        row.expect("every kind has a row")
+        let row = Self::ALL.iter().find(|(kind, ..)| *kind == self);
+        *row.expect("every kind has a row")
     }
 
     /// What the bytes after the header are.

@@ -282,7 +282,7 @@ fn no_damage_is_read<E: Encode>(name: &str, of: Of<E>) {
     }
     // Whichever byte is another one, and whatever it is, an error says where to look. (A part of a
     // filter has a header and a trailer of its own.)
-    let in_parts = ["TombstoneBloom", "ScalableBloom", "WindowedBloom"].contains(&name);
+    let in_parts = bytes[HEADER..].windows(8).any(|begin| begin == &bytes[..8]);
     let flips = [1, 16, 128, 255, 2, 4, 8, 32, 64];
     for at in 0..bytes.len() {
         for flip in &flips[..if in_parts { 4 } else { 9 }] {
