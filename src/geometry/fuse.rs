@@ -137,8 +137,8 @@ pub(crate) struct FuseProbe {
     /// The bits of a cell.
     pub(crate) bits: u32,
     shards: u64,
-    /// The cells of a shard.
-    pub(crate) shard_cells: u64,
+    /// The bytes of the cells of a shard.
+    pub(crate) shard_bytes: usize,
     /// The cells where the first of a key may lie.
     span: u64,
     pub(crate) log_segment: u32,
@@ -157,7 +157,7 @@ impl FuseProbe {
             cells_per_key: layout.cells_per_key,
             bits: layout.bits,
             shards: layout.shards.into(),
-            shard_cells: layout.shard_cells(),
+            shard_bytes: layout.shard_bytes(),
             span: u64::from(layout.segments) << layout.log_segment,
             log_segment: layout.log_segment,
             mask: (1 << layout.bits) - 1,

@@ -11,7 +11,8 @@ use core::ops::{Deref, DerefMut};
 ///
 /// # Safety
 ///
-/// The type has 4 or 8 bytes without padding, is valid when they are all zero, and has no destructor.
+/// The type has 4 or 8 bytes without padding, is valid when they are all zero, and has no
+/// destructor.
 pub unsafe trait Word: Default {}
 // SAFETY: an integer.
 unsafe impl Word for u32 {}

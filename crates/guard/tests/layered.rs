@@ -1,5 +1,5 @@
-//! `Layered`: what it holds before, in and after a rebuild; its memory and its rate. `threads.rs` and
-//! `stress.rs` have it among threads.
+//! `Layered`: what it holds before, in and after a rebuild; its memory and its rate. `threads.rs`
+//! and `stress.rs` have it among threads.
 
 use lanebloom_guard::{CacheGuard, GuardFilter, Layered};
 

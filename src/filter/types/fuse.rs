@@ -65,13 +65,13 @@
 //!
 //! # Build
 //!
-//! Duplicate keys are allowed. They cost a sort of all hashes, since a build with them fails first.
+//! Duplicate keys are allowed. They cost a sort of all hashes: a build with them fails first.
 //!
 //! Each million of keys is a filter of its own, a shard: it stays in the caches while it is built.
-//! Beside the hashes (8 bytes per key) and the filter, a build by up to two threads takes at most 12
-//! bytes per key: 11 MB for each thread, and beyond six million keys a copy of the hashes, sorted
-//! by shard. With the feature `rayon` all
-//! threads of the pool build shards ([`build_from_par_iter`](Builder::build_from_par_iter),
+//! Beside the hashes (8 bytes per key) and the filter, a build by up to two threads takes at most
+//! 12 bytes per key: 11 MB for each thread, and beyond six million keys a copy of the hashes,
+//! sorted by shard. With the feature `rayon` all threads of the pool build shards
+//! ([`build_from_par_iter`](Builder::build_from_par_iter),
 //! [`par_build_from_hashes`](Builder::par_build_from_hashes)).
 //!
 //! A build of a shard can fail by chance, and then tries another seed, at most 64:

@@ -1,24 +1,24 @@
 //! The build of a binary fuse filter: hashes in, cells out.
 //!
 //! ```text
-//! sort the hashes by shard                 a copy of them; all threads; not for a few shards
+//! sort the hashes by shard           a copy of them; all threads
 //! for each shard, on any thread:
 //!     for each seed until one succeeds:
-//!         for each cell of each hash:      (number of hashes, xor of their indexes)
-//!             add the index
-//!         while a cell has one hash:       its xor is the hash's index
-//!             take the index out of the hash's cells, list it
+//!         for each cell of each hash:
+//!             add the hash's index   cell = (number of hashes, xor of indexes)
+//!         while a cell has one hash:
+//!             take that index out of the hash's cells, list it
 //!         if hashes are left: the next seed
-//!     for listed hashes, last first:       other cells do not change later
+//!     for listed hashes, last first: other cells do not change later
 //!         cell where it was alone = fingerprint xor the hash's cells
 //! ```
 //!
 //! The cells depend on the set of hashes alone, neither on their order nor on the threads: which
 //! hash is alone in a cell depends on the set, and so does the order of cells.
 //!
-//! Memory beside the hashes: the filter, for each thread 9 bytes for each hash of one shard, and the
-//! copy (8 bytes each). For a few shards there is no copy: each shard searches all hashes for its
-//! own.
+//! Memory beside the hashes: the filter, for each thread 9 bytes for each hash of one shard, and
+//! the copy (8 bytes each). For a few shards there is no copy: each shard searches all hashes for
+//! its own.
 
 use crate::error::BuildError;
 use crate::geometry::fuse::{FuseLayout, FuseProbe, MOST_CELLS, SEEDS, mixed, multiplier};
@@ -294,7 +294,7 @@ struct Shard<'a> {
     members: Members<'a>,
     multiplier: u64,
     /// Cells that have one hash, in the order in which they were found. From the front on, hashes
-    /// take their places: an index, and above it the number of the hash's cell that it was alone in.
+    /// take their places: an index, and above it the number of the cell that it was alone in.
     list: &'a mut [u32],
     /// The xor of the indexes of a cell's hashes, and above it their number. Then fingerprints.
     cells: &'a mut [u32],
@@ -304,8 +304,10 @@ struct Shard<'a> {
 const MOST_CACHED: usize = 1 << 16;
 
 /// How many steps ahead of its use a hash is prefetched, and how many its cells are. (Zen 4, a
-/// million hashes, ns per hash without and with: to take the hashes out 29 to 43 and 16, fingerprints
-/// 12 to 20 and 11. To add hashes 7 and 6. In L2 the whole build takes 16 and 20.)
+/// million hashes, ns per hash without and with: to take the hashes out 29 to 43 and 16, to give
+/// fingerprints 12 to 20 and 11, to add them 7 and 6. In L2 the whole build takes 16 and 20. The
+/// xor of the hashes themselves in cells of 9 bytes, with a list of 4, takes 25 in place of 28 at a
+/// million, and 15 bytes per hash.)
 const HASH_AHEAD: usize = 16;
 const CELLS_AHEAD: usize = 8;
 
