@@ -8,7 +8,8 @@
 //! mixed    = product xor product / 2^32
 //! first    = high half of mixed * span / 2^32          in a first segment
 //! others   = the same place in the next segments, xor bits of the low half
-//! key there = bits of the high half == xor of all its cells
+//! print    = bits of (high half of mixed + low half * FINGERPRINT / 2^32)
+//! key there = print == xor of all its cells
 //! ```
 //!
 //! Source: Graf, Lemire, "Binary Fuse Filters: Fast and Smaller Than Xor Filters" (2022). The
@@ -48,6 +49,10 @@ const SLACK: usize = 8;
 /// (The fractions of the golden ratio and of the square root of 3.)
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 const NEXT_MULTIPLIER: u64 = 0xbb67_ae85_84ca_a73b << 1;
+
+/// Spreads the low half of a mixed hash over its fingerprint: an odd number of 32 bits. (The
+/// fraction of the square root of 2.)
+const FINGERPRINT: u64 = 0x6a09_e667;
 
 /// The multiplier of a seed: an odd number.
 pub(crate) const fn multiplier(seed: u8) -> u64 {
@@ -187,11 +192,18 @@ impl FuseProbe {
         (first + ((i as u64) << self.log_segment)) ^ low
     }
 
-    /// The fingerprint, which is not 0. (One of 32 bits has 20 in common with the first cell. That
-    /// matters only to hashes with the same cells, which a filter has less than once in 2^26.)
+    /// The fingerprint, which is not 0.
+    ///
+    /// It depends on all bits of `mixed`. (Were it bits of the high half alone, a long one would
+    /// have those that select the first cell. Keys whose first cells are neighbours have the same
+    /// ones, and so has the xor of three such fingerprints: of 2^32 strangers, filters with
+    /// fingerprints of 32 bits found 111.)
     #[inline(always)]
     pub(crate) fn fingerprint(&self, mixed: u64) -> u64 {
-        let bits = mixed >> 32 & self.mask;
+        let low = mixed & 0xffff_ffff;
+        // (The low half is in the sum once already.)
+        let sum = mixed.wrapping_add(low * (FINGERPRINT - 1));
+        let bits = sum >> 32 & self.mask;
         bits | u64::from(bits == 0)
     }
 }

@@ -55,8 +55,6 @@
 //!
 //! A fingerprint has 7 to 32 bits. Each bit halves the false-positive rate: 8 bits are 0.39%, 16
 //! are 0.0015%, 32 are 2.3e-10. The builder takes the shortest fingerprint for the given rate.
-//! (Known defect: beyond 24 bits more keys are found, with 50 thousand keys and 28 bits 3e-8, with
-//! 32 bits 2.6e-8. `benches/record/static-zen4.md` has the cause.)
 //!
 //! | distinct keys | bits per key for each bit of a fingerprint | with [four cells per key](Builder::cells_per_key) |
 //! |---|--:|--:|
