@@ -356,9 +356,6 @@ impl Deletable {
     }
 }
 
-/// Bytes of a snapshot's header.
-const HEADER: usize = 128;
-
 fuzz_target!(|input: Input| {
     let (empty, (mut growing, mut forgetting, guava), mut deletable) = EMPTY.with_borrow_mut(|filters| {
         let deletable = filters.deletable(&input);
