@@ -16,7 +16,6 @@ packages=(
     gcc-s390x-linux-gnu libc6-dev-s390x-cross        # links for a big-endian machine
     libguava-java default-jdk-headless               # the peer of guava_jvm.rs in crates/formats and benches/guava.rs
     redis-server redis-tools                         # the server of the tests of lanebloom-redis, which they start
-    postgresql                                       # the server of the example replicas, which it starts
     libedit2 libffi8 libxml2 libz3-4                 # the compilers of ci/fetch/compiler.sh are linked to them
     libcurl4 libssh2-1                               # as is the cargo of ci/msrv.sh
 )

@@ -28,9 +28,9 @@ use std::time::Instant;
 /// The bits of a fingerprint: a rate of 2^-16.
 const BITS: usize = 16;
 
-/// The most suffixes of a name that are looked up. (A name of DNS has at most 127 labels; lists
-/// have at most nine.)
-const SUFFIXES: usize = 16;
+/// The most suffixes of a name that are looked up, from the shortest on: as many as a name of DNS
+/// has labels.
+const SUFFIXES: usize = 127;
 
 /// Looks up names and the domains above them in a list of domains.
 #[derive(Parser)]
@@ -62,9 +62,13 @@ fn run(args: &Args) -> Result<bool, Box<dyn Error>> {
         Some(list) => fs::read_to_string(list)?
             .lines()
             .map(|line| line.trim().to_lowercase())
+            .filter(|line| !line.is_empty())
             .collect(),
         None => (0..args.domains).map(|i| domain(i.into())).collect(),
     };
+    if domains.is_empty() {
+        return Err("the list has no domain".into());
+    }
     let start = Instant::now();
     let blocked = StaticFilter::builder()
         .fingerprint_bits(BITS)
@@ -127,10 +131,10 @@ fn is_blocked(blocked: &StaticFilter, name: &str) -> bool {
     found[..len].contains(&true)
 }
 
-/// A name and the domains above it.
+/// The domains above a name, from the shortest on, and the name.
 fn suffixes(name: &str) -> impl Iterator<Item = &str> {
-    let above = name.match_indices('.').map(|(dot, _)| &name[dot + 1..]);
-    std::iter::once(name).chain(above)
+    let above = name.rmatch_indices('.').map(|(dot, _)| &name[dot + 1..]);
+    above.chain(std::iter::once(name))
 }
 
 /// A domain as lists have them: of two to four labels.

@@ -87,6 +87,9 @@ fn run(args: &Args) -> Result<bool> {
         digests.push(digest);
     }
     let read = start.elapsed();
+    if digests.is_empty() {
+        return Err("the list has no digest".into());
+    }
 
     let start = Instant::now();
     let hashes: Vec<u64> = digests.iter().map(hash).collect();

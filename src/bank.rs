@@ -19,7 +19,7 @@
 //! found = all ones                                   a bit for each column
 //! for bit in the key's bits in its block:            6 at a rate of 1%
 //!     found &= row[block][bit]                       vectors of 8 words
-//!     if every word of found is 0: end               after 8 rows
+//!     if all words of the vector are 0: the next     after 8 rows
 //! ```
 //!
 //! A loop over the filters reads a line of each, of which it uses 6 bits. A bank reads 6 bits of
@@ -40,9 +40,9 @@
 //! # More filters than columns
 //!
 //! The number of columns is fixed, since one more word in each row would move all rows. Banks make
-//! a chain: when the last one is full, the program adds one. A lookup asks each bank. From 512
-//! columns on, a bank has whole lines in each row, and a chain of such banks reads no more lines
-//! than one long bank would.
+//! a chain: when the last one is full, the program adds one. A lookup asks each bank. With a
+//! multiple of 512 columns, a bank has whole lines in each row, and a chain of such banks reads no
+//! more lines than one long bank would.
 //!
 //! ```
 //! use lanebloom::{ConcurrentBloom, FilterBank};
@@ -73,16 +73,19 @@
 //!
 //! | filters | a loop over them, with prefetch | a loop, batches of 1,024 keys | lines side by side | [`which_into`](Bank::which_into) | [`which_batch`](Bank::which_batch) |
 //! |--:|--:|--:|--:|--:|--:|
-//! | 64 (8 MiB) | 278 | 140 | 125 | 27 | 16 |
-//! | 1,024 (125 MiB) | 18,500 | 10,400 | 7,400 | 143 | 37 |
+//! | 64 (8 MiB) | 278 | 140 | 125 | 26 to 76 | 16 to 25 |
+//! | 1,024 (125 MiB) | 18,500 | 10,400 | 7,400 | 145 to 314 | 36 to 39 |
 //! | 8,192 (502 MiB) | 323,000 | 132,000 | 138,000 | 712 | 378 |
 //!
-//! While another thread inserts, a key of a batch takes 30, 40 and 725 ns.
+//! The machine was noisy: some figures are ranges. While another thread inserts, a key of a batch
+//! takes 30 to 43, 36 to 49 and 725 ns. seqan's interleaved Bloom filter takes 43 to 87, 208 to 354
+//! and 965 ns by single calls, and has no batches. With 64 filters it is often the faster one.
 //!
-//! To insert a new key takes 30 to 60 ns with 64 columns and 220 to 370 ns with 1,024; into a
-//! `ConcurrentBloom` it takes 8.5 ns. [`push`](FilterBank::push) takes 1.6 to 7.7 ns for each bit
-//! of a filter, set or not. [`push_all`](FilterBank::push_all) takes 1.7 to 4.4 ns for each *row
-//! word*: one bit of 64 filters. So 64 filters of a million bits each take 2 to 4 ms.
+//! To insert a new key takes 62 to 370 ns with 64 columns (31 to 34 in batches) and 225 to 480 ns
+//! with 1,024; into a `ConcurrentBloom` it takes 8.5 ns. [`push`](FilterBank::push) takes 1.6 to
+//! 7.7 ns for each bit of a filter, set or not. [`push_all`](FilterBank::push_all) takes 1.7 to 4.4
+//! ns for each *row word*: one bit of 64 filters. So 64 filters of a million bits each take 2 to 4
+//! ms.
 //!
 //! # When not to use it
 //!
@@ -262,6 +265,7 @@ impl FilterBank {
     ///
     /// The filters have a rate of `false_columns / columns`. They are bit for bit those of
     /// [`ConcurrentBloom::with_capacity`] at this rate; [`new`](Self::new) takes the rate itself.
+    /// (So 0.01 for 1,024 columns is not 1%, but 1e-5 for each filter.)
     /// The number of columns is rounded up to a multiple of 64.
     ///
     /// # Errors

@@ -4,11 +4,13 @@ use super::rows::{Square, Transpose, WORD, add_rows};
 use super::{Bank, BankError, FilterBank, Problem, Rows};
 use crate::chunks::{HashedKeys, Source};
 use crate::error::BuildError;
-use crate::filter::Filter;
+use crate::filter::methods::sets::Sets;
 use crate::filter::parts::lines::empty;
 use crate::filter::types::bloom::{BloomBits, ConcurrentBloom};
+use crate::filter::{Filter, Statistics};
 use crate::funnel::Funnel;
 use crate::geometry::layout::{LINE_BITS, LINE_WORDS, Layout};
+use crate::geometry::sizing::Cell;
 use crate::hash::{FilterHasher, KeyHasher};
 use crate::kernel::plan::AccessPlan;
 use crate::words::bits::{Hint, Load, acquire, acquire_if};
@@ -24,9 +26,9 @@ const GROUP: usize = LINE_WORDS;
 impl<S: KeyHasher> FilterBank<S> {
     /// Inserts `key` into a column; returns whether this changed it. The column is in use then.
     ///
-    /// It takes one atomic operation for each bit that is new, each in a cache line of its own; a
-    /// `ConcurrentBloom` takes one for each word, all in one line. If the keys of a column are at
-    /// hand, fill a filter and [`push`](Self::push) it.
+    /// It takes one atomic operation for each bit that is new, nearly each in a cache line of its
+    /// own; a `ConcurrentBloom` takes one for each word, all in one line. If the keys of a column
+    /// are at hand, fill a filter and [`push`](Self::push) it.
     ///
     /// # Errors
     ///
@@ -181,16 +183,17 @@ impl<S: FilterHasher> FilterBank<S> {
     /// Copies a filter to the first column that is not in use; returns the column.
     ///
     /// The column answers as the filter did. A filter whose blocks are a multiple of the bank's is
-    /// [folded](ConcurrentBloom::fold). Other threads may insert into the filter meanwhile: the
-    /// column holds at least every key that was inserted before the call.
+    /// [folded](ConcurrentBloom::fold), if its rate stays below that of a full filter of the bank.
+    /// Other threads may insert into the filter meanwhile: the column holds at least every key that
+    /// was inserted before the call.
     ///
     /// It takes an atomic operation for each bit of the filter, and touches every line of the bank
     /// in which the column lies. [`push_all`](Self::push_all) does so for 512 filters at a time.
     ///
     /// # Errors
     ///
-    /// Fails if all columns are in use, or if the filter's hasher or shape differ, or its number of
-    /// blocks is not a multiple of the bank's.
+    /// Fails if all columns are in use, if the filter's hasher or shape differ, if its number of
+    /// blocks is not a multiple of the bank's, and if it has too many keys to be folded.
     ///
     /// # Examples
     ///
@@ -314,14 +317,28 @@ impl<S: FilterHasher> FilterBank<S> {
     /// The divisor by which a filter is folded. Fails if it does not fit.
     fn fold_of(&self, filter: &ConcurrentBloom<S>) -> Result<usize, BankError> {
         let (theirs, ours): (Layout, Layout) = (filter.layout(), self.layout);
+        let factor = theirs.blocks / ours.blocks;
         let problem = if theirs.shape != ours.shape || theirs.blocks % ours.blocks != 0 {
             format!("a filter of {theirs} does not fit a bank of {ours}: only its blocks may be more, as a multiple")
         } else if filter.hasher().fingerprint() != self.hasher.fingerprint() {
             "the filter's hasher is not the bank's: another algorithm, seed or key".into()
+        } else if factor > 1 && filter.engine.rate_after(factor) > self.most_rate() {
+            let (rate, most) = (filter.engine.rate_after(factor), self.most_rate());
+            format!(
+                "a filter of {} blocks, folded to the {} of the bank, would have a false-positive rate of {rate:.2e}, \
+                 more than the {most:.2e} of a full one: it has too many keys for this bank",
+                theirs.blocks, ours.blocks
+            )
         } else {
-            return Ok(theirs.blocks / ours.blocks);
+            return Ok(factor);
         };
         Err(BankError(Problem::Incompatible(problem)))
+    }
+
+    /// The rate of a filter of this bank that is full, but not overfull.
+    fn most_rate(&self) -> f64 {
+        let keys = Statistics::overfull_at(self.expected_keys);
+        self.layout.rate_of(Cell::Bit, keys)
     }
 }
 

@@ -227,7 +227,8 @@ impl<S: FilterHasher> FilterBank<S> {
         let (mut filled, mut in_use) = (vec![0; width], vec![0; width]);
         read_words(input, &header.to_bytes(), header.words(), &mut |first, words| {
             let (of_rows, of_columns) = words.split_at(words.len().min(len.saturating_sub(first)));
-            rows.bits.store_words(first, of_rows.iter().map(Load::load));
+            // (A chunk may begin after the rows.)
+            rows.bits.store_words(first.min(len), of_rows.iter().map(Load::load));
             let mut column = first % width;
             for word in of_rows {
                 filled[column] |= word.load();
@@ -631,6 +632,10 @@ impl<S: KeyHasher> BankHeader<S> {
         let wrong = bytes.clone().find(|&bytes| bytes != needed);
         if let Some(bytes) = wrong.or((blocks.len() != lines).then(|| bytes.sum())) {
             let needed = needed * if blocks.len() == lines { 1 } else { lines as u64 };
+            if bytes > needed {
+                let problem = format!("the blocks of a key have {needed} bytes, and {bytes} are given");
+                return Err(SnapshotError(SnapshotErrorKind::Invalid(problem)));
+            }
             return Err(SnapshotError(SnapshotErrorKind::Truncated { bytes, needed }));
         }
         let (mut space, mut one) = (Scratch::default(), vec![0; out.len()]);

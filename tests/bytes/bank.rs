@@ -49,6 +49,21 @@ fn the_bytes_are_those_of_version_1() {
     view.verify().unwrap();
 }
 
+/// Their bits for the columns in use are longer than a part of the bytes that is read at once.
+#[test]
+fn banks_of_many_columns_are_read() {
+    for (columns, blocks) in [(33_728, 1), (32_832, 15), (524_352, 1)] {
+        let builder = ConcurrentBloom::builder().memory_budget(64 * blocks);
+        let bank = FilterBank::new(columns, &builder.false_positive_rate(0.01)).unwrap();
+        bank.insert(columns - 1, "a").unwrap();
+        let bytes = bank.to_bytes();
+        assert!(bytes.len() < 64 << 20 && bank.blocks() == blocks);
+        assert!(FilterBank::from_bytes(&bytes).unwrap().0 == bank);
+        assert!(FilterBank::read_from(&bytes[..], bytes.len()).unwrap() == bank);
+        assert!(BankView::from_bytes(&bytes).unwrap().0.to_bank().unwrap() == bank);
+    }
+}
+
 /// By `docs/FORMAT.md`: bit `c % 64` of word `c / 64` of row `r` of block `b` is bit `r` of block
 /// `b` of filter `c`. After the rows, a bit for each column in use.
 #[test]

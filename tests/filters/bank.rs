@@ -204,6 +204,32 @@ fn larger_filters_fold_and_others_are_refused() {
 }
 
 #[test]
+fn a_fold_that_breaks_the_rate_is_refused() {
+    let builder = |keys| ConcurrentBloom::builder().expected_keys(keys).false_positive_rate(1e-4);
+    let small = builder(1).build().unwrap();
+    let large = builder(20_000).build().unwrap();
+    large.insert_all(0..20_000u64);
+    let mut bank = FilterBank::from_filters(&[&small]).unwrap();
+    let error = bank.push(&large).unwrap_err();
+    let blocks = large.blocks();
+    let expected = format!(
+        "a filter of {blocks} blocks, folded to the 1 of the bank, would have a false-positive rate of 1.00e0, more than the "
+    );
+    assert!(
+        error.is_incompatible() && error.to_string().starts_with(&expected),
+        "{error}"
+    );
+    assert_eq!(bank.push_all(&[&small, &large]), Err(error.clone()));
+    assert_eq!(FilterBank::from_filters(&[&small, &large]).err(), Some(error));
+    assert_eq!(bank.len(), 1);
+    // With few keys it may be folded.
+    let few = builder(20_000).build().unwrap();
+    few.insert(&7u64);
+    assert_eq!(bank.push(&few), Ok(1));
+    assert!(bank.contains(1, &7u64));
+}
+
+#[test]
 fn a_full_bank_refuses_and_cleared_columns_are_used_again() {
     let builder = ConcurrentBloom::builder().expected_keys(100);
     let filters = filled(&builder, 66);

@@ -85,7 +85,7 @@ pub trait GuardFilter: Send + Sync + 'static {
 
     /// Called when a [rebuild](crate::Rebuild) is committed, before the filter serves: builds what
     /// needs all keys at once. Other threads may insert meanwhile. If it fails, the guard keeps the
-    /// old filter.
+    /// old filter. A type that wraps a filter passes the call on.
     ///
     /// ```
     /// use lanebloom_guard::{GuardFilter, Layered};

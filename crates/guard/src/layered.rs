@@ -19,11 +19,12 @@ use std::sync::{Mutex, MutexGuard};
 /// Lookups read up to four lines of the first filter and one of the second.
 ///
 /// It gets its keys by a [rebuild](crate::CacheGuard::rebuild) into a new `Layered`. Until that is
-/// committed, a `Layered` collects the hashes of keys (8 bytes each) and holds every key: a guard
-/// over it [is open](crate::CacheGuard#open-guards). The commit builds the static filter, about 60
-/// ns per key, while the old filter serves. Keys that are inserted afterwards go to the small
-/// filter, which is sized for some of them. Beyond that number the rate rises, as that of every
-/// Bloom filter: rebuild before.
+/// committed, a `Layered` collects the hashes of keys (8 bytes for each insert, also of a key that
+/// it has) and holds every key: a guard over it [is open](crate::CacheGuard#open-guards). So a
+/// first rebuild that fails again and again lets it grow; `mark_ready` does not close it. The
+/// commit builds the static filter, about 60 ns per key, while the old filter serves. Keys that are
+/// inserted afterwards go to the small filter, which is sized for some of them. Beyond that number
+/// the rate rises, as that of every Bloom filter: rebuild before.
 ///
 /// # Examples
 ///
@@ -186,14 +187,16 @@ impl GuardFilter for Layered {
     }
 
     fn memory_bytes(&self) -> usize {
-        self.added.memory_bytes() + self.base.get().map_or(0, StaticFilter::memory_bytes)
+        let collected = || self.collected().as_ref().map_or(0, |list| 8 * list.capacity());
+        self.added.memory_bytes() + self.base.get().map_or_else(collected, StaticFilter::memory_bytes)
     }
 
     fn may_lack_keys(&self) -> bool {
         self.base.get().is_none()
     }
 
-    /// Builds the static part from what was collected.
+    /// Builds the static part from what was collected. If that fails, another call may succeed.
+    /// (One at a time: a call beside another one has nothing to do, and returns at once.)
     fn complete(&self) -> Result<(), BuildError> {
         // From here on, inserts go to the other part.
         let Some(hashes) = self.collected().take() else {
@@ -203,7 +206,8 @@ impl GuardFilter for Layered {
         let base = builder
             .fingerprint_bits(self.bits)
             .cells_per_key(4)
-            .build_from_hashes(&hashes)?;
+            .build_from_hashes(&hashes)
+            .inspect_err(|_| *self.collected() = Some(hashes))?;
         // Only the thread that took the hashes comes here.
         let bytes = size_of::<StaticFilter<SipHash13>>();
         self.base.set(base).ok_or_else(|| BuildError::out_of_memory(bytes))

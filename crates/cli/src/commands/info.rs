@@ -220,7 +220,7 @@ impl Facts {
         let in_use = bank.len();
         let wrong = in_use as f64 * bank.false_positive_rate();
         self.add("columns in use", in_use);
-        self.show("wrong columns per key", table::mean(wrong), wrong);
+        self.show("wrong columns per key when full", table::mean(wrong), wrong);
         let shown = names.0.iter().take(MOST_NAMES).map(String::as_str);
         let more = names.0.len().saturating_sub(MOST_NAMES);
         let more = (more > 0).then(|| format!("and {more} more"));

@@ -169,7 +169,7 @@ fn the_rate_is_the_banks() {
     assert!(!summary.contains("more keys"), "{summary}");
     let expected = shell.fact("bank", "keys per column").parse::<u32>().unwrap();
     assert!((399..=402).contains(&expected), "{expected}");
-    let wrong: f64 = shell.fact("bank", "wrong columns per key").parse().unwrap();
+    let wrong: f64 = shell.fact("bank", "wrong columns per key when full").parse().unwrap();
     assert!((0.1..=0.2).contains(&wrong), "{wrong}");
     let others = shell.run_with("which bank", lines(200_000..230_000)).stdout;
     let found = others.iter().filter(|&&byte| byte == b'\n').count() as f64 / 30_000.0;
@@ -207,6 +207,9 @@ fn filters_become_columns() {
     assert!(shell.fact("bank", "hasher").starts_with("FastHash"));
     shell.ok("build a -o slow.lbf --expected 1000 --rate 1e-4");
     shell.ok("build a -o other.lbf --expected 1300 --rate 1e-4 --hasher fast");
+    shell.ok("build a -o many.lbf --expected 50000 --rate 1e-4");
+    shell.write("one", "1\n");
+    shell.ok("build one -o one.lbf --expected 1 --rate 1e-4");
     shell.write("scalable.lbf", ScalableBloom::with_capacity(9, 0.1).unwrap().to_bytes());
     for (line, parts) in [
         (
@@ -215,7 +218,13 @@ fn filters_become_columns() {
         ),
         ("a.lbf other.lbf", &["other.lbf", "does not fit"]),
         ("a.lbf scalable.lbf", &["scalable.lbf: it is a ScalableBloom"]),
-        ("a.lbf a", &["a: not a filter file"]),
+        ("a.lbf a", &["a.lbf is a filter file and a is not"]),
+        ("a a.lbf", &["a.lbf is a filter file and a is not"]),
+        ("a.lbf bank", &["bank: it is a bank of filters"]),
+        (
+            "one.lbf many.lbf",
+            &["many.lbf: ", "it has too many keys for this bank"],
+        ),
         ("a.lbf --rate 0.1", &["--rate", "a.lbf is a filter"]),
         ("a.lbf --hasher fast", &["--hasher"]),
         ("--format guava a", &["--bank is for --format lanebloom"]),

@@ -114,8 +114,10 @@ impl SplitBlockBank {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn from_filters<F: Borrow<SplitBlockBloom>>(filters: &[F]) -> Result<Self, BankError> {
-        let blocks = filters.iter().map(|filter| filter.borrow().blocks()).max();
-        let mut bank = Self::new(filters.len(), blocks.unwrap_or(1))?;
+        let Some(blocks) = filters.iter().map(|filter| filter.borrow().blocks()).max() else {
+            return Err(BuildError::new("a bank of 0 filters has no number of blocks").into());
+        };
+        let mut bank = Self::new(filters.len(), blocks)?;
         bank.push_all(filters)?;
         Ok(bank)
     }

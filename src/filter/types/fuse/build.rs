@@ -80,8 +80,12 @@ impl Failed {
     fn into_error(self) -> BuildError {
         match self {
             Self::OutOfMemory(bytes) => BuildError::out_of_memory(bytes),
-            Self::Seeds | Self::Duplicates => BuildError::new(format!(
+            Self::Seeds => BuildError::new(format!(
                 "no filter was found with {SEEDS} seeds: the hashes are not random, or chosen to collide"
+            )),
+            // After all of those went.
+            Self::Duplicates => BuildError::new(format!(
+                "the hashes are not random: by their upper 32 bits, a shard of the filter has more than {UNEVEN} times its share"
             )),
         }
     }

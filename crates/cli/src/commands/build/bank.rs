@@ -39,7 +39,7 @@ impl BuildJob<'_> {
     pub(super) fn bank(&mut self, rate: f64) -> Result<(Made, Summary)> {
         let start = Instant::now();
         let names = Input::all(&self.files).iter().map(Input::name).collect();
-        let (bank, mut text, mut statistics, wrong) = if is_filter(&self.files[0])? {
+        let (bank, mut text, mut statistics, wrong) = if self.are_filters()? {
             self.of_filters()?
         } else {
             self.of_keys(rate)?
@@ -60,6 +60,26 @@ impl BuildJob<'_> {
         Ok((Made { bank, names }, Summary { text, statistics }))
     }
 
+    /// Whether the inputs are filter files. Fails if only some are.
+    fn are_filters(&self) -> Result<bool> {
+        let first = is_filter(&self.files[0])?;
+        for path in &self.files {
+            if is_filter(path)? != first {
+                let (filter, keys) = if first {
+                    (&self.files[0], path)
+                } else {
+                    (path, &self.files[0])
+                };
+                bail!(
+                    "{} is a filter file and {} is not: a bank is made of lists of keys, or of filter files",
+                    filter.display(),
+                    keys.display()
+                );
+            }
+        }
+        Ok(first)
+    }
+
     fn of_filters(&self) -> Result<Parts> {
         let args = self.args;
         if args.size.expected.or(args.size.rate.map(|_| 0)).is_some() || args.hasher != Hasher::Murmur3 {
@@ -71,8 +91,10 @@ impl BuildJob<'_> {
             let FilterFile { name, content, .. } = FilterFile::open(path)?;
             match content {
                 Content::Filter(AnyFilter::Bloom(filter)) => filters.push(filter),
+                Content::Bank(_) => bail!("{name}: {}", bank::INSTEAD),
                 other => bail!(
-                    "{name}: it is a {}, and the columns of a bank are ConcurrentBlooms: `build --expected` makes one",
+                    "{name}: it is a {}, and the columns of a bank are ConcurrentBlooms: `build` makes one if \
+                     --expected is at least the number of keys",
                     other.kind()
                 ),
             }
@@ -88,7 +110,11 @@ impl BuildJob<'_> {
             })
         })?;
         let text = count(filters.len(), "filter");
-        let rate = filters.iter().map(ConcurrentBloom::current_false_positive_rate).sum();
+        let mut rate = 0.0;
+        for filter in &mut filters {
+            filter.fold(filter.blocks() / bank.blocks())?;
+            rate += filter.current_false_positive_rate();
+        }
         Ok((bank, text, Vec::new(), rate))
     }
 
