@@ -269,6 +269,12 @@ impl<K: Funnel + ?Sized, F: GuardFilter> Rebuild<'_, K, F> {
         self.serving = self.next.clone();
         Ok(())
     }
+
+    /// [`filter`](Self::filter), for another thread.
+    #[cfg(feature = "cache")]
+    pub(crate) fn shared_filter(&self) -> std::sync::Arc<F> {
+        self.next.filter.clone()
+    }
 }
 
 impl<K: Funnel + ?Sized, F: GuardFilter> Drop for Rebuild<'_, K, F> {

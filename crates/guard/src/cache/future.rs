@@ -11,7 +11,7 @@ use crate::cache::history::Rebuilt;
 use crate::cache::keys::Keys;
 use crate::cache::landing::{Landing, keys_of, land_all};
 use crate::cache::loads::Load;
-use crate::cache::measurement::len_of;
+use crate::cache::measurement::{completed, len_of};
 use crate::cache::schedule::{failures, pause};
 use crate::cache::store::{Key, Value};
 use crate::cache::{Cache, Lookup, whole};
@@ -518,6 +518,9 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
                 let mut keys = Keys::new(&mut add);
                 let read = source(&mut keys).await;
                 let keys = keys.finish(read)?;
+                if let Some(filter) = attempt.filter_for(keys) {
+                    completed(filter).await.map_err(RebuildError::build)?;
+                }
                 match self.end(attempt, keys)? {
                     Ok(rebuilt) => return Ok(rebuilt),
                     Err(larger) => capacity = larger,

@@ -1,7 +1,7 @@
-//! The statistics of a filter for callers that must not wait: a thread reads a large filter.
+//! What takes long with a large filter, for callers that must not wait: a thread does it.
 
 use crate::filter::GuardFilter;
-use lanebloom::Statistics;
+use lanebloom::{BuildError, Statistics};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use tokio::sync::oneshot;
@@ -37,16 +37,26 @@ impl Measurement {
 
 /// The number of keys in `filter`, by its own estimate.
 pub(super) async fn len_of<F: GuardFilter>(filter: Arc<F>) -> usize {
+    aside(filter, |filter| filter.statistics().len).await
+}
+
+/// [`complete`](GuardFilter::complete) of a filter, before the commit of a rebuild calls it again.
+pub(super) async fn completed<F: GuardFilter>(filter: Arc<F>) -> Result<(), BuildError> {
+    aside(filter, F::complete).await
+}
+
+/// Works on a filter: in a thread, if it is large.
+async fn aside<F: GuardFilter, T: Send + 'static>(filter: Arc<F>, work: fn(&F) -> T) -> T {
     if filter.memory_bytes() > READ_AT_ONCE {
         let (send, receive) = oneshot::channel();
         let of_thread = Arc::clone(&filter);
-        let read = move || send.send(of_thread.statistics().len);
-        // If the thread does not start, or the filter panics in it, this task reads the filter.
-        if thread::Builder::new().spawn(read).is_ok() {
-            if let Ok(len) = receive.await {
-                return len;
+        let work = move || send.send(work(&of_thread));
+        // If the thread does not start, or the filter panics in it, this task works.
+        if thread::Builder::new().spawn(work).is_ok() {
+            if let Ok(done) = receive.await {
+                return done;
             }
         }
     }
-    filter.statistics().len
+    work(&filter)
 }

@@ -8,7 +8,7 @@ use crate::error::RebuildError;
 use crate::filter::GuardFilter;
 use crate::rebuild::Rebuild;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 use tracing::{Span, info, info_span, warn};
@@ -28,6 +28,11 @@ impl<K: Key + ?Sized, F: GuardFilter> Attempt<'_, K, F> {
     /// Takes a batch of the source's keys.
     pub(super) fn add(&self, batch: &[K::Owned]) {
         self.rebuild.insert_batch(batch);
+    }
+
+    /// The new filter, if it has room for as many keys as were read, and so will be committed.
+    pub(super) fn filter_for(&self, keys: usize) -> Option<Arc<F>> {
+        (keys <= self.capacity).then(|| self.rebuild.shared_filter())
     }
 }
 

@@ -2,14 +2,14 @@
 //! Over rebuilds, and over restarts by a file.
 
 use crate::common::Limit;
-use lanebloom::{ConcurrentBloom, CuckooFilter, KeyHasher, ScalableBloom, SipHash13};
-use lanebloom_guard::{BoxError, CacheBuilder, Key, Keys, Restored, future::GuardedCache, sync};
+use lanebloom::{BuildError, ConcurrentBloom, CuckooFilter, Funnel, KeyHasher, ScalableBloom, SipHash13, Statistics};
+use lanebloom_guard::{BoxError, CacheBuilder, GuardFilter, Key, Keys, Restored, future::GuardedCache, sync};
 use std::convert::Infallible;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -144,6 +144,72 @@ async fn the_first_scheduled_rebuild_fills_the_cache_at_once() {
     let _rebuilds = tokio::spawn(cache.rebuild_every(HOUR, source));
     tokio::time::sleep(HOUR / 2).await;
     assert_eq!(cache.report().rebuilds, 2);
+}
+
+/// A large filter, which is complete once a task of the runtime has run.
+struct Slow(ConcurrentBloom<SipHash13>, Arc<AtomicUsize>);
+
+impl GuardFilter for Slow {
+    fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+        self.0.contains(key)
+    }
+    fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
+        self.0.contains_batch_bitmap(keys, out);
+    }
+    fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
+        GuardFilter::insert(&self.0, key)
+    }
+    fn insert_batch<K: Funnel>(&self, keys: &[K]) -> bool {
+        GuardFilter::insert_batch(&self.0, keys)
+    }
+    fn statistics(&self) -> Statistics {
+        self.0.statistics()
+    }
+    fn false_positive_rate(&self) -> f64 {
+        self.0.false_positive_rate()
+    }
+    fn memory_bytes(&self) -> usize {
+        1 << 30
+    }
+    fn complete(&self) -> Result<(), BuildError> {
+        let began = Instant::now();
+        while self.1.load(Ordering::Relaxed) == 0 {
+            if began.elapsed() > LONG {
+                return Err(BuildError::new("no task ran meanwhile"));
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+}
+
+/// The runtime has one thread.
+#[tokio::test]
+async fn tasks_run_while_a_filter_is_completed() {
+    let _limit = Limit::new();
+    let ran = Arc::new(AtomicUsize::new(0));
+    let of_filter = Arc::clone(&ran);
+    let make = move |keys| {
+        Ok::<_, BuildError>(Slow(
+            ConcurrentBloom::builder()
+                .expected_keys(keys)
+                .hasher(SipHash13::random())
+                .build()?,
+            of_filter.clone(),
+        ))
+    };
+    let read = async |id: u64| Ok::<_, Infallible>(Some(id));
+    let cache = GuardedCache::<u64, u64>::builder().filter(make).build(read).unwrap();
+    let source = async |keys: &mut Keys<'_, u64>| {
+        let ran = Arc::clone(&ran);
+        tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            ran.store(1, Ordering::Relaxed);
+        });
+        Ok(keys.insert_all([1, 2])?)
+    };
+    cache.rebuild_now(source).await.unwrap();
+    assert!(cache.is_ready() && cache.guard().check(&3).is_none());
 }
 
 #[test]
