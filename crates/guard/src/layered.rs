@@ -59,6 +59,10 @@ impl Layered {
     /// keys, which are inserted after the commit. Both parts together have this false-positive
     /// rate. They share a random key of [`SipHash13`].
     ///
+    /// A cache's builder gives the number of all keys; the additions are a part of them:
+    /// `.filter(|keys| Layered::new(keys / 10, 1e-4))`. (With `keys`, the filter takes 41 bits per
+    /// key.)
+    ///
     /// # Errors
     ///
     /// Fails if the rate is not between 0 and 1 or below 2^-31, or the allocation of the small
