@@ -209,7 +209,7 @@ fn filters_become_columns() {
     shell.ok("build a -o other.lbf --expected 1300 --rate 1e-4 --hasher fast");
     shell.ok("build a -o many.lbf --expected 50000 --rate 1e-4");
     shell.write("one", "1\n");
-    shell.ok("build one -o one.lbf --expected 1 --rate 1e-4");
+    shell.ok("build one -o one.lbf --expected 10 --rate 1e-4");
     shell.write("scalable.lbf", ScalableBloom::with_capacity(9, 0.1).unwrap().to_bytes());
     for (line, parts) in [
         (
