@@ -31,9 +31,13 @@ fn a_killed_run_goes_on_where_it_was() {
     while kills < KILLS {
         round += 1;
         let line = format!("in --output-dir out{round} --state s{round}.lbf {options}");
+        // At most a quarter of a whole run at first, and more with each kill: on a machine that has
+        // become slower, a run might not come to the next input otherwise, and this would not end.
+        let mut longest = whole / 4;
         loop {
             let mut child = shell.command(&line).stderr(Stdio::piped()).spawn().unwrap();
-            thread::sleep(whole.mul_f64(random.below(1 << 20) as f64 / (1 << 22) as f64));
+            thread::sleep(longest.mul_f64(random.below(1 << 20) as f64 / (1 << 20) as f64));
+            longest = longest.mul_f64(1.05);
             let _ = child.kill();
             let output = child.wait_with_output().unwrap();
             kills += 1;
