@@ -35,7 +35,7 @@ fn looked_up(bytes: &[u8], hash: u64) -> bool {
     for i in 1..cells {
         found ^= cell((first + (i << log)) ^ (low >> (32 / (cells - 1) * (i - 1)) & ((1 << log) - 1)));
     }
-    let sum = high + (low * 0x6a09_e667 >> 32);
+    let sum = high + ((low * 0x6a09_e667) >> 32);
     found == (sum & ((1 << bits) - 1)).max(1)
 }
 
