@@ -5,7 +5,7 @@
 //!
 //!     cargo bench --bench redis --features redis                       # everything, about 2 minutes
 //!     cargo bench --bench redis --features redis -- --record FILE      # the tables into benches/FILE too
-//!     cargo bench --bench redis --features redis -- --sets             # SharedSet beside SharedBloom alone
+//!     cargo bench --bench redis --features redis -- --sets    # SharedSet beside SharedBloom alone
 //!     cargo bench --bench redis --features redis -- --test             # tiny, to see that it runs
 //!
 //! Needs `redis-server`, which it starts, on the loopback; clients and server share the machine's
@@ -462,7 +462,7 @@ fn sets(args: &Args, redis: &Redis) -> String {
     for ((_, calls), times) in subjects.iter().zip(&mut times) {
         lookups(times, calls);
     }
-    // Of two generations, of which the newer one is empty.
+    // It has two generations, and the newer one is empty.
     let fill = |set: &SharedSet| {
         let filled = set.fill_once(PATIENCE, |newest| {
             newest.insert_batch(&members);

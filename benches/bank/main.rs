@@ -3,7 +3,7 @@
 //!
 //!     cargo bench --bench bank                              # 64, 1,024 and 8,192 filters: 4 GB
 //!     cargo bench --bench bank -- --filters 1024 --record record/FILE.md
-//!     cargo bench --bench bank -- --only-banks              # without what takes longest, the loops
+//!     cargo bench --bench bank -- --only-banks   # without the loops, which take longest
 //!     cargo bench --bench bank -- --test                    # a tiny size, to see that it runs
 //!     SEQAN_ROOT=$(ci/fetch/seqan.sh) cargo bench --bench bank      # with seqan's filter
 //!

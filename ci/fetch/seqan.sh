@@ -3,7 +3,7 @@
 # from Debian's unstable release (from_debian.sh). Prints the folder for SEQAN_ROOT. 10 seconds the
 # first time, nothing afterwards.
 #
-#   SEQAN_ROOT=$(ci/fetch/seqan.sh) cargo bench --bench bank       keeps it in ~/.cache/lanebloom/seqan3.4
+#   SEQAN_ROOT=$(ci/fetch/seqan.sh) cargo bench --bench bank   keeps it in ~/.cache/lanebloom/seqan3.4
 #   SEQAN_ROOT=$(ci/fetch/seqan.sh FOLDER) cargo bench --bench bank     keeps it there
 set -euo pipefail
 

@@ -72,7 +72,7 @@ fn a_key_that_is_inserted_beside_the_build_is_held() {
     });
 }
 
-/// Of two threads that complete a filter, one builds it, and no key is lost.
+/// Two threads complete a filter: one of them builds it, and no key is lost.
 #[test]
 fn a_filter_is_built_once() {
     loom::model(|| {

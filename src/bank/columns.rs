@@ -151,7 +151,7 @@ impl<S: FilterHasher> FilterBank<S> {
     ///
     /// # Errors
     ///
-    /// Fails as [`push_all`](Self::push_all), if there are no filters, and if the allocation fails.
+    /// Fails if there are no filters or the allocation fails, and as [`push_all`](Self::push_all).
     ///
     /// # Examples
     ///

@@ -232,7 +232,7 @@ fn log_segment(cells_per_key: u32, keys: usize) -> u32 {
     log
 }
 
-/// The segments in which the first cells lie are no fuller than this, so that most seeds succeed:
+/// The fewest segments for the first cells of so many keys, such that most seeds succeed:
 /// builds fail from 0.918 keys for each of their cells on, with four cells per key from 0.977 on.
 /// (Whole segments make some sizes fuller than [`spare`] wants them: 11,499 keys had 0.936, and one
 /// build of three found no seed. Segments of less than 2^8 cells have no such limit.)

@@ -112,7 +112,7 @@ impl<'a> FuseCells<'a> {
     ///
     /// # Safety
     ///
-    /// The layout has such a shard, and a shard so many cells.
+    /// `start` is the first byte of a shard of the layout, and `cell` is below its number of cells.
     #[inline(always)]
     unsafe fn cell<const N: usize>(self, start: usize, cell: u64) -> u64 {
         let (byte, bit) = self.place::<N>(cell);

@@ -580,7 +580,7 @@ impl FilterBank {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// The bank that to_bytes made. Bytes that are no bank are a ValueError.
+    /// Reads the bank that to_bytes made. Other bytes are a ValueError.
     #[staticmethod]
     #[pyo3(signature = (data, /, *, secret=None, key=None))]
     fn from_bytes(data: &Bound<'_, PyAny>, secret: Option<SecretKey>, key: Option<Py<PyAny>>) -> PyResult<Self> {

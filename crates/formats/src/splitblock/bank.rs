@@ -73,7 +73,7 @@ impl SplitBlockBank {
     ///
     /// # Errors
     ///
-    /// If there are no columns or no blocks, 2^32 blocks or more, or the allocation fails.
+    /// Fails if there are no columns or no blocks, 2^32 blocks or more, or the allocation fails.
     ///
     /// # Examples
     ///
@@ -99,7 +99,7 @@ impl SplitBlockBank {
     ///
     /// # Errors
     ///
-    /// Fails as [`push_all`](Self::push_all), if there are no filters, and if the allocation fails.
+    /// Fails if there are no filters or the allocation fails, and as [`push_all`](Self::push_all).
     ///
     /// # Examples
     ///

@@ -832,7 +832,7 @@ class FilterBank:
         """
     @staticmethod
     def from_bytes(data: Buffer, /, *, secret: Optional[bytes] = None, key: _KeyFunction = None) -> FilterBank:
-        """The bank that to_bytes made. Bytes that are no bank are a ValueError."""
+        """Reads the bank that to_bytes made. Other bytes are a ValueError."""
     def save(self, path: _Path) -> None:
         """Write the bank to a file, in place of the old one, as save of BloomFilter does."""
     @staticmethod

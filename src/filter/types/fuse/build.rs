@@ -17,7 +17,7 @@
 //! hash is alone in a cell depends on the set, and so does the order of cells.
 //!
 //! Memory beside the hashes: the filter, for each thread 9 bytes for each hash of one shard, and
-//! the copy (8 bytes each). For a few shards there is no copy: each shard searches all hashes for
+//! the copy (8 bytes each). A few shards need no copy: each of them searches all hashes for
 //! its own.
 
 use crate::error::BuildError;

@@ -100,7 +100,7 @@ impl BuildJob<'_> {
             }
         }
         let bank = FilterBank::from_filters(&filters).or_else(|error| {
-            // Which of them does not fit the smallest one?
+            // The error names the first filter that does not fit the smallest one.
             let smallest = filters.iter().min_by_key(|filter| filter.blocks());
             let fits = |filter| FilterBank::from_filters(&[smallest.unwrap_or(filter), filter]).is_ok();
             let other = filters.iter().position(|filter| !fits(filter)).unwrap_or(0);
