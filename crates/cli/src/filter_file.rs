@@ -124,8 +124,11 @@ fn read(path: &Path) -> Result<(u64, Content)> {
         let bytes = metadata.len();
         return Ok((bytes, recognize(&mut BufReader::with_capacity(1 << 20, file), bytes)?));
     }
-    let mut whole = Vec::new();
-    let bytes = file.read_to_end(&mut whole).context("cannot read it")? as u64;
+    // A pipe may have no end: what begins like no filter file is read no further.
+    let mut whole = head(&mut file)?;
+    Form::of(&whole)?;
+    file.read_to_end(&mut whole).context("cannot read it")?;
+    let bytes = whole.len() as u64;
     Ok((bytes, recognize(&mut Cursor::new(whole), bytes)?))
 }
 
@@ -139,36 +142,57 @@ fn head(reader: &mut impl Read) -> Result<Vec<u8>> {
     Ok(head)
 }
 
+/// What a file with certain first bytes can be.
+enum Form {
+    Snapshot,
+    Redis,
+    /// With this number of bytes: Guava's stream has no magic number.
+    Guava(u64),
+}
+
+impl Form {
+    fn of(head: &[u8]) -> Result<Self> {
+        if head.is_empty() {
+            bail!("not a filter file: it is empty");
+        }
+        let magic = SnapshotHeader::MAGIC;
+        if magic.starts_with(&head[..head.len().min(magic.len())]) {
+            return Ok(Self::Snapshot);
+        }
+        if resp::begins(head) {
+            return Ok(Self::Redis);
+        }
+        if let Ok(needed) = GuavaBloom::stream_len(head) {
+            return Ok(Self::Guava(needed));
+        }
+        // A serialized Java object, perhaps of Guava: the reader says what to do instead.
+        if head.starts_with(&[0xac, 0xed]) {
+            GuavaBloom::from_bytes(head).context("not a filter file")?;
+        }
+        bail!(
+            "not a filter file: it begins with \"{}\", which no snapshot of lanebloom, no Guava stream and no RedisBloom dump does",
+            head[..head.len().min(8)].escape_ascii()
+        )
+    }
+}
+
 fn recognize(reader: &mut impl Read, bytes: u64) -> Result<Content> {
     let head = head(reader)?;
-    if head.is_empty() {
-        bail!("not a filter file: it is empty");
-    }
-    let magic = SnapshotHeader::MAGIC;
-    if magic.starts_with(&head[..head.len().min(magic.len())]) {
-        return snapshot(head, reader, bytes);
-    }
     let memory = usize::try_from(bytes).unwrap_or(usize::MAX);
-    if resp::begins(&head) {
-        // A filter of the chain takes up to 320 bytes beside its bits, and 53 in the file.
-        let mut reader = BufReader::new(head.chain(reader));
-        return Ok(Content::Redis(resp::read(&mut reader, memory.saturating_mul(8))?));
-    }
-    // Guava's stream has no magic number, so its length must be the file's.
-    if let Ok(needed) = GuavaBloom::stream_len(&head) {
-        if needed == bytes {
-            return Ok(Content::Guava(GuavaBloom::read_from(head.chain(reader), memory)?));
+    match Form::of(&head)? {
+        Form::Snapshot => snapshot(head, reader, bytes),
+        Form::Redis => {
+            // A filter of the chain takes up to 320 bytes beside its bits, and 53 in the file.
+            let mut reader = BufReader::new(head.chain(reader));
+            Ok(Content::Redis(resp::read(&mut reader, memory.saturating_mul(8))?))
         }
-        bail!("not a filter file; if it is a Guava stream, it has {bytes} bytes of {needed}");
+        Form::Guava(needed) if needed == bytes => {
+            Ok(Content::Guava(GuavaBloom::read_from(head.chain(reader), memory)?))
+        }
+        Form::Guava(needed) => {
+            bail!("not a filter file; if it is a Guava stream, it has {bytes} bytes of {needed}")
+        }
     }
-    // A serialized Java object, perhaps of Guava: the reader says what to do instead.
-    if head.starts_with(&[0xac, 0xed]) {
-        GuavaBloom::from_bytes(&head).context("not a filter file")?;
-    }
-    bail!(
-        "not a filter file: it begins with \"{}\", which no snapshot of lanebloom, no Guava stream and no RedisBloom dump does",
-        head[..head.len().min(8)].escape_ascii()
-    )
 }
 
 /// Reads the snapshot that begins with `head`. Its length is at most `bytes`. So reading allocates

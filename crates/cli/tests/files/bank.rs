@@ -237,6 +237,12 @@ fn filters_become_columns() {
         let error = shell.error(&format!("build --bank {line} -o x"));
         assert!(parts.iter().all(|part| error.contains(part)), "{line}: {error}");
     }
+    shell.write("nothing", "\n");
+    let error = shell.error("build --bank --files-from nothing -o x");
+    assert_eq!(
+        error,
+        "lanebloom: a bank has a filter for each input file, and the list names none\n"
+    );
     assert!(!shell.path("x").exists());
 }
 

@@ -1,10 +1,14 @@
 //! `info`: every kind of file, and every way in which one can be wrong.
 
+#[cfg(unix)]
+use super::{Command, cargo_bin};
 use super::{Shell, Value, data, lines, stderr};
 use lanebloom::hash::{KeyHasher, Murmur3, SipHash13};
 use lanebloom::{ConcurrentBloom, ScalableBloom};
 use lanebloom_formats::GuavaBloom;
 use std::fs;
+#[cfg(unix)]
+use std::{io::Write, time::Duration};
 use twox_hash::XxHash3_64;
 
 /// The same facts as the rows, with numbers as numbers.
@@ -331,6 +335,29 @@ fn corrupt_truncated_and_foreign_files() {
     let two = [others[1].clone(), others[1].clone()].concat();
     shell.write("resp", two);
     assert!(shell.error("info resp").contains("came after the end"));
+}
+
+/// A pipe that goes on, as `/dev/zero` does, is read no further than a filter file could begin.
+#[cfg(unix)]
+#[test]
+fn an_endless_pipe_is_no_filter() {
+    let shell = Shell::new();
+    let made = Command::new("mkfifo").arg(shell.path("pipe")).output().unwrap();
+    assert!(made.status.success());
+    // Open for both, it waits for no reader, and has no end while the test runs.
+    let mut pipe = fs::File::options()
+        .read(true)
+        .write(true)
+        .open(shell.path("pipe"))
+        .unwrap();
+    for line in ["info pipe", "query pipe -", "which pipe -"] {
+        pipe.write_all(&[0; 128]).unwrap();
+        let mut command = Command::new(cargo_bin!("lanebloom"));
+        command.current_dir(&shell.0).args(line.split_whitespace());
+        let output = command.timeout(Duration::from_secs(60)).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{line} waits for the end");
+        assert!(stderr(&output).starts_with("lanebloom: pipe: not a filter file: it begins with \"\\x00"));
+    }
 }
 
 /// Checksums that are right, around a header that is not, as only malice makes it.

@@ -38,6 +38,9 @@ impl BuildJob<'_> {
     /// The bank of all inputs, for a key of none of which it finds an input at this rate.
     pub(super) fn bank(&mut self, rate: f64) -> Result<(Made, Summary)> {
         let start = Instant::now();
+        if self.files.is_empty() {
+            bail!("a bank has a filter for each input file, and the list names none");
+        }
         let names = Input::all(&self.files).iter().map(Input::name).collect();
         let (bank, mut text, mut statistics, wrong) = if self.are_filters()? {
             self.of_filters()?
