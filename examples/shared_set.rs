@@ -34,7 +34,8 @@ type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
 /// Longer than anything takes here.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Ids that are no rows, which every process asks for at the end, and how many of them it may admit.
+/// Ids that are no rows, which every process asks for at the end, and how many of them it may
+/// admit.
 const MADE_UP: u64 = 10_000;
 const MOST_ADMITTED: usize = 1000;
 
@@ -111,7 +112,11 @@ fn node(me: u64, store: &Path, options: &Options) -> Result<()> {
         })?;
     let guard = CacheGuard::<u64, _>::new(ids);
     let ids = guard.filter();
-    let admitted = || (0..MADE_UP).filter(|id| guard.check(&(u64::MAX - id)).is_some()).count();
+    let admitted = || {
+        (0..MADE_UP)
+            .filter(|id| guard.check(&(u64::MAX - id)).is_some())
+            .count()
+    };
     let done = AtomicBool::new(false);
     let (checked, refused, open) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
     thread::scope(|scope| -> Result<()> {
@@ -153,8 +158,7 @@ fn node(me: u64, store: &Path, options: &Options) -> Result<()> {
         // The last rebuild may still be to come, of this process or another: until it ends, lookups
         // ask the crowded generation too.
         let began = Instant::now();
-        while (!ids.stats().is_filled || ids.is_outgrown() || admitted() > MOST_ADMITTED)
-            && began.elapsed() < PATIENCE
+        while (!ids.stats().is_filled || ids.is_outgrown() || admitted() > MOST_ADMITTED) && began.elapsed() < PATIENCE
         {
             thread::sleep(Duration::from_millis(20));
         }

@@ -5,7 +5,7 @@
 //! | [`to_bytes`](crate::ConcurrentBloom::to_bytes), [`from_bytes`](crate::ConcurrentBloom::from_bytes) | in memory, without `std` |
 //! | [`write_to`](crate::ConcurrentBloom::write_to), [`read_from`](crate::ConcurrentBloom::read_from) | by `std::io`, in pieces of 2 MiB and of 64 KiB |
 //! | [`replace_file`], [`remove_file`] | the file holds all of the old bytes or all of the new ones, whenever the program dies; a removed file does not come back ([example](replace_file#examples)) |
-//! | [`BloomView`](crate::BloomView), [`StaticView`](crate::StaticView) | lookups in the bytes in place, borrowed or mapped (feature `mmap`), without a copy |
+//! | [`BloomView`](crate::BloomView), [`StaticView`](crate::StaticView), [`BankView`](crate::bank::BankView) | lookups in the bytes in place, borrowed or mapped (feature `mmap`), without a copy |
 //! | [`delta_since`](crate::ConcurrentBloom::delta_since), [`apply_deltas`](crate::ConcurrentBloom::apply_deltas) | the bits that another filter lacks, for replicas |
 //! | [`AnyFilter`](crate::AnyFilter) | a filter of any type with any hasher, as the snapshot declares |
 //! | [`SnapshotHeader::peek`], [`verify`] | what kind of filter some bytes hold, and whether they are intact, without their hasher |

@@ -76,7 +76,7 @@
 //! | Read a filter of any type, chosen by the bytes or by an option | [`AnyFilter`], [`hash::AnyHasher`] |
 //! | Free the unused memory of a large filter, without its keys | [`fold_to_rate`](ConcurrentBloom::fold_to_rate), [`fold`](ConcurrentBloom::fold) |
 //! | Compare or combine two filters | [`union_from`](Filter::union_from), [`intersection_from`](ConcurrentBloom::intersection_from), [`is_subset`](ConcurrentBloom::is_subset), [`is_disjoint`](ConcurrentBloom::is_disjoint), [`estimated_intersection_len`](ConcurrentBloom::estimated_intersection_len) |
-//! | Look up keys in a saved filter without loading it | [`BloomView`], [`StaticView`], also on a mapped file (feature `mmap`) |
+//! | Look up keys in a saved filter without loading it | [`BloomView`], [`StaticView`], [`bank::BankView`], also on a mapped file (feature `mmap`) |
 //! | Read and write the filters of Guava, Spark, Parquet and Redis (commands `BF` and `CF`), bit for bit | the crate [`lanebloom-formats`] |
 //! | Share one set among processes; use filters and plain bitmaps in Redis | the crate [`lanebloom-redis`] |
 //! | Use filters at a shell | the command `lanebloom`, of the crate [`lanebloom-cli`] |
@@ -126,7 +126,7 @@
 //! |---|---|
 //! | `std` (default) | [`WindowedBloom`], random keys for [`SipHash13`], `std::io`, AVX-512 or AVX2 chosen at run time. Without it the crate is `no_std` with `alloc`, and uses the vectors of the compilation target |
 //! | `rayon` (needs `std`) | batches, unions and collecting on the threads of rayon's pool |
-//! | `mmap` (needs `std`) | `BloomView::map`: lookups in a mapped file, with the `memmap2` crate |
+//! | `mmap` (needs `std`) | `map` of each view, such as [`BloomView`]: lookups in a mapped file, with the `memmap2` crate |
 //! | `serde` | `Serialize` and `Deserialize` of the filters, as [snapshots](codec) |
 //! | `uuid`, `bytes` | keys of the types `uuid::Uuid`; `bytes::Bytes`, `bytes::BytesMut` |
 //!
