@@ -6,42 +6,25 @@
 mod counting;
 
 use counting::{BYTES, LIMIT, allocations};
+use lanebloom_formats::guava::Guava;
 use lanebloom_formats::guava::UnencodedChars;
-use lanebloom_formats::{GuavaBloom, RedisBloom, SparkBloom};
+use lanebloom_formats::spark::Spark;
+use lanebloom_formats::{JavaBloom, JavaFormat, JavaKey, RedisBloom};
 
-#[test]
-fn a_guava_filter_never_allocates_for_a_key() {
+/// `put` inserts the string, and other keys that are made of it.
+fn never_allocates_for_a_key<F: JavaFormat>(put: impl Fn(&JavaBloom<F>, &String) -> bool)
+where
+    String: JavaKey<F>,
+    i64: JavaKey<F>,
+{
     // Within the caches and beyond.
     for size in [1000, 3_000_000] {
-        let filter = GuavaBloom::with_capacity(size, 0.01).unwrap();
+        let mut filter = JavaBloom::<F>::with_capacity(size, 0.01).unwrap();
         let keys: Vec<String> = (0..1000).map(|i| format!("key {i}")).collect();
         let mut found = vec![false; keys.len()];
         let count = allocations(|| {
             for key in &keys {
-                assert!(filter.insert(key) || filter.contains(key));
-                assert!(filter.insert(&UnencodedChars(key)) || filter.contains(&UnencodedChars(key)));
-            }
-            assert_eq!(filter.insert_batch(&keys), 0);
-            assert_eq!(filter.insert_batch_flagged(&keys, &mut found), 0);
-            filter.contains_batch(&keys, &mut found);
-            (&filter).extend(&keys);
-            assert!(filter.estimated_len() > 0);
-        });
-        assert_eq!(count, 0);
-        assert!(found.iter().all(|&found| found));
-    }
-}
-
-#[test]
-fn a_spark_filter_never_allocates_for_a_key() {
-    // Within the caches and beyond.
-    for size in [1000, 3_000_000] {
-        let mut filter = SparkBloom::with_capacity(size, 0.01).unwrap();
-        let keys: Vec<String> = (0..1000).map(|i| format!("key {i}")).collect();
-        let mut found = vec![false; keys.len()];
-        let count = allocations(|| {
-            for key in &keys {
-                assert!(filter.insert(key) || filter.contains(key));
+                assert!(put(&filter, key) || filter.contains(key));
             }
             assert_eq!(filter.insert_batch(&keys) + filter.insert_batch_mut(&keys), 0);
             assert_eq!(filter.insert_batch_flagged(&keys, &mut found), 0);
@@ -54,41 +37,36 @@ fn a_spark_filter_never_allocates_for_a_key() {
     }
 }
 
+#[test]
+fn filters_of_guava_and_spark_never_allocate_for_a_key() {
+    never_allocates_for_a_key::<Guava>(|filter, key| filter.insert(&UnencodedChars(key)) & filter.insert(key));
+    never_allocates_for_a_key::<Spark>(|filter, key| filter.insert(key));
+}
+
 /// A stream that says it is large, and is not, takes little memory; one that is takes three times
 /// as much at most.
 #[cfg(feature = "std")]
 #[test]
 fn a_stream_takes_memory_as_its_bytes_arrive() {
-    let mut stream = vec![1, 7, 0x7f, 0xff, 0xff, 0xff];
-    for (arrived, most) in [
-        (0, 65 << 10),
-        (1000, 65 << 10),
-        (100_000, 400_000),
-        (1_000_000, 4_000_000),
-    ] {
-        stream.resize(6 + arrived, 0xa5);
-        let before = BYTES.get();
-        assert!(
-            GuavaBloom::read_from(&stream[..], usize::MAX)
-                .unwrap_err()
-                .is_truncated()
-        );
-        assert!(GuavaBloom::from_bytes(&stream).unwrap_err().is_truncated());
-        let bytes = BYTES.get() - before;
-        // All that was allocated, also what was freed meanwhile.
-        assert!(bytes <= most, "{bytes} bytes for {arrived}");
-
-        let spark = [&[0, 0, 0, 1, 0, 0, 0, 7][..], &stream[2..]].concat();
-        let before = BYTES.get();
-        assert!(
-            SparkBloom::read_from(&spark[..], usize::MAX)
-                .unwrap_err()
-                .is_truncated()
-        );
-        assert!(SparkBloom::from_bytes(&spark).unwrap_err().is_truncated());
-        let bytes = BYTES.get() - before;
-        assert!(bytes <= most, "{bytes} bytes for {arrived} of Spark");
+    fn takes<F: JavaFormat>(header: &[u8]) {
+        for (arrived, most) in [
+            (0, 65 << 10),
+            (1000, 65 << 10),
+            (100_000, 400_000),
+            (1_000_000, 4_000_000),
+        ] {
+            let stream = [header, &vec![0xa5; arrived]].concat();
+            let before = BYTES.get();
+            let read = JavaBloom::<F>::read_from(&stream[..], usize::MAX);
+            assert!(read.unwrap_err().is_truncated());
+            assert!(JavaBloom::<F>::from_bytes(&stream).unwrap_err().is_truncated());
+            let bytes = BYTES.get() - before;
+            // All that was allocated, also what was freed meanwhile.
+            assert!(bytes <= most, "{bytes} bytes for {arrived}");
+        }
     }
+    takes::<Guava>(&[1, 7, 0x7f, 0xff, 0xff, 0xff]);
+    takes::<Spark>(&[0, 0, 0, 1, 0, 0, 0, 7, 0x7f, 0xff, 0xff, 0xff]);
 }
 
 #[test]

@@ -1,48 +1,79 @@
 //! What a `GuavaBloom` and a `SparkBloom` promise as every filter of lanebloom does, for each
-//! version of their formats (`contract/each.rs`); and what all builders do alike.
+//! version of their formats (`contract/each.rs`); what both promise of their streams and of the
+//! bits of a key (`contract/java.rs`); and what all builders do alike.
 
 use lanebloom_formats::{BuildError, GuavaBloom, RedisBloom, RedisCuckoo, SparkBloom};
 
 #[path = "contract"]
 pub(crate) mod guava {
+    use crate::guava::might_contain;
     use lanebloom::Funnel as Key;
-    use lanebloom_formats::guava::{GuavaBloom as Bloom, Hash, Strategy};
+    use lanebloom_formats::guava::{Builder, GuavaBloom as Bloom, Hash, Strategy as Version};
 
     type Int = u64;
     const NAME: &str = "GuavaBloom";
-    const VERSIONS: [Strategy; 2] = [Strategy::Mitz32, Strategy::Mitz64];
+    const VERSIONS: [Version; 2] = [Version::Mitz32, Version::Mitz64];
     const UNITES_WITH_ITSELF: bool = false;
+    /// Numbers of hash functions, such that there are 64 keys to a window of a batch and down to 2.
+    const FUNCTIONS: &[u32] = &[1, 2, 3, 7, 15, 16, 17, 23, 33, 80, 252];
+    /// Bytes of a stream that say how long its header is.
+    const HEADER_START: usize = 6;
 
-    fn of(strategy: Strategy, keys: usize, content: &[Int]) -> Bloom {
-        let builder = Bloom::builder().expected_keys(keys).strategy(strategy);
-        let filter = builder.false_positive_rate(0.01).build().unwrap();
-        filter.insert_all(content);
-        filter
+    fn builder(strategy: Version, keys: usize) -> Builder {
+        Bloom::builder().expected_keys(keys).strategy(strategy)
+    }
+
+    /// The first bytes of a stream, and whether they are those of a filter.
+    fn header(version: u8, functions: i32, _seed: i32, longs: i32) -> (Vec<u8>, bool) {
+        let header = [&[version, functions as u8][..], &longs.to_be_bytes()].concat();
+        (header, version < 2 && functions != 0 && longs > 0)
+    }
+
+    fn header_of(strategy: Version, functions: u32, longs: usize) -> Vec<u8> {
+        header(u8::from(strategy == Version::Mitz64), functions as i32, 0, longs as i32).0
     }
 
     #[path = "each.rs"]
     pub(crate) mod each;
+    #[path = "java.rs"]
+    pub(crate) mod java;
 }
 
 #[path = "contract"]
 pub(crate) mod spark {
-    use lanebloom_formats::spark::{Hash, SparkBloom as Bloom, SparkKey as Key, Version};
+    use crate::spark::might_contain;
+    use lanebloom_formats::spark::{Builder, Hash, SparkBloom as Bloom, SparkKey as Key, Version as Format};
 
     type Int = i64;
+    type Version = (Format, i32);
     const NAME: &str = "SparkBloom";
-    const VERSIONS: [Version; 2] = [Version::V1, Version::V2];
+    const VERSIONS: [Version; 3] = [(Format::V1, 0), (Format::V2, 0), (Format::V2, -7)];
     const UNITES_WITH_ITSELF: bool = true;
+    const FUNCTIONS: &[u32] = &[1, 2, 3, 7, 15, 16, 17, 23, 33, 80, 252, 513, 2773];
+    const HEADER_START: usize = 4;
 
-    fn of(version: Version, keys: usize, content: &[Int]) -> Bloom {
-        let builder = Bloom::builder().expected_keys(keys).version(version);
-        let filter = builder.false_positive_rate(0.01).build().unwrap();
-        filter.insert_all(content);
-        filter
+    fn builder((version, seed): Version, keys: usize) -> Builder {
+        Bloom::builder().expected_keys(keys).version(version).seed(seed)
+    }
+
+    fn header(version: u8, functions: i32, seed: i32, longs: i32) -> (Vec<u8>, bool) {
+        let seed = if version == 1 { &[][..] } else { &[seed] };
+        let ints = [&[version.into(), functions], seed, &[longs]].concat();
+        let header = ints.into_iter().flat_map(i32::to_be_bytes).collect();
+        (header, (1..=2).contains(&version) && functions > 0 && longs > 0)
+    }
+
+    pub(crate) fn header_of((version, seed): Version, functions: u32, longs: usize) -> Vec<u8> {
+        let version = if version == Format::V1 { 1 } else { 2 };
+        header(version, functions as i32, seed, longs as i32).0
     }
 
     #[expect(clippy::duplicate_mod, reason = "the same tests for another type")]
     #[path = "each.rs"]
     pub(crate) mod each;
+    #[expect(clippy::duplicate_mod, reason = "the same tests for another type")]
+    #[path = "java.rs"]
+    pub(crate) mod java;
 }
 
 #[test]

@@ -2,6 +2,8 @@
 //! `tests/spark/Spark.java` are its programs; their first lines say how.
 #![cfg(feature = "std")]
 
+use lanebloom_formats::guava::{UnencodedChars, Utf16};
+use lanebloom_formats::{JavaBloom, JavaFormat, JavaKey};
 use lanebloom_tests::number;
 use std::io::{BufReader, BufWriter, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
@@ -11,6 +13,14 @@ pub(crate) struct Jvm {
     jvm: Child,
     to: BufWriter<ChildStdin>,
     from: BufReader<ChildStdout>,
+}
+
+/// What the system says of a filter.
+pub(crate) struct Made {
+    pub(crate) stream: Vec<u8>,
+    expected_fpp: f64,
+    /// Guava's `approximateElementCount`, -1 where it throws; Spark's `cardinality`.
+    pub(crate) count: i64,
 }
 
 /// What a JVM runs.
@@ -81,13 +91,9 @@ impl Jvm {
         self.to.write_all(bytes).unwrap();
     }
 
-    pub(crate) fn send_len(&mut self, len: usize) {
-        self.send(&i32::try_from(len).unwrap().to_be_bytes());
-    }
-
     /// The length of the bytes, and the bytes.
     pub(crate) fn send_bytes(&mut self, bytes: &[u8]) {
-        self.send_len(bytes.len());
+        self.send(&i32::try_from(bytes.len()).unwrap().to_be_bytes());
         self.send(bytes);
     }
 
@@ -102,17 +108,94 @@ impl Jvm {
         bytes
     }
 
-    pub(crate) fn receive_answers(&mut self, len: usize) -> Vec<bool> {
-        let mut answers = vec![0; len];
-        self.from.read_exact(&mut answers).unwrap();
-        answers.into_iter().map(|answer| answer == 1).collect()
-    }
-
     /// Bytes after their length.
-    pub(crate) fn receive_bytes(&mut self) -> Vec<u8> {
+    fn receive_bytes(&mut self) -> Vec<u8> {
         let mut bytes = vec![0; i32::from_be_bytes(self.receive()) as usize];
         self.from.read_exact(&mut bytes).unwrap();
         bytes
+    }
+
+    pub(crate) fn receive_filter(&mut self) -> Made {
+        Made {
+            stream: self.receive_bytes(),
+            expected_fpp: f64::from_be_bytes(self.receive()),
+            count: i64::from_be_bytes(self.receive()),
+        }
+    }
+
+    /// Sends keys, and receives an answer for each and the filter.
+    fn with_keys<K: Key>(&mut self, keys: &[K]) -> (Vec<bool>, Made) {
+        let mut bytes = vec![K::KIND];
+        write_len(keys.len(), &mut bytes);
+        keys.iter().for_each(|key| key.write(&mut bytes));
+        self.send(&bytes);
+        self.flush();
+        let mut answers = vec![0; keys.len()];
+        self.from.read_exact(&mut answers).unwrap();
+        let answers = answers.into_iter().map(|answer| answer == 1).collect();
+        (answers, self.receive_filter())
+    }
+
+    /// Both make a filter of the first half of these keys, and all are asked for; then each reads
+    /// what the other wrote. `make` asks for a filter like the empty one. Returns the system's
+    /// statistics, and ours.
+    pub(crate) fn assert_same<F: JavaFormat, K: Key + JavaKey<F>>(
+        &mut self,
+        make: &[u8],
+        ours: JavaBloom<F>,
+        keys: &[K],
+    ) -> (Made, JavaBloom<F>) {
+        let (present, absent) = keys.split_at(keys.len() / 2);
+        let context = format!("{} keys of kind {}, {ours:?}", present.len(), K::KIND);
+        self.send(&[b"m", make].concat());
+        let (put, made) = self.with_keys(present);
+        let one_by_one = ours.clone();
+        let mut changed = vec![false; present.len()];
+        ours.insert_batch_flagged(present, &mut changed);
+        assert!(changed == put, "put in a batch: {context}");
+        let single = present.iter().map(|key| one_by_one.insert(key));
+        assert!(single.eq(put), "put: {context}");
+        assert!(one_by_one == ours);
+        assert!(ours.to_bytes() == made.stream, "the stream: {context}");
+        assert_eq!(ours.current_false_positive_rate(), made.expected_fpp, "{context}");
+
+        let theirs = JavaBloom::<F>::read_from(&made.stream[..], usize::MAX).unwrap();
+        assert!(theirs == ours && theirs.format() == ours.format(), "{context}");
+        for keys in [present, absent] {
+            self.send(b"a");
+            self.send_bytes(&ours.to_bytes());
+            let (asked, again) = self.with_keys(keys);
+            assert!(
+                theirs.contains_each(keys) == asked,
+                "mightContain in a batch: {context}"
+            );
+            let single = keys.iter().map(|key| theirs.contains(key));
+            assert!(single.eq(asked), "mightContain: {context}");
+            assert!(again.stream == made.stream, "what it reads and writes again: {context}");
+        }
+        (made, ours)
+    }
+
+    /// Unites two filters there and here, or intersects them; returns whether they are compatible.
+    pub(crate) fn assert_same_union<F: JavaFormat>(
+        &mut self,
+        request: u8,
+        mut one: JavaBloom<F>,
+        other: &JavaBloom<F>,
+    ) -> bool {
+        self.send(&[request]);
+        self.send_bytes(&one.to_bytes());
+        self.send_bytes(&other.to_bytes());
+        self.flush();
+        let compatible = self.receive() == [1];
+        assert_eq!(one.is_compatible(other), compatible);
+        let done = match request {
+            b'u' => one.union_from(other),
+            _ => one.intersection_from(other),
+        };
+        assert_eq!(done.is_ok(), compatible);
+        assert!(!compatible || one.to_bytes() == self.receive_filter().stream);
+        compatible
     }
 }
 
@@ -124,17 +207,47 @@ impl Drop for Jvm {
     }
 }
 
-pub(crate) fn write_len(len: usize, into: &mut Vec<u8>) {
+/// A key that the JVM can be told.
+pub(crate) trait Key {
+    /// The place in the program's list.
+    const KIND: u8;
+    fn write(&self, into: &mut Vec<u8>);
+}
+
+macro_rules! keys {
+    ($($type:ty, $kind:literal, |$key:ident, $into:ident| $write:expr;)*) => {$(
+        impl Key for $type {
+            const KIND: u8 = $kind;
+            fn write(&self, $into: &mut Vec<u8>) {
+                let $key = self;
+                $write;
+            }
+        }
+    )*};
+}
+keys! {
+    i32, 0, |key, into| into.extend(key.to_be_bytes());
+    i64, 1, |key, into| into.extend(key.to_be_bytes());
+    Vec<u8>, 2, |key, into| { write_len(key.len(), into); into.extend(key) };
+    String, 3, |key, into| write_string(key, into);
+    // Of Guava alone.
+    UnencodedChars<String>, 4, |key, into| write_string(&key.0, into);
+    // Any units, those of half a surrogate pair too.
+    Vec<u16>, 4, |key, into| { write_len(key.len(), into); into.extend(key.iter().flat_map(|unit| unit.to_be_bytes())) };
+    Utf16<String>, 5, |key, into| write_string(&key.0, into);
+    Vec<i32>, 7, |key, into| { write_len(key.len(), into); key.iter().for_each(|part| part.write(into)) };
+    Vec<String>, 8, |key, into| { write_len(key.len(), into); key.iter().for_each(|part| part.write(into)) };
+    // Of Spark alone.
+    i16, 4, |key, into| into.extend(key.to_be_bytes());
+    i8, 5, |key, into| into.extend(key.to_be_bytes());
+}
+
+fn write_len(len: usize, into: &mut Vec<u8>) {
     into.extend((len as i32).to_be_bytes());
 }
 
-pub(crate) fn write_units(units: &[u16], into: &mut Vec<u8>) {
-    write_len(units.len(), into);
-    into.extend(units.iter().flat_map(|unit| unit.to_be_bytes()));
-}
-
 pub(crate) fn write_string(text: &str, into: &mut Vec<u8>) {
-    write_units(&text.encode_utf16().collect::<Vec<_>>(), into);
+    text.encode_utf16().collect::<Vec<_>>().write(into);
 }
 
 /// Texts of up to 40 characters, of one to four bytes in UTF-8. The first one is empty.

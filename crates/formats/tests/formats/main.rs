@@ -4,7 +4,6 @@
 mod contract;
 mod guava;
 mod guava_jvm;
-mod java_sets;
 mod jvm;
 mod redisbloom;
 mod rediscuckoo;

@@ -7,7 +7,7 @@
 //! for some keys, and needs nothing.)
 #![cfg(feature = "std")]
 
-use crate::jvm::{Jvm, Program, bytes, string, write_len, write_string};
+use crate::jvm::{Jvm, Key, Program, bytes, string};
 use lanebloom_formats::spark::{SparkBloom, SparkKey, Version};
 use lanebloom_tests::number;
 use std::path::PathBuf;
@@ -25,59 +25,6 @@ fn start(test: &str) -> Option<Jvm> {
     Jvm::start(test, &program)
 }
 
-/// What Spark says of a filter.
-struct Made {
-    stream: Vec<u8>,
-    expected_fpp: f64,
-    cardinality: u64,
-}
-
-fn receive_filter(spark: &mut Jvm) -> Made {
-    Made {
-        stream: spark.receive_bytes(),
-        expected_fpp: f64::from_be_bytes(spark.receive()),
-        cardinality: u64::from_be_bytes(spark.receive()),
-    }
-}
-
-/// Sends keys, and receives an answer for each and the filter.
-fn with_keys<K: JavaKey>(spark: &mut Jvm, keys: &[K]) -> (Vec<bool>, Made) {
-    spark.send(&[K::KIND]);
-    spark.send_len(keys.len());
-    let mut bytes = Vec::new();
-    keys.iter().for_each(|key| key.write(&mut bytes));
-    spark.send(&bytes);
-    spark.flush();
-    (spark.receive_answers(keys.len()), receive_filter(spark))
-}
-
-/// A key that Spark can be told.
-trait JavaKey: SparkKey {
-    /// The place in `KINDS`.
-    const KIND: u8;
-    fn write(&self, into: &mut Vec<u8>);
-}
-
-macro_rules! java_keys {
-    ($($type:ty, $kind:literal, |$key:ident, $into:ident| $write:expr;)*) => {$(
-        impl JavaKey for $type {
-            const KIND: u8 = $kind;
-            fn write(&self, $into: &mut Vec<u8>) {
-                let $key = self;
-                $write;
-            }
-        }
-    )*};
-}
-java_keys! {
-    i64, 0, |key, into| into.extend(key.to_be_bytes());
-    i32, 1, |key, into| into.extend(key.to_be_bytes());
-    i16, 2, |key, into| into.extend(key.to_be_bytes());
-    i8, 3, |key, into| into.extend(key.to_be_bytes());
-    String, 4, |key, into| write_string(key, into);
-    Vec<u8>, 5, |key, into| { write_len(key.len(), into); into.extend(key) };
-}
-
 #[derive(Clone, Copy)]
 struct Layout {
     version: Version,
@@ -93,9 +40,7 @@ impl Layout {
     }
 }
 
-/// Both make a filter of the first keys, and all are asked for; then each reads what the other
-/// wrote.
-fn assert_same<K: JavaKey>(spark: &mut Jvm, layout: Layout, keys: usize, key: impl Fn(u64) -> K) {
+fn assert_same<K: Key + SparkKey>(spark: &mut Jvm, layout: Layout, keys: usize, key: impl Fn(u64) -> K) {
     let Layout {
         version,
         seed,
@@ -103,57 +48,20 @@ fn assert_same<K: JavaKey>(spark: &mut Jvm, layout: Layout, keys: usize, key: im
         bits,
     } = layout;
     let keys: Vec<K> = (0..2 * keys as u64).map(key).collect();
-    let (present, absent) = keys.split_at(keys.len() / 2);
-    let context = format!(
-        "{} keys of kind {}, {version:?}, seed {seed}, {bits} bits for {expected}",
-        present.len(),
-        K::KIND
-    );
-    spark.send(&[b'm', if version == Version::V1 { 1 } else { 2 }]);
-    spark.send(&seed.to_be_bytes());
-    spark.send(&(expected as u64).to_be_bytes());
-    spark.send(&bits.to_be_bytes());
-    let (put, made) = with_keys(spark, present);
-
-    let ours = layout.build();
-    let one_by_one = ours.clone();
-    let mut changed = vec![false; present.len()];
-    ours.insert_batch_flagged(present, &mut changed);
-    assert!(changed == put, "put in a batch: {context}");
-    assert!(
-        present.iter().map(|key| one_by_one.insert(key)).eq(put),
-        "put: {context}"
-    );
-    assert!(one_by_one == ours);
-
-    assert!(ours.to_bytes() == made.stream, "the stream: {context}");
-    assert_eq!(ours.current_false_positive_rate(), made.expected_fpp, "{context}");
+    let version = [if version == Version::V1 { 1 } else { 2 }];
+    let make = [
+        &version[..],
+        &seed.to_be_bytes(),
+        &expected.to_be_bytes(),
+        &bits.to_be_bytes(),
+    ]
+    .concat();
+    let (made, ours) = spark.assert_same(&make, layout.build(), &keys);
     assert_eq!(
         ours.fill_ratio(),
-        made.cardinality as f64 / ours.bit_size() as f64,
-        "{context}"
+        made.count as f64 / ours.bit_size() as f64,
+        "{ours:?}"
     );
-
-    let theirs = SparkBloom::read_from(&made.stream[..], usize::MAX).unwrap();
-    assert!(
-        theirs == ours && theirs.version() == version && theirs.seed() == seed,
-        "{context}"
-    );
-    for keys in [present, absent] {
-        spark.send(b"a");
-        spark.send_bytes(&ours.to_bytes());
-        let (asked, again) = with_keys(spark, keys);
-        assert!(
-            theirs.contains_each(keys) == asked,
-            "mightContain in a batch: {context}"
-        );
-        let single = keys.iter().map(|key| theirs.contains(key));
-        assert!(single.eq(asked), "mightContain: {context}");
-        assert!(
-            again.stream == made.stream,
-            "what Spark reads and writes again: {context}"
-        );
-    }
 }
 
 fn each_version(mut test: impl FnMut(Version, i32)) {
@@ -284,24 +192,9 @@ fn merges_agree_with_spark() {
             filter.insert_all((0..keys).map(|key| number(key) as i64));
             filter
         };
-        let (mut one, other) = (make(i, i), make(i + number(i) % 9, 2 * i));
-        let union = i % 5 < 3;
-        spark.send(if union { b"u" } else { b"i" });
-        spark.send_bytes(&one.to_bytes());
-        spark.send_bytes(&other.to_bytes());
-        spark.flush();
-        let compatible = spark.receive() == [1];
-        assert_eq!(one.is_compatible(&other), compatible);
-        let done = if union {
-            one.union_from(&other)
-        } else {
-            one.intersection_from(&other)
-        };
-        assert_eq!(done.is_ok(), compatible);
-        if compatible {
-            assert_eq!(one.to_bytes(), receive_filter(&mut spark).stream);
-            merged += 1;
-        }
+        let other = make(i + number(i) % 9, 2 * i);
+        let request = if i % 5 < 3 { b'u' } else { b'i' };
+        merged += u32::from(spark.assert_same_union(request, make(i, i), &other));
     }
     assert!((20..190).contains(&merged), "{merged} of 200 merged");
 }

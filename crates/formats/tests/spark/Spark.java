@@ -30,12 +30,12 @@ public class Spark {
     }
 
     static final Kind[] KINDS = {
-        DataInputStream::readLong,
         DataInputStream::readInt,
+        DataInputStream::readLong,
+        Spark::readBytes,
+        Spark::readString,
         DataInputStream::readShort,
         DataInputStream::readByte,
-        Spark::readString,
-        Spark::readBytes,
     };
 
     static byte[] readBytes(DataInputStream in) throws IOException {

@@ -1,7 +1,7 @@
 //! What a filter of longs promises as every filter of lanebloom does (`tests/contract/main.rs`
 //! there), for each version of its format. `contract.rs` says which filter, as `super`.
 
-use super::{Bloom, Hash, Int, Key, NAME, UNITES_WITH_ITSELF, VERSIONS};
+use super::{Bloom, Hash, Int, Key, NAME, UNITES_WITH_ITSELF, VERSIONS, Version, builder};
 use lanebloom_tests::{
     LENGTHS_THAT_DIFFER, STRESS_KEYS, assert_lengths_are_checked, assert_lookups_agree, panic_message, places_differ,
     together, within,
@@ -9,17 +9,23 @@ use lanebloom_tests::{
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Numbers without a pattern.
-fn number(i: u64) -> Int {
+pub(crate) fn number(i: u64) -> Int {
     lanebloom_tests::number(i) as Int
 }
 
 /// A filter for so many keys with these in it.
 type Of = fn(usize, &[Int]) -> Bloom;
 
+fn of(version: Version, keys: usize, content: &[Int]) -> Bloom {
+    let filter = builder(version, keys).false_positive_rate(0.01).build().unwrap();
+    filter.insert_all(content);
+    filter
+}
+
 macro_rules! tests {
     ($($name:ident: $version:literal)*) => {$(
         mod $name {
-            const OF: super::Of = |keys, content| super::super::of(super::VERSIONS[$version], keys, content);
+            const OF: super::Of = |keys, content| super::of(super::VERSIONS[$version], keys, content);
 
             tests! { OF: is_what_it_says every_form_of_a_lookup_answers_alike
                 every_form_of_an_insert_is_single_calls_in_order flags_are_the_answers_of_single_calls
@@ -38,7 +44,7 @@ macro_rules! tests {
 tests! { older: 0 newer: 1 }
 
 /// Different keys without a pattern.
-fn distinct(seed: u64, len: usize) -> Vec<Int> {
+pub(crate) fn distinct(seed: u64, len: usize) -> Vec<Int> {
     (0..len as u64).map(|i| number(seed << 32 | i)).collect()
 }
 
