@@ -1,11 +1,11 @@
 //! Lookups of a filter in Redis, of RedisBloom, of a local filter, of `SharedBloom` and of
-//! `SharedWindow`, side by side. What a `SharedSet` costs beside a `SharedBloom`. Also the bytes
-//! that the shared ones send, and the time of their inserts and lookups while the server is well,
-//! and while it is not.
+//! `SharedWindow`, side by side. What a `SharedSet` costs beside a `SharedBloom`, and a guard that
+//! opens above a lag beside one that does not. Also the bytes that the shared ones send, and the
+//! time of their inserts and lookups while the server is well, and while it is not.
 //!
 //!     cargo bench --bench redis --features redis                       # everything, about 2 minutes
 //!     cargo bench --bench redis --features redis -- --record FILE      # the tables into benches/FILE too
-//!     cargo bench --bench redis --features redis -- --sets    # SharedSet beside SharedBloom alone
+//!     cargo bench --bench redis --features redis -- --sets    # SharedSet and open_above_lag alone
 //!     cargo bench --bench redis --features redis -- --test             # tiny, to see that it runs
 //!
 //! Needs `redis-server`, which it starts, on the loopback; clients and server share the machine's
@@ -27,6 +27,7 @@ use hdrhistogram::Histogram;
 use lanebloom::{ConcurrentBloom, Murmur3, WindowedBloom};
 use lanebloom_benches::{BenchArgs, machine, median, number, parse_size};
 use lanebloom_formats::RedisBloom;
+use lanebloom_guard::CacheGuard;
 use lanebloom_redis::{SharedBloom, SharedSet, SharedWindow, Transfer};
 use proxy::Proxy;
 use redis::{Connection, Script};
@@ -53,7 +54,7 @@ struct Args {
     /// Sizes of filters whose comparison is timed: bytes with K, M or G.
     #[arg(long, value_delimiter = ',', value_parser = parse_size, default_value = "1M,8M,64M")]
     sizes: Vec<usize>,
-    /// The table of SharedSet alone.
+    /// The table of SharedSet and the cost of `open_above_lag` alone.
     #[arg(long)]
     sets: bool,
     #[command(flatten)]
@@ -107,6 +108,7 @@ fn main() {
         out += &lookups(&args, &redis, module.is_some());
     }
     out += &sets(&args, &redis);
+    out += &refused(&args, &redis);
     if !args.sets {
         out += &wire(&args, &redis);
         out += &comparisons(&args, &redis);
@@ -503,6 +505,36 @@ fn sets(args: &Args, redis: &Redis) -> String {
     )
     .unwrap();
     out
+}
+
+/// What a guard pays for a look at the lag of its filter.
+fn refused(args: &Args, redis: &Redis) -> String {
+    let builder = SharedBloom::builder("refused").interval(Duration::from_secs(100_000));
+    let guards = [builder.clone(), builder.open_above_lag(Duration::from_secs(100_000))].map(|builder| {
+        let filter = ConcurrentBloom::builder().expected_keys(args.keys as usize).build();
+        let shared = builder.connect(redis.client(), filter.unwrap()).unwrap();
+        CacheGuard::<u64, _>::new(shared)
+    });
+    let members = Vec::from_iter((0..args.keys).map(number));
+    let others = Vec::from_iter((0..args.keys).map(|i| number(OTHERS + i)));
+    for guard in &guards {
+        guard.insert_batch(&members);
+    }
+    let mut times = [Vec::new(), Vec::new()];
+    for _ in 0..args.rounds {
+        for (guard, times) in guards.iter().zip(&mut times) {
+            let began = Instant::now();
+            let refused = others.iter().filter(|key| guard.check(key).is_none()).count();
+            times.push(began.elapsed().as_nanos() as f64 / others.len() as f64);
+            assert!((others.len() * 97 / 100..others.len()).contains(&refused), "{refused}");
+        }
+    }
+    let [without, with] = times.map(median);
+    format!(
+        "\nA guard's check of a made-up key over a SharedBloom of {} keys: {without:.1} ns, with `open_above_lag` \
+        {with:.1} ns.\n",
+        args.keys
+    )
 }
 
 /// A node that exchanges only by `sync`.
