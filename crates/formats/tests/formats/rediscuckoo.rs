@@ -48,21 +48,10 @@ fn sha256(bytes: &[u8]) -> String {
 fn answers_and_dumps_are_the_modules() {
     for case in golden()["cases"].as_array().unwrap() {
         let mut filter = reserved(&case["reserve"]);
-        let last: u64 = case["added"]
-            .as_str()
-            .unwrap()
-            .rsplit_once("..'")
-            .unwrap()
-            .1
-            .trim_end_matches('\'')
-            .parse()
-            .unwrap();
-        let refused: Vec<u64> = case["answers_not_1"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|pair| number(&pair[0]))
-            .collect();
+        let (_, last) = case["added"].as_str().unwrap().rsplit_once("..'").unwrap();
+        let last: u64 = last.trim_end_matches('\'').parse().unwrap();
+        let refused = case["answers_not_1"].as_array().unwrap().iter();
+        let refused: Vec<u64> = refused.map(|pair| number(&pair[0])).collect();
         for key in 0..=last {
             let inserted = filter.insert(&key.to_string());
             assert_eq!(inserted.is_err(), refused.contains(&key), "{key}");
@@ -104,11 +93,7 @@ fn answers_and_dumps_are_the_modules() {
         let keys: Vec<String> = (100_000..140_000).map(|key| key.to_string()).collect();
         let mut found = vec![false; keys.len()];
         filter.contains_batch(&keys, &mut found);
-        assert!(
-            keys.iter()
-                .zip(&found)
-                .all(|(key, found)| filter.contains(key) == *found)
-        );
+        assert!(keys.iter().map(|key| filter.contains(key)).eq(found.iter().copied()));
         let found = || (100_000..).zip(&found).filter(|(_, found)| **found).map(|(key, _)| key);
         assert_eq!(found().count() as u64, number(&exists["count"]));
         let first: Vec<u64> = exists["first"].as_array().unwrap().iter().map(number).collect();
@@ -224,51 +209,35 @@ fn what_is_no_dump_is_refused_with_the_reason() {
         replies[0].1[at..at + bytes.len()].copy_from_slice(bytes);
         read(&replies).unwrap_err()
     };
-    assert_eq!(header(8, &[33]), "33 buckets are not a power of two");
-    assert_eq!(header(8, &[0]), "0 buckets are not a power of two");
-    assert_eq!(
-        header(32, &[0, 0]),
-        "buckets of 0 slots and 20 iterations are not in 1 to 255 and at least 1"
+    let says = |at, bytes: &[u8], text: &str| assert_eq!(header(at, bytes), text);
+    says(8, &[33], "33 buckets are not a power of two");
+    says(8, &[0], "0 buckets are not a power of two");
+    let slots = "buckets of 0 slots and 20 iterations are not in 1 to 255 and at least 1";
+    says(32, &[0, 0], slots);
+    says(32, &[0, 1], &slots.replace(" 0 slots", " 256 slots"));
+    says(
+        34,
+        &[0, 0],
+        "buckets of 2 slots and 0 iterations are not in 1 to 255 and at least 1",
     );
-    assert!(header(32, &[0, 1]).starts_with("buckets of 256 slots"));
-    assert!(header(34, &[0, 0]).contains("0 iterations"));
-    assert_eq!(header(36, &[3]), "an expansion of 3 is not a power of two");
-    assert_eq!(
-        header(36, &[0]),
-        "2 filters in a chain with an expansion of 0 cannot be"
-    );
-    assert_eq!(
-        header(24, &[0]),
-        "0 filters in a chain with an expansion of 2 cannot be"
-    );
-    assert_eq!(
-        header(24, &[64]),
-        "layer 26 of the chain has more than 4294967295 slots"
-    );
+    says(36, &[3], "an expansion of 3 is not a power of two");
+    says(36, &[0], "2 filters in a chain with an expansion of 0 cannot be");
+    says(24, &[0], "0 filters in a chain with an expansion of 2 cannot be");
+    says(24, &[64], "layer 26 of the chain has more than 4294967295 slots");
     assert!(header(24, &[20]).ends_with("more than the limit of 1048576 bytes"));
-    assert_eq!(header(24, &[3]), "the dump ends after 192 bytes of 448");
-    assert!(
-        read(&[(1, replies[0].1[..37].to_vec())])
-            .unwrap_err()
-            .starts_with("the header has 37 bytes")
-    );
+    says(24, &[3], "the dump ends after 192 bytes of 448");
+    let short = read(&[(1, replies[0].1[..37].to_vec())]).unwrap_err();
+    assert!(short.starts_with("the header has 37 bytes"));
     assert_eq!(read(&[]).unwrap_err(), "the dump ends before its header");
     assert_eq!(read(&replies[..2]).unwrap_err(), "the dump ends after 64 bytes of 192");
-    assert!(
-        read(&replies[1..])
-            .unwrap_err()
-            .starts_with("cursor 65 came with a chunk whose cursor is 1")
-    );
-    assert!(
-        read(&[replies[0].clone(), replies[2].clone()])
-            .unwrap_err()
-            .contains("cursor is 129")
-    );
-    assert!(
-        read(&[replies[0].clone(), (66, replies[1].1.clone())])
-            .unwrap_err()
-            .contains("cursor is 65")
-    );
+    for (replies, cursor, right) in [
+        (replies[1..].to_vec(), 65, 1),
+        (vec![replies[0].clone(), replies[2].clone()], 193, 129),
+        (vec![replies[0].clone(), (66, replies[1].1.clone())], 66, 65),
+    ] {
+        let text = format!("cursor {cursor} came with a chunk whose cursor is {right}");
+        assert_eq!(read(&replies).unwrap_err(), text);
+    }
     let more = [&replies[..], &[(194, vec![1])]].concat();
     assert_eq!(read(&more).unwrap_err(), "cursor 194 with 1 bytes came after the end");
     let ended = [&replies[..], &[(0, vec![])]].concat();

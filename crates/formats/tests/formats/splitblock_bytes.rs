@@ -43,14 +43,8 @@ fn a_header_that_contradicts_the_length_is_refused() {
 
 #[test]
 fn a_rate_is_kept_or_refused() {
-    for (keys, rate) in [
-        (0, 0.5),
-        (1, 1e-9),
-        (1000, 0.01),
-        (100_000, 0.01),
-        (1_000_000, 1e-5),
-        (40_000_000, 0.01),
-    ] {
+    let sizes = [0, 1, 1000, 100_000, 1_000_000, 40_000_000];
+    for (keys, rate) in sizes.into_iter().zip([0.5, 1e-9, 0.01, 0.01, 1e-5, 0.01]) {
         let filter = SplitBlockBloom::with_parquet_rate(keys, rate).unwrap();
         assert!(filter.false_positive_rate() <= rate && filter.blocks().is_power_of_two());
         assert!(filter.to_parquet().is_ok() && filter.expected_keys() == keys);
@@ -59,10 +53,8 @@ fn a_rate_is_kept_or_refused() {
     }
     for keys in [120_000_000, usize::MAX] {
         let error = SplitBlockBloom::with_parquet_rate(keys, 0.01).unwrap_err().to_string();
-        assert!(
-            error.contains("134217728 bytes") && error.contains(&format!("not for {keys}")),
-            "{error}"
-        );
+        let parts = ["134217728 bytes".to_owned(), format!("not for {keys}")];
+        assert!(parts.iter().all(|part| error.contains(part)), "{error}");
     }
     for rate in [0.0, 1.0, f64::NAN] {
         let error = SplitBlockBloom::with_parquet_rate(9, rate).unwrap_err().to_string();
@@ -115,26 +107,19 @@ fn headers_that_are_none_are_errors() {
         let error = problem(Header::parse(&vec![byte; 10 << 20]));
         assert_eq!(error, "the filter's header has a field of type 12");
     }
-    assert!(
-        Header::parse(&[0x98, 0xff, 0xff, 0xff, 0xff, 0x0f])
-            .unwrap_err()
-            .is_truncated()
-    );
+    let endless = Header::parse(&[0x98, 0xff, 0xff, 0xff, 0xff, 0x0f]);
+    assert!(endless.unwrap_err().is_truncated());
 
     // Another algorithm, hash or compression, or none.
     for (union, name) in [(3, "algorithm"), (7, "hash"), (11, "compression")] {
         let good = header(&[], &[0x40]);
         let mut other = good.clone();
         other[union + 1] = 0x2c;
-        assert_eq!(
-            problem(Header::parse(&other)),
-            format!("the filter's {name} is number 2, not 1")
-        );
+        let text = format!("the filter's {name} is number 2, not 1");
+        assert_eq!(problem(Header::parse(&other)), text);
         let none = [&good[..union], &[0x1c, 0], &good[union + 4..]].concat();
-        assert_eq!(
-            problem(Header::parse(&none)),
-            format!("the filter's header has no {name}")
-        );
+        let text = format!("the filter's header has no {name}");
+        assert_eq!(problem(Header::parse(&none)), text);
     }
 }
 
