@@ -1,6 +1,9 @@
 //! The commands `bench` and `plot`, by the real binary: tables, charts, and errors that name the
 //! file and the line.
 
+#[macro_use]
+mod cases;
+
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
@@ -28,6 +31,13 @@ fn table() -> String {
         }
     }
     table
+}
+
+/// A folder with that table.
+fn with_table(name: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join(name), table()).unwrap();
+    folder
 }
 
 fn lanebloom() -> Command {
@@ -83,6 +93,18 @@ fn has_texts(texts: &[String], expected: &[&str]) {
             "no {expected:?} in {texts:?}"
         );
     }
+}
+
+/// The texts are in one, between semicolons.
+#[track_caller]
+fn has(texts: &[String], expected: &str) {
+    has_texts(texts, &Vec::from_iter(expected.split("; ")));
+}
+
+/// Draws a rate to a file.
+#[track_caller]
+fn plot_rate(directory: &Path, keys: &str, rate: &str, name: &str) {
+    run_well(directory, &["plot", "rate", "--keys", keys, "--rate", rate, "-o", name]);
 }
 
 #[test]
@@ -158,9 +180,8 @@ fn bench_is_quiet_and_ends_with_its_reader() {
 
 #[test]
 fn plot_speed_draws_every_operation() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = with_table("bench.csv");
     let directory = folder.path();
-    fs::write(directory.join("bench.csv"), table()).unwrap();
     run_well(directory, &["plot", "speed", "bench.csv", "-o", "speed.svg"]);
     // An ending in capitals.
     run_well(directory, &["plot", "speed", "bench.csv", "-o", "other.SVG"]);
@@ -169,16 +190,13 @@ fn plot_speed_draws_every_operation() {
 
     let (texts, count) = read_svg(&directory.join("speed.svg"));
     has_texts(&texts, &OPERATIONS);
-    has_texts(
+    has(&texts, "ns per key; filter size; 32 KiB; 512 KiB; 8 MiB; 1; 2; 5");
+    has(
         &texts,
-        &["ns per key", "filter size", "32 KiB", "512 KiB", "8 MiB", "1", "2", "5"],
-    );
-    has_texts(
-        &texts,
-        &["ConcurrentBloom on R&D <\"fast\"> 3'", "AVX-512, one thread of 16"],
+        "ConcurrentBloom on R&D <\"fast\"> 3'; AVX-512, one thread of 16",
     );
     // The caches that the table names, and no third one.
-    has_texts(&texts, &["L1d 48 KiB", "L2 1 MiB"]);
+    has(&texts, "L1d 48 KiB; L2 1 MiB");
     assert!(!texts.iter().any(|text| text.starts_with("L3")));
     // Circles at three sizes and in the legend, for three operations; triangles for the others.
     assert_eq!(count("circle"), 3 * 4);
@@ -220,48 +238,30 @@ fn plot_speed_draws_every_operation() {
 fn plot_rate_draws_plan_and_measurement() {
     let folder = tempfile::tempdir().unwrap();
     let directory = folder.path();
-    run_well(
-        directory,
-        &["plot", "rate", "--keys", "20k", "--rate", "1%", "-o", "rate.svg"],
-    );
+    plot_rate(directory, "20k", "1%", "rate.svg");
     let (texts, count) = read_svg(&directory.join("rate.svg"));
-    has_texts(&texts, &["ConcurrentBloom for 20,000 keys at a rate of 1%"]);
-    has_texts(
-        &texts,
-        &["false-positive rate", "keys", "20,000", "0.1%", "1%", "10%", "100%"],
-    );
-    has_texts(
-        &texts,
-        &["planned", "measured", "expected", "share of blocks", "expected keys"],
-    );
-    has_texts(&texts, &["bits set of the 512 of a block, at 20,000 keys"]);
+    has(&texts, "ConcurrentBloom for 20,000 keys at a rate of 1%");
+    has(&texts, "false-positive rate; keys; 20,000; 0.1%; 1%; 10%; 100%");
+    has(&texts, "planned; measured; expected; share of blocks; expected keys");
+    has(&texts, "bits set of the 512 of a block, at 20,000 keys");
     // A point for each twentieth of the keys, but for the first ones, and one in the legend.
     assert!((25..=41).contains(&count("circle")), "{}", count("circle"));
 
     // Again, over a file: the same bytes, since the hashes are the same.
     let before = fs::read(directory.join("rate.svg")).unwrap();
-    run_well(
-        directory,
-        &["plot", "rate", "--keys", "2e4", "--rate", "0.01", "-o", "rate.svg"],
-    );
+    plot_rate(directory, "2e4", "0.01", "rate.svg");
     assert_eq!(fs::read(directory.join("rate.svg")).unwrap(), before);
 
     // One key, and a rate too low to be measured.
-    run_well(
-        directory,
-        &["plot", "rate", "--keys", "1", "--rate", "0.5", "-o", "one.svg"],
-    );
-    has_texts(
-        &read_svg(&directory.join("one.svg")).0,
-        &["ConcurrentBloom for 1 keys at a rate of 50%"],
-    );
+    plot_rate(directory, "1", "0.5", "one.svg");
+    let (texts, _) = read_svg(&directory.join("one.svg"));
+    has(&texts, "ConcurrentBloom for 1 keys at a rate of 50%");
 }
 
 #[test]
 fn other_endings_are_errors() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = with_table("bench.csv");
     let directory = folder.path();
-    fs::write(directory.join("bench.csv"), table()).unwrap();
     for name in ["a.png", "a", "a.svg.gz", ".svg"] {
         let parts = [&*format!("{name}: "), "must end in .svg"];
         fails(directory, &["plot", "speed", "bench.csv", "-o", name], &parts);
@@ -280,9 +280,8 @@ fn other_endings_are_errors() {
 /// One would replace the other.
 #[test]
 fn a_table_and_its_chart_are_two_files() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = with_table("t.svg");
     let directory = folder.path();
-    fs::write(directory.join("t.svg"), table()).unwrap();
     fails(
         directory,
         &["plot", "speed", "t.svg", "-o", "./t.svg"],
@@ -301,108 +300,54 @@ fn a_table_and_its_chart_are_two_files() {
 fn a_bad_table_is_an_error_with_its_line() {
     let folder = tempfile::tempdir().unwrap();
     let directory = folder.path();
+    fs::write(directory.join("old.svg"), "old").unwrap();
+    let fails_with = |text: &str, part: &str| {
+        fs::write(directory.join("bad.csv"), text).unwrap();
+        let plot = ["plot", "speed", "bad.csv", "-o", "old.svg"];
+        fails(directory, &plot, &["bad.csv", part]);
+    };
     let line =
         |cpu: &str, bytes: &str, operation: &str, ns: &str| format!("{cpu},AVX2,2,,,,{bytes},{operation},{ns}\n");
     let good = line("X", "32768", "lookup", "1.5");
-    let with = |line: String| format!("{HEADER}{good}{line}");
+    // The second line.
+    let bad_line = |line: String, part: &str| fails_with(&format!("{HEADER}{good}{line}"), part);
+    let bad = |bytes: &str, operation: &str, ns: &str, part: &str| {
+        bad_line(line("X", bytes, operation, ns), &format!("line 3: {part}"));
+    };
     let many: String = (0..12)
         .map(|i| line("X", "32768", &format!("operation {i}"), "1"))
         .collect();
-    let cases = [
-        ("empty file", String::new(), "line 1 has no column cpu"),
-        ("no line", HEADER.into(), "has no lines"),
-        ("other table", "a,b\n1,2\n".into(), "line 1 has no column cpu"),
-        (
-            "lacks a column",
-            with(good.clone()).replace(",threads", ",t"),
-            "line 1 has no column threads",
-        ),
-        ("short line", with("X,AVX2\n".into()), "line: 3"),
-        (
-            "no number",
-            with(line("X", "65536", "lookup", "fast")),
-            "line 3: ns_per_key is \"fast\"",
-        ),
-        (
-            "NaN",
-            with(line("X", "65536", "lookup", "NaN")),
-            "line 3: ns_per_key is \"NaN\"",
-        ),
-        (
-            "infinite",
-            with(line("X", "65536", "lookup", "inf")),
-            "line 3: ns_per_key is \"inf\"",
-        ),
-        (
-            "zero",
-            with(line("X", "65536", "lookup", "0")),
-            "line 3: ns_per_key is \"0\"",
-        ),
-        (
-            "negative",
-            with(line("X", "65536", "lookup", "-1")),
-            "line 3: ns_per_key is \"-1\"",
-        ),
-        (
-            "no size",
-            with(line("X", "", "lookup", "1")),
-            "line 3: filter_bytes is \"\"",
-        ),
-        (
-            "size of zero",
-            with(line("X", "0", "lookup", "1")),
-            "line 3: filter_bytes is \"0\"",
-        ),
-        (
-            "great size",
-            with(line("X", &u64::MAX.to_string(), "lookup", "1")),
-            "line 3: filter_bytes",
-        ),
-        (
-            "no operation",
-            with(line("X", "65536", "", "1")),
-            "line 3: operation is \"\"",
-        ),
-        (
-            "control character",
-            with(line("X", "65536", "a\x01b", "1")),
-            "line 3: operation is \"a\\u{1}b\"",
-        ),
-        (
-            "another machine",
-            with(line("Y", "65536", "lookup", "1")),
-            "line 3 is of another machine",
-        ),
-        ("twice", with(good.clone()), "line 3 has the filter_bytes"),
-        ("many operations", with(many), "line 14 brings more than 12 operations"),
-        (
-            "lines in a field",
-            with(line("X", "65536", "\"a\nb\"", "1")),
-            "line 3: operation",
-        ),
-    ];
-    fs::write(directory.join("old.svg"), "old").unwrap();
-    for (name, text, part) in cases {
-        let path = format!("{name}.csv");
-        fs::write(directory.join(&path), text).unwrap();
-        fails(directory, &["plot", "speed", &path, "-o", "old.svg"], &[&path, part]);
+    let other = format!("{HEADER}{good}").replace(",threads", ",t");
+    cases! { fails_with:
+        "", "line 1 has no column cpu";
+        HEADER, "has no lines";
+        "a,b\n1,2\n", "line 1 has no column cpu";
+        &other, "line 1 has no column threads";
     }
-    fs::write(
-        directory.join("bytes.csv"),
-        [HEADER.as_bytes(), b"\xff,AVX2,2,,,,1,a,1\n"].concat(),
-    )
-    .unwrap();
-    fails(
-        directory,
-        &["plot", "speed", "bytes.csv", "-o", "old.svg"],
-        &["bytes.csv", "line 2"],
-    );
-    fails(
-        directory,
-        &["plot", "speed", "none.csv", "-o", "old.svg"],
-        &["none.csv", "cannot open it"],
-    );
-    fails(directory, &["plot", "speed", ".", "-o", "old.svg"], &["."]);
+    cases! { bad_line:
+        "X,AVX2\n".into(), "line: 3";
+        line("Y", "65536", "lookup", "1"), "line 3 is of another machine";
+        good.clone(), "line 3 has the filter_bytes";
+        many, "line 14 brings more than 12 operations";
+    }
+    cases! { bad:
+        "65536", "lookup", "fast", "ns_per_key is \"fast\"";
+        "65536", "lookup", "NaN", "ns_per_key is \"NaN\"";
+        "65536", "lookup", "inf", "ns_per_key is \"inf\"";
+        "65536", "lookup", "0", "ns_per_key is \"0\"";
+        "65536", "lookup", "-1", "ns_per_key is \"-1\"";
+        "", "lookup", "1", "filter_bytes is \"\"";
+        "0", "lookup", "1", "filter_bytes is \"0\"";
+        "18446744073709551615", "lookup", "1", "filter_bytes";
+        "65536", "", "1", "operation is \"\"";
+        "65536", "a\x01b", "1", "operation is \"a\\u{1}b\"";
+        "65536", "\"a\nb\"", "1", "operation";
+    }
+    let bytes = [HEADER.as_bytes(), b"\xff,AVX2,2,,,,1,a,1\n"].concat();
+    fs::write(directory.join("bytes.csv"), bytes).unwrap();
+    for parts in [["bytes.csv", "line 2"], ["none.csv", "cannot open it"], [".", "."]] {
+        fails(directory, &["plot", "speed", parts[0], "-o", "old.svg"], &parts);
+    }
     assert_eq!(fs::read(directory.join("old.svg")).unwrap(), b"old");
 
     // What is not an error: other orders of columns, another column, a byte order mark, one line.
@@ -415,9 +360,8 @@ fn a_bad_table_is_an_error_with_its_line() {
 
 #[test]
 fn an_output_that_cannot_be_written_is_an_error() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = with_table("bench.csv");
     let directory = folder.path();
-    fs::write(directory.join("bench.csv"), table()).unwrap();
     fs::create_dir(directory.join("folder.svg")).unwrap();
     for name in ["none/speed.svg", "folder.svg"] {
         fails(

@@ -1,6 +1,7 @@
 //! Wrong command lines and unreadable input: each message names what is wrong.
 
 use super::*;
+use serde_json::json;
 
 #[test]
 fn bad_flags_and_values() {
@@ -88,10 +89,7 @@ fn unreadable_on_unix(folder: &Folder, flags: &[&str], error: impl Fn(&Path, &st
         error(&secret, "Permission denied");
     }
     let stdin = fs::File::open(&folder.path).unwrap();
-    let output = dedup(flags).stdin(stdin).output().unwrap();
-    let errors = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    assert!(errors.contains("cannot read stdin"), "{errors}");
+    Run::of(dedup(flags).stdin(stdin).output().unwrap()).error(&["cannot read stdin"]);
 }
 
 /// Reading would not end: each record that is written is read again.
@@ -100,18 +98,11 @@ fn the_output_is_no_input() {
     let folder = Folder::new();
     let file = folder.file("lines", "a\na\nb\n");
     let open = |appends: bool| fs::File::options().read(!appends).append(appends).open(&file).unwrap();
-    for flags in [
-        &[][..],
-        &["--only-duplicates"],
-        &["--exact"],
-        &["--exact", "--only-duplicates"],
-    ] {
+    for flags in [&[][..], &["-d"], &["--exact"], &["--exact", "-d"]] {
         let by_name = dedup(flags).arg(&file).stdout(open(true)).output().unwrap();
         let by_stdin = dedup(flags).stdin(open(false)).stdout(open(true)).output().unwrap();
         for (output, name) in [(by_name, utf8(&file)), (by_stdin, "stdin")] {
-            let errors = String::from_utf8(output.stderr).unwrap();
-            assert_eq!(output.status.code(), Some(2), "{flags:?}");
-            assert!(errors.contains(name) && errors.contains("also the output"), "{errors}");
+            Run::of(output).error(&[name, "also the output"]);
             assert_eq!(fs::read(&file).unwrap(), b"a\na\nb\n", "{flags:?}");
         }
     }
@@ -154,51 +145,45 @@ fn a_summary_and_nothing_else() {
 fn a_summary_for_programs() {
     let folder = Folder::new();
     let (file, filter) = (folder.file("file", "a\tx\nb\ta\nb\n"), folder.path("filter"));
-    let json = |args: &[&str]| -> serde_json::Value {
+    let summary = |args: &[&str]| -> serde_json::Value {
         let run = Run::new(lanebloom().args(args).arg("--json-summary"), "");
         let line = run.errors.strip_suffix('\n').unwrap();
         assert!(!line.contains('\n'), "{line}");
         serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))
     };
     let (file, filter) = (utf8(&file), utf8(&filter));
-    let value = json(&["dedup", "--field=2", file]);
-    for (name, number) in [("lines", 3), ("unique", 3), ("without_key", 1), ("dropped", 0)] {
-        assert_eq!(value[name], number, "{value}");
-    }
+    let has = |args: &[&str], expected: serde_json::Value| {
+        let value = summary(args);
+        for (name, expected) in expected.as_object().unwrap() {
+            assert_eq!(value[name], *expected, "{name} of {value}");
+        }
+        value
+    };
+    let expected = json!({"lines": 3, "unique": 3, "without_key": 1, "dropped": 0});
+    let value = has(&["dedup", "--field=2", file], expected);
     assert!(value["wrongly_dropped_expected"].as_f64().unwrap() < 1e-6, "{value}");
     assert!(
         value["memory_bytes"].as_u64().unwrap() > 100_000 && value["seconds"].is_f64(),
         "{value}"
     );
-    let value = json(&["dedup", "--exact", "--field=1", file]);
-    assert_eq!(
-        (&value["dropped"], &value["wrongly_dropped_expected"]),
-        (&1.into(), &0.into()),
-        "{value}"
-    );
+    let expected = json!({"dropped": 1, "wrongly_dropped_expected": 0});
+    let value = has(&["dedup", "--exact", "--field=1", file], expected);
     assert!(value["candidates"].as_u64().unwrap() >= 1, "{value}");
-    let value = json(&["build", "--field=1", file, "-o", filter]);
-    assert_eq!(
-        (&value["lines"], &value["unique_estimated"], &value["filters"]),
-        (&3.into(), &2.into(), &1.into())
-    );
+    let expected = json!({"lines": 3, "unique_estimated": 2, "filters": 1});
+    let value = has(&["build", "--field=1", file, "-o", filter], expected);
     assert!(
         value["rate"].as_f64().unwrap() < 1e-6 && value["memory_bytes"].is_u64(),
         "{value}"
     );
-    let value = json(&["query", "--field=2", filter, file]);
-    let figures = ["lines", "present", "absent", "without_key"].map(|name| value[name].as_u64().unwrap());
-    assert_eq!(figures, [3, 1, 1, 1], "{value}");
+    let expected = json!({"lines": 3, "present": 1, "absent": 1, "without_key": 1});
+    has(&["query", "--field=2", filter, file], expected);
     let copy = utf8(&folder.path).to_owned() + "/copy";
-    let value = json(&["merge", filter, filter, "-o", &copy]);
-    assert_eq!(
-        (&value["files"], &value["kind"]),
-        (&2.into(), &"ConcurrentBloom".into()),
-        "{value}"
+    let expected = json!({"files": 2, "kind": "ConcurrentBloom", "keys_estimated": 2});
+    has(&["merge", filter, filter, "-o", &copy], expected);
+    has(
+        &["convert", filter, "-o", &copy, "--to=lanebloom"],
+        json!({"keys_estimated": 2}),
     );
-    assert_eq!(value["keys_estimated"], 2, "{value}");
-    let value = json(&["convert", filter, "-o", &copy, "--to=lanebloom"]);
-    assert_eq!(value["keys_estimated"], 2, "{value}");
     let quiet = Run::new(&mut dedup(["--json-summary", "-q", file]), "");
     assert_eq!(quiet.errors, "");
 }

@@ -134,25 +134,17 @@ fn changes_during_the_run() {
     ];
     for (change, is_fine) in changes {
         fs::write(&path, &input).unwrap();
-        let mut child = dedup(["--exact", "--threads", "1"])
-            .arg(&path)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = spawn(dedup(["--exact", "--threads", "1"]).arg(&path));
         let mut first = [0];
         child.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
         let mut file = File::options().write(true).open(&path).unwrap();
         file.seek(SeekFrom::Start(input.len() as u64 - 10)).unwrap();
         change(&mut file);
-        let output = child.wait_with_output().unwrap();
-        let errors = String::from_utf8(output.stderr).unwrap();
+        let run = Run::end(child);
         if is_fine {
-            assert!(output.status.success(), "{errors}");
-            assert_bytes(&output.stdout, &input[1..], "");
+            assert_bytes(&run.output(), &input[1..], "");
         } else {
-            assert_eq!(output.status.code(), Some(2), "{errors}");
-            assert!(errors.contains("changed"), "{errors}");
+            run.error(&["changed"]);
         }
     }
 }
@@ -210,13 +202,7 @@ fn changes_after_the_second_pass_read_it() {
         ] {
             fs::write(&path, &input).unwrap();
             let modified = fs::metadata(&path).unwrap().modified().unwrap();
-            let mut child = dedup(["--exact", "--threads", "1"])
-                .args(others)
-                .arg(&path)
-                .stdout(Stdio::piped())
-                .stderr(Stdio::piped())
-                .spawn()
-                .unwrap();
+            let mut child = spawn(dedup(["--exact", "--threads", "1"]).args(others).arg(&path));
             // Until the second pass has written the line.
             let mut written = vec![0; before.len() + 1];
             child.stdout.as_mut().unwrap().read_exact(&mut written).unwrap();
@@ -229,14 +215,11 @@ fn changes_after_the_second_pass_read_it() {
                 thread::sleep(Duration::from_millis(1));
                 change(&path, &input);
             }
-            let output = child.wait_with_output().unwrap();
-            let errors = String::from_utf8(output.stderr).unwrap();
+            let run = Run::end(child);
             if let Some(error) = error {
-                assert_eq!(output.status.code(), Some(2), "{errors}");
-                assert!(errors.contains(utf8(&path)) && errors.contains(error), "{errors}");
+                run.error(&[utf8(&path), error]);
             } else {
-                assert!(output.status.success(), "{errors}");
-                assert_bytes(&output.stdout, &expected[1..], is_open);
+                assert_bytes(&run.output(), &expected[1..], is_open);
             }
         }
     }

@@ -45,12 +45,8 @@ fn a_folder_stands_for_its_files() {
     // The output is in the folder.
     let output = all.join("a");
     let to = fs::File::options().append(true).open(&output).unwrap();
-    let run = dedup([&all]).stdout(to).output().unwrap();
-    let errors = String::from_utf8(run.stderr).unwrap();
-    assert!(
-        errors.contains(utf8(&output)) && errors.contains("also the output"),
-        "{errors}"
-    );
+    let run = Run::of(dedup([&all]).stdout(to).output().unwrap());
+    run.error(&[utf8(&output), "also the output"]);
 }
 
 /// As hubs of models keep them: a folder of links to files that are elsewhere.

@@ -4,6 +4,10 @@
 //! A filter drops a new line with a small probability, and its hash has a random key, so tests that
 //! compare outputs ask for a rate of 1e-12 ([`SURE`]) or for `--exact`.
 
+#[macro_use]
+#[path = "../cases/mod.rs"]
+mod cases;
+
 mod compressed;
 mod errors;
 mod exact;
@@ -25,7 +29,7 @@ use std::fmt::Debug;
 use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -84,6 +88,16 @@ fn limited(command: &Command, blocks: u64, ignores_signal: bool) -> Command {
     shell
 }
 
+/// Starts the command with three pipes.
+fn spawn(command: &mut Command) -> Child {
+    spawn_to(command, Stdio::piped())
+}
+
+fn spawn_to(command: &mut Command, stdout: impl Into<Stdio>) -> Child {
+    let command = command.stdin(Stdio::piped()).stdout(stdout);
+    command.stderr(Stdio::piped()).spawn().unwrap()
+}
+
 /// What a run left.
 struct Run {
     output: Vec<u8>,
@@ -94,19 +108,22 @@ struct Run {
 impl Run {
     /// Runs the command with these bytes as stdin, a pipe.
     fn new(command: &mut Command, stdin: impl AsRef<[u8]>) -> Self {
-        let mut child = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = spawn(command);
         let mut pipe = child.stdin.take().unwrap();
         let stdin = stdin.as_ref();
-        let output = thread::scope(|scope| {
+        thread::scope(|scope| {
             // The program may end before it has read all.
             scope.spawn(move || pipe.write_all(stdin).ok());
-            child.wait_with_output().unwrap()
-        });
+            Self::end(child)
+        })
+    }
+
+    /// Waits for a program that has all of its input.
+    fn end(child: Child) -> Self {
+        Self::of(child.wait_with_output().unwrap())
+    }
+
+    fn of(output: Output) -> Self {
         Self {
             output: output.stdout,
             errors: String::from_utf8(output.stderr).unwrap(),

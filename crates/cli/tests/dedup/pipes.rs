@@ -3,15 +3,6 @@
 use super::*;
 use std::io::pipe;
 
-fn spawn(command: &mut Command) -> Child {
-    command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap()
-}
-
 /// A line comes out before the next one is there.
 #[test]
 fn lines_do_not_wait_for_more() {
@@ -50,12 +41,7 @@ fn lines_do_not_wait_for_more() {
 fn a_closed_output_ends_it_quietly() {
     for threads in ["1", "2", "4"] {
         let (mut from, mut probe) = pipe().unwrap();
-        let mut child = dedup(["--threads", threads])
-            .stdin(Stdio::piped())
-            .stdout(probe.try_clone().unwrap())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = spawn_to(&mut dedup(["--threads", threads]), probe.try_clone().unwrap());
         let mut to = child.stdin.take().unwrap();
         to.write_all(b"a\n").unwrap();
         from.read_exact(&mut [0; 2]).unwrap();
@@ -66,9 +52,7 @@ fn a_closed_output_ends_it_quietly() {
         }
         to.write_all(b"b\n").unwrap();
         assert_eq!(wait(&mut child).code(), Some(141), "{threads}");
-        let mut errors = String::new();
-        child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
-        assert_eq!(errors, "");
+        assert_eq!(Run::end(child).errors, "");
     }
     // Likewise in the middle of much output.
     let folder = Folder::new();
@@ -94,18 +78,11 @@ fn a_full_output_ends_it() {
     let folder = Folder::new();
     let state = folder.path("state");
     for flags in [&["--threads=1"][..], &["--threads=3"], &["--state", utf8(&state)]] {
-        let mut child = dedup(flags)
-            .stdin(Stdio::piped())
-            .stdout(full.try_clone().unwrap())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = spawn_to(&mut dedup(flags), full.try_clone().unwrap());
         let mut to = child.stdin.take().unwrap();
         to.write_all(b"a\n").unwrap();
-        assert_eq!(wait(&mut child).code(), Some(2), "{flags:?}");
-        let mut errors = String::new();
-        child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
-        assert!(errors.contains("cannot write the output: No space left"), "{errors}");
+        wait(&mut child);
+        Run::end(child).error(&["cannot write the output: No space left"]);
     }
     let file = folder.file("input", "a\n");
     for flags in [
@@ -113,14 +90,9 @@ fn a_full_output_ends_it() {
         &["--exact"],
         &["--exact", "--count"],
     ] {
-        let output = dedup(flags)
-            .arg(&file)
-            .stdout(full.try_clone().unwrap())
-            .output()
-            .unwrap();
-        let errors = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{flags:?} {errors}");
-        assert!(errors.contains("cannot write the output: No space left"), "{errors}");
+        let mut command = dedup(flags);
+        command.arg(&file).stdout(full.try_clone().unwrap());
+        Run::of(command.output().unwrap()).error(&["cannot write the output: No space left"]);
     }
     assert!(!state.exists(), "a state though the output failed");
 }

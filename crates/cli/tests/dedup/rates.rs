@@ -116,13 +116,7 @@ fn the_estimate_is_the_sum_of_the_rates() {
 #[test]
 fn many_lines_through_a_pipe() {
     for flags in [&[][..], &["--threads=1"], &["--expected=1M"], &["--exact"]] {
-        let mut child = dedup(flags)
-            .arg("--count")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = spawn(dedup(flags).arg("--count"));
         let mut pipe = std::io::BufWriter::with_capacity(1 << 16, child.stdin.take().unwrap());
         let different = many() / 2;
         let writer = thread::spawn(move || {
@@ -132,14 +126,10 @@ fn many_lines_through_a_pipe() {
             }
             pipe.flush().unwrap();
         });
-        let output = child.wait_with_output().unwrap();
+        let Run { output, errors, .. } = Run::end(child);
         writer.join().unwrap();
-        let errors = String::from_utf8(output.stderr).unwrap();
         let [lines, unique, _] = summary(&errors);
-        assert_eq!(
-            (lines, output.stdout),
-            (2 * different, format!("{unique}\n").into_bytes())
-        );
+        assert_eq!((lines, output), (2 * different, format!("{unique}\n").into_bytes()));
         // At 1e-6 five are dropped wrongly on average.
         let wrong = different - unique;
         assert!(wrong <= if flags == ["--exact"] { 0 } else { 40 }, "{flags:?} {errors}");

@@ -18,24 +18,16 @@ fn passes(flags: &[&str], input: impl AsRef<[u8]>, expected: impl AsRef<[u8]>, m
 
 #[test]
 fn fields() {
-    passes(&["--field", "2"], "1\ta\n2\ta\n3\tb\n", "1\ta\n3\tb\n", 0);
-    passes(&["--field=1"], "a\t1\na\t2\nb\na\nb\t\n", "a\t1\nb\n", 0);
-    passes(
-        &["--field=3", "--delimiter=,"],
-        "1,2,x\n3\n1,2,x,4\n3\n5,6,\n,,\n",
-        "1,2,x\n3\n3\n5,6,\n",
-        2,
-    );
-    passes(&["--field=2", "--delimiter", "\\t", "-i"], "1\tA\n2\ta\n", "1\tA\n", 0);
-    passes(
-        &["--field=2", "--delimiter= ", "-0"],
-        "1 a\n\x002 a\n\x003 a\0",
-        "1 a\n\x003 a\0",
-        0,
-    );
-    // Two delimiters in a row have an empty field between them; the carriage return is in none.
-    passes(&["--field=2", "--delimiter=;"], ";;\n1;;2\n;\r\n;", ";;\n", 0);
-    passes(&["--field=9", "-d"], "a\nb\na\n", "a\nb\na\n", 3);
+    cases! { passes:
+        &["--field", "2"], "1\ta\n2\ta\n3\tb\n", "1\ta\n3\tb\n", 0;
+        &["--field=1"], "a\t1\na\t2\nb\na\nb\t\n", "a\t1\nb\n", 0;
+        &["--field=3", "--delimiter=,"], "1,2,x\n3\n1,2,x,4\n3\n5,6,\n,,\n", "1,2,x\n3\n3\n5,6,\n", 2;
+        &["--field=2", "--delimiter", "\\t", "-i"], "1\tA\n2\ta\n", "1\tA\n", 0;
+        &["--field=2", "--delimiter= ", "-0"], "1 a\n\x002 a\n\x003 a\0", "1 a\n\x003 a\0", 0;
+        // Two delimiters in a row have an empty field between them; the carriage return is in none.
+        &["--field=2", "--delimiter=;"], ";;\n1;;2\n;\r\n;", ";;\n", 0;
+        &["--field=9", "-d"], "a\nb\na\n", "a\nb\na\n", 3;
+    }
 
     for seed in 0..8 {
         let input = Random(300 + seed).lines(400, b'\n');
@@ -60,12 +52,8 @@ fn keys_of_several_parts() {
     passes(&["--csv=a", "--csv=b"], input, expected, 1);
     passes(&["--csv=2", "--csv=1"], input, expected, 1);
     let input = "{\"a\":1,\"b\":[2]}\n{\"a\":[1,2],\"b\":3}\n{\"b\":[ 2],\"a\":1}\n{\"a\":1}\n";
-    passes(
-        &["--json=/a", "--json=/b"],
-        input,
-        "{\"a\":1,\"b\":[2]}\n{\"a\":[1,2],\"b\":3}\n{\"a\":1}\n",
-        1,
-    );
+    let expected = "{\"a\":1,\"b\":[2]}\n{\"a\":[1,2],\"b\":3}\n{\"a\":1}\n";
+    passes(&["--json=/a", "--json=/b"], input, expected, 1);
     Run::new(&mut dedup(["--csv=a", "--csv=c"]), "a,b\n").error(&["no column \"c\""]);
     Run::new(&mut dedup(["--field=1,0"]), "").error(&["'0'", "from 1"]);
 }
@@ -74,14 +62,11 @@ fn keys_of_several_parts() {
 #[test]
 fn fields_between_blanks() {
     let input = "a b\n  a\t \tb  \na  b c\r\na c\n\n \n";
-    passes(&["--field=2", "--blanks"], input, "a b\na c\n\n \n", 2);
-    passes(&["--field=1,2", "--blanks"], "a b\nab  \na\tb\n", "a b\nab  \n", 1);
-    passes(
-        &["--field=3", "--blanks"],
-        input,
-        "a b\n  a\t \tb  \na  b c\r\na c\n\n \n",
-        5,
-    );
+    cases! { passes:
+        &["--field=2", "--blanks"], input, "a b\na c\n\n \n", 2;
+        &["--field=1,2", "--blanks"], "a b\nab  \na\tb\n", "a b\nab  \n", 1;
+        &["--field=3", "--blanks"], input, "a b\n  a\t \tb  \na  b c\r\na c\n\n \n", 5;
+    }
     Run::new(&mut dedup(["--blanks"]), "").error(&["--field"]);
     Run::new(&mut dedup(["--blanks", "--field=1", "--delimiter=,"]), "").error(&["--blanks", "--delimiter"]);
 }
@@ -99,23 +84,17 @@ fn white_space_at_the_ends_can_be_ignored() {
 #[test]
 fn blank_keys_can_pass() {
     let input = "a\n\n \t\n\na\n \r\n\r\nb\n\n";
-    passes(&["--keep-blank"], input, "a\n\n \t\n\n \r\n\r\nb\n\n", 0);
-    passes(&["--keep-blank", "-i", "-0"], "a\0A\0\0\0", "a\0\0\0", 0);
-    passes(&["--keep-blank", "--trim"], " \n\n a\na\n", " \n\n a\n", 0);
-    passes(
-        &["--keep-blank", "--field=2"],
-        "1\t\n2\t\n3\n4\tx\n5\tx\n",
-        "1\t\n2\t\n3\n4\tx\n",
-        1,
-    );
+    cases! { passes:
+        &["--keep-blank"], input, "a\n\n \t\n\n \r\n\r\nb\n\n", 0;
+        &["--keep-blank", "-i", "-0"], "a\0A\0\0\0", "a\0\0\0", 0;
+        &["--keep-blank", "--trim"], " \n\n a\na\n", " \n\n a\n", 0;
+        &["--keep-blank", "--field=2"], "1\t\n2\t\n3\n4\tx\n5\tx\n", "1\t\n2\t\n3\n4\tx\n", 1;
+    }
     let input = "a,b\n,\n,\nx,\nx,\n \" \",\n";
-    passes(
-        &["--keep-blank", "--csv=a", "--csv=b"],
-        "a,b\n,\n,\nx,\nx,\n\" \",\n",
-        "a,b\n,\n,\nx,\n\" \",\n",
-        0,
-    );
-    passes(&["--csv=a", "--csv=b"], input, "a,b\n,\nx,\n \" \",\n", 0);
+    cases! { passes:
+        &["--keep-blank", "--csv=a", "--csv=b"], "a,b\n,\n,\nx,\nx,\n\" \",\n", "a,b\n,\n,\nx,\n\" \",\n", 0;
+        &["--csv=a", "--csv=b"], input, "a,b\n,\nx,\n \" \",\n", 0;
+    }
     // They are no duplicates.
     let run = Run::new(&mut dedup(["--keep-blank"]), "\n\na\n");
     assert_eq!(summary(&run.errors), [3, 3, 0]);
@@ -125,63 +104,30 @@ fn blank_keys_can_pass() {
 #[test]
 fn columns_of_csv() {
     let input = "id,name\n1,a\n2,b\n3,a\n";
-    passes(&["--csv", "name"], input, "id,name\n1,a\n2,b\n", 0);
-    passes(&["--csv", "2"], input, "id,name\n1,a\n2,b\n", 0);
-    passes(&["--csv", "id"], input, input, 0);
-    // A name that is a number goes before a position.
-    passes(&["--csv", "1"], "2,1\na,x\nb,x\n", "2,1\na,x\n", 0);
-    passes(
-        &["--csv", "b", "--delimiter", ";"],
-        "a;b\n1,2;3\n1;3\n",
-        "a;b\n1,2;3\n",
-        0,
-    );
-    passes(
-        &["--csv", "b", "--delimiter", "\\t", "-i"],
-        "a\tb\n1\tX\n2\tx\n",
-        "a\tb\n1\tX\n",
-        0,
-    );
-    // The text after unquoting is the key; a record stays as it is.
-    passes(
-        &["--csv=k"],
-        "k\n\"a\"\na\n\"a\"\"b\"\n\"a\"\"b\"\n",
-        "k\n\"a\"\n\"a\"\"b\"\n",
-        0,
-    );
-    passes(
-        &["--csv=k"],
-        "v,k\n1,\"x\ny\"\n2,\"x\ny\"\n3,\"x\ry\"\n",
-        "v,k\n1,\"x\ny\"\n3,\"x\ry\"\n",
-        0,
-    );
-    passes(
-        &["--csv=k"],
-        "v,k\r\n1,a\r\n2,a\r\n3,\"b\"\r\n4,b",
-        "v,k\r\n1,a\r\n3,\"b\"\r\n",
-        0,
-    );
-    passes(&["--csv=k"], "k\rx\rx\ry", "k\rx\ry", 0);
-    // Rows that are too short, empty lines within and at the end, and no row at all.
-    passes(&["--csv=k"], "v,k\n1\n1,a\n1\n,\n,\n", "v,k\n1\n1,a\n1\n,\n", 2);
-    passes(&["--csv=k"], "k\n\na\n\na\nb\n\n\n", "k\n\na\nb\n\n\n", 0);
-    passes(&["--csv=k"], "k\n", "k\n", 0);
-    passes(&["--csv=k"], "k", "k", 0);
-    passes(&["--csv=k"], "", "", 0);
-    passes(&["--csv=k", "-d"], "k\na\na\nb\n", "k\na\n", 0);
-    // A byte order mark is not part of the first name.
-    passes(
-        &["--csv=k"],
-        "\u{feff}k,v\n1,2\n1,3\n\u{feff}1,4\n",
-        "\u{feff}k,v\n1,2\n\u{feff}1,4\n",
-        0,
-    );
-    passes(
-        &["--csv=v"],
-        "k,v\n1,\"unclosed\n2,\"unclosed\n",
-        "k,v\n1,\"unclosed\n2,\"unclosed\n",
-        0,
-    );
+    cases! { passes:
+        &["--csv", "name"], input, "id,name\n1,a\n2,b\n", 0;
+        &["--csv", "2"], input, "id,name\n1,a\n2,b\n", 0;
+        &["--csv", "id"], input, input, 0;
+        // A name that is a number goes before a position.
+        &["--csv", "1"], "2,1\na,x\nb,x\n", "2,1\na,x\n", 0;
+        &["--csv", "b", "--delimiter", ";"], "a;b\n1,2;3\n1;3\n", "a;b\n1,2;3\n", 0;
+        &["--csv", "b", "--delimiter", "\\t", "-i"], "a\tb\n1\tX\n2\tx\n", "a\tb\n1\tX\n", 0;
+        // The text after unquoting is the key; a record stays as it is.
+        &["--csv=k"], "k\n\"a\"\na\n\"a\"\"b\"\n\"a\"\"b\"\n", "k\n\"a\"\n\"a\"\"b\"\n", 0;
+        &["--csv=k"], "v,k\n1,\"x\ny\"\n2,\"x\ny\"\n3,\"x\ry\"\n", "v,k\n1,\"x\ny\"\n3,\"x\ry\"\n", 0;
+        &["--csv=k"], "v,k\r\n1,a\r\n2,a\r\n3,\"b\"\r\n4,b", "v,k\r\n1,a\r\n3,\"b\"\r\n", 0;
+        &["--csv=k"], "k\rx\rx\ry", "k\rx\ry", 0;
+        // Rows that are too short, empty lines within and at the end, and no row at all.
+        &["--csv=k"], "v,k\n1\n1,a\n1\n,\n,\n", "v,k\n1\n1,a\n1\n,\n", 2;
+        &["--csv=k"], "k\n\na\n\na\nb\n\n\n", "k\n\na\nb\n\n\n", 0;
+        &["--csv=k"], "k\n", "k\n", 0;
+        &["--csv=k"], "k", "k", 0;
+        &["--csv=k"], "", "", 0;
+        &["--csv=k", "-d"], "k\na\na\nb\n", "k\na\n", 0;
+        // A byte order mark is not part of the first name.
+        &["--csv=k"], "\u{feff}k,v\n1,2\n1,3\n\u{feff}1,4\n", "\u{feff}k,v\n1,2\n\u{feff}1,4\n", 0;
+        &["--csv=v"], "k,v\n1,\"unclosed\n2,\"unclosed\n", "k,v\n1,\"unclosed\n2,\"unclosed\n", 0;
+    }
 
     let run = Run::new(&mut dedup(["--csv=k", "--count"]), "k\na\na\nb\n\n");
     assert_eq!(summary(&run.errors), [5, 4, 1]);
@@ -264,18 +210,15 @@ fn headers_of_several_files() {
 #[test]
 fn csv_without_a_header() {
     let rows = "1,a\n2,b\n1,a\n";
-    passes(&["--csv=1", "--no-header"], rows, "1,a\n2,b\n", 0);
-    passes(&["--csv=2", "--no-header"], "1,a\n2,a\n", "1,a\n", 0);
-    passes(
-        &["--csv=3", "--csv=1", "--no-header"],
-        "1,a,x\n1\n1,b,x\n",
-        "1,a,x\n1\n",
-        1,
-    );
-    passes(&["--csv=1", "--no-header"], "", "", 0);
-    passes(&["--csv=1", "--no-header"], "\u{feff}\"a\"\na\n", "\u{feff}\"a\"\n", 0);
-    passes(&["--csv=1", "--no-header", "-d"], rows, "1,a\n", 0);
-    passes(&["--csv=1", "--no-header"], "a\ra\rb", "a\rb", 0);
+    cases! { passes:
+        &["--csv=1", "--no-header"], rows, "1,a\n2,b\n", 0;
+        &["--csv=2", "--no-header"], "1,a\n2,a\n", "1,a\n", 0;
+        &["--csv=3", "--csv=1", "--no-header"], "1,a,x\n1\n1,b,x\n", "1,a,x\n1\n", 1;
+        &["--csv=1", "--no-header"], "", "", 0;
+        &["--csv=1", "--no-header"], "\u{feff}\"a\"\na\n", "\u{feff}\"a\"\n", 0;
+        &["--csv=1", "--no-header", "-d"], rows, "1,a\n", 0;
+        &["--csv=1", "--no-header"], "a\ra\rb", "a\rb", 0;
+    }
     let folder = Folder::new();
     let files = ["1,a\n2,b\n3,c", "4,d\n1,e\n", "\u{feff}5,f\n4,g\n", "4,h\n"];
     let files: Vec<_> = (0..)
@@ -466,27 +409,14 @@ fn values_of_json() {
     let json = |pointer: &str, input: &str, expected: &str, missing| {
         passes(&["--json", pointer], input, expected, missing);
     };
-    json(
-        "/id",
-        "{\"id\":1}\n{\"id\": 1, \"x\":2}\n{\"id\":\"1\"}\n",
-        "{\"id\":1}\n{\"id\":\"1\"}\n",
-        0,
-    );
-    json(
-        "/a/b/1",
-        "{\"a\":{\"b\":[0,7]}}\n{\"a\":{\"b\":[1,7]}}\n",
-        "{\"a\":{\"b\":[0,7]}}\n",
-        0,
-    );
-    // An index has no sign and no zero before it; an object may have any name.
-    json("/0", "[1,2,3]\n[1,4]\n{\"0\":1}\n", "[1,2,3]\n", 0);
-    json(
-        "/+1",
-        "[1,2]\n[1,2]\n{\"+1\":1}\n{\"+1\":1}\n",
-        "[1,2]\n[1,2]\n{\"+1\":1}\n",
-        2,
-    );
-    json("/01", "[1,2]\n[1,2]\n", "[1,2]\n[1,2]\n", 2);
+    cases! { json:
+        "/id", "{\"id\":1}\n{\"id\": 1, \"x\":2}\n{\"id\":\"1\"}\n", "{\"id\":1}\n{\"id\":\"1\"}\n", 0;
+        "/a/b/1", "{\"a\":{\"b\":[0,7]}}\n{\"a\":{\"b\":[1,7]}}\n", "{\"a\":{\"b\":[0,7]}}\n", 0;
+        // An index has no sign and no zero before it; an object may have any name.
+        "/0", "[1,2,3]\n[1,4]\n{\"0\":1}\n", "[1,2,3]\n", 0;
+        "/+1", "[1,2]\n[1,2]\n{\"+1\":1}\n{\"+1\":1}\n", "[1,2]\n[1,2]\n{\"+1\":1}\n", 2;
+        "/01", "[1,2]\n[1,2]\n", "[1,2]\n[1,2]\n", 2;
+    }
     // Of members with the same name the last one counts.
     json(
         "/a/b",
@@ -495,37 +425,14 @@ fn values_of_json() {
         1,
     );
     // Escapes in the text and in the pointer.
-    json(
-        "/k",
-        "{\"k\":\"\\u0061\"}\n{\"k\":\"a\"}\n{\"\\u006b\":\"a\"}\n",
-        "{\"k\":\"\\u0061\"}\n",
-        0,
-    );
-    json(
-        "/a~1b/m~0n",
-        "{\"a/b\":{\"m~n\":1}}\n{\"a/b\":{\"m~n\":1,\"x\":0}}\n",
-        "{\"a/b\":{\"m~n\":1}}\n",
-        0,
-    );
-    // Objects are equal in any order of their keys; null is a value.
-    json(
-        "/o",
-        "{\"o\":{\"a\":1,\"b\":[]}}\n{\"o\":{\"b\":[ ],\"a\":1}}\n",
-        "{\"o\":{\"a\":1,\"b\":[]}}\n",
-        0,
-    );
-    json(
-        "/k",
-        "{\"k\":null}\n{\"k\":null}\n{}\n{}\n",
-        "{\"k\":null}\n{}\n{}\n",
-        2,
-    );
-    json(
-        "",
-        "[1, 2]\n[1,2]\n[2,1]\n\"x\"\n \"x\"\r\n",
-        "[1, 2]\n[2,1]\n\"x\"\n",
-        0,
-    );
+    cases! { json:
+        "/k", "{\"k\":\"\\u0061\"}\n{\"k\":\"a\"}\n{\"\\u006b\":\"a\"}\n", "{\"k\":\"\\u0061\"}\n", 0;
+        "/a~1b/m~0n", "{\"a/b\":{\"m~n\":1}}\n{\"a/b\":{\"m~n\":1,\"x\":0}}\n", "{\"a/b\":{\"m~n\":1}}\n", 0;
+        // Objects are equal in any order of their keys; null is a value.
+        "/o", "{\"o\":{\"a\":1,\"b\":[]}}\n{\"o\":{\"b\":[],\"a\":1}}\n", "{\"o\":{\"a\":1,\"b\":[]}}\n", 0;
+        "/k", "{\"k\":null}\n{\"k\":null}\n{}\n{}\n", "{\"k\":null}\n{}\n{}\n", 2;
+        "", "[1, 2]\n[1,2]\n[2,1]\n\"x\"\n \"x\"\r\n", "[1, 2]\n[2,1]\n\"x\"\n", 0;
+    }
     // Numbers beyond 64 bits, which a float would round to the same.
     let numbers = "{\"k\":123456789012345678901}\n{\"k\":123456789012345678902}\n{\"k\":0.12345678901234567891}\n\
                    {\"k\":0.12345678901234567892}\n";
@@ -534,13 +441,10 @@ fn values_of_json() {
     // An object is not a number, whatever the names in it.
     let tokens = "{\"k\":5}\n{\"k\":{\"$serde_json::private::Number\":\"5\"}}\n\
                   {\"k\":{\"$serde_json::private::RawValue\":\"5\"}}\n";
-    json("/k", tokens, tokens, 0);
-    json(
-        "/k/$serde_json::private::Number",
-        "{\"k\":5}\n{\"k\":5}\n",
-        "{\"k\":5}\n{\"k\":5}\n",
-        2,
-    );
+    cases! { json:
+        "/k", tokens, tokens, 0;
+        "/k/$serde_json::private::Number", "{\"k\":5}\n{\"k\":5}\n", "{\"k\":5}\n{\"k\":5}\n", 2;
+    }
     // Half a surrogate pair is not text, and nothing of such a value is in the next key.
     let half = "{\"k\":[1,\"\\ud800\"]}\n";
     json(
@@ -552,13 +456,10 @@ fn values_of_json() {
     // Lines that are no JSON or have no such value pass.
     let input = "{\"k\":1}\nno\n\n{\"k\":1\n[]\n{\"k\":1}\nno\n{\"k\":1} 2\n";
     json("/k", input, "{\"k\":1}\nno\n\n{\"k\":1\n[]\nno\n{\"k\":1} 2\n", 6);
-    passes(
-        &["--json=/k", "-i"],
-        "{\"k\":\"A\"}\n{\"k\":\"a\"}\n{\"K\":\"a\"}\n",
-        "{\"k\":\"A\"}\n{\"K\":\"a\"}\n",
-        1,
-    );
-    passes(&["--json=/k", "-0"], "{\"k\":\n1}\0{\"k\":1}\0", "{\"k\":\n1}\0", 0);
+    cases! { passes:
+        &["--json=/k", "-i"], "{\"k\":\"A\"}\n{\"k\":\"a\"}\n{\"K\":\"a\"}\n", "{\"k\":\"A\"}\n{\"K\":\"a\"}\n", 1;
+        &["--json=/k", "-0"], "{\"k\":\n1}\0{\"k\":1}\0", "{\"k\":\n1}\0", 0;
+    }
 
     let run = Run::new(&mut dedup(["--json=/k", "-d"]), "{\"k\":1}\nno\n{\"k\":1}\n");
     assert!(

@@ -108,34 +108,19 @@ fn failures_leave_the_state() {
     damaged.extend_from_slice(b"no deflate stream");
     let damaged = folder.file("damaged.gz", damaged);
     let good = folder.file("good", numbers(5000, 1000));
-    fails(
-        &state,
-        with_state(&state).arg(&good).arg(&damaged),
-        b"",
-        &["damaged.gz"],
-    );
-    fails(&state, with_state(&state).arg(&good).arg("missing"), b"", &["missing"]);
-    fails(
-        &state,
-        with_state(&state).args(["--csv", "x"]).arg(&good),
-        b"",
-        &["\"x\""],
-    );
-    fails(
-        &state,
-        with_state(&state).args(["--rate", "1e-9"]),
-        b"x\n",
-        &[utf8(&state), "--rate", "1.00e-9"],
-    );
+    let (good_path, damaged) = (utf8(&good), utf8(&damaged));
+    for (args, parts) in [
+        ([good_path, damaged], &["damaged.gz"][..]),
+        ([good_path, "missing"], &["missing"]),
+        (["--csv=x", good_path], &["\"x\""]),
+        (["--rate", "1e-9"], &[utf8(&state), "--rate", "1.00e-9"]),
+    ] {
+        fails(&state, with_state(&state).args(args), b"x\n", parts);
+    }
 
     let before = fs::read(&state).unwrap();
     let many = folder.file("many", numbers(5000, 100_000));
-    let mut child = with_state(&state)
-        .arg(&many)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut child = spawn(with_state(&state).arg(&many));
     child.stdout.take().unwrap().read_exact(&mut [0; 10]).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(141));
     assert!(fs::read(&state).unwrap() == before);
@@ -220,12 +205,7 @@ fn in_a_read_only_folder(folder: &Folder, state: &Path) {
 
 /// A run that has read a new line of eight bytes and waits for more.
 fn waiting(state: &Path, line: &[u8; 8]) -> (std::process::Child, std::process::ChildStdin) {
-    let mut child = with_state(state)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = spawn(&mut with_state(state));
     let mut to = child.stdin.take().unwrap();
     to.write_all(line).unwrap();
     child.stdout.as_mut().unwrap().read_exact(&mut line.clone()).unwrap();
@@ -240,15 +220,11 @@ fn two_runs_at_once() {
 
     let (child, to) = waiting(&state, b"waiting\n");
     for path in [&state, &link] {
-        fails(
-            &state,
-            &mut with_state(path),
-            b"b\n",
-            &[utf8(path), "in use by another run"],
-        );
+        let parts = [utf8(path), "in use by another run"];
+        fails(&state, &mut with_state(path), b"b\n", &parts);
     }
     drop(to);
-    assert!(child.wait_with_output().unwrap().status.success());
+    Run::end(child).output();
     assert_eq!(Run::new(&mut with_state(&state), "waiting\na\nb\n").output(), b"b\n");
 
     // Replaced by a program that takes no lock; or made during the first run.
@@ -260,13 +236,7 @@ fn two_runs_at_once() {
         fs::write(folder.path("copy"), &bytes).unwrap();
         fs::rename(folder.path("copy"), &state).unwrap();
         drop(to);
-        let output = child.wait_with_output().unwrap();
-        let errors = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{errors}");
-        assert!(
-            errors.contains(utf8(&state)) && errors.contains("replaced during the run"),
-            "{errors}"
-        );
+        Run::end(child).error(&[utf8(&state), "replaced during the run"]);
         assert!(fs::read(&state).unwrap() == bytes);
     }
 }
@@ -304,7 +274,7 @@ fn two_first_runs_at_once() {
     // Not the lock of another state in the same folder.
     Run::new(&mut with_state(&folder.path("other")), "b\n").output();
     drop(to);
-    assert!(child.wait_with_output().unwrap().status.success());
+    Run::end(child).output();
     assert_eq!(Run::new(&mut with_state(&link), "waiting\nb\n").output(), b"b\n");
     if cfg!(unix) {
         assert!(link.is_symlink());
@@ -357,17 +327,8 @@ fn the_output_is_no_state() {
     Run::new(&mut with_state(&state), "a\n").output();
     let before = fs::read(&state).unwrap();
     let to_state = File::options().append(true).open(&state).unwrap();
-    let output = with_state(&state)
-        .stdin(Stdio::null())
-        .stdout(to_state)
-        .output()
-        .unwrap();
-    let errors = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{errors}");
-    assert!(
-        errors.contains(utf8(&state)) && errors.contains("also the output"),
-        "{errors}"
-    );
+    let output = with_state(&state).stdin(Stdio::null()).stdout(to_state).output();
+    Run::of(output.unwrap()).error(&[utf8(&state), "also the output"]);
     assert!(fs::read(&state).unwrap() == before);
 }
 

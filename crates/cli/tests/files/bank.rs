@@ -1,7 +1,7 @@
 //! `build --bank` and `which`: the columns of each key, what is printed of them, and files that are
 //! not banks.
 
-use super::{Shell, Value, lines, stderr};
+use super::{Shell, Value, count_lines, lines, stderr};
 use lanebloom::{ConcurrentBloom, FilterBank, ScalableBloom};
 use std::io::Write;
 
@@ -55,12 +55,8 @@ fn each_key_has_its_files() {
     shell.write("keys", "2\n4\n");
     assert_eq!(of("keys -o answers", ""), (0, String::new()));
     assert_eq!(shell.read("answers"), b"a\t2\nc\t4\n");
-    assert!(
-        shell
-            .error("which bank keys -o bank")
-            .contains("bank: it is also an input")
-    );
-    assert!(shell.error("which bank keys --count --absent").contains("--count"));
+    shell.fails("which bank keys -o bank", "bank: it is also an input");
+    shell.fails("which bank keys --count --absent", "--count");
     let statistics = which(&shell, "--json-summary", "1\n6\n").2;
     let statistics: Value = serde_json::from_str(&statistics).unwrap();
     assert_eq!((&statistics["present"], &statistics["absent"]), (&1.into(), &1.into()));
@@ -172,7 +168,7 @@ fn the_rate_is_the_banks() {
     let wrong: f64 = shell.fact("bank", "wrong columns per key when full").parse().unwrap();
     assert!((0.1..=0.2).contains(&wrong), "{wrong}");
     let others = shell.run_with("which bank", lines(200_000..230_000)).stdout;
-    let found = others.iter().filter(|&&byte| byte == b'\n').count() as f64 / 30_000.0;
+    let found = count_lines(&others) as f64 / 30_000.0;
     // Most files have fewer keys than the largest one.
     assert!(found > 0.3 * wrong && found < wrong, "{found} of {wrong}");
     let info: Value = serde_json::from_str(&shell.ok("info bank --json")).unwrap();

@@ -1,6 +1,6 @@
 //! `build`: its filters keep their rate, and is bit for bit what other systems make.
 
-use super::{Shell, golden, hex, lines, stderr};
+use super::{Shell, count_lines, golden, hex, lines, stderr};
 use lanebloom::hash::Murmur3;
 use lanebloom_formats::RedisBloom;
 use std::fmt::Write;
@@ -27,7 +27,7 @@ fn what_was_built_answers_at_its_rate() {
             assert_eq!(shell.ok("query filter keys --absent"), "");
             let found = shell.run("query filter others --present");
             assert_eq!(found.status.code(), Some(1));
-            let found = found.stdout.iter().filter(|&&byte| byte == b'\n').count();
+            let found = count_lines(&found.stdout);
             // Three of a Guava filter are for a third of the keys: it does not grow. Poisson's
             // standard deviation is below 32.
             let most = if format == "guava" && source.starts_with("--") {
@@ -60,15 +60,17 @@ fn a_static_filter_holds_its_keys_in_less_memory() {
     );
     assert_eq!(shell.ok("query filter keys --present"), present);
     let found = shell.run("query filter others --present").stdout;
-    let found = found.iter().filter(|&&byte| byte == b'\n').count();
+    let found = count_lines(&found);
     assert!((300..500).contains(&found), "{found} of 50,000 at 1/128");
     let info = shell.ok("info filter");
     for line in ["StaticFilter", "bits per fingerprint  7", "cells per key         3"] {
         assert!(info.contains(line), "{info}");
     }
     assert!(fs::metadata(shell.path("filter")).unwrap().len() < 50_000 * 9 / 8);
-    let text = shell.error("build --static --format guava keys -o x");
-    assert!(text.contains("--static is for --format lanebloom"), "{text}");
+    shell.fails(
+        "build --static --format guava keys -o x",
+        "--static is for --format lanebloom",
+    );
     shell.error("build --static --expected 10 keys -o x");
     let text = shell.error("merge filter filter -o x");
     assert!(text.contains("StaticFilter") && text.contains("build"), "{text}");
@@ -79,14 +81,14 @@ fn a_static_filter_holds_its_keys_in_less_memory() {
         ("filter", "redisbloom"),
         ("bloom", "redisbloom"),
     ] {
-        let text = shell.error(&format!("convert {from} --to {to} -o x"));
-        assert!(text.contains("has other hashes or another layout"), "{text}");
-        assert!(text.contains("run `build` on the keys"), "{text}");
+        let line = format!("convert {from} --to {to} -o x");
+        for part in ["has other hashes or another layout", "run `build` on the keys"] {
+            shell.fails(&line, part);
+        }
     }
-    assert!(
-        shell
-            .error("convert bloom --to static -o x")
-            .contains("[possible values: lanebloom, redisbloom]")
+    shell.fails(
+        "convert bloom --to static -o x",
+        "[possible values: lanebloom, redisbloom]",
     );
 }
 
@@ -217,20 +219,12 @@ fn foreign_formats_are_bit_for_bit() {
         shell.run_with("query replies --present", keys.clone()).stdout,
         keys.as_bytes()
     );
-    assert!(
-        shell
-            .error("convert replies -o copy --to redisbloom")
-            .contains("give --redis-key")
-    );
+    shell.fails("convert replies -o copy --to redisbloom", "give --redis-key");
     shell.ok("convert replies -o copy --to redisbloom --redis-key a:1");
     assert_eq!(shell.read("copy"), dump);
     shell.ok("convert dump -o copy --to redisbloom --redis-key b");
     assert_eq!(shell.fact("copy", "key in Redis"), "b");
-    assert!(
-        shell
-            .error("build dump -o copy --format redisbloom")
-            .contains("--redis-key")
-    );
+    shell.fails("build dump -o copy --format redisbloom", "--redis-key");
 }
 
 #[test]
@@ -266,9 +260,9 @@ fn outputs_are_replaced_as_a_whole() {
     let mut broken = zstd::encode_all(&lines(0..500_000).into_bytes()[..], 1).unwrap();
     broken.truncate(broken.len() / 2);
     shell.write("keys.zst", broken);
-    assert!(shell.error("build keys.zst -o filter").contains("keys.zst"));
-    assert!(shell.error("merge filter keys -o filter").contains("keys"));
-    assert!(shell.error("convert keys -o filter --to lanebloom").contains("keys"));
+    shell.fails("build keys.zst -o filter", "keys.zst");
+    shell.fails("merge filter keys -o filter", "keys");
+    shell.fails("convert keys -o filter --to lanebloom", "keys");
     assert_eq!(shell.read("filter"), old);
     fs::remove_file(shell.path("keys.zst")).unwrap();
 
@@ -300,20 +294,14 @@ fn outputs_are_replaced_as_a_whole() {
     } else {
         ("/dev/null", "it is not a regular file")
     };
-    assert!(
-        shell
-            .error("build no/keys -o no/filter")
-            .contains("cannot write no/filter: no file can be created in its folder")
+    shell.fails(
+        "build no/keys -o no/filter",
+        "cannot write no/filter: no file can be created in its folder",
     );
-    assert!(
-        shell
-            .error("build no/keys -o .")
-            .contains("cannot write .: it is a directory")
-    );
-    assert!(
-        shell
-            .error(&format!("merge no/a no/b -o {null}"))
-            .contains(&format!("cannot write {null}: {reason}"))
+    shell.fails("build no/keys -o .", "cannot write .: it is a directory");
+    shell.fails(
+        &format!("merge no/a no/b -o {null}"),
+        &format!("cannot write {null}: {reason}"),
     );
     assert_eq!(shell.names(), names);
     // A link stays.
@@ -346,8 +334,7 @@ fn an_input_is_no_output() {
         "build more link -o ./keys",
         "build keys --expected 100 --format guava -o link",
     ] {
-        let text = shell.error(line);
-        assert!(text.contains("it is also an input"), "{line}: {text}");
+        shell.fails(line, "it is also an input");
     }
     // As stdin, named or not.
     for line in ["build -o keys", "build more - -o keys"] {
@@ -372,8 +359,7 @@ fn an_input_is_no_output() {
         "build more --files0-from list -o ./list",
         "query filter --files-from list -o list",
     ] {
-        let text = shell.error(line);
-        assert!(text.contains("list: it is also the list of inputs"), "{line}: {text}");
+        shell.fails(line, "list: it is also the list of inputs");
     }
     assert_eq!(shell.read("list"), b"keys\n");
     // A filter may take the place of one it was made of.

@@ -1,6 +1,10 @@
 //! The commands that make and read filter files, by the binary: `build`, `query`, `which`, `merge`,
 //! `info`, `convert`, `plan`.
 
+#[macro_use]
+#[path = "../cases/mod.rs"]
+mod cases;
+
 mod bank;
 mod build;
 mod info;
@@ -55,6 +59,19 @@ impl Shell {
         text
     }
 
+    /// A command that fails with this in its message.
+    #[track_caller]
+    fn fails(&self, line: &str, part: &str) {
+        let text = self.error(line);
+        assert!(text.contains(part), "{line}: no {part:?} in {text}");
+    }
+
+    /// A command that fails with this message.
+    #[track_caller]
+    fn says(&self, line: &str, text: &str) {
+        assert_eq!(self.error(line), format!("lanebloom: {text}\n"), "{line}");
+    }
+
     fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
@@ -89,6 +106,10 @@ impl Shell {
 
 fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn count_lines(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|&&byte| byte == b'\n').count()
 }
 
 fn lines(numbers: impl Iterator<Item = u32>) -> String {

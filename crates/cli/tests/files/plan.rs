@@ -125,7 +125,6 @@ fn plans() {
             .find(|line| line.starts_with("ConcurrentBloom") || line.starts_with("1.00e-6"));
         assert!(is_planned(row.unwrap()), "{table}");
     }
-    assert!(
-        shell.error("plan --keys 0").contains("--keys") && shell.error("plan --keys 5 --rate 2").contains("--rate")
-    );
+    shell.fails("plan --keys 0", "--keys");
+    shell.fails("plan --keys 5 --rate 2", "--rate");
 }

@@ -1,6 +1,6 @@
 //! `query`: answers, what is printed of a line, and the exit status.
 
-use super::{Shell, lines, stderr};
+use super::{Shell, count_lines, lines, stderr};
 use lanebloom::{CuckooFilter, DLeftFilter, FastHash, Prehashed, ScalableBloom, WindowedBloom};
 use std::process::{self, Stdio};
 
@@ -10,29 +10,30 @@ fn answers() {
     let shell = Shell::new();
     let line = |bytes: &[u8]| shell.run_with("build -o filter --expected 100 --rate 1e-6", bytes);
     assert!(line(b"a\nb\r\n\n\xff\xfe\nlast").status.success());
-    let query = |options: &str, keys: &[u8]| {
+    let is = |options: &str, keys: &[u8], status, answers: &[u8]| {
         let output = shell.run_with(&format!("query filter {options}"), keys);
-        (output.status.code().unwrap(), output.stdout)
+        assert_eq!(
+            (output.status.code(), &output.stdout[..]),
+            (Some(status), answers),
+            "{options}"
+        );
     };
-    assert_eq!(
-        query("", b"a\nx\nb\r\nb\n\n\xff\xfe\nlast"),
-        (
-            1,
-            b"present\ta\nabsent\tx\npresent\tb\r\npresent\tb\npresent\t\npresent\t\xff\xfe\npresent\tlast".to_vec()
-        )
-    );
-    assert_eq!(query("--present", b"a\nx\nlast"), (1, b"a\nlast".to_vec()));
-    assert_eq!(query("--absent", b"a\nx\nlast"), (1, b"x\n".to_vec()));
-    assert_eq!(query("", b"a\nlast\n"), (0, b"present\ta\npresent\tlast\n".to_vec()));
-    assert_eq!(query("--quiet", b"a\nlast\n"), (0, Vec::new()));
-    assert_eq!(query("--quiet", b"a\nx\n"), (1, Vec::new()));
-    assert_eq!(query("", b""), (0, Vec::new()));
-    assert_eq!(query("-0", b"a\0x\0"), (1, b"present\ta\0absent\tx\0".to_vec()));
-    assert_eq!(query("--field 2", b"x\ta\n"), (0, b"present\tx\ta\n".to_vec()));
-    assert_eq!(query("--ignore-case", b"A\n"), (0, b"present\tA\n".to_vec()));
+    let all = b"present\ta\nabsent\tx\npresent\tb\r\npresent\tb\npresent\t\npresent\t\xff\xfe\npresent\tlast";
+    cases! { is:
+        "", b"a\nx\nb\r\nb\n\n\xff\xfe\nlast", 1, all;
+        "--present", b"a\nx\nlast", 1, b"a\nlast";
+        "--absent", b"a\nx\nlast", 1, b"x\n";
+        "", b"a\nlast\n", 0, b"present\ta\npresent\tlast\n";
+        "--quiet", b"a\nlast\n", 0, b"";
+        "--quiet", b"a\nx\n", 1, b"";
+        "", b"", 0, b"";
+        "-0", b"a\0x\0", 1, b"present\ta\0absent\tx\0";
+        "--field 2", b"x\ta\n", 0, b"present\tx\ta\n";
+        "--ignore-case", b"A\n", 0, b"present\tA\n";
+    }
     // A filter without keys has none of them.
     assert!(line(b"").status.success());
-    assert_eq!(query("", b"a\n"), (1, b"absent\ta\n".to_vec()));
+    is("", b"a\n", 1, b"absent\ta\n");
     assert_eq!(shell.fact("filter", "keys estimated"), "0");
 }
 
@@ -80,40 +81,30 @@ fn lines_without_a_key() {
         "{}",
         stderr(&built)
     );
-    let query = |options: &str, keys: &str| {
+    let told = "lanebloom: 1 line without a key, taken for absent\n";
+    let is = |options: &str, keys: &str, status, answers: &str, error: &str| {
         let output = shell.run_with(&format!("query filter {options}"), keys);
         let text = String::from_utf8(output.stdout.clone()).unwrap();
-        (output.status.code().unwrap(), text, stderr(&output))
+        let found = (output.status.code(), &*text, &*stderr(&output));
+        assert_eq!(found, (Some(status), answers, error), "{options}");
     };
-    let plain = String::new;
-    let answers = "id,name\r\npresent\t1,a\r\npresent\t\"2,\nx\",b\r\n".to_owned();
-    assert_eq!(query("--csv name", csv), (0, answers.clone(), plain()));
-    assert_eq!(
-        query("--csv name", &format!("{csv}\n\n")),
-        (0, answers.clone() + "\n\n", plain())
-    );
-    assert_eq!(query("--csv name --present", csv), (0, csv.into(), plain()));
+    let answers = "id,name\r\npresent\t1,a\r\npresent\t\"2,\nx\",b\r\n";
+    cases! { is:
+        "--csv name", csv, 0, answers, "";
+        "--csv name", &format!("{csv}\n\n"), 0, &format!("{answers}\n\n"), "";
+        "--csv name --present", csv, 0, csv, "";
+        "--csv name --absent", &format!("{csv}3\n4,q\n"), 1, "id,name\r\n3\n4,q\n", told;
+        "--json /n", "{\"n\":\"z\"}\nno json\n", 1, "absent\t{\"n\":\"z\"}\nabsent\tno json\n", told;
+        "--field 2", "1\ta\n1\n", 1, "present\t1\ta\nabsent\t1\n", told;
+        "--field 2 --present", "1\n", 1, "", told;
+        "--field 2 --quiet", "1\n", 1, "", "";
+    }
     // The header of the first file that has one.
     shell.write("empty", "");
     let long = |text: &str| text.replace("id,name", "identifier,name");
     shell.write("rows", long(csv));
     let output = shell.ok("query filter empty rows rows --csv name");
-    assert_eq!(output, long(&answers) + answers.split_once("\r\n").unwrap().1);
-    let told = "lanebloom: 1 line without a key, taken for absent\n".to_owned();
-    assert_eq!(
-        query("--csv name --absent", &format!("{csv}3\n4,q\n")),
-        (1, "id,name\r\n3\n4,q\n".into(), told.clone())
-    );
-    assert_eq!(
-        query("--json /n", "{\"n\":\"z\"}\nno json\n"),
-        (1, "absent\t{\"n\":\"z\"}\nabsent\tno json\n".into(), told.clone())
-    );
-    assert_eq!(
-        query("--field 2", "1\ta\n1\n"),
-        (1, "present\t1\ta\nabsent\t1\n".into(), told.clone())
-    );
-    assert_eq!(query("--field 2 --present", "1\n"), (1, plain(), told));
-    assert_eq!(query("--field 2 --quiet", "1\n"), (1, plain(), plain()));
+    assert_eq!(output, long(answers) + answers.split_once("\r\n").unwrap().1);
 }
 
 /// Other filters than those of `build` use the same hashes.
@@ -129,11 +120,7 @@ fn filters_of_programs_are_queried() {
     cuckoo.insert_all(&keys).unwrap();
     d_left.insert_all(&keys).unwrap();
     scalable.insert_all(&keys).unwrap();
-    let windowed = WindowedBloom::builder()
-        .expected_keys(1000)
-        .false_positive_rate(1e-4)
-        .build()
-        .unwrap();
+    let windowed = WindowedBloom::with_capacity(1000, 1e-4).unwrap();
     windowed.insert_all(&keys[..500]);
     windowed.rotate();
     windowed.insert_all(&keys[500..]);
@@ -172,7 +159,7 @@ fn hashers() {
         assert_eq!(shell.fact("filter", "hasher"), hasher);
         assert_eq!(shell.ok("query filter keys --present"), all);
         let found = shell.run("query filter others --present").stdout;
-        assert!(found.iter().filter(|&&byte| byte == b'\n').count() < 60, "{options}");
+        assert!(count_lines(&found) < 60, "{options}");
     }
     // The bits are the library's.
     let library = ScalableBloom::builder().hasher(FastHash::default()).hint(20_000);
@@ -220,7 +207,7 @@ fn hashes_as_keys() {
             (Some(0), hexadecimal.clone().into())
         );
         let found = shell.run_with("query filter --present", decimal(2000..4000)).stdout;
-        assert!(found.iter().filter(|&&byte| byte == b'\n').count() < 20);
+        assert!(count_lines(&found) < 20);
     }
     let library = ScalableBloom::builder().hasher(Prehashed).hint(2000);
     let library = library.false_positive_rate(0.001).build().unwrap();
