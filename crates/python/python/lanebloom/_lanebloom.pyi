@@ -169,13 +169,8 @@ class Filter:
         """
     @classmethod
     def load(
-        cls,
-        path: _Path,
-        /,
-        *,
-        secret: Optional[bytes] = None,
-        key: _KeyFunction = None,
-        max_bytes: Optional[int] = None,
+        cls, path: _Path, /, *, secret: Optional[bytes] = None, key: _KeyFunction = None,
+        max_bytes: Optional[int] = None
     ) -> Self:
         """Read a filter that save() wrote, or the Rust crate, or its command. A filter that takes more
         than max_bytes of memory is a ValueError.
@@ -236,33 +231,17 @@ class BloomFilter(_Compared):
 
     @overload
     def __new__(
-        cls,
-        expected: int,
-        rate: float = 0.01,
-        *,
-        secret: Union[bool, bytes] = False,
-        key: _KeyFunction = None,
+        cls, expected: int, rate: float = 0.01, *, secret: Union[bool, bytes] = False, key: _KeyFunction = None
     ) -> Self: ...
     @overload
     def __new__(
-        cls,
-        expected: int,
-        rate: float = 0.01,
-        *,
-        seed: int = 0,
-        secret: Literal[False] = False,
-        hasher: Literal["murmur3", "fast"] = "murmur3",
-        key: _KeyFunction = None,
+        cls, expected: int, rate: float = 0.01, *, seed: int = 0, secret: Literal[False] = False,
+        hasher: Literal["murmur3", "fast"] = "murmur3", key: _KeyFunction = None
     ) -> Self: ...
     @overload
     def __new__(
-        cls,
-        expected: int,
-        rate: float = 0.01,
-        *,
-        secret: Literal[False] = False,
-        hasher: Literal["prehashed"],
-        key: Optional[Callable[[Any], int]] = None,
+        cls, expected: int, rate: float = 0.01, *, secret: Literal[False] = False, hasher: Literal["prehashed"],
+        key: Optional[Callable[[Any], int]] = None
     ) -> Self: ...
     @staticmethod
     def mmap(path: _Path, /, *, secret: Optional[bytes] = None, key: _KeyFunction = None) -> BloomFilter:
@@ -291,36 +270,18 @@ class ScalableBloomFilter(_United):
 
     @overload
     def __new__(
-        cls,
-        expected: int = 10_000,
-        rate: float = 0.01,
-        *,
-        max_bytes: Optional[int] = None,
-        secret: Union[bool, bytes] = False,
-        key: _KeyFunction = None,
+        cls, expected: int = 10_000, rate: float = 0.01, *, max_bytes: Optional[int] = None,
+        secret: Union[bool, bytes] = False, key: _KeyFunction = None
     ) -> Self: ...
     @overload
     def __new__(
-        cls,
-        expected: int = 10_000,
-        rate: float = 0.01,
-        *,
-        max_bytes: Optional[int] = None,
-        seed: int = 0,
-        secret: Literal[False] = False,
-        hasher: Literal["murmur3", "fast"] = "murmur3",
-        key: _KeyFunction = None,
+        cls, expected: int = 10_000, rate: float = 0.01, *, max_bytes: Optional[int] = None, seed: int = 0,
+        secret: Literal[False] = False, hasher: Literal["murmur3", "fast"] = "murmur3", key: _KeyFunction = None
     ) -> Self: ...
     @overload
     def __new__(
-        cls,
-        expected: int = 10_000,
-        rate: float = 0.01,
-        *,
-        max_bytes: Optional[int] = None,
-        secret: Literal[False] = False,
-        hasher: Literal["prehashed"],
-        key: Optional[Callable[[Any], int]] = None,
+        cls, expected: int = 10_000, rate: float = 0.01, *, max_bytes: Optional[int] = None,
+        secret: Literal[False] = False, hasher: Literal["prehashed"], key: Optional[Callable[[Any], int]] = None
     ) -> Self: ...
 
 @final
@@ -340,39 +301,20 @@ class WindowedBloomFilter(_United):
 
     @overload
     def __new__(
-        cls,
-        expected: int,
-        rate: float = 0.01,
-        *,
-        window: Union[datetime.timedelta, float, None] = None,
-        generations: int = 4,
-        secret: Union[bool, bytes] = False,
-        key: _KeyFunction = None,
+        cls, expected: int, rate: float = 0.01, *, window: Union[datetime.timedelta, float, None] = None,
+        generations: int = 4, secret: Union[bool, bytes] = False, key: _KeyFunction = None
     ) -> Self: ...
     @overload
     def __new__(
-        cls,
-        expected: int,
-        rate: float = 0.01,
-        *,
-        window: Union[datetime.timedelta, float, None] = None,
-        generations: int = 4,
-        seed: int = 0,
-        secret: Literal[False] = False,
-        hasher: Literal["murmur3", "fast"] = "murmur3",
-        key: _KeyFunction = None,
+        cls, expected: int, rate: float = 0.01, *, window: Union[datetime.timedelta, float, None] = None,
+        generations: int = 4, seed: int = 0, secret: Literal[False] = False,
+        hasher: Literal["murmur3", "fast"] = "murmur3", key: _KeyFunction = None
     ) -> Self: ...
     @overload
     def __new__(
-        cls,
-        expected: int,
-        rate: float = 0.01,
-        *,
-        window: Union[datetime.timedelta, float, None] = None,
-        generations: int = 4,
-        secret: Literal[False] = False,
-        hasher: Literal["prehashed"],
-        key: Optional[Callable[[Any], int]] = None,
+        cls, expected: int, rate: float = 0.01, *, window: Union[datetime.timedelta, float, None] = None,
+        generations: int = 4, secret: Literal[False] = False, hasher: Literal["prehashed"],
+        key: Optional[Callable[[Any], int]] = None
     ) -> Self: ...
     def rotate(self) -> None:
         """Forget the oldest generation of keys now."""
@@ -395,33 +337,17 @@ class CuckooFilter(Filter):
 
     @overload
     def __new__(
-        cls,
-        expected: int,
-        rate: float = 0.01,
-        *,
-        secret: Union[bool, bytes] = False,
-        key: _KeyFunction = None,
+        cls, expected: int, rate: float = 0.01, *, secret: Union[bool, bytes] = False, key: _KeyFunction = None
     ) -> Self: ...
     @overload
     def __new__(
-        cls,
-        expected: int,
-        rate: float = 0.01,
-        *,
-        seed: int = 0,
-        secret: Literal[False] = False,
-        hasher: Literal["murmur3", "fast"] = "murmur3",
-        key: _KeyFunction = None,
+        cls, expected: int, rate: float = 0.01, *, seed: int = 0, secret: Literal[False] = False,
+        hasher: Literal["murmur3", "fast"] = "murmur3", key: _KeyFunction = None
     ) -> Self: ...
     @overload
     def __new__(
-        cls,
-        expected: int,
-        rate: float = 0.01,
-        *,
-        secret: Literal[False] = False,
-        hasher: Literal["prehashed"],
-        key: Optional[Callable[[Any], int]] = None,
+        cls, expected: int, rate: float = 0.01, *, secret: Literal[False] = False, hasher: Literal["prehashed"],
+        key: Optional[Callable[[Any], int]] = None
     ) -> Self: ...
     def discard(self, key: Any) -> bool:
         """Remove a key, or one of its copies; returns whether it was there."""
@@ -458,39 +384,19 @@ class StaticFilter(Filter):
 
     @overload
     def __new__(
-        cls,
-        keys: _Keys,
-        rate: Optional[float] = None,
-        *,
-        bits: Optional[int] = None,
-        threads: int = 1,
-        secret: Union[bool, bytes] = False,
-        key: _KeyFunction = None,
+        cls, keys: _Keys, rate: Optional[float] = None, *, bits: Optional[int] = None, threads: int = 1,
+        secret: Union[bool, bytes] = False, key: _KeyFunction = None
     ) -> Self: ...
     @overload
     def __new__(
-        cls,
-        keys: _Keys,
-        rate: Optional[float] = None,
-        *,
-        bits: Optional[int] = None,
-        threads: int = 1,
-        seed: int = 0,
-        secret: Literal[False] = False,
-        hasher: Literal["murmur3", "fast"] = "murmur3",
-        key: _KeyFunction = None,
+        cls, keys: _Keys, rate: Optional[float] = None, *, bits: Optional[int] = None, threads: int = 1,
+        seed: int = 0, secret: Literal[False] = False, hasher: Literal["murmur3", "fast"] = "murmur3",
+        key: _KeyFunction = None
     ) -> Self: ...
     @overload
     def __new__(
-        cls,
-        keys: _Keys,
-        rate: Optional[float] = None,
-        *,
-        bits: Optional[int] = None,
-        threads: int = 1,
-        secret: Literal[False] = False,
-        hasher: Literal["prehashed"],
-        key: Optional[Callable[[Any], int]] = None,
+        cls, keys: _Keys, rate: Optional[float] = None, *, bits: Optional[int] = None, threads: int = 1,
+        secret: Literal[False] = False, hasher: Literal["prehashed"], key: Optional[Callable[[Any], int]] = None
     ) -> Self: ...
     @property
     def bits(self) -> int:
@@ -660,42 +566,20 @@ class FilterBank:
 
     @overload
     def __new__(
-        cls,
-        columns: int,
-        expected: int,
-        rate: Optional[float] = None,
-        *,
-        false_columns: Optional[float] = None,
-        names: Iterable[str] = (),
-        secret: Union[bool, bytes] = False,
-        key: _KeyFunction = None,
+        cls, columns: int, expected: int, rate: Optional[float] = None, *, false_columns: Optional[float] = None,
+        names: Iterable[str] = (), secret: Union[bool, bytes] = False, key: _KeyFunction = None
     ) -> Self: ...
     @overload
     def __new__(
-        cls,
-        columns: int,
-        expected: int,
-        rate: Optional[float] = None,
-        *,
-        false_columns: Optional[float] = None,
-        names: Iterable[str] = (),
-        seed: int = 0,
-        secret: Literal[False] = False,
-        hasher: Literal["murmur3", "fast"] = "murmur3",
-        key: _KeyFunction = None,
+        cls, columns: int, expected: int, rate: Optional[float] = None, *, false_columns: Optional[float] = None,
+        names: Iterable[str] = (), seed: int = 0, secret: Literal[False] = False,
+        hasher: Literal["murmur3", "fast"] = "murmur3", key: _KeyFunction = None
     ) -> Self: ...
     @overload
     def __new__(
-        cls,
-        columns: int,
-        expected: int,
-        rate: Optional[float] = None,
-        *,
-        false_columns: Optional[float] = None,
-        names: Iterable[str] = (),
-        secret: Literal[False] = False,
-        hasher: Literal["prehashed"],
-        key: Optional[Callable[[Any], int]] = None,
+        cls, columns: int, expected: int, rate: Optional[float] = None, *, false_columns: Optional[float] = None,
+        names: Iterable[str] = (), secret: Literal[False] = False, hasher: Literal["prehashed"],
+        key: Optional[Callable[[Any], int]] = None
     ) -> Self: ...
     def add(self, column: int, key: Any) -> bool:
         """Add a key to a column; returns whether it was new there.
@@ -837,12 +721,7 @@ class FilterBank:
         """Write the bank to a file, in place of the old one, as save of BloomFilter does."""
     @staticmethod
     def load(
-        path: _Path,
-        /,
-        *,
-        secret: Optional[bytes] = None,
-        key: _KeyFunction = None,
-        max_bytes: Optional[int] = None,
+        path: _Path, /, *, secret: Optional[bytes] = None, key: _KeyFunction = None, max_bytes: Optional[int] = None
     ) -> FilterBank:
         """Read a bank that save() wrote, or the Rust crate, or its command. A bank that takes more
         than max_bytes of memory is a ValueError.
