@@ -88,15 +88,15 @@
 //! These promises are about the changes that *this* process makes or is told of. With a feed that
 //! [`follow`](future::GuardedCache::follow) applies, this holds for the changes of others:
 //!
-//! - **Told**: 1. and 2. hold as if this process had made the change, once it has applied the
-//!   feed's message; and once it listens, for every change from before.
+//! - **Told**: promises 1 and 2 hold as if this process had made the change, once it has applied
+//!   the feed's message; and once it listens, for every change from before.
 //! - **Not told yet**: for the delay of the feed, and at most for `silence` after it broke without
 //!   notice, a new row is turned away, and values are those before the change.
 //! - **Broken**: from the moment at which the process notices that the feed is broken until it
 //!   listens again, no committed row is turned away: gets ask the store. They may join a load, so a
 //!   row may be missing until the loads that began before its commit have ended. Cached values
 //!   serve, as old as the [`time_to_live`](CacheBuilder::time_to_live).
-//! - 3. holds for each process.
+//! - **One load per key** (3.) holds for each process.
 //!
 //! `tests/cache/replicas.rs` simulates two processes with a feed that breaks, delays, repeats and
 //! swaps changes. It also shows what does not hold: if the feed loses a change without an error,
