@@ -93,7 +93,7 @@ fn main() {
         (args.keys, args.rounds, args.milliseconds, args.sizes) = (2000, 1, 2, vec![1 << 16]);
     }
     let module = redis_server::bloom_module();
-    let mut server = Server::of("the bench of Redis");
+    let mut server = Server::default();
     if let Some(module) = &module {
         server = server.module(module);
     }
@@ -675,7 +675,7 @@ fn idle(args: &Args, redis: &Redis) -> String {
 /// How long an insert with a lookup takes while something is wrong with the server. Exchanges are
 /// every 2 ms, the window rotates five times a second, and one key in 256 is new.
 fn faults(args: &Args) -> String {
-    let Some(mut redis) = Server::of("the bench of Redis").start() else {
+    let Some(mut redis) = Server::default().start() else {
         return String::new();
     };
     let proxy = Proxy::to(redis.port());

@@ -57,7 +57,7 @@ fn main() {
     if args.bench.test {
         (args.keys, args.seconds, args.rounds) = (2000, 0.002, 1);
     }
-    let Some(server) = Server::of("the bench").start() else {
+    let Some(server) = Server::default().start() else {
         return;
     };
     let (mut table, keys) = (String::new(), args.keys);

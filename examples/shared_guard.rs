@@ -222,7 +222,7 @@ impl Drop for Node {
 fn all(mut options: Options) -> Result<()> {
     let mut own = None;
     if options.redis.is_none() {
-        let Some(redis) = redis_server::Server::of("shared_guard").start() else {
+        let Some(redis) = redis_server::Server::default().start() else {
             return Ok(());
         };
         options.redis = Some(redis.url());

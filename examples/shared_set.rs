@@ -198,7 +198,7 @@ fn start(me: u64, options: &Options, store: &Path, victim: bool) -> Result<Child
 fn all(mut options: Options) -> Result<()> {
     let mut own = None;
     if options.redis.is_none() {
-        let Some(redis) = redis_server::Server::of("shared_set").start() else {
+        let Some(redis) = redis_server::Server::default().start() else {
             return Ok(());
         };
         options.redis = Some(redis.url());

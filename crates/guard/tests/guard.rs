@@ -97,10 +97,8 @@ fn any_filter_is_guarded_alike() {
         guard.insert("ann");
         guard.insert_batch(&["ann", "bob", "bob"]);
         assert_eq!(guard.get_with("bob", || Some(1)), Some(1));
-        assert_eq!(
-            guard.get_with("eve", || -> Option<u32> { unreachable!("turned away") }),
-            None
-        );
+        let nothing: Option<u32> = guard.get_with("eve", || unreachable!("turned away"));
+        assert_eq!(nothing, None);
         let mut admitted = Vec::new();
         guard.check_batch(&["eve", "ann", "mallory", "bob"], |i, admission| {
             admitted.push(i);
@@ -125,6 +123,8 @@ fn any_filter_is_guarded_alike() {
     serves_and_is_rebuilt(|| CountingBloom::builder().expected_keys(1000).build().unwrap());
     serves_and_is_rebuilt(|| TombstoneBloom::builder().expected_keys(1000).build().unwrap());
     serves_and_is_rebuilt(|| WindowedBloom::builder().expected_keys(1000).build().unwrap());
+    #[cfg(feature = "formats")]
+    serves_and_is_rebuilt(|| lanebloom_formats::GuavaBloom::with_capacity(1000, 1e-6).unwrap());
 }
 
 // ---- Filters that can be full ----
@@ -139,14 +139,13 @@ fn each_full_filter(test: impl Fn(&dyn Fill)) {
             .build()
             .unwrap()
     });
-    test(&|keys| {
-        CuckooFilter::builder()
-            .expected_keys(keys)
-            .fingerprint_bits(16)
-            .build()
-            .unwrap()
-    });
+    test(&cuckoo);
     test(&|keys| DLeftFilter::builder().expected_keys(keys).build().unwrap());
+}
+
+fn cuckoo(keys: usize) -> CuckooFilter {
+    let builder = CuckooFilter::builder().expected_keys(keys);
+    builder.fingerprint_bits(16).build().unwrap()
 }
 
 /// A test of one of these filters, with its number of keys.
@@ -247,13 +246,7 @@ fn a_key_that_is_there_as_often_as_it_can_be_opens_no_guard() {
         rebuild.commit().unwrap();
         assert!(!guard.is_open() && keys.iter().all(|key| guard.check(key).is_some()));
     }
-    stays_closed(|| {
-        CuckooFilter::builder()
-            .expected_keys(4000)
-            .fingerprint_bits(16)
-            .build()
-            .unwrap()
-    });
+    stays_closed(|| cuckoo(4000));
     stays_closed(|| DLeftFilter::builder().expected_keys(4000).build().unwrap());
 }
 
@@ -382,16 +375,11 @@ fn key_of_hash(h1: u64, a: u64) -> [u8; 16] {
     let fifth = inverse(5);
     let k2 = h2.wrapping_sub(0x3849_5ab5).wrapping_mul(fifth).wrapping_sub(h1);
     let k1 = h1.wrapping_sub(0x52dc_e729).wrapping_mul(fifth);
-    let k2 = k2
-        .rotate_right(31)
-        .wrapping_mul(inverse(C1))
-        .rotate_right(33)
-        .wrapping_mul(inverse(C2));
-    let k1 = k1
-        .rotate_right(27)
-        .wrapping_mul(inverse(C2))
-        .rotate_right(31)
-        .wrapping_mul(inverse(C1));
+    let unmix = |k: u64, after: u32, last: u64, between: u32, first: u64| {
+        let k = k.rotate_right(after).wrapping_mul(inverse(last));
+        k.rotate_right(between).wrapping_mul(inverse(first))
+    };
+    let (k1, k2) = (unmix(k1, 27, C2, 31, C1), unmix(k2, 31, C1, 33, C2));
     (u128::from(k1) | u128::from(k2) << 64).to_le_bytes()
 }
 
@@ -427,12 +415,8 @@ fn keys_made_to_collide_under_murmur3_are_turned_away() {
         let others: Vec<[u8; 16]> = (1..10_000u128).map(u128::to_le_bytes).collect();
         // The attack on a filter with Murmur3.
         for &seed in seeds {
-            let filter = ConcurrentBloom::builder()
-                .expected_keys(10_000)
-                .seed(seed)
-                .build()
-                .unwrap();
-            let guard = CacheGuard::<[u8], _>::new(filter);
+            let filter = ConcurrentBloom::builder().expected_keys(10_000).seed(seed);
+            let guard = CacheGuard::<[u8], _>::new(filter.build().unwrap());
             guard.insert(valid);
             guard.insert_batch(&others);
             assert_eq!(admitted(&guard, made), STRANGERS);

@@ -4,12 +4,12 @@ mod common;
 #[path = "../../redis/tests/servers/redis_server.rs"]
 mod redis_server;
 
-use common::Limit;
-use lanebloom::{ConcurrentBloom, WindowedBloom};
-use lanebloom_guard::CacheGuard;
+use lanebloom::{BuildError, ConcurrentBloom, WindowedBloom};
 use lanebloom_guard::sync::GuardedCache;
-use lanebloom_redis::{SharedBloom, SharedSet, SharedWindow};
-use redis_server::{Redis, Server};
+use lanebloom_guard::{BoxError, CacheGuard, GuardFilter};
+use lanebloom_redis::shared::SharedBuilder;
+use lanebloom_redis::{Shared, SharedBloom, SharedSet};
+use redis_server::Server;
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -21,40 +21,63 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The interval of nodes that exchange only on a call.
 const NEVER: Duration = Duration::from_secs(100_000);
 
-/// The cache of one process. Its store has every key that it is asked for.
-fn cache_of(redis: &Redis, name: &'static str) -> GuardedCache<u64, u64, SharedBloom> {
-    let client = redis.client();
-    let filter = move |keys| {
-        // Without a random key: all processes hash alike.
-        let filter = ConcurrentBloom::builder().expected_keys(keys).build()?;
-        let builder = SharedBloom::builder(name).interval(Duration::from_millis(10));
-        Ok::<_, lanebloom_guard::BoxError>(builder.timeout(PATIENCE).connect(client.clone(), filter)?)
-    };
-    let builder = lanebloom_guard::future::GuardedCache::<u64, u64>::builder().expected_keys(10_000);
-    let cache = builder
-        .filter(filter)
-        .build_blocking(|id| Ok::<_, Infallible>(Some(id)));
-    let cache = cache.unwrap();
-    cache.mark_ready(); // the set had all keys of the store from the beginning: none
+/// Starts a server, or ends the test where there is none.
+macro_rules! server {
+    () => {{
+        common::limit_time();
+        match Server::default().start() {
+            Some(server) => server,
+            None => return,
+        }
+    }};
+}
+
+/// Of nodes that exchange often.
+fn often(name: &str) -> SharedBuilder {
+    let builder = SharedBloom::builder(name).interval(Duration::from_millis(5));
+    builder.timeout(PATIENCE)
+}
+
+/// Without a random key: all processes hash alike.
+fn build(keys: usize) -> Result<ConcurrentBloom, BuildError> {
+    ConcurrentBloom::builder().expected_keys(keys).build()
+}
+
+/// The cache of one process, over a store that has the rows below `rows`. Its filter says by itself
+/// whether it has all keys.
+fn cache_of<F: GuardFilter>(
+    rows: u64,
+    keys: usize,
+    filter: impl Fn(usize) -> Result<F, BoxError> + Send + Sync + 'static,
+) -> GuardedCache<u64, u64, F> {
+    let builder = lanebloom_guard::future::GuardedCache::<u64, u64>::builder().expected_keys(keys);
+    let read = move |id| Ok::<_, Infallible>((id < rows).then_some(id));
+    let cache = builder.filter(filter).build_blocking(read).unwrap();
+    cache.mark_ready();
     cache
+}
+
+fn wait_until(what: &str, holds: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !holds() {
+        assert!(began.elapsed() < PATIENCE, "not within {PATIENCE:?}: {what}");
+        thread::sleep(Duration::from_millis(1));
+    }
 }
 
 #[test]
 fn a_key_that_one_process_adds_reaches_the_caches_of_others() {
-    let _limit = Limit::new();
-    let Some(redis) = Server::of("a guarded cache over a SharedBloom").start() else {
-        return;
-    };
-    let (one, other) = (cache_of(&redis, "ids"), cache_of(&redis, "ids"));
-    let stranger = cache_of(&redis, "other ids");
+    let redis = server!();
+    let [one, other, stranger] = ["ids", "ids", "other ids"].map(|name| {
+        let client = redis.client();
+        cache_of(100, 10_000, move |keys| {
+            Ok(often(name).connect(client.clone(), build(keys)?)?)
+        })
+    });
     one.insert(&17);
     assert_eq!(one.get(&17).unwrap(), Some(17));
 
-    let began = Instant::now();
-    while other.get(&17).unwrap().is_none() {
-        assert!(began.elapsed() < PATIENCE, "the key has not come");
-        thread::sleep(Duration::from_millis(1));
-    }
+    wait_until("the key has come", || other.get(&17).unwrap().is_some());
     assert_eq!(other.get(&18).unwrap(), None);
     assert_eq!(stranger.get(&17).unwrap(), None);
     let stats = other.stats();
@@ -64,27 +87,27 @@ fn a_key_that_one_process_adds_reaches_the_caches_of_others() {
     assert_eq!(report.filter.len, 1);
 }
 
-#[test]
-fn a_guard_serves_from_a_shared_set() {
-    let _limit = Limit::new();
-    let Some(redis) = Server::of("a_guard_serves_from_a_shared_set").start() else {
-        return;
-    };
-    let node = |name| {
-        let filter = ConcurrentBloom::builder().expected_keys(10_000).build().unwrap();
-        let builder = SharedBloom::builder(name).interval(NEVER).timeout(PATIENCE);
-        builder.connect(redis.client(), filter).unwrap()
-    };
-    let guards = [(); 2].map(|()| CacheGuard::<str, _>::new(node("ids")));
+/// Guards of two processes: the second one admits what was inserted at the first.
+fn serving<F: GuardFilter>(nodes: [Shared<F>; 2]) -> [CacheGuard<str, Shared<F>>; 2] {
+    let guards = nodes.map(CacheGuard::<str, _>::new);
     guards[0].insert("ann");
     guards[0].insert_batch(&["bob", "carl"]);
     assert!(guards[1].check("ann").is_none());
-    for guard in &guards {
-        guard.filter().sync(PATIENCE).unwrap();
-    }
+    guards.iter().for_each(|guard| guard.filter().sync(PATIENCE).unwrap());
     let mut admitted = Vec::new();
     guards[1].check_batch(&["ann", "eve", "bob", "carl"], |i, _| admitted.push(i));
     assert_eq!(admitted, [0, 2, 3]);
+    guards
+}
+
+#[test]
+fn a_guard_serves_from_a_shared_set() {
+    let redis = server!();
+    let node = |name| {
+        let builder = often(name).interval(NEVER);
+        builder.connect(redis.client(), build(10_000).unwrap()).unwrap()
+    };
+    let guards = serving([(); 2].map(|()| node("ids")));
     // The next set, under another name.
     let mut rebuild = guards[1].rebuild(node("ids 2")).unwrap();
     rebuild.extend(["ann"]);
@@ -98,10 +121,7 @@ fn a_guard_serves_from_a_shared_set() {
 
 #[test]
 fn a_guard_serves_from_a_shared_window() {
-    let _limit = Limit::new();
-    let Some(redis) = Server::of("a_guard_serves_from_a_shared_window").start() else {
-        return;
-    };
+    let redis = server!();
     let minute = 60_000;
     let now = Arc::new(AtomicU64::new(1_000_000 * minute));
     let node = || {
@@ -110,19 +130,10 @@ fn a_guard_serves_from_a_shared_window() {
             .expected_keys(10_000)
             .window(Duration::from_millis(minute))
             .clock(move || Duration::from_millis(now.load(Ordering::SeqCst)));
-        let builder = SharedWindow::builder("recent").interval(NEVER).timeout(PATIENCE);
+        let builder = often("recent").interval(NEVER);
         builder.connect_window(redis.client(), filter.build().unwrap()).unwrap()
     };
-    let guards = [(); 2].map(|()| CacheGuard::<str, _>::new(node()));
-    guards[0].insert("ann");
-    guards[0].insert_batch(&["bob", "carl"]);
-    assert!(guards[1].check("ann").is_none());
-    for guard in &guards {
-        guard.filter().sync(PATIENCE).unwrap();
-    }
-    let mut admitted = Vec::new();
-    guards[1].check_batch(&["ann", "eve", "bob", "carl"], |i, _| admitted.push(i));
-    assert_eq!(admitted, [0, 2, 3]);
+    let guards = serving([(); 2].map(|()| node()));
     now.fetch_add(2 * minute, Ordering::SeqCst);
     assert!(guards[1].check("ann").is_none());
     let mut rebuild = guards[1].rebuild(node()).unwrap();
@@ -136,26 +147,11 @@ fn a_guard_serves_from_a_shared_window() {
 #[test]
 fn no_row_is_refused_while_one_process_fills_the_set() {
     const ROWS: u64 = 20_000;
-    let _limit = Limit::new();
-    let Some(redis) = Server::of("no_row_is_refused_while_one_process_fills_the_set").start() else {
-        return;
-    };
-    let client = redis.client();
+    let redis = server!();
     let cache = || {
-        let client = client.clone();
-        let filter = move |keys| {
-            let filter = ConcurrentBloom::builder().expected_keys(keys).build()?;
-            let builder = SharedBloom::builder("ids").interval(Duration::from_millis(5));
-            let builder = builder.timeout(PATIENCE).open_until_filled();
-            Ok::<_, lanebloom_guard::BoxError>(builder.connect(client.clone(), filter)?)
-        };
-        let builder = lanebloom_guard::future::GuardedCache::<u64, u64>::builder().expected_keys(2 * ROWS as usize);
-        let cache = builder
-            .filter(filter)
-            .build_blocking(|id| Ok::<_, Infallible>((id < 2 * ROWS).then_some(id)));
-        let cache = cache.unwrap();
-        cache.mark_ready();
-        cache
+        let client = redis.client();
+        let filter = move |keys| Ok(often("ids").open_until_filled().connect(client.clone(), build(keys)?)?);
+        cache_of(2 * ROWS, 2 * ROWS as usize, filter)
     };
     let caches = [cache(), cache(), cache()];
     let (fills, refused) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -189,11 +185,11 @@ fn no_row_is_refused_while_one_process_fills_the_set() {
         }
     });
     assert_eq!((fills.into_inner(), refused.into_inner()), (1, 0));
+    caches
+        .iter()
+        .chain(&caches)
+        .for_each(|cache| cache.guard().filter().sync(PATIENCE).unwrap());
     for cache in &caches {
-        cache.guard().filter().sync(PATIENCE).unwrap();
-    }
-    for cache in &caches {
-        cache.guard().filter().sync(PATIENCE).unwrap();
         assert!(!cache.guard().is_open() && cache.is_ready());
         let rows = (0..ROWS).chain((ROWS..2 * ROWS).filter(|id| (id - ROWS) % 10 < 3));
         assert_eq!(rows.filter(|id| cache.guard().check(id).is_none()).count(), 0);
@@ -208,27 +204,13 @@ fn no_row_is_refused_while_one_process_fills_the_set() {
 /// A cache over a set with generations: open until the first fill, closed during a rebuild.
 #[test]
 fn a_cache_over_a_set_stays_closed_while_it_is_rebuilt() {
-    let _limit = Limit::new();
-    let Some(redis) = Server::of("a_cache_over_a_set_stays_closed_while_it_is_rebuilt").start() else {
-        return;
-    };
-    let client = redis.client();
-    let cache = || {
-        let client = client.clone();
-        let filter = move |keys| {
-            let build = |keys| ConcurrentBloom::builder().expected_keys(keys).build();
-            let builder = SharedBloom::builder("ids").interval(Duration::from_millis(5));
-            Ok::<_, lanebloom_guard::BoxError>(builder.timeout(PATIENCE).connect_set(client.clone(), keys, build)?)
-        };
-        let builder = lanebloom_guard::future::GuardedCache::<u64, u64>::builder().expected_keys(1000);
-        let cache = builder
-            .filter(filter)
-            .build_blocking(|id| Ok::<_, Infallible>(Some(id)));
-        let cache = cache.unwrap();
-        cache.mark_ready();
-        cache
-    };
-    let caches = [cache(), cache()];
+    let redis = server!();
+    let caches = [(); 2].map(|()| {
+        let client = redis.client();
+        cache_of(u64::MAX, 1000, move |keys| {
+            Ok(often("ids").connect_set(client.clone(), keys, build)?)
+        })
+    });
     let fill = |cache: &GuardedCache<u64, u64, SharedSet>, rows: u64| {
         let filled = cache.guard().filter().fill_once(PATIENCE, |ids| {
             ids.insert_batch(&Vec::from_iter(0..rows));
@@ -253,19 +235,15 @@ fn a_cache_over_a_set_stays_closed_while_it_is_rebuilt() {
     caches[1].guard().check_batch(&[0, 2999, 3000], |_, _| admitted += 1);
     assert_eq!((admitted, caches[1].guard().is_open()), (3, false));
     fill(&caches[0], 3000);
-    for cache in &caches {
-        cache.guard().filter().sync(PATIENCE).unwrap();
-    }
-    caches[0].guard().filter().sync(PATIENCE).unwrap();
+    caches
+        .iter()
+        .chain(&caches[..1])
+        .for_each(|cache| cache.guard().filter().sync(PATIENCE).unwrap());
     for cache in &caches {
         assert_eq!((0..=3000).filter(|id| cache.guard().check(id).is_none()).count(), 0);
         assert!(!cache.guard().is_open() && !cache.guard().filter().is_outgrown());
-        let set = cache.guard().filter();
-        assert!(
-            set.statistics().len.abs_diff(3001) < 300,
-            "{:?} {set:?}",
-            set.statistics()
-        );
+        let statistics = cache.guard().filter().statistics();
+        assert!(statistics.len.abs_diff(3001) < 300, "{statistics:?}");
     }
 }
 
@@ -284,12 +262,8 @@ impl Warnings {
     }
 
     fn count(&self, text: &str) -> usize {
-        self.0
-            .lock()
-            .unwrap()
-            .iter()
-            .filter(|warning| warning.contains(text))
-            .count()
+        let warnings = self.0.lock().unwrap();
+        warnings.iter().filter(|warning| warning.contains(text)).count()
     }
 }
 
@@ -321,39 +295,25 @@ impl tracing::Subscriber for &'static Warnings {
 #[cfg(unix)]
 #[test]
 fn a_guard_over_a_window_opens_while_it_lags_and_says_so() {
-    let _limit = Limit::new();
-    let Some(redis) = Server::of("a_guard_over_a_window_opens_while_it_lags_and_says_so").start() else {
-        return;
-    };
+    let redis = server!();
     let warnings = Warnings::collect();
     let says = "a shared filter lags above its limit: its guards are open";
     let filter = WindowedBloom::builder()
         .expected_keys(10_000)
         .window(Duration::from_secs(3600));
-    let builder = SharedWindow::builder("recent").interval(Duration::from_millis(10));
-    let builder = builder.open_above_lag(Duration::from_secs(1));
+    let builder = often("recent").open_above_lag(Duration::from_secs(1));
     let node = builder.connect_window(redis.client(), filter.time_of_day().build().unwrap());
     let guard = CacheGuard::<u64, _>::new(node.unwrap());
-    let until = |is_open| {
-        let began = Instant::now();
-        while guard.is_open() != is_open {
-            assert!(began.elapsed() < PATIENCE, "not {is_open}");
-            thread::sleep(Duration::from_millis(1));
-        }
-    };
-    until(false);
+    let until = |what, is_open| wait_until(what, || guard.is_open() == is_open);
+    until("closed", false);
     assert!(guard.check(&17).is_none());
     let (lags, warned) = (guard.filter().stats().lags, warnings.count(says));
     let frozen = redis.freeze();
-    until(true);
+    until("open", true);
     assert!(guard.check(&17).is_some() && guard.filter().is_lagging());
-    let began = Instant::now();
-    while warnings.count(says) == warned {
-        assert!(began.elapsed() < PATIENCE, "no warning");
-        thread::sleep(Duration::from_millis(1));
-    }
+    wait_until("a warning", || warnings.count(says) > warned);
     drop(frozen);
-    until(false);
+    until("closed again", false);
     assert!(guard.check(&17).is_none() && guard.filter().stats().lags > lags);
 }
 
@@ -365,17 +325,13 @@ fn a_guard_over_a_window_opens_while_it_lags_and_says_so() {
 #[cfg(unix)]
 #[test]
 fn a_guard_opens_while_its_filter_lags() {
-    let _limit = Limit::new();
-    let Some(redis) = Server::of("a_guard_opens_while_its_filter_lags").start() else {
-        return;
-    };
+    let redis = server!();
     for round in 0..5 {
         let limit = Duration::from_millis(1000 << round);
         let node = || {
-            let filter = ConcurrentBloom::builder().expected_keys(100_000).build().unwrap();
-            let builder = SharedBloom::builder(format!("ids {round}")).interval(Duration::from_millis(10));
-            let node = builder.open_above_lag(limit).connect(redis.client(), filter).unwrap();
-            CacheGuard::<u64, _>::new(node)
+            let builder = often(&format!("ids {round}")).open_above_lag(limit);
+            let node = builder.connect(redis.client(), build(100_000).unwrap());
+            CacheGuard::<u64, _>::new(node.unwrap())
         };
         let (one, other) = (node(), node());
         let until = |what, is_open| {

@@ -4,7 +4,6 @@
 
 mod common;
 
-use common::Limit;
 use lanebloom_guard::future::GuardedCache;
 use lanebloom_guard::{CacheBuilder, CacheStats, GuardFilter, Keys, Layered, LoadError};
 use rand::rngs::SmallRng;
@@ -105,6 +104,7 @@ fn silence_loaders() {
 }
 
 fn plain() -> CacheBuilder<u64, u64> {
+    common::limit_time();
     GuardedCache::<u64, u64>::builder()
         .expected_keys(100) // outgrown
         .capacity(300)
@@ -275,13 +275,11 @@ async fn stress(gets: u64, builder: CacheBuilder<u64, u64>) -> CacheStats {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn no_answer_is_older_than_what_its_asker_knew() {
-    let _limit = Limit::new();
     stress(100_000, plain()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn no_answer_is_older_beside_refreshes_and_stale_values() {
-    let _limit = Limit::new();
     let stats = stress(50_000, refreshing()).await;
     assert!(
         stats.refreshes > 0 && stats.stale > 0 && stats.evictions > 0,
@@ -293,27 +291,23 @@ async fn no_answer_is_older_beside_refreshes_and_stale_values() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 #[ignore = "takes a minute in a release build; `ci/release.sh full` runs it"]
 async fn no_answer_of_ten_million_is_older_than_what_its_asker_knew() {
-    let _limit = Limit::of(Duration::from_secs(3600));
     stress(10_000_000, plain()).await;
     stress(10_000_000, refreshing()).await;
 }
 
 #[test]
 fn no_blocking_answer_is_older_than_what_its_asker_knew() {
-    let _limit = Limit::new();
     stress_blocking(plain());
 }
 
 /// Both parts of the filter have keys: each rebuild empties the one that takes inserts.
 #[test]
 fn no_blocking_answer_is_older_with_layers_as_the_filter() {
-    let _limit = Limit::new();
     stress_blocking(plain().filter(|keys| Layered::new(keys / 10, 0.01)));
 }
 
 #[test]
 fn no_blocking_answer_is_older_beside_refreshes_and_stale_values() {
-    let _limit = Limit::new();
     let stats = stress_blocking(refreshing().load_limit(2, 1).load_timeout(Duration::from_millis(20)));
     assert!(stats.refreshes > 0 && stats.stale > 0, "{stats:?}");
 }

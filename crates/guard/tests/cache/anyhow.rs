@@ -1,6 +1,7 @@
 //! The errors of the crate in a function that returns `anyhow::Result`: `?` takes each as it is.
 
-use lanebloom_guard::{CacheBuildError, LoadError, RebuildError, sync};
+use crate::gets::builder;
+use lanebloom_guard::{CacheBuildError, LoadError, RebuildError};
 
 fn read(id: u64) -> anyhow::Result<Option<u64>> {
     match id {
@@ -10,9 +11,7 @@ fn read(id: u64) -> anyhow::Result<Option<u64>> {
 }
 
 fn serve(rate: f64, id: u64) -> anyhow::Result<Option<u64>> {
-    let cache = sync::GuardedCache::<u64, u64>::builder()
-        .false_positive_rate(rate)
-        .build_blocking(read)?;
+    let cache = builder().false_positive_rate(rate).build_blocking(read)?;
     cache.rebuild_now(|keys| match id {
         7 => Err(anyhow::anyhow!("the store is down"))?,
         _ => Ok(keys.insert_all(0..100)?),

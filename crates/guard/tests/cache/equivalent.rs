@@ -1,8 +1,8 @@
 //! Lookups of composite keys by their borrowed parts.
 
-use crate::common::Limit;
+use crate::gets::{builder, read};
 use lanebloom_guard::lanebloom::{Funnel, KeyHasher, Murmur3, Sink};
-use lanebloom_guard::{CacheGuard, Equivalent, Parts, future, sync};
+use lanebloom_guard::{Equivalent, Parts, future, sync};
 use std::convert::Infallible;
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::Arc;
@@ -18,7 +18,6 @@ fn pair(tenant: u32, name: &str) -> Pair {
 
 #[test]
 fn parts_hash_like_the_key_and_write_its_bytes() {
-    let _limit = Limit::new();
     fn assert_alike<K: Funnel + Hash, P: Funnel + Hash + Equivalent<K>>(key: &K, parts: &P, is_equal: bool) {
         let (filter, cache) = (Murmur3::default(), RandomState::new());
         assert_eq!(filter.hash_key(key) == filter.hash_key(parts), is_equal);
@@ -41,7 +40,6 @@ fn parts_hash_like_the_key_and_write_its_bytes() {
 /// The filter, the values, the remembered misses and the loads: each knows the key in both forms.
 #[test]
 fn a_blocking_cache_finds_by_parts_what_it_knows_by_keys_and_back() {
-    let _limit = Limit::new();
     let read = |key: Pair| Ok::<_, Infallible>((key.0 == 7).then_some(key.1.len()));
     let cache = sync::GuardedCache::<Pair, usize>::builder()
         .build_blocking(read)
@@ -67,7 +65,6 @@ fn a_blocking_cache_finds_by_parts_what_it_knows_by_keys_and_back() {
 
 #[tokio::test]
 async fn an_awaited_get_by_parts_joins_the_load_of_the_key() {
-    let _limit = Limit::new();
     let loads = Arc::new(AtomicUsize::new(0));
     let of_loader = Arc::clone(&loads);
     let read = move |key: Triple| {
@@ -91,7 +88,6 @@ async fn an_awaited_get_by_parts_joins_the_load_of_the_key() {
 
 #[tokio::test(start_paused = true)]
 async fn a_value_that_is_got_by_parts_is_refreshed_ahead() {
-    let _limit = Limit::new();
     let loads = AtomicUsize::new(0);
     let read = move |_: Pair| {
         let load = loads.fetch_add(1, Ordering::Relaxed);
@@ -138,13 +134,11 @@ impl From<&Wrong> for u64 {
 #[cfg(debug_assertions)]
 #[test]
 fn a_form_that_hashes_otherwise_panics_with_debug_assertions() {
-    let _limit = Limit::new();
     for (of_filter, text) in [
         (true, "Wrong writes other bytes than the u64 that it stands for"),
         (false, "Wrong hashes unlike the u64 that it stands for"),
     ] {
-        let read = |id| Ok::<_, Infallible>(Some(id));
-        let cache = sync::GuardedCache::<u64, u64>::builder().build_blocking(read).unwrap();
+        let cache = builder().build_blocking(read).unwrap();
         let get = std::panic::AssertUnwindSafe(|| cache.get_equivalent(&Wrong(of_filter)));
         let panic = std::panic::catch_unwind(get).unwrap_err();
         let message = panic.downcast_ref::<String>().unwrap();
@@ -152,14 +146,4 @@ fn a_form_that_hashes_otherwise_panics_with_debug_assertions() {
         // Nothing is left behind.
         assert_eq!(cache.get(&17).unwrap(), Some(17));
     }
-}
-
-#[test]
-fn a_guard_takes_parts() {
-    let _limit = Limit::new();
-    let guard = CacheGuard::<Triple>::with_capacity(1000, 0.01).unwrap();
-    guard.insert(&(String::from("ann"), 1, vec![2, 3]));
-    let is_in = |name: &str| guard.check_equivalent(&Parts((name, &1, &[2, 3][..]))).is_some();
-    assert!(is_in("ann") && !is_in("eve"));
-    assert_eq!((guard.stats().admitted, guard.stats().turned_away), (1, 1));
 }

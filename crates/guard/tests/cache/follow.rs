@@ -1,19 +1,16 @@
 //! A feed in a thread, and the ends of following. `replicas.rs` simulates feeds that are awaited.
 
-use crate::common::Limit;
-use crate::until::{until, until_blocking};
-use lanebloom_guard::{BlockingFeed, BoxError, Change, Feed, Keys, future, sync};
+use crate::common::LONG;
+use crate::gets::{builder, until, until_blocking};
+use lanebloom_guard::{BlockingFeed, BoxError, Change, Feed, Keys};
 use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 type Rows = Arc<Mutex<BTreeSet<u64>>>;
-type Cache = sync::GuardedCache<u64, u64>;
-
-const LONG: Duration = Duration::from_secs(60);
 
 /// What the feed does next.
 enum Told {
@@ -29,6 +26,22 @@ struct Script {
     permits: Receiver<()>,
     told: Receiver<Told>,
     listens: Arc<AtomicUsize>,
+}
+
+/// With what gives permits and tells.
+fn script(rows: &Rows) -> (Script, Sender<()>, Sender<Told>) {
+    let ((permit, permits), (tell, told)) = (mpsc::channel(), mpsc::channel());
+    let (rows, listens) = (Arc::clone(rows), Arc::default());
+    (
+        Script {
+            rows,
+            permits,
+            told,
+            listens,
+        },
+        permit,
+        tell,
+    )
 }
 
 impl BlockingFeed<u64> for Script {
@@ -62,25 +75,17 @@ fn source(rows: &Rows) -> impl FnMut(&mut Keys<'_, u64>) -> Result<(), BoxError>
 
 #[test]
 fn a_blocking_feed_is_followed_in_the_same_order() {
-    let _limit = Limit::new();
     let rows = Rows::default();
     let write = |id: u64| assert!(rows.lock().unwrap().insert(id));
-    let builder = Cache::builder().expected_keys(1000).false_positive_rate(1e-6);
+    let builder = builder().expected_keys(1000).false_positive_rate(1e-6);
     let cache = builder.build_blocking(read(&rows)).unwrap();
     let get = |id: u64| cache.get(&id).unwrap();
     cache.mark_ready();
     write(1);
     cache.insert_value(&1, 0);
 
-    let (permit, permits) = mpsc::channel();
-    let (tell, told) = mpsc::channel();
-    let listens = Arc::new(AtomicUsize::new(0));
-    let feed = Script {
-        rows: Arc::clone(&rows),
-        permits,
-        told,
-        listens: Arc::clone(&listens),
-    };
+    let (feed, permit, tell) = script(&rows);
+    let listens = Arc::clone(&feed.listens);
     let following = cache.follow(feed, LONG, source(&rows));
     // It does not listen yet, and others write.
     write(2);
@@ -125,19 +130,11 @@ fn a_blocking_feed_is_followed_in_the_same_order() {
 /// It listens again, and a rebuild that hangs does not close the cache meanwhile.
 #[test]
 fn a_blocking_feed_that_is_silent_is_broken() {
-    let _limit = Limit::new();
     let rows = Rows::default();
-    let cache = Cache::builder().build_blocking(read(&rows)).unwrap();
-    let (permit, permits) = mpsc::channel();
+    let cache = builder().build_blocking(read(&rows)).unwrap();
+    let (feed, permit, _tell) = script(&rows);
     (0..10).for_each(|_| permit.send(()).unwrap());
-    let (_tell, told) = mpsc::channel();
-    let listens = Arc::new(AtomicUsize::new(0));
-    let feed = Script {
-        rows: Arc::clone(&rows),
-        permits,
-        told,
-        listens: Arc::clone(&listens),
-    };
+    let listens = Arc::clone(&feed.listens);
     let mut source = source(&rows);
     let rebuilds = Arc::new(AtomicUsize::new(0));
     let beside = Arc::new(AtomicUsize::new(0));
@@ -178,9 +175,8 @@ impl Feed<u64> for Never {
 /// Nobody tells any more.
 #[tokio::test]
 async fn a_cache_opens_when_its_feed_is_followed_no_more() {
-    let _limit = Limit::new();
     let read = async |id: u64| Ok::<_, Infallible>(Some(id));
-    let cache = future::GuardedCache::<u64, u64>::builder().build(read).unwrap();
+    let cache = builder().build(read).unwrap();
     let all = async |keys: &mut Keys<'_, u64>| Ok(keys.insert_all([1, 2])?);
     let following = tokio::spawn(cache.follow(Never, LONG, all));
     until(|| cache.is_ready()).await;
@@ -193,9 +189,8 @@ async fn a_cache_opens_when_its_feed_is_followed_no_more() {
 /// Without a feed: from `reopen` until a rebuild.
 #[test]
 fn a_miss_is_doubted_while_a_reopened_cache_is_not_filled() {
-    let _limit = Limit::new();
     let rows = Rows::default();
-    let cache = Cache::builder().build_blocking(read(&rows)).unwrap();
+    let cache = builder().build_blocking(read(&rows)).unwrap();
     let known_misses = || cache.stats().known_misses;
     // A cache that was never filled remembers.
     assert_eq!((cache.get(&1), cache.get(&1), known_misses()).2, 1);
@@ -215,15 +210,12 @@ fn a_miss_is_doubted_while_a_reopened_cache_is_not_filled() {
 /// A rebuild may take minutes. Made-up keys that come again do not read the store meanwhile.
 #[tokio::test]
 async fn misses_serve_once_a_feed_is_heard() {
-    let _limit = Limit::new();
     let read = async |_| Ok::<Option<u64>, Infallible>(None);
-    let cache = future::GuardedCache::<u64, u64>::builder().build(read).unwrap();
+    let cache = builder().build(read).unwrap();
     let hangs = async |_: &mut Keys<'_, u64>| std::future::pending().await;
     let following = tokio::spawn(cache.follow(Never, LONG, hangs));
-    let began = std::time::Instant::now();
     while cache.stats().known_misses < 10 {
         assert_eq!(cache.get(&1).await.unwrap(), None);
-        assert!(began.elapsed() < LONG, "{:?}", cache.stats());
         tokio::task::yield_now().await;
     }
     following.abort();

@@ -1,9 +1,8 @@
 //! Single gets that are gathered into calls of `load_many`.
 
-use crate::common::Limit;
-use crate::gets::{Cache, spawn};
+use crate::gets::{Cache, builder, runtime, spawn, until};
 use lanebloom_guard::future::Loader;
-use lanebloom_guard::{BoxError, CacheBuildError, CacheBuilder};
+use lanebloom_guard::{BoxError, CacheBuilder};
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
@@ -64,17 +63,15 @@ const WINDOW: Duration = Duration::from_millis(5);
 
 #[tokio::test(start_paused = true)]
 async fn the_gets_of_a_window_are_one_load() {
-    let _limit = Limit::new();
     for window in [WINDOW, Duration::ZERO] {
         let table = Table::default();
-        let cache = table.cache(Cache::builder().gather_gets(window, 100));
+        let cache = table.cache(builder().gather_gets(window, 100));
         cache.insert_value(&7, 1);
         let gets = [3, 1, 2, 1000, 1, 7].map(|key| spawn(&cache, key));
-        let mut rows = Vec::new();
-        for get in gets {
-            rows.push(get.await.unwrap().unwrap());
+        let rows = [Some(30), Some(10), Some(20), None, Some(10), Some(1)];
+        for (get, row) in gets.into_iter().zip(rows) {
+            assert_eq!(get.await.unwrap().unwrap(), row);
         }
-        assert_eq!(rows, [Some(30), Some(10), Some(20), None, Some(10), Some(1)]);
         assert_eq!((table.loads(), cache.stats().loads), (vec![vec![1, 2, 3, 1000]], 4));
         // The miss is remembered, and a later window is another load.
         assert_eq!(cache.get(&1000).await.unwrap(), None);
@@ -85,9 +82,8 @@ async fn the_gets_of_a_window_are_one_load() {
 
 #[tokio::test(start_paused = true)]
 async fn a_full_batch_does_not_wait() {
-    let _limit = Limit::new();
     let table = Table::default();
-    let cache = table.cache(Cache::builder().gather_gets(Duration::from_secs(3600), 2));
+    let cache = table.cache(builder().gather_gets(Duration::from_secs(3600), 2));
     let began = tokio::time::Instant::now();
     let gets = [1, 2, 3, 4].map(|key| spawn(&cache, key));
     for (key, get) in (1..).zip(gets) {
@@ -103,9 +99,8 @@ async fn a_full_batch_does_not_wait() {
 
 #[tokio::test(start_paused = true)]
 async fn a_batch_meets_changes_errors_and_callers_that_go() {
-    let _limit = Limit::new();
     let table = Table::default();
-    let cache = table.cache(Cache::builder().gather_gets(WINDOW, 100));
+    let cache = table.cache(builder().gather_gets(WINDOW, 100));
     let gets = [1, 2].map(|key| spawn(&cache, key));
     yield_now().await;
     // The first opened the window; it goes, and the batch stays.
@@ -128,14 +123,9 @@ async fn a_batch_meets_changes_errors_and_callers_that_go() {
 /// Chains of keys in one batch and in several, and a key that needs itself.
 #[tokio::test(start_paused = true)]
 async fn loads_of_a_batch_that_get_other_keys_end() {
-    let _limit = Limit::new();
     let table = Table::default();
-    let cache = table.cache(
-        Cache::builder()
-            .gather_gets(WINDOW, 100)
-            .load_limit(1, 100)
-            .load_timeout(Duration::from_secs(60)),
-    );
+    let builder = builder().gather_gets(WINDOW, 100).load_limit(1, 100);
+    let cache = table.cache(builder.load_timeout(Duration::from_secs(60)));
     let gets = [502, 501, 600].map(|key| spawn(&cache, key));
     let mut errors = 0;
     for (get, row) in gets.into_iter().zip([15_050, 10_020, 0]) {
@@ -158,7 +148,6 @@ async fn loads_of_a_batch_that_get_other_keys_end() {
 
 #[tokio::test(start_paused = true)]
 async fn the_limits_of_loads_hold_for_batches() {
-    let _limit = Limit::new();
     struct Never;
     impl Loader<u64, u64> for Never {
         type Error = Infallible;
@@ -166,10 +155,7 @@ async fn the_limits_of_loads_hold_for_batches() {
             std::future::pending().await
         }
     }
-    let builder = Cache::builder()
-        .gather_gets(WINDOW, 2)
-        .load_limit(1, 0)
-        .load_timeout(Duration::from_secs(60));
+    let builder = builder().gather_gets(WINDOW, 2).load_limit(1, 0);
     let cache = builder.load_timeout(Duration::from_secs(1)).build(Never).unwrap();
     let gets = [1, 2, 3, 4].map(|key| spawn(&cache, key));
     for (get, is_first) in gets.into_iter().zip([true, true, false, false]) {
@@ -181,29 +167,17 @@ async fn the_limits_of_loads_hold_for_batches() {
 /// The batch is dropped with the runtime: a get elsewhere gets an error, and the next one loads.
 #[test]
 fn the_end_of_a_runtime_ends_its_batches() {
-    let _limit = Limit::new();
     let table = Table::default();
-    let cache = table.cache(Cache::builder().gather_gets(Duration::from_secs(3600), 2));
-    let runtime = || {
-        tokio::runtime::Builder::new_current_thread()
-            .enable_time()
-            .build()
-            .unwrap()
-    };
+    let cache = table.cache(builder().gather_gets(Duration::from_secs(3600), 2));
     let (dying, other) = (runtime(), runtime());
     dying.block_on(async {
         spawn(&cache, 1);
         yield_now().await;
     });
-    let waiting = other.spawn({
-        let cache = cache.clone();
-        async move { cache.get(&1).await }
-    });
-    other.block_on(async {
-        while cache.stats().joined == 0 {
-            yield_now().await;
-        }
-    });
+    let entered = other.enter();
+    let waiting = spawn(&cache, 1);
+    drop(entered);
+    other.block_on(until(|| cache.stats().joined == 1));
     drop(dying);
     let error = other.block_on(waiting).unwrap().unwrap_err();
     assert_eq!(error.to_string(), "the runtime shut down before the load ended");
@@ -213,20 +187,11 @@ fn the_end_of_a_runtime_ends_its_batches() {
 
 #[test]
 fn gathered_gets_need_what_the_error_says() {
-    let _limit = Limit::new();
-    let builder = |max_keys| Cache::builder().expected_keys(10).gather_gets(WINDOW, max_keys);
-    let text = |error: CacheBuildError| error.to_string();
-    let read = |id| Ok::<_, Infallible>(Some(id));
-    assert_eq!(
-        text(builder(9).build_blocking(read).unwrap_err()),
-        "gather_gets needs a cache whose gets are awaited; call `build`"
-    );
-    assert_eq!(
-        text(builder(9).build(async |id| Ok::<_, Infallible>(Some(id))).unwrap_err()),
-        "gather_gets needs a loader with `load_many`; this one reads one key at a time"
-    );
-    assert_eq!(
-        text(builder(0).build(Table::default()).unwrap_err()),
-        "gather_gets: a batch of at most 0 keys; allow at least 1"
-    );
+    let builder = |max_keys| builder().expected_keys(10).gather_gets(WINDOW, max_keys);
+    let single = builder(9).build(async |id| Ok::<_, Infallible>(Some(id)));
+    let empty = builder(0).build(Table::default());
+    let text = "gather_gets needs a loader with `load_many`; this one reads one key at a time";
+    assert_eq!(single.unwrap_err().to_string(), text);
+    let text = "gather_gets: a batch of at most 0 keys; allow at least 1";
+    assert_eq!(empty.unwrap_err().to_string(), text);
 }

@@ -1,7 +1,8 @@
 //! What strangers and odd types can do: long keys, clones that panic, weighers that wait, and
 //! intervals without end.
 
-use crate::common::Limit;
+use crate::common::limit_time;
+use crate::gets::{builder, read, runtime, tasks};
 use lanebloom::{Funnel, Sink};
 use lanebloom_guard::{Keys, LoadError, future::GuardedCache, sync};
 use std::convert::Infallible;
@@ -22,7 +23,6 @@ const LAG: u64 = 1024;
 
 #[test]
 fn remembered_misses_are_bounded_in_bytes() {
-    let _limit = Limit::new();
     let key = |id: usize, length: usize| format!("{id:0length$}");
     // Longer than is remembered at all.
     let cache = misses(GuardedCache::builder());
@@ -62,7 +62,6 @@ fn remembered_misses_are_bounded_in_bytes() {
 /// While another thread holds the lock of a key, for however long.
 #[test]
 fn a_clear_waits_for_nobody() {
-    let _limit = Limit::new();
     let inside = Arc::new(Barrier::new(2));
     let weigher = {
         let inside = Arc::clone(&inside);
@@ -74,10 +73,7 @@ fn a_clear_waits_for_nobody() {
             1
         }
     };
-    let cache = GuardedCache::<u64, u64>::builder()
-        .weigher(weigher)
-        .build_blocking(|id| Ok::<_, Infallible>(Some(id)))
-        .unwrap();
+    let cache = builder().weigher(weigher).build_blocking(read).unwrap();
     cache.insert_value(&18, 1800);
     thread::scope(|scope| {
         scope.spawn(|| cache.insert_value(&17, 1700));
@@ -139,7 +135,7 @@ const CLONES: usize = 20;
 
 #[test]
 fn a_key_whose_clone_panics_leaves_no_load_behind() {
-    let _limit = Limit::new();
+    limit_time();
     let fuse = Fuse::new();
     let builder = || GuardedCache::<Fragile, u64>::builder().expected_keys(10);
     let keys = [17, 18].map(|id| Fragile(id, fuse.clone()));
@@ -157,7 +153,7 @@ fn a_key_whose_clone_panics_leaves_no_load_behind() {
         assert_eq!(cache.get_many(&keys).unwrap(), [Some(17), Some(18)], "{clones}");
     }
 
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let runtime = runtime();
     let read = async |key: Fragile| Ok::<_, Infallible>(Some(key.0));
     let cache = builder().build(read).unwrap();
     cache.insert_batch(&keys);
@@ -205,9 +201,9 @@ impl Funnel for Unequal {
 /// It neither aborts the process nor leaves a load that others wait for.
 #[test]
 fn a_key_whose_eq_panics_ends_every_get() {
-    let _limit = Limit::new();
+    limit_time();
     let fuse = Arc::new(AtomicUsize::new(Fuse::LONG));
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let runtime = runtime();
     let [key, other] = [17, 18].map(|id| Unequal(id, Arc::clone(&fuse)));
     for comparisons in 0..CLONES {
         let builder = || GuardedCache::<Unequal, u64>::builder().expected_keys(10);
@@ -240,13 +236,12 @@ const SCHEDULES: usize = 20;
 
 #[tokio::test(start_paused = true)]
 async fn an_interval_may_be_without_end() {
-    let _limit = Limit::new();
-    let cache = GuardedCache::<u64, u64>::builder().build(async |id| Ok::<_, Infallible>(Some(id)));
+    let cache = builder().build(async |id| Ok::<_, Infallible>(Some(id)));
     let cache = cache.unwrap();
     let source = async |keys: &mut Keys<'_, u64>| Ok(keys.insert(1)?);
     let rebuilds = [(); SCHEDULES].map(|()| tokio::spawn(cache.rebuild_every(Duration::MAX, source)));
     tokio::time::sleep(Duration::from_secs(24 * 3600)).await;
-    let alive = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    let alive = || tasks();
     assert_eq!(alive(), SCHEDULES);
     for rebuilds in rebuilds {
         rebuilds.abort();
@@ -257,9 +252,7 @@ async fn an_interval_may_be_without_end() {
 
 #[test]
 fn an_interval_of_a_thread_may_be_without_end() {
-    let _limit = Limit::new();
-    let read = |id| Ok::<_, Infallible>(Some(id));
-    let cache = GuardedCache::<u64, u64>::builder().build_blocking(read).unwrap();
+    let cache = builder().build_blocking(read).unwrap();
     let keys = Arc::new(vec![1]);
     let rebuilds = [(); SCHEDULES].map(|()| {
         let keys = Arc::clone(&keys);

@@ -1,10 +1,9 @@
 //! Loads of one call, and the limits of loads: at a time, waiting, in time.
 
-use crate::common::Limit;
-use crate::gets::{Cache, spawn};
-use crate::until::{LONG, until, until_blocking};
+use crate::common::LONG;
+use crate::gets::{Blocking, Cache, builder, read, spawn, until, until_blocking};
 use lanebloom_guard::future::Loader;
-use lanebloom_guard::{LoadError, LoadScope, sync};
+use lanebloom_guard::{LoadError, LoadScope};
 use std::convert::Infallible;
 use std::future::{pending, poll_fn};
 use std::ops::Range;
@@ -18,8 +17,6 @@ use tokio::runtime::Handle;
 use tokio::sync::{Barrier, Notify, Semaphore};
 use tokio::task::{block_in_place, spawn_blocking, yield_now};
 use tokio::time::{sleep, timeout};
-
-type Blocking = sync::GuardedCache<u64, u64>;
 
 /// A loader whose loads wait for a permit each.
 fn slow(permits: &Arc<Semaphore>) -> impl Loader<u64, u64> {
@@ -60,7 +57,7 @@ where
 {
     let cell: Arc<OnceLock<Cache>> = Arc::default();
     let of_loads = Arc::clone(&cell);
-    let builder = Cache::builder().load_limit(places, 100).load_timeout(LONG);
+    let builder = builder().load_limit(places, 100).load_timeout(LONG);
     let cache = builder
         .build(move |id| load(of_loads.get().unwrap().clone(), id))
         .unwrap();
@@ -76,7 +73,7 @@ fn nested_blocking(
 ) -> Blocking {
     let cell: Arc<OnceLock<Blocking>> = Arc::default();
     let of_loads = Arc::clone(&cell);
-    let builder = Blocking::builder().load_limit(places, 100).load_timeout(timeout);
+    let builder = builder().load_limit(places, 100).load_timeout(timeout);
     let cache = builder
         .build_blocking(move |id| load(of_loads.get().unwrap(), id))
         .unwrap();
@@ -103,9 +100,8 @@ fn needed(id: u64) -> Option<u64> {
 
 #[tokio::test]
 async fn a_load_of_one_call_is_shared_with_gets_and_meets_changes() {
-    let _limit = Limit::new();
     let permits = Arc::new(Semaphore::new(0));
-    let cache = Cache::builder().build(slow(&permits)).unwrap();
+    let cache = builder().build(slow(&permits)).unwrap();
     cache.insert(&17);
     cache.mark_ready();
     let of_call = |row: Result<u64, &'static str>| {
@@ -154,11 +150,7 @@ async fn a_load_of_one_call_is_shared_with_gets_and_meets_changes() {
         permits.add_permits(2);
         assert_eq!(old.await.unwrap().unwrap(), Some(2));
         assert_eq!(cache.get(&17).await.unwrap(), after);
-        permits
-            .acquire_many(permits.available_permits() as u32)
-            .await
-            .unwrap()
-            .forget();
+        permits.forget_permits(permits.available_permits());
     }
     // An error and a panic reach the get that joined, and are not cached.
     for (row, text) in [
@@ -185,10 +177,7 @@ async fn a_load_of_one_call_is_shared_with_gets_and_meets_changes() {
 
 #[tokio::test]
 async fn a_load_of_one_call_that_gets_its_own_key_is_a_cycle() {
-    let _limit = Limit::new();
-    let cache = Cache::builder()
-        .build(async |id| Ok::<_, Infallible>(Some(id)))
-        .unwrap();
+    let cache = builder().build(async |id| Ok::<_, Infallible>(Some(id))).unwrap();
     cache.insert(&17);
     let own = {
         let cache = cache.clone();
@@ -197,9 +186,7 @@ async fn a_load_of_one_call_that_gets_its_own_key_is_a_cycle() {
     let error = cache.get_with(&17, own).await.unwrap_err();
     assert!(error.downcast_ref::<LoadError>().unwrap().is_cycle());
 
-    let blocking = Blocking::builder()
-        .build_blocking(|id| Ok::<_, Infallible>(Some(id)))
-        .unwrap();
+    let blocking = builder().build_blocking(read).unwrap();
     blocking.insert(&17);
     let error = blocking.get_with(&17, || blocking.get(&17)).unwrap_err();
     assert!(error.downcast_ref::<LoadError>().unwrap().is_cycle());
@@ -208,32 +195,25 @@ async fn a_load_of_one_call_that_gets_its_own_key_is_a_cycle() {
 
 #[tokio::test]
 async fn no_more_loads_run_than_the_limit_says() {
-    let _limit = Limit::new();
     let running = Running::default();
-    let read = {
-        let running = running.clone();
-        move |id: u64| {
-            let running = running.clone();
-            async move {
-                running.load(id % 7).await;
-                Ok::<_, Infallible>(Some(id))
-            }
+    let of_loads = running.clone();
+    let read = move |id: u64| {
+        let running = of_loads.clone();
+        async move {
+            running.load(id % 7).await;
+            Ok::<_, Infallible>(Some(id))
         }
     };
-    let cache = Cache::builder()
-        .load_limit(3, 97)
-        .load_timeout(LONG)
-        .build(read)
-        .unwrap();
+    let builder = builder().load_limit(3, 97).load_timeout(LONG);
+    let cache = builder.build(read).unwrap();
     get_all(&cache, 0..100).await;
     assert_eq!((running.most(), cache.stats().refused), (3, 0));
 }
 
 #[tokio::test]
 async fn a_load_beyond_the_limit_is_refused_and_not_remembered() {
-    let _limit = Limit::new();
     let permits = Arc::new(Semaphore::new(0));
-    let cache = Cache::builder()
+    let cache = builder()
         .load_limit(2, 1)
         .load_timeout(LONG)
         .build(slow(&permits))
@@ -243,10 +223,8 @@ async fn a_load_beyond_the_limit_is_refused_and_not_remembered() {
     yield_now().await;
     let refused = cache.get(&4).await.unwrap_err();
     assert!(refused.is_refused() && !refused.is_timeout());
-    assert_eq!(
-        refused.to_string(),
-        "the load was refused: 2 loads run and 1 wait, the limit"
-    );
+    let text = "the load was refused: 2 loads run and 1 wait, the limit";
+    assert_eq!(refused.to_string(), text);
     // What needs no load, or joins one, is not refused.
     cache.insert_value(&5, 50);
     assert_eq!(cache.get(&5).await.unwrap(), Some(50));
@@ -283,8 +261,7 @@ async fn every_end_of_a_load_gives_its_place_back() {
             }
         }
     }
-    let _limit = Limit::new();
-    let builder = Cache::builder().load_limit(1, 0).load_timeout(Duration::from_secs(1));
+    let builder = builder().load_limit(1, 0).load_timeout(Duration::from_secs(1));
     let cache = builder.build(Batches(Mutex::new(0))).unwrap();
     for _ in 0..3 {
         for text in [
@@ -304,7 +281,6 @@ async fn every_end_of_a_load_gives_its_place_back() {
 /// More loads than places wait for each other.
 #[tokio::test]
 async fn loads_that_wait_for_others_lend_their_places() {
-    let _limit = Limit::new();
     let go = Arc::new(Semaphore::new(0));
     let of_loads = go.clone();
     let cache = nested(1, move |cache, id| {
@@ -346,7 +322,6 @@ async fn loads_that_wait_for_others_lend_their_places() {
 /// A load that goes on after it has waited for another key has a place again.
 #[tokio::test]
 async fn no_more_loads_run_than_the_limit_says_after_they_have_waited() {
-    let _limit = Limit::new();
     let running = Running::default();
     let of_loads = running.clone();
     let cache = nested(3, move |cache, id| {
@@ -367,7 +342,6 @@ async fn no_more_loads_run_than_the_limit_says_after_they_have_waited() {
 /// ended.
 #[tokio::test(start_paused = true)]
 async fn no_more_loads_run_than_the_limit_says_after_they_have_dropped_a_get() {
-    let _limit = Limit::new();
     let running = Running::default();
     let of_loads = running.clone();
     let cache = nested(2, move |cache, id| {
@@ -392,7 +366,6 @@ async fn no_more_loads_run_than_the_limit_says_after_they_have_dropped_a_get() {
 /// The cache does not know that the task is part of the load.
 #[tokio::test(start_paused = true)]
 async fn a_load_whose_task_waits_for_its_place_ends() {
-    let _limit = Limit::new();
     let cache = nested(1, |cache, id| async move {
         match id {
             1 => spawn(&cache, 2).await.unwrap(),
@@ -408,7 +381,6 @@ async fn a_load_whose_task_waits_for_its_place_ends() {
 
 #[test]
 fn a_load_whose_thread_waits_for_its_place_ends() {
-    let _limit = Limit::new();
     let cache = nested_blocking(1, Duration::from_millis(5), |cache, id| match id {
         1 => thread::scope(|scope| scope.spawn(|| cache.get(&2)).join().unwrap()),
         id => Ok(Some(id)),
@@ -421,7 +393,6 @@ fn a_load_whose_thread_waits_for_its_place_ends() {
 /// Three generations with one place; and one row that needs itself.
 #[tokio::test]
 async fn a_load_that_is_handed_to_tasks_and_threads_lends_its_place() {
-    let _limit = Limit::new();
     let cache = nested(1, |cache, id| async move {
         let Some(next) = [2, 3, 0, 4].get(id as usize - 1).filter(|next| **next > 0) else {
             return Ok(Some(id));
@@ -447,7 +418,6 @@ async fn a_load_that_is_handed_to_tasks_and_threads_lends_its_place() {
 
 #[test]
 fn a_load_that_is_handed_to_threads_lends_its_place() {
-    let _limit = Limit::new();
     let cache = nested_blocking(1, LONG, |cache, id| {
         let Some(next) = [2, 3, 0, 4].get(id as usize - 1).filter(|next| **next > 0) else {
             return Ok(Some(id));
@@ -472,7 +442,6 @@ fn a_load_that_is_handed_to_threads_lends_its_place() {
 /// As the parts of a recursion do, in threads of their own or in the one that is there.
 #[test]
 fn a_part_of_a_load_that_hands_it_on_lends_its_place() {
-    let _limit = Limit::new();
     let cache = nested_blocking(1, LONG, move |cache, id| {
         let get = || cache.get(&10);
         let in_thread = |part: &(dyn Fn() -> Result<Option<u64>, LoadError> + Sync)| {
@@ -514,7 +483,6 @@ fn a_part_of_a_load_that_hands_it_on_lends_its_place() {
 /// Also within the load's own task, which `block_in_place` keeps, and with several gets at a time.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thread_of_a_load_that_awaits_gets_lends_its_place() {
-    let _limit = Limit::new();
     let cache = nested(1, |cache, id| async move {
         let handle = Handle::current();
         match id {
@@ -546,7 +514,6 @@ async fn a_thread_of_a_load_that_awaits_gets_lends_its_place() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn loads_of_every_shape_keep_the_limit_and_end() {
     const KEYS: u64 = 60;
-    let _limit = Limit::new();
     for limit in [1, 2, 3] {
         let cell: Arc<OnceLock<Cache>> = Arc::default();
         let (running, all) = (Running::default(), Arc::new(Barrier::new(limit)));
@@ -592,7 +559,7 @@ async fn loads_of_every_shape_keep_the_limit_and_end() {
                 }
             }
         };
-        let builder = Cache::builder().load_limit(limit, 10_000).load_timeout(LONG);
+        let builder = builder().load_limit(limit, 10_000).load_timeout(LONG);
         let cache = builder.expected_keys(1000).build(read).unwrap();
         assert!(cell.set(cache.clone()).is_ok());
         for round in 0..8 {
@@ -616,7 +583,6 @@ async fn loads_of_every_shape_keep_the_limit_and_end() {
 
 #[test]
 fn threads_whose_loads_wait_for_others_lend_their_places() {
-    let _limit = Limit::new();
     let (go, gone) = mpsc::channel::<()>();
     let gone = Mutex::new(gone);
     let cache = nested_blocking(1, LONG, move |cache, id| {
@@ -648,7 +614,6 @@ fn threads_whose_loads_wait_for_others_lend_their_places() {
 /// The loader's future is dropped, every waiter gets the error, and the next get loads.
 #[tokio::test(start_paused = true)]
 async fn a_timeout_cancels_the_load_for_all_who_wait() {
-    let _limit = Limit::new();
     struct Dropped(Arc<Notify>);
     impl Drop for Dropped {
         fn drop(&mut self) {
@@ -656,22 +621,20 @@ async fn a_timeout_cancels_the_load_for_all_who_wait() {
         }
     }
     let (dropped, hangs) = (Arc::new(Notify::new()), Arc::new(AtomicBool::new(true)));
-    let read = {
-        let (dropped, hangs) = (Arc::clone(&dropped), Arc::clone(&hangs));
-        move |id: u64| {
-            let dropped = Dropped(Arc::clone(&dropped));
-            let hangs = hangs.load(Ordering::Relaxed);
-            async move {
-                let _dropped = dropped;
-                if hangs {
-                    pending::<()>().await;
-                }
-                Ok::<_, Infallible>(Some(id))
+    let of_loads = (Arc::clone(&dropped), Arc::clone(&hangs));
+    let read = move |id: u64| {
+        let dropped = Dropped(Arc::clone(&of_loads.0));
+        let hangs = of_loads.1.load(Ordering::Relaxed);
+        async move {
+            let _dropped = dropped;
+            if hangs {
+                pending::<()>().await;
             }
+            Ok::<_, Infallible>(Some(id))
         }
     };
     // One place: the second key's load waits for it, and its time is over too.
-    let builder = Cache::builder().load_timeout(Duration::from_secs(5)).load_limit(1, 10);
+    let builder = builder().load_timeout(Duration::from_secs(5)).load_limit(1, 10);
     let cache = builder.build(read).unwrap();
     let began = tokio::time::Instant::now();
     let gets = [17, 17, 17, 18].map(|key| spawn(&cache, key));
@@ -692,7 +655,6 @@ async fn a_timeout_cancels_the_load_for_all_who_wait() {
 
 #[test]
 fn a_timeout_ends_the_waits_of_threads_and_not_the_load() {
-    let _limit = Limit::new();
     let (go, gone) = mpsc::channel::<()>();
     let gone = Mutex::new(gone);
     let (begin, begun) = mpsc::channel();
@@ -701,9 +663,7 @@ fn a_timeout_ends_the_waits_of_threads_and_not_the_load() {
         gone.lock().unwrap().recv().unwrap();
         Ok::<_, Infallible>(Some(id))
     };
-    let builder = Blocking::builder()
-        .load_timeout(Duration::from_millis(5))
-        .load_limit(1, 10);
+    let builder = builder().load_timeout(Duration::from_millis(5)).load_limit(1, 10);
     let cache = builder.build_blocking(read).unwrap();
     thread::scope(|scope| {
         let loading = scope.spawn(|| cache.get(&17));
@@ -725,7 +685,6 @@ fn a_timeout_ends_the_waits_of_threads_and_not_the_load() {
 /// returns.
 #[tokio::test]
 async fn a_blocking_get_within_a_task_ends() {
-    let _limit = Limit::new();
     let (begin, begun) = mpsc::channel();
     let cache = nested_blocking(1, LONG, move |cache, id| {
         if id == 1 {
@@ -746,26 +705,4 @@ async fn a_blocking_get_within_a_task_ends() {
     });
     assert_eq!(get.await.unwrap(), Some(2));
     assert_eq!(one.join().unwrap().unwrap(), Some(1));
-}
-
-#[test]
-fn a_limit_that_lets_no_load_run_is_an_error() {
-    let _limit = Limit::new();
-    let limited = |at_once, waiting| Blocking::builder().expected_keys(10).load_limit(at_once, waiting);
-    for (builder, text) in [
-        (
-            limited(0, 5).load_timeout(LONG),
-            "load_limit(0, 5): no load could run; allow at least 1",
-        ),
-        (
-            limited(2, 5),
-            "load_limit(2, 5) needs a load_timeout: a load that never ends would keep its place forever",
-        ),
-    ] {
-        let error = builder.build_blocking(|id| Ok::<_, Infallible>(Some(id))).unwrap_err();
-        assert_eq!(error.to_string(), text);
-    }
-    let builder = limited(usize::MAX, usize::MAX).load_timeout(LONG);
-    let cache = builder.build_blocking(|id| Ok::<_, Infallible>(Some(id))).unwrap();
-    assert_eq!(cache.get(&17).unwrap(), Some(17));
 }

@@ -1,7 +1,7 @@
 //! Loaders that get other keys of the same cache: a row's parent.
 
-use crate::common::Limit;
-use lanebloom_guard::future::{GuardedCache, Loader};
+use crate::gets::{Blocking, Cache, builder};
+use lanebloom_guard::future::Loader;
 use lanebloom_guard::{BoxError, LoadError, sync};
 use std::sync::{Arc, Barrier, Mutex, OnceLock};
 use std::thread;
@@ -18,8 +18,6 @@ fn parents(pairs: &[(usize, u64)]) -> Parents {
     pairs.iter().for_each(|(child, parent)| parents[*child] = Some(*parent));
     Arc::new(Mutex::new(parents))
 }
-
-type Cache = GuardedCache<u64, u64>;
 
 /// Reads single rows; as a [`Batches`] also many at once.
 #[derive(Clone)]
@@ -47,7 +45,7 @@ impl Rows {
     }
 
     fn cache(&self, loader: impl Loader<u64, u64>) -> Cache {
-        let cache = Cache::builder().expected_keys(100).build(loader).unwrap();
+        let cache = builder().expected_keys(100).build(loader).unwrap();
         cache.insert_batch(&Vec::from_iter(0..KEYS as u64));
         assert!(self.cache.set(cache.clone()).is_ok());
         cache
@@ -87,7 +85,7 @@ impl Loader<u64, u64> for Batches {
 #[derive(Clone)]
 struct BlockingRows {
     parents: Parents,
-    cache: Arc<OnceLock<sync::GuardedCache<u64, u64>>>,
+    cache: Arc<OnceLock<Blocking>>,
 }
 
 impl BlockingRows {
@@ -97,12 +95,12 @@ impl BlockingRows {
         Ok(above.map(|above| above + id))
     }
 
-    fn cache(parents: &Parents, is_batched: bool) -> sync::GuardedCache<u64, u64> {
+    fn cache(parents: &Parents, is_batched: bool) -> Blocking {
         let rows = Self {
             parents: Arc::clone(parents),
             cache: Arc::default(),
         };
-        let (read, builder) = (rows.clone(), Cache::builder().expected_keys(100));
+        let (read, builder) = (rows.clone(), builder().expected_keys(100));
         let cache = if is_batched {
             builder.build_blocking(BlockingBatches(read))
         } else {
@@ -142,7 +140,6 @@ fn row(id: &u64) -> Option<u64> {
 
 #[tokio::test]
 async fn a_row_and_its_parent_are_got_at_once() {
-    let _limit = Limit::new();
     for make in [Rows::single, Rows::batched] {
         for keys in ORDERS {
             let cache = make(&parents(&CHAIN));
@@ -162,7 +159,6 @@ async fn a_row_and_its_parent_are_got_at_once() {
 
 #[test]
 fn a_row_and_its_parent_are_got_at_once_by_a_thread() {
-    let _limit = Limit::new();
     for is_batched in [false, true] {
         for keys in ORDERS {
             let cache = BlockingRows::cache(&parents(&CHAIN), is_batched);
@@ -183,7 +179,6 @@ fn a_row_and_its_parent_are_got_at_once_by_a_thread() {
 /// for it.
 #[tokio::test]
 async fn rows_and_their_parents_are_got_beside_single_gets() {
-    let _limit = Limit::new();
     for make in [Rows::single, Rows::batched] {
         for single in 3..6 {
             for keys in ORDERS {
@@ -203,7 +198,6 @@ async fn rows_and_their_parents_are_got_beside_single_gets() {
 
 #[test]
 fn rows_and_their_parents_are_got_beside_single_gets_by_threads() {
-    let _limit = Limit::new();
     for is_batched in [false, true] {
         for single in 3..6 {
             for keys in ORDERS {
@@ -239,7 +233,6 @@ fn is_cycle(error: &LoadError) -> bool {
 
 #[tokio::test]
 async fn a_row_that_needs_itself_is_an_error() {
-    let _limit = Limit::new();
     for make in [Rows::single, Rows::batched] {
         let parents = parents(&LOOPS);
         let cache = make(&parents);
@@ -264,7 +257,6 @@ async fn a_row_that_needs_itself_is_an_error() {
 
 #[test]
 fn a_row_that_needs_itself_is_an_error_of_the_thread() {
-    let _limit = Limit::new();
     for is_batched in [false, true] {
         let parents = parents(&LOOPS);
         let cache = BlockingRows::cache(&parents, is_batched);
@@ -285,7 +277,6 @@ fn a_row_that_needs_itself_is_an_error_of_the_thread() {
 /// Two loads that nobody nested: each gets the other's key once both have begun.
 #[tokio::test]
 async fn two_loads_that_need_each_other_end() {
-    let _limit = Limit::new();
     let cache: Arc<OnceLock<Cache>> = Arc::default();
     let both = Arc::new(tokio::sync::Barrier::new(2));
     let read = {
@@ -298,7 +289,7 @@ async fn two_loads_that_need_each_other_end() {
             }
         }
     };
-    let cache = cache.get_or_init(|| Cache::builder().build(read).unwrap());
+    let cache = cache.get_or_init(|| builder().build(read).unwrap());
     cache.insert_batch(&[3, 4]);
     let (three, four) = tokio::join!(cache.get(&3), cache.get(&4));
     assert!(is_cycle(&three.unwrap_err()) && is_cycle(&four.unwrap_err()));
@@ -306,8 +297,7 @@ async fn two_loads_that_need_each_other_end() {
 
 #[test]
 fn two_threads_whose_loads_need_each_other_end() {
-    let _limit = Limit::new();
-    let cache: Arc<OnceLock<sync::GuardedCache<u64, u64>>> = Arc::default();
+    let cache: Arc<OnceLock<Blocking>> = Arc::default();
     let both = Barrier::new(2);
     let read = {
         let cache = Arc::clone(&cache);
@@ -316,7 +306,7 @@ fn two_threads_whose_loads_need_each_other_end() {
             cache.get().unwrap().get(&(7 - id))
         }
     };
-    let cache = cache.get_or_init(|| Cache::builder().build_blocking(read).unwrap());
+    let cache = cache.get_or_init(|| builder().build_blocking(read).unwrap());
     cache.insert_batch(&[3, 4]);
     thread::scope(|scope| {
         for thread in [3, 4].map(|key| scope.spawn(move || cache.get(&key))) {
@@ -328,13 +318,12 @@ fn two_threads_whose_loads_need_each_other_end() {
 /// A multi-get that ends early leaves nothing behind that others could wait for.
 #[tokio::test]
 async fn the_keys_that_a_multi_get_did_not_come_to_are_loaded_by_others() {
-    let _limit = Limit::new();
     let read = async |id: u64| match id {
         0 => Err::<Option<u64>, BoxError>("the store is busy".into()),
         1 => std::future::pending().await,
         id => Ok(Some(id)),
     };
-    let cache = Cache::builder().build(read).unwrap();
+    let cache = builder().build(read).unwrap();
     cache.insert_batch(&Vec::from_iter(0..KEYS as u64));
     assert!(cache.get_many(&[2, 0, 3]).await.is_err());
     assert_eq!(cache.get(&3).await.unwrap(), Some(3));

@@ -1,11 +1,10 @@
 //! What a cache promises, beside what the examples of the documentation show.
 
-use crate::common::Limit;
-use crate::gets::{Cache, Got, spawn};
-use crate::until::{LONG, until, until_blocking};
+use crate::common::LONG;
+use crate::gets::{Cache, Got, builder, read, runtime, spawn, tasks, until, until_blocking};
 use lanebloom::{CuckooFilter, Funnel, ScalableBloom, Sink};
+use lanebloom_guard::Keys;
 use lanebloom_guard::future::{GuardedCache, Loader};
-use lanebloom_guard::{Keys, sync};
 use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -81,10 +80,7 @@ impl Loader<u64, u64> for ById {
 }
 
 fn cache(store: &Arc<Store>, keys: &[u64]) -> Cache {
-    let cache = Cache::builder()
-        .expected_keys(1000)
-        .build(ById(Arc::clone(store)))
-        .unwrap();
+    let cache = builder().expected_keys(1000).build(ById(Arc::clone(store))).unwrap();
     cache.insert_batch(keys);
     cache.mark_ready();
     cache
@@ -100,7 +96,6 @@ async fn gets(cache: &Cache, store: &Store, key: u64, count: usize) -> Vec<Got> 
 
 #[tokio::test]
 async fn all_that_ask_at_the_same_moment_share_one_load() {
-    let _limit = Limit::new();
     let store = Store::new([17]);
     let cache = cache(&store, &[17]);
     let gets = gets(&cache, &store, 17, 100).await;
@@ -115,7 +110,6 @@ async fn all_that_ask_at_the_same_moment_share_one_load() {
 
 #[tokio::test]
 async fn an_error_reaches_every_waiter_and_is_not_cached() {
-    let _limit = Limit::new();
     let store = Store::new([17]);
     let cache = cache(&store, &[17]);
     for (outcome, text) in [
@@ -140,9 +134,8 @@ async fn an_error_reaches_every_waiter_and_is_not_cached() {
 /// Before there is a future.
 #[tokio::test]
 async fn a_panic_of_the_function_that_makes_the_load_is_an_error_too() {
-    let _limit = Limit::new();
     let load = |_| -> std::future::Ready<Result<Option<u64>, Infallible>> { panic!("a bug") };
-    let cache = Cache::builder().build(load).unwrap();
+    let cache = builder().build(load).unwrap();
     cache.insert_batch(&[17, 18]);
     assert!(cache.get(&17).await.unwrap_err().is_panic());
     assert!(cache.get_many(&[17, 18]).await.unwrap_err().is_panic());
@@ -150,7 +143,6 @@ async fn a_panic_of_the_function_that_makes_the_load_is_an_error_too() {
 
 #[tokio::test]
 async fn a_cancelled_waiter_cancels_no_other_and_not_the_load() {
-    let _limit = Limit::new();
     let store = Store::new([17]);
     let cache = cache(&store, &[17]);
     let mut gets = gets(&cache, &store, 17, 10).await;
@@ -168,7 +160,7 @@ async fn a_cancelled_waiter_cancels_no_other_and_not_the_load() {
     let gets = self::gets(&cache, &store, 17, 1).await;
     gets[0].abort();
     store.permits.add_permits(1);
-    until(|| tokio::runtime::Handle::current().metrics().num_alive_tasks() == 0).await;
+    until(|| tasks() == 0).await;
     assert_eq!(cache.get(&17).await.unwrap(), Some(17));
     assert_eq!((store.loads().len(), cache.stats().hits), (2, 1));
 }
@@ -176,7 +168,6 @@ async fn a_cancelled_waiter_cancels_no_other_and_not_the_load() {
 /// The load saw no row, or the old one, and arrives after the store and the cache know better.
 #[tokio::test]
 async fn a_load_on_its_way_does_not_hide_a_change() {
-    let _limit = Limit::new();
     type Change = fn(&Cache, &Store);
     let changes: [(Option<u64>, Change); 6] = [
         (None, |cache, _| cache.insert(&17)),
@@ -198,10 +189,7 @@ async fn a_load_on_its_way_does_not_hide_a_change() {
         store.rows.lock().unwrap().insert(17, 18);
         change(&cache, &store);
         // A get that begins now does not join the load on its way, and that does not cache.
-        let later = tokio::spawn({
-            let cache = cache.clone();
-            async move { cache.get(&17).await }
-        });
+        let later = spawn(&cache, 17);
         until(|| store.loads().len() == 2 || cache.stats().hits == 1).await;
         store.permits.add_permits(2);
         assert_eq!(later.await.unwrap().unwrap(), Some(18));
@@ -214,9 +202,8 @@ async fn a_load_on_its_way_does_not_hide_a_change() {
 
 #[tokio::test]
 async fn a_remembered_miss_ends_with_the_insert_and_with_its_time() {
-    let _limit = Limit::new();
     let store = Store::new([]);
-    let builder = Cache::builder().miss_time_to_live(Duration::from_nanos(1));
+    let builder = builder().miss_time_to_live(Duration::from_nanos(1));
     let cache = builder.build(ById(Arc::clone(&store))).unwrap();
     cache.insert(&17);
     store.permits.add_permits(2);
@@ -238,7 +225,6 @@ async fn a_remembered_miss_ends_with_the_insert_and_with_its_time() {
 
 #[tokio::test]
 async fn a_multi_get_loads_once_what_nobody_else_loads() {
-    let _limit = Limit::new();
     let store = Store::new(0..100);
     let cache = cache(&store, &Vec::from_iter(0..110));
     cache.insert_value(&1, 1);
@@ -289,7 +275,6 @@ impl Funnel for Restless {
 /// The change between its two places begins a second load of the key, in the same batch.
 #[tokio::test]
 async fn a_key_that_is_twice_in_a_multi_get_and_changes_between_has_its_row_in_both_places() {
-    let _limit = Limit::new();
     let store = Store::new([17]);
     let cache = cache(&store, &[17, 18]);
     store.permits.add_permits(1);
@@ -304,21 +289,13 @@ async fn a_key_that_is_twice_in_a_multi_get_and_changes_between_has_its_row_in_b
 /// The loads are dropped with their runtime: waiters elsewhere hear of it, and the next get loads.
 #[test]
 fn the_end_of_a_runtime_ends_its_loads() {
-    let _limit = Limit::new();
     let store = Store::new([17]);
     let cache = cache(&store, &[17]);
-    let runtime = || {
-        tokio::runtime::Builder::new_current_thread()
-            .enable_time()
-            .build()
-            .unwrap()
-    };
     let (dying, other) = (runtime(), runtime());
     dying.block_on(async { drop(gets(&cache, &store, 17, 1).await) });
-    let waiting = other.spawn({
-        let cache = cache.clone();
-        async move { cache.get(&17).await }
-    });
+    let entered = other.enter();
+    let waiting = spawn(&cache, 17);
+    drop(entered);
     other.block_on(until(|| cache.stats().joined == 1));
     drop(dying);
     let waited = other.block_on(async { tokio::time::timeout(LONG, waiting).await });
@@ -331,7 +308,6 @@ fn the_end_of_a_runtime_ends_its_loads() {
 /// A load cannot begin outside of a runtime. What it leaves behind must not keep others waiting.
 #[test]
 fn a_get_outside_of_a_runtime_panics_and_leaves_the_cache_usable() {
-    let _limit = Limit::new();
     let store = Store::new([17]);
     let cache = cache(&store, &[17]);
     let get = std::panic::AssertUnwindSafe(|| {
@@ -340,13 +316,11 @@ fn a_get_outside_of_a_runtime_panics_and_leaves_the_cache_usable() {
     });
     assert!(std::panic::catch_unwind(get).is_err());
     store.permits.add_permits(1);
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    assert_eq!(runtime.block_on(cache.get(&17)).unwrap(), Some(17));
+    assert_eq!(runtime().block_on(cache.get(&17)).unwrap(), Some(17));
 }
 
 #[tokio::test]
 async fn any_filter_of_the_guard_serves() {
-    let _limit = Limit::new();
     async fn check<F>(builder: lanebloom_guard::CacheBuilder<u64, u64, F>)
     where
         F: lanebloom_guard::GuardFilter + Send + Sync + 'static,
@@ -355,16 +329,14 @@ async fn any_filter_of_the_guard_serves() {
         let cache = builder.build(read).unwrap();
         cache.mark_ready();
         assert_eq!(cache.get(&17).await.unwrap(), None);
-        cache
-            .rebuild_now(async |keys| Ok(keys.insert_all(0..500)?))
-            .await
-            .unwrap();
+        let source = async |keys: &mut Keys<'_, u64>| Ok(keys.insert_all(0..500)?);
+        cache.rebuild_now(source).await.unwrap();
         for key in 0..500 {
             assert_eq!(cache.get(&key).await.unwrap(), Some(key));
         }
         assert!(!cache.report().is_open && cache.report().filter.len.abs_diff(500) < 50);
     }
-    let builder = || Cache::builder().expected_keys(500);
+    let builder = || builder().expected_keys(500);
     check(builder()).await;
     check(builder().filter(|keys| ScalableBloom::builder().expected_keys(keys).build())).await;
     check(builder().filter(|keys| CuckooFilter::builder().expected_keys(keys).build())).await;
@@ -376,25 +348,7 @@ async fn any_filter_of_the_guard_serves() {
 }
 
 #[tokio::test]
-async fn a_full_filter_loses_no_key() {
-    let _limit = Limit::new();
-    let read = async |id: u64| Ok::<_, Infallible>(Some(id));
-    let filter = |keys| ScalableBloom::builder().expected_keys(keys).non_scaling().build();
-    let cache = Cache::builder().expected_keys(10).filter(filter).build(read).unwrap();
-    (0..100).for_each(|key| cache.insert(&key));
-    assert!(cache.report().filter.len < 50);
-    for key in 0..100 {
-        assert_eq!(cache.get(&key).await.unwrap(), Some(key));
-    }
-    assert!(cache.report().is_open);
-    let source = async |keys: &mut Keys<'_, u64>| Ok(keys.insert_all(0..100)?);
-    assert_eq!(cache.rebuild_now(source).await.unwrap().capacity, 125);
-    assert!(!cache.report().is_open);
-}
-
-#[tokio::test]
 async fn a_failed_rebuild_keeps_the_old_filter_and_a_dropped_one_too() {
-    let _limit = Limit::new();
     let store = Store::new(0..10);
     let cache = cache(&store, &[1, 2]);
     let failing = async |keys: &mut Keys<'_, u64>| {
@@ -422,7 +376,6 @@ async fn a_failed_rebuild_keeps_the_old_filter_and_a_dropped_one_too() {
 
 #[tokio::test(start_paused = true)]
 async fn scheduled_rebuilds_go_on_after_errors_and_end_with_their_task() {
-    let _limit = Limit::new();
     let store = Store::new(0..10);
     let cache = cache(&store, &[1, 2]);
     let attempts = Arc::new(AtomicUsize::new(0));
@@ -447,12 +400,11 @@ async fn scheduled_rebuilds_go_on_after_errors_and_end_with_their_task() {
     assert_eq!((cache.report().rebuilds, cache.report().failed_rebuilds), (1, 3));
     rebuilds.abort();
     assert!(rebuilds.await.unwrap_err().is_cancelled());
-    assert_eq!(tokio::runtime::Handle::current().metrics().num_alive_tasks(), 0);
+    assert_eq!(tasks(), 0);
 }
 
 #[test]
 fn threads_share_one_load_and_its_error() {
-    let _limit = Limit::new();
     const THREADS: usize = 8;
     let (loads, fails) = (AtomicUsize::new(0), AtomicUsize::new(1));
     let (loads, fails) = (Arc::new(loads), Arc::new(fails));
@@ -469,7 +421,7 @@ fn threads_share_one_load_and_its_error() {
             }
         }
     };
-    let cache: sync::GuardedCache<u64, u64> = Cache::builder().build_blocking(read).unwrap();
+    let cache = builder().build_blocking(read).unwrap();
     cache.insert(&17);
     for fails_by in [1, 2, 0] {
         fails.store(fails_by, Ordering::Relaxed);
@@ -492,9 +444,7 @@ fn threads_share_one_load_and_its_error() {
 /// other joins.
 #[test]
 fn blocking_multi_gets_do_not_wait_for_each_other() {
-    let _limit = Limit::new();
-    let read = |id: u64| Ok::<_, Infallible>(Some(id));
-    let cache = Cache::builder().build_blocking(read).unwrap();
+    let cache = builder().build_blocking(read).unwrap();
     cache.insert_batch(&Vec::from_iter(0..100));
     let (up, down) = (Vec::from_iter(0..100), Vec::from_iter((0..100).rev()));
     std::thread::scope(|scope| {
@@ -502,10 +452,7 @@ fn blocking_multi_gets_do_not_wait_for_each_other() {
             scope.spawn(|| {
                 for _ in 0..200 {
                     let rows = cache.get_many(keys).unwrap();
-                    assert!(
-                        rows.iter()
-                            .eq(keys.iter().map(|key| Some(*key)).collect::<Vec<_>>().iter())
-                    );
+                    assert!(rows.into_iter().eq(keys.iter().map(|key| Some(*key))));
                     cache.clear();
                 }
             });
@@ -515,9 +462,8 @@ fn blocking_multi_gets_do_not_wait_for_each_other() {
 
 #[test]
 fn values_and_misses_have_capacities_of_their_own() {
-    let _limit = Limit::new();
     let read = |id: u64| Ok::<_, Infallible>((id < 1000).then_some(id));
-    let builder = Cache::builder().capacity(2000).weigher(|_, _| 20).miss_memory(10 * 208);
+    let builder = builder().capacity(2000).weigher(|_, _| 20).miss_memory(10 * 208);
     let cache = builder.build_blocking(read).unwrap();
     cache.insert_batch(&Vec::from_iter(0..2000));
     // Values first: misses do not push them out.
@@ -533,7 +479,6 @@ fn values_and_misses_have_capacities_of_their_own() {
 /// Moka's and the filter's types are `Send` and `Sync`; futures of gets may move among threads.
 #[test]
 fn caches_and_their_futures_are_send() {
-    let _limit = Limit::new();
     fn is_send<T: Send + Sync>(_: &T) {}
     fn is_send_future<T: Future + Send>(_: T) {}
     let store = Store::new([]);
@@ -555,22 +500,4 @@ fn a_shared_filter_serves(cache: GuardedCache<u64, u64, lanebloom_redis::SharedB
         cache.insert(&17);
         cache.get(&17).await
     });
-}
-
-#[test]
-fn a_time_to_live_that_moka_cannot_take_is_an_error() {
-    let _limit = Limit::new();
-    let builder = || GuardedCache::<u64, u64>::builder().expected_keys(10);
-    let read = |id| Ok::<_, Infallible>(Some(id));
-    let years = |n: u64| Duration::from_secs(n * 365 * 24 * 3600);
-    let error = builder().time_to_live(years(1001)).build_blocking(read).unwrap_err();
-    let text = "time_to_live of 31567536000s is longer than the limit of 1000 years";
-    assert_eq!(error.to_string(), text);
-    let error = builder()
-        .miss_time_to_live(years(1001))
-        .build_blocking(read)
-        .unwrap_err();
-    assert_eq!(error.to_string(), format!("miss_{text}"));
-    let longest = builder().time_to_live(years(1000)).miss_time_to_live(years(1000));
-    assert_eq!(longest.build_blocking(read).unwrap().get(&17).unwrap(), Some(17));
 }

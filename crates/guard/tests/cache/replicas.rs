@@ -2,7 +2,7 @@
 //! repeats and swaps changes. A seed decides when each step of the store, the feed and the gets
 //! happens, and the clock is tokio's, which jumps.
 
-use crate::common::Limit;
+use crate::gets::builder;
 use lanebloom_guard::future::GuardedCache;
 use lanebloom_guard::{BoxError, Change, Feed, Keys};
 use rand::rngs::StdRng;
@@ -248,7 +248,7 @@ async fn run(seed: u64, loses_silently: bool) -> Wrong {
     world.state().loses_silently = loses_silently;
     let caches: [Cache; 2] = std::array::from_fn(|_| {
         let store = world.clone();
-        let builder = Cache::builder().expected_keys(100).false_positive_rate(1e-6);
+        let builder = builder().expected_keys(100).false_positive_rate(1e-6);
         builder.build(move |id| store.clone().read(id)).unwrap()
     });
     let follows = [0, 1].map(|replica| {
@@ -326,7 +326,6 @@ fn run_all(seeds: u64, loses_silently: bool) -> Wrong {
 /// than the silence and the feed's delay; and no value is older than the last that it was told.
 #[test]
 fn replicas_that_follow_a_feed_refuse_no_row_and_have_no_older_value() {
-    let _limit = Limit::new();
     let sum = run_all(100, false);
     // The filters were in use.
     assert!(sum.closed > sum.gets / 4, "{sum:?}");
@@ -335,7 +334,6 @@ fn replicas_that_follow_a_feed_refuse_no_row_and_have_no_older_value() {
 /// What does not hold, and the simulation finds it: a feed that loses a change and tells nobody.
 #[test]
 fn a_feed_that_loses_silently_makes_replicas_refuse_rows() {
-    let _limit = Limit::new();
     let sum = run_all(20, true);
     assert!(sum.refused > 0 && sum.stale > 0, "{sum:?}");
 }

@@ -1,8 +1,9 @@
 //! What a cache knows of its filter: whether it is filled, whether it lacks keys, how many it has.
 //! Over rebuilds, and over restarts by a file.
 
-use crate::common::Limit;
-use lanebloom::{BuildError, ConcurrentBloom, CuckooFilter, Funnel, KeyHasher, ScalableBloom, SipHash13, Statistics};
+use crate::common::{LONG, filter::Claims};
+use crate::gets::{HOUR, builder, until_blocking};
+use lanebloom::{ConcurrentBloom, CuckooFilter, KeyHasher, ScalableBloom, SipHash13};
 use lanebloom_guard::{BoxError, CacheBuilder, GuardFilter, Key, Keys, Restored, future::GuardedCache, sync};
 use std::convert::Infallible;
 use std::fs;
@@ -10,21 +11,17 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tempfile::TempDir;
-
-const HOUR: Duration = Duration::from_secs(3600);
-/// After so long, nothing will happen any more.
-const LONG: Duration = Duration::from_secs(60);
 
 type Cache<F = ConcurrentBloom<SipHash13>> = sync::GuardedCache<u64, u64, F>;
 
 /// A cache for `expected_keys` keys, over a store that has the rows 0 to 9999.
 fn new(expected_keys: usize) -> Cache {
-    of(GuardedCache::<u64, u64>::builder().expected_keys(expected_keys))
+    of(builder().expected_keys(expected_keys))
 }
 
-fn of<F: lanebloom_guard::GuardFilter>(builder: CacheBuilder<u64, u64, F>) -> Cache<F> {
+fn of<F: GuardFilter>(builder: CacheBuilder<u64, u64, F>) -> Cache<F> {
     let read = |id: u64| Ok::<_, Infallible>((id < 10_000).then_some(id));
     builder.build_blocking(read).unwrap()
 }
@@ -35,7 +32,7 @@ fn keys(all: impl IntoIterator<Item = u64>) -> impl Fn(&mut Keys<'_, u64>) -> Re
     move |keys| Ok(keys.insert_all(all.iter().copied())?)
 }
 
-fn admits<F: lanebloom_guard::GuardFilter>(cache: &Cache<F>, key: u64) -> bool {
+fn admits<F: GuardFilter>(cache: &Cache<F>, key: u64) -> bool {
     cache.guard().check(&key).is_some()
 }
 
@@ -43,7 +40,6 @@ fn admits<F: lanebloom_guard::GuardFilter>(cache: &Cache<F>, key: u64) -> bool {
 
 #[test]
 fn before_it_is_filled_a_cache_turns_no_key_away() {
-    let _limit = Limit::new();
     let cache = new(1000);
     assert!(!cache.is_ready() && cache.report().is_open && !cache.report().is_ready);
     assert_eq!(cache.get(&17).unwrap(), Some(17));
@@ -69,9 +65,7 @@ fn before_it_is_filled_a_cache_turns_no_key_away() {
 
 #[test]
 fn each_way_to_fill_a_cache_makes_it_ready() {
-    let _limit = Limit::new();
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("guard");
+    let (_directory, path) = file();
     let by_word = new(1000);
     by_word.insert_batch(&[1, 2]);
     by_word.mark_ready();
@@ -91,9 +85,8 @@ fn each_way_to_fill_a_cache_makes_it_ready() {
 /// A filled cache stays ready, even if it is open later.
 #[test]
 fn a_full_filter_is_open_and_ready() {
-    let _limit = Limit::new();
     let full = |keys| CuckooFilter::builder().expected_keys(keys).build();
-    let cache = of(GuardedCache::<u64, u64>::builder().expected_keys(10).filter(full));
+    let cache = of(builder().expected_keys(10).filter(full));
     cache.mark_ready();
     (0..1000).for_each(|key| cache.insert(&key));
     let report = cache.report();
@@ -103,33 +96,10 @@ fn a_full_filter_is_open_and_ready() {
     assert!(cache.report().is_open);
 }
 
-#[test]
-fn gauges_say_whether_the_cache_is_ready() {
-    let _limit = Limit::new();
-    use metrics_util::debugging::{DebugValue, DebuggingRecorder};
-    let cache = new(1000);
-    let gauges = || {
-        let recorder = DebuggingRecorder::new();
-        metrics::with_local_recorder(&recorder, || cache.publish());
-        let metrics = recorder.snapshotter().snapshot().into_vec();
-        ["lanebloom_guard_ready", "lanebloom_guard_open"].map(|name| {
-            let gauge = metrics.iter().find(|(key, ..)| key.key().name() == name);
-            match gauge.expect(name).3 {
-                DebugValue::Gauge(value) => value.0,
-                ref other => panic!("{name} is {other:?}"),
-            }
-        })
-    };
-    assert_eq!(gauges(), [0.0, 1.0]);
-    cache.mark_ready();
-    assert_eq!(gauges(), [1.0, 0.0]);
-}
-
 #[tokio::test(start_paused = true)]
 async fn the_first_scheduled_rebuild_fills_the_cache_at_once() {
-    let _limit = Limit::new();
     let read = async |id: u64| Ok::<_, Infallible>(Some(id));
-    let cache = GuardedCache::<u64, u64>::builder().build(read).unwrap();
+    let cache = builder().build(read).unwrap();
     let source = async |keys: &mut Keys<'_, u64>| Ok(keys.insert_all([1, 2])?);
     let rebuilds = tokio::spawn(cache.rebuild_every(HOUR, source));
     tokio::time::sleep(Duration::from_secs(1)).await;
@@ -146,60 +116,21 @@ async fn the_first_scheduled_rebuild_fills_the_cache_at_once() {
     assert_eq!(cache.report().rebuilds, 2);
 }
 
-/// A large filter, which is complete once a task of the runtime has run.
-struct Slow(ConcurrentBloom<SipHash13>, Arc<AtomicUsize>);
-
-impl GuardFilter for Slow {
-    fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-        self.0.contains(key)
-    }
-    fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
-        self.0.contains_batch_bitmap(keys, out);
-    }
-    fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-        GuardFilter::insert(&self.0, key)
-    }
-    fn insert_batch<K: Funnel>(&self, keys: &[K]) -> bool {
-        GuardFilter::insert_batch(&self.0, keys)
-    }
-    fn statistics(&self) -> Statistics {
-        self.0.statistics()
-    }
-    fn false_positive_rate(&self) -> f64 {
-        self.0.false_positive_rate()
-    }
-    fn memory_bytes(&self) -> usize {
-        1 << 30
-    }
-    fn complete(&self) -> Result<(), BuildError> {
-        let began = Instant::now();
-        while self.1.load(Ordering::Relaxed) == 0 {
-            if began.elapsed() > LONG {
-                return Err(BuildError::new("no task ran meanwhile"));
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        Ok(())
-    }
-}
-
 /// The runtime has one thread.
 #[tokio::test]
 async fn tasks_run_while_a_filter_is_completed() {
-    let _limit = Limit::new();
     let ran = Arc::new(AtomicUsize::new(0));
     let of_filter = Arc::clone(&ran);
-    let make = move |keys| {
-        Ok::<_, BuildError>(Slow(
-            ConcurrentBloom::builder()
-                .expected_keys(keys)
-                .hasher(SipHash13::random())
-                .build()?,
-            of_filter.clone(),
-        ))
+    let make = move |_| {
+        let ran = Arc::clone(&of_filter);
+        let complete = move || {
+            until_blocking(|| ran.load(Ordering::Relaxed) > 0);
+            Ok(())
+        };
+        Ok::<_, Infallible>(Claims::new(1 << 30, || ()).completed_by(complete))
     };
     let read = async |id: u64| Ok::<_, Infallible>(Some(id));
-    let cache = GuardedCache::<u64, u64>::builder().filter(make).build(read).unwrap();
+    let cache = builder().filter(make).build(read).unwrap();
     let source = async |keys: &mut Keys<'_, u64>| {
         let ran = Arc::clone(&ran);
         tokio::spawn(async move {
@@ -214,14 +145,9 @@ async fn tasks_run_while_a_filter_is_completed() {
 
 #[test]
 fn the_first_scheduled_rebuild_of_a_blocking_cache_fills_it_at_once() {
-    let _limit = Limit::new();
     let cache = new(1000);
     let rebuilds = cache.rebuild_every(HOUR, keys([1, 2]));
-    let began = Instant::now();
-    while !cache.is_ready() {
-        assert!(began.elapsed() < LONG, "it does not happen");
-        std::thread::yield_now();
-    }
+    until_blocking(|| cache.is_ready());
     rebuilds.stop();
     assert!(admits(&cache, 2) && !admits(&cache, 3));
 }
@@ -229,7 +155,6 @@ fn the_first_scheduled_rebuild_of_a_blocking_cache_fills_it_at_once() {
 /// Also if the source takes no notice.
 #[test]
 fn a_rebuild_that_is_stopped_keeps_the_old_filter() {
-    let _limit = Limit::new();
     for returns_error in [true, false] {
         let cache = new(1000);
         cache.rebuild_now(keys([1])).unwrap();
@@ -265,7 +190,6 @@ fn assert_about(keys: usize, expected: usize) {
 
 #[test]
 fn updates_of_rows_are_no_new_keys() {
-    let _limit = Limit::new();
     let cache = new(1000);
     cache.rebuild_now(keys(0..1000)).unwrap();
     for _ in 0..100 {
@@ -280,8 +204,7 @@ fn updates_of_rows_are_no_new_keys() {
     assert_about(rebuilt.capacity, 1250);
     assert!(cache.report().filter_bytes <= 2 * bytes);
     // Nor over a restart.
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("guard");
+    let (_directory, path) = file();
     (0..1000).for_each(|key| cache.insert(&key));
     cache.save(&path).unwrap();
     let cache = new(1000);
@@ -291,7 +214,6 @@ fn updates_of_rows_are_no_new_keys() {
 
 #[test]
 fn keys_that_are_added_during_a_rebuild_count_after_it() {
-    let _limit = Limit::new();
     let cache = new(1000);
     let source = |rows: &mut Keys<'_, u64>| {
         cache.insert_batch(&Vec::from_iter(500..800));
@@ -322,7 +244,6 @@ fn rebuild(cache: &Cache, n: u64) -> (usize, usize) {
 
 #[test]
 fn a_rebuild_makes_room_for_the_keys_that_are_known() {
-    let _limit = Limit::new();
     let cache = new(1000);
     cache.insert_batch(&Vec::from_iter(0..3000));
     let (reads, capacity) = rebuild(&cache, 3000);
@@ -337,7 +258,6 @@ fn a_rebuild_makes_room_for_the_keys_that_are_known() {
 
 #[test]
 fn a_filter_that_the_store_has_outgrown_is_built_again_with_more_room() {
-    let _limit = Limit::new();
     let cache = new(100);
     assert_eq!(rebuild(&cache, 1000), (2, 1250));
     assert!(cache.report().filter.false_positive_rate <= 0.01);
@@ -362,7 +282,6 @@ fn save(path: &Path) -> Vec<u8> {
 
 #[test]
 fn a_saved_filter_serves_once() {
-    let _limit = Limit::new();
     let (_directory, path) = file();
     assert_eq!(new(1000).restore(&path, HOUR).unwrap(), Restored::NoFile);
     save(&path);
@@ -382,14 +301,13 @@ fn a_saved_filter_serves_once() {
 /// It lacks keys of the store, so the next process must not turn keys away by it.
 #[test]
 fn a_restart_does_not_close_an_open_guard() {
-    let _limit = Limit::new();
     let (_directory, path) = file();
     save(&path);
     let full = |keys| {
         let builder = ScalableBloom::builder().expected_keys(keys).non_scaling();
         builder.hasher(SipHash13::random()).build()
     };
-    let new = || of(GuardedCache::<u64, u64>::builder().expected_keys(100).filter(full));
+    let new = || of(builder().expected_keys(100).filter(full));
     let cache = new();
     cache.rebuild_now(keys(0..50)).unwrap();
     (50..1000).for_each(|key| cache.insert(&key));
@@ -411,7 +329,6 @@ fn a_restart_does_not_close_an_open_guard() {
 
 #[test]
 fn a_cache_that_nobody_has_filled_is_not_saved() {
-    let _limit = Limit::new();
     let (_directory, path) = file();
     let cache = new(1000);
     cache.insert_batch(&[1, 2, 3]);
@@ -421,7 +338,6 @@ fn a_cache_that_nobody_has_filled_is_not_saved() {
 /// Keys that the file may lack.
 #[test]
 fn a_restore_loses_no_key_that_the_cache_has() {
-    let _limit = Limit::new();
     type Fill = fn(&Cache);
     let ways: [(&str, Fill); 6] = [
         ("added", |cache| cache.insert(&1000)),
@@ -461,7 +377,6 @@ fn a_restore_loses_no_key_that_the_cache_has() {
 
 #[test]
 fn a_file_of_other_keys_or_of_another_filter_is_refused() {
-    let _limit = Limit::new();
     fn restore<K: Key + ?Sized>(path: &Path) -> String {
         let read = |_| Ok::<_, Infallible>(Some(()));
         let cache = GuardedCache::<K, ()>::builder().build_blocking(read).unwrap();
@@ -485,7 +400,7 @@ fn a_file_of_other_keys_or_of_another_filter_is_refused() {
         let builder = ScalableBloom::builder().expected_keys(keys);
         builder.hasher(SipHash13::random()).build()
     };
-    let cache = of(GuardedCache::<u64, u64>::builder().filter(scalable));
+    let cache = of(builder().filter(scalable));
     let error = cache.restore(&path, HOUR).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidData);
     let text = "the bytes are of kind 1 (a ConcurrentBloom), not 2 (a ScalableBloom)";
@@ -505,7 +420,6 @@ fn hash(bytes: &mut [u8]) {
 
 #[test]
 fn a_file_that_is_too_old_or_from_the_future_does_not_serve() {
-    let _limit = Limit::new();
     let (_directory, path) = file();
     let bytes = save(&path);
     for shift in [-7200i64, 7200, -1800] {
@@ -529,7 +443,6 @@ fn a_file_that_is_too_old_or_from_the_future_does_not_serve() {
 /// Every byte of the header counts, those of the filter, and their number.
 #[test]
 fn a_damaged_file_is_an_error() {
-    let _limit = Limit::new();
     let (_directory, path) = file();
     let bytes = save(&path);
     let check = |bytes: &[u8], what: &str, at: usize| {
@@ -554,7 +467,6 @@ fn a_damaged_file_is_an_error() {
 /// overflows, and no rebuild for more keys than a filter can have.
 #[test]
 fn an_absurd_number_of_keys_harms_nothing() {
-    let _limit = Limit::new();
     let (_directory, path) = file();
     for number in [u64::MAX, u64::MAX / 2, 1 << 40] {
         let mut bytes = save(&path);
@@ -573,17 +485,12 @@ fn an_absurd_number_of_keys_harms_nothing() {
 #[cfg(unix)]
 #[test]
 fn only_a_regular_file_is_restored() {
-    use std::sync::Arc;
-    let _limit = Limit::new();
     let (directory, path) = file();
     let restore = |path: &Path, text: &str| {
         let (send, receive) = mpsc::channel();
-        let cache = Arc::new(new(1000));
-        let job = {
-            let (cache, path) = (Arc::clone(&cache), path.to_owned());
-            move || send.send(cache.restore(&path, HOUR))
-        };
-        std::thread::spawn(job);
+        let cache = new(1000);
+        let (its_cache, its_path) = (cache.clone(), path.to_owned());
+        std::thread::spawn(move || send.send(its_cache.restore(&its_path, HOUR)));
         let error = receive.recv_timeout(LONG).expect("it hangs").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
         let text = format!("{} is {text}; a saved guard is a regular file", path.display());
@@ -608,7 +515,6 @@ fn only_a_regular_file_is_restored() {
 /// The source of the rebuild under way has read the store before the row that nobody told.
 #[test]
 fn a_rebuild_under_way_does_not_close_a_reopened_cache() {
-    let _limit = Limit::new();
     let cache = new(1000);
     let during = cache.clone();
     let source = move |keys: &mut Keys<'_, u64>| {

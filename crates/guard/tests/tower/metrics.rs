@@ -1,73 +1,21 @@
 //! What a cache publishes: names, help texts, values; and the dashboard, which names nothing else.
 
-use crate::common::Limit;
-use lanebloom_guard::GuardFilter;
+use crate::common::{LONG, filter::Claims, limit_time};
 use lanebloom_guard::future;
-use lanebloom_guard::lanebloom::{ConcurrentBloom, Funnel, SipHash13, Statistics};
 use lanebloom_guard::sync::GuardedCache;
 use metrics_util::MetricKind;
 use metrics_util::debugging::{DebugValue, DebuggingRecorder, Snapshotter};
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
-/// After so long, nothing will happen any more.
-const LONG: Duration = Duration::from_secs(60);
-
-/// A filter that claims its size. It has a lag, and its statistics can be made to take long.
-struct Filter {
-    keys: ConcurrentBloom<SipHash13>,
-    bytes: usize,
-    figures: Box<dyn Fn() + Send + Sync>,
-}
-
-impl Filter {
-    fn new(bytes: usize, figures: impl Fn() + Send + Sync + 'static) -> Self {
-        let builder = ConcurrentBloom::builder().expected_keys(1000);
-        Self {
-            keys: builder.hasher(SipHash13::random()).build().unwrap(),
-            bytes,
-            figures: Box::new(figures),
-        }
-    }
-}
-
-impl GuardFilter for Filter {
-    fn contains<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-        self.keys.contains(key)
-    }
-    fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
-        self.keys.contains_batch_bitmap(keys, out);
-    }
-    fn insert<K: Funnel + ?Sized>(&self, key: &K) -> bool {
-        self.keys.insert(key);
-        true
-    }
-    fn insert_batch<K: Funnel>(&self, keys: &[K]) -> bool {
-        self.keys.insert_batch(keys);
-        true
-    }
-    fn statistics(&self) -> Statistics {
-        (self.figures)();
-        self.keys.statistics()
-    }
-    fn false_positive_rate(&self) -> f64 {
-        self.keys.false_positive_rate()
-    }
-    fn memory_bytes(&self) -> usize {
-        self.bytes
-    }
-    fn lag(&self) -> Option<Duration> {
-        Some(Duration::from_millis(1500))
-    }
-}
-
-type Cache = GuardedCache<u64, u64, Filter>;
+type Cache = GuardedCache<u64, u64, Claims>;
 
 /// A cache over a store that has the rows 0 to 99.
-fn cache(filter: impl Fn() -> Filter + Send + Sync + 'static) -> Cache {
+fn cache(filter: impl Fn() -> Claims + Send + Sync + 'static) -> Cache {
+    limit_time();
     let read = |id: u64| Ok::<_, Infallible>((id < 100).then_some(id));
     let builder = GuardedCache::<u64, u64>::builder().name("users").expected_keys(1000);
     let builder = builder.filter(move |_| Ok::<_, Infallible>(filter()));
@@ -102,7 +50,7 @@ fn all_metrics() -> BTreeMap<String, (Option<String>, Vec<DebugValue>)> {
     let recorder = DebuggingRecorder::new();
     let snapshotter = recorder.snapshotter();
     metrics::with_local_recorder(&recorder, || {
-        let cache = cache(|| Filter::new(1000, || ()));
+        let cache = cache(|| Claims::new(1000, || ()));
         cache.rebuild_now(|keys| Ok(keys.insert_all(0..101)?)).unwrap();
         for key in [17, 17, 100, 100, 1_000_017] {
             cache.get(&key).unwrap();
@@ -126,7 +74,6 @@ fn without_key(cache: Cache) {
 
 #[test]
 fn every_metric_has_a_help_text_and_is_on_the_crates_page() {
-    let _limit = Limit::new();
     let all = all_metrics();
     assert!(all.len() >= 25, "{:?}", all.keys());
     let page = include_str!("../../src/lib.rs");
@@ -157,7 +104,6 @@ fn names_of_dashboard() -> BTreeSet<String> {
 
 #[test]
 fn the_dashboard_shows_every_metric_and_no_other() {
-    let _limit = Limit::new();
     let mut shown = names_of_dashboard();
     // The parts of a histogram.
     assert!(shown.remove("lanebloom_guard_load_seconds_sum"));
@@ -171,7 +117,6 @@ fn the_dashboard_shows_every_metric_and_no_other() {
 
 #[test]
 fn the_values_are_those_of_the_cache() {
-    let _limit = Limit::new();
     let all = all_metrics();
     let values = |name: &str| &all[&format!("lanebloom_guard_{name}")].1;
     let count = |name| match values(name)[..] {
@@ -201,8 +146,7 @@ fn the_values_are_those_of_the_cache() {
 
 #[test]
 fn the_age_of_the_keys_is_that_of_the_last_rebuild_that_succeeded() {
-    let _limit = Limit::new();
-    let cache = cache(|| Filter::new(1000, || ()));
+    let cache = cache(|| Claims::new(1000, || ()));
     let age = || cache.report().keys_age;
     let made = Instant::now();
     // It grows from the beginning, also while rebuilds fail.
@@ -215,12 +159,11 @@ fn the_age_of_the_keys_is_that_of_the_last_rebuild_that_succeeded() {
     cache.rebuild_now(|_| Err("connection lost".into())).unwrap_err();
     assert!(age() >= Duration::from_millis(20));
     let began = Instant::now();
-    cache
-        .rebuild_now(|keys| {
-            while began.elapsed() < Duration::from_millis(20) {}
-            Ok(keys.insert(17)?)
-        })
-        .unwrap();
+    let slowly = cache.rebuild_now(|keys| {
+        while began.elapsed() < Duration::from_millis(20) {}
+        Ok(keys.insert(17)?)
+    });
+    slowly.unwrap();
     // Since it began: what the store got later may be missing.
     assert!(age() >= Duration::from_millis(20) && age() <= began.elapsed());
     assert!(age() < made.elapsed());
@@ -229,45 +172,39 @@ fn the_age_of_the_keys_is_that_of_the_last_rebuild_that_succeeded() {
 /// A large filter is read by a thread: `publish` returns while the thread reads.
 #[test]
 fn publish_does_not_wait_for_a_large_filter() {
-    let _limit = Limit::new();
-    let (go, wait) = mpsc::channel();
-    let wait = Mutex::new(wait);
+    let (go, wait) = mpsc::channel::<()>();
+    let wait = Arc::new(Mutex::new(wait));
     let reads = Arc::new(AtomicUsize::new(0));
     let of_filter = Arc::clone(&reads);
-    let is_slow = Arc::new(AtomicBool::new(true));
-    let slow = Arc::clone(&is_slow);
-    let cache = {
-        let wait = Arc::new(wait);
-        cache(move || {
-            let (wait, reads, slow) = (Arc::clone(&wait), Arc::clone(&of_filter), Arc::clone(&slow));
-            Filter::new(1 << 30, move || {
-                reads.fetch_add(1, Ordering::Relaxed);
-                if slow.load(Ordering::Relaxed) {
-                    wait.lock().unwrap().recv().unwrap();
-                }
-            })
+    let cache = cache(move || {
+        let (wait, reads) = (Arc::clone(&wait), Arc::clone(&of_filter));
+        Claims::new(1 << 30, move || {
+            reads.fetch_add(1, Ordering::Relaxed);
+            // Until the other end is dropped.
+            let _ = wait.lock().unwrap().recv();
         })
-    };
+    });
     cache.insert_batch(&Vec::from_iter(0..50));
     let recorder = DebuggingRecorder::new();
     let snapshotter = recorder.snapshotter();
     let publish = || metrics::with_local_recorder(&recorder, || cache.publish());
     let keys = || gauge(&snapshotter, "lanebloom_guard_filter_keys");
     // The thread has not ended: the rest is published, and no second thread begins.
-    publish();
+    // (A snapshot resets the gauges.)
+    for (name, value) in [("ready", 0.0), ("open", 1.0)] {
+        publish();
+        assert_eq!(gauge(&snapshotter, &format!("lanebloom_guard_{name}")), Some(value));
+    }
     publish();
     assert_eq!(keys(), None);
     while reads.load(Ordering::Relaxed) == 0 {
         std::thread::yield_now();
     }
     publish();
-    assert_eq!(
-        gauge(&snapshotter, "lanebloom_guard_filter_bytes"),
-        Some((1 << 30) as f64)
-    );
+    let bytes = gauge(&snapshotter, "lanebloom_guard_filter_bytes");
+    assert_eq!(bytes, Some((1 << 30) as f64));
     assert_eq!((keys(), reads.load(Ordering::Relaxed)), (None, 1));
-    is_slow.store(false, Ordering::Relaxed);
-    go.send(()).unwrap();
+    drop(go);
     let about_50 = |keys: f64| (45.0..55.0).contains(&keys);
     while !keys().is_some_and(about_50) {
         publish();
@@ -281,14 +218,13 @@ fn publish_does_not_wait_for_a_large_filter() {
 /// A thread reads the old filter for an awaited rebuild: other tasks run meanwhile.
 #[tokio::test]
 async fn a_rebuild_does_not_hold_up_other_tasks() {
-    let _limit = Limit::new();
     let (go, wait) = mpsc::channel();
     let wait = Arc::new(Mutex::new(wait));
     let builder = future::GuardedCache::<u64, u64>::builder().expected_keys(1000);
     let builder = builder.filter(move |_| {
         let wait = Arc::clone(&wait);
         let read = move || wait.lock().unwrap().recv_timeout(LONG).expect("the other task runs");
-        Ok::<_, Infallible>(Filter::new(1 << 30, read))
+        Ok::<_, Infallible>(Claims::new(1 << 30, read))
     });
     let cache = builder.build(async |id| Ok::<_, Infallible>(Some(id))).unwrap();
     cache.insert_batch(&Vec::from_iter(0..2000));
@@ -302,10 +238,9 @@ async fn a_rebuild_does_not_hold_up_other_tasks() {
 /// Also before the first `publish`, and for a guard without a cache.
 #[test]
 fn a_layer_publishes_its_own_count_with_a_help_text() {
-    let _limit = Limit::new();
     let recorder = DebuggingRecorder::new();
     let snapshotter = recorder.snapshotter();
-    metrics::with_local_recorder(&recorder, || without_key(cache(|| Filter::new(1000, || ()))));
+    metrics::with_local_recorder(&recorder, || without_key(cache(|| Claims::new(1000, || ()))));
     let all = recorded(&snapshotter);
     let (help, values) = &all["lanebloom_guard_requests_without_key_total"];
     assert!(

@@ -1,9 +1,12 @@
 //! The Redis tier beside real servers, each of which the test starts for itself.
 
-/// Starts a server, or ends the test.
+/// Starts a server, or ends the test where there is none.
 macro_rules! server {
-    ($test:ident) => {
-        match crate::redis_server::Server::of(stringify!($test)).start() {
+    () => {
+        server!(crate::redis_server::Server::default().start())
+    };
+    ($server:expr) => {
+        match $server {
             Some(server) => server,
             None => return,
         }

@@ -1,7 +1,7 @@
 //! The asynchronous calls of `RedisBitmap` and `LocalBitmap` (feature `tokio`).
 
-use crate::redis_bitmaps::{get, keys, one_of_each};
-use crate::redis_server::Redis;
+use crate::redis_bitmaps::{keys, lookups, one_of_each};
+use crate::redis_server::{Redis, ask};
 use lanebloom_redis::RedisBitmap;
 use std::future::Future;
 use std::ops::Range;
@@ -46,7 +46,7 @@ pub(crate) fn inserts(
 /// share.
 #[test]
 fn asynchronous_calls_answer_as_blocking_ones() {
-    let server = server!(asynchronous_calls_answer_as_blocking_ones);
+    let server = server!();
     let mut blocking = server.connection();
     runtime().block_on(async {
         let mut connection = multiplexed(&server).await;
@@ -72,10 +72,8 @@ fn asynchronous_calls_answer_as_blocking_ones() {
                             .await
                             .unwrap();
                         for i in [0, 100, 199] {
-                            assert_eq!(
-                                filter.contains_async(&mut connection, &asked[i]).await.unwrap(),
-                                found[i]
-                            );
+                            let single = filter.contains_async(&mut connection, &asked[i]).await;
+                            assert_eq!(single.unwrap(), found[i]);
                         }
                         (asked, found)
                     })
@@ -83,9 +81,7 @@ fn asynchronous_calls_answer_as_blocking_ones() {
                 .collect();
             for task in tasks {
                 let (asked, found) = task.await.unwrap();
-                let mut expected = vec![false; asked.len()];
-                filter.contains_batch(&mut blocking, &asked, &mut expected).unwrap();
-                assert_eq!(found, expected);
+                assert_eq!(found, lookups(&filter, &mut blocking, &asked));
             }
 
             let copy = sendable(filter.fetch_local_async(&mut connection, 1 << 20))
@@ -95,24 +91,17 @@ fn asynchronous_calls_answer_as_blocking_ones() {
             filter.insert_async(&mut connection, "one more").await.unwrap();
             sendable(copy.refresh_async(&mut connection)).await.unwrap();
             assert!(copy.contains("one more"));
-            assert!(
-                filter
-                    .expire_async(&mut connection, Duration::from_secs(100))
-                    .await
-                    .unwrap()
-            );
+            let expires = filter.expire_async(&mut connection, Duration::from_secs(100));
+            assert!(expires.await.unwrap());
             filter.clear_async(&mut connection).await.unwrap();
             assert!(!filter.contains_async(&mut connection, &many[0]).await.unwrap());
             assert!(copy.refresh_async(&mut connection).await.unwrap().vanished);
         }
-        get::<()>(&mut blocking, &["LPUSH", "go-zero", "a list"]);
+        ask::<()>(&mut blocking, &["LPUSH", "go-zero", "a list"]);
         let error = one_of_each()[2].contains_async(&mut connection, "a").await.unwrap_err();
         assert!(error.is_wrong_type(), "{error}");
-        let error = RedisBitmap::jedis("b", 10, 0.1)
-            .unwrap()
-            .contains_async(&mut connection, "a")
-            .await;
-        assert!(!error.unwrap());
+        let other = RedisBitmap::jedis("b", 10, 0.1).unwrap();
+        assert!(!other.contains_async(&mut connection, "a").await.unwrap());
         drop(server);
         let error = one_of_each()[2].contains_async(&mut connection, "a").await.unwrap_err();
         assert!(error.is_unreachable(), "{error:?}");
@@ -141,7 +130,7 @@ async fn multiplexed(server: &Redis) -> redis::aio::MultiplexedConnection {
 /// The calls about a whole filter, and those of pairs, do what their blocking twins do.
 #[test]
 fn asynchronous_calls_about_whole_filters() {
-    let server = server!(asynchronous_calls_about_whole_filters);
+    let server = server!();
     let mut blocking = server.connection();
     runtime().block_on(async {
         let mut connection = multiplexed(&server).await;
@@ -156,10 +145,8 @@ fn asynchronous_calls_about_whole_filters() {
         assert!((495..=500).contains(&inserted), "{inserted}");
         let opened = RedisBitmap::open_redisson_async(connection, "users").await.unwrap();
         assert_eq!(opened.unwrap().bit_size(), users.bit_size());
-        assert_eq!(
-            users.estimated_len_async(connection).await.unwrap(),
-            users.estimated_len(&mut blocking).unwrap()
-        );
+        let len = users.estimated_len_async(connection).await.unwrap();
+        assert_eq!(len, users.estimated_len(&mut blocking).unwrap());
 
         let next = RedisBitmap::redisson("next", 1000, 0.01).unwrap();
         next.insert_async(connection, "ann").await.unwrap();

@@ -4,8 +4,8 @@
 
 mod cluster;
 
-use crate::common::number;
-use crate::redis_server::{Redis, Server, server_with_bloom};
+use crate::common::{SetAtEnd, number};
+use crate::redis_server::{Redis, Server, server_with_bloom, try_ask};
 use cluster::{Cluster, until};
 use lanebloom::{ConcurrentBloom, WindowedBloom};
 use lanebloom_formats::{RedisBloom, RedisCuckoo};
@@ -23,21 +23,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Starts three masters, or ends the test.
 macro_rules! cluster {
-    ($test:ident) => {
-        match Cluster::start(3, || Some(Server::of(stringify!($test)))) {
-            Some(cluster) => cluster,
-            None => return,
-        }
+    () => {
+        server!(Cluster::start(3, || Some(Server::default())))
     };
-}
-
-/// Ends the other thread, also if this one panics.
-struct SetOnDrop<'a>(&'a AtomicBool);
-
-impl Drop for SetOnDrop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Release);
-    }
 }
 
 /// A connection that waits briefly between its attempts.
@@ -74,7 +62,7 @@ fn keys_of(node: &Redis) -> Vec<String> {
 
 #[test]
 fn a_node_refuses_what_another_has() {
-    let cluster = cluster!(a_node_refuses_what_another_has);
+    let cluster = cluster!();
     let [here, there] = [0, 1].map(|node| cluster.name_at(node, 3, "tag"));
     let mut connection = cluster.nodes[0].connection();
     let slot = cluster.slot_of(&there);
@@ -116,7 +104,7 @@ fn a_node_refuses_what_another_has() {
 
 #[test]
 fn a_growing_filter_needs_a_hash_tag() {
-    let cluster = cluster!(a_growing_filter_needs_a_hash_tag);
+    let cluster = cluster!();
     // The bitmaps are in other slots than the cursor; or than the name that they begin with.
     let node = |key: &str| cluster.first_owner(cluster.slot_of(key), 3);
     let bases = || (0..1000).map(|i| format!("bits{i}"));
@@ -125,10 +113,10 @@ fn a_growing_filter_needs_a_hash_tag() {
         let filter = RedisBitmap::guava(base.as_str(), cursor.as_str(), 50, 0.01).unwrap();
         let mut connection = cluster.nodes[node(&cursor)].connection();
         let error = filter.insert(&mut connection, "a").unwrap_err();
-        assert!(error.is_cross_slot(), "{error}");
+        let text = error.to_string();
         assert!(
-            error.to_string().starts_with(&format!("{base:?} and the keys with it")),
-            "{error}"
+            error.is_cross_slot() && text.starts_with(&format!("{base:?} and the keys with it")),
+            "{text}"
         );
         let error = filter.insert(&mut connect(&cluster), "a").unwrap_err();
         assert!(error.is_cross_slot(), "{error}");
@@ -149,7 +137,7 @@ fn a_growing_filter_needs_a_hash_tag() {
 /// A node that is giving a slot away never answers for what it has given.
 #[test]
 fn a_slot_that_moves_is_an_error_of_one_nodes_client() {
-    let cluster = cluster!(a_slot_that_moves_is_an_error_of_one_nodes_client);
+    let cluster = cluster!();
     let tag = cluster.name_at(0, 3, "tag");
     let slot = cluster.slot_of(&tag);
     let [mut from, mut to] = [0, 1].map(|node| cluster.nodes[node].connection());
@@ -189,7 +177,7 @@ fn a_slot_that_moves_is_an_error_of_one_nodes_client() {
 /// Filters of every layout by connections to the cluster, while their slots go round.
 #[test]
 fn nothing_is_lost_while_slots_move() {
-    let cluster = cluster!(nothing_is_lost_while_slots_move);
+    let cluster = cluster!();
     let tags: Vec<String> = (0..3).map(|node| cluster.name_at(node, 3, "tag")).collect();
     let filters: Vec<RedisBitmap> = tags.iter().flat_map(|tag| one_of_each(tag)).collect();
     let (moves, done) = (AtomicUsize::new(0), AtomicBool::new(false));
@@ -205,7 +193,7 @@ fn nothing_is_lost_while_slots_move() {
                 }
             }
         });
-        let _end = SetOnDrop(&done);
+        let _end = SetAtEnd(&done);
         let mut connection = connect(&cluster);
         let mut rounds = 0;
         // The slots have gone round twice.
@@ -215,11 +203,8 @@ fn nothing_is_lost_while_slots_move() {
             for filter in &filters {
                 assert!(filter.insert(&mut connection, &keys[0]).unwrap(), "{filter:?}");
                 assert!(!filter.insert(&mut connection, &keys[0]).unwrap(), "{filter:?}");
-                assert_eq!(
-                    filter.insert_batch(&mut connection, &keys[..3]).unwrap(),
-                    2,
-                    "{filter:?}"
-                );
+                let new = filter.insert_batch(&mut connection, &keys[..3]).unwrap();
+                assert_eq!(new, 2, "{filter:?}");
                 let mut found = [false; 5];
                 filter.contains_batch(&mut connection, &keys, &mut found).unwrap();
                 assert_eq!(found, [true, true, true, false, false], "{filter:?}");
@@ -264,12 +249,12 @@ fn nothing_is_lost_while_slots_move() {
 
 #[test]
 fn a_replica_takes_over() {
-    let mut cluster = cluster!(a_replica_takes_over);
+    let mut cluster = cluster!();
     let tag = cluster.name_at(0, 3, "tag");
     let filters = one_of_each(&tag);
     let mut connection = connect(&cluster);
     let mut one_nodes = cluster.nodes[0].connection();
-    let replica = cluster.add_replica(0, Server::of("a_replica_takes_over"));
+    let replica = cluster.add_replica(0, Server::default());
     for filter in &filters {
         filter.insert_batch(&mut connection, &["a", "b"]).unwrap();
     }
@@ -311,7 +296,7 @@ fn window(node: &Redis, name: &str) -> Result<SharedWindow, SharedError> {
 /// A set and a window follow their slot from node to node, whichever node they were told.
 #[test]
 fn shared_sets_follow_their_slot() {
-    let mut cluster = cluster!(shared_sets_follow_their_slot);
+    let mut cluster = cluster!();
     let name = cluster.name_at(0, 3, "set");
     let slot = cluster.slot_of(&name);
     let sets = [0, 2].map(|node| shared(&cluster.nodes[node], &name).unwrap());
@@ -331,6 +316,11 @@ fn shared_sets_follow_their_slot() {
         }
     };
     exchange("before");
+    // Bits, and whole chunks of 8 KiB.
+    let many: Vec<u64> = (0..10_000).collect();
+    sets[0].insert_batch(&many);
+    sets.iter().for_each(|set| set.sync(PATIENCE).unwrap());
+    assert!(many.iter().all(|key| sets[1].contains(key)));
 
     // Half moved, the set cannot be exchanged. Inserts are kept.
     cluster.begin_move(slot, 0, 1);
@@ -338,18 +328,17 @@ fn shared_sets_follow_their_slot() {
     sets[0].insert("meanwhile");
     assert!(sets[0].sync(Duration::from_millis(1)).is_err());
     until("the exchange fails", || sets[0].stats().last_error.is_some());
-    let error = sets[0].stats().last_error.unwrap().to_string();
-    assert!(
-        error.contains("TryAgain") || error.contains(&format!("slot {slot} ")),
-        "{error}"
-    );
+    let is_told = |error: SharedError| {
+        let text = error.to_string();
+        assert!(
+            text.contains("TryAgain") || text.contains(&format!("slot {slot} ")),
+            "{text}"
+        );
+    };
+    is_told(sets[0].stats().last_error.unwrap());
     while cluster.move_keys(slot, 0, 1, 1) {}
     // A new node of the set is told the slot and the node.
-    let error = shared(&cluster.nodes[0], &name).unwrap_err().to_string();
-    assert!(
-        error.contains("TryAgain") || error.contains(&format!("slot {slot} ")),
-        "{error}"
-    );
+    is_told(shared(&cluster.nodes[0], &name).unwrap_err());
     cluster.end_move(slot, 0, 1);
     sets[1].sync(PATIENCE).unwrap();
     sets[0].sync(PATIENCE).unwrap();
@@ -357,11 +346,16 @@ fn shared_sets_follow_their_slot() {
     assert!(sets[1].contains("meanwhile"));
     exchange("moved");
 
-    let replica = cluster.add_replica(1, Server::of("shared_sets_follow_their_slot"));
+    let replica = cluster.add_replica(1, Server::default());
     cluster.await_replica(1, replica);
     cluster.fail_over(1, replica);
     exchange("after the failover");
     let late = shared(&cluster.nodes[2], &name).unwrap();
+    let fills = |set: &SharedBloom| set.fill_once(PATIENCE, |_| Ok::<_, std::convert::Infallible>(()));
+    assert_eq!(
+        (fills(&late).unwrap(), fills(&sets[0]).unwrap()),
+        (Filled::Here, Filled::Elsewhere)
+    );
     for step in ["before", "moved", "after the failover"] {
         assert!(late.contains(&format!("{step} 0")) && late.contains(&format!("{step} 1")));
     }
@@ -372,9 +366,9 @@ fn shared_sets_follow_their_slot() {
 #[cfg(unix)]
 #[test]
 fn a_set_lags_until_a_replica_takes_over() {
-    let mut cluster = cluster!(a_set_lags_until_a_replica_takes_over);
+    let mut cluster = cluster!();
     let name = cluster.name_at(0, 3, "set");
-    let replica = cluster.add_replica(0, Server::of("a_set_lags_until_a_replica_takes_over"));
+    let replica = cluster.add_replica(0, Server::default());
     let sets = [1, 2].map(|node| {
         let filter = ConcurrentBloom::builder().expected_keys(10_000).build().unwrap();
         let builder = SharedBloom::builder(&name).interval(Duration::from_millis(5));
@@ -402,7 +396,7 @@ fn a_set_lags_until_a_replica_takes_over() {
 /// Half moved, a set cannot be rebuilt, and no node makes a second root. Then all follow.
 #[test]
 fn a_set_is_rebuilt_after_its_slot_has_moved() {
-    let cluster = cluster!(a_set_is_rebuilt_after_its_slot_has_moved);
+    let cluster = cluster!();
     let name = cluster.name_at(0, 3, "growing");
     let slot = cluster.slot_of(&name);
     let build = |keys| ConcurrentBloom::builder().expected_keys(keys).build();
@@ -427,8 +421,7 @@ fn a_set_is_rebuilt_after_its_slot_has_moved() {
     cluster.end_move(slot, 0, 1);
     // What was asked for comes now.
     until("the set is rebuilt", || nodes.iter().all(|node| node.generation() == 1));
-    nodes.iter().for_each(|node| node.sync(PATIENCE).unwrap());
-    nodes.iter().for_each(|node| node.sync(PATIENCE).unwrap());
+    nodes.iter().chain(&nodes).for_each(|node| node.sync(PATIENCE).unwrap());
     assert!(nodes[0].contains("meanwhile") && nodes[0].contains("row"));
     let all = ["row", "meanwhile"];
     assert_eq!((fill(1, &all), fill(0, &[])), (Filled::Here, Filled::Elsewhere));
@@ -440,12 +433,12 @@ fn a_set_is_rebuilt_after_its_slot_has_moved() {
 /// A node that does not know how others reach it names a port alone: that of its own host.
 #[test]
 fn a_redirection_without_a_host_is_to_another_port() {
-    let cluster = cluster!(a_redirection_without_a_host_is_to_another_port);
+    let cluster = cluster!();
     for node in &cluster.nodes {
         node.ask::<()>(&["CONFIG", "SET", "cluster-preferred-endpoint-type", "unknown-endpoint"]);
     }
     let name = cluster.name_at(0, 3, "set");
-    let error = cluster.nodes[2].try_ask::<()>(&["GET", &name]).unwrap_err();
+    let error = try_ask::<()>(&mut cluster.nodes[2].connection(), &["GET", &name]).unwrap_err();
     let port = format!(":{}", cluster.nodes[0].port());
     assert_eq!(error.redirect_node().unwrap().0, port);
 
@@ -457,10 +450,7 @@ fn a_redirection_without_a_host_is_to_another_port() {
 
 #[test]
 fn filters_of_the_module_are_fetched_and_stored() {
-    let test = "filters_of_the_module_are_fetched_and_stored";
-    let Some(cluster) = Cluster::start(3, || server_with_bloom(test)) else {
-        return;
-    };
+    let cluster = server!(Cluster::start(3, server_with_bloom));
     let mut connection = connect(&cluster);
     let mut bloom = RedisBloom::with_capacity(1000, 0.01).unwrap();
     bloom.insert("a").unwrap();
@@ -480,10 +470,10 @@ fn filters_of_the_module_are_fetched_and_stored() {
             RedisBloom::fetch(&mut one_nodes, &name, 1 << 20).unwrap_err(),
             bloom.store(&mut one_nodes, &name).unwrap_err(),
         ] {
-            assert!(error.is_elsewhere() && !error.is_missing(), "{error}");
+            let (text, slot) = (error.to_string(), format!("{name:?} is in slot "));
             assert!(
-                error.to_string().starts_with(&format!("{name:?} is in slot ")),
-                "{error}"
+                error.is_elsewhere() && !error.is_missing() && text.starts_with(&slot),
+                "{text}"
             );
         }
 
@@ -492,10 +482,7 @@ fn filters_of_the_module_are_fetched_and_stored() {
         let fetched = RedisCuckoo::fetch(&mut connection, &name, 1 << 20).unwrap();
         assert!(fetched.contains("a") && !fetched.contains("b"));
         let mut other = cluster.nodes[(node + 1) % 3].connection();
-        assert!(
-            RedisCuckoo::fetch(&mut other, &name, 1 << 20)
-                .unwrap_err()
-                .is_elsewhere()
-        );
+        let error = RedisCuckoo::fetch(&mut other, &name, 1 << 20).unwrap_err();
+        assert!(error.is_elsewhere(), "{error}");
     }
 }

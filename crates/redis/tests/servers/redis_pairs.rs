@@ -2,6 +2,7 @@
 
 use crate::common::number;
 use crate::mock::Mock;
+use crate::redis_server::ask;
 use lanebloom_redis::RedisBitmap;
 use std::time::Duration;
 
@@ -21,13 +22,13 @@ fn filters(name: &str) -> Vec<RedisBitmap> {
 
 #[test]
 fn pairs_answer_as_single_calls() {
-    let server = server!(pairs_answer_as_single_calls);
-    let mut connection = server.connection();
+    let server = server!();
+    let connection = &mut server.connection();
     let (paired, single) = (filters("paired"), filters("single"));
     for round in 0..6u64 {
         if round == 3 {
             // The server forgets the scripts.
-            redis::cmd("SCRIPT").arg("FLUSH").exec(&mut connection).unwrap();
+            ask::<()>(connection, &["SCRIPT", "FLUSH"]);
         }
         let len = [0, 1, 7, 300, 1000, 50][round as usize];
         let picks: Vec<(usize, String)> = (0..len)
@@ -38,10 +39,10 @@ fn pairs_answer_as_single_calls() {
             .collect();
         let pairs: Vec<(&RedisBitmap, &str)> = picks.iter().map(|(i, key)| (&paired[*i], &**key)).collect();
         let mut changed = vec![true; pairs.len()];
-        let sum = RedisBitmap::insert_pairs(&mut connection, &pairs, &mut changed).unwrap();
+        let sum = RedisBitmap::insert_pairs(connection, &pairs, &mut changed).unwrap();
         let expected: Vec<bool> = picks
             .iter()
-            .map(|(i, key)| single[*i].insert(&mut connection, key).unwrap())
+            .map(|(i, key)| single[*i].insert(connection, key).unwrap())
             .collect();
         assert_eq!(changed, expected);
         assert_eq!(sum, expected.iter().filter(|new| **new).count());
@@ -51,29 +52,29 @@ fn pairs_answer_as_single_calls() {
             .collect();
         let pairs: Vec<(&RedisBitmap, &str)> = asked.iter().map(|(i, key)| (&paired[*i], &**key)).collect();
         let mut found = vec![true; pairs.len()];
-        RedisBitmap::contains_pairs(&mut connection, &pairs, &mut found).unwrap();
+        RedisBitmap::contains_pairs(connection, &pairs, &mut found).unwrap();
         let expected: Vec<bool> = asked
             .iter()
-            .map(|(i, key)| single[*i].contains(&mut connection, key).unwrap())
+            .map(|(i, key)| single[*i].contains(connection, key).unwrap())
             .collect();
         assert_eq!(found, expected);
     }
     for (paired, single) in paired.iter().zip(&single) {
-        let lens = [paired, single].map(|filter| filter.estimated_len(&mut connection).unwrap());
+        let lens = [paired, single].map(|filter| filter.estimated_len(connection).unwrap());
         assert!(lens[0] == lens[1] && lens[0] > 50, "{paired:?}: {lens:?}");
     }
 }
 
 #[test]
 fn a_batch_takes_one_round_trip() {
-    let server = server!(a_batch_takes_one_round_trip);
-    let mut connection = server.connection();
+    let server = server!();
+    let connection = &mut server.connection();
     let days: Vec<RedisBitmap> = (0..100)
         .map(|day| RedisBitmap::jedis(format!("day {day}"), 100, 0.01).unwrap())
         .collect();
     let pairs: Vec<(&RedisBitmap, &str)> = days.iter().map(|day| (day, "ann")).collect();
     let mut answers = [false; 100];
-    let mut counted = Mock::new(|request| request.send(&mut connection));
+    let mut counted = Mock::new(|request| request.send(connection));
     assert_eq!(
         RedisBitmap::insert_pairs(&mut counted, &pairs, &mut answers).unwrap(),
         100
@@ -85,7 +86,7 @@ fn a_batch_takes_one_round_trip() {
     let pairs: Vec<(&RedisBitmap, &str)> = mixed.iter().map(|filter| (filter, "ann")).collect();
     let mut answers = [false; 10];
     let mut trips = || {
-        let mut counted = Mock::new(|request| request.send(&mut connection));
+        let mut counted = Mock::new(|request| request.send(connection));
         RedisBitmap::insert_pairs(&mut counted, &pairs, &mut answers).unwrap();
         RedisBitmap::contains_pairs(&mut counted, &pairs, &mut answers).unwrap();
         counted.requests
@@ -97,36 +98,29 @@ fn a_batch_takes_one_round_trip() {
 
 #[test]
 fn pairs_expire_and_fail_as_single_calls() {
-    let server = server!(pairs_expire_and_fail_as_single_calls);
-    let mut connection = server.connection();
+    let server = server!();
+    let connection = &mut server.connection();
     let mut answers = [false; 2];
     for filter in filters("brief") {
         let filter = filter.expire_on_insert(Duration::from_secs(99));
         let pairs = [(&filter, "a"), (&filter, "b")];
-        assert_eq!(
-            RedisBitmap::insert_pairs(&mut connection, &pairs, &mut answers).unwrap(),
-            2
-        );
+        assert_eq!(RedisBitmap::insert_pairs(connection, &pairs, &mut answers).unwrap(), 2);
     }
-    let keys: Vec<String> = redis::cmd("KEYS").arg("*").query(&mut connection).unwrap();
+    let keys: Vec<String> = ask(connection, &["KEYS", "*"]);
     // Guava's cursor is there only once the filter has grown.
     assert_eq!(keys.len(), 12, "{keys:?}");
     for key in keys {
-        let seconds: i64 = redis::cmd("TTL").arg(&key).query(&mut connection).unwrap();
+        let seconds: i64 = ask(connection, &["TTL", &key]);
         assert!((1..=99).contains(&seconds), "{key}: {seconds}");
     }
 
     let plain = RedisBitmap::go_zero("plain", 1000).unwrap();
     let list = RedisBitmap::jedis("list", 100, 0.01).unwrap();
-    redis::cmd("LPUSH")
-        .arg("bf:list")
-        .arg("x")
-        .exec(&mut connection)
-        .unwrap();
+    ask::<()>(connection, &["LPUSH", "bf:list", "x"]);
     let pairs = [(&plain, "a"), (&list, "a")];
     for error in [
-        RedisBitmap::contains_pairs(&mut connection, &pairs, &mut answers).unwrap_err(),
-        RedisBitmap::insert_pairs(&mut connection, &pairs, &mut answers).unwrap_err(),
+        RedisBitmap::contains_pairs(connection, &pairs, &mut answers).unwrap_err(),
+        RedisBitmap::insert_pairs(connection, &pairs, &mut answers).unwrap_err(),
     ] {
         assert!(
             error.is_wrong_type() && error.to_string().starts_with("\"bf:list\""),
@@ -134,15 +128,15 @@ fn pairs_expire_and_fail_as_single_calls() {
         );
     }
     let other = RedisBitmap::redisson("redisson brief 0", 700, 0.03).unwrap();
-    let error = RedisBitmap::contains_pairs(&mut connection, &[(&plain, "a"), (&other, "a")], &mut answers);
+    let error = RedisBitmap::contains_pairs(connection, &[(&plain, "a"), (&other, "a")], &mut answers);
     assert!(error.unwrap_err().is_other_configuration());
     // What has no place in its layout is not found, and not inserted.
     let texts = RedisBitmap::scrapy("texts", 12, 6).unwrap();
     let bytes = [(&texts, [0xff_u8]), (&plain, [7])];
-    plain.insert(&mut connection, &[7_u8]).unwrap();
-    RedisBitmap::contains_pairs(&mut connection, &bytes, &mut answers).unwrap();
+    plain.insert(connection, &[7_u8]).unwrap();
+    RedisBitmap::contains_pairs(connection, &bytes, &mut answers).unwrap();
     assert_eq!(answers, [false, true]);
-    assert!(RedisBitmap::insert_pairs(&mut connection, &bytes, &mut answers).is_err());
+    assert!(RedisBitmap::insert_pairs(connection, &bytes, &mut answers).is_err());
 }
 
 #[test]

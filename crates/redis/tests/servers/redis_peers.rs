@@ -8,9 +8,10 @@
 //! `LANEBLOOM_REQUIRE_SCRAPY` is set, as in CI.
 
 use crate::common::number;
-use crate::redis_server::{Redis, Server, skip};
+use crate::redis_bitmaps::{inserts, lookups, lookups_in};
+use crate::redis_server::{Redis, ask, skip};
 use lanebloom_redis::RedisBitmap;
-use redis::Connection;
+
 use serde_json::{Value as Json, json};
 use std::io::{BufRead, BufReader, BufWriter, ErrorKind, Read, Write};
 use std::path::Path;
@@ -174,21 +175,14 @@ fn text(i: u64) -> String {
     (0..number(i) % 41 * u64::from(i > 0)).map(character).collect()
 }
 
-fn value(connection: &mut Connection, key: &str) -> Vec<u8> {
-    redis::cmd("GET").arg(key).query(connection).unwrap()
-}
-
 /// The same inserts by Java and by us, one by one and in batches: the same bits in Redis, the same
 /// answers, and each reads the other's.
 #[test]
 fn guavas_layouts_agree_with_java() {
-    const TEST: &str = "guavas_layouts_agree_with_java";
-    let Some(server) = Server::of(TEST).start() else {
-        return;
-    };
+    let server = server!();
     let mut java = match Peer::java(&server) {
         Ok(java) => java,
-        Err(why) => return skip(TEST, "LANEBLOOM_REQUIRE_JVM", &why),
+        Err(why) => return skip("LANEBLOOM_REQUIRE_JVM", &why),
     };
     let (java, connection) = (&mut java, &mut server.connection());
     for (expected, rate) in [
@@ -201,17 +195,15 @@ fn guavas_layouts_agree_with_java() {
         (15, 1e-70),
     ] {
         for growing in [true, false] {
-            let (theirs, ours, batched) = if growing {
-                (
-                    Java::Growing("j", "j:c"),
-                    Java::Growing("o", "o:c"),
-                    Java::Growing("b", "b:c"),
-                )
-            } else {
-                (Java::Piped("j"), Java::Piped("o"), Java::Piped("b"))
-            };
+            let [theirs, ours, batched] = [("j", "j:c"), ("o", "o:c"), ("b", "b:c")].map(|(base, cursor)| {
+                if growing {
+                    Java::Growing(base, cursor)
+                } else {
+                    Java::Piped(base)
+                }
+            });
             let context = format!("{expected} at {rate}, growing: {growing}");
-            redis::cmd("FLUSHALL").exec(connection).unwrap();
+            ask::<()>(connection, &["FLUSHALL"]);
             // Some of them twice. Each bit is a round trip of Java's.
             let count = if rate < 1e-50 { 40 } else { 200 };
             let keys: Vec<String> = (0..count).map(|i| text(if i % 9 == 8 { i / 2 } else { i })).collect();
@@ -225,25 +217,21 @@ fn guavas_layouts_agree_with_java() {
             let each: Vec<bool> = keys.iter().map(|key| filter.insert(connection, key).unwrap()).collect();
             assert_eq!(each, said.answers, "{context}");
             let batch = batched.ours(expected, rate);
-            let mut changed = vec![false; keys.len()];
-            batch.insert_batch_flagged(connection, &keys, &mut changed).unwrap();
-            assert_eq!(changed, said.answers, "{context}");
+            assert_eq!(inserts(&batch, connection, &keys), said.answers, "{context}");
 
             // Bit for bit, each bitmap.
-            let last: Option<u64> = redis::cmd("GET").arg("j:c").query(connection).unwrap();
+            let last: Option<u64> = ask(connection, &["GET", "j:c"]);
             assert_eq!(last.is_some(), growing && expected < 200, "{context}");
             for number in 0..=last.unwrap_or(0) {
-                let bitmap = |base: &str| {
-                    if growing {
+                let [bits, ours, batched] = ["j", "o", "b"].map(|base| -> Vec<u8> {
+                    let bitmap = if growing {
                         format!("{base}-{number}")
                     } else {
                         format!("bf:{base}")
-                    }
-                };
-                let bits = value(connection, &bitmap("j"));
-                assert!(!bits.is_empty());
-                assert!(bits == value(connection, &bitmap("o")), "{context}");
-                assert!(bits == value(connection, &bitmap("b")), "{context}");
+                    };
+                    ask(connection, &["GET", &bitmap])
+                });
+                assert!(!bits.is_empty() && bits == ours && bits == batched, "{context}");
                 if !growing {
                     // Every offset that Java names is one that we set, and there are no others.
                     let mut named = vec![0; bits.len()];
@@ -254,66 +242,45 @@ fn guavas_layouts_agree_with_java() {
                 }
             }
             for cursor in ["o:c", "b:c"] {
-                let other: Option<u64> = redis::cmd("GET").arg(cursor).query(connection).unwrap();
-                assert_eq!(last, other, "{context}");
+                assert_eq!(last, ask::<Option<u64>>(connection, &["GET", cursor]), "{context}");
             }
 
             // Members and others, asked of what the other one wrote; and of a copy.
             let asked: Vec<String> = (count / 2..2 * count).map(text).collect();
             let of_ours = ours.call(java, expected, rate, false, &asked).answers;
             let of_theirs = theirs.ours(expected, rate);
-            let mut found = vec![false; asked.len()];
-            of_theirs.contains_batch(connection, &asked, &mut found).unwrap();
+            let found = lookups(&of_theirs, connection, &asked);
             assert_eq!(found, of_ours, "{context}");
-            assert!(
-                found[..count as usize / 2]
-                    .iter()
-                    .enumerate()
-                    .all(|(i, found)| *found || (count as usize / 2 + i) % 9 == 8)
-            );
+            assert!((count / 2..count).zip(found).all(|(i, found)| found || i % 9 == 8));
             let copy = of_theirs.fetch_local(connection, 1 << 24).unwrap();
-            assert!(asked.iter().map(|key| copy.contains(key)).eq(of_ours), "{context}");
+            assert_eq!(lookups_in(&copy, &asked), of_ours, "{context}");
 
             // Each goes on where the other stopped.
             let more: Vec<String> = (5000..5040).map(text).collect();
             let said = ours.call(java, expected, rate, true, &more);
-            let mut changed = vec![false; more.len()];
-            of_theirs.insert_batch_flagged(connection, &more, &mut changed).unwrap();
-            assert_eq!(changed, said.answers, "{context}");
+            assert_eq!(inserts(&of_theirs, connection, &more), said.answers, "{context}");
             copy.refresh(connection).unwrap();
             assert!(more.iter().all(|key| copy.contains(key)));
         }
     }
     // Expiry by Java, and by us.
-    for (key, expires) in [("bf:j", true), ("bf:b", false)] {
-        let left: i64 = redis::cmd("TTL").arg(key).query(connection).unwrap();
-        assert!(
-            if expires {
-                (900..=1000).contains(&left)
-            } else {
-                left == -1
-            },
-            "{key}: {left}"
-        );
-    }
     let ours = Java::Piped("o")
         .ours(10, 0.1)
         .expire_on_insert(Duration::from_secs(2000));
     ours.insert(connection, "a").unwrap();
-    let left: i64 = redis::cmd("TTL").arg("bf:o").query(connection).unwrap();
-    assert!((1900..=2000).contains(&left));
+    for (key, expected) in [("bf:j", 900..=1000), ("bf:b", -1..=-1), ("bf:o", 1900..=2000)] {
+        let left: i64 = ask(connection, &["TTL", key]);
+        assert!(expected.contains(&left), "{key}: {left}");
+    }
 }
 
 /// The same inserts by the Python package and by us: the same bits, and the same answers.
 #[test]
 fn scrapys_layout_agrees_with_the_package() {
-    const TEST: &str = "scrapys_layout_agrees_with_the_package";
-    let Some(server) = Server::of(TEST).start() else {
-        return;
-    };
+    let server = server!();
     let mut python = match Peer::scrapy(&server) {
         Ok(python) => python,
-        Err(why) => return skip(TEST, "LANEBLOOM_REQUIRE_SCRAPY", &why),
+        Err(why) => return skip("LANEBLOOM_REQUIRE_SCRAPY", &why),
     };
     let connection = &mut server.connection();
     let mut call = |what: &str, key: &str, bit: u32, functions: u8, keys: &[String]| -> Vec<Json> {
@@ -341,16 +308,13 @@ fn scrapys_layout_agrees_with_the_package() {
         let filter = RedisBitmap::scrapy(ours.as_str(), bit, functions).unwrap();
         filter.insert_batch(connection, &keys).unwrap();
         assert!(call("insert", &theirs, bit, functions, &keys).iter().all(Json::is_null));
-        assert!(
-            value(connection, &theirs) == value(connection, &ours),
-            "2^{bit}, {functions}"
-        );
+        let bits: [Vec<u8>; 2] = ask(connection, &["MGET", &theirs, &ours]);
+        assert!(bits[0] == bits[1], "2^{bit}, {functions}");
 
         let asked: Vec<String> = (30..150).map(some).collect();
         let answers = call("exists", &ours, bit, functions, &asked);
         let of_theirs = RedisBitmap::scrapy(theirs.as_str(), bit, functions).unwrap();
-        let mut found = vec![false; asked.len()];
-        of_theirs.contains_batch(connection, &asked, &mut found).unwrap();
+        let found = lookups(&of_theirs, connection, &asked);
         for ((key, answer), found) in asked.iter().zip(answers).zip(&found) {
             assert!(
                 !key.is_empty() && answer == u8::from(*found),
@@ -358,16 +322,12 @@ fn scrapys_layout_agrees_with_the_package() {
             );
         }
         let copy = of_theirs.fetch_local(connection, 1 << 24).unwrap();
-        assert!(asked.iter().map(|key| copy.contains(key)).eq(found));
+        assert_eq!(lookups_in(&copy, &asked), found);
     }
     // The package never finds the empty string; here it is a key like any other.
     let empty = [String::new()];
     call("insert", "empty", 20, 6, &empty);
     assert_eq!(call("exists", "empty", 20, 6, &empty), [json!(0)]);
-    assert!(
-        RedisBitmap::scrapy("empty", 20, 6)
-            .unwrap()
-            .contains(connection, "")
-            .unwrap()
-    );
+    let ours = RedisBitmap::scrapy("empty", 20, 6).unwrap();
+    assert!(ours.contains(connection, "").unwrap());
 }

@@ -6,7 +6,7 @@
 
 #![allow(dead_code, reason = "each test binary uses its part")]
 
-use redis::{Client, Connection};
+use redis::{Client, Connection, FromRedisValue, RedisResult};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{ErrorKind, Write};
 use std::net::{Ipv4Addr, TcpListener};
@@ -15,9 +15,9 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A server, to be told what it is before it starts: `Server::of("my_test").module(path).start()`.
+/// A server, to be told what it is before it starts: `Server::default().module(path).start()`.
+#[derive(Default)]
 pub(crate) struct Server {
-    test: String,
     arguments: Vec<String>,
 }
 
@@ -38,14 +38,6 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const PORTS: usize = 20;
 
 impl Server {
-    /// For the test of this name, by which it says that it was skipped.
-    pub(crate) fn of(test: &str) -> Self {
-        Self {
-            test: test.into(),
-            arguments: Vec::new(),
-        }
-    }
-
     /// With a module loaded: `--loadmodule`.
     pub(crate) fn module(self, path: &Path) -> Self {
         self.argument("--loadmodule").argument(&path.display().to_string())
@@ -68,7 +60,7 @@ impl Server {
         match Command::new(&program).arg("--version").stdout(Stdio::null()).status() {
             Ok(status) => assert!(status.success(), "{program} --version: {status}"),
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                skip(&self.test, "LANEBLOOM_REQUIRE_REDIS", &format!("there is no {program}"));
+                skip("LANEBLOOM_REQUIRE_REDIS", &format!("there is no {program}"));
                 return None;
             }
             Err(error) => panic!("{program}: {error}"),
@@ -92,12 +84,17 @@ impl Server {
     }
 }
 
-/// Says that `test` was skipped, and fails it where the environment variable `required` says that
+/// Says that this test is skipped, and fails it where the environment variable `required` says that
 /// it must not be.
-pub(crate) fn skip(test: &str, required: &str, why: &str) {
+pub(crate) fn skip(required: &str, why: &str) {
     assert!(std::env::var_os(required).is_none(), "{required} is set, but {why}");
+    let thread = thread::current();
     // Past the harness, which keeps what a test that passes prints.
-    let _ = writeln!(std::io::stderr(), "{test} was skipped: {why}");
+    let _ = writeln!(
+        std::io::stderr(),
+        "{} was skipped: {why}",
+        thread.name().unwrap_or("it")
+    );
 }
 
 fn program() -> String {
@@ -171,6 +168,11 @@ impl Redis {
         self.client().get_connection().unwrap()
     }
 
+    /// The reply to a command, by a new connection.
+    pub(crate) fn ask<T: FromRedisValue>(&self, words: &[&str]) -> T {
+        ask(&mut self.connection(), words)
+    }
+
     /// Where the server writes, `log` among it.
     pub(crate) fn folder(&self) -> PathBuf {
         self.folder.path().into()
@@ -228,11 +230,9 @@ impl Drop for Frozen {
 /// Whether the server at this port is this process: on a machine with many tests it may be
 /// another's.
 fn answers_as(port: u16, process: u32) -> bool {
-    let answer = || -> redis::RedisResult<String> {
-        let mut connection = Client::open(("127.0.0.1", port))?.get_connection_with_timeout(PATIENCE)?;
-        redis::cmd("INFO").arg("server").query(&mut connection)
-    };
-    answer().is_ok_and(|info| info.lines().any(|line| line == format!("process_id:{process}")))
+    let connection = Client::open(("127.0.0.1", port)).and_then(|client| client.get_connection_with_timeout(PATIENCE));
+    let info = connection.and_then(|mut connection| try_ask::<String>(&mut connection, &["INFO", "server"]));
+    info.is_ok_and(|info| info.lines().any(|line| line == format!("process_id:{process}")))
 }
 
 impl Drop for Redis {
@@ -242,24 +242,38 @@ impl Drop for Redis {
     }
 }
 
+/// The reply to a command.
+pub(crate) fn try_ask<T: FromRedisValue>(connection: &mut Connection, words: &[&str]) -> RedisResult<T> {
+    redis::cmd(words[0]).arg(&words[1..]).query(connection)
+}
+
+/// The reply to a command that succeeds.
+pub(crate) fn ask<T: FromRedisValue>(connection: &mut Connection, words: &[&str]) -> T {
+    try_ask(connection, words).unwrap_or_else(|error| panic!("{words:?}: {error}"))
+}
+
+/// The number in the line of `INFO` that begins so; 0 without such a line.
+pub(crate) fn figure(connection: &mut Connection, section: &str, line: &str) -> u64 {
+    let info: String = ask(connection, &["INFO", section]);
+    let rest = info.lines().find_map(|text| text.strip_prefix(line));
+    rest.map_or(0, |rest| rest.split(',').next().unwrap().parse().unwrap())
+}
+
 /// A server that has loaded RedisBloom, and runs. Nothing where there is none.
-pub(crate) fn bloom_server(test: &str) -> Option<Redis> {
-    server_with_bloom(test)?.start()
+pub(crate) fn bloom_server() -> Option<Redis> {
+    server_with_bloom()?.start()
 }
 
 /// A server that will load RedisBloom, which `ci/fetch/redis_module.sh` fetches;
 /// `LANEBLOOM_REDIS_BLOOM` is its path elsewhere. Without the module this says so and returns
 /// nothing, or fails if `LANEBLOOM_REQUIRE_REDIS` is set.
-pub(crate) fn server_with_bloom(test: &str) -> Option<Server> {
+pub(crate) fn server_with_bloom() -> Option<Server> {
     let Some(module) = bloom_module() else {
-        skip(
-            test,
-            "LANEBLOOM_REQUIRE_REDIS",
-            "there is no RedisBloom: run ci/fetch/redis_module.sh",
-        );
+        let why = "there is no RedisBloom: run ci/fetch/redis_module.sh";
+        skip("LANEBLOOM_REQUIRE_REDIS", why);
         return None;
     };
-    Some(Server::of(test).module(&module))
+    Some(Server::default().module(&module))
 }
 
 /// The module, where there is one.

@@ -11,9 +11,10 @@ mod window;
 
 use crate::common::{SetAtEnd, number};
 use crate::mock::Mock;
-use crate::redis_server::{Redis, Server};
+use crate::redis_server::{Redis, Server, ask, figure};
 use hdrhistogram::Histogram;
 use lanebloom::{ConcurrentBloom, KeyHasher, SipHash13};
+use lanebloom_redis::shared::SharedBuilder;
 use lanebloom_redis::{SharedBloom, SharedError};
 use proxy::{Lie, Proxy, liar};
 use std::ops::Range;
@@ -32,14 +33,16 @@ fn filter(keys: usize) -> ConcurrentBloom {
     ConcurrentBloom::builder().expected_keys(keys).build().unwrap()
 }
 
-/// A node that exchanges only when it is told to.
+/// Of nodes that exchange only when they are told to. (What a busy machine takes is no failure.)
+fn builder() -> SharedBuilder {
+    SharedBloom::builder("ids").interval(NEVER).timeout(PATIENCE)
+}
+
 fn node_of<S: KeyHasher + Send + Sync + 'static>(
     client: redis::Client,
     filter: impl Into<Arc<ConcurrentBloom<S>>>,
 ) -> Result<SharedBloom<S>, SharedError> {
-    // (What a busy machine takes is no failure.)
-    let builder = SharedBloom::builder("ids").interval(NEVER).timeout(PATIENCE);
-    builder.connect(client, filter)
+    builder().connect(client, filter)
 }
 
 fn node(redis: &Redis) -> SharedBloom {
@@ -96,19 +99,9 @@ fn ends<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     receiver.recv_timeout(PATIENCE).expect("it does not end")
 }
 
-fn info(redis: &Redis, field: &str) -> u64 {
-    let info: String = redis::cmd("INFO").query(&mut redis.connection()).unwrap();
-    let line = info
-        .lines()
-        .find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
-    line.unwrap().parse().unwrap()
-}
-
-fn command(redis: &Redis, words: &[&str]) {
-    redis::cmd(words[0])
-        .arg(&words[1..])
-        .exec(&mut redis.connection())
-        .unwrap();
+/// The calls of scripts so far.
+fn script_calls(redis: &Redis) -> u64 {
+    figure(&mut redis.connection(), "commandstats", "cmdstat_evalsha:calls=")
 }
 
 /// The 99th percentile of the time of an insert with a lookup during `fault`, in ns. A call that
@@ -162,9 +155,7 @@ fn assert_as_without(fault: u64, without: u64) {
 
 #[test]
 fn what_one_pushes_another_pulls() {
-    let Some(redis) = Server::of("what_one_pushes_another_pulls").start() else {
-        return;
-    };
+    let redis = server!();
     let (one, other) = (node(&redis), node(&redis));
     // A few bits of some chunks; most bits of all; more of what is there.
     for keys in [0..3, 3..60_000, 60_000..60_100] {
@@ -196,9 +187,7 @@ fn what_one_pushes_another_pulls() {
 
 #[test]
 fn a_new_node_starts_from_the_servers_state() {
-    let Some(redis) = Server::of("a_new_node_starts_from_the_servers_state").start() else {
-        return;
-    };
+    let redis = server!();
     let one = node(&redis);
     insert(&one, 0..500);
     sync(&one);
@@ -218,9 +207,7 @@ fn a_new_node_starts_from_the_servers_state() {
 
 #[test]
 fn every_shape_and_size_is_shared() {
-    let Some(redis) = Server::of("every_shape_and_size_is_shared").start() else {
-        return;
-    };
+    let redis = server!();
     // One line, a chunk, a chunk and a line, three words and a bit.
     for bytes in [64, 8192, 8256, 40_000] {
         for words in crate::common::WORDS {
@@ -253,9 +240,7 @@ fn every_shape_and_size_is_shared() {
 
 #[test]
 fn no_push_is_lost_by_a_race() {
-    let Some(redis) = Server::of("no_push_is_lost_by_a_race").start() else {
-        return;
-    };
+    let redis = server!();
     let nodes: Vec<_> = (0..4).map(|_| node(&redis)).collect();
     thread::scope(|scope| {
         for (i, node) in (0..).zip(&nodes) {
@@ -280,16 +265,11 @@ fn no_push_is_lost_by_a_race() {
 
 #[test]
 fn the_background_needs_no_sync() {
-    let Some(redis) = Server::of("the_background_needs_no_sync").start() else {
-        return;
-    };
-    let connect = || {
-        let builder = SharedBloom::builder("ids")
-            .interval(Duration::from_millis(5))
-            .timeout(PATIENCE);
+    let redis = server!();
+    let [one, other] = [(); 2].map(|()| {
+        let builder = builder().interval(Duration::from_millis(5));
         builder.connect(redis.client(), filter(KEYS)).unwrap()
-    };
-    let (one, other) = (connect(), connect());
+    });
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -311,9 +291,7 @@ fn the_background_needs_no_sync() {
 
 #[test]
 fn who_does_not_fit_is_refused() {
-    let Some(redis) = Server::of("who_does_not_fit_is_refused").start() else {
-        return;
-    };
+    let redis = server!();
     let one = node(&redis);
     let refused = |error: SharedError, says: &str| {
         assert!(error.is_incompatible());
@@ -327,35 +305,27 @@ fn who_does_not_fit_is_refused() {
         node_of(redis.client(), filter(KEYS + 1000)).unwrap_err(),
         "layout differs: 2006 blocks",
     );
-    let seeded = ConcurrentBloom::builder().expected_keys(KEYS).seed(1).build().unwrap();
+    let builder = || ConcurrentBloom::builder().expected_keys(KEYS);
+    let seeded = builder().seed(1).build().unwrap();
     refused(node_of(redis.client(), seeded).unwrap_err(), "hasher differs");
-    let keyed = |key| {
-        ConcurrentBloom::builder()
-            .expected_keys(KEYS)
-            .hasher(SipHash13::with_key(key))
-            .build()
-            .unwrap()
-    };
+    let keyed = |key| builder().hasher(SipHash13::with_key(key)).build().unwrap();
     refused(node_of(redis.client(), keyed([1; 16])).unwrap_err(), "hasher differs");
     // Under a name of their own they are welcome.
-    let other = SharedBloom::builder("others")
-        .interval(NEVER)
-        .connect(redis.client(), keyed([1; 16]));
+    let others = || SharedBloom::builder("others").interval(NEVER);
+    let other = others().connect(redis.client(), keyed([1; 16]));
     other.unwrap().insert("a");
-    let other = SharedBloom::builder("others")
-        .interval(NEVER)
-        .connect(redis.client(), keyed([2; 16]));
+    let other = others().connect(redis.client(), keyed([2; 16]));
     assert!(other.unwrap_err().is_incompatible());
     // The set is replaced while a node has it: its next exchange says so, at once.
     insert(&one, 0..100);
-    command(&redis, &["FLUSHALL"]);
+    redis.ask::<()>(&["FLUSHALL"]);
     let _large = node_of(redis.client(), filter(2 * KEYS)).unwrap();
     let began = Instant::now();
     refused(one.sync(2 * PATIENCE).unwrap_err(), "layout differs");
     assert!(began.elapsed() < PATIENCE);
     assert!(one.stats().last_error.unwrap().is_incompatible());
     // And is back when the other is gone.
-    command(&redis, &["FLUSHALL"]);
+    redis.ask::<()>(&["FLUSHALL"]);
     sync(&one);
     assert_eq!(missing(&node(&redis), 0..100), 0);
 }
@@ -371,9 +341,7 @@ fn names_are_checked() {
 
 #[test]
 fn inserts_while_the_server_is_away_are_kept() {
-    let Some(mut redis) = Server::of("inserts_while_the_server_is_away_are_kept").start() else {
-        return;
-    };
+    let mut redis = server!();
     let (one, other) = (node(&redis), node(&redis));
     insert(&one, 0..100);
     sync(&one);
@@ -403,10 +371,7 @@ fn inserts_while_the_server_is_away_are_kept() {
 /// The server goes back to an earlier state, as by a failover to a replica that was behind.
 #[test]
 fn what_the_server_lost_is_pushed_again() {
-    let server = Server::of("what_the_server_lost_is_pushed_again");
-    let Some(mut redis) = server.argument("--dbfilename").argument("d").start() else {
-        return;
-    };
+    let mut redis = server!(Server::default().argument("--dbfilename").argument("d").start());
     let (one, other, third) = (node(&redis), node(&redis), node(&redis));
     let mut keys = 0;
     for pushes_of_another in [0, 1, 5, 20] {
@@ -417,7 +382,7 @@ fn what_the_server_lost_is_pushed_again() {
         };
         more(&one);
         sync(&other);
-        command(&redis, &["SAVE"]);
+        redis.ask::<()>(&["SAVE"]);
         for _ in 0..5 {
             more(&one);
         }
@@ -441,15 +406,10 @@ fn what_the_server_lost_is_pushed_again() {
 
 #[test]
 fn who_was_away_for_long_fetches_what_changed() {
-    let Some(redis) = Server::of("who_was_away_for_long_fetches_what_changed").start() else {
-        return;
-    };
+    let redis = server!();
     // 4 MiB: the log takes one.
     let build = || ConcurrentBloom::builder().memory_budget(4 << 20).build().unwrap();
-    let (one, other) = (
-        node_of(redis.client(), build()).unwrap(),
-        node_of(redis.client(), build()).unwrap(),
-    );
+    let [one, other] = [(); 2].map(|()| node_of(redis.client(), build()).unwrap());
     let hashes: Vec<u64> = (0..400_000).map(number).collect();
     // All over the filter: more than the log takes.
     one.insert_hashes(&hashes);
@@ -473,7 +433,7 @@ fn who_was_away_for_long_fetches_what_changed() {
     let pulled = other.stats().pulled_bytes;
     one.insert_hash(number(1 << 32));
     one.sync(PATIENCE).unwrap();
-    command(&redis, &["XTRIM", "{ids}:log", "MAXLEN", "1"]);
+    redis.ask::<()>(&["XTRIM", "{ids}:log", "MAXLEN", "1"]);
     other.sync(PATIENCE).unwrap();
     assert!(other.contains_hash(number(1 << 32)));
     assert_eq!(other.stats().resyncs, 3);
@@ -489,19 +449,14 @@ fn who_was_away_for_long_fetches_what_changed() {
 /// A bit in each of many chunks: no push has more of them than a script can take.
 #[test]
 fn many_chunks_are_pushed() {
-    let Some(redis) = Server::of("many_chunks_are_pushed").start() else {
-        return;
-    };
+    let redis = server!();
     let build = || {
         let builder = ConcurrentBloom::builder()
             .memory_budget(40 << 20)
             .false_positive_rate(0.5);
         builder.words_per_key(1).build().unwrap()
     };
-    let (one, other) = (
-        node_of(redis.client(), build()).unwrap(),
-        node_of(redis.client(), build()).unwrap(),
-    );
+    let [one, other] = [(); 2].map(|()| node_of(redis.client(), build()).unwrap());
     assert_eq!(one.bits_per_word(), 1);
     let hashes: Vec<u64> = (0..5120).map(|chunk| (chunk << 51) / 5 * 8 + (1 << 30)).collect();
     one.insert_hashes(&hashes);
@@ -516,35 +471,20 @@ fn many_chunks_are_pushed() {
 /// More than one answer can hold comes in several. New keys are pushed after the last.
 #[test]
 fn much_is_pulled_piece_by_piece() {
-    let Some(redis) = Server::of("much_is_pulled_piece_by_piece").start() else {
-        return;
-    };
+    let redis = server!();
     // The log takes 4 MiB.
     let build = || ConcurrentBloom::builder().memory_budget(16 << 20).build().unwrap();
-    let (one, other) = (
-        node_of(redis.client(), build()).unwrap(),
-        node_of(redis.client(), build()).unwrap(),
-    );
+    let [one, other] = [(); 2].map(|()| node_of(redis.client(), build()).unwrap());
     // In the first eighth of the filter, which travels as whole chunks: 2 MiB.
     let hashes: Vec<u64> = (0..100_000).map(|i| number(i) >> 3).collect();
     one.insert_hashes(&hashes);
     one.sync(PATIENCE).unwrap();
     assert!(one.stats().pushed_bytes >= 2 << 20);
     other.insert_hash(u64::MAX);
-    let calls = || -> u64 {
-        let info: String = redis::cmd("INFO")
-            .arg("commandstats")
-            .query(&mut redis.connection())
-            .unwrap();
-        let calls = info
-            .lines()
-            .find_map(|line| line.strip_prefix("cmdstat_evalsha:calls="));
-        calls.unwrap().split(',').next().unwrap().parse().unwrap()
-    };
-    let before = calls();
+    let before = script_calls(&redis);
     other.sync(PATIENCE).unwrap();
     // A MiB in the first answer, the rest in that to the push.
-    assert_eq!(calls() - before, 2);
+    assert_eq!(script_calls(&redis) - before, 2);
     assert_eq!((other.stats().passes, other.stats().resyncs), (2, 1));
     one.sync(PATIENCE).unwrap();
     assert!(one.contains_hash(u64::MAX));
@@ -553,9 +493,7 @@ fn much_is_pulled_piece_by_piece() {
 
 #[test]
 fn it_comes_back_by_itself_and_does_not_press() {
-    let Some(mut redis) = Server::of("it_comes_back_by_itself_and_does_not_press").start() else {
-        return;
-    };
+    let mut redis = server!();
     let one = node(&redis);
     redis.kill();
     insert(&one, 0..100);
@@ -569,64 +507,55 @@ fn it_comes_back_by_itself_and_does_not_press() {
     assert!(one.stats().lag >= Duration::from_millis(400));
     let began = Instant::now();
     redis.restart();
-    while one.stats().last_error.is_some() {
-        assert!(began.elapsed() < PATIENCE);
-        thread::sleep(Duration::from_millis(5));
-    }
+    wait_until(|| one.stats().last_error.is_none());
     assert!(one.stats().lag < began.elapsed());
     assert_eq!(missing(&node(&redis), 0..100), 0);
 }
 
+/// Also one that has become a replica of a server that does not exist: it keeps its data, and is
+/// read-only.
 #[test]
-fn a_full_server_still_gives() {
-    let Some(redis) = Server::of("a_full_server_still_gives").start() else {
-        return;
-    };
+fn a_server_that_takes_nothing_still_gives() {
+    let redis = server!();
+    redis.ask::<()>(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
     let (one, other) = (node(&redis), node(&redis));
-    insert(&one, 0..100);
-    sync(&one);
-    let without = p99_during(&other, || sync(&one));
-    let during = p99_during(&other, || {
-        command(&redis, &["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
-        command(&redis, &["CONFIG", "SET", "maxmemory", "1"]);
-        insert(&other, 100..200);
-        fails(&other, "OOM");
-        // Refused, and yet it has what the other had pushed. It did so on one connection.
-        assert_eq!(missing(&other, 0..100), 0);
-        command(&redis, &["CONFIG", "SET", "maxmemory", "0"]);
-        sync(&other);
-    });
-    assert_as_without(during, without);
-    sync(&one);
-    assert_eq!(missing(&one, 0..200) + missing(&node(&redis), 0..200), 0);
-}
-
-#[test]
-fn a_replica_gives_and_takes_nothing() {
-    let Some(redis) = Server::of("a_replica_gives_and_takes_nothing").start() else {
-        return;
-    };
-    let (one, other) = (node(&redis), node(&redis));
-    insert(&one, 0..100);
-    sync(&one);
-    // The server becomes a replica of a server that does not exist. It keeps its data, and is
-    // read-only.
-    command(&redis, &["REPLICAOF", "127.0.0.1", "1"]);
-    insert(&other, 100..200);
-    fails(&other, "read only replica");
-    assert_eq!(missing(&other, 0..100), 0);
-    command(&redis, &["REPLICAOF", "NO", "ONE"]);
-    sync(&other);
-    sync(&one);
-    assert_eq!(missing(&one, 0..200), 0);
+    for (first, refuses, says, takes) in [
+        (
+            0,
+            &["CONFIG", "SET", "maxmemory", "1"][..],
+            "OOM",
+            &["CONFIG", "SET", "maxmemory", "0"][..],
+        ),
+        (
+            1000,
+            &["REPLICAOF", "127.0.0.1", "1"],
+            "read only replica",
+            &["REPLICAOF", "NO", "ONE"],
+        ),
+    ] {
+        insert(&one, first..first + 100);
+        sync(&one);
+        let without = p99_during(&other, || sync(&one));
+        let during = p99_during(&other, || {
+            redis.ask::<()>(refuses);
+            insert(&other, first + 100..first + 200);
+            fails(&other, says);
+            // Refused, and yet it has what the other had pushed. It did so on one connection.
+            assert_eq!(missing(&other, first..first + 100), 0);
+            redis.ask::<()>(takes);
+            sync(&other);
+        });
+        assert_as_without(during, without);
+        sync(&one);
+        let all = first..first + 200;
+        assert_eq!(missing(&one, all.clone()) + missing(&node(&redis), all), 0);
+    }
 }
 
 /// The other protocol, and another database.
 #[test]
 fn it_speaks_resp3() {
-    let Some(redis) = Server::of("it_speaks_resp3").start() else {
-        return;
-    };
+    let redis = server!();
     let connect = |url: String| node_of(redis::Client::open(url).unwrap(), filter(KEYS)).unwrap();
     let one = connect(format!("{}?protocol=resp3", redis.url()));
     insert(&one, 0..40_000);
@@ -643,55 +572,11 @@ fn it_speaks_resp3() {
     assert_eq!(missing(&new, 0..40_010), 0);
 }
 
-/// One server with all slots: it checks that the keys of a call are in one.
-fn cluster(test: &str) -> Option<Redis> {
-    let server = Server::of(test);
-    let redis = server.argument("--cluster-enabled").argument("yes").start()?;
-    let slots: Vec<String> = (0..16384).map(|slot| slot.to_string()).collect();
-    redis::cmd("CLUSTER")
-        .arg("ADDSLOTS")
-        .arg(slots)
-        .exec(&mut redis.connection())
-        .unwrap();
-    let began = Instant::now();
-    let up = || -> String {
-        redis::cmd("CLUSTER")
-            .arg("INFO")
-            .query(&mut redis.connection())
-            .unwrap()
-    };
-    while !up().contains("cluster_state:ok") {
-        assert!(began.elapsed() < PATIENCE);
-        thread::sleep(Duration::from_millis(5));
-    }
-    // That it does check:
-    let crossed = redis::cmd("MGET").arg(&["a", "b"]).exec(&mut redis.connection());
-    assert_eq!(crossed.unwrap_err().code(), Some("CROSSSLOT"));
-    Some(redis)
-}
-
-#[test]
-fn it_runs_on_a_cluster() {
-    let Some(redis) = cluster("it_runs_on_a_cluster") else {
-        return;
-    };
-    let (one, other) = (node(&redis), node(&redis));
-    for keys in [0..10, 10..30_000] {
-        insert(&one, keys.clone());
-        sync(&one);
-        sync(&other);
-        assert_eq!(missing(&other, keys), 0);
-    }
-    assert!(**one.filter() == **node(&redis).filter());
-}
-
 /// Cut at every kind of place: in the call's beginning, in the middle of a push, before the answer,
 /// in its middle.
 #[test]
 fn connections_that_are_cut_lose_nothing() {
-    let Some(redis) = Server::of("connections_that_are_cut_lose_nothing").start() else {
-        return;
-    };
+    let redis = server!();
     let proxy = Proxy::to(redis.port());
     let (one, other) = (node_of(proxy.client(), filter(KEYS)).unwrap(), node(&redis));
     let without = p99_during(&one, || sync(&one));
@@ -725,20 +610,17 @@ fn connections_that_are_cut_lose_nothing() {
     assert!(**one.filter() == **other.filter() && **one.filter() == **node(&redis).filter());
 }
 
+/// A node that waits for [`ROUND_TRIP`] only; connected again, where so short a time was too short.
+fn impatient(proxy: &Proxy) -> SharedBloom {
+    let connect = |_| builder().timeout(ROUND_TRIP).connect(proxy.client(), filter(KEYS)).ok();
+    (0..20).find_map(connect).unwrap()
+}
+
 #[test]
 fn a_server_that_falls_silent_holds_nobody_up() {
-    let Some(redis) = Server::of("a_server_that_falls_silent_holds_nobody_up").start() else {
-        return;
-    };
+    let redis = server!();
     let proxy = Proxy::to(redis.port());
-    let connect = || {
-        let builder = SharedBloom::builder("ids")
-            .interval(NEVER)
-            .timeout(Duration::from_millis(500));
-        builder.connect(proxy.client(), filter(KEYS)).ok()
-    };
-    // Again, where so short a time was too short.
-    let one = (0..20).find_map(|_| connect()).unwrap();
+    let one = impatient(&proxy);
     let without = p99_during(&one, || sync(&one));
     let during = p99_during(&one, || {
         proxy.stall(true);
@@ -756,12 +638,10 @@ fn a_server_that_falls_silent_holds_nobody_up() {
 /// In whatever thread, with a server that does not answer and a long time for it to do so.
 #[test]
 fn a_drop_waits_for_nothing() {
-    let Some(redis) = Server::of("a_drop_waits_for_nothing").start() else {
-        return;
-    };
+    let redis = server!();
     let proxy = Proxy::to(redis.port());
-    let builder = SharedBloom::builder("ids").interval(NEVER).timeout(10 * PATIENCE);
-    let one = builder.connect(proxy.client(), filter(KEYS)).unwrap();
+    let one = builder().timeout(10 * PATIENCE).connect(proxy.client(), filter(KEYS));
+    let one = one.unwrap();
     proxy.stall(true);
     insert(&one, 0..100);
     // The thread is in the middle of an exchange, or will be.
@@ -778,9 +658,7 @@ fn a_drop_waits_for_nothing() {
 
 #[test]
 fn a_drop_pushes_what_is_left_and_ends_the_thread() {
-    let Some(redis) = Server::of("a_drop_pushes_what_is_left_and_ends_the_thread").start() else {
-        return;
-    };
+    let redis = server!();
     let one = node(&redis);
     let filter = Arc::downgrade(one.filter());
     insert(&one, 0..100);
@@ -792,9 +670,7 @@ fn a_drop_pushes_what_is_left_and_ends_the_thread() {
 
 #[test]
 fn a_close_waits_until_all_is_pushed_and_the_thread_is_gone() {
-    let Some(redis) = Server::of("a_close_waits_until_all_is_pushed_and_the_thread_is_gone").start() else {
-        return;
-    };
+    let redis = server!();
     let one = node(&redis);
     let filter = Arc::clone(one.filter());
     insert(&one, 0..100);
@@ -803,8 +679,10 @@ fn a_close_waits_until_all_is_pushed_and_the_thread_is_gone() {
     assert_eq!(missing(&node(&redis), 0..100), 0);
     // For no longer than it is told to, whatever the server does.
     let proxy = Proxy::to(redis.port());
-    let builder = SharedBloom::builder("ids").interval(NEVER).timeout(10 * PATIENCE);
-    let one = builder.connect(proxy.client(), filter).unwrap();
+    let one = builder()
+        .timeout(10 * PATIENCE)
+        .connect(proxy.client(), filter)
+        .unwrap();
     proxy.stall(true);
     let error = ends(move || one.close(Duration::from_millis(20))).unwrap_err();
     assert_eq!(error.to_string(), "not done within 20ms");
@@ -815,47 +693,33 @@ fn a_close_waits_until_all_is_pushed_and_the_thread_is_gone() {
 /// long.
 const ROUND_TRIP: Duration = Duration::from_millis(500);
 const LIES: [(Lie, &str); 5] = [
-    (
-        Lie(b"$1000000000\r\n", b"x", Duration::from_millis(20)),
-        "the round trip was not done within 500ms",
-    ),
-    (
-        Lie(b"+O", b"K", Duration::from_millis(20)),
-        "the round trip was not done within 500ms",
-    ),
-    (
-        Lie(b"", b">2\r\n+message\r\n+x\r\n", Duration::from_millis(20)),
-        "the round trip was not done within 500ms",
-    ),
+    (Lie(b"$1000000000\r\n", b"x", SLOWLY), TOO_LONG),
+    (Lie(b"+O", b"K", SLOWLY), TOO_LONG),
+    (Lie(b"", b">2\r\n+message\r\n+x\r\n", SLOWLY), TOO_LONG),
     (Lie(b"", b">2\r\n+message\r\n+x\r\n", Duration::ZERO), "Redis: the r"),
     (
         Lie(b"$1000000000000\r\n", &[b'x'; 1 << 16], Duration::ZERO),
         "Redis: the r",
     ),
 ];
+const SLOWLY: Duration = Duration::from_millis(20);
+const TOO_LONG: &str = "the round trip was not done within 500ms";
 
 #[test]
 fn a_server_that_lies_holds_no_connect() {
     for (lie, says) in LIES {
-        let builder = SharedBloom::builder("ids").interval(NEVER).timeout(ROUND_TRIP);
-        let error = ends(move || builder.connect(liar(lie), filter(KEYS)).unwrap_err()).to_string();
+        let connect = move || builder().timeout(ROUND_TRIP).connect(liar(lie), filter(KEYS));
+        let error = ends(connect).unwrap_err().to_string();
         assert!(error.contains(says), "{lie:?}: {error}");
     }
 }
 
 #[test]
 fn a_server_that_lies_holds_no_node() {
-    let Some(redis) = Server::of("a_server_that_lies_holds_no_node").start() else {
-        return;
-    };
+    let redis = server!();
     for (i, (lie, says)) in (0..).zip(LIES) {
         let proxy = Proxy::to(redis.port());
-        let connect = || {
-            let builder = SharedBloom::builder("ids").interval(NEVER).timeout(ROUND_TRIP);
-            builder.connect(proxy.client(), filter(KEYS)).ok()
-        };
-        // Again, where so short a time was too short.
-        let one = (0..20).find_map(|_| connect()).unwrap();
+        let one = impatient(&proxy);
         insert(&one, 100 * i..100 * i + 50);
         proxy.lie(Some(lie));
         fails(&one, says);
@@ -876,17 +740,12 @@ fn a_server_that_lies_holds_no_node() {
 /// After a planned failover the old server is there, refuses, and stays connected.
 #[test]
 fn a_demoted_server_is_left() {
-    let (Some(old), Some(new)) = (
-        Server::of("a_demoted_server_is_left").start(),
-        Server::of("a_demoted_server_is_left").start(),
-    ) else {
-        return;
-    };
+    let (old, new) = (server!(), server!());
     let proxy = Proxy::to(old.port());
     let one = node_of(proxy.client(), filter(KEYS)).unwrap();
     insert(&one, 0..100);
     sync(&one);
-    command(&old, &["REPLICAOF", "127.0.0.1", "1"]);
+    old.ask::<()>(&["REPLICAOF", "127.0.0.1", "1"]);
     proxy.redirect(new.port());
     insert(&one, 100..200);
     sync(&one);
@@ -898,15 +757,9 @@ fn a_demoted_server_is_left() {
 fn it_logs_in() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("socket");
-    let server = Server::of("it_logs_in");
-    let Some(redis) = server
-        .argument("--unixsocket")
-        .argument(socket.to_str().unwrap())
-        .start()
-    else {
-        return;
-    };
-    command(&redis, &["ACL", "SETUSER", "ann", "on", ">secret", "~*", "+@all"]);
+    let server = Server::default().argument("--unixsocket");
+    let redis = server!(server.argument(socket.to_str().unwrap()).start());
+    redis.ask::<()>(&["ACL", "SETUSER", "ann", "on", ">secret", "~*", "+@all"]);
     let mut key = 0;
     let mut exchanges = |url: String| {
         let one = node_of(redis::Client::open(url).unwrap(), filter(KEYS))?;
@@ -927,20 +780,12 @@ fn it_logs_in() {
     for protocol in ["", "?protocol=resp3"] {
         // The default user has a password for a moment, which the test's own connections have not.
         let mut connection = redis.connection();
-        let mut set = |words: &[&str]| {
-            redis::cmd("ACL")
-                .arg("SETUSER")
-                .arg("default")
-                .arg(words)
-                .exec(&mut connection)
-        };
-        set(&[">word"]).unwrap();
-        let right = node_of(
-            redis::Client::open(format!("redis://:word@127.0.0.1:{port}/{protocol}")).unwrap(),
-            filter(KEYS),
-        );
+        let mut set = |rule| ask::<()>(&mut connection, &["ACL", "SETUSER", "default", rule]);
+        set(">word");
+        let client = redis::Client::open(format!("redis://:word@127.0.0.1:{port}/{protocol}"));
+        let right = node_of(client.unwrap(), filter(KEYS));
         let none = node_of(redis.client(), filter(KEYS));
-        set(&["nopass"]).unwrap();
+        set("nopass");
         assert_eq!(missing(&right.unwrap(), 0..10), 0);
         assert!(none.unwrap_err().to_string().contains("NOAUTH"));
     }
@@ -951,26 +796,34 @@ fn it_logs_in() {
 /// Values of another program at these keys, or of a broken server.
 #[test]
 fn what_is_no_shared_filter_is_an_error() {
-    let Some(redis) = Server::of("what_is_no_shared_filter_is_an_error").start() else {
-        return;
-    };
+    let redis = server!();
     let one = node(&redis);
     insert(&one, 0..100);
     sync(&one);
     // Not read by any version: another version of the format, fewer fields, letters.
-    let description: String = redis::Commands::hget(&mut redis.connection(), "{ids}:meta", "description").unwrap();
+    let description: String = redis.ask(&["HGET", "{ids}:meta", "description"]);
     for (other, says) in [
         (description.replacen('1', "2", 1), "of another version"),
         ("1 2 3".into(), "describes no shared filter"),
         ("words".into(), "describes no shared filter"),
         (String::new(), "describes no shared filter"),
     ] {
-        command(&redis, &["HSET", "{ids}:meta", "description", &other]);
+        redis.ask::<()>(&["HSET", "{ids}:meta", "description", &other]);
         fails(&one, says);
     }
-    command(&redis, &["HSET", "{ids}:meta", "description", &description]);
+    redis.ask::<()>(&["HSET", "{ids}:meta", "description", &description]);
     sync(&one);
     // Entries of the log; the node recovers by the chunks.
+    let append = |delta: &[u8]| {
+        let head: String = redis.ask(&["HGET", "{ids}:meta", "head"]);
+        let id = format!("{}-7", head.split_once('-').unwrap().0.parse::<u64>().unwrap() + 1);
+        let mut push = redis::pipe();
+        push.cmd("XADD").arg(&["{ids}:log", &id, "somebody"]).arg(delta);
+        push.hset("{ids}:meta", "head", &id)
+            .exec(&mut redis.connection())
+            .unwrap();
+        id
+    };
     let whole = |bytes: u16| [&[0, 0, 0, 0][..], &(bytes | 1 << 15).to_le_bytes(), &[0; 16]].concat();
     for delta in [
         b"no delta".to_vec(),
@@ -982,16 +835,7 @@ fn what_is_no_shared_filter_is_an_error() {
         whole(0),
     ] {
         let new = node(&redis);
-        let head: String = redis::Commands::hget(&mut redis.connection(), "{ids}:meta", "head").unwrap();
-        let number: u64 = head.split_once('-').unwrap().0.parse().unwrap();
-        let id = format!("{}-7", number + 1);
-        redis::pipe()
-            .cmd("XADD")
-            .arg(&["{ids}:log", &id, "somebody"])
-            .arg(&delta)
-            .hset("{ids}:meta", "head", &id)
-            .exec(&mut redis.connection())
-            .unwrap();
+        append(&delta);
         let failures = new.stats().failures;
         sync(&new);
         assert_eq!(new.stats().failures, failures + 1, "{delta:?}");
@@ -1000,18 +844,9 @@ fn what_is_no_shared_filter_is_an_error() {
     }
     // One that is half right, of which the chunk has more: it is fetched.
     let new = node(&redis);
-    let head: String = redis::Commands::hget(&mut redis.connection(), "{ids}:meta", "head").unwrap();
-    let id = format!("{}-8", head.split_once('-').unwrap().0.parse::<u64>().unwrap() + 1);
-    redis::pipe()
-        .cmd("XADD")
-        .arg(&["{ids}:log", &id, "somebody"])
-        .arg(&[15u8, 0, 0, 0, 2, 0, 7, 0, 255, 255][..])
-        .hset("{ids}:meta", "head", &id)
-        .hset("{ids}:versions", "15", &id)
-        .cmd("SETBIT")
-        .arg(&["{ids}:15", "1000", "1"])
-        .exec(&mut redis.connection())
-        .unwrap();
+    let id = append(&[15, 0, 0, 0, 2, 0, 7, 0, 255, 255]);
+    redis.ask::<()>(&["HSET", "{ids}:versions", "15", &id]);
+    redis.ask::<()>(&["SETBIT", "{ids}:15", "1000", "1"]);
     sync(&new);
     sync(&new);
     assert!(**new.filter() == **node(&redis).filter() && **new.filter() != **one.filter());
@@ -1025,26 +860,25 @@ fn what_is_no_shared_filter_is_an_error() {
         ("0", "1"),
         ("0", "-"),
     ] {
-        command(&redis, &["HSET", "{ids}:versions", chunk, version]);
+        redis.ask::<()>(&["HSET", "{ids}:versions", chunk, version]);
         let error = connect();
         assert!(
             error.contains("{ids}:versions was not written by a shared filter: "),
             "{error}"
         );
-        command(&redis, &["HDEL", "{ids}:versions", chunk]);
+        redis.ask::<()>(&["HDEL", "{ids}:versions", chunk]);
     }
-    command(&redis, &["HSET", "{ids}:versions", "15", "9-9"]);
-    command(&redis, &["SET", "{ids}:15", &"x".repeat(8000)]);
+    redis.ask::<()>(&["HSET", "{ids}:versions", "15", "9-9"]);
+    redis.ask::<()>(&["SET", "{ids}:15", &"x".repeat(8000)]);
     assert!(connect().contains("{ids}:15 was not written by a shared filter: the chunk is longer"));
-    command(&redis, &["DEL", "{ids}:15"]);
-    command(&redis, &["LPUSH", "{ids}:15", "x"]);
+    redis.ask::<()>(&["DEL", "{ids}:15"]);
+    redis.ask::<()>(&["LPUSH", "{ids}:15", "x"]);
     assert!(connect().contains("WRONGTYPE"));
-    command(&redis, &["DEL", "{ids}:15"]);
-    command(&redis, &["HSET", "{ids}:meta", "head", "x"]);
-    assert!(
-        connect().contains("{ids}:meta was not written by a shared filter: the head is not the id of a stream entry")
-    );
-    command(&redis, &["FLUSHALL"]);
+    redis.ask::<()>(&["DEL", "{ids}:15"]);
+    redis.ask::<()>(&["HSET", "{ids}:meta", "head", "x"]);
+    let text = "{ids}:meta was not written by a shared filter: the head is not the id of a stream entry";
+    assert!(connect().contains(text));
+    redis.ask::<()>(&["FLUSHALL"]);
     sync(&one);
     assert_eq!(missing(&node(&redis), 0..100), 0);
 }
@@ -1058,15 +892,13 @@ fn a_server_that_answers_without_sense_is_an_error() {
     };
     let text = |text: &str| redis::Value::BulkString(text.into());
     let list = redis::Value::Array;
+    let answers = |answers: Vec<redis::Value>| {
+        let result = lanebloom_redis::shared::exchange_over(&mut nonsense(answers), Arc::new(filter(KEYS)), 1);
+        result.unwrap_err().to_string()
+    };
     let exchange = |answer: &[&str]| {
-        let mut server = nonsense(vec![
-            list(vec![text(""); 2]),
-            list(answer.iter().copied().map(text).collect()),
-        ]);
-        let filter = Arc::new(filter(KEYS));
-        lanebloom_redis::shared::exchange_over(&mut server, filter, 1)
-            .unwrap_err()
-            .to_string()
+        let answer = answer.iter().copied().map(text).collect();
+        answers(vec![list(vec![text(""); 2]), list(answer)])
     };
     // More, without end.
     assert!(exchange(&["more", "1-1"]).contains("the reply of the script is unknown"));
@@ -1084,53 +916,35 @@ fn a_server_that_answers_without_sense_is_an_error() {
         Ok(vec![list(vec![text("more"), id(), id(), delta])])
     });
     let error = ends(move || lanebloom_redis::shared::exchange_over(&mut endless, Arc::new(filter(KEYS)), 1));
-    assert!(
-        error
-            .unwrap_err()
-            .to_string()
-            .contains("trimmed its log faster than this node could read it")
-    );
+    let too_fast = "trimmed its log faster than this node could read it";
+    assert!(error.unwrap_err().to_string().contains(too_fast));
     // What is no list of texts is told shortly, of a read and of an exchange; and chunks are as
     // many answers as questions.
-    let answers = |answers: Vec<redis::Value>| {
-        let result = lanebloom_redis::shared::exchange_over(&mut nonsense(answers), Arc::new(filter(KEYS)), 1);
-        result.unwrap_err().to_string()
-    };
     let long = || redis::Value::BulkString(vec![b'x'; 1 << 20]);
     let lost = [list(vec![text(""); 2]), list(vec![text("lost"), text("1-1")])];
-    assert!(answers(vec![lost; 10].concat()).contains("trimmed its log faster than this node could read it"));
+    assert!(answers(vec![lost; 10].concat()).contains(too_fast));
     let state = || list(vec![text(""), text("1-1"), text("3"), text("1-1")]);
     for (sound, script) in [
         (vec![], "read.lua"),
         (vec![state()], "read.lua"),
         (vec![list(vec![text(""); 2])], "exchange.lua"),
     ] {
-        for nonsense in [
-            long(),
-            list(vec![list(vec![long()])]),
-            redis::Value::Okay,
-            redis::Value::Nil,
-        ] {
+        let others = [list(vec![list(vec![long()])]), redis::Value::Okay, redis::Value::Nil];
+        for nonsense in others.into_iter().chain([long()]) {
             let error = answers([&sound[..], &[nonsense]].concat());
             let says = format!("unexpected reply to {script}: ");
             assert!(error.starts_with(&says) && error.len() < 200, "{error}");
         }
     }
     assert!(answers(vec![list(vec![text("")])]).contains("the reply of the script is too short"));
-    assert!(
-        answers(vec![list(vec![text(""), text("1-1"), text("99"), text("1-1")])])
-            .contains("a chunk is none of the filter's")
-    );
-    for chunks in [
-        vec![],
-        vec![text("1-1"); 3],
-        vec![text("1-1"), text(""), text("1-1"), text("")],
-    ] {
+    let far = [text(""), text("1-1"), text("99"), text("1-1")];
+    assert!(answers(vec![list(far.into())]).contains("a chunk is none of the filter's"));
+    let two = [text("1-1"), text(""), text("1-1"), text("")];
+    for chunks in [vec![], vec![text("1-1"); 3], two.into()] {
         assert!(answers(vec![state(), list(chunks)]).contains("the reply has "));
     }
-    assert!(
-        answers(vec![state(), list(vec![text("x"), text("")])]).contains("a version is not the id of a stream entry")
-    );
+    let version = answers(vec![state(), list(vec![text("x"), text("")])]);
+    assert!(version.contains("a version is not the id of a stream entry"));
     assert!(answers(vec![state(), list(vec![text("1-1"), long()])]).contains("the chunk is longer"));
     // An error that is long is one as well.
     let error = redis::parse_redis_value(format!("-ERR {}\r\n", "x".repeat(1 << 20)).as_bytes()).unwrap();
@@ -1143,24 +957,19 @@ struct Backup(Vec<(String, Vec<u8>)>);
 impl Backup {
     fn of(redis: &Redis) -> Self {
         let mut connection = redis.connection();
-        let keys: Vec<String> = redis::cmd("KEYS").arg("*").query(&mut connection).unwrap();
-        let dump = |key: String| {
-            let dump = redis::cmd("DUMP").arg(&key).query(&mut connection).unwrap();
-            (key, dump)
-        };
+        let keys: Vec<String> = ask(&mut connection, &["KEYS", "*"]);
+        let dump = |key: String| (key.clone(), ask(&mut connection, &["DUMP", &key]));
         Self(keys.into_iter().map(dump).collect())
     }
 
+    /// At one moment: nodes go on meanwhile.
     fn bring_back(&self, redis: &Redis) {
-        command(redis, &["FLUSHALL"]);
+        let mut all = redis::pipe();
+        all.atomic().cmd("FLUSHALL");
         for (key, dump) in &self.0 {
-            redis::cmd("RESTORE")
-                .arg(key)
-                .arg(0)
-                .arg(dump)
-                .exec(&mut redis.connection())
-                .unwrap();
+            all.cmd("RESTORE").arg(key).arg(0).arg(dump);
         }
+        all.exec(&mut redis.connection()).unwrap();
     }
 }
 
@@ -1168,15 +977,13 @@ impl Backup {
 /// loses the push; or another comes in its place, or nothing is lost.
 #[test]
 fn a_push_while_chunks_are_fetched_is_known_as_what_it_is() {
-    let Some(redis) = Server::of("a_push_while_chunks_are_fetched_is_known_as_what_it_is").start() else {
-        return;
-    };
+    let redis = server!();
     let node = || {
         let builder = SharedBloom::builder("fuzz").interval(NEVER).timeout(PATIENCE);
         builder.connect(redis.client(), filter(KEYS)).unwrap()
     };
     for (lost, others) in [(true, 0), (true, 1), (true, 3), (false, 0)] {
-        command(&redis, &["FLUSHALL"]);
+        redis.ask::<()>(&["FLUSHALL"]);
         let one = node();
         insert(&one, 0..50);
         sync(&one);
@@ -1227,9 +1034,7 @@ fn a_push_while_chunks_are_fetched_is_known_as_what_it_is() {
 /// A part of a set is deleted: the nodes that have it push it again.
 #[test]
 fn a_set_without_its_meta_begins_anew() {
-    let Some(redis) = Server::of("a_set_without_its_meta_begins_anew").start() else {
-        return;
-    };
+    let redis = server!();
     let one = node(&redis);
     for (i, deleted) in (1..).zip([
         // The log has greater ids than the first of the new set.
@@ -1242,7 +1047,7 @@ fn a_set_without_its_meta_begins_anew() {
             insert(&one, 1000 * i + 10 * push..1000 * i + 10 * push + 10);
             sync(&one);
         }
-        command(&redis, deleted);
+        redis.ask::<()>(deleted);
         sync(&one);
         let new = node(&redis);
         assert!(**new.filter() == **one.filter(), "{deleted:?}");
@@ -1255,14 +1060,12 @@ fn a_set_without_its_meta_begins_anew() {
 /// Nobody has the keys of the old set any more.
 #[test]
 fn no_old_key_comes_back_to_a_set_that_begins_anew() {
-    let Some(redis) = Server::of("no_old_key_comes_back_to_a_set_that_begins_anew").start() else {
-        return;
-    };
+    let redis = server!();
     let old = node(&redis);
     insert(&old, 0..100);
     sync(&old);
     old.close(PATIENCE).unwrap();
-    command(&redis, &["DEL", "{ids}:meta"]);
+    redis.ask::<()>(&["DEL", "{ids}:meta"]);
     let one = node(&redis);
     insert(&one, 1000..1100);
     sync(&one);
@@ -1275,24 +1078,18 @@ fn no_old_key_comes_back_to_a_set_that_begins_anew() {
 /// A lone key is some hundred bytes; of those, the empty exchange's are most.
 #[test]
 fn few_bytes_travel() {
-    let Some(redis) = Server::of("few_bytes_travel").start() else {
-        return;
-    };
+    let redis = server!();
     let (one, other) = (node(&redis), node(&redis));
     insert(&one, 0..10);
     sync(&one);
     sync(&other);
     let counted = |work: &mut dyn FnMut()| {
-        let before = (
-            info(&redis, "total_net_input_bytes"),
-            info(&redis, "total_net_output_bytes"),
-        );
+        let bytes = |line| figure(&mut redis.connection(), "stats", line);
+        let bytes = || ["total_net_input_bytes:", "total_net_output_bytes:"].map(bytes);
+        let before = bytes();
         work();
-        let after = (
-            info(&redis, "total_net_input_bytes"),
-            info(&redis, "total_net_output_bytes"),
-        );
-        (after.0 - before.0, after.1 - before.1)
+        let after = bytes();
+        (after[0] - before[0], after[1] - before[1])
     };
     let asking = counted(&mut || ());
     let empty = counted(&mut || sync(&one));
@@ -1312,30 +1109,24 @@ fn few_bytes_travel() {
         (over(pushed.0, empty.0), over(pulled.1, empty.1))
     };
     // 12 bytes of bits; the chunk's record and key, and the log's id.
-    let (pushed, pulled) = keys(1);
-    assert!(
-        (12.0..50.0).contains(&pushed) && (12.0..80.0).contains(&pulled),
-        "{pushed} {pulled}"
-    );
-    let (pushed, pulled) = keys(1000);
-    assert!(
-        (10.0..14.0).contains(&pushed) && (10.0..14.0).contains(&pulled),
-        "{pushed} {pulled}"
-    );
-    // Whole chunks: 126 KiB for 30000 keys.
-    let (pushed, pulled) = keys(30_000);
-    assert!(
-        (4.0..4.6).contains(&pushed) && (4.0..4.6).contains(&pulled),
-        "{pushed} {pulled}"
-    );
+    // And whole chunks: 126 KiB for 30000 keys.
+    for (n, push, pull) in [
+        (1, 12.0..50.0, 12.0..80.0),
+        (1000, 10.0..14.0, 10.0..14.0),
+        (30_000, 4.0..4.6, 4.0..4.6),
+    ] {
+        let (pushed, pulled) = keys(n);
+        assert!(
+            push.contains(&pushed) && pull.contains(&pulled),
+            "{n}: {pushed} {pulled}"
+        );
+    }
 }
 
 /// All of a set goes at once, when it was told to.
 #[test]
 fn a_set_expires_as_a_whole() {
-    let Some(redis) = Server::of("a_set_expires_as_a_whole").start() else {
-        return;
-    };
+    let redis = server!();
     let connect = |expires: SystemTime, keys| {
         let builder = SharedBloom::builder("ids").interval(NEVER).expires_at(expires);
         builder.connect(redis.client(), filter(keys))
@@ -1348,10 +1139,8 @@ fn a_set_expires_as_a_whole() {
         sync(&one);
     }
     let times = || -> Vec<u64> {
-        let mut connection = redis.connection();
-        let keys: Vec<String> = redis::cmd("KEYS").arg("*").query(&mut connection).unwrap();
-        let time = |key: &String| redis::cmd("PEXPIRETIME").arg(key).query(&mut connection).unwrap();
-        keys.iter().map(time).collect()
+        let keys: Vec<String> = redis.ask(&["KEYS", "*"]);
+        keys.iter().map(|key| redis.ask(&["PEXPIRETIME", key])).collect()
     };
     let millis = later.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis() as u64;
     // Meta, log, versions, and 16 chunks.
@@ -1373,7 +1162,7 @@ fn a_set_expires_as_a_whole() {
     for node in [one, new] {
         node.close(PATIENCE).unwrap();
     }
-    command(&redis, &["FLUSHALL"]);
+    redis.ask::<()>(&["FLUSHALL"]);
 
     // Soon, but not before a slow machine has pushed something.
     let pushed_until = |seconds| {

@@ -5,7 +5,7 @@
 
 use crate::common::number;
 use crate::mock::{Mock, Request, meanwhile};
-use crate::redis_server::{Server, bloom_server, server_with_bloom};
+use crate::redis_server::{ask, bloom_server, server_with_bloom};
 use lanebloom_formats::RedisBloom;
 use lanebloom_formats::redisbloom::Builder;
 use lanebloom_redis::Transfer;
@@ -20,13 +20,13 @@ const KEYS: u64 = if cfg!(debug_assertions) { 2_500 } else { 125_000 };
 fn key(i: u64) -> Vec<u8> {
     let i = if i % 10 == 9 { i / 2 } else { i };
     let len = number(i) % 41;
-    let text = if i % 3 == 0 {
-        i.to_string().into_bytes()
-    } else {
-        Vec::new()
-    };
+    let text = i
+        .to_string()
+        .into_bytes()
+        .into_iter()
+        .take(if i % 3 == 0 { 20 } else { 0 });
     let bytes = (0..len).map(|j| (number(i ^ j << 40) >> 8) as u8);
-    text.into_iter().chain(bytes).collect()
+    text.chain(bytes).collect()
 }
 
 fn keys(from: u64) -> Vec<Vec<u8>> {
@@ -63,11 +63,8 @@ impl Filter<'_> {
     }
 
     fn loadchunk(&mut self, cursor: i64, chunk: &[u8]) -> RedisResult<()> {
-        cmd("BF.LOADCHUNK")
-            .arg(self.key)
-            .arg(cursor)
-            .arg(chunk)
-            .exec(self.connection)
+        let mut command = cmd("BF.LOADCHUNK");
+        command.arg(self.key).arg(cursor).arg(chunk).exec(self.connection)
     }
 
     /// The same dump, and the same `BF.INFO`.
@@ -137,14 +134,8 @@ const RESERVES: [Reserve; 9] = [
 ];
 
 fn reserve(connection: &mut Connection, key: &str, (rate, capacity, extra, build): Reserve) -> RedisBloom {
-    let mut command = cmd("BF.RESERVE");
-    command
-        .arg(key)
-        .arg(rate)
-        .arg(capacity)
-        .arg(extra)
-        .exec(connection)
-        .unwrap();
+    let keys = capacity.to_string();
+    ask::<()>(connection, &[&["BF.RESERVE", key, rate, &keys], extra].concat());
     let builder = RedisBloom::builder()
         .false_positive_rate(rate.parse().unwrap())
         .expected_keys(capacity as usize);
@@ -153,9 +144,7 @@ fn reserve(connection: &mut Connection, key: &str, (rate, capacity, extra, build
 
 #[test]
 fn filters_grow_and_answer_as_the_modules_do() {
-    let Some(server) = bloom_server("filters_grow_and_answer_as_the_modules_do") else {
-        return;
-    };
+    let server = server!(bloom_server());
     let connection = &mut server.connection();
     let (inserted, others) = (keys(0), keys(1 << 32));
     let mut false_positives = 0;
@@ -175,24 +164,14 @@ fn filters_grow_and_answer_as_the_modules_do() {
         assert!(fetched == ours);
         fetched.store(theirs.connection, "copy").unwrap();
         theirs.insert_beside(&mut ours, rest);
-        let mut copy = Filter {
-            connection: theirs.connection,
-            key: "copy",
-        };
+        let (connection, key) = (theirs.connection, "copy");
+        let mut copy = Filter { connection, key };
         copy.insert_beside(&mut fetched, rest);
         copy.assert_is(&ours);
         assert!(fetched == ours);
         false_positives += copy.ask_beside(&ours, &others);
-        cmd("DEL").arg("copy").exec(connection).unwrap();
-        let filters = ours.info().filters;
-        assert!(
-            if arguments.2 == ["NONSCALING"] {
-                filters == 1
-            } else {
-                filters >= 2
-            },
-            "{ours:?}"
-        );
+        ask::<()>(connection, &["DEL", "copy"]);
+        assert_eq!(ours.info().filters == 1, arguments.2 == ["NONSCALING"], "{ours:?}");
     }
     assert!(false_positives > 100, "{false_positives}");
 }
@@ -200,19 +179,16 @@ fn filters_grow_and_answer_as_the_modules_do() {
 /// By `BF.ADD` alone, and by `BF.INSERT`.
 #[test]
 fn defaults_are_the_modules() {
-    let Some(server) = bloom_server("defaults_are_the_modules") else {
-        return;
-    };
+    let server = server!(bloom_server());
     let connection = &mut server.connection();
     let mut theirs = Filter { connection, key: "a" };
     let mut ours = RedisBloom::builder().build().unwrap();
     theirs.insert_beside(&mut ours, &keys(0)[..500]);
     theirs.assert_is(&ours);
-    cmd("BF.INSERT")
-        .arg("b")
-        .arg(&["CAPACITY", "5", "ERROR", "0.2", "ITEMS", "x"])
-        .exec(connection)
-        .unwrap();
+    ask::<()>(
+        connection,
+        &["BF.INSERT", "b", "CAPACITY", "5", "ERROR", "0.2", "ITEMS", "x"],
+    );
     let mut ours = RedisBloom::with_capacity(5, 0.2).unwrap();
     ours.insert("x").unwrap();
     Filter { connection, key: "b" }.assert_is(&ours);
@@ -220,9 +196,7 @@ fn defaults_are_the_modules() {
 
 #[test]
 fn a_filter_that_does_not_scale_refuses_the_same_key() {
-    let Some(server) = bloom_server("a_filter_that_does_not_scale_refuses_the_same_key") else {
-        return;
-    };
+    let server = server!(bloom_server());
     let connection = &mut server.connection();
     let arguments: Reserve = ("0.01", 100, &["NONSCALING"], Builder::non_scaling);
     let mut ours = reserve(connection, "a", arguments);
@@ -248,9 +222,7 @@ fn a_filter_that_does_not_scale_refuses_the_same_key() {
 /// 1 (NOROUND) to 8 (NO_SCALING).
 #[test]
 fn older_chains_go_on_as_in_the_module() {
-    let Some(server) = bloom_server("older_chains_go_on_as_in_the_module") else {
-        return;
-    };
+    let server = server!(bloom_server());
     let connection = &mut server.connection();
     let (inserted, others) = (keys(0), keys(1 << 32));
     for options in [0u8, 1, 4, 5, 8, 9, 12, 13] {
@@ -261,7 +233,7 @@ fn older_chains_go_on_as_in_the_module() {
             replies[0].1[12] = options;
             replies[0].1[72] = *log;
             let mut ours = RedisBloom::from_scandump(replies.clone(), 1 << 20).unwrap();
-            cmd("DEL").arg("a").exec(connection).unwrap();
+            ask::<()>(connection, &["DEL", "a"]);
             let mut theirs = Filter { connection, key: "a" };
             for (cursor, chunk) in &replies {
                 theirs.loadchunk(*cursor, chunk).unwrap();
@@ -283,9 +255,7 @@ fn older_chains_go_on_as_in_the_module() {
 /// The module's result by the C library's logarithm.
 #[test]
 fn sizes_of_any_rate_are_the_modules() {
-    let Some(server) = bloom_server("sizes_of_any_rate_are_the_modules") else {
-        return;
-    };
+    let server = server!(bloom_server());
     let connection = &mut server.connection();
     let mut others = 0;
     let rates = (0..KEYS / 10).map(|i| {
@@ -294,13 +264,10 @@ fn sizes_of_any_rate_are_the_modules() {
     });
     for (i, rate) in rates.enumerate() {
         let capacity = 1 + number(i as u64) % 100_000;
-        let mut command = cmd("BF.RESERVE");
-        command
-            .arg("a")
-            .arg(format!("{rate:e}"))
-            .arg(capacity)
-            .exec(connection)
-            .unwrap();
+        ask::<()>(
+            connection,
+            &["BF.RESERVE", "a", &format!("{rate:e}"), &capacity.to_string()],
+        );
         let ours = RedisBloom::with_capacity(capacity as usize, rate).unwrap();
         let mut theirs = Filter { connection, key: "a" };
         let (_, header) = theirs.scandump().swap_remove(0);
@@ -310,7 +277,7 @@ fn sizes_of_any_rate_are_the_modules() {
         others += u32::from(header != expected);
         expected[52..60].copy_from_slice(&header[52..60]);
         assert_eq!(header, expected, "{rate:e}, {capacity}");
-        cmd("DEL").arg("a").exec(connection).unwrap();
+        ask::<()>(connection, &["DEL", "a"]);
     }
     assert!(u64::from(others) <= 1 + KEYS / 1000, "{others}");
 }
@@ -318,9 +285,7 @@ fn sizes_of_any_rate_are_the_modules() {
 /// This crate refuses every header that the module refuses.
 #[test]
 fn headers_that_the_module_refuses_are_refused() {
-    let Some(server) = bloom_server("headers_that_the_module_refuses_are_refused") else {
-        return;
-    };
+    let server = server!(bloom_server());
     let connection = &mut server.connection();
     let mut filter = RedisBloom::with_capacity(10, 0.01).unwrap();
     filter.insert_batch(&keys(0)[..60]).unwrap();
@@ -339,11 +304,7 @@ fn headers_that_the_module_refuses_are_refused() {
                     let field = at.saturating_sub(20) % 53;
                     if at < 20 || field >= 16 {
                         let byte = number(i + (j << 33));
-                        header[at] = if byte & 1 == 0 {
-                            (byte >> 8) as u8 & 15
-                        } else {
-                            (byte >> 8) as u8
-                        };
+                        header[at] = (byte >> 8) as u8 & if byte & 1 == 0 { 15 } else { 255 };
                     }
                 }
             }
@@ -364,7 +325,7 @@ fn headers_that_the_module_refuses_are_refused() {
                     theirs.assert_is(&ours);
                     taken += 1;
                 }
-                cmd("DEL").arg("a").exec(connection).unwrap();
+                ask::<()>(connection, &["DEL", "a"]);
             }
         }
     }
@@ -374,9 +335,7 @@ fn headers_that_the_module_refuses_are_refused() {
 /// A chain whose newest filter is in three chunks.
 #[test]
 fn filters_of_several_chunks_travel() {
-    let Some(server) = bloom_server("filters_of_several_chunks_travel") else {
-        return;
-    };
+    let server = server!(bloom_server());
     let connection = &mut server.connection();
     let arguments: Reserve = ("0.01", 1000, &["EXPANSION", "25000"], |builder| {
         builder.expansion(25_000)
@@ -394,7 +353,7 @@ fn filters_of_several_chunks_travel() {
     let limit = format!("takes {bytes} bytes, more than the limit of {} bytes", bytes - 1);
     assert!(error.to_string().ends_with(&limit), "{error}");
     assert!(error.source().is_some());
-    cmd("BF.RESERVE").arg("b").arg(&["0.1", "5"]).exec(connection).unwrap();
+    ask::<()>(connection, &["BF.RESERVE", "b", "0.1", "5"]);
     assert!(ours.store(connection, "b").unwrap_err().is_taken());
     ours.replace(connection, "b").unwrap();
     Filter { connection, key: "b" }.assert_is(&ours);
@@ -403,13 +362,13 @@ fn filters_of_several_chunks_travel() {
 }
 
 fn names(connection: &mut Connection) -> Vec<String> {
-    let mut names: Vec<String> = cmd("KEYS").arg("*").query(connection).unwrap();
+    let mut names: Vec<String> = ask(connection, &["KEYS", "*"]);
     names.sort();
     names
 }
 
 fn ttl(connection: &mut Connection, key: &str) -> i64 {
-    cmd("TTL").arg(key).query(connection).unwrap()
+    ask(connection, &["TTL", key])
 }
 
 fn some_filter() -> RedisBloom {
@@ -420,28 +379,22 @@ fn some_filter() -> RedisBloom {
 
 #[test]
 fn errors_of_the_server_say_what_is_wrong() {
-    let Some(server) = bloom_server("errors_of_the_server_say_what_is_wrong") else {
-        return;
-    };
+    let server = server!(bloom_server());
     let connection = &mut server.connection();
     let filter = some_filter();
     let error = RedisBloom::fetch(connection, "a\n", 1 << 20).unwrap_err();
     assert!(error.is_missing() && !error.is_taken() && error.source().is_none());
     assert_eq!(error.to_string(), r#""a\n": there is nothing at this key"#);
 
-    cmd("SET").arg("text").arg("b").exec(connection).unwrap();
+    ask::<()>(connection, &["SET", "text", "b"]);
     let error = RedisBloom::fetch(connection, "text", 1 << 20).unwrap_err();
     assert!(!error.is_missing() && !error.is_unreachable());
-    assert!(
-        error
-            .to_string()
-            .starts_with(r#""text": the key holds no RedisBloom filter: "#),
-        "{error}"
-    );
+    let says = r#""text": the key holds no RedisBloom filter: "#;
+    assert!(error.to_string().starts_with(says), "{error}");
     let error = filter.store(connection, "text").unwrap_err();
     assert!(error.is_taken() && error.source().is_none());
     assert_eq!(error.to_string(), r#""text": there is something at this key already"#);
-    cmd("EXPIRE").arg("text").arg(1000).exec(connection).unwrap();
+    ask::<()>(connection, &["EXPIRE", "text", "1000"]);
     filter.replace(connection, "text").unwrap();
     assert!(RedisBloom::fetch(connection, "text", 1 << 20).unwrap() == filter);
     assert_eq!(ttl(connection, "text"), -1);
@@ -455,9 +408,10 @@ fn errors_of_the_server_say_what_is_wrong() {
     assert_eq!(names(connection), ["text"]);
 
     // No memory: nothing is left of what was begun.
-    for setting in [["maxmemory", "1"], ["maxmemory-policy", "noeviction"]] {
-        cmd("CONFIG").arg("SET").arg(&setting).exec(connection).unwrap();
-    }
+    ask::<()>(
+        connection,
+        &["CONFIG", "SET", "maxmemory", "1", "maxmemory-policy", "noeviction"],
+    );
     let error = filter.store(connection, "b").unwrap_err();
     assert!(error.to_string().starts_with(r#""b": the server refused: "#), "{error}");
     assert!(error.to_string().contains("maxmemory"), "{error}");
@@ -466,54 +420,36 @@ fn errors_of_the_server_say_what_is_wrong() {
 
 #[test]
 fn a_server_without_the_module_says_so() {
-    let Some(server) = Server::of("a_server_without_the_module_says_so").start() else {
-        return;
-    };
+    let server = server!();
     let connection = &mut server.connection();
     for error in [
         RedisBloom::fetch(connection, "a", 1 << 20).unwrap_err(),
         some_filter().store(connection, "a").unwrap_err(),
         some_filter().replace(connection, "a").unwrap_err(),
     ] {
-        assert!(
-            error
-                .to_string()
-                .starts_with(r#""a": the server has not loaded RedisBloom: "#),
-            "{error}"
-        );
+        let says = r#""a": the server has not loaded RedisBloom: "#;
+        assert!(error.to_string().starts_with(says), "{error}");
         assert!(!error.is_missing() && error.source().is_some());
     }
 }
 
 #[test]
 fn a_replica_takes_no_filter() {
-    let Some(replica) = server_with_bloom("a_replica_takes_no_filter") else {
-        return;
-    };
     // A replica of a server that does not exist.
-    let Some(server) = replica.argument("--replicaof").argument("127.0.0.1 1").start() else {
-        return;
-    };
-    let error = some_filter().store(&mut server.connection(), "a").unwrap_err();
-    assert!(
-        error
-            .to_string()
-            .starts_with(r#""a": the server is a replica that takes no writes: "#),
-        "{error}"
-    );
-    assert!(
-        RedisBloom::fetch(&mut server.connection(), "a", 1 << 20)
-            .unwrap_err()
-            .is_missing()
-    );
+    let replica = server!(server_with_bloom()).argument("--replicaof");
+    let server = server!(replica.argument("127.0.0.1 1").start());
+    let connection = &mut server.connection();
+    let error = some_filter().store(connection, "a").unwrap_err();
+    let says = r#""a": the server is a replica that takes no writes: "#;
+    assert!(error.to_string().starts_with(says), "{error}");
+    let error = RedisBloom::fetch(connection, "a", 1 << 20).unwrap_err();
+    assert!(error.is_missing());
 }
 
 /// A filter in use: all that was in it before is in the copy, wherever it grew meanwhile.
 #[test]
 fn a_filter_is_fetched_beside_inserts() {
-    let Some(server) = bloom_server("a_filter_is_fetched_beside_inserts") else {
-        return;
-    };
+    let server = server!(bloom_server());
     let mut other = server.connection();
     let insert = |connection: &mut Connection, keys: &[Vec<u8>]| {
         let mut command = cmd("BF.MADD");
@@ -537,33 +473,21 @@ fn a_filter_is_fetched_beside_inserts() {
 /// Deleted in the middle, or another one there.
 #[test]
 fn a_filter_that_changes_while_it_is_read_is_an_error() {
-    let Some(server) = bloom_server("a_filter_that_changes_while_it_is_read_is_an_error") else {
-        return;
-    };
+    let server = server!(bloom_server());
     let mut other = server.connection();
     let run = |connection: &mut Connection, commands: &[&str]| {
-        for command in commands {
-            let mut words = command.split(' ');
-            cmd(words.next().unwrap())
-                .arg(words.collect::<Vec<_>>())
-                .exec(connection)
-                .unwrap();
-        }
+        let words = commands.iter().map(|command| Vec::from_iter(command.split(' ')));
+        words.for_each(|words| ask::<()>(connection, &words));
     };
     run(&mut other, &["BF.RESERVE a 0.01 1000", "BF.MADD a x y"]);
+    let changed = r#""a": the filter was replaced or changed while it was read: fetch it again"#;
     for (commands, message) in [
-        (
-            &["DEL a", "BF.RESERVE a 0.01 1001", "BF.MADD a x y z"][..],
-            r#""a": the filter was replaced or changed while it was read: fetch it again"#,
-        ),
+        (&["DEL a", "BF.RESERVE a 0.01 1001", "BF.MADD a x y z"][..], changed),
         (
             &["DEL a", "BF.RESERVE a 0.01 1000 EXPANSION 3", "BF.MADD a x y z"],
-            r#""a": the filter was replaced or changed while it was read: fetch it again"#,
+            changed,
         ),
-        (
-            &["DEL a", "BF.RESERVE a 0.01 1000", "BF.ADD a x"],
-            r#""a": the filter was replaced or changed while it was read: fetch it again"#,
-        ),
+        (&["DEL a", "BF.RESERVE a 0.01 1000", "BF.ADD a x"], changed),
         (&["DEL a"], r#""a": there is nothing at this key"#),
     ] {
         for at in 2..=3 {
@@ -583,9 +507,7 @@ fn a_filter_that_changes_while_it_is_read_is_an_error() {
 /// Wherever the connection breaks, nobody sees half a filter; what is left of it expires.
 #[test]
 fn a_filter_that_is_not_stored_leaves_nothing() {
-    let Some(server) = bloom_server("a_filter_that_is_not_stored_leaves_nothing") else {
-        return;
-    };
+    let server = server!(bloom_server());
     let mut other = server.connection();
     let mut filter = RedisBloom::with_capacity(100, 0.01).unwrap();
     filter.insert_batch(&keys(0)[..300]).unwrap();
@@ -603,17 +525,15 @@ fn a_filter_that_is_not_stored_leaves_nothing() {
     };
     // EXISTS and BF.EXISTS, two for the header and each chunk, and the last.
     assert_eq!(commands, 2 + 2 * (1 + filter.info().filters) + 1);
-    cmd("DEL").arg("a").exec(&mut other).unwrap();
+    ask::<()>(&mut other, &["DEL", "a"]);
     for at in 1..=commands {
         // Back for what is left to be done, and not.
         for once in [true, false] {
             let mut connection = meanwhile(&server, broken(at, once));
             let error = filter.store(&mut connection, "a").unwrap_err();
             assert!(error.is_unreachable() && error.source().is_some(), "{error}");
-            assert!(
-                error.to_string().starts_with(r#""a": the server was not reached: "#),
-                "{error}"
-            );
+            let says = r#""a": the server was not reached: "#;
+            assert!(error.to_string().starts_with(says), "{error}");
             let names = names(&mut other);
             if once || at < 4 {
                 assert!(names.is_empty(), "{at}: {names:?}");
@@ -622,11 +542,9 @@ fn a_filter_that_is_not_stored_leaves_nothing() {
                 assert!(names[0].starts_with("{a}:lanebloom:"), "{names:?}");
                 // Until the first command after the header.
                 let left = ttl(&mut other, &names[0]);
-                assert!(
-                    if at == 4 { left == -1 } else { (1..=600).contains(&left) },
-                    "{at}: {left}"
-                );
-                cmd("DEL").arg(&names[0]).exec(&mut other).unwrap();
+                let expected = if at == 4 { -1..=-1 } else { 1..=600 };
+                assert!(expected.contains(&left), "{at}: {left}");
+                ask::<()>(&mut other, &["DEL", &names[0]]);
             }
         }
     }
@@ -664,34 +582,19 @@ fn replies_without_sense_are_errors() {
         "EXEC" => Array(vec![Int(1), renamed.clone()]),
         other => panic!("{other}"),
     };
-    assert!(
-        filter
-            .store(&mut told(|command: &str| Ok(honest(command, &Int(1)))), "seen")
-            .is_ok()
-    );
-    assert!(
-        filter
-            .replace(&mut told(|command: &str| Ok(honest(command, &Okay))), "seen")
-            .is_ok()
-    );
-    let taken = filter.store(&mut told(|command: &str| Ok(honest(command, &Int(0)))), "seen");
+    let answers = |renamed: Value| told(move |command| Ok(honest(command, &renamed)));
+    filter.store(&mut answers(Int(1)), "seen").unwrap();
+    filter.replace(&mut answers(Okay), "seen").unwrap();
+    let taken = filter.store(&mut answers(Int(0)), "seen");
     assert!(taken.unwrap_err().is_taken());
 
     let long = || BulkString(vec![b'x'; 1 << 20]);
     let malformed = || redis::parse_redis_value(b":x\r\n").unwrap_err();
     let nonsense = || {
-        let values = [
-            Nil,
-            Int(2),
-            Int(-1),
-            SimpleString("QUEUED".into()),
-            BulkString(b"OK".into()),
-            long(),
-            Array(vec![]),
-            Array(vec![long()]),
-            Map(vec![(long(), Nil)]),
-        ];
-        values.map(Ok).into_iter().chain([Err(malformed())])
+        let texts = [SimpleString("QUEUED".into()), BulkString(b"OK".into()), long()];
+        let lists = [Array(vec![]), Array(vec![long()]), Map(vec![(long(), Nil)])];
+        let values = [Nil, Int(2), Int(-1)].into_iter().chain(texts).chain(lists);
+        values.map(Ok).chain([Err(malformed())])
     };
     let check = |command: &str, reply: &RedisResult<Value>, result: Result<(), lanebloom_redis::TransferError>| {
         let error = result
@@ -702,18 +605,25 @@ fn replies_without_sense_are_errors() {
         assert!(text.starts_with(&says) && text.len() < 250, "{text:.300}");
         assert!(!error.is_taken() && !error.is_missing() && !error.is_unreachable());
     };
+    let lies = |command: &'static str, reply: &RedisResult<Value>, renamed: &Value| {
+        let (reply, renamed) = (reply.clone(), renamed.clone());
+        told(move |name| {
+            if name == command {
+                reply.clone()
+            } else {
+                Ok(honest(name, &renamed))
+            }
+        })
+    };
     for command in ["EXISTS", "BF.EXISTS", "BF.LOADCHUNK", "EXPIRE", "EXEC"] {
         // One that is sound, of another command.
         let other = if command == "BF.LOADCHUNK" { Int(1) } else { Okay };
         for reply in nonsense().chain([Ok(other)]) {
-            let mut answers = |name: &str| {
-                if name == command {
-                    reply.clone()
-                } else {
-                    Ok(honest(name, &Int(1)))
-                }
-            };
-            check(command, &reply, filter.store(&mut told(&mut answers), "seen"));
+            check(
+                command,
+                &reply,
+                filter.store(&mut lies(command, &reply, &Int(1)), "seen"),
+            );
         }
     }
     for reply in [
@@ -729,14 +639,7 @@ fn replies_without_sense_are_errors() {
         Int(1),
     ] {
         let reply = Ok(reply);
-        let mut answers = |name: &str| {
-            if name == "EXEC" {
-                reply.clone()
-            } else {
-                Ok(honest(name, &Okay))
-            }
-        };
-        check("EXEC", &reply, filter.replace(&mut told(&mut answers), "seen"));
+        check("EXEC", &reply, filter.replace(&mut lies("EXEC", &reply, &Okay), "seen"));
     }
     for reply in nonsense().chain(
         [
@@ -759,13 +662,8 @@ fn replies_without_sense_are_errors() {
         ("OOM", "the server refused: "),
     ] {
         let error = redis::parse_redis_value(format!("-{code} {}\r\n", "x".repeat(1 << 20)).as_bytes()).unwrap();
-        let error = filter
-            .store(&mut told(|_: &str| Ok(error.clone())), "seen")
-            .unwrap_err();
-        let text = error.to_string();
-        assert!(
-            text.starts_with(&format!("\"seen\": {says}")) && text.len() < 600,
-            "{text:.300}"
-        );
+        let stored = filter.store(&mut told(|_: &str| Ok(error.clone())), "seen");
+        let (text, says) = (stored.unwrap_err().to_string(), format!("\"seen\": {says}"));
+        assert!(text.starts_with(&says) && text.len() < 600, "{text:.300}");
     }
 }

@@ -6,15 +6,14 @@
 //! whose own test vectors check the hash.
 
 use crate::common::number;
+use crate::redis_bitmaps::{bits_of, inserts, lookups, lookups_in};
+use crate::redis_server::ask;
 use lanebloom_redis::{BitmapError, RedisBitmap};
 use redis::Connection;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
-
-fn get<T: redis::FromRedisValue>(connection: &mut Connection, arguments: &[&str]) -> T {
-    redis::cmd(arguments[0]).arg(&arguments[1..]).query(connection).unwrap()
-}
 
 /// HighwayHash's reference code (`c/highwayhash.c`), for 128 bits.
 fn highway_hash_128(bytes: &[u8], key: [u64; 4]) -> (u64, u64) {
@@ -146,16 +145,10 @@ fn indexes(bytes: &[u8], iterations: u32, size: u64) -> Vec<u64> {
 fn redisson_add(connection: &mut Connection, name: &str, bytes: &[u8], iterations: u32, size: u64) -> bool {
     let mut changed = false;
     for index in indexes(bytes, iterations, size) {
-        changed |= get::<u8>(connection, &["SETBIT", name, &index.to_string(), "1"]) == 0;
+        changed |= ask::<u8>(connection, &["SETBIT", name, &index.to_string(), "1"]) == 0;
         // `SETBIT` takes the name as text here; the layout's names in this file are texts.
     }
     changed
-}
-
-fn bits_of(connection: &mut Connection, key: &str) -> BTreeSet<u64> {
-    let bytes: Vec<u8> = get(connection, &["GET", key]);
-    let bit = |i: usize| bytes[i / 8] >> (7 - i % 8) & 1 == 1;
-    (0..8 * bytes.len()).filter(|i| bit(*i)).map(|i| i as u64).collect()
 }
 
 /// The reference's own vectors: under the key 0, 1, 2 ... 31 of the bytes 0, 1, 2 ...
@@ -179,22 +172,22 @@ fn the_second_hash_is_highway_hash() {
 
 #[test]
 fn bits_are_redissons_for_keys_of_every_length() {
-    let server = server!(bits_are_redissons_for_keys_of_every_length);
-    let mut connection = server.connection();
+    let server = server!();
+    let connection = &mut server.connection();
     for len in 0..100usize {
         let bytes: Vec<u8> = (0..len).map(|i| number(i as u64) as u8).collect();
         let name = format!("bytes {len}");
         let filter = RedisBitmap::redisson(name.as_str(), 1000, 0.001).unwrap();
-        assert!(filter.insert(&mut connection, &bytes[..]).unwrap());
+        assert!(filter.insert(connection, &bytes[..]).unwrap());
         let expected = indexes(&bytes, filter.hash_functions().into(), filter.bit_size());
-        assert_eq!(bits_of(&mut connection, &name), expected.into_iter().collect(), "{len}");
+        assert_eq!(bits_of(connection, &name), expected.into_iter().collect(), "{len}");
     }
     // `StringCodec` and `LongCodec`.
     for (name, key) in [("text", "grün"), ("long", "-17")] {
         let filter = RedisBitmap::redisson(name, 1000, 0.03).unwrap();
-        filter.insert(&mut connection, key).unwrap();
+        filter.insert(connection, key).unwrap();
         let expected = indexes(key.as_bytes(), 5, 7298);
-        assert_eq!(bits_of(&mut connection, name), expected.into_iter().collect());
+        assert_eq!(bits_of(connection, name), expected.into_iter().collect());
     }
 }
 
@@ -229,15 +222,15 @@ fn sizes_are_redissons() {
 
 #[test]
 fn the_configuration_is_redissons() {
-    let server = server!(the_configuration_is_redissons);
-    let mut connection = server.connection();
+    let server = server!();
+    let connection = &mut server.connection();
     for (name, config) in [("users", "{users}:config"), ("app:{7}:users", "app:{7}:users:config")] {
         let filter = RedisBitmap::redisson(name, 1000, 0.03).unwrap();
-        assert!(!filter.contains(&mut connection, "a").unwrap());
-        assert_eq!(get::<u8>(&mut connection, &["EXISTS", name, config]), 0);
-        assert!(filter.try_init(&mut connection).unwrap());
-        assert!(!filter.try_init(&mut connection).unwrap());
-        let fields: BTreeMap<String, String> = get(&mut connection, &["HGETALL", config]);
+        assert!(!filter.contains(connection, "a").unwrap());
+        assert_eq!(ask::<u8>(connection, &["EXISTS", name, config]), 0);
+        assert!(filter.try_init(connection).unwrap());
+        assert!(!filter.try_init(connection).unwrap());
+        let fields: BTreeMap<String, String> = ask(connection, &["HGETALL", config]);
         let expected = [
             ("expectedInsertions", "1000"),
             ("falseProbability", "0.03"),
@@ -245,101 +238,73 @@ fn the_configuration_is_redissons() {
             ("size", "7298"),
         ];
         assert_eq!(fields, expected.map(|(name, value)| (name.into(), value.into())).into());
-        assert!(filter.insert(&mut connection, "a").unwrap());
-        let same = RedisBitmap::open_redisson(&mut connection, name).unwrap().unwrap();
-        assert!(same.contains(&mut connection, "a").unwrap());
+        assert!(filter.insert(connection, "a").unwrap());
+        let same = RedisBitmap::open_redisson(connection, name).unwrap().unwrap();
+        assert!(same.contains(connection, "a").unwrap());
         // An insert makes the configuration too.
-        filter.clear(&mut connection).unwrap();
-        assert_eq!(get::<u8>(&mut connection, &["EXISTS", name, config]), 0);
-        assert_eq!(filter.insert_batch(&mut connection, &["a", "b", "a"]).unwrap(), 2);
-        assert_eq!(
-            get::<BTreeMap<String, String>>(&mut connection, &["HGETALL", config]),
-            fields
-        );
+        filter.clear(connection).unwrap();
+        assert_eq!(ask::<u8>(connection, &["EXISTS", name, config]), 0);
+        assert_eq!(filter.insert_batch(connection, &["a", "b", "a"]).unwrap(), 2);
+        let again: BTreeMap<String, String> = ask(connection, &["HGETALL", config]);
+        assert_eq!(again, fields);
     }
     // The other layouts write nothing.
     let plain = RedisBitmap::go_zero("plain", 1000).unwrap();
-    assert!(!plain.try_init(&mut connection).unwrap());
-    assert_eq!(get::<u8>(&mut connection, &["EXISTS", "plain"]), 0);
+    assert!(!plain.try_init(connection).unwrap());
+    assert_eq!(ask::<u8>(connection, &["EXISTS", "plain"]), 0);
 }
 
 #[test]
 fn filters_that_redisson_made_are_found_and_filled() {
-    let server = server!(filters_that_redisson_made_are_found_and_filled);
-    let mut connection = server.connection();
+    let server = server!();
+    let connection = &mut server.connection();
     // `tryInit(500, 0.01)`, then `add` of 300 strings.
-    let fields = [
-        "size",
-        "4792",
-        "hashIterations",
-        "7",
-        "expectedInsertions",
-        "500",
-        "falseProbability",
-        "0.01",
-    ];
-    get::<()>(&mut connection, &[&["HSET", "{seen}:config"], &fields[..]].concat());
+    let fields = "HSET {seen}:config size 4792 hashIterations 7 expectedInsertions 500 falseProbability 0.01";
+    ask::<()>(connection, &Vec::from_iter(fields.split(' ')));
     for i in 0..300 {
-        redisson_add(&mut connection, "seen", format!("key {i}").as_bytes(), 7, 4792);
+        redisson_add(connection, "seen", format!("key {i}").as_bytes(), 7, 4792);
     }
     let ours = RedisBitmap::redisson("seen", 500, 0.01).unwrap();
-    let found = RedisBitmap::open_redisson(&mut connection, "seen").unwrap().unwrap();
+    let found = RedisBitmap::open_redisson(connection, "seen").unwrap().unwrap();
     assert_eq!(
         (found.bit_size(), found.hash_functions()),
         (ours.bit_size(), ours.hash_functions())
     );
     let keys: Vec<String> = (0..1000).map(|i| format!("key {i}")).collect();
-    let bits = bits_of(&mut connection, "seen");
-    let expected: Vec<bool> = keys
-        .iter()
-        .map(|key| {
-            indexes(key.as_bytes(), 7, 4792)
-                .iter()
-                .all(|index| bits.contains(index))
-        })
-        .collect();
-    let mut answers = vec![false; keys.len()];
+    let bits = bits_of(connection, "seen");
+    let indexes = |key: &String| indexes(key.as_bytes(), 7, 4792);
+    let is_found = |key| indexes(key).iter().all(|index| bits.contains(index));
+    let expected: Vec<bool> = keys.iter().map(is_found).collect();
     for filter in [&ours, &found] {
-        filter.contains_batch(&mut connection, &keys, &mut answers).unwrap();
-        assert_eq!(answers, expected);
-        let copy = filter.fetch_local(&mut connection, 1 << 20).unwrap();
-        copy.contains_batch(&keys, &mut answers);
-        assert_eq!(answers, expected);
-        assert!(
-            keys.iter()
-                .zip(&expected)
-                .all(|(key, found)| copy.contains(key) == *found)
-        );
+        assert_eq!(lookups(filter, connection, &keys), expected);
+        let copy = filter.fetch_local(connection, 1 << 20).unwrap();
+        assert_eq!(lookups_in(&copy, &keys), expected);
     }
     assert!(expected[..300].iter().all(|found| *found));
     // Redisson's `count`.
     let count = (-4792.0 / 7.0 * (1.0 - bits.len() as f64 / 4792.0).ln()).round() as u64;
-    assert_eq!(ours.estimated_len(&mut connection).unwrap(), count);
+    assert_eq!(ours.estimated_len(connection).unwrap(), count);
     assert!((290..=310).contains(&count), "{count}");
 
     // The other way: what we insert, Redisson finds, and answers of inserts agree.
-    let mut changed = vec![false; keys.len()];
     let mut copy = bits;
-    let new: Vec<bool> = keys
-        .iter()
-        .map(|key| {
-            indexes(key.as_bytes(), 7, 4792)
-                .into_iter()
-                .fold(false, |new, index| copy.insert(index) | new)
-        })
-        .collect();
-    let sum = ours.insert_batch_flagged(&mut connection, &keys, &mut changed).unwrap();
-    assert_eq!((changed, sum), (new.clone(), new.iter().filter(|new| **new).count()));
-    assert_eq!(bits_of(&mut connection, "seen"), copy);
+    let mut insert = |key| {
+        indexes(key)
+            .into_iter()
+            .fold(false, |new, index| copy.insert(index) | new)
+    };
+    let new: Vec<bool> = keys.iter().map(&mut insert).collect();
+    assert_eq!(inserts(&ours, connection, &keys), new);
+    assert_eq!(bits_of(connection, "seen"), copy);
 }
 
 #[test]
 fn another_configuration_is_an_error_and_changes_nothing() {
-    let server = server!(another_configuration_is_an_error_and_changes_nothing);
-    let mut connection = server.connection();
+    let server = server!();
+    let connection = &mut server.connection();
     let made = RedisBitmap::redisson("seen", 500, 0.01).unwrap();
-    made.insert(&mut connection, "a").unwrap();
-    let bits = bits_of(&mut connection, "seen");
+    made.insert(connection, "a").unwrap();
+    let bits = bits_of(connection, "seen");
     let other = RedisBitmap::redisson("seen", 600, 0.01).unwrap();
     let check = |error: BitmapError| {
         assert!(error.is_other_configuration() && !error.is_wrong_type());
@@ -348,93 +313,85 @@ fn another_configuration_is_an_error_and_changes_nothing() {
             "the configuration \"{seen}:config\" says 4792 bits and 7 hash functions, and the caller 5751 bits and 7 hash functions"
         );
     };
-    check(other.contains(&mut connection, "a").unwrap_err());
-    check(other.insert(&mut connection, "b").unwrap_err());
-    check(other.fetch_local(&mut connection, 1 << 20).unwrap_err());
-    check(other.estimated_len(&mut connection).unwrap_err());
-    assert!(!other.try_init(&mut connection).unwrap());
-    assert_eq!(bits_of(&mut connection, "seen"), bits);
+    check(other.contains(connection, "a").unwrap_err());
+    check(other.insert(connection, "b").unwrap_err());
+    check(other.fetch_local(connection, 1 << 20).unwrap_err());
+    check(other.estimated_len(connection).unwrap_err());
+    assert!(!other.try_init(connection).unwrap());
+    assert_eq!(bits_of(connection, "seen"), bits);
     // The same numbers from other settings are the same filter, as in Redisson.
     let same = RedisBitmap::redisson("seen", 500, 0.010_000_1).unwrap();
     assert_eq!(same.bit_size(), 4792);
-    assert!(same.contains(&mut connection, "a").unwrap());
+    assert!(same.contains(connection, "a").unwrap());
 
     // A configuration without the numbers, with others, or that is no hash.
-    get::<()>(&mut connection, &["HDEL", "{seen}:config", "size"]);
-    let error = made.contains(&mut connection, "a").unwrap_err();
+    ask::<()>(connection, &["HDEL", "{seen}:config", "size"]);
+    let error = made.contains(connection, "a").unwrap_err();
     assert!(error.to_string().contains("no bits and 7 hash functions"), "{error}");
-    assert!(RedisBitmap::open_redisson(&mut connection, "seen").is_err());
+    assert!(RedisBitmap::open_redisson(connection, "seen").is_err());
     for size in ["0", "-5", "abc", "99999999999999999999", "5000000000"] {
-        get::<()>(&mut connection, &["HSET", "{seen}:config", "size", size]);
-        assert!(made.insert(&mut connection, "a").unwrap_err().is_other_configuration());
-        let error = RedisBitmap::open_redisson(&mut connection, "seen").unwrap_err();
+        ask::<()>(connection, &["HSET", "{seen}:config", "size", size]);
+        assert!(made.insert(connection, "a").unwrap_err().is_other_configuration());
+        let error = RedisBitmap::open_redisson(connection, "seen").unwrap_err().to_string();
         assert!(
-            error
-                .to_string()
-                .starts_with("unexpected reply to HMGET on \"{seen}:config\""),
+            error.starts_with("unexpected reply to HMGET on \"{seen}:config\""),
             "{error}"
         );
     }
-    get::<()>(&mut connection, &["SET", "{seen}:config", "text"]);
-    assert!(made.contains(&mut connection, "a").unwrap_err().is_wrong_type());
-    assert!(made.insert(&mut connection, "a").unwrap_err().is_wrong_type());
-    assert!(made.fetch_local(&mut connection, 1 << 20).unwrap_err().is_wrong_type());
+    ask::<()>(connection, &["SET", "{seen}:config", "text"]);
+    assert!(made.contains(connection, "a").unwrap_err().is_wrong_type());
+    assert!(made.insert(connection, "a").unwrap_err().is_wrong_type());
+    assert!(made.fetch_local(connection, 1 << 20).unwrap_err().is_wrong_type());
 }
 
 #[test]
 fn expiry_and_renames_take_the_configuration_along() {
-    let server = server!(expiry_and_renames_take_the_configuration_along);
-    let mut connection = server.connection();
+    let server = server!();
+    let connection = &mut server.connection();
     let made = RedisBitmap::redisson("seen", 500, 0.01).unwrap();
-    assert!(!made.expire(&mut connection, Duration::from_secs(99)).unwrap());
-    made.insert(&mut connection, "a").unwrap();
-    assert!(made.expire(&mut connection, Duration::from_secs(99)).unwrap());
+    assert!(!made.expire(connection, Duration::from_secs(99)).unwrap());
+    made.insert(connection, "a").unwrap();
+    assert!(made.expire(connection, Duration::from_secs(99)).unwrap());
     for key in ["seen", "{seen}:config"] {
-        assert!((1..=99).contains(&get::<i64>(&mut connection, &["TTL", key])), "{key}");
+        assert!((1..=99).contains(&ask::<i64>(connection, &["TTL", key])), "{key}");
     }
     let expiring = RedisBitmap::redisson("brief", 500, 0.01)
         .unwrap()
         .expire_on_insert(Duration::from_millis(1));
-    expiring.insert(&mut connection, "a").unwrap();
-    while get::<u8>(&mut connection, &["EXISTS", "brief", "{brief}:config"]) > 0 {
+    expiring.insert(connection, "a").unwrap();
+    while ask::<u8>(connection, &["EXISTS", "brief", "{brief}:config"]) > 0 {
         thread::sleep(Duration::from_millis(1));
     }
-    assert!(expiring.insert(&mut connection, "a").unwrap());
+    assert!(expiring.insert(connection, "a").unwrap());
 
-    let next = RedisBitmap::redisson("next", 500, 0.01).unwrap();
-    assert!(
-        !next
-            .rename(&mut connection, &RedisBitmap::redisson("none", 500, 0.01).unwrap())
-            .unwrap()
-    );
-    next.insert(&mut connection, "b").unwrap();
-    assert!(next.rename(&mut connection, &made).unwrap());
-    assert_eq!(get::<u8>(&mut connection, &["EXISTS", "next", "{next}:config"]), 0);
-    assert!(made.contains(&mut connection, "b").unwrap() && !made.contains(&mut connection, "a").unwrap());
-    assert_eq!(get::<i64>(&mut connection, &["TTL", "{seen}:config"]), -1);
+    let [next, none] = ["next", "none"].map(|name| RedisBitmap::redisson(name, 500, 0.01).unwrap());
+    assert!(!next.rename(connection, &none).unwrap());
+    next.insert(connection, "b").unwrap();
+    assert!(next.rename(connection, &made).unwrap());
+    assert_eq!(ask::<u8>(connection, &["EXISTS", "next", "{next}:config"]), 0);
+    assert!(made.contains(connection, "b").unwrap() && !made.contains(connection, "a").unwrap());
+    assert_eq!(ask::<i64>(connection, &["TTL", "{seen}:config"]), -1);
     let other = RedisBitmap::redisson("other", 600, 0.01).unwrap();
-    let error = other.rename(&mut connection, &made).unwrap_err();
+    let error = other.rename(connection, &made).unwrap_err().to_string();
     assert!(
-        error
-            .to_string()
-            .starts_with("\"other\" has a layout that differs from "),
+        error.starts_with("\"other\" has a layout that differs from "),
         "{error}"
     );
     // A filter that only has its configuration takes the place of one with keys.
-    next.try_init(&mut connection).unwrap();
-    assert!(next.rename(&mut connection, &made).unwrap());
-    assert!(!made.contains(&mut connection, "b").unwrap());
-    assert!(RedisBitmap::open_redisson(&mut connection, "seen").unwrap().is_some());
+    next.try_init(connection).unwrap();
+    assert!(next.rename(connection, &made).unwrap());
+    assert!(!made.contains(connection, "b").unwrap());
+    assert!(RedisBitmap::open_redisson(connection, "seen").unwrap().is_some());
 }
 
 /// The first insert after `expire` makes the bitmap; and an earlier client may have left it without
 /// a time.
 #[test]
 fn a_bitmap_expires_with_its_configuration() {
-    let server = server!(a_bitmap_expires_with_its_configuration);
-    let mut connection = server.connection();
+    let server = server!();
+    let connection = &mut server.connection();
     let left =
-        |connection: &mut Connection| ["seen", "{seen}:config"].map(|key| get::<i64>(connection, &["PTTL", key]));
+        |connection: &mut Connection| ["seen", "{seen}:config"].map(|key| ask::<i64>(connection, &["PTTL", key]));
     let filter = RedisBitmap::redisson("seen", 500, 0.01).unwrap();
     let inserts: [fn(&RedisBitmap, &mut Connection); 3] = [
         |filter, connection| assert!(filter.insert(connection, "a").unwrap()),
@@ -444,41 +401,40 @@ fn a_bitmap_expires_with_its_configuration() {
         },
     ];
     for insert in inserts {
-        assert!(filter.try_init(&mut connection).unwrap());
-        assert!(filter.expire(&mut connection, Duration::from_secs(99)).unwrap());
-        insert(&filter, &mut connection);
-        assert!(left(&mut connection).iter().all(|left| (1..=99_000).contains(left)));
-        get::<()>(&mut connection, &["PERSIST", "seen"]);
-        filter.insert(&mut connection, "c").unwrap();
-        assert!(left(&mut connection).iter().all(|left| (1..=99_000).contains(left)));
-        assert!(filter.contains(&mut connection, "a").unwrap() && filter.contains(&mut connection, "c").unwrap());
-        filter.clear(&mut connection).unwrap();
+        assert!(filter.try_init(connection).unwrap());
+        assert!(filter.expire(connection, Duration::from_secs(99)).unwrap());
+        insert(&filter, connection);
+        assert!(left(connection).iter().all(|left| (1..=99_000).contains(left)));
+        ask::<()>(connection, &["PERSIST", "seen"]);
+        filter.insert(connection, "c").unwrap();
+        assert!(left(connection).iter().all(|left| (1..=99_000).contains(left)));
+        assert!(filter.contains(connection, "a").unwrap() && filter.contains(connection, "c").unwrap());
+        filter.clear(connection).unwrap();
     }
     // No old key comes back.
-    filter.try_init(&mut connection).unwrap();
-    filter.expire(&mut connection, Duration::from_millis(20)).unwrap();
-    filter.insert(&mut connection, "a").unwrap();
-    while get::<u8>(&mut connection, &["EXISTS", "seen", "{seen}:config"]) > 0 {
+    filter.try_init(connection).unwrap();
+    filter.expire(connection, Duration::from_millis(20)).unwrap();
+    filter.insert(connection, "a").unwrap();
+    while ask::<u8>(connection, &["EXISTS", "seen", "{seen}:config"]) > 0 {
         thread::sleep(Duration::from_millis(1));
     }
-    assert!(filter.try_init(&mut connection).unwrap());
-    assert!(!filter.contains(&mut connection, "a").unwrap());
-    filter.insert(&mut connection, "a").unwrap();
-    assert_eq!(left(&mut connection), [-1, -1]);
+    assert!(filter.try_init(connection).unwrap());
+    assert!(!filter.contains(connection, "a").unwrap());
+    filter.insert(connection, "a").unwrap();
+    assert_eq!(left(connection), [-1, -1]);
 }
 
 #[test]
 fn a_bitmap_without_its_configuration_is_an_error() {
-    let server = server!(a_bitmap_without_its_configuration_is_an_error);
-    let mut connection = server.connection();
+    let server = server!();
+    let connection = &mut server.connection();
     let filter = RedisBitmap::redisson("seen", 500, 0.01).unwrap();
-    filter.insert(&mut connection, "a").unwrap();
-    let copy = filter.fetch_local(&mut connection, 1 << 20).unwrap();
-    let bits = bits_of(&mut connection, "seen");
-    get::<()>(&mut connection, &["DEL", "{seen}:config"]);
+    filter.insert(connection, "a").unwrap();
+    let copy = filter.fetch_local(connection, 1 << 20).unwrap();
+    let bits = bits_of(connection, "seen");
+    ask::<()>(connection, &["DEL", "{seen}:config"]);
     let to = RedisBitmap::redisson("to", 500, 0.01).unwrap();
     let pairs = [(&filter, "a")];
-    let connection = &mut connection;
     for error in [
         filter.contains(connection, "a").unwrap_err(),
         filter.contains_batch(connection, &["a"], &mut [false]).unwrap_err(),
@@ -509,7 +465,7 @@ fn a_bitmap_without_its_configuration_is_an_error() {
 /// keys or the new ones, and no moment without.
 #[test]
 fn filters_of_every_layout_are_rebuilt_beside_readers() {
-    let server = server!(filters_of_every_layout_are_rebuilt_beside_readers);
+    let server = server!();
     let of = |name: &str| {
         vec![
             RedisBitmap::guava(format!("guava {name}"), format!("guava {name} cursor"), 50, 0.02).unwrap(),
@@ -521,47 +477,44 @@ fn filters_of_every_layout_are_rebuilt_beside_readers() {
         ]
     };
     let (live, next) = (of("live"), of("next"));
-    let mut connection = server.connection();
+    let always = |keys| (0..keys).map(|i| format!("always {i}")).collect::<Vec<String>>();
+    let connection = &mut server.connection();
     for (live, next) in live.iter().zip(&next) {
-        live.insert_batch(
-            &mut connection,
-            &(0..200).map(|i| format!("always {i}")).collect::<Vec<_>>(),
-        )
-        .unwrap();
-        let done = std::sync::atomic::AtomicBool::new(false);
+        live.insert_batch(connection, &always(200)).unwrap();
+        let done = AtomicBool::new(false);
         thread::scope(|scope| {
             let reader = scope.spawn(|| {
                 let mut connection = server.connection();
                 let mut rounds = 0;
-                while rounds < 3 || !done.load(std::sync::atomic::Ordering::Acquire) {
+                while rounds < 3 || !done.load(Ordering::Acquire) {
                     assert!(live.contains(&mut connection, "always 7").unwrap(), "{live:?}");
                     rounds += 1;
                 }
             });
             for round in 0..5 {
                 // Each time fewer keys, so that a growing filter has fewer bitmaps.
-                let keys = (0..200 - 40 * round).map(|i| format!("always {i}"));
-                let keys: Vec<String> = keys.chain([format!("round {round}")]).collect();
-                next.insert_batch(&mut connection, &keys).unwrap();
-                assert!(next.rename(&mut connection, live).unwrap());
-                assert!(live.contains(&mut connection, &keys[keys.len() - 1]).unwrap());
-                assert!(!next.contains(&mut connection, "always 7").unwrap());
+                let newest = format!("round {round}");
+                next.insert_batch(connection, &always(200 - 40 * round)).unwrap();
+                next.insert(connection, &newest).unwrap();
+                assert!(next.rename(connection, live).unwrap());
+                assert!(live.contains(connection, &newest).unwrap());
+                assert!(!next.contains(connection, "always 7").unwrap());
             }
-            done.store(true, std::sync::atomic::Ordering::Release);
+            done.store(true, Ordering::Release);
             reader.join().unwrap();
         });
-        let len = live.estimated_len(&mut connection).unwrap();
+        let len = live.estimated_len(connection).unwrap();
         let expected = if format!("{live:?}").contains("Scrapy") {
             20..=60
         } else {
             37..=45
         };
         assert!(expected.contains(&len), "{live:?}: {len}");
-        assert!(!live.contains(&mut connection, "always 190").unwrap());
+        assert!(!live.contains(connection, "always 190").unwrap());
     }
-    let keys: BTreeSet<String> = get(&mut connection, &["KEYS", "*next*"]);
+    let keys: BTreeSet<String> = ask(connection, &["KEYS", "*next*"]);
     assert_eq!(keys, BTreeSet::new());
     for (live, other) in live.iter().zip(live.iter().skip(1)) {
-        assert!(live.rename(&mut connection, other).is_err());
+        assert!(live.rename(connection, other).is_err());
     }
 }

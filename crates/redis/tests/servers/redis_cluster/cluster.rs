@@ -1,7 +1,6 @@
 //! A Redis Cluster of a test's own: servers on free ports that share the slots.
 
-use crate::redis_server::{Redis, Server};
-use redis::FromRedisValue;
+use crate::redis_server::{Redis, Server, try_ask};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -48,7 +47,7 @@ impl Cluster {
         self.meet(&replica);
         let master = self.id(of);
         until("the replica knows its master", || {
-            replica.try_ask::<()>(&["CLUSTER", "REPLICATE", &master]).is_ok()
+            try_ask::<()>(&mut replica.connection(), &["CLUSTER", "REPLICATE", &master]).is_ok()
         });
         until("the replica has the data", || {
             replica
@@ -204,20 +203,6 @@ fn node(server: Server) -> Option<Redis> {
     ];
     let arguments = arguments.iter().flat_map(|argument| argument.split(' '));
     arguments.fold(server, Server::argument).start()
-}
-
-impl Redis {
-    pub(crate) fn try_ask<T: FromRedisValue>(&self, arguments: &[&str]) -> redis::RedisResult<T> {
-        redis::cmd(arguments[0])
-            .arg(&arguments[1..])
-            .query(&mut self.connection())
-    }
-
-    /// The reply to a command.
-    pub(crate) fn ask<T: FromRedisValue>(&self, arguments: &[&str]) -> T {
-        self.try_ask(arguments)
-            .unwrap_or_else(|error| panic!("{arguments:?}: {error}"))
-    }
 }
 
 /// Waits for what the nodes tell each other.

@@ -1,7 +1,7 @@
 //! One node fills a set, and the others wait for it.
 
 use super::processes::Process;
-use super::{Backup, KEYS, NEVER, PATIENCE, cluster, command, filter, missing, sync};
+use super::{Backup, KEYS, PATIENCE, builder, filter, missing, sync};
 use crate::common::number;
 use crate::redis_server::Redis;
 use lanebloom::ConcurrentBloom;
@@ -15,20 +15,24 @@ use std::time::Duration;
 
 /// A node that exchanges often, and may lack keys until the set is filled.
 fn open_node(redis: &Redis) -> SharedBloom {
-    let builder = SharedBloom::builder("ids").interval(Duration::from_millis(5));
-    let builder = builder.timeout(PATIENCE).open_until_filled();
-    builder.connect(redis.client(), filter(KEYS)).unwrap()
+    open_node_within(redis, PATIENCE)
 }
 
-fn insert_all(filter: &ConcurrentBloom) {
+fn open_node_within(redis: &Redis, timeout: Duration) -> SharedBloom {
+    let builder = builder().interval(Duration::from_millis(5)).timeout(timeout);
+    builder
+        .open_until_filled()
+        .connect(redis.client(), filter(KEYS))
+        .unwrap()
+}
+
+fn insert_all(filter: &ConcurrentBloom) -> Result<(), Infallible> {
     (0..5000).for_each(|key| _ = filter.insert(&number(key)));
+    Ok(())
 }
 
 fn fill(node: &SharedBloom) -> Result<Filled, SharedError> {
-    node.fill_once(PATIENCE, |ids| {
-        insert_all(ids);
-        Ok::<_, Infallible>(())
-    })
+    node.fill_once(PATIENCE, insert_all)
 }
 
 /// Waits until the node has a filled set, and checks at every look that it says so no earlier than
@@ -45,13 +49,12 @@ fn closes_with_all_keys(node: &SharedBloom) {
 }
 
 fn fields(redis: &Redis) -> Vec<Option<String>> {
-    redis::cmd("HMGET")
-        .arg(&["{ids}:meta", "filled", "filler", "lease"])
-        .query(&mut redis.connection())
-        .unwrap()
+    redis.ask(&["HMGET", "{ids}:meta", "filled", "filler", "lease"])
 }
 
-fn fills_once(redis: &Redis) {
+#[test]
+fn one_node_fills_and_the_others_are_told() {
+    let redis = &server!();
     let nodes: Vec<_> = (0..4).map(|_| open_node(redis)).collect();
     assert!(nodes.iter().all(SharedBloom::may_lack_keys));
     let (sources, begin) = (AtomicUsize::new(0), Barrier::new(2 * nodes.len()));
@@ -65,8 +68,7 @@ fn fills_once(redis: &Redis) {
                     sources.fetch_add(1, Ordering::Relaxed);
                     // The others come by meanwhile.
                     thread::sleep(Duration::from_millis(50));
-                    insert_all(ids);
-                    Ok::<_, Infallible>(())
+                    insert_all(ids)
                 });
                 filled.unwrap()
             })
@@ -86,22 +88,10 @@ fn fills_once(redis: &Redis) {
     assert_eq!(fields(redis), [Some("1".into()), None, None]);
 }
 
-#[test]
-fn one_node_fills_and_the_others_are_told() {
-    fills_once(&server!(one_node_fills_and_the_others_are_told));
-}
-
-#[test]
-fn one_node_of_a_cluster_fills() {
-    if let Some(redis) = cluster("one_node_of_a_cluster_fills") {
-        fills_once(&redis);
-    }
-}
-
 /// The lease does not have to end for it.
 #[test]
 fn a_source_that_fails_leaves_the_set_to_another() {
-    let redis = server!(a_source_that_fails_leaves_the_set_to_another);
+    let redis = server!();
     let (one, other) = (open_node(&redis), open_node(&redis));
     let error = one.fill_once(PATIENCE, |_| Err("no store")).unwrap_err();
     assert!(error.is_source() && !error.is_incompatible());
@@ -119,11 +109,8 @@ fn a_source_that_fails_leaves_the_set_to_another() {
 
 #[test]
 fn a_killed_filler_is_replaced() {
-    let test = "a_killed_filler_is_replaced";
-    let redis = server!(a_killed_filler_is_replaced);
-    let Some(mut filler) = Process::start(test, &redis) else {
-        return;
-    };
+    let redis = server!();
+    let mut filler = server!(Process::start(&redis));
     assert_eq!(filler.tell("fill 0 2500"), "fills");
     let other = open_node(&redis);
     let error = other.fill_once(Duration::from_millis(200), |_| -> Result<(), Infallible> {
@@ -141,24 +128,23 @@ fn a_killed_filler_is_replaced() {
 /// Then two nodes fill at once. Both marks are right.
 #[test]
 fn a_filler_that_lost_its_lease_goes_on() {
-    let redis = server!(a_filler_that_lost_its_lease_goes_on);
+    let redis = server!();
     let (one, other, waits) = (open_node(&redis), open_node(&redis), open_node(&redis));
     let filled = one.fill_once(PATIENCE, |ids| {
         // What the end of the lease leaves behind.
-        command(&redis, &["HSET", "{ids}:meta", "filler", "1", "lease", "1"]);
+        redis.ask::<()>(&["HSET", "{ids}:meta", "filler", "1", "lease", "1"]);
         let (holds, go) = (AtomicBool::new(false), AtomicBool::new(false));
         thread::scope(|scope| {
             let its = scope.spawn(|| {
                 other.fill_once(PATIENCE, |ids| {
                     holds.store(true, Ordering::Relaxed);
                     super::wait_until(|| go.load(Ordering::Relaxed));
-                    insert_all(ids);
-                    Ok::<_, Infallible>(())
+                    insert_all(ids)
                 })
             });
             // Unless the first one has renewed it before.
             super::wait_until(|| {
-                command(&redis, &["HSET", "{ids}:meta", "filler", "1", "lease", "1"]);
+                redis.ask::<()>(&["HSET", "{ids}:meta", "filler", "1", "lease", "1"]);
                 holds.load(Ordering::Relaxed)
             });
             assert!(waits.may_lack_keys());
@@ -166,8 +152,7 @@ fn a_filler_that_lost_its_lease_goes_on() {
             assert_eq!(its.join().unwrap().unwrap(), Filled::Here);
         });
         closes_with_all_keys(&waits);
-        insert_all(ids);
-        Ok::<_, Infallible>(())
+        insert_all(ids)
     });
     assert_eq!(filled.unwrap(), Filled::Here);
     closes_with_all_keys(&one);
@@ -175,17 +160,11 @@ fn a_filler_that_lost_its_lease_goes_on() {
 
 #[test]
 fn a_frozen_server_delays_the_mark() {
-    let redis = server!(a_frozen_server_delays_the_mark);
-    let node = || {
-        let builder = SharedBloom::builder("ids").interval(Duration::from_millis(5));
-        let builder = builder.timeout(Duration::from_millis(100)).open_until_filled();
-        builder.connect(redis.client(), filter(KEYS)).unwrap()
-    };
-    let (one, other) = (node(), node());
+    let redis = server!();
+    let [one, other] = [(); 2].map(|()| open_node_within(&redis, Duration::from_millis(100)));
     let filled = one.fill_once(PATIENCE, |ids| {
-        command(&redis, &["CLIENT", "PAUSE", "1000", "ALL"]);
-        insert_all(ids);
-        Ok::<_, Infallible>(())
+        redis.ask::<()>(&["CLIENT", "PAUSE", "1000", "ALL"]);
+        insert_all(ids)
     });
     assert_eq!(filled.unwrap(), Filled::Here);
     assert!(one.stats().failures > 0);
@@ -196,16 +175,14 @@ fn a_frozen_server_delays_the_mark() {
 /// a node that has them, and never before them.
 #[test]
 fn a_server_that_lost_the_mark_gets_it_again() {
-    let redis = server!(a_server_that_lost_the_mark_gets_it_again);
+    let redis = server!();
     let (filler, had) = (open_node(&redis), open_node(&redis));
     let before = Backup::of(&redis);
     assert_eq!(fill(&filler).unwrap(), Filled::Here);
     closes_with_all_keys(&had);
     drop(filler);
-    for lose in [&(|| command(&redis, &["FLUSHALL"])) as &dyn Fn(), &|| {
-        before.bring_back(&redis)
-    }] {
-        lose();
+    for lost in [&Backup(Vec::new()), &before] {
+        lost.bring_back(&redis);
         let new = open_node(&redis);
         closes_with_all_keys(&new);
         assert!(!had.may_lack_keys());
@@ -216,19 +193,12 @@ fn a_server_that_lost_the_mark_gets_it_again() {
 /// In the call that finds out that the server lost pushes, no mark is made.
 #[test]
 fn no_mark_is_made_while_the_server_lacks_keys() {
-    let redis = server!(no_mark_is_made_while_the_server_lacks_keys);
-    let builder = SharedBloom::builder("ids").interval(NEVER).timeout(PATIENCE);
-    let node = builder.connect(redis.client(), filter(KEYS)).unwrap();
+    let redis = server!();
+    let node = super::node(&redis);
     let before = Backup::of(&redis);
-    insert_all(&node);
+    insert_all(&node).unwrap();
     sync(&node);
-    let hget = |field: &str| -> Option<String> {
-        let mut hget = redis::cmd("HGET");
-        hget.arg("{ids}:meta")
-            .arg(field)
-            .query(&mut redis.connection())
-            .unwrap()
-    };
+    let hget = |field| redis.ask::<Option<String>>(&["HGET", "{ids}:meta", field]);
     let (description, head) = (hget("description").unwrap(), hget("head").unwrap());
     let exchange = |at: &str| -> Vec<String> {
         redis::Script::new(include_str!("../../../src/shared/exchange.lua"))

@@ -26,15 +26,9 @@ pub(super) struct Process {
 impl Process {
     /// Starts a node; nothing where this program cannot be started by itself, because it is
     /// emulated.
-    pub(super) fn start(test: &str, redis: &Redis) -> Option<Self> {
+    pub(super) fn start(redis: &Redis) -> Option<Self> {
         let spawned = Command::new(std::env::current_exe().unwrap())
-            .args([
-                "redis_shared::processes::node_process",
-                "--exact",
-                "--nocapture",
-                "--test-threads",
-                "1",
-            ])
+            .args(["redis_shared::processes::node_process", "--exact", "--nocapture"])
             .env(NODE_OF, redis.url())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -43,7 +37,6 @@ impl Process {
             Ok(child) => child,
             Err(error) => {
                 skip(
-                    test,
                     "LANEBLOOM_REQUIRE_REDIS",
                     &format!("no process could be started: {error}"),
                 );
@@ -169,15 +162,10 @@ fn node_process() {
 /// where the node that pushed it is gone as well.
 #[test]
 fn a_killed_server_loses_nothing_that_was_acknowledged() {
-    let test = "a_killed_server_loses_nothing_that_was_acknowledged";
-    let server = Server::of(test).argument("--appendonly").argument("yes");
-    let Some(mut redis) = server.argument("--appendfsync").argument("always").start() else {
-        return;
-    };
-    let Some(mut gone) = Process::start(test, &redis) else {
-        return;
-    };
-    let mut nodes: Vec<_> = (0..2).map(|_| Process::start(test, &redis).unwrap()).collect();
+    let server = Server::default().argument("--appendonly").argument("yes");
+    let mut redis = server!(server.argument("--appendfsync").argument("always").start());
+    let mut gone = server!(Process::start(&redis));
+    let mut nodes: Vec<_> = (0..2).map(|_| Process::start(&redis).unwrap()).collect();
     let keys = |i: u64, from: u64, to: u64| (i * 1_000_000 + from)..(i * 1_000_000 + to);
     for (i, node) in (0..).zip(&mut nodes) {
         node.insert(keys(i, 0, 1000));
@@ -221,15 +209,10 @@ fn a_killed_server_loses_nothing_that_was_acknowledged() {
 
 #[test]
 fn a_killed_node_loses_nothing_that_was_acknowledged() {
-    let test = "a_killed_node_loses_nothing_that_was_acknowledged";
-    let Some(redis) = Server::of(test).start() else {
-        return;
-    };
+    let redis = server!();
     let survivor = node(&redis);
     for round in 0..3 {
-        let Some(mut node) = Process::start(test, &redis) else {
-            return;
-        };
+        let mut node = server!(Process::start(&redis));
         let first = round * 1_000_000;
         writeln!(node.orders, "stream {first}").unwrap();
         let mut acknowledged = first;

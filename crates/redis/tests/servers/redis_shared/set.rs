@@ -1,6 +1,6 @@
 //! A set with generations, whose nodes follow a rebuild.
 
-use super::{Backup, PATIENCE, cluster, wait_until};
+use super::{Backup, PATIENCE, wait_until};
 use crate::common::{SetAtEnd, number};
 use crate::mock::meanwhile;
 use crate::redis_server::Redis;
@@ -22,11 +22,9 @@ fn connect(redis: &Redis, keys: usize) -> Result<SharedSet, SharedError> {
     builder.timeout(PATIENCE).connect_set(redis.client(), keys, build)
 }
 
-fn fill(node: &SharedSet, rows: u64) -> Filled {
+fn fill(node: &SharedSet, rows: impl Fn() -> u64) -> Filled {
     let filled = node.fill_once(PATIENCE, |ids| {
-        for row in 0..rows {
-            ids.insert(&number(row));
-        }
+        (0..rows()).for_each(|row| _ = ids.insert(&number(row)));
         Ok::<_, Infallible>(())
     });
     filled.unwrap()
@@ -36,19 +34,14 @@ fn sync(node: &SharedSet) {
     node.sync(PATIENCE).unwrap();
 }
 
-fn redis_keys(redis: &Redis) -> Vec<String> {
-    let mut keys = redis::cmd("KEYS");
-    let mut keys: Vec<String> = keys.arg("*").query(&mut redis.connection()).unwrap();
-    keys.sort();
-    keys
-}
-
 /// Writers go on while the set is rebuilt larger, three times. No node refuses a row that was
 /// synced, or that it wrote itself.
-fn grows(redis: &Redis) {
+#[test]
+fn nodes_follow_a_set_that_grows() {
+    let redis = &server!();
     let nodes: Vec<_> = (0..3).map(|_| connect(redis, 1000).unwrap()).collect();
     let rows = AtomicU64::new(1000);
-    assert_eq!(fill(&nodes[0], 1000), Filled::Here);
+    assert_eq!(fill(&nodes[0], || 1000), Filled::Here);
     nodes.iter().for_each(|node| wait_until(|| !node.may_lack_keys()));
     let (stop, opened, refused) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
     thread::scope(|scope| {
@@ -79,13 +72,7 @@ fn grows(redis: &Redis) {
             nodes[0].rebuild(keys, PATIENCE).unwrap();
             let filler = &nodes[generation as usize % 3];
             wait_until(|| filler.generation() == generation && !filler.stats().is_filled);
-            let filled = filler.fill_once(PATIENCE, |ids| {
-                for row in 0..rows.load(Ordering::SeqCst) {
-                    ids.insert(&number(row));
-                }
-                Ok::<_, Infallible>(())
-            });
-            assert_eq!(filled.unwrap(), Filled::Here);
+            assert_eq!(fill(filler, || rows.load(Ordering::SeqCst)), Filled::Here);
             // After a whole pass: a node may have come to a generation and not have heard yet that
             // it is filled. If it heard of the next one first, it would open.
             for node in nodes {
@@ -104,7 +91,7 @@ fn grows(redis: &Redis) {
         assert!(!node.may_lack_keys() && !node.is_outgrown() && node.generation() == 3);
         assert_eq!((0..rows).filter(|row| !node.contains(&number(*row))).count(), 0);
     }
-    let keys = redis_keys(redis);
+    let keys: Vec<String> = redis.ask(&["KEYS", "*"]);
     let generations = keys.iter().filter(|key| key.ends_with(":meta")).count();
     assert!(
         generations == 2 && keys.iter().all(|key| key.contains("}:3-") || key == "{ids}:meta"),
@@ -112,24 +99,12 @@ fn grows(redis: &Redis) {
     );
 }
 
-#[test]
-fn nodes_follow_a_set_that_grows() {
-    grows(&server!(nodes_follow_a_set_that_grows));
-}
-
-#[test]
-fn nodes_follow_a_set_that_grows_in_a_cluster() {
-    if let Some(redis) = cluster("nodes_follow_a_set_that_grows_in_a_cluster") {
-        grows(&redis);
-    }
-}
-
 /// Removed rows are turned away once the next generation is filled, and not earlier.
 #[test]
 fn a_rebuild_forgets_what_the_store_has_removed() {
-    let redis = server!(a_rebuild_forgets_what_the_store_has_removed);
+    let redis = server!();
     let (one, other) = (connect(&redis, 1000).unwrap(), connect(&redis, 1000).unwrap());
-    fill(&one, 1000);
+    fill(&one, || 1000);
     wait_until(|| !other.may_lack_keys());
     assert!(other.contains(&number(999)));
     one.rebuild(1000, PATIENCE).unwrap();
@@ -137,7 +112,7 @@ fn a_rebuild_forgets_what_the_store_has_removed() {
     assert!(other.contains(&number(999)) && !other.may_lack_keys());
     // Whoever comes now has nothing to answer from.
     assert!(connect(&redis, 1000).unwrap().may_lack_keys());
-    fill(&other, 500);
+    fill(&other, || 500);
     wait_until(|| one.stats().is_filled);
     let found = (500..1000).filter(|row| one.contains(&number(*row))).count();
     assert!(found < 50, "{found}");
@@ -147,28 +122,23 @@ fn a_rebuild_forgets_what_the_store_has_removed() {
 /// The node that began a rebuild is gone. Another one fills, since it repeats `fill_once`.
 #[test]
 fn a_rebuild_outlives_the_node_that_began_it() {
-    let redis = server!(a_rebuild_outlives_the_node_that_began_it);
+    let redis = server!();
     let (one, other) = (connect(&redis, 1000).unwrap(), connect(&redis, 1000).unwrap());
-    fill(&one, 1000);
-    assert_eq!(fill(&other, 1000), Filled::Elsewhere);
+    fill(&one, || 1000);
+    assert_eq!(fill(&other, || 1000), Filled::Elsewhere);
     one.rebuild(5000, PATIENCE).unwrap();
     drop(one);
-    wait_until(|| fill(&other, 1000) == Filled::Here);
+    wait_until(|| fill(&other, || 1000) == Filled::Here);
     assert!(other.generation() == 1 && other.stats().is_filled);
 }
 
 #[test]
 fn what_does_not_fit_a_set_is_an_error() {
-    let redis = server!(what_does_not_fit_a_set_is_an_error);
+    let redis = server!();
     let node = connect(&redis, 1000).unwrap();
-    let error = node
-        .rebuild(1_024_001, Duration::from_millis(200))
-        .unwrap_err()
-        .to_string();
-    assert!(
-        error.contains("a generation for 1024001 keys exceeds this node's limit of 1024000 keys"),
-        "{error}"
-    );
+    let error = node.rebuild(1_024_001, Duration::from_millis(200)).unwrap_err();
+    let says = "a generation for 1024001 keys exceeds this node's limit of 1024000 keys";
+    assert!(error.to_string().contains(says), "{error}");
     drop(node);
     // A small node beside a large set.
     let node = connect(&redis, 1000).unwrap();
@@ -177,42 +147,23 @@ fn what_does_not_fit_a_set_is_an_error() {
     assert!(error.contains("exceeds this node's limit of 10240 keys"), "{error}");
     // Another rate, and another hasher.
     let builder = || SharedBloom::builder("ids").timeout(PATIENCE);
-    let finer = |keys| {
-        ConcurrentBloom::builder()
-            .expected_keys(keys)
-            .false_positive_rate(1e-4)
-            .build()
-    };
-    assert!(
-        builder()
-            .connect_set(redis.client(), 1000, finer)
-            .unwrap_err()
-            .is_incompatible()
-    );
-    let seeded = |keys| ConcurrentBloom::builder().expected_keys(keys).seed(1).build();
-    assert!(
-        builder()
-            .connect_set(redis.client(), 1000, seeded)
-            .unwrap_err()
-            .is_incompatible()
-    );
+    let filter = |keys| ConcurrentBloom::builder().expected_keys(keys);
+    let finer = builder().connect_set(redis.client(), 1000, move |keys| {
+        filter(keys).false_positive_rate(1e-4).build()
+    });
+    let seeded = builder().connect_set(redis.client(), 1000, move |keys| filter(keys).seed(1).build());
+    assert!(finer.unwrap_err().is_incompatible() && seeded.unwrap_err().is_incompatible());
     let error = builder()
         .expires_at(std::time::SystemTime::now())
         .connect_set(redis.client(), 1000, build);
     assert!(error.unwrap_err().to_string().contains("takes no expiry time"));
     // A root that nobody wrote.
     for (field, value) in [("newest", "x"), ("newest", "1"), ("keys", "-1")] {
-        super::command(
-            &redis,
-            &["HSET", "{other}:meta", "newest", "7-7", "keys", "10", field, value],
-        );
-        let error = SharedBloom::builder("other")
-            .connect_set(redis.client(), 1000, build)
-            .unwrap_err();
+        redis.ask::<()>(&["HSET", "{other}:meta", "newest", "7-7", "keys", "10", field, value]);
+        let other = SharedBloom::builder("other").connect_set(redis.client(), 1000, build);
+        let error = other.unwrap_err().to_string();
         assert!(
-            error
-                .to_string()
-                .contains("{other}:meta was not written by a shared filter"),
+            error.contains("{other}:meta was not written by a shared filter"),
             "{error}"
         );
     }
@@ -270,10 +221,10 @@ impl Stepped {
 /// makes its own: one generation begins.
 #[test]
 fn of_nodes_that_rebuild_at_once_one_begins_a_generation() {
-    let redis = server!(of_nodes_that_rebuild_at_once_one_begins_a_generation);
+    let redis = server!();
     let mut requests = usize::MAX;
     for at in 1.. {
-        super::command(&redis, &["FLUSHALL"]);
+        redis.ask::<()>(&["FLUSHALL"]);
         let [mut one, mut other] = Stepped::two(&redis);
         let mut server = meanwhile(&redis, |number| {
             if number == at {
@@ -290,9 +241,8 @@ fn of_nodes_that_rebuild_at_once_one_begins_a_generation() {
         one.push(17);
         other.push(18);
         one.pass(None);
-        let mut root = redis::cmd("HMGET");
-        let root = root.arg("{ids}:meta").arg(&["newest", "before", "keys"]);
-        let [newest, before, keys]: [String; 3] = root.query(&mut redis.connection()).unwrap();
+        let root = redis.ask(&["HMGET", "{ids}:meta", "newest", "before", "keys"]);
+        let [newest, before, keys]: [String; 3] = root;
         assert!(newest.starts_with("1-"), "{at}: {newest}");
         assert!(before.starts_with("0-") && !before.contains(' '), "{at}: {before}");
         assert!(["200", "300"].contains(&&*keys));
@@ -310,7 +260,7 @@ fn of_nodes_that_rebuild_at_once_one_begins_a_generation() {
 /// The second node hears of two generations at once. The first of them has a key.
 #[test]
 fn a_generation_in_between_is_not_passed_over() {
-    let redis = server!(a_generation_in_between_is_not_passed_over);
+    let redis = server!();
     let [mut one, mut other] = Stepped::two(&redis);
     one.pass(Some(100));
     one.push(17);
@@ -322,9 +272,9 @@ fn a_generation_in_between_is_not_passed_over() {
 /// The server forgets a generation that only the first node knows, with a key.
 #[test]
 fn a_generation_that_is_lost_opens_all() {
-    let redis = server!(a_generation_that_is_lost_opens_all);
+    let redis = server!();
     for begins_anew in [false, true] {
-        super::command(&redis, &["FLUSHALL"]);
+        redis.ask::<()>(&["FLUSHALL"]);
         let [mut one, mut other] = Stepped::two(&redis);
         let before = Backup::of(&redis);
         one.pass(Some(100));
@@ -343,7 +293,7 @@ fn a_generation_that_is_lost_opens_all() {
 /// The server forgets a push, and another generation begins before its node pushes it again.
 #[test]
 fn a_push_that_is_lost_before_a_rebuild_opens_all() {
-    let redis = server!(a_push_that_is_lost_before_a_rebuild_opens_all);
+    let redis = server!();
     let [mut one, mut other] = Stepped::two(&redis);
     let before = Backup::of(&redis);
     one.push(17);
@@ -357,7 +307,7 @@ fn a_push_that_is_lost_before_a_rebuild_opens_all() {
 /// After the comparison of a pass, before its answer. A rebuild follows.
 #[test]
 fn an_insert_during_a_pass_comes_to_the_next_generation() {
-    let redis = server!(an_insert_during_a_pass_comes_to_the_next_generation);
+    let redis = server!();
     let [mut one, mut other] = Stepped::two(&redis);
     let handle = one.node.handle();
     let mut server = meanwhile(&redis, |_| {

@@ -11,7 +11,7 @@
 
 use super::Backup;
 use crate::mock::{Mock, Request};
-use crate::redis_server::Redis;
+use crate::redis_server::{Redis, ask};
 use lanebloom::ConcurrentBloom;
 use lanebloom_redis::shared::{SteppedHandle, SteppedSet};
 use redis::{Connection, RedisResult, Value};
@@ -290,10 +290,8 @@ impl<'a> World<'a> {
     /// As after ten seconds without their nodes.
     fn end_leases(&self) {
         let mut connection = self.redis.connection();
-        let metas: Vec<String> = redis::cmd("KEYS").arg("*:meta").query(&mut connection).unwrap();
-        for meta in metas {
-            let mut del = redis::cmd("HDEL");
-            del.arg(meta).arg(&["filler", "lease"]).exec(&mut connection).unwrap();
+        for meta in ask::<Vec<String>>(&mut connection, &["KEYS", "*:meta"]) {
+            ask::<()>(&mut connection, &["HDEL", &meta, "filler", "lease"]);
         }
     }
 
@@ -348,11 +346,11 @@ impl<'a> World<'a> {
 
 #[test]
 fn no_row_is_refused_in_any_history() {
-    let redis = server!(no_row_is_refused_in_any_history);
+    let redis = server!();
     let seeds = std::env::var("LANEBLOOM_SEEDS").map_or(24, |seeds| seeds.parse().unwrap());
     let (mut writes, mut generations, mut losses) = (0, 0, 0);
     for seed in 1..=seeds {
-        super::command(&redis, &["FLUSHALL"]);
+        redis.ask::<()>(&["FLUSHALL"]);
         let world = World::new(&redis, seed);
         (0..150).for_each(|_| world.step());
         world.end();

@@ -1,10 +1,11 @@
 //! `SharedWindow`: a set that forgets and its generations, under clocks that the tests set.
 
-use super::{KEYS, NEVER, PATIENCE, Proxy, assert_as_without, cluster, command, info, p99_of, sync_fails, wait_until};
+use super::{KEYS, NEVER, PATIENCE, Proxy, assert_as_without, p99_of, script_calls, sync_fails, wait_until};
 use crate::common::{SetAtEnd, number};
-use crate::redis_server::{Redis, Server};
+use crate::redis_server::{Redis, figure};
 use lanebloom::windowed::Builder;
 use lanebloom::{KeyHasher, SipHash13, WindowedBloom};
+use lanebloom_redis::shared::SharedBuilder;
 use lanebloom_redis::{SharedBloom, SharedError, SharedWindow};
 use std::ops::Range;
 use std::sync::Arc;
@@ -45,13 +46,16 @@ fn builder(clock: &Clock) -> Builder {
         .clock(move || Duration::from_millis(clock.now()))
 }
 
-/// A node that exchanges only when it is told to.
+/// Of nodes that exchange only when they are told to.
+fn shared() -> SharedBuilder {
+    SharedWindow::builder("recent").interval(NEVER).timeout(PATIENCE)
+}
+
 fn node_of<S: KeyHasher + Send + Sync + 'static>(
     client: redis::Client,
     builder: Builder<S>,
 ) -> Result<SharedWindow<S>, SharedError> {
-    let shared = SharedWindow::builder("recent").interval(NEVER).timeout(PATIENCE);
-    shared.connect_window(client, builder.build().unwrap())
+    shared().connect_window(client, builder.build().unwrap())
 }
 
 fn node(redis: &Redis, clock: &Clock) -> SharedWindow {
@@ -81,7 +85,7 @@ fn close(nodes: impl IntoIterator<Item = SharedWindow>) {
 
 /// The names of all keys of the server.
 fn keys(redis: &Redis) -> Vec<String> {
-    redis::cmd("KEYS").arg("*").query(&mut redis.connection()).unwrap()
+    redis.ask(&["KEYS", "*"])
 }
 
 /// The generations of which the server has bits.
@@ -96,12 +100,9 @@ fn generations(redis: &Redis) -> Vec<u64> {
 /// comes late.
 #[test]
 fn a_key_is_seen_by_others_for_its_window_and_at_most_a_generation_longer() {
-    let Some(redis) = Server::of("a_key_is_seen_by_others_for_its_window_and_at_most_a_generation_longer").start()
-    else {
-        return;
-    };
+    let redis = server!();
     for inserted in [0, 1, PERIOD / 2, PERIOD - 1] {
-        command(&redis, &["FLUSHALL"]);
+        redis.ask::<()>(&["FLUSHALL"]);
         let inserted = START + inserted;
         let clock = Clock::at(inserted);
         let (one, other) = (node(&redis, &clock), node(&redis, &clock));
@@ -140,9 +141,7 @@ fn a_key_is_seen_by_others_for_its_window_and_at_most_a_generation_longer() {
 /// inserted.
 #[test]
 fn a_new_node_starts_from_all_generations_that_live() {
-    let Some(redis) = Server::of("a_new_node_starts_from_all_generations_that_live").start() else {
-        return;
-    };
+    let redis = server!();
     let clock = Clock::at(START);
     let one = node(&redis, &clock);
     for generation in 0..7 {
@@ -154,8 +153,7 @@ fn a_new_node_starts_from_all_generations_that_live() {
     let had = Arc::new(builder(&clock).build().unwrap());
     had.insert("had");
     clock.set(START + 7 * PERIOD - 1);
-    let shared = SharedWindow::builder("recent").interval(NEVER);
-    let new = shared.connect_window(redis.client(), Arc::clone(&had)).unwrap();
+    let new = shared().connect_window(redis.client(), Arc::clone(&had)).unwrap();
     assert_eq!(found(&new, 0..300), 0);
     assert_eq!(found(&new, 300..700), 400);
     // 16 bytes a key, also of generations that are gone.
@@ -176,9 +174,7 @@ fn a_new_node_starts_from_all_generations_that_live() {
 /// A generation in which a node had no keys, nor was awake, and to which others push late.
 #[test]
 fn what_is_pushed_late_goes_where_it_belongs() {
-    let Some(mut redis) = Server::of("what_is_pushed_late_goes_where_it_belongs").start() else {
-        return;
-    };
+    let mut redis = server!();
     let clock = Clock::at(START);
     let (one, other) = (node(&redis, &clock), node(&redis, &clock));
     redis.kill();
@@ -210,14 +206,13 @@ fn what_is_pushed_late_goes_where_it_belongs() {
 /// window is missing anywhere.
 #[test]
 fn nothing_is_lost_by_races_of_pushes_and_rotations() {
-    let Some(redis) = Server::of("nothing_is_lost_by_races_of_pushes_and_rotations").start() else {
-        return;
-    };
+    let redis = server!();
     let clock = Clock::at(START);
     let connect = |interval| {
-        let shared = SharedWindow::builder("recent").interval(interval).timeout(PATIENCE);
-        shared
-            .connect_window(redis.client(), builder(&clock).build().unwrap())
+        let filter = builder(&clock).build().unwrap();
+        shared()
+            .interval(interval)
+            .connect_window(redis.client(), filter)
             .unwrap()
     };
     let nodes = [NEVER, NEVER, Duration::from_millis(1), Duration::from_millis(3)].map(connect);
@@ -301,9 +296,7 @@ fn nothing_is_lost_by_races_of_pushes_and_rotations() {
 /// difference of the clocks.
 #[test]
 fn clocks_that_differ_cost_no_more_than_the_difference() {
-    let Some(redis) = Server::of("clocks_that_differ_cost_no_more_than_the_difference").start() else {
-        return;
-    };
+    let redis = server!();
     for (skew, at) in [
         (1, 0),
         (PERIOD / 2, 0),
@@ -312,7 +305,7 @@ fn clocks_that_differ_cost_no_more_than_the_difference() {
         (PERIOD - 1, PERIOD - 1),
     ] {
         for ahead_inserts in [true, false] {
-            command(&redis, &["FLUSHALL"]);
+            redis.ask::<()>(&["FLUSHALL"]);
             let (ahead, behind) = (Clock::at(0), Clock::at(0));
             // By the clock that is ahead.
             let set = |time| {
@@ -355,9 +348,7 @@ fn clocks_that_differ_cost_no_more_than_the_difference() {
 /// clocks, and forget nothing early.
 #[test]
 fn a_wrong_clock_harms_nobody_else() {
-    let Some(redis) = Server::of("a_wrong_clock_harms_nobody_else").start() else {
-        return;
-    };
+    let redis = server!();
     let (right, wrong) = (Clock::at(START), Clock::at(START + 10 * PERIOD));
     let (one, other, far) = (node(&redis, &right), node(&redis, &right), node(&redis, &wrong));
     insert(&one, 0..100);
@@ -388,10 +379,7 @@ fn a_wrong_clock_harms_nobody_else() {
 /// and ends with the clock, or with these generations.
 #[test]
 fn a_clock_that_is_set_back_is_an_error_until_its_generations_have_expired() {
-    let test = "a_clock_that_is_set_back_is_an_error_until_its_generations_have_expired";
-    let Some(redis) = Server::of(test).start() else {
-        return;
-    };
+    let redis = server!();
     let clock = Clock::at(START + 5 * PERIOD);
     let one = node(&redis, &clock);
     insert(&one, 0..100);
@@ -428,37 +416,31 @@ fn a_clock_that_is_set_back_is_an_error_until_its_generations_have_expired() {
 
 #[test]
 fn who_does_not_fit_is_refused() {
-    let Some(redis) = Server::of("the windows' who_does_not_fit_is_refused").start() else {
-        return;
-    };
+    let redis = server!();
     let clock = Clock::at(START);
     let one = node(&redis, &clock);
     insert(&one, 0..100);
     sync(&one);
-    fn refused<S: KeyHasher + Send + Sync + 'static>(redis: &Redis, builder: Builder<S>, says: &str) {
-        let Err(error) = node_of(redis.client(), builder) else {
-            panic!("not refused: {says}");
-        };
+    fn refused<S: KeyHasher + std::fmt::Debug + Send + Sync + 'static>(redis: &Redis, builder: Builder<S>, says: &str) {
+        let error = node_of(redis.client(), builder).unwrap_err();
         assert!(error.is_incompatible() && !error.is_expired(), "{error}");
         assert_eq!(error.to_string(), format!("the set \"recent\" on the server {says}"));
     }
     let here = "is a window by 4 generations of 20s, here it is a window by";
-    refused(
-        &redis,
-        builder(&clock).window(Duration::from_secs(61)),
-        &format!("{here} 4 generations of 20.333333334s"),
-    );
-    refused(
-        &redis,
-        builder(&clock).generations(3),
-        &format!("{here} 3 generations of 30s"),
-    );
-    // As many generations of the same layout, of another number: 2 of 20 s each.
-    refused(
-        &redis,
-        builder(&clock).generations(2).window(Duration::from_secs(20)),
-        &format!("{here} 2 generations of 20s"),
-    );
+    for (builder, says) in [
+        (
+            builder(&clock).window(Duration::from_secs(61)),
+            "4 generations of 20.333333334s",
+        ),
+        (builder(&clock).generations(3), "3 generations of 30s"),
+        // As many generations of the same layout, of another number: 2 of 20 s each.
+        (
+            builder(&clock).generations(2).window(Duration::from_secs(20)),
+            "2 generations of 20s",
+        ),
+    ] {
+        refused(&redis, builder, &format!("{here} {says}"));
+    }
     let other = "is another filter's: its";
     let hasher = format!("{other} hasher differs: another algorithm, seed or key");
     refused(&redis, builder(&clock).seed(1), &hasher);
@@ -475,31 +457,26 @@ fn who_does_not_fit_is_refused() {
     };
     let error = lasting("recent").unwrap_err();
     assert!(error.is_incompatible());
-    assert_eq!(
-        error.to_string(),
-        "the set \"recent\" on the server is a window by 4 generations of 20s, here it never expires"
-    );
+    let text = "the set \"recent\" on the server is a window by 4 generations of 20s, here it never expires";
+    assert_eq!(error.to_string(), text);
     let _lasting = lasting("ids").unwrap();
     let shared = SharedWindow::builder("ids").interval(NEVER);
-    let error = shared
-        .connect_window(redis.client(), builder(&clock).build().unwrap())
-        .unwrap_err();
+    let error = shared.connect_window(redis.client(), builder(&clock).build().unwrap());
+    let error = error.unwrap_err();
     assert!(error.is_incompatible());
-    assert_eq!(
-        error.to_string(),
-        "the set \"ids\" on the server never expires, here it is a window by 4 generations of 20s"
-    );
+    let text = "the set \"ids\" on the server never expires, here it is a window by 4 generations of 20s";
+    assert_eq!(error.to_string(), text);
     // While a node has it the set is replaced, by one of another period: that is final.
-    command(&redis, &["FLUSHALL"]);
+    redis.ask::<()>(&["FLUSHALL"]);
     let _other = node_of(redis.client(), builder(&clock).generations(3)).unwrap();
     let began = Instant::now();
     assert!(one.sync(2 * PATIENCE).unwrap_err().is_incompatible());
     assert!(began.elapsed() < PATIENCE);
     // And of one generation somebody wrote another description.
-    command(&redis, &["FLUSHALL"]);
+    redis.ask::<()>(&["FLUSHALL"]);
     sync(&one);
     let meta = format!("{{recent}}:{}:meta", START / PERIOD);
-    command(&redis, &["HSET", &meta, "description", "1 1 1 1 0 0"]);
+    redis.ask::<()>(&["HSET", &meta, "description", "1 1 1 1 0 0"]);
     insert(&one, 100..101);
     assert!(one.sync(2 * PATIENCE).unwrap_err().is_incompatible());
 }
@@ -514,12 +491,11 @@ fn windows_that_no_other_node_can_have_are_refused() {
     };
     let plain = || WindowedBloom::builder().expected_keys(1000);
     let clock = Clock::at(START);
-    assert!(connect(plain()).starts_with("the window rotates on a call or when it is full"));
-    assert!(connect(plain().rotate_when_full()).starts_with("the window rotates on a call or when it is full"));
-    assert!(
-        connect(plain().window(Duration::from_secs(60)))
-            .starts_with("the window ages by this machine's monotonic clock")
-    );
+    for builder in [plain(), plain().rotate_when_full()] {
+        assert!(connect(builder).starts_with("the window rotates on a call or when it is full"));
+    }
+    let monotonic = connect(plain().window(Duration::from_secs(60)));
+    assert!(monotonic.starts_with("the window ages by this machine's monotonic clock"));
     let short = |micros| connect(builder(&clock).window(Duration::from_micros(micros)));
     assert_eq!(
         short(2997),
@@ -528,28 +504,24 @@ fn windows_that_no_other_node_can_have_are_refused() {
     assert!(short(3000).starts_with("Redis: "));
     let client = redis::Client::open("redis://127.0.0.1:1/").unwrap();
     let expires = std::time::SystemTime::UNIX_EPOCH + Duration::from_millis(17);
-    let shared = SharedWindow::builder("recent").expires_at(expires);
-    let error = shared
-        .connect_window(client.clone(), builder(&clock).build().unwrap())
-        .unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "a window expires by its generations: it takes no expiry time, here 17 ms since 1970"
-    );
-    let shared = SharedWindow::builder("{recent}");
-    let error = shared
-        .connect_window(client, builder(&clock).build().unwrap())
-        .unwrap_err();
-    assert!(error.to_string().contains("\"{recent}\""), "{error}");
+    for (shared, says) in [
+        (
+            shared().expires_at(expires),
+            "it takes no expiry time, here 17 ms since 1970",
+        ),
+        (SharedWindow::builder("{recent}"), "\"{recent}\""),
+    ] {
+        let error = shared.connect_window(client.clone(), builder(&clock).build().unwrap());
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains(says), "{error}");
+    }
 }
 
 /// Every key on the server expires once no node needs it any more, and not before: after the
 /// generation has expired at every node whose clock is wrong by a generation at most.
 #[test]
 fn a_generation_vanishes_from_the_server_after_its_last_use() {
-    let Some(redis) = Server::of("a_generation_vanishes_from_the_server_after_its_last_use").start() else {
-        return;
-    };
+    let redis = server!();
     let clock = Clock::at(START);
     let (one, other) = (node(&redis, &clock), node(&redis, &clock));
     let mut seen = Vec::new();
@@ -562,7 +534,7 @@ fn a_generation_vanishes_from_the_server_after_its_last_use() {
         let now = clock.now();
         let mut metas = 0;
         for key in keys(&redis) {
-            let left: i64 = redis::cmd("PTTL").arg(&key).query(&mut redis.connection()).unwrap();
+            let left: i64 = redis.ask(&["PTTL", &key]);
             let left = u64::try_from(left).unwrap_or_else(|_| panic!("{key} never expires"));
             let number: Option<u64> = key.split(':').nth(1).unwrap().parse().ok();
             // The server's time goes on, a little.
@@ -593,9 +565,7 @@ fn a_generation_vanishes_from_the_server_after_its_last_use() {
 /// A node whose clock is behind needs a generation for longer, and all of it.
 #[test]
 fn a_generation_vanishes_as_the_last_that_pushed_to_it_needs_it() {
-    let Some(redis) = Server::of("a_generation_vanishes_as_the_last_that_pushed_to_it_needs_it").start() else {
-        return;
-    };
+    let redis = server!();
     let (ahead, behind) = (Clock::at(START + PERIOD - 1), Clock::at(START));
     let (one, other) = (node(&redis, &ahead), node(&redis, &behind));
     insert(&one, 0..10);
@@ -607,16 +577,9 @@ fn a_generation_vanishes_as_the_last_that_pushed_to_it_needs_it() {
     insert(&other, 5000..5001);
     sync(&other);
     let generation = START / PERIOD;
-    let left = |role: &str| -> u64 {
-        let key = format!("{{recent}}:{generation}:{role}");
-        redis::cmd("PTTL").arg(key).query(&mut redis.connection()).unwrap()
-    };
     for role in ["meta", "log", "versions", "0", "7", "15"] {
-        assert!(
-            left(role) > GENERATIONS * PERIOD + PERIOD / 2,
-            "{role}: {} ms",
-            left(role)
-        );
+        let left: u64 = redis.ask(&["PTTL", &format!("{{recent}}:{generation}:{role}")]);
+        assert!(left > GENERATIONS * PERIOD + PERIOD / 2, "{role}: {left} ms");
     }
 }
 
@@ -625,18 +588,14 @@ fn a_generation_vanishes_as_the_last_that_pushed_to_it_needs_it() {
 /// and by whom.
 #[test]
 fn a_generation_vanishes_as_a_whole() {
-    let Some(redis) = Server::of("a_generation_vanishes_as_a_whole").start() else {
-        return;
-    };
+    let redis = server!();
     let (clock, behind) = (Clock::at(START + PERIOD / 2), Clock::at(START));
     let (one, other) = (node(&redis, &clock), node(&redis, &clock));
     let late = node(&redis, &behind);
     let of_generation = format!("{{recent}}:{}:", START / PERIOD);
     let ends = || {
-        let mut connection = redis.connection();
         let keys = keys(&redis).into_iter().filter(|key| key.starts_with(&of_generation));
-        let end = |key| redis::cmd("PEXPIRETIME").arg(key).query(&mut connection).unwrap();
-        keys.map(end).collect::<Vec<u64>>()
+        keys.map(|key| redis.ask(&["PEXPIRETIME", &key])).collect::<Vec<u64>>()
     };
     let mut greatest = 0;
     for push in 0..6 {
@@ -660,9 +619,7 @@ fn a_generation_vanishes_as_a_whole() {
 /// The caller's code may panic in the background: that is an error, and the thread goes on.
 #[test]
 fn a_clock_that_panics_is_an_error_and_no_end() {
-    let Some(redis) = Server::of("a_clock_that_panics_is_an_error_and_no_end").start() else {
-        return;
-    };
+    let redis = server!();
     let clock = Clock::at(START);
     let its_clock = clock.clone();
     // Only in the background, so that this test can go on inserting.
@@ -704,9 +661,7 @@ impl std::hash::BuildHasher for Fragile {
 /// The generations that the thread begins and reads have no hasher, so it cannot break there.
 #[test]
 fn the_hasher_is_not_called_in_the_background() {
-    let Some(redis) = Server::of("the_hasher_is_not_called_in_the_background").start() else {
-        return;
-    };
+    let redis = server!();
     let clock = Clock::at(START);
     let one = node_of(redis.client(), builder(&clock).hasher(Fragile)).unwrap();
     for period in 0..20 {
@@ -723,55 +678,37 @@ fn the_hasher_is_not_called_in_the_background() {
 /// over.
 #[test]
 fn the_servers_memory_does_not_grow_over_rotations() {
-    let Some(redis) = Server::of("the_servers_memory_does_not_grow_over_rotations").start() else {
-        return;
-    };
+    let redis = server!();
     const SHORT: u64 = 60;
     let clock = Clock::at(START);
     let build = || builder(&clock).window(Duration::from_millis(SHORT)).generations(4);
-    let (one, other) = (
-        node_of(redis.client(), build()).unwrap(),
-        node_of(redis.client(), build()).unwrap(),
-    );
-    let count = || -> u64 { redis::cmd("DBSIZE").query(&mut redis.connection()).unwrap() };
-    let mut greatest = 0;
+    let [one, other] = [(); 2].map(|()| node_of(redis.client(), build()).unwrap());
+    let count = || redis.ask::<u64>(&["DBSIZE"]);
     for rotation in 0..100 {
         clock.set(START + rotation * SHORT / 3);
         for node in [&one, &other] {
             insert(node, 10 * rotation..10 * rotation + 10);
             sync(node);
         }
-        greatest = greatest.max(count());
         if rotation > 3 {
             // The server may have lost the oldest already, by its own clock: nodes have it, and so
             // have those which follow it.
             assert_eq!(found(&one, 10 * rotation - 20..10 * rotation + 10), 30);
         }
     }
-    let written = info(&redis, "expired_keys") + count();
+    let written = figure(&mut redis.connection(), "stats", "expired_keys:") + count();
     assert!(written > 4 * 100, "{written} keys written");
     // Nothing is inserted any more: all goes, the last of it a generation and a half after all
     // nodes have forgotten it.
     drop((one, other));
-    let began = Instant::now();
-    while count() > 0 {
-        assert!(
-            began.elapsed() < PATIENCE,
-            "{} of {greatest} keys are left: {:?}",
-            count(),
-            keys(&redis)
-        );
-        thread::sleep(Duration::from_millis(5));
-    }
+    wait_until(|| count() == 0);
 }
 
 /// By the time of day, in the background, for some dozens of generations: the server keeps as many
 /// as there are, and those that are about to go.
 #[test]
 fn by_the_time_of_day_the_server_keeps_what_is_visible() {
-    let Some(redis) = Server::of("by_the_time_of_day_the_server_keeps_what_is_visible").start() else {
-        return;
-    };
+    let redis = server!();
     let connect = || {
         let builder = WindowedBloom::builder().expected_keys(1000).generations(3);
         let filter = builder
@@ -801,7 +738,7 @@ fn by_the_time_of_day_the_server_keeps_what_is_visible() {
     // While it goes on: three generations that are visible, one on its way out, perhaps one ahead
     // of a clock; each of meta, log, versions and a chunk; and what the server has not swept up
     // yet.
-    let count = || -> u64 { redis::cmd("DBSIZE").query(&mut redis.connection()).unwrap() };
+    let count = || redis.ask::<u64>(&["DBSIZE"]);
     let mut key = 1_000_000;
     while count() > 4 * 5 + 1 {
         one.insert(&number(key));
@@ -816,18 +753,14 @@ fn by_the_time_of_day_the_server_keeps_what_is_visible() {
 /// waits.
 #[test]
 fn the_hot_path_is_as_fast_while_the_server_is_away_and_the_window_rotates() {
-    let test = "the_hot_path_is_as_fast_while_the_server_is_away_and_the_window_rotates";
-    let Some(mut redis) = Server::of(test).start() else {
-        return;
-    };
+    let mut redis = server!();
     let proxy = Proxy::to(redis.port());
     let clock = Clock::at(START);
-    let builder_of_one = SharedWindow::builder("recent")
+    let shared = shared()
         .interval(Duration::from_millis(2))
         .timeout(Duration::from_millis(1500));
-    let one = builder_of_one
-        .connect_window(proxy.client(), builder(&clock).build().unwrap())
-        .unwrap();
+    let one = shared.connect_window(proxy.client(), builder(&clock).build().unwrap());
+    let one = one.unwrap();
     let ask = |i: u64| {
         one.insert(&number((1 << 50) + i % 1000));
         std::hint::black_box(one.contains(&number((1 << 40) + i)));
@@ -856,11 +789,11 @@ fn the_hot_path_is_as_fast_while_the_server_is_away_and_the_window_rotates() {
         sync(&one);
     });
     let full = p99_of(&ask, || {
-        command(&redis, &["CONFIG", "SET", "maxmemory", "1"]);
+        redis.ask::<()>(&["CONFIG", "SET", "maxmemory", "1"]);
         rotations(60);
         insert(&one, 0..100);
         assert!(one.sync(Duration::from_millis(100)).is_err());
-        command(&redis, &["CONFIG", "SET", "maxmemory", "0"]);
+        redis.ask::<()>(&["CONFIG", "SET", "maxmemory", "0"]);
         sync(&one);
     });
     for during in [killed, silent, full] {
@@ -871,9 +804,7 @@ fn the_hot_path_is_as_fast_while_the_server_is_away_and_the_window_rotates() {
 
 #[test]
 fn what_the_server_lost_is_pushed_again() {
-    let Some(mut redis) = Server::of("the windows' what_the_server_lost_is_pushed_again").start() else {
-        return;
-    };
+    let mut redis = server!();
     let clock = Clock::at(START);
     let one = node(&redis, &clock);
     for generation in 0..4 {
@@ -887,7 +818,7 @@ fn what_the_server_lost_is_pushed_again() {
     // A single generation, but for the chunks, which nobody would find.
     let generation = START / PERIOD + 1;
     let lost = ["meta", "log", "versions"].map(|role| format!("{{recent}}:{generation}:{role}"));
-    command(&redis, &["DEL", &lost[0], &lost[1], &lost[2]]);
+    redis.ask::<()>(&["DEL", &lost[0], &lost[1], &lost[2]]);
     sync(&one);
     assert_eq!(found(&node(&redis, &clock), 0..400), 400);
 }
@@ -896,9 +827,7 @@ fn what_the_server_lost_is_pushed_again() {
 /// window began and where it did not.
 #[test]
 fn a_full_server_still_gives() {
-    let Some(redis) = Server::of("the windows' a_full_server_still_gives").start() else {
-        return;
-    };
+    let redis = server!();
     let clock = Clock::at(START);
     let (one, other) = (node(&redis, &clock), node(&redis, &clock));
     insert(&one, 0..100);
@@ -910,62 +839,33 @@ fn a_full_server_still_gives() {
         &["REPLICAOF", "127.0.0.1", "1"],
     ]) {
         // The window's description cannot be written again either.
-        command(&redis, &["DEL", "{recent}:meta"]);
-        command(&redis, full);
+        redis.ask::<()>(&["DEL", "{recent}:meta"]);
+        redis.ask::<()>(full);
         insert(&other, 1000 * i..1000 * i + 100);
         sync_fails(|patience| other.sync(patience), &["OOM", "read only"]);
         assert_eq!(found(&other, 0..200), 200);
         assert_eq!(found(&one, 1000 * i..1000 * i + 100), 0);
-        command(&redis, &["CONFIG", "SET", "maxmemory", "0"]);
-        command(&redis, &["REPLICAOF", "NO", "ONE"]);
+        redis.ask::<()>(&["CONFIG", "SET", "maxmemory", "0"]);
+        redis.ask::<()>(&["REPLICAOF", "NO", "ONE"]);
         sync(&other);
         sync(&one);
         assert_eq!(found(&one, 1000 * i..1000 * i + 100), 100);
     }
 }
 
-#[test]
-fn it_runs_on_a_cluster() {
-    let Some(redis) = cluster("the windows' it_runs_on_a_cluster") else {
-        return;
-    };
-    let clock = Clock::at(START);
-    let (one, other) = (node(&redis, &clock), node(&redis, &clock));
-    for generation in 0..6 {
-        clock.set(START + generation * PERIOD);
-        insert(&one, generation * 5000..generation * 5000 + 5000);
-        sync(&one);
-        sync(&other);
-    }
-    assert_eq!(found(&other, 2 * 5000..6 * 5000), 4 * 5000);
-    assert_eq!(found(&node(&redis, &clock), 2 * 5000..6 * 5000), 4 * 5000);
-}
-
 /// A pass that has nothing to say is one call, however many generations there are.
 #[test]
 fn an_idle_pass_is_one_call() {
-    let Some(redis) = Server::of("an_idle_pass_is_one_call").start() else {
-        return;
-    };
+    let redis = server!();
     let clock = Clock::at(START);
     let (one, other) = (node(&redis, &clock), node(&redis, &clock));
     insert(&one, 0..100);
     sync(&one);
     sync(&other);
-    let calls = || -> u64 {
-        let info: String = redis::cmd("INFO")
-            .arg("commandstats")
-            .query(&mut redis.connection())
-            .unwrap();
-        let calls = info
-            .lines()
-            .find_map(|line| line.strip_prefix("cmdstat_evalsha:calls="));
-        calls.unwrap().split(',').next().unwrap().parse().unwrap()
-    };
     let counted = |node: &SharedWindow| {
-        let before = calls();
+        let before = script_calls(&redis);
         sync(node);
-        calls() - before
+        script_calls(&redis) - before
     };
     assert_eq!((counted(&one), counted(&other)), (1, 1));
     // One that has something, to push or to pull: of that generation.
@@ -977,48 +877,44 @@ fn an_idle_pass_is_one_call() {
 /// Values of another program at these keys, or of a broken server.
 #[test]
 fn what_is_no_shared_window_is_an_error() {
-    let Some(redis) = Server::of("what_is_no_shared_window_is_an_error").start() else {
-        return;
-    };
+    let redis = server!();
     let clock = Clock::at(START);
     let one = node(&redis, &clock);
     insert(&one, 0..100);
     sync(&one);
     let fails = |says: &str| sync_fails(|patience| one.sync(patience), &[says]);
-    let description: String = redis::Commands::hget(&mut redis.connection(), "{recent}:meta", "description").unwrap();
+    let description: String = redis.ask(&["HGET", "{recent}:meta", "description"]);
     for (other, says) in [
         (description.replacen('1', "2", 1), "of another version"),
         (description.replace('x', " "), "is a window by 4 generations of 20s"),
         ("words".into(), "describes no shared filter"),
         (format!("{description}x"), "describes no shared filter"),
     ] {
-        command(&redis, &["HSET", "{recent}:meta", "description", &other]);
+        redis.ask::<()>(&["HSET", "{recent}:meta", "description", &other]);
         if says.starts_with("is a") {
             assert!(one.sync(PATIENCE).unwrap_err().is_incompatible());
         } else {
             fails(says);
         }
     }
-    command(&redis, &["DEL", "{recent}:meta"]);
-    command(&redis, &["LPUSH", "{recent}:meta", "x"]);
+    redis.ask::<()>(&["DEL", "{recent}:meta"]);
+    redis.ask::<()>(&["LPUSH", "{recent}:meta", "x"]);
     fails("WRONGTYPE");
-    command(&redis, &["DEL", "{recent}:meta"]);
+    redis.ask::<()>(&["DEL", "{recent}:meta"]);
     // A head that is none, and a log that is none: the generation is read anew.
     let generation = START / PERIOD;
-    command(&redis, &["HSET", &format!("{{recent}}:{generation}:meta"), "head", "x"]);
+    redis.ask::<()>(&["HSET", &format!("{{recent}}:{generation}:meta"), "head", "x"]);
     fails(&format!(
         "{{recent}}:{generation}:meta was not written by a shared filter: the head is not the id of a stream entry"
     ));
-    command(&redis, &["FLUSHALL"]);
+    redis.ask::<()>(&["FLUSHALL"]);
     sync(&one);
     assert_eq!(found(&node(&redis, &clock), 0..100), 100);
 }
 
 #[test]
 fn a_drop_pushes_what_is_left_and_ends_the_thread() {
-    let Some(redis) = Server::of("the windows' a_drop_pushes_what_is_left_and_ends_the_thread").start() else {
-        return;
-    };
+    let redis = server!();
     let clock = Clock::at(START);
     let one = node(&redis, &clock);
     let filter = Arc::downgrade(one.filter());
