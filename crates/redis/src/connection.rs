@@ -2,7 +2,7 @@
 //! waits for its replies. The code that uses a connection is written once, as `async` code. Over a
 //! [`Blocking`] connection that code never waits, so [`now`] has its result at once.
 
-use crate::error::{BitmapError, BitmapErrorKind};
+use crate::error::{BitmapError, BitmapErrorKind as Kind};
 use crate::reply::{brief, shortened};
 use redis::{Cmd, ErrorKind, Pipeline, RedisResult, ServerErrorKind, Value};
 use std::fmt;
@@ -78,81 +78,48 @@ pub(super) struct Script {
     digest: OnceLock<String>,
 }
 
+/// The text of scripts, one after another.
+macro_rules! lua {
+    ($($script:literal),+) => {
+        concat!($(include_str!(concat!("scripts/", $script, ".lua"))),+)
+    };
+}
+
 /// Finds the keys that have all their bits in a bitmap.
-pub(super) static TEST: Script = Script::new("test.lua", include_str!("scripts/test.lua"));
+pub(super) static TEST: Script = Script::new("test.lua", lua!("test"));
 
 /// Sets the bits of keys in a bitmap.
-pub(super) static SET: Script = Script::new("set.lua", include_str!("scripts/set.lua"));
+pub(super) static SET: Script = Script::new("set.lua", lua!("set"));
 
 /// Finds the keys that have all their bits in one of the bitmaps of a growing filter.
-pub(super) static TEST_GROWING: Script = Script::new(
-    "test_growing.lua",
-    concat!(
-        include_str!("scripts/cursor.lua"),
-        include_str!("scripts/test_growing.lua")
-    ),
-);
+pub(super) static TEST_GROWING: Script = Script::new("test_growing.lua", lua!("cursor", "test_growing"));
 
 /// Sets the bits of keys in the last bitmap of a growing filter, and lets it grow.
-pub(super) static SET_GROWING: Script = Script::new(
-    "set_growing.lua",
-    concat!(
-        include_str!("scripts/cursor.lua"),
-        include_str!("scripts/set_growing.lua")
-    ),
-);
+pub(super) static SET_GROWING: Script = Script::new("set_growing.lua", lua!("cursor", "set_growing"));
 
 /// Empties a growing filter.
-pub(super) static CLEAR_GROWING: Script = Script::new(
-    "clear_growing.lua",
-    concat!(
-        include_str!("scripts/cursor.lua"),
-        include_str!("scripts/clear_growing.lua")
-    ),
-);
+pub(super) static CLEAR_GROWING: Script = Script::new("clear_growing.lua", lua!("cursor", "clear_growing"));
 
 /// Lets a growing filter expire.
-pub(super) static EXPIRE_GROWING: Script = Script::new(
-    "expire_growing.lua",
-    concat!(
-        include_str!("scripts/cursor.lua"),
-        include_str!("scripts/expire_growing.lua")
-    ),
-);
+pub(super) static EXPIRE_GROWING: Script = Script::new("expire_growing.lua", lua!("cursor", "expire_growing"));
 
 /// [`TEST`] if the filter's configuration is the caller's.
-pub(super) static TEST_CONFIGURED: Script = Script::new(
-    "test.lua",
-    concat!(include_str!("scripts/configured.lua"), include_str!("scripts/test.lua")),
-);
+pub(super) static TEST_CONFIGURED: Script = Script::new("test.lua", lua!("configured", "test"));
 
 /// [`SET`] if the filter's configuration is the caller's.
-pub(super) static SET_CONFIGURED: Script = Script::new(
-    "set.lua",
-    concat!(
-        include_str!("scripts/configured.lua"),
-        include_str!("scripts/expire_bitmap.lua"),
-        include_str!("scripts/set.lua")
-    ),
-);
+pub(super) static SET_CONFIGURED: Script = Script::new("set.lua", lua!("configured", "expire_bitmap", "set"));
 
 /// Writes a configuration.
-pub(super) static CONFIGURE: Script = Script::new("configure.lua", include_str!("scripts/configure.lua"));
+pub(super) static CONFIGURE: Script = Script::new("configure.lua", lua!("configure"));
 
 /// Gives keys new names.
-pub(super) static RENAME: Script = Script::new("rename.lua", include_str!("scripts/rename.lua"));
+pub(super) static RENAME: Script = Script::new("rename.lua", lua!("rename"));
 
 /// Gives a growing filter new names.
-pub(super) static RENAME_GROWING: Script = Script::new(
-    "rename_growing.lua",
-    concat!(
-        include_str!("scripts/cursor.lua"),
-        include_str!("scripts/rename_growing.lua")
-    ),
-);
+pub(super) static RENAME_GROWING: Script = Script::new("rename_growing.lua", lua!("cursor", "rename_growing"));
 
 /// The chunks of a bitmap that differ from the caller's.
-pub(super) static CHANGED: Script = Script::new("changed.lua", include_str!("scripts/changed.lua"));
+pub(super) static CHANGED: Script = Script::new("changed.lua", lua!("changed"));
 
 impl Script {
     const fn new(name: &'static str, code: &'static str) -> Self {
@@ -281,33 +248,27 @@ impl<C: Connection> Talk<'_, C> {
         // Before Redis 7 an error in a script is an ERR that quotes the command's.
         let is = |code: &str| error.code() == Some(code) || error.detail().is_some_and(|detail| detail.contains(code));
         BitmapError(if is("WRONGTYPE") {
-            BitmapErrorKind::WrongType { key, error }
+            Kind::WrongType(key, error)
         } else if is("READONLY") {
-            BitmapErrorKind::ReadOnly { key, error }
+            Kind::ReadOnly(key, error)
         } else if error.redirect_node().is_some() {
-            BitmapErrorKind::Elsewhere { key, error }
+            Kind::Elsewhere(key, error)
         } else if is("CROSSSLOT") || is("non local key") || is("do not hash to the same slot") {
-            BitmapErrorKind::CrossSlot { key, error }
+            Kind::CrossSlot(key, error)
         } else if error.is_io_error() || error.is_connection_dropped() || error.is_timeout() {
-            BitmapErrorKind::Unreachable { error }
+            Kind::Unreachable(error)
         } else if matches!(error.kind(), ErrorKind::UnexpectedReturnType | ErrorKind::Parse) {
-            BitmapErrorKind::Reply {
-                command: "pipeline",
-                key,
-                reply: error.to_string(),
-            }
+            let (command, reply) = ("pipeline", error.to_string());
+            Kind::Reply { command, key, reply }
         } else {
-            BitmapErrorKind::Server { key, error }
+            Kind::Server(key, error)
         })
     }
 
     /// A reply that `command` does not give.
     pub(super) fn unexpected(&self, command: &'static str, reply: impl fmt::Debug) -> BitmapError {
-        BitmapError(BitmapErrorKind::Reply {
-            command,
-            key: lossy(self.key),
-            reply: shortened(reply),
-        })
+        let (key, reply) = (lossy(self.key), shortened(reply));
+        BitmapError(Kind::Reply { command, key, reply })
     }
 
     /// The integer that `command` replied.

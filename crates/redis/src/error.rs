@@ -207,32 +207,16 @@ fn write_elsewhere(f: &mut fmt::Formatter<'_>, key: &str, error: &redis::RedisEr
 #[derive(Debug)]
 pub struct BitmapError(pub(crate) BitmapErrorKind);
 
+/// The strings are keys of Redis, unless they have a name.
 #[derive(Debug)]
 pub(crate) enum BitmapErrorKind {
-    Unreachable {
-        error: redis::RedisError,
-    },
-    ReadOnly {
-        key: String,
-        error: redis::RedisError,
-    },
-    WrongType {
-        key: String,
-        error: redis::RedisError,
-    },
+    Unreachable(redis::RedisError),
+    ReadOnly(String, redis::RedisError),
+    WrongType(String, redis::RedisError),
     /// `MOVED` or `ASK`.
-    Elsewhere {
-        key: String,
-        error: redis::RedisError,
-    },
-    CrossSlot {
-        key: String,
-        error: redis::RedisError,
-    },
-    Server {
-        key: String,
-        error: redis::RedisError,
-    },
+    Elsewhere(String, redis::RedisError),
+    CrossSlot(String, redis::RedisError),
+    Server(String, redis::RedisError),
     Reply {
         command: &'static str,
         key: String,
@@ -259,9 +243,7 @@ pub(crate) enum BitmapErrorKind {
         key: String,
         config: String,
     },
-    Layouts {
-        key: String,
-    },
+    Layouts(String),
     Longer {
         key: String,
         bytes: u64,
@@ -272,9 +254,7 @@ pub(crate) enum BitmapErrorKind {
         needed: u64,
         limit: usize,
     },
-    NoText {
-        key: String,
-    },
+    NoText(String),
     OutOfMemory(BuildError),
 }
 
@@ -284,33 +264,33 @@ impl BitmapError {
     /// did it. Repeating the insert does no harm.
     #[must_use]
     pub fn is_unreachable(&self) -> bool {
-        matches!(self.0, BitmapErrorKind::Unreachable { .. })
+        matches!(self.0, BitmapErrorKind::Unreachable(..))
     }
 
     /// Whether the server is a replica that takes no writes.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
-        matches!(self.0, BitmapErrorKind::ReadOnly { .. })
+        matches!(self.0, BitmapErrorKind::ReadOnly(..))
     }
 
     /// Whether a key of the filter holds something else: a list, say.
     #[must_use]
     pub fn is_wrong_type(&self) -> bool {
-        matches!(self.0, BitmapErrorKind::WrongType { .. })
+        matches!(self.0, BitmapErrorKind::WrongType(..))
     }
 
     /// Whether the server is a node of Redis Cluster, and named another node for the key. The error
     /// says which. A connection [to the cluster](crate#redis-cluster) finds the node.
     #[must_use]
     pub fn is_elsewhere(&self) -> bool {
-        matches!(self.0, BitmapErrorKind::Elsewhere { .. })
+        matches!(self.0, BitmapErrorKind::Elsewhere(..))
     }
 
     /// Whether the filter's keys are in several slots of Redis Cluster. They need [one hash
     /// tag](crate#redis-cluster).
     #[must_use]
     pub fn is_cross_slot(&self) -> bool {
-        matches!(self.0, BitmapErrorKind::CrossSlot { .. })
+        matches!(self.0, BitmapErrorKind::CrossSlot(..))
     }
 
     /// Whether the filter's configuration (`redisson`) has another size, or another number of hash
@@ -337,75 +317,65 @@ impl BitmapError {
 
 impl fmt::Display for BitmapError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use BitmapErrorKind as Kind;
         match &self.0 {
-            BitmapErrorKind::Unreachable { error } => write!(f, "the server was not reached: {error}"),
-            BitmapErrorKind::ReadOnly { key, error } => {
+            Kind::Unreachable(error) => write!(f, "the server was not reached: {error}"),
+            Kind::ReadOnly(key, error) => {
                 write!(f, "{key:?} was not written, the server is a read-only replica: {error}")
             }
-            BitmapErrorKind::WrongType { key, error } => write!(f, "{key:?} is not a bitmap: {error}"),
-            BitmapErrorKind::Elsewhere { key, error } => write_elsewhere(f, key, error),
-            BitmapErrorKind::CrossSlot { key, error } => write!(
+            Kind::WrongType(key, error) => write!(f, "{key:?} is not a bitmap: {error}"),
+            Kind::Elsewhere(key, error) => write_elsewhere(f, key, error),
+            Kind::CrossSlot(key, error) => write!(
                 f,
                 "{key:?} and the keys with it are in several slots of Redis Cluster; give them one hash tag, as {{tag}}: {error}"
             ),
-            BitmapErrorKind::Server { key, error } => write!(f, "the server refused an operation on {key:?}: {error}"),
-            BitmapErrorKind::Reply { command, key, reply } => {
-                write!(f, "unexpected reply to {command} on {key:?}: {reply}")
-            }
-            BitmapErrorKind::NoCursor { key, bitmap } => {
-                write!(
-                    f,
-                    "the cursor {key:?} is missing, and there is a bitmap {bitmap:?}: set the cursor to the number of the last bitmap, or delete the bitmaps"
-                )
-            }
-            BitmapErrorKind::Cursor { key, cursor, greatest } => {
+            Kind::Server(key, error) => write!(f, "the server refused an operation on {key:?}: {error}"),
+            Kind::Reply { command, key, reply } => write!(f, "unexpected reply to {command} on {key:?}: {reply}"),
+            Kind::NoCursor { key, bitmap } => write!(
+                f,
+                "the cursor {key:?} is missing, and there is a bitmap {bitmap:?}: set the cursor to the number of the last bitmap, or delete the bitmaps"
+            ),
+            Kind::Cursor { key, cursor, greatest } => {
                 write!(
                     f,
                     "the cursor {key:?} is {cursor:?}, which is not a number in 0 to {greatest}"
                 )
             }
-            BitmapErrorKind::Configuration { key, found, wanted } => {
+            Kind::Configuration { key, found, wanted } => {
                 write!(f, "the configuration {key:?} says {found}, and the caller {wanted}")
             }
-            BitmapErrorKind::Unconfigured { key, config } => {
-                write!(
-                    f,
-                    "the bitmap {key:?} has no configuration {config:?}, so it is a part of a filter that is gone: `clear` removes it"
-                )
-            }
-            BitmapErrorKind::Layouts { key } => {
-                write!(f, "{key:?} has a layout that differs from that of the new filter")
-            }
-            BitmapErrorKind::Longer { key, bytes, layout } => {
-                write!(
-                    f,
-                    "the bitmap {key:?} has {bytes} bytes, more than the {layout} bytes of its layout: another layout wrote it"
-                )
-            }
-            BitmapErrorKind::OverLimit { key, needed, limit } => {
+            Kind::Unconfigured { key, config } => write!(
+                f,
+                "the bitmap {key:?} has no configuration {config:?}, so it is a part of a filter that is gone: `clear` removes it"
+            ),
+            Kind::Layouts(key) => write!(f, "{key:?} has a layout that differs from that of the new filter"),
+            Kind::Longer { key, bytes, layout } => write!(
+                f,
+                "the bitmap {key:?} has {bytes} bytes, more than the {layout} bytes of its layout: another layout wrote it"
+            ),
+            Kind::OverLimit { key, needed, limit } => {
                 write!(
                     f,
                     "a copy of {key:?} takes {needed} bytes, more than the limit of {limit} bytes"
                 )
             }
-            BitmapErrorKind::NoText { key } => {
-                write!(f, "a key for {key:?} is not UTF-8, but its layout hashes characters")
-            }
-            BitmapErrorKind::OutOfMemory(error) => write!(f, "the bitmap was not copied: {error}"),
+            Kind::NoText(key) => write!(f, "a key for {key:?} is not UTF-8, but its layout hashes characters"),
+            Kind::OutOfMemory(error) => write!(f, "the bitmap was not copied: {error}"),
         }
     }
 }
 
 impl Error for BitmapError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
+        use BitmapErrorKind as Kind;
         match &self.0 {
-            BitmapErrorKind::Unreachable { error }
-            | BitmapErrorKind::ReadOnly { error, .. }
-            | BitmapErrorKind::WrongType { error, .. }
-            | BitmapErrorKind::Elsewhere { error, .. }
-            | BitmapErrorKind::CrossSlot { error, .. }
-            | BitmapErrorKind::Server { error, .. } => Some(error),
-            BitmapErrorKind::OutOfMemory(error) => Some(error),
+            Kind::Unreachable(error)
+            | Kind::ReadOnly(_, error)
+            | Kind::WrongType(_, error)
+            | Kind::Elsewhere(_, error)
+            | Kind::CrossSlot(_, error)
+            | Kind::Server(_, error) => Some(error),
+            Kind::OutOfMemory(error) => Some(error),
             _ => None,
         }
     }
@@ -440,9 +410,8 @@ pub(crate) enum SharedErrorKind {
         needed: usize,
         limit: u64,
     },
-    OutOfMemory {
-        bytes: usize,
-    },
+    /// Of this many bytes.
+    OutOfMemory(usize),
     /// A generation of a window cannot be built.
     Build(BuildError),
     Thread(Arc<std::io::Error>),
@@ -476,10 +445,8 @@ pub(crate) enum SharedErrorKind {
         reply: String,
     },
     Behind,
-    /// A set has a newer generation. Its node goes there.
-    Superseded {
-        gone: bool,
-    },
+    /// A set has a newer generation, and its node goes there. True if the older one is gone.
+    Superseded(bool),
     /// A generation's expected keys.
     Keys {
         keys: u64,
@@ -600,7 +567,7 @@ impl SharedError {
     /// If the set has a newer generation: whether the server has lost the older one.
     pub(crate) fn superseded(&self) -> Option<bool> {
         match *self.0 {
-            SharedErrorKind::Superseded { gone } => Some(gone),
+            SharedErrorKind::Superseded(is_gone) => Some(is_gone),
             _ => None,
         }
     }
@@ -621,79 +588,57 @@ impl SharedError {
 
 impl fmt::Display for SharedError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use SharedErrorKind as Kind;
         match &*self.0 {
-            SharedErrorKind::Name(name) => {
-                write!(
-                    f,
-                    "the name {name:?} is empty or has a brace, which marks a hash tag in Redis Cluster"
-                )
-            }
-            SharedErrorKind::TooLarge { needed, limit } => {
-                write!(f, "a filter of {needed} bytes exceeds the limit of {limit} bytes")
-            }
-            SharedErrorKind::OutOfMemory { bytes } => write!(
+            Kind::Name(name) => write!(f, "the name {name:?} is empty or has a brace, which marks a hash tag in Redis Cluster"),
+            Kind::TooLarge { needed, limit } => write!(f, "a filter of {needed} bytes exceeds the limit of {limit} bytes"),
+            Kind::OutOfMemory(bytes) => write!(
                 f,
                 "not enough memory for the record of pushed bits: the allocation of {bytes} bytes failed"
             ),
-            SharedErrorKind::Build(error) => write!(f, "not enough memory for a generation: {error}"),
-            SharedErrorKind::Thread(error) => write!(f, "no thread could be started: {error}"),
-            SharedErrorKind::Redis(error) => match error.redirect_node() {
+            Kind::Build(error) => write!(f, "not enough memory for a generation: {error}"),
+            Kind::Thread(error) => write!(f, "no thread could be started: {error}"),
+            Kind::Redis(error) => match error.redirect_node() {
                 Some((node, slot)) => write!(
                     f,
                     "the set is in slot {slot} of Redis Cluster, which is moving, or has moved to the node {node:?}: {error}"
                 ),
                 None => write!(f, "Redis: {error}"),
             },
-            SharedErrorKind::Incompatible { name, differs } => {
-                write!(f, "the set {name:?} on the server is another filter's: {differs}")
-            }
-            SharedErrorKind::Lifetime { name, ours, theirs } => {
+            Kind::Incompatible { name, differs } => write!(f, "the set {name:?} on the server is another filter's: {differs}"),
+            Kind::Lifetime { name, ours, theirs } => {
                 write!(f, "the set {name:?} on the server {theirs}, here it {ours}")?;
                 if [ours, theirs].iter().any(|lifetime| matches!(lifetime, Lifetime::Until(_))) {
                     f.write_str(" (since 1970)")?;
                 }
                 Ok(())
             }
-            SharedErrorKind::Expired => f.write_str("the set has expired"),
-            SharedErrorKind::SetExpires(time) => {
-                write!(f, "a set that can be rebuilt takes no expiry time, here {time} ms since 1970")
-            }
-            SharedErrorKind::WindowExpires(time) => {
-                write!(
-                    f,
-                    "a window expires by its generations: it takes no expiry time, here {time} ms since 1970"
-                )
-            }
-            SharedErrorKind::WindowAgeless => f.write_str(
+            Kind::Expired => f.write_str("the set has expired"),
+            Kind::SetExpires(time) => write!(f, "a set that can be rebuilt takes no expiry time, here {time} ms since 1970"),
+            Kind::WindowExpires(time) => write!(f, "a window expires by its generations: it takes no expiry time, here {time} ms since 1970"),
+            Kind::WindowAgeless => f.write_str(
                 "the window rotates on a call or when it is full, which other nodes do not notice: build it with `window`",
             ),
-            SharedErrorKind::WindowClock => f.write_str(
+            Kind::WindowClock => f.write_str(
                 "the window ages by this machine's monotonic clock, which other nodes cannot read: build it with `time_of_day`",
             ),
-            SharedErrorKind::WindowPeriod { period, least } => {
-                write!(
-                    f,
-                    "generations of {period:?} are shorter than {least:?}, the shortest that the server supports"
-                )
-            }
-            SharedErrorKind::WindowAstray => f.write_str(
+            Kind::WindowPeriod { period, least } => write!(f, "generations of {period:?} are shorter than {least:?}, the shortest that the server supports"),
+            Kind::WindowAstray => f.write_str(
                 "the window's generations differ from those of other nodes until they expire: its clock was set back, or `rotate` was called",
             ),
-            SharedErrorKind::Foreign { key, what } => write!(f, "{key} was not written by a shared filter: {what}"),
-            SharedErrorKind::Reply { to, reply } => write!(f, "unexpected reply to {to}: {reply}"),
-            SharedErrorKind::Behind => f.write_str("the server trimmed its log faster than this node could read it"),
-            SharedErrorKind::Superseded { .. } => f.write_str("the set is being rebuilt"),
-            SharedErrorKind::Keys { keys, limit } => {
-                write!(f, "a generation for {keys} keys exceeds this node's limit of {limit} keys")
-            }
-            SharedErrorKind::Source(_) => f.write_str("the source of the keys failed"),
-            SharedErrorKind::Timeout { after, last: None } => write!(f, "not done within {after:?}"),
-            SharedErrorKind::Timeout {
+            Kind::Foreign { key, what } => write!(f, "{key} was not written by a shared filter: {what}"),
+            Kind::Reply { to, reply } => write!(f, "unexpected reply to {to}: {reply}"),
+            Kind::Behind => f.write_str("the server trimmed its log faster than this node could read it"),
+            Kind::Superseded(_) => f.write_str("the set is being rebuilt"),
+            Kind::Keys { keys, limit } => write!(f, "a generation for {keys} keys exceeds this node's limit of {limit} keys"),
+            Kind::Source(_) => f.write_str("the source of the keys failed"),
+            Kind::Timeout { after, last: None } => write!(f, "not done within {after:?}"),
+            Kind::Timeout {
                 after,
                 last: Some(last),
             } => write!(f, "not done within {after:?}; the last attempt: {last}"),
-            SharedErrorKind::Panicked(says) => write!(f, "the exchange panicked and started again: {says}"),
-            SharedErrorKind::Ended => f.write_str("the shared filter was dropped meanwhile"),
+            Kind::Panicked(says) => write!(f, "the exchange panicked and started again: {says}"),
+            Kind::Ended => f.write_str("the shared filter was dropped meanwhile"),
         }
     }
 }

@@ -277,7 +277,7 @@ use crate::error::SharedError;
 use description::{Description, RedisKeys};
 use lanebloom::{ConcurrentBloom, KeyHasher, Murmur3};
 use lifetime::Lifetime;
-use node::Node;
+use node::{Node, NodeOptions};
 use redis::Client;
 use replica::{Replica, since_1970};
 use std::fmt;
@@ -370,12 +370,9 @@ pub type SharedBloom<S = Murmur3> = Shared<ConcurrentBloom<S>>;
 #[must_use = "a builder does nothing until `connect`"]
 pub struct SharedBuilder {
     name: String,
-    interval: Duration,
-    timeout: Duration,
     /// In ms since 1970; 0 if never.
     expires: u64,
-    lag_limit: Option<Duration>,
-    open_until_filled: bool,
+    node: NodeOptions,
 }
 
 impl SharedBloom {
@@ -396,11 +393,13 @@ impl SharedBloom {
     pub fn builder(name: impl Into<String>) -> SharedBuilder {
         SharedBuilder {
             name: name.into(),
-            interval: Duration::from_millis(100),
-            timeout: Duration::from_secs(2),
             expires: 0,
-            lag_limit: None,
-            open_until_filled: false,
+            node: NodeOptions {
+                interval: Duration::from_millis(100),
+                timeout: Duration::from_secs(2),
+                lag_limit: None,
+                open_until_filled: false,
+            },
         }
     }
 }
@@ -424,7 +423,7 @@ impl SharedBuilder {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn interval(mut self, interval: Duration) -> Self {
-        self.interval = interval;
+        self.node.interval = interval;
         self
     }
 
@@ -461,7 +460,7 @@ impl SharedBuilder {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = timeout;
+        self.node.timeout = timeout;
         self
     }
 
@@ -493,7 +492,7 @@ impl SharedBuilder {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn open_above_lag(mut self, limit: Duration) -> Self {
-        self.lag_limit = Some(limit);
+        self.node.lag_limit = Some(limit);
         self
     }
 
@@ -517,7 +516,7 @@ impl SharedBuilder {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn open_until_filled(mut self) -> Self {
-        self.open_until_filled = true;
+        self.node.open_until_filled = true;
         self
     }
 
@@ -585,15 +584,7 @@ impl SharedBuilder {
         };
         let description = Description::of(&filter, filter.hasher(), lifetime);
         let replica = Replica::new(RedisKeys::of(&self.name)?, description, Arc::clone(&filter))?;
-        let (interval, timeout) = (self.interval, self.timeout);
-        let node = Node::start(
-            server,
-            Box::new(replica),
-            interval,
-            timeout,
-            self.lag_limit,
-            self.open_until_filled,
-        )?;
+        let node = Node::start(server, replica, &self.node)?;
         Ok(Shared { filter, node })
     }
 }

@@ -93,9 +93,7 @@ impl RedisBitmap {
         for (i, trip) in keys.chunks(self.keys_per_trip()).enumerate() {
             let mut offsets = Vec::with_capacity(trip.len() * usize::from(self.layout.functions));
             if !trip.iter().all(|key| self.layout.offsets(key, &mut offsets)) {
-                return Err(BitmapError(BitmapErrorKind::NoText {
-                    key: lossy(self.name()),
-                }));
+                return Err(BitmapError(BitmapErrorKind::NoText(lossy(self.name()))));
             }
             let answers = self.set(connection, offsets).await?;
             sum += answers.iter().filter(|changed| **changed).count();
@@ -508,9 +506,7 @@ impl RedisBitmap {
         };
         match renamed {
             Some(renamed) => Ok(talk.integer("RENAME", &renamed)? > 0),
-            None => Err(BitmapError(BitmapErrorKind::Layouts {
-                key: lossy(self.name()),
-            })),
+            None => Err(BitmapError(BitmapErrorKind::Layouts(lossy(self.name())))),
         }
     }
 

@@ -164,9 +164,7 @@ async fn work_on<K: Funnel>(
             trip.push(Pair { place, filter, offsets });
         } else if work == Work::Set {
             // Nothing of this trip is sent, as in a batch.
-            return Err(BitmapError(BitmapErrorKind::NoText {
-                key: lossy(filter.name()),
-            }));
+            return Err(BitmapError(BitmapErrorKind::NoText(lossy(filter.name()))));
         }
     }
     send(connection, work, trip, out).await?;

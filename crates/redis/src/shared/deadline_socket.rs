@@ -248,11 +248,8 @@ impl Budget {
     }
 
     fn timed_out(&self) -> io::Error {
-        let timeout = self.timeout;
-        io::Error::new(
-            ErrorKind::TimedOut,
-            format!("the round trip was not done within {timeout:?}"),
-        )
+        let text = format!("the round trip was not done within {:?}", self.timeout);
+        io::Error::new(ErrorKind::TimedOut, text)
     }
 
     /// One read or write, within the rest of the time.
@@ -285,11 +282,8 @@ impl Read for Bounded<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let most = buffer.len().min(self.budget.bytes);
         if most == 0 && !buffer.is_empty() {
-            let most = self.budget.most_bytes;
-            return Err(io::Error::new(
-                ErrorKind::InvalidData,
-                format!("the reply is longer than {most} bytes"),
-            ));
+            let text = format!("the reply is longer than {} bytes", self.budget.most_bytes);
+            return Err(io::Error::new(ErrorKind::InvalidData, text));
         }
         let n = self
             .budget

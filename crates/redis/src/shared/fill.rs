@@ -22,7 +22,7 @@ use super::node::{Control, State};
 use crate::error::{SharedError, SharedErrorKind};
 use lanebloom::{ConcurrentBloom, KeyHasher};
 use std::error::Error;
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 use std::time::Duration;
 
 /// The result of [`fill_once`](SharedBloom::fill_once): the node that filled the set.
@@ -155,25 +155,10 @@ impl<'a> Call<'a> {
 
     /// Waits until this call may run its source. `None` if the set is filled.
     fn wait_for_turn(&self, timeout: Duration) -> Result<Option<MutexGuard<'a, State>>, SharedError> {
-        let is_final = |state: &State| state.error.as_ref().is_some_and(SharedError::is_final);
-        let is_filled = || self.control.is_filled();
-        let (state, _) = self
-            .control
-            .reported
-            .wait_timeout_while(self.control.lock(), timeout, |state| {
-                !is_filled() && !state.fill.has_turn() && !is_final(state)
-            })
-            .unwrap_or_else(PoisonError::into_inner);
-        if is_filled() {
-            return Ok(None);
-        }
-        if state.fill.has_turn() {
-            return Ok(Some(state));
-        }
-        Err(match state.error.clone() {
-            Some(error) if error.is_final() => error,
-            last => SharedErrorKind::Timeout { after: timeout, last }.into(),
-        })
+        let control = self.control;
+        let done = |state: &State| control.is_filled() || state.fill.has_turn();
+        let state = control.wait_for(control.lock(), timeout, done, |_| true)?;
+        Ok((!control.is_filled()).then_some(state))
     }
 }
 

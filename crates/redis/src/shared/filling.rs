@@ -10,9 +10,10 @@ const LEASE: Duration = Duration::from_secs(10);
 pub(super) const RENEWAL: Duration = Duration::from_millis(2500);
 
 /// The part of the thread: what it says to the server, and what the server has answered.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Filling {
-    token: u64,
+    /// Of the lease; random.
+    token: Token,
     /// Whether a caller of `fill_once` fills or waits.
     pub(super) wants: bool,
     /// Whether a source of this node has inserted all keys.
@@ -27,18 +28,12 @@ pub(super) struct Filling {
     pub(super) rebuild: Option<u64>,
 }
 
-impl Default for Filling {
+#[derive(Debug)]
+struct Token(u64);
+
+impl Default for Token {
     fn default() -> Self {
-        Self {
-            token: RandomState::new().hash_one("lease"),
-            wants: false,
-            has_all: false,
-            holds: false,
-            is_filled: false,
-            generation: 0,
-            is_covered: false,
-            rebuild: None,
-        }
+        Self(RandomState::new().hash_one("lease"))
     }
 }
 
@@ -63,9 +58,9 @@ impl Filling {
         if (self.has_all || self.is_filled) && is_last {
             (String::from("all"), 0)
         } else if self.wants {
-            (self.token.to_string(), LEASE.as_millis() as u64)
+            (self.token.0.to_string(), LEASE.as_millis() as u64)
         } else if self.holds {
-            (self.token.to_string(), 0)
+            (self.token.0.to_string(), 0)
         } else {
             (String::new(), 0)
         }

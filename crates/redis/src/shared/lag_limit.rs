@@ -35,12 +35,10 @@ pub(super) struct LagLimit {
 
 impl LagLimit {
     pub(super) fn new(limit: Option<Duration>) -> Self {
-        let fresh_until = limit.map_or(ALWAYS, |_| 0);
-        let (base, fresh_until) = (Instant::now(), AtomicU64::new(fresh_until));
         Self {
             limit,
-            base,
-            fresh_until,
+            base: Instant::now(),
+            fresh_until: AtomicU64::new(limit.map_or(ALWAYS, |_| 0)),
         }
     }
 

@@ -82,27 +82,29 @@ impl Counts {
     }
 }
 
+/// What a builder sets of a node.
+#[derive(Clone, Debug)]
+pub(super) struct NodeOptions {
+    pub(super) interval: Duration,
+    pub(super) timeout: Duration,
+    pub(super) lag_limit: Option<Duration>,
+    pub(super) open_until_filled: bool,
+}
+
 /// The owner's end of the thread. A drop tells the thread to push the rest and to end.
 pub(super) struct Node(Arc<Control>);
 
 impl Node {
     /// Merges `side` and the server's set, and starts the thread that keeps them equal.
-    pub(super) fn start(
-        server: Client,
-        side: Box<dyn Side>,
-        interval: Duration,
-        timeout: Duration,
-        lag_limit: Option<Duration>,
-        open_until_filled: bool,
-    ) -> Result<Self, SharedError> {
-        let control = Arc::new(Control::new(LagLimit::new(lag_limit), open_until_filled));
-        let timeout = control.lag_limit.timeout(timeout);
+    pub(super) fn start(server: Client, side: impl Side + 'static, options: &NodeOptions) -> Result<Self, SharedError> {
+        let control = Arc::new(Control::new(options));
+        let timeout = control.lag_limit.timeout(options.timeout);
         let mut worker = Worker {
-            side,
+            side: Box::new(side),
             server,
             moved: None,
             connection: None,
-            interval,
+            interval: options.interval,
             // A socket takes a timeout of zero for none. The longest durations would overflow an
             // `Instant`.
             timeout: timeout.clamp(Duration::from_millis(1), Duration::from_secs(3600)),
@@ -174,7 +176,7 @@ impl Node {
             resyncs: state.counts.resyncs,
             pushed_bytes: state.counts.pushed_bytes,
             pulled_bytes: state.counts.pulled_bytes,
-            lag: state.current.elapsed(),
+            lag: state.current.map_or(Duration::ZERO, |current| current.elapsed()),
             is_lagging,
             lags: state.lags + u64::from(is_lagging && !state.is_lagging),
             is_filled: self.0.is_filled(),
@@ -231,7 +233,10 @@ pub struct SharedStats {
     /// How often the node has begun to lag.
     pub lags: u64,
     /// Whether the set has all keys of its source, as far as this node knows:
-    /// [`fill_once`](super::SharedBloom::fill_once) has ended at this node or another.
+    /// [`fill_once`](super::SharedBloom::fill_once) has ended at this node or another. In a
+    /// [`SharedSet`](super::SharedSet) this tells of the newest generation once the exchange that
+    /// found it has ended. Until then it tells of the one before, while
+    /// [`generation`](super::LocalSet::generation) already has the new number.
     pub is_filled: bool,
     /// How often this node has begun to fill the set.
     pub fills: u64,
@@ -275,6 +280,7 @@ pub(super) struct Control {
     pub(super) reported: Condvar,
 }
 
+#[derive(Default)]
 pub(super) struct State {
     /// Calls of `sync` so far.
     asked: u64,
@@ -290,40 +296,24 @@ pub(super) struct State {
     failures: u64,
     counts: Counts,
     /// The beginning of the last pass that succeeded.
-    current: Instant,
+    current: Option<Instant>,
     /// See [`LagLimit::succeeded`].
     recovered: Option<Instant>,
     /// Whether the thread has told that the node lags, and how often it has.
     is_lagging: bool,
     lags: u64,
-    pub(super) error: Option<SharedError>,
+    error: Option<SharedError>,
     pub(super) fill: Fill,
 }
 
 impl Control {
-    fn new(lag_limit: LagLimit, open_until_filled: bool) -> Self {
+    fn new(options: &NodeOptions) -> Self {
         Self {
-            lag_limit,
-            open_until_filled,
+            lag_limit: LagLimit::new(options.lag_limit),
+            open_until_filled: options.open_until_filled,
             is_filled: AtomicBool::new(false),
             is_complete: AtomicBool::new(false),
-            state: Mutex::new(State {
-                asked: 0,
-                attempted: 0,
-                succeeded: 0,
-                ended: false,
-                pushed: false,
-                gone: false,
-                passes: 0,
-                failures: 0,
-                counts: Counts::default(),
-                current: Instant::now(),
-                recovered: None,
-                is_lagging: false,
-                lags: 0,
-                error: None,
-                fill: Fill::default(),
-            }),
+            state: Mutex::default(),
             asked: Condvar::new(),
             reported: Condvar::new(),
         }
@@ -336,23 +326,35 @@ impl Control {
     fn sync(&self, timeout: Duration) -> Result<(), SharedError> {
         let mut state = self.lock();
         let mine = self.ask(&mut state);
+        self.wait_for(
+            state,
+            timeout,
+            |state| state.succeeded >= mine,
+            |state| state.attempted >= mine,
+        )
+        .map(drop)
+    }
+
+    /// Waits until the state is `done`, for `timeout` at most. Fails earlier by an error that is
+    /// final, if it `counts`.
+    pub(super) fn wait_for<'a>(
+        &'a self,
+        state: MutexGuard<'a, State>,
+        timeout: Duration,
+        done: impl Fn(&State) -> bool,
+        counts: impl Fn(&State) -> bool,
+    ) -> Result<MutexGuard<'a, State>, SharedError> {
+        let hopeless = |state: &State| counts(state) && state.error.as_ref().is_some_and(SharedError::is_final);
         let (state, _) = self
             .reported
-            .wait_timeout_while(state, timeout, |state| {
-                let hopeless = state.error.as_ref().is_some_and(SharedError::is_final);
-                state.succeeded < mine && !(state.attempted >= mine && hopeless)
-            })
+            .wait_timeout_while(state, timeout, |state| !done(state) && !hopeless(state))
             .unwrap_or_else(PoisonError::into_inner);
-        if state.succeeded >= mine {
-            return Ok(());
+        if done(&state) {
+            return Ok(state);
         }
-        Err(match &state.error {
-            Some(error) if error.is_final() => error.clone(),
-            last => SharedErrorKind::Timeout {
-                after: timeout,
-                last: last.clone(),
-            }
-            .into(),
+        Err(match state.error.clone() {
+            Some(error) if error.is_final() => error,
+            last => SharedErrorKind::Timeout { after: timeout, last }.into(),
         })
     }
 
@@ -368,20 +370,8 @@ impl Control {
         let generation = state.fill.generation;
         state.fill.rebuild = Some((generation, keys));
         self.ask(&mut state);
-        let is_final = |state: &State| state.error.as_ref().is_some_and(SharedError::is_final);
-        let (state, _) = self
-            .reported
-            .wait_timeout_while(state, timeout, |state| {
-                state.fill.generation == generation && !is_final(state)
-            })
-            .unwrap_or_else(PoisonError::into_inner);
-        if state.fill.generation != generation {
-            return Ok(());
-        }
-        Err(match state.error.clone() {
-            Some(error) if error.is_final() => error,
-            last => SharedErrorKind::Timeout { after: timeout, last }.into(),
-        })
+        self.wait_for(state, timeout, |state| state.fill.generation != generation, |_| true)
+            .map(drop)
     }
 
     /// Asks the thread for a pass. Returns the number of the call.
@@ -412,7 +402,7 @@ impl Control {
         let lagged = self.lag_limit.is_exceeded();
         if error.is_none() {
             state.succeeded = asked;
-            state.current = began;
+            state.current = Some(began);
             state.passes += 1;
             if let Some(filling) = side.filling() {
                 state.fill.hears(filling);
@@ -590,7 +580,12 @@ mod tests {
     /// Two ask before the pass that begins the generation, and two while it runs.
     #[test]
     fn callers_that_rebuild_at_once_begin_one_generation() {
-        let control = Control::new(LagLimit::new(None), true);
+        let control = Control::new(&NodeOptions {
+            interval: Duration::MAX,
+            timeout: Duration::MAX,
+            lag_limit: None,
+            open_until_filled: true,
+        });
         let mut filling = Filling::default();
         thread::scope(|scope| {
             let call = || scope.spawn(|| control.rebuild(1000, Duration::from_secs(60)));

@@ -166,7 +166,7 @@ impl<S> Replica<S> {
         let mut pushed = Vec::new();
         let words = filter.blocks() * BLOCK_WORDS;
         if pushed.try_reserve_exact(words).is_err() {
-            return Err(SharedErrorKind::OutOfMemory { bytes: 8 * words }.into());
+            return Err(SharedErrorKind::OutOfMemory(8 * words).into());
         }
         pushed.resize(words, 0);
         Ok(Self {
@@ -304,7 +304,7 @@ impl<S> Replica<S> {
             b"more" if !pulled.is_empty() => false,
             b"lost" => return Ok(Exchanged::Lost),
             b"next" => false,
-            b"gone" => return Err(SharedErrorKind::Superseded { gone: true }.into()),
+            b"gone" => return Err(SharedErrorKind::Superseded(true).into()),
             b"other" => return Err(self.differs(id)),
             _ => return Err(self.keys.foreign("meta", "the reply of the script is unknown")),
         };
@@ -333,7 +333,7 @@ impl<S> Replica<S> {
                 self.filling.hears(what);
                 Exchanged::Done
             }
-            (Ok(true), false) if *what == b"next" => return Err(SharedErrorKind::Superseded { gone: false }.into()),
+            (Ok(true), false) if *what == b"next" => return Err(SharedErrorKind::Superseded(false).into()),
             (Ok(true), false) => Exchanged::More,
             _ => Exchanged::Lost,
         })

@@ -125,7 +125,7 @@ impl SharedBuilder {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn connect_set<S: KeyHasher + Send + Sync + 'static>(
-        self,
+        mut self,
         server: Client,
         expected_keys: usize,
         build: impl Fn(usize) -> Result<ConcurrentBloom<S>, BuildError> + Send + 'static,
@@ -135,8 +135,8 @@ impl SharedBuilder {
         }
         let side = SetSide::new(RedisKeys::of(&self.name)?, expected_keys, build)?;
         let filter = Arc::clone(&side.local);
-        let (interval, timeout) = (self.interval, self.timeout);
-        let node = Node::start(server, Box::new(side), interval, timeout, self.lag_limit, true)?;
+        self.node.open_until_filled = true;
+        let node = Node::start(server, side, &self.node)?;
         Ok(Shared { filter, node })
     }
 }

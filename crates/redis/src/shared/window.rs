@@ -127,7 +127,7 @@ impl SharedBuilder {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn connect_window<S: KeyHasher + Send + Sync + 'static>(
-        self,
+        mut self,
         server: Client,
         filter: impl Into<Arc<WindowedBloom<S>>>,
     ) -> Result<SharedWindow<S>, SharedError> {
@@ -136,14 +136,8 @@ impl SharedBuilder {
             return Err(SharedErrorKind::WindowExpires(self.expires).into());
         }
         let side = Generations::new(RedisKeys::of(&self.name)?, Arc::clone(&filter))?;
-        let node = Node::start(
-            server,
-            Box::new(side),
-            self.interval,
-            self.timeout,
-            self.lag_limit,
-            false,
-        )?;
+        self.node.open_until_filled = false;
+        let node = Node::start(server, side, &self.node)?;
         Ok(Shared { filter, node })
     }
 }
