@@ -250,13 +250,12 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         }
     }
 
-    /// Calls [`insert`](Self::insert) when the returned value is dropped. Call this before the
-    /// store's commit, and keep the value until the commit has returned. Then the key is inserted
-    /// however the code in between ends, even if its future is dropped.
+    /// Calls [`insert`](Self::insert) when the returned value is dropped, as
+    /// [that of the guard](CacheGuard::insert_on_drop): call it before the store's commit, and keep
+    /// the value until the commit has returned.
     ///
-    /// If the store certainly lacks the row, call [`abandon`](InsertOnDrop::abandon). If the future
-    /// is dropped while the commit is running, the commit may come after the next load. To exclude
-    /// that, run the commit in a task of its own.
+    /// If the future is dropped while the commit is running, the commit may come after the next
+    /// load. To exclude that, run the commit in a task of its own.
     ///
     /// ```
     /// # use lanebloom_guard::sync::GuardedCache;

@@ -14,19 +14,10 @@
 //!
 //! # Why inserts come after the store's commit
 //!
-//! The second case above needs the order "commit, then insert". An insert *before* the commit is
-//! not enough. A rebuild may begin between the two: it does not learn of the key, reads a store
-//! that lacks the row, and replaces the filter that has the key. (An additional insert before the
-//! commit does no harm: it costs one read of the store per early request.) But code after an
-//! `await` may never run, because its future may be dropped there. So the caller calls
-//! [`CacheGuard::insert_on_drop`] before the commit, and the returned value inserts when it is
-//! dropped: after the commit, or in place of the code after it. This is again the order "commit,
-//! then insert", wherever the future ends.
-//!
-//! If the future is dropped while the commit is still running, nothing can order the two. The key
-//! is then lost only if a rebuild begins after the drop and reads the store before the commit
-//! arrives there. Nothing in this process can know of such a commit. So the docs name the remedy:
-//! run the write in a task of its own.
+//! The second case above needs the order "commit, then insert": [the type's
+//! page](CacheGuard#order-of-insert-and-commit) says why, and how [`CacheGuard::insert_on_drop`]
+//! keeps it wherever a future ends. If the future is dropped while the commit is still running,
+//! nothing in this process can order the two.
 //!
 //! # The drop of a filter
 //!
@@ -139,13 +130,15 @@ use std::sync::atomic::Ordering;
 /// # Open guards
 ///
 /// A guard is **open** while its filter may lack valid keys: it admits every key.
-/// [`is_open`](Self::is_open) reports it. A rebuild closes the guard. There are five causes:
+/// [`is_open`](Self::is_open) reports it. A rebuild closes the guard. These are the causes:
 ///
 /// - The filter is not filled yet. [`new_open`](Self::new_open) makes such a guard, for a service
 ///   that serves before it has read all keys. [`mark_ready`](Self::mark_ready) closes it too.
 /// - The filter is full. A [`ScalableBloom`](lanebloom::ScalableBloom) with a limit, a
 ///   [`CuckooFilter`](lanebloom::CuckooFilter) and a [`DLeftFilter`](lanebloom::DLeftFilter) can
 ///   refuse a key. Rebuild into a larger filter.
+/// - The filter is [`Layered`](crate::Layered), which collects its keys until it is completed: by
+///   the commit of the first rebuild.
 /// - The guard was not told of some keys, because a feed of changes broke, say.
 ///   [`reopen`](Self::reopen) declares it.
 /// - A `SharedBloom` or `SharedWindow` (feature `redis`) lags above the limit that its builder's

@@ -86,7 +86,8 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// [`Rebuild`], and [commit](Rebuild::commit). The guard serves from the old filter meanwhile.
     /// The hasher may have a new seed or key. If strangers choose the keys, it should.
     ///
-    /// This waits until the calls that began before have ended. Those calls wait for nothing.
+    /// This waits until the calls that began before have ended. Those calls wait for nothing, but
+    /// for each other where they insert into a [`Layered`](crate::Layered) that collects its keys.
     ///
     /// # Errors
     ///

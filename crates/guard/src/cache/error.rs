@@ -26,10 +26,10 @@ use std::time::Duration;
 /// # Ok::<(), lanebloom_guard::BoxError>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct LoadError(LoadErrorKind);
+pub struct LoadError(pub(super) LoadErrorKind);
 
 #[derive(Clone, Debug)]
-enum LoadErrorKind {
+pub(super) enum LoadErrorKind {
     Failed(Arc<dyn Error + Send + Sync>),
     Panicked(Arc<str>),
     Abandoned,
@@ -49,22 +49,6 @@ impl LoadError {
 
     pub(crate) fn panicked(payload: &(dyn Any + Send)) -> Self {
         Self(LoadErrorKind::Panicked(text_of_panic(payload).into()))
-    }
-
-    pub(crate) fn abandoned() -> Self {
-        Self(LoadErrorKind::Abandoned)
-    }
-
-    pub(crate) fn cycle() -> Self {
-        Self(LoadErrorKind::Cycle)
-    }
-
-    pub(crate) fn timed_out(timeout: Duration) -> Self {
-        Self(LoadErrorKind::TimedOut(timeout))
-    }
-
-    pub(crate) fn refused(at_once: usize, waiting: usize) -> Self {
-        Self(LoadErrorKind::Refused { at_once, waiting })
     }
 
     /// The loader's error, if it has this type.

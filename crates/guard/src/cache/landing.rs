@@ -1,6 +1,6 @@
 //! How gets enter, begin and end flights.
 
-use crate::cache::error::LoadError;
+use crate::cache::error::{LoadError, LoadErrorKind};
 use crate::cache::fill_once::{FillOnce, FlightOf, Loaded};
 use crate::cache::flights::Asked;
 use crate::cache::loads::{Cycle, Load};
@@ -61,10 +61,10 @@ impl<K: Key + ?Sized, V: Value, F> Drop for Landing<K, V, F> {
         if !self.flight.result.is_filled() {
             // If a panic of the key's `Eq` has caused this drop, a second one would abort the
             // process.
-            let land = AssertUnwindSafe(|| self.land(Err(LoadError::abandoned())));
+            let land = AssertUnwindSafe(|| self.land(Err(LoadError(LoadErrorKind::Abandoned))));
             if catch_unwind(land).is_err() {
                 self.flight.lose();
-                self.flight.result.fill(Err(LoadError::abandoned()));
+                self.flight.result.fill(Err(LoadError(LoadErrorKind::Abandoned)));
             }
         }
     }
@@ -234,7 +234,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         cycle: Cycle,
     ) -> Result<Asked<V, FillOnce<V>>, LoadError> {
         match cycle {
-            Cycle::OfRows => Err(LoadError::cycle()),
+            Cycle::OfRows => Err(LoadError(LoadErrorKind::Cycle)),
             Cycle::OfBatches => Ok(self.0.flights.ask(key, Some(flight))),
         }
     }

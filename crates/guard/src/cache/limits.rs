@@ -1,6 +1,6 @@
 //! The limits of loads: the number that run at a time, the number that wait, and the time of each.
 
-use crate::cache::error::LoadError;
+use crate::cache::error::{LoadError, LoadErrorKind};
 use metrics::histogram;
 use std::future::poll_fn;
 use std::mem;
@@ -78,7 +78,8 @@ impl Places {
         if let Ok(permit) = self.free.try_acquire() {
             return Ok(permit);
         }
-        let refused = || LoadError::refused(self.count, self.most_waiting);
+        let (at_once, waiting) = (self.count, self.most_waiting);
+        let refused = || LoadError(LoadErrorKind::Refused { at_once, waiting });
         let _waiting = self.wait().ok_or_else(refused)?;
         self.free.acquire().await.map_err(|_| refused())
     }
@@ -346,7 +347,7 @@ pub(super) fn block_on<T>(future: impl Future<Output = T>, timeout: Option<Durat
         match timeout {
             None => thread::park(),
             Some(timeout) => match timeout.checked_sub(began.elapsed()) {
-                None | Some(Duration::ZERO) => return Err(LoadError::timed_out(timeout)),
+                None | Some(Duration::ZERO) => return Err(LoadError(LoadErrorKind::TimedOut(timeout))),
                 Some(left) => thread::park_timeout(left),
             },
         }

@@ -13,7 +13,7 @@
 //! A load is identified by its task, or by its thread in the blocking mode. If the loader starts a
 //! task or a thread, it must pass its [`LoadScope`] on.
 
-use crate::cache::error::LoadError;
+use crate::cache::error::{LoadError, LoadErrorKind};
 use crate::cache::limits::{Lent, Limits, LoadPart, Place, block_on};
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -248,7 +248,7 @@ impl Load {
             None => run.await,
             Some(timeout) => tokio::time::timeout(timeout, run)
                 .await
-                .unwrap_or_else(|_| Err(LoadError::timed_out(timeout))),
+                .unwrap_or_else(|_| Err(LoadError(LoadErrorKind::TimedOut(timeout)))),
         }
     }
 

@@ -34,16 +34,9 @@ use tracing::debug_span;
 /// A read-through cache over a store, with a filter of all valid keys in front. Its gets block.
 /// Clones share one cache.
 ///
-/// [`get`](Self::get) tries in this order: the filter may turn the key away; the cache may have its
-/// value, or remember it as missing; otherwise the [loader](Loader) reads the store, once for all
-/// gets of the key at the same time.
-///
-/// `K` is the type of the keys in their borrowed form, as in [`CacheGuard`]: `GuardedCache<str,
-/// User>` takes `&str`, `&String` and more.
-///
-/// Changes of the store, readiness, statistics and files ([`save`](Cache::save),
-/// [`restore`](Cache::restore)) are calls of [`Cache`], to which this type derefs. The page of
-/// [`Cache`] describes the order of writes.
+/// It does what [its twin](crate::future::GuardedCache) does, which says how a get looks a key up,
+/// which keys it takes, and what happens to errors. Changes of the store are calls of [`Cache`], to
+/// which this type derefs.
 ///
 /// # Loads
 ///
@@ -51,9 +44,6 @@ use tracing::debug_span;
 /// hang, give its client a timeout. A [`load_timeout`](crate::CacheBuilder::load_timeout) ends the
 /// waits of the threads that joined, and a [`load_limit`](crate::CacheBuilder::load_limit) protects
 /// the store from overload. A loader may [get other keys](crate#loaders-that-get-other-keys).
-///
-/// An error reaches every waiter and is not cached; the next get tries again. A panic of the loader
-/// reaches the waiters as a [`LoadError`].
 ///
 /// # Examples
 ///
@@ -197,10 +187,9 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         }
     }
 
-    /// [`get`](Self::get) with another load in place of the loader's: with a connection that the
-    /// caller holds, for example. The filter, the cached value and the remembered miss come first,
-    /// and a running load of the key is joined, whichever call began it. Otherwise `load` runs in
-    /// this thread, and its row or miss is cached for all.
+    /// [`get`](Self::get) with another load in place of the loader's, as [its
+    /// twin](crate::future::GuardedCache::get_with): if nothing is known of the key and no load of
+    /// it runs, `load` runs in this thread.
     ///
     /// # Errors
     ///
@@ -590,9 +579,8 @@ pub trait Loader<K: Key + ?Sized, V>: Send + Sync + 'static {
     /// Why a read of the store failed.
     type Error: Into<BoxError>;
 
-    /// Whether a multi-get calls [`load_many`](Self::load_many). If `false`, it loads one key after
-    /// another, and each row is cached as it comes. Set `false` if you do not write a `load_many`;
-    /// functions have `false`.
+    /// Whether a multi-get calls [`load_many`](Self::load_many), as in
+    /// [its twin](crate::future::Loader::READS_MANY).
     const READS_MANY: bool = true;
 
     /// Reads the row of `key`; `None` if the store has none. It may get [other
