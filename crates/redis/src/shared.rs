@@ -474,9 +474,9 @@ impl SharedBuilder {
     /// needs the same limit at all nodes. Take some seconds: below, a busy machine opens the guard.
     ///
     /// The time is that of this machine's monotonic clock. [`SharedStats::is_lagging`] and
-    /// [`SharedStats::lags`] show the state, and the thread logs a warning when a lag begins. A check
-    /// that the guard refuses looks at the clock, and then asks the filter again: it takes 55 ns in
-    /// place of 14 (a million keys, Zen 4). An admitted one takes as long as without a limit.
+    /// [`SharedStats::lags`] show the state, and the thread logs a warning when a lag begins. A
+    /// check that the guard refuses looks at the clock, and then asks the filter again: it takes 55
+    /// ns in place of 14 (a million keys, Zen 4). An admitted one takes as long as without a limit.
     ///
     /// ```no_run
     /// use lanebloom::ConcurrentBloom;
