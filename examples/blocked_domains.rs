@@ -13,6 +13,7 @@
 
 #[path = "../tests/common/number.rs"]
 mod number;
+mod outcome;
 
 use clap::{Parser, value_parser};
 use indicatif::{HumanBytes, HumanCount};
@@ -47,14 +48,7 @@ struct Args {
 }
 
 fn main() -> ExitCode {
-    match run(&Args::parse()) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("blocked_domains: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    outcome::exit(run(&Args::parse()))
 }
 
 fn run(args: &Args) -> Result<bool, Box<dyn Error>> {

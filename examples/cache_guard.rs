@@ -10,9 +10,11 @@
 //! cargo run --release --bin cache_guard -- --help
 //! ```
 
+mod outcome;
+
 use clap::{Parser, value_parser};
 use hdrhistogram::Histogram;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use lanebloom_guard::{CacheGuard, GuardStats};
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
@@ -77,15 +79,10 @@ fn fraction(text: &str) -> Result<f64, &'static str> {
 }
 
 fn main() -> ExitCode {
-    match run(&Args::parse()) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            let of = if error.is::<redb::Error>() { "the store: " } else { "" };
-            eprintln!("cache_guard: {of}{error}");
-            ExitCode::FAILURE
-        }
-    }
+    outcome::exit(run(&Args::parse()).map_err(|error| {
+        let of = if error.is::<redb::Error>() { "the store: " } else { "" };
+        format!("{of}{error}")
+    }))
 }
 
 /// Returns whether every answer was right.
@@ -736,13 +733,6 @@ fn percent(fraction: f64) -> String {
 
 /// The digits of a number in groups of three.
 fn thousands(number: impl Display) -> String {
-    let digits = format!("{number:.0}");
-    let mut grouped = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
+    let whole = format!("{number:.0}").parse().expect("digits");
+    HumanCount(whole).to_string()
 }

@@ -10,6 +10,8 @@
 //! cargo run --release --bin crawler_dedup -- --urls links.txt
 //! ```
 
+mod outcome;
+
 use clap::{Parser, value_parser};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
@@ -55,14 +57,7 @@ struct Args {
 }
 
 fn main() -> ExitCode {
-    match run(&Args::parse()) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("crawler_dedup: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    outcome::exit(run(&Args::parse()))
 }
 
 /// Returns whether the promises were kept.

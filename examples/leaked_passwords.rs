@@ -14,6 +14,7 @@
 
 #[path = "../tests/common/number.rs"]
 mod number;
+mod outcome;
 
 use clap::{Parser, value_parser};
 use indicatif::{HumanBytes, HumanCount};
@@ -49,14 +50,7 @@ struct Args {
 }
 
 fn main() -> ExitCode {
-    match run(&Args::parse()) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("leaked_passwords: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    outcome::exit(run(&Args::parse()))
 }
 
 fn run(args: &Args) -> Result<bool> {

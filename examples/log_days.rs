@@ -16,6 +16,7 @@
 
 #[path = "../tests/common/number.rs"]
 mod number;
+mod outcome;
 
 use clap::{Parser, value_parser};
 use indicatif::{HumanBytes, HumanCount};
@@ -56,14 +57,7 @@ struct Args {
 }
 
 fn main() -> ExitCode {
-    match run(&Args::parse()) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("log_days: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    outcome::exit(run(&Args::parse()))
 }
 
 fn run(args: &Args) -> Result<bool> {

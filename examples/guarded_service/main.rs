@@ -12,6 +12,8 @@
 
 mod chart;
 mod load;
+#[path = "../outcome.rs"]
+mod outcome;
 mod report;
 mod server;
 mod store;
@@ -119,14 +121,7 @@ fn main() -> ExitCode {
     if args.test {
         (args.rows, args.seconds) = (20_000, 1.0);
     }
-    match compare(&args) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("guarded_service: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    outcome::exit(compare(&args))
 }
 
 /// Returns whether every answer was right.
