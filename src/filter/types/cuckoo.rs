@@ -24,8 +24,8 @@
 //! |---|---|---|---|---|
 //! | 10 | 6 | 1.17% | 98.8% | 10.8 |
 //! | 12 | 5 | 0.244% | 97% | 13.2 |
-//! | 16 | 4 | 0.0122% | 95% | 16.8 |
-//! | 21 | 3 | 0.000286% | 93% | 22.9 |
+//! | 16 | 4 | 0.0122% | 95% | 16.9 |
+//! | 21 | 3 | 0.000286% | 93% | 23.0 |
 //!
 //! The rate is proportional to the filter's load. For a given rate, the builder takes the
 //! fingerprints that need the least memory. If the rate of a full filter is too high, the builder
