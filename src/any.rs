@@ -133,6 +133,7 @@ impl AnyFilter {
     /// assert!(AnyFilter::from_bytes(&bytes[1..]).is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[inline]
     pub fn from_bytes(bytes: &[u8]) -> Result<(Self, &[u8]), SnapshotError> {
         Self::of_slice(bytes, None).map_err(SnapshotError)
     }
@@ -209,6 +210,7 @@ impl AnyFilter {
         Self::of_reader(reader, max_bytes, Some(hasher.into())).map_err(SnapshotError)
     }
 
+    #[inline]
     fn of_slice(bytes: &[u8], hasher: Option<AnyHasher>) -> Decoded<(Self, &[u8])> {
         let header = SnapshotHeader::parse(bytes)?;
         from_slice(bytes, |input| Self::decode(input, usize::MAX, &header, hasher))
@@ -226,6 +228,7 @@ impl AnyFilter {
     }
 
     /// Reads a filter of at most `limit` bytes with `hasher`, or with that of the `header`.
+    #[inline]
     fn decode(
         input: &mut dyn Input,
         limit: usize,
@@ -255,6 +258,7 @@ impl AnyFilter {
 /// Lookups by key.
 impl AnyFilter {
     /// What hashes keys.
+    #[inline]
     fn key_hasher(&self) -> Result<&BuiltinHasher, IncompatibleError> {
         self.hasher().and_then(AnyHasher::builtin).ok_or_else(|| self.no_keys())
     }
@@ -379,6 +383,7 @@ impl AnyFilter {
     /// assert_eq!(found, [true, false]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[inline]
     pub fn contains_hashes(&self, hashes: &[u64], out: &mut [bool]) {
         each!(self, filter => filter.contains_hashes(hashes, out), bits => bits.contains_batch(hashes, out));
     }
@@ -398,6 +403,7 @@ impl AnyFilter {
     /// assert_eq!(found, [0b10]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[inline]
     pub fn contains_hashes_bitmap(&self, hashes: &[u64], out: &mut [u64]) {
         each!(
             self,
@@ -477,6 +483,7 @@ impl AnyFilter {
     /// assert!(filter.contains_hash(2 << 60));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[inline]
     pub fn insert_hashes(&self, hashes: &[u64]) -> Result<usize, InsertError> {
         each!(
             self,
@@ -534,6 +541,7 @@ impl AnyFilter {
     /// assert!(error.ends_with("a ScalableBloom there, a ConcurrentBloom here"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[inline]
     pub fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
         match (self, other) {
             (Self::Bloom(ours), Self::Bloom(theirs)) => ours.union_from(theirs),
@@ -568,6 +576,7 @@ impl AnyFilter {
     /// assert_eq!(AnyFilter::from_bytes(&bytes)?.0.kind(), Kind::DLeft);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[inline]
     #[must_use]
     pub fn kind(&self) -> Kind {
         match self {
@@ -610,6 +619,7 @@ impl AnyFilter {
     /// assert_eq!(AnyFilter::from_bytes(&bytes)?.0.expected_keys(), 1000);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[inline]
     #[must_use]
     pub fn expected_keys(&self) -> usize {
         each!(self, filter => filter.expected_keys(), bits => usize::try_from(bits.bound()).unwrap_or(usize::MAX))
@@ -626,6 +636,7 @@ impl AnyFilter {
     /// assert_eq!(any.false_positive_rate_at(2000), rate);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[inline]
     #[must_use]
     pub fn false_positive_rate_at(&self, keys: usize) -> f64 {
         each!(self, filter => filter.false_positive_rate_at(keys), _bits => 0.0)
@@ -641,6 +652,7 @@ impl AnyFilter {
     /// assert_eq!(any.false_positive_rate(), filter.false_positive_rate());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[inline]
     #[must_use]
     pub fn false_positive_rate(&self) -> f64 {
         each!(self, filter => filter.false_positive_rate(), _bits => 0.0)
@@ -656,6 +668,7 @@ impl AnyFilter {
     /// assert_eq!(any.memory_bytes(), 1 << 20);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[inline]
     #[must_use]
     pub fn memory_bytes(&self) -> usize {
         each!(self, filter => filter.memory_bytes(), bits => bits.memory_bytes())
@@ -673,6 +686,7 @@ impl AnyFilter {
     /// assert_eq!(any.statistics().len, 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[inline]
     #[must_use]
     pub fn statistics(&self) -> Statistics {
         each!(self, filter => filter.statistics(), bits => Statistics {
@@ -694,6 +708,7 @@ impl AnyFilter {
     /// assert!(filter.is_overfull());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[inline]
     #[must_use]
     pub fn is_overfull(&self) -> bool {
         each!(self, filter => filter.is_overfull(), _bits => false)
@@ -714,6 +729,7 @@ impl AnyFilter {
     /// assert_eq!(any.try_clone()?.contains("a"), Ok(true));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[inline]
     pub fn try_clone(&self) -> Result<Self, BuildError> {
         Ok(match self {
             Self::Bloom(filter) => Self::Bloom(filter.try_clone()?),
@@ -742,6 +758,7 @@ impl AnyFilter {
     /// assert_eq!(any.to_bytes(), bytes);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[inline]
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         each!(self, filter => filter.to_bytes(), bits => bits.to_bytes())
@@ -772,6 +789,7 @@ impl AnyFilter {
 
 /// A summary; it reads the whole filter.
 impl fmt::Debug for AnyFilter {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         each!(self, filter => filter.fmt(f), bits => bits.fmt(f))
     }

@@ -231,6 +231,7 @@ pub struct AtomicRows {
 
 impl AtomicRows {
     /// Rows of zeros, and no column in use.
+    #[inline]
     fn new(layout: Layout, columns: usize) -> Result<Self, BuildError> {
         let lines = layout.blocks.checked_mul(columns).ok_or_else(|| {
             let bytes = layout.blocks.saturating_mul(columns).saturating_mul(LINE_BYTES);
@@ -284,6 +285,7 @@ impl FilterBank {
     /// assert!(FilterBank::with_capacity(1000, 10_000, 1024.0).is_err());
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
+    #[inline]
     pub fn with_capacity(columns: usize, keys: usize, false_columns: f64) -> Result<Self, BuildError> {
         let columns = whole_words(columns)?;
         if !(false_columns > 0.0 && false_columns < columns as f64) {

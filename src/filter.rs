@@ -7,6 +7,9 @@
 //! in `types.rs`, its name in `lib.rs`, its kind in `codec` if it can be saved, its row in the list
 //! of tests (`tests/common/filters.rs`).
 //!
+//! What is long and rarely used is `#[inline]`: only the crates that use it compile it.
+//! (`docs/COST.md` has the seconds, `ci/build_cost.sh` a bound.)
+//!
 //! Macros write the families that some types lack. On the page of an alias such as
 //! [`ConcurrentBloom`](crate::ConcurrentBloom), rustdoc shows every generic impl of [`Filter`],
 //! whatever its bounds: methods of a generic impl would stand on pages where they cannot be called.

@@ -139,6 +139,7 @@ impl FilterBank {
     /// assert!(FilterBank::from_bytes(&bytes[..300]).unwrap_err().is_truncated());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[inline]
     pub fn from_bytes(bytes: &[u8]) -> Result<(Self, &[u8]), SnapshotError> {
         from_slice(bytes, |input| Self::decode(input, usize::MAX, murmur3)).map_err(SnapshotError)
     }
@@ -320,6 +321,7 @@ impl<'a> BankView<'a> {
     /// assert!(BankView::from_bytes(&bytes[..300]).unwrap_err().is_truncated());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[inline]
     pub fn from_bytes(bytes: &'a [u8]) -> Result<(Self, &'a [u8]), SnapshotError> {
         Self::borrow(bytes, murmur3).map_err(SnapshotError)
     }
@@ -456,6 +458,7 @@ mod map {
         /// assert!(view == bank && view.which("a").eq([7]));
         /// # Ok::<(), Box<dyn std::error::Error>>(())
         /// ```
+        #[inline]
         pub unsafe fn map(file: &File) -> Result<Self, SnapshotError> {
             // SAFETY: the caller's promise.
             unsafe { Self::map_file(file, murmur3) }.map_err(SnapshotError)
@@ -538,6 +541,7 @@ pub struct BankHeader<S = Murmur3> {
 impl BankHeader {
     /// Reads the first [`SnapshotHeader::LEN`](crate::codec::SnapshotHeader::LEN) bytes of a
     /// snapshot, or more. Fails as [`BankView::from_bytes`], but for missing bytes after these.
+    #[inline]
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, SnapshotError> {
         Self::read(bytes, murmur3).map_err(SnapshotError)
     }

@@ -114,6 +114,7 @@ impl ConcurrentBitmap {
     /// assert!(set.iter().eq([17, 600]));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
+    #[inline]
     pub fn insert_batch(&self, positions: &[u64]) -> Result<usize, OutOfBoundsError> {
         self.insert_each(positions, |_, _| ())
     }
@@ -131,6 +132,7 @@ impl ConcurrentBitmap {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[doc(alias = "claim_batch")]
+    #[inline]
     pub fn insert_batch_flagged(&self, positions: &[u64], inserted: &mut [bool]) -> Result<usize, OutOfBoundsError> {
         assert_same_length(positions.len(), inserted.len());
         let mut unpack = unpack_into(Isa::best(), inserted);
@@ -175,6 +177,7 @@ impl ConcurrentBitmap {
     /// assert!(set.iter().eq([600]));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[inline]
     pub fn remove_batch(&self, positions: &[u64]) -> usize {
         let unset = |position| u64::from(self.remove(position));
         self.each_tile(AccessPlan::changes, positions, unset, |_, _| ())

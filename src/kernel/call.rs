@@ -324,6 +324,7 @@ impl CounterKernels {
     }
 
     /// Whether each hash's insert found a counter at 0, as a bitmap.
+    #[inline]
     pub(crate) fn insert_hashes(&self, mut lines: Lines<'_, Counters>, hashes: &[u64], new: &mut [u64]) {
         one_by_one(&mut lines, self.access, hashes, new, |lines, hash| {
             (self.insert)(*lines, hash)
@@ -331,6 +332,7 @@ impl CounterKernels {
     }
 
     /// Whether each hash was removed, as a bitmap.
+    #[inline]
     pub(crate) fn remove_hashes(&self, mut lines: Lines<'_, Counters>, hashes: &[u64], removed: &mut [u64]) {
         one_by_one(&mut lines, self.access, hashes, removed, |lines, hash| {
             (self.remove)(*lines, hash)

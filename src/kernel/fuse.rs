@@ -121,6 +121,7 @@ impl<'a> FuseCells<'a> {
     }
 
     /// Whether each hash may be there, as a bitmap.
+    #[inline]
     pub(crate) fn contains_bitmap(self, isa: Isa, access: AccessPlan, hashes: &[u64], found: &mut [u64]) {
         let contains = match (self.probe.cells_per_key, self.probe.bits) {
             (3, 8) => Self::bitmap_by::<3, 1>,

@@ -58,6 +58,7 @@ pub(super) fn inlined(_: Level, _: usize, _: usize) -> Inlined {
 }
 
 pub(super) fn contains<T: Load>(_: Level, words: usize, bits: usize) -> Contains<T> {
+    #[inline(never)]
     fn contains<const W: usize, const S: usize, T: Load>(lines: Lines<'_, T>, hash: u64, _: &Probe<T>) -> bool {
         scalar::contains::<W, false, T>(lines, const { &BitFields::new(W, S) }, hash)
     }

@@ -80,6 +80,7 @@ pub(super) fn few(
 /// # Safety
 ///
 /// The CPU has what that lookup needs.
+#[inline(never)]
 pub(super) unsafe fn few_flags<T: Load>(lines: Lines<'_, T>, hashes: &[u64], probe: &Probe<T>, found: &mut [bool]) {
     // SAFETY: as promised.
     few(hashes, &lines, probe.hint, found, |hash| unsafe {
@@ -92,6 +93,7 @@ pub(super) unsafe fn few_flags<T: Load>(lines: Lines<'_, T>, hashes: &[u64], pro
 /// # Safety
 ///
 /// As for [`few_flags`].
+#[inline(never)]
 pub(super) unsafe fn few_lookups<T: Load>(lines: Lines<'_, T>, hashes: &[u64], probe: &Probe<T>) -> u64 {
     // SAFETY: as promised.
     few_bitmap(hashes, &lines, probe.hint, |hash| unsafe {

@@ -22,6 +22,7 @@ const PASS: usize = 1024;
 /// # Safety
 ///
 /// The CPU has what the lookup in one line needs.
+#[inline(never)]
 pub(super) unsafe fn contains<T: Load>(lines: Lines<'_, T>, hash: u64, probe: &Probe<T>) -> bool {
     // SAFETY: as promised.
     both(lines, hash, probe.hint, |line, hash| unsafe {

@@ -81,6 +81,7 @@ impl Counters {
     }
 
     /// Adds the counters of another word, up to 15 each; returns whether that changed any.
+    #[inline]
     fn add(&self, other: u64) -> bool {
         let summed = |word| Some(sum(word, other)).filter(|&sum| sum != word);
         self.0.fetch_update(Ordering::AcqRel, Ordering::Relaxed, summed).is_ok()
@@ -108,6 +109,7 @@ fn lacks_none(word: u64, counters: u64) -> bool {
 }
 
 /// The smaller value of each pair of counters.
+#[inline]
 pub(crate) fn least(a: u64, b: u64) -> u64 {
     let half = |a: u64, b: u64| {
         let (a, b) = (a & EVERY_OTHER, b & EVERY_OTHER);
@@ -120,6 +122,7 @@ pub(crate) fn least(a: u64, b: u64) -> u64 {
 }
 
 /// The counters' sums, up to 15 each.
+#[inline]
 pub(crate) fn sum(a: u64, b: u64) -> u64 {
     let half = |a: u64, b: u64| {
         let sums = (a & EVERY_OTHER) + (b & EVERY_OTHER);
@@ -130,6 +133,7 @@ pub(crate) fn sum(a: u64, b: u64) -> u64 {
 }
 
 /// The sum of a word's counters.
+#[inline]
 pub(crate) fn total(word: u64) -> u64 {
     let pairs = (word & EVERY_OTHER) + (word >> 4 & EVERY_OTHER);
     // At most 240, so that the sum of the bytes fits the highest one.
@@ -137,6 +141,7 @@ pub(crate) fn total(word: u64) -> u64 {
 }
 
 /// The number of a word's counters that are stuck.
+#[inline]
 pub(crate) fn stuck_in(word: u64) -> u64 {
     u64::from(stuck(word).count_ones())
 }
@@ -208,11 +213,13 @@ pub(crate) type CounterLines = OwnLines<Counters>;
 impl CounterLines {
     /// The words, 16 counters in each. Beside changes, each word is some value that it had
     /// meanwhile; call [`acquire`](bits::acquire) after the last.
+    #[inline]
     pub(crate) fn words(&self) -> impl Iterator<Item = u64> {
         self.iter().map(Counters::value)
     }
 
     /// Every line as lookups see it, with the sum of its counters, from [`words`](Self::words).
+    #[inline]
     pub(crate) fn lines(&self) -> impl Iterator<Item = ([u64; LINE_WORDS], u64)> {
         self.shared().all().iter().map(|line| {
             let values = line.each_ref().map(Counters::value);
@@ -225,6 +232,7 @@ impl CounterLines {
     /// may use both meanwhile.
     ///
     /// The two must have the same number of lines.
+    #[inline]
     pub(crate) fn add_from(&self, other: &Self) -> bool {
         debug_assert_eq!(self.len(), other.len());
         let mut changed = false;
@@ -236,6 +244,7 @@ impl CounterLines {
     }
 
     /// A copy of the words, as [`words`](Self::words) returns them.
+    #[inline]
     pub(crate) fn try_clone(&self) -> Result<Self, BuildError> {
         let mut copy = Self::new(self.len() / LINE_WORDS)?;
         copy.store_words(0, self.words());
@@ -259,6 +268,7 @@ impl CounterLines {
     }
 
     /// Sets all counters to 0.
+    #[inline]
     pub(crate) fn clear(&mut self) {
         self.fill_with(Counters::default);
     }

@@ -179,6 +179,7 @@ macro_rules! built {
                 "assert!(filter.expected_keys() == 1000 && filter.false_positive_rate() <= 1e-3);",
                 concat!("assert!(lanebloom::", stringify!($filter), "::with_capacity(1000, 1.0).is_err());"))]
             #[doc(alias("create", "new", "with_false_pos"))]
+            #[inline]
             pub fn with_capacity(keys: usize, false_positive_rate: f64) -> Result<Self, $crate::BuildError> {
                 let builder = Self::builder().expected_keys(keys);
                 builder.false_positive_rate(false_positive_rate).build()
@@ -187,6 +188,7 @@ macro_rules! built {
             /// A builder, for all options.
             #[doc = $crate::example!("filter" = "lanebloom::" $filter "builder().expected_keys(1000).build()";
                 "assert_eq!(filter.expected_keys(), 1000);")]
+            #[inline]
             pub fn builder() -> $crate::Builder<$engine> {
                 $crate::Builder::new()
             }

@@ -132,6 +132,7 @@ macro_rules! stored {
                 "assert_eq!(rest, b\"more\");",
                 concat!("let error = lanebloom::", stringify!($filter), "::from_bytes(&bytes[..150]).unwrap_err();"),
                 "assert!(error.is_truncated());")]
+            #[inline]
             pub fn from_bytes(bytes: &[u8]) -> Result<(Self, &[u8]), $crate::SnapshotError> {
                 $crate::traits::Stored::from_bytes(bytes)
             }

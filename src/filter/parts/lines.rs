@@ -48,6 +48,12 @@ pub(crate) trait LineWords: Sized {
 
     fn lines(&self) -> Lines<'_, Self::Word>;
 
+    /// Whether each hash is found, as a bitmap.
+    #[inline]
+    fn contains_hashes(&self, hashes: &[u64], found: &mut [u64]) {
+        self.lookups().contains_hashes(self.lines(), hashes, found);
+    }
+
     /// Every line as lookups see it, and its weight: its ones, or the sum of its counters.
     fn weighed(&self) -> impl Iterator<Item = ([u64; LINE_WORDS], u64)> {
         self.lines().words().map(|line| (line, bits::ones_of(&line)))
@@ -121,7 +127,7 @@ impl<W: LineWords> Engine for Bloom<W> {
     }
 
     fn contains_bitmap(&self, hashes: &[u64], found: &mut [u64]) {
-        self.words.lookups().contains_hashes(self.words.lines(), hashes, found);
+        self.words.contains_hashes(hashes, found);
         bits::acquire();
     }
 

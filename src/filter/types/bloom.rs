@@ -195,6 +195,12 @@ impl LineWords for BloomBits {
         self.bits.shared()
     }
 
+    // A call, so that the kernels of batches are compiled with this crate: other crates share them.
+    #[inline(never)]
+    fn contains_hashes(&self, hashes: &[u64], found: &mut [u64]) {
+        self.lookups().contains_hashes(self.lines(), hashes, found);
+    }
+
     fn copy(&self) -> Result<Self, BuildError> {
         Ok(Self {
             bits: self.bits.try_clone()?,

@@ -171,6 +171,7 @@ impl Insert for Counting {
         self.change(CounterKernels::insert_hashes, source, answer)
     }
 
+    #[inline]
     fn clear(&mut self) {
         self.words.counters.clear();
     }
@@ -188,6 +189,7 @@ impl Remove for Counting {
 }
 
 impl BloomCounters {
+    #[inline]
     fn stuck(&self) -> usize {
         let stuck: u64 = self.counters.words().map(counters::stuck_in).sum();
         bits::acquire();
@@ -210,14 +212,17 @@ impl LineWords for BloomCounters {
         self.counters.shared()
     }
 
+    #[inline]
     fn weighed(&self) -> impl Iterator<Item = ([u64; LINE_WORDS], u64)> {
         self.counters.lines()
     }
 
+    #[inline]
     fn keys_of(layout: Layout, total: u64) -> usize {
         (total as f64 / layout.counters_per_key() + 0.5) as usize
     }
 
+    #[inline]
     fn copy(&self) -> Result<Self, BuildError> {
         Ok(Self {
             counters: self.counters.try_clone()?,
@@ -225,10 +230,12 @@ impl LineWords for BloomCounters {
         })
     }
 
+    #[inline]
     fn set_kernels(&mut self, layout: Layout, isa: Isa) {
         self.kernels = CounterKernels::of(layout, isa);
     }
 
+    #[inline]
     fn debug_more(&self, f: &mut fmt::DebugStruct<'_, '_>) {
         f.field("stuck_counters", &self.stuck());
     }
@@ -237,6 +244,7 @@ impl LineWords for BloomCounters {
 impl OwnWords for BloomCounters {
     const KIND: Kind = Kind::Counting;
 
+    #[inline]
     fn empty(layout: Layout) -> Result<Self, BuildError> {
         Ok(Self {
             counters: CounterLines::new(layout.blocks)?,
@@ -244,6 +252,7 @@ impl OwnWords for BloomCounters {
         })
     }
 
+    #[inline]
     fn words(&self) -> impl Iterator<Item = u64> {
         self.counters.words()
     }
@@ -257,14 +266,17 @@ impl OwnWords for BloomCounters {
     }
 
     /// Adds every copy of every key.
+    #[inline]
     fn add(&self, other: &Self) -> bool {
         self.counters.add_from(&other.counters)
     }
 
+    #[inline]
     fn united(a: u64, b: u64) -> u64 {
         counters::sum(a, b)
     }
 
+    #[inline]
     fn common(a: u64, b: u64) -> u64 {
         counters::least(a, b)
     }

@@ -160,6 +160,7 @@ impl StaticFilter {
     /// assert!(filter.contains("a") && !filter.contains("c"));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
+    #[inline]
     pub fn from_hashes(hashes: &[u64], false_positive_rate: f64) -> Result<Self, BuildError> {
         Self::builder()
             .false_positive_rate(false_positive_rate)
@@ -173,6 +174,7 @@ impl StaticFilter {
     /// assert!(builder.build_from_keys(["a"])?.contains("a"));
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
+    #[inline]
     pub fn builder() -> Builder {
         Builder {
             rate: None,

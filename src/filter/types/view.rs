@@ -77,6 +77,7 @@ impl<'a> BloomView<'a> {
     /// assert!(BloomView::from_bytes(&bytes[..1000]).unwrap_err().is_truncated());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[inline]
     pub fn from_bytes(bytes: &'a [u8]) -> Result<(Self, &'a [u8]), SnapshotError> {
         Self::borrow(bytes, murmur3).map_err(SnapshotError)
     }
@@ -162,6 +163,7 @@ mod map {
         /// assert!(view.contains("a") && !view.contains("b"));
         /// # Ok::<(), Box<dyn std::error::Error>>(())
         /// ```
+        #[inline]
         pub unsafe fn map(file: &File) -> Result<Self, SnapshotError> {
             // SAFETY: the caller's promise.
             unsafe { Self::map_file(file, murmur3) }.map_err(SnapshotError)
@@ -282,6 +284,7 @@ impl<S> BloomView<'_, S> {
 }
 
 /// The engine on these bytes.
+#[inline]
 fn engine(snapshot: SnapshotBytes<'_>, header: BlocksHeader) -> View<'_> {
     let layout = header.layout;
     Bloom {
@@ -312,6 +315,7 @@ impl LineWords for BloomBytes<'_> {
     }
 
     /// Another view of the same bytes.
+    #[inline]
     fn copy(&self) -> Result<Self, BuildError> {
         Ok(Self {
             snapshot: self.snapshot.clone(),
@@ -319,6 +323,7 @@ impl LineWords for BloomBytes<'_> {
         })
     }
 
+    #[inline]
     fn set_kernels(&mut self, layout: Layout, isa: Isa) {
         self.lookups = Lookups::of(layout, isa);
     }

@@ -245,6 +245,7 @@ enum Rotation {
 }
 
 impl Default for Options {
+    #[inline]
     fn default() -> Self {
         Self {
             generations: 4,
@@ -397,6 +398,7 @@ impl<S> Builder<S> {
 impl Planned for Windowed {
     type Options = Options;
 
+    #[inline]
     fn build(asked: Request, options: Options) -> Result<Self, BuildError> {
         let generations = options.generations;
         let wrong = |text| Err(BuildError(BuildErrorKind::Setting(text)));
@@ -461,6 +463,7 @@ impl Planned for Windowed {
     }
 
     /// All keys come within one generation.
+    #[inline]
     fn at_once(keys: usize) -> usize {
         keys.saturating_mul(Options::default().generations - 1)
     }

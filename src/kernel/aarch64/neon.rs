@@ -39,6 +39,7 @@ use crate::words::sync::AtomicU64;
 use core::arch::aarch64::*;
 
 #[target_feature(enable = "neon")]
+#[inline(never)]
 pub(super) unsafe fn contains<const W: usize, const S: usize, T: Load>(
     lines: Lines<'_, T>,
     hash: u64,
@@ -60,6 +61,7 @@ pub(super) unsafe fn contains<const W: usize, const S: usize, T: Load>(
 }
 
 #[target_feature(enable = "neon")]
+#[inline(never)]
 pub(super) unsafe fn contains_hashes<const W: usize, const TURN: usize, T: Load>(
     lines: Lines<'_, T>,
     fields: &BitFields,

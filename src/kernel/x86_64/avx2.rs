@@ -43,6 +43,7 @@ pub(super) fn detect() -> bool {
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
+#[inline(never)]
 pub(super) unsafe fn contains<const W: usize, const S: usize, T: Load>(
     lines: Lines<'_, T>,
     hash: u64,
@@ -91,6 +92,7 @@ pub(super) unsafe fn insert<const W: usize, const S: usize>(
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2")]
+#[inline(never)]
 pub(super) unsafe fn contains_hashes<const W: usize, const TURN: usize, T: Load>(
     lines: Lines<'_, T>,
     fields: &BitFields,

@@ -36,6 +36,7 @@ pub(super) fn detect() -> bool {
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,bmi1,bmi2")]
+#[inline(never)]
 pub(super) fn contains_hashes<const W: usize, T: Load>(
     lines: Lines<'_, T>,
     fields: &BitFields,

@@ -181,6 +181,7 @@ unsafe fn two_selected<const W: usize, T: Load>(group: *const T, selects: __m128
 
 /// [`contains`] for a call by a pointer.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
+#[inline(never)]
 pub(super) fn contains_one<const W: usize, const SCALAR: usize, T: Load>(
     lines: Lines<'_, T>,
     hash: u64,
@@ -191,6 +192,7 @@ pub(super) fn contains_one<const W: usize, const SCALAR: usize, T: Load>(
 
 /// [`two_lines::contains`], with both lookups inlined.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
+#[inline(never)]
 pub(super) fn contains_two<const W: usize, const SCALAR: usize, T: Load>(
     lines: Lines<'_, T>,
     hash: u64,
@@ -203,6 +205,7 @@ pub(super) fn contains_two<const W: usize, const SCALAR: usize, T: Load>(
 
 /// Whether each of a few hashes is found, one by one, as the bits of a word.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
+#[inline(never)]
 pub(super) fn few_bitmap<const W: usize, const SCALAR: usize, T: Load>(
     lines: Lines<'_, T>,
     hashes: &[u64],
@@ -215,6 +218,7 @@ pub(super) fn few_bitmap<const W: usize, const SCALAR: usize, T: Load>(
 
 /// Whether each of a few hashes is found, one by one.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
+#[inline(never)]
 pub(super) fn few_flags<const W: usize, const SCALAR: usize, T: Load>(
     lines: Lines<'_, T>,
     hashes: &[u64],
@@ -228,6 +232,7 @@ pub(super) fn few_flags<const W: usize, const SCALAR: usize, T: Load>(
 
 /// Whether each of a few hashes is found, in groups.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
+#[inline(never)]
 pub(super) fn group_flags<const W: usize, const GATHER: bool, T: Load>(
     lines: Lines<'_, T>,
     hashes: &[u64],
@@ -239,6 +244,7 @@ pub(super) fn group_flags<const W: usize, const GATHER: bool, T: Load>(
 
 /// Whether each of a few hashes is found, in groups, as the bits of a word.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
+#[inline(never)]
 pub(super) fn group_bitmap<const W: usize, const GATHER: bool, T: Load>(
     lines: Lines<'_, T>,
     hashes: &[u64],
@@ -258,6 +264,7 @@ pub(super) fn group_bitmap<const W: usize, const GATHER: bool, T: Load>(
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512bitalg,bmi1,bmi2")]
+#[inline(never)]
 pub(super) fn contains_hashes<const W: usize, const TURN: usize, const GATHER: bool, T: Load>(
     lines: Lines<'_, T>,
     fields: &BitFields,

@@ -442,6 +442,7 @@ impl Engine for Scalable {
             .sum()
     }
 
+    #[inline]
     fn try_clone(&self) -> Result<Self, BuildError> {
         let layers = self.layers_now();
         let copy = Self {
@@ -659,6 +660,7 @@ impl Union for Scalable {
         Ok(())
     }
 
+    #[inline]
     fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
         let theirs = other.layers_now();
         self.check_room_for(&theirs)?;

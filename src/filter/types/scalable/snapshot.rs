@@ -50,6 +50,7 @@ impl Encode for Scalable {
 
     /// `limit` bounds growth too: a hostile snapshot may say that each layer has 4096 times the
     /// keys of the one before.
+    #[inline]
     fn decode(input: &mut dyn Input, limit: usize, hasher: AskHasher<'_>) -> Result<Self, SnapshotErrorKind> {
         let header = OwnHeader::parse(input.take(SNAPSHOT_HEADER, &mut Vec::new())?, Kind::Scalable)?;
         hasher(header.hashing)?;

@@ -27,6 +27,7 @@ impl Clock {
 }
 
 impl fmt::Debug for Clock {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Monotonic => "Monotonic",
@@ -43,6 +44,7 @@ fn monotonic() -> Duration {
 }
 
 #[cfg(not(target_os = "linux"))]
+#[inline]
 fn monotonic() -> Duration {
     use std::sync::OnceLock;
     use std::time::Instant;
@@ -51,11 +53,13 @@ fn monotonic() -> Duration {
 }
 
 #[cfg(target_os = "linux")]
+#[inline]
 fn since_1970() -> Duration {
     coarse_time(libc::CLOCK_REALTIME_COARSE)
 }
 
 #[cfg(not(target_os = "linux"))]
+#[inline]
 fn since_1970() -> Duration {
     std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default()
 }

@@ -28,24 +28,29 @@ impl Engine for Windowed {
         found.is_some_and(|newest| self.settings.now() < newest.expires)
     }
 
+    #[inline]
     fn contains_bitmap(&self, hashes: &[u64], found: &mut [u64]) {
         let list = self.list.load();
         contains_any(blooms(list.live(self.settings.now())), hashes, found);
     }
 
+    #[inline]
     fn expected_keys(&self) -> usize {
         self.settings.expected_keys
     }
 
+    #[inline]
     fn memory_bytes(&self) -> usize {
         // With the spare one.
         (self.settings.generations + 1) * self.list.load().newest().memory_bytes()
     }
 
+    #[inline]
     fn is_empty(&self) -> bool {
         self.live().iter().all(|one| one.is_empty())
     }
 
+    #[inline]
     fn false_positive_rate_at(&self, keys: usize) -> f64 {
         let list = self.list.load();
         let one = list.newest();
@@ -53,6 +58,7 @@ impl Engine for Windowed {
         any((0..self.settings.generations).map(|_| rate))
     }
 
+    #[inline]
     fn fill_ratio(&self) -> f64 {
         let (live, mut ones) = (self.live(), 0);
         each_line(&live, |line| ones += ones_of(line));
@@ -62,6 +68,7 @@ impl Engine for Windowed {
     /// The length comes from the bits of all generations together: a key in several of them counts
     /// once. For the rate, the generations' chances in a line are taken as independent; with two
     /// lines per key, those in all lines.
+    #[inline]
     fn statistics(&self) -> Statistics {
         let live = self.live();
         let layout = self.layout();
@@ -81,16 +88,19 @@ impl Engine for Windowed {
         }
     }
 
+    #[inline]
     fn estimated_len(&self) -> usize {
         let mut distinct = 0;
         each_line(&self.live(), |line| distinct += ones_of_any(line));
         self.layout().keys_for(distinct)
     }
 
+    #[inline]
     fn try_clone(&self) -> Result<Self, BuildError> {
         self.try_map(|bloom| bloom.try_clone())
     }
 
+    #[inline]
     fn debug(&self, f: &mut fmt::DebugStruct<'_, '_>) {
         let span = self.settings.span();
         f.field("generations", &span.generations)
@@ -99,6 +109,7 @@ impl Engine for Windowed {
             .field("estimated_len", &self.estimated_len());
     }
 
+    #[inline]
     fn set_isa(&mut self, isa: Isa) {
         let copy = self.try_map(|bloom| {
             let mut copy = bloom.try_clone()?;
@@ -147,12 +158,14 @@ impl Insert for Windowed {
         new
     }
 
+    #[inline]
     fn clear(&mut self) {
         self.forget_all();
     }
 }
 
 impl Union for Windowed {
+    #[inline]
     fn same(&self, other: &Self) -> bool {
         let settings = |one: &Self| {
             let settings = &one.settings;
@@ -167,6 +180,7 @@ impl Union for Windowed {
                 .all(|(one, other)| one.engine.same(&other.engine))
     }
 
+    #[inline]
     fn check_union(&self, other: &Self) -> Result<(), IncompatibleError> {
         let (ours, theirs) = (self.settings.span(), other.settings.span());
         if ours != theirs {
@@ -175,6 +189,7 @@ impl Union for Windowed {
         self.list.load().newest().check_union(other.list.load().newest())
     }
 
+    #[inline]
     fn union_from(&self, other: &Self) -> Result<bool, IncompatibleError> {
         let theirs = other.list.load();
         let their_now = other.settings.now();
@@ -234,11 +249,13 @@ impl Windowed {
     }
 
     /// The fill of this many generations in which `ones` bits are set.
+    #[inline]
     fn fill(&self, generations: usize, ones: u64) -> f64 {
         ones as f64 / (generations.max(1) * self.layout().blocks * LINE_BITS) as f64
     }
 
     /// The same in all generations.
+    #[inline]
     fn layout(&self) -> Layout {
         self.list.load().newest().layout
     }
@@ -249,6 +266,7 @@ impl Windowed {
     /// Inserts hashes in one place of the order of rotations; returns how many were new. Calls
     /// `tell` with the start of a part and the bitmap of the new ones. A later call for a part
     /// replaces the earlier one.
+    #[inline]
     fn insert_chunk(&self, hashes: &[u64], tell: &mut dyn FnMut(usize, &[u64])) -> usize {
         let (changed, new) = if self.settings.renew {
             self.insert_renewing(hashes, tell)
@@ -267,6 +285,7 @@ impl Windowed {
     }
 
     /// Inserts hashes into the newest generation. Returns how many changed it, and were new.
+    #[inline]
     fn insert_renewing(&self, hashes: &[u64], tell: &mut dyn FnMut(usize, &[u64])) -> (usize, usize) {
         let (now, list) = self.present();
         let mut answered = false;
@@ -301,6 +320,7 @@ impl Windowed {
 
     /// Inserts the hashes that no generation has, of at most 1024, into the newest. All of them are
     /// new, and change it.
+    #[inline]
     fn insert_absent(&self, hashes: &[u64], tell: &mut dyn FnMut(usize, &[u64])) -> (usize, usize) {
         let (now, list) = self.present();
         let words = hashes.len().div_ceil(64);
@@ -335,6 +355,7 @@ impl Windowed {
     }
 }
 
+#[inline]
 fn blooms(generations: &[Generation]) -> impl Iterator<Item = &Bloom> {
     generations.iter().map(|one| &one.bloom.engine)
 }
@@ -354,17 +375,20 @@ fn each_line(generations: &[Arc<ConcurrentBloom<()>>], mut each: impl FnMut(&[[u
 }
 
 /// The bits that are set in a line of each generation.
+#[inline]
 fn ones_of(line: &[[u64; LINE_WORDS]]) -> u64 {
     line.iter().map(bits::ones_of).sum()
 }
 
 /// The bits of a line that are set in any generation.
+#[inline]
 fn ones_of_any(line: &[[u64; LINE_WORDS]]) -> u64 {
     let any = |i: usize| line.iter().fold(0, |any, words| any | words[i]);
     (0..LINE_WORDS).map(|i| u64::from(any(i).count_ones())).sum()
 }
 
 /// The chance that a random hash of this line is taken for present in any generation.
+#[inline]
 fn rate_of_any(layout: Layout, line: &[[u64; LINE_WORDS]]) -> f64 {
     any(line.iter().map(|words| layout.rate_of_line(*words)))
 }

@@ -43,6 +43,7 @@ struct Pool {
 
 impl Pool {
     /// Drops what its lists hold, except the lists that lookups still use.
+    #[inline]
     fn tidy(&mut self) {
         for list in &mut self.lists {
             if let Some(list) = Arc::get_mut(list) {
@@ -65,10 +66,12 @@ impl Pool {
     }
 }
 
+#[inline]
 fn blank(like: &Bloom) -> Result<Arc<ConcurrentBloom<()>>, BuildError> {
     Ok(Arc::new(Filter::of(like.blank()?, ())))
 }
 
+#[inline]
 fn out_of_memory(one: &Bloom) -> ! {
     let layout = core::alloc::Layout::array::<u8>(one.memory_bytes());
     alloc::alloc::handle_alloc_error(layout.expect("a filter of this size exists"))
@@ -77,6 +80,7 @@ fn out_of_memory(one: &Bloom) -> ! {
 impl Windowed {
     /// Allocates all the memory that rotations need unless lookups hold on to some: the generations
     /// that `list` lacks, a spare one, and two lists.
+    #[inline]
     pub(super) fn new(mut list: List, settings: WindowSettings) -> Result<Self, BuildError> {
         let count = settings.generations;
         let mut pool = Pool {
@@ -100,6 +104,7 @@ impl Windowed {
     }
 
     /// The visible generations, the newest first.
+    #[inline]
     pub(super) fn live(&self) -> Vec<Arc<ConcurrentBloom<()>>> {
         let list = self.list.load();
         let live = list.live(self.settings.now());
@@ -120,6 +125,7 @@ impl Windowed {
         (self.settings.now(), list)
     }
 
+    #[inline]
     pub(super) fn rotate(&self) {
         let (period, generations) = (self.settings.period, self.settings.generations);
         loop {
@@ -131,6 +137,7 @@ impl Windowed {
         }
     }
 
+    #[inline]
     pub(super) fn rotate_if_due(&self) -> bool {
         match &self.settings.when {
             When::Called => false,
@@ -172,6 +179,7 @@ impl Windowed {
     }
 
     /// Drops all keys.
+    #[inline]
     pub(super) fn forget_all(&mut self) {
         loop {
             let old = Arc::clone(&self.list.load());
@@ -187,6 +195,7 @@ impl Windowed {
     /// generations of `old` follow.
     ///
     /// This thread should have no other `Guard` of `old`, so that its memory is used again.
+    #[inline]
     fn replace(&self, old: Arc<List>, now: u64, until: u64, most: usize) -> bool {
         let fresh = self.fresh(old.newest());
         // If the clock has stepped back, generations keep the time that they had left.
@@ -236,12 +245,14 @@ impl Windowed {
     }
 
     /// An empty generation; `None` if the allocation fails.
+    #[inline]
     fn fresh(&self, like: &Bloom) -> Option<Arc<ConcurrentBloom<()>>> {
         let clean = self.pool.try_lock().ok().and_then(|mut pool| pool.clean.pop());
         clean.or_else(|| self.cleaned()).or_else(|| blank(like).ok())
     }
 
     /// A dropped generation, cleared.
+    #[inline]
     fn cleaned(&self) -> Option<Arc<ConcurrentBloom<()>>> {
         let mut dropped = {
             let mut pool = self.pool.try_lock().ok()?;
@@ -254,6 +265,7 @@ impl Windowed {
     }
 
     /// Clears a dropped generation for the next rotation, which then takes about a microsecond.
+    #[inline]
     pub(crate) fn clean_ahead(&self) {
         if !self.pool.try_lock().is_ok_and(|pool| pool.clean.is_empty()) {
             return;
@@ -267,6 +279,7 @@ impl Windowed {
     }
 
     /// A list with no other owner, to be cleared and filled.
+    #[inline]
     fn spare_list(&self) -> Arc<List> {
         let spare = self.pool.try_lock().ok().and_then(|mut pool| {
             pool.tidy();
@@ -279,6 +292,7 @@ impl Windowed {
     ///
     /// This is not a rotation, since the newest generation stays. An insert that sees the list
     /// replaced writes the same bits again. Fails if the allocation fails.
+    #[inline]
     pub(super) fn complete(&self, old: Arc<List>, missing: &[u64]) -> Result<(), BuildError> {
         let mut new = self.spare_list();
         let list = Arc::get_mut(&mut new).expect("nobody else has it yet");
@@ -317,6 +331,7 @@ type Numbered = (u64, Arc<ConcurrentBloom<()>>);
 /// For copies of the window on other machines.
 impl Windowed {
     /// The time in nanoseconds, by a clock that other machines have too.
+    #[inline]
     pub(crate) fn common_time(&self) -> Option<u64> {
         match &self.settings.when {
             When::Called | When::Full(_) | When::Aged(Clock::Monotonic) => None,
@@ -333,6 +348,7 @@ impl Windowed {
     /// `(n + G) * T`. Returns `None` if there are visible generations of other times, because the
     /// clock was set back or `rotate` was called. Fails if a generation that the list lacks cannot
     /// be allocated.
+    #[inline]
     pub(crate) fn numbered(&self, least: u64) -> Result<Option<Vec<Numbered>>, BuildError> {
         let (period, generations) = (self.settings.period, self.settings.generations);
         let count = generations as u64;

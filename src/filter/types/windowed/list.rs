@@ -38,6 +38,7 @@ impl Generation {
 impl List {
     /// A list to be filled. It has room for one generation more than `count`, which the clock needs
     /// to step back.
+    #[inline]
     pub(super) fn empty(count: usize) -> Self {
         Self {
             generations: Vec::with_capacity(count + 1),
@@ -58,6 +59,7 @@ impl List {
     }
 
     /// The index of the oldest generation that expires then or later; 0 if there is none.
+    #[inline]
     pub(super) fn at_least(&self, expires: u64) -> usize {
         let place = self.generations.iter().rposition(|one| one.expires >= expires);
         place.unwrap_or(0)

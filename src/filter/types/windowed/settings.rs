@@ -50,10 +50,12 @@ impl WindowSettings {
     }
 
     /// The nanoseconds for which a key is visible at least; [`NEVER`] if keys do not age.
+    #[inline]
     pub(super) fn window(&self) -> u64 {
         self.period.saturating_mul(self.generations as u64 - 1)
     }
 
+    #[inline]
     pub(super) fn span(&self) -> WindowSpan {
         let window = Duration::from_nanos(self.window());
         WindowSpan {
@@ -63,6 +65,7 @@ impl WindowSettings {
     }
 
     /// The keys in each full generation when the window has `keys`. `bloom` is one of them.
+    #[inline]
     pub(super) fn keys_of_each(&self, keys: usize, bloom: &Bloom) -> usize {
         let share = keys.div_ceil(self.generations - 1);
         match self.when {
@@ -74,20 +77,24 @@ impl WindowSettings {
 }
 
 /// The keys to size a generation for, if it ends when it has its share.
+#[inline]
 pub(super) fn sized_for(share: usize) -> usize {
     times(share, SIZED_FOR)
 }
 
 /// The share of keys for which a generation of this size is enough.
+#[inline]
 pub(super) fn share_of(sized_for: usize) -> usize {
     (sized_for as f64 / SIZED_FOR) as usize
 }
 
 /// The estimate of generations like `bloom`.
+#[inline]
 pub(super) fn estimate(bloom: &Bloom, share: usize) -> LoadEstimate {
     LoadEstimate::new(bloom, times(share, FULL_AT))
 }
 
+#[inline]
 fn times(keys: usize, factor: f64) -> usize {
     ((keys as f64 * factor) as usize).saturating_add(1)
 }
@@ -101,6 +108,7 @@ pub(super) struct WindowSpan {
 }
 
 impl fmt::Display for WindowSpan {
+    #[inline]
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} generations", self.generations)?;
         match self.window {

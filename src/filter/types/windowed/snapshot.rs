@@ -103,11 +103,13 @@ struct Kept {
 }
 
 impl Kept {
+    #[inline]
     fn generations(&self) -> &[Generation] {
         &self.list.generations[..self.len]
     }
 
     /// The generations whose expiry times are in the snapshot.
+    #[inline]
     fn timed(&self, settings: &WindowSettings) -> &[Generation] {
         match settings.when {
             When::Aged(_) => &self.generations()[1..],
@@ -115,6 +117,7 @@ impl Kept {
         }
     }
 
+    #[inline]
     fn snapshot_bytes(&self, settings: &WindowSettings) -> usize {
         let parts = self.generations().iter().map(|one| one.bloom.engine.snapshot_bytes());
         snapshot_bytes(self.timed(settings).len()) + parts.sum::<usize>()
@@ -125,6 +128,7 @@ impl Kept {
 impl Encode for Windowed {
     const HELD: bool = false;
 
+    #[inline]
     fn snapshot_bytes(&self) -> usize {
         self.kept().snapshot_bytes(&self.settings)
     }
@@ -160,12 +164,14 @@ impl Encode for Windowed {
         blooms.try_for_each(|one| one.encode(hashing, out))
     }
 
+    #[inline]
     fn decode(input: &mut dyn Input, limit: usize, hasher: AskHasher<'_>) -> Result<Self, SnapshotErrorKind> {
         Self::decode_by(None, input, limit, hasher)
     }
 }
 
 impl Windowed {
+    #[inline]
     fn kept(&self) -> Kept {
         // Before the list: no generation is newer than this time.
         let now = self.settings.now();
@@ -175,6 +181,7 @@ impl Windowed {
     }
 
     /// Reads an engine whose keys age by `supplied`, or by the clock that the snapshot names.
+    #[inline]
     fn decode_by(
         supplied: Option<Clock>,
         input: &mut dyn Input,
