@@ -7,7 +7,6 @@ use crate::kernel::Isa;
 use crate::kernel::plan::{AccessPlan, FEW, Plan};
 use crate::words::scratch::Scratch;
 use core::ops::Range;
-use core::slice;
 
 /// Keys that are hashed at a time: 8 KiB of hashes on the stack.
 pub(crate) const HASHED: usize = 1024;
@@ -25,27 +24,20 @@ pub trait Source {
     /// The number of hashes.
     fn len(&self) -> usize;
 
-    /// The hashes of `range`, in order, at most `most` at a time.
-    fn chunks_of(&self, range: Range<usize>, most: usize) -> impl Chunks;
+    /// The first hashes of `range`, at least one: those that lie in memory side by side. Keys are
+    /// hashed into `space`, as many as it has room for.
+    fn hashes<'a, const N: usize>(&'a self, range: Range<usize>, space: &'a mut Scratch<N>) -> &'a [u64];
 
-    /// Calls `each(start, hashes)` for all hashes, in order, in chunks of any length.
+    /// Calls `each(start, hashes)` for all hashes, in order, at most `most` at a time.
     #[inline(always)]
-    fn for_each_chunk(&self, mut each: impl FnMut(usize, &[u64])) {
-        let (mut start, mut chunks) = (0, self.chunks_of(0..self.len(), usize::MAX));
-        while let Some(hashes) = chunks.next() {
+    fn for_each_chunk(&self, most: usize, mut each: impl FnMut(usize, &[u64])) {
+        let (mut start, mut space) = (0, Scratch::<HASHED>::default());
+        while start < self.len() {
+            let hashes = self.hashes(start..self.len().min(start.saturating_add(most)), &mut space);
             each(start, hashes);
             start += hashes.len();
         }
     }
-
-    /// All hashes, if [their plan](Plan::is_few) is one for a few. Keys are hashed into `space`.
-    fn few<'a>(&'a self, space: &'a mut Few) -> &'a [u64];
-}
-
-/// An iterator that lends: a chunk lives until the next one is taken.
-pub trait Chunks {
-    /// The next hashes.
-    fn next(&mut self) -> Option<&[u64]>;
 }
 
 impl Source for &[u64] {
@@ -55,52 +47,24 @@ impl Source for &[u64] {
     }
 
     #[inline(always)]
-    fn chunks_of(&self, range: Range<usize>, most: usize) -> impl Chunks {
-        self[range].chunks(most)
+    fn hashes<'a, const N: usize>(&'a self, range: Range<usize>, _: &'a mut Scratch<N>) -> &'a [u64] {
+        &self[range]
     }
-
-    #[inline(always)]
-    fn few<'a>(&'a self, _: &'a mut Few) -> &'a [u64] {
-        self
-    }
-}
-
-impl Chunks for slice::Chunks<'_, u64> {
-    #[inline(always)]
-    fn next(&mut self) -> Option<&[u64]> {
-        Iterator::next(self)
-    }
-}
-
-/// All hashes of the source, at most [`CHUNK`] at a time.
-#[inline(always)]
-pub(crate) fn all(source: &impl Source) -> impl Chunks {
-    source.chunks_of(0..source.len(), CHUNK)
 }
 
 /// A part of another source.
-#[cfg(feature = "rayon")]
 pub(crate) struct SourceRange<'a, T>(pub(crate) &'a T, pub(crate) Range<usize>);
 
-#[cfg(feature = "rayon")]
 impl<T: Source> Source for SourceRange<'_, T> {
+    #[inline(always)]
     fn len(&self) -> usize {
         self.1.len()
     }
 
-    fn chunks_of(&self, range: Range<usize>, most: usize) -> impl Chunks {
-        self.0
-            .chunks_of(self.1.start + range.start..self.1.start + range.end, most)
-    }
-
-    fn few<'a>(&'a self, space: &'a mut Few) -> &'a [u64] {
-        let mut len = 0;
-        let mut chunks = self.chunks_of(0..self.len(), CHUNK);
-        while let Some(hashes) = chunks.next() {
-            space.first(self.len())[len..][..hashes.len()].copy_from_slice(hashes);
-            len += hashes.len();
-        }
-        space.first(len)
+    #[inline(always)]
+    fn hashes<'a, const N: usize>(&'a self, range: Range<usize>, space: &'a mut Scratch<N>) -> &'a [u64] {
+        let first = self.1.start;
+        self.0.hashes(first + range.start..first + range.end, space)
     }
 }
 
@@ -117,73 +81,49 @@ impl<K: Funnel, S: KeyHasher> Source for HashedKeys<'_, K, S> {
         self.keys.len()
     }
 
-    #[inline(always)]
-    fn chunks_of(&self, range: Range<usize>, most: usize) -> impl Chunks {
-        Hashed {
-            hasher: self.hasher,
-            isa: self.isa,
-            left: self.keys[range].chunks(HASHED.min(most)),
-            hashes: Scratch::default(),
-        }
-    }
-
-    #[inline(always)]
-    fn few<'a>(&'a self, space: &'a mut Few) -> &'a [u64] {
-        if let [key] = self.keys {
-            let hashes = space.first(1);
-            hashes[0] = self.hasher.hash_key(key);
-            return hashes;
-        }
-        let hashes = space.first(self.keys.len());
-        match Plan::of_keys(hashes.len()) {
-            Plan::Single | Plan::Few => one_by_one(self.hasher, self.keys, hashes),
-            _ => self.hasher.hash_batch_by(self.isa, self.keys, hashes),
+    #[inline]
+    fn hashes<'a, const N: usize>(&'a self, range: Range<usize>, space: &'a mut Scratch<N>) -> &'a [u64] {
+        let keys = &self.keys[range];
+        let keys = &keys[..keys.len().min(N)];
+        let hashes = space.first(keys.len());
+        match Plan::of_keys(keys.len()) {
+            Plan::Single | Plan::Few => one_by_one(self.hasher, keys, hashes),
+            _ => self.hasher.hash_batch_by(self.isa, keys, hashes),
         }
         hashes
     }
 }
 
-/// [`HashedKeys::chunks_of`].
-struct Hashed<'a, K, S> {
-    hasher: &'a S,
-    isa: Isa,
-    left: slice::Chunks<'a, K>,
-    hashes: Scratch<HASHED>,
-}
-
-impl<K: Funnel, S: KeyHasher> Chunks for Hashed<'_, K, S> {
-    #[inline]
-    fn next(&mut self) -> Option<&[u64]> {
-        let keys = self.left.next()?;
-        let hashes = self.hashes.first(keys.len());
-        self.hasher.hash_batch_by(self.isa, keys, hashes);
-        Some(hashes)
-    }
-}
-
-/// Chunks, none above [`CHUNK`], each with space for its answers.
-pub(crate) struct Answered<C> {
-    chunks: C,
+/// The hashes of a source in chunks, each with space for its answers. It lends them: a chunk lives
+/// until the next one is taken.
+pub(crate) struct Chunks<'a, T> {
+    source: &'a T,
     start: usize,
+    hashes: Scratch<HASHED>,
     bitmap: Scratch<{ CHUNK / 64 }>,
 }
 
-#[inline(always)]
-pub(crate) fn answered<C: Chunks>(chunks: C) -> Answered<C> {
-    Answered {
-        chunks,
-        start: 0,
-        bitmap: Scratch::default(),
+impl<'a, T: Source> Chunks<'a, T> {
+    /// All hashes.
+    #[inline(always)]
+    pub(crate) fn of(source: &'a T) -> Self {
+        Self {
+            source,
+            start: 0,
+            hashes: Scratch::default(),
+            bitmap: Scratch::default(),
+        }
     }
-}
 
-impl<C: Chunks> Answered<C> {
-    /// The number of a chunk's first hash, the hashes, and a bitmap of any content for their
-    /// answers.
+    /// The number of a chunk's first hash, the hashes, at most [`CHUNK`], and a bitmap of any
+    /// content for their answers.
     #[inline(always)]
     pub(crate) fn next(&mut self) -> Option<(usize, &[u64], &mut [u64])> {
-        let hashes = self.chunks.next()?;
-        let start = self.start;
+        let (start, end) = (self.start, self.source.len());
+        if start == end {
+            return None;
+        }
+        let hashes = self.source.hashes(start..end.min(start + CHUNK), &mut self.hashes);
         self.start += hashes.len();
         Some((start, hashes, self.bitmap.first(hashes.len().div_ceil(64))))
     }

@@ -39,9 +39,10 @@ pub use crate::words::sync::AtomicU64;
 pub use crate::words::sync::Swap;
 
 /// What bounds of public items and aliases mention, so that it has a name. `lanebloom-formats`
-/// reads words by `Load` and hashes from a `Source`; nobody uses the others.
+/// reads words by `Load`, and hashes from a `Source`, with `Scratch` as space; nobody uses the
+/// others.
 pub mod bounds {
-    pub use crate::chunks::{Answer, Chunks, Source};
+    pub use crate::chunks::{Answer, Source};
     pub use crate::codec::header::Hashing;
     pub use crate::codec::pieces::{Input, Out};
     pub use crate::error::SnapshotErrorKind;

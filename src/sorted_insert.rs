@@ -22,19 +22,17 @@
 //! Zen 4 where a comment says so. A process pays for the buckets' memory once: a virtual machine
 //! takes 2 to 4 ns a byte for memory that was not in use before. So the buckets are small.
 
-#[cfg(feature = "rayon")]
-use crate::chunks::SourceRange;
-use crate::chunks::{Answer, CHUNK, Chunks, Source, all, answered, ones, tell};
+use crate::chunks::{Answer, CHUNK, Chunks, Source, SourceRange, ones, tell};
 use crate::geometry::layout::{LINE_BYTES, LINE_WORDS};
 use crate::geometry::pattern::{block, second};
 use crate::kernel::Kernels;
 use crate::words::bits::{Bits, Hint, Lines, OwnedRange, Prefetchable};
 use crate::words::memory::Words;
+#[cfg(feature = "rayon")]
+use crate::words::scratch::Scratch;
 use crate::words::sync::AtomicU64;
 use alloc::vec::Vec;
 use core::ops::Range;
-#[cfg(feature = "rayon")]
-use core::slice;
 
 /// The fewest hashes that are inserted in bulk.
 pub(crate) const LEAST: usize = if cfg!(lanebloom_loom) { 2 } else { 1024 };
@@ -81,11 +79,11 @@ const MOST_PER_LINE_MUT: usize = 8;
 #[inline(never)]
 pub(crate) fn insert(bits: &Bits, kernels: &Kernels, source: &impl Source, mut answer: Answer<'_>) -> usize {
     let answer = &mut answer;
-    in_bulk(bits, kernels, source, answer).unwrap_or_else(|| one_by_one(bits, kernels, all(source), answer))
+    in_bulk(bits, kernels, source, answer).unwrap_or_else(|| one_by_one(bits, kernels, source, answer))
 }
 
-fn one_by_one(bits: &Bits, kernels: &Kernels, chunks: impl Chunks, answer: &mut Answer<'_>) -> usize {
-    let (mut chunks, mut changed) = (answered(chunks), 0);
+fn one_by_one(bits: &Bits, kernels: &Kernels, source: &impl Source, answer: &mut Answer<'_>) -> usize {
+    let (mut chunks, mut changed) = (Chunks::of(source), 0);
     while let Some((start, hashes, bitmap)) = chunks.next() {
         kernels.insert_hashes(bits, hashes, bitmap);
         tell(answer, start, bitmap);
@@ -121,7 +119,7 @@ fn in_bulk(bits: &Bits, kernels: &Kernels, source: &impl Source, answer: &mut An
         BulkStrategy::OneByOne => None,
         BulkStrategy::Whole => {
             let mut image = Words::new(bits.blocks() * LINE_WORDS)?;
-            Some(combine(bits.shared(), kernels, 0, &mut image, || all(source), answer))
+            Some(combine(bits.shared(), kernels, 0, &mut image, source, answer))
         }
         // Sorted hashes have lost their places.
         BulkStrategy::Sorted(_) if answer.is_some() => None,
@@ -129,14 +127,7 @@ fn in_bulk(bits: &Bits, kernels: &Kernels, source: &impl Source, answer: &mut An
         BulkStrategy::Sorted(regions) => {
             let mut image = Words::new(regions.words())?;
             sorted(regions, source, MOST_PER_LINE, |region, hashes| {
-                regions.insert(
-                    region,
-                    bits.shared(),
-                    kernels,
-                    &mut image,
-                    || hashes.chunks(CHUNK),
-                    &mut None,
-                )
+                regions.insert(region, bits.shared(), kernels, &mut image, &hashes, &mut None)
             })
         }
     }
@@ -161,42 +152,33 @@ fn sorted_halves(regions: Regions, bits: &Bits, kernels: &Kernels, source: &impl
     for start in (0..source.len()).step_by(at_once) {
         let mut take = |region, hashes: &[u64]| {
             let mut keep = |at: usize, bitmap: &[u64]| answers[at / 64..][..bitmap.len()].copy_from_slice(bitmap);
-            changed += regions.insert(
-                region,
-                first,
-                &line,
-                &mut image,
-                || hashes.chunks(CHUNK),
-                &mut Some(&mut keep),
-            );
+            changed += regions.insert(region, first, &line, &mut image, &hashes, &mut Some(&mut keep));
             for (i, &hash) in hashes.iter().enumerate() {
                 if answers[i / 64] >> (i % 64) & 1 == 0 {
                     known.push(second(hash));
                 } else if let Some(region) = seconds.add(second(hash)) {
                     let hashes = seconds.take(region);
-                    regions.insert(region, other, &line, &mut image, || hashes.chunks(CHUNK), &mut None);
+                    regions.insert(region, other, &line, &mut image, &hashes, &mut None);
                 }
             }
         };
-        let mut chunks = source.chunks_of(start..source.len().min(start + at_once), CHUNK);
-        while let Some(hashes) = chunks.next() {
-            buckets.sort(hashes, &mut take);
-        }
+        let round = SourceRange(source, start..source.len().min(start + at_once));
+        round.for_each_chunk(CHUNK, |_, hashes| buckets.sort(hashes, &mut take));
         for region in 0..regions.count {
             take(region, buckets.take(region));
         }
         for region in 0..regions.count {
             let hashes = seconds.take(region);
-            regions.insert(region, other, &line, &mut image, || hashes.chunks(CHUNK), &mut None);
+            regions.insert(region, other, &line, &mut image, &hashes, &mut None);
         }
-        let source = &known[..];
+        let source = &&known[..];
         let in_regions = (source.len() / other.blocks() >= DENSE).then(|| {
-            sorted(regions, &source, MOST_PER_LINE, |region, hashes| {
-                regions.insert(region, other, &line, &mut image, || hashes.chunks(CHUNK), &mut None)
+            sorted(regions, source, MOST_PER_LINE, |region, hashes| {
+                regions.insert(region, other, &line, &mut image, &hashes, &mut None)
             })
         });
         changed += in_regions.flatten().unwrap_or_else(|| {
-            let (mut chunks, mut changed) = (answered(source.chunks(CHUNK)), 0);
+            let (mut chunks, mut changed) = (Chunks::of(source), 0);
             while let Some((_, hashes, bitmap)) = chunks.next() {
                 kernels.line_insert_hashes(other, hashes, bitmap);
                 changed += ones(bitmap);
@@ -226,33 +208,28 @@ pub(crate) fn insert_mut(words: &mut [u64], kernels: &Kernels, source: &impl Sou
             for block in start..end {
                 region.prefetch(block, Hint::L1Write);
             }
-            fill(kernels, &mut region, hashes.chunks(CHUNK), &mut None)
+            fill(kernels, &mut region, &hashes, &mut None)
         });
         if let Some(changed) = sorted {
             return changed;
         }
     }
     let first = 0;
-    fill(
-        kernels,
-        &mut OwnedRange { words, first, blocks },
-        all(source),
-        &mut answer,
-    )
+    fill(kernels, &mut OwnedRange { words, first, blocks }, source, &mut answer)
 }
 
-/// Inserts the hashes of `chunks` into the blocks from `first` on; it must give the same ones on
-/// every call. `image` has a word for each word of the blocks. Returns how many changed the filter.
-fn combine<C: Chunks>(
+/// Inserts the hashes into the blocks from `first` on. `image` has a word for each word of the
+/// blocks. Returns how many changed the filter.
+fn combine(
     lines: Lines<'_, AtomicU64>,
     kernels: &Kernels,
     first: usize,
     image: &mut [u64],
-    chunks: impl Fn() -> C,
+    source: &impl Source,
     answer: &mut Answer<'_>,
 ) -> usize {
     let blocks = lines.blocks();
-    let mut insert = |words: &mut [u64]| fill(kernels, &mut OwnedRange { words, first, blocks }, chunks(), answer);
+    let mut insert = |words: &mut [u64]| fill(kernels, &mut OwnedRange { words, first, blocks }, source, answer);
     let before = lines.copy(first, image);
     let changed = insert(image);
     let (after, set) = lines.merge(first, image);
@@ -260,8 +237,8 @@ fn combine<C: Chunks>(
 }
 
 /// Inserts hashes into words that this thread owns. Returns how many changed the words.
-fn fill(kernels: &Kernels, region: &mut OwnedRange<'_>, chunks: impl Chunks, answer: &mut Answer<'_>) -> usize {
-    let (mut chunks, mut changed) = (answered(chunks), 0);
+fn fill(kernels: &Kernels, region: &mut OwnedRange<'_>, source: &impl Source, answer: &mut Answer<'_>) -> usize {
+    let (mut chunks, mut changed) = (Chunks::of(source), 0);
     while let Some((start, hashes, bitmap)) = chunks.next() {
         kernels.fill(region, hashes, bitmap);
         tell(answer, start, bitmap);
@@ -280,10 +257,10 @@ fn sorted(
     mut insert: impl FnMut(usize, &[u64]) -> usize,
 ) -> Option<usize> {
     let mut buckets = Buckets::new(regions, source.len().min(per_line * regions.blocks))?;
-    let (mut chunks, mut changed) = (all(source), 0);
-    while let Some(hashes) = chunks.next() {
+    let mut changed = 0;
+    source.for_each_chunk(CHUNK, |_, hashes| {
         buckets.sort(hashes, |region, hashes| changed += insert(region, hashes));
-    }
+    });
     for region in 0..regions.count {
         changed += insert(region, buckets.take(region));
     }
@@ -332,20 +309,16 @@ fn par_in_bulk(bits: &Bits, kernels: &Kernels, source: &(impl Source + Sync)) ->
         let end = source.len().min(start + at_once);
         let sort = |image: &mut _, (i, (buckets, changed)): (usize, &mut (Buckets, usize))| {
             let range = end.min(start + i * part)..end.min(start + (i + 1) * part);
-            let mut chunks = source.chunks_of(range, CHUNK);
-            while let Some(hashes) = chunks.next() {
+            SourceRange(source, range).for_each_chunk(CHUNK, |_, hashes| {
                 buckets.sort(hashes, |region, hashes| {
-                    *changed += regions.insert_if(region, bits, kernels, image, || hashes.chunks(CHUNK));
+                    *changed += regions.insert_if(region, bits, kernels, image, &hashes);
                 });
-            }
+            });
         };
         parts.par_iter_mut().enumerate().for_each_init(image, sort);
         let take = |image: &mut _, region| {
-            regions.insert_if(region, bits, kernels, image, || OfRegion {
-                region,
-                present: [].chunks(CHUNK),
-                others: parts.iter(),
-            })
+            let parts = &parts;
+            regions.insert_if(region, bits, kernels, image, &OfRegion { region, parts })
         };
         changed += (0..regions.count).into_par_iter().map_init(image, take).sum::<usize>();
         for (buckets, early) in &mut parts {
@@ -360,19 +333,31 @@ fn par_in_bulk(bits: &Bits, kernels: &Kernels, source: &(impl Source + Sync)) ->
 #[cfg(feature = "rayon")]
 struct OfRegion<'a> {
     region: usize,
-    present: slice::Chunks<'a, u64>,
-    others: slice::Iter<'a, (Buckets, usize)>,
+    parts: &'a [(Buckets, usize)],
 }
 
 #[cfg(feature = "rayon")]
-impl Chunks for OfRegion<'_> {
-    fn next(&mut self) -> Option<&[u64]> {
-        loop {
-            if let Some(hashes) = Iterator::next(&mut self.present) {
-                return Some(hashes);
+impl OfRegion<'_> {
+    fn slices(&self) -> impl Iterator<Item = &[u64]> {
+        self.parts.iter().map(|(buckets, _)| buckets.of(self.region))
+    }
+}
+
+#[cfg(feature = "rayon")]
+impl Source for OfRegion<'_> {
+    fn len(&self) -> usize {
+        self.slices().map(<[u64]>::len).sum()
+    }
+
+    fn hashes<'a, const N: usize>(&'a self, range: Range<usize>, _: &'a mut Scratch<N>) -> &'a [u64] {
+        let (mut start, len) = (range.start, range.len());
+        for hashes in self.slices() {
+            match hashes.get(start..) {
+                None | Some([]) => start -= hashes.len(),
+                Some(hashes) => return &hashes[..hashes.len().min(len)],
             }
-            self.present = self.others.next()?.0.of(self.region).chunks(CHUNK);
         }
+        &[]
     }
 }
 
@@ -415,34 +400,34 @@ impl Regions {
         LINE_WORDS << self.size
     }
 
-    /// Inserts the hashes of `chunks`, which belong to `region`, by way of `image`.
-    fn insert<C: Chunks>(
+    /// Inserts hashes, which belong to `region`, by way of `image`.
+    fn insert(
         self,
         region: usize,
         lines: Lines<'_, AtomicU64>,
         kernels: &Kernels,
         image: &mut [u64],
-        chunks: impl Fn() -> C,
+        source: &impl Source,
         answer: &mut Answer<'_>,
     ) -> usize {
         let Range { start, end } = self.blocks(region);
         let image = &mut image[..(end - start) * LINE_WORDS];
-        combine(lines, kernels, start, image, chunks, answer)
+        combine(lines, kernels, start, image, source, answer)
     }
 
     /// [`insert`](Self::insert) if there is an image.
     #[cfg(feature = "rayon")]
-    fn insert_if<C: Chunks>(
+    fn insert_if(
         self,
         region: usize,
         bits: &Bits,
         kernels: &Kernels,
         image: &mut Option<Words<u64>>,
-        chunks: impl Fn() -> C,
+        source: &impl Source,
     ) -> usize {
         match image {
-            Some(image) => self.insert(region, bits.shared(), kernels, image, chunks, &mut None),
-            None => one_by_one(bits, kernels, chunks(), &mut None),
+            Some(image) => self.insert(region, bits.shared(), kernels, image, source, &mut None),
+            None => one_by_one(bits, kernels, source, &mut None),
         }
     }
 

@@ -99,7 +99,7 @@ impl Places {
         let (rows, access) = (self.rows(), access.next_tile(lines));
         // Those of a tile of hashes, and of the next one.
         let mut space = [(); 2].map(|()| Scratch::<{ AccessPlan::LINES }>::default());
-        source.for_each_chunk(|before, hashes| {
+        source.for_each_chunk(usize::MAX, |before, hashes| {
             let needed = rows * access.tile().min(hashes.len());
             let mut tiles = space.each_mut().map(|space| space.first(needed));
             access.tiles(

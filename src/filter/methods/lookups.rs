@@ -1,7 +1,7 @@
 //! Lookups, and what else all filters share: hashes keys, cuts batches into chunks, and passes the
 //! hashes to the engine.
 
-use crate::chunks::{Chunks, Few, HashedKeys, Source, all, answered, assert_bitmap_length, for_each_absent};
+use crate::chunks::{CHUNK, Chunks, Few, HashedKeys, Source, assert_bitmap_length, for_each_absent};
 use crate::error::BuildError;
 use crate::filter::Filter;
 use crate::filter::traits::Engine;
@@ -100,7 +100,9 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
     fn contains_several<K: Funnel>(&self, keys: &[K], out: &mut [bool]) {
         let source = self.keys(keys);
         if Plan::of_keys(keys.len()).is_few() {
-            return self.engine.contains_few(source.few(&mut Few::default()), out);
+            return self
+                .engine
+                .contains_few(source.hashes(0..keys.len(), &mut Few::default()), out);
         }
         self.contains_many(source, out);
     }
@@ -138,14 +140,15 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
         }
         let source = self.keys(keys);
         if Plan::of_keys(keys.len()).is_few() {
-            return out.fill(self.engine.contains_few_bitmap(source.few(&mut Few::default())));
+            return out.fill(
+                self.engine
+                    .contains_few_bitmap(source.hashes(0..keys.len(), &mut Few::default())),
+            );
         }
-        let (mut chunks, mut answered) = (all(&source), 0);
-        while let Some(hashes) = chunks.next() {
-            let found = &mut out[answered..][..hashes.len().div_ceil(64)];
-            self.engine.contains_bitmap(hashes, found);
-            answered += found.len();
-        }
+        source.for_each_chunk(CHUNK, |start, hashes| {
+            self.engine
+                .contains_bitmap(hashes, &mut out[start / 64..][..hashes.len().div_ceil(64)]);
+        });
     }
 
     /// Calls `each` with the position of every key that is certainly not in the filter, in order.
@@ -191,7 +194,7 @@ impl<E: Engine, S> Filter<E, S> {
     // frame.
     #[inline(never)]
     fn contains_many(&self, source: impl Source, out: &mut [bool]) {
-        let (mut chunks, unpack) = (answered(all(&source)), self.isa.unpack());
+        let (mut chunks, unpack) = (Chunks::of(&source), self.isa.unpack());
         while let Some((start, hashes, found)) = chunks.next() {
             self.engine.contains_bitmap(hashes, found);
             unpack(found, &mut out[start..][..hashes.len()]);
@@ -276,7 +279,7 @@ impl<E: Engine, S> Filter<E, S> {
     }
 
     fn each_absent(&self, source: &impl Source, mut each: impl FnMut(usize)) {
-        let mut chunks = answered(all(source));
+        let mut chunks = Chunks::of(source);
         while let Some((start, hashes, found)) = chunks.next() {
             self.engine.contains_bitmap(hashes, found);
             for_each_absent(found, hashes.len(), |i| each(start + i));

@@ -7,7 +7,7 @@
 //! addresses, it took as long (4.8 and 13 ns for a lookup in L2, Emerald Rapids). Outside the
 //! caches the lines take the time.
 
-use crate::chunks::{Answer, Source, all, answered, ones, tell};
+use crate::chunks::{Answer, Chunks, Source, ones, tell};
 use crate::codec::{
     AskHasher, Hashing, Input, Kind, MOST_WORDS, Out, OwnHeader, SNAPSHOT_HEADER, admit, read_words, snapshot_bytes,
     write_words,
@@ -274,7 +274,7 @@ impl<T: Slots> Insert for Bucketed<T> {
 
     fn insert_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> Result<(), InsertError> {
         let access = self.access(AccessPlan::changes);
-        let (mut chunks, mut inserted, mut refused) = (answered(all(source)), 0, None);
+        let (mut chunks, mut inserted, mut refused) = (Chunks::of(source), 0, None);
         while let Some((start, hashes, flags)) = chunks.next() {
             if refused.is_some() {
                 flags.fill(0);
@@ -314,7 +314,7 @@ impl<T: Slots> Remove for Bucketed<T> {
 
     fn remove_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> usize {
         let access = self.access(AccessPlan::changes);
-        let (mut chunks, mut count) = (answered(all(source)), 0);
+        let (mut chunks, mut count) = (Chunks::of(source), 0);
         while let Some((start, hashes, removed)) = chunks.next() {
             self.tiles(access, hashes, |start, addresses| {
                 removed[start / 64] = AccessPlan::answers(addresses.iter().map(|address| self.table.remove(address)));

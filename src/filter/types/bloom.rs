@@ -149,7 +149,7 @@ impl Insert for Bloom {
         let BloomBits { bits, kernels } = &self.words;
         let changed = if Plan::of_inserts(source.len()).is_few() {
             let mut space = Few::default();
-            let hashes = source.few(&mut space);
+            let hashes = source.hashes(0..source.len(), &mut space);
             let (changed, count) = match hashes {
                 [] => return 0,
                 _ if kernels.ladder.plan(hashes.len()).is_single() => {

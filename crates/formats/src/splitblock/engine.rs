@@ -12,7 +12,7 @@ use core::num::NonZeroUsize;
 use core::{array, fmt};
 use lanebloom::codec::Identity;
 use lanebloom::hash::FilterHasher;
-use lanebloom::internal::bounds::{Load, Source};
+use lanebloom::internal::bounds::{Load, Scratch, Source};
 use lanebloom::internal::{AccessPlan, AtomicU64, Bits, Hint, Isa, Plan, Sets, acquire_if, assert_same_length};
 use lanebloom::traits::{Engine, FixedSize, Insert, Union};
 use lanebloom::{BuildError, Funnel, IncompatibleError, KeyHasher, Statistics};
@@ -335,14 +335,16 @@ impl Insert for SplitBlock<Owned> {
     fn insert_flagged(&self, source: &impl Source, mut answer: Option<&mut dyn FnMut(usize, &[u64])>) -> usize {
         if Plan::of_keys(source.len()).is_few() {
             let mut changed = 0;
-            self.insert_each(source.few(&mut Default::default()), &mut |_, _, bits| changed = bits);
+            let mut space = Scratch::<{ AccessPlan::TILE }>::default();
+            let hashes = source.hashes(0..source.len(), &mut space);
+            self.insert_each(hashes, &mut |_, _, bits| changed = bits);
             if let (Some(answer), 1..) = (answer, source.len()) {
                 answer(0, &[changed]);
             }
             return changed.count_ones() as usize;
         }
         let mut new = 0;
-        source.for_each_chunk(|start, hashes| {
+        source.for_each_chunk(usize::MAX, |start, hashes| {
             self.insert_each(hashes, &mut |at, _, changed| {
                 new += changed.count_ones() as usize;
                 if let Some(answer) = &mut answer {

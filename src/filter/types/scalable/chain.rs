@@ -2,7 +2,7 @@
 //! are searched for in all. Growth is lock-free, argued at [`ChainState`].
 
 use super::steps::{Steps, Taken};
-use crate::chunks::{Answer, CHUNK, Chunks, HASHED, Source, for_each_absent, tell, unpack_into};
+use crate::chunks::{Answer, CHUNK, HASHED, Source, for_each_absent, tell, unpack_into};
 use crate::error::{BuildError, BuildErrorKind, IncompatibleError, InsertError, InsertErrorKind, NoLayer};
 use crate::filter::parts::layers::{contains_any, fill_of_all};
 use crate::filter::parts::lines::{OwnWords, empty};
@@ -14,6 +14,7 @@ use crate::geometry::layout::Layout;
 use crate::geometry::sizing::Cell;
 use crate::kernel::{Isa, Plan};
 use crate::words::once::OnceBox;
+use crate::words::scratch::Scratch;
 use crate::words::sync::{AtomicU64, Ordering};
 use alloc::boxed::Box;
 use alloc::format;
@@ -580,8 +581,9 @@ fn insert_source(
     most: usize,
     mut answer: Answer<'_>,
 ) -> Result<usize, InsertError> {
-    let (mut chunks, mut at, mut new) = (source.chunks_of(0..source.len(), most), 0, 0);
-    while let Some(hashes) = chunks.next() {
+    let (mut space, mut at, mut new) = (Scratch::<HASHED>::default(), 0, 0);
+    while at < source.len() {
+        let hashes = source.hashes(at..source.len().min(at + most), &mut space);
         // Clearing the space for a whole chunk takes longer than the work on few keys.
         let inserted = if Plan::of_keys(hashes.len()).is_few() {
             insert_chunk::<64, 1>(into, at, hashes, &mut answer)

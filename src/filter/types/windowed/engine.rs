@@ -4,7 +4,7 @@
 use super::generations::Windowed;
 use super::list::{Generation, List};
 use super::settings::{NEVER, When};
-use crate::chunks::{Answer, Chunks, HASHED, Source, for_each_absent, ones, tell};
+use crate::chunks::{Answer, HASHED, Source, for_each_absent, ones, tell};
 use crate::error::{BuildError, IncompatibleError};
 use crate::filter::Statistics;
 use crate::filter::parts::layers::{contains_any, each_found, with_bitmap};
@@ -150,11 +150,10 @@ impl Insert for Windowed {
             _ => usize::MAX,
         };
         let most = if self.settings.renew { most } else { most.min(HASHED) };
-        let (mut chunks, mut start, mut new) = (source.chunks_of(0..source.len(), most), 0, 0);
-        while let Some(hashes) = chunks.next() {
+        let mut new = 0;
+        source.for_each_chunk(most, |start, hashes| {
             new += self.insert_chunk(hashes, &mut |at, bitmap| tell(&mut answer, start + at, bitmap));
-            start += hashes.len();
-        }
+        });
         new
     }
 
