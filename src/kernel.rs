@@ -177,7 +177,7 @@ impl<T: Load> Lookups<T> {
             probe: Probe {
                 fields: BitFields::new(words, bits),
                 line,
-                hint: (!traits.is_cached).then_some(Hint::L1),
+                hint: tuning.access(bytes, Hint::L1).hint(),
             },
             row: arch::lookup_row(isa.level(), words, bits),
             by_groups: tuning.takes_groups(bytes / lines),
@@ -199,7 +199,7 @@ fn traits(isa: Isa, layout: Layout, inlined: Inlined) -> Traits {
     Traits {
         words: layout.shape.words,
         has_two_lines: layout.shape.lines > 1,
-        is_cached: plan::is_cached(layout.blocks * LINE_BYTES),
+        bytes: layout.blocks * LINE_BYTES,
         is_inlined: inlined.is_some(),
         looks_first: isa.level().looks_first(),
     }

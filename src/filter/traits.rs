@@ -75,20 +75,26 @@ pub trait Engine: Sized {
     #[doc(hidden)]
     fn contains_bitmap(&self, hashes: &[u64], found: &mut [u64]);
 
-    /// [`contains_bitmap`](Self::contains_bitmap) for a few hashes, at most 64.
+    /// [`contains_bitmap`](Self::contains_bitmap) for a few hashes, at most 64, with their plan.
     #[doc(hidden)]
     #[inline]
-    fn contains_few_bitmap(&self, hashes: &[u64]) -> u64 {
+    fn contains_few_bitmap(&self, _: Plan, hashes: &[u64]) -> u64 {
         let mut bitmap = [0];
         self.contains_bitmap(hashes, &mut bitmap[..hashes.len().min(1)]);
         bitmap[0]
     }
 
-    /// [`contains`](Self::contains) for a few hashes, at most 64.
+    /// [`contains`](Self::contains) for a few hashes, at most 64, with their plan.
     #[doc(hidden)]
     #[inline]
-    fn contains_few(&self, hashes: &[u64], found: &mut [bool]) {
-        kernel::scalar::unpack_few(self.contains_few_bitmap(hashes), found);
+    fn contains_few(&self, plan: Plan, hashes: &[u64], found: &mut [bool]) {
+        match plan {
+            Plan::Single | Plan::Few => {
+                let places = hashes.iter().copied().zip(found);
+                self.contains_each(places, |place, found| *place = found);
+            }
+            _ => kernel::scalar::unpack_few(self.contains_few_bitmap(plan, hashes), found),
+        }
     }
 
     /// The keys that it was sized for.

@@ -1,5 +1,6 @@
-//! Calls the kernels: takes hashes, and gives answers. The filters call it. The ladder of a filter
-//! (`plan.rs`) says which function takes a batch; below, nothing asks for its length again.
+//! Calls the kernels: takes hashes, and gives answers. The filters call it. The plan of a batch
+//! (`plan.rs`) says which function takes it. A caller brings the plan of a few hashes. That of a
+//! chunk is asked here, since the last chunk of a batch may have few.
 
 use super::dispatch::Gather;
 use super::plan::{AccessPlan, Plan};
@@ -38,8 +39,8 @@ impl<T: Load> Lookups<T> {
 
     /// Whether each of a few hashes is found.
     #[inline]
-    pub(crate) fn contains_few(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [bool]) {
-        match self.ladder.plan(hashes.len()) {
+    pub(crate) fn contains_few(&self, plan: Plan, lines: Lines<'_, T>, hashes: &[u64], found: &mut [bool]) {
+        match plan {
             Plan::Single => self.contains_each(lines, hashes.iter().copied().zip(found), |place, found| *place = found),
             // SAFETY: as in `contains`.
             Plan::Few => unsafe { (self.batches().few_flags)(lines, hashes, &self.probe, found) },
@@ -47,7 +48,7 @@ impl<T: Load> Lookups<T> {
                 // SAFETY: as in `contains`.
                 (Plan::Groups, Some((flags, _))) => unsafe { flags(lines, hashes, &self.probe, found) },
                 _ => {
-                    let bitmap = self.planned_bitmap(plan, lines, hashes);
+                    let bitmap = self.contains_few_bitmap(plan, lines, hashes);
                     // SAFETY: as in `contains`.
                     unsafe { (self.unpack)(&[bitmap], found) }
                 }
@@ -56,13 +57,8 @@ impl<T: Load> Lookups<T> {
     }
 
     /// [`contains_few`](Self::contains_few) as a bitmap.
-    #[inline]
-    pub(crate) fn contains_few_bitmap(&self, lines: Lines<'_, T>, hashes: &[u64]) -> u64 {
-        self.planned_bitmap(self.ladder.plan(hashes.len()), lines, hashes)
-    }
-
     #[inline(always)]
-    fn planned_bitmap(&self, plan: Plan, lines: Lines<'_, T>, hashes: &[u64]) -> u64 {
+    pub(crate) fn contains_few_bitmap(&self, plan: Plan, lines: Lines<'_, T>, hashes: &[u64]) -> u64 {
         match plan {
             Plan::Single => {
                 // The last one first: to shift by a number that varies takes longer.
@@ -71,9 +67,9 @@ impl<T: Load> Lookups<T> {
                 self.contains_each(lines, reversed, |(), one| found = found << 1 | u64::from(one));
                 found
             }
-            Plan::Pipeline => {
+            Plan::Tile | Plan::Pipeline => {
                 let mut found = [0];
-                self.contains_many(lines, hashes, &mut found);
+                self.contains_many(plan, self.gather, lines, hashes, &mut found);
                 found[0]
             }
             few => self.line_few(few, lines, hashes),
@@ -84,28 +80,43 @@ impl<T: Load> Lookups<T> {
     #[inline]
     pub(crate) fn contains_hashes(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
         match self.ladder.plan(hashes.len()) {
-            Plan::Pipeline => self.contains_many(lines, hashes, found),
-            few => found.fill(self.planned_bitmap(few, lines, hashes)),
+            plan @ (Plan::Tile | Plan::Pipeline) => self.contains_many(plan, self.gather, lines, hashes, found),
+            few => found.fill(self.contains_few_bitmap(few, lines, hashes)),
         }
     }
 
+    /// By the table's function for batches, or one by one if there is none. `gather` is for keys
+    /// with two lines.
     #[inline]
-    fn contains_many(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
-        match self.gather {
-            None => self.line_many(lines, hashes, found),
-            Some(gather) => self.two_lines_contain(gather, lines, hashes, found),
+    fn contains_many(
+        &self,
+        plan: Plan,
+        gather: Option<Gather>,
+        mut lines: Lines<'_, T>,
+        hashes: &[u64],
+        found: &mut [u64],
+    ) {
+        match (gather, &self.batches().batch) {
+            (Some(gather), _) => self.two_lines_contain(plan, gather, lines, hashes, found),
+            // SAFETY: as in `contains`.
+            (None, Some(forms)) => unsafe {
+                forms.pick(self.by_groups)(lines, &self.probe.fields, self.access, hashes, found);
+            },
+            (None, None) => one_by_one(&mut lines, self.access, hashes, found, |lines, hash| {
+                // SAFETY: as in `contains`.
+                unsafe { (self.probe.line)(*lines, hash, &self.probe) }
+            }),
         }
     }
 
     // A call, so that the batches of one line have a small stack frame.
     #[inline(never)]
-    fn two_lines_contain(&self, gather: Gather, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
+    fn two_lines_contain(&self, plan: Plan, gather: Gather, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
+        let line = |line: Lines<'_, T>, hashes: &[u64], found: &mut [u64]| {
+            self.line_contains_hashes(line, hashes, found);
+        };
         // SAFETY: as in `contains`.
-        unsafe {
-            two_lines::contains_hashes(lines, hashes, found, gather, self.probe.hint, |line, hashes, found| {
-                self.line_contains_hashes(line, hashes, found)
-            });
-        }
+        unsafe { two_lines::contains_hashes(plan, lines, hashes, found, gather, self.probe.hint, line) }
     }
 }
 
@@ -114,7 +125,7 @@ impl<T: Load> Lookups<T> {
     #[inline(never)]
     fn line_contains_hashes(&self, lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
         match self.line_ladder.plan(hashes.len()) {
-            Plan::Pipeline => self.line_many(lines, hashes, found),
+            plan @ (Plan::Tile | Plan::Pipeline) => self.contains_many(plan, None, lines, hashes, found),
             few => found.fill(self.line_few(few, lines, hashes)),
         }
     }
@@ -129,20 +140,6 @@ impl<T: Load> Lookups<T> {
         };
         // SAFETY: as in `contains`.
         unsafe { lookup(lines, hashes, &self.probe) }
-    }
-
-    #[inline]
-    fn line_many(&self, mut lines: Lines<'_, T>, hashes: &[u64], found: &mut [u64]) {
-        match &self.batches().batch {
-            // SAFETY: as in `contains`.
-            Some(forms) => unsafe {
-                forms.pick(self.by_groups)(lines, &self.probe.fields, self.access, hashes, found);
-            },
-            None => one_by_one(&mut lines, self.access, hashes, found, |lines, hash| {
-                // SAFETY: as in `contains`.
-                unsafe { (self.probe.line)(*lines, hash, &self.probe) }
-            }),
-        }
     }
 }
 
@@ -197,30 +194,40 @@ impl Kernels {
 
     /// Whether each hash's insert changed the filter, for a few.
     #[inline]
-    pub(crate) fn insert_few(&self, bits: &Bits, hashes: &[u64]) -> u64 {
-        let mut changed = [0];
-        self.insert_hashes(bits, hashes, &mut changed[..hashes.len().min(1)]);
-        changed[0]
+    pub(crate) fn insert_few(&self, plan: Plan, bits: &Bits, hashes: &[u64]) -> u64 {
+        let insert = |hash| self.insert(bits, hash);
+        match plan {
+            Plan::Single => few_bitmap(hashes, &bits.shared(), None, insert),
+            Plan::Tile | Plan::Pipeline => {
+                let mut changed = [0];
+                self.insert_many(plan, bits, hashes, &mut changed);
+                changed[0]
+            }
+            _ if self.looks_first() => self.look_up_and_insert(bits, hashes),
+            _ => few_bitmap(
+                hashes,
+                &bits.shared(),
+                self.access.hint().map(|_| Hint::L1Write),
+                insert,
+            ),
+        }
     }
 
     /// Whether each hash's insert changed the filter, as a bitmap.
     #[inline]
     pub(crate) fn insert_hashes(&self, bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
         match self.ladder.plan(hashes.len()) {
-            Plan::Pipeline => self.insert_many(bits, hashes, changed),
-            Plan::Single => changed.fill(few_bitmap(hashes, &bits.shared(), None, |hash| self.insert(bits, hash))),
-            _ if self.looks_first() => changed.fill(self.look_up_and_insert(bits, hashes)),
-            _ => {
-                let hint = self.access.hint().map(|_| Hint::L1Write);
-                changed.fill(few_bitmap(hashes, &bits.shared(), hint, |hash| self.insert(bits, hash)));
-            }
+            plan @ (Plan::Tile | Plan::Pipeline) => self.insert_many(plan, bits, hashes, changed),
+            few => changed.fill(self.insert_few(few, bits, hashes)),
         }
     }
 
     /// A hash that is found needs no insert. Of equal ones that are not, the first sets the bits.
     #[inline]
     fn look_up_and_insert(&self, bits: &Bits, hashes: &[u64]) -> u64 {
-        let mut missing = !self.lookups.contains_few_bitmap(bits.shared(), hashes) & !(u64::MAX << hashes.len());
+        let plan = self.lookups.ladder.plan(hashes.len());
+        let found = self.lookups.contains_few_bitmap(plan, bits.shared(), hashes);
+        let mut missing = !found & !(u64::MAX << hashes.len());
         let mut changed = 0;
         while missing != 0 {
             let i = missing.trailing_zeros();
@@ -232,10 +239,10 @@ impl Kernels {
     }
 
     #[inline]
-    fn insert_many(&self, bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
+    fn insert_many(&self, plan: Plan, bits: &Bits, hashes: &[u64], changed: &mut [u64]) {
         if self.has_two_lines() {
             let (lines, hint) = (bits.shared(), self.lookups.probe.hint);
-            return two_lines::insert_hashes(lines, hashes, changed, hint, |line, hashes, changed| {
+            return two_lines::insert_hashes(plan, lines, hashes, changed, hint, |line, hashes, changed| {
                 self.line_insert_hashes(line, hashes, changed);
             });
         }
@@ -267,7 +274,7 @@ impl Kernels {
     pub(crate) fn line_insert_hashes(&self, lines: Lines<'_, AtomicU64>, hashes: &[u64], changed: &mut [u64]) {
         let insert = |hash| self.line_insert(lines, hash);
         match self.line_ladder.plan(hashes.len()) {
-            Plan::Pipeline => self.line_insert_many(lines, hashes, changed, insert),
+            Plan::Tile | Plan::Pipeline => self.line_insert_many(lines, hashes, changed, insert),
             _ => {
                 let hint = self.access.hint().map(|_| Hint::L1Write);
                 changed.fill(few_bitmap(hashes, &lines, hint, insert));

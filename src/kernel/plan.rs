@@ -5,7 +5,8 @@
 //! |---|---|---|
 //! | [`Plan::Single`] | single calls, which the processor overlaps by itself | fewer than [`Ladder`]'s `few` |
 //! | [`Plan::Few`] | lines prefetched, then single lookups in one function | |
-//! | [`Plan::Groups`] | a few by groups of vectors, where the instruction set has a function for it | up to a word of a bitmap |
+//! | [`Plan::Groups`] | a few by groups of vectors, where the instruction set has a function for it | |
+//! | [`Plan::Tile`] | as `Pipeline`, but the answers fit a word of a bitmap | up to 64 |
 //! | [`Plan::Pipeline`] | chunks, by tiles or groups, lines prefetched far ahead | the rest |
 //!
 //! A filter has a [`Ladder`] for lookups and one for inserts, made with its kernels. Keys that are
@@ -57,6 +58,8 @@ pub enum Plan {
     Few,
     /// A few by groups, or keys that are hashed by vectors.
     Groups,
+    /// A pipeline whose answers fit a word.
+    Tile,
     /// Chunks and a pipeline. It takes longer to begin.
     Pipeline,
 }
@@ -91,12 +94,7 @@ impl Plan {
     #[inline(always)]
     #[must_use]
     pub const fn of_keys(keys: usize) -> Self {
-        Ladder {
-            few: if IS_CHECKED { 1 } else { 5 },
-            groups: 16,
-            pipeline: FEW + 1,
-        }
-        .plan(keys)
+        Ladder::of_lookups_from(if IS_CHECKED { 1 } else { 5 }, 16, FEW + 1).plan(keys)
     }
 
     /// As [`of_keys`](Self::of_keys), for inserts. A few are hashed one by one; whether single
@@ -111,7 +109,8 @@ impl Plan {
     pub const fn of_inserts(keys: usize) -> Self {
         Ladder {
             few: FEW_INSERTS,
-            groups: if IS_CHECKED { FEWEST_INSERTS_IN_A_PIPELINE } else { 16 },
+            groups: 16,
+            tile: FEWEST_INSERTS_IN_A_PIPELINE,
             pipeline: FEWEST_INSERTS_IN_A_PIPELINE,
         }
         .plan(keys)
@@ -121,24 +120,14 @@ impl Plan {
     #[inline(always)]
     #[must_use]
     pub const fn of_hashes(hashes: usize) -> Self {
-        Ladder {
-            few: 2,
-            groups: FEW + 1,
-            pipeline: FEW + 1,
-        }
-        .plan(hashes)
+        Ladder::of_lookups_from(2, 2, 2).plan(hashes)
     }
 
-    /// For lookups by scalar code, which single calls overlap as well as a few.
+    /// For lookups by scalar code without branches, which the processor overlaps by itself.
     #[inline(always)]
     #[must_use]
-    pub const fn of_scalar(keys: usize) -> Self {
-        Ladder {
-            few: 32,
-            groups: 32,
-            pipeline: 32,
-        }
-        .plan(keys)
+    pub const fn of_scalar(hashes: usize) -> Self {
+        Ladder::of_lookups_from(2, 32, 32).plan(hashes)
     }
 }
 
@@ -158,6 +147,7 @@ const IN_GROUPS: usize = 24;
 pub(crate) struct Ladder {
     few: usize,
     groups: usize,
+    tile: usize,
     pipeline: usize,
 }
 
@@ -166,7 +156,8 @@ pub(crate) struct Ladder {
 pub(super) struct Traits {
     pub(super) words: usize,
     pub(super) has_two_lines: bool,
-    pub(super) is_cached: bool,
+    /// Bytes of the filter.
+    pub(super) bytes: usize,
     /// Single calls are inlined.
     pub(super) is_inlined: bool,
     /// A lookup is faster than to make the masks of an insert, and comes first. The instruction set
@@ -182,10 +173,21 @@ impl Ladder {
             Plan::Single
         } else if len >= self.pipeline {
             Plan::Pipeline
+        } else if len >= self.tile {
+            Plan::Tile
         } else if len >= self.groups {
             Plan::Groups
         } else {
             Plan::Few
+        }
+    }
+
+    const fn of_lookups_from(few: usize, groups: usize, tile: usize) -> Self {
+        Self {
+            few,
+            groups,
+            tile,
+            pipeline: FEW + 1,
         }
     }
 
@@ -195,21 +197,10 @@ impl Ladder {
     /// memory. (Zen 4, flags of 16: 1.5 ns one by one and 1.8 in groups at 32 KiB, 12.4 and 10.2 at
     /// 64 MiB.)
     pub(super) const fn of_line(traits: Traits) -> Self {
-        if !traits.looks_first {
-            return Self {
-                few: 0,
-                groups: 16,
-                pipeline: 16,
-            };
-        }
-        Self {
-            few: 0,
-            groups: if traits.words <= 2 && !traits.is_cached {
-                16
-            } else {
-                IN_GROUPS
-            },
-            pipeline: FEW + 1,
+        match (traits.looks_first, traits.words, is_cached(traits.bytes)) {
+            (false, ..) => Self::of_lookups_from(0, 16, 16),
+            (true, 1 | 2, false) => Self::of_lookups_from(0, 16, FEW + 1),
+            _ => Self::of_lookups_from(0, IN_GROUPS, FEW + 1),
         }
     }
 
@@ -223,7 +214,7 @@ impl Ladder {
     pub(super) const fn of_lookups(traits: Traits) -> Self {
         let line = Self::of_line(traits);
         let takes_few = traits.looks_first && !traits.has_two_lines;
-        let few = match (traits.is_inlined, takes_few, traits.is_cached) {
+        let few = match (traits.is_inlined, takes_few, is_cached(traits.bytes)) {
             (true, true, true) => IN_GROUPS,
             (true, true, false) => 16,
             (true, false, true) => FEW,
@@ -234,11 +225,7 @@ impl Ladder {
         };
         if traits.has_two_lines {
             // Both lines of a few are looked up as those of many.
-            return Self {
-                few,
-                groups: few,
-                pipeline: few,
-            };
+            return Self::of_lookups_from(few, few, few);
         }
         Self { few, ..line }
     }
@@ -250,32 +237,30 @@ impl Ladder {
     /// Four present ones: 14 and 22, 29 and 27. Eight new ones of two words: 50 and 32.)
     pub(super) const fn of_inserts(traits: Traits) -> Self {
         let lookups = Self::of_lookups(traits);
-        let few = match (traits.is_inlined, traits.is_cached) {
+        let few = match (traits.is_inlined, is_cached(traits.bytes)) {
+            _ if IS_CHECKED => FEW_INSERTS,
             (_, true) if lookups.few > IN_GROUPS => IN_GROUPS,
             (_, true) => lookups.few,
             (true, false) => 8,
             (false, false) => FEW_INSERTS,
         };
-        let pipeline = match (traits.looks_first, traits.has_two_lines) {
+        let tile = match (traits.looks_first, traits.has_two_lines) {
             (true, _) => 32,
             (false, true) => 0,
             (false, false) => 16,
         };
         Self {
             few,
-            groups: pipeline,
-            pipeline,
+            groups: tile,
+            tile,
+            pipeline: FEWEST_INSERTS_IN_A_PIPELINE,
         }
     }
 
     /// For inserts into one line of each hash.
     pub(super) const fn of_line_inserts(traits: Traits) -> Self {
-        let Self { pipeline, .. } = Self::of_line(traits);
-        Self {
-            few: 0,
-            groups: pipeline,
-            pipeline,
-        }
+        let Self { tile, .. } = Self::of_line(traits);
+        Self::of_lookups_from(0, tile, tile)
     }
 }
 
@@ -286,8 +271,7 @@ const CACHED_BYTES: usize = 2 << 20;
 
 /// Whether lookups in a filter of this size, in bytes, do without prefetching.
 #[inline(always)]
-#[must_use]
-pub(super) const fn is_cached(bytes: usize) -> bool {
+const fn is_cached(bytes: usize) -> bool {
     bytes <= CACHED_BYTES
 }
 

@@ -178,7 +178,8 @@ fn agree(shape: Shape, isa: Isa, blocks: usize, plain: &Kernels, kernels: &Kerne
         assert_eq!(flags, expected, "{shape:?}, {isa:?}, {blocks} blocks, {len} hashes");
         if len <= plan::FEW {
             let mut few = vec![false; len];
-            kernels.lookups().contains_few(batch.shared(), &asked, &mut few);
+            let lookups = kernels.lookups();
+            lookups.contains_few(lookups.ladder.plan(len), batch.shared(), &asked, &mut few);
             assert_eq!(few, expected, "{shape:?}, {isa:?}, {blocks} blocks, {len} hashes");
         }
     }

@@ -56,6 +56,7 @@ pub(super) fn both<T: Load>(
 /// The CPU has what `gather` needs.
 #[inline(always)]
 pub(super) unsafe fn contains_hashes<T: Load>(
+    plan: Plan,
     lines: Lines<'_, T>,
     hashes: &[u64],
     found: &mut [u64],
@@ -63,7 +64,7 @@ pub(super) unsafe fn contains_hashes<T: Load>(
     hint: Option<Hint>,
     line: impl Fn(Lines<'_, T>, &[u64], &mut [u64]),
 ) {
-    if let (Some(hint), true) = (hint, Plan::of_keys(hashes.len()).is_few()) {
+    if let (Some(hint), true) = (hint, plan.is_few()) {
         // All lines at once: a few keys take as long as they wait, twice if one line after another.
         prefetch_seconds(lines, hashes, hint);
     }
@@ -171,6 +172,7 @@ pub(super) fn insert(lines: Lines<'_, AtomicU64>, hash: u64, line: impl Fn(Lines
 
 /// [`insert`] of every hash, as a bitmap. `line` inserts hashes into one line.
 pub(super) fn insert_hashes(
+    plan: Plan,
     lines: Lines<'_, AtomicU64>,
     hashes: &[u64],
     changed: &mut [u64],
@@ -178,7 +180,7 @@ pub(super) fn insert_hashes(
     line: impl Fn(Lines<'_, AtomicU64>, &[u64], &mut [u64]),
 ) {
     let [first, other] = lines.halves();
-    if let (Some(_), true) = (hint, Plan::of_inserts(hashes.len()).is_few()) {
+    if let (Some(_), true) = (hint, plan.is_few()) {
         prefetch_seconds(lines, hashes, Hint::L1Write);
     }
     each_pass(hashes, changed, |hashes, seconds, changed, more| {

@@ -86,25 +86,24 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
     #[inline]
     pub fn contains_batch<K: Funnel>(&self, keys: &[K], out: &mut [bool]) {
         assert_same_length(keys.len(), out.len());
-        if Plan::of_keys(keys.len()).is_single() {
-            for (key, found) in keys.iter().zip(out) {
-                *found = self.contains(key);
+        match Plan::of_keys(keys.len()) {
+            Plan::Single => {
+                for (key, found) in keys.iter().zip(out) {
+                    *found = self.contains(key);
+                }
             }
-            return;
+            Plan::Pipeline => self.contains_many(self.keys(keys), out),
+            _ => self.contains_few(keys, out),
         }
-        self.contains_several(keys, out);
     }
 
-    // A call, so that a few keys cost what single calls do.
+    // A call, so that single calls are small enough to be inlined.
     #[inline(never)]
-    fn contains_several<K: Funnel>(&self, keys: &[K], out: &mut [bool]) {
-        let source = self.keys(keys);
-        if Plan::of_keys(keys.len()).is_few() {
-            return self
-                .engine
-                .contains_few(source.hashes(0..keys.len(), &mut Few::default()), out);
-        }
-        self.contains_many(source, out);
+    fn contains_few<K: Funnel>(&self, keys: &[K], out: &mut [bool]) {
+        let (plan, source) = (self.engine.plan(keys.len()), self.keys(keys));
+        let mut space = Few::default();
+        self.engine
+            .contains_few(plan, source.hashes(0..keys.len(), &mut space), out);
     }
 
     /// [`contains_batch`](Self::contains_batch) into a new vector.
@@ -135,20 +134,19 @@ impl<E: Engine, S: KeyHasher> Filter<E, S> {
     /// ```
     pub fn contains_batch_bitmap<K: Funnel>(&self, keys: &[K], out: &mut [u64]) {
         assert_bitmap_length(keys.len(), out.len());
-        if Plan::of_keys(keys.len()).is_single() {
-            return out.fill(bitmap_of(keys, |key| self.contains(key)));
-        }
         let source = self.keys(keys);
-        if Plan::of_keys(keys.len()).is_few() {
-            return out.fill(
-                self.engine
-                    .contains_few_bitmap(source.hashes(0..keys.len(), &mut Few::default())),
-            );
+        match Plan::of_keys(keys.len()) {
+            Plan::Single => out.fill(bitmap_of(keys, |key| self.contains(key))),
+            Plan::Pipeline => source.for_each_chunk(CHUNK, |start, hashes| {
+                let found = &mut out[start / 64..][..hashes.len().div_ceil(64)];
+                self.engine.contains_bitmap(hashes, found);
+            }),
+            _ => {
+                let mut space = Few::default();
+                let hashes = source.hashes(0..keys.len(), &mut space);
+                out.fill(self.engine.contains_few_bitmap(self.engine.plan(hashes.len()), hashes));
+            }
         }
-        source.for_each_chunk(CHUNK, |start, hashes| {
-            self.engine
-                .contains_bitmap(hashes, &mut out[start / 64..][..hashes.len().div_ceil(64)]);
-        });
     }
 
     /// Calls `each` with the position of every key that is certainly not in the filter, in order.
@@ -214,20 +212,20 @@ impl<E: Engine, S> Filter<E, S> {
     #[inline(always)]
     pub fn contains_hashes(&self, hashes: &[u64], out: &mut [bool]) {
         assert_same_length(hashes.len(), out.len());
-        if self.engine.plan(hashes.len()).is_single() {
-            let places = hashes.iter().copied().zip(out);
-            return self.engine.contains_each(places, |place, found| *place = found);
+        match self.engine.plan(hashes.len()) {
+            Plan::Single => {
+                let places = hashes.iter().copied().zip(out);
+                self.engine.contains_each(places, |place, found| *place = found);
+            }
+            Plan::Pipeline => self.contains_many(hashes, out),
+            few => self.contains_few_hashes(few, hashes, out),
         }
-        self.contains_several_hashes(hashes, out);
     }
 
-    // A call, so that the loop of a few is small enough to be inlined everywhere.
+    // A call, so that the loop of single calls is small enough to be inlined everywhere.
     #[inline(never)]
-    fn contains_several_hashes(&self, hashes: &[u64], out: &mut [bool]) {
-        if Plan::of_keys(hashes.len()).is_few() {
-            return self.engine.contains_few(hashes, out);
-        }
-        self.contains_many(hashes, out);
+    fn contains_few_hashes(&self, plan: Plan, hashes: &[u64], out: &mut [bool]) {
+        self.engine.contains_few(plan, hashes, out);
     }
 
     /// [`contains_batch_bitmap`](Self::contains_batch_bitmap) by hash. Panics if `out` has not
@@ -244,21 +242,22 @@ impl<E: Engine, S> Filter<E, S> {
     /// ```
     #[inline(always)]
     pub fn contains_hashes_bitmap(&self, hashes: &[u64], out: &mut [u64]) {
+        let plan = self.engine.plan(hashes.len());
         match (hashes, &mut *out) {
             // One word is the right length for these: from 1 to 64.
-            ([_, ..], [found]) if self.engine.plan(hashes.len()).is_single() => {
+            ([_, ..], [found]) if plan.is_single() => {
                 *found = bitmap_of(hashes, |&hash| self.engine.contains(hash));
             }
-            _ => self.contains_several_hashes_bitmap(hashes, out),
+            _ => self.contains_many_bitmap(plan, hashes, out),
         }
     }
 
-    // A call, as `contains_several_hashes`.
+    // A call, as `contains_few_hashes`.
     #[inline(never)]
-    fn contains_several_hashes_bitmap(&self, hashes: &[u64], out: &mut [u64]) {
+    fn contains_many_bitmap(&self, plan: Plan, hashes: &[u64], out: &mut [u64]) {
         assert_bitmap_length(hashes.len(), out.len());
         match out {
-            [found] if Plan::of_keys(hashes.len()).is_few() => *found = self.engine.contains_few_bitmap(hashes),
+            [found] => *found = self.engine.contains_few_bitmap(plan, hashes),
             _ => self.engine.contains_bitmap(hashes, out),
         }
     }

@@ -132,15 +132,17 @@ impl<W: LineWords> Engine for Bloom<W> {
     }
 
     #[inline]
-    fn contains_few_bitmap(&self, hashes: &[u64]) -> u64 {
-        let found = self.words.lookups().contains_few_bitmap(self.words.lines(), hashes);
+    fn contains_few_bitmap(&self, plan: Plan, hashes: &[u64]) -> u64 {
+        let lookups = self.words.lookups();
+        let found = lookups.contains_few_bitmap(plan, self.words.lines(), hashes);
         bits::acquire();
         found
     }
 
     #[inline]
-    fn contains_few(&self, hashes: &[u64], found: &mut [bool]) {
-        self.words.lookups().contains_few(self.words.lines(), hashes, found);
+    fn contains_few(&self, plan: Plan, hashes: &[u64], found: &mut [bool]) {
+        let lookups = self.words.lookups();
+        lookups.contains_few(plan, self.words.lines(), hashes, found);
         bits::acquire();
     }
 

@@ -19,7 +19,6 @@ use crate::filter::traits::{Count, Encode, Engine, FixedSize, Insert, Planned, R
 use crate::geometry::sizing::{MAX_BITS_PER_KEY, Request};
 use crate::kernel::Plan;
 use crate::kernel::plan::AccessPlan;
-use crate::kernel::scalar::unpack_few;
 use crate::words::bits::{self, Hint, Load};
 use crate::words::sync::{AtomicU64, Ordering};
 use alloc::format;
@@ -161,15 +160,9 @@ impl<T: Slots> Engine for Bucketed<T> {
         });
     }
 
-    /// One by one: a lookup does not branch.
-    #[inline]
-    fn contains_few(&self, hashes: &[u64], found: &mut [bool]) {
-        if !Plan::of_scalar(hashes.len()).is_few() {
-            return unpack_few(self.contains_few_bitmap(hashes), found);
-        }
-        for (&hash, found) in hashes.iter().zip(found) {
-            *found = self.contains(hash);
-        }
+    #[inline(always)]
+    fn plan(&self, hashes: usize) -> Plan {
+        Plan::of_scalar(hashes)
     }
 
     fn expected_keys(&self) -> usize {

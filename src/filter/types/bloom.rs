@@ -147,29 +147,28 @@ impl Insert for Bloom {
     #[inline]
     fn insert_flagged(&self, source: &impl Source, mut answer: Answer<'_>) -> usize {
         let BloomBits { bits, kernels } = &self.words;
-        let changed = if Plan::of_inserts(source.len()).is_few() {
-            let mut space = Few::default();
-            let hashes = source.hashes(0..source.len(), &mut space);
-            let (changed, count) = match hashes {
-                [] => return 0,
-                _ if kernels.ladder.plan(hashes.len()).is_single() => {
-                    let (mut changed, mut count) = (0, 0);
+        let changed = match kernels.ladder.plan(source.len()) {
+            Plan::Pipeline => sorted_insert::insert(bits, kernels, source, answer),
+            few => {
+                let mut space = Few::default();
+                let (mut changed, mut count) = (0, 0);
+                let hashes = match source.hashes(0..source.len(), &mut space) {
+                    [] => return 0,
+                    hashes => hashes,
+                };
+                if few.is_single() {
                     for (i, &hash) in hashes.iter().enumerate() {
                         let new = kernels.insert(bits, hash);
                         changed |= u64::from(new) << i;
                         count += usize::from(new);
                     }
-                    (changed, count)
+                } else {
+                    changed = kernels.insert_few(few, bits, hashes);
+                    count = changed.count_ones() as usize;
                 }
-                _ => {
-                    let changed = kernels.insert_few(bits, hashes);
-                    (changed, changed.count_ones() as usize)
-                }
-            };
-            tell(&mut answer, 0, &[changed]);
-            count
-        } else {
-            sorted_insert::insert(bits, kernels, source, answer)
+                tell(&mut answer, 0, &[changed]);
+                count
+            }
         };
         bits::acquire();
         changed

@@ -76,9 +76,10 @@ use crate::filter::{Filter, Statistics};
 use crate::geometry::sizing::Request;
 use crate::hash::Murmur3;
 use crate::hash::bytes::mix;
+use crate::kernel::Isa;
 use crate::kernel::plan::AccessPlan;
-use crate::kernel::{Isa, Plan};
 use crate::words::bits;
+use crate::words::scratch::Scratch;
 use alloc::format;
 use alloc::vec::Vec;
 use core::fmt;
@@ -207,44 +208,27 @@ impl Planned for Tombstone {
 impl Tombstone {
     /// Looks hashes up among the added ones; passes the tombstones of those found to `second`.
     fn look_up(&self, hashes: &[u64], answers: &mut [u64], second: impl Fn(&[u64], &mut [u64])) {
-        let chunks = hashes.chunks(HASHED).zip(answers.chunks_mut(HASHED / 64));
-        for (hashes, answers) in chunks {
-            // Clearing the space for a whole chunk takes longer than the work on a few keys.
-            if Plan::of_keys(hashes.len()).is_few() {
-                self.look_up_chunk(hashes, answers, &mut [0; 64], &mut [0; 1], &second);
-            } else {
-                self.look_up_chunk(hashes, answers, &mut [0; HASHED], &mut [0; HASHED / 64], &second);
+        let (mut space, mut bitmap) = (Scratch::<HASHED>::default(), Scratch::<{ HASHED / 64 }>::default());
+        for (hashes, found) in hashes.chunks(HASHED).zip(answers.chunks_mut(HASHED / 64)) {
+            self.added.contains_bitmap(hashes, found);
+            let (tombstones, mut count) = (space.first(hashes.len()), 0);
+            for (hashes, found) in hashes.chunks(64).zip(&*found) {
+                AccessPlan::each_one(*found, |i| {
+                    tombstones[count] = tombstone(hashes[i]);
+                    count += 1;
+                });
             }
-        }
-    }
-
-    /// [`look_up`](Self::look_up) for a chunk, with space for its tombstones and their answers.
-    fn look_up_chunk(
-        &self,
-        hashes: &[u64],
-        found: &mut [u64],
-        tombstones: &mut [u64],
-        both: &mut [u64],
-        second: impl Fn(&[u64], &mut [u64]),
-    ) {
-        self.added.contains_bitmap(hashes, found);
-        let mut count = 0;
-        for (hashes, found) in hashes.chunks(64).zip(&*found) {
-            AccessPlan::each_one(*found, |i| {
-                tombstones[count] = tombstone(hashes[i]);
-                count += 1;
-            });
-        }
-        let both = &mut both[..count.div_ceil(64)];
-        second(&tombstones[..count], both);
-        let mut next = 0;
-        for found in found {
-            AccessPlan::each_one(*found, |i| {
-                if both[next / 64] >> (next % 64) & 1 == 0 {
-                    *found &= !(1 << i);
-                }
-                next += 1;
-            });
+            let both = bitmap.first(count.div_ceil(64));
+            second(&tombstones[..count], both);
+            let mut next = 0;
+            for found in found {
+                AccessPlan::each_one(*found, |i| {
+                    if both[next / 64] >> (next % 64) & 1 == 0 {
+                        *found &= !(1 << i);
+                    }
+                    next += 1;
+                });
+            }
         }
     }
 }

@@ -210,7 +210,7 @@ impl<C: Content> SplitBlock<C> {
     #[inline(always)]
     fn prefetch_few(&self, hashes: &[u64]) {
         let blocks = self.blocks();
-        if !Plan::of_keys(hashes.len()).is_single() && AccessPlan::prefetches(self.memory_bytes()) {
+        if AccessPlan::prefetches(self.memory_bytes()) {
             for hash in hashes {
                 Hint::L1.prefetch(&raw const blocks[block_index(*hash, blocks.len())]);
             }
@@ -244,28 +244,37 @@ impl<C: Content> Engine for SplitBlock<C> {
         acquire_if(C::SHARED);
     }
 
-    fn contains_few_bitmap(&self, hashes: &[u64]) -> u64 {
-        if !Plan::of_scalar(hashes.len()).is_few() {
-            let mut found = [0];
-            self.contains_bitmap(hashes, &mut found);
-            return found[0];
-        }
-        self.prefetch_few(hashes);
-        let bit = |(i, hash): (usize, &u64)| u64::from(self.holds(*hash)) << i;
-        let found = hashes.iter().enumerate().map(bit).fold(0, |found, bit| found | bit);
-        acquire_if(C::SHARED);
-        found
+    #[inline(always)]
+    fn plan(&self, hashes: usize) -> Plan {
+        Plan::of_scalar(hashes)
     }
 
-    fn contains_few(&self, hashes: &[u64], found: &mut [bool]) {
-        if !Plan::of_scalar(hashes.len()).is_few() {
-            return Isa::best().unpack()(&[self.contains_few_bitmap(hashes)], found);
+    fn contains_few_bitmap(&self, plan: Plan, hashes: &[u64]) -> u64 {
+        let mut found = [0];
+        match plan {
+            Plan::Single | Plan::Few => {
+                self.prefetch_few(hashes);
+                for (i, hash) in hashes.iter().enumerate() {
+                    found[0] |= u64::from(self.holds(*hash)) << i;
+                }
+                acquire_if(C::SHARED);
+            }
+            _ => self.contains_bitmap(hashes, &mut found),
         }
-        self.prefetch_few(hashes);
-        for (hash, found) in hashes.iter().zip(found) {
-            *found = self.holds(*hash);
+        found[0]
+    }
+
+    fn contains_few(&self, plan: Plan, hashes: &[u64], found: &mut [bool]) {
+        match plan {
+            Plan::Single | Plan::Few => {
+                self.prefetch_few(hashes);
+                for (hash, found) in hashes.iter().zip(found) {
+                    *found = self.holds(*hash);
+                }
+                acquire_if(C::SHARED);
+            }
+            _ => Isa::best().unpack()(&[self.contains_few_bitmap(plan, hashes)], found),
         }
-        acquire_if(C::SHARED);
     }
 
     fn expected_keys(&self) -> usize {

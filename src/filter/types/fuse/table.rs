@@ -13,7 +13,6 @@ use crate::geometry::fuse::{
 };
 use crate::kernel::fuse::FuseCells;
 use crate::kernel::plan::AccessPlan;
-use crate::kernel::scalar::unpack_few;
 use crate::kernel::{Isa, Plan};
 use crate::words::chunks::{as_chunks, as_chunks_mut};
 use crate::words::memory::Words;
@@ -141,15 +140,9 @@ impl<B: FuseBytes> Engine for Fuse<B> {
         self.cells().contains_bitmap(self.isa, access, hashes, found);
     }
 
-    /// One by one: a lookup does not branch.
-    #[inline]
-    fn contains_few(&self, hashes: &[u64], found: &mut [bool]) {
-        if !Plan::of_scalar(hashes.len()).is_few() {
-            return unpack_few(self.contains_few_bitmap(hashes), found);
-        }
-        for (&hash, found) in hashes.iter().zip(found) {
-            *found = self.contains(hash);
-        }
+    #[inline(always)]
+    fn plan(&self, hashes: usize) -> Plan {
+        Plan::of_scalar(hashes)
     }
 
     fn expected_keys(&self) -> usize {
