@@ -81,7 +81,7 @@ impl<K: Funnel, S: KeyHasher> Source for HashedKeys<'_, K, S> {
         self.keys.len()
     }
 
-    #[inline]
+    #[inline(always)]
     fn hashes<'a, const N: usize>(&'a self, range: Range<usize>, space: &'a mut Scratch<N>) -> &'a [u64] {
         let keys = &self.keys[range];
         let keys = &keys[..keys.len().min(N)];
