@@ -551,10 +551,16 @@ impl AnyFilter {
             (Self::Counting(ours), Self::Counting(theirs)) => ours.union_from(theirs),
             (Self::Tombstone(ours), Self::Tombstone(theirs)) => ours.union_from(theirs),
             (Self::Bitmap(ours), Self::Bitmap(theirs)) => ours.union_from(theirs),
-            _ if self.kind() == other.kind() => Err(IncompatibleError(format!(
-                "a {} has no union, since the keys of two may not fit into one",
-                self.kind()
-            ))),
+            _ if self.kind() == other.kind() => {
+                let reason = match self.kind() {
+                    Kind::Static => "it takes no keys after its build",
+                    _ => "the keys of two may not fit into one",
+                };
+                Err(IncompatibleError(format!(
+                    "a {} has no union, since {reason}",
+                    self.kind()
+                )))
+            }
             _ => Err(IncompatibleError(format!(
                 "the kind differs: a {} there, a {} here",
                 other.kind(),

@@ -18,6 +18,7 @@ use lanebloom_files::progress::Progress;
 use lanebloom_files::seen::{self, Seen};
 use lanebloom_files::summary::{self, Summary};
 use lanebloom_formats::{GuavaBloom, RedisBloom};
+use rayon::ThreadPoolBuilder;
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -81,7 +82,11 @@ pub(crate) fn run(args: &Build, quiet: bool) -> Result<()> {
         return Ok(());
     }
     let filter = match args.format {
-        Format::Lanebloom if args.is_static => Target::Hashes(Vec::new()),
+        Format::Lanebloom if args.is_static => {
+            // Fails before the input is read if there is no filter with this rate.
+            job.static_filter(&[], rate)?;
+            Target::Hashes(Vec::new())
+        }
         Format::Lanebloom => Target::growing(args.size.expected, rate, hasher, job.all_threads() > MOST_THREADS)?,
         Format::Guava => {
             let keys = job.count()?;
@@ -100,8 +105,7 @@ pub(crate) fn run(args: &Build, quiet: bool) -> Result<()> {
     };
     let mut filled = job.fill(filter)?;
     if let Target::Hashes(hashes) = &filled.filter {
-        let builder = StaticFilter::builder().hasher(hasher).false_positive_rate(rate);
-        let filter = builder.build_from_hashes(hashes);
+        let filter = job.static_filter(hashes, rate);
         filled.filter = Target::Static(filter.with_context(|| format!("a static filter for {} keys", hashes.len()))?);
     }
     let key = args.redis_key.as_deref().unwrap_or("");
@@ -155,6 +159,17 @@ impl BuildJob<'_> {
         self.args.threads.threads.unwrap_or_else(pipeline::all_threads)
     }
 
+    /// The number of threads if the stage inserts.
+    fn threads(&self) -> usize {
+        self.args.threads.threads.unwrap_or_else(pipeline::threads)
+    }
+
+    fn static_filter(&self, hashes: &[u64], rate: f64) -> Result<StaticFilter<AnyHasher>> {
+        let builder = StaticFilter::builder().hasher(self.hasher).false_positive_rate(rate);
+        let threads = ThreadPoolBuilder::new().num_threads(self.threads()).build()?;
+        Ok(threads.install(|| builder.par_build_from_hashes(hashes))?)
+    }
+
     fn fill(&self, filter: Target) -> Result<Filling> {
         let reader = self.reader();
         let filling = Filling {
@@ -176,10 +191,7 @@ impl BuildJob<'_> {
                 let filter = Arc::clone(filter);
                 pipeline::run(reader, Insert { hash, filter }, self.all_threads(), filling)
             }
-            _ => {
-                let threads = self.args.threads.threads.unwrap_or_else(pipeline::threads);
-                pipeline::run(reader, hash, threads, filling)
-            }
+            _ => pipeline::run(reader, hash, self.threads(), filling),
         }
     }
 }

@@ -30,14 +30,14 @@ const MOST_BUILT: usize = 1 << 20;
 const RATES: [f64; 8] = [0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7];
 
 pub(crate) fn run(args: &Plan) -> Result<()> {
-    let text = match (args.rate, args.json) {
-        (_, true) => objects(args),
-        (Some(rate), false) => format!(
-            "{}{NO_INSERT}\n\n{}",
-            table(&by_type(args.keys, rate)),
-            table(&hashers())
-        ),
-        (None, false) => format!("{}\n{}", table(&by_rate(args.keys)), table(&hashers())),
+    let text = if args.json {
+        objects(args)
+    } else {
+        let sizes = match args.rate {
+            Some(rate) => by_type(args.keys, rate),
+            None => by_rate(args.keys),
+        };
+        format!("{}{NO_INSERT}\n\n{}", table(&sizes), table(&hashers()))
     };
     Ok(stdout::open()?.write_all(text.as_bytes())?)
 }
@@ -197,7 +197,7 @@ fn redisbloom(keys: usize, rate: f64) -> Result<Size, BuildError> {
 
 const STATIC: &str = "StaticFilter";
 
-/// Below the table that has its row.
+/// Below the table that has it.
 const NO_INSERT: &str = "(StaticFilter has no insert: rather not if the keys change.)";
 
 const TEXTBOOK: &str = "textbook Bloom filter";
@@ -249,18 +249,32 @@ fn by_type(keys: usize, rate: f64) -> Vec<Vec<String>> {
 
 fn by_rate(keys: usize) -> Vec<Vec<String>> {
     let mut rows = vec![
-        row(["", "textbook", "", "ConcurrentBloom", "", "", "CuckooFilter", ""]),
         row([
-            "rate", "bits/key", "memory", "bits/key", "memory", "lines", "bits/key", "memory",
+            "",
+            "textbook",
+            "",
+            "ConcurrentBloom",
+            "",
+            "",
+            STATIC,
+            "",
+            "CuckooFilter",
+            "",
+        ]),
+        row([
+            "rate", "bits/key", "memory", "bits/key", "memory", "lines", "bits/key", "memory", "bits/key", "memory",
         ]),
     ];
     for rate in RATES {
         let mut cells = vec![rate_text(rate)];
         let built = keys.min(MOST_BUILT);
-        for (number, size) in [Ok(textbook(rate)), bloom(built, rate), cuckoo(built, rate)]
-            .into_iter()
-            .enumerate()
-        {
+        let sizes = [
+            Ok(textbook(rate)),
+            bloom(built, rate),
+            fixed(built, rate),
+            cuckoo(built, rate),
+        ];
+        for (number, size) in sizes.into_iter().enumerate() {
             let Ok(size) = size else {
                 cells.extend(["-".into(), "-".into()]);
                 continue;

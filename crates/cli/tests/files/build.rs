@@ -72,8 +72,14 @@ fn a_static_filter_holds_its_keys_in_less_memory() {
         "--static is for --format lanebloom",
     );
     shell.error("build --static --expected 10 keys -o x");
+    // Before it reads what is no hash.
+    let text = shell.error("build --static --rate 1e-12 --hasher prehashed filter -o x");
+    assert!(text.contains("1e-12 takes fingerprints of more than 32 bits"), "{text}");
     let text = shell.error("merge filter filter -o x");
-    assert!(text.contains("StaticFilter") && text.contains("build"), "{text}");
+    assert!(
+        text.contains("a StaticFilter has no union, since it takes no keys after its build: run `build` on all keys"),
+        "{text}"
+    );
     // Neither way: the bits of one do not tell those of the other.
     shell.ok("build keys -o bloom");
     for (from, to) in [

@@ -192,8 +192,7 @@ impl BuildJob<'_> {
             keys: self.keys.clone(),
             hasher: self.hasher,
         };
-        let threads = self.args.threads.threads.unwrap_or_else(pipeline::threads);
-        pipeline::run(self.reader().apart(true), hash, threads, stage)
+        pipeline::run(self.reader().apart(true), hash, self.threads(), stage)
     }
 }
 
