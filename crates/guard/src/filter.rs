@@ -83,6 +83,24 @@ pub trait GuardFilter: Send + Sync + 'static {
         false
     }
 
+    /// Whether a filter that was planned for `planned` keys may serve with this many. If it may
+    /// not, a [cache](crate#rebuilds) reads the keys again, for a larger filter. A type that wraps a
+    /// filter passes the call on.
+    ///
+    /// ```
+    /// use lanebloom_guard::{GuardFilter, Layered, lanebloom::ConcurrentBloom};
+    ///
+    /// let bloom = ConcurrentBloom::with_capacity(1000, 0.01)?;
+    /// assert!(GuardFilter::has_room_for(&bloom, 1000, 1000));
+    /// assert!(!GuardFilter::has_room_for(&bloom, 1001, 1000));
+    /// // Its static part has no size before it is built.
+    /// assert!(Layered::new(100, 0.01)?.has_room_for(2000, 1000));
+    /// # Ok::<(), lanebloom_guard::lanebloom::BuildError>(())
+    /// ```
+    fn has_room_for(&self, keys: usize, planned: usize) -> bool {
+        keys <= planned
+    }
+
     /// Called when a [rebuild](crate::Rebuild) is committed, before the filter serves: builds what
     /// needs all keys at once. Other threads may insert meanwhile. If it fails, the guard keeps the
     /// old filter. A type that wraps a filter passes the call on.
@@ -219,6 +237,10 @@ impl<F: GuardFilter> GuardFilter for lanebloom_redis::Shared<F> {
 
     fn may_lack_keys(&self) -> bool {
         Self::may_lack_keys(self)
+    }
+
+    fn has_room_for(&self, keys: usize, planned: usize) -> bool {
+        F::has_room_for(self, keys, planned)
     }
 
     fn complete(&self) -> Result<(), BuildError> {

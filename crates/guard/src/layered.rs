@@ -61,7 +61,8 @@ impl Layered {
     ///
     /// A cache's builder gives the number of all keys; the additions are a part of them:
     /// `.filter(|keys| Layered::new(keys / 10, 1e-4))`. (With `keys`, the filter takes 41 bits per
-    /// key.)
+    /// key.) The static part has room for any number of keys. So a rebuild reads the store a second
+    /// time only if it has more than twice the number that was given.
     ///
     /// # Errors
     ///
@@ -200,6 +201,12 @@ impl GuardFilter for Layered {
         self.base.get().is_none()
     }
 
+    /// The static part takes any number. The other one is for a share of the planned keys, which
+    /// may be half as large as planned.
+    fn has_room_for(&self, keys: usize, planned: usize) -> bool {
+        keys <= planned.saturating_mul(2)
+    }
+
     /// Builds the static part from what was collected. If that fails, another call may succeed.
     /// (One at a time: a call beside another one has nothing to do, and returns at once.)
     fn complete(&self) -> Result<(), BuildError> {
@@ -225,5 +232,26 @@ impl fmt::Debug for Layered {
             .field("base", &self.base.get())
             .field("added", &self.added)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, not(lanebloom_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_build_that_fails_keeps_the_keys_for_the_next_one() {
+        let mut filter = Layered::new(10, 0.01).unwrap();
+        assert!(GuardFilter::insert_batch(&filter, &["a", "b"]));
+        // No fingerprint is as short.
+        let bits = std::mem::replace(&mut filter.bits, 6);
+        let error = filter.complete().unwrap_err().to_string();
+        assert_eq!(error, "6 bits of a fingerprint is not in 7 to 32");
+        assert!(filter.may_lack_keys() && GuardFilter::insert(&filter, "c"));
+        filter.bits = bits;
+        filter.complete().unwrap();
+        let found = ["a", "b", "c", "d"].map(|key| GuardFilter::contains(&filter, key));
+        assert_eq!((found, filter.may_lack_keys()), ([true, true, true, false], false));
+        assert_eq!(GuardFilter::statistics(&filter).len, 3);
     }
 }

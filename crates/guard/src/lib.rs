@@ -136,8 +136,9 @@
 //! rebuild is running.
 //!
 //! The source is a closure that inserts all keys of the store into the [`Keys`] that it gets. It is
-//! called after the rebuild has begun. If there are more keys than the new filter was planned for,
-//! it is called a second time, for a filter with room for a quarter more.
+//! called after the rebuild has begun. If there are more keys than the new filter was planned for
+//! ([`Layered`]: more than twice as many), it is called a second time, for a filter with room for a
+//! quarter more.
 //!
 //! On a schedule, the first rebuild comes at once, or after one interval if the cache [is
 //! ready](Cache::is_ready). The intervals vary by a tenth, so that processes that started

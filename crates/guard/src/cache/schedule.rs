@@ -32,7 +32,8 @@ impl<K: Key + ?Sized, F: GuardFilter> Attempt<'_, K, F> {
 
     /// The new filter, if it has room for as many keys as were read, and so will be committed.
     pub(super) fn filter_for(&self, keys: usize) -> Option<Arc<F>> {
-        (keys <= self.capacity).then(|| self.rebuild.shared_filter())
+        let filter = self.rebuild.shared_filter();
+        filter.has_room_for(keys, self.capacity).then_some(filter)
     }
 }
 
@@ -100,7 +101,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     /// Ends an attempt that was given `keys` keys. The inner error is the capacity that the next
     /// attempt needs.
     pub(super) fn end(&self, attempt: Attempt<'_, K, F>, keys: usize) -> Result<Result<Rebuilt, usize>, RebuildError> {
-        if keys > attempt.capacity {
+        if attempt.filter_for(keys).is_none() {
             info!(keys, attempt.capacity, "the store has outgrown the filter");
             return Ok(Err(with_room(keys)));
         }

@@ -4,7 +4,7 @@
 use crate::common::{LONG, filter::Claims};
 use crate::gets::{HOUR, builder, until_blocking};
 use lanebloom::{ConcurrentBloom, CuckooFilter, KeyHasher, ScalableBloom, SipHash13};
-use lanebloom_guard::{BoxError, CacheBuilder, GuardFilter, Key, Keys, Restored, future::GuardedCache, sync};
+use lanebloom_guard::{BoxError, CacheBuilder, GuardFilter, Key, Keys, Layered, Restored, future::GuardedCache, sync};
 use std::convert::Infallible;
 use std::fs;
 use std::io::ErrorKind;
@@ -261,6 +261,26 @@ fn a_filter_that_the_store_has_outgrown_is_built_again_with_more_room() {
     let cache = new(100);
     assert_eq!(rebuild(&cache, 1000), (2, 1250));
     assert!(cache.report().filter.false_positive_rate <= 0.01);
+}
+
+/// Its static part has room for any number; the small one is for a share of the expected keys.
+#[test]
+fn a_layered_filter_is_read_again_for_more_than_twice_the_keys() {
+    let builder = GuardedCache::<u64, u64>::builder().expected_keys(1000);
+    let cache = of(builder.filter(|keys| Layered::new(keys / 10, 0.01)));
+    let rebuild = |n| {
+        let mut reads = 0;
+        let source = |rows: &mut Keys<'_, u64>| {
+            reads += 1;
+            keys(0..n)(rows)
+        };
+        let rebuilt = cache.rebuild_now(source).unwrap();
+        assert!((0..n).all(|key| admits(&cache, key)));
+        (reads, rebuilt.capacity)
+    };
+    assert_eq!(rebuild(2000), (1, 1000));
+    assert_eq!(rebuild(2500), (1, 2500));
+    assert_eq!(rebuild(6251), (2, 7813));
 }
 
 // ---- Restarts ----
