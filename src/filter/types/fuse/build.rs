@@ -27,6 +27,8 @@ use crate::words::cells::pack;
 use crate::words::memory::{Word, Words};
 use alloc::format;
 use alloc::vec::Vec;
+#[cfg(feature = "rayon")]
+use std::sync::{Mutex, PoisonError};
 
 /// The hashes of a shard are worth a search for duplicates if the largest shard has this share of
 /// them more than the mean.
@@ -202,20 +204,25 @@ fn for_each(
     parallel: bool,
     work: impl Fn(&mut Scratch, (&Members<'_>, (&mut u8, &mut [u8]))) -> Result<(), Failed> + Sync + Send,
 ) -> Result<(), Failed> {
+    let mut shards = members.iter().zip(seeds.iter_mut().zip(cells.chunks_mut(shard_bytes)));
     #[cfg(feature = "rayon")]
     if parallel {
         use rayon::prelude::*;
-        let places = seeds.par_iter_mut().zip(cells.par_chunks_mut(shard_bytes));
-        let shards = members.par_iter().zip(places).with_max_len(1);
-        return shards.try_for_each_init(Scratch::default, work);
+        // Each thread keeps its memory, and takes one shard after another. (An iterator over the
+        // shards would divide them down to one, each with memory of its own.)
+        let shards = Mutex::new(shards);
+        let left = || shards.lock().unwrap_or_else(PoisonError::into_inner);
+        let threads = (0..threads(parallel)).into_par_iter().with_max_len(1);
+        return threads.try_for_each(|_| {
+            let mut scratch = Scratch::default();
+            let built = core::iter::from_fn(|| left().next()).try_for_each(|shard| work(&mut scratch, shard));
+            // After a failure, the other threads take no more.
+            built.inspect_err(|_| left().by_ref().for_each(drop))
+        });
     }
     let _ = parallel;
-    let places = seeds.iter_mut().zip(cells.chunks_mut(shard_bytes));
     let mut scratch = Scratch::default();
-    members
-        .iter()
-        .zip(places)
-        .try_for_each(|shard| work(&mut scratch, shard))
+    shards.try_for_each(|shard| work(&mut scratch, shard))
 }
 
 /// For each part of the hashes, how many of them lie in each shard.
