@@ -189,9 +189,9 @@ impl<'a> FuseCells<'a> {
         }
     }
 
-    /// Prefetches the lines of a group of the next tile, between the lookups of two groups: those of
-    /// a tile at once would wait for room for that many misses. (Zen 4, 64 MiB: 13.3 ns per hash by
-    /// tiles, 11.9 by groups; into L1 27.)
+    /// Prefetches the lines of a group of the next tile, between the lookups of two groups: those
+    /// of a tile at once would wait for room for that many misses. (Zen 4, 64 MiB: 13.3 ns per hash
+    /// by tiles, 11.9 by groups; into L1 27.)
     #[inline(always)]
     fn prefetch<const A: usize, const N: usize>(self, tile: &Tile<A>, group: usize) {
         for i in group..group + GROUP {

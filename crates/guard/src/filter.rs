@@ -84,8 +84,8 @@ pub trait GuardFilter: Send + Sync + 'static {
     }
 
     /// Whether a filter that was planned for `planned` keys may serve with this many. If it may
-    /// not, a [cache](crate#rebuilds) reads the keys again, for a larger filter. A type that wraps a
-    /// filter passes the call on.
+    /// not, a [cache](crate#rebuilds) reads the keys again, for a larger filter. A type that wraps
+    /// a filter passes the call on.
     ///
     /// ```
     /// use lanebloom_guard::{GuardFilter, Layered, lanebloom::ConcurrentBloom};
