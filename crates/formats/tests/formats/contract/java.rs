@@ -251,6 +251,9 @@ fn sets_are_compared_without_being_made() {
         for key in 0..5000 {
             assert_eq!(filter(key..key + 1).is_subset(&all), Ok(all.contains(&key)), "{key}");
         }
+        // Nearly the same bits, some of them in each word.
+        let (more, fewer) = (with(version, 400, 0..400), with(version, 400, 0..380));
+        assert_eq!((fewer.is_subset(&more), more.is_subset(&fewer)), (Ok(true), Ok(false)));
         let other = with(version, 30_000, 0..10);
         let error = a.is_subset(&other).unwrap_err().to_string();
         assert!(error.starts_with("the other filter's layout differs"), "{error}");
