@@ -254,10 +254,11 @@ impl<const A: usize> Vectorized for Places<'_, A> {
         struct Aligned([u64; TILE]);
         let mut of_hash = Aligned([multipliers[0]; TILE]);
         if multipliers.len() > 1 {
-            for i in 0..len {
-                let shard = probe.shard(hashes[i]);
-                of_hash.0[i] = multipliers[shard];
-                tile.shards[i] = (shard * probe.shard_bytes) as u64;
+            let places = of_hash.0.iter_mut().zip(&mut tile.shards);
+            for (&hash, (multiplier, at)) in hashes.iter().zip(places) {
+                let shard = probe.shard(hash);
+                *multiplier = multipliers[shard];
+                *at = (shard * probe.shard_bytes) as u64;
             }
         }
         // A shard has at most 2^24 cells.
