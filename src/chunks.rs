@@ -24,8 +24,9 @@ pub trait Source {
     /// The number of hashes.
     fn len(&self) -> usize;
 
-    /// The first hashes of `range`, at least one: those that lie in memory side by side. Keys are
-    /// hashed into `space`, as many as it has room for.
+    /// The first hashes of `range`, at least one unless it is empty: those that lie in memory side
+    /// by side. Keys are hashed into `space`, as many as it has room for. (Of a slice or of keys
+    /// these are all of a range of at most `N`; callers rely on it.)
     fn hashes<'a, const N: usize>(&'a self, range: Range<usize>, space: &'a mut Scratch<N>) -> &'a [u64];
 
     /// Calls `each(start, hashes)` for all hashes, in order, at most `most` at a time.

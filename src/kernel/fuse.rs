@@ -158,6 +158,7 @@ impl<'a> FuseCells<'a> {
                 fingerprints: [0; TILE],
             }
         }; 2];
+        // How many hashes of the tile are to be prefetched.
         let place = |hashes: &[u64], tile: &mut Tile<A>| {
             isa.vectorized(Places {
                 probe: self.probe,
@@ -165,27 +166,21 @@ impl<'a> FuseCells<'a> {
                 hashes,
                 tile,
             });
+            access.hint().map_or(0, |_| hashes.len())
         };
         let mut next = hashes.chunks(TILE);
-        let is_prefetched = access.hint().is_some();
-        let prefetch = |tile: &Tile<A>, group| self.prefetch::<A, N>(tile, group);
-        if let Some(hashes) = next.next() {
-            place(hashes, &mut ring[0]);
-            if is_prefetched {
-                (0..TILE).step_by(GROUP).for_each(|group| prefetch(&ring[0], group));
-            }
-        }
+        let first = next.next().map_or(0, |hashes| place(hashes, &mut ring[0]));
+        (0..first)
+            .step_by(GROUP)
+            .for_each(|group| self.prefetch::<A, N>(&ring[0], group));
         for (i, (hashes, found)) in hashes.chunks(TILE).zip(found).enumerate() {
-            if let Some(hashes) = next.next() {
-                place(hashes, &mut ring[(i + 1) % 2]);
-            }
+            let ahead = next.next().map_or(0, |hashes| place(hashes, &mut ring[(i + 1) % 2]));
             let (tile, after) = (&ring[i % 2], &ring[(i + 1) % 2]);
-            // (After the last tile, the one before it: that does no harm.)
-            *found = if is_prefetched {
-                self.matches::<A, N>(tile, hashes.len(), |group| prefetch(after, group))
-            } else {
-                self.matches::<A, N>(tile, hashes.len(), |_| {})
-            };
+            *found = self.matches::<A, N>(tile, hashes.len(), |group| {
+                if group < ahead {
+                    self.prefetch::<A, N>(after, group);
+                }
+            });
         }
     }
 

@@ -70,7 +70,8 @@ pub trait GuardFilter: Send + Sync + 'static {
 
     /// Whether the filter holds every key for a while, because it may lack valid ones: a guard over
     /// it [is open](crate::CacheGuard#open-guards). False, except for a shared filter with
-    /// `open_above_lag` or `open_until_filled`.
+    /// `open_above_lag` or `open_until_filled`, and a [`Layered`](crate::Layered) that still
+    /// collects keys.
     ///
     /// ```
     /// use lanebloom_guard::{CacheGuard, GuardFilter};
@@ -84,8 +85,8 @@ pub trait GuardFilter: Send + Sync + 'static {
     }
 
     /// Whether a filter that was planned for `planned` keys may serve with this many. If it may
-    /// not, a [cache](crate#rebuilds) reads the keys again, for a larger filter. A type that wraps
-    /// a filter passes the call on.
+    /// not, a [cache](crate#rebuilds) reads the keys again, for a larger filter. It asks only about
+    /// more keys than planned. A type that wraps a filter passes the call on.
     ///
     /// ```
     /// use lanebloom_guard::{GuardFilter, Layered, lanebloom::ConcurrentBloom};

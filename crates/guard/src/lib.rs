@@ -257,8 +257,10 @@
 //!
 //! [`expected_keys`](CacheBuilder::expected_keys) is the number until the next rebuild. With more
 //! keys the rate rises: at twice the number, 1% becomes 11%. A rebuild notices this, and makes room
-//! for a quarter more keys than there are. Updates of rows do not count as new keys. A rate of 1%
-//! keeps 99% of an attack off the store. A rate of 0.1% keeps 99.9% off, for 1.5 times the memory.
+//! for a quarter more keys than there are. (A [`Layered`] with up to twice the number leaves that
+//! to the next rebuild: until then its small part is for a share of the planned number.) Updates of
+//! rows do not count as new keys. A rate of 1% keeps 99% of an attack off the store. A rate of 0.1%
+//! keeps 99.9% off, for 1.5 times the memory.
 //!
 //! Remembered misses pay off for absent keys that are requested again: removed rows, typing errors,
 //! and repeated false positives.

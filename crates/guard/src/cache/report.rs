@@ -37,7 +37,8 @@ pub struct CacheReport {
     /// Whether the filter is filled, as [`Cache::is_ready`].
     pub is_ready: bool,
     /// Whether every key passes the filter: it is not filled, it refused a key, it was
-    /// [reopened](Cache::reopen), or it is a shared filter that lags.
+    /// [reopened](Cache::reopen), or it is a shared filter that lags or a
+    /// [`Layered`](crate::Layered) that still collects keys.
     pub is_open: bool,
     /// The time since a `SharedBloom`'s last exchange with its server; `None` for other filters.
     pub lag: Option<Duration>,

@@ -33,7 +33,8 @@ impl<K: Key + ?Sized, F: GuardFilter> Attempt<'_, K, F> {
     /// The new filter, if it has room for as many keys as were read, and so will be committed.
     pub(super) fn filter_for(&self, keys: usize) -> Option<Arc<F>> {
         let filter = self.rebuild.shared_filter();
-        filter.has_room_for(keys, self.capacity).then_some(filter)
+        // (The first, whatever the filter says: else this would never end.)
+        (keys <= self.capacity || filter.has_room_for(keys, self.capacity)).then_some(filter)
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use std::{process, thread};
 
 /// Enough for all tests of a program, also on a machine that is slow and busy.
-const LIMIT: Duration = Duration::from_secs(900);
+const LIMIT: Duration = Duration::from_secs(2700);
 
 /// After so long, nothing will happen any more.
 pub(crate) const LONG: Duration = Duration::from_secs(60);

@@ -768,6 +768,7 @@ fn copies_stay_within_their_limit() {
     while ask::<Option<u64>>(connection, &["GET", "cursor"]) != Some(1) {
         filter.insert(connection, &key(next)).unwrap();
         next += 1;
+        assert!(next < 3000, "it does not grow");
     }
     copy.refresh(connection).unwrap();
     assert_eq!((copy.memory_bytes(), copy.bitmaps()), (2 * bytes, 2));

@@ -13,7 +13,8 @@ use lanebloom_redis::shared::Filled;
 use lanebloom_redis::{BitmapError, RedisBitmap, SharedBloom, SharedError, SharedWindow, Transfer};
 use redis::ConnectionLike;
 use redis::cluster::{ClusterClient, ClusterConnection};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -358,6 +359,42 @@ fn shared_sets_follow_their_slot() {
     );
     for step in ["before", "moved", "after the failover"] {
         assert!(late.contains(&format!("{step} 0")) && late.contains(&format!("{step} 1")));
+    }
+}
+
+/// Generations come and go on a cluster, and a node that comes late finds those that are left.
+#[test]
+fn a_window_turns_on_a_cluster() {
+    const PERIOD: u64 = 20_000;
+    let cluster = cluster!();
+    let name = cluster.name_at(1, 3, "recent");
+    let time = Arc::new(AtomicU64::new(0));
+    let node = |at: usize| {
+        let time = Arc::clone(&time);
+        let builder = WindowedBloom::builder()
+            .expected_keys(10_000)
+            .window(Duration::from_millis(3 * PERIOD))
+            .generations(4)
+            .clock(move || Duration::from_millis(time.load(Ordering::SeqCst)));
+        SharedWindow::builder(&name)
+            .interval(NEVER)
+            .connect_window(cluster.nodes[at].client(), builder.build().unwrap())
+            .unwrap()
+    };
+    let found = |node: &SharedWindow| (0..6 * 5000).map(|i| node.contains(&number(i))).collect::<Vec<_>>();
+    let windows = [node(0), node(2)];
+    for generation in 0..6 {
+        time.store((1_000_000 + generation) * PERIOD, Ordering::SeqCst);
+        for i in generation * 5000..generation * 5000 + 5000 {
+            windows[0].insert(&number(i));
+        }
+        windows.iter().for_each(|window| window.sync(PATIENCE).unwrap());
+    }
+    for late in [&windows[1], &node(1)] {
+        let found = found(late);
+        assert!(found[2 * 5000..].iter().all(|&found| found));
+        let forgotten = found[..2 * 5000].iter().filter(|&&found| !found).count();
+        assert!(forgotten > 9 * 1000, "{forgotten}");
     }
 }
 
