@@ -86,10 +86,10 @@
 //!
 //! | keys | filter | build | `contains` | batches of 1,024 keys |
 //! |--:|--:|--:|--:|--:|
-//! | 10 thousand | 13 KiB | 20 | 2.3 | 1.9 |
-//! | 460 thousand | 0.5 MiB | 27 | 3.3 | 2.9 |
-//! | a million | 1.1 MiB | 33 | 4.4 | 3.5 |
-//! | 59 million | 63 MiB | 40 | 34 | 12 |
+//! | 10 thousand | 13 KiB | 20 | 2.6 | 1.9 |
+//! | 460 thousand | 0.5 MiB | 27 | 3.3 | 2.8 |
+//! | a million | 1.1 MiB | 32 | 4.8 | 3.5 |
+//! | 59 million | 63 MiB | 51 | 33 | 12 |
 //!
 //! # Consistency
 //!
