@@ -34,7 +34,7 @@ type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
 /// Longer than anything takes here.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Ids that are no rows, which every process asks for at the end, and how many of them it may
+/// Made-up ids, which every process asks for at the end, and how many of them it may
 /// admit.
 const MADE_UP: u64 = 10_000;
 const MOST_ADMITTED: usize = 1000;

@@ -49,7 +49,7 @@ impl Servers {
             postgres = Some(server);
         }
         if is_asked_for(&args.redis) {
-            let server = Server::default().start().ok_or("there is no redis-server")?;
+            let server = Server::default().start().ok_or("redis-server was not found")?;
             args.redis = Some(server.url());
             redis = Some(server);
         }

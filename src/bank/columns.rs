@@ -151,7 +151,7 @@ impl<S: FilterHasher> FilterBank<S> {
     ///
     /// # Errors
     ///
-    /// Fails if there are no filters or the allocation fails, and as [`push_all`](Self::push_all).
+    /// Fails if the list is empty or the allocation fails, and as [`push_all`](Self::push_all).
     ///
     /// # Examples
     ///

@@ -83,7 +83,7 @@ pub(crate) fn run(args: &Build, quiet: bool) -> Result<()> {
     }
     let filter = match args.format {
         Format::Lanebloom if args.is_static => {
-            // Fails before the input is read if there is no filter with this rate.
+            // A rate that no filter has is an error before the input is read.
             job.static_filter(&[], rate)?;
             Target::Hashes(Vec::new())
         }

@@ -72,7 +72,7 @@ fn a_static_filter_holds_its_keys_in_less_memory() {
         "--static is for --format lanebloom",
     );
     shell.error("build --static --expected 10 keys -o x");
-    // Before it reads what is no hash.
+    // The error comes before the input is read, which is not a list of hashes.
     let text = shell.error("build --static --rate 1e-12 --hasher prehashed filter -o x");
     assert!(text.contains("1e-12 takes fingerprints of more than 32 bits"), "{text}");
     let text = shell.error("merge filter filter -o x");

@@ -73,7 +73,7 @@ impl SplitBlockBank {
     ///
     /// # Errors
     ///
-    /// Fails if there are no columns or no blocks, 2^32 blocks or more, or the allocation fails.
+    /// Fails if the columns or the blocks are 0, the blocks 2^32 or more, or the allocation fails.
     ///
     /// # Examples
     ///
@@ -99,7 +99,7 @@ impl SplitBlockBank {
     ///
     /// # Errors
     ///
-    /// Fails if there are no filters or the allocation fails, and as [`push_all`](Self::push_all).
+    /// Fails if the list is empty or the allocation fails, and as [`push_all`](Self::push_all).
     ///
     /// # Examples
     ///

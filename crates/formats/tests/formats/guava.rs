@@ -133,7 +133,7 @@ fn the_size_is_what_is_written() {
     }
 }
 
-/// Guava's `testCopy` and `testEquals`: empty filters differ by everything that is no key.
+/// Guava's `testCopy` and `testEquals`: empty filters differ by every setting.
 #[test]
 fn equal_filters_have_one_layout() {
     let empty = |keys, rate| builder(keys, rate).build().unwrap();

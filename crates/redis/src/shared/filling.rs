@@ -12,7 +12,7 @@ pub(super) const RENEWAL: Duration = Duration::from_millis(2500);
 /// The part of the thread: what it says to the server, and what the server has answered.
 #[derive(Debug, Default)]
 pub(super) struct Filling {
-    /// Of the lease; random.
+    /// A random number, which names this node in the lease.
     token: Token,
     /// Whether a caller of `fill_once` fills or waits.
     pub(super) wants: bool,

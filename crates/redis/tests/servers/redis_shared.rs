@@ -33,7 +33,7 @@ fn filter(keys: usize) -> ConcurrentBloom {
     ConcurrentBloom::builder().expected_keys(keys).build().unwrap()
 }
 
-/// Of nodes that exchange only when they are told to. (What a busy machine takes is no failure.)
+/// The options of nodes that exchange only when told to. (A busy machine may take long.)
 fn builder() -> SharedBuilder {
     SharedBloom::builder("ids").interval(NEVER).timeout(PATIENCE)
 }

@@ -64,7 +64,7 @@ pub(crate) fn assert_rates_are_checked(error: impl Fn(f64) -> String) {
     }
 }
 
-/// Bytes that are no filter, with the reason.
+/// Bytes that are not a filter, with the reason.
 #[track_caller]
 pub(crate) fn assert_is_refused(bytes: &[u8], message: &str) {
     assert_eq!(Bloom::from_bytes(bytes).unwrap_err().to_string(), message);

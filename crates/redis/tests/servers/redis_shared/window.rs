@@ -46,7 +46,7 @@ fn builder(clock: &Clock) -> Builder {
         .clock(move || Duration::from_millis(clock.now()))
 }
 
-/// Of nodes that exchange only when they are told to.
+/// The options of nodes that exchange only when told to.
 fn shared() -> SharedBuilder {
     SharedWindow::builder("recent").interval(NEVER).timeout(PATIENCE)
 }
