@@ -14,7 +14,7 @@ pub(crate) type Cache = future::GuardedCache<u64, u64>;
 pub(crate) type Blocking = lanebloom_guard::sync::GuardedCache<u64, u64>;
 pub(crate) type Got = JoinHandle<Result<Option<u64>, LoadError>>;
 
-/// The gets of a cache of either kind.
+/// The builder of a cache of either kind, under the time limit of the program.
 pub(crate) fn builder() -> CacheBuilder<u64, u64> {
     limit_time();
     Cache::builder()

@@ -263,6 +263,22 @@ fn a_filter_that_the_store_has_outgrown_is_built_again_with_more_room() {
     assert!(cache.report().filter.false_positive_rate <= 0.01);
 }
 
+/// A filter that says it has no room is read once if it was planned for as many keys.
+#[test]
+fn a_rebuild_ends_whatever_the_filter_says_of_its_room() {
+    let builder = GuardedCache::<u64, u64>::builder().expected_keys(1000);
+    let cache = of(builder.filter(|_| Ok::<_, Infallible>(Claims::new(1000, || ()))));
+    for n in [10, 1000, 3000] {
+        let mut reads = 0;
+        let source = |rows: &mut Keys<'_, u64>| {
+            reads += 1;
+            assert!(reads <= 2, "it is read again for {n} keys");
+            keys(0..n)(rows)
+        };
+        cache.rebuild_now(source).unwrap();
+    }
+}
+
 /// Its static part has room for any number; the small one is for a share of the expected keys.
 #[test]
 fn a_layered_filter_is_read_again_for_more_than_twice_the_keys() {

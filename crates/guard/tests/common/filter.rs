@@ -4,7 +4,7 @@ use lanebloom_guard::GuardFilter;
 use lanebloom_guard::lanebloom::{BuildError, ConcurrentBloom, Funnel, SipHash13, Statistics};
 use std::time::Duration;
 
-/// It has a lag. Its statistics and its completion can be made to take long.
+/// It has a lag, and never room. Its statistics and its completion can be made to take long.
 pub(crate) struct Claims {
     keys: ConcurrentBloom<SipHash13>,
     bytes: usize,
@@ -51,6 +51,9 @@ impl GuardFilter for Claims {
     }
     fn memory_bytes(&self) -> usize {
         self.bytes
+    }
+    fn has_room_for(&self, _keys: usize, _planned: usize) -> bool {
+        false
     }
     fn lag(&self) -> Option<Duration> {
         Some(Duration::from_millis(1500))
