@@ -383,9 +383,9 @@ fn a_key_that_was_added_is_not_missing_after_beside_a_rebuild() {
         let rebuilder = {
             share!(guard, cache);
             move || {
-                let mut rebuild = guard.rebuild(filter(1)).unwrap();
+                let rebuild = guard.rebuild(filter(1)).unwrap();
                 let row = cache.store.load(Ordering::Relaxed) > 0;
-                rebuild.extend(row.then_some(KEY));
+                rebuild.insert_all(row.then_some(KEY));
                 rebuild.commit().unwrap();
             }
         };

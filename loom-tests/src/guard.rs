@@ -33,8 +33,8 @@ pub(crate) fn added_beside_a_rebuild<F: GuardFilter>(
             }
         };
         beside(adder, move || {
-            let mut rebuild = rebuilding.rebuild(next()).unwrap();
-            rebuild.extend(
+            let rebuild = rebuilding.rebuild(next()).unwrap();
+            rebuild.insert_all(
                 store_has_them
                     .is_visible()
                     .then_some(keys)
@@ -85,8 +85,8 @@ pub(crate) fn admitted_throughout_a_rebuild<F: GuardFilter>((first, next): Filte
             assert!(reading.check("a").is_some());
         };
         beside(reader, move || {
-            let mut rebuild = guard.rebuild(next()).unwrap();
-            rebuild.extend(["a"]);
+            let rebuild = guard.rebuild(next()).unwrap();
+            rebuild.insert_all(["a"]);
             rebuild.commit().unwrap();
             assert!(admits(&guard, &["a"]));
         });
@@ -99,12 +99,12 @@ fn two_rebuilds_never_overlap() {
         let guard = Arc::new(Guard::new(filter(1)));
         let rebuild = |guard: Arc<Guard>, key: &'static str| {
             move || {
-                let Ok(mut rebuild) = guard.rebuild(filter(1)) else {
+                let Ok(rebuild) = guard.rebuild(filter(1)) else {
                     return false;
                 };
                 // The rebuilt filter has the keys that were inserted during the rebuild.
                 guard.insert(key);
-                rebuild.extend([key]);
+                rebuild.insert_all([key]);
                 assert!(rebuild.filter().contains(key));
                 rebuild.commit().unwrap();
                 true
@@ -185,14 +185,14 @@ fn a_key_that_was_not_told_is_admitted_after_a_reopen() {
         };
         let rebuilding = Arc::clone(&guard);
         beside(reopening, move || {
-            let mut rebuild = rebuilding.rebuild(filter(1)).unwrap();
-            rebuild.extend(store.is_visible().then_some("a"));
+            let rebuild = rebuilding.rebuild(filter(1)).unwrap();
+            rebuild.insert_all(store.is_visible().then_some("a"));
             rebuild.commit().unwrap();
         });
         assert!(admits(&guard, &["a"]), "a key is lost");
         // The next one closes it.
-        let mut rebuild = guard.rebuild(filter(1)).unwrap();
-        rebuild.extend(["a"]);
+        let rebuild = guard.rebuild(filter(1)).unwrap();
+        rebuild.insert_all(["a"]);
         rebuild.commit().unwrap();
         assert!(!guard.is_open() && admits(&guard, &["a"]));
     });

@@ -251,8 +251,8 @@ fn an_insert_that_races_with_a_rebuild_of_a_guard_is_not_lost() {
             }
         };
         beside(adder, move || {
-            let mut rebuild = rebuilding.rebuild(FILTERS[0]()).unwrap();
-            rebuild.extend(store_has_it.is_visible().then_some(A));
+            let rebuild = rebuilding.rebuild(FILTERS[0]()).unwrap();
+            rebuild.insert_all(store_has_it.is_visible().then_some(A));
             rebuild.commit().unwrap();
         });
         assert!(guard.check(&A).is_some());

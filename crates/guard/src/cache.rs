@@ -28,7 +28,6 @@ pub use builder::CacheBuilder;
 pub use counts::CacheStats;
 pub use error::{CacheBuildError, LoadError};
 pub use feed::{BlockingFeed, Change, Feed};
-pub use follow::Following;
 pub use history::Rebuilt;
 pub use keys::Keys;
 pub use loads::LoadScope;
@@ -67,16 +66,10 @@ use warning::Warning;
 ///
 /// Code that changes the store needs only this type, whether gets are awaited or block.
 ///
-/// # Order of writes
-///
 /// Write to the store first, and then call [`insert`](Self::insert),
 /// [`insert_value`](Self::insert_value), [`remove`](Self::remove) or
-/// [`invalidate`](Self::invalidate). They take effect before they return: a get that begins later
-/// never returns an earlier state, even if a load was running meanwhile. A get that began earlier
-/// may return either state.
-///
-/// If the code between the two can be cancelled (at an `await`), use
-/// [`insert_on_drop`](Self::insert_on_drop).
+/// [`invalidate`](Self::invalidate): [the order of writes](crate#order-of-writes). They take effect
+/// before they return: [Consistency](crate#consistency).
 ///
 /// # Values and keys
 ///
@@ -88,19 +81,29 @@ use warning::Warning;
 /// # Examples
 ///
 /// ```
-/// use lanebloom_guard::{Cache, sync::GuardedCache};
+/// use lanebloom_guard::sync::GuardedCache;
+/// use std::collections::BTreeMap;
+/// use std::convert::Infallible;
+/// use std::sync::Mutex;
 ///
-/// /// Applies a feed of changes: new keys and removed keys.
-/// fn apply(cache: &Cache<u64, String>, new: &[u64], gone: &[u64]) {
-///     cache.insert_batch(new);
-///     gone.iter().for_each(|key| cache.remove(key));
-/// }
+/// static STORE: Mutex<BTreeMap<u64, &str>> = Mutex::new(BTreeMap::new());
+/// let read = |id| Ok::<_, Infallible>(STORE.lock().unwrap().get(&id).copied());
+/// let cache = GuardedCache::<u64, &str>::builder().build_blocking(read)?;
+/// cache.mark_ready(); // the store is empty
+/// assert_eq!(cache.get(&17)?, None);
 ///
-/// # let read = |id: u64| Ok::<_, std::convert::Infallible>((id == 1).then(|| "ann".into()));
-/// let cache = GuardedCache::builder().build_blocking(read)?;
-/// apply(&cache, &[1], &[2]);
-/// cache.mark_ready();
-/// assert_eq!(cache.get(&1)?.as_deref(), Some("ann"));
+/// STORE.lock().unwrap().insert(17, "ann"); // the store first,
+/// cache.insert(&17); // then the cache
+/// assert_eq!(cache.get(&17)?, Some("ann"));
+///
+/// STORE.lock().unwrap().insert(17, "bob");
+/// assert_eq!(cache.get(&17)?, Some("ann")); // cached
+/// cache.invalidate(&17); // or insert_value(&17, "bob"), which spares the load
+/// assert_eq!(cache.get(&17)?, Some("bob"));
+///
+/// STORE.lock().unwrap().remove(&17);
+/// cache.remove(&17);
+/// assert_eq!(cache.get(&17)?, None);
 /// assert_eq!((cache.stats().inserted, cache.stats().removed), (1, 1));
 /// # Ok::<(), lanebloom_guard::BoxError>(())
 /// ```
@@ -187,21 +190,6 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     ///
     /// If the filter has no room for the key, the cache asks the store [for every unknown
     /// key](CacheGuard#open-guards), until a rebuild.
-    ///
-    /// ```
-    /// # use lanebloom_guard::sync::GuardedCache;
-    /// # use std::sync::Mutex;
-    /// # use std::convert::Infallible;
-    /// # static STORE: Mutex<Vec<u64>> = Mutex::new(Vec::new());
-    /// # let row = |id| STORE.lock().unwrap().contains(&id).then_some(id);
-    /// # let read = move |id: u64| Ok::<_, Infallible>(row(id));
-    /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
-    /// assert_eq!(cache.get(&17)?, None);
-    /// STORE.lock().unwrap().push(17);
-    /// cache.insert(&17);
-    /// assert_eq!(cache.get(&17)?, Some(17));
-    /// # Ok::<(), lanebloom_guard::BoxError>(())
-    /// ```
     pub fn insert<Q: AsKey<K> + ?Sized>(&self, key: &Q) {
         self.change(key.borrow(), None);
     }
@@ -254,9 +242,6 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     /// [that of the guard](CacheGuard::insert_on_drop): call it before the store's commit, and keep
     /// the value until the commit has returned.
     ///
-    /// If the future is dropped while the commit is running, the commit may come after the next
-    /// load. To exclude that, run the commit in a task of its own.
-    ///
     /// ```
     /// # use lanebloom_guard::sync::GuardedCache;
     /// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
@@ -279,16 +264,6 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     ///
     /// The miss is not remembered before the store has confirmed it: another thread may have added
     /// the key again.
-    ///
-    /// ```
-    /// # use lanebloom_guard::sync::GuardedCache;
-    /// let read = |_| Ok::<_, std::convert::Infallible>(None);
-    /// let cache = GuardedCache::<u64, &str>::builder().build_blocking(read)?;
-    /// cache.insert_value(&17, "row 17");
-    /// cache.remove(&17);
-    /// assert_eq!(cache.get(&17)?, None);
-    /// # Ok::<(), lanebloom_guard::BoxError>(())
-    /// ```
     pub fn remove<Q: AsKey<K> + ?Sized>(&self, key: &Q) {
         self.invalidate(key);
         self.0.counts.add(1, |counts| &counts.removed);
@@ -296,16 +271,6 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
 
     /// Forgets the value or the miss of `key`, because the store has another row for it. The next
     /// get loads it.
-    ///
-    /// ```
-    /// # use lanebloom_guard::sync::GuardedCache;
-    /// let read = |_| Ok::<_, std::convert::Infallible>(Some("new row"));
-    /// let cache = GuardedCache::<u64, &str>::builder().build_blocking(read)?;
-    /// cache.insert_value(&17, "old row");
-    /// cache.invalidate(&17);
-    /// assert_eq!(cache.get(&17)?, Some("new row"));
-    /// # Ok::<(), lanebloom_guard::BoxError>(())
-    /// ```
     pub fn invalidate<Q: AsKey<K> + ?Sized>(&self, key: &Q) {
         self.0.flights.changed(key.borrow(), None);
     }
@@ -326,9 +291,8 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         self.0.flights.all_changed();
     }
 
-    /// Forgets the values for which `predicate` is true, and returns their number. As after
-    /// [`invalidate`](Self::invalidate), a get that begins later never returns one of them, even if
-    /// a load was running meanwhile. Remembered misses stay.
+    /// [Invalidates](Self::invalidate) the values for which `predicate` is true, and returns their
+    /// number. Remembered misses stay.
     ///
     /// It calls `predicate` for all cached values in this thread, before it returns: about 10 ms
     /// for 100,000. In async code with more values, use `spawn_blocking`. Running loads go on for
@@ -407,81 +371,47 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     }
 
     /// The guard, for checks before a get, such as those of a tower layer or a queue. Add keys
-    /// through the cache, which also forgets misses.
-    ///
-    /// ```
-    /// # use lanebloom_guard::sync::GuardedCache;
-    /// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
-    /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
-    /// cache.insert(&17);
-    /// cache.mark_ready();
-    /// assert!(cache.guard().check(&17).is_some());
-    /// assert!(cache.guard().check(&18).is_none());
-    /// # Ok::<(), lanebloom_guard::BoxError>(())
-    /// ```
+    /// through the cache, which also forgets misses. [`mark_ready`](Self::mark_ready)'s example
+    /// calls it.
     pub fn guard(&self) -> &CacheGuard<K, F> {
         &self.0.guard
     }
 
-    /// Whether the filter is filled: by a rebuild, by [`restore`](Self::restore), or as declared by
-    /// [`mark_ready`](Self::mark_ready). Until then every key passes the filter, since it may be
-    /// valid. A service that must not let made-up keys through waits for this before it serves.
+    /// Whether the filter is filled, and turns made-up keys away: [Readiness](crate#readiness).
     ///
     /// [`reopen`](Self::reopen) makes it false again. So do not let a probe take processes out of
-    /// service by it: a feed that breaks would take out all of them.
-    ///
-    /// It stays true if the filter refuses a key later: see [`CacheReport::is_open`].
-    ///
-    /// ```
-    /// # use lanebloom_guard::sync::GuardedCache;
-    /// # let read = |id: u64| Ok::<_, std::convert::Infallible>((id < 4).then_some(id));
-    /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
-    /// assert!(!cache.is_ready());
-    /// assert_eq!((cache.get(&3)?, cache.get(&4)?), (Some(3), None));
-    /// assert_eq!(cache.stats().loads, 2);
-    ///
-    /// cache.rebuild_now(|keys| Ok(keys.insert_all([1, 2, 3])?))?;
-    /// assert!(cache.is_ready());
-    /// assert_eq!((cache.get(&3)?, cache.get(&5)?), (Some(3), None));
-    /// assert_eq!((cache.stats().loads, cache.stats().guard.turned_away), (2, 1));
-    /// # Ok::<(), lanebloom_guard::BoxError>(())
-    /// ```
+    /// service by it: a feed that breaks would take out all of them. It stays true if the filter
+    /// refuses a key later: see [`CacheReport::is_open`].
     pub fn is_ready(&self) -> bool {
         self.0.guard.is_ready()
     }
 
     /// Declares that the filter has all keys of the store: from now on, it turns other keys away.
-    /// Use it in three cases, in which nothing is rebuilt or restored: the store is empty, all its
-    /// keys were inserted by [`insert_batch`](Self::insert_batch), or the
-    /// [`filter`](crate::CacheBuilder::filter) had them from the beginning (a `SharedBloom`, for
-    /// example).
+    /// [Readiness](crate#readiness) has the cases for it.
     ///
     /// ```
     /// # use lanebloom_guard::sync::GuardedCache;
     /// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
     /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
     /// cache.insert_batch(&[1, 2, 3]);
-    /// assert!(cache.guard().check(&4).is_some());
+    /// assert!(!cache.is_ready() && cache.guard().check(&4).is_some());
     /// cache.mark_ready();
-    /// assert!(cache.guard().check(&4).is_none());
-    /// assert!(cache.is_ready() && cache.guard().check(&3).is_some());
+    /// assert!(cache.is_ready() && cache.guard().check(&4).is_none());
+    /// assert!(cache.guard().check(&3).is_some());
     /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
     pub fn mark_ready(&self) {
         self.0.guard.mark_ready();
     }
 
-    /// Declares that the filter may lack valid keys, because this process was not told of some: a
+    /// [Reopens the guard](CacheGuard::reopen), because this process was not told of some keys: a
     /// feed of changes broke, say. From now on every key passes the filter, until the end of a
-    /// rebuild that begins after this call. A rebuild under way does not count, because it may have
-    /// read the store before these keys were there.
+    /// rebuild that begins after this call. Until then, a get that finds a remembered miss asks the
+    /// store again.
     ///
-    /// Until then, a get that finds a remembered miss asks the store again, because another process
-    /// may have added the row.
-    ///
-    /// So call it as soon as the feed breaks, listen again, and then rebuild:
-    /// [`follow`](crate::future::GuardedCache::follow) does all of this. Values and remembered
-    /// misses stay: call [`clear`](Self::clear) too, once the feed is heard again.
+    /// [`follow`](crate::future::GuardedCache::follow) calls it, and then takes [the other
+    /// steps](crate#the-order-of-a-feed): values and remembered misses stay until
+    /// [`clear`](Self::clear).
     ///
     /// ```
     /// # use lanebloom_guard::sync::GuardedCache;
@@ -490,12 +420,9 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     /// cache.rebuild_now(|keys| Ok(keys.insert_all([1, 2])?))?;
     /// assert_eq!(cache.get(&3)?, None);
     /// cache.reopen(); // another process may have added rows
-    /// assert_eq!(cache.get(&3)?, Some(3));
-    /// assert!(cache.report().is_open && !cache.is_ready());
-    ///
+    /// assert_eq!((cache.get(&3)?, cache.is_ready()), (Some(3), false));
     /// cache.rebuild_now(|keys| Ok(keys.insert_all([1, 2, 3])?))?;
-    /// assert_eq!((cache.get(&3)?, cache.get(&5)?), (Some(3), None));
-    /// assert!(!cache.report().is_open && cache.is_ready());
+    /// assert_eq!((cache.get(&3)?, cache.is_ready()), (Some(3), true));
     /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
     pub fn reopen(&self) {

@@ -35,8 +35,8 @@ use std::sync::{Mutex, MutexGuard};
 /// let guard = CacheGuard::<u64, _>::new(Layered::new(1000, 1e-4)?);
 /// assert!(guard.is_open());
 ///
-/// let mut rebuild = guard.rebuild(Layered::new(1000, 1e-4)?)?;
-/// rebuild.extend(0..100_000);
+/// let rebuild = guard.rebuild(Layered::new(1000, 1e-4)?)?;
+/// rebuild.insert_all(0..100_000);
 /// rebuild.commit()?;
 /// assert!(!guard.is_open() && guard.check(&99_999).is_some());
 /// assert!(guard.check(&100_000).is_none());

@@ -106,11 +106,9 @@
 //!
 //! **The store first, then the cache.** Tests rarely show the difference, but only this order is
 //! right. If the cache learns of a key before the row is committed, a get in between reads the
-//! store and its miss is remembered. A rebuild in between loses the key altogether.
-//!
-//! In an async handler, the future may be dropped while it awaits the commit, and then the line
-//! after it never runs. A call of [`insert_on_drop`](Cache::insert_on_drop) before the commit
-//! covers this case.
+//! store and its miss is remembered. A rebuild in between loses the key altogether. If the code can
+//! be cancelled in between, at an `await`, call [`insert_on_drop`](Cache::insert_on_drop) before
+//! the commit: see [the guard's page](CacheGuard#order-of-insert-and-commit).
 //!
 //! # Readiness
 //!
@@ -236,16 +234,10 @@
 //!
 //! # A store under attack
 //!
-//! The filter and the remembered misses keep made-up keys away. Further options, all off by
-//! default, help a store that is slow, overloaded or down:
-//!
-//! | option | what it does |
-//! |---|---|
-//! | [`load_limit`](CacheBuilder::load_limit) | limits the loads that run at a time and those that wait; further ones are refused at once. It needs a timeout |
-//! | [`load_timeout`](CacheBuilder::load_timeout) | bounds how long a get waits for a load |
-//! | [`stale_if_error`](CacheBuilder::stale_if_error) | returns expired values while loads fail |
-//! | [`refresh_after_write`](CacheBuilder::refresh_after_write) | loads values again before they expire, so that no get waits |
-//! | [`gather_gets`](CacheBuilder::gather_gets) | loads the keys of several single gets by one call |
+//! The filter and the remembered misses keep made-up keys away. For a store that is slow,
+//! overloaded or down, a cache can limit its loads and their time, return expired values while
+//! loads fail, load values again before they expire, and gather the loads of single gets: the
+//! options at the end of [`CacheBuilder`]'s table, all off by default.
 //!
 //! # Sizing
 //!
@@ -267,10 +259,8 @@
 //!
 //! # Restarts
 //!
-//! A new cache [lets every key through](#readiness) until a rebuild has read all keys.
-//! [`save`](Cache::save) at shutdown and [`restore`](Cache::restore) at the start avoid that, if
-//! only this process adds rows. A file can be restored once, by a cache with the same key type and
-//! kind of filter. A filter that lacks valid keys is not saved: the next process rebuilds.
+//! [`save`](Cache::save) at shutdown and [`restore`](Cache::restore) at the start spare a rebuild,
+//! if only this process adds rows.
 //!
 //! # Metrics
 //!
@@ -355,8 +345,8 @@ pub mod tower;
 pub use as_key::AsKey;
 #[cfg(feature = "cache")]
 pub use cache::{
-    BlockingFeed, Cache, CacheBuildError, CacheBuilder, CacheReport, CacheStats, Change, Expiry, Feed, Following, Key,
-    Keys, LoadError, LoadScope, Rebuilt, RemovalCause, Restored, Value, future, sync,
+    BlockingFeed, Cache, CacheBuildError, CacheBuilder, CacheReport, CacheStats, Change, Expiry, Feed, Key, Keys,
+    LoadError, LoadScope, Rebuilt, RemovalCause, Restored, Value, future, sync,
 };
 pub use equivalent::Equivalent;
 pub use error::{BoxError, RebuildError};

@@ -4,20 +4,7 @@ use std::borrow::Borrow;
 use std::fmt;
 
 /// Inserts a key when it is dropped; made by `insert_on_drop` of a
-/// [guard](crate::CacheGuard::insert_on_drop) or of a cache.
-///
-/// # Examples
-///
-/// ```
-/// use lanebloom_guard::CacheGuard;
-///
-/// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
-/// let insert = guard.insert_on_drop("ann");
-/// assert!(guard.check("ann").is_none());
-/// drop(insert);
-/// assert!(guard.check("ann").is_some());
-/// # Ok::<(), lanebloom::BuildError>(())
-/// ```
+/// [guard](crate::CacheGuard::insert_on_drop), whose example shows it, or of a cache.
 #[must_use = "the key is inserted at once if this is not kept until the store has committed"]
 pub struct InsertOnDrop<'a, K: ?Sized, Q: Borrow<K>> {
     target: &'a (dyn InsertKey<K> + Send + Sync),

@@ -7,6 +7,7 @@ use crate::guard::{CHUNK, CacheGuard, FilterPair, ServedFilter, debug_assert_bor
 use lanebloom::internal::AtomicU64;
 use lanebloom::{BuildError, ConcurrentBloom, Funnel, SipHash13};
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// A rebuild in progress, with a new filter to fill; made by
@@ -63,9 +64,9 @@ impl<K: Funnel + ?Sized> CacheGuard<K> {
     /// guard.insert("removed");
     ///
     /// let store = HashSet::from(["ann", "bob"]);
-    /// let mut rebuild = guard.rebuild_with_capacity(2000, 0.01)?;
+    /// let rebuild = guard.rebuild_with_capacity(2000, 0.01)?;
     /// guard.insert("added meanwhile");
-    /// rebuild.extend(store); // read after the rebuild began
+    /// rebuild.insert_all(store); // read after the rebuild began
     /// rebuild.commit()?;
     ///
     /// let found = |key| guard.check(key).is_some();
@@ -103,14 +104,11 @@ impl<K: Funnel + ?Sized, F: GuardFilter> CacheGuard<K, F> {
     /// let guard = CacheGuard::<str, _>::new(filter()?);
     /// guard.insert("removed");
     ///
-    /// let mut rebuild = guard.rebuild(filter()?)?;
-    /// assert!(guard.rebuild(filter()?).is_err());
+    /// let rebuild = guard.rebuild(filter()?)?;
     /// guard.insert("added meanwhile");
-    /// rebuild.extend(["ann"]);
     /// rebuild.commit()?;
-    ///
-    /// let found = |key| guard.check(key).is_some();
-    /// assert!(found("ann") && found("added meanwhile") && !found("removed"));
+    /// assert!(guard.check("added meanwhile").is_some());
+    /// assert!(guard.check("removed").is_none());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn rebuild(&self, filter: F) -> Result<Rebuild<'_, K, F>, RebuildError> {
@@ -152,8 +150,9 @@ impl<K: Funnel + ?Sized, F: GuardFilter> Rebuild<'_, K, F> {
     /// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
     /// let rebuild = guard.rebuild_with_capacity(1000, 0.01)?;
     /// rebuild.insert("ann");
+    /// rebuild.insert_batch(&["bob", "carl"]);
     /// rebuild.commit()?;
-    /// assert!(guard.check("ann").is_some());
+    /// assert!(guard.check("ann").is_some() && guard.check("carl").is_some());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn insert<Q: AsKey<K> + ?Sized>(&self, key: &Q) {
@@ -165,19 +164,6 @@ impl<K: Funnel + ?Sized, F: GuardFilter> Rebuild<'_, K, F> {
     /// # Panics
     ///
     /// As [`CacheGuard::check_batch`] does.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom_guard::CacheGuard;
-    ///
-    /// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
-    /// let rebuild = guard.rebuild_with_capacity(1000, 0.01)?;
-    /// rebuild.insert_batch(&["ann", "bob"]);
-    /// rebuild.commit()?;
-    /// assert!(guard.check("bob").is_some());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
     pub fn insert_batch<Q: AsKey<K> + Funnel>(&self, keys: &[Q]) {
         debug_assert_borrowed_form(keys);
         self.next.insert_batch(keys);
@@ -209,20 +195,19 @@ impl<K: Funnel + ?Sized, F: GuardFilter> Rebuild<'_, K, F> {
         }
     }
 
-    /// The new filter, for its statistics and its own calls, which do not check the guard's key
-    /// type.
+    /// The new filter, as [`CacheGuard::filter`].
     ///
     /// ```
     /// use lanebloom_guard::CacheGuard;
     ///
     /// let guard = CacheGuard::<u64>::with_capacity(1000, 0.01)?;
-    /// let mut rebuild = guard.rebuild_with_capacity(1000, 0.01)?;
-    /// rebuild.extend(0..600);
+    /// let rebuild = guard.rebuild_with_capacity(1000, 0.01)?;
+    /// rebuild.insert_all(0..600);
     /// assert!(rebuild.filter().estimated_len().abs_diff(600) < 60);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn filter(&self) -> &F {
+    pub fn filter(&self) -> &Arc<F> {
         &self.next.filter
     }
 
@@ -270,12 +255,6 @@ impl<K: Funnel + ?Sized, F: GuardFilter> Rebuild<'_, K, F> {
         self.serving = self.next.clone();
         Ok(())
     }
-
-    /// [`filter`](Self::filter), for another thread.
-    #[cfg(feature = "cache")]
-    pub(crate) fn shared_filter(&self) -> std::sync::Arc<F> {
-        self.next.filter.clone()
-    }
 }
 
 impl<K: Funnel + ?Sized, F: GuardFilter> Drop for Rebuild<'_, K, F> {
@@ -284,26 +263,6 @@ impl<K: Funnel + ?Sized, F: GuardFilter> Drop for Rebuild<'_, K, F> {
             serving: self.serving.clone(),
             next: None,
         });
-    }
-}
-
-/// Inserts the keys into the new filter, in batches, as [`insert_all`](Rebuild::insert_all) does.
-///
-/// ```
-/// use lanebloom_guard::CacheGuard;
-/// use std::collections::HashSet;
-///
-/// let store = HashSet::from([String::from("ann"), String::from("bob")]);
-/// let guard = CacheGuard::<str>::with_capacity(1000, 0.01)?;
-/// let mut rebuild = guard.rebuild_with_capacity(1000, 0.01)?;
-/// rebuild.extend(store.iter().map(String::as_str));
-/// rebuild.commit()?;
-/// assert!(guard.check("bob").is_some());
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-impl<K: Funnel + ?Sized, F: GuardFilter, Q: AsKey<K> + Funnel> Extend<Q> for Rebuild<'_, K, F> {
-    fn extend<I: IntoIterator<Item = Q>>(&mut self, keys: I) {
-        self.insert_all(keys);
     }
 }
 
@@ -319,7 +278,7 @@ impl<K: Funnel + ?Sized, F: fmt::Debug + GuardFilter> fmt::Debug for Rebuild<'_,
 mod tests {
     use super::*;
     use std::sync::mpsc::{Receiver, Sender, channel};
-    use std::sync::{Arc, Mutex, OnceLock};
+    use std::sync::{Mutex, OnceLock};
     use std::thread::{self, ThreadId};
 
     /// A filter that stops every reader until the test releases it, and records which thread drops

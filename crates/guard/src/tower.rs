@@ -277,6 +277,7 @@ impl<C> GuardLayer<C> {
     /// let metrics = recorder.snapshotter().snapshot().into_vec();
     /// let label = metrics[0].0.key().labels().next().unwrap();
     /// assert_eq!((label.key(), label.value()), ("layer", "users"));
+    /// assert_eq!(layer.without_key(), 1); // it is `users`, not `user`
     /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
     #[must_use]
@@ -286,24 +287,7 @@ impl<C> GuardLayer<C> {
     }
 
     /// The number of requests so far in which this layer and its clones found no key. Only requests
-    /// of the checked methods count.
-    ///
-    /// ```
-    /// # use lanebloom_guard::tower::{GuardLayer, path};
-    /// # use http::{Request, Response};
-    /// # use tower::{Layer, ServiceExt, service_fn};
-    /// # use std::convert::Infallible;
-    /// # let guard = std::sync::Arc::new(lanebloom_guard::CacheGuard::<u64>::with_capacity(10, 0.01)?);
-    /// # let handler = async |_: Request<()>| Ok::<_, Infallible>(Response::new(()));
-    /// let layer = GuardLayer::new(guard, path("/user/{id}", "id"));
-    /// let service = layer.layer(service_fn(handler));
-    /// # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
-    /// let request = Request::get("/users/17").body(()).unwrap(); // users, not user
-    /// assert_eq!(service.oneshot(request).await.unwrap().status(), 200);
-    /// # });
-    /// assert_eq!(layer.without_key(), 1);
-    /// # Ok::<(), lanebloom_guard::BoxError>(())
-    /// ```
+    /// of the checked methods count. The example of [`name`](Self::name) calls it.
     #[must_use]
     pub fn without_key(&self) -> u64 {
         self.keys.missing.load(Ordering::Relaxed)

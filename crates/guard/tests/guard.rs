@@ -75,7 +75,7 @@ fn a_batch_is_inserted_as_its_keys_are_one_by_one() {
         batch.insert_batch(&keys);
         assert!(one_by_one.filter() == batch.filter(), "{len} keys");
         assert!(rebuilds.0.filter() == rebuilds.1.filter());
-        assert!(rebuilds.0.filter() == &*one_by_one.filter());
+        assert!(*rebuilds.0.filter() == one_by_one.filter());
     }
 }
 
@@ -106,10 +106,10 @@ fn any_filter_is_guarded_alike() {
         });
         assert_eq!(admitted, [1, 3]);
 
-        let mut rebuild = guard.rebuild(filter()).unwrap();
+        let rebuild = guard.rebuild(filter()).unwrap();
         assert!(guard.rebuild(filter()).is_err());
         guard.insert("added meanwhile");
-        rebuild.extend(["ann"]);
+        rebuild.insert_all(["ann"]);
         rebuild.commit().unwrap();
         assert!(guard.check("ann").is_some() && guard.check("added meanwhile").is_some());
         assert!(guard.check("bob").is_none());
@@ -293,9 +293,9 @@ fn whatever_borrows_as_the_key_type_is_the_same_key() {
     is_admitted(&guard, 17);
     is_admitted(&guard, [17].first().unwrap());
     is_admitted(&guard, Box::new(17));
-    let mut rebuild = guard.rebuild_with_capacity(1000, 0.01).unwrap();
-    rebuild.extend(0..5);
-    rebuild.extend(&[5, 6]);
+    let rebuild = guard.rebuild_with_capacity(1000, 0.01).unwrap();
+    rebuild.insert_all(0..5);
+    rebuild.insert_all(&[5, 6]);
     rebuild.insert(&7);
     rebuild.insert_batch(&[7, 8]);
     rebuild.commit().unwrap();
@@ -483,8 +483,8 @@ fn a_key_is_admitted_though_its_handler_is_cancelled_after_the_commit() {
             for poll in 1..=polls {
                 if poll == 2 {
                     // Before the commit: an insert that came earlier would be lost here.
-                    let mut rebuild = guard.rebuild_with_capacity(1000, 0.01).unwrap();
-                    rebuild.extend(store.lock().unwrap().iter());
+                    let rebuild = guard.rebuild_with_capacity(1000, 0.01).unwrap();
+                    rebuild.insert_all(store.lock().unwrap().iter());
                     rebuild.commit().unwrap();
                 }
                 assert!(guard.check(&key).is_none() || poll == 4);
@@ -519,8 +519,8 @@ fn a_guard_can_be_rebuilt_by_code_that_it_calls() {
     let guard = CacheGuard::<u64>::with_capacity(1000, 0.01).unwrap();
     guard.insert_batch(&[1, 2]);
     let rebuild = || {
-        let mut rebuild = guard.rebuild_with_capacity(1000, 0.01).unwrap();
-        rebuild.extend([1, 2]);
+        let rebuild = guard.rebuild_with_capacity(1000, 0.01).unwrap();
+        rebuild.insert_all([1, 2]);
         rebuild.commit().unwrap();
         Some(())
     };

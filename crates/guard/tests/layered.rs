@@ -18,8 +18,8 @@ fn every_key_is_held_until_a_commit_and_only_the_valid_ones_then() {
     let guard = CacheGuard::<u64, _>::new(layered(1e-4));
     assert!(guard.is_open() && guard.check(&1).is_some());
     guard.insert(&1);
-    let mut rebuild = guard.rebuild(layered(1e-4)).unwrap();
-    rebuild.extend(0..5000);
+    let rebuild = guard.rebuild(layered(1e-4)).unwrap();
+    rebuild.insert_all(0..5000);
     guard.insert(&6000);
     assert!(guard.is_open() && bitmap(&guard, &[7000; 70]).iter().all(|&found| found));
     rebuild.commit().unwrap();
@@ -46,8 +46,8 @@ fn every_key_is_held_until_a_commit_and_only_the_valid_ones_then() {
 #[test]
 fn a_rebuild_that_is_dropped_or_cannot_be_built_changes_nothing() {
     let guard = CacheGuard::<u64, _>::new(layered(1e-3));
-    let mut rebuild = guard.rebuild(layered(1e-3)).unwrap();
-    rebuild.extend(0..100);
+    let rebuild = guard.rebuild(layered(1e-3)).unwrap();
+    rebuild.insert_all(0..100);
     rebuild.commit().unwrap();
     drop(guard.rebuild(layered(1e-3)).unwrap());
     assert!((0..100).all(|key| guard.check(&key).is_some()) && guard.check(&100).is_none());
@@ -57,8 +57,8 @@ fn a_rebuild_that_is_dropped_or_cannot_be_built_changes_nothing() {
 fn it_takes_two_thirds_of_the_memory() {
     const KEYS: u64 = 200_000;
     let guard = CacheGuard::<u64, _>::new(Layered::new(2000, 1e-4).unwrap());
-    let mut rebuild = guard.rebuild(Layered::new(2000, 1e-4).unwrap()).unwrap();
-    rebuild.extend(0..KEYS);
+    let rebuild = guard.rebuild(Layered::new(2000, 1e-4).unwrap()).unwrap();
+    rebuild.insert_all(0..KEYS);
     rebuild.commit().unwrap();
     let filter = guard.filter();
     let bits = 8.0 * filter.memory_bytes() as f64 / KEYS as f64;

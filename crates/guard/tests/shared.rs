@@ -109,8 +109,8 @@ fn a_guard_serves_from_a_shared_set() {
     };
     let guards = serving([(); 2].map(|()| node("ids")));
     // The next set, under another name.
-    let mut rebuild = guards[1].rebuild(node("ids 2")).unwrap();
-    rebuild.extend(["ann"]);
+    let rebuild = guards[1].rebuild(node("ids 2")).unwrap();
+    rebuild.insert_all(["ann"]);
     guards[1].insert("dave");
     rebuild.commit().unwrap();
     assert!(guards[1].check("bob").is_none());
@@ -136,8 +136,8 @@ fn a_guard_serves_from_a_shared_window() {
     let guards = serving([(); 2].map(|()| node()));
     now.fetch_add(2 * minute, Ordering::SeqCst);
     assert!(guards[1].check("ann").is_none());
-    let mut rebuild = guards[1].rebuild(node()).unwrap();
-    rebuild.extend(["dave"]);
+    let rebuild = guards[1].rebuild(node()).unwrap();
+    rebuild.insert_all(["dave"]);
     rebuild.commit().unwrap();
     assert!(guards[1].check("dave").is_some());
 }

@@ -84,8 +84,8 @@ fn turns_no_valid_key_away<F: GuardFilter>(new: impl Fn() -> F + Sync) {
             1 => {
                 // Once at least, however late this thread gets to run.
                 while rebuilds == 0 || !done.load(Ordering::Acquire) {
-                    let mut rebuild = guard.rebuild(new()).unwrap();
-                    rebuild.extend(0..rows.load(Ordering::Acquire));
+                    let rebuild = guard.rebuild(new()).unwrap();
+                    rebuild.insert_all(0..rows.load(Ordering::Acquire));
                     rebuild.commit().unwrap();
                     rebuilds += 1;
                 }

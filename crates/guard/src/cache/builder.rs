@@ -11,7 +11,7 @@ use crate::cache::warning::Warning;
 use crate::cache::{Cache, Inner, future, sync};
 use crate::error::BoxError;
 use crate::filter::GuardFilter;
-use crate::guard::CacheGuard;
+use crate::guard::{CacheGuard, keyed_filter};
 use foldhash::quality::RandomState;
 use lanebloom::{ConcurrentBloom, Funnel, SipHash13};
 use moka::Expiry;
@@ -102,7 +102,7 @@ impl<K: Key + ?Sized, V: Value> CacheBuilder<K, V> {
     fn new() -> Self {
         let plan = FilterFactory {
             expected_keys: 1_000_000,
-            make: keyed_filter(0.01),
+            make: keyed(0.01),
         };
         let options = Options {
             name: String::from("default"),
@@ -124,16 +124,13 @@ impl<K: Key + ?Sized, V: Value> CacheBuilder<K, V> {
     /// The share of made-up keys that the filter lets through. Each of them costs a load, once per
     /// [`miss_time_to_live`](Self::miss_time_to_live).
     pub fn false_positive_rate(mut self, rate: f64) -> Self {
-        self.plan.make = keyed_filter(rate);
+        self.plan.make = keyed(rate);
         self
     }
 }
 
-fn keyed_filter(rate: f64) -> MakeFilter<ConcurrentBloom<SipHash13>> {
-    Box::new(move |keys| {
-        let builder = ConcurrentBloom::builder().expected_keys(keys).false_positive_rate(rate);
-        Ok(builder.hasher(SipHash13::random()).build()?)
-    })
+fn keyed(rate: f64) -> MakeFilter<ConcurrentBloom<SipHash13>> {
+    Box::new(move |keys| Ok(keyed_filter(keys, rate)?))
 }
 
 impl<K: Key + ?Sized, V: Value, F> CacheBuilder<K, V, F> {
@@ -245,33 +242,25 @@ impl<K: Key + ?Sized, V: Value, F> CacheBuilder<K, V, F> {
     /// use lanebloom_guard::{Expiry, sync::GuardedCache};
     /// use std::time::{Duration, Instant};
     ///
-    /// /// A session says how long it is valid.
-    /// struct ByItself;
+    /// type Row = Duration; // a session says how long it is valid
+    /// type Left = Option<Duration>;
+    /// struct ByRow;
     ///
-    /// impl Expiry<u64, Duration> for ByItself {
-    ///     fn expire_after_create(
-    ///         &self,
-    ///         _: &u64,
-    ///         validity: &Duration,
-    ///         _: Instant,
-    ///     ) -> Option<Duration> {
-    ///         Some(*validity)
+    /// impl Expiry<u64, Row> for ByRow {
+    ///     fn expire_after_create(&self, _: &u64, row: &Row, _: Instant) -> Left {
+    ///         Some(*row)
     ///     }
     ///
     ///     fn expire_after_update(
-    ///         &self,
-    ///         _: &u64,
-    ///         validity: &Duration,
-    ///         _: Instant,
-    ///         _: Option<Duration>,
-    ///     ) -> Option<Duration> {
-    ///         Some(*validity)
+    ///         &self, _: &u64, row: &Row, _: Instant, _: Left,
+    ///     ) -> Left {
+    ///         Some(*row)
     ///     }
     /// }
     ///
     /// let read = |_| Ok::<_, std::convert::Infallible>(None);
-    /// let cache = GuardedCache::<u64, Duration>::builder()
-    ///     .expire_after(ByItself)
+    /// let cache = GuardedCache::<u64, Row>::builder()
+    ///     .expire_after(ByRow)
     ///     .build_blocking(read)?;
     /// cache.insert_value(&17, Duration::ZERO);
     /// cache.insert_value(&18, Duration::from_secs(3600));
@@ -432,45 +421,16 @@ impl<K: Key + ?Sized, V: Value, F> CacheBuilder<K, V, F> {
     }
 
     /// Limits the loads that run at a time to `at_once`, and those that wait for a place to
-    /// `waiting`. Further loads are [refused](crate::LoadError::is_refused) and do not reach the
-    /// store. A call of `load_many` is one load; a rebuild is not a load. Without a limit, every
-    /// get that needs a load runs one: under an attack on an open filter, one per request.
+    /// `waiting`. Further loads are refused and do not reach the store. A call of `load_many` is
+    /// one load; a rebuild is not a load. Without a limit, every get that needs a load runs one:
+    /// under an attack on an open filter, one per request.
     ///
-    /// Cached values, remembered misses and keys that the filter turns away need no load, and gets
-    /// that join a running load add none. A refusal is an error like the loader's: all gets that
-    /// wait for this load return it, and it is not cached. While a load waits for [other
-    /// keys](crate#loaders-that-get-other-keys), it lends its place, and it continues once it has a
-    /// place again.
+    /// A refusal is an error like the loader's: all gets that wait for this load return it, and it
+    /// is not cached. While a load waits for [other keys](crate#loaders-that-get-other-keys), it
+    /// lends its place, and it continues once it has a place again.
     ///
     /// It needs a [`load_timeout`](Self::load_timeout), since a load that never ends would keep its
-    /// place.
-    ///
-    /// ```
-    /// use lanebloom_guard::sync::GuardedCache;
-    /// use std::sync::Barrier;
-    /// use std::thread;
-    /// use std::time::Duration;
-    ///
-    /// static BOTH: Barrier = Barrier::new(2);
-    /// let read = |id: u64| {
-    ///     BOTH.wait(); // the store is slow
-    ///     BOTH.wait();
-    ///     Ok::<_, std::convert::Infallible>(Some(id))
-    /// };
-    /// let cache = GuardedCache::<u64, u64>::builder()
-    ///     .load_limit(1, 0) // in a service, 64 and 1000, say
-    ///     .load_timeout(Duration::from_secs(5))
-    ///     .build_blocking(read)?;
-    /// thread::scope(|scope| {
-    ///     let one = scope.spawn(|| cache.get(&1));
-    ///     BOTH.wait();
-    ///     assert!(cache.get(&2).unwrap_err().is_refused());
-    ///     BOTH.wait();
-    ///     assert_eq!(one.join().unwrap().unwrap(), Some(1));
-    /// });
-    /// assert_eq!(cache.stats().refused, 1);
-    /// # Ok::<(), lanebloom_guard::BoxError>(())
-    /// ```
+    /// place. [`LoadError::is_refused`](crate::LoadError::is_refused) has an example.
     pub fn load_limit(mut self, at_once: usize, waiting: usize) -> Self {
         self.options.load_limit = Some((at_once, waiting));
         self
@@ -478,8 +438,7 @@ impl<K: Key + ?Sized, V: Value, F> CacheBuilder<K, V, F> {
 
     /// The longest time of a load, including its wait for a place of the
     /// [`load_limit`](Self::load_limit). After that, every get that waits for the load fails with
-    /// an [error](crate::LoadError::is_timeout), which is not cached. A call of `load_many` is one
-    /// load.
+    /// an error, which is not cached. A call of `load_many` is one load.
     ///
     /// - If gets are awaited, the loader's future is dropped, and the next get begins a new load.
     ///   The runtime needs `enable_time`.
@@ -488,25 +447,7 @@ impl<K: Key + ?Sized, V: Value, F> CacheBuilder<K, V, F> {
     ///   loader returns when the loader does, and its row is cached. Until then, further gets join
     ///   the load, and each waits for at most this time. Give the store's client a timeout too.
     ///
-    /// ```
-    /// use lanebloom_guard::future::GuardedCache;
-    /// use std::time::Duration;
-    /// use tokio::time::sleep;
-    ///
-    /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
-    /// # async fn main() -> Result<(), lanebloom_guard::BoxError> {
-    /// let read = async |id: u64| {
-    ///     sleep(Duration::from_secs(id)).await;
-    ///     Ok::<_, std::convert::Infallible>(Some(id))
-    /// };
-    /// let cache = GuardedCache::<u64, u64>::builder()
-    ///     .load_timeout(Duration::from_secs(2))
-    ///     .build(read)?;
-    /// assert_eq!(cache.get(&1).await?, Some(1));
-    /// assert!(cache.get(&3).await.unwrap_err().is_timeout());
-    /// assert_eq!(cache.stats().timed_out, 1);
-    /// # Ok(()) }
-    /// ```
+    /// [`LoadError::is_timeout`](crate::LoadError::is_timeout) has an example.
     pub fn load_timeout(mut self, timeout: Duration) -> Self {
         self.options.load_timeout = Some(timeout);
         self
@@ -525,34 +466,23 @@ impl<K: Key + ?Sized, V: Value, F> CacheBuilder<K, V, F> {
     /// at once, by themselves.
     ///
     /// ```
-    /// use lanebloom_guard::future::{GuardedCache, Loader};
-    /// use std::convert::Infallible;
-    /// use std::time::Duration;
-    ///
-    /// struct Table;
-    ///
-    /// impl Loader<u64, u64> for Table {
-    ///     type Error = Infallible;
-    ///
-    ///     async fn load(&self, id: u64) -> Result<Option<u64>, Infallible> {
-    ///         unreachable!("{id} alone")
-    ///     }
-    ///
-    ///     // SELECT id, row FROM rows WHERE id IN (...)
-    ///     async fn load_many(
-    ///         &self,
-    ///         ids: Vec<u64>,
-    ///     ) -> Result<Vec<(u64, u64)>, Infallible> {
-    ///         assert_eq!(ids.len(), 3);
-    ///         Ok(ids.into_iter().map(|id| (id, 10 * id)).collect())
-    ///     }
-    /// }
-    ///
+    /// # use lanebloom_guard::future::{GuardedCache, Loader};
+    /// # use std::convert::Infallible;
+    /// # use std::time::Duration;
+    /// # struct Table;
+    /// # impl Loader<u64, u64> for Table {
+    /// #     type Error = Infallible;
+    /// #     async fn load(&self, id: u64) -> Result<Option<u64>, Infallible> { unreachable!("{id} alone") }
+    /// #     async fn load_many(&self, ids: Vec<u64>) -> Result<Vec<(u64, u64)>, Infallible> {
+    /// #         assert_eq!(ids.len(), 3);
+    /// #         Ok(ids.into_iter().map(|id| (id, 10 * id)).collect())
+    /// #     }
+    /// # }
     /// # #[tokio::main(flavor = "current_thread", start_paused = true)]
     /// # async fn main() -> Result<(), lanebloom_guard::BoxError> {
     /// let cache = GuardedCache::<u64, u64>::builder()
     ///     .gather_gets(Duration::from_millis(2), 100)
-    ///     .build(Table)?;
+    ///     .build(Table)?; // a `Loader` with `load_many`
     /// let rows = tokio::join!(cache.get(&1), cache.get(&2), cache.get(&3));
     /// assert_eq!((rows.0?, rows.1?, rows.2?), (Some(10), Some(20), Some(30)));
     /// # Ok(()) }
@@ -562,10 +492,8 @@ impl<K: Key + ?Sized, V: Value, F> CacheBuilder<K, V, F> {
         self
     }
 
-    /// Builds a cache whose gets are awaited. Until its filter [is filled](Cache::is_ready), every
-    /// key passes to the store. Fill it by [`restore`](Cache::restore) or
-    /// [`rebuild_now`](future::GuardedCache::rebuild_now), or declare that it has all keys by
-    /// [`mark_ready`](Cache::mark_ready).
+    /// Builds a cache whose gets are awaited. Until its filter [is filled](crate#readiness), every
+    /// key passes to the store.
     ///
     /// # Errors
     ///
@@ -724,41 +652,13 @@ impl<O: Funnel + Hash + Eq + Send + Sync + 'static, V: Value> Options<O, V> {
 impl<K: Key + ?Sized, V: Value> future::GuardedCache<K, V> {
     /// Makes a builder. The filter is a [`ConcurrentBloom`] under a random SipHash key, unless
     /// [`filter`](CacheBuilder::filter) sets another.
-    ///
-    /// ```
-    /// use lanebloom_guard::future::GuardedCache;
-    ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), lanebloom_guard::BoxError> {
-    /// let read = async |id: u64| std::io::Result::Ok((id == 17).then_some("row 17"));
-    /// let cache = GuardedCache::<u64, &str>::builder()
-    ///     .expected_keys(1000)
-    ///     .build(read)?;
-    /// assert_eq!(cache.get(&17).await?, Some("row 17"));
-    /// # Ok(()) }
-    /// ```
     pub fn builder() -> CacheBuilder<K, V> {
         CacheBuilder::new()
     }
 }
 
 impl<K: Key + ?Sized, V: Value> sync::GuardedCache<K, V> {
-    /// Makes a builder. The filter is a [`ConcurrentBloom`] under a random SipHash key, unless
-    /// [`filter`](CacheBuilder::filter) sets another.
-    ///
-    /// ```
-    /// use lanebloom_guard::sync::GuardedCache;
-    ///
-    /// let read_file = |path: String| match std::fs::read(path) {
-    ///     Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-    ///     result => result.map(Some),
-    /// };
-    /// let cache = GuardedCache::<str, Vec<u8>>::builder()
-    ///     .expected_keys(1000)
-    ///     .build_blocking(read_file)?;
-    /// assert_eq!(cache.get("a made-up path")?, None);
-    /// # Ok::<(), lanebloom_guard::BoxError>(())
-    /// ```
+    /// Makes a builder: [its twin](future::GuardedCache::builder) makes the same.
     pub fn builder() -> CacheBuilder<K, V> {
         CacheBuilder::new()
     }

@@ -35,7 +35,7 @@ pub(super) enum LoadErrorKind {
     Abandoned,
     Cycle,
     TimedOut(Duration),
-    /// With the limits of loads that run and that wait.
+    /// The limits of loads that run and that wait.
     Refused {
         at_once: usize,
         waiting: usize,
@@ -52,16 +52,6 @@ impl LoadError {
     }
 
     /// The loader's error, if it has this type.
-    ///
-    /// ```
-    /// # use lanebloom_guard::sync::GuardedCache;
-    /// let read = |_| Err::<Option<u32>, _>(std::fmt::Error);
-    /// let cache = GuardedCache::<u64, u32>::builder().build_blocking(read)?;
-    /// cache.insert(&17);
-    /// let error = cache.get(&17).unwrap_err();
-    /// assert!(error.downcast_ref::<std::fmt::Error>().is_some());
-    /// # Ok::<(), lanebloom_guard::BoxError>(())
-    /// ```
     #[must_use]
     pub fn downcast_ref<E: Error + 'static>(&self) -> Option<&E> {
         match &self.0 {
@@ -111,7 +101,6 @@ impl LoadError {
     /// let cache = GuardedCache::<u64, u64>::builder()
     ///     .load_timeout(Duration::from_secs(2))
     ///     .build(read)?;
-    /// cache.insert(&17);
     /// let error = cache.get(&17).await.unwrap_err();
     /// assert!(error.is_timeout());
     /// assert_eq!(error.to_string(), "the load took longer than 2s");
@@ -137,7 +126,7 @@ impl LoadError {
     ///     Ok::<_, Infallible>(Some(id))
     /// };
     /// let cache = GuardedCache::<u64, u64>::builder()
-    ///     .load_limit(1, 0)
+    ///     .load_limit(1, 0) // in a service, 64 and 1000, say
     ///     .load_timeout(Duration::from_secs(5))
     ///     .build(read)?;
     /// let (one, other) = tokio::join!(cache.get(&1), cache.get(&2));
@@ -180,14 +169,12 @@ impl fmt::Display for LoadError {
             LoadErrorKind::Panicked(text) => write!(f, "the loader panicked: {text}"),
             LoadErrorKind::Abandoned => f.write_str("the runtime shut down before the load ended"),
             LoadErrorKind::TimedOut(timeout) => write!(f, "the load took longer than {timeout:?}"),
-            LoadErrorKind::Refused { at_once: 1, waiting } => {
-                write!(f, "the load was refused: 1 load runs and {waiting} wait, the limit")
-            }
             LoadErrorKind::Refused { at_once, waiting } => {
-                write!(
-                    f,
-                    "the load was refused: {at_once} loads run and {waiting} wait, the limit"
-                )
+                let running = match at_once {
+                    1 => "1 load runs",
+                    n => &format!("{n} loads run"),
+                };
+                write!(f, "the load was refused: {running} and {waiting} wait, the limit")
             }
             LoadErrorKind::Cycle => {
                 f.write_str("the load waits for itself: its loader gets a key whose row needs this one")

@@ -81,17 +81,13 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> future::GuardedCache<K, V, F> {
     /// future runs. Spawn it, once per cache. It has a clone of the cache, and never ends by
     /// itself. If it is dropped, because its task is aborted, the cache [opens](Cache::reopen).
     ///
-    /// It keeps the only order in which no row is lost: it [opens](Cache::reopen) the cache,
-    /// listens, [forgets](Cache::clear) values and misses, and then
-    /// [rebuilds](Self::rebuild_now) from `source`, while it applies the changes that come. When
-    /// the feed breaks, it begins again, after a pause of up to a second, then of two, four and so
-    /// on, up to half a minute.
+    /// It keeps [the only order](crate#the-order-of-a-feed) in which no row is lost, and rebuilds
+    /// from `source` while it applies the changes that come. When the feed breaks, it begins again,
+    /// after a pause of up to a second, then of two, four and so on, up to half a minute.
     ///
     /// A feed that says nothing for the time of `silence` counts as broken, because its server may
-    /// be frozen: so it must tell [`Change::Alive`] more often than that. A row is then turned away
-    /// at most for `silence` and the feed's own delay. It removes no keys from the filter: for
-    /// that, run [`rebuild_every`](Self::rebuild_every) too. [Several
-    /// processes](crate#several-processes) describes what holds meanwhile.
+    /// be frozen: so it must tell [`Change::Alive`] more often than that. It removes no keys from
+    /// the filter: for that, run [`rebuild_every`](Self::rebuild_every) too.
     ///
     /// # Panics
     ///
@@ -182,7 +178,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> future::GuardedCache<K, V, F> {
         let fill = async {
             let mut attempts = 0;
             while !self.is_ready() {
-                let result = catch_panic(self.rebuild_by(source)).await;
+                let result = catch_panic(self.rebuild_by(source, || false)).await;
                 if let Some(pause) = self.pause_unless_filled(result, &mut attempts) {
                     tokio::time::sleep(pause).await;
                 }
@@ -222,7 +218,7 @@ fn error_of_panic(payload: Box<dyn std::any::Any + Send>) -> BoxError {
 
 impl<K: Key + ?Sized, V: Value, F: GuardFilter> sync::GuardedCache<K, V, F> {
     /// Applies a feed of the changes that other processes make in the store, in a thread of its
-    /// own, until the returned value is dropped or [stopped](Following::stop). Then the cache
+    /// own, until the returned value is dropped or [stopped](Background::stop). Then the cache
     /// [opens](Cache::reopen). Call it once per cache.
     ///
     /// It keeps the order that [`future::GuardedCache::follow`] describes, and calls `source` in
@@ -276,7 +272,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> sync::GuardedCache<K, V, F> {
     /// assert!(!cache.is_ready());
     /// # Ok::<(), BoxError>(())
     /// ```
-    pub fn follow<W, S>(&self, mut feed: W, silence: Duration, mut source: S) -> Following
+    pub fn follow<W, S>(&self, mut feed: W, silence: Duration, mut source: S) -> Background
     where
         W: BlockingFeed<K::Owned> + 'static,
         S: FnMut(&mut Keys<'_, K::Owned>) -> Result<(), BoxError> + Send + 'static,
@@ -284,7 +280,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> sync::GuardedCache<K, V, F> {
         let cache = self.clone();
         // Here, so that no get is turned away once this has returned.
         cache.open();
-        Following(Background::start(move |mut stopped| {
+        Background::start(move |mut stopped| {
             let _followed = Followed::new(&cache);
             let mut failed = 0;
             while cache.follow_until_broken(&mut feed, silence, &mut source, &mut failed, &mut stopped) {
@@ -293,7 +289,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> sync::GuardedCache<K, V, F> {
                     return;
                 }
             }
-        }))
+        })
     }
 
     /// Returns whether the feed broke: otherwise this was stopped. Sets `failed` to 0 once the
@@ -367,18 +363,4 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> sync::GuardedCache<K, V, F> {
 
 fn unless_panicked<T>(call: impl FnOnce() -> Result<T, BoxError>) -> Result<T, BoxError> {
     catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|payload| Err(error_of_panic(payload)))
-}
-
-/// A feed that is followed in a thread; made by [`sync::GuardedCache::follow`]. It is followed no
-/// more when this is dropped, and the cache [opens](Cache::reopen).
-#[must_use = "the feed is followed no more when this is dropped"]
-#[derive(Debug)]
-pub struct Following(Background);
-
-impl Following {
-    /// Ends the thread and waits for its end, which comes with the next change of the feed, or
-    /// after its `silence`.
-    pub fn stop(self) {
-        self.0.stop();
-    }
 }

@@ -11,7 +11,6 @@ use crate::cache::history::Rebuilt;
 use crate::cache::keys::Keys;
 use crate::cache::landing::{Landing, keys_of, land_all};
 use crate::cache::loads::Load;
-use crate::cache::measurement::{completed, len_of};
 use crate::cache::schedule::{failures, pause};
 use crate::cache::store::{Key, Value};
 use crate::cache::{Cache, Lookup, whole};
@@ -56,8 +55,7 @@ use tracing::{Instrument, debug_span};
 /// A load runs in a task of its own. If a waiter is cancelled, even the one that began the load,
 /// the load goes on for the other waiters and for the cache. If the store may hang or be
 /// overloaded, set a [`load_timeout`](crate::CacheBuilder::load_timeout) and a
-/// [`load_limit`](crate::CacheBuilder::load_limit). A loader may [get other
-/// keys](crate#loaders-that-get-other-keys).
+/// [`load_limit`](crate::CacheBuilder::load_limit).
 ///
 /// An error reaches every waiter and is not cached; the next get tries again. A panic of the loader
 /// reaches the waiters as a [`LoadError`].
@@ -152,7 +150,8 @@ impl<K: Key + ?Sized, V: Value, F> fmt::Debug for GuardedCache<K, V, F> {
 impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// The row of `key`, from the cache or the store; `None` if the store has none.
     ///
-    /// Only a load suspends the future. It may be dropped at any time.
+    /// Only a load suspends the future. It may be dropped at any time. See the [example
+    /// above](Self#examples).
     ///
     /// # Errors
     ///
@@ -161,23 +160,6 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// # Panics
     ///
     /// Panics if it begins a load outside of a tokio runtime.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom_guard::future::GuardedCache;
-    /// use std::convert::Infallible;
-    ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), lanebloom_guard::BoxError> {
-    /// let read = async |name: String| Ok::<_, Infallible>(Some(name.len()));
-    /// let cache = GuardedCache::<str, usize>::builder().build(read)?;
-    /// cache.insert("ann");
-    /// cache.mark_ready();
-    /// assert_eq!(cache.get("ann").await?, Some(3));
-    /// assert_eq!(cache.get("eve").await?, None); // the store was not asked
-    /// # Ok(()) }
-    /// ```
     pub async fn get<Q: AsKey<K> + ?Sized>(&self, key: &Q) -> Result<Option<V>, LoadError> {
         let key = key.borrow();
         match self.look(key) {
@@ -214,13 +196,9 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// let cache = GuardedCache::<(u32, String), usize>::builder().build(read)?;
     /// cache.insert(&(7, "ann".into()));
     /// cache.mark_ready();
-    /// let get = |tenant: u32| {
-    ///     let cache = &cache;
-    ///     async move { cache.get_equivalent(&Parts((&tenant, "ann"))).await }
-    /// };
-    /// assert_eq!(get(7).await?, Some(3)); // loaded
-    /// assert_eq!(get(7).await?, Some(3)); // cached
-    /// assert_eq!(get(8).await?, None); // turned away
+    /// assert_eq!(cache.get_equivalent(&Parts((&7, "ann"))).await?, Some(3));
+    /// let other = cache.get_equivalent(&Parts((&8, "ann"))).await?;
+    /// assert_eq!(other, None); // turned away
     /// # Ok(()) }
     /// ```
     pub async fn get_equivalent<Q>(&self, key: &Q) -> Result<Option<V>, LoadError>
@@ -280,7 +258,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         let begin = |flight: &FlightOf<V>| match self.begin_flight(key, flight, Load::of_one()) {
             Ok(landing) => match load.take() {
                 Some(load) => self.spawn(landing.load, async move {
-                    let loaded = landing.run(caught(load)).await;
+                    let loaded = landing.load.run(&landing.cache.0.limits, caught(load)).await;
                     let _ = landing.land(loaded);
                 }),
                 None => self.spawn_loader(landing),
@@ -384,7 +362,8 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     fn spawn_loader(&self, landing: Landing<K, V, F>) -> Load {
         let loader = Arc::clone(&self.loader);
         self.spawn(landing.load, async move {
-            let loaded = landing.run(loader.load(&landing.key)).await;
+            let load = loader.load(&landing.key);
+            let loaded = landing.load.run(&landing.cache.0.limits, load).await;
             let _ = landing.land(loaded);
         })
     }
@@ -398,31 +377,15 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// caches, and one call of [`load_many`](Loader::load_many) for the keys that no other get is
     /// loading. If the loader is a function, it loads one key after another.
     ///
-    /// # Errors
-    ///
-    /// Fails if one of the loads fails. The rows that were loaded before are cached.
+    /// The example of [`Loader`] calls it.
     ///
     /// # Panics
     ///
     /// Panics as [`get`](Self::get) and [`check_batch`](crate::CacheGuard::check_batch) do.
     ///
-    /// # Examples
+    /// # Errors
     ///
-    /// ```
-    /// use lanebloom_guard::future::GuardedCache;
-    /// use std::convert::Infallible;
-    ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), lanebloom_guard::BoxError> {
-    /// let read = async |name: String| Ok::<_, Infallible>(Some(name.len()));
-    /// let cache = GuardedCache::<str, usize>::builder().build(read)?;
-    /// cache.insert_batch(&["ann", "john"]);
-    /// cache.mark_ready();
-    /// let rows = cache.get_many(&["john", "eve", "ann", "ann"]).await?;
-    /// assert_eq!(rows, [Some(4), None, Some(3), Some(3)]);
-    /// assert_eq!(cache.stats().loads, 2);
-    /// # Ok(()) }
-    /// ```
+    /// Fails if one of the loads fails. The rows that were loaded before are cached.
     pub async fn get_many<Q: AsKey<K> + Funnel>(&self, keys: &[Q]) -> Result<Vec<Option<V>>, LoadError> {
         let mut multi_get = self.ask_many(keys);
         if Handle::try_current().is_ok() {
@@ -465,8 +428,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     }
 
     /// Replaces the filter by a new one, with the keys that `source` inserts and those that are
-    /// inserted into the cache meanwhile: [a rebuild](crate#rebuilds). If the future is dropped,
-    /// the old filter stays.
+    /// inserted into the cache meanwhile. If the future is dropped, the old filter stays.
     ///
     /// # Errors
     ///
@@ -498,42 +460,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     where
         S: AsyncFnMut(&mut Keys<'_, K::Owned>) -> Result<(), BoxError>,
     {
-        self.rebuild_by(&mut source).await
-    }
-
-    /// [`rebuild_now`](Self::rebuild_now) with a reference to a source. (If the reference were the
-    /// source, `rebuild_every` would not be `Send`: the compiler forgets its lifetime.)
-    pub(super) async fn rebuild_by<S>(&self, source: &mut S) -> Result<Rebuilt, RebuildError>
-    where
-        S: AsyncFnMut(&mut Keys<'_, K::Owned>) -> Result<(), BoxError>,
-    {
-        let rebuild = async {
-            let mut capacity = self.next_capacity(len_of(self.guard().filter()).await);
-            loop {
-                let attempt = self.begin(capacity)?;
-                let mut add = |batch: &[K::Owned]| {
-                    attempt.add(batch);
-                    Ok(())
-                };
-                let mut keys = Keys::new(&mut add);
-                let read = source(&mut keys).await;
-                let keys = keys.finish(read)?;
-                if let Some(filter) = attempt.filter_for(keys) {
-                    completed(filter).await.map_err(RebuildError::build)?;
-                }
-                match self.end(attempt, keys)? {
-                    Ok(rebuilt) => return Ok(rebuilt),
-                    Err(larger) => capacity = larger,
-                }
-            }
-        };
-        async {
-            let result = rebuild.await;
-            self.note(&result);
-            result
-        }
-        .instrument(self.span())
-        .await
+        self.rebuild_by(&mut source, || false).await
     }
 
     /// Calls [`rebuild_now`](Self::rebuild_now) about every `interval`, for as long as the future
@@ -584,7 +511,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
             let mut wait = cache.first_pause(interval);
             loop {
                 tokio::time::sleep(wait).await;
-                let result = catch_panic(cache.rebuild_by(&mut source)).await;
+                let result = catch_panic(cache.rebuild_by(&mut source, || false)).await;
                 failed = failures(failed, &cache.unless_panicked(result));
                 wait = pause(interval, failed);
             }
@@ -593,39 +520,39 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
 }
 
 /// Reads rows from the store. Every `Fn(key) -> impl Future<Output = Result<Option<V>, E>>` is a
-/// loader. Your own type can read many rows at once for [`GuardedCache::get_many`].
+/// loader. Your own type can read many rows at once for [`GuardedCache::get_many`]. A loader may
+/// get [other keys](crate#loaders-that-get-other-keys).
 ///
 /// ```
 /// use lanebloom_guard::future::{GuardedCache, Loader};
-/// use std::collections::BTreeMap;
 /// use std::convert::Infallible;
 ///
-/// struct Table(BTreeMap<u64, String>);
+/// type Name = &'static str;
+/// struct Table([Name; 3]);
 ///
-/// impl Loader<u64, String> for Table {
+/// impl Loader<usize, Name> for Table {
 ///     type Error = Infallible;
 ///
-///     async fn load(&self, id: u64) -> Result<Option<String>, Infallible> {
-///         Ok(self.0.get(&id).cloned())
+///     async fn load(&self, id: usize) -> Result<Option<Name>, Infallible> {
+///         Ok(self.0.get(id).copied())
 ///     }
 ///
 ///     // SELECT id, name FROM users WHERE id IN (...)
 ///     async fn load_many(
 ///         &self,
-///         ids: Vec<u64>,
-///     ) -> Result<Vec<(u64, String)>, Infallible> {
-///         let row = |id: u64| Some((id, self.0.get(&id)?.clone()));
+///         ids: Vec<usize>,
+///     ) -> Result<Vec<(usize, Name)>, Infallible> {
+///         let row = |id| Some((id, *self.0.get(id)?));
 ///         Ok(ids.into_iter().filter_map(row).collect())
 ///     }
 /// }
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), lanebloom_guard::BoxError> {
-/// let table = Table(BTreeMap::from([(1, "ann".into()), (2, "bob".into())]));
-/// let cache = GuardedCache::<u64, String>::builder().build(table)?;
-/// cache.insert_batch(&[1, 2, 3]);
+/// let table = Table(["ann", "bob", "carl"]);
+/// let cache = GuardedCache::<usize, Name>::builder().build(table)?;
 /// let rows = cache.get_many(&[3, 2, 1]).await?;
-/// assert_eq!(rows, [None, Some("bob".into()), Some("ann".into())]);
+/// assert_eq!(rows, [None, Some("carl"), Some("bob")]);
 /// # Ok(()) }
 /// ```
 pub trait Loader<K: Key + ?Sized, V: Send + 'static>: Send + Sync + 'static {
@@ -637,8 +564,7 @@ pub trait Loader<K: Key + ?Sized, V: Send + 'static>: Send + Sync + 'static {
     /// functions have `false`.
     const READS_MANY: bool = true;
 
-    /// Reads the row of `key`; `None` if the store has none. It may get [other
-    /// keys](crate#loaders-that-get-other-keys).
+    /// Reads the row of `key`; `None` if the store has none.
     fn load(&self, key: K::Owned) -> impl Future<Output = Result<Option<V>, Self::Error>> + Send;
 
     /// Reads the rows of distinct keys. Returns the rows that exist, in any order. By default, it

@@ -53,8 +53,9 @@ impl<'a, T> Keys<'a, T> {
     ///
     /// # Errors
     ///
-    /// Fails if the rebuild was stopped, by [`sync::Rebuilds::stop`](crate::sync::Rebuilds::stop).
-    /// Return then: no further key is accepted.
+    /// Fails if the rebuild was stopped, by
+    /// [`sync::Background::stop`](crate::sync::Background::stop). Return then: no further key is
+    /// accepted.
     pub fn insert(&mut self, key: T) -> Result<(), RebuildError> {
         self.batch.push(key);
         if self.batch.len() < CHUNK {
@@ -63,16 +64,8 @@ impl<'a, T> Keys<'a, T> {
         self.flush()
     }
 
-    /// [`insert`](Self::insert) of many keys, such as a page of a table.
-    ///
-    /// ```
-    /// # use lanebloom_guard::sync::GuardedCache;
-    /// # let read = |id: u64| Ok::<_, std::convert::Infallible>(Some(id));
-    /// let cache = GuardedCache::<u64, u64>::builder().build_blocking(read)?;
-    /// let rebuilt = cache.rebuild_now(|keys| Ok(keys.insert_all([1, 2, 17])?))?;
-    /// assert_eq!(rebuilt.keys, 3);
-    /// # Ok::<(), lanebloom_guard::BoxError>(())
-    /// ```
+    /// [`insert`](Self::insert) of many keys, such as a page of a table: see the example of
+    /// [`rebuild_now`](crate::sync::GuardedCache::rebuild_now).
     ///
     /// # Errors
     ///

@@ -25,16 +25,6 @@ pub(super) struct Landing<K: Key + ?Sized, V: Value, F> {
 }
 
 impl<K: Key + ?Sized, V: Value, F> Landing<K, V, F> {
-    /// Runs the load within the cache's limits.
-    pub(super) async fn run(&self, load: impl Future<Output = Loaded<V>>) -> Loaded<V> {
-        self.load.run(&self.cache.0.limits, load).await
-    }
-
-    /// [`run`](Self::run) in this thread.
-    pub(super) fn run_blocking(&self, load: impl FnOnce() -> Loaded<V>) -> Loaded<V> {
-        self.load.run_blocking(&self.cache.0.limits, load)
-    }
-
     /// Ends the flight; returns the result for its waiters. It fills the caches first, so that a
     /// get after a waiter's return finds the result there.
     pub(super) fn land(&self, loaded: Loaded<V>) -> Loaded<V> {

@@ -326,8 +326,13 @@ impl Drop for Lent {
     }
 }
 
+/// Blocks the thread until `future` ends.
+pub(super) fn block_on<T>(future: impl Future<Output = T>) -> T {
+    block_on_for(future, None).expect("there is no timeout")
+}
+
 /// Blocks the thread until `future` ends, at most for `timeout`.
-pub(super) fn block_on<T>(future: impl Future<Output = T>, timeout: Option<Duration>) -> Result<T, LoadError> {
+pub(super) fn block_on_for<T>(future: impl Future<Output = T>, timeout: Option<Duration>) -> Result<T, LoadError> {
     struct Unpark(Thread);
     impl Wake for Unpark {
         fn wake(self: Arc<Self>) {

@@ -14,7 +14,7 @@
 //! task or a thread, it must pass its [`LoadScope`] on.
 
 use crate::cache::error::{LoadError, LoadErrorKind};
-use crate::cache::limits::{Lent, Limits, LoadPart, Place, block_on};
+use crate::cache::limits::{Lent, Limits, LoadPart, Place, block_on, block_on_for};
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -51,13 +51,14 @@ impl Scope {
         // If code of the load calls this, it waits until this returns.
         let around = CURRENT.try_with(|around| around.is_in(&place).then(|| around.part.get()));
         let left = around.ok().flatten().map(|around| Arc::clone(&place).pause(around));
-        // These have no timeout, so they cannot fail.
-        let _ = block_on(place.enter(LoadPart::Thread), None);
+        block_on(place.enter(LoadPart::Thread));
         let output = CURRENT.sync_scope(current, || {
             let _running = InThread(&place);
             part()
         });
-        let _ = left.map(|left| block_on(left.end(), None));
+        if let Some(left) = left {
+            block_on(left.end());
+        }
         output
     }
 
@@ -104,11 +105,8 @@ impl Drop for InThread<'_> {
 /// The load of which the calling code is a part, if any. A loader passes it to a task or a thread
 /// that it starts and waits for.
 ///
-/// The caches identify a load by its task or its thread. In another task or thread, a get within
-/// [`scope`](Self::scope) or [`sync_scope`](Self::sync_scope) is part of the load. Without them, a
-/// row that needs itself waits for itself until the
-/// [`load_timeout`](crate::CacheBuilder::load_timeout), and the load keeps its place of the
-/// [`load_limit`](crate::CacheBuilder::load_limit) while it waits.
+/// In another task or thread, only a get within [`scope`](Self::scope) or
+/// [`sync_scope`](Self::sync_scope) is [part of the load](crate#loaders-that-get-other-keys).
 ///
 /// A thread that calls [`current`](Self::current), or awaits a get by a `block_on`, counts as
 /// waiting from then on: a get of another part may lend the place. Code that blocks its task until
@@ -263,7 +261,7 @@ impl Load {
         let place = scope.place.clone();
         let _taken = match &place {
             None => None,
-            Some(place) => Some(block_on(place.take(), limits.timeout)??),
+            Some(place) => Some(block_on_for(place.take(), limits.timeout)??),
         };
         let _timer = limits.timer();
         CURRENT.sync_scope(scope.with(LoadPart::Uncounted), load)
@@ -357,8 +355,7 @@ impl Wait {
 
     /// [`end`](Self::end) in the load's thread.
     pub(super) fn end_blocking(self) {
-        // It has no timeout, so it cannot fail.
-        let _ = block_on(self.end(), None);
+        block_on(self.end());
     }
 }
 

@@ -1,7 +1,7 @@
 //! What takes long with a large filter, for callers that must not wait: a thread does it.
 
 use crate::filter::GuardFilter;
-use lanebloom::{BuildError, Statistics};
+use lanebloom::Statistics;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use tokio::sync::oneshot;
@@ -35,18 +35,8 @@ impl Measurement {
     }
 }
 
-/// The number of keys in `filter`, by its own estimate.
-pub(super) async fn len_of<F: GuardFilter>(filter: Arc<F>) -> usize {
-    aside(filter, |filter| filter.statistics().len).await
-}
-
-/// [`complete`](GuardFilter::complete) of a filter, before the commit of a rebuild calls it again.
-pub(super) async fn completed<F: GuardFilter>(filter: Arc<F>) -> Result<(), BuildError> {
-    aside(filter, F::complete).await
-}
-
 /// Works on a filter: in a thread, if it is large.
-async fn aside<F: GuardFilter, T: Send + 'static>(filter: Arc<F>, work: fn(&F) -> T) -> T {
+pub(super) async fn aside<F: GuardFilter, T: Send + 'static>(filter: Arc<F>, work: fn(&F) -> T) -> T {
     if filter.memory_bytes() > READ_AT_ONCE {
         let (send, receive) = oneshot::channel();
         let of_thread = Arc::clone(&filter);

@@ -1,42 +1,17 @@
-//! The steps of a rebuild from all keys of the store, and the pauses between rebuilds. Between the
-//! steps, `future.rs` and `sync.rs` read the keys.
+//! A rebuild from all keys of the store, and the pauses between rebuilds.
 
 use crate::cache::Cache;
 use crate::cache::history::{History, Rebuilt};
+use crate::cache::keys::Keys;
+use crate::cache::measurement::aside;
 use crate::cache::store::{Key, Value};
-use crate::error::RebuildError;
+use crate::error::{BoxError, RebuildError, RebuildErrorKind};
 use crate::filter::GuardFilter;
-use crate::rebuild::Rebuild;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
-use tracing::{Span, info, info_span, warn};
-
-/// A rebuild that is reading keys.
-pub(super) struct Attempt<'a, K: Key + ?Sized, F: GuardFilter> {
-    rebuild: Rebuild<'a, K, F>,
-    capacity: usize,
-    began: Instant,
-    /// The counts before the keys were read. So keys that were inserted or removed meanwhile count
-    /// twice rather than not at all.
-    inserted: u64,
-    removed: u64,
-}
-
-impl<K: Key + ?Sized, F: GuardFilter> Attempt<'_, K, F> {
-    /// Takes a batch of the source's keys.
-    pub(super) fn add(&self, batch: &[K::Owned]) {
-        self.rebuild.insert_batch(batch);
-    }
-
-    /// The new filter, if it has room for as many keys as were read, and so will be committed.
-    pub(super) fn filter_for(&self, keys: usize) -> Option<Arc<F>> {
-        let filter = self.rebuild.shared_filter();
-        // (The first, whatever the filter says: else this would never end.)
-        (keys <= self.capacity || filter.has_room_for(keys, self.capacity)).then_some(filter)
-    }
-}
+use tracing::{Instrument, info, info_span, warn};
 
 impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     pub(super) fn history(&self) -> MutexGuard<'_, History> {
@@ -80,48 +55,94 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
 
     /// The capacity with room for a quarter more keys than there are. `in_filter` is the filter's
     /// own estimate of its keys.
-    pub(super) fn next_capacity(&self, in_filter: usize) -> usize {
+    fn next_capacity(&self, in_filter: usize) -> usize {
         let keys = self.known_keys(in_filter);
         with_room(keys.try_into().unwrap_or(usize::MAX)).max(self.0.plan.expected_keys)
     }
 
-    pub(super) fn begin(&self, capacity: usize) -> Result<Attempt<'_, K, F>, RebuildError> {
+    /// A rebuild from the keys of `source`, which never waits in the blocking mode. Once
+    /// `is_stopped` is true, the old filter stays.
+    ///
+    /// (If `source` were not a reference, `rebuild_every` would not be `Send`: the compiler forgets
+    /// the lifetime.)
+    pub(super) async fn rebuild_by<S>(
+        &self,
+        source: &mut S,
+        mut is_stopped: impl FnMut() -> bool + Send,
+    ) -> Result<Rebuilt, RebuildError>
+    where
+        S: AsyncFnMut(&mut Keys<'_, K::Owned>) -> Result<(), BoxError>,
+    {
+        let rebuild = async {
+            let in_filter = aside(self.0.guard.filter(), |filter| filter.statistics().len).await;
+            let mut capacity = self.next_capacity(in_filter);
+            loop {
+                match self.attempt(capacity, source, &mut is_stopped).await? {
+                    Ok(rebuilt) => return Ok(rebuilt),
+                    Err(larger) => capacity = larger,
+                }
+            }
+        };
+        async {
+            let result = rebuild.await;
+            self.note(&result);
+            result
+        }
+        .instrument(info_span!("rebuild", cache = self.0.name))
+        .await
+    }
+
+    /// A rebuild into a filter of this capacity. The inner error is the capacity that the next
+    /// attempt needs.
+    async fn attempt<S>(
+        &self,
+        capacity: usize,
+        source: &mut S,
+        is_stopped: &mut (impl FnMut() -> bool + Send),
+    ) -> Result<Result<Rebuilt, usize>, RebuildError>
+    where
+        S: AsyncFnMut(&mut Keys<'_, K::Owned>) -> Result<(), BoxError>,
+    {
         let began = Instant::now();
         let filter = (self.0.plan.make)(capacity).map_err(RebuildError::build)?;
         let rebuild = self.0.guard.rebuild(filter)?;
+        // Before the keys are read: those that are inserted or removed meanwhile count twice rather
+        // than not at all.
         let (inserted, removed) = self.changes();
-        Ok(Attempt {
-            rebuild,
-            capacity,
-            began,
-            inserted,
-            removed,
-        })
-    }
-
-    /// Ends an attempt that was given `keys` keys. The inner error is the capacity that the next
-    /// attempt needs.
-    pub(super) fn end(&self, attempt: Attempt<'_, K, F>, keys: usize) -> Result<Result<Rebuilt, usize>, RebuildError> {
-        if attempt.filter_for(keys).is_none() {
-            info!(keys, attempt.capacity, "the store has outgrown the filter");
+        let mut add = |batch: &[K::Owned]| {
+            if is_stopped() {
+                return Err(RebuildError(RebuildErrorKind::Stopped));
+            }
+            rebuild.insert_batch(batch);
+            Ok(())
+        };
+        let mut keys = Keys::new(&mut add);
+        let read = source(&mut keys).await;
+        let keys = keys.finish(read)?;
+        let filter = Arc::clone(rebuild.filter());
+        // (The first, whatever the filter says: else this would never end.)
+        if keys > capacity && !filter.has_room_for(keys, capacity) {
+            info!(keys, capacity, "the store has outgrown the filter");
             return Ok(Err(with_room(keys)));
         }
-        attempt.rebuild.commit()?;
+        // A large filter in a thread, since `commit` blocks.
+        aside(filter, F::complete).await.map_err(RebuildError::build)?;
+        rebuild.commit()?;
+        let duration = began.elapsed();
         let rebuilt = Rebuilt {
             keys,
-            capacity: attempt.capacity,
-            duration: attempt.began.elapsed(),
+            capacity,
+            duration,
         };
         let mut history = self.history();
         history.last = Some((Instant::now(), rebuilt));
-        history.read_at = attempt.began;
-        history.capacity = attempt.capacity;
+        (history.read_at, history.capacity) = (began, capacity);
         (history.has_keys, history.keys) = (true, keys as u64);
-        (history.inserted, history.removed) = (attempt.inserted, attempt.removed);
+        (history.inserted, history.removed) = (inserted, removed);
         Ok(Ok(rebuilt))
     }
 
-    pub(super) fn note(&self, result: &Result<Rebuilt, RebuildError>) {
+    fn note(&self, result: &Result<Rebuilt, RebuildError>) {
         let mut history = self.history();
         match result {
             Ok(rebuilt) => {
@@ -155,10 +176,6 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
             true => Duration::ZERO,
             false => pause(interval, 0),
         }
-    }
-
-    pub(super) fn span(&self) -> Span {
-        info_span!("rebuild", cache = self.0.name)
     }
 }
 

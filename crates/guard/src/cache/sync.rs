@@ -9,12 +9,12 @@ use crate::cache::flights::Asked;
 use crate::cache::history::Rebuilt;
 use crate::cache::keys::Keys;
 use crate::cache::landing::{Landing, keys_of, land_all};
-use crate::cache::limits::block_on;
+use crate::cache::limits::{block_on, block_on_for};
 use crate::cache::loads::{Load, Wait};
 use crate::cache::schedule::{failures, pause};
 use crate::cache::store::{Key, Value};
 use crate::cache::{Cache, Lookup, whole};
-use crate::error::{BoxError, RebuildError, RebuildErrorKind};
+use crate::error::{BoxError, RebuildError};
 use crate::filter::GuardFilter;
 use crate::guard::CacheGuard;
 use equivalent::Equivalent;
@@ -34,16 +34,13 @@ use tracing::debug_span;
 /// A read-through cache over a store, with a filter of all valid keys in front. Its gets block.
 /// Clones share one cache.
 ///
-/// It does what [its twin](crate::future::GuardedCache) does, which says how a get looks a key up,
-/// which keys it takes, and what happens to errors. Changes of the store are calls of [`Cache`], to
-/// which this type derefs.
+/// It does what [its twin](crate::future::GuardedCache) does, and derefs to [`Cache`] as well.
 ///
 /// # Loads
 ///
-/// A load runs in the thread that asked first. The cache cannot end it there: if the store may
-/// hang, give its client a timeout. A [`load_timeout`](crate::CacheBuilder::load_timeout) ends the
-/// waits of the threads that joined, and a [`load_limit`](crate::CacheBuilder::load_limit) protects
-/// the store from overload. A loader may [get other keys](crate#loaders-that-get-other-keys).
+/// A load runs in the thread that asked first. The cache cannot end it there, so give the store's
+/// client a timeout: a [`load_timeout`](crate::CacheBuilder::load_timeout) ends only the waits of
+/// the threads that joined.
 ///
 /// # Examples
 ///
@@ -123,42 +120,26 @@ impl<K: Key + ?Sized, V: Value, F> fmt::Debug for GuardedCache<K, V, F> {
 }
 
 impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
-    /// The row of `key`, from the cache or the store; `None` if the store has none.
+    /// The row of `key`, from the cache or the store; `None` if the store has none: see the
+    /// [example above](Self#examples).
     ///
     /// # Errors
     ///
     /// Fails if the load fails, in this thread or in another.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use lanebloom_guard::sync::GuardedCache;
-    /// use std::convert::Infallible;
-    ///
-    /// let read = |name: String| Ok::<_, Infallible>(Some(name.len()));
-    /// let cache = GuardedCache::<str, usize>::builder().build_blocking(read)?;
-    /// cache.insert("ann");
-    /// cache.mark_ready();
-    /// assert_eq!(cache.get("ann")?, Some(3));
-    /// assert_eq!(cache.get("eve")?, None); // the store was not asked
-    /// # Ok::<(), lanebloom_guard::BoxError>(())
-    /// ```
     pub fn get<Q: AsKey<K> + ?Sized>(&self, key: &Q) -> Result<Option<V>, LoadError> {
         self.get_by(key.borrow(), |key| self.loader.load(key))
     }
 
-    /// [`get`](Self::get) of a key in another form, such as the borrowed [`Parts`](crate::Parts) of
-    /// a composite key. Only a load makes the key itself.
-    ///
-    /// The form must hash like the key, and write the same bytes.
-    ///
-    /// # Errors
-    ///
-    /// Fails as [`get`](Self::get) does.
+    /// [`get`](Self::get) of a key in another form, as [its
+    /// twin](crate::future::GuardedCache::get_equivalent).
     ///
     /// # Panics
     ///
     /// Panics, with debug assertions, if it loads and the form hashes unlike the key.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`get`](Self::get) does.
     ///
     /// # Examples
     ///
@@ -171,8 +152,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// let cache = builder.build_blocking(read)?;
     /// cache.insert(&(7, "ann".into()));
     /// cache.mark_ready();
-    /// assert_eq!(cache.get_equivalent(&Parts((&7, "ann")))?, Some(3)); // loaded
-    /// assert_eq!(cache.get_equivalent(&Parts((&7, "ann")))?, Some(3)); // cached
+    /// assert_eq!(cache.get_equivalent(&Parts((&7, "ann")))?, Some(3));
     /// assert_eq!(cache.get_equivalent(&Parts((&8, "ann")))?, None); // turned away
     /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
@@ -263,7 +243,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
             };
             let cycle = match begun_by.awaited_blocking() {
                 Ok(wait) => {
-                    let loaded = block_on(flight.result.filled(), self.0.limits.timeout);
+                    let loaded = block_on_for(flight.result.filled(), self.0.limits.timeout);
                     wait.end_blocking();
                     return loaded.unwrap_or_else(|timeout| self.give_up(key, &flight, timeout));
                 }
@@ -280,38 +260,22 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     fn load(&self, landing: &Landing<K, V, F>, load: impl FnOnce(&K::Owned) -> Loaded<V>) -> Loaded<V> {
         let _span = debug_span!("load", cache = self.0.name).entered();
         let wait = landing.load.awaited_blocking();
-        let loaded = landing.land(landing.run_blocking(|| load(&landing.key)));
+        let loaded = landing.load.run_blocking(&self.0.limits, || load(&landing.key));
+        let loaded = landing.land(loaded);
         wait.into_iter().for_each(Wait::end_blocking);
         loaded
     }
 
-    /// The rows of many keys, in their order: one batch of lookups in the filter, one pass over the
-    /// caches, and one call of [`load_many`](Loader::load_many) for the keys that no other get is
-    /// loading. If the loader is a function, it loads one key after another.
-    ///
-    /// # Errors
-    ///
-    /// Fails if one of the loads fails. The rows that were loaded before are cached.
+    /// The rows of many keys, in their order: as [its
+    /// twin](crate::future::GuardedCache::get_many). The example of [`Loader`] calls it.
     ///
     /// # Panics
     ///
     /// Panics as [`check_batch`](crate::CacheGuard::check_batch) does.
     ///
-    /// # Examples
+    /// # Errors
     ///
-    /// ```
-    /// use lanebloom_guard::sync::GuardedCache;
-    /// use std::convert::Infallible;
-    ///
-    /// let read = |name: String| Ok::<_, Infallible>(Some(name.len()));
-    /// let cache = GuardedCache::<str, usize>::builder().build_blocking(read)?;
-    /// cache.insert_batch(&["ann", "john"]);
-    /// cache.mark_ready();
-    /// let rows = cache.get_many(&["john", "eve", "ann", "ann"])?;
-    /// assert_eq!(rows, [Some(4), None, Some(3), Some(3)]);
-    /// assert_eq!(cache.stats().loads, 2);
-    /// # Ok::<(), lanebloom_guard::BoxError>(())
-    /// ```
+    /// Fails if one of the loads fails. The rows that were loaded before are cached.
     pub fn get_many<Q: AsKey<K> + Funnel>(&self, keys: &[Q]) -> Result<Vec<Option<V>>, LoadError> {
         let mut multi_get = self.ask_many(keys);
         self.refresh(multi_get.refreshes());
@@ -385,7 +349,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     }
 
     /// Replaces the filter by a new one, with the keys that `source` inserts and those that are
-    /// inserted into the cache meanwhile: [a rebuild](crate#rebuilds).
+    /// inserted into the cache meanwhile.
     ///
     /// # Errors
     ///
@@ -415,42 +379,21 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
         self.rebuild_unless(source, || false)
     }
 
+    /// Once `is_stopped` is true, the old filter stays.
     pub(super) fn rebuild_unless<S>(
         &self,
         mut source: S,
-        mut is_stopped: impl FnMut() -> bool + Send,
+        is_stopped: impl FnMut() -> bool + Send,
     ) -> Result<Rebuilt, RebuildError>
     where
         S: FnMut(&mut Keys<'_, K::Owned>) -> Result<(), BoxError>,
     {
-        let _span = self.span().entered();
-        let mut rebuild = || {
-            let mut capacity = self.next_capacity(self.guard().filter().statistics().len);
-            loop {
-                let attempt = self.begin(capacity)?;
-                let mut add = |batch: &[K::Owned]| {
-                    if is_stopped() {
-                        return Err(RebuildError(RebuildErrorKind::Stopped));
-                    }
-                    attempt.add(batch);
-                    Ok(())
-                };
-                let mut keys = Keys::new(&mut add);
-                let read = source(&mut keys);
-                let keys = keys.finish(read)?;
-                match self.end(attempt, keys)? {
-                    Ok(rebuilt) => return Ok(rebuilt),
-                    Err(larger) => capacity = larger,
-                }
-            }
-        };
-        let result = rebuild();
-        self.note(&result);
-        result
+        let mut source = async |keys: &mut Keys<'_, K::Owned>| source(keys);
+        block_on(self.rebuild_by(&mut source, is_stopped))
     }
 
     /// Calls [`rebuild_now`](Self::rebuild_now) about every `interval` in a thread of its own,
-    /// until the returned value is dropped or [stopped](Rebuilds::stop): [a
+    /// until the returned value is dropped or [stopped](Background::stop): [a
     /// schedule](crate#rebuilds).
     ///
     /// # Panics
@@ -478,12 +421,12 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
     /// rebuilds.stop();
     /// # Ok::<(), lanebloom_guard::BoxError>(())
     /// ```
-    pub fn rebuild_every<S>(&self, interval: Duration, mut source: S) -> Rebuilds
+    pub fn rebuild_every<S>(&self, interval: Duration, mut source: S) -> Background
     where
         S: FnMut(&mut Keys<'_, K::Owned>) -> Result<(), BoxError> + Send + 'static,
     {
         let cache = self.clone();
-        Rebuilds(Background::start(move |mut stopped| {
+        Background::start(move |mut stopped| {
             let mut failed = 0;
             let mut wait = cache.first_pause(interval);
             while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(wait) {
@@ -492,27 +435,16 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
                 failed = failures(failed, &cache.unless_panicked(catch_unwind(rebuild)));
                 wait = pause(interval, failed);
             }
-        }))
+        })
     }
 }
 
-/// Rebuilds on a schedule in a thread; made by [`GuardedCache::rebuild_every`]. They end when this
-/// is dropped.
-#[must_use = "the rebuilds end when this is dropped"]
+/// A thread that rebuilds a cache on a schedule or applies a feed to it; made by
+/// [`GuardedCache::rebuild_every`] and [`GuardedCache::follow`]. It ends some time after this is
+/// dropped.
+#[must_use = "the thread ends when this is dropped"]
 #[derive(Debug)]
-pub struct Rebuilds(Background);
-
-impl Rebuilds {
-    /// Ends the rebuilds and waits until their thread has ended. A running rebuild stops at its
-    /// next batch, and the old filter stays.
-    pub fn stop(self) {
-        self.0.stop();
-    }
-}
-
-/// A thread that ends some time after this is dropped.
-#[derive(Debug)]
-pub(super) struct Background {
+pub struct Background {
     /// The thread ends when this end of the channel is dropped.
     _stop: Sender<()>,
     thread: thread::JoinHandle<()>,
@@ -527,8 +459,9 @@ impl Background {
         }
     }
 
-    /// Waits until the thread has ended.
-    pub(super) fn stop(self) {
+    /// Ends the thread and waits for its end. A running rebuild stops at its next batch, and the
+    /// old filter stays. A feed ends with its next change, or after its `silence`.
+    pub fn stop(self) {
         drop(self._stop);
         // The thread never panics.
         let _ = self.thread.join();
@@ -541,56 +474,50 @@ pub(super) fn is_dropped(receiver: &mut Receiver<()>) -> bool {
     receiver.try_recv() == Err(TryRecvError::Disconnected)
 }
 
-/// Reads rows from the store. Every `Fn(key) -> Result<Option<V>, E>` is a loader. Your own type
-/// can read many rows at once for `get_many`.
+/// Reads rows from the store, as [its twin](crate::future::Loader). Every
+/// `Fn(key) -> Result<Option<V>, E>` is a loader.
 ///
 /// ```
 /// use lanebloom_guard::sync::{GuardedCache, Loader};
-/// use std::collections::BTreeMap;
 /// use std::convert::Infallible;
 ///
-/// struct Table(BTreeMap<u64, String>);
+/// type Name = &'static str;
+/// struct Table([Name; 3]);
 ///
-/// impl Loader<u64, String> for Table {
+/// impl Loader<usize, Name> for Table {
 ///     type Error = Infallible;
 ///
-///     fn load(&self, id: u64) -> Result<Option<String>, Infallible> {
-///         Ok(self.0.get(&id).cloned())
+///     fn load(&self, id: usize) -> Result<Option<Name>, Infallible> {
+///         Ok(self.0.get(id).copied())
 ///     }
 ///
 ///     // SELECT id, name FROM users WHERE id IN (...)
 ///     fn load_many(
 ///         &self,
-///         ids: Vec<u64>,
-///     ) -> Result<Vec<(u64, String)>, Infallible> {
-///         let row = |id: u64| Some((id, self.0.get(&id)?.clone()));
+///         ids: Vec<usize>,
+///     ) -> Result<Vec<(usize, Name)>, Infallible> {
+///         let row = |id| Some((id, *self.0.get(id)?));
 ///         Ok(ids.into_iter().filter_map(row).collect())
 ///     }
 /// }
 ///
-/// let table = Table(BTreeMap::from([(1, "ann".into()), (2, "bob".into())]));
-/// let cache = GuardedCache::<u64, String>::builder().build_blocking(table)?;
-/// cache.insert_batch(&[1, 2, 3]);
-/// let rows = cache.get_many(&[3, 2, 1])?;
-/// assert_eq!(rows, [None, Some("bob".into()), Some("ann".into())]);
+/// let table = Table(["ann", "bob", "carl"]);
+/// let cache = GuardedCache::<usize, Name>::builder().build_blocking(table)?;
+/// assert_eq!(cache.get_many(&[3, 2, 1])?, [None, Some("carl"), Some("bob")]);
 /// # Ok::<(), lanebloom_guard::BoxError>(())
 /// ```
 pub trait Loader<K: Key + ?Sized, V>: Send + Sync + 'static {
     /// Why a read of the store failed.
     type Error: Into<BoxError>;
 
-    /// Whether a multi-get calls [`load_many`](Self::load_many), as in
-    /// [its twin](crate::future::Loader::READS_MANY).
+    /// Whether a multi-get calls [`load_many`](Self::load_many).
     const READS_MANY: bool = true;
 
-    /// Reads the row of `key`; `None` if the store has none. It may get [other
-    /// keys](crate#loaders-that-get-other-keys).
+    /// Reads the row of `key`; `None` if the store has none.
     fn load(&self, key: K::Owned) -> Result<Option<V>, Self::Error>;
 
     /// Reads the rows of distinct keys. Returns the rows that exist, in any order. By default, it
     /// reads one after another.
-    ///
-    /// If it gets one of these keys, the row is read a second time, by `load`.
     fn load_many(&self, keys: Vec<K::Owned>) -> Result<Vec<(K::Owned, V)>, Self::Error> {
         let row = |key: K::Owned| {
             let row = self.load(key.clone()).transpose()?;

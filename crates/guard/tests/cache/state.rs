@@ -73,8 +73,8 @@ fn each_way_to_fill_a_cache_makes_it_ready() {
     let by_file = new(1000);
     assert_eq!(by_file.restore(&path, HOUR).unwrap(), Restored::Serves);
     let by_hand = new(1000);
-    let mut rebuild = by_hand.guard().rebuild_with_capacity(1000, 0.01).unwrap();
-    rebuild.extend([1, 2]);
+    let rebuild = by_hand.guard().rebuild_with_capacity(1000, 0.01).unwrap();
+    rebuild.insert_all([1, 2]);
     rebuild.commit().unwrap();
     for cache in [by_word, by_file, by_hand] {
         assert!(cache.is_ready() && !cache.report().is_open);
@@ -381,8 +381,8 @@ fn a_restore_loses_no_key_that_the_cache_has() {
         ("by the guard", |cache| cache.guard().insert(&1000)),
         ("rebuilt", |cache| _ = cache.rebuild_now(keys([1000])).unwrap()),
         ("rebuilt by the guard", |cache| {
-            let mut rebuild = cache.guard().rebuild_with_capacity(10, 0.01).unwrap();
-            rebuild.extend([1000]);
+            let rebuild = cache.guard().rebuild_with_capacity(10, 0.01).unwrap();
+            rebuild.insert_all([1000]);
             rebuild.commit().unwrap();
         }),
         ("an empty store", |cache| cache.mark_ready()),
