@@ -6,7 +6,6 @@ mod builder;
 mod counts;
 mod error;
 mod feed;
-mod fill_once;
 mod flights;
 mod follow;
 pub mod future;
@@ -45,9 +44,9 @@ use crate::stats::Admission;
 use ages::Age;
 use counts::CacheCounts;
 use equivalent::Equivalent;
-use fill_once::FillOnce;
 use flights::{Entry, Flights};
 use history::{FilterFactory, History};
+use landing::Loaded;
 use lanebloom::{ConcurrentBloom, Funnel, SipHash13};
 use limits::Limits;
 use measurement::Measurement;
@@ -58,6 +57,7 @@ use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use store::{Cached, Moka};
+use tokio::sync::SetOnce;
 use tracing::warn;
 use warning::Warning;
 
@@ -112,7 +112,7 @@ pub struct Cache<K: Key + ?Sized, V: Value, F = ConcurrentBloom<SipHash13>>(Arc<
 struct Inner<K: Key + ?Sized, V: Value, F> {
     name: String,
     guard: CacheGuard<K, F>,
-    flights: Flights<K, Moka<K, V>, FillOnce<V>>,
+    flights: Flights<K, Moka<K, V>, SetOnce<Loaded<V>>>,
     counts: CacheCounts,
     limits: Limits,
     plan: FilterFactory<F>,

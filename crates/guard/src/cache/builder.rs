@@ -499,12 +499,16 @@ impl<K: Key + ?Sized, V: Value, F> CacheBuilder<K, V, F> {
     ///
     /// Fails if the filter cannot be built, if a time is longer than 1000 years, or if options
     /// contradict each other. The message names the option.
-    pub fn build(self, loader: impl future::Loader<K, V>) -> Result<future::GuardedCache<K, V, F>, CacheBuildError>
+    pub fn build<L: future::Loader<K, V>>(self, loader: L) -> Result<future::GuardedCache<K, V, F>, CacheBuildError>
     where
         F: GuardFilter,
     {
         let gather = self.options.gather;
-        future::GuardedCache::new(self.build_cache()?, loader, gather)
+        if gather.is_some() && !L::READS_MANY {
+            let text = "gather_gets needs a loader with `load_many`; this one reads one key at a time";
+            return Err(CacheBuildError::options(text));
+        }
+        Ok(future::GuardedCache::new(self.build_cache()?, loader, gather))
     }
 
     /// Builds a cache whose gets block.
@@ -528,16 +532,21 @@ impl<K: Key + ?Sized, V: Value, F> CacheBuilder<K, V, F> {
         F: GuardFilter,
     {
         let Self { plan, mut options } = self;
+        options.check().map_err(CacheBuildError::options)?;
         let filter = (plan.make)(plan.expected_keys).map_err(CacheBuildError::filter)?;
-        let caches = options.build_caches().map_err(CacheBuildError::options)?;
-        let limits = options.limits().map_err(CacheBuildError::options)?;
         // Several per thread, so that two threads rarely need the same shard.
         let threads = thread::available_parallelism().map_or(1, usize::from);
         let shards = (16 * threads).next_power_of_two().min(1024);
+        let limits = Limits {
+            cache: options.name.as_str().into(),
+            timeout: options.load_timeout,
+            places: options
+                .load_limit
+                .map(|(at_once, waiting)| Arc::new(Places::new(at_once, waiting))),
+        };
         let inner = Inner {
-            name: options.name,
             guard: CacheGuard::new_open(filter),
-            flights: Flights::new(caches, shards),
+            flights: Flights::new(options.caches(), shards),
             counts: CacheCounts::new(),
             limits,
             history: Mutex::new(History::new(plan.expected_keys)),
@@ -546,40 +555,25 @@ impl<K: Key + ?Sized, V: Value, F> CacheBuilder<K, V, F> {
             reopened: Warning::new(),
             failed: Warning::new(),
             plan,
+            name: options.name,
         };
         Ok(Cache(Arc::new(inner)))
     }
 }
 
 impl<O: Funnel + Hash + Eq + Send + Sync + 'static, V: Value> Options<O, V> {
-    fn limits(&self) -> Result<Limits, String> {
-        if let Some((0, waiting)) = self.load_limit {
-            return Err(format!("load_limit(0, {waiting}): no load could run; allow at least 1"));
-        }
-        if let (Some((at_once, waiting)), None) = (self.load_limit, self.load_timeout) {
-            // A load may wait, in a task that the cache does not know to be its own, for a place
-            // that only this load can free.
-            return Err(format!(
-                "load_limit({at_once}, {waiting}) needs a load_timeout: a load that never ends would keep its place \
-                 forever"
-            ));
-        }
-        Ok(Limits {
-            cache: self.name.as_str().into(),
-            timeout: self.load_timeout,
-            places: self
-                .load_limit
-                .map(|(at_once, waiting)| Arc::new(Places::new(at_once, waiting))),
-        })
-    }
-
-    fn build_caches<K: Key<Owned = O> + ?Sized>(&mut self) -> Result<Moka<K, V>, String> {
-        let times = self.times;
+    /// Fails if an option is out of range, or contradicts another.
+    fn check(&self) -> Result<(), String> {
+        let Times {
+            time_to_live: live,
+            refresh_after_write: refresh,
+            stale_if_error: stale,
+        } = self.times;
         for (name, time) in [
-            ("time_to_live", times.time_to_live),
+            ("time_to_live", live),
             ("time_to_idle", self.time_to_idle),
-            ("refresh_after_write", times.refresh_after_write),
-            ("stale_if_error", times.stale_if_error),
+            ("refresh_after_write", refresh),
+            ("stale_if_error", stale),
             ("miss_time_to_live", Some(self.miss_time_to_live)),
         ] {
             // Moka would panic.
@@ -587,34 +581,37 @@ impl<O: Funnel + Hash + Eq + Send + Sync + 'static, V: Value> Options<O, V> {
                 return Err(format!("{name} of {time:?} is longer than the limit of 1000 years"));
             }
         }
-        let Times {
-            time_to_live,
-            refresh_after_write,
-            stale_if_error,
-        } = times;
-        match (refresh_after_write, time_to_live) {
-            (Some(refresh), Some(live)) if refresh >= live => {
-                let text = format!("refresh_after_write of {refresh:?} must be less than time_to_live, {live:?}");
-                return Err(text);
-            }
-            _ => {}
+        match (live, refresh, stale) {
+            (Some(live), Some(refresh), _) if refresh >= live => Err(format!(
+                "refresh_after_write of {refresh:?} must be less than time_to_live, {live:?}"
+            )),
+            (None, _, Some(stale)) => Err(format!(
+                "stale_if_error of {stale:?} needs a time_to_live: without it, no value is stale"
+            )),
+            (Some(live), _, Some(stale)) if stale <= live => Err(format!(
+                "stale_if_error of {stale:?} must be greater than time_to_live, {live:?}"
+            )),
+            _ => Ok(()),
+        }?;
+        match (self.load_limit, self.load_timeout, self.gather) {
+            (Some((0, waiting)), ..) => Err(format!("load_limit(0, {waiting}): no load could run; allow at least 1")),
+            // A load may wait, in a task that the cache does not know to be its own, for a place
+            // that only this load can free.
+            (Some((at_once, waiting)), None, _) => Err(format!(
+                "load_limit({at_once}, {waiting}) needs a load_timeout: a load that never ends would keep its place \
+                 forever"
+            )),
+            (.., Some((_, 0))) => Err(String::from("gather_gets: a batch of at most 0 keys; allow at least 1")),
+            _ => Ok(()),
         }
-        match (stale_if_error, time_to_live) {
-            (Some(stale), None) => {
-                let text = format!("stale_if_error of {stale:?} needs a time_to_live: without it, no value is stale");
-                return Err(text);
-            }
-            (Some(stale), Some(live)) if stale <= live => {
-                let text = format!("stale_if_error of {stale:?} must be greater than time_to_live, {live:?}");
-                return Err(text);
-            }
-            _ => {}
-        }
+    }
+
+    fn caches<K: Key<Owned = O> + ?Sized>(&mut self) -> Moka<K, V> {
         let mut values = moka::sync::Cache::builder().max_capacity(self.capacity);
         if let Some(weigher) = self.weigher.take() {
             values = values.weigher(move |key, cached: &Cached<V>| weigher(key, &cached.value));
         }
-        if let Some(time) = times.longest() {
+        if let Some(time) = self.times.longest() {
             values = values.time_to_live(time);
         }
         if let Some(time) = self.time_to_idle {
@@ -638,14 +635,14 @@ impl<O: Funnel + Hash + Eq + Send + Sync + 'static, V: Value> Options<O, V> {
         let misses = moka::sync::Cache::builder()
             .max_capacity(self.miss_memory)
             .weigher(|key: &O, _| u32::try_from(MISS + bytes_of(key)).unwrap_or(u32::MAX));
-        Ok(Moka {
+        Moka {
             values: values.build_with_hasher(RandomState::default()),
             misses: misses
                 .time_to_live(self.miss_time_to_live)
                 .build_with_hasher(RandomState::default()),
             evictions,
-            ages: Ages::new(times),
-        })
+            ages: Ages::new(self.times),
+        }
     }
 }
 
@@ -670,13 +667,6 @@ impl<K: Key + ?Sized, V, F> fmt::Debug for CacheBuilder<K, V, F> {
             .field("name", &self.options.name)
             .field("expected_keys", &self.plan.expected_keys)
             .field("capacity", &self.options.capacity)
-            .field("times", &self.options.times)
-            .field("time_to_idle", &self.options.time_to_idle)
-            .field("miss_memory", &self.options.miss_memory)
-            .field("miss_time_to_live", &self.options.miss_time_to_live)
-            .field("load_limit", &self.options.load_limit)
-            .field("load_timeout", &self.options.load_timeout)
-            .field("gather", &self.options.gather)
             .finish_non_exhaustive()
     }
 }

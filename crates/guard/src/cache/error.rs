@@ -206,39 +206,36 @@ impl Error for LoadError {
 /// assert!(error.source().unwrap().is::<BuildError>());
 /// ```
 #[derive(Clone, Debug)]
-pub struct CacheBuildError(CacheBuildErrorKind);
-
-#[derive(Clone, Debug)]
-enum CacheBuildErrorKind {
-    Filter(Arc<dyn Error + Send + Sync>),
-    Options(Arc<str>),
+pub struct CacheBuildError {
+    text: Arc<str>,
+    source: Option<Arc<dyn Error + Send + Sync>>,
 }
 
 impl CacheBuildError {
     pub(super) fn filter(error: BoxError) -> Self {
-        Self(CacheBuildErrorKind::Filter(error.into()))
+        Self {
+            text: "the filter could not be built".into(),
+            source: Some(error.into()),
+        }
     }
 
     /// For options that are out of range, or contradict each other.
     pub(super) fn options(text: impl Into<Arc<str>>) -> Self {
-        Self(CacheBuildErrorKind::Options(text.into()))
+        Self {
+            text: text.into(),
+            source: None,
+        }
     }
 }
 
 impl fmt::Display for CacheBuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            CacheBuildErrorKind::Filter(_) => f.write_str("the filter could not be built"),
-            CacheBuildErrorKind::Options(text) => f.write_str(text),
-        }
+        f.write_str(&self.text)
     }
 }
 
 impl Error for CacheBuildError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match &self.0 {
-            CacheBuildErrorKind::Filter(error) => Some(&**error),
-            CacheBuildErrorKind::Options(_) => None,
-        }
+        self.source.as_deref().map(|error| error as _)
     }
 }

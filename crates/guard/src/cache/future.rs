@@ -3,13 +3,12 @@
 //! [`CacheBuilder::build`](crate::CacheBuilder::build) makes such a cache.
 
 use crate::as_key::AsKey;
-use crate::cache::error::{CacheBuildError, LoadError};
-use crate::cache::fill_once::{FlightOf, Loaded};
+use crate::cache::error::LoadError;
 use crate::cache::flights::Asked;
 use crate::cache::gathering::{Added, Gathering};
 use crate::cache::history::Rebuilt;
 use crate::cache::keys::Keys;
-use crate::cache::landing::{Landing, keys_of, land_all};
+use crate::cache::landing::{FlightOf, Landing, Loaded, keys_of, land_all};
 use crate::cache::loads::Load;
 use crate::cache::schedule::{failures, pause};
 use crate::cache::store::{Key, Value};
@@ -96,23 +95,12 @@ pub struct GuardedCache<K: Key + ?Sized, V: Value, F = ConcurrentBloom<SipHash13
 
 impl<K: Key + ?Sized, V: Value, F> GuardedCache<K, V, F> {
     /// `gather` is a window and the largest number of keys in it.
-    pub(super) fn new(
-        cache: Cache<K, V, F>,
-        loader: impl Loader<K, V>,
-        gather: Option<(Duration, usize)>,
-    ) -> Result<Self, CacheBuildError> {
-        if gather.is_some() && !loader.reads_many() {
-            let text = "gather_gets needs a loader with `load_many`; this one reads one key at a time";
-            return Err(CacheBuildError::options(text));
-        }
-        Ok(Self {
+    pub(super) fn new(cache: Cache<K, V, F>, loader: impl Loader<K, V>, gather: Option<(Duration, usize)>) -> Self {
+        Self {
             cache,
             loader: Arc::new(loader),
-            gathering: match gather {
-                Some((window, max_keys)) => Some(Gathering::new(window, max_keys)?),
-                None => None,
-            },
-        })
+            gathering: gather.map(|(window, max_keys)| Gathering::new(window, max_keys)),
+        }
     }
 }
 
@@ -300,7 +288,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
             let load = begin(&flight);
             let cycle = match load.awaited() {
                 Ok(wait) => {
-                    let loaded = flight.result.filled().await;
+                    let loaded = flight.result.wait().await.clone();
                     wait.end().await;
                     return loaded;
                 }

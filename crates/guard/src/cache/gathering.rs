@@ -1,6 +1,5 @@
 //! Gathers the loads of single gets: all loads within a window become one `load_many`.
 
-use crate::cache::error::CacheBuildError;
 use crate::cache::landing::Landing;
 use crate::cache::loads::Load;
 use crate::cache::store::{Key, Value};
@@ -27,17 +26,12 @@ pub(super) enum Added<K: Key + ?Sized, V: Value, F> {
 }
 
 impl<K: Key + ?Sized, V: Value, F> Gathering<K, V, F> {
-    pub(super) fn new(window: Duration, max_keys: usize) -> Result<Arc<Self>, CacheBuildError> {
-        if max_keys == 0 {
-            return Err(CacheBuildError::options(
-                "gather_gets: a batch of at most 0 keys; allow at least 1",
-            ));
-        }
-        Ok(Arc::new(Self {
+    pub(super) fn new(window: Duration, max_keys: usize) -> Arc<Self> {
+        Arc::new(Self {
             window,
             max_keys,
             open: Mutex::new(None),
-        }))
+        })
     }
 
     /// Adds the flight that `begin` begins with the batch's load. Fails if `begin` does.

@@ -1,8 +1,7 @@
 //! How gets enter, begin and end flights.
 
 use crate::cache::error::{LoadError, LoadErrorKind};
-use crate::cache::fill_once::{FillOnce, FlightOf, Loaded};
-use crate::cache::flights::Asked;
+use crate::cache::flights::{Asked, Flight};
 use crate::cache::loads::{Cycle, Load};
 use crate::cache::store::{Key, Value};
 use crate::cache::{Cache, Lookup};
@@ -14,6 +13,13 @@ use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::vec;
+use tokio::sync::SetOnce;
+
+pub(super) type Loaded<V> = Result<Option<V>, LoadError>;
+
+/// Any number of gets wait for its result, as futures or by blocking their threads on such a
+/// future.
+pub(super) type FlightOf<V> = Arc<Flight<SetOnce<Loaded<V>>>>;
 
 /// A flight that has begun and must end: it is in the table until then, and other gets wait for it.
 /// If the value is dropped, because the runtime drops its task, the flight ends with an error.
@@ -41,20 +47,20 @@ impl<K: Key + ?Sized, V: Value, F> Landing<K, V, F> {
                 self.cache.or_stale(stale, error)
             }
         };
-        self.flight.result.fill(loaded.clone());
+        let _ = self.flight.result.set(loaded.clone());
         loaded
     }
 }
 
 impl<K: Key + ?Sized, V: Value, F> Drop for Landing<K, V, F> {
     fn drop(&mut self) {
-        if !self.flight.result.is_filled() {
+        if !self.flight.result.initialized() {
             // If a panic of the key's `Eq` has caused this drop, a second one would abort the
             // process.
             let land = AssertUnwindSafe(|| self.land(Err(LoadError(LoadErrorKind::Abandoned))));
             if catch_unwind(land).is_err() {
                 self.flight.lose();
-                self.flight.result.fill(Err(LoadError(LoadErrorKind::Abandoned)));
+                let _ = self.flight.result.set(Err(LoadError(LoadErrorKind::Abandoned)));
             }
         }
     }
@@ -164,7 +170,7 @@ impl<K: Key + ?Sized, V: Value, F> Cache<K, V, F> {
 
 impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
     /// Joins the flight of `key`, or enters a new one, and counts it.
-    pub(super) fn ask(&self, key: &K) -> Asked<V, FillOnce<V>> {
+    pub(super) fn ask(&self, key: &K) -> Asked<V, SetOnce<Loaded<V>>> {
         let asked = self.0.flights.ask(key, None);
         match &asked {
             Asked::Known(_) => {}
@@ -222,7 +228,7 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> Cache<K, V, F> {
         key: &K,
         flight: &FlightOf<V>,
         cycle: Cycle,
-    ) -> Result<Asked<V, FillOnce<V>>, LoadError> {
+    ) -> Result<Asked<V, SetOnce<Loaded<V>>>, LoadError> {
         match cycle {
             Cycle::OfRows => Err(LoadError(LoadErrorKind::Cycle)),
             Cycle::OfBatches => Ok(self.0.flights.ask(key, Some(flight))),

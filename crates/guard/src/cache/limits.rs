@@ -5,7 +5,6 @@ use metrics::histogram;
 use std::future::poll_fn;
 use std::mem;
 use std::pin::pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake};
 use std::thread::{self, Thread};
@@ -54,52 +53,30 @@ impl Drop for Timer<'_> {
     }
 }
 
-/// The places of running loads, and the count of loads that wait for a place.
+/// The places of running loads, and of loads that wait for such a place.
 #[derive(Debug)]
 pub(super) struct Places {
-    free: Semaphore,
-    count: usize,
-    waiting: AtomicUsize,
-    most_waiting: usize,
+    running: Semaphore,
+    waiting: Semaphore,
+    refused: LoadError,
 }
 
 impl Places {
-    pub(super) fn new(count: usize, most_waiting: usize) -> Self {
-        let count = count.min(Semaphore::MAX_PERMITS);
+    pub(super) fn new(at_once: usize, waiting: usize) -> Self {
+        let semaphore = |permits: usize| Semaphore::new(permits.min(Semaphore::MAX_PERMITS));
         Self {
-            free: Semaphore::new(count),
-            count,
-            waiting: AtomicUsize::new(0),
-            most_waiting,
+            running: semaphore(at_once),
+            waiting: semaphore(waiting),
+            refused: LoadError(LoadErrorKind::Refused { at_once, waiting }),
         }
     }
 
     async fn acquire(&self) -> Result<SemaphorePermit<'_>, LoadError> {
-        if let Ok(permit) = self.free.try_acquire() {
+        if let Ok(permit) = self.running.try_acquire() {
             return Ok(permit);
         }
-        let (at_once, waiting) = (self.count, self.most_waiting);
-        let refused = || LoadError(LoadErrorKind::Refused { at_once, waiting });
-        let _waiting = self.wait().ok_or_else(refused)?;
-        self.free.acquire().await.map_err(|_| refused())
-    }
-
-    /// `None` if too many wait already.
-    fn wait(&self) -> Option<Queued<'_>> {
-        // `Relaxed`: only a count.
-        let one_more = |waiting| (waiting < self.most_waiting).then(|| waiting + 1);
-        let counted = self
-            .waiting
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more);
-        counted.ok().map(|_| Queued(&self.waiting))
-    }
-}
-
-struct Queued<'a>(&'a AtomicUsize);
-
-impl Drop for Queued<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        let _waiting = self.waiting.try_acquire().map_err(|_| self.refused.clone())?;
+        self.running.acquire().await.map_err(|_| self.refused.clone())
     }
 }
 
@@ -176,7 +153,7 @@ impl Place {
                 }
             }
             // Another part of the load may be first. Then there may never be a second permit.
-            let mut permit = pin!(self.places.free.acquire());
+            let mut permit = pin!(self.places.running.acquire());
             let first = poll_fn(|context| match changed.as_mut().poll(context) {
                 Poll::Ready(()) => Poll::Ready(None),
                 Poll::Pending => permit.as_mut().poll(context).map(Result::ok),
@@ -189,7 +166,7 @@ impl Place {
 
     /// Enters as [`enter`](Self::enter) does, but never waits, even if all places are taken.
     fn enter_anyway(&self, part: LoadPart) {
-        if let Ok(permit) = self.places.free.try_acquire() {
+        if let Ok(permit) = self.places.running.try_acquire() {
             self.hold(permit, part);
         }
         self.state().running += part.count();
@@ -261,7 +238,7 @@ impl Place {
     fn give_back(&self, state: &mut PlaceState) {
         if state.is_held {
             state.is_held = false;
-            self.places.free.add_permits(1);
+            self.places.running.add_permits(1);
         }
     }
 

@@ -4,11 +4,10 @@
 
 use crate::as_key::AsKey;
 use crate::cache::error::LoadError;
-use crate::cache::fill_once::{FlightOf, Loaded};
 use crate::cache::flights::Asked;
 use crate::cache::history::Rebuilt;
 use crate::cache::keys::Keys;
-use crate::cache::landing::{Landing, keys_of, land_all};
+use crate::cache::landing::{FlightOf, Landing, Loaded, keys_of, land_all};
 use crate::cache::limits::{block_on, block_on_for};
 use crate::cache::loads::{Load, Wait};
 use crate::cache::schedule::{failures, pause};
@@ -243,9 +242,12 @@ impl<K: Key + ?Sized, V: Value, F: GuardFilter> GuardedCache<K, V, F> {
             };
             let cycle = match begun_by.awaited_blocking() {
                 Ok(wait) => {
-                    let loaded = block_on_for(flight.result.filled(), self.0.limits.timeout);
+                    let loaded = block_on_for(flight.result.wait(), self.0.limits.timeout);
                     wait.end_blocking();
-                    return loaded.unwrap_or_else(|timeout| self.give_up(key, &flight, timeout));
+                    return match loaded {
+                        Ok(loaded) => loaded.clone(),
+                        Err(timeout) => self.give_up(key, &flight, timeout),
+                    };
                 }
                 Err(cycle) => cycle,
             };
