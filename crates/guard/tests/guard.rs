@@ -295,7 +295,7 @@ fn whatever_borrows_as_the_key_type_is_the_same_key() {
     is_admitted(&guard, Box::new(17));
     let rebuild = guard.rebuild_with_capacity(1000, 0.01).unwrap();
     rebuild.insert_all(0..5);
-    rebuild.insert_all(&[5, 6]);
+    rebuild.insert_all([&5, &6]);
     rebuild.insert(&7);
     rebuild.insert_batch(&[7, 8]);
     rebuild.commit().unwrap();

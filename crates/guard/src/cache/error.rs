@@ -28,6 +28,8 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub struct LoadError(pub(super) LoadErrorKind);
 
+pub(super) type Loaded<V> = Result<Option<V>, LoadError>;
+
 #[derive(Clone, Debug)]
 pub(super) enum LoadErrorKind {
     Failed(Arc<dyn Error + Send + Sync>),

@@ -3,12 +3,12 @@
 //! [`CacheBuilder::build`](crate::CacheBuilder::build) makes such a cache.
 
 use crate::as_key::AsKey;
-use crate::cache::error::LoadError;
+use crate::cache::error::{LoadError, Loaded};
 use crate::cache::flights::Asked;
 use crate::cache::gathering::{Added, Gathering};
 use crate::cache::history::Rebuilt;
 use crate::cache::keys::Keys;
-use crate::cache::landing::{FlightOf, Landing, Loaded, keys_of, land_all};
+use crate::cache::landing::{FlightOf, Landing, keys_of, land_all};
 use crate::cache::loads::Load;
 use crate::cache::schedule::{failures, pause};
 use crate::cache::store::{Key, Value};

@@ -1,6 +1,6 @@
 //! How gets enter, begin and end flights.
 
-use crate::cache::error::{LoadError, LoadErrorKind};
+use crate::cache::error::{LoadError, LoadErrorKind, Loaded};
 use crate::cache::flights::{Asked, Flight};
 use crate::cache::loads::{Cycle, Load};
 use crate::cache::store::{Key, Value};
@@ -14,8 +14,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::vec;
 use tokio::sync::SetOnce;
-
-pub(super) type Loaded<V> = Result<Option<V>, LoadError>;
 
 /// Any number of gets wait for its result, as futures or by blocking their threads on such a
 /// future.

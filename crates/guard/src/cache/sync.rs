@@ -3,11 +3,11 @@
 //! [`CacheBuilder::build_blocking`](crate::CacheBuilder::build_blocking) makes such a cache.
 
 use crate::as_key::AsKey;
-use crate::cache::error::LoadError;
+use crate::cache::error::{LoadError, Loaded};
 use crate::cache::flights::Asked;
 use crate::cache::history::Rebuilt;
 use crate::cache::keys::Keys;
-use crate::cache::landing::{FlightOf, Landing, Loaded, keys_of, land_all};
+use crate::cache::landing::{FlightOf, Landing, keys_of, land_all};
 use crate::cache::limits::{block_on, block_on_for};
 use crate::cache::loads::{Load, Wait};
 use crate::cache::schedule::{failures, pause};
