@@ -2,9 +2,9 @@
 //! waits for its replies. The code that uses a connection is written once, as `async` code. Over a
 //! [`Blocking`] connection that code never waits, so [`now`] has its result at once.
 
-use crate::error::{BitmapError, BitmapErrorKind as Kind};
+use crate::error::{BitmapError, Kind, Report, elsewhere};
 use crate::reply::{brief, shortened};
-use redis::{Cmd, ErrorKind, Pipeline, RedisResult, ServerErrorKind, Value};
+use redis::{Cmd, Pipeline, RedisResult, ServerErrorKind, Value};
 use std::fmt;
 use std::future::Future;
 use std::pin::pin;
@@ -244,35 +244,35 @@ impl<C: Connection> Talk<'_, C> {
 
     fn error(&self, error: redis::RedisError) -> BitmapError {
         let error = brief(error);
-        let key = lossy(self.key);
-        // Before Redis 7 an error in a script is an ERR that quotes the command's.
-        let is = |code: &str| error.code() == Some(code) || error.detail().is_some_and(|detail| detail.contains(code));
-        BitmapError(if is("WRONGTYPE") {
-            Kind::WrongType(key, error)
-        } else if is("READONLY") {
-            Kind::ReadOnly(key, error)
-        } else if error.redirect_node().is_some() {
-            Kind::Elsewhere(key, error)
-        } else if is("CROSSSLOT") || is("non local key") || is("do not hash to the same slot") {
-            Kind::CrossSlot(key, error)
-        } else if error.is_io_error() || error.is_connection_dropped() || error.is_timeout() {
-            Kind::Unreachable(error)
-        } else if matches!(error.kind(), ErrorKind::UnexpectedReturnType | ErrorKind::Parse) {
-            let (command, reply) = ("pipeline", error.to_string());
-            Kind::Reply { command, key, reply }
-        } else {
-            Kind::Server(key, error)
-        })
+        let (kind, key) = (Kind::of(&error), lossy(self.key));
+        let text = match kind {
+            Kind::WrongType => format!("{key:?} is not a bitmap: {error}"),
+            Kind::ReadOnly => format!("{key:?} was not written, the server is a read-only replica: {error}"),
+            Kind::Elsewhere => elsewhere(&key, &error),
+            Kind::CrossSlot => format!(
+                "{key:?} and the keys with it are in several slots of Redis Cluster; give them one hash tag, as {{tag}}: {error}"
+            ),
+            Kind::Unreachable => format!("the server was not reached: {error}"),
+            Kind::Malformed => return self.no_reply("pipeline", &error),
+            _ => format!("the server refused an operation on {key:?}: {error}"),
+        };
+        BitmapError(Report::new(kind, text).because(error))
     }
 
     /// A reply that `command` does not give.
-    pub(super) fn unexpected(&self, command: &'static str, reply: impl fmt::Debug) -> BitmapError {
-        let (key, reply) = (lossy(self.key), shortened(reply));
-        BitmapError(Kind::Reply { command, key, reply })
+    pub(super) fn unexpected(&self, command: &str, reply: impl fmt::Debug) -> BitmapError {
+        self.no_reply(command, shortened(reply))
+    }
+
+    fn no_reply(&self, command: &str, reply: impl fmt::Display) -> BitmapError {
+        let key = lossy(self.key);
+        BitmapError(Report::other(format!(
+            "unexpected reply to {command} on {key:?}: {reply}"
+        )))
     }
 
     /// The integer that `command` replied.
-    pub(super) fn integer(&self, command: &'static str, reply: &Value) -> Result<i64, BitmapError> {
+    pub(super) fn integer(&self, command: &str, reply: &Value) -> Result<i64, BitmapError> {
         match reply {
             Value::Int(integer) => Ok(*integer),
             other => Err(self.unexpected(command, other)),
@@ -280,7 +280,7 @@ impl<C: Connection> Talk<'_, C> {
     }
 
     /// The bit that `command` replied.
-    pub(super) fn bit(&self, command: &'static str, reply: &Value) -> Result<bool, BitmapError> {
+    pub(super) fn bit(&self, command: &str, reply: &Value) -> Result<bool, BitmapError> {
         match self.integer(command, reply)? {
             0 => Ok(false),
             1 => Ok(true),
@@ -289,7 +289,7 @@ impl<C: Connection> Talk<'_, C> {
     }
 
     /// The bytes that `command` replied, at most `limit`.
-    pub(super) fn bytes(&self, command: &'static str, reply: Value, limit: u64) -> Result<Vec<u8>, BitmapError> {
+    pub(super) fn bytes(&self, command: &str, reply: Value, limit: u64) -> Result<Vec<u8>, BitmapError> {
         match reply {
             Value::BulkString(bytes) if bytes.len() as u64 <= limit => Ok(bytes),
             Value::BulkString(bytes) => Err(self.unexpected(

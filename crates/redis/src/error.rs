@@ -1,13 +1,112 @@
 //! The errors between this process and a server. The commands and threads of this crate make them,
 //! and callers read them.
 
-use crate::shared::lifetime::Lifetime;
+use crate::reply::brief;
 use lanebloom::BuildError;
-use lanebloom_formats::RedisBloomLoadError;
+use redis::{ErrorKind, RedisError};
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// The kinds of errors that callers, or this crate, tell apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Unreachable,
+    ReadOnly,
+    WrongType,
+    /// `MOVED` or `ASK`.
+    Elsewhere,
+    CrossSlot,
+    /// A reply that is not one of the protocol.
+    Malformed,
+    /// A configuration of Redisson's with other numbers.
+    Configuration,
+    /// A bitmap in a layout of Redisson's that has no configuration.
+    Unconfigured,
+    OverLimit,
+    Missing,
+    Taken,
+    Empty,
+    /// Another filter's set.
+    Incompatible,
+    Expired,
+    /// A set has a newer generation, and its node goes there.
+    Superseded {
+        /// Whether the server has lost the older one.
+        is_gone: bool,
+    },
+    /// The source of `fill_once` failed.
+    Source,
+    Ended,
+    Other,
+}
+
+impl Kind {
+    /// The kind of an error of the `redis` crate.
+    pub(crate) fn of(error: &RedisError) -> Self {
+        // Before Redis 7 an error in a script is an ERR that quotes the command's.
+        let is = |code: &str| error.code() == Some(code) || error.detail().is_some_and(|detail| detail.contains(code));
+        if is("WRONGTYPE") {
+            Self::WrongType
+        } else if is("READONLY") {
+            Self::ReadOnly
+        } else if error.redirect_node().is_some() {
+            Self::Elsewhere
+        } else if is("CROSSSLOT") || is("non local key") || is("do not hash to the same slot") {
+            Self::CrossSlot
+        } else if error.is_io_error() || error.is_connection_dropped() || error.is_timeout() {
+            Self::Unreachable
+        } else if matches!(error.kind(), ErrorKind::UnexpectedReturnType | ErrorKind::Parse) {
+            Self::Malformed
+        } else {
+            Self::Other
+        }
+    }
+}
+
+/// The contents of an error.
+#[derive(Clone, Debug)]
+pub(crate) struct Report {
+    pub(crate) kind: Kind,
+    text: String,
+    source: Option<Arc<dyn Error + Send + Sync>>,
+}
+
+impl Report {
+    pub(crate) fn new(kind: Kind, text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self {
+            kind,
+            text,
+            source: None,
+        }
+    }
+
+    /// An error that nobody tells from others.
+    pub(crate) fn other(text: impl Into<String>) -> Self {
+        Self::new(Kind::Other, text)
+    }
+
+    pub(crate) fn because(self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self {
+            source: Some(source.into().into()),
+            ..self
+        }
+    }
+
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.as_ref().map(|source| &**source as _)
+    }
+}
+
+/// The text of `MOVED` and `ASK`: the node that was asked names the slot and another node.
+pub(crate) fn elsewhere(key: &str, error: &RedisError) -> String {
+    let (node, slot) = error.redirect_node().unwrap_or_default();
+    format!(
+        "{key:?} is in slot {slot} of Redis Cluster, at the node {node:?}, and the connection reaches only another node: {error}"
+    )
+}
 
 /// Why a filter could not be fetched from Redis or stored there, by [`Transfer`](crate::Transfer).
 ///
@@ -29,49 +128,20 @@ use std::time::Duration;
 /// # Ok::<(), redis::RedisError>(())
 /// ```
 #[derive(Debug)]
-pub struct TransferError {
-    pub(crate) kind: TransferErrorKind,
-    pub(crate) key: String,
-}
+pub struct TransferError(pub(crate) Report);
 
-#[derive(Debug)]
-pub(crate) enum TransferErrorKind {
-    Unreachable(redis::RedisError),
-    NoModule(redis::RedisError),
-    Missing,
-    WrongType(redis::RedisError),
-    ReadOnly(redis::RedisError),
-    /// `MOVED` or `ASK`.
-    Elsewhere(redis::RedisError),
-    Refused(redis::RedisError),
-    /// The beginning of a reply that does not fit the command.
-    Reply {
-        command: &'static str,
-        reply: String,
-    },
-    Taken,
-    Empty,
-    Changed,
-    Load(RedisBloomLoadError),
+impl From<Report> for TransferError {
+    fn from(report: Report) -> Self {
+        Self(report)
+    }
 }
 
 impl TransferError {
     /// Whether the server was not reached, or the connection to it broke: another connection may
     /// succeed.
-    ///
-    /// ```
-    /// use lanebloom_formats::RedisBloom;
-    /// use lanebloom_redis::Transfer;
-    ///
-    /// // Nobody is there.
-    /// let mut client = redis::Client::open("redis://127.0.0.1:1/")?;
-    /// let error = RedisBloom::fetch(&mut client, "seen", 1 << 30).unwrap_err();
-    /// assert!(error.is_unreachable());
-    /// # Ok::<(), redis::RedisError>(())
-    /// ```
     #[must_use]
     pub fn is_unreachable(&self) -> bool {
-        matches!(self.kind, TransferErrorKind::Unreachable(_))
+        self.0.kind == Kind::Unreachable
     }
 
     /// Whether there is nothing at the key.
@@ -88,7 +158,7 @@ impl TransferError {
     /// ```
     #[must_use]
     pub fn is_missing(&self) -> bool {
-        matches!(self.kind, TransferErrorKind::Missing)
+        self.0.kind == Kind::Missing
     }
 
     /// Whether there is a cuckoo filter at the key, but without keys: Redis does not dump it.
@@ -106,14 +176,14 @@ impl TransferError {
     /// ```
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        matches!(self.kind, TransferErrorKind::Empty)
+        self.0.kind == Kind::Empty
     }
 
     /// Whether the server is a node of Redis Cluster, and named another node for the key. The error
     /// says which. A connection [to the cluster](crate#redis-cluster) finds the node.
     #[must_use]
     pub fn is_elsewhere(&self) -> bool {
-        matches!(self.kind, TransferErrorKind::Elsewhere(_))
+        self.0.kind == Kind::Elsewhere
     }
 
     /// Whether [`store`](crate::Transfer::store) found something at the key.
@@ -131,58 +201,20 @@ impl TransferError {
     /// ```
     #[must_use]
     pub fn is_taken(&self) -> bool {
-        matches!(self.kind, TransferErrorKind::Taken)
+        self.0.kind == Kind::Taken
     }
 }
 
 impl fmt::Display for TransferError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use TransferErrorKind as Kind;
-        if let Kind::Elsewhere(error) = &self.kind {
-            return write_elsewhere(f, &self.key, error);
-        }
-        write!(f, "{:?}: ", self.key)?;
-        match &self.kind {
-            Kind::Unreachable(error) => write!(f, "the server was not reached: {error}"),
-            Kind::NoModule(error) => write!(f, "the server has not loaded RedisBloom: {error}"),
-            Kind::Missing => f.write_str("there is nothing at this key"),
-            Kind::WrongType(error) => write!(f, "the key holds no RedisBloom filter: {error}"),
-            Kind::ReadOnly(error) => write!(f, "the server is a replica that takes no writes: {error}"),
-            Kind::Elsewhere(error) | Kind::Refused(error) => write!(f, "the server refused: {error}"),
-            Kind::Reply { command, reply } => {
-                write!(f, "unexpected reply to {command}: {reply}")
-            }
-            Kind::Taken => f.write_str("there is something at this key already"),
-            Kind::Empty => f.write_str("the cuckoo filter has no keys, and Redis does not dump an empty one"),
-            Kind::Changed => f.write_str("the filter was replaced or changed while it was read: fetch it again"),
-            Kind::Load(error) => write!(f, "the server's dump cannot be loaded: {error}"),
-        }
+        f.write_str(&self.0.text)
     }
 }
 
 impl Error for TransferError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        use TransferErrorKind as Kind;
-        match &self.kind {
-            Kind::Unreachable(error)
-            | Kind::NoModule(error)
-            | Kind::WrongType(error)
-            | Kind::ReadOnly(error)
-            | Kind::Elsewhere(error)
-            | Kind::Refused(error) => Some(error),
-            Kind::Load(error) => Some(error),
-            Kind::Missing | Kind::Reply { .. } | Kind::Taken | Kind::Empty | Kind::Changed => None,
-        }
+        self.0.source()
     }
-}
-
-/// The text of `MOVED` and `ASK`: the node that was asked names the slot and another node.
-fn write_elsewhere(f: &mut fmt::Formatter<'_>, key: &str, error: &redis::RedisError) -> fmt::Result {
-    let (node, slot) = error.redirect_node().unwrap_or_default();
-    write!(
-        f,
-        "{key:?} is in slot {slot} of Redis Cluster, at the node {node:?}, and the connection reaches only another node: {error}"
-    )
 }
 
 /// Why a bitmap in Redis could not be read or written.
@@ -205,58 +237,7 @@ fn write_elsewhere(f: &mut fmt::Formatter<'_>, key: &str, error: &redis::RedisEr
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct BitmapError(pub(crate) BitmapErrorKind);
-
-/// The strings are keys of Redis, unless they have a name.
-#[derive(Debug)]
-pub(crate) enum BitmapErrorKind {
-    Unreachable(redis::RedisError),
-    ReadOnly(String, redis::RedisError),
-    WrongType(String, redis::RedisError),
-    /// `MOVED` or `ASK`.
-    Elsewhere(String, redis::RedisError),
-    CrossSlot(String, redis::RedisError),
-    Server(String, redis::RedisError),
-    Reply {
-        command: &'static str,
-        key: String,
-        reply: String,
-    },
-    Cursor {
-        key: String,
-        cursor: String,
-        greatest: u64,
-    },
-    /// The filter has grown, to this bitmap at least.
-    NoCursor {
-        key: String,
-        bitmap: String,
-    },
-    /// A configuration of Redisson's with other numbers.
-    Configuration {
-        key: String,
-        found: String,
-        wanted: String,
-    },
-    /// A bitmap in a layout of Redisson's that has none.
-    Unconfigured {
-        key: String,
-        config: String,
-    },
-    Layouts(String),
-    Longer {
-        key: String,
-        bytes: u64,
-        layout: u64,
-    },
-    OverLimit {
-        key: String,
-        needed: u64,
-        limit: usize,
-    },
-    NoText(String),
-    OutOfMemory(BuildError),
-}
+pub struct BitmapError(pub(crate) Report);
 
 impl BitmapError {
     /// Whether the server was not reached, did not answer in time, or the connection to it broke.
@@ -264,40 +245,40 @@ impl BitmapError {
     /// did it. Repeating the insert does no harm.
     #[must_use]
     pub fn is_unreachable(&self) -> bool {
-        matches!(self.0, BitmapErrorKind::Unreachable(..))
+        self.0.kind == Kind::Unreachable
     }
 
     /// Whether the server is a replica that takes no writes.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
-        matches!(self.0, BitmapErrorKind::ReadOnly(..))
+        self.0.kind == Kind::ReadOnly
     }
 
     /// Whether a key of the filter holds something else: a list, say.
     #[must_use]
     pub fn is_wrong_type(&self) -> bool {
-        matches!(self.0, BitmapErrorKind::WrongType(..))
+        self.0.kind == Kind::WrongType
     }
 
     /// Whether the server is a node of Redis Cluster, and named another node for the key. The error
     /// says which. A connection [to the cluster](crate#redis-cluster) finds the node.
     #[must_use]
     pub fn is_elsewhere(&self) -> bool {
-        matches!(self.0, BitmapErrorKind::Elsewhere(..))
+        self.0.kind == Kind::Elsewhere
     }
 
     /// Whether the filter's keys are in several slots of Redis Cluster. They need [one hash
     /// tag](crate#redis-cluster).
     #[must_use]
     pub fn is_cross_slot(&self) -> bool {
-        matches!(self.0, BitmapErrorKind::CrossSlot(..))
+        self.0.kind == Kind::CrossSlot
     }
 
     /// Whether the filter's configuration (`redisson`) has another size, or another number of hash
     /// functions, than the caller: the filter was made for other expected keys, or another rate.
     #[must_use]
     pub fn is_other_configuration(&self) -> bool {
-        matches!(self.0, BitmapErrorKind::Configuration { .. })
+        self.0.kind == Kind::Configuration
     }
 
     /// Whether there is a bitmap but not its configuration (`redisson`): the configuration was
@@ -305,79 +286,25 @@ impl BitmapError {
     /// bitmap, and the filter begins anew.
     #[must_use]
     pub fn is_unconfigured(&self) -> bool {
-        matches!(self.0, BitmapErrorKind::Unconfigured { .. })
+        self.0.kind == Kind::Unconfigured
     }
 
     /// Whether a copy would take more memory than the caller's limit.
     #[must_use]
     pub fn is_over_limit(&self) -> bool {
-        matches!(self.0, BitmapErrorKind::OverLimit { .. })
+        self.0.kind == Kind::OverLimit
     }
 }
 
 impl fmt::Display for BitmapError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use BitmapErrorKind as Kind;
-        match &self.0 {
-            Kind::Unreachable(error) => write!(f, "the server was not reached: {error}"),
-            Kind::ReadOnly(key, error) => {
-                write!(f, "{key:?} was not written, the server is a read-only replica: {error}")
-            }
-            Kind::WrongType(key, error) => write!(f, "{key:?} is not a bitmap: {error}"),
-            Kind::Elsewhere(key, error) => write_elsewhere(f, key, error),
-            Kind::CrossSlot(key, error) => write!(
-                f,
-                "{key:?} and the keys with it are in several slots of Redis Cluster; give them one hash tag, as {{tag}}: {error}"
-            ),
-            Kind::Server(key, error) => write!(f, "the server refused an operation on {key:?}: {error}"),
-            Kind::Reply { command, key, reply } => write!(f, "unexpected reply to {command} on {key:?}: {reply}"),
-            Kind::NoCursor { key, bitmap } => write!(
-                f,
-                "the cursor {key:?} is missing, and there is a bitmap {bitmap:?}: set the cursor to the number of the last bitmap, or delete the bitmaps"
-            ),
-            Kind::Cursor { key, cursor, greatest } => {
-                write!(
-                    f,
-                    "the cursor {key:?} is {cursor:?}, which is not a number in 0 to {greatest}"
-                )
-            }
-            Kind::Configuration { key, found, wanted } => {
-                write!(f, "the configuration {key:?} says {found}, and the caller {wanted}")
-            }
-            Kind::Unconfigured { key, config } => write!(
-                f,
-                "the bitmap {key:?} has no configuration {config:?}, so it is a part of a filter that is gone: `clear` removes it"
-            ),
-            Kind::Layouts(key) => write!(f, "{key:?} has a layout that differs from that of the new filter"),
-            Kind::Longer { key, bytes, layout } => write!(
-                f,
-                "the bitmap {key:?} has {bytes} bytes, more than the {layout} bytes of its layout: another layout wrote it"
-            ),
-            Kind::OverLimit { key, needed, limit } => {
-                write!(
-                    f,
-                    "a copy of {key:?} takes {needed} bytes, more than the limit of {limit} bytes"
-                )
-            }
-            Kind::NoText(key) => write!(f, "a key for {key:?} is not UTF-8, but its layout hashes characters"),
-            Kind::OutOfMemory(error) => write!(f, "the bitmap was not copied: {error}"),
-        }
+        f.write_str(&self.0.text)
     }
 }
 
 impl Error for BitmapError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        use BitmapErrorKind as Kind;
-        match &self.0 {
-            Kind::Unreachable(error)
-            | Kind::ReadOnly(_, error)
-            | Kind::WrongType(_, error)
-            | Kind::Elsewhere(_, error)
-            | Kind::CrossSlot(_, error)
-            | Kind::Server(_, error) => Some(error),
-            Kind::OutOfMemory(error) => Some(error),
-            _ => None,
-        }
+        self.0.source()
     }
 }
 
@@ -401,77 +328,11 @@ impl Error for BitmapError {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct SharedError(Box<SharedErrorKind>);
+pub struct SharedError(Report);
 
-#[derive(Clone, Debug)]
-pub(crate) enum SharedErrorKind {
-    Name(String),
-    TooLarge {
-        needed: usize,
-        limit: u64,
-    },
-    /// Of this many bytes.
-    OutOfMemory(usize),
-    /// A generation of a window cannot be built.
-    Build(BuildError),
-    Thread(Arc<std::io::Error>),
-    Redis(redis::RedisError),
-    Incompatible {
-        name: String,
-        differs: String,
-    },
-    Lifetime {
-        name: String,
-        ours: Lifetime,
-        theirs: Lifetime,
-    },
-    Expired,
-    SetExpires(u64),
-    WindowExpires(u64),
-    WindowAgeless,
-    WindowClock,
-    WindowPeriod {
-        period: Duration,
-        least: Duration,
-    },
-    WindowAstray,
-    Foreign {
-        key: String,
-        what: &'static str,
-    },
-    /// The beginning of a reply that does not fit `to`.
-    Reply {
-        to: &'static str,
-        reply: String,
-    },
-    Behind,
-    /// A set has a newer generation, and its node goes there. True if the older one is gone.
-    Superseded(bool),
-    /// A generation's expected keys.
-    Keys {
-        keys: u64,
-        limit: u64,
-    },
-    /// The source of `fill_once` failed.
-    Source(Arc<dyn Error + Send + Sync>),
-    Timeout {
-        after: Duration,
-        last: Option<SharedError>,
-    },
-    Panicked(String),
-    Ended,
-}
-
-impl SharedErrorKind {
-    /// The `redis` crate's error, cut to the length of a message.
-    pub(crate) fn redis(error: redis::RedisError) -> Self {
-        Self::Redis(super::reply::brief(error))
-    }
-}
-
-impl From<SharedErrorKind> for SharedError {
-    fn from(kind: SharedErrorKind) -> Self {
-        Self(Box::new(kind))
+impl From<Report> for SharedError {
+    fn from(report: Report) -> Self {
+        Self(report)
     }
 }
 
@@ -497,11 +358,7 @@ impl SharedError {
     /// ```
     #[must_use]
     pub fn is_incompatible(&self) -> bool {
-        match &*self.0 {
-            SharedErrorKind::Incompatible { .. } | SharedErrorKind::Lifetime { .. } => true,
-            SharedErrorKind::Timeout { last: Some(last), .. } => last.is_incompatible(),
-            _ => false,
-        }
+        self.0.kind == Kind::Incompatible
     }
 
     /// Whether the set has expired.
@@ -522,11 +379,7 @@ impl SharedError {
     /// ```
     #[must_use]
     pub fn is_expired(&self) -> bool {
-        match &*self.0 {
-            SharedErrorKind::Expired => true,
-            SharedErrorKind::Timeout { last: Some(last), .. } => last.is_expired(),
-            _ => false,
-        }
+        self.0.kind == Kind::Expired
     }
 
     /// Whether the source of [`fill_once`](crate::SharedBloom::fill_once) failed. Its error is the
@@ -548,7 +401,52 @@ impl SharedError {
     /// ```
     #[must_use]
     pub fn is_source(&self) -> bool {
-        matches!(*self.0, SharedErrorKind::Source(_))
+        self.0.kind == Kind::Source
+    }
+
+    /// An error that nobody tells from others.
+    pub(crate) fn other(text: impl Into<String>) -> Self {
+        Self(Report::other(text))
+    }
+
+    /// The error after `after`, in which the last attempt ended so.
+    pub(crate) fn timeout(after: Duration, last: Option<Self>) -> Self {
+        let Some(last) = last else {
+            return Self::other(format!("not done within {after:?}"));
+        };
+        let kind = if last.is_final() { last.0.kind } else { Kind::Other };
+        let text = format!("not done within {after:?}; the last attempt: {last}");
+        Report::new(kind, text).because(last).into()
+    }
+
+    /// The `redis` crate's error, cut to the length of a message.
+    pub(crate) fn redis(error: RedisError) -> Self {
+        let error = brief(error);
+        let text = match error.redirect_node() {
+            Some((node, slot)) => format!(
+                "the set is in slot {slot} of Redis Cluster, which is moving, or has moved to the node {node:?}: {error}"
+            ),
+            None => format!("Redis: {error}"),
+        };
+        Report::other(text).because(error).into()
+    }
+
+    /// No generation can be built.
+    pub(crate) fn build(error: BuildError) -> Self {
+        let text = format!("not enough memory for a generation: {error}");
+        Report::other(text).because(error).into()
+    }
+
+    pub(crate) fn ended() -> Self {
+        Report::new(Kind::Ended, "the shared filter was dropped meanwhile").into()
+    }
+
+    pub(crate) fn behind() -> Self {
+        Self::other("the server trimmed its log faster than this node could read it")
+    }
+
+    pub(crate) fn kind(&self) -> Kind {
+        self.0.kind
     }
 
     /// Whether no later attempt will succeed.
@@ -556,102 +454,31 @@ impl SharedError {
         self.is_incompatible() || self.is_expired()
     }
 
+    fn redis_error(&self) -> Option<&RedisError> {
+        self.0.source()?.downcast_ref()
+    }
+
     /// The address of the node of Redis Cluster that has the set, if another node was asked.
     pub(crate) fn moved_to(&self) -> Option<&str> {
-        match &*self.0 {
-            SharedErrorKind::Redis(error) if error.code() == Some("MOVED") => Some(error.redirect_node()?.0),
-            _ => None,
-        }
-    }
-
-    /// If the set has a newer generation: whether the server has lost the older one.
-    pub(crate) fn superseded(&self) -> Option<bool> {
-        match *self.0 {
-            SharedErrorKind::Superseded(is_gone) => Some(is_gone),
-            _ => None,
-        }
-    }
-
-    pub(crate) fn is_ended(&self) -> bool {
-        matches!(*self.0, SharedErrorKind::Ended)
+        let error = self.redis_error().filter(|error| error.code() == Some("MOVED"))?;
+        Some(error.redirect_node()?.0)
     }
 
     /// Whether the server refused, over a connection that still works.
     pub(crate) fn is_refusal(&self) -> bool {
-        use redis::ErrorKind;
-        let SharedErrorKind::Redis(error) = &*self.0 else {
-            return false;
-        };
-        matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension)
+        let is_refusal = |error: &RedisError| matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension);
+        self.redis_error().is_some_and(is_refusal)
     }
 }
 
 impl fmt::Display for SharedError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use SharedErrorKind as Kind;
-        match &*self.0 {
-            Kind::Name(name) => write!(f, "the name {name:?} is empty or has a brace, which marks a hash tag in Redis Cluster"),
-            Kind::TooLarge { needed, limit } => write!(f, "a filter of {needed} bytes exceeds the limit of {limit} bytes"),
-            Kind::OutOfMemory(bytes) => write!(
-                f,
-                "not enough memory for the record of pushed bits: the allocation of {bytes} bytes failed"
-            ),
-            Kind::Build(error) => write!(f, "not enough memory for a generation: {error}"),
-            Kind::Thread(error) => write!(f, "no thread could be started: {error}"),
-            Kind::Redis(error) => match error.redirect_node() {
-                Some((node, slot)) => write!(
-                    f,
-                    "the set is in slot {slot} of Redis Cluster, which is moving, or has moved to the node {node:?}: {error}"
-                ),
-                None => write!(f, "Redis: {error}"),
-            },
-            Kind::Incompatible { name, differs } => write!(f, "the set {name:?} on the server is another filter's: {differs}"),
-            Kind::Lifetime { name, ours, theirs } => {
-                write!(f, "the set {name:?} on the server {theirs}, here it {ours}")?;
-                if [ours, theirs].iter().any(|lifetime| matches!(lifetime, Lifetime::Until(_))) {
-                    f.write_str(" (since 1970)")?;
-                }
-                Ok(())
-            }
-            Kind::Expired => f.write_str("the set has expired"),
-            Kind::SetExpires(time) => write!(f, "a set that can be rebuilt takes no expiry time, here {time} ms since 1970"),
-            Kind::WindowExpires(time) => write!(f, "a window expires by its generations: it takes no expiry time, here {time} ms since 1970"),
-            Kind::WindowAgeless => f.write_str(
-                "the window rotates on a call or when it is full, which other nodes do not notice: build it with `window`",
-            ),
-            Kind::WindowClock => f.write_str(
-                "the window ages by this machine's monotonic clock, which other nodes cannot read: build it with `time_of_day`",
-            ),
-            Kind::WindowPeriod { period, least } => write!(f, "generations of {period:?} are shorter than {least:?}, the shortest that the server supports"),
-            Kind::WindowAstray => f.write_str(
-                "the window's generations differ from those of other nodes until they expire: its clock was set back, or `rotate` was called",
-            ),
-            Kind::Foreign { key, what } => write!(f, "{key} was not written by a shared filter: {what}"),
-            Kind::Reply { to, reply } => write!(f, "unexpected reply to {to}: {reply}"),
-            Kind::Behind => f.write_str("the server trimmed its log faster than this node could read it"),
-            Kind::Superseded(_) => f.write_str("the set is being rebuilt"),
-            Kind::Keys { keys, limit } => write!(f, "a generation for {keys} keys exceeds this node's limit of {limit} keys"),
-            Kind::Source(_) => f.write_str("the source of the keys failed"),
-            Kind::Timeout { after, last: None } => write!(f, "not done within {after:?}"),
-            Kind::Timeout {
-                after,
-                last: Some(last),
-            } => write!(f, "not done within {after:?}; the last attempt: {last}"),
-            Kind::Panicked(says) => write!(f, "the exchange panicked and started again: {says}"),
-            Kind::Ended => f.write_str("the shared filter was dropped meanwhile"),
-        }
+        f.write_str(&self.0.text)
     }
 }
 
 impl Error for SharedError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match &*self.0 {
-            SharedErrorKind::Build(error) => Some(error),
-            SharedErrorKind::Thread(error) => Some(error),
-            SharedErrorKind::Redis(error) => Some(error),
-            SharedErrorKind::Source(error) => Some(&**error),
-            SharedErrorKind::Timeout { last: Some(last), .. } => Some(last),
-            _ => None,
-        }
+        self.0.source()
     }
 }

@@ -6,7 +6,7 @@ use crate::RedisBitmap;
 #[cfg(feature = "tokio")]
 use crate::connection::Async;
 use crate::connection::{self, Blocking, Connection, Talk, lossy, now};
-use crate::error::{BitmapError, BitmapErrorKind};
+use crate::error::{BitmapError, Kind, Report};
 use crate::layout::MAX_BITS;
 use lanebloom::internal::{AccessPlan, acquire_if, assert_same_length};
 use lanebloom::{ConcurrentBitmap, Funnel};
@@ -305,11 +305,12 @@ impl LocalBitmap {
         here: usize,
     ) -> Result<Refreshed, BitmapError> {
         if count > self.bitmaps.len() as u64 {
-            return Err(BitmapError(BitmapErrorKind::OverLimit {
-                key: lossy(self.source.name()),
-                needed: count * bytes(&self.source),
-                limit: self.limit,
-            }));
+            let (key, needed) = (lossy(self.source.name()), count * bytes(&self.source));
+            let text = format!(
+                "a copy of {key:?} takes {needed} bytes, more than the limit of {} bytes",
+                self.limit
+            );
+            return Err(BitmapError(Report::new(Kind::OverLimit, text)));
         }
         let count = count as usize;
         let former = self.bitmaps.get(count..here).unwrap_or_default();
@@ -329,7 +330,9 @@ impl LocalBitmap {
                 bitmap.pull_changed(bits).await?;
             } else {
                 let bits = ConcurrentBitmap::new(8 * bytes(&self.source));
-                let bits = bits.map_err(|error| BitmapError(BitmapErrorKind::OutOfMemory(error)))?;
+                let bits = bits.map_err(|error| {
+                    BitmapError(Report::other(format!("the bitmap was not copied: {error}")).because(error))
+                })?;
                 // If another thread was first, this one adds to that thread's words.
                 bitmap.pull_all(slot.get_or_init(|| bits)).await?;
             }
@@ -503,11 +506,10 @@ impl<C: Connection> Bitmap<'_, C> {
 
     /// The error for a bitmap of more bytes than the layout.
     fn longer(&self, bytes: u64) -> BitmapError {
-        BitmapError(BitmapErrorKind::Longer {
-            key: lossy(self.talk.key),
-            bytes,
-            layout: self.bytes,
-        })
+        let (key, layout) = (lossy(self.talk.key), self.bytes);
+        BitmapError(Report::other(format!(
+            "the bitmap {key:?} has {bytes} bytes, more than the {layout} bytes of its layout: another layout wrote it"
+        )))
     }
 
     fn unexpected(&self, reply: &Value) -> BitmapError {

@@ -267,16 +267,14 @@ mod description;
 mod fill;
 mod filling;
 mod lag_limit;
-pub(super) mod lifetime;
 mod node;
 mod replica;
 mod set;
 mod window;
 
 use crate::error::SharedError;
-use description::{Description, RedisKeys};
+use description::{Description, Lifetime, RedisKeys};
 use lanebloom::{ConcurrentBloom, KeyHasher, Murmur3};
-use lifetime::Lifetime;
 use node::{Node, NodeOptions};
 use redis::Client;
 use replica::{Replica, since_1970};
@@ -586,6 +584,13 @@ impl SharedBuilder {
         let replica = Replica::new(RedisKeys::of(&self.name)?, description, Arc::clone(&filter))?;
         let node = Node::start(server, replica, &self.node)?;
         Ok(Shared { filter, node })
+    }
+}
+
+impl SharedBuilder {
+    fn takes_no_expiry(&self, what: &str) -> SharedError {
+        let time = self.expires;
+        SharedError::other(format!("{what} takes no expiry time, here {time} ms since 1970"))
     }
 }
 

@@ -2,12 +2,13 @@
 //! connection of the `redis` crate. The filters know the chunks of their dumps.
 
 use crate::connection::lossy;
-use crate::error::{TransferError, TransferErrorKind as Kind};
+use crate::error::{Kind, Report, TransferError, elsewhere};
 use crate::reply::{self, brief, shortened};
 use lanebloom_formats::redisbloom::{Dumped, LoadChunks, Loader};
-use lanebloom_formats::{RedisBloom, RedisCuckoo};
-use redis::{Cmd, ConnectionLike, ErrorKind, RedisError, ServerErrorKind, Value, cmd};
+use lanebloom_formats::{RedisBloom, RedisBloomLoadError, RedisCuckoo};
+use redis::{Cmd, ConnectionLike, RedisError, Value, cmd};
 use sealed::Commands;
+use std::fmt::Display;
 use std::hash::{BuildHasher, RandomState};
 
 /// Seconds from the last chunk after which Redis drops a filter that a client left half stored.
@@ -82,7 +83,8 @@ pub trait Transfer: Commands {
         key: impl AsRef<[u8]>,
         max_bytes: usize,
     ) -> Result<Self, TransferError> {
-        Talk::new(connection, key.as_ref()).fetch(max_bytes)
+        let key = key.as_ref();
+        Talk { connection, key }.fetch(max_bytes)
     }
 
     /// Stores the filter in Redis, by `BF.LOADCHUNK` or `CF.LOADCHUNK`, if there is nothing at
@@ -118,7 +120,8 @@ pub trait Transfer: Commands {
     /// ```
     #[doc(alias("BF.LOADCHUNK", "CF.LOADCHUNK"))]
     fn store(&self, connection: &mut dyn ConnectionLike, key: impl AsRef<[u8]>) -> Result<(), TransferError> {
-        Talk::new(connection, key.as_ref()).store(self)
+        let key = key.as_ref();
+        Talk { connection, key }.store(self)
     }
 
     /// [`store`](Self::store) that replaces the value at `key`, if there is one, and its time to
@@ -145,7 +148,8 @@ pub trait Transfer: Commands {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     fn replace(&self, connection: &mut dyn ConnectionLike, key: impl AsRef<[u8]>) -> Result<(), TransferError> {
-        Talk::new(connection, key.as_ref()).replace(self)
+        let key = key.as_ref();
+        Talk { connection, key }.put(self, "RENAME")
     }
 }
 
@@ -185,51 +189,74 @@ impl Commands for RedisCuckoo {
     }
 }
 
-/// Commands about the filter at a key.
+/// Commands about the filter at a key, which their errors name.
 struct Talk<'a> {
     connection: &'a mut dyn ConnectionLike,
     key: &'a [u8],
 }
 
-impl<'a> Talk<'a> {
-    fn new(connection: &'a mut dyn ConnectionLike, key: &'a [u8]) -> Self {
-        Self { connection, key }
+impl Talk<'_> {
+    fn error(&self, kind: Kind, text: impl Display) -> Report {
+        Report::new(kind, format!("{:?}: {text}", lossy(self.key)))
     }
 
-    fn fetch<F: Commands>(&mut self, max_bytes: usize) -> Result<F, TransferError> {
-        self.take::<F>(max_bytes).map_err(|kind| self.error(kind))
+    fn refused(&self, command: &str, error: RedisError) -> TransferError {
+        let error = brief(error);
+        let detail = error.detail().unwrap_or_default();
+        let kind = Kind::of(&error);
+        let report = match kind {
+            _ if detail.starts_with("unknown command") => self.error(
+                Kind::Other,
+                format_args!("the server has not loaded RedisBloom: {error}"),
+            ),
+            _ if detail == "not found" => return self.error(Kind::Missing, "there is nothing at this key").into(),
+            Kind::Malformed => return self.unexpected(command, shortened(&error)),
+            Kind::Elsewhere => Report::new(kind, elsewhere(&lossy(self.key), &error)),
+            Kind::Unreachable => self.error(kind, format_args!("the server was not reached: {error}")),
+            Kind::WrongType => self.error(kind, format_args!("the key holds no RedisBloom filter: {error}")),
+            Kind::ReadOnly => self.error(
+                kind,
+                format_args!("the server is a replica that takes no writes: {error}"),
+            ),
+            _ => self.error(kind, format_args!("the server refused: {error}")),
+        };
+        report.because(error).into()
     }
 
-    fn store(&mut self, filter: &impl Commands) -> Result<(), TransferError> {
-        let stored = self.ensure_free().and_then(|()| self.put(filter, "RENAMENX"));
-        stored.map_err(|kind| self.error(kind))
+    fn unexpected(&self, command: &str, reply: String) -> TransferError {
+        let text = format_args!("unexpected reply to {command}: {reply}");
+        self.error(Kind::Other, text).into()
     }
 
-    fn replace(&mut self, filter: &impl Commands) -> Result<(), TransferError> {
-        self.put(filter, "RENAME").map_err(|kind| self.error(kind))
+    fn taken(&self) -> TransferError {
+        self.error(Kind::Taken, "there is something at this key already").into()
     }
 
-    fn error(&self, kind: Kind) -> TransferError {
-        TransferError {
-            kind,
-            key: lossy(self.key),
-        }
+    fn changed(&self) -> TransferError {
+        let text = "the filter was replaced or changed while it was read: fetch it again";
+        self.error(Kind::Other, text).into()
+    }
+
+    fn no_dump(&self, error: RedisBloomLoadError) -> TransferError {
+        let text = format_args!("the server's dump cannot be loaded: {error}");
+        self.error(Kind::Other, text).because(error).into()
     }
 
     /// Sends a command with these arguments; `take` takes its reply apart.
     fn ask<T>(
         &mut self,
-        command: &'static str,
+        command: &str,
         arguments: impl FnOnce(&mut Cmd),
         take: impl FnOnce(Value) -> Result<T, String>,
-    ) -> Result<T, Kind> {
+    ) -> Result<T, TransferError> {
         let mut call = cmd(command);
         arguments(&mut call);
-        let reply = call.query(self.connection).map_err(|error| classify(command, error))?;
-        take(reply).map_err(|reply| Kind::Reply { command, reply })
+        let reply = call.query(self.connection);
+        let reply = reply.map_err(|error| self.refused(command, error))?;
+        take(reply).map_err(|reply| self.unexpected(command, reply))
     }
 
-    fn scandump<F: Commands>(&mut self, cursor: i64) -> Result<(i64, Vec<u8>), Kind> {
+    fn scandump<F: Commands>(&mut self, cursor: i64) -> Result<(i64, Vec<u8>), TransferError> {
         let key = self.key;
         let take = |reply| match &mut reply::list(reply)?[..] {
             // So a cuckoo filter without keys is dumped.
@@ -240,37 +267,40 @@ impl<'a> Talk<'a> {
         self.ask(F::SCANDUMP, |call| _ = call.arg(key).arg(cursor), take)
     }
 
-    fn take<F: Commands>(&mut self, max_bytes: usize) -> Result<F, Kind> {
+    fn fetch<F: Commands>(&mut self, max_bytes: usize) -> Result<F, TransferError> {
         let mut loader = Loader::<F>::new(max_bytes);
         while !loader.is_complete() {
             let (cursor, chunk) = self.scandump::<F>(loader.cursor())?;
             if cursor == 0 && chunk.is_empty() {
-                let is_first = loader.cursor() == 0;
-                return Err(if is_first { Kind::Empty } else { Kind::Changed });
+                if loader.cursor() > 0 {
+                    return Err(self.changed());
+                }
+                let text = "the cuckoo filter has no keys, and Redis does not dump an empty one";
+                return Err(self.error(Kind::Empty, text).into());
             }
-            loader.load(cursor, &chunk).map_err(Kind::Load)?;
+            loader.load(cursor, &chunk).map_err(|error| self.no_dump(error))?;
         }
-        let filter = loader.finish().map_err(Kind::Load)?;
+        let filter = loader.finish().map_err(|error| self.no_dump(error))?;
         // A cursor does not identify its filter. If another filter took the place of this one, the
         // header has changed.
         let (_, header) = self.scandump::<F>(0)?;
-        if filter.is_whole(&header).map_err(Kind::Load)? {
+        if filter.is_whole(&header).map_err(|error| self.no_dump(error))? {
             Ok(filter)
         } else {
-            Err(Kind::Changed)
+            Err(self.changed())
         }
     }
 
-    fn ensure_free(&mut self) -> Result<(), Kind> {
+    fn store(&mut self, filter: &impl Commands) -> Result<(), TransferError> {
         let key = self.key;
         match self.ask("EXISTS", |call| _ = call.arg(key), flag)? {
-            true => Err(Kind::Taken),
-            false => Ok(()),
+            true => Err(self.taken()),
+            false => self.put(filter, "RENAMENX"),
         }
     }
 
     /// `rename` is `RENAME` or `RENAMENX`.
-    fn put<F: Commands>(&mut self, filter: &F, rename: &str) -> Result<(), Kind> {
+    fn put<F: Commands>(&mut self, filter: &F, rename: &str) -> Result<(), TransferError> {
         let name = temporary(self.key);
         let result = self.load_as(&name, filter, rename);
         if result.is_err() {
@@ -280,7 +310,7 @@ impl<'a> Talk<'a> {
         result
     }
 
-    fn load_as<F: Commands>(&mut self, name: &[u8], filter: &F, rename: &str) -> Result<(), Kind> {
+    fn load_as<F: Commands>(&mut self, name: &[u8], filter: &F, rename: &str) -> Result<(), TransferError> {
         // First a command without bytes: a server without the module repeats the bytes of a chunk
         // in its error, and the client takes them for broken text.
         self.ask(F::EXISTS, |call| _ = call.arg(name).arg(""), flag)?;
@@ -300,18 +330,15 @@ impl<'a> Talk<'a> {
             let reply = self.connection.req_packed_commands(&commands, replies, 1);
             reply.map(|mut replies| replies.pop().unwrap_or_default())
         };
-        let reply: Value = reply.map_err(|error| classify("EXEC", error))?;
+        let reply: Value = reply.map_err(|error| self.refused("EXEC", error))?;
         let replies = match &reply {
             Value::Array(replies) => &replies[..],
             _ => &[],
         };
         match (rename, replies) {
             ("RENAME", [Value::Int(0 | 1), Value::Okay]) | ("RENAMENX", [Value::Int(0 | 1), Value::Int(1)]) => Ok(()),
-            ("RENAMENX", [Value::Int(0 | 1), Value::Int(0)]) => Err(Kind::Taken),
-            _ => Err(Kind::Reply {
-                command: "EXEC",
-                reply: shortened(&reply),
-            }),
+            ("RENAMENX", [Value::Int(0 | 1), Value::Int(0)]) => Err(self.taken()),
+            _ => Err(self.unexpected("EXEC", shortened(&reply))),
         }
     }
 }
@@ -343,24 +370,6 @@ fn temporary(key: &[u8]) -> Vec<u8> {
     let random = RandomState::new().hash_one(0u8);
     let suffix = format!(":lanebloom:{random:016x}");
     [open, key, close, suffix.as_bytes()].concat()
-}
-
-fn classify(command: &'static str, error: RedisError) -> Kind {
-    let error = brief(error);
-    let detail = error.detail().unwrap_or_default();
-    match error.kind() {
-        ErrorKind::Io => Kind::Unreachable(error),
-        ErrorKind::Parse | ErrorKind::UnexpectedReturnType => Kind::Reply {
-            command,
-            reply: shortened(&error),
-        },
-        ErrorKind::Server(ServerErrorKind::ReadOnly) => Kind::ReadOnly(error),
-        ErrorKind::Server(ServerErrorKind::Moved | ServerErrorKind::Ask) => Kind::Elsewhere(error),
-        _ if error.code() == Some("WRONGTYPE") => Kind::WrongType(error),
-        _ if detail.starts_with("unknown command") => Kind::NoModule(error),
-        _ if detail == "not found" => Kind::Missing,
-        _ => Kind::Refused(error),
-    }
 }
 
 #[cfg(test)]

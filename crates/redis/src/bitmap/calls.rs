@@ -4,7 +4,7 @@
 use super::{Kept, milliseconds};
 use crate::RedisBitmap;
 use crate::connection::{self, Connection, Script, Talk, lossy};
-use crate::error::{BitmapError, BitmapErrorKind};
+use crate::error::{BitmapError, Kind, Report};
 use crate::layout::{BitmapLayout, config_of};
 use lanebloom::Funnel;
 use lanebloom::internal::assert_same_length;
@@ -93,7 +93,7 @@ impl RedisBitmap {
         for (i, trip) in keys.chunks(self.keys_per_trip()).enumerate() {
             let mut offsets = Vec::with_capacity(trip.len() * usize::from(self.layout.functions));
             if !trip.iter().all(|key| self.layout.offsets(key, &mut offsets)) {
-                return Err(BitmapError(BitmapErrorKind::NoText(lossy(self.name()))));
+                return Err(self.no_text());
             }
             let answers = self.set(connection, offsets).await?;
             sum += answers.iter().filter(|changed| **changed).count();
@@ -355,7 +355,7 @@ impl RedisBitmap {
         };
         let found = Self::open(connection, self.name()).await?;
         match found.map(|found| (found.layout.bits, found.layout.functions)) {
-            Some(other) if other != (bits, functions) => Err(self.other_configuration(numbers(other.0, other.1))),
+            Some(other) if other != (bits, functions) => Err(self.other_configuration(&numbers(other.0, other.1))),
             _ => Ok(()),
         }
     }
@@ -368,23 +368,29 @@ impl RedisBitmap {
         }
     }
 
+    pub(super) fn no_text(&self) -> BitmapError {
+        let key = lossy(self.name());
+        BitmapError(Report::other(format!(
+            "a key for {key:?} is not UTF-8, but its layout hashes characters"
+        )))
+    }
+
     fn no_cursor(&self, cursor: &[u8]) -> BitmapError {
-        BitmapError(BitmapErrorKind::NoCursor {
-            key: lossy(cursor),
-            bitmap: lossy(&self.bitmap_key(1)),
-        })
+        let (key, bitmap) = (lossy(cursor), lossy(&self.bitmap_key(1)));
+        BitmapError(Report::other(format!(
+            "the cursor {key:?} is missing, and there is a bitmap {bitmap:?}: set the cursor to the number of the last bitmap, or delete the bitmaps"
+        )))
     }
 
     fn unconfigured(&self) -> BitmapError {
         unconfigured(self.name(), self.config())
     }
 
-    fn other_configuration(&self, found: String) -> BitmapError {
-        BitmapError(BitmapErrorKind::Configuration {
-            key: lossy(self.config()),
-            found,
-            wanted: numbers(self.layout.bits, self.layout.functions),
-        })
+    fn other_configuration(&self, found: &str) -> BitmapError {
+        let wanted = numbers(self.layout.bits, self.layout.functions);
+        let key = lossy(self.config());
+        let text = format!("the configuration {key:?} says {found}, and the caller {wanted}");
+        BitmapError(Report::new(Kind::Configuration, text))
     }
 
     /// The script's answers, one for each key.
@@ -425,7 +431,7 @@ impl RedisBitmap {
         match (&self.kept, reply) {
             (Kept::Configured { .. }, Value::Int(-1)) => Err(self.unconfigured()),
             (Kept::Configured { .. }, Value::BulkString(found)) => {
-                Err(self.other_configuration(lossy(&found[..found.len().min(80)])))
+                Err(self.other_configuration(&lossy(&found[..found.len().min(80)])))
             }
             (Kept::Growing { cursor, .. }, Value::Int(-1)) => Err(self.no_cursor(cursor)),
             (Kept::Growing { cursor, .. }, Value::BulkString(value)) => Err(bad_cursor(cursor, &value)),
@@ -506,7 +512,10 @@ impl RedisBitmap {
         };
         match renamed {
             Some(renamed) => Ok(talk.integer("RENAME", &renamed)? > 0),
-            None => Err(BitmapError(BitmapErrorKind::Layouts(lossy(self.name())))),
+            None => Err(BitmapError(Report::other(format!(
+                "{:?} has a layout that differs from that of the new filter",
+                lossy(self.name())
+            )))),
         }
     }
 
@@ -573,10 +582,11 @@ fn numbers(bits: u64, functions: u8) -> String {
 }
 
 fn unconfigured(name: &[u8], config: &[u8]) -> BitmapError {
-    BitmapError(BitmapErrorKind::Unconfigured {
-        key: lossy(name),
-        config: lossy(config),
-    })
+    let (key, config) = (lossy(name), lossy(config));
+    let text = format!(
+        "the bitmap {key:?} has no configuration {config:?}, so it is a part of a filter that is gone: `clear` removes it"
+    );
+    BitmapError(Report::new(Kind::Unconfigured, text))
 }
 
 fn expire_command(key: &[u8], after: u64) -> Cmd {
@@ -586,10 +596,9 @@ fn expire_command(key: &[u8], after: u64) -> Cmd {
 }
 
 fn bad_cursor(key: &[u8], value: &[u8]) -> BitmapError {
-    BitmapError(BitmapErrorKind::Cursor {
-        key: lossy(key),
-        // Long enough for any number. The error does not quote the rest of anything else.
-        cursor: lossy(&value[..value.len().min(40)]),
-        greatest: GREATEST_CURSOR,
-    })
+    // Long enough for any number. The error does not quote the rest of anything else.
+    let (key, cursor) = (lossy(key), lossy(&value[..value.len().min(40)]));
+    BitmapError(Report::other(format!(
+        "the cursor {key:?} is {cursor:?}, which is not a number in 0 to {GREATEST_CURSOR}"
+    )))
 }

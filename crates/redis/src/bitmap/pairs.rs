@@ -4,8 +4,8 @@ use super::calls::{ATTEMPTS, OFFSETS_PER_TRIP, Work};
 use crate::RedisBitmap;
 #[cfg(feature = "tokio")]
 use crate::connection::Async;
-use crate::connection::{Blocking, Connection, Script, Talk, lossy, now};
-use crate::error::{BitmapError, BitmapErrorKind};
+use crate::connection::{Blocking, Connection, Script, Talk, now};
+use crate::error::BitmapError;
 use lanebloom::Funnel;
 use lanebloom::internal::assert_same_length;
 use redis::{ConnectionLike, Value};
@@ -164,7 +164,7 @@ async fn work_on<K: Funnel>(
             trip.push(Pair { place, filter, offsets });
         } else if work == Work::Set {
             // Nothing of this trip is sent, as in a batch.
-            return Err(BitmapError(BitmapErrorKind::NoText(lossy(filter.name()))));
+            return Err(filter.no_text());
         }
     }
     send(connection, work, trip, out).await?;

@@ -1,10 +1,10 @@
 //! The description of a set: its keys in Redis, and the settings that all of its nodes must share.
 //! The server keeps it as text. Every node compares it with its own before it exchanges bits.
 
-use super::lifetime::Lifetime;
-use crate::error::{SharedError, SharedErrorKind};
+use crate::error::{Kind, Report, SharedError};
 use lanebloom::{ConcurrentBloom, KeyHasher};
 use std::fmt;
+use std::time::Duration;
 
 /// The version of the keys and deltas. A node with another version is refused.
 const FORMAT: u32 = 1;
@@ -21,7 +21,9 @@ impl RedisKeys {
     /// all keys of a set are on one server.
     pub(super) fn of(name: &str) -> Result<Self, SharedError> {
         if name.is_empty() || name.contains(['{', '}']) {
-            return Err(SharedErrorKind::Name(name.to_owned()).into());
+            return Err(SharedError::other(format!(
+                "the name {name:?} is empty or has a brace, which marks a hash tag in Redis Cluster"
+            )));
         }
         let (name, prefix) = (name.to_owned(), format!("{{{name}}}"));
         Ok(Self { name, prefix })
@@ -39,9 +41,9 @@ impl RedisKeys {
     }
 
     /// The error for a part that no node wrote.
-    pub(super) fn foreign(&self, role: impl fmt::Display, what: &'static str) -> SharedError {
+    pub(super) fn foreign(&self, role: impl fmt::Display, what: &str) -> SharedError {
         let key = self.key(role);
-        SharedErrorKind::Foreign { key, what }.into()
+        SharedError::other(format!("{key} was not written by a shared filter: {what}"))
     }
 }
 
@@ -76,6 +78,33 @@ impl fmt::Display for SetLayout {
         // (Numbers from a server can be of any size.)
         let words = lines.saturating_mul(*words);
         write!(f, "{words} words per key, {bits} bits per word")
+    }
+}
+
+/// For how long a set remembers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lifetime {
+    Forever,
+    /// In ms since 1970.
+    Until(u64),
+    /// `period` is the nanoseconds of a generation.
+    Window {
+        generations: u64,
+        period: u64,
+    },
+}
+
+/// Continues a sentence that begins with "the set".
+impl fmt::Display for Lifetime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Forever => f.write_str("never expires"),
+            Self::Until(time) => write!(f, "expires at {time} ms"),
+            Self::Window { generations, period } => {
+                let period = Duration::from_nanos(*period);
+                write!(f, "is a window by {generations} generations of {period:?}")
+            }
+        }
     }
 }
 
@@ -136,24 +165,23 @@ impl Description {
         if format != FORMAT {
             return Err(keys.foreign("meta", "the set is of another version of this format"));
         }
-        let name = keys.name.clone();
-        Err(if theirs.lifetime != self.lifetime {
-            SharedErrorKind::Lifetime {
-                name,
-                ours: self.lifetime,
-                theirs: theirs.lifetime,
-            }
+        let another = |differs| format!("is another filter's: {differs}");
+        let differs = if theirs.lifetime != self.lifetime {
+            let lifetimes = [theirs.lifetime, self.lifetime];
+            let has_time = lifetimes.iter().any(|lifetime| matches!(lifetime, Lifetime::Until(_)));
+            let since = if has_time { " (since 1970)" } else { "" };
+            format!("{}, here it {}{since}", theirs.lifetime, self.lifetime)
         } else if theirs.layout != self.layout {
-            let differs = format!("its layout differs: {} there, {} here", theirs.layout, self.layout);
-            SharedErrorKind::Incompatible { name, differs }
+            let (theirs, ours) = (theirs.layout, self.layout);
+            another(format!("its layout differs: {theirs} there, {ours} here"))
         } else if theirs.hasher_fingerprint != self.hasher_fingerprint {
-            let differs = "its hasher differs: another algorithm, seed or key".to_owned();
-            SharedErrorKind::Incompatible { name, differs }
+            another("its hasher differs: another algorithm, seed or key".into())
         } else {
             // The same numbers in another spelling: `+1` or `01`.
             return Err(keys.foreign("meta", "it describes no shared filter"));
-        }
-        .into())
+        };
+        let text = format!("the set {:?} on the server {differs}", keys.name);
+        Err(Report::new(Kind::Incompatible, text).into())
     }
 
     /// The format and, if it is this format, the description.

@@ -19,7 +19,7 @@
 
 use super::SharedBloom;
 use super::node::{Control, State};
-use crate::error::{SharedError, SharedErrorKind};
+use crate::error::{Kind, Report, SharedError};
 use lanebloom::{ConcurrentBloom, KeyHasher};
 use std::error::Error;
 use std::sync::MutexGuard;
@@ -132,7 +132,8 @@ pub(super) fn fill_once<E: Into<Box<dyn Error + Send + Sync>>>(
         drop(state);
         tracing::info!("this node fills a shared set");
         let mut run = Run { control, filled: None };
-        source(generation).map_err(|error| SharedErrorKind::Source(error.into().into()))?;
+        source(generation)
+            .map_err(|error| Report::new(Kind::Source, "the source of the keys failed").because(error))?;
         run.filled = Some(generation);
         filled = Filled::Here;
     }

@@ -13,7 +13,7 @@
 use super::deadline_socket::DeadlineSocket;
 use super::filling::{self, Fill, Filling};
 use super::lag_limit::LagLimit;
-use crate::error::{SharedError, SharedErrorKind};
+use crate::error::{Kind, Report, SharedError};
 use redis::{Client, ConnectionAddr, ConnectionLike};
 use std::any::Any;
 use std::hash::{BuildHasher, RandomState};
@@ -122,7 +122,7 @@ impl Node {
                 let _end = AtEnd(&its_control);
                 worker.run(&its_control);
             })
-            .map_err(|error| SharedErrorKind::Thread(Arc::new(error)))?;
+            .map_err(|error| Report::other(format!("no thread could be started: {error}")).because(error))?;
         Ok(Self(control))
     }
 
@@ -145,7 +145,7 @@ impl Node {
             return Ok(());
         }
         let last = state.error.clone();
-        Err(SharedErrorKind::Timeout { after: timeout, last }.into())
+        Err(SharedError::timeout(timeout, last))
     }
 
     pub(super) fn control(&self) -> &Control {
@@ -354,7 +354,7 @@ impl Control {
         }
         Err(match state.error.clone() {
             Some(error) if error.is_final() => error,
-            last => SharedErrorKind::Timeout { after: timeout, last }.into(),
+            last => SharedError::timeout(timeout, last),
         })
     }
 
@@ -468,7 +468,7 @@ impl Worker {
             let result = self.try_pass(&|| control.ended());
             match &result {
                 Ok(()) => failures = 0,
-                Err(error) if error.is_ended() => break,
+                Err(error) if error.kind() == Kind::Ended => break,
                 Err(_) => failures += 1,
             }
             pause = control.lag_limit.pause(self.pause(failures));
@@ -489,7 +489,10 @@ impl Worker {
         let result = panic::catch_unwind(AssertUnwindSafe(|| self.pass(ended)));
         result.unwrap_or_else(|panic| {
             self.side.forget();
-            Err(SharedErrorKind::Panicked(message(&*panic).into()).into())
+            let says = message(&*panic);
+            Err(SharedError::other(format!(
+                "the exchange panicked and started again: {says}"
+            )))
         })
     }
 
@@ -518,7 +521,7 @@ impl Worker {
             None => {
                 let most_bytes = self.side.most_bytes();
                 DeadlineSocket::open(self.moved.as_ref().unwrap_or(&self.server), self.timeout, most_bytes)
-                    .map_err(SharedErrorKind::redis)?
+                    .map_err(SharedError::redis)?
             }
         };
         self.side.pass(&mut connection, ended)?;

@@ -26,11 +26,10 @@
 //! it in between. The node then compares the chunks again.
 
 use super::delta::{self, BLOCK_WORDS, CHUNK_BLOCKS, CHUNK_WORDS, Delta};
-use super::description::{Description, RedisKeys};
+use super::description::{Description, Lifetime, RedisKeys};
 use super::filling::Filling;
-use super::lifetime::Lifetime;
 use super::node::{Counts, Side};
-use crate::error::{SharedError, SharedErrorKind};
+use crate::error::{Kind, Report, SharedError};
 use crate::reply;
 use lanebloom::ConcurrentBloom;
 use redis::{ConnectionLike, RedisResult, Script, Value};
@@ -157,16 +156,18 @@ impl<S> Replica<S> {
     ) -> Result<Self, SharedError> {
         let chunks = filter.blocks().div_ceil(CHUNK_BLOCKS);
         if u32::try_from(chunks).is_err() {
-            return Err(SharedErrorKind::TooLarge {
-                needed: filter.memory_bytes(),
-                limit: u64::from(u32::MAX) * delta::CHUNK_BYTES as u64,
-            }
-            .into());
+            let (needed, limit) = (filter.memory_bytes(), u64::from(u32::MAX) * delta::CHUNK_BYTES as u64);
+            return Err(SharedError::other(format!(
+                "a filter of {needed} bytes exceeds the limit of {limit} bytes"
+            )));
         }
         let mut pushed = Vec::new();
         let words = filter.blocks() * BLOCK_WORDS;
         if pushed.try_reserve_exact(words).is_err() {
-            return Err(SharedErrorKind::OutOfMemory(8 * words).into());
+            return Err(SharedError::other(format!(
+                "not enough memory for the record of pushed bits: the allocation of {} bytes failed",
+                8 * words
+            )));
         }
         pushed.resize(words, 0);
         Ok(Self {
@@ -214,7 +215,7 @@ impl<S> Replica<S> {
         }
         loop {
             if ended() {
-                return Err(SharedErrorKind::Ended.into());
+                return Err(SharedError::ended());
             }
             let is_last = next == chunks && refused.is_none();
             match self.exchange(server, &delta, is_last) {
@@ -224,11 +225,11 @@ impl<S> Replica<S> {
                         return refused.map_or(Ok(()), Err);
                     }
                 }
-                Ok(Exchanged::More) if more == MORE => return Err(SharedErrorKind::Behind.into()),
+                Ok(Exchanged::More) if more == MORE => return Err(SharedError::behind()),
                 Ok(Exchanged::More) => more += 1,
                 Ok(Exchanged::Lost) => {
                     if resyncs == RESYNCS {
-                        return Err(SharedErrorKind::Behind.into());
+                        return Err(SharedError::behind());
                     }
                     resyncs += 1;
                     self.resync(server, ended)?;
@@ -304,7 +305,7 @@ impl<S> Replica<S> {
             b"more" if !pulled.is_empty() => false,
             b"lost" => return Ok(Exchanged::Lost),
             b"next" => false,
-            b"gone" => return Err(SharedErrorKind::Superseded(true).into()),
+            b"gone" => return Err(superseded(true)),
             b"other" => return Err(self.differs(id)),
             _ => return Err(self.keys.foreign("meta", "the reply of the script is unknown")),
         };
@@ -333,7 +334,7 @@ impl<S> Replica<S> {
                 self.filling.hears(what);
                 Exchanged::Done
             }
-            (Ok(true), false) if *what == b"next" => return Err(SharedErrorKind::Superseded(false).into()),
+            (Ok(true), false) if *what == b"next" => return Err(superseded(false)),
             (Ok(true), false) => Exchanged::More,
             _ => Exchanged::Lost,
         })
@@ -407,7 +408,7 @@ impl<S> Replica<S> {
         }
         for some in there.chunks(CHUNKS_AT_ONCE) {
             if ended() {
-                return Err(SharedErrorKind::Ended.into());
+                return Err(SharedError::ended());
             }
             let chunks = self.read(some, server)?;
             let (chunks, []) = chunks.as_chunks() else {
@@ -503,7 +504,9 @@ impl<S> Replica<S> {
 impl<S: Send + Sync> Side for Replica<S> {
     fn prepare(&mut self) -> Result<(), SharedError> {
         match self.expires {
-            Expires::At(time) if since_1970(SystemTime::now()) >= time => Err(SharedErrorKind::Expired.into()),
+            Expires::At(time) if since_1970(SystemTime::now()) >= time => {
+                Err(Report::new(Kind::Expired, "the set has expired").into())
+            }
             _ => Ok(()),
         }
     }
@@ -529,11 +532,15 @@ impl<S: Send + Sync> Side for Replica<S> {
     }
 }
 
+fn superseded(is_gone: bool) -> SharedError {
+    Report::new(Kind::Superseded { is_gone }, "the set is being rebuilt").into()
+}
+
 /// The texts of a script's answer.
-pub(super) fn answer(reply: RedisResult<Value>, script: &'static str) -> Result<Vec<Vec<u8>>, SharedError> {
-    let texts = reply::list(reply.map_err(SharedErrorKind::redis)?)
-        .and_then(|list| list.into_iter().map(reply::bytes).collect());
-    texts.map_err(|reply| SharedErrorKind::Reply { to: script, reply }.into())
+pub(super) fn answer(reply: RedisResult<Value>, script: &str) -> Result<Vec<Vec<u8>>, SharedError> {
+    let texts =
+        reply::list(reply.map_err(SharedError::redis)?).and_then(|list| list.into_iter().map(reply::bytes).collect());
+    texts.map_err(|reply| SharedError::other(format!("unexpected reply to {script}: {reply}")))
 }
 
 /// Milliseconds since 1970, 0 before.

@@ -44,7 +44,7 @@ use super::description::RedisKeys;
 use super::fill::{self, Filled};
 use super::node::Node;
 use super::{Shared, SharedBuilder};
-use crate::error::{SharedError, SharedErrorKind};
+use crate::error::SharedError;
 use lanebloom::{BuildError, ConcurrentBloom, KeyHasher, Murmur3};
 use redis::Client;
 use std::error::Error;
@@ -131,7 +131,7 @@ impl SharedBuilder {
         build: impl Fn(usize) -> Result<ConcurrentBloom<S>, BuildError> + Send + 'static,
     ) -> Result<SharedSet<S>, SharedError> {
         if self.expires != 0 {
-            return Err(SharedErrorKind::SetExpires(self.expires).into());
+            return Err(self.takes_no_expiry("a set that can be rebuilt"));
         }
         let side = SetSide::new(RedisKeys::of(&self.name)?, expected_keys, build)?;
         let filter = Arc::clone(&side.local);

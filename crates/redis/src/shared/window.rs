@@ -11,12 +11,11 @@
 //! expired. A replica keeps its generation's memory from reuse. If the list has another filter
 //! under a number, this file replaces the replica of that number.
 
-use super::description::{Description, RedisKeys};
-use super::lifetime::Lifetime;
+use super::description::{Description, Lifetime, RedisKeys};
 use super::node::{self, Counts, Node, Side};
 use super::replica::{Expires, Replica, answer};
 use super::{Shared, SharedBuilder};
-use crate::error::{SharedError, SharedErrorKind};
+use crate::error::SharedError;
 use lanebloom::{ConcurrentBloom, KeyHasher, Murmur3, WindowedBloom};
 use redis::{Client, ConnectionLike, Script};
 use std::sync::Arc;
@@ -133,7 +132,7 @@ impl SharedBuilder {
     ) -> Result<SharedWindow<S>, SharedError> {
         let filter = filter.into();
         if self.expires != 0 {
-            return Err(SharedErrorKind::WindowExpires(self.expires).into());
+            return Err(self.takes_no_expiry("a window expires by its generations: it"));
         }
         let side = Generations::new(RedisKeys::of(&self.name)?, Arc::clone(&filter))?;
         self.node.open_until_filled = false;
@@ -157,19 +156,32 @@ struct Generations<S> {
     past: Counts,
 }
 
+fn astray() -> SharedError {
+    SharedError::other(
+        "the window's generations differ from those of other nodes until they expire: its clock was set back, or `rotate` was called",
+    )
+}
+
 /// A generation and its number.
 type Numbered = (u64, Arc<ConcurrentBloom<()>>);
 
 impl<S: KeyHasher> Generations<S> {
     fn new(keys: RedisKeys, window: Arc<WindowedBloom<S>>) -> Result<Self, SharedError> {
         let generations = window.generations() as u64;
-        let age = window.window().ok_or(SharedErrorKind::WindowAgeless)?;
-        window.common_time().ok_or(SharedErrorKind::WindowClock)?;
+        let unfit = |why: &str| SharedError::other(format!("the window {why}"));
+        let age = window.window().ok_or_else(|| {
+            unfit("rotates on a call or when it is full, which other nodes do not notice: build it with `window`")
+        })?;
+        window.common_time().ok_or_else(|| {
+            unfit("ages by this machine's monotonic clock, which other nodes cannot read: build it with `time_of_day`")
+        })?;
         // A period is a whole number of nanoseconds, so nothing is rounded.
         let period = age.as_nanos() as u64 / (generations - 1);
         if period < SHORTEST {
             let (period, least) = (Duration::from_nanos(period), Duration::from_nanos(SHORTEST));
-            return Err(SharedErrorKind::WindowPeriod { period, least }.into());
+            return Err(SharedError::other(format!(
+                "generations of {period:?} are shorter than {least:?}, the shortest that the server supports"
+            )));
         }
         let lifetime = Lifetime::Window { generations, period };
         let list = Self::list(&window, 0)?;
@@ -187,8 +199,8 @@ impl<S: KeyHasher> Generations<S> {
 
     /// The generations that all nodes have. The number of the newest is at least `least`.
     fn list(window: &WindowedBloom<S>, least: u64) -> Result<Vec<Numbered>, SharedError> {
-        let list = window.numbered(least).map_err(SharedErrorKind::Build)?;
-        Ok(list.ok_or(SharedErrorKind::WindowAstray)?)
+        let list = window.numbered(least).map_err(SharedError::build)?;
+        list.ok_or_else(astray)
     }
 
     /// Makes a replica of each of the window's generations, and drops all others. The number of the
@@ -273,7 +285,7 @@ impl<S: KeyHasher + Send + Sync> Side for Generations<S> {
         let clock = self.now() / self.period;
         let newest = self.replicas.first().map_or(0, |newest| newest.0);
         if newest > clock.saturating_add(1) {
-            return Err(SharedErrorKind::WindowAstray.into());
+            return Err(astray());
         }
         let (heads, ahead) = self.look(server)?;
         // Follows a clock that is ahead of this one, so that its node's inserts are found here at

@@ -2,10 +2,9 @@
 //! generation, announcements, and the switch to a newer one.
 
 use super::local::{Generation, LocalSet, Log};
-use crate::error::{SharedError, SharedErrorKind};
-use crate::shared::description::{Description, RedisKeys};
+use crate::error::{Kind, SharedError};
+use crate::shared::description::{Description, Lifetime, RedisKeys};
 use crate::shared::filling::Filling;
-use crate::shared::lifetime::Lifetime;
 use crate::shared::node::{Counts, Side};
 use crate::shared::replica::{Id, Replica, answer};
 use lanebloom::internal::Swap;
@@ -50,7 +49,7 @@ where
             number: 0,
             token: random.hash_one("the first generation"),
         };
-        let filter = Arc::new(build(expected_keys).map_err(SharedErrorKind::Build)?);
+        let filter = Arc::new(build(expected_keys).map_err(SharedError::build)?);
         let replica = replica_of(&keys, id, expected_keys as u64, &filter)?;
         let first = Generation { place: 0, id, filter };
         Ok(Self {
@@ -82,7 +81,7 @@ where
         get.arg(self.keys.key("meta"))
             .arg(&["newest", "keys", "lost", "before"]);
         let foreign = || self.keys.foreign("meta", "it names no generation of a set");
-        let root: Vec<Option<Vec<u8>>> = get.query(server).map_err(SharedErrorKind::redis)?;
+        let root: Vec<Option<Vec<u8>>> = get.query(server).map_err(SharedError::redis)?;
         let [Some(newest), Some(keys), lost, before] = &root[..] else {
             return Err(foreign());
         };
@@ -97,7 +96,7 @@ where
             before: before
                 .as_deref()
                 .and_then(|all| Id::parse(all.rsplit(|byte| *byte == b' ').next()?)),
-            is_filled: get.query(server).map_err(SharedErrorKind::redis)?,
+            is_filled: get.query(server).map_err(SharedError::redis)?,
         })
     }
 
@@ -122,7 +121,9 @@ where
     fn check(&self, keys: u64) -> Result<(), SharedError> {
         let limit = self.most_keys;
         if keys > limit {
-            return Err(SharedErrorKind::Keys { keys, limit }.into());
+            return Err(SharedError::other(format!(
+                "a generation for {keys} keys exceeds this node's limit of {limit} keys"
+            )));
         }
         Ok(())
     }
@@ -149,7 +150,7 @@ where
             root = self.root(server)?;
         }
         if is_wrong(&root) {
-            return Err(SharedErrorKind::Behind.into());
+            return Err(SharedError::behind());
         }
         let Root { newest, keys, .. } = root;
         if newest == present.id {
@@ -160,7 +161,7 @@ where
         // A generation in between may have keys that this node has not pulled.
         let is_next = root.before == Some(present.id);
         let is_covered = self.replica.filling.is_complete() && is_next && !is_gone && !root.has_lost;
-        let filter = (self.build)(usize::try_from(keys).unwrap_or(usize::MAX)).map_err(SharedErrorKind::Build)?;
+        let filter = (self.build)(usize::try_from(keys).unwrap_or(usize::MAX)).map_err(SharedError::build)?;
         let filter = Arc::new(filter);
         let mut replica = replica_of(&self.keys, newest, keys, &filter)?;
         replica.filling = self.replica.filling.next(is_covered);
@@ -222,9 +223,9 @@ where
         for _ in 0..MOST_GENERATIONS {
             let result = self.replica.catch_up(server, ended, None);
             if let Err(error) = &result
-                && let Some(gone) = error.superseded()
+                && let Kind::Superseded { is_gone } = error.kind()
             {
-                self.follow(server, gone)?;
+                self.follow(server, is_gone)?;
                 continue;
             }
             result?;
@@ -248,7 +249,7 @@ where
             }
             return Ok(());
         }
-        Err(SharedErrorKind::Behind.into())
+        Err(SharedError::behind())
     }
 
     fn forget(&mut self) {
