@@ -9,6 +9,7 @@ mod pairs;
 use crate::connection::{Blocking, now};
 use crate::error::BitmapError;
 use crate::layout::{BitmapLayout, config_of};
+use calls::Work;
 use lanebloom::{BuildError, Funnel};
 use redis::ConnectionLike;
 use std::time::Duration;
@@ -62,28 +63,29 @@ use std::time::Duration;
 #[must_use]
 pub struct RedisBitmap {
     pub(super) layout: BitmapLayout,
+    /// The Redis key of the bitmap. Those of a growing filter's bitmaps begin with it.
+    pub(super) key: Vec<u8>,
     kept: Kept,
     /// In milliseconds. Each insert sets it anew.
     expire: Option<u64>,
 }
 
-/// The Redis keys of the bits, and how to reach the bits.
+/// Where a filter's bits are, and how to reach them.
 #[derive(Clone, Debug)]
 enum Kept {
     /// In one bitmap, by pipelines of commands.
-    Piped { key: Vec<u8> },
+    Piped,
     /// In one bitmap, by scripts.
-    Scripted { key: Vec<u8> },
+    Scripted,
     /// In one bitmap, by scripts that check the configuration beside it: a hash. The numbers that
     /// only tell how the filter was sized are as in the configuration.
     Configured {
-        key: Vec<u8>,
         config: Vec<u8>,
         expected: String,
         rate: String,
     },
     /// In a bitmap for each number up to the cursor, by scripts.
-    Growing { base: Vec<u8>, cursor: Vec<u8> },
+    Growing { cursor: Vec<u8> },
 }
 
 /// The layouts.
@@ -141,11 +143,9 @@ impl RedisBitmap {
         expected_keys: usize,
         rate: f64,
     ) -> Result<Self, BuildError> {
-        let (base, cursor) = (base.into(), cursor.into());
-        Self::new(
-            BitmapLayout::guava(expected_keys as u64, rate)?,
-            Kept::Growing { base, cursor },
-        )
+        let cursor = cursor.into();
+        let layout = BitmapLayout::guava(expected_keys as u64, rate)?;
+        Ok(Self::new(layout, base, Kept::Growing { cursor }))
     }
 
     /// Guava's hashing on one bitmap through Jedis or Codis: the class `RedisBloomFilter` that many
@@ -185,7 +185,8 @@ impl RedisBitmap {
     /// ```
     pub fn jedis(key: impl AsRef<[u8]>, expected_keys: usize, rate: f64) -> Result<Self, BuildError> {
         let key = [b"bf:", key.as_ref()].concat();
-        Self::new(BitmapLayout::jedis(expected_keys as u64, rate)?, Kept::Piped { key })
+        let layout = BitmapLayout::jedis(expected_keys as u64, rate)?;
+        Ok(Self::new(layout, key, Kept::Piped))
     }
 
     /// go-zero's `bloom.Filter`: a bitmap of `bits` bits. A key sets 14 of them, by a script.
@@ -215,8 +216,7 @@ impl RedisBitmap {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn go_zero(key: impl Into<Vec<u8>>, bits: u64) -> Result<Self, BuildError> {
-        let key = key.into();
-        Self::new(BitmapLayout::go_zero(bits)?, Kept::Scripted { key })
+        Ok(Self::new(BitmapLayout::go_zero(bits)?, key, Kept::Scripted))
     }
 
     /// The filter of the Python package `scrapy-redis-bloomfilter`: a bitmap of `2^bit` bits
@@ -268,8 +268,7 @@ impl RedisBitmap {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn scrapy(key: impl Into<Vec<u8>>, bit: u32, hash_number: u8) -> Result<Self, BuildError> {
-        let key = key.into();
-        Self::new(BitmapLayout::scrapy(bit, hash_number)?, Kept::Piped { key })
+        Ok(Self::new(BitmapLayout::scrapy(bit, hash_number)?, key, Kept::Piped))
     }
 
     /// [`go_zero`](Self::go_zero) with the bits for `expected_keys` at this rate: 14 × keys / −ln(1
@@ -290,8 +289,8 @@ impl RedisBitmap {
     /// # Ok::<(), lanebloom::BuildError>(())
     /// ```
     pub fn go_zero_sized(key: impl Into<Vec<u8>>, expected_keys: usize, rate: f64) -> Result<Self, BuildError> {
-        let (key, layout) = (key.into(), BitmapLayout::go_zero_sized(expected_keys as u64, rate));
-        Self::new(layout?, Kept::Scripted { key })
+        let layout = BitmapLayout::go_zero_sized(expected_keys as u64, rate)?;
+        Ok(Self::new(layout, key, Kept::Scripted))
     }
 
     /// Redisson's `RBloomFilter`: a bitmap under `name`, and its configuration, a hash under
@@ -346,23 +345,22 @@ impl RedisBitmap {
     #[doc(alias = "RBloomFilter")]
     pub fn redisson(name: impl Into<Vec<u8>>, expected_keys: usize, rate: f64) -> Result<Self, BuildError> {
         let key = name.into();
-        Self::new(
-            BitmapLayout::redisson(expected_keys as u64, rate)?,
-            Kept::Configured {
-                config: config_of(&key),
-                key,
-                expected: expected_keys.to_string(),
-                rate: rate.to_string(),
-            },
-        )
+        let kept = Kept::Configured {
+            config: config_of(&key),
+            expected: expected_keys.to_string(),
+            rate: rate.to_string(),
+        };
+        let layout = BitmapLayout::redisson(expected_keys as u64, rate)?;
+        Ok(Self::new(layout, key, kept))
     }
 
-    fn new(layout: BitmapLayout, kept: Kept) -> Result<Self, BuildError> {
-        Ok(Self {
+    fn new(layout: BitmapLayout, key: impl Into<Vec<u8>>, kept: Kept) -> Self {
+        Self {
             layout,
+            key: key.into(),
             kept,
             expire: None,
-        })
+        }
     }
 
     /// Each insert makes the whole filter expire after this time, rounded up to milliseconds.
@@ -448,7 +446,7 @@ impl RedisBitmap {
         connection: &mut dyn ConnectionLike,
         key: &K,
     ) -> Result<bool, BitmapError> {
-        now(self.test_one(&mut Blocking(connection), key))
+        now(self.work_one(&mut Blocking(connection), Work::Test, key))
     }
 
     /// Inserts `key`; returns whether this call changed the filter.
@@ -474,7 +472,7 @@ impl RedisBitmap {
         connection: &mut dyn ConnectionLike,
         key: &K,
     ) -> Result<bool, BitmapError> {
-        now(self.set_one(&mut Blocking(connection), key))
+        now(self.work_one(&mut Blocking(connection), Work::Set, key))
     }
 
     /// Writes whether each key may be in the filter to the same place of `out`.
@@ -503,7 +501,7 @@ impl RedisBitmap {
         keys: &[K],
         out: &mut [bool],
     ) -> Result<(), BitmapError> {
-        now(self.test_all(&mut Blocking(connection), keys, out))
+        now(self.work(&mut Blocking(connection), Work::Test, keys, out)).map(|_| ())
     }
 
     /// Inserts every key, in order; returns how many of them changed the filter.
@@ -523,7 +521,7 @@ impl RedisBitmap {
         connection: &mut dyn ConnectionLike,
         keys: &[K],
     ) -> Result<usize, BitmapError> {
-        now(self.set_all(&mut Blocking(connection), keys, None))
+        self.insert_batch_flagged(connection, keys, &mut vec![false; keys.len()])
     }
 
     /// [`insert_batch`](Self::insert_batch) that also writes whether each key changed the filter to
@@ -559,7 +557,7 @@ impl RedisBitmap {
         keys: &[K],
         changed: &mut [bool],
     ) -> Result<usize, BitmapError> {
-        now(self.set_all(&mut Blocking(connection), keys, Some(changed)))
+        now(self.work(&mut Blocking(connection), Work::Set, keys, changed))
     }
 
     /// Removes all keys: deletes the bitmap, or all bitmaps of a growing filter, and sets its

@@ -130,22 +130,16 @@ impl Script {
         }
     }
 
-    /// The call of the script by its digest.
-    pub(super) fn call(&self, keys: &[&[u8]], arguments: &[impl redis::ToRedisArgs]) -> Cmd {
-        self.command("EVALSHA", self.digest(), keys, arguments)
-    }
-
-    fn command(&self, command: &str, script: &str, keys: &[&[u8]], arguments: &[impl redis::ToRedisArgs]) -> Cmd {
+    /// The call of the script, by its digest or by its whole text.
+    pub(super) fn call(&self, whole: bool, keys: &[&[u8]], arguments: &[impl redis::ToRedisArgs]) -> Cmd {
+        let (command, script) = if whole {
+            ("EVAL", self.code)
+        } else {
+            ("EVALSHA", self.digest())
+        };
         let mut call = redis::cmd(command);
         call.arg(script).arg(keys.len()).arg(keys).arg(arguments);
         call
-    }
-
-    /// Lets the server know the script.
-    pub(super) fn load(&self) -> Cmd {
-        let mut load = redis::cmd("SCRIPT");
-        load.arg("LOAD").arg(self.code);
-        load
     }
 
     /// Whether a reply says that the server does not know the script.
@@ -189,33 +183,23 @@ impl<C: Connection> Talk<'_, C> {
         Ok((reply, is_there))
     }
 
-    /// The reply to a script. Sends the script whole if the server does not know it. `then` is sent
-    /// with it and runs after it.
+    /// The reply to a script. Sends the script whole if the server does not know it.
     pub(super) async fn run(
         &mut self,
         script: &Script,
         keys: &[&[u8]],
         arguments: &[impl redis::ToRedisArgs],
-        then: &[Cmd],
     ) -> Result<Value, BitmapError> {
-        let call = |command: &str, code: &str| {
+        let mut reply = Value::Nil;
+        for whole in [false, true] {
             let mut pipeline = redis::pipe();
-            pipeline.add_command(script.command(command, code, keys, arguments));
-            for then in then {
-                pipeline.add_command(then.clone());
+            pipeline.add_command(script.call(whole, keys, arguments));
+            reply = self.try_send(&mut pipeline).await?.pop().unwrap_or_default();
+            if !Script::is_unknown(&reply) {
+                break;
             }
-            pipeline
-        };
-        let mut replies = self.try_send(&mut call("EVALSHA", script.digest())).await?;
-        if replies.first().is_some_and(Script::is_unknown) {
-            replies = self.try_send(&mut call("EVAL", script.code)).await?;
         }
-        let mut replies = replies.into_iter();
-        let reply = self.checked(replies.next().unwrap_or_default())?;
-        for then in replies {
-            self.checked(then)?;
-        }
-        Ok(reply)
+        self.checked(reply)
     }
 
     /// The replies to commands, errors of the server among them.

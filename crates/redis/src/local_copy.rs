@@ -305,7 +305,7 @@ impl LocalBitmap {
         here: usize,
     ) -> Result<Refreshed, BitmapError> {
         if count > self.bitmaps.len() as u64 {
-            let (key, needed) = (lossy(self.source.name()), count * bytes(&self.source));
+            let (key, needed) = (lossy(&self.source.key), count * bytes(&self.source));
             let text = format!(
                 "a copy of {key:?} takes {needed} bytes, more than the limit of {} bytes",
                 self.limit
@@ -455,7 +455,7 @@ impl<C: Connection> Bitmap<'_, C> {
             arguments.extend(image.chunks_exact(CHUNK_WORDS).map(digest));
             let reply = self
                 .talk
-                .run(&connection::CHANGED, &[self.talk.key], &arguments, &[])
+                .run(&connection::CHANGED, &[self.talk.key], &arguments)
                 .await?;
             let Value::Array(reply) = reply else {
                 return Err(self.unexpected(&reply));

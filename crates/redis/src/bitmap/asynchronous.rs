@@ -1,5 +1,6 @@
 //! The calls of [`RedisBitmap`] over an asynchronous connection.
 
+use super::calls::Work;
 use crate::RedisBitmap;
 use crate::connection::Async;
 use crate::error::BitmapError;
@@ -29,7 +30,7 @@ impl RedisBitmap {
         C: redis::aio::ConnectionLike + Send,
         K: Funnel + ?Sized,
     {
-        self.test_one(&mut Async(connection), key).await
+        self.work_one(&mut Async(connection), Work::Test, key).await
     }
 
     /// [`insert`](Self::insert).
@@ -50,7 +51,7 @@ impl RedisBitmap {
         C: redis::aio::ConnectionLike + Send,
         K: Funnel + ?Sized,
     {
-        self.set_one(&mut Async(connection), key).await
+        self.work_one(&mut Async(connection), Work::Set, key).await
     }
 
     /// [`contains_batch`](Self::contains_batch).
@@ -78,7 +79,8 @@ impl RedisBitmap {
         C: redis::aio::ConnectionLike + Send,
         K: Funnel,
     {
-        self.test_all(&mut Async(connection), keys, out).await
+        let found = self.work(&mut Async(connection), Work::Test, keys, out).await;
+        found.map(|_| ())
     }
 
     /// [`insert_batch`](Self::insert_batch).
@@ -99,7 +101,8 @@ impl RedisBitmap {
         C: redis::aio::ConnectionLike + Send,
         K: Funnel,
     {
-        self.set_all(&mut Async(connection), keys, None).await
+        self.insert_batch_flagged_async(connection, keys, &mut vec![false; keys.len()])
+            .await
     }
 
     /// [`insert_batch_flagged`](Self::insert_batch_flagged).
@@ -128,7 +131,7 @@ impl RedisBitmap {
         C: redis::aio::ConnectionLike + Send,
         K: Funnel,
     {
-        self.set_all(&mut Async(connection), keys, Some(changed)).await
+        self.work(&mut Async(connection), Work::Set, keys, changed).await
     }
 
     /// [`clear`](Self::clear).

@@ -9,17 +9,17 @@ use crate::layout::{BitmapLayout, config_of};
 use lanebloom::Funnel;
 use lanebloom::internal::assert_same_length;
 use redis::{Cmd, Value};
-use std::slice;
 use std::time::Duration;
+use std::{mem, ptr};
 
 /// The offsets that one round trip sends, if a key has not more of them. A server that does nothing
 /// else meanwhile takes a microsecond for each (Redis 7.0, in Lua), so that other clients wait
 /// about one millisecond.
-pub(super) const OFFSETS_PER_TRIP: usize = 1024;
+const OFFSETS_PER_TRIP: usize = 1024;
 /// The greatest cursor of a growing filter that is believed. (A lookup takes all bitmaps up to it.)
 const GREATEST_CURSOR: u64 = 1023;
 /// How often an insert is sent to a server that has lost the script or the configuration again.
-pub(super) const ATTEMPTS: usize = 5;
+const ATTEMPTS: usize = 5;
 /// The fields of a configuration of Redisson's.
 const CONFIGURATION: [&str; 4] = ["size", "hashIterations", "expectedInsertions", "falseProbability"];
 
@@ -39,88 +39,189 @@ impl Work {
     }
 }
 
+/// Keys of one filter on their way.
+struct Part<'a> {
+    filter: &'a RedisBitmap,
+    /// The places of the keys in the batch.
+    places: Vec<usize>,
+    /// The offsets of their bits, key by key.
+    offsets: Vec<u64>,
+    /// Whether the server needs the whole script.
+    whole: bool,
+}
+
+/// Does this work on each filter's key, in order, and writes the answers to the same places of
+/// `out`. Returns how many are true.
+pub(super) async fn work_on<'a, K: Funnel + 'a>(
+    connection: &mut impl Connection,
+    work: Work,
+    pairs: impl ExactSizeIterator<Item = (&'a RedisBitmap, &'a K)>,
+    out: &mut [bool],
+) -> Result<usize, BitmapError> {
+    assert_same_length(pairs.len(), out.len());
+    let (mut trip, mut size) = (Vec::<Part<'_>>::new(), 0);
+    for (place, (filter, key)) in pairs.enumerate() {
+        out[place] = false;
+        let mut offsets = Vec::with_capacity(filter.layout.functions.into());
+        if !filter.layout.offsets(key, &mut offsets) {
+            if work == Work::Set {
+                return Err(filter.no_text());
+            }
+            continue;
+        }
+        if size + offsets.len() > OFFSETS_PER_TRIP {
+            send(connection, work, mem::take(&mut trip), out).await?;
+            size = 0;
+        }
+        size += offsets.len();
+        match trip.last_mut() {
+            Some(last) if ptr::eq(last.filter, filter) => {
+                last.places.push(place);
+                last.offsets.append(&mut offsets);
+            }
+            _ => trip.push(Part {
+                filter,
+                places: Vec::from([place]),
+                offsets,
+                whole: false,
+            }),
+        }
+    }
+    send(connection, work, trip, out).await?;
+    Ok(out.iter().filter(|answer| **answer).count())
+}
+
+/// Sends the parts in one pipeline. Sends again those for which the server had no script, or no
+/// configuration.
+async fn send(
+    connection: &mut impl Connection,
+    work: Work,
+    mut parts: Vec<Part<'_>>,
+    out: &mut [bool],
+) -> Result<(), BitmapError> {
+    for attempt in 0.. {
+        let Some(first) = parts.first() else { break };
+        let key = &*first.filter.key;
+        if attempt == ATTEMPTS {
+            let problem = format_args!("no script, or no configuration, after {ATTEMPTS} attempts");
+            return Err(Talk { connection, key }.unexpected("EVALSHA", problem));
+        }
+        let mut pipeline = redis::pipe();
+        let mut lens = Vec::with_capacity(parts.len());
+        for part in &parts {
+            let before = pipeline.len();
+            part.add_commands(connection, work, &mut pipeline);
+            lens.push(pipeline.len() - before);
+        }
+        let replies = Talk { connection, key }.try_send(&mut pipeline).await?;
+        let (mut replies, mut again) = (replies.into_iter(), Vec::new());
+        for (mut part, len) in parts.into_iter().zip(lens) {
+            let replies = replies.by_ref().take(len).collect();
+            if !part.take(connection, work, replies, out).await? {
+                again.push(part);
+            }
+        }
+        parts = again;
+    }
+    Ok(())
+}
+
+impl Part<'_> {
+    fn add_commands(&self, connection: &impl Connection, work: Work, pipeline: &mut redis::Pipeline) {
+        let filter = self.filter;
+        if let Some((script, arguments)) = filter.script(connection, work) {
+            let arguments = [&arguments, &*self.offsets].concat();
+            pipeline.add_command(script.call(self.whole, &filter.script_keys(), &arguments));
+        } else {
+            for offset in &self.offsets {
+                match work {
+                    Work::Test => pipeline.cmd("GETBIT").arg(&filter.key).arg(offset),
+                    Work::Set => pipeline.cmd("SETBIT").arg(&filter.key).arg(offset).arg(1),
+                };
+            }
+        }
+        if work == Work::Set
+            && let Some(after) = filter.expire
+        {
+            for key in filter.keys() {
+                pipeline.add_command(expire_command(key, after));
+            }
+        }
+    }
+
+    /// Takes the replies to [`add_commands`](Self::add_commands). Returns false if the commands
+    /// have to be sent again.
+    async fn take(
+        &mut self,
+        connection: &mut impl Connection,
+        work: Work,
+        replies: Vec<Value>,
+        out: &mut [bool],
+    ) -> Result<bool, BitmapError> {
+        let filter = self.filter;
+        let script = filter.script(connection, work);
+        if script.is_some() && replies.first().is_some_and(Script::is_unknown) {
+            self.whole = true;
+            return Ok(false);
+        }
+        let talk = filter.talk(connection);
+        let replies: Result<Vec<Value>, _> = replies.into_iter().map(|reply| talk.checked(reply)).collect();
+        let mut replies = replies?;
+        let answers: Result<Vec<bool>, _> = if let Some((script, _)) = script {
+            match filter.checked_script(replies.swap_remove(0))? {
+                // There is no configuration, so no filter.
+                Value::Int(0) if matches!(filter.kept, Kept::Configured { .. }) => {
+                    if work == Work::Set {
+                        // The filter may expire before it is sent again. Then it is made again.
+                        filter.configure(connection).await?;
+                    }
+                    return Ok(work == Work::Test);
+                }
+                Value::Array(answers) if answers.len() == self.places.len() => {
+                    answers.iter().map(|answer| talk.bit(script.name, answer)).collect()
+                }
+                other => return Err(talk.unexpected(script.name, other)),
+            }
+        } else {
+            let bit = |reply| talk.bit(work.command(), reply);
+            let bits = replies.iter().take(self.offsets.len()).map(bit);
+            let bits: Vec<bool> = bits.collect::<Result<_, _>>()?;
+            // `SETBIT` replies what the bit was.
+            let all = |bits: &[bool]| bits.iter().all(|bit| *bit) == (work == Work::Test);
+            Ok(bits.chunks(filter.layout.functions.into()).map(all).collect())
+        };
+        for (place, answer) in self.places.iter().zip(answers?) {
+            out[*place] = answer;
+        }
+        Ok(true)
+    }
+}
+
 impl RedisBitmap {
-    pub(super) async fn test_one<K: Funnel + ?Sized>(
+    pub(super) async fn work<K: Funnel>(
         &self,
         connection: &mut impl Connection,
-        key: &K,
-    ) -> Result<bool, BitmapError> {
-        let mut found = false;
-        self.test_all(connection, slice::from_ref(&key), slice::from_mut(&mut found))
-            .await?;
-        Ok(found)
-    }
-
-    pub(super) async fn set_one<K: Funnel + ?Sized>(
-        &self,
-        connection: &mut impl Connection,
-        key: &K,
-    ) -> Result<bool, BitmapError> {
-        Ok(self.set_all(connection, slice::from_ref(&key), None).await? == 1)
-    }
-
-    pub(super) async fn test_all<K: Funnel>(
-        &self,
-        connection: &mut impl Connection,
+        work: Work,
         keys: &[K],
         out: &mut [bool],
-    ) -> Result<(), BitmapError> {
-        assert_same_length(keys.len(), out.len());
-        let trip = self.keys_per_trip();
-        for (keys, out) in keys.chunks(trip).zip(out.chunks_mut(trip)) {
-            let mut offsets = Vec::with_capacity(keys.len() * usize::from(self.layout.functions));
-            for (key, placed) in keys.iter().zip(&mut *out) {
-                *placed = self.layout.offsets(key, &mut offsets);
-            }
-            let mut answers = self.test(connection, offsets).await?.into_iter();
-            for found in out.iter_mut().filter(|placed| **placed) {
-                *found = answers.next().unwrap_or_default();
-            }
-        }
-        Ok(())
+    ) -> Result<usize, BitmapError> {
+        work_on(connection, work, keys.iter().map(|key| (self, key)), out).await
     }
 
-    pub(super) async fn set_all<K: Funnel>(
+    pub(super) async fn work_one<K: Funnel + ?Sized>(
         &self,
         connection: &mut impl Connection,
-        keys: &[K],
-        mut changed: Option<&mut [bool]>,
-    ) -> Result<usize, BitmapError> {
-        if let Some(changed) = &changed {
-            assert_same_length(keys.len(), changed.len());
-        }
-        let mut sum = 0;
-        for (i, trip) in keys.chunks(self.keys_per_trip()).enumerate() {
-            let mut offsets = Vec::with_capacity(trip.len() * usize::from(self.layout.functions));
-            if !trip.iter().all(|key| self.layout.offsets(key, &mut offsets)) {
-                return Err(self.no_text());
-            }
-            let answers = self.set(connection, offsets).await?;
-            sum += answers.iter().filter(|changed| **changed).count();
-            if let Some(changed) = &mut changed {
-                changed[i * self.keys_per_trip()..][..answers.len()].copy_from_slice(&answers);
-            }
-        }
-        Ok(sum)
-    }
-
-    fn keys_per_trip(&self) -> usize {
-        OFFSETS_PER_TRIP / usize::from(self.layout.functions)
-    }
-
-    /// The Redis key that errors name.
-    pub(crate) fn name(&self) -> &[u8] {
-        match &self.kept {
-            Kept::Piped { key } | Kept::Scripted { key } | Kept::Configured { key, .. } => key,
-            Kept::Growing { base, .. } => base,
-        }
+        work: Work,
+        key: &K,
+    ) -> Result<bool, BitmapError> {
+        Ok(self.work(connection, work, &[key], &mut [false]).await? == 1)
     }
 
     /// The Redis keys of a filter that does not grow; none of one that does.
     fn keys(&self) -> Vec<&[u8]> {
         match &self.kept {
-            Kept::Piped { key } | Kept::Scripted { key } => Vec::from([&**key]),
-            Kept::Configured { key, config, .. } => Vec::from([&**key, config]),
+            Kept::Piped | Kept::Scripted => Vec::from([&*self.key]),
+            Kept::Configured { config, .. } => Vec::from([&*self.key, config]),
             Kept::Growing { .. } => Vec::new(),
         }
     }
@@ -128,16 +229,16 @@ impl RedisBitmap {
     pub(super) fn talk<'a, C: Connection>(&'a self, connection: &'a mut C) -> Talk<'a, C> {
         Talk {
             connection,
-            key: self.name(),
+            key: &self.key,
         }
     }
 
     /// The script that does this work, with its first arguments. (The others are offsets.)
-    pub(super) fn script(&self, connection: &impl Connection, work: Work) -> Option<(&'static Script, Vec<u64>)> {
+    fn script(&self, connection: &impl Connection, work: Work) -> Option<(&'static Script, Vec<u64>)> {
         let functions = u64::from(self.layout.functions);
         let (test, set, arguments) = match &self.kept {
-            Kept::Piped { .. } if connection.pipelines() => return None,
-            Kept::Piped { .. } | Kept::Scripted { .. } => (&connection::TEST, &connection::SET, Vec::from([functions])),
+            Kept::Piped if connection.pipelines() => return None,
+            Kept::Piped | Kept::Scripted => (&connection::TEST, &connection::SET, Vec::from([functions])),
             Kept::Configured { .. } => (
                 &connection::TEST_CONFIGURED,
                 &connection::SET_CONFIGURED,
@@ -157,139 +258,14 @@ impl RedisBitmap {
     /// The Redis keys that a script takes.
     fn script_keys(&self) -> Vec<&[u8]> {
         match &self.kept {
-            Kept::Growing { base, cursor } => Vec::from([&**cursor, base]),
+            Kept::Growing { cursor } => Vec::from([&**cursor, &self.key]),
             _ => self.keys(),
         }
     }
 
-    /// The commands that do this work on one key, or by a script on several.
-    pub(super) fn add_commands(
-        &self,
-        connection: &impl Connection,
-        work: Work,
-        offsets: &[u64],
-        pipeline: &mut redis::Pipeline,
-    ) {
-        if let Some((script, arguments)) = self.script(connection, work) {
-            pipeline.add_command(script.call(&self.script_keys(), &[&arguments, offsets].concat()));
-        } else {
-            for offset in offsets {
-                match work {
-                    Work::Test => pipeline.cmd("GETBIT").arg(self.name()).arg(offset),
-                    Work::Set => pipeline.cmd("SETBIT").arg(self.name()).arg(offset).arg(1),
-                };
-            }
-        }
-        if work == Work::Set {
-            for expire in self.expire_commands() {
-                pipeline.add_command(expire);
-            }
-        }
-    }
-
-    /// The answer for one key in the replies to [`add_commands`](Self::add_commands), or `None` if
-    /// the filter has no configuration.
-    pub(super) fn answer(
-        &self,
-        connection: &mut impl Connection,
-        work: Work,
-        replies: Vec<Value>,
-    ) -> Result<Option<bool>, BitmapError> {
-        let script = self.script(connection, work);
-        let talk = self.talk(connection);
-        let replies: Result<Vec<Value>, _> = replies.into_iter().map(|reply| talk.checked(reply)).collect();
-        let mut replies = replies?;
-        if let Some((script, _)) = script {
-            let reply = self.checked_script(replies.swap_remove(0))?;
-            return match reply {
-                Value::Int(0) if matches!(self.kept, Kept::Configured { .. }) => Ok(None),
-                reply => Ok(self.answers(connection, script, reply, 1)?.pop()),
-            };
-        }
-        let bits = &replies[..self.layout.functions.into()];
-        let mut bits = bits.iter().map(|reply| talk.bit(work.command(), reply));
-        // `SETBIT` replies what the bit was.
-        let all = bits.try_fold(true, |all, bit| Ok::<_, BitmapError>(all & bit?))?;
-        Ok(Some(all == (work == Work::Test)))
-    }
-
-    /// Whether all bits of each key are set.
-    async fn test(&self, connection: &mut impl Connection, offsets: Vec<u64>) -> Result<Vec<bool>, BitmapError> {
-        let keys = offsets.len() / usize::from(self.layout.functions);
-        match self.work(connection, Work::Test, &offsets).await? {
-            Some(found) => Ok(found),
-            None => Ok(vec![false; keys]),
-        }
-    }
-
-    /// Sets all bits of each key; returns whether one of them was not set.
-    async fn set(&self, connection: &mut impl Connection, offsets: Vec<u64>) -> Result<Vec<bool>, BitmapError> {
-        for _ in 0..ATTEMPTS {
-            match self.work(connection, Work::Set, &offsets).await? {
-                Some(changed) => return Ok(changed),
-                // The filter may expire between the two. Then it is made again.
-                None => self.configure(connection).await?,
-            };
-        }
-        Err(self.gave_up(connection))
-    }
-
-    /// The error after [`ATTEMPTS`].
-    pub(super) fn gave_up(&self, connection: &mut impl Connection) -> BitmapError {
-        let problem = format_args!("no script, or no configuration, after {ATTEMPTS} attempts");
-        self.talk(connection).unexpected("EVALSHA", problem)
-    }
-
-    /// The answer for each key, or `None` if the filter has no configuration.
-    async fn work(
-        &self,
-        connection: &mut impl Connection,
-        work: Work,
-        offsets: &[u64],
-    ) -> Result<Option<Vec<bool>>, BitmapError> {
-        if offsets.is_empty() {
-            return Ok(Some(Vec::new()));
-        }
-        let functions = usize::from(self.layout.functions);
-        let Some((script, arguments)) = self.script(connection, work) else {
-            let mut pipeline = redis::pipe();
-            self.add_commands(connection, work, offsets, &mut pipeline);
-            let mut talk = self.talk(connection);
-            let mut replies = talk.send(pipeline).await?;
-            replies.truncate(offsets.len());
-            let bits: Result<Vec<bool>, _> = replies.iter().map(|reply| talk.bit(work.command(), reply)).collect();
-            let all = |bits: &[bool]| bits.iter().all(|bit| *bit) == (work == Work::Test);
-            return Ok(Some(bits?.chunks(functions).map(all).collect()));
-        };
-        let arguments = [&arguments, offsets].concat();
-        let expire = if work == Work::Set {
-            self.expire_commands()
-        } else {
-            Vec::new()
-        };
-        match self.run(connection, script, &arguments, &expire).await? {
-            Value::Int(0) if matches!(self.kept, Kept::Configured { .. }) => Ok(None),
-            reply => self
-                .answers(connection, script, reply, offsets.len() / functions)
-                .map(Some),
-        }
-    }
-
-    /// The commands after an insert that set the time to live of the filter's Redis keys.
-    fn expire_commands(&self) -> Vec<Cmd> {
-        let expire = |after| self.keys().into_iter().map(move |key| expire_command(key, after));
-        self.expire.into_iter().flat_map(expire).collect()
-    }
-
     /// Writes the configuration, if there is none; returns whether there was none.
     pub(super) async fn configure(&self, connection: &mut impl Connection) -> Result<bool, BitmapError> {
-        let Kept::Configured {
-            key,
-            config,
-            expected,
-            rate,
-        } = &self.kept
-        else {
+        let Kept::Configured { config, expected, rate } = &self.kept else {
             return Ok(false);
         };
         let numbers = [self.layout.bits.to_string(), self.layout.functions.to_string()];
@@ -299,9 +275,11 @@ impl RedisBitmap {
             .zip(values)
             .flat_map(|(name, value)| [name, value])
             .collect();
-        let mut talk = self.talk(connection);
-        let keys: [&[u8]; 2] = [key, config];
-        let reply = talk.run(&connection::CONFIGURE, &keys, &fields, &[]).await?;
+        let keys: [&[u8]; 2] = [&self.key, config];
+        let reply = self
+            .talk(connection)
+            .run(&connection::CONFIGURE, &keys, &fields)
+            .await?;
         let reply = self.checked_script(reply)?;
         self.talk(connection).bit(connection::CONFIGURE.name, &reply)
     }
@@ -337,39 +315,27 @@ impl RedisBitmap {
         let (expected, rate) = (text(2)?.into(), text(3)?.into());
         Ok(Some(Self {
             layout,
-            kept: Kept::Configured {
-                key: name.into(),
-                config,
-                expected,
-                rate,
-            },
+            key: name.into(),
+            kept: Kept::Configured { config, expected, rate },
             expire: None,
         }))
     }
 
     /// Fails if the filter has a configuration with other numbers.
     async fn check_configuration(&self, connection: &mut impl Connection) -> Result<(), BitmapError> {
-        let BitmapLayout { bits, functions, .. } = self.layout;
-        let Kept::Configured { .. } = self.kept else {
+        let Kept::Configured { config, .. } = &self.kept else {
             return Ok(());
         };
-        let found = Self::open(connection, self.name()).await?;
-        match found.map(|found| (found.layout.bits, found.layout.functions)) {
-            Some(other) if other != (bits, functions) => Err(self.other_configuration(&numbers(other.0, other.1))),
+        match Self::open(connection, &self.key).await? {
+            Some(found) if found.layout != self.layout => {
+                Err(self.other_configuration(config, &numbers(&found.layout)))
+            }
             _ => Ok(()),
         }
     }
 
-    /// The Redis key of the configuration.
-    fn config(&self) -> &[u8] {
-        match &self.kept {
-            Kept::Configured { config, .. } => config,
-            _ => self.name(),
-        }
-    }
-
-    pub(super) fn no_text(&self) -> BitmapError {
-        let key = lossy(self.name());
+    fn no_text(&self) -> BitmapError {
+        let key = lossy(&self.key);
         BitmapError(Report::other(format!(
             "a key for {key:?} is not UTF-8, but its layout hashes characters"
         )))
@@ -382,32 +348,10 @@ impl RedisBitmap {
         )))
     }
 
-    fn unconfigured(&self) -> BitmapError {
-        unconfigured(self.name(), self.config())
-    }
-
-    fn other_configuration(&self, found: &str) -> BitmapError {
-        let wanted = numbers(self.layout.bits, self.layout.functions);
-        let key = lossy(self.config());
+    fn other_configuration(&self, config: &[u8], found: &str) -> BitmapError {
+        let (key, wanted) = (lossy(config), numbers(&self.layout));
         let text = format!("the configuration {key:?} says {found}, and the caller {wanted}");
         BitmapError(Report::new(Kind::Configuration, text))
-    }
-
-    /// The script's answers, one for each key.
-    fn answers(
-        &self,
-        connection: &mut impl Connection,
-        script: &Script,
-        reply: Value,
-        keys: usize,
-    ) -> Result<Vec<bool>, BitmapError> {
-        let talk = self.talk(connection);
-        match reply {
-            Value::Array(answers) if answers.len() == keys => {
-                answers.iter().map(|answer| talk.bit(script.name, answer)).collect()
-            }
-            other => Err(talk.unexpected(script.name, other)),
-        }
     }
 
     /// Runs a script on the filter's Redis keys.
@@ -416,11 +360,10 @@ impl RedisBitmap {
         connection: &mut impl Connection,
         script: &Script,
         arguments: &[u64],
-        then: &[Cmd],
     ) -> Result<Value, BitmapError> {
         let reply = self
             .talk(connection)
-            .run(script, &self.script_keys(), arguments, then)
+            .run(script, &self.script_keys(), arguments)
             .await?;
         self.checked_script(reply)
     }
@@ -429,12 +372,12 @@ impl RedisBitmap {
     /// one with a configuration what the configuration says, or that a bitmap lacks it.
     fn checked_script(&self, reply: Value) -> Result<Value, BitmapError> {
         match (&self.kept, reply) {
-            (Kept::Configured { .. }, Value::Int(-1)) => Err(self.unconfigured()),
-            (Kept::Configured { .. }, Value::BulkString(found)) => {
-                Err(self.other_configuration(&lossy(&found[..found.len().min(80)])))
+            (Kept::Configured { config, .. }, Value::Int(-1)) => Err(unconfigured(&self.key, config)),
+            (Kept::Configured { config, .. }, Value::BulkString(found)) => {
+                Err(self.other_configuration(config, &lossy(&found[..found.len().min(80)])))
             }
-            (Kept::Growing { cursor, .. }, Value::Int(-1)) => Err(self.no_cursor(cursor)),
-            (Kept::Growing { cursor, .. }, Value::BulkString(value)) => Err(bad_cursor(cursor, &value)),
+            (Kept::Growing { cursor }, Value::Int(-1)) => Err(self.no_cursor(cursor)),
+            (Kept::Growing { cursor }, Value::BulkString(value)) => Err(bad_cursor(cursor, &value)),
             (_, reply) => Ok(reply),
         }
     }
@@ -443,8 +386,7 @@ impl RedisBitmap {
         let removed = match &self.kept {
             Kept::Growing { .. } => {
                 let arguments = [GREATEST_CURSOR, self.layout.bits];
-                self.run(connection, &connection::CLEAR_GROWING, &arguments, &[])
-                    .await?
+                self.run(connection, &connection::CLEAR_GROWING, &arguments).await?
             }
             _ => {
                 let mut pipeline = redis::pipe();
@@ -464,9 +406,7 @@ impl RedisBitmap {
         let expiring = match &self.kept {
             Kept::Growing { .. } => {
                 let arguments = [GREATEST_CURSOR, after];
-                Vec::from([self
-                    .run(connection, &connection::EXPIRE_GROWING, &arguments, &[])
-                    .await?])
+                Vec::from([self.run(connection, &connection::EXPIRE_GROWING, &arguments).await?])
             }
             _ => {
                 let mut pipeline = redis::pipe();
@@ -490,31 +430,23 @@ impl RedisBitmap {
         let mut talk = self.talk(connection);
         let renamed = match (&self.kept, &to.kept) {
             _ if self.layout != to.layout => None,
-            (
-                Kept::Growing { base, cursor },
-                Kept::Growing {
-                    base: new_base,
-                    cursor: new_cursor,
-                },
-            ) => {
-                let keys: [&[u8]; 4] = [cursor, base, new_cursor, new_base];
-                let reply = talk
-                    .run(&connection::RENAME_GROWING, &keys, &[GREATEST_CURSOR], &[])
-                    .await?;
+            (Kept::Growing { cursor }, Kept::Growing { cursor: new_cursor }) => {
+                let keys: [&[u8]; 4] = [cursor, &self.key, new_cursor, &to.key];
+                let reply = talk.run(&connection::RENAME_GROWING, &keys, &[GREATEST_CURSOR]).await?;
                 Some(self.checked_script(reply)?)
             }
             _ if self.keys().len() != to.keys().len() => None,
             _ => {
                 let pairs = self.keys().into_iter().zip(to.keys());
                 let keys: Vec<&[u8]> = pairs.flat_map(|(old, new)| [old, new]).collect();
-                Some(talk.run(&connection::RENAME, &keys, &[0u64; 0], &[]).await?)
+                Some(talk.run(&connection::RENAME, &keys, &[0u64; 0]).await?)
             }
         };
         match renamed {
             Some(renamed) => Ok(talk.integer("RENAME", &renamed)? > 0),
             None => Err(BitmapError(Report::other(format!(
                 "{:?} has a layout that differs from that of the new filter",
-                lossy(self.name())
+                lossy(&self.key)
             )))),
         }
     }
@@ -537,9 +469,9 @@ impl RedisBitmap {
     /// The number of bitmaps, at least one. Fails if the filter has another configuration.
     pub(crate) async fn bitmaps(&self, connection: &mut impl Connection) -> Result<u64, BitmapError> {
         let cursor = match &self.kept {
-            Kept::Piped { .. } | Kept::Scripted { .. } => return Ok(1),
+            Kept::Piped | Kept::Scripted => return Ok(1),
             Kept::Configured { .. } => return self.check_configuration(connection).await.map(|()| 1),
-            Kept::Growing { cursor, .. } => cursor,
+            Kept::Growing { cursor } => cursor,
         };
         let mut command = redis::cmd("GET");
         command.arg(cursor);
@@ -563,21 +495,22 @@ impl RedisBitmap {
     /// The most bitmaps that there can be.
     pub(crate) fn most_bitmaps(&self) -> u64 {
         match self.kept {
-            Kept::Piped { .. } | Kept::Scripted { .. } | Kept::Configured { .. } => 1,
             Kept::Growing { .. } => GREATEST_CURSOR + 1,
+            _ => 1,
         }
     }
 
     /// The key of the bitmap of this number.
     pub(crate) fn bitmap_key(&self, number: usize) -> Vec<u8> {
         match &self.kept {
-            Kept::Piped { key } | Kept::Scripted { key } | Kept::Configured { key, .. } => key.clone(),
-            Kept::Growing { base, .. } => [base, format!("-{number}").as_bytes()].concat(),
+            Kept::Growing { .. } => [&self.key, format!("-{number}").as_bytes()].concat(),
+            _ => self.key.clone(),
         }
     }
 }
 
-fn numbers(bits: u64, functions: u8) -> String {
+fn numbers(layout: &BitmapLayout) -> String {
+    let BitmapLayout { bits, functions, .. } = layout;
     format!("{bits} bits and {functions} hash functions")
 }
 

@@ -1,14 +1,13 @@
 //! Many keys over many bitmaps: pairs of a [`RedisBitmap`] and a key, one round trip for all.
 
-use super::calls::{ATTEMPTS, OFFSETS_PER_TRIP, Work};
+use super::calls::{Work, work_on};
 use crate::RedisBitmap;
 #[cfg(feature = "tokio")]
 use crate::connection::Async;
-use crate::connection::{Blocking, Connection, Script, Talk, now};
+use crate::connection::{Blocking, now};
 use crate::error::BitmapError;
 use lanebloom::Funnel;
-use lanebloom::internal::assert_same_length;
-use redis::{ConnectionLike, Value};
+use redis::ConnectionLike;
 
 /// Pairs of a filter and a key, as for a filter per user and day.
 ///
@@ -45,7 +44,7 @@ impl RedisBitmap {
         pairs: &[(&Self, K)],
         out: &mut [bool],
     ) -> Result<(), BitmapError> {
-        now(work_on(&mut Blocking(connection), Work::Test, pairs, out)).map(|_| ())
+        now(work_on(&mut Blocking(connection), Work::Test, each(pairs), out)).map(|_| ())
     }
 
     /// Inserts the key of each pair into the filter of the pair, in order. Writes whether it
@@ -76,7 +75,7 @@ impl RedisBitmap {
         pairs: &[(&Self, K)],
         changed: &mut [bool],
     ) -> Result<usize, BitmapError> {
-        now(work_on(&mut Blocking(connection), Work::Set, pairs, changed))
+        now(work_on(&mut Blocking(connection), Work::Set, each(pairs), changed))
     }
 
     /// [`contains_pairs`](Self::contains_pairs) by an asynchronous connection.
@@ -104,7 +103,7 @@ impl RedisBitmap {
         C: redis::aio::ConnectionLike + Send,
         K: Funnel,
     {
-        work_on(&mut Async(connection), Work::Test, pairs, out)
+        work_on(&mut Async(connection), Work::Test, each(pairs), out)
             .await
             .map(|_| ())
     }
@@ -133,98 +132,10 @@ impl RedisBitmap {
         C: redis::aio::ConnectionLike + Send,
         K: Funnel,
     {
-        work_on(&mut Async(connection), Work::Set, pairs, changed).await
+        work_on(&mut Async(connection), Work::Set, each(pairs), changed).await
     }
 }
 
-/// A pair on its way: its place in the batch, and the key's offsets.
-struct Pair<'a> {
-    place: usize,
-    filter: &'a RedisBitmap,
-    offsets: Vec<u64>,
-}
-
-async fn work_on<K: Funnel>(
-    connection: &mut impl Connection,
-    work: Work,
-    pairs: &[(&RedisBitmap, K)],
-    out: &mut [bool],
-) -> Result<usize, BitmapError> {
-    assert_same_length(pairs.len(), out.len());
-    let (mut trip, mut size) = (Vec::new(), 0);
-    for (place, (filter, key)) in pairs.iter().enumerate() {
-        let mut offsets = Vec::new();
-        out[place] = false;
-        if filter.layout.offsets(key, &mut offsets) {
-            if size + offsets.len() > OFFSETS_PER_TRIP {
-                send(connection, work, std::mem::take(&mut trip), out).await?;
-                size = 0;
-            }
-            size += offsets.len();
-            trip.push(Pair { place, filter, offsets });
-        } else if work == Work::Set {
-            // Nothing of this trip is sent, as in a batch.
-            return Err(filter.no_text());
-        }
-    }
-    send(connection, work, trip, out).await?;
-    Ok(out.iter().filter(|answer| **answer).count())
-}
-
-/// Sends the pairs in one pipeline. Sends again what the server had no script, or no configuration
-/// for.
-async fn send(
-    connection: &mut impl Connection,
-    work: Work,
-    mut pairs: Vec<Pair<'_>>,
-    out: &mut [bool],
-) -> Result<(), BitmapError> {
-    for attempt in 0.. {
-        let Some(first) = pairs.first() else { break };
-        let name = first.filter.name();
-        if attempt == ATTEMPTS {
-            return Err(first.filter.gave_up(connection));
-        }
-        let mut pipeline = redis::pipe();
-        let mut lens = Vec::with_capacity(pairs.len());
-        for pair in &pairs {
-            let before = pipeline.len();
-            pair.filter.add_commands(connection, work, &pair.offsets, &mut pipeline);
-            lens.push(pipeline.len() - before);
-        }
-        let mut replies = Talk { connection, key: name }
-            .try_send(&mut pipeline)
-            .await?
-            .into_iter();
-        let (mut again, mut scripts): (Vec<Pair<'_>>, Vec<&Script>) = (Vec::new(), Vec::new());
-        for (pair, len) in pairs.into_iter().zip(lens) {
-            let replies: Vec<Value> = replies.by_ref().take(len).collect();
-            let (filter, place) = (pair.filter, pair.place);
-            match filter.script(connection, work) {
-                Some((script, _)) if replies.first().is_some_and(Script::is_unknown) => {
-                    if !scripts.iter().any(|known| std::ptr::eq(*known, script)) {
-                        scripts.push(script);
-                    }
-                    again.push(pair);
-                }
-                _ => match filter.answer(connection, work, replies)? {
-                    Some(answer) => out[place] = answer,
-                    None if work == Work::Test => out[place] = false,
-                    None => {
-                        filter.configure(connection).await?;
-                        again.push(pair);
-                    }
-                },
-            }
-        }
-        if !scripts.is_empty() {
-            let mut pipeline = redis::pipe();
-            scripts
-                .iter()
-                .for_each(|script| _ = pipeline.add_command(script.load()));
-            Talk { connection, key: name }.send(pipeline).await?;
-        }
-        pairs = again;
-    }
-    Ok(())
+fn each<'a, K>(pairs: &'a [(&'a RedisBitmap, K)]) -> impl ExactSizeIterator<Item = (&'a RedisBitmap, &'a K)> {
+    pairs.iter().map(|(filter, key)| (*filter, key))
 }
